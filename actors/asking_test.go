@@ -388,8 +388,7 @@ func TestAnotherNodeIsAsked(t *testing.T) {
 			t.Errorf("a suppressed recipient: %v", err)
 		}
 		about := delivery.RecipientReport{Recipient: "bob@far.test", Final: "bob@far.test", Action: delivery.ActionFailed, Status: "5.1.1"}
-		mail := &inbox.Message{ID: 9, Sending: &inbox.Sending{Recipients: []inbox.Recipient{inbox.To("bob@far.test")}}}
-		_ = s.bounce(ctx, w.ada.id, returned{inbox: w.ada.near, id: 9}, mail, about)
+		_ = s.bounce(ctx, w.ada.id, delivery.Returned{Inbox: w.ada.near, Message: 9}, "bob@far.test", about)
 		if _, found, err := others.Suppression(w.ada.id, "bob@far.test"); !found || err != nil {
 			t.Errorf("a bounce suppresses: %v, %v", found, err)
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"inboxd/internal/account"
-	"inboxd/internal/address"
 	"inboxd/internal/delivery"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
@@ -24,57 +23,31 @@ type BounceStore interface {
 type Bounces struct {
 	inboxes *Inboxes
 	store   BounceStore
-	secret  []byte                     // signs return paths
-	route   func(domain string) string // of a recipient's domain: those who share it shared a copy
+	secret  []byte // signs return paths
 	now     func() time.Time
 	log     *slog.Logger
 	noted   func() // is called for each bounce
 }
 
-// returned is the mail that a bounce's recipient names: a return path of ours. Its inbox
-// must still be there.
-type returned struct {
-	inbox string
-	id    int64
-	index int
-}
-
-// returnPath is the envelope sender of a copy whose first recipient has this index.
+// returnPath is the envelope sender of the copy for the recipient at index.
 func (b *Bounces) returnPath(address string, id int64, index int) string {
 	return delivery.ReturnPath(b.secret, address, id, index)
 }
 
 // readReturn tells a return path from an ordinary recipient.
-func (b *Bounces) readReturn(rcpt string) (returned, bool) {
-	address, id, index, ok := delivery.ReadReturnPath(b.secret, rcpt)
-	return returned{address, id, index}, ok
-}
-
-// isForged reports a recipient that looks like a return path and was not signed by us: a tag
-// of the form "+b<id>-<index>-<mac>". Nobody else is given such an address.
-func isForged(rcpt string) bool {
-	_, tag, ok := strings.Cut(rcpt[:max(0, strings.LastIndexByte(rcpt, '@'))], "+b")
-	if !ok {
-		return false
-	}
-	parts := strings.Split(tag, "-")
-	if len(parts) != 3 || len(parts[2]) != 12 {
-		return false
-	}
-	return strings.Trim(parts[0], "0123456789abcdefghijklmnopqrstuvwxyz") == "" &&
-		strings.Trim(parts[1], "0123456789abcdefghijklmnopqrstuvwxyz") == "" &&
-		strings.Trim(parts[2], "abcdefghijklmnopqrstuvwxyz234567") == ""
+func (b *Bounces) readReturn(rcpt string) (delivery.Returned, bool) {
+	return delivery.ReadReturnPath(b.secret, rcpt)
 }
 
 // take notes what a mail to a return path reports, which is then no mail of the inbox.
 // False: it is no report but an answer, of a person or of a machine (RFC 3834 section 4 sends
 // those to the return path), and mail like any other.
-func (b *Bounces) take(ctx context.Context, r returned, raw []byte) (bool, error) {
+func (b *Bounces) take(ctx context.Context, r delivery.Returned, raw []byte) (bool, error) {
 	report, ok := delivery.ReadReport(raw)
 	switch {
 	case !ok:
 		return false, nil
-	case r.index == delivery.OwnersCopy:
+	case r.Recipient == delivery.OwnersCopy:
 		return true, b.takeCopy(ctx, r, report)
 	}
 	return true, b.takeReport(ctx, r, report)
@@ -82,96 +55,96 @@ func (b *Bounces) take(ctx context.Context, r returned, raw []byte) (bool, error
 
 // takeCopy ends the owner's copies of an inbox when one of them comes back because of the address. Of the copy
 // itself nothing is left, and it is no mail that the account sent: nobody's address is suppressed.
-func (b *Bounces) takeCopy(ctx context.Context, r returned, report delivery.Report) error {
+func (b *Bounces) takeCopy(ctx context.Context, r delivery.Returned, report delivery.Report) error {
 	i := slices.IndexFunc(report.Recipients, func(about delivery.RecipientReport) bool {
 		return about.Action == delivery.ActionFailed && about.IsHard()
 	})
 	if i < 0 {
 		return nil
 	}
-	answer, err := b.inboxes.Do(ctx, r.inbox, inbox.BlockOwnerCopies{})
+	answer, err := b.inboxes.Do(ctx, r.Inbox, inbox.BlockOwnerCopies{})
 	if fault.Is(err, fault.NoInbox) {
 		return nil
 	}
 	if answer.Count > 0 {
 		b.noted()
-		b.log.Info("an owner's copy bounced", "inbox", r.inbox, "message_id", r.id, "answer", report.Recipients[i].Reason())
+		b.log.Info("an owner's copy bounced", "inbox", r.Inbox, "message_id", r.Message, "answer", report.Recipients[i].Reason())
 	}
 	return err
 }
 
 // takeReport notes the failures of a report.
-func (b *Bounces) takeReport(ctx context.Context, r returned, report delivery.Report) error {
-	view, err := b.inboxes.View(ctx, r.inbox)
+func (b *Bounces) takeReport(ctx context.Context, r delivery.Returned, report delivery.Report) error {
+	view, err := b.inboxes.View(ctx, r.Inbox)
 	if fault.Is(err, fault.NoInbox) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	m := view.Message(r.id, b.now())
+	m := view.Message(r.Message, b.now())
 	if m == nil || m.Sending == nil {
 		return nil
 	}
-	for _, about := range report.Recipients {
-		if about.Action != delivery.ActionFailed {
-			continue
-		}
-		if err := b.bounce(ctx, view.Account, r, m, about); err != nil {
-			return err
-		}
+	email, about := failure(m.Sending.Recipients, r, report)
+	if email == "" {
+		b.log.Info("report about no recipient", "inbox", r.Inbox, "message_id", r.Message, "about", report.Recipients[0].Recipient)
+		return nil
 	}
-	return nil
+	return b.bounce(ctx, view.Account, r, email, about)
 }
 
 // bounce suppresses the address first: a crash between leaves a suppression that the repeat
 // of the bounce completes.
-func (b *Bounces) bounce(ctx context.Context, id account.ID, r returned, m *inbox.Message, about delivery.RecipientReport) error {
-	email := b.meant(m.Sending, r.index, about.Names()...)
-	if email == "" {
-		b.log.Info("bounce of nobody", "inbox", r.inbox, "message_id", r.id, "about", about.Recipient)
-		return nil
-	}
+func (b *Bounces) bounce(ctx context.Context, id account.ID, r delivery.Returned, email string, about delivery.RecipientReport) error {
 	why := about.Reason()
 	if about.IsHard() {
-		err := b.store.PutSuppression(id, account.Suppression{Email: strings.ToLower(email), Inbox: r.inbox, Message: r.id, Reason: why, At: b.now()})
+		err := b.store.PutSuppression(id, account.Suppression{Email: strings.ToLower(email), Inbox: r.Inbox, Message: r.Message, Reason: why, At: b.now()})
 		if err != nil {
 			return err
 		}
 	}
-	answer, err := b.inboxes.Do(ctx, r.inbox, inbox.Bounce{ID: r.id, Recipient: email, Error: why})
+	answer, err := b.inboxes.Do(ctx, r.Inbox, inbox.Bounce{ID: r.Message, Recipient: email, Error: why})
 	if err == nil && answer.Count > 0 {
 		b.noted()
-		b.log.Info("bounced", "inbox", r.inbox, "message_id", r.id, "to", email, "answer", why)
+		b.log.Info("bounced", "inbox", r.Inbox, "message_id", r.Message, "to", email, "answer", why)
 	}
 	return err
 }
 
-// meant is the recipient that a report is about, empty when that can't be told. Only those
-// count who shared the copy whose return path it came to: whoever got a copy could make a
-// report about the others too. A copy of one recipient is about that one whatever it names,
-// for the mail may have been forwarded.
-func (b *Bounces) meant(sending *inbox.Sending, index int, names ...string) string {
-	if index < 0 || index >= len(sending.Recipients) {
-		return ""
+// failure returns the recipient that a report is about and what it says of him; "" for nobody. It counts for the
+// recipient alone whose return path it came to, for only he and the servers on the way to him knew that:
+// by his name, or by a name that no recipient of the message has, for the message may have been forwarded.
+func failure(to []inbox.Recipient, r delivery.Returned, report delivery.Report) (email string, about delivery.RecipientReport) {
+	if r.Recipient < 0 || r.Recipient >= len(to) || r.Shared && len(to) > 1 {
+		return "", about
 	}
-	copyOf := func(i int) string { return b.route(address.DomainOf(sending.Recipients[i].Email)) }
-	var shared []string
-	for i, r := range sending.Recipients {
-		if copyOf(i) == copyOf(index) {
-			shared = append(shared, r.Email)
+	own := to[r.Recipient].Email
+	for _, said := range report.Recipients {
+		if said.Action != delivery.ActionFailed {
+			continue
+		}
+		switch named := namedBy(said, to); {
+		case slices.Contains(named, own):
+			return own, said
+		case len(named) == 0 && (email == "" || said.IsHard() && !about.IsHard()):
+			email, about = own, said
 		}
 	}
-	for _, name := range names {
+	return email, about
+}
+
+// namedBy returns the recipients of a message that a report calls by a name.
+func namedBy(said delivery.RecipientReport, to []inbox.Recipient) (named []string) {
+	for _, name := range said.Names() {
 		if canonical, err := inbox.CheckRecipient("", name); err == nil {
 			name = canonical
 		}
-		if i := slices.IndexFunc(shared, func(email string) bool { return strings.EqualFold(email, name) }); i >= 0 {
-			return shared[i]
+		for _, r := range to {
+			if strings.EqualFold(r.Email, name) {
+				named = append(named, r.Email)
+			}
 		}
 	}
-	if len(shared) == 1 {
-		return shared[0]
-	}
-	return ""
+	return named
 }

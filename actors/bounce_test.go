@@ -1,7 +1,12 @@
 package actors
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base32"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,59 +16,138 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// TestAReportCountsForItsCopyOnly: a return path tells of the recipients who shared a copy of
-// the mail. Another recipient's server, which knows its own return path alone, can't say that
-// theirs came back, and a report that names nobody of several is not guessed at.
-func TestAReportCountsForItsCopyOnly(t *testing.T) {
+// TestAReportCountsForItsRecipientOnly: a return path is of one recipient. He and the servers on the way to him
+// can say that his copy came back, and nothing of others, who share his domain or not. A name that no recipient
+// has is where his copy was forwarded to.
+func TestAReportCountsForItsRecipientOnly(t *testing.T) {
 	for _, c := range []struct {
-		to      string // of the copy whose return path the report comes to
+		to      string // whose return path the report comes to
 		about   string
 		status  string
-		bounced string
+		bounced bool
 		barred  bool
 	}{
-		{"far.test", "bob@far.test", "5.1.1", "bob@far.test", true},
-		{"far.test", "CAROL@far.test", "5.0.0", "carol@far.test", true},
-		{"far.test", "carol@far.test", "5.2.2", "carol@far.test", false},
-		{"far.test", "forwarded@elsewhere.test", "5.1.1", "", false},
-		{"far.test", "eve@xn--bcher-kva.test", "5.1.1", "", false},
-		{"xn--bcher-kva.test", "bob@far.test", "5.1.1", "eve@xn--bcher-kva.test", true},
-		{"xn--bcher-kva.test", "eve@bücher.test", "5.6.1", "eve@xn--bcher-kva.test", false},
-		{"xn--bcher-kva.test", "forwarded@elsewhere.test", "5.1.1", "eve@xn--bcher-kva.test", true},
-		{"xn--bcher-kva.test", "eve@xn--bcher-kva.test", "4.4.1", "eve@xn--bcher-kva.test", false},
+		{"bob@far.test", "bob@far.test", "5.1.1", true, true},
+		{"carol@far.test", "CAROL@far.test", "5.0.0", true, true},
+		{"carol@far.test", "carol@far.test", "5.2.2", true, false},
+		{"bob@far.test", "carol@far.test", "5.1.1", false, false}, // shares the domain
+		{"bob@far.test", "eve@bücher.test", "5.1.1", false, false},
+		{"carol@far.test", "forwarded@elsewhere.test", "5.1.1", true, true},
+		{"eve@xn--bcher-kva.test", "bob@far.test", "5.1.1", false, false},
+		{"eve@xn--bcher-kva.test", "eve@bücher.test", "5.6.1", true, false},
+		{"eve@xn--bcher-kva.test", "forwarded@elsewhere.test", "5.1.1", true, true},
+		{"eve@xn--bcher-kva.test", "eve@xn--bcher-kva.test", "4.4.1", true, false},
 	} {
 		t.Run(c.status+" to "+c.to+" about "+c.about, func(t *testing.T) {
-			store := persisttest.Open(t)
-			courier := &fakeCourier{}
-			s := startSystem(t, store, func(o *Options) { o.Courier = courier })
-			id, address := openAccount(t, s)
-			sent := must[int64](t)(s.Send(t.Context(), address, letter("bob@far.test", "eve@xn--bcher-kva.test", "carol@far.test")))
-			sending(t, s, address, sent, final)
-			back := ""
-			for _, job := range courier.handed() {
-				if job.Domain == c.to {
-					back = job.MailFrom
-				}
-			}
+			s, o := sentToThree(t)
 			report := strings.NewReplacer("bob@far.test", c.about, "Status: 5.1.1", "Status: "+c.status, "550 5.1.1", "550 "+c.status).Replace(dsn)
-			if err := s.Receive(t.Context(), envelopeTo(back), []byte(report)); err != nil {
+			if err := s.Receive(t.Context(), envelopeTo(o.paths[c.to]), []byte(report)); err != nil {
 				t.Fatal(err)
 			}
-			bounced, why := "", ""
-			for _, r := range sending(t, s, address, sent, final).Recipients {
-				if r.Status == delivery.Bounced {
-					bounced, why = bounced+r.Email, r.Error
-				}
+			bounced, barred := o.bounced(t, s)
+			var want []string
+			if c.bounced {
+				want = []string{c.to + ": 550 " + c.status + " no such user"}
 			}
-			if bounced != c.bounced || bounced != "" && why != fmt.Sprintf("550 %s no such user", c.status) {
-				t.Errorf("bounced: %q, because %q", bounced, why)
+			if !slices.Equal(bounced, want) {
+				t.Errorf("bounced: %q, want %q", bounced, want)
 			}
-			barred := must[[]account.Suppression](t)(s.Suppressions(t.Context(), id, "", "", 10))
-			if (len(barred) > 0) != c.barred || c.barred && barred[0].Email != bounced {
+			if (len(barred) > 0) != c.barred || c.barred && barred[0].Email != c.to {
 				t.Errorf("suppressed: %v", barred)
 			}
 		})
 	}
+}
+
+// TestAReportAboutSeveral: the group about the recipient himself counts before one about a forward, and that
+// before none; a group about another recipient never does.
+func TestAReportAboutSeveral(t *testing.T) {
+	group := func(rcpt, status string) string {
+		return "Final-Recipient: rfc822; " + rcpt + "\r\nAction: failed\r\nStatus: " + status + "\r\nDiagnostic-Code: smtp; 550 " + status + " no such user\r\n\r\n"
+	}
+	head, _, _ := strings.Cut(dsn, "Final-Recipient")
+	for _, c := range []struct{ name, groups, want string }{
+		{"himself last", group("carol@far.test", "5.1.1") + group("x@fwd.test", "5.1.1") + group("bob@far.test", "5.1.3"), "[bob@far.test: 550 5.1.3 no such user]"},
+		{"two forwards", group("x@fwd.test", "5.7.1") + group("y@fwd.test", "5.1.1"), "[bob@far.test: 550 5.1.1 no such user]"},
+		{"others alone", group("carol@far.test", "5.1.1") + group("eve@xn--bcher-kva.test", "5.1.1"), "[]"},
+		{"by the name that we asked for", "Original-Recipient: rfc822;bob@far.test\r\n" + group("carol@far.test", "5.1.1"), "[bob@far.test: 550 5.1.1 no such user]"},
+	} {
+		s, o := sentToThree(t)
+		if err := s.Receive(t.Context(), envelopeTo(o.paths["bob@far.test"]), []byte(head+c.groups+"--b--\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		if bounced, _ := o.bounced(t, s); fmt.Sprint(bounced) != c.want {
+			t.Errorf("%s: %q", c.name, bounced)
+		}
+	}
+}
+
+// TestASharedReturnPathNamesNobody: those that were made before each recipient had one of his own still come
+// back. Each recipient of a copy knew them, so they count for a message to one alone.
+func TestASharedReturnPathNamesNobody(t *testing.T) {
+	s, o := sentToThree(t)
+	single := must[int64](t)(s.Send(t.Context(), o.address, letter("bob@far.test")))
+	sending(t, s, o.address, single, final)
+	for _, c := range []struct {
+		id   int64
+		want string
+	}{{o.id, "[]"}, {single, "[bob@far.test: 550 5.1.1 no such user]"}} {
+		o.id = c.id
+		back := sharedReturnPath(s.Bounces.secret, o.address, c.id, 0)
+		if err := s.Accepts(t.Context(), back); err != nil {
+			t.Errorf("%s is refused: %v", back, err)
+		}
+		if err := s.Receive(t.Context(), envelopeTo(back), []byte(dsn)); err != nil {
+			t.Fatal(err)
+		}
+		bounced, barred := o.bounced(t, s)
+		if fmt.Sprint(bounced) != c.want || len(barred) != len(bounced) {
+			t.Errorf("%q, suppressed %v, want %s", bounced, barred, c.want)
+		}
+	}
+}
+
+// sharedReturnPath is what was the return path of a copy until ADR 0104.
+func sharedReturnPath(secret []byte, address string, id int64, index int) string {
+	local, host, _ := strings.Cut(address, "@")
+	name := strconv.FormatInt(id, 36) + "-" + strconv.FormatInt(int64(index), 36)
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte("return path\x00" + address + "\x00" + name))
+	return local + "+b" + name + "-" + strings.ToLower(base32.StdEncoding.EncodeToString(mac.Sum(nil))[:12]) + "@" + host
+}
+
+// sent is a message to three recipients, and the return path of each.
+type sent struct {
+	account account.ID
+	address string
+	id      int64
+	paths   map[string]string
+}
+
+func sentToThree(t *testing.T) (*System, sent) {
+	t.Helper()
+	courier := &fakeCourier{}
+	s := startSystem(t, persisttest.Open(t), func(o *Options) { o.Courier = courier })
+	id, address := openAccount(t, s)
+	o := sent{id, address, must[int64](t)(s.Send(t.Context(), address, letter("bob@far.test", "eve@xn--bcher-kva.test", "carol@far.test"))), map[string]string{}}
+	sending(t, s, address, o.id, final)
+	for _, job := range courier.handed() {
+		for i, rcpt := range job.Rcpts {
+			o.paths[rcpt] = job.Senders[i]
+		}
+	}
+	return s, o
+}
+
+// bounced returns the recipients that the message came back from, why, and who is suppressed.
+func (o sent) bounced(t *testing.T, s *System) (list []string, barred []account.Suppression) {
+	t.Helper()
+	for _, r := range sending(t, s, o.address, o.id, final).Recipients {
+		if r.Status == delivery.Bounced {
+			list = append(list, r.Email+": "+r.Error)
+		}
+	}
+	return list, must[[]account.Suppression](t)(s.Suppressions(t.Context(), o.account, "", "", 10))
 }
 
 // TestAnAnswerToTheReturnPathIsMail: holiday notices go there, and whoever answers what the
@@ -75,7 +159,7 @@ func TestAnAnswerToTheReturnPathIsMail(t *testing.T) {
 	_, address := openAccount(t, s)
 	sent := must[int64](t)(s.Send(t.Context(), address, letter("bob@far.test")))
 	sending(t, s, address, sent, final)
-	back := courier.handed()[0].MailFrom
+	back := courier.handed()[0].Senders[0]
 	away := "From: bob@far.test\r\nSubject: Out of office: Hello\r\nAuto-Submitted: auto-replied\r\n\r\n550 5.1.1 is not my number.\r\n"
 	if err := s.Receive(t.Context(), envelopeTo(back), []byte(away)); err != nil {
 		t.Fatal(err)

@@ -121,8 +121,8 @@ func TestOwnersCopies(t *testing.T) {
 		case len(c.Rcpts) != 1, !bytes.Contains(c.Raw, []byte("\r\nAuto-Submitted: auto-generated\r\n")):
 			t.Errorf("a copy to %v:\n%s", c.Rcpts, c.Raw)
 		default:
-			if back, ok := o.readReturn(c.MailFrom); !ok || back.inbox != o.address || back.index != delivery.OwnersCopy {
-				t.Errorf("a copy from %q", c.MailFrom)
+			if back, ok := o.readReturn(c.Senders[0]); !ok || back.Inbox != o.address || back.Recipient != delivery.OwnersCopy {
+				t.Errorf("a copy from %q", c.Senders)
 			}
 		}
 	}
@@ -177,7 +177,7 @@ func TestOwnersCopiesAreBlocked(t *testing.T) {
 			if c.after != nil {
 				for _, job := range o.courier.handed() {
 					if job.Rcpts[0] == "me@example.test" {
-						c.after(o, job.MailFrom)
+						c.after(o, job.Senders[0])
 					}
 				}
 			}

@@ -1,6 +1,9 @@
 package actors
 
 import (
+	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,4 +55,69 @@ func TestInterruptedAttemptsAreFoundAnywhere(t *testing.T) {
 	}
 	sending(t, second, address, id, final)
 	until(func() bool { return second.Stats().Queue.Depth == 2*2048 })
+}
+
+// halfCourier serves the first recipient, and the others when it is over.
+type halfCourier struct {
+	fakeCourier
+	served, over chan struct{}
+}
+
+func (f *halfCourier) Deliver(ctx context.Context, c mailqueue.Consignment) []mailqueue.Handover {
+	c.Taken(c.Rcpts[0], "mx")
+	close(f.served)
+	<-f.over
+	return f.fakeCourier.Deliver(ctx, c)
+}
+
+// TestACrashBetweenCopiesRepeatsNone: what a recipient got is on disk while the others are served.
+func TestACrashBetweenCopiesRepeatsNone(t *testing.T) {
+	store := persisttest.OpenCrashable(t)
+	half := &halfCourier{served: make(chan struct{}), over: make(chan struct{})}
+	first := startSystem(t, store, func(o *Options) { o.Courier = half })
+	over := sync.OnceFunc(func() { close(half.over) })
+	t.Cleanup(over)
+	_, address := openAccount(t, first)
+	id := must[int64](t)(first.Send(t.Context(), address, letter("a@far.test", "b@far.test", "c@far.test")))
+	<-half.served
+	sending(t, first, address, id, func(s *inbox.Sending) bool { return s.Recipients[0].Status.Final() })
+	crashed := store.Crash(t)
+	over()
+	rest := &fakeCourier{}
+	second := startSystem(t, crashed, func(o *Options) { o.Courier = rest })
+	got := sending(t, second, address, id, final)
+	if got.Status != delivery.Unsigned || got.Recipients[0].MX != "mx" {
+		t.Errorf("%+v", got)
+	}
+	if jobs := rest.handed(); len(jobs) != 1 || fmt.Sprint(jobs[0].Rcpts) != "[b@far.test c@far.test]" {
+		t.Errorf("%+v", jobs)
+	}
+}
+
+// TestADeletedMessageGoesNoFurther than the recipient who is being served.
+func TestADeletedMessageGoesNoFurther(t *testing.T) {
+	ended := make(chan error, 1)
+	var s *System
+	var address string
+	courier := courierFunc(func(ctx context.Context, c mailqueue.Consignment) []mailqueue.Handover {
+		if _, err := s.Do(context.Background(), address, inbox.DeleteMessage{ID: 1}); err != nil {
+			t.Error(err)
+		}
+		c.Taken(c.Rcpts[0], "mx")
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return (&fakeCourier{}).Deliver(ctx, c)
+	})
+	s = startSystem(t, persisttest.Open(t), func(o *Options) { o.Courier = courier })
+	_, address = openAccount(t, s)
+	must[int64](t)(s.Send(t.Context(), address, letter("a@far.test", "b@far.test")))
+	if err := <-ended; err == nil {
+		t.Error("the attempt goes on")
+	}
+}
+
+type courierFunc func(context.Context, mailqueue.Consignment) []mailqueue.Handover
+
+func (f courierFunc) Deliver(ctx context.Context, c mailqueue.Consignment) []mailqueue.Handover {
+	return f(ctx, c)
 }

@@ -40,7 +40,9 @@ func (f *fakeCourier) Deliver(_ context.Context, c mailqueue.Consignment) []mail
 	out := make([]mailqueue.Handover, len(c.Rcpts))
 	for i, rcpt := range c.Rcpts {
 		out[i] = h
-		out[i].Rcpt = rcpt
+		if out[i].Rcpt = rcpt; h.Outcome == delivery.Delivered && i+1 < len(c.Rcpts) {
+			c.Taken(rcpt, h.MX)
+		}
 	}
 	return out
 }
@@ -393,10 +395,10 @@ func TestBounceReachesItsRecipient(t *testing.T) {
 	back := ""
 	for _, c := range courier.handed() {
 		if c.Domain == "far.test" {
-			back = c.MailFrom
+			back = c.Senders[0]
 		}
 	}
-	forged := strings.Replace(back, "-", "-x", 1)
+	forged := strings.Replace(back, "=", "=x", 1)
 	if err := s.Accepts(t.Context(), back); err != nil {
 		t.Fatalf("%s is refused: %v", back, err)
 	}
@@ -450,8 +452,8 @@ func TestNoticesHaveNoSenderAndLeaveNothing(t *testing.T) {
 	}
 	<-done
 	c := courier.handed()[0]
-	if c.MailFrom != "" || !strings.Contains(string(c.Raw), "Auto-Submitted: auto-generated") || !strings.Contains(string(c.Raw), "From: noreply@inbox.localhost") {
-		t.Errorf("from %q:\n%s", c.MailFrom, c.Raw)
+	if c.Senders != nil || !strings.Contains(string(c.Raw), "Auto-Submitted: auto-generated") || !strings.Contains(string(c.Raw), "From: noreply@inbox.localhost") {
+		t.Errorf("from %q:\n%s", c.Senders, c.Raw)
 	}
 	until(func() bool {
 		view, err := s.View(t.Context(), "noreply@inbox.localhost")

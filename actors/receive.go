@@ -9,6 +9,7 @@ import (
 	"inboxd/actors/engine"
 	"inboxd/actors/sealing"
 	"inboxd/internal/address"
+	"inboxd/internal/delivery"
 	"inboxd/internal/fault"
 	"inboxd/internal/inbox"
 	"inboxd/internal/ingest"
@@ -70,8 +71,8 @@ func (r *Receiving) Accepts(_ context.Context, rcpt string) error {
 		return engine.DiskFull()
 	}
 	if back, ok := r.bounces.readReturn(rcpt); ok {
-		rcpt = back.inbox
-	} else if isForged(rcpt) {
+		rcpt = back.Inbox
+	} else if delivery.LooksLikeReturnPath(rcpt) {
 		return inbox.NoInbox(rcpt)
 	}
 	return r.acceptsMail(rcpt)

@@ -244,7 +244,7 @@ func (s *System) makeMail(secret []byte) {
 	}
 	s.Meetings = &Meetings{s.Sending}
 	s.Mail = s.newMailQueue()
-	s.Bounces.route, s.Bounces.noted, s.Sending.waits = s.Mail.Route, s.Mail.NoteBounce, s.Mail.CallerWaits
+	s.Bounces.noted, s.Sending.waits = s.Mail.NoteBounce, s.Mail.CallerWaits
 }
 
 // supervise starts the supervisors.

@@ -280,23 +280,27 @@ func isASCIIHeader(raw []byte) bool {
 
 func (q *Queue) recipientsOn(sending *inbox.Sending, route string) (rcpts []string) {
 	for _, r := range sending.Recipients {
-		if !r.Status.Final() && q.Route(address.DomainOf(r.Email)) == route {
+		if !r.Status.Final() && q.route(address.DomainOf(r.Email)) == route {
 			rcpts = append(rcpts, r.Email)
 		}
 	}
 	return rcpts
 }
 
-// consignment is a copy. Its envelope sender tells which recipient a bounce is about:
-// recipients that share a copy share the path, and the bounce itself names its recipient.
+// consignment is the part of a mail at one route. The envelope sender of each copy says which recipient a
+// bounce is about. Nobody learns the one of another recipient, or he could make a bounce about him.
 func (q *Queue) consignment(t *task, route string, rcpts []string) Consignment {
 	c := Consignment{Domain: route, Rcpts: rcpts, Raw: t.raw, NeedUTF8: t.utf8}
-	switch s := t.message.Sending; {
-	case s.Meeting != 0:
-		c.MailFrom = q.ReturnPath(t.key.address, t.key.id, delivery.OwnersCopy)
-	case !s.Auto:
-		index := slices.IndexFunc(s.Recipients, func(r inbox.Recipient) bool { return r.Email == rcpts[0] })
-		c.MailFrom = q.ReturnPath(t.key.address, t.key.id, index)
+	if t.message.Sending.Auto {
+		return c
+	}
+	for i, r := range t.message.Sending.Recipients {
+		if t.message.Sending.Meeting != 0 {
+			i = delivery.OwnersCopy
+		}
+		if slices.Contains(rcpts, r.Email) {
+			c.Senders = append(c.Senders, q.ReturnPath(t.key.address, t.key.id, i))
+		}
 	}
 	return c
 }
@@ -314,9 +318,19 @@ func (q *Queue) handOver(ctx context.Context, j *job, c Consignment) []Handover 
 	q.ends[j.Attempt] = cancel
 	q.line.Connects(j.Attempt, int64(len(c.Raw)))
 	q.mu.Unlock()
+	taken := make(chan inbox.Report, len(c.Rcpts))
+	c.Taken = func(rcpt, mx string) { taken <- inbox.Report{Email: rcpt, Outcome: delivery.Delivered, MX: mx} }
+	var committing sync.WaitGroup
+	committing.Go(func() {
+		if err := q.commitTaken(ctx, j.task, taken); err != nil {
+			cancel(err) // what is taken and not on disk is sent again after a crash: no more of it
+		}
+	})
 	began := time.Now()
 	failpoint.Here("attempt-started")
 	out := q.Courier.Deliver(ctx, c)
+	close(taken)
+	committing.Wait()
 	failpoint.Here("handed-over")
 	q.counts.seconds.Between(began, time.Now())
 	if errors.Is(context.Cause(ctx), errHangs) && isTemporary(out) {

@@ -20,7 +20,7 @@ type Options struct {
 
 	Domain    string // the service's own: it and what is below it are on this node
 	Smarthost string // its name, for the one route that mail takes then; it gets every worker
-	// ReturnPath is the envelope sender of the copy for a recipient.
+	// ReturnPath is the envelope sender of the copy for a recipient, who alone learns of it.
 	ReturnPath func(address string, id int64, index int) string
 
 	Schedule      delivery.Schedule // of retries; the zero value is the default
@@ -93,14 +93,18 @@ type Courier interface {
 // stand above raw; nil: the mail goes out unsigned.
 type Signer func(ctx context.Context, from string) (sign func(raw []byte) (fields []byte, err error), err error)
 
-// Consignment is one mail for recipients who share a route.
+// Consignment is one mail for recipients who share a route. Each gets a copy of his own.
 type Consignment struct {
 	Domain   string // of the recipients
-	MailFrom string // empty for the null sender
 	Rcpts    []string
-	Raw      []byte // not changed, not kept
-	NeedUTF8 bool   // the header is not ASCII
-	Greeted  func() // called when a server is ready for the mail
+	Senders  []string // of the envelope, for each of Rcpts; nil for the null sender
+	Raw      []byte   // not changed, not kept
+	NeedUTF8 bool     // the header is not ASCII
+	Greeted  func()   // called when a server is ready for the mail
+
+	// Taken is called when a server has taken a recipient's copy and others are left, before the next one
+	// is begun.
+	Taken func(rcpt, mx string)
 }
 
 // Handover is what an attempt brought for one recipient.

@@ -168,15 +168,15 @@ func (q *Queue) lanes(domains []string) []string {
 	}
 	var routes []string
 	for _, d := range domains {
-		if r := q.Route(d); !slices.Contains(routes, r) {
+		if r := q.route(d); !slices.Contains(routes, r) {
 			routes = append(routes, r)
 		}
 	}
 	return routes
 }
 
-// Route names the way to a destination: with a smarthost all but our own share one.
-func (q *Queue) Route(host string) string {
+// route names the way to a destination: with a smarthost all but our own share one.
+func (q *Queue) route(host string) string {
 	if q.Smarthost == "" || q.isOurs(host) {
 		return host
 	}

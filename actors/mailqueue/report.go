@@ -54,7 +54,7 @@ func (q *Queue) report(ctx context.Context, t *task, reports []Handover, tried b
 	ctx = context.WithoutCancel(ctx)
 	next, more := q.Schedule.Next(t.number, t.message.ReceivedAt, q.now(), rand.Float64())
 	if t.parts > 1 {
-		if err := q.insist(ctx, t.key.address, order); err != nil {
+		if _, err := q.insist(ctx, t.key.address, order); err != nil {
 			return err
 		}
 		order.Reports = nil
@@ -63,7 +63,7 @@ func (q *Queue) report(ctx context.Context, t *task, reports []Handover, tried b
 		if order.Done = true; more {
 			order.Next = next.UTC().Truncate(time.Millisecond)
 		}
-		if err := q.insist(ctx, t.key.address, order); err != nil {
+		if _, err := q.insist(ctx, t.key.address, order); err != nil {
 			return err
 		}
 	}
@@ -72,15 +72,35 @@ func (q *Queue) report(ctx context.Context, t *task, reports []Handover, tried b
 	return nil
 }
 
-// insist repeats a command while the inbox is too busy for it, for a while.
-func (q *Queue) insist(ctx context.Context, address string, order inbox.Command) (err error) {
-	for try := range 8 {
-		if _, err = q.Inboxes.Do(ctx, address, order); !fault.Is(err, fault.Unavailable) {
+// commitTaken commits who has a copy while the next ones are handed over, until no more come: all that were taken during
+// a commit are in the next one. So a crash repeats what was taken during the last commits, and no more.
+func (q *Queue) commitTaken(ctx context.Context, t *task, taken <-chan inbox.Report) error {
+	for report := range taken {
+		order := inbox.Attempted{ID: t.key.id, Attempt: t.number, Reports: []inbox.Report{report}}
+		for len(taken) > 0 {
+			order.Reports = append(order.Reports, <-taken)
+		}
+		outcome, err := q.insist(context.WithoutCancel(ctx), t.key.address, order)
+		failpoint.Here("copy-committed")
+		if err == nil && outcome.ID == 0 {
+			err = errGone // deleted meanwhile
+		}
+		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// insist repeats a command while the inbox is too busy for it, for a while.
+func (q *Queue) insist(ctx context.Context, address string, order inbox.Command) (outcome inbox.Outcome, err error) {
+	for try := range 8 {
+		if outcome, err = q.Inboxes.Do(ctx, address, order); !fault.Is(err, fault.Unavailable) {
+			return outcome, err
 		}
 		time.Sleep(50 * time.Millisecond << try)
 	}
-	return err
+	return outcome, err
 }
 
 // logReports writes one line per recipient and counts. The last attempt is the recipient's

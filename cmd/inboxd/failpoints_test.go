@@ -194,7 +194,19 @@ func pointsOfMail() (cases []failpointCase) {
 			}
 		}})
 	}
-	return cases
+	return append(cases, failpointCase{"a send to two", "copy-committed", func(t *testing.T, h *halted, point string) {
+		h.at(point, true, func() error {
+			return h.asked(202, "POST", "/api/v1/inboxes/"+h.address+"/send", h.key(), map[string]any{"to": "bob@far.test", "cc": []string{"carol@far.test"}, "body": "x"})
+		})
+		h.u.until(t, h.address, 1, "sent")
+		copies := map[string]int{}
+		for _, c := range h.far.taken() {
+			copies[c.rcpt[0]]++
+		}
+		if copies["bob@far.test"] != 1 || copies["carol@far.test"] < 1 || copies["carol@far.test"] > 2 {
+			t.Errorf("the other side has %v", copies)
+		}
+	}})
 }
 
 // pointsOfWebhooks: an event is told at least once, with one id and one body; no more than once when that it was told

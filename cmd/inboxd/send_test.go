@@ -73,9 +73,19 @@ func TestSendsToTheRecipientsServer(t *testing.T) {
 	if bcc := fmt.Sprint(m["bcc"]); bcc != "[map[email:dave@far.test name:]]" {
 		t.Errorf("bcc: %s", bcc)
 	}
-	c := <-far.arrived
-	if len(c.rcpt) != 3 || !strings.Contains(c.from, "agent+b") || !strings.HasSuffix(c.from, "@inbox.localhost") {
-		t.Errorf("envelope: %+v", c)
+	paths := map[string]bool{}
+	var c copyOf
+	for range 3 {
+		raw := c.raw
+		if c = <-far.arrived; raw != "" && c.raw != raw {
+			t.Error("two copies differ")
+		}
+		if paths[c.from] = true; len(c.rcpt) != 1 || !strings.Contains(c.from, "agent+b") || !strings.HasSuffix(c.from, "@inbox.localhost") {
+			t.Errorf("envelope: %v from %s", c.rcpt, c.from)
+		}
+	}
+	if len(paths) != 3 || len(far.taken()) != 3 {
+		t.Errorf("return paths: %v", paths)
 	}
 	if strings.Contains(c.raw, "dave") {
 		t.Error("the blind copy shows")
@@ -265,7 +275,7 @@ func TestBounceComesBackOverSMTP(t *testing.T) {
 	back := (<-far.arrived).from
 	dsn := bounceOf("bob@far.test")
 	local, domain, _ := strings.Cut(back, "@")
-	forged := local[:len(local)-12] + strings.Repeat("a", 12) + "@" + domain
+	forged := local[:len(local)-8] + strings.Repeat("a", 8) + "@" + domain
 	if err := netsmtp.SendMail(s.smtp, nil, "", []string{forged}, []byte(dsn)); err == nil || !strings.HasPrefix(err.Error(), "550") {
 		t.Errorf("a forged return path: %v", err)
 	}
@@ -287,4 +297,39 @@ func TestBounceComesBackOverSMTP(t *testing.T) {
 		t.Errorf("lifted: %v %v", a, err)
 	}
 	u.send(t, address, map[string]any{"to": "bob@far.test", "body": "x"})
+}
+
+// TestAGuestCannotBounceAnother: who was written to knows the return path of his own copy alone. With it he can say
+// that it did not reach him, and nothing about others.
+func TestAGuestCannotBounceAnother(t *testing.T) {
+	far := receive(t, "127.0.0.1", "0", nil)
+	s := postal(t, filepath.Join(t.TempDir(), "data"), farZone(t), far.port)
+	u := s.signUp(t, "me@example.test")
+	address := u.inbox(t, "agent")
+	id := u.send(t, address, map[string]any{"to": "mallory@far.test", "cc": []string{"bob@far.test"}, "body": "x"})
+	u.until(t, address, id, "sent")
+	report := func(about string) string {
+		for _, c := range far.taken() {
+			if c.rcpt[0] == "mallory@far.test" {
+				if err := netsmtp.SendMail(s.smtp, nil, "", []string{c.from}, []byte(bounceOf(about))); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		var states []string
+		for _, r := range u.message(t, address, id)["recipients"].([]any) {
+			states = append(states, r.(map[string]any)["status"].(string))
+		}
+		return fmt.Sprint(states)
+	}
+	if states := report("bob@far.test"); states != "[sent sent]" {
+		t.Errorf("after a report about another recipient: %s", states)
+	}
+	if u.latest(t, address, "") != nil {
+		t.Error("the report is a message of the inbox")
+	}
+	u.until(t, address, u.send(t, address, map[string]any{"to": "bob@far.test", "body": "x"}), "sent")
+	if states := report("mallory@far.test"); states != "[bounced sent]" {
+		t.Errorf("after a report about himself: %s", states)
+	}
 }

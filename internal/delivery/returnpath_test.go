@@ -17,18 +17,17 @@ func TestReturnPath(t *testing.T) {
 			t.Fatalf("%s: %d octets", path, len(path))
 		}
 		for _, p := range []string{path, strings.ToUpper(path)} {
-			gotInbox, gotID, gotRcpt, ok := ReadReturnPath(secret, p)
-			if !ok || gotInbox != inbox || gotID != id || gotRcpt != rcpt {
-				t.Fatalf("%s: %s %d %d %v", p, gotInbox, gotID, gotRcpt, ok)
+			if got, ok := ReadReturnPath(secret, p); !ok || got != (Returned{inbox, id, rcpt, false}) || !LooksLikeReturnPath(p) {
+				t.Fatalf("%s: %+v %v", p, got, ok)
 			}
 		}
-		if _, _, _, ok := ReadReturnPath([]byte("other"), path); ok {
+		if _, ok := ReadReturnPath([]byte("other"), path); ok || !LooksLikeReturnPath(path) {
 			t.Fatalf("%s: another secret reads it", path)
 		}
 		// Whatever one octet is changed into, nobody signed that.
 		i := rapid.IntRange(0, len(path)-1).Draw(t, "at")
 		forged := path[:i] + rapid.StringMatching(`[a-z0-9+@-]`).Draw(t, "octet") + path[i+1:]
-		if _, _, _, ok := ReadReturnPath(secret, forged); ok && forged != path {
+		if _, ok := ReadReturnPath(secret, forged); ok && forged != path {
 			t.Fatalf("%s is taken for %s", forged, path)
 		}
 	})
@@ -39,13 +38,47 @@ func TestReturnPathWithoutRoom(t *testing.T) {
 	if got := ReturnPath([]byte("s"), inbox, 1, 0); got != inbox {
 		t.Error(got)
 	}
-	for _, address := range []string{"", "@", "+b@", "a@b", "a+b@c", "a+b-@c", "a+b1-0@c", "a+b1-0-@c", "+b1-0-aaaaaaaaaaaa@c", "a+btag@c", inbox} {
-		if _, _, _, ok := ReadReturnPath([]byte("s"), address); ok {
+	for _, address := range []string{"", "@", "+b@", "a@b", "a+b@c", "a+b-@c", "a+b1-0@c", "a+b1-0-@c", "+b1-0-aaaaaaaaaaaa@c", "a+b1=0=@c", "a+b==aaaaaaaa@c", "a+btag@c", inbox} {
+		if _, ok := ReadReturnPath([]byte("s"), address); ok || LooksLikeReturnPath(address) {
 			t.Errorf("%q is read", address)
 		}
 	}
-	// A return path stays what it is: mails that are out there come back to it for days.
-	if got := ReturnPath([]byte("s"), "a@x.example", 12345, 99); got != "a+b9ix-2r-vcc5e6hnnryk@x.example" {
+}
+
+// TestReturnPathsStayWhatTheyAre: messages that are out there come back to them for days.
+func TestReturnPathsStayWhatTheyAre(t *testing.T) {
+	if got := ReturnPath([]byte("s"), "a@x.example", 12345, 99); got != "a+b9ix=2r=v26kqna3@x.example" {
 		t.Error(got)
+	}
+	for path, want := range map[string]Returned{
+		"a+b9ix=2r=v26kqna3@x.example":     {"a@x.example", 12345, 99, false},
+		"a+b9ix-2r-vcc5e6hnnryk@x.example": {"a@x.example", 12345, 99, true}, // of ADR 0014
+	} {
+		if got, ok := ReadReturnPath([]byte("s"), path); !ok || got != want {
+			t.Errorf("%s: %+v %v", path, got, ok)
+		}
+	}
+}
+
+// TestReturnPathsFit what every server accepts, for names of up to 48 octets.
+func TestReturnPathsFit(t *testing.T) {
+	for name, want := range map[int]int{48: 64, 49: 65, 64: 80} {
+		path := ReturnPath([]byte("s"), strings.Repeat("a", name)+"@x.example", 36*36*36-1, 35)
+		if got := strings.IndexByte(path, '@'); got != want {
+			t.Errorf("a name of %d octets: %d", name, got)
+		}
+	}
+}
+
+// TestLooksLikeReturnPath: people choose tags, too.
+func TestLooksLikeReturnPath(t *testing.T) {
+	for address, want := range map[string]bool{
+		"a+b1=0=aaaaaaaa@x": true, "a+b1-0-aaaaaaaaaaaa@x": true, "A+B1=0=AAAAAAAA@X": true, "a+bzz=zzz=aaaaaaaa@x": true,
+		"a+b1=0=aaaaaaa1@x": false, "a+b1=0=aaaaaaaaa@x": false, "a+b1=0@x": false, "a+c1=0=aaaaaaaa@x": false, "b1=0=aaaaaaaa@x": false,
+		"a+black-friday-discount@x": false, "a+blog-2026-subscription@x": false, "a+b=x=y=aaaaaaaa@x": false, "a+b1=0000=aaaaaaaa@x": false,
+	} {
+		if got := LooksLikeReturnPath(address); got != want {
+			t.Errorf("%s: %v", address, got)
+		}
 	}
 }

@@ -74,14 +74,19 @@ type Options struct {
 	Logger    *slog.Logger // discarded when nil
 }
 
-// Consignment is one mail for recipients of one domain.
+// Consignment is one message for recipients of one domain. Each of them gets a copy in a transaction of
+// its own, over the same connection where the server allows it.
 type Consignment struct {
 	Domain   string   // of the recipients; decides the MX. Unused with a smarthost
-	MailFrom string   // empty for the null sender
 	Rcpts    []string // at most 100
+	Senders  []string // of the envelope, for each of Rcpts; nil for the null sender
 	Raw      []byte   // CRLF line ends alone; not changed, nor held on to
 	NeedUTF8 bool     // the header is not ASCII: only a server with SMTPUTF8 can take it
 	Greeted  func()   // called when a server is ready for the mail, before any of it is sent; may be nil
+
+	// Taken is called when a server has taken a recipient's copy and others are left, before the next one
+	// is begun; may be nil.
+	Taken func(rcpt, mx string)
 }
 
 // Report is what an exchange brought for one recipient.
@@ -132,25 +137,17 @@ func (o Options) withDefaults() Options {
 }
 
 // Deliver makes one exchange and returns one Report per recipient, in their order. It never
-// takes longer than Timeouts.Whole and returns soon after ctx ends.
+// takes longer than Timeouts.Whole and returns soon after ctx ends: a recipient whose turn did not
+// come by then is reported as Temporary.
 func (c *Courier) Deliver(ctx context.Context, job Consignment) []Report {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeouts.Whole)
 	defer cancel()
-	x := exchange{courier: c, raw: job.Raw, greeted: job.Greeted}
-	if x.greeted == nil {
-		x.greeted = func() {}
+	x := exchange{courier: c, Consignment: job, reports: make([]Report, len(job.Rcpts))}
+	deep.Do(x.address)
+	if len(x.left) > 0 {
+		x.run(ctx)
 	}
-	reports := make([]Report, len(job.Rcpts))
-	var index []int
-	deep.Do(func() { index = x.address(job, reports) })
-	if len(x.rcpts) == 0 {
-		return reports
-	}
-	results := x.run(ctx, job.Domain)
-	for i, at := range index {
-		reports[at] = x.report(job.Rcpts[at], results[i])
-	}
-	return reports
+	return x.reports
 }
 
 // Close hangs up every idle connection.

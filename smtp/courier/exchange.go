@@ -2,6 +2,7 @@ package courier
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"strings"
 
@@ -16,101 +17,118 @@ const (
 	maxReasonLen = 500 // octets of a Report's text
 )
 
-// exchange is one Deliver: it looks for a server and hands it the mail. Only the goroutine of
+// exchange is one Deliver: it looks for a server and hands it the copies. Only the goroutine of
 // Deliver touches it.
 type exchange struct {
+	Consignment
 	courier  *Courier
-	mailFrom string
-	rcpts    []string
-	raw      []byte
-	utf8     bool // SMTPUTF8 is needed
-	eightBit bool // raw is not ASCII
-	greeted  func()
-	refused  bool // the sender was, for good
+	reports  []Report   // by recipient
+	left     []envelope // of the copies without a report
+	taken    int        // copies that servers took
+	eightBit bool       // Raw is not ASCII
+	refused  bool       // the sender of the last copy was, for good
+	short    bool       // a server refused a sender that was longer than it must accept
 
 	mx    string // that answered last
-	tls   bool
 	dials int
 	last  *trouble // the most telling one
 }
 
-// address fills in the envelope. Recipients that can't be written are reported at once; it
-// returns where in the reports the others belong.
-func (x *exchange) address(job Consignment, reports []Report) (index []int) {
-	whole := verdict{}
-	if err := checkWire(job.Raw); err != "" {
-		whole = because(delivery.BadMessage, "The message holds %s and can't be sent", err)
-	}
-	if job.MailFrom != "" {
-		var ok bool
-		if x.mailFrom, ok = address.Sender(job.MailFrom); !ok {
-			whole = because(delivery.BadAddress, "The sender's address can't be used in SMTP")
-		}
-	}
-	x.eightBit = !isASCII7(job.Raw)
-	x.utf8 = job.NeedUTF8 || !address.IsASCII(x.mailFrom)
-	for i, rcpt := range job.Rcpts {
-		to, ok := address.Sender(rcpt)
-		switch {
-		case whole.text != "":
-			reports[i] = x.report(rcpt, whole)
-		case !ok:
-			reports[i] = x.report(rcpt, because(delivery.BadAddress, "This address can't be used in SMTP"))
-		default:
-			x.rcpts, index = append(x.rcpts, to), append(index, i)
-			x.utf8 = x.utf8 || !address.IsASCII(to)
-		}
-	}
-	return index
+// envelope is of one recipient's copy.
+type envelope struct {
+	index    int // in Rcpts
+	mailFrom string
+	rcpt     string
+	utf8     bool // SMTPUTF8 is needed
 }
 
-func (x *exchange) report(rcpt string, v verdict) Report {
-	return Report{Rcpt: rcpt, Outcome: v.outcome, Code: v.code, Enhanced: v.enhanced, Text: printable(v.text, maxReasonLen), MX: x.mx, TLS: x.tls}
+// address makes the envelopes. Recipients that can't be written are reported at once.
+func (x *exchange) address() {
+	x.eightBit = !isASCII7(x.Raw)
+	wire := checkWire(x.Raw)
+	for i, rcpt := range x.Rcpts {
+		e, ok := envelope{index: i}, true
+		if x.Senders != nil && x.Senders[i] != "" {
+			e.mailFrom, ok = address.Sender(x.Senders[i])
+		}
+		to, canBeWritten := address.Sender(rcpt)
+		switch {
+		case wire != "":
+			x.settle(e, because(delivery.BadMessage, "The message holds %s and can't be sent", wire), nil)
+		case !ok:
+			x.settle(e, because(delivery.BadAddress, "The sender's address can't be used in SMTP"), nil)
+		case !canBeWritten:
+			x.settle(e, because(delivery.BadAddress, "This address can't be used in SMTP"), nil)
+		default:
+			e.rcpt, e.utf8 = to, x.NeedUTF8 || !address.IsASCII(e.mailFrom) || !address.IsASCII(to)
+			x.left = append(x.left, e)
+		}
+	}
+}
+
+// settle reports what became of a copy. l is the connection that it went over, nil for none.
+func (x *exchange) settle(e envelope, v verdict, l *link) {
+	r := Report{Rcpt: x.Rcpts[e.index], Outcome: v.outcome, Code: v.code, Enhanced: v.enhanced, Text: printable(v.text, maxReasonLen), MX: x.mx}
+	if l != nil {
+		r.MX, r.TLS = l.host, l.tls
+	}
+	x.reports[e.index] = r
+}
+
+// settleAll reports the same of all copies that are left.
+func (x *exchange) settleAll(v verdict) {
+	for _, e := range x.left {
+		x.settle(e, v, nil)
+	}
+	x.left = nil
 }
 
 // shorten leaves the tag off a sender whose local part is longer than servers must accept (RFC 5321
 // section 4.5.3.1.1): better a message whose bounces find nothing than none. False: it is not longer.
-func (x *exchange) shorten() bool {
-	local, _ := address.Split(x.mailFrom)
+func (e *envelope) shorten() bool {
+	local, _ := address.Split(e.mailFrom)
 	if len(local) <= address.MaxLocal {
 		return false
 	}
-	short := address.WithoutTag(x.mailFrom)
-	changed := short != x.mailFrom
-	x.mailFrom = short
+	short := address.WithoutTag(e.mailFrom)
+	changed := short != e.mailFrom
+	e.mailFrom = short
 	return changed
 }
 
-// run returns one verdict per recipient.
-func (x *exchange) run(ctx context.Context, domain string) []verdict {
+// run hands all copies over that a server is found for, and reports of the others why not.
+func (x *exchange) run(ctx context.Context) {
 	if x.courier.opts.Smarthost.Addr != "" {
-		return x.smarthost(ctx)
+		x.smarthost(ctx)
+		return
 	}
-	domain, ok := address.Host(strings.TrimSuffix(domain, "."))
+	domain, ok := address.Host(strings.TrimSuffix(x.Domain, "."))
 	if !ok {
-		return x.all(because(delivery.BadAddress, "The recipient's domain can't be looked up"))
+		x.settleAll(because(delivery.BadAddress, "The recipient's domain can't be looked up"))
+		return
 	}
 	var policy stsPolicy
 	deep.Do(func() { policy = x.courier.sts.policy(ctx, domain) })
-	if results, ok := x.overIdle(ctx, domain, policy.accepts); ok {
-		return results
+	if x.overIdle(ctx, domain, policy.accepts) {
+		return
 	}
 	var hosts []string
 	var v *verdict
 	if deep.Do(func() { hosts, v = x.courier.mailHosts(ctx, domain) }); v != nil {
-		return x.all(*v)
+		x.settleAll(*v)
+		return
 	}
 	for _, host := range hosts {
-		if results, ok := x.host(ctx, domain, host, policy); ok {
-			return results
+		if x.host(ctx, domain, host, policy) {
+			return
 		}
 	}
-	return x.exhausted(domain)
+	x.exhausted(domain)
 }
 
-func (x *exchange) smarthost(ctx context.Context) []verdict {
-	if results, ok := x.overIdle(ctx, "", func(*link) bool { return true }); ok {
-		return results
+func (x *exchange) smarthost(ctx context.Context) {
+	if x.overIdle(ctx, "", func(*link) bool { return true }) {
+		return
 	}
 	var targets []target
 	var host string
@@ -119,21 +137,21 @@ func (x *exchange) smarthost(ctx context.Context) []verdict {
 		x.fails(host, why)
 	}
 	for _, t := range targets {
-		if results, ok := x.over(ctx, "", t); ok {
-			return results
+		if x.over(ctx, "", t) {
+			return
 		}
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	return x.exhausted(x.courier.opts.Smarthost.Addr)
+	x.exhausted(x.courier.opts.Smarthost.Addr)
 }
 
-// host tries the addresses of one MX host.
-func (x *exchange) host(ctx context.Context, domain, host string, policy stsPolicy) ([]verdict, bool) {
+// host tries the addresses of one MX host. True: no copy is left.
+func (x *exchange) host(ctx context.Context, domain, host string, policy stsPolicy) bool {
 	if !policy.allows(host) {
 		x.fails(host, &trouble{because(delivery.TLSPolicy, "%s is not among the mail servers that the MTA-STS policy of %s allows", host, domain)})
-		return nil, false
+		return false
 	}
 	var addrs []netip.Addr
 	var why *trouble
@@ -144,49 +162,92 @@ func (x *exchange) host(ctx context.Context, domain, host string, policy stsPoli
 		if x.dials++; x.dials > maxDials || ctx.Err() != nil {
 			break
 		}
-		if results, ok := x.over(ctx, domain, x.courier.mxTarget(host, addr, policy.enforce)); ok {
-			return results, true
+		if x.over(ctx, domain, x.courier.mxTarget(host, addr, policy.enforce)) {
+			return true
 		}
 	}
-	return nil, false
+	return false
 }
 
-// overIdle uses a connection that an earlier mail left. Its trouble goes unsaid: it may
+// overIdle uses a connection that an earlier exchange left. Its trouble goes unsaid: it may
 // have ended long ago.
-func (x *exchange) overIdle(ctx context.Context, key string, fits func(*link) bool) ([]verdict, bool) {
+func (x *exchange) overIdle(ctx context.Context, key string, fits func(*link) bool) bool {
 	l := x.courier.pool.take(key, fits)
-	if l == nil {
-		return nil, false
-	}
-	results, err := x.handOver(ctx, key, l)
-	return results, err == nil
+	return l != nil && x.handOver(ctx, key, l) == nil
 }
 
-// over connects to a target and hands the mail over.
-func (x *exchange) over(ctx context.Context, key string, t target) ([]verdict, bool) {
-	var results []verdict
-	l, err := x.courier.connect(ctx, t)
-	if err == nil {
-		results, err = x.handOver(ctx, key, l)
-	}
-	if err != nil {
+// over connects to a target and hands it the copies that are left. When the connection ends after the
+// server took some, it is made again: servers bound how many they take over one. True: no copy is left.
+func (x *exchange) over(ctx context.Context, key string, t target) bool {
+	for {
+		before := x.taken
+		l, err := x.courier.connect(ctx, t)
+		if err == nil {
+			err = x.handOver(ctx, key, l)
+		}
+		if err == nil {
+			return true
+		}
 		x.fails(t.host, broken(t.host, err))
+		var unwanted *unwantedNow
+		if x.taken == before || ctx.Err() != nil || errors.As(err, &unwanted) {
+			return false
+		}
+		if x.dials++; x.dials > maxDials {
+			return false
+		}
 	}
-	return results, err == nil
 }
 
-func (x *exchange) handOver(ctx context.Context, key string, l *link) ([]verdict, error) {
-	x.greeted()
+// handOver hands over all copies that are left. An error means that some still are, none of which
+// this server has.
+func (x *exchange) handOver(ctx context.Context, key string, l *link) error {
+	if x.Greeted != nil {
+		x.Greeted()
+	}
 	l.begin(ctx)
-	results, err := l.transact(x)
+	err := x.handAll(l)
 	l.end()
 	if err != nil {
 		l.Close()
-		return nil, err
+		return err
 	}
-	x.mx, x.tls = l.host, l.tls
 	x.courier.pool.put(key, l)
-	return results, nil
+	return nil
+}
+
+// handAll hands the copies over one after the other. A copy that this server does not want now stays for
+// another one, and the next copy gets its turn: that may be about the recipient.
+func (x *exchange) handAll(l *link) error {
+	var later []envelope
+	var why error // that copies are for another server
+	for len(x.left) > 0 {
+		e := x.left[0]
+		v, err := l.transact(x, e)
+		var unwanted *unwantedNow
+		switch {
+		case errors.As(err, &unwanted):
+			later, why = append(later, e), err
+			x.left = x.left[1:]
+			continue
+		case err != nil:
+			x.left = append(x.left, later...)
+			return err
+		}
+		x.settle(e, v, l)
+		if x.left = x.left[1:]; v.outcome == delivery.Delivered {
+			x.taken++
+			if more := len(x.left)+len(later) > 0; more && x.Taken != nil {
+				x.Taken(x.Rcpts[e.index], l.host)
+			}
+		}
+		if l.spent && len(x.left) > 0 {
+			x.left = append(x.left, later...)
+			return &trouble{because(delivery.Broken, "%s ended the connection", l.host)}
+		}
+	}
+	x.left = later
+	return why
 }
 
 // fails remembers why host did not take the mail, a server's words before our own.
@@ -199,17 +260,11 @@ func (x *exchange) fails(host string, t *trouble) {
 	}
 }
 
-func (x *exchange) exhausted(domain string) []verdict {
+// exhausted reports of all copies that are left that no server was found for them.
+func (x *exchange) exhausted(domain string) {
 	if x.last == nil {
-		return x.all(because(delivery.NoRoute, "No mail server of %s can be reached", domain))
+		x.settleAll(because(delivery.NoRoute, "No mail server of %s can be reached", domain))
+		return
 	}
-	return x.all(x.last.verdict)
-}
-
-func (x *exchange) all(v verdict) []verdict {
-	results := make([]verdict, len(x.rcpts))
-	for i := range results {
-		results[i] = v
-	}
-	return results
+	x.settleAll(x.last.verdict)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -68,6 +69,7 @@ type fakeMX struct {
 	greeting string
 	ext      []string
 	replies  map[string]string                        // by the start of the command; "." is the end of the mail
+	answer   func(command string) string              // before replies; "" for what those say
 	takeOver func(conn net.Conn, command string) bool // true: the connection was dealt with
 	tls      *tls.Config
 
@@ -154,6 +156,11 @@ func (m *fakeMX) serve(conn net.Conn) {
 }
 
 func (m *fakeMX) replyTo(command string) string {
+	if m.answer != nil {
+		if reply := m.answer(command); reply != "" {
+			return reply
+		}
+	}
 	for start, reply := range m.replies {
 		if strings.HasPrefix(command, start) && start != "." {
 			return reply
@@ -246,5 +253,5 @@ func courier(t testing.TB, opts Options) *Courier {
 const testMail = "Subject: s\r\n\r\nHello\r\n.\r\n..dots\r\n"
 
 func toX(rcpts ...string) Consignment {
-	return Consignment{Domain: "x.example", MailFrom: "me@us.example", Rcpts: rcpts, Raw: []byte(testMail)}
+	return Consignment{Domain: "x.example", Rcpts: rcpts, Senders: slices.Repeat([]string{"me@us.example"}, len(rcpts)), Raw: []byte(testMail)}
 }

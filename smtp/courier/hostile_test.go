@@ -221,7 +221,7 @@ func BenchmarkDrain(b *testing.B) {
 	for range 16 {
 		workers.Go(func() {
 			for left.Add(-1) >= 0 {
-				got := c.Deliver(context.Background(), Consignment{Domain: "x.example", MailFrom: "me@us.example", Rcpts: []string{"a@x.example"}, Raw: raw})
+				got := c.Deliver(context.Background(), Consignment{Domain: "x.example", Rcpts: []string{"a@x.example"}, Raw: raw})
 				if got[0].Outcome != delivery.Delivered {
 					b.Errorf("%+v", got)
 					return

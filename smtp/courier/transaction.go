@@ -9,75 +9,62 @@ import (
 	"inboxd/internal/delivery"
 )
 
-// transact hands one mail over (RFC 5321 section 3.3). An error means that the link is of no
-// more use and nothing was handed over.
-func (l *link) transact(x *exchange) ([]verdict, error) {
-	if v, bad := l.unable(x); bad {
-		return x.all(v), nil
+// transact hands one copy over (RFC 5321 section 3.3). An error means that this server does not have it:
+// unwantedNow that the link is good for other copies, any other that it is of no more use.
+func (l *link) transact(x *exchange, e envelope) (verdict, error) {
+	if v, bad := l.unable(x, e); bad {
+		return v, nil
 	}
-	results, accepted, err := l.envelope(x)
-	if err == nil && x.refused && x.shorten() {
-		return l.transact(x)
+	if x.short {
+		e.shorten()
+	}
+	v, accepted, err := l.envelope(x, e)
+	if err == nil && x.refused && e.shorten() {
+		x.short = true
+		return l.transact(x, e)
 	}
 	if err != nil || !accepted {
-		return results, err
+		return v, err
 	}
 	l.mails++
-	final, err := l.content(x.raw)
-	if err != nil {
-		return nil, err
-	}
-	settle(results, final)
-	return results, nil
+	return l.content(x.Raw)
 }
 
-// settle gives those their verdict who were Delivered for the time being.
-func settle(results []verdict, v verdict) {
-	for i := range results {
-		if results[i].outcome == delivery.Delivered {
-			results[i] = v
-		}
-	}
-}
+// unwantedNow is a temporary refusal of one copy.
+type unwantedNow struct{ *trouble }
+
+func (u *unwantedNow) Unwrap() error { return u.trouble }
 
 // unable says what the server could not take.
-func (l *link) unable(x *exchange) (verdict, bool) {
+func (l *link) unable(x *exchange, e envelope) (verdict, bool) {
 	switch {
-	case x.utf8 && !l.ext.smtpUTF8:
+	case e.utf8 && !l.ext.smtpUTF8:
 		return because(delivery.NeedsSMTPUTF8, "%s can't take mail with addresses outside of ASCII (SMTPUTF8)", l.host), true
 	case x.eightBit && !l.ext.eightBit && !l.ext.smtpUTF8:
 		return because(delivery.Needs8Bit, "%s can't take mail outside of ASCII (8BITMIME)", l.host), true
-	case l.ext.limit > 0 && int64(len(x.raw)) > l.ext.limit:
-		return because(delivery.TooLarge, "The mail has %d bytes, %s takes at most %d", len(x.raw), l.host, l.ext.limit), true
+	case l.ext.limit > 0 && int64(len(x.Raw)) > l.ext.limit:
+		return because(delivery.TooLarge, "The mail has %d bytes, %s takes at most %d", len(x.Raw), l.host, l.ext.limit), true
 	}
 	return verdict{}, false
 }
 
 // commands are those before the content, in order.
-func (l *link) commands(x *exchange) []string {
-	mail := "MAIL FROM:<" + address.Written(x.mailFrom) + ">"
+func (l *link) commands(x *exchange, e envelope) []string {
+	mail, rcpt := "MAIL FROM:<"+address.Written(e.mailFrom)+">", "RCPT TO:<"+address.Written(e.rcpt)+">"
 	if l.ext.limit > 0 {
-		mail += " SIZE=" + strconv.Itoa(len(x.raw))
+		mail += " SIZE=" + strconv.Itoa(len(x.Raw))
 	}
-	if l.ext.eightBit && (x.eightBit || x.utf8) {
+	if l.ext.eightBit && (x.eightBit || e.utf8) {
 		mail += " BODY=8BITMIME"
 	}
-	if x.utf8 {
+	if e.utf8 {
 		mail += " SMTPUTF8"
 	}
-	reports := l.ext.dsn && x.mailFrom != "" // nobody reports to the null sender
-	if reports {
+	if l.ext.dsn && e.mailFrom != "" { // nobody reports to the null sender
 		mail += " RET=HDRS"
+		rcpt += reportFor(e.rcpt)
 	}
-	list := []string{mail}
-	for _, rcpt := range x.rcpts {
-		command := "RCPT TO:<" + address.Written(rcpt) + ">"
-		if reports {
-			command += reportFor(rcpt)
-		}
-		list = append(list, command)
-	}
-	return append(list, "DATA")
+	return []string{mail, rcpt, "DATA"}
 }
 
 // reportFor asks for a report on a failed delivery that names rcpt as we know it, wherever the
@@ -108,53 +95,48 @@ func xtext(s, escape string) string {
 	return b.String()
 }
 
-// envelope says everything up to DATA. accepted means that the content is expected and
-// somebody gets it; their verdicts are Delivered for the time being.
-func (l *link) envelope(x *exchange) (results []verdict, accepted bool, err error) {
-	next, err := l.dialogue(l.commands(x))
+// envelope says everything up to DATA. accepted means that the content is expected.
+func (l *link) envelope(x *exchange, e envelope) (v verdict, accepted bool, err error) {
+	next, err := l.dialogue(l.commands(x, e))
 	if err != nil {
-		return nil, false, err
+		return verdict{}, false, err
 	}
 	mail, err := next()
-	x.refused = err == nil && judge(mail).outcome == delivery.Permanent
+	v = judge(mail)
+	x.refused = err == nil && v.outcome == delivery.Permanent
 	switch {
 	case err != nil:
-		return nil, false, err
-	case !mail.ok() && judge(mail).outcome == delivery.Temporary:
-		return nil, false, refusal(mail)
+		return verdict{}, false, err
+	case !mail.ok() && v.outcome == delivery.Temporary:
+		return verdict{}, false, refusal(mail)
 	case !mail.ok() && !l.ext.pipelining:
-		return x.all(judge(mail)), false, nil
+		return v, false, nil
 	}
-	results = x.all(judge(mail))
-	for i := range x.rcpts {
-		rcpt, err := next()
-		if err != nil {
-			return nil, false, err
-		}
-		if mail.ok() {
-			results[i] = judge(rcpt)
-		}
-		accepted = accepted || results[i].outcome == delivery.Delivered
+	rcpt, err := next()
+	if err != nil {
+		return verdict{}, false, err
 	}
-	if !accepted && !l.ext.pipelining {
-		return results, false, nil
+	if mail.ok() {
+		v = judge(rcpt)
+	}
+	if accepted = v.outcome == delivery.Delivered; !accepted && !l.ext.pipelining {
+		return v, false, nil
 	}
 	data, err := next()
 	switch {
 	case err != nil:
-		return nil, false, err
+		return verdict{}, false, err
 	case data.code == 354 && !accepted: // RFC 2920 section 3.1: an empty mail for nobody
 		_, err = l.command(".")
-		return results, false, err
-	case data.code == 354:
-		return results, true, nil
-	case !accepted:
-		return results, false, nil
+		return v, false, err
+	case data.code == 354 || !accepted:
+		return v, accepted, nil
+	case data.code < 400:
+		return verdict{}, false, refusal(data) // no reply to DATA
 	case data.code < 500:
-		return nil, false, refusal(data) // 2xx is no reply to DATA
+		return verdict{}, false, &unwantedNow{&trouble{judge(data)}}
 	}
-	settle(results, judge(data))
-	return results, false, nil
+	return judge(data), false, nil
 }
 
 // dialogue returns a function that gives the reply to each command in turn. With PIPELINING
