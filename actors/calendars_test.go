@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"inboxd/actors/mailqueue"
@@ -17,6 +18,7 @@ import (
 	"inboxd/internal/calendar"
 	"inboxd/internal/delivery"
 	"inboxd/internal/fault"
+	"inboxd/internal/icalendar"
 	"inboxd/internal/inbox"
 	"inboxd/internal/once"
 	"inboxd/internal/partition"
@@ -30,6 +32,7 @@ type organizer struct {
 	courier *fakeCourier
 	account account.ID
 	address string
+	answers int // of the guest so far
 }
 
 func organize(t testing.TB, store *persisttest.Store, change func(*Options)) *organizer {
@@ -60,7 +63,7 @@ func (o *organizer) arrange(order calendar.Order) int64 {
 func (o *organizer) settle() {
 	until(func() bool {
 		view := must[*inbox.View](o.t)(o.View(o.t.Context(), o.address))
-		return view.Calendar.Due() == nil && !slices.ContainsFunc(view.Messages, (*inbox.Message).Waiting)
+		return !view.Calendar.HasDue() && !slices.ContainsFunc(view.Messages, (*inbox.Message).Waiting)
 	})
 }
 
@@ -623,4 +626,123 @@ func TestAFeedIsStale(t *testing.T) {
 	is("fetched as it was before", true)
 	o.Feeds.Fetched(must[*inbox.View](t)(o.Feeds.Open(t.Context(), token)), "x", o.now().Add(2*time.Second))
 	is("fetched as it is", false)
+}
+
+// begin schedules a meeting with the guest, and does not wait until the owner is told.
+func (o *organizer) begin(title string) int64 {
+	o.t.Helper()
+	begin, guests := "2030-01-01T10:00:00Z", []calendar.Guest{{Email: "guest@far.test"}}
+	done := must[calendar.Done](o.t)(o.Arrange(o.t.Context(), o.address, calendar.Schedule{Fields: calendar.Fields{Title: &title, Start: &begin, Attendees: &guests}}))
+	return done.Meeting.ID
+}
+
+// answer is how the guest answers a meeting, as a message that is authenticated brings it.
+func (o *organizer) answer(id int64, status string) {
+	o.t.Helper()
+	m := must[*inbox.View](o.t)(o.View(o.t.Context(), o.address)).Calendar.Meeting(id)
+	said := calendar.Invitation{From: "guest@far.test", FromSigned: true}
+	said.Method = "REPLY"
+	said.Event = icalendar.Event{UID: m.UID, Sequence: m.Sequence, Stamp: o.now(), Start: m.Start, End: m.End, Organizer: m.Organizer}
+	said.Event.Attendees = []calendar.Attendee{{Person: icalendar.Person{Email: "guest@far.test"}, Status: status}}
+	o.answers++
+	cmd := receive(fmt.Sprint("answer ", o.answers))
+	cmd.Invitations = []*calendar.Invitation{&said}
+	if got := must[inbox.Outcome](o.t)(o.Do(o.t.Context(), o.address, cmd)); got.Said[0].Action != calendar.Replied {
+		o.t.Fatalf("answer %d: %+v", o.answers, got.Said)
+	}
+}
+
+// answerEverySecond has the guest change his mind n times.
+func (o *organizer) answerEverySecond(id int64, n int) {
+	for range n {
+		time.Sleep(time.Second)
+		o.answer(id, []string{icalendar.Accepted, icalendar.Declined}[o.answers%2])
+	}
+	synctest.Wait()
+}
+
+// got holds what the owner got so far, and how many sends that took with the guests' messages.
+func (o *organizer) got(when string, sends int64, want ...string) {
+	o.t.Helper()
+	time.Sleep(100 * time.Millisecond)
+	synctest.Wait()
+	if got := o.courier.copies(); fmt.Sprint(got) != fmt.Sprint(want) {
+		o.t.Errorf("%s: the owner got %v, want %v", when, got, want)
+	}
+	if usage := must[account.Usage](o.t)(o.Usage(o.t.Context(), o.account)); usage.Sends != sends {
+		o.t.Errorf("%s: %d sends are counted, want %d", when, usage.Sends, sends)
+	}
+}
+
+// TestCopiesOfAnswersAreMerged to one a minute and meeting, which has the newest answer, over a crash within the
+// minute; they are no sends. The copy of a call goes at once, and what was answered before is in it.
+func TestCopiesOfAnswersAreMerged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := persisttest.OpenCrashable(t)
+		o := organize(t, store, nil)
+		o.owner(true)
+		id := o.begin("Plan")
+		told := []string{"METHOD:REQUEST SEQUENCE:1"}
+		o.got("scheduled", 2, told...)
+		o.answerEverySecond(id, 130)
+		told = append(told, "METHOD:REQUEST SEQUENCE:2", "METHOD:REQUEST SEQUENCE:62", "METHOD:REQUEST SEQUENCE:122")
+		o.got("130 answers", 2, told...)
+
+		again := &organizer{t: t, courier: &fakeCourier{}, account: o.account, address: o.address, answers: o.answers}
+		again.System = startSystem(t, store.Crash(t), func(o *Options) { o.Courier = again.courier })
+		again.got("after the crash", 2)
+		time.Sleep(45 * time.Second)
+		again.got("within the minute", 2)
+		time.Sleep(10 * time.Second)
+		again.got("a minute later", 2, "METHOD:REQUEST SEQUENCE:131")
+		if text := string(ics(again.courier.handed()[0].Raw)); !strings.Contains(text, "guest@far.test: declined") {
+			t.Errorf("the copy has not the last answer:\n%s", text)
+		}
+		time.Sleep(time.Hour)
+		again.got("an hour later", 2, "METHOD:REQUEST SEQUENCE:131")
+
+		again.answerEverySecond(id, 2)
+		again.got("two answers", 2, "METHOD:REQUEST SEQUENCE:131", "METHOD:REQUEST SEQUENCE:132")
+		title := "Moved"
+		must[calendar.Done](t)(again.Arrange(t.Context(), again.address, calendar.Reschedule{ID: id, Fields: calendar.Fields{Title: &title}}))
+		told = []string{"METHOD:REQUEST SEQUENCE:131", "METHOD:REQUEST SEQUENCE:132", "METHOD:REQUEST SEQUENCE:134"}
+		again.got("a call within the minute", 4, told...)
+		time.Sleep(time.Hour)
+		again.got("nothing is left of the answers", 4, told...)
+	})
+}
+
+// TestCopiesOfAnswersHaveAQuota of their own: what is beyond waits for the next day, as it is then, and holds up no
+// copy of a call.
+func TestCopiesOfAnswersHaveAQuota(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(23*time.Hour + 50*time.Minute) // the day is UTC's
+		store := persisttest.OpenCrashable(t)
+		o := organize(t, store, nil)
+		o.owner(true)
+		id := o.begin("Plan")
+		for range account.AnswerCopiesPerDay - 1 {
+			if _, _, err := o.countCopy(t.Context(), o.account, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o.answerEverySecond(id, 1)
+		told := []string{"METHOD:REQUEST SEQUENCE:1", "METHOD:REQUEST SEQUENCE:2"}
+		o.got("the last of the day", 2, told...)
+		o.answerEverySecond(id, 100)
+		o.got("beyond", 2, told...)
+		o.begin("Another")
+		told = append(told, "METHOD:REQUEST SEQUENCE:1")
+		o.got("a call", 4, told...)
+		if counts := o.Stats().OwnerCopies; fmt.Sprint(counts) != "map[answers:1 call:2 held:1]" {
+			t.Errorf("counted: %v", counts)
+		}
+
+		again := &organizer{t: t, courier: &fakeCourier{}, account: o.account, address: o.address}
+		again.System = startSystem(t, store.Crash(t), func(o *Options) { o.Courier = again.courier })
+		again.got("after a crash", 4)
+		time.Sleep(time.Until(account.NextDay(time.Now())))
+		o.got("the next day", 0, append(told, "METHOD:REQUEST SEQUENCE:102")...)
+		again.got("the next day, after a crash", 0, "METHOD:REQUEST SEQUENCE:102")
+	})
 }

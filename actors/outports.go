@@ -92,7 +92,7 @@ func (s *System) makeCalendars() {
 	s.Feeds = calendars.NewFeeds(s.Inboxes, s.asking, s.Credentials, s.Random)
 	s.Owners = &calendars.Owners{Inboxes: s.Inboxes, Email: s.emailOf, Lives: s.isOurs}
 	s.copies = calendars.NewCopies(calendars.CopyOptions{
-		Owners: s.Owners, Due: s.store.CopiesDue, Count: s.countSend, Write: s.writeCopy, Me: meOf, Now: s.now, Log: s.Logger,
+		Owners: s.Owners, Due: s.store.CopiesDue, Count: s.countCopy, Write: s.writeCopy, Me: meOf, Now: s.now, Log: s.Logger,
 	})
 }
 
@@ -107,11 +107,15 @@ func (s *System) isOurs(address string) (bool, error) {
 	return s.asking.Live(s.Receiving.home(address))
 }
 
-// countSend takes the place of a mail to one recipient in the day's quota.
-func (s *System) countSend(ctx context.Context, id account.ID) (back func(), at partition.Position, err error) {
+// countCopy takes the place of an owner's copy in the day's quota of sends, or in that of copies of answers.
+func (s *System) countCopy(ctx context.Context, id account.ID, ofAnswers bool) (back func(), at partition.Position, err error) {
 	from := s.now()
-	if _, err := s.accounts.order(ctx, id, account.CountSend{Recipients: 1}); err != nil {
+	var order account.Command = account.CountSend{Recipients: 1}
+	if ofAnswers {
+		order = account.CountAnswerCopy{}
+	}
+	if _, err := s.accounts.order(ctx, id, order); err != nil {
 		return nil, at, err
 	}
-	return func() { s.accounts.notify(id, account.ReturnSend{At: from}) }, s.store.Position(id.Partition()), nil
+	return func() { s.accounts.notify(id, account.ReturnSend{At: from, Answer: ofAnswers}) }, s.store.Position(id.Partition()), nil
 }

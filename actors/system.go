@@ -334,7 +334,9 @@ type Stats struct {
 	// What mails did to meetings, by outcome, and why those did not count that did nothing, both since the start.
 	Merged          map[string]int64 `json:"merged"`
 	RefusedMeetings map[string]int64 `json:"refused_meetings"`
-	CodesFound      int64            `json:"codes_found"` // in mails since the start, counted for each inbox that has one
+	// What became of owners' copies since the start.
+	OwnerCopies map[string]int64 `json:"owner_copies"`
+	CodesFound  int64            `json:"codes_found"` // in mails since the start, counted for each inbox that has one
 }
 
 // Stats takes the picture.
@@ -345,6 +347,6 @@ func (s *System) Stats() Stats {
 		Passivated: inboxes.Left + accounts.Left,
 		InboxBytes: inboxes.Bytes, InFlight: inboxes.InFlight + accounts.InFlight,
 		JournalWaiting: s.journal.Waiting(), Queue: s.Mail.Stats(), Hooks: s.hooks.Stats(), Held: s.Held(),
-		Merged: s.Receiving.merged.counts(), RefusedMeetings: s.Receiving.refused.counts(), CodesFound: s.Receiving.codes.Load(),
+		Merged: s.Receiving.merged.counts(), RefusedMeetings: s.Receiving.refused.counts(), CodesFound: s.Receiving.codes.Load(), OwnerCopies: s.copies.Counts(),
 	}
 }

@@ -54,8 +54,9 @@ func (r *accountRecord) profile(id account.ID) account.Profile {
 }
 
 type usageRecord struct {
-	Day   int64 `cbor:"1,keyasint,omitempty"`
-	Sends int64 `cbor:"2,keyasint,omitempty"`
+	Day     int64 `cbor:"1,keyasint,omitempty"`
+	Sends   int64 `cbor:"2,keyasint,omitempty"`
+	Answers int64 `cbor:"3,keyasint,omitempty"`
 }
 
 // LoadAccount reads an account in short range scans: its profile, what lies behind its keys
@@ -112,7 +113,7 @@ func loadAccountRow(st *account.State, id account.ID, suffix, value []byte) erro
 	case part == partUsage && len(rest) == 0:
 		var r usageRecord
 		err := decode(value, &r)
-		st.Sends = account.Sends{Day: r.Day, Count: r.Sends}
+		st.Sends = account.Sends{Day: r.Day, Count: r.Sends, Answers: r.Answers}
 		return err
 	case part == partWebhook:
 		return nil // read apart
@@ -194,7 +195,7 @@ func (w *writer) profile(r *account.Rows) {
 // to the same log, so whatever of the log a crash leaves counts every mail it holds.
 func (w *writer) usage(r *account.Rows) {
 	if r.Sends != nil {
-		w.put(appendPart(nil, r.ID, partUsage), &usageRecord{r.Sends.Day, r.Sends.Count})
+		w.put(appendPart(nil, r.ID, partUsage), &usageRecord{r.Sends.Day, r.Sends.Count, r.Sends.Answers})
 	}
 }
 

@@ -150,6 +150,13 @@ func goldenAlone() calendar.Meeting {
 	return m
 }
 
+// goldenTold is a meeting of which the owner was told an answer, and is to be told another.
+func goldenTold() calendar.Meeting {
+	m := goldenAlone()
+	m.Copy = calendar.Copy{Sequence: 5, Told: 4, Called: 3, AnswersAt: goldenTime}
+	return m
+}
+
 // goldenForeign is a meeting with what the calendars of others say besides.
 func goldenForeign() calendar.Meeting {
 	m := goldenAlone()
@@ -305,6 +312,7 @@ func goldens() map[string]struct {
 	invitation.from(invited, false, new(authRecord))
 	answered := recordMeeting(goldenAnswered())
 	foreign, several := recordMeeting(goldenForeign()), goldenContent()
+	copied := recordMeeting(goldenTold())
 	several.Calendar = &calendar.Said{Meeting: *goldenMeeting().Meeting, Action: calendar.Unchanged, Method: "PUBLISH", Reason: calendar.RefusedStale}
 	several.MoreCalendar = []*calendar.Said{{Meeting: *goldenMeeting().Meeting, Action: calendar.Created, Method: "PUBLISH"}}
 	var flights contentRecord
@@ -453,16 +461,21 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.meeting(), err
 		}, goldenAlone()},
-		"record-meeting-foreign": {record(&foreign), func(b []byte) (any, error) {
-			var r meetingRecord
-			err := decode(b, &r)
-			return r.meeting(), err
-		}, goldenForeign()},
 		"record-meeting-answered": {record(&answered), func(b []byte) (any, error) {
 			var r meetingRecord
 			err := decode(b, &r)
 			return r.meeting(), err
 		}, goldenAnswered()},
+		"record-meeting-foreign": {record(&foreign), func(b []byte) (any, error) {
+			var r meetingRecord
+			err := decode(b, &r)
+			return r.meeting(), err
+		}, goldenForeign()},
+		"record-meeting-told": {record(&copied), func(b []byte) (any, error) {
+			var r meetingRecord
+			err := decode(b, &r)
+			return r.meeting(), err
+		}, goldenTold()},
 		"record-content-calendars": {record(&flights), func(b []byte) (any, error) {
 			var r contentRecord
 			err := decode(b, &r)
@@ -625,11 +638,16 @@ func goldens() map[string]struct {
 			err := decode(b, &r)
 			return r.suppression("bob@example.net"), err
 		}, account.Suppression{Email: "bob@example.net", Inbox: goldenAddress, Message: 301, Reason: "5.1.1 no such user", At: goldenTime}},
-		"record-usage": {record(&usageRecord{20413, 99}), func(b []byte) (any, error) {
+		"record-usage": {record(&usageRecord{20413, 99, 0}), func(b []byte) (any, error) {
 			st := account.NewState()
 			err := loadAccountRow(st, goldenID, []byte{partUsage}, b)
 			return st.Sends, err
 		}, account.Sends{Day: 20413, Count: 99}},
+		"record-usage-answers": {record(&usageRecord{20413, 99, 7}), func(b []byte) (any, error) {
+			st := account.NewState()
+			err := loadAccountRow(st, goldenID, []byte{partUsage}, b)
+			return st.Sends, err
+		}, account.Sends{Day: 20413, Count: 99, Answers: 7}},
 		"key-mail-due": {mailDueKey(goldenTime, goldenAddress, 301), func(b []byte) (any, error) { return readMailDue(b, []byte{recordVersion, 0xa0}) },
 			inbox.QueueEntry{At: goldenTime, Address: goldenAddress, ID: 301}},
 		"key-suppression": {suppressionKey(goldenID, "bob@example.net"), nil, nil},

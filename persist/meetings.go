@@ -141,6 +141,8 @@ type meetingRecord struct {
 	JoinURL      string `cbor:"40,keyasint,omitempty"`
 	LastMessage  int64  `cbor:"41,keyasint,omitempty"`
 	RespondedAt  stamp  `cbor:"42,keyasint,omitempty"`
+	Called       int    `cbor:"43,keyasint,omitempty"` // Copy.Called
+	AnswersAt    stamp  `cbor:"44,keyasint,omitempty"` // Copy.AnswersAt
 }
 
 type attendeeRecord struct {
@@ -314,6 +316,7 @@ func recordMeeting(m calendar.Meeting) meetingRecord {
 		Outlived: optional(m.Outlived, recordRevision), Untold: m.Untold,
 		OrganizerURI: uriOf(m.Organizer), SentBy: m.SentBy, Transparent: m.Transparent, JoinURL: m.JoinURL,
 		LastMessage: m.LastMessage, RespondedAt: stampOf(m.RespondedAt),
+		Called: m.Copy.Called, AnswersAt: stampOf(m.Copy.AnswersAt),
 	}
 }
 
@@ -329,7 +332,7 @@ func (r meetingRecord) meeting() calendar.Meeting {
 		ID: r.ID, Source: shared(r.Source), MyStatus: shared(r.MyStatus), CreatedAt: r.CreatedAt.time(), UpdatedAt: r.UpdatedAt.time(),
 		LastMessage: r.LastMessage, RespondedAt: r.RespondedAt.time(), Version: r.Version, Mail: r.Mail, Asked: r.Asked, Answers: convert(r.Answers, answerRecord.answer),
 		Speaker: shared(r.Speaker), Signed: r.Signed, Published: r.Published, Heard: convert(r.Heard, heardRecord.heard),
-		Copy: calendar.Copy{Sequence: r.Copied, Told: r.Told}, Until: r.Until.time(),
+		Copy: calendar.Copy{Sequence: r.Copied, Told: r.Told, Called: r.Called, AnswersAt: r.AnswersAt.time()}, Until: r.Until.time(),
 		Outlived: optional(r.Outlived, revisionRecord.revision), Untold: r.Untold,
 	}
 }

@@ -2,8 +2,10 @@ package calendars
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"inboxd/actors/tenure"
@@ -20,9 +22,10 @@ type CopyOptions struct {
 	*Owners
 	// Due calls inbox with each of a group's in which a copy is due.
 	Due func(g partition.Group, inbox func(address string)) error
-	// Count takes the place of one mail in an account's day, and returns how to give it back, and what
-	// the mail rests on; Refused when the day is used up.
-	Count func(ctx context.Context, id account.ID) (back func(), at partition.Position, err error)
+	// Count takes the place of a copy in an account's day, of one that guests' answers alone make due in what
+	// those have for themselves. It returns how to give the place back, and what the mail rests on; Refused when
+	// the day is used up.
+	Count func(ctx context.Context, id account.ID, ofAnswers bool) (back func(), at partition.Position, err error)
 	// Write composes a mail of an inbox that nobody wrote.
 	Write func(ctx context.Context, view *inbox.View, mail *calendar.Mail) (inbox.Submit, error)
 	Me    func(view *inbox.View) calendar.Me
@@ -42,7 +45,9 @@ const (
 // Copies is the supervisor of the owner's copies. Owners of inboxes tell it of each commit after which
 // one is due; what a crash left is found by the marks of the groups that are gained. A copy is
 // composed of what is committed, and its mail and the note that the owner was told go into one
-// batch: so each Sequence is told once, whatever crashes between.
+// batch: so each Sequence is told once, whatever crashes between. Copies that guests' answers alone make due
+// come at most once a minute and meeting (calendar.Book.Due), and wait for the next day when the account's quota
+// of them is used up; the answers that come meanwhile are in them (ADR 0111).
 //
 // mu guards all fields below it; nothing blocks under it.
 type Copies struct {
@@ -53,11 +58,23 @@ type Copies struct {
 	mu   sync.Mutex
 	due  map[string]time.Time // when to look at an inbox
 	busy map[string]bool
+	held map[string]time.Time // until when copies of answers of an inbox wait for the next day
+
+	counts copyCounts
+}
+
+// copyCounts are for metrics: copies queued, by what made them due, and inboxes whose copies of answers had to
+// wait for the next day.
+type copyCounts struct{ calls, answers, held atomic.Int64 }
+
+// Counts returns what became of copies since the start, by a word each.
+func (c *Copies) Counts() map[string]int64 {
+	return map[string]int64{"call": c.counts.calls.Load(), "answers": c.counts.answers.Load(), "held": c.counts.held.Load()}
 }
 
 // NewCopies returns a supervisor that does nothing yet.
 func NewCopies(o CopyOptions) *Copies {
-	return &Copies{CopyOptions: o, wake: make(chan struct{}, 1), due: map[string]time.Time{}, busy: map[string]bool{}}
+	return &Copies{CopyOptions: o, wake: make(chan struct{}, 1), due: map[string]time.Time{}, busy: map[string]bool{}, held: map[string]time.Time{}}
 }
 
 // Note says that a copy is due in an inbox. Owners call it after the commit; it only takes note.
@@ -93,6 +110,7 @@ func (c *Copies) Lose(g partition.Group) error {
 	for address := range c.due {
 		if partition.Of(address).Group() == g {
 			delete(c.due, address)
+			delete(c.held, address)
 		}
 	}
 	return nil
@@ -166,8 +184,10 @@ func (c *Copies) work(ctx context.Context, address string) {
 	defer c.terms.End(of)
 	ctx, end := context.WithCancel(ctx)
 	defer context.AfterFunc(term, end)()
-	err := c.tell(ctx, address)
+	next, err := c.tell(ctx, address)
 	switch {
+	case err == nil && !next.IsZero():
+		c.noteAt(address, next)
 	case err == nil, fault.Is(err, fault.NoInbox), fault.Is(err, fault.Moved), ctx.Err() != nil:
 	default:
 		c.Log.Warn("an owner's copy could not be queued", "inbox", address, "err", err)
@@ -175,22 +195,54 @@ func (c *Copies) work(ctx context.Context, address string) {
 	}
 }
 
-// tell queues what is due in an inbox, a meeting at a time. One that changes meanwhile is noted anew.
-func (c *Copies) tell(ctx context.Context, address string) error {
+// tell queues what is due in an inbox, a meeting at a time, and returns when to look again; zero: when it is
+// noted. A meeting that changes meanwhile is.
+func (c *Copies) tell(ctx context.Context, address string) (next time.Time, err error) {
 	for {
 		view, err := c.Inboxes.View(ctx, address)
 		if err != nil {
-			return err
+			return next, err
 		}
-		m := view.Calendar.Due()
-		if m == nil { // the mark is older than what it tells of
+		m, next := view.Calendar.Due(c.Now(), c.heldUntil(address))
+		if m == nil && next.IsZero() { // the mark is older than what it tells of
 			_, err := c.Inboxes.Do(ctx, address, inbox.TellOwner{})
-			return err
+			return next, err
 		}
-		if err := c.one(ctx, view, m); err != nil {
-			return err
+		if m == nil {
+			return next, nil
+		}
+		switch err := c.one(ctx, view, m); {
+		case errors.Is(err, errUsedUp):
+			c.hold(address)
+		case err != nil:
+			return next, err
 		}
 	}
+}
+
+// errUsedUp says that the account's day has no more room for copies of answers.
+var errUsedUp = errors.New("the copies of answers of this day are used up")
+
+// hold has an inbox's copies of answers wait for the next day. What waits stays marked, so a start holds it again.
+func (c *Copies) hold(address string) {
+	until := account.NextDay(c.Now())
+	c.mu.Lock()
+	c.held[address] = until
+	c.mu.Unlock()
+	c.counts.held.Add(1)
+	c.Log.Info("the owner's copies of answers wait for the next day", "inbox", address, "until", until)
+}
+
+// heldUntil is when copies of answers of an inbox are to be queued again; zero for now.
+func (c *Copies) heldUntil(address string) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	until := c.held[address]
+	if !until.After(c.Now()) {
+		delete(c.held, address)
+		return time.Time{}
+	}
+	return until
 }
 
 // one queues the copy of a meeting, or says that the owner is not told of this change.
@@ -211,6 +263,7 @@ func (c *Copies) one(ctx context.Context, view *inbox.View, m *calendar.Meeting)
 	failpoint.Here("owners-copy-queued")
 	switch {
 	case err == nil && told.ID != 0:
+		c.counts.queued(m.Copy)
 		c.Log.Info("queued", "inbox", view.Address, "message_id", told.ID, "meeting", m.ID, "recipients", 1, "octets", len(order.Mail.Raw))
 	case err == nil, inbox.NotQueued(err):
 		back()
@@ -218,14 +271,25 @@ func (c *Copies) one(ctx context.Context, view *inbox.View, m *calendar.Meeting)
 	return err
 }
 
-// compose writes the copy of a meeting and counts it; no mail when the day is used up.
+func (c *copyCounts) queued(copied calendar.Copy) {
+	if copied.OfAnswers() {
+		c.answers.Add(1)
+	} else {
+		c.calls.Add(1)
+	}
+}
+
+// compose writes the copy of a meeting and counts it; no mail when the day of a call is used up.
 func (c *Copies) compose(ctx context.Context, view *inbox.View, m *calendar.Meeting, owner string) (*inbox.Submit, func(), error) {
 	text := calendar.OwnersCopy(m, c.Me(view), owner, c.Now())
 	mail, err := c.Write(ctx, view, &text)
 	if err != nil {
 		return nil, nil, err
 	}
-	back, at, err := c.Count(ctx, view.Account)
+	back, at, err := c.Count(ctx, view.Account, m.Copy.OfAnswers())
+	if fault.Is(err, fault.Refused) && m.Copy.OfAnswers() {
+		return nil, nil, errUsedUp
+	}
 	if fault.Is(err, fault.Refused) {
 		c.Log.Info("an owner's copy was left out", "inbox", view.Address, "meeting", m.ID, "err", err)
 		return nil, func() {}, nil

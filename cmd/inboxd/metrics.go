@@ -122,6 +122,7 @@ func (f figures) actors(a actors.Stats) {
 	f.gauge("journal_waiting", "Commits whose events wait for the change journal.", float64(a.JournalWaiting))
 	counters(f, "meetings_merged_total", "Mails that spoke of a meeting, by what they did to it.", "outcome", a.Merged)
 	counters(f, "meeting_mails_refused_total", "Those that did not count, by reason.", "reason", a.RefusedMeetings)
+	counters(f, "calendar_owner_copies_total", "Owner's copies of meetings queued, by what made them due (call, answers), and inboxes whose copies of answers wait for the next day (held).", "result", a.OwnerCopies)
 	f.counter("codes_found_total", "One-time codes found in mails, counted for each inbox that has one.", float64(a.CodesFound))
 	f.gauge("webhook_deliveries_waiting", "Deliveries of webhooks that wait or are on their way, as far as they are in memory.", float64(a.Hooks.Waiting))
 	f.gauge("webhook_attempts_active", "Attempts of webhooks under way.", float64(a.Hooks.Running))

@@ -148,3 +148,38 @@ func TestTheOwnerIsTold(t *testing.T) {
 		t.Errorf("%d mails are seen", len(sent))
 	}
 }
+
+// TestAnswersAreToldTogether: the first answer is told at once, those of the same minute with the next change that the
+// agent makes, and none of them is a send of the account's.
+func TestAnswersAreToldTogether(t *testing.T) {
+	far := ownersServer(t)
+	dir := filepath.Join(t.TempDir(), "data")
+	s := postal(t, dir, farZone(t), far.port)
+	u := s.signUp(t, "owner@far.test")
+	address, guest := u.inbox(t, "agent"), s.signUp(t, "other@far.test")
+	invited := guest.inbox(t, "guest")
+	path, theirs := "/inboxes/"+address+"/calendar", "/inboxes/"+invited+"/calendar/events/1/rsvp"
+	u.do(t, 200, "PUT", path+"/owner", map[string]any{"enabled": true})
+	event := path + "/events/" + meetingOf(u.do(t, 202, "POST", path+"/events", map[string]any{"title": "Plan", "start": "2030-01-01T10:00:00Z", "attendees": []any{invited}}))
+	far.until(t, "REQUEST 1")
+	if guest.latest(t, invited, "?wait=20") == nil {
+		t.Fatal("the guest got no invitation")
+	}
+	for n, answer := range []string{"accepted", "declined", "tentative"} {
+		guest.do(t, 202, "POST", theirs, map[string]any{"response": answer})
+		for end := time.Now().Add(20 * time.Second); !strings.Contains(fmt.Sprint(u.do(t, 200, "GET", event, nil)), "status:"+answer); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%s does not count", answer)
+			}
+		}
+		if n == 0 {
+			far.until(t, "REQUEST 2")
+		}
+	}
+	u.do(t, 202, "PATCH", event, map[string]any{"title": "Plan 2"})
+	far.until(t, "REQUEST 5")
+	far.once(t, "REQUEST 1", "REQUEST 2", "REQUEST 5")
+	if usage := fmt.Sprint(u.asSession(t, 200, "GET", "/api/account", nil)); !strings.Contains(usage, "sends_today:4") { // an invitation, a change, and a copy of each
+		t.Errorf("the account: %s", usage)
+	}
+}

@@ -19,30 +19,45 @@ type Suppression struct {
 
 // Sends counts the mails that were accepted on one day (UTC), for the plan's quota.
 type Sends struct {
-	Day   int64 // days since 1970-01-01
-	Count int64
+	Day     int64 // days since 1970-01-01
+	Count   int64
+	Answers int64 // copies of guests' answers to the account's owner, which are none of Count
 }
+
+// AnswerCopiesPerDay is how many copies of guests' answers the owner of an account gets on one day: guests cause
+// them, so they have a quota of their own.
+const AnswerCopiesPerDay = 200
 
 // On is the count of the day that now falls on.
 func (s Sends) On(now time.Time) int64 {
-	if s.Day == day(now) {
-		return s.Count
+	return s.on(now).Count
+}
+
+// on is what was counted on the day of a time: nothing, of another day.
+func (s Sends) on(t time.Time) Sends {
+	if s.Day == day(t) {
+		return s
 	}
-	return 0
+	return Sends{Day: day(t)}
 }
 
 func day(t time.Time) int64 { return t.Unix() / (24 * 60 * 60) }
 
 // CountSend checks a mail against the plan and takes its place in the day's quota
 // (specification, Plans). ReturnSend gives a place back whose mail was not
-// accepted after all; At is the time that CountSend was decided for.
+// accepted after all; At is the time that CountSend was decided for. CountAnswerCopy takes the place of a copy of
+// guests' answers in the quota of those; Answer gives one back.
 type (
 	CountSend struct {
 		Recipients int
 		Files      int
 		FileBytes  int64
 	}
-	ReturnSend struct{ At time.Time }
+	CountAnswerCopy struct{}
+	ReturnSend      struct {
+		At     time.Time
+		Answer bool
+	}
 )
 
 func (c CountSend) decide(s *State, env Env) ([]Event, error) {
@@ -58,14 +73,32 @@ func (c CountSend) decide(s *State, env Env) ([]Event, error) {
 	case s.Sends.On(env.Now) >= plan.SendsPerDay:
 		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d sends a day (UTC). The next day begins in %s", title, plan.SendsPerDay, untilMidnight(env.Now)))
 	}
-	return []Event{sendsCounted{Sends{day(env.Now), s.Sends.On(env.Now) + 1}}}, nil
+	today := s.Sends.on(env.Now)
+	today.Count++
+	return []Event{sendsCounted{today}}, nil
+}
+
+func (CountAnswerCopy) decide(s *State, env Env) ([]Event, error) {
+	today := s.Sends.on(env.Now)
+	if today.Answers >= AnswerCopiesPerDay {
+		return nil, fault.New(fault.Refused, fmt.Sprintf("An account's owner gets at most %d copies of answers a day (UTC). The next day begins in %s",
+			AnswerCopiesPerDay, untilMidnight(env.Now)))
+	}
+	today.Answers++
+	return []Event{sendsCounted{today}}, nil
 }
 
 func (c ReturnSend) decide(s *State, _ Env) ([]Event, error) {
-	if n := s.Sends.On(c.At); n > 0 {
-		return []Event{sendsCounted{Sends{day(c.At), n - 1}}}, nil
+	sends := s.Sends
+	count := &sends.Count
+	if c.Answer {
+		count = &sends.Answers
 	}
-	return nil, nil // of a day that is over
+	if sends.Day != day(c.At) || *count == 0 {
+		return nil, nil // of a day that is over
+	}
+	*count--
+	return []Event{sendsCounted{sends}}, nil
 }
 
 func files(n int) string {
@@ -86,8 +119,11 @@ func size(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
+// NextDay is when the next day of quotas begins.
+func NextDay(now time.Time) time.Time { return time.Unix((day(now)+1)*24*60*60, 0).UTC() }
+
 func untilMidnight(now time.Time) string {
-	left := time.Unix((day(now)+1)*24*60*60, 0).Sub(now)
+	left := NextDay(now).Sub(now)
 	return fmt.Sprintf("%d h %d min", int(left.Hours()), int(left.Minutes())%60)
 }
 

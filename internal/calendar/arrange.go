@@ -64,14 +64,18 @@ func (a *arranger) changed(m *Meeting) {
 	organizer := a.me.Person()
 	m.Organizer = &organizer
 	m.UpdatedAt, m.Stamp = a.now, a.now.Truncate(time.Second)
-	a.book.Tell(m)
+	if a.book.tell(m) {
+		m.Copy.Called = m.Copy.Sequence
+	}
 }
 
-// Tell counts a change of an own meeting that the owner is to be told of, if copies are wanted.
-func (b *Book) Tell(m *Meeting) {
-	if b.Setting().Wants() {
-		m.Copy.Sequence++
+// tell counts a change of an own meeting that the owner is to be told of, if copies are wanted.
+func (b *Book) tell(m *Meeting) bool {
+	if !b.Setting().Wants() {
+		return false
 	}
+	m.Copy.Sequence++
+	return true
 }
 
 // called is how people call the inbox.

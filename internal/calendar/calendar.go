@@ -118,10 +118,13 @@ type Detail struct {
 }
 
 // Copy is the owner's copy of a meeting. Sequence counts the changes that the owner is to be told of;
-// Told is the last one that was, so that one is due while they differ.
+// Told is the last one that was, so that one is due while they differ. Called is the last one that a call of
+// the inbox made; guests' answers made the others.
 type Copy struct {
-	Sequence int
-	Told     int
+	Sequence  int
+	Told      int
+	Called    int
+	AnswersAt time.Time // when the last copy was queued that answers alone made due; zero for never
 }
 
 // Invitation is what one mail says of a meeting, and who vouches for it. It never changes.

@@ -85,6 +85,6 @@ func (x *merger) answer(guest int, status string) outcome {
 	m.Attendees = slices.Clone(k.Attendees)
 	m.Attendees[guest].Status = status
 	m.UpdatedAt = x.now
-	x.book.Tell(&m)
+	x.book.tell(&m)
 	return outcome{next: &m, action: Replied, attendee: &m.Attendees[guest]}
 }

@@ -1,5 +1,14 @@
 package calendar
 
+import (
+	"slices"
+	"time"
+)
+
+// betweenAnswers is how long a copy that guests' answers alone make due waits after the last such copy of
+// the meeting. What is answered meanwhile is in it.
+const betweenAnswers = time.Minute
+
 // Sharing returns the calendar under that link; nil: under none. f belongs to the calendar from now on. hidden says that
 // somebody ended the link and that there is to be none.
 func (b *Book) Sharing(f *Feed, hidden bool) *Book {
@@ -40,16 +49,44 @@ func (o Owner) Wants() bool { return o.Enabled && !o.Blocked }
 // IsDue reports that the owner was not told of the last change.
 func (c Copy) IsDue() bool { return c.Sequence != c.Told }
 
-// Due is the first meeting whose owner was not told of its last change; nil: there is none.
-func (b *Book) Due() *Meeting {
-	if b != nil {
-		for _, m := range b.Meetings {
-			if m.Copy.IsDue() {
-				return m
-			}
+// OfAnswers reports that nothing but guests' answers changed the meeting since the owner was told.
+func (c Copy) OfAnswers() bool { return c.Called <= c.Told }
+
+// from is when a copy that is due is to be queued. Copies of answers wait until answersFrom, too.
+func (c Copy) from(now, answersFrom time.Time) time.Time {
+	if !c.OfAnswers() {
+		return time.Time{}
+	}
+	if at := c.AnswersAt.Add(betweenAnswers); !c.AnswersAt.After(now) && at.After(answersFrom) { // else the clock was put back
+		return at
+	}
+	return answersFrom
+}
+
+// HasDue reports that the owner is to be told of some change, now or later.
+func (b *Book) HasDue() bool {
+	return b != nil && slices.ContainsFunc(b.Meetings, func(m *Meeting) bool { return m.Copy.IsDue() })
+}
+
+// Due is the first meeting whose copy is to be queued now, those of answers not before answersFrom. Where there
+// is none it says when there will be one; zero for never.
+func (b *Book) Due(now, answersFrom time.Time) (m *Meeting, next time.Time) {
+	if b == nil {
+		return nil, next
+	}
+	for _, m := range b.Meetings {
+		if !m.Copy.IsDue() {
+			continue
+		}
+		at := m.Copy.from(now, answersFrom)
+		if !at.After(now) {
+			return m, time.Time{}
+		}
+		if next.IsZero() || at.Before(next) {
+			next = at
 		}
 	}
-	return nil
+	return nil, next
 }
 
 // Stale reports that the calendar changed since it was fetched by that link; false before it ever was.

@@ -32,7 +32,7 @@ func (e ownerSet) apply(s *State)       { s.setCalendar(s.Calendar.Telling(e.Own
 func (ownerSet) rows(s *State, r *Rows) { r.calendar(s) }
 
 func (caughtUp) apply(*State)           {}
-func (caughtUp) rows(s *State, r *Rows) { r.CopyDue = new(s.Calendar.Due() != nil) }
+func (caughtUp) rows(s *State, r *Rows) { r.CopyDue = new(s.Calendar.HasDue()) }
 
 // told is a meeting of which no copy is due any more. It counts as a change: an order that was weighed
 // before does not bring back that one is.
@@ -54,7 +54,7 @@ func (c SetOwnerCopies) decide(s *State, _ Env) ([]Event, Outcome, error) {
 func (c TellOwner) decide(s *State, env Env) ([]Event, Outcome, error) {
 	m := s.Calendar.Meeting(c.Meeting)
 	switch {
-	case m == nil && s.Calendar.Due() == nil:
+	case m == nil && !s.Calendar.HasDue():
 		return []Event{caughtUp{}}, Outcome{}, nil
 	case m == nil, m.Copy.Sequence != c.Sequence, m.Copy.Told == c.Sequence:
 		return nil, Outcome{}, nil
@@ -63,7 +63,11 @@ func (c TellOwner) decide(s *State, env Env) ([]Event, Outcome, error) {
 	}
 	mail := c.Mail.submitted(s, env.Now, s.LastID+1)
 	mail.Message.Hidden, mail.Message.Sending.Meeting = true, c.Meeting
-	evs := told(*m)
+	copied := *m
+	if m.Copy.OfAnswers() {
+		copied.Copy.AnswersAt = env.Now
+	}
+	evs := told(copied)
 	if older := s.waitingCopies(c.Meeting); len(older) > 0 {
 		evs = append(evs, removed{older})
 	}

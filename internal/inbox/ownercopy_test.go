@@ -3,6 +3,7 @@ package inbox_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -80,6 +81,10 @@ func (s *copying) order(line string) {
 		s.do(ordered(s.t, s.state, renamed(id, line+s.now.String()), s.now))
 	case "cancel":
 		s.do(ordered(s.t, s.state, calendar.Cancel{ID: id}, s.now))
+	case "answer":
+		s.do(inviting(reply(s.state.Calendar.Meeting(id), "guest@far.test", words[2], s.now)))
+		s.told = nil
+		s.state.Messages = slices.DeleteFunc(slices.Clone(s.state.Messages), func(m *inbox.Message) bool { return m.Sending == nil })
 	case "tell":
 		m := *s.state.Calendar.Meeting(id)
 		if n, err := strconv.Atoi(words[2]); err == nil && n != 0 {
@@ -125,11 +130,17 @@ func (s *copying) tell() string {
 	if s.due != nil && *s.due {
 		b = append(b, "due")
 	}
-	if s.due != nil && *s.due != (s.state.Calendar.Due() != nil) {
+	if s.due != nil && *s.due != s.state.Calendar.HasDue() {
 		s.t.Errorf("the mark says %t", *s.due)
 	}
 	for _, m := range s.state.Calendar.Meetings {
 		b = append(b, fmt.Sprintf("| meeting %d: %d/%d", m.ID, m.Copy.Told, m.Copy.Sequence))
+		if m.Copy.IsDue() && m.Copy.OfAnswers() {
+			b = append(b, "of answers")
+		}
+		if at := m.Copy.AnswersAt; !at.IsZero() {
+			b = append(b, fmt.Sprint("answers=", int(at.Sub(start).Minutes())))
+		}
 	}
 	for _, m := range s.state.Messages {
 		b = append(b, fmt.Sprintf("| mail %d of %d:", m.ID, m.Sending.Meeting), strings.Join(status(m), " "))

@@ -12,6 +12,7 @@ import (
 	"inboxd/internal/account"
 	"inboxd/internal/calendar"
 	"inboxd/internal/delivery"
+	"inboxd/internal/icalendar"
 	"inboxd/internal/inbox"
 	"inboxd/internal/partition"
 	"inboxd/persist/persisttest"
@@ -106,17 +107,18 @@ func TestSharing(t *testing.T) {
 
 // TestReplayOfLinksAndCopies holds that a calendar rebuilt from its rows equals the one in memory; that
 // exactly the token of the present link opens it; that the inbox is marked exactly while a copy is due;
-// and that of each meeting no change is told twice, and one copy waits at most.
+// that of each meeting no change is told twice, and one copy waits at most; and that a minute lies between copies
+// of answers.
 func TestReplayOfLinksAndCopies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store := persisttest.Open(t)
 		now := start
 		state := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
-		tokens, told := 0, map[string]bool{}
+		tokens, told, answered := 0, map[string]bool{}, map[int64]time.Time{}
 		for range rapid.IntRange(1, 12).Draw(t, "commits") {
 			rows := begin(state)
 			for range rapid.IntRange(1, 5).Draw(t, "group") {
-				now = now.Add(time.Duration(rapid.IntRange(0, 3600).Draw(t, "s")) * time.Second)
+				now = now.Add(time.Duration(rapid.OneOf(rapid.IntRange(1, 70), rapid.IntRange(0, 3600)).Draw(t, "s")) * time.Second)
 				tokens++
 				cmd := drawCalendar(t, state, tokens, now)
 				evs, outcome, err := inbox.Decide(state, cmd, env(now))
@@ -125,6 +127,12 @@ func TestReplayOfLinksAndCopies(t *testing.T) {
 				}
 				rows.Apply(state, evs)
 				if c, ok := cmd.(inbox.TellOwner); ok && outcome.ID != 0 {
+					if m := state.Calendar.Meeting(c.Meeting); m.Copy.AnswersAt.Equal(now) {
+						if was, ok := answered[c.Meeting]; ok && now.Sub(was) < time.Minute {
+							t.Fatalf("two copies of answers within %v", now.Sub(was))
+						}
+						answered[c.Meeting] = now
+					}
 					change := fmt.Sprint(c.Meeting, c.Sequence, state.CreatedAt)
 					if told[change] {
 						t.Fatalf("%s was told twice", change)
@@ -187,7 +195,13 @@ func drawCalendar(t *rapid.T, s *inbox.State, token int, now time.Time) inbox.Co
 		}
 		cmds = append(cmds, ordered(t, s, order, now), ordered(t, s, order, now))
 	}
-	if m := s.Calendar.Due(); m != nil {
+	if s.Calendar != nil && len(s.Calendar.Meetings) > 0 {
+		m := rapid.SampledFrom(s.Calendar.Meetings).Draw(t, "answered")
+		status := rapid.SampledFrom([]string{icalendar.Accepted, icalendar.Declined}).Draw(t, "answer")
+		answer := inviting(reply(m, "guest@far.test", status, now))
+		cmds = append(cmds, answer, answer, answer)
+	}
+	if m, _ := s.Calendar.Due(now, time.Time{}); m != nil {
 		cmds = append(cmds, telling(m), telling(m), telling(m), inbox.TellOwner{Meeting: m.ID, Sequence: m.Copy.Sequence})
 	}
 	return rapid.SampledFrom(cmds).Draw(t, "command")
@@ -224,7 +238,7 @@ func compareMarks(t *rapid.T, s *inbox.State, store *persisttest.Store, tokens i
 	if err := store.CopiesDue(home.Group(), func(address string) { due = append(due, address) }); err != nil {
 		t.Fatal(err)
 	}
-	if slices.Contains(due, s.Address) != (s.Calendar.Due() != nil) || len(due) > 1 {
-		t.Fatalf("marked are %v, due is %+v", due, s.Calendar.Due())
+	if slices.Contains(due, s.Address) != (s.Calendar.HasDue()) || len(due) > 1 {
+		t.Fatalf("marked are %v, due is %t", due, s.Calendar.HasDue())
 	}
 }
