@@ -112,7 +112,7 @@ func TestAResetEndsWhatOpenedTheAccount(t *testing.T) {
 			}
 			if at == "" {
 				ended, err := s.ResetPassword(ctx, token, "another horse")
-				if want := (account.Ended{Sessions: 1, Keys: closeStep + 3, Webhooks: 1, Links: 2}); err != nil || ended != want {
+				if want := (account.Ended{Email: "me@example.test", Sessions: 1, Keys: closeStep + 3, Webhooks: 1, Links: 2}); err != nil || ended != want {
 					t.Errorf("ended %+v, %v", ended, err)
 				}
 			} else {

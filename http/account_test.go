@@ -86,6 +86,47 @@ func TestTriesAreLimited(t *testing.T) {
 	w.expect(422, try("2001:db8:0:1::1", "{"))
 }
 
+// TestWhoIsKnownSignsIn although strangers used up the tries of the address: a client that signed in, read
+// its account, or reset the password.
+func TestWhoIsKnownSignsIn(t *testing.T) {
+	for name, way := range map[string]func(w *world, from func(method, path, token, body string) reply){
+		"signed in": func(w *world, from func(method, path, token, body string) reply) {
+			w.expect(200, from(post, "/api/auth/login", "", `{"email":"alice@example.com","password":"correct horse"}`))
+		},
+		"read its account": func(w *world, from func(method, path, token, body string) reply) {
+			w.expect(200, from(get, "/api/account", w.signUpSession(alice), ""))
+		},
+		"reset the password": func(w *world, from func(method, path, token, body string) reply) {
+			token := account.MintToken(account.KindReset, 0, [32]byte{1})
+			w.accounts.mu.Lock()
+			err := w.accounts.decide(w.accounts.byEmail[alice], account.StartReset{Hash: account.HashToken([]byte(token))})
+			w.accounts.mu.Unlock()
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.expect(200, from(post, "/api/auth/password-reset/confirm", "", fmt.Sprintf(`{"token":%q,"password":"correct horse"}`, token)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, func(o *Options) { o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} })
+			w.signUp(alice)
+			from := func(client string) func(method, path, token, body string) reply {
+				return func(method, path, token, body string) reply {
+					return w.call(method, path, token, body, "X-Forwarded-For", client)
+				}
+			}
+			way(w, from("203.0.113.1"))
+			w.advance(time.Hour)
+			for n := range maxTries {
+				w.expect(401, from(fmt.Sprintf("198.51.100.%d", n))(post, "/api/auth/login", "", `{"email":"alice@example.com","password":"guess"}`))
+			}
+			right := `{"email":"alice@example.com","password":"correct horse"}`
+			w.expect(429, from("203.0.113.2")(post, "/api/auth/login", "", right))
+			w.expect(200, from("203.0.113.1")(post, "/api/auth/login", "", right))
+		})
+	}
+}
+
 // TestTriesAreBounded: millions of clients cost no more memory than maxTracked.
 func TestTriesAreBounded(t *testing.T) {
 	tr := newTries()

@@ -226,6 +226,9 @@ func (a *auth) confirmReset(r *request) error {
 		return err
 	}
 	ended, err := a.accounts.ResetPassword(r.ctx, *r.body.text("token"), password)
+	if err == nil {
+		a.tries.signedIn(ended.Email, r.clientGroup()) // whoever had the link is no stranger
+	}
 	return r.json(fasthttp.StatusOK, resetResponse{true, ended.Sessions, ended.Keys, ended.Webhooks, ended.Links}, err)
 }
 

@@ -49,8 +49,11 @@ type (
 	VerifyEmail struct{ Hash Hash }
 )
 
-// Ended counts what a password reset ended.
-type Ended struct{ Sessions, Keys, Webhooks, Links int64 }
+// Ended counts what a password reset of the account with an e-mail address ended.
+type Ended struct {
+	Email                           string
+	Sessions, Keys, Webhooks, Links int64
+}
 
 type (
 	resetStarted struct{ Reset Reset }
@@ -161,7 +164,7 @@ func (s *State) Ending(env Env) (e Ended) {
 			e.Sessions++
 		}
 	}
-	e.Keys, e.Webhooks = s.AccountKeys+s.InboxKeys, int64(len(s.Webhooks))
+	e.Email, e.Keys, e.Webhooks = s.Email, s.AccountKeys+s.InboxKeys, int64(len(s.Webhooks))
 	return e
 }
 
