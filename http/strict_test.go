@@ -71,7 +71,7 @@ func TestSentencesOfRefusedBodies(t *testing.T) {
 	s := New(Options{}, Ports{})
 	for i := range s.routes {
 		rt := &s.routes[i]
-		if rt.body == nil {
+		if rt.body == nil || rt.isCompat() { // of the very same shapes
 			continue
 		}
 		fmt.Fprintf(&out, "%s\n", rt.name())
