@@ -413,6 +413,12 @@ func TestEncryptionOfAnAccount(t *testing.T) {
 	if r := w.expect(200, w.call(remove, path, session, `{"password":"correct horse"}`)); r.body != none {
 		t.Errorf("taken away: %s", r.body)
 	}
+	w.expect(200, set(first))
+	for again("guess").status != 429 { // a stolen session does not try passwords for ever
+	}
+	if r := w.expect(429, w.call(remove, path, session, `{"password":"correct horse"}`)); r.header.Get("Retry-After") == "" {
+		t.Error("nothing says when to try again")
+	}
 	if log := strings.ToUpper(w.log.String()); strings.Contains(log, secret[:24]) {
 		t.Error("a private key is in the log")
 	}
