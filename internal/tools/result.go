@@ -133,6 +133,7 @@ var (
 		must(truth("ok")),
 		must(Param{Name: "event", Schema: meeting}),
 		must(nullable(count("message_id", 1, "The mail that tells of it; null: there was nobody to tell, or nothing changed."))),
+		must(nullable(choice("send_status", "Of that message as it was accepted; wait_until_sent tells what becomes of it.", "queued"))),
 	)
 
 	feed = open(

@@ -130,7 +130,7 @@ func TestALongMeetingIsCut(t *testing.T) {
 	service := newService()
 	s := service.server()
 	for name, body := range map[string]any{
-		"update_calendar_event": object{"ok": true, "event": event, "message_id": 3},
+		"update_calendar_event": object{"ok": true, "event": event, "message_id": 3, "send_status": "queued"},
 		"list_calendar_events":  object{"events": []any{event, event, event, event, event, event, event, event, event, event}, "next_cursor": nil},
 	} {
 		b, _ := json.Marshal(body)

@@ -190,7 +190,7 @@ func calendarOfTests(r *http.Request, parts []string) (int, any, error) {
 	case r.Method == "GET":
 		return 200, object{"events": []any{event}, "next_cursor": nil}, nil
 	}
-	return 202, object{"ok": true, "event": event, "message_id": 78}, nil
+	return 202, object{"ok": true, "event": event, "message_id": 78, "send_status": "queued"}, nil
 }
 
 // fits reports whether a received message is what a query asks for.

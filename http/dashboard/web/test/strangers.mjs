@@ -109,7 +109,7 @@ await test("the same mails do reach the canary without policy and sandbox", asyn
 });
 
 await test("hostile mails do nothing when they come out of an envelope", async () => {
-  await api("PUT", "/api/account/encryption", (await api("POST", "/api/auth/login", null, account)).session_token, { public_key: /age1\w+/.exec(keyFiles[0].buffer.toString())[0] }); // the key that is open here
+  await api("PUT", "/api/account/encryption", (await api("POST", "/api/auth/login", null, account)).session_token, { public_key: /age1\w+/.exec(keyFiles[0].buffer.toString())[0], password: account.password }); // the key that is open here
   const list = hostile(evil.url, safe).filter((m, i) => !m.html || i % 4 === 0 || all);
   await page.goto("about:blank");
   const t = await api("POST", "/api/auth/login", null, account);
