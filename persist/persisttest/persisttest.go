@@ -36,6 +36,7 @@ type Store struct {
 
 	// Before runs before each commit of rows: it may block it, panic, or fail it.
 	Before func(rows any) error
+	mu     sync.Mutex // guards Before for SetBefore
 	// After runs after each commit of rows that succeeded, before anybody hears of it: what it
 	// returns is answered in place of success.
 	After func(rows any) error
@@ -166,10 +167,20 @@ func (s *Store) OnceRecords() (n int) {
 	}
 }
 
+// SetBefore sets Before while commits may be under way.
+func (s *Store) SetBefore(before func(rows any) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Before = before
+}
+
 // commit lets Before have its say.
 func (s *Store) commit(rows any, write func() error) error {
-	if s.Before != nil {
-		if err := s.Before(rows); err != nil {
+	s.mu.Lock()
+	before := s.Before
+	s.mu.Unlock()
+	if before != nil {
+		if err := before(rows); err != nil {
 			return err
 		}
 	}
