@@ -230,17 +230,20 @@ func (a *Accounts) DropRecipient(ctx context.Context, id account.ID, password st
 // verified gets none: it may be a stranger's.
 func (a *Accounts) changeKey(ctx context.Context, id account.ID, key, password string, order func(passwordHash string) account.Command) error {
 	before, err := a.owners.picture(ctx, id)
-	hash := ""
-	if err == nil && password != "" {
-		before.profile, err = a.checkPassword(ctx, id, password)
-		hash = before.profile.PasswordHash
-	}
-	if err == nil {
-		_, err = a.owners.order(ctx, id, order(hash))
-	}
-	p := before.profile
-	if err != nil || p.Encryption.Recipient == key || a.verify && p.Unverified {
+	if err != nil {
 		return err
+	}
+	p, checked := before.profile, "" // the hash that the password was checked against; empty: none was given
+	if password != "" {
+		if checked = p.PasswordHash; !account.PasswordMatches(checked, password) {
+			return account.BadPassword()
+		}
+	}
+	if _, err := a.owners.order(ctx, id, order(checked)); err != nil {
+		return err
+	}
+	if p.Encryption.Recipient == key || a.verify && p.Unverified {
+		return nil
 	}
 	text := "Encryption was turned off: the public key of the account was deleted."
 	if key != "" {

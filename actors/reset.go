@@ -15,7 +15,7 @@ import (
 // the person asks again.
 const resetQueue = 1024
 
-// mailToken mails a token to its account's address, and does not keep it.
+// mailToken sends a token to its account's address and does not keep it.
 type mailToken func(ctx context.Context, email, token string, expires time.Time) error
 
 // Resets sets passwords and verifies e-mail addresses, each by a token that was mailed. It never changes;
@@ -26,8 +26,8 @@ type Resets struct {
 	store    CredentialStore
 	minter   minter
 	log      *slog.Logger
-	mail     mailToken   // of a reset; nil: none is mailed, and no token is made
-	verify   mailToken   // of a verification, likewise
+	mail     mailToken   // of a reset; nil: none is sent, and no token is made
+	verify   mailToken   // of a verification; nil: none is sent
 	asked    chan string // e-mail addresses that a reset is asked for, for run
 }
 
@@ -45,8 +45,8 @@ func (r *Resets) RequestReset(email string) {
 	}
 }
 
-// RequestVerification mails a token that verifies the address of an account, unless that is verified or
-// enough of them wait. It returns when the message is on disk.
+// RequestVerification sends a token that verifies the address of an account, unless the address is verified or
+// enough tokens are outstanding. It returns when the message is on disk.
 func (r *Resets) RequestVerification(ctx context.Context, id account.ID) error {
 	picture, err := r.accounts.owners.picture(ctx, id)
 	if err != nil || r.verify == nil || !picture.profile.Unverified {

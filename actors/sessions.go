@@ -11,7 +11,7 @@ type Sessions struct {
 	accounts *Accounts
 	minter   minter
 	plan     account.PlanName                  // of a sign-up
-	verify   func(context.Context, account.ID) // mails what verifies the address of a sign-up; nil: nothing
+	verify   func(context.Context, account.ID) // sends the link that verifies a new account's address; nil: none is sent
 }
 
 // SignUp makes an account and its first session. The password must have been checked.

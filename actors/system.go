@@ -203,7 +203,7 @@ func (s *System) makeAccounts() {
 	}
 }
 
-// notice queues a message of the service itself. What it tells of has happened whether or not that works.
+// notice queues a message from the service itself. A failure is only logged: the event it reports has happened.
 func (s *System) notice(ctx context.Context, n Notice) {
 	if err := s.SendNotice(ctx, n); err != nil {
 		s.Logger.Warn("a message of the service could not be queued", "subject", n.Subject, "err", err)
@@ -336,7 +336,7 @@ type Stats struct {
 	RefusedMeetings map[string]int64 `json:"refused_meetings"`
 	// What became of owners' copies since the start.
 	OwnerCopies map[string]int64 `json:"owner_copies"`
-	CodesFound  int64            `json:"codes_found"` // in mails since the start, counted for each inbox that has one
+	CodesFound  int64            `json:"codes_found"` // in messages since the start, counted for each inbox that received one
 }
 
 // Stats takes the picture.

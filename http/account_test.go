@@ -97,13 +97,7 @@ func TestWhoIsKnownSignsIn(t *testing.T) {
 			w.expect(200, from(get, "/api/account", w.signUpSession(alice), ""))
 		},
 		"reset the password": func(w *world, from func(method, path, token, body string) reply) {
-			token := account.MintToken(account.KindReset, 0, [32]byte{1})
-			w.accounts.mu.Lock()
-			err := w.accounts.decide(w.accounts.byEmail[alice], account.StartReset{Hash: account.HashToken([]byte(token))})
-			w.accounts.mu.Unlock()
-			if err != nil {
-				t.Fatal(err)
-			}
+			token := w.resetToken(alice)
 			w.expect(200, from(post, "/api/auth/password-reset/confirm", "", fmt.Sprintf(`{"token":%q,"password":"correct horse"}`, token)))
 		},
 	} {

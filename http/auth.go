@@ -29,16 +29,16 @@ type Auth interface {
 	EndSession(ctx context.Context, id account.ID, session string) error
 	// ChangePassword sets another and ends all sessions but that of p: Forbidden for a wrong old one.
 	ChangePassword(ctx context.Context, p *account.Principal, old, password string) error
-	// RequestVerification mails a token that verifies the account's e-mail address, unless it is verified
-	// or enough of them wait.
+	// RequestVerification sends a token that verifies the account's e-mail address, unless the address is
+	// verified or enough tokens are outstanding.
 	RequestVerification(ctx context.Context, id account.ID) error
 	// VerifyEmail uses such a token: Refused when it verifies nothing.
 	VerifyEmail(ctx context.Context, token string) error
 	Usage(ctx context.Context, id account.ID) (account.Usage, error)
-	// SetRecipient makes a public key the account's, for mail that comes behind the answer. One that is set
-	// changes only with the password: Invalid without, Forbidden for a wrong one.
+	// SetRecipient sets the account's public key, for messages received after the answer. A key that is set
+	// is changed only with the password: Invalid without it, Forbidden for a wrong one.
 	SetRecipient(ctx context.Context, id account.ID, recipient sealed.Recipient, password string) error
-	// DropRecipient takes it away likewise: Refused while encrypted inboxes live.
+	// DropRecipient removes the key under the same rule: Refused while encrypted inboxes exist.
 	DropRecipient(ctx context.Context, id account.ID, password string) error
 }
 

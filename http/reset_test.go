@@ -25,13 +25,7 @@ func TestPasswordReset(t *testing.T) {
 		t.Errorf("asked for: %s", got)
 	}
 	w.expect(422, ask("no address"))
-	token := account.MintToken(account.KindReset, 0, [32]byte{1})
-	w.accounts.mu.Lock()
-	err := w.accounts.decide(w.accounts.byEmail[alice], account.StartReset{Hash: account.HashToken([]byte(token))})
-	w.accounts.mu.Unlock()
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := w.resetToken(alice)
 	confirm := func(token, password string) reply {
 		w.advance(tryTime) // these tries are counted elsewhere
 		return w.call(post, "/api/auth/password-reset/confirm", "", fmt.Sprintf(`{"token":%q,"password":%q}`, token, password))
@@ -192,4 +186,16 @@ func (w *world) checkLinkPage(t *testing.T, path, calls string) {
 	if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(r.body, "://") || !strings.Contains(r.body, calls) {
 		t.Errorf("policy %s of page\n%s", policy, r.body)
 	}
+}
+
+// resetToken is a token that resets the password of an account.
+func (w *world) resetToken(email string) string {
+	w.t.Helper()
+	token := account.MintToken(account.KindReset, 0, [32]byte{1})
+	w.accounts.mu.Lock()
+	defer w.accounts.mu.Unlock()
+	if err := w.accounts.decide(w.accounts.byEmail[email], account.StartReset{Hash: account.HashToken([]byte(token))}); err != nil {
+		w.t.Fatal(err)
+	}
+	return token
 }

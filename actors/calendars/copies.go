@@ -44,9 +44,9 @@ const (
 
 // Copies is the supervisor of the owner's copies. Owners of inboxes tell it of each commit after which
 // one is due; what a crash left is found by the marks of the groups that are gained. A copy is
-// composed of what is committed, and its mail and the note that the owner was told go into one
-// batch: so each Sequence is told once, whatever crashes between. Copies that guests' answers alone make due
-// come at most once a minute and meeting (calendar.Book.Due), and wait for the next day when the account's quota
+// composed of what is committed, and its message and the note that it was queued go into one
+// batch: so each Sequence is sent once, wherever the process crashes. Copies that guests' answers alone make due
+// are sent at most once a minute and meeting (calendar.Book.Due), and wait for the next day when the account's quota
 // of them is used up; the answers that come meanwhile are in them (ADR 0111).
 //
 // mu guards all fields below it; nothing blocks under it.
@@ -204,7 +204,7 @@ func (c *Copies) tell(ctx context.Context, address string) (next time.Time, err 
 			return next, err
 		}
 		m, next := view.Calendar.Due(c.Now(), c.heldUntil(address))
-		if m == nil && next.IsZero() { // the mark is older than what it tells of
+		if m == nil && next.IsZero() { // the mark is older than the copy that it was set for
 			_, err := c.Inboxes.Do(ctx, address, inbox.TellOwner{})
 			return next, err
 		}

@@ -28,9 +28,9 @@ type LinkStore interface {
 	Decrypt(purpose string, encrypted []byte) ([]byte, error)
 }
 
-// Keys tells whether the key that made a link still opens anything.
+// Keys reports whether the key that made a link is still valid.
 type Keys interface {
-	// Opens asks the account's actor, and the disk.
+	// Opens asks the account's actor and the disk.
 	Opens(ctx context.Context, id account.ID, key account.Hash) (bool, error)
 	// IsInUse answers from memory: false when that does not know.
 	IsInUse(key account.Hash) bool
@@ -103,7 +103,8 @@ func (f *Feeds) linkOf(ctx context.Context, view *inbox.View) (link *calendar.Fe
 	return link, live, err
 }
 
-// read tells the token of a link. One that is read by who may manage the inbox outlives the key that made it.
+// read returns the token of a link. After a session or a key with inbox:manage has read it, the link outlives
+// the key that made it.
 func (f *Feeds) read(ctx context.Context, address string, link *calendar.Feed, by calendar.Reader) (string, calendar.Feed, error) {
 	if link.Bound() && by.Manage && !by.Looks {
 		if _, err := f.inboxes.Do(ctx, address, inbox.KeepLink{Hash: link.Hash}); err != nil {

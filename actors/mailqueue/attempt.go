@@ -287,8 +287,8 @@ func (q *Queue) recipientsOn(sending *inbox.Sending, route string) (rcpts []stri
 	return rcpts
 }
 
-// consignment is the part of a mail at one route. The envelope sender of each copy says which recipient a
-// bounce is about. Nobody learns the one of another recipient, or he could make a bounce about him.
+// consignment is the part of a message that takes one route. The envelope sender of each copy identifies the
+// recipient that a bounce is about. No recipient learns another's, or they could forge a bounce about them.
 func (q *Queue) consignment(t *task, route string, rcpts []string) Consignment {
 	c := Consignment{Domain: route, Rcpts: rcpts, Raw: t.raw, NeedUTF8: t.utf8}
 	if t.message.Sending.Auto {

@@ -149,9 +149,9 @@ func TestTheOwnerIsTold(t *testing.T) {
 	}
 }
 
-// TestAnswersAreToldTogether: the first answer is told at once, those of the same minute with the next change that the
-// agent makes, and none of them is a send of the account's.
-func TestAnswersAreToldTogether(t *testing.T) {
+// TestCopiesOfAnswersAreMerged: the first answer is copied at once, those of the same minute with the next change that
+// the agent makes, and none of them counts as a send of the account.
+func TestCopiesOfAnswersAreMerged(t *testing.T) {
 	far := ownersServer(t)
 	dir := filepath.Join(t.TempDir(), "data")
 	s := postal(t, dir, farZone(t), far.port)

@@ -20,7 +20,7 @@ func (n *node) mailReset(ctx context.Context, email, token string, expires time.
 	})
 }
 
-// mailVerification mails the link that verifies a sign-in address, as mailReset does.
+// mailVerification sends the link that verifies a sign-in address.
 func (n *node) mailVerification(ctx context.Context, email, token string, expires time.Time) error {
 	return n.system.SendNotice(ctx, actors.Notice{
 		To: email, Subject: "Verify your address",

@@ -55,7 +55,7 @@ type (
 		Verified     bool // the e-mail address needs no message to it
 	}
 	// StartSession keeps the hash of a new session token. PasswordHash is what the password was checked
-	// against: it may have been set anew meanwhile.
+	// against: a request at the same time may have changed it.
 	StartSession struct {
 		Hash         Hash
 		PasswordHash string

@@ -138,7 +138,7 @@ func (c VerifyEmail) decide(s *State, env Env) (evs []Event, _ error) {
 
 func (c ChangePassword) decide(s *State, _ Env) ([]Event, error) {
 	if c.Old != s.PasswordHash {
-		return nil, BadPassword() // it was set anew meanwhile
+		return nil, BadPassword() // another request changed it at the same time
 	}
 	evs := slices.DeleteFunc(s.endTokens(), func(e Event) bool { return e == Event(sessionEnded{c.Keep}) })
 	return append(evs, passwordSet{c.PasswordHash}), nil

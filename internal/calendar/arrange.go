@@ -69,7 +69,7 @@ func (a *arranger) changed(m *Meeting) {
 	}
 }
 
-// tell counts a change of an own meeting that the owner is to be told of, if copies are wanted.
+// tell counts a change of an own meeting of which the owner is to get a copy, if copies are wanted.
 func (b *Book) tell(m *Meeting) bool {
 	if !b.Setting().Wants() {
 		return false

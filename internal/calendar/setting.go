@@ -49,7 +49,7 @@ func (o Owner) Wants() bool { return o.Enabled && !o.Blocked }
 // IsDue reports that the owner was not told of the last change.
 func (c Copy) IsDue() bool { return c.Sequence != c.Told }
 
-// OfAnswers reports that nothing but guests' answers changed the meeting since the owner was told.
+// OfAnswers reports that nothing but guests' answers changed the meeting since the owner's last copy.
 func (c Copy) OfAnswers() bool { return c.Called <= c.Told }
 
 // from is when a copy that is due is to be queued. Copies of answers wait until answersFrom, too.
@@ -63,7 +63,7 @@ func (c Copy) from(now, answersFrom time.Time) time.Time {
 	return answersFrom
 }
 
-// HasDue reports that the owner is to be told of some change, now or later.
+// HasDue reports a change of which the owner is to get a copy, now or later.
 func (b *Book) HasDue() bool {
 	return b != nil && slices.ContainsFunc(b.Meetings, func(m *Meeting) bool { return m.Copy.IsDue() })
 }
