@@ -243,46 +243,6 @@ func (c *checker) looseRow(k kind, key, value []byte) error {
 	return errKey
 }
 
-// accountRow checks a row of an account; rest is what its key has behind the account's.
-func (c *checker) accountRow(k kind, id account.ID, rest, value []byte) (err error) {
-	switch {
-	case k == kindAccount && len(rest) == 0:
-		return c.account(id, value)
-	case k == kindAccount && rest[0] == partKey && len(rest) == 9:
-		return c.key(id, readNumber(rest), value)
-	case k == kindAccount && rest[0] == partWebhook && len(rest) == 9:
-		row := webhookRow{id: readNumber(rest)}
-		if err = decode(value, &row.record); err == nil && !c.keyless {
-			_, err = c.s.hooks.decrypt(id, row)
-		}
-		return err
-	case k == kindAccount:
-		c.tokenOf(id, rest)
-		return loadAccountRow(account.NewState(), id, rest, value)
-	case k == kindList && len(rest) > 8:
-		return checkVersion(value)
-	case k == kindJournal && len(rest) == 8:
-		return decode(value, new(publicRecord))
-	case k == kindSuppression && len(rest) > 0:
-		return decode(value, new(suppressionRecord))
-	case k == kindDomainList && len(rest) > 0:
-		_, err = readListedMark(value)
-		return err
-	case k == kindLastCall && len(rest) == 8:
-		return decode(value, new(lastCallRecord))
-	case k == kindDelivery && len(rest) == 8:
-		return c.delivery(id, readNumber(rest), value)
-	case (k == kindInboxKey || k == kindTaken) && len(rest) > 0 && len(value) == 9:
-		return checkVersion(value)
-	case k == kindClosing && len(rest) == 0:
-		return checkVersion(value)
-	case k == kindClaim && len(rest) > 1:
-		_, err = readClaim(rest, value)
-		return err
-	}
-	return errKey
-}
-
 // dueRow checks an entry of a due index for itself: one that leads to nothing is ended by the owner
 // of what it is about.
 func (c *checker) dueRow(k kind, key, value []byte) (err error) {
@@ -438,25 +398,6 @@ func (c *checker) opens(purpose string, encrypted []byte) error {
 		err = f.Err
 	}
 	return err
-}
-
-// account checks an account that is not being deleted: it is found by its e-mail address, and its
-// list has as many inboxes as it counts.
-func (c *checker) account(id account.ID, value []byte) error {
-	var r accountRecord
-	if err := decode(value, &r); err != nil || r.CreatedAt == 0 || r.ClosingAt != 0 {
-		return err
-	}
-	c.sum.Accounts++
-	listed := int64(0)
-	err := c.s.scan(under(appendOwner(nil, kindList, id)), func(_, _ []byte) error { listed++; return nil })
-	if err == nil && listed != r.Inboxes {
-		c.found(fmt.Sprintf("the account %s counts %d inboxes, its list has %d", id, r.Inboxes, listed))
-	}
-	if h, lost := c.s.AccountByEmail(r.Email); lost == nil && h.Account != id {
-		c.found(fmt.Sprintf("the account %s is not found by its address %s", id, r.Email))
-	}
-	return nil
 }
 
 // files counts the files of large values, which rows lead to, and reads those that are nobody's row.
