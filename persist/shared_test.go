@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -89,6 +90,9 @@ func TestRecipientsShareAFile(t *testing.T) {
 	}
 	fits("the folder", s.folder.Dir)
 	eventually(t, "the blobs are counted", func() bool {
+		s.totals.mu.Lock()
+		s.totals.rest = time.Time{} // on a busy machine one ask does not count all groups
+		s.totals.mu.Unlock()
 		sum, err := s.Totals()
 		return err == nil && sum.BlobBytes > int64(len(raw)) && sum.BlobBytes <= 2*int64(len(raw))
 	})
