@@ -28,12 +28,16 @@ type (
 	Served  = wire.Served
 )
 
+// ConnsBeyond is how many connections above Options.MaxConns may be open: they get an answer to
+// /healthz and /readyz, and 503 to all else.
+const ConnsBeyond = wire.ProbePlaces
+
 // Options configures a Server; the zero value works.
 type Options struct {
 	BaseURL        string         // where clients reach the service, for links; default: none, links are relative
 	SMTP           string         // where mail reaches the service on its own machine, HOST:PORT, to be shown; default 127.0.0.1:2525
 	Domain         string         // service domain, for the page to show
-	MaxConns       int            // open connections, 503 above it; default 10,000
+	MaxConns       int            // open connections, 503 above it except ConnsBeyond; default 10,000
 	MaxBodyBytes   int            // body of a send; default 32 MiB. Other bodies: 1 MiB
 	TrustedProxies []netip.Prefix // peers whose X-Forwarded-For counts; default none
 	LocalOnly      bool           // reached on this machine alone: anonymous calls under another host's name are refused

@@ -1,6 +1,10 @@
 package main
 
-import "syscall"
+import (
+	"syscall"
+
+	"inboxd/http"
+)
 
 // storeFiles is how many descriptors connections leave to the store, where the limit has
 // that many: out of descriptors it could not go on.
@@ -25,7 +29,7 @@ func hangingConnections(limit int) int { return max(1, min(256, limit/16)) }
 func (c *serveCommand) connections(limit int) (mail, web int) {
 	left := limit - min(storeFiles, limit/2)
 	mail = min(c.SMTPMaxConns, left/2)
-	web = min(200_000, left-mail)
+	web = max(1, min(200_000, left-mail-http.ConnsBeyond))
 	if c.HTTPMaxConns > 0 {
 		web = min(c.HTTPMaxConns, web)
 	}

@@ -89,12 +89,13 @@ func (w *Wire) refuseConn(c *conn) {
 	c.Close()
 }
 
+// writeCrowded writes what fits any socket buffer, so it needs no deadline.
 func (w *Wire) writeCrowded(c *conn) {
 	secure := ""
 	if w.opts.Secure {
 		secure = fmt.Sprintf("%s: %s\r\n", headerSecure, secureAlways)
 	}
-	fmt.Fprintf(c, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"+
+	fmt.Fprintf(c.Conn, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/json\r\n"+
 		"X-Content-Type-Options: nosniff\r\n%sX-Request-Id: %s\r\nContent-Length: %d\r\n\r\n%s", secure, w.ids.append(nil, c.number, 0), len(crowded), crowded)
 }
 

@@ -80,7 +80,7 @@ type conn struct {
 	// quietSince is when c began to wait for a request, in Unix nanoseconds; 0 while it has one.
 	quietSince atomic.Int64
 	client     netip.Prefix // whose it is; invalid: it may be anybody's
-	probe      bool         // it has a place beyond the bounds, see probePlaces
+	probe      bool         // it has a place beyond the bounds, see ProbePlaces
 	// responding is set while Read answers a poll, see poll.go: fasthttp takes the
 	// connection for idle then, and a shutdown would cut the response off.
 	responding atomic.Bool

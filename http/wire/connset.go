@@ -2,6 +2,7 @@ package wire
 
 import (
 	"cmp"
+	"crypto/tls"
 	"net"
 	"net/netip"
 	"slices"
@@ -10,9 +11,9 @@ import (
 )
 
 const (
-	// probePlaces are for connections beyond the bounds. They get an answer to /healthz and /readyz, so that
+	// ProbePlaces are for connections beyond the bounds. They get an answer to /healthz and /readyz, so that
 	// whoever watches the service sees that it lives, and 503 to all else.
-	probePlaces = 8
+	ProbePlaces = 8
 	// probeStep is how long such a connection may take to ask.
 	probeStep = 2 * time.Second
 	// clientPart is the part of all places that one client may have.
@@ -80,11 +81,12 @@ func (cs *connSet) add(c *conn) bool {
 // addProbe lets a newcomer have the place of the first that has not asked yet: who holds places open
 // without asking keeps nobody away.
 func (cs *connSet) addProbe(c *conn) bool {
-	if len(cs.probes) == probePlaces {
+	if len(cs.probes) == ProbePlaces {
 		at := slices.IndexFunc(cs.probes, func(p *conn) bool { return p.endIfQuiet(p.quietSince.Load()) })
 		if at < 0 {
 			return false
 		}
+		cs.probes[at].hangUp()
 		cs.probes = slices.Delete(cs.probes, at, at+1)
 	}
 	c.probe = true
@@ -154,6 +156,18 @@ func (c *conn) endIfQuiet(since int64) bool {
 	}
 	c.Conn.SetReadDeadline(time.Unix(1, 0)) // an error shows with the next use
 	return true
+}
+
+// hangUp gives the descriptor of c back before the next connection is accepted: its goroutine would do
+// so later, and a crowd that comes faster would have more descriptors than it has places.
+func (c *conn) hangUp() {
+	switch socket := c.Conn.(type) {
+	case *tls.Conn:
+		socket.NetConn().Close() // an alert could not be read before the handshake
+	case *net.TCPConn:
+		c.wire.writeCrowded(c)
+		socket.Close()
+	}
 }
 
 // ending is the quietSince of a connection that is being ended.

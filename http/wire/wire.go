@@ -98,7 +98,7 @@ func New(opts Options) *Wire {
 		ExpectHandler:  w.expected,
 		Logger:         silent{},
 		// The listener refuses what is above MaxConns, with a response of ours.
-		Concurrency:                  2*(opts.MaxConns+probePlaces) + 1, // twice: a connection may be parked and back before its old place is free
+		Concurrency:                  2*(opts.MaxConns+ProbePlaces) + 1, // twice: a connection may be parked and back before its old place is free
 		ReadBufferSize:               readBufferBytes,
 		IdleTimeout:                  idleTimeout, // the other deadlines are in conn
 		MaxRequestBodySize:           opts.MaxBody,

@@ -1,0 +1,57 @@
+package wire
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestACrowdHasNoMoreSocketsThanPlaces: newcomers come faster than goroutines of those before can
+// notice that they lost their place.
+func TestACrowdHasNoMoreSocketsThanPlaces(t *testing.T) {
+	for name, secure := range map[string]bool{"plain": false, "TLS": true} {
+		t.Run(name, func(t *testing.T) {
+			w := &Wire{ids: newRequestIDs(), conns: newConnSet(4, nil)}
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			var peers []net.Conn
+			for i := range 4 * ProbePlaces {
+				peer, err := net.Dial("tcp", listener.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer peer.Close()
+				socket, err := listener.Accept()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer socket.Close()
+				c := &conn{Conn: socket, wire: w}
+				if secure {
+					c.Conn = tls.Server(socket, &tls.Config{})
+				}
+				if !w.conns.add(c) {
+					t.Fatalf("connection %d has no place", i)
+				}
+				peers = append(peers, peer)
+			}
+			for i, peer := range peers {
+				peer.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+				said, err := io.ReadAll(peer)
+				loses := i >= 1 && i < len(peers)-ProbePlaces // one client has a quarter of 4 places
+				if ended := err == nil; ended != loses {
+					t.Errorf("connection %d: %q, %v", i, said, err)
+				}
+				if loses && !secure && !strings.Contains(string(said), crowdedDetail) {
+					t.Errorf("connection %d got %q", i, said)
+				}
+			}
+		})
+	}
+}
