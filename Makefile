@@ -14,7 +14,7 @@ WHOLE  := ./cmd/... ./bench/...
 RACED  := TestMainJob|TestKillUnderLoad|TestWebhooks|TestGoClientEvents|TestPollsAreNeverStale
 # Tests of one goroutine, of days of a clock that is not the machine's, and one that replaces the file system
 # under an open store.
-ALONE  := TestRetentionRemovesWhatIsOver|TestHangingReceiversDelayNobody|TestOldEventsAreNotShown|TestDomainsAreCheckedByThemselves|TestInboxRoundTrip|TestBitFlips|TestKilledBetweenSteps|TestABackupMakesItsFolder|TestEveryFailedWrite|TestSimulation
+ALONE  := TestRetentionRemovesWhatIsOver|TestHangingReceiversDelayNobody|TestOldEventsAreNotShown|TestDomainsAreCheckedByThemselves|TestInboxRoundTrip|TestBitFlips|TestABackupMakesItsFolder|TestEveryFailedWrite|TestSimulation
 
 # What make deps unpacked is found before what the machine has.
 export PATH := $(CURDIR)/.deps/bin:$(PATH)

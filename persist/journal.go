@@ -253,10 +253,13 @@ func (j *journal) TrimJournal(id account.ID, before time.Time) error {
 	all := under(appendOwner(nil, kindJournal, id))
 	old := span{all.from, nil}  // up to the first key that stays
 	last := map[string]uint64{} // event of each inbox that goes
-	var looked eventName
+	var newest struct {
+		address string
+		number  uint64
+	} // event of the entry at old.to
 	err := j.scan(all, func(key, value []byte) error {
 		if old.to != nil {
-			last[looked.address] = looked.number
+			last[newest.address] = newest.number
 		}
 		old.to = append(old.to[:0], key...)
 		var r publicRecord
@@ -266,7 +269,7 @@ func (j *journal) TrimJournal(id account.ID, before time.Time) error {
 		if !r.At.time().Before(before) {
 			return errStop
 		}
-		looked = eventName{r.Address, r.Number}
+		newest.address, newest.number = r.Address, r.Number
 		return nil
 	})
 	if old.to == nil || err != nil {

@@ -14,45 +14,44 @@ import (
 	"inboxd/internal/partition"
 )
 
-// kind is the first byte of every key. Stored: append only; never reorder.
+// kind is the first byte of every key. Stored: append only; never reorder. 4, 15 and 21 were used
+// before the first release.
 type kind byte
 
 const (
-	kindInbox             kind = 1  // address → profile; address, message id → message
-	kindContent           kind = 2  // address, message id → what is read of a message
-	kindRaw               kind = 3  // address, message id → bytes as received; the same, 1 → fields of a signature
-	kindUngrouped         kind = 4  // kindDue until format 1
-	kindOutbox            kind = 5  // address, event number → public event
-	kindAccount           kind = 6  // account → profile; account, part, … → see below
-	kindList              kind = 7  // account, newest first, address → nothing
-	kindCredential        kind = 8  // token hash → account, and which key
-	kindEmail             kind = 9  // e-mail address → account
-	kindJournal           kind = 10 // account, sequence number → public event
-	kindBlob              kind = 11 // address, message id, what → blob file
-	kindPosition          kind = 12 // partition → number of its synced commits
-	kindSubdomain         kind = 13 // label below the service domain → account and number of its claim
-	kindRequest           kind = 14 // account or address, request name, time → answer
-	kindMailUngrouped     kind = 15 // kindMailDue until format 1
-	kindSuppression       kind = 16 // account, e-mail address → why mail is not sent there
-	kindDomain            kind = 17 // domain → record; domain, address → an inbox under it
-	kindDomainList        kind = 18 // account, domain → mark
-	kindLastCall          kind = 19 // account, webhook id → its last call
-	kindDelivery          kind = 20 // account, delivery id → delivery
-	kindDeliveryUngrouped kind = 21 // kindDeliveryDue until format 1
-	kindInboxKey          kind = 22 // account, address → key id
-	kindClosing           kind = 23 // account → nothing
-	kindDue               kind = 24 // group, time, address → nothing
-	kindMailDue           kind = 25 // group, time, address, message id → mail that waits to be sent
-	kindDeliveryDue       kind = 26 // group, time, account, delivery id → webhook id
-	kindTaken             kind = 27 // account, address → event number
-	kindClaim             kind = 28 // account, whether it was drawn, label → what the account has in a subdomain
-	kindCalendar          kind = 29 // address → calendar; address, meeting id → meeting
-	kindLink              kind = 30 // token hash → address of the inbox whose calendar it opens
-	kindCopyDue           kind = 31 // address → nothing
-	kindSpare             kind = 32 // address → profile as it was last set, far from the other one
+	kindInbox       kind = 1  // address → profile; address, message id → message
+	kindContent     kind = 2  // address, message id → what is read of a message
+	kindRaw         kind = 3  // address, message id → bytes as received; the same, 1 → fields of a signature
+	kindOutbox      kind = 5  // address, event number → public event
+	kindAccount     kind = 6  // account → profile; account, part, … → see below
+	kindList        kind = 7  // account, newest first, address → nothing
+	kindCredential  kind = 8  // token hash → account, and which key
+	kindEmail       kind = 9  // e-mail address → account
+	kindJournal     kind = 10 // account, sequence number → public event
+	kindBlob        kind = 11 // address, message id, what → blob file
+	kindPosition    kind = 12 // partition → number of its synced commits
+	kindSubdomain   kind = 13 // label below the service domain → account and number of its claim
+	kindRequest     kind = 14 // account or address, request name, time → answer
+	kindSuppression kind = 16 // account, e-mail address → why mail is not sent there
+	kindDomain      kind = 17 // domain → record; domain, address → an inbox under it
+	kindDomainList  kind = 18 // account, domain → mark
+	kindLastCall    kind = 19 // account, webhook id → its last call
+	kindDelivery    kind = 20 // account, delivery id → delivery
+	kindInboxKey    kind = 22 // account, address → key id
+	kindClosing     kind = 23 // account → nothing
+	kindDue         kind = 24 // group, time, address → nothing
+	kindMailDue     kind = 25 // group, time, address, message id → mail that waits to be sent
+	kindDeliveryDue kind = 26 // group, time, account, delivery id → webhook id
+	kindTaken       kind = 27 // account, address → event number
+	kindClaim       kind = 28 // account, whether it was drawn, label → what the account has in a subdomain
+	kindCalendar    kind = 29 // address → calendar; address, meeting id → meeting
+	kindLink        kind = 30 // token hash → address of the inbox whose calendar it opens
+	kindCopyDue     kind = 31 // address → nothing
+	kindSpare       kind = 32 // address → profile as it was last set, far from the other one
 )
 
-// Parts of an account's rows under kindAccount. Stored: append only; never reorder.
+// Parts of an account's rows under kindAccount. Stored: append only; never reorder. 4, 15 and 21 were used
+// before the first release.
 const (
 	partKey      byte = 1 // key id
 	partSession  byte = 2 // token hash

@@ -71,11 +71,6 @@ func (s *Store) open(o *Options) error {
 	if err := s.engine.open(o); err != nil {
 		return err
 	}
-	if s.folder.IsOlder() {
-		if err := s.carryOver(); err != nil {
-			return fmt.Errorf("the data folder %s can't be carried over to the present format: %w", s.folder.Dir, err)
-		}
-	}
 	if err := s.blobs.open(); err != nil {
 		return fmt.Errorf("the blob folder in %s can't be read: %w", s.folder.Dir, err)
 	}

@@ -169,7 +169,7 @@ func TestFolderIsPrivate(t *testing.T) {
 func TestFormatFile(t *testing.T) {
 	for content, want := range map[string]string{
 		"inboxd store 3\n": "has format 3; this inboxd reads format 2: use a newer inboxd",
-		"inboxd store 0\n": "has format 0; this inboxd reads format 2: use an older inboxd",
+		"inboxd store 1\n": "has format 1; this inboxd reads format 2: use an older inboxd",
 		"junk":             "is damaged",
 		"":                 "is damaged",
 	} {

@@ -12,14 +12,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// formatVersion is the layout of the data folder: keys, files and their meaning. An older one,
-// down to oldestFormat, is carried over by whoever knows its rows (Folder.IsOlder).
 const (
-	formatVersion = 2
-	oldestFormat  = 1
+	formatVersion = 2 // of the data folder's layout: keys, files and their meaning
+	formatHead    = "inboxd store "
 )
-
-const formatHead = "inboxd store "
 
 // Names inside the data folder.
 const (
@@ -118,29 +114,29 @@ func heldElsewhere(err error) bool {
 
 // checkFormat writes FORMAT into a new folder and reads it in an old one. A crash before it is
 // written leaves an empty folder, which is new.
-func checkFormat(fs vfs.FS, dir string) (version int, err error) {
+func checkFormat(fs vfs.FS, dir string) error {
 	data, err := ReadFile(fs, fs.PathJoin(dir, FormatName))
 	if errors.Is(err, os.ErrNotExist) {
 		if _, err := fs.Stat(fs.PathJoin(dir, EngineName)); err == nil {
-			return 0, fmt.Errorf("the data folder %s holds a database but no file %s: it is a backup or a repaired copy that was not finished, or damaged, or not a folder of inboxd. "+
+			return fmt.Errorf("the data folder %s holds a database but no file %s: it is a backup or a repaired copy that was not finished, or damaged, or not a folder of inboxd. "+
 				"Make it anew, or restore a backup", dir, FormatName)
 		}
-		return formatVersion, writeFormat(fs, dir)
+		return writeFormat(fs, dir)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("reading %s in the data folder %s: %w", FormatName, dir, err)
+		return fmt.Errorf("reading %s in the data folder %s: %w", FormatName, dir, err)
 	}
 	text, ok := strings.CutPrefix(strings.TrimSpace(string(data)), formatHead)
-	version, err = strconv.Atoi(text)
+	version, err := strconv.Atoi(text)
 	switch {
 	case !ok || err != nil:
-		return 0, fmt.Errorf("the file %s in the data folder %s is damaged: %q. Restore a backup of it", FormatName, dir, data)
+		return fmt.Errorf("the file %s in the data folder %s is damaged: %q. Restore a backup of it", FormatName, dir, data)
 	case version > formatVersion:
-		return version, Unfit{fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use a newer inboxd", dir, version, formatVersion)}
-	case version < oldestFormat:
-		return version, Unfit{fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use an older inboxd, or export and import", dir, version, formatVersion)}
+		return Unfit{fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use a newer inboxd", dir, version, formatVersion)}
+	case version < formatVersion:
+		return Unfit{fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use an older inboxd, or export and import", dir, version, formatVersion)}
 	}
-	return version, nil
+	return nil
 }
 
 func writeFormat(fs vfs.FS, dir string) error {

@@ -112,7 +112,6 @@ type Folder struct {
 	// reading is set where nothing is written: what is damaged is told of where it is read, and the rest is read.
 	reading bool
 	above   int64          // see Above; as Open found it
-	format  int            // as Open found it
 	stop    chan struct{}  // closed by Rest
 	tasks   sync.WaitGroup // what Work started; stop ends them
 }
@@ -157,7 +156,7 @@ func take(dir string, o *Options, lock func(fs vfs.FS, dir string) (io.Closer, e
 		known = dir
 	}
 	if err = f.know(known); err == nil {
-		f.format, err = checkFormat(f.FS, f.Dir)
+		err = checkFormat(f.FS, f.Dir)
 	}
 	if err == nil {
 		f.Commits, err = readHighWater(f, o.Now)
@@ -194,9 +193,6 @@ func OpenToRead(dir string, o *Options) (*Folder, error) {
 		return nil, Unfit{fmt.Errorf("%s is no data folder of inboxd: %w", dir, format)}
 	}
 	f, err := take(dir, o, lockToRead)
-	if err == nil && f.IsOlder() {
-		err = Unfit{fmt.Errorf("the data folder %s has format %d, which a start carries over: check it after that", dir, f.format)}
-	}
 	if err == nil {
 		err = f.standIn(f.checkDatabase())
 	}
@@ -212,13 +208,6 @@ func OpenToRead(dir string, o *Options) (*Folder, error) {
 
 // Engine is the file system under the engine.
 func (f *Folder) Engine() vfs.FS { return &waitFS{FS: f.FS, folder: f, space: f.Space, spare: f.spare} }
-
-// IsOlder reports that the folder was of an older format when it was opened. Whoever has
-// carried its rows over calls Renew.
-func (f *Folder) IsOlder() bool { return f.format < formatVersion }
-
-// Renew writes down that the folder is of the present format by now.
-func (f *Folder) Renew() error { return writeFormat(f.FS, f.Dir) }
 
 // Path is where the file of this name lies.
 func (f *Folder) Path(name string) string { return f.FS.PathJoin(f.Dir, name) }
