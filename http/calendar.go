@@ -75,7 +75,6 @@ type Meetings interface {
 // diary shows the meetings of an inbox, and arranges, changes, cancels and answers them.
 type diary struct {
 	port  Meetings
-	lists *meetings.Lists
 	stops *atomic.Int64 // rules that were not followed to their end
 }
 
@@ -297,10 +296,6 @@ func (d *diary) listMeetings(r *request) error {
 		return q.err
 	}
 	book := bookOf(r.view)
-	if kept := d.lists.Kept(r.address, &asked, book); kept != nil && !r.route.isCompat() {
-		writeJSON(r.http, fasthttp.StatusOK, kept)
-		return nil
-	}
 	if err := r.reserve(min(book.Bytes, maxListBytes)); err != nil {
 		return err
 	}
@@ -323,11 +318,7 @@ func (d *diary) listMeetings(r *request) error {
 	if asked.Cursor == "" && len(book.Damaged) > 0 { // nobody knows when they would be
 		b = appendList(append(b, `,"damaged":`...), book.Damaged, func(b []byte, id int64) []byte { return strconv.AppendInt(b, id, 10) })
 	}
-	b = append(b, '}')
-	if !r.route.isCompat() {
-		d.lists.Keep(r.address, &asked, book, b)
-	}
-	writeJSON(r.http, fasthttp.StatusOK, b)
+	writeJSON(r.http, fasthttp.StatusOK, append(b, '}'))
 	return nil
 }
 

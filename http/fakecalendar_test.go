@@ -183,11 +183,6 @@ func (f *fakeCalendars) Rotate(_ context.Context, address string, _ calendar.Rea
 	return f.tokens[address], calendar.Feed{}, nil
 }
 
-func (f *fakeCalendars) IsOpen(v *inbox.View, token account.Hash) bool {
-	link := v.Calendar.Link()
-	return link != nil && link.Hash == token
-}
-
 func (f *fakeCalendars) Hide(_ context.Context, address string) error {
 	f.mail.mu.Lock()
 	defer f.mail.mu.Unlock()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,8 +33,6 @@ type Feeds interface {
 	Hide(ctx context.Context, address string) error
 	// Open returns the view of the inbox whose token it is: NotFound when it is nobody's.
 	Open(ctx context.Context, token string) (*inbox.View, error)
-	// IsOpen reports whether the view is one that Open would return for that token, as far as memory knows.
-	IsOpen(view *inbox.View, token account.Hash) bool
 	// Fetched notes that a client looked at the calendar of the view, which Open gave, at that time.
 	Fetched(view *inbox.View, client string, at time.Time)
 }
@@ -51,16 +48,13 @@ type Owners interface {
 type feeds struct {
 	port    Feeds
 	owners  Owners
-	views   Views
 	texts   *meetings.Feeds
-	known   *knownLinks
 	baseURL string
 	count   *fetches
 }
 
 func newFeeds(p Ports, o *Options, count *fetches) *feeds {
-	known := &knownLinks{of: map[account.Hash]string{}}
-	return &feeds{p.Feeds, p.Owners, p.Views, meetings.NewFeeds(), known, o.BaseURL, count}
+	return &feeds{p.Feeds, p.Owners, meetings.NewFeeds(), o.BaseURL, count}
 }
 
 var ownerShape = shape{{name: "enabled", kind: boolean, required: true}}
@@ -194,7 +188,6 @@ func (f *feeds) serveFeed(r *request) error {
 			return err
 		}
 	}
-	f.known.note(view)
 	f.fetched(counter, view, string(r.http.UserAgent()), r.now)
 	return nil
 }
@@ -208,66 +201,11 @@ func (f *feeds) fetched(counter *atomic.Uint64, view *inbox.View, agent string, 
 	f.port.Fetched(view, calendar.Client(agent), at)
 }
 
-// knownLinks lead from the hash of a token to the inbox whose calendar it opened. The inbox's view says
-// whether it still does.
-type knownLinks struct {
-	mu sync.Mutex // guards of
-	of map[account.Hash]string
-}
-
-// mostKnownLinks bounds them; one more, and all begin anew.
-const mostKnownLinks = 10_000
-
-func (k *knownLinks) note(v *inbox.View) {
-	link := v.Calendar.Link()
-	if link == nil {
-		return
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.of) >= mostKnownLinks {
-		clear(k.of)
-	}
-	k.of[link.Hash] = v.Address
-}
-
-func (k *knownLinks) address(of account.Hash) string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.of[of]
-}
-
-// unchanged is serveFeed for a program that has the text, where all that it takes is in memory.
-func (f *feeds) unchanged(b []byte, l wire.Look, now time.Time) []byte {
-	hash := account.HashToken(l.Token)
-	address := f.known.address(hash)
-	if address == "" {
-		return b
-	}
-	view := f.views.Resident([]byte(address))
-	if view == nil {
-		return b
-	}
-	if !f.port.IsOpen(view, hash) {
-		return b
-	}
-	text := f.texts.Kept(view.Address, feedName(view), view.Calendar)
-	if text == nil || !wire.Matches(l.Known, []byte(text.ETag)) {
-		return b
-	}
-	b = append(append(b, "Cache-Control: "+feedCache+"\r\nETag: "...), text.ETag...)
-	if text.Dated(now) {
-		b = fasthttp.AppendHTTPDate(append(b, "\r\nLast-Modified: "...), text.Modified)
-	}
-	f.fetched(&f.count.unchanged, view, string(l.Agent), now)
-	return append(b, "\r\n"...)
-}
-
 // text is the calendar's, made by turns when it is a long one.
 func (f *feeds) text(r *request, view *inbox.View) (*meetings.Feed, error) {
 	name, book := feedName(view), bookOf(view)
-	if kept := f.texts.Kept(view.Address, name, book); kept != nil {
-		return kept, nil
+	if cached := f.texts.Cached(view.Address, name, book); cached != nil {
+		return cached, nil
 	}
 	if err := r.costly(book.Bytes); err != nil {
 		return nil, err

@@ -9,7 +9,6 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
-	"inboxd/http/meetings"
 	"inboxd/http/wire"
 	"inboxd/internal/account"
 	"inboxd/internal/fault"
@@ -65,7 +64,7 @@ func (s *Server) table(p Ports) []route {
 		(&latest{mails, s}).routes(),
 		(&events{p.Events, s}).routes(),
 		(&sending{p.Sending}).routes(),
-		(&diary{p.Meetings, meetings.NewLists(), &s.ruleStops}).routes(),
+		(&diary{p.Meetings, &s.ruleStops}).routes(),
 		s.feeds.routes(),
 		(&webhooks{p.Webhooks}).routes(),
 		(&domains{p.Domains}).routes(),

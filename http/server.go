@@ -137,7 +137,7 @@ func New(opts Options, ports Ports) *Server {
 	s.feeds = newFeeds(ports, &s.opts, &s.fetches)
 	s.wire = wire.New(wire.Options{
 		MaxConns: opts.MaxConns, Shared: s.admission.trusted, MaxBody: opts.MaxBodyBytes, Body: s.allowance, LeaveBody: s.leaveBody,
-		Handler: s.handle, Refuse: writeDetail, Allow: s.admission.poll, Unchanged: s.feeds.unchanged, Owner: opts.Owner,
+		Handler: s.handle, Refuse: writeDetail, Allow: s.admission.poll, Owner: opts.Owner,
 		Origins: opts.Origins, Secure: strings.HasPrefix(opts.BaseURL, "https://"), Access: opts.Access, Logger: opts.Logger, Now: clock,
 	})
 	s.routes = s.table(ports)

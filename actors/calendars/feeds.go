@@ -200,12 +200,6 @@ func unlinked(err error) error {
 	return engine.Busy(err)
 }
 
-// IsOpen reports whether the calendar of a view is open under that token as far as memory knows.
-func (f *Feeds) IsOpen(view *inbox.View, token account.Hash) bool {
-	link := view.Calendar.Link()
-	return link != nil && link.Hash == token && (!link.Bound() || f.keys.IsInUse(link.Key))
-}
-
 // Fetched notes that a client looked at the calendar of an inbox as view has it.
 func (f *Feeds) Fetched(view *inbox.View, client string, at time.Time) {
 	if link := view.Calendar.Link(); link != nil {

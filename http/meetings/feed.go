@@ -9,13 +9,6 @@ import (
 	"inboxd/internal/calendar"
 )
 
-// Feeds keeps the texts of calendars that are followed: each is made once for every change, and
-// dropped when nobody has asked for it for a while. Any goroutine may use it.
-type Feeds struct{ shelf[*Feed] }
-
-// NewFeeds returns Feeds that keep nothing.
-func NewFeeds() *Feeds { return &Feeds{newShelf[*Feed]()} }
-
 // Feed is the text of a calendar. It never changes.
 type Feed struct {
 	Text     []byte
@@ -25,18 +18,12 @@ type Feed struct {
 	name     string
 }
 
-// Kept returns the text of the calendar of an inbox if it is at hand, else nil. name is what the
-// calendar is called. A kept meeting never changes, so a calendar is another one if it holds others.
-func (f *Feeds) Kept(address, name string, b *calendar.Book) *Feed {
-	return f.of(address, func(t *Feed) bool { return t.name == name && same(t.meetings, b.Meetings) })
-}
-
 // same reports whether two calendars hold the very same meetings, which nearly always are one list.
 func same(a, b []*calendar.Meeting) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// Make makes the text at now and keeps it.
+// Make renders the text at now and caches it.
 func (f *Feeds) Make(address, name string, b *calendar.Book, now time.Time) *Feed {
 	t := &Feed{Text: calendar.AppendFeed(nil, name, b), meetings: b.Meetings, name: name}
 	sum := sha256.Sum256(t.Text)
@@ -44,11 +31,11 @@ func (f *Feeds) Make(address, name string, b *calendar.Book, now time.Time) *Fee
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var before *Feed
-	if k := f.kept[address]; k != nil {
-		before = k.what
+	if c := f.byBox[address]; c != nil {
+		before = c.feed
 	}
 	t.date(b.ChangedAt.UTC(), now, before)
-	f.put(address, t, int64(len(t.Text)))
+	f.add(address, t)
 	return t
 }
 

@@ -25,10 +25,10 @@ func TestFeedsAreMadeOnce(t *testing.T) {
 	made := f.Make("a@b.test", "a@b.test", b, time.Now())
 	noted := *b
 	noted.Feed = &calendar.Feed{Client: "somebody"}
-	if f.Kept("a@b.test", "a@b.test", &noted) != made {
+	if f.Cached("a@b.test", "a@b.test", &noted) != made {
 		t.Error("it was made again, for nothing")
 	}
-	if f.Kept("a@b.test", "a@b.test", b.With(&calendar.Meeting{ID: 1, UpdatedAt: time.Now()}, 100)) != nil || f.Kept("a@b.test", "A", b) != nil || f.Kept("b@b.test", "a@b.test", b) != nil {
+	if f.Cached("a@b.test", "a@b.test", b.With(&calendar.Meeting{ID: 1, UpdatedAt: time.Now()}, 100)) != nil || f.Cached("a@b.test", "A", b) != nil || f.Cached("b@b.test", "a@b.test", b) != nil {
 		t.Error("the text of another calendar")
 	}
 	if again := NewFeeds().Make("a@b.test", "a@b.test", book("a"), time.Now()); again.ETag != made.ETag || string(again.Text) != string(made.Text) {

@@ -47,15 +47,15 @@ func (w *Wire) noteServed(c *fasthttp.RequestCtx, began time.Time) {
 }
 
 // notePoll counts a response that was written past fasthttp, and tells of it.
-func (w *Wire) notePoll(c *conn, class class, request []byte, began time.Time, response []byte) {
+func (w *Wire) notePoll(c *conn, request []byte, began time.Time, response []byte) {
 	unchanged := response[len("HTTP/1.1 ")] == '3'
-	timed := w.served.countPlain(class, unchanged, c.number, c.requests)
+	timed := w.served.countPlain(unchanged, c.number, c.requests)
 	if !timed && w.opts.Access == nil {
 		return
 	}
 	took := time.Since(began)
 	if timed {
-		w.served.seconds[class].Observe(c.number, took)
+		w.served.seconds[plainPolls].Observe(c.number, took)
 	}
 	if w.opts.Access == nil {
 		return

@@ -85,10 +85,6 @@ func (q *Poll) take(name, value []byte, hosts *int) bool {
 		again := q.ifNoneMatch != nil
 		q.ifNoneMatch = value
 		return !again
-	case is(name, "User-Agent"):
-		again := q.agent != nil
-		q.agent = value
-		return !again
 	case is(name, "Connection"):
 		return is(value, "keep-alive")
 	}
@@ -120,7 +116,6 @@ const (
 	inHost
 	inPort
 	inAddress
-	inFeedToken
 	inToken // RFC 9110 section 5.6.2: what a field's name may hold at all
 )
 
@@ -139,7 +134,6 @@ var parts = func() (of [256]byte) {
 	set(inToken, small+capital+digits+"!#$%&'*+-.^_`|~")
 	set(inHost, small+capital+digits+"-.")
 	set(inPort, digits)
-	set(inFeedToken, small+capital+digits+"-_")
 	set(inAddress, small+digits+".-_+@")
 	return of
 }()

@@ -27,7 +27,7 @@ type Poll struct {
 	PerInbox bool // on the per-inbox surface
 	Token    []byte
 
-	ifNoneMatch, agent []byte
+	ifNoneMatch []byte
 }
 
 // Takes reports whether the surface takes that kind of credential (specification,
@@ -41,7 +41,7 @@ func (q *Poll) Takes(p *account.Principal) bool {
 func (w *Wire) answerPoll(c *conn, b []byte, at time.Time) (bool, error) {
 	q, ok := parsePoll(b)
 	if !ok {
-		return w.answerLook(c, b, at)
+		return false, nil
 	}
 	if w.isStopping() {
 		return false, nil
@@ -56,7 +56,7 @@ func (w *Wire) answerPoll(c *conn, b []byte, at time.Time) (bool, error) {
 	c.requests++
 	*buf = w.appendPoll((*buf)[:0], c, r, q.ifNoneMatch, now)
 	_, err := c.writeAt(at, *buf, writePiece, writeTimeout)
-	w.notePoll(c, plainPolls, b, at, *buf)
+	w.notePoll(c, b, at, *buf)
 	return true, err
 }
 

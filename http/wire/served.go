@@ -46,8 +46,8 @@ type served struct {
 
 // plainCounts fills a line of the processor's cache, so that connections seldom share one.
 type plainCounts struct {
-	ok, unchanged [2]atomic.Uint64 // of plainPolls, of feeds
-	_             [4]uint64
+	ok, unchanged atomic.Uint64
+	_             [6]uint64
 }
 
 const (
@@ -67,32 +67,23 @@ func (s *served) count(c class, status int, by uint64, took time.Duration) {
 
 // countPlain counts the n-th request of a connection, which was answered past fasthttp, and reports
 // whether it is to be timed.
-func (s *served) countPlain(c class, unchanged bool, by, n uint64) (timed bool) {
-	at := 0
-	if c == feeds {
-		at = 1
-	}
+func (s *served) countPlain(unchanged bool, by, n uint64) (timed bool) {
 	to := &s.plain[by%plainShards]
 	if unchanged {
-		to.unchanged[at].Add(1)
+		to.unchanged.Add(1)
 	} else {
-		to.ok[at].Add(1)
+		to.ok.Add(1)
 	}
 	return n%timedEvery == 0
 }
 
 func (s *served) addPlain(c class, codes map[int]uint64) {
-	at := 0
-	switch c {
-	case plainPolls:
-	case feeds:
-		at = 1
-	default:
+	if c != plainPolls {
 		return
 	}
 	for i := range s.plain {
-		codes[200] += s.plain[i].ok[at].Load()
-		codes[304] += s.plain[i].unchanged[at].Load()
+		codes[200] += s.plain[i].ok.Load()
+		codes[304] += s.plain[i].unchanged.Load()
 	}
 	maps.DeleteFunc(codes, func(_ int, n uint64) bool { return n == 0 })
 }

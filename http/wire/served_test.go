@@ -38,14 +38,13 @@ func TestServed(t *testing.T) {
 	w := &Wire{}
 	for by := range uint64(3) {
 		for n := range uint64(2 * timedEvery) {
-			if w.served.countPlain(plainPolls, n%2 == 0, by, n) != (n%timedEvery == 0) {
+			if w.served.countPlain(n%2 == 0, by, n) != (n%timedEvery == 0) {
 				t.Errorf("request %d is timed, or not", n)
 			}
 		}
 		w.served.count(sends, 429, by, time.Second)
 	}
 	w.served.count(feeds, 200, 0, time.Millisecond)
-	w.served.countPlain(feeds, true, 0, 1)
 	got := map[string]Served{}
 	for _, one := range w.Served() {
 		got[one.Class] = one
@@ -53,7 +52,7 @@ func TestServed(t *testing.T) {
 	for class, want := range map[string]struct {
 		codes map[int]uint64
 		count uint64
-	}{"poll": {map[int]uint64{200: 48, 304: 48}, 0}, "send": {map[int]uint64{429: 3}, 3}, "feed": {map[int]uint64{200: 1, 304: 1}, 1}} {
+	}{"poll": {map[int]uint64{200: 48, 304: 48}, 0}, "send": {map[int]uint64{429: 3}, 3}, "feed": {map[int]uint64{200: 1}, 1}} {
 		one := got[class]
 		if one.Seconds.Count != want.count || len(one.Codes) != len(want.codes) {
 			t.Errorf("%s: %+v", class, one)

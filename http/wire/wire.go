@@ -47,7 +47,6 @@ type Options struct {
 	Handler   fasthttp.RequestHandler                                 // gets whole and unambiguous requests, stamped with an id
 	Refuse    func(*fasthttp.RequestCtx, int, string)                 // words a refusal: status and detail
 	Allow     func(Poll, time.Time) (*account.Principal, *inbox.View) // see Poll
-	Unchanged func([]byte, Look, time.Time) []byte                    // see Look
 	Origins   Origins                                                 // whose pages may read responses
 	Secure    bool                                                    // clients reach the service by https alone: HSTS
 	Access    func(Access)                                            // hears of every response; nil: nobody does

@@ -1,0 +1,37 @@
+package meetings
+
+import (
+	"testing"
+	"time"
+
+	"inboxd/internal/calendar"
+)
+
+// TestTheCacheIsBounded: the idlest text is evicted first, and all of them when nobody requests any.
+func TestTheCacheIsBounded(t *testing.T) {
+	f, b := NewFeeds(), new(calendar.Book)
+	add := func(address string, bytes int) { f.add(address, &Feed{Text: make([]byte, bytes)}) }
+	for _, address := range []string{"a", "b", "c"} {
+		add(address, cacheSize/3)
+	}
+	if f.Cached("a", "", b) == nil || f.Cached("e", "", b) != nil { // a is used
+		t.Fatal("the cache does not return what was added")
+	}
+	add("d", cacheSize/3)
+	if f.byBox["a"] == nil || f.byBox["b"] != nil || f.byBox["d"] == nil || f.bytes > cacheSize || len(f.byBox) != 3 {
+		t.Errorf("%d cached, %d bytes", len(f.byBox), f.bytes)
+	}
+	add("d", 100)
+	if f.bytes != cacheSize/3*2+leastCharge {
+		t.Errorf("%d bytes after one text replaced another", f.bytes)
+	}
+	if add("d", cacheSize/2+1); f.byBox["d"] != nil {
+		t.Error("one text takes half of the cache, or the text that it replaces stays")
+	}
+	for _, c := range f.byBox {
+		c.used = time.Now().Add(-cacheIdle)
+	}
+	if f.evictIdle(); f.bytes != 0 || f.sweep != nil {
+		t.Errorf("%d bytes of idle texts stay cached", f.bytes)
+	}
+}
