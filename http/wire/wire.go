@@ -5,8 +5,6 @@
 //	reading, routing and writing of a     a fleet sends one request over and over;    by fasthttp a poll cost a fifth more
 //	plain poll: poll.go, response.go,     fasthttp copies it through header maps      than a constant response, with 10,000
 //	shortcuts.go                          and looks in eight places                   inboxes a third more (ADR 0005, 0024)
-//	a plain look at a calendar that is    calendar programs ask for ever, and mostly  a third of the processor that fasthttp and
-//	followed: feed.go                     nothing has changed                         the router take (ADR 0086)
 //	a request's place while it waits:     fasthttp keeps buffers, header maps and     20 KiB less for each long poll and
 //	park.go                               a stack for it                              each stream (ADR 0009)
 //	deadlines: conn.go                    one deadline for a whole request cuts big   peers that dribble hold no connection,
