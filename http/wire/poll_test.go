@@ -125,3 +125,25 @@ func FuzzParsePoll(f *testing.F) {
 		}
 	})
 }
+
+// TestAPollOfAMovedInboxIsNotAnswered from memory: others decide, until its group comes back.
+func TestAPollOfAMovedInboxIsNotAnswered(t *testing.T) {
+	w, c, polls := polls()
+	allow, asked := w.opts.Allow, 0
+	group := partition.Of(own).Group()
+	w.opts.Allow = func(q Poll, now time.Time) (*account.Principal, *inbox.View) {
+		if asked++; !w.opts.Owner.Owns(group) {
+			return nil, nil
+		}
+		return allow(q, now)
+	}
+	for step, want := range []struct {
+		owns, answered bool
+		asked          int
+	}{{true, true, 1}, {true, true, 1}, {false, false, 2}, {false, false, 3}, {true, true, 3}} {
+		w.opts.Owner.Set(group, want.owns)
+		if ok, err := w.answerPoll(c, polls["agent"], time.Now()); ok != want.answered || err != nil || asked != want.asked {
+			t.Errorf("step %d: answered %v, %v, after %d questions, want %+v", step, ok, err, asked, want)
+		}
+	}
+}
