@@ -36,28 +36,26 @@ var (
 // TestADRs checks the form of each ADR: a title, a status, a summary for newcomers that names
 // the price, and its parts. Amendments are named on both sides. The index has each number once.
 func TestADRs(t *testing.T) {
-	texts := map[string]string{}
+	names, texts := map[string]string{}, map[string]string{} // by number
 	for _, name := range files(t, ".md") {
-		if strings.HasPrefix(name, "docs/adr/") && name != "docs/adr/README.md" {
-			n := path.Base(name)[:4]
-			if !adrName.MatchString(path.Base(name)) || texts[n] != "" {
-				t.Errorf("%s: invalid or repeated name, want NNNN-words-with-hyphens.md", name)
-			}
-			texts[n] = read(t, name)
-			checkParts(t, name, texts[n])
-		}
-	}
-	rows := indexRows(t, texts)
-	for _, name := range files(t, ".md") {
-		n := path.Base(name)[:min(4, len(path.Base(name)))]
-		if !strings.HasPrefix(name, "docs/adr/") || texts[n] == "" {
+		if !strings.HasPrefix(name, "docs/adr/") || name == "docs/adr/README.md" {
 			continue
 		}
+		n := path.Base(name)[:4]
+		if !adrName.MatchString(path.Base(name)) || texts[n] != "" {
+			t.Errorf("%s: invalid name or repeated number, want NNNN-words-with-hyphens.md", name)
+			continue
+		}
+		names[n], texts[n] = name, read(t, name)
+	}
+	rows := indexRows(t, texts)
+	for n, name := range names {
 		head := adrHead.FindStringSubmatch(texts[n])
 		if head == nil || head[1] != n {
 			t.Errorf("%s does not begin with '# %s: title', '**Status.** ...', a summary and '**Context.**'", name, n)
 			continue
 		}
+		checkParts(t, name, texts[n])
 		checkProse(t, name, head[2], head[4], texts[n])
 		status := checkStatus(t, name, head[3], texts)
 		row := fmt.Sprintf("| [%s](%s) | %s | %s |", n, path.Base(name), head[2], status)
