@@ -25,13 +25,19 @@ const (
 
 var (
 	adrName    = regexp.MustCompile(`^\d{4}(-[a-z0-9]+)+\.md$`)
-	adrHead    = regexp.MustCompile(`^# (\d{4}): (.+)\n\n\*\*Status\.\*\* (.+)\n\n([^*][^\n]*(?:\n[^\n]+)*)\n\n\*\*Context`)
-	adrStatus  = regexp.MustCompile(`^(Accepted|Amended by( \d{4}(?:(?:, \d{4})* and \d{4})?))\.(?: Amends( ADR \d{4}(?:(?:, ADR \d{4})* and ADR \d{4})?)\.)?$`)
+	adrHead    = regexp.MustCompile(`^# (\d{4}): (.+)\n\n\*\*Status\.\*\* (.+)\n\n` + adrSummary + `\n\n\*\*Context`)
+	adrStatus  = regexp.MustCompile(`^(Accepted|Amended by` + listOf(`\d{4}`) + `)\.(?: Amends` + listOf(`ADR \d{4}`) + `\.)?$`)
 	number     = regexp.MustCompile(`\d{4}`)
 	adrPart    = regexp.MustCompile(`(?m)^\*\*([A-Z][^*]*)\.\*\*`)
 	adrRow     = regexp.MustCompile(`(?m)^\| \[?(\d{4})\b.*$`)
-	adrMissing = regexp.MustCompile(`^\| \d{4} \| (?:not used|replaced by( \d{4}(?:(?:, \d{4})* and \d{4})?)) \|$`)
+	adrMissing = regexp.MustCompile(`^\| \d{4} \| (?:not used|replaced by` + listOf(`\d{4}`) + `) \|$`)
 )
+
+// adrSummary is one paragraph that is not a part.
+const adrSummary = `([^*][^\n]*(?:\n[^\n]+)*)`
+
+// listOf is the pattern of a group with items as in "a", "a and b", "a, b and c", each behind a space.
+func listOf(item string) string { return `( ` + item + `(?:(?:, ` + item + `)* and ` + item + `)?)` }
 
 // TestADRs checks the form of each ADR: a title, a status, a summary for newcomers that names
 // the price, and its parts. Amendments are named on both sides. The index has each number once.
