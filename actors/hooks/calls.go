@@ -134,7 +134,7 @@ func (s *Supervisor) ready(c *call) bool {
 func (s *Supervisor) isEarly(del *webhook.Delivery) bool { return del.NextAt.After(s.Now()) }
 
 // try makes a call. A host that answers gets a goroutine whose stack has grown already; one
-// that may hang gets a new one, for as small as it is it stays (ADR 0020).
+// that may hang gets a new one, for as small as it is it stays (ADR 0034).
 func (s *Supervisor) try(c *call) {
 	if c.Temper != dueline.Answering {
 		s.calls.Go(func() { s.make(c) })

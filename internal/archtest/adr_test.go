@@ -4,48 +4,71 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
-// parts of every ADR, in this order; others may stand behind the second.
+// adrParts are in every ADR, in this order, behind its summary; others may follow the third.
 var adrParts = []string{"Status", "Context", "Choice", "What we gave up", "How we would notice that we were wrong"}
 
-// indexed is the last number that the index must explain; a later one may be under way.
-const indexed = "0094"
+// indexed is the last number that the index must explain; a later one may be in progress.
+const indexed = "0113"
 
-var (
-	adrTitle  = regexp.MustCompile(`^# (\d{4}): (.+)\n\n\*\*Status\.\*\* (.+)\n`)
-	adrStatus = regexp.MustCompile(`^(Accepted|Amended by|Superseded by)((?:,? (?:and )?\d{4})*)\.`)
-	number    = regexp.MustCompile(`\d{4}`)
-	adrPart   = regexp.MustCompile(`(?m)^\*\*([A-Z][^*]*)\.\*\*`)
+const (
+	adrTitleLen = 85  // characters at most
+	adrLineLen  = 100 // characters at most, tables apart
+	summaryLen  = 25  // words at least
+	summaryMost = 110 // words at most
 )
 
-// TestADRs holds that they look alike, that whoever replaces another says so on both sides,
-// and that the index has all of them.
+var (
+	adrName    = regexp.MustCompile(`^\d{4}(-[a-z0-9]+)+\.md$`)
+	adrHead    = regexp.MustCompile(`^# (\d{4}): (.+)\n\n\*\*Status\.\*\* (.+)\n\n` + adrSummary + `\n\n\*\*Context`)
+	adrStatus  = regexp.MustCompile(`^(Accepted|Amended by` + listOf(`\d{4}`) + `)\.(?: Amends` + listOf(`ADR \d{4}`) + `\.)?$`)
+	number     = regexp.MustCompile(`\d{4}`)
+	adrPart    = regexp.MustCompile(`(?m)^\*\*([A-Z][^*]*)\.\*\*`)
+	adrRow     = regexp.MustCompile(`(?m)^\| \[?(\d{4})\b.*$`)
+	adrMissing = regexp.MustCompile(`^\| \d{4} \| (?:not used|replaced by` + listOf(`\d{4}`) + `) \|$`)
+)
+
+// adrSummary is one paragraph that is not a part.
+const adrSummary = `([^*][^\n]*(?:\n[^\n]+)*)`
+
+// listOf is the pattern of a group with items as in "a", "a and b", "a, b and c", each behind a space.
+func listOf(item string) string { return `( ` + item + `(?:(?:, ` + item + `)* and ` + item + `)?)` }
+
+// TestADRs checks the form of each ADR: a title, a status, a summary for newcomers that names
+// the price, and its parts. Amendments are named on both sides. The index has each number once.
 func TestADRs(t *testing.T) {
-	texts := map[string]string{}
+	names, texts := map[string]string{}, map[string]string{} // by number
 	for _, name := range files(t, ".md") {
-		if strings.HasPrefix(name, "docs/adr/") && name != "docs/adr/README.md" {
-			texts[name] = read(t, name)
-		}
-	}
-	index := read(t, "docs/adr/README.md")
-	for name, text := range texts {
-		n := path.Base(name)[:4]
-		title := adrTitle.FindStringSubmatch(text)
-		if title == nil || title[1] != n {
-			t.Errorf("%s does not begin with '# %s: title' and '**Status.** ...'", name, n)
+		if !strings.HasPrefix(name, "docs/adr/") || name == "docs/adr/README.md" {
 			continue
 		}
-		checkParts(t, name, text)
-		status := checkStatus(t, name, title[3], texts)
-		row := fmt.Sprintf("| [%s](%s) | %s | %s |\n", n, path.Base(name), title[2], status)
-		if n <= indexed && !strings.Contains(index, row) {
+		n := path.Base(name)[:4]
+		if !adrName.MatchString(path.Base(name)) || texts[n] != "" {
+			t.Errorf("%s: invalid name or repeated number, want NNNN-words-with-hyphens.md", name)
+			continue
+		}
+		names[n], texts[n] = name, read(t, name)
+	}
+	rows := indexRows(t, texts)
+	for n, name := range names {
+		head := adrHead.FindStringSubmatch(texts[n])
+		if head == nil || head[1] != n {
+			t.Errorf("%s does not begin with '# %s: title', '**Status.** ...', a summary and '**Context.**'", name, n)
+			continue
+		}
+		checkParts(t, name, texts[n])
+		checkProse(t, name, head[2], head[4], texts[n])
+		status := checkStatus(t, name, head[3], texts)
+		row := fmt.Sprintf("| [%s](%s) | %s | %s |", n, path.Base(name), head[2], status)
+		if n <= indexed && rows[n] != row {
 			t.Errorf("docs/adr/README.md lacks the row\n%s", row)
 		}
 	}
-	checkHoles(t, texts, index)
 }
 
 func checkParts(t *testing.T, name, text string) {
@@ -67,38 +90,83 @@ func checkParts(t *testing.T, name, text string) {
 	}
 }
 
-// checkStatus returns the status without what is said behind it.
+// checkProse checks that the title is short, that the summary is one and names the price,
+// and that lines are wrapped.
+func checkProse(t *testing.T, name, title, summary, text string) {
+	t.Helper()
+	if utf8.RuneCountInString(title) > adrTitleLen {
+		t.Errorf("%s: title longer than %d characters", name, adrTitleLen)
+	}
+	if n := len(strings.Fields(summary)); n < summaryLen || n > summaryMost || !strings.Contains(summary, "price") {
+		t.Errorf("%s: the summary must name the price in %d to %d words", name, summaryLen, summaryMost)
+	}
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "|") && utf8.RuneCountInString(strings.TrimSpace(line)) > adrLineLen {
+			t.Errorf("%s: line longer than %d characters: %s", name, adrLineLen, line)
+		}
+	}
+}
+
+// checkStatus returns the status without what the ADR amends. Both sides of an amendment name it.
 func checkStatus(t *testing.T, name, status string, texts map[string]string) string {
 	t.Helper()
 	m := adrStatus.FindStringSubmatch(status)
-	if m == nil || (m[1] == "Accepted") != (m[2] == "") {
-		t.Errorf("%s: the status %q is none of 'Accepted.', 'Amended by NNNN.', 'Superseded by NNNN.'", name, status)
+	if m == nil {
+		t.Errorf("%s: invalid status %q, want 'Accepted.' or 'Amended by NNNN.', then 'Amends ADR NNNN.' or nothing", name, status)
 		return ""
 	}
+	n := path.Base(name)[:4]
 	for _, by := range number.FindAllString(m[2], -1) {
-		if !strings.Contains(textOf(by, texts), "ADR "+path.Base(name)[:4]) {
-			t.Errorf("%s is changed by %s, which does not speak of it", name, by)
+		if !slices.Contains(statusNumbers(texts[by], 3), n) {
+			t.Errorf("%s is amended by %s, whose status does not say so", name, by)
 		}
 	}
-	return strings.TrimSuffix(m[0], ".")
-}
-
-func textOf(n string, texts map[string]string) string {
-	for name, text := range texts {
-		if strings.HasPrefix(path.Base(name), n) {
-			return text
+	for _, of := range number.FindAllString(m[3], -1) {
+		if !slices.Contains(statusNumbers(texts[of], 2), n) {
+			t.Errorf("%s amends %s, whose status does not say so", name, of)
 		}
 	}
-	return ""
+	return m[1]
 }
 
-// checkHoles holds that the index explains each number that has no ADR.
-func checkHoles(t *testing.T, texts map[string]string, index string) {
+// statusNumbers are those in one group of adrStatus: 2 has what amends the ADR, 3 what it amends.
+func statusNumbers(text string, group int) []string {
+	head := adrHead.FindStringSubmatch(text)
+	if head == nil {
+		return nil
+	}
+	m := adrStatus.FindStringSubmatch(head[3])
+	if m == nil {
+		return nil
+	}
+	return number.FindAllString(m[group], -1)
+}
+
+// indexRows returns the row of each number. Each is there once; one without an ADR says why.
+func indexRows(t *testing.T, texts map[string]string) map[string]string {
 	t.Helper()
-	for i := 1; fmt.Sprintf("%04d", i) < indexed; i++ {
+	rows := map[string]string{}
+	for _, m := range adrRow.FindAllStringSubmatch(read(t, "docs/adr/README.md"), -1) {
+		if rows[m[1]] != "" {
+			t.Errorf("docs/adr/README.md has two rows for %s", m[1])
+		}
+		rows[m[1]] = m[0]
+	}
+	for i := 1; fmt.Sprintf("%04d", i) <= indexed; i++ {
 		n := fmt.Sprintf("%04d", i)
-		if textOf(n, texts) == "" && !strings.Contains(index, "\n| "+n+" |") {
+		if texts[n] != "" {
+			continue
+		}
+		m := adrMissing.FindStringSubmatch(rows[n])
+		if m == nil {
 			t.Errorf("docs/adr/README.md does not say why there is no ADR %s", n)
+			continue
+		}
+		for _, by := range number.FindAllString(m[1], -1) {
+			if texts[by] == "" {
+				t.Errorf("docs/adr/README.md: %s is replaced by %s, which does not exist", n, by)
+			}
 		}
 	}
+	return rows
 }
