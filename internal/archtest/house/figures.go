@@ -3,18 +3,34 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
 // What one folder, one type and the whole tree may hold.
 const (
-	maxFiles     = 28
-	maxMethods   = 60
-	maxOperators = 15
-	maxLines     = 43_000
-	longestShown = 5 // for information
+	maxFiles         = 28
+	maxMethods       = 60  // declared on one type
+	maxMethodSet     = 205 // with those of what the type embeds
+	maxOperators     = 15
+	maxPackageTokens = 18_000
+	maxTokens        = 489_000 // of all production code: its count when the bound was set, and 3 %
+	longestShown     = 5       // for information
+	nearPercent      = 80      // of a bound is where a figure is marked
 )
+
+// largePackages are those with more tokens than maxPackageTokens until they are divided: how many they had when
+// that bound was set. These numbers only fall (ADR 0114).
+var largePackages = map[string]int{
+	"persist":             47_500,
+	"http":                43_680,
+	"actors":              39_154,
+	"bench":               27_840,
+	"internal/message":    20_417,
+	"internal/toolserver": 20_310,
+	"internal/inbox":      18_050,
+}
 
 // figure is one count with its bound; bound < 0 is for information.
 type figure struct {
@@ -31,7 +47,11 @@ func (f figure) String() string {
 	case f.over():
 		fmt.Fprintf(&b, "%-5s %7d of %5d  %s\n", "over", f.n, f.bound, f.name)
 	case f.bound >= 0:
-		fmt.Fprintf(&b, "%-5s %7d of %5d  %s\n", "ok", f.n, f.bound, f.name)
+		word := "ok"
+		if 100*f.n >= nearPercent*f.bound && f.bound > 0 {
+			word = "near"
+		}
+		fmt.Fprintf(&b, "%-5s %7d of %5d  %s\n", word, f.n, f.bound, f.name)
 	default:
 		fmt.Fprintf(&b, "%-5s %7d           %s\n", "", f.n, f.name)
 	}
@@ -41,19 +61,17 @@ func (f figure) String() string {
 	return b.String()
 }
 
-// productionLines is a goal, which -check does not hold: what is built next adds to it.
-const productionLines = "production Go lines without the bench"
-
 func (t tree) figures() []figure {
-	files, methods := map[string]int{}, map[string]int{}
+	files, methods, tokens := map[string]int{}, map[string]int{}, map[string]int{}
 	documented, lines := map[string]bool{}, map[string]int{}
 	var operators, inOTP []place
 	for _, s := range t {
 		files[s.folder]++
 		documented[s.folder] = documented[s.folder] || s.documented
 		lines[s.folder] += s.lines
-		for _, receiver := range s.methods {
-			methods[s.folder+" "+receiver]++
+		tokens[s.folder] += s.tokens
+		for receiver, names := range s.methods {
+			methods[s.folder+" "+receiver] += len(names)
 		}
 		if below(s.folder, "internal/otp") {
 			inOTP = append(inOTP, s.operators...)
@@ -68,14 +86,19 @@ func (t tree) figures() []figure {
 		}
 	}
 	production, support := t.split(lines)
+	code, _ := t.split(tokens)
 	return []figure{
 		highest("production files in one folder", maxFiles, files),
-		highest("methods of one type", maxMethods, methods),
+		highest("methods declared on one type", maxMethods, methods),
+		highest("methods of one type with those of what it embeds", maxMethodSet, t.methodSets()),
+		highest("tokens of one package", maxPackageTokens, withoutLarge(tokens)),
+		{"packages with more, which grew", len(grown(tokens)), 0, grown(tokens)},
 		{"lines with four or more && and ||, outside of internal/otp", len(operators), maxOperators, operators},
 		{"the same in internal/otp", len(inOTP), -1, nil},
 		{"packages without their sentence", len(silent), 0, descending(silent)},
-		{productionLines, total(production), maxLines, nil},
-		{"test support, not among them", total(support), -1, support},
+		{"tokens of production code, without the bench", total(code), maxTokens, nil},
+		{"its lines", total(production), -1, nil},
+		{"lines of test support and tools, not among them", total(support), -1, support},
 	}
 }
 
@@ -94,10 +117,56 @@ func highest(name string, bound int, counts map[string]int) figure {
 	return figure{name, all[0].n, bound, all[:min(max(shown, 2), len(all))]}
 }
 
-// split parts the folders into what the server and its public client are made of and what
+// withoutLarge leaves largePackages out.
+func withoutLarge(tokens map[string]int) map[string]int {
+	others := maps.Clone(tokens)
+	maps.DeleteFunc(others, func(folder string, _ int) bool { return largePackages[folder] > 0 })
+	return others
+}
+
+// grown are those of largePackages that have more tokens than they had.
+func grown(tokens map[string]int) (all []place) {
+	for folder, had := range largePackages {
+		if tokens[folder] > had {
+			all = append(all, place{folder, tokens[folder]})
+		}
+	}
+	return descending(all)
+}
+
+// methodSets counts the methods that each type has, with those of what it embeds, by "folder Type".
+func (t tree) methodSets() map[string]int {
+	methods, embedded := map[string][]string{}, map[string][]string{}
+	for _, s := range t {
+		for receiver, names := range s.methods {
+			methods[s.folder+" "+receiver] = append(methods[s.folder+" "+receiver], names...)
+		}
+		for name, of := range s.embedded {
+			embedded[s.folder+" "+name] = append(embedded[s.folder+" "+name], of...)
+		}
+	}
+	counts := map[string]int{}
+	for name := range embedded {
+		names := map[string]bool{}
+		seen := map[string]bool{}
+		for next := []string{name}; len(next) > 0; next = next[1:] {
+			if !seen[next[0]] {
+				seen[next[0]] = true
+				next = append(next, embedded[next[0]]...)
+				for _, method := range methods[next[0]] {
+					names[method] = true
+				}
+			}
+		}
+		counts[name] = len(names)
+	}
+	return counts
+}
+
+// split parts the folders into what the server, the tool server and the public client are made of and what
 // only their tests use. The bench is neither.
 func (t tree) split(lines map[string]int) (production, support []place) {
-	reached := t.reached("cmd/inboxd", "http/client")
+	reached := t.reached("cmd/inboxd", "cmd/inbox-mcp", "http/client")
 	for folder, n := range lines {
 		switch {
 		case below(folder, "bench"), below(folder, "cmd/inbox-bench"):

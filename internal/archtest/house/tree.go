@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 )
@@ -19,11 +20,13 @@ const module = "inboxd/"
 type source struct {
 	path, folder string
 	lines        int
+	tokens       int // of Go, without comments
 	documented   bool
-	imports      []string // folders of the project
-	methods      []string // receivers, one for each method
-	functions    []place  // with their lines
-	operators    []place  // lines with at least four && and ||
+	imports      []string            // folders of the project
+	methods      map[string][]string // names, by receiver; those of an interface, too
+	embedded     map[string][]string // by type: "folder Type" of what it embeds
+	functions    []place             // with their lines
+	operators    []place             // lines with at least four && and ||
 }
 
 // place is somewhere in the tree and a number that was counted there.
@@ -57,8 +60,8 @@ func read(root string) (tree, error) {
 	return t, err
 }
 
-func parse(path, name string) (*source, error) {
-	text, err := os.ReadFile(path)
+func parse(file, name string) (*source, error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
@@ -72,16 +75,30 @@ func parse(path, name string) (*source, error) {
 		folder:     filepath.ToSlash(filepath.Dir(name)),
 		lines:      bytes.Count(text, []byte("\n")),
 		documented: f.Doc.Text() != "",
-		operators:  operators(name, text),
+		methods:    map[string][]string{},
+		embedded:   map[string][]string{},
 	}
+	s.tokens, s.operators = scan(name, text)
+	folders := map[string]string{} // by the name in this file
 	for _, i := range f.Imports {
 		if own, ok := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), module); ok {
 			s.imports = append(s.imports, own)
+			folders[path.Base(own)] = own
+			if i.Name != nil {
+				folders[i.Name.Name] = own
+			}
 		}
 	}
 	for _, d := range f.Decls {
-		if fn, ok := d.(*ast.FuncDecl); ok {
-			s.function(set, fn)
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			s.function(set, d)
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if t, ok := spec.(*ast.TypeSpec); ok {
+					s.typeSpec(t, folders)
+				}
+			}
 		}
 	}
 	return s, nil
@@ -91,15 +108,41 @@ func (s *source) function(set *token.FileSet, fn *ast.FuncDecl) {
 	name := fn.Name.Name
 	if fn.Recv != nil {
 		receiver := receiverOf(fn.Recv.List[0].Type)
-		s.methods = append(s.methods, receiver)
+		s.methods[receiver] = append(s.methods[receiver], name)
 		name = receiver + "." + name
 	}
 	lines := set.Position(fn.End()).Line - set.Position(fn.Pos()).Line + 1
 	s.functions = append(s.functions, place{s.path + " " + name, lines})
 }
 
+// typeSpec notes what a type embeds, and the methods of an interface.
+func (s *source) typeSpec(t *ast.TypeSpec, folders map[string]string) {
+	var fields []*ast.Field
+	name, methods := t.Name.Name, false
+	switch declared := t.Type.(type) {
+	case *ast.StructType:
+		fields = declared.Fields.List
+	case *ast.InterfaceType:
+		fields, methods = declared.Methods.List, true
+	}
+	for _, field := range fields {
+		if len(field.Names) == 0 {
+			pkg, other, imported := strings.Cut(receiverOf(field.Type), ".")
+			if !imported {
+				s.embedded[name] = append(s.embedded[name], s.folder+" "+pkg)
+			} else if folders[pkg] != "" {
+				s.embedded[name] = append(s.embedded[name], folders[pkg]+" "+other)
+			}
+		} else if methods {
+			s.methods[name] = append(s.methods[name], field.Names[0].Name)
+		}
+	}
+}
+
 func receiverOf(e ast.Expr) string {
 	switch e := e.(type) {
+	case *ast.SelectorExpr:
+		return receiverOf(e.X) + "." + e.Sel.Name
 	case *ast.StarExpr:
 		return receiverOf(e.X)
 	case *ast.IndexExpr:
@@ -112,17 +155,19 @@ func receiverOf(e ast.Expr) string {
 	return "?"
 }
 
-// operators finds the lines with at least four && and ||; those in strings and comments do
-// not count.
-func operators(name string, text []byte) []place {
+// scan counts tokens, and finds the lines with at least four && and ||. What is in strings and comments does
+// not count, nor do semicolons that no one wrote.
+func scan(name string, text []byte) (tokens int, found []place) {
 	set := token.NewFileSet()
 	file := set.AddFile(name, -1, len(text))
 	var s scanner.Scanner
 	s.Init(file, text, nil, 0)
-	var found []place
 	line, n := 0, 0
 	for {
-		pos, tok, _ := s.Scan()
+		pos, tok, literal := s.Scan()
+		if tok != token.EOF && literal != "\n" {
+			tokens++
+		}
 		at := set.PositionFor(pos, false)
 		if at.Line != line || tok == token.EOF {
 			if n >= 4 {
@@ -134,7 +179,7 @@ func operators(name string, text []byte) []place {
 		case token.LAND, token.LOR:
 			n++
 		case token.EOF:
-			return found
+			return tokens, found
 		}
 	}
 }
