@@ -22,24 +22,32 @@ type launch struct {
 	Env     map[string]string
 }
 
-// forModels is the part of the README that people paste from.
+// forModels is the part of the page that people paste from. README shows one of its command lines.
 func forModels(t *testing.T) string {
 	t.Helper()
-	b, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/tool-server.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(b), "\n## Inboxes for a model\n")
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := regexp.MustCompile("(?m)^claude mcp add .*$").Find(readme)
+	if shown == nil || !strings.Contains(string(page), "| `"+string(shown)+"` |") {
+		t.Errorf("README shows %q, which is no command line of docs/tool-server.md", shown)
+	}
+	_, rest, _ := strings.Cut(string(page), "\n## Clients\n")
 	part, _, found := strings.Cut(rest, "\n## ")
 	if !found {
-		t.Fatal("the README has no part for models")
+		t.Fatal("docs/tool-server.md has no part for clients")
 	}
 	return part
 }
 
 var fenced = regexp.MustCompile("(?s)```(json|toml)\n(.*?)```")
 
-// TestConfigurations: each configuration of the README is what its client reads, and starts a tool
+// TestConfigurations: each configuration of docs/tool-server.md is what its client reads, and starts a tool
 // server that lists its tools.
 func TestConfigurations(t *testing.T) {
 	w := theWorld(t)
@@ -76,7 +84,7 @@ func TestConfigurations(t *testing.T) {
 
 var commandRow = regexp.MustCompile("(?m)^\\| [^|]+ \\| `(\\S+) (.*)` \\|$")
 
-// TestCommandLines: each command line of the README, run by a shell, gives the client's program what it
+// TestCommandLines: each command line of docs/tool-server.md, run by a shell, gives the client's program what it
 // needs to start a tool server that lists its tools. The programs themselves are not here: each is
 // replaced by one that prints its arguments.
 func TestCommandLines(t *testing.T) {

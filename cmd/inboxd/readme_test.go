@@ -5,27 +5,34 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/alecthomas/kong"
 
 	"inboxd/internal/testdeps"
 )
 
-// TestReadmeTours types the tours of README into one shell as they stand, twice against the same folder: a
-// newcomer comes back the next morning.
+// tours are the sections with commands that a newcomer types, in order, and what the output of each must contain.
+var tours = []struct{ file, section, prints string }{
+	{"README.md", "First code", "\n{\"email\":{\"otp_code\":\"482913\"}}\n"},
+	{"docs/tour.md", "Invite, answer, subscribe", "PARTSTAT=ACCEPTED"},
+	{"docs/tour.md", "Encrypted inboxes", "Your code is 482913"},
+}
+
+// TestReadmeTours types the commands of README and the tour into one shell as printed, twice against the same
+// folder: a newcomer comes back the next morning.
 func TestReadmeTours(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := launch(t, filepath.Join(t.TempDir(), "data"), "--default-plan", "free")
+	folder := filepath.Join(t.TempDir(), "data")
+	s := launch(t, folder, "--default-plan", "free")
 	var script strings.Builder
-	for _, section := range []string{"The main job in five lines", "Invite, answer, subscribe", "Mail that nobody but you can read"} {
-		block := regexp.MustCompile("(?s)\n## " + section + "\n.*?\n```sh\n(.*?)```").FindSubmatch(readme)
+	for _, tour := range tours {
+		block := regexp.MustCompile("(?s)\n## " + tour.section + "\n.*?\n```sh\n(.*?)```").FindStringSubmatch(document(t, tour.file))
 		if block == nil {
-			t.Fatalf("README has no tour in %q", section)
+			t.Fatalf("%s has no commands under %q", tour.file, tour.section)
 		}
-		script.WriteString("echo '## " + section + "'\n" + string(block[1]))
+		script.WriteString("echo '## " + tour.section + "'\n" + block[1])
 	}
 	typed := strings.NewReplacer("smtp://localhost:2525", "smtp://"+s.smtp, "localhost:8080", s.http).Replace(script.String())
 	bin, home := t.TempDir(), t.TempDir()
@@ -34,18 +41,82 @@ func TestReadmeTours(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	inboxd := command()
+	if err := os.Mkdir(filepath.Join(home, "bin"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for link, target := range map[string]string{"bin/inboxd": inboxd.Path, "data": folder} {
+		if err := os.Symlink(target, filepath.Join(home, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, time := range []string{"first", "second"} {
 		sh := exec.CommandContext(t.Context(), "sh")
-		sh.Dir, sh.Env = home, append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
+		sh.Dir, sh.Env = home, append(inboxd.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 		sh.Stdin = strings.NewReader(typed)
-		said, err := sh.Output()
+		output, err := sh.Output()
 		if err != nil {
 			t.Errorf("the %s time: %v", time, err)
 		}
-		main, rest, _ := strings.Cut(strings.TrimPrefix(string(said), "## The main job in five lines\n"), "## Invite")
-		calendar, mail, _ := strings.Cut(rest, "## Mail")
-		if main != `{"email":{"otp_code":"482913"}}` || !strings.Contains(calendar, "PARTSTAT=ACCEPTED") || !strings.Contains(mail, "Your code is 482913") {
-			t.Errorf("the %s time it prints\n%s", time, said)
+		sections := strings.Split(string(output), "## ")[1:]
+		if len(sections) != len(tours) {
+			t.Fatalf("the %s time %d sections print\n%s", time, len(sections), output)
+		}
+		for i, tour := range tours {
+			if !strings.Contains(sections[i], tour.prints) {
+				t.Errorf("the %s time %q prints\n%s", time, tour.section, sections[i])
+			}
 		}
 	}
+}
+
+// TestKeyCreatePrintsTheKey: scripts take standard output as the key, so it holds the key and nothing else.
+func TestKeyCreatePrintsTheKey(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "data")
+	launch(t, folder)
+	admin(t, folder, "account", "create", "me@example.test")
+	key, err := command("admin", "--data", folder, "key", "create", "me@example.test").Output()
+	if err != nil || !regexp.MustCompile(`^svc_live_[0-9A-Za-z]+\n$`).Match(key) {
+		t.Errorf("it prints %q: %v", key, err)
+	}
+}
+
+// TestConfigurationListsEveryFlag: the tables of docs/operate/configuration.md have all flags of serve, and no others.
+func TestConfigurationListsEveryFlag(t *testing.T) {
+	listed := []string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`--.*?`) \\| ").FindAllStringSubmatch(document(t, "docs/operate/configuration.md"), -1) {
+		for _, flag := range regexp.MustCompile("`--([a-z-]+)").FindAllStringSubmatch(row[1], -1) {
+			listed = append(listed, flag[1])
+		}
+	}
+	app, err := kong.New(&commandLine{}, kongOptions()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := []string{"config"}
+	for _, command := range app.Model.Children {
+		if command.Name != "serve" {
+			continue
+		}
+		for _, flag := range command.Flags {
+			if !flag.Hidden {
+				flags = append(flags, flag.Name)
+			}
+		}
+	}
+	slices.Sort(listed)
+	slices.Sort(flags)
+	if !slices.Equal(listed, flags) {
+		t.Errorf("listed are\n%v\nflags are\n%v", listed, flags)
+	}
+}
+
+// document is a file of the tree, named from its root.
+func document(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -38,7 +38,7 @@ type Plan struct {
 // Plans holds the figures of each plan.
 type Plans map[PlanName]Plan
 
-// DefaultPlans are the figures that README gives (specification, Plans).
+// DefaultPlans are the figures that docs/operate/configuration.md gives (specification, Plans).
 func DefaultPlans() Plans {
 	return Plans{
 		Free: {

@@ -196,3 +196,46 @@ func TestNamedFilesAndTestsAreThere(t *testing.T) {
 		}
 	}
 }
+
+var (
+	link       = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	fence      = regexp.MustCompile("(?ms)^```.*?^```")
+	anyHeading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	notInSlug  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// TestLinksAreThere: each relative link of a document leads to a file or folder, and its fragment to a heading there.
+func TestLinksAreThere(t *testing.T) {
+	there := map[string]bool{}
+	for _, name := range everything(t) {
+		there[name] = true
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			there[dir] = true
+		}
+	}
+	for _, name := range files(t, ".md") {
+		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(read(t, name), ""), -1) {
+			if strings.Contains(m[1], ":") {
+				continue // of the web
+			}
+			file, fragment, _ := strings.Cut(m[1], "#")
+			target := name
+			if file != "" {
+				target = path.Join(path.Dir(name), file)
+			}
+			if !there[target] {
+				t.Errorf("%s links to %s, which is not there", name, m[1])
+			} else if fragment != "" && !slices.Contains(slugs(read(t, target)), fragment) {
+				t.Errorf("%s links to %s, but there is no such heading", name, m[1])
+			}
+		}
+	}
+}
+
+// slugs are the fragments that forges make of the headings of a document.
+func slugs(text string) (all []string) {
+	for _, m := range anyHeading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
+		all = append(all, strings.ReplaceAll(notInSlug.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return all
+}
