@@ -7,7 +7,7 @@ ARGS    ?=
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 # Rules that start no goroutine: the race detector makes them twenty times slower and has nothing to
 # find. make race runs them with it all the same.
-PURE   := ./internal/message/... ./internal/icalendar/... ./internal/calendar/... ./http/contract
+PURE   := ./internal/mail/message/... ./internal/mail/icalendar/... ./internal/core/calendar/... ./http/contract
 # Programs as their users start them, for the same reason: what runs at once in them is tested with the
 # detector in the packages that they are made of, and here in the tests of RACED.
 WHOLE  := ./cmd/... ./bench/...
@@ -22,7 +22,7 @@ export PATH := $(CURDIR)/.deps/bin:$(PATH)
 .PHONY: build run page page-all page-figures client-figures client-reference check quick test test-raced test-whole test-clients race ownercheck lint lint-go lint-page house notice otp-train fuzz bench crash deps soak help
 
 build: ## the programs, into bin/, stamped with VERSION
-	$(GO) build -ldflags '-X inboxd/internal/version.stamped=$(VERSION)' -o bin/ ./cmd/...
+	$(GO) build -ldflags '-X inboxd/internal/base/version.stamped=$(VERSION)' -o bin/ ./cmd/...
 
 page: ## the page, from its sources in http/dashboard/web; what it makes is committed
 	./.ci/page
@@ -56,7 +56,7 @@ test-raced:
 test-whole:
 	$(GO) test -vet=off -shuffle=on -p 1 -timeout 20m $(WHOLE) $(PURE)
 	$(GO) test -vet=off -shuffle=on -p 1 -run '^($(ALONE))$$' ./persist ./actors
-	$(GO) test -vet=off -shuffle=on -p 1 -tags failpoints ./internal/ingest ./cmd/inboxd -run Failpoint
+	$(GO) test -vet=off -shuffle=on -p 1 -tags failpoints ./internal/intake/ingest ./cmd/inboxd -run Failpoint
 	./.ci/must-fail-without-sync
 
 test-clients: deps build ## generators and linters of the contract, the Go client as others get it, /docs in a browser
@@ -67,7 +67,7 @@ race: ## the tests once more, all of their operations, without the cache
 
 # Golden keys and folders hold the partitions of all names, of which this tag moves every other one.
 ownercheck: ## all tests on a node that owns every other group, where a read or a batch in one that it never had ends the process
-	$(GO) test -count=1 -tags ownercheck -skip 'TestGoldenFolders|TestGolden/^key-' ./internal/... ./persist/... ./actors/... ./http/... ./smtp/... ./cmd/...
+	$(GO) test -count=1 -tags ownercheck -skip 'TestGoldenFolder|TestGolden/^key-' ./internal/... ./persist/... ./actors/... ./http/... ./smtp/... ./cmd/...
 
 lint: lint-go lint-page ## both of them
 
@@ -93,7 +93,7 @@ fuzz: ## every fuzz target for FUZZ
 	./.ci/fuzz $(FUZZ)
 
 otp-train: ## weights of the search for codes and links from its testdata, and its figures on what was left out
-	$(GO) test ./internal/otp ./internal/otp/link -count=1 -run '^TestWeights$$' -train -v
+	$(GO) test ./internal/mail/otp ./internal/mail/otp/link -count=1 -run '^TestWeights$$' -train -v
 
 bench: build ## the loads users care about, with their ratios
 	./bin/inbox-bench poll

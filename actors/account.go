@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
-	"inboxd/actors/hooks"
-	"inboxd/internal/account"
-	"inboxd/internal/failpoint"
-	"inboxd/internal/inbox"
+	"inboxd/actors/webhooks"
+	"inboxd/internal/base/failpoint"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 )
 
-// accountEntity drives internal/account for one account, and keeps the cache of its
+// accountEntity drives internal/core/account for one account, and keeps the cache of its
 // principals true: only the owner puts one in or takes one out, so a credential that was
 // looked up while it was being revoked can never come back. Only its owner touches state,
 // rows and found.
@@ -25,7 +25,7 @@ type accountEntity struct {
 	namespaces inbox.Namespaces
 	principals *principals
 	capacities *capacities
-	hooks      *hooks.Subscriptions
+	hooks      *webhooks.Subscriptions
 	requests   *requestQuota
 
 	state *account.State
@@ -35,7 +35,7 @@ type accountEntity struct {
 	reset bool // the group resets the password
 }
 
-// Commands that read an account, beside those of internal/account.
+// Commands that read an account, beside those of internal/core/account.
 type (
 	// present looks a credential up; its answer is the principal, nil when it is unknown
 	// or over. key is the id of the key that the store knows by this hash, 0 for none.

@@ -3,7 +3,7 @@ package actors
 import (
 	"slices"
 
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 // Keys are not in an account's state: the entity reads the one that a command is about. What

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
-	"inboxd/actors/names"
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/once"
-	"inboxd/internal/sealed"
+	"inboxd/actors/uniqueness"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/mail/sealed"
 )
 
 // AccountStore is what accounts need of the disk. A commit is one atomic batch and returns
@@ -27,7 +27,7 @@ type AccountStore interface {
 	// ClockSeen reads the clock and returns the latest reading that was ever trusted.
 	ClockSeen() time.Time
 	// AccountOnce finds the newest record of a request, nil when there is none.
-	AccountOnce(account.ID, once.Key) (*once.Record, error)
+	AccountOnce(account.ID, idempotency.Key) (*idempotency.Record, error)
 
 	PlanOf(account.ID) (account.PlanName, error)
 	// RecipientOf is the account's public key; empty: it has none.
@@ -78,7 +78,7 @@ func (o accountOwners) domains(ctx context.Context, id account.ID) (map[string]t
 // goroutine may use it.
 type Accounts struct {
 	owners accountOwners
-	emails names.Names // an address opens one account
+	emails uniqueness.Names // an address opens one account
 	store  AccountStore
 	plans  account.Plans
 	now    func() time.Time

@@ -4,12 +4,12 @@ import (
 	"io"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/domain"
-	"inboxd/internal/follow"
-	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/changefeed"
+	"inboxd/internal/core/domain"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
 )
 
 // Elsewhere answers what code of one partition has to know of another, for partitions that are not
@@ -191,8 +191,8 @@ func (a *asking) DropSuppression(id account.ID, email string) (found bool, err e
 	return own(a, id.Partition(), func() (bool, error) { return a.Store.DropSuppression(id, email) })
 }
 
-func (a *asking) JournalPage(id account.ID, after uint64, address string, since time.Time, limit follow.Limit) (follow.Page, error) {
-	return own(a, id.Partition(), func() (follow.Page, error) { return a.Store.JournalPage(id, after, address, since, limit) })
+func (a *asking) JournalPage(id account.ID, after uint64, address string, since time.Time, limit changefeed.Limit) (changefeed.Page, error) {
+	return own(a, id.Partition(), func() (changefeed.Page, error) { return a.Store.JournalPage(id, after, address, since, limit) })
 }
 
 func (a *asking) JournalEnd(id account.ID) (uint64, error) {

@@ -11,17 +11,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/delivery"
-	"inboxd/internal/domain"
-	"inboxd/internal/fault"
-	"inboxd/internal/follow"
-	"inboxd/internal/inbox"
-	"inboxd/internal/ingest"
-	"inboxd/internal/once"
-	"inboxd/internal/partition"
-	"inboxd/internal/sealed"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/changefeed"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/domain"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
+	"inboxd/internal/intake/ingest"
+	"inboxd/internal/mail/sealed"
 	"inboxd/persist/persisttest"
 )
 
@@ -195,7 +195,7 @@ func TestNamesOfAnotherNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTwoNodes(t)
 		s, ctx, p := w.node(t, false, nil), t.Context(), w.ada
-		req, tell := once.Request{Key: once.Key{1}}, func(inbox.Outcome) []byte { return nil }
+		req, tell := idempotency.Request{Key: idempotency.Key{1}}, func(inbox.Outcome) []byte { return nil }
 		retention, url := 1, "https://hook/"
 		prefix, _, _ := strings.Cut(p.far, "@")
 		calls := map[string]func() error{
@@ -225,7 +225,7 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			"Domains":         func() error { _, err := s.Domains(ctx, p.id); return err },
 			"DropSuppression": func() error { return s.DropSuppression(ctx, p.id, "", "gone@far.test") },
 			"DropWebhook":     func() error { return s.DropWebhook(ctx, p.id, p.hook) },
-			"Events":          func() error { _, err := s.Events(ctx, p.id, 0, "", follow.Entries(9)); return err },
+			"Events":          func() error { _, err := s.Events(ctx, p.id, 0, "", changefeed.Entries(9)); return err },
 			"HaveKeys":        func() error { _, err := s.HaveKeys(ctx, p.id, []string{p.near}); return err },
 			"IssueInboxKey": func() error {
 				_, err := s.IssueInboxKey(ctx, operatorOf(p.id), p.near, account.ScopeRead, nil)
@@ -404,7 +404,7 @@ func TestAnotherNodeIsAsked(t *testing.T) {
 
 		events := func(gone bool) {
 			t.Helper()
-			page := must[follow.Page](t)(s.Events(ctx, w.bob.id, 0, w.bob.far, follow.Entries(9)))
+			page := must[changefeed.Page](t)(s.Events(ctx, w.bob.id, 0, w.bob.far, changefeed.Entries(9)))
 			if len(page.Entries) != 1 || page.Entries[0].Gone != gone {
 				t.Errorf("events: %+v", page.Entries)
 			}

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"inboxd/actors/mailqueue"
-	"inboxd/internal/account"
-	"inboxd/internal/delivery"
-	"inboxd/internal/inbox"
-	"inboxd/internal/webhook"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
 	"inboxd/persist/persisttest"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/inbox"
 )
 
 // atHand bounds the contents of new mails that inboxes keep in memory for the polls that

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/inbox"
 	"inboxd/persist/persisttest"
 )
 

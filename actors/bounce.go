@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/delivery"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/inbox"
 )
 
 // BounceStore is what bounces need of the disk.

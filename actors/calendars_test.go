@@ -14,14 +14,14 @@ import (
 	"time"
 
 	"inboxd/actors/mailqueue"
-	"inboxd/internal/account"
-	"inboxd/internal/calendar"
-	"inboxd/internal/delivery"
-	"inboxd/internal/fault"
-	"inboxd/internal/icalendar"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/icalendar"
 	"inboxd/persist/persisttest"
 )
 
@@ -351,7 +351,7 @@ func TestLinksToCalendars(t *testing.T) {
 		}
 		return token
 	}
-	rotate := func(req once.Request) string {
+	rotate := func(req idempotency.Request) string {
 		t.Helper()
 		token, _, err := s.Feeds.Rotate(ctx, address, manager, req)
 		if err != nil {
@@ -378,14 +378,14 @@ func TestLinksToCalendars(t *testing.T) {
 		t.Error("the second call makes another link")
 	}
 	check("shared", first)
-	named := must[once.Request](t)(once.NewRequest("n", "rotate", nil))
+	named := must[idempotency.Request](t)(idempotency.NewRequest("n", "rotate", nil))
 	second := rotate(named)
 	ended = append(ended, first)
 	check("rotated", second)
 	if got := rotate(named); got != second {
 		t.Error("the repeat of a rotation makes another link")
 	}
-	third := rotate(once.Request{})
+	third := rotate(idempotency.Request{})
 	ended = append(ended, second)
 	check("rotated again", third)
 	if got := rotate(named); got != second {
@@ -409,7 +409,7 @@ func TestLinksToCalendars(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("hidden again", "")
-	fourth := rotate(once.Request{})
+	fourth := rotate(idempotency.Request{})
 	check("made by rotating", fourth)
 	if err := s.DeleteInbox(ctx, id, address); err != nil {
 		t.Fatal(err)
@@ -498,7 +498,7 @@ func TestALinkEndsWithItsKey(t *testing.T) {
 	check("read by a session", third, address)
 
 	full := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(id), "", account.ScopeFull, nil))
-	rotated, _, err := s.Feeds.Rotate(ctx, address, calendar.Reader{Key: account.HashToken([]byte(full.Token)), Manage: true}, once.Request{})
+	rotated, _, err := s.Feeds.Rotate(ctx, address, calendar.Reader{Key: account.HashToken([]byte(full.Token)), Manage: true}, idempotency.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -562,7 +562,7 @@ func TestUseOfLinks(t *testing.T) {
 	if f := used(s); f.Fetches != 5 || f.Client != "Outlook" {
 		t.Errorf("fetched %d times, by %s last", f.Fetches, f.Client)
 	}
-	if _, f, err := s.Feeds.Rotate(ctx, address, manager, once.Request{}); err != nil || !f.FetchedAt.IsZero() || f.Fetches != 0 || f.CreatedAt.IsZero() {
+	if _, f, err := s.Feeds.Rotate(ctx, address, manager, idempotency.Request{}); err != nil || !f.FetchedAt.IsZero() || f.Fetches != 0 || f.CreatedAt.IsZero() {
 		t.Errorf("a new link was fetched %d times, at %v, since %v, %v", f.Fetches, f.FetchedAt, f.CreatedAt, err)
 	}
 	s.Feeds.Fetched(old, "Outlook", at.Add(time.Hour))

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"testing"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/ingest"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/intake/ingest"
 	"inboxd/persist/persisttest"
 )
 

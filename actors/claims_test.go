@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
 	"inboxd/persist/persisttest"
 )
 
@@ -399,7 +399,7 @@ func TestACrashBetweenTheStepsOfAClaim(t *testing.T) {
 // TestARepeatGoesOnWithItsClaim when the first was cut off behind its reservation.
 func TestARepeatGoesOnWithItsClaim(t *testing.T) {
 	w := startClaims(t, persisttest.OpenCrashable(t), nil)
-	label, req := "fleet", once.Request{Key: once.Key{1}, Digest: once.Digest{1}}
+	label, req := "fleet", idempotency.Request{Key: idempotency.Key{1}, Digest: idempotency.Digest{1}}
 	make := func() error {
 		_, err := w.CreateInboxOnce(t.Context(), w.ada, inbox.Order{Subdomain: &label}, req, func(inbox.Placement, time.Time) []byte { return []byte("{}") })
 		return err

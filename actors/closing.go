@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
-	"inboxd/actors/tenure"
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
+	"inboxd/actors/groups"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 )
 
 // Deleting an account: close it, remove its inboxes and keys some at a time, give own
@@ -40,7 +40,7 @@ type Closing struct {
 	domains  *OwnDomains
 	store    ClosingStore
 	log      *slog.Logger
-	gained   tenure.Bell
+	gained   groups.Bell
 }
 
 // DeleteAccount removes the account with this e-mail address and all it has, and then the

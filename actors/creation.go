@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
 )
 
 // Creating an inbox crosses partitions, so it goes in small idempotent steps: reserve a place at the
@@ -40,7 +40,7 @@ func (r *Registry) CreateInbox(ctx context.Context, id account.ID, order inbox.O
 
 // createBy creates an inbox. record, when it is not nil, makes the record of a request that
 // may be repeated; if a record is there already, that is the answer, and nothing is done.
-func (r *Registry) createBy(ctx context.Context, id account.ID, order inbox.Order, record func(inbox.Placement, time.Time) *once.Record) (inbox.Placement, *once.Record, error) {
+func (r *Registry) createBy(ctx context.Context, id account.ID, order inbox.Order, record func(inbox.Placement, time.Time) *idempotency.Record) (inbox.Placement, *idempotency.Record, error) {
 	picture, err := r.owners.reserved(ctx, id, r.now().Add(-reservationAge))
 	if err != nil {
 		return inbox.Placement{}, nil, err
@@ -108,7 +108,7 @@ func (r *Registry) yield(ctx context.Context, label string, holder account.Holdi
 }
 
 // create runs the three steps for one address, but none when the request is known already.
-func (r *Registry) create(ctx context.Context, id account.ID, place inbox.Placement, record func(inbox.Placement, time.Time) *once.Record) (known *once.Record, err error) {
+func (r *Registry) create(ctx context.Context, id account.ID, place inbox.Placement, record func(inbox.Placement, time.Time) *idempotency.Record) (known *idempotency.Record, err error) {
 	reserve := account.ReserveInbox{Address: place.Address, At: r.now(), Label: place.Label, RetentionHours: place.RetentionHours, KeepNewest: place.KeepNewest, Encrypted: place.Encrypted}
 	if record != nil {
 		reserve.Record = record(place, reserve.At)
@@ -117,7 +117,7 @@ func (r *Registry) create(ctx context.Context, id account.ID, place inbox.Placem
 		reserve.Claim = &account.Claim{Label: place.Subdomain, Random: place.Random}
 	}
 	got, err := r.owners.order(ctx, id, reserve)
-	if known, _ := got.(*once.Record); known != nil || err != nil {
+	if known, _ := got.(*idempotency.Record); known != nil || err != nil {
 		return known, err
 	}
 	reserved, _ := got.(account.Reservation)

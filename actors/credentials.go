@@ -9,9 +9,9 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"inboxd/actors/engine"
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
 )
 
 // CredentialStore is what credentials need of the disk.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 	"inboxd/persist/persisttest"
 )
 

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
-	"inboxd/internal/domain"
+	"inboxd/internal/core/domain"
 )
 
 // DomainStore is what the domains need of the disk. What is encrypted can be read with this
@@ -25,7 +25,7 @@ type DomainStore interface {
 	MAC(purpose string, data []byte) ([]byte, error)
 }
 
-// domainEntity drives internal/domain for one name. Its commands answer with the state
+// domainEntity drives internal/core/domain for one name. Its commands answer with the state
 // after them, a copy. Only its owner touches state and rows.
 type domainEntity struct {
 	engine.Slot

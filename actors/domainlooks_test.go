@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"inboxd/internal/domain"
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/domain"
 	"inboxd/persist/persisttest"
 )
 

@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
-	"inboxd/actors/tenure"
-	"inboxd/internal/account"
-	"inboxd/internal/domain"
-	"inboxd/internal/domain/lookup"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
+	"inboxd/actors/groups"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/domain"
+	"inboxd/internal/core/domain/lookup"
+	"inboxd/internal/core/inbox"
 )
 
 // Own domains (specification, Own domains). The owner of a name decides whose it is; the
@@ -40,7 +40,7 @@ type OwnDomains struct {
 	resolver   lookup.Resolver
 	now        func() time.Time
 	log        *slog.Logger
-	gained     tenure.Bell
+	gained     groups.Bell
 	looks      *looks
 }
 

@@ -15,12 +15,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/domain"
-	"inboxd/internal/domain/lookup"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/ingest"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/domain"
+	"inboxd/internal/core/domain/lookup"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/intake/ingest"
 	"inboxd/persist/persisttest"
 )
 

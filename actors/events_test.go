@@ -9,20 +9,20 @@ import (
 	"time"
 
 	"inboxd/actors/journal"
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/follow"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/changefeed"
+	"inboxd/internal/core/inbox"
 	"inboxd/persist/persisttest"
 )
 
 // follow reads as a client does, until it saw want events.
-func followed(t *testing.T, s *System, address string, want int) (events []follow.Entry) {
+func followed(t *testing.T, s *System, address string, want int) (events []changefeed.Entry) {
 	r := s.Listen(someone, address)
 	defer r.Close()
 	for after := uint64(0); len(events) < want; {
 		signal := r.Next()
-		page, err := s.Events(context.Background(), someone, after, address, follow.Entries(7))
+		page, err := s.Events(context.Background(), someone, after, address, changefeed.Entries(7))
 		if err != nil {
 			t.Error(err)
 			return events
@@ -133,7 +133,7 @@ func TestOldEventsAreNotShown(t *testing.T) {
 		receiveOne()
 		time.Sleep(journal.Age)
 		receiveOne()
-		page, err := s.Events(t.Context(), someone, 0, "", follow.Entries(10))
+		page, err := s.Events(t.Context(), someone, 0, "", changefeed.Entries(10))
 		if err != nil || len(page.Entries) != 1 || page.Entries[0].Seq != 2 || !page.Gap {
 			t.Errorf("%+v %v", page, err)
 		}
@@ -185,7 +185,7 @@ func TestAFullDiskDoesNotHoldReaders(t *testing.T) {
 		s := startSystem(t, store.Store, func(o *Options) { o.Store = store })
 		store.SetFull(true)
 		began := time.Now()
-		if _, err := s.Events(t.Context(), someone, 0, "", follow.Entries(1)); !fault.Is(err, fault.StorageFull) || time.Since(began) > time.Second {
+		if _, err := s.Events(t.Context(), someone, 0, "", changefeed.Entries(1)); !fault.Is(err, fault.StorageFull) || time.Since(began) > time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		store.SetFull(false)

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
-	"inboxd/internal/account"
-	"inboxd/internal/failpoint"
-	"inboxd/internal/inbox"
-	"inboxd/internal/ingest"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/failpoint"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/intake/ingest"
 )
 
-// inboxEntity drives internal/inbox for one address. Only its owner touches what is below
+// inboxEntity drives internal/core/inbox for one address. Only its owner touches what is below
 // view.
 type inboxEntity struct {
 	engine.Slot

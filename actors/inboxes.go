@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/ingest"
-	"inboxd/internal/once"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/intake/ingest"
 )
 
 // InboxStore is what inboxes need of the disk. A commit is one atomic batch and returns only
@@ -24,7 +24,7 @@ type InboxStore interface {
 	// the position.
 	Reached(partition.Position) error
 	// InboxOnce finds the newest record of a request, nil when there is none.
-	InboxOnce(address string, key once.Key) (*once.Record, error)
+	InboxOnce(address string, key idempotency.Key) (*idempotency.Record, error)
 	// ClockSeen reads the clock and returns the latest reading that was ever trusted.
 	ClockSeen() time.Time
 	Live(address string) (bool, error)
@@ -166,16 +166,16 @@ func (i *Inboxes) made(ctx context.Context, id account.ID, address string, at ti
 // DoOnce is Do for a request that may be repeated. tell makes what the client is told,
 // of nothing but what it is given; it runs in the inbox's owner and must be quick. Refused
 // requests leave no record.
-func (i *Inboxes) DoOnce(ctx context.Context, address string, cmd inbox.Command, req once.Request, tell func(inbox.Outcome) []byte) (once.Result, error) {
+func (i *Inboxes) DoOnce(ctx context.Context, address string, cmd inbox.Command, req idempotency.Request, tell func(inbox.Outcome) []byte) (idempotency.Result, error) {
 	got, err := i.owners.Do(ctx, address, onceCommand{cmd, req, tell}, sizeOf(cmd))
-	result, _ := got.(once.Result)
+	result, _ := got.(idempotency.Result)
 	return result, err
 }
 
 // Recall finds the result of a request that was made before.
-func (i *Inboxes) Recall(ctx context.Context, address string, req once.Request) (result once.Result, known bool, err error) {
+func (i *Inboxes) Recall(ctx context.Context, address string, req idempotency.Request) (result idempotency.Result, known bool, err error) {
 	got, err := i.owners.Do(ctx, address, recallOnce{req}, 0)
-	result, known = got.(once.Result)
+	result, known = got.(idempotency.Result)
 	return result, known, err
 }
 

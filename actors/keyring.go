@@ -12,11 +12,11 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"inboxd/actors/engine"
-	"inboxd/internal/domain"
-	"inboxd/internal/domain/lookup"
-	"inboxd/internal/inbox"
-	"inboxd/internal/mailauth"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/domain"
+	"inboxd/internal/core/domain/lookup"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/mailauth"
 )
 
 // SigningKey is a DKIM key ready to sign (RFC 6376, RFC 8463).

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"inboxd/actors/mailqueue"
-	"inboxd/internal/account"
-	"inboxd/internal/delivery"
-	"inboxd/internal/fault"
-	"inboxd/internal/follow"
-	"inboxd/internal/inbox"
-	"inboxd/internal/ingest"
-	"inboxd/internal/message/compose"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/changefeed"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/intake/ingest"
+	"inboxd/internal/mail/message/compose"
 	"inboxd/persist/persisttest"
 )
 
@@ -472,7 +472,7 @@ func events(store *persisttest.Store, _ *System, id account.ID) ([]inbox.Public,
 		left, err := store.Outbox(1)
 		return err != nil || len(left) == 0
 	})
-	page, err := store.JournalPage(id, 0, "", time.Time{}, follow.Entries(1000))
+	page, err := store.JournalPage(id, 0, "", time.Time{}, changefeed.Entries(1000))
 	out := make([]inbox.Public, len(page.Entries))
 	for i, e := range page.Entries {
 		out[i] = e.Public

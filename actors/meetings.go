@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
-	"inboxd/internal/account"
-	"inboxd/internal/calendar"
-	"inboxd/internal/failpoint"
-	"inboxd/internal/icalendar"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
-	"inboxd/internal/message/compose"
-	"inboxd/internal/once"
+	"inboxd/internal/base/failpoint"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/icalendar"
+	"inboxd/internal/mail/message"
+	"inboxd/internal/mail/message/compose"
 )
 
 // Meetings takes orders about the meetings of inboxes. What an order comes to is weighed against the
@@ -35,8 +35,8 @@ func (m *Meetings) Arrange(ctx context.Context, address string, o calendar.Order
 }
 
 // ArrangeOnce is Arrange for a request that may be repeated: see SendOnce.
-func (m *Meetings) ArrangeOnce(ctx context.Context, address string, o calendar.Order, req once.Request, tell func(calendar.Done) []byte) (once.Result, error) {
-	return m.sending.unlessDone(ctx, address, req, func() (given once.Result, err error) {
+func (m *Meetings) ArrangeOnce(ctx context.Context, address string, o calendar.Order, req idempotency.Request, tell func(calendar.Done) []byte) (idempotency.Result, error) {
+	return m.sending.unlessDone(ctx, address, req, func() (given idempotency.Result, err error) {
 		_, err = m.weigh(ctx, address, o, func(c inbox.Arrange) (got inbox.Outcome, err error) {
 			given, err = m.sending.inboxes.DoOnce(ctx, address, c, req, func(a inbox.Outcome) []byte {
 				got = a

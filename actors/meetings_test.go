@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/calendar"
-	"inboxd/internal/fault"
-	"inboxd/internal/icalendar"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/icalendar"
 	"inboxd/persist/persisttest"
 )
 
@@ -67,7 +67,7 @@ func TestAnOrderIsOneBatch(t *testing.T) {
 		if meetings := view.Calendar; (meetings != nil) != (len(view.Messages) == 1) || err == nil && meetings == nil {
 			t.Errorf("commit %d: %v; after it a calendar is there %t, and %d mails", failing, err, meetings != nil, len(view.Messages))
 		}
-		second := must[once.Result](t)(again.ArrangeOnce(t.Context(), address, tomorrow("eve@far.test", "carl@far.test"), req, toldOf))
+		second := must[idempotency.Result](t)(again.ArrangeOnce(t.Context(), address, tomorrow("eve@far.test", "carl@far.test"), req, toldOf))
 		if err == nil && string(first.Told) != string(second.Told) || string(second.Told) != "1 v1 in 1" {
 			t.Errorf("commit %d: answered %q, then %q", failing, first.Told, second.Told)
 		}

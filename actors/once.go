@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
 )
 
 // A request that may be repeated leaves a record in the batch of what it does (specification,
@@ -27,12 +27,12 @@ import (
 // onceCommand is a command to an inbox with the request that it comes from.
 type onceCommand struct {
 	command inbox.Command
-	request once.Request
+	request idempotency.Request
 	tell    func(inbox.Outcome) []byte
 }
 
 // recallOnce asks for the answer to a request that was answered before.
-type recallOnce struct{ request once.Request }
+type recallOnce struct{ request idempotency.Request }
 
 func (e *inboxEntity) recallOnce(c recallOnce) (any, error) {
 	known, err := e.onceRecord(c.request.Key)
@@ -60,9 +60,9 @@ func (e *inboxEntity) decideOnce(c onceCommand) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	given := once.Result{Told: c.tell(got)}
+	given := idempotency.Result{Told: c.tell(got)}
 	if changed {
-		record := once.Record{Request: c.request, At: now, Result: given, Owner: owner}
+		record := idempotency.Record{Request: c.request, At: now, Result: given, Owner: owner}
 		e.rows.Once.Add(record)
 		e.requests.add(&record)
 	}
@@ -82,10 +82,10 @@ func endingTime(store interface{ ClockSeen() time.Time }, now time.Time) time.Ti
 // committed is counted at once; each walk of retention over all records counts them again, so that what was
 // removed, or was there at the start, is in it. Any goroutine may use it.
 type requestQuota struct {
-	mu    sync.Mutex                // guards all below
-	held  map[account.ID]once.Held  // by the walk before, and what came since it began
-	next  map[account.ID]*once.Held // by the walk that is going on
-	began time.Time                 // of that walk
+	mu    sync.Mutex                       // guards all below
+	held  map[account.ID]idempotency.Held  // by the walk before, and what came since it began
+	next  map[account.ID]*idempotency.Held // by the walk that is going on
+	began time.Time                        // of that walk
 }
 
 // room refuses a record where the account has all that it may have.
@@ -96,13 +96,13 @@ func (q *requestQuota) room(id account.ID) error {
 }
 
 // add counts a record that is about to be committed.
-func (q *requestQuota) add(r *once.Record) {
+func (q *requestQuota) add(r *idempotency.Record) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	h := q.held[r.Owner]
 	h.Add(r.Size())
 	if q.held == nil {
-		q.held = map[account.ID]once.Held{}
+		q.held = map[account.ID]idempotency.Held{}
 	}
 	q.held[r.Owner] = h
 	q.count(r.Owner, r.Size())
@@ -112,9 +112,9 @@ func (q *requestQuota) add(r *once.Record) {
 func (q *requestQuota) count(id account.ID, size int64) {
 	if q.next[id] == nil {
 		if q.next == nil {
-			q.next = map[account.ID]*once.Held{}
+			q.next = map[account.ID]*idempotency.Held{}
 		}
-		q.next[id] = &once.Held{}
+		q.next[id] = &idempotency.Held{}
 	}
 	q.next[id].Add(size)
 }
@@ -127,7 +127,7 @@ func (q *requestQuota) Begin(now time.Time) {
 }
 
 // Found counts a record that stays. One that was made since the walk began was counted by add.
-func (q *requestQuota) Found(r *once.Record) {
+func (q *requestQuota) Found(r *idempotency.Record) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if r.At.Before(q.began) {
@@ -139,7 +139,7 @@ func (q *requestQuota) Found(r *once.Record) {
 func (q *requestQuota) End() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.held = make(map[account.ID]once.Held, len(q.next))
+	q.held = make(map[account.ID]idempotency.Held, len(q.next))
 	for id, h := range q.next {
 		q.held[id] = *h
 	}
@@ -152,7 +152,7 @@ type repeats struct{ at sync.Map }
 // repeated is a request by its name.
 type repeated struct {
 	address string
-	key     once.Key
+	key     idempotency.Key
 }
 
 // turn waits until no request of this name is at work, and counts as one until done is called.
@@ -172,7 +172,7 @@ func (rs *repeats) turn(ctx context.Context, name repeated) (done func(), err er
 }
 
 // onceRecord looks into the group being decided, then into the store.
-func (e *inboxEntity) onceRecord(key once.Key) (*once.Record, error) {
+func (e *inboxEntity) onceRecord(key idempotency.Key) (*idempotency.Record, error) {
 	if e.rows != nil {
 		if put, dropped := e.rows.Once.Find(key); put != nil || dropped {
 			return put, nil
@@ -183,15 +183,15 @@ func (e *inboxEntity) onceRecord(key once.Key) (*once.Record, error) {
 
 type (
 	// recall asks an account for the record of a request.
-	recall struct{ once.Request }
+	recall struct{ idempotency.Request }
 	// recalled is its answer: no record, or one with the reservation that it waits for.
 	recalled struct {
-		record      *once.Record
+		record      *idempotency.Record
 		reservation *account.Reservation
 	}
 )
 
-func (e *accountEntity) recall(req once.Request) (any, error) {
+func (e *accountEntity) recall(req idempotency.Request) (any, error) {
 	known, err := e.onceRecord(req.Key)
 	if err != nil || known == nil || known.Over(endingTime(e.store, e.now())) {
 		return recalled{}, err
@@ -233,7 +233,7 @@ func (e *accountEntity) reserve(cmd account.ReserveInbox) (any, error) {
 	return e.state.Reserved[cmd.Address], nil
 }
 
-func (e *accountEntity) onceRecord(key once.Key) (*once.Record, error) {
+func (e *accountEntity) onceRecord(key idempotency.Key) (*idempotency.Record, error) {
 	if e.rows != nil {
 		if put, dropped := e.rows.Once.Find(key); put != nil || dropped {
 			return put, nil
@@ -244,10 +244,10 @@ func (e *accountEntity) onceRecord(key once.Key) (*once.Record, error) {
 
 // CreateInboxOnce is CreateInbox for a request that may be repeated. tell is as for
 // DoOnce.
-func (r *Registry) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req once.Request, tell func(inbox.Placement, time.Time) []byte) (once.Result, error) {
-	var made *once.Record
-	record := func(place inbox.Placement, at time.Time) *once.Record {
-		made = &once.Record{Request: req, At: at, Result: once.Result{Address: place.Address, Told: tell(place, at)}}
+func (r *Registry) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req idempotency.Request, tell func(inbox.Placement, time.Time) []byte) (idempotency.Result, error) {
+	var made *idempotency.Record
+	record := func(place inbox.Placement, at time.Time) *idempotency.Record {
+		made = &idempotency.Record{Request: req, At: at, Result: idempotency.Result{Address: place.Address, Told: tell(place, at)}}
 		return made
 	}
 	for range placeTries {
@@ -256,25 +256,25 @@ func (r *Registry) CreateInboxOnce(ctx context.Context, id account.ID, order inb
 		case fault.Is(err, fault.Refused):
 			continue // the address went to somebody else, and the place was given back
 		case err != nil:
-			return once.Result{}, err
+			return idempotency.Result{}, err
 		case known != nil:
 			return known.Result, nil
 		}
 		_, known, err = r.createBy(ctx, id, order, record)
 		switch {
 		case err != nil:
-			return once.Result{}, err
+			return idempotency.Result{}, err
 		case known == nil:
 			return made.Result, nil
 		}
 		// A repeat was faster since resume: join it.
 	}
-	return once.Result{}, engine.Busy(nil)
+	return idempotency.Result{}, engine.Busy(nil)
 }
 
 // resume returns the record of a request, nil when there is none. A creation that is at work,
 // or was cut off, is finished first; one that a repair gave up meanwhile is refused.
-func (r *Registry) resume(ctx context.Context, id account.ID, req once.Request) (*once.Record, error) {
+func (r *Registry) resume(ctx context.Context, id account.ID, req idempotency.Request) (*idempotency.Record, error) {
 	found, err := r.recall(ctx, id, req)
 	if err != nil || found.reservation == nil {
 		return found.record, err
@@ -283,12 +283,12 @@ func (r *Registry) resume(ctx context.Context, id account.ID, req once.Request) 
 }
 
 // CheckRequest refuses the name of a creation that was used with another request.
-func (r *Registry) CheckRequest(ctx context.Context, id account.ID, req once.Request) error {
+func (r *Registry) CheckRequest(ctx context.Context, id account.ID, req idempotency.Request) error {
 	_, err := r.recall(ctx, id, req)
 	return err
 }
 
-func (r *Registry) recall(ctx context.Context, id account.ID, req once.Request) (recalled, error) {
+func (r *Registry) recall(ctx context.Context, id account.ID, req idempotency.Request) (recalled, error) {
 	got, err := r.owners.order(ctx, id, recall{req})
 	found, _ := got.(recalled)
 	return found, err

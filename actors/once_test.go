@@ -11,16 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
 	"inboxd/persist/persisttest"
 )
 
-func requestNamed(t testing.TB, name, body string) once.Request {
+func requestNamed(t testing.TB, name, body string) idempotency.Request {
 	t.Helper()
-	return must[once.Request](t)(once.NewRequest(name, "POST /inboxes", []byte(body)))
+	return must[idempotency.Request](t)(idempotency.NewRequest(name, "POST /inboxes", []byte(body)))
 }
 
 func told(place inbox.Placement, at time.Time) []byte {
@@ -56,8 +56,8 @@ func TestARepeatedCreationMakesOneInbox(t *testing.T) {
 		s.Stop()
 		store.Before = nil
 		again := startSystem(t, store, nil)
-		second := must[once.Result](t)(again.CreateInboxOnce(context.Background(), id, inbox.Order{}, req, told))
-		third := must[once.Result](t)(again.CreateInboxOnce(context.Background(), id, inbox.Order{}, req, told))
+		second := must[idempotency.Result](t)(again.CreateInboxOnce(context.Background(), id, inbox.Order{}, req, told))
+		third := must[idempotency.Result](t)(again.CreateInboxOnce(context.Background(), id, inbox.Order{}, req, told))
 		if fmt.Sprint(third) != fmt.Sprint(second) || err == nil && fmt.Sprint(first) != fmt.Sprint(second) {
 			t.Errorf("commit %d: answered %s, then %s, then %s", failing, first.Told, second.Told, third.Told)
 		}
@@ -109,29 +109,29 @@ func TestARequestIsKeptForADay(t *testing.T) {
 	})
 	ctx := context.Background()
 	id, other := signUp(t, s).Profile.ID, must[account.SignedIn](t)(s.SignUp(ctx, "you@example.test", "correct horse")).Profile.ID
-	create := func(id account.ID, name, body string) (once.Result, error) {
+	create := func(id account.ID, name, body string) (idempotency.Result, error) {
 		return s.CreateInboxOnce(ctx, id, inbox.Order{}, requestNamed(t, name, body), told)
 	}
-	first := must[once.Result](t)(create(id, "k", "{}"))
+	first := must[idempotency.Result](t)(create(id, "k", "{}"))
 	if _, err := create(id, "k", `{"prefix":"x"}`); !fault.Is(err, fault.Invalid) {
 		t.Errorf("another body: %v", err)
 	}
-	if a := must[once.Result](t)(create(other, "k", `{"prefix":"x"}`)); a.Address == first.Address {
+	if a := must[idempotency.Result](t)(create(other, "k", `{"prefix":"x"}`)); a.Address == first.Address {
 		t.Error("the name of another account's request was recognised")
 	}
 	// The answer stays although the inbox is gone.
 	if err := s.DeleteInbox(ctx, id, first.Address); err != nil {
 		t.Fatal(err)
 	}
-	if a := must[once.Result](t)(create(id, "k", "{}")); string(a.Told) != string(first.Told) {
+	if a := must[idempotency.Result](t)(create(id, "k", "{}")); string(a.Told) != string(first.Told) {
 		t.Errorf("after a delete: %s", a.Told)
 	}
-	for _, passed := range []time.Duration{once.Life / 2, once.Life} { // a jump would be in doubt
+	for _, passed := range []time.Duration{idempotency.Life / 2, idempotency.Life} { // a jump would be in doubt
 		ahead.Store(int64(passed))
 		store.SetAhead(passed)
 		store.ClockSeen()
 	}
-	if a := must[once.Result](t)(create(id, "k", "{}")); a.Address == first.Address {
+	if a := must[idempotency.Result](t)(create(id, "k", "{}")); a.Address == first.Address {
 		t.Error("after a day it is still recognised")
 	}
 	if count, _ := inboxesOf(t, s, id); count != 1 {
@@ -155,7 +155,7 @@ func TestARefusalIsNotKept(t *testing.T) {
 	if err := s.DeleteInbox(ctx, id, last.Address); err != nil {
 		t.Fatal(err)
 	}
-	must[once.Result](t)(s.CreateInboxOnce(ctx, id, inbox.Order{}, requestNamed(t, "k", "{}"), told))
+	must[idempotency.Result](t)(s.CreateInboxOnce(ctx, id, inbox.Order{}, requestNamed(t, "k", "{}"), told))
 	taken := last.Address[:len(last.Address)-len("@inbox.localhost")]
 	other := must[account.SignedIn](t)(s.SignUp(ctx, "you@example.test", "correct horse")).Profile.ID
 	if _, err := s.CreateInboxOnce(ctx, other, inbox.Order{Prefix: &taken}, requestNamed(t, "k", "{}"), told); !fault.Is(err, fault.Refused) {
@@ -174,11 +174,11 @@ func TestAnAddressLostMeanwhile(t *testing.T) {
 	req := requestNamed(t, "k", "{}")
 	place := inbox.Placement{Address: "lost@inbox.localhost", Label: "l", RetentionHours: 1}
 	at := s.now()
-	if _, err := s.accounts.order(ctx, id, account.ReserveInbox{Address: place.Address, At: at, Record: &once.Record{Request: req, At: at, Result: once.Result{Address: place.Address, Told: told(place, at)}}}); err != nil {
+	if _, err := s.accounts.order(ctx, id, account.ReserveInbox{Address: place.Address, At: at, Record: &idempotency.Record{Request: req, At: at, Result: idempotency.Result{Address: place.Address, Told: told(place, at)}}}); err != nil {
 		t.Fatal(err)
 	}
 	makeInbox(t, s, place.Address) // someone's
-	a := must[once.Result](t)(s.CreateInboxOnce(ctx, id, inbox.Order{}, req, told))
+	a := must[idempotency.Result](t)(s.CreateInboxOnce(ctx, id, inbox.Order{}, req, told))
 	count, views := inboxesOf(t, s, id)
 	if a.Address == place.Address || count != 1 || len(views) != 1 || views[0].Address != a.Address {
 		t.Errorf("answered %s, %d inboxes", a.Address, count)
@@ -204,7 +204,7 @@ func TestACreationGoesOnAsItWasOrdered(t *testing.T) {
 	}
 	store = store.Crash(t)
 	s = startSystem(t, store, nil)
-	made := must[once.Result](t)(s.CreateInboxOnce(ctx, id, inbox.Order{KeepNewest: true}, req, told))
+	made := must[idempotency.Result](t)(s.CreateInboxOnce(ctx, id, inbox.Order{KeepNewest: true}, req, told))
 	if view := must[*inbox.View](t)(s.View(ctx, made.Address)); !view.KeepNewest {
 		t.Errorf("made was %+v", view.Profile)
 	}
@@ -241,7 +241,7 @@ func TestACommandIsDoneOnce(t *testing.T) {
 	if _, err := s.DoOnce(context.Background(), address, receive("x"), requestNamed(t, "k", "other mail"), numbered); !fault.Is(err, fault.Invalid) {
 		t.Errorf("another request: %v", err)
 	}
-	if a := must[once.Result](t)(s.DoOnce(context.Background(), address, receive("x"), requestNamed(t, "l", "mail"), numbered)); string(a.Told) != "2" {
+	if a := must[idempotency.Result](t)(s.DoOnce(context.Background(), address, receive("x"), requestNamed(t, "l", "mail"), numbered)); string(a.Told) != "2" {
 		t.Errorf("another name: %s", a.Told)
 	}
 	missing := requestNamed(t, "m", "")
@@ -281,8 +281,8 @@ func TestWhatChangesNothingLeavesNoRecord(t *testing.T) {
 		t.Errorf("another request: %v", err)
 	}
 	// As if the account had the rest of its records already.
-	for n := 2; n < once.MaxRecords; n++ {
-		s.requests.add(&once.Record{Owner: id})
+	for n := 2; n < idempotency.MaxRecords; n++ {
+		s.requests.add(&idempotency.Record{Owner: id})
 	}
 	if err := change("one-more", "d"); !fault.Is(err, fault.Refused) || !strings.Contains(err.Error(), "10000") {
 		t.Errorf("beyond the limit: %v", err)
@@ -305,7 +305,7 @@ func TestWhatChangesNothingLeavesNoRecord(t *testing.T) {
 	if err := change("one-more", "d"); err != nil {
 		t.Error(err)
 	}
-	s.requests.add(&once.Record{Owner: id, Result: once.Result{Told: make([]byte, once.MaxRecordBytes)}})
+	s.requests.add(&idempotency.Record{Owner: id, Result: idempotency.Result{Told: make([]byte, idempotency.MaxRecordBytes)}})
 	if err := change("and-more", "e"); !fault.Is(err, fault.Refused) || !strings.Contains(err.Error(), "16 MB") {
 		t.Errorf("beyond the limit of octets: %v", err)
 	}
@@ -324,17 +324,17 @@ func TestARepeatInDoubtIsNotDoneAgain(t *testing.T) {
 	makeInbox(t, s, address)
 	req := requestNamed(t, "k", "mail")
 	numbered := func(a inbox.Outcome) []byte { return fmt.Append(nil, a.ID) }
-	must[once.Result](t)(s.DoOnce(t.Context(), address, receive("x"), req, numbered))
-	made := must[once.Result](t)(s.CreateInboxOnce(t.Context(), id, inbox.Order{}, req, told))
+	must[idempotency.Result](t)(s.DoOnce(t.Context(), address, receive("x"), req, numbered))
+	made := must[idempotency.Result](t)(s.CreateInboxOnce(t.Context(), id, inbox.Order{}, req, told))
 	ahead.Store(int64(month))
 	store.SetAhead(month)
-	if a := must[once.Result](t)(s.DoOnce(t.Context(), address, receive("x"), req, numbered)); string(a.Told) != "1" {
+	if a := must[idempotency.Result](t)(s.DoOnce(t.Context(), address, receive("x"), req, numbered)); string(a.Told) != "1" {
 		t.Errorf("done again: %s", a.Told)
 	}
 	if a, known, err := s.Recall(t.Context(), address, req); !known || err != nil || string(a.Told) != "1" {
 		t.Errorf("not recalled: %s %v", a.Told, err)
 	}
-	if a := must[once.Result](t)(s.CreateInboxOnce(t.Context(), id, inbox.Order{}, req, told)); a.Address != made.Address {
+	if a := must[idempotency.Result](t)(s.CreateInboxOnce(t.Context(), id, inbox.Order{}, req, told)); a.Address != made.Address {
 		t.Errorf("created again: %s", a.Address)
 	}
 }

@@ -8,15 +8,15 @@ import (
 	"net"
 	"time"
 
-	"inboxd/actors/hooks"
 	"inboxd/actors/mailqueue"
-	"inboxd/internal/account"
-	"inboxd/internal/delivery"
-	"inboxd/internal/domain/lookup"
-	"inboxd/internal/inbox"
-	"inboxd/internal/ingest"
-	"inboxd/internal/partition"
-	"inboxd/internal/webhook"
+	"inboxd/actors/webhooks"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/domain/lookup"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
+	"inboxd/internal/intake/ingest"
 )
 
 // Options configures a System; the zero value works but for Store and Namespaces.
@@ -36,7 +36,7 @@ type Options struct {
 	Spam       ingest.Scanner   // judges received mail; default none
 
 	// Poster makes the attempts of webhooks; default: every attempt fails.
-	Poster hooks.Poster
+	Poster webhooks.Poster
 	// WebhookSchedule holds the waits before the attempts of a delivery; default
 	// webhook.DefaultSchedule.
 	WebhookSchedule webhook.Schedule
@@ -94,7 +94,7 @@ func (o Options) withDefaults() Options {
 	o.IdleAfter = cmp.Or(o.IdleAfter, 15*time.Minute)
 	o.Admission = cmp.Or(o.Admission, 20_000)
 	o.SweepEvery = cmp.Or(o.SweepEvery, time.Second)
-	o.Poster = cmp.Or[hooks.Poster](o.Poster, noPoster{})
+	o.Poster = cmp.Or[webhooks.Poster](o.Poster, noPoster{})
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	o.MXHost = cmp.Or(o.MXHost, o.Namespaces.Domain)
 	o.Resolver = cmp.Or[lookup.Resolver](o.Resolver, net.DefaultResolver)

@@ -6,11 +6,11 @@ import (
 
 	"inboxd/actors/calendars"
 	"inboxd/actors/mailqueue"
-	"inboxd/internal/account"
-	"inboxd/internal/delivery"
-	"inboxd/internal/fault"
-	"inboxd/internal/ingest"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/intake/ingest"
 )
 
 // Signer signs a mail for a domain: one DKIM-Signature field per key, to stand above raw. It

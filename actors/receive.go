@@ -8,12 +8,12 @@ import (
 
 	"inboxd/actors/engine"
 	"inboxd/actors/sealing"
-	"inboxd/internal/address"
-	"inboxd/internal/delivery"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/ingest"
-	"inboxd/internal/sealed"
+	"inboxd/internal/base/address"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/intake/ingest"
+	"inboxd/internal/mail/sealed"
 )
 
 // Receiving takes mail in for the inboxes of this node. It never changes but for untilFull

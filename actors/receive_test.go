@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"inboxd/internal/fault"
-	"inboxd/internal/follow"
-	"inboxd/internal/inbox"
-	"inboxd/internal/ingest"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/changefeed"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/intake/ingest"
 	"inboxd/persist/persisttest"
 )
 
@@ -112,9 +112,9 @@ func receiveForSeveral(t *testing.T, store *persisttest.Store) {
 		}
 	}
 	account := must[*inbox.View](t)(s.View(t.Context(), "a@inbox.localhost")).Account
-	var page follow.Page
+	var page changefeed.Page
 	until(func() bool {
-		page = must[follow.Page](t)(s.Events(t.Context(), account, 0, "a@inbox.localhost", follow.Entries(10)))
+		page = must[changefeed.Page](t)(s.Events(t.Context(), account, 0, "a@inbox.localhost", changefeed.Entries(10)))
 		return len(page.Entries) == 4
 	})
 	if e := page.Entries; !e[0].IsTo("a+8@inbox.localhost") || e[0].IsTo("a@inbox.localhost") || !e[1].IsTo("a@inbox.localhost") {

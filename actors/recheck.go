@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/domain"
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/domain"
 )
 
 const (

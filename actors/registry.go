@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
-	"inboxd/actors/names"
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
+	"inboxd/actors/uniqueness"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 )
 
 // RegistryStore is what the list of an account's inboxes needs of the disk.
@@ -28,7 +28,7 @@ type RegistryStore interface {
 type Registry struct {
 	inboxes     *Inboxes
 	owners      accountOwners
-	subdomains  names.Names // a label belongs to one account
+	subdomains  uniqueness.Names // a label belongs to one account
 	credentials *Credentials
 	domains     *OwnDomains
 	store       RegistryStore

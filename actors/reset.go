@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
-	"inboxd/internal/account"
-	"inboxd/internal/failpoint"
-	"inboxd/internal/fault"
+	"inboxd/internal/base/failpoint"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
 )
 
 // resetQueue bounds how many requests for a reset wait; what comes beyond is dropped, and

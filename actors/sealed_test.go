@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/ingest"
-	"inboxd/internal/once"
-	"inboxd/internal/sealed"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/intake/ingest"
+	"inboxd/internal/mail/sealed"
 	"inboxd/persist/persisttest"
 )
 
@@ -110,8 +110,8 @@ func TestRepeatedLetterOfAnEncryptedInbox(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)
 	_, address := vault(t, s, "a")
-	request := func(body string) once.Request {
-		req, err := once.NewRequest("name", "POST send", []byte(body))
+	request := func(body string) idempotency.Request {
+		req, err := idempotency.NewRequest("name", "POST send", []byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestRepeatedLetterOfAnEncryptedInbox(t *testing.T) {
 	if _, err := s.SendOnce(t.Context(), address, letter("bob@far.test"), request("other"), tell); !fault.Is(err, fault.Invalid) {
 		t.Errorf("another body: %v", err)
 	}
-	kept := must[*once.Record](t)(store.InboxOnce(address, request("body").Key))
+	kept := must[*idempotency.Record](t)(store.InboxOnce(address, request("body").Key))
 	if n := count(t, s, address); n != 1 || kept.Digest == request("body").Digest {
 		t.Errorf("%d letters, known by the digest of the body: %v", n, kept.Digest == request("body").Digest)
 	}

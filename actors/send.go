@@ -11,15 +11,15 @@ import (
 
 	"inboxd/actors/engine"
 	"inboxd/actors/sealing"
-	"inboxd/internal/account"
-	"inboxd/internal/address"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/ingest"
-	"inboxd/internal/message"
-	"inboxd/internal/message/compose"
-	"inboxd/internal/once"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/address"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/intake/ingest"
+	"inboxd/internal/mail/message"
+	"inboxd/internal/mail/message/compose"
 )
 
 // SendingStore is what sending needs of the disk, beside the inbox.
@@ -62,11 +62,11 @@ func (s *Sending) Send(ctx context.Context, address string, letter inbox.Letter)
 // SendOnce is Send for a request that may be repeated: the record of its result goes with
 // the mail, in one batch. A repeat waits for the first, which may have taken the last place in
 // the quota. tell is as for DoOnce.
-func (s *Sending) SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, tell func(inbox.Outcome) []byte) (given once.Result, err error) {
+func (s *Sending) SendOnce(ctx context.Context, address string, letter inbox.Letter, req idempotency.Request, tell func(inbox.Outcome) []byte) (given idempotency.Result, err error) {
 	if req, err = s.sealer.Request(address, req); err != nil {
-		return once.Result{}, err
+		return idempotency.Result{}, err
 	}
-	return s.unlessDone(ctx, address, req, func() (given once.Result, err error) {
+	return s.unlessDone(ctx, address, req, func() (given idempotency.Result, err error) {
 		_, err = s.send(ctx, address, letter, func(submit inbox.Submit) (id int64, err error) {
 			given, err = s.inboxes.DoOnce(ctx, address, submit, req, func(a inbox.Outcome) []byte {
 				id = a.ID
@@ -80,10 +80,10 @@ func (s *Sending) SendOnce(ctx context.Context, address string, letter inbox.Let
 
 // unlessDone has a request done that may be repeated, once no other of its name is at work, unless
 // its result is known.
-func (s *Sending) unlessDone(ctx context.Context, address string, req once.Request, do func() (once.Result, error)) (once.Result, error) {
+func (s *Sending) unlessDone(ctx context.Context, address string, req idempotency.Request, do func() (idempotency.Result, error)) (idempotency.Result, error) {
 	done, err := s.repeats.turn(ctx, repeated{address, req.Key})
 	if err != nil {
-		return once.Result{}, err
+		return idempotency.Result{}, err
 	}
 	defer done()
 	if given, known, err := s.inboxes.Recall(ctx, address, req); known || err != nil {

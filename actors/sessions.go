@@ -3,7 +3,7 @@ package actors
 import (
 	"context"
 
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 // Sessions signs people up, in and out. It never changes; any goroutine may use it.

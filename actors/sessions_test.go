@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 	"inboxd/persist/persisttest"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"inboxd/actors/mailqueue"
-	"inboxd/internal/delivery"
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/inbox"
 	"inboxd/persist/persisttest"
 )
 

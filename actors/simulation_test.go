@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/often"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/testutil/iterations"
 	"inboxd/persist/persisttest"
 )
 
@@ -85,7 +85,7 @@ func TestSimulation(t *testing.T) {
 		seeds = 20
 	}
 	played, kinds := 0, map[string]int{}
-	for seed := range often.Times(t, "SIMULATION_SEEDS", seeds) {
+	for seed := range iterations.Times(t, "SIMULATION_SEEDS", seeds) {
 		trace := simulate(t, seed)
 		played++
 		for _, line := range trace {

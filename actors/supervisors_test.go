@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"inboxd/actors/hooks"
 	"inboxd/actors/journal"
-	"inboxd/internal/inbox"
+	"inboxd/actors/webhooks"
+	"inboxd/internal/core/inbox"
 	"inboxd/persist/persisttest"
 )
 
@@ -57,7 +57,7 @@ func TestJournalTakesEachEventOnce(t *testing.T) {
 	if err := store.CommitInbox(&inbox.Rows{Address: "a@inbox.localhost", Public: rows}); err != nil {
 		t.Fatal(err)
 	}
-	if err := journal.New(store, hooks.New(hooks.Options{Store: store, Now: time.Now}).FanOut(), time.Now, slog.Default()).TakeOver(); err != nil {
+	if err := journal.New(store, webhooks.New(webhooks.Options{Store: store, Now: time.Now}).FanOut(), time.Now, slog.Default()).TakeOver(); err != nil {
 		t.Fatal(err)
 	}
 	checkJournal(t, store, 51)

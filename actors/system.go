@@ -13,15 +13,15 @@ import (
 
 	"inboxd/actors/calendars"
 	"inboxd/actors/engine"
-	"inboxd/actors/hooks"
+	"inboxd/actors/groups"
 	"inboxd/actors/journal"
 	"inboxd/actors/mailqueue"
-	"inboxd/actors/names"
 	"inboxd/actors/retention"
 	"inboxd/actors/sealing"
-	"inboxd/actors/tenure"
-	"inboxd/internal/account"
-	"inboxd/internal/partition"
+	"inboxd/actors/uniqueness"
+	"inboxd/actors/webhooks"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
 )
 
 // Store is what the actors need of the disk, by subject: each part's need is declared beside
@@ -66,7 +66,7 @@ type System struct {
 	*Meetings
 	*Webhooks
 	journal.Reading
-	*hooks.Records
+	*webhooks.Records
 	Mail   *mailqueue.Queue // what is sent
 	Feeds  *calendars.Feeds
 	Owners *calendars.Owners
@@ -77,15 +77,15 @@ type System struct {
 	inboxes            *engine.Directory
 	accounts           accountOwners
 	domains            domainOwners
-	emails, subdomains names.Names
+	emails, subdomains uniqueness.Names
 	capacities         *capacities
 	requests           requestQuota
 	journal            *journal.Journal
-	hooks              *hooks.Supervisor
+	hooks              *webhooks.Supervisor
 	retain             *retention.Retention
 	tidy               *retention.Tidy
 	copies             *calendars.Copies
-	tenure             *tenure.Tenure
+	tenure             *groups.Tenure
 
 	released <-chan struct{} // closed by release, when what waits may be sent
 	release  func()
@@ -110,7 +110,7 @@ func Start(o Options) (_ *System, err error) {
 	}
 	s.running, s.end = context.WithCancel(context.Background())
 	s.engine = engine.New(engine.Options{Now: o.Now, Full: o.Store.Full, Admission: o.Admission, Owner: o.Owner, Logger: o.Logger})
-	s.hooks = hooks.New(hooks.Options{
+	s.hooks = webhooks.New(webhooks.Options{
 		Store: s.asking, Poster: o.Poster, Schedule: o.WebhookSchedule, Released: s.released, Now: o.Now, Logger: o.Logger,
 		AccountOf: func(address string) (account.ID, error) { return s.AccountOf(address) }, Gone: s.surelyGone,
 	})
@@ -144,10 +144,10 @@ func (s *System) hold() error {
 	s.retain = retention.New(s.store, s.Do, &s.requests, s.now, s.Logger)
 	// Timers and attempts stop first: what they brought can still be told to owners. Then these
 	// leave, then the rows are closed, and what was known of them is forgotten.
-	started := []tenure.Holder{s.Mail.Counted(), s.engine, s.Mail, s.copies, s.Feeds, s.hooks, s.retain, s.OwnDomains.gained, s.Closing.gained, s.tidy}
-	s.tenure = tenure.New(append([]tenure.Holder{
-		tenure.OnLoss(s.journal.Lose), tenure.OnLoss(s.hooks.Subscriptions.Lose), tenure.OnLoss(s.Keyring.Lose), tenure.OnLoss(s.Credentials.principals.Lose), tenure.OnLoss(s.capacities.Lose),
-		tenure.Rows{Owner: o.Rows, Drain: o.Store.Drain}, tenure.OnGain(s.journal.Gain),
+	started := []groups.Holder{s.Mail.Counted(), s.engine, s.Mail, s.copies, s.Feeds, s.hooks, s.retain, s.OwnDomains.gained, s.Closing.gained, s.tidy}
+	s.tenure = groups.New(append([]groups.Holder{
+		groups.OnLoss(s.journal.Lose), groups.OnLoss(s.hooks.Subscriptions.Lose), groups.OnLoss(s.Keyring.Lose), groups.OnLoss(s.Credentials.principals.Lose), groups.OnLoss(s.capacities.Lose),
+		groups.Rows{Owner: o.Rows, Drain: o.Store.Drain}, groups.OnGain(s.journal.Gain),
 	}, started...)...)
 	for _, g := range o.Owner.Owned() {
 		for _, h := range started {
@@ -183,8 +183,8 @@ func (s *System) makeDirectories() {
 	s.domains = domainOwners{s.engine.Directory(func(string) engine.Entity {
 		return &domainEntity{store: o.Store, now: s.now, changed: s.forget}
 	})}
-	s.emails = names.New(s.engine, o.Store.AccountByEmail, o.Store.SetEmail)
-	s.subdomains = names.New(s.engine, o.Store.SubdomainHolder, o.Store.SetSubdomain)
+	s.emails = uniqueness.New(s.engine, o.Store.AccountByEmail, o.Store.SetEmail)
+	s.subdomains = uniqueness.New(s.engine, o.Store.SubdomainHolder, o.Store.SetSubdomain)
 	s.Inboxes = &Inboxes{owners: s.inboxes, store: s.asking}
 	s.Credentials = &Credentials{owners: s.accounts, store: s.asking, principals: principals, minter: o.Random, clock: &s.engine.Clock, now: s.now}
 }
@@ -217,14 +217,14 @@ func (s *System) makeDomains() {
 	s.OwnDomains = &OwnDomains{
 		owners: s.domains, accounts: s.accounts, inboxes: s.Inboxes, store: s.asking, keys: s.Keyring,
 		namespaces: o.Namespaces, mxHost: o.MXHost, resolver: o.Resolver, now: s.now, log: o.Logger,
-		gained: tenure.NewBell(), looks: &looks{},
+		gained: groups.NewBell(), looks: &looks{},
 	}
 	s.Registry = &Registry{
 		inboxes: s.Inboxes, owners: s.accounts, subdomains: s.subdomains, credentials: s.Credentials, domains: s.OwnDomains, store: s.asking,
 		plans: o.Plans, capacities: s.capacities, namespaces: o.Namespaces, now: s.now, random: o.Random,
 	}
 	s.Resets.registry = s.Registry
-	s.Closing = &Closing{accounts: s.Accounts, registry: s.Registry, domains: s.OwnDomains, store: s.asking, log: o.Logger, gained: tenure.NewBell()}
+	s.Closing = &Closing{accounts: s.Accounts, registry: s.Registry, domains: s.OwnDomains, store: s.asking, log: o.Logger, gained: groups.NewBell()}
 }
 
 // makeMail makes what takes mail in and what sends it. secret signs return paths.
@@ -329,7 +329,7 @@ type Stats struct {
 	InFlight       int64           `json:"in_flight"`
 	JournalWaiting int             `json:"journal_waiting"`
 	Queue          mailqueue.Stats `json:"queue"`
-	Hooks          hooks.Stats     `json:"webhooks"`
+	Hooks          webhooks.Stats  `json:"webhooks"`
 	Held           bool            `json:"held"` // what waits, of mail and webhooks, until Release
 	// What mails did to meetings, by outcome, and why those did not count that did nothing, both since the start.
 	Merged          map[string]int64 `json:"merged"`

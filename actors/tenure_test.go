@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/follow"
-	"inboxd/internal/inbox"
-	"inboxd/internal/often"
-	"inboxd/internal/partition"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/changefeed"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
+	"inboxd/internal/testutil/iterations"
 	"inboxd/persist/persisttest"
 )
 
@@ -117,7 +117,7 @@ func TestGroupsComeAndGo(t *testing.T) {
 	for i := range c.homes {
 		load.Go(func() { c.follow(ctx, i) })
 	}
-	for range often.Times(t, "MOVES", 25) {
+	for range iterations.Times(t, "MOVES", 25) {
 		if c.move(c.of[rand.IntN(len(c.of))]); t.Failed() {
 			break
 		}
@@ -241,7 +241,7 @@ func (c *comingAndGoing) follow(ctx context.Context, of int) {
 	id, last := c.homes[of], uint64(0)
 	numbers := map[string]uint64{}
 	for ctx.Err() == nil {
-		page, err := c.Events(ctx, id, last, "", follow.Entries(100))
+		page, err := c.Events(ctx, id, last, "", changefeed.Entries(100))
 		if err != nil && !fault.Is(err, fault.Moved) && ctx.Err() == nil {
 			c.t.Error(err)
 		}
@@ -347,9 +347,9 @@ func (c *comingAndGoing) check() {
 }
 
 // events reads an account's whole journal from the disk.
-func (c *comingAndGoing) events(id account.ID) (all []follow.Entry) {
+func (c *comingAndGoing) events(id account.ID) (all []changefeed.Entry) {
 	for more := true; more; {
-		page := must[follow.Page](c.t)(c.store.JournalPage(id, uint64(len(all)), "", time.Time{}, follow.Entries(1000)))
+		page := must[changefeed.Page](c.t)(c.store.JournalPage(id, uint64(len(all)), "", time.Time{}, changefeed.Entries(1000)))
 		all, more = append(all, page.Entries...), page.More
 	}
 	return all
@@ -421,7 +421,7 @@ func TestWhatALossEnds(t *testing.T) {
 	p := must[*account.Principal](t)(c.Authenticate(t.Context(), []byte(in.Token)))
 	reader := c.Listen(in.Profile.ID, "")
 	defer reader.Close()
-	must[follow.Page](t)(c.Events(t.Context(), in.Profile.ID, 0, "", follow.Entries(10)))
+	must[changefeed.Page](t)(c.Events(t.Context(), in.Profile.ID, 0, "", changefeed.Entries(10)))
 	signal := reader.Next()
 	if n := c.Mail.Stats().Depth; n != 1 {
 		t.Errorf("%d mails are counted", n)
@@ -440,7 +440,7 @@ func TestWhatALossEnds(t *testing.T) {
 	}
 	_, moved["credential"] = c.Authenticate(t.Context(), []byte(in.Token))
 	_, moved["login"] = c.LogIn(t.Context(), in.Profile.Email, "correct horse")
-	_, moved["events"] = c.Events(t.Context(), in.Profile.ID, 0, "", follow.Entries(10))
+	_, moved["events"] = c.Events(t.Context(), in.Profile.ID, 0, "", changefeed.Entries(10))
 	_, moved["mail"] = c.Do(t.Context(), address, receive("x"))
 	moved["recipient"] = c.Accepts(t.Context(), address)
 	for what, err := range moved {

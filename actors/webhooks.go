@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
-	"inboxd/actors/hooks"
-	"inboxd/internal/account"
-	"inboxd/internal/webhook"
+	"inboxd/actors/webhooks"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/webhook"
 )
 
 // WebhookStore is what webhooks need of the disk.
 type WebhookStore interface {
-	hooks.Store
+	webhooks.Store
 	// LastCalls tells when each of an account's webhooks was last called, and the status
 	// it gave.
 	LastCalls(account.ID) (map[int64]webhook.Call, error)
@@ -25,7 +25,7 @@ type Webhooks struct {
 	inboxes *Inboxes
 	owners  accountOwners
 	store   WebhookStore
-	poster  hooks.Poster
+	poster  webhooks.Poster
 	domain  string // the service's
 	now     func() time.Time
 	random  func([]byte)
@@ -146,7 +146,7 @@ func (w *Webhooks) TestWebhook(ctx context.Context, id account.ID, hook int64) (
 	now := w.now()
 	e := webhook.Sample(to.Event, address, now)
 	body := webhook.Payload(e)
-	return w.poster.Post(ctx, to.URL, webhook.Headers(e.Name, w.testID(), now, body, hooks.SecretsOf(&to.Webhook, now)...), body), nil
+	return w.poster.Post(ctx, to.URL, webhook.Headers(e.Name, w.testID(), now, body, webhooks.SecretsOf(&to.Webhook, now)...), body), nil
 }
 
 func (w *Webhooks) testID() string {

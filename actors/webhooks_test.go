@@ -11,11 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/follow"
-	"inboxd/internal/inbox"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/changefeed"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
 	"inboxd/persist/persisttest"
 )
 
@@ -531,7 +531,7 @@ func TestGoneIsGone(t *testing.T) {
 				mailTo(t, s, "a@inbox.localhost", secret)
 				time.Sleep(7 * time.Second) // the first call is over
 				holds := func() bool {
-					page := must[follow.Page](t)(s.Events(t.Context(), someone, 0, "", follow.Entries(10)))
+					page := must[changefeed.Page](t)(s.Events(t.Context(), someone, 0, "", changefeed.Entries(10)))
 					d := deliveriesOf(t, s)[0]
 					return strings.Contains(string(webhook.Payload(page.Entries[0].Public)), secret) || page.Entries[0].Subject == secret ||
 						strings.Contains(string(d.Body), secret)
@@ -550,7 +550,7 @@ func TestGoneIsGone(t *testing.T) {
 						t.Errorf("called with %s", a.body)
 					}
 				}
-				page := must[follow.Page](t)(store.JournalPage(someone, 0, "", time.Time{}, follow.Entries(10)))
+				page := must[changefeed.Page](t)(store.JournalPage(someone, 0, "", time.Time{}, changefeed.Entries(10)))
 				if e := page.Entries[0]; e.Subject != "" || e.From != "" || e.OTP != "" || !e.Gone {
 					t.Errorf("row of the event: %+v", e)
 				}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"inboxd/bench/report"
-	"inboxd/internal/version"
+	"inboxd/internal/base/version"
 )
 
 // Bed is what every load stands on: a running server, keys for it, and a report to fill.

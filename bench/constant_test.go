@@ -10,7 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/bench/drive"
-	"inboxd/bench/peer"
+	"inboxd/bench/fakes"
 )
 
 // TestConstantAnswersHaveTheirSize asks the server itself: what fasthttp adds counts.
@@ -19,7 +19,7 @@ func TestConstantAnswersHaveTheirSize(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, w := io.Pipe()
 		ended := make(chan error, 1)
-		go func() { ended <- peer.Constant(ctx, "127.0.0.1:0", c.status, c.size, w) }()
+		go func() { ended <- fakes.Constant(ctx, "127.0.0.1:0", c.status, c.size, w) }()
 		line := make([]byte, 100)
 		n, err := r.Read(line)
 		addrs, ready := drive.ParseReady("constant", string(line[:n]))
@@ -49,10 +49,10 @@ func TestConstantAnswersHaveTheirSize(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := peer.Constant(t.Context(), "127.0.0.1:0", 500, 1, io.Discard); err == nil {
+	if err := fakes.Constant(t.Context(), "127.0.0.1:0", 500, 1, io.Discard); err == nil {
 		t.Error("status 500 is taken")
 	}
-	if err := peer.Constant(t.Context(), "192.0.2.1:0", 200, 1, io.Discard); err == nil {
+	if err := fakes.Constant(t.Context(), "192.0.2.1:0", 200, 1, io.Discard); err == nil {
 		t.Error("an address that is not on loopback is taken")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"inboxd/bench/drive"
-	"inboxd/bench/peer"
+	"inboxd/bench/fakes"
 )
 
 // ServerOptions say which server carries the load. The tags are for the command line.
@@ -48,8 +48,8 @@ type Server struct {
 	Data   string // data folder; empty when attached
 	Remote bool   // not on this machine
 
-	proc   *drive.Process   // nil when attached
-	names  *peer.NameServer // nil when attached, or when the arguments name another
+	proc   *drive.Process    // nil when attached
+	names  *fakes.NameServer // nil when attached, or when the arguments name another
 	binary string
 	plan   []string // arguments of serve that shape what is measured
 	beside []string // and those that do not
@@ -74,7 +74,7 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 	if slices.ContainsFunc(s.plan, func(arg string) bool { return strings.HasPrefix(arg, "--dns") }) {
 		return s, s.start(ctx)
 	}
-	if s.names, err = peer.StartNameServer(); err != nil {
+	if s.names, err = fakes.StartNameServer(); err != nil {
 		return nil, err
 	}
 	if err := s.start(ctx); err != nil {
@@ -108,7 +108,7 @@ func (s *Server) startAt(ctx context.Context, web, mail string) error {
 		return err
 	}
 	s.proc, s.HTTP, s.SMTP = proc, ready["http"], ready["smtp"]
-	if err := errors.Join(peer.OnLoopback(s.HTTP), peer.OnLoopback(s.SMTP)); err != nil {
+	if err := errors.Join(fakes.OnLoopback(s.HTTP), fakes.OnLoopback(s.SMTP)); err != nil {
 		return errors.Join(err, s.Stop())
 	}
 	return nil
@@ -172,7 +172,7 @@ func attach(opts ServerOptions) (*Server, error) {
 	if _, _, err := net.SplitHostPort(s.SMTP); err != nil {
 		return nil, fmt.Errorf("--smtp: %w", err)
 	}
-	elsewhere := errors.Join(peer.OnLoopback(strings.TrimPrefix(s.HTTP, "https://")), peer.OnLoopback(s.SMTP))
+	elsewhere := errors.Join(fakes.OnLoopback(strings.TrimPrefix(s.HTTP, "https://")), fakes.OnLoopback(s.SMTP))
 	s.Remote = elsewhere != nil
 	switch {
 	case s.Remote && !opts.YesRemote:

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"inboxd/bench/drive"
-	"inboxd/bench/peer"
+	"inboxd/bench/fakes"
 )
 
 func TestParseReady(t *testing.T) {
@@ -73,7 +73,7 @@ func TestOnlyLoopback(t *testing.T) {
 		"127.0.0.1:80": true, "127.8.8.8:80": true, "[::1]:80": true, "localhost:80": true,
 		"10.0.0.1:80": false, "0.0.0.0:80": false, "example.test:80": false, "127.0.0.1": false, "localhost.example.test:80": false,
 	} {
-		if err := peer.OnLoopback(addr); (err == nil) != ok {
+		if err := fakes.OnLoopback(addr); (err == nil) != ok {
 			t.Errorf("%s: %v", addr, err)
 		}
 	}

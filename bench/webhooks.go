@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"inboxd/bench/drive"
-	"inboxd/bench/peer"
+	"inboxd/bench/fakes"
 	"inboxd/bench/report"
 	"inboxd/http/client"
 )
@@ -42,7 +42,7 @@ func WebhookServeArgs() []string {
 
 // receiver notes when each code that it expects was told.
 type receiver struct {
-	calls *peer.Calls
+	calls *fakes.Calls
 
 	mu      sync.Mutex
 	told    map[string]time.Time // zero: not yet
@@ -56,12 +56,12 @@ type receiver struct {
 func openReceiver() (*receiver, error) {
 	r := &receiver{told: map[string]time.Time{}}
 	var err error
-	r.calls, err = peer.TakeCalls(r.take)
+	r.calls, err = fakes.TakeCalls(r.take)
 	return r, err
 }
 
 // take notes one call.
-func (r *receiver) take(call peer.Call) {
+func (r *receiver) take(call fakes.Call) {
 	var e struct{ OTP string }
 	err := json.Unmarshal(call.Body, &e)
 	r.mu.Lock()

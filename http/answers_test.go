@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 )
 
 // mailWithLargeFile carries a file above the receiving limit (specification, Attachments).

@@ -7,9 +7,9 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/http/wire"
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/sealed"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/mail/sealed"
 )
 
 // Auth is what the handlers of accounts and sessions need.

@@ -10,12 +10,12 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/http/meetings"
-	"inboxd/internal/account"
-	"inboxd/internal/calendar"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message/compose"
-	"inboxd/internal/once"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message/compose"
 )
 
 // Limits of a meeting's texts (specification, Calendar), in code points. Guests above a plan's
@@ -67,7 +67,7 @@ type Meetings interface {
 	Arrange(ctx context.Context, address string, o calendar.Order) (calendar.Done, error)
 	// ArrangeOnce is Arrange for a request that may be repeated; tell makes what is told, now and
 	// when it is repeated, of nothing but what it is given.
-	ArrangeOnce(ctx context.Context, address string, o calendar.Order, req once.Request, tell func(calendar.Done) []byte) (once.Result, error)
+	ArrangeOnce(ctx context.Context, address string, o calendar.Order, req idempotency.Request, tell func(calendar.Done) []byte) (idempotency.Result, error)
 	// RemoveMeeting takes a meeting out of the calendar, and sends nothing.
 	RemoveMeeting(ctx context.Context, address string, id int64) error
 }
@@ -209,7 +209,7 @@ func (d *diary) arrange(r *request, o calendar.Order) error {
 	}
 	var told []byte
 	if req.Repeatable() {
-		var done once.Result
+		var done idempotency.Result
 		done, err = d.port.ArrangeOnce(r.ctx, r.address, o, req, tell)
 		told = done.Told
 	} else {

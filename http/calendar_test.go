@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/calendar"
-	"inboxd/internal/icalendar"
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/icalendar"
 )
 
 // bothSurfaces runs a test with the key of an inbox, on the agent surface and on the per-inbox one.

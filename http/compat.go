@@ -9,7 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"inboxd/internal/calendar"
+	"inboxd/internal/core/calendar"
 )
 
 // Clients that were written for the service whose API this is read other members of some answers. Under

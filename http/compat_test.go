@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
 )
 
 // Routes under compatPrefix are ruled as those that they stand for.

@@ -24,7 +24,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 
 	"inboxd/http/contract"
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 // mirror holds every exchange of this package's tests to the contract, and knows which

@@ -14,8 +14,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"inboxd/internal/inbox"
-	"inboxd/internal/webhook"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
 )
 
 // TestOperationsAreNamedAlike: a verb and its object, and of one call on two surfaces one name.
@@ -157,7 +157,7 @@ func TestWebhookBodiesConform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, _ := filepath.Glob("../internal/webhook/testdata/golden/*.json")
+	files, _ := filepath.Glob("../internal/core/webhook/testdata/golden/*.json")
 	told := map[string]bool{}
 	for _, name := range files {
 		raw, err := os.ReadFile(name)

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
 )
 
 // TestNoAnswerReachesAnotherClient runs 64 clients of 64 accounts over few connections. Each

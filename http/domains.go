@@ -5,8 +5,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"inboxd/internal/account"
-	"inboxd/internal/domain"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/domain"
 )
 
 // Domains is what the handlers of own domains need. Names are taken in any form;

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/account"
-	"inboxd/internal/domain"
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/domain"
+	"inboxd/internal/core/inbox"
 )
 
-// The fake keeps domains by the real rules of internal/domain.
+// The fake keeps domains by the real rules of internal/core/domain.
 
 func (f *fakeAccounts) namespaces(id account.ID, given *string) inbox.Namespaces {
 	ns := inbox.Namespaces{Domain: "inbox.test", Plain: true}

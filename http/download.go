@@ -12,10 +12,10 @@ import (
 
 	"inboxd/http/search"
 	"inboxd/http/wire"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
-	"inboxd/internal/sealed"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
+	"inboxd/internal/mail/sealed"
 )
 
 // rawMessage answers with the message as received, which may be whole where its row is damaged.

@@ -8,11 +8,11 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"inboxd/internal/account"
-	"inboxd/internal/deep"
-	"inboxd/internal/fault"
-	"inboxd/internal/follow"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/stackpool"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/changefeed"
+	"inboxd/internal/core/webhook"
 )
 
 const (
@@ -32,13 +32,13 @@ var (
 type Events interface {
 	// Events reads entries with numbers above after, up to a limit, of one inbox unless address
 	// is empty.
-	Events(ctx context.Context, id account.ID, after uint64, address string, limit follow.Limit) (follow.Page, error)
+	Events(ctx context.Context, id account.ID, after uint64, address string, limit changefeed.Limit) (changefeed.Page, error)
 	// JournalEnd returns the number of the newest entry, 0 when there was none yet.
 	JournalEnd(ctx context.Context, id account.ID) (uint64, error)
 	// Present is JournalEnd after every event that was committed before the call.
 	Present(ctx context.Context, id account.ID) (uint64, error)
 	// Listen adds a reader, who closes it.
-	Listen(id account.ID, address string) *follow.Reader
+	Listen(id account.ID, address string) *changefeed.Reader
 }
 
 // events lets clients follow what happens.
@@ -143,9 +143,9 @@ func (e *events) place(r *request, f *follower, name, begin string) error {
 // page reads up to limit events of those that f looks through, in rows of up to most octets or one that is
 // larger, and leaves those that it is about. What is small is read at once. For more the request is charged
 // before it is read, for the rows and what is made of them: a page of what there is room for is no refusal.
-func (e *events) page(r *request, f *follower, limit, most int) (follow.Page, error) {
+func (e *events) page(r *request, f *follower, limit, most int) (changefeed.Page, error) {
 	held := smallAnswer
-	page, err := e.port.Events(r.ctx, f.account, f.after, f.address, follow.Limit{Entries: limit, Bytes: min(held, most)})
+	page, err := e.port.Events(r.ctx, f.account, f.after, f.address, changefeed.Limit{Entries: limit, Bytes: min(held, most)})
 	for err == nil && page.Need > 0 && (held < most || len(page.Entries) == 0) {
 		held = max(min(16*held, most), page.Size+page.Need)
 		if !r.widen(2 * int64(held)) {
@@ -154,12 +154,12 @@ func (e *events) page(r *request, f *follower, limit, most int) (follow.Page, er
 			}
 			break
 		}
-		var rest follow.Page
-		rest, err = e.port.Events(r.ctx, f.account, page.Last, f.address, follow.Limit{Entries: limit - len(page.Entries), Bytes: held - page.Size})
+		var rest changefeed.Page
+		rest, err = e.port.Events(r.ctx, f.account, page.Last, f.address, changefeed.Limit{Entries: limit - len(page.Entries), Bytes: held - page.Size})
 		page.Add(rest)
 	}
 	if f.to != "" {
-		page.Entries = slices.DeleteFunc(page.Entries, func(e follow.Entry) bool { return !e.IsTo(f.to) })
+		page.Entries = slices.DeleteFunc(page.Entries, func(e changefeed.Entry) bool { return !e.IsTo(f.to) })
 	}
 	if len(page.Entries) == 0 {
 		r.release()
@@ -171,7 +171,7 @@ func (e *events) page(r *request, f *follower, limit, most int) (follow.Page, er
 const maxEventsTail = 256
 
 // write answers a poll with a page: each event is the body that a webhook gets.
-func (f *follower) write(r *request, page follow.Page) error {
+func (f *follower) write(r *request, page changefeed.Page) error {
 	b := append(make([]byte, 0, 64+256*len(page.Entries)), `{"events":[`...)
 	for i := range page.Entries {
 		end := len(b)
@@ -201,7 +201,7 @@ func (e *events) poll(p *waiting, f *follower) {
 }
 
 // await returns the first page that holds something, or an empty one at the end.
-func (e *events) await(p *waiting, f *follower) (page follow.Page, err error) {
+func (e *events) await(p *waiting, f *follower) (page changefeed.Page, err error) {
 	p.server.waiters.Add(1)
 	defer p.server.waiters.Add(-1)
 	reader := e.port.Listen(f.account, f.address)
@@ -219,8 +219,8 @@ func (e *events) await(p *waiting, f *follower) (page follow.Page, err error) {
 }
 
 // read reads on and moves the follower.
-func (e *events) read(p *waiting, f *follower, limit, most int) (page follow.Page, err error) {
-	deep.Do(func() { // one that waits would keep a stack of 16 KiB
+func (e *events) read(p *waiting, f *follower, limit, most int) (page changefeed.Page, err error) {
+	stackpool.Do(func() { // one that waits would keep a stack of 16 KiB
 		err = p.with(func(r *request) error {
 			page, err = e.page(r, f, limit, most)
 			return err
@@ -232,7 +232,7 @@ func (e *events) read(p *waiting, f *follower, limit, most int) (page follow.Pag
 
 // attend waits at the journal's end until there is something to read or the time is over. A
 // follower of one inbox ends with the inbox.
-func (p *waiting) attend(f *follower, reader *follow.Reader, signal *follow.Signal, until time.Time) (bool, error) {
+func (p *waiting) attend(f *follower, reader *changefeed.Reader, signal *changefeed.Signal, until time.Time) (bool, error) {
 	var superseded <-chan struct{}
 	if p.view != nil {
 		superseded = p.view.Superseded()

@@ -16,8 +16,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 )
 
 const eventsPath = "/api/v1/events"

@@ -16,17 +16,17 @@ import (
 	"time"
 	"weak"
 
-	"inboxd/internal/account"
-	"inboxd/internal/domain"
-	"inboxd/internal/fault"
-	"inboxd/internal/follow"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
-	"inboxd/internal/sealed"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/changefeed"
+	"inboxd/internal/core/domain"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
+	"inboxd/internal/mail/sealed"
 )
 
-// fakeInboxes keeps inboxes in memory by the real rules of internal/inbox.
+// fakeInboxes keeps inboxes in memory by the real rules of internal/core/inbox.
 type fakeInboxes struct {
 	now  func() time.Time
 	plan account.Plan // of all accounts, as far as it is about what an inbox holds
@@ -51,11 +51,11 @@ type fakeInboxes struct {
 
 	journals fakeJournals
 	letters  []inbox.Letter
-	requests map[once.Key]once.Record
+	requests map[idempotency.Key]idempotency.Record
 }
 
 func newFakeInboxes(now func() time.Time) *fakeInboxes {
-	return &fakeInboxes{now: now, plan: account.DefaultPlans().Of(account.Free), damaged: map[int64]bool{}, requests: map[once.Key]once.Record{}, states: map[string]*inbox.State{}, views: map[string]*inbox.View{}, stored: map[string]map[int64]inbox.Stored{}}
+	return &fakeInboxes{now: now, plan: account.DefaultPlans().Of(account.Free), damaged: map[int64]bool{}, requests: map[idempotency.Key]idempotency.Record{}, states: map[string]*inbox.State{}, views: map[string]*inbox.View{}, stored: map[string]map[int64]inbox.Stored{}}
 }
 
 func (f *fakeInboxes) Resident(address []byte) *inbox.View {
@@ -233,7 +233,7 @@ func (f *fakeInboxes) unload(address string) {
 	old.Supersede()
 }
 
-// fakeAccounts keeps accounts in memory by the real rules of internal/account. Passwords
+// fakeAccounts keeps accounts in memory by the real rules of internal/core/account. Passwords
 // are kept as they are.
 type fakeAccounts struct {
 	*fakeJournals
@@ -245,7 +245,7 @@ type fakeAccounts struct {
 	byID       map[account.ID]*account.State
 	byEmail    map[string]account.ID
 	keys       map[account.ID]map[int64]*account.Key
-	requests   map[once.Key]once.Record
+	requests   map[idempotency.Key]idempotency.Record
 	resets     []string                      // e-mail addresses that asked for one
 	principals map[string]*account.Principal // by token
 	asked      atomic.Int64                  // who a token speaks for
@@ -263,7 +263,7 @@ func newFakeAccounts(now func() time.Time, inboxes *fakeInboxes) *fakeAccounts {
 		fakeJournals: &inboxes.journals, now: now, inboxes: inboxes, plans: account.DefaultPlans(), byID: map[account.ID]*account.State{},
 		byEmail: map[string]account.ID{}, principals: map[string]*account.Principal{},
 		domains: map[string]*domain.State{},
-		keys:    map[account.ID]map[int64]*account.Key{}, requests: map[once.Key]once.Record{},
+		keys:    map[account.ID]map[int64]*account.Key{}, requests: map[idempotency.Key]idempotency.Record{},
 		suppressed: map[account.ID][]account.Suppression{},
 	}
 }
@@ -531,7 +531,7 @@ func (f *fakeAccounts) RevokeKey(_ context.Context, id account.ID, key int64) er
 	return f.decide(id, account.RevokeKey{ID: key, Found: f.keys[id][key]})
 }
 
-func (f *fakeAccounts) CheckRequest(_ context.Context, _ account.ID, req once.Request) error {
+func (f *fakeAccounts) CheckRequest(_ context.Context, _ account.ID, req idempotency.Request) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if known, again := f.requests[req.Key]; again {
@@ -541,7 +541,7 @@ func (f *fakeAccounts) CheckRequest(_ context.Context, _ account.ID, req once.Re
 }
 
 // CreateInboxOnce keeps what it answers by the name of the request.
-func (f *fakeAccounts) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req once.Request, tell func(inbox.Placement, time.Time) []byte) (once.Result, error) {
+func (f *fakeAccounts) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req idempotency.Request, tell func(inbox.Placement, time.Time) []byte) (idempotency.Result, error) {
 	f.mu.RLock()
 	known, again := f.requests[req.Key]
 	f.mu.RUnlock()
@@ -550,12 +550,12 @@ func (f *fakeAccounts) CreateInboxOnce(ctx context.Context, id account.ID, order
 	}
 	view, place, err := f.CreateInbox(ctx, id, order)
 	if err != nil {
-		return once.Result{}, err
+		return idempotency.Result{}, err
 	}
-	a := once.Result{Address: place.Address, Told: tell(place, view.CreatedAt)}
+	a := idempotency.Result{Address: place.Address, Told: tell(place, view.CreatedAt)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.requests[req.Key] = once.Record{Request: req, Result: a}
+	f.requests[req.Key] = idempotency.Record{Request: req, Result: a}
 	return a, nil
 }
 
@@ -634,25 +634,25 @@ func (f *fakeAccounts) DeleteInbox(ctx context.Context, id account.ID, address s
 
 // fakeJournals keeps the accounts' change journals.
 type fakeJournals struct {
-	readers follow.Readers
+	readers changefeed.Readers
 	lock    sync.Mutex
-	all     map[account.ID][]follow.Entry
-	broken  error                        // what Events answers when set
-	panics  bool                         // what it does instead
-	shown   int                          // events that were read, each time
-	pages   []weak.Pointer[follow.Entry] // what was given to readers, while that is held
+	all     map[account.ID][]changefeed.Entry
+	broken  error                            // what Events answers when set
+	panics  bool                             // what it does instead
+	shown   int                              // events that were read, each time
+	pages   []weak.Pointer[changefeed.Entry] // what was given to readers, while that is held
 }
 
 func (f *fakeJournals) append(e inbox.Public) {
 	f.lock.Lock()
 	if f.all == nil {
-		f.all = map[account.ID][]follow.Entry{}
+		f.all = map[account.ID][]changefeed.Entry{}
 	}
 	seq := uint64(1)
 	if n := len(f.all[e.Account]); n > 0 {
 		seq = f.all[e.Account][n-1].Seq + 1
 	}
-	f.all[e.Account] = append(f.all[e.Account], follow.Entry{Seq: seq, Public: e})
+	f.all[e.Account] = append(f.all[e.Account], changefeed.Entry{Seq: seq, Public: e})
 	f.lock.Unlock()
 	f.readers.Announce(e.Account, seq, []inbox.Public{e})
 }
@@ -664,13 +664,13 @@ func (f *fakeJournals) forget(id account.ID, n int) {
 	f.all[id] = f.all[id][n:]
 }
 
-func (f *fakeJournals) Events(_ context.Context, id account.ID, after uint64, address string, limit follow.Limit) (follow.Page, error) {
+func (f *fakeJournals) Events(_ context.Context, id account.ID, after uint64, address string, limit changefeed.Limit) (changefeed.Page, error) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	if f.panics {
 		panic("a bug")
 	}
-	page := follow.Page{Last: after}
+	page := changefeed.Page{Last: after}
 	for _, e := range f.all[id] {
 		if e.Seq <= after {
 			continue
@@ -721,6 +721,6 @@ func (f *fakeJournals) JournalEnd(_ context.Context, id account.ID) (uint64, err
 	return 0, nil
 }
 
-func (f *fakeJournals) Listen(id account.ID, address string) *follow.Reader {
+func (f *fakeJournals) Listen(id account.ID, address string) *changefeed.Reader {
 	return f.readers.Listen(id, address)
 }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/calendar"
-	"inboxd/internal/fault"
-	"inboxd/internal/icalendar"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/icalendar"
 )
 
 // fakeCalendars arranges meetings by the real rules, tells nobody, and keeps links as they are. What it
@@ -24,13 +24,13 @@ type fakeCalendars struct {
 	owners   map[string]calendar.OwnerSetting
 	made     int // tokens and UIDs
 	opened   int // looks that asked which calendar it is
-	repeats  map[once.Key]string
+	repeats  map[idempotency.Key]string
 	sharing  func() // before a link is made, if it is set
 }
 
 func newFakeCalendars(mail *fakeInboxes, accounts *fakeAccounts) *fakeCalendars {
 	return &fakeCalendars{mail: mail, accounts: accounts, tokens: map[string]string{}, hidden: map[string]bool{}, known: map[string]*calendar.Feed{},
-		owners: map[string]calendar.OwnerSetting{}, repeats: map[once.Key]string{}}
+		owners: map[string]calendar.OwnerSetting{}, repeats: map[idempotency.Key]string{}}
 }
 
 func (f *fakeCalendars) Arrange(_ context.Context, address string, o calendar.Order) (calendar.Done, error) {
@@ -70,7 +70,7 @@ func (f *fakeCalendars) show(address string, b *calendar.Book) {
 	old.SupersedeBy(f.mail.views[address])
 }
 
-func (f *fakeCalendars) ArrangeOnce(_ context.Context, address string, o calendar.Order, req once.Request, tell func(calendar.Done) []byte) (once.Result, error) {
+func (f *fakeCalendars) ArrangeOnce(_ context.Context, address string, o calendar.Order, req idempotency.Request, tell func(calendar.Done) []byte) (idempotency.Result, error) {
 	f.mail.mu.Lock()
 	defer f.mail.mu.Unlock()
 	if known, again := f.mail.requests[req.Key]; again {
@@ -78,9 +78,9 @@ func (f *fakeCalendars) ArrangeOnce(_ context.Context, address string, o calenda
 	}
 	done, err := f.arrange(address, o)
 	if err != nil {
-		return once.Result{}, err
+		return idempotency.Result{}, err
 	}
-	r := once.Record{Request: req, Result: once.Result{Told: tell(done)}}
+	r := idempotency.Record{Request: req, Result: idempotency.Result{Told: tell(done)}}
 	f.mail.requests[req.Key] = r
 	return r.Result, nil
 }
@@ -172,7 +172,7 @@ func (f *fakeCalendars) link(address string, to *calendar.Feed) {
 	f.show(address, &linked)
 }
 
-func (f *fakeCalendars) Rotate(_ context.Context, address string, _ calendar.Reader, req once.Request) (string, calendar.Feed, error) {
+func (f *fakeCalendars) Rotate(_ context.Context, address string, _ calendar.Reader, req idempotency.Request) (string, calendar.Feed, error) {
 	f.mail.mu.Lock()
 	defer f.mail.mu.Unlock()
 	if first := f.repeats[req.Key]; req.Repeatable() && first != "" {

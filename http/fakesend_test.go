@@ -4,11 +4,11 @@ import (
 	"context"
 	"slices"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
-	"inboxd/internal/once"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
 )
 
 // Send queues a letter by the real rules; the mail itself is its text.
@@ -25,7 +25,7 @@ func (f *fakeInboxes) Send(ctx context.Context, address string, l inbox.Letter) 
 }
 
 // SendOnce keeps what it answers by the name of the request.
-func (f *fakeInboxes) SendOnce(ctx context.Context, address string, l inbox.Letter, req once.Request, tell func(inbox.Outcome) []byte) (once.Result, error) {
+func (f *fakeInboxes) SendOnce(ctx context.Context, address string, l inbox.Letter, req idempotency.Request, tell func(inbox.Outcome) []byte) (idempotency.Result, error) {
 	f.mu.RLock()
 	known, again := f.requests[req.Key]
 	f.mu.RUnlock()
@@ -34,12 +34,12 @@ func (f *fakeInboxes) SendOnce(ctx context.Context, address string, l inbox.Lett
 	}
 	id, err := f.Send(ctx, address, l)
 	if err != nil {
-		return once.Result{}, err
+		return idempotency.Result{}, err
 	}
-	a := once.Result{Told: tell(inbox.Outcome{ID: id})}
+	a := idempotency.Result{Told: tell(inbox.Outcome{ID: id})}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.requests[req.Key] = once.Record{Request: req, Result: a}
+	f.requests[req.Key] = idempotency.Record{Request: req, Result: a}
 	return a, nil
 }
 

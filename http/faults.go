@@ -12,9 +12,9 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/http/wire"
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/sealed"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/mail/sealed"
 )
 
 // statuses is the one table from the kind of a fault to the status of a response

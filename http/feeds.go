@@ -12,11 +12,11 @@ import (
 
 	"inboxd/http/meetings"
 	"inboxd/http/wire"
-	"inboxd/internal/account"
-	"inboxd/internal/calendar"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
 )
 
 // Feeds is what the handlers of calendar links need. A token opens one calendar, for whoever
@@ -28,7 +28,7 @@ type Feeds interface {
 	Share(ctx context.Context, address string, by calendar.Reader) (token string, f calendar.Feed, err error)
 	// Rotate ends the token, if there is one, and makes another. A request that is repeated gets the
 	// first one's.
-	Rotate(ctx context.Context, address string, by calendar.Reader, req once.Request) (token string, f calendar.Feed, err error)
+	Rotate(ctx context.Context, address string, by calendar.Reader, req idempotency.Request) (token string, f calendar.Feed, err error)
 	// Hide ends the token; without one it does nothing.
 	Hide(ctx context.Context, address string) error
 	// Open returns the view of the inbox whose token it is: NotFound when it is nobody's.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 // TestALinkIsSharedRotatedAndTurnedOff: one link until it is replaced; an old one never works again.

@@ -10,9 +10,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/valyala/fasthttp"
 
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
 )
 
 // fleets serves accounts of many inboxes: many creations in one call, the mail of all inboxes in one
@@ -220,7 +220,7 @@ const (
 // creation is one entry of a batch, and what became of it.
 type creation struct {
 	body  jsontext.Value
-	req   once.Request
+	req   idempotency.Request
 	order inbox.Order
 	told  []byte
 	err   error
@@ -319,7 +319,7 @@ func (f *fleets) plan(r *request, all []*creation) (together, after []*creation,
 
 func (f *fleets) create(r *request, c *creation) {
 	if c.req.Repeatable() {
-		var made once.Result
+		var made idempotency.Result
 		made, c.err = f.inboxes.port.CreateInboxOnce(r.ctx, r.principal.Account, c.order, c.req, created)
 		c.told = made.Told
 		return

@@ -11,7 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 // raw sends bytes and returns everything that comes back until the server closes; the

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"inboxd/http/wire"
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
 )
 
 // ask writes a request and returns the connection.

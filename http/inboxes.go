@@ -10,9 +10,9 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/http/search"
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
 )
 
 // Inboxes is what the handlers of inboxes need.
@@ -22,9 +22,9 @@ type Inboxes interface {
 	// CreateInboxOnce is CreateInbox for a request that may be repeated: the first one's
 	// result is kept with the inbox, and every repeat gets it. tell makes what is told, of
 	// nothing but what it is given.
-	CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req once.Request, tell func(inbox.Placement, time.Time) []byte) (once.Result, error)
+	CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req idempotency.Request, tell func(inbox.Placement, time.Time) []byte) (idempotency.Result, error)
 	// CheckRequest refuses a creation's name that was used with another request. Nothing changes.
-	CheckRequest(ctx context.Context, id account.ID, req once.Request) error
+	CheckRequest(ctx context.Context, id account.ID, req idempotency.Request) error
 	// ListInboxes pages through those of the account's inboxes that take lets pass, newest
 	// first. An empty cursor starts; the returned one is empty at the end.
 	ListInboxes(ctx context.Context, id account.ID, cursor string, limit int, take func(*inbox.View) bool) (inbox.Page, error)

@@ -11,9 +11,9 @@ import (
 
 	"inboxd/http/search"
 	"inboxd/http/wire"
-	"inboxd/internal/address"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/address"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/inbox"
 )
 
 const maxWait = 60 * time.Second

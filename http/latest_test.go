@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"inboxd/http/search"
-	"inboxd/internal/account"
-	"inboxd/internal/delivery"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
 )
 
 // lone makes a world with one inbox of alice and a key that may do anything.

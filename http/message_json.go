@@ -8,11 +8,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"inboxd/internal/address"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
-	"inboxd/internal/sealed"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/address"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
+	"inboxd/internal/mail/message"
+	"inboxd/internal/mail/sealed"
 )
 
 // messageJSON is a message as the one encoder below needs it.

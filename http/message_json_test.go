@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
 )
 
 // TestSpam shows a verdict wherever a message is shown; a score of 0 is one, null is none.

@@ -18,8 +18,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/http/search"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/inbox"
 )
 
 // Messages is what the handlers of messages need.
@@ -68,7 +68,7 @@ const (
 	// maxListBytes ends a list early: the message that passes it is the last.
 	maxListBytes = 8 << 20
 	// maxContentBytes is about the most that is read of one message: text, HTML and headers
-	// have their limits in internal/message.
+	// have their limits in internal/mail/message.
 	maxContentBytes = 4 << 20
 	// readingCost is how many octets of a large message are read in the time that any message takes.
 	readingCost = 10 << 10

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"inboxd/http/search"
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
 )
 
 // full is a mail with something in every field.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 // TestIdempotencyKeyOfASend on both surfaces.

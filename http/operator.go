@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 )
 
 // operator answers those who run the service.

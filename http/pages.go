@@ -14,8 +14,8 @@ import (
 	"inboxd/http/contract"
 	"inboxd/http/dashboard"
 	"inboxd/http/wire"
-	"inboxd/internal/fault"
-	"inboxd/internal/tools"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/tools"
 )
 
 // pages are the documents to read, for programs, models and people, the page of a reset, and the

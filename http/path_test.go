@@ -9,9 +9,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"inboxd/internal/account"
-	"inboxd/internal/address"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/address"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 )
 
 // TestBadEscapesAreNoAddress sends what no HTTP client would.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/account"
-	"inboxd/internal/calendar"
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/inbox"
 )
 
 // ruling is what is promised of a route, independent of the table in route.go.

@@ -16,10 +16,10 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/http/search"
-	"inboxd/internal/account"
-	"inboxd/internal/address"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/address"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 )
 
 // maxQueryText bounds a text parameter, in code points.

@@ -12,7 +12,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/http/wire"
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 )
 
 const (

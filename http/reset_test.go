@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 func TestPasswordReset(t *testing.T) {

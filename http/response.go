@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/valyala/fasthttp"
 
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 var (

@@ -10,10 +10,10 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/http/wire"
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
 )
 
 // route is one call of the interface: what it asks for is all here.
@@ -148,19 +148,19 @@ const headerOnce = "Idempotency-Key"
 // once names the request by its Idempotency-Key (specification, Repeats); without that header
 // it is the zero Request. Handlers that honour the header call it, in the place of the
 // checks of shape.
-func (r *request) once() (once.Request, error) {
+func (r *request) once() (idempotency.Request, error) {
 	h := &r.http.Request.Header
 	switch given := h.PeekAll(headerOnce); len(given) {
 	case 0:
-		return once.Request{}, nil
+		return idempotency.Request{}, nil
 	case 1:
 		operation := r.route.operation()
 		if which := parameter(r.http, "id"); which != "" {
 			operation += " " + which
 		}
-		return once.NewRequest(string(given[0]), operation, r.http.PostBody())
+		return idempotency.NewRequest(string(given[0]), operation, r.http.PostBody())
 	}
-	return once.Request{}, fault.Field(headerOnce, "is given twice")
+	return idempotency.Request{}, fault.Field(headerOnce, "is given twice")
 }
 
 // operation is the route's name without its surface: a repeat may come by another one. Which

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
-	"inboxd/internal/sealed"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
+	"inboxd/internal/mail/sealed"
 )
 
 // envelopes are stand-ins: what an edge shows of them does not depend on what is in them.

@@ -9,12 +9,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/valyala/fasthttp"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
-	"inboxd/internal/message/compose"
-	"inboxd/internal/once"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
+	"inboxd/internal/mail/message/compose"
 )
 
 // Limits of a send (specification, Sending), in code points. Counts above a plan's are for the
@@ -80,7 +80,7 @@ type Sending interface {
 	Send(ctx context.Context, address string, letter inbox.Letter) (int64, error)
 	// SendOnce is Send for a request that may be repeated; tell makes what is told, now and
 	// when it is repeated, of nothing but what it is given.
-	SendOnce(ctx context.Context, address string, letter inbox.Letter, req once.Request, tell func(inbox.Outcome) []byte) (once.Result, error)
+	SendOnce(ctx context.Context, address string, letter inbox.Letter, req idempotency.Request, tell func(inbox.Outcome) []byte) (idempotency.Result, error)
 	// Suppressions pages through the addresses that mail came back from, behind after; through those of
 	// one inbox's mail alone if one is named.
 	Suppressions(ctx context.Context, id account.ID, inboxOnly, after string, limit int) ([]account.Suppression, error)

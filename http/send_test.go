@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/account"
-	"inboxd/internal/delivery"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message/compose"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message/compose"
 )
 
 func TestSendTakesALetter(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package http serves the inbox service over HTTP/1.1: credentials, permissions, strict
-// requests, exact answers. It knows the rules of internal/inbox and internal/account as
+// requests, exact answers. It knows the rules of internal/core/inbox and internal/core/account as
 // values; it refuses to know actors, the store and SMTP. Whatever it keeps of a request is
 // copied first: fasthttp reuses every buffer when a handler returns.
 package http
@@ -18,7 +18,7 @@ import (
 
 	"inboxd/http/search"
 	"inboxd/http/wire"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
 )
 
 // Origins and Access are those of the wire.

@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 )
 
 // fieldKind is what a member of a request body may hold.

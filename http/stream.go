@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"inboxd/internal/follow"
-	"inboxd/internal/webhook"
+	"inboxd/internal/core/changefeed"
+	"inboxd/internal/core/webhook"
 )
 
 const (
@@ -93,7 +93,7 @@ func (e *events) gather(p *waiting, f *follower, b []byte) (_ []byte, more bool,
 	return b, page.More, err
 }
 
-func (f *follower) appendEvent(b []byte, e *follow.Entry) []byte {
+func (f *follower) appendEvent(b []byte, e *changefeed.Entry) []byte {
 	b = appendCursor(append(b, "id: "...), f.account, e.Seq)
 	b = append(append(b, "\nevent: "...), e.Name...)
 	return append(webhook.Append(append(b, "\ndata: "...), &e.Public), "\n\n"...)

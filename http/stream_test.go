@@ -13,8 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 )
 
 // rawClient is one connection that a test drives itself.

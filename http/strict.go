@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 )
 
 // values are the members of a decoded body, by name, in their Go types: string, int64,

@@ -12,8 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
 )
 
 // lanes is lone with mail 1 to +a, 2 to +b, 3 to +a and 4 to the inbox itself, a minute apart.

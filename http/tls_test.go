@@ -8,8 +8,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 )
 
 // TestOverTLS: the listener of cmd may speak TLS; a long poll must leave the connection

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"inboxd/internal/tools"
+	"inboxd/internal/core/tools"
 )
 
 func TestFunctionsOfModels(t *testing.T) {

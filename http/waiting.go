@@ -9,7 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"inboxd/http/wire"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
 )
 
 // waiting is a request that waits outside of fasthttp. Its goroutine owns it. In request,

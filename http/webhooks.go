@@ -7,10 +7,10 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"inboxd/internal/account"
-	"inboxd/internal/address"
-	"inboxd/internal/fault"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/address"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/webhook"
 )
 
 // Webhooks is what the handlers of an account's webhooks need. URLs and events that

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/webhook"
 )
 
 // fakeWebhooks is what fakeAccounts keeps of deliveries. The webhooks themselves are in the

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 )
 
 // wireWorld is a server with one rendered mail, and the plain poll for it.

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
-	"inboxd/internal/once"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
 )
 
 // world is a server on a loopback port, with the fakes behind it and a clock to move.
@@ -76,7 +76,7 @@ func (f theSending) Send(ctx context.Context, address string, l inbox.Letter) (i
 	return f.mail.Send(ctx, address, l)
 }
 
-func (f theSending) SendOnce(ctx context.Context, address string, l inbox.Letter, req once.Request, tell func(inbox.Outcome) []byte) (once.Result, error) {
+func (f theSending) SendOnce(ctx context.Context, address string, l inbox.Letter, req idempotency.Request, tell func(inbox.Outcome) []byte) (idempotency.Result, error) {
 	return f.mail.SendOnce(ctx, address, l, req, tell)
 }
 

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/once"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
 )
 
 // The integer keys of this record are on disk: append only; never reorder or reuse.
@@ -23,7 +23,7 @@ type reservedRecord struct {
 
 func (r *reservedRecord) from(v *account.Reservation) {
 	*r = reservedRecord{At: stampOf(v.At), Label: v.Label, RetentionHours: v.RetentionHours, Claim: v.Claim, KeepNewest: v.KeepNewest, Encrypted: v.Encrypted}
-	if v.Once != (once.Key{}) {
+	if v.Once != (idempotency.Key{}) {
 		r.Once = (*requestName)(&v.Once)
 	}
 }
@@ -31,7 +31,7 @@ func (r *reservedRecord) from(v *account.Reservation) {
 func (r *reservedRecord) reservation() account.Reservation {
 	v := account.Reservation{At: r.At.time(), Label: r.Label, RetentionHours: r.RetentionHours, Claim: r.Claim, KeepNewest: r.KeepNewest, Encrypted: r.Encrypted}
 	if r.Once != nil {
-		v.Once = once.Key(*r.Once)
+		v.Once = idempotency.Key(*r.Once)
 	}
 	return v
 }

@@ -3,7 +3,7 @@ package persist
 import (
 	"fmt"
 
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 // accountTable keeps accounts: their own rows and the lists of their inboxes.

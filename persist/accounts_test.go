@@ -11,9 +11,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
 )
 
 // TestAccountRoundTrip drives accounts with random rows and compares all look-ups.
@@ -347,14 +347,14 @@ func TestGroupedRows(t *testing.T) {
 // TestErase removes one account and nothing of another.
 func TestErase(t *testing.T) {
 	s := open(t, vfs.NewMem())
-	request := once.Record{Request: once.Request{Key: once.Key{1}}, At: at(1), Result: once.Result{Told: []byte("x")}}
+	request := idempotency.Record{Request: idempotency.Request{Key: idempotency.Key{1}}, At: at(1), Result: idempotency.Result{Told: []byte("x")}}
 	for n := range byte(2) {
 		id := accountID(n)
 		must(t, s.CommitAccount(&account.Rows{
 			ID: id, Profile: &account.Profile{ID: id, CreatedAt: at(1), ClosingAt: at(2)},
 			PutSessions: []*account.Session{{Hash: account.Hash{n}}},
 			PutInboxes:  []account.InboxEntry{{Address: "i@example.org", CreatedAt: at(1), Live: true}},
-			Once:        once.Records{Put: []once.Record{request}},
+			Once:        idempotency.Records{Put: []idempotency.Record{request}},
 		}))
 		must(t, s.AppendJournal(id, 1, []inbox.Public{{Number: 1, Account: id, Address: "i@example.org", At: at(1)}}, nil))
 	}

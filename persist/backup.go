@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"inboxd/internal/failpoint"
-	"inboxd/internal/fault"
+	"inboxd/internal/base/failpoint"
+	"inboxd/internal/base/fault"
 	"inboxd/persist/disk"
 )
 

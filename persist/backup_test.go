@@ -17,9 +17,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"inboxd/internal/account"
-	"inboxd/internal/domain"
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/domain"
 	"inboxd/persist/disk"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/cockroachdb/pebble/v2"
 
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
 )
 
 // receive makes the rows of an ordinary 2 KB mail with twenty headers.

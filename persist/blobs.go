@@ -19,7 +19,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/zeebo/xxh3"
 
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/inbox"
 	"inboxd/persist/disk"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/zeebo/xxh3"
 
-	"inboxd/internal/fault"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
 	"inboxd/persist/disk"
 )
 

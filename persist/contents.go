@@ -6,9 +6,9 @@ import (
 	"os"
 	"reflect"
 
-	"inboxd/internal/calendar"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
 )
 
 // The integer keys of these records are on disk: append only; never reorder or reuse.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"inboxd/internal/calendar"
-	"inboxd/internal/icalendar"
-	"inboxd/internal/inbox"
-	"inboxd/internal/often"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/icalendar"
+	"inboxd/internal/testutil/iterations"
 )
 
 // clones is how many crashes a test takes, and what says more.
@@ -266,7 +266,7 @@ func checkRest(s *Store, fs vfs.FS, wants []seen) error {
 // would leave it, with none, half or all of the unsynced bytes.
 func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
 	const perRun = 8 // an inbox's history is replayed at each clone, so it stays short
-	for seed := range often.Runs(t, moreClones, clones, perRun) {
+	for seed := range iterations.Runs(t, moreClones, clones, perRun) {
 		crashRun(t, seed, perRun)
 		if t.Failed() {
 			return

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 )
 
 // credentialTable finds what somebody presents: keys, sessions, reset tokens and links to calendars,

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 // BenchmarkAccountOfManyKeys reads an account whose 100,000 inboxes hold a key each: its

@@ -15,8 +15,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/inbox"
 	"inboxd/persist/disk"
 )
 

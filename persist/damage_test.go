@@ -12,9 +12,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"inboxd/internal/calendar"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/inbox"
 	"inboxd/persist/disk"
 )
 

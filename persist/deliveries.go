@@ -5,8 +5,8 @@ import (
 	"math"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/webhook"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/webhook"
 )
 
 // deliveryTable keeps what webhooks are told, and when a call is due.

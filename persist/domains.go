@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/domain"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/domain"
 )
 
 // domainTable keeps own domains and the inboxes under each.

@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
-	"inboxd/internal/account"
-	"inboxd/internal/domain"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/domain"
 )
 
 // TestDomainRoundTrip drives domains with random rows and compares all look-ups, with

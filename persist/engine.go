@@ -12,9 +12,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 
-	"inboxd/internal/fault"
-	"inboxd/internal/meter"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/meter"
+	"inboxd/internal/base/partition"
 	"inboxd/persist/disk"
 )
 

@@ -18,9 +18,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/often"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/testutil/iterations"
 	"inboxd/persist/disk"
 )
 
@@ -63,7 +63,7 @@ func (a *acks) note(f func()) {
 // once or from there on. The run must end with a clean error, with an exit, or well; what
 // it was told is stored must be there afterwards.
 func TestEveryFailedWrite(t *testing.T) {
-	for range often.Runs(t, "FAILURE_LOOPS", 2, 2) {
+	for range iterations.Runs(t, "FAILURE_LOOPS", 2, 2) {
 		for _, sticky := range []bool{false, true} {
 			failEach(t, sticky)
 		}
@@ -243,7 +243,7 @@ func TestBitFlips(t *testing.T) {
 	closeStore(t, s)
 	paths := dataFiles(t, mem)
 	refused, failed, same := 0, 0, 0
-	for n := range often.Times(t, "FLIPS", 20*len(paths)) {
+	for n := range iterations.Times(t, "FLIPS", 20*len(paths)) {
 		rng := rand.New(rand.NewPCG(1, n))
 		fs := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng})
 		path := paths[n%uint64(len(paths))]

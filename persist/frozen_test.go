@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 	"inboxd/persist/disk"
 )
 

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/inbox"
 )
 
 // TestFullDisk fills a real file system under running writers.

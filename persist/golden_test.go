@@ -10,16 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/calendar"
-	"inboxd/internal/delivery"
-	"inboxd/internal/domain"
-	"inboxd/internal/icalendar"
-	"inboxd/internal/icalendar/zone"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
-	"inboxd/internal/once"
-	"inboxd/internal/webhook"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/domain"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
+	"inboxd/internal/mail/icalendar"
+	"inboxd/internal/mail/icalendar/zone"
+	"inboxd/internal/mail/message"
 )
 
 // update writes the golden files anew. Only ever for a form that no release has written.
@@ -214,12 +214,12 @@ func goldenAccount() account.Profile {
 }
 
 func goldenReservation() account.Reservation {
-	return account.Reservation{At: goldenTime, Label: "Ada", RetentionHours: 24, Once: once.Key(goldenHash)}
+	return account.Reservation{At: goldenTime, Label: "Ada", RetentionHours: 24, Once: idempotency.Key(goldenHash)}
 }
 
-func goldenRequest() *once.Record {
-	return &once.Record{Request: once.Request{Key: once.Key(goldenHash), Digest: once.Digest{1, 2, 3}}, At: goldenTime,
-		Result: once.Result{Address: goldenAddress, Told: []byte("{}")}}
+func goldenRequest() *idempotency.Record {
+	return &idempotency.Record{Request: idempotency.Request{Key: idempotency.Key(goldenHash), Digest: idempotency.Digest{1, 2, 3}}, At: goldenTime,
+		Result: idempotency.Result{Address: goldenAddress, Told: []byte("{}")}}
 }
 
 func goldenDomain() *domain.State {

@@ -6,9 +6,9 @@ import (
 	"iter"
 	"slices"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 )
 
 // inboxTable keeps inboxes: the profile and the messages of each lie together, what is large

@@ -5,12 +5,12 @@ import (
 	"sync"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/delivery"
-	"inboxd/internal/follow"
-	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/changefeed"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
 )
 
 // journal is the outbox, into which commits of inboxes put their public events, and the change
@@ -158,8 +158,8 @@ const (
 // JournalPage reads entries with numbers above after, from since on, of one inbox unless address is empty,
 // up to a limit: it ends before a row that does not fit, also the first. What it shows may be lost in a
 // crash until SyncJournal.
-func (j *journal) JournalPage(id account.ID, after uint64, address string, since time.Time, limit follow.Limit) (follow.Page, error) {
-	page := follow.Page{Last: after}
+func (j *journal) JournalPage(id account.ID, after uint64, address string, since time.Time, limit changefeed.Limit) (changefeed.Page, error) {
+	page := changefeed.Page{Last: after}
 	keys := under(appendOwner(nil, kindJournal, id)).behind(journalKey(nil, id, after))
 	scanned, read := 0, 0
 	err := j.scan(keys, func(key, value []byte) error {
@@ -183,7 +183,7 @@ func (j *journal) JournalPage(id account.ID, after uint64, address string, since
 		read += len(value)
 		if wanted {
 			page.Size += len(value)
-			page.Entries = append(page.Entries, follow.Entry{Seq: seq, Public: r.public()})
+			page.Entries = append(page.Entries, changefeed.Entry{Seq: seq, Public: r.public()})
 		}
 		return nil
 	})

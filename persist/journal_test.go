@@ -9,12 +9,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/follow"
-	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/changefeed"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
 )
 
 func event(n int) inbox.Public {
@@ -22,9 +22,9 @@ func event(n int) inbox.Public {
 }
 
 // entries reads up to limit entries of every inbox and time.
-func entries(t *testing.T, s *Store, id account.ID, after uint64, limit int) []follow.Entry {
+func entries(t *testing.T, s *Store, id account.ID, after uint64, limit int) []changefeed.Entry {
 	t.Helper()
-	page, err := s.JournalPage(id, after, "", time.Time{}, follow.Entries(limit))
+	page, err := s.JournalPage(id, after, "", time.Time{}, changefeed.Entries(limit))
 	must(t, err)
 	return page.Entries
 }
@@ -38,11 +38,11 @@ func TestJournal(t *testing.T) {
 	must(t, s.AppendJournal(id, 1, []inbox.Public{event(1), event(2)}, nil))
 	must(t, s.AppendJournal(id, 3, []inbox.Public{event(3)}, nil))
 	must(t, s.AppendJournal(accountID(2), 1, []inbox.Public{event(9)}, nil))
-	all := make([]follow.Entry, 3)
+	all := make([]changefeed.Entry, 3)
 	for i := range all {
-		all[i] = follow.Entry{Seq: uint64(i + 1), Public: event(i + 1)}
+		all[i] = changefeed.Entry{Seq: uint64(i + 1), Public: event(i + 1)}
 	}
-	for after, want := range map[uint64][]follow.Entry{0: all[:2], 1: all[1:], 2: all[2:], 3: nil, 1 << 63: nil} {
+	for after, want := range map[uint64][]changefeed.Entry{0: all[:2], 1: all[1:], 2: all[2:], 3: nil, 1 << 63: nil} {
 		if got := entries(t, s, id, after, 2); !reflect.DeepEqual(got, want) {
 			t.Errorf("journal after %d: %v, want %v", after, got, want)
 		}
@@ -160,7 +160,7 @@ func TestJournalPage(t *testing.T) {
 		{"what is too old is left out", 1, "", at(4), 10, []uint64{4, 5, 6}, 6, false, true},
 		{"nothing is too old", 4, "", at(4), 10, []uint64{5, 6}, 6, false, false},
 	} {
-		page, err := s.JournalPage(id, c.after, c.address, c.since, follow.Entries(c.limit))
+		page, err := s.JournalPage(id, c.after, c.address, c.since, changefeed.Entries(c.limit))
 		must(t, err)
 		var got []uint64
 		for _, e := range page.Entries {
@@ -173,10 +173,10 @@ func TestJournalPage(t *testing.T) {
 		}
 	}
 	must(t, s.TrimJournal(id, at(4)))
-	if page, _ := s.JournalPage(id, 2, "", time.Time{}, follow.Entries(1)); !page.Gap || page.Last != 4 {
+	if page, _ := s.JournalPage(id, 2, "", time.Time{}, changefeed.Entries(1)); !page.Gap || page.Last != 4 {
 		t.Errorf("a trimmed journal: %+v", page)
 	}
-	if page, _ := s.JournalPage(id, 3, "", time.Time{}, follow.Entries(1)); page.Gap {
+	if page, _ := s.JournalPage(id, 3, "", time.Time{}, changefeed.Entries(1)); page.Gap {
 		t.Errorf("right before what is kept: %+v", page)
 	}
 }
@@ -193,7 +193,7 @@ func TestJournalPageEndsByBytes(t *testing.T) {
 	must(t, s.AppendJournal(id, 1, events, nil))
 	var seen []uint64
 	for after, bytes, reads := uint64(0), 1000, 0; ; reads++ {
-		page, err := s.JournalPage(id, after, "a@x", time.Time{}, follow.Limit{Entries: 10, Bytes: bytes})
+		page, err := s.JournalPage(id, after, "a@x", time.Time{}, changefeed.Limit{Entries: 10, Bytes: bytes})
 		must(t, err)
 		for _, e := range page.Entries {
 			seen = append(seen, e.Seq)
@@ -220,11 +220,11 @@ func TestJournalPageIsBounded(t *testing.T) {
 		many[i] = event(i + 1)
 	}
 	must(t, s.AppendJournal(id, 1, many, nil))
-	page, err := s.JournalPage(id, 0, "other@example.org", time.Time{}, follow.Entries(10))
+	page, err := s.JournalPage(id, 0, "other@example.org", time.Time{}, changefeed.Entries(10))
 	if err != nil || len(page.Entries) > 0 || !page.More || page.Last != pageScan {
 		t.Errorf("%d entries, last %d, more %v, %v", len(page.Entries), page.Last, page.More, err)
 	}
-	page, _ = s.JournalPage(id, page.Last, "other@example.org", time.Time{}, follow.Entries(10))
+	page, _ = s.JournalPage(id, page.Last, "other@example.org", time.Time{}, changefeed.Entries(10))
 	if page.More || page.Last != pageScan+5 {
 		t.Errorf("then last %d, more %v", page.Last, page.More)
 	}
@@ -369,7 +369,7 @@ func TestForgottenRowsAreNowhere(t *testing.T) {
 	if n := holding(t, s, secret); n != 0 {
 		t.Errorf("%d rows hold the secret", n)
 	}
-	page, err := s.JournalPage(id, 0, "", time.Time{}, follow.Entries(10))
+	page, err := s.JournalPage(id, 0, "", time.Time{}, changefeed.Entries(10))
 	if err != nil || len(page.Entries) != 2 || !page.Entries[0].Gone || page.Entries[1].From != "kept@shop.test" || page.Gap {
 		t.Errorf("the journal: %+v, %v", page, err)
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/fxamacker/cbor/v2"
 
-	"inboxd/internal/account"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
 )
 
 // kind is the first byte of every key. Stored: append only; never reorder. 4, 15 and 21 were used

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"inboxd/internal/calendar"
-	"inboxd/internal/icalendar"
-	"inboxd/internal/icalendar/zone"
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/icalendar"
+	"inboxd/internal/mail/icalendar/zone"
 )
 
 // The integer keys of these records are on disk: append only; never reorder or reuse.

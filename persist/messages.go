@@ -1,9 +1,9 @@
 package persist
 
 import (
-	"inboxd/internal/delivery"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
 )
 
 // The integer keys of these records are on disk: append only; never reorder or reuse.

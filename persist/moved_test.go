@@ -8,10 +8,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 )
 
 // TestBatchesOfMovedGroupsAreRefused, synced ones and others, and nothing of them is written; due

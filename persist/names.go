@@ -3,8 +3,8 @@ package persist
 import (
 	"fmt"
 
-	"inboxd/internal/account"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
 )
 
 // nameTable keeps what belongs to one account alone: the e-mail addresses that sign in, and

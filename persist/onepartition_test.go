@@ -17,12 +17,12 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"inboxd/internal/account"
-	"inboxd/internal/domain"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
-	"inboxd/internal/partition"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/domain"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
 )
 
 // batches is what all tests of this package commit. TestMain begins to watch.
@@ -108,15 +108,15 @@ func TestNoBatchHasTwoPartitions(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	id := accountID(1)
 	var events []inbox.Public
-	var many once.Records
+	var many idempotency.Records
 	for n := range 40 {
 		addr := fmt.Sprintf("i%d@example.org", n)
 		r := sent(addr, 1, at(n))
 		r.DueTo = at(n)
-		r.Once.Put = []once.Record{{Request: once.Request{Key: once.Key{byte(n)}}, At: at(n)}}
+		r.Once.Put = []idempotency.Record{{Request: idempotency.Request{Key: idempotency.Key{byte(n)}}, At: at(n)}}
 		must(t, s.CommitInbox(r))
 		events = append(events, r.Public...)
-		many.Put = append(many.Put, once.Record{Request: once.Request{Key: once.Key{byte(n)}}, At: at(n)})
+		many.Put = append(many.Put, idempotency.Record{Request: idempotency.Request{Key: idempotency.Key{byte(n)}}, At: at(n)})
 	}
 	hook := account.Webhook{ID: 1, URL: "https://example.com", Secret: "s"}
 	must(t, s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id, Email: "e"}, PutKeys: []*account.Key{{ID: 1, Kind: account.KindInboxKey, Inbox: victim}},
@@ -132,7 +132,7 @@ func TestNoBatchHasTwoPartitions(t *testing.T) {
 	if n, err := s.TrimDeliveries(id, 0, at(100), 100, 100); n == 0 || err != nil {
 		t.Errorf("%d deliveries trimmed, %v", n, err)
 	}
-	if _, err := s.ForgetOnce(at(1000), nil, 1000, func(*once.Record) {}); err != nil || forgotten(t, s) != 0 {
+	if _, err := s.ForgetOnce(at(1000), nil, 1000, func(*idempotency.Record) {}); err != nil || forgotten(t, s) != 0 {
 		t.Errorf("%d records of requests are left, %v", forgotten(t, s), err)
 	}
 	must(t, s.SetEmail("e@example.org", account.Holding{Account: id}))

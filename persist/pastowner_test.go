@@ -9,14 +9,14 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"inboxd/internal/account"
-	"inboxd/internal/domain"
-	"inboxd/internal/fault"
-	"inboxd/internal/follow"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
-	"inboxd/internal/partition"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/changefeed"
+	"inboxd/internal/core/domain"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
 )
 
 // ofNoPartition are the methods of a Store that say nothing of any row. A backup is of the folder, whosever its rows are.
@@ -116,7 +116,7 @@ func fillEveryTable(t *testing.T, s *Store) {
 	r.Profile = &inbox.Profile{Address: victim, Account: id, CreatedAt: at(1), DeletedAt: at(2)}
 	r.DueTo, r.CopyDue = at(10), new(true)
 	r.Public = []inbox.Public{{Account: id, Address: victim, Number: 1, At: at(1)}}
-	r.Once.Put = []once.Record{{Request: once.Request{Key: once.Key{1}}, At: at(1)}, {Request: once.Request{Key: once.Key{2}}, At: at(1)}}
+	r.Once.Put = []idempotency.Record{{Request: idempotency.Request{Key: idempotency.Key{1}}, At: at(1)}, {Request: idempotency.Request{Key: idempotency.Key{2}}, At: at(1)}}
 	must(t, s.CommitInbox(r))
 	must(t, s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id, Email: "e", CreatedAt: at(1), ClosingAt: at(2)}}))
 	must(t, s.AppendJournal(id, 1, r.Public, deliveriesOf(id, 1, 3)))
@@ -143,13 +143,13 @@ func callAnyhow(t *testing.T, s *Store, name string) (results []reflect.Value, e
 		victim, id, id.Partition(), 1, int64(1), uint64(3), at(2000), public, []uint64{1}, deliveriesOf(id, 4, 5), rows, []byte(nil),
 		&account.Rows{ID: id, Profile: &account.Profile{ID: id}}, &domain.Rows{Name: victim, Put: &domain.State{Name: victim}},
 		[]webhook.Change{deliveriesOf(id, 1, 1)[0].Due().Move(at(5))}, account.Suppression{Email: victim},
-		&inbox.Public{Address: victim}, partition.Of(victim).Group(), follow.Entries(9),
+		&inbox.Public{Address: victim}, partition.Of(victim).Group(), changefeed.Entries(9),
 	} {
 		arguments[reflect.TypeOf(v)] = v
 	}
 	called := 0
 	arguments[reflect.TypeFor[func(inbox.QueueEntry)]()] = func(inbox.QueueEntry) { called++ }
-	arguments[reflect.TypeFor[func(*once.Record)]()] = func(*once.Record) { called++ }
+	arguments[reflect.TypeFor[func(*idempotency.Record)]()] = func(*idempotency.Record) { called++ }
 	arguments[reflect.TypeFor[func(string)]()] = func(string) { called++ }
 	switch name { // pages begin at the first, and nothing is removed while all is owned
 	case "Accounts", "DeliveryAccounts", "JournalAccounts":

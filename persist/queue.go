@@ -12,9 +12,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 )
 
 // queueTable is what inboxes have due: mail to be removed, and mail to be sent.

@@ -11,12 +11,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"inboxd/internal/account"
-	"inboxd/internal/delivery"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
-	"inboxd/internal/partition"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
+	"inboxd/internal/mail/message"
 )
 
 // sent is a batch as a submission makes it.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
 )
 
 // span is the keys from one on and below another.

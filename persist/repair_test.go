@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"inboxd/internal/account"
-	"inboxd/internal/domain"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/domain"
 	"inboxd/persist/disk"
 )
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/once"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
 )
 
 // requestTable keeps requests that are done once, and what was answered.
@@ -33,7 +33,7 @@ type requestRecord struct {
 	Owner   *account.ID   `cbor:"4,keyasint,omitempty"`
 }
 
-func (r *requestRecord) from(v *once.Record) {
+func (r *requestRecord) from(v *idempotency.Record) {
 	*r = requestRecord{Digest: requestDigest(v.Digest), Address: v.Address, Told: v.Told}
 	if owner := account.ID(v.Owner); owner != (account.ID{}) {
 		r.Owner = &owner
@@ -52,12 +52,12 @@ func inboxRequests(address string) []byte {
 
 // requestKey ends the key of a record: [name 32][time 8]. The time is in it so that whoever
 // removes old records can never remove one that was made meanwhile.
-func requestKey(owner []byte, key once.Key, at time.Time) []byte {
+func requestKey(owner []byte, key idempotency.Key, at time.Time) []byte {
 	return appendTime(append(owner[:len(owner):len(owner)], key[:]...), at)
 }
 
 // requests writes the changes of an owner's records, drops before puts.
-func (w *writer) requests(owner []byte, rs *once.Records) {
+func (w *writer) requests(owner []byte, rs *idempotency.Records) {
 	for i := range rs.Drop {
 		w.delete(requestKey(owner, rs.Drop[i].Key, rs.Drop[i].At))
 	}
@@ -70,16 +70,16 @@ func (w *writer) requests(owner []byte, rs *once.Records) {
 }
 
 // AccountOnce finds the newest record of a request to an account, nil when there is none.
-func (t *requestTable) AccountOnce(id account.ID, key once.Key) (*once.Record, error) {
+func (t *requestTable) AccountOnce(id account.ID, key idempotency.Key) (*idempotency.Record, error) {
 	return t.find(accountRequests(id), key)
 }
 
 // InboxOnce finds the newest record of a request to an inbox, nil when there is none.
-func (t *requestTable) InboxOnce(address string, key once.Key) (*once.Record, error) {
+func (t *requestTable) InboxOnce(address string, key idempotency.Key) (*idempotency.Record, error) {
 	return t.find(inboxRequests(address), key)
 }
 
-func (t *requestTable) find(owner []byte, key once.Key) (found *once.Record, err error) {
+func (t *requestTable) find(owner []byte, key idempotency.Key) (found *idempotency.Record, err error) {
 	err = t.scan(under(append(owner, key[:]...)), func(row, value []byte) error {
 		var r requestRecord
 		if err := decode(value, &r); err != nil {
@@ -91,10 +91,10 @@ func (t *requestTable) find(owner []byte, key once.Key) (found *once.Record, err
 	return found, err
 }
 
-func (r *requestRecord) record(key once.Key, at time.Time) *once.Record {
-	record := &once.Record{
-		Request: once.Request{Key: key, Digest: once.Digest(r.Digest)}, At: at,
-		Result: once.Result{Address: r.Address, Told: r.Told},
+func (r *requestRecord) record(key idempotency.Key, at time.Time) *idempotency.Record {
+	record := &idempotency.Record{
+		Request: idempotency.Request{Key: key, Digest: idempotency.Digest(r.Digest)}, At: at,
+		Result: idempotency.Result{Address: r.Address, Told: r.Told},
 	}
 	if r.Owner != nil {
 		record.Owner = *r.Owner
@@ -105,7 +105,7 @@ func (r *requestRecord) record(key once.Key, at time.Time) *once.Record {
 // ForgetOnce looks at up to limit records behind the place after (nil: from the first), removes those made
 // before, and calls stays, if it is given, for the others. It returns the place to go on from, nil at the end. The removal
 // is not synced: one that a crash takes back is made again.
-func (t *requestTable) ForgetOnce(before time.Time, after []byte, limit int, stays func(*once.Record)) (next []byte, err error) {
+func (t *requestTable) ForgetOnce(before time.Time, after []byte, limit int, stays func(*idempotency.Record)) (next []byte, err error) {
 	keys := ofKind(kindRequest)
 	if after != nil {
 		keys = keys.behind(after)
@@ -126,7 +126,7 @@ func (t *requestTable) ForgetOnce(before time.Time, after []byte, limit int, sta
 		}
 		var r requestRecord
 		if stays != nil && decode(value, &r) == nil { // whoever repeats a request finds what is damaged
-			stays(r.record(once.Key{}, at))
+			stays(r.record(idempotency.Key{}, at))
 		}
 		return nil
 	})
@@ -137,7 +137,7 @@ func (t *requestTable) ForgetOnce(before time.Time, after []byte, limit int, sta
 }
 
 // requestBytes is about what records add to a batch.
-func requestBytes(rs *once.Records) (n int64) {
+func requestBytes(rs *idempotency.Records) (n int64) {
 	for i := range rs.Put {
 		n += rs.Put[i].Size()
 	}

@@ -7,15 +7,15 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
 )
 
-func requestAt(key byte, moment int) once.Record {
-	return once.Record{
-		Request: once.Request{Key: once.Key{key}, Digest: once.Digest{byte(moment)}}, At: at(moment),
-		Result: once.Result{Told: fmt.Appendf(nil, `{"n":%d}`, moment)},
+func requestAt(key byte, moment int) idempotency.Record {
+	return idempotency.Record{
+		Request: idempotency.Request{Key: idempotency.Key{key}, Digest: idempotency.Digest{byte(moment)}}, At: at(moment),
+		Result: idempotency.Result{Told: fmt.Appendf(nil, `{"n":%d}`, moment)},
 	}
 }
 
@@ -27,11 +27,11 @@ func TestRecordsOfRequests(t *testing.T) {
 	id := accountID(1)
 	mine, later, other := requestAt(1, 1), requestAt(1, 2), requestAt(2, 3)
 	mine.Address = "i@example.org"
-	must(t, s.CommitAccount(&account.Rows{ID: id, Once: once.Records{Put: []once.Record{mine, other}}}))
+	must(t, s.CommitAccount(&account.Rows{ID: id, Once: idempotency.Records{Put: []idempotency.Record{mine, other}}}))
 	rows := mail("i@example.org", 1, "raw")
 	rows.Once.Add(other)
 	must(t, s.CommitInbox(rows))
-	want := func(got *once.Record, err error, want *once.Record) {
+	want := func(got *idempotency.Record, err error, want *idempotency.Record) {
 		t.Helper()
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("found %+v, %v; want %+v", got, err, want)
@@ -39,21 +39,21 @@ func TestRecordsOfRequests(t *testing.T) {
 	}
 	look := func(s *Store) {
 		t.Helper()
-		got, err := s.AccountOnce(id, once.Key{1})
+		got, err := s.AccountOnce(id, idempotency.Key{1})
 		want(got, err, &mine)
-		got, err = s.AccountOnce(accountID(2), once.Key{1})
+		got, err = s.AccountOnce(accountID(2), idempotency.Key{1})
 		want(got, err, nil)
-		got, err = s.InboxOnce("i@example.org", once.Key{2})
+		got, err = s.InboxOnce("i@example.org", idempotency.Key{2})
 		want(got, err, &other)
-		got, err = s.InboxOnce("i@example.org", once.Key{1})
+		got, err = s.InboxOnce("i@example.org", idempotency.Key{1})
 		want(got, err, nil)
 	}
 	look(s)
 	must(t, s.Close())
 	s = open(t, fs)
 	look(s)
-	must(t, s.CommitAccount(&account.Rows{ID: id, Once: once.Records{Drop: []once.Record{mine}, Put: []once.Record{later}}}))
-	got, err := s.AccountOnce(id, once.Key{1})
+	must(t, s.CommitAccount(&account.Rows{ID: id, Once: idempotency.Records{Drop: []idempotency.Record{mine}, Put: []idempotency.Record{later}}}))
+	got, err := s.AccountOnce(id, idempotency.Key{1})
 	want(got, err, &later)
 }
 
@@ -61,12 +61,12 @@ func TestRecordsOfRequests(t *testing.T) {
 func TestOldRecordsAreForgotten(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	for n := range byte(30) {
-		must(t, s.CommitAccount(&account.Rows{ID: accountID(n), Once: once.Records{Put: []once.Record{requestAt(n, int(n))}}}))
-		must(t, s.CommitInbox(&inbox.Rows{Address: fmt.Sprintf("i%d@example.org", n), Once: once.Records{Put: []once.Record{requestAt(n, int(n))}}}))
+		must(t, s.CommitAccount(&account.Rows{ID: accountID(n), Once: idempotency.Records{Put: []idempotency.Record{requestAt(n, int(n))}}}))
+		must(t, s.CommitInbox(&inbox.Rows{Address: fmt.Sprintf("i%d@example.org", n), Once: idempotency.Records{Put: []idempotency.Record{requestAt(n, int(n))}}}))
 	}
 	steps := 0
 	for place := []byte(nil); ; steps++ {
-		next, err := s.ForgetOnce(at(20), place, 7, func(*once.Record) {})
+		next, err := s.ForgetOnce(at(20), place, 7, func(*idempotency.Record) {})
 		must(t, err)
 		if place = next; next == nil {
 			break
@@ -76,9 +76,9 @@ func TestOldRecordsAreForgotten(t *testing.T) {
 		t.Errorf("%d steps", steps)
 	}
 	for n := range byte(30) {
-		a, err := s.AccountOnce(accountID(n), once.Key{n})
+		a, err := s.AccountOnce(accountID(n), idempotency.Key{n})
 		must(t, err)
-		i, err := s.InboxOnce(fmt.Sprintf("i%d@example.org", n), once.Key{n})
+		i, err := s.InboxOnce(fmt.Sprintf("i%d@example.org", n), idempotency.Key{n})
 		must(t, err)
 		if (a != nil) != (n >= 20) || (i != nil) != (n >= 20) {
 			t.Errorf("record %d: %v, %v", n, a, i)

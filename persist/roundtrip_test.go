@@ -12,14 +12,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
-	"inboxd/internal/account"
-	"inboxd/internal/calendar"
-	"inboxd/internal/delivery"
-	"inboxd/internal/icalendar"
-	"inboxd/internal/icalendar/zone"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
-	"inboxd/internal/sealed"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/icalendar"
+	"inboxd/internal/mail/icalendar/zone"
+	"inboxd/internal/mail/message"
+	"inboxd/internal/mail/sealed"
 )
 
 // Generators. Text is any bytes: the store gives back what it got.

@@ -4,7 +4,7 @@ import (
 	"io"
 	"slices"
 
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/inbox"
 )
 
 // What a sealed message has beside its envelope, which is its raw row or blob: envelopes of its

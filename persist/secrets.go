@@ -18,7 +18,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/zeebo/xxh3"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 	"inboxd/persist/disk"
 )
 

@@ -9,10 +9,10 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"inboxd/internal/calendar"
-	"inboxd/internal/domain"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/domain"
+	"inboxd/internal/core/inbox"
 	"inboxd/persist/disk"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"inboxd/internal/calendar"
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/inbox"
 	"inboxd/persist/disk"
 )
 

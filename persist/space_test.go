@@ -12,9 +12,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 	"inboxd/persist/disk"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/inbox"
 )
 
 // smallInbox is a store with an inbox that was set once and got mails, and with so many others that what

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"inboxd/internal/meter"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/meter"
+	"inboxd/internal/base/partition"
 	"inboxd/persist/disk"
 )
 

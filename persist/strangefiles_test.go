@@ -13,7 +13,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 	"inboxd/persist/disk"
 )
 

@@ -3,8 +3,8 @@ package persist
 import (
 	"fmt"
 
-	"inboxd/internal/account"
-	"inboxd/internal/webhook"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/webhook"
 )
 
 // webhookTable keeps webhooks. A webhook's row is among the rows of its account; its secrets

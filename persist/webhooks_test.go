@@ -16,10 +16,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"pgregory.net/rapid"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/often"
-	"inboxd/internal/webhook"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
+	"inboxd/internal/testutil/iterations"
 	"inboxd/persist/disk"
 )
 
@@ -218,7 +218,7 @@ func TestDeliveryRoundTrip(t *testing.T) {
 // journal with its delivery; what was about to be sent when an attempt began is there with
 // its bytes; and what has ended does not come back.
 func TestCrashesKeepDeliveries(t *testing.T) {
-	for clone := range often.Times(t, moreClones, clones) {
+	for clone := range iterations.Times(t, moreClones, clones) {
 		rng := rand.New(rand.NewPCG(7, clone))
 		fs := vfs.NewCrashableMem()
 		s, err := Open(folder, options(fs))

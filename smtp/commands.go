@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"inboxd/internal/address"
+	"inboxd/internal/base/address"
 	"inboxd/smtp/lines"
 )
 

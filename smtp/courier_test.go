@@ -3,7 +3,7 @@ package smtp
 import (
 	"testing"
 
-	"inboxd/internal/delivery"
+	"inboxd/internal/core/delivery"
 	"inboxd/smtp/courier"
 )
 

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"inboxd/internal/address"
+	"inboxd/internal/base/address"
 	"inboxd/smtp/lines/linestest"
 )
 

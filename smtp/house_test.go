@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 )
 
 // house is an Inboxes with fixed inhabitants.

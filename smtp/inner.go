@@ -9,7 +9,7 @@ import (
 
 	gosmtp "github.com/emersion/go-smtp"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 )
 
 // inner is go-smtp in the middle of a session: beneath it the net.Conn that gives it one command

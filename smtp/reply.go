@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 )
 
 // reasons are the words under which refusals are counted.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"inboxd/internal/address"
-	"inboxd/internal/fault"
+	"inboxd/internal/base/address"
+	"inboxd/internal/base/fault"
 	"inboxd/smtp/lines"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 )
 
 // keepers keep what they were given, against the rules: all of it stays theirs only when they

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"inboxd/internal/meter"
+	"inboxd/internal/base/meter"
 )
 
 // counters are moved by sessions and the accept loop, and read by anybody.

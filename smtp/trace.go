@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"inboxd/internal/address"
+	"inboxd/internal/base/address"
 )
 
 // maxReceived is the number of Received fields that a message may have before it is held to be

@@ -8,13 +8,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"inboxd/actors/tenure"
-	"inboxd/internal/account"
-	"inboxd/internal/calendar"
-	"inboxd/internal/failpoint"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
+	"inboxd/actors/groups"
+	"inboxd/internal/base/failpoint"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/inbox"
 )
 
 // CopyOptions configures Copies.
@@ -53,7 +53,7 @@ const (
 type Copies struct {
 	CopyOptions
 	wake  chan struct{}
-	terms tenure.Work // inboxes that are worked on
+	terms groups.Work // inboxes that are worked on
 
 	mu   sync.Mutex
 	due  map[string]time.Time // when to look at an inbox

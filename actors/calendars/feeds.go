@@ -5,19 +5,19 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
-	"inboxd/internal/account"
-	"inboxd/internal/calendar"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
 )
 
 // Inboxes is what this package needs of those whose calendars they are.
 type Inboxes interface {
 	View(ctx context.Context, address string) (*inbox.View, error)
 	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error)
-	DoOnce(ctx context.Context, address string, cmd inbox.Command, req once.Request, tell func(inbox.Outcome) []byte) (once.Result, error)
+	DoOnce(ctx context.Context, address string, cmd inbox.Command, req idempotency.Request, tell func(inbox.Outcome) []byte) (idempotency.Result, error)
 }
 
 // LinkStore is what links need of the disk.
@@ -127,7 +127,7 @@ func (f *Feeds) minted(address string) (order inbox.ShareCalendar, err error) {
 
 // Rotate ends the token of an inbox's link, if there is one, and makes another. A request that is
 // repeated gets the first one's, whatever became of it: its record holds the token sealed.
-func (f *Feeds) Rotate(ctx context.Context, address string, by calendar.Reader, req once.Request) (string, calendar.Feed, error) {
+func (f *Feeds) Rotate(ctx context.Context, address string, by calendar.Reader, req idempotency.Request) (string, calendar.Feed, error) {
 	order, err := f.minted(address)
 	if err != nil {
 		return "", calendar.Feed{}, err
@@ -135,7 +135,7 @@ func (f *Feeds) Rotate(ctx context.Context, address string, by calendar.Reader, 
 	order.Rotate, order.By = true, by
 	sealed := order.Sealed
 	if req.Repeatable() {
-		var given once.Result
+		var given idempotency.Result
 		given, err = f.inboxes.DoOnce(ctx, address, order, req, func(inbox.Outcome) []byte { return order.Sealed })
 		sealed = given.Told
 	} else {

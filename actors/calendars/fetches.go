@@ -6,10 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"inboxd/internal/calendar"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/inbox"
 )
 
 // fetches are the last uses of links, until they are on disk. mu guards of.

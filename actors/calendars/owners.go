@@ -3,10 +3,10 @@ package calendars
 import (
 	"context"
 
-	"inboxd/internal/account"
-	"inboxd/internal/address"
-	"inboxd/internal/calendar"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/address"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/inbox"
 )
 
 // Owners shows and changes the setting of the owner's copies. It never changes; any goroutine may use

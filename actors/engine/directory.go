@@ -12,7 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/puzpuzpuz/xsync/v4"
 
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
 )
 
 // Directory finds the owner of an entity by its key, activating it when it is not in

@@ -1,6 +1,6 @@
 package engine
 
-import "inboxd/internal/deep"
+import "inboxd/internal/base/stackpool"
 
 const (
 	// idleOwners bounds the goroutines that wait for an owner to run, and so the stacks
@@ -12,7 +12,7 @@ const (
 
 // dispatcher runs the owners on goroutines that stay: the depth of a commit would have a new
 // one copy its stack several times over.
-type dispatcher struct{ *deep.Pool }
+type dispatcher struct{ *stackpool.Pool }
 
 // Schedule implements actor.Dispatcher.
 func (d dispatcher) Schedule(run func()) { d.Go(run) }

@@ -8,8 +8,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/puzpuzpuz/xsync/v4"
 
-	"inboxd/internal/deep"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/base/stackpool"
 )
 
 // Options configures an Engine; all but Owner are needed.
@@ -33,7 +33,7 @@ type Engine struct {
 
 // New returns an engine that runs.
 func New(o Options) *Engine {
-	e := &Engine{Options: o, workers: dispatcher{deep.NewPool(idleOwners)}}
+	e := &Engine{Options: o, workers: dispatcher{stackpool.NewPool(idleOwners)}}
 	e.Clock.Set(o.Now())
 	e.actors = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(warnings{o.Logger.Handler()})

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/fault"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
 )
 
 // counter is an entity that adds up what it is sent. Its disk is the world's map.

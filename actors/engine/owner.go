@@ -7,7 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 )
 
 // Entity is what an owner owns: its state, and the way of its state to the disk. Only its

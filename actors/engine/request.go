@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 )
 
 // request is a command on its way to an owner, with the place for its answer. answer and

@@ -6,7 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
 )
 
 // Slot is a directory's place for one entity that is, or is about to be, in memory. Every

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/inbox"
 	"inboxd/persist/persisttest"
 )
 

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"inboxd/actors/engine"
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/follow"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/changefeed"
 )
 
 // Reading is the journal as its readers have it.
@@ -26,7 +26,7 @@ func (j *Journal) Reading(gone Gone) Reading { return Reading{j, gone} }
 
 // Listen adds a reader of the account's change journal, of one inbox unless address is
 // empty. While somebody listens, events get into the journal without waiting for others.
-func (r Reading) Listen(id account.ID, address string) *follow.Reader {
+func (r Reading) Listen(id account.ID, address string) *changefeed.Reader {
 	return r.j.readers.Listen(id, address)
 }
 
@@ -36,17 +36,17 @@ func (r Reading) Listen(id account.ID, address string) *follow.Reader {
 // means the same event; what was in a message that is gone is not shown. Pages are read by
 // turns, on half of the processors at most: readers may be thousands, and who asks for
 // something else finds one free. Syncs are shared, so nobody has a turn while waiting for one.
-func (r Reading) Events(ctx context.Context, id account.ID, after uint64, address string, limit follow.Limit) (follow.Page, error) {
+func (r Reading) Events(ctx context.Context, id account.ID, after uint64, address string, limit changefeed.Limit) (changefeed.Page, error) {
 	page, err := r.page(ctx, id, after, address, limit)
 	return page, r.j.settled(ctx, id, err)
 }
 
-func (r Reading) page(ctx context.Context, id account.ID, after uint64, address string, limit follow.Limit) (follow.Page, error) {
+func (r Reading) page(ctx context.Context, id account.ID, after uint64, address string, limit changefeed.Limit) (changefeed.Page, error) {
 	j := r.j
 	select {
 	case j.turns <- struct{}{}:
 	case <-ctx.Done():
-		return follow.Page{}, ctx.Err()
+		return changefeed.Page{}, ctx.Err()
 	}
 	defer func() { <-j.turns }()
 	page, err := j.store.JournalPage(id, after, address, j.now().Add(-Age), limit)
@@ -59,7 +59,7 @@ func (r Reading) page(ctx context.Context, id account.ID, after uint64, address 
 }
 
 // lost reports that an entry still has what was in a message that is gone.
-func (r Reading) lost(e *follow.Entry) (bool, error) {
+func (r Reading) lost(e *changefeed.Entry) (bool, error) {
 	if e.Gone {
 		return false, nil
 	}
@@ -69,7 +69,7 @@ func (r Reading) lost(e *follow.Entry) (bool, error) {
 // Forget takes out of the rows of an account's journal what was in messages that are gone: of the
 // first limit entries after a number. Rows are written by the one goroutine that appends and trims.
 func (r Reading) Forget(ctx context.Context, id account.ID, after uint64, limit int) (last uint64, more bool, err error) {
-	page, err := r.j.store.JournalPage(id, after, "", time.Time{}, follow.Limit{Entries: limit, Bytes: forgetBytes})
+	page, err := r.j.store.JournalPage(id, after, "", time.Time{}, changefeed.Limit{Entries: limit, Bytes: forgetBytes})
 	if err != nil {
 		return 0, false, err
 	}

@@ -10,12 +10,12 @@ import (
 	"sync"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/follow"
-	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/changefeed"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
 )
 
 // Journal takes public events from the inboxes' outboxes over into their accounts' change
@@ -35,7 +35,7 @@ type Journal struct {
 	asked   chan chan struct{} // see settle
 	orders  chan func()        // for run's goroutine
 	ended   chan struct{}      // closed when run is over
-	readers follow.Readers     // who is notified of appends; guards itself
+	readers changefeed.Readers // who is notified of appends; guards itself
 	turns   chan struct{}      // holds one for each page that is read now, see Events
 	done    sync.WaitGroup
 
@@ -92,7 +92,7 @@ type Store interface {
 	// JournalPage reads entries above after, up to a limit, from since on, of one inbox unless
 	// address is empty. Whatever it or JournalEnd showed is on disk once the account's
 	// SyncJournal returned.
-	JournalPage(id account.ID, after uint64, address string, since time.Time, limit follow.Limit) (follow.Page, error)
+	JournalPage(id account.ID, after uint64, address string, since time.Time, limit changefeed.Limit) (changefeed.Page, error)
 	SyncJournal(account.ID) error
 	// Position is behind everything that was written to the partition before.
 	Position(partition.ID) partition.Position

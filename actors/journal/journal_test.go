@@ -9,10 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/follow"
-	"inboxd/internal/inbox"
-	"inboxd/internal/webhook"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/changefeed"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
 	"inboxd/persist/persisttest"
 )
 
@@ -102,11 +102,11 @@ type stopped struct {
 	syncs      atomic.Int32 // begun
 }
 
-func (s *stopped) JournalPage(account.ID, uint64, string, time.Time, follow.Limit) (follow.Page, error) {
+func (s *stopped) JournalPage(account.ID, uint64, string, time.Time, changefeed.Limit) (changefeed.Page, error) {
 	s.pages.Add(1)
 	defer s.pages.Add(-1)
 	<-s.page
-	return follow.Page{}, nil
+	return changefeed.Page{}, nil
 }
 
 func (s *stopped) SyncJournal(account.ID) error { s.syncs.Add(1); <-s.sync; return nil }
@@ -123,7 +123,7 @@ func TestPagesAreReadByTurns(t *testing.T) {
 		answers := make(chan error, all)
 		for range all {
 			go func() {
-				_, err := reading.Events(t.Context(), someone, 0, "", follow.Entries(10))
+				_, err := reading.Events(t.Context(), someone, 0, "", changefeed.Entries(10))
 				answers <- err
 			}()
 		}
@@ -133,7 +133,7 @@ func TestPagesAreReadByTurns(t *testing.T) {
 		}
 		over, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := reading.Events(over, someone, 0, "", follow.Entries(10)); err == nil {
+		if _, err := reading.Events(over, someone, 0, "", changefeed.Entries(10)); err == nil {
 			t.Error("a read outlives its request")
 		}
 		close(store.page)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"slices"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 )
 
 // TakeOver moves what an earlier run left in the outbox, or another node. Events of accounts that

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/follow"
-	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/changefeed"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
 	"inboxd/persist/persisttest"
 )
 
@@ -53,7 +53,7 @@ func commit(t *testing.T, s *persisttest.Store, e inbox.Public) {
 // and that the outbox is empty.
 func checkWhole(t *testing.T, s *persisttest.Store, when string, last map[string]uint64) {
 	t.Helper()
-	page, err := s.JournalPage(someone, 0, "", time.Time{}, follow.Entries(1<<20))
+	page, err := s.JournalPage(someone, 0, "", time.Time{}, changefeed.Entries(1<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestPassedOverEventsAreTaken(t *testing.T) {
 	if err := store.Store.DropOutbox([]inbox.Public{foreign}); err != nil {
 		t.Fatal(err)
 	}
-	page, err := store.JournalPage(someone, 0, "a@x", time.Time{}, follow.Entries(1<<20))
+	page, err := store.JournalPage(someone, 0, "a@x", time.Time{}, changefeed.Entries(1<<20))
 	if err != nil || len(page.Entries) != passed+1 || page.Entries[passed].Number != passed+1 {
 		t.Errorf("%d entries, %v", len(page.Entries), err)
 	}
@@ -170,7 +170,7 @@ func TestTheOutboxWaitsForTheJournal(t *testing.T) {
 	for store.Awaited(someone.Partition())+int64(len(taken)) == 0 {
 		runtime.Gosched()
 	}
-	page, err := store.JournalPage(someone, 0, "", time.Time{}, follow.Entries(10))
+	page, err := store.JournalPage(someone, 0, "", time.Time{}, changefeed.Entries(10))
 	if left, _ := store.Outbox(10); len(left) != 1 || len(page.Entries) != 1 || err != nil {
 		t.Errorf("%d in the outbox, %d in the journal, %v", len(left), len(page.Entries), err)
 	}

@@ -9,13 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"inboxd/internal/address"
-	"inboxd/internal/deep"
-	"inboxd/internal/delivery"
-	"inboxd/internal/dueline"
-	"inboxd/internal/failpoint"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/address"
+	"inboxd/internal/base/failpoint"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/stackpool"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/scheduler"
 )
 
 // task is one attempt of one mail, shared by the workers of its destinations: once guards what
@@ -39,7 +39,7 @@ type task struct {
 
 // job is one mail's part at one lane. Its worker alone uses it.
 type job struct {
-	*dueline.Attempt[mailKey]
+	*scheduler.Attempt[mailKey]
 	task *task
 
 	rcpts, here []string // all, and those on this node
@@ -55,10 +55,10 @@ var (
 )
 
 // start gives an attempt a worker, under mu. The first one of a mail makes the task they share.
-func (q *Queue) start(a *dueline.Attempt[mailKey]) {
+func (q *Queue) start(a *scheduler.Attempt[mailKey]) {
 	ctx, held := q.terms.Begin(a.Key.group())
 	if !held {
-		q.line.Finished(q.now(), a, dueline.Result{})
+		q.line.Finished(q.now(), a, scheduler.Result{})
 		return
 	}
 	t := q.tasks[a.Key]
@@ -70,9 +70,9 @@ func (q *Queue) start(a *dueline.Attempt[mailKey]) {
 	q.work.Go(func() {
 		defer q.terms.End(a.Key.group())
 		var err error
-		deep.Do(func() { err = q.begun(ctx, j) }) // who waits for a server may have to wait long
+		stackpool.Do(func() { err = q.begun(ctx, j) }) // who waits for a server may have to wait long
 		if err != nil {
-			q.finished(j, dueline.Result{Again: q.takeUp(t, err)})
+			q.finished(j, scheduler.Result{Again: q.takeUp(t, err)})
 			return
 		}
 		q.finished(j, q.attempt(ctx, j))
@@ -80,7 +80,7 @@ func (q *Queue) start(a *dueline.Attempt[mailKey]) {
 }
 
 // finished takes back a worker's job.
-func (q *Queue) finished(j *job, r dueline.Result) {
+func (q *Queue) finished(j *job, r scheduler.Result) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.ends, j.Attempt)
@@ -109,7 +109,7 @@ func (q *Queue) begun(ctx context.Context, j *job) error {
 }
 
 // attempt carries out a job that is begun: hand the mail over, and commit what came of it.
-func (q *Queue) attempt(ctx context.Context, j *job) (r dueline.Result) {
+func (q *Queue) attempt(ctx context.Context, j *job) (r scheduler.Result) {
 	var reports []Handover
 	switch {
 	case len(j.rcpts) == 0:
@@ -117,14 +117,14 @@ func (q *Queue) attempt(ctx context.Context, j *job) (r dueline.Result) {
 		reports = allLater(j.rcpts, j.Report)
 	default:
 		reports = q.handHere(ctx, j.task, j.here)
-		r.Temper = dueline.Answering
+		r.Temper = scheduler.Answering
 		if len(j.away.Rcpts) > 0 {
 			handed := q.handOver(ctx, j, j.away)
 			reports, r = append(reports, handed...), learn(handed)
 		}
 	}
 	if ctx.Err() != nil && isTemporary(reports) {
-		return dueline.Result{} // broken off by a stop: it says nothing of anybody
+		return scheduler.Result{} // broken off by a stop: it says nothing of anybody
 	}
 	if err := q.report(ctx, j.task, reports, j.Report == ""); err != nil {
 		r.Again = q.takeUp(j.task, err)
@@ -149,7 +149,7 @@ func (q *Queue) takeUp(t *task, err error) time.Time {
 
 // begin signs the mail if that was never done and leases it. From here on the bytes are
 // frozen: a crash can make a second copy but not another one.
-func (q *Queue) begin(ctx context.Context, t *task, a *dueline.Attempt[mailKey]) error {
+func (q *Queue) begin(ctx context.Context, t *task, a *scheduler.Attempt[mailKey]) error {
 	if q.Store.Full() {
 		return fault.New(fault.StorageFull, "The disk is full")
 	}

@@ -3,7 +3,7 @@ package mailqueue
 import (
 	"time"
 
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/inbox"
 )
 
 // backlog counts the mails that a group has in the queue by the minute in which they were accepted: at

@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"inboxd/internal/dueline"
-	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/scheduler"
 )
 
 const (
@@ -49,7 +49,7 @@ func (q *Queue) deferAll() {
 }
 
 // nextDeferrals takes some mails of one inbox; none at the end.
-func (q *Queue) nextDeferrals() (group []*dueline.Deferral[mailKey], more bool) {
+func (q *Queue) nextDeferrals() (group []*scheduler.Deferral[mailKey], more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.stopped {
@@ -61,7 +61,7 @@ func (q *Queue) nextDeferrals() (group []*dueline.Deferral[mailKey], more bool) 
 }
 
 // deferHeld defers mails of one inbox, if its group is held.
-func (q *Queue) deferHeld(address string, group []*dueline.Deferral[mailKey]) error {
+func (q *Queue) deferHeld(address string, group []*scheduler.Deferral[mailKey]) error {
 	of := partition.Of(address).Group()
 	if ctx, held := q.terms.Begin(of); held {
 		defer q.terms.End(of)
@@ -74,7 +74,7 @@ func (q *Queue) deferHeld(address string, group []*dueline.Deferral[mailKey]) er
 }
 
 // deferGroup commits an attempt that nobody made for mails of one inbox.
-func (q *Queue) deferGroup(ctx context.Context, address string, group []*dueline.Deferral[mailKey]) error {
+func (q *Queue) deferGroup(ctx context.Context, address string, group []*scheduler.Deferral[mailKey]) error {
 	order := inbox.Defer{At: q.now(), Schedule: q.Schedule, Mails: make([]inbox.Deferral, len(group))}
 	for i, d := range group {
 		order.Mails[i] = inbox.Deferral{ID: d.Key.id, Why: d.Report, Jitter: rand.Float64()}
@@ -102,7 +102,7 @@ func (q *Queue) deferGroup(ctx context.Context, address string, group []*dueline
 
 // deferred has a mail wait for its next time, which its owner told; for the one that it is
 // known by, when it was moved before; or in the index, when that failed.
-func (q *Queue) deferred(d *dueline.Deferral[mailKey], m *inbox.Message, err error) {
+func (q *Queue) deferred(d *scheduler.Deferral[mailKey], m *inbox.Message, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	defer q.nudge()
@@ -118,7 +118,7 @@ func (q *Queue) deferred(d *dueline.Deferral[mailKey], m *inbox.Message, err err
 }
 
 // logDeferral writes the line of an attempt and counts it. m is nil when it was the last.
-func (q *Queue) logDeferral(d *dueline.Deferral[mailKey], attempt int, m *inbox.Message) {
+func (q *Queue) logDeferral(d *scheduler.Deferral[mailKey], attempt int, m *inbox.Message) {
 	q.counts.temporary.Add(1)
 	verb := "attempt"
 	if m == nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/delivery"
-	"inboxd/internal/dueline"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/scheduler"
 )
 
 // endedCourier answers after its attempt was ended.
@@ -29,7 +29,7 @@ func TestWhatWasHandedOverCounts(t *testing.T) {
 	} {
 		courier := endedCourier{make(chan struct{}), outcome}
 		q := New(Options{Courier: courier, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
-		j := &job{Attempt: &dueline.Attempt[mailKey]{Lane: "far"}}
+		j := &job{Attempt: &scheduler.Attempt[mailKey]{Lane: "far"}}
 		done := make(chan []Handover)
 		go func() { done <- q.handOver(t.Context(), j, Consignment{Domain: "far", Rcpts: []string{"a@far"}}) }()
 		<-courier.began
@@ -49,13 +49,13 @@ func TestWhatReportsTeach(t *testing.T) {
 	spoke := Handover{Outcome: delivery.Temporary, MX: "mx", Text: "busy"}
 	for name, c := range map[string]struct {
 		reports []Handover
-		want    dueline.Result
+		want    scheduler.Result
 	}{
-		"nobody":     {nil, dueline.Result{}},
-		"no server":  {[]Handover{later, later}, dueline.Result{Temper: dueline.Silent, Report: "No route"}},
-		"one server": {[]Handover{later, spoke}, dueline.Result{Temper: dueline.Answering}},
-		"a code":     {[]Handover{{Outcome: delivery.Temporary, Code: 421}}, dueline.Result{Temper: dueline.Answering}},
-		"a domain's": {[]Handover{{Outcome: delivery.Permanent, Text: "null MX"}}, dueline.Result{Temper: dueline.Answering}},
+		"nobody":     {nil, scheduler.Result{}},
+		"no server":  {[]Handover{later, later}, scheduler.Result{Temper: scheduler.Silent, Report: "No route"}},
+		"one server": {[]Handover{later, spoke}, scheduler.Result{Temper: scheduler.Answering}},
+		"a code":     {[]Handover{{Outcome: delivery.Temporary, Code: 421}}, scheduler.Result{Temper: scheduler.Answering}},
+		"a domain's": {[]Handover{{Outcome: delivery.Permanent, Text: "null MX"}}, scheduler.Result{Temper: scheduler.Answering}},
 	} {
 		if got := learn(c.reports); got != c.want {
 			t.Errorf("%s: %+v", name, got)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"inboxd/internal/address"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/address"
+	"inboxd/internal/core/inbox"
 )
 
 // sort tells recipients on this node, of verified own domains too, from all others.

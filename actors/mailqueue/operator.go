@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/inbox"
 )
 
 // Item is a mail in the queue as the operator sees it.

@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"time"
 
-	"inboxd/internal/delivery"
-	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/inbox"
 )
 
 // Options configures a Queue.

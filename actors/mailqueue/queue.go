@@ -7,13 +7,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"inboxd/actors/tenure"
-	"inboxd/internal/delivery"
-	"inboxd/internal/domain"
-	"inboxd/internal/dueline"
-	"inboxd/internal/inbox"
-	"inboxd/internal/meter"
-	"inboxd/internal/partition"
+	"inboxd/actors/groups"
+	"inboxd/internal/base/meter"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/domain"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/scheduler"
 )
 
 // Queue is the supervisor of sent mail. Owners tell it of each committed move of an entry, so
@@ -29,14 +29,14 @@ type Queue struct {
 	work     sync.WaitGroup
 	counts   counts
 	signing  signing
-	terms    tenure.Work // attempts and deferrals under way
+	terms    groups.Work // attempts and deferrals under way
 
 	mu        sync.Mutex
-	line      *dueline.Line[mailKey]
-	backlog   [partition.Groups]backlog // nil: of a group that is not held
-	leased    []dueline.Entry[mailKey]  // of a group that is counted and not held yet
-	tasks     map[mailKey]*task         // attempts under way
-	ends      map[*dueline.Attempt[mailKey]]context.CancelCauseFunc
+	line      *scheduler.Line[mailKey]
+	backlog   [partition.Groups]backlog  // nil: of a group that is not held
+	leased    []scheduler.Entry[mailKey] // of a group that is counted and not held yet
+	tasks     map[mailKey]*task          // attempts under way
+	ends      map[*scheduler.Attempt[mailKey]]context.CancelCauseFunc
 	deferring bool
 	stopped   bool
 }
@@ -68,13 +68,13 @@ func New(o Options) *Queue {
 	}
 	q := &Queue{
 		Options: o, wake: make(chan struct{}, 1), stopping: make(chan struct{}), signing: newSigning(),
-		tasks: map[mailKey]*task{}, ends: map[*dueline.Attempt[mailKey]]context.CancelCauseFunc{},
+		tasks: map[mailKey]*task{}, ends: map[*scheduler.Attempt[mailKey]]context.CancelCauseFunc{},
 	}
-	q.line = dueline.New(dueline.Options[mailKey]{
+	q.line = scheduler.New(scheduler.Options[mailKey]{
 		Workers: o.Workers, LaneWorkers: o.DomainWorkers, MostHanging: o.MostHanging, HangAfter: o.HangAfter,
 		Quiet: quiet(o.Schedule), Trusting: o.Smarthost != "",
 		Group:  func(k mailKey) string { return k.address },
-		Window: dueline.Window{Page: pageSize},
+		Window: scheduler.Window{Page: pageSize},
 	})
 	q.ctx, q.giveUp = context.WithCancel(context.Background())
 	return q
@@ -157,8 +157,8 @@ func (q *Queue) Moved(address string, moves []inbox.Queued) {
 }
 
 // entry is an entry of the index as the line knows it.
-func (q *Queue) entry(e inbox.QueueEntry) dueline.Entry[mailKey] {
-	return dueline.Entry[mailKey]{Key: mailKey{e.Address, e.ID}, At: e.At, Since: e.Since, Lanes: q.lanes(e.Domains), Leased: e.Leased}
+func (q *Queue) entry(e inbox.QueueEntry) scheduler.Entry[mailKey] {
+	return scheduler.Entry[mailKey]{Key: mailKey{e.Address, e.ID}, At: e.At, Since: e.Since, Lanes: q.lanes(e.Domains), Leased: e.Leased}
 }
 
 // lanes are those of the routes to domains.
@@ -188,7 +188,7 @@ func (q *Queue) isOurs(host string) bool { return domain.Within(host, q.Domain) 
 
 // step starts and ends what the line wants, and returns which page it wants read, and how long
 // to sleep.
-func (q *Queue) step() (*dueline.Read[mailKey], time.Duration) {
+func (q *Queue) step() (*scheduler.Read[mailKey], time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.stopped {
@@ -212,7 +212,7 @@ func (q *Queue) step() (*dueline.Read[mailKey], time.Duration) {
 }
 
 // read reads a page of the index.
-func (q *Queue) read(r dueline.Read[mailKey]) {
+func (q *Queue) read(r scheduler.Read[mailKey]) {
 	after := inbox.QueueEntry{At: r.From}
 	if r.Behind {
 		after.Address, after.ID = r.Key.address, r.Key.id
@@ -221,7 +221,7 @@ func (q *Queue) read(r dueline.Read[mailKey]) {
 	if err != nil {
 		q.Logger.Error("the mail queue could not be read", "err", err)
 	}
-	entries := make([]dueline.Entry[mailKey], 0, len(page))
+	entries := make([]scheduler.Entry[mailKey], 0, len(page))
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, e := range page {
@@ -238,15 +238,15 @@ func (q *Queue) read(r dueline.Read[mailKey]) {
 
 // Stats is a picture of the mail queue.
 type Stats struct {
-	dueline.Stats               // of what is in memory
-	Depth         int           `json:"depth"`     // mails that are not settled
-	Oldest        time.Duration `json:"oldest_ns"` // since the first of them was accepted, to the minute
-	Attempts      int64         `json:"attempts"`
-	Delivered     int64         `json:"delivered"` // recipients
-	Temporary     int64         `json:"temporary"`
-	Permanent     int64         `json:"permanent"`
-	Bounced       int64         `json:"bounced"`
-	Seconds       meter.Reading `json:"seconds"` // of conversations with other servers
+	scheduler.Stats               // of what is in memory
+	Depth           int           `json:"depth"`     // mails that are not settled
+	Oldest          time.Duration `json:"oldest_ns"` // since the first of them was accepted, to the minute
+	Attempts        int64         `json:"attempts"`
+	Delivered       int64         `json:"delivered"` // recipients
+	Temporary       int64         `json:"temporary"`
+	Permanent       int64         `json:"permanent"`
+	Bounced         int64         `json:"bounced"`
+	Seconds         meter.Reading `json:"seconds"` // of conversations with other servers
 }
 
 // Stats takes the picture.

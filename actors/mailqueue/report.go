@@ -5,11 +5,11 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"inboxd/internal/delivery"
-	"inboxd/internal/dueline"
-	"inboxd/internal/failpoint"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/failpoint"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/scheduler"
 )
 
 func allLater(rcpts []string, why string) []Handover {
@@ -31,16 +31,16 @@ func isTemporary(reports []Handover) bool {
 }
 
 // learn says how a destination answered: it is silent when no server of it spoke at all.
-func learn(reports []Handover) dueline.Result {
+func learn(reports []Handover) scheduler.Result {
 	for _, r := range reports {
 		if r.MX != "" || r.Code != 0 || r.Outcome != delivery.Temporary {
-			return dueline.Result{Temper: dueline.Answering}
+			return scheduler.Result{Temper: scheduler.Answering}
 		}
 	}
 	if len(reports) == 0 {
-		return dueline.Result{}
+		return scheduler.Result{}
 	}
-	return dueline.Result{Temper: dueline.Silent, Report: reports[0].Text}
+	return scheduler.Result{Temper: scheduler.Silent, Report: reports[0].Text}
 }
 
 // report commits what one job brought. The last job of the attempt also ends it.

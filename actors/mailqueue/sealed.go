@@ -1,8 +1,8 @@
 package mailqueue
 
 import (
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/inbox"
 )
 
 // What an encrypted inbox sends waits under the folder's key: the mail, and the signature fields, whose

@@ -3,9 +3,9 @@ package mailqueue
 import (
 	"time"
 
-	"inboxd/actors/tenure"
-	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
+	"inboxd/actors/groups"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/inbox"
 )
 
 // loseGrace is how long attempts of a group that is lost go on: what they brought can still be
@@ -14,7 +14,7 @@ const loseGrace = 5 * time.Second
 
 // Counted holds what the queue knows of a group by its index. It gains a group before anybody moves
 // anything in it, and loses it when nobody does any more.
-func (q *Queue) Counted() tenure.Holder { return counted{q} }
+func (q *Queue) Counted() groups.Holder { return counted{q} }
 
 type counted struct{ q *Queue }
 
@@ -32,7 +32,7 @@ func (c counted) Gain(g partition.Group) error {
 	})
 }
 
-// Lose implements tenure.Holder.
+// Lose implements groups.Holder.
 func (c counted) Lose(g partition.Group) error {
 	c.q.mu.Lock()
 	defer c.q.mu.Unlock()

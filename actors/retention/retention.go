@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"inboxd/actors/tenure"
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
+	"inboxd/actors/groups"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
 )
 
 // Store is what retention needs of the disk.
@@ -25,7 +25,7 @@ type Store interface {
 	ClockTrusted() bool
 	// ForgetOnce looks at up to limit records of requests behind a place, removes those made before, and
 	// calls stays for the others; it returns the place to go on from, nil at the end.
-	ForgetOnce(before time.Time, after []byte, limit int, stays func(*once.Record)) (next []byte, err error)
+	ForgetOnce(before time.Time, after []byte, limit int, stays func(*idempotency.Record)) (next []byte, err error)
 	// TrimDeliveries removes up to limit deliveries with ids above after that wait for
 	// nothing, beyond the newest keep or from before a time. It does not wait for the disk.
 	TrimDeliveries(id account.ID, after int64, before time.Time, keep, limit int) (removed int, err error)
@@ -35,7 +35,7 @@ type Store interface {
 // Retention is the supervisor that removes, from the due index in bounded steps. It wakes an
 // inbox only when the index says so. Only run's goroutine touches its fields.
 type Retention struct {
-	tenure.Bell
+	groups.Bell
 	store Store
 	do    func(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error)
 	now   func() time.Time
@@ -54,7 +54,7 @@ const (
 // New returns a supervisor that hands Expire to inboxes by do.
 func New(store Store, do func(context.Context, string, inbox.Command) (inbox.Outcome, error), quota Quota, now func() time.Time, log *slog.Logger) *Retention {
 	return &Retention{
-		Bell: tenure.NewBell(), store: store, do: do, now: now, log: log,
+		Bell: groups.NewBell(), store: store, do: do, now: now, log: log,
 		requests: walk{what: "records of requests", step: forgetRequests(store, quota)}, deliveries: walk{what: "deliveries", step: forgetDeliveries(store)},
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/once"
-	"inboxd/internal/webhook"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
 	"inboxd/persist/persisttest"
 )
 
@@ -20,9 +20,9 @@ var someone = account.NewID(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), [10]b
 // noQuota counts nothing.
 type noQuota struct{}
 
-func (noQuota) Begin(time.Time)    {}
-func (noQuota) Found(*once.Record) {}
-func (noQuota) End()               {}
+func (noQuota) Begin(time.Time)           {}
+func (noQuota) Found(*idempotency.Record) {}
+func (noQuota) End()                      {}
 
 // TestDoubtOutlivesCrashes: the service was off while the clock went 35 days ahead. Mail comes
 // in, and it crashes again and again; what is due goes only after an hour in one run.
@@ -69,9 +69,9 @@ func TestOldRecordsOfRequestsGo(t *testing.T) {
 	store := persisttest.Open(t)
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	w := walk{step: forgetRequests(store, noQuota{})}
-	old := once.Record{Request: once.Request{Key: once.Key{1}}, At: now.Add(-once.Life - time.Second)}
-	young := once.Record{Request: once.Request{Key: once.Key{2}}, At: now.Add(-once.Life + time.Minute)}
-	if err := store.CommitAccount(&account.Rows{ID: someone, Once: once.Records{Put: []once.Record{old, young}}}); err != nil {
+	old := idempotency.Record{Request: idempotency.Request{Key: idempotency.Key{1}}, At: now.Add(-idempotency.Life - time.Second)}
+	young := idempotency.Record{Request: idempotency.Request{Key: idempotency.Key{2}}, At: now.Add(-idempotency.Life + time.Minute)}
+	if err := store.CommitAccount(&account.Rows{ID: someone, Once: idempotency.Records{Put: []idempotency.Record{old, young}}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

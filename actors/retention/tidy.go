@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
 )
 
 // Tidy takes what was in mail that is gone out of the rows that told of it: events and deliveries.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"inboxd/internal/account"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
 )
 
 // TestTidyGoesWithTheGroups: a round goes over the accounts of groups that were gained, and over those

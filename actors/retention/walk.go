@@ -4,10 +4,10 @@ import (
 	"log/slog"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/once"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/webhook"
 )
 
 // walk goes over all rows of a kind and removes the old ones, a step at a time. It is made
@@ -50,7 +50,7 @@ func forgetRequests(store Store, quota Quota) func(time.Time) (bool, error) {
 		if place == nil {
 			quota.Begin(now)
 		}
-		if place, err = store.ForgetOnce(now.Add(-once.Life), place, requestStep, quota.Found); place == nil && err == nil {
+		if place, err = store.ForgetOnce(now.Add(-idempotency.Life), place, requestStep, quota.Found); place == nil && err == nil {
 			quota.End()
 		}
 		return place != nil, err
@@ -60,7 +60,7 @@ func forgetRequests(store Store, quota Quota) func(time.Time) (bool, error) {
 // Quota learns from each walk over all records of requests which ones there are.
 type Quota interface {
 	Begin(now time.Time)
-	Found(*once.Record)
+	Found(*idempotency.Record)
 	End()
 }
 

@@ -5,11 +5,11 @@ package sealing
 
 import (
 	"inboxd/actors/engine"
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/message"
-	"inboxd/internal/once"
-	"inboxd/internal/sealed"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/idempotency"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
+	"inboxd/internal/mail/sealed"
 )
 
 // Store is what sealing needs of the disk.
@@ -67,7 +67,7 @@ func (s *Sealer) Keyed(d inbox.Digest) (inbox.Digest, error) {
 }
 
 // Request is a request about an inbox as its record may know it: of an encrypted one by a keyed digest.
-func (s *Sealer) Request(address string, req once.Request) (once.Request, error) {
+func (s *Sealer) Request(address string, req idempotency.Request) (idempotency.Request, error) {
 	_, encrypted, err := s.inboxes.Encryption(address)
 	if err != nil {
 		return req, engine.Busy(err)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"inboxd/bench/peer"
+	"inboxd/bench/fakes"
 )
 
 // Main is what TestMain of a package of loads does. It lets the test binary stand in for the two programs that the loads start: called
@@ -41,7 +41,7 @@ func serveConstant(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("constant", flag.ExitOnError)
 	addr, status, size := f.String("http", "", ""), f.Int("status", 0, ""), f.Int("size", 0, "")
 	_ = f.Parse(args)
-	return peer.Constant(ctx, *addr, *status, *size, os.Stdout)
+	return fakes.Constant(ctx, *addr, *status, *size, os.Stdout)
 }
 
 // HalfBackups is a variable of the environment with which backups of the fake have nothing in them.

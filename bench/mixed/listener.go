@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"inboxd/bench"
-	"inboxd/bench/peer"
+	"inboxd/bench/fakes"
 	"inboxd/http/client"
 )
 
 // listener hears of mails, by a webhook of each account or by a stream of its events.
 type listener struct {
 	r       *run
-	calls   *peer.Calls // nil: by streams
+	calls   *fakes.Calls // nil: by streams
 	secrets [][]byte
 	cancel  context.CancelFunc
 	streams sync.WaitGroup
@@ -39,7 +39,7 @@ func listen(ctx context.Context, r *run) (*listener, error) {
 		return l, l.follow(ctx)
 	}
 	var err error
-	if l.calls, err = peer.TakeCalls(l.take); err != nil {
+	if l.calls, err = fakes.TakeCalls(l.take); err != nil {
 		return l, err
 	}
 	for i := range r.bed.Keys {
@@ -103,7 +103,7 @@ func (l *listener) close() {
 }
 
 // take judges one call of a webhook.
-func (l *listener) take(call peer.Call) {
+func (l *listener) take(call fakes.Call) {
 	if !l.signed(call) {
 		l.mu.Lock()
 		l.forged++
@@ -121,7 +121,7 @@ func (l *listener) take(call peer.Call) {
 const signatureAge = 5 * time.Minute
 
 // signed reports whether one of our secrets signed the call: HMAC-SHA256 over id, time and body.
-func (l *listener) signed(call peer.Call) bool {
+func (l *listener) signed(call fakes.Call) bool {
 	var at int64
 	if _, err := fmt.Sscan(call.Timestamp, &at); err != nil || call.At.Sub(time.Unix(at, 0)).Abs() > signatureAge {
 		return false

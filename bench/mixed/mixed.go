@@ -14,7 +14,7 @@ import (
 
 	"inboxd/bench"
 	"inboxd/bench/drive"
-	"inboxd/bench/peer"
+	"inboxd/bench/fakes"
 )
 
 // Fleet is who asks for what. The tags are for the command line.
@@ -74,14 +74,14 @@ func (o Options) Validate() error {
 const maxSends = 9_000
 
 // Hosts are the servers that a load of this package starts beside the one it measures.
-type Hosts struct{ sink *peer.Sink }
+type Hosts struct{ sink *fakes.Sink }
 
 // Host starts them and says so to a server of ours; for any other there are none.
 func Host(opts *bench.ServerOptions) (h Hosts, err error) {
 	if opts.BaseURL != "" {
 		return h, nil
 	}
-	if h.sink, err = peer.StartSink(); err == nil {
+	if h.sink, err = fakes.StartSink(); err == nil {
 		opts.Beside = append(opts.Beside, "--smarthost", h.sink.Addr)
 		opts.ServeArgs = append(opts.ServeArgs, "--webhook-allow=127.0.0.0/8", "--log-level=warn")
 	}

@@ -16,15 +16,15 @@ import (
 	"github.com/alecthomas/kong"
 
 	"inboxd/bench"
+	"inboxd/bench/competitors"
 	"inboxd/bench/drive"
+	"inboxd/bench/fakes"
 	"inboxd/bench/flame"
-	"inboxd/bench/foreign"
 	"inboxd/bench/mixed"
-	"inboxd/bench/peer"
 	"inboxd/bench/progress"
 	"inboxd/bench/report"
 	"inboxd/bench/toolcalls"
-	"inboxd/internal/version"
+	"inboxd/internal/base/version"
 )
 
 // cli is the command line. The loads' own flags are declared with their options in bench.
@@ -136,7 +136,7 @@ type backupCmd struct {
 }
 
 type peersCmd struct {
-	Options foreign.Options `embed:""`
+	Options competitors.Options `embed:""`
 }
 
 type compareCmd struct {
@@ -298,7 +298,7 @@ func (cmd *backupCmd) Run(ctx context.Context, c *cli) error {
 }
 
 func (cmd *peersCmd) Run(ctx context.Context, c *cli) error {
-	return c.measure(ctx, "peers", func(ctx context.Context, bed *bench.Bed) error { return foreign.Run(ctx, bed, cmd.Options) })
+	return c.measure(ctx, "peers", func(ctx context.Context, bed *bench.Bed) error { return competitors.Run(ctx, bed, cmd.Options) })
 }
 
 // withHosts is measure for the loads of package mixed, which start servers beside the one that is measured.
@@ -312,7 +312,7 @@ func (c *cli) withHosts(ctx context.Context, name string, load func(context.Cont
 }
 
 func (cmd *constantCmd) Run(ctx context.Context) error {
-	return peer.Constant(ctx, cmd.HTTP, cmd.Status, cmd.Size, os.Stdout)
+	return fakes.Constant(ctx, cmd.HTTP, cmd.Status, cmd.Size, os.Stdout)
 }
 
 // Run compares, and fails where something got worse than it may.

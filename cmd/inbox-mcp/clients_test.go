@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/tools"
+	"inboxd/internal/core/tools"
 )
 
 func toolNames() (all []string) {

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"inboxd/cmd/inbox-mcp/toolserver"
 	"inboxd/http/client"
-	"inboxd/internal/tools"
-	"inboxd/internal/toolserver"
+	"inboxd/internal/core/tools"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/tools"
+	"inboxd/internal/core/tools"
 )
 
 // says runs the program to its end.

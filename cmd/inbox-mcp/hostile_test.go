@@ -19,7 +19,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"inboxd/internal/tools"
+	"inboxd/internal/core/tools"
 )
 
 // budget is what a result may be, as it is sent.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"inboxd/internal/tools"
-	"inboxd/internal/version"
+	"inboxd/internal/base/version"
+	"inboxd/internal/core/tools"
 )
 
 // commandLine is what can be said to the program. Secrets are better in the environment.

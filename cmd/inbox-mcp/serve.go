@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"inboxd/cmd/inbox-mcp/toolserver"
 	"inboxd/http/client"
-	"inboxd/internal/toolserver"
-	"inboxd/internal/version"
+	"inboxd/internal/base/version"
 )
 
 const (

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/testdeps"
+	"inboxd/internal/testutil/testtools"
 )
 
 // world is what the tests of this package share: both programs as they are built, a server with an
@@ -328,7 +328,7 @@ func script(t *testing.T, folder string, env []string, args ...string) (out stri
 	if _, err := os.Stat(filepath.Join("testdata", "npm", "node_modules")); err != nil {
 		t.Fatal("the clients are missing: make deps")
 	}
-	cmd := exec.Command(testdeps.Program(t, "node"), args...)
+	cmd := exec.Command(testtools.Program(t, "node"), args...)
 	cmd.Dir = filepath.Join("testdata", "npm", folder)
 	cmd.Env = append(os.Environ(), env...)
 	b, err := cmd.CombinedOutput()

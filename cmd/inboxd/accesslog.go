@@ -14,7 +14,7 @@ import (
 	"syscall"
 
 	"inboxd/http"
-	"inboxd/internal/sealed"
+	"inboxd/internal/mail/sealed"
 )
 
 // openAccessLog opens what --access-log names: a file that is appended to (mode 0600), - for

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"inboxd/actors"
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/ingest"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/intake/ingest"
 	"inboxd/persist"
 )
 

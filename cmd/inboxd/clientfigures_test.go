@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"inboxd/http/client"
-	"inboxd/internal/testdeps"
+	"inboxd/internal/testutil/testtools"
 )
 
 // clientFigures are what one client took: medians in milliseconds of a bare long poll and of the client's wait, from the
@@ -37,7 +37,7 @@ func TestClientFigures(t *testing.T) {
 	u := launch(t, filepath.Join(t.TempDir(), "data")).signUp(t, "me@example.test")
 	u.more = []string{fmt.Sprintf("ROUNDS=%d", rounds), "PYTHONPATH=../python/src"}
 	const dir = "../../clients/bench"
-	python := testdeps.Program(t, "python3")
+	python := testtools.Program(t, "python3")
 	u.outside(t, pythonClient, python, "generate.py")
 	u.outside(t, typescriptClient, "npm", "run", "--silent", "build")
 	for _, c := range []struct {

@@ -13,12 +13,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"inboxd/actors"
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/ingest"
-	"inboxd/internal/often"
-	"inboxd/internal/sealed"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/intake/ingest"
+	"inboxd/internal/mail/sealed"
+	"inboxd/internal/testutil/iterations"
 	"inboxd/persist"
 )
 
@@ -130,7 +130,7 @@ func TestCrashClones(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
-	for range often.Runs(t, "CRASH_CLONES", clones, perRun) {
+	for range iterations.Runs(t, "CRASH_CLONES", clones, perRun) {
 		if crashRun(t, random, perRun); t.Failed() {
 			return
 		}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"inboxd/internal/resolve/dnstest"
+	"inboxd/internal/testutil/dnstest"
 )
 
 // BenchmarkDeadDestinations queues DEAD_MAILS mails (20,000) to 1,000 domains whose server

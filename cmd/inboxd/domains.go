@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"inboxd/internal/resolve"
+	"inboxd/internal/base/resolve"
 )
 
 // freshResolver keeps no answers: somebody who has just published a record and asks again

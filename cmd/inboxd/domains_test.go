@@ -10,7 +10,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"inboxd/internal/resolve/dnstest"
+	"inboxd/internal/testutil/dnstest"
 )
 
 // asSession calls with the session of u and requires the status.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"log/slog"
 
-	"inboxd/internal/ingest"
-	"inboxd/internal/spam"
+	"inboxd/internal/intake/ingest"
+	"inboxd/internal/intake/spam"
 )
 
 // edgeFlags are about how mail comes in and what is encrypted.

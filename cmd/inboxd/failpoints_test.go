@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/often"
+	"inboxd/internal/testutil/iterations"
 )
 
 // TestFailpoints kills the server at each place that has a name, while somebody waits for an answer, and holds what
@@ -21,7 +21,7 @@ func TestFailpoints(t *testing.T) {
 	cases = append(cases, pointsOfMail()...)
 	cases = append(cases, pointsOfWebhooks()...)
 	cases = append(cases, failpointCase{"half of a mail", "", halfAMail}, failpointCase{"backup", "backup-copied", halfABackup})
-	for range often.Runs(t, moreKills, len(cases), len(cases)) {
+	for range iterations.Runs(t, moreKills, len(cases), len(cases)) {
 		for _, c := range cases {
 			t.Run(strings.TrimSuffix(c.name+" "+c.point, " "), func(t *testing.T) {
 				h := newHalted(t)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/resolve/dnstest"
+	"inboxd/internal/testutil/dnstest"
 )
 
 // TestFullDisk fills a small disk under the running server: new mail, and one that already

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"inboxd/http/client"
-	"inboxd/internal/resolve/dnstest"
+	"inboxd/internal/testutil/dnstest"
 )
 
 // TestGoClientDomains takes a domain from its claim to its release.

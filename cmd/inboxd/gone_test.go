@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/follow"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/changefeed"
 	"inboxd/persist"
 )
 
@@ -154,7 +154,7 @@ func rowsTell(t *testing.T, dir, text string) bool {
 	if len(ids) != 1 || err != nil {
 		t.Fatalf("accounts with events: %v, %v", ids, err)
 	}
-	page, err := store.JournalPage(ids[0], 0, "", time.Time{}, follow.Entries(10))
+	page, err := store.JournalPage(ids[0], 0, "", time.Time{}, changefeed.Entries(10))
 	if len(page.Entries) != 1 || err != nil {
 		t.Fatalf("events: %v, %v", page, err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"inboxd/internal/resolve/dnstest"
+	"inboxd/internal/testutil/dnstest"
 )
 
 // hostile is a server on ip that does with each connection what do says.

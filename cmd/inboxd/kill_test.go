@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/often"
+	"inboxd/internal/testutil/iterations"
 )
 
 // TestKillUnderLoad kills the real process at random moments while mail comes in, is read and is
@@ -22,7 +22,7 @@ func TestKillUnderLoad(t *testing.T) {
 	k.code.Store(100_000)
 	k.server = launch(t, k.dir)
 	k.user = k.server.signUp(t, "me@example.test")
-	for kill := range often.Times(t, "KILLS", 4) {
+	for kill := range iterations.Times(t, "KILLS", 4) {
 		if len(k.boxes) == 0 || kill%perRun == 0 {
 			k.newBoxes()
 		}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"inboxd/internal/sealed"
+	"inboxd/internal/mail/sealed"
 )
 
 // logLevel is slog's, with an error that names those there are.

@@ -12,10 +12,10 @@ import (
 
 	godkim "github.com/emersion/go-msgauth/dkim"
 
-	"inboxd/internal/ingest"
-	"inboxd/internal/mailauth"
-	"inboxd/internal/resolve"
-	"inboxd/internal/resolve/dnstest"
+	"inboxd/internal/base/resolve"
+	"inboxd/internal/intake/ingest"
+	"inboxd/internal/mail/mailauth"
+	"inboxd/internal/testutil/dnstest"
 )
 
 var signer = mailauth.Signer{Domain: "example.com", Selector: "s", Key: ed25519.NewKeyFromSeed([]byte("inboxd's tests sign with this..."))}

@@ -11,7 +11,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"inboxd/cmd/inboxd/operator"
-	"inboxd/internal/version"
+	"inboxd/internal/base/version"
 )
 
 type commandLine struct {

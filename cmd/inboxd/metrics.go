@@ -15,8 +15,8 @@ import (
 	"inboxd/actors/mailqueue"
 	"inboxd/cmd/inboxd/operator"
 	"inboxd/http"
-	"inboxd/internal/meter"
-	"inboxd/internal/version"
+	"inboxd/internal/base/meter"
+	"inboxd/internal/base/version"
 	"inboxd/persist"
 	"inboxd/smtp"
 )

@@ -11,7 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
 )
 
 // startHere starts a node in the process of the test, which may do with it what no flag can.

@@ -17,7 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"inboxd/cmd/inboxd/operator"
-	"inboxd/internal/version"
+	"inboxd/internal/base/version"
 )
 
 type versionCommand struct{}

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/resolve/dnstest"
+	"inboxd/internal/testutil/dnstest"
 )
 
 // TestOperatorSeesWhatHappens looks at one server as its operator does: readyz, a key of their

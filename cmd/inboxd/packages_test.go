@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/testdeps"
+	"inboxd/internal/testutil/testtools"
 )
 
 // restOfReadme are the blocks of the TypeScript client's README that begin nowhere, behind what they take for granted.
@@ -88,7 +88,7 @@ func (u *user) tour(t *testing.T, dir, name string, args ...string) {
 // installPython builds the wheel, installs it into an empty folder, and runs what README says there.
 func (u *user) installPython(t *testing.T) {
 	t.Helper()
-	python, empty := testdeps.Program(t, "python3"), t.TempDir()
+	python, empty := testtools.Program(t, "python3"), t.TempDir()
 	u.outside(t, pythonClient, python, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check", "-w", empty, ".")
 	wheels, _ := filepath.Glob(filepath.Join(empty, "*.whl"))
 	if len(wheels) != 1 {

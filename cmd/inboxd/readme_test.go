@@ -11,7 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"inboxd/internal/testdeps"
+	"inboxd/internal/testutil/testtools"
 )
 
 // tours are the sections with commands that a newcomer types, in order, and what the output of each must contain.
@@ -37,7 +37,7 @@ func TestReadmeTours(t *testing.T) {
 	typed := strings.NewReplacer("smtp://localhost:2525", "smtp://"+s.smtp, "localhost:8080", s.http).Replace(script.String())
 	bin, home := t.TempDir(), t.TempDir()
 	for _, name := range []string{"curl", "age", "age-keygen"} {
-		if err := os.Symlink(testdeps.Program(t, name), filepath.Join(bin, name)); err != nil {
+		if err := os.Symlink(testtools.Program(t, name), filepath.Join(bin, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

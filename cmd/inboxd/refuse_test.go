@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"inboxd/actors"
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 	"inboxd/persist"
 )
 

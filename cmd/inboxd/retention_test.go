@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"inboxd/actors"
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/ingest"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/intake/ingest"
 	"inboxd/persist"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/resolve/dnstest"
+	"inboxd/internal/testutil/dnstest"
 )
 
 // send queues a mail and returns its id.

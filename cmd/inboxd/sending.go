@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"inboxd/actors/mailqueue"
-	"inboxd/internal/delivery"
+	"inboxd/internal/core/delivery"
 	"inboxd/smtp/courier"
 )
 

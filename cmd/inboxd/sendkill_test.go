@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/often"
+	"inboxd/internal/testutil/iterations"
 )
 
 // TestKillsLoseNoSentMail kills the server at random while mail goes out, and holds what the
@@ -50,7 +50,7 @@ func TestKillsLoseNoSentMail(t *testing.T) {
 		}
 	}
 	kills := 0
-	for n := range often.Times(t, "KILLS", 4) {
+	for n := range iterations.Times(t, "KILLS", 4) {
 		u.server = s
 		if kills%perInbox == 0 {
 			address = u.inbox(t, fmt.Sprintf("agent%d", kills))

@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"inboxd/http"
-	"inboxd/internal/account"
-	"inboxd/internal/address"
-	"inboxd/internal/delivery"
-	"inboxd/internal/ingest"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/address"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/webhook"
+	"inboxd/internal/intake/ingest"
 	"inboxd/smtp/courier"
 )
 

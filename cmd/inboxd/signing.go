@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"inboxd/actors"
-	"inboxd/internal/mailauth"
+	"inboxd/internal/mail/mailauth"
 )
 
 // sign makes the signature fields of a mail, one for each key.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/spam/spamtest"
+	"inboxd/internal/testutil/spamtest"
 )
 
 // sendText delivers a mail from a sender who is not known to a scanner.

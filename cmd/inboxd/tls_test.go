@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/testdeps"
+	"inboxd/internal/testutil/testtools"
 )
 
 // writePair writes a self-signed certificate for localhost with its key, and returns the
@@ -148,7 +148,7 @@ c.quit()
 	} {
 		to := u.inbox(t, c.name)
 		args := c.args(to)
-		cmd := exec.CommandContext(t.Context(), testdeps.Program(t, args[0]), args[1:]...)
+		cmd := exec.CommandContext(t.Context(), testtools.Program(t, args[0]), args[1:]...)
 		if c.input != nil {
 			cmd.Stdin = &patient{text: c.input(to)}
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode"
 
-	"inboxd/internal/resolve/dnstest"
+	"inboxd/internal/testutil/dnstest"
 )
 
 // TestUnsignedWhenThePublishedKeysDiffer: an own domain signs with the keys that its records

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"inboxd/internal/webhook"
+	"inboxd/internal/core/webhook"
 )
 
 // webhookFlags say where webhooks may go and when (specification, Operating).

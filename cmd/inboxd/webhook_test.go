@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/resolve/dnstest"
-	"inboxd/internal/testdeps"
+	"inboxd/internal/testutil/dnstest"
+	"inboxd/internal/testutil/testtools"
 )
 
 // hookCall is one POST that a receiver got.
@@ -180,7 +180,7 @@ func TestWebhooks(t *testing.T) {
 // checkLegacy compares X-Service-Signature with what Python's hmac makes of the body.
 func checkLegacy(t testing.TB, got hookCall, secret string) {
 	t.Helper()
-	python := exec.Command(testdeps.Program(t, "python3"), "-c", "import hmac,sys; print('sha256='+hmac.new(sys.argv[1].encode(), sys.stdin.buffer.read(), 'sha256').hexdigest())", secret)
+	python := exec.Command(testtools.Program(t, "python3"), "-c", "import hmac,sys; print('sha256='+hmac.new(sys.argv[1].encode(), sys.stdin.buffer.read(), 'sha256').hexdigest())", secret)
 	python.Stdin = strings.NewReader(got.body)
 	out, err := python.CombinedOutput()
 	if want := strings.TrimSpace(string(out)); err != nil || got.header.Get("X-Service-Signature") != want {

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
-	"inboxd/internal/resolve/dnstest"
-	"inboxd/internal/testdeps"
+	"inboxd/internal/testutil/dnstest"
+	"inboxd/internal/testutil/testtools"
 )
 
 // inOwnNetwork runs the test again in a network namespace of its own, where any address can
@@ -49,7 +49,7 @@ func addAddresses(t *testing.T, addrs ...string) {
 		commands = append(commands, []string{"addr", "add", netip.PrefixFrom(prefix, prefix.BitLen()).String(), "dev", "lo", "nodad"})
 	}
 	for _, c := range commands {
-		if out, err := exec.Command(testdeps.Program(t, "ip"), c...).CombinedOutput(); err != nil {
+		if out, err := exec.Command(testtools.Program(t, "ip"), c...).CombinedOutput(); err != nil {
 			t.Fatalf("ip %v: %v %s", c, err, out)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/testdeps"
-	"inboxd/internal/webhook"
+	"inboxd/internal/core/webhook"
+	"inboxd/internal/testutil/testtools"
 )
 
 // signedCall is a delivery as the official libraries are given it.
@@ -41,7 +41,7 @@ func verify(t testing.TB, calls []signedCall) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := exec.Command(testdeps.Program(t, "node"), filepath.Join("testdata", "npm", "verify.js"))
+	node := exec.Command(testtools.Program(t, "node"), filepath.Join("testdata", "npm", "verify.js"))
 	node.Stdin = bytes.NewReader(in)
 	out, err := node.CombinedOutput()
 	if want := fmt.Sprintf("verified %d\n", len(calls)); err != nil || string(out) != want {

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"inboxd/actors"
-	"inboxd/internal/ingest"
+	"inboxd/internal/intake/ingest"
 	"inboxd/persist"
 	"inboxd/smtp"
 )

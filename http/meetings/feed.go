@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"inboxd/internal/calendar"
+	"inboxd/internal/core/calendar"
 )
 
 // Feed is the text of a calendar. It never changes.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/calendar"
-	"inboxd/internal/icalendar"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/mail/icalendar"
 )
 
 func book(titles ...string) *calendar.Book {

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"inboxd/internal/calendar"
+	"inboxd/internal/core/calendar"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/calendar"
+	"inboxd/internal/core/calendar"
 )
 
 // TestTheCacheIsBounded: the idlest text is evicted first, and all of them when nobody requests any.

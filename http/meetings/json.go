@@ -6,8 +6,8 @@ package meetings
 import (
 	"strconv"
 
-	"inboxd/internal/calendar"
-	"inboxd/internal/webhook"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/webhook"
 )
 
 // Single appends a meeting as a read of it answers: under event, and the same members beside it

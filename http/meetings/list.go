@@ -3,8 +3,8 @@ package meetings
 import (
 	"time"
 
-	"inboxd/internal/calendar"
-	"inboxd/internal/webhook"
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/webhook"
 )
 
 // AppendPage appends the meetings of a page, with commas between. It ends behind the first with which b is

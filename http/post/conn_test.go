@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/webhook"
+	"inboxd/internal/core/webhook"
 )
 
 // scripted answers the requests of each connection with bytes, in turn, and then closes it;

@@ -17,9 +17,9 @@ import (
 	"strings"
 	"time"
 
-	"inboxd/internal/fault"
-	"inboxd/internal/netguard"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/netguard"
+	"inboxd/internal/core/webhook"
 )
 
 const (

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/fault"
-	"inboxd/internal/netguard"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/netguard"
+	"inboxd/internal/core/webhook"
 )
 
 var loopbackAllowed = netguard.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}

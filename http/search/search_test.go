@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
 )
 
 func TestFold(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 // fasthttp takes in a small body itself. A larger one is read here: only when its sender may

@@ -7,7 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 // smallCharge is what counts as little: a budget keeps a part of itself for such charges, so

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 // TestABudgetIsShared: an account may hold half of it, small charges a little more. What is larger than a

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 const (

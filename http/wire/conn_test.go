@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 // paced makes a conn over a pipe, in a bubble with its own clock.

@@ -7,8 +7,8 @@ import (
 	"time"
 	"unsafe"
 
-	"inboxd/internal/address"
-	"inboxd/internal/inbox"
+	"inboxd/internal/base/address"
+	"inboxd/internal/core/inbox"
 )
 
 // A lane is the response to the plain polls of one tag of an inbox, user+tag@host. It stands

@@ -12,7 +12,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 )
 
 // A request that waits leaves fasthttp, which would keep 20 KiB of buffers, header maps and

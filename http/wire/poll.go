@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 // A fleet's connections carry one request over and over: the plain poll. Where a read

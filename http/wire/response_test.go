@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 )
 
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

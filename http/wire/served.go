@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"inboxd/internal/meter"
+	"inboxd/internal/base/meter"
 )
 
 // class is a kind of request by which they are counted: what costs alike and is used alike.

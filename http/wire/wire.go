@@ -30,9 +30,9 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"inboxd/internal/account"
-	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/inbox"
 )
 
 // Options configures a Wire.

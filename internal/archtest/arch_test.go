@@ -16,132 +16,50 @@ import (
 	"testing"
 )
 
-// allowed lists, for each package, which packages of the project it may import.
-var allowed = map[string][]string{
-	"internal/fault":     {},
-	"internal/partition": {"internal/fault"},
-	"internal/address":   {}, // shared by all that meet an address or a name
-	"internal/message":   {"internal/message/html"},
-	"internal/otp":       {"internal/address", "internal/otp/concept", "internal/otp/link", "internal/otp/model", "internal/otp/quote", "internal/otp/text"},
-	"internal/once":      {"internal/fault"}, // shared by the rules of accounts and of inboxes
-	"internal/account":   {"internal/address", "internal/fault", "internal/once", "internal/partition"},
-	"internal/inbox":     {"internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/fault", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/sealed"},
-	"internal/domain":    {"internal/account", "internal/address", "internal/fault", "internal/mailauth"},
-	"internal/delivery":  {"internal/message"},
-	"internal/deep":      {"internal/fault"},
-	"internal/failpoint": {},
-	"internal/sealed":    {"internal/fault", "internal/message"},
-	"internal/dueline":   {}, // shared by the mail queue and the webhooks
-	"internal/ingest":    {"internal/address", "internal/calendar", "internal/fault", "internal/icalendar", "internal/inbox", "internal/mailauth", "internal/message", "internal/message/html", "internal/otp", "internal/otp/link", "internal/otp/quote", "internal/sealed"},
+// shelves is what the packages below each path may import of the project: what lies below these paths.
+// The longest path that fits a package counts. Adapters (actors, http, persist, smtp) import the rules in
+// internal and never each other; cmd wires them.
+var shelves = map[string][]string{
+	"internal/base":     {"internal/base"}, // words that every part of the program needs
+	"internal/mail":     {"internal/mail", "internal/base"},
+	"internal/core":     {"internal/core", "internal/mail", "internal/base"},
+	"internal/intake":   {"internal/intake", "internal/core", "internal/mail", "internal/base"},
+	"internal/testutil": {"internal/testutil"},
+	"internal/archtest": {},
 
-	// Rooms of package message.
-	"internal/message/html":    {},
-	"internal/message/compose": {"internal/address", "internal/message"},
+	"actors":              {"actors", "internal/intake/ingest", "internal/core", "internal/mail", "internal/base"},
+	"actors/engine":       {"internal/base"}, // it knows actors, and nothing of the product
+	"http":                {"http", "internal/core", "internal/mail", "internal/base"},
+	"http/client":         {}, // a stranger, as every client
+	"http/contract":       {},
+	"http/dashboard":      {},
+	"persist":             {"persist/disk", "internal/core", "internal/mail", "internal/base"},
+	"persist/disk":        {"internal/base"}, // the data folder as files, without rows
+	"persist/persisttest": {"persist", "internal/core", "internal/base"},
+	"smtp":                {"smtp/lines", "internal/base"},
+	"smtp/lines":          {},
+	"smtp/courier":        {"internal/core/delivery", "internal/base"},
 
-	// Calendar files of strangers.
-	"internal/icalendar":      {"internal/icalendar/rule", "internal/icalendar/zone"},
-	"internal/icalendar/rule": {},
-	"internal/icalendar/zone": {"internal/icalendar/rule"},
-	"internal/calendar":       {"internal/address", "internal/fault", "internal/icalendar", "internal/icalendar/zone"},
+	"cmd/inboxd":      {"cmd/inboxd", "actors", "http", "persist", "smtp", "internal/intake", "internal/core", "internal/mail", "internal/base"},
+	"cmd/inbox-mcp":   {"cmd/inbox-mcp", "http/client", "internal/core/tools", "internal/base/version"},
+	"cmd/inbox-bench": {"bench", "internal/base/version"},
+	"bench":           {"bench", "http/client", "internal/base/version"}, // it meets a server as a stranger
+}
 
-	// Rooms of package otp.
-	"internal/otp/text":        {},
-	"internal/otp/concept":     {"internal/otp/text"},
-	"internal/otp/link":        {"internal/otp/concept", "internal/otp/model", "internal/otp/text"},
-	"internal/otp/model":       {},
-	"internal/otp/quote":       {"internal/otp/text"},
-	"internal/otp/model/train": {"internal/otp/model"},
+// testsOnly are the packages that only tests import.
+var testsOnly = []string{"internal/testutil", "persist/persisttest", "smtp/lines/linestest", "bench/benchtest"}
 
-	// What the outside says of a mail and of a domain, and how it is asked.
-	"internal/domain/lookup":   {"internal/domain"},
-	"internal/resolve":         {"internal/address"},
-	"internal/resolve/dnstest": {},
-	"internal/mailauth":        {"internal/address", "internal/fault", "internal/message"},
-	"internal/spam":            {"internal/inbox", "internal/ingest"},
-	"internal/spam/spamtest":   {"internal/testdeps"},
-	"internal/netguard":        {},
+// below reports whether a package is at the path or below it.
+func below(name, path string) bool { return name == path || strings.HasPrefix(name, path+"/") }
 
-	// Following the change journals, and what is told of an event.
-	"internal/follow":  {"internal/account", "internal/inbox"},
-	"internal/webhook": {"internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/fault", "internal/icalendar", "internal/icalendar/zone", "internal/inbox"},
-
-	"internal/archtest":        {},
-	"internal/meter":           {}, // shared by the edges and the store
-	"internal/version":         {}, // shared by all programs
-	"internal/testdeps":        {}, // for tests that start programs
-	"internal/cost":            {}, // for tests that bound what work takes
-	"internal/often":           {}, // for tests that draw at random
-	"internal/archtest/house":  {},
-	"internal/archtest/notice": {},
-
-	// The rooms of actors; the engine knows no product word.
-	"actors/calendars": {"actors/engine", "actors/tenure", "internal/account", "internal/address", "internal/calendar", "internal/failpoint", "internal/fault", "internal/inbox", "internal/once", "internal/partition"},
-	"actors/engine":    {"internal/deep", "internal/fault", "internal/partition"},
-	"actors/hooks":     {"actors/engine", "actors/tenure", "internal/account", "internal/deep", "internal/dueline", "internal/failpoint", "internal/fault", "internal/inbox", "internal/meter", "internal/partition", "internal/webhook"},
-	"actors/journal":   {"actors/engine", "internal/account", "internal/fault", "internal/follow", "internal/inbox", "internal/partition", "internal/webhook"},
-	"actors/mailqueue": {"actors/tenure", "internal/address", "internal/deep", "internal/delivery", "internal/domain", "internal/dueline", "internal/failpoint", "internal/fault", "internal/inbox", "internal/meter", "internal/partition"},
-	"actors/names":     {"actors/engine", "internal/account"},
-	"actors/sealing":   {"actors/engine", "internal/account", "internal/inbox", "internal/message", "internal/once", "internal/sealed"},
-	"actors/tenure":    {"internal/partition"},
-	"actors/retention": {"actors/tenure", "internal/account", "internal/fault", "internal/inbox", "internal/once", "internal/partition", "internal/webhook"},
-
-	// The adapters import the rules and never each other.
-	"persist":       {"internal/account", "internal/calendar", "internal/delivery", "internal/domain", "internal/failpoint", "internal/fault", "internal/follow", "internal/icalendar", "internal/icalendar/zone", "internal/inbox", "internal/meter", "internal/message", "internal/once", "internal/partition", "internal/webhook", "persist/disk"},
-	"actors":        {"actors/calendars", "actors/engine", "actors/hooks", "actors/journal", "actors/mailqueue", "actors/names", "actors/retention", "actors/sealing", "actors/tenure", "internal/account", "internal/address", "internal/calendar", "internal/delivery", "internal/domain", "internal/domain/lookup", "internal/failpoint", "internal/fault", "internal/follow", "internal/icalendar", "internal/inbox", "internal/ingest", "internal/mailauth", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/sealed", "internal/webhook"},
-	"http":          {"http/contract", "http/dashboard", "http/meetings", "http/search", "http/wire", "internal/account", "internal/address", "internal/calendar", "internal/deep", "internal/domain", "internal/fault", "internal/follow", "internal/inbox", "internal/message", "internal/message/compose", "internal/once", "internal/partition", "internal/sealed", "internal/tools", "internal/webhook"},
-	"http/meetings": {"internal/calendar", "internal/webhook"},
-	// What goes past fasthttp.
-	"http/wire": {"internal/account", "internal/address", "internal/fault", "internal/inbox", "internal/meter", "internal/partition"},
-	// What a search needs beside the mails.
-	"http/search": {"internal/account", "internal/fault"},
-	"smtp":        {"internal/address", "internal/fault", "internal/meter", "smtp/lines"},
-
-	// What lies between a session and the network, and mail that leaves.
-	"smtp/lines":           {},
-	"smtp/lines/linestest": {},
-	"smtp/courier":         {"internal/address", "internal/deep", "internal/delivery", "internal/netguard"},
-
-	// The data folder as files, without rows.
-	"persist/disk": {"internal/fault", "internal/partition"},
-
-	// A store in memory, for the tests of everything above it.
-	"persist/persisttest": {"internal/account", "internal/domain", "internal/fault", "internal/inbox", "internal/partition", "internal/webhook", "persist"},
-
-	// The caller of webhooks: an outgoing edge of its own.
-	"http/post": {"internal/fault", "internal/netguard", "internal/webhook"},
-
-	// What models are offered, in words.
-	"internal/tools": {},
-
-	"cmd/inboxd": {"cmd/inboxd/operator", "actors", "actors/mailqueue", "http", "http/post", "persist", "smtp", "smtp/courier",
-		"internal/account", "internal/address", "internal/delivery", "internal/inbox", "internal/ingest",
-		"internal/mailauth", "internal/meter", "internal/netguard", "internal/partition", "internal/resolve", "internal/sealed", "internal/spam", "internal/version", "internal/webhook"},
-
-	// What an operator says to a running server, and the socket that hears it.
-	"cmd/inboxd/operator": {"actors", "actors/mailqueue", "http", "persist", "smtp", "internal/account", "internal/address",
-		"internal/domain", "internal/domain/lookup", "internal/fault", "internal/inbox", "internal/ingest"},
-
-	// The public client and the bench meet the server as strangers: over its public surfaces.
-	"http/client":    {},
-	"http/contract":  {},
-	"http/dashboard": {},
-	"bench":          {"bench/drive", "bench/peer", "bench/report", "http/client", "internal/version"},
-
-	// What drives a server and measures it, what is told of that, and a server for the loads' own tests.
-	"bench/drive":     {},
-	"bench/report":    {"bench/drive"},
-	"bench/benchtest": {"bench/peer"},
-	"bench/progress":  {"bench/drive"},
-	"bench/flame":     {},
-	"bench/foreign":   {"bench", "bench/drive"},
-	"bench/mixed":     {"bench", "bench/drive", "bench/peer", "http/client"},
-
-	// The tool server is a stranger, too: what it does, it does by the public client.
-	"internal/toolserver": {"http/client", "internal/tools"},
-	"cmd/inbox-mcp":       {"http/client", "internal/tools", "internal/toolserver", "internal/version"},
-	"bench/peer":          {},
-	"bench/toolcalls":     {"bench", "bench/drive", "http/client"},
-	"cmd/inbox-bench":     {"bench", "bench/drive", "bench/flame", "bench/foreign", "bench/mixed", "bench/peer", "bench/progress", "bench/report", "bench/toolcalls", "internal/version"},
+// shelfOf is the longest path of shelves that a package is below, empty when there is none.
+func shelfOf(name string) (shelf string) {
+	for path := range shelves {
+		if below(name, path) && len(path) > len(shelf) {
+			shelf = path
+		}
+	}
+	return shelf
 }
 
 // home is the one place that imports a third-party module, or a package of one that is a bag
@@ -152,7 +70,7 @@ type home struct {
 }
 
 var homes = map[string]home{
-	"github.com/modelcontextprotocol/go-sdk": {place: "internal/toolserver"},
+	"github.com/modelcontextprotocol/go-sdk": {place: "cmd/inbox-mcp/toolserver"},
 	"github.com/asynkron/protoactor-go":      {place: "actors/engine"},
 	"github.com/cockroachdb/pebble/v2": {place: "persist", also: map[string]string{
 		"persist/disk":        "its file systems, under the engine",
@@ -161,18 +79,18 @@ var homes = map[string]home{
 	"github.com/fxamacker/cbor/v2":            {place: "persist"},
 	"github.com/fasthttp/router":              {place: "http"},
 	"github.com/emersion/go-smtp":             {place: "smtp"},
-	"github.com/emersion/go-ical":             {place: "internal/icalendar"},
+	"github.com/emersion/go-ical":             {place: "internal/mail/icalendar"},
 	"github.com/pelletier/go-toml/v2":         {place: "cmd/inboxd"},
 	"github.com/prometheus/client_golang":     {place: "cmd/inboxd"},
 	"github.com/HdrHistogram/hdrhistogram-go": {place: "bench/drive"},
 	"github.com/google/pprof/profile":         {place: "bench/flame"},
 	"github.com/cheggaaa/pb/v3":               {place: "bench/progress"},
-	"blitiri.com.ar/go/spf":                   {place: "internal/mailauth"},
-	"golang.org/x/crypto/argon2":              {place: "internal/account"},
-	"golang.org/x/crypto/chacha20poly1305":    {place: "internal/sealed"},
+	"blitiri.com.ar/go/spf":                   {place: "internal/mail/mailauth"},
+	"golang.org/x/crypto/argon2":              {place: "internal/core/account"},
+	"golang.org/x/crypto/chacha20poly1305":    {place: "internal/mail/sealed"},
 	"golang.org/x/crypto/acme":                {place: "cmd/inboxd"},
-	"golang.org/x/text/encoding":              {place: "internal/message"},
-	"golang.org/x/text/unicode": {place: "internal/address", also: map[string]string{
+	"golang.org/x/text/encoding":              {place: "internal/mail/message"},
+	"golang.org/x/text/unicode": {place: "internal/base/address", also: map[string]string{
 		"http/search": "filters compare in NFC",
 	}},
 	"golang.org/x/time":                 {place: "smtp"},
@@ -180,14 +98,14 @@ var homes = map[string]home{
 	"github.com/valyala/fasthttp": {place: "http", also: map[string]string{
 		"http/wire":       "carries connections to it, and goes past it",
 		"bench/benchtest": "a server for tests",
-		"bench/peer":      "the constant answer that polls are compared with, and a receiver of webhooks as quick as can be",
+		"bench/fakes":     "the constant answer that polls are compared with, and a receiver of webhooks as quick as can be",
 		"cmd/inboxd":      "wraps the metrics handler, which speaks net/http",
 	}},
 	"github.com/go-json-experiment/json": {place: "http", also: map[string]string{
-		"http/contract":    "the page keeps the order of the document's members",
-		"internal/webhook": "bodies of events, the same bytes as on the API",
+		"http/contract":         "the page keeps the order of the document's members",
+		"internal/core/webhook": "bodies of events, the same bytes as on the API",
 	}},
-	"github.com/zeebo/xxh3": {place: "internal/partition", also: map[string]string{
+	"github.com/zeebo/xxh3": {place: "internal/base/partition", also: map[string]string{
 		"http/contract":  "ETag of the contract",
 		"http/dashboard": "ETag of the page",
 		"persist":        "checksums on disk",
@@ -196,19 +114,19 @@ var homes = map[string]home{
 	"github.com/puzpuzpuz/xsync/v4": {place: "actors/engine", also: map[string]string{
 		"actors": "principals and signers, read on every request and mail",
 	}},
-	"filippo.io/age": {place: "internal/sealed"},
+	"filippo.io/age": {place: "internal/mail/sealed"},
 	"github.com/alecthomas/kong": {place: "cmd/inboxd", also: map[string]string{
 		"cmd/inbox-bench": "another program with flags",
 		"cmd/inbox-mcp":   "another program with flags",
 	}},
-	"github.com/miekg/dns": {place: "internal/resolve", also: map[string]string{
-		"internal/resolve/dnstest": "a server for tests",
-		"bench/peer":               "a server for loads",
+	"github.com/miekg/dns": {place: "internal/base/resolve", also: map[string]string{
+		"internal/testutil/dnstest": "a server for tests",
+		"bench/fakes":               "a server for loads",
 	}},
-	"golang.org/x/net/publicsuffix": {place: "internal/mailauth", also: map[string]string{
-		"internal/domain": "a public suffix is nobody's to claim",
+	"golang.org/x/net/publicsuffix": {place: "internal/mail/mailauth", also: map[string]string{
+		"internal/core/domain": "a public suffix is nobody's to claim",
 	}},
-	"golang.org/x/net/idna": {place: "internal/address"},
+	"golang.org/x/net/idna": {place: "internal/base/address"},
 }
 
 type goPackage struct {
@@ -254,17 +172,22 @@ func TestImports(t *testing.T) {
 	unused := permissions()
 	for _, p := range list(t) {
 		name := strings.TrimPrefix(p.ImportPath, "inboxd/")
-		may, known := allowed[name]
-		if !known {
-			t.Errorf("%s is not in the list: say what it may import", name)
+		shelf := shelfOf(name)
+		if shelf == "" {
+			t.Errorf("%s is on no shelf: say what it may import", name)
 			continue
 		}
-		delete(unused, name)
+		delete(unused, shelf)
 		for _, imported := range p.Imports {
 			if own, ok := strings.CutPrefix(imported, "inboxd/"); ok {
-				delete(unused, name+" may import "+own)
-				if !slices.Contains(may, own) {
+				at := slices.IndexFunc(shelves[shelf], func(path string) bool { return below(own, path) })
+				if at < 0 {
 					t.Errorf("%s imports %s", name, own)
+					continue
+				}
+				delete(unused, shelf+" may import "+shelves[shelf][at])
+				if inTests(own) && !inTests(name) {
+					t.Errorf("%s imports %s, which is for tests", name, own)
 				}
 			} else if strings.Contains(strings.Split(imported, "/")[0], ".") {
 				delete(unused, name+" may import "+checkHome(t, name, imported))
@@ -276,13 +199,18 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// inTests reports whether a package itself is for tests.
+func inTests(name string) bool {
+	return slices.ContainsFunc(testsOnly, func(path string) bool { return below(name, path) })
+}
+
 // permissions is everything that the two lists allow.
 func permissions() map[string]bool {
 	all := map[string]bool{}
-	for name, may := range allowed {
-		all[name] = true
+	for shelf, may := range shelves {
+		all[shelf] = true
 		for _, own := range may {
-			all[name+" may import "+own] = true
+			all[shelf+" may import "+own] = true
 		}
 	}
 	for module, h := range homes {

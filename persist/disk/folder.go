@@ -17,7 +17,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"inboxd/internal/partition"
+	"inboxd/internal/base/partition"
 )
 
 // Options of a data folder and of the engine in it. The zero value works.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 )
 
 // Identity tells a file from every other one, whatever its name: its device and inode. Zero in

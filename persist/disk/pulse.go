@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 )
 
 const (

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 )
 
 const (

@@ -12,12 +12,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"inboxd/internal/account"
-	"inboxd/internal/domain"
-	"inboxd/internal/fault"
-	"inboxd/internal/inbox"
-	"inboxd/internal/partition"
-	"inboxd/internal/webhook"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/domain"
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/core/webhook"
 	"inboxd/persist"
 )
 

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"syscall"
 
-	"inboxd/internal/deep"
-	"inboxd/internal/delivery"
+	"inboxd/internal/base/stackpool"
+	"inboxd/internal/core/delivery"
 )
 
 // target is one address to connect to, and how.
@@ -80,7 +80,7 @@ func (c *Courier) dial(ctx context.Context, t target) (*link, error) {
 	d := net.Dialer{Timeout: c.opts.Timeouts.Connect, Control: t.control}
 	var conn net.Conn
 	var err error
-	deep.Do(func() { conn, err = d.DialContext(ctx, "tcp", t.addr) })
+	stackpool.Do(func() { conn, err = d.DialContext(ctx, "tcp", t.addr) })
 	if err != nil {
 		return nil, err
 	}

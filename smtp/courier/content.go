@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"unicode/utf8"
 
-	"inboxd/internal/delivery"
+	"inboxd/internal/core/delivery"
 )
 
 // content sends the mail with dots doubled (RFC 5321 section 4.5.2) and reads what became of

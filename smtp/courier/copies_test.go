@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"inboxd/internal/delivery"
+	"inboxd/internal/core/delivery"
 )
 
 // toEach is a message for n recipients, each with a return path of his own.

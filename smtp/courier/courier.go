@@ -13,9 +13,9 @@ import (
 	"net"
 	"time"
 
-	"inboxd/internal/deep"
-	"inboxd/internal/delivery"
-	"inboxd/internal/netguard"
+	"inboxd/internal/base/netguard"
+	"inboxd/internal/base/stackpool"
+	"inboxd/internal/core/delivery"
 )
 
 // Resolver is what a Courier asks of the DNS; *net.Resolver is one. A *net.DNSError with
@@ -143,7 +143,7 @@ func (c *Courier) Deliver(ctx context.Context, job Consignment) []Report {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeouts.Whole)
 	defer cancel()
 	x := exchange{courier: c, Consignment: job, reports: make([]Report, len(job.Rcpts))}
-	deep.Do(x.address)
+	stackpool.Do(x.address)
 	if len(x.left) > 0 {
 		x.run(ctx)
 	}

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/delivery"
-	"inboxd/internal/netguard"
+	"inboxd/internal/base/netguard"
+	"inboxd/internal/core/delivery"
 )
 
 var pipelining = []string{"PIPELINING", "SIZE 1000000", "8BITMIME", "ENHANCEDSTATUSCODES"}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"inboxd/internal/delivery"
+	"inboxd/internal/core/delivery"
 )
 
 // TestSmarthostIsResolved: the name of the smarthost is asked for where it is said to be, and a

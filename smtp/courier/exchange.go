@@ -6,9 +6,9 @@ import (
 	"net/netip"
 	"strings"
 
-	"inboxd/internal/address"
-	"inboxd/internal/deep"
-	"inboxd/internal/delivery"
+	"inboxd/internal/base/address"
+	"inboxd/internal/base/stackpool"
+	"inboxd/internal/core/delivery"
 )
 
 const (
@@ -108,13 +108,13 @@ func (x *exchange) run(ctx context.Context) {
 		return
 	}
 	var policy stsPolicy
-	deep.Do(func() { policy = x.courier.sts.policy(ctx, domain) })
+	stackpool.Do(func() { policy = x.courier.sts.policy(ctx, domain) })
 	if x.overIdle(ctx, domain, policy.accepts) {
 		return
 	}
 	var hosts []string
 	var v *verdict
-	if deep.Do(func() { hosts, v = x.courier.mailHosts(ctx, domain) }); v != nil {
+	if stackpool.Do(func() { hosts, v = x.courier.mailHosts(ctx, domain) }); v != nil {
 		x.settleAll(*v)
 		return
 	}
@@ -133,7 +133,7 @@ func (x *exchange) smarthost(ctx context.Context) {
 	var targets []target
 	var host string
 	var why *trouble
-	if deep.Do(func() { targets, host, why = x.courier.smarthostTargets(ctx) }); why != nil {
+	if stackpool.Do(func() { targets, host, why = x.courier.smarthostTargets(ctx) }); why != nil {
 		x.fails(host, why)
 	}
 	for _, t := range targets {
@@ -155,7 +155,7 @@ func (x *exchange) host(ctx context.Context, domain, host string, policy stsPoli
 	}
 	var addrs []netip.Addr
 	var why *trouble
-	if deep.Do(func() { addrs, why = x.courier.addresses(ctx, host) }); why != nil {
+	if stackpool.Do(func() { addrs, why = x.courier.addresses(ctx, host) }); why != nil {
 		x.fails(host, why)
 	}
 	for _, addr := range addrs {

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/netguard"
+	"inboxd/internal/base/netguard"
 )
 
 // fakeDNS answers by name; names without an entry do not exist, those in broken fail.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/delivery"
-	"inboxd/internal/testdeps"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/testutil/testtools"
 )
 
 // flood writes block until the courier hangs up.
@@ -153,7 +153,7 @@ func sink(t testing.TB, flags ...string) (addr string) {
 	if os.Geteuid() == 0 { // it refuses to run as root
 		flags = append([]string{"-u", "nobody"}, flags...)
 	}
-	cmd := exec.Command(testdeps.Program(t, "smtp-sink"), append(flags, addr, "1000")...)
+	cmd := exec.Command(testtools.Program(t, "smtp-sink"), append(flags, addr, "1000")...)
 	cmd.Dir = os.TempDir() // must be open to nobody
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

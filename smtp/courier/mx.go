@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"inboxd/internal/address"
-	"inboxd/internal/delivery"
+	"inboxd/internal/base/address"
+	"inboxd/internal/core/delivery"
 )
 
 // maxAddresses of one host are tried.

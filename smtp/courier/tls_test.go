@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"inboxd/internal/delivery"
+	"inboxd/internal/core/delivery"
 )
 
 // certificateFor makes one that only roots trusts.

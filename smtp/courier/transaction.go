@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"inboxd/internal/address"
-	"inboxd/internal/delivery"
+	"inboxd/internal/base/address"
+	"inboxd/internal/core/delivery"
 )
 
 // transact hands one copy over (RFC 5321 section 3.3). An error means that this server does not have it:

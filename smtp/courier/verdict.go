@@ -7,8 +7,8 @@ import (
 	"net"
 	"strings"
 
-	"inboxd/internal/delivery"
-	"inboxd/internal/netguard"
+	"inboxd/internal/base/netguard"
+	"inboxd/internal/core/delivery"
 )
 
 // verdict is what an exchange brought for one recipient, or for all.

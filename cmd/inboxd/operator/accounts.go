@@ -11,7 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 // What is said of accounts over the socket.

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 )
 
 type backupCommand struct {

@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"inboxd/internal/domain"
-	"inboxd/internal/domain/lookup"
+	"inboxd/internal/core/domain"
+	"inboxd/internal/core/domain/lookup"
 )
 
 type dkimShow struct{}

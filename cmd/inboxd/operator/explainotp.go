@@ -6,7 +6,7 @@ import (
 	"math"
 	"os"
 
-	"inboxd/internal/ingest"
+	"inboxd/internal/intake/ingest"
 )
 
 // explainOTP needs no server: it reads the file itself.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"inboxd/internal/account"
+	"inboxd/internal/core/account"
 )
 
 // What is said of keys over the socket.

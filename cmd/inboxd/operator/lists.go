@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"inboxd/internal/inbox"
+	"inboxd/internal/core/inbox"
 )
 
 // What is said of inboxes and webhooks over the socket.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"inboxd/actors/mailqueue"
-	"inboxd/internal/address"
-	"inboxd/internal/fault"
+	"inboxd/internal/base/address"
+	"inboxd/internal/base/fault"
 )
 
 // queueCommands look into the queue of outgoing mail.

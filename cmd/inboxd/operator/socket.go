@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"inboxd/actors"
-	"inboxd/internal/domain/lookup"
+	"inboxd/internal/core/domain/lookup"
 	"inboxd/persist"
 )
 

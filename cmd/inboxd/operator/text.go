@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"inboxd/internal/fault"
+	"inboxd/internal/base/fault"
 )
 
 // Sentence is what an operator reads: a fault's own sentence with its cause.

@@ -1,0 +1,64 @@
+package groups
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"inboxd/internal/base/partition"
+)
+
+// told notes what holders are told.
+type told []string
+
+func (l *told) holder(name string, fails bool) Holder {
+	return holder{
+		gain: func(g partition.Group) error {
+			*l = append(*l, fmt.Sprint("gain ", name, g))
+			if fails {
+				return errors.New("no")
+			}
+			return nil
+		},
+		lose: func(g partition.Group) error { *l = append(*l, fmt.Sprint("lose ", name, g)); return nil },
+	}
+}
+
+type holder struct{ gain, lose func(partition.Group) error }
+
+func (h holder) Gain(g partition.Group) error { return h.gain(g) }
+func (h holder) Lose(g partition.Group) error { return h.lose(g) }
+
+// TestOrder: a loss goes the other way round, and so does a gain that fails, from the one that failed.
+func TestOrder(t *testing.T) {
+	var l told
+	whole := New(l.holder("a", false), l.holder("b", false))
+	if err := errors.Join(whole.Gain(7), whole.Lose(7)); err != nil {
+		t.Error(err)
+	}
+	if err := New(l.holder("a", false), l.holder("b", true), l.holder("c", false)).Gain(8); err == nil {
+		t.Error("a gain that failed is told as one")
+	}
+	want := told{"gain a7", "gain b7", "lose b7", "lose a7", "gain a8", "gain b8", "lose b8", "lose a8"}
+	if !slices.Equal(l, want) {
+		t.Errorf("%v", l)
+	}
+}
+
+// TestRows: nothing is admitted any more when what is being written is waited for, and a drain that
+// fails is told.
+func TestRows(t *testing.T) {
+	own, failed := partition.NewOwner(partition.Map{}), errors.New("no")
+	drained := false
+	r := Rows{own, func(g partition.Group) error {
+		drained = g == 7 && !own.Owns(7)
+		return failed
+	}}
+	if err := r.Gain(7); err != nil || !own.Owns(7) {
+		t.Errorf("gained: %v", err)
+	}
+	if err := r.Lose(7); !errors.Is(err, failed) || !drained {
+		t.Errorf("lost: %v, drained %v", err, drained)
+	}
+}

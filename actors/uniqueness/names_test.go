@@ -1,0 +1,118 @@
+package uniqueness_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"inboxd/actors/engine"
+	"inboxd/actors/uniqueness"
+	"inboxd/internal/core/account"
+)
+
+// disk is a store of names; mu guards all.
+type disk struct {
+	mu      sync.Mutex
+	holders map[string]account.Holding
+	broken  bool
+	writes  int
+}
+
+func (d *disk) find(name string) (account.Holding, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.holders[name], nil
+}
+
+func (d *disk) set(name string, holder account.Holding) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.broken {
+		return errors.New("no disk")
+	}
+	d.writes++
+	d.holders[name] = holder
+	return nil
+}
+
+func start(t *testing.T) (uniqueness.Names, *disk) {
+	e := engine.New(engine.Options{Now: time.Now, Full: func() bool { return false }, Admission: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() { e.Stop(time.Second) })
+	d := &disk{holders: map[string]account.Holding{}}
+	return uniqueness.New(e, d.find, d.set), d
+}
+
+var nobody, ada, bob, eve = account.Holding{}, account.Holding{Account: account.ID{1}, Claim: 7}, account.Holding{Account: account.ID{2}, Claim: 1}, account.Holding{Account: account.ID{3}}
+
+func TestTheLifeOfAName(t *testing.T) {
+	n, d := start(t)
+	later := account.Holding{Account: ada.Account, Claim: 8}
+	for i, c := range []struct {
+		cmd    account.NameCommand
+		want   account.Holding
+		writes int
+	}{
+		{account.FreeName{Of: ada.Account}, nobody, 0},
+		{account.ClaimName{By: ada}, ada, 1},
+		{account.ClaimName{By: ada}, ada, 1},                                             // again
+		{account.ClaimName{By: bob}, ada, 1},                                             // taken
+		{account.ClaimName{By: bob, Instead: eve}, ada, 1},                               // of somebody who had it before
+		{account.FreeName{Of: bob.Account}, ada, 1},                                      // not his
+		{account.ClaimName{By: account.Holding{Account: ada.Account, Claim: 6}}, ada, 1}, // late, of a claim that is over
+		{account.ClaimName{By: later}, later, 2},                                         // a claim of hers behind that
+		{account.ClaimName{By: ada}, later, 2},                                           // late
+		{account.ClaimName{By: bob, Instead: ada}, later, 2},                             // she gave way, and came back
+		{account.ClaimName{By: bob, Instead: later}, bob, 3},                             // she gives way
+		{account.FreeName{Of: ada.Account}, bob, 3},                                      // too late
+		{account.ClaimName{By: later}, bob, 3},
+		{account.FreeName{Of: bob.Account}, nobody, 4},
+		{account.ClaimName{By: eve, Instead: bob}, eve, 5}, // free meanwhile
+	} {
+		got, err := n.Order(t.Context(), "name", c.cmd)
+		if on, _ := d.find("name"); got != c.want || err != nil || on != c.want || d.writes != c.writes {
+			t.Errorf("%d: %+v gave %v %v, on the disk %v after %d writes; want %v, %d", i, c.cmd, got, err, on, d.writes, c.want, c.writes)
+		}
+	}
+}
+
+// TestOneOfManyWins, and all hear of it.
+func TestOneOfManyWins(t *testing.T) {
+	n, _ := start(t)
+	heard := make([]account.Holding, 50)
+	var all sync.WaitGroup
+	for i := range heard {
+		all.Go(func() {
+			heard[i], _ = n.Order(context.Background(), "name", account.ClaimName{By: account.Holding{Account: account.ID{byte(i + 1)}}})
+		})
+	}
+	all.Wait()
+	for _, h := range heard {
+		if h != heard[0] || h == nobody {
+			t.Fatalf("different winners: %v", heard)
+		}
+	}
+}
+
+// TestAClaimThatWasNotStoredIsNone.
+func TestAClaimThatWasNotStoredIsNone(t *testing.T) {
+	n, d := start(t)
+	d.broken = true
+	if got, err := n.Order(t.Context(), "name", account.ClaimName{By: ada}); err == nil {
+		t.Fatalf("stored nowhere, answered %v", got)
+	}
+	d.mu.Lock()
+	d.broken = false
+	d.mu.Unlock()
+	for { // the owner rests for some milliseconds
+		if got, err := n.Order(t.Context(), "name", account.ClaimName{By: bob}); err == nil {
+			if got != bob {
+				t.Errorf("held by %v", got)
+			}
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -1,0 +1,79 @@
+package webhooks
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"inboxd/internal/core/scheduler"
+	"inboxd/internal/core/webhook"
+)
+
+// errNotTried is what the record of a call that was not made says.
+const errNotTried = "The receiver did not answer lately and too many deliveries wait for it: this attempt was not made"
+
+// deferAll counts a call that is not made for what finds no place with a silent receiver, and
+// ends when there is no more of it. So a dead receiver costs bounded memory however many events it
+// subscribed to, and no delivery lives longer than its schedule by much.
+func (s *Supervisor) deferAll() {
+	for {
+		s.mu.Lock()
+		group, _ := s.line.Deferrals(s.Now(), groupMost)
+		s.deferring = len(group) > 0
+		s.mu.Unlock()
+		s.nudge() // some may have gone back to their lanes
+		if len(group) == 0 || s.ctx.Err() != nil {
+			return
+		}
+		if !s.deferGroup(group) {
+			select {
+			case <-time.After(storePause):
+			case <-s.ctx.Done():
+			}
+		}
+	}
+}
+
+// deferGroup reports whether all was read and committed; what was not stays in the index.
+func (s *Supervisor) deferGroup(group []*scheduler.Deferral[key]) bool {
+	var failed atomic.Bool
+	var left sync.WaitGroup
+	for _, d := range group {
+		if _, held := s.terms.Begin(d.Key.group()); !held {
+			s.mu.Lock()
+			s.line.Deferred(s.Now(), d, time.Time{}) // the line was told to forget it
+			s.mu.Unlock()
+			continue
+		}
+		left.Add(1)
+		done := func(at time.Time, err error) {
+			defer left.Done()
+			defer s.terms.End(d.Key.group())
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if err != nil {
+				failed.Store(true)
+				s.line.NotDeferred(s.Now(), d, storePause)
+				return
+			}
+			s.line.Deferred(s.Now(), d, at)
+		}
+		del, err := s.Store.Delivery(d.Key.account, d.Key.id)
+		switch {
+		case err != nil:
+			s.Logger.Error("a delivery could not be read", "account", d.Key.account, "delivery", d.Key.id, "err", err)
+			done(time.Time{}, err)
+		case del == nil || del.State != webhook.Retrying:
+			s.results <- result{d.Key.account, dueOf(d.Key, d.At).Move(time.Time{}), done}
+		case s.isEarly(del):
+			s.results <- result{d.Key.account, del.Put(d.At, false), done}
+		default:
+			del.Tried(del.URL, webhook.Call{At: s.Now(), Answer: webhook.Answer{Error: errNotTried}}, s.Schedule)
+			s.forget(del)
+			s.results <- result{d.Key.account, del.Put(d.At, false), done}
+		}
+	}
+	left.Wait()
+	s.nudge()
+	return !failed.Load()
+}

@@ -1,0 +1,161 @@
+package webhooks
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/webhook"
+	"inboxd/persist/persisttest"
+)
+
+// commitsStore counts commits of deliveries, and what they hold.
+type commitsStore struct {
+	*persisttest.Store
+	mu               sync.Mutex
+	commits, changes int
+}
+
+func (c *commitsStore) CommitDeliveries(id account.ID, changes []webhook.Change) error {
+	c.mu.Lock()
+	c.commits++
+	c.changes += len(changes)
+	c.mu.Unlock()
+	return c.Store.CommitDeliveries(id, changes)
+}
+
+// TestLeasesAndResultsShareCommits: a delivery is leased and recorded, but not in commits of
+// its own.
+func TestLeasesAndResultsShareCommits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const events, step = 200, 10
+		store := &commitsStore{Store: persisttest.Open(t)}
+		poster := &quick{}
+		s := newSupervisor(store, poster)
+		stop := make(chan struct{})
+		var running sync.WaitGroup
+		running.Go(func() { s.Run(stop) })
+		for first := 1; first <= events; first += step {
+			var told []webhook.Delivery
+			for i := range step {
+				told = append(told, webhook.Delivery{Account: someone, ID: int64(first + i), Webhook: 1, URL: "https://r/", State: webhook.Retrying, NextAt: time.Now()})
+			}
+			if err := store.AppendJournal(someone, 1, nil, told); err != nil {
+				t.Fatal(err)
+			}
+			s.Notify(told)
+			if synctest.Wait(); first == 1 && poster.calls.Load() == 0 {
+				t.Error("leases wait for results")
+			}
+			time.Sleep(recordDelay)
+		}
+		time.Sleep(time.Second)
+		close(stop)
+		running.Wait()
+		if store.changes != 2*events || s.counts.delivered.Load() != events {
+			t.Errorf("%d changes, %d delivered", store.changes, s.counts.delivered.Load())
+		}
+		if store.commits > events/step*2 {
+			t.Errorf("%d events took %d commits", events, store.commits)
+		}
+	})
+}
+
+// TestWhatAStepGathers: leases at once and with what is there already, results after a moment or
+// when they are many, and never more than a group.
+func TestWhatAStepGathers(t *testing.T) {
+	for name, c := range map[string]struct {
+		leases, results int           // there at the beginning
+		later           time.Duration // when another result comes; 0: never
+		took            time.Duration
+		gathered        int
+	}{
+		"a result":            {0, 1, 0, recordDelay, 1},
+		"another meanwhile":   {0, 1, recordDelay - 1, recordDelay, 2},
+		"another too late":    {0, 1, recordDelay + 1, recordDelay, 1},
+		"nearly many":         {0, recordFull - 1, 0, recordDelay, recordFull - 1},
+		"many":                {0, recordFull, 0, 0, recordFull},
+		"many more":           {0, 5 * recordFull, 0, 0, 5 * recordFull},
+		"a lease":             {1, 0, 0, 0, 1},
+		"a lease and results": {1, 3, 0, 0, 4},
+		"too many":            {9, groupMost, 0, 0, groupMost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSupervisor(persisttest.Open(t), nil)
+				r := result{account: someone}
+				for range c.results {
+					s.results <- r
+				}
+				for range c.leases {
+					go func() { s.leases <- lease{account: someone} }()
+				}
+				if c.later > 0 {
+					time.AfterFunc(c.later, func() { s.results <- r })
+				}
+				synctest.Wait()
+				began, b := time.Now(), batches{of: map[account.ID]*batch{}}
+				open := s.gather(&b)
+				if took, n := time.Since(began), b.leases+b.results; took != c.took || n != c.gathered || !open {
+					t.Errorf("%d after %v, want %d after %v; open %v", n, took, c.gathered, c.took, open)
+				}
+				for b.leases < c.leases {
+					s.gather(&b) // what is left
+				}
+				time.Sleep(c.later)
+			})
+		})
+	}
+}
+
+// unreadStore is a store that can't read some things.
+type unreadStore struct {
+	*persisttest.Store
+	webhooks, deliveries error
+}
+
+func (u *unreadStore) Webhooks(id account.ID) ([]account.Webhook, error) {
+	all, err := u.Store.Webhooks(id)
+	return all, errors.Join(err, u.webhooks)
+}
+
+func (u *unreadStore) Delivery(id account.ID, n int64) (*webhook.Delivery, error) {
+	del, err := u.Store.Delivery(id, n)
+	return del, errors.Join(err, u.deliveries)
+}
+
+// TestWhatIsErased: a delivery whose webhook is gone and of which there is no record. What can't
+// be read is not taken for gone.
+func TestWhatIsErased(t *testing.T) {
+	broken := errors.New("no disk")
+	for name, c := range map[string]struct {
+		hook, record         bool
+		webhooks, deliveries error
+		erased               bool
+	}{
+		"all of it":                {false, false, nil, nil, true},
+		"its webhook":              {false, true, nil, nil, false},
+		"nothing":                  {true, true, nil, nil, false},
+		"webhooks can't be read":   {false, false, broken, nil, false},
+		"the record can't be read": {false, false, nil, broken, false},
+	} {
+		store := &unreadStore{persisttest.Open(t), c.webhooks, c.deliveries}
+		del := webhook.Delivery{Account: someone, ID: 1, Webhook: 1, State: webhook.Delivered}
+		if c.record {
+			if err := store.CommitDeliveries(someone, []webhook.Change{del.Put(time.Time{}, false)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := newSupervisor(store, nil)
+		s.Subscriptions = NewSubscriptions(store)
+		if c.hook {
+			s.Subscriptions.known[someone] = []account.Webhook{{ID: 1}}
+		}
+		if got := s.erased(&del); got != c.erased {
+			t.Errorf("gone is %s: erased %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"inboxd/actors/engine"
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/webhook"
+)
+
+// Records are the deliveries of an account as its owner reads them. Any goroutine may use them.
+type Records struct{ s *Supervisor }
+
+// Records shows the deliveries that s makes calls for.
+func (s *Supervisor) Records() *Records { return &Records{s: s} }
+
+// Deliveries returns up to limit deliveries of the account with ids below before (0: all),
+// newest first, to one webhook unless hook is 0. One that waits although its webhook or its
+// inbox is gone is shown as what it is about to become; of a message that is gone nothing is.
+func (r *Records) Deliveries(_ context.Context, id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error) {
+	out, err := r.s.Store.Deliveries(id, hook, before, limit)
+	for i := 0; err == nil && i < len(out); i++ {
+		r.s.forget(&out[i])
+		if out[i].State == webhook.Retrying {
+			_, err = r.s.wanted(&out[i])
+		}
+	}
+	if err != nil {
+		return nil, engine.Busy(err)
+	}
+	return out, nil
+}
+
+// Redeliver tries a settled delivery anew, with the same id and bytes, by the whole
+// schedule.
+func (r *Records) Redeliver(ctx context.Context, id account.ID, delivery int64) error {
+	return r.s.decide(ctx, id, func() error { return r.redeliver(id, delivery) })
+}
+
+// redeliver decides and commits; the recorder calls it.
+func (r *Records) redeliver(id account.ID, delivery int64) error {
+	d, err := r.s.Store.Delivery(id, delivery)
+	switch {
+	case err != nil:
+		return engine.Busy(err)
+	case d == nil:
+		return NoDelivery(fmt.Sprint(delivery))
+	}
+	tried := d.State == webhook.Retrying
+	switch hook, err := r.s.wanted(d); {
+	case err != nil:
+		return engine.Busy(err)
+	case hook == nil && d.Last.Error == webhook.InboxGone:
+		return fault.New(fault.NotFound, "The inbox of this delivery was deleted")
+	case tried:
+		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d is still being tried", delivery))
+	case hook == nil:
+		return fault.New(fault.Refused, "The webhook of this delivery was deleted")
+	case d.Spent(r.s.Schedule):
+		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d was tried %d times already", delivery, d.Calls))
+	}
+	r.s.forget(d)
+	d.Again(r.s.Now().UTC().Truncate(time.Millisecond))
+	if err := r.s.Store.CommitDeliveries(id, []webhook.Change{d.Put(time.Time{}, false)}); err != nil {
+		return err
+	}
+	r.s.Notify([]webhook.Delivery{*d})
+	return nil
+}
+
+// Forget takes out of an account's deliveries what was in messages that are gone: of the newest limit
+// below an id (0: of all). Rows are written by the recorder, so that the result of a call under way
+// does not bring it back.
+func (r *Records) Forget(ctx context.Context, id account.ID, below uint64, limit int) (last uint64, more bool, err error) {
+	page, err := r.s.Store.Deliveries(id, 0, int64(below), limit)
+	if err != nil {
+		return 0, false, err
+	}
+	var lost []int64
+	for i := range page {
+		if last = uint64(page[i].ID); r.s.forget(&page[i]) {
+			lost = append(lost, page[i].ID)
+		}
+	}
+	if len(lost) > 0 {
+		err = r.s.decide(ctx, id, func() error { return r.forgetSome(id, lost) })
+	}
+	return last, len(page) == limit, err
+}
+
+// forgetSome reads and commits; the recorder calls it.
+func (r *Records) forgetSome(id account.ID, lost []int64) error {
+	var changes []webhook.Change
+	for _, n := range lost {
+		d, err := r.s.Store.Delivery(id, n)
+		if err != nil {
+			return err
+		}
+		if d != nil && r.s.forget(d) {
+			changes = append(changes, webhook.Change{Delivery: d, ID: n, Webhook: d.Webhook, RowOnly: true})
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	return r.s.Store.CommitDeliveries(id, changes)
+}
+
+// NoDelivery is the fault for an id that the account has no delivery under.
+func NoDelivery(id string) error {
+	return fault.New(fault.NotFound, fmt.Sprintf("Delivery %s not found", id))
+}

@@ -1,0 +1,91 @@
+package webhooks
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"inboxd/internal/core/account"
+	"inboxd/internal/core/webhook"
+	"inboxd/persist/persisttest"
+)
+
+// TestOldRecordsGo however late they are settled.
+func TestOldRecordsGo(t *testing.T) {
+	store := persisttest.Open(t)
+	s := newSupervisor(store, nil)
+	looks := &trimStore{Store: store}
+	s.Store = looks
+	settled := map[account.ID]*tally{}
+	last := int64(0)
+	settle := func(id int64) {
+		del := webhook.Delivery{Account: someone, ID: id, Webhook: 1, State: webhook.Delivered}
+		if err := store.CommitDeliveries(someone, []webhook.Change{del.Put(time.Time{}, false)}); err != nil {
+			t.Fatal(err)
+		}
+		s.tally(settled, someone, []result{{account: someone, change: del.Put(time.Time{}, false)}})
+	}
+	settleUntil := func(to int64) {
+		for ; last < to; last++ {
+			if last+1 != 5 {
+				settle(last + 1)
+			}
+		}
+	}
+	must := func(want int, when string) {
+		t.Helper()
+		if all, err := store.Deliveries(someone, 0, 0, 10_000); err != nil || len(all) != want {
+			t.Errorf("%d records %s, %v; want %d", len(all), when, err, want)
+		}
+	}
+	waits := webhook.Delivery{Account: someone, ID: 5, Webhook: 1, State: webhook.Retrying, NextAt: time.UnixMilli(1)}
+	if err := store.CommitDeliveries(someone, []webhook.Change{waits.Put(time.Time{}, false)}); err != nil {
+		t.Fatal(err)
+	}
+	settleUntil(8*trimEvery + 1)
+	must(webhook.RecordsKept+1, "beside one that waits")
+	if want := last - 1 - webhook.RecordsKept - trimEvery; looks.times != 8 || looks.after < want {
+		t.Errorf("looked %d times, the last time from %d on, want from %d", looks.times, looks.after, want)
+	}
+	settle(5)
+	settleUntil(last + trimEvery - 1)
+	must(webhook.RecordsKept, "once it was settled")
+	looks.err = errors.New("no disk")
+	settleUntil(last + trimEvery)
+	looks.err = nil
+	var backlog []webhook.Change
+	for range trimStep {
+		last++
+		del := webhook.Delivery{Account: someone, ID: last, Webhook: 1, State: webhook.Delivered}
+		backlog = append(backlog, del.Put(time.Time{}, false))
+	}
+	if err := store.CommitDeliveries(someone, backlog); err != nil {
+		t.Fatal(err)
+	}
+	settleUntil(last + 2*trimEvery)
+	must(webhook.RecordsKept, "after an error, and when there was more than a step removes")
+	for n := range entriesAll {
+		settled[account.NewID(time.UnixMilli(int64(n)), [10]byte{})] = &tally{}
+	}
+	s.tally(settled, account.ID{1}, nil)
+	if len(settled) != 1 {
+		t.Errorf("%d accounts are remembered", len(settled))
+	}
+}
+
+// trimStore notes how settled deliveries are removed.
+type trimStore struct {
+	*persisttest.Store
+	times int   // it was asked to
+	after int64 // of the last time
+	err   error
+}
+
+func (s *trimStore) TrimDeliveries(id account.ID, after int64, before time.Time, keep, limit int) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	s.times++
+	s.after = after
+	return s.Store.TrimDeliveries(id, after, before, keep, limit)
+}

@@ -1,0 +1,277 @@
+package toolserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"inboxd/internal/core/tools"
+)
+
+// arguments are those of a call, checked and with their defaults.
+type arguments map[string]any
+
+func (a arguments) text(name string) string {
+	s, _ := a[name].(string)
+	return s
+}
+
+func (a arguments) number(name string) int64 {
+	n, _ := a[name].(float64)
+	return int64(n)
+}
+
+func (a arguments) flag(name string) bool {
+	b, _ := a[name].(bool)
+	return b
+}
+
+func (a arguments) list(name string) []string {
+	var out []string
+	items, _ := a[name].([]any)
+	for _, item := range items {
+		if s, ok := item.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// but is what was given, besides some names: a body for the API, which has the same ones.
+func (a arguments) but(names ...string) map[string]any {
+	out := map[string]any{}
+	for name, value := range a {
+		if !slices.Contains(names, name) {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// checked hands on the arguments of a call in the form of the tool's schema, which the SDK holds them to.
+// It answers calls whose arguments are wrong with a sentence that names each of them and what it
+// may be, so that a model mends them all at once.
+func checked(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
+			if t, ok := tools.Find(call.Params.Name); ok {
+				given, err := readArguments(t, call.Params.Arguments)
+				if err != nil {
+					return sayWrong(ctx, next, method, req, err)
+				}
+				call.Params.Arguments = given
+			}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// wrongKey marks the context of a call whose arguments are wrong.
+type wrongKey struct{}
+
+func wrong(ctx context.Context) error {
+	err, _ := ctx.Value(wrongKey{}).(error)
+	return err
+}
+
+// sayWrong answers a call with what is wrong about it. The call goes through the SDK, whose result has
+// what the revision asks of a result (2026-07-28: resultType), and never to the tool's work.
+func sayWrong(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request, err error) (mcp.Result, error) {
+	result, bad := next(context.WithValue(ctx, wrongKey{}, err), method, req)
+	refusal := failed(err.Error())
+	r, ok := result.(*mcp.CallToolResult)
+	if bad != nil || !ok {
+		return refusal, nil
+	}
+	r.IsError, r.Content, r.StructuredContent = true, refusal.Content, nil
+	return r, nil
+}
+
+// maxWrong bounds what is said of one call.
+const maxWrong = 30
+
+// readArguments returns the arguments of a call as its tool has them.
+func readArguments(t tools.Tool, raw json.RawMessage) (json.RawMessage, error) {
+	given, ok := argumentsOf(raw)
+	if !ok {
+		return nil, refusal("Invalid request: 'arguments' must be a JSON object")
+	}
+	normalize(t.Params, given)
+	if err := check(t, given); err != nil {
+		return nil, err
+	}
+	return encode(given)
+}
+
+// check says all that is wrong with the arguments of a tool, in the manner of the API.
+func check(t tools.Tool, given map[string]any) error {
+	var wrong []string
+	known := map[string]bool{}
+	for _, p := range t.Params {
+		known[p.Name] = true
+		v, there := given[p.Name]
+		switch {
+		case there:
+			wrong = append(wrong, misfits(p.Name, p.Schema, v)...)
+		case p.Required:
+			wrong = append(wrong, fmt.Sprintf("'%s' is required", p.Name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !known[name] {
+			wrong = append(wrong, fmt.Sprintf("'%.100s' is not a field of %s. %s", name, t.Name, fields(t)))
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	if more := len(wrong) - maxWrong; more > 0 {
+		wrong = append(wrong[:maxWrong], fmt.Sprintf("and %d more", more))
+	}
+	return refusal("Invalid request: " + strings.Join(wrong, "; "))
+}
+
+func fields(t tools.Tool) string {
+	if len(t.Params) == 0 {
+		return "It takes none"
+	}
+	var names []string
+	for _, p := range t.Params {
+		names = append(names, p.Name)
+	}
+	return "It takes " + strings.Join(names, ", ")
+}
+
+// misfits says how a value is not what its schema asks for.
+func misfits(name string, s tools.Schema, v any) []string {
+	if len(s.AnyOf) > 0 {
+		return misfitsAll(name, s, v)
+	}
+	if !typed(s.Type, v) {
+		return []string{fmt.Sprintf("'%s' must be %s", name, kind(s))}
+	}
+	switch v := v.(type) {
+	case string:
+		return wrongText(name, s, v)
+	case float64:
+		switch {
+		case s.Minimum != nil && v < float64(*s.Minimum):
+			return []string{fmt.Sprintf("'%s' must be at least %d", name, *s.Minimum)}
+		case s.Maximum != nil && v > float64(*s.Maximum):
+			return []string{fmt.Sprintf("'%s' must be at most %d", name, *s.Maximum)}
+		}
+	case []any:
+		return wrongList(name, s, v)
+	case map[string]any:
+		return wrongObject(name, s, v)
+	}
+	return nil
+}
+
+// misfitsAll is for a value that may be of several forms.
+func misfitsAll(name string, s tools.Schema, v any) []string {
+	var forms []string
+	for _, form := range s.AnyOf {
+		if typed(form.Type, v) {
+			return misfits(name, form, v)
+		}
+		forms = append(forms, kind(form))
+	}
+	return []string{fmt.Sprintf("'%s' must be %s", name, strings.Join(forms, " or "))}
+}
+
+func wrongText(name string, s tools.Schema, v string) []string {
+	n := utf8.RuneCountInString(v)
+	switch {
+	case len(s.Enum) > 0 && !slices.Contains(s.Enum, v):
+		return []string{fmt.Sprintf("'%s' must be one of %s", name, strings.Join(s.Enum, ", "))}
+	case s.MinLength > 0 && n < s.MinLength:
+		return []string{fmt.Sprintf("'%s' must not be empty", name)}
+	case s.MaxLength > 0 && n > s.MaxLength:
+		return []string{fmt.Sprintf("'%s' is too long (%d characters). The limit is %d characters", name, n, s.MaxLength)}
+	}
+	return nil
+}
+
+func wrongList(name string, s tools.Schema, v []any) []string {
+	if s.MinItems > 0 && len(v) < s.MinItems {
+		return []string{fmt.Sprintf("'%s' must hold at least %d", name, s.MinItems)}
+	}
+	if s.Items == nil {
+		return nil
+	}
+	for i, item := range v {
+		if wrong := misfits(fmt.Sprintf("%s[%d]", name, i), *s.Items, item); len(wrong) > 0 {
+			return wrong
+		}
+	}
+	return nil
+}
+
+func wrongObject(name string, s tools.Schema, v map[string]any) []string {
+	var wrong []string
+	known := map[string]bool{}
+	for _, p := range s.Properties {
+		known[p.Name] = true
+		value, there := v[p.Name]
+		switch {
+		case there:
+			wrong = append(wrong, misfits(name+"."+p.Name, p.Schema, value)...)
+		case p.Required:
+			wrong = append(wrong, fmt.Sprintf("'%s.%s' is required", name, p.Name))
+		}
+	}
+	for field := range v {
+		if !known[field] && !s.Open {
+			wrong = append(wrong, fmt.Sprintf("'%s.%.100s' is not a field", name, field))
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
+}
+
+// typed reports whether v is of one of the types of JSON Schema.
+func typed(types []string, v any) bool {
+	if len(types) == 0 {
+		return true
+	}
+	var is string
+	switch v := v.(type) {
+	case nil:
+		is = "null"
+	case bool:
+		is = "boolean"
+	case string:
+		is = "string"
+	case []any:
+		is = "array"
+	case map[string]any:
+		is = "object"
+	case float64:
+		is = "number"
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 && slices.Contains(types, "integer") {
+			return true
+		}
+	}
+	return slices.Contains(types, is)
+}
+
+// kind says in words what a value must be.
+func kind(s tools.Schema) string {
+	words := map[string]string{"string": "a string", "integer": "a whole number", "number": "a number", "boolean": "true or false", "array": "a list", "object": "an object", "null": "null"}
+	var names []string
+	for _, t := range s.Type {
+		names = append(names, words[t])
+	}
+	if len(s.Enum) > 0 {
+		return "one of " + strings.Join(s.Enum, ", ")
+	}
+	return strings.Join(names, " or ")
+}

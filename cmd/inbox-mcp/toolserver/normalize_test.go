@@ -1,0 +1,318 @@
+package toolserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"inboxd/internal/core/tools"
+)
+
+// variant is JSON that a client sends as an argument, and what it means: JSON too, or nothing where the
+// argument counts as left out.
+type variant struct{ sent, means string }
+
+// Where an optional zero or an empty text means something. All else that is empty was left out.
+var (
+	zeroCounts  = []string{"wait_for_otp.timeout", "wait_for_message.timeout", "wait_until_sent.timeout"}
+	emptyClears = []string{"update_calendar_event.location", "update_calendar_event.description"}
+)
+
+// variantsOf makes the variants of an argument from its schema. A kind that is not handled here fails.
+func variantsOf(t *testing.T, at string, p tools.Param, example any) (all []variant) {
+	t.Helper()
+	if p.EmptyClears != slices.Contains(emptyClears, at) {
+		t.Errorf("%s: an empty text clears: %v", at, p.EmptyClears)
+	}
+	if !p.Required {
+		all = append(all, variant{`null`, ``}, variant{`[]`, ``})
+		if !p.EmptyClears {
+			all = append(all, variant{`""`, ``})
+		}
+		if p.Type[0] != "string" {
+			all = append(all, variant{`"null"`, ``})
+		}
+	}
+	switch p.Type[0] {
+	case "string":
+		return append(all, textVariants(p)...)
+	case "integer":
+		return append(all, numberVariants(t, at, p, example)...)
+	case "boolean":
+		for _, sent := range []string{`true`, `"true"`, `"True"`, `" TRUE "`} {
+			all = append(all, variant{sent, `true`})
+		}
+		return append(all, variant{`false`, `false`}, variant{`"false"`, `false`}, variant{`"False"`, `false`})
+	case "array":
+		return append(all, listVariants(t, at, p)...)
+	}
+	t.Fatalf("%s: no variants of a value of type %v", at, p.Type)
+	return nil
+}
+
+// textVariants: a text stays as it is, whatever else it could be.
+func textVariants(p tools.Param) (all []variant) {
+	texts := p.Enum
+	if texts == nil {
+		texts = []string{"x", "30", "true", "null", "[]", `{"a":1}`, "a@b.test, c@d.test", " "}
+	}
+	if p.EmptyClears {
+		texts = append(texts, "")
+	}
+	for _, text := range texts {
+		b, _ := json.Marshal(text)
+		all = append(all, variant{string(b), string(b)})
+	}
+	return all
+}
+
+func numberVariants(t *testing.T, at string, p tools.Param, example any) (all []variant) {
+	n := 30
+	if given, ok := example.(int); ok && given > 0 {
+		n = given
+	}
+	for _, form := range []string{`%d`, `%d.0`, `"%d"`, `"%d.0"`, `" %d "`} {
+		all = append(all, variant{fmt.Sprintf(form, n), fmt.Sprint(n)})
+		switch {
+		case p.Required:
+		case p.Minimum == nil || *p.Minimum < 0:
+			t.Errorf("%s: what zero means is not known", at)
+		case *p.Minimum == 0 && !slices.Contains(zeroCounts, at):
+			t.Errorf("%s: say in zeroCounts that zero means something, or let the least be one", at)
+		case *p.Minimum == 0:
+			all = append(all, variant{fmt.Sprintf(form, 0), `0`})
+		default:
+			all = append(all, variant{fmt.Sprintf(form, 0), ``})
+		}
+	}
+	return all
+}
+
+func listVariants(t *testing.T, at string, p tools.Param) []variant {
+	one, two := `["a@b.test"]`, `["a@b.test","c+d@e.test"]`
+	all := []variant{
+		{one, one}, {`"a@b.test"`, one}, {`" a@b.test "`, one}, {`"[\"a@b.test\"]"`, one},
+		{two, two}, {`"a@b.test, c+d@e.test"`, two}, {`"[\"a@b.test\", \"c+d@e.test\"]"`, two},
+	}
+	if !p.Required {
+		all = append(all, variant{`"[]"`, ``})
+	}
+	if len(p.Items.AnyOf) == 0 {
+		return all
+	}
+	named := `[{"email":"a@b.test","name":"A, B"}]`
+	text, _ := json.Marshal(named)
+	object, _ := json.Marshal(named[1 : len(named)-1])
+	all = append(all, variant{named, named}, variant{string(text), named}, variant{named[1 : len(named)-1], named}, variant{string(object), named}, variant{"[" + string(object) + "]", named})
+	for _, form := range p.Items.AnyOf {
+		for _, member := range form.Properties {
+			if member.Name == "email" {
+				continue
+			}
+			for _, v := range variantsOf(t, at+"[]."+member.Name, member, nil) {
+				guest := `{"email":"a@b.test"}`
+				if v.means != "" {
+					guest = fmt.Sprintf(`{"email":"a@b.test",%q:%s}`, member.Name, v.means)
+				}
+				all = append(all, variant{fmt.Sprintf(`[{"email":"a@b.test",%q:%s}]`, member.Name, v.sent), "[" + guest + "]"})
+			}
+		}
+	}
+	return all
+}
+
+// withArgument are the arguments of an example with one of them as JSON; nothing: without it.
+func withArgument(t *testing.T, example object, name, value string) json.RawMessage {
+	t.Helper()
+	given := maps.Clone(example)
+	if delete(given, name); value != "" {
+		given[name] = json.RawMessage(value)
+	}
+	b, err := encode(given)
+	if err != nil {
+		t.Fatalf("%s: %s: %v", name, value, err)
+	}
+	return b
+}
+
+// TestEveryArgumentAsClientsSendIt: each argument of each tool, left out in each way, written as a string, and alone
+// where a list is expected, is the argument that was meant. The variants are made from the schemas.
+func TestEveryArgumentAsClientsSendIt(t *testing.T) {
+	tried := 0
+	for _, tool := range tools.All() {
+		for _, p := range tool.Params {
+			for _, v := range variantsOf(t, tool.Name+"."+p.Name, p, examples[tool.Name][p.Name]) {
+				tried++
+				got, err := readArguments(tool, withArgument(t, examples[tool.Name], p.Name, v.sent))
+				want := withArgument(t, examples[tool.Name], p.Name, v.means)
+				if err != nil || !sameJSON(t, got, want) {
+					t.Errorf("%s.%s = %s: %s, %v; want %s", tool.Name, p.Name, v.sent, got, err, want)
+				}
+			}
+		}
+	}
+	t.Logf("%d arguments", tried)
+}
+
+func sameJSON(t *testing.T, a, b []byte) bool {
+	t.Helper()
+	var x, y any
+	if err := json.Unmarshal(a, &x); err != nil {
+		return false
+	}
+	if err := json.Unmarshal(b, &y); err != nil {
+		t.Fatal(err)
+	}
+	return reflect.DeepEqual(x, y)
+}
+
+// TestRawLinesAsClientsSendThem sends the same as lines of JSON-RPC, past the SDK's encoder and through its
+// validation: the service is asked the same as for what was meant.
+func TestRawLinesAsClientsSendThem(t *testing.T) {
+	c := speakRaw(t)
+	for _, tool := range tools.All() {
+		example := examples[tool.Name]
+		for _, p := range tool.Params {
+			if p.Name == "address" {
+				continue // another inbox is none
+			}
+			meant := map[string]string{}
+			for _, v := range variantsOf(t, tool.Name+"."+p.Name, p, example[p.Name]) {
+				if _, known := meant[v.means]; !known {
+					meant[v.means] = c.asksFor(t, tool.Name, withArgument(t, example, p.Name, v.means))
+				}
+				if got := c.asksFor(t, tool.Name, withArgument(t, example, p.Name, v.sent)); got != meant[v.means] {
+					t.Errorf("%s.%s = %s asks the service\n%s\nwant\n%s", tool.Name, p.Name, v.sent, got, meant[v.means])
+				}
+			}
+		}
+		plain := withArgument(t, example, "", "")
+		text, _ := json.Marshal(string(plain))
+		if got, want := c.asksFor(t, tool.Name, text), c.asksFor(t, tool.Name, plain); got != want {
+			t.Errorf("all arguments as one string ask the service\n%s\nwant\n%s", got, want)
+		}
+	}
+	for _, none := range []string{`null`, `""`, `[]`, `{}`, `"{}"`} {
+		if got := c.asksFor(t, "list_inboxes", json.RawMessage(none)); !strings.HasPrefix(got, "GET /api/v1/inboxes?") {
+			t.Errorf("arguments %s: %s", none, got)
+		}
+	}
+}
+
+// rawClient writes lines to a tool server on standard input and output, and sees what that asks the service for.
+type rawClient struct {
+	service *service
+	feed    io.Writer
+	answers *json.Decoder
+	id      int
+}
+
+func speakRaw(t *testing.T) *rawClient {
+	in, feed := io.Pipe()
+	heard, out := io.Pipe()
+	c := &rawClient{service: newService(), feed: feed, answers: json.NewDecoder(heard)}
+	over := make(chan error, 1)
+	go func() { over <- c.service.server().ServeStdio(context.Background(), in, out) }()
+	t.Cleanup(func() {
+		feed.Close()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+	})
+	c.ask(t, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}`)
+	fmt.Fprintln(feed, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return c
+}
+
+// ask makes a call that is to have a good result.
+func (c *rawClient) ask(t *testing.T, method, params string) {
+	t.Helper()
+	c.id++
+	fmt.Fprintf(c.feed, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.id, method, params)
+	var said struct {
+		ID     int
+		Error  any
+		Result struct {
+			IsError bool
+			Content []any
+		}
+	}
+	if err := c.answers.Decode(&said); err != nil || said.ID != c.id || said.Error != nil || said.Result.IsError {
+		t.Fatalf("%s %s: %+v %v", method, params, said, err)
+	}
+}
+
+// moments are what differs between two calls of the service that ask the same.
+var moments = regexp.MustCompile(`since=[^&\s]*`)
+
+// asksFor is what a call of a tool asks the service for, in which no wait has to wait.
+func (c *rawClient) asksFor(t *testing.T, tool string, arguments json.RawMessage) string {
+	t.Helper()
+	c.service.change(func() { c.service.messages, c.service.calls = nil, nil })
+	c.service.fill()
+	c.service.settle("sent")
+	c.ask(t, "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, arguments))
+	return moments.ReplaceAllString(c.service.asked(), "")
+}
+
+// TestOptionalAttendees: they are guests of the API who need not come, behind the others.
+func TestOptionalAttendees(t *testing.T) {
+	c := speakRaw(t)
+	for arguments, want := range map[string]string{
+		`"attendees":["a@b.test"],"optional_attendees":["c@b.test",{"email":"d@b.test","name":"D"}]`: `["a@b.test",{"email":"c@b.test","optional":true},{"email":"d@b.test","name":"D","optional":true}]`,
+		`"attendees":[],"optional_attendees":"c@b.test"`:                                             `[{"email":"c@b.test","optional":true}]`,
+		`"attendees":[{"email":"a@b.test","optional":true}],"optional_attendees":null`:               `[{"email":"a@b.test","optional":true}]`,
+	} {
+		got := c.asksFor(t, "create_calendar_event", json.RawMessage(`{"address":"`+inboxOfTests+`","title":"T","start":"2031-06-02T09:00:00Z",`+arguments+`}`))
+		if !strings.Contains(got, `{"attendees":`+want+`,"start":`) {
+			t.Errorf("%s asks the service %s", arguments, got)
+		}
+	}
+}
+
+// FuzzArguments: whatever a client sends, what is accepted is what the schema asks for, and stays the same when it is
+// read again.
+func FuzzArguments(f *testing.F) {
+	f.Add(14, `{"address":"a@b","title":"t","start":"s","attendees":"[\"x@y\", {\"email\":\"z@y\",\"optional\":\"true\"}]","duration_minutes":"30","cc":null}`)
+	f.Add(5, `"{\"address\":\"a@b\",\"to\":\"x@y\",\"cc\":\"x@y, z@y\",\"bcc\":[[\"null\"]]}"`)
+	f.Add(3, `{"address":"a@b","timeout":" 3e1 "}`)
+	var schemas []*jsonschema.Resolved
+	for _, tool := range tools.All() {
+		var s jsonschema.Schema
+		if err := json.Unmarshal(tool.InputSchema(), &s); err != nil {
+			f.Fatal(err)
+		}
+		schema, err := s.Resolve(nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		schemas = append(schemas, schema)
+	}
+	f.Fuzz(func(t *testing.T, n int, raw string) {
+		n = int(uint(n) % uint(len(schemas)))
+		tool := tools.All()[n]
+		once, err := readArguments(tool, json.RawMessage(raw))
+		if err != nil {
+			return
+		}
+		var v any
+		if err := json.Unmarshal(once, &v); err != nil {
+			t.Fatal(err)
+		}
+		if err := schemas[n].Validate(v); err != nil {
+			t.Errorf("%s takes %s as %s: %v", tool.Name, raw, once, err)
+		}
+		if again, err := readArguments(tool, once); err != nil || string(again) != string(once) {
+			t.Errorf("%s takes %s as %s, and that as %s: %v", tool.Name, raw, once, again, err)
+		}
+	})
+}

@@ -1,0 +1,48 @@
+//go:build !ownercheck
+
+package partition_test
+
+import (
+	"fmt"
+	"testing"
+
+	"inboxd/internal/base/partition"
+)
+
+// TestOfGolden pins the hash: stored keys and issued tokens hold these numbers.
+func TestOfGolden(t *testing.T) {
+	for key, want := range map[string]partition.ID{
+		"":                             720, // XXH3 of nothing is 2d06800538d394c2
+		"a@inbox.localhost":            2946,
+		"me@example.test":              3637,
+		"\x01\x93\x4e\x5f\x10\x00\x00": 1618,
+	} {
+		if got := partition.Of(key); got != want {
+			t.Errorf("%q lives in partition %d, was in %d", key, got, want)
+		}
+	}
+}
+
+// TestSpread holds that keys alike fill every partition about evenly and none beyond the
+// last.
+func TestSpread(t *testing.T) {
+	const perPartition = 100
+	var filled [partition.Count]int
+	for i := range partition.Count * perPartition {
+		filled[partition.Of(fmt.Sprintf("box-%d@inbox.localhost", i))]++ // panics beyond the last
+	}
+	for p, n := range filled {
+		if n < perPartition/2 || n > perPartition*2 {
+			t.Errorf("partition %d holds %d of about %d", p, n, perPartition)
+		}
+	}
+}
+
+// TestGroupsAreForEver: 64 neighbours each, in the order of the partitions.
+func TestGroupsAreForEver(t *testing.T) {
+	for p, want := range map[partition.ID]partition.Group{0: 0, 63: 0, 64: 1, 2946: 46, 4031: 62, 4032: 63, 4095: 63} {
+		if got := p.Group(); got != want {
+			t.Errorf("partition %d lies in group %d, was in %d", p, got, want)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package resolve
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/miekg/dns"
+
+	"inboxd/internal/testutil/dnstest"
+)
+
+// TestSilent holds that nobody waits long for a server that says nothing, nobody at all
+// once that is known, and that it is noticed when it is back.
+func TestSilent(t *testing.T) {
+	server := dnstest.Serve(t, `a.test. 60 IN TXT "a"`)
+	server.Silence()
+	r := New(server.Addr, Options{Timeout: 50 * time.Millisecond})
+	for i := range silentAfter {
+		if _, err := r.LookupTXT(t.Context(), fmt.Sprintf("%d.test", i)); kindOf(t, err) != "timeout" {
+			t.Fatal(err)
+		}
+	}
+	server.Asked()
+	for i := range 1000 {
+		if _, err := r.LookupTXT(t.Context(), fmt.Sprintf("%d.more.test", i)); kindOf(t, err) != "timeout" {
+			t.Fatal(err)
+		}
+	}
+	if asked := server.Asked(); slices.ContainsFunc(asked, func(q string) bool { return q != " NS" }) {
+		t.Errorf("still asked: %d questions", len(asked))
+	}
+	server.Handle(nil)
+	for { // each look-up may set off the probe that finds it
+		if v, err := r.LookupTXT(t.Context(), "a.test"); err == nil && v[0] == "a" {
+			return
+		}
+		if t.Context().Err() != nil {
+			t.Fatal("never noticed")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestSilentDomain holds that a domain whose own server is silent does not cost the others:
+// the resolver that answers for the root is alive.
+func TestSilentDomain(t *testing.T) {
+	server := dnstest.Serve(t)
+	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) {
+		if !strings.Contains(m.Question[0].Name, "silent") {
+			w.WriteMsg(answerTXT(m, "x"))
+		}
+	})
+	r := New(server.Addr, Options{Timeout: 20 * time.Millisecond})
+	for i := range 2 * silentAfter {
+		r.LookupTXT(t.Context(), fmt.Sprintf("%d.silent.test", i))
+	}
+	for {
+		if _, err := r.LookupTXT(t.Context(), "other.test"); err == nil {
+			return
+		}
+		if t.Context().Err() != nil {
+			t.Fatal("silenced for all")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestNoServer fails at once.
+func TestNoServer(t *testing.T) {
+	r := New("", Options{})
+	r.servers = nil
+	if _, err := r.LookupTXT(t.Context(), "a.test"); kindOf(t, err) != "timeout" {
+		t.Error(err)
+	}
+	if systemServers("testdata/there-is-no-such-file") != nil {
+		t.Error("servers out of nowhere")
+	}
+}

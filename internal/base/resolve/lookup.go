@@ -1,0 +1,197 @@
+package resolve
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/miekg/dns"
+
+	"inboxd/internal/base/address"
+)
+
+// LookupTXT returns the TXT records of name, each with its strings joined.
+func (r *Resolver) LookupTXT(ctx context.Context, name string) ([]string, error) {
+	return records(ctx, r, r.query, name, dns.TypeTXT, textOf)
+}
+
+// KnownTXT is LookupTXT without waiting: false when the DNS must be asked first. Whoever knows
+// an answer asks again with each mail whether it still holds, so what is kept is handed out as
+// it is, to all the same list, and nobody may write to it.
+func (r *Resolver) KnownTXT(name string) ([]string, error, bool) {
+	r.mu.Lock()
+	a, ok := r.cache.get(question{canonical(presented(name)), dns.TypeTXT}, r.opts.Clock())
+	r.mu.Unlock()
+	if ok && (a.err != nil || len(a.texts) > 0) {
+		return a.texts, a.err, true
+	}
+	list, err := records(context.Background(), r, r.askKnown, name, dns.TypeTXT, textOf)
+	return list, err, err != errUnknown
+}
+
+func textOf(rr *dns.TXT) (string, bool) { return unescape(strings.Join(rr.Txt, "")), true }
+
+// LookupMX returns the MX records of name, the preferred first, equal ones shuffled. Hosts
+// end in a dot; a null MX (RFC 7505) is the host ".".
+func (r *Resolver) LookupMX(ctx context.Context, name string) ([]*net.MX, error) {
+	list, err := records(ctx, r, r.query, name, dns.TypeMX, func(rr *dns.MX) (*net.MX, bool) {
+		return &net.MX{Host: rr.Mx, Pref: rr.Preference}, rr.Mx == "." || isHost(rr.Mx)
+	})
+	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	slices.SortStableFunc(list, func(a, b *net.MX) int { return int(a.Pref) - int(b.Pref) })
+	return list, err
+}
+
+// LookupIPAddr returns the IPv4 and IPv6 addresses of host. An address is its own answer.
+func (r *Resolver) LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr, error) {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return []net.IPAddr{{IP: ip.AsSlice(), Zone: ip.Zone()}}, nil
+	}
+	type found struct {
+		addrs []net.IPAddr
+		err   error
+	}
+	six := make(chan found, 1)
+	go func() {
+		addrs, err := records(ctx, r, r.query, host, dns.TypeAAAA, func(rr *dns.AAAA) (net.IPAddr, bool) {
+			return net.IPAddr{IP: rr.AAAA}, true
+		})
+		six <- found{addrs, err}
+	}()
+	addrs, err := records(ctx, r, r.query, host, dns.TypeA, func(rr *dns.A) (net.IPAddr, bool) {
+		return net.IPAddr{IP: rr.A}, true
+	})
+	other := <-six
+	switch addrs = append(addrs, other.addrs...); {
+	case len(addrs) > 0:
+		return addrs, nil
+	case err == nil, NoSuchDomain(other.err), isNotFound(err) && !isNotFound(other.err):
+		return nil, other.err
+	}
+	return nil, err
+}
+
+// LookupAddr returns the names of ip, which end in a dot. Nothing vouches for them.
+func (r *Resolver) LookupAddr(ctx context.Context, ip string) ([]string, error) {
+	name, err := dns.ReverseAddr(ip)
+	if err != nil {
+		return nil, &net.DNSError{Err: "unrecognized address", Name: ip}
+	}
+	return records(ctx, r, r.query, name, dns.TypePTR, func(rr *dns.PTR) (string, bool) {
+		return rr.Ptr, isHost(rr.Ptr)
+	})
+}
+
+// asking is how a question is put to a Resolver.
+type asking func(context.Context, question) ([]dns.RR, error)
+
+// records asks for name and turns each record that is usable into what the caller wants.
+func records[R dns.RR, T any](ctx context.Context, r *Resolver, query asking, name string, qtype uint16, take func(R) (T, bool)) ([]T, error) {
+	q := question{canonical(presented(name)), qtype}
+	if _, ok := dns.IsDomainName(q.name); !ok || q.name == "" {
+		return nil, noSuchDomain(q)
+	}
+	if r.system && isReserved(q.name) {
+		query = reserved
+	}
+	rrs, err := query(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	list := usable(rrs, take)
+	if len(list) == 0 {
+		return nil, &net.DNSError{Err: "no usable record", Name: q.name}
+	}
+	return list, nil
+}
+
+func usable[R dns.RR, T any](rrs []dns.RR, take func(R) (T, bool)) (list []T) {
+	for _, rr := range rrs {
+		if typed, ok := rr.(R); ok {
+			if v, ok := take(typed); ok {
+				list = append(list, v)
+			}
+		}
+	}
+	return list
+}
+
+func isReserved(name string) bool {
+	top := name[strings.LastIndexByte(name, '.')+1:]
+	return top == "localhost" || top == "invalid"
+}
+
+// reserved answers for the names that a machine's own servers are not asked about (RFC 6761
+// sections 6.3 and 6.4). A server that an operator names is asked about everything.
+func reserved(_ context.Context, q question) ([]dns.RR, error) {
+	switch {
+	case strings.HasSuffix(q.name, "invalid"):
+		return nil, noSuchDomain(q)
+	case q.qtype == dns.TypeA:
+		return []dns.RR{&dns.A{A: net.IPv4(127, 0, 0, 1)}}, nil
+	case q.qtype == dns.TypeAAAA:
+		return []dns.RR{&dns.AAAA{AAAA: net.IPv6loopback}}, nil
+	}
+	return nil, noData(q)
+}
+
+// presented is a name of which every character means itself, in the form in which messages
+// give names: SPF makes names of strangers' local parts, and a blank in one, taken for another
+// name in every answer, made the server seem silent.
+func presented(name string) string {
+	if isHost(name) {
+		return name
+	}
+	b := make([]byte, 0, len(name)+8)
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c < ' ' || c > '~':
+			b = fmt.Appendf(b, "\\%03d", c)
+		case strings.IndexByte(" '@;()\"\\", c) >= 0:
+			b = append(b, '\\', c)
+		default:
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}
+
+// canonical is the one form of a name: ASCII in lower case, no dot at the end.
+func canonical(name string) string {
+	return strings.ToLower(strings.TrimSuffix(name, "."))
+}
+
+// isHost tells a host's name, with or without the final dot, from what could mean something
+// elsewhere.
+func isHost(name string) bool {
+	_, ok := address.Host(strings.TrimSuffix(name, "."))
+	return ok
+}
+
+// unescape turns the presentation form that the library gives, with \DDD and \X, back into
+// the bytes that were in the record.
+func unescape(s string) string {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] != '\\' || i+1 == len(s):
+			b = append(b, s[i])
+		case i+3 < len(s) && isDigit(s[i+1]) && isDigit(s[i+2]) && isDigit(s[i+3]):
+			b = append(b, (s[i+1]-'0')*100+(s[i+2]-'0')*10+s[i+3]-'0')
+			i += 3
+		default:
+			i++
+			b = append(b, s[i])
+		}
+	}
+	return string(b)
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }

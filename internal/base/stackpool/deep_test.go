@@ -1,0 +1,66 @@
+package stackpool
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"inboxd/internal/base/fault"
+)
+
+// TestDo: the caller waits for the end, and a panic is the caller's, with the stack of where
+// it was.
+func TestDo(t *testing.T) {
+	n := 0
+	Do(func() { n++ })
+	if n != 1 {
+		t.Errorf("ran %d times", n)
+	}
+	defer func() {
+		if told := fault.Panicked(recover()); !strings.HasPrefix(told, "a panic of type string\n") || !strings.Contains(told, "deep_test.go") || strings.Contains(told, "no such row") {
+			t.Errorf("panicked with %v", told)
+		}
+	}()
+	Do(func() { panic("no such row") })
+	t.Error("went on after a panic")
+}
+
+// TestPool has more done at once than may stay, each part waiting for all others, so that
+// none can run after another; then again, by those that stayed.
+func TestPool(t *testing.T) {
+	const idle = 64
+	p := NewPool(idle)
+	for round := range 3 {
+		const parts = 2 * idle
+		var together, done sync.WaitGroup
+		together.Add(parts)
+		for range parts {
+			done.Add(1)
+			p.Go(func() {
+				defer done.Done()
+				together.Done()
+				together.Wait()
+			})
+		}
+		done.Wait()
+		if n := len(p.idle); n > idle {
+			t.Errorf("round %d: %d wait", round, n)
+		}
+	}
+	p.End()
+	late := make(chan struct{})
+	p.Go(func() { close(late) })
+	<-late
+}
+
+// BenchmarkPool hands work over and waits for it.
+func BenchmarkPool(b *testing.B) {
+	p := NewPool(64)
+	defer p.End()
+	done := make(chan struct{})
+	b.ReportAllocs()
+	for b.Loop() {
+		p.Go(func() { done <- struct{}{} })
+		<-done
+	}
+}

@@ -1,0 +1,302 @@
+package account
+
+import (
+	"fmt"
+	"time"
+
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/idempotency"
+)
+
+// Command is an order to one account. The commands are the exported structs of this file.
+type Command interface {
+	decide(*State, Env) ([]Event, error)
+}
+
+// Env is what Decide may know besides state and command.
+type Env struct {
+	Now   time.Time
+	Seen  time.Time // the latest that the clock was ever trusted at: it may have gone back since
+	Plans Plans
+}
+
+// over reports whether a credential that ends at until (zero: never) is over. What the clock passed
+// once stays over when it goes back. That is no matter of a credential that was made since then:
+// seen is how far the clock had been by that time.
+func (e Env) over(until, seen time.Time) bool {
+	return !until.IsZero() && (!e.Now.Before(until) || !e.Seen.Before(until) && e.Seen.After(seen))
+}
+
+// clockSeen is what a credential that is made now keeps of the clock: how far it had been, zero
+// when that is no later than now.
+func (e Env) clockSeen() time.Time {
+	if e.Seen.After(e.Now) {
+		return e.Seen
+	}
+	return time.Time{}
+}
+
+// SessionLife is how long a session lasts after its last use; a use is written down only
+// when the expiry would move by at least SessionStep.
+const (
+	SessionLife = 30 * 24 * time.Hour
+	SessionStep = LastUsedStep
+	maxSessions = 100
+)
+
+// Commands of an account.
+type (
+	// Open creates the account. ID, Email and PasswordHash are ready to keep.
+	Open struct {
+		ID           ID
+		Email        string
+		PasswordHash string
+		Plan         PlanName
+		Verified     bool // the e-mail address needs no message to it
+	}
+	// StartSession keeps the hash of a new session token. PasswordHash is what the password was checked
+	// against: a request at the same time may have changed it.
+	StartSession struct {
+		Hash         Hash
+		PasswordHash string
+	}
+	// TouchSession slides a session's expiry, at most once an hour.
+	TouchSession struct{ Hash Hash }
+	// EndSession stops a token at once.
+	EndSession struct{ Hash Hash }
+	// IssueKey adds a key; ID and CreatedAt are given by Decide. Held says that the inbox
+	// of an inbox key holds one already, expired or not. By is as for AddWebhook.
+	IssueKey struct {
+		By   *Principal
+		Key  Key
+		Held bool
+	}
+	// EndExpired writes down that the credential with this hash was seen as expired: a
+	// session, a reset token, or the key KeyID. Found is as for TouchKey.
+	EndExpired struct {
+		Hash  Hash
+		KeyID int64
+		Found *Key
+	}
+	// TouchKey notes a use of a key. Found is the key as it stands, nil when it is gone.
+	TouchKey struct {
+		ID    int64
+		At    time.Time
+		Found *Key
+	}
+	// RevokeKey removes a key from the inventory at once. Found is as for TouchKey.
+	RevokeKey struct {
+		ID    int64
+		Found *Key
+	}
+	// RevokeInboxKey removes the key of an inbox at once, expired or not. Found is as for
+	// TouchKey.
+	RevokeInboxKey struct {
+		Inbox string
+		Found *Key
+	}
+	// ReserveInbox takes a place in the quota before the address is created.
+	// At becomes the inbox's time of creation, and its place in the account's list.
+	// Record, when it is not nil, is kept with it and goes when the place is given back.
+	// Claim is what the account has in the subdomain that the inbox will live in, nil when it is
+	// none; Over are claims on others that it chose and that are over, which a new one may
+	// need the place of.
+	ReserveInbox struct {
+		Address        string
+		At             time.Time
+		Label          string
+		RetentionHours int
+		KeepNewest     bool
+		Encrypted      bool
+		Record         *idempotency.Record
+		Claim          *Claim
+		Over           []Claim
+	}
+	// ConfirmInbox turns the reservation of a time into a live inbox. Repeating it changes nothing,
+	// and one that comes late does nothing to a newer reservation.
+	ConfirmInbox struct {
+		Address string
+		At      time.Time
+	}
+	// ReleaseInbox gives the place back: of a reservation that failed (CreatedAt may be
+	// zero), or of a deleted inbox. Then CreatedAt is the inbox's own, since its address may
+	// be reserved anew already, and Listed says whether the account's list still shows it, as
+	// Encrypted or not: the list is not held in memory. Claim is what the account has in the inbox's subdomain.
+	// Repeating it changes nothing.
+	ReleaseInbox struct {
+		Address   string
+		CreatedAt time.Time
+		Listed    bool
+		Encrypted bool
+		Claim     Claim
+	}
+	// SetPlan moves the account to another plan.
+	SetPlan struct{ Plan PlanName }
+)
+
+// Decide says what cmd does to s, as events; none means that nothing changes. It does not
+// touch s.
+func Decide(s *State, cmd Command, env Env) ([]Event, error) {
+	switch cmd.(type) {
+	case Open, Void:
+		return cmd.decide(s, env)
+	}
+	if s.CreatedAt.IsZero() {
+		return nil, fault.New(fault.NotFound, "This account does not exist")
+	}
+	if !s.ClosingAt.IsZero() && grows(cmd) {
+		return nil, fault.New(fault.NotFound, "This account is being deleted")
+	}
+	return cmd.decide(s, env)
+}
+
+func (c Open) decide(s *State, env Env) ([]Event, error) {
+	if !s.CreatedAt.IsZero() || !s.ClosingAt.IsZero() { // or it was voided
+		return nil, fault.New(fault.Refused, "This account exists already")
+	}
+	return []Event{opened{Profile{ID: c.ID, Email: c.Email, PasswordHash: c.PasswordHash, Plan: c.Plan, CreatedAt: env.Now, Unverified: !c.Verified}}}, nil
+}
+
+func (c StartSession) decide(s *State, env Env) ([]Event, error) {
+	if c.PasswordHash != s.PasswordHash {
+		return nil, BadSignIn()
+	}
+	evs := []Event{sessionStarted{Session{Hash: c.Hash, CreatedAt: env.Now, ExpiresAt: env.Now.Add(SessionLife), ClockSeen: env.clockSeen()}}}
+	var oldest *Session
+	for _, ses := range s.Sessions {
+		if ses.over(env) {
+			evs = append(evs, sessionEnded{ses.Hash})
+		} else if oldest == nil || ses.ExpiresAt.Before(oldest.ExpiresAt) {
+			oldest = ses
+		}
+	}
+	if len(s.Sessions)-(len(evs)-1) >= maxSessions {
+		evs = append(evs, sessionEnded{oldest.Hash})
+	}
+	return evs, nil
+}
+
+func (c TouchSession) decide(s *State, env Env) ([]Event, error) {
+	ses := s.Sessions[c.Hash]
+	until := env.Now.Add(SessionLife)
+	if ses == nil || ses.over(env) || until.Sub(ses.ExpiresAt) < SessionStep {
+		return nil, nil // unknown, over, or written down lately
+	}
+	return []Event{sessionStarted{Session{Hash: c.Hash, CreatedAt: ses.CreatedAt, ExpiresAt: until, ClockSeen: env.clockSeen()}}}, nil
+}
+
+func (c EndSession) decide(s *State, _ Env) ([]Event, error) {
+	if s.Sessions[c.Hash] == nil {
+		return nil, nil
+	}
+	return []Event{sessionEnded{c.Hash}}, nil
+}
+
+func (c EndExpired) decide(s *State, env Env) ([]Event, error) {
+	if ses := s.Sessions[c.Hash]; ses != nil && ses.over(env) {
+		return []Event{sessionEnded{c.Hash}}, nil
+	}
+	if r, reset := s.Resets[c.Hash]; reset && r.over(env) {
+		return []Event{resetEnded{c.Hash}}, nil
+	}
+	if c.Found == nil || c.Found.Ended || !c.Found.Expired(env) {
+		return nil, nil
+	}
+	k := *c.Found
+	k.Ended = true
+	return []Event{keyNoted{k}}, nil
+}
+
+func (c IssueKey) decide(s *State, env Env) ([]Event, error) {
+	if err := s.admits(c.By); err != nil {
+		return nil, err
+	}
+	switch {
+	case c.Key.Kind == KindAccountKey && s.AccountKeys >= env.Plans.Of(s.Plan).MaxKeys:
+		return nil, fault.New(fault.Refused, fmt.Sprintf("An account holds at most %d API keys. Revoke one first", env.Plans.Of(s.Plan).MaxKeys))
+	case c.Key.Kind == KindInboxKey && c.Held:
+		return nil, fault.New(fault.Refused, fmt.Sprintf("The inbox %s holds a key already. Delete that key first", c.Key.Inbox))
+	}
+	k := c.Key
+	k.ID, k.CreatedAt, k.ClockSeen = s.LastKey+1, env.Now, env.clockSeen()
+	return []Event{keyIssued{k}}, nil
+}
+
+func (c TouchKey) decide(_ *State, _ Env) ([]Event, error) {
+	if c.Found == nil || c.At.Sub(c.Found.LastUsedAt) < LastUsedStep {
+		return nil, nil
+	}
+	k := *c.Found
+	k.LastUsedAt = c.At
+	return []Event{keyNoted{k}}, nil
+}
+
+func (c RevokeKey) decide(_ *State, _ Env) ([]Event, error) {
+	if c.Found == nil {
+		return nil, fault.New(fault.NotFound, fmt.Sprintf("API key %d not found", c.ID))
+	}
+	return []Event{keyRevoked{*c.Found}}, nil
+}
+
+func (c RevokeInboxKey) decide(_ *State, _ Env) ([]Event, error) {
+	if c.Found == nil {
+		return nil, fault.New(fault.NotFound, fmt.Sprintf("The inbox %s holds no key", c.Inbox))
+	}
+	return []Event{keyRevoked{*c.Found}}, nil
+}
+
+func (c ReserveInbox) decide(s *State, env Env) ([]Event, error) {
+	if _, twice := s.Reserved[c.Address]; twice {
+		return nil, fault.New(fault.Refused, fmt.Sprintf("The address %s is being created already", c.Address))
+	}
+	if limit := env.Plans.Of(s.Plan).MaxInboxes; s.Inboxes+int64(len(s.Reserved)) >= limit {
+		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d agent inboxes. Delete an inbox or upgrade the plan", s.Plan.Title(), limit))
+	}
+	if err := s.checkEncrypted(c.Encrypted); err != nil {
+		return nil, err
+	}
+	r := Reservation{At: c.At, Label: c.Label, RetentionHours: c.RetentionHours, KeepNewest: c.KeepNewest, Encrypted: c.Encrypted}
+	if c.Record != nil {
+		r.Once = c.Record.Key
+	}
+	var evs []Event
+	if c.Claim != nil {
+		claim, entered, err := c.Claim.enter(s, env, c.Over)
+		if err != nil {
+			return nil, err
+		}
+		r.Claim, evs = claim.Number, entered
+	}
+	return append(evs, inboxReserved{c.Address, r, c.Record}), nil
+}
+
+func (c ConfirmInbox) decide(s *State, _ Env) ([]Event, error) {
+	r, reserved := s.Reserved[c.Address]
+	if !reserved || !r.At.Equal(c.At) {
+		return nil, nil
+	}
+	return []Event{inboxConfirmed{c.Address, r.At, r.Encrypted}}, nil
+}
+
+func (c ReleaseInbox) decide(s *State, env Env) ([]Event, error) {
+	if r, reserved := s.Reserved[c.Address]; reserved && (c.CreatedAt.IsZero() || c.CreatedAt.Equal(r.At)) {
+		evs := []Event{reservationReleased{c.Address, r}}
+		if r.Claim == c.Claim.Number {
+			evs = append(evs, c.Claim.exit()...)
+		}
+		return evs, nil
+	}
+	if !c.Listed {
+		return nil, nil
+	}
+	c.Claim.EndedAt = env.Now
+	evs := append(c.Claim.exit(), inboxReleased{c.Address, c.CreatedAt, c.Encrypted})
+	return append(evs, s.dropWebhooksOf(c.Address)...), nil
+}
+
+func (c SetPlan) decide(s *State, _ Env) ([]Event, error) {
+	if s.Plan == c.Plan {
+		return nil, nil
+	}
+	return []Event{planSet{c.Plan}}, nil
+}

@@ -1,0 +1,71 @@
+package account_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+)
+
+// TestListOfDomains: a name that is listed keeps its mark until it was claimed, and goes by that
+// alone, however late; claims are bounded, and what was claimed is listed all the same.
+func TestListOfDomains(t *testing.T) {
+	s := account.NewState()
+	now := start
+	do := func(cmd account.Command) error {
+		evs, err := account.Decide(s, cmd, account.Env{Now: now, Plans: account.DefaultPlans()})
+		new(account.Rows).Apply(s, evs)
+		return err
+	}
+	marked := func(what string, want time.Time) {
+		t.Helper()
+		if mark := s.Domains["a.test"]; !mark.Equal(want) {
+			t.Errorf("%s: marked %v, want %v", what, mark, want)
+		}
+	}
+	for n, cmd := range []account.Command{account.Open{ID: me}, account.ListDomain{Name: "a.test"}} {
+		if err := do(cmd); err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	first := now
+	now = now.Add(time.Hour)
+	_ = do(account.ListDomain{Name: "a.test"})
+	marked("listed again", first)
+	_ = do(account.ListDomain{Name: "a.test", Claimed: true})
+	claimed := now.Add(time.Millisecond)
+	marked("claimed", claimed)
+	_ = do(account.UnlistDomain{Name: "a.test", Mark: first})
+	marked("found not claimed before", claimed)
+	_ = do(account.ListDomain{Name: "b.test"})
+	for range 2 { // who saw it before, and found it not claimed
+		_ = do(account.UnlistDomain{Name: "b.test", Mark: now})
+		_ = do(account.ListDomain{Name: "b.test", Claimed: true})
+	}
+	if mark := s.Domains["b.test"]; !mark.After(now) {
+		t.Errorf("claimed at once: marked %v", mark)
+	}
+	_ = do(account.UnlistDomain{Name: "b.test", Mark: s.Domains["b.test"]})
+	now = first
+	_ = do(account.ListDomain{Name: "a.test", Claimed: true})
+	marked("claimed by a clock that went back", claimed.Add(time.Millisecond))
+	_ = do(account.UnlistDomain{Name: "a.test", Mark: claimed.Add(time.Millisecond)})
+	marked("released", time.Time{})
+	for n := range account.MaxDomains {
+		if err := do(account.ListDomain{Name: fmt.Sprint(n)}); err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if err := do(account.ListDomain{Name: "a.test"}); !fault.Is(err, fault.Refused) {
+		t.Errorf("one too many: %v", err)
+	}
+	if err := do(account.ListDomain{Name: "a.test", Claimed: true}); err != nil || len(s.Domains) != account.MaxDomains+1 {
+		t.Errorf("one that was claimed: %v", err)
+	}
+	_ = do(account.Close{})
+	if err := do(account.ListDomain{Name: "b.test", Claimed: true}); !fault.Is(err, fault.NotFound) {
+		t.Errorf("of an account that goes: %v", err)
+	}
+}

@@ -1,0 +1,153 @@
+package account_test
+
+import (
+	"testing"
+	"time"
+
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+)
+
+func TestLifetime(t *testing.T) {
+	days := func(n int) *int { return &n }
+	for _, c := range []struct {
+		days *int
+		want string // empty: refused
+	}{
+		{nil, "never"}, {days(30), "2026-12-21 08:00"}, {days(90), "2027-02-19 08:00"}, {days(365), "2027-11-21 08:00"},
+		{days(0), ""}, {days(-30), ""}, {days(31), ""}, {days(366), ""},
+	} {
+		at, err := account.Lifetime(c.days, start)
+		switch {
+		case c.want == "" && !fault.Is(err, fault.Invalid):
+			t.Errorf("%d days: %v, %v", *c.days, at, err)
+		case c.want != "" && (err != nil || stamp(at) != c.want):
+			t.Errorf("want %s, got %s, %v", c.want, stamp(at), err)
+		}
+	}
+}
+
+// TestPrincipal finds credentials by their hash, up to the moment they end.
+func TestPrincipal(t *testing.T) {
+	s := account.NewState()
+	s.ID = me
+	end := start.Add(time.Hour)
+	s.Sessions[hash("session")] = &account.Session{Hash: hash("session"), ExpiresAt: end}
+	keys := map[string]*account.Key{
+		"forever": {ID: 1, Hash: hash("forever"), Kind: account.KindAccountKey, Scopes: account.ScopeSend, LastUsedAt: start},
+		"ends":    {ID: 2, Hash: hash("ends"), Kind: account.KindInboxKey, Inbox: "a@x.test", Scopes: account.ScopeRead, ExpiresAt: end},
+		"unknown": {ID: 3, Hash: hash("another")}, // a look-up row that leads astray
+	}
+	for _, c := range []struct {
+		token        string
+		now          time.Time
+		kind         account.Kind // 0: nobody
+		key          int64
+		scopes       account.Scope
+		inbox        string
+		validAfter   bool
+		lastWritten  time.Time
+		neverWritten bool
+	}{
+		{token: "session", now: end.Add(-1), kind: account.KindSession, scopes: account.ScopeFull},
+		{token: "session", now: end},
+		{token: "forever", now: end, kind: account.KindAccountKey, key: 1, scopes: account.ScopeSend, validAfter: true, lastWritten: start},
+		{token: "ends", now: end.Add(-1), kind: account.KindInboxKey, key: 2, scopes: account.ScopeRead, inbox: "a@x.test", neverWritten: true},
+		{token: "ends", now: end},
+		{token: "unknown", now: start},
+	} {
+		p := account.PrincipalOf(s, hash(c.token), keys[c.token], account.Env{Now: c.now})
+		if c.kind == 0 {
+			if p != nil {
+				t.Errorf("%s at %v: %+v", c.token, c.now, p)
+			}
+			continue
+		}
+		if p == nil || p.Account != me || p.Kind != c.kind || p.KeyID != c.key || p.Scopes != c.scopes || p.Inbox != c.inbox || p.Hash != hash(c.token) {
+			t.Errorf("%s at %v: %+v", c.token, c.now, p)
+			continue
+		}
+		if !p.Valid(c.now) || p.Valid(end) != c.validAfter {
+			t.Errorf("%s: valid %v, later %v", c.token, p.Valid(c.now), p.Valid(end))
+		}
+		if !c.lastWritten.IsZero() && !p.Noted().Equal(c.lastWritten) || c.neverWritten && !p.Noted().IsZero() {
+			t.Errorf("%s: noted %v", c.token, p.Noted())
+		}
+	}
+}
+
+// TestNobodySpeaksForAClosingAccount, whatever rows are left of it.
+func TestNobodySpeaksForAClosingAccount(t *testing.T) {
+	s := account.NewState()
+	s.Sessions[hash("session")] = &account.Session{Hash: hash("session"), ExpiresAt: start.Add(time.Hour)}
+	key := &account.Key{ID: 1, Hash: hash("key"), Kind: account.KindAccountKey}
+	if account.PrincipalOf(s, hash("session"), nil, account.Env{Now: start}) == nil || account.PrincipalOf(s, hash("key"), key, account.Env{Now: start}) == nil {
+		t.Fatal("an open account is shut")
+	}
+	s.ClosingAt = start
+	if account.PrincipalOf(s, hash("session"), nil, account.Env{Now: start}) != nil || account.PrincipalOf(s, hash("key"), key, account.Env{Now: start}) != nil {
+		t.Error("a closing account is open")
+	}
+}
+
+func TestRevokeReachesEveryHolder(t *testing.T) {
+	p := &account.Principal{}
+	if !p.Valid(start) {
+		t.Error("a principal without an end is over")
+	}
+	p.Revoke()
+	if p.Valid(start) {
+		t.Error("a revoked principal is valid")
+	}
+}
+
+// TestWhoLeftMemoryIsNotCurrent: a credential that no revocation finds is good for the
+// request that holds it, and for no later one.
+func TestWhoLeftMemoryIsNotCurrent(t *testing.T) {
+	p := &account.Principal{ExpiresAt: start.Add(time.Hour)}
+	if !p.Current(start) || p.Current(start.Add(time.Hour)) {
+		t.Error("current is not what is valid")
+	}
+	p.Drop()
+	if p.Current(start) || !p.Valid(start) {
+		t.Error("a dropped principal: current, or no longer valid")
+	}
+	p.Revoke()
+	p.Drop()
+	if p.Valid(start) {
+		t.Error("a drop undid a revocation")
+	}
+}
+
+// TestIDsSortByAge makes ids at times apart and together.
+func TestIDsSortByAge(t *testing.T) {
+	early := account.NewID(start, [10]byte{0xff, 0xff})
+	late := account.NewID(start.Add(time.Millisecond), [10]byte{})
+	if early.String() >= late.String() || len(early.String()) != 32 {
+		t.Errorf("%s is not before %s", early, late)
+	}
+	if account.NewID(start, [10]byte{1}) == account.NewID(start, [10]byte{2}) {
+		t.Error("two ids of one moment are equal")
+	}
+}
+
+func TestEndedTellsOfARevocation(t *testing.T) {
+	before, after := &account.Principal{}, &account.Principal{}
+	waiting := before.Ended()
+	for _, p := range []*account.Principal{before, after} {
+		p.Revoke()
+		p.Revoke()
+	}
+	for name, ended := range map[string]<-chan struct{}{"asked before": waiting, "asked after": after.Ended()} {
+		select {
+		case <-ended:
+		default:
+			t.Errorf("%s: not ended", name)
+		}
+	}
+	select {
+	case <-(&account.Principal{}).Ended():
+		t.Error("ended without a revocation")
+	default:
+	}
+}

@@ -1,0 +1,89 @@
+package account
+
+import (
+	"fmt"
+
+	"inboxd/internal/base/fault"
+)
+
+// PlanName is "free" or "paid".
+type PlanName string
+
+const (
+	Free PlanName = "free"
+	Paid PlanName = "paid"
+)
+
+// Plan is what a plan allows. Every figure is a default that the operator may change.
+type Plan struct {
+	Name                  PlanName
+	MaxInboxes            int64
+	DefaultRetentionHours int
+	MaxRetentionHours     int
+	Labels                bool // a label set by a person is kept
+	Subdomains            bool // a subdomain may be chosen
+	MaxSubdomains         int64
+
+	MaxKeys            int64 // account keys; each inbox may hold its own besides
+	SendsPerDay        int64
+	MaxRecipients      int   // of one message: to, cc and bcc together
+	MaxAttachments     int   // files of one message sent
+	MaxAttachmentBytes int64 // of all files of one message sent, raw
+	MaxWebhooks        int
+
+	MaxMessages int   // mails that an inbox holds
+	MaxBytes    int64 // of all mails of an inbox, as received and sent
+}
+
+// Plans holds the figures of each plan.
+type Plans map[PlanName]Plan
+
+// DefaultPlans are the figures that docs/operate/configuration.md gives (specification, Plans).
+func DefaultPlans() Plans {
+	return Plans{
+		Free: {
+			Name: Free, MaxInboxes: 3, DefaultRetentionHours: 24, MaxRetentionHours: 72, MaxSubdomains: 100,
+			MaxKeys: 1000, SendsPerDay: 100, MaxRecipients: 10, MaxAttachments: 1, MaxAttachmentBytes: 512 << 10, MaxWebhooks: 10,
+			MaxMessages: 10_000, MaxBytes: 500 << 20,
+		},
+		Paid: {
+			Name: Paid, MaxInboxes: 1_000_000, DefaultRetentionHours: 168, MaxRetentionHours: 8760, Labels: true, Subdomains: true, MaxSubdomains: 100,
+			MaxKeys: 1000, SendsPerDay: 10_000, MaxRecipients: 100, MaxAttachments: 10, MaxAttachmentBytes: 10 << 20, MaxWebhooks: 10,
+			MaxMessages: 10_000, MaxBytes: 500 << 20,
+		},
+	}
+}
+
+// Of returns the figures of name, those of Free for a name we do not know.
+func (p Plans) Of(name PlanName) Plan {
+	if plan, ok := p[name]; ok {
+		return plan
+	}
+	return p[Free]
+}
+
+// ParsePlan reads a plan name.
+func ParsePlan(s string) (PlanName, error) {
+	switch name := PlanName(s); name {
+	case Free, Paid:
+		return name, nil
+	}
+	return "", fault.New(fault.Invalid, fmt.Sprintf("There is no plan %q; the plans are free and paid", s))
+}
+
+// Title is the plan's name at the head of a sentence.
+func (n PlanName) Title() string {
+	if n == Paid {
+		return "Paid"
+	}
+	return "Free"
+}
+
+// Retention returns the hours in force for what was asked: nil gives the default, more
+// than the plan's maximum is capped silently (specification, Retention).
+func (p Plan) Retention(asked *int) int {
+	if asked == nil {
+		return p.DefaultRetentionHours
+	}
+	return min(*asked, p.MaxRetentionHours)
+}

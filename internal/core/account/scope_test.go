@@ -1,0 +1,57 @@
+package account_test
+
+import (
+	"testing"
+
+	"inboxd/internal/base/fault"
+	"inboxd/internal/core/account"
+)
+
+func TestParseScopes(t *testing.T) {
+	for _, c := range []struct {
+		names []string
+		want  string // the wire form; empty: refused
+	}{
+		{nil, "inbox:read"},
+		{[]string{}, "inbox:read"},
+		{[]string{"email:send"}, "email:send"},
+		{[]string{"inbox:manage", "inbox:read", "inbox:manage"}, "inbox:read,inbox:manage"},
+		{[]string{"inbox:read", "email:send", "message:write", "inbox:manage"}, "inbox:read,email:send,message:write,inbox:manage"},
+		{[]string{"full"}, "full"},
+		{[]string{"inbox:read", "inbox:write"}, ""},
+		{[]string{""}, ""},
+		{[]string{"Full"}, ""},
+		{[]string{"inbox:read,email:send"}, ""},
+	} {
+		set, err := account.ParseScopes(c.names)
+		switch {
+		case c.want == "" && (!fault.Is(err, fault.Invalid) || set != 0):
+			t.Errorf("%q: %v, %v", c.names, set, err)
+		case c.want != "" && (err != nil || set.String() != c.want):
+			t.Errorf("%q: %v, %v", c.names, set, err)
+		}
+	}
+}
+
+// TestAllows asks every set for every need: full covers all, also bits that no name has
+// yet; the four together are not full.
+func TestAllows(t *testing.T) {
+	const later = account.ScopeFull << 1
+	four := account.ScopeRead | account.ScopeSend | account.ScopeWrite | account.ScopeManage
+	for set := range account.ScopeFull {
+		for need := account.Scope(1); need <= later; need <<= 1 {
+			if want := set&need != 0; set.Allows(need) != want {
+				t.Errorf("%q allows %b: %v", set, need, !want)
+			}
+			if !(set | account.ScopeFull).Allows(need) {
+				t.Errorf("full does not allow %b", need)
+			}
+		}
+	}
+	if account.ScopeRead.Allows(account.ScopeRead | account.ScopeSend) {
+		t.Error("one of two needs is enough")
+	}
+	if four.Allows(later) || four.Allows(account.ScopeFull) {
+		t.Error("the four are taken for full")
+	}
+}

@@ -1,0 +1,61 @@
+package account
+
+import (
+	"testing"
+	"time"
+
+	"inboxd/internal/base/fault"
+)
+
+// TestQuotasOfADay: sends and copies of answers have one each, for the UTC day, and a place that is given back
+// later is not taken from another day.
+func TestQuotasOfADay(t *testing.T) {
+	plans := DefaultPlans()
+	free := plans[Free]
+	free.SendsPerDay = 2
+	plans[Free] = free
+	noon := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	s := NewState()
+	s.Profile.Plan = Free
+	do := func(c Command, at time.Time) error {
+		evs, err := c.decide(s, Env{Now: at, Plans: plans})
+		for _, ev := range evs {
+			ev.apply(s)
+		}
+		return err
+	}
+	want := func(when string, sends Sends) {
+		t.Helper()
+		if s.Sends != sends {
+			t.Errorf("%s: %+v, want %+v", when, s.Sends, sends)
+		}
+	}
+	today := day(noon)
+	for range AnswerCopiesPerDay {
+		if err := do(CountAnswerCopy{}, noon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := do(CountAnswerCopy{}, noon); !fault.Is(err, fault.Refused) {
+		t.Errorf("one copy more: %v", err)
+	}
+	for range 2 {
+		if err := do(CountSend{Recipients: 1}, noon); err != nil {
+			t.Errorf("copies of answers take the place of sends: %v", err)
+		}
+	}
+	if err := do(CountSend{Recipients: 1}, noon); !fault.Is(err, fault.Refused) {
+		t.Errorf("one send more: %v", err)
+	}
+	want("used up", Sends{today, 2, AnswerCopiesPerDay})
+	_ = do(ReturnSend{At: noon}, noon)
+	_ = do(ReturnSend{At: noon, Answer: true}, noon)
+	want("given back", Sends{today, 1, AnswerCopiesPerDay - 1})
+	_ = do(CountAnswerCopy{}, NextDay(noon))
+	want("the next day", Sends{today + 1, 0, 1})
+	_ = do(ReturnSend{At: noon, Answer: true}, NextDay(noon))
+	_ = do(ReturnSend{At: NextDay(noon)}, NextDay(noon))
+	want("of another day", Sends{today + 1, 0, 1})
+	_ = do(CountSend{Recipients: 1}, NextDay(noon))
+	want("both", Sends{today + 1, 1, 1})
+}

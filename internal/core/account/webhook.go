@@ -1,0 +1,166 @@
+package account
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"inboxd/internal/base/fault"
+)
+
+// Webhook is one subscription of an account (specification, Webhooks). It never changes
+// once it is in a published list; a change replaces it.
+type Webhook struct {
+	ID        int64
+	URL       string // canonical
+	Event     string // a name, or a subscription that means several
+	Inbox     string // empty: of every inbox
+	Secret    string
+	CreatedAt time.Time
+
+	// Previous signs beside Secret until PreviousUntil, after a rotation.
+	Previous      string
+	PreviousUntil time.Time
+}
+
+// Secrets returns what signs a delivery at now, newest first.
+func (w *Webhook) Secrets(now time.Time) []string {
+	if w.Previous != "" && now.Before(w.PreviousUntil) {
+		return []string{w.Secret, w.Previous}
+	}
+	return []string{w.Secret}
+}
+
+// Commands about webhooks. URL, event and inbox were checked before.
+type (
+	// AddWebhook adds a subscription; ID and CreatedAt are given by Decide. By is who asked; the
+	// operator has no kind. An order that was on its way when that credential ended is refused.
+	AddWebhook struct {
+		By      *Principal
+		Webhook Webhook
+	}
+	// ChangeWebhook changes what is not nil.
+	ChangeWebhook struct {
+		ID    int64
+		URL   *string
+		Event *string
+	}
+	// RotateSecret gives a webhook a new secret; the one before signs on for Overlap.
+	RotateSecret struct {
+		ID      int64
+		Secret  string
+		Overlap time.Duration
+	}
+	// DropWebhook ends a subscription, and with it whatever waits to be delivered to it.
+	DropWebhook struct{ ID int64 }
+)
+
+type (
+	webhookAdded   struct{ Webhook Webhook }
+	webhookChanged struct{ Webhook Webhook }
+	webhookDropped struct{ ID int64 }
+)
+
+func (c AddWebhook) decide(s *State, env Env) ([]Event, error) {
+	if err := s.admits(c.By); err != nil {
+		return nil, err
+	}
+	if limit := env.Plans.Of(s.Plan).MaxWebhooks; len(s.Webhooks) >= limit {
+		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d webhooks. Delete a webhook first", s.Plan.Title(), limit))
+	}
+	w := c.Webhook
+	w.ID, w.CreatedAt = s.LastWebhook+1, env.Now
+	return []Event{webhookAdded{w}}, nil
+}
+
+func (c ChangeWebhook) decide(s *State, _ Env) ([]Event, error) {
+	w, err := s.webhook(c.ID)
+	if err != nil {
+		return nil, err
+	}
+	if c.URL != nil {
+		w.URL = *c.URL
+	}
+	if c.Event != nil {
+		w.Event = *c.Event
+	}
+	if w == *s.Webhooks[c.ID] {
+		return nil, nil
+	}
+	return []Event{webhookChanged{w}}, nil
+}
+
+func (c RotateSecret) decide(s *State, env Env) ([]Event, error) {
+	w, err := s.webhook(c.ID)
+	if err != nil {
+		return nil, err
+	}
+	w.Previous, w.PreviousUntil, w.Secret = w.Secret, env.Now.Add(c.Overlap), c.Secret
+	return []Event{webhookChanged{w}}, nil
+}
+
+func (c DropWebhook) decide(s *State, _ Env) ([]Event, error) {
+	if _, err := s.webhook(c.ID); err != nil {
+		return nil, err
+	}
+	return []Event{webhookDropped{c.ID}}, nil
+}
+
+// dropWebhooksOf ends the subscriptions to one inbox, which was deleted.
+func (s *State) dropWebhooksOf(address string) (evs []Event) {
+	for _, w := range s.WebhookList() {
+		if w.Inbox == address {
+			evs = append(evs, webhookDropped{w.ID})
+		}
+	}
+	return evs
+}
+
+// dropWebhooks ends every subscription.
+func (s *State) dropWebhooks() (evs []Event) {
+	for _, w := range s.WebhookList() {
+		evs = append(evs, webhookDropped{w.ID})
+	}
+	return evs
+}
+
+// NoWebhook is the fault for an id that the account has no webhook under.
+func NoWebhook(id string) error {
+	return fault.New(fault.NotFound, fmt.Sprintf("Webhook %s not found", id))
+}
+
+// webhook returns a copy.
+func (s *State) webhook(id int64) (Webhook, error) {
+	w := s.Webhooks[id]
+	if w == nil {
+		return Webhook{}, NoWebhook(fmt.Sprint(id))
+	}
+	return *w, nil
+}
+
+// WebhookList returns the subscriptions, oldest first.
+func (s *State) WebhookList() []Webhook {
+	out := make([]Webhook, 0, len(s.Webhooks))
+	for _, w := range s.Webhooks {
+		out = append(out, *w)
+	}
+	slices.SortFunc(out, func(a, b Webhook) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+func (e webhookAdded) apply(s *State) {
+	w := e.Webhook
+	s.Webhooks[w.ID], s.LastWebhook = &w, w.ID
+}
+func (e webhookAdded) rows(s *State, r *Rows) {
+	r.putWebhook(e.Webhook)
+	r.NewWebhooks = append(r.NewWebhooks, e.Webhook.ID)
+	r.profile(s)
+}
+func (e webhookChanged) apply(s *State)         { w := e.Webhook; s.Webhooks[w.ID] = &w }
+func (e webhookChanged) rows(_ *State, r *Rows) { r.putWebhook(e.Webhook) }
+func (e webhookDropped) apply(s *State)         { delete(s.Webhooks, e.ID) }
+func (e webhookDropped) rows(_ *State, r *Rows) { r.DropWebhooks = append(r.DropWebhooks, e.ID) }
+
+func (r *Rows) putWebhook(w Webhook) { r.PutWebhooks = append(r.PutWebhooks, &w) }

@@ -1,0 +1,106 @@
+package calendar
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"inboxd/internal/base/fault"
+)
+
+// Meeting returns the meeting of that id; nil when there is none.
+func (b *Book) Meeting(id int64) *Meeting {
+	if i, ok := b.find(id); ok {
+		return b.Meetings[i]
+	}
+	return nil
+}
+
+// Find is Meeting for the inbox of that address; a fault says that there is none, or that it was lost.
+func (b *Book) Find(id int64, address string) (*Meeting, error) {
+	switch m := b.Meeting(id); {
+	case m != nil:
+		return m, nil
+	case b != nil && slices.Contains(b.Damaged, id):
+		return nil, fault.New(fault.Damaged, fmt.Sprintf("Meeting %d in inbox %s is damaged on the disk of this service and can't be read", id, address))
+	}
+	return nil, fault.New(fault.NotFound, fmt.Sprintf("Meeting %d not found in inbox %s", id, address))
+}
+
+// find is where the meeting of that id is, or would be.
+func (b *Book) find(id int64) (int, bool) {
+	if b == nil {
+		return 0, false
+	}
+	return slices.BinarySearchFunc(b.Meetings, id, func(m *Meeting, id int64) int { return cmp.Compare(m.ID, id) })
+}
+
+// ByUID returns the meeting of that UID, which is compared octet by octet; nil when there is none.
+func (b *Book) ByUID(uid string) *Meeting {
+	if b == nil {
+		return nil
+	}
+	for _, m := range b.Meetings {
+		if m.UID == uid {
+			return m
+		}
+	}
+	return nil
+}
+
+// HasRules reports a calendar of which recurrence rules have to be followed to say when its meetings are: a
+// stranger's rule of a line can take 20 ms, whatever size the calendar has.
+func (b *Book) HasRules() bool {
+	return b != nil && slices.ContainsFunc(b.Meetings, func(m *Meeting) bool { return m.Recurrence != nil })
+}
+
+// With returns the calendar with that meeting, in the place of the one with its id if there is one.
+// bytes is the size of its row on disk. m belongs to the caller still: a copy is kept.
+func (b *Book) With(m *Meeting, bytes int64) *Book {
+	kept := *m
+	kept.Bytes, kept.sender = bytes, senderOf(m)
+	next := b.copy()
+	i, known := b.find(m.ID)
+	if known {
+		next.Bytes -= next.Meetings[i].Bytes
+		next.Meetings[i] = &kept
+	} else {
+		next.Meetings = slices.Insert(next.Meetings, i, &kept)
+	}
+	next.Bytes += bytes
+	next.LastID = max(next.LastID, m.ID)
+	if m.UpdatedAt.After(next.ChangedAt) {
+		next.ChangedAt = m.UpdatedAt
+	}
+	return next
+}
+
+// Restore appends a meeting that was read from the disk, where its row takes so many bytes. b is not shown yet.
+func (b *Book) Restore(m *Meeting, bytes int64) {
+	m.Bytes, m.sender = bytes, senderOf(m)
+	b.Meetings = append(b.Meetings, m)
+	b.Bytes += bytes
+}
+
+// Without returns the calendar without the meetings of those ids, which are not given again.
+func (b *Book) Without(ids []int64) *Book {
+	next := b.copy()
+	next.Meetings = slices.DeleteFunc(next.Meetings, func(m *Meeting) bool {
+		gone := slices.Contains(ids, m.ID)
+		if gone {
+			next.Bytes -= m.Bytes
+		}
+		return gone
+	})
+	return next
+}
+
+// copy is a calendar that may be changed until it is shown.
+func (b *Book) copy() *Book {
+	if b == nil {
+		return &Book{}
+	}
+	next := *b
+	next.Meetings = append(make([]*Meeting, 0, len(b.Meetings)+1), b.Meetings...)
+	return &next
+}

@@ -1,0 +1,144 @@
+package calendar
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"inboxd/internal/base/fault"
+	"inboxd/internal/mail/icalendar"
+)
+
+// Bounds of an answer about busy times.
+const (
+	maxBusyDays  = 92
+	maxSlots     = 10_000
+	maxConflicts = 10
+)
+
+// Slot is a time at which the inbox is busy by a meeting.
+type Slot struct {
+	Start, End time.Time
+	Meeting    int64
+	Status     string // what the inbox answered; icalendar.Accepted for its own
+}
+
+// Busy returns the times within [from, to) at which the inbox is busy, by start: by what it organizes, accepted
+// or did not answer yet, those of one meeting that touch as one. stops are rules that were not followed
+// to their end. There are 10,000 at most, the soonest.
+func Busy(b *Book, from, to time.Time) (list []Slot, stops int, err error) {
+	switch {
+	case from.IsZero():
+		return nil, 0, fault.Field("from", "is required")
+	case to.IsZero():
+		return nil, 0, fault.Field("to", "is required")
+	case !to.After(from):
+		return nil, 0, fault.Field("to", "must be after 'from'")
+	case to.After(from.Add(maxBusyDays * day)):
+		return nil, 0, fault.Field("to", "must be within %d days of 'from'", maxBusyDays)
+	}
+	meetings := b.binding(0)
+	search := searchOf(meetings, from, to)
+	for _, m := range meetings {
+		list = append(list, slots(m, search.In(&m.Event))...)
+	}
+	slices.SortFunc(list, func(a, b Slot) int { return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Meeting, b.Meeting)) })
+	if len(list) > maxSlots {
+		list, search.Stops = list[:maxSlots], search.Stops+1
+	}
+	return list, search.Stops, nil
+}
+
+// slots are the times of a meeting's occurrences, which are by start, those that touch as one.
+func slots(m *Meeting, all []icalendar.Occurrence) (list []Slot) {
+	for _, o := range all {
+		last := len(list) - 1
+		switch {
+		case m.transparentAt(o), !o.End.After(o.Start):
+		case last >= 0 && !o.Start.After(list[last].End):
+			if o.End.After(list[last].End) {
+				list[last].End = o.End
+			}
+		default:
+			list = append(list, Slot{o.Start, o.End, m.ID, bindingStatus(m)})
+		}
+	}
+	return list
+}
+
+// bindingStatus is the status of a meeting that makes the inbox busy; empty: it does not.
+func bindingStatus(m *Meeting) string {
+	switch {
+	case m.Status == icalendar.Cancelled, m.MyStatus == icalendar.Declined, m.takesNoTime():
+		return ""
+	case m.Source == Outbound:
+		return icalendar.Accepted
+	}
+	return m.MyStatus // empty: nobody asked it
+}
+
+// transparentAt reports an occurrence that makes nobody busy.
+func (m *Meeting) transparentAt(o icalendar.Occurrence) bool {
+	if o.Override != nil {
+		return o.Override.Transparent
+	}
+	return m.Transparent
+}
+
+// takesNoTime reports a transparent meeting (RFC 5545, section 3.8.2.7) without an occurrence that is not.
+func (m *Meeting) takesNoTime() bool {
+	opaque := func(o icalendar.Override) bool { return !o.Transparent && o.Status != icalendar.Cancelled }
+	return m.Transparent && !slices.ContainsFunc(orNone(m.Recurrence).Overrides, opaque)
+}
+
+// binding are the meetings that make the inbox busy, but for one.
+func (b *Book) binding(but int64) (list []*Meeting) {
+	if b == nil {
+		return nil
+	}
+	for _, m := range b.Meetings {
+		if m.ID != but && bindingStatus(m) != "" {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// Conflicts are other meetings at the time of a coming one's next occurrence, at most 10, by id; nil when
+// it is over or cancelled. Of a declined one they are what would be in the way of another answer.
+func Conflicts(b *Book, m *Meeting, now time.Time) []int64 {
+	if m.Status == icalendar.Cancelled {
+		return nil
+	}
+	next, ok := nextOf(m, now)
+	if !ok {
+		return nil
+	}
+	if m.transparentAt(next) {
+		return []int64{}
+	}
+	others := b.binding(m.ID)
+	search := searchOf(others, next.Start, next.End)
+	search.One = true
+	list := []int64{}
+	for _, other := range others {
+		if len(list) == maxConflicts {
+			break
+		}
+		if len(slots(other, search.In(&other.Event))) > 0 {
+			list = append(list, other.ID)
+		}
+	}
+	return list
+}
+
+// nextOf is the first occurrence that is not over.
+func nextOf(m *Meeting, now time.Time) (icalendar.Occurrence, bool) {
+	search := searchOf([]*Meeting{m}, now, time.Time{})
+	search.One = true
+	all := search.In(&m.Event)
+	if len(all) == 0 {
+		return icalendar.Occurrence{}, false
+	}
+	return all[0], true
+}

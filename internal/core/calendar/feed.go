@@ -1,0 +1,70 @@
+package calendar
+
+import (
+	"slices"
+	"strings"
+
+	"inboxd/internal/mail/icalendar"
+)
+
+// AppendFeed appends the feed of a calendar to dst: every meeting that is kept, with attendees and answers, those that
+// are cancelled as such. name is what clients call the calendar.
+func AppendFeed(dst []byte, name string, b *Book) []byte {
+	d := icalendar.Document{Method: "PUBLISH", Name: name}
+	if b != nil {
+		d.Events = make([]icalendar.Event, len(b.Meetings))
+		for i, m := range b.Meetings {
+			d.Events[i] = m.Event
+			d.Events[i].Attendees = unasked(m.Attendees)
+			d.Events[i].Comment = ""
+		}
+	}
+	return icalendar.Append(dst, &d)
+}
+
+// unasked are attendees whom a text does not ask for an answer.
+func unasked(list []Attendee) []Attendee {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Asked = false
+	}
+	return list
+}
+
+// maxClient is how long the name of an unknown client is.
+const maxClient = 64
+
+// Client is the short name of a program that fetches a feed, by its User-Agent: of the known ones what people
+// call them, else its first product. Empty when there is none.
+func Client(agent string) string {
+	words := strings.FieldsFunc(agent, func(r rune) bool { return strings.ContainsRune(" \t();,", r) })
+	begins := func(names ...string) bool {
+		return slices.ContainsFunc(words, func(word string) bool {
+			return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(word, name) })
+		})
+	}
+	switch {
+	case begins("Google-Calendar-Importer"):
+		return "Google Calendar"
+	case begins("iOS/", "macOS/", "dataaccessd", "CalendarAgent"):
+		return "Apple Calendar"
+	case strings.Contains(agent, "Outlook"), strings.Contains(agent, "Microsoft Office"):
+		return "Outlook"
+	case begins("Thunderbird"):
+		return "Thunderbird"
+	}
+	return product(agent)
+}
+
+// product is the name of the first product (RFC 9110, section 10.1.5), as far as it is one.
+func product(agent string) string {
+	agent = strings.TrimLeft(agent, " \t")
+	end := strings.IndexFunc(agent, func(r rune) bool {
+		letter := 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9'
+		return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	})
+	if end >= 0 {
+		agent = agent[:end]
+	}
+	return agent[:min(len(agent), maxClient)]
+}

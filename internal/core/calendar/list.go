@@ -1,0 +1,129 @@
+package calendar
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"inboxd/internal/base/fault"
+	"inboxd/internal/mail/icalendar"
+)
+
+// Query asks for meetings. Zero times are no bounds.
+type Query struct {
+	From, To  time.Time
+	Cancelled bool   // those too
+	Cursor    string // empty: from the beginning
+	Limit     int    // 1 or more
+}
+
+// Page is a part of a list of meetings.
+type Page struct {
+	Meetings []*Meeting
+	Next     string // the cursor of what comes next; empty: nothing does
+	Stops    int    // rules that were not followed to their end
+}
+
+// List returns meetings by start and id: those that overlap [From, To), recurring ones by an occurrence, and
+// those whose rule is not followed by their first. A cursor stays good when meetings come, go and
+// move. The work is bounded, see icalendar.Search.
+func List(b *Book, q Query) (p Page, err error) {
+	after, err := readCursor(q.Cursor)
+	if err != nil {
+		return p, err
+	}
+	if !q.From.IsZero() && !q.To.IsZero() && !q.To.After(q.From) {
+		return p, fault.Field("to", "must be after 'from'")
+	}
+	if b == nil {
+		return p, nil
+	}
+	found := b.candidates(&q, after)
+	search := searchOf(found, q.From, q.To)
+	search.One = true
+	for _, m := range found {
+		if len(p.Meetings) > q.Limit {
+			break
+		}
+		if search.touches(m) {
+			p.Meetings = append(p.Meetings, m)
+		}
+	}
+	p.Stops = search.Stops
+	if len(p.Meetings) > q.Limit {
+		p.Meetings = p.Meetings[:q.Limit:q.Limit]
+		p.Next = CursorBehind(p.Meetings[q.Limit-1])
+	}
+	return p, nil
+}
+
+// CursorBehind is the cursor of what comes behind a meeting, for a page that ends there.
+func CursorBehind(m *Meeting) string { return placeOf(m).cursor() }
+
+// candidates are the meetings behind a place, in order; those that happen once only if they are within
+// the window.
+func (b *Book) candidates(q *Query, after place) (found []*Meeting) {
+	once := searchOf(nil, q.From, q.To)
+	for _, m := range b.Meetings {
+		if m.Status == icalendar.Cancelled && !q.Cancelled || placeOf(m).compare(after) <= 0 {
+			continue
+		}
+		if m.Recurrence != nil || once.touches(m) {
+			found = append(found, m)
+		}
+	}
+	slices.SortFunc(found, func(a, b *Meeting) int { return placeOf(a).compare(placeOf(b)) })
+	return found
+}
+
+// search looks for the occurrences of meetings.
+type search struct {
+	icalendar.Search
+	all bool // the window has no bounds
+}
+
+func searchOf(list []*Meeting, from, to time.Time) *search {
+	s := search{all: from.IsZero() && to.IsZero()}
+	s.From, s.To = from, to
+	if to.IsZero() {
+		s.To = icalendar.LastEnd
+	}
+	for _, m := range list {
+		if m.Recurrence != nil {
+			s.Events++
+		}
+	}
+	return &s
+}
+
+func (s *search) touches(m *Meeting) bool { return s.all || len(s.In(&m.Event)) > 0 }
+
+// place is where a meeting stands in the list.
+type place struct{ start, id int64 }
+
+// cursorVersion tells a cursor from other text.
+const cursorVersion = 1
+
+func placeOf(m *Meeting) place { return place{m.Start.Unix(), m.ID} }
+
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.start, q.start), cmp.Compare(p.id, q.id))
+}
+
+func (p place) cursor() string {
+	b := binary.BigEndian.AppendUint64([]byte{cursorVersion}, uint64(p.start))
+	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(b, uint64(p.id)))
+}
+
+func readCursor(s string) (p place, err error) {
+	if s == "" {
+		return place{start: -1}, nil
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	if err != nil || len(b) != 17 || s != base64.RawURLEncoding.EncodeToString(b) || b[0] != cursorVersion { // decoding passes over the ends of lines
+		return p, fault.Field("cursor", "is not a cursor of this list. Take it from 'next_cursor'")
+	}
+	return place{int64(binary.BigEndian.Uint64(b[1:])), int64(binary.BigEndian.Uint64(b[9:]))}, nil
+}

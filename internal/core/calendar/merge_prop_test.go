@@ -1,0 +1,247 @@
+package calendar
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"inboxd/internal/mail/icalendar"
+)
+
+var firstDay = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+
+// drawnMail is one mail of the organizer of meeting u, in the revision of that SEQUENCE. alone says of which
+// occurrence it tells; zero: of the whole meeting.
+func drawnMail(t *rapid.T, method string, seq int, alone time.Time) *Invitation {
+	title := fmt.Sprint("in revision ", seq)
+	start := firstDay.Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "hour")) * time.Hour)
+	e := icalendar.Event{
+		UID: "u", Sequence: seq, Stamp: firstDay.Add(time.Duration(seq/2) * time.Hour), Title: title, Status: icalendar.Confirmed,
+		Start: start, End: start.Add(time.Hour), Organizer: person(boss), RecurrenceID: alone, Description: "told " + title,
+	}
+	if rapid.IntRange(0, 3).Draw(t, "asked") > 0 {
+		e.Attendees = []Attendee{line("Me+Tag@inbox.test", icalendar.NeedsAction)}
+	}
+	overrides := []time.Time{alone}
+	if alone.IsZero() {
+		e.Recurrence = &icalendar.Recurrence{Rule: rapid.SampledFrom([]string{"FREQ=WEEKLY", "FREQ=DAILY"}).Draw(t, "rule")}
+		overrides = rapid.SliceOfN(occurrence(), 0, 2).Draw(t, "differ")
+	} else {
+		e.Recurrence = &icalendar.Recurrence{}
+	}
+	for _, id := range overrides {
+		at := id.Add(start.Sub(firstDay))
+		e.Recurrence.Overrides = append(e.Recurrence.Overrides, icalendar.Override{RecurrenceID: id, Start: at, End: at.Add(time.Hour), Title: title, Status: icalendar.Confirmed})
+	}
+	inv := &Invitation{Calendar: icalendar.Calendar{Method: method, Event: e}, From: boss}
+	for range e.Recurrence.Overrides {
+		inv.Revisions = append(inv.Revisions, icalendar.Revision{Sequence: seq, Stamp: e.Stamp})
+	}
+	if !alone.IsZero() {
+		o := e.Recurrence.Overrides[0]
+		inv.Event.Start, inv.Event.End = o.Start, o.End
+	}
+	return inv
+}
+
+func occurrence() *rapid.Generator[time.Time] {
+	return rapid.Map(rapid.IntRange(0, 3), func(n int) time.Time { return firstDay.AddDate(0, 0, 7*n) })
+}
+
+// merged is the calendar after the mails.
+func merged(mails []*Invitation) *Book {
+	book := &Book{}
+	for _, inv := range mails {
+		book = kept(book, Merge(book, inv, us, firstDay))
+	}
+	return book
+}
+
+func kept(book *Book, m Merged) *Book {
+	if m.Meeting == nil {
+		return book
+	}
+	next := *m.Meeting
+	if next.ID == 0 {
+		next.ID = book.LastID + 1
+	}
+	return book.With(&next, 0)
+}
+
+// TestMergeInAnyOrder holds that the mails of one organizer, each of a SEQUENCE of its own, end the same in whatever
+// order they come: of the whole meeting and of single occurrences, a cancellation ahead of what it cancels too. Of what is
+// cancelled that is so but for what it was before, which depends on what came before it.
+func TestMergeInAnyOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var mails []*Invitation
+		whole := rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "of three of the whole")
+		for seq := range rapid.IntRange(2, 6).Draw(t, "mails") {
+			var alone time.Time
+			if rapid.IntRange(0, 2).Draw(t, "alone") >= whole {
+				alone = occurrence().Draw(t, "occurrence")
+			}
+			method := rapid.SampledFrom([]string{"REQUEST", "REQUEST", "CANCEL"}).Draw(t, "method")
+			mails = append(mails, drawnMail(t, method, seq, alone))
+		}
+		other := rapid.Permutation(mails).Draw(t, "order")
+		a, b := merged(mails).ByUID("u"), merged(other).ByUID("u")
+		known := [2]any{a.Outlived, a.RecurrenceID.IsZero()}
+		if !reflect.DeepEqual(known, [2]any{b.Outlived, b.RecurrenceID.IsZero()}) {
+			t.Fatalf("in their order:\n%s\nin another:\n%s", tellMeeting(a), tellMeeting(b))
+		}
+		if a.Status == icalendar.Cancelled && b.Status == icalendar.Cancelled {
+			a, b = whenCancelled(a), whenCancelled(b)
+		}
+		if !sameShown(a, b) || !sameHeard(a, b) || a.Sequence != b.Sequence || !a.Stamp.Equal(b.Stamp) {
+			t.Fatalf("in their order:\n%s\nin another:\n%s", tellMeeting(a), tellMeeting(b))
+		}
+	})
+}
+
+// whenCancelled leaves of a meeting what does not depend on what was known as it was cancelled.
+func whenCancelled(m *Meeting) *Meeting {
+	left := Meeting{Event: icalendar.Event{Status: m.Status, Sequence: m.Sequence, Stamp: m.Stamp}}
+	for _, h := range m.Heard {
+		left.put(m.Recurrence.Overrides[m.override(h.RecurrenceID)])
+		left.hearOf(h)
+	}
+	return &left
+}
+
+func sameHeard(a, b *Meeting) bool {
+	alone := func(m *Meeting) []Heard {
+		return slices.DeleteFunc(append([]Heard{}, m.Heard...), func(h Heard) bool { return h.Within })
+	}
+	return reflect.DeepEqual(alone(a), alone(b))
+}
+
+// drawnBook is a calendar after some mails, of others and about an own meeting.
+func drawnBook(t *rapid.T) (book *Book, mails []*Invitation) {
+	for range rapid.IntRange(1, 6).Draw(t, "mails") {
+		var alone time.Time
+		if rapid.Bool().Draw(t, "alone") {
+			alone = occurrence().Draw(t, "occurrence")
+		}
+		method := rapid.SampledFrom([]string{"REQUEST", "REQUEST", "CANCEL", "PUBLISH", "REPLY"}).Draw(t, "method")
+		inv := drawnMail(t, method, rapid.IntRange(0, 4).Draw(t, "sequence"), alone)
+		if method == "REPLY" {
+			inv.From, inv.FromSigned, inv.Event.UID = guest, true, "ours"
+			inv.Event.RecurrenceID = time.Time{}
+			inv.Event.Attendees = []Attendee{line(guest, rapid.SampledFrom([]string{icalendar.Accepted, icalendar.Declined}).Draw(t, "answer"))}
+		}
+		mails = append(mails, inv)
+	}
+	return (&Book{}).With(ownMeeting(1, "ours", firstDay), 0), mails
+}
+
+// TestMergeOnce holds that a mail that comes again does nothing, and that Merge changes neither the calendar nor the mail.
+func TestMergeOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		book, mails := drawnBook(t)
+		for i, inv := range mails {
+			before := inJSON(t, book, inv)
+			m := Merge(book, inv, us, firstDay.Add(time.Duration(i+1)*time.Minute))
+			next := kept(book, m)
+			if now := inJSON(t, book, inv); now != before {
+				t.Fatalf("Merge changed\n%s\nto\n%s", before, now)
+			}
+			checkMerged(t, book, &m)
+			again := Merge(next, inv, us, firstDay.Add(time.Hour))
+			if again.Said.Action != Unchanged || again.Meeting != nil || again.Event != "" {
+				t.Fatalf("%s again: %s%s", inv.Method, tellMerged(&again), tellMeeting(again.Meeting))
+			}
+			if isNew := m.Meeting != nil && m.Meeting.ID == 0; !isNew && again.Said.Meeting.ID != m.Said.Meeting.ID {
+				t.Fatalf("named meeting %d, then %d", m.Said.Meeting.ID, again.Said.Meeting.ID)
+			}
+			book = answered(t, next)
+		}
+	})
+}
+
+// answered is the calendar after this inbox has answered meeting u, maybe.
+func answered(t *rapid.T, book *Book) *Book {
+	m := book.ByUID("u")
+	if m == nil || m.MyStatus == "" || rapid.Bool().Draw(t, "answers not") {
+		return book
+	}
+	next := *m
+	next.MyStatus = icalendar.Accepted
+	next.Attendees = []Attendee{line("Me+Tag@inbox.test", icalendar.Accepted)}
+	return book.With(&next, 0)
+}
+
+// checkMerged holds what is true of every outcome.
+func checkMerged(t interface{ Fatalf(string, ...any) }, book *Book, m *Merged) {
+	if (m.Event == "") != (m.Said.Action == Unchanged) || (m.Attendee != nil) != (m.Said.Action == Replied) {
+		t.Fatalf("%s", tellMerged(m))
+	}
+	if m.Event != "" && (m.Meeting == nil || m.Refused != "") {
+		t.Fatalf("%s", tellMerged(m))
+	}
+	if m.Meeting == nil {
+		return
+	}
+	if was := book.Meeting(m.Meeting.ID); was != nil {
+		same := m.Meeting.UpdatedAt.Equal(was.UpdatedAt)
+		if m.Meeting.Version != was.Version+1 || m.Event == "" && !same {
+			t.Fatalf("%sversion %d after %d, changed at %v", tellMerged(m), m.Meeting.Version, was.Version, m.Meeting.UpdatedAt)
+		}
+	}
+	overrides := orNone(m.Meeting.Recurrence).Overrides
+	sorted := slices.IsSortedFunc(overrides, func(a, b icalendar.Override) int { return a.RecurrenceID.Compare(b.RecurrenceID) })
+	if !sorted || len(overrides) > maxOverrides {
+		t.Fatalf("%d overrides, sorted: %v", len(overrides), sorted)
+	}
+	for _, h := range m.Meeting.Heard {
+		if m.Meeting.override(h.RecurrenceID) < 0 {
+			t.Fatalf("remembers %v, which nothing was told of", h)
+		}
+	}
+}
+
+func inJSON(t interface{ Fatalf(string, ...any) }, book *Book, inv *Invitation) string {
+	b, err := json.Marshal([]any{book, inv})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return string(b)
+}
+
+// FuzzMerge lets two files of strangers meet, from an organizer or a guest who is believed. Neither
+// they nor the calendar are changed, and the second comes to nothing when it comes again.
+func FuzzMerge(f *testing.F) {
+	single := "RECURRENCE-ID:20260309T100000Z\nDTSTART:20260309T120000Z"
+	f.Add([]byte(storyFile("REQUEST", "0", "0900", "RRULE:FREQ=WEEKLY\n+\n"+single)), []byte(storyFile("REQUEST", "1", "0900", single)))
+	f.Add([]byte(storyFile("REQUEST", "0", "0900", single)), []byte(storyFile("CANCEL", "0", "0900", single)))
+	f.Add([]byte(storyFile("PUBLISH", "0", "0900", "")), []byte(storyFile("CANCEL", "1", "none", "")))
+	f.Add([]byte(storyFile("REPLY", "0", "0900", "UID:ours")), []byte(storyFile("REPLY", "0", "0901", "UID:ours\nATTENDEE;PARTSTAT=DECLINED:mailto:bea@guest.test")))
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		book := (&Book{}).With(ownMeeting(1, "ours", firstDay), 0)
+		for _, text := range [][]byte{first, second, second} {
+			c, err := readOne(text)
+			if err != nil {
+				return
+			}
+			inv := &Invitation{Calendar: *c, FromSigned: true, From: guest}
+			if c.Method != "REPLY" && c.Event.Organizer != nil {
+				inv.From = c.Event.Organizer.Email
+			}
+			before := inJSON(t, book, inv)
+			m := Merge(book, inv, us, firstDay)
+			checkMerged(t, book, &m)
+			if now := inJSON(t, book, inv); now != before {
+				t.Fatalf("Merge changed\n%s\nto\n%s", before, now)
+			}
+			again := Merge(kept(book, m), inv, us, firstDay)
+			if again.Event != "" || again.Meeting != nil {
+				t.Fatalf("again: %s%s", tellMerged(&again), tellMeeting(again.Meeting))
+			}
+			book = kept(book, m)
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package calendar
+
+import (
+	"slices"
+
+	"inboxd/internal/base/address"
+	"inboxd/internal/mail/icalendar"
+)
+
+// fromOrganizer says why a REQUEST or CANCEL may not change the calendar; empty: it may (ADR 0098).
+func (x *merger) fromOrganizer() string {
+	o, k := x.inv.Event.Organizer, x.known
+	switch {
+	case o == nil:
+		return RefusedOrganizer
+	case x.organizedHere():
+		return RefusedOwn
+	case k == nil:
+		return x.opens()
+	}
+	// Who the organizer is says the known meeting: a message must not name its own sender in EMAIL or SENT-BY.
+	by := x.authorIn(organizers(&k.Event))
+	bound := k.boundToSender()
+	switch {
+	case bound && x.inv.From != "" && sameMailbox(x.inv.From, k.Speaker):
+		by = x.inv.From
+	case by == "":
+		return RefusedSender
+	}
+	isSender := bound && sameMailbox(by, k.Speaker)
+	switch {
+	case !sameOrganizer(k, x.inv):
+		return RefusedOrganizer
+	case x.authentic(by):
+		return ""
+	case k.Signed, isSender && !x.inv.FromAligned, bound && !isSender:
+		return RefusedUnsigned
+	}
+	return ""
+}
+
+// opens says why a message may not be the first of a meeting; empty: it may. Somebody else than the organizer,
+// such as a booking service, has to be authenticated.
+func (x *merger) opens() string {
+	if x.authorIn(organizers(&x.inv.Event)) == "" && !(x.inv.From != "" && x.inv.FromAligned) {
+		return RefusedSender
+	}
+	return ""
+}
+
+// fromPublisher says why a PUBLISH is not of whom the meeting came from; empty: it is. Of a meeting that
+// can be answered it cannot make another organizer.
+func (x *merger) fromPublisher() string {
+	from, known := x.author(), x.known
+	switch {
+	case x.organizedHere():
+		return RefusedOwn
+	case from == "", known != nil && !sameMailbox(from, known.Speaker):
+		return RefusedSender
+	case known != nil && known.Signed && !x.authentic(from):
+		return RefusedUnsigned
+	case known != nil && !known.Published && !sameOrganizer(known, x.inv):
+		return RefusedOrganizer
+	}
+	return ""
+}
+
+// organizedHere reports a meeting that only this inbox's own calls make and change.
+func (x *merger) organizedHere() bool {
+	if x.known != nil && x.known.Source == Outbound {
+		return true
+	}
+	o := x.inv.Event.Organizer
+	return o != nil && x.me().isPerson(o)
+}
+
+// organizers are the mailboxes that speak for the organizer of an event: that of ORGANIZER, its EMAIL and
+// its SENT-BY.
+func organizers(e *icalendar.Event) []string {
+	if e.Organizer == nil {
+		return nil
+	}
+	return []string{e.Organizer.Email, e.Organizer.Mailbox(), e.SentBy}
+}
+
+// authorIn is From, or else Sender, if it is one of the mailboxes; empty: neither is.
+func (x *merger) authorIn(list []string) string {
+	for _, author := range [...]string{x.inv.From, x.inv.Sender} {
+		if slices.ContainsFunc(list, func(one string) bool { return sameMailbox(author, one) }) {
+			return author
+		}
+	}
+	return ""
+}
+
+// author is the mailbox that the message is from.
+func (x *merger) author() string {
+	if x.inv.From != "" {
+		return x.inv.From
+	}
+	return x.inv.Sender
+}
+
+// speaker is the mailbox that speaks in the message: for the organizer, if one does.
+func (x *merger) speaker() string {
+	if by := x.authorIn(organizers(&x.inv.Event)); by != "" && x.inv.Method != "PUBLISH" {
+		return by
+	}
+	return x.author()
+}
+
+// authentic reports whether the message is certainly from that mailbox: by a signature that vouches for the field
+// which names it, or by SPF for From.
+func (x *merger) authentic(email string) bool {
+	from := (x.inv.FromSigned || x.inv.FromSPF) && sameMailbox(x.inv.From, email)
+	return from || x.inv.SenderSigned && sameMailbox(x.inv.Sender, email)
+}
+
+// takesOver reports a message that is authenticated for the organizer, or for who published the meeting, where
+// what is known is not: it replaces that whatever its SEQUENCE, or a forged invitation could lock the
+// organizer out with a high one.
+func (x *merger) takesOver() bool {
+	if k := x.known; x.inv.Method == "PUBLISH" {
+		return !k.Signed && x.authentic(k.Speaker)
+	}
+	now := Meeting{Event: x.inv.Event, Speaker: x.speaker()}
+	now.Signed = x.authentic(now.Speaker)
+	return !x.known.OrganizerVerified() && now.OrganizerVerified()
+}
+
+// OrganizerVerified reports a meeting that its organizer certainly spoke for last: as the mailbox that readers are
+// shown, or as a SENT-BY of its domain. What this inbox organizes is.
+func (m *Meeting) OrganizerVerified() bool {
+	switch {
+	case m.Source == Outbound:
+		return true
+	case m.Organizer == nil || !m.Signed:
+		return false
+	}
+	shown := m.Organizer.Email
+	return sameMailbox(m.Speaker, shown) || sameMailbox(m.Speaker, m.SentBy) && address.DomainOf(folded(m.SentBy)) == address.DomainOf(folded(shown))
+}
+
+// boundToSender reports a received invitation that somebody else than its organizer sent first: that sender alone, or
+// the organizer, may change it.
+func (m *Meeting) boundToSender() bool {
+	return !m.Published && !slices.ContainsFunc(organizers(&m.Event), func(one string) bool { return sameMailbox(m.Speaker, one) })
+}
+
+// me is the inbox that the message reached.
+func (x *merger) me() Me { return Me{Address: x.address} }
+
+// ownLine is this inbox's own line of a list; nil when it is not among them.
+func (x *merger) ownLine(list []Attendee) *Attendee {
+	i := slices.IndexFunc(list, func(a Attendee) bool { return x.me().isPerson(&a.Person) })
+	if i < 0 {
+		return nil
+	}
+	return &list[i]
+}
+
+func sameOrganizer(m *Meeting, inv *Invitation) bool {
+	a, b := m.Organizer, inv.Event.Organizer
+	if a == nil || b == nil {
+		return false
+	}
+	return sameMailbox(a.Email, b.Email) || sameMailbox(a.Mailbox(), b.Mailbox())
+}

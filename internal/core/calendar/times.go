@@ -1,0 +1,217 @@
+package calendar
+
+import (
+	"errors"
+	"regexp"
+	"time"
+
+	"inboxd/internal/base/fault"
+	"inboxd/internal/mail/icalendar"
+	"inboxd/internal/mail/icalendar/zone"
+)
+
+// How long a meeting is for which nothing is said, and how long one can be.
+const (
+	defaultLength = 30 * time.Minute
+	day           = 24 * time.Hour
+	maxMinutes    = 365 * 24 * 60
+)
+
+// moment is a time that a client wrote: an instant or, of all-day events, a date at midnight UTC.
+type moment struct {
+	at   time.Time
+	date bool
+}
+
+var (
+	dateForm = regexp.MustCompile(`^\d{4}-\d\d-\d\d$`)
+	// clockForm takes the times of answers too, which have milliseconds: none but zeros.
+	clockForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d)(?:(:\d\d)(?:\.0{1,9})?)?(Z|[+-](\d\d:\d\d))?$`)
+)
+
+// moment reads the time of a field. where is the time zone that was given with it, nil: none.
+func momentOf(field, s string, where *zone.Zone) (m moment, err error) {
+	if dateForm.MatchString(s) {
+		m.date = true
+		m.at, err = time.Parse(time.DateOnly, s)
+		return m, notATime(field, err)
+	}
+	parts := clockForm.FindStringSubmatch(s)
+	if parts == nil {
+		return m, notATime(field, errForm)
+	}
+	if parts[2] == "" {
+		parts[2] = ":00"
+	}
+	if parts[3] != "" {
+		m.at, err = instantOf(parts)
+		return m, notATime(field, err)
+	}
+	local, err := time.Parse("2006-01-02T15:04:05", parts[1]+parts[2])
+	if err != nil {
+		return m, notATime(field, err)
+	}
+	if where == nil {
+		return m, fault.Field(field, "has no offset from UTC, so it needs 'timezone': nothing is guessed")
+	}
+	m.at, err = only(field, local, *where)
+	return m, err
+}
+
+var errForm = errors.New("not of the form")
+
+func notATime(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault.Field(field, "must be a time such as 2026-03-02T10:00:00+01:00 or, with 'all_day', a date such as 2026-03-02")
+}
+
+// instantOf reads what clockForm found: the time, its seconds, the offset, and that without its sign.
+func instantOf(parts []string) (time.Time, error) {
+	if parts[4] != "" { // the package time takes 24:60
+		if _, err := time.Parse("15:04", parts[4]); err != nil {
+			return time.Time{}, err
+		}
+	}
+	t, err := time.Parse("2006-01-02T15:04:05Z07:00", parts[1]+parts[2]+parts[3])
+	return t.UTC(), err
+}
+
+// only is the one instant at which clocks show a local time.
+func only(field string, local time.Time, where zone.Zone) (time.Time, error) {
+	clock := where.Clock()
+	at := clock.Instant(local)
+	if !clock.Local(at).Equal(local) {
+		return at, fault.Field(field, "is a local time that %s skips when its clocks change: give it with an offset", where.Name)
+	}
+	later := at.Add(26 * time.Hour) // no zone is that far from UTC
+	second := local.Add(later.Sub(clock.Local(later)))
+	if !second.Equal(at) && clock.Local(second).Equal(local) {
+		return at, fault.Field(field, "is a local time that %s has twice when its clocks change: give it with an offset", where.Name)
+	}
+	return at, nil
+}
+
+// written are the times that a client wrote, each nil where nothing was said.
+type written struct {
+	start, end *moment
+	zone       *zone.Zone
+}
+
+// times reads what can be judged without the meeting.
+func (f *Fields) times() (w written, err error) {
+	if f.End != nil && f.Minutes != nil {
+		return w, fault.Field("end", "and 'duration_minutes' can't be given together")
+	}
+	if f.Minutes != nil && (*f.Minutes < 1 || *f.Minutes > maxMinutes) {
+		return w, fault.Field("duration_minutes", "is %d; it must be 1 to %d", *f.Minutes, maxMinutes)
+	}
+	if f.Timezone != nil {
+		z, ok := zone.Find(*f.Timezone)
+		if !ok {
+			return w, fault.Field("timezone", "is not a time zone of the IANA list, such as Europe/Berlin")
+		}
+		w.zone = &z
+	}
+	if w.start, err = readTime("start", f.Start, w.zone); err != nil {
+		return w, err
+	}
+	w.end, err = readTime("end", f.End, w.zone)
+	return w, err
+}
+
+func readTime(field string, s *string, where *zone.Zone) (*moment, error) {
+	if s == nil {
+		return nil, nil
+	}
+	m, err := momentOf(field, *s, where)
+	return &m, err
+}
+
+// setTimes gives a meeting the times that were written; what was not said stays, or is the default of a
+// new one.
+func (f *Fields) setTimes(e *icalendar.Event, w written) error {
+	fresh := e.Start.IsZero()
+	if f.AllDay != nil && *f.AllDay != e.AllDay {
+		if w.start == nil {
+			return fault.Field("all_day", "can't change without 'start'")
+		}
+		e.AllDay, fresh = *f.AllDay, true
+	}
+	if err := f.fit(e.AllDay, w); err != nil {
+		return err
+	}
+	length := e.End.Sub(e.Start)
+	if fresh {
+		length = lengthOf(e.AllDay)
+	}
+	if w.start != nil {
+		e.Start = w.start.at
+	}
+	field := "start"
+	switch {
+	case w.end != nil:
+		field, e.End = "end", w.end.at
+	case f.Minutes != nil:
+		field, e.End = "duration_minutes", e.Start.Add(time.Duration(*f.Minutes)*time.Minute)
+	default:
+		e.End = e.Start.Add(length)
+	}
+	e.Zone = zoneOf(e, w.zone, fresh)
+	return checkTimes(e, field)
+}
+
+func lengthOf(allDay bool) time.Duration {
+	if allDay {
+		return day
+	}
+	return defaultLength
+}
+
+// fit says which of the times are of the wrong kind.
+func (f *Fields) fit(allDay bool, w written) error {
+	if allDay && f.Minutes != nil {
+		return fault.Field("duration_minutes", "can't be given for an all-day event, which has an 'end'")
+	}
+	for _, t := range []struct {
+		name string
+		*moment
+	}{{"start", w.start}, {"end", w.end}} {
+		switch {
+		case t.moment == nil, t.date == allDay:
+		case allDay:
+			return fault.Field(t.name, "must be a date such as 2026-03-02, for the event is an all-day one")
+		default:
+			return fault.Field(t.name, "is a date, which only an event with 'all_day' has")
+		}
+	}
+	return nil
+}
+
+func zoneOf(e *icalendar.Event, given *zone.Zone, fresh bool) zone.Zone {
+	switch {
+	case e.AllDay:
+		return zone.Zone{}
+	case given != nil:
+		return *given
+	case fresh:
+		return zone.UTC
+	}
+	return e.Zone
+}
+
+// checkTimes holds the bounds of a meeting's times; field is the one that decided its end.
+func checkTimes(e *icalendar.Event, field string) error {
+	switch {
+	case e.Start.Year() < icalendar.FirstYear, e.Start.Year() > icalendar.LastYear:
+		return fault.Field("start", "must be in the years %d to %d", icalendar.FirstYear, icalendar.LastYear)
+	case e.End.After(icalendar.LastEnd):
+		return fault.Field(field, "must be such that the event ends in the years %d to %d", icalendar.FirstYear, icalendar.LastYear)
+	case !e.End.After(e.Start):
+		return fault.Field("end", "must be after 'start'")
+	case e.End.After(e.Start.AddDate(1, 0, 0)):
+		return fault.Field(field, "must be such that the event lasts a year at most")
+	}
+	return nil
+}

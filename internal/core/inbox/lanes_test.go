@@ -1,0 +1,163 @@
+package inbox_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"inboxd/internal/core/inbox"
+)
+
+// lane is a rendering that knows whether it ended.
+type lane struct {
+	ended atomic.Int32
+	at    int64
+}
+
+func (l *lane) Retire()         { l.ended.Add(1) }
+func (l *lane) PolledAt() int64 { return l.at }
+
+// tagged is an inbox with mail 1 and 2 to +one, 3 to +two, none to +none, and a lane for each.
+func tagged(t *testing.T) (s *inbox.State, v *inbox.View, lanes map[string]*lane) {
+	s = &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
+	for _, cmd := range []inbox.Command{create(), to("one"), to("one"), to("two")} {
+		decided(t, s, cmd)
+	}
+	v, lanes = inbox.NewView(s), map[string]*lane{}
+	for _, tag := range []string{"one", "two", "none"} {
+		lanes[tag] = new(lane)
+		if !v.CarryLane(lanePrefix+tag, lanes[tag]) {
+			t.Fatalf("no place for %s", tag)
+		}
+	}
+	return s, v, lanes
+}
+
+const lanePrefix = "a+"
+
+func to(tag string) inbox.Receive {
+	m := mail(tag)
+	m.EnvelopeTo = lanePrefix + tag
+	return m
+}
+
+func both(tag, other string) inbox.Receive {
+	m := to(tag)
+	m.Named = []string{m.EnvelopeTo, lanePrefix + other}
+	return m
+}
+
+func decided(t *testing.T, s *inbox.State, cmd inbox.Command) {
+	t.Helper()
+	evs, _, err := inbox.Decide(s, cmd, env(start))
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(s, evs)
+}
+
+// TestLanesPassOn: what changes nothing for a tag leaves its lane to the next view; the others end.
+func TestLanesPassOn(t *testing.T) {
+	for name, c := range map[string]struct {
+		cmd  inbox.Command
+		left []string
+	}{
+		"a mail to one":           {to("one"), []string{"none", "two"}},
+		"the first mail to a tag": {to("none"), []string{"one", "two"}},
+		"a mail to nobody's lane": {to("other"), []string{"none", "one", "two"}},
+		"a mail to two":           {both("one", "none"), []string{"two"}},
+		"the newest of one read":  {inbox.MarkRead{ID: 2, Read: true}, []string{"none", "two"}},
+		"the last of all read":    {inbox.MarkRead{ID: 3, Read: true}, []string{"none", "one"}},
+		"an older of one deleted": {inbox.DeleteMessage{ID: 1}, []string{"none", "two"}},
+		"the newest of two gone":  {inbox.DeleteMessage{ID: 3}, []string{"none", "one"}},
+		"all gone":                {inbox.Burn{}, []string{"none"}},
+		"another retention":       {inbox.Update{RetentionHours: new(int)}, []string{"none", "one", "two"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, v, lanes := tagged(t)
+			decided(t, s, c.cmd)
+			next := inbox.NewView(s)
+			v.SupersedeBy(next)
+			for tag, l := range lanes {
+				left := slices.Contains(c.left, tag)
+				if carried := next.Lane(lanePrefix+tag) == inbox.Rendering(l); carried != left || l.ended.Load() == 0 != left {
+					t.Errorf("%s: carried on %v, ended %d times", tag, carried, l.ended.Load())
+				}
+			}
+			if v.CarryLane(lanePrefix+"late", new(lane)) {
+				t.Error("a superseded view took a lane")
+			}
+			next.Supersede()
+			for tag, l := range lanes {
+				if l.ended.Load() != 1 || next.Lane(lanePrefix+tag) != nil {
+					t.Errorf("%s: ended %d times with its inbox", tag, l.ended.Load())
+				}
+			}
+		})
+	}
+}
+
+// TestLanesAreBounded, and one that is rendered again ends the one before.
+func TestLanesAreBounded(t *testing.T) {
+	s, v, lanes := tagged(t)
+	for i := range inbox.MaxLanes - len(lanes) {
+		if !v.CarryLane(fmt.Sprint("a+", i), new(lane)) {
+			t.Fatalf("%d lanes were enough", i+len(lanes))
+		}
+	}
+	if v.CarryLane("a+more", new(lane)) || v.Lane("a+more") != nil {
+		t.Error("there is no end of lanes")
+	}
+	again := &lane{at: 7}
+	if !v.CarryLane("a+one", again) || lanes["one"].ended.Load() != 1 || v.Lane("a+one") != inbox.Rendering(again) {
+		t.Error("a lane has no place for its own successor")
+	}
+	if v.PolledAt() != 7 {
+		t.Errorf("polled at %d", v.PolledAt())
+	}
+	decided(t, s, to("two"))
+	next := inbox.NewView(s)
+	v.SupersedeBy(next)
+	if !next.CarryLane("a+more", new(lane)) {
+		t.Error("the place of a lane that ended is lost")
+	}
+}
+
+// TestLanesRace: whoever renders while views pass is either carried or told so, and nothing that
+// ended is found in the last view.
+func TestLanesRace(t *testing.T) {
+	s, v, _ := tagged(t)
+	var now atomic.Pointer[inbox.View]
+	now.Store(v)
+	var all sync.WaitGroup
+	ended := make([]map[string]*lane, 4)
+	for i := range ended {
+		ended[i] = map[string]*lane{}
+		all.Go(func() {
+			for range 500 {
+				tag, l := fmt.Sprint("a+", i), new(lane)
+				if now.Load().CarryLane(tag, l) {
+					ended[i][tag] = l
+				}
+			}
+		})
+	}
+	for i := range 100 {
+		decided(t, s, to(fmt.Sprint(i%8)))
+		next := inbox.NewView(s)
+		old := now.Swap(next)
+		old.SupersedeBy(next)
+	}
+	all.Wait()
+	last := now.Load()
+	for _, lanes := range ended {
+		for tag := range maps.Keys(lanes) {
+			if l, _ := last.Lane(tag).(*lane); l != nil && l.ended.Load() != 0 {
+				t.Errorf("%s is carried although it ended", tag)
+			}
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package inbox
+
+import (
+	"slices"
+	"testing"
+
+	"inboxd/internal/core/account"
+)
+
+// TestARecipientNamedTwiceCountsOnce, in whatever spelling, and is no blind copy when the
+// header names it too.
+func TestARecipientNamedTwiceCountsOnce(t *testing.T) {
+	l := Letter{
+		To: "bob@far.test", Cc: []string{"BOB@far.test", "m\u00fcller@far.test", "bob@far.test"},
+		Bcc: []string{"bob@far.test", "mu\u0308ller@far.test", "eve@far.test", "bob+tag@far.test", "Eve@far.test"},
+	}
+	var got []string
+	for _, r := range l.Recipients() {
+		if r.Bcc {
+			r.Email = "bcc " + r.Email
+		}
+		got = append(got, r.Email)
+	}
+	if want := []string{"bob@far.test", "m\u00fcller@far.test", "bcc eve@far.test", "bcc bob+tag@far.test"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if got, want := l.Count(), (account.CountSend{Recipients: 4}); got != want {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,299 @@
+package inbox
+
+import (
+	"fmt"
+	"time"
+
+	"inboxd/internal/base/fault"
+	"inboxd/internal/base/partition"
+	"inboxd/internal/core/calendar"
+)
+
+// Arrange does what an order comes to: the meeting as it will be, and the mails that tell of it,
+// Submits[i] for Plan.Mails[i]. After is where the day's count of them stands, as of Submit. It is
+// refused with ErrOutdated when the meeting is not the one any more that the order was weighed against.
+type Arrange struct {
+	Plan    calendar.Plan
+	Submits []Submit
+	After   partition.Position
+}
+
+// RemoveMeeting takes a meeting out of the calendar, and tells nobody. Messages do not bring it back for 30 days.
+type RemoveMeeting struct{ ID int64 }
+
+func (c RemoveMeeting) decide(s *State, env Env) ([]Event, Outcome, error) {
+	m, err := s.Calendar.Find(c.ID, s.Address)
+	if err != nil {
+		return nil, Outcome{}, err
+	}
+	return []Event{meetingRemoved{m, env.Now}, caughtUp{}}, Outcome{}, nil
+}
+
+// meetingRemoved is a meeting that the inbox removed.
+type meetingRemoved struct {
+	Meeting *calendar.Meeting
+	At      time.Time
+}
+
+func (e meetingRemoved) apply(s *State) {
+	s.Calendar = s.Calendar.Removing(e.Meeting, e.At)
+	s.schedule()
+}
+
+func (e meetingRemoved) rows(s *State, r *Rows) {
+	r.Calendar = s.Calendar
+	r.DropMeetings = append(r.DropMeetings, e.Meeting.ID)
+}
+
+// Size is how many bytes the mails have.
+func (c *Arrange) Size() (n int64) {
+	for i := range c.Submits {
+		n += int64(len(c.Submits[i].Raw))
+	}
+	return n
+}
+
+// NoCalendar is the sentence for who asks an encrypted inbox for meetings.
+const NoCalendar = "This inbox is end-to-end encrypted, so it keeps no calendar"
+
+// ErrOutdated says that an order must be weighed again.
+var ErrOutdated = fault.New(fault.Refused, "The meeting has changed since the order was weighed")
+
+// met is a meeting that is new or changed. Public tells of it; nil: nothing does.
+type met struct {
+	Meeting calendar.Meeting
+	Public  *Public
+}
+
+func (e met) apply(s *State) {
+	was := s.Calendar.Meeting(e.Meeting.ID)
+	s.Calendar = s.Calendar.With(&e.Meeting, MeetingBytes(&e.Meeting))
+	s.HasCalendar = true
+	if e.Public != nil {
+		s.LastEvent = e.Public.Number
+	}
+	if was != nil && was.Until.Equal(s.DueAt) {
+		s.schedule() // it may stay longer now
+	}
+	s.dueBy(e.Meeting.Until)
+}
+func (e met) rows(s *State, r *Rows) {
+	r.profile(s)
+	r.Calendar = s.Calendar
+	r.Meetings = append(r.Meetings, s.Calendar.Meeting(e.Meeting.ID))
+	if e.Meeting.Copy.IsDue() {
+		r.CopyDue = new(true)
+	}
+	if e.Public != nil {
+		r.Public = append(r.Public, *e.Public)
+	}
+}
+
+// unmet are meetings that are over at a time. With All the calendar goes with them; no id of it is
+// given again.
+type unmet struct {
+	IDs []int64
+	At  time.Time
+	All bool
+}
+
+func (e unmet) apply(s *State) {
+	if e.All {
+		s.Calendar = &calendar.Book{LastID: s.Calendar.LastID}
+	} else {
+		s.Calendar = s.Calendar.Without(e.IDs)
+		s.Calendar.ChangedAt = e.At
+	}
+	s.schedule()
+}
+func (e unmet) rows(s *State, r *Rows) {
+	r.Calendar = s.Calendar
+	r.DropMeetings = append(r.DropMeetings, e.IDs...)
+}
+
+// withoutCalendar is what ends the calendar of an inbox that is deleted.
+func (s *State) withoutCalendar(now time.Time) []Event {
+	if s.Calendar == nil {
+		return nil
+	}
+	ev := unmet{At: now, All: true}
+	for _, m := range s.Calendar.Meetings {
+		ev.IDs = append(ev.IDs, m.ID)
+	}
+	return append(s.hide(), ev, caughtUp{})
+}
+
+// meetingsOver are those that retention may take, at most expireStep.
+func (s *State) meetingsOver(now time.Time) (ids []int64) {
+	if s.Calendar == nil {
+		return nil
+	}
+	for _, m := range s.Calendar.Meetings {
+		if !m.Until.IsZero() && !now.Before(m.Until) && len(ids) < expireStep {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// kept is a meeting as a calendar keeps it from now on, and what has to go for it.
+type kept struct {
+	meeting calendar.Meeting
+	gone    []int64
+}
+
+// keep gives a new meeting its id, and makes room for it; the error says that there is none.
+func keep(in *calendar.Book, m calendar.Meeting, now time.Time) (k kept, err error) {
+	if in.Meeting(m.ID) == nil {
+		m.ID = 1
+		if in != nil {
+			m.ID = in.LastID + 1
+		}
+	}
+	m.Until = time.Time{}
+	if at, ever := calendar.Goes(&m); ever {
+		m.Until = at.UTC().Truncate(time.Millisecond)
+	}
+	gone, ok := in.MakeRoom(&m, MeetingBytes(&m), now)
+	if !ok {
+		return k, fault.New(fault.Refused, fmt.Sprintf("The calendar of this inbox is full: it may hold %d meetings and %d bytes of them. Remove some with DELETE .../calendar/events/{id}", calendar.MaxMeetings, calendar.MaxBytes))
+	}
+	return kept{m, gone}, nil
+}
+
+// events are those of the change. A nil public means that no subscriber is notified.
+func (k *kept) events(public *Public, now time.Time) (evs []Event) {
+	if len(k.gone) > 0 {
+		evs = append(evs, unmet{IDs: k.gone, At: now})
+	}
+	return append(evs, met{k.meeting, public})
+}
+
+// merge is what the message says of meetings, as message m, and what that changes, one after the other.
+func (c *Receive) merge(s *State, m *Message) (*Content, []Event, []*calendar.Said) {
+	if len(c.Invitations) == 0 {
+		return c.Content, nil, nil
+	}
+	var evs []Event
+	var all []*calendar.Said
+	book, number := s.Calendar, s.LastEvent+2 // the message's own event comes first
+	for _, inv := range c.Invitations {
+		merged := calendar.Merge(book, inv, s.Address, m.ReceivedAt)
+		if merged.Meeting != nil {
+			merged.Meeting.LastMessage = m.ID
+			k, err := keep(book, *merged.Meeting, m.ReceivedAt)
+			if err != nil {
+				merged = merged.WithoutRoom()
+			} else {
+				merged.Said.Meeting.ID = k.meeting.ID
+				book = book.Without(k.gone).With(&k.meeting, MeetingBytes(&k.meeting))
+				public := s.meetingEvent(&merged, &k.meeting, m, number)
+				if evs = append(evs, k.events(public, m.ReceivedAt)...); public != nil {
+					number++
+				}
+			}
+		}
+		all = append(all, &merged.Said)
+	}
+	content := *c.Content // that of all recipients
+	content.Calendar, content.MoreCalendar = all[0], all[1:]
+	return &content, evs, all
+}
+
+// meetingEvent is the public event of what message m did to a meeting.
+func (s *State) meetingEvent(merged *calendar.Merged, kept *calendar.Meeting, m *Message, number uint64) *Public {
+	if merged.Event == "" {
+		return nil
+	}
+	return &Public{
+		Number: number, Name: merged.Event, Account: s.Account, Address: s.Address, MessageID: m.ID, At: m.ReceivedAt,
+		Meeting: kept, Attendee: merged.Attendee,
+	}
+}
+
+func (c Arrange) decide(s *State, env Env) ([]Event, Outcome, error) {
+	m := &c.Plan.Meeting
+	known := s.Calendar.Meeting(m.ID)
+	switch {
+	case s.Encrypted:
+		return nil, Outcome{}, fault.New(fault.Refused, NoCalendar)
+	case m.ID != 0 && (known == nil || known.Version != m.Version):
+		return nil, Outcome{}, ErrOutdated
+	case !c.Plan.Changed:
+		return nil, Outcome{Meeting: known}, nil
+	}
+	k, err := keep(s.Calendar, *m, env.Now)
+	if err != nil {
+		return nil, Outcome{}, err
+	}
+	k.meeting.Version++
+	if len(c.Submits) > 0 {
+		k.meeting.LastMessage = s.LastID + 1
+	}
+	gone, err := s.makeRoom(len(c.Submits), c.Size(), env.Capacity, env.Now)
+	if err != nil {
+		return nil, Outcome{}, err
+	}
+	evs, outcome := instead(gone, k.events(nil, env.Now)...), Outcome{Meeting: &k.meeting}
+	for i := range c.Submits {
+		ev := c.Submits[i].submitted(s, env.Now, s.LastID+1+int64(i))
+		content := *ev.Content
+		content.Calendar = c.Plan.Mails[i].Said(&k.meeting)
+		ev.Content = &content
+		evs = append(evs, ev)
+	}
+	if len(c.Submits) > 0 {
+		outcome.ID = k.meeting.LastMessage
+	}
+	return evs, outcome, nil
+}
+
+// MeetingBytes is about how many bytes the row of a meeting takes on disk: the same for the same
+// meeting, whoever asks.
+func MeetingBytes(m *calendar.Meeting) int64 {
+	const perMeeting, perOccurrence, perAnswer, perTime = 160, 48, 24, 10
+	n := perMeeting + len(m.UID) + len(m.Title) + len(m.Location) + len(m.Comment) + len(m.Mail) + len(m.Speaker) + len(m.SentBy) + len(m.JoinURL)
+	n += detailBytes(&calendar.Detail{Zone: m.Zone, Description: m.Description, Organizer: m.Organizer, Attendees: m.Attendees})
+	for i := range m.Answers {
+		n += perAnswer + len(m.Answers[i].Email)
+	}
+	for i := range m.Heard {
+		if d := m.Heard[i].Detail; d != nil {
+			n += detailBytes(d)
+		}
+	}
+	n += perOccurrence * len(m.Heard)
+	if r := m.Recurrence; r != nil {
+		n += len(r.Rule) + perTime*(len(r.Except)+len(r.Also))
+		for i := range r.Overrides {
+			n += perOccurrence + len(r.Overrides[i].Title) + len(r.Overrides[i].Location)
+		}
+	}
+	return int64(n)
+}
+
+// detailBytes is about how many bytes of a row that takes.
+func detailBytes(d *calendar.Detail) int {
+	const perPerson, perObservance, perTime = 64, 32, 10
+	n := len(d.Description) + len(d.Zone.Name)
+	if d.Organizer != nil {
+		n += len(d.Organizer.Email) + len(d.Organizer.Name) + len(d.Organizer.URI)
+	}
+	for i := range d.Attendees {
+		n += perPerson + len(d.Attendees[i].Email) + len(d.Attendees[i].Name) + len(d.Attendees[i].URI)
+	}
+	for i := range d.Zone.Observances {
+		o := &d.Zone.Observances[i]
+		n += perObservance + len(o.Rule) + perTime*len(o.Dates)
+	}
+	return n
+}
+
+// calendarWeight is about how many bytes a calendar holds in memory.
+func calendarWeight(b *calendar.Book) int64 {
+	if b == nil {
+		return 0
+	}
+	const perBook, perMeeting, perRemoval = 256, 512, 32
+	return perBook + perMeeting*int64(len(b.Meetings)) + 2*b.Bytes + perRemoval*int64(len(b.Removed))
+}

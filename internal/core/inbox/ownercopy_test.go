@@ -1,0 +1,191 @@
+package inbox_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"inboxd/internal/core/calendar"
+	"inboxd/internal/core/delivery"
+	"inboxd/internal/core/inbox"
+)
+
+// copying is an inbox that organizes meetings, through orders of testdata/ownercopy.txt.
+type copying struct {
+	t     *testing.T
+	state *inbox.State
+	now   time.Time
+	due   *bool // what was last said of copies that are due
+	told  []string
+}
+
+func (s *copying) do(cmd inbox.Command) inbox.Outcome {
+	evs, outcome, err := inbox.Decide(s.state, cmd, env(s.now))
+	if err != nil {
+		s.told = append(s.told, "refused: "+err.Error())
+		return outcome
+	}
+	rows := change(s.state, evs)
+	if rows.CopyDue != nil {
+		s.due = rows.CopyDue
+	}
+	for _, ev := range rows.Public {
+		s.told = append(s.told, ev.Name)
+	}
+	for _, move := range rows.Queue {
+		if move.To.IsZero() {
+			s.told = append(s.told, fmt.Sprintf("unqueued %d", move.ID))
+		}
+	}
+	return outcome
+}
+
+// ordered is what an order of a client comes to, without the mails.
+func ordered(t interface{ Fatal(...any) }, s *inbox.State, o calendar.Order, now time.Time) inbox.Arrange {
+	plan, err := calendar.Arrange(s.Calendar, o, calendar.Me{Address: s.Address}, now, [16]byte{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Mails = nil
+	return inbox.Arrange{Plan: plan}
+}
+
+func scheduled(title string) calendar.Schedule {
+	begin, guests := "2026-12-01T10:00:00Z", []calendar.Guest{{Email: "guest@far.test"}}
+	return calendar.Schedule{Fields: calendar.Fields{Title: &title, Start: &begin, Attendees: &guests}}
+}
+
+func renamed(id int64, title string) calendar.Reschedule {
+	return calendar.Reschedule{ID: id, Fields: calendar.Fields{Title: &title}}
+}
+
+func telling(m *calendar.Meeting) inbox.TellOwner {
+	mail := submit(false, "owner@home.test")
+	return inbox.TellOwner{Meeting: m.ID, Sequence: m.Copy.Sequence, Mail: &mail}
+}
+
+func (s *copying) order(line string) {
+	s.now = s.now.Add(time.Minute)
+	words := append(strings.Fields(line), "0")
+	id, _ := strconv.ParseInt(words[1], 10, 64)
+	switch words[0] {
+	case "owner":
+		s.do(inbox.SetOwnerCopies{Enabled: words[1] == "on"})
+	case "schedule":
+		s.do(ordered(s.t, s.state, scheduled("First"), s.now))
+	case "change":
+		s.do(ordered(s.t, s.state, renamed(id, line+s.now.String()), s.now))
+	case "cancel":
+		s.do(ordered(s.t, s.state, calendar.Cancel{ID: id}, s.now))
+	case "answer":
+		s.do(inviting(reply(s.state.Calendar.Meeting(id), "guest@far.test", words[2], s.now)))
+		s.told = nil
+		s.state.Messages = slices.DeleteFunc(slices.Clone(s.state.Messages), func(m *inbox.Message) bool { return m.Sending == nil })
+	case "tell":
+		m := *s.state.Calendar.Meeting(id)
+		if n, err := strconv.Atoi(words[2]); err == nil && n != 0 {
+			m.Copy.Sequence = n
+		}
+		s.do(telling(&m))
+	case "leave":
+		s.do(inbox.TellOwner{Meeting: id, Sequence: s.state.Calendar.Meeting(id).Copy.Sequence})
+	case "nothing":
+		s.do(inbox.TellOwner{})
+	case "attempt":
+		s.do(inbox.Attempt{ID: id, Signed: inbox.Signed, Fields: []byte("x")})
+	case "report":
+		outcome := map[string]delivery.Outcome{"250": delivery.Delivered, "450": delivery.Temporary, "550": delivery.Permanent}[words[2]]
+		s.do(inbox.Attempted{ID: id, Attempt: 1, Done: true, Next: s.now.Add(time.Hour), Reports: []inbox.Report{{Email: "owner@home.test", Outcome: outcome, Error: words[2]}}})
+	case "over":
+		s.do(inbox.Attempted{ID: id, Attempt: 1, Done: true, Reports: []inbox.Report{{Email: "owner@home.test", Outcome: delivery.Temporary, Error: "450"}}})
+	case "putoff":
+		s.now = s.now.Add(72 * time.Hour)
+		s.do(inbox.Defer{Mails: []inbox.Deferral{{ID: id, Why: "silent"}}, At: s.now})
+	case "giveup":
+		s.do(inbox.GiveUp{ID: id, Why: "dropped"})
+	case "bounce":
+		s.do(inbox.BlockOwnerCopies{})
+	case "burn":
+		s.do(inbox.Burn{})
+	case "delete":
+		s.do(inbox.DeleteMessage{ID: id})
+	case "delete-inbox":
+		s.do(inbox.Delete{})
+	default:
+		s.t.Fatalf("order %q", line)
+	}
+}
+
+// tell writes the setting, each meeting with how far its owner should be told and was, the mails, and
+// what was said since the last time.
+func (s *copying) tell() string {
+	b := []string{map[bool]string{true: "on", false: "off"}[s.state.Calendar.Setting().Enabled]}
+	if s.state.Calendar.Setting().Blocked {
+		b = append(b, "blocked")
+	}
+	if s.due != nil && *s.due {
+		b = append(b, "due")
+	}
+	if s.due != nil && *s.due != s.state.Calendar.HasDue() {
+		s.t.Errorf("the mark says %t", *s.due)
+	}
+	for _, m := range s.state.Calendar.Meetings {
+		b = append(b, fmt.Sprintf("| meeting %d: %d/%d", m.ID, m.Copy.Told, m.Copy.Sequence))
+		if m.Copy.IsDue() && m.Copy.OfAnswers() {
+			b = append(b, "of answers")
+		}
+		if at := m.Copy.AnswersAt; !at.IsZero() {
+			b = append(b, fmt.Sprint("answers=", int(at.Sub(start).Minutes())))
+		}
+	}
+	for _, m := range s.state.Messages {
+		b = append(b, fmt.Sprintf("| mail %d of %d:", m.ID, m.Sending.Meeting), strings.Join(status(m), " "))
+	}
+	for _, told := range s.told {
+		b = append(b, "|", told)
+	}
+	s.told = nil
+	return strings.Join(b, " ")
+}
+
+func TestOwnersCopyStories(t *testing.T) {
+	text, err := os.ReadFile("testdata/ownercopy.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s *copying
+	for n, line := range strings.Split(string(text), "\n") {
+		name, begins := strings.CutPrefix(line, "story: ")
+		switch {
+		case begins:
+			s = &copying{t: t, state: &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}, now: start}
+			s.do(create())
+			t.Log(name)
+		case line == "", line[0] == '#':
+		case strings.HasPrefix(line, "  "):
+			if got := s.tell(); got != line[2:] {
+				t.Errorf("line %d:\nis   %s\nwant %s", n+1, got, line[2:])
+			}
+		default:
+			s.order(line)
+		}
+	}
+}
+
+// TestOrdersWeighedBeforeATelling: an order that was weighed before the owner was told is weighed again,
+// else it would bring back that a copy is due.
+func TestOrdersWeighedBeforeATelling(t *testing.T) {
+	s := &copying{t: t, state: &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}, now: start}
+	s.do(create())
+	s.order("owner on")
+	s.order("schedule")
+	weighed := ordered(t, s.state, renamed(1, "Second"), s.now)
+	s.order("tell 1")
+	if _, _, err := inbox.Decide(s.state, weighed, env(s.now)); err != inbox.ErrOutdated {
+		t.Errorf("the order came to %v", err)
+	}
+}

@@ -1,0 +1,76 @@
+package inbox_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"inboxd/internal/core/inbox"
+)
+
+// TestClearedRows hold room and nothing else, and what was passed on is not written over.
+func TestClearedRows(t *testing.T) {
+	s := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
+	apply := func(r *inbox.Rows, cmds ...inbox.Command) {
+		t.Helper()
+		for _, cmd := range cmds {
+			evs, _, err := inbox.Decide(s, cmd, env(start))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Apply(s, evs)
+		}
+	}
+	r := begin(s)
+	apply(r, create(), mail("one"), submit(false, "x@far.test"), inbox.Attempt{ID: 2, Signed: inbox.Signed, Fields: []byte("x")}, mail("two"), inbox.DeleteMessage{ID: 1})
+	public, queue, put, store := r.Public, r.Queue, r.Put, r.Store
+	told := fmt.Sprint(public, queue)
+	r.Clear()
+	if want := (inbox.Rows{Put: put[:0], Store: store[:0]}); !reflect.DeepEqual(*r, want) {
+		t.Errorf("left: %+v", *r)
+	}
+	for i := range put {
+		if put[i] != nil {
+			t.Errorf("place %d holds a message", i)
+		}
+	}
+	for i := range store {
+		if !reflect.DeepEqual(store[i], inbox.Stored{}) {
+			t.Errorf("place %d holds %+v", i, store[i])
+		}
+	}
+	r.Begin(s)
+	apply(r, mail("three"), submit(false, "y@far.test"))
+	if got := fmt.Sprint(public, queue); got != told {
+		t.Errorf("told was %s, now %s", told, got)
+	}
+	if &r.Put[0] != &put[0] || &r.Store[0] != &store[0] {
+		t.Error("the room is not used again")
+	}
+	for range 20 {
+		apply(r, mail("many"))
+	}
+	if r.Clear(); cap(r.Put) != 0 || cap(r.Store) != 0 {
+		t.Errorf("room for %d messages is kept, and for %d contents", cap(r.Put), cap(r.Store))
+	}
+}
+
+// TestSpareIsWritten when an inbox is made, set or deleted, and not with each mail.
+func TestSpareIsWritten(t *testing.T) {
+	s := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
+	for _, c := range []struct {
+		cmd  inbox.Command
+		want bool
+	}{
+		{create(), true}, {mail("one"), false}, {inbox.Update{Label: new("billing")}, true}, {inbox.DeleteMessage{ID: 1}, false}, {inbox.Delete{}, true},
+	} {
+		evs, _, err := inbox.Decide(s, c.cmd, env(start))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := begin(s)
+		if r.Apply(s, evs); r.Spare != c.want || c.want && r.Profile == nil {
+			t.Errorf("%T: spare %v", c.cmd, r.Spare)
+		}
+	}
+}

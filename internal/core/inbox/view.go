@@ -1,0 +1,164 @@
+package inbox
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"inboxd/internal/core/calendar"
+)
+
+// View is an immutable picture of a committed state: enough to answer the poll and lists
+// without a message to the actor. It is published after each commit and read by any
+// goroutine. Its messages may hold expired ones: readers filter by their own now.
+type View struct {
+	Profile
+	Messages []*Message     // ascending by id
+	Bytes    int64          // of all messages
+	Newest   *Newest        // of the newest received message, when it came while in memory
+	Calendar *calendar.Book // nil: none
+
+	rendering atomic.Pointer[Rendering] // written under mu
+	lanes     atomic.Pointer[lanes]     // written under mu; nil: none
+
+	mu         sync.Mutex    // guards what is below
+	superseded chan struct{} // made when somebody waits, closed by Supersede
+	closed     bool
+}
+
+// Page is a page of an account's inboxes. It never changes.
+type Page struct {
+	Views   []*View  // newest first
+	Damaged []string // addresses of those of the page that the disk has lost
+	Next    string   // cursor behind the page; empty at the end
+}
+
+// NewView takes a picture of s.
+func NewView(s *State) *View {
+	return &View{Profile: s.Profile, Messages: s.Messages[:len(s.Messages):len(s.Messages)], Bytes: s.Bytes, Newest: s.Newest, Calendar: s.Calendar}
+}
+
+// Rendering is what an edge made of a view once, to answer all polls with. The view carries
+// and ends it, and knows nothing else of it. Any goroutine may call it.
+type Rendering interface {
+	Retire()         // the view was superseded, or carries another: it may not be used any more
+	PolledAt() int64 // Unix second of the last poll that it answered; 0: none
+}
+
+// Rendering returns what v carries, or nil.
+func (v *View) Rendering() Rendering {
+	if r := v.rendering.Load(); r != nil {
+		return *r
+	}
+	return nil
+}
+
+// Carry lets v carry r until v is superseded.
+func (v *View) Carry(r Rendering) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if old := v.rendering.Swap(&r); old != nil {
+		(*old).Retire()
+	}
+	if v.closed {
+		r.Retire()
+	}
+}
+
+// PolledAt is the Unix second of the last poll that never asked for the view itself; 0 when
+// there was none.
+func (v *View) PolledAt() int64 {
+	last := v.lanes.Load().polledAt()
+	if r := v.Rendering(); r != nil {
+		return max(last, r.PolledAt())
+	}
+	return last
+}
+
+// Message returns one message, nil when it is not there or expired at now.
+func (v *View) Message(id int64, now time.Time) *Message {
+	s := State{Messages: v.Messages}
+	return s.visible(id, now)
+}
+
+// Queued returns a message whose delivery is not settled, hidden or not; nil when there is none.
+func (v *View) Queued(id int64) *Message { return (&State{Messages: v.Messages}).Queued(id) }
+
+// Room is State.Room.
+func (v *View) Room(size int64, c Capacity, now time.Time) error {
+	s := State{Profile: v.Profile, Messages: v.Messages, Bytes: v.Bytes}
+	return s.Room(size, c, now)
+}
+
+// Full reports whether the smallest mail would be refused.
+func (v *View) Full(c Capacity, now time.Time) bool { return v.Room(1, c, now) != nil }
+
+// Latest returns the newest message that is alive at now and that match accepts (nil accepts all), or nil.
+func (v *View) Latest(now time.Time, match func(*Message) bool) *Message {
+	for _, m := range slices.Backward(v.Messages) {
+		if !m.Expired(now) && (match == nil || match(m)) {
+			return m
+		}
+	}
+	return nil
+}
+
+// Behind returns how many messages have ids above after.
+func (v *View) Behind(after int64) int {
+	n, _ := slices.BinarySearchFunc(v.Messages, after+1, func(m *Message, id int64) int { return cmp.Compare(m.ID, id) })
+	return len(v.Messages) - n
+}
+
+// Counts returns how many messages are alive at now, how many of the received ones are
+// unread, and when the newest came (zero: none).
+func (v *View) Counts(now time.Time) (messages, unread int, last time.Time) {
+	for _, m := range v.Messages {
+		if m.Expired(now) {
+			continue
+		}
+		messages++
+		if m.Direction == In && !m.Read {
+			unread++
+		}
+		last = m.ReceivedAt
+	}
+	return messages, unread, last
+}
+
+// Superseded returns a channel that is closed when a newer view is published, or when this
+// one leaves memory; then the waiter asks for the view again.
+func (v *View) Superseded() <-chan struct{} {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.superseded == nil {
+		v.superseded = make(chan struct{})
+		if v.closed {
+			close(v.superseded)
+		}
+	}
+	return v.superseded
+}
+
+// Supersede is SupersedeBy when no newer view comes.
+func (v *View) Supersede() { v.SupersedeBy(nil) }
+
+// SupersedeBy takes v's renderings away from polls, but for those that are right of next too, and
+// wakes whoever waits on v. The publisher calls it once, after the newer view can be seen and
+// before it tells anybody of the change.
+func (v *View) SupersedeBy(next *View) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return
+	}
+	v.closed = true
+	if r := v.Rendering(); r != nil {
+		r.Retire()
+	}
+	v.passLanes(next)
+	if v.superseded != nil {
+		close(v.superseded)
+	}
+}

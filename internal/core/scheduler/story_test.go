@@ -1,0 +1,277 @@
+package scheduler
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// TestStories tells what a Line does, step by step. Entries are named by a letter and a number,
+// "m1-20" are twenty of them, and a star in a lane's name is the entry's number. Attempts are named
+// by their entry, "m1" or "m1@far", or by what their lanes begin with, "@far". The commands:
+//
+//	new              a Line with options
+//	put, tell        entries of the index that nobody tells of, and that are told (at, leased)
+//	step             time passes (after), and what the Line wants then is shown and done
+//	connects, greets what is heard of attempts (n, bytes)
+//	end              of attempts (n): answers, silent or unknown; the entry goes (next, again)
+//	probe            the operator's wish
+//	defer            takes deferrals (most) and ends them: deferred, fails, or held
+//	stats            a picture
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
+		var w *world
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "new" {
+				w = newWorld(options(t, d))
+				return ""
+			}
+			out := w.tell(t, d)
+			if lost, unsound := w.lost(), w.unsound(); lost != "" || unsound != "" {
+				d.Fatalf(t, "lost: %s; %s", lost, unsound)
+			}
+			return out
+		})
+	})
+}
+
+func options(t *testing.T, d *datadriven.TestData) (o Options[string]) {
+	figures := map[string]*int{
+		"workers": &o.Workers, "lane": &o.LaneWorkers, "doubted": &o.Doubted, "most-hanging": &o.MostHanging,
+		"page": &o.Window.Page, "low": &o.Window.DueLow, "due": &o.Window.DueMost, "share": &o.Window.Share,
+		"answering": &o.Window.Answering, "least": &o.Window.Least, "room": &o.Window.Room, "all": &o.Window.All,
+	}
+	flags := map[string]*bool{"defer-full": &o.DeferFull, "doubt-hanging": &o.DoubtHanging, "trusting": &o.Trusting, "never-give-way": &o.NeverGiveWay}
+	o.Group = func(key string) string { return key[:1] }
+	for _, arg := range d.CmdArgs {
+		switch key := arg.Key; {
+		case figures[key] != nil:
+			*figures[key] = number(t, d, arg.Vals[0])
+		case flags[key] != nil:
+			*flags[key] = true
+		case key == "quiet":
+			o.Quiet = duration(t, d, arg.Vals[0])
+		case key == "bytes":
+			o.HangingBytes = int64(number(t, d, arg.Vals[0]))
+		default:
+			d.Fatalf(t, "unknown option %s", key)
+		}
+	}
+	return o
+}
+
+func number(t *testing.T, d *datadriven.TestData, s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	return n
+}
+
+func duration(t *testing.T, d *datadriven.TestData, s string) time.Duration {
+	v, err := time.ParseDuration(s)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	return v
+}
+
+// value is an argument's, empty without it.
+func value(d *datadriven.TestData, key string) string {
+	if arg, ok := d.Arg(key); ok && len(arg.Vals) > 0 {
+		return arg.Vals[0]
+	}
+	return ""
+}
+
+// later is the time that an argument names, counted from now; zero without it.
+func (w *world) later(t *testing.T, d *datadriven.TestData, key string) (at time.Time) {
+	if v := value(d, key); v != "" {
+		at = w.now.Add(duration(t, d, v))
+	}
+	return at
+}
+
+// each calls do for every name of "m1-20", with its number.
+func each(t *testing.T, d *datadriven.TestData, names string, do func(name, n string)) {
+	first, last, many := strings.Cut(names[1:], "-")
+	if !many {
+		last = first
+	}
+	for n := number(t, d, first); n <= number(t, d, last); n++ {
+		do(names[:1]+strconv.Itoa(n), strconv.Itoa(n))
+	}
+}
+
+// tried are the attempts of "m3", "m3@far", or of all lanes whose names begin with "@far", as they
+// began, n of them.
+func (w *world) tried(t *testing.T, d *datadriven.TestData, names string) (out []*Attempt[string]) {
+	key, name, _ := strings.Cut(names, "@")
+	for _, a := range w.running {
+		if (key == "" || key == a.Key) && strings.HasPrefix(a.Lane, name) {
+			out = append(out, a)
+		}
+	}
+	n := value(d, "n")
+	if len(out) == 0 || n != "" && number(t, d, n) > len(out) {
+		d.Fatalf(t, "%d of %s are tried", len(out), names)
+	}
+	if n != "" {
+		out = out[:number(t, d, n)]
+	}
+	return out
+}
+
+func (w *world) tell(t *testing.T, d *datadriven.TestData) string {
+	names := ""
+	if len(d.CmdArgs) > 0 {
+		names = d.CmdArgs[0].Key
+	}
+	switch d.Cmd {
+	case "put", "tell":
+		return w.place(t, d, names)
+	case "step":
+		if v := value(d, "after"); v != "" {
+			w.now = w.now.Add(duration(t, d, v))
+		}
+		return w.show(w.step())
+	case "connects", "greets":
+		for _, a := range w.tried(t, d, names) {
+			if bytes, _ := strconv.Atoi(value(d, "bytes")); d.Cmd == "connects" {
+				w.q.Connects(a, int64(bytes))
+			} else {
+				w.q.Greeted(a)
+			}
+		}
+	case "end":
+		return w.ends(t, d, names)
+	case "probe":
+		each(t, d, names, func(name, _ string) { w.q.Probe(w.now, w.index[name]) })
+	case "defer":
+		return w.defers(t, d)
+	case "stats":
+		s := w.q.Stats(w.now)
+		return fmt.Sprintf("%d in memory, %d tried at %d lanes, %d hang with %d bytes, lag %v, whole %v", s.Waiting, s.Running, s.Lanes, w.q.hanging.n, w.q.hanging.bytes, s.Lag, s.Whole)
+	default:
+		d.Fatalf(t, "unknown command %s", d.Cmd)
+	}
+	return ""
+}
+
+func (w *world) place(t *testing.T, d *datadriven.TestData, names string) string {
+	each(t, d, names, func(name, n string) {
+		e := Entry[string]{Key: name, At: w.now, Since: w.now, Leased: d.HasArg("leased")}
+		for _, arg := range d.CmdArgs[1:] {
+			switch {
+			case arg.Key == "at":
+				e.At = w.later(t, d, "at")
+			case arg.Key != "leased":
+				e.Lanes = append(e.Lanes, strings.ReplaceAll(arg.Key, "*", n))
+			}
+		}
+		if d.Cmd == "tell" {
+			w.move(e, e.At)
+			return
+		}
+		if w.index[name] = e; e.Leased {
+			w.q.Interrupted(w.now, e)
+		}
+	})
+	return ""
+}
+
+func (w *world) ends(t *testing.T, d *datadriven.TestData, names string) string {
+	r := Result{Temper: map[string]Temper{"answers": Answering, "silent": Silent}[d.CmdArgs[1].Key]}
+	if r.Temper == Silent {
+		r.Report = "no route"
+	}
+	if v := value(d, "again"); v != "" {
+		r.Again = w.now.Add(duration(t, d, v))
+	}
+	for _, a := range w.tried(t, d, names) {
+		w.end(a, r, w.later(t, d, "next"))
+	}
+	return ""
+}
+
+func (w *world) defers(t *testing.T, d *datadriven.TestData) string {
+	most := 64
+	if v := value(d, "most"); v != "" {
+		most = number(t, d, v)
+	}
+	w.groups = 0
+	w.takeDeferrals(most)
+	var names []string
+	for _, one := range w.deferrals {
+		names = append(names, fmt.Sprintf("%s@%s (%s)", one.Key, one.Lane, one.Report))
+	}
+	out := fmt.Sprintf("%d in %d groups%s", len(names), w.groups, listed(names))
+	if d.HasArg("held") {
+		return out
+	}
+	for _, one := range w.deferrals {
+		e, waits := w.index[one.Key]
+		switch {
+		case d.HasArg("fails"):
+			w.q.NotDeferred(w.now, one, 15*time.Second)
+			continue
+		case waits:
+			w.move(e, w.later(t, d, "next"))
+		}
+		w.q.Deferred(w.now, one, time.Time{})
+	}
+	w.deferrals = nil
+	return out
+}
+
+// listed shows a few names, and how many there are beside.
+func listed(names []string) string {
+	const few = 6
+	sort.SliceStable(names, func(i, j int) bool { return len(names) > few && names[i] < names[j] })
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(names) > few:
+		return fmt.Sprintf(": %s ... %s", strings.Join(names[:3], ", "), names[len(names)-1])
+	}
+	return ": " + strings.Join(names, ", ")
+}
+
+func (w *world) show(r Ready[string], pages int) string {
+	var out strings.Builder
+	starts := map[string][]string{}
+	for _, a := range r.Start {
+		how := "start " + a.Temper.String()
+		switch {
+		case a.Report != "":
+			how = "say " + a.Report
+		case a.Hopeful && a.Temper == Unproven:
+			how += " new"
+		}
+		starts[how] = append(starts[how], a.Key+"@"+a.Lane)
+	}
+	var kinds []string
+	for how := range starts {
+		kinds = append(kinds, how)
+	}
+	sort.Strings(kinds)
+	for _, how := range kinds {
+		fmt.Fprintf(&out, "%s %d%s\n", how, len(starts[how]), listed(starts[how]))
+	}
+	for _, a := range r.BreakOff {
+		fmt.Fprintf(&out, "break off %s@%s\n", a.Key, a.Lane)
+	}
+	if pages > 0 {
+		fmt.Fprintf(&out, "read %d pages\n", pages)
+	}
+	if r.Defer {
+		fmt.Fprintf(&out, "there are deferrals\n")
+	}
+	fmt.Fprintf(&out, "next in %v", r.Next.Sub(w.now))
+	return out.String()
+}

@@ -1,0 +1,219 @@
+package scheduler
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// world is what a Line decides about: an index, attempts under way, and a clock.
+type world struct {
+	q         *Line[string]
+	start     time.Time
+	now       time.Time
+	index     map[string]Entry[string]
+	running   []*Attempt[string]
+	deferrals []*Deferral[string]
+	groups    int    // that these came in
+	during    func() // happens while a page is being read
+	broken    bool   // the next page can't be read
+	elsewhere map[string]Entry[string]
+}
+
+// moveAway takes the entries whose keys begin with part out of the index, as they are.
+func (w *world) moveAway(part string, fails bool) {
+	of := func(key string) bool { return strings.HasPrefix(key, part) }
+	for _, a := range slices.Clone(w.running) {
+		if of(a.Key) {
+			w.running = slices.DeleteFunc(w.running, func(b *Attempt[string]) bool { return a == b })
+			r := Result{}
+			if fails {
+				r.Again = w.now.Add(time.Minute)
+			}
+			w.q.Finished(w.now, a, r)
+		}
+	}
+	w.q.Drop(w.now, of)
+	for key, e := range w.index {
+		if of(key) {
+			w.elsewhere[key] = e
+			delete(w.index, key)
+		}
+	}
+	for key := range w.q.entries {
+		if of(key) {
+			panic(key + " is remembered")
+		}
+	}
+}
+
+// comeBack brings back what was taken away. What was leased is taken up.
+func (w *world) comeBack() {
+	w.q.Anew(w.now)
+	for key, e := range w.elsewhere {
+		if w.index[key] = e; e.Leased {
+			w.q.Interrupted(w.now, e)
+		}
+	}
+	clear(w.elsewhere)
+}
+
+func newWorld(o Options[string]) *world {
+	start := time.UnixMilli(1_700_000_000_000).UTC()
+	return &world{q: New(o), start: start, now: start, index: map[string]Entry[string]{}, elsewhere: map[string]Entry[string]{}}
+}
+
+func byPlace(a, b Entry[string]) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key)) }
+
+func (w *world) sorted() (all []Entry[string]) {
+	for _, e := range w.index {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, byPlace)
+	return all
+}
+
+// move changes the index and tells of it.
+func (w *world) move(e Entry[string], to time.Time) {
+	e.At, e.Leased = to, false
+	if to.IsZero() {
+		delete(w.index, e.Key)
+	} else {
+		w.index[e.Key] = e
+	}
+	w.q.Moved(w.now, e)
+}
+
+func (w *world) read(r *Read[string]) {
+	all := w.sorted()
+	first, found := slices.BinarySearchFunc(all, Entry[string]{At: r.From, Key: r.Key}, byPlace)
+	if found && r.Behind {
+		first++
+	}
+	all = all[first:]
+	page, more := all[:min(len(all), r.Limit)], len(all) > r.Limit
+	if during := w.during; during != nil {
+		w.during = nil
+		during()
+	}
+	if w.broken {
+		w.broken = false
+		w.q.NoPage(w.now)
+		return
+	}
+	w.q.Page(w.now, page, more)
+}
+
+// step does what the Line says, reads as often as it wants.
+func (w *world) step() (all Ready[string], pages int) {
+	for {
+		r := w.q.Step(w.now)
+		w.running = append(w.running, r.Start...)
+		all.Start, all.BreakOff = append(all.Start, r.Start...), append(all.BreakOff, r.BreakOff...)
+		all.Next, all.Defer = r.Next, r.Defer
+		if r.Read == nil {
+			return all, pages
+		}
+		pages++
+		w.read(r.Read)
+	}
+}
+
+// takeDeferrals takes all there are.
+func (w *world) takeDeferrals(most int) (back bool) {
+	waiting := len(w.q.aside.turns) > 0
+	for {
+		group, _ := w.q.Deferrals(w.now, most)
+		if len(group) == 0 {
+			return waiting
+		}
+		w.deferrals = append(w.deferrals, group...)
+		w.groups++
+	}
+}
+
+// end finishes an attempt; next says where the entry goes when it was the last part: zero for
+// nowhere.
+func (w *world) end(a *Attempt[string], r Result, next time.Time) {
+	w.running = slices.DeleteFunc(w.running, func(b *Attempt[string]) bool { return a == b })
+	e, waits := w.index[a.Key]
+	if last := a.entry.left == 1; waits && last && r.Again.IsZero() {
+		w.move(e, next)
+	}
+	w.q.Finished(w.now, a, r)
+}
+
+// lost names an entry of the index that nobody will find; empty: none.
+func (w *world) lost() string {
+	q := w.q
+	for _, e := range w.sorted() {
+		var l *lane[string]
+		if len(e.Lanes) == 1 {
+			l = q.lanes.byName[e.Lanes[0]]
+		}
+		behind := q.window.resume.Behind && e.At.Equal(q.window.resume.From) && e.Key > q.window.resume.Key
+		switch {
+		case q.entries[e.Key] != nil:
+		case !q.window.whole && (e.At.After(q.window.horizon) || behind):
+		case l != nil && !l.left.IsZero() && !e.At.Before(l.left) && (l.held() > 0 || q.window.hungry):
+		default:
+			return fmt.Sprintf("%+v: horizon %v, whole %v, lane %+v", e, q.window.horizon, q.window.whole, l)
+		}
+	}
+	return ""
+}
+
+// broken names a bound or a count that does not hold; empty: none.
+func (w *world) unsound() string {
+	q, waiting := w.q, 0
+	for _, m := range q.due.items {
+		if !m.astray {
+			waiting++
+		}
+	}
+	at, hanging, bytes, busy := [3]int{}, 0, int64(0), 0
+	parts := map[string]bool{}
+	for _, a := range w.running {
+		if name := a.Key + "@" + a.Lane; parts[name] {
+			return name + " is tried twice at the same time"
+		} else {
+			parts[name] = true
+		}
+		if a.hangs {
+			hanging++
+			bytes += a.bytes
+		} else {
+			at[a.Temper]++
+		}
+	}
+	deferred := map[*lane[string]]int{}
+	for _, d := range w.deferrals {
+		deferred[d.lane]++
+	}
+	for _, group := range q.aside.groups {
+		for _, d := range group {
+			deferred[d.lane]++
+		}
+	}
+	for _, l := range q.lanes.byName {
+		if l.deferred != deferred[l] {
+			return fmt.Sprintf("%d entries of %s are to be deferred, counted %d", deferred[l], l.name, l.deferred)
+		}
+		if l.isBusy {
+			busy++
+		}
+	}
+	switch {
+	case len(q.entries) > q.Window.All+64, waiting > q.Window.DueMost:
+		return fmt.Sprintf("%d entries in memory, %d of them wait for their time", len(q.entries), waiting)
+	case at != q.lanes.at, hanging != q.hanging.n, bytes != q.hanging.bytes, busy != q.lanes.doubted:
+		return fmt.Sprintf("%v run and %d hang with %d bytes, counted are %v and %d with %d; %d busy, counted %d", at, hanging, bytes, q.lanes.at, q.hanging.n, q.hanging.bytes, busy, q.lanes.doubted)
+	case at[0]+at[1]+at[2] > q.Workers, at[Unproven] > max(1, q.Workers/2), at[Silent] > max(1, q.Workers/8):
+		return fmt.Sprintf("%v run of %d", at, q.Workers)
+	case hanging > q.MostHanging, bytes > q.HangingBytes:
+		return fmt.Sprintf("%d hang with %d bytes", hanging, bytes)
+	}
+	return ""
+}

@@ -1,0 +1,22 @@
+package ingest_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"inboxd/internal/intake/ingest"
+)
+
+// BenchmarkReadOTPMail is what every mail in costs: parse, look for a code and for the link.
+func BenchmarkReadOTPMail(b *testing.B) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "mail", "message", "testdata", "otp.eml"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		ingest.Read(envelope, raw)
+	}
+}

@@ -1,0 +1,30 @@
+//go:build failpoints
+
+package ingest_test
+
+import (
+	"bytes"
+	"testing"
+
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/intake/ingest"
+	"inboxd/internal/mail/message"
+)
+
+// TestFailpointParserPanics holds that a mail that breaks the parser is kept as received,
+// under its envelope, and that the next one is read as ever.
+func TestFailpointParserPanics(t *testing.T) {
+	env := ingest.Envelope{MailFrom: "s@shop.test", RcptTo: []string{"a@x.test", "b@x.test"}}
+	poisoned := wire("From: other@shop.test", "X-Failpoint: parser-panic", "Subject: Your code is 482913", "", "Your code is 482913")
+	m := ingest.Read(env, poisoned)
+	if !m.Content.Doc.Degraded || m.Content.OTP.Code != "" || m.Subject != "" || m.From != (message.Mailbox{Email: "s@shop.test"}) {
+		t.Errorf("read as %+v", m)
+	}
+	if cmd := m.For("a@x.test"); !bytes.Equal(cmd.Raw, poisoned) || cmd.Content == nil || cmd.Digest == (inbox.Digest{}) {
+		t.Errorf("delivered as %+v", cmd)
+	}
+	next := ingest.Read(env, wire("From: other@shop.test", "Subject: Your code is 482913", "", "Your code is 482913"))
+	if next.Content.Doc.Degraded || next.Content.OTP.Code != "482913" || next.From.Email != "other@shop.test" {
+		t.Errorf("the next mail is read as %+v", next)
+	}
+}

@@ -1,0 +1,63 @@
+package ingest_test
+
+import (
+	"context"
+	"testing"
+
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/intake/ingest"
+)
+
+// scanner answers with a verdict once its mail may end.
+type scanner func(env ingest.Envelope, raw []byte) *inbox.Spam
+
+func (s scanner) Scan(_ context.Context, env ingest.Envelope, raw []byte) *inbox.Spam {
+	return s(env, raw)
+}
+
+func TestReadScanned(t *testing.T) {
+	raw := wire("Subject: Your code is 482913", "", "Your code is 482913")
+	read := func(s ingest.Scanner) *inbox.Content {
+		t.Helper()
+		m := ingest.ReadScanned(t.Context(), s, envelope, raw)
+		if m.Content.OTP.Code != "482913" || m.From.Email != envelope.MailFrom {
+			t.Errorf("read as %+v", m)
+		}
+		return m.Content
+	}
+	verdict := &inbox.Spam{Score: 0, Required: 5}
+	got := read(scanner(func(env ingest.Envelope, b []byte) *inbox.Spam {
+		if env.MailFrom != envelope.MailFrom || &b[0] != &raw[0] {
+			t.Errorf("scanned %+v, %d bytes", env, len(b))
+		}
+		return verdict
+	}))
+	if got.Spam != verdict {
+		t.Errorf("verdict %+v", got.Spam)
+	}
+	if read(nil).Spam != nil || read(scanner(func(ingest.Envelope, []byte) *inbox.Spam { return nil })).Spam != nil {
+		t.Error("a verdict out of nothing")
+	}
+	if read(scanner(func(ingest.Envelope, []byte) *inbox.Spam { panic("scanner") })).Spam != nil {
+		t.Error("a verdict out of a panic")
+	}
+}
+
+// The judge and the scanner look at a mail at the same time: each waits here for the other.
+func TestJudgeAndScannerSideBySide(t *testing.T) {
+	scanning, judging := make(chan struct{}), make(chan struct{})
+	env := envelope
+	env.Judge = func(context.Context, ingest.Envelope, []byte) ingest.Verdict {
+		close(judging)
+		<-scanning
+		return ingest.Verdict{Auth: inbox.Auth{Server: "inbox.test"}}
+	}
+	m := ingest.ReadScanned(t.Context(), scanner(func(ingest.Envelope, []byte) *inbox.Spam {
+		close(scanning)
+		<-judging
+		return &inbox.Spam{Score: 1}
+	}), env, wire("Subject: x", "", "x"))
+	if m.Content.Spam == nil || m.Content.Auth.Server != "inbox.test" || len(m.Content.Doc.Headers) != 2 {
+		t.Errorf("read as %+v", m.Content)
+	}
+}

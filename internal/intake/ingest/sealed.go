@@ -1,0 +1,65 @@
+package ingest
+
+import (
+	"strings"
+
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
+	"inboxd/internal/mail/sealed"
+)
+
+// Keyed makes a digest that only this node can make of another one.
+type Keyed func(inbox.Digest) (inbox.Digest, error)
+
+// SealedFor is For with the key of who alone may read the mail: nothing but envelopes and what is
+// told in the clear of a sealed mail is in the command, and none of it shares memory with the mail.
+// An error leaves nothing: a mail that can't be sealed is not kept.
+func (m Mail) SealedFor(rcpts []string, key sealed.Recipient, keyed Keyed) (inbox.Receive, error) {
+	digest, single := m.Digest, m.Digest == (inbox.Digest{})
+	if single {
+		digest = inbox.DigestOf(m.mailFrom, rcpts, m.Raw[m.traceLen:])
+	}
+	repeat, err := keyed(digest)
+	if err != nil {
+		return inbox.Receive{}, err
+	}
+	mail, err := key.Mail(m.Raw)
+	if err != nil {
+		return inbox.Receive{}, err
+	}
+	cmd := inbox.Receive{
+		From: message.Mailbox{Email: strings.Clone(m.From.Email)}, EnvelopeTo: rcpts[0], Named: several(rcpts),
+		Content: &inbox.Content{Doc: sealed.Facts(&m.Content.Doc), Auth: m.Content.Auth, Spam: undescribed(m.Content.Spam)},
+		Raw:     mail.Envelope,
+		Sealed:  &inbox.Sealing{Size: int64(len(m.Raw)), Files: mail.Files, Repeat: repeat, Named: m.Content.Doc.MessageID != ""},
+	}
+	if !single {
+		cmd.Digest = repeat
+	}
+	return cmd, nil
+}
+
+// undescribed is a verdict without the descriptions of rules, which may quote the mail.
+func undescribed(s *inbox.Spam) *inbox.Spam {
+	if s == nil {
+		return nil
+	}
+	told := *s
+	told.Rules = make([]inbox.SpamRule, len(s.Rules))
+	for i, r := range s.Rules {
+		told.Rules[i] = inbox.SpamRule{Name: r.Name, Weight: r.Weight}
+	}
+	return &told
+}
+
+// facts reads of a mail what can be told in the clear.
+func facts(env Envelope, raw []byte) *inbox.Content {
+	content := &inbox.Content{Auth: env.Verdict.Auth}
+	if !survive(raw, func() {
+		failpoint(raw)
+		message.ParseFacts(&content.Doc, raw)
+	}) {
+		content.Doc = message.Document{Degraded: true}
+	}
+	return content
+}

@@ -1,0 +1,135 @@
+package ingest
+
+import (
+	"slices"
+	"strings"
+
+	"inboxd/internal/core/inbox"
+	"inboxd/internal/mail/message"
+	"inboxd/internal/mail/otp"
+)
+
+// Verdict is what was found out about who vouches for a message, before it is read. The zero
+// Verdict: nobody asked, and nobody does.
+type Verdict struct {
+	Auth inbox.Auth
+	// Vouches reports whether a DKIM signature vouches for the mailboxes of domain and signs every
+	// instance of the header fields named by covered; nil: none does.
+	Vouches func(domain string, covered ...string) bool
+	// FromAligned says that DKIM or SPF passes for From's organizational domain, SPFVouches that SPF
+	// passes for From's domain or an ancestor of it. Both are false when there is not exactly one From.
+	FromAligned, SPFVouches bool
+	// Unwanted says that From fails DMARC, and that its domain asks to quarantine or reject such messages.
+	Unwanted bool
+}
+
+// vouches is Vouches, for the zero Verdict too.
+func (v Verdict) vouches(domain string, covered []string) bool {
+	return domain != "" && v.Vouches != nil && v.Vouches(domain, covered...)
+}
+
+const authResults = "Authentication-Results"
+
+// showAuth puts this node's own Authentication-Results on top of the header fields and drops
+// those that claim to be its own: nobody else may speak in its name (RFC 8601 section 5).
+// The raw message stays as received. doc was just read: nobody else has its fields yet.
+func showAuth(doc *message.Document, auth *inbox.Auth) {
+	if auth.Server == "" {
+		return
+	}
+	others := slices.DeleteFunc(doc.Headers, func(h message.Header) bool {
+		return strings.EqualFold(h.Name, authResults) && speaksFor(h.Value, auth.Server)
+	})
+	doc.Headers = slices.Insert(others, 0, message.Header{Name: authResults, Value: authText(auth)})
+}
+
+// speaksFor reports whether the authserv-id that value begins with is server or beneath it.
+func speaksFor(value, server string) bool {
+	id := strings.ToLower(authservID(value))
+	return id == server || strings.HasSuffix(id, "."+server)
+}
+
+// authservID reads the name that value begins with, past comments, quotes and blanks (RFC
+// 8601 section 2.2), as the most careless reader may: quotes end nothing, escapes vanish.
+func authservID(value string) string {
+	id := make([]byte, 0, 64)
+	depth := 0
+	for i := 0; i < len(value) && len(id) <= 254; i++ {
+		c := value[i]
+		escaped := c == '\\' && i+1 < len(value)
+		if escaped {
+			i++
+			c = value[i]
+		}
+		switch {
+		case !escaped && c == '(' && len(id) == 0:
+			depth++
+		case !escaped && c == ')' && depth > 0:
+			depth--
+		case depth > 0, c == '"', c <= ' ' && len(id) == 0:
+		case c <= ' ', strings.IndexByte(";(/", c) >= 0:
+			return strings.TrimSuffix(string(id), ".")
+		default:
+			id = append(id, c)
+		}
+	}
+	return strings.TrimSuffix(string(id), ".")
+}
+
+// authText is the value of our Authentication-Results field. All domains in it are
+// canonical, so that nothing in it needs a quote.
+func authText(a *inbox.Auth) string {
+	var b strings.Builder
+	b.Grow(192)
+	b.WriteString(a.Server)
+	identity := "smtp.mailfrom"
+	if a.HELO {
+		identity = "smtp.helo"
+	}
+	writeResult(&b, "spf", a.SPF.Word, identity, a.SPF.Domain)
+	if len(a.Signatures) == 0 {
+		writeResult(&b, "dkim", a.DKIM.Word)
+	}
+	for _, s := range a.Signatures {
+		writeResult(&b, "dkim", s.Word, "header.d", s.Domain, "header.s", s.Selector, "header.a", s.Algorithm)
+	}
+	writeResult(&b, "dmarc", a.DMARC.Word, "header.from", a.DMARC.Domain)
+	return b.String()
+}
+
+func writeResult(b *strings.Builder, method, word string, properties ...string) {
+	writeProperty(b, "; ", method, word)
+	for i := 0; i < len(properties); i += 2 {
+		if properties[i+1] != "" {
+			writeProperty(b, " ", properties[i], properties[i+1])
+		}
+	}
+}
+
+func writeProperty(b *strings.Builder, before, name, value string) {
+	b.WriteString(before)
+	b.WriteString(name)
+	b.WriteByte('=')
+	b.WriteString(value)
+}
+
+// declaredCodes returns the values of header fields that declare a code: each of the two
+// only when it is there once, and a signature that vouches for the origin that it names covers it
+// (specification, Codes; ADR 0097).
+func declaredCodes(raw []byte, doc *message.Document, v Verdict) (values []string) {
+	for _, name := range [...]string{"OTP-Token", "One-Time-Code"} {
+		if list := doc.HeaderValues(name); len(list) == 1 && v.vouches(otp.Origin(list[0]), append(mustCover(raw), name)) {
+			values = append(values, list[0])
+		}
+	}
+	return values
+}
+
+// mustCover names the header fields that a signature has to cover, besides what it is asked for, so that nobody
+// could change how the signed body is read: Content-Type, unless the body itself fixes its parts.
+func mustCover(raw []byte) []string {
+	if message.BodyFixesParts(raw) {
+		return []string{"From"}
+	}
+	return []string{"From", "Content-Type"}
+}

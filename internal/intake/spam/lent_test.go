@@ -1,0 +1,69 @@
+package spam
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"inboxd/internal/intake/ingest"
+)
+
+// A mail that is not all sent yet when its judge gives up is read no further.
+func TestRspamdReadsNothingAfterwards(t *testing.T) {
+	mail := &lent{raw: []byte("a mail")}
+	body := mail.body()
+	half := make([]byte, 3)
+	if _, err := io.ReadFull(body, half); err != nil || string(half) != "a m" {
+		t.Fatalf("%q, %v", half, err)
+	}
+	mail.end()
+	if n, err := body.Read(half); n != 0 || err != errOver {
+		t.Errorf("%d bytes behind the end, %v", n, err)
+	}
+	again := (&lent{raw: []byte("a mail")}).body()
+	if all, err := io.ReadAll(again); err != nil || string(all) != "a mail" {
+		t.Errorf("%q, %v", all, err)
+	}
+}
+
+// A scanner that does not read on leaves the mail half sent; whoever scanned has its bytes
+// back, which the race detector sees when the client still reads them.
+func TestRspamdGivesTheMailBack(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	reading := make(chan struct{})
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = io.ReadFull(conn, make([]byte, 1<<10))
+		close(reading)
+		_, _ = io.Copy(io.Discard, conn)
+	}()
+	s, err := New("rspamd+http://"+l.Addr().String(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go func() {
+		<-reading
+		cancel()
+	}()
+	raw := bytes.Repeat([]byte("a line of mail\r\n"), 1<<20/16)
+	if v := s.Scan(ctx, ingest.Envelope{}, raw); v != nil {
+		t.Errorf("a verdict %+v of a scanner that gives none", v)
+	}
+	for i := range raw {
+		raw[i] = 'x'
+	}
+}

@@ -1,0 +1,136 @@
+package icalendar
+
+import (
+	"strings"
+	"time"
+
+	"github.com/emersion/go-ical"
+
+	"inboxd/internal/mail/icalendar/zone"
+)
+
+// zones are the zones of one file, each explained once. One call of Read owns it.
+type zones struct {
+	defined map[string]*zone.Definition
+	known   map[string]place
+}
+
+// place is a zone with its clock.
+type place struct {
+	zone  zone.Zone
+	clock zone.Clock
+}
+
+func zonesOf(calendar *ical.Component) *zones {
+	z := &zones{defined: map[string]*zone.Definition{}, known: map[string]place{}}
+	for _, c := range calendar.Children {
+		if c.Name != ical.CompTimezone {
+			continue
+		}
+		if id := first(c, ical.PropTimezoneID); id != nil && z.defined[tzid(id.Value)] == nil {
+			z.defined[tzid(id.Value)] = definition(c)
+		}
+	}
+	return z
+}
+
+// tzid is a zone's name as its uses write it: a VTIMEZONE escapes it, a parameter does not.
+func tzid(s string) string { return lineOf(textOf(s, maxUID), maxUID) }
+
+func first(c *ical.Component, name string) *ical.Prop {
+	if all := c.Props[name]; len(all) > 0 {
+		return &all[0]
+	}
+	return nil
+}
+
+// value is that of the first property of a name, and whether there is one.
+func value(c *ical.Component, name string) (string, bool) {
+	if p := first(c, name); p != nil {
+		return p.Value, true
+	}
+	return "", false
+}
+
+func definition(c *ical.Component) *zone.Definition {
+	d := &zone.Definition{}
+	d.Location, _ = value(c, "X-LIC-LOCATION")
+	for _, child := range c.Children {
+		if o, ok := observance(child); ok {
+			d.Observances = append(d.Observances, o)
+		}
+	}
+	return d
+}
+
+// observance reads a STANDARD or DAYLIGHT; a broken one is none.
+func observance(c *ical.Component) (o zone.Observance, ok bool) {
+	if c.Name != ical.CompTimezoneStandard && c.Name != ical.CompTimezoneDaylight {
+		return o, false
+	}
+	start, _ := value(c, ical.PropDateTimeStart)
+	from, _ := value(c, ical.PropTimezoneOffsetFrom)
+	to, _ := value(c, ical.PropTimezoneOffsetTo)
+	begin, err := momentOf(start, false)
+	if err != nil {
+		return o, false
+	}
+	o.Start = begin.at
+	if o.To, err = offsetOf(to); err != nil {
+		return o, false
+	}
+	if o.From, err = offsetOf(from); err != nil {
+		return o, false
+	}
+	if rule, _ := value(c, ical.PropRecurrenceRule); len(rule) <= maxRuleText {
+		o.Rule = ruleText(rule)
+	}
+	for _, p := range c.Props[ical.PropRecurrenceDates] {
+		dates, _ := momentsOf(&p, maxDates-len(o.Dates))
+		for _, m := range dates {
+			if m.utc {
+				m.at = m.at.Add(time.Duration(o.From) * time.Second)
+			}
+			if m.at.Year() > 0 && m.at.Year() < 10_000 && !m.at.Equal(o.Start) {
+				o.Dates = append(o.Dates, m.at)
+			}
+		}
+	}
+	return o, true
+}
+
+// momentsOf are the readable values of a property with a list, at most so many; whole says that they are all.
+func momentsOf(p *ical.Prop, most int) (list []moment, whole bool) {
+	whole = true
+	for item := range strings.SplitSeq(p.Value, ",") {
+		m, err := momentOf(item, isDate(p))
+		switch {
+		case len(list) >= most:
+			return list, false
+		case err != nil:
+			whole = false
+		default:
+			list = append(list, m)
+		}
+	}
+	return list, whole
+}
+
+func isDate(p *ical.Prop) bool { return strings.EqualFold(p.Params.Get(ical.ParamValue), "DATE") }
+
+// at is where a property's time is local: UTC for "Z" and for floating times.
+func (z *zones) at(p *ical.Prop, m moment) place {
+	id := tzid(p.Params.Get(ical.ParamTimezoneID))
+	if m.utc {
+		id = ""
+	}
+	if known, ok := z.known[id]; ok {
+		return known
+	}
+	where := zone.UTC
+	if id != "" {
+		where = zone.Explain(id, z.defined[id])
+	}
+	z.known[id] = place{where, where.Clock()}
+	return z.known[id]
+}

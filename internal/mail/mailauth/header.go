@@ -1,0 +1,113 @@
+package mailauth
+
+import (
+	"bytes"
+	"strings"
+
+	"inboxd/internal/mail/message"
+)
+
+// field is one header field as it is on the wire.
+type field struct {
+	name  []byte // without the colon and blanks before it
+	value []byte // behind the colon, with its line breaks, without the last CRLF
+	raw   []byte // all of it, without the last CRLF
+}
+
+func (f *field) is(name string) bool {
+	return len(f.name) == len(name) && strings.EqualFold(string(f.name), name)
+}
+
+var crlf = []byte("\r\n")
+
+// usualFields is room for the header of most mail.
+const usualFields = 24
+
+// splitMail cuts a mail into header fields, which go into room, and body. False means that the
+// header is longer than anybody's: fields are then those within the limits.
+func splitMail(raw []byte, room []field) (fields []field, body []byte, whole bool) {
+	fields = room[:0]
+	for size := 0; len(raw) > 0; {
+		n := fieldLength(raw)
+		if n == 0 {
+			return fields, raw[len(crlf):], true
+		}
+		if size += n; size > maxHeader || len(fields) == maxFields {
+			return fields, nil, false
+		}
+		fields = append(fields, newField(bytes.TrimSuffix(raw[:n], crlf)))
+		raw = raw[n:]
+	}
+	return fields, nil, true
+}
+
+// fieldLength is the length of the field on top of b, with its continuation lines and its
+// last CRLF; 0 when the header ends there. It looks no further than a header may be long.
+func fieldLength(b []byte) int {
+	if bytes.HasPrefix(b, crlf) {
+		return 0
+	}
+	n := 0
+	for n <= maxHeader {
+		i := bytes.Index(b[n:], crlf)
+		if i < 0 {
+			return len(b)
+		}
+		n += i + len(crlf)
+		if n == len(b) || b[n] != ' ' && b[n] != '\t' {
+			return n
+		}
+	}
+	return n
+}
+
+func newField(raw []byte) field {
+	name, value, ok := bytes.Cut(raw, []byte(":"))
+	if !ok {
+		return field{raw: raw}
+	}
+	return field{name: bytes.TrimRight(name, " \t"), value: value, raw: raw}
+}
+
+// fromDomain is the domain of the one mailbox in the one From field, empty when there is none
+// or it is no domain. froms is how many mailboxes and further From fields there are.
+func fromDomain(fields []field) (domain string, froms int) {
+	var first *field
+	for i := range fields {
+		switch f := &fields[i]; {
+		case !f.is("From"):
+		case first == nil:
+			first = f
+		default:
+			froms++
+		}
+	}
+	if first == nil {
+		return "", 0
+	}
+	boxes := message.Mailboxes(lineBreaks.Replace(string(first.value)))
+	if froms += len(boxes); froms != 1 || len(boxes) != 1 {
+		return "", froms
+	}
+	_, at, ok := cutLast(boxes[0].Email, '@')
+	if domain, valid := canonicalDomain(at); ok && valid {
+		return domain, froms
+	}
+	return "", froms
+}
+
+// shownDomain is fromDomain of the author whom readers of the message see. They may read other lines
+// as fields than whoever reads a signature, so that a second From is hidden from one of the two.
+func shownDomain(raw []byte) string {
+	_, at, _ := cutLast(message.FromOf(raw).Email, '@')
+	domain, _ := canonicalDomain(at)
+	return domain
+}
+
+// cutLast cuts s at the last sep; false when there is none, and then all of s stands behind.
+func cutLast(s string, sep byte) (before, after string, found bool) {
+	i := strings.LastIndexByte(s, sep)
+	return s[:max(i, 0)], s[i+1:], i >= 0
+}
+
+var lineBreaks = strings.NewReplacer("\r", "", "\n", "")

@@ -1,0 +1,250 @@
+package compose
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"inboxd/internal/mail/message"
+)
+
+const (
+	softLine     = 78 // octets of a line where it can be folded, RFC 5322 section 2.1.1
+	hardLine     = 998
+	base64Line   = 76 // RFC 2045 section 6.8
+	shortName    = 60 // octets of a file name that fits a line
+	boundaryMark = "=_"
+)
+
+// node is one part to be written: a multipart with parts, or a leaf with content.
+type node struct {
+	mediaType   string
+	params      []string // name=value, ready to be written
+	disposition []string // the words of Content-Disposition
+	encoding    string
+	content     []byte // of a text with LF line ends
+	parts       []node
+}
+
+func textNode(mediaType, text string) node {
+	content := sendable(text)
+	return node{mediaType: mediaType, params: []string{"charset=utf-8"}, encoding: textEncoding(content), content: content}
+}
+
+// fileNode makes an attachment. Multiparts and messages may not be encoded as base64 (RFC
+// 2046 section 5.2.1), so their bytes are sent as bytes.
+func fileNode(f File) node {
+	n := node{mediaType: "application/octet-stream", encoding: "base64", content: f.Bytes}
+	if kind := message.MediaType(f.ContentType); kind != "text/plain" || strings.HasPrefix(strings.ToLower(f.ContentType), kind) {
+		if !strings.HasPrefix(kind, "multipart/") && !strings.HasPrefix(kind, "message/") {
+			n.mediaType = kind
+		}
+	}
+	if charset := strings.ToLower(message.Param(f.ContentType, "charset")); message.IsToken(charset) {
+		n.params = []string{"charset=" + charset}
+	} else if strings.HasPrefix(n.mediaType, "text/") && utf8.Valid(f.Bytes) {
+		n.params = []string{"charset=utf-8"}
+	}
+	n.disposition = append([]string{"attachment"}, filenameParams(f.Filename)...)
+	return n
+}
+
+// filenameParams writes a file name as quoted string where that can hold it and nobody would
+// read an encoded word in it, else as RFC 2231 says: percent-encoded UTF-8, in as many
+// sections as its length asks for. No section ends within a character, because some readers
+// decode each by itself. Behind it follows the name in ASCII for those that know only that; in front,
+// more readers would take it for the name.
+func filenameParams(name string) []string {
+	name = oneLine(message.CleanFilename(name))
+	if name == "" {
+		name = "attachment"
+	}
+	if isPlainASCII(name) && len(name) <= shortName && !strings.Contains(name, "=?") {
+		return []string{"filename=" + quoteString(name)}
+	}
+	var sections []string
+	section := "utf-8''"
+	for _, r := range name {
+		character := escapeRune(r)
+		if len(section)+len(character) > 55 {
+			sections = append(sections, section)
+			section = ""
+		}
+		section += character
+	}
+	sections = append(sections, section)
+	plain := "filename=" + quoteString(asciiName(name))
+	if len(sections) == 1 {
+		return []string{"filename*=" + section, plain}
+	}
+	for i := range sections {
+		sections[i] = "filename*" + strconv.Itoa(i) + "*=" + sections[i]
+	}
+	return append(sections, plain)
+}
+
+// asciiName is a file name of at most shortName characters, with its extension, in which nothing needs a quote.
+func asciiName(name string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || strings.ContainsRune(`"\%?`, r) {
+			return '_'
+		}
+		return r
+	}, name)
+	if over := len(plain) - shortName; over > 0 {
+		end := strings.LastIndexByte(plain, '.')
+		if len(plain)-end > 16 {
+			end = len(plain)
+		}
+		plain = plain[:end-over] + plain[end:]
+	}
+	return plain
+}
+
+func escapeRune(r rune) (escaped string) {
+	for _, c := range []byte(string(r)) {
+		if isAlphanumeric(c) || strings.IndexByte(".-_", c) >= 0 {
+			escaped += string(c)
+		} else {
+			escaped += string([]byte{'%', upperHex[c>>4], upperHex[c&15]})
+		}
+	}
+	return escaped
+}
+
+// textEncoding picks the encoding that keeps a text readable on the wire, base64 where too
+// much of it would be escaped. 7bit is for lines that nothing on the way has a reason to
+// touch.
+func textEncoding(text []byte) string {
+	if isSafe7Bit(text) {
+		return "7bit"
+	}
+	escaped := 0
+	for _, c := range text {
+		if c != '\n' && !isPrintable(c) {
+			escaped++
+		}
+	}
+	if escaped > len(text)/4 {
+		return "base64"
+	}
+	return "quoted-printable"
+}
+
+// isPrintable reports what quoted-printable leaves as it is within a line.
+func isPrintable(c byte) bool { return c == '\t' || ' ' <= c && c < 0x7f && c != '=' }
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+// isSafe7Bit refuses long lines, control characters, blanks at a line's end, a dot at its
+// start, what an mbox would quote, and what could look like a boundary of ours.
+func isSafe7Bit(text []byte) bool {
+	for line := range bytes.SplitSeq(text, []byte("\n")) {
+		if len(line) > softLine || bytes.HasPrefix(line, []byte("From ")) || bytes.HasPrefix(line, []byte("--"+boundaryMark)) {
+			return false
+		}
+		if n := len(line); n > 0 && (isBlank(line[n-1]) || line[0] == '.') {
+			return false
+		}
+		for _, c := range line {
+			if c != '=' && !isPrintable(c) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// builder appends parts to a mail. One Write owns it.
+type builder struct {
+	out        []byte
+	seed       [16]byte
+	boundaries int
+}
+
+// write appends a part's header and content; the header before it has no end yet.
+func (b *builder) write(n node) {
+	h := headerWriter{out: b.out}
+	if n.parts == nil {
+		h.params("Content-Type", n.mediaType, n.params)
+		h.field("Content-Transfer-Encoding", n.encoding)
+		if n.disposition != nil {
+			h.params("Content-Disposition", n.disposition[0], n.disposition[1:])
+		}
+		b.out = append(h.out, "\r\n"...)
+		b.content(n)
+		return
+	}
+	b.boundaries++
+	boundary := boundaryMark + strconv.Itoa(b.boundaries) + "_" + hex.EncodeToString(b.seed[:])
+	h.params("Content-Type", n.mediaType, []string{"boundary=" + quoteString(boundary)})
+	b.out = append(h.out, "\r\n"...)
+	for _, part := range n.parts {
+		b.line("--" + boundary)
+		b.write(part)
+		b.line("") // belongs to the delimiter that follows
+	}
+	b.line("--" + boundary + "--")
+}
+
+func (b *builder) line(s string) { b.out = append(append(b.out, s...), "\r\n"...) }
+
+func (b *builder) content(n node) {
+	switch {
+	case n.encoding == "base64" && n.disposition == nil: // a text, whose line ends are CRLF in base64 too
+		b.base64(bytes.ReplaceAll(n.content, []byte("\n"), []byte("\r\n")))
+	case n.encoding == "base64":
+		b.base64(n.content)
+	case n.encoding == "quoted-printable":
+		b.out = appendQuotedPrintable(b.out, n.content)
+	default:
+		for line := range bytes.Lines(n.content) {
+			b.line(string(bytes.TrimSuffix(line, []byte("\n"))))
+		}
+	}
+}
+
+func (b *builder) base64(content []byte) {
+	const perLine = base64Line / 4 * 3
+	for len(content) > 0 {
+		n := min(len(content), perLine)
+		b.out = base64.StdEncoding.AppendEncode(b.out, content[:n])
+		b.out = append(b.out, "\r\n"...)
+		content = content[n:]
+	}
+}
+
+// appendQuotedPrintable encodes a text with LF line ends (RFC 2045 section 6.7). It also
+// escapes what servers on the way have been known to change: a dot at a line's start, and
+// the From of an mbox.
+func appendQuotedPrintable(out, text []byte) []byte {
+	const softBreak = 76 // octets of a line with the = that breaks it
+	column := 0
+	for i, c := range text {
+		if c == '\n' {
+			out, column = append(out, "\r\n"...), 0
+			continue
+		}
+		lineEnds := i+1 == len(text) || text[i+1] == '\n'
+		escape := !isPrintable(c) || isBlank(c) && lineEnds
+		width := 1
+		if escape {
+			width = 3
+		}
+		if room := softBreak - column; width > room || width == room && !lineEnds {
+			out, column = append(out, "=\r\n"...), 0
+		}
+		if column == 0 && !escape && (c == '.' || bytes.HasPrefix(text[i:], []byte("From "))) {
+			escape, width = true, 3
+		}
+		if column += width; escape {
+			out = append(out, '=', upperHex[c>>4], upperHex[c&15])
+		} else {
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,83 @@
+package otp_test
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"inboxd/internal/mail/message"
+	"inboxd/internal/mail/otp"
+	"inboxd/internal/mail/otp/link"
+)
+
+// batch is a file of mails that somebody answered who knows neither words nor data: what it says at first
+// sight is the figure that counts. go test ./internal/mail/otp -run '^TestBatch$' -v -batch FILE
+//
+//	=== name, then the code or "-", then the link or "-"
+//	Subject: ...
+//	the text
+//	--- html
+//	the HTML, if there is one
+var batch = flag.String("batch", "", "judge a file of mails with their codes and links")
+
+// answers counts how often an answer was right, was wrong, or was none though there is one.
+type answers struct{ right, wrong, missing int }
+
+func (a *answers) judge(t *testing.T, what, name, want, got string) {
+	switch {
+	case got == strings.Trim(want, "-") || got == want:
+		a.right++
+		return
+	case got == "":
+		a.missing++
+	default:
+		a.wrong++
+	}
+	t.Logf("%s: %s %q, want %q", name, what, got, want)
+}
+
+func TestBatch(t *testing.T) {
+	if *batch == "" {
+		t.Skip("no -batch")
+	}
+	raw, err := os.ReadFile(*batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var codes, links answers
+	for _, s := range strings.Split("\n"+string(raw), "\n=== ")[1:] {
+		head, body, _ := strings.Cut(s, "\n")
+		words := strings.Fields(head)
+		n := len(words)
+		if n < 3 {
+			t.Fatalf("%q has no answers", head)
+		}
+		res := otp.Find(written(body))
+		codes.judge(t, "code", head, words[n-2], res.Code)
+		links.judge(t, "link", head, words[n-1], res.VerificationLink)
+	}
+	t.Logf("codes: %+v, links: %+v", codes, links)
+}
+
+// written reads a mail of a batch as it would come in.
+func written(body string) otp.Input {
+	subject := ""
+	if rest, ok := strings.CutPrefix(body, "Subject:"); ok {
+		subject, body, _ = strings.Cut(rest, "\n")
+	}
+	text, markup, _ := strings.Cut("\n"+body, "\n--- html\n")
+	raw := "MIME-Version: 1.0\r\nContent-Type: multipart/alternative; boundary=parts\r\n"
+	if strings.TrimSpace(text) != "" || markup == "" {
+		raw += "\r\n--parts\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n" + strings.TrimPrefix(text, "\n")
+	}
+	if markup != "" {
+		raw += "\r\n--parts\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" + markup
+	}
+	in := input([]byte(raw + "\r\n--parts--\r\n"))
+	in.Subject = strings.TrimSpace(subject)
+	for _, a := range otp.ViewOf(message.Parse([]byte(raw + "\r\n--parts--\r\n")).HTML).Anchors {
+		in.Anchors = append(in.Anchors, link.Anchor(a))
+	}
+	return in
+}

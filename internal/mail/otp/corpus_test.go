@@ -1,0 +1,132 @@
+package otp_test
+
+import (
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+
+	"inboxd/internal/mail/message"
+	"inboxd/internal/mail/otp"
+)
+
+// floors of the score over the corpus, rows marked doubtful left out.
+const (
+	floorRight = 0.98  // right answers, codes and NULLs
+	floorWrong = 0.005 // wrong codes
+)
+
+// row is one mail of the corpus with its label.
+type row struct {
+	file, code, category string
+	accept               []string
+	doubtful             bool
+}
+
+func corpus(t testing.TB) (dir string, rows []row) {
+	dir = os.Getenv("INBOX_CORPORA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "..", "shared", "corpora")
+	}
+	dir = filepath.Join(dir, "otp")
+	table, err := os.ReadFile(filepath.Join(dir, "expected.tsv"))
+	if err != nil {
+		t.Skipf("no corpus of codes: set INBOX_CORPORA to the folder of the corpora (%v)", err)
+	}
+	for _, l := range strings.Split(strings.TrimSpace(string(table)), "\n")[1:] {
+		f := strings.Split(strings.TrimRight(l, "\r"), "\t")
+		rows = append(rows, row{f[0], f[1], f[3], strings.Split(f[2], "|"), f[7] != "-"})
+	}
+	return dir, rows
+}
+
+func input(raw []byte) otp.Input {
+	d := message.Parse(raw)
+	in := otp.Input{Subject: d.Subject, Visible: otp.ViewOf(d.HTML).Visible, Preview: otp.ViewOf(d.HTML).Preview, Links: d.Links}
+	if !d.TextFromHTML {
+		in.Text = d.Text
+	}
+	return in
+}
+
+func (r row) right(code string) bool {
+	if r.code == "NULL" {
+		return code == ""
+	}
+	for _, a := range r.accept {
+		if code == a {
+			return true
+		}
+	}
+	return false
+}
+
+type tally struct{ mails, right, wrong, codes, found int }
+
+func (y *tally) count(r row, code string) {
+	y.mails++
+	if r.code != "NULL" {
+		y.codes++
+	}
+	switch {
+	case r.right(code):
+		y.right++
+		if r.code != "NULL" {
+			y.found++
+		}
+	case code != "":
+		y.wrong++
+	}
+}
+
+// The corpus: mails that nobody of this project wrote. A wrong code is worse than none,
+// so its floor is the sharper one.
+func TestCorpus(t *testing.T) {
+	dir, rows := corpus(t)
+	var all, doubtful tally
+	byCategory := map[string]*tally{}
+	for _, r := range rows {
+		raw, err := os.ReadFile(filepath.Join(dir, r.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res := otp.Find(input(raw))
+		if !r.right(res.Code) {
+			t.Logf("%s (%s, doubtful %v): %q, want %s; others %q", r.file, r.category, r.doubtful, res.Code, r.code, res.Candidates)
+		}
+		if r.doubtful {
+			doubtful.count(r, res.Code)
+			continue
+		}
+		if byCategory[r.category] == nil {
+			byCategory[r.category] = new(tally)
+		}
+		byCategory[r.category].count(r, res.Code)
+		all.count(r, res.Code)
+	}
+	names := make([]string, 0, len(byCategory))
+	for name := range byCategory {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		y := byCategory[name]
+		t.Logf("%-30s %3d mails, %3d right, %d wrong codes; precision %.3f, recall %.3f", name, y.mails, y.right, y.wrong, share(y.found, y.found+y.wrong), share(y.found, y.codes))
+	}
+	t.Logf("all: %d of %d right, %d wrong codes; doubtful rows: %d of %d", all.right, all.mails, all.wrong, doubtful.right, doubtful.mails)
+	if share(all.right, all.mails) < floorRight {
+		t.Errorf("only %d of %d right", all.right, all.mails)
+	}
+	if share(all.wrong, all.mails) > floorWrong {
+		t.Errorf("%d wrong codes in %d mails", all.wrong, all.mails)
+	}
+}
+
+// share gives part of whole; nothing of nothing is all of it.
+func share(part, whole int) float64 {
+	if whole == 0 {
+		return 1
+	}
+	return float64(part) / float64(whole)
+}

@@ -1,0 +1,78 @@
+package otp_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"inboxd/internal/mail/otp"
+)
+
+// tale is one invented mail of testdata/stories and the code that must be found, "" for none.
+type tale struct {
+	name, want, subject, text, html, visible string
+}
+
+// tales reads a file of stories:
+//
+//	=== name, then the code or "-"
+//	Subject: ...
+//	the text
+//	--- html
+//	the HTML, if there is one
+func tales(t testing.TB, file string) (all []tale) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range strings.Split("\n"+string(raw), "\n=== ")[1:] {
+		head, body, _ := strings.Cut(s, "\n")
+		i := strings.LastIndexByte(head, ' ')
+		m := tale{name: head[:i], want: strings.Trim(head[i+1:], "-")}
+		if head[i+1:] != "-" {
+			m.want = head[i+1:]
+		}
+		if rest, ok := strings.CutPrefix(body, "Subject: "); ok {
+			m.subject, body, _ = strings.Cut(rest, "\n")
+		}
+		m.text, m.html, _ = strings.Cut("\n"+body, "\n--- html\n")
+		m.text, m.visible, _ = strings.Cut(m.text, "\n--- visible\n")
+		m.text = strings.TrimPrefix(m.text, "\n")
+		all = append(all, m)
+	}
+	return all
+}
+
+func (m tale) find() otp.Result {
+	return otp.Find(otp.Input{Subject: m.subject, Text: m.text,
+		Visible: otp.ViewOf(m.html).Visible + m.visible, Preview: otp.ViewOf(m.html).Preview})
+}
+
+// What was learned is known, from the mail to the answer. How good answers are on mail that nothing was
+// learned from is what make otp-train prints.
+func TestInventedMails(t *testing.T) {
+	files, _ := filepath.Glob(filepath.Join("testdata", "stories", "*.txt"))
+	mails, right, wrong := 0.0, 0.0, 0.0
+	for _, file := range files {
+		if strings.HasPrefix(filepath.Base(file), "hard-") { // written against the search
+			continue
+		}
+		for _, m := range tales(t, file) {
+			res := m.find()
+			mails++
+			switch {
+			case res.Code == m.want:
+				right++
+				continue
+			case res.Code != "":
+				wrong++
+			}
+			t.Logf("%s: %s: %q, want %q; others %q", filepath.Base(file), m.name, res.Code, m.want, res.Candidates)
+		}
+	}
+	t.Logf("%v of %v right, %v wrong codes", right, mails, wrong)
+	if mails < 5000 || right/mails < 0.985 || wrong/mails > 0.002 {
+		t.Error("too few right, or too many wrong")
+	}
+}

@@ -1,0 +1,255 @@
+package link
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"inboxd/internal/mail/message"
+	"inboxd/internal/mail/message/html"
+	"inboxd/internal/mail/otp/concept"
+	"inboxd/internal/mail/otp/model/train"
+)
+
+// trains makes the weights anew: make otp-train.
+var trains = flag.Bool("train", false, "write weights.txt from testdata and print the folds")
+
+// story is an invented mail and the link that must be found, "" for none.
+type story struct {
+	name, want string
+	mail       Mail
+}
+
+// stories reads a file:
+//
+//	=== name, then the link or "-"
+//	Subject: ...
+//	the text
+//	--- html
+//	the HTML, if there is one
+func stories(t testing.TB, file string) (all []story) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range strings.Split("\n"+string(raw), "\n=== ")[1:] {
+		head, body, _ := strings.Cut(s, "\n")
+		i := strings.LastIndexByte(head, ' ')
+		m := story{name: filepath.Base(file) + " " + head[:i], want: head[i+1:]}
+		if m.want == "-" {
+			m.want = ""
+		}
+		if rest, ok := strings.CutPrefix(body, "Subject: "); ok {
+			m.mail.Subject, body, _ = strings.Cut(rest, "\n")
+		}
+		text, markup, _ := strings.Cut("\n"+body, "\n--- html\n")
+		m.read(strings.TrimPrefix(text, "\n"), markup)
+		all = append(all, m)
+	}
+	return all
+}
+
+// read takes text and HTML as mail has them.
+func (m *story) read(text, markup string) {
+	raw := "Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: multipart/alternative; boundary=parts\r\n"
+	if text != "" || markup == "" {
+		raw += "\r\n--parts\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n" + text
+	}
+	if markup != "" {
+		raw += "\r\n--parts\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" + markup
+	}
+	d := message.Parse([]byte(raw + "\r\n--parts--\r\n"))
+	var v html.View
+	html.Render(strings.ToValidUTF8(d.HTML, ""), html.Options{View: &v})
+	m.mail.Visible, m.mail.Links = v.Visible, d.Links
+	if !d.TextFromHTML {
+		m.mail.Text = d.Text
+	}
+	for _, a := range v.Anchors {
+		m.mail.Anchors = append(m.mail.Anchors, Anchor(a))
+	}
+}
+
+// example notes what is known of the links of a mail.
+func example(family, want string, weight float64, m Mail) *train.Example {
+	e := &train.Example{Family: family, Group: train.Tongue(m.Subject + " " + m.Text + " " + m.Visible), Weight: weight, Want: want}
+	c := new(collector)
+	views := c.collect(&m)
+	for i := range views {
+		e.Answers, e.Places = append(e.Answers, views[i].url), append(e.Places, links.Places(&views[i], nil))
+	}
+	return e
+}
+
+// otherWeight is what a mail that was made from another counts.
+const otherWeight = 0.4
+
+func data(t testing.TB) (all []*train.Example) {
+	files, _ := filepath.Glob("../testdata/links/*.txt")
+	for _, file := range files {
+		for _, s := range stories(t, file) {
+			all = append(all, example(s.name, s.want, 1, s.mail))
+			for _, o := range s.others() {
+				all = append(all, example(s.name, o.want, otherWeight, o.mail))
+			}
+		}
+	}
+	return all
+}
+
+// others makes mails from a story that ask for the same in other ways, or for nothing any more.
+func (s story) others() (all []story) {
+	hidden := s
+	hidden.mail = s.mail.readdressed(func(i int, url string) string {
+		return fmt.Sprintf("https://click.example/c/%x", sha256.Sum256([]byte(url)))[:44]
+	})
+	if s.want != "" {
+		hidden.want = fmt.Sprintf("https://click.example/c/%x", sha256.Sum256([]byte(s.want)))[:44]
+	}
+	vague := s
+	vague.mail.Subject = "Larch"
+	all = append(all, hidden, vague)
+	if a, _ := new(addressReader).read(s.want); a.means.Has(concept.Asks) && a.secret != open {
+		all = append(all, story{want: s.want, mail: Mail{Links: s.mail.Links}})
+	}
+	if s.want != "" && len(s.mail.Anchors) > 1 {
+		all = append(all, story{mail: s.mail.without(s.want)})
+	}
+	return all
+}
+
+// readdressed gives the mail with other URLs.
+func (m Mail) readdressed(to func(int, string) string) Mail {
+	var pairs []string
+	out := m
+	out.Links, out.Anchors = nil, nil
+	for i, url := range m.Links {
+		pairs = append(pairs, url, to(i, url))
+		out.Links = append(out.Links, to(i, url))
+	}
+	slices.Reverse(pairs) // longer ones, which others begin, stand behind them
+	for i := 0; i < len(pairs); i += 2 {
+		pairs[i], pairs[i+1] = pairs[i+1], pairs[i]
+	}
+	replace := strings.NewReplacer(pairs...)
+	out.Text, out.Visible = replace.Replace(m.Text), replace.Replace(m.Visible)
+	for _, a := range m.Anchors {
+		out.Anchors = append(out.Anchors, Anchor{URL: to(0, a.URL), Text: replace.Replace(a.Text)})
+	}
+	return out
+}
+
+// without gives the HTML of the mail without a link.
+func (m Mail) without(url string) Mail {
+	out := Mail{Subject: m.Subject, Visible: m.Visible}
+	for _, link := range m.Links {
+		if link != url {
+			out.Links = append(out.Links, link)
+		}
+	}
+	for _, a := range m.Anchors {
+		if a.URL == url {
+			out.Visible = strings.Replace(out.Visible, a.Text, "", 1)
+		} else {
+			out.Anchors = append(out.Anchors, a)
+		}
+	}
+	return out
+}
+
+// digest tells data apart.
+func digest(all []*train.Example) string {
+	h := sha256.New()
+	fmt.Fprintln(h, links.Names())
+	for _, e := range all {
+		fmt.Fprintln(h, *e)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+// whole leaves out the mails that were made from others.
+func whole(all []train.Outcome) (some []train.Outcome) {
+	for _, o := range all {
+		if o.Weight == 1 {
+			some = append(some, o)
+		}
+	}
+	return some
+}
+
+// settings of what is learned: nothing is hidden, for what a link lacks says as much as what it has.
+var settings = train.Settings{None: 1}
+
+// How many answers may be wrong among mails that nothing was learned from, and among those in languages that
+// nothing was.
+const (
+	mostWrong       = 0.003
+	mostWrongTongue = 0.005
+	mostWrongSure   = 0.002 // of the answers with a confidence of train.Sure and more, in both
+)
+
+// The weights in the tree are those of the data in the tree.
+func TestWeights(t *testing.T) {
+	all := data(t)
+	if !*trains {
+		if got := digest(all); got != links.Digest() {
+			t.Errorf("weights.txt is of other data: %s, want %s; run make otp-train", links.Digest(), got)
+		}
+		return
+	}
+	names := links.Names()
+	left := func(part func(*train.Example) string) []train.Outcome {
+		return whole(settings.LeaveOut(all, len(names), part))
+	}
+	families := left(func(e *train.Example) string { return e.Family })
+	batches := left(func(e *train.Example) string { f, _, _ := strings.Cut(e.Family, " "); return f })
+	tongues := left(func(e *train.Example) string { return e.Group })
+	threshold := max(train.Threshold(families, mostWrong), train.Threshold(tongues, mostWrongTongue))
+	sure := train.Surely(threshold, mostWrongSure, families, tongues)
+	for _, from := range []float64{0.5, 0.7, threshold} {
+		train.Print(t, "leave-family-out", families, from)
+		train.Print(t, "leave-batch-out", batches, from)
+		train.Print(t, "leave-language-out", tongues, from)
+	}
+	train.Misses(t, "family", families, threshold)
+	train.Misses(t, "language", tongues, threshold)
+	net := settings.Learn(all, len(names), func(*train.Example) bool { return true })
+	file := train.File(digest(all), names, net, threshold, train.Curve(tongues, sure))
+	train.PrintSure(t, "leave-family-out", families, threshold, sure)
+	train.PrintSure(t, "leave-language-out", tongues, threshold, sure)
+	train.PrintSure(t, "leave-batch-out", batches, threshold, sure)
+	if err := os.WriteFile("weights.txt", file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What was learned is known, from the mail to the answer.
+func TestInventedLinks(t *testing.T) {
+	files, _ := filepath.Glob("../testdata/links/*.txt")
+	mails, right, wrong := 0, 0, 0
+	for _, file := range files {
+		for _, s := range stories(t, file) {
+			mails++
+			switch got := Find(s.mail); {
+			case got == s.want:
+				right++
+				continue
+			case got != "":
+				wrong++
+				t.Logf("%s: %q, want %q", s.name, got, s.want)
+			default:
+				t.Logf("%s: none, want %q", s.name, s.want)
+			}
+		}
+	}
+	t.Logf("%d of %d right, %d wrong", right, mails, wrong)
+	if mails < 2000 || float64(right) < 0.985*float64(mails) || float64(wrong) > 0.001*float64(mails) {
+		t.Error("too few right, or too many wrong")
+	}
+}

@@ -1,0 +1,68 @@
+package train
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"inboxd/internal/mail/otp/model"
+)
+
+// mark is a candidate of which two things are known.
+type mark struct{ red, round bool }
+
+var marks = []model.Feature[mark]{
+	model.Yes("red", "It is red.", func(m *mark) bool { return m.red }),
+	model.Yes("round", "It is round.", func(m *mark) bool { return m.round }),
+	model.Yes("there", "It is there.", func(*mark) bool { return true }),
+}
+
+// What only two things together tell is learned, and the file says the same as the net.
+func TestLearn(t *testing.T) {
+	m := model.New(marks, nil, "")
+	all := []mark{{false, false}, {true, false}, {false, true}, {true, true}}
+	want := func(c mark) string {
+		if c.red != c.round {
+			return "yes"
+		}
+		return ""
+	}
+	var examples []*Example
+	for i := range 400 {
+		c := all[i%4]
+		examples = append(examples, &Example{Family: fmt.Sprint("f", i), Weight: 1, Answers: []string{"yes"}, Places: [][]int32{m.Places(&c, nil)}, Want: want(c)})
+	}
+	net := Settings{None: 1}.Learn(examples, len(m.Names()), func(*Example) bool { return true })
+	file := File("x", m.Names(), net, 0.5, nil)
+	if again := File("x", m.Names(), Settings{None: 1}.Learn(examples, len(m.Names()), func(*Example) bool { return true }), 0.5, nil); string(again) != string(file) {
+		t.Error("the same mails give other weights")
+	}
+	m = model.New(marks, nil, string(file))
+	for _, c := range all {
+		score := m.Score(&c)
+		if share := net.shares([][]int32{m.Places(&c, nil)})[0]; (share > 0.5) != (want(c) == "yes") || (score > 0) != (share > 0.5) {
+			t.Errorf("%+v: share %.2f, score %.2f", c, share, score)
+		}
+		sum := 0.0
+		for _, w := range m.Explain(&c) {
+			sum += w.Weight
+		}
+		if math.Abs(sum-score) > 1e-4 {
+			t.Errorf("%+v: what counted sums to %f, the score is %f", c, sum, score)
+		}
+	}
+}
+
+// Nothing is learned from a part that is left out, nor from a mail that it lent words.
+func TestLeaveOut(t *testing.T) {
+	lender := &Example{Family: "lender", Weight: 1, Answers: []string{"a"}, Places: [][]int32{{0}}, Want: "a"}
+	all := []*Example{lender}
+	for i := range 60 {
+		all = append(all, &Example{Family: fmt.Sprint("made", i), Lender: lender, Weight: 1, Answers: []string{"a"}, Places: [][]int32{{0}}, Want: "a"})
+	}
+	for _, o := range (Settings{None: 1}).LeaveOut(all, 1, func(e *Example) string { return e.Family }) {
+		if o.Example == lender && o.Share > 0.6 {
+			t.Errorf("the share of what was left out is %.2f", o.Share)
+		}
+	}
+}

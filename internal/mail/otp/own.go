@@ -1,0 +1,69 @@
+package otp
+
+import (
+	"slices"
+	"strings"
+
+	"inboxd/internal/mail/otp/quote"
+	"inboxd/internal/mail/otp/text"
+)
+
+// own leaves out what the message quotes of older ones: their codes and links are not its own (ADR 0100). The subject
+// of an answer stays, for what it speaks of, but see page.borrowed.
+func (in Input) own() Input {
+	quoted, visible := quote.Find(&quote.Message{Subject: in.Subject, Answers: in.Answers, Text: in.Text, Visible: in.Visible, Indented: in.Indented})
+	if len(quoted) == 0 && len(visible) == 0 {
+		return in
+	}
+	whole := in
+	in.Text, in.Visible, in.Anchors, in.Links = quote.Cut(in.Text, quoted), quote.Cut(in.Visible, visible), nil, nil
+	urls := urlsIn(nil, in.Text[:min(len(in.Text), text.MaxScan)])
+	urls = urlsIn(urls, in.Visible)
+	for _, a := range whole.Anchors {
+		if !quote.Within(visible, a.At) {
+			in.Anchors = append(in.Anchors, a)
+			urls = append(urls, written{url: a.URL})
+		}
+	}
+	slices.SortFunc(urls, func(a, b written) int { return strings.Compare(a.url, b.url) })
+	for _, url := range whole.Links {
+		if stands(urls, url) {
+			in.Links = append(in.Links, url)
+		}
+	}
+	return in
+}
+
+// written is a URL as a text has it, up to the next blank or bracket.
+type written struct {
+	url    string
+	broken bool // by the end of a line
+}
+
+func urlsIn(urls []written, s string) []written {
+	for {
+		i := strings.Index(s, "://")
+		if i < 0 {
+			return urls
+		}
+		start := i
+		for start > 0 && text.IsAlnum(s[start-1]|0x20) {
+			start--
+		}
+		end := len(s)
+		if n := strings.IndexAny(s[i:], " \t\r\n<>\""); n >= 0 {
+			end = i + n
+		}
+		broken := start > 0 && s[start-1] == '<' && end < len(s) && s[end] != '>'
+		urls, s = append(urls, written{s[start:end], broken}), s[end:]
+	}
+}
+
+// stands reports whether a link is one of the sorted URLs, but for what stands behind it.
+func stands(urls []written, link string) bool {
+	i, _ := slices.BinarySearchFunc(urls, link, func(w written, link string) int { return strings.Compare(w.url, link) })
+	if i < len(urls) && strings.HasPrefix(urls[i].url, link) {
+		return true
+	}
+	return i > 0 && urls[i-1].broken && strings.HasPrefix(link, urls[i-1].url)
+}

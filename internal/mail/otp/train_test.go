@@ -1,0 +1,308 @@
+package otp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"inboxd/internal/mail/message/html"
+	"inboxd/internal/mail/otp/model/train"
+	"inboxd/internal/mail/otp/quote"
+)
+
+// trains makes the weights anew: make otp-train.
+var trains = flag.Bool("train", false, "write weights.txt from testdata and print the folds")
+
+// example reads a mail as Find does and notes what is known of its candidates.
+func example(family, want string, weight float64, in Input) *train.Example {
+	e := &train.Example{Family: family, Group: train.Tongue(in.Subject + " " + in.Text + " " + in.Visible), Weight: weight, Want: want}
+	s := new(search)
+	in = in.own()
+	s.same = sameWords(in.Text, in.Visible)
+	s.read(in, !s.same)
+	if !s.speaks() {
+		return e
+	}
+	s.each(func(v *view) {
+		e.Answers, e.Places, e.Parts = append(e.Answers, v.c.code()), append(e.Places, codes.Places(v, nil)), append(e.Parts, slices.IndexFunc(s.pages[:], func(p page) bool { return p.source == v.source && p.hidden == v.hidden }))
+	})
+	return e
+}
+
+// sampled is how many mails there are to each whose candidates the digest is about: to read all of them
+// takes long where races are looked for.
+const sampled = 16
+
+// data gives the mails of testdata/stories, and those that its tables of words and phrases make: each nth. With
+// all of them come those that are made from stories.
+func data(t testing.TB, nth int) (all []*train.Example) {
+	n, stories := 0, []told(nil)
+	add := func(family, want string, weight float64, in func() Input) {
+		if n++; n%nth == 0 {
+			all = append(all, example(family, want, weight, in()))
+		}
+	}
+	files, _ := filepath.Glob(filepath.Join("testdata", "stories", "*.txt"))
+	for _, file := range files {
+		for _, m := range readTales(t, file) {
+			family := filepath.Base(file) + " " + m.name
+			add(family, m.want, 1, m.input)
+			if nth == 1 {
+				stories = append(stories, told{all[len(all)-1], m.input()})
+			}
+			if other, ok := m.rewritten(); ok {
+				add(family, other.want, expandedWeight, other.input)
+			}
+		}
+	}
+	eachWord(t, "labels.tsv", func(lang, label string) {
+		for _, in := range labelMails(label) {
+			add("label "+label, "482913", tableWeight, func() Input { return in })
+		}
+	})
+	eachWord(t, "nouns.tsv", func(lang, noun string) {
+		for _, in := range nounMails(noun) {
+			add("noun "+noun, "", tableWeight, func() Input { return in })
+		}
+	})
+	for _, written := range slices.Sorted(maps.Keys(normalForms)) {
+		for _, frame := range formFrames {
+			in := Input{Text: strings.Replace(frame, "%", written, 1)}
+			add("form "+normalForms[written], normalForms[written], tableWeight, func() Input { return in })
+		}
+	}
+	for i, p := range readPhrases(t) {
+		p.mails(i, func(_, want string, in Input) {
+			add("phrase "+p.lang, want, phraseWeight, func() Input { return in })
+		})
+	}
+	all = append(all, vary(stories)...)
+	t.Logf("%d mails, and %d made from them", n, len(all)-n/nth)
+	return all
+}
+
+// tableWeight is what a mail of a table counts beside one that somebody thought of.
+const (
+	tableWeight    = 0.2
+	phraseWeight   = 0.05
+	expandedWeight = 0.3 // of a story whose code was written otherwise
+)
+
+func (m *taleMail) input() Input {
+	v := ViewOf(m.html)
+	in := Input{Subject: m.subject, Text: m.text, Visible: v.Visible + m.visible, Preview: v.Preview}
+	for _, span := range v.Indented {
+		in.Indented = append(in.Indented, quote.Span(span))
+	}
+	return in
+}
+
+var someNumber = regexp.MustCompile(`\b[0-9]{4,8}\b`)
+
+// rewritten gives the mail with a code of another form, or, where there is none, with another number: what
+// a code looks like says less than what stands around it.
+func (m taleMail) rewritten() (taleMail, bool) {
+	from := m.want
+	if from == "" {
+		from = someNumber.FindString(m.subject + "\n" + m.text + "\n" + m.html)
+	}
+	if from == "" || !someNumber.MatchString(from) {
+		return m, false
+	}
+	h := fnv.New64a()
+	h.Write([]byte(m.name + m.text + m.html))
+	r := rand.New(rand.NewSource(int64(h.Sum64())))
+	to := newCode(r)
+	whole := regexp.MustCompile(`\b` + from + `\b`)
+	before := m.subject + m.text + m.html
+	for _, s := range []*string{&m.subject, &m.text, &m.html, &m.visible} {
+		*s = whole.ReplaceAllLiteralString(*s, to)
+	}
+	if m.want != "" {
+		m.want = to
+		if strings.Trim(to, "0123456789 ") == "" {
+			m.want = strings.ReplaceAll(to, " ", "")
+		}
+	}
+	return m, m.subject+m.text+m.html != before
+}
+
+// newCode makes a code of some form.
+func newCode(r *rand.Rand) string {
+	const letters, digits = "ABCDEFGHJKLMNPQRSTUVWXYZ", "0123456789"
+	some := func(set string, n int) string {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = set[r.Intn(len(set))]
+		}
+		return string(b)
+	}
+	switch r.Intn(8) {
+	case 0:
+		return some(letters, 1) + some(digits, 1) + some(letters, 2) + some(digits, 1) + some(letters, 1)
+	case 1:
+		return some(digits, 1) + some(letters, 2) + "-" + some(letters, 1) + some(digits, 1) + some(letters, 1)
+	case 2:
+		return some(letters, 3) + "-" + some(digits, 3)
+	case 3:
+		return some(digits, 1+r.Intn(2)) + some(letters, 2) + some(digits, 3) + some(letters, 1)
+	case 4:
+		return some("123456789", 1) + some(digits, 9)
+	case 5:
+		return some(digits, 3) + " " + some(digits, 3)
+	case 6:
+		return some("3456789", 1) + some(digits, 3)
+	}
+	return some(digits, 8)
+}
+
+type taleMail struct {
+	name, want, subject, text, html, visible string
+}
+
+// readTales reads a file of stories: see invented_test.go.
+func readTales(t testing.TB, file string) (all []taleMail) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range strings.Split("\n"+string(raw), "\n=== ")[1:] {
+		head, body, _ := strings.Cut(s, "\n")
+		i := strings.LastIndexByte(head, ' ')
+		m := taleMail{name: head[:i], want: head[i+1:]}
+		if m.want == "-" {
+			m.want = ""
+		}
+		if rest, ok := strings.CutPrefix(body, "Subject: "); ok {
+			m.subject, body, _ = strings.Cut(rest, "\n")
+		}
+		body = "\n" + body
+		body, m.html, _ = strings.Cut(body, "\n--- html\n")
+		body, m.visible, _ = strings.Cut(body, "\n--- visible\n")
+		m.text = strings.TrimPrefix(body, "\n")
+		all = append(all, m)
+	}
+	return all
+}
+
+// The weights in the tree are those of the data in the tree.
+func TestWeights(t *testing.T) {
+	if *trains {
+		retrain(t, data(t, 1))
+		return
+	}
+	if got := digest(t); got != codes.Digest() {
+		t.Errorf("weights.txt is of other data: %s, want %s; run make otp-train", codes.Digest(), got)
+	}
+}
+
+// digest tells data apart: the files, what is known of each candidate, and of a part of them what it is.
+func digest(t *testing.T) string {
+	h := sha256.New()
+	files, _ := filepath.Glob(filepath.Join("testdata", "stories", "*.txt"))
+	for _, file := range append(files, "testdata/labels.tsv", "testdata/nouns.tsv", "testdata/phrases.tsv") {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Write(raw)
+	}
+	fmt.Fprintln(h, codes.Names())
+	for _, e := range data(t, sampled) {
+		fmt.Fprintln(h, e.Family, e.Group, e.Weight, e.Want, e.Answers, e.Places)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
+
+func retrain(t *testing.T, all []*train.Example) {
+	names := codes.Names()
+	var hard []train.Outcome
+	left := func(part func(*train.Example) string) (easy []train.Outcome) {
+		easy, hard = stories(settings.LeaveOut(all, len(names), part))
+		return easy
+	}
+	families := left(func(e *train.Example) string { return e.Family })
+	tongues := left(func(e *train.Example) string { return e.Group })
+	batches := left(func(e *train.Example) string { f, _, _ := strings.Cut(e.Family, " "); return f })
+	threshold := max(train.Threshold(families, mostWrong), train.Threshold(tongues, mostWrongTongue))
+	sure := train.Surely(threshold, mostWrongSure, families, tongues)
+	for _, from := range []float64{0.7, threshold, 0.85} {
+		train.Print(t, "leave-family-out", families, from)
+		train.Print(t, "leave-language-out", tongues, from)
+		train.Print(t, "leave-batch-out", batches, from)
+		train.Print(t, "... of hard mails", hard, from)
+	}
+	train.Misses(t, "family", families, threshold)
+	train.Misses(t, "language", tongues, threshold)
+	net := settings.Learn(all, len(names), func(*train.Example) bool { return true })
+	file := train.File(digest(t), names, net, threshold, train.Curve(tongues, sure))
+	t.Logf("%d places, a file of %d bytes", len(names), len(file))
+	train.PrintSure(t, "leave-family-out", families, threshold, sure)
+	train.PrintSure(t, "leave-language-out", tongues, threshold, sure)
+	train.PrintSure(t, "leave-batch-out", batches, threshold, sure)
+	if err := os.WriteFile("weights.txt", file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settings of what is learned.
+var settings = train.Settings{Hidden: 0.4, None: 2}
+
+// How many answers may be wrong among mails that nothing was learned from, and among those in languages that
+// nothing was.
+const (
+	mostWrong       = 0.003
+	mostWrongTongue = 0.005
+	mostWrongSure   = 0.002 // of the answers with a confidence of train.Sure and more, in both
+)
+
+// stories leaves out the mails of tables, which are too easy to count, and those that were written against the
+// search: they are learned from, but say nothing of how often mail is like them.
+func stories(all []train.Outcome) (counted, hard []train.Outcome) {
+	for _, o := range all {
+		switch {
+		case o.Weight != 1:
+		case strings.HasPrefix(o.Family, hardFiles):
+			hard = append(hard, o)
+		default:
+			counted = append(counted, o)
+		}
+	}
+	return counted, hard
+}
+
+// hardFiles is how files of mails begin that were written against the search: banks' mails with ten numbers beside a
+// code that is called none, receipts and notices that look like a code's mail in all but their sense.
+const hardFiles = "hard-"
+
+// phrase is one row of testdata/phrases.tsv.
+type phrase struct{ lang, subject, lead, below, without string }
+
+func readPhrases(t testing.TB) (all []phrase) {
+	raw, err := os.ReadFile(filepath.Join("testdata", "phrases.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		if f := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); len(f) == 5 && line[0] != '#' {
+			all = append(all, phrase{f[0], f[1], f[2], f[3], f[4]})
+		}
+	}
+	return all
+}
+
+// ViewOf renders HTML as the parser of mail does.
+func ViewOf(in string) (v html.View) {
+	html.Render(strings.ToValidUTF8(in, ""), html.Options{View: &v})
+	return v
+}

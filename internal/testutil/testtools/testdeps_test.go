@@ -1,0 +1,39 @@
+package testtools
+
+import (
+	"flag"
+	"testing"
+)
+
+// witness notes how a test ended.
+type witness struct {
+	testing.TB
+	ended string
+}
+
+func (*witness) Helper() {}
+
+func (w *witness) end(how string) {
+	if w.ended == "" {
+		w.ended = how
+	}
+}
+
+func (w *witness) Skipf(string, ...any)  { w.end("skipped") }
+func (w *witness) Fatalf(string, ...any) { w.end("failed") }
+
+// TestMissing: what is not there is a failure, but for the quick tests, which run on a bare machine.
+func TestMissing(t *testing.T) {
+	short := flag.Lookup("test.short")
+	before := short.Value.String()
+	defer func() { _ = short.Value.Set(before) }()
+	for set, want := range map[string]string{"true": "skipped", "false": "failed"} {
+		_ = short.Value.Set(set)
+		program, file := &witness{}, &witness{}
+		Program(program, "a-program-that-nobody-has")
+		File(file, "/usr/share/a-file-that-nobody-has")
+		if program.ended != want || file.ended != want {
+			t.Errorf("short %s: %s, %s", set, program.ended, file.ended)
+		}
+	}
+}
