@@ -3,7 +3,6 @@ package bench
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,11 +16,11 @@ import (
 // EventsOptions shape the load of one event stream over a fleet. The tags are for the
 // command line.
 type EventsOptions struct {
-	Inboxes  int     `help:"Inboxes of the one account that is followed." default:"10000"`
-	Messages int     `help:"Mails, dealt out over the inboxes." default:"10000"`
-	Rate     float64 `help:"Mails a second; 0 is as many as the server takes." default:"1000"`
-	Sessions int     `help:"SMTP sessions." default:"8"`
-	Size     int     `help:"Bytes of a mail." default:"2048"`
+	Inboxes  int     `help:"Inboxes of the one account that is followed." default:"10000" least:"1"`
+	Messages int     `help:"Mails, dealt out over the inboxes." default:"10000" least:"1"`
+	Rate     float64 `help:"Mails a second; 0 is as many as the server takes." default:"1000" least:"0"`
+	Sessions int     `help:"SMTP sessions." default:"8" least:"1"`
+	Size     int     `help:"Bytes of a mail." default:"2048" least:"1250"`
 }
 
 // eventsWithin bounds how long the last events may trail the last 250.
@@ -30,9 +29,6 @@ const eventsWithin = 30 * time.Second
 // Events measures the way from a mail's final dot to its event on one stream that follows
 // all inboxes of an account.
 func Events(ctx context.Context, bed *Bed, opts EventsOptions) error {
-	if err := opts.Validate(); err != nil {
-		return err
-	}
 	r := bed.Report
 	token := RunToken()
 	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], opts.Inboxes, SetUpConns, func(i int) string { return token + strconv.Itoa(i) })
@@ -65,14 +61,6 @@ func Events(ctx context.Context, bed *Bed, opts EventsOptions) error {
 	r.Add(drive.AcceptedName(opts.Rate), "inboxd", accepted)
 	r.Add("final dot to event", "inboxd", delivered)
 	return nil
-}
-
-// Validate refuses what makes no load.
-func (o EventsOptions) Validate() error {
-	return cmp.Or(
-		drive.AtLeast(1, map[string]int{"--inboxes": o.Inboxes, "--messages": o.Messages, "--sessions": o.Sessions}),
-		drive.AtLeast(0, map[string]float64{"--rate": o.Rate}),
-		drive.Size(o.Size))
 }
 
 // eventReader is one connection that receives server-sent events.

@@ -86,24 +86,15 @@ func (v pollVariant) status() int {
 	return http.StatusOK
 }
 
-// values are what one inbox's poll says in its header: the key and, where known, the ETag.
-func (v pollVariant) values(m mailedInbox) []string {
-	values := []string{m.Key}
-	if v.own {
-		values[0] = m.own
-	}
-	if v.known {
-		values = append(values, m.etag)
-	}
-	return values
-}
-
 // request is one inbox's poll.
 func (v pollVariant) request(host string, m mailedInbox) []byte {
-	values := v.values(m)
-	fields := drive.KeyHeader(values[0])
+	key := m.Key
+	if v.own {
+		key = m.own
+	}
+	fields := drive.KeyHeader(key)
 	if v.known {
-		fields += "\r\nIf-None-Match: " + values[1]
+		fields += "\r\nIf-None-Match: " + m.etag
 	}
 	address := m.Address
 	if v.tag {

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,14 +12,13 @@ import (
 
 // WaitersOptions shape the load of long polls that wait. The tags are for the command line.
 type WaitersOptions struct {
-	Inboxes  int     `help:"Inboxes, on each of which a long poll waits." default:"10000"`
-	Sessions int     `help:"SMTP sessions that wake them, one mail each." default:"8"`
-	Rate     float64 `help:"Mails a second; 0 is as many as the server takes." default:"2000"`
-	Size     int     `help:"Bytes of a mail." default:"2048"`
+	Inboxes  int     `help:"Inboxes, on each of which a long poll waits." default:"10000" least:"1" most:"50000"`
+	Sessions int     `help:"SMTP sessions that wake them, one mail each." default:"8" least:"1"`
+	Rate     float64 `help:"Mails a second; 0 is as many as the server takes." default:"2000" least:"0"`
+	Size     int     `help:"Bytes of a mail." default:"2048" least:"1250"`
 }
 
 const (
-	maxWaiters = 50_000
 	// settleFor lets the server finish what the connections and requests made it do, before
 	// its memory is looked at.
 	settleFor = 3 * time.Second
@@ -42,9 +40,6 @@ type waiter struct {
 // with all long polls waiting beside none, and for each the way from its mail's final dot to
 // its answer. It needs a server of its own, which it starts anew with the inboxes in memory.
 func Waiters(ctx context.Context, bed *Bed, opts WaitersOptions) error {
-	if err := opts.Validate(); err != nil {
-		return err
-	}
 	r := bed.Report
 	waiters, before, err := prepareWaiters(ctx, bed, opts.Inboxes)
 	if err != nil {
@@ -69,15 +64,6 @@ func Waiters(ctx context.Context, bed *Bed, opts WaitersOptions) error {
 		"resident KiB each": (after - before) * 1024 / float64(len(waiters)), "resident MiB before": before, "resident MiB waiting": after,
 	}})
 	return wakeAll(ctx, bed, opts, waiters)
-}
-
-// Validate refuses what makes no load.
-func (o WaitersOptions) Validate() error {
-	return cmp.Or(
-		drive.AtLeast(1, map[string]int{"--inboxes": o.Inboxes, "--sessions": o.Sessions}),
-		drive.AtMost(maxWaiters, map[string]int{"--inboxes": o.Inboxes}),
-		drive.AtLeast(0, map[string]float64{"--rate": o.Rate}),
-		drive.Size(o.Size))
 }
 
 // prepareWaiters makes the inboxes, starts the server again, so that nothing of their making

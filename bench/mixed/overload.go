@@ -1,7 +1,6 @@
 package mixed
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,10 +13,10 @@ import (
 // OverloadOptions shape the load of more than a server can do. The tags are for the command line.
 type OverloadOptions struct {
 	Fleet    `embed:""`
-	Duration time.Duration `help:"How long four times the peak is asked for." default:"15s"`
-	Calm     time.Duration `help:"How long a quarter of the peak is asked for, before and after." default:"15s"`
-	Step     time.Duration `help:"How long each step lasts that looks for the peak." default:"5s"`
-	Peak     float64       `help:"What the server can do at most, in multiples of what the fleet asks for; 0: it is looked for."`
+	Duration time.Duration `help:"How long four times the peak is asked for." default:"15s" least:"2s"`
+	Calm     time.Duration `help:"How long a quarter of the peak is asked for, before and after." default:"15s" least:"5s"`
+	Step     time.Duration `help:"How long each step lasts that looks for the peak." default:"5s" least:"2s"`
+	Peak     float64       `help:"What the server can do at most, in multiples of what the fleet asks for; 0: it is looked for." least:"0"`
 }
 
 const (
@@ -31,25 +30,19 @@ const (
 	backFor        = 3  // as many calm seconds in a row are calm again
 )
 
-// Validate refuses what makes no load.
-func (o OverloadOptions) Validate() error {
-	return cmp.Or(o.Fleet.Validate(),
-		drive.AtLeast(2*time.Second, map[string]time.Duration{"--step": o.Step, "--duration": o.Duration}),
-		drive.AtLeast((backFor+2)*time.Second, map[string]time.Duration{"--calm": o.Calm}),
-		drive.AtLeast(0, map[string]float64{"--peak": o.Peak}),
-		o.fits(o.Duration, o.most()))
-}
+// Validate refuses more messages than there are codes.
+func (o OverloadOptions) Validate() error { return o.fits(o.Duration, o.most()) }
 
 // most is what is asked for at most, in multiples of the fleet, when the peak is not looked for.
 func (o OverloadOptions) most() float64 { return overloaded * max(o.Peak, 1) }
 
 // Overload looks for what the server can do at most, asks for four times that, and then for what it did calmly before:
 // how much it still does, how it refuses the rest, and how soon it is back.
-func Overload(ctx context.Context, bed *bench.Bed, hosts Hosts, opts OverloadOptions) error {
-	if err := cmp.Or(opts.Validate(), opts.affords(bed, opts.Duration, opts.most())); err != nil {
+func Overload(ctx context.Context, bed *bench.Bed, opts OverloadOptions) error {
+	if err := opts.affords(bed, opts.Duration, opts.most()); err != nil {
 		return err
 	}
-	r, err := prepare(ctx, bed, hosts, opts.Fleet)
+	r, err := prepare(ctx, bed, opts.Fleet)
 	if err != nil {
 		return err
 	}

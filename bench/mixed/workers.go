@@ -119,7 +119,7 @@ func (r *run) sendMails(ctx context.Context, p pace, k, all int) error {
 			break
 		}
 		n := int(r.mailsBegun.Add(1) - 1)
-		if n >= maxMails {
+		if n >= drive.Codes {
 			return errTooMany
 		}
 		code, agent := drive.CodeOf(n), n%len(r.agents)

@@ -132,7 +132,6 @@ var allowed = map[string][]string{
 	"bench/report":    {"bench/drive"},
 	"bench/benchtest": {"bench/peer"},
 	"bench/progress":  {"bench/drive"},
-	"bench/flame":     {},
 	"bench/foreign":   {"bench", "bench/drive"},
 	"bench/mixed":     {"bench", "bench/drive", "bench/peer", "http/client"},
 
@@ -141,7 +140,7 @@ var allowed = map[string][]string{
 	"cmd/inbox-mcp":       {"http/client", "internal/tools", "internal/toolserver", "internal/version"},
 	"bench/peer":          {},
 	"bench/toolcalls":     {"bench", "bench/drive", "http/client"},
-	"cmd/inbox-bench":     {"bench", "bench/drive", "bench/flame", "bench/foreign", "bench/mixed", "bench/peer", "bench/progress", "bench/report", "bench/toolcalls", "internal/version"},
+	"cmd/inbox-bench":     {"bench", "bench/drive", "bench/foreign", "bench/mixed", "bench/peer", "bench/progress", "bench/report", "bench/toolcalls", "internal/version"},
 }
 
 // home is the one place that imports a third-party module, or a package of one that is a bag
@@ -165,8 +164,6 @@ var homes = map[string]home{
 	"github.com/pelletier/go-toml/v2":         {place: "cmd/inboxd"},
 	"github.com/prometheus/client_golang":     {place: "cmd/inboxd"},
 	"github.com/HdrHistogram/hdrhistogram-go": {place: "bench/drive"},
-	"github.com/google/pprof/profile":         {place: "bench/flame"},
-	"github.com/cheggaaa/pb/v3":               {place: "bench/progress"},
 	"blitiri.com.ar/go/spf":                   {place: "internal/mailauth"},
 	"golang.org/x/crypto/argon2":              {place: "internal/account"},
 	"golang.org/x/crypto/chacha20poly1305":    {place: "internal/sealed"},
