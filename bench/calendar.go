@@ -176,7 +176,7 @@ func (r *calendarRun) reads(ctx context.Context) error {
 
 // read compares one request with the constant answer of its size, and returns the ETag of the first answer.
 func (r *calendarRun) read(ctx context.Context, name string, request []byte, status int) (etag string, err error) {
-	return reading{r.bed, r.opts.Connections, r.opts.Duration, r.opts.Rounds}.compare(ctx, name, request, status)
+	return reading{bed: r.bed, conns: r.opts.Connections, duration: r.opts.Duration, rounds: r.opts.Rounds}.one(ctx, name, request, status)
 }
 
 // posts lets clients make meetings in turns with sends, and waits after each turn until the queue is empty.

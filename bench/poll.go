@@ -4,16 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"inboxd/bench/drive"
-	"inboxd/bench/report"
 )
 
 // PollOptions shape the load of pollers. The tags are for the command line.
@@ -25,9 +21,6 @@ type PollOptions struct {
 	Rate        float64       `help:"Requests a second instead of as many as possible; latency then counts from when each was due." least:"0"`
 	Variants    []string      `help:"Ways to ask: account-key and inbox-key on the agent surface, per-inbox (its own surface and key), 304 (account key and a known ETag), tag (account key, by the tag that the mail came to), encrypted (account key, encrypted inboxes)." default:"account-key,inbox-key,per-inbox,304,tag,encrypted"`
 }
-
-// warmUp bounds the turn before the first that counts: connections, caches, heap size.
-const warmUp = time.Second
 
 // SetUpConns is how many connections and sessions prepare a load.
 const SetUpConns = 32
@@ -81,23 +74,13 @@ func pollOne(ctx context.Context, bed *Bed, v pollVariant, mailed []mailedInbox,
 		return err
 	}
 	bed.Report.Load["bytes_"+v.name] = size
-	constant, addr, err := startConstant(ctx, bed.dir, v.status(), size)
-	if err != nil {
-		return err
+	requests := make([][]byte, len(mailed))
+	for i, m := range mailed {
+		requests[i] = v.request(bed.Server.HTTP, m)
 	}
-	defer constant.Stop()
-	targets := []pollTarget{
-		{"inboxd", bed.Server.HTTP, bed.Server.proc, func(i int, a drive.HTTPAnswer) error { return v.check(mailed[i], a) }},
-		{"constant", addr, constant, func(_ int, a drive.HTTPAnswer) error { return checkSize(size, v.size(a)) }},
-	}
-	return comparePolls(ctx, bed.Report, v, targets, mailed, opts)
-}
-
-// pollTarget is a server that is polled.
-type pollTarget struct {
-	name, addr string
-	proc       *drive.Process // nil when it is not ours
-	check      func(request int, answer drive.HTTPAnswer) error
+	r := reading{bed, opts.Connections, opts.Duration, opts.Rounds, opts.Rate}
+	return r.compare(ctx, "GET /latest "+v.name, requests, v.status(), size,
+		func(i int, a drive.HTTPAnswer) error { return v.check(mailed[i], a) })
 }
 
 // mailedInbox is an inbox whose newest mail carries a code we know.
@@ -174,20 +157,9 @@ func meanAnswer(ctx context.Context, host string, v pollVariant, mailed []mailed
 		if err != nil {
 			return 0, err
 		}
-		total += v.size(answer)
+		total += sizeOf(answer, v.status())
 	}
 	return total / sample, nil
-}
-
-// startConstant runs this program again as the constant server.
-func startConstant(ctx context.Context, dir string, status, size int) (*drive.Process, string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, "", err
-	}
-	p, addrs, err := drive.StartProcess(ctx, "constant", filepath.Join(dir, "constant.log"),
-		self, "constant", "--http", net.JoinHostPort("127.0.0.1", "0"), "--status", strconv.Itoa(status), "--size", strconv.Itoa(size))
-	return p, addrs["http"], err
 }
 
 func checkLatest(want mailedInbox, body []byte) error {
@@ -219,38 +191,5 @@ func checkSealed(want mailedInbox, body []byte) error {
 	if e := answer.Email; !e.Encrypted || e.Code != nil || !strings.HasPrefix(e.Envelope, ageBase64) {
 		return fmt.Errorf("latest of %s is not sealed: %.300s", want.Address, body)
 	}
-	return nil
-}
-
-func checkSize(want, got int) error {
-	if got != want {
-		return fmt.Errorf("constant answer has %d bytes, want %d", got, want)
-	}
-	return nil
-}
-
-// comparePolls sends all targets the same requests: it warms each up and then lets them take
-// turns.
-func comparePolls(ctx context.Context, out *report.Report, v pollVariant, targets []pollTarget, mailed []mailedInbox, opts PollOptions) error {
-	load := drive.HTTPLoad{Requests: make([][]byte, len(mailed)), Status: v.status(), Conns: opts.Connections, Rate: opts.Rate}
-	for i, m := range mailed {
-		load.Requests[i] = v.request(targets[0].addr, m)
-	}
-	var sides []drive.Side
-	for _, t := range targets {
-		l := load
-		l.Addr, l.Check, l.Duration = t.addr, t.check, opts.Duration/time.Duration(opts.Rounds)
-		sides = append(sides, drive.Side{Target: t.name, Run: l.Run, Proc: t.proc})
-		warm := l
-		warm.Duration = min(l.Duration, warmUp)
-		if _, err := warm.Run(ctx, 0); err != nil {
-			return fmt.Errorf("warm-up of %s: %w", t.name, err)
-		}
-	}
-	results, err := drive.Alternate(ctx, "GET /latest "+v.name, opts.Rounds, sides...)
-	if err != nil {
-		return err
-	}
-	out.Compare(results)
 	return nil
 }

@@ -117,15 +117,6 @@ func (v pollVariant) check(m mailedInbox, answer drive.HTTPAnswer) error {
 	return nil
 }
 
-// size of an answer is what the constant one must have too: its body, or its head where
-// there is no body.
-func (v pollVariant) size(answer drive.HTTPAnswer) int {
-	if v.known {
-		return len(answer.Head)
-	}
-	return len(answer.Body)
-}
-
 // prepareVariants gets the inboxes what the variants ask with: keys of their own, ETags.
 func prepareVariants(ctx context.Context, bed *Bed, variants []pollVariant, mailed []mailedInbox) error {
 	if slices.ContainsFunc(variants, func(v pollVariant) bool { return v.own }) {

@@ -50,7 +50,7 @@ func (l *MailLoad) session(c *SMTPConn, template *Template, start time.Time, k i
 	from, to := Share(l.Mails, k, l.Sessions)
 	ahead := false // the envelope was sent behind the mail before
 	for i := from; i < to; i++ {
-		due, _ := pace.Next()
+		_, due, _ := pace.Next()
 		id := strconv.FormatInt(start.UnixMicro(), 36) + strconv.Itoa(i)
 		mail = template.Render(mail[:0], l.Code(i), id)
 		open := c.Opened
