@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -90,9 +91,14 @@ func (in Inbox) latest(ctx context.Context, host string) (drive.Email, error) {
 	return drive.Email{ID: m.ID, Code: &m.OTPCode}, nil
 }
 
-// CreateInboxes makes n inboxes over conns connections, the i-th with the prefix that
-// prefix(i) says, and deals them out among the keys.
-func (b *Bed) CreateInboxes(ctx context.Context, keys []string, n, conns int, prefix func(i int) string) ([]Inbox, error) {
+// CreateInboxes makes n inboxes over conns connections, and deals them out among the keys.
+func (b *Bed) CreateInboxes(ctx context.Context, keys []string, n, conns int) ([]Inbox, error) {
+	token := runToken()
+	return b.namedInboxes(ctx, keys, n, conns, func(i int) string { return token + strconv.Itoa(i) })
+}
+
+// namedInboxes is CreateInboxes, the i-th with the prefix that prefix(i) says.
+func (b *Bed) namedInboxes(ctx context.Context, keys []string, n, conns int, prefix func(i int) string) ([]Inbox, error) {
 	return createInboxes(ctx, n, conns, func(ctx context.Context, i int) (Inbox, error) {
 		key := keys[i%len(keys)]
 		in, err := NewAPI(b.Server.HTTP, key).CreateInbox(ctx, client.InboxOrder{Prefix: prefix(i)})
@@ -104,21 +110,18 @@ func (b *Bed) CreateInboxes(ctx context.Context, keys []string, n, conns int, pr
 const tellEvery = 500
 
 func createInboxes(ctx context.Context, n, conns int, create func(ctx context.Context, i int) (Inbox, error)) ([]Inbox, error) {
-	inboxes, conns := make([]Inbox, n), min(conns, n)
+	inboxes := make([]Inbox, n)
 	var done atomic.Int64
-	err := drive.Parallel(ctx, conns, func(ctx context.Context, k int) error {
-		from, to := drive.Share(n, k, conns)
-		for i := from; i < to; i++ {
-			whole, err := toTheEnd(ctx)
-			if err == nil {
-				inboxes[i], err = create(whole, i)
-			}
-			if err != nil {
-				return fmt.Errorf("inbox %d of %d: %w", i+1, n, err)
-			}
-			if d := done.Add(1); d%tellEvery == 0 || d == int64(n) {
-				drive.Tell(ctx, drive.Moment{Name: "inboxes made", Done: float64(d), All: float64(n)})
-			}
+	err := drive.Each(ctx, conns, n, func(ctx context.Context, i int) error {
+		whole, err := toTheEnd(ctx)
+		if err == nil {
+			inboxes[i], err = create(whole, i)
+		}
+		if err != nil {
+			return fmt.Errorf("inbox %d of %d: %w", i+1, n, err)
+		}
+		if d := done.Add(1); d%tellEvery == 0 || d == int64(n) {
+			drive.Tell(ctx, drive.Moment{Name: "inboxes made", Done: float64(d), All: float64(n)})
 		}
 		return nil
 	})
@@ -129,7 +132,7 @@ func createInboxes(ctx context.Context, n, conns int, create func(ctx context.Co
 const benchRecipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 
 // encryptedInboxes makes an account with a public key, and n encrypted inboxes in it.
-func (b *Bed) encryptedInboxes(ctx context.Context, n int, prefix func(i int) string) ([]Inbox, error) {
+func (b *Bed) encryptedInboxes(ctx context.Context, n int) ([]Inbox, error) {
 	session, key, err := b.signUpOne(ctx)
 	if err != nil {
 		return nil, err
@@ -138,8 +141,9 @@ func (b *Bed) encryptedInboxes(ctx context.Context, n int, prefix func(i int) st
 	if _, err := api.SetEncryption(ctx, benchRecipient, ""); err != nil {
 		return nil, err
 	}
+	token := runToken()
 	return createInboxes(ctx, n, SetUpConns, func(ctx context.Context, i int) (Inbox, error) {
-		in, err := api.CreateEncryptedInbox(ctx, client.InboxOrder{Prefix: prefix(i)})
+		in, err := api.CreateEncryptedInbox(ctx, client.InboxOrder{Prefix: token + strconv.Itoa(i)})
 		return Inbox{in.Address, key}, err
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"inboxd/bench/drive"
@@ -36,8 +35,7 @@ func (o BackupOptions) Validate() error {
 // Backup sends mail at a rate, in turns without a backup and turns with one that begins in their middle, and has each
 // copy checked. It needs a server of its own.
 func Backup(ctx context.Context, bed *Bed, opts BackupOptions) error {
-	token := RunToken()
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, opts.Inboxes, opts.Sessions, func(i int) string { return token + strconv.Itoa(i) })
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, opts.Inboxes, opts.Sessions)
 	if err != nil {
 		return err
 	}

@@ -85,8 +85,7 @@ func (o CalendarOptions) Validate() error {
 
 // fresh makes inboxes that nothing came to yet.
 func (r *calendarRun) fresh(ctx context.Context, n int) ([]Inbox, error) {
-	token := RunToken()
-	return r.bed.CreateInboxes(ctx, r.bed.Keys[:1], n, SetUpConns, func(i int) string { return fmt.Sprint("cal", i, token) })
+	return r.bed.CreateInboxes(ctx, r.bed.Keys[:1], n, SetUpConns)
 }
 
 // load delivers mails of one kind.

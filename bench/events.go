@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
 	"time"
 
 	"inboxd/bench/drive"
@@ -29,8 +28,7 @@ const eventsWithin = 30 * time.Second
 // all inboxes of an account.
 func Events(ctx context.Context, bed *Bed, opts EventsOptions) error {
 	r := bed.Report
-	token := RunToken()
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], opts.Inboxes, SetUpConns, func(i int) string { return token + strconv.Itoa(i) })
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], opts.Inboxes, SetUpConns)
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func Ingest(ctx context.Context, bed *Bed, opts IngestOptions) error {
 // prepareIngest starts the limit, creates the inboxes and opens the disk probe. The returned
 // function stops and removes them.
 func prepareIngest(ctx context.Context, bed *Bed, opts IngestOptions) (*ingestRun, func(), error) {
-	run := &ingestRun{bed: bed, opts: opts, token: "m" + RunToken()}
+	run := &ingestRun{bed: bed, opts: opts, token: "m" + runToken()}
 	var err error
 	if !opts.NoSource {
 		if run.source, err = lookPostfix(smtpSource); err != nil {
@@ -108,7 +108,7 @@ func prepareIngest(ctx context.Context, bed *Bed, opts IngestOptions) (*ingestRu
 // numbered creates the recipients that smtp-source -N counts through: 1<token>, 2<token>...
 // They must share one domain, because smtp-source changes nothing else.
 func (r *ingestRun) numbered(ctx context.Context, n int) ([]Inbox, error) {
-	inboxes, err := r.bed.CreateInboxes(ctx, r.bed.Keys, n, SetUpConns,
+	inboxes, err := r.bed.namedInboxes(ctx, r.bed.Keys, n, SetUpConns,
 		func(i int) string { return strconv.Itoa(i+1) + r.token })
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (r *ingestRun) hot(ctx context.Context) error {
 	if r.opts.Hot == 0 {
 		return nil
 	}
-	inboxes, err := r.bed.CreateInboxes(ctx, r.bed.Keys, r.opts.Rounds, 1,
+	inboxes, err := r.bed.namedInboxes(ctx, r.bed.Keys, r.opts.Rounds, 1,
 		func(i int) string { return "hot" + strconv.Itoa(i) + r.token })
 	if err != nil {
 		return err
@@ -198,7 +198,7 @@ func (r *ingestRun) encrypted(ctx context.Context) error {
 	if r.opts.Encrypted == 0 {
 		return nil
 	}
-	vaults, err := r.bed.encryptedInboxes(ctx, min(r.opts.Messages, SetUpConns*SetUpConns), func(i int) string { return "sealed" + strconv.Itoa(i) + r.token })
+	vaults, err := r.bed.encryptedInboxes(ctx, min(r.opts.Messages, SetUpConns*SetUpConns))
 	if err != nil {
 		return err
 	}

@@ -79,13 +79,13 @@ func newJourney() journey {
 }
 
 func prepareLatency(ctx context.Context, bed *Bed, opts LatencyOptions) (_ *latencyRun, err error) {
-	run := &latencyRun{host: bed.Server.HTTP, token: RunToken(), template: drive.SignInMail(time.Now(), opts.Size)}
+	run := &latencyRun{host: bed.Server.HTTP, token: runToken(), template: drive.SignInMail(time.Now(), opts.Size)}
 	defer func() {
 		if err != nil {
 			run.close()
 		}
 	}()
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], 1, 1, func(int) string { return "latency" + run.token })
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], 1, 1)
 	if err != nil {
 		return nil, err
 	}

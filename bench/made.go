@@ -47,11 +47,11 @@ var runMark = strings.Map(func(r rune) rune {
 
 var tokens atomic.Int64
 
-// RunToken marks the addresses of one part of a run: neither another part nor a second run against
+// runToken marks the addresses of one part of a run: neither another part nor a second run against
 // the same server meets prefixes that are taken.
-func RunToken() string {
+func runToken() string {
 	n := tokens.Add(1)
-	return runMark + string([]byte{'a' + byte(n/26%26), 'a' + byte(n%26)})
+	return runMark + string([]byte{'a' + byte(n/676%26), 'a' + byte(n/26%26), 'a' + byte(n%26)})
 }
 
 // Stay names each account that is left on a server that is not ours: nothing on the API ends one.
@@ -125,16 +125,12 @@ func removeInboxes(ctx context.Context, api *client.Client) error {
 			all = append(all, in.Address)
 		}
 	}
-	conns := min(SetUpConns, len(all))
 	var failed atomic.Int64
 	var first atomic.Pointer[error]
-	_ = drive.Parallel(ctx, conns, func(ctx context.Context, k int) error {
-		from, to := drive.Share(len(all), k, conns)
-		for _, address := range all[from:to] {
-			if err := api.DeleteInbox(ctx, address); err != nil {
-				failed.Add(1)
-				first.CompareAndSwap(nil, &err)
-			}
+	_ = drive.Each(ctx, SetUpConns, len(all), func(ctx context.Context, i int) error {
+		if err := api.DeleteInbox(ctx, all[i]); err != nil {
+			failed.Add(1)
+			first.CompareAndSwap(nil, &err)
 		}
 		return nil
 	})

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -95,8 +94,7 @@ func (m mailedInbox) lane() string { return strings.Replace(m.Address, "@", "+la
 
 // mailedInboxes creates n inboxes and sends each one mail.
 func mailedInboxes(ctx context.Context, bed *Bed, n int) ([]mailedInbox, error) {
-	token := RunToken()
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, n, SetUpConns, func(i int) string { return token + strconv.Itoa(i) })
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, n, SetUpConns)
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +115,7 @@ func encryptedMailed(ctx context.Context, bed *Bed, variants []pollVariant, n in
 	if !slices.ContainsFunc(variants, func(v pollVariant) bool { return v.sealed }) {
 		return nil, nil
 	}
-	token := RunToken()
-	inboxes, err := bed.encryptedInboxes(ctx, n, func(i int) string { return "sealed" + token + strconv.Itoa(i) })
+	inboxes, err := bed.encryptedInboxes(ctx, n)
 	if err != nil {
 		return nil, err
 	}

@@ -131,19 +131,16 @@ func prepareVariants(ctx context.Context, bed *Bed, variants []pollVariant, mail
 }
 
 func issueOwnKeys(ctx context.Context, bed *Bed, mailed []mailedInbox) error {
-	return drive.Parallel(ctx, SetUpConns, func(ctx context.Context, k int) error {
-		from, to := drive.Share(len(mailed), k, SetUpConns)
-		for i := from; i < to; i++ {
-			session, err := bed.Session(slices.Index(bed.Keys, mailed[i].Key))
-			if err != nil {
-				return err
-			}
-			issued, err := NewAPI(bed.Server.HTTP, session).IssueInboxKey(ctx, mailed[i].Address, client.KeyOrder{Scopes: []string{client.ScopeRead}})
-			if err != nil {
-				return fmt.Errorf("key of inbox %d of %d: %w", i+1, len(mailed), err)
-			}
-			mailed[i].own = issued.Key
+	return drive.Each(ctx, SetUpConns, len(mailed), func(ctx context.Context, i int) error {
+		session, err := bed.Session(slices.Index(bed.Keys, mailed[i].Key))
+		if err != nil {
+			return err
 		}
+		issued, err := NewAPI(bed.Server.HTTP, session).IssueInboxKey(ctx, mailed[i].Address, client.KeyOrder{Scopes: []string{client.ScopeRead}})
+		if err != nil {
+			return fmt.Errorf("key of inbox %d of %d: %w", i+1, len(mailed), err)
+		}
+		mailed[i].own = issued.Key
 		return nil
 	})
 }

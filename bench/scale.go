@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"inboxd/bench/drive"
@@ -58,10 +57,9 @@ func Scale(ctx context.Context, bed *Bed, opts ScaleOptions) error {
 
 // fill makes the inboxes and the mails, and returns those that have one, with the code of their newest.
 func (o ScaleOptions) fill(ctx context.Context, bed *Bed) ([]mailedInbox, error) {
-	token := RunToken()
 	made := drive.Round{Count: int64(o.Inboxes)}
 	began := time.Now()
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, o.Inboxes, o.Connections, func(i int) string { return token + strconv.Itoa(i) })
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, o.Inboxes, o.Connections)
 	if err != nil {
 		return nil, err
 	}

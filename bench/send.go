@@ -89,9 +89,7 @@ func (r *sendRun) prepare(ctx context.Context, sink string) (err error) {
 	if err = server.start(ctx); err != nil {
 		return err
 	}
-	token := RunToken()
-	r.inboxes, err = r.bed.CreateInboxes(ctx, r.bed.Keys, r.opts.Connections*len(r.bed.Keys), SetUpConns,
-		func(i int) string { return fmt.Sprint("send", i, token) })
+	r.inboxes, err = r.bed.CreateInboxes(ctx, r.bed.Keys, r.opts.Connections*len(r.bed.Keys), SetUpConns)
 	if err == nil {
 		r.probe, err = openProbe(r.bed.dir)
 	}

@@ -74,9 +74,7 @@ func fillServer(ctx context.Context, bed *Bed, opts StartOptions) ([]mailedInbox
 	if err != nil {
 		return nil, err
 	}
-	token := RunToken()
-	_, err = bed.CreateInboxes(ctx, bed.Keys, opts.Inboxes-opts.Messages, SetUpConns,
-		func(i int) string { return fmt.Sprint(token, i) })
+	_, err = bed.CreateInboxes(ctx, bed.Keys, opts.Inboxes-opts.Messages, SetUpConns)
 	if err != nil {
 		return nil, err
 	}

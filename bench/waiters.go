@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"inboxd/bench/drive"
@@ -69,8 +68,7 @@ func Waiters(ctx context.Context, bed *Bed, opts WaitersOptions) error {
 // prepareWaiters makes the inboxes, starts the server again, so that nothing of their making
 // is left in its memory, and reads each once, so that each is in memory.
 func prepareWaiters(ctx context.Context, bed *Bed, n int) (waiters []*waiter, residentMiB float64, err error) {
-	token := RunToken()
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, n, SetUpConns, func(i int) string { return token + strconv.Itoa(i) })
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, n, SetUpConns)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -90,20 +88,15 @@ func prepareWaiters(ctx context.Context, bed *Bed, n int) (waiters []*waiter, re
 
 // startWaiting opens the connections and sends the requests, without reading answers.
 func startWaiting(ctx context.Context, host string, waiters []*waiter) error {
-	return drive.Parallel(ctx, min(SetUpConns, len(waiters)), func(ctx context.Context, k int) error {
-		from, to := drive.Share(len(waiters), k, min(SetUpConns, len(waiters)))
-		for _, w := range waiters[from:to] {
-			var err error
-			if w.conn, err = drive.DialHTTP(ctx, host); err != nil {
-				return err
-			}
-			w.conn.Small()
-			request := drive.BuildRequest("GET", drive.LatestPath(w.Address, 0, longestWait), host, drive.KeyHeader(w.Key), nil)
-			if _, err := w.conn.NC.Write(request); err != nil {
-				return err
-			}
+	return drive.Each(ctx, SetUpConns, len(waiters), func(ctx context.Context, i int) (err error) {
+		w := waiters[i]
+		if w.conn, err = drive.DialHTTP(ctx, host); err != nil {
+			return err
 		}
-		return nil
+		w.conn.Small()
+		request := drive.BuildRequest("GET", drive.LatestPath(w.Address, 0, longestWait), host, drive.KeyHeader(w.Key), nil)
+		_, err = w.conn.NC.Write(request)
+		return err
 	})
 }
 

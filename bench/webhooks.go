@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"sync"
 	"time"
 
@@ -165,14 +164,10 @@ func prepareWebhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) (_ *we
 	if err != nil {
 		return nil, err
 	}
-	token := RunToken()
-	make := func(prefix, key string, n int) ([]Inbox, error) {
-		return bed.CreateInboxes(ctx, []string{key}, n, SetUpConns, func(i int) string { return prefix + token + strconv.Itoa(i) })
-	}
-	if run.plain, err = make("p", bed.Keys[0], opts.Inboxes); err != nil {
+	if run.plain, err = bed.CreateInboxes(ctx, bed.Keys[:1], opts.Inboxes, SetUpConns); err != nil {
 		return nil, err
 	}
-	if run.hooked, err = make("w", key, opts.Inboxes+1); err != nil {
+	if run.hooked, err = bed.CreateInboxes(ctx, []string{key}, opts.Inboxes+1, SetUpConns); err != nil {
 		return nil, err
 	}
 	run.hung, run.hooked = run.hooked[opts.Inboxes], run.hooked[:opts.Inboxes]

@@ -7,12 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"inboxd/bench"
@@ -40,9 +38,6 @@ type target struct {
 	latest          func(address string) []byte // the request for its newest mail
 }
 
-// readyWithin bounds the start of one.
-const readyWithin = 30 * time.Second
-
 // Run compares them.
 func Run(ctx context.Context, bed *bench.Bed, opts Options) (err error) {
 	ours, err := own(ctx, bed, opts)
@@ -69,7 +64,7 @@ func Run(ctx context.Context, bed *bench.Bed, opts Options) (err error) {
 		}
 		t.to = ours.to
 		targets = append(targets, t)
-		if err := t.awaitReady(ctx); err != nil {
+		if err := t.proc.AwaitPorts(ctx, t.web, t.mail); err != nil {
 			return err
 		}
 	}
@@ -97,8 +92,7 @@ func runs(flag, binary string) error {
 
 // own is ours, whose addresses all targets use.
 func own(ctx context.Context, bed *bench.Bed, opts Options) (target, error) {
-	token := bench.RunToken()
-	made, err := bed.CreateInboxes(ctx, bed.Keys, opts.Inboxes, bench.SetUpConns, func(i int) string { return token + strconv.Itoa(i) })
+	made, err := bed.CreateInboxes(ctx, bed.Keys, opts.Inboxes, bench.SetUpConns)
 	t := target{name: "inboxd", web: bed.Server.HTTP, mail: bed.Server.SMTP, proc: bed.Server.Process()}
 	keys := map[string]string{}
 	for _, in := range made {
@@ -159,33 +153,6 @@ func ports(name string) (t target, err error) {
 		t.mail, err = drive.FreePort()
 	}
 	return t, err
-}
-
-// awaitReady tries both of its surfaces: none of them says when it is ready.
-func (t target) awaitReady(ctx context.Context) error {
-	retry := time.NewTicker(50 * time.Millisecond)
-	defer retry.Stop()
-	for end := time.Now().Add(readyWithin); ; {
-		var d net.Dialer
-		web, err := d.DialContext(ctx, "tcp", t.web)
-		if err == nil {
-			web.Close()
-			var mail net.Conn
-			if mail, err = d.DialContext(ctx, "tcp", t.mail); err == nil {
-				return mail.Close()
-			}
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("%s is not ready within %v: %w", t.name, readyWithin, err)
-		}
-		select {
-		case <-t.proc.Done():
-			return fmt.Errorf("%s has ended: %s", t.name, t.proc.Ending())
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-retry.C:
-		}
-	}
 }
 
 // compare lets all take mails, and then polls, in turns. All have the same mails by then.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"inboxd/bench"
@@ -143,22 +144,18 @@ func (r *run) judge(peak, best float64, calm, over, after span) {
 	did := r.goodput(over)
 	back := backAfter(after, r.polls.Timeline().Seconds, limit)
 	out := r.bed.Report
-	out.Results[0].Values = map[string]float64{"peak as a multiple of the fleet": peak, "right answers a second at the peak": best,
-		"right answers a second at four times the peak": did, "calm p99 in ms, the largest": limit}
-	for i, stream := range []*drive.Stream{r.polls, r.mails} { // a mail costs much more than a poll, so the sum alone says little of either
-		out.Results[i].Values = with(out.Results[i].Values, "a second at a quarter of the peak", calm.rate(stream), "a second at four times the peak", over.rate(stream))
+	// A mail costs much more than a poll, so the sum alone says little of either.
+	for i, stream := range []*drive.Stream{r.polls, r.mails} {
+		out.Results[i].Values = map[string]float64{
+			"a second at a quarter of the peak": calm.rate(stream), "a second at four times the peak": over.rate(stream),
+		}
 	}
+	maps.Copy(out.Results[0].Values, map[string]float64{
+		"peak as a multiple of the fleet": peak, "right answers a second at the peak": best,
+		"right answers a second at four times the peak": did, "calm p99 in ms, the largest": limit,
+	})
 	out.Promised("goodput at four times the peak, to the peak's", did/best, goodputPromise, false)
 	out.Promised("seconds until polls are as calm as before", float64(back), backPromise, true)
-}
-
-// with adds two values, whose names say what they are of.
-func with(values map[string]float64, name string, v float64, other string, w float64) map[string]float64 {
-	if values == nil {
-		values = map[string]float64{}
-	}
-	values[name], values[other] = v, w
-	return values
 }
 
 // backAfter is how many seconds after the overload the first of some calm seconds in a row begins.

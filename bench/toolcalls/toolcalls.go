@@ -138,7 +138,7 @@ func (l *load) list(ctx context.Context) error {
 
 // inbox makes one and returns its address.
 func (l *load) inbox(ctx context.Context) (string, error) {
-	made, err := l.bed.CreateInboxes(ctx, l.bed.Keys[:1], 1, 1, func(int) string { return "tool" + bench.RunToken() })
+	made, err := l.bed.CreateInboxes(ctx, l.bed.Keys[:1], 1, 1)
 	if err != nil {
 		return "", err
 	}
