@@ -96,11 +96,7 @@ func (r *calendarRun) load(to []Inbox, mails int, t *drive.Template) drive.MailL
 // deliver wants every mail accepted.
 func (r *calendarRun) deliver(ctx context.Context, to []Inbox, mails int, t *drive.Template) error {
 	l := r.load(to, mails, t)
-	sent, err := l.Run(ctx)
-	if err == nil && sent.Count != int64(mails) {
-		err = fmt.Errorf("only %d of %d mails were taken: %s", sent.Count, mails, sent.FirstError)
-	}
-	return err
+	return l.Deliver(ctx)
 }
 
 // sides are mails of several kinds, in turns.

@@ -41,9 +41,15 @@ func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
 	if err := prepareVariants(ctx, bed, variants, mailed); err != nil {
 		return err
 	}
-	vaults, err := encryptedMailed(ctx, bed, variants, opts.Inboxes)
-	if err != nil {
-		return err
+	var vaults []mailedInbox
+	if slices.ContainsFunc(variants, func(v pollVariant) bool { return v.sealed }) {
+		inboxes, err := bed.encryptedInboxes(ctx, opts.Inboxes)
+		if err != nil {
+			return err
+		}
+		if vaults, err = mailOnce(ctx, bed, inboxes); err != nil {
+			return err
+		}
 	}
 	if err := bed.Server.proc.Settle(ctx); err != nil {
 		return err
@@ -110,18 +116,6 @@ func mailOnce(ctx context.Context, bed *Bed, inboxes []Inbox) ([]mailedInbox, er
 	return mailed, mailEach(ctx, bed.Server.SMTP, mailed, 0)
 }
 
-// encryptedMailed is mailedInboxes of encrypted ones, where a variant asks for them.
-func encryptedMailed(ctx context.Context, bed *Bed, variants []pollVariant, n int) ([]mailedInbox, error) {
-	if !slices.ContainsFunc(variants, func(v pollVariant) bool { return v.sealed }) {
-		return nil, nil
-	}
-	inboxes, err := bed.encryptedInboxes(ctx, n)
-	if err != nil {
-		return nil, err
-	}
-	return mailOnce(ctx, bed, inboxes)
-}
-
 // mailEach sends each inbox one mail, whose codes count from first, and wants every one of
 // them accepted.
 func mailEach(ctx context.Context, addr string, mailed []mailedInbox, first int) error {
@@ -130,11 +124,7 @@ func mailEach(ctx context.Context, addr string, mailed []mailedInbox, first int)
 		mailed[i].code = load.Code(i)
 		load.To = append(load.To, mailed[i].lane())
 	}
-	sent, err := load.Run(ctx)
-	if err == nil && sent.Count != int64(len(mailed)) {
-		err = fmt.Errorf("only %d of %d mails were taken: %s", sent.Count, len(mailed), sent.FirstError)
-	}
-	if err != nil {
+	if err := load.Deliver(ctx); err != nil {
 		return fmt.Errorf("one mail for each inbox: %w", err)
 	}
 	return nil

@@ -23,7 +23,17 @@ func Start(ctx context.Context, bed *Bed, opts StartOptions) error {
 	if err != nil {
 		return err
 	}
-	for _, ending := range []startEnding{terminate(bed), crash(ctx, bed, mailed)} {
+	// Before a crash the server takes every inbox's next mail, so that there is something to recover.
+	crash := func(round int) error {
+		if err := mailEach(ctx, bed.Server.SMTP, mailed, (round+1)*len(mailed)); err != nil {
+			return err
+		}
+		return bed.Server.Kill()
+	}
+	for _, ending := range []struct {
+		name string
+		end  func(round int) error
+	}{{"SIGTERM", func(int) error { return bed.Server.Stop() }}, {"kill -9", crash}} {
 		res := newStartResult("start after " + ending.name)
 		for round := range opts.Rounds {
 			if err := ending.end(round); err != nil {
@@ -36,27 +46,6 @@ func Start(ctx context.Context, bed *Bed, opts StartOptions) error {
 		bed.Report.Results = append(bed.Report.Results, res.result())
 	}
 	return nil
-}
-
-// startEnding is how the server ends before it starts again.
-type startEnding struct {
-	name string
-	end  func(round int) error
-}
-
-func terminate(bed *Bed) startEnding {
-	return startEnding{"SIGTERM", func(int) error { return bed.Server.Stop() }}
-}
-
-// crash lets the server take every inbox's next mail, so that there is something to recover,
-// and kills it right after the last 250.
-func crash(ctx context.Context, bed *Bed, mailed []mailedInbox) startEnding {
-	return startEnding{"kill -9", func(round int) error {
-		if err := mailEach(ctx, bed.Server.SMTP, mailed, (round+1)*len(mailed)); err != nil {
-			return err
-		}
-		return bed.Server.Kill()
-	}}
 }
 
 // Validate refuses more messages than inboxes.

@@ -42,6 +42,15 @@ func (l *MailLoad) Run(ctx context.Context) (Round, error) {
 	})
 }
 
+// Deliver is Run where every message must be accepted.
+func (l *MailLoad) Deliver(ctx context.Context) error {
+	sent, err := l.Run(ctx)
+	if err == nil && sent.Count != int64(l.Mails) {
+		err = fmt.Errorf("only %d of %d messages were accepted: %s", sent.Count, l.Mails, sent.FirstError)
+	}
+	return err
+}
+
 func (l *MailLoad) session(c *SMTPConn, template *Template, start time.Time, k int, out *Round) error {
 	r := NewRound()
 	defer func() { *out = r }()
