@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -61,11 +62,12 @@ func (b *Bed) signUpOne(ctx context.Context) (session, key string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	b.made.account(email, in.Token)
+	b.made.emails, b.made.tokens = append(b.made.emails, email), append(b.made.tokens, in.Token)
 	issued, err := api.With(in.Token).IssueKey(ctx, client.KeyOrder{Label: "bench", Scopes: []string{client.ScopeFull}, ExpiresInDays: 30})
 	if err == nil && issued.Key == "" {
 		err = errors.New("the answer holds no key")
 	}
+	b.made.keys = append(b.made.keys, issued.Key)
 	return in.Token, issued.Key, err
 }
 
@@ -89,37 +91,48 @@ func (in Inbox) latest(ctx context.Context, host string) (drive.Email, error) {
 	return drive.Email{ID: m.ID, Code: &m.OTPCode}, nil
 }
 
-// CreateInboxes makes n inboxes over conns connections, the i-th with the prefix that
-// prefix(i) says, and deals them out among the keys.
-func (b *Bed) CreateInboxes(ctx context.Context, keys []string, n, conns int, prefix func(i int) string) ([]Inbox, error) {
+// CreateInboxes makes n inboxes over conns connections, and deals them out among the keys.
+func (b *Bed) CreateInboxes(ctx context.Context, keys []string, n, conns int) ([]Inbox, error) {
+	token := runToken()
+	return b.namedInboxes(ctx, keys, n, conns, func(i int) string { return token + strconv.Itoa(i) })
+}
+
+// namedInboxes is CreateInboxes, the i-th with the prefix that prefix(i) says.
+func (b *Bed) namedInboxes(ctx context.Context, keys []string, n, conns int, prefix func(i int) string) ([]Inbox, error) {
+	return createInboxes(ctx, n, conns, func(ctx context.Context, i int) (Inbox, error) {
+		key := keys[i%len(keys)]
+		in, err := NewAPI(b.Server.HTTP, key).CreateInbox(ctx, client.InboxOrder{Prefix: prefix(i)})
+		return Inbox{in.Address, key}, err
+	})
+}
+
+// tellEvery is how many inboxes pass between two reports of progress.
+const tellEvery = 500
+
+func createInboxes(ctx context.Context, n, conns int, create func(ctx context.Context, i int) (Inbox, error)) ([]Inbox, error) {
 	inboxes := make([]Inbox, n)
-	conns = min(conns, n)
 	var done atomic.Int64
-	err := drive.Parallel(ctx, conns, func(ctx context.Context, k int) error {
-		from, to := drive.Share(n, k, conns)
-		for i := from; i < to; i++ {
-			key := keys[i%len(keys)]
-			var err error
-			if inboxes[i], err = b.createInbox(ctx, key, prefix(i), NewAPI(b.Server.HTTP, key).CreateInbox); err != nil {
-				return fmt.Errorf("inbox %d of %d: %w", i+1, n, err)
-			}
-			if d := done.Add(1); d%tellEvery == 0 || d == int64(n) {
-				drive.Tell(ctx, drive.Moment{Name: "inboxes made", Done: float64(d), All: float64(n)})
-			}
+	err := drive.Each(ctx, conns, n, func(ctx context.Context, i int) error {
+		whole, err := toTheEnd(ctx)
+		if err == nil {
+			inboxes[i], err = create(whole, i)
+		}
+		if err != nil {
+			return fmt.Errorf("inbox %d of %d: %w", i+1, n, err)
+		}
+		if d := done.Add(1); d%tellEvery == 0 || d == int64(n) {
+			drive.Tell(ctx, drive.Moment{Name: "inboxes made", Done: float64(d), All: float64(n)})
 		}
 		return nil
 	})
 	return inboxes, err
 }
 
-// tellEvery is how many inboxes pass between two words about them.
-const tellEvery = 500
-
 // benchRecipient is a public key whose private one was thrown away.
 const benchRecipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 
 // encryptedInboxes makes an account with a public key, and n encrypted inboxes in it.
-func (b *Bed) encryptedInboxes(ctx context.Context, n int, prefix func(i int) string) ([]Inbox, error) {
+func (b *Bed) encryptedInboxes(ctx context.Context, n int) ([]Inbox, error) {
 	session, key, err := b.signUpOne(ctx)
 	if err != nil {
 		return nil, err
@@ -128,18 +141,11 @@ func (b *Bed) encryptedInboxes(ctx context.Context, n int, prefix func(i int) st
 	if _, err := api.SetEncryption(ctx, benchRecipient, ""); err != nil {
 		return nil, err
 	}
-	inboxes, conns := make([]Inbox, n), min(SetUpConns, n)
-	err = drive.Parallel(ctx, conns, func(ctx context.Context, k int) error {
-		from, to := drive.Share(n, k, conns)
-		for i := from; i < to; i++ {
-			var err error
-			if inboxes[i], err = b.createInbox(ctx, key, prefix(i), api.CreateEncryptedInbox); err != nil {
-				return fmt.Errorf("encrypted inbox %d of %d: %w", i+1, n, err)
-			}
-		}
-		return nil
+	token := runToken()
+	return createInboxes(ctx, n, SetUpConns, func(ctx context.Context, i int) (Inbox, error) {
+		in, err := api.CreateEncryptedInbox(ctx, client.InboxOrder{Prefix: token + strconv.Itoa(i)})
+		return Inbox{in.Address, key}, err
 	})
-	return inboxes, err
 }
 
 // storedMails sums message_count over all inboxes of the keys' accounts.
@@ -153,17 +159,6 @@ func storedMails(ctx context.Context, host string, keys []string) (total int64, 
 		}
 	}
 	return total, nil
-}
-
-// RunToken marks the addresses of one run, so that a second run against the same server
-// does not meet taken prefixes. Letters only: smtp-source puts numbers in front of it.
-func RunToken() string {
-	return strings.Map(func(r rune) rune {
-		if r >= '2' && r <= '7' { // the digits of base32
-			return r - '2' + 'a'
-		}
-		return r
-	}, strings.ToLower(rand.Text()[:8]))
 }
 
 // domainOf is what follows the @.

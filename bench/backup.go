@@ -1,13 +1,11 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"inboxd/bench/drive"
@@ -15,41 +13,29 @@ import (
 
 // BackupOptions shape the load of mail beside backups. The tags are for the command line.
 type BackupOptions struct {
-	Inboxes  int           `help:"Inboxes that get the mail." default:"2000"`
-	Rate     float64       `help:"Mails a second." default:"2000"`
-	Size     int           `help:"Bytes of a mail." default:"2048"`
-	Sessions int           `help:"SMTP sessions." default:"32"`
-	Duration time.Duration `help:"How long a turn lasts." default:"10s"`
-	Rounds   int           `help:"Turns without a backup, and as many with one." default:"5"`
+	Inboxes  int           `help:"Inboxes that get the mail." default:"2000" least:"1"`
+	Rate     float64       `help:"Mails a second." default:"2000" above:"0"`
+	Size     int           `help:"Bytes of a mail." default:"2048" least:"1250"`
+	Sessions int           `help:"SMTP sessions." default:"32" least:"1"`
+	Duration time.Duration `help:"How long a turn lasts." default:"10s" least:"1s"`
+	Rounds   int           `help:"Turns without a backup, and as many with one." default:"5" least:"1"`
 }
 
 // backupPromise is how many times longer a mail may wait while a backup is made.
 const backupPromise = 2
 
-// Validate refuses what makes no load.
+// Validate refuses more messages than there are codes.
 func (o BackupOptions) Validate() error {
-	err := cmp.Or(
-		drive.AtLeast(1, map[string]int{"--inboxes": o.Inboxes, "--sessions": o.Sessions, "--rounds": o.Rounds}),
-		drive.Rate("--rate", o.Rate),
-		drive.AtLeast(time.Second, map[string]time.Duration{"--duration": o.Duration}),
-		drive.Size(o.Size))
-	if all := o.Rate * o.Duration.Seconds() * 2 * float64(o.Rounds); err == nil && all > maxBackupMails {
-		err = fmt.Errorf("--rate, --duration, --rounds: %.0f mails in all, at most %d have a code of their own", all, maxBackupMails)
+	if all := o.Rate * o.Duration.Seconds() * 2 * float64(o.Rounds); all > drive.Codes {
+		return fmt.Errorf("--rate, --duration, --rounds: %.0f mails in all, at most %d have a code of their own", all, drive.Codes)
 	}
-	return err
+	return nil
 }
-
-// maxBackupMails is how many have a code of their own.
-const maxBackupMails = 900_000
 
 // Backup sends mail at a rate, in turns without a backup and turns with one that begins in their middle, and has each
 // copy checked. It needs a server of its own.
 func Backup(ctx context.Context, bed *Bed, opts BackupOptions) error {
-	if err := opts.Validate(); err != nil {
-		return err
-	}
-	token := RunToken()
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, opts.Inboxes, opts.Sessions, func(i int) string { return token + strconv.Itoa(i) })
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, opts.Inboxes, opts.Sessions)
 	if err != nil {
 		return err
 	}

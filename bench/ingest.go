@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,30 +8,26 @@ import (
 	"time"
 
 	"inboxd/bench/drive"
-	"inboxd/bench/report"
 )
 
 // IngestOptions shape the load of incoming mail. The tags are for the command line.
 type IngestOptions struct {
-	Messages  int     `help:"Mails a turn, each to an inbox of its own." default:"10000"`
-	Size      int     `help:"Bytes of a mail." default:"2048"`
-	Sessions  []int   `help:"Parallel SMTP sessions of smtp-source." default:"1,8,32,64"`
-	Hot       int     `help:"Sessions that all write to one inbox; 0 leaves this out." default:"32"`
-	Pipelined []int   `help:"Sessions of our own pipelined loader." default:"1,32"`
-	Encrypted int     `help:"Sessions of our own loader that deliver to encrypted inboxes and, in turn, to others; 0 leaves this out." default:"64"`
-	Rounds    int     `help:"Turns each target gets." default:"3"`
-	Rate      float64 `help:"Mails a second for the pipelined loader instead of as many as possible."`
+	Messages  int     `help:"Mails a turn, each to an inbox of its own." default:"10000" least:"1" most:"200000"`
+	Size      int     `help:"Bytes of a mail." default:"2048" least:"1250"`
+	Sessions  []int   `help:"Parallel SMTP sessions of smtp-source." default:"1,8,32,64" least:"1" most:"500"`
+	Hot       int     `help:"Sessions that all write to one inbox; 0 leaves this out." default:"32" least:"0"`
+	Pipelined []int   `help:"Sessions of our own pipelined loader." default:"1,32" least:"1" most:"500"`
+	Encrypted int     `help:"Sessions of our own loader that deliver to encrypted inboxes and, in turn, to others; 0 leaves this out." default:"64" least:"0" most:"500"`
+	Rounds    int     `help:"Turns each target gets." default:"3" least:"1"`
+	Rate      float64 `help:"Mails a second for the pipelined loader instead of as many as possible." least:"0"`
 	NoSource  bool    `help:"Leave smtp-source out."`
 }
 
-// Bounds of one inbox and one machine: a turn of the hot variant must fit into one inbox's
-// quota, and every turn into memory and patience.
+// A turn of the hot variant must fit into one inbox's quota.
 const (
-	maxHot      = 9_000
-	maxMessages = 200_000
-	maxSessions = 500
-	diskTurn    = 500 * time.Millisecond
-	sampleSize  = 100 // inboxes whose newest mail is read after a pipelined turn
+	maxHot     = 9_000
+	diskTurn   = 500 * time.Millisecond
+	sampleSize = 100 // inboxes whose newest mail is read after a pipelined turn
 )
 
 // ingestRun is what the variants share.
@@ -54,9 +49,6 @@ type ingestRun struct {
 // Ingest measures accepted mails per second beside smtp-sink, and a single session beside
 // the disk's own fdatasync; then it asks the API whether what was accepted is stored.
 func Ingest(ctx context.Context, bed *Bed, opts IngestOptions) error {
-	if err := opts.Validate(); err != nil {
-		return err
-	}
 	if _, err := bed.Session(0); err != nil && opts.Encrypted > 0 {
 		opts.Encrypted = 0
 		bed.Report.Notes = append(bed.Report.Notes, "Encrypted inboxes are left out: an account gets its public key from a session, which no API key gives.")
@@ -66,7 +58,8 @@ func Ingest(ctx context.Context, bed *Bed, opts IngestOptions) error {
 		return err
 	}
 	defer stop()
-	opts.describe(bed.Report)
+	bed.Report.Notes = append(bed.Report.Notes, "smtp-source greets with HELO and does not "+
+		"pipeline; our loader sends a mail and the next one's MAIL, RCPT and DATA in one write.")
 	if !opts.NoSource {
 		for _, s := range opts.Sessions {
 			if err := run.fromSource(ctx, s); err != nil {
@@ -85,31 +78,10 @@ func Ingest(ctx context.Context, bed *Bed, opts IngestOptions) error {
 	return run.encrypted(ctx)
 }
 
-// Validate refuses what makes no load.
-func (o IngestOptions) Validate() error {
-	err := cmp.Or(
-		drive.AtMost(maxMessages, map[string]int{"--messages": o.Messages}),
-		drive.AtLeast(1, map[string]int{"--messages": o.Messages, "--rounds": o.Rounds}),
-		drive.AtLeast(0, map[string]int{"--hot": o.Hot, "--encrypted": o.Encrypted}),
-		drive.AtMost(maxSessions, map[string]int{"--encrypted": o.Encrypted}),
-		drive.AtLeast(0, map[string]float64{"--rate": o.Rate}),
-		drive.Size(o.Size))
-	for flag, list := range map[string][]int{"--sessions": o.Sessions, "--pipelined": o.Pipelined} {
-		for _, n := range list {
-			err = cmp.Or(err, drive.AtLeast(1, map[string]int{flag: n}), drive.AtMost(maxSessions, map[string]int{flag: n}))
-		}
-	}
-	return err
-}
-
-func (o IngestOptions) describe(r *report.Report) {
-	r.Notes = append(r.Notes, "smtp-source greets with HELO and does not pipeline; our loader sends a mail and the next one's MAIL, RCPT and DATA in one write.")
-}
-
 // prepareIngest starts the limit, creates the inboxes and opens the disk probe. The returned
 // function stops and removes them.
 func prepareIngest(ctx context.Context, bed *Bed, opts IngestOptions) (*ingestRun, func(), error) {
-	run := &ingestRun{bed: bed, opts: opts, token: "m" + RunToken()}
+	run := &ingestRun{bed: bed, opts: opts, token: "m" + runToken()}
 	var err error
 	if !opts.NoSource {
 		if run.source, err = lookPostfix(smtpSource); err != nil {
@@ -136,7 +108,7 @@ func prepareIngest(ctx context.Context, bed *Bed, opts IngestOptions) (*ingestRu
 // numbered creates the recipients that smtp-source -N counts through: 1<token>, 2<token>...
 // They must share one domain, because smtp-source changes nothing else.
 func (r *ingestRun) numbered(ctx context.Context, n int) ([]Inbox, error) {
-	inboxes, err := r.bed.CreateInboxes(ctx, r.bed.Keys, n, SetUpConns,
+	inboxes, err := r.bed.namedInboxes(ctx, r.bed.Keys, n, SetUpConns,
 		func(i int) string { return strconv.Itoa(i+1) + r.token })
 	if err != nil {
 		return nil, err
@@ -167,7 +139,7 @@ func (r *ingestRun) hot(ctx context.Context) error {
 	if r.opts.Hot == 0 {
 		return nil
 	}
-	inboxes, err := r.bed.CreateInboxes(ctx, r.bed.Keys, r.opts.Rounds, 1,
+	inboxes, err := r.bed.namedInboxes(ctx, r.bed.Keys, r.opts.Rounds, 1,
 		func(i int) string { return "hot" + strconv.Itoa(i) + r.token })
 	if err != nil {
 		return err
@@ -226,7 +198,7 @@ func (r *ingestRun) encrypted(ctx context.Context) error {
 	if r.opts.Encrypted == 0 {
 		return nil
 	}
-	vaults, err := r.bed.encryptedInboxes(ctx, min(r.opts.Messages, SetUpConns*SetUpConns), func(i int) string { return "sealed" + strconv.Itoa(i) + r.token })
+	vaults, err := r.bed.encryptedInboxes(ctx, min(r.opts.Messages, SetUpConns*SetUpConns))
 	if err != nil {
 		return err
 	}

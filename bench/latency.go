@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,22 +11,15 @@ import (
 	"inboxd/bench/report"
 )
 
-// LatencyOptions shape the road of single mails. The tags are for the command line.
+// LatencyOptions shape the load of single messages. An inbox holds 10,000 messages, and there are
+// two kinds of reader. The tags are for the command line.
 type LatencyOptions struct {
-	Messages int `help:"Mails for each kind of reader, one at a time, all to one inbox." default:"500"`
-	Size     int `help:"Bytes of a mail." default:"2048"`
+	Messages int `help:"Mails for each kind of reader, one at a time, all to one inbox." default:"500" least:"1" most:"4500"`
+	Size     int `help:"Bytes of a mail." default:"2048" least:"1250"`
 }
 
-const (
-	maxLatencyMails = 4_500            // two kinds of reader, and an inbox holds 10,000 messages
-	readableWithin  = 30 * time.Second // a mail that no reader sees by then is an error
-)
-
-// Validate refuses what makes no load.
-func (o LatencyOptions) Validate() error {
-	messages := map[string]int{"--messages": o.Messages}
-	return cmp.Or(drive.AtLeast(1, messages), drive.AtMost(maxLatencyMails, messages), drive.Size(o.Size))
-}
+// readableWithin is when a mail must be readable.
+const readableWithin = 30 * time.Second
 
 // readerKind is how a reader waits for the next mail.
 type readerKind struct {
@@ -55,9 +47,6 @@ type journey struct{ accepted, readable drive.Round }
 // Latency measures, one mail at a time, the way from its final dot to the 250 and to a
 // reader, beside what the disk asks for one append and sync.
 func Latency(ctx context.Context, bed *Bed, opts LatencyOptions) error {
-	if err := opts.Validate(); err != nil {
-		return err
-	}
 	run, err := prepareLatency(ctx, bed, opts)
 	if err != nil {
 		return err
@@ -90,13 +79,13 @@ func newJourney() journey {
 }
 
 func prepareLatency(ctx context.Context, bed *Bed, opts LatencyOptions) (_ *latencyRun, err error) {
-	run := &latencyRun{host: bed.Server.HTTP, token: RunToken(), template: drive.SignInMail(time.Now(), opts.Size)}
+	run := &latencyRun{host: bed.Server.HTTP, token: runToken(), template: drive.SignInMail(time.Now(), opts.Size)}
 	defer func() {
 		if err != nil {
 			run.close()
 		}
 	}()
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], 1, 1, func(int) string { return "latency" + run.token })
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], 1, 1)
 	if err != nil {
 		return nil, err
 	}

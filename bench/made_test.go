@@ -21,7 +21,7 @@ func onceSignedUp(t *testing.T, broken bool) (url string) {
 		case r.Method == http.MethodGet && broken:
 			w.WriteHeader(http.StatusInternalServerError)
 		}
-		fmt.Fprint(w, `{"session_token":"s","key":"k","keys":[],"ok":true}`)
+		fmt.Fprint(w, `{"session_token":"s","key":"k","keys":[],"inboxes":[],"next_cursor":null,"ok":true}`)
 	}))
 	t.Cleanup(web.Close)
 	return web.URL

@@ -34,8 +34,7 @@ func OTP(ctx context.Context, bed *Bed, opts OTPOptions) error {
 	if err != nil {
 		return err
 	}
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], 1+len(rows)/mailsAnInbox, 1,
-		func(i int) string { return fmt.Sprintf("otp%s%d", RunToken(), i) })
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], 1+len(rows)/mailsAnInbox, 1)
 	if err != nil {
 		return err
 	}

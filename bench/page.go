@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -13,29 +12,19 @@ import (
 
 // PageOptions shape the load of the page. The tags are for the command line.
 type PageOptions struct {
-	Connections int           `help:"Keep-alive connections." default:"8"`
-	Duration    time.Duration `help:"Measured time per target, over all rounds." default:"6s"`
-	Rounds      int           `help:"Turns each target gets." default:"5"`
-}
-
-// Validate refuses what makes no load.
-func (o PageOptions) Validate() error {
-	return cmp.Or(
-		drive.AtLeast(1, map[string]int{"--connections": o.Connections, "--rounds": o.Rounds}),
-		drive.AtLeast(time.Millisecond, map[string]time.Duration{"--duration": o.Duration}))
+	Connections int           `help:"Keep-alive connections." default:"8" least:"1"`
+	Duration    time.Duration `help:"Measured time per target, over all rounds." default:"6s" least:"1ms"`
+	Rounds      int           `help:"Turns each target gets." default:"5" least:"1"`
 }
 
 var pageScript = regexp.MustCompile(`/assets/app\.[^"]+\.js`)
 
 // Page compares the page, what a browser gets that has it already, and its script with constant answers of their sizes.
 func Page(ctx context.Context, bed *Bed, opts PageOptions) error {
-	if err := opts.Validate(); err != nil {
-		return err
-	}
 	host := bed.Server.HTTP
-	r := reading{bed, opts.Connections, opts.Duration, opts.Rounds}
+	r := reading{bed: bed, conns: opts.Connections, duration: opts.Duration, rounds: opts.Rounds}
 	whole := drive.BuildRequest("GET", "/", host, "", nil)
-	answer, _, err := r.firstAnswer(ctx, whole, http.StatusOK)
+	answer, err := r.firstAnswer(ctx, whole, http.StatusOK)
 	if err != nil {
 		return err
 	}
@@ -43,13 +32,13 @@ func Page(ctx context.Context, bed *Bed, opts PageOptions) error {
 	if script == "" {
 		return errors.New("the page names no script")
 	}
-	etag, err := r.compare(ctx, "GET /", whole, http.StatusOK)
+	etag, err := r.one(ctx, "GET /", whole, http.StatusOK)
 	if err != nil {
 		return err
 	}
-	if _, err = r.compare(ctx, "GET /, unchanged", drive.BuildRequest("GET", "/", host, "If-None-Match: "+etag, nil), http.StatusNotModified); err != nil {
+	if _, err = r.one(ctx, "GET /, unchanged", drive.BuildRequest("GET", "/", host, "If-None-Match: "+etag, nil), http.StatusNotModified); err != nil {
 		return err
 	}
-	_, err = r.compare(ctx, "GET "+script, drive.BuildRequest("GET", script, host, "Accept-Encoding: gzip", nil), http.StatusOK)
+	_, err = r.one(ctx, "GET "+script, drive.BuildRequest("GET", script, host, "Accept-Encoding: gzip", nil), http.StatusOK)
 	return err
 }

@@ -1,35 +1,25 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"inboxd/bench/drive"
-	"inboxd/bench/report"
 )
 
 // PollOptions shape the load of pollers. The tags are for the command line.
 type PollOptions struct {
-	Inboxes     int           `help:"Inboxes, each with one mail and its code." default:"10000"`
-	Connections int           `help:"Keep-alive connections." default:"64"`
-	Duration    time.Duration `help:"Measured time per target, over all rounds." default:"10s"`
-	Rounds      int           `help:"Turns each target gets." default:"5"`
-	Rate        float64       `help:"Requests a second instead of as many as possible; latency then counts from when each was due."`
+	Inboxes     int           `help:"Inboxes, each with one mail and its code." default:"10000" least:"1"`
+	Connections int           `help:"Keep-alive connections." default:"64" least:"1"`
+	Duration    time.Duration `help:"Measured time per target, over all rounds." default:"10s" least:"1ms"`
+	Rounds      int           `help:"Turns each target gets." default:"5" least:"1"`
+	Rate        float64       `help:"Requests a second instead of as many as possible; latency then counts from when each was due." least:"0"`
 	Variants    []string      `help:"Ways to ask: account-key and inbox-key on the agent surface, per-inbox (its own surface and key), 304 (account key and a known ETag), tag (account key, by the tag that the mail came to), encrypted (account key, encrypted inboxes)." default:"account-key,inbox-key,per-inbox,304,tag,encrypted"`
-	Wrk         bool          `help:"Drive both targets with wrk as well, as a cross-check of our own client."`
 }
-
-// warmUp bounds the turn before the first that counts: connections, caches, heap size.
-const warmUp = time.Second
 
 // SetUpConns is how many connections and sessions prepare a load.
 const SetUpConns = 32
@@ -37,9 +27,6 @@ const SetUpConns = 32
 // Poll measures GET /latest with real keys, in each variant, beside a constant answer of the
 // same size.
 func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
-	if err := opts.Validate(); err != nil {
-		return err
-	}
 	variants, err := opts.variants()
 	if err == nil {
 		variants, err = bed.allowed(variants)
@@ -54,9 +41,15 @@ func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
 	if err := prepareVariants(ctx, bed, variants, mailed); err != nil {
 		return err
 	}
-	vaults, err := encryptedMailed(ctx, bed, variants, opts.Inboxes)
-	if err != nil {
-		return err
+	var vaults []mailedInbox
+	if slices.ContainsFunc(variants, func(v pollVariant) bool { return v.sealed }) {
+		inboxes, err := bed.encryptedInboxes(ctx, opts.Inboxes)
+		if err != nil {
+			return err
+		}
+		if vaults, err = mailOnce(ctx, bed, inboxes); err != nil {
+			return err
+		}
 	}
 	if err := bed.Server.proc.Settle(ctx); err != nil {
 		return err
@@ -73,14 +66,10 @@ func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
 	return nil
 }
 
-// Validate refuses what makes no load.
+// Validate refuses variants that there are not.
 func (o PollOptions) Validate() error {
 	_, err := o.variants()
-	return cmp.Or(
-		drive.AtLeast(1, map[string]int{"--inboxes": o.Inboxes, "--connections": o.Connections, "--rounds": o.Rounds}),
-		drive.AtLeast(0, map[string]float64{"--rate": o.Rate}),
-		drive.AtLeast(time.Millisecond, map[string]time.Duration{"--duration": o.Duration}),
-		err)
+	return err
 }
 
 // pollOne compares one variant with its constant answer.
@@ -90,26 +79,13 @@ func pollOne(ctx context.Context, bed *Bed, v pollVariant, mailed []mailedInbox,
 		return err
 	}
 	bed.Report.Load["bytes_"+v.name] = size
-	constant, addr, err := startConstant(ctx, bed.dir, v.status(), size)
-	if err != nil {
-		return err
+	requests := make([][]byte, len(mailed))
+	for i, m := range mailed {
+		requests[i] = v.request(bed.Server.HTTP, m)
 	}
-	defer constant.Stop()
-	targets := []pollTarget{
-		{"inboxd", bed.Server.HTTP, bed.Server.proc, func(i int, a drive.HTTPAnswer) error { return v.check(mailed[i], a) }},
-		{"constant", addr, constant, func(_ int, a drive.HTTPAnswer) error { return checkSize(size, v.size(a)) }},
-	}
-	if err := comparePolls(ctx, bed.Report, v, targets, mailed, opts); err != nil || !opts.Wrk {
-		return err
-	}
-	return compareWrk(ctx, bed, v, targets, mailed, opts)
-}
-
-// pollTarget is a server that is polled.
-type pollTarget struct {
-	name, addr string
-	proc       *drive.Process // nil when it is not ours
-	check      func(request int, answer drive.HTTPAnswer) error
+	r := reading{bed, opts.Connections, opts.Duration, opts.Rounds, opts.Rate}
+	return r.compare(ctx, "GET /latest "+v.name, requests, v.status(), size,
+		func(i int, a drive.HTTPAnswer) error { return v.check(mailed[i], a) })
 }
 
 // mailedInbox is an inbox whose newest mail carries a code we know.
@@ -124,8 +100,7 @@ func (m mailedInbox) lane() string { return strings.Replace(m.Address, "@", "+la
 
 // mailedInboxes creates n inboxes and sends each one mail.
 func mailedInboxes(ctx context.Context, bed *Bed, n int) ([]mailedInbox, error) {
-	token := RunToken()
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, n, SetUpConns, func(i int) string { return token + strconv.Itoa(i) })
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, n, SetUpConns)
 	if err != nil {
 		return nil, err
 	}
@@ -141,19 +116,6 @@ func mailOnce(ctx context.Context, bed *Bed, inboxes []Inbox) ([]mailedInbox, er
 	return mailed, mailEach(ctx, bed.Server.SMTP, mailed, 0)
 }
 
-// encryptedMailed is mailedInboxes of encrypted ones, where a variant asks for them.
-func encryptedMailed(ctx context.Context, bed *Bed, variants []pollVariant, n int) ([]mailedInbox, error) {
-	if !slices.ContainsFunc(variants, func(v pollVariant) bool { return v.sealed }) {
-		return nil, nil
-	}
-	token := RunToken()
-	inboxes, err := bed.encryptedInboxes(ctx, n, func(i int) string { return "sealed" + token + strconv.Itoa(i) })
-	if err != nil {
-		return nil, err
-	}
-	return mailOnce(ctx, bed, inboxes)
-}
-
 // mailEach sends each inbox one mail, whose codes count from first, and wants every one of
 // them accepted.
 func mailEach(ctx context.Context, addr string, mailed []mailedInbox, first int) error {
@@ -162,11 +124,7 @@ func mailEach(ctx context.Context, addr string, mailed []mailedInbox, first int)
 		mailed[i].code = load.Code(i)
 		load.To = append(load.To, mailed[i].lane())
 	}
-	sent, err := load.Run(ctx)
-	if err == nil && sent.Count != int64(len(mailed)) {
-		err = fmt.Errorf("only %d of %d mails were taken: %s", sent.Count, len(mailed), sent.FirstError)
-	}
-	if err != nil {
+	if err := load.Deliver(ctx); err != nil {
 		return fmt.Errorf("one mail for each inbox: %w", err)
 	}
 	return nil
@@ -186,20 +144,9 @@ func meanAnswer(ctx context.Context, host string, v pollVariant, mailed []mailed
 		if err != nil {
 			return 0, err
 		}
-		total += v.size(answer)
+		total += sizeOf(answer, v.status())
 	}
 	return total / sample, nil
-}
-
-// startConstant runs this program again as the constant server.
-func startConstant(ctx context.Context, dir string, status, size int) (*drive.Process, string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, "", err
-	}
-	p, addrs, err := drive.StartProcess(ctx, "constant", filepath.Join(dir, "constant.log"),
-		self, "constant", "--http", net.JoinHostPort("127.0.0.1", "0"), "--status", strconv.Itoa(status), "--size", strconv.Itoa(size))
-	return p, addrs["http"], err
 }
 
 func checkLatest(want mailedInbox, body []byte) error {
@@ -231,38 +178,5 @@ func checkSealed(want mailedInbox, body []byte) error {
 	if e := answer.Email; !e.Encrypted || e.Code != nil || !strings.HasPrefix(e.Envelope, ageBase64) {
 		return fmt.Errorf("latest of %s is not sealed: %.300s", want.Address, body)
 	}
-	return nil
-}
-
-func checkSize(want, got int) error {
-	if got != want {
-		return fmt.Errorf("constant answer has %d bytes, want %d", got, want)
-	}
-	return nil
-}
-
-// comparePolls sends all targets the same requests: it warms each up and then lets them take
-// turns.
-func comparePolls(ctx context.Context, out *report.Report, v pollVariant, targets []pollTarget, mailed []mailedInbox, opts PollOptions) error {
-	load := drive.HTTPLoad{Requests: make([][]byte, len(mailed)), Status: v.status(), Conns: opts.Connections, Rate: opts.Rate}
-	for i, m := range mailed {
-		load.Requests[i] = v.request(targets[0].addr, m)
-	}
-	var sides []drive.Side
-	for _, t := range targets {
-		l := load
-		l.Addr, l.Check, l.Duration = t.addr, t.check, opts.Duration/time.Duration(opts.Rounds)
-		sides = append(sides, drive.Side{Target: t.name, Run: l.Run, Proc: t.proc})
-		warm := l
-		warm.Duration = min(l.Duration, warmUp)
-		if _, err := warm.Run(ctx, 0); err != nil {
-			return fmt.Errorf("warm-up of %s: %w", t.name, err)
-		}
-	}
-	results, err := drive.Alternate(ctx, "GET /latest "+v.name, opts.Rounds, sides...)
-	if err != nil {
-		return err
-	}
-	out.Compare(results)
 	return nil
 }

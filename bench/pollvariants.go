@@ -86,24 +86,15 @@ func (v pollVariant) status() int {
 	return http.StatusOK
 }
 
-// values are what one inbox's poll says in its header: the key and, where known, the ETag.
-func (v pollVariant) values(m mailedInbox) []string {
-	values := []string{m.Key}
-	if v.own {
-		values[0] = m.own
-	}
-	if v.known {
-		values = append(values, m.etag)
-	}
-	return values
-}
-
 // request is one inbox's poll.
 func (v pollVariant) request(host string, m mailedInbox) []byte {
-	values := v.values(m)
-	fields := drive.KeyHeader(values[0])
+	key := m.Key
+	if v.own {
+		key = m.own
+	}
+	fields := drive.KeyHeader(key)
 	if v.known {
-		fields += "\r\nIf-None-Match: " + values[1]
+		fields += "\r\nIf-None-Match: " + m.etag
 	}
 	address := m.Address
 	if v.tag {
@@ -126,15 +117,6 @@ func (v pollVariant) check(m mailedInbox, answer drive.HTTPAnswer) error {
 	return nil
 }
 
-// size of an answer is what the constant one must have too: its body, or its head where
-// there is no body.
-func (v pollVariant) size(answer drive.HTTPAnswer) int {
-	if v.known {
-		return len(answer.Head)
-	}
-	return len(answer.Body)
-}
-
 // prepareVariants gets the inboxes what the variants ask with: keys of their own, ETags.
 func prepareVariants(ctx context.Context, bed *Bed, variants []pollVariant, mailed []mailedInbox) error {
 	if slices.ContainsFunc(variants, func(v pollVariant) bool { return v.own }) {
@@ -149,19 +131,16 @@ func prepareVariants(ctx context.Context, bed *Bed, variants []pollVariant, mail
 }
 
 func issueOwnKeys(ctx context.Context, bed *Bed, mailed []mailedInbox) error {
-	return drive.Parallel(ctx, SetUpConns, func(ctx context.Context, k int) error {
-		from, to := drive.Share(len(mailed), k, SetUpConns)
-		for i := from; i < to; i++ {
-			session, err := bed.Session(slices.Index(bed.Keys, mailed[i].Key))
-			if err != nil {
-				return err
-			}
-			issued, err := NewAPI(bed.Server.HTTP, session).IssueInboxKey(ctx, mailed[i].Address, client.KeyOrder{Scopes: []string{client.ScopeRead}})
-			if err != nil {
-				return fmt.Errorf("key of inbox %d of %d: %w", i+1, len(mailed), err)
-			}
-			mailed[i].own = issued.Key
+	return drive.Each(ctx, SetUpConns, len(mailed), func(ctx context.Context, i int) error {
+		session, err := bed.Session(slices.Index(bed.Keys, mailed[i].Key))
+		if err != nil {
+			return err
 		}
+		issued, err := NewAPI(bed.Server.HTTP, session).IssueInboxKey(ctx, mailed[i].Address, client.KeyOrder{Scopes: []string{client.ScopeRead}})
+		if err != nil {
+			return fmt.Errorf("key of inbox %d of %d: %w", i+1, len(mailed), err)
+		}
+		mailed[i].own = issued.Key
 		return nil
 	})
 }

@@ -77,26 +77,8 @@ func startSink(ctx context.Context) (*drive.Process, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if err := awaitSMTP(ctx, p, addr); err != nil {
+	if err := p.AwaitPorts(ctx, addr); err != nil {
 		return nil, "", errors.Join(err, p.Kill())
 	}
 	return p, addr, nil
-}
-
-// awaitSMTP tries until a session opens: smtp-sink says nothing when it is ready.
-func awaitSMTP(ctx context.Context, p *drive.Process, addr string) error {
-	retry := time.NewTicker(10 * time.Millisecond)
-	defer retry.Stop()
-	for {
-		if c, err := drive.DialSMTP(ctx, addr); err == nil {
-			return c.Close()
-		}
-		select {
-		case <-p.Done():
-			return fmt.Errorf("%s ended: %s", smtpSink, p.Ending())
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-retry.C:
-		}
-	}
 }

@@ -4,86 +4,119 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
 	"inboxd/bench/drive"
 )
 
-// reading is one request, asked for again and again on connections that stay.
+// reading is how requests are repeated on connections that stay.
 type reading struct {
 	bed      *Bed
 	conns    int
 	duration time.Duration // per target, over all rounds
 	rounds   int
+	rate     float64 // a second; zero is as many as possible
 }
 
-// compare lets the server and a constant answer of the same size take turns, and returns the ETag of the first answer.
-func (r reading) compare(ctx context.Context, name string, request []byte, status int) (etag string, err error) {
-	answer, size, err := r.firstAnswer(ctx, request, status)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", name, err)
-	}
+// warmUp bounds the turn before the first that counts: connections, caches, heap size.
+const warmUp = time.Second
+
+// compare lets the server and a constant answer of size take turns at requests. Answers of the
+// server are right when check says so.
+func (r reading) compare(ctx context.Context, name string, requests [][]byte, status, size int,
+	check func(request int, answer drive.HTTPAnswer) error) error {
 	constant, addr, err := startConstant(ctx, r.bed.dir, status, size)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer constant.Stop()
-	l := drive.HTTPLoad{Requests: [][]byte{request}, Status: status, Conns: r.conns, Duration: r.duration / time.Duration(r.rounds),
-		Check: sameSize(answer, status)}
+	sameSize := func(_ int, a drive.HTTPAnswer) error { return checkSize(size, sizeOf(a, status)) }
+	server := r.bed.Server
+	l := drive.HTTPLoad{Requests: requests, Status: status, Conns: r.conns, Rate: r.rate}
 	var sides []drive.Side
-	for _, t := range []drive.Side{{Target: "inboxd", Proc: r.bed.Server.proc}, {Target: "constant", Proc: constant}} {
+	for _, t := range []struct {
+		name, addr string
+		proc       *drive.Process
+		check      func(int, drive.HTTPAnswer) error
+	}{{"inboxd", server.HTTP, server.proc, check}, {"constant", addr, constant, sameSize}} {
 		side := l
-		side.Addr = r.bed.Server.HTTP
-		if t.Proc == constant {
-			side.Addr = addr
-			side.Check = func(_ int, a drive.HTTPAnswer) error { return checkSize(size, sizeOfAnswer(a, status)) }
-		}
-		t.Run = side.Run
-		sides = append(sides, t)
+		side.Addr, side.Check = t.addr, t.check
+		side.Duration = min(r.duration/time.Duration(r.rounds), warmUp)
 		if _, err := side.Run(ctx, 0); err != nil {
-			return "", fmt.Errorf("warm-up of %s: %w", t.Target, err)
+			return fmt.Errorf("warm-up of %s: %w", t.name, err)
 		}
+		side.Duration = r.duration / time.Duration(r.rounds)
+		sides = append(sides, drive.Side{Target: t.name, Run: side.Run, Proc: t.proc})
 	}
 	results, err := drive.Alternate(ctx, name, r.rounds, sides...)
 	if err == nil {
 		r.bed.Report.Compare(results)
 	}
-	return strings.Clone(answer.Field("etag")), err
+	return err
 }
 
-// sameSize wants answers as long as the first, but for their ids, which grow with their number.
-func sameSize(first drive.HTTPAnswer, status int) func(int, drive.HTTPAnswer) error {
-	steady := func(a drive.HTTPAnswer) int {
-		if status == http.StatusNotModified {
-			return len(a.Head) - len(a.Field("x-request-id"))
-		}
-		return len(a.Body)
+// one compares one request, whose answers must be as long as the first but for their ids, which
+// grow with their number. It returns the first answer's ETag.
+func (r reading) one(ctx context.Context, name string, request []byte, status int) (etag string, err error) {
+	first, err := r.firstAnswer(ctx, request, status)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	steady := func(a drive.HTTPAnswer) int { return sizeOf(a, status) - len(a.Field("x-request-id")) }
+	if status != http.StatusNotModified {
+		steady = func(a drive.HTTPAnswer) int { return len(a.Body) }
 	}
 	want := steady(first)
-	return func(_ int, a drive.HTTPAnswer) error { return checkSize(want, steady(a)) }
+	err = r.compare(ctx, name, [][]byte{request}, status, sizeOf(first, status),
+		func(_ int, a drive.HTTPAnswer) error { return checkSize(want, steady(a)) })
+	return strings.Clone(first.Field("etag")), err
 }
 
-func sizeOfAnswer(a drive.HTTPAnswer, status int) int {
+// firstAnswer is what the server says when nobody else asks.
+func (r reading) firstAnswer(ctx context.Context, request []byte, status int) (answer drive.HTTPAnswer, err error) {
+	conn, err := drive.DialHTTP(ctx, r.bed.Server.HTTP)
+	if err != nil {
+		return answer, err
+	}
+	defer conn.Close()
+	defer drive.InterruptOn(ctx, conn.NC)()
+	for range 2 { // the second time from what the first left
+		if answer, err = conn.Do(request); err != nil || answer.Status != status {
+			return answer, errors.Join(err, fmt.Errorf("status %d: %s", answer.Status, drive.DetailOf(answer.Body)))
+		}
+	}
+	return answer, nil
+}
+
+// sizeOf an answer is what the constant one must have too: its body, or its head where there is no
+// body.
+func sizeOf(a drive.HTTPAnswer, status int) int {
 	if status == http.StatusNotModified {
 		return len(a.Head)
 	}
 	return len(a.Body)
 }
 
-// firstAnswer is what the server says when nobody else asks.
-func (r reading) firstAnswer(ctx context.Context, request []byte, status int) (answer drive.HTTPAnswer, size int, err error) {
-	conn, err := drive.DialHTTP(ctx, r.bed.Server.HTTP)
+func checkSize(want, got int) error {
+	if got != want {
+		return fmt.Errorf("the answer has %d bytes, want %d", got, want)
+	}
+	return nil
+}
+
+// startConstant runs this program again as the constant server.
+func startConstant(ctx context.Context, dir string, status, size int) (*drive.Process, string, error) {
+	self, err := os.Executable()
 	if err != nil {
-		return answer, 0, err
+		return nil, "", err
 	}
-	defer conn.Close()
-	defer drive.InterruptOn(ctx, conn.NC)()
-	for range 2 { // the second time from what the first left
-		if answer, err = conn.Do(request); err != nil || answer.Status != status {
-			return answer, 0, errors.Join(err, fmt.Errorf("status %d: %s", answer.Status, drive.DetailOf(answer.Body)))
-		}
-	}
-	return answer, sizeOfAnswer(answer, status), nil
+	p, addrs, err := drive.StartProcess(ctx, "constant", filepath.Join(dir, "constant.log"),
+		self, "constant", "--http", net.JoinHostPort("127.0.0.1", "0"), "--status", strconv.Itoa(status), "--size", strconv.Itoa(size))
+	return p, addrs["http"], err
 }

@@ -1,11 +1,9 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"inboxd/bench/drive"
@@ -13,18 +11,17 @@ import (
 
 // ScaleOptions shape the load of a server that holds very much. The tags are for the command line.
 type ScaleOptions struct {
-	Inboxes     int           `help:"Inboxes the server holds." default:"1000000"`
-	Messages    int           `help:"Mails, dealt out over them in turn." default:"1000000"`
-	Size        int           `help:"Bytes of a mail." default:"2048"`
-	Sessions    int           `help:"SMTP sessions." default:"32"`
-	Connections int           `help:"Connections that make inboxes, and that poll the hot ones." default:"32"`
-	Duration    time.Duration `help:"How long the hot ones are polled." default:"10s"`
-	Reads       int           `help:"Cold inboxes that are read once each." default:"1000"`
-	Rounds      int           `help:"Starts after SIGTERM." default:"3"`
+	Inboxes     int           `help:"Inboxes the server holds." default:"1000000" least:"1" most:"5000000"`
+	Messages    int           `help:"Mails, dealt out over them in turn." default:"1000000" least:"1"`
+	Size        int           `help:"Bytes of a mail." default:"2048" least:"1250"`
+	Sessions    int           `help:"SMTP sessions." default:"32" least:"1"`
+	Connections int           `help:"Connections that make inboxes, and that poll the hot ones." default:"32" least:"1"`
+	Duration    time.Duration `help:"How long the hot ones are polled." default:"10s" least:"1ms"`
+	Reads       int           `help:"Cold inboxes that are read once each." default:"1000" least:"1"`
+	Rounds      int           `help:"Starts after SIGTERM." default:"3" least:"1"`
 }
 
 const (
-	maxScale = 5_000_000
 	hotShare = 100 // one in so many is hot
 	// What is promised of a million.
 	firstReadPromise = 500 // ms
@@ -35,9 +32,6 @@ const (
 // Scale fills a server with inboxes and mail, starts it again, and reads: inboxes that were not asked for since the
 // start, and a few that are asked for all the time. It needs a server of its own.
 func Scale(ctx context.Context, bed *Bed, opts ScaleOptions) error {
-	if err := opts.Validate(); err != nil {
-		return err
-	}
 	mailed, err := opts.fill(ctx, bed)
 	if err != nil {
 		return err
@@ -61,21 +55,11 @@ func Scale(ctx context.Context, bed *Bed, opts ScaleOptions) error {
 	return opts.pollHot(ctx, bed, mailed)
 }
 
-// Validate refuses what makes no load.
-func (o ScaleOptions) Validate() error {
-	return cmp.Or(
-		drive.AtLeast(1, map[string]int{"--inboxes": o.Inboxes, "--messages": o.Messages, "--sessions": o.Sessions, "--connections": o.Connections, "--reads": o.Reads, "--rounds": o.Rounds}),
-		drive.AtMost(maxScale, map[string]int{"--inboxes": o.Inboxes}),
-		drive.AtLeast(time.Millisecond, map[string]time.Duration{"--duration": o.Duration}),
-		drive.Size(o.Size))
-}
-
 // fill makes the inboxes and the mails, and returns those that have one, with the code of their newest.
 func (o ScaleOptions) fill(ctx context.Context, bed *Bed) ([]mailedInbox, error) {
-	token := RunToken()
 	made := drive.Round{Count: int64(o.Inboxes)}
 	began := time.Now()
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, o.Inboxes, o.Connections, func(i int) string { return token + strconv.Itoa(i) })
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, o.Inboxes, o.Connections)
 	if err != nil {
 		return nil, err
 	}

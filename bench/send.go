@@ -2,7 +2,6 @@ package bench
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,15 +17,15 @@ import (
 
 // SendOptions shape the load of outgoing mail. The tags are for the command line.
 type SendOptions struct {
-	Messages    int `help:"Mails a turn." default:"3000"`
-	Size        int `help:"Bytes of a mail's text." default:"2048"`
-	Connections int `help:"Keep-alive connections that send side by side." default:"64"`
-	Singles     int `help:"Mails that one client sends, one at a time, while nothing else is done." default:"300"`
-	Rounds      int `help:"Turns each target gets." default:"3"`
+	Messages    int `help:"Mails a turn." default:"3000" least:"1" most:"9000"`
+	Size        int `help:"Bytes of a mail's text." default:"2048" least:"1"`
+	Connections int `help:"Keep-alive connections that send side by side." default:"64" least:"1"`
+	Singles     int `help:"Mails that one client sends, one at a time, while nothing else is done." default:"300" least:"1" most:"9000"`
+	Rounds      int `help:"Turns each target gets." default:"3" least:"1" most:"9"`
 }
 
 const (
-	maxSend     = 9_000           // an account's day of sending, and an inbox's quota
+	maxSend     = 9_000           // an account's day of sending; also the bound of --messages
 	drainWithin = 5 * time.Minute // a backlog that is not gone by then is an error
 	drainLook   = 20 * time.Millisecond
 )
@@ -47,7 +46,7 @@ type sendRun struct {
 // fast what they left is signed and handed over. Each turn has an account of its own,
 // because a plan bounds the sends of a day.
 func Send(ctx context.Context, bed *Bed, opts SendOptions) error {
-	if err := cmp.Or(opts.Validate(), opts.afford(len(bed.Keys))); err != nil {
+	if err := opts.afford(len(bed.Keys)); err != nil {
 		return err
 	}
 	sink, addr, err := startSink(ctx)
@@ -71,14 +70,6 @@ func Send(ctx context.Context, bed *Bed, opts SendOptions) error {
 	return err
 }
 
-// Validate refuses what makes no load.
-func (o SendOptions) Validate() error {
-	return cmp.Or(
-		drive.AtLeast(1, map[string]int{"--messages": o.Messages, "--size": o.Size, "--connections": o.Connections, "--singles": o.Singles, "--rounds": o.Rounds}),
-		drive.AtMost(maxSend, map[string]int{"--messages": o.Messages, "--singles": o.Singles}),
-		drive.AtMost(maxAccounts-1, map[string]int{"--rounds": o.Rounds})) // each has an account, and the singles have one
-}
-
 // afford wants accounts for all rounds.
 func (o SendOptions) afford(accounts int) error {
 	if accounts < o.Rounds+1 {
@@ -98,9 +89,7 @@ func (r *sendRun) prepare(ctx context.Context, sink string) (err error) {
 	if err = server.start(ctx); err != nil {
 		return err
 	}
-	token := RunToken()
-	r.inboxes, err = r.bed.CreateInboxes(ctx, r.bed.Keys, r.opts.Connections*len(r.bed.Keys), SetUpConns,
-		func(i int) string { return fmt.Sprint("send", i, token) })
+	r.inboxes, err = r.bed.CreateInboxes(ctx, r.bed.Keys, r.opts.Connections*len(r.bed.Keys), SetUpConns)
 	if err == nil {
 		r.probe, err = openProbe(r.bed.dir)
 	}

@@ -26,19 +26,11 @@ type ServerOptions struct {
 	SMTP      string   `name:"smtp" help:"SMTP address of the running server, 127.0.0.1:2525."`
 	APIKey    []string `name:"api-key" env:"INBOX_API_KEY" help:"Keys with scope full of the running server, one an account, instead of accounts that are signed up." placeholder:"KEY"`
 	YesRemote bool     `help:"The running server may be another machine. It is loaded as told, and may be somebody's."`
-	Accounts  int      `help:"Accounts to sign up, at most 10; inboxes are dealt out among them." default:"1"`
+	Accounts  int      `help:"Accounts to sign up, at most 10; inboxes are dealt out among them." default:"1" least:"1" most:"10"`
 	Dir       string   `help:"Folder for the temporary data folder; its file system is what is measured. Default: the system's." type:"path"`
 	Own       bool     `kong:"-"` // the load stops its server, or reads its folder
-	Beside    []string `kong:"-"` // more arguments for inboxd serve, which are other ones in each run
+	Sink      bool     `kong:"-"` // a server of ours hands its mail to a fakes.Sink
 	Commit    string   `help:"Commit to report. Default: the one stamped into the binary."`
-}
-
-// Validate refuses what nobody can be asked for.
-func (o ServerOptions) Validate() error {
-	if o.Accounts < 1 || o.Accounts > maxAccounts {
-		return fmt.Errorf("--accounts must be 1 to %d, not %d: sign-up is rate limited to that many a minute", maxAccounts, o.Accounts)
-	}
-	return nil
 }
 
 // Server is a running server: ours, or one we were pointed to.
@@ -48,11 +40,12 @@ type Server struct {
 	Data   string // data folder; empty when attached
 	Remote bool   // not on this machine
 
-	proc   *drive.Process    // nil when attached
+	proc *drive.Process // nil when attached
+	Sink *fakes.Sink    // nil when attached, or when none was asked for
+
 	names  *fakes.NameServer // nil when attached, or when the arguments name another
 	binary string
 	plan   []string // arguments of serve that shape what is measured
-	beside []string // and those that do not
 	log    string
 }
 
@@ -68,16 +61,23 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{binary: binary, Data: filepath.Join(dir, "data"), log: filepath.Join(dir, "inboxd.log"), beside: opts.Beside}
+	s := &Server{binary: binary, Data: filepath.Join(dir, "data"), log: filepath.Join(dir, "inboxd.log")}
 	s.plan = append([]string{"--default-plan", "paid", "--namespace", "plain",
 		"--smtp-max-conns-per-ip", "1000"}, opts.ServeArgs...) // all sessions come from one address
-	if slices.ContainsFunc(s.plan, func(arg string) bool { return strings.HasPrefix(arg, "--dns") }) {
-		return s, s.start(ctx)
+	if opts.Sink {
+		s.plan = append(s.plan, "--webhook-allow=127.0.0.0/8", "--log-level=warn")
+		if s.Sink, err = fakes.StartSink(); err != nil {
+			return nil, err
+		}
 	}
-	if s.names, err = fakes.StartNameServer(); err != nil {
-		return nil, err
+	named := slices.ContainsFunc(s.plan, func(arg string) bool { return strings.HasPrefix(arg, "--dns") })
+	if !named {
+		s.names, err = fakes.StartNameServer()
 	}
-	if err := s.start(ctx); err != nil {
+	if err == nil {
+		err = s.start(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
@@ -102,7 +102,9 @@ func (s *Server) startAt(ctx context.Context, web, mail string) error {
 	if s.names != nil {
 		args = append(args, "--dns", s.names.Addr)
 	}
-	args = append(args, s.beside...)
+	if s.Sink != nil {
+		args = append(args, "--smarthost", s.Sink.Addr)
+	}
 	proc, ready, err := drive.StartProcess(ctx, "inboxd", s.log, s.binary, args...)
 	if err != nil {
 		return err
@@ -126,8 +128,8 @@ func (s *Server) Stop() error {
 
 // close is Stop for good.
 func (s *Server) close() error {
-	err := errors.Join(s.Stop(), s.names.Stop())
-	s.names = nil
+	err := errors.Join(s.Stop(), s.names.Stop(), s.Sink.Close())
+	s.names, s.Sink = nil, nil
 	return err
 }
 

@@ -1,11 +1,9 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"inboxd/bench/drive"
@@ -13,14 +11,13 @@ import (
 
 // WaitersOptions shape the load of long polls that wait. The tags are for the command line.
 type WaitersOptions struct {
-	Inboxes  int     `help:"Inboxes, on each of which a long poll waits." default:"10000"`
-	Sessions int     `help:"SMTP sessions that wake them, one mail each." default:"8"`
-	Rate     float64 `help:"Mails a second; 0 is as many as the server takes." default:"2000"`
-	Size     int     `help:"Bytes of a mail." default:"2048"`
+	Inboxes  int     `help:"Inboxes, on each of which a long poll waits." default:"10000" least:"1" most:"50000"`
+	Sessions int     `help:"SMTP sessions that wake them, one mail each." default:"8" least:"1"`
+	Rate     float64 `help:"Mails a second; 0 is as many as the server takes." default:"2000" least:"0"`
+	Size     int     `help:"Bytes of a mail." default:"2048" least:"1250"`
 }
 
 const (
-	maxWaiters = 50_000
 	// settleFor lets the server finish what the connections and requests made it do, before
 	// its memory is looked at.
 	settleFor = 3 * time.Second
@@ -42,9 +39,6 @@ type waiter struct {
 // with all long polls waiting beside none, and for each the way from its mail's final dot to
 // its answer. It needs a server of its own, which it starts anew with the inboxes in memory.
 func Waiters(ctx context.Context, bed *Bed, opts WaitersOptions) error {
-	if err := opts.Validate(); err != nil {
-		return err
-	}
 	r := bed.Report
 	waiters, before, err := prepareWaiters(ctx, bed, opts.Inboxes)
 	if err != nil {
@@ -71,20 +65,10 @@ func Waiters(ctx context.Context, bed *Bed, opts WaitersOptions) error {
 	return wakeAll(ctx, bed, opts, waiters)
 }
 
-// Validate refuses what makes no load.
-func (o WaitersOptions) Validate() error {
-	return cmp.Or(
-		drive.AtLeast(1, map[string]int{"--inboxes": o.Inboxes, "--sessions": o.Sessions}),
-		drive.AtMost(maxWaiters, map[string]int{"--inboxes": o.Inboxes}),
-		drive.AtLeast(0, map[string]float64{"--rate": o.Rate}),
-		drive.Size(o.Size))
-}
-
 // prepareWaiters makes the inboxes, starts the server again, so that nothing of their making
 // is left in its memory, and reads each once, so that each is in memory.
 func prepareWaiters(ctx context.Context, bed *Bed, n int) (waiters []*waiter, residentMiB float64, err error) {
-	token := RunToken()
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, n, SetUpConns, func(i int) string { return token + strconv.Itoa(i) })
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, n, SetUpConns)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -104,20 +88,15 @@ func prepareWaiters(ctx context.Context, bed *Bed, n int) (waiters []*waiter, re
 
 // startWaiting opens the connections and sends the requests, without reading answers.
 func startWaiting(ctx context.Context, host string, waiters []*waiter) error {
-	return drive.Parallel(ctx, min(SetUpConns, len(waiters)), func(ctx context.Context, k int) error {
-		from, to := drive.Share(len(waiters), k, min(SetUpConns, len(waiters)))
-		for _, w := range waiters[from:to] {
-			var err error
-			if w.conn, err = drive.DialHTTP(ctx, host); err != nil {
-				return err
-			}
-			w.conn.Small()
-			request := drive.BuildRequest("GET", drive.LatestPath(w.Address, 0, longestWait), host, drive.KeyHeader(w.Key), nil)
-			if _, err := w.conn.NC.Write(request); err != nil {
-				return err
-			}
+	return drive.Each(ctx, SetUpConns, len(waiters), func(ctx context.Context, i int) (err error) {
+		w := waiters[i]
+		if w.conn, err = drive.DialHTTP(ctx, host); err != nil {
+			return err
 		}
-		return nil
+		w.conn.Small()
+		request := drive.BuildRequest("GET", drive.LatestPath(w.Address, 0, longestWait), host, drive.KeyHeader(w.Key), nil)
+		_, err = w.conn.NC.Write(request)
+		return err
 	})
 }
 

@@ -1,13 +1,11 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"sync"
 	"time"
 
@@ -19,20 +17,18 @@ import (
 
 // WebhooksOptions shape the load of webhooks. The tags are for the command line.
 type WebhooksOptions struct {
-	Messages int           `help:"Mails of each round, dealt out over the inboxes." default:"4000"`
-	Rate     float64       `help:"Mails a second; 0 is as many as the server takes." default:"500"`
-	Rounds   int           `help:"Rounds, without and with webhooks in turn." default:"3"`
-	Inboxes  int           `help:"Inboxes of each of the two accounts." default:"64"`
-	Sessions int           `help:"SMTP sessions." default:"16"`
-	Size     int           `help:"Bytes of a mail." default:"2048"`
-	Hanging  int           `help:"Receivers that take connections and never answer, each told of five events a round." default:"0"`
-	Within   time.Duration `help:"How long the last call may trail the last 250." default:"1m"`
+	Messages int           `help:"Mails of each round, dealt out over the inboxes." default:"4000" least:"1"`
+	Rate     float64       `help:"Mails a second; 0 is as many as the server takes." default:"500" least:"0"`
+	Rounds   int           `help:"Rounds, without and with webhooks in turn." default:"3" least:"1"`
+	Inboxes  int           `help:"Inboxes of each of the two accounts." default:"64" least:"1"`
+	Sessions int           `help:"SMTP sessions." default:"16" least:"1"`
+	Size     int           `help:"Bytes of a mail." default:"2048" least:"1250"`
+	Hanging  int           `help:"Receivers that take connections and never answer, each told of five events a round." default:"0" least:"0" most:"990"`
+	Within   time.Duration `help:"How long the last call may trail the last 250." default:"1m" least:"1ms"`
 }
 
-const (
-	maxHanging   = 990
-	hangingMails = 5 // each round's events for those that hang
-)
+// hangingMails is how many events of each round go to receivers that hang.
+const hangingMails = 5
 
 // WebhookServeArgs are what a server of ours needs to call receivers on loopback, and to let
 // one account have that many.
@@ -114,9 +110,6 @@ func (r *receiver) checks() []report.Check {
 // the same load to an account without and with a webhook, in turn. With Hanging, receivers
 // that never answer are told of the same account's events meanwhile.
 func Webhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) error {
-	if err := opts.Validate(); err != nil {
-		return err
-	}
 	if _, err := bed.Session(0); err != nil {
 		return err
 	}
@@ -137,17 +130,6 @@ func Webhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) error {
 	bed.Report.Results[len(bed.Report.Results)-1].Values = map[string]float64{"resident MiB before": before, "resident MiB after": after}
 	bed.Report.Checks = append(bed.Report.Checks, run.receiver.checks()...)
 	return nil
-}
-
-// Validate refuses what makes no load.
-func (o WebhooksOptions) Validate() error {
-	hanging := map[string]int{"--hanging": o.Hanging}
-	return cmp.Or(
-		drive.AtLeast(1, map[string]int{"--messages": o.Messages, "--rounds": o.Rounds, "--inboxes": o.Inboxes, "--sessions": o.Sessions}),
-		drive.AtLeast(0, hanging), drive.AtMost(maxHanging, hanging),
-		drive.AtLeast(0, map[string]float64{"--rate": o.Rate}),
-		drive.AtLeast(time.Millisecond, map[string]time.Duration{"--within": o.Within}),
-		drive.Size(o.Size))
 }
 
 // ResidentMiB is its VmRSS, and 0 for a server that is not ours.
@@ -182,14 +164,10 @@ func prepareWebhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) (_ *we
 	if err != nil {
 		return nil, err
 	}
-	token := RunToken()
-	make := func(prefix, key string, n int) ([]Inbox, error) {
-		return bed.CreateInboxes(ctx, []string{key}, n, SetUpConns, func(i int) string { return prefix + token + strconv.Itoa(i) })
-	}
-	if run.plain, err = make("p", bed.Keys[0], opts.Inboxes); err != nil {
+	if run.plain, err = bed.CreateInboxes(ctx, bed.Keys[:1], opts.Inboxes, SetUpConns); err != nil {
 		return nil, err
 	}
-	if run.hooked, err = make("w", key, opts.Inboxes+1); err != nil {
+	if run.hooked, err = bed.CreateInboxes(ctx, []string{key}, opts.Inboxes+1, SetUpConns); err != nil {
 		return nil, err
 	}
 	run.hung, run.hooked = run.hooked[opts.Inboxes], run.hooked[:opts.Inboxes]

@@ -1,7 +1,6 @@
 package benchtest
 
 import (
-	"bufio"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -14,11 +13,11 @@ import (
 	"time"
 )
 
-// fakeHook is a webhook of the account of session, for one inbox or all.
-type fakeHook struct{ session, url, inbox, id string }
+// webhook is one of the account of session, for one inbox or all.
+type webhook struct{ session, url, inbox, id string }
 
-// tell calls the webhooks of a mail's inbox.
-func (f *Fake) tell(r fakeRecord) {
+// callWebhooks reports a message to the webhooks of its inbox. mu is held.
+func (f *Fake) callWebhooks(r record) {
 	body := func(code any) string {
 		b, _ := json.Marshal(map[string]any{"event": "message.received", "inbox": r.Address, "otp": code})
 		return string(b)
@@ -38,17 +37,17 @@ func (f *Fake) tell(r fakeRecord) {
 		}
 		go func() { // ends with the process at the latest
 			for _, body := range calls {
-				f.call(h, body)
+				f.post(h, body)
 			}
 		}()
 	}
 }
 
-// fakeSecret is the secret of all webhooks, in base64.
-const fakeSecret = "c2VjcmV0"
+// webhookSecret is the secret of all webhooks, in base64.
+const webhookSecret = "c2VjcmV0"
 
-// call posts a body as Standard Webhooks wants it.
-func (f *Fake) call(h fakeHook, body string) {
+// post sends a body as Standard Webhooks wants it.
+func (f *Fake) post(h webhook, body string) {
 	req, err := http.NewRequest(http.MethodPost, h.url, strings.NewReader(body))
 	if err != nil {
 		return
@@ -67,57 +66,55 @@ func (f *Fake) call(h fakeHook, body string) {
 	}
 }
 
-// follow answers with where the events of now end, or with a stream of them.
+// follow returns the cursor of now, or a stream of events from a cursor on.
 func (f *Fake) follow(c *call) (int, any) {
-	if string(c.Request.Header.Peek("Accept")) != "text/event-stream" {
+	if c.Header.Get("Accept") != "text/event-stream" {
 		return 200, map[string]any{"events": []any{}, "next": strconv.Itoa(len(f.mails))}
 	}
-	from, err := strconv.Atoi(string(c.Request.Header.Peek("Last-Event-ID")))
+	from, err := strconv.Atoi(c.Header.Get("Last-Event-ID"))
 	if err != nil {
-		from = -1
+		from = len(f.mails)
 	}
-	key := c.key
-	c.SetContentType("text/event-stream")
-	c.SetBodyStreamWriter(func(w *bufio.Writer) { f.stream(w, key, from) })
+	f.mu.Unlock() // the stream lasts
+	defer f.mu.Lock()
+	f.stream(c, from)
 	return 0, nil
 }
 
-// stream sends an event for each mail of an account from one on, -1 is the next, until the client leaves.
-func (f *Fake) stream(w *bufio.Writer, key string, from int) {
-	f.mu.Lock()
-	if from < 0 {
-		from = len(f.mails)
-	}
-	f.mu.Unlock()
-	fmt.Fprint(w, "id: start\n\n")
-	for w.Flush() == nil {
+// stream sends an event for each message of an account, until the client leaves.
+func (f *Fake) stream(c *call, from int) {
+	c.w.Header().Set("Content-Type", "text/event-stream")
+	fmt.Fprint(c.w, "id: start\n\n")
+	flush := http.NewResponseController(c.w).Flush
+	for flush() == nil {
 		f.mu.Lock()
 		fresh, changed := f.mails[from:], f.changed
-		ours := make([]bool, len(fresh))
-		for i, m := range fresh {
-			in := f.inboxes[m.Address]
-			ours[i] = in != nil && in.key == key
-		}
-		f.mu.Unlock()
-		if len(fresh) == 0 {
-			<-changed
-		}
-		for i, m := range fresh {
-			if from++; !ours[i] {
+		for _, m := range fresh {
+			if from++; f.inboxes[m.Address] == nil || f.inboxes[m.Address].key != c.key {
 				continue
 			}
-			fmt.Fprintf(w, "id: %d\nevent: message.received\ndata: {\"event\":\"message.received\",\"inbox\":%q,\"otp\":%q}\n\n", from, m.Address, f.shown(m.Code))
+			fmt.Fprintf(c.w, "id: %d\nevent: message.received\ndata: {\"event\":\"message.received\",\"inbox\":%q,\"otp\":%q}\n\n",
+				from, m.Address, f.shown(m.Code))
+		}
+		f.mu.Unlock()
+		if len(fresh) > 0 {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-c.Context().Done():
+			return
 		}
 	}
 }
 
-// deliver hands a mail over to the smarthost. The fake's mu is held.
-func (f *Fake) deliver(letter []byte) {
-	var order struct{ Subject string }
-	if f.smarthost == "" || json.Unmarshal(letter, &order) != nil || f.loseSends && f.sent%10 == 0 {
+// deliver hands a message over to the smarthost. mu is held.
+func (f *Fake) deliver(subject string) {
+	if f.smarthost == "" || f.loseSends && f.sent%10 == 0 {
 		return
 	}
 	go func() { // ends with the process at the latest
-		_ = smtp.SendMail(f.smarthost, nil, "a@x.test", []string{"b@x.test"}, []byte("Subject: "+order.Subject+"\r\n\r\ntext\r\n"))
+		text := []byte("Subject: " + subject + "\r\n\r\ntext\r\n")
+		_ = smtp.SendMail(f.smarthost, nil, "a@x.test", []string{"b@x.test"}, text)
 	}()
 }

@@ -7,12 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"inboxd/bench"
@@ -23,13 +21,13 @@ import (
 type Options struct {
 	Mailpit     string        `help:"The mailpit binary; without, it is left out." type:"existingfile"`
 	Inbucket    string        `help:"The inbucket binary; without, it is left out." type:"existingfile"`
-	Inboxes     int           `help:"Addresses, each with one mail and its code." default:"1000"`
-	Messages    int           `help:"Mails a turn, dealt out over the addresses." default:"2000"`
-	Size        int           `help:"Bytes of a mail." default:"2048"`
-	Sessions    []int         `help:"SMTP sessions side by side." default:"1,8,32"`
-	Connections int           `help:"Keep-alive connections that poll." default:"64"`
-	Duration    time.Duration `help:"Polling per target, over all rounds." default:"6s"`
-	Rounds      int           `help:"Turns each target gets." default:"3"`
+	Inboxes     int           `help:"Addresses, each with one mail and its code." default:"1000" least:"1"`
+	Messages    int           `help:"Mails a turn, dealt out over the addresses." default:"2000" least:"1"`
+	Size        int           `help:"Bytes of a mail." default:"2048" least:"1250"`
+	Sessions    []int         `help:"SMTP sessions side by side." default:"1,8,32" least:"1"`
+	Connections int           `help:"Keep-alive connections that poll." default:"64" least:"1"`
+	Duration    time.Duration `help:"Polling per target, over all rounds." default:"6s" least:"1ms"`
+	Rounds      int           `help:"Turns each target gets." default:"3" least:"1"`
 }
 
 // target is a server that takes part.
@@ -40,14 +38,8 @@ type target struct {
 	latest          func(address string) []byte // the request for its newest mail
 }
 
-// readyWithin bounds the start of one.
-const readyWithin = 30 * time.Second
-
 // Run compares them.
 func Run(ctx context.Context, bed *bench.Bed, opts Options) (err error) {
-	if err := opts.Validate(); err != nil {
-		return err
-	}
 	ours, err := own(ctx, bed, opts)
 	if err != nil {
 		return err
@@ -72,26 +64,19 @@ func Run(ctx context.Context, bed *bench.Bed, opts Options) (err error) {
 		}
 		t.to = ours.to
 		targets = append(targets, t)
-		if err := t.awaitReady(ctx); err != nil {
+		if err := t.proc.AwaitPorts(ctx, t.web, t.mail); err != nil {
 			return err
 		}
 	}
 	return compare(ctx, bed, targets, opts)
 }
 
-// Validate refuses what makes no load.
+// Validate refuses a comparison with nothing, and binaries that cannot be started.
 func (o Options) Validate() error {
 	if o.Mailpit == "" && o.Inbucket == "" {
 		return errors.New("peers needs --mailpit PATH or --inbucket PATH, or both: there is nothing to compare with")
 	}
-	err := cmp.Or(
-		drive.AtLeast(1, map[string]int{"--inboxes": o.Inboxes, "--messages": o.Messages, "--connections": o.Connections, "--rounds": o.Rounds, "--sessions": len(o.Sessions)}),
-		drive.AtLeast(time.Millisecond, map[string]time.Duration{"--duration": o.Duration}),
-		drive.Size(o.Size))
-	for _, n := range o.Sessions {
-		err = cmp.Or(err, drive.AtLeast(1, map[string]int{"--sessions": n}))
-	}
-	return cmp.Or(err, runs("--mailpit", o.Mailpit), runs("--inbucket", o.Inbucket))
+	return cmp.Or(runs("--mailpit", o.Mailpit), runs("--inbucket", o.Inbucket))
 }
 
 // runs refuses a binary that cannot be started; none is left out.
@@ -107,8 +92,7 @@ func runs(flag, binary string) error {
 
 // own is ours, whose addresses all targets use.
 func own(ctx context.Context, bed *bench.Bed, opts Options) (target, error) {
-	token := bench.RunToken()
-	made, err := bed.CreateInboxes(ctx, bed.Keys, opts.Inboxes, bench.SetUpConns, func(i int) string { return token + strconv.Itoa(i) })
+	made, err := bed.CreateInboxes(ctx, bed.Keys, opts.Inboxes, bench.SetUpConns)
 	t := target{name: "inboxd", web: bed.Server.HTTP, mail: bed.Server.SMTP, proc: bed.Server.Process()}
 	keys := map[string]string{}
 	for _, in := range made {
@@ -169,33 +153,6 @@ func ports(name string) (t target, err error) {
 		t.mail, err = drive.FreePort()
 	}
 	return t, err
-}
-
-// awaitReady tries both of its surfaces: none of them says when it is ready.
-func (t target) awaitReady(ctx context.Context) error {
-	retry := time.NewTicker(50 * time.Millisecond)
-	defer retry.Stop()
-	for end := time.Now().Add(readyWithin); ; {
-		var d net.Dialer
-		web, err := d.DialContext(ctx, "tcp", t.web)
-		if err == nil {
-			web.Close()
-			var mail net.Conn
-			if mail, err = d.DialContext(ctx, "tcp", t.mail); err == nil {
-				return mail.Close()
-			}
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("%s is not ready within %v: %w", t.name, readyWithin, err)
-		}
-		select {
-		case <-t.proc.Done():
-			return fmt.Errorf("%s has ended: %s", t.name, t.proc.Ending())
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-retry.C:
-		}
-	}
 }
 
 // compare lets all take mails, and then polls, in turns. All have the same mails by then.

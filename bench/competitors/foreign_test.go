@@ -37,12 +37,7 @@ func fakeBed(t *testing.T) *bench.Bed {
 }
 
 func TestPeersNeedABinary(t *testing.T) {
-	if err := Run(t.Context(), nil, small()); err == nil || !strings.Contains(err.Error(), "--mailpit PATH or --inbucket PATH") {
-		t.Errorf("error %v", err)
-	}
-	opts := small()
-	opts.Mailpit, opts.Sessions = "x", []int{0}
-	if err := Run(t.Context(), nil, opts); err == nil || !strings.Contains(err.Error(), "--sessions must be at least 1") {
+	if err := small().Validate(); err == nil || !strings.Contains(err.Error(), "--mailpit PATH or --inbucket PATH") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -59,7 +54,7 @@ func TestPeersLookAtTheirBinaries(t *testing.T) {
 	} {
 		opts := small()
 		change(&opts)
-		if err := Run(t.Context(), nil, opts); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if err := opts.Validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}

@@ -43,14 +43,14 @@ func (l *HTTPLoad) Run(ctx context.Context, round int) (Round, error) {
 	})
 }
 
-func (l *HTTPLoad) worker(ctx context.Context, conn *HTTPConn, pace *Pacer, rng *rand.Rand, out *Round) error {
+func (l *HTTPLoad) worker(ctx context.Context, conn *HTTPConn, pace *Agenda, rng *rand.Rand, out *Round) error {
 	if err := conn.NC.SetDeadline(pace.Deadline.Add(AnswerWithin)); err != nil {
 		return err
 	}
 	defer InterruptOn(ctx, conn.NC)()
 	r := NewRound()           // on this goroutine's own cache lines
 	for sent := 0; ; sent++ { // the first is judged, however short the load
-		from, ok := pace.Next()
+		_, from, ok := pace.Next()
 		if !ok {
 			break
 		}

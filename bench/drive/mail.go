@@ -104,10 +104,13 @@ func (t *Template) Render(buf []byte, code, id string) []byte {
 	return buf
 }
 
-// CodeOf is the n-th code of a run: six digits, none twice among the first 900,000 (the
-// step has no factor in common with that number).
+// Codes is how many messages of a run have a code of their own: 100000 to 999999.
+const Codes = 900_000
+
+// CodeOf is the n-th code of a run: six digits, none twice among the first Codes (the step has no
+// factor in common with that number).
 func CodeOf(n int) string {
-	return fmt.Sprintf("%06d", 100_000+(n*77_773+12_345)%900_000)
+	return fmt.Sprintf("%06d", 100_000+(n*77_773+12_345)%Codes)
 }
 
 // mailHead is a mail around a short text and what comes behind it.

@@ -42,6 +42,15 @@ func (l *MailLoad) Run(ctx context.Context) (Round, error) {
 	})
 }
 
+// Deliver is Run where every message must be accepted.
+func (l *MailLoad) Deliver(ctx context.Context) error {
+	sent, err := l.Run(ctx)
+	if err == nil && sent.Count != int64(l.Mails) {
+		err = fmt.Errorf("only %d of %d messages were accepted: %s", sent.Count, l.Mails, sent.FirstError)
+	}
+	return err
+}
+
 func (l *MailLoad) session(c *SMTPConn, template *Template, start time.Time, k int, out *Round) error {
 	r := NewRound()
 	defer func() { *out = r }()
@@ -50,7 +59,7 @@ func (l *MailLoad) session(c *SMTPConn, template *Template, start time.Time, k i
 	from, to := Share(l.Mails, k, l.Sessions)
 	ahead := false // the envelope was sent behind the mail before
 	for i := from; i < to; i++ {
-		due, _ := pace.Next()
+		_, due, _ := pace.Next()
 		id := strconv.FormatInt(start.UnixMicro(), 36) + strconv.Itoa(i)
 		mail = template.Render(mail[:0], l.Code(i), id)
 		open := c.Opened

@@ -9,7 +9,7 @@ func TestPacerChargesAStallToEveryRequestItHeldUp(t *testing.T) {
 	start := time.Now().Add(-time.Second) // the connection was stalled for a second
 	p := NewPacer(start, start.Add(time.Minute), 10, 0, 1)
 	for i := range 10 {
-		from, ok := p.Next()
+		_, from, ok := p.Next()
 		if want := start.Add(time.Duration(i) * 100 * time.Millisecond); !ok || !from.Equal(want) {
 			t.Fatalf("request %d counts from %v, want %v", i, from.Sub(start), want.Sub(start))
 		}
@@ -18,7 +18,7 @@ func TestPacerChargesAStallToEveryRequestItHeldUp(t *testing.T) {
 
 func TestPacerIdleConnectionCountsFromTheWakeUp(t *testing.T) {
 	start := time.Now().Add(5 * time.Millisecond)
-	from, ok := NewPacer(start, start.Add(time.Minute), 10, 0, 1).Next()
+	_, from, ok := NewPacer(start, start.Add(time.Minute), 10, 0, 1).Next()
 	if !ok || !from.After(start) { // a sleep ends after its time, never on it
 		t.Errorf("counts from %v after it was due, want the wake-up", from.Sub(start))
 	}
@@ -28,8 +28,8 @@ func TestPacerSpreadsConnections(t *testing.T) {
 	start := time.Now()
 	for k := range 4 {
 		p := NewPacer(start, start.Add(time.Minute), 8, k, 4)
-		if p.interval != 500*time.Millisecond || p.due.Sub(start) != time.Duration(k)*125*time.Millisecond {
-			t.Errorf("connection %d: every %v from %v", k, p.interval, p.due.Sub(start))
+		if p.every != 500*time.Millisecond || p.due().Sub(start) != time.Duration(k)*125*time.Millisecond {
+			t.Errorf("connection %d: every %v from %v", k, p.every, p.due().Sub(start))
 		}
 	}
 }
@@ -37,7 +37,7 @@ func TestPacerSpreadsConnections(t *testing.T) {
 func TestPacerRecordsWhatWasNeverSent(t *testing.T) {
 	start := time.Now().Add(-time.Second)
 	p, l := NewPacer(start, start.Add(time.Second), 10, 0, 1), NewLatencies()
-	if _, ok := p.Next(); ok {
+	if _, _, ok := p.Next(); ok {
 		t.Fatal("sent after the deadline")
 	}
 	if n := p.Unsent(l.Record); n != 10 {
@@ -51,11 +51,11 @@ func TestPacerRecordsWhatWasNeverSent(t *testing.T) {
 func TestPacerWithoutRate(t *testing.T) {
 	p := NewPacer(time.Now(), time.Now().Add(time.Minute), 0, 3, 4)
 	before := time.Now()
-	from, ok := p.Next()
+	_, from, ok := p.Next()
 	if !ok || from.Before(before) || p.Unsent(NewLatencies().Record) != 0 {
 		t.Error("a pacer without a rate must neither wait nor plan")
 	}
-	if _, ok := NewPacer(before, before, 0, 0, 1).Next(); ok {
+	if _, _, ok := NewPacer(before, before, 0, 0, 1).Next(); ok {
 		t.Error("went on after the deadline")
 	}
 }

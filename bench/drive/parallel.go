@@ -52,5 +52,19 @@ func overAll[C io.Closer](ctx context.Context, n int, dial func() (C, error), wo
 	return total, err
 }
 
+// Each runs fn for 0..n-1 on at most workers goroutines, as Parallel does.
+func Each(ctx context.Context, workers, n int, fn func(ctx context.Context, i int) error) error {
+	workers = min(workers, n)
+	return Parallel(ctx, workers, func(ctx context.Context, k int) error {
+		from, to := Share(n, k, workers)
+		for i := from; i < to; i++ {
+			if err := fn(ctx, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // Share returns the half-open range of n items that worker k of all takes.
 func Share(n, k, all int) (from, to int) { return n * k / all, n * (k + 1) / all }

@@ -94,7 +94,7 @@ func (p *Process) awaitReady(ctx context.Context, stdout io.ReadCloser) (map[str
 	case addrs := <-ready:
 		return addrs, nil
 	case <-p.done:
-		return nil, fmt.Errorf("%s ended before it was ready: %s", p.name, p.Ending())
+		return nil, fmt.Errorf("%s ended before it was ready: %s", p.name, p.ending())
 	case <-time.After(readyWithin):
 		return nil, fmt.Errorf("%s was not ready within %v", p.name, readyWithin)
 	case <-ctx.Done():
@@ -189,12 +189,35 @@ func ReadLine(path string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// Done is closed when the child has ended.
-func (p *Process) Done() <-chan struct{} { return p.done }
+// AwaitPorts waits until all addresses take connections, for a program that does not say when it is
+// ready.
+func (p *Process) AwaitPorts(ctx context.Context, addrs ...string) error {
+	retry := time.NewTicker(10 * time.Millisecond)
+	defer retry.Stop()
+	late := time.After(readyWithin)
+	for len(addrs) > 0 {
+		nc, err := new(net.Dialer).DialContext(ctx, "tcp", addrs[0])
+		if err == nil {
+			nc.Close()
+			addrs = addrs[1:]
+			continue
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("%s has ended: %s", p.name, p.ending())
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-late:
+			return fmt.Errorf("%s was not ready within %v: %w", p.name, readyWithin, err)
+		case <-retry.C:
+		}
+	}
+	return nil
+}
 
-// Ending is how it ended, although it was to go on; valid after Done. A program that means something else by its
-// arguments may end well.
-func (p *Process) Ending() string {
+// ending is how a child ended that was to go on; valid after done. A program that means something
+// else by its arguments may end well.
+func (p *Process) ending() string {
 	if p.err != nil {
 		return p.err.Error()
 	}

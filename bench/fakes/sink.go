@@ -5,11 +5,82 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"strings"
 	"sync"
 )
 
-// Sink is a mail server that takes everything and remembers how often it took a mail of each subject. A server under
-// load hands its mail to it.
+// ServeMail is as much of an SMTP server (RFC 5321) as a pipelining client needs: one reply for
+// each command. known says whether there is a recipient; take gets each message, up to its final
+// dot, before the reply that it returns. ServeMail ends with ln, and sessions with their clients.
+func ServeMail(ln net.Listener, known func(to string) bool, take func(to string, message []byte) (reply string)) {
+	for {
+		nc, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		go serveSession(nc, known, take)
+	}
+}
+
+func serveSession(nc net.Conn, known func(string) bool, take func(string, []byte) string) {
+	defer nc.Close()
+	in := bufio.NewReader(nc)
+	say := func(line string) { _, _ = io.WriteString(nc, line+"\r\n") }
+	say("220 loopback ESMTP")
+	to := ""
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		verb, rest, _ := strings.Cut(strings.TrimSuffix(line, "\r\n"), " ")
+		switch verb {
+		case "EHLO":
+			say("250-loopback\r\n250-PIPELINING\r\n250-8BITMIME\r\n250 SMTPUTF8")
+		case "RCPT":
+			path, _, _ := strings.Cut(strings.TrimPrefix(rest, "TO:<"), ">")
+			if to = ""; !known(path) {
+				say("550 5.1.1 no such inbox")
+				continue
+			}
+			to = path
+			say("250 ok")
+		case "DATA":
+			if to == "" {
+				say("503 5.5.1 no recipient")
+				continue
+			}
+			say("354 go ahead")
+			message, err := readMessage(in)
+			if err != nil {
+				return
+			}
+			say(take(to, message))
+			to = ""
+		case "HELO", "MAIL", "RSET":
+			say("250 ok")
+		case "QUIT":
+			say("221 bye")
+			return
+		default:
+			say("500 5.5.2 unknown command " + verb)
+		}
+	}
+}
+
+// readMessage reads up to the final dot, which is not part of the message.
+func readMessage(in *bufio.Reader) (message []byte, err error) {
+	for {
+		line, err := in.ReadSlice('\n')
+		if err != nil || string(line) == ".\r\n" {
+			return message, err
+		}
+		message = append(message, line...)
+	}
+}
+
+// Sink is a mail server that takes everything and counts the messages of each subject. A server
+// under load hands its mail to it.
 type Sink struct {
 	Addr string // host:port
 
@@ -25,15 +96,7 @@ func StartSink() (*Sink, error) {
 		return nil, err
 	}
 	s := &Sink{Addr: ln.Addr().String(), ln: ln, taken: map[string]int{}}
-	go func() { // ends with ln
-		for {
-			nc, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			go s.serve(nc) // ends with the other end
-		}
-	}()
+	go ServeMail(ln, func(string) bool { return true }, s.take) // ends with ln
 	return s, nil
 }
 
@@ -45,61 +108,22 @@ func (s *Sink) Close() error {
 	return s.ln.Close()
 }
 
-// Taken is how many mails of a subject came.
+// Taken is how many messages of a subject came.
 func (s *Sink) Taken(subject string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.taken[subject]
 }
 
-// serve speaks as much of RFC 5321 as a client needs: a mail is counted before its 250.
-func (s *Sink) serve(nc net.Conn) {
-	defer nc.Close()
-	in := bufio.NewReader(nc)
-	say := func(line string) { _, _ = io.WriteString(nc, line+"\r\n") }
-	say("220 sink ESMTP")
-	for {
-		line, err := in.ReadSlice('\n')
-		if err != nil {
-			return
-		}
-		switch verb := string(bytes.ToUpper(line[:min(4, len(line))])); verb {
-		case "EHLO":
-			say("250-sink\r\n250-PIPELINING\r\n250-8BITMIME\r\n250 SMTPUTF8")
-		case "DATA":
-			say("354 go ahead")
-			if !s.take(in) {
-				return
-			}
-			say("250 2.0.0 taken")
-		case "QUIT":
-			say("221 bye")
-			return
-		default:
-			say("250 ok")
-		}
-	}
-}
-
-// take reads a mail up to its final dot.
-func (s *Sink) take(in *bufio.Reader) bool {
-	subject, head := "", true
-	for {
-		line, err := in.ReadSlice('\n')
-		if err != nil {
-			return false
-		}
-		line = bytes.TrimRight(line, "\r\n")
-		switch {
-		case len(line) == 0:
-			head = false
-		case head && len(line) > 8 && bytes.EqualFold(line[:8], []byte("subject:")):
-			subject = string(bytes.TrimSpace(line[8:]))
-		case string(line) == ".":
+func (s *Sink) take(_ string, message []byte) (reply string) {
+	for line := range bytes.Lines(message) {
+		name, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(":"))
+		if bytes.EqualFold(name, []byte("subject")) {
 			s.mu.Lock()
-			s.taken[subject]++
+			s.taken[string(bytes.TrimSpace(value))]++
 			s.mu.Unlock()
-			return true
+			break
 		}
 	}
+	return "250 2.0.0 taken"
 }

@@ -5,10 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-)
 
-// maxMails is how many mails of a run have a code of their own: 100000 to 999999.
-const maxMails = 900_000
+	"inboxd/bench/drive"
+)
 
 // ledger is what was begun, accepted and told of each mail, by its code, and which sends were accepted. Safe for
 // concurrent use.
@@ -26,12 +25,12 @@ type entry struct {
 	finalDot atomic.Int64 // UnixNano
 }
 
-func newLedger() *ledger { return &ledger{entries: make([]entry, maxMails)} }
+func newLedger() *ledger { return &ledger{entries: make([]entry, drive.Codes)} }
 
 // of is the entry of a code; nil for what is none.
 func (l *ledger) of(code string) *entry {
 	n, err := strconv.Atoi(code)
-	if n -= maxMails / 9; err != nil || n < 0 || n >= len(l.entries) {
+	if n -= drive.Codes / 9; err != nil || n < 0 || n >= len(l.entries) {
 		return nil
 	}
 	return &l.entries[n]

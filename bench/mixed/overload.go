@@ -1,10 +1,10 @@
 package mixed
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"inboxd/bench"
@@ -14,10 +14,10 @@ import (
 // OverloadOptions shape the load of more than a server can do. The tags are for the command line.
 type OverloadOptions struct {
 	Fleet    `embed:""`
-	Duration time.Duration `help:"How long four times the peak is asked for." default:"15s"`
-	Calm     time.Duration `help:"How long a quarter of the peak is asked for, before and after." default:"15s"`
-	Step     time.Duration `help:"How long each step lasts that looks for the peak." default:"5s"`
-	Peak     float64       `help:"What the server can do at most, in multiples of what the fleet asks for; 0: it is looked for."`
+	Duration time.Duration `help:"How long four times the peak is asked for." default:"15s" least:"2s"`
+	Calm     time.Duration `help:"How long a quarter of the peak is asked for, before and after." default:"15s" least:"5s"`
+	Step     time.Duration `help:"How long each step lasts that looks for the peak." default:"5s" least:"2s"`
+	Peak     float64       `help:"What the server can do at most, in multiples of what the fleet asks for; 0: it is looked for." least:"0"`
 }
 
 const (
@@ -31,25 +31,19 @@ const (
 	backFor        = 3  // as many calm seconds in a row are calm again
 )
 
-// Validate refuses what makes no load.
-func (o OverloadOptions) Validate() error {
-	return cmp.Or(o.Fleet.Validate(),
-		drive.AtLeast(2*time.Second, map[string]time.Duration{"--step": o.Step, "--duration": o.Duration}),
-		drive.AtLeast((backFor+2)*time.Second, map[string]time.Duration{"--calm": o.Calm}),
-		drive.AtLeast(0, map[string]float64{"--peak": o.Peak}),
-		o.fits(o.Duration, o.most()))
-}
+// Validate refuses more messages than there are codes.
+func (o OverloadOptions) Validate() error { return o.fits(o.Duration, o.most()) }
 
 // most is what is asked for at most, in multiples of the fleet, when the peak is not looked for.
 func (o OverloadOptions) most() float64 { return overloaded * max(o.Peak, 1) }
 
 // Overload looks for what the server can do at most, asks for four times that, and then for what it did calmly before:
 // how much it still does, how it refuses the rest, and how soon it is back.
-func Overload(ctx context.Context, bed *bench.Bed, hosts Hosts, opts OverloadOptions) error {
-	if err := cmp.Or(opts.Validate(), opts.affords(bed, opts.Duration, opts.most())); err != nil {
+func Overload(ctx context.Context, bed *bench.Bed, opts OverloadOptions) error {
+	if err := opts.affords(bed, opts.Duration, opts.most()); err != nil {
 		return err
 	}
-	r, err := prepare(ctx, bed, hosts, opts.Fleet)
+	r, err := prepare(ctx, bed, opts.Fleet)
 	if err != nil {
 		return err
 	}
@@ -150,22 +144,18 @@ func (r *run) judge(peak, best float64, calm, over, after span) {
 	did := r.goodput(over)
 	back := backAfter(after, r.polls.Timeline().Seconds, limit)
 	out := r.bed.Report
-	out.Results[0].Values = map[string]float64{"peak as a multiple of the fleet": peak, "right answers a second at the peak": best,
-		"right answers a second at four times the peak": did, "calm p99 in ms, the largest": limit}
-	for i, stream := range []*drive.Stream{r.polls, r.mails} { // a mail costs much more than a poll, so the sum alone says little of either
-		out.Results[i].Values = with(out.Results[i].Values, "a second at a quarter of the peak", calm.rate(stream), "a second at four times the peak", over.rate(stream))
+	// A mail costs much more than a poll, so the sum alone says little of either.
+	for i, stream := range []*drive.Stream{r.polls, r.mails} {
+		out.Results[i].Values = map[string]float64{
+			"a second at a quarter of the peak": calm.rate(stream), "a second at four times the peak": over.rate(stream),
+		}
 	}
+	maps.Copy(out.Results[0].Values, map[string]float64{
+		"peak as a multiple of the fleet": peak, "right answers a second at the peak": best,
+		"right answers a second at four times the peak": did, "calm p99 in ms, the largest": limit,
+	})
 	out.Promised("goodput at four times the peak, to the peak's", did/best, goodputPromise, false)
 	out.Promised("seconds until polls are as calm as before", float64(back), backPromise, true)
-}
-
-// with adds two values, whose names say what they are of.
-func with(values map[string]float64, name string, v float64, other string, w float64) map[string]float64 {
-	if values == nil {
-		values = map[string]float64{}
-	}
-	values[name], values[other] = v, w
-	return values
 }
 
 // backAfter is how many seconds after the overload the first of some calm seconds in a row begins.

@@ -1,7 +1,6 @@
 package mixed
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -14,28 +13,23 @@ import (
 // RestartOptions shape the load during which the server ends. The tags are for the command line.
 type RestartOptions struct {
 	Fleet    `embed:""`
-	Duration time.Duration `help:"How long the load lasts before each end, and again from it on." default:"5s"`
-	Rounds   int           `help:"Ends by SIGTERM, and as many by kill -9." default:"3"`
+	Duration time.Duration `help:"How long the load lasts before each end, and again from it on." default:"5s" least:"250ms"`
+	Rounds   int           `help:"Ends by SIGTERM, and as many by kill -9." default:"3" least:"1"`
 }
 
-// Validate refuses what makes no load.
-func (o RestartOptions) Validate() error {
-	return cmp.Or(o.Fleet.Validate(),
-		drive.AtLeast(1, map[string]int{"--rounds": o.Rounds}),
-		drive.AtLeast(time.Second/4, map[string]time.Duration{"--duration": o.Duration}), // a second in all
-		o.fits(o.lasts(), 1))
-}
+// Validate refuses more messages than there are codes.
+func (o RestartOptions) Validate() error { return o.fits(o.lasts(), 1) }
 
 // lasts is how long the load is on: before and after each end, of both kinds.
 func (o RestartOptions) lasts() time.Duration { return time.Duration(4*o.Rounds) * o.Duration }
 
 // Restart ends the server under load, by SIGTERM and by kill -9, and starts it again while the fleet goes on: how long
 // until the first read, and whether everything that was acknowledged is there.
-func Restart(ctx context.Context, bed *bench.Bed, hosts Hosts, opts RestartOptions) error {
-	if err := cmp.Or(opts.Validate(), opts.affords(bed, opts.lasts(), 1)); err != nil {
+func Restart(ctx context.Context, bed *bench.Bed, opts RestartOptions) error {
+	if err := opts.affords(bed, opts.lasts(), 1); err != nil {
 		return err
 	}
-	r, err := prepare(ctx, bed, hosts, opts.Fleet)
+	r, err := prepare(ctx, bed, opts.Fleet)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,6 @@ import (
 type run struct {
 	bed   *bench.Bed
 	fleet Fleet
-	hosts Hosts
 
 	web, smtp string // where the server is, in all of its lives
 
@@ -41,13 +40,12 @@ type run struct {
 }
 
 // prepare makes the inboxes, and listens to what the server will tell.
-func prepare(ctx context.Context, bed *bench.Bed, hosts Hosts, fleet Fleet) (_ *run, err error) {
-	r := &run{bed: bed, fleet: fleet, hosts: hosts, web: bed.Server.HTTP, smtp: bed.Server.SMTP, ledger: newLedger(), template: drive.SignInMail(time.Now(), fleet.Size),
+func prepare(ctx context.Context, bed *bench.Bed, fleet Fleet) (_ *run, err error) {
+	r := &run{bed: bed, fleet: fleet, web: bed.Server.HTTP, smtp: bed.Server.SMTP, ledger: newLedger(), template: drive.SignInMail(time.Now(), fleet.Size),
 		text: strings.Repeat("A line of a mail that is sent to somebody else, of ordinary length.\n", 8), target: "somebody@receiver.example.test"}
-	token := bench.RunToken()
-	r.agents, err = bed.CreateInboxes(ctx, bed.Keys, fleet.Agents, bench.SetUpConns, func(i int) string { return fmt.Sprint("a", i, token) })
-	if err == nil && hosts.sink == nil {
-		err = r.ownTarget(ctx, token)
+	r.agents, err = bed.CreateInboxes(ctx, bed.Keys, fleet.Agents, bench.SetUpConns)
+	if err == nil && bed.Server.Sink == nil {
+		err = r.ownTarget(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -70,8 +68,8 @@ func prepare(ctx context.Context, bed *bench.Bed, hosts Hosts, fleet Fleet) (_ *
 }
 
 // ownTarget makes an inbox that sends go to, where the server is not ours and nobody else shall get mail.
-func (r *run) ownTarget(ctx context.Context, token string) error {
-	made, err := r.bed.CreateInboxes(ctx, r.bed.Keys[:1], 1, 1, func(int) string { return "target" + token })
+func (r *run) ownTarget(ctx context.Context) error {
+	made, err := r.bed.CreateInboxes(ctx, r.bed.Keys[:1], 1, 1)
 	if err == nil {
 		r.target = made[0].Address
 	}

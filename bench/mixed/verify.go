@@ -123,8 +123,8 @@ func (r *run) verifySends(ctx context.Context) error {
 
 // delivered says how often a mail of a subject was handed over.
 func (r *run) delivered(ctx context.Context) (func(subject string) int, error) {
-	if r.hosts.sink != nil {
-		return r.hosts.sink.Taken, nil
+	if r.bed.Server.Sink != nil {
+		return r.bed.Server.Sink.Taken, nil
 	}
 	times := map[string]int{}
 	for _, key := range r.bed.Keys {

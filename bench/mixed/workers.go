@@ -114,12 +114,12 @@ func (r *run) sendMails(ctx context.Context, p pace, k, all int) error {
 	defer s.close()
 	mail := make([]byte, 0, 2*r.fleet.Size)
 	for {
-		due, ok := pacer.Next()
+		_, due, ok := pacer.Next()
 		if !ok || ctx.Err() != nil {
 			break
 		}
 		n := int(r.mailsBegun.Add(1) - 1)
-		if n >= maxMails {
+		if n >= drive.Codes {
 			return errTooMany
 		}
 		code, agent := drive.CodeOf(n), n%len(r.agents)
@@ -187,7 +187,7 @@ func (r *run) sendLetters(ctx context.Context, p pace, k, all int) error {
 	l := line{r: r}
 	defer l.close()
 	for {
-		due, ok := pacer.Next()
+		_, due, ok := pacer.Next()
 		if !ok || ctx.Err() != nil {
 			break
 		}

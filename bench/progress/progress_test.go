@@ -2,7 +2,6 @@ package progress
 
 import (
 	"bytes"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +29,7 @@ func moments(d *Display, c *clock) {
 func TestPlainLinesAreOneASecond(t *testing.T) {
 	var out bytes.Buffer
 	c := &clock{time.Unix(1000, 0)}
-	moments(newDisplay(&out, false, func() time.Time { return c.now }), c)
+	moments(&Display{out: &out, now: func() time.Time { return c.now }}, c)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) < 4 || len(lines) > 6 {
 		t.Errorf("%d lines of 3 s and an end:\n%s", len(lines), out.String())
@@ -40,33 +39,5 @@ func TestPlainLinesAreOneASecond(t *testing.T) {
 	}
 	if got, want := lines[len(lines)-1], "mails read back 50 %"; got != want {
 		t.Errorf("at the end: %q, want %q", got, want)
-	}
-	if strings.Contains(out.String(), "\033") {
-		t.Error("plain lines hold escapes")
-	}
-}
-
-func TestBarsAreDrawnOver(t *testing.T) {
-	var out bytes.Buffer
-	c := &clock{time.Unix(1000, 0)}
-	moments(newDisplay(&out, true, func() time.Time { return c.now }), c)
-	text := out.String()
-	if !strings.Contains(text, "\033[2A") || !strings.Contains(text, "===") || !strings.Contains(text, "100%  100/s") {
-		t.Errorf("no bars that are drawn over: %q", text)
-	}
-	if strings.Contains(text, "\033[3A") {
-		t.Error("what came after was drawn with what was before")
-	}
-}
-
-func TestATerminalWithoutASizeHasBars(t *testing.T) {
-	for _, c := range []struct {
-		width int
-		err   error
-		want  int
-	}{{130, nil, 130}, {0, nil, columns}, {0, os.ErrInvalid, columns}} {
-		if got := wide(c.width, c.err); got != c.want {
-			t.Errorf("%d, %v: %d", c.width, c.err, got)
-		}
 	}
 }

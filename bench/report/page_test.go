@@ -124,14 +124,4 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("%v: %q, want %q", v, got, want)
 		}
 	}
-	for v, want := range map[float64]string{0.1: "0.1", 0.001: "0.001", 1: "1", 1000: "1 000", 2.5: "2.5"} {
-		if got := onAxis(v); got != want {
-			t.Errorf("%v on an axis: %q, want %q", v, got, want)
-		}
-	}
-	for _, c := range []struct{ v, want float64 }{{0.9, 1}, {1.1, 2}, {3, 5}, {5.1, 10}, {23, 50}, {0.03, 0.05}, {0, 1}} {
-		if got := niceStep(c.v); got < c.want*0.999 || got > c.want*1.001 {
-			t.Errorf("step of %v: %v, want %v", c.v, got, c.want)
-		}
-	}
 }

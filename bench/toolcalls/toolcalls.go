@@ -7,7 +7,6 @@
 package toolcalls
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,13 +21,13 @@ import (
 // Options shape the load. The tags are for the command line.
 type Options struct {
 	Program     string        `name:"inbox-mcp" help:"The inbox-mcp binary to start. Default: ./bin/inbox-mcp, else it is built from ./cmd/inbox-mcp." type:"path"`
-	Messages    int           `help:"Mails for each kind of reader, one at a time, each kind to an inbox of its own." default:"1000"`
-	Rounds      int           `help:"Turns of each kind of caller." default:"5"`
-	Duration    time.Duration `help:"Measured time per caller of list_inboxes, over all rounds." default:"5s"`
-	Starts      int           `help:"Processes that are started, one after the other." default:"20"`
-	Connections int           `help:"HTTP clients that wait at once." default:"100"`
-	Calls       int           `help:"Calls that are made while they wait." default:"1000"`
-	Settle      time.Duration `help:"How long nothing happens before memory is looked at." default:"2s"`
+	Messages    int           `help:"Mails for each kind of reader, one at a time, each kind to an inbox of its own." default:"1000" least:"1"`
+	Rounds      int           `help:"Turns of each kind of caller." default:"5" least:"1"`
+	Duration    time.Duration `help:"Measured time per caller of list_inboxes, over all rounds." default:"5s" least:"1ms"`
+	Starts      int           `help:"Processes that are started, one after the other." default:"20" least:"1"`
+	Connections int           `help:"HTTP clients that wait at once." default:"100" least:"1"`
+	Calls       int           `help:"Calls that are made while they wait." default:"1000" least:"1"`
+	Settle      time.Duration `help:"How long nothing happens before memory is looked at." default:"2s" least:"0"`
 }
 
 const (
@@ -40,14 +39,6 @@ const (
 	wantMiB, wantGrowthMiB    = 100, 10
 	waitFor                   = 50 // seconds that a wait asks for
 )
-
-// Validate refuses what makes no load.
-func (o Options) Validate() error {
-	return cmp.Or(
-		drive.AtLeast(1, map[string]int{"--messages": o.Messages, "--rounds": o.Rounds, "--starts": o.Starts, "--connections": o.Connections, "--calls": o.Calls}),
-		drive.AtLeast(time.Millisecond, map[string]time.Duration{"--duration": o.Duration}),
-		drive.AtLeast(0, map[string]time.Duration{"--settle": o.Settle}))
-}
 
 // load is one run.
 type load struct {
@@ -61,9 +52,6 @@ type load struct {
 
 // Run does all of it.
 func Run(ctx context.Context, bed *bench.Bed, opts Options) (err error) {
-	if err := opts.Validate(); err != nil {
-		return err
-	}
 	l := &load{bed: bed, opts: opts, api: client.New(drive.BaseURL(bed.Server.HTTP), bed.Keys[0])}
 	if l.path, err = bed.Program(ctx, "inbox-mcp", opts.Program); err != nil {
 		return err
@@ -150,7 +138,7 @@ func (l *load) list(ctx context.Context) error {
 
 // inbox makes one and returns its address.
 func (l *load) inbox(ctx context.Context) (string, error) {
-	made, err := l.bed.CreateInboxes(ctx, l.bed.Keys[:1], 1, 1, func(int) string { return "tool" + bench.RunToken() })
+	made, err := l.bed.CreateInboxes(ctx, l.bed.Keys[:1], 1, 1)
 	if err != nil {
 		return "", err
 	}

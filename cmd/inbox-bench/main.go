@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,6 @@ import (
 	"inboxd/bench/competitors"
 	"inboxd/bench/drive"
 	"inboxd/bench/fakes"
-	"inboxd/bench/flame"
 	"inboxd/bench/mixed"
 	"inboxd/bench/progress"
 	"inboxd/bench/report"
@@ -33,122 +33,38 @@ type cli struct {
 
 	JSON    string        `name:"json" help:"Also write the report as JSON to FILE, - for standard output." placeholder:"FILE"`
 	Report  string        `help:"Also write the report as one page with plots." placeholder:"FILE.html"`
-	Timeout time.Duration `help:"Bound of the whole run." default:"15m"`
+	Timeout time.Duration `help:"Bound of the whole run." default:"15m" least:"1ms"`
 
 	Server bench.ServerOptions `embed:""`
 
 	settings map[string]any // of the load that runs, by the names of its flags
 
-	Poll     pollCmd     `cmd:"" help:"GET /latest beside a constant answer of the same size."`
-	Ingest   ingestCmd   `cmd:"" help:"Mails in per second beside smtp-sink and the disk."`
-	Latency  latencyCmd  `cmd:"" help:"Final dot to 250, to a poll and to a long poll."`
-	Start    startCmd    `cmd:"" help:"Start to first read, and memory, with many inboxes."`
-	OTP      otpCmd      `cmd:"" name:"otp" help:"Precision and recall of the codes found in a folder of mails."`
-	Waiters  waitersCmd  `cmd:"" help:"Long polls that wait: memory of each, and mail to all."`
-	Events   eventsCmd   `cmd:"" help:"Final dot to event on one stream over many inboxes."`
-	Webhooks webhooksCmd `cmd:"" help:"Mail in with and without webhooks, and final dot to webhook."`
-	Send     sendCmd     `cmd:"" help:"The 202 of a send beside fdatasync and mail in, and the queue behind it."`
-	Calendar calendarCmd `cmd:"" help:"Meetings: invitations in, lists and feeds, meetings made, what they weigh."`
-	Page     pageCmd     `cmd:"" help:"The page for people beside constant answers of its size."`
-	Tools    toolsCmd    `cmd:"" help:"The tool server beside the plain calls: waits, lists, start-up, memory."`
-	Mixed    mixedCmd    `cmd:"" help:"What a fleet does all at once: polls, mails in and out, webhooks, at a given rate, second by second."`
-	Overload overloadCmd `cmd:"" help:"Four times what the server can do: what it still does, how it refuses the rest, how soon it is back."`
-	Restart  restartCmd  `cmd:"" help:"SIGTERM and kill -9 under the load of a fleet: time to the first read, and what was acknowledged."`
-	Scale    scaleCmd    `cmd:"" help:"A million inboxes: making, holding, starting again, cold reads, hot polls."`
-	Backup   backupCmd   `cmd:"" help:"Mail in at a rate, with and without a backup in the middle; each copy is checked."`
-	Peers    peersCmd    `cmd:"" help:"Mails in and polls beside Mailpit and Inbucket, whose binaries are given."`
-	Compare  compareCmd  `cmd:"" help:"Two reports of one load, figure by figure, with confidence intervals."`
-	Flame    flameCmd    `cmd:"" help:"A processor profile as a picture of who called what for how long."`
-	Constant constantCmd `cmd:"" help:"Serve the constant answer that poll compares with."`
-}
-
-// Validate is asked, as that of each load's options, before anything runs.
-func (c *cli) Validate() error {
-	return drive.AtLeast(time.Millisecond, map[string]time.Duration{"--timeout": c.Timeout})
-}
-
-type pollCmd struct {
-	Options bench.PollOptions `embed:""`
-}
-
-type ingestCmd struct {
-	Options bench.IngestOptions `embed:""`
-}
-
-type latencyCmd struct {
-	Options bench.LatencyOptions `embed:""`
-}
-
-type startCmd struct {
-	Options bench.StartOptions `embed:""`
-}
-
-type otpCmd struct {
-	Options bench.OTPOptions `embed:""`
-}
-
-type waitersCmd struct {
-	Options bench.WaitersOptions `embed:""`
-}
-
-type eventsCmd struct {
-	Options bench.EventsOptions `embed:""`
-}
-
-type webhooksCmd struct {
-	Options bench.WebhooksOptions `embed:""`
-}
-
-type sendCmd struct {
-	Options bench.SendOptions `embed:""`
-}
-
-type calendarCmd struct {
-	Options bench.CalendarOptions `embed:""`
-}
-
-type pageCmd struct {
-	Options bench.PageOptions `embed:""`
-}
-
-type toolsCmd struct {
-	Options toolcalls.Options `embed:""`
-}
-
-type mixedCmd struct {
-	Options mixed.Options `embed:""`
-}
-
-type overloadCmd struct {
-	Options mixed.OverloadOptions `embed:""`
-}
-
-type restartCmd struct {
-	Options mixed.RestartOptions `embed:""`
-}
-
-type scaleCmd struct {
-	Options bench.ScaleOptions `embed:""`
-}
-
-type backupCmd struct {
-	Options bench.BackupOptions `embed:""`
-}
-
-type peersCmd struct {
-	Options competitors.Options `embed:""`
+	Poll     bench.PollOptions     `cmd:"" help:"GET /latest beside a constant answer of the same size."`
+	Ingest   bench.IngestOptions   `cmd:"" help:"Mails in per second beside smtp-sink and the disk."`
+	Latency  bench.LatencyOptions  `cmd:"" help:"Final dot to 250, to a poll and to a long poll."`
+	Start    bench.StartOptions    `cmd:"" help:"Start to first read, and memory, with many inboxes."`
+	OTP      bench.OTPOptions      `cmd:"" name:"otp" help:"Precision and recall of the codes found in a folder of mails."`
+	Waiters  bench.WaitersOptions  `cmd:"" help:"Long polls that wait: memory of each, and mail to all."`
+	Events   bench.EventsOptions   `cmd:"" help:"Final dot to event on one stream over many inboxes."`
+	Webhooks bench.WebhooksOptions `cmd:"" help:"Mail in with and without webhooks, and final dot to webhook."`
+	Send     bench.SendOptions     `cmd:"" help:"The 202 of a send beside fdatasync and mail in, and the queue behind it."`
+	Calendar bench.CalendarOptions `cmd:"" help:"Meetings: invitations in, lists and feeds, meetings made, what they weigh."`
+	Page     bench.PageOptions     `cmd:"" help:"The page for people beside constant answers of its size."`
+	Tools    toolcalls.Options     `cmd:"" help:"The tool server beside the plain calls: waits, lists, start-up, memory."`
+	Mixed    mixed.Options         `cmd:"" help:"What a fleet does all at once: polls, mails in and out, webhooks, at a given rate, second by second."`
+	Overload mixed.OverloadOptions `cmd:"" help:"Four times what the server can do: what it still does, how it refuses the rest, how soon it is back."`
+	Restart  mixed.RestartOptions  `cmd:"" help:"SIGTERM and kill -9 under the load of a fleet: time to the first read, and what was acknowledged."`
+	Scale    bench.ScaleOptions    `cmd:"" help:"A million inboxes: making, holding, starting again, cold reads, hot polls."`
+	Backup   bench.BackupOptions   `cmd:"" help:"Mail in at a rate, with and without a backup in the middle; each copy is checked."`
+	Peers    competitors.Options   `cmd:"" help:"Mails in and polls beside Mailpit and Inbucket, whose binaries are given."`
+	Compare  compareCmd            `cmd:"" help:"Two reports of one load, figure by figure, with confidence intervals."`
+	Constant constantCmd           `cmd:"" help:"Serve the constant answer that poll compares with."`
 }
 
 type compareCmd struct {
 	A         string  `arg:"" help:"Report by --json of the run before." type:"existingfile"`
 	B         string  `arg:"" help:"Report by --json of the run after." type:"existingfile"`
 	FailBelow float64 `help:"Fail when a figure is significantly below so much of what it was, 0.95 for example."`
-}
-
-type flameCmd struct {
-	Profile string `arg:"" help:"Profile as pprof gives it." type:"existingfile"`
-	Out     string `arg:"" help:"SVG to write." type:"path"`
-	Title   string `help:"What stands above the picture."`
 }
 
 type constantCmd struct {
@@ -165,8 +81,23 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	defer stop()
 	c.settings = settingsOf(kctx)
-	kctx.BindTo(ctx, (*context.Context)(nil))
-	kctx.FatalIfErrorf(kctx.Run(&c))
+	kctx.FatalIfErrorf(c.run(ctx, kctx.Selected().Name))
+}
+
+// Validate checks the bounds of the options before anything runs. Kong then calls the Validate of
+// the load's own options, if they have one.
+func (c *cli) Validate(kctx *kong.Context) error {
+	if err := cmp.Or(drive.Check(*c), drive.Check(c.Server)); err != nil {
+		return err
+	}
+	node := kctx.Selected()
+	if node == nil {
+		return nil
+	}
+	if err := drive.Check(node.Target.Interface()); err != nil {
+		return fmt.Errorf("%s: %w", node.Name, err)
+	}
+	return nil
 }
 
 // endings are the signals that end a run, which then removes what it made. nohup has SIGHUP ignored, and it stays so.
@@ -196,127 +127,60 @@ func settingsOf(kctx *kong.Context) map[string]any {
 	return settings
 }
 
-func (cmd *pollCmd) Run(ctx context.Context, c *cli) error {
-	return c.measure(ctx, "poll", func(ctx context.Context, bed *bench.Bed) error {
-		return bench.Poll(ctx, bed, cmd.Options)
-	})
+// load is a command that measures a server.
+type load func(context.Context, *bench.Bed) error
+
+// on is a load with its options.
+func on[O any](run func(context.Context, *bench.Bed, O) error, opts O) load {
+	return func(ctx context.Context, bed *bench.Bed) error { return run(ctx, bed, opts) }
 }
 
-func (cmd *ingestCmd) Run(ctx context.Context, c *cli) error {
-	return c.measure(ctx, "ingest", func(ctx context.Context, bed *bench.Bed) error {
-		return bench.Ingest(ctx, bed, cmd.Options)
-	})
-}
-
-func (cmd *latencyCmd) Run(ctx context.Context, c *cli) error {
-	return c.measure(ctx, "latency", func(ctx context.Context, bed *bench.Bed) error {
-		return bench.Latency(ctx, bed, cmd.Options)
-	})
-}
-
-func (cmd *startCmd) Run(ctx context.Context, c *cli) error {
-	return c.alone(ctx, "start", func(ctx context.Context, bed *bench.Bed) error {
-		return bench.Start(ctx, bed, cmd.Options)
-	})
-}
-
-func (cmd *otpCmd) Run(ctx context.Context, c *cli) error {
-	return c.measure(ctx, "otp", func(ctx context.Context, bed *bench.Bed) error {
-		return bench.OTP(ctx, bed, cmd.Options)
-	})
-}
-
-func (cmd *waitersCmd) Run(ctx context.Context, c *cli) error {
-	return c.alone(ctx, "waiters", func(ctx context.Context, bed *bench.Bed) error {
-		return bench.Waiters(ctx, bed, cmd.Options)
-	})
-}
-
-func (cmd *eventsCmd) Run(ctx context.Context, c *cli) error {
-	return c.measure(ctx, "events", func(ctx context.Context, bed *bench.Bed) error {
-		return bench.Events(ctx, bed, cmd.Options)
-	})
-}
-
-func (cmd *webhooksCmd) Run(ctx context.Context, c *cli) error {
-	c.Server.ServeArgs = append(c.Server.ServeArgs, bench.WebhookServeArgs()...)
-	return c.measure(ctx, "webhooks", func(ctx context.Context, bed *bench.Bed) error {
-		return bench.Webhooks(ctx, bed, cmd.Options)
-	})
-}
-
-func (cmd *sendCmd) Run(ctx context.Context, c *cli) error {
-	c.Server.Accounts = max(c.Server.Accounts, cmd.Options.Rounds+1)
-	return c.alone(ctx, "send", func(ctx context.Context, bed *bench.Bed) error {
-		return bench.Send(ctx, bed, cmd.Options)
-	})
-}
-
-func (cmd *calendarCmd) Run(ctx context.Context, c *cli) error {
-	return c.alone(ctx, "calendar", func(ctx context.Context, bed *bench.Bed) error {
-		return bench.Calendar(ctx, bed, cmd.Options)
-	})
-}
-
-func (cmd *pageCmd) Run(ctx context.Context, c *cli) error {
-	return c.alone(ctx, "page", func(ctx context.Context, bed *bench.Bed) error {
-		return bench.Page(ctx, bed, cmd.Options)
-	})
-}
-
-func (cmd *toolsCmd) Run(ctx context.Context, c *cli) error {
-	return c.measure(ctx, "tools", func(ctx context.Context, bed *bench.Bed) error {
-		return toolcalls.Run(ctx, bed, cmd.Options)
-	})
-}
-
-func (cmd *mixedCmd) Run(ctx context.Context, c *cli) error {
-	return c.withHosts(ctx, "mixed", func(ctx context.Context, bed *bench.Bed, hosts mixed.Hosts) error {
-		return mixed.Run(ctx, bed, hosts, cmd.Options)
-	})
-}
-
-func (cmd *overloadCmd) Run(ctx context.Context, c *cli) error {
-	return c.withHosts(ctx, "overload", func(ctx context.Context, bed *bench.Bed, hosts mixed.Hosts) error {
-		return mixed.Overload(ctx, bed, hosts, cmd.Options)
-	})
-}
-
-func (cmd *restartCmd) Run(ctx context.Context, c *cli) error {
-	c.Server.Own = true
-	return c.withHosts(ctx, "restart", func(ctx context.Context, bed *bench.Bed, hosts mixed.Hosts) error {
-		return mixed.Restart(ctx, bed, hosts, cmd.Options)
-	})
-}
-
-func (cmd *scaleCmd) Run(ctx context.Context, c *cli) error {
-	return c.alone(ctx, "scale", func(ctx context.Context, bed *bench.Bed) error { return bench.Scale(ctx, bed, cmd.Options) })
-}
-
-func (cmd *backupCmd) Run(ctx context.Context, c *cli) error {
-	return c.alone(ctx, "backup", func(ctx context.Context, bed *bench.Bed) error { return bench.Backup(ctx, bed, cmd.Options) })
-}
-
-func (cmd *peersCmd) Run(ctx context.Context, c *cli) error {
-	return c.measure(ctx, "peers", func(ctx context.Context, bed *bench.Bed) error { return competitors.Run(ctx, bed, cmd.Options) })
-}
-
-// withHosts is measure for the loads of package mixed, which start servers beside the one that is measured.
-func (c *cli) withHosts(ctx context.Context, name string, load func(context.Context, *bench.Bed, mixed.Hosts) error) error {
-	hosts, err := mixed.Host(&c.Server)
-	if err != nil {
-		return err
+func (c *cli) loads() map[string]load {
+	return map[string]load{
+		"poll":     on(bench.Poll, c.Poll),
+		"ingest":   on(bench.Ingest, c.Ingest),
+		"latency":  on(bench.Latency, c.Latency),
+		"start":    on(bench.Start, c.Start),
+		"otp":      on(bench.OTP, c.OTP),
+		"waiters":  on(bench.Waiters, c.Waiters),
+		"events":   on(bench.Events, c.Events),
+		"webhooks": on(bench.Webhooks, c.Webhooks),
+		"send":     on(bench.Send, c.Send),
+		"calendar": on(bench.Calendar, c.Calendar),
+		"page":     on(bench.Page, c.Page),
+		"tools":    on(toolcalls.Run, c.Tools),
+		"mixed":    on(mixed.Run, c.Mixed),
+		"overload": on(mixed.Overload, c.Overload),
+		"restart":  on(mixed.Restart, c.Restart),
+		"scale":    on(bench.Scale, c.Scale),
+		"backup":   on(bench.Backup, c.Backup),
+		"peers":    on(competitors.Run, c.Peers),
 	}
-	err = c.measure(ctx, name, func(ctx context.Context, bed *bench.Bed) error { return load(ctx, bed, hosts) })
-	return errors.Join(err, hosts.Close())
 }
 
-func (cmd *constantCmd) Run(ctx context.Context) error {
-	return fakes.Constant(ctx, cmd.HTTP, cmd.Status, cmd.Size, os.Stdout)
+// run runs one command, on a server as its load needs it.
+func (c *cli) run(ctx context.Context, name string) error {
+	switch name {
+	case "compare":
+		return c.Compare.run()
+	case "constant":
+		return fakes.Constant(ctx, c.Constant.HTTP, c.Constant.Status, c.Constant.Size, os.Stdout)
+	case "start", "waiters", "send", "calendar", "page", "scale", "backup", "restart":
+		c.Server.Own = true
+	}
+	switch name {
+	case "webhooks":
+		c.Server.ServeArgs = append(c.Server.ServeArgs, bench.WebhookServeArgs()...)
+	case "send":
+		c.Server.Accounts = max(c.Server.Accounts, c.Send.Rounds+1)
+	case "mixed", "overload", "restart":
+		c.Server.Sink = true
+	}
+	return c.measure(ctx, name, c.loads()[name])
 }
 
-// Run compares, and fails where something got worse than it may.
-func (cmd *compareCmd) Run() error {
+// run compares, and fails where something got worse than it may.
+func (cmd *compareCmd) run() error {
 	a, err := report.Read(cmd.A)
 	if err != nil {
 		return err
@@ -332,28 +196,9 @@ func (cmd *compareCmd) Run() error {
 	return errors.Join(c.Write(os.Stdout), c.Below(cmd.FailBelow))
 }
 
-func (cmd *flameCmd) Run() error {
-	in, err := os.Open(cmd.Profile)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.Create(cmd.Out)
-	if err != nil {
-		return err
-	}
-	return errors.Join(flame.Draw(out, in, cmd.Title), out.Close())
-}
-
-// alone is measure for a load that needs a server of its own.
-func (c *cli) alone(ctx context.Context, name string, load func(context.Context, *bench.Bed) error) error {
-	c.Server.Own = true
-	return c.measure(ctx, name, load)
-}
-
 // measure prepares the bed, runs one load on it, reports, and fails when what was measured
 // is not right. Everything made and started is removed and stopped before it returns.
-func (c *cli) measure(ctx context.Context, name string, load func(context.Context, *bench.Bed) error) (err error) {
+func (c *cli) measure(ctx context.Context, name string, run load) (err error) {
 	if err := c.writable(); err != nil {
 		return err
 	}
@@ -377,7 +222,7 @@ func (c *cli) measure(ctx context.Context, name string, load func(context.Contex
 		fmt.Fprintf(os.Stderr, "inbox-bench: %s and %s are not this machine; they are loaded all the same, as --yes-remote says.\n", c.Server.BaseURL, c.Server.SMTP)
 	}
 	maps.Copy(bed.Report.Load, c.settings)
-	if err := load(drive.Watch(ctx, shown.Show), bed); err != nil {
+	if err := run(drive.Watch(ctx, shown.Show), bed); err != nil {
 		return err
 	}
 	shown.Close()

@@ -301,9 +301,9 @@ func checkGone(t *testing.T, web string, own bool, stderr *bytes.Buffer) {
 // What makes no load is refused by the name of its flag, before anything runs: there is no such inboxd.
 func TestWhatMakesNoLoadIsRefused(t *testing.T) {
 	for args, want := range map[string]string{
-		"latency --accounts 0":                    "--accounts must be 1 to 10, not 0",
-		"latency --accounts=-1":                   "--accounts must be 1 to 10, not -1",
-		"latency --accounts 11":                   "--accounts must be 1 to 10, not 11",
+		"latency --accounts 0":                    "--accounts must be at least 1, not 0",
+		"latency --accounts=-1":                   "--accounts must be at least 1, not -1",
+		"latency --accounts 11":                   "--accounts must be at most 10, not 11",
 		"latency --timeout 0s":                    "--timeout must be at least 1ms, not 0s",
 		"latency --size 1":                        "latency: --size must be at least 1250, not 1",
 		"poll --rate=-1":                          "poll: --rate must be at least 0, not -1",
@@ -326,6 +326,11 @@ func TestWhatMakesNoLoadIsRefused(t *testing.T) {
 		"calendar --duration 0s":                  "calendar: --duration must be at least 1ms, not 0s",
 		"calendar --parts weather":                `calendar: --parts: there is no "weather"`,
 		"scale --duration 0s":                     "scale: --duration must be at least 1ms, not 0s",
+		"ingest --messages 200001":                "ingest: --messages must be at most 200000, not 200001",
+		"latency --messages 4501":                 "latency: --messages must be at most 4500, not 4501",
+		"webhooks --hanging 991":                  "webhooks: --hanging must be at most 990, not 991",
+		"backup --rate 100000":                    "backup: --rate, --duration, --rounds: 10000000 mails in all",
+		"peers":                                   "peers: peers needs --mailpit PATH or --inbucket PATH",
 		"backup --rate 0":                         "backup: --rate must be more than 0, not 0",
 		"backup --duration 0s":                    "backup: --duration must be at least 1s, not 0s",
 		"mixed --sends=-1":                        "mixed: --sends must be at least 0, not -1",
@@ -373,10 +378,10 @@ func TestWhatNeedsAServerOfItsOwnAsksNoOther(t *testing.T) {
 // One word, one meaning: each flag of a load is in this list, with what it is. A load that wants another word for the
 // same thing has to say why here.
 var words = map[string]string{
-	"duration": "time.Duration", "rounds": "int", "connections": "int", "sessions": "int", "inboxes": "int", "messages": "int", "size": "int", "rate": "float64", "title": "string",
+	"duration": "time.Duration", "rounds": "int", "connections": "int", "sessions": "int", "inboxes": "int", "messages": "int", "size": "int", "rate": "float64",
 	"within": "time.Duration", "settle": "time.Duration", "agents": "int", "every": "time.Duration", "mails": "float64", "sends": "float64", "webhooks": "bool",
 	"calm": "time.Duration", "step": "time.Duration", "peak": "float64", "reads": "int", "hanging": "int", "singles": "int", "hot": "int", "encrypted": "int", "pipelined": "[]int",
-	"meetings": "int", "posts": "int", "post-connections": "int", "hostile": "int", "resident": "int", "parts": "[]string", "variants": "[]string", "wrk": "bool", "no-source": "bool",
+	"meetings": "int", "posts": "int", "post-connections": "int", "hostile": "int", "resident": "int", "parts": "[]string", "variants": "[]string", "no-source": "bool",
 	"inbox-mcp": "string", "starts": "int", "calls": "int", "mailpit": "string", "inbucket": "string", "fail-below": "float64",
 	"http": "string", "status": "int",
 }

@@ -83,8 +83,6 @@ var homes = map[string]home{
 	"github.com/pelletier/go-toml/v2":         {place: "cmd/inboxd"},
 	"github.com/prometheus/client_golang":     {place: "cmd/inboxd"},
 	"github.com/HdrHistogram/hdrhistogram-go": {place: "bench/drive"},
-	"github.com/google/pprof/profile":         {place: "bench/flame"},
-	"github.com/cheggaaa/pb/v3":               {place: "bench/progress"},
 	"blitiri.com.ar/go/spf":                   {place: "internal/mail/mailauth"},
 	"golang.org/x/crypto/argon2":              {place: "internal/core/account"},
 	"golang.org/x/crypto/chacha20poly1305":    {place: "internal/mail/sealed"},
@@ -97,7 +95,6 @@ var homes = map[string]home{
 	"github.com/valyala/bytebufferpool": {place: "http"}, // fasthttp comes with it
 	"github.com/valyala/fasthttp": {place: "http", also: map[string]string{
 		"http/wire":       "carries connections to it, and goes past it",
-		"bench/benchtest": "a server for tests",
 		"bench/fakes":     "the constant answer that polls are compared with, and a receiver of webhooks as quick as can be",
 		"cmd/inboxd":      "wraps the metrics handler, which speaks net/http",
 	}},
