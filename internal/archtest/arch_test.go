@@ -94,9 +94,9 @@ var homes = map[string]home{
 	"golang.org/x/time":                 {place: "smtp"},
 	"github.com/valyala/bytebufferpool": {place: "http"}, // fasthttp comes with it
 	"github.com/valyala/fasthttp": {place: "http", also: map[string]string{
-		"http/wire":       "carries connections to it, and goes past it",
-		"bench/fakes":     "the constant answer that polls are compared with, and a receiver of webhooks as quick as can be",
-		"cmd/inboxd":      "wraps the metrics handler, which speaks net/http",
+		"http/wire":   "carries connections to it, and goes past it",
+		"bench/fakes": "the constant answer that polls are compared with, and a receiver of webhooks as quick as can be",
+		"cmd/inboxd":  "wraps the metrics handler, which speaks net/http",
 	}},
 	"github.com/go-json-experiment/json": {place: "http", also: map[string]string{
 		"http/contract":         "the page keeps the order of the document's members",
