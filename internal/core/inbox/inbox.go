@@ -109,7 +109,9 @@ type Content struct {
 	Calendar *calendar.Said
 	// MoreCalendar is what it said about other meetings.
 	MoreCalendar []*calendar.Said
-	Unread       bool
+	// Unread means that Doc is missing: the raw message is small and is parsed again on demand. That
+	// costs less than storing every message twice.
+	Unread bool
 }
 
 // rereadMax is the largest raw message that is parsed again on demand, about 100 us of work.

@@ -21,7 +21,9 @@ type Sending struct {
 	Leased     bool // an attempt is in progress; Due is when it counts as interrupted
 	Signature  Signature
 	Auto       bool // the service wrote it: sent with the null sender and without events
-	Meeting    int64
+	// Meeting is the meeting of an owner's copy; 0: not such a copy. The service wrote it, too: it is
+	// hidden from the start, has a return path of its own, and has no events.
+	Meeting int64
 }
 
 // Reason is the report of the last failed attempt; empty if none failed. It is derived from the

@@ -8,7 +8,7 @@ import (
 	"github.com/emersion/go-ical"
 )
 
-// Properties that RFC 5545 does not name: Google's and Microsoft's.
+// Properties from Google and Microsoft that RFC 5545 does not define.
 const (
 	propGoogleConference = "X-GOOGLE-CONFERENCE"
 	propTeamsMeeting     = "X-MICROSOFT-SKYPETEAMSMEETINGURL"
@@ -18,12 +18,12 @@ const (
 )
 
 const (
-	maxLinks = 10   // CONFERENCE of an event
+	maxLinks = 10   // CONFERENCE lines of an event
 	maxURL   = 2048 // octets
 )
 
-// conferenceProps say where a conference is joined, the most certain first. URL may also be a page about the
-// event, and LOCATION is a place unless it is a link.
+// conferenceProps contain the join link of a conference, the most reliable first. URL may also be a
+// page about the event, and LOCATION is a place unless it is a link.
 var conferenceProps = [...]string{ical.PropConference, propGoogleConference, propTeamsMeeting, ical.PropURL, ical.PropLocation}
 
 // linksOf are the links of an event that a conference may be joined by, without doubles, and its description
