@@ -39,7 +39,7 @@ func linksOf(c *ical.Component) (links []string, altHTML string) {
 	return links, textProp(c, propAltDesc, MaxBytes)
 }
 
-// webURL is the text as an http or https URL, if that is all it is.
+// webURL returns text as an http or https URL, if it contains nothing else.
 func webURL(text string) (link string, ok bool) {
 	link = strings.TrimSpace(text)
 	if len(link) > maxURL || strings.ContainsAny(link, " \t\n<>\"") {
@@ -52,7 +52,7 @@ func webURL(text string) (link string, ok bool) {
 	return link, u.Scheme == "https" || u.Scheme == "http"
 }
 
-// isTransparent reports an event that makes nobody busy.
+// isTransparent reports whether an event makes nobody busy.
 func isTransparent(c *ical.Component) bool {
 	says := func(name, free string) bool {
 		s, _ := value(c, name)

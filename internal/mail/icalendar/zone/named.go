@@ -91,8 +91,8 @@ var shownAs = map[string]string{
 	"cape verde is.": "Atlantic/Cape_Verde", "sri jayawardenepura": "Asia/Colombo", "yangon (rangoon)": "Asia/Yangon",
 }
 
-// cityOf is how an IANA name is known by its last part alone, in lower case; empty for one that is no place
-// by it, such as Brazil/East.
+// cityOf is the last part of an IANA name, in lower case, by which it is also known. It is empty if
+// that part is not a place, as in Brazil/East.
 func cityOf(name string) string {
 	regions := [...]string{"Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Canada", "Europe", "Indian", "Pacific", "US"}
 	region, _, _ := strings.Cut(name, "/")
@@ -105,7 +105,7 @@ func cityOf(name string) string {
 
 var notCities = [...]string{"north", "south", "east", "west", "central", "act", "yancowinna", "samoa"}
 
-// byOffset is a zone that has always that offset.
+// byOffset is a zone with this constant offset.
 func byOffset(m []string) string {
 	hours, _ := strconv.Atoi(m[2])
 	minutes, _ := strconv.Atoi(m[3])
@@ -122,13 +122,13 @@ func byOffset(m []string) string {
 	return ""
 }
 
-// partHours are the zones of offsets that are no whole hours, where there is one without daylight saving time.
+// partHours are zones without daylight saving time whose offsets are not whole hours.
 var partHours = map[string]string{
 	"+3:30": "Asia/Tehran", "+4:30": "Asia/Kabul", "+5:30": "Asia/Kolkata", "+5:45": "Asia/Kathmandu", "+6:30": "Asia/Yangon",
 	"+8:45": "Australia/Eucla", "+9:30": "Australia/Darwin", "-9:30": "Pacific/Marquesas",
 }
 
-// abbreviations mean one zone wherever they are written. CST, IST and BST do not.
+// abbreviations mean the same zone wherever they are written. CST, IST and BST do not.
 var abbreviations = map[string]string{
 	"edt": "America/New_York", "cdt": "America/Chicago", "mdt": "America/Denver", "pst": "America/Los_Angeles", "pdt": "America/Los_Angeles",
 	"et": "America/New_York", "pt": "America/Los_Angeles", "akst": "America/Anchorage", "akdt": "America/Anchorage", "hast": "Pacific/Honolulu",
