@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	MaxName  = 253 // octets of a name, RFC 1035 section 2.3.4; also of what it is made from
+	MaxName  = 253 // octets of a name, RFC 1035 section 2.3.4; also of the input
 	maxLabel = 63
 )
 
-// Host returns the one form of a name that strangers gave us and the DNS may know: lower
-// case, A-labels, no final dot. Its labels hold letters, digits, inner hyphens and, because
-// there are such names, underscores. It may be the text of an IPv4 address.
+// Host returns the canonical form of a name from a stranger that DNS may contain: lower case,
+// A-labels, no final dot. Its labels contain letters, digits, inner hyphens and underscores,
+// because such names exist. It may be the text of an IPv4 address.
 func Host(s string) (string, bool) {
 	name, ok := toASCII(s)
 	if !ok || len(name) > MaxName {

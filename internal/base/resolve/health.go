@@ -20,7 +20,7 @@ const (
 // stranger's domain that times out must not silence the resolver for all others. The probe queries
 // the root, which a working server has cached. Any goroutine may use it.
 type health struct {
-	unanswered atomic.Int32 // look-ups since the last answer
+	unanswered atomic.Int32 // lookups since the last answer
 	probed     atomic.Int64 // time of the last probe, in Unix nanoseconds
 }
 

@@ -218,8 +218,8 @@ func (r *Resolver) none(err error, ttl time.Duration) answer {
 type reading struct {
 	records  []dns.RR
 	end      string        // where its chain of CNAMEs ends; empty when it is too long
-	ttl      time.Duration // the least along the chain
-	negative time.Duration // for which there is none
+	ttl      time.Duration // end of its chain of CNAMEs; empty if the chain is too long
+	negative time.Duration // the minimum along the chain
 }
 
 // read picks what answers the question, and nothing else, out of a message.
