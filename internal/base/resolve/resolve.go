@@ -197,7 +197,7 @@ func (r *Resolver) follow(ctx context.Context, q question) (a answer) {
 			return r.none(noSuchDomain(q), min(ttl, reading.negative))
 		case reading.end == "":
 			return r.failed(temporary(q, "too many CNAMEs"))
-		case reading.end == name: // no CNAME: there is nothing of this type
+		case reading.end == name: // no CNAME: there is no record of this type
 			return r.none(noData(q), min(ttl, reading.negative))
 		}
 		name = reading.end
@@ -209,20 +209,21 @@ func (r *Resolver) failed(err error) answer {
 	return answer{err: err, until: r.opts.Clock().Add(keepFailure)}
 }
 
-// none is kept for as long as the zone says, RFC 2308 section 5.
+// none is cached for as long as the zone says, RFC 2308 section 5.
 func (r *Resolver) none(err error, ttl time.Duration) answer {
 	return answer{err: err, until: r.opts.Clock().Add(min(ttl, r.opts.MaxNegative))}
 }
 
-// reading is what an answer says about a name; only the goroutine that reads it touches it.
+// reading is the content of an answer about a name. Only the goroutine that parses the answer uses
+// it.
 type reading struct {
 	records  []dns.RR
-	end      string        // where its chain of CNAMEs ends; empty when it is too long
-	ttl      time.Duration // end of its chain of CNAMEs; empty if the chain is too long
-	negative time.Duration // the minimum along the chain
+	end      string        // end of its chain of CNAMEs; empty if the chain is too long
+	ttl      time.Duration // the minimum along the chain
+	negative time.Duration // TTL of a negative answer
 }
 
-// read picks what answers the question, and nothing else, out of a message.
+// read extracts the records that answer the question from a message, and nothing else.
 func read(msg *dns.Msg, name string, qtype uint16) reading {
 	out := reading{end: name, negative: keepFailure, ttl: time.Duration(1<<32-1) * time.Second}
 	for hop := 0; ; hop++ {

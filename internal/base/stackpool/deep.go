@@ -44,7 +44,7 @@ func Do(f func()) {
 // goroutine may use it.
 type Pool struct {
 	work  chan func()
-	idle  chan struct{} // a place for each goroutine that may wait for work
+	idle  chan struct{} // a slot for each goroutine that may wait for work
 	ended chan struct{} // closed: waiting goroutines end
 }
 

@@ -26,8 +26,8 @@ const (
 // page about the event, and LOCATION is a place unless it is a link.
 var conferenceProps = [...]string{ical.PropConference, propGoogleConference, propTeamsMeeting, ical.PropURL, ical.PropLocation}
 
-// linksOf are the links of an event that a conference may be joined by, without doubles, and its description
-// in HTML.
+// linksOf are the links for joining an event's conference, without duplicates, and its description in
+// HTML.
 func linksOf(c *ical.Component) (links []string, altHTML string) {
 	for _, name := range conferenceProps {
 		for i := range c.Props[name] {

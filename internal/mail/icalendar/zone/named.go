@@ -45,7 +45,7 @@ var (
 	numbered = regexp.MustCompile(` \d{1,2}$`)
 	// offset matches "GMT+0200", "UTC+2", "+02:00", "(UTC-05:00)" and the like.
 	offset = regexp.MustCompile(`^\(?(?:utc|gmt|z)? ?([+-])(\d{1,2})[:.]?(\d{2})?\)?$`)
-	// prefix is the offset that Windows shows in front of a name.
+	// prefix matches the offset that Windows displays before a name.
 	prefix = regexp.MustCompile(`^\((?:utc|gmt)(?:[+-]\d{1,2}[:.]?\d{2})?\) ?`)
 )
 
