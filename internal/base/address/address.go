@@ -1,8 +1,8 @@
-// Package address is the one definition of an address: what an inbox is found by, whom mail
-// is sent to, who may stand in an envelope, and which names are domains and hosts. It has
-// one canonical form for each, so that two spellings never are two inboxes. It refuses to
-// know which addresses exist, what a prefix may hold and how an address came here: escapes
-// are undone by the edge that has them, once. ADR 0033 says what was chosen and why.
+// Package address defines addresses in one place: the lookup form of an inbox, recipients, envelope
+// senders, and which names are domains and hosts. It has one canonical form for each, so that two
+// spellings are never two inboxes. It does not know which addresses exist, what a prefix may
+// contain, and how an address was transmitted: the protocol's edge decodes its escapes once. ADR
+// 0033 records the choices and reasons.
 package address
 
 import (
@@ -15,17 +15,17 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Lengths in octets, RFC 5321 section 4.5.3.1. The 64 octets of a local part are what every
-// server must accept at least; a mailbox of others may have more.
+// Lengths in octets, RFC 5321 section 4.5.3.1. Every server must accept local parts of 64 octets;
+// other mailboxes may have longer ones.
 const (
 	MaxLocal  = 64 // of an inbox, without its tag
 	MaxLength = 254
 )
 
-// Inbox returns the one form that an inbox is stored and looked up by: a plain dot-atom in
-// lower case and NFC at a domain as Domain gives it. There are no quotes, source routes,
-// %-hacks, bang paths, literals or control bytes in it. A tag is kept, see WithoutTag, and may
-// be longer than a prefix. False means that it can't be an inbox's.
+// Inbox returns the form in which an inbox is stored and looked up: a plain dot-atom in lower case
+// and NFC, at a domain in the form of Domain. It contains no quotes, source routes, %-hacks, bang
+// paths, literals or control bytes. A tag is kept, see WithoutTag, and may be longer than a prefix.
+// False means that it cannot be an inbox's address.
 func Inbox(s string) (string, bool) {
 	if len(s) > MaxLength {
 		return "", false
@@ -48,19 +48,19 @@ func Inbox(s string) (string, bool) {
 	return canonical, true
 }
 
-// Fold gives a local part that may be spelt in several ways its one form: lower case, NFC.
+// Fold returns the canonical form of a local part: lower case, NFC.
 func Fold(local string) string { return norm.NFC.String(strings.ToLower(local)) }
 
-// fits is asked of the canonical form too: folding can lengthen a local part, and A-labels
-// are longer than what they stand for.
+// fits is also applied to the canonical form, because folding can lengthen a local part, and
+// A-labels are longer than their Unicode form.
 func fits(local, domain string) bool {
 	return len(local)+1+len(domain) <= MaxLength
 }
 
-// Recipient returns the form in which mail is sent to an address: its local part, of any script
-// (RFC 6531), as it was given, for its case is the receiver's, but without quotes that it does
-// not need; its domain as Domain gives it. Dots may stand anywhere in the local part, because
-// some carriers gave out such mailboxes. The error ends a sentence that begins with "An address".
+// Recipient returns the form in which messages are sent to an address. Its local part, of any
+// script (RFC 6531), is unchanged, because its case matters to the receiver, but unnecessary quotes
+// are removed. Its domain has the form of Domain. Dots may be anywhere in the local part, because
+// some carriers assigned such mailboxes. The error ends a sentence that begins with "An address".
 func Recipient(s string) (string, error) {
 	if len(s) > MaxLength {
 		return "", fmt.Errorf("that is too long (%d characters). The limit is %d characters", utf8.RuneCountInString(s), MaxLength)
@@ -85,10 +85,10 @@ var (
 	errLongInASCII = errors.New("that is too long once its domain is in ASCII")
 )
 
-// Sender returns the form of an envelope's sender, to whom we only answer: any mailbox of
-// RFC 5321 section 4.1.2, and the local parts that Recipient allows. The local part keeps its
-// case and may be a quoted string that needs its quotes, with % and !; the domain is a host as
-// Host gives it, or an address literal.
+// Sender returns the form of an envelope sender, to whom we only reply: any mailbox of RFC 5321
+// section 4.1.2, and the local parts that Recipient allows. The local part keeps its case and may
+// be a quoted string that needs its quotes, with % and !. The domain is a host in the form of Host,
+// or an address literal.
 func Sender(s string) (string, bool) {
 	local, domain := Split(s)
 	if local = unquoted(local); !isAtoms(local) && !isQuoted(local) {
@@ -104,8 +104,8 @@ func Sender(s string) (string, bool) {
 	return local + "@" + domain, true
 }
 
-// Written returns the form of a mailbox in a command of SMTP and in a header field: a local part
-// that is neither a dot-atom nor quoted, such as one that ends in a dot, is put in quotes.
+// Written returns the form of a mailbox in an SMTP command and in a header field. A local part that
+// is neither a dot-atom nor quoted, such as one that ends in a dot, is quoted.
 func Written(mailbox string) string {
 	local, domain := Split(mailbox)
 	if local == "" || local[0] == '"' || IsDotAtom(local) {
@@ -114,8 +114,8 @@ func Written(mailbox string) string {
 	return `"` + local + `"@` + domain
 }
 
-// unquoted returns the plain form of a quoted local part that needs no quotes, which is the same
-// local part (RFC 5321 section 4.1.2), and any other as it is.
+// unquoted returns the plain form of a quoted local part that needs no quotes, which is equivalent
+// (RFC 5321 section 4.1.2), and any other unchanged.
 func unquoted(local string) string {
 	if !isQuoted(local) {
 		return local
@@ -137,14 +137,14 @@ func unquoted(local string) string {
 	return local
 }
 
-// Split cuts at the last @, the one that counts (RFC 5321 section 2.3.11: what stands before
-// it is the receiver's). Without one, all is domain.
+// Split splits at the last @, the one that counts (RFC 5321 section 2.3.11: the receiver interprets
+// the part before it). Without an @, everything is the domain.
 func Split(s string) (local, domain string) {
 	at := strings.LastIndexByte(s, '@')
 	return s[:max(at, 0)], s[at+1:]
 }
 
-// DomainOf is the part behind the last @.
+// DomainOf is the part after the last @.
 func DomainOf(s string) string {
 	_, domain := Split(s)
 	return domain
@@ -160,8 +160,8 @@ func WithoutTag(s string) string {
 	return s[:plus] + s[at:]
 }
 
-// IsDotAtom allows atext and single inner dots (RFC 5322 section 3.2.3), above ASCII the
-// visible characters only: an address never holds a blank or a direction override.
+// IsDotAtom allows atext and single inner dots (RFC 5322 section 3.2.3), and above ASCII only
+// visible characters: an address never contains whitespace or a direction override.
 func IsDotAtom(s string) bool {
 	prev := '.'
 	for _, r := range s {
@@ -173,7 +173,7 @@ func IsDotAtom(s string) bool {
 	return prev != '.'
 }
 
-// isAtoms is IsDotAtom of which the dots may stand anywhere.
+// isAtoms is IsDotAtom, but the dots may be anywhere.
 func isAtoms(s string) bool {
 	atoms := false
 	for _, r := range s {
@@ -195,8 +195,8 @@ func isAtext(r rune) bool {
 	return strings.IndexByte("!#$%&'*+-/=?^_`{|}~", byte(r)) >= 0
 }
 
-// isQuoted reports a quoted string of printable ASCII and of what isAtext allows beyond it, RFC
-// 5321 section 4.1.2 and RFC 6531 section 3.3.
+// isQuoted reports whether local is a quoted string of printable ASCII and of the characters that
+// isAtext allows beyond it, RFC 5321 section 4.1.2 and RFC 6531 section 3.3.
 func isQuoted(s string) bool {
 	if len(s) < 3 || s[0] != '"' || s[len(s)-1] != '"' {
 		return false
@@ -212,7 +212,7 @@ func isQuoted(s string) bool {
 	return !escaped
 }
 
-// isLiteral reports something of the shape [1.2.3.4] or [IPv6:::1].
+// isLiteral reports whether s has the form [1.2.3.4] or [IPv6:::1].
 func isLiteral(s string) bool {
 	if len(s) < 3 || s[0] != '[' || s[len(s)-1] != ']' {
 		return false

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// TestOneAddress says of each spelling what it is in each role; empty: it is none there.
+// TestOneAddress lists the result of each spelling in each role; empty: it is invalid.
 func TestOneAddress(t *testing.T) {
 	long := strings.Repeat("a", 64)
 	for _, c := range []struct{ in, inbox, recipient, sender string }{
@@ -18,11 +18,11 @@ func TestOneAddress(t *testing.T) {
 		{"A.B+Tag@Example.TEST", "a.b+tag@example.test", "A.B+Tag@example.test", "A.B+Tag@example.test"},
 		{"#$&'*+-/=?^_`{|}~@b.test", "#$&'*+-/=?^_`{|}~@b.test", "#$&'*+-/=?^_`{|}~@b.test", "#$&'*+-/=?^_`{|}~@b.test"},
 		{"!#$%&'*+-/=?^_`{|}~@b.test", "", "!#$%&'*+-/=?^_`{|}~@b.test", "!#$%&'*+-/=?^_`{|}~@b.test"},
-		{"a%c@b.test", "", "a%c@b.test", "a%c@b.test"}, // others may have it; here it would be a route
+		{"a%c@b.test", "", "a%c@b.test", "a%c@b.test"}, // valid elsewhere; here it would be a route
 		{"c!a@b.test", "", "c!a@b.test", "c!a@b.test"},
 		{"a@my_host.test", "", "", "a@my_host.test"},
 		{"a@r3---sn.test", "", "", "a@r3---sn.test"},
-		{"a@127.0.0.1", "a@127.0.0.1", "", "a@127.0.0.1"}, // a service may be called so; nobody else is
+		{"a@127.0.0.1", "a@127.0.0.1", "", "a@127.0.0.1"}, // a service may have such a name, but no recipient domain
 		{"a@b.0x7f", "a@b.0x7f", "", "a@b.0x7f"},
 
 		// Lengths, as given and in the canonical form.
@@ -40,9 +40,9 @@ func TestOneAddress(t *testing.T) {
 		{"aaa@" + strings.Repeat("abcdefg.", 31) + "test", "", "", ""},
 		{long + "@" + strings.Repeat("abcdefg.", 22) + "abü.test", "", "", ""}, // 251 bytes, 257 in ASCII
 
-		// What is missing, doubled or beside it.
+		// Parts that are missing, duplicated or additional.
 		{"", "", "", ""}, {"a", "", "", ""}, {"@b.test", "", "", ""}, {"a@", "", "", ""}, {"@", "", "", ""},
-		// Carriers in Japan gave out local parts with dots in any place.
+		// Carriers in Japan assigned local parts with dots in any position.
 		{".a@b.test", "", ".a@b.test", ".a@b.test"}, {"a.@b.test", "", "a.@b.test", "a.@b.test"}, {"a..b@b.test", "", "a..b@b.test", "a..b@b.test"},
 		{"a...@b.test", "", "a...@b.test", "a...@b.test"}, {".@b.test", "", "", ""}, {"..@b.test", "", "", ""},
 		{"a@c.test@b.test", "", "", ""}, {"a@@b.test", "", "", ""}, {"@c.test:a@b.test", "", "", ""},
@@ -66,12 +66,12 @@ func TestOneAddress(t *testing.T) {
 		{"a@XN--BCHER-KVA.test", "a@xn--bcher-kva.test", "a@xn--bcher-kva.test", "a@xn--bcher-kva.test"},
 		{"a@x\u3002test", "a@x.test", "a@x.test", "a@x.test"},                     // a full stop of another script
 		{"a@\u212aelvin.test", "a@kelvin.test", "a@kelvin.test", "a@kelvin.test"}, // the sign of the unit
-		{"a@xn--zzzzzz99999.test", "", "", ""},                                    // no punycode
-		{"a@xn--inbox-.test", "", "", ""},                                         // IDNA takes it for inbox.test
+		{"a@xn--zzzzzz99999.test", "", "", ""},                                    // invalid punycode
+		{"a@xn--inbox-.test", "", "", ""},                                         // IDNA maps it to inbox.test
 		{"a@xn--.test", "", "", ""},
 		{"a@xn--\x80.test", "", "", ""}, {"a@b\xff.test", "", "", ""}, {"\xff@b.test", "", "", ""}, {"\ufffd@b.test", "", "", ""},
 		{"a\u202eb@b.test", "", "", ""}, // a direction override is not visible
-		{"a\u00a0b@b.test", "", "", ""}, // a no-break space is none either
+		{"a\u00a0b@b.test", "", "", ""}, // a no-break space is not visible either
 	} {
 		if got, ok := Inbox(c.in); got != c.inbox || ok != (c.inbox != "") {
 			t.Errorf("inbox %q: %q, %v; want %q", c.in, got, ok, c.inbox)
@@ -85,7 +85,7 @@ func TestOneAddress(t *testing.T) {
 	}
 }
 
-// TestOneName says the same of names.
+// TestOneName does the same for names.
 func TestOneName(t *testing.T) {
 	for _, c := range []struct{ in, domain, host string }{
 		{"Example.ORG", "example.org", "example.org"},
@@ -94,7 +94,7 @@ func TestOneName(t *testing.T) {
 		{"abc--d.test", "abc--d.test", "abc--d.test"},
 		{"_dmarc.example.org", "", "_dmarc.example.org"},
 		{"ab--cd.test", "", "ab--cd.test"},
-		{"a_b.bücher.test", "", ""}, // IDNA judges it whole
+		{"a_b.bücher.test", "", ""}, // IDNA checks the name as a whole
 		{"s_1.xn--bcher-kva.test", "", "s_1.xn--bcher-kva.test"},
 		{"☃.test", "xn--n3h.test", "xn--n3h.test"},
 		{"faß.test", "xn--fa-hia.test", "xn--fa-hia.test"},
@@ -157,9 +157,8 @@ var spellings = []string{
 	"İ@İ.test", "ﬀ@K.test", "K@\u212a.test", "\u0344@x.test", "a\xff@x.test", "a@xn--\u00fc", "a@x。test", "a@a_b--c.test", "a@b@c.test", "",
 }
 
-// FuzzInbox holds that the canonical form of an inbox is one, safe to keep, to show and to
-// put into a line of SMTP, and that an inbox's address is one that mail can be sent to and
-// come from.
+// FuzzInbox checks that the canonical form of an inbox is unique and safe to store, to display and
+// to put into an SMTP line. An inbox's address must be a valid recipient and sender.
 func FuzzInbox(f *testing.F) {
 	for _, s := range spellings {
 		f.Add(s)
@@ -183,7 +182,7 @@ func FuzzInbox(f *testing.F) {
 		}
 		if plain := WithoutTag(got); !strings.HasSuffix(plain, "@"+domain) || plain != WithoutTag(plain) {
 			t.Fatalf("%q without its tag is %q", got, plain)
-		} else if found, ok := Inbox(plain); ok && found != plain { // a.+b@x.test leaves what is none
+		} else if found, ok := Inbox(plain); ok && found != plain { // a.+b@x.test becomes invalid
 			t.Fatalf("%q without its tag is %q, that is %q", got, plain, found)
 		}
 		if to, err := Recipient(got); !EndsInNumber(domain) && (err != nil || to != got) {
@@ -195,7 +194,7 @@ func FuzzInbox(f *testing.F) {
 	})
 }
 
-// FuzzMailbox holds the same for those who write to us and to whom we write.
+// FuzzMailbox checks the same for senders and recipients.
 func FuzzMailbox(f *testing.F) {
 	for _, s := range spellings {
 		f.Add(s)
@@ -230,7 +229,7 @@ func FuzzMailbox(f *testing.F) {
 	})
 }
 
-// checkLine holds that an address can't be read as more than one, wherever it stands.
+// checkLine checks that an address cannot be read as more than one, wherever it is used.
 func checkLine(t *testing.T, address string) {
 	t.Helper()
 	bad := func(r rune) bool {

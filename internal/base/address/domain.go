@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	MaxName  = 253 // octets of a name, RFC 1035 section 2.3.4; also of what it is made from
+	MaxName  = 253 // octets of a name, RFC 1035 section 2.3.4; also of the input
 	maxLabel = 63
 )
 
-// Host returns the one form of a name that strangers gave us and the DNS may know: lower
-// case, A-labels, no final dot. Its labels hold letters, digits, inner hyphens and, because
-// there are such names, underscores. It may be the text of an IPv4 address.
+// Host returns the canonical form of a name from a stranger that DNS may contain: lower case,
+// A-labels, no final dot. Its labels contain letters, digits, inner hyphens and underscores,
+// because such names exist. It may be the text of an IPv4 address.
 func Host(s string) (string, bool) {
 	name, ok := toASCII(s)
 	if !ok || len(name) > MaxName {
@@ -28,8 +28,8 @@ func Host(s string) (string, bool) {
 	return name, true
 }
 
-// Domain returns the one form of a name that people may take for theirs and mail goes to:
-// Host without underscores, and with two hyphens in third and fourth place in A-labels only
+// Domain returns the canonical form of a domain that people may register and messages are sent to.
+// It is Host without underscores, and with two hyphens in third and fourth place only in A-labels
 // (RFC 5891 section 4.2.3.1).
 func Domain(s string) (string, bool) {
 	name, ok := Host(s)
@@ -44,14 +44,14 @@ func Domain(s string) (string, bool) {
 	return name, true
 }
 
-// EndsInNumber reports a name that somebody may read as an IPv4 address, 127.1 or 0x7f.1: no
+// EndsInNumber reports whether name may be read as an IPv4 address, such as 127.1 or 0x7f.1. No
 // top-level domain begins with a digit (RFC 3696 section 2).
 func EndsInNumber(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	return last != "" && isDigit(last[0])
 }
 
-// toASCII bounds what it reads, for the time of IDNA grows with the square of the length.
+// toASCII limits its input, because the time of IDNA is quadratic in the length.
 func toASCII(s string) (string, bool) {
 	switch {
 	case len(s) > MaxName:
@@ -59,7 +59,7 @@ func toASCII(s string) (string, bool) {
 	case IsASCII(s):
 		return strings.ToLower(s), true
 	case !utf8.ValidString(s):
-		return "", false // IDNA would put U+FFFD there
+		return "", false // IDNA would replace it by U+FFFD
 	}
 	name, err := idna.Lookup.ToASCII(s)
 	return name, err == nil
@@ -77,14 +77,14 @@ func isLabel(s string) bool {
 	return true
 }
 
-// isALabel reports an encoded label that stands for a name, and for no shorter one: IDNA
-// takes xn--inbox- for inbox.
+// isALabel reports whether an encoded label stands for a name, and not for a shorter one: IDNA maps
+// xn--inbox- to inbox.
 func isALabel(label string) bool {
 	again, err := idna.Lookup.ToASCII(label)
 	return err == nil && again == label
 }
 
-// IsASCII reports a text without bytes above 127.
+// IsASCII reports whether a text has no bytes above 127.
 func IsASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {

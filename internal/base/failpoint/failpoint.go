@@ -1,8 +1,8 @@
 //go:build !failpoints
 
-// Package failpoint names places at which a test can kill the process. It does nothing without the build
-// tag failpoints, and knows nothing of who stops there.
+// Package failpoint names places at which a test can kill the process. Without the build tag
+// failpoints it does nothing. It does not know the places that use it.
 package failpoint
 
-// Here is the place of that name.
+// Here marks the place with that name.
 func Here(string) {}

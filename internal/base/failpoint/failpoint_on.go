@@ -1,11 +1,13 @@
 //go:build failpoints
 
-// Package failpoint names places at which a test can kill the process.
+// Package failpoint names places at which a test can kill the process. It does not know the places
+// that use it.
 package failpoint
 
 import "os"
 
-// Here stops for good where the environment says so, so that a test can kill the process there.
+// Here blocks forever if the environment selects this place, so that a test can kill the process
+// there.
 func Here(name string) {
 	if os.Getenv("FAILPOINT") == name {
 		_, _ = os.Stderr.WriteString("failpoint " + name + "\n")

@@ -1,6 +1,6 @@
-// Package fault names the kinds of failure that somebody outside can act on, and
-// carries the one sentence that tells them. It knows no protocol: each edge (http,
-// smtp) owns one table from Kind to its own reply.
+// Package fault names the kinds of failure that a caller outside can act on, and carries the
+// sentence for the caller. It knows no protocol: each edge (http, smtp) has one table from Kind to
+// its own reply.
 package fault
 
 import (
@@ -12,23 +12,22 @@ import (
 // Kind says what the caller can do about a failure.
 type Kind uint8
 
-// The zero Kind is Internal, so that an error nobody classified is our bug and
-// never the caller's.
+// The zero Kind is Internal, so that an unclassified error is our bug and never the caller's.
 const (
 	Internal        Kind = iota // our bug: nothing the caller can do
 	Unauthenticated             // present a valid credential
 	Forbidden                   // use another credential
 	NoInbox                     // no live inbox at this address
-	NotFound                    // the thing inside the inbox or account is not there
+	NotFound                    // something inside the inbox or account does not exist
 	Invalid                     // correct the request
-	Refused                     // a plan or business rule says no
+	Refused                     // refused by a plan or business rule
 	TooLarge                    // send less
 	TooMany                     // slow down, RetryAfter says how long
 	InboxFull                   // this one inbox is over its quota
-	StorageFull                 // the disk is full: later, not soon
+	StorageFull                 // the disk is full: retry later, not soon
 	Unavailable                 // try again soon
-	Damaged                     // what was stored can't be read any more
-	Moved                       // another node has it: try again soon
+	Damaged                     // stored data is no longer readable
+	Moved                       // owned by another node: retry soon
 	Unsupported                 // send the content in another form
 )
 
@@ -44,12 +43,12 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Error is a classified failure. Detail is a whole sentence for the person outside and
-// never names an internal; Err is the cause, for our own log only. With a Field it is the
-// end of a sentence that the edge begins, for each edge knows how its fields are called.
+// Error is a classified failure. Detail is a whole sentence for the caller and never contains
+// internals. Err is the cause, for our own log only. With a Field, Detail is the end of a sentence
+// that the edge begins, because each edge has its own names of fields.
 type Error struct {
 	Kind       Kind
-	Field      string // of the request, Invalid only
+	Field      string // of the request, only for Invalid
 	Detail     string
 	RetryAfter time.Duration // with TooMany and Unavailable; zero lets the edge choose
 	Err        error
@@ -58,8 +57,8 @@ type Error struct {
 // New makes an Error without a cause.
 func New(kind Kind, detail string) *Error { return &Error{Kind: kind, Detail: detail} }
 
-// Field makes an Invalid Error about one field of the request. The format says what is wrong
-// with it and goes on behind the field's name: "is empty".
+// Field makes an Invalid Error about one field of the request. The formatted text follows the
+// field's name: "is empty".
 func Field(name, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Field: name, Detail: fmt.Sprintf(format, args...)}
 }

@@ -9,7 +9,7 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// TestKindOf finds the kind through wrapping; what nobody classified is our bug.
+// TestKindOf finds the kind of wrapped errors. An unclassified error is our bug.
 func TestKindOf(t *testing.T) {
 	full := fault.New(fault.InboxFull, "This inbox is full")
 	for _, c := range []struct {
@@ -19,7 +19,7 @@ func TestKindOf(t *testing.T) {
 		{full, fault.InboxFull},
 		{fmt.Errorf("deliver: %w", full), fault.InboxFull},
 		{errors.Join(io.EOF, full), fault.InboxFull},
-		{fault.Wrap(fault.Unavailable, "Try again soon", full), fault.Unavailable}, // the outer one is meant
+		{fault.Wrap(fault.Unavailable, "Try again soon", full), fault.Unavailable}, // the outer one counts
 		{io.EOF, fault.Internal},
 		{&fault.Error{}, fault.Internal},
 		{nil, fault.Internal},
@@ -36,7 +36,7 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// TestError holds that the log sees kind, sentence and cause, and that causes are found.
+// TestError checks that the log contains kind, sentence and cause, and that causes are found.
 func TestError(t *testing.T) {
 	plain := fault.New(fault.NotFound, "Message 7 not found")
 	if got := plain.Error(); got != "not found: Message 7 not found" {
@@ -54,7 +54,7 @@ func TestError(t *testing.T) {
 	}
 }
 
-// TestKindNames holds that every kind has a name of its own.
+// TestKindNames checks that every kind has a unique name.
 func TestKindNames(t *testing.T) {
 	seen := map[string]fault.Kind{}
 	for k := fault.Internal; k <= fault.Unsupported; k++ {

@@ -5,8 +5,8 @@ import (
 	"runtime"
 )
 
-// Panicked tells the log of a recovered panic without what it may hold of somebody's data: of the
-// runtime's own, which name indexes and sizes, all; of any other value its type alone.
+// Panicked describes a recovered panic for the log without user data. A runtime error, which
+// contains only indexes and sizes, is logged completely; any other value only by its type.
 func Panicked(p any) string {
 	if err, ours := p.(runtime.Error); ours {
 		return err.Error()

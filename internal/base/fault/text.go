@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// CheckText checks length and characters of a string of the request (specification, Errors). The limit
-// counts Unicode code points; a line goes into a header field.
+// CheckText checks length and characters of a string of the request (specification, Errors). The
+// limit counts Unicode code points. line means that the text becomes a header field.
 func CheckText(field, s string, limit int, line bool) error {
 	if n := utf8.RuneCountInString(s); n > limit {
 		return Field(field, "is too long (%d characters). The limit is %d characters", n, limit)

@@ -1,5 +1,5 @@
-// Package meter counts durations so cheaply that the quickest paths can afford it. It refuses to
-// know what is measured, and in which form it is shown.
+// Package meter counts durations at a cost that the fastest paths can afford. It does not know what
+// is measured, and in which format it is exported.
 package meter
 
 import (
@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// bounds of the buckets, in ascending order; what is above the last is in none but the count.
+// bounds are the upper bounds of the buckets, ascending. Durations above the last are only in the
+// count.
 var bounds = [...]time.Duration{
 	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
 	time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
@@ -18,18 +19,18 @@ var bounds = [...]time.Duration{
 
 const shards = 8
 
-// Seconds is a histogram of durations. Any goroutine may use it; those that pass different
-// numbers, as connections do, mostly touch different memory. The zero Seconds is ready.
+// Seconds is a histogram of durations. Any goroutine may use it. Goroutines that pass different
+// numbers, as connections do, mostly write to different memory. The zero Seconds is ready.
 type Seconds struct{ shards [shards]shard }
 
-// shard fills whole lines of the processor's cache, so that two never share one.
+// shard fills whole cache lines, so that two shards never share one.
 type shard struct {
 	counts [len(bounds) + 1]atomic.Uint64
 	sum    atomic.Int64 // nanoseconds
 	_      [5]uint64
 }
 
-// Observe counts d; by chooses the memory.
+// Observe counts d; by selects the shard.
 func (s *Seconds) Observe(by uint64, d time.Duration) {
 	at := 0
 	for at < len(bounds) && d > bounds[at] {
@@ -45,14 +46,15 @@ func (s *Seconds) Between(began, ended time.Time) {
 	s.Observe(uint64(began.UnixNano()>>10), ended.Sub(began))
 }
 
-// Reading is a histogram at one moment. While others count, its parts may be one observation apart.
+// Reading is a snapshot of a histogram. If others count concurrently, its parts may differ by one
+// observation.
 type Reading struct {
 	Count   uint64             `json:"count"`
 	Sum     float64            `json:"sum"` // seconds
-	Buckets map[float64]uint64 `json:"-"`   // upper bound in seconds to how many were not above it
+	Buckets map[float64]uint64 `json:"-"`   // upper bound in seconds to the number of durations not above it
 }
 
-// Read reads the histogram.
+// Read returns a snapshot of the histogram.
 func (s *Seconds) Read() Reading {
 	r := Reading{Buckets: make(map[float64]uint64, len(bounds))}
 	var sum int64

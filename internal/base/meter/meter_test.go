@@ -12,7 +12,7 @@ func TestReading(t *testing.T) {
 	var all sync.WaitGroup
 	for by := range uint64(20) {
 		all.Go(func() {
-			s.Observe(by, 100*time.Microsecond) // on a bound: not above it
+			s.Observe(by, 100*time.Microsecond) // equal to a bound: not above it
 			s.Observe(by, 101*time.Microsecond)
 			s.Observe(by, 2*time.Minute)
 		})
@@ -27,7 +27,7 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// TestShardsShareNoLine: two cores that count must not wait for each other's memory.
+// TestShardsShareNoLine checks that two cores that count do not share a cache line.
 func TestShardsShareNoLine(t *testing.T) {
 	if size := unsafe.Sizeof(shard{}); size%64 != 0 {
 		t.Errorf("a shard has %d bytes", size)

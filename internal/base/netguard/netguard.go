@@ -1,6 +1,6 @@
-// Package netguard refuses to connect to addresses that a stranger must not be able to make
-// us reach: the operator's own networks and what is no public host at all. It knows the IANA
-// special-purpose registries and nothing of what is spoken over the connection.
+// Package netguard refuses connections to addresses that a stranger must not be able to make us
+// reach: the operator's own networks and everything that is not a public host. It contains the IANA
+// special-purpose registries. It does not know the protocol of the connection.
 package netguard
 
 import (
@@ -9,13 +9,13 @@ import (
 	"syscall"
 )
 
-// Policy says what may be connected to. The zero value allows public unicast alone.
+// Policy says which addresses are allowed. The zero value allows only public unicast.
 type Policy struct {
-	Allow []netip.Prefix   // the operator's exceptions; they win over everything else
-	Own   []netip.AddrPort // our own listeners; an unspecified address means every one of this machine
+	Allow []netip.Prefix   // the operator's exceptions; they override everything else
+	Own   []netip.AddrPort // our own listeners; an unspecified address means all addresses of this machine
 }
 
-// Refused is the error for an address that may not be connected to.
+// Refused is the error for an address that is not allowed.
 type Refused struct {
 	Addr netip.Addr
 	Why  string // "loopback", "private", ...
@@ -28,20 +28,20 @@ func (e *Refused) Error() string {
 	return e.Addr.String() + " is refused: " + e.Why
 }
 
-// Check returns a *Refused for an address outside of the policy. An IPv6 address that
-// carries an IPv4 address is only as good as that one: allowing the translator's prefix
-// (64:ff9b::/96) opens no way to 127.0.0.1 behind it.
+// Check returns a *Refused for an address outside the policy. For an IPv6 address that contains an
+// IPv4 address, the latter must also be allowed: allowing the translator's prefix (64:ff9b::/96)
+// does not allow 127.0.0.1 behind it.
 func (p Policy) Check(addr netip.Addr) error {
 	if !addr.IsValid() {
 		return &Refused{addr, "not an address"}
 	}
 	if addr.Zone() != "" {
-		return &Refused{addr, "link-local"} // a zone means nothing beyond this machine
+		return &Refused{addr, "link-local"} // a zone has no meaning outside this machine
 	}
 	inner, wrapped := embedded(addr)
 	switch {
 	case addr.Is4In6() && p.allows(inner):
-		return nil // what would be connected to is inner
+		return nil // the connection would be made to inner
 	case p.allows(addr) && wrapped:
 		return p.Check(inner)
 	case p.allows(addr):
@@ -53,9 +53,8 @@ func (p Policy) Check(addr netip.Addr) error {
 	return nil
 }
 
-// Control is for net.Dialer.Control: it checks the address that is really connected to, so
-// that no second look-up can smuggle another one in. Beside what Check refuses, it refuses
-// our own listeners.
+// Control is for net.Dialer.Control. It checks the address that is really connected to, so that a
+// second lookup cannot substitute another one. In addition to Check, it refuses our own listeners.
 func (p Policy) Control(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -88,7 +87,7 @@ func (p Policy) isOwn(addr netip.Addr, port uint16) bool {
 	return false
 }
 
-// isLocal reports an address of this machine; when it can't be known, every one is.
+// isLocal reports whether addr is an address of this machine. It is true if that is unknown.
 func isLocal(addr netip.Addr) bool {
 	if addr.IsLoopback() {
 		return true

@@ -108,7 +108,7 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// A dialer with the guard must not reach what is there to be reached.
+// TestDialer checks that a dialer with the guard cannot reach an existing listener.
 func TestDialer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -119,7 +119,7 @@ func TestDialer(t *testing.T) {
 	if _, err := d.DialContext(t.Context(), "tcp", l.Addr().String()); whyOf(err) != "loopback" {
 		t.Fatalf("dialled: %v", err)
 	}
-	// The listener's own machine, named by another of its addresses.
+	// The listener's own machine, by another of its addresses.
 	p := Policy{Own: []netip.AddrPort{netip.MustParseAddrPort("[::]:25")}}
 	for _, a := range interfaceAddrs(t) {
 		if !p.isOwn(a, 25) || p.isOwn(a, 26) {

@@ -16,10 +16,9 @@ func blocks(pairs ...string) []block {
 	return list
 }
 
-// The IANA special-purpose address registries (RFC 6890 and its updates), multicast, and
-// what was special once. Ranges that are globally reachable although listed there (AS112,
-// AMT relays) host no mail server and no webhook receiver; only those inside of a range
-// below are refused with it.
+// The IANA special-purpose address registries (RFC 6890 and its updates), multicast, and formerly
+// special ranges. Listed ranges that are globally reachable (AS112, AMT relays) have no mail server
+// and no webhook receiver. They are refused only if they are inside a range below.
 var special4 = blocks(
 	"0.0.0.0/8", "this network", // RFC 791
 	"10.0.0.0/8", "private", // RFC 1918
@@ -39,7 +38,7 @@ var special4 = blocks(
 	"240.0.0.0/4", "reserved", // RFC 1112
 )
 
-// global6 is all that IANA has given out for public use; the rest is reserved.
+// global6 is the space that IANA has allocated for public use; the rest is reserved.
 var global6 = netip.MustParsePrefix("2000::/3")
 
 var special6 = blocks(
@@ -66,7 +65,7 @@ var special6 = blocks(
 	"ff00::/8", "multicast",
 )
 
-// special says what is special about addr, "" for public unicast.
+// special returns the reason why addr is special, "" for public unicast.
 func special(addr netip.Addr) string {
 	list := special6
 	if addr.Is4() {
@@ -74,7 +73,7 @@ func special(addr netip.Addr) string {
 	}
 	bits := netip.PrefixFrom(addr.WithZone(""), addr.BitLen())
 	for _, b := range list {
-		// Overlaps, for Contains never finds a mapped address in a mapped prefix.
+		// Overlaps is used because Contains never finds a mapped address in a mapped prefix.
 		if b.prefix.Overlaps(bits) {
 			return b.why
 		}
@@ -85,7 +84,7 @@ func special(addr netip.Addr) string {
 	return ""
 }
 
-// embedded returns the IPv4 address that a gateway would take out of an IPv6 address.
+// embedded returns the IPv4 address that a gateway would extract from an IPv6 address.
 func embedded(addr netip.Addr) (netip.Addr, bool) {
 	if !addr.Is6() {
 		return netip.Addr{}, false

@@ -2,9 +2,10 @@
 
 package partition
 
-// A node that is alone owns every group.
+// A single node owns every group.
 const (
-	// Checked is whether a read past the owner ends the process. It is refused otherwise.
+	// Checked means that a read of a group that is not owned ends the process. Otherwise it is
+	// refused.
 	Checked = false
 	every   = 1
 	apart   = 0

@@ -9,7 +9,7 @@ import (
 // Map says which groups a node owns. It never changes.
 type Map [Groups]bool
 
-// All is the map of a node that is alone.
+// All is the map of a single node.
 func All() (m Map) {
 	for g := 0; g < Groups; g += every {
 		m[g] = true
@@ -17,9 +17,9 @@ func All() (m Map) {
 	return m
 }
 
-// Owner is what a node knows of whose the groups are. It is asked where a command is posted, a
-// view or a row is read and a batch is committed, which costs one atomic load (ADR 0051). Any
-// goroutine may use it. A nil one is of a node that is alone.
+// Owner is what a node knows about the ownership of groups. It is checked when a command is posted,
+// a view or a row is read and a batch is committed, at the cost of one atomic load (ADR 0051). Any
+// goroutine may use it. Nil is the Owner of a single node.
 type Owner struct {
 	now atomic.Pointer[Map]
 	had [Groups]atomic.Bool
@@ -35,7 +35,7 @@ func NewOwner(m Map) *Owner {
 	return o
 }
 
-// Owns reports whether the group is this node's.
+// Owns reports whether this node owns the group.
 func (o *Owner) Owns(g Group) bool {
 	if o == nil {
 		return g%every == 0
@@ -43,8 +43,8 @@ func (o *Owner) Owns(g Group) bool {
 	return o.now.Load()[g]
 }
 
-// Had reports whether the group ever was this node's. Who reads or writes in one that was may have
-// begun before it left; in another nobody has business.
+// Had reports whether this node ever owned the group. A read or write in such a group may have
+// begun before it was released. In any other group it is a bug.
 func (o *Owner) Had(g Group) bool {
 	if o == nil {
 		return o.Owns(g)
@@ -52,10 +52,10 @@ func (o *Owner) Had(g Group) bool {
 	return o.had[g].Load()
 }
 
-// IsAlone reports that no group is another node's.
+// IsAlone reports whether no other node owns a group.
 func (o *Owner) IsAlone() bool { return o == nil || *o.now.Load() == All() }
 
-// Check refuses a partition that is not this node's.
+// Check refuses a partition that this node does not own.
 func (o *Owner) Check(p ID) error { return o.CheckGroup(p.Group()) }
 
 // CheckGroup is Check for a group.
@@ -66,10 +66,10 @@ func (o *Owner) CheckGroup(g Group) error {
 	return ErrMoved
 }
 
-// ErrMoved refuses what is another node's. It says the same whatever is there.
+// ErrMoved refuses data of another node. It is the same whatever the data is.
 var ErrMoved error = fault.New(fault.Moved, "This is on the move to another server, try again in a moment")
 
-// Owned returns the groups that are this node's, in order.
+// Owned returns the groups that this node owns, in order.
 func (o *Owner) Owned() []Group {
 	own := make([]Group, 0, Groups)
 	for g := range Group(Groups) {
@@ -80,8 +80,8 @@ func (o *Owner) Owned() []Group {
 	return own
 }
 
-// Set makes the group this node's, or another's. Who is in the middle of something may still go by
-// what was before.
+// Set acquires or releases the group for this node. Operations in progress may still use the
+// previous state.
 func (o *Owner) Set(g Group, owns bool) {
 	if owns {
 		o.had[g].Store(true)

@@ -9,8 +9,8 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// TestOwner: one that was never made owns everything; one that was made what its map says, and what
-// was given and taken since.
+// TestOwner checks that a nil Owner owns everything, and that any other owns its map and what was
+// acquired and released since.
 func TestOwner(t *testing.T) {
 	all := partition.Groups
 	if partition.Checked {
@@ -39,7 +39,7 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestOwnerOfMany: changes of many at once are all there in the end.
+// TestOwnerOfMany checks that no concurrent change is lost.
 func TestOwnerOfMany(t *testing.T) {
 	o := partition.NewOwner(partition.Map{})
 	var all sync.WaitGroup

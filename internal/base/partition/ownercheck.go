@@ -2,9 +2,9 @@
 
 package partition
 
-// With the build tag ownercheck a node that is alone owns every other group, and every name lies in
-// one of those: tests then see by Checked that nothing is read but what is owned. Folders of
-// other builds can't be read.
+// With the build tag ownercheck, a single node owns every other group, and every name is in one of
+// those. Tests then detect, by Checked, any read of a group that is not owned. Folders written by
+// other builds cannot be read.
 const (
 	Checked = true
 	every   = 2

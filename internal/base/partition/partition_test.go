@@ -9,10 +9,10 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// TestOfGolden pins the hash: stored keys and issued tokens hold these numbers.
+// TestOfGolden pins the hash: stored keys and issued tokens contain these numbers.
 func TestOfGolden(t *testing.T) {
 	for key, want := range map[string]partition.ID{
-		"":                             720, // XXH3 of nothing is 2d06800538d394c2
+		"":                             720, // XXH3 of an empty string is 2d06800538d394c2
 		"a@inbox.localhost":            2946,
 		"me@example.test":              3637,
 		"\x01\x93\x4e\x5f\x10\x00\x00": 1618,
@@ -23,8 +23,7 @@ func TestOfGolden(t *testing.T) {
 	}
 }
 
-// TestSpread holds that keys alike fill every partition about evenly and none beyond the
-// last.
+// TestSpread checks that similar keys fill every partition about evenly and none beyond the last.
 func TestSpread(t *testing.T) {
 	const perPartition = 100
 	var filled [partition.Count]int
@@ -38,7 +37,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestGroupsAreForEver: 64 neighbours each, in the order of the partitions.
+// TestGroupsAreForEver checks that a group has 64 adjacent partitions, in their order.
 func TestGroupsAreForEver(t *testing.T) {
 	for p, want := range map[partition.ID]partition.Group{0: 0, 63: 0, 64: 1, 2946: 46, 4031: 62, 4032: 63, 4095: 63} {
 		if got := p.Group(); got != want {

@@ -1,8 +1,8 @@
 package partition
 
-// Position is a place in the order of a partition's batches: behind the first N that this run gave to
-// the log. What rests on something in another partition waits for its position before it is written
-// (ADR 0061), for nothing else keeps their order on the day that partitions have logs of their own.
+// Position is a place in the order of a partition's batches: after the first N that this run wrote
+// to the log. A batch that depends on another partition waits for its position before it is written
+// (ADR 0061). Nothing else would keep their order if partitions had logs of their own.
 type Position struct {
 	Partition ID
 	N         uint64

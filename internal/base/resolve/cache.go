@@ -2,9 +2,9 @@ package resolve
 
 import "time"
 
-// cache keeps answers in two generations: when the younger one is full, the older one is
-// dropped as a whole. So it is bounded without a clock of its own, and what is asked for
-// often stays. The Resolver's lock guards it.
+// cache holds answers in two generations. When the younger one is full, the older one is dropped as
+// a whole. So it is bounded without a clock of its own, and frequently used answers stay. The
+// Resolver's lock guards it.
 type cache struct {
 	max        int // entries in both generations
 	young, old map[question]answer

@@ -8,11 +8,11 @@ import (
 // errNoSuchDomain marks the errors of names that do not exist.
 var errNoSuchDomain = errors.New("no such domain")
 
-// errUnknown is the answer to a question that would have to be asked first.
+// errUnknown is the error for a question that needs a query first.
 var errUnknown = errors.New("not known yet")
 
-// NoSuchDomain tells a name that does not exist (NXDOMAIN) from one that only has no record
-// of the type asked for. Both are IsNotFound.
+// NoSuchDomain distinguishes a name that does not exist (NXDOMAIN) from one without a record of the
+// requested type. Both are IsNotFound.
 func NoSuchDomain(err error) bool { return errors.Is(err, errNoSuchDomain) }
 
 func noSuchDomain(q question) *net.DNSError {

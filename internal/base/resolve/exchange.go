@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	ednsSize = 1232     // octets of a UDP answer that no path cuts in pieces
-	maxUDP   = 4096     // octets that are read of one all the same
+	ednsSize = 1232     // octets of a UDP answer that no path fragments
+	maxUDP   = 4096     // octets of a UDP answer that are accepted anyway
 	maxTCP   = 32 << 10 // octets of an answer over TCP; a longer one is a failure
-	// maxStray is the number of datagrams in one try that may be no answer to the question:
-	// a late answer to an earlier one, or somebody guessing.
+	// maxStray is how many datagrams of one attempt may be unrelated to the question: late answers
+	// to an earlier one, or forged ones.
 	maxStray = 64
 )
 
-// tryTimeouts are how long each try waits. The next one goes to the next server, if there is
-// one. The first waits are short, for a lost datagram is more likely than a slow answer, and
-// asking again does not disturb a server that is still at work. Options.Timeout bounds them all.
+// tryTimeouts are the timeouts of the attempts. Each attempt uses the next server, if there is one.
+// The first timeouts are short, because a lost datagram is more likely than a slow answer, and a
+// repeated query does not disturb a server that is still working. Options.Timeout limits them all.
 var tryTimeouts = [...]time.Duration{400 * time.Millisecond, 800 * time.Millisecond, 1200 * time.Millisecond, 2100 * time.Millisecond}
 
-// errBad is an answer that is none: not readable, too long, or to another question.
+// errBad is an invalid answer: not parseable, too long, or to another question.
 var errBad = errors.New("the DNS server's answer makes no sense")
 
-// exchange asks the servers, in turn, until one gives NOERROR or NXDOMAIN. Its errors are
+// exchange queries the servers, in order, until one returns NOERROR or NXDOMAIN. Its errors are
 // *net.DNSError and temporary.
 func (r *Resolver) exchange(ctx context.Context, q question) (*dns.Msg, error) {
 	why, answered := "no DNS server is known", false
@@ -45,7 +45,7 @@ func (r *Resolver) exchange(ctx context.Context, q question) (*dns.Msg, error) {
 			return msg, nil
 		default:
 			why = "the DNS server answered " + dns.RcodeToString[msg.Rcode]
-			if try+1 >= len(r.servers) { // every server was asked: it will not change its mind
+			if try+1 >= len(r.servers) { // every server was asked; a repeat would give the same
 				r.health.heard()
 				return nil, temporary(q, why)
 			}
@@ -59,7 +59,7 @@ func (r *Resolver) exchange(ctx context.Context, q question) (*dns.Msg, error) {
 	return nil, timedOut(q, why)
 }
 
-// try asks one server once, over UDP, and over TCP when the answer was cut short.
+// try queries one server once, over UDP, and over TCP if the answer was truncated.
 func (r *Resolver) try(ctx context.Context, server string, q question, wait time.Duration) (*dns.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -68,7 +68,7 @@ func (r *Resolver) try(ctx context.Context, server string, q question, wait time
 	query.SetEdns0(ednsSize, false)
 	msg, err := overUDP(ctx, server, query)
 	if err == nil && msg.Rcode == dns.RcodeFormatError {
-		query.Extra = nil // an old server that does not know EDNS, RFC 6891 section 6.2.2
+		query.Extra = nil // an old server without EDNS support, RFC 6891 section 6.2.2
 		msg, err = overUDP(ctx, server, query)
 	}
 	if err == nil && msg.Truncated {
@@ -78,7 +78,7 @@ func (r *Resolver) try(ctx context.Context, server string, q question, wait time
 	return msg, err
 }
 
-// overUDP asks from a fresh port with a fresh id, and reads until the answer comes.
+// overUDP sends from a fresh port with a fresh id, and reads until the answer comes.
 func overUDP(ctx context.Context, server string, query *dns.Msg) (*dns.Msg, error) {
 	conn, err := dial(ctx, "udp", server)
 	if err != nil {
@@ -105,7 +105,7 @@ func overUDP(ctx context.Context, server string, query *dns.Msg) (*dns.Msg, erro
 	return nil, errBad
 }
 
-// overTCP asks over a connection of its own, RFC 7766.
+// overTCP uses a connection of its own, RFC 7766.
 func overTCP(ctx context.Context, server string, query *dns.Msg) (*dns.Msg, error) {
 	conn, err := dial(ctx, "tcp", server)
 	if err != nil {
@@ -151,15 +151,15 @@ func dial(ctx context.Context, network, server string) (net.Conn, error) {
 	return conn, nil
 }
 
-// answers reads wire if it is an answer to ask: its id, and its question. A server that
-// refuses may leave out the question.
+// answers parses wire if it is an answer to query, by its id and question. A server that refuses
+// may omit the question.
 func answers(wire []byte, query *dns.Msg) (*dns.Msg, bool) {
 	if len(wire) < 12 || binary.BigEndian.Uint16(wire) != query.Id {
 		return nil, false
 	}
 	msg := new(dns.Msg)
 	if err := msg.Unpack(wire); err != nil {
-		if !msg.Truncated || len(msg.Question) == 0 { // what was cut in the middle comes again over TCP
+		if !msg.Truncated || len(msg.Question) == 0 { // a truncated message is repeated over TCP
 			return nil, false
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"inboxd/internal/testutil/dnstest"
 )
 
-// TestLongAnswers come over TCP; without end, not at all.
+// TestLongAnswers come over TCP; endless ones fail.
 func TestLongAnswers(t *testing.T) {
 	var records []string
 	for i := range 100 {
@@ -36,8 +36,8 @@ func TestLongAnswers(t *testing.T) {
 	}
 }
 
-// TestLies are not believed: what is no answer to the question is waited past, and records
-// of other names are left out.
+// TestLies checks that datagrams which do not answer the question are skipped, and that records of
+// other names are ignored.
 func TestLies(t *testing.T) {
 	server := dnstest.Serve(t)
 	r := New(server.Addr, Options{})
@@ -77,7 +77,7 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// TestGarbage without end is a failure, and soon.
+// TestGarbage checks that endless garbage fails soon.
 func TestGarbage(t *testing.T) {
 	server := dnstest.Serve(t)
 	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) {
@@ -98,7 +98,7 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// TestOldServer does not know EDNS.
+// TestOldServer uses a server without EDNS support.
 func TestOldServer(t *testing.T) {
 	server := dnstest.Serve(t)
 	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) {
@@ -113,7 +113,7 @@ func TestOldServer(t *testing.T) {
 	}
 }
 
-// TestSecondServer is asked when the first fails.
+// TestSecondServer is queried if the first fails.
 func TestSecondServer(t *testing.T) {
 	bad, good := dnstest.Serve(t), dnstest.Serve(t, `a.test. 60 IN TXT "a"`)
 	bad.Handle(func(w dns.ResponseWriter, m *dns.Msg) { w.WriteMsg(new(dns.Msg).SetRcode(m, dns.RcodeRefused)) })
@@ -124,8 +124,8 @@ func TestSecondServer(t *testing.T) {
 	}
 }
 
-// FuzzAnswer reads what a server sends: never a panic, never an error of another type, and
-// never a record that was not asked for.
+// FuzzAnswer parses arbitrary answers: never a panic, never an error of another type, and never a
+// record that was not requested.
 func FuzzAnswer(f *testing.F) {
 	query := new(dns.Msg).SetQuestion("a.test.", dns.TypeTXT)
 	query.Id = 7

@@ -9,25 +9,24 @@ import (
 )
 
 const (
-	// silentAfter is the number of look-ups in a row without any answer after which the
-	// servers are held to be silent, and nobody waits for them any more.
+	// silentAfter is the number of consecutive lookups without any answer after which the servers
+	// count as silent. Then no lookup waits for them.
 	silentAfter = 3
-	// probeEvery is how often silent servers are asked whether they are back.
+	// probeEvery is how often silent servers are probed.
 	probeEvery = time.Second
 )
 
-// health says whether the servers answer at all. An answer of any kind counts, for a
-// stranger's domain that times out must not silence the resolver for all others: the probe
-// asks for the root, which a server that works has at hand. Any goroutine may use it.
+// health records whether the servers answer at all. An answer of any kind counts, because a
+// stranger's domain that times out must not silence the resolver for all others. The probe queries
+// the root, which a working server has cached. Any goroutine may use it.
 type health struct {
-	unanswered atomic.Int32 // look-ups since the last answer
-	probed     atomic.Int64 // when, in Unix nanoseconds
+	unanswered atomic.Int32 // lookups since the last answer
+	probed     atomic.Int64 // time of the last probe, in Unix nanoseconds
 }
 
 func (h *health) heard() { h.unanswered.Store(0) }
 
-// silent reports whether the servers are held to be silent, and then sees to it that they
-// are asked again.
+// silent reports whether the servers count as silent, and then makes sure that they are probed.
 func (r *Resolver) silent() bool {
 	if r.health.unanswered.Load() < silentAfter {
 		return false
@@ -39,7 +38,7 @@ func (r *Resolver) silent() bool {
 	return true
 }
 
-// probe asks each server for the root, in the background; it ends within probeEvery.
+// probe queries each server for the root, in the background; it ends within probeEvery.
 func (r *Resolver) probe() {
 	for _, server := range r.servers {
 		go func() {

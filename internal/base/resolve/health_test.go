@@ -12,8 +12,8 @@ import (
 	"inboxd/internal/testutil/dnstest"
 )
 
-// TestSilent holds that nobody waits long for a server that says nothing, nobody at all
-// once that is known, and that it is noticed when it is back.
+// TestSilent checks that lookups do not wait long for a silent server, do not wait at all once it
+// counts as silent, and recover when it is back.
 func TestSilent(t *testing.T) {
 	server := dnstest.Serve(t, `a.test. 60 IN TXT "a"`)
 	server.Silence()
@@ -33,7 +33,7 @@ func TestSilent(t *testing.T) {
 		t.Errorf("still asked: %d questions", len(asked))
 	}
 	server.Handle(nil)
-	for { // each look-up may set off the probe that finds it
+	for { // each lookup may start the probe that finds it
 		if v, err := r.LookupTXT(t.Context(), "a.test"); err == nil && v[0] == "a" {
 			return
 		}
@@ -44,8 +44,8 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// TestSilentDomain holds that a domain whose own server is silent does not cost the others:
-// the resolver that answers for the root is alive.
+// TestSilentDomain checks that a domain whose own server is silent does not affect others: the
+// resolver still answers for the root.
 func TestSilentDomain(t *testing.T) {
 	server := dnstest.Serve(t)
 	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) {
@@ -68,7 +68,7 @@ func TestSilentDomain(t *testing.T) {
 	}
 }
 
-// TestNoServer fails at once.
+// TestNoServer fails immediately.
 func TestNoServer(t *testing.T) {
 	r := New("", Options{})
 	r.servers = nil

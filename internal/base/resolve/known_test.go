@@ -11,8 +11,8 @@ import (
 	"inboxd/internal/testutil/dnstest"
 )
 
-// TestKnownTXT holds that what is known is what looking up gives, for as long as it is kept and
-// no longer.
+// TestKnownTXT checks that a cached answer equals a lookup, for as long as it is cached and no
+// longer.
 func TestKnownTXT(t *testing.T) {
 	var ahead atomic.Int64
 	begin := time.Now()
@@ -38,7 +38,7 @@ func TestKnownTXT(t *testing.T) {
 			}
 		}
 	}
-	// A name is what its characters say, and no escape that somebody else's name has.
+	// A name consists of its characters, and is never treated as the escape of another name.
 	if list, err, known := r.KnownTXT(`a\ b.example.com`); known {
 		t.Errorf("%q, %v", list, err)
 	}

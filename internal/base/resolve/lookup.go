@@ -19,9 +19,9 @@ func (r *Resolver) LookupTXT(ctx context.Context, name string) ([]string, error)
 	return records(ctx, r, r.query, name, dns.TypeTXT, textOf)
 }
 
-// KnownTXT is LookupTXT without waiting: false when the DNS must be asked first. Whoever knows
-// an answer asks again with each mail whether it still holds, so what is kept is handed out as
-// it is, to all the same list, and nobody may write to it.
+// KnownTXT is LookupTXT without waiting: false if a query is needed. Callers that store an answer
+// check for each message whether it is still current. So the cached list itself is returned to all
+// of them, and nobody may modify it.
 func (r *Resolver) KnownTXT(name string) ([]string, error, bool) {
 	r.mu.Lock()
 	a, ok := r.cache.get(question{canonical(presented(name)), dns.TypeTXT}, r.opts.Clock())
@@ -35,8 +35,8 @@ func (r *Resolver) KnownTXT(name string) ([]string, error, bool) {
 
 func textOf(rr *dns.TXT) (string, bool) { return unescape(strings.Join(rr.Txt, "")), true }
 
-// LookupMX returns the MX records of name, the preferred first, equal ones shuffled. Hosts
-// end in a dot; a null MX (RFC 7505) is the host ".".
+// LookupMX returns the MX records of name, the preferred first, equal ones shuffled. Hosts end in a
+// dot; a null MX (RFC 7505) is the host ".".
 func (r *Resolver) LookupMX(ctx context.Context, name string) ([]*net.MX, error) {
 	list, err := records(ctx, r, r.query, name, dns.TypeMX, func(rr *dns.MX) (*net.MX, bool) {
 		return &net.MX{Host: rr.Mx, Pref: rr.Preference}, rr.Mx == "." || isHost(rr.Mx)
@@ -46,7 +46,7 @@ func (r *Resolver) LookupMX(ctx context.Context, name string) ([]*net.MX, error)
 	return list, err
 }
 
-// LookupIPAddr returns the IPv4 and IPv6 addresses of host. An address is its own answer.
+// LookupIPAddr returns the IPv4 and IPv6 addresses of host. An address is returned as it is.
 func (r *Resolver) LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return []net.IPAddr{{IP: ip.AsSlice(), Zone: ip.Zone()}}, nil
@@ -75,7 +75,7 @@ func (r *Resolver) LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr,
 	return nil, err
 }
 
-// LookupAddr returns the names of ip, which end in a dot. Nothing vouches for them.
+// LookupAddr returns the names of ip, which end in a dot. They are not verified.
 func (r *Resolver) LookupAddr(ctx context.Context, ip string) ([]string, error) {
 	name, err := dns.ReverseAddr(ip)
 	if err != nil {
@@ -86,10 +86,10 @@ func (r *Resolver) LookupAddr(ctx context.Context, ip string) ([]string, error) 
 	})
 }
 
-// asking is how a question is put to a Resolver.
+// asking is a method that resolves a question.
 type asking func(context.Context, question) ([]dns.RR, error)
 
-// records asks for name and turns each record that is usable into what the caller wants.
+// records looks up name and converts each usable record by take.
 func records[R dns.RR, T any](ctx context.Context, r *Resolver, query asking, name string, qtype uint16, take func(R) (T, bool)) ([]T, error) {
 	q := question{canonical(presented(name)), qtype}
 	if _, ok := dns.IsDomainName(q.name); !ok || q.name == "" {
@@ -125,8 +125,8 @@ func isReserved(name string) bool {
 	return top == "localhost" || top == "invalid"
 }
 
-// reserved answers for the names that a machine's own servers are not asked about (RFC 6761
-// sections 6.3 and 6.4). A server that an operator names is asked about everything.
+// reserved answers for the names that are not sent to the machine's own servers (RFC 6761 sections
+// 6.3 and 6.4). A server that an operator configured gets every name.
 func reserved(_ context.Context, q question) ([]dns.RR, error) {
 	switch {
 	case strings.HasSuffix(q.name, "invalid"):
@@ -139,9 +139,9 @@ func reserved(_ context.Context, q question) ([]dns.RR, error) {
 	return nil, noData(q)
 }
 
-// presented is a name of which every character means itself, in the form in which messages
-// give names: SPF makes names of strangers' local parts, and a blank in one, taken for another
-// name in every answer, made the server seem silent.
+// presented escapes a name so that every character is literal, in the form of DNS messages. SPF
+// makes names from strangers' local parts. A space in one was read as another name in every answer,
+// and made the server seem silent.
 func presented(name string) string {
 	if isHost(name) {
 		return name
@@ -160,20 +160,19 @@ func presented(name string) string {
 	return string(b)
 }
 
-// canonical is the one form of a name: ASCII in lower case, no dot at the end.
+// canonical is the canonical form of a name: ASCII in lower case, no final dot.
 func canonical(name string) string {
 	return strings.ToLower(strings.TrimSuffix(name, "."))
 }
 
-// isHost tells a host's name, with or without the final dot, from what could mean something
-// elsewhere.
+// isHost reports whether name is a host name, with or without the final dot, without characters
+// that could be special elsewhere.
 func isHost(name string) bool {
 	_, ok := address.Host(strings.TrimSuffix(name, "."))
 	return ok
 }
 
-// unescape turns the presentation form that the library gives, with \DDD and \X, back into
-// the bytes that were in the record.
+// unescape decodes the library's presentation form, with \DDD and \X, into the bytes of the record.
 func unescape(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s

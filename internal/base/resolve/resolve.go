@@ -1,8 +1,8 @@
-// Package resolve asks a recursive DNS server: TXT, MX, addresses and reverse names, shaped
-// like net.Resolver, so that every user can declare the small interface it needs. It keeps
-// answers for as long as they say, asks once for what many want to know at the same time,
-// and believes an answer only when it answers the question. It knows DNS (RFC 1035, 2308,
-// 6891) and refuses to know mail: what a record means is its users' business.
+// Package resolve queries a recursive DNS server for TXT, MX, addresses and reverse names. Its
+// methods are those of net.Resolver, so that every user can declare a small interface. It caches
+// answers for their TTL, makes one query for concurrent lookups of the same question, and accepts
+// an answer only if it matches the question. It knows DNS (RFC 1035, 2308, 6891). It does not know
+// e-mail: its users interpret the records.
 package resolve
 
 import (
@@ -19,61 +19,60 @@ import (
 
 // Options configure a Resolver; the zero value works.
 type Options struct {
-	Timeout     time.Duration    // for one look-up, all tries together; default 4.5 s
-	MaxEntries  int              // answers that are kept; default 20,000
-	MaxTTL      time.Duration    // for which an answer is kept at most; default 1 h
-	MaxNegative time.Duration    // for which "there is none" is kept at most; default 5 min
-	MaxFlights  int              // questions under way at once; default 256
-	Clock       func() time.Time // for what is kept; default time.Now. Deadlines are real time
+	Timeout     time.Duration    // for one lookup, all attempts together; default 4.5 s
+	MaxEntries  int              // cached answers; default 20,000
+	MaxTTL      time.Duration    // maximum time in the cache; default 1 h
+	MaxNegative time.Duration    // maximum time in the cache of a negative answer; default 5 min
+	MaxFlights  int              // concurrent questions; default 256
+	Clock       func() time.Time // for the cache; default time.Now. Deadlines are real time
 }
 
 const (
-	// keepFailure is for how long a failure is not asked about again, RFC 9520 section 3.2,
-	// nor what is not there according to a server that does not say for how long.
+	// keepFailure is how long a failure is cached, RFC 9520 section 3.2, and a negative answer from
+	// a server that gives no time.
 	keepFailure = time.Second
-	// maxHops bounds a chain of CNAMEs.
+	// maxHops limits a chain of CNAMEs.
 	maxHops = 8
-	// maxRecords bounds what is taken of one answer.
+	// maxRecords limits the records used of one answer.
 	maxRecords = 256
 )
 
-// Resolver answers look-ups. Any goroutine may call its methods.
+// Resolver answers lookups. Any goroutine may call its methods.
 type Resolver struct {
 	opts    Options
-	system  bool     // the servers are those of this machine, and not named by an operator
+	system  bool     // the servers are those of this machine, not configured by an operator
 	servers []string // host:port
 	health  *health
-	places  chan struct{} // one for each question under way
+	places  chan struct{} // one for each question in progress
 
-	mu      sync.Mutex // guards what follows; nothing that blocks is done under it
+	mu      sync.Mutex // guards what follows; nothing blocks while it is held
 	cache   cache
 	flights map[question]*flight
 }
 
-// question is what is asked. The name is in lower case, without the dot at its end.
+// question is a name and type to look up. The name is in lower case, without the final dot.
 type question struct {
 	name  string
 	qtype uint16
 }
 
-// answer is what is known of a question: records, or err, which is a *net.DNSError.
+// answer is the result of a question: records, or err, which is a *net.DNSError.
 type answer struct {
 	records []dns.RR
-	texts   []string // what LookupTXT makes of them
+	texts   []string // the result of LookupTXT
 	err     error
 	until   time.Time
 }
 
-// flight is one question under way. Its own goroutine alone writes answer, before it closes
-// done.
+// flight is one question in progress. Only its own goroutine writes answer, before it closes done.
 type flight struct {
 	done   chan struct{}
 	answer answer
 }
 
-// New makes a resolver over server (host:port). Empty means the servers of
-// /etc/resolv.conf: these are held to be silent until one of them has said something, for a
-// machine without DNS must not make anybody wait. Without any, each look-up fails at once.
+// New makes a resolver that uses server (host:port). Empty means the servers of /etc/resolv.conf.
+// These count as silent until one of them has answered, so that lookups do not wait on a machine
+// without DNS. Without any server, each lookup fails immediately.
 func New(server string, opts Options) *Resolver {
 	opts.Timeout = cmp.Or(opts.Timeout, 4500*time.Millisecond)
 	opts.MaxEntries = cmp.Or(opts.MaxEntries, 20_000)
@@ -110,8 +109,8 @@ func systemServers(path string) []string {
 	return servers
 }
 
-// ask answers q from what is kept, or waits for a flight, its own or another's. Every error
-// is a *net.DNSError.
+// query answers q from the cache, or waits for a flight, its own or another's. Every error is a
+// *net.DNSError.
 func (r *Resolver) query(ctx context.Context, q question) ([]dns.RR, error) {
 	r.mu.Lock()
 	if a, ok := r.known(q); ok {
@@ -133,7 +132,7 @@ func (r *Resolver) query(ctx context.Context, q question) ([]dns.RR, error) {
 	}
 }
 
-// known answers q if that takes no waiting. The lock is held.
+// known answers q if that needs no waiting. The lock is held.
 func (r *Resolver) known(q question) (answer, bool) {
 	a, ok := r.cache.get(q, r.opts.Clock())
 	if !ok && r.flights[q] == nil && r.silent() {
@@ -142,7 +141,7 @@ func (r *Resolver) known(q question) (answer, bool) {
 	return a, ok
 }
 
-// askKnown is ask for who would rather not wait.
+// askKnown is query without waiting.
 func (r *Resolver) askKnown(_ context.Context, q question) ([]dns.RR, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -152,8 +151,8 @@ func (r *Resolver) askKnown(_ context.Context, q question) ([]dns.RR, error) {
 	return nil, errUnknown
 }
 
-// fly asks for everybody who waits on f. It does not end with the first caller's context:
-// the others still want to know, and so will the next one. Options.Timeout bounds it.
+// fly makes the query for all waiters of f. It does not end with the first caller's context,
+// because the others and later callers still need the answer. Options.Timeout limits it.
 func (r *Resolver) fly(q question, f *flight) {
 	ctx, cancel := context.WithTimeout(context.Background(), r.opts.Timeout)
 	defer cancel()
@@ -173,8 +172,8 @@ func (r *Resolver) fly(q question, f *flight) {
 	close(f.done)
 }
 
-// follow asks and goes along CNAMEs that the answer does not resolve itself. A panic over
-// what a server sent is one failed look-up: nobody stands above this goroutine.
+// follow makes the query and follows CNAMEs that the answer does not resolve itself. A panic caused
+// by an answer is one failed lookup, because no caller could recover it.
 func (r *Resolver) follow(ctx context.Context, q question) (a answer) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -198,7 +197,7 @@ func (r *Resolver) follow(ctx context.Context, q question) (a answer) {
 			return r.none(noSuchDomain(q), min(ttl, reading.negative))
 		case reading.end == "":
 			return r.failed(temporary(q, "too many CNAMEs"))
-		case reading.end == name: // no CNAME: there is nothing of this type
+		case reading.end == name: // no CNAME: there is no record of this type
 			return r.none(noData(q), min(ttl, reading.negative))
 		}
 		name = reading.end
@@ -210,20 +209,21 @@ func (r *Resolver) failed(err error) answer {
 	return answer{err: err, until: r.opts.Clock().Add(keepFailure)}
 }
 
-// none is kept for as long as the zone says, RFC 2308 section 5.
+// none is cached for as long as the zone says, RFC 2308 section 5.
 func (r *Resolver) none(err error, ttl time.Duration) answer {
 	return answer{err: err, until: r.opts.Clock().Add(min(ttl, r.opts.MaxNegative))}
 }
 
-// reading is what an answer says about a name; only the goroutine that reads it touches it.
+// reading is the content of an answer about a name. Only the goroutine that parses the answer uses
+// it.
 type reading struct {
 	records  []dns.RR
-	end      string        // where its chain of CNAMEs ends; empty when it is too long
-	ttl      time.Duration // the least along the chain
-	negative time.Duration // for which there is none
+	end      string        // end of its chain of CNAMEs; empty if the chain is too long
+	ttl      time.Duration // the minimum along the chain
+	negative time.Duration // TTL of a negative answer
 }
 
-// read picks what answers the question, and nothing else, out of a message.
+// read extracts the records that answer the question from a message, and nothing else.
 func read(msg *dns.Msg, name string, qtype uint16) reading {
 	out := reading{end: name, negative: keepFailure, ttl: time.Duration(1<<32-1) * time.Second}
 	for hop := 0; ; hop++ {

@@ -33,7 +33,7 @@ var zone = []string{
 	`1.2.0.192.in-addr.arpa. 300 IN PTR a.example.com.`,
 }
 
-// TestLookups asks for one of each, and tells the ways of not having it.
+// TestLookups looks up one of each, and distinguishes the kinds of failure.
 func TestLookups(t *testing.T) {
 	r, ctx := New(dnstest.Serve(t, zone...).Addr, Options{}), t.Context()
 	txt := func(name string) (string, error) { v, err := r.LookupTXT(ctx, name); return fmt.Sprintf("%q", v), err }
@@ -77,7 +77,7 @@ func TestLookups(t *testing.T) {
 		{"an address without", ptr, "192.0.2.2", "", "nxdomain"},
 		{"no address at all", ptr, "example.com", "", "other"},
 	} {
-		for range 2 { // the second time from what is kept
+		for range 2 { // the second time from the cache
 			got, err := c.ask(c.of)
 			if kind := kindOf(t, err); kind != c.fail || err == nil && got != c.want {
 				t.Errorf("%s: %s, %v (%s), want %s (%s)", c.name, got, err, kind, c.want, c.fail)
@@ -91,7 +91,7 @@ func kindOf(t *testing.T, err error) string {
 	if err == nil {
 		return ""
 	}
-	d, ok := err.(*net.DNSError) // users ask for the type itself
+	d, ok := err.(*net.DNSError) // users assert the type itself
 	switch {
 	case !ok:
 		t.Fatalf("%T is no *net.DNSError", err)
@@ -107,8 +107,8 @@ func kindOf(t *testing.T, err error) string {
 	return "other"
 }
 
-// TestReserved holds that a machine's own servers are not asked about names without DNS,
-// and that a server that was named is.
+// TestReserved checks that names outside DNS are not sent to a machine's own servers, but are sent
+// to a configured server.
 func TestReserved(t *testing.T) {
 	r := New("", Options{})
 	if ips, err := r.LookupIPAddr(t.Context(), "inbox.localhost"); err != nil || len(ips) != 2 || !ips[0].IP.IsLoopback() || !ips[1].IP.IsLoopback() {
@@ -126,7 +126,7 @@ func TestReserved(t *testing.T) {
 	}
 }
 
-// TestKept holds how long answers are kept: for as long as they say, up to a cap.
+// TestKept checks how long answers are cached: for their TTL, up to a limit.
 func TestKept(t *testing.T) {
 	server := dnstest.Serve(t, `a.test. 60 IN TXT "a"`, `long.test. 999999 IN TXT "l"`, `zero.test. 0 IN TXT "z"`)
 	var shift atomic.Int64
@@ -159,12 +159,12 @@ func TestKept(t *testing.T) {
 	ask("fails.test", keepFailure-1, 0)
 	ask("fails.test", keepFailure, 1)
 	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) { w.WriteMsg(new(dns.Msg).SetRcode(m, dns.RcodeNameError)) })
-	ask("terse.test", 0, 1) // without a word for how long
+	ask("terse.test", 0, 1) // without a time
 	ask("terse.test", keepFailure-1, 0)
 	ask("terse.test", keepFailure, 1)
 }
 
-// TestBounded holds that what is kept stays within its bound, and what is in use stays.
+// TestBounded checks that the cache stays within its limit, and that entries in use stay.
 func TestBounded(t *testing.T) {
 	c, now := cache{max: 100}, time.Now()
 	hot := question{"hot.test", dns.TypeTXT}
@@ -180,7 +180,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestTogether holds that many who ask at the same time make one question.
+// TestTogether checks that concurrent lookups make one query.
 func TestTogether(t *testing.T) {
 	server := dnstest.Serve(t)
 	release := make(chan struct{})
@@ -215,7 +215,7 @@ func answerTXT(m *dns.Msg, text string) *dns.Msg {
 	return reply
 }
 
-// Names that hold more than host names do, each character meaning itself.
+// TestOddNames uses names with characters that host names do not have, each of them literal.
 func TestOddNames(t *testing.T) {
 	d := dnstest.Serve(t, `a\ b.example.com. 300 IN A 192.0.2.1`, `x\'y\@z\(1\)\;\"q\\r.example.com. 300 IN A 192.0.2.2`,
 		`caf\233\000.example.com. 300 IN A 192.0.2.3`, `%.example.com. 300 IN A 192.0.2.4`)

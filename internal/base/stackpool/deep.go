@@ -1,9 +1,10 @@
-// Package stackpool runs work that needs a deep stack on another goroutine than its caller's.
+// Package stackpool runs work that needs a deep stack on another goroutine than its caller's. It
+// does not know the work.
 //
-// A goroutine's stack grows by being copied to one of twice the size, and a collection gives
-// back half of what is not in use. So one that waits for long carries along what it needed
-// before: it has that done by Do. And one that is new, for work that goes deep each time,
-// copies its stack several times over: it is better one of a Pool.
+// A goroutine's stack grows by being copied to one of twice the size, and a garbage collection
+// returns half of an unused stack. So a goroutine that waits for a long time should run deep work
+// by Do, and not keep the large stack. Repeated deep work should run in a Pool, because a new
+// goroutine would copy its stack several times.
 package stackpool
 
 import (
@@ -12,8 +13,8 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// failure is a panic of what Do had run, and where it was. Like the runtime's own errors it holds nothing
-// of anybody's data, and is told in full (fault.Panicked).
+// failure is a panic of the function that Do ran, with its position. Like runtime errors it
+// contains no user data, so it is logged completely (fault.Panicked).
 type failure string
 
 func (f failure) Error() string { return string(f) }
@@ -21,8 +22,7 @@ func (f failure) Error() string { return string(f) }
 // RuntimeError makes it a runtime.Error.
 func (failure) RuntimeError() {}
 
-// Do has f run on a goroutine that ends with it, and returns when f does. A panic of f is
-// the caller's.
+// Do runs f on a goroutine that ends with it, and returns when f does. It panics if f panics.
 func Do(f func()) {
 	var failed error
 	done := make(chan struct{})
@@ -40,20 +40,20 @@ func Do(f func()) {
 	}
 }
 
-// Pool is goroutines whose stacks have grown. They stay when their work is done, so far as
-// there is a place for them. Any goroutine may use it.
+// Pool is a set of goroutines with grown stacks. They stay after their work, up to a limit. Any
+// goroutine may use it.
 type Pool struct {
 	work  chan func()
-	idle  chan struct{} // a place for each goroutine that may wait for work
-	ended chan struct{} // closed: those that wait go
+	idle  chan struct{} // a slot for each goroutine that may wait for work
+	ended chan struct{} // closed: waiting goroutines end
 }
 
-// NewPool returns a pool of goroutines of which at most idle wait for work. None runs yet.
+// NewPool returns a pool in which at most idle goroutines wait for work. None runs yet.
 func NewPool(idle int) *Pool {
 	return &Pool{work: make(chan func()), idle: make(chan struct{}, idle), ended: make(chan struct{})}
 }
 
-// Go has f run. It never waits.
+// Go runs f. It never waits.
 func (p *Pool) Go(f func()) {
 	select {
 	case p.work <- f:
@@ -79,5 +79,5 @@ func (p *Pool) serve(f func()) {
 	}
 }
 
-// End lets those go that have no work. What is begun later still runs.
+// End ends the goroutines without work. Work that is added later still runs.
 func (p *Pool) End() { close(p.ended) }

@@ -8,8 +8,8 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// TestDo: the caller waits for the end, and a panic is the caller's, with the stack of where
-// it was.
+// TestDo checks that the caller waits for the end, and that a panic reaches the caller, with the
+// stack of its origin.
 func TestDo(t *testing.T) {
 	n := 0
 	Do(func() { n++ })
@@ -25,8 +25,8 @@ func TestDo(t *testing.T) {
 	t.Error("went on after a panic")
 }
 
-// TestPool has more done at once than may stay, each part waiting for all others, so that
-// none can run after another; then again, by those that stayed.
+// TestPool runs more concurrent parts than may stay. Each waits for all others, so that none can
+// run after another. Then it repeats this with the goroutines that stayed.
 func TestPool(t *testing.T) {
 	const idle = 64
 	p := NewPool(idle)

@@ -1,5 +1,5 @@
-// Package version says which build this is. It knows what was stamped into the program; it
-// refuses to know what the version means for data on disk (see persist/disk).
+// Package version identifies the build, by the version that was stamped into the program. It does
+// not know what the version means for data on disk (see persist/disk).
 package version
 
 import (
@@ -11,8 +11,8 @@ import (
 // stamped is set by make build (-ldflags -X), and empty in a build by go build or go install.
 var stamped string
 
-// String is the version: what was stamped, else what the Go toolchain knows of the module or
-// its commit, else "unknown".
+// String is the version: the stamped one, else the version or commit of the module from the Go
+// toolchain, else "unknown".
 var String = sync.OnceValue(func() string {
 	if stamped != "" {
 		return stamped
@@ -32,8 +32,7 @@ var String = sync.OnceValue(func() string {
 	return "unknown"
 })
 
-// Line is what a program of ours answers to --version, such as
-// "inboxd 1.2.0 (go1.26.0 linux/amd64)".
+// Line is the output of a program for --version, such as "inboxd 1.2.0 (go1.26.0 linux/amd64)".
 func Line(program string) string {
 	return program + " " + String() + " (" + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH + ")"
 }

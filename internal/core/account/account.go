@@ -1,7 +1,7 @@
-// Package account holds the rules of an account: its plan and quotas, its sessions, its
-// API keys with scopes and expiry, and the count of its inboxes. Decide is pure and Apply
-// cannot fail; time and randomness arrive as arguments. It refuses to know what is inside
-// an inbox, how credentials travel, and where rows are kept.
+// Package account holds the rules of an account: its plan and quotas, its sessions, its API keys
+// with scopes and expiry, and the number of its inboxes. Decide is pure and Apply cannot fail; time
+// and randomness are arguments. The package does not know the contents of an inbox, how credentials
+// are transmitted, or where rows are stored.
 package account
 
 import (
@@ -13,11 +13,11 @@ import (
 	"inboxd/internal/core/idempotency"
 )
 
-// ID names an account: 48 bits of milliseconds, then 80 random bits, so that ids sort by
-// age and never repeat.
+// ID identifies an account: 48 bits of milliseconds, then 80 random bits. So ids sort by age and
+// never repeat.
 type ID [16]byte
 
-// NewID makes an ID of the time and ten random bytes.
+// NewID makes an ID from the time and ten random bytes.
 func NewID(now time.Time, random [10]byte) ID {
 	var id ID
 	ms := uint64(now.UnixMilli())
@@ -28,8 +28,9 @@ func NewID(now time.Time, random [10]byte) ID {
 	return id
 }
 
-// NewIDBeside is NewID, but in the group of its e-mail address, so that a sign-up stays within one
-// group: of the ids that follow the random bytes' the first that lies there, about the 64th.
+// NewIDBeside is like NewID, but returns an ID in the partition group of the e-mail address, so a
+// sign-up uses only one group. It increments the random bytes until the ID is in that group, about
+// 64 times.
 func NewIDBeside(email string, now time.Time, random [10]byte) ID {
 	group := partition.Of(email).Group()
 	for n := binary.BigEndian.Uint64(random[2:]); ; n++ {
@@ -42,7 +43,7 @@ func NewIDBeside(email string, now time.Time, random [10]byte) ID {
 
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// Partition is where the account's rows live, and what its tokens embed.
+// Partition returns the partition of the account's rows, which its tokens also contain.
 func (id ID) Partition() partition.ID { return partition.Of(string(id[:])) }
 
 // Profile is the account's own row.
@@ -52,31 +53,31 @@ type Profile struct {
 	PasswordHash string // argon2id in PHC form
 	Plan         PlanName
 	CreatedAt    time.Time
-	Inboxes      int64     // live inboxes; reservations are counted apart
-	LastKey      int64     // highest key id ever given; ids are never reused
-	AccountKeys  int64     // account keys in the inventory, expired ones too
-	InboxKeys    int64     // inboxes' own keys in it
+	Inboxes      int64     // live inboxes; reservations are counted separately
+	LastKey      int64     // highest key id ever assigned; ids are never reused
+	AccountKeys  int64     // account keys in the inventory, including expired ones
+	InboxKeys    int64     // inbox keys in the inventory
 	ClosingAt    time.Time // when its deletion began; zero while it is open
-	LastWebhook  int64     // highest webhook id ever given
-	LastClaim    int64     // highest number of a claim ever given
-	Subdomains   int64     // claims of subdomains that were chosen
+	LastWebhook  int64     // highest webhook id ever assigned
+	LastClaim    int64     // highest claim number ever assigned
+	Subdomains   int64     // claims of subdomains that were chosen, not random
 	Encryption   Encryption
-	Unverified   bool // nobody has shown yet that the e-mail address is theirs (ADR 0108)
-	// EndedKeys is the id up to which a password reset ended keys: they open nothing, also while their
-	// rows are still being removed.
+	Unverified   bool // the e-mail address is not verified yet (ADR 0108)
+	// EndedKeys is the highest key id that a password reset ended. Such keys are refused even while
+	// their rows are still being removed.
 	EndedKeys int64
 }
 
-// Encryption is what an account has of end-to-end encryption.
+// Encryption is an account's state of end-to-end encryption.
 type Encryption struct {
 	Recipient string    // the public key; empty: none
 	SetAt     time.Time // when it was set
-	Inboxes   int64     // live encrypted inboxes; reservations are counted apart
+	Inboxes   int64     // live encrypted inboxes; reservations are counted separately
 }
 
-// State is one account. Its actor owns it; no other goroutine may touch it. Keys are not
-// in it, since every one of a million inboxes may hold one: commands about a key carry what
-// the store shows of it.
+// State is the state of one account. Its actor owns it; no other goroutine may touch it. It does
+// not contain the keys, because each of a million inboxes may have one. Commands about a key carry
+// the stored key instead.
 type State struct {
 	Profile
 	Sessions map[Hash]*Session
@@ -84,7 +85,7 @@ type State struct {
 	Reserved map[string]Reservation // by address; live once confirmed
 	Sends    Sends
 	Webhooks map[int64]*Webhook
-	Domains  map[string]time.Time // own ones: where to look, see ListDomain; by name, their marks
+	Domains  map[string]time.Time // names on the list of own domains, see ListDomain, with their marks
 }
 
 // NewState returns the state of an account that does not exist yet.
@@ -95,8 +96,8 @@ func NewState() *State {
 	}
 }
 
-// Reservation is a place in the quota for an inbox that is being created. It holds what a
-// repeat of the request needs to go on with it after a crash.
+// Reservation holds a place in the quota for an inbox that is being created. It contains what a
+// repeated request needs to continue the creation after a crash.
 type Reservation struct {
 	At             time.Time
 	Label          string
@@ -104,21 +105,21 @@ type Reservation struct {
 	KeepNewest     bool
 	Encrypted      bool
 	Once           idempotency.Key // of the request, zero when it may not be repeated
-	Claim          int64           // number of the claim that it counts in; zero: it lives in no subdomain
+	Claim          int64           // number of the claim that counts it; zero: it is not in a subdomain
 }
 
-// Session is one signed-in person. Only the hash of its token is kept.
+// Session is one login. Only the hash of its token is stored.
 type Session struct {
 	Hash      Hash
 	CreatedAt time.Time
-	ExpiresAt time.Time // slides with use, see SessionLife
-	ClockSeen time.Time // as of Env.clockSeen when it was made or slid
+	ExpiresAt time.Time // extended by use, see SessionLife
+	ClockSeen time.Time // Env.clockSeen when it was created or extended
 }
 
-// ID names the session in lists. It tells nothing of the token.
+// ID names the session in lists. It reveals nothing about the token.
 func (s *Session) ID() string { return hex.EncodeToString(s.Hash[:8]) }
 
-// LastUsed is when a use was last written down, which may trail by SessionStep.
+// LastUsed is the last recorded use, which may be up to SessionStep old.
 func (s *Session) LastUsed() time.Time { return s.ExpiresAt.Add(-SessionLife) }
 
 func (s *Session) over(env Env) bool { return env.over(s.ExpiresAt, s.ClockSeen) }
@@ -128,12 +129,12 @@ type InboxEntry struct {
 	Address   string
 	CreatedAt time.Time
 	Live      bool // false while only reserved
-	Encrypted bool // of a live one
+	Encrypted bool // if live
 
-	Reservation Reservation // of one that is only reserved
+	Reservation Reservation // if only reserved
 }
 
-// In finds the row of e among others: its address, time and kind count.
+// In finds the row of e in a list. Its address, time and kind must match.
 func (e InboxEntry) In(list []InboxEntry) (InboxEntry, bool) {
 	for _, other := range list {
 		if other.Address == e.Address && other.CreatedAt.Equal(e.CreatedAt) && other.Live == e.Live {
@@ -143,11 +144,11 @@ func (e InboxEntry) In(list []InboxEntry) (InboxEntry, bool) {
 	return InboxEntry{}, false
 }
 
-// Rows is what a committed change writes: whole rows, in storage-neutral form, all in one
-// atomic batch, puts before drops. A live entry and a reservation of one address are two
-// rows: putting the live entry ends the reservation, and a drop removes the one it names.
-// Keys and records of requests are the other way round, drops before puts: an inbox's next
-// key takes the place of the one before.
+// Rows is what a committed change writes: whole rows, independent of the store, in one atomic
+// batch, puts before drops. A live entry and a reservation of the same address are two rows.
+// Putting the live entry removes the reservation; a drop removes only the row that it names. For
+// keys and idempotency records, drops come before puts, because an inbox's next key replaces the
+// previous one.
 type Rows struct {
 	ID           ID
 	Profile      *Profile
@@ -162,22 +163,23 @@ type Rows struct {
 	Once         idempotency.Records
 	Sends        *Sends
 	PutWebhooks  []*Webhook
-	NewWebhooks  []int64 // those of PutWebhooks that were added
-	DropWebhooks []int64 // by id, after the puts
+	NewWebhooks  []int64 // the ids in PutWebhooks that were added
+	DropWebhooks []int64 // by id, applied after the puts
 	PutDomains   []Listed
-	DropDomains  []string // others than those put
-	Claims       []Claim  // as they are after each change, in its order; without a number: gone
+	DropDomains  []string // none of them is also put
+	Claims       []Claim  // after each change, in order; without a number: removed
 
-	// Erase removes all that is left of a closed account; nothing else is in the rows.
+	// Erase removes everything that is left of a closed account. The rows contain nothing else
+	// then.
 	Erase bool
 }
 
-// Reset is a password-reset token, or one that verifies an e-mail address, that waits for its use.
+// Reset is an unused token that resets the password or verifies the e-mail address.
 type Reset struct {
 	Hash      Hash
 	ExpiresAt time.Time
-	ClockSeen time.Time // as of Env.clockSeen when it was made
-	Verify    bool      // it verifies the e-mail address instead, and sets no password
+	ClockSeen time.Time // Env.clockSeen when it was created
+	Verify    bool      // it verifies the e-mail address and cannot set a password
 }
 
 func (r Reset) over(env Env) bool { return env.over(r.ExpiresAt, r.ClockSeen) }

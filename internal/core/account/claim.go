@@ -7,31 +7,32 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// A subdomain of the service belongs to the account that has inboxes in it: that is its claim (ADR
-// 0054). Who holds a label its own owner decides, see Holding; whether the holder still has a use
-// for it the holder's account decides, which counts its inboxes in the batch that reserves or
-// releases one. Claims are not in an account's state, for it may have one for each of a million
-// inboxes: commands carry what the store shows of the one that they are about.
+// A subdomain of the service belongs to the account that has inboxes in it. This is the account's
+// claim (ADR 0054). The owner of the label decides who holds it, see Holding. The holder's account
+// decides whether it still needs it: it counts its inboxes in the batch that reserves or releases
+// one. Claims are not in an account's state, because there may be one for each of a million
+// inboxes. Commands carry the stored claim that they are about.
 
-// ClaimKept is how long a claim outlives the last inbox in it (specification, Addresses).
+// ClaimKept is how long a claim lasts after its last inbox is deleted (specification, Addresses).
 const ClaimKept = 30 * 24 * time.Hour
 
-// Claim is what an account has in one subdomain.
+// Claim is an account's use of one subdomain.
 type Claim struct {
 	Label   string
-	Random  bool      // it was drawn, not chosen: plans don't bound their number
-	Number  int64     // of the account's claims, never given again; zero: the account has none here
+	Random  bool      // generated, not chosen: plans do not limit these
+	Number  int64     // unique within the account, never reused; zero: the account has no claim here
 	Inboxes int64     // live and reserved ones
-	EndedAt time.Time // when an inbox in it was deleted last; zero: never
+	EndedAt time.Time // when the last inbox in it was deleted; zero: never
 }
 
-// Over reports that the account has no use for the subdomain any more.
+// Over reports whether the account no longer needs the subdomain.
 func (c Claim) Over(now time.Time) bool {
 	return c.Inboxes == 0 && !now.Before(c.EndedAt.Add(ClaimKept))
 }
 
-// YieldClaim ends a claim that is over, so that another account may have the subdomain; Refused
-// while it is not. Behind its commit the account takes a new number if it comes back.
+// YieldClaim ends a claim that is over, so that another account may have the subdomain. It is
+// Refused while the claim is not over. If the account comes back after the commit, its claim gets a
+// new number.
 type YieldClaim struct{ Claim Claim }
 
 type (
@@ -53,8 +54,8 @@ func (c YieldClaim) decide(_ *State, env Env) ([]Event, error) {
 	return []Event{claimEnded{c.Claim}}, nil
 }
 
-// enter counts one inbox more in c. A new claim takes the place of those that are over, if a plan
-// that bounds their number leaves no other.
+// enter counts one more inbox in c. If the plan limits claims and is full, a new claim replaces
+// claims that are over.
 func (c Claim) enter(s *State, env Env, over []Claim) (Claim, []Event, error) {
 	c.Inboxes++
 	if c.Number != 0 {
@@ -71,11 +72,11 @@ func (c Claim) enter(s *State, env Env, over []Claim) (Claim, []Event, error) {
 	return c, append(evs, claimKept{c, true}), nil
 }
 
-// exit counts one inbox less. A claim in which none ever lived, for its creation was refused, is
-// over at once.
+// exit counts one inbox less. A claim that never had a live inbox, because its creation was
+// refused, is over immediately.
 func (c Claim) exit() []Event {
 	if c.Number == 0 || c.Inboxes == 0 {
-		return nil // of a folder from before inboxes were counted
+		return nil // from a folder written before inboxes were counted
 	}
 	c.Inboxes--
 	if c.Inboxes == 0 && c.EndedAt.IsZero() {
@@ -109,7 +110,7 @@ func (s *State) countSubdomain(c Claim, by int64) {
 	}
 }
 
-// Claim is what the account has in a subdomain once r is committed, as far as r knows.
+// Claim returns the account's claim of a subdomain after r is committed, if r contains it.
 func (r *Rows) Claim(label string) (c Claim, known bool) {
 	for i := len(r.Claims) - 1; i >= 0; i-- {
 		if r.Claims[i].Label == label {

@@ -9,7 +9,7 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// uses is an account whose rows are kept by hand: its claims by label.
+// uses is an account with its claims by label in place of the store.
 type uses struct {
 	state  *account.State
 	claims map[string]account.Claim
@@ -43,7 +43,7 @@ func (u *uses) do(cmd account.Command) error {
 	return err
 }
 
-// command makes the commands of the stories, with what is known of the claim.
+// command returns a command of the test cases, with the known claim.
 func (u *uses) command(what, address, label string) account.Command {
 	claim, known := u.claims[label]
 	if !known {
@@ -68,7 +68,7 @@ func (u *uses) command(what, address, label string) account.Command {
 	return account.YieldClaim{Claim: claim}
 }
 
-// TestTheLifeOfAClaim tells of one account's claims: what each command leaves of the label's, as
+// TestTheLifeOfAClaim runs commands on one account's claims. After each it checks the claim's
 // number and inboxes, and how many chosen subdomains count against the plan, which allows two.
 func TestTheLifeOfAClaim(t *testing.T) {
 	type step struct {
@@ -158,7 +158,7 @@ func TestTheLifeOfAClaim(t *testing.T) {
 	}
 }
 
-// TestARefusedReservationChangesNothing, also of the claims that it would have taken the place of.
+// TestARefusedReservationChangesNothing includes the claims that it would have replaced.
 func TestARefusedReservationChangesNothing(t *testing.T) {
 	u := newUses(t)
 	for _, cmd := range []account.Command{u.command("reserve", "a", "one"), u.command("reserve", "b", "two")} {
@@ -181,7 +181,7 @@ func TestARefusedReservationChangesNothing(t *testing.T) {
 	}
 }
 
-// TestAnInboxThatWasNeverCounted is one of an older folder.
+// TestAnInboxThatWasNeverCounted uses an inbox from an older folder.
 func TestAnInboxThatWasNeverCounted(t *testing.T) {
 	u := newUses(t)
 	u.state.Inboxes = 1

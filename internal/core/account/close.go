@@ -6,17 +6,18 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// Deleting an account goes in steps, since it may hold a million inboxes: Close shuts every
-// door at once, inboxes and keys go some at a time, and Erase removes the rest. A crash
-// between leaves an account that is closing, and the next start goes on with it.
+// Deleting an account takes several steps, because it may have a million inboxes. Close refuses new
+// work at once, inboxes and keys are removed in groups, and Erase removes the rest. After a crash
+// in between, the account is still closing, and the next start continues the deletion.
 
 // Commands of a deletion.
 type (
-	// Close ends every session and reset token and refuses whatever would make the account grow.
+	// Close ends every session and reset token, and refuses commands that would make the account
+	// grow.
 	Close struct{}
 	// RevokeKeys removes some keys of an account that is closing, or whose password was reset.
 	RevokeKeys struct{ Keys []Key }
-	// Erase removes the closed account itself, once its inboxes and keys are gone.
+	// Erase removes the closed account itself, after its inboxes and keys are removed.
 	Erase struct{}
 )
 
@@ -25,7 +26,7 @@ type (
 	erased struct{}
 )
 
-// grows tells commands that a closing account refuses.
+// grows reports whether a closing account refuses cmd.
 func grows(cmd Command) bool {
 	switch cmd.(type) {
 	case StartSession, IssueKey, ReserveInbox, StartReset, CheckReset, ResetPassword, VerifyEmail, ChangePassword, SetPlan, AddWebhook, ListDomain, SetRecipient:
@@ -58,8 +59,8 @@ func (Erase) decide(s *State, _ Env) ([]Event, error) {
 func (e closed) apply(s *State)         { s.ClosingAt = e.At }
 func (e closed) rows(s *State, r *Rows) { r.profile(s) }
 
-// erased leaves the state of an account that never was. What the same batch wrote before
-// goes with the rest.
+// apply leaves the state of an account that never existed. Earlier writes of the same batch are
+// removed too.
 func (erased) apply(s *State) {
 	id := s.ID
 	*s = *NewState()

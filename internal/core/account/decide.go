@@ -8,27 +8,28 @@ import (
 	"inboxd/internal/core/idempotency"
 )
 
-// Command is an order to one account. The commands are the exported structs of this file.
+// Command is an order to one account. The commands are the exported structs of this package with a
+// decide method.
 type Command interface {
 	decide(*State, Env) ([]Event, error)
 }
 
-// Env is what Decide may know besides state and command.
+// Env is what Decide knows besides state and command.
 type Env struct {
 	Now   time.Time
-	Seen  time.Time // the latest that the clock was ever trusted at: it may have gone back since
+	Seen  time.Time // latest time ever trusted; the clock may have gone back since
 	Plans Plans
 }
 
-// over reports whether a credential that ends at until (zero: never) is over. What the clock passed
-// once stays over when it goes back. That is no matter of a credential that was made since then:
-// seen is how far the clock had been by that time.
+// over reports whether a credential that ends at until (zero: never) has expired. It stays expired
+// if the clock goes back. This does not apply to a credential created after the clock went back:
+// seen is the latest trusted time at its creation.
 func (e Env) over(until, seen time.Time) bool {
 	return !until.IsZero() && (!e.Now.Before(until) || !e.Seen.Before(until) && e.Seen.After(seen))
 }
 
-// clockSeen is what a credential that is made now keeps of the clock: how far it had been, zero
-// when that is no later than now.
+// clockSeen is the latest trusted time, which a new credential stores. It is zero if it is not
+// after Now.
 func (e Env) clockSeen() time.Time {
 	if e.Seen.After(e.Now) {
 		return e.Seen
@@ -36,8 +37,8 @@ func (e Env) clockSeen() time.Time {
 	return time.Time{}
 }
 
-// SessionLife is how long a session lasts after its last use; a use is written down only
-// when the expiry would move by at least SessionStep.
+// SessionLife is how long a session lasts after its last use. A use is recorded only if it moves
+// the expiry by at least SessionStep.
 const (
 	SessionLife = 30 * 24 * time.Hour
 	SessionStep = LastUsedStep
@@ -46,61 +47,60 @@ const (
 
 // Commands of an account.
 type (
-	// Open creates the account. ID, Email and PasswordHash are ready to keep.
+	// Open creates the account. ID, Email and PasswordHash are ready to store.
 	Open struct {
 		ID           ID
 		Email        string
 		PasswordHash string
 		Plan         PlanName
-		Verified     bool // the e-mail address needs no message to it
+		Verified     bool // the e-mail address needs no verification message
 	}
-	// StartSession keeps the hash of a new session token. PasswordHash is what the password was checked
-	// against: a request at the same time may have changed it.
+	// StartSession stores the hash of a new session token. PasswordHash is the hash that the
+	// password was checked against, because a concurrent request may have changed it.
 	StartSession struct {
 		Hash         Hash
 		PasswordHash string
 	}
-	// TouchSession slides a session's expiry, at most once an hour.
+	// TouchSession extends a session, at most once an hour.
 	TouchSession struct{ Hash Hash }
-	// EndSession stops a token at once.
+	// EndSession ends a session immediately.
 	EndSession struct{ Hash Hash }
-	// IssueKey adds a key; ID and CreatedAt are given by Decide. Held says that the inbox
-	// of an inbox key holds one already, expired or not. By is as for AddWebhook.
+	// IssueKey adds a key; Decide assigns ID and CreatedAt. Held means that the inbox of an inbox
+	// key already has one, expired or not. By is as for AddWebhook.
 	IssueKey struct {
 		By   *Principal
 		Key  Key
 		Held bool
 	}
-	// EndExpired writes down that the credential with this hash was seen as expired: a
-	// session, a reset token, or the key KeyID. Found is as for TouchKey.
+	// EndExpired records that the credential with this hash was seen as expired: a session, a reset
+	// token, or the key KeyID. Found is as for TouchKey.
 	EndExpired struct {
 		Hash  Hash
 		KeyID int64
 		Found *Key
 	}
-	// TouchKey notes a use of a key. Found is the key as it stands, nil when it is gone.
+	// TouchKey records a use of a key. Found is the stored key, nil if it was removed.
 	TouchKey struct {
 		ID    int64
 		At    time.Time
 		Found *Key
 	}
-	// RevokeKey removes a key from the inventory at once. Found is as for TouchKey.
+	// RevokeKey removes a key from the inventory immediately. Found is as for TouchKey.
 	RevokeKey struct {
 		ID    int64
 		Found *Key
 	}
-	// RevokeInboxKey removes the key of an inbox at once, expired or not. Found is as for
+	// RevokeInboxKey removes the key of an inbox immediately, expired or not. Found is as for
 	// TouchKey.
 	RevokeInboxKey struct {
 		Inbox string
 		Found *Key
 	}
-	// ReserveInbox takes a place in the quota before the address is created.
-	// At becomes the inbox's time of creation, and its place in the account's list.
-	// Record, when it is not nil, is kept with it and goes when the place is given back.
-	// Claim is what the account has in the subdomain that the inbox will live in, nil when it is
-	// none; Over are claims on others that it chose and that are over, which a new one may
-	// need the place of.
+	// ReserveInbox takes a place in the quota before the address is created. At becomes the inbox's
+	// creation time and its position in the account's list. Record, if not nil, is stored with it
+	// and removed if the place is released. Claim is the account's claim of the inbox's subdomain,
+	// nil if the inbox is not in one. Over are chosen claims that are over, which a new claim may
+	// replace.
 	ReserveInbox struct {
 		Address        string
 		At             time.Time
@@ -112,17 +112,17 @@ type (
 		Claim          *Claim
 		Over           []Claim
 	}
-	// ConfirmInbox turns the reservation of a time into a live inbox. Repeating it changes nothing,
-	// and one that comes late does nothing to a newer reservation.
+	// ConfirmInbox turns the reservation of a time into a live inbox. A repeat changes nothing, and
+	// a late one does not affect a newer reservation.
 	ConfirmInbox struct {
 		Address string
 		At      time.Time
 	}
-	// ReleaseInbox gives the place back: of a reservation that failed (CreatedAt may be
-	// zero), or of a deleted inbox. Then CreatedAt is the inbox's own, since its address may
-	// be reserved anew already, and Listed says whether the account's list still shows it, as
-	// Encrypted or not: the list is not held in memory. Claim is what the account has in the inbox's subdomain.
-	// Repeating it changes nothing.
+	// ReleaseInbox releases the place of a failed reservation (CreatedAt may be zero) or of a
+	// deleted inbox. For a deleted inbox, CreatedAt is its own, because its address may already be
+	// reserved again. Listed says whether the account's stored list still contains it, as Encrypted
+	// or not: the list is not in memory. Claim is the account's claim of the inbox's subdomain. A
+	// repeat changes nothing.
 	ReleaseInbox struct {
 		Address   string
 		CreatedAt time.Time
@@ -134,8 +134,7 @@ type (
 	SetPlan struct{ Plan PlanName }
 )
 
-// Decide says what cmd does to s, as events; none means that nothing changes. It does not
-// touch s.
+// Decide returns the effect of cmd on s as events; no events mean no change. It does not modify s.
 func Decide(s *State, cmd Command, env Env) ([]Event, error) {
 	switch cmd.(type) {
 	case Open, Void:
@@ -180,7 +179,7 @@ func (c TouchSession) decide(s *State, env Env) ([]Event, error) {
 	ses := s.Sessions[c.Hash]
 	until := env.Now.Add(SessionLife)
 	if ses == nil || ses.over(env) || until.Sub(ses.ExpiresAt) < SessionStep {
-		return nil, nil // unknown, over, or written down lately
+		return nil, nil // unknown, over, or recorded recently
 	}
 	return []Event{sessionStarted{Session{Hash: c.Hash, CreatedAt: ses.CreatedAt, ExpiresAt: until, ClockSeen: env.clockSeen()}}}, nil
 }

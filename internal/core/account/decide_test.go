@@ -21,16 +21,16 @@ var (
 
 func hash(name string) account.Hash { return account.HashToken([]byte(name)) }
 
-// story is one account that the commands of a text file move.
+// story is one account that the commands of a test file change.
 type story struct {
 	state *account.State
 	now   time.Time
 	names map[account.Hash]string // of the tokens in the file
-	keys  map[int64]*account.Key  // as the store would show them
+	keys  map[int64]*account.Key  // as the store would return them
 }
 
-// TestDecide runs testdata/decide: a command, then the rows it writes, "nothing", or the
-// fault. Every command is checked to leave the state alone until Apply.
+// TestDecide runs testdata/decide: a command, then the rows that it writes, "nothing", or the
+// fault. It also checks that no command changes the state before Apply.
 func TestDecide(t *testing.T) {
 	datadriven.Walk(t, "testdata/decide", func(t *testing.T, path string) {
 		s := &story{state: account.NewState(), now: start, names: map[account.Hash]string{}, keys: map[int64]*account.Key{}}
@@ -81,7 +81,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData) account.Command {
 		}
 		return account.IssueKey{Key: account.Key{
 			ExpiresAt: expires,
-			ID:        77, CreatedAt: start.AddDate(-1, 0, 0), // Decide gives its own
+			ID:        77, CreatedAt: start.AddDate(-1, 0, 0), // Decide assigns its own
 			Hash: s.token(word(t, d, 0)), Kind: account.KindAccountKey, Scopes: account.ScopeRead, Prefix: "svc_live_head",
 		}}
 	case "issue-inbox-key": // token inbox
@@ -218,7 +218,7 @@ func (s *story) describe(r *account.Rows) string {
 	for _, reset := range r.DropResets {
 		over = append(over, "drop reset "+s.names[reset.Hash]+"\n")
 	}
-	slices.Sort(over) // they come out of a map
+	slices.Sort(over) // they come from a map
 	b.WriteString(strings.Join(over, ""))
 	for _, e := range r.PutInboxes {
 		fmt.Fprintf(&b, "put %s\n", entry(e))

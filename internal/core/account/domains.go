@@ -8,22 +8,23 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// MaxDomains bounds an account's own domains: each costs keys and a daily check.
+// MaxDomains limits an account's own domains, because each costs keys and a daily check.
 const MaxDomains = 100
 
-// Whose a domain is, the owner of its name decides, in another partition; an account lists the
-// names where it may have one. An entry's mark is the time of its writing, later each time.
+// The owner of a domain name, in another partition, decides whose it is. An account only lists the
+// names that may be its own. The mark of an entry is the time when it was written, and it increases
+// with each write.
 
 // Commands of the list of own domains.
 type (
-	// ListDomain puts a name on the list before it is claimed; and, Claimed, once more when it
-	// was: with a new mark then, and no limit counts.
+	// ListDomain adds a name to the list before it is claimed. With Claimed it is sent again after
+	// the claim; then it sets a new mark and no limit applies.
 	ListDomain struct {
 		Name    string
 		Claimed bool
 	}
-	// UnlistDomain takes a name off that was found not to be the account's after the list showed
-	// it with Mark. With another one it was claimed since, and stays.
+	// UnlistDomain removes a name that turned out not to be the account's after the list showed it
+	// with Mark. With another mark it was claimed since, and stays.
 	UnlistDomain struct {
 		Name string
 		Mark time.Time
@@ -38,7 +39,7 @@ type (
 // Listed is an entry of the list.
 type Listed struct {
 	Name string
-	Mark time.Time // zero: from before entries had marks
+	Mark time.Time // zero: written before entries had marks
 }
 
 func (c ListDomain) decide(s *State, env Env) ([]Event, error) {
@@ -52,8 +53,9 @@ func (c ListDomain) decide(s *State, env Env) ([]Event, error) {
 	}
 	now := env.Now
 	if c.Claimed {
-		// The entry from before the claim may have been taken off, within this very millisecond,
-		// by one of two who saw it; the other is still to come.
+		// Two requests may have seen the entry from before the claim. One may have removed it
+		// within this very millisecond, and the other is still to come. The new mark must differ
+		// from the one that they saw.
 		now = now.Add(time.Millisecond)
 	}
 	if listed && !now.After(mark) {
@@ -75,7 +77,7 @@ func (e domainListed) rows(_ *State, r *Rows) {
 	r.PutDomains = append(r.PutDomains, e.Domain)
 }
 
-// forgetDomain leaves out what r says of a name.
+// forgetDomain removes from r what it contains about a name.
 func (r *Rows) forgetDomain(name string) {
 	r.PutDomains = slices.DeleteFunc(r.PutDomains, func(l Listed) bool { return l.Name == name })
 	r.DropDomains = slices.DeleteFunc(r.DropDomains, func(n string) bool { return n == name })

@@ -9,8 +9,9 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// TestListOfDomains: a name that is listed keeps its mark until it was claimed, and goes by that
-// alone, however late; claims are bounded, and what was claimed is listed all the same.
+// TestListOfDomains checks that a listed name keeps its mark until it is claimed. Only that mark
+// removes it, however late. The number of names is limited, but a claimed name is listed even above
+// the limit.
 func TestListOfDomains(t *testing.T) {
 	s := account.NewState()
 	now := start
@@ -40,7 +41,7 @@ func TestListOfDomains(t *testing.T) {
 	_ = do(account.UnlistDomain{Name: "a.test", Mark: first})
 	marked("found not claimed before", claimed)
 	_ = do(account.ListDomain{Name: "b.test"})
-	for range 2 { // who saw it before, and found it not claimed
+	for range 2 { // readers that saw it before, and found it not claimed
 		_ = do(account.UnlistDomain{Name: "b.test", Mark: now})
 		_ = do(account.ListDomain{Name: "b.test", Claimed: true})
 	}

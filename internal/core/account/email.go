@@ -7,9 +7,9 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// CanonicalEmail checks a sign-in address and returns the one form it is stored and looked
-// up by: trimmed, in lower case and NFC. It is an address that mail can be sent to, for links
-// go there, and its domain has a dot.
+// CanonicalEmail checks a sign-in address and returns the form in which it is stored and looked up:
+// trimmed, in lower case and NFC. The address must accept messages, because links are sent to it,
+// and its domain must contain a dot.
 func CanonicalEmail(s string) (string, error) {
 	local, domain := address.Split(strings.TrimSpace(s))
 	email, err := address.Recipient(address.Fold(local) + "@" + domain)

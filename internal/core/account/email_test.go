@@ -44,8 +44,8 @@ func TestCanonicalEmail(t *testing.T) {
 	}
 }
 
-// FuzzCanonicalEmail holds that the canonical form is one: canonical itself, without
-// blanks or capitals, and the same however it was typed.
+// FuzzCanonicalEmail checks that the canonical form is itself canonical, has no spaces or capitals,
+// and does not depend on how it was typed.
 func FuzzCanonicalEmail(f *testing.F) {
 	for _, s := range []string{"me@example.test", " Me@Example.TEST", `"a b"@x.test`, "a@[127.0.0.1]", "K@x.test", "İ@x.test", "a\xff@x.test", ""} {
 		f.Add(s)

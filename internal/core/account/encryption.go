@@ -6,22 +6,22 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// An account has one public key, or none, that mail for its encrypted inboxes is sealed for
-// (specification, Encryption). What a key may look like is known elsewhere: here it is text.
+// An account has at most one public key, which messages for its encrypted inboxes are encrypted to
+// (specification, Encryption). This package treats the key as text and does not know its format.
 
 // Commands of an account's encryption.
 type (
-	// SetRecipient makes a public key the account's, for what comes from now on. PasswordHash is what the
-	// password was checked against, empty when none was shown: a key that is set changes only with it.
+	// SetRecipient sets the account's public key for messages from now on. PasswordHash is the hash
+	// that the password was checked against, empty if none was given. Replacing a key requires it.
 	SetRecipient struct{ Recipient, PasswordHash string }
-	// DropRecipient takes it away, when no encrypted inbox lives that would need it. PasswordHash is as
-	// for SetRecipient.
+	// DropRecipient removes the key, unless a live encrypted inbox needs it. PasswordHash is as for
+	// SetRecipient.
 	DropRecipient struct{ PasswordHash string }
 )
 
 type recipientSet struct{ Encryption }
 
-// Encrypted is how many of the account's inboxes are encrypted, live and reserved ones.
+// Encrypted is the number of the account's encrypted inboxes, live and reserved.
 func (s *State) Encrypted() int64 { return s.Encryption.Inboxes + encrypted(s.Reserved) }
 
 // Encrypted is State.Encrypted.
@@ -46,8 +46,8 @@ func (c SetRecipient) decide(s *State, env Env) ([]Event, error) {
 	return []Event{recipientSet{Encryption{Recipient: c.Recipient, SetAt: env.Now}}}, nil
 }
 
-// mayChangeKey asks for the password before a key that is set changes: a session alone may be somebody
-// else's.
+// mayChangeKey requires the password before a key is replaced or deleted, because a session alone
+// may be stolen.
 func (s *State) mayChangeKey(passwordHash string) error {
 	switch {
 	case s.Encryption.Recipient == "" || passwordHash == s.PasswordHash:
@@ -78,7 +78,7 @@ func encryptedInboxes(n int64) string {
 	return fmt.Sprintf("%d encrypted inboxes", n)
 }
 
-// checkEncrypted refuses an encrypted inbox that nobody could be sealed for.
+// checkEncrypted refuses an encrypted inbox if the account has no key to encrypt to.
 func (s *State) checkEncrypted(wanted bool) error {
 	if wanted && s.Encryption.Recipient == "" {
 		return fault.New(fault.Refused, "This account has no encryption key yet. Set up encryption in the dashboard first")

@@ -9,7 +9,8 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// TestEncryption: a key is needed before an encrypted inbox, and as long as one lives or is being made.
+// TestEncryption checks that an encrypted inbox needs a key, and that the key stays while one is
+// live or being created.
 func TestEncryption(t *testing.T) {
 	s := account.NewState()
 	now := start

@@ -7,16 +7,15 @@ import (
 	"inboxd/internal/core/idempotency"
 )
 
-// Event is something that happened to an account. apply changes the state and cannot
-// fail; rows names what must be written for it, from the state after apply.
+// Event is something that happened to an account. apply changes the state and cannot fail. rows
+// adds what must be written for it, from the state after apply.
 type Event interface {
 	apply(*State)
 	rows(*State, *Rows)
 }
 
-// Apply moves s over events, in order, and collects the rows they touch. The caller commits
-// the rows before anything of s may be seen; when that fails, s must be thrown away and
-// loaded again.
+// Apply applies events to s in order and collects the rows that they touch. The caller commits the
+// rows before anybody may see s. If the commit fails, s must be discarded and loaded again.
 func (r *Rows) Apply(s *State, evs []Event) {
 	for _, ev := range evs {
 		ev.apply(s)
@@ -73,7 +72,7 @@ func (e sessionEnded) rows(_ *State, r *Rows) {
 	r.DropSessions = append(r.DropSessions, &Session{Hash: e.Hash})
 }
 
-// keyCount is the count that the key belongs to.
+// keyCount returns the counter that counts the key.
 func (s *State) keyCount(k *Key) *int64 {
 	if k.Kind == KindInboxKey {
 		return &s.InboxKeys
@@ -107,7 +106,8 @@ func (e keyRevoked) rows(s *State, r *Rows) {
 
 func (e inboxReserved) apply(s *State) { s.Reserved[e.Address] = e.Reservation }
 func (e inboxReserved) rows(_ *State, r *Rows) {
-	// Rows are written puts first: a release of the same place in this very change is over.
+	// Puts are written before drops, so a drop of the same reservation in this change must be
+	// removed.
 	r.DropInboxes = slices.DeleteFunc(r.DropInboxes, func(d InboxEntry) bool { return !d.Live && d.Address == e.Address })
 	r.PutInboxes = append(r.PutInboxes, InboxEntry{Address: e.Address, CreatedAt: e.Reservation.At, Reservation: e.Reservation})
 	if e.Record != nil {

@@ -13,11 +13,10 @@ type figure struct {
 	least int64
 	most  int64
 	set   func(*Plan, int64)
-	allow func(*Plan, bool) // of a switch; then set is nil
+	allow func(*Plan, bool) // for a switch; then set is nil
 }
 
-// The bounds keep a typo from making a plan that nobody could use or that one node could
-// not carry.
+// The bounds catch typing errors that would make a plan unusable or too large for one node.
 var figures = []figure{
 	{name: "max_inboxes", least: 0, most: 10_000_000, set: func(p *Plan, n int64) { p.MaxInboxes = n }},
 	{name: "default_retention_hours", least: 1, most: 87_600, set: func(p *Plan, n int64) { p.DefaultRetentionHours = int(n) }},
@@ -29,14 +28,14 @@ var figures = []figure{
 	{name: "sends_per_day", least: 0, most: 100_000_000, set: func(p *Plan, n int64) { p.SendsPerDay = n }},
 	{name: "max_recipients", least: 1, most: 1000, set: func(p *Plan, n int64) { p.MaxRecipients = int(n) }},
 	{name: "max_attachments", least: 0, most: 100, set: func(p *Plan, n int64) { p.MaxAttachments = int(n) }},
-	{name: "max_attachment_bytes", least: 0, most: 23 << 20, set: func(p *Plan, n int64) { p.MaxAttachmentBytes = n }}, // what fits a body of 32 MB in base64
+	{name: "max_attachment_bytes", least: 0, most: 23 << 20, set: func(p *Plan, n int64) { p.MaxAttachmentBytes = n }}, // fits a body of 32 MB in base64
 	{name: "max_webhooks", least: 0, most: 1000, set: func(p *Plan, n int64) { p.MaxWebhooks = int(n) }},
-	{name: "max_messages", least: 1, most: 100_000, set: func(p *Plan, n int64) { p.MaxMessages = int(n) }}, // a mark copies a list of so many
+	{name: "max_messages", least: 1, most: 100_000, set: func(p *Plan, n int64) { p.MaxMessages = int(n) }}, // a mark copies a list of this length
 	{name: "max_bytes", least: 1 << 10, most: 1 << 40, set: func(p *Plan, n int64) { p.MaxBytes = n }},
 }
 
-// With returns the plans with the operator's figures in place: plan → figure → int64 or
-// bool. Errors are sentences for the operator.
+// With returns the plans with the operator's figures: plan → figure → int64 or bool. Errors are
+// sentences for the operator.
 func (p Plans) With(changes map[string]map[string]any) (Plans, error) {
 	out := maps.Clone(p)
 	for _, name := range slices.Sorted(maps.Keys(changes)) {

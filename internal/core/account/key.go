@@ -19,21 +19,21 @@ type Key struct {
 	Inbox      string // of an inbox key, else empty
 	CreatedAt  time.Time
 	ExpiresAt  time.Time // zero: never
-	LastUsedAt time.Time // zero: never; may trail the truth by LastUsedStep
+	LastUsedAt time.Time // zero: never; may be up to LastUsedStep old
 	Ended      bool      // was seen as expired
-	ClockSeen  time.Time // as of Env.clockSeen when it was made
+	ClockSeen  time.Time // Env.clockSeen when it was created
 }
 
-// Expired reports whether the key is refused in env. One that was seen as expired stays so,
-// whatever the clock says later (ADR 0043).
+// Expired reports whether the key is refused in env. A key that was seen as expired stays expired,
+// even if the clock goes back (ADR 0043).
 func (k *Key) Expired(env Env) bool { return k.Ended || env.over(k.ExpiresAt, k.ClockSeen) }
 
-// LastUsedStep is how much newer a use must be before it is written down: a fleet of
-// 100,000 keys that poll all day costs 28 small writes a second. The inventory shows newer
-// uses from memory; a crash forgets at most this much.
+// LastUsedStep is how much newer a use must be before it is recorded. So a fleet of 100,000 keys
+// that poll all day costs 28 small writes a second. The inventory shows newer uses from memory; a
+// crash loses at most this much.
 const LastUsedStep = time.Hour
 
-// Lifetime turns expires_in_days into an expiry: nil never ends; else 30, 90 or 365 days
+// Lifetime converts expires_in_days into an expiry: nil never expires; else 30, 90 or 365 days
 // (specification, Keys).
 func Lifetime(days *int, now time.Time) (time.Time, error) {
 	if days == nil {
@@ -46,16 +46,16 @@ func Lifetime(days *int, now time.Time) (time.Time, error) {
 	return time.Time{}, fault.Field("expires_in_days", "is %d; it must be 30, 90 or 365, or be left out for a key that never expires", *days)
 }
 
-// Principal is who a credential speaks for. It is shared by every request that presents
-// the credential and is immutable but for its atomics. What each poll looks at stands first
-// and together: in a fleet with a key for each inbox it comes from afar.
+// Principal is the identity behind a credential. All requests with the credential share it, and
+// only its atomics change. The fields that every poll reads come first, in one cache line: with a
+// key for each inbox, they are rarely in the CPU cache.
 type Principal struct {
 	Hash      Hash
 	ExpiresAt time.Time // zero: never
 	state     atomic.Uint32
 	Kind      Kind
 	Scopes    Scope
-	// Used is the Unix second of the last use; the account's actor writes it down lazily.
+	// Used is the Unix second of the last use; the account's actor records it lazily.
 	Used atomic.Int64
 
 	Account   ID
@@ -64,45 +64,47 @@ type Principal struct {
 	clockSeen time.Time // of the credential
 
 	mu    sync.Mutex
-	ended chan struct{} // made when somebody waits for the revocation; mu guards it
-	// noted is the Unix second of the use last written down.
+	ended chan struct{} // created when somebody waits for the revocation; mu guards it
+	// noted is the Unix second of the last recorded use.
 	noted atomic.Int64
 }
 
-// Noted is the use last written down; Note moves it.
-func (p *Principal) Noted() time.Time  { return time.Unix(p.noted.Load(), 0) }
+// Noted returns the last recorded use.
+func (p *Principal) Noted() time.Time { return time.Unix(p.noted.Load(), 0) }
+
+// Note sets the last recorded use.
 func (p *Principal) Note(at time.Time) { p.noted.Store(at.Unix()) }
 
-// States of a principal. It only moves forward.
+// States of a principal. The state only increases.
 const (
 	present uint32 = iota
-	dropped        // left memory unused: a revocation would not find it any more
-	moved          // its account is another node's
-	revoked        // the revocation is on disk
+	dropped        // evicted from memory while unused: a revocation would not find it
+	moved          // another node owns its account
+	revoked        // the revocation is durable
 )
 
-// Valid reports whether the credential still opens anything at now.
+// Valid reports whether the credential may be used at now.
 func (p *Principal) Valid(now time.Time) bool {
 	return p.state.Load() != revoked && (p.ExpiresAt.IsZero() || now.Before(p.ExpiresAt))
 }
 
-// Current is Valid for who kept p since an earlier request: false also when p must be looked
-// up again, because a revocation would not find it any more.
+// Current is Valid for a caller that holds p since an earlier request. It is also false if p must
+// be looked up again, because a revocation would not find it.
 func (p *Principal) Current(now time.Time) bool { return p.state.Load() == present && p.Valid(now) }
 
-// Over reports whether the credential is over in env: by a clock that went back since, too.
+// Over reports whether the credential has expired in env, even if the clock went back since.
 func (p *Principal) Over(env Env) bool { return env.over(p.ExpiresAt, p.clockSeen) }
 
-// Drop says that p leaves memory and that no revocation will find it.
+// Drop marks p as evicted: no revocation will find it.
 func (p *Principal) Drop() { p.state.CompareAndSwap(present, dropped) }
 
-// Revoke makes every holder of p see it end, and wakes those who wait.
+// Revoke makes p invalid for every holder, and wakes the waiters.
 func (p *Principal) Revoke() { p.end(revoked) }
 
-// Move says that the account is another node's, and wakes those who wait.
+// Move marks the account as owned by another node, and wakes the waiters.
 func (p *Principal) Move() { p.end(moved) }
 
-// Moved reports that only the node that has the account now can say whether p is still good.
+// Moved reports whether only the account's new node can say if p is still valid.
 func (p *Principal) Moved() bool { return p.state.Load() == moved }
 
 func (p *Principal) end(state uint32) {
@@ -115,8 +117,8 @@ func (p *Principal) end(state uint32) {
 	}
 }
 
-// Ended returns a channel that is closed when p is revoked, or its account moves. It says nothing of
-// the expiry.
+// Ended returns a channel that is closed when p is revoked or its account moves. Expiry does not
+// close it.
 func (p *Principal) Ended() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,11 +131,11 @@ func (p *Principal) Ended() <-chan struct{} {
 	return p.ended
 }
 
-// Revoked reports whether a revocation of p is on disk.
+// Revoked reports whether a revocation of p is durable.
 func (p *Principal) Revoked() bool { return p.state.Load() == revoked }
 
-// admits refuses an order of a credential that is over. What it makes would outlive the credential, and
-// a password reset ends only what is there.
+// admits refuses a command of a credential that has ended. What the command creates would outlive
+// the credential, because a password reset ends only what exists at that time.
 func (s *State) admits(p *Principal) error {
 	switch {
 	case p == nil, p.Kind == 0, p.Kind == KindSession && s.Sessions[p.Hash] != nil, p.Kind != KindSession && p.KeyID > s.EndedKeys:
@@ -142,8 +144,8 @@ func (s *State) admits(p *Principal) error {
 	return fault.New(fault.Unauthenticated, "This session or API key has ended: sign in")
 }
 
-// PrincipalOf returns who the credential with this hash speaks for, nil when it is unknown
-// or over in env. key is the account's key with this hash, nil when none has it.
+// PrincipalOf returns the principal of the credential with this hash, nil if it is unknown or has
+// expired in env. key is the account's key with this hash, nil if there is none.
 func PrincipalOf(s *State, h Hash, key *Key, env Env) *Principal {
 	if !s.ClosingAt.IsZero() {
 		return nil

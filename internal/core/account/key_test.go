@@ -27,7 +27,7 @@ func TestLifetime(t *testing.T) {
 	}
 }
 
-// TestPrincipal finds credentials by their hash, up to the moment they end.
+// TestPrincipal finds credentials by their hash until they end.
 func TestPrincipal(t *testing.T) {
 	s := account.NewState()
 	s.ID = me
@@ -36,12 +36,12 @@ func TestPrincipal(t *testing.T) {
 	keys := map[string]*account.Key{
 		"forever": {ID: 1, Hash: hash("forever"), Kind: account.KindAccountKey, Scopes: account.ScopeSend, LastUsedAt: start},
 		"ends":    {ID: 2, Hash: hash("ends"), Kind: account.KindInboxKey, Inbox: "a@x.test", Scopes: account.ScopeRead, ExpiresAt: end},
-		"unknown": {ID: 3, Hash: hash("another")}, // a look-up row that leads astray
+		"unknown": {ID: 3, Hash: hash("another")}, // a lookup row of another key
 	}
 	for _, c := range []struct {
 		token        string
 		now          time.Time
-		kind         account.Kind // 0: nobody
+		kind         account.Kind // 0: no principal
 		key          int64
 		scopes       account.Scope
 		inbox        string
@@ -76,7 +76,7 @@ func TestPrincipal(t *testing.T) {
 	}
 }
 
-// TestNobodySpeaksForAClosingAccount, whatever rows are left of it.
+// TestNobodySpeaksForAClosingAccount holds whatever rows are left of it.
 func TestNobodySpeaksForAClosingAccount(t *testing.T) {
 	s := account.NewState()
 	s.Sessions[hash("session")] = &account.Session{Hash: hash("session"), ExpiresAt: start.Add(time.Hour)}
@@ -101,8 +101,8 @@ func TestRevokeReachesEveryHolder(t *testing.T) {
 	}
 }
 
-// TestWhoLeftMemoryIsNotCurrent: a credential that no revocation finds is good for the
-// request that holds it, and for no later one.
+// TestWhoLeftMemoryIsNotCurrent checks that an evicted credential is valid for the request that
+// holds it, and for no later one.
 func TestWhoLeftMemoryIsNotCurrent(t *testing.T) {
 	p := &account.Principal{ExpiresAt: start.Add(time.Hour)}
 	if !p.Current(start) || p.Current(start.Add(time.Hour)) {
@@ -119,7 +119,7 @@ func TestWhoLeftMemoryIsNotCurrent(t *testing.T) {
 	}
 }
 
-// TestIDsSortByAge makes ids at times apart and together.
+// TestIDsSortByAge makes ids in different milliseconds and in the same one.
 func TestIDsSortByAge(t *testing.T) {
 	early := account.NewID(start, [10]byte{0xff, 0xff})
 	late := account.NewID(start.Add(time.Millisecond), [10]byte{})

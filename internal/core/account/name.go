@@ -6,14 +6,14 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// Names that belong to one account alone, e-mail addresses that sign in and subdomains of the
-// service, are decided by an owner each, in the partition of the name (ADR 0048). All there is to
-// such a name is who holds it.
+// Some names belong to one account alone: sign-in e-mail addresses and subdomains of the service.
+// Each name has an owner, in the partition of the name, which decides who holds it (ADR 0048). The
+// holder is the only state of such a name.
 
-// Holding says who holds a name; the zero one: nobody.
+// Holding is the holder of a name; the zero value: nobody.
 type Holding struct {
 	Account ID
-	Claim   int64 // number of the account's claim; 0 of an e-mail address, which is claimed once
+	Claim   int64 // number of the account's claim; 0 for an e-mail address, which is claimed once
 }
 
 // NameCommand is an order to one name.
@@ -23,16 +23,16 @@ type NameCommand interface {
 
 // Commands of a name. Each may be repeated.
 type (
-	// ClaimName gives the name to By, unless another account holds it. Instead, if it is not zero,
-	// gives way: an account that never was opened, and never can be, see Void; or a claim that was
-	// yielded, see YieldClaim. The holder's own claims only replace those with a lower number, so
-	// that one that comes late does not bring back what was yielded.
+	// ClaimName gives the name to By, unless another account holds it. Instead, if not zero, is a
+	// holder that By may replace. It is an account that was never opened and never can be, see
+	// Void, or a claim that was yielded, see YieldClaim. The holder's own claims only replace those
+	// with a lower number, so a late command does not restore a yielded claim.
 	ClaimName struct{ By, Instead Holding }
-	// FreeName ends what Of holds. What has become somebody else's stays.
+	// FreeName ends what Of holds. It does nothing if another account holds the name.
 	FreeName struct{ Of ID }
 )
 
-// Holder says who holds a name after cmd.
+// Holder returns the holder of a name after cmd.
 func Holder(holder Holding, cmd NameCommand) Holding { return cmd.holder(holder) }
 
 func (c ClaimName) holder(now Holding) Holding {
@@ -52,9 +52,9 @@ func (c FreeName) holder(now Holding) Holding {
 	return now
 }
 
-// Void makes sure that an account which does not exist is never opened: its e-mail address goes
-// to another. Refused when it was opened. What it leaves stays for ever, so that an Open that was
-// on its way for however long comes too late.
+// Void ensures that an account that does not exist is never opened, so that another may have its
+// e-mail address. It is Refused if the account was opened. Its effect is permanent, so a delayed
+// Open is refused however late it arrives.
 type Void struct{ ID ID }
 
 type voided struct {
@@ -72,6 +72,6 @@ func (c Void) decide(s *State, env Env) ([]Event, error) {
 	return []Event{voided{c.ID, env.Now}}, nil
 }
 
-// apply leaves an account that is closing and never was created.
+// apply leaves an account that is closing and was never created.
 func (e voided) apply(s *State)         { s.ID, s.ClosingAt = e.ID, e.At }
 func (e voided) rows(s *State, r *Rows) { r.profile(s) }

@@ -13,9 +13,9 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// argon2id at 19 MiB and two passes takes about 50 ms of one core (OWASP's second choice
-// of parameters). hashSlots bounds how many run at once, so that sign-ups can never take
-// more than 40 MB or starve the mail.
+// argon2id at 19 MiB and two passes takes about 50 ms of one core (OWASP's second choice of
+// parameters). hashSlots limits concurrent hashes, so that sign-ups never use more than 40 MB or
+// delay the delivery of messages.
 const (
 	argonMemoryKiB = 19 * 1024
 	argonPasses    = 2
@@ -28,7 +28,7 @@ var hashSlots = make(chan struct{}, 2)
 // CheckPassword enforces 10 to 128 characters (specification, Sign-up and sessions).
 func CheckPassword(password string) error { return CheckPasswordIn("password", password) }
 
-// CheckPasswordIn is CheckPassword for a member of another name.
+// CheckPasswordIn is CheckPassword for a JSON member with another name.
 func CheckPasswordIn(field, password string) error {
 	switch n := utf8.RuneCountInString(password); {
 	case n < 10:
@@ -39,7 +39,7 @@ func CheckPasswordIn(field, password string) error {
 	return nil
 }
 
-// BadSignIn is the fault of a log-in that does not say what is wrong.
+// BadSignIn is the fault of a failed login. It does not say which part was wrong.
 func BadSignIn() error {
 	return fault.New(fault.Unauthenticated, "The e-mail address or the password is wrong")
 }
@@ -47,8 +47,8 @@ func BadSignIn() error {
 // BadPassword is the fault of a wrong password within a session.
 func BadPassword() error { return fault.New(fault.Forbidden, "The password is wrong") }
 
-// HashPassword returns the PHC string of an argon2id hash. It takes about 50 ms and waits
-// for one of two places; never call it inside an actor.
+// HashPassword returns the PHC string of an argon2id hash. It takes about 50 ms and waits for one
+// of two slots; never call it inside an actor.
 func HashPassword(password string, salt [saltBytes]byte) string {
 	tag := derive(password, salt[:], argonMemoryKiB, argonPasses)
 	b64 := base64.RawStdEncoding
@@ -56,12 +56,12 @@ func HashPassword(password string, salt [saltBytes]byte) string {
 		b64.EncodeToString(salt[:]), b64.EncodeToString(tag))
 }
 
-// nobodysHash is compared against when the account is unknown, so that a wrong e-mail
-// address takes as long as a wrong password.
+// nobodysHash is compared against if the account is unknown, so that a wrong e-mail address takes
+// as long as a wrong password.
 var nobodysHash = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
-// PasswordMatches compares in equal time; an empty phc stands for an account that does not
-// exist and never matches.
+// PasswordMatches compares in constant time. An empty phc stands for an account that does not exist
+// and never matches.
 func PasswordMatches(phc, password string) bool {
 	known := phc != ""
 	if !known {

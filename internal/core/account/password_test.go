@@ -14,7 +14,7 @@ import (
 func TestCheckPassword(t *testing.T) {
 	for _, c := range []struct {
 		password string
-		want     string // of the sentence; empty: accepted
+		want     string // part of the error; empty: accepted
 	}{
 		{strings.Repeat("a", 10), ""},
 		{strings.Repeat("é", 10), ""},
@@ -34,7 +34,7 @@ func TestCheckPassword(t *testing.T) {
 	}
 }
 
-// TestPasswordHash pins the stored form: hashes outlive every release.
+// TestPasswordHash pins the stored form, because stored hashes must work in every later release.
 func TestPasswordHash(t *testing.T) {
 	const want = "$argon2id$v=19$m=19456,t=2,p=1$MDEyMzQ1Njc4OWFiY2RlZg$rk2Mi3E4dgRMg0fHaYaptWVZRKqs//6b6k3/nntqGJk"
 	got := account.HashPassword("correct horse", [16]byte([]byte("0123456789abcdef")))
@@ -48,7 +48,7 @@ func TestPasswordHash(t *testing.T) {
 	}
 }
 
-// TestOlderParameters holds that a hash made with other parameters is checked with its own.
+// TestOlderParameters checks that a hash made with other parameters is verified with its own.
 func TestOlderParameters(t *testing.T) {
 	made := account.HashPassword("correct horse", [16]byte{1})
 	if account.PasswordMatches(strings.Replace(made, "t=2", "t=1", 1), "correct horse") {
@@ -71,8 +71,8 @@ func TestUnreadableHashNeverMatches(t *testing.T) {
 	}
 }
 
-// TestUnknownAccountCostsTheSame compares the cheapest of a few tries of each: argon2 takes
-// tens of milliseconds, a comparison that leaves it out takes none.
+// TestUnknownAccountCostsTheSame compares the fastest of a few attempts of each. argon2 takes tens
+// of milliseconds; a comparison without it takes almost none.
 func TestUnknownAccountCostsTheSame(t *testing.T) {
 	known := account.HashPassword("correct horse", [16]byte{1})
 	cheapest := func(phc string) time.Duration {

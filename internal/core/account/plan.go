@@ -20,25 +20,25 @@ type Plan struct {
 	MaxInboxes            int64
 	DefaultRetentionHours int
 	MaxRetentionHours     int
-	Labels                bool // a label set by a person is kept
+	Labels                bool // a label set by a person is stored
 	Subdomains            bool // a subdomain may be chosen
 	MaxSubdomains         int64
 
-	MaxKeys            int64 // account keys; each inbox may hold its own besides
+	MaxKeys            int64 // account keys; each inbox may have its own in addition
 	SendsPerDay        int64
 	MaxRecipients      int   // of one message: to, cc and bcc together
-	MaxAttachments     int   // files of one message sent
-	MaxAttachmentBytes int64 // of all files of one message sent, raw
+	MaxAttachments     int   // files of one sent message
+	MaxAttachmentBytes int64 // of all files of one sent message, before encoding
 	MaxWebhooks        int
 
-	MaxMessages int   // mails that an inbox holds
-	MaxBytes    int64 // of all mails of an inbox, as received and sent
+	MaxMessages int   // messages in one inbox
+	MaxBytes    int64 // of all messages in one inbox, as received and sent
 }
 
 // Plans holds the figures of each plan.
 type Plans map[PlanName]Plan
 
-// DefaultPlans are the figures that docs/operate/configuration.md gives (specification, Plans).
+// DefaultPlans are the figures in docs/operate/configuration.md (specification, Plans).
 func DefaultPlans() Plans {
 	return Plans{
 		Free: {
@@ -54,7 +54,7 @@ func DefaultPlans() Plans {
 	}
 }
 
-// Of returns the figures of name, those of Free for a name we do not know.
+// Of returns the figures of name, or those of Free for an unknown name.
 func (p Plans) Of(name PlanName) Plan {
 	if plan, ok := p[name]; ok {
 		return plan
@@ -62,7 +62,7 @@ func (p Plans) Of(name PlanName) Plan {
 	return p[Free]
 }
 
-// ParsePlan reads a plan name.
+// ParsePlan parses a plan name.
 func ParsePlan(s string) (PlanName, error) {
 	switch name := PlanName(s); name {
 	case Free, Paid:
@@ -71,7 +71,7 @@ func ParsePlan(s string) (PlanName, error) {
 	return "", fault.New(fault.Invalid, fmt.Sprintf("There is no plan %q; the plans are free and paid", s))
 }
 
-// Title is the plan's name at the head of a sentence.
+// Title is the plan's name at the beginning of a sentence.
 func (n PlanName) Title() string {
 	if n == Paid {
 		return "Paid"
@@ -79,8 +79,8 @@ func (n PlanName) Title() string {
 	return "Free"
 }
 
-// Retention returns the hours in force for what was asked: nil gives the default, more
-// than the plan's maximum is capped silently (specification, Retention).
+// Retention returns the effective retention in hours. nil gives the default. More than the plan's
+// maximum is reduced to it silently (specification, Retention).
 func (p Plan) Retention(asked *int) int {
 	if asked == nil {
 		return p.DefaultRetentionHours

@@ -15,24 +15,23 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// machine drives one account over a store as its actor does: commands are decided one
-// after the other, and their rows are committed in groups.
+// machine drives one account on a store as its actor does. Commands are decided one after the
+// other, and their rows are committed in groups.
 type machine struct {
 	store *persisttest.Store
 	state *account.State
-	rows  *account.Rows // of the group being decided
+	rows  *account.Rows // of the current group
 	now   time.Time
 
 	made    []account.InboxEntry // every reservation ever made
-	uses    map[string]int64     // inboxes that live or are reserved, by label
-	keys    map[int64]bool       // every key id ever given
+	uses    map[string]int64     // live or reserved inboxes, by label
+	keys    map[int64]bool       // every key id ever assigned
 	tokens  int
 	changed bool
 }
 
-// TestReplay holds that an account rebuilt from its rows equals the one in memory, whatever
-// the commands and however they are grouped into commits, and that the count of its inboxes
-// is the length of its list.
+// TestReplay checks that an account rebuilt from its rows equals the one in memory, for any
+// commands and any grouping into commits. The count of its inboxes must be the length of its list.
 func TestReplay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{store: persisttest.Open(t), state: account.NewState(), rows: &account.Rows{}, now: start, keys: map[int64]bool{}, uses: map[string]int64{}}
@@ -72,7 +71,7 @@ func (m *machine) draw(t *rapid.T) account.Command {
 	}).Draw(t, "command")
 }
 
-// key is the key as the actor finds it: in the group, else in the store.
+// key returns the key as the actor finds it: in the group, else in the store.
 func (m *machine) key(id int64) *account.Key {
 	for _, k := range m.rows.DropKeys {
 		if k.ID == id {
@@ -88,7 +87,7 @@ func (m *machine) key(id int64) *account.Key {
 	return k
 }
 
-// reset is some reset token that waits.
+// reset returns some unused reset token.
 func (m *machine) reset() account.Hash {
 	for h := range m.state.Resets {
 		return h
@@ -96,8 +95,8 @@ func (m *machine) reset() account.Hash {
 	return account.Hash{}
 }
 
-// release gives back a reservation of unknown age, or an inbox that was made at some time;
-// it fills in Listed as the actor does, from the store and the group.
+// release releases a reservation of unknown age, or an inbox. It sets Listed as the actor does,
+// from the store and the group.
 func (m *machine) release(t *rapid.T, address string) account.ReleaseInbox {
 	if len(m.made) == 0 || rapid.Bool().Draw(t, "reservation") {
 		return account.ReleaseInbox{Address: address, Claim: *m.claim(label(address))}
@@ -108,10 +107,10 @@ func (m *machine) release(t *rapid.T, address string) account.ReleaseInbox {
 	return account.ReleaseInbox{Address: e.Address, CreatedAt: e.CreatedAt, Claim: *m.claim(label(e.Address)), Listed: listed && !dropped, Encrypted: encrypted}
 }
 
-// label is the subdomain of an address: x was drawn, y chosen.
+// label is the subdomain of an address: x is random, y chosen.
 func label(address string) string { return address[2:3] }
 
-// claim is a claim as the actor finds it: in the group, else in the store.
+// claim returns a claim as the actor finds it: in the group, else in the store.
 func (m *machine) claim(label string) *account.Claim {
 	c, known := m.rows.Claim(label)
 	if !known {
@@ -192,7 +191,7 @@ func (m *machine) commit(t *rapid.T) {
 	}
 }
 
-// TestReleasedAndReservedAtOnce has one place given back and taken again within one commit.
+// TestReleasedAndReservedAtOnce releases a place and reserves it again within one commit.
 func TestReleasedAndReservedAtOnce(t *testing.T) {
 	s := account.NewState()
 	store := persisttest.Open(t)

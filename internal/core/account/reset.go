@@ -10,46 +10,45 @@ import (
 )
 
 const (
-	// ResetLife is how long a password-reset token may wait for its use (specification,
-	// Sign-up and sessions).
+	// ResetLife is how long a password-reset token is valid (specification, Sign-up and sessions).
 	ResetLife = time.Hour
-	// VerifyLife is the same of a token that verifies an e-mail address.
+	// VerifyLife is how long a token that verifies an e-mail address is valid.
 	VerifyLife = 24 * time.Hour
-	// maxResets bounds the tokens of each kind that wait. Further ones are refused and do not push out
-	// the older: a stranger who asks again and again must not spoil the owner's link.
+	// maxResets limits the unused tokens of each kind. Further ones are refused and do not replace
+	// older ones, so that repeated requests by a stranger cannot invalidate the owner's link.
 	maxResets = 5
 )
 
 // Commands of a password reset.
 type (
-	// StartReset keeps the hash of a reset token, or of one that verifies the e-mail address. The
-	// operator's is kept in any case.
+	// StartReset stores the hash of a reset token, or of one that verifies the e-mail address. The
+	// operator's token is always stored.
 	StartReset struct {
 		Hash     Hash
 		Operator bool
 		Verify   bool
 	}
-	// ResetPassword uses a reset token: the password is set. Whatever somebody else may have left in
-	// the account to come back by ends in the same commit: sessions, keys, webhooks and the other
-	// reset tokens. The rows of the keys go afterwards, see EndedKeys.
+	// ResetPassword uses a reset token to set the password. The same commit ends everything that an
+	// intruder could use to come back: sessions, keys, webhooks and the other reset tokens. The
+	// rows of the keys are removed afterwards, see EndedKeys.
 	ResetPassword struct {
 		Hash         Hash
 		PasswordHash string
 	}
-	// ChangePassword sets the password and ends every session but the one with hash Keep, and every
-	// token that waits. Old is the hash that the old password was checked against.
+	// ChangePassword sets the password. It ends every session but the one with hash Keep, and every
+	// unused token. Old is the hash that the old password was checked against.
 	ChangePassword struct {
 		Old          string
 		PasswordHash string
 		Keep         Hash
 	}
-	// CheckReset changes nothing: it is refused when the token would be.
+	// CheckReset changes nothing. It is refused if ResetPassword with this token would be.
 	CheckReset struct{ Hash Hash }
 	// VerifyEmail uses a token that verifies the e-mail address, and ends the others of its kind.
 	VerifyEmail struct{ Hash Hash }
 )
 
-// Ended counts what a password reset of the account with an e-mail address ended.
+// Ended counts what a password reset ended in the account with an e-mail address.
 type Ended struct {
 	Email                           string
 	Sessions, Keys, Webhooks, Links int64
@@ -65,7 +64,7 @@ type (
 
 func (c StartReset) decide(s *State, env Env) ([]Event, error) {
 	var evs []Event
-	var first Hash // the one that ends first
+	var first Hash // the one that expires first
 	waiting := 0
 	for h, r := range s.Resets {
 		if r.over(env) {
@@ -93,7 +92,7 @@ func (c StartReset) decide(s *State, env Env) ([]Event, error) {
 	return append(evs, resetStarted{Reset{Hash: c.Hash, ExpiresAt: env.Now.Add(life), ClockSeen: env.clockSeen(), Verify: c.Verify}}), nil
 }
 
-// BadReset is the fault for a reset token that opens nothing, whatever the reason.
+// BadReset is the fault for an invalid reset token, whatever the reason.
 func BadReset() error {
 	return fault.New(fault.Refused, "This password reset link is not valid: it is unknown, used or older than an hour. Ask for a new one")
 }
@@ -119,7 +118,7 @@ func (c ResetPassword) decide(s *State, env Env) ([]Event, error) {
 	return append(evs, s.dropWebhooks()...), nil
 }
 
-// BadVerification is the fault for a token that verifies nothing, whatever the reason.
+// BadVerification is the fault for an invalid verification token, whatever the reason.
 func BadVerification() error {
 	return fault.New(fault.Refused, "This verification link is not valid: it is unknown, used or older than a day. Ask for a new one")
 }
@@ -138,13 +137,13 @@ func (c VerifyEmail) decide(s *State, env Env) (evs []Event, _ error) {
 
 func (c ChangePassword) decide(s *State, _ Env) ([]Event, error) {
 	if c.Old != s.PasswordHash {
-		return nil, BadPassword() // another request changed it at the same time
+		return nil, BadPassword() // a concurrent request changed it
 	}
 	evs := slices.DeleteFunc(s.endTokens(), func(e Event) bool { return e == Event(sessionEnded{c.Keep}) })
 	return append(evs, passwordSet{c.PasswordHash}), nil
 }
 
-// SessionList returns the sessions that are good in env, oldest first.
+// SessionList returns the sessions that are valid in env, oldest first.
 func (s *State) SessionList(env Env) (out []Session) {
 	for _, ses := range s.Sessions {
 		if !ses.over(env) {
@@ -157,7 +156,7 @@ func (s *State) SessionList(env Env) (out []Session) {
 	return out
 }
 
-// Ending counts what a password reset that is decided now ends, links to calendars apart.
+// Ending counts what a password reset that is decided now would end, except links to calendars.
 func (s *State) Ending(env Env) (e Ended) {
 	for _, ses := range s.Sessions {
 		if !ses.over(env) {

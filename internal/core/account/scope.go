@@ -26,10 +26,10 @@ var scopeNames = []struct {
 	{ScopeManage, "inbox:manage"}, {ScopeFull, "full"},
 }
 
-// Allows reports whether the set unlocks need.
+// Allows reports whether the set contains need.
 func (s Scope) Allows(need Scope) bool { return s&ScopeFull != 0 || s&need == need }
 
-// String joins the names by commas, the wire form of an answer.
+// String joins the names by commas, the wire form of a response.
 func (s Scope) String() string {
 	var names []string
 	for _, n := range scopeNames {
@@ -40,7 +40,7 @@ func (s Scope) String() string {
 	return strings.Join(names, ",")
 }
 
-// ParseScopes reads the names of a request; none given means inbox:read only.
+// ParseScopes parses the names of a request; no names mean inbox:read only.
 func ParseScopes(names []string) (Scope, error) {
 	if len(names) == 0 {
 		return ScopeRead, nil

@@ -33,8 +33,8 @@ func TestParseScopes(t *testing.T) {
 	}
 }
 
-// TestAllows asks every set for every need: full covers all, also bits that no name has
-// yet; the four together are not full.
+// TestAllows checks every set for every need. full covers all, including bits that have no name
+// yet; the other four together do not equal full.
 func TestAllows(t *testing.T) {
 	const later = account.ScopeFull << 1
 	four := account.ScopeRead | account.ScopeSend | account.ScopeWrite | account.ScopeManage

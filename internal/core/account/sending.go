@@ -8,32 +8,32 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// Suppression is an address that the account sends no mail to, because it came back.
+// Suppression is an address that the account no longer sends to, because a message to it bounced.
 type Suppression struct {
 	Email   string // lower-case
-	Inbox   string // that sent the mail
+	Inbox   string // that sent the message
 	Message int64
-	Reason  string // what the bounce said
+	Reason  string // from the bounce
 	At      time.Time
 }
 
-// Sends counts the mails that were accepted on one day (UTC), for the plan's quota.
+// Sends counts the messages that were accepted on one day (UTC), for the plan's quota.
 type Sends struct {
 	Day     int64 // days since 1970-01-01
 	Count   int64
-	Answers int64 // copies of guests' answers to the account's owner, which are none of Count
+	Answers int64 // copies of guests' answers to the account's owner, not included in Count
 }
 
-// AnswerCopiesPerDay is how many copies of guests' answers the owner of an account gets on one day: guests cause
-// them, so they have a quota of their own.
+// AnswerCopiesPerDay limits the copies of guests' answers that the owner of an account gets on one
+// day. Guests cause them, so they have a quota of their own.
 const AnswerCopiesPerDay = 200
 
-// On is the count of the day that now falls on.
+// On is the count of the day of now.
 func (s Sends) On(now time.Time) int64 {
 	return s.on(now).Count
 }
 
-// on is what was counted on the day of a time: nothing, of another day.
+// on returns the counts of the day of t, which are zero if s is of another day.
 func (s Sends) on(t time.Time) Sends {
 	if s.Day == day(t) {
 		return s
@@ -43,10 +43,10 @@ func (s Sends) on(t time.Time) Sends {
 
 func day(t time.Time) int64 { return t.Unix() / (24 * 60 * 60) }
 
-// CountSend checks a mail against the plan and takes its place in the day's quota
-// (specification, Plans). ReturnSend gives a place back whose mail was not
-// accepted after all; At is the time that CountSend was decided for. CountAnswerCopy takes the place of a copy of
-// guests' answers in the quota of those; Answer gives one back.
+// CountSend checks a message against the plan and takes a place in the day's quota (specification,
+// Plans). ReturnSend releases the place of a message that was not accepted after all; At is the
+// time that CountSend was decided for. CountAnswerCopy takes a place in the quota for copies of
+// guests' answers; with Answer, ReturnSend releases one of those.
 type (
 	CountSend struct {
 		Recipients int
@@ -95,7 +95,7 @@ func (c ReturnSend) decide(s *State, _ Env) ([]Event, error) {
 		count = &sends.Answers
 	}
 	if sends.Day != day(c.At) || *count == 0 {
-		return nil, nil // of a day that is over
+		return nil, nil // the day is over
 	}
 	*count--
 	return []Event{sendsCounted{sends}}, nil
@@ -108,7 +108,7 @@ func files(n int) string {
 	return fmt.Sprintf("%d attachments", n)
 }
 
-// size writes bytes in the largest unit that divides them.
+// size formats bytes in the largest unit that divides them.
 func size(n int64) string {
 	switch {
 	case n >= 1<<20 && n%(1<<20) == 0:
@@ -132,10 +132,10 @@ type sendsCounted struct{ Sends Sends }
 func (e sendsCounted) apply(s *State)         { s.Sends = e.Sends }
 func (e sendsCounted) rows(s *State, r *Rows) { r.Sends = &e.Sends }
 
-// OnlyCounts reports that the rows hold nothing but the day's count. They need no sync of
-// their own: the mail they count is committed behind their position.
+// OnlyCounts reports whether the rows contain only the day's count. Such rows need no sync of their
+// own, because the message that they count is committed after them in the log.
 func (r *Rows) OnlyCounts() bool {
 	rest := *r
 	rest.ID, rest.Sends = ID{}, nil
-	return r.Sends != nil && reflect.ValueOf(rest).IsZero() // whatever rows there will be
+	return r.Sends != nil && reflect.ValueOf(rest).IsZero() // also covers fields added later
 }

@@ -7,8 +7,8 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// TestQuotasOfADay: sends and copies of answers have one each, for the UTC day, and a place that is given back
-// later is not taken from another day.
+// TestQuotasOfADay checks that sends and copies of answers have separate quotas for the UTC day. A
+// place that is released later does not change another day.
 func TestQuotasOfADay(t *testing.T) {
 	plans := DefaultPlans()
 	free := plans[Free]

@@ -9,21 +9,21 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// Hash is the SHA-256 of a whole token. Only hashes are kept.
+// Hash is the SHA-256 of a whole token. Only hashes are stored.
 type Hash [sha256.Size]byte
 
 // HashToken hashes a token as presented, whether or not it is well formed.
 func HashToken(token []byte) Hash { return sha256.Sum256(token) }
 
-// Kind is what a token opens (specification, Credentials). Stored: append only; never reorder.
+// Kind is what a token is for (specification, Credentials). Stored: append only; never reorder.
 type Kind uint8
 
 const (
 	KindSession Kind = iota + 1
 	KindAccountKey
 	KindInboxKey
-	KindReset  // opens nothing but a password reset
-	KindVerify // opens nothing; it verifies an e-mail address
+	KindReset  // only for a password reset
+	KindVerify // grants no access; it verifies an e-mail address
 )
 
 var kindPrefixes = map[Kind]string{
@@ -48,9 +48,9 @@ const (
 	sumChars  = 6  // a CRC32 in base62
 )
 
-// MintToken makes a token of 32 random bytes. Its first 12 bits become the partition of
-// the account, so that a look-up knows where to go without an index (specification, Keys: prefix,
-// base62, then a checksum that tells a typo or a leaked string without a look-up).
+// MintToken makes a token of 32 random bytes. Its first 12 bits become the partition of the
+// account, so a lookup finds the partition without an index. The checksum detects a typo or a
+// leaked string without a lookup (specification, Keys: prefix, base62, checksum).
 func MintToken(kind Kind, home partition.ID, random [32]byte) string {
 	random[0] = byte(home >> 4)
 	random[1] = byte(home<<4) | random[1]&0x0f
@@ -58,7 +58,7 @@ func MintToken(kind Kind, home partition.ID, random [32]byte) string {
 	return kindPrefixes[kind] + body + checksum(body)
 }
 
-// ParseToken tells a well-formed token's kind and home partition. False means that no such
+// ParseToken returns the kind and home partition of a well-formed token. False means that no such
 // token was ever issued.
 func ParseToken(token string) (Kind, partition.ID, bool) {
 	for kind, prefix := range kindPrefixes {
@@ -78,7 +78,7 @@ func ParseToken(token string) (Kind, partition.ID, bool) {
 	return 0, 0, false
 }
 
-// KeyPrefix is the head of a key that listings may show: enough to recognise it by.
+// KeyPrefix is the beginning of a key that lists may show, enough to recognise it by.
 func KeyPrefix(token string) string { return token[:min(len(token), 13)] }
 
 func checksum(body string) string {

@@ -25,8 +25,7 @@ func randomBytes(seed byte) (b [32]byte) {
 	return b
 }
 
-// TestTokenOfEveryPartition mints a token of every kind for every partition and reads it
-// back.
+// TestTokenOfEveryPartition mints a token of every kind for every partition and parses it.
 func TestTokenOfEveryPartition(t *testing.T) {
 	for kind, prefix := range kinds {
 		for home := range partition.ID(partition.Count) {
@@ -41,7 +40,8 @@ func TestTokenOfEveryPartition(t *testing.T) {
 	}
 }
 
-// TestAnAccountLiesBesideItsAddress, whatever was drawn, and keeps its time.
+// TestAnAccountLiesBesideItsAddress checks that the ID is in the address's group for any random
+// bytes, and keeps its time.
 func TestAnAccountLiesBesideItsAddress(t *testing.T) {
 	ids := map[account.ID]bool{}
 	for i := range 200 {
@@ -64,7 +64,7 @@ func BenchmarkNewIDBeside(b *testing.B) {
 	}
 }
 
-// TestTokenKeepsItsRandomness holds that only the first 12 bits give way to the partition.
+// TestTokenKeepsItsRandomness checks that only the first 12 bits are replaced by the partition.
 func TestTokenKeepsItsRandomness(t *testing.T) {
 	seen := map[string]int{}
 	for bit := range 256 {
@@ -77,7 +77,7 @@ func TestTokenKeepsItsRandomness(t *testing.T) {
 	}
 }
 
-// TestTokenGolden pins the form of issued tokens: they stay valid for years.
+// TestTokenGolden pins the form of issued tokens, which stay valid for years.
 func TestTokenGolden(t *testing.T) {
 	const want = "svc_live_ejRpHMV6s1d08qFbbRTTiyq4GAKgBlvV5YdAejJw3B61vliJT"
 	if got := account.MintToken(account.KindAccountKey, 0xabc, randomBytes(1)); got != want {
@@ -91,8 +91,8 @@ func TestTokenGolden(t *testing.T) {
 	}
 }
 
-// TestTypo changes each character of tokens to every other one, drops it, doubles it and
-// swaps it with its neighbour: none may pass for a token.
+// TestTypo changes each character of tokens to every other one, removes it, doubles it and swaps it
+// with its neighbour. None of the results may be valid.
 func TestTypo(t *testing.T) {
 	for kind := range kinds {
 		token := account.MintToken(kind, 0x123, randomBytes(9))
@@ -121,7 +121,7 @@ func TestTypo(t *testing.T) {
 func TestNoToken(t *testing.T) {
 	for _, s := range []string{
 		"", "svc_live_", "svc_live_" + strings.Repeat("0", 49), "svc_other_" + strings.Repeat("0", 49),
-		"svc_live_" + strings.Repeat("z", 43) + "0UsatS", // a right checksum of more than 256 bits
+		"svc_live_" + strings.Repeat("z", 43) + "0UsatS", // a correct checksum of more than 256 bits
 		"svc_sk_" + strings.Repeat("é", 24) + "0",
 	} {
 		if kind, home, ok := account.ParseToken(s); ok || kind != 0 || home != 0 {
@@ -146,7 +146,7 @@ func TestTokenRoundTrip(t *testing.T) {
 	})
 }
 
-// FuzzParseToken holds that what is read as a token has the one form we mint.
+// FuzzParseToken checks that every valid token has exactly the form that we mint.
 func FuzzParseToken(f *testing.F) {
 	f.Add("")
 	f.Add("svc_live_" + strings.Repeat("z", 43) + "0UsatS")

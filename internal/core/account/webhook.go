@@ -9,22 +9,22 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// Webhook is one subscription of an account (specification, Webhooks). It never changes
-// once it is in a published list; a change replaces it.
+// Webhook is one subscription of an account (specification, Webhooks). It never changes once it is
+// in a published list; a change replaces it.
 type Webhook struct {
 	ID        int64
 	URL       string // canonical
-	Event     string // a name, or a subscription that means several
-	Inbox     string // empty: of every inbox
+	Event     string // an event name, or a subscription that selects several
+	Inbox     string // empty: every inbox
 	Secret    string
 	CreatedAt time.Time
 
-	// Previous signs beside Secret until PreviousUntil, after a rotation.
+	// Previous also signs, together with Secret, until PreviousUntil after a rotation.
 	Previous      string
 	PreviousUntil time.Time
 }
 
-// Secrets returns what signs a delivery at now, newest first.
+// Secrets returns the secrets that sign a delivery at now, newest first.
 func (w *Webhook) Secrets(now time.Time) []string {
 	if w.Previous != "" && now.Before(w.PreviousUntil) {
 		return []string{w.Secret, w.Previous}
@@ -34,25 +34,25 @@ func (w *Webhook) Secrets(now time.Time) []string {
 
 // Commands about webhooks. URL, event and inbox were checked before.
 type (
-	// AddWebhook adds a subscription; ID and CreatedAt are given by Decide. By is who asked; the
-	// operator has no kind. An order that was on its way when that credential ended is refused.
+	// AddWebhook adds a subscription; Decide assigns ID and CreatedAt. By is the requester; the
+	// operator has no kind. A command is refused if its credential ended while it was on its way.
 	AddWebhook struct {
 		By      *Principal
 		Webhook Webhook
 	}
-	// ChangeWebhook changes what is not nil.
+	// ChangeWebhook changes the fields that are not nil.
 	ChangeWebhook struct {
 		ID    int64
 		URL   *string
 		Event *string
 	}
-	// RotateSecret gives a webhook a new secret; the one before signs on for Overlap.
+	// RotateSecret gives a webhook a new secret; the previous one also signs for Overlap.
 	RotateSecret struct {
 		ID      int64
 		Secret  string
 		Overlap time.Duration
 	}
-	// DropWebhook ends a subscription, and with it whatever waits to be delivered to it.
+	// DropWebhook ends a subscription, and cancels its pending deliveries.
 	DropWebhook struct{ ID int64 }
 )
 
@@ -125,7 +125,7 @@ func (s *State) dropWebhooks() (evs []Event) {
 	return evs
 }
 
-// NoWebhook is the fault for an id that the account has no webhook under.
+// NoWebhook is the fault for an unknown webhook id.
 func NoWebhook(id string) error {
 	return fault.New(fault.NotFound, fmt.Sprintf("Webhook %s not found", id))
 }

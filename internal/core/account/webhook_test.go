@@ -7,7 +7,7 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// tell decides and applies, and returns the rows.
+// tell decides and applies cmd, and returns the rows.
 func tell(t *testing.T, s *State, now time.Time, cmd Command) *Rows {
 	t.Helper()
 	evs, err := Decide(s, cmd, Env{Now: now, Plans: DefaultPlans()})

@@ -11,10 +11,10 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// Arrange says what an order comes to at a time, against the calendar as it is: the meeting as it
-// will be and the mails that tell of it. uid is random; a new meeting is known by it. What is wrong with the
-// request itself is a fault.Invalid that names the field; then NotFound, Forbidden and Refused (specification,
-// Calendar). Who can get mail, and how much of it, is judged by the caller.
+// Arrange returns the plan of an order, given the calendar: the changed meeting and the messages
+// about it. uid is random and becomes the UID of a new meeting. An error of the request itself is a
+// fault.Invalid that names the field. NotFound, Forbidden and Refused come after it (specification,
+// Calendar). The caller checks recipients and quotas.
 func Arrange(b *Book, o Order, me Me, now time.Time, uid [16]byte) (Plan, error) {
 	a := arranger{book: b, me: me, now: now.UTC()}
 	switch o := o.(type) {
@@ -30,7 +30,7 @@ func Arrange(b *Book, o Order, me Me, now time.Time, uid [16]byte) (Plan, error)
 	return Plan{}, fmt.Errorf("calendar: %T is no order", o)
 }
 
-// arranger is what every order is judged by. One call of Arrange owns it.
+// arranger is the context of an order. One call of Arrange owns it.
 type arranger struct {
 	book *Book
 	me   Me
@@ -69,7 +69,7 @@ func (a *arranger) changed(m *Meeting) {
 	}
 }
 
-// tell counts a change of an own meeting of which the owner is to get a copy, if copies are wanted.
+// tell counts a change of an own meeting that the owner gets a copy of, if copies are enabled.
 func (b *Book) tell(m *Meeting) bool {
 	if !b.Setting().Wants() {
 		return false
@@ -78,13 +78,13 @@ func (b *Book) tell(m *Meeting) bool {
 	return true
 }
 
-// called is how people call the inbox.
+// called is the name of the inbox for people.
 func (a *arranger) called() string { return personText(a.me.Person()) }
 
-// known is the meeting of that id.
+// known returns the meeting with the id.
 func (a *arranger) known(id int64) (*Meeting, error) { return a.book.Find(id, a.me.Address) }
 
-// own is the meeting of that id, if this inbox can change it.
+// own returns the meeting with the id, if this inbox can change it.
 func (a *arranger) own(id int64) (*Meeting, error) {
 	m, err := a.known(id)
 	switch {
@@ -142,7 +142,7 @@ func (a *arranger) reschedule(o *Reschedule) (plan Plan, err error) {
 	return plan, nil
 }
 
-// What of a meeting is another one; the last counts most.
+// The kind of a change of a meeting; the last applicable one counts.
 const (
 	sameEvent = iota
 	otherTexts
@@ -159,7 +159,7 @@ func differs(a, b *icalendar.Event) int {
 	return sameEvent
 }
 
-// askAgain makes every answer void.
+// askAgain resets every answer.
 func askAgain(m *Meeting) {
 	m.Asked = m.Sequence
 	for i := range m.Attendees {
@@ -167,8 +167,9 @@ func askAgain(m *Meeting) {
 	}
 }
 
-// tellChange is one mail for all who are asked, and one for those who are no more. Those whom only
-// the list of guests changed for hear nothing; who is gone is told of the meeting as he knows it.
+// tellChange returns one message to all invited guests, and one to those that were removed. If only
+// the list of guests changed, the others are not notified. A removed guest is notified about the
+// meeting as they know it.
 func (a *arranger) tellChange(old, m *Meeting, what int, guests *guestChange, note string) (mails []Mail) {
 	l := letter{meeting: m, note: note, thread: m.Mail}
 	to := m.Attendees
@@ -212,8 +213,8 @@ func (a *arranger) cancel(o *Cancel) (plan Plan, err error) {
 	return plan, nil
 }
 
-// respond answers a meeting. Each answer is newer than the one before, however fast they come, for else
-// it would not count.
+// respond answers a meeting. Each answer has a later DTSTAMP than the previous one, even within a
+// second, because otherwise it would not count.
 func (a *arranger) respond(o *Respond) (plan Plan, err error) {
 	if _, ok := answers[o.Response]; !ok {
 		return plan, fault.Field("response", "must be accepted, declined or tentative")
@@ -241,8 +242,8 @@ func (a *arranger) respond(o *Respond) (plan Plan, err error) {
 	return plan, nil
 }
 
-// invitation is a meeting that this inbox can answer, which of its attendees it is, and whom an
-// answer goes to.
+// invitation returns a meeting that this inbox can answer, its own index in the attendees, and the
+// recipient of the answer.
 func (a *arranger) invitation(id int64) (m *Meeting, us int, organizer string, err error) {
 	if m, err = a.known(id); err != nil {
 		return m, us, organizer, err

@@ -19,7 +19,7 @@ const (
 	maxName        = 200
 )
 
-// complete says what a new meeting lacks.
+// complete reports a missing field of a new meeting.
 func (f *Fields) complete() error {
 	switch {
 	case f.Title == nil:
@@ -32,11 +32,12 @@ func (f *Fields) complete() error {
 	return nil
 }
 
-// reading is what a client says of a meeting, read as far as it can be without it.
+// reading is a client's description of a meeting, checked as far as possible without the stored
+// one.
 type reading struct {
 	*Fields
 	written
-	guests []Attendee // nil: nothing was said
+	guests []Attendee // nil: not given
 }
 
 func (a *arranger) read(f *Fields, message string) (r reading, err error) {
@@ -76,7 +77,7 @@ func (f *Fields) checkTexts(message string) error {
 	return nil
 }
 
-// guests reads who is invited: each once, however spelt, and never the inbox itself.
+// guests parses the invited guests: each once, in whatever spelling, and never the inbox itself.
 func (a *arranger) guests(list []Guest) (guests []Attendee, err error) {
 	if len(list) == 0 {
 		return nil, fault.Field("attendees", "must have at least one entry")
@@ -110,7 +111,8 @@ func guestOf(email string, g Guest) Attendee {
 	return a
 }
 
-// apply gives the event what was said, but for its guests. Texts are kept as they are read again.
+// apply sets the given fields of the event, except the guests. Texts are stored in the form in
+// which they are read back.
 func (r *reading) apply(e *icalendar.Event) error {
 	for _, t := range []struct{ to, from *string }{{&e.Title, r.Title}, {&e.Location, r.Location}, {&e.Description, r.Description}} {
 		if t.from != nil {
@@ -120,15 +122,16 @@ func (r *reading) apply(e *icalendar.Event) error {
 	return r.setTimes(e, r.written)
 }
 
-// guestChange is what becomes of a list of guests.
+// guestChange is the change of a list of guests.
 type guestChange struct {
-	stay                    []Attendee // all who are invited now
+	stay                    []Attendee // all that are invited now
 	added, altered, removed []Attendee
 }
 
 func (c *guestChange) none() bool { return len(c.added)+len(c.altered)+len(c.removed) == 0 }
 
-// changeOf compares two lists of guests. Who stays keeps his answer, and his name where no other is given.
+// changeOf compares two lists of guests. A guest that stays keeps the answer, and the name unless a
+// new one is given.
 func changeOf(old, given []Attendee) (c guestChange) {
 	at := map[string]int{}
 	for i := range old {

@@ -19,8 +19,8 @@ import (
 
 var me = Me{"agent@inbox.test", "Ada's agent"}
 
-// TestArrange tells stories of orders: each is JSON, or the calendar file of a meeting that was
-// received; "mails" shows the mails of the last one to the letter.
+// TestArrange runs sequences of orders. Each is JSON, or the calendar file of a received meeting.
+// "mails" prints the complete messages of the last order.
 func TestArrange(t *testing.T) {
 	datadriven.RunTest(t, "testdata/arrange.txt", func(t *testing.T, d *datadriven.TestData) string {
 		s := story{now: at("2026-03-01 09:00")}
@@ -156,8 +156,8 @@ func mailsText(mails []Mail) string {
 	return b.String()
 }
 
-// checkMail holds what is true of every mail: its calendar is read to what Event says, in lines as they
-// have to be, and its subject is one line.
+// checkMail checks every message: its calendar is read back as Event, its lines are well formed,
+// and its subject is one line.
 func checkMail(t *testing.T, m *Mail) {
 	t.Helper()
 	c, err := readOne(m.Calendar)
@@ -180,8 +180,8 @@ func checkMail(t *testing.T, m *Mail) {
 	}
 }
 
-// facts are what is compared of an event: a reply has no status of its own, and what cannot be said
-// in local time is said in UTC.
+// facts are the compared parts of an event. A reply has no status of its own, and times that local
+// time cannot express are in UTC.
 func facts(e icalendar.Event) icalendar.Event {
 	if e.Status == "" {
 		e.Status = icalendar.Confirmed
@@ -200,7 +200,7 @@ func facts(e icalendar.Event) icalendar.Event {
 
 func str(s string) *string { return &s }
 
-// TestSentences has every sentence that an order can be refused with.
+// TestSentences checks every error sentence of orders.
 func TestSentences(t *testing.T) {
 	const base = `"Title":"T","Start":"2026-03-02T10:00:00Z","Attendees":[{"Email":"bob@b.test"}]`
 	guests := func(s string) string { return `{"Title":"T","Start":"2026-03-02T10:00:00Z","Attendees":` + s + `}` }
@@ -282,7 +282,7 @@ func TestSentences(t *testing.T) {
 		{"reschedule", `{"ID":1,"End":"2026-03-02T09:00Z"}`, "'end' must be after 'start'"},
 		{"reschedule", `{"ID":1,"Attendees":[]}`, "'attendees' must have at least one entry"},
 		{"reschedule", `{"ID":1,"Title":""}`, "'title' is empty"},
-		{"reschedule", `{"ID":9,"Title":""}`, "'title' is empty"}, // the request is judged before the meeting is looked for
+		{"reschedule", `{"ID":9,"Title":""}`, "'title' is empty"}, // the request is checked before the meeting is looked up
 		{"reschedule", `{"ID":9,"Title":"x"}`, "not found: Meeting 9 not found in inbox agent@inbox.test"},
 		{"reschedule", `{"ID":2,"Title":"x"}`, "forbidden: Meeting 2 was organized by boss@org.test, who alone can change or cancel it. Answer it with rsvp"},
 		{"reschedule", `{"ID":3,"Title":"x"}`, "refused: Meeting 3 is cancelled"},
@@ -343,7 +343,7 @@ func someBook() (b *Book) {
 	return b
 }
 
-// What an order changes is not what is in the book.
+// TestArrangeLeavesTheBook checks that an order does not modify the book.
 func TestArrangeLeavesTheBook(t *testing.T) {
 	s := story{now: at("2026-03-01")}
 	s.do(t, "schedule", `{"Title":"T","Start":"2026-03-02T10:00Z","Attendees":[{"Email":"bob@b.test"},{"Email":"cy@c.test"}]}`)
@@ -367,7 +367,7 @@ func TestArrangeLeavesTheBook(t *testing.T) {
 	}
 }
 
-// What an answer says of times is taken back as it stands.
+// TestTimesOfAnswers checks that the times in API responses are accepted in requests.
 func TestTimesOfAnswers(t *testing.T) {
 	for _, start := range []string{"2026-03-02T10:00:00.000Z", "2026-03-02T11:00:00.000+01:00", "2026-03-02T10:00:00Z", "2026-03-02T10:00Z"} {
 		m, err := momentOf("start", start, nil)
@@ -382,7 +382,7 @@ func TestTimesOfAnswers(t *testing.T) {
 	}
 }
 
-// The owner's copy is due after each change, while copies are wanted.
+// TestCopiesAreDue checks that the owner's copy is due after each change, while copies are enabled.
 func TestCopiesAreDue(t *testing.T) {
 	s := story{now: at("2026-03-01"), book: &Book{}}
 	for i, order := range []string{
@@ -398,7 +398,8 @@ func TestCopiesAreDue(t *testing.T) {
 	}
 }
 
-// Each answer is newer than the last, or the organizer would not count it.
+// TestAnswersInOneSecond checks that each answer is newer than the last, because otherwise the
+// organizer would not count it.
 func TestAnswersInOneSecond(t *testing.T) {
 	b := someBook()
 	var last time.Time
@@ -415,8 +416,8 @@ func TestAnswersInOneSecond(t *testing.T) {
 	}
 }
 
-// FuzzArrange holds that whatever the fields say, the calendar of a mail is read to the meeting, and a
-// person's text has no line that is not ours.
+// FuzzArrange checks that the calendar of a message is read back as the meeting, whatever the
+// fields contain. No line of the text may be forged by a person's text.
 func FuzzArrange(f *testing.F) {
 	f.Add("Lunch; a,b\\c", "2026-03-02T10:00", "", "Europe/Berlin", 45, false, "Room \"1\"", "Line\nWhere: x\r\n\x07y", "bob+x@b.test", "Bob, \"B\" ^n", "hi\nGuest: z")
 	f.Add("T", "2026-03-02", "2026-03-05", "", 0, true, "", "", "u@b.test", "", "")

@@ -8,7 +8,7 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// Meeting returns the meeting of that id; nil when there is none.
+// Meeting returns the meeting with the id; nil if there is none.
 func (b *Book) Meeting(id int64) *Meeting {
 	if i, ok := b.find(id); ok {
 		return b.Meetings[i]
@@ -16,7 +16,8 @@ func (b *Book) Meeting(id int64) *Meeting {
 	return nil
 }
 
-// Find is Meeting for the inbox of that address; a fault says that there is none, or that it was lost.
+// Find is Meeting for the inbox with that address. The fault says that there is none, or that it
+// was lost.
 func (b *Book) Find(id int64, address string) (*Meeting, error) {
 	switch m := b.Meeting(id); {
 	case m != nil:
@@ -27,7 +28,7 @@ func (b *Book) Find(id int64, address string) (*Meeting, error) {
 	return nil, fault.New(fault.NotFound, fmt.Sprintf("Meeting %d not found in inbox %s", id, address))
 }
 
-// find is where the meeting of that id is, or would be.
+// find returns the index of the meeting with the id, or where it would be inserted.
 func (b *Book) find(id int64) (int, bool) {
 	if b == nil {
 		return 0, false
@@ -35,7 +36,7 @@ func (b *Book) find(id int64) (int, bool) {
 	return slices.BinarySearchFunc(b.Meetings, id, func(m *Meeting, id int64) int { return cmp.Compare(m.ID, id) })
 }
 
-// ByUID returns the meeting of that UID, which is compared octet by octet; nil when there is none.
+// ByUID returns the meeting with the UID, compared byte by byte; nil if there is none.
 func (b *Book) ByUID(uid string) *Meeting {
 	if b == nil {
 		return nil
@@ -48,14 +49,14 @@ func (b *Book) ByUID(uid string) *Meeting {
 	return nil
 }
 
-// HasRules reports a calendar of which recurrence rules have to be followed to say when its meetings are: a
-// stranger's rule of a line can take 20 ms, whatever size the calendar has.
+// HasRules reports whether recurrence rules must be expanded to find the calendar's times. A
+// stranger's rule of one line can take 20 ms, whatever the size of the calendar.
 func (b *Book) HasRules() bool {
 	return b != nil && slices.ContainsFunc(b.Meetings, func(m *Meeting) bool { return m.Recurrence != nil })
 }
 
-// With returns the calendar with that meeting, in the place of the one with its id if there is one.
-// bytes is the size of its row on disk. m belongs to the caller still: a copy is kept.
+// With returns the calendar with that meeting, which replaces the one with its id if there is one.
+// bytes is the size of its row on disk. The caller keeps m: a copy is stored.
 func (b *Book) With(m *Meeting, bytes int64) *Book {
 	kept := *m
 	kept.Bytes, kept.sender = bytes, senderOf(m)
@@ -75,14 +76,15 @@ func (b *Book) With(m *Meeting, bytes int64) *Book {
 	return next
 }
 
-// Restore appends a meeting that was read from the disk, where its row takes so many bytes. b is not shown yet.
+// Restore appends a meeting that was read from the disk, where its row has the given size. b must
+// not be published yet.
 func (b *Book) Restore(m *Meeting, bytes int64) {
 	m.Bytes, m.sender = bytes, senderOf(m)
 	b.Meetings = append(b.Meetings, m)
 	b.Bytes += bytes
 }
 
-// Without returns the calendar without the meetings of those ids, which are not given again.
+// Without returns the calendar without the meetings of those ids. The ids are not reused.
 func (b *Book) Without(ids []int64) *Book {
 	next := b.copy()
 	next.Meetings = slices.DeleteFunc(next.Meetings, func(m *Meeting) bool {
@@ -95,7 +97,7 @@ func (b *Book) Without(ids []int64) *Book {
 	return next
 }
 
-// copy is a calendar that may be changed until it is shown.
+// copy returns a calendar that may be modified until it is published.
 func (b *Book) copy() *Book {
 	if b == nil {
 		return &Book{}

@@ -16,8 +16,8 @@ func at(s string) time.Time {
 	panic(s)
 }
 
-// A book is the same as a list of its meetings, whatever was put in and taken out, and each state
-// of it stays as it was.
+// TestBookNeverChanges compares a book with a list of its meetings after insertions and removals.
+// Each earlier state must stay unchanged.
 func TestBookNeverChanges(t *testing.T) {
 	m := func(id int64, uid, changed string) *Meeting {
 		m := &Meeting{ID: id, UpdatedAt: at(changed)}
@@ -61,7 +61,7 @@ func TestBookNeverChanges(t *testing.T) {
 	}
 }
 
-// Who gave a meeting to a book may go on with it.
+// TestBookKeepsACopy checks that the caller may modify a meeting that it gave to a book.
 func TestBookKeepsACopy(t *testing.T) {
 	m := &Meeting{ID: 1}
 	b := (*Book)(nil).With(m, 5)

@@ -9,23 +9,24 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// Bounds of an answer about busy times.
+// Limits of a list of busy times.
 const (
 	maxBusyDays  = 92
 	maxSlots     = 10_000
 	maxConflicts = 10
 )
 
-// Slot is a time at which the inbox is busy by a meeting.
+// Slot is a time at which a meeting makes the inbox busy.
 type Slot struct {
 	Start, End time.Time
 	Meeting    int64
-	Status     string // what the inbox answered; icalendar.Accepted for its own
+	Status     string // the inbox's answer; icalendar.Accepted for its own meetings
 }
 
-// Busy returns the times within [from, to) at which the inbox is busy, by start: by what it organizes, accepted
-// or did not answer yet, those of one meeting that touch as one. stops are rules that were not followed
-// to their end. There are 10,000 at most, the soonest.
+// Busy returns the times within [from, to) at which the inbox is busy, by start. Meetings count
+// that it organizes, accepted or did not answer yet; adjoining times of one meeting are merged.
+// stops is the number of rules that were not expanded to their end. At most the 10,000 earliest are
+// returned.
 func Busy(b *Book, from, to time.Time) (list []Slot, stops int, err error) {
 	switch {
 	case from.IsZero():
@@ -49,7 +50,8 @@ func Busy(b *Book, from, to time.Time) (list []Slot, stops int, err error) {
 	return list, search.Stops, nil
 }
 
-// slots are the times of a meeting's occurrences, which are by start, those that touch as one.
+// slots are the times of a meeting's occurrences, which are ordered by start. Adjoining ones are
+// merged.
 func slots(m *Meeting, all []icalendar.Occurrence) (list []Slot) {
 	for _, o := range all {
 		last := len(list) - 1
@@ -66,7 +68,7 @@ func slots(m *Meeting, all []icalendar.Occurrence) (list []Slot) {
 	return list
 }
 
-// bindingStatus is the status of a meeting that makes the inbox busy; empty: it does not.
+// bindingStatus is the status with which a meeting makes the inbox busy; empty: it does not.
 func bindingStatus(m *Meeting) string {
 	switch {
 	case m.Status == icalendar.Cancelled, m.MyStatus == icalendar.Declined, m.takesNoTime():
@@ -74,10 +76,10 @@ func bindingStatus(m *Meeting) string {
 	case m.Source == Outbound:
 		return icalendar.Accepted
 	}
-	return m.MyStatus // empty: nobody asked it
+	return m.MyStatus // empty: not invited
 }
 
-// transparentAt reports an occurrence that makes nobody busy.
+// transparentAt reports whether an occurrence makes nobody busy.
 func (m *Meeting) transparentAt(o icalendar.Occurrence) bool {
 	if o.Override != nil {
 		return o.Override.Transparent
@@ -85,13 +87,14 @@ func (m *Meeting) transparentAt(o icalendar.Occurrence) bool {
 	return m.Transparent
 }
 
-// takesNoTime reports a transparent meeting (RFC 5545, section 3.8.2.7) without an occurrence that is not.
+// takesNoTime reports whether a meeting is transparent (RFC 5545, section 3.8.2.7) and has no
+// opaque occurrence.
 func (m *Meeting) takesNoTime() bool {
 	opaque := func(o icalendar.Override) bool { return !o.Transparent && o.Status != icalendar.Cancelled }
 	return m.Transparent && !slices.ContainsFunc(orNone(m.Recurrence).Overrides, opaque)
 }
 
-// binding are the meetings that make the inbox busy, but for one.
+// binding are the meetings that make the inbox busy, except one.
 func (b *Book) binding(but int64) (list []*Meeting) {
 	if b == nil {
 		return nil
@@ -104,8 +107,8 @@ func (b *Book) binding(but int64) (list []*Meeting) {
 	return list
 }
 
-// Conflicts are other meetings at the time of a coming one's next occurrence, at most 10, by id; nil when
-// it is over or cancelled. Of a declined one they are what would be in the way of another answer.
+// Conflicts are other meetings at the time of m's next occurrence, at most 10, by id. It is nil if
+// m is over or cancelled. For a declined meeting they are the conflicts if it were accepted.
 func Conflicts(b *Book, m *Meeting, now time.Time) []int64 {
 	if m.Status == icalendar.Cancelled {
 		return nil

@@ -1,7 +1,8 @@
-// Package calendar holds the rules of an inbox's meetings: what a mail with an invitation does to them
-// (RFC 5546), whose answer counts, what an order of a client comes to, and the texts that tell of it:
-// mails, feed, the owner's copy, free and busy times. It is pure. It refuses to know how calendar
-// files are read and written (icalendar), mails, signatures, actors, the disk, the clock and randomness.
+// Package calendar holds the rules of an inbox's meetings. It decides what a message with an
+// invitation changes (RFC 5546), whose answer counts, and what a client's order does. It also makes
+// the texts about meetings: messages, feed, the owner's copy, free and busy times. It is pure. It
+// does not know how calendar files are parsed and written (icalendar), mail transport, signatures,
+// actors, the disk, the clock and randomness.
 package calendar
 
 import (
@@ -15,10 +16,10 @@ import (
 // Values of Meeting.Source.
 const (
 	Inbound  = "inbound"
-	Outbound = "outbound" // this inbox organizes it
+	Outbound = "outbound" // organized by this inbox
 )
 
-// Action is what a mail did to a meeting (specification, Calendar).
+// Action is the effect of a message on a meeting (specification, Calendar).
 type Action string
 
 const (
@@ -29,60 +30,64 @@ const (
 	Unchanged Action = "unchanged"
 )
 
-// Attendee is one who was asked to a meeting.
+// Attendee is a person who was invited to a meeting.
 type Attendee = icalendar.Attendee
 
-// Meeting is one that an inbox keeps, or that a mail speaks of. It never changes once it is in a
-// Book; a change replaces it.
+// Meeting is a meeting that an inbox stores or that a message describes. It never changes once it
+// is in a Book; a change replaces it.
 type Meeting struct {
-	// Event is what its organizer said last. Status of the attendees is what they answered.
+	// Event is the organizer's last version. The attendees have the status of their answers.
 	icalendar.Event
-	ID        int64 // 0: it is not kept
+	ID        int64 // 0: not stored
 	Source    string
-	MyStatus  string // this inbox's own answer; empty: it was not asked
+	MyStatus  string // this inbox's own answer; empty: not invited
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	// LastMessage is the id of the inbox's last message that changed it or notified its guests; 0: none is known.
+	// LastMessage is the id of the inbox's last message that changed the meeting or notified its
+	// guests; 0: unknown.
 	LastMessage int64
-	// RespondedAt is when this inbox answered last; zero: never.
+	// RespondedAt is when this inbox last answered; zero: never.
 	RespondedAt time.Time
 
-	// Version counts the changes: an order that was weighed against another one is weighed again.
+	// Version counts the changes. An order that was planned for another version is planned again.
 	Version int64
-	// Mail is the Message-ID, without brackets, of the mail that it began with. Later ones thread to it.
+	// Mail is the Message-ID, without brackets, of the first message about the meeting. Later ones
+	// reply to it.
 	Mail string
-	// Asked is, of an own meeting, the SEQUENCE of the last change that asked everybody again.
+	// Asked is the SEQUENCE of the last change of an own meeting that asked everybody again.
 	Asked int
-	// Answers are the answers that counted last, one a guest; of a received meeting the one that this
-	// inbox gave last, so that the next is newer.
+	// Answers are the last answers that counted, one for each guest. For a received meeting it is
+	// the last answer of this inbox, so that the next one is newer.
 	Answers []Answer
-	// Speaker is, of a received meeting, the mailbox that speaks for it: one of its organizer's, or the
-	// sender that it is bound to (ADR 0098). Signed says that the mailbox was authenticated, and so must
-	// it be in the next message.
+	// Speaker is the mailbox that may change a received meeting: one of its organizer's, or the
+	// sender that the meeting is bound to (ADR 0098). Signed means that this mailbox was
+	// authenticated, and must be in the next message too.
 	Speaker string
 	Signed  bool
-	// Published says that it came by PUBLISH: nobody can answer it.
+	// Published means that the meeting came by PUBLISH: nobody can answer it.
 	Published bool
-	// Untold says that nobody was told of it: it is what cancellations say that came ahead of their REQUEST.
+	// Untold means that only cancellations of the meeting came, ahead of its REQUEST. Nobody was
+	// notified of it.
 	Untold bool
-	// Heard is how far single occurrences of a received meeting were told of beyond the meeting, each of
-	// them an override.
+	// Heard contains the revisions of single occurrences of a received meeting that are newer than
+	// the meeting's. Each belongs to an override.
 	Heard []Heard
-	// Outlived is, of a received meeting of which single occurrences alone take place, how new the
-	// cancellation of all others is; nil: of the whole meeting nothing is known. Else RecurrenceID is zero.
+	// Outlived is the revision of the cancellation of all other occurrences, if only single
+	// occurrences of a received meeting take place. If it is nil and RecurrenceID is set, nothing
+	// is known about the whole meeting.
 	Outlived *icalendar.Revision
-	// Copy is where the owner's copy of an own meeting stands.
+	// Copy is the state of the owner's copy of an own meeting.
 	Copy Copy
-	// Until is when it goes, see Goes; zero: never, as it is now.
+	// Until is when the meeting is removed, see Goes; zero: never, in its current state.
 	Until time.Time
-	// Bytes is the size of its row on disk; 0: it is in no Book.
+	// Bytes is the size of its row on disk; 0: it is not in a Book.
 	Bytes int64
 
-	sender string // in a Book: whose share it takes room of, see senderOf
+	sender string // in a Book: whose share it counts against, see senderOf
 }
 
-// AsOrganizers is the meeting as calendars show it where its organizer counts as one who was asked: what this inbox
-// organizes it has accepted.
+// AsOrganizers returns the meeting for calendars that treat the organizer as an attendee: this
+// inbox has accepted what it organizes.
 func (m *Meeting) AsOrganizers() *Meeting {
 	if m == nil || m.Source != Outbound {
 		return m
@@ -92,24 +97,26 @@ func (m *Meeting) AsOrganizers() *Meeting {
 	return &next
 }
 
-// Answer says when a guest's answer was written that counted last (DTSTAMP).
+// Answer is the DTSTAMP of a guest's last answer that counted.
 type Answer struct {
 	Email string
 	Stamp time.Time
 }
 
-// Heard is what was last told of one occurrence.
+// Heard is the last known revision of one occurrence.
 type Heard struct {
 	RecurrenceID time.Time
 	Sequence     int
 	Stamp        time.Time
-	// Within says that a mail of the whole meeting told it; the next one of the whole replaces it.
+	// Within means that it came in a message about the whole meeting. The next such message
+	// replaces it.
 	Within bool
-	// Detail is what else its mail said; nil: it was cancelled, or the mail described another one.
+	// Detail is what its message contained in addition; nil: it was cancelled, or the message
+	// described another occurrence.
 	Detail *Detail
 }
 
-// Detail is what a mail said of one occurrence beside what an override shows. It never changes.
+// Detail is what a message says about one occurrence in addition to an override. It never changes.
 type Detail struct {
 	Zone        zone.Zone
 	Description string
@@ -117,93 +124,96 @@ type Detail struct {
 	Attendees   []Attendee
 }
 
-// Copy is the owner's copy of a meeting. Sequence counts the changes that the owner is to be told of;
-// Told is the last one that was, so that one is due while they differ. Called is the last one that a call of
-// the inbox made; guests' answers made the others.
+// Copy is the state of the owner's copy of a meeting. Sequence counts the changes that the owner is
+// notified of. Told is the last one that was sent, so a copy is due while they differ. Called is
+// the last change made by a client; guests' answers made the others.
 type Copy struct {
 	Sequence  int
 	Told      int
 	Called    int
-	AnswersAt time.Time // when the last copy was queued that answers alone made due; zero for never
+	AnswersAt time.Time // when the last copy was queued that only answers made due; zero for never
 }
 
-// Invitation is what one mail says of a meeting, and who vouches for it. It never changes.
+// Invitation is what one message says about a meeting, and how it was authenticated. It never
+// changes.
 type Invitation struct {
 	icalendar.Calendar
-	// From and Sender are the one mailbox of each field, as it was written; empty: none, or several.
+	// From and Sender are the single mailbox of each field, as written; empty: none, or several.
 	From, Sender string
-	// FromSigned says that a DKIM signature vouches for From (ADR 0097); SenderSigned the same of
-	// Sender, which it covers too.
+	// FromSigned means that a DKIM signature authenticates From (ADR 0097). SenderSigned means the
+	// same of Sender, which the signature also covers.
 	FromSigned, SenderSigned bool
-	// FromSPF says that SPF passes for From's domain or an ancestor of it; FromAligned that DKIM or SPF passes
-	// for its organizational domain, as DMARC asks in relaxed mode.
+	// FromSPF means that SPF passes for From's domain or an ancestor of it. FromAligned means that
+	// DKIM or SPF passes for its organizational domain, as in DMARC's relaxed mode.
 	FromSPF, FromAligned bool
-	// Unwanted says that From fails DMARC under a policy of quarantine or reject.
+	// Unwanted means that From fails DMARC under a policy of quarantine or reject.
 	Unwanted bool
-	// SignedTo are those of the message's recipients on this node that a signed To or Cc names.
+	// SignedTo are the message's recipients on this node that a signed To or Cc names.
 	SignedTo []string
-	// Local says that the mail never left this node: the inbox in its From has sent it.
+	// Local means that the message never left this node: the inbox in its From sent it.
 	Local bool
-	// Mail is the mail's Message-ID without brackets.
+	// Mail is the message's Message-ID without brackets.
 	Mail string
 }
 
-// Said is what a mail said of a meeting, and what came of it: a message's calendar_event. It is kept
-// with the message and never changes.
+// Said is what a message said about a meeting, and the effect: a message's calendar_event. It is
+// stored with the message and never changes.
 type Said struct {
-	Meeting Meeting // ID is the event_id; 0: it belongs to none
+	Meeting Meeting // ID is the event_id; 0: it belongs to no meeting
 	Action  Action
-	Method  string // METHOD of the file; empty in messages that were stored before it was kept
-	Reason  string // why it changed nothing, one of the Refused words; empty: it counted, or said nothing new
+	Method  string // METHOD of the file; empty in messages stored before this field existed
+	Reason  string // why it changed nothing, one of the Refused words; empty: it counted, or contained nothing new
 }
 
-// Book is the calendar of an inbox. It never changes: a change makes another one. Nil is an empty one.
+// Book is the calendar of an inbox. It never changes: a change makes another one. Nil is an empty
+// one.
 type Book struct {
 	Meetings []*Meeting // ascending by id
 	Bytes    int64      // of their rows on disk
-	LastID   int64      // highest id ever given
-	// ChangedAt is the latest UpdatedAt of all meetings that were ever in it.
+	LastID   int64      // highest id ever assigned
+	// ChangedAt is the latest UpdatedAt of all meetings that were ever in the calendar.
 	ChangedAt time.Time
 	Feed      *Feed // nil: there is no link
-	Hidden    bool  // the link was ended, and readers are to make no other
+	Hidden    bool  // the link was ended, and readers cannot create another
 	Owner     Owner
-	// Removed are meetings that the inbox removed in the last 30 days, by when they are forgotten.
+	// Removed are meetings that the inbox removed in the last 30 days, by the time when they are
+	// forgotten.
 	Removed []Removal
-	// Damaged are the ids, ascending, of meetings that the disk has lost: what they were nobody knows. They
-	// are found as the calendar is read, and never written.
+	// Damaged are the ids, ascending, of meetings that the disk has lost. They are found when the
+	// calendar is loaded, and never written.
 	Damaged []int64
 }
 
-// Feed is the link under which the calendar can be subscribed to.
+// Feed is the subscription link of the calendar.
 type Feed struct {
 	Hash      [32]byte // of the token
-	Sealed    []byte   // the token under the folder's key
+	Sealed    []byte   // the token encrypted under the folder's key
 	CreatedAt time.Time
 	Fetches   int64 // how often it was fetched
 	FetchedAt time.Time
-	Client    string // short name of who fetched it last
-	// Key is the hash of the key that made the link, which ends with that key; zero when it was a session, or when
-	// a session or a key with inbox:manage has read the link since.
+	Client    string // short name of the last client
+	// Key is the hash of the key that created the link, which ends with that key. It is zero if a
+	// session created it, or if a session or a key with inbox:manage has read the link since.
 	Key [32]byte
-	// Had is the calendar's ChangedAt as it was fetched last: what was on its way to the disk then is
-	// newer, whatever its time.
+	// Had is the calendar's ChangedAt at the last fetch. A change that was being committed then
+	// counts as newer, whatever its time.
 	Had time.Time
 }
 
-// Bound reports a link that ends with the key that made it.
+// Bound reports whether the link ends with the key that created it.
 func (f *Feed) Bound() bool { return f.Key != [32]byte{} }
 
-// Reader is who asks for the link of a calendar.
+// Reader is the requester of a calendar's link.
 type Reader struct {
 	Key    [32]byte // hash of the key; zero for a session
 	Manage bool     // a session, or a key with inbox:manage
-	Looks  bool     // HEAD, which makes no link
+	Looks  bool     // HEAD, which creates no link
 }
 
 // Owner is the setting of the owner's copies.
 type Owner struct {
 	Enabled bool
-	Blocked bool // a copy came back, or was refused for good
+	Blocked bool // a copy bounced, or was permanently rejected
 }
 
 // Limits of a calendar (specification, Calendar).
@@ -212,13 +222,13 @@ const (
 	MaxBytes    = 16 << 20
 )
 
-// Guest is somebody whom a client invites.
+// Guest is a person whom a client invites.
 type Guest struct {
 	Email, Name string
 	Optional    bool
 }
 
-// Fields is what a client says of a meeting, times as they were written; nil: nothing was said.
+// Fields is a client's description of a meeting, with times as written; nil: not given.
 type Fields struct {
 	Title, Start, End, Timezone, Location, Description *string
 
@@ -227,11 +237,11 @@ type Fields struct {
 	Attendees *[]Guest
 }
 
-// Order is what a client wants done to a meeting: one of the structs below.
+// Order is a client's order about a meeting: one of the structs below.
 type Order interface{ meeting() int64 }
 
 type (
-	// Schedule makes a meeting and invites to it. InReplyTo is without brackets.
+	// Schedule creates a meeting and invites the guests. InReplyTo is without brackets.
 	Schedule struct {
 		Fields
 		Message, InReplyTo string
@@ -259,13 +269,14 @@ func (o Reschedule) meeting() int64 { return o.ID }
 func (o Cancel) meeting() int64     { return o.ID }
 func (o Respond) meeting() int64    { return o.ID }
 
-// Me is the inbox that a rule is asked for: its address, and the label that a person chose, if any.
+// Me is the inbox that a rule is applied for: its address, and the label that a person chose, if
+// any.
 type Me struct{ Address, Name string }
 
-// Person is how the inbox is called as an organizer, in answers and in mails.
+// Person is the inbox as an organizer, in API responses and in messages.
 func (me Me) Person() icalendar.Person { return icalendar.Person{Email: me.Address, Name: me.Name} }
 
-// is reports whether an address is the inbox's, with a tag or without.
+// is reports whether an address is the inbox's, with or without a tag.
 func (me Me) is(email string) bool {
 	return folded(address.WithoutTag(email)) == folded(me.Address)
 }
@@ -273,7 +284,7 @@ func (me Me) is(email string) bool {
 // isPerson reports whether the inbox is that person, by either address.
 func (me Me) isPerson(p *icalendar.Person) bool { return me.is(p.Email) || me.is(p.Mailbox()) }
 
-// folded is an address as it is compared: in the form that an inbox is found by; what has none, without case.
+// folded is an address in the form for comparison: that of an inbox's lookup, else in lower case.
 func folded(email string) string {
 	if form, ok := address.Inbox(email); ok {
 		return form
@@ -281,52 +292,52 @@ func folded(email string) string {
 	return address.Fold(email)
 }
 
-// sameMailbox reports two spellings of one address.
+// sameMailbox reports whether two spellings are the same address.
 func sameMailbox(a, b string) bool { return a != "" && folded(a) == folded(b) }
 
-// Plan is what an order comes to.
+// Plan is the planned result of an order.
 type Plan struct {
-	// Meeting is how it will be: of a new one ID and Version are 0, else Version is that of the
-	// meeting that the order was weighed against.
+	// Meeting is the future state. For a new one, ID and Version are 0. Otherwise Version is that
+	// of the meeting that the plan was made for.
 	Meeting Meeting
-	// Changed is false when the meeting stays as it is; then there are no mails.
+	// Changed is false if the meeting stays as it is; then there are no messages.
 	Changed bool
-	// Mails are those that tell of it. The first is the one whose id the client is told.
+	// Mails are the messages about the change. The API response contains the id of the first one.
 	Mails []Mail
-	// Must are those of their recipients whom the order is about, so that it is refused where mail to one of
-	// them is; anybody else whom mail came back from is left out of To.
+	// Must are the recipients that the order is about. The order is refused if messages to one of
+	// them bounce. Other suppressed recipients are left out of To.
 	Must []string
 }
 
-// Done is what an order came to.
+// Done is the result of an order.
 type Done struct {
 	Meeting   *Meeting
-	MessageID int64 // of the mail that tells of it; 0: nobody was left to tell
+	MessageID int64 // of the message about it; 0: there were no recipients left
 }
 
-// OwnerSetting is the setting of the owner's copies as it is shown.
+// OwnerSetting is the setting of the owner's copies as clients see it.
 type OwnerSetting struct {
 	Owner
 	Email     string // the account's sign-in address
-	Available bool   // it is not an inbox of this service
+	Available bool   // Email is not an inbox of this service
 }
 
-// Mail is a mail that tells of a meeting: a text for people, and the iTIP message for calendars.
+// Mail is a message about a meeting: a text for people, and the iTIP message for calendars.
 type Mail struct {
 	To       []icalendar.Person
 	Subject  string
 	Text     string
 	Method   string // REQUEST, REPLY, CANCEL
 	Calendar []byte
-	// Event is what Calendar says.
+	// Event is the content of Calendar.
 	Event icalendar.Event
-	// InReplyTo is the Message-ID that it threads to, without brackets; empty: it begins a thread.
+	// InReplyTo is the Message-ID that it replies to, without brackets; empty: it begins a thread.
 	InReplyTo string
-	// Action is what the sent message's calendar_event says.
+	// Action is the action in the sent message's calendar_event.
 	Action Action
 }
 
-// Said is the sent message's calendar_event: what the mail says of the meeting that it tells of.
+// Said is the sent message's calendar_event: what the message says about its meeting.
 func (m *Mail) Said(of *Meeting) *Said {
 	said := Said{Meeting: *of, Action: m.Action, Method: m.Method}
 	said.Meeting.Event, said.Meeting.LastMessage, said.Meeting.RespondedAt = m.Event, 0, time.Time{}

@@ -7,8 +7,8 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// AppendFeed appends the feed of a calendar to dst: every meeting that is kept, with attendees and answers, those that
-// are cancelled as such. name is what clients call the calendar.
+// AppendFeed appends the feed of a calendar to dst: every stored meeting, with attendees and
+// answers; cancelled ones are marked. name is the calendar's name in clients.
 func AppendFeed(dst []byte, name string, b *Book) []byte {
 	d := icalendar.Document{Method: "PUBLISH", Name: name}
 	if b != nil {
@@ -22,7 +22,7 @@ func AppendFeed(dst []byte, name string, b *Book) []byte {
 	return icalendar.Append(dst, &d)
 }
 
-// unasked are attendees whom a text does not ask for an answer.
+// unasked returns attendees who are not asked for an answer.
 func unasked(list []Attendee) []Attendee {
 	list = slices.Clone(list)
 	for i := range list {
@@ -31,11 +31,11 @@ func unasked(list []Attendee) []Attendee {
 	return list
 }
 
-// maxClient is how long the name of an unknown client is.
+// maxClient is the maximum length of an unknown client's name.
 const maxClient = 64
 
-// Client is the short name of a program that fetches a feed, by its User-Agent: of the known ones what people
-// call them, else its first product. Empty when there is none.
+// Client is the short name of a program that fetches a feed, by its User-Agent. Known programs get
+// their common names, others their first product. It is empty if there is none.
 func Client(agent string) string {
 	words := strings.FieldsFunc(agent, func(r rune) bool { return strings.ContainsRune(" \t();,", r) })
 	begins := func(names ...string) bool {
@@ -56,7 +56,8 @@ func Client(agent string) string {
 	return product(agent)
 }
 
-// product is the name of the first product (RFC 9110, section 10.1.5), as far as it is one.
+// product is the name of the first product (RFC 9110, section 10.1.5), up to the first invalid
+// character.
 func product(agent string) string {
 	agent = strings.TrimLeft(agent, " \t")
 	end := strings.IndexFunc(agent, func(r rune) bool {

@@ -11,8 +11,8 @@ import (
 
 const owner = "owner@person.test"
 
-// TestFeed shows the feed and the owner's copies of a calendar that orders made; "owner" wants copies from the
-// beginning.
+// TestFeed prints the feed and the owner's copies of a calendar that orders made. "owner" enables
+// copies from the beginning.
 func TestFeed(t *testing.T) {
 	datadriven.RunTest(t, "testdata/feed.txt", func(t *testing.T, d *datadriven.TestData) string {
 		s := story{now: at("2026-03-01 09:00")}
@@ -53,7 +53,7 @@ func copyText(t *testing.T, s *story) string {
 	return mailsText([]Mail{c})
 }
 
-// checkFeed holds that each meeting of a feed is read to the one that is kept.
+// checkFeed checks that each meeting of a feed is read back as the stored one.
 func checkFeed(t *testing.T, b *Book, feed []byte) {
 	t.Helper()
 	if bytes.Contains(feed, []byte("RSVP")) {
@@ -106,7 +106,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// The UID of a copy is always the same, and another one than the meeting's.
+// TestOwnersUID checks that the UID of a copy is stable and differs from the meeting's.
 func TestOwnersUID(t *testing.T) {
 	a, b := &Meeting{}, &Meeting{}
 	a.UID, b.UID = "1@inbox.test", "2@inbox.test"

@@ -6,12 +6,12 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// keptFor is how long a meeting stays behind the last that is to be said of it.
+// keptFor is how long a meeting is stored after its end, see Goes.
 const keptFor = 30 * day
 
-// Goes says when a meeting goes: 30 days after the last of its occurrences, its cancellation and its last
-// change. ever is false while a rule without an end runs. It takes up to 20 ms for a stranger's rule, so it
-// is asked when a meeting changes, and the answer kept.
+// Goes returns when a meeting is removed: 30 days after the last of its occurrences, its
+// cancellation and its last change. ever is false while a rule without an end applies. It takes up
+// to 20 ms for a stranger's rule, so it is called when a meeting changes, and its result is stored.
 func Goes(m *Meeting) (at time.Time, ever bool) {
 	last, ends := m.Last()
 	if !ends && m.Status != icalendar.Cancelled {

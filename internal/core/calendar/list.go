@@ -11,10 +11,10 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// Query asks for meetings. Zero times are no bounds.
+// Query selects meetings. Zero times mean no limit.
 type Query struct {
 	From, To  time.Time
-	Cancelled bool   // those too
+	Cancelled bool   // include cancelled ones
 	Cursor    string // empty: from the beginning
 	Limit     int    // 1 or more
 }
@@ -22,13 +22,13 @@ type Query struct {
 // Page is a part of a list of meetings.
 type Page struct {
 	Meetings []*Meeting
-	Next     string // the cursor of what comes next; empty: nothing does
-	Stops    int    // rules that were not followed to their end
+	Next     string // the cursor of the next page; empty: this is the last
+	Stops    int    // rules that were not expanded to their end
 }
 
-// List returns meetings by start and id: those that overlap [From, To), recurring ones by an occurrence, and
-// those whose rule is not followed by their first. A cursor stays good when meetings come, go and
-// move. The work is bounded, see icalendar.Search.
+// List returns meetings by start and id. It selects those that overlap [From, To): recurring ones
+// by any occurrence, and those whose rule is not expanded by their first. A cursor stays valid when
+// meetings are added, removed and moved. The work is limited, see icalendar.Search.
 func List(b *Book, q Query) (p Page, err error) {
 	after, err := readCursor(q.Cursor)
 	if err != nil {
@@ -59,11 +59,11 @@ func List(b *Book, q Query) (p Page, err error) {
 	return p, nil
 }
 
-// CursorBehind is the cursor of what comes behind a meeting, for a page that ends there.
+// CursorBehind is the cursor after a meeting, for a page that ends there.
 func CursorBehind(m *Meeting) string { return placeOf(m).cursor() }
 
-// candidates are the meetings behind a place, in order; those that happen once only if they are within
-// the window.
+// candidates are the meetings after a place, in order. Non-recurring ones are included only if they
+// are within the window.
 func (b *Book) candidates(q *Query, after place) (found []*Meeting) {
 	once := searchOf(nil, q.From, q.To)
 	for _, m := range b.Meetings {
@@ -81,7 +81,7 @@ func (b *Book) candidates(q *Query, after place) (found []*Meeting) {
 // search looks for the occurrences of meetings.
 type search struct {
 	icalendar.Search
-	all bool // the window has no bounds
+	all bool // the window is unlimited
 }
 
 func searchOf(list []*Meeting, from, to time.Time) *search {
@@ -100,10 +100,10 @@ func searchOf(list []*Meeting, from, to time.Time) *search {
 
 func (s *search) touches(m *Meeting) bool { return s.all || len(s.In(&m.Event)) > 0 }
 
-// place is where a meeting stands in the list.
+// place is the position of a meeting in the list.
 type place struct{ start, id int64 }
 
-// cursorVersion tells a cursor from other text.
+// cursorVersion distinguishes a cursor from other text.
 const cursorVersion = 1
 
 func placeOf(m *Meeting) place { return place{m.Start.Unix(), m.ID} }
@@ -122,7 +122,7 @@ func readCursor(s string) (p place, err error) {
 		return place{start: -1}, nil
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	if err != nil || len(b) != 17 || s != base64.RawURLEncoding.EncodeToString(b) || b[0] != cursorVersion { // decoding passes over the ends of lines
+	if err != nil || len(b) != 17 || s != base64.RawURLEncoding.EncodeToString(b) || b[0] != cursorVersion { // decoding ignores line breaks
 		return p, fault.Field("cursor", "is not a cursor of this list. Take it from 'next_cursor'")
 	}
 	return place{int64(binary.BigEndian.Uint64(b[1:])), int64(binary.BigEndian.Uint64(b[9:]))}, nil

@@ -14,7 +14,7 @@ import (
 	"inboxd/internal/testutil/budget"
 )
 
-// meetings makes a calendar of lines "id start end [rule] [words]".
+// meetings makes a calendar from lines "id start end [rule] [words]".
 func meetings(t testing.TB, lines string) (b *Book) {
 	t.Helper()
 	for line := range strings.Lines(lines) {
@@ -87,13 +87,13 @@ func TestList(t *testing.T) {
 	}{
 		{"", "", false, "[6 7 2 5 1 4 8]"},
 		{"", "", true, "[6 7 2 3 5 1 4 8]"},
-		{"2026-03-05 10:00", "2026-03-05 11:00", false, "[1 4]"}, // one without length is there where it begins
+		{"2026-03-05 10:00", "2026-03-05 11:00", false, "[1 4]"}, // a meeting of length zero is found at its start
 		{"2026-03-05 10:30", "2026-03-05 11:00", false, "[1]"},
-		{"2026-03-05 11:00", "2026-03-05 12:00", false, "[]"}, // an end is no part
+		{"2026-03-05 11:00", "2026-03-05 12:00", false, "[]"}, // the end is exclusive
 		{"2026-03-05 09:00", "2026-03-05 10:00", false, "[]"},
 		{"2026-03-04 23:00", "2026-03-06", false, "[5 1 4]"},
-		{"2026-03-08", "2026-03-09", false, "[2]"}, // by an occurrence
-		{"2026-02-01", "2026-02-02", false, "[6]"}, // a rule that is not followed: by the first
+		{"2026-03-08", "2026-03-09", false, "[2]"}, // found by an occurrence
+		{"2026-02-01", "2026-02-02", false, "[6]"}, // a rule that is not expanded: found by the first occurrence
 		{"2026-02-03", "2026-02-04", false, "[7]"},
 		{"2026-03-20", "2026-03-21", false, "[7]"},
 		{"2026-02-04 10:30", "", false, "[7 2 5 1 4 8]"},
@@ -134,8 +134,8 @@ func TestListRefuses(t *testing.T) {
 	}
 }
 
-// The pages of any limit make up the whole list, and one that was cut off goes on behind the same meeting
-// whatever came and went meanwhile.
+// TestPages checks that the pages of any limit make up the whole list. An interrupted list
+// continues after the same meeting, whatever was added or removed meanwhile.
 func TestPages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b *Book
@@ -158,7 +158,7 @@ func TestPages(t *testing.T) {
 			}
 			all, cursor = append(all, p.Meetings...), p.Next
 			if cursor != "" && rapid.Bool().Draw(t, "goes") {
-				gone := p.Meetings[rapid.IntRange(0, len(p.Meetings)-1).Draw(t, "which")] // it was shown already
+				gone := p.Meetings[rapid.IntRange(0, len(p.Meetings)-1).Draw(t, "which")] // already returned
 				b = b.Without([]int64{gone.ID})
 			}
 		}
@@ -227,7 +227,7 @@ func TestConflicts(t *testing.T) {
 		{2, "2026-03-01", "[1 5 6]"},
 		{3, "2026-03-01", "[1 2 5 6]"}, // although it was declined
 		{4, "2026-03-01", "<nil>"},
-		{6, "2026-03-01", "[]"}, // its next one is before all others
+		{6, "2026-03-01", "[]"}, // its next occurrence is before all others
 		{6, "2026-03-05 10:00", "[1 2 5]"},
 		{7, "2026-03-01", "[1]"},
 		{8, "2026-03-01", "[1 2]"},
@@ -275,8 +275,9 @@ func TestGoes(t *testing.T) {
 	}
 }
 
-// A calendar full of rules takes a list, a look at busy times and one at conflicts no longer than a few
-// rules would; those that are not followed are known by their first.
+// TestRulesOfMany checks that a calendar full of rules makes lists, busy times and conflicts no
+// slower than a few rules do. Meetings whose rule is not expanded are found by their first
+// occurrence.
 func TestRulesOfMany(t *testing.T) {
 	var b Book
 	for i := range MaxMeetings {
@@ -318,8 +319,8 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// TestAheadIsNotSeen holds that an occurrence that was cancelled ahead of its REQUEST makes nobody busy and is shown
-// only to who asks for what is cancelled, and that it is left out once the others are known.
+// TestAheadIsNotSeen checks an occurrence that was cancelled ahead of its REQUEST. It makes nobody
+// busy, is listed only together with cancelled meetings, and is omitted once the others are known.
 func TestAheadIsNotSeen(t *testing.T) {
 	at := firstDay.AddDate(0, 0, 7)
 	cancel := said("CANCEL", icalendar.Event{UID: "u", Sequence: 1, Stamp: firstDay, Organizer: person(boss), RecurrenceID: at, Start: at, End: at.Add(time.Hour)})

@@ -9,20 +9,20 @@ import (
 	"inboxd/internal/mail/icalendar/zone"
 )
 
-// answers are the words of each answer.
+// answers are the texts of each answer.
 var answers = map[string]struct{ subject, says string }{
 	icalendar.Accepted:  {"Accepted: ", "accepted the invitation."},
 	icalendar.Tentative: {"Tentative: ", "accepted the invitation tentatively."},
 	icalendar.Declined:  {"Declined: ", "declined the invitation."},
 }
 
-// letter is a mail about a meeting. Text of others is in it on lines of its own, behind a name or
-// indented, so that nobody reads it as ours.
+// letter is a message about a meeting. Other people's text is on lines of its own, after a name or
+// indented, so that it cannot be mistaken for ours.
 type letter struct {
 	meeting *Meeting
-	subject string // what stands before the title
+	subject string // prefix of the title
 	opening string // the first line
-	note    string // what the client says to it; empty: nothing
+	note    string // the client's own text; empty: none
 	thread  string // Mail.InReplyTo
 }
 
@@ -30,7 +30,7 @@ func (l *letter) request(to []Attendee, action Action) Mail {
 	return l.mail("REQUEST", people(to), l.meeting.Event, action, "Please answer from your calendar, or write to "+l.meeting.Organizer.Email+".")
 }
 
-// cancel tells of a meeting that does not take place for those guests.
+// cancel notifies those guests that the meeting does not take place.
 func (l *letter) cancel(to []Attendee) Mail {
 	l.subject = "Cancelled: "
 	e := l.meeting.Event
@@ -38,8 +38,8 @@ func (l *letter) cancel(to []Attendee) Mail {
 	return l.mail("CANCEL", people(to), e, Cancelled, "")
 }
 
-// reply is the answer of one attendee (RFC 5546, section 3.2.3): to what was received last, with
-// that attendee's line alone, as it was invited.
+// reply is the answer of one attendee (RFC 5546, section 3.2.3) to the last received version. It
+// contains only that attendee's line, as invited.
 func (l *letter) reply(us int, organizer string, stamp time.Time) Mail {
 	m := l.meeting
 	me := m.Attendees[us]
@@ -67,7 +67,7 @@ func people(list []Attendee) (to []icalendar.Person) {
 	return to
 }
 
-// text is what people read.
+// text is the part for people.
 func (l *letter) text(e *icalendar.Event, closing string) string {
 	var b strings.Builder
 	b.WriteString(l.opening + "\n\n")
@@ -112,7 +112,7 @@ func personText(p icalendar.Person) string {
 	return p.Name + " <" + p.Email + ">"
 }
 
-// guestText is a guest with what is known of him.
+// guestText is a guest with role and answer.
 func guestText(a *Attendee) string {
 	s := personText(a.Person)
 	if a.Role == icalendar.Optional {
@@ -124,8 +124,8 @@ func guestText(a *Attendee) string {
 	return s
 }
 
-// whenOf says when a meeting is: as clocks show it where it is, and in UTC. The dates of an all-day one
-// are the same everywhere.
+// whenOf formats the time of a meeting: local time at its place, and UTC. The dates of an all-day
+// meeting are the same everywhere.
 func whenOf(e *icalendar.Event) (lines []string) {
 	if e.AllDay {
 		lines = []string{datesText(e.Start, e.End) + " (all day)"}
@@ -144,7 +144,7 @@ func whenOf(e *icalendar.Event) (lines []string) {
 
 const dateText = "Mon, 2 January 2006"
 
-// datesText are the days from start up to the one before end.
+// datesText formats the days from start to the one before end.
 func datesText(start, end time.Time) string {
 	first, last := start.Format(dateText), end.Add(-day).Format(dateText)
 	if !end.After(start.Add(day)) {

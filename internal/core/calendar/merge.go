@@ -7,39 +7,42 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// Merged is what a mail does to a calendar.
+// Merged is the effect of a message on a calendar.
 type Merged struct {
-	// Meeting is how the meeting is from now on; nil: nothing is to be kept. Of a new one ID is 0. It can
-	// have to be kept although the action is Unchanged: how new a mail was is remembered.
+	// Meeting is the new state of the meeting; nil: nothing is to be stored. The ID of a new one is
+	// 0. It may have to be stored although the action is Unchanged, because the message's revision
+	// is stored.
 	Meeting *Meeting
-	// Said is what the mail said. Of a new meeting its ID is 0 as well: whoever gives ids sets both.
+	// Said is what the message said. Its ID is also 0 for a new meeting: the caller that assigns
+	// ids sets both.
 	Said Said
-	// Event is the one public event that tells of it; empty: none does.
+	// Event is the public event about it; empty: none.
 	Event string
-	// Attendee is who answered, as the meeting has it now; nil: nobody did.
+	// Attendee is the person who answered, as stored in the meeting now; nil: nobody.
 	Attendee *Attendee
-	// Refused says in a word why the mail did not count; empty when it did, or said nothing new.
+	// Refused is a word for why the message did not count; empty if it did, or contained nothing
+	// new.
 	Refused string
 }
 
 // Values of Merged.Refused.
 const (
 	RefusedMethod     = "method"     // one that never counts
-	RefusedUnknown    = "unknown"    // a UID that no meeting has
-	RefusedOwn        = "own"        // only this inbox's own calls change what it organizes
-	RefusedOrganizer  = "organizer"  // none, or another one
-	RefusedSender     = "sender"     // the mail is not from who alone may say so
-	RefusedUnsigned   = "unsigned"   // and nothing vouches for it
-	RefusedUninvited  = "uninvited"  // an answer of somebody who was not asked
+	RefusedUnknown    = "unknown"    // no meeting has this UID
+	RefusedOwn        = "own"        // only this inbox's own requests change what it organizes
+	RefusedOrganizer  = "organizer"  // missing, or another one
+	RefusedSender     = "sender"     // the sender is not authorized to change the meeting
+	RefusedUnsigned   = "unsigned"   // the sender is authorized but not authenticated
+	RefusedUninvited  = "uninvited"  // an answer from somebody who was not invited
 	RefusedAnswer     = "answer"     // neither accepted, declined nor tentative
-	RefusedStale      = "stale"      // something newer is known
-	RefusedOccurrence = "occurrence" // of single occurrences what is not kept
+	RefusedStale      = "stale"      // a newer revision is stored
+	RefusedOccurrence = "occurrence" // a part of single occurrences that is not stored
 	RefusedRoom       = "room"       // the calendar is full
 	RefusedRemoved    = "removed"    // the inbox removed the meeting in the last 30 days
-	RefusedDMARC      = "dmarc"      // its From fails DMARC, and the domain asks to quarantine or reject that
+	RefusedDMARC      = "dmarc"      // its From fails DMARC, and the domain's policy is quarantine or reject
 )
 
-// publicEvents are the names that subscribers know (specification, Events).
+// publicEvents are the event names for subscribers (specification, Events).
 var publicEvents = map[Action]string{
 	Created:   "calendar.event.created",
 	Updated:   "calendar.event.updated",
@@ -47,8 +50,8 @@ var publicEvents = map[Action]string{
 	Replied:   "calendar.attendee.responded",
 }
 
-// IsInvitation reports whether a file speaks of a meeting in a way that Merge understands: it has a
-// METHOD, times where that METHOD requires them, and an organizer where one asks (RFC 5546, section 3.2).
+// IsInvitation reports whether Merge understands a file. The file has a METHOD, times where that
+// METHOD requires them, and an organizer where it requires one (RFC 5546, section 3.2).
 func IsInvitation(c *icalendar.Calendar) bool {
 	switch c.Method {
 	case "":
@@ -63,8 +66,9 @@ func IsInvitation(c *icalendar.Calendar) bool {
 	return true
 }
 
-// Merge says what a mail that reached the inbox me at now does to its calendar, by the rules of ADR 0063.
-// It keeps none of its arguments from being used further: what it returns shares with them what never changes.
+// Merge returns the effect of a message that reached the inbox me at now on its calendar, by the
+// rules of ADR 0063. It modifies none of its arguments; the result shares immutable parts with
+// them.
 func Merge(b *Book, inv *Invitation, me string, now time.Time) Merged {
 	x := merger{book: b, inv: inv, address: me, now: now, known: b.ByUID(inv.Event.UID)}
 	x.revision = x.revisionOf(icalendar.Revision{Sequence: inv.Event.Sequence, Stamp: inv.Event.Stamp})
@@ -77,24 +81,24 @@ func Merge(b *Book, inv *Invitation, me string, now time.Time) Merged {
 	return out
 }
 
-// WithoutRoom is what the message comes to when there is no room for what it would have kept.
+// WithoutRoom is the result if there is no room for the meeting.
 func (m Merged) WithoutRoom() Merged {
 	said := m.Said
 	said.Action, said.Reason = Unchanged, RefusedRoom
 	return Merged{Said: said, Refused: RefusedRoom}
 }
 
-// merger weighs one mail. One call of Merge owns it.
+// merger evaluates one message. One call of Merge owns it.
 type merger struct {
 	book     *Book
 	inv      *Invitation
-	address  string // of the inbox
+	address  string // of the event in the message
 	now      time.Time
 	revision revision // of what the mail describes
-	known    *Meeting // the meeting of that UID; nil: there is none
+	known    *Meeting // the stored meeting with that UID; nil: none
 }
 
-// outcome is what was found.
+// outcome is the result of the evaluation.
 type outcome struct {
 	next     *Meeting
 	action   Action
@@ -104,7 +108,7 @@ type outcome struct {
 
 func refuse(why string) outcome { return outcome{action: Unchanged, refused: why} }
 
-// weigh asks the rule of the METHOD.
+// weigh applies the rule of the METHOD.
 func (x *merger) weigh() outcome {
 	switch {
 	case x.inv.Unwanted:
@@ -112,7 +116,7 @@ func (x *merger) weigh() outcome {
 	case x.known == nil && x.book.removed(x.inv.Event.UID, x.now):
 		return refuse(RefusedRemoved)
 	case x.inv.LostOccurrence && x.known != nil && x.known.Recurrence != nil:
-		return refuse(RefusedOccurrence) // which of them is not known, so the others must not change
+		return refuse(RefusedOccurrence) // it is unknown which occurrence is meant, so the others must not change
 	}
 	switch x.inv.Method {
 	case "REQUEST":
@@ -133,12 +137,12 @@ func (x *merger) weigh() outcome {
 	return refuse(RefusedMethod)
 }
 
-// said is what the mail said, in its own words.
+// said is what the message said.
 func (x *merger) said(o outcome) Said {
 	s := Said{Meeting: Meeting{Event: x.inv.Event, Source: Inbound}, Action: o.action, Method: x.inv.Method, Reason: o.refused}
 	s.Meeting.Speaker = x.speaker()
 	s.Meeting.Signed = x.authentic(s.Meeting.Speaker)
-	if own := x.ownLine(x.inv.Event.Attendees); own != nil && x.inv.Method != "PUBLISH" { // which asks nobody
+	if own := x.ownLine(x.inv.Event.Attendees); own != nil && x.inv.Method != "PUBLISH" { // a PUBLISH invites nobody
 		s.Meeting.MyStatus = own.Status
 	}
 	if org := x.inv.Event.Organizer; org != nil && x.me().isPerson(org) {
@@ -157,10 +161,10 @@ func (x *merger) said(o outcome) Said {
 	return s
 }
 
-// revision is how new a state of an event is (RFC 5546, section 2.1.5).
+// revision orders the states of an event (RFC 5546, section 2.1.5).
 type revision icalendar.Revision
 
-// revisionOf is a revision as it is compared: without DTSTAMP it is of the time of receipt.
+// revisionOf completes a revision for comparison: a missing DTSTAMP is the time of receipt.
 func (x *merger) revisionOf(r icalendar.Revision) revision {
 	if r.Stamp.IsZero() {
 		r.Stamp = x.now
@@ -168,12 +172,12 @@ func (x *merger) revisionOf(r icalendar.Revision) revision {
 	return revision(r)
 }
 
-// newer reports a revision that replaces the other.
+// newer reports whether a revision replaces the other.
 func (r revision) newer(than revision) bool {
 	return r.Sequence > than.Sequence || r.Sequence == than.Sequence && r.Stamp.After(than.Stamp)
 }
 
-// below reports what a cancellation must not be: of a lower SEQUENCE or an older DTSTAMP.
+// below reports whether a cancellation is too old: its SEQUENCE is lower or its DTSTAMP is older.
 func (r revision) below(other revision) bool {
 	return r.Sequence < other.Sequence || r.Stamp.Before(other.Stamp)
 }
@@ -182,7 +186,7 @@ func (m *Meeting) revision() revision { return revision{m.Sequence, m.Stamp} }
 
 func (h *Heard) revision() revision { return revision{h.Sequence, h.Stamp} }
 
-// heard is where m tells how new it knows an occurrence to be.
+// heard is the index in m.Heard of an occurrence; -1: none.
 func (m *Meeting) heard(id time.Time) int {
 	return slices.IndexFunc(m.Heard, func(h Heard) bool { return h.RecurrenceID.Equal(id) })
 }

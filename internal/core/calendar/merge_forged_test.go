@@ -8,7 +8,7 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// forged is a mail that differs in one thing from one that counts.
+// forged is a message that differs in one property from one that counts.
 type forged struct {
 	name   string
 	change func(*Invitation)
@@ -29,8 +29,8 @@ func line(email, status string) Attendee {
 	return Attendee{Person: icalendar.Person{Email: email}, Role: icalendar.Required, Status: status}
 }
 
-// refused holds that none of the mails changes anything, each for its reason, and that the one they are made
-// from does.
+// refused checks that none of the messages changes anything, each for its reason, and that the
+// message they are derived from does.
 func refused(t *testing.T, b *Book, honest func() *Invitation, now time.Time, rows []forged) {
 	t.Helper()
 	if m := Merge(b, honest(), us, now); m.Event == "" || m.Refused != "" {
@@ -46,7 +46,7 @@ func refused(t *testing.T, b *Book, honest func() *Invitation, now time.Time, ro
 	}
 }
 
-// TestForgedAnswers breaks each condition of an answer that counts alone.
+// TestForgedAnswers violates each condition of a counting answer separately.
 func TestForgedAnswers(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	own := ownMeeting(1, "ours", now.Add(-time.Hour))
@@ -102,7 +102,7 @@ func TestForgedAnswers(t *testing.T) {
 		{"as a cancellation", func(i *Invitation) { i.Method = "CANCEL" }, RefusedOwn},
 		{"as a publication", func(i *Invitation) { i.Method = "PUBLISH" }, RefusedOwn},
 	})
-	// Who was asked no more cannot answer.
+	// A guest who was removed cannot answer.
 	gone := *own
 	gone.Attendees = own.Attendees[1:]
 	if m := Merge(book.With(&gone, 0), honest(), us, now); m.Refused != RefusedUninvited {
@@ -110,8 +110,8 @@ func TestForgedAnswers(t *testing.T) {
 	}
 }
 
-// TestForgedChanges breaks each condition of a change and of a cancellation that count alone, of the meeting and of
-// one occurrence.
+// TestForgedChanges violates each condition of a counting change or cancellation separately, for
+// the meeting and for one occurrence.
 func TestForgedChanges(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	event := icalendar.Event{
@@ -163,7 +163,8 @@ func TestForgedChanges(t *testing.T) {
 	}
 	withoutOrganizer := slices.IndexFunc(rows, func(r forged) bool { return r.name == "no organizer" })
 	rows = slices.Delete(rows, withoutOrganizer, withoutOrganizer+1)
-	// Of a PUBLISH the sender is compared with who sent it first, and the organizer only of what can be answered.
+	// The sender of a PUBLISH is compared with the first sender, and the organizer only for
+	// meetings that can be answered.
 	for i := range rows {
 		switch rows[i].name {
 		case "Sender of somebody else's mail, which is signed":
@@ -185,7 +186,8 @@ func TestForgedChanges(t *testing.T) {
 	})
 }
 
-// TestSenderMaySpeak holds that a mail counts whose Sender is the organizer, signed for Sender where it has to be.
+// TestSenderMaySpeak checks that a message counts if its Sender is the organizer, signed for Sender
+// where required.
 func TestSenderMaySpeak(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	inv := said("REQUEST", icalendar.Event{UID: "u", Stamp: now, Start: now, End: now, Organizer: person("Boss@ORG.test"), Status: icalendar.Confirmed})
@@ -206,7 +208,8 @@ func TestSenderMaySpeak(t *testing.T) {
 	}
 }
 
-// TestOccurrencesAreBounded tells of more occurrences than a meeting keeps: those that are known can still be changed.
+// TestOccurrencesAreBounded uses more occurrences than a meeting stores. Stored ones can still be
+// changed.
 func TestOccurrencesAreBounded(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	event := icalendar.Event{UID: "u", Stamp: now, Start: now, End: now, Status: icalendar.Confirmed, Organizer: person(boss), Recurrence: &icalendar.Recurrence{Rule: "FREQ=DAILY"}}
@@ -235,7 +238,7 @@ func TestOccurrencesAreBounded(t *testing.T) {
 	}
 }
 
-// TestWithoutRoom holds that what cannot be kept is told as what changed nothing.
+// TestWithoutRoom checks that a meeting that cannot be stored is reported as unchanged.
 func TestWithoutRoom(t *testing.T) {
 	own := ownMeeting(1, "ours", firstDay)
 	inv := said("REPLY", icalendar.Event{UID: "ours", Stamp: firstDay, Organizer: person(us), Attendees: []Attendee{line(guest, icalendar.Accepted)}})

@@ -15,8 +15,8 @@ import (
 
 var firstDay = time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 
-// drawnMail is one mail of the organizer of meeting u, in the revision of that SEQUENCE. alone says of which
-// occurrence it tells; zero: of the whole meeting.
+// drawnMail is a message from the organizer of meeting u, with the given SEQUENCE. alone is the
+// occurrence that it is about; zero: the whole meeting.
 func drawnMail(t *rapid.T, method string, seq int, alone time.Time) *Invitation {
 	title := fmt.Sprint("in revision ", seq)
 	start := firstDay.Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "hour")) * time.Hour)
@@ -53,7 +53,7 @@ func occurrence() *rapid.Generator[time.Time] {
 	return rapid.Map(rapid.IntRange(0, 3), func(n int) time.Time { return firstDay.AddDate(0, 0, 7*n) })
 }
 
-// merged is the calendar after the mails.
+// merged is the calendar after the messages.
 func merged(mails []*Invitation) *Book {
 	book := &Book{}
 	for _, inv := range mails {
@@ -73,9 +73,10 @@ func kept(book *Book, m Merged) *Book {
 	return book.With(&next, 0)
 }
 
-// TestMergeInAnyOrder holds that the mails of one organizer, each of a SEQUENCE of its own, end the same in whatever
-// order they come: of the whole meeting and of single occurrences, a cancellation ahead of what it cancels too. Of what is
-// cancelled that is so but for what it was before, which depends on what came before it.
+// TestMergeInAnyOrder checks that one organizer's messages, each with a SEQUENCE of its own, give
+// the same result in any order. They are about the whole meeting and about single occurrences,
+// including cancellations that arrive first. For a cancelled meeting, the content before its
+// cancellation is not compared, because it depends on the order.
 func TestMergeInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var mails []*Invitation
@@ -103,7 +104,7 @@ func TestMergeInAnyOrder(t *testing.T) {
 	})
 }
 
-// whenCancelled leaves of a meeting what does not depend on what was known as it was cancelled.
+// whenCancelled reduces a meeting to what does not depend on its state before the cancellation.
 func whenCancelled(m *Meeting) *Meeting {
 	left := Meeting{Event: icalendar.Event{Status: m.Status, Sequence: m.Sequence, Stamp: m.Stamp}}
 	for _, h := range m.Heard {
@@ -120,7 +121,7 @@ func sameHeard(a, b *Meeting) bool {
 	return reflect.DeepEqual(alone(a), alone(b))
 }
 
-// drawnBook is a calendar after some mails, of others and about an own meeting.
+// drawnBook is a calendar after some messages, from others and about an own meeting.
 func drawnBook(t *rapid.T) (book *Book, mails []*Invitation) {
 	for range rapid.IntRange(1, 6).Draw(t, "mails") {
 		var alone time.Time
@@ -139,7 +140,8 @@ func drawnBook(t *rapid.T) (book *Book, mails []*Invitation) {
 	return (&Book{}).With(ownMeeting(1, "ours", firstDay), 0), mails
 }
 
-// TestMergeOnce holds that a mail that comes again does nothing, and that Merge changes neither the calendar nor the mail.
+// TestMergeOnce checks that a repeated message changes nothing, and that Merge modifies neither the
+// calendar nor the message.
 func TestMergeOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		book, mails := drawnBook(t)
@@ -163,7 +165,7 @@ func TestMergeOnce(t *testing.T) {
 	})
 }
 
-// answered is the calendar after this inbox has answered meeting u, maybe.
+// answered is the calendar after this inbox possibly answered meeting u.
 func answered(t *rapid.T, book *Book) *Book {
 	m := book.ByUID("u")
 	if m == nil || m.MyStatus == "" || rapid.Bool().Draw(t, "answers not") {
@@ -175,7 +177,7 @@ func answered(t *rapid.T, book *Book) *Book {
 	return book.With(&next, 0)
 }
 
-// checkMerged holds what is true of every outcome.
+// checkMerged checks invariants of every result.
 func checkMerged(t interface{ Fatalf(string, ...any) }, book *Book, m *Merged) {
 	if (m.Event == "") != (m.Said.Action == Unchanged) || (m.Attendee != nil) != (m.Said.Action == Replied) {
 		t.Fatalf("%s", tellMerged(m))
@@ -212,8 +214,8 @@ func inJSON(t interface{ Fatalf(string, ...any) }, book *Book, inv *Invitation) 
 	return string(b)
 }
 
-// FuzzMerge lets two files of strangers meet, from an organizer or a guest who is believed. Neither
-// they nor the calendar are changed, and the second comes to nothing when it comes again.
+// FuzzMerge merges two files from an authenticated organizer or guest. Neither the files nor the
+// calendar are modified, and a repeat of the second changes nothing.
 func FuzzMerge(f *testing.F) {
 	single := "RECURRENCE-ID:20260309T100000Z\nDTSTART:20260309T120000Z"
 	f.Add([]byte(storyFile("REQUEST", "0", "0900", "RRULE:FREQ=WEEKLY\n+\n"+single)), []byte(storyFile("REQUEST", "1", "0900", single)))

@@ -18,9 +18,11 @@ const (
 	guest = "bea@guest.test"
 )
 
-// TestMerge tells what mails do to a calendar. A METHOD is a mail with it; its lines are those of a VEVENT, which else
-// has UID u, ORGANIZER boss@org.test, this inbox as ATTENDEE and takes place on 2026-03-02 at 10:00; "-NAME" leaves
-// a line out, "+" begins another VEVENT. It is from the organizer (a REPLY: from bea@guest.test, signed) unless it says otherwise.
+// TestMerge merges messages into a calendar. A METHOD is a message with that METHOD; its lines are
+// those of a VEVENT. By default the VEVENT has UID u, ORGANIZER boss@org.test, this inbox as
+// ATTENDEE and takes place on 2026-03-02 at 10:00. "-NAME" leaves a line out, "+" begins another
+// VEVENT. The message is from the organizer (a REPLY: from bea@guest.test, signed) unless it says
+// otherwise.
 func TestMerge(t *testing.T) {
 	datadriven.Walk(t, "testdata/merge", func(t *testing.T, path string) {
 		s := newMails(t)
@@ -31,7 +33,7 @@ func TestMerge(t *testing.T) {
 	})
 }
 
-// mails is one calendar over a row of mails. The test's goroutine owns it.
+// mails is a calendar over a sequence of messages. The test's goroutine owns it.
 type mails struct {
 	t    *testing.T
 	book *Book
@@ -54,7 +56,7 @@ func (s *mails) play(d *datadriven.TestData) string {
 	case "days":
 		s.now = s.now.AddDate(0, 0, 30)
 		return ""
-	case "owner": // wants copies
+	case "owner": // enables copies
 		s.book.Owner.Enabled = true
 		return ""
 	case "own": // this inbox organizes a meeting
@@ -69,7 +71,7 @@ func (s *mails) play(d *datadriven.TestData) string {
 	return s.mail(d)
 }
 
-// call does what an order of a client comes to.
+// call applies a client's order.
 func (s *mails) call(d *datadriven.TestData) {
 	m := *s.book.ByUID("u")
 	m.Attendees = slices.Clone(m.Attendees)
@@ -110,7 +112,7 @@ func ownMeeting(id int64, uid string, now time.Time) *Meeting {
 	}
 }
 
-// mail merges one, and keeps what comes of it.
+// mail merges a message and stores the result.
 func (s *mails) mail(d *datadriven.TestData) string {
 	inv := s.invitation(d)
 	m := Merge(s.book, inv, us, s.now)
@@ -204,7 +206,7 @@ func readOne(text []byte) (*icalendar.Calendar, error) {
 	return all[0], nil
 }
 
-// storyFile is the file of a story's mail.
+// storyFile is the file of a test message.
 func storyFile(method, seq, stamp, lines string) string {
 	var b strings.Builder
 	b.WriteString("BEGIN:VCALENDAR\n")
@@ -241,7 +243,7 @@ func storyFile(method, seq, stamp, lines string) string {
 	return b.String() + "END:VCALENDAR\n"
 }
 
-// mentions reports a line that gives a property, or leaves it out.
+// mentions reports whether a line sets a property, or leaves it out.
 func mentions(event, name string) bool {
 	for line := range strings.Lines(event) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), "-")
@@ -252,7 +254,7 @@ func mentions(event, name string) bool {
 	return false
 }
 
-// tellMeeting writes what an inbox keeps of a meeting; nothing of none.
+// tellMeeting prints the stored state of a meeting; nothing for nil.
 func tellMeeting(m *Meeting) string {
 	if m == nil {
 		return ""

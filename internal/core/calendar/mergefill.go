@@ -8,14 +8,14 @@ import (
 	"inboxd/internal/mail/icalendar/zone"
 )
 
-// complete takes what a REPLY or CANCEL may leave out, its times above all (RFC 5546, sections 3.2.3 and
-// 3.2.5), from the known meeting. Where none is known it takes place when its occurrence would, or else when the
-// message was written: a list sorts by that.
+// complete fills in what a REPLY or CANCEL may omit, mainly its times (RFC 5546, sections 3.2.3 and
+// 3.2.5), from the stored meeting. If there is none, it uses the time of the occurrence, or else of
+// the message, because a list sorts by it.
 func (x *merger) complete() {
 	if !x.inv.NoStart {
 		return
 	}
-	full, k := *x.inv, x.known // that of all recipients stays as it is
+	full, k := *x.inv, x.known // the original is shared with all recipients
 	x.inv = &full
 	e := &full.Event
 	if k == nil {
@@ -28,7 +28,7 @@ func (x *merger) complete() {
 		return
 	}
 	length := k.End.Sub(k.Start)
-	// dated is true where RECURRENCE-ID is a date and the meeting has a clock time.
+	// dated is true if RECURRENCE-ID is a date and the meeting has a clock time.
 	dated := e.AllDay && !k.AllDay
 	occurrence := func(id time.Time) time.Time {
 		if dated {
@@ -48,7 +48,7 @@ func (x *merger) complete() {
 		for i := range r.Overrides {
 			o := &r.Overrides[i]
 			if !o.Start.Equal(o.RecurrenceID) || !o.End.Equal(o.Start) {
-				continue // it says when it takes place
+				continue // it has a time of its own
 			}
 			o.RecurrenceID = occurrence(o.RecurrenceID)
 			o.Start, o.End, o.AllDay = o.RecurrenceID, o.RecurrenceID.Add(length), k.AllDay

@@ -7,16 +7,17 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// maxOverrides is how many single occurrences of a meeting may differ: as many as one file can tell of.
+// maxOverrides is how many single occurrences of a meeting may differ: as many as one file can
+// contain.
 const maxOverrides = 200
 
-// telling is what a mail says of one occurrence.
+// telling is what a message says about one occurrence.
 type telling struct {
 	icalendar.Override
 	revision
 }
 
-// tellings are what the mail says of single occurrences, of each the newest.
+// tellings are the message's occurrences, the newest revision of each.
 func (x *merger) tellings() (list []telling) {
 	for i, o := range orNone(x.inv.Event.Recurrence).Overrides {
 		t := telling{o, x.revision}
@@ -36,7 +37,8 @@ func (x *merger) tellings() (list []telling) {
 	return list
 }
 
-// detail is what the mail says of that occurrence beside its override, if that is the one it describes.
+// detail is what the message says about that occurrence in addition to its override, if it
+// describes this one.
 func (x *merger) detail(t *telling) *Detail {
 	e := &x.inv.Event
 	if x.inv.Method == "CANCEL" || t.revision != x.revision || !t.RecurrenceID.Equal(e.RecurrenceID) {
@@ -45,8 +47,8 @@ func (x *merger) detail(t *telling) *Detail {
 	return &Detail{e.Zone, e.Description, e.Organizer, e.Attendees}
 }
 
-// hear takes over what a mail of the whole meeting, or the first one, says of its occurrences. Of those that it
-// tells of in a newer revision than of the meeting that is remembered.
+// hear takes over the occurrences of a message about the whole meeting, or of the first one. It
+// stores the revision of those that are newer than the meeting.
 func (x *merger) hear(m *Meeting) {
 	if m.Recurrence == nil {
 		return
@@ -66,8 +68,8 @@ func (x *merger) hear(m *Meeting) {
 	m.settle()
 }
 
-// remember keeps of the meeting before what mails of their own told of occurrences that this one does not yet
-// know of. m is a meeting as its organizer tells it now.
+// remember takes over occurrences from the previous state of the meeting that came in messages of
+// their own and are newer than m. m is the organizer's current version.
 func (m *Meeting) remember(before *Meeting) {
 	for _, h := range before.Heard {
 		if told, _ := m.told(h.RecurrenceID); h.Within || !h.revision().newer(told) {
@@ -79,10 +81,10 @@ func (m *Meeting) remember(before *Meeting) {
 	}
 }
 
-// occurrences changes those that the mail tells of.
+// occurrences changes the occurrences that the message is about.
 func (x *merger) occurrences() outcome {
 	if x.inv.Following {
-		return refuse(RefusedOccurrence) // the others after it would stay as they are
+		return refuse(RefusedOccurrence) // the later occurrences would not change
 	}
 	m, o := x.successor(), outcome{action: Unchanged}
 	m.mayChange()
@@ -107,7 +109,7 @@ func (x *merger) occurrences() outcome {
 	return x.updated(m, changed)
 }
 
-// stale reports what is not new enough to count.
+// stale reports whether a message about an occurrence is too old to count.
 func (x *merger) stale(t *telling, told revision) bool {
 	if x.takesOver() {
 		return false
@@ -118,7 +120,7 @@ func (x *merger) stale(t *telling, told revision) bool {
 	return !t.newer(told) && !x.cancels(t.RecurrenceID)
 }
 
-// cancels reports that the mail cancels an occurrence that is not cancelled yet.
+// cancels reports whether the message cancels an occurrence that is not cancelled yet.
 func (x *merger) cancels(id time.Time) bool {
 	i := x.known.override(id)
 	if i < 0 {
@@ -127,7 +129,7 @@ func (x *merger) cancels(id time.Time) bool {
 	return x.inv.Method == "CANCEL" && x.known.Recurrence.Overrides[i].Status != icalendar.Cancelled
 }
 
-// changes reports what tells something new of an occurrence, whatever readers are shown of it.
+// changes reports whether the message contains something new about an occurrence, visible or not.
 func (x *merger) changes(t *telling, told revision) bool {
 	if x.inv.Method == "CANCEL" {
 		return x.cancels(t.RecurrenceID)
@@ -135,8 +137,8 @@ func (x *merger) changes(t *telling, told revision) bool {
 	return x.known.override(t.RecurrenceID) < 0 || t.Sequence > told.Sequence
 }
 
-// settle makes a meeting of which single occurrences alone are known, or take place, the first that does, in what
-// is known of each of them. When none does it is cancelled.
+// settle handles a meeting of which only single occurrences are known or take place. The meeting
+// shows the first one that takes place. If none does, it is cancelled.
 func (m *Meeting) settle() {
 	whole, known := m.whole()
 	if m.RecurrenceID.IsZero() && m.Status != icalendar.Cancelled || m.Recurrence == nil {
@@ -166,7 +168,7 @@ func (m *Meeting) settle() {
 	}
 }
 
-// since are the occurrences of which mails of their own told something newer than that.
+// since are the occurrences that came in messages of their own and are newer than whole.
 func (m *Meeting) since(whole revision) (list []icalendar.Override) {
 	for _, h := range m.Heard {
 		if i := m.override(h.RecurrenceID); i >= 0 && !h.Within && h.revision().newer(whole) {
@@ -176,7 +178,7 @@ func (m *Meeting) since(whole revision) (list []icalendar.Override) {
 	return list
 }
 
-// show makes m the occurrence that o tells of.
+// show makes m display the occurrence o.
 func (m *Meeting) show(o *icalendar.Override) {
 	m.RecurrenceID, m.Start, m.End, m.AllDay, m.Transparent = o.RecurrenceID, o.Start, o.End, o.AllDay, o.Transparent
 	m.Title, m.Location, m.Status = o.Title, o.Location, o.Status
@@ -191,15 +193,16 @@ func (m *Meeting) show(o *icalendar.Override) {
 	}
 }
 
-// cancelWhole makes m one that was cancelled as a whole.
+// cancelWhole marks m as cancelled as a whole.
 func (m *Meeting) cancelWhole(as revision) {
 	m.Status, m.Sequence, m.Stamp = icalendar.Cancelled, as.Sequence, as.Stamp
 	m.RecurrenceID, m.Outlived = time.Time{}, nil
 }
 
-// endEach cancels the occurrences of m as that cancellation of the whole does, and forgets how new they were: all but
-// those of which a mail of their own told later. An organizer who numbers each occurrence on its own gives an old one
-// a SEQUENCE above that of the cancellation; by DTSTAMP it is known as older.
+// endEach cancels the occurrences of m by a cancellation of the whole, and drops their revisions.
+// Occurrences that a later message of their own changed stay. An organizer that numbers each
+// occurrence separately may give an old one a SEQUENCE above that of the cancellation; its DTSTAMP
+// shows that it is older.
 func (m *Meeting) endEach(as revision, single bool) {
 	if m.Recurrence == nil {
 		return
@@ -219,7 +222,7 @@ func (m *Meeting) endEach(as revision, single bool) {
 	}
 }
 
-// whole is how new m is known as a whole; false: only single occurrences were told of.
+// whole is the revision of m as a whole; false: only single occurrences are known.
 func (m *Meeting) whole() (r revision, known bool) {
 	switch {
 	case m.RecurrenceID.IsZero():
@@ -230,8 +233,8 @@ func (m *Meeting) whole() (r revision, known bool) {
 	return r, false
 }
 
-// told is how new m knows an occurrence to be: as the meeting is, or what was told of it alone; false when
-// that is nothing.
+// told is the known revision of an occurrence: that of the meeting, or its own. It is false if
+// neither is known.
 func (m *Meeting) told(id time.Time) (r revision, any bool) {
 	r, any = m.whole()
 	if i := m.heard(id); i >= 0 && (!any || m.Heard[i].revision().newer(r)) {
@@ -240,19 +243,20 @@ func (m *Meeting) told(id time.Time) (r revision, any bool) {
 	return r, any
 }
 
-// mayChange makes occurrences the meeting's own that it shares with the one before.
+// mayChange copies the occurrences that the meeting shares with its previous state, so that they
+// may be modified.
 func (m *Meeting) mayChange() {
 	r := orNone(m.Recurrence)
 	r.Overrides = slices.Clone(r.Overrides)
 	m.Recurrence, m.Heard = &r, slices.Clone(m.Heard)
 }
 
-// override is where m has what differs in an occurrence.
+// override is the index of an occurrence's override; -1: none.
 func (m *Meeting) override(id time.Time) int {
 	return slices.IndexFunc(orNone(m.Recurrence).Overrides, func(o icalendar.Override) bool { return o.RecurrenceID.Equal(id) })
 }
 
-// put takes an override over, in their order; false when there is no room for another one.
+// put stores an override in order; false if there is no room for another one.
 func (m *Meeting) put(o icalendar.Override) bool {
 	if i := m.override(o.RecurrenceID); i >= 0 {
 		m.Recurrence.Overrides[i] = o
@@ -270,7 +274,7 @@ func (m *Meeting) put(o icalendar.Override) bool {
 	return true
 }
 
-// hearOf remembers how new an occurrence is, in their order.
+// hearOf stores the revision of an occurrence, in order.
 func (m *Meeting) hearOf(h Heard) {
 	if i := m.heard(h.RecurrenceID); i >= 0 {
 		m.Heard[i] = h

@@ -6,8 +6,8 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// reply is what a REPLY does: of its lines only that of the mailbox in its From is read, and only if that was
-// invited and its domain vouches for the message.
+// reply applies a REPLY. Only the line of the mailbox in its From is read, and only if it was
+// invited and its domain authenticates the message.
 func (x *merger) reply() outcome {
 	k := x.known
 	line, who := x.answerLine()
@@ -26,16 +26,16 @@ func (x *merger) reply() outcome {
 	case guest < 0:
 		return refuse(RefusedUninvited)
 	case !x.inv.Event.RecurrenceID.IsZero():
-		return refuse(RefusedOccurrence) // what we organize takes place once
+		return refuse(RefusedOccurrence) // meetings of this inbox do not recur
 	case line.Status == icalendar.NeedsAction:
-		return refuse(RefusedAnswer) // DELEGATED is read so too
+		return refuse(RefusedAnswer) // also covers DELEGATED
 	}
 	return x.answer(guest, line.Status)
 }
 
-// addressedHere reports an answer that was meant for this inbox: ORGANIZER is its address or, where there is none, as
-// in answers from Exchange, a signed To or Cc names it. Somebody else who invited the guest under the same UID
-// could otherwise pass the guest's signed answer on to us.
+// addressedHere reports whether an answer is meant for this inbox. ORGANIZER is its address, or a
+// signed To or Cc names it if there is no ORGANIZER, as in answers from Exchange. Otherwise
+// somebody who invited the guest under the same UID could forward the guest's signed answer to us.
 func (x *merger) addressedHere() bool {
 	if o := x.inv.Event.Organizer; o != nil {
 		return x.me().is(o.Mailbox())
@@ -43,8 +43,8 @@ func (x *merger) addressedHere() bool {
 	return slices.ContainsFunc(x.inv.SignedTo, x.me().is)
 }
 
-// answerLine is the line of who sent the message, and the address that was invited: that of From, or of the line in
-// a message of a neighbour.
+// answerLine is the sender's line, and the address that was invited: that of From, or of the line
+// if a neighbour sent the message.
 func (x *merger) answerLine() (line *Attendee, who string) {
 	list := x.inv.Event.Attendees
 	for i := range list {
@@ -58,14 +58,14 @@ func (x *merger) answerLine() (line *Attendee, who string) {
 	return nil, ""
 }
 
-// neighbour reports that the mail is from an inbox of this node, whose addresses with a tag are all its own, and that
-// the address is one of them: it was invited there and answers from where it sends.
+// neighbour reports whether an inbox of this node sent the message and email is one of its
+// addresses with a tag. It was invited there and answers from its plain address.
 func (x *merger) neighbour(email string) bool {
 	return x.inv.Local && Me{Address: x.inv.From}.is(email)
 }
 
-// answer counts the answer of a guest, unless a newer one has counted or everybody was asked again since. The same
-// answer once more is only remembered.
+// answer counts the answer of a guest, unless a newer one has counted or everybody was asked again
+// since. If the answer is the same, only its time is stored.
 func (x *merger) answer(guest int, status string) outcome {
 	k, email := x.known, x.known.Attendees[guest].Email
 	last := slices.IndexFunc(k.Answers, func(a Answer) bool { return sameMailbox(a.Email, email) })

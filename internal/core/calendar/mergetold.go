@@ -7,7 +7,7 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// tell is what a REQUEST or PUBLISH does that may say so.
+// tell applies an authorized REQUEST or PUBLISH.
 func (x *merger) tell() outcome {
 	switch {
 	case x.known == nil:
@@ -28,16 +28,16 @@ func (x *merger) create() outcome {
 	return outcome{next: m, action: Created}
 }
 
-// event is the mail's event as a meeting keeps it: what it is compared by next is known, and a comment, which
-// belongs to the mail, is not.
+// event is the message's event as a meeting stores it: with the revision for the next comparison,
+// and without the comment, which belongs to the message.
 func (x *merger) event() icalendar.Event {
 	e := x.inv.Event
 	e.Stamp, e.Comment = x.revision.Stamp, ""
 	return e
 }
 
-// update takes the whole meeting over from the mail. One of which only single occurrences are known, and take
-// place, is told of as a whole for the first time.
+// update takes the whole meeting over from the message. If only single occurrences are known and
+// take place, this is the first version of the whole.
 func (x *merger) update() outcome {
 	k, takesOver := x.known, x.takesOver()
 	if whole, known := k.whole(); known && !takesOver && !x.revision.newer(whole) {
@@ -58,8 +58,8 @@ func (x *merger) update() outcome {
 	return x.updated(m, m.Sequence != k.Sequence || !k.RecurrenceID.IsZero())
 }
 
-// attribute says whom a whole state of the meeting is from. Whoever published it, or sent it for its organizer,
-// cannot speak for the organizer once the organizer has spoken.
+// attribute sets the origin of a version of the whole meeting. A publisher, or a sender other than
+// the organizer, cannot replace the organizer once the organizer has sent a message.
 func (x *merger) attribute(m *Meeting) {
 	k := x.known
 	m.Signed = k.Signed || x.authentic(x.speaker())
@@ -68,7 +68,8 @@ func (x *merger) attribute(m *Meeting) {
 	}
 }
 
-// old is the outcome of what is not newer than what is known. A repeat is nothing to speak of.
+// old is the result for a revision that is not newer than the known one. A repeat is not reported
+// as stale.
 func old(r, known revision) outcome {
 	if r.Sequence == known.Sequence && r.Stamp.Equal(known.Stamp) {
 		return outcome{action: Unchanged}
@@ -76,14 +77,14 @@ func old(r, known revision) outcome {
 	return refuse(RefusedStale)
 }
 
-// successor is the known meeting as it will be, to be changed.
+// successor is a copy of the known meeting, to be modified.
 func (x *merger) successor() *Meeting {
 	m := *x.known
 	m.UpdatedAt = x.now
 	return &m
 }
 
-// updated is the outcome of a change. Of one that shows nothing new it is only remembered how new it was.
+// updated is the result of a change. If nothing visible changed, only the revision is stored.
 func (x *merger) updated(m *Meeting, certainly bool) outcome {
 	switch k := x.known; {
 	case k.Untold && x.inv.Method != "CANCEL":
@@ -98,15 +99,16 @@ func (x *merger) updated(m *Meeting, certainly bool) outcome {
 	return outcome{next: m, action: Updated}
 }
 
-// keepAsked keeps of a meeting that can be answered who was asked: a PUBLISH names nobody.
+// keepAsked keeps the invited guests of a meeting that can be answered, because a PUBLISH names
+// nobody.
 func keepAsked(m, known *Meeting) {
 	if !known.Published {
 		m.Attendees = known.Attendees
 	}
 }
 
-// answerMyself says what this inbox's own answer is after a change, and shows it among the attendees: what it
-// answered, else what the mail says it did; none when the meeting has moved.
+// answerMyself sets this inbox's own answer after a change, and its attendee line. It is the stored
+// answer, else the one in the message. It is reset if the meeting has moved.
 func (x *merger) answerMyself(m *Meeting) {
 	own := x.ownLine(m.Attendees)
 	if own == nil || m.Published {
@@ -126,8 +128,8 @@ func (x *merger) answerMyself(m *Meeting) {
 	}
 }
 
-// moved reports a meeting that takes place at other times than before. An occurrence that is left out or
-// differs moves none of the others.
+// moved reports whether the times of a meeting changed. An occurrence that is removed or differs
+// does not move the others.
 func moved(m, known *Meeting) bool {
 	a, b := orNone(m.Recurrence), orNone(known.Recurrence)
 	switch {
@@ -144,7 +146,7 @@ func orNone(r *icalendar.Recurrence) icalendar.Recurrence {
 	return *r
 }
 
-// cancel is what a CANCEL does.
+// cancel applies a CANCEL.
 func (x *merger) cancel() outcome {
 	k := x.known
 	if why := x.fromOrganizer(); why != "" {
@@ -175,9 +177,9 @@ func (x *merger) cancel() outcome {
 	return x.updated(m, false)
 }
 
-// ahead keeps of a CANCEL that came ahead of its REQUEST, or of the one that was never sent here, how new it is
-// (RFC 5546, section 2.1.5), in a meeting that is cancelled: as a whole, or of which single occurrences alone are
-// known. The REQUEST would else bring them to life. It changes nothing that anybody was told of.
+// ahead stores the revision of a CANCEL without a known REQUEST (RFC 5546, section 2.1.5), in a
+// cancelled meeting. It covers the whole meeting or single occurrences. Otherwise a late REQUEST
+// would create the meeting. It changes nothing that anybody was notified of.
 func (x *merger) ahead() outcome {
 	if x.inv.Following {
 		return refuse(RefusedOccurrence)
@@ -190,7 +192,7 @@ func (x *merger) ahead() outcome {
 	return o
 }
 
-// sameShown reports two states of a meeting of which readers are shown the same, but for its SEQUENCE.
+// sameShown reports whether two states of a meeting look the same to readers, except for SEQUENCE.
 func sameShown(a, b *Meeting) bool {
 	return sameWords(a, b) && sameTimes(a, b) && samePeople(a, b) && sameRecurrence(orNone(a.Recurrence), orNone(b.Recurrence))
 }

@@ -7,7 +7,8 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// fromOrganizer says why a REQUEST or CANCEL may not change the calendar; empty: it may (ADR 0098).
+// fromOrganizer returns why a REQUEST or CANCEL may not change the calendar; empty: it may (ADR
+// 0098).
 func (x *merger) fromOrganizer() string {
 	o, k := x.inv.Event.Organizer, x.known
 	switch {
@@ -18,7 +19,8 @@ func (x *merger) fromOrganizer() string {
 	case k == nil:
 		return x.opens()
 	}
-	// Who the organizer is says the known meeting: a message must not name its own sender in EMAIL or SENT-BY.
+	// The stored meeting determines its organizer: a message must not name its own sender in EMAIL
+	// or SENT-BY.
 	by := x.authorIn(organizers(&k.Event))
 	bound := k.boundToSender()
 	switch {
@@ -39,8 +41,8 @@ func (x *merger) fromOrganizer() string {
 	return ""
 }
 
-// opens says why a message may not be the first of a meeting; empty: it may. Somebody else than the organizer,
-// such as a booking service, has to be authenticated.
+// opens returns why a message may not create a meeting; empty: it may. A sender other than the
+// organizer, such as a booking service, must be authenticated.
 func (x *merger) opens() string {
 	if x.authorIn(organizers(&x.inv.Event)) == "" && !(x.inv.From != "" && x.inv.FromAligned) {
 		return RefusedSender
@@ -48,8 +50,8 @@ func (x *merger) opens() string {
 	return ""
 }
 
-// fromPublisher says why a PUBLISH is not of whom the meeting came from; empty: it is. Of a meeting that
-// can be answered it cannot make another organizer.
+// fromPublisher returns why a PUBLISH is not from the meeting's sender; empty: it is. It cannot
+// change the organizer of a meeting that can be answered.
 func (x *merger) fromPublisher() string {
 	from, known := x.author(), x.known
 	switch {
@@ -65,7 +67,7 @@ func (x *merger) fromPublisher() string {
 	return ""
 }
 
-// organizedHere reports a meeting that only this inbox's own calls make and change.
+// organizedHere reports whether only this inbox's own requests create and change the meeting.
 func (x *merger) organizedHere() bool {
 	if x.known != nil && x.known.Source == Outbound {
 		return true
@@ -74,8 +76,8 @@ func (x *merger) organizedHere() bool {
 	return o != nil && x.me().isPerson(o)
 }
 
-// organizers are the mailboxes that speak for the organizer of an event: that of ORGANIZER, its EMAIL and
-// its SENT-BY.
+// organizers are the mailboxes of an event's organizer: that of ORGANIZER, its EMAIL and its
+// SENT-BY.
 func organizers(e *icalendar.Event) []string {
 	if e.Organizer == nil {
 		return nil
@@ -83,7 +85,7 @@ func organizers(e *icalendar.Event) []string {
 	return []string{e.Organizer.Email, e.Organizer.Mailbox(), e.SentBy}
 }
 
-// authorIn is From, or else Sender, if it is one of the mailboxes; empty: neither is.
+// authorIn is From, or else Sender, if it is in the list; empty: neither is.
 func (x *merger) authorIn(list []string) string {
 	for _, author := range [...]string{x.inv.From, x.inv.Sender} {
 		if slices.ContainsFunc(list, func(one string) bool { return sameMailbox(author, one) }) {
@@ -101,7 +103,7 @@ func (x *merger) author() string {
 	return x.inv.Sender
 }
 
-// speaker is the mailbox that speaks in the message: for the organizer, if one does.
+// speaker is the author, preferably one of the organizer's mailboxes.
 func (x *merger) speaker() string {
 	if by := x.authorIn(organizers(&x.inv.Event)); by != "" && x.inv.Method != "PUBLISH" {
 		return by
@@ -109,16 +111,16 @@ func (x *merger) speaker() string {
 	return x.author()
 }
 
-// authentic reports whether the message is certainly from that mailbox: by a signature that vouches for the field
-// which names it, or by SPF for From.
+// authentic reports whether the message is authenticated for that mailbox: by a signature over the
+// field that contains it, or by SPF for From.
 func (x *merger) authentic(email string) bool {
 	from := (x.inv.FromSigned || x.inv.FromSPF) && sameMailbox(x.inv.From, email)
 	return from || x.inv.SenderSigned && sameMailbox(x.inv.Sender, email)
 }
 
-// takesOver reports a message that is authenticated for the organizer, or for who published the meeting, where
-// what is known is not: it replaces that whatever its SEQUENCE, or a forged invitation could lock the
-// organizer out with a high one.
+// takesOver reports whether a message is authenticated for the organizer or publisher, but the
+// stored state is not. It then replaces the state whatever its SEQUENCE. Otherwise a forged
+// invitation with a high SEQUENCE could lock the organizer out.
 func (x *merger) takesOver() bool {
 	if k := x.known; x.inv.Method == "PUBLISH" {
 		return !k.Signed && x.authentic(k.Speaker)
@@ -128,8 +130,8 @@ func (x *merger) takesOver() bool {
 	return !x.known.OrganizerVerified() && now.OrganizerVerified()
 }
 
-// OrganizerVerified reports a meeting that its organizer certainly spoke for last: as the mailbox that readers are
-// shown, or as a SENT-BY of its domain. What this inbox organizes is.
+// OrganizerVerified reports whether the last version is authenticated for its organizer: for the
+// displayed mailbox, or for a SENT-BY of its domain. It is true for meetings of this inbox.
 func (m *Meeting) OrganizerVerified() bool {
 	switch {
 	case m.Source == Outbound:
@@ -141,8 +143,8 @@ func (m *Meeting) OrganizerVerified() bool {
 	return sameMailbox(m.Speaker, shown) || sameMailbox(m.Speaker, m.SentBy) && address.DomainOf(folded(m.SentBy)) == address.DomainOf(folded(shown))
 }
 
-// boundToSender reports a received invitation that somebody else than its organizer sent first: that sender alone, or
-// the organizer, may change it.
+// boundToSender reports whether a sender other than the organizer first sent a received invitation.
+// Only that sender or the organizer may change it.
 func (m *Meeting) boundToSender() bool {
 	return !m.Published && !slices.ContainsFunc(organizers(&m.Event), func(one string) bool { return sameMailbox(m.Speaker, one) })
 }
@@ -150,7 +152,7 @@ func (m *Meeting) boundToSender() bool {
 // me is the inbox that the message reached.
 func (x *merger) me() Me { return Me{Address: x.address} }
 
-// ownLine is this inbox's own line of a list; nil when it is not among them.
+// ownLine is this inbox's own line in a list; nil if there is none.
 func (x *merger) ownLine(list []Attendee) *Attendee {
 	i := slices.IndexFunc(list, func(a Attendee) bool { return x.me().isPerson(&a.Person) })
 	if i < 0 {

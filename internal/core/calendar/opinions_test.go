@@ -20,14 +20,14 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// document is a text that we send, and what it is to say.
+// document is a text that we send, with its expected content.
 type document struct {
 	name, method, title string
 	text                string
 	events              []icalendar.Event
 }
 
-// opinion is what a reader finds in a text. Times are as told gives them.
+// opinion is what a reader finds in a text. Times are formatted by told.
 type opinion struct {
 	Method string  `json:"method"`
 	Name   string  `json:"name"`
@@ -50,10 +50,10 @@ type found struct {
 	Attendees   []string `json:"attendees"`
 	Except      []string `json:"except"`
 	Also        []string `json:"also"`
-	Occurs      []string `json:"occurs"` // the first eight, of an event that comes back; nil: the reader has no view
+	Occurs      []string `json:"occurs"` // the first eight occurrences of a recurring event; nil: the reader does not expand
 }
 
-// wanted is what the readers are to find: the meeting, and behind it what differs of it.
+// wanted is what the readers must find: the meeting, followed by its overrides.
 func (d *document) wanted() opinion {
 	o := opinion{Method: d.method, Name: d.title}
 	for i := range d.events {
@@ -109,13 +109,13 @@ func foundOf(e *icalendar.Event, allDay bool) found {
 	return f
 }
 
-// comesBack says that an event comes back for its readers: what is no rule is not written.
+// comesBack reports whether an event recurs for its readers: an invalid rule is not written.
 func comesBack(r *icalendar.Recurrence) bool {
 	_, err := rule.Parse(r.Rule)
 	return err == nil || len(r.Also) > 0
 }
 
-// occursOf gives the first eight by where they would be, as ical.js walks.
+// occursOf returns the first eight occurrences by their original times, as ical.js expands them.
 func occursOf(e *icalendar.Event) (list []string) {
 	all, _ := e.Occurrences(e.Start.AddDate(-1, 0, 0), e.Start.AddDate(60, 0, 0))
 	slices.SortStableFunc(all, func(a, b icalendar.Occurrence) int { return a.ID.Compare(b.ID) })
@@ -135,7 +135,7 @@ func told(at time.Time, date bool) string {
 	return at.UTC().Format("2006-01-02T15:04:05Z")
 }
 
-// TestOthersReadWhatWeSend gives every text of the stories to ical.js and python3-icalendar.
+// TestOthersReadWhatWeSend has ical.js and python3-icalendar read every text of the test stories.
 func TestOthersReadWhatWeSend(t *testing.T) {
 	all := storyDocuments(t)
 	hard := hardDocuments()
@@ -197,7 +197,7 @@ func differ(t *testing.T, what string, got, want *found) {
 	}
 }
 
-// storyDocuments are the calendars of all mails of the stories.
+// storyDocuments are the calendars of all messages of the test stories.
 func storyDocuments(t *testing.T) (all []document) {
 	t.Helper()
 	datadriven.RunTest(t, "testdata/arrange.txt", func(t *testing.T, d *datadriven.TestData) string {
@@ -215,8 +215,8 @@ func storyDocuments(t *testing.T) (all []document) {
 	return all
 }
 
-// hardDocuments say what is hard to say, and what is hard to read. Not a backslash before an n: ical.js
-// takes it for a line break in a name, python3-icalendar in a text.
+// hardDocuments contain texts that are hard to encode and to parse. A backslash before an n is left
+// out: ical.js takes it for a line break in a name, python3-icalendar in a text.
 func hardDocuments() (all []document) {
 	hard := []string{`a;b,c:d\e"f^g`, "two\nlines\n\nand \\ more", `^n ^' ^^`, strings.Repeat("Zürich 家族 👩‍👩‍👧 ", 20), " blanks at the ends ", "=?utf-8?q?x?=", "100%"}
 	for i, s := range hard {
@@ -253,8 +253,8 @@ func copyOf(e *icalendar.Event) document {
 	return document{name: "owner's copy", method: m.Method, text: string(m.Calendar), events: []icalendar.Event{m.Event}}
 }
 
-// recurring are meetings that come back, in zones of all kinds. Each begins where its rule does: others
-// the readers do not count.
+// recurring are recurring meetings, in zones of all kinds. Each begins where its rule does, because
+// the readers do not count others.
 func recurring() (all []document) {
 	for _, lines := range []string{
 		"DTSTART;TZID=Europe/Berlin:20260320T100000\nDTEND;TZID=Europe/Berlin:20260320T110000\nRRULE:FREQ=WEEKLY;COUNT=20",
@@ -265,7 +265,8 @@ func recurring() (all []document) {
 		"DTSTART;TZID=Pacific Standard Time:20260131T090000\nRRULE:FREQ=MONTHLY;BYMONTHDAY=-1;COUNT=9",
 		"DTSTART;VALUE=DATE:20260227\nDTEND;VALUE=DATE:20260301\nRRULE:FREQ=MONTHLY;COUNT=4\nEXDATE;VALUE=DATE:20260327",
 		"DTSTART:20260310T100000Z\nRRULE:FREQ=YEARLY;BYMONTH=3,9;BYDAY=2TU;COUNT=8",
-		// What strangers write is not what their readers take: one such rule, and some give up all that is behind it.
+		// Invalid rules of strangers must not be passed on, because some readers ignore everything
+		// after one.
 		"DTSTART;TZID=Europe/Berlin:20260320T100000\nRRULE:freq=weekly;count=4\nEXDATE;VALUE=DATE:20260327",
 		"DTSTART;TZID=Europe/Berlin:20260320T100000\nRRULE:FREQ=DAILY;UNTIL=20260324\nEXDATE;TZID=Europe/Berlin:20260322T000000",
 		"DTSTART;VALUE=DATE:20260320\nDTEND;VALUE=DATE:20260321\nRRULE:FREQ=DAILY;UNTIL=20260324T100000Z",

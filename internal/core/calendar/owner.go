@@ -10,10 +10,10 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// OwnersCopy is what the owner of an inbox is told of a meeting that it organizes: an invitation that is
-// already accepted, to the owner alone, under a UID of its own, so that no guest learns of the owner and
-// no answer to it meets a guest's. Guests and their answers are in its description. m.Copy.Sequence is its SEQUENCE:
-// composed again it is the same copy.
+// OwnersCopy is the message to the owner of an inbox about a meeting that it organizes: an accepted
+// invitation, to the owner alone, with a UID of its own. So no guest learns of the owner, and an
+// answer to it is not mixed with guests' answers. Guests and their answers are in its description.
+// m.Copy.Sequence is its SEQUENCE: composing it again gives the same copy.
 func OwnersCopy(m *Meeting, me Me, owner string, now time.Time) Mail {
 	organizer, to := me.Person(), icalendar.Person{Email: owner}
 	e := m.Event
@@ -33,7 +33,7 @@ func OwnersCopy(m *Meeting, me Me, owner string, now time.Time) Mail {
 	return copied
 }
 
-// ownersUID is made of the meeting's and tells nothing of it.
+// ownersUID is derived from the meeting's UID and does not reveal it.
 func ownersUID(m *Meeting, me Me) string {
 	sum := sha256.Sum256([]byte("owner's copy\x00" + m.UID))
 	return hex.EncodeToString(sum[:16]) + "@" + address.DomainOf(me.Address)

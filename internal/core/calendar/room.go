@@ -11,8 +11,8 @@ import (
 	"inboxd/internal/base/address"
 )
 
-// Shares of a calendar (ADR 0107): what strangers send never crowds out what the inbox organizes, and no
-// stranger crowds out all others.
+// Shares of a calendar (ADR 0107). Received meetings never displace what the inbox organizes, and
+// no sender displaces all others.
 const (
 	maxUnauthenticated = 500  // meetings of all unauthenticated senders together
 	maxOfDomain        = 1000 // meetings of one authenticated domain
@@ -21,8 +21,8 @@ const (
 	reservedBytes      = 8 << 20
 )
 
-// senderOf is whose share a received meeting takes room of: the domain of an authenticated sender; empty for all
-// others together, and for what the inbox organizes.
+// senderOf is whose share a received meeting counts against: the domain of an authenticated sender.
+// It is empty for all others together, and for what the inbox organizes.
 func senderOf(m *Meeting) string {
 	if m.Source != Outbound && (m.Signed || m.boundToSender()) {
 		return strings.ToLower(address.DomainOf(m.Speaker))
@@ -30,7 +30,7 @@ func senderOf(m *Meeting) string {
 	return ""
 }
 
-// use is how much room meetings take.
+// use is the room that meetings take.
 type use struct {
 	meetings int
 	bytes    int64
@@ -43,9 +43,10 @@ func (u *use) add(bytes int64, sign int) {
 	u.bytes += int64(sign) * bytes
 }
 
-// MakeRoom says what has to go so that a meeting, which takes so many bytes, can be kept: received meetings that
-// are over, the one that has been over longest first; of the sender's share while that is full, else of any. False
-// when there is no room: what is still to come never goes for somebody else's.
+// MakeRoom returns the meetings to remove so that a meeting of the given size can be stored. It
+// removes received meetings that are over, the oldest first: from the sender's share if that is
+// full, else from any. False means that there is no room: a future meeting is never removed for
+// another one.
 func (b *Book) MakeRoom(m *Meeting, bytes int64, now time.Time) (gone []int64, ok bool) {
 	if b == nil {
 		return nil, true
@@ -101,18 +102,18 @@ func (b *Book) MakeRoom(m *Meeting, bytes int64, now time.Time) (gone []int64, o
 	return gone, own || !received.beyond(MaxMeetings-reservedMeetings, MaxBytes-reservedBytes)
 }
 
-// isOver reports a meeting without an occurrence to come: it only waits to go.
+// isOver reports whether a meeting has no future occurrence and only waits for its removal.
 func (m *Meeting) isOver(now time.Time) bool {
 	return !m.Until.IsZero() && !m.Until.Add(-keptFor).After(now)
 }
 
-// Removal remembers that the inbox removed a meeting, so that no message brings it back until then.
+// Removal records that the inbox removed a meeting, so that no message restores it before Until.
 type Removal struct {
 	UID   uint64 // a digest of it
 	Until time.Time
 }
 
-// maxRemovals is how many are remembered; beyond it the oldest are forgotten.
+// maxRemovals is how many are stored; beyond it the oldest are forgotten.
 const maxRemovals = MaxMeetings
 
 func digestOf(uid string) uint64 {
@@ -120,7 +121,7 @@ func digestOf(uid string) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// Removing returns the calendar without that meeting, which messages of 30 days do not bring back.
+// Removing returns the calendar without that meeting. Messages do not restore it for 30 days.
 func (b *Book) Removing(m *Meeting, now time.Time) *Book {
 	next := b.Without([]int64{m.ID})
 	next.ChangedAt = now
@@ -131,7 +132,7 @@ func (b *Book) Removing(m *Meeting, now time.Time) *Book {
 	return next
 }
 
-// removed reports a meeting of that UID that the inbox removed lately.
+// removed reports whether the inbox removed a meeting with that UID recently.
 func (b *Book) removed(uid string, now time.Time) bool {
 	if b == nil || len(b.Removed) == 0 {
 		return false

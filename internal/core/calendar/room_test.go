@@ -9,7 +9,7 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// crowd appends meetings of a sender to a calendar, of which the first ones are over, each a minute after the other.
+// crowd appends meetings of a sender to a calendar, one minute apart. The first ones are over.
 func crowd(b *Book, now time.Time, n, over int, bytes int64, change func(*Meeting)) *Book {
 	if b == nil {
 		b = &Book{}
@@ -33,8 +33,8 @@ func signedBy(domain string) func(*Meeting) {
 }
 func ours(m *Meeting) { m.Source = Outbound }
 
-// TestShares: what one sender sends takes room of others only where that is over, and never of what the inbox
-// organizes.
+// TestShares checks that a sender's meetings displace those of others only if these are over, and
+// never what the inbox organizes.
 func TestShares(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	with := func(change func(*Meeting)) *Meeting {
@@ -85,7 +85,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestRemovals: as many are remembered as a calendar may hold, for 30 days, and the newest longest.
+// TestRemovals checks that as many removals are stored as a calendar may have meetings, for 30
+// days, the newest longest.
 func TestRemovals(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	b := crowd(nil, now, maxRemovals+1, 0, 100, unauthenticated)

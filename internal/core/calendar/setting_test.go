@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestWhenCopiesAreDue: of a call at once, of answers a minute after the last copy of answers and not while those
-// of the day are used up.
+// TestWhenCopiesAreDue checks that a copy of a client's change is due at once. One of answers is
+// due a minute after the last such copy, and not while the day's quota is used up.
 func TestWhenCopiesAreDue(t *testing.T) {
 	now := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }

@@ -10,14 +10,15 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// talker is an inbox that meets another one by mail. letters are those on their way to it.
+// talker is an inbox that exchanges messages with another one. letters are those on their way to
+// it.
 type talker struct {
 	Me
 	book    *Book
 	letters []*Invitation
 }
 
-// order does what a client says, and sends the mails to the other.
+// order applies a client's order, and sends the messages to the other inbox.
 func (k *talker) order(t *rapid.T, o Order, to *talker, now time.Time) {
 	plan, err := Arrange(k.book, o, k.Me, now, [16]byte{7})
 	if err != nil {
@@ -41,7 +42,7 @@ func (k *talker) order(t *rapid.T, o Order, to *talker, now time.Time) {
 	}
 }
 
-// receive merges one of the mails that are on their way, which may come a second time.
+// receive merges one of the messages on their way, which may come a second time.
 func (k *talker) receive(t *rapid.T, i int, again bool, now time.Time) {
 	inv := k.letters[i]
 	if !again {
@@ -56,9 +57,9 @@ func (k *talker) receive(t *rapid.T, i int, again bool, now time.Time) {
 	k.book = kept(k.book, m)
 }
 
-// TestTwoInboxesMeet lets an organizer and a guest do what they can, by mails that are read from what was written
-// and come in any order, some of them twice. When all have come both know the same meeting, and the organizer the
-// guest's answer.
+// TestTwoInboxesMeet lets an organizer and a guest act by messages that are written and parsed,
+// arrive in any order, and some of them twice. After all have arrived, both know the same meeting,
+// and the organizer knows the guest's answer.
 func TestTwoInboxesMeet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
@@ -74,7 +75,7 @@ func TestTwoInboxesMeet(t *testing.T) {
 			over := host.book.Meeting(1).Status == icalendar.Cancelled
 			invited := visitor.book.Meeting(1)
 			switch step := rapid.IntRange(0, 9).Draw(t, "step"); {
-			case step < 2 && !over: // times only go forth: back and forth is told from none by what came between
+			case step < 2 && !over: // times only move forward: moving back cannot be distinguished from no change
 				start = start.Add(time.Hour)
 				at := start.Format(time.RFC3339)
 				host.order(t, Reschedule{ID: 1, Fields: Fields{Start: &at}}, visitor, now)
@@ -102,7 +103,7 @@ func TestTwoInboxesMeet(t *testing.T) {
 			t.Fatalf("the host:\n%s\nthe visitor:\n%s", tellMeeting(ours), tellMeeting(theirs))
 		}
 		if ours.Status == icalendar.Cancelled {
-			return // what came late before it was cancelled is not known
+			return // the content before the cancellation depends on the order
 		}
 		if !sameTimes(ours, theirs) || !sameWords(ours, theirs) {
 			t.Fatalf("the host:\n%s\nthe visitor:\n%s", tellMeeting(ours), tellMeeting(theirs))

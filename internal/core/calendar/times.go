@@ -10,14 +10,14 @@ import (
 	"inboxd/internal/mail/icalendar/zone"
 )
 
-// How long a meeting is for which nothing is said, and how long one can be.
+// Default and maximum length of a meeting.
 const (
 	defaultLength = 30 * time.Minute
 	day           = 24 * time.Hour
 	maxMinutes    = 365 * 24 * 60
 )
 
-// moment is a time that a client wrote: an instant or, of all-day events, a date at midnight UTC.
+// moment is a time that a client wrote: an instant or, for all-day events, a date at midnight UTC.
 type moment struct {
 	at   time.Time
 	date bool
@@ -25,11 +25,11 @@ type moment struct {
 
 var (
 	dateForm = regexp.MustCompile(`^\d{4}-\d\d-\d\d$`)
-	// clockForm takes the times of answers too, which have milliseconds: none but zeros.
+	// clockForm also accepts the times of API responses, whose milliseconds are zero.
 	clockForm = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d)(?:(:\d\d)(?:\.0{1,9})?)?(Z|[+-](\d\d:\d\d))?$`)
 )
 
-// moment reads the time of a field. where is the time zone that was given with it, nil: none.
+// momentOf parses the time of a field. where is the given time zone, nil: none.
 func momentOf(field, s string, where *zone.Zone) (m moment, err error) {
 	if dateForm.MatchString(s) {
 		m.date = true
@@ -67,9 +67,10 @@ func notATime(field string, err error) error {
 	return fault.Field(field, "must be a time such as 2026-03-02T10:00:00+01:00 or, with 'all_day', a date such as 2026-03-02")
 }
 
-// instantOf reads what clockForm found: the time, its seconds, the offset, and that without its sign.
+// instantOf parses what clockForm found: the time, its seconds, the offset, and the offset without
+// its sign.
 func instantOf(parts []string) (time.Time, error) {
-	if parts[4] != "" { // the package time takes 24:60
+	if parts[4] != "" { // package time accepts 24:60
 		if _, err := time.Parse("15:04", parts[4]); err != nil {
 			return time.Time{}, err
 		}
@@ -78,7 +79,7 @@ func instantOf(parts []string) (time.Time, error) {
 	return t.UTC(), err
 }
 
-// only is the one instant at which clocks show a local time.
+// only is the single instant at which clocks show a local time.
 func only(field string, local time.Time, where zone.Zone) (time.Time, error) {
 	clock := where.Clock()
 	at := clock.Instant(local)
@@ -93,13 +94,13 @@ func only(field string, local time.Time, where zone.Zone) (time.Time, error) {
 	return at, nil
 }
 
-// written are the times that a client wrote, each nil where nothing was said.
+// written are the times that a client wrote, each nil if not given.
 type written struct {
 	start, end *moment
 	zone       *zone.Zone
 }
 
-// times reads what can be judged without the meeting.
+// times parses what can be checked without the meeting.
 func (f *Fields) times() (w written, err error) {
 	if f.End != nil && f.Minutes != nil {
 		return w, fault.Field("end", "and 'duration_minutes' can't be given together")
@@ -129,8 +130,8 @@ func readTime(field string, s *string, where *zone.Zone) (*moment, error) {
 	return &m, err
 }
 
-// setTimes gives a meeting the times that were written; what was not said stays, or is the default of a
-// new one.
+// setTimes sets the given times of a meeting. A time that is not given stays, or is the default of
+// a new meeting.
 func (f *Fields) setTimes(e *icalendar.Event, w written) error {
 	fresh := e.Start.IsZero()
 	if f.AllDay != nil && *f.AllDay != e.AllDay {
@@ -169,7 +170,7 @@ func lengthOf(allDay bool) time.Duration {
 	return defaultLength
 }
 
-// fit says which of the times are of the wrong kind.
+// fit checks that the times are of the right kind.
 func (f *Fields) fit(allDay bool, w written) error {
 	if allDay && f.Minutes != nil {
 		return fault.Field("duration_minutes", "can't be given for an all-day event, which has an 'end'")
@@ -201,7 +202,7 @@ func zoneOf(e *icalendar.Event, given *zone.Zone, fresh bool) zone.Zone {
 	return e.Zone
 }
 
-// checkTimes holds the bounds of a meeting's times; field is the one that decided its end.
+// checkTimes checks the limits of a meeting's times; field is the one that determined its end.
 func checkTimes(e *icalendar.Event, field string) error {
 	switch {
 	case e.Start.Year() < icalendar.FirstYear, e.Start.Year() > icalendar.LastYear:

@@ -1,6 +1,6 @@
-// Package changefeed is how readers follow the change journals: what a page of one holds, and how
-// a reader at its end is woken by the event it waits for, and by no other. It refuses to
-// know where journals are kept and how their events travel on.
+// Package changefeed lets readers follow the change journals. It defines what a page of a journal
+// holds. It wakes a reader at the end of its journal when an event for that reader arrives, and
+// only then. It does not know where journals are stored or how their events are sent on.
 package changefeed
 
 import (
@@ -17,28 +17,28 @@ type Entry struct {
 	inbox.Public
 }
 
-// Page is what one read of a journal found.
+// Page is the result of one read of a journal.
 type Page struct {
 	Entries []Entry
-	// Last is where the next read goes on: every entry up to it was looked at.
+	// Last is the position from which the next read continues: every entry up to it was examined.
 	Last uint64
-	// More says that the read ended at a bound and not at the journal's end.
+	// More means that the read ended at a limit and not at the end of the journal.
 	More bool
-	// Gap says that entries right after the asked position are no longer kept.
+	// Gap means that entries right after the requested position were already deleted.
 	Gap bool
-	// Size is what the rows of Entries take, in octets.
+	// Size is the size of the rows of Entries, in octets.
 	Size int
-	// Need is the size of the row that the read ended at because it was too large; 0: it was not.
+	// Need is the size of a row that was too large, at which the read ended; 0: there was none.
 	Need int
 }
 
 // Limit bounds a read of a journal.
 type Limit struct{ Entries, Bytes int }
 
-// Entries is a limit of so many entries of any size.
+// Entries returns a limit of n entries of any size.
 func Entries(n int) Limit { return Limit{n, math.MaxInt} }
 
-// Add appends what was read behind p.
+// Add appends the result of a read that continues p.
 func (p *Page) Add(rest Page) {
 	rest.Entries = append(p.Entries, rest.Entries...)
 	rest.Gap, rest.Size = rest.Gap || p.Gap, rest.Size+p.Size
@@ -47,20 +47,20 @@ func (p *Page) Add(rest Page) {
 
 // Readers wakes the readers of all journals. The zero value is ready.
 type Readers struct {
-	mu       sync.Mutex // guards all that hangs below, the readers too
+	mu       sync.Mutex // guards everything below, the readers included
 	accounts map[account.ID]*audience
 }
 
-// audience is who reads one account's journal. The lock of Readers guards all of it.
+// audience is the set of readers of one account's journal. The lock of Readers guards it.
 type audience struct {
-	last    uint64 // newest entry announced since there is an audience; 0: none
+	last    uint64 // newest entry announced since the audience exists; 0: none
 	whole   map[*Reader]struct{}
 	byInbox map[string]map[*Reader]struct{}
 }
 
-// Reader follows one journal, or the events of one inbox in it. Who listens calls Next before
-// each read of the journal, and waits for the signal when the read found nothing; so no
-// event can fall between reading and waiting. Close it. The lock of Readers guards it.
+// Reader follows one journal, or the events of one inbox in it. A client calls Next before each
+// read of the journal. It waits for the signal if the read found nothing. So no event can be lost
+// between reading and waiting. Call Close when done. The lock of Readers guards it.
 type Reader struct {
 	all     *Readers
 	account account.ID
@@ -71,10 +71,10 @@ type Reader struct {
 // Signal is one wait.
 type Signal struct {
 	C     chan struct{} // closed when there is an event for the reader
-	first uint64        // its number; written before C is closed
+	first uint64        // number of that event; written before C is closed
 }
 
-// Listen adds a reader of the account's journal; of one inbox unless address is empty.
+// Listen adds a reader of the account's journal, or of one inbox if address is not empty.
 func (all *Readers) Listen(id account.ID, address string) *Reader {
 	r := &Reader{all: all, account: id, inbox: address}
 	all.mu.Lock()
@@ -98,7 +98,7 @@ func (all *Readers) Listen(id account.ID, address string) *Reader {
 	return r
 }
 
-// Close ends the reader.
+// Close removes the reader.
 func (r *Reader) Close() {
 	all := r.all
 	all.mu.Lock()
@@ -124,9 +124,9 @@ func (r *Reader) Next() *Signal {
 	return r.signal
 }
 
-// Passed returns the position up to which the reader, which has read to the journal's end
-// after it took s, has missed nothing: what others' events do not make it look at again.
-// It may be behind where the reader is.
+// Passed returns the position up to which the reader has missed nothing. The reader must have read
+// to the end of the journal after it took s. Continuing from this position skips the events of
+// other inboxes. The position may be behind the reader's own.
 func (r *Reader) Passed(s *Signal) uint64 {
 	r.all.mu.Lock()
 	defer r.all.mu.Unlock()
@@ -136,15 +136,15 @@ func (r *Reader) Passed(s *Signal) uint64 {
 	return r.all.accounts[r.account].last
 }
 
-// Listened reports whether somebody reads the account's journal.
+// Listened reports whether the account's journal has a reader.
 func (all *Readers) Listened(id account.ID) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	return all.accounts[id] != nil
 }
 
-// Announce wakes whom the events concern. They are in the journal, numbered from, from+1 and
-// so on; one account's events are announced in order.
+// Announce wakes the readers that the events concern. The events are already in the journal,
+// numbered from, from+1 and so on. One account's events are announced in order.
 func (all *Readers) Announce(id account.ID, from uint64, events []inbox.Public) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -161,7 +161,7 @@ func (all *Readers) Announce(id account.ID, from uint64, events []inbox.Public) 
 	}
 }
 
-// Wake has the readers of some accounts' journals look again although there is no event.
+// Wake makes the readers of the selected accounts read again although there is no event.
 func (all *Readers) Wake(of func(account.ID) bool) {
 	all.mu.Lock()
 	defer all.mu.Unlock()

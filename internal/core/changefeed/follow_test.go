@@ -74,11 +74,11 @@ func TestNobodyIsLeftBehind(t *testing.T) {
 	if all.Listened(me) || len(all.accounts) != 0 {
 		t.Errorf("left behind: %v", all.accounts)
 	}
-	all.Announce(me, 1, of("a")) // to nobody
+	all.Announce(me, 1, of("a")) // an account without readers
 }
 
-// TestNoEventIsMissed: a journal grows while readers come to its end again and again. What
-// each sees, by the rules of Reader, is everything for it, once and in order.
+// TestNoEventIsMissed appends to a journal while readers reach its end again and again. By the
+// rules of Reader, each reader must see all its events, once and in order.
 func TestNoEventIsMissed(t *testing.T) {
 	const total = 3000
 	var all Readers

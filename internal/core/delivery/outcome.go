@@ -1,18 +1,18 @@
-// Package delivery holds the rules of handing mail over: what an answer means, when to try
-// again, what a message's status is, and what a bounce that comes back says. It is pure:
-// it knows neither sockets nor timers, and time and chance are arguments.
+// Package delivery holds the rules of outgoing delivery: what an SMTP reply means, when to retry,
+// what a message's status is, and what a returned bounce says. It is pure: it knows neither sockets
+// nor timers, and time and randomness are arguments.
 package delivery
 
 import "strings"
 
-// Outcome is what one attempt meant for one recipient. The zero value is Temporary, so that
-// what nobody classified is tried again and never bounces.
+// Outcome is the result of one attempt for one recipient. The zero value is Temporary, so an
+// unclassified result is retried and never bounces.
 type Outcome uint8
 
 const (
-	Temporary Outcome = iota // try again later
+	Temporary Outcome = iota // retry later
 	Delivered                // the next server took responsibility
-	Permanent                // trying again can't help
+	Permanent                // a retry cannot help
 )
 
 var outcomeNames = [...]string{"temporary", "delivered", "permanent"}
@@ -24,11 +24,11 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// Classify says what an SMTP reply to MAIL, RCPT, DATA or the final dot means (RFC 5321
-// section 4.2.1). enhanced is "" when there was none. The reply's code decides; two kinds of
-// 5xx are nevertheless tried again: 552 to RCPT for too many recipients (RFC 5321 section
-// 4.5.3.1.10, told by its enhanced code 4.x.x or 5.5.3), and a demand on us rather than on
-// the mail (530, 534, 535, 538: authentication), which the operator can repair.
+// Classify returns the meaning of an SMTP reply to MAIL, RCPT, DATA or the final dot (RFC 5321
+// section 4.2.1). enhanced is "" if the reply had none. The reply code decides, but two kinds of
+// 5xx are retried. The first is 552 to RCPT for too many recipients (RFC 5321 section 4.5.3.1.10),
+// recognized by its enhanced code 4.x.x or 5.5.3. The second is a requirement on this server rather
+// than on the message (530, 534, 535, 538: authentication), because the operator can fix it.
 func Classify(code int, enhanced string) Outcome {
 	switch {
 	case code >= 200 && code < 300:
@@ -48,19 +48,19 @@ type Cause uint8
 
 const (
 	NoCause       Cause = iota
-	NullMX              // the domain says that it takes no mail (RFC 7505)
-	NoDomain            // the domain does not exist, or nothing of it could take mail
-	BadAddress          // nothing that can be written in an SMTP command
-	NeedsSMTPUTF8       // the server can't take an address outside of ASCII (RFC 6531)
-	Needs8Bit           // the server can't take these bytes (RFC 6152)
-	TooLarge            // above the SIZE the server announced (RFC 1870)
-	DNSFailure          // the look-up failed, which says nothing about the domain
-	NoRoute             // no address of the domain could be reached, or none may be
+	NullMX              // the domain declares that it accepts no mail (RFC 7505)
+	NoDomain            // the domain does not exist, or has no host that could accept mail
+	BadAddress          // the address cannot be written in an SMTP command
+	NeedsSMTPUTF8       // the server does not support non-ASCII addresses (RFC 6531)
+	Needs8Bit           // the server does not support 8-bit content (RFC 6152)
+	TooLarge            // above the SIZE that the server announced (RFC 1870)
+	DNSFailure          // the lookup failed, which says nothing about the domain
+	NoRoute             // no address of the domain is reachable or permitted
 	TimedOut            // the peer was too slow
 	Broken              // the connection broke, or the peer does not speak SMTP
 	TLSPolicy           // the domain's MTA-STS policy, or ours, forbids this connection
-	Unknown             // all bytes were sent, but no answer came: a repeat may be a second copy
-	BadMessage          // lines that do not end in CRLF, or NUL: nothing that can be sent
+	Unknown             // all bytes were sent, but no reply came: a retry may create a duplicate
+	BadMessage          // contains NUL or lines that do not end in CRLF, and cannot be sent
 )
 
 // causes gives each Cause its enhanced code (RFC 3463, RFC 7505, RFC 6531).
@@ -78,7 +78,7 @@ func (c Cause) Enhanced() string {
 	return ""
 }
 
-// Outcome says what the cause means for the recipient (specification, Sending).
+// Outcome returns what the cause means for the recipient (specification, Sending).
 func (c Cause) Outcome() Outcome {
 	if strings.HasPrefix(c.Enhanced(), "5.") {
 		return Permanent

@@ -16,7 +16,7 @@ func TestClassify(t *testing.T) {
 		{354, "", Temporary}, {199, "", Temporary}, {0, "", Temporary}, {600, "", Temporary}, {999, "5.0.0", Temporary},
 		{421, "4.7.0", Temporary}, {450, "", Temporary}, {451, "5.7.1", Temporary}, {452, "4.2.2", Temporary},
 		{500, "", Permanent}, {550, "5.1.1", Permanent}, {550, "", Permanent}, {553, "", Permanent}, {554, "5.7.1", Permanent}, {599, "", Permanent},
-		{550, "4.1.1", Permanent}, // the code decides
+		{550, "4.1.1", Permanent}, // the reply code decides
 		{552, "5.2.2", Permanent}, {552, "", Permanent}, {552, "4.5.3", Temporary}, {552, "5.5.3", Temporary},
 		{530, "5.7.0", Temporary}, {535, "5.7.8", Temporary}, {534, "", Temporary}, {538, "", Temporary},
 	} {
@@ -69,7 +69,7 @@ func TestScheduleJitterAndEnd(t *testing.T) {
 		attempts int
 		after    time.Duration
 		jitter   float64
-		want     time.Duration // -1: the end
+		want     time.Duration // -1: no further attempt
 	}{
 		{1, 0, 0, 900 * time.Millisecond},
 		{1, 0, 0.5, time.Second},

@@ -13,7 +13,8 @@ var (
 	barePattern    = regexp.MustCompile(`^[^\s<>:,;"]{1,254}@[^\s<>:,;"]{1,254}$`)
 )
 
-// subjects begin what servers without RFC 3464 write, in lower case. Delayed ones first.
+// subjects are prefixes of the subjects of reports without RFC 3464, in lower case. Delayed ones
+// come first.
 var subjects = []struct {
 	words  string
 	action Action
@@ -29,7 +30,7 @@ var subjects = []struct {
 	{"delivery status notification (failure)", ActionFailed},
 	{"delivery status notification: failed", ActionFailed},
 	{"delivery failure", ActionFailed},
-	{"unzustellbar", ActionFailed}, // Exchange, in the language of its user
+	{"unzustellbar", ActionFailed}, // Exchange, in its user's language
 	{"nicht zustellbar", ActionFailed},
 	{"non remis", ActionFailed},
 	{"no se puede entregar", ActionFailed},
@@ -49,10 +50,10 @@ var subjects = []struct {
 	{"nondeliverable mail", ActionFailed},
 }
 
-// readProse reads a bounce that is written for people: it must come from a mail daemon, say
-// in its subject what happened, and then name recipients in X-Failed-Recipients (Exim), on
-// lines of their own or in brackets (qmail and others). One recipient without a name is
-// reported when the text names none. An answer of a person or a holiday notice is no bounce.
+// readProse reads a bounce that is written for people. The bounce must come from a mail daemon and
+// state in its subject what happened. It must name recipients in X-Failed-Recipients (Exim), on
+// lines of their own or in brackets (qmail and others). If the text names no recipient, one report
+// without a name is returned. A person's reply or a vacation notice is not a bounce.
 func readProse(doc *message.Document) []RecipientReport {
 	action := subjectAction(doc.Subject)
 	if action == ActionUnknown || !isDaemon(doc.From.Email) {
@@ -74,7 +75,8 @@ func readProse(doc *message.Document) []RecipientReport {
 	return list
 }
 
-// proseLines are those of a report's text, without the copy of the message that qmail appends.
+// proseLines returns the lines of a report's text, without the copy of the message that qmail
+// appends.
 func proseLines(text string) []string {
 	text = string(cut([]byte(text), maxProse))
 	if i := strings.Index(text, "--- Below this line"); i >= 0 {
@@ -83,9 +85,9 @@ func proseLines(text string) []string {
 	return strings.Split(strings.ReplaceAll(text, "\r", ""), "\n")
 }
 
-// reasonFor is what a text says of a recipient that has these names, looked for in turn.
+// reasonFor returns what a text says about a recipient. The names are searched for in order.
 func reasonFor(lines []string, names ...string) string {
-	const maxMentions = 3 // of a name are looked at
+	const maxMentions = 3 // occurrences of a name that are examined
 	for n, name := range names {
 		mentions := 0
 		for i := 0; i < len(lines) && mentions < maxMentions && !slices.Contains(names[:n], name); i++ {
@@ -102,8 +104,8 @@ func reasonFor(lines []string, names ...string) string {
 	return ""
 }
 
-// explanation is the rest of the first line, which names a recipient, and the lines below it up to an
-// empty one or another recipient.
+// explanation returns the rest of the first line, which names a recipient, and the lines below it.
+// It ends at an empty line or at another recipient.
 func explanation(lines []string, rest string) string {
 	const maxLines = 12
 	said := []string{rest}
@@ -121,14 +123,15 @@ func explanation(lines []string, rest string) string {
 }
 
 var (
-	// otherPattern begins the lines on another recipient.
+	// otherPattern matches the beginning of a line about another recipient.
 	otherPattern = regexp.MustCompile(`^[\s<*"-]*[^\s<>:,;"()]{1,254}@[^\s<>:,;"()]{1,254}`)
-	// originPattern is what Exim, sendmail and Postfix say of where a recipient comes from, and
-	// the frame that sendmail gives a reason.
+	// originPattern matches what Exim, sendmail and Postfix say about the origin of a recipient,
+	// and the wrapper that sendmail puts around a reason.
 	originPattern = regexp.MustCompile(`\((?:(?:ultimately )?generated|expanded) from:? [^()]*\)|\(reason:`)
 )
 
-// behind is the rest of a line behind an address that stands in it whole, whatever its case.
+// behind returns the rest of a line after an address. The address must be a whole word; case does
+// not matter.
 func behind(line, address string) (rest string, named bool) {
 	if address == "" || len(line) < len(address) {
 		return "", false
@@ -167,7 +170,7 @@ func isDaemon(from string) bool {
 	return false
 }
 
-// proseRecipients finds who is meant, without doubles.
+// proseRecipients returns the recipients that a report is about, without duplicates.
 func proseRecipients(doc *message.Document, lines []string) (list []string) {
 	seen := map[string]bool{}
 	add := func(email string) {
@@ -195,7 +198,7 @@ func proseRecipients(doc *message.Document, lines []string) (list []string) {
 	return list
 }
 
-// replyLine finds the line that quotes the server.
+// replyLine finds the line that quotes the server's reply.
 func replyLine(lines []string) string {
 	for _, line := range lines {
 		if replyPattern.MatchString(line) || codePattern.MatchString(line) {

@@ -6,12 +6,12 @@ import (
 )
 
 var (
-	codePattern  = regexp.MustCompile(`(?:^|[^\w.])([245]\.\d{1,3}\.\d{1,3})(?:[^\w.]|\.\D|\.?$)`) // not inside of an IP address
-	ownPattern   = regexp.MustCompile(`\b[245]\d\d[ -]#?([245]\.\d{1,3}\.\d{1,3})\b`)              // behind the code of a reply
+	codePattern  = regexp.MustCompile(`(?:^|[^\w.])([245]\.\d{1,3}\.\d{1,3})(?:[^\w.]|\.\D|\.?$)`) // not inside an IP address
+	ownPattern   = regexp.MustCompile(`\b[245]\d\d[ -]#?([245]\.\d{1,3}\.\d{1,3})\b`)              // after the code of a reply
 	replyPattern = regexp.MustCompile(`\b[45]\d\d(?:[ :-]|$)`)
 )
 
-// Words of servers about a recipient, in lower case. A reason that speaks of the sender, its host, the
+// Words of servers about a recipient, in lower case. A reason about the sender, its host, the
 // message, the route or a limit says nothing against the address, whatever else it says.
 var (
 	otherWords = regexp.MustCompile(`quota|\bfull\b|exceed|over ?limit|too (large|big|long|many|quickly|fast)|size limit|insufficient|no space|\bdisk\b|storage` +
@@ -25,15 +25,15 @@ var (
 		`|have an? .{0,30}account|no longer|disabled|inactive|deactivated|discontinued|(recipient|address) (was )?rejected|(not|n.t) (accept|take) (any )?(e-?)?mail|null ?mx|no mail ?server` +
 		`|unbekannt|nicht gefunden|existiert nicht|nicht vorhanden|inconnu|introuvable|existe pas|no existe|desconocid|não existe|desconhecid|sconosciut|inesistente|non esiste` +
 		`|не существует|не найден|неизвест|存在しません|見つかりません|不明|不存在|无此|查无|找不到`)
-	// namePattern finds addresses and names of hosts, which may hold any word.
+	// namePattern finds addresses and host names, which may contain any word.
 	namePattern = regexp.MustCompile(`\S+@\S+|[\pL\d_-]+(\.[\pL\d_-]+)+\S*`)
-	// unknownPattern finds what Postfix and Exchange Online say of an unknown recipient.
+	// unknownPattern finds what Postfix and Exchange Online say about an unknown recipient.
 	unknownPattern = regexp.MustCompile(`unknown in relay recipient table|recipient address rejected: access denied`)
 	endedWords     = regexp.MustCompile(`expired|gave up|giv(en|ing) up|abgelaufen|expiré|caducad|истёк|истек`)
 )
 
-// isGeneric reports a code of the class alone: its subject is "other or undefined" (RFC 3463 section
-// 3.1), which several servers write for everything.
+// isGeneric reports whether a code has the subject "other or undefined" (RFC 3463 section 3.1).
+// Several servers use such codes for everything.
 func isGeneric(code string) bool { return len(code) > 3 && code[1:4] == ".0." }
 
 // enhancedCode finds the first code of RFC 3463 in v.
@@ -46,8 +46,8 @@ func firstCode(pattern *regexp.Regexp, v string) string {
 	return ""
 }
 
-// judged returns the code that says most: that of the server which refused the message, which is in
-// what it said, before that of who reports it. A generic one is none.
+// judged returns the most specific code. The code of the server that rejected the message, found in
+// its diagnostic, comes before the code of the reporting server. A generic code counts as missing.
 func judged(status, diagnostic string) string {
 	own := firstCode(ownPattern, diagnostic)
 	switch {
@@ -63,8 +63,8 @@ func judged(status, diagnostic string) string {
 	return status
 }
 
-// IsHard reports that mail to this recipient comes back whatever it is: the address, and not its
-// mailbox's room, this message, our host or the way there, is at fault (ADR 0099).
+// IsHard reports whether every message to this recipient would be returned. It is true if the
+// address is at fault, and not its mailbox quota, this message, our host or the route (ADR 0099).
 func (p RecipientReport) IsHard() bool {
 	words := unknownPattern.ReplaceAllString(namePattern.ReplaceAllString(strings.ToLower(p.Diagnostic), " "), "unknown")
 	reply := replyPattern.FindString(p.Diagnostic)
@@ -81,8 +81,8 @@ func (p RecipientReport) IsHard() bool {
 	return goneWords.MatchString(words)
 }
 
-// softCodes are beginnings of codes of class 5 that say nothing against the address: bad senders,
-// full mailboxes, limits of a mailbox, the system, loops and expiry, protocol, content, policy.
+// softCodes are prefixes of class 5 codes that say nothing against the address: bad senders, full
+// mailboxes, mailbox limits, the system, loops and expiry, protocol, content, policy.
 var softCodes = []string{
 	"5.0.", "5.1.7 ", "5.1.8 ", "5.2.2 ", "5.2.3 ", "5.2.12", "5.3.", "5.4.6 ", "5.4.7 ", "5.4.12 ", "5.4.14 ", "5.4.300 ", "5.4.312 ", "5.4.316 ",
 	"5.5.", "5.6.", "5.7.",
@@ -97,7 +97,8 @@ func isHardCode(code string) bool {
 	return code[0] == '5'
 }
 
-// Reason is what the sender is told: what the server said, with the code where it did not say one.
+// Reason returns the text for the sender: the server's own words, or the meaning of the code if
+// there are none.
 func (p RecipientReport) Reason() string {
 	code := p.Status
 	switch {
@@ -114,7 +115,7 @@ func (p RecipientReport) Reason() string {
 	return meaning(p.Status) + " (" + code + ")"
 }
 
-// contradicts reports that a text begins with a reply of another class than code's.
+// contradicts reports whether a text begins with a reply of another class than code.
 func contradicts(text, code string) bool {
 	reply := replyPattern.FindString(text)
 	return reply != "" && reply[0] != code[0]
@@ -124,7 +125,7 @@ func hasWords(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' || r >= 0xa0 }) >= 0
 }
 
-// meanings are those of codes without their class (RFC 3463 section 3), the more particular first.
+// meanings are texts for codes without their class (RFC 3463 section 3), the more specific first.
 var meanings = []struct{ code, text string }{
 	{"1.1", "The mailbox does not exist"},
 	{"1.2", "The domain does not exist or takes no mail"},
@@ -148,7 +149,7 @@ var meanings = []struct{ code, text string }{
 	{"7.", "The message was refused by a policy"},
 }
 
-// meaning says in words what a code does.
+// meaning returns a code in words.
 func meaning(code string) string {
 	if len(code) > 2 {
 		for _, m := range meanings {

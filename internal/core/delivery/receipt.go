@@ -1,8 +1,8 @@
 package delivery
 
-// Receipt is what became of a sent mail at an inbox of this node. It is worded as another
-// server would have answered, for the sender need not know where an inbox lives. The zero
-// value is NotStored, so that what nobody classified is tried again.
+// Receipt is the result of delivering a sent message to an inbox of this node. It is worded as a
+// reply of another server, because the sender need not know where an inbox is. The zero value is
+// NotStored, so an unclassified result is retried.
 type Receipt uint8
 
 const (
@@ -22,10 +22,10 @@ var receipts = [...]struct {
 	InboxFull:   {452, "4.2.2", "452 4.2.2 The recipient's inbox is full"},
 }
 
-// Reply words the receipt as an SMTP reply.
+// Reply returns the receipt as an SMTP reply.
 func (r Receipt) Reply() (code int, enhanced, text string) {
 	return receipts[r].code, receipts[r].enhanced, receipts[r].text
 }
 
-// Outcome classifies the receipt as any other reply.
+// Outcome classifies the receipt like any other reply.
 func (r Receipt) Outcome() Outcome { return Classify(receipts[r].code, receipts[r].enhanced) }

@@ -10,15 +10,15 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// The caps on what a report may hold; the rest of it is not read.
+// Limits on what is read of a report. The rest is ignored.
 const (
 	maxReportRecipients = 100
-	maxReportBytes      = 256 << 10 // of the status part
-	maxProse            = 16 << 10  // of a text that is searched for what happened
+	maxReportBytes      = 256 << 10 // of the delivery-status part
+	maxProse            = 16 << 10  // of the text that is searched for reasons
 	maxDiagnostic       = 500       // octets
 )
 
-// Action is what a report says happened (RFC 3464 section 2.3.3).
+// Action is what happened according to a report (RFC 3464 section 2.3.3).
 type Action uint8
 
 const (
@@ -38,24 +38,24 @@ var actions = map[string]Action{
 // Report is a delivery status notification.
 type Report struct {
 	ReportingMTA string
-	MessageID    string            // of the mail that came back, without brackets; "" when it is not enclosed
-	Standard     bool              // RFC 3464; else read out of prose
+	MessageID    string            // of the returned message, without brackets; "" if it is not enclosed
+	Standard     bool              // RFC 3464; else read from prose
 	Recipients   []RecipientReport // at least one
 }
 
 // RecipientReport is what a Report says about one recipient.
 type RecipientReport struct {
-	Recipient  string // Original-Recipient, else Final-Recipient, without its type; prose may not name it
+	Recipient  string // Original-Recipient, else Final-Recipient, without its type; may be empty in prose
 	Final      string // Final-Recipient
 	Action     Action
-	Status     string // enhanced code "5.1.1" that says most; "" when there was none but generic ones
-	Diagnostic string // in the words of the last server, else of the report's text, one line
+	Status     string // most specific enhanced code, such as "5.1.1"; "" if there were only generic ones
+	Diagnostic string // words of the last server, else of the report's text, on one line
 	RemoteMTA  string
 }
 
-// ReadReport reads a report out of a mail; false means that the mail is none. Its cost is
-// linear in len(raw), and at most 100 recipients are read. Nothing in it can be trusted:
-// that a mail of ours came back is proven by the address it came to (ReadReturnPath).
+// ReadReport reads a report from a message; false means that the message is not a report. Its cost
+// is linear in len(raw), and at most 100 recipients are read. Its content is not trusted. Only the
+// address that the report came to proves that it is about a message of ours (ReadReturnPath).
 func ReadReport(raw []byte) (Report, bool) {
 	doc := message.Parse(raw)
 	var r Report
@@ -85,21 +85,21 @@ func attachment(raw []byte, a message.Attachment) []byte {
 
 func cut(b []byte, max int) []byte { return b[:min(len(b), max)] }
 
-// enclosedID reads the Message-ID of a mail, or of its header alone.
+// enclosedID reads the Message-ID of a message, or of its header alone.
 func enclosedID(mail []byte) string {
 	return message.Parse(cut(mail, 64<<10)).MessageID
 }
 
-// group are the fields of one recipient.
+// group holds the fields of one recipient.
 type group struct {
 	RecipientReport
 	actual string // X-Actual-Recipient of sendmail
-	vague  bool   // the Diagnostic-Code is of this machine and not of a mail server
-	again  bool   // there will be further attempts
+	vague  bool   // the Diagnostic-Code is from the reporting machine, not from a mail server
+	again  bool   // further attempts will follow
 }
 
-// readStatus reads the groups of fields of RFC 3464 section 2.1. Groups are told apart by
-// their fields and not only by blank lines, which some senders forget.
+// readStatus reads the groups of fields of RFC 3464 section 2.1. Groups are separated by their
+// fields, not only by blank lines, because some senders omit the blank lines.
 func (r *Report) readStatus(status []byte, text string) {
 	var present group
 	var groups []group
@@ -157,8 +157,8 @@ func (g *group) take(name, value string) {
 	}
 }
 
-// settle fills in what other fields say, and what the text part says in lines. alone: the report is
-// about no other recipient.
+// settle completes the report from other fields and from the lines of the text part. alone means
+// that the report is about no other recipient.
 func (g group) settle(lines []string, alone bool) RecipientReport {
 	p := g.RecipientReport
 	if g.vague || !hasWords(p.Diagnostic) {
@@ -174,26 +174,26 @@ func (g group) settle(lines []string, alone bool) RecipientReport {
 		p.Action = map[byte]Action{'2': ActionDelivered, '4': ActionDelayed, '5': ActionFailed}[class[0]]
 	}
 	if p.Action == ActionDelayed && p.Status == "4.4.7" && !g.again && endedWords.MatchString(strings.ToLower(p.Diagnostic)) {
-		p.Action = ActionFailed // OpenSMTPD calls it delayed when it gives up
+		p.Action = ActionFailed // OpenSMTPD writes "delayed" when it gives up
 	}
 	return p
 }
 
-// Names are what the report calls the recipient, the likeliest first.
+// Names returns the names of the recipient in the report, the most likely first.
 func (p RecipientReport) Names() []string {
 	decoded := escapePattern.ReplaceAllStringFunc(p.Recipient, func(escape string) string {
-		n, _ := strconv.ParseUint(strings.Trim(escape, `+\x{}`), 16, 21) // its form was matched
+		n, _ := strconv.ParseUint(strings.Trim(escape, `+\x{}`), 16, 21) // cannot fail: the pattern matched
 		return string(rune(n))
 	})
 	return []string{p.Recipient, decoded, p.Final}
 }
 
-// escapePattern finds escapes of ORCPT (RFC 3461 section 4, RFC 6533 section 3), which some servers
-// report as they stood in the command.
+// escapePattern finds escapes of ORCPT (RFC 3461 section 4, RFC 6533 section 3). Some servers
+// report them as they were in the command.
 var escapePattern = regexp.MustCompile(`\\x\{[0-9A-F]{2,6}\}|\+[0-9A-F]{2}`)
 
-// statusFields yields the unfolded fields with their names in lower case, and "" for each
-// blank line.
+// statusFields yields the unfolded fields with their names in lower case, and "" for each blank
+// line.
 func statusFields(text string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		lines := strings.Split(text, "\n")
@@ -217,7 +217,7 @@ func statusFields(text string) iter.Seq2[string, string] {
 
 func isBlank(line string) bool { return strings.TrimSpace(line) == "" }
 
-// withoutType takes the "smtp;" off a value.
+// withoutType removes the "smtp;" from a value.
 func withoutType(v string) string {
 	if kind, rest, ok := strings.Cut(v, ";"); ok && !strings.ContainsAny(kind, " @<") {
 		return strings.TrimSpace(rest)
@@ -225,7 +225,7 @@ func withoutType(v string) string {
 	return v
 }
 
-// address reads "rfc822; <a@b>".
+// address parses "rfc822; <a@b>".
 func address(v string) string {
 	v = strings.Trim(withoutType(v), " <>")
 	if len(v) > 320 || strings.ContainsAny(v, " \t") {
@@ -234,7 +234,7 @@ func address(v string) string {
 	return clean(v)
 }
 
-// clean makes one printable line of v.
+// clean returns v as one printable line.
 func clean(v string) string {
 	v = strings.ToValidUTF8(v, "\uFFFD")
 	v = strings.Join(strings.FieldsFunc(v, func(r rune) bool { return r <= ' ' || r >= 0x7f && r < 0xa0 }), " ")

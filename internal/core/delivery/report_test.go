@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// dsn wraps a status part as RFC 3464 wants it.
+// dsn wraps a status part in a report as RFC 3464 requires.
 func dsn(status string) string {
 	return "From: MAILER-DAEMON@mx.example\r\nSubject: Undelivered Mail\r\nMIME-Version: 1.0\r\n" +
 		"Content-Type: multipart/report; report-type=delivery-status; boundary=b\r\n\r\n" +
@@ -71,7 +71,7 @@ func TestReadReport(t *testing.T) {
 	}
 }
 
-// TestReadReportOfPostfix reads what Postfix 3.7 wrote about two of three recipients.
+// TestReadReportOfPostfix reads a report by Postfix 3.7 about two of three recipients.
 func TestReadReportOfPostfix(t *testing.T) {
 	raw, err := os.ReadFile("testdata/postfix.eml")
 	if err != nil {
@@ -130,7 +130,7 @@ func TestNoReport(t *testing.T) {
 	}
 }
 
-// A quadratic reader would take minutes here.
+// TestReportStorms would take minutes with a quadratic reader.
 func TestReportStorms(t *testing.T) {
 	for name, raw := range map[string]string{
 		"recipients": dsn(strings.Repeat("Final-Recipient: rfc822; a@x\r\nAction: failed\r\n\r\n", 100_000)),

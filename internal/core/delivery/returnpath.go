@@ -14,40 +14,41 @@ const (
 	tagMark    = "+b"
 )
 
-// OwnersCopy is the recipient that a return path of an owner's copy names. Of the copy nothing is left
-// when it comes back, so the path says all; no mail has so many recipients. Paths under way hold it:
-// never change it.
+// OwnersCopy is the recipient number in the return path of an owner's copy. Nothing about the copy
+// is stored when it is returned, so the path must identify it. No message has so many recipients.
+// Messages in transit carry the number: never change it.
 const OwnersCopy = 36*36*36 - 1
 
-// tagForm is a form of the tag, <message><separator><recipient><separator><MAC>, and what its MAC is for.
-// Messages under way hold tags: never change one, add another.
+// tagForm is a form of the tag, <message><separator><recipient><separator><MAC>, and the purpose of
+// its MAC. Messages in transit carry tags: never change a form, add another.
 type tagForm struct {
 	separator, purpose string
 	macLength          int // characters of base32
 }
 
 var (
-	// ownTag is of one recipient's copy. 40 bits are enough for guesses that cost an SMTP session each, and leave 48
-	// of the 64 octets that every server accepts (RFC 5321 section 4.5.3.1.1) to the name of the inbox.
+	// ownTag identifies one recipient's copy. 40 bits are enough against guesses that cost an SMTP
+	// session each. They leave 48 of the 64 octets that every server accepts (RFC 5321 section
+	// 4.5.3.1.1) to the name of the inbox.
 	ownTag = tagForm{"=", "return path of one recipient", 8}
-	// sharedTag named the first of the recipients who shared a copy, each of whom knew it. Messages that were
-	// under way when each recipient got a copy of his own come back to it (ADR 0104).
+	// sharedTag named the first of the recipients that shared a copy; each of them knew the tag.
+	// Copies sent before each recipient got a copy of its own still return to it (ADR 0104).
 	sharedTag = tagForm{"-", "return path", 12}
 )
 
-// Returned is what a return path names.
+// Returned is what a return path identifies.
 type Returned struct {
 	Inbox     string
 	Message   int64
-	Recipient int  // its place among those of the message, or OwnersCopy
-	Shared    bool // every recipient of a copy knew the path: it says nothing about Recipient
+	Recipient int  // index in the message's recipients, or OwnersCopy
+	Shared    bool // all recipients of the copy knew the path, so it does not prove Recipient
 }
 
-// ReturnPath returns the envelope sender of one recipient's copy: the inbox's own address
-// with a tag that names message and recipient, signed with secret so that nobody else can
-// make one. Bounces reach the inbox without a table, and SPF is aligned with From. The local part of
-// an inbox with a long name may have more than the 64 octets that every server accepts. Only
-// where the whole address would be too long it is the plain one, and a bounce is an ordinary message.
+// ReturnPath returns the envelope sender of one recipient's copy: the inbox's own address with a
+// tag that names message and recipient. The tag is signed with secret, so nobody else can make one.
+// Bounces reach the inbox without a lookup table, and SPF is aligned with From. With a long inbox
+// name, the local part may exceed the 64 octets that every server accepts. If the whole address
+// would be too long, the plain address is returned and a bounce is an ordinary message.
 func ReturnPath(secret []byte, inbox string, message int64, recipient int) string {
 	at := strings.LastIndexByte(inbox, '@')
 	if at < 0 {
@@ -61,8 +62,8 @@ func ReturnPath(secret []byte, inbox string, message int64, recipient int) strin
 	return path
 }
 
-// ReadReturnPath reads what ReturnPath made out of the recipient of a bounce. False means
-// that secret did not sign it. The address may have changed case on its way.
+// ReadReturnPath parses the recipient of a bounce that ReturnPath made. False means that secret did
+// not sign it. The case of the address may have changed on its way.
 func ReadReturnPath(secret []byte, address string) (Returned, bool) {
 	inbox, tag := splitTag(address)
 	for _, form := range []tagForm{ownTag, sharedTag} {
@@ -78,17 +79,17 @@ func ReadReturnPath(secret []byte, address string) (Returned, bool) {
 	return Returned{}, false
 }
 
-// LooksLikeReturnPath reports an address whose tag has a form of ours, whoever signed it. Nobody
-// else is given such an address.
+// LooksLikeReturnPath reports whether the address has a tag in one of our forms, whoever signed it.
+// Such addresses are never assigned to anybody.
 func LooksLikeReturnPath(address string) bool {
 	_, tag := splitTag(address)
 	return anyTag.MatchString(tag)
 }
 
-// anyTag finds both forms.
+// anyTag matches both forms.
 var anyTag = regexp.MustCompile(`^[0-9a-z]+(=[0-9a-z]{1,3}=[a-z2-7]{8}|-[0-9a-z]{1,3}-[a-z2-7]{12})$`)
 
-// splitTag takes a tag of ours off an address; "" when there is none.
+// splitTag removes our tag from an address. It returns "" if there is none.
 func splitTag(address string) (inbox, tag string) {
 	address = strings.ToLower(address)
 	at := strings.LastIndexByte(address, '@')
@@ -99,7 +100,7 @@ func splitTag(address string) (inbox, tag string) {
 	return address[:mark] + address[at:], address[mark+len(tagMark) : at]
 }
 
-// split takes a tag of the form apart, without looking at what its MAC is.
+// split splits a tag of this form without verifying its MAC.
 func (f tagForm) split(tag string) (name, mac string, ok bool) {
 	end := strings.LastIndex(tag, f.separator)
 	if end < 0 || len(tag)-end-1 != f.macLength {
@@ -108,7 +109,7 @@ func (f tagForm) split(tag string) (name, mac string, ok bool) {
 	return tag[:end], tag[end+1:], true
 }
 
-// mac signs the name in a tag for one inbox. The addresses of an inbox are one whatever their case.
+// mac signs the name in a tag for one inbox. The case of the inbox address does not matter.
 func (f tagForm) mac(secret []byte, inbox, name string) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(f.purpose + "\x00" + strings.ToLower(inbox) + "\x00" + name))

@@ -24,7 +24,7 @@ func TestReturnPath(t *testing.T) {
 		if _, ok := ReadReturnPath([]byte("other"), path); ok || !LooksLikeReturnPath(path) {
 			t.Fatalf("%s: another secret reads it", path)
 		}
-		// Whatever one octet is changed into, nobody signed that.
+		// No path with one changed octet may verify.
 		i := rapid.IntRange(0, len(path)-1).Draw(t, "at")
 		forged := path[:i] + rapid.StringMatching(`[a-z0-9+@-]`).Draw(t, "octet") + path[i+1:]
 		if _, ok := ReadReturnPath(secret, forged); ok && forged != path {
@@ -45,7 +45,8 @@ func TestReturnPathWithoutRoom(t *testing.T) {
 	}
 }
 
-// TestReturnPathsStayWhatTheyAre: messages that are out there come back to them for days.
+// TestReturnPathsStayWhatTheyAre pins the form, because bounces use it for days after a message was
+// sent.
 func TestReturnPathsStayWhatTheyAre(t *testing.T) {
 	if got := ReturnPath([]byte("s"), "a@x.example", 12345, 99); got != "a+b9ix=2r=v26kqna3@x.example" {
 		t.Error(got)
@@ -60,7 +61,7 @@ func TestReturnPathsStayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// TestReturnPathsFit what every server accepts, for names of up to 48 octets.
+// TestReturnPathsFit checks that names of up to 48 octets give addresses that every server accepts.
 func TestReturnPathsFit(t *testing.T) {
 	for name, want := range map[int]int{48: 64, 49: 65, 64: 80} {
 		path := ReturnPath([]byte("s"), strings.Repeat("a", name)+"@x.example", 36*36*36-1, 35)
@@ -70,7 +71,7 @@ func TestReturnPathsFit(t *testing.T) {
 	}
 }
 
-// TestLooksLikeReturnPath: people choose tags, too.
+// TestLooksLikeReturnPath includes tags that people choose themselves.
 func TestLooksLikeReturnPath(t *testing.T) {
 	for address, want := range map[string]bool{
 		"a+b1=0=aaaaaaaa@x": true, "a+b1-0-aaaaaaaaaaaa@x": true, "A+B1=0=AAAAAAAA@X": true, "a+bzz=zzz=aaaaaaaa@x": true,

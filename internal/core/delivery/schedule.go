@@ -11,18 +11,18 @@ var DefaultDelays = []time.Duration{
 	time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour,
 }
 
-// DefaultRetryFor is how long after its acceptance a mail is tried.
+// DefaultRetryFor is how long after its acceptance a message is retried.
 const DefaultRetryFor = 48 * time.Hour
 
-// Schedule says when to try again. The zero value is the default.
+// Schedule decides when to retry. The zero value is the default.
 type Schedule struct {
 	Delays []time.Duration // after the first, second, ... attempt; the last repeats
 	For    time.Duration   // after acceptance
 }
 
-// Next returns when to try again after attempts (from 1) tries of a mail accepted at
-// accepted. jitter in [0,1) spreads the wait over ±10 %. A wait that passes the end is cut,
-// so that the last attempt falls on the end; false means that the end is reached.
+// Next returns when to retry a message after attempts (1 or more) attempts. accepted is when the
+// message was accepted. jitter in [0,1) spreads the wait over ±10 %. A wait beyond the end is
+// shortened, so that the last attempt is made at the end. False means that the end is reached.
 func (s Schedule) Next(attempts int, accepted, now time.Time, jitter float64) (time.Time, bool) {
 	delays, lasts := s.Delays, s.For
 	if len(delays) == 0 {
@@ -43,7 +43,7 @@ func (s Schedule) Next(attempts int, accepted, now time.Time, jitter float64) (t
 	return due, true
 }
 
-// ParseDelays reads "1m,5m,15m". At least one, each from 1 ms to 30 days.
+// ParseDelays parses "1m,5m,15m". It needs at least one delay, each from 1 ms to 30 days.
 func ParseDelays(s string) ([]time.Duration, error) {
 	var delays []time.Duration
 	for word := range strings.SplitSeq(s, ",") {

@@ -8,13 +8,14 @@ import (
 	"testing"
 )
 
-// reported is a report with a text part and fields on recipients.
+// reported returns a report with a text part and recipient fields.
 func reported(text, fields string) string {
 	return strings.Replace(dsn("Reporting-MTA: dns; mx.far.example\n\n"+fields), "Sorry.\r\n", text+"\n", 1)
 }
 
-// TestLayouts reads reports in the layouts of many servers: of each recipient in turn, whether it is
-// failed hard (the address is suppressed), soft, or something else, and what the sender is told.
+// TestLayouts reads reports in the layouts of many servers. For each recipient in order, it expects
+// a hard failure (the address is suppressed), a soft one or something else, and the text for the
+// sender.
 func TestLayouts(t *testing.T) {
 	const failed = "Action: failed\nFinal-Recipient: rfc822;bob@far.example\n"
 	exim := func(reason string) string {
@@ -118,8 +119,8 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// TestReportsOfServers reads the reports that mail servers wrote, where they are at hand: what becomes
-// of each recipient, and what the sender is told.
+// TestReportsOfServers reads reports written by real mail servers, if they are available. It checks
+// the result for each recipient and the text for the sender.
 func TestReportsOfServers(t *testing.T) {
 	dir := os.Getenv("INBOX_CASES")
 	if dir == "" {

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Status is the send_status of a message and of each of its recipients (specification,
-// Sending). Stored as these numbers: append only, never reorder.
+// Status is the send_status of a message and of each of its recipients (specification, Sending).
+// Stored as these numbers: append only, never reorder.
 type Status uint8
 
 const (
 	Queued   Status = 1 // not yet attempted
-	Retrying Status = 2 // an attempt did not get through
-	Sent     Status = 3 // the next server took it
+	Retrying Status = 2 // an attempt failed temporarily
+	Sent     Status = 3 // the next server accepted it
 	Unsigned Status = 4 // as Sent, but without a DKIM signature
-	Failed   Status = 5 // given up
-	Bounced  Status = 6 // taken, and returned later; of a recipient only
+	Failed   Status = 5 // permanently
+	Bounced  Status = 6 // accepted, and returned later; only for a recipient
 )
 
 var statusNames = [...]string{"", "queued", "retrying", "sent", "unsigned", "failed", "bounced"}
@@ -29,12 +29,12 @@ func (s Status) String() string {
 	return ""
 }
 
-// Final reports that no attempt will follow.
+// Final reports whether no attempt will follow.
 func (s Status) Final() bool { return s >= Sent }
 
-// After returns a recipient's status after an attempt. expired says that the schedule has
-// no later attempt, signed that the mail carried a signature. A late report about a
-// recipient that is settled changes nothing.
+// After returns a recipient's status after an attempt. expired means that the schedule has no later
+// attempt; signed means that the message was signed. A late report about a recipient with a final
+// status changes nothing.
 func (s Status) After(o Outcome, expired, signed bool) Status {
 	switch {
 	case s.Final():
@@ -49,8 +49,8 @@ func (s Status) After(o Outcome, expired, signed bool) Status {
 	return Retrying
 }
 
-// AfterBounce returns a recipient's status after a report that it failed came back. Only
-// mail that was taken can come back.
+// AfterBounce returns a recipient's status after a bounce. Only a message that was accepted can
+// bounce.
 func (s Status) AfterBounce() Status {
 	if s == Sent || s == Unsigned {
 		return Bounced
@@ -58,17 +58,17 @@ func (s Status) AfterBounce() Status {
 	return s
 }
 
-// Recipient is what is known of one recipient.
+// Recipient is the delivery state of one recipient.
 type Recipient struct {
 	Email  string
 	Status Status
-	Error  string // the last report; empty when there is none
+	Error  string // the last report; empty if there is none
 }
 
-// Message derives a message's status and send_error from its recipients (specification,
-// Sending): it stays queued or retrying while any of them waits, then it failed when any of
-// them did, and is unsigned when any copy was. A bounce leaves the status as it was when the
-// mail was taken: unsigned says how that was.
+// Message derives a message's status and send_error from its recipients (specification, Sending).
+// The message is queued or retrying while any recipient waits. Then it is failed if any recipient
+// failed, and unsigned if any copy was unsigned. A bounce does not change the status, because
+// unsigned describes how the message was accepted.
 func Message(recipients []Recipient, unsigned bool) (status Status, sendError string) {
 	var count [Bounced + 1]int
 	for _, r := range recipients {
@@ -95,7 +95,7 @@ func Message(recipients []Recipient, unsigned bool) (status Status, sendError st
 	return status, why + back
 }
 
-// lastError names the first of the many recipients with a status; empty when there is none.
+// lastError names the first of the many recipients with a status. It is empty if there is none.
 func lastError(recipients []Recipient, about Status, many int) string {
 	if many == 0 {
 		return ""

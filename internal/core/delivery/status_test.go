@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestStatus plays the stories of testdata/status.
+// TestStatus runs the stories of testdata/status.
 func TestStatus(t *testing.T) {
 	datadriven.Walk(t, "testdata/status", func(t *testing.T, path string) {
 		var s story

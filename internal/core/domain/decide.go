@@ -14,54 +14,53 @@ type Command interface {
 	decide(*State, Env) ([]Event, error)
 }
 
-// Env is what Decide may know besides state and command.
+// Env is what Decide knows besides state and command.
 type Env struct{ Now time.Time }
 
 // Commands of a domain.
 type (
-	// Claim makes the domain the account's own, unless another account has it. Proven says
-	// that the account's ownership record was found just now: then a claim of somebody who
-	// never verified, or whose records are gone for good, gives way (ADR 0016).
+	// Claim makes the domain the account's own, unless another account has it. Proven means that
+	// the account's ownership record was found just now. Then it replaces a claim that was never
+	// verified, or whose records are permanently missing (ADR 0016).
 	Claim struct {
 		Account account.ID
 		Token   string
 		Keys    []Key
 		Proven  bool
 	}
-	// Checked reports what DNS says of the claim with this token: Known names the records
-	// that got an answer. Asked says that the owner wanted to know.
+	// Checked reports what DNS contains for the claim with this token. Known are the records for
+	// which DNS gave an answer. Asked means that the owner requested the check.
 	Checked struct {
 		Token string
 		Known Found
 		Found Found
 		Asked bool
 	}
-	// Release gives the domain back; Refused while inboxes live under it.
+	// Release gives the domain back. It is Refused while inboxes exist under it.
 	Release struct{ Account account.ID }
-	// Attach notes a creation under the domain, by its time, before it is made; Refused unless
-	// the domain is verified for the account. Noted is what the list has of the address
-	// already: it is not held in memory.
+	// Attach records a creation under the domain, identified by its time, before it is made. It is
+	// Refused unless the domain is verified for the account. Noted is the stored entry of the
+	// address, because the list is not in memory.
 	Attach struct {
 		Account account.ID
 		Address string
 		At      time.Time
 		Noted   []time.Time
 	}
-	// Detach takes the note away, after a deletion or a creation that failed; that of another
-	// creation at the address stays, however late this comes. Dead says that nobody lives
-	// there: a note without a time, from before notes had any, goes too.
+	// Detach removes the record after a deletion or a failed creation. The record of another
+	// creation at the address stays, however late this command arrives. Dead means that no inbox
+	// exists there: a record without a time, from before times were recorded, is removed too.
 	Detach struct {
 		Address string
 		At      time.Time
 		Dead    bool
 		Noted   []time.Time
 	}
-	// KeepKeys gives the domain its first keys; keys that are there stay.
+	// KeepKeys gives the domain its first keys. Existing keys stay.
 	KeepKeys struct{ Keys []Key }
 )
 
-// Decide says what cmd does to s, as events; none means that nothing changes. It does not
-// touch s.
+// Decide returns the effect of cmd on s as events; no events mean no change. It does not modify s.
 func Decide(s *State, cmd Command, env Env) ([]Event, error) { return cmd.decide(s, env) }
 
 func (c Claim) decide(s *State, env Env) ([]Event, error) {
@@ -88,7 +87,7 @@ func (c Checked) decide(s *State, env Env) ([]Event, error) {
 	case c.Found&c.Known&needed == needed:
 		e.Status, e.MissingSince = Verified, time.Time{}
 	case c.Known&^c.Found&needed == 0, s.Status != Verified:
-		// nothing is known to be missing, or there is nothing to lose
+		// No record is known to be missing, or there is no verified status to lose.
 	case c.Asked, !s.MissingSince.IsZero() && env.Now.Sub(s.MissingSince) >= MissingGrace:
 		e.Status, e.MissingSince = Failing, time.Time{}
 	case s.MissingSince.IsZero():
@@ -142,27 +141,26 @@ func (c KeepKeys) decide(s *State, _ Env) ([]Event, error) {
 	return []Event{keysKept{c.Keys}}, nil
 }
 
-// NotFound is the answer about a domain that is not the account's, whether or not somebody
-// else has it.
+// NotFound is the fault for a domain that is not the account's, whether or not another account has
+// it.
 func NotFound(name string) error {
 	return fault.New(fault.NotFound, fmt.Sprintf("The domain %s is not one of this account's domains", name))
 }
 
-// NotVerified is the answer to an inbox under a domain that can't carry it.
+// NotVerified is the fault for an inbox under a domain that is not verified.
 func NotVerified(name string) error {
 	return fault.New(fault.Refused, fmt.Sprintf("The domain %s is not a verified domain of this account", name))
 }
 
-// Event is something that happened to a domain. apply changes the state and cannot fail;
-// rows names what must be written for it, from the state after apply.
+// Event is something that happened to a domain. apply changes the state and cannot fail. rows adds
+// what must be written for it, from the state after apply.
 type Event interface {
 	apply(*State)
 	rows(*State, *Rows)
 }
 
-// Apply moves s over events, in order, and collects the rows they touch. The caller commits
-// the rows before anything of s may be seen; when that fails, s must be thrown away and
-// loaded again.
+// Apply applies events to s in order and collects the rows that they touch. The caller commits the
+// rows before anybody may see s. If the commit fails, s must be discarded and loaded again.
 func (r *Rows) Apply(s *State, evs []Event) {
 	r.Name = s.Name
 	for _, ev := range evs {
@@ -199,7 +197,7 @@ func (r *Rows) put(s *State) {
 	r.Put, r.Drop = &c, false
 }
 
-// clear begins the list of inboxes anew: those of an earlier owner get no more mail.
+// clear empties the list of inboxes, so that those of an earlier owner get no more messages.
 func (r *Rows) clear() { r.Clear, r.Attach, r.Detach = true, nil, nil }
 
 func (e claimed) apply(s *State) {
@@ -247,13 +245,13 @@ func (e detached) rows(s *State, r *Rows) {
 func (e keysKept) apply(s *State)         { s.Keys = e.Keys }
 func (e keysKept) rows(s *State, r *Rows) { r.put(s) }
 
-// forget leaves out what r says of an address.
+// forget removes from r what it contains about an address.
 func (r *Rows) forget(address string) {
 	r.Attach = slices.DeleteFunc(r.Attach, func(a Attached) bool { return a.Address == address })
 	r.Detach = slices.DeleteFunc(r.Detach, func(a string) bool { return a == address })
 }
 
-// Noted says which creations the list has of address once r is committed, as far as r knows.
+// Noted returns the recorded creations of address after r is committed, if r contains them.
 func (r *Rows) Noted(address string) (times []time.Time, known bool) {
 	for _, a := range r.Attach {
 		if a.Address == address {

@@ -18,7 +18,7 @@ var (
 
 const both = domain.Ownership | domain.MX
 
-// story drives one domain by hand.
+// story drives one domain.
 type story struct {
 	t     *testing.T
 	state *domain.State
@@ -30,7 +30,7 @@ func newStory(t *testing.T) *story {
 	return &story{t: t, state: &domain.State{Name: "example.org"}, now: start}
 }
 
-// do expects cmd to be taken (kind Internal) or to fail with kind.
+// do expects cmd to succeed (kind Internal) or to fail with kind.
 func (s *story) do(cmd domain.Command, kind fault.Kind) {
 	s.t.Helper()
 	evs, err := domain.Decide(s.state, cmd, domain.Env{Now: s.now})
@@ -56,7 +56,7 @@ func claim(id account.ID, token string) domain.Claim {
 	return domain.Claim{Account: id, Token: token, Keys: []domain.Key{{Selector: token}}}
 }
 
-// seen is a check in which every record got an answer.
+// seen is a check in which DNS answered for every record.
 func seen(token string, found domain.Found) domain.Checked {
 	return domain.Checked{Token: token, Known: 0xffff, Found: found}
 }
@@ -71,7 +71,7 @@ func TestOneAccountPerDomain(t *testing.T) {
 	s.is(domain.Verified, ada)
 	proven := claim(bob, "b")
 	proven.Proven = true
-	s.do(proven, fault.Refused) // while ada's records stand
+	s.do(proven, fault.Refused) // while ada's records exist
 	s.do(domain.Release{Account: bob}, fault.NotFound)
 	s.do(domain.Release{Account: ada}, ok)
 	if !s.rows.Drop || !s.rows.Clear || s.state.Claimed() || s.state.Token != "" {
@@ -81,7 +81,8 @@ func TestOneAccountPerDomain(t *testing.T) {
 	s.is(domain.Pending, bob)
 }
 
-// TestProofWinsOverAClaimWithout: who never verified, or whose records are gone, gives way.
+// TestProofWinsOverAClaimWithout checks that a claim that was never verified, or whose records are
+// missing, is replaced.
 func TestProofWinsOverAClaimWithout(t *testing.T) {
 	proven := claim(bob, "b")
 	proven.Proven = true
@@ -140,7 +141,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestTroubleKeepsWhatWasFound: no answer is not "no record".
+// TestTroubleKeepsWhatWasFound checks that a failed lookup is not treated as "no record".
 func TestTroubleKeepsWhatWasFound(t *testing.T) {
 	s := newStory(t)
 	s.do(claim(ada, "a"), ok)
@@ -185,8 +186,8 @@ func TestInboxesUnderADomain(t *testing.T) {
 	detach("x@example.org", []time.Time{t1}, t1, true)
 	detach("x@example.org", nil, t1, true)                                   // again
 	detach("y@example.org", y, t2, true, t1)                                 // of another creation
-	detach("y@example.org", []time.Time{t1, t2}, t1, false, t2)              // a newer one lives there
-	detach("y@example.org", []time.Time{{}, t3}, t2, false, time.Time{}, t3) // the first has no time: it may live
+	detach("y@example.org", []time.Time{t1, t2}, t1, false, t2)              // a newer inbox exists there
+	detach("y@example.org", []time.Time{{}, t3}, t2, false, time.Time{}, t3) // the first has no time: its inbox may exist
 	detach("y@example.org", []time.Time{{}, t3}, t3, false, time.Time{})
 	if s.state.Inboxes != 1 {
 		t.Errorf("%d inboxes are counted", s.state.Inboxes)
@@ -196,8 +197,8 @@ func TestInboxesUnderADomain(t *testing.T) {
 	s.do(domain.Release{Account: ada}, ok)
 }
 
-// TestDueAt: claims are looked at soon while somebody is at work on them, daily later, and
-// never when nobody is.
+// TestDueAt checks that claims are examined soon while their owner is likely active, daily later,
+// and never when abandoned.
 func TestDueAt(t *testing.T) {
 	s := newStory(t)
 	if due := s.state.DueAt(); !due.IsZero() {
@@ -224,7 +225,8 @@ func TestDueAt(t *testing.T) {
 	}
 }
 
-// TestRowsOfAGroup: several commands in one batch name each address once, in its last state.
+// TestRowsOfAGroup checks that several commands in one batch write each address once, in its last
+// state.
 func TestRowsOfAGroup(t *testing.T) {
 	s := newStory(t)
 	s.do(claim(ada, "a"), ok)

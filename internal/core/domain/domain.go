@@ -1,8 +1,8 @@
-// Package domain holds the rules of domains that accounts bring (specification, Own domains):
-// who may claim a name, what must be published for it, when it counts as verified, and which
-// inboxes live under it. Decide is pure and Apply cannot fail; time, keys and what DNS said
-// arrive as arguments. It refuses to know actors, disk, how private keys are kept and how DNS is
-// asked, which is for package lookup.
+// Package domain holds the rules of domains that accounts bring (specification, Own domains): who
+// may claim a name, which records it needs, when it is verified, and which inboxes exist under it.
+// Decide is pure and Apply cannot fail; time, keys and DNS results are arguments. The package does
+// not know actors, the disk, how private keys are stored or how DNS is queried. Package lookup does
+// the queries.
 package domain
 
 import (
@@ -13,10 +13,10 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// Status is how far a claim has come. Stored: append only.
+// Status is the state of a claim. Stored: append only.
 type Status uint8
 
-// A pending claim was never verified; a failing one was, and its records are gone.
+// A pending claim was never verified. A failing one was, but its records are missing now.
 const (
 	Pending  Status = 1
 	Verified Status = 2
@@ -36,7 +36,7 @@ func (s Status) String() string {
 // Found is a set of published records. Stored: append only.
 type Found uint16
 
-// The records of a domain, each a bit.
+// The records of a domain, one bit each.
 const (
 	Ownership   Found = 1 << 0
 	MX          Found = 1 << 1
@@ -46,7 +46,7 @@ const (
 	DMARC       Found = 1 << 5
 )
 
-// needed are the records without which a domain is not verified (specification, Own domains).
+// needed are the records that a verified domain must have (specification, Own domains).
 const needed = Ownership | MX
 
 // Algorithm of a DKIM key. Stored: append only.
@@ -63,13 +63,13 @@ type Key struct {
 	Selector  string
 	Algorithm Algorithm
 	Public    []byte // PKIX
-	Encrypted []byte // the private key in PKCS #8, by the store
+	Encrypted []byte // the private key in PKCS #8, encrypted by the store
 }
 
 // PublicKey is the *rsa.PublicKey or ed25519.PublicKey.
 func (k Key) PublicKey() (crypto.PublicKey, error) { return x509.ParsePKIXPublicKey(k.Public) }
 
-// FoundOf is the bit of a key's public record.
+// FoundOf is the bit of a key's DNS record.
 func FoundOf(k Key) Found {
 	if k.Algorithm == Ed25519 {
 		return DKIMEd25519
@@ -77,32 +77,32 @@ func FoundOf(k Key) Found {
 	return DKIMRSA
 }
 
-// State is one domain. Its owner owns it; no other goroutine may touch it. The service's
-// own domain holds keys and nothing else.
+// State is one domain. Its owner goroutine owns it; no other may touch it. The service's own domain
+// has only keys.
 type State struct {
-	Name    string     // as Fold gives it
-	Account account.ID // who claimed it; zero: nobody
-	Token   string     // what the ownership record proves
+	Name    string     // as returned by Fold
+	Account account.ID // that claimed it; zero: none
+	Token   string     // value of the ownership record
 	Status  Status
 	Found   Found
 	Keys    []Key
 
 	ClaimedAt    time.Time
-	VerifiedAt   time.Time // when it was verified first; zero: never
+	VerifiedAt   time.Time // when it was first verified; zero: never
 	CheckedAt    time.Time
-	MissingSince time.Time // since when a verified domain misses a needed record
+	MissingSince time.Time // since when a needed record of a verified domain is missing
 	Inboxes      int64     // attached; see Attach
 }
 
-// ReceivesHere reports whether mail for the domain comes here from everywhere: its MX record was found at the last
-// look, also where others that are needed were not.
+// ReceivesHere reports whether messages to the domain reach this service: the last check found its
+// MX record. Other needed records may be missing.
 func (s *State) ReceivesHere() bool { return s.Status == Verified && s.Found&MX != 0 }
 
 // Claimed reports whether some account claims the domain.
 func (s *State) Claimed() bool { return s.Account != account.ID{} }
 
-// How often a claim is looked at: daily (specification, Own domains), more often while its
-// owner is likely at work on it, and never again when nobody seems to be.
+// Intervals of checks: daily (specification, Own domains), more often while the owner is likely
+// active, and never for an abandoned claim.
 const (
 	CheckEvery   = 24 * time.Hour
 	soonEvery    = time.Hour
@@ -111,7 +111,7 @@ const (
 	MissingGrace = 48 * time.Hour // ADR 0016
 )
 
-// DueAt is when the domain wants to be checked, zero for never.
+// DueAt is when the domain is to be checked next, zero for never.
 func (s *State) DueAt() time.Time {
 	last := s.CheckedAt
 	if last.IsZero() {
@@ -126,20 +126,20 @@ func (s *State) DueAt() time.Time {
 	return last.Add(CheckEvery)
 }
 
-// Rows is what a committed change writes, all in one atomic batch: the record, or with
-// Drop the end of it, and entries of the list of attached inboxes, Clear before the others.
+// Rows is what a committed change writes, in one atomic batch. It contains the record, or with Drop
+// its removal, and entries of the list of attached inboxes. Clear comes before the others.
 type Rows struct {
 	Name   string
-	Put    *State // a copy; nil: the record stays as it is
+	Put    *State // a copy; nil: the record is unchanged
 	Drop   bool
 	Clear  bool
 	Attach []Attached
 	Detach []string
 }
 
-// Attached is an entry of the list: an address, and the times of the creations there that are not
-// over. There is more than one only while they meet. The zero time is an inbox from before entries
-// had times.
+// Attached is an entry of the list: an address, and the times of its creations that are not over.
+// There is more than one only while they overlap. The zero time is an inbox from before entries had
+// times.
 type Attached struct {
 	Address string
 	Times   []time.Time

@@ -10,12 +10,12 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// maxName leaves room for a prefix of 64 and the @ in an address of 254 (RFC 5321 section
+// maxName leaves room for a local part of 64 and the @ in an address of 254 (RFC 5321 section
 // 4.5.3.1.3).
 const maxName = address.MaxLength - address.MaxLocal - len("@")
 
-// Fold returns the one form a domain is stored and looked up by: address.Domain's of what
-// may end in a dot. False means that it is no domain name of two labels or more.
+// Fold returns the form in which a domain is stored and looked up: that of address.Domain, without
+// a final dot. False means that given is not a domain name of at least two labels.
 func Fold(given string) (string, bool) {
 	name, ok := address.Domain(strings.TrimSuffix(given, "."))
 	if !ok || len(name) > maxName || !strings.Contains(name, ".") || address.EndsInNumber(name) {
@@ -24,7 +24,7 @@ func Fold(given string) (string, bool) {
 	return name, true
 }
 
-// Parse is Fold for what a request holds: Invalid when it is no domain name.
+// Parse is Fold for a request. It returns Invalid if given is not a domain name.
 func Parse(given string) (string, error) {
 	name, ok := Fold(given)
 	if !ok {
@@ -33,9 +33,8 @@ func Parse(given string) (string, error) {
 	return name, nil
 }
 
-// Claimable folds given and says whether an account may claim it: Invalid when it is no
-// domain name, Refused for the service's own names and for names under which anybody may
-// register.
+// Claimable folds given and checks whether an account may claim it. It returns Invalid if given is
+// not a domain name, and Refused for the service's own names and for public suffixes.
 func Claimable(given, service string) (string, error) {
 	name, err := Parse(given)
 	if err != nil {
@@ -50,7 +49,7 @@ func Claimable(given, service string) (string, error) {
 	return name, nil
 }
 
-// Within reports whether name is parent or lies below it.
+// Within reports whether name is parent or a subdomain of it.
 func Within(name, parent string) bool {
 	return name == parent || strings.HasSuffix(name, "."+parent)
 }

@@ -33,8 +33,8 @@ func TestClaimable(t *testing.T) {
 	}
 }
 
-// FuzzClaimable: one form per name, and nothing in it that a zone file or an address would
-// read as something else.
+// FuzzClaimable checks that each name has one form, and that a zone file or an address cannot read
+// it differently.
 func FuzzClaimable(f *testing.F) {
 	for _, s := range []string{"example.org", "bücher.example", "EXAMPLE.org.", "127.0.0.1", "a。b.example", "xn--a", "ﬁ.example", "a\u200d.example"} {
 		f.Add(s)

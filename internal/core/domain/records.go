@@ -9,8 +9,8 @@ import (
 	"inboxd/internal/mail/mailauth"
 )
 
-// Record is one DNS record that the owner of a domain should publish. Name and the host of
-// an MX value have no final dot; a TXT value is the text itself, unquoted.
+// Record is one DNS record that the owner of a domain should publish. Name and the host of an MX
+// value have no final dot. A TXT value is the text itself, unquoted.
 type Record struct {
 	Type    string // TXT or MX
 	Name    string
@@ -20,7 +20,7 @@ type Record struct {
 	Bit     Found
 }
 
-// View is a picture of a domain for its owner.
+// View is a snapshot of a domain for its owner.
 type View struct {
 	Name      string
 	Status    Status
@@ -28,12 +28,12 @@ type View struct {
 	CheckedAt time.Time
 }
 
-// OwnershipRecord proves that whoever was told token has a say in name.
+// OwnershipRecord proves that the owner of token controls name.
 func OwnershipRecord(name, token string) Record {
 	return Record{Type: "TXT", Name: "_inboxd." + name, Value: "inboxd-verification=" + token, Purpose: "ownership", Bit: Ownership}
 }
 
-// KeyRecord is the record of a DKIM key. That of a damaged key has no value.
+// KeyRecord is the record of a DKIM key. For a damaged key it has no value.
 func KeyRecord(name string, k Key) Record {
 	r := Record{Type: "TXT", Name: mailauth.RecordName(name, k.Selector), Purpose: "dkim", Bit: FoundOf(k)}
 	if public, err := k.PublicKey(); err == nil {
@@ -42,7 +42,7 @@ func KeyRecord(name string, k Key) Record {
 	return r
 }
 
-// Published judges what DNS has of the record's type at its name: hosts of MX, texts of TXT.
+// Published checks the DNS answers of the record's type at its name: hosts of MX, texts of TXT.
 func (r Record) Published(answers []string) bool {
 	if r.Bit == DKIMRSA || r.Bit == DKIMEd25519 {
 		return mailauth.Publishes(answers, r.Value)
@@ -50,8 +50,8 @@ func (r Record) Published(answers []string) bool {
 	return slices.ContainsFunc(answers, r.matches)
 }
 
-// matches reports whether an answer does what r asks for, though it may say more. The
-// preference of an MX is the claimant's affair.
+// matches reports whether an answer contains what r requires; it may contain more. The preference
+// of an MX does not matter.
 func (r Record) matches(text string) bool {
 	text = strings.TrimSpace(text)
 	switch r.Bit {
@@ -68,8 +68,8 @@ func (r Record) matches(text string) bool {
 	return text == r.Value
 }
 
-// Records lists what must and should be published for s when mail goes to mxHost. The SPF
-// record names the hosts that receive: they send, too.
+// Records lists what must and should be published for s if mxHost receives its messages. The SPF
+// record names the receiving hosts, because they also send.
 func (s *State) Records(mxHost string) []Record {
 	all := []Record{
 		OwnershipRecord(s.Name, s.Token),
@@ -86,15 +86,15 @@ func (s *State) Records(mxHost string) []Record {
 	return all
 }
 
-// View takes the picture.
+// View returns the snapshot.
 func (s *State) View(mxHost string) View {
 	return View{Name: s.Name, Status: s.Status, Records: s.Records(mxHost), CheckedAt: s.CheckedAt}
 }
 
-// zoneTTL is what the zone text proposes, in seconds.
+// zoneTTL is the proposed TTL in the zone text, in seconds.
 const zoneTTL = 3600
 
-// Zone writes records as a zone file (RFC 1035 section 5.1), with absolute names.
+// Zone formats records as a zone file (RFC 1035 section 5.1), with absolute names.
 func Zone(records []Record) string {
 	var b strings.Builder
 	for _, r := range records {
@@ -107,7 +107,7 @@ func Zone(records []Record) string {
 	return b.String()
 }
 
-// quoted writes text as character-strings of at most 255 bytes each (RFC 1035 section 3.3).
+// quoted formats text as character-strings of at most 255 bytes each (RFC 1035 section 3.3).
 func quoted(text string) string {
 	var parts []string
 	for len(text) > 255 {

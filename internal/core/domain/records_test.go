@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/example.org.zone anew")
 
-// A public key in PKIX form, as it is in the record of a real one.
+// rsaPublic is a public key in PKIX form, from a real DKIM record.
 const rsaPublic = "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAmd4jDRRcZfgmuRxUhrWdG4nZyrzI7msQeQ3XdI4p2mqPD15rJEEGsNkTI3pJj7+GxPeqqhkuGzZ8" +
 	"o+RY+CCsb99bHqgImk8qNZHLOjolvngwGftopJllSPF4bjHDrUEVYnwN73sAPcxKKy6bNdq6bEwgJa075RWTqT4VLXfcqdni4zWhGFd/FnxUOqlgPROcqUqx" +
 	"Sclha9hIcjG99g5gjcmnrp055rs7FyFpmj1furI92565YRzX7mcfLTpFNDjyEQCNhq9mGlHoVUWCmHxuFUctCmNP8eF7KMucE/1gIvPpik3mc5DAoduGIHVS" +
@@ -34,7 +34,7 @@ func looked() *domain.State {
 	}}
 }
 
-// TestPublished holds what of a name's answers counts as which record.
+// TestPublished checks which DNS answers count as which record.
 func TestPublished(t *testing.T) {
 	s := looked()
 	records := s.Records("mx.inbox.test")

@@ -1,7 +1,7 @@
-// Package idempotency holds the rule of requests that may be repeated safely: a record of the
-// answer goes to disk in the same batch as what the request did, and for a day a repeat
-// gets that answer again (specification, Repeats). It knows keys, digests and answers; it
-// refuses to know what a request does and how it travels.
+// Package idempotency holds the rules for requests that may be repeated safely. A record of the
+// response is written in the same batch as the effect of the request. For a day, a repeat returns
+// that response (specification, Repeats). The package knows keys, digests and responses. It does
+// not know what a request does or which protocol carries it.
 package idempotency
 
 import (
@@ -13,20 +13,20 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// Key is the SHA-256 of the operation and what the client calls its request; zero when it gave
-// no name.
+// Key is the SHA-256 of the operation and the client's name for its request. It is zero if the
+// client gave no name.
 type Key [sha256.Size]byte
 
 // Digest is the SHA-256 of the request's body.
 type Digest [sha256.Size]byte
 
-// Request is what makes a request recognisable. The zero Request is done each time it comes.
+// Request identifies a request. The zero Request is executed each time.
 type Request struct {
 	Key    Key
 	Digest Digest
 }
 
-// field is what faults call the name of a request.
+// field is the header field that errors name.
 const field = "Idempotency-Key"
 
 // MaxName is the longest name of a request, in bytes.
@@ -35,9 +35,9 @@ const MaxName = 255
 // Life is how long a repeat is recognised.
 const Life = 24 * time.Hour
 
-// NewRequest names a request by 1 to MaxName visible ASCII characters. operation is what is
-// asked for, the same by whatever way it is: the same name for another operation is another
-// request. The body is as it came.
+// NewRequest identifies a request by a name of 1 to MaxName visible ASCII characters. operation is
+// the same for every protocol that offers it. The same name for another operation is another
+// request. body is the body as received.
 func NewRequest(name, operation string, body []byte) (Request, error) {
 	if !visible(name) {
 		return Request{}, fault.Field(field, "must be 1 to 255 visible ASCII characters")
@@ -57,8 +57,8 @@ func visible(name string) bool {
 // Repeatable reports whether the client named its request.
 func (r Request) Repeatable() bool { return r.Key != Key{} }
 
-// Part is the name of one of several things that a request asks for. Its digest is that of the whole
-// request: the same name with another request is refused for each part that was done.
+// Part returns the identity of one of several parts of a request. Its digest is that of the whole
+// request. So reusing the name with another request is refused for each part that was done.
 func (r Request) Part(n int) Request {
 	if !r.Repeatable() {
 		return r
@@ -66,42 +66,42 @@ func (r Request) Part(n int) Request {
 	return Request{Key: sha256.Sum256(binary.BigEndian.AppendUint64(r.Key[:len(r.Key):len(r.Key)], uint64(n))), Digest: r.Digest}
 }
 
-// Result is what the first request came to, and its repeats do.
+// Result is the result of the first request, which its repeats return too.
 type Result struct {
-	Address string // of the inbox that it made, else empty
-	Told    []byte // what the sender was told, in the words of the edge that it came by
+	Address string // of the inbox that the request created, else empty
+	Told    []byte // the response, encoded by the protocol that the request came through
 }
 
-// Record is what is kept of a request beside what it did. Key and At name it.
+// Record is the stored record of a request. Key and At identify it.
 type Record struct {
 	Request
 	Result
 	At    time.Time
-	Owner [16]byte // the account whose quota it counts against; zero: one from before there was a quota
+	Owner [16]byte // the account whose quota it counts against; zero: written before quotas existed
 }
 
-// Size is about what a record takes on disk.
+// Size is the approximate size of a record on disk, in bytes.
 func (r *Record) Size() int64 { return 256 + int64(len(r.Told)) }
 
-// What the records of one account may come to.
+// Limits of the records of one account.
 const (
 	MaxRecords     = 10_000
 	MaxRecordBytes = 16 << 20
 )
 
-// Held is what the records of an account come to.
+// Held is what the records of an account use of its quota.
 type Held struct {
 	Records int
 	Bytes   int64
 }
 
-// Add counts one more, of some size.
+// Add counts one more record of the given size.
 func (h *Held) Add(size int64) {
 	h.Records++
 	h.Bytes += size
 }
 
-// Room refuses one more record where the account has all that it may have.
+// Room refuses another record if the account has reached its quota.
 func (h Held) Room() error {
 	switch {
 	case h.Records >= MaxRecords:
@@ -115,7 +115,7 @@ func (h Held) Room() error {
 // Over reports whether a repeat at now is a new request.
 func (r *Record) Over(now time.Time) bool { return now.Sub(r.At) >= Life }
 
-// Check refuses another request under the same name.
+// Check refuses another request with the same name.
 func (r *Record) Check(req Request) error {
 	if r.Digest != req.Digest {
 		return fault.Field(field, "was used before, with another request")
@@ -123,17 +123,17 @@ func (r *Record) Check(req Request) error {
 	return nil
 }
 
-// Records are the changes of one batch: a record is put or dropped, never both. Whoever makes
-// the batch owns them.
+// Records are the changes of one batch. A record is either put or dropped, never both. The
+// goroutine that builds the batch owns them.
 type Records struct {
 	Put  []Record
-	Drop []Record // Key and At count
+	Drop []Record // only Key and At are used
 }
 
 // Add puts a record.
 func (rs *Records) Add(r Record) { rs.Put = append(rs.Put, r) }
 
-// Remove drops a record, also one of this very batch.
+// Remove drops a record, which may also be one of this batch.
 func (rs *Records) Remove(key Key, at time.Time) {
 	for i := range rs.Put {
 		if rs.Put[i].Key == key && rs.Put[i].At.Equal(at) {
@@ -144,8 +144,8 @@ func (rs *Records) Remove(key Key, at time.Time) {
 	rs.Drop = append(rs.Drop, Record{Request: Request{Key: key}, At: at})
 }
 
-// Find returns what the batch says of key: the record put last, or that the one of some
-// time is dropped; in neither case it says nothing and the store decides.
+// Find returns what the batch says about key: the record that was put last, or that a record was
+// dropped. If it returns neither, the store decides.
 func (rs *Records) Find(key Key) (put *Record, dropped bool) {
 	for i := len(rs.Put) - 1; i >= 0; i-- {
 		if rs.Put[i].Key == key {

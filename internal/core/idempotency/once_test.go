@@ -20,7 +20,8 @@ func TestNamesOfRequests(t *testing.T) {
 	}
 }
 
-// TestRequestsAreToldApart: by operation and name where they are kept, by their bodies there.
+// TestRequestsAreToldApart checks that operation and name select the record, and that the body
+// distinguishes requests with the same record.
 func TestRequestsAreToldApart(t *testing.T) {
 	of := func(name, operation, body string) Request {
 		r, _ := NewRequest(name, operation, []byte(body))

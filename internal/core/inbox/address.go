@@ -16,14 +16,15 @@ var reservedPrefixes = []string{
 	"support", "tlsrpt", "webmaster",
 }
 
-// reservedLabels are names that servers have and that clients try by themselves: mail and web, set-up
-// of mail programs (RFC 6186, RFC 8461), name servers, proxies, and names of records.
+// reservedLabels are names that servers have and that clients try without being asked: mail and
+// web, configuration of mail programs (RFC 6186, RFC 8461), name servers, proxies, and names of
+// records.
 var reservedLabels = strings.Fields(`_acme-challenge _dmarc _domainkey _mta-sts _report _smtp _tls _tcp _udp
 	admin api autoconfig autodiscover caldav carddav cpanel dns ftp hostmaster imap imaps isatap ldap localhost login mail mailer-daemon
 	mailhost mta mta-sts mx ns ntp openpgpkey pop pop3 pop3s postmaster root sftp smtp smtps ssh ssl sso submission tls vpn
 	webdisk webmail webmaster whm wpad www`)
 
-// numberedLabels are reserved with a number behind them too.
+// numberedLabels are also reserved when followed by a number.
 var numberedLabels = strings.Fields("dns imap mail mta mx ns pop smtp www")
 
 func isReservedLabel(label string) bool {
@@ -31,8 +32,8 @@ func isReservedLabel(label string) bool {
 	return slices.Contains(reservedLabels, label) || slices.Contains(numberedLabels, bare)
 }
 
-// CheckPrefix enforces the specification, Addresses: 1–64 of a-z 0-9 . _ -, no dot at an end
-// or doubled.
+// CheckPrefix enforces the specification, Addresses: 1–64 of a-z 0-9 . _ -, no dot at either end
+// and no double dot.
 func CheckPrefix(prefix string) error {
 	switch {
 	case prefix == "":
@@ -49,9 +50,9 @@ func CheckPrefix(prefix string) error {
 
 const prefixCharacters = "abcdefghijklmnopqrstuvwxyz0123456789._-"
 
-// CheckLabel enforces a DNS label for a subdomain (RFC 1035 §2.3.1) of plain ASCII: two
-// hyphens in third and fourth place belong to encoded labels (RFC 5890 §2.3.1), which
-// read as another name. It lets reserved labels pass, with an underscore or not: a rule refuses them.
+// CheckLabel enforces an ASCII DNS label for a subdomain (RFC 1035 §2.3.1). Two hyphens in third
+// and fourth place belong to encoded labels (RFC 5890 §2.3.1), which are displayed as another name.
+// Reserved labels pass, with or without an underscore: Place refuses them with a better reason.
 func CheckLabel(label string) error {
 	if isReservedLabel(label) {
 		return nil
@@ -63,20 +64,20 @@ func CheckLabel(label string) error {
 	return nil
 }
 
-// GeneratedPrefix makes two words and four digits of 64 random bits; Label gives the words
-// alone as a name for people.
+// GeneratedPrefix makes two words and four digits from 64 random bits.
 func GeneratedPrefix(random uint64) string {
 	a, b := words(random)
 	return fmt.Sprintf("%s-%s-%04d", a, b, random>>32%10_000)
 }
 
-// GeneratedLabel is the dashboard name of an inbox nobody named.
+// GeneratedLabel is the dashboard name of an inbox without a chosen one.
 func GeneratedLabel(random uint64) string {
 	a, b := words(random)
 	return strings.ToUpper(a[:1]) + a[1:] + " " + strings.ToUpper(b[:1]) + b[1:]
 }
 
-// IsGeneratedLabel reports a label that GeneratedLabel makes, or none: nobody chose it.
+// IsGeneratedLabel reports whether nobody chose the label: it is empty, or GeneratedLabel can make
+// it.
 func IsGeneratedLabel(label string) bool {
 	a, b, _ := strings.Cut(label, " ")
 	title := func(list []string, word string) bool {
@@ -94,7 +95,7 @@ func GeneratedSubdomain(random uint64) string {
 		random >>= 5
 	}
 	if out[0] < 'a' {
-		out[0] = 'n' // some resolvers dislike labels that start with a digit
+		out[0] = 'n' // some resolvers reject labels that start with a digit
 	}
 	return string(out)
 }

@@ -16,7 +16,7 @@ func TestCheckPrefix(t *testing.T) {
 		chars = "may only hold the characters a-z, 0-9, dot, underscore and hyphen"
 		dots  = "must not start or end with a dot or hold two dots in a row"
 	)
-	for prefix, want := range map[string]string{ // of the sentence; empty: accepted
+	for prefix, want := range map[string]string{ // part of the error; empty: accepted
 		"a":                     "",
 		"-":                     "",
 		"_a-b.c_":               "",
@@ -56,8 +56,8 @@ func TestCheckLabel(t *testing.T) {
 	}
 }
 
-// TestPlacedAddressesAreFound holds that mail to an accepted prefix and subdomain is looked
-// up under the very address that was created.
+// TestPlacedAddressesAreFound checks that messages to an accepted prefix and subdomain are looked
+// up under exactly the address that was created.
 func TestPlacedAddressesAreFound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		prefix := rapid.StringMatching(`[a-z0-9._-]{1,64}`).Draw(t, "prefix")
@@ -73,7 +73,7 @@ func TestPlacedAddressesAreFound(t *testing.T) {
 	})
 }
 
-// TestGeneratedNames holds that what we generate passes what we check.
+// TestGeneratedNames checks that generated names pass the checks.
 func TestGeneratedNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		random := rapid.Uint64().Draw(t, "random")

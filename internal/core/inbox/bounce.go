@@ -8,7 +8,7 @@ import (
 func (c Bounce) decide(s *State, env Env) ([]Event, Outcome, error) {
 	i, ok := s.find(c.ID)
 	if !ok || s.Messages[i].Sending == nil {
-		return nil, Outcome{}, nil // gone meanwhile
+		return nil, Outcome{}, nil // removed meanwhile
 	}
 	m := s.Messages[i]
 	at := m.Sending.indexOf(c.Recipient)
@@ -18,7 +18,7 @@ func (c Bounce) decide(s *State, env Env) ([]Event, Outcome, error) {
 	was := m.Sending.Recipients[at]
 	now := was.Status.AfterBounce()
 	if now == was.Status {
-		return nil, Outcome{}, nil // notice before, or never taken
+		return nil, Outcome{}, nil // already reported, or never accepted by the next server
 	}
 	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
 	ev.Sending.Recipients = slices.Clone(ev.Sending.Recipients)
@@ -28,7 +28,7 @@ func (c Bounce) decide(s *State, env Env) ([]Event, Outcome, error) {
 	return []Event{ev}, Outcome{ID: c.ID, Count: 1}, nil
 }
 
-// indexOf finds a recipient by address; -1 when there is none.
+// indexOf finds a recipient by address; -1 if there is none.
 func (s *Sending) indexOf(email string) int {
 	return slices.IndexFunc(s.Recipients, func(r Recipient) bool { return strings.EqualFold(r.Email, email) })
 }

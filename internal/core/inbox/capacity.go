@@ -8,27 +8,28 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// Capacity is how much mail an inbox may hold, received and sent together. The zero one holds
+// Capacity limits the messages of an inbox, received and sent together. The zero value holds
 // nothing.
 type Capacity struct {
 	Messages int
 	Bytes    int64
 }
 
-// CapacityOf is what a plan gives each inbox (specification, Plans).
+// CapacityOf is the capacity that a plan gives each inbox (specification, Plans).
 func CapacityOf(plan account.Plan) Capacity { return Capacity{plan.MaxMessages, plan.MaxBytes} }
 
-// Room reports whether one more mail of size bytes would be taken: nil or an InboxFull fault.
-// Expired messages that retention has not reached yet do not count. With KeepNewest what may go
-// does not count either.
+// Room reports whether one more message of size bytes fits: nil or an InboxFull fault. Expired
+// messages that retention has not removed yet do not count. With KeepNewest, messages that may be
+// removed do not count either.
 func (s *State) Room(size int64, c Capacity, now time.Time) error {
 	_, err := s.makeRoom(1, size, c, now)
 	return err
 }
 
-// makeRoom returns what has to go for so many mails more, of size bytes together: nothing while there is room,
-// and with KeepNewest the oldest received mail, no more of it than need be. Sent mail never
-// goes, nor what is damaged: nobody knows what it was.
+// makeRoom returns the messages that must be removed for the given number of new messages, of size
+// bytes together. While there is room it returns none. With KeepNewest it returns the oldest
+// received messages, no more than needed. Sent messages are never removed for room, nor damaged
+// ones, because their direction is unknown.
 func (s *State) makeRoom(mails int, size int64, c Capacity, now time.Time) (gone []*Message, err error) {
 	if len(s.Messages)+mails <= c.Messages && s.Bytes+size <= c.Bytes {
 		return nil, nil
@@ -53,7 +54,8 @@ func (s *State) makeRoom(mails int, size int64, c Capacity, now time.Time) (gone
 	return gone, nil
 }
 
-// instead is ev for which others go: in one batch, so that a crash leaves both or neither.
+// instead prepends the removal of gone to ev. Both are in one batch, so a crash leaves both or
+// neither.
 func instead(gone []*Message, evs ...Event) []Event {
 	if len(gone) == 0 {
 		return evs

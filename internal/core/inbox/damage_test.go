@@ -8,8 +8,8 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// TestDamagedMessage is there for deletion, for expiry and for whoever looks at the newest; a mark
-// would write a row that nobody knows.
+// TestDamagedMessage checks that a damaged message can be deleted, expires and counts as the
+// newest. A read mark is refused, because it would overwrite the row with unknown content.
 func TestDamagedMessage(t *testing.T) {
 	s := holding(3, 10, 0)
 	s.Messages[2] = &inbox.Message{ID: 3, Damaged: true, ReceivedAt: start, ExpiresAt: start.Add(2 * time.Hour)}
@@ -26,8 +26,8 @@ func TestDamagedMessage(t *testing.T) {
 	}
 }
 
-// TestDueEntryOfALostTimeMoves: an inbox that is due for a message whose own time is lost is not
-// looked at again and again.
+// TestDueEntryOfALostTimeMoves checks that an inbox due for a message whose own time is lost is not
+// examined again and again.
 func TestDueEntryOfALostTimeMoves(t *testing.T) {
 	s := holding(2, 10, 0)
 	s.DueAt = start.Add(-time.Minute)

@@ -10,45 +10,46 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// Command is an order to one inbox. The commands are the exported structs of this file.
+// Command is an order to one inbox. The commands are the exported structs of this package with a
+// decide method.
 type Command interface {
 	decide(*State, Env) ([]Event, Outcome, error)
 }
 
-// Env is what Decide may know besides state and command.
+// Env is what Decide knows besides state and command.
 type Env struct {
 	Now      time.Time
-	Capacity Capacity // of the inbox; asked for by Receive and Submit alone
+	Capacity Capacity // of the inbox; used only by Receive and Submit
 }
 
-// Outcome is what a committed command tells its sender.
+// Outcome is the result of a committed command for its sender.
 type Outcome struct {
-	ID        int64 // of the message received
-	Count     int   // messages deleted or changed, and entries put right; or the number of the attempt begun
-	Duplicate bool  // the mail was here already; ID is the first one's
-	Marked    bool  // of a MarkRead: it was not so before
-	Each      []int // as Count, for each mail of a Defer
-	// Meeting is what an order was about, as it is now.
+	ID        int64 // of the received message
+	Count     int   // messages deleted or changed, and entries corrected; or the number of the attempt
+	Duplicate bool  // the message was already stored; ID is the first one's
+	Marked    bool  // by MarkRead: the mark changed
+	Each      []int // as Count, for each message of a Defer
+	// Meeting is the meeting that the command was about, as it is now.
 	Meeting *calendar.Meeting
-	// Said are what a received message said of meetings, and what came of it.
+	// Said is what a received message said about meetings, and the effect.
 	Said []*calendar.Said
 }
 
 const (
-	// expireStep bounds how many messages one Expire removes, so that a big inbox never
-	// makes one big batch; what is left stays due.
+	// expireStep limits how many messages one Expire removes, so that a large inbox never makes a
+	// large batch. The rest stays due.
 	expireStep = 500
-	// unsettledFor is how long a repeat of an unsettled mail is recognised: as long as
-	// senders keep trying (RFC 5321 §4.5.4.1).
+	// unsettledFor is how long a repeat of an unsettled message is recognised: as long as senders
+	// retry (RFC 5321 §4.5.4.1).
 	unsettledFor = 5 * 24 * time.Hour
-	// tombstoneFor keeps a deleted address from other accounts (specification, Addresses).
+	// tombstoneFor reserves a deleted address against other accounts (specification, Addresses).
 	tombstoneFor = 30 * 24 * time.Hour
 )
 
 // Commands of an inbox.
 type (
-	// Create makes the inbox live at At, the time its account reserved it. Again says that
-	// this very creation was begun before and may have succeeded; then nothing changes.
+	// Create makes the inbox live at At, the time when its account reserved it. Again means that
+	// this creation was attempted before and may have succeeded; then nothing changes.
 	Create struct {
 		Address        string
 		Account        account.ID
@@ -59,36 +60,36 @@ type (
 		At             time.Time
 		Again          bool
 	}
-	// Forgo makes sure that a creation which was not made never will be: its reservation is
-	// given back. Outcome.Count is 1 when it was made and lives; then nothing changes.
+	// Forgo ensures that a creation that was not made never will be, because its reservation is
+	// released. Outcome.Count is 1 if the inbox was created and is live; then nothing changes.
 	Forgo struct {
 		Address string
 		Account account.ID
 		At      time.Time
 	}
-	// Receive stores one mail. Mail to several recipients carries a Digest: when one of
-	// them fails and the sender repeats the whole, those who have it already know it by
-	// the digest, until Settle says that the sender was answered 250. Mail to one recipient
-	// is known again only after a Doubt; see Repeat.
+	// Receive stores one message. A message to several recipients carries a Digest. If one of them
+	// fails and the sender repeats the whole transaction, the others recognise it by the digest,
+	// until Settle reports that the sender got a 250. A message to one recipient is recognised only
+	// after a Doubt; see Repeat.
 	Receive struct {
 		From       message.Mailbox
 		EnvelopeTo string
-		Named      []string // see Message.Named; nil when EnvelopeTo is the only one
+		Named      []string // see Message.Named; nil if EnvelopeTo is the only one
 		Subject    string
 		Content    *Content
 		Raw        []byte
-		TraceLen   int    // octets on top of Raw that a repeat does not have
-		MailFrom   string // of the envelope
+		TraceLen   int    // octets at the top of Raw that a repeat does not have
+		MailFrom   string // envelope sender
 		Digest     Digest
-		Sealed     *Sealing // for an encrypted inbox; nil: in the clear
-		Shared     *Shared  // with the message's other recipients who get it in the clear; nil: there are none
-		// Invitations are what it says of meetings.
+		Sealed     *Sealing // for an encrypted inbox; nil: not encrypted
+		Shared     *Shared  // with the message's other recipients that store it unencrypted; nil: there are none
+		// Invitations are what it says about meetings.
 		Invitations []*calendar.Invitation
 	}
-	// Settle ends the watch for a repeat.
+	// Settle ends the recognition of repeats.
 	Settle struct{ Digest Digest }
-	// Doubt says that message ID was stored after its sender had been told to try again: it
-	// begins the watch for a repeat.
+	// Doubt reports that message ID was stored after its sender had got a temporary failure. A
+	// repeat is recognised from now on.
 	Doubt struct {
 		ID     int64
 		Digest Digest
@@ -98,39 +99,39 @@ type (
 		ID   int64
 		Read bool
 	}
-	// DeleteMessage removes one message. One that is queued is taken back: what was not handed
-	// over yet never will be.
+	// DeleteMessage removes one message. If it is queued, it is withdrawn: copies that were not
+	// delivered yet never will be.
 	DeleteMessage struct{ ID int64 }
 	// DeleteOlder removes the messages, received and sent, with an id below Before or received
-	// before Until (one of them is zero), of one envelope recipient unless To is empty. Mail that
-	// waits to be delivered stays.
+	// before Until (one of them is zero). Unless To is empty, it removes only those of that
+	// envelope recipient. Messages waiting for delivery stay.
 	DeleteOlder struct {
 		Before int64
 		Until  time.Time
 		To     string
 	}
-	// Burn removes every message and keeps the address. What is queued was accepted and goes
-	// out: it is hidden, and removed when its delivery is settled.
+	// Burn removes every message and keeps the address. Queued messages were accepted and are still
+	// delivered: they are hidden, and removed when their status is final.
 	Burn struct{}
 	// Delete removes the inbox and its messages as Burn does, leaving a tombstone.
 	Delete struct{}
-	// Erase is Delete for an account that is being deleted: with it goes what is queued, of an
-	// inbox that was deleted before too.
+	// Erase is Delete for an account that is being deleted. It also removes queued messages, even
+	// of an inbox that was deleted before.
 	Erase struct{ Account account.ID }
-	// Update changes what its owner may change; nil leaves a field as it is.
+	// Update changes the owner's settings; nil leaves a field as it is.
 	Update struct {
 		Label          *string
 		RetentionHours *int
 		KeepNewest     *bool
 	}
-	// Expire removes messages and meetings whose time is over, at most expireStep of each at once. At is where the
-	// due index has the inbox, zero for unknown: an entry that is not the inbox's own goes, and
+	// Expire removes expired messages and meetings, at most expireStep of each. At is the inbox's
+	// time in the due index, zero for unknown. An entry that is not the inbox's own is removed, and
 	// its own is written again.
 	Expire struct{ At time.Time }
 )
 
-// Decide says what cmd does to s, as events; none means that nothing changes. It does not
-// touch s. Errors are faults: NoInbox, NotFound, InboxFull, Refused.
+// Decide returns the effect of cmd on s as events; no events mean no change. It does not modify s.
+// Errors are faults: NoInbox, NotFound, InboxFull, Refused.
 func Decide(s *State, cmd Command, env Env) ([]Event, Outcome, error) {
 	switch cmd.(type) {
 	case Create, Forgo, Expire, MendEntry: // an entry may outlive its inbox
@@ -141,12 +142,12 @@ func Decide(s *State, cmd Command, env Env) ([]Event, Outcome, error) {
 	}
 	switch cmd.(type) {
 	case Attempt, Attempted, Defer, Requeue, GiveUp, Erase:
-		return cmd.decide(s, env) // what it sent is tried to its end
+		return cmd.decide(s, env) // messages that the inbox sent are attempted to the end
 	}
 	return nil, Outcome{}, NoInbox(s.Address)
 }
 
-// NoInbox is the fault for an address where no inbox lives.
+// NoInbox is the fault for an address without a live inbox.
 func NoInbox(address string) error {
 	return fault.New(fault.NoInbox, fmt.Sprintf("No inbox %s", address))
 }
@@ -156,7 +157,7 @@ func NoMessage(id int64, address string) error {
 	return fault.New(fault.NotFound, fmt.Sprintf("Message %d not found in inbox %s", id, address))
 }
 
-// DamagedMessage is the fault for a message that the disk does not give as it was stored.
+// DamagedMessage is the fault for a message that cannot be read from the disk as it was stored.
 func DamagedMessage(id int64, address string, why error) error {
 	return fault.Wrap(fault.Damaged, fmt.Sprintf("Message %d in inbox %s is damaged on the disk of this service and can't be read", id, address), why)
 }
@@ -174,19 +175,19 @@ func (c Create) decide(s *State, env Env) ([]Event, Outcome, error) {
 	return []Event{created{Profile{Address: c.Address, Account: c.Account, Label: c.Label, RetentionHours: c.RetentionHours, KeepNewest: c.KeepNewest, Encrypted: c.Encrypted, CreatedAt: c.At}}}, Outcome{}, nil
 }
 
-// wasEncrypted reports that the account had an encrypted inbox here: who writes to the address counts on
-// that.
+// wasEncrypted reports whether the account had an encrypted inbox here. Senders to the address rely
+// on encryption.
 func (s *State) wasEncrypted(id account.ID) bool {
 	return s.Encrypted && !s.DeletedAt.IsZero() && s.Account == id
 }
 
-// kept reports that the address stays closed to an account, for it was another one's.
+// kept reports whether the address is still closed to an account, because another account had it.
 func (s *State) kept(id account.ID, now time.Time) bool {
 	return !s.DeletedAt.IsZero() && s.Account != id && now.Sub(s.DeletedAt) < tombstoneFor
 }
 
-// over reports that an account's creation of that time was given up, or is behind one that was
-// made; or that it was begun before, made, and deleted since.
+// over reports whether an account's creation of that time was given up, or is older than one that
+// was made. It is also over if it was attempted before, made, and deleted since.
 func (s *State) over(id account.ID, at time.Time, again bool) bool {
 	if s.DeletedAt.IsZero() || s.Account != id {
 		return false
@@ -194,7 +195,8 @@ func (s *State) over(id account.ID, at time.Time, again bool) bool {
 	return s.CreatedAt.After(at) || s.CreatedAt.Equal(at) && (again || s.forgone())
 }
 
-// forgone reports that the inbox was deleted without having lived: only then it has no retention.
+// forgone reports whether the inbox was deleted without ever being live: only then it has no
+// retention.
 func (s *State) forgone() bool { return s.RetentionHours == 0 }
 
 func (c Forgo) decide(s *State, env Env) ([]Event, Outcome, error) {
@@ -202,7 +204,7 @@ func (c Forgo) decide(s *State, env Env) ([]Event, Outcome, error) {
 	case s.Live() && s.Account == c.Account && s.CreatedAt.Equal(c.At):
 		return nil, Outcome{Count: 1}, nil
 	case s.Live(), s.kept(c.Account, env.Now), s.over(c.Account, c.At, false):
-		return nil, Outcome{}, nil // Create is refused already
+		return nil, Outcome{}, nil // Create is already refused
 	}
 	return []Event{created{Profile{Address: c.Address, Account: c.Account, CreatedAt: c.At, DeletedAt: env.Now, Encrypted: s.wasEncrypted(c.Account)}}}, Outcome{}, nil
 }
@@ -211,7 +213,7 @@ func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
 	if err := c.Sealed.check(s); err != nil {
 		return nil, Outcome{}, err
 	}
-	if s.Unsettled > 0 { // else nothing is looked for, nor a digest made
+	if s.Unsettled > 0 { // otherwise there is nothing to look for, and no digest is computed
 		if m := s.unsettled(c.Repeat(), env.Now); m != nil {
 			return nil, Outcome{ID: m.ID, Duplicate: true}, nil
 		}
@@ -233,7 +235,7 @@ func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
 	return evs, Outcome{ID: m.ID, Said: said}, nil
 }
 
-// several is what a message holds of its recipients: most have one.
+// several stores the list of recipients only if there are at least two. Most messages have one.
 func several(recipients []string) *[]string {
 	if len(recipients) < 2 {
 		return nil
@@ -241,7 +243,7 @@ func several(recipients []string) *[]string {
 	return &recipients
 }
 
-// Repeat is the digest by which a repeat of the mail is known.
+// Repeat is the digest by which a repeat of the message is recognised.
 func (c *Receive) Repeat() Digest {
 	if c.Digest != (Digest{}) {
 		return c.Digest
@@ -252,8 +254,8 @@ func (c *Receive) Repeat() Digest {
 	return DigestOf(c.MailFrom, []string{c.EnvelopeTo}, c.Raw[c.TraceLen:])
 }
 
-// unsettled looks for the mail with this digest among the newest messages, back to the end
-// of the watch.
+// unsettled looks for the message with this digest among the newest messages, as far back as
+// repeats are recognised.
 func (s *State) unsettled(d Digest, now time.Time) *Message {
 	if d == (Digest{}) {
 		return nil
@@ -319,7 +321,7 @@ func (c DeleteOlder) decide(s *State, env Env) ([]Event, Outcome, error) {
 
 func (c DeleteOlder) takes(m *Message) bool {
 	older := m.ID < c.Before || m.ReceivedAt.Before(c.Until)
-	known := c.To == "" || !m.Damaged // whose it was
+	known := c.To == "" || !m.Damaged // the recipient of a damaged message is unknown
 	return older && known && m.IsTo(c.To)
 }
 
@@ -395,7 +397,7 @@ func (c Expire) decide(s *State, env Env) (evs []Event, outcome Outcome, _ error
 		evs = append(evs, unmet{IDs: ids, At: env.Now})
 	}
 	if outcome.Count = len(over) + len(ids); outcome.Count > 0 || !s.DueAt.IsZero() && !s.DueAt.After(env.Now) {
-		// With none over, the due entry was that of a message whose own time is lost: it moves.
+		// If none is over, the due entry was for a message whose own time is lost: the entry moves.
 		evs = append(evs, removed{over})
 	}
 	if !c.At.IsZero() && !c.At.Equal(s.DueAt) {
@@ -405,7 +407,7 @@ func (c Expire) decide(s *State, env Env) (evs []Event, outcome Outcome, _ error
 	return evs, outcome, nil
 }
 
-// visible returns the message unless it is gone at now.
+// visible returns the message unless it has expired or is hidden at now.
 func (s *State) visible(id int64, now time.Time) *Message {
 	if i, ok := s.find(id); ok && !s.Messages[i].Expired(now) {
 		return s.Messages[i]

@@ -17,15 +17,15 @@ import (
 
 var stranger = account.NewID(start, [10]byte{2})
 
-// story is one address that the commands of a text file move.
+// story is one address that the commands of a test file change.
 type story struct {
 	state *inbox.State
 	now   time.Time
 	holds inbox.Capacity
 }
 
-// TestDecide runs testdata/decide: a command, then its outcome and the rows it writes,
-// "nothing", or the fault. Every command is checked to leave the state alone until Apply.
+// TestDecide runs testdata/decide: a command, then its outcome and the rows that it writes,
+// "nothing", or the fault. It also checks that no command changes the state before Apply.
 func TestDecide(t *testing.T) {
 	datadriven.Walk(t, "testdata/decide", func(t *testing.T, path string) {
 		s := &story{state: &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}, now: start, holds: roomy}
@@ -234,8 +234,8 @@ func number(t *testing.T, d *datadriven.TestData, i int) int {
 	return n
 }
 
-// holding is a live inbox with n messages of size bytes each, the first expired of them
-// over at start.
+// holding is a live inbox with n messages of size bytes each. The first expired of them are over at
+// start.
 func holding(n int, size int64, expired int) *inbox.State {
 	s := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost", Account: owner, RetentionHours: 24, CreatedAt: start.AddDate(0, 0, -1), LastID: int64(n)}}
 	for i := range n {
@@ -249,8 +249,8 @@ func holding(n int, size int64, expired int) *inbox.State {
 	return s
 }
 
-// TestRoom fills inboxes to the edge of both quotas. Mail that is over does not count, even
-// before retention removed it.
+// TestRoom fills inboxes to the limit of both quotas. Expired messages do not count, even before
+// retention removes them.
 func TestRoom(t *testing.T) {
 	const mb = 1 << 20
 	for _, c := range []struct {
@@ -290,7 +290,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestGroupedRows commits several commands as one change: its rows show where it ended.
+// TestGroupedRows commits several commands as one change. Its rows show the final state.
 func TestGroupedRows(t *testing.T) {
 	s := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
 	r := begin(s)

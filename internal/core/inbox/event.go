@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Event is something that happened to an inbox. apply changes the state and cannot fail;
-// rows names what must be written for it, from the state after apply.
+// Event is something that happened to an inbox. apply changes the state and cannot fail. rows adds
+// what must be written for it, from the state after apply.
 type Event interface {
 	apply(*State)
 	rows(*State, *Rows)
 }
 
-// Begin starts collecting the rows of a change to s, which may span several commands that
-// are committed together. They are new or cleared.
+// Begin starts collecting the rows of a change to s, which may contain several commands that are
+// committed together. r must be new or cleared.
 func (r *Rows) Begin(s *State) {
 	r.Address, r.DueFrom, r.DueTo = s.Address, s.DueAt, s.DueAt
 }
 
-// keepRows is the most places of a list that cleared rows keep.
+// keepRows is the largest capacity of a list that cleared rows keep.
 const keepRows = 16
 
-// Clear makes committed rows fit for another Begin. Public and Queue stay good for those whom
-// they were passed on to.
+// Clear prepares committed rows for another Begin. Public and Queue stay valid for those that they
+// were passed to.
 func (r *Rows) Clear() {
 	*r = Rows{Put: cleared(r.Put), Store: cleared(r.Store)}
 }
@@ -35,16 +35,15 @@ func cleared[T any](list []T) []T {
 	return list[:0]
 }
 
-// Apply moves s over events, in order, and collects the rows they touch. The caller commits
-// the rows before anything of s may be seen; when that fails, s must be thrown away and
-// loaded again.
+// Apply applies events to s in order and collects the rows that they touch. The caller commits the
+// rows before anybody may see s. If the commit fails, s must be discarded and loaded again.
 func (r *Rows) Apply(s *State, evs []Event) {
 	for _, ev := range evs {
 		ev.apply(s)
 		ev.rows(s, r)
 	}
 	r.Address = s.Address
-	if r.Profile != nil || !s.DueAt.Equal(r.DueTo) { // a later event may have moved what an earlier one wrote
+	if r.Profile != nil || !s.DueAt.Equal(r.DueTo) { // a later event may have changed what an earlier one wrote
 		r.DueTo = s.DueAt
 		r.profile(s)
 	}
@@ -68,14 +67,14 @@ type (
 		ID     int64
 		Digest Digest
 	}
-	removed struct{ Messages []*Message } // deleted, burnt, expired, or let go for newer mail
+	removed struct{ Messages []*Message } // deleted, burnt, expired, or removed to make room
 	deleted struct{ At time.Time }
 	updated struct {
 		Label          string
 		RetentionHours int
 		KeepNewest     bool
 	}
-	// dueMended is an entry of the due index that was found where the inbox's own is not.
+	// dueMended is an entry of the due index at a time that is not the inbox's own.
 	dueMended struct{ At time.Time }
 )
 
@@ -84,13 +83,13 @@ func (r *Rows) profile(s *State) {
 	r.Profile = &r.ofProfile
 }
 
-// settings is profile for what changes more of it than its counters.
+// settings is profile for a change of more than its counters.
 func (r *Rows) settings(s *State) {
 	r.profile(s)
 	r.Spare = true
 }
 
-// created keeps the counters of a tombstone.
+// apply takes over the counters of a tombstone.
 func (e created) apply(s *State) {
 	p := e.Profile
 	p.LastID, p.LastEvent, p.HasCalendar = s.LastID, s.LastEvent, s.HasCalendar
@@ -119,7 +118,7 @@ func (e received) rows(s *State, r *Rows) {
 	})
 }
 
-// replace swaps one message for a changed copy, in a new array: views keep the old one.
+// replace replaces one message by a changed copy, in a new array, because views keep the old one.
 func (s *State) replace(id int64, change func(*Message)) {
 	i, ok := s.find(id)
 	if !ok {
@@ -179,16 +178,16 @@ func (e updated) apply(s *State) {
 }
 func (e updated) rows(s *State, r *Rows) { r.settings(s) }
 
-// dueBy has retention look at the inbox at a time, or earlier; zero: nothing is to be seen then.
+// dueBy makes retention examine the inbox at a time, or earlier. The zero time changes nothing.
 func (s *State) dueBy(at time.Time) {
 	if !at.IsZero() && (s.DueAt.IsZero() || at.Before(s.DueAt)) {
 		s.DueAt = at
 	}
 }
 
-// schedule moves DueAt to the earliest expiry left when that of a removed message, or of a meeting
-// that went or changed, was it; no other event can make it later. While DueAt still is the expiry of
-// something it stays, so that an ordinary mail writes no due entry.
+// schedule moves DueAt to the earliest remaining expiry, if DueAt was the expiry of a removed
+// message or of a removed or changed meeting. No other event can make it later. While DueAt is
+// still somebody's expiry it stays, so an ordinary message writes no due entry.
 func (s *State) schedule() {
 	var next time.Time
 	for _, m := range s.Messages {
@@ -223,10 +222,10 @@ func (s *State) find(id int64) (int, bool) {
 	})
 }
 
-// weighed is how many messages stand for all when an inbox is weighed.
+// weighed is how many messages are sampled to estimate the weight of an inbox.
 const weighed = 32
 
-// Weight is about how many bytes the state holds in memory.
+// Weight is the approximate number of bytes that the state uses in memory.
 func (s *State) Weight() int64 {
 	var w int64
 	all := len(s.Messages)
@@ -240,8 +239,8 @@ func (s *State) Weight() int64 {
 	return w + s.answer() + calendarWeight(s.Calendar)
 }
 
-// answer is about how many bytes the finished answer to polls takes, made or to come, when
-// one of the last messages was received.
+// answer is the approximate size of the rendered response to polls, present or future, if one of
+// the last messages was received.
 func (s *State) answer() int64 {
 	const fields, most = 1 << 10, 256 << 10
 	for _, m := range slices.Backward(s.Messages[max(0, len(s.Messages)-weighed):]) {
@@ -252,8 +251,8 @@ func (s *State) answer() int64 {
 	return 0
 }
 
-// weight is what a message, its place in the list and its strings hold: a sent one carries
-// its recipients and what was reported of each.
+// weight is the memory of a message, its place in the list and its strings. A sent one also has its
+// recipients and their reports.
 func (m *Message) weight() int64 {
 	const perMessage, perSealed, perSending, perRecipient, perName = 288, 40, 64, 96, 16
 	w := perMessage + len(m.From.Email) + len(m.From.Name) + len(m.Subject) + len(m.EnvelopeTo)

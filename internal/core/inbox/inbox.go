@@ -1,7 +1,7 @@
-// Package inbox holds the rules of one inbox: receiving, sending, reading marks, deleting,
-// burning, retention and quota. Decide turns a command into events, Apply moves the state over
-// them; both are pure, so that a state rebuilt from its rows equals the state in memory.
-// It refuses to know actors, the store, HTTP, SMTP, the clock and randomness.
+// Package inbox holds the rules of one inbox: receiving, sending, read marks, deleting, burning,
+// retention and quota. Decide turns a command into events, and Apply applies them to the state.
+// Both are pure, so a state rebuilt from its rows equals the state in memory. The package does not
+// know actors, the store, HTTP, SMTP, the clock and randomness.
 package inbox
 
 import (
@@ -19,32 +19,31 @@ import (
 	"inboxd/internal/mail/sealed"
 )
 
-// Profile is the inbox's own row. A deleted inbox keeps it as a tombstone, so that its
-// message ids are never given again and its address does not pass to another account at
-// once.
+// Profile is the inbox's own row. A deleted inbox keeps it as a tombstone. So its message ids are
+// never reused, and its address does not pass to another account immediately.
 type Profile struct {
-	Address        string // as address.Inbox gives it
+	Address        string // as returned by address.Inbox
 	Account        account.ID
 	Label          string
 	RetentionHours int
-	KeepNewest     bool // mail that is too much lets the oldest received go, see State.Room
+	KeepNewest     bool // if the inbox is full, the oldest received messages are removed, see State.Room
 	CreatedAt      time.Time
 	DeletedAt      time.Time // zero while the inbox lives
-	LastID         int64     // highest message id ever given
+	LastID         int64     // highest message id ever assigned
 	LastEvent      uint64    // highest number of a public event
-	DueAt          time.Time // when retention looks at the inbox next; zero: never
-	HasCalendar    bool      // there are rows of one
-	Encrypted      bool      // its mail is sealed; from its creation or never
+	DueAt          time.Time // when retention examines the inbox next; zero: never
+	HasCalendar    bool      // there are rows of a calendar
+	Encrypted      bool      // its messages are encrypted; set at its creation, never changed
 }
 
-// Live reports whether the inbox exists for anybody outside.
+// Live reports whether the inbox exists for clients.
 func (p *Profile) Live() bool { return !p.CreatedAt.IsZero() && p.DeletedAt.IsZero() }
 
-// Digest recognises a mail that is offered again.
+// Digest recognises a message that is offered again.
 type Digest [sha256.Size]byte
 
-// DigestOf is the SHA-256 over sender and recipients of the envelope and the bytes that the
-// sender gave.
+// DigestOf is the SHA-256 of the envelope sender, the recipients and the bytes that the sender
+// transmitted.
 func DigestOf(mailFrom string, rcptTo []string, sent []byte) Digest {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q\n", mailFrom, slices.Sorted(slices.Values(rcptTo)))
@@ -52,7 +51,7 @@ func DigestOf(mailFrom string, rcptTo []string, sent []byte) Digest {
 	return Digest(h.Sum(nil))
 }
 
-// orNil is what a message holds of d: most mails have none.
+// orNil returns nil for the zero digest: most messages have none.
 func (d Digest) orNil() *Digest {
 	if d == (Digest{}) {
 		return nil
@@ -60,7 +59,7 @@ func (d Digest) orNil() *Digest {
 	return &d
 }
 
-// Direction says whether a message came in or was sent. Stored: append only.
+// Direction says whether a message was received or sent. Stored: append only.
 type Direction uint8
 
 const (
@@ -68,56 +67,57 @@ const (
 	Out
 )
 
-// Message is what is kept in memory of a message: enough for lists, filters and
-// retention. It never changes once it is in a published view; a change replaces it.
+// Message is the part of a message that is in memory: enough for lists, filters and retention. It
+// never changes once it is in a published view; a change replaces it.
 type Message struct {
 	ID           int64
 	Direction    Direction
 	Read         bool
-	Damaged      bool // its row can't be read: known are the id, and times that are no earlier than the true ones
-	Hidden       bool // burnt, or deleted with its inbox, while it was queued: it goes when its delivery is settled
+	Damaged      bool // its row can't be read: only the id is known, and times that are no earlier than the true ones
+	Hidden       bool // burnt, or deleted with its inbox, while it was queued; removed when its status is final
 	FromVerified bool // see Auth; false on a sent message
 	ReceivedAt   time.Time
 	ExpiresAt    time.Time
 	From         message.Mailbox
-	EnvelopeTo   string // the recipient of the envelope that reached it, with its tag; the first of several
+	EnvelopeTo   string // envelope recipient, with its tag; the first of several
 	Subject      string
 	OTP          string
 	Size         int64     // bytes as received
-	Named        *[]string // all recipients of this inbox that the envelope named, when they are several; else nil
-	Unsettled    *Digest   // nil unless the sender may still repeat the mail, see Receive
-	Thread       uint64    // ThreadKey of its Message-ID; 0 when it has none
+	Named        *[]string // all recipients of this inbox in the envelope, if there are several; else nil
+	Unsettled    *Digest   // nil unless the sender may still repeat the message, see Receive
+	Thread       uint64    // ThreadKey of its Message-ID; 0 without one
 	Sending      *Sending  // of an outgoing message; nil on a received one
-	Sealed       *Sealed   // of an encrypted inbox; nil: it is kept in the clear
+	Sealed       *Sealed   // of an encrypted inbox; nil: not encrypted
 }
 
-// Expired reports whether the message is gone from every read at now: by its time never while
-// its delivery is not settled (specification, Retention).
+// Expired reports whether the message is invisible to every read at now. A message whose delivery
+// is not final does not expire by time (specification, Retention).
 func (m *Message) Expired(now time.Time) bool { return m.Hidden || m.over(now) }
 
-// over reports that retention may take the message.
+// over reports whether retention may remove the message.
 func (m *Message) over(now time.Time) bool { return !now.Before(m.ExpiresAt) && !m.Waiting() }
 
-// Content is what is read of a message on demand: its document and what ingest found.
+// Content is the part of a message that is read on demand: its document and the findings of ingest.
 type Content struct {
 	Doc  message.Document
 	OTP  OTP
 	Auth Auth
-	// Spam is the scanner's verdict; nil: never scanned.
+	// Spam is the scanner's verdict; nil: not scanned.
 	Spam *Spam
-	// Calendar is what the message said of a meeting; nil: nothing. It is of this inbox alone.
+	// Calendar is what the message said about a meeting; nil: nothing. It is specific to this
+	// inbox.
 	Calendar *calendar.Said
-	// MoreCalendar is what it said of others.
+	// MoreCalendar is what it said about other meetings.
 	MoreCalendar []*calendar.Said
-	// Unread says that Doc is not here: the raw message is small and is parsed again when
-	// somebody asks, which costs less than keeping every mail on disk twice.
+	// Unread means that Doc is missing: the raw message is small and is parsed again on demand. That
+	// costs less than storing every message twice.
 	Unread bool
 }
 
 // rereadMax is the largest raw message that is parsed again on demand, about 100 us of work.
 const rereadMax = 32 << 10
 
-// ReadAgain reports that of a raw message of size bytes no document is kept.
+// ReadAgain reports whether no document is stored for a raw message of size bytes.
 func ReadAgain(size int) bool { return size <= rereadMax }
 
 // OTP is the extracted code with its evidence (specification, Codes). The zero OTP means none.
@@ -130,25 +130,25 @@ type OTP struct {
 	VerificationLink string
 }
 
-// Spam is what a scanner found (specification, Spam). A score of 0 is a verdict too.
+// Spam is the verdict of a scanner (specification, Spam). A score of 0 is a verdict too.
 type Spam struct {
 	Score    float64
-	Required float64 // the threshold that Score was judged against
+	Required float64 // the threshold for Score
 	IsSpam   bool
-	Rules    []SpamRule // those that fired
+	Rules    []SpamRule // that matched
 }
 
-// SpamRule is one rule of the scanner's with what it added to the score.
+// SpamRule is one rule of the scanner with its contribution to the score.
 type SpamRule struct {
 	Name        string
 	Weight      float64
 	Description string
 }
 
-// Newest is the content of the newest received message, kept beside the state from its
-// commit on, so that the poll that follows a mail does not read the disk, until it is let
-// go. States and views share it; a state that was loaded has none (nil).
-// Any goroutine may use it: only content changes, swapped whole.
+// Newest is the cached content of the newest received message. It is cached from the commit until
+// it is dropped, so that the poll after a new message does not read the disk. States and views
+// share it; a state that was loaded has none (nil). Any goroutine may use it: only content changes,
+// as a whole.
 type Newest struct {
 	id, size int64
 	content  atomic.Pointer[Content]
@@ -160,7 +160,7 @@ func newest(m *Message, c *Content) *Newest {
 	return n
 }
 
-// ID is the message's; 0 of nil.
+// ID is the message's id; 0 for nil.
 func (n *Newest) ID() int64 {
 	if n == nil {
 		return 0
@@ -168,7 +168,7 @@ func (n *Newest) ID() int64 {
 	return n.id
 }
 
-// Of returns the content of message id if it is at hand, else nil.
+// Of returns the content of message id if it is cached, else nil.
 func (n *Newest) Of(id int64) *Content {
 	if n.ID() != id {
 		return nil
@@ -176,24 +176,24 @@ func (n *Newest) Of(id int64) *Content {
 	return n.content.Load()
 }
 
-// LetGo leaves the content to the disk alone.
+// LetGo evicts the content from memory.
 func (n *Newest) LetGo() { n.content.Store(nil) }
 
-// Weight is about how many bytes of memory the content takes.
+// Weight is the approximate number of bytes that the content uses in memory.
 func (n *Newest) Weight() int64 { return 1<<10 + n.size }
 
-// State is one inbox. Its actor owns it; no other goroutine may touch it. Messages ascend
-// by id; views share the slice's array, so it is only ever appended to or replaced.
+// State is one inbox. Its actor owns it; no other goroutine may touch it. Messages ascend by id.
+// Views share the slice's array, so it is only ever appended to or replaced.
 type State struct {
 	Profile
 	Messages  []*Message
 	Bytes     int64 // of all Messages
-	Unsettled int   // those of Messages that may be repeated
+	Unsettled int   // how many of Messages may be repeated
 	Newest    *Newest
 	Calendar  *calendar.Book // nil: none
 }
 
-// count adds n times m, 1 or -1, to what is known of all Messages.
+// count adds n times m, 1 or -1, to the totals of Messages.
 func (s *State) count(m *Message, n int) {
 	s.Bytes += int64(n) * m.Size
 	if m.Unsettled != nil {
@@ -207,50 +207,50 @@ func (s *State) Add(m *Message) {
 	s.count(m, 1)
 }
 
-// Rows is what a committed change writes, in storage-neutral form. Whoever decided it owns it
-// until the commit. Everything in it goes
-// into one atomic batch.
+// Rows is what a committed change writes, independent of the store, in one atomic batch. The
+// goroutine that decided it owns it until the commit.
 type Rows struct {
 	Address string
 	Profile *Profile
-	Spare   bool      // more of Profile changed than its counters: it is written a second time, elsewhere
-	DueFrom time.Time // with DueTo, when they differ: the due entry moves; zero: none
+	Spare   bool      // more of Profile changed than its counters: a second copy is written elsewhere
+	DueFrom time.Time // with DueTo, if they differ: the due entry moves; zero: none
 	DueTo   time.Time
-	// DueStray are entries that the due index should not have; the one at DueTo stays, or comes back.
+	// DueStray are entries to remove from the due index; the one at DueTo stays, or is restored.
 	DueStray []time.Time
 	Put      []*Message
 	Store    []Stored
-	Drop     []*Message // rows, content and bytes of these go
+	Drop     []*Message // remove the rows, content and bytes of these
 	Public   []Public
 	Once     idempotency.Records
-	Queue    []Queued // moves of the mail queue, in order
+	Queue    []Queued // moves of the delivery queue, in order
 	Sign     []Fields
-	Settled  []*Message // sealed ones whose status is final: what was kept for attempts goes
-	// Calendar is its own row; the rows of its meetings are in Meetings and DropMeetings. Nil: it is as it was.
+	Settled  []*Message // encrypted ones with a final status: remove what was stored for attempts
+	// Calendar is the calendar's own row; its meetings are in Meetings and DropMeetings. Nil:
+	// unchanged.
 	Calendar     *calendar.Book
 	Meetings     []*calendar.Meeting
 	DropMeetings []int64
 	Links        []Link // in order
-	CopyDue      *bool  // whether an owner's copy is due; nil: as it was
+	CopyDue      *bool  // whether an owner's copy is due; nil: unchanged
 
-	Doubted bool // a mail of Put is in doubt that its sender heard of too late: that must not be lost
+	Doubted bool // a message of Put is in doubt, because its sender got a temporary failure; the mark must not be lost
 
-	ofProfile Profile // room for Profile
+	ofProfile Profile // storage for Profile
 }
 
 // Stored is the bulk of a new message.
 type Stored struct {
 	ID      int64
 	Content *Content
-	Raw     []byte  // as received; of a sealed message its envelope
-	Unread  bool    // the store keeps Content without its Doc
-	Shared  *Shared // with other recipients of the message; nil: it has none, or they have other bytes
+	Raw     []byte  // as received; for an encrypted message, its envelope
+	Unread  bool    // the store omits the Doc of Content
+	Shared  *Shared // with other recipients of the message; nil: it has none, or their bytes differ
 
-	Files  []sealed.File // of a sealed message
-	Queued []byte        // of a sealed one that is sent, see Sealing
+	Files  []sealed.File // of an encrypted message
+	Queued []byte        // of an encrypted sent message, see Sealing
 }
 
-// Size is about how many bytes are stored for the message, without Content.
+// Size is the approximate number of stored bytes of the message, without Content.
 func (s *Stored) Size() int64 {
 	n := len(s.Raw) + len(s.Queued)
 	for i := range s.Files {
@@ -259,7 +259,8 @@ func (s *Stored) Size() int64 {
 	return int64(n)
 }
 
-// store is the bulk of a message; a raw one that is parsed again is kept without Doc.
+// store returns the bulk of a message. If the raw message is parsed again on demand, its Doc is not
+// stored.
 func store(id int64, c *Content, raw []byte, s *Sealing) Stored {
 	if s != nil {
 		return Stored{ID: id, Content: c, Raw: raw, Files: s.Files, Queued: s.Queued}
@@ -273,8 +274,8 @@ type Fields struct {
 	Bytes []byte
 }
 
-// Public is an event that subscribers may see, as facts; it is numbered per inbox so that
-// its account can take it over exactly once.
+// Public is an event that subscribers may see. It is numbered per inbox, so that its account can
+// take it over exactly once.
 type Public struct {
 	Number     uint64
 	Name       string // wire name (specification, Events)
@@ -288,21 +289,21 @@ type Public struct {
 	Named      []string // as Message.Named
 	OTP        string
 	Encrypted  bool // subject and code are withheld
-	Gone       bool // so is the message: see Forget
+	Gone       bool // the message is deleted: see Forget
 
-	// Of sent mail.
+	// Of a sent message.
 	To         []string
 	SendStatus string
 	SendError  string
-	Recipients []delivery.Recipient // what became of each, without their errors
+	Recipients []delivery.Recipient // their status, without their errors
 
-	// Of a meeting: how it is now, and who answered it.
+	// Of a meeting: its current state, and who answered it.
 	Meeting  *calendar.Meeting
 	Attendee *calendar.Attendee
 }
 
-// Forget leaves of an event what may be told once its message is gone: nothing that was in the
-// mail, and nobody's address.
+// Forget removes from an event what must not be published after its message is deleted: all of the
+// message's content and all addresses.
 func (p *Public) Forget() {
 	p.Gone, p.From, p.Subject, p.OTP, p.To, p.Meeting, p.Attendee = true, "", "", "", nil, nil, nil
 	p.Recipients = slices.Clone(p.Recipients)

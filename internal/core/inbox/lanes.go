@@ -9,15 +9,15 @@ import (
 // MaxLanes is how many recipients of one inbox have renderings of their own.
 const MaxLanes = 1000
 
-// lanes are what an edge made of a view for single recipients, user+tag@host: one for each that
-// is polled. They pass from view to view, so that a mail to one tag leaves the others' as they
-// are. Who holds the lock of the view that they hang on writes; any goroutine reads.
+// lanes are renderings of a view for single recipients, user+tag@host: one for each that is polled.
+// They pass from view to view, so a message to one tag leaves the others' renderings valid. Writing
+// needs the lock of the view that holds them; any goroutine may read.
 type lanes struct {
 	byRecipient sync.Map // string to Rendering
 	count       int
 }
 
-// Lane returns what v carries for mail to recipient, or nil. It takes no lock.
+// Lane returns the rendering of v for messages to recipient, or nil. It takes no lock.
 func (v *View) Lane(recipient string) Rendering {
 	l := v.lanes.Load()
 	if l == nil {
@@ -28,8 +28,8 @@ func (v *View) Lane(recipient string) Rendering {
 	return r
 }
 
-// CarryLane lets v, and the views after it, carry r until what there is for recipient changes.
-// r was made of v. False: it has no place, for v was superseded or has lanes enough.
+// CarryLane stores r in v, and in the views after it, until the messages for recipient change. r
+// was made from v. False means that r was not stored, because v was superseded or has MaxLanes.
 func (v *View) CarryLane(recipient string, r Rendering) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -64,7 +64,7 @@ func (l *lanes) each(fn func(Rendering)) {
 	})
 }
 
-// polledAt is the Unix second of the last poll that a lane answered.
+// polledAt is the Unix second of the last poll answered by a lane.
 func (l *lanes) polledAt() (last int64) {
 	if l != nil {
 		l.each(func(r Rendering) { last = max(last, r.PolledAt()) })
@@ -72,8 +72,8 @@ func (l *lanes) polledAt() (last int64) {
 	return last
 }
 
-// passLanes hands v's lanes over to next (nil: nobody comes) but for those whose mail is not the
-// same there. The lock of v is held; that of the newer view nests in it, never the other way.
+// passLanes hands v's lanes over to next (nil: there is none), except those whose messages differ
+// there. The lock of v is held. The lock of the newer view nests in it, never the other way.
 func (v *View) passLanes(next *View) {
 	l := v.lanes.Swap(nil)
 	if l == nil {
@@ -91,8 +91,8 @@ func (v *View) passLanes(next *View) {
 	l.each(Rendering.Retire)
 }
 
-// changedRecipients calls fn with the recipient of each message that is not the same in both
-// lists, which ascend by id.
+// changedRecipients calls fn with the recipient of each message that differs between the lists,
+// which ascend by id.
 func changedRecipients(before, now []*Message, fn func(string)) {
 	for len(before) > 0 || len(now) > 0 {
 		switch {
@@ -101,15 +101,15 @@ func changedRecipients(before, now []*Message, fn func(string)) {
 		case len(now) == 0 || len(before) > 0 && before[0].ID < now[0].ID:
 			before[0].eachRecipient(fn)
 			before = before[1:]
-		default: // the same id comes again as before[0], changed
+		default: // the same id follows as before[0], changed
 			now[0].eachRecipient(fn)
 			now = now[1:]
 		}
 	}
 }
 
-// IsTo reports whether m came to that envelope recipient; empty: any. Of a damaged message nobody
-// knows.
+// IsTo reports whether m came to that envelope recipient; empty: any. It is true for a damaged
+// message, whose recipient is unknown.
 func (m *Message) IsTo(recipient string) bool {
 	return recipient == "" || m.Damaged || m.EnvelopeTo == recipient || slices.Contains(m.named(), recipient)
 }
@@ -121,8 +121,8 @@ func (m *Message) named() []string {
 	return *m.Named
 }
 
-// EnvelopeRecipients are all recipients of this inbox that the envelope named, in its order; none of
-// a message that was sent.
+// EnvelopeRecipients are all recipients of this inbox in the envelope, in its order. A sent message
+// has none.
 func (m *Message) EnvelopeRecipients() []string {
 	switch {
 	case m.Named != nil:
@@ -143,10 +143,10 @@ func (m *Message) eachRecipient(fn func(string)) {
 	}
 }
 
-// IsTo is Message.IsTo of the message that the event is about.
+// IsTo is Message.IsTo for the message that the event is about.
 func (p *Public) IsTo(recipient string) bool {
 	return p.EnvelopeTo == recipient || slices.Contains(p.Named, recipient)
 }
 
-// IsSince reports whether m was received at t or after, by the millisecond that is shown.
+// IsSince reports whether m was received at t or later, compared by the displayed milliseconds.
 func (m *Message) IsSince(t time.Time) bool { return m.ReceivedAt.UnixMilli() >= t.UnixMilli() }

@@ -11,7 +11,7 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// lane is a rendering that knows whether it ended.
+// lane is a rendering that records whether it was retired.
 type lane struct {
 	ended atomic.Int32
 	at    int64
@@ -20,7 +20,7 @@ type lane struct {
 func (l *lane) Retire()         { l.ended.Add(1) }
 func (l *lane) PolledAt() int64 { return l.at }
 
-// tagged is an inbox with mail 1 and 2 to +one, 3 to +two, none to +none, and a lane for each.
+// tagged is an inbox with messages 1 and 2 to +one, 3 to +two, none to +none, and a lane for each.
 func tagged(t *testing.T) (s *inbox.State, v *inbox.View, lanes map[string]*lane) {
 	s = &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
 	for _, cmd := range []inbox.Command{create(), to("one"), to("one"), to("two")} {
@@ -59,7 +59,8 @@ func decided(t *testing.T, s *inbox.State, cmd inbox.Command) {
 	change(s, evs)
 }
 
-// TestLanesPassOn: what changes nothing for a tag leaves its lane to the next view; the others end.
+// TestLanesPassOn checks that the next view keeps the lanes of unchanged tags; the others are
+// retired.
 func TestLanesPassOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		cmd  inbox.Command
@@ -100,7 +101,7 @@ func TestLanesPassOn(t *testing.T) {
 	}
 }
 
-// TestLanesAreBounded, and one that is rendered again ends the one before.
+// TestLanesAreBounded also checks that a new rendering retires the previous one.
 func TestLanesAreBounded(t *testing.T) {
 	s, v, lanes := tagged(t)
 	for i := range inbox.MaxLanes - len(lanes) {
@@ -126,8 +127,8 @@ func TestLanesAreBounded(t *testing.T) {
 	}
 }
 
-// TestLanesRace: whoever renders while views pass is either carried or told so, and nothing that
-// ended is found in the last view.
+// TestLanesRace checks that a concurrent rendering is either stored or refused, and that the last
+// view contains no retired one.
 func TestLanesRace(t *testing.T) {
 	s, v, _ := tagged(t)
 	var now atomic.Pointer[inbox.View]

@@ -8,8 +8,8 @@ import (
 	"inboxd/internal/mail/message/compose"
 )
 
-// Letter is what a client asks to send (specification, Sending). Addresses are as CheckRecipient
-// returns them, InReplyTo is without angle brackets.
+// Letter is a client's request to send a message (specification, Sending). Addresses are as
+// CheckRecipient returns them; InReplyTo has no angle brackets.
 type Letter struct {
 	To        string
 	Cc, Bcc   []string
@@ -20,11 +20,11 @@ type Letter struct {
 	InReplyTo string
 }
 
-// To is a recipient that nothing was tried for.
+// To is a recipient without any attempt.
 func To(email string) Recipient { return Recipient{Recipient: delivery.Recipient{Email: email}} }
 
-// Recipients lists everybody who gets the letter, each once however spelt; who is named in
-// the header is no blind copy.
+// Recipients lists all recipients of the message, each once in whatever spelling. A recipient in To
+// or Cc is not a blind copy.
 func (l *Letter) Recipients() []Recipient {
 	var out []Recipient
 	named := map[string]bool{}
@@ -46,7 +46,7 @@ func (l *Letter) Recipients() []Recipient {
 	return out
 }
 
-// Count is what the letter's account must allow.
+// Count is what the account's plan must allow for the message.
 func (l *Letter) Count() account.CountSend {
 	c := account.CountSend{Recipients: len(l.Recipients()), Files: len(l.Files)}
 	for _, f := range l.Files {
@@ -55,8 +55,8 @@ func (l *Letter) Count() account.CountSend {
 	return c
 }
 
-// CheckRecipient returns the form in which mail is sent to an address, see
-// address.Recipient; the error is a fault.Invalid that names the field it came from.
+// CheckRecipient returns the canonical form of a recipient address, see address.Recipient. The
+// error is a fault.Invalid that names the field.
 func CheckRecipient(field, email string) (string, error) {
 	to, err := address.Recipient(email)
 	if err != nil {

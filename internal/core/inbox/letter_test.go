@@ -7,8 +7,8 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// TestARecipientNamedTwiceCountsOnce, in whatever spelling, and is no blind copy when the
-// header names it too.
+// TestARecipientNamedTwiceCountsOnce checks all spellings. A recipient in the header is not a blind
+// copy.
 func TestARecipientNamedTwiceCountsOnce(t *testing.T) {
 	l := Letter{
 		To: "bob@far.test", Cc: []string{"BOB@far.test", "m\u00fcller@far.test", "bob@far.test"},

@@ -9,16 +9,17 @@ import (
 	"inboxd/internal/core/calendar"
 )
 
-// Arrange does what an order comes to: the meeting as it will be, and the mails that tell of it,
-// Submits[i] for Plan.Mails[i]. After is where the day's count of them stands, as of Submit. It is
-// refused with ErrOutdated when the meeting is not the one any more that the order was weighed against.
+// Arrange carries out an order: it stores the resulting meeting and queues the messages about it,
+// Submits[i] for Plan.Mails[i]. After is the position of their count in the day's quota, as for
+// Submit. It is refused with ErrOutdated if the meeting changed since the plan was made.
 type Arrange struct {
 	Plan    calendar.Plan
 	Submits []Submit
 	After   partition.Position
 }
 
-// RemoveMeeting takes a meeting out of the calendar, and tells nobody. Messages do not bring it back for 30 days.
+// RemoveMeeting removes a meeting from the calendar without notifying anybody. Messages do not
+// bring it back for 30 days.
 type RemoveMeeting struct{ ID int64 }
 
 func (c RemoveMeeting) decide(s *State, env Env) ([]Event, Outcome, error) {
@@ -45,7 +46,7 @@ func (e meetingRemoved) rows(s *State, r *Rows) {
 	r.DropMeetings = append(r.DropMeetings, e.Meeting.ID)
 }
 
-// Size is how many bytes the mails have.
+// Size is the total number of bytes of the messages.
 func (c *Arrange) Size() (n int64) {
 	for i := range c.Submits {
 		n += int64(len(c.Submits[i].Raw))
@@ -53,13 +54,13 @@ func (c *Arrange) Size() (n int64) {
 	return n
 }
 
-// NoCalendar is the sentence for who asks an encrypted inbox for meetings.
+// NoCalendar is the error for a request for meetings of an encrypted inbox.
 const NoCalendar = "This inbox is end-to-end encrypted, so it keeps no calendar"
 
-// ErrOutdated says that an order must be weighed again.
+// ErrOutdated means that an order must be planned again.
 var ErrOutdated = fault.New(fault.Refused, "The meeting has changed since the order was weighed")
 
-// met is a meeting that is new or changed. Public tells of it; nil: nothing does.
+// met is a meeting that is new or changed. Public is the event about it; nil: none.
 type met struct {
 	Meeting calendar.Meeting
 	Public  *Public
@@ -89,8 +90,8 @@ func (e met) rows(s *State, r *Rows) {
 	}
 }
 
-// unmet are meetings that are over at a time. With All the calendar goes with them; no id of it is
-// given again.
+// unmet are meetings that are over at a time. With All the calendar is removed too; its ids are not
+// reused.
 type unmet struct {
 	IDs []int64
 	At  time.Time
@@ -111,7 +112,7 @@ func (e unmet) rows(s *State, r *Rows) {
 	r.DropMeetings = append(r.DropMeetings, e.IDs...)
 }
 
-// withoutCalendar is what ends the calendar of an inbox that is deleted.
+// withoutCalendar returns the events that remove the calendar of a deleted inbox.
 func (s *State) withoutCalendar(now time.Time) []Event {
 	if s.Calendar == nil {
 		return nil
@@ -123,7 +124,7 @@ func (s *State) withoutCalendar(now time.Time) []Event {
 	return append(s.hide(), ev, caughtUp{})
 }
 
-// meetingsOver are those that retention may take, at most expireStep.
+// meetingsOver returns the meetings that retention may remove, at most expireStep.
 func (s *State) meetingsOver(now time.Time) (ids []int64) {
 	if s.Calendar == nil {
 		return nil
@@ -136,13 +137,13 @@ func (s *State) meetingsOver(now time.Time) (ids []int64) {
 	return ids
 }
 
-// kept is a meeting as a calendar keeps it from now on, and what has to go for it.
+// kept is a meeting to be stored, and the ids of those removed to make room for it.
 type kept struct {
 	meeting calendar.Meeting
 	gone    []int64
 }
 
-// keep gives a new meeting its id, and makes room for it; the error says that there is none.
+// keep assigns an id to a new meeting and makes room for it. The error means that there is no room.
 func keep(in *calendar.Book, m calendar.Meeting, now time.Time) (k kept, err error) {
 	if in.Meeting(m.ID) == nil {
 		m.ID = 1
@@ -161,7 +162,7 @@ func keep(in *calendar.Book, m calendar.Meeting, now time.Time) (k kept, err err
 	return kept{m, gone}, nil
 }
 
-// events are those of the change. A nil public means that no subscriber is notified.
+// events returns the events of the change. A nil public means that no subscriber is notified.
 func (k *kept) events(public *Public, now time.Time) (evs []Event) {
 	if len(k.gone) > 0 {
 		evs = append(evs, unmet{IDs: k.gone, At: now})
@@ -169,7 +170,8 @@ func (k *kept) events(public *Public, now time.Time) (evs []Event) {
 	return append(evs, met{k.meeting, public})
 }
 
-// merge is what the message says of meetings, as message m, and what that changes, one after the other.
+// merge applies what the message says about meetings, in order, and returns the content of m and
+// the events.
 func (c *Receive) merge(s *State, m *Message) (*Content, []Event, []*calendar.Said) {
 	if len(c.Invitations) == 0 {
 		return c.Content, nil, nil
@@ -195,12 +197,12 @@ func (c *Receive) merge(s *State, m *Message) (*Content, []Event, []*calendar.Sa
 		}
 		all = append(all, &merged.Said)
 	}
-	content := *c.Content // that of all recipients
+	content := *c.Content // shared with all recipients
 	content.Calendar, content.MoreCalendar = all[0], all[1:]
 	return &content, evs, all
 }
 
-// meetingEvent is the public event of what message m did to a meeting.
+// meetingEvent is the public event about the effect of message m on a meeting.
 func (s *State) meetingEvent(merged *calendar.Merged, kept *calendar.Meeting, m *Message, number uint64) *Public {
 	if merged.Event == "" {
 		return nil
@@ -248,8 +250,7 @@ func (c Arrange) decide(s *State, env Env) ([]Event, Outcome, error) {
 	return evs, outcome, nil
 }
 
-// MeetingBytes is about how many bytes the row of a meeting takes on disk: the same for the same
-// meeting, whoever asks.
+// MeetingBytes is the approximate size of a meeting's row on disk. It depends only on the meeting.
 func MeetingBytes(m *calendar.Meeting) int64 {
 	const perMeeting, perOccurrence, perAnswer, perTime = 160, 48, 24, 10
 	n := perMeeting + len(m.UID) + len(m.Title) + len(m.Location) + len(m.Comment) + len(m.Mail) + len(m.Speaker) + len(m.SentBy) + len(m.JoinURL)
@@ -272,7 +273,7 @@ func MeetingBytes(m *calendar.Meeting) int64 {
 	return int64(n)
 }
 
-// detailBytes is about how many bytes of a row that takes.
+// detailBytes is the approximate number of bytes of d in a row.
 func detailBytes(d *calendar.Detail) int {
 	const perPerson, perObservance, perTime = 64, 32, 10
 	n := len(d.Description) + len(d.Zone.Name)
@@ -289,7 +290,7 @@ func detailBytes(d *calendar.Detail) int {
 	return n
 }
 
-// calendarWeight is about how many bytes a calendar holds in memory.
+// calendarWeight is the approximate number of bytes that a calendar uses in memory.
 func calendarWeight(b *calendar.Book) int64 {
 	if b == nil {
 		return 0

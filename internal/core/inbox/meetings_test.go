@@ -22,7 +22,7 @@ import (
 
 const boss = "boss@far.test"
 
-// invitation is what a mail of boss's says of a meeting.
+// invitation is what a message from boss says about a meeting.
 func invitation(method, uid string, sequence int, at time.Time) *calendar.Invitation {
 	return &calendar.Invitation{
 		From: boss, FromSigned: true, Mail: "m1@far.test",
@@ -42,7 +42,7 @@ func alone(method, uid string, sequence int, at time.Time) *calendar.Invitation 
 	return said
 }
 
-// reply is how a guest of a meeting of this inbox answers.
+// reply is a guest's answer to a meeting of this inbox.
 func reply(m *calendar.Meeting, guest, status string, at time.Time) *calendar.Invitation {
 	said := invitation("REPLY", m.UID, m.Sequence, m.Start)
 	said.From, said.Event.Stamp, said.Event.Organizer = guest, at, m.Organizer
@@ -56,7 +56,7 @@ func inviting(said *calendar.Invitation) inbox.Receive {
 	return c
 }
 
-// arrange weighs an order against the calendar of s, as the road of orders does.
+// arrange plans an order for the calendar of s, as the handlers do.
 func arrange(s *inbox.State, o calendar.Order, now time.Time) (inbox.Arrange, error) {
 	plan, err := calendar.Arrange(s.Calendar, o, calendar.Me{Address: "a@inbox.localhost"}, now, [16]byte{byte(s.LastID), byte(s.LastID >> 8), 1})
 	c := inbox.Arrange{Plan: plan}
@@ -78,7 +78,7 @@ func schedule(at time.Time, guests ...string) calendar.Schedule {
 	return o
 }
 
-// drawMeetings makes mails that speak of meetings and orders, sensible ones and stale ones alike.
+// drawMeetings makes messages about meetings and orders, both valid and stale.
 func drawMeetings(t *rapid.T, s *inbox.State, now time.Time) []inbox.Command {
 	at := start.Add(time.Duration(rapid.IntRange(0, 2000).Draw(t, "meets")) * time.Hour)
 	uid := rapid.SampledFrom([]string{"u1", "u2"}).Draw(t, "uid")
@@ -106,8 +106,8 @@ func drawMeetings(t *rapid.T, s *inbox.State, now time.Time) []inbox.Command {
 	return cmds
 }
 
-// TestReplayOfOccurrences holds that a calendar rebuilt from its rows equals the one in memory after mails about a meeting
-// and single occurrences of it, in any order.
+// TestReplayOfOccurrences checks that a calendar rebuilt from its rows equals the one in memory,
+// after messages about a meeting and its single occurrences in any order.
 func TestReplayOfOccurrences(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store := persisttest.Open(t)
@@ -170,7 +170,7 @@ func compareCalendars(t *rapid.T, memory, rebuilt *calendar.Book) {
 	}
 }
 
-// meets is an inbox that commands are done to, one after another.
+// meets is an inbox that runs commands one after another.
 type meets struct {
 	t    *testing.T
 	s    *inbox.State
@@ -217,7 +217,7 @@ func (m *meets) names() (out []string) {
 	return out
 }
 
-// ids are those of the meetings that are kept.
+// ids are the ids of the stored meetings.
 func (m *meets) ids() (out []int64) {
 	for _, one := range m.s.Calendar.Meetings {
 		out = append(out, one.ID)
@@ -225,8 +225,8 @@ func (m *meets) ids() (out []int64) {
 	return out
 }
 
-// TestAMailMergesOnce: a mail and what it says of a meeting are one change; each recipient has a content of its
-// own, and a repeat changes nothing.
+// TestAMailMergesOnce checks that a message and its effect on a meeting are one change. Each
+// recipient has its own content, and a repeat changes nothing.
 func TestAMailMergesOnce(t *testing.T) {
 	m := newMeets(t)
 	c := inviting(invitation("REQUEST", "u1", 1, start.Add(time.Hour)))
@@ -248,7 +248,7 @@ func TestAMailMergesOnce(t *testing.T) {
 	if len(m.rows.Meetings) != 1 || m.rows.Calendar.LastID != 1 || !m.rows.Profile.HasCalendar {
 		t.Errorf("%+v", m.rows)
 	}
-	c.Invitations = []*calendar.Invitation{invitation("REQUEST", "u1", 2, start.Add(2*time.Hour))} // whatever it says
+	c.Invitations = []*calendar.Invitation{invitation("REQUEST", "u1", 2, start.Add(2*time.Hour))} // the content does not matter
 	if got := m.do(c); !got.Duplicate || m.s.Calendar.Meeting(1).Sequence != 1 || len(m.rows.Meetings) != 0 {
 		t.Errorf("a repeat: %+v", got)
 	}
@@ -260,7 +260,8 @@ func TestAMailMergesOnce(t *testing.T) {
 	}
 }
 
-// TestAnOrderIsOneChange: the meeting and its mails, which say what they tell; no public event.
+// TestAnOrderIsOneChange checks that an order stores the meeting and its messages in one change,
+// without a public event.
 func TestAnOrderIsOneChange(t *testing.T) {
 	m := newMeets(t)
 	m.do(mail("before"))
@@ -298,8 +299,8 @@ func TestAnOrderIsOneChange(t *testing.T) {
 	}
 }
 
-// TestMeetingsKnowTheirMessages: which message changed a meeting last or notified its guests, and when this inbox
-// answered. What a message says of it has neither.
+// TestMeetingsKnowTheirMessages checks which message last changed a meeting or notified its guests,
+// and when this inbox answered. What a message says about a meeting has neither.
 func TestMeetingsKnowTheirMessages(t *testing.T) {
 	m := newMeets(t)
 	is := func(when string, id, last int64, answered bool) {
@@ -326,7 +327,8 @@ func TestMeetingsKnowTheirMessages(t *testing.T) {
 	is("changed, by the first of two messages", 2, 6, false)
 }
 
-// TestACalendarIsFull: a mail is kept and counts for nothing, an order is refused with the number.
+// TestACalendarIsFull checks that a message is stored but does not change the calendar, and that an
+// order is refused with the limit.
 func TestACalendarIsFull(t *testing.T) {
 	full := &calendar.Book{LastID: calendar.MaxMeetings + 7}
 	for id := int64(8); id <= full.LastID; id++ {
@@ -351,7 +353,8 @@ func TestACalendarIsFull(t *testing.T) {
 	}
 }
 
-// TestRemovedMeetings: their rows go, they fire nothing, and a message does not bring them back for 30 days.
+// TestRemovedMeetings checks that their rows are removed without an event, and that a message does
+// not bring them back for 30 days.
 func TestRemovedMeetings(t *testing.T) {
 	m := newMeets(t)
 	m.do(inviting(invitation("REQUEST", "u1", 1, start.Add(time.Hour))))
@@ -371,7 +374,8 @@ func TestRemovedMeetings(t *testing.T) {
 	}
 }
 
-// TestStrangersTakeTheirShare: the meeting of a full share that is over goes in the same change.
+// TestStrangersTakeTheirShare checks that a finished meeting in a full share is removed in the same
+// change.
 func TestStrangersTakeTheirShare(t *testing.T) {
 	m := newMeets(t)
 	unsigned := func(uid string, at time.Time) inbox.Receive {
@@ -389,8 +393,8 @@ func TestStrangersTakeTheirShare(t *testing.T) {
 	}
 }
 
-// TestMeetingsOutliveMail: they stay when it is burnt, go 30 days after all that was said of them, a bounded
-// number at once, and with the inbox; no id comes again.
+// TestMeetingsOutliveMail checks that meetings stay when messages are burnt. They are removed 30
+// days after their end, a bounded number at once, or with the inbox. No id is reused.
 func TestMeetingsOutliveMail(t *testing.T) {
 	const after = 30 * 24 * time.Hour
 	m := newMeets(t)
@@ -429,7 +433,7 @@ func TestMeetingsOutliveMail(t *testing.T) {
 	for n := range 600 {
 		c := invitation("REQUEST", "u1", 1, start)
 		c.Event.UID += strings.Repeat("x", n+1)
-		m.s.Messages = nil // there is room
+		m.s.Messages = nil // make room
 		m.do(inviting(c))
 	}
 	m.now = m.now.Add(2 * after)

@@ -7,24 +7,25 @@ import (
 
 // Commands of the owner's copies (ADR 0069).
 type (
-	// SetOwnerCopies switches the copies on or off. On lifts what blocks them.
+	// SetOwnerCopies switches the copies on or off. On also removes a block.
 	SetOwnerCopies struct{ Enabled bool }
-	// TellOwner queues the copy of a meeting as it is at that Sequence of its Copy, in the place of an
-	// older one that waits; without Mail the owner is not told of it. Outcome.ID is the mail's, 0 when
-	// the owner was told before, or the meeting is another one by now, or nobody wants copies any more.
+	// TellOwner queues the copy of a meeting at that Sequence of its Copy, and replaces an older
+	// one that waits. Without Mail the owner is not notified. Outcome.ID is the id of the copy. It
+	// is 0 if the owner was notified before, if the meeting changed meanwhile, or if copies are
+	// switched off.
 	TellOwner struct {
 		Meeting  int64
 		Sequence int
 		Mail     *Submit
 	}
-	// BlockOwnerCopies says that a copy came back.
+	// BlockOwnerCopies reports that a copy bounced.
 	BlockOwnerCopies struct{}
 )
 
 type (
-	// ownerSet is another setting of the owner's copies.
+	// ownerSet is a changed setting of the owner's copies.
 	ownerSet struct{ Owner calendar.Owner }
-	// caughtUp says that perhaps no copy is due any more.
+	// caughtUp means that possibly no copy is due any more.
 	caughtUp struct{}
 )
 
@@ -34,8 +35,8 @@ func (ownerSet) rows(s *State, r *Rows) { r.calendar(s) }
 func (caughtUp) apply(*State)           {}
 func (caughtUp) rows(s *State, r *Rows) { r.CopyDue = new(s.Calendar.HasDue()) }
 
-// told is a meeting of which no copy is due any more. It counts as a change: an order that was weighed
-// before does not bring back that one is.
+// told marks a meeting as having no copy due. It counts as a change, so that an order planned
+// before does not restore the old mark.
 func told(m calendar.Meeting) []Event {
 	m.Copy.Told = m.Copy.Sequence
 	m.Version++
@@ -74,7 +75,7 @@ func (c TellOwner) decide(s *State, env Env) ([]Event, Outcome, error) {
 	return append(evs, mail), Outcome{ID: mail.Message.ID, Count: 1}, nil
 }
 
-// waitingCopies are a meeting's copies that are queued and not under way.
+// waitingCopies are a meeting's copies that are queued without an attempt in progress.
 func (s *State) waitingCopies(meeting int64) (waiting []*Message) {
 	for _, m := range s.Messages {
 		if m.Waiting() && m.Sending.Meeting == meeting && !m.Sending.Leased {
@@ -89,7 +90,7 @@ func (BlockOwnerCopies) decide(s *State, _ Env) ([]Event, Outcome, error) {
 	return evs, Outcome{Count: len(evs)}, nil
 }
 
-// blockCopies blocks the copies of an inbox that sends any.
+// blockCopies blocks the copies of an inbox that sends them.
 func (s *State) blockCopies() []Event {
 	if owner := s.Calendar.Setting(); s.Live() && owner.Wants() {
 		owner.Blocked = true
@@ -98,8 +99,8 @@ func (s *State) blockCopies() []Event {
 	return nil
 }
 
-// refused reports an owner's copy that nobody will get.
+// refused reports whether this is an owner's copy that failed.
 func (s *Sending) refused() bool { return s.Meeting != 0 && s.Status == delivery.Failed }
 
-// unseen reports a mail that no event tells of: nobody wrote it.
+// unseen reports whether the message has no events, because the service wrote it.
 func (s *Sending) unseen() bool { return s.Auto || s.Meeting != 0 }

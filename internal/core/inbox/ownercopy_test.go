@@ -14,12 +14,12 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// copying is an inbox that organizes meetings, through orders of testdata/ownercopy.txt.
+// copying is an inbox that organizes meetings, driven by the orders of testdata/ownercopy.txt.
 type copying struct {
 	t     *testing.T
 	state *inbox.State
 	now   time.Time
-	due   *bool // what was last said of copies that are due
+	due   *bool // last reported value of CopyDue
 	told  []string
 }
 
@@ -44,7 +44,7 @@ func (s *copying) do(cmd inbox.Command) inbox.Outcome {
 	return outcome
 }
 
-// ordered is what an order of a client comes to, without the mails.
+// ordered plans a client's order, without the messages.
 func ordered(t interface{ Fatal(...any) }, s *inbox.State, o calendar.Order, now time.Time) inbox.Arrange {
 	plan, err := calendar.Arrange(s.Calendar, o, calendar.Me{Address: s.Address}, now, [16]byte{1})
 	if err != nil {
@@ -120,8 +120,8 @@ func (s *copying) order(line string) {
 	}
 }
 
-// tell writes the setting, each meeting with how far its owner should be told and was, the mails, and
-// what was said since the last time.
+// tell prints the setting, each meeting with the Sequence due and sent to its owner, the messages,
+// and the reports since the last time.
 func (s *copying) tell() string {
 	b := []string{map[bool]string{true: "on", false: "off"}[s.state.Calendar.Setting().Enabled]}
 	if s.state.Calendar.Setting().Blocked {
@@ -176,8 +176,8 @@ func TestOwnersCopyStories(t *testing.T) {
 	}
 }
 
-// TestOrdersWeighedBeforeATelling: an order that was weighed before the owner was told is weighed again,
-// else it would bring back that a copy is due.
+// TestOrdersWeighedBeforeATelling checks that an order planned before the owner was notified is
+// planned again. Otherwise it would restore the mark that a copy is due.
 func TestOrdersWeighedBeforeATelling(t *testing.T) {
 	s := &copying{t: t, state: &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}, now: start}
 	s.do(create())

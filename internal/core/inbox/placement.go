@@ -10,7 +10,7 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// Order is what somebody asks of a new inbox (specification, Addresses); nil is left out.
+// Order is a request for a new inbox (specification, Addresses); nil means not given.
 type Order struct {
 	Prefix         *string
 	Subdomain      *string
@@ -21,14 +21,14 @@ type Order struct {
 	Encrypted      bool
 }
 
-// Namespaces says where the addresses of a service may live.
+// Namespaces says where the addresses of a service may be.
 type Namespaces struct {
 	Domain string // the service domain
-	Plain  bool   // addresses without a subdomain get the service domain itself
-	Own    string // the verified domain that an order names, canonical; empty: none is
+	Plain  bool   // addresses without a subdomain are directly in the service domain
+	Own    string // the verified domain that an order names, canonical; empty: none
 }
 
-// Subdomain is the label of the service's subdomain that an address lives in; empty: in none.
+// Subdomain is the label of an address's service subdomain; empty: not in one.
 func (ns Namespaces) Subdomain(addr string) string {
 	label, ok := strings.CutSuffix(address.DomainOf(addr), "."+ns.Domain)
 	if !ok || strings.Contains(label, ".") {
@@ -37,12 +37,12 @@ func (ns Namespaces) Subdomain(addr string) string {
 	return label
 }
 
-// Placement is an order after the plan's rules: what will be created, and which known
-// fields were not applied.
+// Placement is an order after the plan's rules: what will be created, and which known fields were
+// not applied.
 type Placement struct {
 	Address        string
-	Subdomain      string // label of the service's subdomain that it lives in; empty: in none
-	Random         bool   // the subdomain was drawn
+	Subdomain      string // label of its service subdomain; empty: not in one
+	Random         bool   // the subdomain was generated
 	Label          string
 	RetentionHours int
 	KeepNewest     bool
@@ -51,8 +51,8 @@ type Placement struct {
 	Note           string
 }
 
-// Place applies plan to order. The random bits name what the order leaves open. Errors:
-// Invalid for a value that can't be, Refused for a rule.
+// Place applies plan to order. The random bits choose the names that the order leaves open. Errors:
+// Invalid for an impossible value, Refused by a rule.
 func (o Order) Place(plan account.Plan, ns Namespaces, random [3]uint64) (Placement, error) {
 	if err := o.check(); err != nil {
 		return Placement{}, err
@@ -92,8 +92,8 @@ func (o Order) Place(plan account.Plan, ns Namespaces, random [3]uint64) (Placem
 	return p, nil
 }
 
-// IgnoredNote says why the named fields were not applied (specification, Plans);
-// empty when there are none.
+// IgnoredNote explains why the named fields were not applied (specification, Plans); empty if there
+// are none.
 func IgnoredNote(plan account.Plan, ignored []string) string {
 	if len(ignored) == 0 {
 		return ""
@@ -101,7 +101,7 @@ func IgnoredNote(plan account.Plan, ignored []string) string {
 	return fmt.Sprintf("Not applied, because the %s plan does not cover it: %s. Upgrade the plan to use it", plan.Name.Title(), strings.Join(ignored, ", "))
 }
 
-// CheckRetention refuses a time of no hours.
+// CheckRetention refuses less than one hour.
 func CheckRetention(hours int) error {
 	if hours <= 0 {
 		return fault.Field("retention_hours", "is %d; it must be at least 1", hours)
@@ -109,7 +109,7 @@ func CheckRetention(hours int) error {
 	return nil
 }
 
-// check refuses values that can't be.
+// check refuses impossible values.
 func (o Order) check() error {
 	if o.Domain != nil && o.Subdomain != nil {
 		return fault.Field("domain", "and 'subdomain' can't be given together")
@@ -130,8 +130,8 @@ func (o Order) check() error {
 	return nil
 }
 
-// allowed refuses names that are somebody else's, or the operator's. On an own domain no prefix is:
-// its owner answers for it.
+// allowed refuses names that belong to others or to the operator. An own domain has no reserved
+// prefixes, because its owner is responsible for it.
 func (o Order) allowed(plan account.Plan, ns Namespaces) error {
 	switch {
 	case o.Domain != nil && ns.Own == "":

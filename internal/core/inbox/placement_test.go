@@ -64,8 +64,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestWhoseNamesAreWhose: names of the operator's are refused below the service domain, and are the
-// owner's on a verified domain. A subdomain that a plan leaves out is not looked at.
+// TestWhoseNamesAreWhose checks that the operator's names are refused below the service domain and
+// allowed on a verified domain. A subdomain that the plan does not cover is not checked.
 func TestWhoseNamesAreWhose(t *testing.T) {
 	domain := given("example.org")
 	for _, prefix := range []string{"postmaster", "abuse", "mailer-daemon", "hostmaster", "noreply", "support", "info"} {
@@ -93,7 +93,8 @@ func TestWhoseNamesAreWhose(t *testing.T) {
 	}
 }
 
-// TestSubdomainOfAnAddress is the one that it was placed in.
+// TestSubdomainOfAnAddress checks that the subdomain of an address is the one that it was placed
+// in.
 func TestSubdomainOfAnAddress(t *testing.T) {
 	for _, c := range []struct {
 		order inbox.Order
@@ -159,7 +160,7 @@ func TestPlaceGolden(t *testing.T) {
 	}
 }
 
-// TestShapeBeforeRules holds that a wrong value is named before any rule says no.
+// TestShapeBeforeRules checks that invalid values are reported before refused ones.
 func TestShapeBeforeRules(t *testing.T) {
 	reserved, domain := given("postmaster"), given("example.org")
 	for _, o := range []inbox.Order{

@@ -20,7 +20,7 @@ var (
 	owner = account.NewID(start, [10]byte{1})
 )
 
-// roomy is what plans give by default.
+// roomy is the default capacity of plans.
 var roomy = inbox.CapacityOf(account.DefaultPlans().Of(account.Free))
 
 func env(now time.Time) inbox.Env { return inbox.Env{Now: now, Capacity: roomy} }
@@ -50,13 +50,13 @@ func change(s *inbox.State, evs []inbox.Event) *inbox.Rows {
 	return r
 }
 
-// TestReplay holds that a state rebuilt from its rows equals the state in memory, whatever
-// the commands and however they are grouped into commits.
+// TestReplay checks that a state rebuilt from its rows equals the state in memory, for any commands
+// and any grouping into commits.
 func TestReplay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { replay(t, draw) })
 }
 
-// replay has drawn commands change a state, and returns how many sent mails became final.
+// replay changes a state by drawn commands, and returns how many sent messages became final.
 func replay(t *rapid.T, draw func(*rapid.T, *inbox.State, time.Time) inbox.Command) (settled int) {
 	store := persisttest.Open(t)
 	now := start
@@ -167,8 +167,8 @@ func compare(t *rapid.T, memory, rebuilt *inbox.State, store *persisttest.Store)
 	}
 }
 
-// compareRoom holds that a mail was taken within the capacity, and that nothing went for it but the
-// oldest of what was received, and that only of an inbox which keeps the newest.
+// compareRoom checks that a message was stored within the capacity. Only the oldest received
+// messages may be removed for it, and only from an inbox that keeps the newest.
 func compareRoom(t *rapid.T, before []*inbox.Message, after *inbox.State, env inbox.Env) {
 	n, bytes, oldest := 0, int64(0), int64(0)
 	for _, m := range after.Messages {
@@ -202,9 +202,10 @@ func has(s *inbox.State, id int64) bool {
 	return false
 }
 
-// TestAnEncryptedAddressStaysEncrypted for its account, also behind a creation that was given up.
+// TestAnEncryptedAddressStaysEncrypted holds for its account, also after a creation that was given
+// up.
 func TestAnEncryptedAddressStaysEncrypted(t *testing.T) {
-	const month = 30 * 24 * time.Hour // that other accounts wait
+	const month = 30 * 24 * time.Hour // how long other accounts wait
 	for _, again := range []struct {
 		name      string
 		encrypted bool

@@ -8,7 +8,8 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// TestClearedRows hold room and nothing else, and what was passed on is not written over.
+// TestClearedRows checks that cleared rows hold only capacity, and that rows that were passed on
+// are not overwritten.
 func TestClearedRows(t *testing.T) {
 	s := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
 	apply := func(r *inbox.Rows, cmds ...inbox.Command) {
@@ -55,7 +56,8 @@ func TestClearedRows(t *testing.T) {
 	}
 }
 
-// TestSpareIsWritten when an inbox is made, set or deleted, and not with each mail.
+// TestSpareIsWritten checks that the second copy is written when an inbox is created, changed or
+// deleted, and not with each message.
 func TestSpareIsWritten(t *testing.T) {
 	s := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
 	for _, c := range []struct {

@@ -5,32 +5,34 @@ import (
 	"inboxd/internal/mail/sealed"
 )
 
-// In an encrypted inbox every message is sealed before a command brings it here: its bytes are an
-// envelope, and State, rows and events hold what may be told in the clear (specification,
-// Encryption). An inbox is encrypted from its creation or never.
+// In an encrypted inbox, every message is encrypted before a command brings it here. Its bytes are
+// an envelope, and State, rows and events hold what may be unencrypted (specification, Encryption).
+// Whether an inbox is encrypted is set at its creation and never changes.
 
-// Sealed is what is known of a sealed message beside what is known of all. It never changes.
+// Sealed is the state of an encrypted message in addition to that of all messages. It never
+// changes.
 type Sealed struct {
-	// Repeat recognises the mail when it is offered again after a crash, keyed by the folder so that
-	// nobody who guesses the mail can tell; zero when its bytes alone may well be another mail.
+	// Repeat recognises a message that is offered again after a crash. It is keyed by the folder,
+	// so that nobody can confirm a guessed message. It is zero if the same bytes may well be
+	// another message.
 	Repeat Digest
-	Files  int // highest id of an attachment that has an envelope
+	Files  int // highest id of an attachment with an envelope
 }
 
-// Sealing is what a command brings with a message that is sealed: Raw of the command is the envelope
-// then, and its Content holds sealed.Facts.
+// Sealing comes with the command of an encrypted message. Raw of the command is then the envelope,
+// and its Content holds sealed.Facts.
 type Sealing struct {
-	Size  int64         // of the message in the clear
+	Size  int64         // of the unencrypted message
 	Files []sealed.File // ascending by id
-	// Repeat is the keyed digest of a received mail; Named says that it has a Message-ID.
+	// Repeat is the keyed digest of a received message; Named means that it has a Message-ID.
 	Repeat Digest
 	Named  bool
-	// Queued is a sent mail itself, under the folder's key, for the attempts to deliver it. It goes when
-	// the status is final.
+	// Queued is a sent message encrypted under the folder's key, for the delivery attempts. It is
+	// removed when the status is final.
 	Queued []byte
 }
 
-// sealed is what the message keeps; nil of nil.
+// sealed returns the part that the message stores; nil for nil.
 func (s *Sealing) sealed() *Sealed {
 	if s == nil {
 		return nil
@@ -45,8 +47,8 @@ func (s *Sealing) sealed() *Sealed {
 	return kept
 }
 
-// check refuses a message in the clear to an encrypted inbox, and the other way round: the address
-// was deleted and created anew since the command was made. Trying again makes another one.
+// check refuses an unencrypted message for an encrypted inbox, and the reverse: the address was
+// deleted and created again since the command was made. A retry makes the right command.
 func (s *Sealing) check(state *State) error {
 	if (s != nil) == state.Encrypted {
 		return nil
@@ -54,7 +56,7 @@ func (s *Sealing) check(state *State) error {
 	return fault.New(fault.Unavailable, "This inbox was created anew while the mail was on its way, try again")
 }
 
-// sized is how many bytes a message counts for: sealing makes it no larger.
+// sized is the size that a message counts for. It is the size before encryption.
 func (s *Sealing) sized(raw []byte) int64 {
 	if s == nil {
 		return int64(len(raw))
@@ -62,7 +64,7 @@ func (s *Sealing) sized(raw []byte) int64 {
 	return s.Size
 }
 
-// Beside is how many bytes come with the envelope.
+// Beside is the number of bytes stored in addition to the envelope.
 func (s *Sealing) Beside() (n int64) {
 	if s == nil {
 		return 0
@@ -73,6 +75,6 @@ func (s *Sealing) Beside() (n int64) {
 	return n + int64(len(s.Queued))
 }
 
-// QueuePurpose ties what waits in the mail queue under the folder's key to its inbox: a row copied
-// to another one can't be read.
+// QueuePurpose binds a queued message under the folder's key to its inbox, so that a row copied to
+// another inbox cannot be decrypted.
 func QueuePurpose(address string) string { return "queue " + address }

@@ -15,7 +15,7 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// sealedMail is mail as it comes to an encrypted inbox.
+// sealedMail is a message for an encrypted inbox.
 func sealedMail(files ...int) inbox.Receive {
 	c := inbox.Receive{
 		From: message.Mailbox{Email: "s@example.test"}, EnvelopeTo: "a@inbox.localhost", Content: &inbox.Content{}, Raw: []byte("envelope"),
@@ -34,7 +34,7 @@ func sealedSubmit(to ...string) inbox.Submit {
 	return c
 }
 
-// sealedFor makes mail for an encrypted inbox sealed, mostly.
+// sealedFor usually encrypts a message for an encrypted inbox.
 func sealedFor(t *rapid.T, s *inbox.State, cmd inbox.Command) inbox.Command {
 	if !s.Encrypted || rapid.IntRange(0, 9).Draw(t, "in the clear") == 0 {
 		return cmd
@@ -52,8 +52,8 @@ func sealedFor(t *rapid.T, s *inbox.State, cmd inbox.Command) inbox.Command {
 	return cmd
 }
 
-// TestReplayOfSealedSends is TestReplay of an inbox that is encrypted and mostly sends: what waits for delivery
-// loses its copy with the commit that makes it final, in whatever way and beside whatever else that is.
+// TestReplayOfSealedSends is TestReplay for an encrypted inbox that mostly sends. The stored copy
+// for delivery is removed by the commit that makes the status final, however that happens.
 func TestReplayOfSealedSends(t *testing.T) {
 	settled := 0
 	rapid.Check(t, func(t *rapid.T) { settled += replay(t, drawSealedSends) })
@@ -74,8 +74,8 @@ func drawSealedSends(t *rapid.T, s *inbox.State, _ time.Time) inbox.Command {
 		mail("one"), inbox.DeleteMessage{ID: id}, inbox.Burn{}, inbox.Expire{}, inbox.Delete{})).Draw(t, "command"))
 }
 
-// compareSealed holds that what waits of a sealed message is there as long as it waits, and its files as
-// long as it is.
+// compareSealed checks that a queued encrypted message has its copy as long as it waits, and its
+// files as long as it exists.
 func compareSealed(t *rapid.T, s *inbox.State, store *persisttest.Store) {
 	for id := int64(1); id <= s.LastID; id++ {
 		m := &inbox.Message{}
@@ -112,7 +112,7 @@ func slicesIndex(s *inbox.State, id int64) int {
 	return -1
 }
 
-// TestSealedMessages: what is told in the clear, and that nothing else ever comes in.
+// TestSealedMessages checks what is stored unencrypted, and that unencrypted messages are refused.
 func TestSealedMessages(t *testing.T) {
 	s := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
 	now := start

@@ -9,26 +9,26 @@ import (
 	"inboxd/internal/core/delivery"
 )
 
-// moved is every change of a sending: to the state that Decide worked out.
+// moved is a change of a sending to the state that Decide computed.
 type moved struct {
 	ID      int64
 	Sending Sending
-	Fields  []byte // signature fields to keep; nil: none
+	Fields  []byte // signature fields to store; nil: none
 	From    time.Time
 	Public  *Public
 }
 
-// entryMended is an entry of the queue that was found where the message's own is not. Own is where
-// the index has that one, zero for nowhere.
+// entryMended is an entry of the queue at a time that is not the message's own. Own is the
+// message's own time in the index, zero if it has none.
 type entryMended struct {
 	ID             int64
 	At, Since, Own time.Time
 }
 
-// movedTogether are changes of different mails.
+// movedTogether are changes of different messages.
 type movedTogether []moved
 
-// hidden are queued messages that nobody reads any more.
+// hidden are queued messages that are no longer readable.
 type hidden []*Message
 
 func (e hidden) apply(s *State) {
@@ -70,7 +70,7 @@ func (e submitted) rows(s *State, r *Rows) {
 func (e moved) apply(s *State) { movedTogether{e}.apply(s) }
 func (e moved) rows(s *State, r *Rows) {
 	r.put(s, e.ID)
-	if i, ok := s.find(e.ID); ok && !(e.From.IsZero() && e.Sending.Due.IsZero()) { // who waits may differ where the time doesn't
+	if i, ok := s.find(e.ID); ok && !(e.From.IsZero() && e.Sending.Due.IsZero()) { // the domains may differ even if the time does not
 		r.Queue = append(r.Queue, s.Messages[i].entry(e.From))
 	}
 	if e.Fields != nil {
@@ -83,15 +83,15 @@ func (e moved) rows(s *State, r *Rows) {
 	r.settle(s, e.ID)
 }
 
-// settle has what was kept for the attempts of a sealed message go once its status is final: from then
-// on its envelope is all that there is of it.
+// settle removes what was stored for the attempts of an encrypted message when its status is final.
+// From then on only its envelope is stored.
 func (r *Rows) settle(s *State, id int64) {
 	if i, ok := s.find(id); ok && s.Messages[i].Sealed != nil && !s.Messages[i].Waiting() {
 		r.Settled = append(r.Settled, s.Messages[i])
 	}
 }
 
-// apply is one copy of the list for all of them: views keep the old one.
+// apply copies the list once for all of them, because views keep the old one.
 func (es movedTogether) apply(s *State) {
 	s.Messages = slices.Clone(s.Messages)
 	for _, e := range es {
@@ -106,7 +106,7 @@ func (es movedTogether) apply(s *State) {
 		m.Sending = new(e.Sending)
 		s.Messages[i] = &m
 		if e.Sending.Status.Final() {
-			s.dueBy(m.ExpiresAt) // retention may take it from now on
+			s.dueBy(m.ExpiresAt) // retention may remove it from now on
 		}
 	}
 }
@@ -158,7 +158,7 @@ func (c Submit) decide(s *State, env Env) ([]Event, Outcome, error) {
 	return instead(gone, ev), Outcome{ID: ev.Message.ID}, nil
 }
 
-// submitted is the event of the mail as message id.
+// submitted is the event that stores the message with the given id.
 func (c *Submit) submitted(s *State, now time.Time, id int64) submitted {
 	sending := &Sending{Status: delivery.Queued, Recipients: slices.Clone(c.Recipients), Due: now, Auto: c.Auto}
 	for i := range sending.Recipients {
@@ -173,8 +173,8 @@ func (c *Submit) submitted(s *State, now time.Time, id int64) submitted {
 	return submitted{m, c.Content, c.Raw, c.Sealed}
 }
 
-// Queued returns the message if its delivery is not settled, a hidden one too, else nil: a late
-// report about mail that is gone or settled changes nothing.
+// Queued returns the message, also a hidden one, if its status is not final, else nil. So a late
+// report about a message that was removed or is final changes nothing.
 func (s *State) Queued(id int64) *Message {
 	if i, ok := s.find(id); ok && s.Messages[i].Waiting() {
 		return s.Messages[i]
@@ -264,13 +264,13 @@ func (c Defer) one(m *Message, d Deferral, now time.Time) moved {
 	return ev
 }
 
-// leavesNothing reports a final status of a mail that has no reader: one that was hidden, or that
-// nobody wrote, which may hold a link that must not lie about.
+// leavesNothing reports whether a message with a final status has no reader: it was hidden, or the
+// service wrote it. The latter may contain a secret link and must not stay in the store.
 func (e *moved) leavesNothing(m *Message) bool {
 	return (e.Sending.Auto || m.Hidden) && e.Sending.Status.Final()
 }
 
-// ended adds what follows a final status.
+// ended adds the consequences of a final status.
 func (s *State) ended(m *Message, ev moved) []Event {
 	evs := []Event{ev}
 	if ev.leavesNothing(m) {
@@ -282,7 +282,7 @@ func (s *State) ended(m *Message, ev moved) []Event {
 	return evs
 }
 
-// report moves the recipients that a report is about; one who is settled stays so.
+// report updates the recipients that a report is about. A final status does not change.
 func (s *Sending) report(report Report, now time.Time) {
 	for i := range s.Recipients {
 		r := &s.Recipients[i]
@@ -297,7 +297,7 @@ func (s *Sending) report(report Report, now time.Time) {
 	}
 }
 
-// again sets when those that are left are tried next; zero: never.
+// again sets when the remaining recipients are attempted next; zero: never.
 func (s *Sending) again(next time.Time) {
 	s.Due, s.Leased = next, false
 	for i := range s.Recipients {
@@ -305,7 +305,7 @@ func (s *Sending) again(next time.Time) {
 	}
 }
 
-// settle ends a recipient that still waits when the schedule is over.
+// settle fails a waiting recipient when the schedule is over.
 func (r *Recipient) settle(expired bool) {
 	if expired && !r.Status.Final() {
 		r.Status = delivery.Failed
@@ -315,7 +315,7 @@ func (r *Recipient) settle(expired bool) {
 	}
 }
 
-// derive works out the message's status from its recipients; a final one leaves the queue.
+// derive computes the message's status from its recipients. A final one leaves the queue.
 func (s *Sending) derive() {
 	s.Status, _ = s.outcome()
 	if s.Status.Final() {
@@ -323,8 +323,8 @@ func (s *Sending) derive() {
 	}
 }
 
-// notice is the public event of a status that became final, nil before, and nil for mail that
-// nobody wrote.
+// notice is the public event of a status that became final. It is nil before that, and for messages
+// that the service wrote.
 func (s *State) notice(m *Message, n *Sending, now time.Time) *Public {
 	if !n.Status.Final() || n.unseen() {
 		return nil
@@ -343,7 +343,7 @@ func (s *State) notice(m *Message, n *Sending, now time.Time) *Public {
 	return ev
 }
 
-// addressed lists who is named in the message: everybody but the blind copies.
+// addressed lists the recipients in the message header: all but the blind copies.
 func (s *Sending) addressed() (to []string) {
 	for _, r := range s.Recipients {
 		if !r.Bcc {
@@ -362,7 +362,7 @@ func (s *State) sendEvent(name string, m *Message, n *Sending, to []string, why 
 
 func (c MendEntry) decide(s *State, _ Env) ([]Event, Outcome, error) {
 	if i, ok := s.find(c.ID); ok && s.Messages[i].Damaged {
-		return nil, Outcome{}, nil // it may be whole again one day
+		return nil, Outcome{}, nil // it may be readable again later
 	}
 	ev := entryMended{ID: c.ID, At: c.At, Since: c.Since}
 	if m := s.Queued(c.ID); m != nil {
@@ -382,7 +382,7 @@ func (c Requeue) decide(s *State, env Env) ([]Event, Outcome, error) {
 	case m == nil:
 		return nil, Outcome{}, fault.New(fault.NotFound, fmt.Sprintf("Message %d of %s does not wait in the queue", c.ID, s.Address))
 	case m.Sending.Leased:
-		return nil, Outcome{}, nil // an attempt is under way
+		return nil, Outcome{}, nil // an attempt is in progress
 	}
 	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
 	ev.Sending.Due = env.Now
@@ -412,7 +412,7 @@ func (s *State) giveUp(m *Message, why string, now time.Time) moved {
 	return ev
 }
 
-// takeBack removes a queued message. An attempt that is under way may still hand it over.
+// takeBack removes a queued message. An attempt in progress may still deliver it.
 func (s *State) takeBack(m *Message, now time.Time) []Event {
 	const why = "Deleted before it was delivered"
 	ev := s.giveUp(m, why, now)

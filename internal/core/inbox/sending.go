@@ -11,23 +11,23 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// Sending is the delivery of an outgoing message. Like the message it never changes once it
-// is in a published view; a change replaces it.
+// Sending is the delivery of an outgoing message. Like the message, it never changes once it is in
+// a published view; a change replaces it.
 type Sending struct {
 	Recipients []Recipient
-	Due        time.Time // when the queue looks at it next; zero once the status is final
-	Attempts   int       // begun
+	Due        time.Time // when the queue examines it next; zero once the status is final
+	Attempts   int       // that were begun
 	Status     delivery.Status
-	Leased     bool // an attempt is under way; Due is when it counts as interrupted
+	Leased     bool // an attempt is in progress; Due is when it counts as interrupted
 	Signature  Signature
-	Auto       bool // nobody wrote it: sent with the null sender, and no event tells of it
-	// Meeting is that of an owner's copy, which nobody wrote either: it is hidden from the start, comes
-	// from a return path of its own, and no event tells of it. 0: it is no such copy.
+	Auto       bool // the service wrote it: sent with the null sender and without events
+	// Meeting is the meeting of an owner's copy; 0: not such a copy. The service wrote it, too: it is
+	// hidden from the start, has a return path of its own, and has no events.
 	Meeting int64
 }
 
-// Reason is what the last failed attempt reported; empty when nothing failed. It follows from
-// the recipients, so a queue of mails that fail does not hold it for each.
+// Reason is the report of the last failed attempt; empty if none failed. It is derived from the
+// recipients, so a queue of failing messages does not store it for each.
 func (s *Sending) Reason() string {
 	_, text := s.outcome()
 	return text
@@ -45,27 +45,27 @@ func (s *Sending) outcome() (delivery.Status, string) {
 type Recipient struct {
 	delivery.Recipient
 	Bcc bool
-	MX  string    // server that answered last
+	MX  string    // server that replied last
 	At  time.Time // of the last report; zero before the first
 }
 
-// Signature says what the first attempt made of signing. Stored: append only.
+// Signature is the result of signing at the first attempt. Stored: append only.
 type Signature uint8
 
 const (
 	NotYet   Signature = iota // no attempt has begun
-	Signed                    // the fields are kept beside the raw message
+	Signed                    // the fields are stored next to the raw message
 	Unsigned                  // the sending domain has no usable key
 )
 
-// leaseFor is when an attempt that was not heard of again counts as interrupted while the
-// process lives: longer than any attempt. A start takes every lease for interrupted.
+// leaseFor is how long after its start an attempt without a report counts as interrupted while the
+// process lives. It is longer than any attempt. A restart treats every lease as interrupted.
 const leaseFor = 30 * time.Minute
 
 // Commands of sending.
 type (
-	// Submit queues one composed mail. Recipients carry address and Bcc only. After is where the
-	// day's count of it stands: no crash keeps the mail without its count.
+	// Submit queues one composed message. Recipients contain only address and Bcc. After is the log
+	// position of its count in the day's quota: no crash keeps the message without its count.
 	Submit struct {
 		From       message.Mailbox
 		Subject    string
@@ -74,18 +74,18 @@ type (
 		Recipients []Recipient
 		Auto       bool
 		After      partition.Position
-		Sealed     *Sealing // from an encrypted inbox; nil: in the clear
+		Sealed     *Sealing // from an encrypted inbox; nil: not encrypted
 	}
-	// Attempt leases a queued mail for an attempt. The first one also keeps what signing
-	// gave: the same bytes go out on every attempt, also after a crash. Its outcome counts
+	// Attempt leases a queued message for an attempt. The first one also stores the result of
+	// signing, so that every attempt sends the same bytes, also after a crash. Its outcome counts
 	// the attempt.
 	Attempt struct {
 		ID     int64
 		Signed Signature
-		Fields []byte // the signature fields, to stand above Raw
+		Fields []byte // the signature fields, to precede Raw
 	}
-	// Attempted reports on recipients. Until Done, more reports of the same attempt
-	// follow; with Done, Next is when to try those that are left, zero for never again.
+	// Attempted reports on recipients. Until Done, more reports of the same attempt follow. With
+	// Done, Next is when to retry the remaining recipients, zero for never.
 	Attempted struct {
 		ID      int64
 		Attempt int
@@ -93,38 +93,39 @@ type (
 		Done    bool
 		Next    time.Time
 	}
-	// Defer is an attempt, for each of some mails, that was not worth a connection: all who
-	// wait get the report Why, and the mail waits for its next time. One that is gone, or was
-	// not due At, stays as it is. Its outcome counts the attempt of Each, 0 where there was none.
+	// Defer counts an attempt, for each of several messages, without a connection. All waiting
+	// recipients get the report Why, and the message waits for its next time. A message that was
+	// removed, or was not due At, is unchanged. Its outcome counts the attempt of Each, 0 where
+	// there was none.
 	Defer struct {
-		Mails    []Deferral // each but once
+		Mails    []Deferral // each only once
 		At       time.Time
 		Schedule delivery.Schedule
 	}
-	// Bounce reports that a mail that was taken came back from a recipient.
+	// Bounce reports that a message that was accepted came back from a recipient.
 	Bounce struct {
 		ID        int64
 		Recipient string
 		Error     string
 	}
-	// MendEntry says that the queue has an entry at a time that is not the message's, accepted
-	// Since: it goes, and the message's own is written again. Missing is the message's own time,
-	// if the queue has nothing there.
+	// MendEntry reports that the queue has an entry, accepted Since, at a time that is not the
+	// message's. It is removed, and the message's own is written again. Missing is the message's
+	// own time, if the queue has no entry there.
 	MendEntry struct {
 		ID                 int64
 		At, Since, Missing time.Time
 	}
-	// Requeue makes a waiting mail due now; the operator's order.
+	// Requeue makes a waiting message due now, by order of the operator.
 	Requeue struct{ ID int64 }
-	// GiveUp ends a waiting mail as failed; the operator's order.
+	// GiveUp ends a waiting message as failed, by order of the operator.
 	GiveUp struct {
 		ID  int64
 		Why string
 	}
 )
 
-// NotQueued reports a failure of a command after which its mail is surely not queued: its place in the
-// day's quota is given back.
+// NotQueued reports whether, after this error of a command, its message is certainly not queued.
+// Its place in the day's quota is then released.
 func NotQueued(err error) bool {
 	switch fault.KindOf(err) {
 	case fault.InboxFull, fault.StorageFull, fault.NoInbox, fault.Invalid, fault.Refused:
@@ -133,14 +134,14 @@ func NotQueued(err error) bool {
 	return false
 }
 
-// Deferral is a mail that waits without an attempt. Jitter is random in [0, 1).
+// Deferral is a message deferred without an attempt. Jitter is random in [0, 1).
 type Deferral struct {
 	ID     int64
 	Why    string
 	Jitter float64
 }
 
-// Report is what an attempt brought for one recipient.
+// Report is the result of an attempt for one recipient.
 type Report struct {
 	Email   string
 	Outcome delivery.Outcome
@@ -148,32 +149,32 @@ type Report struct {
 	MX      string
 }
 
-// Queued is a move of one entry of the mail queue. A zero time is no entry.
+// Queued is a move of one entry of the delivery queue. A zero time means no entry.
 type Queued struct {
 	ID       int64
 	From, To time.Time
-	Since    time.Time // when the mail was accepted
+	Since    time.Time // when the message was accepted
 	Domains  []string  // of the recipients that wait
 	Leased   bool
 }
 
-// Due is an entry of retention's index: an inbox that wants to be looked at.
+// Due is an entry of retention's index: an inbox to be examined.
 type Due struct {
 	At      time.Time
 	Address string
 }
 
-// QueueEntry is an entry of the mail queue as the store lists it, by time, address and id.
+// QueueEntry is an entry of the delivery queue as the store lists it, by time, address and id.
 type QueueEntry struct {
 	At      time.Time
 	Address string
 	ID      int64
-	Since   time.Time // when the mail was accepted
+	Since   time.Time // when the message was accepted
 	Domains []string  // of the recipients that wait
-	Leased  bool      // an attempt was under way when it was written
+	Leased  bool      // an attempt was in progress when it was written
 }
 
-// Waiting reports that the message was accepted and not every recipient is settled.
+// Waiting reports whether the message was accepted and some recipient's status is not final.
 func (m *Message) Waiting() bool { return m.Sending != nil && !m.Sending.Status.Final() }
 
 // Pending returns the recipients that wait, by domain.
@@ -188,8 +189,8 @@ func (s *Sending) Pending() map[string][]string {
 	return pending
 }
 
-// ThreadKey recognises a Message-ID (without angle brackets) among those of an inbox. Two
-// may share a key: compare the Message-ID itself.
+// ThreadKey identifies a Message-ID (without angle brackets) among those of an inbox. Two may have
+// the same key: compare the Message-ID itself.
 func ThreadKey(messageID string) uint64 {
 	if messageID == "" {
 		return 0

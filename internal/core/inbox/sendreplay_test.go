@@ -33,7 +33,7 @@ func adds(cmd inbox.Command) bool {
 	return false
 }
 
-// drawSending makes commands of sending, sensible ones and late ones alike.
+// drawSending makes commands of sending, both valid and late.
 func drawSending(t *rapid.T, id int64) []inbox.Command {
 	outcome := func(name string) delivery.Outcome { return delivery.Outcome(rapid.IntRange(0, 2).Draw(t, name)) }
 	next := time.Time{}
@@ -53,8 +53,8 @@ func drawSending(t *rapid.T, id int64) []inbox.Command {
 	}
 }
 
-// compareQueue holds that the queue's index has exactly one entry for each mail that waits:
-// at its time, with the domains of the recipients that wait.
+// compareQueue checks that the queue's index has exactly one entry for each waiting message: at its
+// time, with the domains of the waiting recipients.
 func compareQueue(t rapid.TB, s *inbox.State, store *persisttest.Store) {
 	var want []string
 	for _, m := range s.Messages {
@@ -86,8 +86,8 @@ func compareQueue(t rapid.TB, s *inbox.State, store *persisttest.Store) {
 	}
 }
 
-// TestALateReportChangesTheEntry: an attempt's report comes after the mail was put off, and the time that it
-// waits for stays, but not who waits.
+// TestALateReportChangesTheEntry has an attempt's report arrive after the message was deferred. The
+// deferred time stays, but the waiting domains change.
 func TestALateReportChangesTheEntry(t *testing.T) {
 	store, s := persisttest.Open(t), &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
 	for _, cmd := range []inbox.Command{

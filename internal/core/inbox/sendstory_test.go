@@ -12,19 +12,19 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// delivering is an inbox that lives through orders of testdata/delivery.txt.
+// delivering is an inbox driven by the orders of testdata/delivery.txt.
 type delivering struct {
 	t     *testing.T
 	state *inbox.State
 	now   time.Time
-	told  int // events seen
+	told  int // events already printed
 	log   []inbox.Public
 }
 
 func (s *delivering) do(cmd inbox.Command) {
 	evs, _, err := inbox.Decide(s.state, cmd, env(s.now))
 	if err != nil {
-		return // late orders are refused or change nothing: what follows tells
+		return // late orders are refused or change nothing, as the printed state shows
 	}
 	s.log = append(s.log, change(s.state, evs).Public...)
 }
@@ -105,7 +105,7 @@ func (s *delivering) report(words []string) inbox.Attempted {
 	return cmd
 }
 
-// tell writes what is to be seen of the message, and the events since the last time.
+// tell prints the visible state of the message, and the events since the last time.
 func (s *delivering) tell() string {
 	b := []string{"gone"}
 	if len(s.state.Messages) > 0 {

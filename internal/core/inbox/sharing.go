@@ -11,45 +11,45 @@ import (
 	"inboxd/internal/core/calendar"
 )
 
-// Commands of the link under which a calendar can be subscribed to.
+// Commands of the subscription link of a calendar.
 type (
-	// ShareCalendar makes the link for By, unless there is one that is not Ended; with Rotate it ends any. Hash
-	// is the token's, Sealed the token under the folder's key. Where the calendar was hidden it is NotFound,
-	// unless By may manage the inbox.
+	// ShareCalendar creates the link for By, unless there is one that is not Ended. With Rotate it
+	// replaces any. Hash is the token's, Sealed the token encrypted under the folder's key. If the
+	// calendar was hidden, the command is NotFound unless By may manage the inbox.
 	ShareCalendar struct {
 		Hash   account.Hash
 		Sealed []byte
 		By     calendar.Reader
 		Rotate bool
-		Ended  account.Hash // of a link whose key is no more
+		Ended  account.Hash // of a link whose key no longer exists
 	}
-	// KeepLink says that a session or a key with inbox:manage read the link, which then outlives the key that
-	// made it (specification, Calendar).
+	// KeepLink reports that a session or a key with inbox:manage read the link. The link then
+	// outlives the key that created it (specification, Calendar).
 	KeepLink struct{ Hash account.Hash }
-	// HideCalendar ends the link, if there is one, and keeps others from being made by readers.
+	// HideCalendar ends the link, if there is one, and prevents readers from creating another.
 	HideCalendar struct{}
-	// NoteFetch says that the calendar was fetched by the link with that token. A later fetch that was
-	// noted before stays.
+	// NoteFetch reports that the calendar was fetched by the link with that token. A later fetch
+	// that was recorded before is not overwritten.
 	NoteFetch struct {
 		Hash   account.Hash
 		At     time.Time
 		Client string
 		Had    time.Time // Feed.Had
-		Total  int64     // Feed.Fetches, this one counted
+		Total  int64     // Feed.Fetches, including this one
 	}
 )
 
-// linkRandom is how many bytes of a link's token nobody can guess.
+// linkRandom is how many random bytes a link's token has.
 const linkRandom = 32
 
-// LinkToken makes the token of a link: the partition of its inbox, so that a look-up knows where to
-// go without an index, and what is random (specification, Calendar).
+// LinkToken makes the token of a link: the partition of its inbox, so that a lookup needs no index,
+// and the random bytes (specification, Calendar).
 func LinkToken(home partition.ID, random [linkRandom]byte) string {
 	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint16(nil, uint16(home)), random[:]...))
 }
 
-// ReadLinkToken tells the partition that a token names, and its hash. False means that no such token
-// was ever made: each has one spelling.
+// ReadLinkToken returns the partition of a token, and its hash. False means that no such token was
+// ever made: each has exactly one spelling.
 func ReadLinkToken(token string) (home partition.ID, hash account.Hash, ok bool) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(raw) != 2+linkRandom || base64.RawURLEncoding.EncodedLen(len(raw)) != len(token) {
@@ -66,13 +66,13 @@ type Link struct {
 }
 
 type (
-	// shared is a link that there is from now on, in the place of the one before.
+	// shared is a new link, which replaces the previous one.
 	shared struct{ Feed calendar.Feed }
 	// unshared is the end of the link.
 	unshared struct{ Hash account.Hash }
-	// concealed is a calendar for which readers make no link.
+	// concealed is a calendar for which readers cannot create a link.
 	concealed struct{}
-	// fetched is a link of which a use was noted, or that it outlives its key.
+	// fetched is a link with a recorded use, or one that outlives its key.
 	fetched struct{ Feed calendar.Feed }
 )
 
@@ -94,16 +94,16 @@ func (e unshared) rows(s *State, r *Rows) {
 func (e fetched) apply(s *State)       { s.setCalendar(s.Calendar.Sharing(&e.Feed, false)) }
 func (fetched) rows(s *State, r *Rows) { r.calendar(s) }
 
-// setCalendar is another calendar with the same meetings.
+// setCalendar sets another calendar with the same meetings.
 func (s *State) setCalendar(b *calendar.Book) { s.Calendar, s.HasCalendar = b, true }
 
-// calendar writes what a calendar holds beside its meetings.
+// calendar writes the calendar's own row, without its meetings.
 func (r *Rows) calendar(s *State) {
 	r.profile(s)
 	r.Calendar = s.Calendar
 }
 
-// hide ends the link, if there is one: with it its row goes.
+// hide ends the link, if there is one, and removes its row.
 func (s *State) hide() []Event {
 	if link := s.Calendar.Link(); link != nil {
 		return []Event{unshared{link.Hash}}
@@ -111,7 +111,7 @@ func (s *State) hide() []Event {
 	return nil
 }
 
-// errHidden is for readers of a calendar whose link somebody ended.
+// errHidden is for readers of a calendar whose link was turned off.
 var errHidden = fault.New(fault.NotFound, "The link to this calendar was turned off. A session or a key with inbox:manage turns it on again")
 
 func (c ShareCalendar) decide(s *State, env Env) ([]Event, Outcome, error) {

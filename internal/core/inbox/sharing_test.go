@@ -18,7 +18,7 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// TestLinkTokens: a token names its partition, has one spelling, and nothing else is one.
+// TestLinkTokens checks that a token names its partition and has exactly one spelling.
 func TestLinkTokens(t *testing.T) {
 	for _, home := range []partition.ID{0, 1, 255, 256, partition.Count - 1} {
 		token := inbox.LinkToken(home, [32]byte{1, 2, 3, 31: 255})
@@ -42,7 +42,7 @@ func minted(n int, rotate bool) inbox.ShareCalendar {
 	return inbox.ShareCalendar{Hash: account.Hash{byte(n), 31: 1}, Sealed: []byte{byte(n)}, Rotate: rotate, By: calendar.Reader{Manage: true}}
 }
 
-// TestSharing goes through the life of a link: what opens it after each order, and what its use was.
+// TestSharing runs the life of a link: which token opens it after each order, and its recorded use.
 func TestSharing(t *testing.T) {
 	s := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
 	opens := map[account.Hash]bool{} // the rows
@@ -105,10 +105,10 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// TestReplayOfLinksAndCopies holds that a calendar rebuilt from its rows equals the one in memory; that
-// exactly the token of the present link opens it; that the inbox is marked exactly while a copy is due;
-// that of each meeting no change is told twice, and one copy waits at most; and that a minute lies between copies
-// of answers.
+// TestReplayOfLinksAndCopies checks that a calendar rebuilt from its rows equals the one in memory.
+// Only the token of the current link opens it, and the inbox is marked exactly while a copy is due.
+// For each meeting, no change is sent twice, at most one copy waits, and copies of answers are at
+// least a minute apart.
 func TestReplayOfLinksAndCopies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store := persisttest.Open(t)
@@ -163,7 +163,7 @@ func TestReplayOfLinksAndCopies(t *testing.T) {
 	})
 }
 
-// bare is a calendar in which no list is empty.
+// bare is a calendar in which empty lists are nil.
 func bare(b *calendar.Book) (p calendar.Book) {
 	if b != nil {
 		p = *b

@@ -10,44 +10,44 @@ import (
 	"inboxd/internal/core/calendar"
 )
 
-// View is an immutable picture of a committed state: enough to answer the poll and lists
-// without a message to the actor. It is published after each commit and read by any
-// goroutine. Its messages may hold expired ones: readers filter by their own now.
+// View is an immutable snapshot of a committed state: enough to serve polls and lists without a
+// message to the actor. It is published after each commit and read by any goroutine. It may contain
+// expired messages: readers filter by their own now.
 type View struct {
 	Profile
 	Messages []*Message     // ascending by id
 	Bytes    int64          // of all messages
-	Newest   *Newest        // of the newest received message, when it came while in memory
+	Newest   *Newest        // of the newest received message, if it came while the inbox was in memory
 	Calendar *calendar.Book // nil: none
 
 	rendering atomic.Pointer[Rendering] // written under mu
 	lanes     atomic.Pointer[lanes]     // written under mu; nil: none
 
 	mu         sync.Mutex    // guards what is below
-	superseded chan struct{} // made when somebody waits, closed by Supersede
+	superseded chan struct{} // created when somebody waits, closed by Supersede
 	closed     bool
 }
 
 // Page is a page of an account's inboxes. It never changes.
 type Page struct {
 	Views   []*View  // newest first
-	Damaged []string // addresses of those of the page that the disk has lost
-	Next    string   // cursor behind the page; empty at the end
+	Damaged []string // addresses on the page that the disk has lost
+	Next    string   // cursor after the page; empty at the end
 }
 
-// NewView takes a picture of s.
+// NewView makes a snapshot of s.
 func NewView(s *State) *View {
 	return &View{Profile: s.Profile, Messages: s.Messages[:len(s.Messages):len(s.Messages)], Bytes: s.Bytes, Newest: s.Newest, Calendar: s.Calendar}
 }
 
-// Rendering is what an edge made of a view once, to answer all polls with. The view carries
-// and ends it, and knows nothing else of it. Any goroutine may call it.
+// Rendering is a response that an edge made from a view once, to answer all polls. The view stores
+// and retires it, and knows nothing else about it. Any goroutine may call it.
 type Rendering interface {
-	Retire()         // the view was superseded, or carries another: it may not be used any more
+	Retire()         // the view was superseded, or stores another: it may not be used any more
 	PolledAt() int64 // Unix second of the last poll that it answered; 0: none
 }
 
-// Rendering returns what v carries, or nil.
+// Rendering returns the rendering in v, or nil.
 func (v *View) Rendering() Rendering {
 	if r := v.rendering.Load(); r != nil {
 		return *r
@@ -55,7 +55,7 @@ func (v *View) Rendering() Rendering {
 	return nil
 }
 
-// Carry lets v carry r until v is superseded.
+// Carry stores r in v until v is superseded.
 func (v *View) Carry(r Rendering) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -67,7 +67,7 @@ func (v *View) Carry(r Rendering) {
 	}
 }
 
-// PolledAt is the Unix second of the last poll that never asked for the view itself; 0 when
+// PolledAt is the Unix second of the last poll that a rendering answered without the view; 0 if
 // there was none.
 func (v *View) PolledAt() int64 {
 	last := v.lanes.Load().polledAt()
@@ -77,13 +77,13 @@ func (v *View) PolledAt() int64 {
 	return last
 }
 
-// Message returns one message, nil when it is not there or expired at now.
+// Message returns one message, nil if it is missing or expired at now.
 func (v *View) Message(id int64, now time.Time) *Message {
 	s := State{Messages: v.Messages}
 	return s.visible(id, now)
 }
 
-// Queued returns a message whose delivery is not settled, hidden or not; nil when there is none.
+// Queued returns a message whose status is not final, hidden or not; nil if there is none.
 func (v *View) Queued(id int64) *Message { return (&State{Messages: v.Messages}).Queued(id) }
 
 // Room is State.Room.
@@ -92,10 +92,11 @@ func (v *View) Room(size int64, c Capacity, now time.Time) error {
 	return s.Room(size, c, now)
 }
 
-// Full reports whether the smallest mail would be refused.
+// Full reports whether the smallest message would be refused.
 func (v *View) Full(c Capacity, now time.Time) bool { return v.Room(1, c, now) != nil }
 
-// Latest returns the newest message that is alive at now and that match accepts (nil accepts all), or nil.
+// Latest returns the newest message that is visible at now and that match accepts (nil accepts
+// all), or nil.
 func (v *View) Latest(now time.Time, match func(*Message) bool) *Message {
 	for _, m := range slices.Backward(v.Messages) {
 		if !m.Expired(now) && (match == nil || match(m)) {
@@ -111,8 +112,8 @@ func (v *View) Behind(after int64) int {
 	return len(v.Messages) - n
 }
 
-// Counts returns how many messages are alive at now, how many of the received ones are
-// unread, and when the newest came (zero: none).
+// Counts returns how many messages are visible at now, how many of the received ones are unread,
+// and when the newest came (zero: none).
 func (v *View) Counts(now time.Time) (messages, unread int, last time.Time) {
 	for _, m := range v.Messages {
 		if m.Expired(now) {
@@ -127,8 +128,8 @@ func (v *View) Counts(now time.Time) (messages, unread int, last time.Time) {
 	return messages, unread, last
 }
 
-// Superseded returns a channel that is closed when a newer view is published, or when this
-// one leaves memory; then the waiter asks for the view again.
+// Superseded returns a channel that is closed when a newer view is published, or when this one is
+// evicted. The waiter then asks for the view again.
 func (v *View) Superseded() <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -141,12 +142,12 @@ func (v *View) Superseded() <-chan struct{} {
 	return v.superseded
 }
 
-// Supersede is SupersedeBy when no newer view comes.
+// Supersede is SupersedeBy without a newer view.
 func (v *View) Supersede() { v.SupersedeBy(nil) }
 
-// SupersedeBy takes v's renderings away from polls, but for those that are right of next too, and
-// wakes whoever waits on v. The publisher calls it once, after the newer view can be seen and
-// before it tells anybody of the change.
+// SupersedeBy retires v's renderings, except those that are also valid for next, and wakes all
+// waiters on v. The publisher calls it once, after the newer view is visible and before it
+// announces the change.
 func (v *View) SupersedeBy(next *View) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

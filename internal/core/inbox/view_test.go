@@ -11,8 +11,8 @@ import (
 // at is a moment some hours after start.
 func at(hours int) time.Time { return start.Add(time.Duration(hours) * time.Hour) }
 
-// mixed holds received mail 1 (over at hour 10), 2 (read), 4 (over at hour 6, the newest
-// received) and 3 and 5, which were sent.
+// mixed contains received messages 1 (over at hour 10), 2 (read), 4 (over at hour 6, the newest
+// received) and sent messages 3 and 5.
 func mixed() *inbox.View {
 	return inbox.NewView(&inbox.State{Messages: []*inbox.Message{
 		{ID: 1, Direction: inbox.In, ReceivedAt: at(1), ExpiresAt: at(10), Subject: "first", OTP: "111111"},
@@ -81,8 +81,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestViewsNeverChange publishes a view after each command and looks at all of them again
-// at the end.
+// TestViewsNeverChange publishes a view after each command and checks all of them again at the end.
 func TestViewsNeverChange(t *testing.T) {
 	s := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
 	type shot struct {
@@ -127,7 +126,7 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// TestSuperseded wakes those who wait before and those who come after, whatever the order.
+// TestSuperseded wakes those that wait before and those that come after, in any order.
 func TestSuperseded(t *testing.T) {
 	v := mixed()
 	early := v.Superseded()
@@ -146,7 +145,7 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
-// TestSupersedeRace lets waiters and publishers meet at the same view: everybody wakes.
+// TestSupersedeRace lets waiters and publishers use the same view: all waiters must wake.
 func TestSupersedeRace(t *testing.T) {
 	for range 200 {
 		v := mixed()

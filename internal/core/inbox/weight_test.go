@@ -6,7 +6,7 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// TestWeight weighs inboxes that differ in one thing.
+// TestWeight weighs inboxes that differ in one property.
 func TestWeight(t *testing.T) {
 	mail := func(d inbox.Direction, size int64) *inbox.Message { return &inbox.Message{Direction: d, Size: size} }
 	weight := func(m ...*inbox.Message) int64 { return (&inbox.State{Messages: m}).Weight() }

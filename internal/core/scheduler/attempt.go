@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// Attempt is a part of an entry that is being tried: what goes to one lane. The exported fields
-// don't change.
+// Attempt is an attempt of the part of an entry that goes to one lane. The exported fields do not
+// change.
 type Attempt[K comparable] struct {
 	Key     K
 	Lane    string
-	At      time.Time // where the index has the entry
-	Parts   int       // of the entry, when this is the first of them
-	Temper  Temper    // of the lane as it began
-	Hopeful bool      // the destination answers, or may, for its entry has just come
-	Report  string    // not empty: say this of the entry, without trying
+	At      time.Time // the entry's time in the index
+	Parts   int       // number of parts of the entry, if this is the first of them
+	Temper  Temper    // of the lane when the attempt began
+	Hopeful bool      // the destination answers, or may, because its entry is new
+	Report  string    // not empty: report this for the entry without an attempt
 
 	entry      *entry[K]
 	lane       *lane[K]
 	since      time.Time
 	connecting bool
 	greeted    bool
-	bytes      int64 // that it holds while it waits
+	bytes      int64 // bytes that it holds while it waits
 	hangs      bool
-	check      time.Time // when it may be found hanging
-	at         int       // among those to be checked; -1: it is not
+	check      time.Time // when it may count as hanging
+	at         int       // index in checks; -1: not there
 }
 
-// start takes the first entry off a lane.
+// start begins the first entry of a lane.
 func (q *Line[K]) start(l *lane[K]) {
 	m := shift(&l.jobs)
 	if !m.begun {
@@ -51,14 +51,14 @@ func (q *Line[K]) start(l *lane[K]) {
 	q.ready.Start = append(q.ready.Start, a)
 }
 
-// Result is what came of an attempt.
+// Result is the result of an attempt.
 type Result struct {
-	Temper Temper    // how its destination answered; Unproven: that can't be told
-	Report string    // of a silent one, for what is deferred
+	Temper Temper    // how its destination answered; Unproven: not known
+	Report string    // of a silent destination, for the entries that are deferred
 	Again  time.Time // when to take the entry up again unless it is moved; zero: it left the index
 }
 
-// Finished takes an attempt back. What became of the entry in the index was told by Moved.
+// Finished ends an attempt. A change of the entry in the index was reported by Moved before.
 func (q *Line[K]) Finished(now time.Time, a *Attempt[K], r Result) {
 	q.now = now
 	q.release(a)
@@ -79,7 +79,7 @@ func (q *Line[K]) Finished(now time.Time, a *Attempt[K], r Result) {
 	}
 }
 
-// release gives back what an attempt had.
+// release frees the resources of an attempt.
 func (q *Line[K]) release(a *Attempt[K]) {
 	h := &q.hanging
 	if a.at >= 0 {
@@ -97,19 +97,19 @@ func (q *Line[K]) release(a *Attempt[K]) {
 	}
 }
 
-// hanging are the attempts that gave their places away, and those that may have to. It belongs
-// to its Line.
+// hanging holds the attempts that gave up their worker slots, and those that may have to. It
+// belongs to its Line.
 type hanging[K comparable] struct {
 	n       int
 	bytes   int64
 	longest []*Attempt[K]     // that may be broken off, the longest first
-	checks  pile[*Attempt[K]] // the others, by when they are looked at
+	checks  pile[*Attempt[K]] // the others, by when they are checked
 }
 
-// Connects says that an attempt waits for its destination from now on, and holds bytes.
+// Connects reports that an attempt waits for its destination from now on, and holds bytes.
 func (q *Line[K]) Connects(a *Attempt[K], bytes int64) { a.connecting, a.bytes = true, max(bytes, 1) }
 
-// Greeted says that the destination of an attempt spoke: it is at work, or slow.
+// Greeted reports that the destination of an attempt responded: it is at work, or slow.
 func (q *Line[K]) Greeted(a *Attempt[K]) { a.greeted = true }
 
 func (h *hanging[K]) untilCheck(now time.Time) time.Duration {
@@ -133,9 +133,9 @@ func (q *Line[K]) checkPatience() {
 	}
 }
 
-// patience is how long an attempt keeps its place for certain; 0: it hangs. One that is not
-// connecting yet is at work, and one whose server spoke is slow: these keep their places, so
-// that no more entries than there are workers are being handed over at a time.
+// patience returns how long an attempt keeps its slot; 0: it hangs. An attempt that is not
+// connecting yet is at work, and one whose server responded is slow. Both keep their slots, so that
+// no more entries than workers are delivered at a time.
 func (q *Line[K]) patience(a *Attempt[K]) time.Duration {
 	h := &q.hanging
 	switch {
@@ -144,12 +144,12 @@ func (q *Line[K]) patience(a *Attempt[K]) time.Duration {
 	case h.n < q.MostHanging && h.bytes+a.bytes <= q.HangingBytes:
 		return 0
 	case q.giveWay():
-		return q.HangAfter / 10 // that one's place is free in a moment
+		return q.HangAfter / 10 // its slot is free in a moment
 	}
 	return q.HangAfter
 }
 
-// giveUpPlace lets another attempt have the place of one that hangs.
+// giveUpPlace frees the slot of an attempt that hangs.
 func (q *Line[K]) giveUpPlace(a *Attempt[K]) {
 	h := &q.hanging
 	a.hangs = true
@@ -164,9 +164,9 @@ func (q *Line[K]) giveUpPlace(a *Attempt[K]) {
 	}
 }
 
-// giveWay has the longest of the attempts that hang broken off when others wait and there is
-// no place left: a server that has not greeted by then counts as silent. One that spoke is left
-// alone, for it may have the entry already. It reports whether there was one.
+// giveWay breaks off the longest hanging attempt if others wait and there is no slot left. A server
+// that has not greeted by then counts as silent. An attempt whose server responded is not broken
+// off, because the server may have the entry already. It reports whether one was broken off.
 func (q *Line[K]) giveWay() bool {
 	h := &q.hanging
 	before := q.now.Add(-q.GiveWayAfter)
@@ -179,8 +179,9 @@ func (q *Line[K]) giveWay() bool {
 	return true
 }
 
-// othersWait reports that destinations wait that may be living: those that never answered, and
-// those that did before all workers came to hang. With one route there are no others.
+// othersWait reports whether destinations wait that may be reachable. These are destinations that
+// never answered, and those that answered before all workers were hanging. With one route there are
+// no others.
 func (q *Line[K]) othersWait() bool {
 	full := q.lanes.running() >= q.Workers
 	return q.lanes.unproven.Len() > 0 || !q.Trusting && full && len(q.lanes.answering) > 0

@@ -2,31 +2,31 @@ package scheduler
 
 import "time"
 
-// Deferral is an entry of a silent lane that is deferred without an attempt: most of what an
-// index full of entries for dead destinations needs. That is no work for workers.
+// Deferral is an entry of a silent lane that is deferred without an attempt. Most entries of an
+// index full of dead destinations need only this, and it needs no worker.
 type Deferral[K comparable] struct {
 	Key    K
 	Lane   string
-	At     time.Time // where the index has the entry
-	Report string    // what the lane's last attempt said
+	At     time.Time // the entry's time in the index
+	Report string    // from the lane's last attempt
 
 	entry *entry[K]
 	lane  *lane[K]
 }
 
-// aside holds what is to be deferred. It belongs to its Line.
+// aside holds the entries to be deferred. It belongs to its Line.
 type aside[K comparable] struct {
 	groups map[string][]*Deferral[K]
-	turns  []string // the groups, as they came
+	turns  []string // the groups, in order of arrival
 }
 
-// defersFull reports that what finds no place in the lane is deferred.
+// defersFull reports whether entries that do not fit into the lane are deferred.
 func (q *Line[K]) defersFull(l *lane[K]) bool { return q.DeferFull && l.temper == Silent }
 
-// overflows reports that an entry for the lane is to be deferred because others fill it.
+// overflows reports whether an entry for the lane is to be deferred because the lane is full.
 func (q *Line[K]) overflows(l *lane[K]) bool { return q.defersFull(l) && len(l.jobs) >= q.most(l) }
 
-// deferWaiting takes all entries out of the lane that wait for it alone.
+// deferWaiting takes all entries out of the lane that wait only for it.
 func (q *Line[K]) deferWaiting(l *lane[K]) {
 	kept := l.jobs[:0]
 	for _, m := range l.jobs {
@@ -51,9 +51,9 @@ func (q *Line[K]) deferOne(l *lane[K], m *entry[K]) {
 	q.aside.groups[group] = append(q.aside.groups[group], &Deferral[K]{Key: m.key, Lane: l.name, At: m.when, entry: m, lane: l})
 }
 
-// Deferrals takes up to most entries of one group that are to be deferred, and says whether it
-// has more; none at the end. Each ends with Deferred. What is to be tried after all goes back to
-// its lane: call Step then too.
+// Deferrals takes up to most entries of one group that are to be deferred, and reports whether the
+// group has more. It returns none when nothing is left. Each entry ends with Deferred. Entries that
+// are to be attempted after all go back to their lane: call Step then too.
 func (q *Line[K]) Deferrals(now time.Time, most int) (some []*Deferral[K], more bool) {
 	q.now = now
 	for len(some) == 0 && len(q.aside.turns) > 0 {
@@ -72,7 +72,7 @@ func (q *Line[K]) Deferrals(now time.Time, most int) (some []*Deferral[K], more 
 	return some, more
 }
 
-// take takes some of the group whose turn it is.
+// take takes some entries of the group whose turn it is.
 func (a *aside[K]) take(most int) (some []*Deferral[K], more bool) {
 	group := a.turns[0]
 	all := a.groups[group]
@@ -85,8 +85,8 @@ func (a *aside[K]) take(most int) (some []*Deferral[K], more bool) {
 	return some, more
 }
 
-// Deferred says where the index has an entry that was deferred, zero for nowhere; a move that
-// was told counts more.
+// Deferred reports the new time of a deferred entry in the index, zero if it was removed. A move
+// that was reported takes precedence.
 func (q *Line[K]) Deferred(now time.Time, d *Deferral[K], at time.Time) {
 	q.undo(now, d)
 	if d.entry.again.IsZero() {
@@ -95,8 +95,8 @@ func (q *Line[K]) Deferred(now time.Time, d *Deferral[K], at time.Time) {
 	q.settle(d.entry)
 }
 
-// NotDeferred says that an entry is in the index as it was: it is found there again, or taken up
-// after a while when only memory knows when.
+// NotDeferred reports that an entry is in the index as it was. It is found there again, or taken up
+// after a while if only memory knows its time.
 func (q *Line[K]) NotDeferred(now time.Time, d *Deferral[K], after time.Duration) {
 	q.undo(now, d)
 	switch m := d.entry; {

@@ -1,49 +1,49 @@
-// Package scheduler decides when the entries of a due index are worked on. The index is the
-// caller's, on disk and of any length; here is a window of it, a lane for each destination, and
-// what is known of how destinations answer. It decides only: Step says what to start, to read
-// and to break off, and the caller says what came of it. It refuses to know locks, goroutines,
-// clocks and disks, and what an entry is about.
+// Package scheduler decides when the entries of a due index are worked on. The caller owns the
+// index, which is on disk and may have any length. The scheduler holds a window of it, a lane for
+// each destination, and the health of the destinations. It only decides: Step returns what to
+// start, to read and to break off, and the caller reports the results. It does not know locks,
+// goroutines, clocks and disks, or what an entry is about.
 //
-// Destinations that answer must not wait for those that don't, so these never have all of the
-// workers, and whoever holds an attempt open in silence costs a connection, not a worker.
+// Destinations that answer must not wait for those that do not, so the latter never get all
+// workers. A destination that holds an attempt open in silence costs a connection, not a worker.
 package scheduler
 
 import "time"
 
-// Options are the bounds of a Line. Each figure that is not positive is its default.
+// Options are the limits of a Line. A figure that is not positive means its default.
 type Options[K comparable] struct {
-	Workers     int // attempts at once that do not hang; default 64
-	LaneWorkers int // of them at one destination that answers; default 5
-	// Doubted bounds the attempts at once at one destination that does not answer. All such
-	// share half of Workers evenly, or have one each. Default 1.
+	Workers     int // concurrent attempts that do not hang; default 64
+	LaneWorkers int // concurrent attempts at one destination that answers; default 5
+	// Doubted limits the concurrent attempts at one destination that does not answer. All such
+	// destinations share half of Workers evenly, or have one each. Default 1.
 	Doubted int
 
-	HangAfter    time.Duration // when an attempt that is not heard of gives its place away; default 1 s
-	SlowAfter    time.Duration // the same of one whose server spoke; default 30 times HangAfter
-	GiveWayAfter time.Duration // when one that hangs may be broken off for others; default 10 times HangAfter
-	NeverGiveWay bool          // none is: they end by themselves
-	MostHanging  int           // attempts that hang; default 512
-	HangingBytes int64         // what these hold; default 64 MiB
-	DoubtHanging bool          // a destination that lets an attempt hang is unproven until it answers
+	HangAfter    time.Duration // after which an attempt without a response gives up its slot; default 1 s
+	SlowAfter    time.Duration // the same once the server responded; default 30 times HangAfter
+	GiveWayAfter time.Duration // after which a hanging attempt may be broken off for others; default 10 times HangAfter
+	NeverGiveWay bool          // hanging attempts are not broken off: they end by themselves
+	MostHanging  int           // hanging attempts; default 512
+	HangingBytes int64         // memory that these hold; default 64 MiB
+	DoubtHanging bool          // a destination with a hanging attempt is unproven until it answers
 
-	Quiet     time.Duration // how long entries of a silent destination are deferred before the next is tried; default: they are not
-	DeferFull bool          // what finds no place in a silent lane is deferred; otherwise it stays in the index
+	Quiet     time.Duration // how long entries of a silent destination are deferred before the next attempt; default: they are not
+	DeferFull bool          // entries that do not fit into a silent lane are deferred; otherwise they stay in the index
 	Trusting  bool          // every lane counts as answering: there is one route, and it gets every worker
 
 	Group  func(K) string // entries of one group are deferred together; default: all
 	Window Window
 }
 
-// Window bounds what is in memory, about 300 bytes an entry.
+// Window limits what is in memory, about 300 bytes an entry.
 type Window struct {
 	Page      int // entries of one read; default 2,048
-	DueLow    int // fewer wait for their time: read on; default 2,048
-	DueMost   int // more do: the later half is left to the index; default 8,192
-	Share     int // of a lane that does not answer; default 16
-	Answering int // of one that does; default 8,192
-	Least     int // of each, when there are more than Room in memory; default 16
+	DueLow    int // if fewer entries wait for their time, read on; default 2,048
+	DueMost   int // if more do, the later half is left to the index; default 8,192
+	Share     int // entries of a lane that does not answer; default 16
+	Answering int // entries of a lane that answers; default 8,192
+	Least     int // entries of each lane, if more than Room are in memory; default 16
 	Room      int // default 50,000
-	All       int // nothing more is kept; default 250,000
+	All       int // maximum in memory; default 250,000
 }
 
 func orElse[T int | int64 | time.Duration](v *T, or T) {
@@ -79,7 +79,7 @@ func (o Options[K]) withDefaults() Options[K] {
 }
 
 const (
-	// look is how often the index is looked at although nothing seems due.
+	// look is how often the index is read although nothing seems due.
 	look = 30 * time.Second
 	// pause is how long nothing is read after a read that failed.
 	pause = time.Second
@@ -88,13 +88,13 @@ const (
 // Entry is an entry of the index.
 type Entry[K comparable] struct {
 	Key    K
-	At     time.Time // its place in the index; zero: nowhere
+	At     time.Time // its time in the index; zero: not in it
 	Since  time.Time // when it was accepted
 	Lanes  []string  // its destinations, each once
-	Leased bool      // found with the lease of an attempt that was interrupted: it is due
+	Leased bool      // found with the lease of an interrupted attempt: it is due
 }
 
-// Line is the schedule of one index. It belongs to whoever calls it: one call at a time.
+// Line is the schedule of one index. Its caller owns it: one call at a time.
 type Line[K comparable] struct {
 	Options[K]
 	now     time.Time // of the call
@@ -107,7 +107,7 @@ type Line[K comparable] struct {
 	ready   Ready[K] // what the next Step returns
 }
 
-// New returns the Line of an index of which nothing is known.
+// New returns the Line of an index that was not read yet.
 func New[K comparable](o Options[K]) *Line[K] {
 	return &Line[K]{
 		Options: o.withDefaults(), entries: map[K]*entry[K]{},
@@ -121,13 +121,13 @@ func New[K comparable](o Options[K]) *Line[K] {
 // Ready is what is to be done now.
 type Ready[K comparable] struct {
 	Start    []*Attempt[K] // begin these; each ends with Finished
-	BreakOff []*Attempt[K] // others wait for their places; they end with Finished
+	BreakOff []*Attempt[K] // others wait for their slots; they end with Finished
 	Read     *Read[K]      // read this page, and call Page; nil: none
 	Defer    bool          // Deferrals has some
 	Next     time.Time     // call Step again, or after the next input
 }
 
-// Step says what is to be done. It is to be called after inputs, and at Next.
+// Step returns what is to be done. Call it after inputs, and at Next.
 func (q *Line[K]) Step(now time.Time) Ready[K] {
 	q.now = now
 	q.checkPatience()
@@ -147,16 +147,16 @@ func (q *Line[K]) Step(now time.Time) Ready[K] {
 	return r
 }
 
-// Stats is a picture of a Line.
+// Stats are figures about a Line.
 type Stats struct {
 	Waiting int           `json:"waiting"` // entries in memory
-	Running int           `json:"running"` // attempts under way, those that hang too
-	Lanes   int           `json:"lanes"`   // destinations with entries or an attempt lately
+	Running int           `json:"running"` // attempts in progress, including those that hang
+	Lanes   int           `json:"lanes"`   // destinations with entries or a recent attempt
 	Lag     time.Duration `json:"lag_ns"`  // how long the oldest due entry has been waiting for a worker
 	Whole   bool          `json:"whole"`   // memory holds the whole index
 }
 
-// Stats takes the picture.
+// Stats returns the current figures.
 func (q *Line[K]) Stats(now time.Time) Stats {
 	s := Stats{
 		Waiting: len(q.entries), Running: q.lanes.running() + q.hanging.n, Lanes: len(q.lanes.byName),

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// entry is one in memory: among those that wait for their time (at >= 0), or in lanes, with
-// workers, and deferred.
+// entry is an entry in memory. It waits for its time (at >= 0), or its parts are in lanes, in
+// attempts or deferred.
 type entry[K comparable] struct {
 	key   K
 	when  time.Time
 	since int64 // Unix milliseconds
 	lanes []string
-	again time.Time // when it waits for next; zero: not at all
-	at    int32     // in due; -1 when not there
-	left  int32     // parts that are not finished: one for each lane
+	again time.Time // its next time; zero: it leaves memory
+	at    int32     // index in due; -1 if not there
+	left  int32     // unfinished parts: one for each lane
 
-	probes  bool // its next attempt is made whatever is known of its destinations
+	probes  bool // its next attempt is made whatever the health of its destinations
 	begun   bool // a part of it has begun
-	probing bool // and all of that attempt are made whatever is known
-	astray  bool // its place in the index is another: only memory knows when
+	probing bool // the attempts of all its parts are made whatever the health of their destinations
+	astray  bool // its time in the index is another: only memory knows when
 }
 
-// wanted reports that it is to be tried whatever is known of its destinations.
+// wanted reports whether it is to be attempted whatever the health of its destinations.
 func (m *entry[K]) wanted() bool { return m.probes || m.begun && m.probing }
 
-// Moved says that the index has the entry in another place now, or no more. A lease is no move.
+// Moved reports that the entry moved in the index, or left it. A lease is not a move.
 func (q *Line[K]) Moved(now time.Time, e Entry[K]) {
 	q.now = now
 	m := q.entries[e.Key]
@@ -45,7 +45,7 @@ func (q *Line[K]) Moved(now time.Time, e Entry[K]) {
 	}
 }
 
-// forget drops an entry that left the index; one with a worker is dropped when that is done.
+// forget drops an entry that left the index. If it has an attempt, it is dropped when that ends.
 func (q *Line[K]) forget(m *entry[K]) {
 	switch {
 	case m == nil:
@@ -57,8 +57,8 @@ func (q *Line[K]) forget(m *entry[K]) {
 	}
 }
 
-// Probe has the next attempt of an entry made whatever is known of its destinations, wherever
-// it waits.
+// Probe makes the next attempt of an entry whatever the health of its destinations, wherever the
+// entry waits.
 func (q *Line[K]) Probe(now time.Time, e Entry[K]) {
 	q.now = now
 	m := q.entries[e.Key]
@@ -70,13 +70,13 @@ func (q *Line[K]) Probe(now time.Time, e Entry[K]) {
 	m.probes = true
 }
 
-// Interrupted takes up an entry that an earlier run left leased, wherever in the index it is.
+// Interrupted takes up an entry that an earlier run left leased, wherever it is in the index.
 func (q *Line[K]) Interrupted(now time.Time, e Entry[K]) {
 	q.now = now
 	q.load(e)
 }
 
-// load takes an entry of the index into memory. One that is known is known better.
+// load takes an entry of the index into memory. If it is in memory already, memory is newer.
 func (q *Line[K]) load(e Entry[K]) {
 	if q.entries[e.Key] != nil {
 		return
@@ -87,7 +87,7 @@ func (q *Line[K]) load(e Entry[K]) {
 	q.enter(&entry[K]{key: e.Key, when: e.At, since: e.Since.UnixMilli(), astray: e.Leased}, e.Lanes)
 }
 
-// enter takes an entry into memory unless it is due and its lane left others behind.
+// enter takes an entry into memory unless it is due and its lane already left others in the index.
 func (q *Line[K]) enter(m *entry[K], lanes []string) {
 	if !m.astray && !m.when.After(q.now) && q.leave(m.when, lanes) {
 		return
@@ -97,7 +97,7 @@ func (q *Line[K]) enter(m *entry[K], lanes []string) {
 	q.await(m)
 }
 
-// await has an entry wait in memory for its time.
+// await makes an entry wait in memory for its time.
 func (q *Line[K]) await(m *entry[K]) {
 	q.due.add(m)
 	if q.due.Len() > q.Window.DueMost {
@@ -105,7 +105,7 @@ func (q *Line[K]) await(m *entry[K]) {
 	}
 }
 
-// settle has an entry that nobody works on any more wait for its next time, or drops it.
+// settle makes an entry without work in progress wait for its next time, or drops it.
 func (q *Line[K]) settle(m *entry[K]) {
 	if m.begun, m.left = false, 0; m.again.IsZero() {
 		delete(q.entries, m.key)
@@ -115,8 +115,8 @@ func (q *Line[K]) settle(m *entry[K]) {
 	q.await(m)
 }
 
-// enterLanes hands an entry that is due to the lanes of its destinations. One without any has
-// a lane without a name, whose worker finds out.
+// enterLanes hands a due entry to the lanes of its destinations. An entry without destinations goes
+// to a lane without a name, and its worker handles the case.
 func (q *Line[K]) enterLanes(m *entry[K]) {
 	if !m.astray && !m.probes && q.leave(m.when, m.lanes) {
 		delete(q.entries, m.key)
@@ -137,7 +137,7 @@ func (q *Line[K]) enterLanes(m *entry[K]) {
 	}
 }
 
-// enqueue gives a lane an entry. One that is to be tried whatever is known goes first.
+// enqueue adds an entry to a lane. A wanted entry goes first.
 func (q *Line[K]) enqueue(l *lane[K], m *entry[K]) {
 	if len(l.jobs) == 0 {
 		l.since = time.UnixMilli(m.since)

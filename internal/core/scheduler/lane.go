@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Temper is how a destination answered last.
+// Temper is the health of a destination by its last answer.
 type Temper uint8
 
-// The tempers. A destination that never answered is unproven: it gets half of the workers with
-// all such, and a third when they have waited for longer than an attempt that does not hang.
-// One that was silent last time gets an eighth with all such.
+// The health states. A destination that never answered is unproven. All unproven destinations share
+// half of the workers, or a third once they have waited for longer than an attempt that does not
+// hang. Destinations that were silent last time share an eighth.
 const (
 	Unproven Temper = iota
 	Answering
 	Silent
 )
 
-// String names a temper.
+// String returns the name of the state.
 func (t Temper) String() string { return [...]string{"unproven", "answering", "silent"}[t] }
 
-// lane is one destination: the entries that wait for a worker there, and what is known of how
-// it answers. It belongs to its Line.
+// lane is one destination: the entries that wait for a worker there, and its health. It belongs to
+// its Line.
 type lane[K comparable] struct {
 	name     string
 	jobs     []*entry[K]
@@ -29,22 +29,22 @@ type lane[K comparable] struct {
 	running  int
 	listed   roster
 	isBusy   bool // counted in lanes.doubted
-	// left is when the first entry was due that found no place here and waits in the index;
-	// zero: none. Whatever comes later waits behind it.
+	// left is when the first entry was due that did not fit here and waits in the index; zero:
+	// none. Later entries wait behind it.
 	left time.Time
 	// since is when the first of jobs was accepted.
 	since time.Time
 
 	temper  Temper
-	quietTo time.Time // when a silent one may be tried again
-	report  string    // what its last attempt said
+	quietTo time.Time // when a silent destination may be tried again
+	report  string    // from its last attempt
 	lastUse time.Time
 }
 
-// held is how many entries the lane has in memory that no worker has.
+// held is how many entries the lane has in memory without an attempt.
 func (l *lane[K]) held() int { return len(l.jobs) + l.deferred }
 
-// isQuiet reports that the destination was silent a moment ago.
+// isQuiet reports whether the destination was silent a moment ago.
 func (l *lane[K]) isQuiet(now time.Time) bool { return l.temper == Silent && now.Before(l.quietTo) }
 
 // roster is a list that dispatch takes lanes from.
@@ -57,21 +57,21 @@ const (
 	inSilent
 )
 
-// lanes are all lanes of a Line, which they belong to.
+// lanes are all lanes of a Line, which owns them.
 type lanes[K comparable] struct {
 	byName    map[string]*lane[K]
 	unproven  pile[*lane[K]] // never answered
 	answering []*lane[K]
 	silent    []*lane[K] // did not answer last time
-	at        [3]int     // attempts that don't hang, by temper when they began
-	doubted   int        // lanes that don't answer and have something to do
+	at        [3]int     // attempts that do not hang, by health when they began
+	doubted   int        // lanes that do not answer and have work
 	swept     time.Time
 }
 
-// laneKept is how long an idle lane remembers how its destination answers.
+// laneKept is how long an idle lane remembers the health of its destination.
 const laneKept = time.Hour
 
-// newLanes has the unproven lane first whose entry was accepted last: a new one must not wait
+// newLanes orders unproven lanes by their entry's acceptance, newest first. A new one must not wait
 // behind a thousand that may be dead.
 func newLanes[K comparable]() lanes[K] {
 	return lanes[K]{byName: map[string]*lane[K]{}, unproven: pile[*lane[K]]{before: func(a, b *lane[K]) bool { return a.since.After(b.since) }}}
@@ -88,7 +88,7 @@ func (s *lanes[K]) get(name string, now time.Time) *lane[K] {
 	return l
 }
 
-// shared copies names, as the lanes hold them where they do.
+// shared copies names, and reuses the strings that lanes hold.
 func (s *lanes[K]) shared(names []string) []string {
 	out := slices.Clone(names)
 	for i, name := range out {
@@ -99,7 +99,7 @@ func (s *lanes[K]) shared(names []string) []string {
 	return out
 }
 
-// earliestLeft is the lane that left the earliest entry in the index, nil when none did.
+// earliestLeft returns the lane that left the earliest entry in the index, nil if there is none.
 func (s *lanes[K]) earliestLeft() (first *lane[K]) {
 	for _, l := range s.byName {
 		if !l.left.IsZero() && (first == nil || l.left.Before(first.left)) {
@@ -109,7 +109,7 @@ func (s *lanes[K]) earliestLeft() (first *lane[K]) {
 	return first
 }
 
-// sweep forgets, once in a while, destinations that nothing was sent to lately.
+// sweep forgets, about once a minute, destinations that nothing was sent to for laneKept.
 func (s *lanes[K]) sweep(now time.Time) {
 	if now.Before(s.swept.Add(laneKept / 60)) {
 		return
@@ -123,10 +123,10 @@ func (s *lanes[K]) sweep(now time.Time) {
 	}
 }
 
-// trusts reports that a lane gets what those that answer get.
+// trusts reports whether a lane gets the share of those that answer.
 func (q *Line[K]) trusts(l *lane[K]) bool { return q.Trusting || l.temper == Answering }
 
-// standing says in which list a lane belongs.
+// standing returns the list that a lane belongs in.
 func (q *Line[K]) standing(l *lane[K]) roster {
 	quiet := l.isQuiet(q.now)
 	if quiet {
@@ -144,8 +144,8 @@ func (q *Line[K]) standing(l *lane[K]) roster {
 	return inUnproven
 }
 
-// limit is how many attempts a lane may have now. Of destinations that don't answer few are
-// enough, but for what is wanted whatever is known and for what waits for no server.
+// limit returns how many attempts a lane may have now. Destinations that do not answer get few. The
+// exceptions are wanted entries, and lanes that need no server.
 func (q *Line[K]) limit(l *lane[K], quiet bool) int {
 	if quiet || q.trusts(l) || l.jobs[0].wanted() {
 		return q.LaneWorkers
@@ -153,10 +153,10 @@ func (q *Line[K]) limit(l *lane[K], quiet bool) int {
 	return max(1, min(q.Doubted, q.Workers/2/max(1, q.lanes.doubted)))
 }
 
-// enlist puts a lane where dispatch finds it, if a worker may have something of it.
+// enlist puts a lane into its list, if a worker may take an entry of it.
 func (q *Line[K]) enlist(l *lane[K]) {
 	if l.listed != unlisted {
-		return // if not there any more, dispatch will see
+		return // dispatch removes it if it no longer belongs there
 	}
 	switch l.listed = q.standing(l); l.listed {
 	case inUnproven:
@@ -168,7 +168,7 @@ func (q *Line[K]) enlist(l *lane[K]) {
 	}
 }
 
-// count notes whether a lane is one of those that are busy and don't answer.
+// count records whether a lane is busy and does not answer.
 func (s *lanes[K]) count(l *lane[K], busy bool) {
 	if busy != l.isBusy {
 		if l.isBusy = busy; busy {
@@ -179,8 +179,8 @@ func (s *lanes[K]) count(l *lane[K], busy bool) {
 	}
 }
 
-// dispatch starts attempts: at destinations that don't answer as many as may be there, and
-// then at the others, one for each lane and turn.
+// dispatch starts attempts. Destinations that do not answer get their share first, then the others
+// get one for each lane and turn.
 func (q *Line[K]) dispatch() {
 	s := &q.lanes
 	free := func() bool { return s.running() < q.Workers }
@@ -196,8 +196,8 @@ func (q *Line[K]) dispatch() {
 	s.sweep(q.now)
 }
 
-// mostUnproven bounds the attempts at destinations that never answered. A part of them is kept
-// for those that have just come.
+// mostUnproven limits the attempts at destinations that never answered. A part of them is reserved
+// for new lanes.
 func (q *Line[K]) mostUnproven(l *lane[K]) int {
 	if q.isNew(l) {
 		return max(1, q.Workers/2)
@@ -205,11 +205,11 @@ func (q *Line[K]) mostUnproven(l *lane[K]) int {
 	return max(1, q.Workers/3)
 }
 
-// isNew reports that the first entry of the lane has just been accepted.
+// isNew reports whether the first entry of the lane was accepted a moment ago.
 func (q *Line[K]) isNew(l *lane[K]) bool { return q.now.Sub(l.since) <= q.HangAfter }
 
-// serve starts the first entry of a lane that was taken out of its list, if it still belongs
-// there, and lists it anew.
+// serve starts the first entry of a lane that was taken out of its list, if it still belongs there,
+// and lists it again.
 func (q *Line[K]) serve(l *lane[K]) {
 	from := l.listed
 	l.listed = unlisted

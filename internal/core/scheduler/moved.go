@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Drop forgets the entries that are in a part of the index which somebody else works on from now
-// on. None of them may have an attempt, or be handed out to be deferred, and nothing of the part may
-// be told of afterwards.
+// Drop forgets the entries in a part of the index that another owner works on from now on. None of
+// them may have an attempt, or be handed out to be deferred. Nothing of the part may be reported
+// afterwards.
 func (q *Line[K]) Drop(now time.Time, of func(K) bool) {
 	q.now = now
 	q.keepDue(func(m *entry[K]) bool { return !of(m.key) })
@@ -51,7 +51,7 @@ func (q *Line[K]) dropPart(m *entry[K]) {
 	}
 }
 
-// keepDue leaves of what waits for its time what keep says, and forgets the rest.
+// keepDue keeps the waiting entries that keep selects, and forgets the rest.
 func (q *Line[K]) keepDue(keep func(*entry[K]) bool) {
 	all := q.sortedDue()
 	kept := all[:0]
@@ -67,14 +67,14 @@ func (q *Line[K]) keepDue(keep func(*entry[K]) bool) {
 	q.due.items = kept
 }
 
-// sortedDue sorts what waits for its time; keepDue tells the entries of their places.
+// sortedDue sorts the waiting entries. keepDue then sets their indexes.
 func (q *Line[K]) sortedDue() []*entry[K] {
-	slices.SortFunc(q.due.items, func(a, b *entry[K]) int { return a.when.Compare(b.when) }) // is a heap too
+	slices.SortFunc(q.due.items, func(a, b *entry[K]) int { return a.when.Compare(b.when) }) // a sorted slice is also a heap
 	return q.due.items
 }
 
-// Anew has the index read from its beginning: entries came into it that nobody told of. What only
-// waits for its time is found there again.
+// Anew starts reading the index from its beginning, because entries came into it without a report.
+// Entries that only wait for their time are found there again.
 func (q *Line[K]) Anew(now time.Time) {
 	q.now = now
 	q.keepDue(func(m *entry[K]) bool { return m.astray || m.probes })

@@ -2,11 +2,11 @@ package scheduler
 
 import "container/heap"
 
-// pile has first what comes before all others.
+// pile is a priority queue (heap). The first item comes before all others.
 type pile[T any] struct {
 	items  []T
 	before func(a, b T) bool
-	moved  func(item T, to int) // -1: out; nil: nobody wants to know
+	moved  func(item T, to int) // reports the new index, -1: removed; may be nil
 }
 
 // Len implements heap.Interface.

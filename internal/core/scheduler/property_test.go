@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// tight are bounds that a few hundred entries reach, of both kinds of Line.
+// tight returns limits that a few hundred entries reach, for both kinds of Line.
 func tight(t *rapid.T) Options[string] {
 	o := Options[string]{
 		Workers: rapid.IntRange(1, 12).Draw(t, "workers"), LaneWorkers: 2, MostHanging: rapid.IntRange(1, 6).Draw(t, "hanging"), HangingBytes: 20,
@@ -23,9 +23,9 @@ func tight(t *rapid.T) Options[string] {
 	return o
 }
 
-// TestNothingIsLost: whatever comes, goes, fails, hangs and waits, each entry of the index is in
-// memory or will be found there, none is tried twice at the same time, the bounds hold; and at
-// last all is worked off, in a bounded number of steps.
+// TestNothingIsLost checks that each entry of the index is in memory or will be found there,
+// whatever happens. No entry has two concurrent attempts, the limits hold, and at last all entries
+// are done in a bounded number of steps.
 func TestNothingIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(tight(t))
@@ -144,9 +144,9 @@ func (w *world) deferred(how int) {
 	w.deferrals = nil
 }
 
-// TestTheLivingAlwaysGetTheirTurn: however many destinations hang, some of which answered before,
-// one that answers and one that nobody knows are started within as many steps as there are bounds
-// to wait for.
+// TestTheLivingAlwaysGetTheirTurn lets many destinations hang, some of which answered before. A
+// destination that answers and an unknown one must still be started within a bounded number of
+// steps.
 func TestTheLivingAlwaysGetTheirTurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := Options[string]{Workers: rapid.IntRange(4, 64).Draw(t, "workers"), MostHanging: rapid.IntRange(8, 128).Draw(t, "hanging"), Quiet: 30 * time.Second}

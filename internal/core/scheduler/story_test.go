@@ -11,18 +11,18 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestStories tells what a Line does, step by step. Entries are named by a letter and a number,
-// "m1-20" are twenty of them, and a star in a lane's name is the entry's number. Attempts are named
-// by their entry, "m1" or "m1@far", or by what their lanes begin with, "@far". The commands:
+// TestStories runs a Line step by step. Entries are named by a letter and a number; "m1-20" are
+// twenty of them, and a star in a lane's name is the entry's number. Attempts are named by their
+// entry, "m1" or "m1@far", or by the prefix of their lanes, "@far". The commands:
 //
 //	new              a Line with options
-//	put, tell        entries of the index that nobody tells of, and that are told (at, leased)
-//	step             time passes (after), and what the Line wants then is shown and done
-//	connects, greets what is heard of attempts (n, bytes)
+//	put, tell        entries of the index, without and with a report (at, leased)
+//	step             time passes (after), and the result of Step is shown and done
+//	connects, greets progress of attempts (n, bytes)
 //	end              of attempts (n): answers, silent or unknown; the entry goes (next, again)
-//	probe            the operator's wish
+//	probe            the operator's request
 //	defer            takes deferrals (most) and ends them: deferred, fails, or held
-//	stats            a picture
+//	stats            the figures
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
 		var w *world
@@ -81,7 +81,7 @@ func duration(t *testing.T, d *datadriven.TestData, s string) time.Duration {
 	return v
 }
 
-// value is an argument's, empty without it.
+// value returns the value of an argument, empty without it.
 func value(d *datadriven.TestData, key string) string {
 	if arg, ok := d.Arg(key); ok && len(arg.Vals) > 0 {
 		return arg.Vals[0]
@@ -89,7 +89,7 @@ func value(d *datadriven.TestData, key string) string {
 	return ""
 }
 
-// later is the time that an argument names, counted from now; zero without it.
+// later returns the time that an argument names, counted from now; zero without it.
 func (w *world) later(t *testing.T, d *datadriven.TestData, key string) (at time.Time) {
 	if v := value(d, key); v != "" {
 		at = w.now.Add(duration(t, d, v))
@@ -108,8 +108,8 @@ func each(t *testing.T, d *datadriven.TestData, names string, do func(name, n st
 	}
 }
 
-// tried are the attempts of "m3", "m3@far", or of all lanes whose names begin with "@far", as they
-// began, n of them.
+// tried returns the first n attempts of "m3", "m3@far", or of all lanes whose names begin with
+// "@far", in the order in which they began.
 func (w *world) tried(t *testing.T, d *datadriven.TestData, names string) (out []*Attempt[string]) {
 	key, name, _ := strings.Cut(names, "@")
 	for _, a := range w.running {
@@ -229,7 +229,7 @@ func (w *world) defers(t *testing.T, d *datadriven.TestData) string {
 	return out
 }
 
-// listed shows a few names, and how many there are beside.
+// listed shows a few names, and how many more there are.
 func listed(names []string) string {
 	const few = 6
 	sort.SliceStable(names, func(i, j int) bool { return len(names) > few && names[i] < names[j] })

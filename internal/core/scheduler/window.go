@@ -2,42 +2,42 @@ package scheduler
 
 import "time"
 
-// window ties the entries in memory to the index by one promise: every entry up to horizon is
-// in memory, but for those of lanes that have left some in the index. So an index of any length
-// holds memory for what can be worked on soon (ADR 0019). It belongs to its Line.
+// window connects the entries in memory to the index by one invariant: every entry up to horizon is
+// in memory, except those of lanes that left some in the index. So an index of any length needs
+// memory only for what can be worked on soon (ADR 0019). It belongs to its Line.
 type window[K comparable] struct {
 	horizon time.Time
 	whole   bool      // horizon is the end of the index
 	resume  Read[K]   // where the next read begins
-	reading bool      // a page is being read: what it may miss is kept
-	stale   bool      // horizon drew in meanwhile: it is of no use
+	reading bool      // a page is being read: entries that it may miss stay in memory
+	stale   bool      // horizon moved back during the read: the page is useless
 	hungry  bool      // a lane has room for what it left in the index
-	scanned int       // entries read since the scan turned back
+	scanned int       // entries read since the scan started over
 	turned  time.Time // when that was
-	paused  time.Time // until then nothing is read: the index could not be
+	paused  time.Time // nothing is read until then, because a read failed
 }
 
-// Read is a page to be read: up to Limit entries in the order of the index, from the first at
-// a time on, or behind one entry.
+// Read is a page to be read: up to Limit entries in the order of the index, from a time on, or
+// after one entry.
 type Read[K comparable] struct {
 	From   time.Time // zero: the beginning
-	Key    K         // of the entry at From behind which the page begins
-	Behind bool      // there is one
+	Key    K         // of the entry at From after which the page begins
+	Behind bool      // Key is set
 	Limit  int
 }
 
-// scanCost is how long to wait for each entry that the last scan read before the next one
-// turns back: ten times what reading it costs.
+// scanCost is the pause for each entry that the last scan read, before the next scan starts over.
+// It is ten times the cost of reading an entry.
 const scanCost = 30 * time.Microsecond
 
-// isBeyond reports that an entry which is not in memory is found there when its time comes.
-// What is due is not: what comes in now must not wait for the end of a scan.
+// isBeyond reports whether an entry that is not in memory is found in the index when its time
+// comes. A due entry is not beyond: new entries must not wait for the end of a scan.
 func (q *Line[K]) isBeyond(when time.Time) bool {
 	w := &q.window
 	return !w.whole && !w.reading && when.After(w.horizon) && when.After(q.now)
 }
 
-// shed leaves the later half of what waits for its time to the index.
+// shed leaves the later half of the waiting entries to the index.
 func (q *Line[K]) shed() {
 	all := q.sortedDue()
 	cut := all[len(all)/2].when
@@ -45,7 +45,7 @@ func (q *Line[K]) shed() {
 	q.drawIn(cut)
 }
 
-// drawIn gives up the promise for when and all later times.
+// drawIn moves the horizon back to before when.
 func (q *Line[K]) drawIn(when time.Time) {
 	w := &q.window
 	w.stale = true
@@ -54,8 +54,8 @@ func (q *Line[K]) drawIn(when time.Time) {
 	}
 }
 
-// leave reports that an entry which is due stays in the index, because enough others wait in
-// memory for the one destination it has.
+// leave reports whether a due entry stays in the index, because enough others wait in memory for
+// its only destination.
 func (q *Line[K]) leave(when time.Time, lanes []string) bool {
 	if len(lanes) != 1 {
 		return false
@@ -71,7 +71,7 @@ func (q *Line[K]) leave(when time.Time, lanes []string) bool {
 	return true
 }
 
-// leaveTo notes that an entry of the lane is in the index alone.
+// leaveTo records that an entry of the lane is only in the index.
 func (q *Line[K]) leaveTo(l *lane[K], when time.Time) {
 	if l.left.IsZero() || when.Before(l.left) {
 		l.left = when
@@ -79,8 +79,8 @@ func (q *Line[K]) leaveTo(l *lane[K], when time.Time) {
 	q.noteHunger(l)
 }
 
-// most is how many entries the lane may have in memory. One whose destination does not answer
-// works on few.
+// most is how many entries the lane may have in memory. A lane whose destination does not answer
+// needs few.
 func (q *Line[K]) most(l *lane[K]) int {
 	most := q.Window.Share
 	if q.trusts(l) {
@@ -92,16 +92,16 @@ func (q *Line[K]) most(l *lane[K]) int {
 	return most
 }
 
-// noteHunger notes that the lane has room for much of what it left in the index.
+// noteHunger records that the lane has room for much of what it left in the index.
 func (q *Line[K]) noteHunger(l *lane[K]) {
 	if !l.left.IsZero() && l.held() <= q.most(l)/4 {
 		q.window.hungry = true
 	}
 }
 
-// turnBack has the index read again from the first entry that a lane left there, so that all
-// lanes get what they have room for. That is a walk over all that is due, so it costs a tenth
-// of the time at most, and one that is under way ends first.
+// turnBack starts reading the index again at the first entry that a lane left there, so that all
+// lanes get what they have room for. Such a scan reads all due entries. So scans take at most a
+// tenth of the time, and a scan in progress ends first.
 func (q *Line[K]) turnBack() {
 	w := &q.window
 	if !w.hungry || q.isWanting() || w.nextTurn().After(q.now) {
@@ -122,13 +122,13 @@ func (w *window[K]) nextTurn() time.Time {
 	return w.turned.Add(time.Duration(w.scanned) * scanCost)
 }
 
-// isWanting reports that more of the index should be read.
+// isWanting reports whether more of the index should be read.
 func (q *Line[K]) isWanting() bool {
 	return !q.window.whole && q.due.Len() < q.Window.DueLow && len(q.entries) < q.Window.All
 }
 
-// read is the page to be read now: one, so that what comes in meanwhile is not kept waiting
-// for the others.
+// read returns the page to be read now. It is only one page, so that new entries do not wait for
+// the others.
 func (q *Line[K]) read() *Read[K] {
 	w := &q.window
 	if w.reading || !q.isWanting() || w.paused.After(q.now) {
@@ -140,7 +140,7 @@ func (q *Line[K]) read() *Read[K] {
 	return &page
 }
 
-// untilRead is how long to wait for the next look at the index.
+// untilRead returns how long to wait before the index is read again.
 func (q *Line[K]) untilRead() time.Duration {
 	w := &q.window
 	switch {
@@ -172,5 +172,5 @@ func (q *Line[K]) Page(now time.Time, page []Entry[K], more bool) {
 	}
 }
 
-// NoPage says that the page could not be read. It is asked for again in a while.
+// NoPage reports that the page could not be read. Step asks for it again after a pause.
 func (q *Line[K]) NoPage(now time.Time) { q.window.reading, q.window.paused = false, now.Add(pause) }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// world is what a Line decides about: an index, attempts under way, and a clock.
+// world is the environment of a Line: an index, attempts in progress, and a clock.
 type world struct {
 	q         *Line[string]
 	start     time.Time
@@ -16,13 +16,13 @@ type world struct {
 	index     map[string]Entry[string]
 	running   []*Attempt[string]
 	deferrals []*Deferral[string]
-	groups    int    // that these came in
-	during    func() // happens while a page is being read
-	broken    bool   // the next page can't be read
+	groups    int    // of the deferrals
+	during    func() // runs while a page is being read
+	broken    bool   // the next page cannot be read
 	elsewhere map[string]Entry[string]
 }
 
-// moveAway takes the entries whose keys begin with part out of the index, as they are.
+// moveAway takes the entries whose keys begin with part out of the index, unchanged.
 func (w *world) moveAway(part string, fails bool) {
 	of := func(key string) bool { return strings.HasPrefix(key, part) }
 	for _, a := range slices.Clone(w.running) {
@@ -49,7 +49,7 @@ func (w *world) moveAway(part string, fails bool) {
 	}
 }
 
-// comeBack brings back what was taken away. What was leased is taken up.
+// comeBack restores the entries that were taken away. Leased ones are taken up.
 func (w *world) comeBack() {
 	w.q.Anew(w.now)
 	for key, e := range w.elsewhere {
@@ -75,7 +75,7 @@ func (w *world) sorted() (all []Entry[string]) {
 	return all
 }
 
-// move changes the index and tells of it.
+// move changes the index and reports it.
 func (w *world) move(e Entry[string], to time.Time) {
 	e.At, e.Leased = to, false
 	if to.IsZero() {
@@ -106,7 +106,7 @@ func (w *world) read(r *Read[string]) {
 	w.q.Page(w.now, page, more)
 }
 
-// step does what the Line says, reads as often as it wants.
+// step does what the Line returns, and reads as often as it asks.
 func (w *world) step() (all Ready[string], pages int) {
 	for {
 		r := w.q.Step(w.now)
@@ -121,7 +121,7 @@ func (w *world) step() (all Ready[string], pages int) {
 	}
 }
 
-// takeDeferrals takes all there are.
+// takeDeferrals takes all deferrals.
 func (w *world) takeDeferrals(most int) (back bool) {
 	waiting := len(w.q.aside.turns) > 0
 	for {
@@ -134,8 +134,8 @@ func (w *world) takeDeferrals(most int) (back bool) {
 	}
 }
 
-// end finishes an attempt; next says where the entry goes when it was the last part: zero for
-// nowhere.
+// end finishes an attempt. next is the new time of the entry if it was the last part; zero removes
+// it.
 func (w *world) end(a *Attempt[string], r Result, next time.Time) {
 	w.running = slices.DeleteFunc(w.running, func(b *Attempt[string]) bool { return a == b })
 	e, waits := w.index[a.Key]
@@ -145,7 +145,7 @@ func (w *world) end(a *Attempt[string], r Result, next time.Time) {
 	w.q.Finished(w.now, a, r)
 }
 
-// lost names an entry of the index that nobody will find; empty: none.
+// lost names an entry of the index that the Line will never find; empty: none.
 func (w *world) lost() string {
 	q := w.q
 	for _, e := range w.sorted() {
@@ -165,7 +165,7 @@ func (w *world) lost() string {
 	return ""
 }
 
-// broken names a bound or a count that does not hold; empty: none.
+// unsound names a limit or a count that does not hold; empty: none.
 func (w *world) unsound() string {
 	q, waiting := w.q, 0
 	for _, m := range q.due.items {

@@ -68,7 +68,7 @@ var calendarTools = []Tool{
 	},
 }
 
-// What a meeting is given.
+// Parameters of a meeting.
 var (
 	title    = may("title", maxTitle, "What it is about, at most 300 characters, on one line.")
 	start    = may("start", maxMoment, "When it begins, ISO 8601: 2026-12-01T15:00 with timezone, or with Z or an offset; of an all-day meeting a date.")
@@ -85,7 +85,7 @@ func guests(says string) Param {
 	return list("attendees", says+" Addresses, or objects with email, name and optional.", invited(yesNo("optional", "The guest need not come.")))
 }
 
-// invited is a guest's address, or an object with it.
+// invited is a guest's address, or an object that contains it.
 func invited(more ...Param) Schema {
 	members := append([]Param{
 		must(may("email", maxAddress, "The guest's e-mail address.")),

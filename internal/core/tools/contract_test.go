@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// contract is what these tests read of the API's description.
+// contract is the part of the API's description that these tests read.
 type contract struct {
 	Paths      map[string]map[string]operation
 	Components struct{ Schemas map[string]apiSchema }
@@ -70,7 +70,7 @@ func theContract(t *testing.T) (c contract) {
 	return c
 }
 
-// plain follows references and takes the one alternative that isn't null.
+// plain follows references and returns the single alternative that isn't null.
 func (c contract) plain(s apiSchema) apiSchema {
 	for _, one := range append(slices.Clone(s.AllOf), s.AnyOf...) {
 		if one.Type != "null" && len(s.AnyOf) <= 2 {
@@ -83,7 +83,7 @@ func (c contract) plain(s apiSchema) apiSchema {
 	return s
 }
 
-// types are those of a schema without null.
+// types are the types of a schema except null.
 func (s apiSchema) types() (all []string) {
 	switch v := s.Type.(type) {
 	case string:
@@ -96,7 +96,7 @@ func (s apiSchema) types() (all []string) {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "null" })
 }
 
-// calls are those that a tool makes of the API.
+// calls are the API requests that each tool makes.
 var calls = map[string][]string{
 	"create_inbox":          {"post /api/v1/inboxes"},
 	"list_inboxes":          {"get /api/v1/inboxes"},
@@ -129,7 +129,8 @@ func (c contract) operation(t *testing.T, call string) operation {
 	return o
 }
 
-// TestScopesAreTheContracts: a key can use a tool when it can make the tool's calls.
+// TestScopesAreTheContracts checks that a key can use a tool if it can make the tool's API
+// requests.
 func TestScopesAreTheContracts(t *testing.T) {
 	c := theContract(t)
 	for _, tool := range All() {
@@ -150,11 +151,11 @@ func TestScopesAreTheContracts(t *testing.T) {
 	}
 }
 
-// TestLimitsAreTheContracts: what a tool takes and the API has by the same name is of the same type,
-// with the same limits and alternatives, and required by both or neither.
+// TestLimitsAreTheContracts compares parameters with the API's members of the same name. They have
+// the same type, limits and alternatives, and are required by both or neither.
 func TestLimitsAreTheContracts(t *testing.T) {
 	c := theContract(t)
-	own := []string{"address", "message_id", "event_id", "timeout", "direction", "include_cancelled", "optional_attendees"} // in paths and queries, and put into attendees
+	own := []string{"address", "message_id", "event_id", "timeout", "direction", "include_cancelled", "optional_attendees"} // in paths and queries, and merged into attendees
 	for _, tool := range All() {
 		on := calls[tool.Name]
 		body := c.plain(c.operation(t, on[len(on)-1]).RequestBody.Content["application/json"].Schema)
@@ -186,7 +187,7 @@ func sameLimits(t *testing.T, c contract, at string, s Schema, api apiSchema) {
 	if types := api.types(); !slices.Equal(types, s.Type) {
 		t.Errorf("%s: %v, the API has %v", at, s.Type, types)
 	}
-	// An enum bounds a word by itself.
+	// An enum already limits a word.
 	if s.MaxLength != api.MaxLength && s.Enum == nil {
 		t.Errorf("%s: at most %d characters, the API takes %d", at, s.MaxLength, api.MaxLength)
 	}
@@ -206,7 +207,8 @@ func sameLimits(t *testing.T, c contract, at string, s Schema, api apiSchema) {
 
 func same(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// TestResultsAreTheContracts: a member of a result that has an API's name has its type.
+// TestResultsAreTheContracts checks that a member of a result with the name of an API member has
+// its type.
 func TestResultsAreTheContracts(t *testing.T) {
 	c := theContract(t)
 	for _, r := range []struct {

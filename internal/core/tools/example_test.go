@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// arguments are a full call of each tool, and some that are broken in one place.
+// arguments are complete calls of each tool, and some with one error.
 var arguments = map[string]struct {
 	good   []string
 	broken []string
@@ -92,7 +92,7 @@ func value(t *testing.T, text string) (v any) {
 	return v
 }
 
-// Results of the tools whose answers have two forms, and what is neither.
+// TestResults checks results of the tools with two forms, and texts that are neither.
 func TestResults(t *testing.T) {
 	const mail = `{"id":7,"direction":"in","from":{"email":"x@example.org","name":""},"to":[],"subject":"S","received_at":"2026-11-21T09:30:01.214Z","otp_code":"482913","verification_link":null,
 		"body":"B","truncated_body":false,"links":[],"attachments":[],"calendar_event":null,"is_read":true,"send_status":null,"send_error":null}`

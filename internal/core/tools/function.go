@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// formats are the forms in which makers of models take functions, by their names.
+// formats are the function formats of model vendors, by name.
 var formats = map[string]func([]Tool) any{
 	"openai":    openAI,
 	"anthropic": anthropic,
 	"gemini":    gemini,
 }
 
-// FormatNames are the formats that Functions knows.
+// FormatNames are the formats that Functions supports.
 func FormatNames() []string { return []string{"openai", "anthropic", "gemini"} }
 
-// Functions returns the core tools as the bare JSON array that the named maker's call takes, indented
-// for people. Its error is a sentence for them.
+// Functions returns the core tools as the JSON array that the named vendor's API takes, indented
+// for people. Its error is a sentence for people.
 func Functions(format string) ([]byte, error) {
 	form, known := formats[format]
 	if !known {
@@ -59,8 +59,8 @@ func anthropic(core []Tool) any {
 	return out
 }
 
-// gemini: an unknown word in a schema refuses the whole call, and so does an object without
-// properties; a function that takes nothing has no parameters at all.
+// gemini omits empty parameters, because an object without properties makes the API refuse the
+// whole call. An unknown word in a schema does the same.
 func gemini(core []Tool) any {
 	type declaration struct {
 		Name        string  `json:"name"`
@@ -82,9 +82,9 @@ func gemini(core []Tool) any {
 	return []tool{one}
 }
 
-// plain leaves of a schema what each version of Gemini's subset of OpenAPI 3.0 has taken: types,
-// descriptions, enums, items, properties and what is required. Limits and defaults stand in the
-// sentences.
+// plain reduces a schema to what every version of Gemini's subset of OpenAPI 3.0 has accepted:
+// types, descriptions, enums, items, properties and required. Limits and defaults are in the
+// descriptions.
 func plain(s Schema) Schema {
 	out := Schema{Type: s.Type, Description: s.Description, Enum: s.Enum, Open: true}
 	if s.Items != nil {

@@ -26,7 +26,7 @@ func TestUnknownFormat(t *testing.T) {
 	}
 }
 
-// core is a function in the shape that all three have below their wrapping.
+// core is a function in the shape that all three formats share inside their wrapping.
 type core struct {
 	Name, Description string
 	Schema            *jsonschema.Schema
@@ -83,8 +83,8 @@ func unwrapped(t *testing.T, format string) (all []core) {
 	return all
 }
 
-// TestFunctionsAreTheTools: names, sentences, parameters and required ones are those of the tools, in
-// all three formats.
+// TestFunctionsAreTheTools checks that names, descriptions, parameters and required lists are those
+// of the tools, in all three formats.
 func TestFunctionsAreTheTools(t *testing.T) {
 	for _, format := range FormatNames() {
 		functions := unwrapped(t, format)
@@ -117,8 +117,8 @@ func TestFunctionsAreTheTools(t *testing.T) {
 	}
 }
 
-// TestGeminiWords: its API refuses a whole call for one word of a schema that it doesn't know, and
-// for an object that has no properties.
+// TestGeminiWords checks the schemas. The API refuses a whole call for one unknown word of a
+// schema, and for an object without properties.
 func TestGeminiWords(t *testing.T) {
 	taken := []string{"type", "description", "enum", "items", "properties", "required"}
 	raw, err := Functions("gemini")

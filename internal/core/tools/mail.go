@@ -1,6 +1,7 @@
 package tools
 
-// What waits say of their time; a wait ends before clients give up on the call, whatever it asks for.
+// waits describes the time limit of waits. A wait ends before clients give up on the call, whatever
+// timeout is requested.
 const waits = " A call answers within 55 s at most, with timed_out and what to do next."
 
 var mailTools = []Tool{

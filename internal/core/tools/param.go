@@ -1,6 +1,6 @@
 package tools
 
-// Limits of texts, in Unicode code points, as the API has them.
+// Limits of texts, in Unicode code points, as in the API.
 const (
 	maxAddress     = 254
 	maxPrefix      = 64
@@ -15,23 +15,23 @@ const (
 	maxDescription = 20_000
 	maxComment     = 10_000
 	maxGuestName   = 200
-	maxMoment      = 64 // a time, or the name of a zone
+	maxMoment      = 64 // a time, or the name of a time zone
 	maxMessageID   = 250
 	maxMinutes     = 365 * 24 * 60
 )
 
-// must is the same parameter where it is required.
+// must returns the parameter as required.
 func must(p Param) Param {
 	p.Required = true
 	return p
 }
 
-// may is a text that may be left out.
+// may is an optional text.
 func may(name string, limit int, says string) Param {
 	return Param{Name: name, Schema: Schema{Type: []string{"string"}, Description: says, MaxLength: limit}}
 }
 
-// clears is the same text where an empty one removes what is there.
+// clears returns the text as one whose empty value removes the stored one.
 func clears(p Param) Param {
 	p.EmptyClears = true
 	return p
@@ -41,29 +41,29 @@ func yesNo(name, says string) Param {
 	return Param{Name: name, Schema: Schema{Type: []string{"boolean"}, Description: says}}
 }
 
-// count is a whole number that is at least least.
+// count is an integer of at least least.
 func count(name string, least int, says string) Param {
 	return Param{Name: name, Schema: Schema{Type: []string{"integer"}, Description: says, Minimum: &least}}
 }
 
-// most bounds a whole number from above.
+// most sets the maximum of an integer.
 func most(p Param, limit int) Param {
 	p.Maximum = &limit
 	return p
 }
 
-// choice is one of some words.
+// choice is one of several words.
 func choice(name, says string, words ...string) Param {
 	return Param{Name: name, Schema: Schema{Type: []string{"string"}, Description: says, Enum: words}}
 }
 
-// or gives a parameter its default.
+// or sets the default of a parameter.
 func or(p Param, value any) Param {
 	p.Default = value
 	return p
 }
 
-// list is an array; each says what one entry is.
+// list is an array; each describes one element.
 func list(name, says string, each Schema) Param {
 	return Param{Name: name, Schema: Schema{Type: []string{"array"}, Description: says, Items: &each}}
 }
@@ -72,7 +72,7 @@ func object(members ...Param) Schema {
 	return Schema{Type: []string{"object"}, Properties: members}
 }
 
-// Parameters that several tools have.
+// Parameters shared by several tools.
 var (
 	address = must(Param{Name: "address", Schema: Schema{
 		Type: []string{"string"}, MinLength: 1, MaxLength: maxAddress,

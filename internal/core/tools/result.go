@@ -1,7 +1,7 @@
 package tools
 
-// What the tools answer. Names and types of what comes from the API are the API's; such answers
-// are open, since a newer API may say more, and what the tool server puts together is closed.
+// Results of the tools. Names and types of members from the API are the API's. Such objects are
+// open, because a newer API may return more. Objects that the tool server builds are closed.
 
 func text(name, says string) Param {
 	return Param{Name: name, Schema: Schema{Type: []string{"string"}, Description: says}}
@@ -14,20 +14,20 @@ func truth(name string) Param {
 	return p
 }
 
-// nullable is the same member where it may be null.
+// nullable returns the member as one that may be null.
 func nullable(p Param) Param {
 	p.Type = append(append([]string{}, p.Type...), "null")
 	return p
 }
 
-// open is an object that may hold more.
+// open is an object that may have more members.
 func open(members ...Param) Schema {
 	s := object(members...)
 	s.Open = true
 	return s
 }
 
-// either is an object that holds all members of one set and none of the other's own.
+// either is an object that has all members of one set and none of the other's own.
 func either(one, other []string, members ...Param) Schema {
 	s := object(members...)
 	s.OneOf = [][]string{one, other}
@@ -146,7 +146,7 @@ var (
 	)
 )
 
-// said is a meeting as a mail told it; it may belong to none that is kept.
+// said is a meeting as a message described it; it may not match a stored one.
 func said() Schema {
 	s := open(append([]Param{
 		must(choice("action", "What the mail did to the calendar.", "created", "updated", "cancelled", "replied", "unchanged")),

@@ -5,36 +5,36 @@ import (
 	"encoding/json"
 )
 
-// Schema is one JSON Schema of draft 2020-12, of the few words that tools need. Its zero value
-// takes anything. It never says `$schema`: without it the Model Context Protocol means 2020-12,
-// and there are clients that refuse a dialect by its name alone.
+// Schema is a JSON Schema of draft 2020-12, with the few keywords that tools need. Its zero value
+// accepts anything. It has no `$schema`: the Model Context Protocol then assumes 2020-12, and some
+// clients refuse a dialect by its name alone.
 type Schema struct {
 	Type        []string // one, or two of which one is "null"
 	Description string
 	Enum        []string
 	Const       any
-	Default     any // what a caller gets who leaves it out
+	Default     any // the value if the caller omits it
 	Minimum     *int
 	Maximum     *int
 	MinItems    int
 	MinLength   int // Unicode code points, as MaxLength
 	MaxLength   int // 0: none
 	Items       *Schema
-	Properties  []Param // of an object, in the order they are shown in
-	Open        bool    // an object takes members beside Properties
+	Properties  []Param // of an object, in display order
+	Open        bool    // an object may have members other than Properties
 	AnyOf       []Schema
-	OneOf       [][]string // of an object: exactly one of these sets of members is there
+	OneOf       [][]string // of an object: exactly one of these sets of members is present
 }
 
-// Param is a member of an object: of a tool's arguments, and of what it answers.
+// Param is a member of an object: of a tool's arguments, or of its result.
 type Param struct {
 	Name        string
 	Required    bool
-	EmptyClears bool // an empty text removes what is there; elsewhere it is as if nothing was given
+	EmptyClears bool // an empty text removes the stored value; otherwise an empty text counts as not given
 	Schema
 }
 
-// MarshalJSON implements json.Marshaler: the same schema is the same bytes.
+// MarshalJSON implements json.Marshaler. The same schema gives the same bytes.
 func (s Schema) MarshalJSON() ([]byte, error) {
 	w := words{}
 	switch len(s.Type) {
@@ -65,7 +65,7 @@ func (s Schema) MarshalJSON() ([]byte, error) {
 	return w.end()
 }
 
-// is reports whether a value may be of the type.
+// is reports whether the schema allows the type.
 func (s Schema) is(kind string) bool {
 	for _, t := range s.Type {
 		if t == kind {
@@ -75,7 +75,7 @@ func (s Schema) is(kind string) bool {
 	return false
 }
 
-// alternatives is the enum as JSON has it: null is one of its values where it is a type.
+// alternatives is the enum in JSON, which includes null if null is an allowed type.
 func (s Schema) alternatives() (all []any) {
 	for _, v := range s.Enum {
 		all = append(all, v)
@@ -107,7 +107,7 @@ func (m members) MarshalJSON() ([]byte, error) {
 	return w.end()
 }
 
-// sets is `oneOf` over members that have to be there.
+// sets is `oneOf` over sets of required members.
 type sets [][]string
 
 // MarshalJSON implements json.Marshaler.
@@ -119,7 +119,7 @@ func (s sets) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// words is a JSON object that is being written, its members in the order they were added.
+// words is a JSON object under construction. Its members keep the order in which they were added.
 type words struct {
 	out bytes.Buffer
 	err error

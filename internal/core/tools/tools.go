@@ -1,10 +1,10 @@
-// Package tools describes the nineteen tools of the service, once: what each is called, what it
-// does, what it takes and answers, and which key it needs. It is rendered as JSON Schema for the
-// tool server, and as the function formats of three model makers. It knows words alone: no
-// protocol, no client, no HTTP, and nothing of how a tool does its work.
+// Package tools describes the nineteen tools of the service in one place: name, description,
+// parameters, results, and the key that each needs. It renders them as JSON Schema for the tool
+// server, and as the function formats of three model vendors. It contains only descriptions. It
+// does not know protocols, clients, HTTP, or how a tool works.
 //
-// Names, parameters, defaults and what is required are promised (specification, Tool server); limits
-// are those that the API enforces.
+// Names, parameters, defaults and required lists are part of the contract (specification, Tool
+// server); limits are those that the API enforces.
 package tools
 
 import "encoding/json"
@@ -15,27 +15,27 @@ type Tool struct {
 	Title       string // for people
 	Description string // for models
 	Params      []Param
-	Core        bool // offered as a function, too
+	Core        bool // also offered as a function
 	Hints       Hints
 	Scopes      []string // permissions that a key needs, all of them
-	AccountKey  bool     // the key of one inbox never does
+	AccountKey  bool     // the key of one inbox is not enough
 	Result      Schema   // always of an object
 }
 
-// Hints tell a client what a call may do, before it is made. All of them are true of every call
-// of the tool, not only of most.
+// Hints tell a client what a call may do, before it is made. Each hint is true of every call of the
+// tool, not only of most.
 type Hints struct {
-	ReadOnly    bool // nothing changes
-	Destructive bool // something is lost
+	ReadOnly    bool // changes nothing
+	Destructive bool // may delete something
 	Idempotent  bool // a second call with the same arguments changes nothing more
-	OpenWorld   bool // something leaves the service
+	OpenWorld   bool // something is sent outside the service
 }
 
-// The kinds of hints that tools have.
+// The combinations of hints that tools have.
 var (
 	reads = Hints{ReadOnly: true, Idempotent: true}
 	adds  = Hints{}
-	hands = Hints{} // hands out mail and marks it as read: never the same twice
+	hands = Hints{} // returns messages and marks them as read: never the same twice
 	marks = Hints{Idempotent: true}
 	wipes = Hints{Destructive: true, Idempotent: true}
 	mails = Hints{OpenWorld: true}
@@ -45,17 +45,17 @@ var (
 var (
 	mayRead   = []string{"inbox:read"}
 	maySend   = []string{"email:send"}
-	mayAnswer = []string{"inbox:read", "email:send"} // the mail that is answered is read first
+	mayAnswer = []string{"inbox:read", "email:send"} // the message that is answered is read first
 	mayDelete = []string{"message:write"}
 	mayManage = []string{"inbox:manage"}
 )
 
 var all = append(append([]Tool{}, mailTools...), calendarTools...)
 
-// All returns the tools in the order that they are promised in. The caller must not change what they hold.
+// All returns the tools in the promised order. The caller must not change their contents.
 func All() []Tool { return append([]Tool(nil), all...) }
 
-// Find returns the tool of that name.
+// Find returns the tool with the given name.
 func Find(name string) (Tool, bool) {
 	for _, t := range all {
 		if t.Name == name {
@@ -76,7 +76,7 @@ func (t Tool) InputSchema() json.RawMessage { return render(t.Input()) }
 // OutputSchema is the schema of the structured result as JSON.
 func (t Tool) OutputSchema() json.RawMessage { return render(t.Result) }
 
-// render cannot fail: schemas hold nothing but what this package put in.
+// render cannot fail, because schemas contain only values from this package.
 func render(v any) json.RawMessage {
 	b, err := compact(v)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// specified is the promised table (specification, Tool server), written down once more; `!` marks
-// the functions.
+// specified is a second copy of the promised table (specification, Tool server); `!` marks the
+// functions.
 const specified = `
 create_inbox! | prefix?, label?, retention_hours?, subdomain?, domain?
 list_inboxes! |
@@ -77,7 +77,7 @@ func TestSpecifiedTools(t *testing.T) {
 	}
 }
 
-// TestHints compares with the issue of tools: what is true of each, all four said.
+// TestHints compares the hints with the specified ones; all four must be present.
 func TestHints(t *testing.T) {
 	const readOnly, destructive, idempotent, openWorld = "r", "d", "i", "o"
 	want := map[string]string{
@@ -135,7 +135,8 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 }
 
-// TestSchemasAreValid: 2020-12, objects at the root, and no word that the validator doesn't know.
+// TestSchemasAreValid checks for draft 2020-12, objects at the root, and no keyword unknown to the
+// validator.
 func TestSchemasAreValid(t *testing.T) {
 	for _, tool := range All() {
 		for what, raw := range map[string]json.RawMessage{"input": tool.InputSchema(), "output": tool.OutputSchema()} {
@@ -151,7 +152,7 @@ func TestSchemasAreValid(t *testing.T) {
 	}
 }
 
-// known reports words of a schema that mean nothing.
+// known reports keywords of a schema that have no meaning.
 func known(t *testing.T, at string, s *jsonschema.Schema) {
 	if len(s.Extra) > 0 {
 		t.Errorf("%s: unknown words %v", at, s.Extra)
@@ -185,8 +186,8 @@ func resolved(t *testing.T, what string, raw json.RawMessage) *jsonschema.Resolv
 	return r
 }
 
-// TestEveryParameterIsSaid: each has a type and a sentence, inner ones too, a default stands in the
-// sentence as well, and a limit does where models would meet it.
+// TestEveryParameterIsSaid checks that each parameter, also an inner one, has a type and a
+// description. The description contains the default, and the limit where models may reach it.
 func TestEveryParameterIsSaid(t *testing.T) {
 	for _, tool := range All() {
 		if tool.Title == "" || !strings.HasSuffix(tool.Description, ".") || len(tool.Scopes) == 0 {

@@ -2,13 +2,13 @@ package webhook
 
 import "time"
 
-// Answer is what a receiver did with one call.
+// Answer is the result of one attempt: the receiver's HTTP response, or why there was none.
 type Answer struct {
-	Status   int           // HTTP status; 0: there was no answer
-	Duration time.Duration // until the end of the answer's head, or until it failed
-	Error    string        // what went wrong, for a person; empty for a 2xx
-	Excerpt  string        // the first bytes of the body, valid UTF-8
+	Status   int           // HTTP status; 0: no response
+	Duration time.Duration // until the end of the response header, or until the attempt failed
+	Error    string        // human-readable reason for the failure; empty for a 2xx
+	Excerpt  string        // the first bytes of the response body, valid UTF-8
 }
 
-// ExcerptBytes is how much of an answer is kept.
+// ExcerptBytes is how many bytes of a response body are stored.
 const ExcerptBytes = 1 << 10

@@ -15,16 +15,15 @@ import (
 	"inboxd/internal/mail/icalendar/zone"
 )
 
-// The records of an account's deliveries that wait for nothing are kept so many and so long
-// (specification, Webhooks).
+// Limits of the stored deliveries of an account that are finished (specification, Webhooks).
 const (
 	RecordsKept = 1000
 	RecordAge   = 7 * 24 * time.Hour
 )
 
-// Delivery is one event on its way to one webhook. Body and EventID are frozen when the
-// event enters its account's journal; all calls send the same, until the message is gone: see
-// Forget. Whoever works on it owns it.
+// Delivery is one event on its way to one webhook. Body and EventID are fixed when the event enters
+// its account's journal. All attempts send the same bytes until the message is deleted: see Forget.
+// The goroutine that works on a Delivery owns it.
 type Delivery struct {
 	Account account.ID
 	ID      int64 // counts up per account
@@ -33,27 +32,27 @@ type Delivery struct {
 	Event   string
 	Inbox   string
 	Body    []byte
-	Message int64     // that the event is about, where its body does not say; else 0
+	Message int64     // the message that the event is about, if Body does not contain its id; else 0
 	At      time.Time // when it entered the journal
 
-	// What became of it so far.
-	URL    string // of the last call, or where the first will go
+	// The state so far.
+	URL    string // of the last attempt, or of the first one before it is made
 	State  State
 	Calls  int
-	Base   int       // calls before the schedule began, or began anew
-	Began  time.Time // when it began anew; zero: with the event
+	Base   int       // attempts made before the schedule began, or was restarted
+	Began  time.Time // when the schedule was restarted; zero: it began with the event
 	NextAt time.Time
-	Last   Call  // the zero Call: none since it began
-	Past   []Try // the calls before Last, as far as they are kept
+	Last   Call  // the last attempt; the zero Call: none since the schedule began
+	Past   []Try // the stored attempts before Last
 }
 
-// Call is one call of the receiver and what came of it.
+// Call is one attempt and its result.
 type Call struct {
-	At time.Time // when it began
+	At time.Time // when the attempt began
 	Answer
 }
 
-// Due names a delivery that waits for a call.
+// Due names a delivery that waits for an attempt.
 type Due struct {
 	At      time.Time
 	Account account.ID
@@ -61,18 +60,18 @@ type Due struct {
 	Webhook int64
 }
 
-// Due is where the due index has the delivery.
+// Due returns the delivery's entry in the due index.
 func (d *Delivery) Due() Due { return Due{d.NextAt, d.Account, d.ID, d.Webhook} }
 
-// Listed is a webhook as its owner sees it: with what its last call gave.
+// Listed is a webhook as its owner sees it, with the result of its last attempt.
 type Listed struct {
 	account.Webhook
-	LastAt     time.Time // zero: never tried
-	LastStatus int       // 0: no answer
+	LastAt     time.Time // zero: never attempted
+	LastStatus int       // 0: no response
 }
 
-// EventID names an event for receivers: the same for every webhook, call and run, since
-// an inbox never gives an event number twice.
+// EventID names an event for receivers. It is the same for every webhook, attempt and process,
+// because an inbox never reuses an event number.
 func EventID(e *inbox.Public) string {
 	h := sha256.New()
 	h.Write(e.Account[:])
@@ -86,8 +85,8 @@ func Wants(w *account.Webhook, e *inbox.Public) bool {
 	return Matches(w.Event, e.Name) && (w.Inbox == "" || w.Inbox == e.Address)
 }
 
-// Deliveries makes what the subscriptions of an account are told of its events: by event,
-// then by webhook, with ids from first on. All deliveries of an event share its bytes.
+// Deliveries returns the deliveries of an account's events to its webhooks, ordered by event, then
+// by webhook. Their ids count up from first. All deliveries of an event share its bytes.
 func Deliveries(id account.ID, first int64, webhooks []account.Webhook, events []inbox.Public, schedule Schedule, now time.Time) (out []Delivery) {
 	for i := range events {
 		e := &events[i]
@@ -110,7 +109,7 @@ func Deliveries(id account.ID, first int64, webhooks []account.Webhook, events [
 	return out
 }
 
-// untold is the message of an event whose body does not say it.
+// untold returns the message id of an event whose body does not contain it.
 func untold(e *inbox.Public) int64 {
 	if e.Encrypted {
 		return e.MessageID
@@ -118,7 +117,7 @@ func untold(e *inbox.Public) int64 {
 	return 0
 }
 
-// Tried notes a call: the first 2xx ends the schedule, and so does its last call.
+// Tried records an attempt. The first 2xx ends the schedule, and so does the last attempt.
 func (d *Delivery) Tried(url string, c Call, schedule Schedule) {
 	d.pass()
 	d.URL, d.Last, d.NextAt, d.State = url, c, time.Time{}, Delivered
@@ -136,25 +135,25 @@ func (d *Delivery) Tried(url string, c Call, schedule Schedule) {
 	}
 }
 
-// Reasons why a delivery ends without a call that says so.
+// Reasons for ending a delivery without an attempt.
 const (
 	WebhookGone = "The webhook was deleted"
 	InboxGone   = "The inbox was deleted"
 )
 
-// Cancel ends a delivery that nobody waits for any more.
+// Cancel ends a delivery that is no longer needed.
 func (d *Delivery) Cancel(why string) {
 	d.State, d.NextAt = Failed, time.Time{}
 	d.Last.Error = why
 }
 
-// Again begins the schedule anew, with the same id and bytes.
+// Again restarts the schedule, with the same id and bytes.
 func (d *Delivery) Again(now time.Time) {
 	d.pass()
 	d.State, d.Base, d.Began, d.NextAt = Retrying, d.Calls, now, now
 }
 
-// Sample is an event of the subscription's kind that never happened, for a test call.
+// Sample returns an invented event of the kind that a subscription selects, for a test delivery.
 func Sample(subscription, address string, now time.Time) inbox.Public {
 	e := inbox.Public{Name: subscription, Address: address, MessageID: 1, At: now, From: "sender@example.com", Subject: "Test event", OTP: "123456"}
 	switch subscription {
@@ -186,7 +185,7 @@ func Sample(subscription, address string, now time.Time) inbox.Public {
 	return e
 }
 
-// sampleMeeting is tomorrow, for an hour; address is asked to it.
+// sampleMeeting returns a meeting tomorrow that lasts an hour and to which address is invited.
 func sampleMeeting(address string, now time.Time) *calendar.Meeting {
 	start := now.UTC().Truncate(time.Hour).Add(24 * time.Hour)
 	return &calendar.Meeting{
@@ -201,21 +200,21 @@ func sampleMeeting(address string, now time.Time) *calendar.Meeting {
 
 // Change is what a commit does to one delivery.
 type Change struct {
-	Delivery *Delivery // as it is written now, due entry and all; nil: only the due entry moves
+	Delivery *Delivery // as written by this commit, with its due entry; nil: only the due entry moves
 	ID       int64
 	Webhook  int64
-	From     time.Time // where the due index has it; zero: nowhere
-	To       time.Time // without Delivery: where it goes; zero: nowhere
-	RowOnly  bool      // the due index keeps what it has
-	Tried    bool      // Delivery.Last is a new call, and its webhook's last one
+	From     time.Time // current time in the due index; zero: it has no entry
+	To       time.Time // new time in the due index if Delivery is nil; zero: remove the entry
+	RowOnly  bool      // the due index stays as it is
+	Tried    bool      // Delivery.Last is a new attempt, and the last one of its webhook
 }
 
-// Put is the Change that writes d.
+// Put returns the Change that writes d.
 func (d *Delivery) Put(from time.Time, tried bool) Change {
 	return Change{Delivery: d, ID: d.ID, Webhook: d.Webhook, From: from, Tried: tried}
 }
 
-// Move is the Change that moves a due entry; to the zero time it removes it.
+// Move returns the Change that moves a due entry. The zero time removes the entry.
 func (d Due) Move(to time.Time) Change {
 	return Change{ID: d.ID, Webhook: d.Webhook, From: d.At, To: to}
 }

@@ -36,7 +36,7 @@ func TestDeliveriesOfEvents(t *testing.T) {
 	}
 }
 
-// TestTheLifeOfADelivery tells stories: what each call got, and what is shown afterwards.
+// TestTheLifeOfADelivery lists the responses to each attempt, and the delivery's state afterwards.
 func TestTheLifeOfADelivery(t *testing.T) {
 	for story, want := range map[string]string{
 		"200":                 "1 succeeded",
@@ -92,7 +92,8 @@ func TestSamplesHaveTheShapeOfTheirEvent(t *testing.T) {
 	}
 }
 
-// TestForget: a delivery whose message is gone has the body that its event has then, once and for all.
+// TestForget checks that a delivery whose message is deleted has the body that its event has then,
+// and that forgetting it again changes nothing.
 func TestForget(t *testing.T) {
 	for name, e := range facts() {
 		if name == "unknown" {

@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// About says which message a delivery tells of, 0 for none, and whether it tells
-// already that the message is gone.
+// About returns the id of the message that a delivery is about, 0 for none. gone reports whether
+// the body already says that the message is deleted.
 func (d *Delivery) About() (message int64, gone bool) {
 	message = d.Message
 	_ = members(d.Body, func(name string, value jsontext.Value) {
@@ -23,13 +23,14 @@ func (d *Delivery) About() (message int64, gone bool) {
 	return message, gone
 }
 
-// Echoes reports whether a receiver's answer is kept, which may hold what it was told.
+// Echoes reports whether a receiver's response body is stored. It may repeat what was sent to the
+// receiver.
 func (d *Delivery) Echoes() bool {
 	return d.Last.Excerpt != "" || slices.ContainsFunc(d.Past, func(t Try) bool { return t.Excerpt != "" })
 }
 
-// Forget leaves of a delivery what may be told once its message is gone: the body that Payload makes
-// of the event then, and nothing that a receiver answered.
+// Forget removes from a delivery what must not be published after its message is deleted. The body
+// becomes what Payload makes of the event then, and all stored response bodies are dropped.
 func (d *Delivery) Forget() {
 	d.Last.Excerpt = ""
 	for i := range d.Past {
@@ -50,7 +51,7 @@ func (d *Delivery) Forget() {
 			o.b = append(o.b, value...)
 		}
 	})
-	if err != nil { // no body of ours: nothing of it may be told
+	if err != nil { // not a body that we wrote: publish nothing of it
 		o.b = append(o.b[:0], '{')
 		o.text("event", d.Event)
 		o.text("inbox", d.Inbox)
@@ -59,7 +60,7 @@ func (d *Delivery) Forget() {
 	d.Body = append(o.b, '}')
 }
 
-// anonymous takes the addresses out of a list of recipients.
+// anonymous removes the addresses from a list of recipients.
 func anonymous(recipients jsontext.Value) []byte {
 	o := object{[]byte{'['}}
 	d := jsontext.NewDecoder(bytes.NewReader(recipients))
@@ -80,7 +81,7 @@ func anonymous(recipients jsontext.Value) []byte {
 	return append(o.b, ']')
 }
 
-// members calls each for the members of a JSON object. What it is given is good during the call.
+// members calls each for every member of a JSON object. The value is valid only during the call.
 func members(body []byte, each func(name string, value jsontext.Value)) error {
 	d := jsontext.NewDecoder(bytes.NewReader(body))
 	if _, err := d.ReadToken(); err != nil {

@@ -13,8 +13,8 @@ import (
 )
 
 // Payload returns the body of an event: one line of JSON, the same bytes for the same facts
-// (specification, Events). Text that is not UTF-8 is repaired. A name without a shape here,
-// written by a newer program, gives event, inbox and at.
+// (specification, Events). Text that is not UTF-8 is repaired. An unknown event name, written by a
+// newer version of the program, gets only event, inbox and at.
 func Payload(e inbox.Public) []byte { return Append(make([]byte, 0, 256), &e) }
 
 // Append appends the body of an event to dst.
@@ -44,7 +44,7 @@ func Append(dst []byte, e *inbox.Public) []byte {
 		}
 		o.text("send_status", e.SendStatus)
 		o.textOrNull("send_error", e.SendError)
-		if e.Name != MessageBounced { // to says of whom that is
+		if e.Name != MessageBounced { // "to" already names the recipient that bounced
 			o.recipients(e.Recipients, e.Gone)
 		}
 		o.time("at", e.At)
@@ -68,7 +68,7 @@ func Append(dst []byte, e *inbox.Public) []byte {
 	return append(o.b, '}')
 }
 
-// AppendMeeting appends a meeting as its reader gets it, null for none.
+// AppendMeeting appends a meeting as API clients see it, null for none.
 func AppendMeeting(dst []byte, m *calendar.Meeting) []byte {
 	if m == nil {
 		return append(dst, "null"...)
@@ -80,7 +80,7 @@ func AppendMeeting(dst []byte, m *calendar.Meeting) []byte {
 	return append(o.b, '}')
 }
 
-// meeting writes the members that a meeting and what a mail says of one have in common.
+// meeting writes the members that a stored meeting shares with what a message says about one.
 func (o *object) meeting(m *calendar.Meeting) {
 	o.idOrNull("id", m.ID)
 	o.text("uid", m.UID)
@@ -124,7 +124,8 @@ func transparency(m *calendar.Meeting) string {
 	return "opaque"
 }
 
-// AppendAllSaid appends a list of what a message says of several meetings; nothing when it speaks of one at most.
+// AppendAllSaid appends a list of what a message says about several meetings. It appends nothing if
+// the message is about at most one.
 func AppendAllSaid(dst []byte, first *calendar.Said, more []*calendar.Said) []byte {
 	if len(more) == 0 {
 		return dst
@@ -136,8 +137,8 @@ func AppendAllSaid(dst []byte, first *calendar.Said, more []*calendar.Said) []by
 	return append(dst, ']')
 }
 
-// AppendSaid appends what a message says of a meeting, null for nothing. What is not kept has no id and
-// no times of being kept.
+// AppendSaid appends what a message says about a meeting, null for nothing. A meeting that is not
+// stored has null for its id and its storage times.
 func AppendSaid(dst []byte, s *calendar.Said) []byte {
 	if s == nil {
 		return append(dst, "null"...)
@@ -175,7 +176,7 @@ func (o *object) recurrence(m *calendar.Meeting) {
 	})
 }
 
-// object is a JSON object that is being written, by one goroutine.
+// object is a JSON object under construction. One goroutine owns it.
 type object struct{ b []byte }
 
 // name begins the next member.
@@ -188,7 +189,7 @@ func (o *object) name(name string) {
 	o.b = append(o.b, '"', ':')
 }
 
-// quote appends s quoted; bytes that are not UTF-8 become U+FFFD.
+// quote appends s quoted. Bytes that are not UTF-8 become U+FFFD.
 func (o *object) quote(s string) {
 	if plain(s) {
 		o.b = append(append(append(o.b, '"'), s...), '"')
@@ -197,15 +198,17 @@ func (o *object) quote(s string) {
 	o.b, _ = jsontext.AppendQuote(o.b, s)
 }
 
-// plain reports whether JSON has s as it stands, which most text is: it takes a fifth of the time.
+// plain reports whether s needs no escaping in JSON, which is true of most text. The check takes a
+// fifth of the time of quoting.
 func plain(s string) bool {
-	const each = 0x0101010101010101 // one in each of eight octets
+	const each = 0x0101010101010101 // 1 in each of eight octets
 	const high = each << 7
 	for ; len(s) >= 8; s = s[8:] {
 		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 		quote, slash := w^'"'*each, w^'\\'*each
-		// The highest bit of an octet: it is not ASCII, it is below a blank, or it is one of the two.
+		// The highest bit of an octet is set if it is not ASCII, is below a space, or is one of the
+		// two.
 		if (w|(w-' '*each)|(quote-each)|(slash-each))&high != 0 {
 			return false
 		}
@@ -223,12 +226,12 @@ func (o *object) text(name, s string) {
 	o.quote(s)
 }
 
-// textOrNull writes null for no text.
+// textOrNull writes null for empty text.
 func (o *object) textOrNull(name, s string) {
 	o.textUnless(s == "", name, s)
 }
 
-// textUnless writes null for text that is not to be told.
+// textUnless writes null if none is set.
 func (o *object) textUnless(none bool, name, s string) {
 	if none {
 		o.null(name)
@@ -246,7 +249,7 @@ func (o *object) texts(name string, all []string) {
 	list(o, name, all, func(s *string) { o.quote(*s) })
 }
 
-// list writes a member that is a list, whose items item writes.
+// list writes a member that is a list. item writes each element.
 func list[T any](o *object, name string, all []T, item func(*T)) {
 	o.name(name)
 	o.b = append(o.b, '[')
@@ -264,7 +267,7 @@ func (o *object) number(name string, n int64) {
 	o.b = strconv.AppendInt(o.b, n, 10)
 }
 
-// idOrNull writes null for what has no id.
+// idOrNull writes null for the id 0.
 func (o *object) idOrNull(name string, id int64) {
 	if id == 0 {
 		o.null(name)
@@ -278,7 +281,7 @@ func (o *object) flag(name string, yes bool) {
 	o.b = strconv.AppendBool(o.b, yes)
 }
 
-// object writes a member whose own members fill writes.
+// object writes a member that is an object. fill writes its members.
 func (o *object) object(name string, fill func()) {
 	o.name(name)
 	o.b = append(o.b, '{')
@@ -305,7 +308,7 @@ func (o *object) attendee(a *calendar.Attendee) {
 	o.text("status", a.Status)
 }
 
-// moment is a time, or its date alone (specification, Calendar).
+// moment writes a time, or only its date (specification, Calendar).
 func (o *object) moment(name string, t time.Time, dateOnly bool) {
 	o.name(name)
 	o.b = appendMoment(o.b, t, dateOnly)
@@ -318,7 +321,7 @@ func appendMoment(dst []byte, t time.Time, dateOnly bool) []byte {
 	return append(t.AppendFormat(append(dst, '"'), time.DateOnly), '"')
 }
 
-// timeOrNull writes null for no time.
+// timeOrNull writes null for the zero time.
 func (o *object) timeOrNull(name string, t time.Time) {
 	if t.IsZero() {
 		o.null(name)
@@ -334,7 +337,7 @@ func (o *object) time(name string, t time.Time) {
 
 // appendTime writes ISO 8601 in UTC with milliseconds, ending in Z.
 func appendTime(dst []byte, t time.Time) []byte {
-	dst = t.UTC().AppendFormat(append(dst, '"'), time.RFC3339) // the form that is quickly written
+	dst = t.UTC().AppendFormat(append(dst, '"'), time.RFC3339) // AppendFormat has a fast path for this layout
 	ms := t.Nanosecond() / int(time.Millisecond)
 	return append(dst[:len(dst)-1], '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z', '"')
 }

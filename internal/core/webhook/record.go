@@ -6,40 +6,41 @@ import (
 	"time"
 )
 
-// Try is an attempt and what followed from it.
+// Try is an attempt and the state of its delivery afterwards.
 type Try struct {
 	Call
 	URL    string
 	State  State
-	NextAt time.Time // of the next one; zero: none
+	NextAt time.Time // of the next attempt; zero: none
 }
 
-// Record is one attempt of a delivery as its owner sees it, or the one that is to come where none
-// was made since the schedule began: that has the number 0 and the zero Call.
+// Record is one attempt of a delivery as its owner sees it. If no attempt was made since the
+// schedule began, it is the next attempt: it has the number 0 and the zero Call.
 type Record struct {
 	ID       int64
 	Delivery *Delivery
-	Attempt  int // of all, redeliveries too; the first is 1
+	Attempt  int // counted over all attempts, redeliveries included; the first is 1
 	Try
 }
 
 const (
-	// triesKept is how many attempts a delivery shows beside the last.
+	// triesKept is how many attempts a delivery stores in addition to the last.
 	triesKept = 15
-	// recordIDs is how many ids of records a delivery has, and more than it has attempts.
+	// recordIDs is how many record ids a delivery has. It never has as many attempts.
 	recordIDs = 1000
 )
 
-// recordID is where an attempt stands among all records: it grows with the delivery, then with
-// the attempt, and names the attempt that is to come already.
+// recordID returns the position of an attempt among all records. It grows with the delivery, then
+// with the attempt. The next attempt already has its id before it is made.
 func recordID(delivery int64, attempt int) int64 {
 	return delivery*recordIDs + int64(min(attempt, recordIDs-1))
 }
 
-// OfRecord is the delivery that the record belongs to.
+// OfRecord returns the delivery that a record belongs to.
 func OfRecord(id int64) (delivery int64) { return id / recordIDs }
 
-// BehindRecord bounds the deliveries with records below id from above; 0, as id: nothing does.
+// BehindRecord returns an exclusive upper bound for the deliveries that have records below id. 0
+// means unbounded, as id and as result.
 func BehindRecord(id int64) (before int64) {
 	if id == 0 {
 		return 0
@@ -47,11 +48,11 @@ func BehindRecord(id int64) (before int64) {
 	return OfRecord(id) + 1
 }
 
-// Spent reports whether a delivery was tried so often that it may not begin again.
+// Spent reports whether a delivery had so many attempts that its schedule may not be restarted.
 func (d *Delivery) Spent(schedule Schedule) bool { return d.Calls+len(schedule) >= recordIDs }
 
-// Records are the newest attempts of deliveries, in their order, newest first: up to limit with
-// ids below before (0: all).
+// Records returns the newest attempts of deliveries, in the order of the deliveries, newest attempt
+// first. It returns up to limit records with ids below before (0: all).
 func Records(of []Delivery, before int64, limit int) (out []Record) {
 	if before == 0 {
 		before = math.MaxInt64
@@ -66,7 +67,7 @@ func Records(of []Delivery, before int64, limit int) (out []Record) {
 	return out
 }
 
-// records are those of one, newest first.
+// records returns the records of one delivery, newest first.
 func (d *Delivery) records() []Record {
 	n := d.Calls
 	out := []Record{{recordID(d.ID, n), d, n, d.last()}}
@@ -83,7 +84,7 @@ func (d *Delivery) records() []Record {
 
 func (d *Delivery) last() Try { return Try{d.Last, d.URL, d.State, d.NextAt} }
 
-// pass puts the last attempt behind what comes next.
+// pass moves the last attempt to Past before the next one replaces it.
 func (d *Delivery) pass() {
 	if d.Last.At.IsZero() {
 		return

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestEachAttemptHasARecord tells stories of a delivery: what each call got, and its records then,
-// newest first. None of them changes when the next attempt is made, nor does an id.
+// TestEachAttemptHasARecord lists the responses to each attempt of a delivery and its records then,
+// newest first. Neither a record nor its id changes when the next attempt is made.
 func TestEachAttemptHasARecord(t *testing.T) {
 	for story, want := range map[string]string{
 		"":                        "7001 0 null retrying next",
@@ -53,7 +53,7 @@ func told(records []Record) string {
 	return strings.Join(all, ", ")
 }
 
-// TestRecordsInPages: whatever the page's length, each record is on one.
+// TestRecordsInPages checks that each record is on exactly one page, whatever the page length.
 func TestRecordsInPages(t *testing.T) {
 	var all []Delivery // newest first
 	for id := int64(9); id > 0; id-- {
@@ -86,7 +86,7 @@ func TestRecordsInPages(t *testing.T) {
 	}
 }
 
-// TestFewAttemptsAreKept, and a delivery does not run out of ids.
+// TestFewAttemptsAreKept also checks that a delivery does not run out of ids.
 func TestFewAttemptsAreKept(t *testing.T) {
 	d := Delivery{ID: 7, At: noon, State: Retrying, NextAt: noon}
 	for n := 0; !d.Spent(DefaultSchedule()); n++ {

@@ -2,15 +2,16 @@ package webhook
 
 import "time"
 
-// Schedule holds when the calls of a delivery begin, as times after its event, or after its
-// redelivery. None begins before the one before it has ended.
+// Schedule holds when the attempts of a delivery begin, as times after its event or its redelivery.
+// An attempt never begins before the previous one has ended.
 type Schedule []time.Duration
 
-// DefaultSchedule is three calls: at once, after 30 s, after 5 min (specification, Webhooks).
+// DefaultSchedule has three attempts: immediately, after 30 s, after 5 min (specification,
+// Webhooks).
 func DefaultSchedule() Schedule { return Schedule{0, 30 * time.Second, 5 * time.Minute} }
 
-// Next returns when the call after the given number of calls is due, of which the last ended at
-// ended; false when that many were all.
+// Next returns when the attempt after the given number of attempts is due. ended is the end of the
+// last one. It returns false if there are no attempts left.
 func (s Schedule) Next(calls int, began, ended time.Time) (time.Time, bool) {
 	if calls >= len(s) {
 		return time.Time{}, false
@@ -21,19 +22,19 @@ func (s Schedule) Next(calls int, began, ended time.Time) (time.Time, bool) {
 	return ended, true
 }
 
-// Succeeded reports whether an answer's status ends a delivery well.
+// Succeeded reports whether a response status means success.
 func Succeeded(status int) bool { return status/100 == 2 }
 
-// State is what became of a delivery. Stored: append only; never reorder.
+// State is the state of a delivery. Stored: append only; never reorder.
 type State uint8
 
 const (
-	Retrying State = iota + 1 // or waiting for its first call
+	Retrying State = iota + 1 // or waiting for its first attempt
 	Delivered
 	Failed
 )
 
-// Name is the state's wire name (specification, Webhooks).
+// Name returns the state's wire name (specification, Webhooks).
 func (s State) Name() string {
 	switch s {
 	case Delivered:

@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// Secret signs the deliveries of one webhook: "whsec_" and 32 random bytes in base64. It is
-// shown once.
+// Secret signs the deliveries of one webhook: "whsec_" and 32 random bytes in base64. Its owner
+// sees it once.
 type Secret string
 
 const (
 	secretPrefix = "whsec_"
-	// SecretOverlap is how long the secret before a rotation signs beside the new one.
+	// SecretOverlap is how long the previous secret signs together with the new one after a
+	// rotation.
 	SecretOverlap = 24 * time.Hour
 )
 
@@ -25,22 +26,23 @@ func MintSecret(random [32]byte) Secret {
 	return Secret(secretPrefix + base64.StdEncoding.EncodeToString(random[:]))
 }
 
-// key is what the standard's signature is keyed with: the bytes behind the prefix. A secret
-// is always one of MintSecret's; anything else signs with no key and verifies nowhere.
+// key returns the key of the standard's signature: the decoded bytes after the prefix. A secret
+// always comes from MintSecret. Any other value signs with an empty key, which no receiver can
+// verify.
 func (s Secret) key() []byte {
 	b, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(string(s), secretPrefix))
 	return b
 }
 
-// Header is one field of a delivery.
+// Header is one header field of a delivery.
 type Header struct{ Name, Value string }
 
 // UserAgent names the service and the version of its deliveries (specification, Webhooks).
 const UserAgent = "Service-Webhook/1.0"
 
-// Headers are the fields of one call (specification, Webhooks). id stays the same over
-// all calls, at is this call's time. With several secrets, newest first, the standard
-// signature is given for each, and the older X-Service-Signature for the newest.
+// Headers returns the header fields of one attempt (specification, Webhooks). id is the same for
+// all attempts; at is the time of this one. With several secrets, newest first, the standard
+// signature contains one value for each. The older X-Service-Signature uses the newest.
 func Headers(name, id string, at time.Time, body []byte, secrets ...Secret) []Header {
 	stamp := strconv.FormatInt(at.Unix(), 10)
 	signatures := make([]string, len(secrets))

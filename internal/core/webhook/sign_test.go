@@ -86,7 +86,7 @@ func TestCanonicalURL(t *testing.T) {
 		"http://example.com.:8080":          "http://example.com:8080",
 		"http://bücher.example/":            "http://xn--bcher-kva.example/",
 		"http://[2001:DB8::1]:443/":         "http://[2001:db8::1]:443/",
-		"http://127.0.0.1:80/x":             "http://127.0.0.1:80/x", // refused when it is called
+		"http://127.0.0.1:80/x":             "http://127.0.0.1:80/x", // refused when the connection is made
 	} {
 		if got, err := CanonicalURL(raw); got != want || err != nil {
 			t.Errorf("%s: %q %v, want %q", raw, got, err, want)

@@ -14,9 +14,9 @@ import (
 // MaxURL bounds a webhook's URL, in characters (specification, Webhooks).
 const MaxURL = 2048
 
-// CanonicalURL checks a webhook's URL and returns it as it will be called: host in A-labels
-// and lower case, no fragment. Whether the address behind the host may be called is another
-// question, asked at each connection.
+// CanonicalURL checks a webhook's URL and returns it as it will be requested: host in A-labels and
+// lower case, no fragment. Whether the address of the host is allowed is checked separately, at
+// each connection.
 func CanonicalURL(raw string) (string, error) {
 	if n := utf8.RuneCountInString(raw); n > MaxURL {
 		return "", badURL("is too long (%d characters). The limit is %d characters", n, MaxURL)
@@ -50,8 +50,8 @@ func CanonicalURL(raw string) (string, error) {
 	return u.String(), nil
 }
 
-// canonicalHost refuses numbers that some resolvers read as an address and ours would not:
-// 0x7f.1, 017700000001, 2130706433.
+// canonicalHost rejects numbers that some resolvers read as an address and ours does not: 0x7f.1,
+// 017700000001, 2130706433.
 func canonicalHost(host string) (string, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		switch {

@@ -1,7 +1,7 @@
-// Package webhook holds what the outside is told of an event: the names events have, which
-// of them a subscription means, and the exact bytes of a body. The bytes are the same
-// wherever they go, to a webhook, a stream or a long poll. It refuses to know who listens,
-// over what, and when it is tried again.
+// Package webhook holds the rules of published events: their names, which events a subscription
+// selects, the exact bytes of a body, its signature and the retry schedule. The bytes are the same
+// for a webhook, a stream and a long poll. The package knows neither the subscribers' connections
+// nor the store.
 package webhook
 
 import (
@@ -21,9 +21,9 @@ const (
 	CalendarResponded = "calendar.attendee.responded"
 )
 
-// Subscriptions that mean more than one name.
+// Subscriptions that select more than one event name.
 const (
-	Everything  = "*" // events added later too
+	Everything  = "*" // includes events added later
 	AllCalendar = calendarPrefix + "*"
 
 	calendarPrefix = "calendar."
@@ -37,10 +37,10 @@ func Subscriptions() []string {
 	}
 }
 
-// Known reports whether a webhook may subscribe to this.
+// Known reports whether subscription is valid.
 func Known(subscription string) bool { return slices.Contains(Subscriptions(), subscription) }
 
-// Matches reports whether a subscription means the event with this name.
+// Matches reports whether a subscription selects the event with this name.
 func Matches(subscription, name string) bool {
 	switch subscription {
 	case Everything:

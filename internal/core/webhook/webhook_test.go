@@ -58,7 +58,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// facts are one event of each shape, and what text must survive.
+// facts returns one event of each shape, with text that must survive encoding.
 func facts() map[string]inbox.Public {
 	at := time.Date(2026, 11, 21, 12, 30, 5, 7e6, time.FixedZone("", 3600))
 	received := inbox.Public{
@@ -120,7 +120,7 @@ func facts() map[string]inbox.Public {
 	return all
 }
 
-// TestGolden pins the bytes of bodies: they are signed, and promised for ever.
+// TestGolden pins the bytes of bodies. They are signed, and part of the contract.
 func TestGolden(t *testing.T) {
 	for name, e := range facts() {
 		path := filepath.Join("testdata", "golden", name+".json")
@@ -140,7 +140,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestSamples: what a test call sends has the shape of what it stands for.
+// TestSamples checks that a test delivery has the shape of the event that it imitates.
 func TestSamples(t *testing.T) {
 	members := func(body []byte) (names []string) {
 		var read map[string]any
@@ -165,7 +165,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// TestEncryptedTellsNothing of what the mail holds.
+// TestEncryptedTellsNothing checks that the body contains nothing of an encrypted message.
 func TestEncryptedTellsNothing(t *testing.T) {
 	e := facts()["message.received-encrypted"]
 	if body := string(Payload(e)); strings.Contains(body, e.Subject) || strings.Contains(body, e.OTP) {
@@ -173,7 +173,8 @@ func TestEncryptedTellsNothing(t *testing.T) {
 	}
 }
 
-// FuzzPayload: whatever a stranger writes, the body is one line of JSON that says it.
+// FuzzPayload checks that the body is one line of JSON with the given text, whatever a sender
+// writes.
 func FuzzPayload(f *testing.F) {
 	for _, e := range facts() {
 		f.Add(e.Name, e.From, e.Subject, e.OTP, e.SendError)
@@ -199,8 +200,8 @@ func FuzzPayload(f *testing.F) {
 	})
 }
 
-// TestSaid: what a mail says of a meeting that is not kept has null where a kept one has its id and
-// its times.
+// TestSaid checks that a meeting that is not stored has null instead of the id and times of a
+// stored one.
 func TestSaid(t *testing.T) {
 	at := time.Date(2026, 12, 1, 14, 0, 0, 0, time.UTC)
 	m := calendar.Meeting{Event: icalendar.Event{UID: "u", Title: "Review", Start: at, End: at}, Source: calendar.Inbound}
@@ -223,7 +224,8 @@ func TestSaid(t *testing.T) {
 	}
 }
 
-// TestTextIsQuotedAsTheLibraryDoes: every octet at every place, and what is special beside another.
+// TestTextIsQuotedAsTheLibraryDoes tries every octet at every position, and special characters next
+// to each other.
 func TestTextIsQuotedAsTheLibraryDoes(t *testing.T) {
 	quoted := func(s string) {
 		o := object{}

@@ -8,7 +8,8 @@ import (
 	"inboxd/internal/intake/ingest"
 )
 
-// BenchmarkReadOTPMail is what every mail in costs: parse, look for a code and for the link.
+// BenchmarkReadOTPMail measures the cost of every received message: parsing, and searching for a
+// code and a link.
 func BenchmarkReadOTPMail(b *testing.B) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "mail", "message", "testdata", "otp.eml"))
 	if err != nil {

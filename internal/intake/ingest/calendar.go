@@ -11,13 +11,14 @@ import (
 	"inboxd/internal/mail/message/html"
 )
 
-// maxMethod is the longest METHOD that is looked at, in octets.
+// maxMethod is the maximum length of a METHOD, in octets.
 const maxMethod = 64
 
-// invitations are what a message says of meetings: the events of the first of the leaves that has a METHOD, by
-// whoever vouches for them; none when it says nothing that could be read. A file in which something is beyond
-// the caps of package icalendar or unreadable, or which makes its reader panic, marks the document as degraded and
-// costs nothing else. Links by which a conference is joined are added to those of the document.
+// invitations returns what a message says about meetings: the events of the first leaf with a
+// METHOD, and how the sender was authenticated. It returns none if nothing could be parsed. A file
+// that exceeds the limits of package icalendar, is invalid, or makes the parser panic marks the
+// document as degraded and has no other effect. Links for joining a conference are added to those
+// of the document.
 func invitations(env Envelope, raw []byte, doc *message.Document, leaves []message.Calendar) (list []*calendar.Invitation) {
 	if len(leaves) == 0 {
 		return nil
@@ -45,7 +46,8 @@ func invitations(env Envelope, raw []byte, doc *message.Document, leaves []messa
 	return list
 }
 
-// spokenBy is an Invitation without its calendar: who sent it, and who vouches for that (ADRs 0097 and 0098).
+// spokenBy is an Invitation without its calendar: who sent it, and how that was authenticated (ADRs
+// 0097 and 0098).
 func spokenBy(env Envelope, raw []byte, doc *message.Document, leaf *message.Calendar) calendar.Invitation {
 	authors, v := message.AuthorsOf(raw), env.Verdict
 	inv := calendar.Invitation{
@@ -70,14 +72,14 @@ func spokenBy(env Envelope, raw []byte, doc *message.Document, leaf *message.Cal
 	return inv
 }
 
-// ownAmong are those of the addresses that get the message.
+// ownAmong returns the addresses of list that receive the message.
 func ownAmong(list, rcptTo []string) []string {
 	isOwn := ownOf(rcptTo)
 	return slices.DeleteFunc(list, func(email string) bool { return !isOwn(email) })
 }
 
-// addJoinLinks adds the links of a calendar file to those of the message, and says which of them joins the
-// conference where its properties do not.
+// addJoinLinks adds the links of a calendar file to those of the message. If no property contains
+// the link for joining the conference, it chooses one of them.
 func addJoinLinks(doc *message.Document, said *icalendar.Calendar) {
 	links := said.Links
 	if said.AltHTML != "" {
@@ -100,11 +102,11 @@ func addJoinLinks(doc *message.Document, said *icalendar.Calendar) {
 	}
 }
 
-// maxJoinURL is the longest link that is kept with a meeting, in octets.
+// maxJoinURL is the maximum length of a link stored with a meeting, in octets.
 const maxJoinURL = 2048
 
-// joinLink is the link of a description by which its conference is joined: the only one, or the first that
-// says so; empty when there is none.
+// joinLink is the link in a description for joining the conference: the only link, or the first one
+// whose text says so; empty if there is none.
 func joinLink(links []string, anchors []html.Anchor) string {
 	if len(links) == 1 && len(links[0]) <= maxJoinURL {
 		return links[0]
@@ -118,8 +120,8 @@ func joinLink(links []string, anchors []html.Anchor) string {
 	return ""
 }
 
-// firstMethod reads the first leaf that has a METHOD, as a property or, without one, as a parameter
-// of its type; nothing when there is none. dropped says that something of it could not be read.
+// firstMethod parses the first leaf with a METHOD, as a property or else as a parameter of its
+// type; nothing if there is none. dropped means that part of it was invalid.
 func firstMethod(leaves []message.Calendar, rcptTo []string) (all []*icalendar.Calendar, leaf *message.Calendar, dropped bool) {
 	for i := range leaves {
 		leaf = &leaves[i]
@@ -139,8 +141,9 @@ func firstMethod(leaves []message.Calendar, rcptTo []string) (all []*icalendar.C
 	return nil, nil, false
 }
 
-// shape names the fields of the top header that say how a mail without parts is to be read. Most signatures leave
-// them out; added to a text that was signed, they would make a calendar file of it.
+// shape returns the fields of the top header that determine how a message without parts is decoded.
+// Most signatures do not cover them; added to a signed text, they could turn it into a calendar
+// file.
 func shape(doc *message.Document, leaf *message.Calendar) (names []string) {
 	if !leaf.Root {
 		return nil
@@ -153,7 +156,7 @@ func shape(doc *message.Document, leaf *message.Calendar) (names []string) {
 	return names
 }
 
-// ownOf knows the addresses of those who get the mail, whatever their case and tags.
+// ownOf matches the addresses of the message's recipients, whatever their case and tags.
 func ownOf(rcptTo []string) func(string) bool {
 	own := make(map[string]bool, len(rcptTo))
 	for _, rcpt := range rcptTo {

@@ -31,7 +31,7 @@ func file(method, title string, more ...string) string {
 	return strings.Join(append(append(lines, more...), "END:VEVENT", "END:VCALENDAR", ""), "\r\n")
 }
 
-// leaf is a part with its header, which lines end.
+// leaf is a part with its header lines.
 func leaf(header, body string) string { return header + "\r\n\r\n" + body }
 
 func multi(leaves ...string) []byte {
@@ -39,7 +39,7 @@ func multi(leaves ...string) []byte {
 		strings.Join(leaves, "\r\n--b\r\n") + "\r\n--b--\r\n")
 }
 
-// first is what a message says of a meeting first; nil: nothing.
+// first is the first thing that a message says about a meeting; nil: nothing.
 func first(m *ingest.Mail) *calendar.Invitation {
 	if len(m.Invitations) == 0 {
 		return nil
@@ -66,7 +66,7 @@ func must(b []byte, err error) []byte {
 
 const typed = "Content-Type: text/calendar; charset=utf-8; method=REQUEST"
 
-// TestWhichPartIsTheInvitation: the first that has a METHOD.
+// TestWhichPartIsTheInvitation checks that it is the first part with a METHOD.
 func TestWhichPartIsTheInvitation(t *testing.T) {
 	text := leaf("Content-Type: text/plain", "You are invited.")
 	bigger := file("REQUEST", "a", "X-A:"+strings.Repeat("a", icalendar.MaxBytes))
@@ -140,8 +140,8 @@ func TestWhichPartIsTheInvitation(t *testing.T) {
 	}
 }
 
-// TestSeveralMeetings: each event of a file is an invitation of its own, in their order, all by whoever sent the
-// message; one that cannot be read marks the message.
+// TestSeveralMeetings checks that each event of a file is an invitation of its own, in order, all
+// from the sender of the message. An invalid one marks the message.
 func TestSeveralMeetings(t *testing.T) {
 	three := file("PUBLISH", "Leg 2")
 	for i, title := range []string{"Leg 3", "Leg 4"} {
@@ -165,7 +165,8 @@ func TestSeveralMeetings(t *testing.T) {
 	}
 }
 
-// TestJoinLinks: what a file says of where a conference is joined is among the links of the message, and the meeting's.
+// TestJoinLinks checks that a file's links for joining a conference are added to those of the
+// message, and stored with the meeting.
 func TestJoinLinks(t *testing.T) {
 	body := leaf("Content-Type: text/plain; charset=utf-8", "See https://a.test/1 first.")
 	const html = "X-ALT-DESC;FMTTYPE=text/html:"
@@ -189,7 +190,7 @@ func TestJoinLinks(t *testing.T) {
 	}
 }
 
-// TestSignedTo: only an own address that a signed To or Cc names counts as addressed.
+// TestSignedTo checks that only an own address in a signed To or Cc counts as addressed.
 func TestSignedTo(t *testing.T) {
 	for _, row := range []struct {
 		header string
@@ -212,7 +213,7 @@ func TestSignedTo(t *testing.T) {
 	}
 }
 
-// folded breaks a line inside the first letter of two octets.
+// folded breaks a line inside the first character of two octets.
 func folded(b []byte) []byte {
 	at := bytes.IndexFunc(b, func(r rune) bool { return r >= 0x80 }) + 1
 	return slices.Concat(b[:at], []byte("\r\n "), b[at:])
@@ -235,8 +236,8 @@ func uuencoded(name, text string) string {
 	return b.String() + "`\r\nend\r\n"
 }
 
-// TestWhoInvites: From and Sender are each the one mailbox of the one field, and signed when a signature
-// vouches for its domain and covers what must be.
+// TestWhoInvites checks that From and Sender are each the only mailbox of the only field. They
+// count as signed if a signature authenticates the domain and covers the required fields.
 func TestWhoInvites(t *testing.T) {
 	body := "MIME-Version: 1.0\r\n" + typed + "\r\nMessage-ID: <m1@corp.test>\r\n\r\n" + file("REQUEST", "a")
 	usual := []string{"From", "Content-Type", "MIME-Version"}
@@ -246,7 +247,7 @@ func TestWhoInvites(t *testing.T) {
 		name   string
 		header string
 		signed ingest.Verdict
-		want   string // From and Sender, in brackets when signed
+		want   string // From and Sender, in brackets if signed
 	}{
 		{"signed", from, vouched("corp.test", usual...), "[ada@corp.test] "},
 		{"nobody asked", from, ingest.Verdict{}, "ada@corp.test "},
@@ -279,7 +280,7 @@ func TestWhoInvites(t *testing.T) {
 		m := ingest.Read(ingest.Envelope{RcptTo: envelope.RcptTo, Verdict: c.signed}, []byte(c.header+body))
 		inv := first(&m)
 		if inv == nil {
-			if c.name != "a header beyond what is read" { // of which the type is beyond too
+			if c.name != "a header beyond what is read" { // whose type is also beyond the limit
 				t.Errorf("%s: no invitation", c.name)
 			}
 			continue
@@ -296,7 +297,7 @@ func TestWhoInvites(t *testing.T) {
 	}
 }
 
-// TestOwnLinesStay: beyond 500 attendees those who got the mail are kept.
+// TestOwnLinesStay checks that the message's recipients are kept beyond 500 attendees.
 func TestOwnLinesStay(t *testing.T) {
 	var lines []string
 	for i := range 600 {
@@ -310,7 +311,7 @@ func TestOwnLinesStay(t *testing.T) {
 	}
 }
 
-// TestLittleIsHeld: what was cut off a file is not kept in memory with what is left of it.
+// TestLittleIsHeld checks that the discarded part of a file does not stay in memory.
 func TestLittleIsHeld(t *testing.T) {
 	pad := strings.Repeat(" ", 250<<10)
 	raw := multi(leaf(typed, file("REQUEST", strings.Repeat("a", 250<<10), "LOCATION:"+strings.Repeat("b", 250<<10), "RRULE:FREQ=DAILY"+pad)))
@@ -333,8 +334,8 @@ func TestLittleIsHeld(t *testing.T) {
 	runtime.KeepAlive(held)
 }
 
-// TestHostileFilesInMails are read within 100 ms of the processor and 32 MB, as those that
-// internal/mail/icalendar tries; here in what surrounds them.
+// TestHostileFilesInMails checks that they are parsed within 100 ms of CPU and 32 MB, as in
+// internal/mail/icalendar. Here the hostile part is around the file.
 func TestHostileFilesInMails(t *testing.T) {
 	full := func(head, unit, tail string) string {
 		return head + strings.Repeat(unit, (icalendar.MaxBytes-len(head)-len(tail))/len(unit)) + tail
@@ -359,8 +360,8 @@ func TestHostileFilesInMails(t *testing.T) {
 	}
 }
 
-// FuzzInvitation reads mails of strangers: nothing panics, what is found is within the caps, and a second
-// reading says the same of the document.
+// FuzzInvitation parses arbitrary messages. Nothing panics, the results are within the limits, and
+// a second parse gives the same document.
 func FuzzInvitation(f *testing.F) {
 	for _, raw := range [][]byte{
 		multi(leaf(typed, file("REQUEST", "a"))),
@@ -389,7 +390,8 @@ func FuzzInvitation(f *testing.F) {
 	})
 }
 
-// BenchmarkReadInvitation is a mail with an invitation of 2 KB, and a plain one of its size.
+// BenchmarkReadInvitation compares a message with an invitation of 2 KB and a plain one of the same
+// size.
 func BenchmarkReadInvitation(b *testing.B) {
 	body := file("REQUEST", "Quarterly review", "DESCRIPTION:"+strings.Repeat("What we said\\, and why. \r\n ", 55), "ATTENDEE;CN=Agent;PARTSTAT=NEEDS-ACTION;RSVP=TRUE:mailto:a@inbox.localhost")
 	raw := multi(leaf("Content-Type: text/plain; charset=utf-8", "You are invited."), leaf(typed, body))
@@ -405,7 +407,8 @@ func BenchmarkReadInvitation(b *testing.B) {
 	}
 }
 
-// TestLocalMails: only a mail that came over no session is one of this node's inboxes.
+// TestLocalMails checks that only a message without an SMTP session counts as sent by an inbox of
+// this node.
 func TestLocalMails(t *testing.T) {
 	for helo, want := range map[string]bool{"": true, "unknown": false, "mx.corp.test": false} {
 		got := ingest.Read(ingest.Envelope{Helo: helo}, multi(leaf(typed, file("REPLY", "a")))).Invitations[0]

@@ -14,8 +14,8 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// corpusMails are the mails with calendar files that others wrote, and a series of ours, in file order;
-// without them the test is skipped.
+// corpusMails are the messages with calendar files from other programs, and a series of ours, in
+// file order. Without them the test is skipped.
 func corpusMails(t *testing.T) []string {
 	t.Helper()
 	dir := os.Getenv("INBOX_CORPORA")
@@ -29,10 +29,10 @@ func corpusMails(t *testing.T) []string {
 	return names
 }
 
-// agent is whom the series of mails is for, and bea its guest.
+// agent is the recipient of the series of messages, and bea its guest.
 const agent, bea = "agent.inbox7@example.net", "bea@guest.example"
 
-// series is what comes of each mail of it, in file order.
+// series is the expected result of each message of the series, in file order.
 var series = []string{
 	"REQUEST created 2 calendar.event.created",
 	"REQUEST unchanged 2 ",
@@ -51,8 +51,8 @@ var series = []string{
 	"PUBLISH created 8 calendar.event.created",
 }
 
-// TestCorpusMails takes every mail into one calendar, as it would come in: the series does what
-// it tells of, the others no harm.
+// TestCorpusMails receives every message into one calendar. The series must have its expected
+// results, and the others must not crash or change it wrongly.
 func TestCorpusMails(t *testing.T) {
 	names := corpusMails(t)
 	if len(names) < len(series) {
@@ -84,7 +84,8 @@ func TestCorpusMails(t *testing.T) {
 	checkSeries(t, book)
 }
 
-// calendarOf is the calendar of the agent, with the meeting to which the answers of the series belong.
+// calendarOf is the calendar of the agent, with the meeting that the answers of the series belong
+// to.
 func calendarOf(now time.Time) (b *calendar.Book) {
 	return b.With(&calendar.Meeting{ID: 1, Source: calendar.Outbound, Event: icalendar.Event{
 		UID: "out-1@inbox.example", Title: "Our own meeting", Status: icalendar.Confirmed, Start: now, End: now.Add(time.Hour),
@@ -92,7 +93,7 @@ func calendarOf(now time.Time) (b *calendar.Book) {
 	}}, 1)
 }
 
-// merge takes one mail in; it was signed by the domain of whoever it is from.
+// merge receives one message, signed by its sender's domain.
 func merge(t *testing.T, b *calendar.Book, name string, now time.Time, tell func(*calendar.Invitation, calendar.Merged)) (*calendar.Book, *ingest.Mail) {
 	t.Helper()
 	raw, err := os.ReadFile(name)

@@ -8,14 +8,14 @@ import (
 	"inboxd/internal/intake/ingest"
 )
 
-// maxAllocated is what reading the largest mail that SMTP lets through may allocate in all,
-// so the heap's peak too.
+// maxAllocated limits the total allocations, and so the peak of the heap, for parsing the largest
+// message that SMTP accepts.
 const maxAllocated = 64 << 20
 
-// raceEnabled is set where the race detector makes loops over bytes some twenty times slower.
+// raceEnabled is set if the race detector makes loops over bytes about twenty times slower.
 var raceEnabled bool
 
-// TestLargestMails reads mails of 25 MB of each kind that is expensive in its own way.
+// TestLargestMails parses messages of 25 MB of each expensive kind.
 func TestLargestMails(t *testing.T) {
 	size := 25 << 20
 	if raceEnabled {

@@ -19,7 +19,7 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// dkimpyScript signs the mails of a JSON array, each by the header fields that it names.
+// dkimpyScript signs the messages of a JSON array, each over the header fields that it names.
 const dkimpyScript = `
 import base64, json, sys, dkim
 order = json.load(sys.stdin)
@@ -28,7 +28,7 @@ print(json.dumps([base64.b64encode(dkim.sign(base64.b64decode(o["raw"]), o["sele
 	include_headers=[h.encode() for h in o["signed"]], length=o["length"])).decode() for o in order["mails"]]))
 `
 
-// records is a DNS of TXT records alone.
+// records is a DNS with only TXT records.
 type records map[string]string
 
 func (r records) LookupTXT(_ context.Context, name string) ([]string, error) {
@@ -51,8 +51,8 @@ type toSign struct {
 	Length   bool     `json:"length"`
 }
 
-// TestSignedByDkimpy: an invitation that another program signed counts as signed, and no more when one
-// of the conditions is broken.
+// TestSignedByDkimpy checks that an invitation signed by another program counts as signed, and not
+// if one of the conditions is violated.
 func TestSignedByDkimpy(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a process of python")

@@ -4,7 +4,7 @@ package ingest
 
 import "bytes"
 
-// failpoint panics on a marked mail, so that tests can see what a parser's bug costs.
+// failpoint panics on a marked message, so that tests can check the effect of a parser's bug.
 func failpoint(raw []byte) {
 	if bytes.Contains(raw, []byte("\r\nX-Failpoint: parser-panic\r\n")) {
 		panic("failpoint")

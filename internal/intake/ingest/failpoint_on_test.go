@@ -11,8 +11,8 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// TestFailpointParserPanics holds that a mail that breaks the parser is kept as received,
-// under its envelope, and that the next one is read as ever.
+// TestFailpointParserPanics checks that a message that breaks the parser is stored as received,
+// with its envelope sender, and that the next one is parsed normally.
 func TestFailpointParserPanics(t *testing.T) {
 	env := ingest.Envelope{MailFrom: "s@shop.test", RcptTo: []string{"a@x.test", "b@x.test"}}
 	poisoned := wire("From: other@shop.test", "X-Failpoint: parser-panic", "Subject: Your code is 482913", "", "Your code is 482913")

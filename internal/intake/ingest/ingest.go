@@ -1,7 +1,7 @@
-// Package ingest turns raw mail into the command that an inbox receives: it parses the
-// message and looks for a code. It runs on the goroutine of the session that brought the
-// mail, never inside an actor; a parser that panics costs nothing but that mail's parsed
-// form. It refuses to know sessions, actors and the disk.
+// Package ingest turns a raw message into the command that an inbox receives: it parses the message
+// and searches for a code. It runs on the goroutine of the session that received the message, never
+// inside an actor. If a parser panics, only the parsed form of that message is lost. The package
+// does not know sessions, actors and the disk.
 package ingest
 
 import (
@@ -23,38 +23,39 @@ import (
 	"inboxd/internal/mail/otp/quote"
 )
 
-// Envelope is who sent the mail and whom it is for (RFC 5321).
+// Envelope is the sender and the recipients of a message (RFC 5321).
 type Envelope struct {
 	MailFrom string     // empty for the null sender
 	RcptTo   []string   // canonical, with their tags
-	RemoteIP netip.Addr // invalid when the peer has no IP address
-	Helo     string     // as the peer gave it
-	// TraceLen is how many bytes on top of the mail are this node's own trace fields. They
-	// differ each time the mail is offered.
+	RemoteIP netip.Addr // invalid if the peer has no IP address
+	Helo     string     // as sent by the peer
+	// TraceLen is how many bytes at the top of the message are this node's own trace fields. They
+	// differ each time the message is offered.
 	TraceLen int
 	Verdict  Verdict
-	// Judge seeks the verdict on the mail of this envelope, within a few seconds; nil when
-	// there is nothing to seek.
+	// Judge determines the verdict on the message of this envelope, within a few seconds; nil if
+	// there is nothing to check.
 	Judge func(ctx context.Context, env Envelope, raw []byte) Verdict
-	// Sealed says that nobody gets the mail in the clear: no code, links or invitation are looked for.
+	// Sealed means that the message is stored only encrypted: no code, links or invitation are
+	// searched for.
 	Sealed bool
-	// Stored hears of each inbox that has the mail and of its id there; nil: nobody asks.
+	// Stored is called for each inbox that stored the message, with its id there; nil: not needed.
 	Stored func(inbox string, id int64)
-	// Shared is for the recipients of several envelopes that have the same bytes; nil: those of this one
-	// alone share them.
+	// Shared is for the recipients of several envelopes with the same bytes; nil: only the
+	// recipients of this one share them.
 	Shared *inbox.Shared
 }
 
-// Mail is one mail, read once for all its recipients.
+// Mail is one message, parsed once for all its recipients.
 type Mail struct {
 	From    message.Mailbox
 	Subject string
 	Content *inbox.Content
 	Raw     []byte
 	Digest  inbox.Digest // zero for a single recipient
-	// Invitations are what the message says of meetings, in the order of its file.
+	// Invitations are what the message says about meetings, in the order of its file.
 	Invitations []*calendar.Invitation
-	// Stored is the envelope's.
+	// Stored is that of the envelope.
 	Stored func(inbox string, id int64)
 
 	mailFrom string
@@ -62,7 +63,7 @@ type Mail struct {
 	shared   *inbox.Shared // nil for a single recipient
 }
 
-// Read parses raw. It always succeeds: what can't be read is marked as degraded.
+// Read parses raw. It always succeeds: if something is invalid, the document is marked as degraded.
 func Read(env Envelope, raw []byte) Mail {
 	var content *inbox.Content
 	var invited []*calendar.Invitation
@@ -72,7 +73,7 @@ func Read(env Envelope, raw []byte) Mail {
 		content, invited = read(env, raw)
 	}
 	m := Mail{Content: content, Raw: raw, Invitations: invited, Stored: env.Stored, mailFrom: env.MailFrom, traceLen: env.TraceLen, shared: env.Shared}
-	// Lists keep these long after the document, whose header strings share one block.
+	// Lists keep these strings longer than the document, whose header strings share one block.
 	m.Subject, m.From = own(content.Doc.Subject, content.Doc.From)
 	if m.From.Email == "" {
 		m.From.Email = strings.ToValidUTF8(env.MailFrom, "\uFFFD")
@@ -84,8 +85,9 @@ func Read(env Envelope, raw []byte) Mail {
 	return m
 }
 
-// Untraced takes this node's own trace fields, a Return-Path and a Received, off a mail that was stored
-// with them: what the sender gave remains, and the envelope's sender. False: it has none.
+// Untraced removes this node's own trace fields, a Return-Path and a Received, from a stored
+// message. It returns the bytes that the sender transmitted, and the envelope sender. False: there
+// are no trace fields.
 func Untraced(raw []byte) (mailFrom string, sent []byte, ok bool) {
 	const path, by = "Return-Path: <", "Received: "
 	line, rest, ok := bytes.Cut(raw, []byte(">\r\n"))
@@ -100,14 +102,14 @@ func Untraced(raw []byte) (mailFrom string, sent []byte, ok bool) {
 	return mailFrom, rest, true
 }
 
-// own gives subject and from memory of their own, one piece for all.
+// own copies subject and from into one new block of memory.
 func own(subject string, from message.Mailbox) (string, message.Mailbox) {
 	all := strings.Join([]string{subject, from.Email, from.Name}, "")
 	email := all[len(subject):][:len(from.Email)]
 	return all[:len(subject)], message.Mailbox{Email: email, Name: all[len(subject)+len(email):]}
 }
 
-// For is the command that delivers the mail to one inbox, which rcpts are recipients of.
+// For is the command that delivers the message to one inbox, whose recipients are rcpts.
 func (m Mail) For(rcpts ...string) inbox.Receive {
 	return inbox.Receive{
 		From: m.From, EnvelopeTo: rcpts[0], Named: several(rcpts), Subject: m.Subject, Content: m.Content,
@@ -116,7 +118,7 @@ func (m Mail) For(rcpts ...string) inbox.Receive {
 	}
 }
 
-// several is a copy of more than one recipient; nil of one.
+// several is a copy of more than one recipient; nil for one.
 func several(rcpts []string) []string {
 	if len(rcpts) < 2 {
 		return nil
@@ -132,7 +134,7 @@ func read(env Envelope, raw []byte) (*inbox.Content, []*calendar.Invitation) {
 		failpoint(raw)
 		view, calendars = message.ParseView(&content.Doc, raw)
 	}) {
-		content.Doc, calendars = message.Document{Degraded: true}, nil // not a half of it
+		content.Doc, calendars = message.Document{Degraded: true}, nil // not a partial document
 	}
 	survive(raw, func() { content.OTP = code(raw, &content.Doc, &view, env.Verdict) })
 	invited := invitations(env, raw, &content.Doc, calendars)
@@ -140,7 +142,7 @@ func read(env Envelope, raw []byte) (*inbox.Content, []*calendar.Invitation) {
 	return content, invited
 }
 
-// Reread is the content of a message of which only kept was stored beside its raw bytes.
+// Reread is the content of a message of which only kept was stored in addition to its raw bytes.
 func Reread(kept *inbox.Content, raw []byte) *inbox.Content {
 	content := *kept
 	content.Doc, content.Unread = document(raw), false
@@ -148,7 +150,7 @@ func Reread(kept *inbox.Content, raw []byte) *inbox.Content {
 	return &content
 }
 
-// document parses raw. What a panic leaves is an empty document, marked as degraded.
+// document parses raw. If the parser panics, the document is empty and marked as degraded.
 func document(raw []byte) message.Document {
 	doc := message.Document{Degraded: true}
 	var calendars []message.Calendar
@@ -158,11 +160,11 @@ func document(raw []byte) message.Document {
 		calendars = message.ParseCalendars(&read, raw)
 		doc = read
 	})
-	invitations(Envelope{}, raw, &doc, calendars) // for the links and the mark that it may leave
+	invitations(Envelope{}, raw, &doc, calendars) // for the links and the mark that it may set
 	return doc
 }
 
-// survive runs a part of reading raw that strangers' bytes may make panic; false: it did.
+// survive runs a part of parsing raw that may panic on strangers' bytes; false: it did.
 func survive(raw []byte, part func()) (survived bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -183,7 +185,8 @@ func code(raw []byte, doc *message.Document, view *html.View, verdict Verdict) i
 	}
 }
 
-// Explain tells what was weighed in the search for the code of a mail, and the least share of an answer.
+// Explain returns the candidates in the search for a message's code, and the minimum share of an
+// accepted one.
 func Explain(raw []byte) (all []otp.Explained, threshold float64) {
 	survive(raw, func() {
 		var doc message.Document
@@ -193,7 +196,7 @@ func Explain(raw []byte) (all []otp.Explained, threshold float64) {
 	return all, threshold
 }
 
-// shown is what a person would see of a mail, as the search for its code reads it.
+// shown is the visible content of a message, as input of the search for its code.
 func shown(doc *message.Document, view *html.View) otp.Input {
 	in := otp.Input{Subject: doc.Subject, Visible: view.Visible, Preview: view.Preview, Alt: view.Alt, Links: doc.Links,
 		Answers: doc.InReplyTo != ""}

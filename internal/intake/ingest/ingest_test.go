@@ -10,12 +10,12 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// wire joins the lines of a mail as they come over the wire.
+// wire joins the lines of a message as transmitted.
 func wire(lines ...string) []byte { return []byte(strings.Join(lines, "\r\n") + "\r\n") }
 
 var envelope = ingest.Envelope{MailFrom: "bounce@shop.test", RcptTo: []string{"a@inbox.localhost"}}
 
-// TestRead reads one mail of each kind.
+// TestRead parses one message of each kind.
 func TestRead(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -25,7 +25,7 @@ func TestRead(t *testing.T) {
 		subject  string
 		code     string
 		source   string
-		text     string // that the document's text holds
+		text     string // that the document's text contains
 		fromHTML bool
 	}{
 		{
@@ -110,7 +110,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestFor delivers one reading to each recipient.
+// TestFor delivers one parsed message to each recipient.
 func TestFor(t *testing.T) {
 	env := ingest.Envelope{MailFrom: "s@shop.test", RcptTo: []string{"a@inbox.localhost", "b+tag@inbox.localhost"}}
 	m := ingest.Read(env, wire("From: s@shop.test", "Subject: Your code is 482913", "", "Your code is 482913"))
@@ -125,7 +125,8 @@ func TestFor(t *testing.T) {
 	}
 }
 
-// TestDigest knows the same mail offered again by everything but this node's own trace.
+// TestDigest checks that a repeated message has the same digest, whatever this node's own trace
+// fields, and any other message has another.
 func TestDigest(t *testing.T) {
 	const trace, body = "Received: by inbox.localhost id 1\r\n", "Subject: x\r\n\r\nhello\r\n"
 	offer := func(from string, trace, body string, rcpts ...string) inbox.Digest {
@@ -158,7 +159,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// TestDigestKeepsTheEnvelope holds that reading does not reorder the caller's recipients.
+// TestDigestKeepsTheEnvelope checks that parsing does not reorder the caller's recipients.
 func TestDigestKeepsTheEnvelope(t *testing.T) {
 	env := ingest.Envelope{RcptTo: []string{"b@x.test", "a@x.test"}}
 	ingest.Read(env, wire("Subject: x", "", "hello"))
@@ -167,7 +168,7 @@ func TestDigestKeepsTheEnvelope(t *testing.T) {
 	}
 }
 
-// TestLinkByItsText: behind a click counter the text of a link says what it does.
+// TestLinkByItsText checks that the text of a link counts if its URL is a click counter's.
 func TestLinkByItsText(t *testing.T) {
 	const link = "https://click.shop.test/ls/c?upn=u001.9f8e7d6c5b4a39281706"
 	m := ingest.Read(envelope, wire("From: a@shop.test", "Subject: Welcome", "MIME-Version: 1.0", "Content-Type: text/html", "",

@@ -9,17 +9,17 @@ import (
 	"inboxd/internal/mail/mailauth"
 )
 
-// Judge asks who vouches for a mail, between the final dot and the commit. Sessions share it
-// and never change it.
+// Judge authenticates a message, between the final dot and the commit. Sessions share it and never
+// modify it.
 type Judge struct {
 	Server   string             // our authserv-id
-	DNS      mailauth.Resolver  // nil: nobody is asked
+	DNS      mailauth.Resolver  // nil: nothing is checked
 	Keys     mailauth.LocalKeys // nil: none
-	Findings mailauth.Findings  // the zero value: each mail is judged as if it were the first
+	Findings mailauth.Findings  // the zero value: no caching between messages
 	Now      func() time.Time
 }
 
-// Verdict is an Envelope.Judge. A mail without a HELO never left this node.
+// Verdict is an Envelope.Judge. A message without a HELO never left this node.
 func (j Judge) Verdict(ctx context.Context, env Envelope, raw []byte) Verdict {
 	r := mailauth.Verify(ctx, mailauth.VerifyInput{
 		ClientIP: env.RemoteIP, HELO: cmp.Or(env.Helo, j.Server), MailFrom: env.MailFrom,
@@ -35,15 +35,15 @@ func (j Judge) Verdict(ctx context.Context, env Envelope, raw []byte) Verdict {
 			Word: string(s.Word), Domain: s.Domain, Selector: s.Selector, Algorithm: s.Algorithm,
 		})
 	}
-	if len(r.Signatures) > 0 { // without one nothing is vouched for
+	if len(r.Signatures) > 0 { // without a signature nothing is authenticated
 		kept := r
 		v.Vouches = kept.Vouches
 	}
 	return v
 }
 
-// fromVerified reports whether the message comes from the domain of its From. The From of a message that
-// never left this node is an inbox of it, so only a DMARC failure speaks against it.
+// fromVerified reports whether the message comes from the domain of its From. If the message never
+// left this node, its From is a local inbox, so only a DMARC failure contradicts it.
 func fromVerified(r *mailauth.Result, local bool) bool {
 	switch r.DMARC.Word {
 	case mailauth.Pass:

@@ -10,7 +10,7 @@ import (
 	"inboxd/internal/intake/ingest"
 )
 
-// txtRecords answers with TXT records, or with an error that is temporary.
+// txtRecords answers with TXT records, or with a temporary error.
 type txtRecords struct {
 	silence
 	txt map[string]string
@@ -62,7 +62,7 @@ func TestFromVerified(t *testing.T) {
 	}
 }
 
-// silence is a DNS without any record.
+// silence is a DNS without records.
 type silence struct{}
 
 func none(name string) error {
@@ -76,8 +76,8 @@ func (silence) LookupIPAddr(_ context.Context, name string) ([]net.IPAddr, error
 	return nil, none(name)
 }
 
-// TestVerdictOfLocalMail holds that a mail which never left the node is judged as from this
-// server, though its envelope, which a scanner sees too, names no HELO.
+// TestVerdictOfLocalMail checks that a message that never left the node is judged as from this
+// server, although its envelope, which a scanner also sees, has no HELO.
 func TestVerdictOfLocalMail(t *testing.T) {
 	j := ingest.Judge{Server: "inbox.test", DNS: silence{}, Now: time.Now}
 	raw := []byte("Received: here\r\nFrom: a@example.com\r\n\r\nhello\r\n")

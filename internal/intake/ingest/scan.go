@@ -8,16 +8,16 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// Scanner judges mail by what it looks like. It answers within a few seconds: nil when it
-// has no verdict. After that nothing of it reads raw.
+// Scanner judges messages by their content. It returns within a few seconds, nil if it has no
+// verdict. Afterwards it does not read raw any more.
 type Scanner interface {
 	Scan(ctx context.Context, env Envelope, raw []byte) *inbox.Spam
 }
 
-// ReadScanned is Read with the scanner's verdict; a nil scanner has none. It is sought while
-// the judge is at work, so that a mail waits for the slower of the two and not for both.
-// The judge and the reading, which costs little beside the network, stay on this goroutine:
-// most mail is spared a handoff.
+// ReadScanned is Read with the scanner's verdict; a nil scanner gives none. The scan runs
+// concurrently with the judge, so that a message waits only for the slower of the two. The judge
+// and the parser, which costs little compared to the network, stay on this goroutine, so that most
+// messages need no handoff.
 func ReadScanned(ctx context.Context, scanner Scanner, env Envelope, raw []byte) Mail {
 	if scanner == nil {
 		return readJudged(ctx, env, raw)
@@ -41,7 +41,7 @@ func readJudged(ctx context.Context, env Envelope, raw []byte) Mail {
 	return Read(env, raw)
 }
 
-// scan has no verdict when the scanner panics.
+// scan has no verdict if the scanner panics.
 func scan(ctx context.Context, scanner Scanner, env Envelope, raw []byte) (verdict *inbox.Spam) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -8,7 +8,7 @@ import (
 	"inboxd/internal/intake/ingest"
 )
 
-// scanner answers with a verdict once its mail may end.
+// scanner returns a verdict when its message may end.
 type scanner func(env ingest.Envelope, raw []byte) *inbox.Spam
 
 func (s scanner) Scan(_ context.Context, env ingest.Envelope, raw []byte) *inbox.Spam {
@@ -43,7 +43,8 @@ func TestReadScanned(t *testing.T) {
 	}
 }
 
-// The judge and the scanner look at a mail at the same time: each waits here for the other.
+// TestJudgeAndScannerSideBySide checks that both examine a message concurrently: each waits for the
+// other.
 func TestJudgeAndScannerSideBySide(t *testing.T) {
 	scanning, judging := make(chan struct{}), make(chan struct{})
 	env := envelope

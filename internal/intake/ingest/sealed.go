@@ -8,12 +8,12 @@ import (
 	"inboxd/internal/mail/sealed"
 )
 
-// Keyed makes a digest that only this node can make of another one.
+// Keyed makes a digest of another one that only this node can make.
 type Keyed func(inbox.Digest) (inbox.Digest, error)
 
-// SealedFor is For with the key of who alone may read the mail: nothing but envelopes and what is
-// told in the clear of a sealed mail is in the command, and none of it shares memory with the mail.
-// An error leaves nothing: a mail that can't be sealed is not kept.
+// SealedFor is For with the recipient's public key. The command contains only envelopes and the
+// unencrypted facts of an encrypted message, and shares no memory with the message. If it fails,
+// nothing is stored: a message that cannot be encrypted is refused.
 func (m Mail) SealedFor(rcpts []string, key sealed.Recipient, keyed Keyed) (inbox.Receive, error) {
 	digest, single := m.Digest, m.Digest == (inbox.Digest{})
 	if single {
@@ -39,7 +39,7 @@ func (m Mail) SealedFor(rcpts []string, key sealed.Recipient, keyed Keyed) (inbo
 	return cmd, nil
 }
 
-// undescribed is a verdict without the descriptions of rules, which may quote the mail.
+// undescribed is a verdict without the descriptions of rules, which may quote the message.
 func undescribed(s *inbox.Spam) *inbox.Spam {
 	if s == nil {
 		return nil
@@ -52,7 +52,7 @@ func undescribed(s *inbox.Spam) *inbox.Spam {
 	return &told
 }
 
-// facts reads of a mail what can be told in the clear.
+// facts extracts the facts of a message that may be stored unencrypted.
 func facts(env Envelope, raw []byte) *inbox.Content {
 	content := &inbox.Content{Auth: env.Verdict.Auth}
 	if !survive(raw, func() {

@@ -2,7 +2,8 @@ package ingest
 
 import "testing"
 
-// TestUntraced: what the sender gave is found behind our own two fields, and behind nothing else.
+// TestUntraced checks that the sender's bytes are found after our own two fields, and after nothing
+// else.
 func TestUntraced(t *testing.T) {
 	const trace = "Return-Path: <a@b.test>\r\nReceived: from x\r\n\tby y id 1\r\n\tfor <c@d.test>;\r\n\tnow\r\n"
 	for raw, want := range map[string]string{

@@ -9,30 +9,32 @@ import (
 	"inboxd/internal/mail/otp"
 )
 
-// Verdict is what was found out about who vouches for a message, before it is read. The zero
-// Verdict: nobody asked, and nobody does.
+// Verdict is the authentication result of a message, determined before it is parsed. The zero
+// Verdict: not checked, not authenticated.
 type Verdict struct {
 	Auth inbox.Auth
-	// Vouches reports whether a DKIM signature vouches for the mailboxes of domain and signs every
-	// instance of the header fields named by covered; nil: none does.
+	// Vouches reports whether a DKIM signature authenticates the mailboxes of domain and signs
+	// every instance of the header fields in covered; nil: none does.
 	Vouches func(domain string, covered ...string) bool
-	// FromAligned says that DKIM or SPF passes for From's organizational domain, SPFVouches that SPF
-	// passes for From's domain or an ancestor of it. Both are false when there is not exactly one From.
+	// FromAligned means that DKIM or SPF passes for From's organizational domain. SPFVouches means
+	// that SPF passes for From's domain or an ancestor of it. Both are false unless there is
+	// exactly one From.
 	FromAligned, SPFVouches bool
-	// Unwanted says that From fails DMARC, and that its domain asks to quarantine or reject such messages.
+	// Unwanted means that From fails DMARC, and that its domain's policy is to quarantine or reject
+	// such messages.
 	Unwanted bool
 }
 
-// vouches is Vouches, for the zero Verdict too.
+// vouches is Vouches, also for the zero Verdict.
 func (v Verdict) vouches(domain string, covered []string) bool {
 	return domain != "" && v.Vouches != nil && v.Vouches(domain, covered...)
 }
 
 const authResults = "Authentication-Results"
 
-// showAuth puts this node's own Authentication-Results on top of the header fields and drops
-// those that claim to be its own: nobody else may speak in its name (RFC 8601 section 5).
-// The raw message stays as received. doc was just read: nobody else has its fields yet.
+// showAuth puts this node's own Authentication-Results at the top of the header fields, and removes
+// those that claim to be its own, because nobody else may use its name (RFC 8601 section 5). The
+// raw message stays as received. doc was just parsed and is not shared yet.
 func showAuth(doc *message.Document, auth *inbox.Auth) {
 	if auth.Server == "" {
 		return
@@ -43,14 +45,15 @@ func showAuth(doc *message.Document, auth *inbox.Auth) {
 	doc.Headers = slices.Insert(others, 0, message.Header{Name: authResults, Value: authText(auth)})
 }
 
-// speaksFor reports whether the authserv-id that value begins with is server or beneath it.
+// speaksFor reports whether the authserv-id at the start of value is server or a subdomain of it.
 func speaksFor(value, server string) bool {
 	id := strings.ToLower(authservID(value))
 	return id == server || strings.HasSuffix(id, "."+server)
 }
 
-// authservID reads the name that value begins with, past comments, quotes and blanks (RFC
-// 8601 section 2.2), as the most careless reader may: quotes end nothing, escapes vanish.
+// authservID parses the name at the start of value, after comments, quotes and whitespace (RFC 8601
+// section 2.2). It is as lenient as the most careless reader: quotes do not end the name, and
+// escapes are removed.
 func authservID(value string) string {
 	id := make([]byte, 0, 64)
 	depth := 0
@@ -76,8 +79,8 @@ func authservID(value string) string {
 	return strings.TrimSuffix(string(id), ".")
 }
 
-// authText is the value of our Authentication-Results field. All domains in it are
-// canonical, so that nothing in it needs a quote.
+// authText is the value of our Authentication-Results field. All domains in it are canonical, so no
+// value needs quotes.
 func authText(a *inbox.Auth) string {
 	var b strings.Builder
 	b.Grow(192)
@@ -113,8 +116,8 @@ func writeProperty(b *strings.Builder, before, name, value string) {
 	b.WriteString(value)
 }
 
-// declaredCodes returns the values of header fields that declare a code: each of the two
-// only when it is there once, and a signature that vouches for the origin that it names covers it
+// declaredCodes returns the values of header fields that declare a code. Each of the two counts
+// only if it occurs once, and if a signature that authenticates the named origin covers it
 // (specification, Codes; ADR 0097).
 func declaredCodes(raw []byte, doc *message.Document, v Verdict) (values []string) {
 	for _, name := range [...]string{"OTP-Token", "One-Time-Code"} {
@@ -125,8 +128,8 @@ func declaredCodes(raw []byte, doc *message.Document, v Verdict) (values []strin
 	return values
 }
 
-// mustCover names the header fields that a signature has to cover, besides what it is asked for, so that nobody
-// could change how the signed body is read: Content-Type, unless the body itself fixes its parts.
+// mustCover names the further header fields that a signature must cover, so that nobody could
+// change how the signed body is parsed: Content-Type, unless the body itself determines its parts.
 func mustCover(raw []byte) []string {
 	if message.BodyFixesParts(raw) {
 		return []string{"From"}

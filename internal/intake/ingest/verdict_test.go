@@ -10,7 +10,7 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// vouched is the verdict of a mail that domain signed, with these fields under the signature.
+// vouched is the verdict of a message that domain signed, with these fields covered.
 func vouched(domain string, signed ...string) ingest.Verdict {
 	return ingest.Verdict{
 		Auth: inbox.Auth{Server: "inbox.test", SPF: inbox.AuthResult{Word: "pass", Domain: "b.example.com"}, DKIM: inbox.AuthResult{Word: "pass", Domain: domain},
@@ -21,8 +21,8 @@ func vouched(domain string, signed ...string) ingest.Verdict {
 	}
 }
 
-// TestAuthResults holds that the headers carry our own results once, on top, and nobody
-// else's in our name; that others' stay; and that the raw message stays as received.
+// TestAuthResults checks that the headers contain our own results once, at the top, and no forged
+// ones. Others' results stay, and the raw message stays as received.
 func TestAuthResults(t *testing.T) {
 	raw := wire("Authentication-Results: inbox.test; dkim=pass header.d=bank.example",
 		"authentication-results : (a \\) comment) INBOX.test. 1; spf=pass", "Subject: hello",
@@ -49,7 +49,7 @@ func TestAuthResults(t *testing.T) {
 	}
 }
 
-// TestAuthResultsOfNobody: without a verdict the headers are those of the mail.
+// TestAuthResultsOfNobody checks that without a verdict the headers are those of the message.
 func TestAuthResultsOfNobody(t *testing.T) {
 	m := ingest.Read(envelope, wire("Authentication-Results: x; spf=pass", "", "hello"))
 	if got := m.Content.Doc.Headers; !slices.Equal(got, []message.Header{{Name: "Authentication-Results", Value: "x; spf=pass"}}) {
@@ -57,7 +57,7 @@ func TestAuthResultsOfNobody(t *testing.T) {
 	}
 }
 
-// TestAuthResultsText writes what RFC 8601 section 2.2 asks for, for every shape of verdict.
+// TestAuthResultsText writes what RFC 8601 section 2.2 requires, for every shape of verdict.
 func TestAuthResultsText(t *testing.T) {
 	for want, auth := range map[string]inbox.Auth{
 		"x.test; spf=none; dkim=none; dmarc=none": {
@@ -73,8 +73,8 @@ func TestAuthResultsText(t *testing.T) {
 	}
 }
 
-// TestDeclaredCodes counts only when it is there once, in the top header, and under a
-// signature of the origin that it names.
+// TestDeclaredCodes counts a field only if it occurs once, in the top header, and under a signature
+// of the named origin.
 func TestDeclaredCodes(t *testing.T) {
 	const token = `OTP-Token: "123456"; origin="https://example.com"`
 	const code = `One-Time-Code: code=654321; origin=https://example.com`
@@ -111,8 +111,8 @@ func TestDeclaredCodes(t *testing.T) {
 	}
 }
 
-// FuzzAuthResults holds that no spelling of our name gets past, as a plain reader of the
-// field would see it.
+// FuzzAuthResults checks that no spelling of our name remains that a simple parser of the field
+// would accept.
 func FuzzAuthResults(f *testing.F) {
 	for _, seed := range []string{"inbox.test; spf=pass", "(c(c)) inbox.test", `"inbox.test" 1; x`, `"in\box.test"`, "INBOX.TEST/1", "((", `\`, "=?utf-8?q?inbox.test?=", "x.inbox.test.", `"inbox.test;`, `" inbox.test"`} {
 		f.Add(seed)

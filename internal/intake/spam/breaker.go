@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// breaker keeps mails from waiting for a scanner that does not answer: after tripAfter
-// failures in a row nobody asks it for a while, and then one mail at a time tries.
+// breaker prevents messages from waiting for a scanner that does not answer. After tripAfter
+// consecutive failures the scanner is not asked for a while, and then by one message at a time.
 type breaker struct {
 	log *slog.Logger
 	now func() time.Time
 
 	mu       sync.Mutex // guards what follows
-	failures int        // in a row
-	until    time.Time  // nobody asks before; meaningful from tripAfter failures on
-	trying   bool       // one mail is trying whether the scanner is back
+	failures int        // consecutive
+	until    time.Time  // the scanner is not asked before; used from tripAfter failures on
+	trying   bool       // one message is testing whether the scanner is back
 }
 
 const (
@@ -24,8 +24,7 @@ const (
 	maxRest   = 30 * time.Second
 )
 
-// allow reports whether the scanner may be asked. Each true is followed by one report or
-// untried.
+// allow reports whether the scanner may be asked. Each true is followed by one report or untried.
 func (b *breaker) allow() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -39,14 +38,14 @@ func (b *breaker) allow() bool {
 	return true
 }
 
-// untried takes an allow back.
+// untried cancels an allow.
 func (b *breaker) untried() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.trying = false
 }
 
-// report tells how asking went. The log has one line when the scanner is given up and one
+// report records the result of a request. It logs one line when the scanner is given up and one
 // when it is back.
 func (b *breaker) report(err error) {
 	b.mu.Lock()

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// lent is a mail that nobody reads beyond end: net/http may still be sending a body when its
-// answer is there, or when nobody waits for one any more.
+// lent is a message that nobody reads after end. net/http may still be sending a body when its
+// response has arrived, or when nobody waits for one any more.
 type lent struct {
 	mu   sync.Mutex // guards what follows
 	raw  []byte
@@ -22,10 +22,10 @@ func (l *lent) end() {
 	l.over = true
 }
 
-// body is the mail from its beginning.
+// body is the message from its beginning.
 func (l *lent) body() io.ReadCloser { return io.NopCloser(&lentReader{mail: l}) }
 
-// lentReader is read by one goroutine, that which sends the request.
+// lentReader is used by one goroutine, which sends the request.
 type lentReader struct {
 	mail *lent
 	at   int

@@ -12,7 +12,8 @@ import (
 	"inboxd/internal/intake/ingest"
 )
 
-// A mail that is not all sent yet when its judge gives up is read no further.
+// TestRspamdReadsNothingAfterwards checks that a message which is only partly sent when its scan
+// ends is not read any more.
 func TestRspamdReadsNothingAfterwards(t *testing.T) {
 	mail := &lent{raw: []byte("a mail")}
 	body := mail.body()
@@ -30,8 +31,8 @@ func TestRspamdReadsNothingAfterwards(t *testing.T) {
 	}
 }
 
-// A scanner that does not read on leaves the mail half sent; whoever scanned has its bytes
-// back, which the race detector sees when the client still reads them.
+// TestRspamdGivesTheMailBack uses a scanner that stops reading. The caller owns the bytes again
+// after the scan; the race detector finds a client that still reads them.
 func TestRspamdGivesTheMailBack(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

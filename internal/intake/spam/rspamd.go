@@ -17,7 +17,7 @@ import (
 	"inboxd/internal/intake/ingest"
 )
 
-// rspamd speaks rspamd's HTTP protocol, https://docs.rspamd.com/developers/protocol.
+// rspamd implements rspamd's HTTP protocol, https://docs.rspamd.com/developers/protocol.
 type rspamd struct {
 	url    string
 	client *http.Client
@@ -25,14 +25,14 @@ type rspamd struct {
 
 func newRspamd(host string) rspamd {
 	return rspamd{url: "http://" + host + "/checkv2", client: &http.Client{
-		Transport: &http.Transport{ // no proxy: the scanner is ours
+		Transport: &http.Transport{ // no proxy: the scanner is local
 			DialContext: dialer.DialContext, MaxIdleConnsPerHost: atOnce, IdleConnTimeout: time.Minute, DisableCompression: true,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// rspamdAnswer is what /checkv2 says, as far as it is used.
+// rspamdAnswer is the used part of the response of /checkv2.
 type rspamdAnswer struct {
 	Skipped  bool     `json:"is_skipped"`
 	Score    *float64 `json:"score"`
@@ -69,7 +69,7 @@ func (r rspamd) judge(ctx context.Context, env ingest.Envelope, raw []byte) (*in
 	return readRspamd(body)
 }
 
-// setEnvelope tells what the mail's own header can't be trusted with.
+// setEnvelope sends the data that cannot be trusted in the message's own header.
 func setEnvelope(h http.Header, env ingest.Envelope) {
 	h["From"] = []string{headerText(env.MailFrom)}
 	if env.RemoteIP.IsValid() {
@@ -83,7 +83,7 @@ func setEnvelope(h http.Header, env ingest.Envelope) {
 	}
 }
 
-// headerText takes out what would break a header, which net/http would refuse to send.
+// headerText replaces characters that would break a header, which net/http would refuse to send.
 func headerText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -93,8 +93,8 @@ func headerText(s string) string {
 	}, s)
 }
 
-// readRspamd reads an answer. A mail is spam when its score reaches the threshold, or when
-// rspamd would reject it whatever the score. A mail that rspamd skipped was not scanned.
+// readRspamd parses a response. A message is spam if its score reaches the threshold, or if rspamd
+// would reject it whatever the score. A message that rspamd skipped was not scanned.
 func readRspamd(body []byte) (*inbox.Spam, error) {
 	var a rspamdAnswer
 	if err := json.Unmarshal(body, &a); err != nil {
@@ -115,7 +115,7 @@ func readRspamd(body []byte) (*inbox.Spam, error) {
 	return v, nil
 }
 
-// byWeight puts what counted most first, so that a bound cuts what matters least.
+// byWeight sorts the rules by weight, so that a limit removes the least important ones.
 func byWeight(rules []inbox.SpamRule) {
 	slices.SortStableFunc(rules, func(a, b inbox.SpamRule) int {
 		return cmp.Compare(math.Abs(b.Weight), math.Abs(a.Weight))

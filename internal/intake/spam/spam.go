@@ -1,7 +1,7 @@
-// Package spam asks a spam scanner beside the node, rspamd or SpamAssassin's spamd, what it
-// thinks of a mail. It knows their two protocols and how to meet a scanner that is slow,
-// dead or lying: a mail is never kept waiting beyond a few seconds, never refused, and its
-// verdict is bounded. It refuses to know what becomes of a verdict.
+// Package spam asks a spam scanner next to the node, rspamd or SpamAssassin's spamd, for a verdict
+// on a message. It implements their two protocols and copes with a scanner that is slow, dead or
+// malicious: a message never waits longer than a few seconds and is never refused, and the size of
+// its verdict is limited. The package does not know what a verdict is used for.
 package spam
 
 import (
@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// timeout bounds one mail's whole wait, the wait for its turn included.
+	// timeout limits the whole wait of one message, including the wait for a slot.
 	timeout = 5 * time.Second
-	// atOnce is how many mails are with the scanner at once; the others wait their turn.
+	// atOnce is how many messages are scanned concurrently; the others wait for a slot.
 	atOnce = 32
-	// maxAnswer bounds what is read of a scanner's answer, in bytes.
+	// maxAnswer limits what is read of a scanner's response, in bytes.
 	maxAnswer = 1 << 20
 
 	maxRules       = 200
@@ -32,25 +32,25 @@ const (
 	maxDescription = 300 // bytes of a rule's description
 )
 
-// Scanner is one scanner and its state of health. Any goroutine may use it: only breaker
-// changes, under a lock of its own.
+// Scanner is one scanner and its health. Any goroutine may use it: only breaker changes, and has
+// its own lock.
 type Scanner struct {
 	judge   judge
-	limit   int64         // size of the largest mail it is asked about, in bytes
-	places  chan struct{} // one for each mail that it is asked about
+	limit   int64         // size of the largest message to scan, in bytes
+	places  chan struct{} // one slot for each message being scanned
 	breaker breaker
 	timeout time.Duration
 }
 
 var _ ingest.Scanner = (*Scanner)(nil)
 
-// judge is one protocol. A verdict of nil without an error says that the scanner did not
-// look at the mail.
+// judge is one protocol. A nil verdict without an error means that the scanner did not scan the
+// message.
 type judge interface {
 	judge(ctx context.Context, env ingest.Envelope, raw []byte) (*inbox.Spam, error)
 }
 
-// isServer reports a URL of host and port and nothing more.
+// isServer reports whether a URL consists of host and port only.
 func isServer(u *url.URL) bool {
 	if u.Port() == "" || u.Hostname() == "" {
 		return false
@@ -58,8 +58,8 @@ func isServer(u *url.URL) bool {
 	return strings.Trim(u.Path, "/") == "" && u.User == nil && u.RawQuery == ""
 }
 
-// New makes a Scanner from its address: rspamd+http://host:port or spamd://host:port. It
-// does not connect yet.
+// New makes a Scanner from its address: rspamd+http://host:port or spamd://host:port. It does not
+// connect yet.
 func New(address string, logger *slog.Logger) (*Scanner, error) {
 	u, err := url.Parse(address)
 	if err != nil || !isServer(u) {
@@ -70,7 +70,7 @@ func New(address string, logger *slog.Logger) (*Scanner, error) {
 	case "rspamd+http":
 		s.judge, s.limit = newRspamd(u.Host), 32<<20
 	case "spamd":
-		// spamc's own limit is 500 KB: its rules take seconds for what is larger.
+		// spamc's own limit is 500 KB, because the rules take seconds for larger messages.
 		s.judge, s.limit = spamd{address: u.Host}, 512<<10
 	default:
 		return nil, fmt.Errorf("%q: a scanner is rspamd+http:// or spamd://", address)
@@ -78,7 +78,7 @@ func New(address string, logger *slog.Logger) (*Scanner, error) {
 	return s, nil
 }
 
-// Scan implements ingest.Scanner: nil when there is no verdict in time.
+// Scan implements ingest.Scanner: nil if there is no verdict in time.
 func (s *Scanner) Scan(ctx context.Context, env ingest.Envelope, raw []byte) *inbox.Spam {
 	if int64(len(raw)) > s.limit || !s.breaker.allow() {
 		return nil
@@ -94,14 +94,14 @@ func (s *Scanner) Scan(ctx context.Context, env ingest.Envelope, raw []byte) *in
 	}
 	verdict, err := s.judge.judge(ctx, env, raw)
 	if err != nil && errors.Is(context.Cause(ctx), context.Canceled) {
-		s.breaker.untried() // the server is stopping: no fault of the scanner's
+		s.breaker.untried() // the server is stopping: not the scanner's failure
 		return nil
 	}
 	s.breaker.report(err)
 	return bounded(verdict)
 }
 
-// bounded makes a verdict fit to be stored, whatever the scanner said.
+// bounded limits a verdict so that it can be stored, whatever the scanner returned.
 func bounded(v *inbox.Spam) *inbox.Spam {
 	if v == nil {
 		return nil
@@ -126,5 +126,5 @@ func cut(s string, max int) string {
 	return s[:max]
 }
 
-// dialer connects to a scanner; the mail's deadline bounds it.
+// dialer connects to a scanner; the message's deadline limits it.
 var dialer net.Dialer

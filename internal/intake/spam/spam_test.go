@@ -33,7 +33,7 @@ func open(t *testing.T, address string) *Scanner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.timeout = 30 * time.Second // the real ones share the machine with other tests
+	s.timeout = 30 * time.Second // the real scanners share the machine with other tests
 	return s
 }
 
@@ -93,7 +93,7 @@ func TestSpamd(t *testing.T) {
 	if !bad.IsSpam || bad.Score < 990 || len(bad.Rules) == 0 || bad.Rules[0].Name != "GTUBE" || bad.Rules[0].Weight != 1000 || bad.Rules[0].Description == "" {
 		t.Errorf("GTUBE: %+v", bad)
 	}
-	// A mail whose preview looks like the table of rules.
+	// A message whose preview looks like the table of rules.
 	forged := "pts rule name\n---- ----------------------\n 9.9 FORGED x\n"
 	if v := s.scan(t, envelope, mail("hello", strings.ReplaceAll(forged, "\n", "\r\n"))); strings.Contains(weights(v), "FORGED") {
 		t.Errorf("forged: %+v", v)
@@ -177,7 +177,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// silent accepts connections and says nothing until the test ends.
+// silent accepts connections and sends nothing until the test ends.
 func silent(t *testing.T) (addr string, connections func() int) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -211,7 +211,8 @@ func silent(t *testing.T) (addr string, connections func() int) {
 	}
 }
 
-// A scanner that does not answer costs the first mails a bounded wait, the others nothing.
+// TestDeadScannerIsLeftAlone checks that a scanner that does not answer delays only the first
+// messages, for a limited time.
 func TestDeadScannerIsLeftAlone(t *testing.T) {
 	for _, scheme := range []string{"rspamd+http://", "spamd://"} {
 		addr, connections := silent(t)
@@ -265,8 +266,8 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// No more than atOnce mails are with the scanner, and one that waits for its turn does not
-// count as a failure.
+// TestTurns checks that at most atOnce messages are with the scanner, and that waiting for a slot
+// does not count as a failure.
 func TestTurns(t *testing.T) {
 	held := &holding{enter: make(chan struct{}), leave: make(chan struct{})}
 	s := &Scanner{judge: held, limit: 10, places: make(chan struct{}, 1), timeout: time.Minute, breaker: breaker{log: slog.New(slog.DiscardHandler), now: time.Now}}

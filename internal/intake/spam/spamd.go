@@ -18,9 +18,9 @@ import (
 	"inboxd/internal/intake/ingest"
 )
 
-// spamd speaks SPAMC/1.5, SpamAssassin's spamd/PROTOCOL. REPORT is its one command that
-// tells each rule's weight, rounded as people read it. The envelope is in the mail's own
-// Return-Path and Received lines.
+// spamd implements SPAMC/1.5, SpamAssassin's spamd/PROTOCOL. REPORT is the only command that
+// returns each rule's weight, rounded for display. The envelope is in the message's own Return-Path
+// and Received lines.
 type spamd struct{ address string }
 
 func (s spamd) judge(ctx context.Context, _ ingest.Envelope, raw []byte) (*inbox.Spam, error) {
@@ -48,7 +48,7 @@ func (s spamd) judge(ctx context.Context, _ ingest.Envelope, raw []byte) (*inbox
 
 var errSpamd = errors.New("spamd's answer can't be read")
 
-// readSpamd reads an answer: a status line, header lines, and the report.
+// readSpamd parses a response: a status line, header lines, and the report.
 func readSpamd(answer []byte) (*inbox.Spam, error) {
 	r := textproto.NewReader(bufio.NewReader(bytes.NewReader(answer)))
 	status, err := r.ReadLine()
@@ -80,18 +80,18 @@ func readSpamd(answer []byte) (*inbox.Spam, error) {
 	return v, nil
 }
 
-// number reads a finite number; minus zero becomes zero.
+// number parses a finite number; minus zero becomes zero.
 func number(s string) (float64, bool) {
 	f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	return f + 0, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
-// reportRule is a line of the table: weight in the first columns, name, description. A
-// description's further lines stand far to the right.
+// reportRule is a line of the table: weight in the first columns, name, description. Continuation
+// lines of a description are indented far to the right.
 var reportRule = regexp.MustCompile(`^ {0,3}(-?[0-9]+(?:\.[0-9]+)?) ([A-Z_][A-Z0-9_]*)(?: +(.*))?$`)
 
-// readReport reads the table that ends the report. Above it stands a preview of the mail,
-// where a stranger may have put a table too: the last one counts.
+// readReport parses the table at the end of the report. The preview of the message above it may
+// contain a forged table: the last one counts.
 func readReport(report string) []inbox.SpamRule {
 	lines := strings.Split(report, "\n")
 	begin := len(lines)

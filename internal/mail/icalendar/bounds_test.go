@@ -11,7 +11,7 @@ func full(prefix, unit, suffix string) []byte {
 	return []byte(prefix + strings.Repeat(unit, (MaxBytes-len(prefix)-len(suffix))/len(unit)) + suffix)
 }
 
-// hostile are files that ask for as much work as they can.
+// hostile are files that cause as much work as possible.
 func hostile() map[string][]byte {
 	head, tail := "BEGIN:VCALENDAR\nMETHOD:REQUEST\nBEGIN:VEVENT\nUID:u\nDTSTART:20260302T100000Z\n", "END:VEVENT\nEND:VCALENDAR\n"
 	zones := "BEGIN:VCALENDAR\nMETHOD:REQUEST\nBEGIN:VTIMEZONE\nTZID:Z\n" +

@@ -8,7 +8,7 @@ import (
 	"github.com/emersion/go-ical"
 )
 
-// Properties that RFC 5545 does not name: Google's and Microsoft's.
+// Properties from Google and Microsoft that RFC 5545 does not define.
 const (
 	propGoogleConference = "X-GOOGLE-CONFERENCE"
 	propTeamsMeeting     = "X-MICROSOFT-SKYPETEAMSMEETINGURL"
@@ -18,16 +18,16 @@ const (
 )
 
 const (
-	maxLinks = 10   // CONFERENCE of an event
+	maxLinks = 10   // CONFERENCE lines of an event
 	maxURL   = 2048 // octets
 )
 
-// conferenceProps say where a conference is joined, the most certain first. URL may also be a page about the
-// event, and LOCATION is a place unless it is a link.
+// conferenceProps contain the join link of a conference, the most reliable first. URL may also be a
+// page about the event, and LOCATION is a place unless it is a link.
 var conferenceProps = [...]string{ical.PropConference, propGoogleConference, propTeamsMeeting, ical.PropURL, ical.PropLocation}
 
-// linksOf are the links of an event that a conference may be joined by, without doubles, and its description
-// in HTML.
+// linksOf are the links for joining an event's conference, without duplicates, and its description in
+// HTML.
 func linksOf(c *ical.Component) (links []string, altHTML string) {
 	for _, name := range conferenceProps {
 		for i := range c.Props[name] {
@@ -39,7 +39,7 @@ func linksOf(c *ical.Component) (links []string, altHTML string) {
 	return links, textProp(c, propAltDesc, MaxBytes)
 }
 
-// webURL is the text as an http or https URL, if that is all it is.
+// webURL returns text as an http or https URL, if it contains nothing else.
 func webURL(text string) (link string, ok bool) {
 	link = strings.TrimSpace(text)
 	if len(link) > maxURL || strings.ContainsAny(link, " \t\n<>\"") {
@@ -52,7 +52,7 @@ func webURL(text string) (link string, ok bool) {
 	return link, u.Scheme == "https" || u.Scheme == "http"
 }
 
-// isTransparent reports an event that makes nobody busy.
+// isTransparent reports whether an event makes nobody busy.
 func isTransparent(c *ical.Component) bool {
 	says := func(name, free string) bool {
 		s, _ := value(c, name)

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// corpus returns the folder of calendar files that others wrote, or skips the test.
+// corpus returns the folder of calendar files from other programs, or skips the test.
 func corpus(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("INBOX_CORPORA")
@@ -33,7 +33,7 @@ func corpus(t testing.TB) string {
 	return dir
 }
 
-// expected is what two other readers said of a file.
+// expected is what two other parsers found in a file.
 type expected struct {
 	File           string
 	Use            string
@@ -55,7 +55,7 @@ type expected struct {
 	Location       *string
 }
 
-// calendarText is the file, or the first calendar part of a mail.
+// calendarText is the file, or the first calendar part of a message.
 func calendarText(t testing.TB, name string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(name)
@@ -128,10 +128,10 @@ func TestCorpus(t *testing.T) {
 			text := calendarText(t, filepath.Join(dir, want.File))
 			c, err := readOne(text, nil)
 			if want.Use != "yes" {
-				return // it harmed nobody
+				return // it only must not crash
 			}
 			used++
-			if want.UID == nil { // the reading of the rest is held too
+			if want.UID == nil { // an error is expected, or an event without a UID
 				if err == nil {
 					t.Fatalf("read without a UID: %+v", c.Event)
 				}
@@ -173,7 +173,7 @@ func (want *expected) check(t *testing.T, c *Calendar) {
 	}
 	organizer := ""
 	if e.Organizer != nil {
-		organizer = cmp.Or(strings.TrimPrefix(e.Organizer.URI, "mailto:"), e.Organizer.Email) // the other readers know no EMAIL
+		organizer = cmp.Or(strings.TrimPrefix(e.Organizer.URI, "mailto:"), e.Organizer.Email) // the other parsers do not know EMAIL
 	}
 	same("organizer", organizer, text(want.Organizer))
 	var statuses []string
@@ -183,7 +183,7 @@ func (want *expected) check(t *testing.T, c *Calendar) {
 	if len(statuses) != want.Attendees || !slices.Equal(statuses, want.AttendeeStatus) && want.Attendees > 0 {
 		t.Errorf("attendees are %v, want %v", statuses, want.AttendeeStatus)
 	}
-	if want.File != "d-070.ics" { // its UNTIL is no time: the rule is dropped
+	if want.File != "d-070.ics" { // its UNTIL is invalid: the rule is dropped
 		same("recurring", e.Recurring(), want.Recurring)
 	}
 	if want.UIDs == 1 {
@@ -216,7 +216,7 @@ func shown(at time.Time, allDay bool) string {
 	return at.Format(time.RFC3339)
 }
 
-// instant is an expected time; a floating one is UTC.
+// instant is an expected time; a floating one is in UTC.
 func instant(s string) string {
 	if strings.Contains(s, "T") && !strings.HasSuffix(s, "Z") {
 		return s + "Z"

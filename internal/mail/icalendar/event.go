@@ -12,12 +12,13 @@ import (
 	"inboxd/internal/mail/icalendar/zone"
 )
 
-// The years that events take place in.
+// FirstYear and LastYear are the range of years of event times.
 const FirstYear, LastYear = 1970, 2100
 
-// event reads a VEVENT. It fails where UID is missing or bad, and where the times are beyond the caps; any
-// other bad property is dropped. Without a readable DTSTART the event has no times. master is the meeting
-// that the event is an override of, whose times RECURRENCE-ID is one of; nil for the described event.
+// event parses a VEVENT. It fails if UID is missing or invalid, or if the times are outside the
+// limits; any other invalid property is dropped. Without a valid DTSTART the event has no times.
+// master is the meeting that the event is an override of, whose times RECURRENCE-ID is one of; nil
+// for the described event.
 func (r *reader) event(c *ical.Component, master *Event) (*Event, error) {
 	e := &Event{Status: statusOf(c), Transparent: isTransparent(c)}
 	if err := r.identify(e, c); err != nil {
@@ -44,7 +45,7 @@ func (r *reader) event(c *ical.Component, master *Event) (*Event, error) {
 	return e, nil
 }
 
-// occurrenceOf reads RECURRENCE-ID as a time of the meeting; false and no time when it is none.
+// occurrenceOf parses RECURRENCE-ID as a time of the meeting; false and no time if it is invalid.
 func (r *reader) occurrenceOf(p *ical.Prop, e, master *Event) (at time.Time, ok bool) {
 	if master != nil {
 		e = master
@@ -67,7 +68,7 @@ func (r *reader) occurrenceOf(p *ical.Prop, e, master *Event) (at time.Time, ok 
 	return at, true
 }
 
-// identify reads what tells one event, and one state of it, from another.
+// identify parses the properties that identify an event and its revision.
 func (r *reader) identify(e *Event, c *ical.Component) (err error) {
 	uid, _ := value(c, ical.PropUID)
 	e.UID = lineOf(textOf(uid, 2*maxUID), 2*maxUID)
@@ -104,7 +105,7 @@ func statusOf(c *ical.Component) string {
 	return Confirmed
 }
 
-// times reads start and end, and returns where the start is local.
+// times parses start and end, and returns the zone of the start.
 func (r *reader) times(e *Event, c *ical.Component) (where place, err error) {
 	where.clock = zone.UTC.Clock()
 	p := first(c, ical.PropDateTimeStart)
@@ -131,12 +132,12 @@ func (r *reader) times(e *Event, c *ical.Component) (where place, err error) {
 	return where, nil
 }
 
-// LastEnd is the end of the last day.
+// LastEnd is the end of the last day of LastYear.
 var LastEnd = time.Date(LastYear+1, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func inYears(t time.Time) bool { return t.Year() >= FirstYear && t.Year() <= LastYear }
 
-// endOf reads DTEND, else DURATION.
+// endOf parses DTEND, else DURATION.
 func (r *reader) endOf(c *ical.Component, e *Event, start moment, where place) (end time.Time) {
 	end = e.Start
 	if e.AllDay {
@@ -159,7 +160,7 @@ func (r *reader) endOf(c *ical.Component, e *Event, start moment, where place) (
 	return end
 }
 
-// from is the end of a span that begins at start: days by the clocks there, then the rest.
+// from is the end of a span that begins at start: days by the local clock, then the rest.
 func (d span) from(start moment, where place) time.Time {
 	switch day := start.at.AddDate(0, 0, d.days); {
 	case start.date:
@@ -171,8 +172,8 @@ func (d span) from(start moment, where place) time.Time {
 	}
 }
 
-// convert makes a time of an event that begins where start is local: a date for an all-day event, an instant
-// for any other, whichever of the two was sent.
+// convert returns a time of an event whose start is in the zone start: a date for an all-day event,
+// an instant for any other, whichever of the two was sent.
 func (r *reader) convert(p *ical.Prop, m moment, start place, allDay bool) time.Time {
 	switch {
 	case allDay:
@@ -183,7 +184,7 @@ func (r *reader) convert(p *ical.Prop, m moment, start place, allDay bool) time.
 	return r.zones.at(p, m).clock.Instant(m.at)
 }
 
-// recurrence reads RRULE, RDATE and EXDATE.
+// recurrence parses RRULE, RDATE and EXDATE.
 func (r *reader) recurrence(c *ical.Component, e *Event, start place) *Recurrence {
 	text, ruled := value(c, ical.PropRecurrenceRule)
 	rec := &Recurrence{
@@ -204,8 +205,8 @@ func (r *reader) recurrence(c *ical.Component, e *Event, start place) *Recurrenc
 	return rec
 }
 
-// atClock is the occurrence that a day is meant for, where a time is sent as a date, or as its midnight, for
-// a meeting that has another clock time.
+// atClock returns the occurrence on a day. Some programs send a date, or its midnight, for an
+// occurrence of a meeting with another clock time.
 func (e *Event) atClock(at time.Time, clock zone.Clock) time.Time {
 	local := clock.Local(at)
 	if e.AllDay || !local.Equal(local.Truncate(24*time.Hour)) {
@@ -218,7 +219,7 @@ func (e *Event) atClock(at time.Time, clock zone.Clock) time.Time {
 	return clock.Instant(r.On(local, clock.Local(e.Start)))
 }
 
-// ruleText is a rule as text, if it is one: it has the characters that rules are made of.
+// ruleText returns s if it is a well-formed rule with permitted characters only.
 func ruleText(s string) string {
 	s = strings.TrimSpace(s)
 	bad := strings.ContainsFunc(s, func(r rune) bool {
@@ -227,10 +228,10 @@ func ruleText(s string) string {
 	if bad || len(s) > maxRuleText || !rule.WellFormed(s) {
 		return ""
 	}
-	return strings.Clone(s) // not the blanks beside it
+	return strings.Clone(s) // without the surrounding spaces
 }
 
-// dates are the readable times of a list, those within the caps.
+// dates are the valid times of a list, within the limits.
 func (r *reader) dates(props []ical.Prop, start place, allDay bool) (list []time.Time) {
 	for i := range props {
 		p := &props[i]

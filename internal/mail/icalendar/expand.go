@@ -8,20 +8,20 @@ import (
 	"inboxd/internal/mail/icalendar/zone"
 )
 
-// MaxOccurrences is how many times of a rule are looked at for one answer.
+// MaxOccurrences is how many times of a rule are examined for one result.
 const MaxOccurrences = 10_000
 
 // Occurrence is one time at which an event takes place.
 type Occurrence struct {
-	ID         time.Time // its RECURRENCE-ID: where it would be
+	ID         time.Time // its RECURRENCE-ID: the original time
 	Start, End time.Time
-	Override   *Override // what differs; nil: nothing
+	Override   *Override // the differences; nil: none
 }
 
-// Occurrences are those that overlap [from, to), by start; one without length overlaps where it
-// begins. DTSTART is the first, and counts, whatever the rule says of it. whole is false when they are
-// not all: the rule is one that is never expanded, of which only DTSTART and RDATE are known, or
-// goes beyond MaxOccurrences or rule.MaxDays. The work is bounded: 20 ms at most.
+// Occurrences returns the occurrences that overlap [from, to), by start. One of length zero
+// overlaps at its start. DTSTART is the first occurrence, and counts even if the rule does not name
+// it. whole is false if some may be missing: the rule is never expanded, so that only DTSTART and
+// RDATE are known, or it exceeds MaxOccurrences or rule.MaxDays. The work is limited to 20 ms.
 func (e *Event) Occurrences(from, to time.Time) (list []Occurrence, whole bool) {
 	x := e.expander(from, to)
 	return x.all()
@@ -45,15 +45,15 @@ func (x *expander) all() (list []Occurrence, whole bool) {
 	return slices.CompactFunc(x.list, func(a, b Occurrence) bool { return a.ID.Equal(b.ID) && a.Start.Equal(b.Start) }), whole
 }
 
-// Last is the end of the last occurrence; false for an event whose rule has no end. Of a rule that is
-// never expanded only DTSTART and RDATE are known.
+// Last is the end of the last occurrence; false for an event whose rule has no end. For a rule that
+// is never expanded, only DTSTART and RDATE are known.
 func (e *Event) Last() (end time.Time, ends bool) {
 	end, ends, _ = e.last(rule.MaxDays)
 	return end, ends
 }
 
-// last walks so many days at most, and says how many there were. A rule with COUNT that was not walked to its
-// end has none.
+// last expands at most the given number of days, and returns how many it expanded. A rule with
+// COUNT that was not expanded to its end counts as endless.
 func (e *Event) last(days int) (end time.Time, ends bool, walked int) {
 	if e.Recurrence == nil {
 		return e.End, true, 0
@@ -90,20 +90,20 @@ func (e *Event) ruleOf() (rule.Rule, error) {
 	return rule.Parse(e.Recurrence.Rule)
 }
 
-// expander looks for the occurrences within a window. One call of Occurrences owns it.
+// expander searches for the occurrences within a window. One call of Occurrences owns it.
 type expander struct {
 	*Event
 	from, to time.Time
 	length   time.Duration
 	clock    zone.Clock
 	except   map[time.Time]bool // EXDATE
-	dates    map[time.Time]bool // the local days of those that are at midnight, which a date is read to
+	dates    map[time.Time]bool // the local days of EXDATEs at midnight, which are treated as dates
 	moved    map[time.Time]bool // the RECURRENCE-ID of overrides
 	list     []Occurrence
-	days     int  // how far the rule may be walked
-	walked   int  // how far it was
-	one      bool // the rule need not be walked beyond the first that is found
-	beside   int  // how many of list are not by the rule
+	days     int  // maximum number of days to expand
+	walked   int  // days expanded
+	one      bool // the rule need not be expanded beyond the first match
+	beside   int  // how many of list are not from the rule
 }
 
 func (e *Event) expander(from, to time.Time) *expander {
@@ -129,7 +129,7 @@ func (e *Event) expander(from, to time.Time) *expander {
 	return x
 }
 
-// rule adds what DTSTART and RRULE give, and reports whether that is all.
+// rule adds the occurrences of DTSTART and RRULE, and reports whether they are complete.
 func (x *expander) rule() (whole bool) {
 	id := x.Start
 	if !x.RecurrenceID.IsZero() {
@@ -148,10 +148,10 @@ func (x *expander) rule() (whole bool) {
 	return x.walk(&r, first)
 }
 
-// enough says that the first within the window is found: those of a rule come in order.
+// enough reports whether the first match is found. Those of a rule come in order.
 func (x *expander) enough() bool { return x.one && len(x.list) > x.beside }
 
-// walk adds what the rule names behind the first, and reports whether that is all.
+// walk adds the occurrences of the rule after the first, and reports whether they are complete.
 func (x *expander) walk(r *rule.Rule, first time.Time) (whole bool) {
 	near, end := x.clock.Local(x.from.Add(-x.length)).AddDate(0, 0, -2), x.clock.Local(x.to).AddDate(0, 0, 1)
 	begin := first
@@ -183,7 +183,7 @@ func (x *expander) walk(r *rule.Rule, first time.Time) (whole bool) {
 	return whole && !short
 }
 
-// ended reports a time behind the rule's UNTIL.
+// ended reports whether a time is after the rule's UNTIL.
 func ended(r *rule.Rule, local, instant time.Time) bool {
 	if r.UntilUTC {
 		local = instant
@@ -191,7 +191,7 @@ func ended(r *rule.Rule, local, instant time.Time) bool {
 	return !r.Until.IsZero() && local.After(r.Until)
 }
 
-// add adds an occurrence that is within the window, and neither excepted nor one that differs.
+// add adds an occurrence that is within the window, and neither excepted nor overridden.
 func (x *expander) add(id, start, local time.Time) {
 	end := start.Add(x.length)
 	if x.except[start.UTC()] || x.moved[id.UTC()] || x.dates[local.Truncate(24*time.Hour)] {
@@ -206,7 +206,7 @@ func (x *expander) within(start, end time.Time) bool {
 	return start.Before(x.to) && (end.After(x.from) || start.Equal(end) && !start.Before(x.from))
 }
 
-// overrides adds the occurrences that differ and were not cancelled.
+// overrides adds the overrides that are not cancelled.
 func (x *expander) overrides() {
 	for i := range x.Recurrence.Overrides {
 		o := &x.Recurrence.Overrides[i]

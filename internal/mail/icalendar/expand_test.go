@@ -100,7 +100,8 @@ func TestLast(t *testing.T) {
 	}
 }
 
-// randomRule makes a rule of which rrule-go and we mean the same: see TestOccurrencesAgreeWithRRuleGo.
+// randomRule makes a rule for which rrule-go and this package agree: see
+// TestOccurrencesAgreeWithRRuleGo.
 func randomRule(r *rand.Rand) string {
 	pick := func(all ...string) string { return all[r.IntN(len(all))] }
 	list := func(n int, of func() string) string {
@@ -151,9 +152,10 @@ func randomRule(r *rand.Rand) string {
 	return text
 }
 
-// rrule-go does not count DTSTART where the rule leaves it out, begins the positions of a first week
-// at DTSTART, takes every day of a BYWEEKNO, and of "MO,1TU" only days that are both: rules of those kinds are not asked of it. It
-// walks to the year 9999 for a day that never comes: the rules are given an UNTIL.
+// TestOccurrencesAgreeWithRRuleGo skips rules that rrule-go reads differently. It does not count
+// DTSTART if the rule does not name it, and begins the positions of a first week at DTSTART. It
+// takes every day of a BYWEEKNO, and of "MO,1TU" only days that are both. It searches up to the
+// year 9999 for a day that never comes, so the rules are given an UNTIL.
 func TestOccurrencesAgreeWithRRuleGo(t *testing.T) {
 	seed := uint64(time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC).Unix())
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -215,7 +217,7 @@ func same(t *testing.T, what string, got, want []time.Time) {
 	}
 }
 
-// The bound is 20 ms for any rule, window and zone.
+// TestExpandingIsBounded checks the limit of 20 ms for any rule, window and zone.
 func TestExpandingIsBounded(t *testing.T) {
 	start := at("1970-01-01 10:00")
 	var wild []zone.Observance

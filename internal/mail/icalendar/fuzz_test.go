@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// seeds are the files of the stories.
+// seeds are the files of the test stories.
 func seeds(t testing.TB) (list []string) {
 	story, err := os.ReadFile(filepath.Join("testdata", "read.txt"))
 	if err != nil {
@@ -49,7 +49,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// checkEvent holds what is true of every event that was read.
+// checkEvent checks invariants of every parsed event.
 func checkEvent(t *testing.T, e *Event) {
 	t.Helper()
 	text := func(what, s string, most int, lines bool) {

@@ -1,7 +1,7 @@
-// Package icalendar reads calendar files of strangers (RFC 5545, 7986, 6868) into plain structs, says
-// when a meeting occurs, and writes our own. What is broken is mended where that is safe, what is
-// too large or too deep is refused, and nothing is kept that no reader of a meeting is shown. It
-// knows nothing of mail, of meetings that are kept, and of the clock.
+// Package icalendar parses calendar files from strangers (RFC 5545, 7986, 6868) into plain structs,
+// computes when a meeting occurs, and writes our own files. Errors are repaired where that is safe,
+// and files that are too large or too deep are refused. Properties that no client sees are not
+// stored. The package does not know messages, stored meetings and the clock.
 package icalendar
 
 import (
@@ -10,16 +10,16 @@ import (
 	"inboxd/internal/mail/icalendar/zone"
 )
 
-// Caps of what is kept of an event, in code points, cut between characters.
+// Limits of an event's texts, in code points. Longer ones are cut between characters.
 const (
-	MaxTitle       = 1000 // places too
+	MaxTitle       = 1000 // also of a location
 	MaxDescription = 20_000
 	MaxPersonName  = 200
-	maxUID         = 1000 // octets, as of an address
+	maxUID         = 1000 // octets, also of an address
 	maxRuleText    = 2000
 )
 
-// Values of Status, Role and of an attendee's Status, as readers get them.
+// Values of Status, Role and of an attendee's Status, as clients see them.
 const (
 	Confirmed = "confirmed"
 	Tentative = "tentative"
@@ -33,62 +33,65 @@ const (
 	NeedsAction = "needs-action"
 )
 
-// Calendar is what a file says of one event, with its METHOD.
+// Calendar is the content of a file about one event, with its METHOD.
 type Calendar struct {
-	Method string // upper case; empty when the file has none
+	Method string // upper case; empty if the file has none
 	Event  Event
-	// NoStart says that DTSTART is missing, or is no time: then Event has no times, as a REPLY or CANCEL
-	// may (RFC 5546, sections 3.2.3 and 3.2.5).
+	// NoStart means that DTSTART is missing or invalid. Event then has no times, which is valid in
+	// a REPLY or CANCEL (RFC 5546, sections 3.2.3 and 3.2.5).
 	NoStart bool
-	// LostOccurrence says that RECURRENCE-ID was unreadable: the file may speak of one occurrence alone.
+	// LostOccurrence means that RECURRENCE-ID was invalid: the file may be about one occurrence
+	// only.
 	LostOccurrence bool
-	// Links are the http and https URLs of the properties that say where a conference is joined, the best
-	// first. AltHTML is a description in HTML, which may have more of them.
+	// Links are the http and https URLs of the properties for joining a conference, the best first.
+	// AltHTML is a description in HTML, which may contain more of them.
 	Links   []string
 	AltHTML string
-	// Revisions tell how new each of the Event's overrides is, in their order.
+	// Revisions are the revisions of the Event's overrides, in their order.
 	Revisions []Revision
-	// Following says that the file speaks of Event.RecurrenceID and all after it (RANGE=THISANDFUTURE).
+	// Following means that the file is about Event.RecurrenceID and all later occurrences
+	// (RANGE=THISANDFUTURE).
 	Following bool
 }
 
-// Revision tells one state of an event from another (RFC 5546, section 2.1.5).
+// Revision identifies one state of an event (RFC 5546, section 2.1.5).
 type Revision struct {
 	Sequence int
-	Stamp    time.Time // DTSTAMP; zero when there is none
+	Stamp    time.Time // DTSTAMP; zero if there is none
 }
 
-// Event is one meeting. Times are instants; of an all-day event they are its dates, at midnight UTC.
+// Event is one meeting. Times are instants; for an all-day event they are its dates, at midnight
+// UTC.
 type Event struct {
 	UID          string
 	Sequence     int
-	Stamp        time.Time // DTSTAMP; zero when there is none
+	Stamp        time.Time // DTSTAMP; zero if there is none
 	Title        string
 	Location     string
 	Description  string
 	Status       string // Confirmed, Tentative, Cancelled
 	Start, End   time.Time
-	AllDay       bool      // End is exclusive then
+	AllDay       bool      // then End is exclusive
 	Transparent  bool      // it makes nobody busy (TRANSP, RFC 5545 section 3.8.2.7)
-	Zone         zone.Zone // of the start; zero for all-day, and where nobody knows the TZID
-	JoinURL      string    // where its conference is joined (http or https); empty: it has none
-	Organizer    *Person   // nil: there is none
+	Zone         zone.Zone // of the start; zero for all-day events and for an unknown TZID
+	JoinURL      string    // URL for joining its conference (http or https); empty: none
+	Organizer    *Person   // nil: none
 	SentBy       string    // mailbox that acts for the organizer (SENT-BY); empty: none
 	Attendees    []Attendee
 	Recurrence   *Recurrence // nil: it occurs once
-	RecurrenceID time.Time   // the file speaks of this occurrence alone; zero: of the meeting
-	Comment      string      // COMMENT, which replies carry
+	RecurrenceID time.Time   // the file is only about this occurrence; zero: about the meeting
+	Comment      string      // COMMENT, which replies contain
 }
 
-// Person is somebody by the address of a mailbox, or by another URI.
+// Person is identified by a mailbox address, or by another URI.
 type Person struct {
 	Email, Name string
-	// URI is the calendar address, where that is not "mailto:" and Email: then Email is the EMAIL
-	// parameter (RFC 7986, section 6.2), and the calendar knows the person by the URI.
+	// URI is the calendar address if it is not "mailto:" and Email. Then Email is the EMAIL
+	// parameter (RFC 7986, section 6.2), and the calendar identifies the person by the URI.
 	URI string
 }
 
-// Mailbox is where calendar messages to the person go: the mailbox of the URI, else Email.
+// Mailbox is the address for calendar messages to the person: the mailbox of the URI, else Email.
 func (p *Person) Mailbox() string {
 	if mailbox, ok := mailboxOf(p.URI); ok {
 		return mailbox
@@ -96,16 +99,16 @@ func (p *Person) Mailbox() string {
 	return p.Email
 }
 
-// Attendee is somebody who is asked.
+// Attendee is an invited person.
 type Attendee struct {
 	Person
 	Role   string // Required, Optional
 	Status string // Accepted, Declined, Tentative, NeedsAction
-	Kind   string // CUTYPE: INDIVIDUAL, GROUP, RESOURCE, ROOM, UNKNOWN; empty: not said
+	Kind   string // CUTYPE: INDIVIDUAL, GROUP, RESOURCE, ROOM, UNKNOWN; empty: not given
 	Asked  bool   // RSVP=TRUE
 }
 
-// Recurrence says when an event occurs again.
+// Recurrence defines the further occurrences of an event.
 type Recurrence struct {
 	Rule      string // the first RRULE as it was sent; empty: none
 	Except    []time.Time
@@ -115,7 +118,7 @@ type Recurrence struct {
 
 // Override is one occurrence that differs.
 type Override struct {
-	RecurrenceID time.Time // where it would be
+	RecurrenceID time.Time // the original time
 	Start, End   time.Time
 	AllDay       bool
 	Transparent  bool
@@ -124,18 +127,18 @@ type Override struct {
 	Status       string
 }
 
-// ZoneUnknown reports an event whose TZID nobody knows by name: its times are by the file's VTIMEZONE, or, if
-// there is none, as if they were in UTC.
+// ZoneUnknown reports whether the TZID of an event is unknown. Its times then follow the file's
+// VTIMEZONE, or UTC if there is none.
 func (e *Event) ZoneUnknown() bool { return !e.AllDay && e.Zone.Name == "" }
 
-// OccurrenceOn is the occurrence that is meant where a date is sent for the RECURRENCE-ID of an event that has
-// another clock time.
+// OccurrenceOn is the occurrence that a date means as the RECURRENCE-ID of an event with another
+// clock time.
 func (e *Event) OccurrenceOn(day time.Time) time.Time {
 	clock := e.Zone.Clock()
 	return e.atClock(clock.Instant(day), clock)
 }
 
-// Recurring reports whether the event itself comes back, by a rule or by dates.
+// Recurring reports whether the event itself recurs, by a rule or by dates.
 func (e *Event) Recurring() bool {
 	return e.Recurrence != nil && (e.Recurrence.Rule != "" || len(e.Recurrence.Also) > 0)
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/emersion/go-ical"
 )
 
-// lines hands out the logical lines of a file: unfolded, whatever ends them (CRLF, LF or CR),
-// empty ones left out. One call of parse owns it.
+// lines returns the logical lines of a file: unfolded, with any line ending (CRLF, LF or CR),
+// without empty lines. One call of parse owns it.
 type lines struct {
 	rest []byte
-	fold []byte // room for a line of several pieces
+	fold []byte // buffer for a folded line
 }
 
 const byteOrderMark = "\xef\xbb\xbf"
 
-// next returns the next logical line, which is good until the call after it, and false at the end.
-// Pieces are joined before anybody looks for letters: a fold may be inside one.
+// next returns the next logical line, which is valid until the next call, and false at the end.
+// Pieces are joined as bytes, because a fold may be inside a character.
 func (l *lines) next() ([]byte, bool) {
 	for len(l.rest) > 0 {
 		line := l.piece()
@@ -37,12 +37,12 @@ func (l *lines) next() ([]byte, bool) {
 	return nil, false
 }
 
-// folded reports whether the next piece continues the line before it.
+// folded reports whether the next piece continues the previous line.
 func (l *lines) folded() bool {
 	return len(l.rest) > 0 && (l.rest[0] == ' ' || l.rest[0] == '\t')
 }
 
-// piece takes what is up to the next line break.
+// piece takes the bytes up to the next line break.
 func (l *lines) piece() []byte {
 	i := bytes.IndexAny(l.rest, "\r\n")
 	if i < 0 {
@@ -58,19 +58,19 @@ func (l *lines) piece() []byte {
 	return line
 }
 
-// keptParams are the parameters that a reader asks for.
+// keptParams are the parameters that are parsed.
 var keptParams = map[string]bool{
 	ical.ParamTimezoneID: true, ical.ParamValue: true, ical.ParamCommonName: true, ical.ParamRole: true, paramEmail: true, ical.ParamSentBy: true,
 	ical.ParamParticipationStatus: true, ical.ParamCalendarUserType: true, ical.ParamRSVP: true, ical.ParamRange: true,
 }
 
 const (
-	maxName  = 64   // of properties and parameters
-	maxParam = 2000 // octets of a parameter's value; what is beyond is cut
+	maxName  = 64   // octets, of properties and parameters
+	maxParam = 2000 // octets of a parameter's value; the rest is cut off
 )
 
-// contentLine splits a line into a property's name, in upper case, and what comes behind it. It
-// fails for a line without a name or without a colon.
+// contentLine splits a line into the property's name, in upper case, and the rest. It fails for a
+// line without a name or without a colon.
 func contentLine(line []byte) (name string, rest []byte, ok bool) {
 	i := bytes.IndexAny(line, ";:")
 	if i <= 0 || i > maxName {
@@ -79,8 +79,8 @@ func contentLine(line []byte) (name string, rest []byte, ok bool) {
 	return strings.ToUpper(string(bytes.TrimSpace(line[:i]))), line[i:], true
 }
 
-// property reads parameters and value of a line whose name was cut off. It fails for a line without a
-// colon, such as one whose quotes do not close.
+// property parses the parameters and the value of a line without its name. It fails for a line
+// without a colon outside quotes.
 func property(name string, rest []byte) (p ical.Prop, ok bool) {
 	p.Name = name
 	for {
@@ -97,7 +97,7 @@ func property(name string, rest []byte) (p ical.Prop, ok bool) {
 	}
 }
 
-// unquoted is the place of the first colon or semicolon outside quotes, -1 for none.
+// unquoted is the index of the first colon or semicolon outside quotes, -1 for none.
 func unquoted(b []byte) int {
 	quoted := false
 	for i, c := range b {
@@ -111,7 +111,7 @@ func unquoted(b []byte) int {
 	return -1
 }
 
-// takeParam adds a parameter that is kept; the first of a name counts, and one without "=" is none.
+// takeParam adds a known parameter. The first one of a name counts, and one without "=" is ignored.
 func takeParam(params ical.Params, b []byte) ical.Params {
 	key, value, ok := bytes.Cut(b, []byte("="))
 	if !ok || len(key) > maxName {
@@ -129,7 +129,8 @@ func takeParam(params ical.Params, b []byte) ical.Params {
 	return params
 }
 
-// valid is a copy in UTF-8: what is kept of a line must not hold the whole file.
+// valid returns a copy in UTF-8. It is a copy so that a stored value does not keep the whole file
+// in memory.
 func valid(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
@@ -137,7 +138,7 @@ func valid(b []byte) string {
 	return strings.ToValidUTF8(string(b), "\uFFFD")
 }
 
-// caretDecoded undoes RFC 6868.
+// caretDecoded decodes RFC 6868.
 func caretDecoded(s string) string {
 	if !strings.Contains(s, "^") {
 		return s

@@ -16,21 +16,22 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// asked is an event that another reader expands.
+// asked is an event that another program expands.
 type asked struct {
 	event    *Event
 	from, to time.Time
 }
 
-// MarshalJSON gives it as testdata/occurrences.py takes it.
+// MarshalJSON returns the input format of testdata/occurrences.py.
 func (a asked) MarshalJSON() ([]byte, error) {
 	text := Append(nil, &Document{Method: "REQUEST", Events: []Event{*a.event}})
 	return json.Marshal([]string{string(text), a.from.Format(time.RFC3339), a.to.Format(time.RFC3339)})
 }
 
-// TestOccurrencesAgreeWithPython asks python3-recurring-ical-events for random rules, in zones
-// with and without summer time, of days and of hours, with exceptions and further times. Like others it does not count a
-// DTSTART that the rule leaves out: the meetings begin where their rule does.
+// TestOccurrencesAgreeWithPython compares with python3-recurring-ical-events. It uses random rules,
+// in zones with and without summer time, for days and for hours, with exceptions and additional
+// dates. That program does not count a DTSTART that the rule does not name, so the meetings begin
+// where their rule does.
 func TestOccurrencesAgreeWithPython(t *testing.T) {
 	seed := uint64(time.Date(2026, 3, 3, 0, 0, 0, 0, time.UTC).Unix())
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -92,7 +93,7 @@ func starts(a asked) []string {
 	return list
 }
 
-// randomEvent is one that begins where its rule does; nil when the rule has too few times.
+// randomEvent begins where its rule does; nil if the rule has too few times.
 func randomEvent(r *rand.Rand) *Event {
 	e := &Event{UID: "u", Start: time.Date(1995+r.IntN(30), time.Month(1+r.IntN(12)), 1+r.IntN(28), r.IntN(24), r.IntN(4)*15, 0, 0, time.UTC)}
 	text := randomRule(r)
@@ -115,7 +116,7 @@ func randomEvent(r *rand.Rand) *Event {
 	}
 	e.Start = all[1].Start
 	if clock := e.Zone.Clock(); !e.AllDay && clock.Local(e.Start).Hour() < 5 {
-		return nil // of an hour that comes twice pytz takes the second, RFC 5545 the first
+		return nil // for an hour that occurs twice, pytz takes the second, RFC 5545 the first
 	}
 	e.End = e.Start.Add(length)
 	e.Recurrence.Rule += []string{"", ";COUNT=20", ";UNTIL=" + all[len(all)-1].Start.Format("20060102T150405Z")}[r.IntN(3)]
@@ -123,7 +124,7 @@ func randomEvent(r *rand.Rand) *Event {
 		e.Recurrence.Except = []time.Time{all[2].Start, all[3].Start}
 	}
 	also := e.Start.AddDate(0, 5, 3)
-	if beside, _ := e.Occurrences(also.AddDate(0, 0, -2), also.AddDate(0, 0, 2)); len(beside) == 0 { // they know one a day
+	if beside, _ := e.Occurrences(also.AddDate(0, 0, -2), also.AddDate(0, 0, 2)); len(beside) == 0 { // they allow one occurrence a day
 		e.Recurrence.Also = []time.Time{also}
 	}
 	if e.AllDay {

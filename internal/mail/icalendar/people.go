@@ -51,7 +51,7 @@ func partStat(p *ical.Prop) string {
 	return NeedsAction
 }
 
-// kindOf is the CUTYPE, one of those that RFC 5545, section 3.2.3, names.
+// kindOf is the CUTYPE, if it is one of RFC 5545, section 3.2.3.
 func kindOf(p *ical.Prop) string {
 	switch kind := strings.ToUpper(p.Params.Get(ical.ParamCalendarUserType)); kind {
 	case "INDIVIDUAL", "GROUP", "RESOURCE", "ROOM", "UNKNOWN":
@@ -60,14 +60,14 @@ func kindOf(p *ical.Prop) string {
 	return ""
 }
 
-// personOf reads ORGANIZER or ATTENDEE: EMAIL is the mailbox of somebody whose calendar address is a
-// token or no mailbox at all, as in invitations from iCloud.
+// personOf parses ORGANIZER or ATTENDEE. EMAIL is the mailbox of a person whose calendar address is
+// a token or not a mailbox, as in invitations from iCloud.
 func personOf(p *ical.Prop) Person {
 	who := Person{Name: cut(lineOf(p.Params.Get(ical.ParamCommonName), maxParam), MaxPersonName)}
 	uri := lineOf(p.Value, maxUID)
 	mailbox, ok := mailboxOf(uri)
 	if !ok {
-		mailbox = uri // some write the address without its scheme
+		mailbox = uri // some programs write the address without its scheme
 	}
 	who.Email = mailbox
 	if email, _ := mailboxOf("mailto:" + p.Params.Get(paramEmail)); strings.Contains(email, "@") && email != mailbox {
@@ -76,11 +76,11 @@ func personOf(p *ical.Prop) Person {
 	return who
 }
 
-// paramEmail is RFC 7986, section 6.2.
+// paramEmail is the parameter of RFC 7986, section 6.2.
 const paramEmail = "EMAIL"
 
-// mailboxOf is the mailbox of a mailto URI (RFC 6068), percent-decoded and without its header fields;
-// false for any other URI.
+// mailboxOf is the mailbox of a mailto URI (RFC 6068), percent-decoded and without its header
+// fields; false for any other URI.
 func mailboxOf(uri string) (mailbox string, ok bool) {
 	const scheme = "mailto:"
 	mailbox = lineOf(uri, maxUID)

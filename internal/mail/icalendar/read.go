@@ -15,12 +15,12 @@ var (
 	errMethods    = errors.New("icalendar: two METHODs")
 )
 
-// Read reads a calendar file, UTF-8 with or without a byte order mark: the events of the first VCALENDAR that
-// has any and of those after it with the same METHOD, by UID in the order of the file. Of each UID it describes
-// the first VEVENT without RECURRENCE-ID, else the first one; the others are its overrides. own names this
-// inbox's addresses, whose attendee line is kept however many there are; nil: none. dropped says that
-// something was unreadable and left out. ErrOverCaps reports a file that is too large; every other error one
-// that holds no event that could be read.
+// Read parses a calendar file, UTF-8 with or without a byte order mark. It returns the events of
+// the first VCALENDAR that has any, and of later ones with the same METHOD, by UID in the order of
+// the file. For each UID it describes the first VEVENT without RECURRENCE-ID, else the first one;
+// the others are its overrides. own selects this inbox's addresses, whose attendee line is kept
+// beyond the limit; nil: none. dropped means that something was invalid and left out. ErrOverCaps
+// reports a file that is too large; any other error means that no event could be parsed.
 func Read(text []byte, own func(address string) bool) (all []*Calendar, dropped bool, err error) {
 	roots, dropped, err := parse(text, own)
 	if err != nil {
@@ -44,8 +44,8 @@ func Read(text []byte, own func(address string) bool) (all []*Calendar, dropped 
 	return nil, dropped, cmp.Or(err, errNoCalendar)
 }
 
-// HasMethod reports whether a file has a METHOD, whatever else is wrong with it; of one beyond MaxBytes,
-// whether it has one up to there. A file without is no message about a meeting (RFC 5546).
+// HasMethod reports whether a file has a METHOD, whatever else is wrong with it, within its first
+// MaxBytes. A file without METHOD is not a message about a meeting (RFC 5546).
 func HasMethod(text []byte) bool {
 	in := lines{rest: bytes.TrimPrefix(text[:min(len(text), MaxBytes)], []byte(byteOrderMark))}
 	for line, ok := in.next(); ok; line, ok = in.next() {
@@ -62,7 +62,7 @@ func HasMethod(text []byte) bool {
 	return false
 }
 
-// calendarsIn appends the VCALENDARs that hold a VEVENT, in order; some wrap one in another.
+// calendarsIn appends the VCALENDARs that contain a VEVENT, in order. Some programs nest them.
 func calendarsIn(found, list []*ical.Component) []*ical.Component {
 	for _, c := range list {
 		if c.Name != ical.CompCalendar {
@@ -79,7 +79,7 @@ func calendarsIn(found, list []*ical.Component) []*ical.Component {
 
 func isEvent(c *ical.Component) bool { return c.Name == ical.CompEvent }
 
-// calendarOf reads the events of a VCALENDAR that can be read; the error is that of the first that cannot.
+// calendarOf parses the valid events of a VCALENDAR. The error is that of the first invalid one.
 func calendarOf(c *ical.Component) (all []*Calendar, dropped bool, err error) {
 	method, err := methodOf(c.Props[ical.PropMethod])
 	if err != nil {
@@ -100,7 +100,7 @@ func calendarOf(c *ical.Component) (all []*Calendar, dropped bool, err error) {
 	return all, r.dropped, err
 }
 
-// groupsOf are the events of a VCALENDAR, those of one UID together, by the first of each.
+// groupsOf returns the events of a VCALENDAR grouped by UID, in the order of the first of each.
 func groupsOf(c *ical.Component) (groups [][]*ical.Component) {
 	at := map[string]int{}
 	for _, e := range c.Children {
@@ -118,7 +118,7 @@ func groupsOf(c *ical.Component) (groups [][]*ical.Component) {
 	return groups
 }
 
-// calendar reads the events of one UID.
+// calendar parses the events of one UID.
 func (r *reader) calendar(group []*ical.Component) (*Calendar, error) {
 	described := group[0]
 	for _, e := range group {
@@ -142,7 +142,7 @@ func (r *reader) calendar(group []*ical.Component) (*Calendar, error) {
 	return one, nil
 }
 
-// methodOf is the one METHOD, in upper case. Two that differ are a refusal.
+// methodOf is the METHOD, in upper case. Two different ones are an error.
 func methodOf(all []ical.Prop) (method string, err error) {
 	for i, p := range all {
 		m := strings.ToUpper(lineOf(textOf(p.Value, maxName), maxName))
@@ -154,15 +154,15 @@ func methodOf(all []ical.Prop) (method string, err error) {
 	return method, nil
 }
 
-// reader reads the events of one VCALENDAR. One call of Read owns it.
+// reader parses the events of one VCALENDAR. One call of Read owns it.
 type reader struct {
 	zones   *zones
-	dropped bool // something was unreadable and left out
+	dropped bool // something was invalid and left out
 }
 
-// overrides reads what differs. An invitation to single occurrences alone, the first of which is e, has
-// itself among them. A broken override is left out; one without times takes place when the meeting would.
-// It returns how new each of them is.
+// overrides parses the overrides, and returns their revisions. An invitation only to single
+// occurrences, the first of which is e, has itself among them. An invalid override is left out; one
+// without times takes place when the meeting would.
 func (r *reader) overrides(e *Event, group []*ical.Component) (revisions []Revision) {
 	var list []Override
 	for _, c := range group {
@@ -170,7 +170,7 @@ func (r *reader) overrides(e *Event, group []*ical.Component) (revisions []Revis
 			continue
 		}
 		o, err := r.event(c, e)
-		unknown := err == nil && o.Start.IsZero() && first(c, ical.PropDateTimeStart) != nil // moved, nobody knows where to
+		unknown := err == nil && o.Start.IsZero() && first(c, ical.PropDateTimeStart) != nil // moved to an unknown time
 		if err != nil || o.RecurrenceID.IsZero() || unknown {
 			r.dropped = true
 			continue
@@ -191,7 +191,7 @@ func (r *reader) overrides(e *Event, group []*ical.Component) (revisions []Revis
 	return revisions
 }
 
-// following reports an occurrence that stands for all after it too.
+// following reports whether the override also applies to all later occurrences.
 func following(c *ical.Component) bool {
 	p := first(c, ical.PropRecurrenceID)
 	return p != nil && strings.EqualFold(p.Params.Get(ical.ParamRange), "THISANDFUTURE")

@@ -11,9 +11,9 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestRead tells what is read of which text: "event" is the lines of a VEVENT that has UID u and
-// begins on 2026-03-02 unless it says otherwise, "file" a whole file. In both \x.. and \r are octets
-// where "octets" is said.
+// TestRead prints what is parsed from a text. "event" is the lines of a VEVENT that has UID u and
+// begins on 2026-03-02 unless it says otherwise, "file" a whole file. With "octets", \x.. and \r
+// are octets.
 func TestRead(t *testing.T) {
 	datadriven.RunTest(t, "testdata/read.txt", func(t *testing.T, d *datadriven.TestData) string {
 		text := d.Input
@@ -38,7 +38,7 @@ func TestRead(t *testing.T) {
 	})
 }
 
-// readOne reads the first event of a file.
+// readOne parses the first event of a file.
 func readOne(text []byte, own func(string) bool) (*Calendar, error) {
 	all, _, err := Read(text, own)
 	if err != nil {
@@ -47,7 +47,7 @@ func readOne(text []byte, own func(string) bool) (*Calendar, error) {
 	return all[0], nil
 }
 
-// tellRevisions writes how new the overrides are, which is not written again.
+// tellRevisions prints the revisions of the overrides, which are not written.
 func tellRevisions(c *Calendar) string {
 	var b strings.Builder
 	if c.Following {
@@ -89,7 +89,7 @@ func eventFile(lines string) string {
 	return "BEGIN:VCALENDAR\nMETHOD:REQUEST\nBEGIN:VEVENT\n" + lines + "\nEND:VEVENT\nEND:VCALENDAR\n"
 }
 
-// tell writes what differs from an empty event.
+// tell prints what differs from an empty event.
 func tell(c *Calendar) string {
 	var b strings.Builder
 	say := func(name string, v any) {

@@ -6,29 +6,30 @@ import (
 	"inboxd/internal/mail/icalendar/rule"
 )
 
-// MaxSearchDays is how many days of rules are walked for one answer about many events: five times what the
-// longest rule takes, a tenth of a second.
+// MaxSearchDays is how many days of rules are expanded for one result about many events. It is five
+// times the maximum of one rule and takes about a tenth of a second.
 const MaxSearchDays = 5 * rule.MaxDays
 
-// Search looks for the occurrences of many events within [From, To). All of them together take
-// MaxSearchDays at most, and none more than its share of what the ones before it left, so that
-// the rules of a stranger leave the others theirs. One goroutine owns it.
+// Search finds the occurrences of many events within [From, To). Together they use at most
+// MaxSearchDays, and each at most its share of what the previous ones left. So the rules of a
+// stranger do not use up the budget of others. One goroutine owns it.
 type Search struct {
 	From, To time.Time
-	One      bool // the first occurrence of each event is enough; others may come with it
-	Events   int  // that have a Recurrence and are still to be searched
-	Stops    int  // events of which not all was looked at
+	One      bool // the first occurrence of each event is enough; more may be returned
+	Events   int  // remaining events with a Recurrence
+	Stops    int  // events that were not searched completely
 
 	spent int
 }
 
-// costs are days that an event costs before its rule is walked: its lists, and the rules of its zone.
+// costs are the days that an event costs before its rule is expanded: for its lists, and the rules
+// of its zone.
 func costs(e *Event) int {
 	r := e.Recurrence
 	return 10 + (len(r.Also)+len(r.Except)+len(r.Overrides))/2 + 100*len(e.Zone.Observances)
 }
 
-// In are the occurrences of an event within the window, by start; of one for which no work is left only
+// In returns the occurrences of an event within the window, by start. If no budget is left, only
 // the first is known.
 func (s *Search) In(e *Event) []Occurrence {
 	if e.Recurrence == nil {

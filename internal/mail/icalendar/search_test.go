@@ -11,8 +11,8 @@ import (
 	"inboxd/internal/testutil/budget"
 )
 
-// One event alone is searched as Occurrences does it; where one occurrence is enough, the first of those is
-// found.
+// TestSearchIsOccurrences checks that the search of a single event equals Occurrences. With One, it
+// finds the first of those.
 func TestSearchIsOccurrences(t *testing.T) {
 	rules := []string{"", "FREQ=DAILY", "FREQ=DAILY;COUNT=5", "FREQ=WEEKLY;BYDAY=MO,TH", "FREQ=MONTHLY;UNTIL=20270101T000000Z", "FREQ=YEARLY", "FREQ=HOURLY", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -49,8 +49,8 @@ func TestSearchIsOccurrences(t *testing.T) {
 	})
 }
 
-// Rules that find nothing do not take from others what is theirs, and all together go no further than
-// MaxSearchDays.
+// TestSearchShares checks that rules without results do not use up the budget of others, and that
+// all together stay within MaxSearchDays.
 func TestSearchShares(t *testing.T) {
 	never := Event{Start: at("2026-03-01 10:00"), End: at("2026-03-01 11:00"), Zone: zone.UTC, Recurrence: &Recurrence{Rule: "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"}}
 	daily := never
@@ -71,7 +71,8 @@ func TestSearchShares(t *testing.T) {
 	}
 }
 
-// Zones of strangers cost even where no rule is walked.
+// TestSearchIsBoundedByZones checks that zones of strangers cost budget even if no rule is
+// expanded.
 func TestSearchIsBoundedByZones(t *testing.T) {
 	var wild []zone.Observance
 	for range 190 {
@@ -89,7 +90,8 @@ func TestSearchIsBoundedByZones(t *testing.T) {
 	t.Log(took.CPU)
 }
 
-// The end of a rule that is not walked there is not known: its zone is written as of one without an end.
+// TestLastWithinDays checks that the end of a rule that is not fully expanded is unknown: its zone
+// is written as for an endless one.
 func TestLastWithinDays(t *testing.T) {
 	e := Event{Start: at("2026-03-01 10:00"), End: at("2026-03-01 11:00"), Zone: zone.UTC}
 	for _, c := range []struct {
@@ -117,7 +119,8 @@ func TestLastWithinDays(t *testing.T) {
 	}
 }
 
-// A feed of many strangers' zones and rules is written in a time that grows with its size alone.
+// TestFeedsOfManyZones checks that writing a feed with many strangers' zones and rules takes time
+// proportional to its size.
 func TestFeedsOfManyZones(t *testing.T) {
 	var events []Event
 	for i := range 600 {

@@ -9,25 +9,25 @@ import (
 	"github.com/emersion/go-ical"
 )
 
-// Caps of a file. One beyond them is no invitation, and whoever reads it says that it was cut.
+// Limits of a file. A file beyond them is not treated as an invitation, and is reported as cut.
 const (
 	MaxBytes      = 1 << 20
 	maxDepth      = 4
 	maxComponents = 200
 )
 
-// ErrOverCaps is what Read answers for a file beyond the caps.
+// ErrOverCaps is the error of Read for a file beyond the limits.
 var ErrOverCaps = errors.New("icalendar: over 1 MiB, 200 components or 4 levels")
 
 const (
 	maxAttendees = 500 // of an event
-	maxOwn       = 100 // lines beyond them that are of this mail's recipients, who are no more than that
-	maxMethods   = 100 // of which all must be the same
+	maxOwn       = 100 // further attendee lines that are of this message's recipients
+	maxMethods   = 100 // which must all be the same
 	maxDates     = 100 // EXDATE and RDATE each
 )
 
-// keptProps are the properties that a reader asks for, by component, each with how many lines of
-// it count. Nothing else of a file is ever held.
+// keptProps are the properties that are parsed, by component, each with the maximum number of its
+// lines. Nothing else of a file is kept in memory.
 var keptProps = map[string]map[string]int{
 	ical.CompCalendar: {ical.PropMethod: maxMethods},
 	ical.CompEvent: {
@@ -48,23 +48,23 @@ var observanceProps = map[string]int{
 	ical.PropDateTimeStart: 1, ical.PropTimezoneOffsetFrom: 1, ical.PropTimezoneOffsetTo: 1, ical.PropRecurrenceRule: 1, ical.PropRecurrenceDates: maxDates + 1, // DTSTART may be among them
 }
 
-// builder makes the tree of a file. One call of parse owns it.
+// builder makes the component tree of a file. One call of parse owns it.
 //
-// go-ical's Decoder does the same and is passed by: it appends each octet of a parameter to a
+// go-ical's Decoder does the same, but is not used. It appends each octet of a parameter to a
 // string (a megabyte in parameters of 800 octets: 0.5 s and 430 MB; in one of 256 KiB: 120 s and
-// 140 GB), panics where a line ends inside one, descends by recursion, and gives up at the first
-// bad line. So do its readers of values: DateTime hands a stranger's TZID to
+// 140 GB). It also panics if a line ends inside a parameter, recurses, and gives up at the first
+// invalid line. Its value parsers are not used either: DateTime passes a stranger's TZID to
 // time.LoadLocation, a file path; Text fails at an unknown escape; Duration overflows.
 type builder struct {
 	own   func(string) bool
 	open  []*ical.Component
 	roots []*ical.Component
 	count int
-	full  bool // attendees or dates beyond their number were left out
+	full  bool // attendees or dates beyond the limit were left out
 }
 
-// parse reads a file into the components that it is made of, with the properties that are
-// kept. A bad line costs that line; what is open at the end is closed. cut says that attendees or dates are
+// parse parses a file into its components, with the known properties. An invalid line is skipped,
+// and components that are open at the end are closed. cut means that attendees or dates are
 // missing, because there were too many.
 func parse(text []byte, own func(address string) bool) (roots []*ical.Component, cut bool, err error) {
 	if len(text) > MaxBytes {
@@ -141,7 +141,7 @@ func (b *builder) keep(c *ical.Component, name string, rest []byte) {
 		return
 	}
 	if full && !b.isOwn(&p) {
-		return // the places beyond the last are for the lines of those who got the message
+		return // lines beyond the limit are reserved for the message's recipients
 	}
 	c.Props[name] = append(c.Props[name], p)
 }

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// textOf undoes the escapes of RFC 5545, section 3.3.11, and cleans what comes out. A backslash
-// before anything else is itself.
+// textOf decodes the escapes of RFC 5545, section 3.3.11, and cleans the result. A backslash before
+// any other character stays.
 func textOf(value string, most int) string {
 	if strings.IndexByte(value, '\\') >= 0 {
 		value = unescaper.Replace(value)
@@ -19,8 +19,8 @@ func textOf(value string, most int) string {
 
 var unescaper = strings.NewReplacer(`\n`, "\n", `\N`, "\n", `\\`, `\`, `\,`, ",", `\;`, ";")
 
-// Text is a text as it is read again once it was written: with LF for every kind of line break, in
-// UTF-8, and no other control character but TAB.
+// Text returns a text in the form in which it is read back: LF for every kind of line break, UTF-8,
+// and no other control character except TAB.
 func Text(s string) string {
 	s = lineBreaks.Replace(strings.ToValidUTF8(s, "\uFFFD"))
 	return clean(s, len(s))
@@ -28,13 +28,14 @@ func Text(s string) string {
 
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// Line is a text of others on one line.
+// Line returns somebody else's text on one line.
 func Line(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	return lineOf(s, len(s))
 }
 
-// clean drops control characters but line feed and tab, and what is beyond most code points.
+// clean removes control characters except line feed and tab, and everything beyond most code
+// points.
 func clean(s string, most int) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	s = strings.Map(func(r rune) rune {
@@ -49,7 +50,7 @@ func clean(s string, most int) string {
 	return cut(s, most)
 }
 
-// cut leaves the first code points, and lets go of the others.
+// cut returns a copy of the first code points, so that the rest can be freed.
 func cut(s string, most int) string {
 	for i := range s {
 		if most == 0 {
@@ -64,8 +65,8 @@ func isControl(r rune) bool {
 	return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == '\u2028' || r == '\u2029'
 }
 
-// lineOf is a clean text on one line, for names and identifiers; most counts octets. It lets go of what
-// is left out.
+// lineOf is a clean text on one line, for names and identifiers; most is in octets. A shortened
+// result is a copy.
 func lineOf(s string, most int) string {
 	whole := len(s)
 	s = strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -86,11 +87,11 @@ func lineOf(s string, most int) string {
 	return strings.Clone(s)
 }
 
-// sequenceOf reads SEQUENCE, 0 to 2^31-1.
+// sequenceOf parses SEQUENCE, 0 to 2^31-1.
 func sequenceOf(value string) (int, error) {
 	n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 31)
 	if err != nil {
-		return 0, errNumber // the error of strconv repeats the value
+		return 0, errNumber // the error of strconv contains the value
 	}
 	return int(n), nil
 }
@@ -101,13 +102,13 @@ var (
 	errDuration = errors.New("icalendar: bad duration")
 )
 
-// span is a duration: days follow the clocks of the place, the rest is exact.
+// span is a duration: days follow the local clock, the rest is exact.
 type span struct {
 	days int
 	rest time.Duration
 }
 
-// durationOf reads a DURATION (RFC 5545, section 3.3.6).
+// durationOf parses a DURATION (RFC 5545, section 3.3.6).
 func durationOf(value string) (d span, err error) {
 	s := strings.ToUpper(strings.TrimSpace(value))
 	negative := strings.HasPrefix(s, "-")
@@ -120,10 +121,10 @@ func durationOf(value string) (d span, err error) {
 			inTime, s = true, s[1:]
 		}
 		if s == "" {
-			break // "P1DT" is written by some
+			break // some programs write "P1DT"
 		}
 		i := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
-		if i <= 0 || i > 8 { // under a hundred million of anything
+		if i <= 0 || i > 8 { // less than a hundred million of any unit
 			return d, errDuration
 		}
 		n, _ := strconv.Atoi(s[:i])
@@ -156,15 +157,15 @@ func (d *span) add(n int, unit byte, inTime bool) bool {
 	return true
 }
 
-// moment is a date or a local time, carried in UTC, or an instant.
+// moment is a date or a local time, represented in UTC, or an instant.
 type moment struct {
 	at   time.Time
 	date bool
 	utc  bool
 }
 
-// momentOf reads a DATE or DATE-TIME; asDate makes a date of either. A PERIOD is its start, a leap
-// second the one before it.
+// momentOf parses a DATE or DATE-TIME; asDate makes both a date. A PERIOD becomes its start, a leap
+// second the second before it.
 func momentOf(value string, asDate bool) (m moment, err error) {
 	s, _, _ := strings.Cut(strings.ToUpper(strings.TrimSpace(value)), "/")
 	if asDate && len(s) > 8 && s[8] == 'T' {
@@ -177,7 +178,7 @@ func momentOf(value string, asDate bool) (m moment, err error) {
 	}
 	s, m.utc = strings.CutSuffix(s, "Z")
 	if len(s) == 13 || len(s) == 14 {
-		s = s[:13] + "00" // seconds that are missing or lost a digit
+		s = s[:13] + "00" // seconds are missing or lost a digit
 	}
 	if len(s) == 15 && strings.HasSuffix(s, "60") {
 		s = s[:13] + "59"
@@ -189,12 +190,12 @@ func momentOf(value string, asDate bool) (m moment, err error) {
 func parseTime(layout, s string) (time.Time, error) {
 	t, err := time.Parse(layout, s)
 	if err != nil {
-		return t, errTime // the error of time repeats the value
+		return t, errTime // the error of time contains the value
 	}
 	return t, nil
 }
 
-// offsetOf reads a UTC offset in seconds: +HHMM or +HHMMSS.
+// offsetOf parses a UTC offset, +HHMM or +HHMMSS, into seconds.
 func offsetOf(value string) (int, error) {
 	s := strings.TrimSpace(value)
 	sign := 1

@@ -12,14 +12,15 @@ import (
 // Document is a calendar that we write.
 type Document struct {
 	Method string
-	Name   string // of a feed, which asks to be read again each hour; empty: it is none
+	Name   string // of a feed, which also asks clients to refresh each hour; empty: not a feed
 	Events []Event
 }
 
 const product = "-//inboxd//inboxd//EN"
 
-// Append appends the document to dst: CRLF, folded, escaped, with one VTIMEZONE for each zone. Text
-// of others is escaped or, where nothing can be, dropped, so that none of it becomes a line.
+// Append appends the document to dst: CRLF, folded, escaped, with one VTIMEZONE for each zone.
+// Other people's text is escaped or, where that is impossible, dropped, so that it cannot inject a
+// line.
 func Append(dst []byte, d *Document) []byte {
 	w := writer{b: dst, places: map[string]place{}, customs: map[*zone.Observance]string{}, asks: d.Method == "REQUEST"}
 	w.line("BEGIN", "VCALENDAR")
@@ -41,7 +42,7 @@ func Append(dst []byte, d *Document) []byte {
 	return w.b
 }
 
-// meeting writes an event and its overrides. One that is a single occurrence is its own override.
+// meeting writes an event and its overrides. A single occurrence is its own override.
 func (w *writer) meeting(e *Event) {
 	w.event(e, e)
 	if e.Recurrence == nil {
@@ -65,8 +66,8 @@ func (w *writer) meeting(e *Event) {
 	}
 }
 
-// maxRepeated is how many octets of a meeting its overrides may say again: a stranger's file
-// of 1 MiB must not become a hundred.
+// maxRepeated is how many octets of a meeting its overrides may repeat. Otherwise a stranger's file
+// of 1 MiB could become a hundred.
 const maxRepeated = 64 << 10
 
 // event writes a VEVENT of a meeting.
@@ -123,8 +124,9 @@ func (w *writer) recurrence(r *Recurrence, e *Event) {
 	}
 }
 
-// spelled is a rule as it is written: one that is none is left out, for some readers give up a whole feed
-// because of it. UNTIL is a date where the start is one, else an instant (RFC 5545, section 3.3.10).
+// spelled is a rule as it is written. An invalid one is left out, because it makes some clients
+// reject the whole feed. UNTIL is a date if the start is one, else an instant (RFC 5545, section
+// 3.3.10).
 func (e *Event) spelled(text string) string {
 	spelled, ok := rule.Spell(text, func(end time.Time, instant bool) string {
 		if e.AllDay {
@@ -147,14 +149,15 @@ func (w *writer) attendee(a *Attendee) {
 	case a.Asked:
 		asked = "TRUE"
 	case w.asks:
-		asked = "FALSE" // some clients take an invitation that says nothing for one that asks
+		asked = "FALSE" // some clients treat a missing RSVP as a request for an answer
 	}
 	name, value := calendarAddress(&a.Person)
 	w.line("ATTENDEE"+param("CUTYPE", a.Kind)+param("ROLE", strings.ToUpper(a.Role))+param("PARTSTAT", strings.ToUpper(a.Status))+
 		param("RSVP", asked)+param("CN", a.Name)+name, value)
 }
 
-// calendarAddress is by what a calendar knows a person, as it was sent, and the EMAIL parameter that goes with it.
+// calendarAddress is the address that identifies a person in calendars, as it was sent, and its
+// EMAIL parameter.
 func calendarAddress(p *Person) (parameter, value string) {
 	if p.URI == "" {
 		return "", uri(p.Email)
@@ -162,8 +165,8 @@ func calendarAddress(p *Person) (parameter, value string) {
 	return param(paramEmail, p.Email), p.URI
 }
 
-// time writes a time as e's are: a date, a local time of its zone, or in UTC where there is none, or
-// where the local time would be read as another instant.
+// time writes a time in the form of e's times: a date, or a local time of its zone. It writes UTC
+// if there is no zone, or if the local time would be read as another instant.
 func (w *writer) time(name string, at time.Time, e *Event) {
 	if e.AllDay {
 		w.line(name+";VALUE=DATE", at.UTC().Format("20060102"))

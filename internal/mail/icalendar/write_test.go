@@ -15,7 +15,7 @@ import (
 	"inboxd/internal/mail/icalendar/zone"
 )
 
-// TestWrite shows what is written of what was read.
+// TestWrite prints what is written of what was parsed.
 func TestWrite(t *testing.T) {
 	datadriven.RunTest(t, "testdata/write.txt", func(t *testing.T, d *datadriven.TestData) string {
 		text := d.Input
@@ -35,7 +35,7 @@ func TestWrite(t *testing.T) {
 	})
 }
 
-// checkLines holds what is true of every text that we write.
+// checkLines checks invariants of every text that we write.
 func checkLines(t *testing.T, text []byte) {
 	t.Helper()
 	rest, whole := bytes.CutSuffix(text, []byte("\r\n"))
@@ -49,7 +49,7 @@ func checkLines(t *testing.T, text []byte) {
 	}
 }
 
-// again holds that what was written is read to the same meeting.
+// again checks that a written text is parsed to the same meeting.
 func again(t *testing.T, c *Calendar, text []byte) {
 	t.Helper()
 	if len(text) > MaxBytes {
@@ -72,7 +72,7 @@ func again(t *testing.T, c *Calendar, text []byte) {
 	}
 	d.Links, d.AltHTML = c.Links, ""
 	if c.NoStart {
-		d.Event.AllDay = c.Event.AllDay // a RECURRENCE-ID that is a date says so, and is not always written
+		d.Event.AllDay = c.Event.AllDay // a RECURRENCE-ID that is a date sets it, and is not always written
 	}
 	if got, want := tell(d), tell(c); got != want {
 		t.Errorf("read again:\n%s\nwas:\n%s\nwritten:\n%s", got, want, text)
@@ -82,7 +82,7 @@ func again(t *testing.T, c *Calendar, text []byte) {
 	}
 }
 
-// takesPlaceAlike holds that what was written takes place when the meeting does.
+// takesPlaceAlike checks that the written meeting occurs at the same times.
 func takesPlaceAlike(t *testing.T, c, d *Calendar, text []byte) {
 	t.Helper()
 	times := func(e *Event) (all []string) {
@@ -119,7 +119,8 @@ func spelt(c *Calendar) *Calendar {
 	return &d
 }
 
-// Nothing of others becomes a line, a parameter or a second value.
+// TestNothingBreaksOut checks that other people's text cannot inject a line, a parameter or a
+// second value.
 func TestNothingBreaksOut(t *testing.T) {
 	for _, s := range []string{
 		"a\r\nATTENDEE:mailto:evil@x.test", "a\nEND:VEVENT", "a\rEND:VEVENT", "a\u2028END:VEVENT", "a\u0085END:VEVENT", "a\x00b", "a\x0bb\x0cc",
@@ -160,7 +161,7 @@ func TestNothingBreaksOut(t *testing.T) {
 	}
 }
 
-// Every file of the stories and of the corpus is the same meeting once it was written.
+// TestWhatIsWrittenIsReadAgain writes and parses every file of the test stories and of the corpus.
 func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 	for _, s := range seeds(t) {
 		if c, err := readOne([]byte(s), nil); err == nil {
@@ -179,7 +180,8 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestVTimezonesAreKept: the same years of a zone are the same text, others are another, and no more than some are kept.
+// TestVTimezonesAreKept checks that the cache returns the same text for the same years, another for
+// others, and that its size is limited.
 func TestVTimezonesAreKept(t *testing.T) {
 	var texts vtimezoneTexts
 	first := texts.of(years{"Europe/Berlin", 2026, 2031})
@@ -198,7 +200,8 @@ func TestVTimezonesAreKept(t *testing.T) {
 	}
 }
 
-// A VTIMEZONE that we write says the same as the name, from the first use's year to five beyond the last.
+// TestWrittenZonesAreTrue checks that a VTIMEZONE that we write equals the named zone, from the
+// first year of use to five years after the last.
 func TestWrittenZonesAreTrue(t *testing.T) {
 	for _, name := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "America/Sao_Paulo", "Africa/Casablanca", "Europe/Dublin"} {
 		e := Event{UID: "u", Start: at("2016-03-02 10:00"), End: at("2021-03-02 11:00"), Zone: zone.Zone{Name: name}}
@@ -224,7 +227,8 @@ func TestWrittenZonesAreTrue(t *testing.T) {
 	}
 }
 
-// What comes twice cannot be said in local time the second time.
+// TestAmbiguousTimesAreWrittenInUTC uses a local time that occurs twice, whose second instant local
+// time cannot express.
 func TestAmbiguousTimesAreWrittenInUTC(t *testing.T) {
 	second := at("2026-10-25 01:30") // 02:30 in Berlin, the second time
 	e := Event{UID: "u", Start: second, End: second, Zone: zone.Zone{Name: "Europe/Berlin"}, Status: Confirmed}
@@ -234,7 +238,8 @@ func TestAmbiguousTimesAreWrittenInUTC(t *testing.T) {
 	}
 }
 
-// The feed of a stranger's meeting is not larger than what he sent by more than it must be.
+// TestOverridesRepeatLittle checks that the feed of a stranger's meeting is not much larger than
+// the original file.
 func TestOverridesRepeatLittle(t *testing.T) {
 	e := Event{UID: "u", Start: at("2026-03-02 10:00"), End: at("2026-03-02 10:00"), Zone: zone.UTC, Description: strings.Repeat("x", 20_000), Recurrence: &Recurrence{Rule: "FREQ=DAILY"}}
 	for i := range 199 {
@@ -246,8 +251,8 @@ func TestOverridesRepeatLittle(t *testing.T) {
 	}
 }
 
-// FuzzWrite holds that what we write we read to the same meeting, whatever was read and whoever
-// filled in the texts.
+// FuzzWrite checks that a written calendar is parsed to the same meeting, whatever was parsed
+// before and whatever the texts contain.
 func FuzzWrite(f *testing.F) {
 	for _, s := range seeds(f) {
 		f.Add([]byte(s), "a;b,c\\n\n", "Doe, \"J\" ^n")
@@ -257,7 +262,7 @@ func FuzzWrite(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c.Event.RecurrenceID.IsZero() { // else it is an override too
+		if c.Event.RecurrenceID.IsZero() { // otherwise it is also an override
 			c.Event.Title = clean(strings.ToValidUTF8(title, "\uFFFD"), MaxTitle)
 		}
 		for i := range c.Event.Attendees {

@@ -10,17 +10,18 @@ import (
 // writer writes a document. One call of Append owns it.
 type writer struct {
 	b      []byte
-	places map[string]place // the zones that were written, by TZID
-	// customs are the TZIDs of zones that only a file explains, by where their observances are.
+	places map[string]place // the written zones, by TZID
+	// customs are the TZIDs of zones that only a file defines, by the address of their observances.
 	customs map[*zone.Observance]string
-	asks    bool // answers are asked for
-	walked  int  // days of rules
+	asks    bool // guests are asked for answers
+	walked  int  // expanded days of rules
 }
 
-// maxLine is how many octets a line has before it is folded (RFC 5545, section 3.1).
+// maxLine is the maximum length of a line in octets; longer ones are folded (RFC 5545, section
+// 3.1).
 const maxLine = 75
 
-// line writes a property. Its value holds no control characters.
+// line writes a property. Its value must not contain control characters.
 func (w *writer) line(name, value string) {
 	if len(name)+1+len(value) <= maxLine {
 		w.b = append(append(append(append(w.b, name...), ':'), value...), "\r\n"...)
@@ -41,7 +42,7 @@ func (w *writer) line(name, value string) {
 	w.b = append(w.b, "\r\n"...)
 }
 
-// text writes a property with a text, unless that is empty.
+// text writes a property with a text, unless the text is empty.
 func (w *writer) text(name, value string) {
 	if value = clean(strings.ToValidUTF8(value, "\uFFFD"), len(value)); value != "" {
 		w.line(name, escaper.Replace(value))
@@ -50,8 +51,8 @@ func (w *writer) text(name, value string) {
 
 var escaper = strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\n", `\n`)
 
-// param is a parameter with its semicolon, unless it is empty: quoted where it has to be, encoded by
-// RFC 6868.
+// param is a parameter with its semicolon, unless it is empty. It is quoted where necessary and
+// encoded by RFC 6868.
 func param(name, value string) string {
 	value = clean(strings.ToValidUTF8(value, "\uFFFD"), len(value))
 	if value == "" {
@@ -66,7 +67,7 @@ func param(name, value string) string {
 
 var caretEncoder = strings.NewReplacer("^", "^^", "\n", "^n", `"`, "^'")
 
-// uri is a mailbox as a URI, or another URI as it is.
+// uri is the mailto URI of a mailbox; another URI is unchanged.
 func uri(email string) string {
 	email = lineOf(strings.ToValidUTF8(email, "\uFFFD"), maxUID)
 	if strings.Contains(email, "@") && !strings.Contains(email, ":") {
@@ -75,5 +76,6 @@ func uri(email string) string {
 	return email
 }
 
-// mailtoEscaper encodes what would end a mailbox within a mailto URI (RFC 6068, section 2).
+// mailtoEscaper encodes characters that would end a mailbox within a mailto URI (RFC 6068, section
+// 2).
 var mailtoEscaper = strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23")

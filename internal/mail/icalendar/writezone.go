@@ -10,11 +10,12 @@ import (
 	"inboxd/internal/mail/icalendar/zone"
 )
 
-// yearsBeyond is how long a VTIMEZONE goes on behind the last use of its zone, and yearsEndless
-// behind the first of a meeting that has no end: clients know the names, and a feed is read again.
+// yearsBeyond is how many years a VTIMEZONE covers after the last use of its zone, and yearsEndless
+// after the first use in an endless meeting. That is enough, because clients know the zone names
+// and fetch a feed again.
 const yearsBeyond, yearsEndless = 5, 10
 
-// zones writes a VTIMEZONE for each zone that the events are local in.
+// zones writes a VTIMEZONE for each zone that the events use.
 func (w *writer) zones(events []Event) {
 	known := map[string]string{}
 	for i := range events {
@@ -31,8 +32,8 @@ func (w *writer) zones(events []Event) {
 	}
 }
 
-// uses are the first and the last year in which events are local in a zone. The rules of one document
-// are walked for MaxSearchDays; one that is not is taken for one without an end.
+// uses are the first and the last year in which events use a zone. The rules of one document are
+// expanded for at most MaxSearchDays. A rule beyond that is treated as endless.
 func (w *writer) uses(events []Event, name string) (first, last int) {
 	first = LastYear
 	for i := range events {
@@ -49,13 +50,13 @@ func (w *writer) uses(events []Event, name string) (first, last int) {
 	return first, last
 }
 
-// named writes the VTIMEZONE of a zone that has a name. Most meetings are in few zones, and to look for the changes of
-// one takes as long as to write all else of a meeting: the texts are kept.
+// named writes the VTIMEZONE of a named zone. The texts are cached, because most meetings are in
+// few zones, and computing the changes of one takes as long as writing the rest of a meeting.
 func (w *writer) named(z zone.Zone, first, last int) {
 	w.b = append(w.b, vtimezones.of(years{z.Name, first, last})...)
 }
 
-// years is what a VTIMEZONE tells of: the years first to last of a zone.
+// years is the content of a VTIMEZONE: the years first to last of a zone.
 type years struct {
 	zone        string
 	first, last int
@@ -63,13 +64,13 @@ type years struct {
 
 var vtimezones vtimezoneTexts
 
-// vtimezoneTexts are those that were written lately. mu guards kept; nobody changes a text.
+// vtimezoneTexts caches recently written texts. mu guards kept; nobody modifies a text.
 type vtimezoneTexts struct {
 	mu   sync.Mutex
 	kept map[years][]byte
 }
 
-// mostVTimezones is how many are kept, of some KiB each.
+// mostVTimezones is how many are cached, of some KiB each.
 const mostVTimezones = 256
 
 func (t *vtimezoneTexts) of(s years) []byte {
@@ -81,7 +82,7 @@ func (t *vtimezoneTexts) of(s years) []byte {
 	if len(t.kept) >= mostVTimezones || t.kept == nil {
 		t.kept = map[years][]byte{}
 	}
-	s.zone = strings.Clone(s.zone) // it may be a piece of somebody's file
+	s.zone = strings.Clone(s.zone) // it may be a substring of a whole file
 	t.kept[s] = vtimezone(s)
 	return t.kept[s]
 }
@@ -97,8 +98,8 @@ func vtimezone(s years) []byte {
 	return w.b
 }
 
-// custom writes a zone that only a file explains, under a name that nobody else explains. known are the
-// names by what they explain, so that zones that are alike are written once.
+// custom writes a zone that only a file defines, under a unique name. known are the names by
+// content, so that equal zones are written once.
 func (w *writer) custom(z zone.Zone, known map[string]string) {
 	says := fmt.Sprint(z.Observances)
 	id := known[says]
@@ -132,7 +133,7 @@ func (w *writer) observance(o zone.Observance, daylight bool, name string) {
 		w.line("RRULE", text)
 	}
 	if len(o.Dates) > 0 && !comesBack {
-		w.line("RDATE", local(o.Start)) // once more: beside RDATE, ical.js does not count DTSTART
+		w.line("RDATE", local(o.Start)) // repeated, because with RDATE ical.js does not count DTSTART
 	}
 	for _, at := range o.Dates {
 		w.line("RDATE", local(at))
@@ -140,8 +141,8 @@ func (w *writer) observance(o zone.Observance, daylight bool, name string) {
 	w.line("END", kind)
 }
 
-// zoneRule is the rule of an observance that its clock follows: one that comes back in years. Its end is
-// an instant (RFC 5545, section 3.6.5).
+// zoneRule is the rule of an observance that its clock follows: a yearly one. Its end is an instant
+// (RFC 5545, section 3.6.5).
 func zoneRule(o zone.Observance) (spelled string, ok bool) {
 	if r, err := rule.Parse(o.Rule); err != nil || r.Freq != rule.Yearly {
 		return "", false
@@ -156,7 +157,7 @@ func zoneRule(o zone.Observance) (spelled string, ok bool) {
 
 func local(t time.Time) string { return t.Format("20060102T150405") }
 
-// offset is a UTC offset as RFC 5545, section 3.3.14, writes it.
+// offset formats a UTC offset by RFC 5545, section 3.3.14.
 func offset(seconds int) string {
 	sign := '+'
 	if seconds < 0 {

@@ -9,7 +9,7 @@ import (
 	"inboxd/internal/mail/icalendar/zone"
 )
 
-// zones are the zones of one file, each explained once. One call of Read owns it.
+// zones are the zones of one file, each interpreted once. One call of Read owns it.
 type zones struct {
 	defined map[string]*zone.Definition
 	known   map[string]place
@@ -44,7 +44,7 @@ func first(c *ical.Component, name string) *ical.Prop {
 	return nil
 }
 
-// value is that of the first property of a name, and whether there is one.
+// value is the value of the first property of a name, and whether there is one.
 func value(c *ical.Component, name string) (string, bool) {
 	if p := first(c, name); p != nil {
 		return p.Value, true
@@ -63,7 +63,7 @@ func definition(c *ical.Component) *zone.Definition {
 	return d
 }
 
-// observance reads a STANDARD or DAYLIGHT; a broken one is none.
+// observance parses a STANDARD or DAYLIGHT; false if it is invalid.
 func observance(c *ical.Component) (o zone.Observance, ok bool) {
 	if c.Name != ical.CompTimezoneStandard && c.Name != ical.CompTimezoneDaylight {
 		return o, false
@@ -99,7 +99,8 @@ func observance(c *ical.Component) (o zone.Observance, ok bool) {
 	return o, true
 }
 
-// momentsOf are the readable values of a property with a list, at most so many; whole says that they are all.
+// momentsOf are the valid values of a list property, at most the given number; whole reports
+// whether they are complete.
 func momentsOf(p *ical.Prop, most int) (list []moment, whole bool) {
 	whole = true
 	for item := range strings.SplitSeq(p.Value, ",") {
@@ -118,7 +119,7 @@ func momentsOf(p *ical.Prop, most int) (list []moment, whole bool) {
 
 func isDate(p *ical.Prop) bool { return strings.EqualFold(p.Params.Get(ical.ParamValue), "DATE") }
 
-// at is where a property's time is local: UTC for "Z" and for floating times.
+// at is the zone of a property's time: UTC for "Z" and for floating times.
 func (z *zones) at(p *ical.Prop, m moment) place {
 	id := tzid(p.Params.Get(ical.ParamTimezoneID))
 	if m.utc {

@@ -5,27 +5,27 @@ import (
 	"net"
 )
 
-// txtLookup asks for the TXT records of a name.
+// txtLookup looks up the TXT records of a name.
 type txtLookup func(name string) ([]string, error)
 
-// knowing is a Resolver that tells what it would answer without asking anybody.
+// knowing is a Resolver that can answer from its cache without a query.
 type knowing interface {
-	// KnownTXT is LookupTXT; false: somebody must be asked. Nobody writes to the records
+	// KnownTXT is LookupTXT from the cache; false: a query is needed. Nobody modifies the records
 	// afterwards.
 	KnownTXT(name string) ([]string, error, bool)
 }
 
-// bounded is the Resolver of one verification. All its look-ups together get maxTime, and
-// only the first that has to ask somebody starts a timer for that: most mail needs none. It
-// belongs to the goroutine of Verify.
+// bounded is the Resolver of one verification. All its lookups together get maxTime. Only the first
+// one that needs a query starts the timer: most messages need none. The goroutine of Verify owns
+// it.
 type bounded struct {
 	dns    Resolver
-	source knowing         // dns, nil when it knows nothing by itself
-	parent context.Context // whoever waits for the verdict
-	ctx    context.Context // nil until somebody must be asked
+	source knowing         // dns, nil if it has no cache
+	parent context.Context // of the caller that waits for the verdict
+	ctx    context.Context // nil until a query is needed
 	cancel context.CancelFunc
-	heard  grounds // what the search under way was told; reset by table.find
-	missed bool    // known did not know
+	heard  grounds // answers that the current search received; reset by table.find
+	missed bool    // known had no cached answer
 }
 
 func newBounded(ctx context.Context, dns Resolver) *bounded {
@@ -33,8 +33,8 @@ func newBounded(ctx context.Context, dns Resolver) *bounded {
 	return &bounded{dns: dns, source: source, parent: ctx}
 }
 
-// asking is the context for look-ups that ask somebody. No finding rests on these: whether the
-// answers are still the same could not be told without asking again.
+// asking is the context for lookups that need queries. No finding may depend on these, because
+// their answers could not be compared later without another query.
 func (p *bounded) asking() context.Context {
 	p.heard.loose = true
 	if p.ctx == nil {
@@ -43,14 +43,14 @@ func (p *bounded) asking() context.Context {
 	return p.ctx
 }
 
-// over breaks off what is still asked.
+// over cancels the queries in progress.
 func (p *bounded) over() {
 	if p.cancel != nil {
 		p.cancel()
 	}
 }
 
-// known is a txtLookup that asks nobody. It notes when it should have.
+// known is a txtLookup that makes no query. It records in missed that it needed one.
 func (p *bounded) known(name string) ([]string, error) {
 	records, err, had := p.source.KnownTXT(name)
 	if !had {
@@ -60,7 +60,7 @@ func (p *bounded) known(name string) ([]string, error) {
 	return records, err
 }
 
-// The Resolver for SPF. It has its own idea of how long to wait, and not that of its callers.
+// The methods below implement the Resolver for SPF. The SPF library's own timeout is ignored.
 
 func (p *bounded) LookupTXT(_ context.Context, name string) ([]string, error) {
 	if p.source != nil {
@@ -84,10 +84,10 @@ func (p *bounded) LookupAddr(_ context.Context, ip string) ([]string, error) {
 	return p.dns.LookupAddr(p.asking(), ip)
 }
 
-// pending is an answer, or where it is to be had, once.
+// pending is an answer, or the channel that delivers it once.
 type pending[T any] struct {
 	answer T
-	later  chan T // nil: answer is it
+	later  chan T // nil: use answer
 }
 
 func (p pending[T]) get() T {
@@ -97,10 +97,10 @@ func (p pending[T]) get() T {
 	return p.answer
 }
 
-// ahead begins find and returns where its answer is to be had; broken is the answer of one
-// that panics. What the Resolver knows already is found here and now, or in t: most mail comes
-// from domains that just sent some, and a handoff to another goroutine costs it more than the
-// whole search. Otherwise find begins anew, beside the caller.
+// ahead begins find and returns its pending answer; broken is the answer if find panics. If the
+// Resolver's cache or t is sufficient, find runs here. Most messages come from domains that just
+// sent some, and a handoff to another goroutine costs more than the whole search. Otherwise find
+// starts again in another goroutine.
 func ahead[T any](p *bounded, t *table[T], about subject, find func(txtLookup) T, broken T) pending[T] {
 	if answer, ok := known(p, t, about, find, broken); ok {
 		return pending[T]{answer: answer}
@@ -115,7 +115,7 @@ func beside[T any](p *bounded, find func(txtLookup) T, broken T) pending[T] {
 	return pending[T]{later: answers}
 }
 
-// known is what find finds without asking anybody; false: somebody must be asked.
+// known is the answer of find without queries; false: a query is needed.
 func known[T any](p *bounded, t *table[T], about subject, find func(txtLookup) T, broken T) (answer T, ok bool) {
 	if p.source == nil {
 		return answer, false

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// partly knows the names of its zone without asking, but those of asked.
+// partly has its zone in the cache, except the names in asked.
 type partly struct {
 	zone
 	asked string
@@ -20,8 +20,8 @@ func (p partly) KnownTXT(name string) ([]string, error, bool) {
 	return records, err, true
 }
 
-// TestDeadlineOnDemand holds that only a question to somebody starts the clock's timer, and
-// that it ends when the verification does, not later.
+// TestDeadlineOnDemand checks that only a query starts the timer, and that the timer ends with the
+// verification.
 func TestDeadlineOnDemand(t *testing.T) {
 	z := partly{zone{"known.example": {"v=spf1 -all"}, "asked.example": {"v=spf1 -all"}}, "asked.example"}
 	began := time.Now()
@@ -40,8 +40,7 @@ func TestDeadlineOnDemand(t *testing.T) {
 	}
 }
 
-// TestKnownAndAsked holds that a verdict is the same, whether its answers are known or must be
-// asked for.
+// TestKnownAndAsked checks that a verdict is the same whether its answers are cached or queried.
 func TestKnownAndAsked(t *testing.T) {
 	z := zone{
 		"example.com": {"v=spf1 include:_spf.example.com -all"}, "_spf.example.com": {"v=spf1 ip4:192.0.2.0/24 -all"},

@@ -27,7 +27,7 @@ func appendHeader(b []byte, f *field, relaxed bool) []byte {
 		switch c {
 		case ' ', '\t':
 			blank = true
-		case '\r', '\n': // a folded line goes on with a blank
+		case '\r', '\n': // a folded line continues with a space
 		default:
 			if blank && len(b) > start {
 				b = append(b, ' ')
@@ -49,7 +49,7 @@ func bodyHash(body []byte, relaxed bool) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// hashSimple drops the empty lines at the end; an empty body is one CRLF.
+// hashSimple drops the empty lines at the end; an empty body becomes one CRLF.
 func hashSimple(h hash.Hash, body []byte) {
 	for bytes.HasSuffix(body, crlf) {
 		body = body[:len(body)-len(crlf)]
@@ -58,12 +58,12 @@ func hashSimple(h hash.Hash, body []byte) {
 	h.Write(crlf)
 }
 
-// hashRelaxed joins blanks, drops them at the end of lines, and drops the empty lines at the
-// end; an empty body is nothing.
+// hashRelaxed joins whitespace, drops it at the end of lines, and drops the empty lines at the end;
+// an empty body stays empty.
 func hashRelaxed(h hash.Hash, body []byte) {
 	const chunk = 8 << 10
 	out := make([]byte, 0, min(len(body)+len(crlf), chunk))
-	blank, breaks := false, 0 // kept back until something follows
+	blank, breaks := false, 0 // held back until something follows
 	written := false
 	for i := 0; i < len(body); i++ {
 		c := body[i]
@@ -91,7 +91,7 @@ func hashRelaxed(h hash.Hash, body []byte) {
 	h.Write(out)
 }
 
-// room hashes what is in out before it grows over size.
+// room hashes the content of out before it would exceed size.
 func room(h hash.Hash, out []byte, size int) []byte {
 	if len(out) < size-len(crlf) {
 		return out

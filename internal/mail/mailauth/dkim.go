@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// bodies is a body with its hashes in both canonical forms, each made on first demand: a
-// second signature costs little. Only the goroutine of Verify touches it.
+// bodies is a body with its hashes in both canonical forms, each computed on first use, so that a
+// second signature costs little. Only the goroutine of Verify uses it.
 type bodies struct {
 	body []byte
 	made [2]bool
@@ -28,8 +28,8 @@ func (b *bodies) hash(relaxed bool) []byte {
 	return b.sums[i][:]
 }
 
-// readSignatures reads the first signatures of a mail, in their order, and asks for their
-// keys.
+// readSignatures parses the first signatures of a message, in their order, and starts the lookups
+// of their keys.
 func readSignatures(in VerifyInput, fields []field, whole bool, dns *bounded) (list []Signature) {
 	for i := range fields {
 		if !fields[i].is("DKIM-Signature") || len(list) == maxSignatures {
@@ -56,7 +56,7 @@ func seekKey(domain, selector string, in VerifyInput, dns *bounded) pending[keyA
 	return ahead(dns, in.Findings.keys, subject{name: name}, find, keyAnswer{word: PermError, reason: "unreadable key"})
 }
 
-// verifySignatures settles them.
+// verifySignatures sets the result of each signature.
 func verifySignatures(list []Signature, fields []field, body []byte) {
 	content := bodies{body: body}
 	for i := range list {
@@ -69,7 +69,7 @@ func verifySignatures(list []Signature, fields []field, body []byte) {
 	}
 }
 
-// verify settles a signature by its key, RFC 6376 section 6.1.3.
+// verify sets the result of a signature by its key, RFC 6376 section 6.1.3.
 func (s *Signature) verify(fields []field, content *bodies, found keyAnswer) {
 	if found.word != None {
 		s.fail(found.word, found.reason)
@@ -117,7 +117,8 @@ func verifies(public crypto.PublicKey, digest [sha256.Size]byte, signature []byt
 	return false
 }
 
-// headerHash is what was signed: the fields of h=, then the signature itself without b=.
+// headerHash is the hash of the signed data: the fields of h=, then the signature itself without
+// b=.
 func (s *Signature) headerHash(fields []field) [sha256.Size]byte {
 	b := make([]byte, 0, 2048)
 	pick(fields, s.Signed, func(i int) {
@@ -127,8 +128,8 @@ func (s *Signature) headerHash(fields []field) [sha256.Size]byte {
 	return sha256.Sum256(appendHeader(b, &bare, s.relaxed[0]))
 }
 
-// pick goes through the fields that names select: for each name the lowest one that was not
-// picked yet; a name without one selects nothing (RFC 6376 section 5.4.2).
+// pick iterates over the fields that names select: for each name, the lowest field that was not
+// picked yet. A name without a field selects nothing (RFC 6376 section 5.4.2).
 func pick(fields []field, names []string, picked func(int)) {
 	used := make([]bool, len(fields))
 	for _, name := range names {
@@ -142,7 +143,7 @@ func pick(fields []field, names []string, picked func(int)) {
 	}
 }
 
-// cover notes of which names every field in the message is signed.
+// cover records the names of which every field in the message is signed.
 func (s *Signature) cover(fields []field) {
 	signed := make([]bool, len(fields))
 	pick(fields, s.Signed, func(i int) { signed[i] = true })
@@ -163,8 +164,8 @@ func unsigned(fields []field, signed []bool, name string) bool {
 	return false
 }
 
-// withoutSignature gives a DKIM-Signature field with the value of its b= left out, and
-// everything else, folding included, as it is.
+// withoutSignature returns a DKIM-Signature field without the value of its b=. Everything else,
+// including folding, is unchanged.
 func withoutSignature(raw []byte) []byte {
 	out := make([]byte, 0, len(raw))
 	start := len(raw) - len(newField(raw).value)

@@ -24,7 +24,7 @@ const exampleKey = "v=DKIM1; p=MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQ" +
 	"/RtdC2UzJ1lWT947qR+Rcac2gbto/NMqJ0fzfVjH4OuKhi" +
 	"tdY9tf6mcwGjaNBcWToIMmPSPDdQPNUYckcQ2QIDAQAB"
 
-// TestExamples verifies the mails of RFC 6376 appendix A and RFC 8463 appendix A.
+// TestExamples verifies the messages of RFC 6376 appendix A and RFC 8463 appendix A.
 func TestExamples(t *testing.T) {
 	z := zone{
 		"brisbane._domainkey.example.com": {exampleKey},
@@ -53,8 +53,8 @@ var (
 	absent = Signer{Domain: "example.com", Selector: "absent", Key: edKey}
 )
 
-// TestSignatures is what becomes of one signature when the mail, the key or the signature is
-// not as it should be. "strict" says whether somebody may rely on it.
+// TestSignatures checks the result of a signature if the message, the key or the signature is
+// changed. "strict" says whether the signature may be relied on.
 func TestSignatures(t *testing.T) {
 	replace := func(old, new string) func([]byte) []byte {
 		return func(raw []byte) []byte {
@@ -67,7 +67,7 @@ func TestSignatures(t *testing.T) {
 	prepend := func(line string) func([]byte) []byte {
 		return func(raw []byte) []byte { return append([]byte(line+"\r\n"), raw...) }
 	}
-	// by signs with go-msgauth, for what Sign never does.
+	// by signs with go-msgauth, for options that Sign does not have.
 	by := func(options godkim.SignOptions) func([]byte) []byte {
 		return func([]byte) []byte {
 			options.Signer = edKey
@@ -85,7 +85,7 @@ func TestSignatures(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func([]byte) []byte
-		key    string // tags behind the key's, or the whole record when it begins with v=
+		key    string // tags after the key's, or the whole record if it begins with v=
 		word   Word
 		strict bool
 	}{
@@ -161,8 +161,8 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// TestVouches holds that a domain speaks for its own mailboxes and for those beneath it, up to the organizational
-// domain, and asks for what a signature covers.
+// TestVouches checks that a domain authenticates its own mailboxes and those of its subdomains, up
+// to the organizational domain, and that the required fields must be signed.
 func TestVouches(t *testing.T) {
 	z := zone{}
 	by := func(d string) Signer {
@@ -207,7 +207,7 @@ func TestVouches(t *testing.T) {
 	}
 }
 
-// TestUnwanted tells which failures of DMARC a domain asks to act on.
+// TestUnwanted checks for which DMARC failures a domain requests an action.
 func TestUnwanted(t *testing.T) {
 	for record, want := range map[string][2]bool{ // From at the domain of the record, and below it
 		"v=DMARC1; p=reject":                 {true, true},
@@ -232,7 +232,8 @@ func TestUnwanted(t *testing.T) {
 	}
 }
 
-// TestSPFVouches holds that SPF of a domain beneath From's is aligned, and vouches for nobody above.
+// TestSPFVouches checks that SPF of a subdomain of From's is aligned, but does not authenticate
+// domains above it.
 func TestSPFVouches(t *testing.T) {
 	const all = "v=spf1 +all"
 	z := zone{"example.com": {all}, "bounces.example.com": {all}, "example.net": {all}}
@@ -246,7 +247,7 @@ func TestSPFVouches(t *testing.T) {
 	}
 }
 
-// TestExpiry holds that a signature counts until its x=, and not beyond.
+// TestExpiry checks that a signature is valid until its x=, and not after it.
 func TestExpiry(t *testing.T) {
 	z := zone{}
 	z.publish(t, ed, "")
@@ -270,7 +271,7 @@ func (l localKeys) PublicKey(domain, selector string) (crypto.PublicKey, bool) {
 	return k, ok
 }
 
-// TestLocalKeys are used without the DNS, and instead of what it says.
+// TestLocalKeys checks that local keys are used without DNS and instead of its records.
 func TestLocalKeys(t *testing.T) {
 	raw := signed(t, plain, ed)
 	keys := localKeys{"ed._domainkey.example.com": edKey.Public()}
@@ -285,7 +286,7 @@ func TestLocalKeys(t *testing.T) {
 	}
 }
 
-// TestBestFirst ranks signatures, and takes five of them.
+// TestBestFirst checks the order of signatures, and that five of them are verified.
 func TestBestFirst(t *testing.T) {
 	z := zone{}
 	other := Signer{Domain: "esp.example.net", Selector: "s", Key: edKey}
@@ -304,7 +305,7 @@ func TestBestFirst(t *testing.T) {
 	}
 }
 
-// TestRSASizes takes keys of 1,024 to 4,096 bits, in both forms of the record.
+// TestRSASizes accepts keys of 1,024 to 4,096 bits, in both forms of the record.
 func TestRSASizes(t *testing.T) {
 	record := func(bits int, pkcs1 bool) string {
 		k, err := rsa.GenerateKey(rand.Reader, max(bits, 1024))

@@ -6,17 +6,18 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// policy is what a domain's DMARC record says about judging, or why there is none.
+// policy is the content of a domain's DMARC record that matters for the verdict, or why there is
+// none.
 type policy struct {
-	word       Word // Pass: there is one
-	enforced   bool // it asks to quarantine or reject what fails
+	word       Word // Pass: there is a record
+	enforced   bool // the policy is to quarantine or reject failures
 	strictDKIM bool
 	strictSPF  bool
 }
 
-// findPolicy asks for the record of domain, then of its organizational domain (RFC 7489
-// section 6.6.3), then of the public suffix above, which counts only when it says that it
-// is one (RFC 9091 section 3.5).
+// findPolicy looks up the record of domain, then of its organizational domain (RFC 7489 section
+// 6.6.3). Then it looks up the public suffix above, whose record counts only if it declares itself
+// one (RFC 9091 section 3.5).
 func findPolicy(domain string, lookup txtLookup) policy {
 	asked := ""
 	suffix := publicSuffix(domain)
@@ -41,8 +42,8 @@ func publicSuffix(domain string) string {
 	return suffix
 }
 
-// readPolicy reads the one DMARC record among records; several are as good as none. below says that
-// the record is of a domain above, whose sp= counts (RFC 7489 section 6.3).
+// readPolicy parses the only DMARC record among records; several count as none. below means that
+// the record is of a domain above, whose sp= applies (RFC 7489 section 6.3).
 func readPolicy(records []string, below bool) (p policy, psd bool) {
 	p.word = None
 	for _, record := range records {
@@ -57,7 +58,7 @@ func readPolicy(records []string, below bool) (p policy, psd bool) {
 			return policy{word: None}, false
 		}
 		p = policy{word: PermError}
-		// Without a policy that can be read, one that asks for reports is taken for none.
+		// A record without a valid policy counts as p=none if it requests reports.
 		_, usable := list.get("rua")
 		asks := list.lower("p", "")
 		switch asks {
@@ -68,7 +69,7 @@ func readPolicy(records []string, below bool) (p policy, psd bool) {
 			asks = list.lower("sp", asks)
 		}
 		if list.lower("pct", "") == "0" {
-			asks = "none" // a policy that is being tried applies to no message, RFC 7489 section 6.6.4
+			asks = "none" // a policy on trial applies to no message, RFC 7489 section 6.6.4
 		}
 		if ok && usable {
 			p = policy{
@@ -81,8 +82,8 @@ func readPolicy(records []string, below bool) (p policy, psd bool) {
 	return p, psd
 }
 
-// judge tells whether SPF or a signature that passes is about the From's domain (RFC 7489
-// section 6.6.2). Where trouble with the DNS may hide one that does, the word is TempError.
+// judge reports whether SPF or a passing signature is for From's domain (RFC 7489 section 6.6.2).
+// If a DNS failure may hide one, the word is TempError.
 func (p policy) judge(r *Result) Word {
 	if p.word != Pass {
 		return p.word

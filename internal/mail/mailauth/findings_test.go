@@ -17,13 +17,13 @@ import (
 	"testing"
 )
 
-// knower is a zone that knows every name without asking.
+// knower is a zone that has every name cached.
 func knower(z zone) partly { return partly{zone: z} }
 
-// planted is a word that no search finds: whoever gets it got a finding.
+// planted is a word that no search returns: a verdict with it came from a finding.
 const planted Word = "planted"
 
-// plant copies findings and puts planted into each of them.
+// plant copies findings and replaces their words by planted.
 func plant(f Findings) Findings {
 	out := NewFindings()
 	copyTable(out.spf, f.spf, func(w *Word) { *w = planted })
@@ -52,8 +52,8 @@ func kept[T any](t *table[T]) (list []*finding[T]) {
 	return list
 }
 
-// twice judges a mail afresh and with findings, which must be the same; found says which
-// verdicts came out of findings.
+// twice verifies a message without and with findings; the results must be equal. found says which
+// verdicts came from findings.
 func twice(t testing.TB, in VerifyInput, findings Findings, dns Resolver) (r Result, found []string) {
 	t.Helper()
 	in.Findings = Findings{}
@@ -73,16 +73,16 @@ func twice(t testing.TB, in VerifyInput, findings Findings, dns Resolver) (r Res
 	return r, found
 }
 
-// TestFindings tells one story for each way in which a verdict changes. Every step first puts
-// records into the zone (an empty value takes them out), then a mail comes: with a finding
-// only where nothing changed, and always with the verdict that holds now.
+// TestFindings has one case for each way in which a verdict changes. Every step first puts records
+// into the zone (an empty value removes them). Then a message is verified: with a finding only if
+// nothing changed, and always with the current verdict.
 func TestFindings(t *testing.T) {
 	type step struct {
-		zone  zone // what is new
+		zone  zone // changed records
 		ip    string
 		helo  string
 		from  string // default x@example.com
-		asked string // a name that must be asked for
+		asked string // a name that is not cached
 		spf   Word
 		dmarc Word   // default none
 		found string // default both; "-" is neither
@@ -175,7 +175,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// ownKeys are LocalKeys that come and go.
+// ownKeys are LocalKeys that can change.
 type ownKeys map[string]crypto.PublicKey
 
 func (k ownKeys) PublicKey(domain, selector string) (crypto.PublicKey, bool) {
@@ -183,8 +183,8 @@ func (k ownKeys) PublicKey(domain, selector string) (crypto.PublicKey, bool) {
 	return public, ok
 }
 
-// TestFoundKeys holds that a key counts for as long as it is published, and this node's own
-// before it.
+// TestFoundKeys checks that a key is valid as long as it is published, and that this node's own
+// keys take precedence.
 func TestFoundKeys(t *testing.T) {
 	z, findings, own := zone{}, NewFindings(), ownKeys{}
 	name := RecordName(ed.Domain, ed.Selector)
@@ -218,8 +218,8 @@ func TestFoundKeys(t *testing.T) {
 	step("more trouble", TempError, false, false)
 }
 
-// TestFindingsAreBounded lets thousands of domains send: each has the verdict of its own, those
-// that sent once take no place from anybody, and there are never more findings than places.
+// TestFindingsAreBounded verifies messages of thousands of domains. Each gets its own verdict,
+// domains that sent once evict nothing, and there are never more findings than slots.
 func TestFindingsAreBounded(t *testing.T) {
 	const domains = 4 * tableSlots
 	z, findings := zone{}, NewFindings()
@@ -248,8 +248,8 @@ func TestFindingsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLittleIsKept holds that a finding is kept with little, and not at all if it rests on much
-// or on nothing.
+// TestLittleIsKept checks that a finding stores little, and is not stored if it depends on much or
+// on nothing.
 func TestLittleIsKept(t *testing.T) {
 	long := strings.Repeat("x", 250)
 	many := func(n int) (records []string) { return append(slices.Repeat([]string{long}, n), "v=spf1 -all") }
@@ -278,7 +278,7 @@ func TestLittleIsKept(t *testing.T) {
 	}
 }
 
-// TestFindingsKeepNoMail holds that a finding keeps nothing of the mail that it came from.
+// TestFindingsKeepNoMail checks that a finding does not keep the message in memory.
 func TestFindingsKeepNoMail(t *testing.T) {
 	long, findings, before := strings.Repeat("x", 200<<10), NewFindings(), heap()
 	for i := range 100 {
@@ -293,7 +293,7 @@ func TestFindingsKeepNoMail(t *testing.T) {
 	}
 }
 
-// heap is how many octets are in use.
+// heap is the number of octets in use.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -301,7 +301,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// breaking panics when one name is asked for.
+// breaking panics when one name is looked up.
 type breaking struct {
 	partly
 	name string
@@ -314,8 +314,7 @@ func (b breaking) KnownTXT(name string) ([]string, error, bool) {
 	return b.partly.KnownTXT(name)
 }
 
-// TestPanicIsForgotten holds that nothing is kept of a search that broke off, nor lost that was
-// kept before.
+// TestPanicIsForgotten checks that a search that panics stores nothing and evicts nothing.
 func TestPanicIsForgotten(t *testing.T) {
 	z, findings := zone{"example.com": {"v=spf1 include:a.example -all"}, "a.example": {"v=spf1 +all"}}, NewFindings()
 	in := VerifyInput{ClientIP: netip.MustParseAddr("192.0.2.1"), MailFrom: "a@example.com", Findings: findings}
@@ -331,8 +330,8 @@ func TestPanicIsForgotten(t *testing.T) {
 	}
 }
 
-// FuzzFindings sends mail of few senders while records come, change and go at random: with
-// findings every verdict is the one that it is without.
+// FuzzFindings verifies messages of a few senders while records change at random. With findings,
+// every verdict equals the one without.
 func FuzzFindings(f *testing.F) {
 	for seed := range uint64(12) {
 		f.Add(seed)
@@ -385,8 +384,9 @@ func alter(t *testing.T, rnd *rand.Rand, z zone) {
 	}
 }
 
-// TestFindingsTogether judges from many goroutines while records change: every verdict is one
-// that held, and after the last change all are of then. It is for the race detector, too.
+// TestFindingsTogether verifies in many goroutines while records change. Every verdict must have
+// been valid at some time, and after the last change all are current. It is also for the race
+// detector.
 func TestFindingsTogether(t *testing.T) {
 	var mu sync.RWMutex
 	z, findings := zone{"example.com": {"v=spf1 +all"}, "_dmarc.example.com": {"v=DMARC1; p=none"}}, NewFindings()
@@ -425,7 +425,7 @@ func (l locked) KnownTXT(name string) ([]string, error, bool) {
 	return l.partly.KnownTXT(name)
 }
 
-// saying knows one answer, for every name.
+// saying has the same cached answer for every name.
 type saying struct {
 	records []string
 	err     error
@@ -434,7 +434,7 @@ type saying struct {
 
 func (s saying) KnownTXT(string) ([]string, error, bool) { return s.records, s.err, s.had }
 
-// TestHolds holds that no other answer is taken for the one that was given.
+// TestHolds checks that no two different answers count as the same.
 func TestHolds(t *testing.T) {
 	none, trouble := &net.DNSError{IsNotFound: true}, &net.DNSError{IsNotFound: true, IsTemporary: true}
 	answers := []saying{
@@ -453,7 +453,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestSettles holds what may be compared later.
+// TestSettles checks which answers may be compared later.
 func TestSettles(t *testing.T) {
 	for _, c := range []struct {
 		err           error

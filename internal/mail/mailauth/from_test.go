@@ -8,8 +8,8 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// TestFromIsTheOneShown has messages of which SPF says that evil.example sent them. DMARC passes for that domain alone, and only
-// where its address is the one that is shown.
+// TestFromIsTheOneShown uses messages for which SPF passes for evil.example. DMARC may pass only
+// for that domain, and only if its address is the displayed one.
 func TestFromIsTheOneShown(t *testing.T) {
 	z := zone{
 		"evil.example": {"v=spf1 ip4:192.0.2.1 -all"}, "_dmarc.evil.example": {"v=DMARC1; p=reject"},
@@ -54,7 +54,7 @@ func TestFromIsTheOneShown(t *testing.T) {
 	}
 }
 
-// FuzzFrom holds that no domain is judged but that of the address that is shown.
+// FuzzFrom checks that only the domain of the displayed address is judged.
 func FuzzFrom(f *testing.F) {
 	for _, seed := range []string{"From: a, b, c <d@e.example>\r\n", "From: a@b.example\nFrom: c@d.example\r\n", "\ufefffrom : <mailto:a@b.example?x>\r\n\t,b\r\n"} {
 		f.Add([]byte(seed))

@@ -7,10 +7,10 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// field is one header field as it is on the wire.
+// field is one header field as received.
 type field struct {
-	name  []byte // without the colon and blanks before it
-	value []byte // behind the colon, with its line breaks, without the last CRLF
+	name  []byte // without the colon and the whitespace before it
+	value []byte // after the colon, with its line breaks, without the last CRLF
 	raw   []byte // all of it, without the last CRLF
 }
 
@@ -20,11 +20,11 @@ func (f *field) is(name string) bool {
 
 var crlf = []byte("\r\n")
 
-// usualFields is room for the header of most mail.
+// usualFields is enough for the header of most messages.
 const usualFields = 24
 
-// splitMail cuts a mail into header fields, which go into room, and body. False means that the
-// header is longer than anybody's: fields are then those within the limits.
+// splitMail splits a message into header fields, stored in room, and body. False means that the
+// header exceeds the limits: fields are then those within them.
 func splitMail(raw []byte, room []field) (fields []field, body []byte, whole bool) {
 	fields = room[:0]
 	for size := 0; len(raw) > 0; {
@@ -41,8 +41,8 @@ func splitMail(raw []byte, room []field) (fields []field, body []byte, whole boo
 	return fields, nil, true
 }
 
-// fieldLength is the length of the field on top of b, with its continuation lines and its
-// last CRLF; 0 when the header ends there. It looks no further than a header may be long.
+// fieldLength is the length of the first field of b, with its continuation lines and its last CRLF;
+// 0 at the end of the header. It does not read beyond the maximum header length.
 func fieldLength(b []byte) int {
 	if bytes.HasPrefix(b, crlf) {
 		return 0
@@ -69,8 +69,8 @@ func newField(raw []byte) field {
 	return field{name: bytes.TrimRight(name, " \t"), value: value, raw: raw}
 }
 
-// fromDomain is the domain of the one mailbox in the one From field, empty when there is none
-// or it is no domain. froms is how many mailboxes and further From fields there are.
+// fromDomain is the domain of the only mailbox in the only From field, empty if there is none or it
+// is invalid. froms is how many mailboxes and further From fields there are.
 func fromDomain(fields []field) (domain string, froms int) {
 	var first *field
 	for i := range fields {
@@ -96,15 +96,15 @@ func fromDomain(fields []field) (domain string, froms int) {
 	return "", froms
 }
 
-// shownDomain is fromDomain of the author whom readers of the message see. They may read other lines
-// as fields than whoever reads a signature, so that a second From is hidden from one of the two.
+// shownDomain is the From domain as readers of the message see it. Their parser may split lines
+// into fields differently, so that a second From is visible to only one of the two.
 func shownDomain(raw []byte) string {
 	_, at, _ := cutLast(message.FromOf(raw).Email, '@')
 	domain, _ := canonicalDomain(at)
 	return domain
 }
 
-// cutLast cuts s at the last sep; false when there is none, and then all of s stands behind.
+// cutLast cuts s at the last sep; false if there is none, and then all of s is in after.
 func cutLast(s string, sep byte) (before, after string, found bool) {
 	i := strings.LastIndexByte(s, sep)
 	return s[:max(i, 0)], s[i+1:], i >= 0

@@ -15,7 +15,7 @@ import (
 	godkim "github.com/emersion/go-msgauth/dkim"
 )
 
-// bombs are mails that cost much where somebody reads them carelessly.
+// bombs are messages that are expensive for a careless parser.
 func bombs(t testing.TB) map[string][]byte {
 	one := string(signed(t, plain, ed))
 	sig := one[:strings.Index(one, "From: Ada")]
@@ -43,8 +43,8 @@ func bombs(t testing.TB) map[string][]byte {
 	}
 }
 
-// TestBombs cost little and vouch for nothing that was not signed; blanks at the end of a
-// body are nothing to a relaxed signature.
+// TestBombs checks that they cost little and authenticate nothing unsigned. A relaxed signature
+// ignores whitespace at the end of a body.
 func TestBombs(t *testing.T) {
 	z := zone{}
 	z.publish(t, ed, "")
@@ -59,7 +59,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// counting counts questions, and answers every one with an SPF record that asks for more.
+// counting counts lookups, and answers each with an SPF record that needs another.
 type counting struct {
 	zone
 	asked atomic.Int64
@@ -70,8 +70,7 @@ func (c *counting) LookupTXT(_ context.Context, name string) ([]string, error) {
 	return []string{fmt.Sprintf("v=spf1 include:a%d.%s include:b%d.%s mx ptr exists:%%{l}%%{h}%%{i}.%s ?all", n, name, n, name, name)}, nil
 }
 
-// TestHostileSPF holds that a record that includes without end is asked about a bounded
-// number of times.
+// TestHostileSPF checks that a record with endless includes causes a limited number of lookups.
 func TestHostileSPF(t *testing.T) {
 	c := &counting{zone: zone{}}
 	v := checkSPF(t.Context(), VerifyInput{ClientIP: netip.MustParseAddr("192.0.2.1"), HELO: "x.example"}, spfIdentity{"a", "evil.example"}, c)
@@ -80,7 +79,7 @@ func TestHostileSPF(t *testing.T) {
 	}
 }
 
-// mute answers nothing until the caller gives up.
+// mute does not answer until the caller gives up.
 type mute struct{ zone }
 
 func (m mute) LookupTXT(ctx context.Context, name string) ([]string, error) {
@@ -88,8 +87,8 @@ func (m mute) LookupTXT(ctx context.Context, name string) ([]string, error) {
 	return m.zone.get(ctx, name)
 }
 
-// TestMuteDNS holds that all look-ups together take 5 s at most, and that what was not found
-// out shows as such.
+// TestMuteDNS checks that all lookups together take 5 s at most, and that unknown results are
+// reported as such.
 func TestMuteDNS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -103,12 +102,12 @@ func TestMuteDNS(t *testing.T) {
 	})
 }
 
-// panicking breaks where the DNS is asked.
+// panicking panics when DNS is queried.
 type panicking struct{ zone }
 
 func (panicking) LookupTXT(context.Context, string) ([]string, error) { panic("failpoint") }
 
-// TestPanic holds that a parser's bug costs nothing but the verdict.
+// TestPanic checks that a parser's bug only affects the verdict.
 func TestPanic(t *testing.T) {
 	r := verify(signed(t, plain, ed, absent), panicking{})
 	if r.SPF.Word != PermError || r.DMARC.Word != PermError || r.DKIM.Word != PermError || r.Vouches("example.com") {
@@ -119,8 +118,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// FuzzVerify compares with go-msgauth: what it refuses as a matter of signature, we must
-// not pass.
+// FuzzVerify compares with go-msgauth: a signature that it rejects must not pass here.
 func FuzzVerify(f *testing.F) {
 	for _, raw := range bombs(f) {
 		if len(raw) < 1<<16 {
@@ -152,7 +150,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// FuzzRecords reads what strangers publish.
+// FuzzRecords parses arbitrary DNS records.
 func FuzzRecords(f *testing.F) {
 	f.Add(exampleKey)
 	f.Add("v=DMARC1; p=none; rua=mailto:x@y.example; adkim=s; psd=y")

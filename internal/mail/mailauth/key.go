@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// key is what a key record says (RFC 6376 section 3.6.1).
+// key is the content of a key record (RFC 6376 section 3.6.1).
 type key struct {
 	public  crypto.PublicKey
 	testing bool // t=y
@@ -20,17 +20,17 @@ type key struct {
 	email   bool
 }
 
-// keyAnswer is a key, or why there is none. The word None: there is one.
+// keyAnswer is a key, or why there is none. The word None means that there is one.
 type keyAnswer struct {
 	key    key
 	word   Word
 	reason string
 }
 
-// RecordName is where the key of a selector is published.
+// RecordName is the DNS name of a selector's key.
 func RecordName(domain, selector string) string { return selector + "._domainkey." + domain }
 
-// localKey is the key of a selector that this node holds itself; false: the DNS must be asked.
+// localKey is the key of a selector that this node has itself; false: DNS must be queried.
 func localKey(domain, selector string, local LocalKeys) (found keyAnswer, ok bool) {
 	if local != nil {
 		found = keyAnswer{word: None, key: key{sha256: true, email: true}}
@@ -39,7 +39,7 @@ func localKey(domain, selector string, local LocalKeys) (found keyAnswer, ok boo
 	return found, ok
 }
 
-// findKey asks for the record called name.
+// findKey looks up the record called name.
 func findKey(name string, lookup txtLookup) keyAnswer {
 	records, err := lookup(name)
 	switch {
@@ -57,7 +57,7 @@ func findKey(name string, lookup txtLookup) keyAnswer {
 	return keyAnswer{word: None, key: k}
 }
 
-// parseKey reads a key record, or says why it is of no use.
+// parseKey parses a key record, or returns why it is unusable.
 func parseKey(record string) (key, string) {
 	if len(record) > maxTags {
 		return key{}, "key too long"
@@ -93,7 +93,7 @@ func parseKey(record string) (key, string) {
 	return k, reason
 }
 
-// parseRSA takes both forms that are in use, RFC 6376 erratum 3017.
+// parseRSA accepts both forms that are in use, RFC 6376 erratum 3017.
 func parseRSA(der []byte) (crypto.PublicKey, string) {
 	public, err := x509.ParsePKIXPublicKey(der)
 	if err != nil {
@@ -111,14 +111,14 @@ func parseRSA(der []byte) (crypto.PublicKey, string) {
 	return k, ""
 }
 
-// Keys are the two keys of one sending domain: a signature by either is enough, and RSA is
-// for those that do not know Ed25519 yet (RFC 8463).
+// Keys are the two keys of one sending domain. A signature by either is sufficient; RSA is for
+// verifiers that do not support Ed25519 yet (RFC 8463).
 type Keys struct {
 	RSA     *rsa.PrivateKey // 2,048 bits
 	Ed25519 ed25519.PrivateKey
 }
 
-// NewKeys makes a pair. It takes tens of milliseconds of CPU, seldom half a second.
+// NewKeys makes a pair. It takes tens of milliseconds of CPU, rarely half a second.
 func NewKeys() (Keys, error) {
 	r, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -128,8 +128,8 @@ func NewKeys() (Keys, error) {
 	return Keys{RSA: r, Ed25519: e}, err
 }
 
-// Record is the text of the TXT record that publishes a key. One that is longer than 255
-// octets goes into the zone as several strings.
+// Record is the text of the TXT record that publishes a key. A text longer than 255 octets is split
+// into several strings in the zone.
 func Record(public crypto.PublicKey) (string, error) {
 	switch k := public.(type) {
 	case *rsa.PublicKey:
@@ -141,8 +141,8 @@ func Record(public crypto.PublicKey) (string, error) {
 	return "", fmt.Errorf("no record for a %T", public)
 }
 
-// Publishes reports whether the records at a key's name are one that says the same key as
-// wanted, a Record, for all who verify: one of two, or one in testing, counts for nothing.
+// Publishes reports whether the records at a key's name publish the same key as wanted, a Record,
+// for all verifiers. Two records, or one in testing mode, do not count.
 func Publishes(records []string, wanted string) bool {
 	if len(records) != 1 {
 		return false

@@ -1,9 +1,9 @@
-// Package mailauth says who vouches for a mail: SPF (RFC 7208), DKIM (RFC 6376, 8301, 8463)
-// and DMARC (RFC 7489, 9091), in the words of RFC 8601. It also signs, and makes and checks
-// the keys for it. It reaches the DNS only through a Resolver that it is given, and refuses
-// to know inboxes, queues and what follows from a verdict.
+// Package mailauth authenticates messages by SPF (RFC 7208), DKIM (RFC 6376, 8301, 8463) and DMARC
+// (RFC 7489, 9091), with the result words of RFC 8601. It also signs messages, and makes and checks
+// the keys. It uses DNS only through a given Resolver. It does not know inboxes, queues and the
+// consequences of a verdict.
 //
-// DKIM is this package's own, see ADR 0011; go-msgauth is the second opinion in its tests.
+// The implementation of DKIM is our own, see ADR 0011; tests compare it with go-msgauth.
 package mailauth
 
 import (
@@ -21,17 +21,17 @@ import (
 
 // Limits of one verification.
 const (
-	maxTime       = 5 * time.Second // for all look-ups together
+	maxTime       = 5 * time.Second // for all lookups together
 	maxSignatures = 5               // that are verified; others are ignored
-	maxHeader     = 256 << 10       // octets of a header that is read
-	maxFields     = 2000            // of it
+	maxHeader     = 256 << 10       // octets of a header that are read
+	maxFields     = 2000            // header fields
 	maxSigned     = 200             // names in one h=
 	maxTags       = 32 << 10        // octets of one signature or key record
-	maxRSABits    = 4096            // RFC 8301 section 3.2 asks for no more
-	minRSABits    = 1024            // and takes no less
+	maxRSABits    = 4096            // RFC 8301 section 3.2 requires no more
+	minRSABits    = 1024            // and accepts no less
 )
 
-// Resolver is what verification needs of the DNS. Its errors are *net.DNSError.
+// Resolver is the part of DNS that verification needs. Its errors are *net.DNSError.
 type Resolver interface {
 	LookupTXT(ctx context.Context, name string) ([]string, error)
 	LookupMX(ctx context.Context, name string) ([]*net.MX, error)
@@ -39,8 +39,8 @@ type Resolver interface {
 	LookupAddr(ctx context.Context, ip string) ([]string, error)
 }
 
-// LocalKeys knows the keys that this node holds itself: signatures by them are verified
-// without the DNS (specification, Sending).
+// LocalKeys has the keys of this node: their signatures are verified without DNS (specification,
+// Sending).
 type LocalKeys interface {
 	// PublicKey returns the *rsa.PublicKey or ed25519.PublicKey of a selector.
 	PublicKey(domain, selector string) (crypto.PublicKey, bool)
@@ -49,7 +49,7 @@ type LocalKeys interface {
 // Word is a result of RFC 8601 section 2.7.
 type Word string
 
-// The words. SPF has softfail and no policy, DKIM the other way round.
+// The result words. SPF has softfail but not policy; DKIM has policy but not softfail.
 const (
 	None      Word = "none"
 	Pass      Word = "pass"
@@ -61,15 +61,15 @@ const (
 	PermError Word = "permerror"
 )
 
-// VerifyInput is one mail with its envelope.
+// VerifyInput is one message with its envelope.
 type VerifyInput struct {
-	ClientIP  netip.Addr // of the peer; invalid when it has none
+	ClientIP  netip.Addr // of the peer; invalid if it has none
 	HELO      string
 	MailFrom  string // empty for the null sender
-	Raw       []byte // as the peer sent it: without this node's own lines; CRLF
+	Raw       []byte // as received, without this node's own header lines; CRLF
 	LocalKeys LocalKeys
 	Now       time.Time // for the expiry of signatures
-	Findings  Findings  // from mails before; the zero value remembers nothing
+	Findings  Findings  // cache of earlier messages; the zero value caches nothing
 }
 
 // Verdict is one method's result, and the domain that it is about (empty: none).
@@ -78,19 +78,19 @@ type Verdict struct {
 	Domain string
 }
 
-// Result says who vouches for a mail.
+// Result is the authentication result of a message.
 type Result struct {
 	SPF        Verdict
-	HELO       bool // SPF is about the HELO name, for the sender is null
+	HELO       bool // SPF is about the HELO name, because the sender is null
 	DKIM       Verdict
 	DMARC      Verdict
 	Unwanted   bool        // DMARC fails, and the domain's policy is to quarantine or reject such messages
-	From       string      // domain of the only From; empty when there is not exactly one
+	From       string      // domain of the only From; empty unless there is exactly one
 	Signatures []Signature // the best first: those that pass, and among them those aligned with From
 }
 
-// Verify judges a mail. It takes 5 s at most, whatever the DNS does; what could not be
-// found out in that time is a temperror. It never fails and never panics.
+// Verify authenticates a message. It takes 5 s at most, whatever DNS does; a result that is not
+// available by then is a temperror. It never fails and never panics.
 func Verify(ctx context.Context, in VerifyInput, resolver Resolver) Result {
 	dns := newBounded(ctx, resolver)
 	defer dns.over()
@@ -101,8 +101,7 @@ func Verify(ctx context.Context, in VerifyInput, resolver Resolver) Result {
 		from, froms = "", froms+1
 	}
 	r := Result{From: from, HELO: in.MailFrom == "", DKIM: Verdict{Word: None}, DMARC: Verdict{Word: None}}
-	// Policy and keys are asked for while SPF, whose questions follow from each other, is
-	// at work here.
+	// Policy and keys are looked up concurrently with SPF, whose lookups depend on each other.
 	var dmarc pending[policy]
 	if from != "" {
 		find := func(txt txtLookup) policy { return findPolicy(from, txt) }
@@ -120,13 +119,13 @@ func Verify(ctx context.Context, in VerifyInput, resolver Resolver) Result {
 		found := dmarc.get()
 		r.DMARC = Verdict{found.judge(&r), from}
 		r.Unwanted = r.DMARC.Word == Fail && found.enforced
-	} else if froms > 1 { // nobody can tell which of them a reader sees, RFC 7489 section 6.6.1
+	} else if froms > 1 { // it is undefined which one a reader sees, RFC 7489 section 6.6.1
 		r.DMARC.Word = PermError
 	}
 	return r
 }
 
-// guard contains a panic that strangers' bytes may cause; otherwise says what then holds.
+// guard recovers a panic that strangers' bytes may cause; otherwise then sets the result.
 func guard(part, otherwise func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -137,10 +136,10 @@ func guard(part, otherwise func()) {
 	part()
 }
 
-// Vouches reports whether a signature vouches for the mailboxes of a domain: one that verifies, not in
-// testing mode, made by the domain itself or by an ancestor of it up to the organizational domain, in a
-// message with one From, and with every From and every field named by covered signed, so that none of
-// them was added later.
+// Vouches reports whether a signature authenticates the mailboxes of a domain. The signature must
+// verify, not be in testing mode, and be made by the domain itself or by an ancestor up to the
+// organizational domain. The message must have one From. Every From and every field in covered must
+// be signed, so that none of them was added later.
 func (r *Result) Vouches(domain string, covered ...string) bool {
 	domain, ok := canonicalDomain(domain)
 	if !ok || r.From == "" {
@@ -154,8 +153,9 @@ func (r *Result) Vouches(domain string, covered ...string) bool {
 	return false
 }
 
-// FromAligned reports whether a signature or SPF passes for the organizational domain of From. It is
-// what DMARC asks for in relaxed mode (RFC 7489 section 3.1), whether or not the domain has a record.
+// FromAligned reports whether a signature or SPF passes for the organizational domain of From. This
+// is DMARC's condition in relaxed mode (RFC 7489 section 3.1), whether or not the domain has a
+// record.
 func (r *Result) FromAligned() bool {
 	return r.From != "" && (policy{word: Pass}).judge(r) == Pass
 }
@@ -165,8 +165,8 @@ func (r *Result) SPFVouches() bool {
 	return r.From != "" && r.SPF.Word == Pass && speaksFor(r.SPF.Domain, r.From)
 }
 
-// speaksFor reports whether one domain may speak for the mailboxes of another: it is that domain or an
-// ancestor of it, down from their organizational domain. A subdomain or a sibling may not: other people
+// speaksFor reports whether signer may authenticate the mailboxes of domain: it is domain itself or
+// an ancestor, up to their organizational domain. A subdomain or a sibling may not, because others
 // often run it.
 func speaksFor(signer, domain string) bool {
 	return signer == domain || strings.HasSuffix(domain, "."+signer) && aligned(signer, domain, false)
@@ -183,14 +183,15 @@ func aligned(a, b string, strict bool) bool {
 	return topLabel(a) == topLabel(b) && orgDomain(a) == orgDomain(b)
 }
 
-// topLabel is the last label of a domain. It spares most comparisons the list of suffixes.
+// topLabel is the last label of a domain. Comparing it first avoids most lookups in the suffix
+// list.
 func topLabel(domain string) string { return domain[strings.LastIndexByte(domain, '.')+1:] }
 
-// orgDomain is the domain directly beneath the public suffix, or domain itself when it is
-// one (RFC 7489 section 3.2).
+// orgDomain is the domain directly below the public suffix, or domain itself if it is a public
+// suffix (RFC 7489 section 3.2).
 func orgDomain(domain string) string { return orgBelow(publicSuffix(domain), domain) }
 
-// orgBelow is orgDomain where the public suffix is known.
+// orgBelow is orgDomain for a known public suffix.
 func orgBelow(suffix, domain string) string {
 	above := len(domain) - len(suffix) - 1
 	if above < 0 || domain[above] != '.' {
@@ -199,14 +200,14 @@ func orgBelow(suffix, domain string) string {
 	return domain[strings.LastIndexByte(domain[:above], '.')+1:]
 }
 
-// canonicalDomain is a domain as address.Host gives it. False: it can't be one that a mail is
-// from, for those have two labels at least.
+// canonicalDomain is a domain in the form of address.Host. False: no message can be from it,
+// because a domain needs at least two labels.
 func canonicalDomain(s string) (string, bool) {
 	name, ok := address.Host(s)
 	return name, ok && strings.Contains(name, ".")
 }
 
-// isTemporary tells trouble with the DNS from an answer.
+// isTemporary distinguishes a DNS failure from an answer.
 func isTemporary(err error) bool {
 	d, ok := err.(*net.DNSError)
 	return ok && d.Temporary()

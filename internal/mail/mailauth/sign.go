@@ -22,28 +22,28 @@ type Signer struct {
 	Domain   string // d=, in A-labels
 	Selector string
 	Key      crypto.Signer // *rsa.PrivateKey or ed25519.PrivateKey
-	At       time.Time     // t=; zero leaves it out
+	At       time.Time     // t=; zero omits it
 }
 
-// oversigned fields are named once more than they are there, so that none can be added
-// without breaking the signature (RFC 6376 section 5.4).
+// oversigned fields are listed once more than they occur, so that adding one breaks the signature
+// (RFC 6376 section 5.4).
 var oversigned = []string{
 	"From", "To", "Cc", "Subject", "Date", "Message-ID", "Reply-To", "In-Reply-To", "References",
 	"MIME-Version", "Content-Type", "Content-Transfer-Encoding",
 }
 
-// signedIfThere fields are named as often as they are there.
+// signedIfThere fields are listed as often as they occur.
 var signedIfThere = []string{
 	"Sender", "Content-Disposition", "Content-ID", "Auto-Submitted", "List-Id", "List-Unsubscribe",
 	"List-Unsubscribe-Post", "OTP-Token", "One-Time-Code",
 }
 
-// maxLine is how long a line may be without its CRLF, RFC 5322 section 2.1.1.
+// maxLine is the maximum length of a line without its CRLF, RFC 5322 section 2.1.1.
 const maxLine = 998
 
-// Sign puts one DKIM-Signature for each signer on top of raw, relaxed/relaxed. What it
-// returns must go over the wire as it is: raw is refused unless its lines end in CRLF, are
-// at most 998 octets long, hold no NUL, and its header has one From.
+// Sign adds one DKIM-Signature for each signer at the top of raw, relaxed/relaxed. The result must
+// be transmitted unchanged. raw is refused unless its lines end in CRLF, are at most 998 octets
+// long and contain no NUL, and its header has one From.
 func Sign(raw []byte, signers ...Signer) ([]byte, error) {
 	if err := checkWire(raw); err != nil {
 		return nil, err

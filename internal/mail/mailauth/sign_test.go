@@ -10,8 +10,8 @@ import (
 	godkim "github.com/emersion/go-msgauth/dkim"
 )
 
-// TestSecondOpinion lets go-msgauth verify what Sign made, and Verify what go-msgauth
-// signed, over random mails in every canonical form.
+// TestSecondOpinion has go-msgauth verify signatures of Sign, and Verify those of go-msgauth, for
+// random messages in every canonical form.
 func TestSecondOpinion(t *testing.T) {
 	rnd := mathrand.New(mathrand.NewPCG(1, 2))
 	z := zone{}
@@ -45,7 +45,7 @@ func TestSecondOpinion(t *testing.T) {
 	}
 }
 
-// randomMail has odd blanks, folds and empty lines.
+// randomMail has unusual whitespace, folds and empty lines.
 func randomMail(rnd *mathrand.Rand, letter string) []byte {
 	some := func(n int, pieces ...string) string {
 		var b strings.Builder
@@ -61,7 +61,7 @@ func randomMail(rnd *mathrand.Rand, letter string) []byte {
 		"\r\n\r\n" + some(60, "a", "B", " ", "  ", "\t", "\r\n", "\r\n\r\n", ".", " \r\n") + "\r\n")
 }
 
-// TestSign refuses what would not go over the wire as it was signed.
+// TestSign checks that messages which would be modified in transit are refused.
 func TestSign(t *testing.T) {
 	for name, raw := range map[string][]byte{
 		"a bare LF":    []byte("From: a@example.com\r\n\r\na\nb\r\n"),
@@ -99,7 +99,7 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// TestPublishes compares the DNS with the key.
+// TestPublishes compares DNS records with the key.
 func TestPublishes(t *testing.T) {
 	mine, _ := Record(edKey.Public())
 	otherKeys := rsaKeys()

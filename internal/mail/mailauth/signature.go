@@ -9,30 +9,30 @@ import (
 	"inboxd/internal/base/address"
 )
 
-// Signature is one DKIM-Signature with what was found out about it.
+// Signature is one DKIM-Signature with its result.
 type Signature struct {
 	Word       Word
-	Reason     string // one short phrase; empty when it passes
-	Domain     string // d=, canonical; empty when it is none
+	Reason     string // a short phrase; empty if it passes
+	Domain     string // d=, canonical; empty if invalid
 	Selector   string // s=
 	Algorithm  string // a=, one of rsa-sha256 and ed25519-sha256; empty for any other
 	Signed     []string
 	Signer     string    // domain of i=
-	Made       time.Time // zero when it does not say
+	Made       time.Time // zero: not given
 	Expires    time.Time // zero: never
-	Testing    bool      // its key says t=y: nobody should rely on it
-	BodyLength bool      // it has l=: more text can stand beneath what it signs
-	Aligned    bool      // with the From's domain, relaxed
+	Testing    bool      // its key has t=y: nobody should rely on it
+	BodyLength bool      // it has l=: unsigned text may follow the signed part
+	Aligned    bool      // with From's domain, relaxed
 
 	coversFrom bool     // every From field in the message is signed
 	relaxed    [2]bool  // canonicalization of header, body
-	covered    []string // names of which every instance in the message is signed, in lower case
+	covered    []string // names of which every field in the message is signed, in lower case
 	tags       tags
 	field      []byte           // of the message, without the last CRLF
-	key        func() keyAnswer // nil when nothing is to be verified
+	key        func() keyAnswer // nil if nothing is to be verified
 }
 
-// counts tells a signature that somebody may rely on.
+// counts reports whether the signature may be relied on.
 func (s *Signature) counts() bool { return s.Word == Pass && !s.Testing }
 
 func (s *Signature) covers(names []string) bool {
@@ -41,15 +41,15 @@ func (s *Signature) covers(names []string) bool {
 	})
 }
 
-// fail settles a signature.
+// fail sets the result of a signature that has none yet.
 func (s *Signature) fail(word Word, reason string) {
 	if s.Word == None {
 		s.Word, s.Reason = word, reason
 	}
 }
 
-// readSignature reads what a DKIM-Signature field says of itself. One that can't be verified
-// is settled at once; the others keep the word None.
+// readSignature parses a DKIM-Signature field. One that cannot be verified gets its result
+// immediately; the others keep the word None.
 func readSignature(f *field, now time.Time) Signature {
 	s := Signature{Word: None, field: f.raw}
 	var ok bool
@@ -76,7 +76,7 @@ func readSignature(f *field, now time.Time) Signature {
 	return s
 }
 
-// identify reads who signs, RFC 6376 section 3.5.
+// identify parses the signer's identity, RFC 6376 section 3.5.
 func (s *Signature) identify() {
 	d, _ := s.tags.get("d")
 	selector, _ := s.tags.get("s")
@@ -126,7 +126,7 @@ func (s *Signature) algorithm() {
 	}
 }
 
-// times reads t= and x=.
+// times parses t= and x=.
 func (s *Signature) times(now time.Time) {
 	var ok [2]bool
 	s.Made, ok[0] = s.time("t")
@@ -148,8 +148,8 @@ func (s *Signature) time(name string) (time.Time, bool) {
 	return time.Unix(int64(seconds), 0), err == nil
 }
 
-// rank puts the best first: what counts and is aligned, what counts, what passes, and
-// among the others what is aligned. Otherwise the order of the mail stays.
+// rank sorts the best first: reliable and aligned, reliable, passing, then aligned. Otherwise the
+// order in the message is kept.
 func rank(list []Signature, from string) {
 	for i := range list {
 		list[i].Aligned = aligned(list[i].Domain, from, false)

@@ -7,10 +7,10 @@ import (
 	"blitiri.com.ar/go/spf"
 )
 
-// spfIdentity is who is checked: the sender, or for the null sender the HELO name.
+// spfIdentity is the checked identity: the sender, or for the null sender the HELO name.
 type spfIdentity struct {
 	local  string
-	domain string // canonical; empty when there is none to ask about
+	domain string // canonical; empty if there is none to look up
 }
 
 // spfSender follows RFC 7208 section 2.4.
@@ -29,8 +29,8 @@ func spfSender(in VerifyInput) spfIdentity {
 	return spfIdentity{local, domain}
 }
 
-// findSPF is checkSPF, remembered unless there are macros: these look at the HELO name and the
-// local part as well.
+// findSPF is checkSPF with caching. Records with macros are not cached, because macros also depend
+// on the HELO name and the local part.
 func findSPF(ctx context.Context, in VerifyInput, who spfIdentity, dns *bounded) Verdict {
 	word := in.Findings.spf.find(subject{who.domain, in.ClientIP}, dns, func() Word {
 		verdict := checkSPF(ctx, in, who, dns)
@@ -40,9 +40,8 @@ func findSPF(ctx context.Context, in VerifyInput, who spfIdentity, dns *bounded)
 	return Verdict{word, who.domain}
 }
 
-// checkSPF runs check_host(). The library keeps the limits of RFC 7208 section 4.6.4: ten
-// terms that ask, two that find nothing, ten names of each MX and PTR. strictSPF keeps the
-// grammar.
+// checkSPF runs check_host(). The library enforces the limits of RFC 7208 section 4.6.4: ten terms
+// with lookups, two without results, ten names of each MX and PTR. strictSPF enforces the grammar.
 func checkSPF(ctx context.Context, in VerifyInput, who spfIdentity, dns Resolver) Verdict {
 	if who.domain == "" || !in.ClientIP.IsValid() {
 		return Verdict{None, who.domain}

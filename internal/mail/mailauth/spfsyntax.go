@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// strictSPF gives SPF records that break the grammar as one that nobody can read. The library
-// reads a record only as far as it needs, but an error anywhere makes it a permerror (RFC 7208
-// section 4.6).
+// strictSPF replaces SPF records with a syntax error by an invalid one. The library parses a record
+// only as far as needed, but an error anywhere makes it a permerror (RFC 7208 section 4.6).
 type strictSPF struct{ Resolver }
 
 const unreadableSPF = "v=spf1 unreadable"
@@ -18,14 +17,14 @@ func (r strictSPF) LookupTXT(ctx context.Context, name string) ([]string, error)
 	records, err := r.Resolver.LookupTXT(ctx, name)
 	for i, record := range records {
 		if terms, ok := spfTerms(record); ok && !isSPF(terms) {
-			records = append([]string(nil), records...) // they are the resolver's
+			records = append([]string(nil), records...) // they belong to the resolver
 			records[i] = unreadableSPF
 		}
 	}
 	return records, err
 }
 
-// spfTerms cuts the version off a record; false when it is none of SPF.
+// spfTerms removes the version from a record; false if it is not an SPF record.
 func spfTerms(record string) (string, bool) {
 	const version = "v=spf1"
 	if len(record) < len(version) || !strings.EqualFold(record[:len(version)], version) {
@@ -62,7 +61,7 @@ func isSPF(terms string) bool {
 	return redirect <= 1 && explanation <= 1
 }
 
-// cutModifier reads name=value. A mechanism has another sign before any equals sign.
+// cutModifier parses name=value. A mechanism has another delimiter before any equals sign.
 func cutModifier(term string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(term, "=")
 	if !ok || name == "" || !isLetter(name[0]) {
@@ -119,7 +118,7 @@ func isNetwork(s string, family func(netip.Addr) bool, bits int) bool {
 	return !found || isCIDR(length, bits)
 }
 
-// isDualCIDR reads nothing, /24, //64 or /24//64.
+// isDualCIDR accepts an empty string, /24, //64 or /24//64.
 func isDualCIDR(s string) bool {
 	four, six, both := strings.Cut(s, "//")
 	if both && !isCIDR(six, 128) {
@@ -134,7 +133,7 @@ func isCIDR(s string, bits int) bool {
 	return err == nil && n <= bits && strconv.Itoa(n) == s && s[0] != '-'
 }
 
-// isDomainSpec is a macro string that ends in a macro or in a label that is no number.
+// isDomainSpec accepts a macro string that ends in a macro or in a label that is not a number.
 func isDomainSpec(s string) bool {
 	if s == "" || !isMacroString(s, "slodiphv") {
 		return false
@@ -158,8 +157,8 @@ func isDomainSpec(s string) bool {
 	return !number
 }
 
-// isMacroString reads visible ASCII with macros, RFC 7208 section 7.1. The time, the receiver
-// and the client's address in words (crt) are no letters for a name to be asked for.
+// isMacroString accepts visible ASCII with macros, RFC 7208 section 7.1. The letters c, r and t are
+// only allowed in explanations, not in names to look up.
 func isMacroString(s, letters string) bool {
 	for s != "" {
 		switch c := s[0]; {
@@ -183,7 +182,7 @@ func isMacroString(s, letters string) bool {
 	return true
 }
 
-// isMacro reads {d2r- and the like.
+// isMacro accepts {d2r- and the like.
 func isMacro(s, letters string) bool {
 	if len(s) < 2 || s[0] != '{' || strings.IndexByte(letters, s[1]|0x20) < 0 {
 		return false

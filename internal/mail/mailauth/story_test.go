@@ -9,10 +9,10 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestStories reads testdata/stories: "zone" lists records ("name: value", more than one by
-// repeating the name; KEY is a published key, with more tags behind it), "mail" is a mail as
-// it came: ip, helo, from (absent: the null sender), and sign, the domains that signed it
-// with the selector s. Its outcome is every verdict, the same with findings of all mails before.
+// TestStories runs testdata/stories. "zone" lists records ("name: value", several by repeating the
+// name; KEY is a published key, possibly followed by more tags). "mail" is a received message: ip,
+// helo, from (absent: the null sender), and sign, the domains that signed it with the selector s.
+// The output is every verdict, which is the same with the findings of all earlier messages.
 func TestStories(t *testing.T) {
 	findings := NewFindings()
 	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// tag is one name=value of RFC 6376 section 3.2, without the whitespace around it.
+// tag is one name=value of RFC 6376 section 3.2, without the surrounding whitespace.
 type tag struct{ name, value string }
 
 // tags is a tag list in its order.
 type tags []tag
 
-// parseTags reads a tag list; false when it is none, or names a tag twice.
+// parseTags parses a tag list; false if it is invalid or contains a tag twice.
 func parseTags(s string) (tags, bool) {
 	list := make(tags, 0, 12)
 	for s != "" {
@@ -21,7 +21,7 @@ func parseTags(s string) (tags, bool) {
 		name = strings.Trim(name, fws)
 		if !ok || name == "" {
 			if strings.Trim(one, fws) == "" && s == "" {
-				break // the last semicolon
+				break // after the last semicolon
 			}
 			return nil, false
 		}
@@ -44,7 +44,7 @@ func (l tags) get(name string) (string, bool) {
 	return "", false
 }
 
-// lower gives a value that is compared without case; fallback when it is absent.
+// lower returns a value for case-insensitive comparison; fallback if it is absent.
 func (l tags) lower(name, fallback string) string {
 	if v, ok := l.get(name); ok {
 		return strings.ToLower(v)
@@ -52,7 +52,7 @@ func (l tags) lower(name, fallback string) string {
 	return fallback
 }
 
-// list gives the parts of a value between colons.
+// list returns the parts of a value between colons.
 func (l tags) list(name string) []string {
 	v, ok := l.get(name)
 	if !ok {

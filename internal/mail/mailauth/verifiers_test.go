@@ -13,8 +13,8 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// TestOtherVerifiers lets dkimpy and OpenDKIM, which share no line with us, verify what Sign
-// makes, by each of both keys, and refuse it once a letter is changed.
+// TestOtherVerifiers has dkimpy and OpenDKIM, which are independent implementations, verify
+// signatures of Sign by both keys. They must reject them after one letter is changed.
 func TestOtherVerifiers(t *testing.T) {
 	keys := rsaKeys()
 	signers := []Signer{

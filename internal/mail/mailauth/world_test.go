@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// now is when every test happens.
+// now is the time of every test.
 var now = time.Unix(1_795_000_000, 0)
 
 // edKey is the same in each run.
 var edKey = ed25519.NewKeyFromSeed([]byte("inboxd's tests sign with this..."))
 
-// rsaKeys costs a moment to make, so that tests share one pair.
+// rsaKeys is slow to make, so tests share one pair.
 var rsaKeys = sync.OnceValue(func() Keys {
 	k, err := NewKeys()
 	if err != nil {
@@ -27,8 +27,8 @@ var rsaKeys = sync.OnceValue(func() Keys {
 	return k
 })
 
-// zone is a Resolver out of memory: TXT records by name, and addresses, MX and names under
-// "A name", "MX name" and "PTR ip". A value "TEMP" fails for now. Absent names do not exist.
+// zone is a Resolver in memory: TXT records by name, and addresses, MX and names under "A name",
+// "MX name" and "PTR ip". A value "TEMP" is a temporary failure. Missing names do not exist.
 type zone map[string][]string
 
 func (z zone) get(ctx context.Context, name string) ([]string, error) {
@@ -66,7 +66,7 @@ func (z zone) LookupAddr(ctx context.Context, ip string) ([]string, error) {
 	return z.get(ctx, "ptr "+ip)
 }
 
-// publish puts the record of a key into the zone, with more tags behind it.
+// publish puts the record of a key into the zone, followed by more tags.
 func (z zone) publish(t testing.TB, s Signer, more string) {
 	t.Helper()
 	record, err := Record(s.Key.Public())
@@ -85,10 +85,10 @@ func signed(t testing.TB, raw []byte, signers ...Signer) []byte {
 	return out
 }
 
-// wire joins the lines of a mail as they come over the wire.
+// wire joins the lines of a message as transmitted.
 func wire(lines ...string) []byte { return []byte(strings.Join(lines, "\r\n") + "\r\n") }
 
-// fromFile reads a mail whose lines end in LF.
+// fromFile reads a message whose lines end in LF.
 func fromFile(t testing.TB, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)

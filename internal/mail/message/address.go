@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// addressReader reads an address list as mail really has them (RFC 5322 sections 3.4 and
-// 4.4, and everything beside): one pass, nothing is an error. The value is raw, encoded
-// words are decoded only inside a name, so that a decoded comma or bracket stays text. It
-// belongs to one reading.
+// addressReader parses an address list as found in real messages (RFC 5322 sections 3.4 and 4.4,
+// and deviations from it): one pass, nothing is an error. The value is raw; encoded words are
+// decoded only inside a name, so that a decoded comma or bracket stays text. It belongs to one
+// parse.
 type addressReader struct {
 	list    []Mailbox
 	text    pieces // outside brackets and comments; quotes kept around a local part
@@ -16,12 +16,12 @@ type addressReader struct {
 	comment string
 	bracket bool
 	at      bool     // text has an @
-	group   bool     // some of them are members of a group
-	flushed int      // elements read, also empty ones
+	group   bool     // text contains members of a group
+	flushed int      // parsed elements, including empty ones
 	halves  []string // "Bell" of Bell, Anna <a@b.example>: a name that should have been quoted
 }
 
-// pieces joins strings; a single one, as most often, costs nothing. Its reader owns it.
+// pieces joins strings. A single one, the usual case, is not copied. Its reader owns it.
 type pieces struct {
 	only string
 	all  strings.Builder
@@ -46,8 +46,8 @@ func (p *pieces) String() string {
 	return p.only
 }
 
-// appendMailboxes appends the mailboxes of one field. Groups give their members, and an
-// element without any address gives its name alone.
+// appendMailboxes appends the mailboxes of one field. Groups give their members, and an element
+// without an address gives its name alone.
 func appendMailboxes(list []Mailbox, value string) []Mailbox {
 	r := addressReader{list: list}
 	r.readAll(value)
@@ -61,7 +61,7 @@ func (r *addressReader) readAll(value string) {
 	r.flush()
 }
 
-// read takes the next piece off value.
+// read parses the next piece of value.
 func (r *addressReader) read(value string) (rest string) {
 	switch c := value[0]; c {
 	case ',':
@@ -92,7 +92,7 @@ func (r *addressReader) read(value string) (rest string) {
 		case isURL:
 			r.text = pieces{only: text}
 		case !r.bracket && !r.at:
-			r.text, r.group = pieces{}, true // that was its name
+			r.text, r.group = pieces{}, true // that was the group's name
 		default:
 			r.text.add(":")
 		}
@@ -108,8 +108,8 @@ func (r *addressReader) read(value string) (rest string) {
 	return value[1:]
 }
 
-// cutAngle reads up to the closing bracket; without one, up to the next comma. Of nested
-// brackets the inner ones count, and a source route is dropped.
+// cutAngle returns the text up to the closing bracket, or to the next comma if there is none. Of
+// nested brackets the inner ones count, and a source route is dropped.
 func cutAngle(s string) (inner, rest string) {
 	end := strings.IndexByte(s, '>')
 	if end < 0 {
@@ -126,7 +126,7 @@ func cutAngle(s string) (inner, rest string) {
 	return inner, rest
 }
 
-// cutComment reads the (nested) comment at the start of s.
+// cutComment returns the (possibly nested) comment at the start of s.
 func cutComment(s string) (comment, rest string) {
 	depth := 0
 	for i := 0; i < len(s); i++ {
@@ -172,19 +172,19 @@ func (r *addressReader) append(name, email string) {
 	}
 }
 
-// splitBare finds the address in a text without brackets: its last word with an @, or its
-// only word.
+// splitBare finds the address in a text without brackets: its last word with an @, or its only
+// word.
 func splitBare(text string) (name, email string) {
 	at := strings.LastIndexByte(text, '@')
 	switch {
 	case at < 0 && strings.ContainsAny(text, " \t=\""):
 		return text, ""
 	case at < 0:
-		return "", text // a local name, as root
+		return "", text // a local name, such as root
 	}
 	start := strings.LastIndexAny(text[:at], " \t") + 1
 	if q := strings.IndexByte(text[:at], '"'); q >= 0 && text[at-1] == '"' && q < at-1 {
-		start = q // a quoted local part, blanks included
+		start = q // a quoted local part, spaces included
 	}
 	end := at + 1
 	for end < len(text) && !isBlank(text[end]) {
@@ -193,11 +193,11 @@ func splitBare(text string) (name, email string) {
 	return strings.TrimSpace(text[:start] + text[end:]), text[start:end]
 }
 
-// cleanAddress removes what no address has: what people and programs put around it, the scheme and
-// the query of a mailto URL, and obsolete blanks around dots.
+// cleanAddress removes what is not part of an address: characters that people and programs put
+// around it, the scheme and the query of a mailto URL, and obsolete spaces around dots.
 func cleanAddress(s string) string {
 	s = strings.TrimSpace(CleanHeader(s))
-	for range 3 { // one around the other
+	for range 3 { // nested wrappers
 		if !isAddress(s) {
 			return s
 		}
@@ -211,7 +211,7 @@ func cleanAddress(s string) string {
 	case !quoted:
 		s = aroundDots.Replace(aroundDots.Replace(strings.Join(strings.Fields(s), " ")))
 	}
-	if isAddress(s) { // with a name in front, which the brackets hold, too
+	if isAddress(s) { // with a name before it inside the brackets
 		_, s = splitBare(s)
 	}
 	return s
@@ -252,15 +252,17 @@ const atoms = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$
 
 func isWordByte(c byte) bool { return c >= utf8.RuneSelf || strings.IndexByte(atoms, c) >= 0 }
 
-// isAddress reports something at something. An encoded word is none, whatever it says.
+// isAddress reports whether s has the form something@something. An encoded word is never an
+// address.
 func isAddress(s string) bool {
 	at := strings.LastIndexByte(s, '@')
 	return at > 0 && at < len(s)-1 && !strings.HasPrefix(s, "=?")
 }
 
-// Mailboxes reads the value of a field that names one mailbox as a rule, From or Reply-To, unfolded,
-// as Parse does: whoever judges a sender must read the one that is shown. A value that does not
-// parse, but holds exactly one address, gives that address: a name with commas is no mailbox.
+// Mailboxes parses the unfolded value of a field that usually contains one mailbox, From or
+// Reply-To, in the same way as Parse. Code that judges a sender must read the one that is
+// displayed. A malformed value that contains exactly one address gives that address, because a name
+// with commas is not a mailbox.
 func Mailboxes(value string) []Mailbox { return appendAuthors(nil, value) }
 
 func appendAuthors(list []Mailbox, value string) []Mailbox {
@@ -275,7 +277,7 @@ func appendAuthors(list []Mailbox, value string) []Mailbox {
 		switch {
 		case !isAddress(m.Email):
 		case email != "":
-			return list // nobody can say which of them
+			return list // it is ambiguous which of them
 		default:
 			email = m.Email
 		}
@@ -288,7 +290,7 @@ func appendAuthors(list []Mailbox, value string) []Mailbox {
 	return append(list[:known], Mailbox{Email: email, Name: namesOf(read, email)})
 }
 
-// namesOf joins all that the mailboxes hold, except for the one address.
+// namesOf joins all texts of the mailboxes, except the address.
 func namesOf(read []Mailbox, email string) string {
 	var names []string
 	for _, m := range read {
@@ -301,7 +303,7 @@ func namesOf(read []Mailbox, email string) string {
 	return strings.Join(names, ", ")
 }
 
-// onlyAddress finds the one address that stands anywhere in s; "" when there are none or several.
+// onlyAddress finds the only address anywhere in s; "" if there are none or several.
 func onlyAddress(s string) (email string) {
 	for from := 0; ; {
 		at := strings.IndexByte(s[from:], '@')
@@ -326,7 +328,7 @@ func onlyAddress(s string) (email string) {
 	}
 }
 
-// FromOf is the mailbox that Parse takes for the author of a message.
+// FromOf is the mailbox that Parse takes as the author of a message.
 func FromOf(raw []byte) Mailbox {
 	w := walker{raw: readable(raw), headers: maxHeadersSize}
 	var doc Document

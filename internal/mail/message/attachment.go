@@ -15,9 +15,9 @@ import (
 // ledger holds the files of a message in order, and applies the receiving limits (specification,
 // Attachments). One walk owns it.
 //
-// Their place in the message is their id, also of those that are not recorded, so that an id means
-// the same whichever are. Files inside of an opaque signature come after all others: what the
-// message itself holds has the id that it would have if nobody looked inside.
+// The id of a file is its position in the message. Unlisted files count too, so that an id does not
+// depend on which files are listed. Files inside an opaque signature come after all others, so that
+// the message's own files have the same ids as without parsing the signature.
 type ledger struct {
 	outer, signed []numbered
 }
@@ -26,7 +26,7 @@ type ledger struct {
 type numbered struct {
 	part
 	id    int
-	shown bool // by the HTML
+	shown bool // displayed by the HTML
 }
 
 func (l *ledger) add(p *part) {
@@ -47,8 +47,8 @@ func (l *ledger) all() []numbered {
 	return all
 }
 
-// recorded are the files that count: when there are more than maxFiles, files come before the images
-// that the HTML shows.
+// recorded are the listed files. If there are more than maxFiles, other files take precedence over
+// images that the HTML displays.
 func (l *ledger) recorded(page func() string) (kept []numbered, omitted int) {
 	all := l.all()
 	if len(all) <= maxFiles {
@@ -71,7 +71,7 @@ func (l *ledger) recorded(page func() string) (kept []numbered, omitted int) {
 	return all[:maxFiles], len(all) - maxFiles
 }
 
-// isShown reports an image that a page refers to, or one that belongs to a page by its place.
+// isShown reports whether an image is referenced by a page, or belongs to a page by its position.
 func (p *part) isShown(cids map[string]bool) bool {
 	if !strings.HasPrefix(p.mediaType, "image/") && p.mediaType != "application/octet-stream" {
 		return false
@@ -80,7 +80,7 @@ func (p *part) isShown(cids map[string]bool) bool {
 	return cids[p.contentID] || p.inline && related
 }
 
-// contentIDs are those that HTML refers to (RFC 2392).
+// contentIDs are the Content-IDs that HTML refers to (RFC 2392).
 func contentIDs(page string) map[string]bool {
 	ids := map[string]bool{}
 	for len(ids) < maxParts {
@@ -99,12 +99,12 @@ func contentIDs(page string) map[string]bool {
 		ids[id] = true
 		page = rest[end:]
 	}
-	delete(ids, "") // of a file that has none
+	delete(ids, "") // of a file without Content-ID
 	return ids
 }
 
-// list describes the files that are recorded. One that passes a limit is truncated and leaves its
-// room to later ones. page gives the HTML, and is asked only when something is omitted.
+// list describes the listed files. A file beyond a limit is truncated and does not use up the limit
+// of later ones. page returns the HTML, and is called only if something is omitted.
 func (l *ledger) list(page func() string) (list []Attachment, omitted int) {
 	kept, omitted := l.recorded(page)
 	total := int64(0)
@@ -131,7 +131,7 @@ func shortID(id string) string {
 	return strings.Clone(CleanHeader(id))
 }
 
-// filesOf walks over a message for its files alone.
+// filesOf walks a message only for its files.
 func filesOf(raw []byte) *ledger {
 	var sort sorter
 	files := new(ledger)
@@ -143,8 +143,8 @@ func filesOf(raw []byte) *ledger {
 	return files
 }
 
-// AttachmentBytes decodes the attachment that Parse gave this id out of the same raw
-// message. It is false when there is none, or when it is larger than any file may be.
+// AttachmentBytes decodes the attachment to which Parse gave this id, from the same raw message. It
+// returns false if there is none, or if it is larger than the limit of a file.
 func AttachmentBytes(raw []byte, id int) ([]byte, bool) {
 	p, size, found := findAttachment(raw, id)
 	if !found {
@@ -158,8 +158,8 @@ func (p *part) decoded(size int64) []byte {
 	return d.appendTo(make([]byte, 0, size), int(size))
 }
 
-// findAttachment also returns how many bytes the file has, decoded. Which files are recorded does not
-// matter: the list that is stored with a message may have been made by other rules.
+// findAttachment also returns the decoded size of the file. It does not depend on which files are
+// listed, because the list stored with a message may have been made by other rules.
 func findAttachment(raw []byte, id int) (at *part, size int64, found bool) {
 	all := filesOf(raw).all()
 	if id < 1 || id > len(all) {
@@ -173,8 +173,8 @@ func findAttachment(raw []byte, id int) (at *part, size int64, found bool) {
 
 func pageOf(raw []byte) func() string { return func() string { return Parse(raw).HTML } }
 
-// EachFile calls fn with every attachment that no receiving limit cost its bytes, in one walk, until it
-// says false. place is where it stands in the list, from 1.
+// EachFile calls fn with every attachment that is not truncated, in one walk, until it returns
+// false. place is its position in the list, from 1.
 func EachFile(raw []byte, fn func(place int, f *File) bool) {
 	files := filesOf(raw)
 	list, _ := files.list(pageOf(raw))
@@ -189,13 +189,13 @@ func EachFile(raw []byte, fn func(place int, f *File) bool) {
 // File is an attachment to be read in pieces.
 type File struct {
 	Size  int64
-	Bytes []byte // the file itself where that can't be done, in memory of its own; else nil
+	Bytes []byte // the decoded file, if it cannot be read in pieces; else nil
 
 	base64  bool
-	at, end int64 // where it lies in the message, encoded
+	at, end int64 // position in the message, encoded
 }
 
-// FindAttachment is AttachmentBytes for who reads in pieces.
+// FindAttachment is AttachmentBytes for reading in pieces.
 func FindAttachment(raw []byte, id int) (*File, bool) {
 	p, size, found := findAttachment(raw, id)
 	if !found {
@@ -204,11 +204,11 @@ func FindAttachment(raw []byte, id int) (*File, bool) {
 	return p.file(raw, size), true
 }
 
-// file is a part that lies in raw as a file of size bytes.
+// file is a part of raw as a file of size bytes.
 func (p *part) file(raw []byte, size int64) *File {
 	f := &File{Size: size, base64: p.encoding == base64Encoding}
 	at := cap(raw) - cap(p.body)
-	inPlace := at >= 0 && at < len(raw) && len(p.body) > 0 && &raw[at] == &p.body[0] // else it was rewritten to be read
+	inPlace := at >= 0 && at < len(raw) && len(p.body) > 0 && &raw[at] == &p.body[0] // otherwise it was modified for parsing
 	if !inPlace || !f.base64 && p.encoding != identity {
 		f.Bytes = p.decoded(size)
 		return f
@@ -217,7 +217,7 @@ func (p *part) file(raw []byte, size int64) *File {
 	return f
 }
 
-// Reader reads the file out of the message that it was found in.
+// Reader reads the file from the message in which it was found.
 func (f *File) Reader(raw io.ReaderAt) io.Reader {
 	if f.Bytes != nil {
 		return bytes.NewReader(f.Bytes)
@@ -226,12 +226,12 @@ func (f *File) Reader(raw io.ReaderAt) io.Reader {
 	if !f.base64 {
 		return encoded
 	}
-	// The size is where the data ended.
+	// Data after the end of the base64 text is not part of the file.
 	return io.LimitReader(&base64Reader{src: encoded, decoder: decoder{encoding: base64Encoding, pieces: true}}, f.Size)
 }
 
-// base64Reader decodes piece by piece, in place: what is decoded is no longer than what it
-// was decoded from.
+// base64Reader decodes in pieces and in place, because decoded data is never longer than its
+// encoding.
 type base64Reader struct {
 	src io.Reader
 	decoder
@@ -247,9 +247,9 @@ func (r *base64Reader) Read(p []byte) (int, error) {
 	}
 }
 
-// CleanFilename makes a sender's file name safe to show and to save: no folder, no
-// control or direction-changing characters, valid UTF-8, at most maxFilename characters
-// with the extension kept. It returns "" when nothing is left.
+// CleanFilename makes a sender's file name safe to display and to save: no folder, no control or
+// direction-changing characters, valid UTF-8, at most maxFilename characters with the extension
+// kept. It returns "" if nothing is left.
 func CleanFilename(name string) string {
 	name = strings.ToValidUTF8(name, "\uFFFD")
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
@@ -275,7 +275,7 @@ func CleanFilename(name string) string {
 	return string(stem[:min(len(stem), maxFilename-len(extension))]) + string(extension)
 }
 
-// extensionOf is the ending of the name invented for a nameless file.
+// extensionOf is the extension of the name generated for a nameless file.
 func extensionOf(mediaType string) string {
 	switch mediaType {
 	case "text/calendar", "application/ics":

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// picture is an image of a multipart, shown or not as its header says.
+// picture is an image of a multipart. Its header determines whether it is displayed.
 func picture(n int, header ...string) string {
 	return section("aGFsbG8=", append([]string{"Content-Type: image/png", fmt.Sprintf("Content-ID: <i%d@x>", n), "Content-Transfer-Encoding: base64"}, header...)...)
 }
@@ -76,7 +76,7 @@ func TestFilesComeBeforeImagesThatAreShown(t *testing.T) {
 		if !reflect.DeepEqual(places, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}) {
 			t.Errorf("%s: places %v", c.name, places)
 		}
-		// A file that the list of today leaves out may be in a list that was stored before.
+		// A file that is not listed now may be in a list that was stored before.
 		for id := 1; id <= len(c.ids)+c.omitted; id++ {
 			if _, ok := AttachmentBytes(raw, id); !ok {
 				t.Errorf("%s: no file %d", c.name, id)

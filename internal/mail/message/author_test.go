@@ -36,7 +36,7 @@ func TestAuthorIsTheOneAddress(t *testing.T) {
 		{"joe@x.example>", Mailbox{"joe@x.example", ""}},
 		{"=?utf-8?Q?Joe_=3Cjoe=40x.example=3E?=", Mailbox{"joe@x.example", ""}},
 
-		// Two candidates, and values that parse, are read as they always were.
+		// Two candidates, and well-formed values, are parsed as before.
 		{"a@x.example, b@y.example", Mailbox{"a@x.example", ""}},
 		{"a@x.example, Team <b@y.example>, Inc", Mailbox{"a@x.example", ""}},
 		{"Smith, John <a@x.example>, b@y.example", Mailbox{"a@x.example", "Smith, John"}},
@@ -60,7 +60,8 @@ func TestAuthorIsTheOneAddress(t *testing.T) {
 	}
 }
 
-// FuzzAuthor holds that the address of an author is in the field, and that all readers agree on it.
+// FuzzAuthor checks that the address of an author is in the field, and that all parsers return the
+// same one.
 func FuzzAuthor(f *testing.F) {
 	for _, seed := range []string{"Smith, Jr <a@b.example>, Inc", "[mailto:a@b.example?x]", `"a <b@c.example>", (d@e.example) =?utf-8?q?x?=`, "<<'{a@[1.2.3.4]}'>>", "a:b,c;d@e"} {
 		f.Add(seed)

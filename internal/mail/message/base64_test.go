@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Some programs encode a text in pieces and join them; lists append footers that are not encoded.
+// TestBase64ContinuesAfterPadding covers programs that encode a text in pieces and join them, and
+// lists that append footers without encoding.
 func TestBase64ContinuesAfterPadding(t *testing.T) {
 	one, two := "SGVsbG8sCg==", "WW91ciBjb2RlIGlzIDQ4MjkxMwo="
 	const both = "Hello,\nYour code is 482913\n"
@@ -17,7 +18,7 @@ func TestBase64ContinuesAfterPadding(t *testing.T) {
 		{one + "\n\n  " + two + "\n", both},
 		{one + "\n" + strings.TrimRight(two, "="), both}, // the last piece lacks its padding
 		{one + " " + two + "\n" + one, both + "Hello,\n"},
-		{"SGVsbG8s=Cg==\n" + two, both}, // padding where none is due
+		{"SGVsbG8s=Cg==\n" + two, both}, // padding in the wrong place
 		{one + "\n" + two[:24] + "\n" + two[24:], both},
 		{one + "\n" + base64.StdEncoding.EncodeToString([]byte(strings.Repeat("long ", 60))), "Hello,\n" + strings.Repeat("long ", 60)},
 		{one + "\n-- \nfooter", "Hello,\n"},
@@ -49,7 +50,7 @@ func TestEncodedWordsInPieces(t *testing.T) {
 		"=?utf-8?B?5L?= =?utf-8?B?it5paH?=":                      "中文",
 		"=?utf-8?B?5Lit5paH5L?= =?utf-8?B?it?= =?utf-8?B?5paH?=": "中文中文",
 		"=?utf-8?B?5?= =?utf-8?B?Lit5paH?=":                      "中文",
-		"=?utf-8?B?SGk?= =?utf-8?B?SGk?=":                        "HiHi", // each complete but for its padding
+		"=?utf-8?B?SGk?= =?utf-8?B?SGk?=":                        "HiHi", // each complete except for its padding
 		"=?utf-8?B?SGVsbG8?= =?UTF-8?b?IQ?=":                     "Hello!",
 		"=?utf-8?B?SGk=SGk=?=":                                   "HiHi",
 		"=?utf-8?B?SGk=_SGk=?=":                                  "Hi", // no base64 follows
@@ -71,8 +72,8 @@ func TestUuencodedFilesOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// FuzzBase64 holds that a file read in pieces is the file read whole, and that pieces with padding
-// between them lose nothing.
+// FuzzBase64 checks that a file read in pieces equals the file read as a whole, and that pieces
+// with padding between them lose nothing.
 func FuzzBase64(f *testing.F) {
 	f.Add([]byte("hello"), []byte("world!"))
 	f.Add([]byte{0, 1, 2}, []byte{255})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkParseOTPMail is the road every mail in takes: parse, and the visible text for
-// the code finder.
+// BenchmarkParseOTPMail measures the path of every received message: parsing, and the visible text
+// for code detection.
 func BenchmarkParseOTPMail(b *testing.B) {
 	raw, err := os.ReadFile("testdata/otp.eml")
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"inboxd/internal/testutil/budget"
 )
 
-// allowed is what a hostile mail may take.
+// allowed is the limit for a hostile message.
 var allowed = budget.Of{CPU: 250 * time.Millisecond, Bytes: 64 << 20}
 
-// openElements is how many elements package html tracks.
+// openElements is how many open elements package html tracks.
 const openElements = 128
 
-var maxMail = 25 << 20 // what SMTP lets through
+var maxMail = 25 << 20 // the SMTP limit
 
 // fill repeats s up to size bytes.
 func fill(s string, size int) string { return strings.Repeat(s, size/len(s)) }

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Calendar is a leaf that may be a calendar file: by its type, or by the end of its name, whatever
-// its type. It points into the raw message.
+// Calendar is a leaf that may be a calendar file, by its type or by the extension of its name. It
+// points into the raw message.
 type Calendar struct {
 	Method string // the parameter of its Content-Type; empty: none
 	Root   bool   // it is the whole message
@@ -17,11 +17,12 @@ type Calendar struct {
 	body     []byte
 }
 
-// maxCalendars is how many such leaves are handed out: as many as files are recorded.
+// maxCalendars is how many such leaves are returned: as many as files are listed.
 const maxCalendars = maxFiles
 
-// isCalendar reports what Calendar says. An attached message is none, whatever it is called: it is not
-// for this reader; nor is a multipart that was nested too deep.
+// isCalendar reports whether a part may be a calendar file. An attached message is not, whatever
+// its name, because it is not addressed to this reader; nor is a multipart that was nested too
+// deep.
 func (p *part) isCalendar() bool {
 	if p.mediaType == "text/calendar" || p.mediaType == "application/ics" {
 		return true
@@ -43,9 +44,9 @@ func (p *part) calendar() Calendar {
 	return Calendar{Method: p.method, Root: p.root, charset: p.charset, encoding: encoding, body: p.body}
 }
 
-// Text is the file in UTF-8, of whose octets at most max are read. Its charset is found as that of any
-// text part. Folds (RFC 5545 section 3.1) may be inside a letter: they go before letters are looked
-// for, where there are any.
+// Text is the file in UTF-8, of at most max octets. Its charset is found as for any text part.
+// Folds (RFC 5545 section 3.1) may be inside a multi-byte character, so they are removed before the
+// charset is decoded.
 func (c *Calendar) Text(max int) []byte {
 	d := decoder{src: c.body, encoding: c.encoding}
 	b := d.appendTo(make([]byte, 0, min(d.room(), max)), max)
@@ -57,7 +58,7 @@ func (c *Calendar) Text(max int) []byte {
 	return text
 }
 
-// isWide reports a charset in which a line break is not one octet.
+// isWide reports whether a line break is more than one octet in a charset.
 func isWide(charset string, b []byte) bool {
 	charset = strings.ToLower(strings.Trim(charset, " \t\"'"))
 	for _, prefix := range [...]string{"utf-16", "utf16", "utf-32", "utf32", "ucs-", "iso-10646-ucs"} {
@@ -68,7 +69,7 @@ func isWide(charset string, b []byte) bool {
 	return isUTF16(b)
 }
 
-// withoutFolds takes each line break with the blank behind it out of b, in place.
+// withoutFolds removes each line break with the following space from b, in place.
 func withoutFolds(b []byte) []byte {
 	out := b[:0]
 	for {
@@ -86,27 +87,27 @@ func withoutFolds(b []byte) []byte {
 	}
 }
 
-// Authors are who a mail says that it is from, for those to whom it matters that nobody else could be
-// meant.
+// Authors are the senders that a message names, for code that must exclude any other reading.
 type Authors struct {
-	From, Sender string // address of the one mailbox of the one field, as it was written; else empty
-	// Whole is false when the header is longer than what is read of it, or has lines that are no fields:
-	// then others may read other fields, and begin the body elsewhere.
+	From, Sender string // address of the only mailbox of the only field, as written; else empty
+	// Whole is false if the header is longer than the parsed part, or contains lines that are not
+	// fields. Other parsers may then find other fields and another start of the body.
 	Whole bool
 }
 
-// AuthorsOf reads them from the top header.
+// AuthorsOf parses them from the top header.
 func AuthorsOf(raw []byte) Authors {
 	w := walker{raw: readable(raw), headers: maxHeadersSize}
 	fields := w.readFields(w.fields[:0])
 	return Authors{From: onlyMailbox(fields, "From"), Sender: onlyMailbox(fields, "Sender"), Whole: !w.degraded}
 }
 
-// BodyFixesParts reports whether the body alone says of which parts a message is made: no other Content-Type
-// could make other parts of it. So it is in a multipart with a single Content-Type field, in no encoding, whose
-// body starts with the delimiter line of the declared boundary, that is, without a preamble (ADR 0097). A
-// boundary with a blank in it does not count, for relaxed canonicalization lets blanks change (RFC 6376 section
-// 3.4.4); nor does a digest, in which a part without a type is something else than elsewhere.
+// BodyFixesParts reports whether the body alone determines the parts of a message, so that no other
+// Content-Type could make other parts of it. This is true for a multipart with a single
+// Content-Type field, without transfer encoding, whose body starts with the delimiter line of the
+// declared boundary, that is, without a preamble (ADR 0097). A boundary with a space does not
+// count, because relaxed canonicalization permits changes of whitespace (RFC 6376 section 3.4.4). A
+// digest does not count either, because the default type of its parts differs.
 func BodyFixesParts(raw []byte) bool {
 	w := walker{raw: readable(raw), headers: maxHeadersSize}
 	fields := w.readFields(w.fields[:0])
@@ -138,8 +139,8 @@ func isUnencoded(encoding string) bool {
 	return false
 }
 
-// MailboxesIn are the addresses in every To or Cc field of the top header, as they were written; name is one of
-// the two.
+// MailboxesIn are the addresses in every field called name of the top header, as written; name is
+// To or Cc.
 func MailboxesIn(raw []byte, name string) (list []string) {
 	w := walker{raw: readable(raw), headers: maxHeadersSize}
 	for _, f := range w.readFields(w.fields[:0]) {
@@ -155,7 +156,7 @@ func MailboxesIn(raw []byte, name string) (list []string) {
 	return list
 }
 
-// onlyMailbox is the mailbox of the only field called name. A group is nobody's name.
+// onlyMailbox is the mailbox of the only field called name. A group does not count.
 func onlyMailbox(fields []field, name string) (email string) {
 	found := 0
 	for _, f := range fields {

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestBodyFixesParts attacks the rule by which a signature that does not cover Content-Type vouches for the parts
-// of a message (ADR 0097): an attacker may change that field, add others, and change blanks in the body.
+// TestBodyFixesParts attacks the rule by which a signature that does not cover Content-Type
+// authenticates the parts of a message (ADR 0097). An attacker may change that field, add others,
+// and change whitespace in the body.
 func TestBodyFixesParts(t *testing.T) {
 	const mixed = "Content-Type: multipart/mixed; boundary=b"
 	const body = "--b\r\nContent-Type: text/calendar\r\n\r\nx\r\n--b--\r\n"

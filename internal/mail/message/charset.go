@@ -9,13 +9,13 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// toUTF8 converts b from charset. The result is valid UTF-8 and may be b itself. Without a
-// charset, or with one nobody knows (known = false), b is UTF-8 where that is likely and
-// windows-1252 elsewhere. What a known charset has no character for becomes U+FFFD.
+// toUTF8 converts b from charset. The result is valid UTF-8 and may be b itself. Without a charset,
+// or with an unknown one (known = false), b is treated as UTF-8 if that is likely, else as
+// windows-1252. Bytes that are invalid in a known charset become U+FFFD.
 func toUTF8(charset string, b []byte) (text []byte, known bool) {
 	charset = strings.Trim(charset, " \t\"'")
 	b = bytes.TrimPrefix(b, []byte(byteOrderMark))
-	if isUTF16(b) { // a byte order mark is believed before any label, as the WHATWG says
+	if isUTF16(b) { // a byte order mark takes precedence over any label (WHATWG)
 		charset = "utf-16"
 	}
 	switch {
@@ -39,9 +39,9 @@ func toUTF8(charset string, b []byte) (text []byte, known bool) {
 		return guessUTF8(b), false
 	}
 	if enc == charmap.Windows1252 && utf8.Valid(b) {
-		return b, true // a wrong label: nobody writes "Ã¼" and means it
+		return b, true // a wrong label: nobody intends "Ã¼"
 	}
-	text, _ = enc.NewDecoder().Bytes(b) // errors are at the end of b: what came before counts
+	text, _ = enc.NewDecoder().Bytes(b) // an error can only be at the end of b; the text before it is kept
 	return bytes.ToValidUTF8(text, []byte("\uFFFD")), true
 }
 
@@ -60,9 +60,9 @@ func isASCII(charset string) bool {
 	return false
 }
 
-// charsetOfPage is what a page is in: as its header says, or as the page itself does where the header
-// says nothing, or what is plainly false. A text that is UTF-8 is that, whatever a page says that was
-// converted on its way.
+// charsetOfPage is the charset of a page. It is the one in the header, or the one in the page if
+// the header has none or a plainly wrong one. A valid UTF-8 text is UTF-8, even if the page names
+// the charset from before a conversion.
 func charsetOfPage(declared string, page []byte) string {
 	name := strings.Trim(declared, " \t\"'")
 	switch {
@@ -71,13 +71,13 @@ func charsetOfPage(declared string, page []byte) string {
 		if utf8.Valid(page) || mostlyUTF8(page) {
 			return declared
 		}
-	case !isASCII(name), utf8.Valid(page) && bytes.IndexByte(page, '\x1b') < 0: // ISO 2022 has escapes
+	case !isASCII(name), utf8.Valid(page) && bytes.IndexByte(page, '\x1b') < 0: // ISO 2022 uses escapes
 		return declared
 	}
 	return cmp.Or(metaCharset(page), declared)
 }
 
-// hasMultibyte reports whether b has any non-ASCII character that is valid UTF-8.
+// hasMultibyte reports whether b contains a non-ASCII character in valid UTF-8.
 func hasMultibyte(b []byte) bool {
 	for i := 0; i < len(b); i++ {
 		if b[i] >= utf8.RuneSelf && utf8.FullRune(b[i:]) {
@@ -89,8 +89,8 @@ func hasMultibyte(b []byte) bool {
 	return false
 }
 
-// isUTF16 reports text that begins with the byte order mark of UTF-16, of which neither half
-// is ever UTF-8. With two NULs behind, it is that of UTF-32.
+// isUTF16 reports whether text begins with the byte order mark of UTF-16, whose bytes never occur
+// in UTF-8. Followed by two NULs, it is that of UTF-32.
 func isUTF16(b []byte) bool {
 	if len(b) < 4 || len(b)%2 != 0 {
 		return false
@@ -115,8 +115,8 @@ func guessUTF8(b []byte) []byte {
 	return text
 }
 
-// mostlyUTF8 reports more characters of several bytes than bytes that are none of UTF-8: a
-// text that lost a byte on its way, or was cut inside a character.
+// mostlyUTF8 reports whether there are more multi-byte characters than invalid bytes: a text that
+// lost a byte in transit, or was cut inside a character.
 func mostlyUTF8(b []byte) bool {
 	balance := 0
 	for i := 0; i < len(b); {
@@ -134,8 +134,8 @@ func mostlyUTF8(b []byte) bool {
 	return balance > 0
 }
 
-// metaCharset finds charset= in the first kilobyte of HTML whose header names none, as
-// browsers do.
+// metaCharset finds charset= in the first kilobyte of HTML whose header has no charset, as browsers
+// do.
 func metaCharset(html []byte) string {
 	head := bytes.ToLower(html[:min(len(html), 1024)])
 	i := bytes.Index(head, []byte("charset="))
@@ -149,7 +149,7 @@ func metaCharset(html []byte) string {
 	return readableMeta(string(name))
 }
 
-// readableMeta keeps to what such a mark can mean: bytes in which it can be read are no UTF-16
+// readableMeta corrects an impossible value: bytes in which the mark is readable are not UTF-16
 // (WHATWG HTML section 13.2.3.2).
 func readableMeta(name string) string {
 	if strings.HasPrefix(strings.ToLower(name), "utf-16") {
@@ -158,13 +158,13 @@ func readableMeta(name string) string {
 	return name
 }
 
-// NormalizeLines makes every line end one LF and drops NULs, in place.
+// NormalizeLines converts every line ending to LF and drops NULs, in place.
 func NormalizeLines(b []byte) []byte {
 	if bytes.IndexByte(b, '\r') < 0 && bytes.IndexByte(b, 0) < 0 {
 		return b
 	}
 	out := b[:0]
-	if bytes.IndexByte(b, 0) < 0 { // most mail: line by line
+	if bytes.IndexByte(b, 0) < 0 { // most messages: line by line
 		for {
 			line, rest, more := bytes.Cut(b, []byte("\r"))
 			if out = append(out, line...); !more {

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/text/encoding/korean"
 )
 
-// The seven-bit charsets that golang.org/x/text doesn't read.
+// The seven-bit charsets that golang.org/x/text does not support.
 
-// decodeUTF7 reads RFC 2152: +base64- stands for UTF-16, +- for a plus sign.
+// decodeUTF7 decodes RFC 2152: +base64- stands for UTF-16, +- for a plus sign.
 func decodeUTF7(b []byte) []byte {
 	out := make([]byte, 0, len(b))
 	for len(b) > 0 {
@@ -51,8 +51,8 @@ func appendUTF16(out, b []byte) []byte {
 	return out
 }
 
-// decodeISO2022KR reads RFC 1557: between SO and SI two bytes are one character of
-// KS X 1001, which is EUC-KR without the high bits.
+// decodeISO2022KR decodes RFC 1557: between SO and SI two bytes are one character of KS X 1001,
+// which is EUC-KR without the high bits.
 func decodeISO2022KR(b []byte) []byte {
 	euc := make([]byte, 0, len(b))
 	b = bytes.ReplaceAll(b, []byte("\x1b$)C"), nil)

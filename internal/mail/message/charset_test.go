@@ -15,7 +15,8 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 )
 
-// Labels as programs write them, each with a text in the charset that they mean.
+// TestCharsetLabels contains labels that programs write, each with a text in the charset that they
+// mean.
 func TestCharsetLabels(t *testing.T) {
 	for _, c := range []struct {
 		labels string
@@ -41,8 +42,8 @@ func TestCharsetLabels(t *testing.T) {
 		{"utf-32 ucs-4", utf32.UTF32(utf32.LittleEndian, utf32.UseBOM), "Ваш код"},
 		{"utf-32le", utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM), "Ваш код"},
 		{"utf-32be", utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM), "Ваш код"},
-		{"utf-8 us-ascii iso-8859-1", unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), "Ваш код"}, // its mark tells
-		{"iso-8859-1 us-ascii windows-1252", encoding.Nop, "Grüße, 验证码"},                              // UTF-8, whatever they say
+		{"utf-8 us-ascii iso-8859-1", unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), "Ваш код"}, // its byte order mark decides
+		{"iso-8859-1 us-ascii windows-1252", encoding.Nop, "Grüße, 验证码"},                              // UTF-8, whatever the labels
 	} {
 		b, err := c.enc.NewEncoder().String(c.text)
 		if err != nil {
@@ -67,7 +68,7 @@ func TestMarksInHTML(t *testing.T) {
 	for _, c := range []struct{ html, want string }{
 		{"<meta charset=windows-1251><p>\xca\xee\xe4", "Код"},
 		{"<meta http-equiv='Content-Type' content='text/html; charset=koi8-r'>\xeb\xcf\xc4", "Код"},
-		{"<meta charset=utf-16><p>Код", "Код"}, // it can't be
+		{"<meta charset=utf-16><p>Код", "Код"}, // impossible
 		{"<meta charset=utf-16le><p>Код", "Код"},
 	} {
 		if doc := Parse([]byte("Content-Type: text/html\n\n" + c.html)); doc.Text != c.want {
@@ -76,7 +77,7 @@ func TestMarksInHTML(t *testing.T) {
 	}
 }
 
-// A page says what it is in; it is believed where the header cannot be right.
+// TestCharsetOfAPage checks that a page's own charset is used if the header's cannot be right.
 func TestCharsetOfAPage(t *testing.T) {
 	encoded := func(enc encoding.Encoding, text string) string {
 		b, err := enc.NewEncoder().String(text)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/text/encoding/unicode/utf32"
 )
 
-// lookupCharset finds what a label means, nil when nobody knows. Labels are read as mail has
-// them: with a remark behind, underscores for hyphens, or by the names of programs.
+// lookupCharset finds the charset of a label, nil if unknown. It accepts labels as found in
+// messages: followed by a remark, with underscores for hyphens, or with names from programs.
 func lookupCharset(label string) encoding.Encoding {
 	label = strings.ToLower(label)
 	if end := strings.IndexAny(label, " \t,;("); end > 0 {
@@ -33,8 +33,8 @@ func lookupCharset(label string) encoding.Encoding {
 	return indexedCharset(label)
 }
 
-// charsetAliases are labels of mail programs that neither index knows. Each stands for a
-// charset that holds all or nearly all of what it means.
+// charsetAliases are labels of mail programs that neither index contains. Each stands for a charset
+// that contains all or nearly all of the intended one.
 var charsetAliases = map[string]string{
 	"utf8mb4": "utf-8",
 	"latin-1": "iso-8859-1", "latin-2": "iso-8859-2", "latin9": "iso-8859-15", "latin-9": "iso-8859-15",
@@ -47,9 +47,9 @@ var charsetAliases = map[string]string{
 }
 
 // indexedCharset prefers the WHATWG meaning of a label (iso-8859-1 is windows-1252), as mail
-// readers do, over IANA's; nil when neither knows it. WHATWG maps some old charsets to
-// "replacement", which would lose the text, knows no UTF-32, and takes UTF-16 for
-// little-endian whatever the mark.
+// clients do, over IANA's; nil if both do not know it. Three WHATWG rules are not used: it maps
+// some old charsets to "replacement", which would lose the text, it has no UTF-32, and it treats
+// UTF-16 as little-endian whatever the byte order mark.
 func indexedCharset(label string) encoding.Encoding {
 	switch label {
 	case "utf-16", "utf16", "ucs-2", "iso-10646-ucs-2":

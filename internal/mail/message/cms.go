@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// An opaque S/MIME signature (RFC 8551 section 3.5.2) is a file that holds what was signed: the CMS
-// structure SignedData (RFC 5652 section 5.1), in BER. The signature is not verified, so that what it
-// holds is read like any other text, and nobody is known to have signed it.
+// An opaque S/MIME signature (RFC 8551 section 3.5.2) is a file that contains the signed content:
+// the CMS structure SignedData (RFC 5652 section 5.1), in BER. The signature is not verified. So
+// its content is parsed like any other text, and counts as unsigned.
 
 const (
-	maxSignatures = 3  // inside each other, as in RFC 2634
-	maxBER        = 16 // constructed encodings inside each other
+	maxSignatures = 3  // nested, as in RFC 2634
+	maxBER        = 16 // nested constructed encodings
 )
 
-// isSMIME reports the types and the file name of RFC 8551 section 3.9.
+// isSMIME reports whether the part has a type or the file name of RFC 8551 section 3.9.
 func (p *part) isSMIME() bool {
 	switch p.mediaType {
 	case "application/pkcs7-mime", "application/x-pkcs7-mime":
@@ -26,13 +26,13 @@ func (p *part) isSMIME() bool {
 	return false
 }
 
-// signed reads the content of p, when it is an opaque signature, as a part of its own. Its leaves
+// signed parses the content of p, if it is an opaque signature, as a part of its own. Its leaves
 // follow p, and are marked.
 func (w *walker) signed(p *part, leaf func(part)) {
 	d := decoder{src: p.body, encoding: p.encoding}
 	head := d.appendTo(make([]byte, 0, 64), 64)
 	if w.signatures >= maxSignatures || !bytes.Contains(head, signedData) {
-		return // also what is encrypted, which may be large
+		return // also encrypted content, which may be large
 	}
 	content, whole, ok := signedContent(d.appendTo(head, len(p.body)))
 	if !ok {
@@ -52,7 +52,7 @@ var (
 	plainData  = []byte("\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07\x01")
 )
 
-// Tags as they are on the wire; explicit is [0], constructed.
+// Tags as encoded; explicit is [0], constructed.
 const (
 	berSequence    = 0x20 | asn1.TagSequence
 	berOctets      = asn1.TagOctetString
@@ -60,8 +60,8 @@ const (
 	berExplicit    = 0xa0
 )
 
-// signedContent finds the content of a SignedData. It is not ok when there is none, because the
-// signature is detached, or when it is something other than data; not whole when its end is missing.
+// signedContent finds the content of a SignedData. ok is false if there is none, because the
+// signature is detached, or if it is not data. whole is false if its end is missing.
 func signedContent(b []byte) (content []byte, whole, ok bool) {
 	r := ber{b: b}
 	ok = r.enter(berSequence) && r.literal(signedData) && r.enter(berExplicit) &&
@@ -74,15 +74,15 @@ func signedContent(b []byte) (content []byte, whole, ok bool) {
 	return content, !r.cut, ok && len(content) > 0
 }
 
-// ber reads encodings (ITU-T X.690), front to back. Its one signedContent owns it.
+// ber parses encodings (ITU-T X.690), front to back. One call of signedContent owns it.
 type ber struct {
 	b   []byte
-	cut bool // a length goes beyond the end
+	cut bool // a length exceeds the data
 }
 
 const indefinite = -1
 
-// header reads a tag and a length, which is indefinite or within what is there.
+// header parses a tag and a length, which is indefinite or within the data.
 func (r *ber) header() (tag byte, length int, ok bool) {
 	if len(r.b) < 2 {
 		return 0, 0, false
@@ -91,7 +91,7 @@ func (r *ber) header() (tag byte, length int, ok bool) {
 	first := r.b[0]
 	r.b = r.b[1:]
 	switch n := int(first & 0x7f); {
-	case tag&0x1f == 0x1f: // of several octets; CMS has none
+	case tag&0x1f == 0x1f: // a tag of several octets; CMS has none
 		return 0, 0, false
 	case first < 0x80:
 		length = n
@@ -111,7 +111,7 @@ func (r *ber) header() (tag byte, length int, ok bool) {
 	return tag, length, true
 }
 
-// enter goes into a constructed encoding, and forgets what follows it.
+// enter goes into a constructed encoding, and drops what follows it.
 func (r *ber) enter(tag byte) bool {
 	got, length, ok := r.header()
 	if length >= 0 {
@@ -120,13 +120,13 @@ func (r *ber) enter(tag byte) bool {
 	return ok && got == tag
 }
 
-// literal goes past these octets.
+// literal skips these octets.
 func (r *ber) literal(want []byte) (ok bool) {
 	r.b, ok = bytes.CutPrefix(r.b, want)
 	return ok
 }
 
-// skip goes past an encoding with everything in it.
+// skip skips an encoding with all its content.
 func (r *ber) skip(depth int) bool {
 	_, length, ok := r.header()
 	if !ok || depth > maxBER {
@@ -144,8 +144,8 @@ func (r *ber) skip(depth int) bool {
 	return true
 }
 
-// ended goes past the end of contents that closes an indefinite length. The end of everything
-// closes it, too.
+// ended skips the end-of-contents that closes an indefinite length. The end of the data closes it,
+// too.
 func (r *ber) ended() bool {
 	rest, ok := bytes.CutPrefix(r.b, []byte{0, 0})
 	if ok {
@@ -156,7 +156,8 @@ func (r *ber) ended() bool {
 	return ok
 }
 
-// octets appends an OCTET STRING, which may be in pieces, to b; of one in one piece it is a slice.
+// octets appends an OCTET STRING, which may be in pieces, to b. For a single piece it returns a
+// slice of the data.
 func (r *ber) octets(b []byte, depth int) (_ []byte, ok bool) {
 	tag, length, ok := r.header()
 	switch {

@@ -102,8 +102,8 @@ func TestWhatIsNoOpaqueSignature(t *testing.T) {
 	}
 }
 
-// What is inside a signature has attachments of its own, with ids behind those of the message, and
-// no calendar file for anybody to be believed.
+// TestFilesInsideASignature checks that files inside a signature are attachments with ids after
+// those of the message, and that a calendar file inside is not used.
 func TestFilesInsideASignature(t *testing.T) {
 	inner := multipartMail("mixed", section("text"), section("aGFsbG8=", "Content-Type: application/pdf; name=a.pdf", "Content-Transfer-Encoding: base64"),
 		section("BEGIN:VCALENDAR\nMETHOD:REQUEST\nEND:VCALENDAR", "Content-Type: text/calendar; method=REQUEST; name=b.ics"))

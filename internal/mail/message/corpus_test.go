@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// corpora returns the folder of mails that others wrote, or skips the test.
+// corpora returns the folder of messages from other sources, or skips the test.
 func corpora(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("INBOX_CORPORA")
@@ -44,7 +44,7 @@ func readFile(t testing.TB, name string) []byte {
 	return b
 }
 
-// checkDocument holds what is true of every Document, whatever the mail.
+// checkDocument checks invariants of every Document.
 func checkDocument(t testing.TB, raw []byte, doc *Document) {
 	t.Helper()
 	valid := func(what string, values ...string) {
@@ -99,7 +99,7 @@ func checkAttachments(t testing.TB, raw []byte, doc *Document) {
 	}
 }
 
-// checkPieces holds that an attachment read in pieces of any size is the same.
+// checkPieces checks that an attachment read in pieces of any size is the same.
 func checkPieces(t testing.TB, raw []byte, id int, content []byte, ok bool) {
 	t.Helper()
 	file, found := FindAttachment(raw, id)
@@ -141,7 +141,7 @@ func TestCorporaAreReadable(t *testing.T) {
 	}
 }
 
-// Whatever finds codes can find only what is in the texts it gets.
+// TestCodesOfTheCorpusAreVisible checks that the codes are in the texts that code detection gets.
 func TestCodesOfTheCorpusAreVisible(t *testing.T) {
 	dir := filepath.Join(corpora(t), "otp")
 	digits := strings.NewReplacer(" ", "", "-", "", "\n", "", "\u00a0", "")
@@ -162,7 +162,7 @@ func TestCodesOfTheCorpusAreVisible(t *testing.T) {
 	}
 }
 
-// otherParser is what another parser says about a mail; it is advice, not truth.
+// otherParser is the result of another parser for a message; it may be wrong.
 type otherParser struct {
 	File        string
 	Origin      string
@@ -176,9 +176,10 @@ type otherParser struct {
 	}
 }
 
-// agreementFloor is just below what was measured (94 of 115). The rest is opinion: the other
-// parser leaves files in the text that are written into it (uuencode), lists the broken multiparts of malformed mail as attachments, and doesn't guess the
-// charset of raw 8-bit headers.
+// agreementFloor is just below the measured value (94 of 115). The remaining differences are
+// matters of interpretation: the other parser leaves uuencoded files in the text, lists the broken
+// multiparts of malformed messages as attachments, and does not guess the charset of raw 8-bit
+// headers.
 const agreementFloor = 0.81
 
 func TestAgreementWithAnotherParser(t *testing.T) {
@@ -219,7 +220,7 @@ func TestAgreementWithAnotherParser(t *testing.T) {
 		for i, a := range doc.Attachments[:min(len(doc.Attachments), len(other.Attachments))] {
 			want := other.Attachments[i]
 			check(other.File, "name", a.Filename, want.Filename, want.Filename == "" || a.Filename == want.Filename)
-			if want.Kind == "Binary" { // texts are counted after their conversion there
+			if want.Kind == "Binary" { // the other parser counts texts after conversion
 				check(other.File, "size", a.Size, want.Size, a.Size == want.Size)
 			}
 		}
@@ -231,5 +232,5 @@ func TestAgreementWithAnotherParser(t *testing.T) {
 	}
 }
 
-// squeeze makes texts comparable that differ in blanks only.
+// squeeze makes texts comparable that differ only in whitespace.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }

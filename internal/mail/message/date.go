@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// parseDate reads a Date field (RFC 5322 sections 3.3 and 4.3) in UTC. The order of the words
-// doesn't matter, so asctime and other habits are read too: a month's name, a time with
-// colons, a zone, a day of one or two digits, a year.
+// parseDate parses a Date field (RFC 5322 sections 3.3 and 4.3) into UTC. The order of the words
+// does not matter, so asctime and other formats are accepted: a month's name, a time with colons, a
+// zone, a day of one or two digits, a year.
 func parseDate(v string) (_ time.Time, ok bool) {
 	d := dateWords{day: -1, year: -1, hour: -1}
 	whole := strings.TrimSpace(withoutComments(v))
@@ -30,7 +30,7 @@ func parseDate(v string) (_ time.Time, ok bool) {
 	return inYears(t.Add(-d.offset), true)
 }
 
-// withoutComments puts a blank in the place of each comment.
+// withoutComments replaces each comment by a space.
 func withoutComments(v string) string {
 	if strings.IndexByte(v, '(') < 0 {
 		return v
@@ -47,7 +47,7 @@ func withoutComments(v string) string {
 	}
 }
 
-// joinClock removes the blanks around colons.
+// joinClock removes the spaces around colons.
 func joinClock(v string) string {
 	if !strings.Contains(v, " :") && !strings.Contains(v, ": ") && strings.IndexByte(v, '\t') < 0 {
 		return v
@@ -59,7 +59,7 @@ func joinClock(v string) string {
 	return strings.Join(parts, ":")
 }
 
-// complete reports that there is a day of some month of a year, and a time.
+// complete reports whether there is a day, a month, a year and a time.
 func (d *dateWords) complete() bool {
 	switch {
 	case d.day < 1, d.day > 31, d.month == 0, d.year < 1900, d.year > 9999, d.hour < 0:
@@ -68,7 +68,7 @@ func (d *dateWords) complete() bool {
 	return true
 }
 
-// inYears refuses what ISO 8601 can't write with four digits.
+// inYears rejects years that ISO 8601 cannot write with four digits.
 func inYears(t time.Time, ok bool) (time.Time, bool) {
 	if !ok || t.Year() < 1 || t.Year() > 9999 {
 		return time.Time{}, false
@@ -76,13 +76,13 @@ func inYears(t time.Time, ok bool) (time.Time, bool) {
 	return t, true
 }
 
-// dateWords is what was understood of a date so far; -1 is missing. One parseDate owns it.
+// dateWords are the parsed parts of a date; -1 is missing. One parseDate owns it.
 type dateWords struct {
 	day, year            int
 	month                time.Month
 	hour, minute, second int
 	offset               time.Duration // east of UTC
-	zone                 bool          // offset was said in figures
+	zone                 bool          // offset was given in digits
 }
 
 func (d *dateWords) read(word string) {
@@ -101,7 +101,7 @@ func (d *dateWords) read(word string) {
 	}
 }
 
-// readZone reads the name of a zone, GMT+0100, or the half of a day.
+// readZone parses the name of a zone, GMT+0100, or AM and PM.
 func (d *dateWords) readZone(word string) {
 	name := strings.ToUpper(strings.TrimRight(word, "."))
 	if sign := strings.IndexAny(name, "+-"); sign > 0 {
@@ -118,7 +118,8 @@ func (d *dateWords) readZone(word string) {
 	}
 }
 
-// readNumber reads a day or a year, or both with the month between hyphens (02-Jan-2006, 2006-01-02).
+// readNumber parses a day or a year, or both with the month between hyphens (02-Jan-2006,
+// 2006-01-02).
 func (d *dateWords) readNumber(word string) {
 	if day, rest, ok := strings.Cut(word, "-"); ok {
 		month, year, _ := strings.Cut(rest, "-")
@@ -139,7 +140,7 @@ func (d *dateWords) readNumber(word string) {
 	}
 }
 
-// fullYear reads years of two and three digits as RFC 5322 section 4.3 says.
+// fullYear expands years of two and three digits by RFC 5322 section 4.3.
 func fullYear(n, digits int) int {
 	switch {
 	case digits == 2 && n < 50:
@@ -150,7 +151,7 @@ func fullYear(n, digits int) int {
 	return n
 }
 
-// readClock reads hh:mm, hh:mm:ss or hh:mm:ss.fff; a wrong time makes the date unreadable.
+// readClock parses hh:mm, hh:mm:ss or hh:mm:ss.fff; an invalid time makes the date invalid.
 func (d *dateWords) readClock(word string) {
 	h, rest, _ := strings.Cut(word, ":")
 	m, s, _ := strings.Cut(rest, ":")
@@ -161,7 +162,7 @@ func (d *dateWords) readClock(word string) {
 	}
 }
 
-// upTo reads a number from 0 to max, -1 for any other.
+// upTo parses a number from 0 to max, -1 for any other.
 func upTo(max int, word string) int {
 	n, err := strconv.Atoi(word)
 	if err != nil || n > max {
@@ -170,7 +171,7 @@ func upTo(max int, word string) int {
 	return n
 }
 
-// readOffset reads +hhmm.
+// readOffset parses +hhmm.
 func (d *dateWords) readOffset(word string) {
 	digits := strings.Replace(word[1:], ":", "", 1)
 	n, err := strconv.Atoi(digits)
@@ -186,7 +187,7 @@ func (d *dateWords) readOffset(word string) {
 
 func inRange(n, max int) bool { return n >= 0 && n <= max }
 
-// monthOf reads the first three letters of a month's name, 0 when it is none.
+// monthOf parses the first three letters of a month's name, 0 if invalid.
 func monthOf(word string) time.Month {
 	if len(word) < 3 {
 		return 0
@@ -201,8 +202,9 @@ func monthOf(word string) time.Month {
 
 var months = [...]string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
 
-// zones are the named zones of RFC 5322 section 4.3, and others whose names mean one zone in mail.
-// Every other name means UTC there: BST and IST are names of several, letters were used wrongly.
+// zones are the named zones of RFC 5322 section 4.3, and others whose names mean one zone in
+// messages. Every other name counts as UTC: BST and IST are ambiguous, and single letters were used
+// wrongly.
 var zones = map[string]time.Duration{
 	"EST": -5 * time.Hour, "EDT": -4 * time.Hour,
 	"CST": -6 * time.Hour, "CDT": -5 * time.Hour,

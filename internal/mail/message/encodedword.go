@@ -13,24 +13,24 @@ type encodedWord struct {
 	size    int // bytes of the whole word
 }
 
-// decodeWords returns an unfolded header value as valid UTF-8 without control characters.
-// Neighbours of one charset are joined as bytes before they are decoded, because senders
-// split words in the middle of a character.
+// decodeWords returns an unfolded header value as valid UTF-8 without control characters. Adjacent
+// words of one charset are joined as bytes before they are decoded, because senders split words
+// inside a character.
 func decodeWords(s string) string {
 	if !strings.Contains(s, "=?") {
 		return CleanHeader(s)
 	}
 	var (
 		out       = make([]byte, 0, len(s)+64)
-		run       int     // out[run:] is of adjacent words, still in their charset
-		binary    decoder // of the words of out[run:] that are base64
-		charset   string  // of those
+		run       int     // out[run:] is from adjacent words, still in their charset
+		binary    decoder // for the base64 words of out[run:]
+		charset   string  // of those words
 		from      int     // s[from:] is not written yet
 		afterWord bool
 	)
 	flush := func() {
 		text, _ := toUTF8(charset, out[run:])
-		out = append(out[:run], text...) // text may lie in out, never before run
+		out = append(out[:run], text...) // text may be in out, but never before run
 		run, binary.bits = len(out), 0
 	}
 	for i := 0; ; {
@@ -62,8 +62,8 @@ func decodeWords(s string) string {
 	return CleanHeader(string(out))
 }
 
-// parseWord reads the word at the start of s, which begins with "=?". Blanks and question
-// marks inside the text are tolerated; maxWord keeps a storm of word openings linear.
+// parseWord parses the word at the start of s, which begins with "=?". Spaces and question marks
+// inside the text are tolerated; maxWord keeps the cost of many word openings linear.
 func parseWord(s string) (w encodedWord, ok bool) {
 	s = s[:min(len(s), maxWord)]
 	mark := strings.IndexByte(s[2:], '?') + 2
@@ -87,9 +87,9 @@ func parseWord(s string) (w encodedWord, ok bool) {
 	return w, true
 }
 
-// appendTo appends the word's bytes, still in its charset. Some senders cut a text after it was
-// encoded as base64, within a group: d holds the bits that the word before left. They are zero, and
-// mean nothing, where only padding is missing.
+// appendTo appends the word's bytes, still in its charset. Some senders split a text after encoding
+// it as base64, inside a group of four. d holds the bits that remain from the previous word. They
+// are zero, and are ignored, if only padding is missing.
 func (w encodedWord) appendTo(b []byte, d *decoder) []byte {
 	if w.binary {
 		if cut := d.bits == 6 || d.bits == 2 && len(w.text)%4 == 1; !cut && d.acc&(1<<d.bits-1) == 0 {
@@ -115,8 +115,8 @@ func (w encodedWord) appendTo(b []byte, d *decoder) []byte {
 	return b
 }
 
-// CleanHeader makes v valid UTF-8 (8-bit values are read like a text without charset) and
-// turns control characters into spaces: no decoded CR or LF may reach a header we write.
+// CleanHeader makes v valid UTF-8 (8-bit values are decoded like a text without charset) and turns
+// control characters into spaces, so that no decoded CR or LF reaches a header that we write.
 func CleanHeader(v string) string {
 	ascii := true
 	for i := range len(v) {
@@ -137,7 +137,7 @@ func CleanHeader(v string) string {
 	return validText(v)
 }
 
-// validText reads v as UTF-8 where it is, else as windows-1252.
+// validText returns v if it is valid UTF-8, else decodes it from windows-1252.
 func validText(v string) string {
 	if utf8.ValidString(v) {
 		return v

@@ -23,7 +23,7 @@ func FuzzParse(f *testing.F) {
 		doc := new(Document)
 		view, _ := ParseView(doc, raw)
 		checkDocument(t, raw, doc)
-		view.Unseen = nil // it depends on the links of the other parts
+		view.Unseen = nil // depends on the links of the other parts
 		if !reflect.DeepEqual(doc, Parse(raw)) || !reflect.DeepEqual(view, viewOf(doc.HTML)) {
 			t.Errorf("one walk and two differ: %+v, %+v", doc, view)
 		}

@@ -11,10 +11,10 @@ type field struct {
 	name, value string
 }
 
-// parseFields reads a header block. A line that is neither a field nor a continuation is
-// left out and reported by clean = false: one such line must not cost the others. The
-// envelope line of an mbox ("From x@y Mon...") is no field and no error; it stands in front
-// of what the sender wrote, behind the trace fields that a server put on top.
+// parseFields parses a header block. A line that is neither a field nor a continuation is left out
+// and reported by clean = false; the other lines are still parsed. The envelope line of an mbox
+// ("From x@y Mon...") is neither a field nor an error. It precedes the sender's header and follows
+// the trace fields that a server added at the top.
 func parseFields(fields []field, block []byte) (_ []field, clean bool) {
 	clean = true
 	for rest := unfold(block); rest != ""; {
@@ -35,16 +35,16 @@ func isEnvelopeLine(line string) bool {
 	return strings.HasPrefix(line, "From ") || strings.HasPrefix(line, ">From ")
 }
 
-// textStart finds where the text begins in a header block that has no blank line behind its
-// last field: the lines behind that are what the sender wrote, even where one of them looks
-// like a field that nobody knows ("Code: 1234"). It is len(block) when the last line is a field.
+// textStart finds where the text begins in a header block without a blank line after its last
+// field. The lines after that field are the sender's text, even if one looks like an unknown field
+// ("Code: 1234"). It is len(block) if the last line is a field.
 func textStart(block []byte) (start int) {
-	field := true // what came last, and what a continuation belongs to
+	field := true // the last line was a field, which a continuation belongs to
 	for pos := 0; pos < len(block); {
 		line := lineOf(block[pos:])
 		pos += len(line)
 		if !isBlank(line[0]) {
-			head := string(line[:min(len(line), 1<<10)]) // enough to know a field by its name
+			head := string(line[:min(len(line), 1<<10)]) // enough to recognize a field by its name
 			name, _, ok := splitField(head)
 			field = ok && (field || isKnownField(name)) || isEnvelopeLine(head)
 		}
@@ -55,7 +55,7 @@ func textStart(block []byte) (start int) {
 	return start
 }
 
-// isKnownField reports the name of a field that mail has: one with a hyphen, or of RFC 5322.
+// isKnownField reports whether name is common in messages: one with a hyphen, or of RFC 5322.
 func isKnownField(name string) bool {
 	if strings.Contains(name, "-") {
 		return true
@@ -68,8 +68,8 @@ func isKnownField(name string) bool {
 	return false
 }
 
-// unfold joins continuation lines with one space (RFC 5322 section 2.2.3) and ends every
-// field with LF. The whole block becomes one string, of which the values are slices.
+// unfold joins continuation lines with one space (RFC 5322 section 2.2.3) and ends every field with
+// LF. The whole block becomes one string, and the values are slices of it.
 func unfold(block []byte) string {
 	var b strings.Builder
 	b.Grow(len(block))
@@ -93,8 +93,8 @@ func unfold(block []byte) string {
 	return b.String()
 }
 
-// splitField cuts a line at its colon. Names are printable ASCII (RFC 5322 section 2.2);
-// blanks before the colon are tolerated.
+// splitField splits a line at its colon. Names are printable ASCII (RFC 5322 section 2.2); spaces
+// before the colon are tolerated.
 func splitField(line string) (name, value string, ok bool) {
 	name, value, ok = strings.Cut(line, ":")
 	name = strings.TrimPrefix(strings.TrimRight(name, " \t"), byteOrderMark)

@@ -1,14 +1,14 @@
 package message
 
-// The caps on what one message may cost. The work done below them is linear in the size of
-// the message, so they, and no clock, bound a parse: the same bytes always give the same
-// Document, however busy the machine is.
+// Limits on the cost of one message. Below them, the work is linear in the size of the message. So
+// they limit a parse without a clock: the same bytes always give the same Document, however busy
+// the machine is.
 const (
-	maxHeaderBytes = 256 << 10 // of one header block; fields behind it are not read
+	maxHeaderBytes = 256 << 10 // of one header block; fields beyond it are not parsed
 	maxHeadersSize = 1 << 20   // of all header blocks of a message together
-	maxDepth       = 128       // multiparts inside each other; deeper ones are not opened
+	maxDepth       = 128       // nested multiparts; deeper ones are not opened
 	maxParts       = 1000      // parts of one message; the walk ends there
-	maxPreamble    = 4 << 10   // of a multipart, searched for a boundary that is not declared
+	maxPreamble    = 4 << 10   // of a multipart, searched for an undeclared boundary
 	maxLooks       = 32 << 20  // bytes searched for declared boundaries in one message
 	maxAddresses   = 2000      // mailboxes of one field
 	maxReferences  = 1000      // message ids of one field
@@ -21,7 +21,7 @@ const (
 	maxHTML = 2 << 20
 
 	// Receiving limits (specification, Attachments; KB = 1,024).
-	maxFiles     = 10       // more files are not recorded
+	maxFiles     = 10       // more files are not listed
 	maxFileSize  = 5 << 20  // bytes of one file
 	maxFilesSize = 10 << 20 // bytes of all files together
 	maxFilename  = 255      // characters

@@ -19,7 +19,7 @@ func slowLines(b []byte) []byte {
 	return out
 }
 
-// FuzzNormalizeLines holds the quick way to the plain one.
+// FuzzNormalizeLines compares the fast implementation with the simple one.
 func FuzzNormalizeLines(f *testing.F) {
 	for _, s := range []string{"", "\r", "\n", "a\r\nb\rc\n\r\n", "\r\r\n\n", "x\x00\r\x00\n", "a\r"} {
 		f.Add([]byte(s))

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// What is read as the links of a message is read again when it is written into HTML.
+// TestLinksAreReadAgain checks that the links of a message are found again after they are written
+// into HTML.
 func TestLinksAreReadAgain(t *testing.T) {
 	raws := [][]byte{
 		[]byte("\n点击 https://x.example/verify?token=abc完成, <https://y.example/a\nb> http://例え.jp/é?x=\"y\" https://z.example/?a=1&copy=2&lt;"),

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// MediaType returns the type/subtype of a Content-Type, lower-case. What can't be read is
-// text/plain (RFC 2045 section 5.2).
+// MediaType returns the type/subtype of a Content-Type, in lower case. An invalid one is text/plain
+// (RFC 2045 section 5.2).
 func MediaType(v string) string {
 	v = strings.TrimLeft(v, " \t\"")
 	if end := strings.IndexAny(v, "; \t(\""); end >= 0 {
@@ -31,8 +31,8 @@ func IsToken(s string) bool {
 	return s != "" && len(s) < 128
 }
 
-// params walks over the parameters of a structured field, value; name=value; ... Whoever
-// made it walks alone.
+// params iterates over the parameters of a structured field, value; name=value; ... One goroutine
+// owns it.
 type params struct {
 	rest  string
 	count int
@@ -43,8 +43,8 @@ func newParams(field string) params {
 	return params{rest: rest}
 }
 
-// next returns the next parameter with quotes removed; unquoted values run to the next
-// semicolon, because file names with spaces arrive like that.
+// next returns the next parameter without quotes. Unquoted values extend to the next semicolon,
+// because file names with spaces are sent unquoted.
 func (p *params) next() (name, value string, ok bool) {
 	p.rest = strings.TrimLeft(p.rest, "; \t")
 	if p.count++; p.rest == "" || p.count > maxParameters {
@@ -69,8 +69,8 @@ func (p *params) next() (name, value string, ok bool) {
 	return name, strings.TrimSpace(value), true
 }
 
-// unquote reads the quoted string at the start of s. A backslash counts only before a quote
-// or a backslash: Windows paths are sent without escaping.
+// unquote parses the quoted string at the start of s. A backslash counts only before a quote or a
+// backslash: Windows paths are sent without escaping.
 func unquote(s string) (value, rest string) {
 	s = s[1:]
 	end := strings.IndexAny(s, `"\`)
@@ -110,8 +110,8 @@ type segment struct {
 	value   string
 }
 
-// decodedParam returns a parameter as text: the extended form of RFC 2231 when it is there,
-// else the plain one, in which encoded words are read although RFC 2047 forbids them.
+// decodedParam returns a parameter as text: its extended form of RFC 2231 if present, else the
+// plain one, in which encoded words are decoded although RFC 2047 forbids them.
 func decodedParam(field, name string) string {
 	var plain string
 	var segments []segment
@@ -140,7 +140,7 @@ func decodedParam(field, name string) string {
 	return joinSegments(segments)
 }
 
-// parseSegment reads what follows the first asterisk of a name: "", "0", "0*".
+// parseSegment parses what follows the first asterisk of a name: "", "0", "0*".
 func parseSegment(suffix, value string) (s segment, ok bool) {
 	s.value = value
 	if suffix == "" {
@@ -157,14 +157,14 @@ func parseSegment(suffix, value string) (s segment, ok bool) {
 	return s, suffix != ""
 }
 
-// joinSegments joins the segments up to the first that is missing, and decodes the whole,
-// since a character may be split between two.
+// joinSegments joins the segments up to the first missing one, and decodes them as a whole, because
+// a character may be split between two.
 func joinSegments(segments []segment) string {
 	slices.SortStableFunc(segments, func(a, b segment) int { return cmp.Compare(a.index, b.index) })
 	var charset string
 	var b []byte
 	plain := true
-	next := min(segments[0].index, 1) // some count from 1
+	next := min(segments[0].index, 1) // some programs count from 1
 	for i, s := range segments {
 		if s.index != next {
 			if s.index < next {

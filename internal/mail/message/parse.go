@@ -17,18 +17,18 @@ func Parse(raw []byte) *Document {
 	return doc
 }
 
-// ParseView is Parse into a Document that is empty yet, and gives what a person would see of
-// the HTML from the same walk over it, and the leaves that may be calendar files, in wire order.
+// ParseView is Parse into an empty Document. It also returns what a person would see of the HTML,
+// from the same walk, and the leaves that may be calendar files, in order.
 func ParseView(doc *Document, raw []byte) (view html.View, calendars []Calendar) {
 	calendars = doc.parse(raw, &view)
 	return view, calendars
 }
 
-// ParseCalendars is Parse into a Document that is empty yet, with the leaves that may be calendar files.
+// ParseCalendars is Parse into an empty Document, with the leaves that may be calendar files.
 func ParseCalendars(doc *Document, raw []byte) []Calendar { return doc.parse(raw, nil) }
 
-// ParseFacts reads the header and counts the attachments into a Document that is empty yet: what is
-// inside of parts is passed over.
+// ParseFacts parses the header and counts the attachments into an empty Document. The contents of
+// the parts are skipped.
 func ParseFacts(doc *Document, raw []byte) {
 	var sort sorter
 	files := new(ledger)
@@ -47,7 +47,7 @@ func (d *Document) parse(raw []byte, view *html.View) []Calendar {
 	return r.calendars
 }
 
-// readable is raw with line ends that are looked for, and without a byte order mark.
+// readable is raw with LF line endings if it has only CR, and without a byte order mark.
 func readable(raw []byte) []byte {
 	raw = bytes.TrimPrefix(raw, []byte(byteOrderMark))
 	if bytes.IndexByte(raw, '\n') < 0 { // lines that end in CR alone
@@ -56,9 +56,9 @@ func readable(raw []byte) []byte {
 	return raw
 }
 
-// walkLeaves walks over a whole message: doc, unless it is nil, is given the top header, leaf
-// every leaf in order. Parse and AttachmentBytes share it, so they number alike. The walker
-// stays on the stack as long as it points to nothing that lives there, leaf included.
+// walkLeaves walks a whole message. It fills doc, unless nil, with the top header, and calls leaf
+// for every leaf in order. Parse and AttachmentBytes share it, so they use the same ids. The walker
+// stays on the stack as long as it points to nothing that is allocated there, leaf included.
 func walkLeaves(raw []byte, doc *Document, leaf func(part)) (degraded bool) {
 	w := walker{raw: readable(raw), headers: maxHeadersSize, looks: maxLooks}
 	fields := w.readFields(w.fields[:0])
@@ -71,7 +71,7 @@ func walkLeaves(raw []byte, doc *Document, leaf func(part)) (degraded bool) {
 	return w.degraded
 }
 
-// role is what a leaf is to the reader of a mail.
+// role is the use of a leaf for the reader of a message.
 type role uint8
 
 const (
@@ -104,13 +104,13 @@ func (s *sorter) role(p *part) role {
 	case p.root:
 		return textBody
 	case alternative:
-		return ignored // one more rendering of the same text, as text/x-amp-html
+		return ignored // another rendering of the same text, such as text/x-amp-html
 	}
 	return attached
 }
 
-// reader collects the bodies and the attachments of a message. One Parse owns it, and what
-// it holds, until the Document is given away.
+// reader collects the bodies and the attachments of a message. One Parse owns it and its contents
+// until the Document is returned.
 type reader struct {
 	doc    *Document
 	sorter sorter
@@ -118,10 +118,10 @@ type reader struct {
 	text   body
 	html   body
 
-	calendars []Calendar // nil for nearly all mail
+	calendars []Calendar // nil for nearly all messages
 }
 
-// body is what the parts of one role hold, in order.
+// body holds the parts of one role, in order.
 type body struct {
 	first string
 	more  []string
@@ -134,9 +134,9 @@ type body struct {
 	mark   int
 }
 
-// add appends a text that p holds. Of an alternative the last branch with content counts (RFC 2046
-// section 5.1.4): it replaces what an earlier one gave, which size still counts, so that the work
-// stays bounded.
+// add appends a text of p. Of an alternative, the last branch with content counts (RFC 2046 section
+// 5.1.4). It replaces the text of an earlier branch, whose size still counts, so that the work
+// stays limited.
 func (b *body) add(p *part, text string) {
 	alternative, branch := p.branch()
 	switch {
@@ -156,7 +156,7 @@ func (b *body) add(p *part, text string) {
 	b.more = append(b.more, text)
 }
 
-// branch is the innermost alternative around p, and which of its parts p is in.
+// branch is the innermost alternative around p, and the index of the part of it that contains p.
 func (p *part) branch() (alternative *multipart, index int) {
 	index = p.index
 	for m := p.parent; m != nil; index, m = m.index, m.parent {
@@ -167,7 +167,7 @@ func (p *part) branch() (alternative *multipart, index int) {
 	return nil, 0
 }
 
-// hasContent reports whether a text or a page shows anything.
+// hasContent reports whether a text or a page displays anything.
 func hasContent(mediaType, text string) bool {
 	if mediaType == "text/html" {
 		if strings.Contains(strings.ToLower(text), "<img") {
@@ -192,14 +192,14 @@ func (r *reader) read(p part) {
 	}
 }
 
-// spareSize is room for the text of most mails.
+// spareSize is enough for the text of most messages.
 const spareSize = 8 << 10
 
-// spares are where text is decoded before it is copied into the string that stays.
+// spares are buffers in which text is decoded before it is copied into the final string.
 var spares = sync.Pool{New: func() any { return new([spareSize]byte) }}
 
-// decode appends the text of p to b, which may not grow over max bytes. Text shrinks to
-// half of its bytes on the wire at most (UTF-16), so twice max is enough to read.
+// decode appends the text of p to b, up to max bytes. Text shrinks to no less than half of its
+// encoded size (UTF-16), so reading twice max is sufficient.
 func (r *reader) decode(b *body, p *part, max int) {
 	max -= b.size + b.count // one line break between two parts
 	if max <= 0 {
@@ -255,8 +255,8 @@ func (b *body) String() string {
 	return s.String()
 }
 
-// finish derives what depends on the whole: the links, and the text of a mail that has only
-// HTML. An empty text part beside HTML counts as none. view is nil when nobody asks for it.
+// finish derives what depends on all parts: the links, and the text of a message that has only
+// HTML. An empty text part next to HTML counts as missing. view is nil if it is not needed.
 func (r *reader) finish(view *html.View) {
 	doc := r.doc
 	doc.Text, doc.TextCut = r.text.String(), r.text.cut

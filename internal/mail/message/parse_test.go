@@ -328,7 +328,8 @@ func TestAtMostAThousandLinks(t *testing.T) {
 	}
 }
 
-// The document must not change when the caller uses its buffer again.
+// TestDocumentKeepsNothingOfTheInput checks that the document does not change if the caller reuses
+// its buffer.
 func TestDocumentKeepsNothingOfTheInput(t *testing.T) {
 	raw := readFile(t, "testdata/otp.eml")
 	doc, same := Parse(raw), Parse(raw)

@@ -27,7 +27,7 @@ type part struct {
 	signed     bool // it is inside an opaque signature
 }
 
-// multipart is what the leaves of one multipart need to know of it.
+// multipart is the state of one multipart that its leaves need.
 type multipart struct {
 	subtype string     // mixed, alternative, ...
 	parent  *multipart // nil: it is the whole message
@@ -42,26 +42,26 @@ type delimiter struct {
 	closing bool
 }
 
-// walker reads a message once, front to back, and shows each leaf to a function. Every line that
-// could be a delimiter is looked up among the boundaries of all open multiparts at once, so
-// that nesting costs nothing extra. One call of walkLeaves owns it.
+// walker parses a message once, front to back, and passes each leaf to a function. Every line that
+// could be a delimiter is looked up among the boundaries of all open multiparts at once, so that
+// nesting costs nothing extra. One call of walkLeaves owns it.
 type walker struct {
 	raw      []byte
 	pos      int
 	open     map[string]int // boundary to level; an inner one hides an equal outer one
 	depth    int
 	parts    int
-	fields   [32]field // room for the header being read
-	headers  int       // bytes of headers that may still be read
-	looks    int       // bytes that may still be looked through for a boundary
+	fields   [32]field // buffer for the header being parsed
+	headers  int       // bytes of headers that may still be parsed
+	looks    int       // bytes that may still be searched for a boundary
 	stopped  bool      // maxParts was reached
 	degraded bool
 
-	signatures int // opaque ones around raw
+	signatures int // nested opaque signatures around raw
 }
 
-// headerBlock reads up to the empty line and moves behind it. A delimiter ends a header
-// that has no body.
+// headerBlock reads up to the empty line and moves after it. A delimiter ends a header without a
+// body.
 func (w *walker) headerBlock() []byte {
 	start := w.pos
 	for w.pos < len(w.raw) {
@@ -79,7 +79,7 @@ func (w *walker) headerBlock() []byte {
 	return w.raw[start:w.pos]
 }
 
-// readFields appends the fields of the header block at pos, as far as the caps allow.
+// readFields appends the fields of the header block at pos, within the limits.
 func (w *walker) readFields(fields []field) []field {
 	start := w.pos
 	block, cut := w.headerBlock(), false
@@ -97,7 +97,7 @@ func (w *walker) readFields(fields []field) []field {
 	return fields
 }
 
-// isText reports a transfer encoding in which a line more does no harm.
+// isText reports whether an additional line is harmless in a transfer encoding.
 func isText(encoding string) bool {
 	t := parseTransfer(encoding)
 	return t == identity || t == quotedPrintable
@@ -111,8 +111,8 @@ func (w *walker) line(pos int) []byte {
 	return w.raw[pos:]
 }
 
-// delimiterAt reports whether the line at pos delimits an open multipart. The exact name is
-// tried first: a boundary may itself end in two hyphens.
+// delimiterAt reports whether the line at pos delimits an open multipart. The exact name is tried
+// first, because a boundary may itself end in two hyphens.
 func (w *walker) delimiterAt(pos int) (delimiter, bool) {
 	if len(w.open) == 0 || pos+2 > len(w.raw) || w.raw[pos] != '-' || w.raw[pos+1] != '-' {
 		return delimiter{}, false
@@ -121,7 +121,7 @@ func (w *walker) delimiterAt(pos int) (delimiter, bool) {
 	for len(name) > 0 && (isBlank(name[len(name)-1]) || name[len(name)-1] == '\r' || name[len(name)-1] == '\n') {
 		name = name[:len(name)-1] // bytes.TrimRight costs more than all of the rest
 	}
-	if len(name) == 0 { // a storm of "--" needs no look-ups; no boundary is empty
+	if len(name) == 0 { // many lines "--" need no lookups; no boundary is empty
 		return delimiter{}, false
 	}
 	if level, ok := w.open[string(name)]; ok {
@@ -135,8 +135,8 @@ func (w *walker) delimiterAt(pos int) (delimiter, bool) {
 	return delimiter{}, false
 }
 
-// body reads up to the next delimiter and moves behind it. The line break before a
-// delimiter belongs to the delimiter (RFC 2046 section 5.1.1).
+// body reads up to the next delimiter and moves after it. The line break before a delimiter belongs
+// to the delimiter (RFC 2046 section 5.1.1).
 func (w *walker) body() ([]byte, delimiter) {
 	start := w.pos
 	for at := start; len(w.open) > 0; {
@@ -159,7 +159,7 @@ func trimLineEnd(b []byte) []byte {
 	return bytes.TrimSuffix(b, []byte("\r"))
 }
 
-// entity reads one part, whose header is behind us, with everything inside it.
+// entity parses one part, whose header was already parsed, with all its content.
 func (w *walker) entity(p part, leaf func(part)) delimiter {
 	if w.parts++; w.parts > maxParts {
 		w.stopped, w.degraded = true, true
@@ -191,9 +191,9 @@ func (w *walker) entity(p part, leaf func(part)) delimiter {
 	return d
 }
 
-// unnamedBoundary finds the boundary of a multipart whose own does not occur, or that names none: of
-// the first line that could be a delimiter, with a MIME field behind it. It is "" when there is none.
-// The declared one ends the search.
+// unnamedBoundary finds the boundary of a multipart whose declared one does not occur or is
+// missing. It is that of the first line that could be a delimiter and is followed by a MIME field,
+// "" if there is none. The declared boundary ends the search.
 func (w *walker) unnamedBoundary(declared string) string {
 	head := w.raw[w.pos:min(len(w.raw), w.pos+maxPreamble)]
 	for len(head) > 0 {
@@ -216,7 +216,7 @@ func (w *walker) unnamedBoundary(declared string) string {
 	return ""
 }
 
-// boundary is the one that the body has: the declared one where it occurs, or else what is found.
+// boundary is the boundary in the body: the declared one if it occurs, else the one found.
 func (w *walker) boundary(declared string) string {
 	found := w.unnamedBoundary(declared)
 	if declared == "" || found != "" && found != declared && !w.occurs(declared) {
@@ -226,8 +226,8 @@ func (w *walker) boundary(declared string) string {
 	return declared
 }
 
-// occurs reports a delimiter line of the boundary in what is not read yet. The looks of one walk
-// together go through no more than maxLooks bytes.
+// occurs reports whether a delimiter line of the boundary is in the rest of the message. All
+// searches of one walk together read at most maxLooks bytes.
 func (w *walker) occurs(boundary string) bool {
 	at := w.pos
 	for delimiter := []byte("--" + boundary); w.looks > 0; {
@@ -248,7 +248,7 @@ func (w *walker) occurs(boundary string) bool {
 }
 
 // contentType is the value of the Content-Type field. Of several, the one whose boundary occurs in
-// the body is right; where there is none, the first that is not empty.
+// the body counts, else the first that is not empty.
 func (w *walker) contentType(fields []field) (first string) {
 	for i := range fields {
 		switch value := fields[i].value; {
@@ -277,8 +277,8 @@ func boundaryOf(contentType string) string {
 	return strings.TrimRight(boundary, " \t")
 }
 
-// multipart reads the parts of p. A missing close delimiter is forgiven: the parts before
-// it count, and the delimiter of an outer multipart ends this one too.
+// multipart parses the parts of p. A missing close delimiter is tolerated: the parts before it
+// count, and the delimiter of an outer multipart also ends this one.
 func (w *walker) multipart(p part, leaf func(part)) delimiter {
 	level := w.depth
 	outer, hidden := w.open[p.boundary]
@@ -316,8 +316,8 @@ func (w *walker) leave(boundary string, level, outer int, hidden bool) {
 	w.depth = level
 }
 
-// partHeader reads the header of a part of m. Inside a digest a part without a type is a
-// message (RFC 2046 section 5.1.5).
+// partHeader parses the header of a part of m. In a digest, a part without a type is a message (RFC
+// 2046 section 5.1.5).
 func (w *walker) partHeader(m *multipart) part {
 	fields := w.readFields(w.fields[:0])
 	p := w.newPart(fields)
@@ -330,7 +330,7 @@ func (w *walker) partHeader(m *multipart) part {
 	return p
 }
 
-// newPart reads the MIME fields of a header whose body begins at pos.
+// newPart parses the MIME fields of a header whose body begins at pos.
 func (w *walker) newPart(fields []field) part {
 	contentType := w.contentType(fields)
 	p := part{

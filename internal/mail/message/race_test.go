@@ -2,5 +2,5 @@
 
 package message
 
-// The race detector makes loops over bytes some twenty times slower.
+// The race detector makes loops over bytes about twenty times slower.
 func init() { maxMail /= 10 }

@@ -10,7 +10,7 @@ import (
 type transfer uint8
 
 const (
-	identity transfer = iota // 7bit, 8bit, binary and whatever nobody knows
+	identity transfer = iota // 7bit, 8bit, binary and any unknown encoding
 	base64Encoding
 	quotedPrintable
 	uuencode
@@ -32,10 +32,9 @@ func parseTransfer(v string) transfer {
 	return identity
 }
 
-// decoder undoes a transfer encoding in one pass over src. It accepts what mail really
-// holds: bytes that don't belong to the encoding are skipped (base64) or kept (quoted-
-// printable). Counting and decoding run the same code, so that sizes always agree.
-// Whoever made it reads alone.
+// decoder decodes a transfer encoding in one pass over src. It tolerates what real messages
+// contain: bytes outside the encoding are skipped (base64) or kept (quoted-printable). Counting and
+// decoding use the same code, so that sizes always agree. One goroutine owns it.
 type decoder struct {
 	src      []byte
 	encoding transfer
@@ -49,7 +48,7 @@ type decoder struct {
 	from, to int
 }
 
-// appendTo appends at most max decoded bytes to b, in as few allocations as it can.
+// appendTo appends at most max decoded bytes to b, with as few allocations as possible.
 func (d *decoder) appendTo(b []byte, max int) []byte {
 	if d.encoding == identity {
 		n := min(max, len(d.src))
@@ -69,7 +68,7 @@ func (d *decoder) appendTo(b []byte, max int) []byte {
 	return b
 }
 
-// room is how many bytes appendTo wants to find free, so that it need not make more room.
+// room is the free space that appendTo needs to avoid another allocation.
 func (d *decoder) room() int {
 	switch d.encoding {
 	case identity:
@@ -124,8 +123,8 @@ var base64Value = func() (t [256]byte) {
 	return t
 }()
 
-// isBase64 tells base64 from a text that only says so, by its first line: words that are no
-// groups of four letters.
+// isBase64 distinguishes base64 from a text with a wrong label by its first line: words that are
+// not groups of four letters.
 func isBase64(b []byte) bool {
 	line, _, _ := bytes.Cut(bytes.TrimLeft(b, " \t\r\n"), []byte("\n"))
 	words := bytes.Fields(line[:min(len(line), 998)])
@@ -140,8 +139,8 @@ func isBase64(b []byte) bool {
 	return true
 }
 
-// readBase64 continues after padding as long as base64 follows: some programs encode a text in
-// pieces and join them. What mailing lists append is no data, and nothing after it is either.
+// readBase64 continues after padding as long as base64 follows, because some programs encode a text
+// in pieces and join them. A mailing list's footer is not data, and nothing after it is either.
 func (d *decoder) readBase64(dst []byte) (n int) {
 	src := d.src
 	for len(src) > 0 && n < len(dst) {
@@ -174,10 +173,10 @@ func (d *decoder) readBase64(dst []byte) (n int) {
 	return n
 }
 
-// continuesBase64 reports whether what follows padding is more base64: characters of the alphabet
-// up to the end of the line or to more padding, in whole groups. A last group may lack its padding
-// when it is longer than any word or holds text, which a word of a footer hardly ever does. Each
-// octet is looked at once, because the next padding ends the look.
+// continuesBase64 reports whether more base64 follows padding: characters of the alphabet up to the
+// end of the line or to more padding, in whole groups. A last group may lack its padding if it is
+// longer than any word or contains text, which is very unlikely for a word of a footer. Each octet
+// is examined once, because the next padding ends the search.
 func continuesBase64(src []byte) bool {
 	src = bytes.TrimLeft(src, "= \t\r\n")
 	n := 0
@@ -199,7 +198,7 @@ func continuesBase64(src []byte) bool {
 	return isPlainText(d.appendTo(nil, n))
 }
 
-// isPlainText reports UTF-8 without control characters other than those of lines.
+// isPlainText reports whether b is UTF-8 without control characters other than those of lines.
 func isPlainText(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' && c != '\t' && c != '\r' && c != '\n' {
@@ -209,8 +208,8 @@ func isPlainText(b []byte) bool {
 	return utf8.Valid(b)
 }
 
-// readQuotedPrintable follows RFC 2045 section 6.7: blanks at the end of a line are
-// transport padding, = at the end joins lines. A run of blanks is looked at once.
+// readQuotedPrintable follows RFC 2045 section 6.7: whitespace at the end of a line is transport
+// padding, = at the end joins lines. A run of whitespace is examined once.
 func (d *decoder) readQuotedPrintable(dst []byte) (n int) {
 	for len(d.src) > 0 && n < len(dst) {
 		if d.verbatim > 0 {
@@ -261,7 +260,7 @@ func afterLineEnd(b []byte) []byte {
 	return b
 }
 
-// readUU reads the lines between "begin" and "end" (POSIX uuencode).
+// readUU decodes the lines between "begin" and "end" (POSIX uuencode).
 func (d *decoder) readUU(dst []byte) (n int) {
 	for n < len(dst) {
 		if d.from == d.to && !d.nextUULine() {
@@ -309,7 +308,7 @@ func (d *decoder) decodeUULine(line []byte) int {
 	return n
 }
 
-// escaped reads the byte of an =XX at the beginning of b.
+// escaped decodes the byte of an =XX at the beginning of b.
 func escaped(b []byte) (byte, bool) {
 	if len(b) < 3 {
 		return 0, false
@@ -317,10 +316,11 @@ func escaped(b []byte) (byte, bool) {
 	return hexByte(b[1], b[2])
 }
 
-// noHexDigit marks a byte that is none.
+// noHexDigit marks a byte that is not a hexadecimal digit.
 const noHexDigit = 0xff
 
-// hexDigits holds the value of each hexadecimal digit. A mail of 25 MB may consist of nothing else.
+// hexDigits contains the value of each hexadecimal digit. A message of 25 MB may consist only of
+// such digits.
 var hexDigits = func() (t [256]byte) {
 	for c := range t {
 		t[c] = noHexDigit
@@ -331,7 +331,7 @@ var hexDigits = func() (t [256]byte) {
 	return t
 }()
 
-// hexByte reads two hexadecimal digits.
+// hexByte parses two hexadecimal digits.
 func hexByte(a, b byte) (byte, bool) {
 	high, low := hexDigits[a], hexDigits[b]
 	return high<<4 | low, high|low != noHexDigit

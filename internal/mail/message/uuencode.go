@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// inlineFiles cuts the files out of a text that old mail programs wrote into it (POSIX
-// uuencode), and returns them as parts behind the text. A text that only looks as if it
-// held one stays whole. The work is linear: a block that turns out to be none is not read
-// beyond the next "begin".
+// inlineFiles extracts the files that old mail programs wrote into a text (POSIX uuencode), and
+// returns them as parts after the text. A text that only resembles one stays unchanged. The work is
+// linear: an invalid block is not read beyond the next "begin".
 func inlineFiles(p *part) (files []*part) {
 	if p.encoding != identity || p.mediaType != "text/plain" || p.attachment {
 		return nil
@@ -39,7 +38,7 @@ func inlineFiles(p *part) (files []*part) {
 	return files
 }
 
-// nextBegin finds the next line that starts with "begin ", -1 when there is none.
+// nextBegin finds the next line that starts with "begin ", -1 if there is none.
 func nextBegin(b []byte, at int) int {
 	for at < len(b) {
 		i := bytes.Index(b[at:], []byte("begin "))
@@ -62,7 +61,7 @@ func lineOf(b []byte) []byte {
 	return b
 }
 
-// uuName reads "begin 644 name".
+// uuName parses "begin 644 name".
 func uuName(line []byte) (name string, ok bool) {
 	mode, name, _ := strings.Cut(strings.TrimSpace(string(line[len("begin "):min(len(line), 1024)])), " ")
 	if len(mode) < 3 || len(mode) > 4 || strings.Trim(mode, "01234567") != "" {
@@ -71,8 +70,8 @@ func uuName(line []byte) (name string, ok bool) {
 	return name, name != ""
 }
 
-// uuEnd returns the length of b up to and with its "end" line, 0 when a line before it is
-// none of uuencode.
+// uuEnd returns the length of b up to and including its "end" line, 0 if a line before it is not
+// uuencoded.
 func uuEnd(b []byte) (n int) {
 	for n < len(b) {
 		line := lineOf(b[n:])
@@ -89,8 +88,8 @@ func uuEnd(b []byte) (n int) {
 	return 0
 }
 
-// uuLine tells a line whose length is what its first character says, give or take blanks
-// that were lost on the way and a check character.
+// uuLine reports whether a line has the length that its first character states, apart from spaces
+// lost in transit and a check character.
 func uuLine(line []byte) bool {
 	if line[0] < ' ' || line[0] > '`' {
 		return false

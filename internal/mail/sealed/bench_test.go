@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkMail is what sealing adds to a mail without files.
+// BenchmarkMail measures what encryption adds to a message without files.
 func BenchmarkMail(b *testing.B) {
 	p := newPerson(b)
 	raw := append([]byte("From: a@b.test\r\nSubject: x\r\n\r\n"), bytes.Repeat([]byte("0123456789abcdef\r\n"), 112)...)

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// privateKey is what every private key of age begins with, in capitals or not.
+// privateKey is the prefix of every age private key, in upper or lower case.
 const privateKey = "AGE-SECRET-KEY-"
 
-// IsPrivate reports whether a private key is somewhere in text. Every line of a log is asked: most have not
-// the dashes.
+// IsPrivate reports whether text contains a private key. It is called for every log line, so it
+// first counts the dashes, which most lines do not have.
 func IsPrivate(text string) bool {
 	return strings.Count(text, "-") >= strings.Count(privateKey, "-") && strings.Contains(strings.ToUpper(text), privateKey)
 }
 
 var privateKeys = regexp.MustCompile(`(?i)(` + privateKey + `)[^\s']*`)
 
-// Veil is text with every private key in it cut down to what all of them begin with: for what tells of a
-// request, in which somebody gave one where no key is looked for, as a member's name or in the path.
+// Veil replaces every private key in text by the common prefix of all private keys. It is for texts
+// about a request that may contain a key in an unexpected place, such as a member's name or the path.
 func Veil(text string) string {
 	if !IsPrivate(text) {
 		return text

@@ -1,8 +1,7 @@
-// Package sealed makes envelopes that one person alone can open: age files
-// (age-encryption.org/v1) for one X25519 recipient. It knows which text is such a recipient, how
-// a mail and its files become envelopes, and what stays plain of them. It refuses to know who
-// reads a sealed mail, how private keys are made or kept, disks and inboxes: nothing here can
-// open an envelope.
+// Package sealed makes envelopes that only one person can open: age files (age-encryption.org/v1)
+// for one X25519 recipient. It validates such recipients, makes envelopes of a message and its
+// files, and defines which facts stay unencrypted. It does not know who reads an encrypted message,
+// how private keys are made or stored, disks and inboxes. Nothing here can open an envelope.
 package sealed
 
 import (
@@ -14,25 +13,26 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// Recipient is a public key that is sealed for. It never changes; the zero Recipient seals nothing.
+// Recipient is a public key to encrypt to. It never changes; the zero Recipient encrypts nothing.
 type Recipient struct {
 	text  string
 	point *ecdh.PublicKey
 }
 
-// maxRecipient is far above the 62 characters that a recipient has.
+// maxRecipient is far above the 62 characters of a recipient.
 const maxRecipient = 128
 
-// Parse reads a recipient that a person gave: one X25519 recipient, "age1" and 58 more lower-case
-// characters with their checksum. Errors are fault.Invalid of the field; none holds a part of text,
-// for it may be a private key.
+// Parse parses a recipient that a person entered: one X25519 recipient, "age1" and 58 more
+// lower-case characters with their checksum. Errors are fault.Invalid of the field. No error
+// contains a part of text, because text may be a private key.
 func Parse(field, text string) (Recipient, error) {
 	if IsPrivate(text) {
 		return Recipient{}, fault.Field(field, "is a private key. Never send it anywhere: make a new key pair")
 	}
 	r, ok := read(text)
 	if ok {
-		// A point of low order gives every sender the same secret: nothing is sealed for it.
+		// A point of low order gives every sender the same secret, so nothing may be encrypted to
+		// it.
 		_, err := stanza(r).Wrap(make([]byte, 16))
 		ok = err == nil
 	}
@@ -42,7 +42,7 @@ func Parse(field, text string) (Recipient, error) {
 	return r, nil
 }
 
-// Stored reads a recipient that Parse accepted before.
+// Stored parses a recipient that Parse accepted before.
 func Stored(text string) (Recipient, error) {
 	r, ok := read(text)
 	if !ok {
@@ -63,7 +63,8 @@ func read(text string) (Recipient, bool) {
 	return Recipient{text, point}, err == nil
 }
 
-// pointIn is the point of a recipient in its one spelling, which has a right checksum (BIP 173).
+// pointIn decodes the point of a recipient in its canonical spelling with a valid checksum (BIP
+// 173).
 func pointIn(text string) (point []byte) {
 	const alphabet = "qpzry9x8gf2tvdw0s3jn54khce6mua7l" // five bits each
 	bits, pending := 0, 0
@@ -78,5 +79,5 @@ func pointIn(text string) (point []byte) {
 	return point
 }
 
-// String is the recipient as it was given.
+// String is the recipient in its canonical spelling.
 func (r Recipient) String() string { return r.text }

@@ -12,28 +12,28 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// MediaType is that of every envelope.
+// MediaType is the media type of every envelope.
 const MediaType = "application/age"
 
-// What is in an envelope lies there in chunks, each with a tag.
+// The content of an envelope is divided into chunks, each with a tag.
 const (
 	chunk = 64 << 10
 	tag   = 16
 )
 
-// An envelope begins with a header of one stanza and a nonce, of always the same length.
+// An envelope begins with a header of one stanza and a nonce, whose total length is constant.
 const header = 168 + 16
 
-// EnvelopeSize is how many bytes the envelope of so many has.
+// EnvelopeSize returns the size of the envelope of plain bytes.
 func EnvelopeSize(plain int64) int64 { return header + plain + max(1, (plain+chunk-1)/chunk)*tag }
 
-// Seal returns the envelope of plain, in memory of its own.
+// Seal returns the envelope of plain, in newly allocated memory.
 func (r Recipient) Seal(plain []byte) ([]byte, error) {
 	return r.SealFrom(bytes.NewReader(plain), int64(len(plain)))
 }
 
-// SealFrom is Seal of what from gives, about size bytes. When it can't be done the error is
-// fault.Unavailable, and there is no envelope: never a half of one.
+// SealFrom encrypts the content of from, about size bytes. If it fails, the error is
+// fault.Unavailable and no envelope is returned, not even a partial one.
 func (r Recipient) SealFrom(from io.Reader, size int64) ([]byte, error) {
 	envelope, err := r.seal(from, size)
 	if err != nil {
@@ -58,10 +58,10 @@ func (r Recipient) seal(from io.Reader, size int64) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// Mail is a mail that only its recipient can read.
+// Mail is a message that only its recipient can read.
 type Mail struct {
 	Envelope []byte // of the whole message
-	Files    []File // of each attachment that is kept, by id
+	Files    []File // of each stored attachment, by id
 }
 
 // File is the envelope of one attachment.
@@ -70,7 +70,7 @@ type File struct {
 	Envelope []byte
 }
 
-// Mail seals a message and each of its attachments for itself. raw is only read.
+// Mail encrypts a message, and each of its attachments separately. It only reads raw.
 func (r Recipient) Mail(raw []byte) (m Mail, err error) {
 	if m.Envelope, err = r.Seal(raw); err != nil {
 		return Mail{}, err
@@ -89,8 +89,8 @@ func (r Recipient) Mail(raw []byte) (m Mail, err error) {
 	return m, nil
 }
 
-// Facts are what may be told in the clear of a document: how many files of what size there are,
-// under names that say nothing. Their ids are their places in the list, as those of Mail.
+// Facts are the unencrypted facts of a document: the number and sizes of its files, with
+// meaningless names. Their ids are their positions in the list, as in Mail.
 func Facts(doc *message.Document) message.Document {
 	var facts message.Document
 	facts.AttachmentsOmitted = doc.AttachmentsOmitted

@@ -19,7 +19,7 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// person has a key pair of their own.
+// person has a key pair.
 type person struct {
 	Recipient
 	identity *age.X25519Identity
@@ -105,7 +105,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestLowOrder: the point is one that only the refusal to multiply by it keeps out, not its spelling.
+// TestLowOrder checks that Seal refuses the point even if its spelling is accepted.
 func TestLowOrder(t *testing.T) {
 	r, err := Stored(lowOrder)
 	if err != nil {
@@ -116,8 +116,8 @@ func TestLowOrder(t *testing.T) {
 	}
 }
 
-// TestWrap: every envelope has a key of its own, which is why its nonce may be zero; and age can
-// tell none of them from its own.
+// TestWrap checks that every envelope has a key of its own, which is why its nonce may be zero, and
+// that age reads our stanzas as its own.
 func TestWrap(t *testing.T) {
 	p := newPerson(t)
 	key := []byte("sixteen bytes...")
@@ -163,7 +163,8 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// TestSeal: every size around a chunk's comes back, for its recipient alone, and is not much longer.
+// TestSeal checks that sizes around a chunk's decrypt correctly, for the recipient alone, and that
+// the envelope is not much longer.
 func TestSeal(t *testing.T) {
 	p, other := newPerson(t), newPerson(t)
 	for _, size := range []int{0, 1, 2047, chunk - 1, chunk, chunk + 1, 2 * chunk, 3<<20 + 7} {
@@ -187,7 +188,7 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// mailOf has a file in each encoding, a truncated one and a mail inside.
+// mailOf has a file in each encoding, a truncated one and an enclosed message.
 func mailOf(files ...string) []byte {
 	var b strings.Builder
 	b.WriteString("From: Ada <ada@corp.test>\r\nSubject: secret\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nhello")
@@ -198,8 +199,8 @@ func mailOf(files ...string) []byte {
 	return []byte(b.String())
 }
 
-// TestMoreFilesThanAreKept holds that envelopes and facts have the same numbers, from 1, whichever files
-// of a message they are.
+// TestMoreFilesThanAreKept checks that envelopes and facts have the same numbers, from 1, whichever
+// files of a message are stored.
 func TestMoreFilesThanAreKept(t *testing.T) {
 	p := newPerson(t)
 	raw := mailOf()
@@ -264,8 +265,8 @@ func TestMail(t *testing.T) {
 	}
 }
 
-// TestSizes: a mail and its files take at most 1.1 times the mail, the files once more and 1 KiB, as far as that
-// can be (ADR 0073).
+// TestSizes checks that a message and its files take at most 1.1 times the message, plus the files,
+// plus 1 KiB, as far as possible (ADR 0073).
 func TestSizes(t *testing.T) {
 	p := newPerson(t)
 	for _, c := range []struct{ files, size, least int }{{0, 1, 0}, {1, 1, 0}, {4, 1, 0}, {4, 0, 0}, {10, 1200, 11_760}, {10, 300_000, 11_760}} {
@@ -284,7 +285,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestAge: Debian's age opens what was sealed for a key of age-keygen.
+// TestAge checks that Debian's age opens an envelope for a key of age-keygen.
 func TestAge(t *testing.T) {
 	age, keygen := testtools.Program(t, "age"), testtools.Program(t, "age-keygen")
 	key := filepath.Join(t.TempDir(), "key.txt")
@@ -313,8 +314,8 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// FuzzRecipient: whatever is given, either it is refused in a sentence that holds no more of it than
-// chance would, or it is a key in its one spelling that can be sealed for.
+// FuzzRecipient checks that any text is either refused, in an error that contains no part of it
+// except by chance, or is a key in its canonical spelling that can be encrypted to.
 func FuzzRecipient(f *testing.F) {
 	p := newPerson(f)
 	for _, seed := range []string{"", p.String(), strings.ToUpper(p.String()), p.identity.String(), lowOrder, "age1pq1", "age1\x00"} {
@@ -337,7 +338,7 @@ func FuzzRecipient(f *testing.F) {
 	})
 }
 
-// FuzzSealedMail: what is sealed opens to the same bytes, the message and each of its files.
+// FuzzSealedMail checks that a message and each of its files decrypt to the same bytes.
 func FuzzSealedMail(f *testing.F) {
 	p := newPerson(f)
 	for _, seed := range [][]byte{nil, []byte("\r\n"), mailOf("\r\na"), mailOf("Content-Transfer-Encoding: base64\r\n\r\nYQ=\r\n=\r\nYg=="), mailOf("Content-Transfer-Encoding: quoted-printable\r\n\r\na=\r\n=zz")} {

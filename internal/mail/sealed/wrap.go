@@ -15,9 +15,9 @@ import (
 // stanza wraps file keys for its recipient, as age.Recipient.
 type stanza Recipient
 
-// Wrap makes what age.X25519Recipient.Wrap makes (age-encryption.org/v1, The X25519 recipient type), with two
-// multiplications on the curve in place of four: those are most of what a small mail takes (ADR 0073). A
-// point of low order is an error.
+// Wrap produces the result of age.X25519Recipient.Wrap (age-encryption.org/v1, The X25519 recipient
+// type), with two multiplications on the curve instead of four. They take most of the time for a
+// small message (ADR 0073). A point of low order is an error.
 func (s stanza) Wrap(fileKey []byte) ([]*age.Stanza, error) {
 	ephemeral, err := ecdh.X25519().GenerateKey(rand.Reader)
 	if err != nil {

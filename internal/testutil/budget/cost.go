@@ -1,6 +1,5 @@
-// Package budget is for tests that bound what hostile input may take: processor time of this
-// process, so that others at work beside it change nothing, and bytes allocated. It refuses to
-// know what the work is.
+// Package budget is for tests that limit the cost of hostile input. It measures CPU time of this
+// process, so that other processes do not matter, and bytes allocated. It does not know the work.
 package budget
 
 import (
@@ -10,8 +9,8 @@ import (
 	"time"
 )
 
-// Of is what a piece of work took. Bytes counts all that was allocated, so it is no less than
-// the peak of the heap.
+// Of is the cost of a piece of work. Bytes counts all allocations, so it is at least the peak of
+// the heap.
 type Of struct {
 	CPU   time.Duration
 	Bytes uint64
@@ -25,11 +24,11 @@ func Measure(work func()) Of {
 	return Of{used() - cpu, allocated() - bytes}
 }
 
-// AtMost runs work and fails the test when it takes more than limit, three times in a row:
-// neighbours on the same core make even processor time longer. It returns the last try.
+// AtMost runs work and fails the test if it exceeds limit three times in a row, because other load
+// on the same core also increases CPU time. It returns the last attempt.
 //
-// A limit is meant for a machine on which the known piece of work takes yardstick. Where that
-// takes longer, for want of speed or under the race detector, more time is allowed in proportion.
+// A limit is for a machine on which the calibration work takes yardstick. If it takes longer, on a
+// slow machine or under the race detector, the time limit is increased in proportion.
 func AtMost(t testing.TB, limit Of, work func()) (took Of) {
 	t.Helper()
 	var allowed time.Duration
@@ -45,17 +44,18 @@ func AtMost(t testing.TB, limit Of, work func()) (took Of) {
 	return took
 }
 
-// yardstick is what known takes on the machine on which the limits were set.
+// yardstick is the time of the calibration work on the machine on which the limits were set.
 const yardstick = 2500 * time.Microsecond
 
-// slowness is how many times longer this machine takes now; never less than once.
+// slowness is how many times longer this machine takes now; at least 1.
 func slowness() float64 {
 	cpu := used()
 	known()
 	return max(1, float64(used()-cpu)/float64(yardstick))
 }
 
-// known is a walk over bytes that a table is asked about, as all reading of mail is.
+// known is the calibration work: table lookups for each byte of a text, like all parsing of
+// messages.
 //
 //go:noinline
 func known() uint32 {
@@ -74,11 +74,11 @@ func known() uint32 {
 	return sum
 }
 
-// used is the processor time of this process so far.
+// used is the CPU time of this process so far.
 func used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // the kernel knows RUSAGE_SELF
+		panic(err) // RUSAGE_SELF is always valid
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// failures is a test that only notes that it failed.
+// failures is a test that only counts its failures.
 type failures struct {
 	testing.TB
 	n int

@@ -1,5 +1,5 @@
-// Package dnstest is a DNS server for tests, on loopback. It knows the records it was
-// given, and can be told to lie or to keep silent. It is no part of the program.
+// Package dnstest is a DNS server for tests, on loopback. It serves the given records, and can be
+// made to lie or to be silent. It is not part of the program, and does not know what is tested.
 package dnstest
 
 import (
@@ -17,12 +17,12 @@ type Server struct {
 
 	mu      sync.Mutex // guards what follows
 	records []dns.RR
-	asked   []string // "name TYPE" of each question, in lower case but for the type
+	asked   []string // "name TYPE" of each question, the name in lower case
 	handler dns.HandlerFunc
 }
 
-// Serve starts a server with these records, in zone file form, until the test ends. Names
-// that have no record and no name below them do not exist.
+// Serve starts a server with these records, in zone file form, until the test ends. Names without a
+// record and without a name below them do not exist.
 func Serve(t testing.TB, records ...string) *Server {
 	t.Helper()
 	s := &Server{}
@@ -74,17 +74,17 @@ func (s *Server) Set(t testing.TB, records ...string) {
 	s.records = all
 }
 
-// Handle lets h answer instead of the records; nil goes back to them.
+// Handle makes h answer instead of the records; nil restores them.
 func (s *Server) Handle(h dns.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.handler = h
 }
 
-// Silence answers nothing from here on, until Handle(nil).
+// Silence answers nothing from now on, until Handle(nil).
 func (s *Server) Silence() { s.Handle(func(dns.ResponseWriter, *dns.Msg) {}) }
 
-// Asked returns the questions that came since the last call.
+// Asked returns the questions since the last call.
 func (s *Server) Asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *Server) ServeDNS(w dns.ResponseWriter, query *dns.Msg) {
 		}
 		reply.Truncate(size)
 	}
-	w.WriteMsg(reply) // may fail: the resolver has gone
+	w.WriteMsg(reply) // may fail: the resolver may have closed the connection
 }
 
 func answer(query *dns.Msg, records []dns.RR) *dns.Msg {

@@ -1,5 +1,6 @@
-// Package iterations says how many times a test tries what it draws at random: a few in every run, and as many as the
-// environment says, or for as long as it says, where somebody lets it run for hours. It refuses to know what is tried.
+// Package iterations sets how many times a test repeats its random part: a few times in every run,
+// or the number or duration in an environment variable for runs of hours. It does not know what is
+// tested.
 package iterations
 
 import (
@@ -11,12 +12,14 @@ import (
 	"time"
 )
 
-// Times yields the number of each try: 0 to n-1, or as many as the variable says. Where that is a duration, such as 3m,
-// tries begin until it is over, at least one, and their numbers begin at a random one, so that a test that draws by
-// them draws what was not drawn before. How many there were is logged.
+// Times yields the number of each iteration: 0 to n-1, or as many as the variable says. If the
+// variable is a duration, such as 3m, iterations begin until it has passed, at least one. Their
+// numbers then start at a random one, so that a test seeded by them uses new random data. The total
+// is logged.
 func Times(t testing.TB, variable string, n int) iter.Seq[uint64] { return Runs(t, variable, n, 1) }
 
-// Runs is Times for what is tried some at a time: it yields the numbers of runs, of which each counts for so many.
+// Runs is Times for tests that make several iterations per run. It yields the numbers of runs; each
+// counts as each iterations.
 func Runs(t testing.TB, variable string, n, each int) iter.Seq[uint64] {
 	first, within := uint64(0), time.Duration(0)
 	if said := os.Getenv(variable); said != "" {

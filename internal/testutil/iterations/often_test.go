@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// said is a test that remembers what it was told.
+// said is a test that records its messages.
 type said struct {
 	testing.TB
 	log, fatal string
@@ -43,7 +43,7 @@ func TestRuns(t *testing.T) {
 		{"1", "20 by OFTEN_TEST in 1s", 50, 20, 1},
 		{"3s", "3 by OFTEN_TEST in 3s", 4, 1, 3},
 		{"1m", "1200 by OFTEN_TEST in 1m0s", 4, 20, 60},
-		{"1ms", "1 by OFTEN_TEST in 1s", 4, 1, 1}, // never nothing
+		{"1ms", "1 by OFTEN_TEST in 1s", 4, 1, 1}, // never none
 	} {
 		t.Setenv(variable, c.says)
 		synctest.Test(t, func(t *testing.T) {
@@ -61,7 +61,8 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestNumbers: by count every run draws the same, for a time it draws something new.
+// TestNumbers checks that every run by count has the same numbers, and that a run by duration has
+// new ones.
 func TestNumbers(t *testing.T) {
 	for says, same := range map[string]bool{"": true, "2": true, "1ms": false} {
 		t.Setenv(variable, says)

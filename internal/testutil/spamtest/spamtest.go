@@ -1,6 +1,5 @@
-// Package spamtest starts real spam scanners for tests: on loopback, in a temporary folder,
-// with a handful of rules and no look-ups in any network. It refuses to know what is asked
-// of them.
+// Package spamtest starts real spam scanners for tests: on loopback, in a temporary folder, with a
+// few rules and without network lookups. It does not know what is scanned.
 package spamtest
 
 import (
@@ -18,10 +17,10 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// GTUBE is the text that every scanner takes for spam.
+// GTUBE is the text that every scanner treats as spam.
 const GTUBE = "XJS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X"
 
-// rspamdRules see the subject, and whether the envelope came across.
+// rspamdRules check the subject, and whether the envelope was transmitted.
 const rspamdRules = `
 rspamd_config.TEST_SUBJECT = { callback = function(task) return task:get_subject() == 'casino' end, score = 7.5, description = 'Subject says casino' }
 rspamd_config.TEST_GOOD = { callback = function(task) return task:get_subject() == 'hello' end, score = -0.25, description = 'Subject says hello' }
@@ -43,24 +42,24 @@ worker "normal" { bind_socket = "%[2]s"; count = 1; }
 lua = "%[1]s/rules.lua";
 `
 
-// Rspamd starts rspamd until the test ends and returns its address as --spam takes it. It
+// Rspamd starts rspamd until the test ends and returns its address in the form of --spam. It
 // rejects at 15 points.
 func Rspamd(t testing.TB) string {
 	t.Helper()
 	dir, addr := t.TempDir(), freeAddress(t)
 	write(t, dir, "rules.lua", rspamdRules)
-	write(t, dir, "tld", "com\ntest\n") // all of them take half a minute to compile where there is no cache
+	write(t, dir, "tld", "com\ntest\n") // all of them take half a minute to compile without a cache
 	write(t, dir, "rspamd.conf", fmt.Sprintf(rspamdConfig, dir, addr))
 	args := []string{"-f", "-c", filepath.Join(dir, "rspamd.conf")}
 	if os.Geteuid() == 0 {
-		args = append(args, "-i") // it would not run as root otherwise
+		args = append(args, "-i") // otherwise it would not run as root
 	}
 	run(t, addr, "GET /ping HTTP/1.0\r\n\r\n", "pong", "rspamd", args...)
 	return "rspamd+http://" + addr
 }
 
-// Spamd starts SpamAssassin's spamd, with the rules it came with that need no network, and
-// returns its address as --spam takes it. Five points are spam.
+// Spamd starts SpamAssassin's spamd, with its rules that need no network, and returns its address
+// in the form of --spam. Five points are spam.
 func Spamd(t testing.TB) string {
 	t.Helper()
 	dir, addr := t.TempDir(), freeAddress(t)
@@ -87,7 +86,7 @@ func write(t testing.TB, dir, name, text string) {
 	}
 }
 
-// freeAddress is one on which nobody listens now.
+// freeAddress is an address without a listener.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -98,8 +97,8 @@ func freeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// run starts a program in a process group of its own until the test ends, and waits until
-// it answers ping at addr.
+// run starts a program in a process group of its own until the test ends, and waits until it
+// answers ping at addr.
 func run(t testing.TB, addr, ping, pong, program string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(testtools.Program(t, program), args...)
@@ -112,7 +111,7 @@ func run(t testing.TB, addr, ping, pong, program string, args ...string) {
 	}
 	ended := make(chan struct{})
 	go func() {
-		cmd.Wait() // however it ends: what counts is whether it answers
+		cmd.Wait() // the result does not matter: readiness is checked by ping
 		close(ended)
 	}()
 	t.Cleanup(func() {

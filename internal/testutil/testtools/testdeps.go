@@ -1,5 +1,5 @@
-// Package testtools finds the programs that tests drive the server with: what `make deps`
-// unpacked into .deps, else what the machine has. It refuses to know what they are good for.
+// Package testtools finds the programs that tests use: those that `make deps` unpacked into .deps,
+// else those of the machine. It does not know what they are used for.
 package testtools
 
 import (
@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Program is the path of a program. The folder comes first, then Debian's own places, for its
-// python3 alone sees its modules, then the PATH. A test without it ends; see Missing.
+// Program is the path of a program. The folder comes first, then Debian's own directories, because
+// only its python3 finds its modules, then the PATH. If it is missing, the test ends; see Missing.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	bare(t, name)
@@ -26,8 +26,8 @@ func Program(t testing.TB, name string) string {
 	return path
 }
 
-// File is the path of a file that came with a package, given as on an installed system, such
-// as /usr/share/spamassassin. A test without it ends; see Missing.
+// File is the path of a file that came with a package, given as on an installed system, such as
+// /usr/share/spamassassin. If it is missing, the test ends; see Missing.
 func File(t testing.TB, path string) string {
 	t.Helper()
 	bare(t, path)
@@ -40,8 +40,8 @@ func File(t testing.TB, path string) string {
 	return path
 }
 
-// Missing ends a test that can't do without something. It fails, but for the quick tests: those of make
-// check need nothing beside Go.
+// Missing ends a test without a required program or file. The test fails, except for the quick
+// tests of make check, which need only Go.
 func Missing(t testing.TB, what string) {
 	t.Helper()
 	if testing.Short() {
@@ -50,8 +50,8 @@ func Missing(t testing.TB, what string) {
 	t.Fatalf("%s is missing: make deps", what)
 }
 
-// bare skips a quick test where nothing was unpacked: what the machine has of its own may be there by halves, as a
-// python3 without the modules.
+// bare skips a quick test if nothing was unpacked, because the machine's own programs may be
+// incomplete, such as a python3 without the modules.
 func bare(t testing.TB, what string) {
 	t.Helper()
 	if testing.Short() && !exists(folder()) {
@@ -59,7 +59,7 @@ func bare(t testing.TB, what string) {
 	}
 }
 
-// folder is .deps beside go.mod: tests run in the folder of their package.
+// folder is the folder .deps next to go.mod. Tests run in the folder of their package.
 func folder() string {
 	dir, err := os.Getwd()
 	if err != nil {

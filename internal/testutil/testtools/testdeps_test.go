@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// witness notes how a test ended.
+// witness records how a test ended.
 type witness struct {
 	testing.TB
 	ended string
@@ -22,7 +22,8 @@ func (w *witness) end(how string) {
 func (w *witness) Skipf(string, ...any)  { w.end("skipped") }
 func (w *witness) Fatalf(string, ...any) { w.end("failed") }
 
-// TestMissing: what is not there is a failure, but for the quick tests, which run on a bare machine.
+// TestMissing checks that a missing program is a failure, except for the quick tests, which run on
+// a machine without it.
 func TestMissing(t *testing.T) {
 	short := flag.Lookup("test.short")
 	before := short.Value.String()

@@ -1,5 +1,4 @@
-// Package lookup asks DNS for the records of a domain. What an answer is worth is for
-// package domain to say.
+// Package lookup queries DNS for the records of a domain. Package domain interprets the results.
 package lookup
 
 import (
@@ -11,15 +10,15 @@ import (
 	"inboxd/internal/core/domain"
 )
 
-// Resolver asks DNS as net.Resolver does. A *net.DNSError with IsNotFound says that there
-// is no such record; any other error says nothing about it.
+// Resolver queries DNS as net.Resolver does. A *net.DNSError with IsNotFound means that there is no
+// such record; any other error leaves that open.
 type Resolver interface {
 	LookupMX(ctx context.Context, name string) ([]*net.MX, error)
 	LookupTXT(ctx context.Context, name string) ([]string, error)
 }
 
-// All asks for all records at once, and returns which got an answer, and which of those are
-// published.
+// All queries all records concurrently. It returns for which of them DNS gave an answer, and which
+// of those are published.
 func All(ctx context.Context, r Resolver, records []domain.Record) (known, found domain.Found) {
 	var mu sync.Mutex // guards the results
 	var asking sync.WaitGroup
@@ -42,7 +41,7 @@ func All(ctx context.Context, r Resolver, records []domain.Record) (known, found
 
 var errDamaged = errors.New("lookup: the key of the record is damaged")
 
-// Published reports whether DNS has rec; an error means that nobody knows.
+// Published reports whether DNS has rec. An error means that this is unknown.
 func Published(ctx context.Context, r Resolver, rec domain.Record) (bool, error) {
 	if rec.Value == "" {
 		return false, errDamaged

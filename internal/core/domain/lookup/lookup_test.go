@@ -10,7 +10,7 @@ import (
 	"inboxd/internal/core/domain"
 )
 
-// fakeDNS has TXT and MX records; a name with none does not exist, unless it is in trouble.
+// fakeDNS has TXT and MX records. A name without records does not exist, unless it is in trouble.
 type fakeDNS struct {
 	txt     map[string][]string
 	mx      map[string][]*net.MX
@@ -63,7 +63,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestTroubleIsNoAnswer: only what DNS answered is known.
+// TestTroubleIsNoAnswer checks that only records that DNS answered for are known.
 func TestTroubleIsNoAnswer(t *testing.T) {
 	s := claimed(t)
 	dns := fakeDNS{txt: map[string][]string{"_inboxd.example.org": {"inboxd-verification=tok"}}, trouble: map[string]bool{"example.org": true, "r1._domainkey.example.org": true}}

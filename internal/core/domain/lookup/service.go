@@ -11,30 +11,30 @@ import (
 	"inboxd/internal/core/domain"
 )
 
-// ServiceResolver also knows addresses and the names behind them.
+// ServiceResolver also looks up addresses and their names.
 type ServiceResolver interface {
 	Resolver
 	LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr, error)
 	LookupAddr(ctx context.Context, ip string) ([]string, error)
 }
 
-// Shown is one thing that others must find in DNS about the service's own domain.
+// Shown is a record that others must find in DNS about the service's own domain.
 type Shown struct {
 	Type string   // MX, A, PTR or TXT
-	Name string   // whom DNS was asked about
-	Want string   // what is to be published; in words where only the operator knows it
-	Has  []string // what DNS shows
+	Name string   // the queried name
+	Want string   // the value to publish; a description where only the operator knows the value
+	Has  []string // the published values
 	OK   bool
-	Err  string // DNS did not answer; empty: it did
+	Err  string // why DNS did not answer; empty: it did
 }
 
-// Service asks what DNS shows of the service at name, whose mail server is mxHost: mail to it and to its
-// subdomains finds it (MX, wildcard, A), others take its mail (PTR, SPF, DKIM, DMARC). signing are the
-// records of the keys it signs with.
+// Service queries the DNS records of the service at name, whose mail server is mxHost. MX, wildcard
+// and A bring messages to it and its subdomains; PTR, SPF, DKIM and DMARC make others accept its
+// messages. signing are the records of the keys that it signs with.
 func Service(ctx context.Context, r ServiceResolver, name, mxHost string, signing []domain.Record) []Shown {
 	state := domain.State{Name: name}
 	var all []Shown
-	for _, rec := range append(state.Records(mxHost)[1:], signing...) { // the first proves ownership, which nobody asks a service for
+	for _, rec := range append(state.Records(mxHost)[1:], signing...) { // the first proves ownership, which a service does not need
 		all = append(all, record(ctx, r, rec.Name, rec))
 		if rec.Bit == domain.MX || rec.Bit == domain.SPF { // subdomains have no records of their own
 			below := record(ctx, r, strings.ToLower(rand.Text())+"."+name, rec)
@@ -45,7 +45,7 @@ func Service(ctx context.Context, r ServiceResolver, name, mxHost string, signin
 	return append(all, addresses(ctx, r, mxHost)...)
 }
 
-// record asks at name for what rec wants.
+// record queries name for the value of rec.
 func record(ctx context.Context, r Resolver, name string, rec domain.Record) Shown {
 	s := Shown{Type: rec.Type, Name: name, Want: rec.Value}
 	rec.Name = name
@@ -55,8 +55,8 @@ func record(ctx context.Context, r Resolver, name string, rec domain.Record) Sho
 	return s
 }
 
-// addresses asks where the mail server is, and whether each address is called by its name: many take no
-// mail from one that is not.
+// addresses looks up the addresses of the mail server, and whether each has the server's name. Many
+// servers reject messages from an address without it.
 func addresses(ctx context.Context, r ServiceResolver, host string) []Shown {
 	found, err := r.LookupIPAddr(ctx, host)
 	at := Shown{Type: "A", Name: host, Want: "the public addresses of this server", OK: len(found) > 0, Err: unanswered(err)}
@@ -72,7 +72,7 @@ func addresses(ctx context.Context, r ServiceResolver, host string) []Shown {
 	return all
 }
 
-// answers are the texts or hosts at rec's name, as Record.Published wants them.
+// answers are the texts or hosts at rec's name, in the form that Record.Published takes.
 func answers(ctx context.Context, r Resolver, rec domain.Record) (texts []string, err error) {
 	if rec.Type != "MX" {
 		return r.LookupTXT(ctx, rec.Name)
@@ -84,13 +84,13 @@ func answers(ctx context.Context, r Resolver, rec domain.Record) (texts []string
 	return texts, err
 }
 
-// absent says that DNS answered: there is none.
+// absent reports whether DNS answered that there is none.
 func absent(err error) bool {
 	var none *net.DNSError
 	return errors.As(err, &none) && none.IsNotFound
 }
 
-// unanswered is why there is no answer, without the name, which stands beside it.
+// unanswered is why DNS gave no answer, without the name, which is displayed next to it.
 func unanswered(err error) string {
 	var why *net.DNSError
 	switch {

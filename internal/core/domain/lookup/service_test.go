@@ -12,7 +12,8 @@ import (
 	"inboxd/internal/testutil/dnstest"
 )
 
-// wild finds the wildcard's records, which the server of tests has under a name of their own, below the domain.
+// wild answers queries for wildcard names. The test server has the wildcard's records under a name
+// of their own, below the domain.
 type wild struct{ *resolve.Resolver }
 
 func (w wild) LookupMX(ctx context.Context, name string) ([]*net.MX, error) {
@@ -23,7 +24,7 @@ func (w wild) LookupTXT(ctx context.Context, name string) ([]string, error) {
 	return w.Resolver.LookupTXT(ctx, stored(name))
 }
 
-// stored is the name of the records for a random label, which is longer than any of the others.
+// stored is the name of the records for a random label, which is longer than all others.
 func stored(name string) string {
 	if label, domain, _ := strings.Cut(name, "."); len(label) > 20 {
 		return "wildcard." + domain
@@ -31,7 +32,7 @@ func stored(name string) string {
 	return name
 }
 
-// service tells in a line each what DNS shows of mail.test.
+// service prints what DNS has for mail.test, one record a line.
 func service(t *testing.T, server *dnstest.Server, signing ...domain.Record) string {
 	t.Helper()
 	var b strings.Builder
@@ -80,7 +81,7 @@ true PTR 192.0.2.7 ["MX.mail.test."] false
 	}
 }
 
-// TestNoAnswerIsTold in the few words that have room beside what was asked.
+// TestNoAnswerIsTold checks the short texts next to the queried name.
 func TestNoAnswerIsTold(t *testing.T) {
 	for _, c := range []struct {
 		err  error

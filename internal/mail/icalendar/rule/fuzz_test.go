@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// FuzzRule holds that times come in order, from the first on, and that the walk ends.
+// FuzzRule checks that times come in order, from the first on, and that the walk ends.
 func FuzzRule(f *testing.F) {
 	for _, s := range []string{"FREQ=DAILY;INTERVAL=3", "FREQ=WEEKLY;BYDAY=MO,SU;WKST=SU", "FREQ=MONTHLY;BYDAY=-1FR;BYSETPOS=1", "FREQ=YEARLY;BYWEEKNO=1,-1;BYHOUR=9", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30;UNTIL=20300101"} {
 		f.Add(s, int64(1772445600))

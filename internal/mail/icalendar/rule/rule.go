@@ -1,6 +1,6 @@
-// Package rule reads recurrence rules (RFC 5545, section 3.3.10) and walks the days that they
-// name. It knows local days and clock times, which it carries as times in UTC; it knows no
-// zones, no instants and no events.
+// Package rule parses recurrence rules (RFC 5545, section 3.3.10) and expands the days that they
+// name. It works with local days and clock times, represented as times in UTC. It does not know
+// zones, instants and events.
 package rule
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Freq is how long a period of a rule is.
+// Freq is the length of a rule's period.
 type Freq uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	Yearly
 )
 
-// What a rule may ask for. One that asks for more is kept as text by its readers and never walked.
+// Limits of rules that are expanded. Rules beyond them are only stored as text.
 const (
 	maxText     = 2000
 	maxInterval = 1000
@@ -30,13 +30,13 @@ const (
 
 var errNotWalked = errors.New("rule: outside what is walked")
 
-// Rule is a rule that was read. Its zero value names no day.
+// Rule is a parsed rule. Its zero value names no day.
 type Rule struct {
 	Freq     Freq
 	Interval int       // 1 or more
-	Count    int       // 0: the rule does not end by count
-	Until    time.Time // zero: it does not end by time
-	UntilUTC bool      // Until is an instant; else it is a local time, a day's last second for a date
+	Count    int       // 0: no COUNT
+	Until    time.Time // zero: no UNTIL
+	UntilUTC bool      // Until is an instant; else a local time, for a date its last second
 
 	months     uint16 // bit n is month n
 	monthDays  places
@@ -46,7 +46,7 @@ type Rule struct {
 	byWeekday  bool
 	set        places // BYSETPOS
 	weekStart  time.Weekday
-	hour       int // -1: as of the first occurrence
+	hour       int // -1: that of the first occurrence
 	min, sec   int
 	everyClock bool // no BYHOUR, BYMINUTE or BYSECOND
 }
@@ -70,9 +70,9 @@ func (p *places) has(front, back int) bool {
 	return p.front[front/64]&(1<<(front%64)) != 0 || p.back[back/64]&(1<<(back%64)) != 0
 }
 
-// Parse reads the value of an RRULE. It fails for what is no rule and for rules outside the
-// caps: more often than daily, several clock times a day, INTERVAL over 1,000, COUNT over 10,000,
-// other calendars, both COUNT and UNTIL.
+// Parse parses the value of an RRULE. It fails for invalid rules and for rules outside the limits:
+// more often than daily, several clock times a day, INTERVAL over 1,000, COUNT over 10,000, other
+// calendars, both COUNT and UNTIL.
 func Parse(text string) (Rule, error) {
 	if len(text) > maxText {
 		return Rule{}, errNotWalked
@@ -96,7 +96,7 @@ func Parse(text string) (Rule, error) {
 		return Rule{}, errors.New("rule: no FREQ")
 	}
 	if r.Count > 0 && !r.Until.IsZero() {
-		return Rule{}, errNotWalked // which of the two ends it nobody says
+		return Rule{}, errNotWalked // it is undefined which of the two ends it
 	}
 	r.everyClock = r.hour < 0 && r.min < 0 && r.sec < 0
 	return r, r.ordinalsFit()
@@ -138,7 +138,7 @@ func (r *Rule) take(key, value string) (err error) {
 	return err
 }
 
-// ordinalsFit refuses the third Monday of anything but a month or a year.
+// ordinalsFit rejects ordinals, such as the third Monday, in periods other than a month or a year.
 func (r *Rule) ordinalsFit() error {
 	if r.Freq == Monthly || r.Freq == Yearly && !r.weeks.any {
 		return nil
@@ -180,7 +180,7 @@ func (r *Rule) takeUntil(s string) (err error) {
 	return err
 }
 
-// takeDays reads BYDAY: weekdays, each with an ordinal or without.
+// takeDays parses BYDAY: weekdays, each with or without an ordinal.
 func (r *Rule) takeDays(list string) error {
 	for item := range strings.SplitSeq(list, ",") {
 		item = strings.TrimSpace(item)

@@ -62,7 +62,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The examples of RFC 5545, section 3.8.5.3, that are not sub-daily, by their first times.
+// TestExamplesOfTheRFC contains the examples of RFC 5545, section 3.8.5.3, that are not sub-daily,
+// by their first times.
 func TestExamplesOfTheRFC(t *testing.T) {
 	for _, row := range []struct{ start, rule, want string }{
 		{"19970902T090000", "FREQ=DAILY;INTERVAL=2", "0902 0904 0906 0908 0910"},
@@ -130,7 +131,8 @@ func TestWalkEnds(t *testing.T) {
 	}
 }
 
-// Whoever begins near the end sees what whoever began at the start sees there.
+// TestJumpsLandOnPeriods checks that a walk that begins near the end gives the same times there as
+// a walk from the start.
 func TestJumpsLandOnPeriods(t *testing.T) {
 	first := time.Date(1999, 12, 31, 9, 0, 0, 0, time.UTC)
 	for _, text := range []string{"FREQ=DAILY;INTERVAL=7", "FREQ=WEEKLY;INTERVAL=3;BYDAY=MO,SU", "FREQ=MONTHLY;INTERVAL=5;BYMONTHDAY=1,-1", "FREQ=YEARLY;INTERVAL=4;BYYEARDAY=60,-1"} {
@@ -156,7 +158,8 @@ func TestJumpsLandOnPeriods(t *testing.T) {
 	}
 }
 
-// TestSpell: what a reader of feeds is given, and what it would give up the whole feed for.
+// TestSpell checks the rules for readers of feeds, and which invalid rules are refused because a
+// reader would reject the whole feed.
 func TestSpell(t *testing.T) {
 	until := func(end time.Time, instant bool) string {
 		return end.Format("20060102T150405") + map[bool]string{true: "Z"}[instant]

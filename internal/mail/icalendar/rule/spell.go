@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// bounds tell, for each part of a rule, whether its value is within RFC 5545, section 3.3.10: wider than what is walked.
+// bounds check, for each part of a rule, whether its value is valid by RFC 5545, section 3.3.10.
+// More is valid than what is expanded.
 var bounds = map[string]func(value string) bool{
 	"FREQ":       func(s string) bool { return slices.Contains(freqs, s) },
 	"INTERVAL":   func(s string) bool { return counts(s) },
@@ -33,10 +34,10 @@ func counts(s string) bool {
 
 func ignore(int) {}
 
-// Spell writes a rule as RFC 5545 spells it, for readers that know no more than that and give up a whole calendar
-// at less: upper case, FREQ in it, no part twice, each within its bounds, COUNT or UNTIL. false: it is no such rule; what
-// Parse does not walk may well be one. until writes the end that the rule has: an instant, or a local time, which for a
-// date is the day's last second.
+// Spell normalizes a rule for strict readers that reject a whole calendar because of one invalid
+// rule: upper case, with FREQ, no part twice, each within its bounds, not both COUNT and UNTIL. It
+// returns false for an invalid rule; rules that Parse rejects may be valid. until formats the end
+// of the rule: an instant, or a local time, which for a date is its last second.
 func Spell(text string, until func(end time.Time, instant bool) string) (spelled string, ok bool) {
 	seen := map[string]bool{}
 	var parts []string
@@ -50,7 +51,7 @@ func Spell(text string, until func(end time.Time, instant bool) string) (spelled
 		}
 		if seen[key] = true; key == "UNTIL" {
 			var r Rule
-			_ = r.takeUntil(value) // is within its bounds
+			_ = r.takeUntil(value) // cannot fail: it is within its bounds
 			part = "UNTIL=" + until(r.Until, r.UntilUTC)
 		}
 		parts = append(parts, part)
@@ -58,8 +59,8 @@ func Spell(text string, until func(end time.Time, instant bool) string) (spelled
 	return strings.Join(parts, ";"), seen["FREQ"] && !(seen["COUNT"] && seen["UNTIL"])
 }
 
-// WellFormed reports text that is a rule by its form: parts with values within their bounds, a FREQ among
-// them. Parts that RFC 5545 does not name are not looked into.
+// WellFormed reports whether text has the form of a rule: parts with values within their bounds,
+// including FREQ. Parts that RFC 5545 does not define are not checked.
 func WellFormed(text string) bool {
 	known := false
 	for part := range strings.SplitSeq(strings.ToUpper(strings.TrimSpace(text)), ";") {

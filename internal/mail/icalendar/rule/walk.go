@@ -2,21 +2,20 @@ package rule
 
 import "time"
 
-// MaxDays is how far a walk goes.
+// MaxDays is the maximum number of days of a walk.
 const MaxDays = 50_000
 
-// walk is a rule with what it takes from its first occurrence. One call of Walk owns it.
+// walk is a rule completed by its first occurrence. One call of Walk owns it.
 type walk struct {
 	Rule
 	first time.Time
-	named [367]time.Time // days of the period at hand
+	named [367]time.Time // days of the current period
 }
 
-// Walk calls yield with the local times that the rule names, in order: first is the first
-// occurrence, and no earlier time is named; it is not named itself when the rule leaves it out.
-// Where the rule has no COUNT the walk may begin at near's period. It ends behind end, or when
-// yield returns false, which is how a caller ends it at COUNT or UNTIL, and answers true then;
-// false when it went MaxDays without an end.
+// Walk calls yield with the local times that the rule names, in order. first is the first
+// occurrence. No earlier time is named, and first only if the rule names it. Without COUNT the walk
+// may begin at near's period. It ends after end, or when yield returns false, by which the caller
+// applies COUNT or UNTIL; then it returns true. It returns false if it ended because of MaxDays.
 func (r *Rule) Walk(first, near, end time.Time, yield func(time.Time) bool) bool {
 	w := walk{Rule: *r, first: first}
 	w.complete()
@@ -38,7 +37,7 @@ func (r *Rule) Walk(first, near, end time.Time, yield func(time.Time) bool) bool
 	return true
 }
 
-// complete fills in what a rule leaves to its first occurrence.
+// complete fills in what a rule takes from its first occurrence.
 func (w *walk) complete() {
 	alone := w.weeks.any
 	switch {
@@ -62,7 +61,7 @@ func midnight(t time.Time) time.Time {
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 }
 
-// period is the first day of the period that a day is in.
+// period is the first day of the period that contains a day.
 func (w *walk) period(day time.Time) time.Time {
 	switch y, m, _ := day.Date(); w.Freq {
 	case Weekly:
@@ -75,7 +74,7 @@ func (w *walk) period(day time.Time) time.Time {
 	return day
 }
 
-// inWeek is how many days after the week's first a weekday comes.
+// inWeek is the position of a weekday in the week, from 0.
 func (w *walk) inWeek(d time.Weekday) int { return int(d-w.weekStart+7) % 7 }
 
 func (w *walk) next(period time.Time, n int) time.Time {
@@ -106,12 +105,12 @@ func (w *walk) jump(start, target time.Time) time.Time {
 	return w.next(start, n-n%w.Interval)
 }
 
-// days are those days of the period that the rule names.
+// days are the days of the period that the rule names.
 func (w *walk) days(period time.Time) []time.Time {
 	n := 0
 	for day, end := period, w.next(period, 1); day.Before(end); {
 		if w.Freq == Yearly && w.months != 0 && w.months&(1<<day.Month()) == 0 {
-			day = day.AddDate(0, 1, 0) // it is the first of its month
+			day = day.AddDate(0, 1, 0) // day is the first of its month
 			continue
 		}
 		if w.names(day) {
@@ -126,7 +125,7 @@ func (w *walk) days(period time.Time) []time.Time {
 	return w.named[:n]
 }
 
-// positions leaves those days that BYSETPOS names.
+// positions filters days by BYSETPOS.
 func (w *walk) positions(days []time.Time) []time.Time {
 	n := 0
 	for i, day := range days {
@@ -166,8 +165,8 @@ func (w *walk) namesWeekday(day time.Time) bool {
 	return p.has((n-1)/7+1, (length-n)/7+1)
 }
 
-// namesWeek reports whether the day is in a week of BYWEEKNO; a week belongs to the year that has
-// four days of it (RFC 5545, section 3.3.10).
+// namesWeek reports whether the day is in a week of BYWEEKNO. A week belongs to the year that
+// contains four of its days (RFC 5545, section 3.3.10).
 func (w *walk) namesWeek(day time.Time) bool {
 	year := day.Year()
 	n := (day.YearDay() - w.inWeek(day.Weekday()) + 9) / 7

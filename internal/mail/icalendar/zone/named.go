@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// named is the IANA name of the zone that a TZID certainly means; empty when that is not certain. Programs
-// write an IANA name, one at the end of a path, a Windows name, one with a number behind it (Outlook numbers zones of
-// the same name), the name that Windows shows for it, "(UTC-05:00) Eastern Time (US & Canada)", an offset, or an
-// abbreviation.
+// named is the IANA name that a TZID certainly means; empty if that is not certain. Programs write
+// an IANA name, one at the end of a path, or a Windows name, also followed by a number (Outlook
+// numbers zones of the same name). They also write the name that Windows displays, "(UTC-05:00)
+// Eastern Time (US & Canada)", an offset, or an abbreviation.
 func named(tzid string) string {
 	tzid = strings.Trim(tzid, " \t\"")
 	if z, ok := Find(tzid); ok {
@@ -38,19 +38,19 @@ func named(tzid string) string {
 	return displayed(shown)
 }
 
-// longestShown is more than Windows shows for any zone, in octets.
+// longestShown is more than the longest display name of Windows, in octets.
 const longestShown = 200
 
 var (
 	numbered = regexp.MustCompile(` \d{1,2}$`)
-	// offset is "GMT+0200", "UTC+2", "+02:00", "(UTC-05:00)" and the like.
+	// offset matches "GMT+0200", "UTC+2", "+02:00", "(UTC-05:00)" and the like.
 	offset = regexp.MustCompile(`^\(?(?:utc|gmt|z)? ?([+-])(\d{1,2})[:.]?(\d{2})?\)?$`)
-	// prefix is the offset that Windows shows in front of a name.
+	// prefix matches the offset that Windows displays before a name.
 	prefix = regexp.MustCompile(`^\((?:utc|gmt)(?:[+-]\d{1,2}[:.]?\d{2})?\) ?`)
 )
 
-// windowsName is the IANA name of a Windows zone, in lower case, or of a name that differs from one only in
-// its season: "Eastern Daylight Time", "Eastern Time".
+// windowsName is the IANA name of a Windows zone, in lower case, or of a name that differs from one
+// only in its season: "Eastern Daylight Time", "Eastern Time".
 func windowsName(name string) string {
 	windows := lists().windows
 	if found := windows[name]; found != "" {
@@ -66,8 +66,8 @@ func windowsName(name string) string {
 	return ""
 }
 
-// displayed is the zone that Windows shows as a list of cities or regions, behind an offset or without it: the first
-// of them that is known, which all have the same time.
+// displayed is the zone that Windows displays as a list of cities or regions, with or without an
+// offset. The first known one is taken, because all have the same time.
 func displayed(shown string) string {
 	shown = prefix.ReplaceAllString(shown, "")
 	for place := range strings.FieldsFuncSeq(shown, func(r rune) bool { return r == ',' || r == '/' || r == ';' }) {
@@ -83,7 +83,7 @@ func displayed(shown string) string {
 	return shownAs[shown]
 }
 
-// shownAs are the zones that Windows shows by no name that is in a list.
+// shownAs are the zones whose Windows display name is in no list.
 var shownAs = map[string]string{
 	"brasilia": "America/Sao_Paulo", "indiana (east)": "America/Indiana/Indianapolis", "west central africa": "Africa/Lagos",
 	"coordinated universal time": "UTC", "greenwich mean time": "Etc/GMT", "international date line west": "Etc/GMT+12",
@@ -91,8 +91,8 @@ var shownAs = map[string]string{
 	"cape verde is.": "Atlantic/Cape_Verde", "sri jayawardenepura": "Asia/Colombo", "yangon (rangoon)": "Asia/Yangon",
 }
 
-// cityOf is how an IANA name is known by its last part alone, in lower case; empty for one that is no place
-// by it, such as Brazil/East.
+// cityOf is the last part of an IANA name, in lower case, by which it is also known. It is empty if
+// that part is not a place, as in Brazil/East.
 func cityOf(name string) string {
 	regions := [...]string{"Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Canada", "Europe", "Indian", "Pacific", "US"}
 	region, _, _ := strings.Cut(name, "/")
@@ -105,7 +105,7 @@ func cityOf(name string) string {
 
 var notCities = [...]string{"north", "south", "east", "west", "central", "act", "yancowinna", "samoa"}
 
-// byOffset is a zone that has always that offset.
+// byOffset is a zone with this constant offset.
 func byOffset(m []string) string {
 	hours, _ := strconv.Atoi(m[2])
 	minutes, _ := strconv.Atoi(m[3])
@@ -122,13 +122,13 @@ func byOffset(m []string) string {
 	return ""
 }
 
-// partHours are the zones of offsets that are no whole hours, where there is one without daylight saving time.
+// partHours are zones without daylight saving time whose offsets are not whole hours.
 var partHours = map[string]string{
 	"+3:30": "Asia/Tehran", "+4:30": "Asia/Kabul", "+5:30": "Asia/Kolkata", "+5:45": "Asia/Kathmandu", "+6:30": "Asia/Yangon",
 	"+8:45": "Australia/Eucla", "+9:30": "Australia/Darwin", "-9:30": "Pacific/Marquesas",
 }
 
-// abbreviations mean one zone wherever they are written. CST, IST and BST do not.
+// abbreviations mean the same zone wherever they are written. CST, IST and BST do not.
 var abbreviations = map[string]string{
 	"edt": "America/New_York", "cdt": "America/Chicago", "mdt": "America/Denver", "pst": "America/Los_Angeles", "pdt": "America/Los_Angeles",
 	"et": "America/New_York", "pt": "America/Los_Angeles", "akst": "America/Anchorage", "akdt": "America/Anchorage", "hast": "Pacific/Honolulu",

@@ -16,11 +16,11 @@ type Observance struct {
 	Dates    []time.Time
 }
 
-// maxYears is how many times a clock asks a rule for a year: each costs up to 30 µs, and events
-// take place in 132 years, by two rules.
+// maxYears limits how many times a clock expands a rule for a year. Each time costs up to 30 µs,
+// and events take place in 132 years, by two rules.
 const maxYears = 300
 
-// maxRules is how many observances of a zone may come back: two do.
+// maxRules limits how many observances of a zone may recur. Usually two do.
 const maxRules = 16
 
 // onset is a change of the offset.
@@ -29,16 +29,16 @@ type onset struct {
 	from, to time.Duration
 }
 
-// observed is the clock of a zone that only its file explains. One goroutine owns it.
+// observed is the clock of a zone that only its file defines. One goroutine owns it.
 type observed struct {
 	fixed []onset // by DTSTART and RDATE, and the last ones of rules that end
 	rules []ruled
-	years map[int][]onset // what the rules say of a year
+	years map[int][]onset // onsets by the rules, by year
 	asked int
-	first time.Duration // the offset before everything
+	first time.Duration // the offset before the first onset
 }
 
-// ruled is an observance that comes back.
+// ruled is an observance that recurs.
 type ruled struct {
 	Observance
 	rule rule.Rule
@@ -90,8 +90,8 @@ func lastYear(o Observance, r *rule.Rule) int {
 	return last
 }
 
-// in are the observance's onsets of one year, of which it has one; a stranger's rule gives four
-// at most.
+// in returns the observance's onsets of one year. Usually there is one; a stranger's rule gives
+// four at most.
 func (o *ruled) in(year int) (list []onset) {
 	if year < o.Start.Year() || year > o.last {
 		return nil
@@ -113,13 +113,13 @@ func (o *ruled) ended(at time.Time) bool {
 	return !o.rule.Until.IsZero() && at.After(o.rule.Until)
 }
 
-// ask counts what was asked of rules, and says whether more may be.
+// ask counts the expansions of rules, and reports whether another one is allowed.
 func (c *observed) ask() bool {
 	c.asked++
 	return c.asked <= maxYears
 }
 
-// of are the onsets of a year by rules.
+// of returns the onsets of a year by rules.
 func (c *observed) of(year int) []onset {
 	if known, ok := c.years[year]; ok {
 		return known
@@ -152,11 +152,11 @@ func latest(list []onset, t time.Time, moment func(*onset) time.Time) *onset {
 func (o *onset) local() time.Time   { return o.at }
 func (o *onset) instant() time.Time { return o.at.Add(-o.from) }
 
-// inForce is the last onset at or before a time, of DTSTART and RDATE and of what the rules say of its year
-// and the one before; nil before everything.
+// inForce is the last onset at or before a time: of DTSTART and RDATE, and by the rules for its
+// year and the year before. It is nil before the first onset.
 func (c *observed) inForce(t time.Time, moment func(*onset) time.Time) *onset {
 	best := latest(c.fixed, t, moment)
-	last := t.Add(24 * time.Hour).Year() // of an instant, clocks may show the next year
+	last := t.Add(24 * time.Hour).Year() // the local time of an instant may be in the next year
 	for year := last; year >= last-1; year-- {
 		if o := latest(c.of(year), t, moment); o != nil && (best == nil || o.at.After(best.at)) {
 			best = o
@@ -169,7 +169,7 @@ func (c *observed) Instant(local time.Time) time.Time {
 	switch o := c.inForce(local, (*onset).local); {
 	case o == nil:
 		return local.Add(-c.first)
-	case local.Sub(o.at) < o.to-o.from: // skipped: by the offset before
+	case local.Sub(o.at) < o.to-o.from: // skipped by the clocks: use the offset before
 		return local.Add(-o.from)
 	default:
 		return local.Add(-o.to)

@@ -9,8 +9,8 @@ type Period struct {
 	Abbreviation string // CET
 }
 
-// Periods are what a VTIMEZONE of a named zone says of the years first to last: its offset as they
-// begin, and each change, those that are alike together.
+// Periods returns the content of a VTIMEZONE for a named zone and the years first to last: the
+// offset at their beginning, and each change. Equal changes share one Period.
 func (z Zone) Periods(first, last int) (list []Period) {
 	loc := location(z.Name)
 	t := time.Date(first, 1, 1, 0, 0, 0, 0, loc)
@@ -27,8 +27,8 @@ func (z Zone) Periods(first, last int) (list []Period) {
 	return list
 }
 
-// change is the next time at which the offset or its name is another; zero when there is none. Go ends
-// a period on the last day of each leap year, and there with the time that was asked for.
+// change is the next time at which the offset or its name changes; zero if there is none. Go ends a
+// period on the last day of each leap year without a change, so the loop skips those.
 func change(t time.Time) time.Time {
 	name, offset := t.Zone()
 	for {
@@ -46,12 +46,12 @@ func change(t time.Time) time.Time {
 	}
 }
 
-// shown is what clocks show by an offset.
+// shown is the local time by an offset.
 func shown(t time.Time, offset int) time.Time {
 	return t.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// again adds a change to the period that it begins again.
+// again adds a change to an equal period, if there is one.
 func again(list []Period, p *Period) bool {
 	for i := range list {
 		o := &list[i]

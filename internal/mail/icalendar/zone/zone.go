@@ -1,6 +1,7 @@
-// Package zone says which zone the TZID of a calendar file means, and what instant a local time
-// in it is. Names are looked up in a fixed list: text of strangers never reaches a file path. Local
-// times are carried as times in UTC. It knows no events and no clock.
+// Package zone finds the zone that the TZID of a calendar file means, and the instant of a local
+// time in it. Names are looked up in a fixed list: text of strangers never reaches a file path.
+// Local times are represented as times in UTC. The package does not know events or the current
+// time.
 package zone
 
 import (
@@ -19,7 +20,7 @@ var nameList string
 //go:embed windows.txt
 var windowsList string
 
-// lists are the names that are known, read once, by the first who asks for one.
+// lists are the known names, parsed once at the first use.
 var lists = sync.OnceValue(func() (l struct{ iana, windows, cities map[string]string }) {
 	l.iana, l.windows, l.cities = map[string]string{}, map[string]string{}, map[string]string{}
 	for name := range strings.Lines(nameList) {
@@ -36,13 +37,11 @@ var lists = sync.OnceValue(func() (l struct{ iana, windows, cities map[string]st
 	return l
 })
 
-// locations are the zones that were loaded, at most those of the list. Any goroutine may
-// use it.
+// locations caches loaded zones, at most those of the list. Any goroutine may use it.
 var locations sync.Map // name to *time.Location
 
-// Zone is where an event takes place, in a form that can be kept: by its IANA name or, where only
-// its file explains it, by that file's observances. The zero value is one that nobody knows, whose clock is
-// that of UTC.
+// Zone is the zone of an event in a form that can be stored: its IANA name or, if only the file
+// defines it, the file's observances. The zero value is an unknown zone, whose clock is UTC.
 type Zone struct {
 	Name        string
 	Observances []Observance
@@ -51,13 +50,13 @@ type Zone struct {
 // UTC is the zone of floating times.
 var UTC = Zone{Name: "UTC"}
 
-// Definition is what a file's VTIMEZONE says of a TZID.
+// Definition is a file's VTIMEZONE for a TZID.
 type Definition struct {
 	Location    string // X-LIC-LOCATION
 	Observances []Observance
 }
 
-// Find returns the IANA zone or alias of that name, in any case, as the list writes it.
+// Find returns the IANA zone or alias of that name, in any case, in the spelling of the list.
 func Find(name string) (Zone, bool) {
 	if known := lists().iana[strings.ToLower(name)]; known != "" {
 		return Zone{Name: known}, true
@@ -65,8 +64,8 @@ func Find(name string) (Zone, bool) {
 	return Zone{}, false
 }
 
-// Explain says what a TZID means: the zone that its name means, see named, else what the file's definition
-// says, which is nil when there is none. The zero Zone when nobody knows.
+// Explain returns the zone of a TZID: the one that its name means, see named, else that of the
+// file's definition, which may be nil. It returns the zero Zone if neither is known.
 func Explain(tzid string, def *Definition) Zone {
 	if name := named(tzid); name != "" {
 		return Zone{Name: name}
@@ -80,11 +79,11 @@ func Explain(tzid string, def *Definition) Zone {
 	return Zone{Observances: def.Observances}
 }
 
-// longestName is more than any name of the list has.
+// longestName is longer than any name of the list.
 const longestName = 64
 
-// behindPrefix is the IANA name that a path ends in, such as "/freeassociation.sourceforge.net/Europe/Berlin";
-// empty when it ends in none.
+// behindPrefix is the IANA name at the end of a path, such as
+// "/freeassociation.sourceforge.net/Europe/Berlin"; empty if there is none.
 func behindPrefix(path string) string {
 	for _, rest, ok := strings.Cut(path, "/"); ok; _, rest, ok = strings.Cut(rest, "/") {
 		if len(rest) > longestName {
@@ -97,16 +96,16 @@ func behindPrefix(path string) string {
 	return ""
 }
 
-// Clock reads local times. One goroutine owns it.
+// Clock converts local times. One goroutine owns it.
 type Clock interface {
-	// Instant is when it is that local time: the first time of one that comes twice, and by
-	// the offset before the gap for one that the zone skips (RFC 5545, section 3.3.5).
+	// Instant is the instant of a local time. For a time that occurs twice it is the first, and for
+	// one that the zone skips it uses the offset before the gap (RFC 5545, section 3.3.5).
 	Instant(local time.Time) time.Time
-	// Local is what clocks show at that instant.
+	// Local is the local time at that instant.
 	Local(instant time.Time) time.Time
 }
 
-// Clock returns the zone's clock; a name that is not in the list, which no zone of this package
+// Clock returns the zone's clock. A name that is not in the list, which no zone of this package
 // has, is UTC.
 func (z Zone) Clock() Clock {
 	if z.Name == "" && len(z.Observances) > 0 {

@@ -46,7 +46,7 @@ func TestExplain(t *testing.T) {
 		{"/etc/localtime", nil, Zone{}},
 		{"../zoneinfo/Europe/Berlin", nil, Zone{Name: "Europe/Berlin"}},
 		{"Local", nil, Zone{}},
-		// What programs write for a zone whose name they do not know.
+		// Names that programs write for an unknown zone.
 		{"GMT Standard Time 1", nil, Zone{Name: "Europe/London"}},
 		{"W. Europe Standard Time 1", nil, Zone{Name: "Europe/Berlin"}},
 		{"Eastern Standard Time 12", &Definition{Observances: berlin}, Zone{Name: "America/New_York"}},
@@ -73,7 +73,7 @@ func TestExplain(t *testing.T) {
 		{"Etc/GMT+5", nil, Zone{Name: "Etc/GMT+5"}},
 		{"PDT", nil, Zone{Name: "America/Los_Angeles"}},
 		{"jst", nil, Zone{Name: "Asia/Tokyo"}},
-		// What means several zones, or none.
+		// Names that mean several zones, or none.
 		{"CST", nil, Zone{}},
 		{"IST", &Definition{Observances: berlin}, Zone{Observances: berlin}},
 		{"UTC+25", nil, Zone{}},
@@ -106,7 +106,8 @@ func TestEveryNameLoads(t *testing.T) {
 	}
 }
 
-// The list is that of this Go; a newer one wants generate.sh to be run again.
+// TestListIsThatOfGo compares the list with this version of Go. For a newer one, run generate.sh
+// again.
 func TestListIsThatOfGo(t *testing.T) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -161,7 +162,8 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// Every hour of three years is the same by the name and by its VTIMEZONE.
+// TestObservancesAgreeWithTheName compares a named zone with its VTIMEZONE, every half hour for
+// three years.
 func TestObservancesAgreeWithTheName(t *testing.T) {
 	named, observed := Zone{Name: "Europe/Berlin"}.Clock(), Zone{Observances: europe()}.Clock()
 	for at := local("2024-01-01 00:00"); at.Year() < 2027; at = at.Add(30 * time.Minute) {
@@ -202,7 +204,8 @@ func TestObservances(t *testing.T) {
 	}
 }
 
-// Behind its table Go ends a period on the last day of each leap year, without a change.
+// TestPeriodsGoOnBehindTheTable covers the years after the zone's table, for which Go ends a period
+// on the last day of each leap year without a change.
 func TestPeriodsGoOnBehindTheTable(t *testing.T) {
 	list := Zone{Name: "Europe/Berlin"}.Periods(2035, 2050)
 	if len(list) != 3 || len(list[1].Dates) != 15 || len(list[2].Dates) != 15 {

@@ -1,6 +1,6 @@
-// Package compose writes mail: a Draft becomes the bytes that are signed and sent, in words
-// that package message reads back as they were meant. It refuses to know who may send, what
-// signs, and the envelope, blind copies included.
+// Package compose writes messages: a Draft becomes the bytes that are signed and sent, in a form
+// that package message parses back unchanged. It does not know who may send, what signs, and the
+// envelope, blind copies included.
 package compose
 
 import (
@@ -11,21 +11,21 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// Draft is a mail to be written. Bcc has no place in it: those recipients are known to the
-// envelope alone.
+// Draft is a message to be written. It has no Bcc, because only the envelope contains those
+// recipients.
 type Draft struct {
 	From    message.Mailbox
 	To, Cc  []message.Mailbox
 	Subject string
 	Text    string // line ends of any kind
-	HTML    string // empty for a mail of text alone
+	HTML    string // empty for a message with text only
 
 	Attachments []File
 	Calendar    *CalendarPart // an alternative to Text and HTML; nil for none
 
 	MessageID  string   // without angle brackets
-	InReplyTo  string   // without angle brackets; empty when nothing is answered
-	References []string // those of the mail that is answered, oldest first, without brackets
+	InReplyTo  string   // without angle brackets; empty if it is not a reply
+	References []string // those of the original message, oldest first, without brackets
 	Date       time.Time
 	Auto       bool     // Auto-Submitted: auto-generated (RFC 3834 section 5)
 	Seed       [16]byte // boundaries are made of it
@@ -44,11 +44,11 @@ type CalendarPart struct {
 	Text   string // the whole iCalendar object
 }
 
-// Write returns the mail (RFC 5322, 2045–2049, 2231; RFC 6532 only for addresses whose
-// local part is not ASCII). The same Draft always gives the same bytes: CRLF line ends
-// alone, no NUL, and but for RFC 6532 nothing outside of ASCII, no line over 998 octets, none
-// over 78 where it can be folded. A body ends with a line end even if its text does not. The
-// error says which address can't be written; everything else is made fit to be.
+// Write returns the message (RFC 5322, 2045–2049, 2231; RFC 6532 only for addresses whose local
+// part is not ASCII). The same Draft always gives the same bytes: only CRLF line endings, no NUL,
+// ASCII except for RFC 6532, no line over 998 octets, and none over 78 that can be folded. A body
+// ends with a line ending even if its text does not. The error names an invalid address; everything
+// else is repaired.
 func Write(d Draft) ([]byte, error) {
 	h := headerWriter{out: make([]byte, 0, d.roughSize())}
 	if err := h.top(d); err != nil {
@@ -59,8 +59,8 @@ func Write(d Draft) ([]byte, error) {
 	return b.out, nil
 }
 
-// ReplyReferences returns the Draft.References of an answer to a mail with these fields
-// (RFC 5322 section 3.6.4): its own References, or for want of them what it answered.
+// ReplyReferences returns the Draft.References of a reply to a message with these fields (RFC 5322
+// section 3.6.4): its own References, or else its In-Reply-To.
 func ReplyReferences(references []string, inReplyTo string) []string {
 	if len(references) == 0 && inReplyTo != "" {
 		return []string{inReplyTo}
@@ -68,7 +68,7 @@ func ReplyReferences(references []string, inReplyTo string) []string {
 	return references
 }
 
-// roughSize guesses at the octets of the mail, so that it is seldom moved while it grows.
+// roughSize estimates the octets of the message, so that its buffer rarely has to grow.
 func (d Draft) roughSize() int {
 	n := 2<<10 + len(d.Text)*5/4 + len(d.HTML)*5/4
 	for _, f := range d.Attachments {
@@ -77,7 +77,7 @@ func (d Draft) roughSize() int {
 	return n
 }
 
-// layout arranges the parts: alternatives of one content, then the files beside it.
+// layout arranges the parts: alternatives of one content, then the files next to it.
 func (d Draft) layout() node {
 	var forms []node
 	if d.Text != "" || d.HTML == "" {

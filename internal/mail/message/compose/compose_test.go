@@ -112,7 +112,7 @@ func checkWire(t fataler, raw []byte, utf8Header bool) {
 	}
 }
 
-// checkParsed compares what was meant with what Parse reads.
+// checkParsed compares the draft with what Parse returns.
 func checkParsed(t fataler, d Draft, raw []byte) {
 	t.Helper()
 	doc := message.Parse(raw)
@@ -217,7 +217,7 @@ func TestComposeThread(t *testing.T) {
 	}
 }
 
-// TestComposeLongMessageID: an id of the longest that a line can hold is in both fields.
+// TestComposeLongMessageID checks that an id of the maximum length for a line is in both fields.
 func TestComposeLongMessageID(t *testing.T) {
 	longest := strings.Repeat("i", maxMessageID-len("@x")) + "@x"
 	for id, fields := range map[string]int{longest: 2, "i" + longest: 0} {
@@ -232,7 +232,7 @@ func TestComposeLongMessageID(t *testing.T) {
 	}
 }
 
-// TestComposeGolden pins the bytes: what a queue holds is composed again after an upgrade.
+// TestComposeGolden pins the bytes, because queued messages are composed again after an upgrade.
 func TestComposeGolden(t *testing.T) {
 	raw, err := Write(Draft{
 		From: message.Mailbox{Email: "agent@inbox.example", Name: "Amber Falcon"}, To: []message.Mailbox{{Email: "bob@x.example", Name: "Bøb, Jr."}, {Email: "info@bücher.example", Name: "a, b"}},

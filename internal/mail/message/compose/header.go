@@ -42,8 +42,8 @@ func (h *headerWriter) top(d Draft) error {
 	return nil
 }
 
-// field writes a field of words that are parted by single blanks and never broken. Only a
-// word that would pass the limit of a line begins on the one after the field's name.
+// field writes a field of words that are separated by single spaces and never broken. Only a word
+// that would exceed the line limit begins on the line after the field's name.
 func (h *headerWriter) field(name string, words ...string) {
 	h.out = append(append(h.out, name...), ':')
 	h.column = len(name) + 1
@@ -67,8 +67,7 @@ func (h *headerWriter) params(name, value string, params []string) {
 	h.field(name, words...)
 }
 
-// ids writes message ids in brackets; those that can't be written are left out, and so is a
-// field without any.
+// ids writes message ids in brackets. Invalid ones are left out, and so is an empty field.
 func (h *headerWriter) ids(name string, ids ...string) {
 	var words []string
 	for _, id := range ids {
@@ -81,7 +80,7 @@ func (h *headerWriter) ids(name string, ids ...string) {
 	}
 }
 
-// isMessageID refuses what would not come back as it was, an encoded word included.
+// isMessageID rejects ids that would not be parsed back unchanged, encoded words included.
 func isMessageID(id string) bool {
 	switch {
 	case id == "", len(id) > maxMessageID, !isPlainASCII(id), strings.ContainsAny(id, " <>"), strings.Contains(id, "=?"):
@@ -90,12 +89,11 @@ func isMessageID(id string) bool {
 	return true
 }
 
-// MaxMessageID is the longest Message-ID that somebody may answer by name, in octets with its
-// brackets.
+// MaxMessageID is the longest Message-ID that a client may reply to, in octets with its brackets.
 const MaxMessageID = 250
 
-// ReadMessageID returns what is between the brackets of <left@right>, which may be left out.
-// False means that it can't stand in a header.
+// ReadMessageID returns the text between the brackets of <left@right>; the brackets are optional.
+// False means that it is not valid in a header.
 func ReadMessageID(s string) (id string, ok bool) {
 	if strings.HasPrefix(s, "<") && strings.HasSuffix(s, ">") {
 		s = s[1 : len(s)-1]
@@ -107,8 +105,8 @@ func ReadMessageID(s string) (id string, ok bool) {
 	return s, left != "" && right != ""
 }
 
-// chain is the thread up to the mail that is answered (RFC 5322 section 3.6.4): its
-// References and then itself. Of a long thread the first and the last ids are kept.
+// chain is the thread up to the original message (RFC 5322 section 3.6.4): its References and then
+// itself. Of a long thread the first and the last ids are kept.
 func chain(references []string, answered string) []string {
 	ids := make([]string, 0, len(references)+1)
 	for _, id := range references {
@@ -125,7 +123,7 @@ func chain(references []string, answered string) []string {
 	return ids
 }
 
-// mailboxes writes an address list, no field when it is empty.
+// mailboxes writes an address list; no field if it is empty.
 func (h *headerWriter) mailboxes(name string, list []message.Mailbox) error {
 	var words []string
 	for _, m := range list {

@@ -34,8 +34,8 @@ func textNode(mediaType, text string) node {
 	return node{mediaType: mediaType, params: []string{"charset=utf-8"}, encoding: textEncoding(content), content: content}
 }
 
-// fileNode makes an attachment. Multiparts and messages may not be encoded as base64 (RFC
-// 2046 section 5.2.1), so their bytes are sent as bytes.
+// fileNode makes an attachment. Multiparts and messages may not be encoded as base64 (RFC 2046
+// section 5.2.1), so their bytes are sent as application/octet-stream.
 func fileNode(f File) node {
 	n := node{mediaType: "application/octet-stream", encoding: "base64", content: f.Bytes}
 	if kind := message.MediaType(f.ContentType); kind != "text/plain" || strings.HasPrefix(strings.ToLower(f.ContentType), kind) {
@@ -115,9 +115,8 @@ func escapeRune(r rune) (escaped string) {
 	return escaped
 }
 
-// textEncoding picks the encoding that keeps a text readable on the wire, base64 where too
-// much of it would be escaped. 7bit is for lines that nothing on the way has a reason to
-// touch.
+// textEncoding chooses the encoding that keeps a text readable in transit, or base64 if too much of
+// it would be escaped. 7bit is for lines that no server has a reason to change.
 func textEncoding(text []byte) string {
 	if isSafe7Bit(text) {
 		return "7bit"
@@ -134,13 +133,13 @@ func textEncoding(text []byte) string {
 	return "quoted-printable"
 }
 
-// isPrintable reports what quoted-printable leaves as it is within a line.
+// isPrintable reports whether quoted-printable leaves c unchanged within a line.
 func isPrintable(c byte) bool { return c == '\t' || ' ' <= c && c < 0x7f && c != '=' }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
-// isSafe7Bit refuses long lines, control characters, blanks at a line's end, a dot at its
-// start, what an mbox would quote, and what could look like a boundary of ours.
+// isSafe7Bit rejects long lines, control characters, whitespace at the end of a line, a dot at its
+// start, what an mbox would quote, and what could look like our boundary.
 func isSafe7Bit(text []byte) bool {
 	for line := range bytes.SplitSeq(text, []byte("\n")) {
 		if len(line) > softLine || bytes.HasPrefix(line, []byte("From ")) || bytes.HasPrefix(line, []byte("--"+boundaryMark)) {
@@ -165,7 +164,7 @@ type builder struct {
 	boundaries int
 }
 
-// write appends a part's header and content; the header before it has no end yet.
+// write appends a part's header and content. The header before it is not terminated yet.
 func (b *builder) write(n node) {
 	h := headerWriter{out: b.out}
 	if n.parts == nil {
@@ -217,9 +216,8 @@ func (b *builder) base64(content []byte) {
 	}
 }
 
-// appendQuotedPrintable encodes a text with LF line ends (RFC 2045 section 6.7). It also
-// escapes what servers on the way have been known to change: a dot at a line's start, and
-// the From of an mbox.
+// appendQuotedPrintable encodes a text with LF line endings (RFC 2045 section 6.7). It also escapes
+// what servers are known to change: a dot at the start of a line, and the From of an mbox.
 func appendQuotedPrintable(out, text []byte) []byte {
 	const softBreak = 76 // octets of a line with the = that breaks it
 	column := 0
