@@ -16,16 +16,16 @@ import (
 	"inboxd/persist/disk"
 )
 
-// writer gathers one atomic batch. Writers are pooled; one goroutine has one at a time.
+// writer builds one atomic batch. Writers are pooled; one goroutine uses a writer at a time.
 type writer struct {
 	batch *pebble.Batch
 	key   []byte       // reused for each key; the batch copies it
 	value bytes.Buffer // reused for each record; the batch copies it
-	rec   records      // reused, for encoding makes each escape
+	rec   records      // reused, because encoding makes each record escape to the heap
 	err   error        // the first one
 }
 
-// records are the records that every mail writes. The writer's goroutine has them.
+// records are the records that every message writes. The writer's goroutine owns them.
 type records struct {
 	profile profileRecord
 	message messageRecord
@@ -41,7 +41,7 @@ const keepBuffer = 64 << 10
 
 func (w *writer) release() {
 	if err := w.batch.Close(); err != nil {
-		panic(err) // a batch without iterators has nothing to fail
+		panic(err) // closing a batch without iterators cannot fail
 	}
 	key, value := w.key, w.value
 	*w = writer{key: key[:0]}
@@ -63,7 +63,7 @@ func (w *writer) set(key, value []byte) {
 	w.note(w.batch.Set(key, value, nil))
 }
 
-// mark stores a row that says all by its key.
+// mark stores a row whose key holds all of its information.
 func (w *writer) mark(key []byte) { w.set(key, []byte{recordVersion}) }
 
 // put encodes a record, a pointer to a record struct.
@@ -73,8 +73,8 @@ func (w *writer) put(key []byte, rec any) {
 	w.set(key, w.value.Bytes())
 }
 
-// delete writes a plain tombstone, never Pebble's single one: a compaction that leaves one of those out and meets a
-// damaged block behind it panics, in a goroutine of the engine's and again after each start.
+// delete writes a plain tombstone, never Pebble's SINGLEDEL. A compaction that drops a SINGLEDEL and
+// then reads a damaged block panics in a goroutine of Pebble, and again after each start.
 func (w *writer) delete(key []byte) { w.note(w.batch.Delete(key, nil)) }
 
 func (w *writer) deleteRange(keys span) { w.note(w.batch.DeleteRange(keys.from, keys.to, nil)) }
@@ -101,7 +101,7 @@ func readRaw(value []byte) ([]byte, error) {
 	return append([]byte{}, raw...), nil
 }
 
-// rawOf finds them in the row.
+// rawOf returns the raw bytes within the row, without a copy, after it has verified the checksum.
 func rawOf(value []byte) ([]byte, error) {
 	if err := checkVersion(value); err != nil {
 		return nil, err
@@ -112,16 +112,17 @@ func rawOf(value []byte) ([]byte, error) {
 	return value[checksumHead:], nil
 }
 
-// update puts what fill writes on disk as one batch of partition p, if there is room for the
-// bytes that it adds: about so many; 0 for what must not be refused. On return it is there
-// whole, or an error says that it is not there at all; when the disk leaves that unknown, the
-// process ends. The partition's position goes with it.
+// update commits what fill writes as one synced batch of partition p. adds is the approximate number
+// of bytes that the batch adds; the commit is refused if there is no room for them. 0 means that
+// the commit must not be refused for lack of space. On nil the whole batch is durable; on an error
+// nothing of it is stored. If the outcome is ambiguous, the process ends. The batch also stores the
+// new position of the partition.
 func (e *engine) update(p partition.ID, adds int64, fill func(*writer)) error {
 	return e.during(func() error { return e.updateInside(p, adds, fill) })
 }
 
-// batchOf makes a call that commits a batch of partition p, if that is this node's. Once a group
-// was given away Drain waits for those that were asked before.
+// batchOf calls commit for a batch of partition p if this node owns p. After a group was released,
+// Drain waits for the commits that began before.
 func (e *engine) batchOf(p partition.ID, commit func() error) error {
 	gate := &e.gates[p.Group()]
 	gate.RLock()
@@ -133,8 +134,8 @@ func (e *engine) batchOf(p partition.ID, commit func() error) error {
 	return commit()
 }
 
-// Drain returns when every batch of a group is on disk that was accepted before the call. Whoever
-// gives a group away changes the owner first: then there is no other.
+// Drain returns when every batch of group g that was accepted before the call is durable. A caller
+// that releases a group changes the owner first, so that no further batch is accepted.
 func (e *engine) Drain(g partition.Group) error {
 	e.gates[g].Lock()
 	defer e.gates[g].Unlock()
@@ -181,9 +182,9 @@ func (e *engine) updateOwn(p partition.ID, adds int64, fill func(*writer)) error
 	})
 }
 
-// updateLater puts a batch of partition p in order behind all commits so far but does not wait
-// for the disk: a crash may take it back, never one before it. What rests on it waits until its
-// position is Reached.
+// updateLater appends a batch of partition p to the log after all commits so far, but does not wait
+// for the disk. A crash may lose this batch, but never keeps it without those before it. Work that
+// depends on the batch waits until its position is Reached.
 func (e *engine) updateLater(p partition.ID, fill func(*writer)) error {
 	return e.during(func() error {
 		return e.batchOf(p, func() error {
@@ -199,8 +200,8 @@ func (e *engine) updateLater(p partition.ID, fill func(*writer)) error {
 	})
 }
 
-// updateEachLater is updateLater for changes in many partitions: a batch for each run of
-// neighbours that lie in one.
+// updateEachLater is updateLater for changes in many partitions. Each run of adjacent items of the
+// same partition becomes one batch.
 func updateEachLater[T any](e *engine, items []T, of func(*T) partition.ID, change func(*writer, *T)) error {
 	for len(items) > 0 {
 		p, n := of(&items[0]), 1
@@ -220,10 +221,10 @@ func updateEachLater[T any](e *engine, items []T, of func(*T) partition.ID, chan
 	return nil
 }
 
-// watchBatch sees each batch of rows and the partition that it names. Tests compare the two.
+// watchBatch is called with each batch and its partition. Tests check that the rows belong to it.
 var watchBatch = func(partition.ID, *pebble.Batch) {}
 
-// syncLog puts everything that is in the log on disk.
+// syncLog makes everything in the log durable.
 func (e *engine) syncLog() error {
 	opts := pebble.Sync
 	if !disk.SyncCommits {
@@ -235,8 +236,8 @@ func (e *engine) syncLog() error {
 	})
 }
 
-// fill has a batch filled and applied. What fails while it is applied leaves open what is on
-// disk.
+// fill fills a batch and applies it. If apply fails, the batch may or may not be on disk, and the
+// process ends.
 func (e *engine) fill(fill func(*writer), apply func(*pebble.Batch) error) error {
 	w := writers.Get().(*writer)
 	w.batch = e.db.NewBatch()
@@ -244,8 +245,8 @@ func (e *engine) fill(fill func(*writer), apply func(*pebble.Batch) error) error
 	if fill(w); w.err != nil {
 		return unavailable(w.err)
 	}
-	// Pebble panics when its log has failed already; an actor's supervisor would catch that
-	// and go on with a dead store.
+	// Pebble panics if its log has failed before. An actor's supervisor would recover from that panic
+	// and continue with a store that can no longer commit.
 	defer func() {
 		if r := recover(); r != nil {
 			e.folder.Log.Fatal("commit", r)
@@ -257,17 +258,17 @@ func (e *engine) fill(fill func(*writer), apply func(*pebble.Batch) error) error
 	return nil
 }
 
-// positions counts the synced commits of each partition. Every such commit writes its
-// partition's new position in its own batch, so the sum of what a start finds is the
-// number of commits that are really there: the engine's own sequence number can't say
-// that, because a flush records it in the manifest ahead of the synced log.
+// positions counts the synced commits of each partition. Every such commit writes the new position
+// of its partition in its own batch. The sum of the positions at start is therefore the number of
+// commits on disk. Pebble's sequence number is unsuitable for this, because a flush records it in
+// the manifest ahead of the synced log.
 type positions [partition.Count]struct {
 	// mu guards n and given, and orders the positions of a partition as their batches are
 	// ordered in the log.
 	mu sync.Mutex
 	n  uint64
 
-	given uint64 // batches of this run, those that nobody waits for too
+	given uint64 // batches since the start of the process, including those of updateLater
 }
 
 // load reads the positions and returns their sum.
@@ -285,7 +286,7 @@ func (p *positions) load(db *pebble.DB) (uint64, error) {
 	return sum, err
 }
 
-// enqueue numbers the batch within its partition and hands it to the log in that order,
+// enqueue numbers the batch within its partition and appends it to the log in that order,
 // without waiting for the disk.
 func (e *engine) enqueue(p partition.ID, b *pebble.Batch) error {
 	part := &e.positions[p]
@@ -306,7 +307,7 @@ func (e *engine) enqueue(p partition.ID, b *pebble.Batch) error {
 	return e.db.Apply(b, pebble.NoSync)
 }
 
-// Position is behind everything that was written to the partition before the call.
+// Position returns a position after everything that was written to the partition before the call.
 func (e *engine) Position(p partition.ID) partition.Position {
 	part := &e.positions[p]
 	part.mu.Lock()
@@ -314,8 +315,8 @@ func (e *engine) Position(p partition.ID) partition.Position {
 	return partition.Position{Partition: p, N: part.given}
 }
 
-// Reached returns once no crash can keep what is written after it without what is before the
-// position. All partitions of a node share one log, so what is in it has been reached.
+// Reached returns nil once a crash can no longer keep later writes without the writes before the
+// position. All partitions of a node share one ordered log, so it never waits for the disk.
 func (e *engine) Reached(at partition.Position) error {
 	if e.Position(at.Partition).N < at.N {
 		return fault.New(fault.Unavailable, "This rests on something that is not stored here yet, try again")
@@ -323,7 +324,7 @@ func (e *engine) Reached(at partition.Position) error {
 	return nil
 }
 
-// unavailable classifies an error of a write, unless it is classified already.
+// unavailable classifies a write error as Unavailable, unless it is already classified.
 func unavailable(err error) error {
 	if fault.KindOf(err) != fault.Internal {
 		return err

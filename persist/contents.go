@@ -44,7 +44,7 @@ type contentRecord struct {
 	MoreCalendar       []saidRecord       `cbor:"28,keyasint,omitempty"`
 }
 
-// Mailboxes and headers are pairs without keys: a mail has many, and they won't grow.
+// Mailboxes and headers are pairs without keys: a message has many, and they get no more fields.
 type (
 	mailboxRecord [2]string // e-mail address, name
 	headerRecord  [2]string // name, value
@@ -77,10 +77,10 @@ func recordAttachment(a message.Attachment) attachmentRecord {
 }
 func (r attachmentRecord) attachment() message.Attachment { return message.Attachment(r) }
 
-// noDocument stands for one that is read from the raw message.
+// noDocument stands for a document that is parsed from the raw message when it is needed.
 var noDocument message.Document
 
-// from leaves the document out when it is unread. auth is room for a record of who vouches.
+// from omits the document if it is unread. auth is memory for the record of the authentication result.
 func (r *contentRecord) from(c *inbox.Content, unread bool, auth *authRecord) {
 	d := &c.Doc
 	if unread {
@@ -97,7 +97,7 @@ func (r *contentRecord) from(c *inbox.Content, unread bool, auth *authRecord) {
 	if !reflect.ValueOf(&c.OTP).Elem().IsZero() {
 		r.OTP = (*otpRecord)(&c.OTP)
 	}
-	if c.Auth.Server != "" { // somebody asked
+	if c.Auth.Server != "" { // authentication was checked
 		auth.from(&c.Auth)
 		r.Auth = auth
 	}
@@ -125,12 +125,12 @@ func (r *contentRecord) content() *inbox.Content {
 	return c
 }
 
-// sharedOver is the size above which content goes to a file whose message has one that its recipients share: a
-// hundred rows of more would be as much as the message again.
+// sharedOver is the size in bytes above which content goes to a file if the recipients share the file
+// of the message. A hundred rows above this size would take as much space as the message itself.
 const sharedOver = 1 << 10
 
-// putContent writes what was read of a message, as a row or, when large, as a blob file that
-// is on disk before the batch that names it.
+// putContent writes the parsed content of a message as a row or, if it is large, as a blob file. The
+// blob file is durable before the batch that names it.
 func (t *inboxTable) putContent(w *writer, addr string, m *inbox.Stored, files *blobMoves) {
 	if m.Content == nil {
 		return
@@ -158,7 +158,7 @@ func (t *inboxTable) putContent(w *writer, addr string, m *inbox.Stored, files *
 	t.blobs.put(w, &file, files)
 }
 
-// putRaw writes a message as received, as putContent does.
+// putRaw writes a message as received: as a row or, if it is large, as a blob file.
 func (t *inboxTable) putRaw(w *writer, addr string, m *inbox.Stored, files *blobMoves) {
 	if len(m.Raw) > blobOver {
 		t.blobs.put(w, &blob{addr: addr, id: m.ID, what: blobRaw, data: m.Raw, shared: m.Shared}, files)
@@ -168,7 +168,7 @@ func (t *inboxTable) putRaw(w *writer, addr string, m *inbox.Stored, files *blob
 	w.setRaw(w.key, m.Raw)
 }
 
-// Content returns what is read of a message, nil when it is not there.
+// Content returns the parsed content of a message, or nil if it is not stored.
 func (t *inboxTable) Content(addr string, id int64) (*inbox.Content, error) {
 	var r contentRecord
 	read := func(data []byte) error { return decode(data, &r) }
@@ -185,7 +185,7 @@ func (t *inboxTable) Content(addr string, id int64) (*inbox.Content, error) {
 	return r.content(), nil
 }
 
-// Raw returns a message as received, nil when it is not there. The slice is the caller's.
+// Raw returns a message as received, or nil if it is not stored. The caller owns the slice.
 func (t *inboxTable) Raw(addr string, id int64) (raw []byte, err error) {
 	_, err = t.large(kindRaw, blobRaw, addr, id, func(value []byte) (err error) {
 		raw, err = readRaw(value)
@@ -197,14 +197,14 @@ func (t *inboxTable) Raw(addr string, id int64) (raw []byte, err error) {
 	return raw, err
 }
 
-// OpenRaw opens a message as received, to be read in pieces; nil when it is not there. It has
-// been read once and is undamaged. Nothing is held between two reads: one that comes when the
-// message is gone fails with os.ErrNotExist.
+// OpenRaw opens a message as received, for reads in pieces. It returns nil if the message is not
+// stored. It has read the message once and verified its checksum. Nothing is held between two
+// reads: a read after the message was deleted fails with os.ErrNotExist.
 func (t *inboxTable) OpenRaw(addr string, id int64) (*io.SectionReader, error) {
 	return t.openBytes(appendMessage(nil, kindRaw, addr, id), blobRaw, addr, id)
 }
 
-// openBytes opens what putBytes wrote.
+// openBytes opens raw bytes that are stored under key as a row, or else in a blob file.
 func (t *inboxTable) openBytes(key []byte, what byte, addr string, id int64) (*io.SectionReader, error) {
 	r, size := &rawReader{table: t, key: key}, 0
 	found, err := t.largeAt(key, what, addr, id, func(value []byte) error {
@@ -221,11 +221,11 @@ func (t *inboxTable) openBytes(key []byte, what byte, addr string, id int64) (*i
 	return io.NewSectionReader(r, 0, int64(size)), nil
 }
 
-// rawReader reads a message as received where it lies. It never changes once it is made.
+// rawReader reads a message as received from its row or blob file. It is immutable.
 type rawReader struct {
 	table *inboxTable
 	key   []byte      // of the row
-	blob  *blobRecord // nil: it is a row
+	blob  *blobRecord // nil if the message is a row
 }
 
 // ReadAt implements io.ReaderAt.
@@ -246,7 +246,7 @@ func (r *rawReader) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// large reads what lies in a row of this kind or else in a blob file.
+// large reads a value from a row of kind k or else from a blob file.
 func (t *inboxTable) large(k kind, what byte, addr string, id int64, row func([]byte) error, file func(*blobRecord, io.Reader) error) (found bool, err error) {
 	return t.largeAt(appendMessage(nil, k, addr, id), what, addr, id, row, file)
 }

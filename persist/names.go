@@ -7,8 +7,8 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// nameTable keeps what belongs to one account alone: the e-mail addresses that sign in, and
-// subdomains of the service. What an account has in a subdomain is a row of its own.
+// nameTable stores the names that belong to exactly one account: the e-mail addresses that sign in
+// and the subdomains of the service. The claim of an account on a subdomain is a separate row.
 type nameTable struct{ *engine }
 
 // accountValue is the value of a row that leads to an account.
@@ -21,7 +21,7 @@ func readAccount(value []byte) (account.ID, error) {
 	return account.ID(value[1:]), nil
 }
 
-// holdingValue is the value of a row that says who holds a name.
+// holdingValue is the value of a row that names the holder of a name.
 func holdingValue(h account.Holding) []byte {
 	value := accountValue(h.Account)
 	if h.Claim != 0 {
@@ -30,8 +30,8 @@ func holdingValue(h account.Holding) []byte {
 	return value
 }
 
-// readHolding reads what holdingValue wrote. A subdomain without the number of a claim is from
-// before there were any.
+// readHolding reads what holdingValue wrote. A subdomain without a claim number was stored before
+// claims existed.
 func readHolding(value []byte) (h account.Holding, err error) {
 	if len(value) == 1+idLen+8 {
 		h.Claim, value = readNumber(value), value[:1+idLen]
@@ -45,13 +45,13 @@ func (t *nameTable) AccountByEmail(email string) (account.Holding, error) {
 	return t.find(kindEmail, email)
 }
 
-// SetEmail gives an e-mail address to an account, to nobody with the zero one, and returns once
-// that is on disk.
+// SetEmail assigns an e-mail address to an account and returns once that is durable. The zero
+// holding removes the assignment.
 func (t *nameTable) SetEmail(email string, holder account.Holding) error {
 	return t.give(kindEmail, email, holder)
 }
 
-// SubdomainHolder finds the account that a subdomain of the service belongs to.
+// SubdomainHolder returns the account that holds a subdomain of the service.
 func (t *nameTable) SubdomainHolder(label string) (account.Holding, error) {
 	return t.find(kindSubdomain, label)
 }
@@ -85,8 +85,8 @@ type claimRecord struct {
 	EndedAt stamp `cbor:"3,keyasint,omitempty"`
 }
 
-// claimKey names an account's claim of a subdomain: [kind][partition][id][random][label]. Those that
-// were chosen come first.
+// claimKey names an account's claim of a subdomain: [kind][partition][id][random][label]. Chosen
+// subdomains sort before random ones.
 func claimKey(id account.ID, c account.Claim) []byte {
 	random := byte(0)
 	if c.Random {
@@ -95,7 +95,7 @@ func claimKey(id account.ID, c account.Claim) []byte {
 	return append(append(appendOwner(nil, kindClaim, id), random), c.Label...)
 }
 
-// readClaim reads a row of a claim; suffix is what its key has behind the account's.
+// readClaim reads the row of a claim; suffix is the part of its key after the account id.
 func readClaim(suffix, value []byte) (account.Claim, error) {
 	var r claimRecord
 	if err := decode(value, &r); err != nil || len(suffix) == 0 {
@@ -115,7 +115,7 @@ func (w *writer) claims(r *account.Rows) {
 	}
 }
 
-// Claim is what an account has in a subdomain; without a number: nothing.
+// Claim returns the claim of an account on a subdomain. Its number is 0 if there is none.
 func (t *accountTable) Claim(id account.ID, label string) (c account.Claim, err error) {
 	for _, random := range []bool{false, true} {
 		key := claimKey(id, account.Claim{Label: label, Random: random})
@@ -130,8 +130,8 @@ func (t *accountTable) Claim(id account.ID, label string) (c account.Claim, err 
 	return account.Claim{Label: label}, nil
 }
 
-// Claims returns up to limit claims of an account behind after, those that were chosen first; the
-// zero one starts.
+// Claims returns up to limit claims of an account after the claim after, chosen ones first. The zero
+// claim starts at the beginning.
 func (t *accountTable) Claims(id account.ID, after account.Claim, limit int) ([]account.Claim, error) {
 	all := under(appendOwner(nil, kindClaim, id))
 	return list(t.engine, all.behind(claimKey(id, after)), limit, func(key, value []byte) (account.Claim, error) {

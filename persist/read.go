@@ -10,16 +10,16 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// span is the keys from one on and below another.
+// span is the range of keys from from (inclusive) to to (exclusive).
 type span struct{ from, to []byte }
 
 // ofKind are all keys of a kind.
 func ofKind(k kind) span { return span{[]byte{byte(k)}, []byte{byte(k) + 1}} }
 
-// under are all keys that begin with prefix, itself among them.
+// under are all keys that begin with prefix, including prefix itself.
 func under(prefix []byte) span { return span{prefix, end(prefix)} }
 
-// behind leaves out the keys up to key.
+// behind returns the part of s after key.
 func (s span) behind(key []byte) span { return span{append(key[:len(key):len(key)], 0), s.to} }
 
 // errStop ends a scan early and without an error.
@@ -49,16 +49,16 @@ func walk(db pebble.Reader, keys span, begin, step func(*pebble.Iterator) bool, 
 			break
 		}
 		if err != nil {
-			_ = it.Close() // has nothing to add
+			_ = it.Close() // err is the first error
 			return lost(err)
 		}
 	}
 	return lost(it.Close()) // reports what ended the iteration
 }
 
-// own refuses a key of a group that is not this node's. It is asked wherever rows are read for
-// somebody, as batchOf is where they are written: behind it the answer is that of a moment at which
-// the group was this node's.
+// own refuses a key of a group that this node does not own. Every read of rows for a caller checks
+// it, as every write goes through batchOf. After the check, the result belongs to a moment at which
+// this node owned the group.
 func (e *engine) own(key []byte) error {
 	g := groupOfKey(key)
 	err := e.owner.CheckGroup(g)
@@ -68,9 +68,9 @@ func (e *engine) own(key []byte) error {
 	return err
 }
 
-// pastOwner hears of a read that is refused, and of a batch, and whether its group had been this
-// node's. With the build tag ownercheck one of a group that never was should not have been tried, and
-// nobody may recover from that.
+// pastOwner is called for each refused read or batch; had says whether this node has owned its group.
+// With the build tag ownercheck, access to a group that this node never owned panics in a new
+// goroutine, so that no caller can recover from it.
 var pastOwner = func(had bool, of any) {
 	if partition.Checked && !had {
 		seen := fmt.Sprintf("past the owner: %x\n%s", of, debug.Stack())
@@ -82,8 +82,8 @@ var pastOwner = func(had bool, of any) {
 // ofOne reports that the keys are of one entity.
 func (s span) ofOne() bool { return len(s.to) > prefixLen }
 
-// ours is row for a scan by this node: of one entity that is another node's it is refused, of
-// many those are passed over.
+// ours wraps row for a scan by this node. A scan of one entity is refused if another node owns it; a
+// scan of many entities skips those of other nodes.
 func (e *engine) ours(keys span, row func(key, value []byte) error) (func(key, value []byte) error, error) {
 	if keys.ofOne() {
 		return row, e.own(keys.from)
@@ -114,9 +114,9 @@ func (e *engine) scanBy(way func(pebble.Reader, span, func(key, value []byte) er
 	})
 }
 
-// heads calls row for the first row of each entity: row returns what all keys of the entity
-// begin with, and the next call is for what is behind them. Partitions of other nodes are passed
-// over.
+// heads calls row for the first row of each entity. row returns the prefix of all keys of the
+// entity, and the next call is for the first row after them. Partitions of other nodes are
+// skipped.
 func (e *engine) heads(keys span, row func(key, value []byte) (entity []byte, err error)) error {
 	var next []byte
 	seek := func(it *pebble.Iterator) bool { return it.SeekGE(next) }
@@ -134,12 +134,12 @@ func (e *engine) heads(keys span, row func(key, value []byte) (entity []byte, er
 	})
 }
 
-// list reads up to limit rows in the order of their keys, all when limit is negative.
+// list reads up to limit rows in the order of their keys, or all if limit is negative.
 func list[T any](e *engine, keys span, limit int, item func(key, value []byte) (T, error)) ([]T, error) {
 	return listed(limit, item, func(row func(key, value []byte) error) error { return e.scan(keys, row) })
 }
 
-// listed is list of what a scan finds.
+// listed is list for the rows of any scan.
 func listed[T any](limit int, item func(key, value []byte) (T, error), scan func(row func(key, value []byte) error) error) (out []T, err error) {
 	err = scan(func(key, value []byte) error {
 		if len(out) == limit {
@@ -152,7 +152,7 @@ func listed[T any](limit int, item func(key, value []byte) (T, error), scan func
 	return out, err
 }
 
-// read calls row with the value of key, when there is one.
+// read calls row with the value of key, if the key exists.
 func (e *engine) read(key []byte, row func(value []byte) error) (found bool, err error) {
 	err = e.during(func() error {
 		found, err = e.readInside(key, row)
@@ -161,12 +161,12 @@ func (e *engine) read(key []byte, row func(value []byte) error) (found bool, err
 	return found, err
 }
 
-// readInside is read within a call. It is the one door to single rows: Get drops the error of a
-// value that lies in a value file and can't be read, and gives nil; what closes it knows the
-// error. No row of ours is empty.
+// readInside is read within during. Every read of a single row must use it. If a value in a value
+// file is unreadable, Pebble's Get drops the error and returns nil; only the closer returns the
+// error. An empty value is therefore an error: no stored row is empty.
 //
-// Get looks into a table's filter first. Where a damaged one is all that is in the way, a scan of
-// the one key finds what is there.
+// Get reads the filter of a table first. If only that filter is damaged, a scan of the single key
+// still finds the row.
 func (e *engine) readInside(key []byte, row func(value []byte) error) (found bool, err error) {
 	if err := e.own(key); err != nil {
 		return false, err
@@ -191,7 +191,7 @@ func (e *engine) readInside(key []byte, row func(value []byte) error) (found boo
 	return true, err
 }
 
-// errNoValue is a row without a value, which is never written.
+// errNoValue reports a row without a value. Such a row is never written.
 var errNoValue = errors.New("the row has lost its value")
 
 // get decodes the record of key into rec.

@@ -10,22 +10,22 @@ import (
 	"inboxd/internal/core/idempotency"
 )
 
-// requestTable keeps requests that are done once, and what was answered.
+// requestTable stores the idempotency records: requests that run only once, and their responses.
 type requestTable struct{ *engine }
 
-// Owners of records of requests, first byte behind the partition. Stored: append only.
+// Owners of request records, the first byte after the partition. On disk: append only.
 const (
 	requestOfAccount byte = 1 // account id
 	requestOfInbox   byte = 2 // address, 0x00
 )
 
-// requestName and requestDigest are kept as byte strings.
+// requestName and requestDigest are stored as byte strings.
 type (
 	requestName   [32]byte
 	requestDigest [32]byte
 )
 
-// requestRecord is what is kept of a request. Integer keys: append only; never reuse.
+// requestRecord is the stored form of a request. Integer keys: append only; never reuse.
 type requestRecord struct {
 	Digest  requestDigest `cbor:"1,keyasint"`
 	Address string        `cbor:"2,keyasint,omitempty"`
@@ -50,8 +50,8 @@ func inboxRequests(address string) []byte {
 	return append(append(append(appendPrefix(nil, kindRequest, partition.Of(address)), requestOfInbox), address...), 0)
 }
 
-// requestKey ends the key of a record: [name 32][time 8]. The time is in it so that whoever
-// removes old records can never remove one that was made meanwhile.
+// requestKey ends the key of a record: [name 32][time 8]. The time is in the key so that the
+// removal of old records can never remove one that was written meanwhile.
 func requestKey(owner []byte, key idempotency.Key, at time.Time) []byte {
 	return appendTime(append(owner[:len(owner):len(owner)], key[:]...), at)
 }
@@ -69,12 +69,12 @@ func (w *writer) requests(owner []byte, rs *idempotency.Records) {
 	}
 }
 
-// AccountOnce finds the newest record of a request to an account, nil when there is none.
+// AccountOnce returns the newest record of a request to an account, or nil if there is none.
 func (t *requestTable) AccountOnce(id account.ID, key idempotency.Key) (*idempotency.Record, error) {
 	return t.find(accountRequests(id), key)
 }
 
-// InboxOnce finds the newest record of a request to an inbox, nil when there is none.
+// InboxOnce returns the newest record of a request to an inbox, or nil if there is none.
 func (t *requestTable) InboxOnce(address string, key idempotency.Key) (*idempotency.Record, error) {
 	return t.find(inboxRequests(address), key)
 }
@@ -102,9 +102,10 @@ func (r *requestRecord) record(key idempotency.Key, at time.Time) *idempotency.R
 	return record
 }
 
-// ForgetOnce looks at up to limit records behind the place after (nil: from the first), removes those made
-// before, and calls stays, if it is given, for the others. It returns the place to go on from, nil at the end. The removal
-// is not synced: one that a crash takes back is made again.
+// ForgetOnce examines up to limit records after the key after (nil: from the first). It removes those
+// written before the time before, and calls stays, if not nil, for the others. It returns the key to
+// continue from, or nil at the end. The removal is not synced: if a crash undoes it, a later call
+// removes the record again.
 func (t *requestTable) ForgetOnce(before time.Time, after []byte, limit int, stays func(*idempotency.Record)) (next []byte, err error) {
 	keys := ofKind(kindRequest)
 	if after != nil {
@@ -125,7 +126,7 @@ func (t *requestTable) ForgetOnce(before time.Time, after []byte, limit int, sta
 			return nil
 		}
 		var r requestRecord
-		if stays != nil && decode(value, &r) == nil { // whoever repeats a request finds what is damaged
+		if stays != nil && decode(value, &r) == nil { // a damaged record is reported when its request is repeated
 			stays(r.record(idempotency.Key{}, at))
 		}
 		return nil
@@ -136,7 +137,7 @@ func (t *requestTable) ForgetOnce(before time.Time, after []byte, limit int, sta
 	return next, updateEachLater(t.engine, old, partitionOfKey, func(w *writer, row *[]byte) { w.delete(*row) })
 }
 
-// requestBytes is about what records add to a batch.
+// requestBytes is the approximate number of bytes that records add to a batch.
 func requestBytes(rs *idempotency.Records) (n int64) {
 	for i := range rs.Put {
 		n += rs.Put[i].Size()

@@ -11,8 +11,8 @@ import (
 	"inboxd/persist/disk"
 )
 
-// Stats is a picture of the store for metrics. Counts are since Open unless they say what
-// is there now.
+// Stats is a snapshot of the store for metrics. Counts are since Open unless their comment says
+// "now".
 type Stats struct {
 	Commits       uint64        `json:"commits"`        // synced commits on disk, of all runs
 	CommitBytes   uint64        `json:"commit_bytes"`   // bytes in synced batches
@@ -22,10 +22,10 @@ type Stats struct {
 	DamagedItems int `json:"damaged_items"` // messages and inboxes, found since the start
 	DamagedFiles int `json:"damaged_files"` // found since the start
 
-	DiskFree  uint64 `json:"disk_free_bytes"` // bytes; 0 when the file system can't tell
+	DiskFree  uint64 `json:"disk_free_bytes"` // bytes; 0 if the file system does not report it
 	DiskTotal uint64 `json:"disk_total_bytes"`
 	Full      bool   `json:"full"`       // new data are refused now
-	FullCount uint64 `json:"full_count"` // times that began, and writes too large for what was left
+	FullCount uint64 `json:"full_count"` // times that Full began, and writes too large for the free space
 
 	WALBytes       uint64 `json:"wal_bytes"`             // live bytes in the log now
 	MemTableBytes  uint64 `json:"mem_table_bytes"`       // now
@@ -42,12 +42,12 @@ type Stats struct {
 	CacheMisses    int64  `json:"cache_misses"`
 }
 
-// Full reports whether new data are refused now: for want of space, by a disk that does not
-// answer, or because the folder is gone from its path (ADR 0042).
+// Full reports whether new data are refused now: because space is short, the disk does not
+// respond, or the folder is missing from its path (ADR 0042).
 func (e *engine) Full() bool { return e.folder.Refuses() }
 
-// Writable returns nil when a commit that adds bytes was made lately or could be made now, else
-// the fault it would answer. It may take two seconds.
+// Writable returns nil if a commit that adds bytes succeeded recently or could succeed now.
+// Otherwise it returns the fault of such a commit. It may take two seconds.
 func (e *engine) Writable() error {
 	if err := e.during(func() error { return nil }); err != nil {
 		return err
@@ -61,17 +61,17 @@ func (e *engine) Writable() error {
 	return e.folder.Pulse.Ready()
 }
 
-// ClockTrusted reports whether the wall clock may remove mail (ADR 0043).
+// ClockTrusted reports whether messages may be removed by the wall clock (ADR 0043).
 func (e *engine) ClockTrusted() bool { return e.folder.Commits.Clock().Trusted() }
 
-// Unheard is when changes were decided that a crash kept, though nobody may have heard of them;
-// zero times when there are none (ADR 0044).
+// Unheard returns the time range of changes that survived a crash but may be unacknowledged. Both
+// times are zero if there are none (ADR 0044).
 func (e *engine) Unheard() (from, to time.Time) { return e.folder.Commits.Unheard() }
 
 // ClockSeen reads the clock and returns the latest reading that was ever trusted (ADR 0057).
 func (e *engine) ClockSeen() time.Time { return e.folder.Commits.Clock().Seen() }
 
-// Stats takes the picture; after Close it knows less.
+// Stats takes the snapshot. After Close the metrics of Pebble are zero.
 func (s *Store) Stats() Stats {
 	st := Stats{Commits: s.folder.Commits.Count(), CommitBytes: s.bytes.Load(), CommitSeconds: s.commitSeconds.Read(), Blobs: s.blobs.count.Load(), Full: s.folder.Space.Full(),
 		DamagedItems: s.damage.count(), DamagedFiles: s.folder.Damage.Files()}
@@ -82,7 +82,7 @@ func (s *Store) Stats() Stats {
 		st.TableBytes, st.ValueBytes = m.Table.Local.LiveSize, m.BlobFiles.LiveSize
 		st.L0Sublevels, st.CompactionDebt = m.Levels[0].Sublevels, m.Compact.EstimatedDebt
 		st.EngineBytes = m.DiskSpaceUsage()
-		st.JournalBytes, _ = s.db.EstimateDiskUsage(ofKind(kindJournal).from, ofKind(kindJournal).to) // what can't be read is told where it is
+		st.JournalBytes, _ = s.db.EstimateDiskUsage(ofKind(kindJournal).from, ofKind(kindJournal).to) // read errors are reported by the readers of the rows
 		st.Flushes, st.Compactions, st.FailedCompacts = m.Flush.Count, m.Compact.Count, m.Compact.FailedCount
 		st.CacheHits, st.CacheMisses = m.BlockCache.Hits, m.BlockCache.Misses
 		return nil
@@ -90,9 +90,9 @@ func (s *Store) Stats() Stats {
 	return st
 }
 
-// Totals are what the folder holds of this node's groups.
+// Totals count what the folder holds in the groups of this node.
 type Totals struct {
-	Accounts  int64 `json:"accounts"` // those being deleted left out
+	Accounts  int64 `json:"accounts"` // without those being deleted
 	Inboxes   int64 `json:"inboxes"`  // live ones
 	Messages  int64 `json:"messages"` // received and sent
 	BlobBytes int64 `json:"blob_bytes"`
@@ -105,24 +105,24 @@ func (t *Totals) add(o Totals) {
 	t.BlobBytes += o.BlobBytes
 }
 
-// totals are counted group by group when somebody asks, so that nothing is kept that could be wrong
-// after a crash, and no commit pays for it. An ask takes about countFor: of 100,000 messages it counts
-// all, of ten million a hundredth part of the way, and gives for the others what it counted last. Who
-// asks all the time gets that too: counting takes a hundredth of the time at most.
+// totals are counted group by group on request. No stored count can be wrong after a crash, and
+// commits do not pay for counting. A call takes about countFor: it counts all of 100,000 messages,
+// but about a hundredth of ten million, and returns the previous counts of the other groups.
+// Frequent calls also return previous counts, so that counting takes at most 1% of the time.
 type totals struct {
 	mu     sync.Mutex // guards all below
 	groups [partition.Groups]Totals
 	next   partition.Group
 	turned bool             // every group was counted once
-	rest   time.Time        // until then nothing is counted
-	linked linked[struct{}] // files with several names, of this turn
+	rest   time.Time        // nothing is counted before this time
+	linked linked[struct{}] // files with several names, in this pass over the groups
 }
 
 const countFor = 50 * time.Millisecond
 
 var errUncounted = errors.New("not every group was counted yet")
 
-// Totals counts. An error says that nothing can be said yet.
+// Totals returns the sums. It fails with errUncounted until every group was counted once.
 func (s *Store) Totals() (sum Totals, err error) {
 	s.totals.mu.Lock()
 	defer s.totals.mu.Unlock()
@@ -140,7 +140,7 @@ func (s *Store) Totals() (sum Totals, err error) {
 	return sum, nil
 }
 
-// countOn counts the next groups.
+// countOn continues counting with the next groups for about countFor.
 func (s *Store) countOn(began time.Time) error {
 	if began.Before(s.totals.rest) {
 		return nil
@@ -177,8 +177,8 @@ func (s *Store) countNext() error {
 	return nil
 }
 
-// countInbox counts a row of an inbox: behind the address' end a message has an id, and the profile
-// nothing. What can't be read is told by those who need it.
+// countInbox counts a row of an inbox. After the end of the address the key of a message has an id,
+// and the key of the profile has nothing. Unreadable rows are reported by the calls that need them.
 func countInbox(c *Totals, key, value []byte) {
 	if _, id, _ := bytes.Cut(key[prefixLen:], []byte{0}); len(id) > 0 {
 		c.Messages++
@@ -192,7 +192,7 @@ func countInbox(c *Totals, key, value []byte) {
 
 func countAccount(c *Totals, key, value []byte) {
 	if len(key) > prefixLen+idLen {
-		return // a session, or what else an account has
+		return // a session or another row of an account
 	}
 	var r accountRecord
 	if decode(value, &r) == nil && r.CreatedAt != 0 && r.ClosingAt == 0 {
@@ -200,7 +200,7 @@ func countAccount(c *Totals, key, value []byte) {
 	}
 }
 
-// countBlob counts a file that recipients share with the first of its names.
+// countBlob counts a file that recipients share only once, at the first of its names.
 func (s *Store) countBlob(c *Totals, _, value []byte) {
 	var r blobRecord
 	if decode(value, &r) != nil {

@@ -1,11 +1,11 @@
-// Package persist keeps inboxes and accounts on disk, in Pebble: keys, the record codec, the
-// atomic synced commit, range loads, the due indexes, blob files and the change journal. It
-// knows rows and bytes, and leaves the folder's files to disk. It refuses to know actors, HTTP,
-// SMTP, and what an event means.
+// Package persist stores inboxes and accounts on disk, in Pebble. It contains the keys, the
+// record codec, the atomic synced commit, range loads, the due indexes, blob files and the change
+// journal. It knows rows and bytes; package disk manages the files of the data folder. It does
+// not know actors, HTTP, SMTP, or what an event means.
 //
-// A commit that returned nil is on disk with fdatasync. What the disk leaves unknown ends
-// the process; the next start reads what is really there. docs/storage-format.md describes
-// the files.
+// A commit that returned nil is durable: it was written with fdatasync. An ambiguous outcome of a
+// write ends the process, and the next start reads what is on disk. docs/storage-format.md
+// describes the files.
 package persist
 
 import (
@@ -16,15 +16,15 @@ import (
 	"inboxd/persist/disk"
 )
 
-// Options of a store.
+// Options are the settings of a store.
 type Options = disk.Options
 
-// Unfit is why Check looked at nothing.
+// Unfit is the reason why Check examined nothing.
 type Unfit = disk.Unfit
 
-// Store is an open data folder: the tables over one engine. Their methods may be called from
-// any goroutine; commits of one entity are the caller's to order. No field changes after Open, but
-// for what guards itself.
+// Store is an open data folder: the tables over one engine. Any goroutine may call their methods.
+// The caller orders the commits of one entity. No field changes after Open, except fields that
+// do their own locking.
 type Store struct {
 	*engine
 	inboxTable
@@ -42,8 +42,8 @@ type Store struct {
 	totals totals
 }
 
-// Open takes the data folder dir, makes it when it is new, and checks that nothing of what
-// was acknowledged is missing. Errors are sentences for the operator.
+// Open acquires the data folder dir and creates it if it does not exist. It checks that nothing
+// acknowledged is missing. Errors are sentences for the operator.
 func Open(dir string, o Options) (*Store, error) {
 	folder, err := disk.Open(dir, &o)
 	if err != nil {
@@ -81,9 +81,9 @@ func (s *Store) open(o *Options) error {
 // closeGrace is how long Close lets commits wait for space on a full disk.
 const closeGrace = 5 * time.Second
 
-// Close waits for the calls under way, notes how far the journal goes and gives the folder
-// back. On a disk that stays full the waiting writes are given up, which ends the process:
-// what they held was never acknowledged.
+// Close waits for the calls in progress, records the end of the journal and releases the folder.
+// If the disk stays full for closeGrace, it abandons the waiting writes, which ends the process.
+// Those writes were never acknowledged.
 func (s *Store) Close() error {
 	giveUp := time.AfterFunc(closeGrace, s.folder.Space.GiveUp)
 	defer giveUp.Stop()
@@ -98,8 +98,8 @@ func (s *Store) Close() error {
 	return errors.Join(s.db.Close(), s.folder.Close())
 }
 
-// Held reports that what waits to be sent, mail and calls of webhooks, is held: see disk.Folder.
+// Held reports whether queued messages and webhook attempts are held: see disk.Folder.
 func (s *Store) Held() bool { return s.folder.Held() }
 
-// Release lets it go, for good.
+// Release permanently ends the hold that Held reports.
 func (s *Store) Release() error { return s.during(s.folder.Release) }

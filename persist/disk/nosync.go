@@ -2,5 +2,5 @@
 
 package disk
 
-// SyncCommits is off: an acknowledged commit can be lost. Never for use, see sync.go.
+// SyncCommits is off: an acknowledged commit can be lost. Never use this build; see sync.go.
 const SyncCommits = false

@@ -8,16 +8,17 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// removals are what the engine wants removed while the store opens. An engine that lost sight of
-// files in a damaged folder takes them for leavings; a start that is then refused must leave them
-// for whoever repairs it. A crash, or a refusal, leaves them to the next start. mu guards all.
+// removals are the files that Pebble wants to remove while the store opens. In a damaged folder
+// Pebble may treat files that it still needs as obsolete. If the start is then refused, the files
+// must remain for a repair. After a crash or a refusal the next start decides again. mu guards
+// all fields.
 type removals struct {
 	mu    sync.Mutex
-	open  bool // the store is: nothing waits any more
+	open  bool // the store is open: removals are no longer deferred
 	names []string
 }
 
-// wait reports whether the removal of name is put off.
+// wait reports whether the removal of name is deferred.
 func (r *removals) wait(name string) bool {
 	holds := isTable(name) || strings.HasSuffix(name, ".log") || strings.Contains(name, manifestPrefix)
 	r.mu.Lock()
@@ -29,7 +30,7 @@ func (r *removals) wait(name string) bool {
 	return true
 }
 
-// carryOut removes what waits.
+// carryOut removes the deferred files. After it, no removal is deferred.
 func (r *removals) carryOut(fs vfs.FS, log *Logger) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
