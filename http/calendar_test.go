@@ -3,6 +3,7 @@ package http
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -314,29 +315,36 @@ func TestAMailShowsWhatItSaid(t *testing.T) {
 	}
 }
 
-// TestRulesTakeATurn: what has to follow recurrence rules waits while a search has the only turn, so that many
-// readers of a small calendar leave a processor to polls; a list that follows none does not wait.
-func TestRulesTakeATurn(t *testing.T) {
-	w, address, key, _ := lone(t)
+// TestMeetingsTakeATurn: requests that follow recurrence rules, or that render many meetings, wait while a search
+// has the only turn, so that their clients leave a processor to polls. A short list does not wait.
+func TestMeetingsTakeATurn(t *testing.T) {
+	w, address, key, _ := lone(t, withBase)
 	recurring := invited(address, "Weekly", begin)
 	recurring.Recurrence = &icalendar.Recurrence{Rule: "FREQ=WEEKLY"}
-	w.diary.keep(address, recurring)
+	all := []calendar.Meeting{recurring}
+	for i := range quickMeetings {
+		all = append(all, invited(address, fmt.Sprint(i), begin))
+	}
+	w.diary.keep(address, all...)
 	events := "/api/v1/inboxes/" + address + "/calendar/"
-	free := w.takeTurns()
-	w.expect(200, w.call(get, events+"events", key, ""))
+	feed := strings.TrimPrefix(w.expect(200, w.call(get, events+"feed", key, "")).object(t, "feed_url").(string), "http://service.test")
+	free := sync.OnceFunc(w.takeTurns())
+	defer free()
+	w.expect(200, w.call(get, events+"events?limit=20", key, ""))
 	window := "?from=2026-11-01T00:00:00Z&to=2026-12-31T00:00:00Z"
-	paths := []string{"events/1", "events" + window, "freebusy" + window}
-	answers := make(chan reply, len(paths))
+	paths := []string{"events/1", "events" + window, "freebusy" + window, "events?limit=1000"}
+	answers := make(chan reply, len(paths)+1)
 	for _, path := range paths {
 		go func() { answers <- w.call(get, events+path, key, "") }()
 	}
+	go func() { answers <- w.call(get, feed, "", "") }()
 	select {
 	case r := <-answers:
-		t.Errorf("answered while no turn was free: %d %s", r.status, r.body)
+		t.Fatalf("answered while no turn was free: %d %s", r.status, r.body)
 	case <-time.After(100 * time.Millisecond): // it may be slower than that and pass, never the other way round
 	}
 	free()
-	for range paths {
+	for range len(paths) + 1 {
 		w.expect(200, <-answers)
 	}
 }

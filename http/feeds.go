@@ -207,7 +207,7 @@ func (f *feeds) text(r *request, view *inbox.View) (*meetings.Feed, error) {
 	if cached := f.texts.Cached(view.Address, name, book); cached != nil {
 		return cached, nil
 	}
-	if err := r.costly(book.Bytes); err != nil {
+	if err := r.renders(len(book.Meetings), book.Bytes); err != nil {
 		return nil, err
 	}
 	return f.texts.Make(view.Address, name, book, r.now), nil
