@@ -11,23 +11,23 @@ import (
 	"inboxd/bench/drive"
 )
 
-// BackupOptions shape the load of mail beside backups. The tags are for the command line.
+// BackupOptions shape the load of mail next to backups. The tags are for the command line.
 type BackupOptions struct {
-	Inboxes  int           `help:"Inboxes that get the mail." default:"2000" least:"1"`
-	Rate     float64       `help:"Mails a second." default:"2000" above:"0"`
-	Size     int           `help:"Bytes of a mail." default:"2048" least:"1250"`
+	Inboxes  int           `help:"Inboxes that get the message." default:"2000" least:"1"`
+	Rate     float64       `help:"Messages a second." default:"2000" above:"0"`
+	Size     int           `help:"Bytes of a message." default:"2048" least:"1250"`
 	Sessions int           `help:"SMTP sessions." default:"32" least:"1"`
 	Duration time.Duration `help:"How long a turn lasts." default:"10s" least:"1s"`
 	Rounds   int           `help:"Turns without a backup, and as many with one." default:"5" least:"1"`
 }
 
-// backupPromise is how many times longer a mail may wait while a backup is made.
+// backupPromise is how many times longer a message may wait while a backup is made.
 const backupPromise = 2
 
 // Validate refuses more messages than there are codes.
 func (o BackupOptions) Validate() error {
 	if all := o.Rate * o.Duration.Seconds() * 2 * float64(o.Rounds); all > drive.Codes {
-		return fmt.Errorf("--rate, --duration, --rounds: %.0f mails in all, at most %d have a code of their own", all, drive.Codes)
+		return fmt.Errorf("--rate, --duration, --rounds: %.0f messages in all, at most %d have a code of their own", all, drive.Codes)
 	}
 	return nil
 }

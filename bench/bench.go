@@ -1,8 +1,8 @@
 // Package bench puts the loads on a server that users care about, and reports what it saw:
-// polls (Poll), mail in (Ingest), a mail's way from final dot to reader (Latency), long polls
+// polls (Poll), mail in (Ingest), a message's way from final dot to reader (Latency), long polls
 // that wait (Waiters), a stream of events over a fleet (Events), webhooks (Webhooks), meetings
 // (Calendar), and start-up with many inboxes (Start). Beside these it scores the codes that are found in a
-// folder of mails (OTP). Each figure stands beside a limit measured in the same
+// folder of messages (OTP). Each figure stands next to a limit measured in the same
 // run: a constant HTTP answer, smtp-sink, or the disk's own fdatasync.
 //
 // It knows the public surfaces only: HTTP by docs/specification.md and SMTP by RFC 5321, of a

@@ -15,7 +15,7 @@ import (
 
 // CalendarOptions shape the load of meetings. The tags are for the command line.
 type CalendarOptions struct {
-	Messages        int           `help:"Mails a turn, each with an invitation of its own." default:"3000" least:"1"`
+	Messages        int           `help:"Messages a turn, each with an invitation of its own." default:"3000" least:"1"`
 	Inboxes         int           `help:"Inboxes that they go to." default:"100" least:"1"`
 	Sessions        int           `help:"SMTP sessions side by side." default:"8" least:"1"`
 	Meetings        int           `help:"Meetings in the list and in the feed, at most 500." default:"500" least:"1" most:"500"`
@@ -23,7 +23,7 @@ type CalendarOptions struct {
 	Duration        time.Duration `help:"Measured time per target, over all rounds." default:"6s" least:"1ms"`
 	Posts           int           `help:"Meetings a turn that clients make." default:"1000" least:"1"`
 	PostConnections int           `help:"Keep-alive connections that make them." default:"16" least:"1"`
-	Hostile         int           `help:"Mails a turn with a file that asks for as much work as it can." default:"20" least:"1"`
+	Hostile         int           `help:"Messages a turn with a file that asks for as much work as it can." default:"20" least:"1"`
 	Resident        int           `help:"Inboxes whose memory is looked at, each with 100 meetings. GOGC=10 in the environment leaves out most of what waits for the collector." default:"100" least:"1"`
 	Rounds          int           `help:"Turns each target gets." default:"3" least:"1"`
 	Parts           []string      `help:"What is measured: mails, reads, posts, hostile, resident." default:"mails,reads,posts,hostile,resident"`
@@ -42,9 +42,9 @@ type calendarRun struct {
 	invitation *drive.Template
 }
 
-// Calendar measures what meetings cost: a mail with an invitation beside mails of its size, the list and the feed of
-// many beside constant answers of theirs, a meeting that a client makes beside a send, a file made to be
-// dear beside a text of its size, and the memory that meetings take.
+// Calendar measures what meetings cost: a message with an invitation next to messages of its size, the list and the feed of
+// many next to constant answers of theirs, a meeting that a client makes next to a send, a file made to be
+// dear next to a text of its size, and the memory that meetings take.
 func Calendar(ctx context.Context, bed *Bed, opts CalendarOptions) error {
 	sink, addr, err := startSink(ctx)
 	if err != nil {
@@ -88,18 +88,18 @@ func (r *calendarRun) fresh(ctx context.Context, n int) ([]Inbox, error) {
 	return r.bed.CreateInboxes(ctx, r.bed.Keys[:1], n, SetUpConns)
 }
 
-// load delivers mails of one kind.
+// load delivers messages of one kind.
 func (r *calendarRun) load(to []Inbox, mails int, t *drive.Template) drive.MailLoad {
 	return drive.MailLoad{Addr: r.bed.Server.SMTP, Sessions: min(r.opts.Sessions, mails), Mails: mails, Size: t.Len(), To: addresses(to), Template: t}
 }
 
-// deliver wants every mail accepted.
+// deliver wants every message accepted.
 func (r *calendarRun) deliver(ctx context.Context, to []Inbox, mails int, t *drive.Template) error {
 	l := r.load(to, mails, t)
 	return l.Deliver(ctx)
 }
 
-// sides are mails of several kinds, in turns.
+// sides are messages of several kinds, in turns.
 func (r *calendarRun) sides(to []Inbox, mails int, kinds ...mailKind) (sides []drive.Side) {
 	for _, k := range kinds {
 		l := r.load(to, mails, k.template)
@@ -219,7 +219,7 @@ func (r *calendarRun) hostile(ctx context.Context) error {
 	return err
 }
 
-// resident starts the server again and reads inboxes into memory: some with as many plain mails
+// resident starts the server again and reads inboxes into memory: some with as many plain messages
 // as the others have invitations. What is resident has the store's cache of what was read in it, which all inboxes
 // share and which ends at 40 MiB; the heap has not.
 func (r *calendarRun) resident(ctx context.Context) error {

@@ -15,16 +15,16 @@ import (
 // command line.
 type EventsOptions struct {
 	Inboxes  int     `help:"Inboxes of the one account that is followed." default:"10000" least:"1"`
-	Messages int     `help:"Mails, dealt out over the inboxes." default:"10000" least:"1"`
-	Rate     float64 `help:"Mails a second; 0 is as many as the server takes." default:"1000" least:"0"`
+	Messages int     `help:"Messages, dealt out over the inboxes." default:"10000" least:"1"`
+	Rate     float64 `help:"Messages a second; 0 is as many as the server takes." default:"1000" least:"0"`
 	Sessions int     `help:"SMTP sessions." default:"8" least:"1"`
-	Size     int     `help:"Bytes of a mail." default:"2048" least:"1250"`
+	Size     int     `help:"Bytes of a message." default:"2048" least:"1250"`
 }
 
 // eventsWithin bounds how long the last events may trail the last 250.
 const eventsWithin = 30 * time.Second
 
-// Events measures the way from a mail's final dot to its event on one stream that follows
+// Events measures the way from a message's final dot to its event on one stream that follows
 // all inboxes of an account.
 func Events(ctx context.Context, bed *Bed, opts EventsOptions) error {
 	r := bed.Report
@@ -79,7 +79,7 @@ func collect(events iter.Seq2[client.Event, error], load *drive.MailLoad, at []t
 		}
 		i, known := index[e.OTP]
 		if !known || load.To[i%len(load.To)] != e.Inbox || !at[i].IsZero() {
-			return fmt.Errorf("event %q of %s is not of a mail that was sent, or came twice", e.OTP, e.Inbox)
+			return fmt.Errorf("event %q of %s is not of a message that was sent, or came twice", e.OTP, e.Inbox)
 		}
 		at[i] = now
 		if n++; n == load.Mails {

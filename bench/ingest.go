@@ -12,14 +12,14 @@ import (
 
 // IngestOptions shape the load of incoming mail. The tags are for the command line.
 type IngestOptions struct {
-	Messages  int     `help:"Mails a turn, each to an inbox of its own." default:"10000" least:"1" most:"200000"`
-	Size      int     `help:"Bytes of a mail." default:"2048" least:"1250"`
+	Messages  int     `help:"Messages a turn, each to an inbox of its own." default:"10000" least:"1" most:"200000"`
+	Size      int     `help:"Bytes of a message." default:"2048" least:"1250"`
 	Sessions  []int   `help:"Parallel SMTP sessions of smtp-source." default:"1,8,32,64" least:"1" most:"500"`
 	Hot       int     `help:"Sessions that all write to one inbox; 0 leaves this out." default:"32" least:"0"`
 	Pipelined []int   `help:"Sessions of our own pipelined loader." default:"1,32" least:"1" most:"500"`
 	Encrypted int     `help:"Sessions of our own loader that deliver to encrypted inboxes and, in turn, to others; 0 leaves this out." default:"64" least:"0" most:"500"`
 	Rounds    int     `help:"Turns each target gets." default:"3" least:"1"`
-	Rate      float64 `help:"Mails a second for the pipelined loader instead of as many as possible." least:"0"`
+	Rate      float64 `help:"Messages a second for the pipelined loader instead of as many as possible." least:"0"`
 	NoSource  bool    `help:"Leave smtp-source out."`
 }
 
@@ -41,12 +41,12 @@ type ingestRun struct {
 	inboxes []Inbox
 	probe   *diskProbe
 
-	before   int64 // mails that the accounts had
-	accepted int64 // mails the server said 250 to, over all variants
+	before   int64 // messages that the accounts had
+	accepted int64 // messages the server said 250 to, over all variants
 	codes    int   // codes given out by the pipelined loader
 }
 
-// Ingest measures accepted mails per second beside smtp-sink, and a single session beside
+// Ingest measures accepted messages per second next to smtp-sink, and a single session next to
 // the disk's own fdatasync; then it asks the API whether what was accepted is stored.
 func Ingest(ctx context.Context, bed *Bed, opts IngestOptions) error {
 	if _, err := bed.Session(0); err != nil && opts.Encrypted > 0 {
@@ -121,7 +121,7 @@ func (r *ingestRun) numbered(ctx context.Context, n int) ([]Inbox, error) {
 	return inboxes, nil
 }
 
-// fromSource lets smtp-source deliver one mail to each inbox. With one session the disk takes
+// fromSource lets smtp-source deliver one message to each inbox. With one session the disk takes
 // part: that figure is bound by how fast it syncs.
 func (r *ingestRun) fromSource(ctx context.Context, sessions int) error {
 	load := sourceLoad{sessions: sessions, mails: r.opts.Messages, size: r.opts.Size,
@@ -165,7 +165,7 @@ func (r *ingestRun) diskSide() drive.Side {
 	return drive.Side{Target: "fdatasync", Run: func(ctx context.Context, _ int) (drive.Round, error) { return r.probe.run(ctx, diskTurn) }}
 }
 
-// pipelined lets our own loader deliver sign-in mails. After each turn a sample of the
+// pipelined lets our own loader deliver sign-in messages. After each turn a sample of the
 // inboxes must show the code of that turn.
 func (r *ingestRun) pipelined(ctx context.Context, sessions int) error {
 	sessions = min(sessions, r.opts.Messages)
@@ -192,7 +192,7 @@ func (r *ingestRun) pipelined(ctx context.Context, sessions int) error {
 	return r.compare(ctx, name, sides)
 }
 
-// encrypted lets our own loader deliver the same mails to encrypted inboxes and to others, in turn. All
+// encrypted lets our own loader deliver the same messages to encrypted inboxes and to others, in turn. All
 // that the first took must be there at the end.
 func (r *ingestRun) encrypted(ctx context.Context) error {
 	if r.opts.Encrypted == 0 {
@@ -225,7 +225,7 @@ func (r *ingestRun) encrypted(ctx context.Context) error {
 	return err
 }
 
-// compare lets the sides take turns, and then asks the API whether every mail that the
+// compare lets the sides take turns, and then asks the API whether every message that the
 // server took since the beginning is there.
 func (r *ingestRun) compare(ctx context.Context, name string, sides []drive.Side) error {
 	results, err := drive.Alternate(ctx, name, r.opts.Rounds, sides...)

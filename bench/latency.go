@@ -14,11 +14,11 @@ import (
 // LatencyOptions shape the load of single messages. An inbox holds 10,000 messages, and there are
 // two kinds of reader. The tags are for the command line.
 type LatencyOptions struct {
-	Messages int `help:"Mails for each kind of reader, one at a time, all to one inbox." default:"500" least:"1" most:"4500"`
-	Size     int `help:"Bytes of a mail." default:"2048" least:"1250"`
+	Messages int `help:"Messages for each kind of reader, one at a time, all to one inbox." default:"500" least:"1" most:"4500"`
+	Size     int `help:"Bytes of a message." default:"2048" least:"1250"`
 }
 
-// readableWithin is when a mail must be readable.
+// readableWithin is when a message must be readable.
 const readableWithin = 30 * time.Second
 
 // readerKind is how a reader waits for the next mail.
@@ -27,7 +27,7 @@ type readerKind struct {
 	wait time.Duration // of the long poll; zero asks again and again
 }
 
-// latencyRun owns one mail session, one reader's connection and what they measured.
+// latencyRun owns one message session, one reader's connection and what they measured.
 type latencyRun struct {
 	inbox    Inbox
 	host     string
@@ -44,8 +44,8 @@ type latencyRun struct {
 // journey is what one kind of reader saw.
 type journey struct{ accepted, readable drive.Round }
 
-// Latency measures, one mail at a time, the way from its final dot to the 250 and to a
-// reader, beside what the disk asks for one append and sync.
+// Latency measures, one message at a time, the way from its final dot to the 250 and to a
+// reader, next to what the disk asks for one append and sync.
 func Latency(ctx context.Context, bed *Bed, opts LatencyOptions) error {
 	run, err := prepareLatency(ctx, bed, opts)
 	if err != nil {
@@ -112,15 +112,15 @@ func (r *latencyRun) close() {
 	}
 }
 
-// sighting is a mail as the reader saw it.
+// sighting is a message as the reader saw it.
 type sighting struct {
 	email *drive.Email
 	at    time.Time
 	err   error
 }
 
-// one sends one mail while a reader waits for it. The reader asks before the final dot is
-// sent, so its first question is never the one that finds the mail late.
+// one sends one message while a reader waits for it. The reader asks before the final dot is
+// sent, so its first question is never the one that finds the message late.
 func (r *latencyRun) one(ctx context.Context, kind readerKind, out *journey) error {
 	code := drive.CodeOf(r.sent)
 	r.sent++
@@ -150,7 +150,7 @@ func (r *latencyRun) one(ctx context.Context, kind readerKind, out *journey) err
 	return nil
 }
 
-// read asks for a mail newer than the last until there is one.
+// read asks for a message newer than the last until there is one.
 func (r *latencyRun) read(kind readerKind, asking chan<- struct{}) (s sighting) {
 	request := drive.BuildRequest("GET", drive.LatestPath(r.inbox.Address, r.last, kind.wait), r.host, drive.KeyHeader(r.inbox.Key), nil)
 	s.err = r.reader.NC.SetDeadline(time.Now().Add(readableWithin + drive.AnswerWithin))
@@ -172,7 +172,7 @@ func (r *latencyRun) read(kind readerKind, asking chan<- struct{}) (s sighting) 
 	return s
 }
 
-// reportLatency sets each way beside one append and sync of the disk.
+// reportLatency sets each way next to one append and sync of the disk.
 func reportLatency(out *report.Report, kinds []readerKind, journeys []journey, disk drive.Round) {
 	limit := drive.Result{Name: "append + fdatasync", Target: "disk"}
 	limit.Fill(disk)

@@ -336,7 +336,7 @@ func TestEventsSeeEveryMail(t *testing.T) {
 func TestEventsFindWrongOnes(t *testing.T) {
 	bed := fakeBed(t, "--fake-wrong-code")
 	err := Events(t.Context(), bed, EventsOptions{Inboxes: 2, Messages: 2, Sessions: 1, Size: drive.MailSize})
-	if err == nil || !strings.Contains(err.Error(), "not of a mail that was sent") {
+	if err == nil || !strings.Contains(err.Error(), "not of a message that was sent") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"inboxd/bench/report"
 )
 
-// OTPOptions name the mails. The tags are for the command line.
+// OTPOptions name the messages. The tags are for the command line.
 type OTPOptions struct {
-	Dir string `arg:"" help:"Folder of mails with expected.tsv: the columns file and code (NULL for none), and, if there are, accept (other forms that are right, parted by |), category, and doubtful (anything but -: scored apart)." type:"existingdir"`
+	Dir string `arg:"" help:"Folder of messages with expected.tsv: the columns file and code (NULL for none), and, if there are, accept (other forms that are right, parted by |), category, and doubtful (anything but -: scored apart)." type:"existingdir"`
 }
 
 // expectation is one row of expected.tsv.
@@ -27,7 +27,7 @@ type expectation struct {
 	doubtful             bool
 }
 
-// OTP delivers every mail of a folder by SMTP and reads otp_code back by the API. The figures
+// OTP delivers every message of a folder by SMTP and reads otp_code back by the API. The figures
 // are precision (codes given that are right) and recall (codes wanted that are given).
 func OTP(ctx context.Context, bed *Bed, opts OTPOptions) error {
 	rows, err := readExpectations(filepath.Join(opts.Dir, "expected.tsv"))
@@ -58,7 +58,7 @@ func OTP(ctx context.Context, bed *Bed, opts OTPOptions) error {
 // mailsAnInbox keeps an inbox below its quota.
 const mailsAnInbox = 5_000
 
-// otpRun owns one mail session.
+// otpRun owns one message session.
 type otpRun struct {
 	dir  string
 	mail *drive.SMTPConn
@@ -70,7 +70,7 @@ type otpRun struct {
 	misses []report.Miss
 }
 
-// one delivers a mail and counts the answer.
+// one delivers a message and counts the answer.
 func (r *otpRun) one(ctx context.Context, row expectation, to Inbox) error {
 	raw, err := os.ReadFile(filepath.Join(r.dir, row.file))
 	if err != nil {

@@ -13,18 +13,18 @@ import (
 
 // PollOptions shape the load of pollers. The tags are for the command line.
 type PollOptions struct {
-	Inboxes     int           `help:"Inboxes, each with one mail and its code." default:"10000" least:"1"`
+	Inboxes     int           `help:"Inboxes, each with one message and its code." default:"10000" least:"1"`
 	Connections int           `help:"Keep-alive connections." default:"64" least:"1"`
 	Duration    time.Duration `help:"Measured time per target, over all rounds." default:"10s" least:"1ms"`
 	Rounds      int           `help:"Turns each target gets." default:"5" least:"1"`
 	Rate        float64       `help:"Requests a second instead of as many as possible; latency then counts from when each was due." least:"0"`
-	Variants    []string      `help:"Ways to ask: account-key and inbox-key on the agent surface, per-inbox (its own surface and key), 304 (account key and a known ETag), tag (account key, by the tag that the mail came to), encrypted (account key, encrypted inboxes)." default:"account-key,inbox-key,per-inbox,304,tag,encrypted"`
+	Variants    []string      `help:"Ways to ask: account-key and inbox-key on the agent surface, per-inbox (its own surface and key), 304 (account key and a known ETag), tag (account key, by the tag that the message came to), encrypted (account key, encrypted inboxes)." default:"account-key,inbox-key,per-inbox,304,tag,encrypted"`
 }
 
 // SetUpConns is how many connections and sessions prepare a load.
 const SetUpConns = 32
 
-// Poll measures GET /latest with real keys, in each variant, beside a constant answer of the
+// Poll measures GET /latest with real keys, in each variant, next to a constant answer of the
 // same size.
 func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
 	variants, err := opts.variants()
@@ -95,10 +95,10 @@ type mailedInbox struct {
 	own, etag string // its own key and the ETag of its newest mail, where a load needs them
 }
 
-// lane is the tagged address that the mail came to.
+// lane is the tagged address that the message came to.
 func (m mailedInbox) lane() string { return strings.Replace(m.Address, "@", "+lane@", 1) }
 
-// mailedInboxes creates n inboxes and sends each one mail.
+// mailedInboxes creates n inboxes and sends each one message.
 func mailedInboxes(ctx context.Context, bed *Bed, n int) ([]mailedInbox, error) {
 	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, n, SetUpConns)
 	if err != nil {
@@ -107,7 +107,7 @@ func mailedInboxes(ctx context.Context, bed *Bed, n int) ([]mailedInbox, error) 
 	return mailOnce(ctx, bed, inboxes)
 }
 
-// mailOnce sends each inbox one mail.
+// mailOnce sends each inbox one message.
 func mailOnce(ctx context.Context, bed *Bed, inboxes []Inbox) ([]mailedInbox, error) {
 	mailed := make([]mailedInbox, len(inboxes))
 	for i, in := range inboxes {
@@ -116,7 +116,7 @@ func mailOnce(ctx context.Context, bed *Bed, inboxes []Inbox) ([]mailedInbox, er
 	return mailed, mailEach(ctx, bed.Server.SMTP, mailed, 0)
 }
 
-// mailEach sends each inbox one mail, whose codes count from first, and wants every one of
+// mailEach sends each inbox one message, whose codes count from first, and wants every one of
 // them accepted.
 func mailEach(ctx context.Context, addr string, mailed []mailedInbox, first int) error {
 	load := drive.MailLoad{Addr: addr, Sessions: min(SetUpConns, len(mailed)), Mails: len(mailed), Size: drive.MailSize, First: first}

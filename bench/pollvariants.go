@@ -19,7 +19,7 @@ type pollVariant struct {
 	path  func(address string) string
 	own   bool // with the inbox's own key, else with the account's
 	known bool // with the ETag of the answer, so that 304 comes
-	tag   bool // by the tag that the mail came to
+	tag   bool // by the tag that the message came to
 
 	sealed bool // of encrypted inboxes
 }

@@ -37,10 +37,10 @@ type sourceLoad struct {
 	mails    int
 	size     int    // bytes of the body; headers come on top
 	to       string // local part @ domain
-	numbered bool   // -N: mail i goes to <i><to>, counting from 1, so mails bounds the recipients
+	numbered bool   // -N: mail i goes to <i><to>, counting from 1, so messages bounds the recipients
 }
 
-// run delivers all mails; smtp-source gives up at the first refusal, so an end without error
+// run delivers all messages; smtp-source gives up at the first refusal, so an end without error
 // means all were accepted. It shows no latencies. It greets with HELO and does not pipeline.
 func (l sourceLoad) run(ctx context.Context, smtpSource string) (drive.Round, error) {
 	args := []string{"-d", "-s", strconv.Itoa(l.sessions), "-m", strconv.Itoa(l.mails),

@@ -12,8 +12,8 @@ import (
 // ScaleOptions shape the load of a server that holds very much. The tags are for the command line.
 type ScaleOptions struct {
 	Inboxes     int           `help:"Inboxes the server holds." default:"1000000" least:"1" most:"5000000"`
-	Messages    int           `help:"Mails, dealt out over them in turn." default:"1000000" least:"1"`
-	Size        int           `help:"Bytes of a mail." default:"2048" least:"1250"`
+	Messages    int           `help:"Messages, dealt out over them in turn." default:"1000000" least:"1"`
+	Size        int           `help:"Bytes of a message." default:"2048" least:"1250"`
 	Sessions    int           `help:"SMTP sessions." default:"32" least:"1"`
 	Connections int           `help:"Connections that make inboxes, and that poll the hot ones." default:"32" least:"1"`
 	Duration    time.Duration `help:"How long the hot ones are polled." default:"10s" least:"1ms"`
@@ -55,7 +55,7 @@ func Scale(ctx context.Context, bed *Bed, opts ScaleOptions) error {
 	return opts.pollHot(ctx, bed, mailed)
 }
 
-// fill makes the inboxes and the mails, and returns those that have one, with the code of their newest.
+// fill makes the inboxes and the messages, and returns those that have one, with the code of their newest.
 func (o ScaleOptions) fill(ctx context.Context, bed *Bed) ([]mailedInbox, error) {
 	made := drive.Round{Count: int64(o.Inboxes)}
 	began := time.Now()

@@ -17,10 +17,10 @@ import (
 
 // SendOptions shape the load of outgoing mail. The tags are for the command line.
 type SendOptions struct {
-	Messages    int `help:"Mails a turn." default:"3000" least:"1" most:"9000"`
-	Size        int `help:"Bytes of a mail's text." default:"2048" least:"1"`
+	Messages    int `help:"Messages a turn." default:"3000" least:"1" most:"9000"`
+	Size        int `help:"Bytes of a message's text." default:"2048" least:"1"`
 	Connections int `help:"Keep-alive connections that send side by side." default:"64" least:"1"`
-	Singles     int `help:"Mails that one client sends, one at a time, while nothing else is done." default:"300" least:"1" most:"9000"`
+	Singles     int `help:"Messages that one client sends, one at a time, while nothing else is done." default:"300" least:"1" most:"9000"`
 	Rounds      int `help:"Turns each target gets." default:"3" least:"1" most:"9"`
 }
 
@@ -37,12 +37,12 @@ type sendRun struct {
 	inboxes []Inbox
 	probe   *diskProbe
 	sent    int64 // accepted so far
-	// order is what a client asks for again and again; nil: to send a mail.
+	// order is what a client asks for again and again; nil: to send a message.
 	order func(in Inbox) []byte
 }
 
 // Send measures the send call and the queue behind it, with smtp-sink as the smarthost: the
-// 202 of one client beside the disk's own fdatasync, that of many beside mail in, and how
+// 202 of one client next to the disk's own fdatasync, that of many next to mail in, and how
 // fast what they left is signed and handed over. Each turn has an account of its own,
 // because a plan bounds the sends of a day.
 func Send(ctx context.Context, bed *Bed, opts SendOptions) error {
@@ -96,8 +96,8 @@ func (r *sendRun) prepare(ctx context.Context, sink string) (err error) {
 	return err
 }
 
-// singles sends one mail at a time and lets each leave before the next, so that what is
-// measured is the call and not the queue beside it.
+// singles sends one message at a time and lets each leave before the next, so that what is
+// measured is the call and not the queue next to it.
 func (r *sendRun) singles(ctx context.Context) error {
 	conn, err := drive.DialHTTP(ctx, r.bed.Server.HTTP)
 	if err != nil {
@@ -171,7 +171,7 @@ func (r *sendRun) crowd(ctx context.Context) error {
 	return nil
 }
 
-// one is one turn: mails sent over all inboxes, then the time the rest of them takes.
+// one is one turn: messages sent over all inboxes, then the time the rest of them takes.
 func (r *sendRun) one(ctx context.Context, inboxes []Inbox) (round, drain drive.Round, err error) {
 	parts := make([]drive.Round, r.opts.Connections)
 	start := time.Now()
@@ -253,7 +253,7 @@ func nextLook(left int64) time.Duration {
 	return min(max(time.Duration(left)*time.Millisecond, drainLook), 10*drainLook)
 }
 
-// drained waits until so many mails were handed over.
+// drained waits until so many messages were handed over.
 func (r *sendRun) drained(ctx context.Context, mails int64) error {
 	for end := time.Now().Add(drainWithin); ; {
 		n, err := r.metric(ctx, deliveredMetric)

@@ -11,9 +11,9 @@ import (
 // StartOptions shape the start with many inboxes. The tags are for the command line.
 type StartOptions struct {
 	Inboxes  int `help:"Inboxes the server knows." default:"100000" least:"1" most:"1000000"`
-	Messages int `help:"Mails of 2 KB, dealt out over the first inboxes, one each." default:"10000" least:"1"`
+	Messages int `help:"Messages of 2 KB, dealt out over the first inboxes, one each." default:"10000" least:"1"`
 	Reads    int `help:"Inboxes read after the first, before memory is looked at again." default:"1000" least:"1"`
-	Rounds   int `help:"Starts after SIGTERM, and as many after kill -9 with mails just taken." default:"5" least:"1"`
+	Rounds   int `help:"Starts after SIGTERM, and as many after kill -9 with messages just taken." default:"5" least:"1"`
 }
 
 // Start measures a server that knows many inboxes: start to ready line, start to first
@@ -56,7 +56,7 @@ func (o StartOptions) Validate() error {
 	return nil
 }
 
-// fillServer makes the inboxes and the mails, and notes the memory of the server that has
+// fillServer makes the inboxes and the messages, and notes the memory of the server that has
 // just taken them all.
 func fillServer(ctx context.Context, bed *Bed, opts StartOptions) ([]mailedInbox, error) {
 	mailed, err := mailedInboxes(ctx, bed, opts.Messages)

@@ -12,9 +12,9 @@ import (
 // WaitersOptions shape the load of long polls that wait. The tags are for the command line.
 type WaitersOptions struct {
 	Inboxes  int     `help:"Inboxes, on each of which a long poll waits." default:"10000" least:"1" most:"50000"`
-	Sessions int     `help:"SMTP sessions that wake them, one mail each." default:"8" least:"1"`
-	Rate     float64 `help:"Mails a second; 0 is as many as the server takes." default:"2000" least:"0"`
-	Size     int     `help:"Bytes of a mail." default:"2048" least:"1250"`
+	Sessions int     `help:"SMTP sessions that wake them, one message each." default:"8" least:"1"`
+	Rate     float64 `help:"Messages a second; 0 is as many as the server takes." default:"2000" least:"0"`
+	Size     int     `help:"Bytes of a message." default:"2048" least:"1250"`
 }
 
 const (
@@ -30,13 +30,13 @@ type waiter struct {
 	Inbox
 	conn *drive.HTTPConn
 	code string    // that its mail carries
-	dot  time.Time // of that mail; written by the session that sent it
+	dot  time.Time // of that message; written by the session that sent it
 	at   time.Time // of its answer
 	err  error
 }
 
 // Waiters measures what waiting costs and how soon it ends: the server's resident memory
-// with all long polls waiting beside none, and for each the way from its mail's final dot to
+// with all long polls waiting next to none, and for each the way from its mail's final dot to
 // its answer. It needs a server of its own, which it starts anew with the inboxes in memory.
 func Waiters(ctx context.Context, bed *Bed, opts WaitersOptions) error {
 	r := bed.Report

@@ -17,13 +17,13 @@ import (
 
 // WebhooksOptions shape the load of webhooks. The tags are for the command line.
 type WebhooksOptions struct {
-	Messages int           `help:"Mails of each round, dealt out over the inboxes." default:"4000" least:"1"`
-	Rate     float64       `help:"Mails a second; 0 is as many as the server takes." default:"500" least:"0"`
+	Messages int           `help:"Messages of each round, dealt out over the inboxes." default:"4000" least:"1"`
+	Rate     float64       `help:"Messages a second; 0 is as many as the server takes." default:"500" least:"0"`
 	Rounds   int           `help:"Rounds, without and with webhooks in turn." default:"3" least:"1"`
 	Inboxes  int           `help:"Inboxes of each of the two accounts." default:"64" least:"1"`
 	Sessions int           `help:"SMTP sessions." default:"16" least:"1"`
-	Size     int           `help:"Bytes of a mail." default:"2048" least:"1250"`
-	Hanging  int           `help:"Receivers that take connections and never answer, each told of five events a round." default:"0" least:"0" most:"990"`
+	Size     int           `help:"Bytes of a message." default:"2048" least:"1250"`
+	Hanging  int           `help:"Receivers that take connections and never answer, each notified of five events a round." default:"0" least:"0" most:"990"`
 	Within   time.Duration `help:"How long the last call may trail the last 250." default:"1m" least:"1ms"`
 }
 
@@ -106,7 +106,7 @@ func (r *receiver) checks() []report.Check {
 	return []report.Check{{Name: "events told twice", Got: r.twice}, {Name: "calls that tell of no mail sent", Got: r.strange}}
 }
 
-// Webhooks measures what webhooks cost the mail that they tell of, and how soon they tell:
+// Webhooks measures what webhooks cost the message that they tell of, and how soon they tell:
 // the same load to an account without and with a webhook, in turn. With Hanging, receivers
 // that never answer are told of the same account's events meanwhile.
 func Webhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) error {
@@ -204,13 +204,13 @@ func (w *webhooksRun) close() {
 	}
 }
 
-// without sends a turn's mails to inboxes that nobody is told of.
+// without sends a turn's messages to inboxes that nobody is told of.
 func (w *webhooksRun) without(ctx context.Context, _ int) (drive.Round, error) {
 	load := w.next(w.plain, w.opts.Messages)
 	return load.Run(ctx)
 }
 
-// with sends a turn's mails to inboxes with a webhook. It ends when all events were told.
+// with sends a turn's messages to inboxes with a webhook. It ends when all events were told.
 func (w *webhooksRun) with(ctx context.Context, _ int) (drive.Round, error) {
 	if err := w.wakeHanging(ctx); err != nil {
 		return drive.Round{}, err
@@ -233,14 +233,14 @@ func (w *webhooksRun) with(ctx context.Context, _ int) (drive.Round, error) {
 	return r, nil
 }
 
-// next is the load of the next mails, with codes of their own.
+// next is the load of the next messages, with codes of their own.
 func (w *webhooksRun) next(to []Inbox, mails int) drive.MailLoad {
 	first := w.codes
 	w.codes += mails
 	return drive.MailLoad{Addr: w.smtp, Sessions: min(w.opts.Sessions, mails), Mails: mails, Size: w.opts.Size, Rate: w.opts.Rate, To: addresses(to), First: first}
 }
 
-// tell sends mails and waits until the receiver was told of all. Refused ones fail the run
+// tell sends messages and waits until the receiver was told of all. Refused ones fail the run
 // anyway, so nobody waits for their events.
 func (w *webhooksRun) tell(ctx context.Context, load *drive.MailLoad) (drive.Round, error) {
 	w.receiver.expect(load)
@@ -251,7 +251,7 @@ func (w *webhooksRun) tell(ctx context.Context, load *drive.MailLoad) (drive.Rou
 	return r, w.receiver.wait(ctx, w.opts.Within)
 }
 
-// wakeHanging sends mails whose events those that hang are told, and waits until the
+// wakeHanging sends messages whose events those that hang are told, and waits until the
 // receiver that answers was.
 func (w *webhooksRun) wakeHanging(ctx context.Context) error {
 	if w.opts.Hanging == 0 {

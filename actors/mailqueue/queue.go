@@ -239,7 +239,7 @@ func (q *Queue) read(r scheduler.Read[mailKey]) {
 // Stats is a picture of the mail queue.
 type Stats struct {
 	scheduler.Stats               // of what is in memory
-	Depth           int           `json:"depth"`     // mails that are not settled
+	Depth           int           `json:"depth"`     // messages that are not settled
 	Oldest          time.Duration `json:"oldest_ns"` // since the first of them was accepted, to the minute
 	Attempts        int64         `json:"attempts"`
 	Delivered       int64         `json:"delivered"` // recipients

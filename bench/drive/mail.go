@@ -11,7 +11,7 @@ import (
 const MailSize = 2048
 
 // The places in a rendered template that differ from mail to mail, of the widths that are
-// put there, so that every mail has the same length.
+// put there, so that every message has the same length.
 const (
 	codeMark = "@@CODE" // six digits
 	idMark   = "00000000000000000000"
@@ -55,10 +55,10 @@ const otpMail = "From: Example Accounts <no-reply@accounts.example.test>\r\n" +
 	"--=_part--\r\n" +
 	".\r\n"
 
-// filler is a line of HTML; as many as fit bring a mail to its size.
+// filler is a line of HTML; as many as fit bring a message to its size.
 const filler = "<p class=\"small\">You get this mail because somebody signs in with it.</p>\r\n"
 
-// Template renders mails that differ in code and Message-ID only. Rendering costs one
+// Template renders messages that differ in code and Message-ID only. Rendering costs one
 // copy and a few small ones.
 type Template struct {
 	text  []byte
@@ -90,7 +90,7 @@ func allOf(text []byte, mark string) (offsets []int) {
 	}
 }
 
-// render appends the mail that carries a code; id, at most idMark's width, makes the
+// render appends the message that carries a code; id, at most idMark's width, makes the
 // Message-ID.
 func (t *Template) Render(buf []byte, code, id string) []byte {
 	start := len(buf)
@@ -113,7 +113,7 @@ func CodeOf(n int) string {
 	return fmt.Sprintf("%06d", 100_000+(n*77_773+12_345)%Codes)
 }
 
-// mailHead is a mail around a short text and what comes behind it.
+// mailHead is a message around a short text and what comes behind it.
 const mailHead = "From: Ada <ada@corp.example.test>\r\nTo: <you@example.test>\r\nSubject: Invitation: Quarterly review\r\nDate: %s\r\n" +
 	"Message-ID: <" + idMark + "@corp.example.test>\r\nMIME-Version: 1.0\r\nContent-Type: multipart/alternative; boundary=\"=_part\"\r\n\r\n" +
 	"--=_part\r\nContent-Type: text/plain; charset=utf-8\r\n\r\nYou are invited to the quarterly review.\r\n%s--=_part--\r\n.\r\n"
@@ -129,7 +129,7 @@ const invitationHead = "--=_part\r\nContent-Type: text/calendar; charset=utf-8; 
 
 const invitationTail = "END:VEVENT\r\nEND:VCALENDAR\r\n"
 
-// Invitation makes mails that each invite to a meeting in a month, by a file of about size bytes.
+// Invitation makes messages that each invite to a meeting in a month, by a file of about size bytes.
 func Invitation(date time.Time, size int) *Template {
 	const line = " What we said\\, and why we said it\\; what is to be done\\, and by whom.\r\n"
 	head := invitationFor(date)
@@ -148,7 +148,7 @@ func HostileInvitation(date time.Time) *Template {
 	return templateOf(fmt.Appendf(nil, mailHead, date.UTC().Format(time.RFC1123Z), head+strings.Repeat(line, (1<<20-len(head)-len(invitationTail))/len(line))+invitationTail))
 }
 
-// PlainText makes mails of about size bytes that are nothing but text.
+// PlainText makes messages of about size bytes that are nothing but text.
 func PlainText(date time.Time, size int) *Template {
 	const line = "A line of a mail that says nothing of a meeting, of ordinary length.\r\n"
 	text := fmt.Appendf(nil, mailHead, date.UTC().Format(time.RFC1123Z), "")
@@ -156,5 +156,5 @@ func PlainText(date time.Time, size int) *Template {
 	return templateOf(fmt.Appendf(nil, mailHead, date.UTC().Format(time.RFC1123Z), strings.Repeat(line, lines)))
 }
 
-// Len is the length of a mail on the wire, in bytes.
+// Len is the length of a message on the wire, in bytes.
 func (t *Template) Len() int { return len(t.text) }

@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// MailLoad delivers a number of sign-in mails over reused, pipelined sessions, mail i to
-// to[i%len(to)] with a code of its own. As fast as answers come, each mail takes one exchange:
+// MailLoad delivers a number of sign-in messages over reused, pipelined sessions, mail i to
+// to[i%len(to)] with a code of its own. As fast as answers come, each message takes one exchange:
 // the next one's envelope goes with it.
 type MailLoad struct {
 	Addr     string
 	Sessions int
 	Mails    int
-	Size     int     // bytes of each mail
-	Rate     float64 // mails a second over all sessions; zero is as fast as answers come
+	Size     int     // bytes of each message
+	Rate     float64 // messages a second over all sessions; zero is as fast as answers come
 	To       []string
 	First    int       // number of the first code, so that rounds do not repeat codes
-	Template *Template // nil: sign-in mails
+	Template *Template // nil: sign-in messages
 	// Stepwise has each command wait for the answer to the one before, for servers that do not pipeline.
 	Stepwise bool
-	// Sent, when not nil, is told of each mail that was taken, on its session's goroutine.
+	// Sent, when not nil, is told of each message that was taken, on its session's goroutine.
 	Sent func(i int, dot time.Time)
 }
 
 // Code is what mail i carries.
 func (l *MailLoad) Code(i int) string { return CodeOf(l.First + i) }
 
-// Run delivers all mails. Latency is from the final dot to its 250, or with a rate from when
-// the mail was due. A refused mail is counted; a broken session ends the run.
+// Run delivers all messages. Latency is from the final dot to its 250, or with a rate from when
+// the message was due. A refused mail is counted; a broken session ends the run.
 func (l *MailLoad) Run(ctx context.Context) (Round, error) {
 	template := l.Template
 	if template == nil {
@@ -54,10 +54,10 @@ func (l *MailLoad) Deliver(ctx context.Context) error {
 func (l *MailLoad) session(c *SMTPConn, template *Template, start time.Time, k int, out *Round) error {
 	r := NewRound()
 	defer func() { *out = r }()
-	pace := NewPacer(start, start.Add(time.Hour), l.Rate, k, l.Sessions) // bounded by the number of mails
+	pace := NewPacer(start, start.Add(time.Hour), l.Rate, k, l.Sessions) // bounded by the number of messages
 	mail := make([]byte, 0, 2*l.Size)
 	from, to := Share(l.Mails, k, l.Sessions)
-	ahead := false // the envelope was sent behind the mail before
+	ahead := false // the envelope was sent behind the message before
 	for i := from; i < to; i++ {
 		_, due, _ := pace.Next()
 		id := strconv.FormatInt(start.UnixMicro(), 36) + strconv.Itoa(i)
@@ -95,10 +95,10 @@ func (l *MailLoad) session(c *SMTPConn, template *Template, start time.Time, k i
 
 func (l *MailLoad) rcpt(i int) string { return l.To[i%len(l.To)] }
 
-// Bounces is the sender of all our mails.
+// Bounces is the sender of all our messages.
 const Bounces = "bounce@accounts.example.test"
 
-// Send delivers one mail and returns when its final dot was sent.
+// Send delivers one message and returns when its final dot was sent.
 func (c *SMTPConn) Send(to string, mail []byte) (dot time.Time, err error) {
 	if err := c.Envelope(Bounces, to); err != nil {
 		return time.Time{}, err

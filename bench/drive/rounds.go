@@ -1,4 +1,4 @@
-// Package drive sends requests and mails as fast as can be, or at a pace, and measures what comes back: connections that
+// Package drive sends requests and messages as fast as can be, or at a pace, and measures what comes back: connections that
 // share the cores with the server, latencies that are charged with the stalls they meet, sides that take turns, and what
 // a child's process computes. It knows HTTP, SMTP and the call that pollers make; what is right to answer, the loads know.
 package drive
@@ -12,8 +12,8 @@ import (
 
 // Round is what one side did in one turn.
 type Round struct {
-	Count      int64 // answers or mails that were right
-	Errors     int64 // answers that were not, and refused mails
+	Count      int64 // answers or messages that were right
+	Errors     int64 // answers that were not, and refused messages
 	Unsent     int64 // planned by --rate, but no connection was free in time
 	Elapsed    time.Duration
 	FirstError string

@@ -11,7 +11,7 @@ import (
 )
 
 // SMTPConn is one SMTP session (RFC 5321) that pipelines MAIL, RCPT and DATA in one write,
-// behind the mail before if the caller has the next one ready (RFC 2920 section 3.1). Not
+// behind the message before if the caller has the next one ready (RFC 2920 section 3.1). Not
 // safe for concurrent use.
 type SMTPConn struct {
 	NC  net.Conn
@@ -66,7 +66,7 @@ func (c *SMTPConn) Close() error {
 	return c.NC.Close()
 }
 
-// Envelope opens a mail for one recipient. A *reply as error leaves the session usable.
+// Envelope opens a message for one recipient. A *reply as error leaves the session usable.
 func (c *SMTPConn) Envelope(from, to string) error {
 	if c.stepwise {
 		return c.steps(from, to)
@@ -78,7 +78,7 @@ func (c *SMTPConn) Envelope(from, to string) error {
 	return c.Opened()
 }
 
-// steps opens a mail without pipelining.
+// steps opens a message without pipelining.
 func (c *SMTPConn) steps(from, to string) error {
 	for _, step := range [...]struct {
 		command string
@@ -138,7 +138,7 @@ func (c *SMTPConn) abandon(open bool) error {
 	return err
 }
 
-// Data sends a mail that ends with the final dot, with or without the next envelope behind
+// Data sends a message that ends with the final dot, with or without the next envelope behind
 // it, and returns when it was handed to the kernel and the answer to it. The answers to the
 // envelope are Opened's to read.
 func (c *SMTPConn) Data(mail []byte) (dot time.Time, err error) {

@@ -1,4 +1,4 @@
-// Package fakes holds the servers that a load starts beside the one it measures: a constant
+// Package fakes holds the servers that a load starts next to the one it measures: a constant
 // answer that polls are compared with, and the DNS that the server asks. It knows nothing of
 // loads and of what is measured, and listens on loopback only.
 package fakes

@@ -8,7 +8,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// NameServer is the DNS of a server under load, so that each mail is judged in full and the
+// NameServer is the DNS of a server under load, so that each message is judged in full and the
 // same on every machine: whatever the domain, mail from this machine is its own, and the rest
 // is to be rejected. Of other records there are none.
 type NameServer struct {

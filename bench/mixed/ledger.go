@@ -9,7 +9,7 @@ import (
 	"inboxd/bench/drive"
 )
 
-// ledger is what was begun, accepted and told of each mail, by its code, and which sends were accepted. Safe for
+// ledger is what was begun, accepted and told of each message, by its code, and which sends were accepted. Safe for
 // concurrent use.
 type ledger struct {
 	entries []entry
@@ -67,7 +67,7 @@ func (l *ledger) sent(n int64) {
 	l.sends = append(l.sends, n)
 }
 
-// count is over the mails that were accepted: how many, how many of these were told of, and how many of all twice.
+// count is over the messages that were accepted: how many, how many of these were told of, and how many of all twice.
 func (l *ledger) count() (taken, told, twice int64) {
 	for i := range l.entries {
 		e := &l.entries[i]

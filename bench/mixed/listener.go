@@ -17,7 +17,7 @@ import (
 	"inboxd/http/client"
 )
 
-// listener hears of mails, by a webhook of each account or by a stream of its events.
+// listener hears of messages, by a webhook of each account or by a stream of its events.
 type listener struct {
 	r       *run
 	calls   *fakes.Calls // nil: by streams
@@ -27,7 +27,7 @@ type listener struct {
 
 	mu       sync.Mutex
 	forged   int64 // calls without a right signature
-	strange  int64 // events of mails that were not sent
+	strange  int64 // events of messages that were not sent
 	example  string
 	brokenBy error // what ended a stream
 }
@@ -140,7 +140,7 @@ func (l *listener) signed(call fakes.Call) bool {
 	return false
 }
 
-// hear notes an event. Mails that our own sends brought have no code.
+// hear notes an event. Messages that our own sends brought have no code.
 func (l *listener) hear(inbox, code string, at time.Time) {
 	if inbox == l.r.target {
 		return

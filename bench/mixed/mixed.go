@@ -19,12 +19,12 @@ import (
 type Fleet struct {
 	Agents      int           `help:"Agents, each with an inbox and a phase of its own." default:"20000" least:"1"`
 	Every       time.Duration `help:"How often each asks for its newest mail." default:"2s" least:"1ms"`
-	Mails       float64       `help:"Mails a second that come in." default:"500" above:"0"`
-	Sends       float64       `help:"Mails a second that agents send; 0 is none." default:"20" least:"0"`
+	Mails       float64       `help:"Messages a second that come in." default:"500" above:"0"`
+	Sends       float64       `help:"Messages a second that agents send; 0 is none." default:"20" least:"0"`
 	Connections int           `help:"Keep-alive connections of the agents." default:"256" least:"1"`
 	Sessions    int           `help:"SMTP sessions." default:"32" least:"1"`
-	Size        int           `help:"Bytes of a mail." default:"2048" least:"1250"`
-	Webhooks    bool          `help:"Have a webhook told of each mail; without, and where there is no session to make one, a stream of events." default:"true" negatable:""`
+	Size        int           `help:"Bytes of a message." default:"2048" least:"1250"`
+	Webhooks    bool          `help:"Have a webhook told of each message; without, and where there is no session to make one, a stream of events." default:"true" negatable:""`
 	Within      time.Duration `help:"How long the last event and the last delivery may trail the load." default:"45s" least:"1ms"`
 }
 
@@ -37,7 +37,7 @@ type Options struct {
 // pollPromise is what is promised of a poll in a fleet's ordinary day.
 const pollPromise = 20 // ms, p99
 
-// fits refuses a load whose mails would not all have a code of their own; most is what it asks for, in multiples of the fleet.
+// fits refuses a load whose messages would not all have a code of their own; most is what it asks for, in multiples of the fleet.
 func (f Fleet) fits(lasts time.Duration, most float64) error {
 	if f.Mails*lasts.Seconds()*most > drive.Codes {
 		return fmt.Errorf("--mails: %.0f a second for %v are more than the %d that have a code of their own", f.Mails*most, lasts, drive.Codes)

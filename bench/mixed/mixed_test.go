@@ -94,7 +94,7 @@ func TestMixedFindsWhatIsWrong(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := bed.Report.Err()
-			if err == nil || !strings.Contains(err.Error(), want) && !(serve == "--fake-wrong-code" && strings.Contains(err.Error(), "not of a mail to it")) {
+			if err == nil || !strings.Contains(err.Error(), want) && !(serve == "--fake-wrong-code" && strings.Contains(err.Error(), "not of a message to it")) {
 				t.Errorf("error %v, want %q", err, want)
 			}
 			if serve == "--fake-unsigned" && !hasCheck(bed, "calls without a right signature") {

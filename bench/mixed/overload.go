@@ -135,7 +135,7 @@ func (r *run) findPeak(ctx context.Context, opts OverloadOptions) (peak, best fl
 	return best / r.fleet.asked(), best, nil
 }
 
-// judge sets what was seen beside what is promised.
+// judge sets what was seen next to what is promised.
 func (r *run) judge(peak, best float64, calm, over, after span) {
 	limit := 0.0
 	for _, s := range calm.of(r.polls) {

@@ -25,7 +25,7 @@ type run struct {
 	requests [][]byte // the poll of each agent
 	phases   []time.Duration
 	template *drive.Template
-	text     string // of a mail that is sent
+	text     string // of a message that is sent
 	target   string // whom it is sent to
 	listener *listener
 	ledger   *ledger

@@ -15,7 +15,7 @@ const (
 	listPage = 1000
 )
 
-// verify asks for everything that was accepted: each mail is readable where it was sent, was told of, once, and each
+// verify asks for everything that was accepted: each message is readable where it was sent, was told of, once, and each
 // mail that agents sent was delivered, once.
 func (r *run) verify(ctx context.Context) error {
 	if err := r.verifyEvents(ctx); err != nil {
@@ -47,7 +47,7 @@ func (r *run) verifyEvents(ctx context.Context) error {
 	return err
 }
 
-// verifyMails lists the mails of each account.
+// verifyMails lists the messages of each account.
 func (r *run) verifyMails(ctx context.Context) error {
 	var found, all int64
 	all, _, _ = r.ledger.count()
@@ -121,7 +121,7 @@ func (r *run) verifySends(ctx context.Context) error {
 	return err
 }
 
-// delivered says how often a mail of a subject was handed over.
+// delivered says how often a message of a subject was handed over.
 func (r *run) delivered(ctx context.Context) (func(subject string) int, error) {
 	if r.bed.Server.Sink != nil {
 		return r.bed.Server.Sink.Taken, nil

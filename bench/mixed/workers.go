@@ -95,7 +95,7 @@ func (r *run) pollAgents(ctx context.Context, p pace, k, all int) error {
 	return context.Cause(ctx)
 }
 
-// checkPoll wants the code of a mail that was sent to that agent, or none.
+// checkPoll wants the code of a message that was sent to that agent, or none.
 func (r *run) checkPoll(agent int, body []byte) {
 	email, err := drive.ParseLatest(body)
 	if err != nil {
@@ -103,11 +103,11 @@ func (r *run) checkPoll(agent int, body []byte) {
 		return
 	}
 	if code := email.CodeIn(); code != "" && r.ledger.agentOf(code) != agent {
-		r.polls.Fail(fmt.Sprintf("latest of %s: code %s is not of a mail to it", r.agents[agent].Address, code))
+		r.polls.Fail(fmt.Sprintf("latest of %s: code %s is not of a message to it", r.agents[agent].Address, code))
 	}
 }
 
-// sendMails delivers mails, each when it is due, to one agent after the other.
+// sendMails delivers messages, each when it is due, to one agent after the other.
 func (r *run) sendMails(ctx context.Context, p pace, k, all int) error {
 	pacer := drive.NewPacer(p.start, p.end, r.fleet.Mails*p.factor, k, all)
 	s := session{r: r}
@@ -147,7 +147,7 @@ type session struct {
 	undo func() bool
 }
 
-// send delivers one mail and keeps the book of it.
+// send delivers one message and keeps the book of it.
 func (s *session) send(ctx context.Context, code string, agent int, mail []byte) (err error) {
 	if s.conn == nil {
 		s.life = s.r.lives.Load()
@@ -181,7 +181,7 @@ func (s *session) close() {
 	}
 }
 
-// sendLetters has agents send mails, each when it is due.
+// sendLetters has agents send messages, each when it is due.
 func (r *run) sendLetters(ctx context.Context, p pace, k, all int) error {
 	pacer := drive.NewPacer(p.start, p.end, r.fleet.Sends*p.factor, k, all)
 	l := line{r: r}

@@ -52,7 +52,7 @@ func (f Figure) Change() float64 {
 // Significant reports that chance alone rarely makes such a change.
 func (f Figure) Significant() bool { return f.Known && (f.Low > 0 || f.High < 0) }
 
-// Worth is how good B is beside A: 1 is as good, less is worse.
+// Worth is how good B is next to A: 1 is as good, less is worse.
 func (f Figure) Worth() float64 {
 	switch {
 	case f.A == 0 || f.B == 0:

@@ -20,7 +20,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"number": number, "count": func(n int64) string { return number(float64(n)) }, "plots": plotsOf,
 }).Parse(pageText))
 
-// view is what the page shows beside the report.
+// view is what the page shows next to the report.
 type view struct {
 	*Report
 	Verdict  string // empty: it holds

@@ -1,4 +1,4 @@
-// Package report is what a run is told as: figures beside their limits, checks, settings and the machine, as a table and as
+// Package report is what a run is told as: figures next to their limits, checks, settings and the machine, as a table and as
 // JSON. It knows what a figure is made of and refuses to know how any was measured.
 package report
 
@@ -36,7 +36,7 @@ type Report struct {
 	Misses    []Miss           `json:"misses,omitempty"`
 }
 
-// Add appends what a target did, with nothing beside it.
+// Add appends what a target did, with nothing next to it.
 func (r *Report) Add(name, target string, total drive.Round) {
 	res := drive.Result{Name: name, Target: target}
 	res.Fill(total)
@@ -78,7 +78,7 @@ func (p Promise) Side() string {
 	return "at least"
 }
 
-// Promised appends what a figure is beside its bound.
+// Promised appends what a figure is next to its bound.
 func (r *Report) Promised(name string, got, bound float64, most bool) {
 	r.Promises = append(r.Promises, Promise{name, got, bound, most})
 }

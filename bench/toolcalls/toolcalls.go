@@ -1,6 +1,6 @@
 // Package toolcalls loads the tool server: how soon a waiting tool hands out a code, how many calls
 // one client makes, how soon a new process answers, and what clients that wait weigh. Each figure
-// stands beside the same thing done by the plain calls of the public client, in the same run.
+// stands next to the same thing done by the plain calls of the public client, in the same run.
 //
 // It knows the wire of the Model Context Protocol, as a client does, and the service as package bench
 // does. It refuses to know the SDK that the tool server is made of.
@@ -21,7 +21,7 @@ import (
 // Options shape the load. The tags are for the command line.
 type Options struct {
 	Program     string        `name:"inbox-mcp" help:"The inbox-mcp binary to start. Default: ./bin/inbox-mcp, else it is built from ./cmd/inbox-mcp." type:"path"`
-	Messages    int           `help:"Mails for each kind of reader, one at a time, each kind to an inbox of its own." default:"1000" least:"1"`
+	Messages    int           `help:"Messages for each kind of reader, one at a time, each kind to an inbox of its own." default:"1000" least:"1"`
 	Rounds      int           `help:"Turns of each kind of caller." default:"5" least:"1"`
 	Duration    time.Duration `help:"Measured time per caller of list_inboxes, over all rounds." default:"5s" least:"1ms"`
 	Starts      int           `help:"Processes that are started, one after the other." default:"20" least:"1"`
@@ -196,7 +196,7 @@ func (l *load) weigh(ctx context.Context) error {
 	ended := make(chan error, len(addresses))
 	for _, address := range addresses {
 		c := newHTTP(l.url)
-		go func() { // ends by the mail, or when ctx is over
+		go func() { // ends by the message, or when ctx is over
 			defer c.Close()
 			_, err := c.call(ctx, "wait_for_message", map[string]any{"address": address, "timeout": waitFor})
 			ended <- err

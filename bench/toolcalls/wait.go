@@ -24,7 +24,7 @@ type reader struct {
 	round   drive.Round
 }
 
-// wait compares, one mail at a time, the way from its final dot to the code: by the bare long poll and
+// wait compares, one message at a time, the way from its final dot to the code: by the bare long poll and
 // by the tool, over both transports.
 func (l *load) wait(ctx context.Context) error {
 	pipes, err := startStdio(l.bed, l.path)
@@ -95,7 +95,7 @@ func byTool(c caller, address string) func(context.Context) (string, error) {
 	}
 }
 
-// one sends a mail while the reader waits for it.
+// one sends a message while the reader waits for it.
 func (r *reader) one(ctx context.Context, mail *smtp.Client, i int) error {
 	code := fmt.Sprintf("%06d", 100_000+(i*7919)%900_000)
 	type sighting struct {
@@ -106,7 +106,7 @@ func (r *reader) one(ctx context.Context, mail *smtp.Client, i int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	seen := make(chan sighting, 1)
-	go func() { // ends by the mail, or by the wait's own end
+	go func() { // ends by the message, or by the wait's own end
 		got, err := r.next(ctx)
 		seen <- sighting{got, time.Now(), err}
 	}()
@@ -125,7 +125,7 @@ func (r *reader) one(ctx context.Context, mail *smtp.Client, i int) error {
 	return s.err
 }
 
-// send hands a mail over and returns when its final dot was written: all of it is in one buffer, which
+// send hands a message over and returns when its final dot was written: all of it is in one buffer, which
 // leaves with the dot.
 func send(mail *smtp.Client, to, code string) (dot time.Time, err error) {
 	if err := errors.Join(mail.Mail("no-reply@shop.test"), mail.Rcpt(to)); err != nil {
@@ -140,7 +140,7 @@ func send(mail *smtp.Client, to, code string) (dot time.Time, err error) {
 	return dot, w.Close()
 }
 
-// wake sends each of those that wait a mail.
+// wake sends each of those that wait a message.
 func (l *load) wake(ctx context.Context, addresses []string) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", l.bed.Server.SMTP)

@@ -1,5 +1,5 @@
 // Command inbox-bench loads an inbox server on this machine over its public surfaces and
-// reports figures beside the limits measured in the same run. See bench/README.md.
+// reports figures next to the limits measured in the same run. See bench/README.md.
 package main
 
 import (
@@ -39,24 +39,24 @@ type cli struct {
 
 	settings map[string]any // of the load that runs, by the names of its flags
 
-	Poll     bench.PollOptions     `cmd:"" help:"GET /latest beside a constant answer of the same size."`
-	Ingest   bench.IngestOptions   `cmd:"" help:"Mails in per second beside smtp-sink and the disk."`
+	Poll     bench.PollOptions     `cmd:"" help:"GET /latest next to a constant answer of the same size."`
+	Ingest   bench.IngestOptions   `cmd:"" help:"Messages received per second next to smtp-sink and the disk."`
 	Latency  bench.LatencyOptions  `cmd:"" help:"Final dot to 250, to a poll and to a long poll."`
 	Start    bench.StartOptions    `cmd:"" help:"Start to first read, and memory, with many inboxes."`
-	OTP      bench.OTPOptions      `cmd:"" name:"otp" help:"Precision and recall of the codes found in a folder of mails."`
+	OTP      bench.OTPOptions      `cmd:"" name:"otp" help:"Precision and recall of the codes found in a folder of messages."`
 	Waiters  bench.WaitersOptions  `cmd:"" help:"Long polls that wait: memory of each, and mail to all."`
 	Events   bench.EventsOptions   `cmd:"" help:"Final dot to event on one stream over many inboxes."`
 	Webhooks bench.WebhooksOptions `cmd:"" help:"Mail in with and without webhooks, and final dot to webhook."`
-	Send     bench.SendOptions     `cmd:"" help:"The 202 of a send beside fdatasync and mail in, and the queue behind it."`
+	Send     bench.SendOptions     `cmd:"" help:"The 202 of a send next to fdatasync and mail in, and the queue behind it."`
 	Calendar bench.CalendarOptions `cmd:"" help:"Meetings: invitations in, lists and feeds, meetings made, what they weigh."`
-	Page     bench.PageOptions     `cmd:"" help:"The page for people beside constant answers of its size."`
-	Tools    toolcalls.Options     `cmd:"" help:"The tool server beside the plain calls: waits, lists, start-up, memory."`
-	Mixed    mixed.Options         `cmd:"" help:"What a fleet does all at once: polls, mails in and out, webhooks, at a given rate, second by second."`
+	Page     bench.PageOptions     `cmd:"" help:"The page for people next to constant answers of its size."`
+	Tools    toolcalls.Options     `cmd:"" help:"The tool server next to the plain calls: waits, lists, start-up, memory."`
+	Mixed    mixed.Options         `cmd:"" help:"What a fleet does all at once: polls, messages in and out, webhooks, at a given rate, second by second."`
 	Overload mixed.OverloadOptions `cmd:"" help:"Four times what the server can do: what it still does, how it refuses the rest, how soon it is back."`
 	Restart  mixed.RestartOptions  `cmd:"" help:"SIGTERM and kill -9 under the load of a fleet: time to the first read, and what was acknowledged."`
 	Scale    bench.ScaleOptions    `cmd:"" help:"A million inboxes: making, holding, starting again, cold reads, hot polls."`
 	Backup   bench.BackupOptions   `cmd:"" help:"Mail in at a rate, with and without a backup in the middle; each copy is checked."`
-	Peers    competitors.Options   `cmd:"" help:"Mails in and polls beside Mailpit and Inbucket, whose binaries are given."`
+	Peers    competitors.Options   `cmd:"" help:"Messages received and polls next to Mailpit and Inbucket, whose binaries are given."`
 	Compare  compareCmd            `cmd:"" help:"Two reports of one load, figure by figure, with confidence intervals."`
 	Constant constantCmd           `cmd:"" help:"Serve the constant answer that poll compares with."`
 }

@@ -329,7 +329,7 @@ func TestWhatMakesNoLoadIsRefused(t *testing.T) {
 		"ingest --messages 200001":                "ingest: --messages must be at most 200000, not 200001",
 		"latency --messages 4501":                 "latency: --messages must be at most 4500, not 4501",
 		"webhooks --hanging 991":                  "webhooks: --hanging must be at most 990, not 991",
-		"backup --rate 100000":                    "backup: --rate, --duration, --rounds: 10000000 mails in all",
+		"backup --rate 100000":                    "backup: --rate, --duration, --rounds: 10000000 messages in all",
 		"peers":                                   "peers: peers needs --mailpit PATH or --inbucket PATH",
 		"backup --rate 0":                         "backup: --rate must be more than 0, not 0",
 		"backup --duration 0s":                    "backup: --duration must be at least 1s, not 0s",

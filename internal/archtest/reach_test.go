@@ -35,8 +35,8 @@ var (
 // exempt are the steps that do not count, as "from to", with the reason.
 var exempt = map[string]string{
 	"golang.org/x/net/publicsuffix net/http/cookiejar": "the list is offered as a cookie jar's; nothing of net/http runs",
-	"inboxd/internal/intake/ingest log/slog":           "a parser that panicked is told of where it is survived: what it cost is in no return value",
-	"inboxd/internal/mail/mailauth log/slog":           "likewise of the judge of a mail",
+	"inboxd/internal/intake/ingest log/slog":           "a recovered panic of a parser is logged where it is caught: no return value reports it",
+	"inboxd/internal/mail/mailauth log/slog":           "the same for the authentication of a message",
 }
 
 func TestRulesReachNothingOutside(t *testing.T) {

@@ -12,11 +12,11 @@ var dialect = []struct {
 	pattern, use string
 	left         int
 }{
-	{`(?i)\b(tells?|told|telling)\b`, "report, return, notify or log", 426},
+	{`(?i)\b(tells?|told|telling)\b`, "report, return, notify or log", 424},
 	{`(?i)\b(hears?|heard|unheard)\b`, "is notified, is acknowledged", 70},
-	{`(?i)\b(a|each|every|one|another|no|this|that|first|next|last|whole) mail\b|\bmails\b`, "message", 562},
+	{`(?i)\b(a|each|every|one|another|no|this|that|first|next|last|whole) mail\b|\bmails\b`, "message", 468},
 	{`(?i)\banew\b`, "again", 25},
-	{`(?i)\bbeside\b`, "next to, together with", 100},
+	{`(?i)\bbeside\b`, "next to, together with", 75},
 	{`(?i)\blikewise\b`, "also", 3},
 	{`(?i)\bseldom\b`, "rarely; throttled", 5},
 	{`(?i)\bonce more\b`, "again, retry", 19},

@@ -1,4 +1,4 @@
-// Package competitors runs mail servers of others beside ours: the same polls and the same mails, in alternating rounds. It
+// Package competitors runs mail servers of others next to ours: the same polls and the same messages, in alternating rounds. It
 // knows how each is started and asked for the newest mail of an address, and nothing else of them.
 package competitors
 
@@ -21,9 +21,9 @@ import (
 type Options struct {
 	Mailpit     string        `help:"The mailpit binary; without, it is left out." type:"existingfile"`
 	Inbucket    string        `help:"The inbucket binary; without, it is left out." type:"existingfile"`
-	Inboxes     int           `help:"Addresses, each with one mail and its code." default:"1000" least:"1"`
-	Messages    int           `help:"Mails a turn, dealt out over the addresses." default:"2000" least:"1"`
-	Size        int           `help:"Bytes of a mail." default:"2048" least:"1250"`
+	Inboxes     int           `help:"Addresses, each with one message and its code." default:"1000" least:"1"`
+	Messages    int           `help:"Messages a turn, dealt out over the addresses." default:"2000" least:"1"`
+	Size        int           `help:"Bytes of a message." default:"2048" least:"1250"`
 	Sessions    []int         `help:"SMTP sessions side by side." default:"1,8,32" least:"1"`
 	Connections int           `help:"Keep-alive connections that poll." default:"64" least:"1"`
 	Duration    time.Duration `help:"Polling per target, over all rounds." default:"6s" least:"1ms"`
@@ -155,7 +155,7 @@ func ports(name string) (t target, err error) {
 	return t, err
 }
 
-// compare lets all take mails, and then polls, in turns. All have the same mails by then.
+// compare lets all take messages, and then polls, in turns. All have the same messages by then.
 func compare(ctx context.Context, bed *bench.Bed, targets []target, opts Options) error {
 	for _, sessions := range opts.Sessions {
 		var sides []drive.Side

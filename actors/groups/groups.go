@@ -1,6 +1,6 @@
-// Package groups is how a running node gets groups of partitions and gives them away: who holds
-// something of a group is told in order. It refuses to know what they hold, and where a group
-// comes from or goes.
+// Package groups is how a running node acquires and releases groups of partitions. It notifies the
+// holders of something of a group in a fixed order (ADR 0052). It does not know what they hold, or
+// where a group comes from or goes.
 package groups
 
 import (
