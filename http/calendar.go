@@ -242,21 +242,14 @@ func bookOf(v *inbox.View) *calendar.Book {
 	return v.Calendar
 }
 
-// expands waits for a turn where it takes long to say when the meetings of a calendar are: by its rules, or by
-// its size. The work is then done for few requests at once, and polls find a processor free.
-func (r *request) expands(b *calendar.Book) error {
-	if b.HasRules() {
+// waitForTurn waits for a turn to render n meetings, if that takes long: by their number, by the size of the
+// calendar, or by recurrence rules where they are expanded. Few requests do such work at once, so polls find
+// a processor free.
+func (r *request) waitForTurn(b *calendar.Book, n int, expands bool) error {
+	if n > quickMeetings || expands && b.HasRules() {
 		return r.costly(costlyAnswer + 1)
 	}
 	return r.costly(b.Bytes)
-}
-
-// renders waits for a turn to render n meetings of that many bytes, if it takes long.
-func (r *request) renders(n int, bytes int64) error {
-	if n > quickMeetings {
-		bytes = costlyAnswer + 1
-	}
-	return r.costly(bytes)
 }
 
 func (d *diary) showMeeting(r *request) error {
@@ -272,7 +265,7 @@ func (d *diary) showMeeting(r *request) error {
 	if err := r.reserve(2 * m.Bytes); err != nil {
 		return err
 	}
-	if err := r.expands(book); err != nil {
+	if err := r.waitForTurn(book, 0, true); err != nil {
 		return err
 	}
 	writeJSON(r.http, fasthttp.StatusOK, meetings.Single(nil, r.route.shownMeeting(m), calendar.Conflicts(book, m, r.now)))
@@ -309,13 +302,9 @@ func (d *diary) listMeetings(r *request) error {
 	if err := r.reserve(min(book.Bytes, maxListBytes)); err != nil {
 		return err
 	}
-	var err error
-	if window := !asked.From.IsZero() || !asked.To.IsZero(); window {
-		err = r.expands(book)
-	} else {
-		err = r.renders(min(asked.Limit, len(book.Meetings)), book.Bytes)
-	}
-	if err != nil {
+	// Rules are followed for a window only.
+	if err := r.waitForTurn(book, min(asked.Limit, len(book.Meetings)),
+		!asked.From.IsZero() || !asked.To.IsZero()); err != nil {
 		return err
 	}
 	page, err := calendar.List(book, asked)
@@ -344,7 +333,7 @@ func (d *diary) freeBusy(r *request) error {
 		return q.err
 	}
 	book := bookOf(r.view)
-	if err := r.expands(book); err != nil {
+	if err := r.waitForTurn(book, 0, true); err != nil {
 		return err
 	}
 	list, stops, err := calendar.Busy(book, from, to)

@@ -188,17 +188,13 @@ func (f *feeds) serveFeed(r *request) error {
 			return err
 		}
 	}
-	f.fetched(counter, view, string(r.http.UserAgent()), r.now)
-	return nil
-}
-
-// fetched counts a look at the calendar of a view.
-func (f *feeds) fetched(counter *atomic.Uint64, view *inbox.View, agent string, at time.Time) {
 	counter.Add(1)
+	at := r.now
 	if changed := bookOf(view).ChangedAt; changed.After(at) { // between the request and the look
 		at = changed
 	}
-	f.port.Fetched(view, calendar.Client(agent), at)
+	f.port.Fetched(view, calendar.Client(string(r.http.UserAgent())), at)
+	return nil
 }
 
 // text is the calendar's, made by turns when it is a long one.
@@ -207,7 +203,7 @@ func (f *feeds) text(r *request, view *inbox.View) (*meetings.Feed, error) {
 	if cached := f.texts.Cached(view.Address, name, book); cached != nil {
 		return cached, nil
 	}
-	if err := r.renders(len(book.Meetings), book.Bytes); err != nil {
+	if err := r.waitForTurn(book, len(book.Meetings), false); err != nil {
 		return nil, err
 	}
 	return f.texts.Make(view.Address, name, book, r.now), nil
