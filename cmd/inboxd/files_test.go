@@ -24,7 +24,7 @@ func limitFiles(most string) {
 func TestConnectionsLeaveFilesToTheStore(t *testing.T) {
 	for _, c := range []struct{ limit, asked, web, wantMail, wantWeb int }{
 		{1 << 20, 1000, 0, 1000, 200_000}, {4096, 1000, 0, 1000, 2064}, {1024, 1000, 0, 256, 248},
-		{256, 1000, 0, 64, 56}, {256, 10, 0, 10, 110}, {1 << 20, 1000, 50, 1000, 50}, {256, 1000, 5000, 64, 56},
+		{256, 1000, 0, 64, 56}, {256, 10, 0, 10, 110}, {1 << 20, 1000, 50, 1000, 50}, {256, 1000, 5000, 64, 56}, {32, 1000, 0, 8, 1},
 	} {
 		command := &serveCommand{SMTPMaxConns: c.asked, HTTPMaxConns: c.web}
 		if mail, web := command.connections(c.limit); mail != c.wantMail || web != c.wantWeb {
