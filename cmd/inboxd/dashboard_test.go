@@ -29,7 +29,7 @@ type told struct {
 // TestPage lets Chromium use the page of a real server as a person does (test/page.mjs); make
 // page-all leaves nothing out.
 func TestPage(t *testing.T) {
-	limit := 4 * time.Minute
+	limit := 10 * time.Minute
 	if os.Getenv("PAGE_ALL") != "" {
 		limit = 15 * time.Minute
 	}

@@ -25,7 +25,7 @@ let dialogs = 0;
 
 export async function open(o = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, permissions: ["clipboard-read", "clipboard-write"], ...o });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(60_000); // other tests may have both cores; scrypt alone takes a second of one
   const page = await context.newPage();
   page.on("console", (m) => m.type() === "error" && !/Failed to load resource|Opener-Policy header has been ignored/.test(m.text()) && errors.push(m.text()));
   page.on("pageerror", (e) => errors.push(String(e.stack)));

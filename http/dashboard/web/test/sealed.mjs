@@ -13,8 +13,9 @@ async function makeKey(button, passphrase) {
   await go("#/account");
   await page.getByRole("button", { name: button }).click();
   if (passphrase) await page.fill("#key-file-passphrase", passphrase);
-  const [d] = await Promise.all([page.waitForEvent("download", { timeout: 30_000 }), page.click("#key-file-save", { timeout: 30_000 })]);
+  const [d] = await Promise.all([page.waitForEvent("download"), page.click("#key-file-save")]);
   const file = { name: d.suggestedFilename(), mimeType: "application/octet-stream", buffer: readFileSync(await d.path()) };
+  await page.locator("#confirm-key").waitFor(); // it comes after the download
   const changing = await page.locator("#confirm-key-password").count(); // a key that is set takes the password
   if (changing) await page.fill("#confirm-key-password", account.password);
   // Another file is not taken for it.
@@ -23,8 +24,8 @@ async function makeKey(button, passphrase) {
   await page.locator("#confirm-key .bad").waitFor();
   await page.setInputFiles("#confirm-key-file", file);
   if (passphrase) await page.fill("#confirm-key-passphrase", passphrase);
-  await page.getByRole("button", { name: "Turn encryption on" }).click({ timeout: 30_000 }); // scrypt takes its time
-  await page.locator(".sayings", { hasText: "Encryption is on" }).waitFor({ timeout: 30_000 });
+  await page.getByRole("button", { name: "Turn encryption on" }).click(); // scrypt takes its time
+  await page.locator(".sayings", { hasText: "Encryption is on" }).waitFor();
   keyFiles.push(file);
 }
 
