@@ -132,7 +132,7 @@ func (a *Accounts) claim(ctx context.Context, email string, id account.ID) error
 }
 
 func emailTaken() error {
-	return fault.New(fault.Refused, "An account with this e-mail address exists already")
+	return fault.New(fault.Refused, "An account with this e-mail address already exists. Log in, or reset its password")
 }
 
 // takenIf is the sentence for the person when an account was refused for another one.
@@ -169,7 +169,7 @@ func (a *Accounts) named(ctx context.Context, email string) (account.Profile, er
 	}
 	profile, err := a.byEmail(ctx, email)
 	if err == nil && profile.CreatedAt.IsZero() {
-		err = fault.New(fault.NotFound, "There is no account with this e-mail address")
+		err = fault.New(fault.NotFound, "No account has this e-mail address. inboxd admin account list shows all accounts")
 	}
 	return profile, err
 }
@@ -251,7 +251,7 @@ func (a *Accounts) changeKey(ctx context.Context, id account.ID, key, password s
 	}
 	a.notice(ctx, Notice{
 		To: p.Email, Subject: "The encryption key of your account was changed",
-		Text: fmt.Sprintf("The encryption key of the account %s was changed.\n\n%s\n\nIf it was not you, set a new password at once.\n", p.Email, text),
+		Text: fmt.Sprintf("The encryption key of the account %s was changed.\n\n%s\n\nIf you did not do this, set a new password at once.\n", p.Email, text),
 	})
 	return nil
 }

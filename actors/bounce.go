@@ -68,7 +68,7 @@ func (b *Bounces) takeCopy(ctx context.Context, r delivery.Returned, report deli
 	}
 	if answer.Count > 0 {
 		b.noted()
-		b.log.Info("an owner's copy bounced", "inbox", r.Inbox, "message_id", r.Message, "answer", report.Recipients[i].Reason())
+		b.log.Info("calendar owner copy bounced", "inbox", r.Inbox, "message_id", r.Message, "answer", report.Recipients[i].Reason())
 	}
 	return err
 }
@@ -88,7 +88,7 @@ func (b *Bounces) takeReport(ctx context.Context, r delivery.Returned, report de
 	}
 	email, about := failure(m.Sending.Recipients, r, report)
 	if email == "" {
-		b.log.Info("report about no recipient", "inbox", r.Inbox, "message_id", r.Message, "about", report.Recipients[0].Recipient)
+		b.log.Info("bounce report names no recipient", "inbox", r.Inbox, "message_id", r.Message, "about", report.Recipients[0].Recipient)
 		return nil
 	}
 	return b.bounce(ctx, view.Account, r, email, about)

@@ -162,7 +162,7 @@ func (c *Closing) deleteSome(ctx context.Context, id account.ID) error {
 	if len(entries) == 0 {
 		picture, err := c.accounts.owners.picture(ctx, id)
 		if err == nil && picture.profile.Inboxes > 0 { // and not: somebody else was faster
-			err = fault.New(fault.Internal, "The list of inboxes is shorter than its count")
+			err = fault.New(fault.Internal, "The account counts more inboxes than its list has")
 		}
 		return err
 	}
@@ -201,7 +201,7 @@ func (c *Closing) settleReserved(ctx context.Context, id account.ID, picture acc
 	c.registry.repair(ctx, id, picture)
 	for _, r := range picture.reserved {
 		if c.accounts.now().Sub(r.At) < reservationAge {
-			return fault.New(fault.Unavailable, "An inbox of this account is being created. The account is closed, and the rest of it goes within two minutes")
+			return fault.New(fault.Unavailable, "The account is closed, but one of its inboxes is still being created. The remaining data is deleted within two minutes")
 		}
 	}
 	return nil
@@ -223,12 +223,12 @@ func (c *Closing) run(ctx context.Context) {
 func (c *Closing) goOn(ctx context.Context) {
 	ids, err := c.store.Closing(closeStep)
 	if err != nil {
-		c.log.Error("accounts to delete could not be read", "err", err)
+		c.log.Error("accounts pending deletion could not be read", "err", err)
 		return
 	}
 	for _, id := range ids {
 		if err := c.finish(ctx, id); err != nil && ctx.Err() == nil && !fault.Is(err, fault.Moved) {
-			c.log.Warn("an account could not be deleted yet", "account", fmt.Sprint(id), "err", err)
+			c.log.Warn("account deletion failed, will be retried", "account", fmt.Sprint(id), "err", err)
 		}
 	}
 }

@@ -222,7 +222,7 @@ func (c *Credentials) EndSession(ctx context.Context, id account.ID, session str
 			return err
 		}
 	}
-	return fault.New(fault.NotFound, "There is no such session")
+	return fault.New(fault.NotFound, "Session not found. GET /api/account/sessions lists your sessions")
 }
 
 // HaveKeys tells which of some inboxes of the account hold a key, expired or not: one
@@ -252,7 +252,7 @@ func parseKeyCursor(cursor string) (int64, error) {
 }
 
 func badCursor() error {
-	return fault.Field("cursor", "is not one that this service gave")
+	return fault.Field("cursor", "is not a valid cursor of this list. Use 'next_cursor' of the previous page")
 }
 
 // latest is the later of both.

@@ -127,7 +127,7 @@ func (d *OwnDomains) proven(ctx context.Context, name, token string) bool {
 	defer cancel()
 	ok, err := lookup.Published(ctx, d.resolver, domain.OwnershipRecord(name, token))
 	if err != nil {
-		d.log.Info("a claimed domain could not be looked up", "domain", name, "err", err)
+		d.log.Info("lookup of a claimed domain failed", "domain", name, "err", err)
 	}
 	return ok
 }
@@ -186,12 +186,12 @@ func (d *OwnDomains) check(ctx context.Context, state domain.State, asked bool) 
 	defer cancel()
 	known, found := lookup.All(look, d.resolver, state.Records(d.mxHost))
 	if known == 0 {
-		d.log.Warn("DNS said nothing about a domain", "domain", state.Name)
+		d.log.Warn("DNS lookup of a domain failed", "domain", state.Name)
 	}
 	was := state.Status
 	state, err := d.owners.order(ctx, state.Name, domain.Checked{Token: state.Token, Known: known, Found: found, Asked: asked})
 	if err == nil && state.Status != was {
-		d.log.Info("domain "+state.Status.String(), "domain", state.Name, "account", state.Account, "was", was.String())
+		d.log.Info("domain status changed", "domain", state.Name, "status", state.Status.String(), "account", state.Account, "was", was.String())
 	}
 	d.keys.lookAgain(state.Name)
 	return state, err

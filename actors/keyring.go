@@ -183,7 +183,7 @@ func (r *Keyring) lookAtKeys(ctx context.Context, state domain.State, held *sign
 		ok, err := lookup.Published(look, r.resolver, domain.KeyRecord(state.Name, k))
 		switch bit := domain.FoundOf(k); {
 		case err != nil:
-			r.log.Info("a DKIM record could not be looked up", "domain", state.Name, "selector", k.Selector, "err", err)
+			r.log.Info("DKIM record lookup failed", "domain", state.Name, "selector", k.Selector, "err", err)
 		case ok:
 			fresh.usable |= bit
 		default:

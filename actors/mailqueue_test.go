@@ -281,7 +281,7 @@ func TestThoseThatHangGiveWay(t *testing.T) {
 	id := must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
 	sending(t, s, address, id, final)
 	got := sending(t, s, address, first, func(s *inbox.Sending) bool { return s.Status == delivery.Retrying })
-	if !strings.Contains(got.Reason(), "The mail server of first.test did not answer in time") {
+	if !strings.Contains(got.Reason(), "The mail server of first.test did not respond in time") {
 		t.Errorf("%+v", got)
 	}
 	if got := must[*inbox.View](t)(s.View(t.Context(), address)).Message(slow, s.now()).Sending; got.Status != delivery.Queued || !got.Leased {
@@ -495,7 +495,7 @@ func TestDamagedMailIsGivenUp(t *testing.T) {
 	_, address := openAccount(t, s)
 	m := must[int64](t)(s.Send(t.Context(), address, letter("b@slow.test", "c@other.test")))
 	got := sending(t, s, address, m, final)
-	if got.Status != delivery.Failed || !strings.Contains(got.Reason(), "The mail is damaged on the disk of this service") || len(courier.handed()) != 0 {
+	if got.Status != delivery.Failed || !strings.Contains(got.Reason(), "The message is damaged on the disk of this service") || len(courier.handed()) != 0 {
 		t.Errorf("ended as %+v, %q", got, got.Reason())
 	}
 }

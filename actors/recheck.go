@@ -25,7 +25,7 @@ func (d *OwnDomains) run(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := d.recheckDue(ctx); err != nil {
-			d.log.Error("the domains could not be read; they are not checked", "err", err)
+			d.log.Error("domains could not be read and are not rechecked", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -46,7 +46,7 @@ func (d *OwnDomains) recheckDue(ctx context.Context) error {
 		workers.Go(func() {
 			for name := range names {
 				if err := d.recheck(ctx, name); err != nil && ctx.Err() == nil && !fault.Is(err, fault.Moved) {
-					d.log.Warn("a domain could not be checked", "domain", name, "err", err)
+					d.log.Warn("domain check failed", "domain", name, "err", err)
 				}
 			}
 		})
@@ -175,6 +175,6 @@ func (d *OwnDomains) lookBefore(ctx context.Context, host string) {
 		_, err = d.check(ctx, state, false)
 	}
 	if err != nil {
-		d.log.Info("a domain could not be checked before a delivery", "domain", host, "err", err)
+		d.log.Info("domain check before a delivery failed", "domain", host, "err", err)
 	}
 }

@@ -41,7 +41,7 @@ func (r *Resets) RequestReset(email string) {
 	select {
 	case r.asked <- email:
 	default:
-		r.log.Warn("too many password resets are asked for; one was dropped")
+		r.log.Warn("too many password reset requests, one was dropped")
 	}
 }
 
@@ -92,7 +92,7 @@ func (r *Resets) run(ctx context.Context) {
 				err = r.send(ctx, profile, account.StartReset{}, r.mail)
 			}
 			if err != nil {
-				r.log.Warn("the link of a password reset could not be mailed", "err", err)
+				r.log.Warn("password reset message could not be sent", "err", err)
 			}
 		}
 	}

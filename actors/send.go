@@ -214,7 +214,7 @@ func (s *Sending) checkSuppressed(id account.ID, recipients []inbox.Recipient) e
 	if len(barred) == 0 {
 		return nil
 	}
-	return fault.New(fault.Refused, fmt.Sprintf("Mail to %s came back before, so it is not sent there. DELETE /api/v1/suppressions/{email} (email:send) lifts that", strings.Join(barred, ", ")))
+	return fault.New(fault.Refused, fmt.Sprintf("Mail to %s bounced before, so it is not sent there. To allow it again, call DELETE /api/v1/suppressions/{email} (email:send)", strings.Join(barred, ", ")))
 }
 
 // checkVerified refuses mail to others than inboxes of the account itself while its e-mail address is
@@ -238,8 +238,8 @@ func (s *Sending) checkVerified(ctx context.Context, id account.ID, recipients [
 			return engine.Busy(err)
 		}
 		if !ok {
-			return fault.New(fault.Refused, fmt.Sprintf("The sign-in address %s is not verified yet. Until then this account sends only to its own inboxes. "+
-				"Open the link in the message that was sent to it, or have it sent again with POST /api/auth/verify-email", picture.profile.Email))
+			return fault.New(fault.Refused, fmt.Sprintf("The sign-in address %s is not verified yet, so this account can send only to its own inboxes. "+
+				"Open the link in the message that was sent to it, or request a new one with POST /api/auth/verify-email", picture.profile.Email))
 		}
 	}
 	return nil
@@ -295,7 +295,7 @@ func (s *Sending) DropSuppression(_ context.Context, id account.ID, inboxOnly, e
 	case err != nil:
 		return engine.Busy(err)
 	case !found, inboxOnly != "" && kept.Inbox != inboxOnly:
-		return fault.New(fault.NotFound, fmt.Sprintf("The address %s is not among the suppressions", email))
+		return fault.New(fault.NotFound, fmt.Sprintf("The address %s is not suppressed. GET /api/v1/suppressions lists the suppressed addresses", email))
 	}
 	_, err = s.store.DropSuppression(id, strings.ToLower(email))
 	return err

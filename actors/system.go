@@ -197,7 +197,7 @@ func (s *System) makeAccounts() {
 	if o.VerifyAddresses {
 		s.Sessions.verify = func(ctx context.Context, id account.ID) {
 			if err := s.RequestVerification(ctx, id); err != nil { // the account is there: its owner asks again
-				o.Logger.Warn("the link that verifies an address could not be mailed", "err", err)
+				o.Logger.Warn("verification message could not be sent", "err", err)
 			}
 		}
 	}
@@ -206,7 +206,7 @@ func (s *System) makeAccounts() {
 // notice queues a message from the service itself. A failure is only logged: the event it reports has happened.
 func (s *System) notice(ctx context.Context, n Notice) {
 	if err := s.SendNotice(ctx, n); err != nil {
-		s.Logger.Warn("a message of the service could not be queued", "subject", n.Subject, "err", err)
+		s.Logger.Warn("service message could not be queued", "subject", n.Subject, "err", err)
 	}
 }
 

@@ -78,7 +78,7 @@ func (p *script) Post(ctx context.Context, url string, headers []webhook.Header,
 	if status == 0 {
 		answer.Error = "no answer"
 	} else if !webhook.Succeeded(status) {
-		answer.Error = fmt.Sprintf("The receiver answered %d", status)
+		answer.Error = fmt.Sprintf("The receiver responded with status %d", status)
 	}
 	return answer
 }

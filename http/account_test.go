@@ -158,7 +158,7 @@ func TestKeys(t *testing.T) {
 	}
 	for body, detail := range map[string]string{
 		`{"expires_in_days":31}`:       "Invalid request: 'expires_in_days' is 31; it must be 30, 90 or 365, or be left out for a key that never expires",
-		`{"scopes":["inbox:destroy"]}`: `Invalid request: 'scopes' holds "inbox:destroy", which is not a permission. The permissions are: inbox:read, email:send, message:write, inbox:manage, full`,
+		`{"scopes":["inbox:destroy"]}`: `Invalid request: 'scopes' contains the unknown permission "inbox:destroy". Valid permissions: inbox:read, email:send, message:write, inbox:manage, full`,
 		`{"name":"x"}`:                 "Invalid request: 'name' is not a field of this request. Its fields are: label, scopes, expires_in_days",
 	} {
 		if r := w.expect(422, w.call(post, "/api/keys", session, body)); r.detail() != detail {
@@ -373,7 +373,7 @@ func TestEncryptionOfAnAccount(t *testing.T) {
 	if r := w.expect(200, set(first)); r.body != want(first, "2026-11-21T12:00:00.000Z") {
 		t.Errorf("the same again: %s", r.body)
 	}
-	if r := w.expect(422, set(second)); r.detail() != "Invalid request: 'password' is required to change or delete the key that is set" {
+	if r := w.expect(422, set(second)); r.detail() != "Invalid request: 'password' is required to change or delete the current key" {
 		t.Errorf("without the password: %s", r.body)
 	}
 	w.expect(422, w.call(remove, path, session, ""))
@@ -387,7 +387,7 @@ func TestEncryptionOfAnAccount(t *testing.T) {
 	}
 	const secret = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"
 	for _, text := range []string{secret, strings.ToLower(secret), "# public key: " + first + "\n" + secret + "\n"} {
-		if r := w.expect(422, set(text)); r.detail() != "Invalid request: 'public_key' is a private key. Never send it anywhere: make a new key pair" {
+		if r := w.expect(422, set(text)); r.detail() != "Invalid request: 'public_key' is a private key. Never send it to anybody: create a new key pair" {
 			t.Errorf("%q: %s", text, r.body)
 		}
 	}

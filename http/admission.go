@@ -183,11 +183,11 @@ func (rt *route) checkKind(kind account.Kind) error {
 	case rt.who&kindBits[kind] != 0:
 		return nil
 	case rt.who == sessions:
-		return fault.New(fault.Forbidden, "A session is needed here: an API key can't make this call")
+		return fault.New(fault.Forbidden, "This call requires a session token. An API key cannot make it")
 	case kind == account.KindInboxKey:
-		return fault.New(fault.Forbidden, "An inbox key can't make this call. Use an account key or a session")
+		return fault.New(fault.Forbidden, "An inbox key cannot make this call. Use an account key or a session")
 	}
-	return fault.New(fault.Forbidden, "An account key can't make this call. Use a session or this inbox's own key")
+	return fault.New(fault.Forbidden, "An account key cannot make this call. Use a session or this inbox's own key")
 }
 
 // owns reports whether the credential reaches the inbox.

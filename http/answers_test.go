@@ -98,7 +98,7 @@ func TestAnAccountHoldsSoManyKeys(t *testing.T) {
 		}
 	}
 	w.expect(201, w.call(post, "/api/keys", session, ""))
-	if r := w.expect(400, w.call(post, "/api/keys", session, "")); r.detail() != "An account holds at most 1000 API keys. Revoke one first" {
+	if r := w.expect(400, w.call(post, "/api/keys", session, "")); r.detail() != "An account can have at most 1000 API keys. Revoke one first" {
 		t.Error(r.detail())
 	}
 }

@@ -147,7 +147,7 @@ func (d decoder) guest(path string) (g calendar.Guest, err error) {
 	case jsontext.KindInvalid:
 		return g, (&field{name: path}).malformed()
 	default:
-		return g, fault.Field(path, "must be an e-mail address, or an object with one in 'email'")
+		return g, fault.Field(path, "must be an e-mail address, or an object with an 'email' member")
 	}
 	return calendar.Guest{Email: v.string("email"), Name: v.string("name"), Optional: v.flag("optional", false)}, err
 }

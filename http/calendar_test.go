@@ -58,7 +58,7 @@ func TestAMeetingIsArranged(t *testing.T) {
 		if gone.object(t, "event", "status") != "cancelled" {
 			t.Error(gone.body)
 		}
-		if r := w.expect(400, w.call(post, calendar+"/events/1/cancel", key, `{"message":"Again"}`)); r.detail() != "Meeting 1 is cancelled" {
+		if r := w.expect(400, w.call(post, calendar+"/events/1/cancel", key, `{"message":"Again"}`)); r.detail() != "Meeting 1 is cancelled and can no longer be changed or answered" {
 			t.Error(r.detail())
 		}
 	})
@@ -91,13 +91,13 @@ func TestCalendarRefusals(t *testing.T) {
 		}{
 			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z"}`, 422, "Invalid request: 'attendees' is required"},
 			{post, "/events", `{"title":"","` + plain[1:] + `}`, 422, "Invalid request: 'title' is empty"},
-			{post, "/events", `{"title":"a\nb","` + plain[1:] + `}`, 422, "Invalid request: 'title' holds a line break, which a header field can't have"},
+			{post, "/events", `{"title":"a\nb","` + plain[1:] + `}`, 422, "Invalid request: 'title' contains a line break, which is not allowed in a header field"},
 			{post, "/events", `{"title":"` + strings.Repeat("é", 301) + `",` + plain + `}`, 422, "Invalid request: 'title' is too long (301 characters). The limit is 300 characters"},
 			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[]}`, 422, "Invalid request: 'attendees' must have at least one entry"},
 			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":"ann@far.test"}`, 422, "Invalid request: 'attendees' must be an array of addresses, or of objects with an 'email'"},
-			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":["ann@far.test",7]}`, 422, "Invalid request: 'attendees[1]' must be an e-mail address, or an object with one in 'email'"},
+			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":["ann@far.test",7]}`, 422, "Invalid request: 'attendees[1]' must be an e-mail address, or an object with an 'email' member"},
 			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"name":"Ann"}]}`, 422, "Invalid request: 'attendees[0].email' is required"},
-			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","name":"A\nnn"}]}`, 422, "Invalid request: 'attendees[0].name' holds a line break, which a header field can't have"},
+			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","name":"A\nnn"}]}`, 422, "Invalid request: 'attendees[0].name' contains a line break, which is not allowed in a header field"},
 			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","name":"` + strings.Repeat("n", 201) + `"}]}`, 422, "Invalid request: 'attendees[0].name' is too long (201 characters). The limit is 200 characters"},
 			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","optional":"no"}]}`, 422, "Invalid request: 'attendees[0].optional' must be true or false"},
 			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","email":"b@far.test"}]}`, 422, "Invalid request: 'attendees[0].email' is given twice"},
@@ -106,10 +106,10 @@ func TestCalendarRefusals(t *testing.T) {
 			{post, "/events", `{"title":"a",` + plain + `,"colour":"red"}`, 422, "Invalid request: 'colour' is not a field of this request. Its fields are: title, start, end, duration_minutes, timezone, all_day, location, description, attendees, message, in_reply_to"},
 			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":["gone@far.test"]}`, 400, "Mail to gone@far.test came back"},
 			{patch, "/events/1", `{"in_reply_to":"<a@b.test>"}`, 422, "Invalid request: 'in_reply_to' is not a field of this request. Its fields are: title, start, end, duration_minutes, timezone, all_day, location, description, attendees, message"},
-			{patch, "/events/1", `{"message":"a\u0000b"}`, 422, "Invalid request: 'message' holds a NUL character, which can't be stored"},
+			{patch, "/events/1", `{"message":"a\u0000b"}`, 422, "Invalid request: 'message' contains a NUL character, which cannot be stored"},
 			{patch, "/events/1", `{"attendees":["gone@far.test"]}`, 400, "Mail to gone@far.test came back"},
-			{patch, "/events/2", `{"title":"Mine now"}`, 403, "Meeting 2 was organized by boss@org.test, who alone can change or cancel it. Answer it with rsvp"},
-			{post, "/events/2/cancel", ``, 403, "Meeting 2 was organized by boss@org.test, who alone can change or cancel it. Answer it with rsvp"},
+			{patch, "/events/2", `{"title":"Mine now"}`, 403, "Meeting 2 was organized by boss@org.test, and only the organizer can change or cancel it. Answer it with rsvp"},
+			{post, "/events/2/cancel", ``, 403, "Meeting 2 was organized by boss@org.test, and only the organizer can change or cancel it. Answer it with rsvp"},
 			{post, "/events/1/rsvp", `{"response":"accepted"}`, 400, "Meeting 1 is organized by this inbox: change or cancel it instead of answering it"},
 			{post, "/events/3/rsvp", `{"response":"accepted"}`, 400, address + " is not among the attendees of meeting 3, so there is nothing to answer"},
 			{post, "/events/2/rsvp", `{"response":"maybe"}`, 422, "Invalid request: 'response' must be accepted, declined or tentative"},
@@ -127,7 +127,7 @@ func TestCalendarRefusals(t *testing.T) {
 			{get, "/events?include_cancelled=yes", ``, 422, "Invalid request: 'include_cancelled' must be true or false"},
 			{get, "/freebusy?from=2026-12-01", ``, 422, "Invalid request: 'to' is required"},
 			{get, "/freebusy?from=2026-12-01&to=2027-03-04", ``, 422, "Invalid request: 'to' must be within 92 days of 'from'"},
-			{post, "/feed/rotate", `{"now":true}`, 422, "Invalid request: 'now' is not a field of this request, which takes none"},
+			{post, "/feed/rotate", `{"now":true}`, 422, "Invalid request: 'now' is not a field of this request, which has no fields"},
 		} {
 			r := w.call(c.method, calendar+c.path, key, c.body)
 			if r.status != c.status || r.detail() != c.detail {
@@ -249,7 +249,7 @@ func TestDamagedMeetings(t *testing.T) {
 		if r := list("?cursor=" + next); titles(t, r) != "c" || strings.Contains(r.body, "damaged") {
 			t.Error(r.body)
 		}
-		const sentence = "Meeting 2 in inbox own@inbox.test is damaged on the disk of this service and can't be read"
+		const sentence = "Meeting 2 in inbox own@inbox.test is damaged on the disk of this service and cannot be read"
 		for _, c := range [][3]string{{get, "", ""}, {patch, "", `{"title":"x"}`}, {post, "/cancel", ""}, {post, "/rsvp", `{"response":"accepted"}`}} {
 			if r := w.expect(500, w.call(c[0], calendar+"/events/2"+c[1], key, c[2])); r.detail() != sentence {
 				t.Errorf("%v: %s", c, r.detail())

@@ -62,8 +62,8 @@ func TestCompatMessages(t *testing.T) {
 	tag := w.call(get, own+"/latest", key, "").header.Get("ETag")
 	w.expect(304, w.call(get, own+"/latest", key, "", "If-None-Match", tag))
 	for path, detail := range map[string]string{
-		own + "/messages?fields=body": "'fields' holds 'body', which is not a field of a message", latest + "?fields=body_text": "'fields' holds 'body_text', which is not a field of a message",
-		latest + "?include=body_html": "'include' takes html, headers and envelope, not 'body_html'", own + "/latest?include=html": "'include' takes html, headers and envelope, not 'html'",
+		own + "/messages?fields=body": "'fields' contains the unknown field 'body'. The fields of a message are listed in /docs", latest + "?fields=body_text": "'fields' contains the unknown field 'body_text'. The fields of a message are listed in /docs",
+		latest + "?include=body_html": "'include' contains the unknown value 'body_html'. Valid values: html, headers, envelope", own + "/latest?include=html": "'include' contains the unknown value 'html'. Valid values: html, headers, envelope",
 	} {
 		if r := w.expect(422, w.call(get, path, key, "")); r.detail() != "Invalid request: "+detail {
 			t.Errorf("%s: %s", path, r.detail())

@@ -42,7 +42,7 @@ func TestAcceptOutlastsAShortage(t *testing.T) {
 		short.left.Store(4)
 		w.serve(short)
 		w.expect(200, w.call(get, "/healthz", "", ""))
-		if n := strings.Count(w.log.String(), "can't be accepted"); n != 1 {
+		if n := strings.Count(w.log.String(), "cannot be accepted"); n != 1 {
 			t.Errorf("%v: %d lines in the log", err, n)
 		}
 	}

@@ -210,7 +210,7 @@ func (r *request) download(contentType, filename string) {
 func (r *request) inPieces(from io.Reader, size int64) {
 	log, id, name := r.server.opts.Logger, wire.RequestID(r.http), r.route.name()
 	body := &pieces{from: from, turns: r.server.turns, widen: wire.Narrow(r.http), failed: func(err error) {
-		log.Error("http: an answer was cut off", "request", id, "route", name, "err", err)
+		log.Error("http: response was cut off", "request", id, "route", name, "err", err)
 	}}
 	r.http.Response.SetBodyStream(body, int(size))
 }

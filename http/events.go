@@ -132,7 +132,7 @@ func (e *events) place(r *request, f *follower, name, begin string) error {
 	}
 	var ok bool
 	if f.after, ok = parseCursor(f.account, begin); !ok {
-		return fault.Field(name, "is not a cursor that this service gave to this account. Take one from 'next' or from the id of an event, or begin with after=now")
+		return fault.Field(name, "is not a valid cursor of this account. Use 'next' of an earlier response or the id of an event, or start with after=now")
 	}
 	f.asked = true
 	end, err := e.port.JournalEnd(r.ctx, f.account)

@@ -170,14 +170,14 @@ func TestEventsRefuse(t *testing.T) {
 	bobs := w.events(eventsPath, w.key(bob, account.ScopeRead), "after=now").Next
 	for query, detail := range map[string]string{
 		"wait=61": "'wait' must be between 0 and 60", "limit=0": "'limit' must be between 1 and 500", "limit=501": "'limit' must be between 1 and 500",
-		"after=7": "'after' is not a cursor", "after=NOW": "'after' is not a cursor", "after=" + bobs: "'after' is not a cursor",
+		"after=7": "'after' is not a valid cursor", "after=NOW": "'after' is not a valid cursor", "after=" + bobs: "'after' is not a valid cursor",
 	} {
 		if r := w.expect(422, w.call(get, eventsPath+"?"+query, key, "")); !strings.HasPrefix(r.detail(), "Invalid request: "+detail) {
 			t.Errorf("%s: %s", query, r.detail())
 		}
 	}
 	r := w.expect(422, w.call(get, eventsPath, key, "", "Accept", "text/event-stream", "Last-Event-ID", "x"))
-	if !strings.HasPrefix(r.detail(), "Invalid request: 'Last-Event-ID' is not a cursor") {
+	if !strings.HasPrefix(r.detail(), "Invalid request: 'Last-Event-ID' is not a valid cursor") {
 		t.Error(r.detail())
 	}
 	w.accounts.broken = errors.New("no disk")
@@ -283,7 +283,7 @@ func TestEndsOfCredentialsEndWaits(t *testing.T) {
 	} {
 		status, detail := 401, "A valid API key is required"
 		if name == "account moved" {
-			status, detail = 503, "This is on the move to another server, try again in a moment"
+			status, detail = 503, "This data is being moved to another server, try again in a moment"
 		}
 		token := c.token()
 		var answers []<-chan reply

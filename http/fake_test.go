@@ -335,7 +335,7 @@ func (f *fakeAccounts) SignUp(_ context.Context, email, password string) (accoun
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, taken := f.byEmail[email]; taken {
-		return account.SignedIn{}, fault.New(fault.Refused, "An account with this e-mail address exists already")
+		return account.SignedIn{}, fault.New(fault.Refused, "An account with this e-mail address already exists. Log in, or reset its password")
 	}
 	id := account.ID{}
 	binary.BigEndian.PutUint32(id[:], uint32(len(f.byEmail)+1))
@@ -485,7 +485,7 @@ func (f *fakeAccounts) EndSession(ctx context.Context, id account.ID, session st
 			return f.decide(id, account.EndSession{Hash: s.Hash})
 		}
 	}
-	return fault.New(fault.NotFound, "There is no such session")
+	return fault.New(fault.NotFound, "Session not found. GET /api/account/sessions lists your sessions")
 }
 
 func (f *fakeAccounts) ChangePassword(_ context.Context, p *account.Principal, old, password string) error {

@@ -147,10 +147,10 @@ func (f *fakeCalendars) Share(_ context.Context, address string, by calendar.Rea
 	}
 	if f.tokens[address] == "" {
 		if by.Looks {
-			return "", calendar.Feed{}, fault.New(fault.NotFound, "There is no link to this calendar. GET makes one")
+			return "", calendar.Feed{}, fault.New(fault.NotFound, "This calendar has no link. Create one with GET .../calendar/feed")
 		}
 		if f.hidden[address] && !by.Manage {
-			return "", calendar.Feed{}, fault.New(fault.NotFound, "The link to this calendar was turned off. A session or a key with inbox:manage turns it on again")
+			return "", calendar.Feed{}, fault.New(fault.NotFound, "The link to this calendar was turned off. A session or a key with inbox:manage can turn it on again")
 		}
 		f.renew(address)
 	}

@@ -60,7 +60,7 @@ func (f *fakeAccounts) DropSuppression(_ context.Context, id account.ID, inbox, 
 	n := len(f.suppressed[id])
 	f.suppressed[id] = slices.DeleteFunc(f.suppressed[id], func(s account.Suppression) bool { return s.Email == email && (inbox == "" || s.Inbox == inbox) })
 	if len(f.suppressed[id]) == n {
-		return fault.New(fault.NotFound, "The address "+email+" is not among the suppressions")
+		return fault.New(fault.NotFound, "The address "+email+" is not suppressed. GET /api/v1/suppressions lists the suppressed addresses")
 	}
 	return nil
 }

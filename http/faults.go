@@ -38,17 +38,17 @@ var statuses = map[fault.Kind]int{
 }
 
 const (
-	detailInternal    = "Something went wrong on our side. The request id in X-Request-Id finds it in the log"
+	detailInternal    = "Internal error. The operator can find it in the log by the request id in X-Request-Id"
 	detailUnavailable = "The service is busy, try again soon"
-	detailNoPath      = "There is nothing at this path"
+	detailNoPath      = "Unknown path. GET /docs lists all paths"
 	retryAfterDefault = time.Second
 )
 
 var (
 	errNoPath         error = fault.New(fault.NotFound, detailNoPath)
 	errNoCredential   error = fault.New(fault.Unauthenticated, "A valid API key is required")
-	errNoSession      error = fault.New(fault.Unauthenticated, "A valid session token is required: sign in")
-	errTwoCredentials error = fault.New(fault.Refused, "The request is ambiguous: two credentials are given")
+	errNoSession      error = fault.New(fault.Unauthenticated, "A valid session token is required. Log in to get one")
+	errTwoCredentials error = fault.New(fault.Refused, "The request is ambiguous: it has two credentials. Send only one")
 	errCrowded        error = fault.New(fault.Unavailable, detailUnavailable)
 	errBodyTooLarge   error = fault.New(fault.TooLarge, "The request body is too large")
 )
@@ -101,7 +101,7 @@ func (s *Server) judge(r *request, err error) (status int, detail string) {
 		s.opts.Logger.Error("http: request failed", "request", wire.RequestID(r.http), "route", r.route.name(), "err", err)
 	case fault.Unavailable, fault.StorageFull:
 		if f.Err != nil { // without a cause it is plain overload: a line each would add to it
-			s.opts.Logger.Warn("http: request put off", "request", wire.RequestID(r.http), "route", r.route.name(), "err", err)
+			s.opts.Logger.Warn("http: request deferred", "request", wire.RequestID(r.http), "route", r.route.name(), "err", err)
 		}
 	case fault.NoInbox:
 		if r.address != "" {
@@ -146,5 +146,5 @@ func (s *Server) notFound(c *fasthttp.RequestCtx) {
 
 // methodNotAllowed finds Allow set by the router.
 func (s *Server) methodNotAllowed(c *fasthttp.RequestCtx) {
-	writeDetail(c, fasthttp.StatusMethodNotAllowed, sealed.Veil(fmt.Sprintf("This path does not take %s", c.Method())))
+	writeDetail(c, fasthttp.StatusMethodNotAllowed, sealed.Veil(fmt.Sprintf("This path does not support %s. The Allow header lists the supported methods", c.Method())))
 }

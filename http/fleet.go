@@ -196,7 +196,7 @@ func (f *fleets) deleteMessages(r *request) error {
 		cmd.Until = r.now.Add(-time.Duration(hours) * time.Hour)
 	}
 	if (before == "") == (older == "") {
-		q.bad("before", "or 'older_than' must be given, and not both")
+		q.bad("before", "or 'older_than' is required, but not both")
 	}
 	if q.err != nil {
 		return q.err

@@ -115,7 +115,7 @@ func TestABatchIsDoneOnce(t *testing.T) {
 	if len(seen) != 300 {
 		t.Errorf("%d of 300 inboxes", len(seen))
 	}
-	if r := w.expect(422, call(`{"inboxes":[{}]}`)); !strings.Contains(r.detail(), "was used before, with another request") {
+	if r := w.expect(422, call(`{"inboxes":[{}]}`)); !strings.Contains(r.detail(), "was already used with another request. Use a new key") {
 		t.Error(r.detail())
 	}
 }
@@ -184,7 +184,7 @@ func TestMessagesOfAllInboxes(t *testing.T) {
 		}
 	}
 	for query, detail := range map[string]string{
-		"limit=1001": "'limit' must be between 1 and 1000", "cursor=x": "'cursor' is not a cursor of this list", "direction=up": "'direction' must be one of in, out, all",
+		"limit=1001": "'limit' must be between 1 and 1000", "cursor=x": "'cursor' is not a valid cursor of this list", "direction=up": "'direction' must be one of in, out, all",
 	} {
 		if r := w.expect(422, w.call(get, allPath+"?"+query, key, "")); !strings.HasPrefix(r.detail(), "Invalid request: "+detail) {
 			t.Errorf("%s: %s", query, r.detail())

@@ -225,7 +225,7 @@ func TestAnAnswerThatCantBeReadOnIsLogged(t *testing.T) {
 	if _, err := io.Copy(io.Discard, r.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%v", err)
 	}
-	if strings.Count(w.log.String(), "an answer was cut off") != 1 {
+	if strings.Count(w.log.String(), "response was cut off") != 1 {
 		t.Errorf("log: %s", w.log)
 	}
 }

@@ -91,8 +91,8 @@ func TestLatestFilters(t *testing.T) {
 	for query, detail := range map[string]string{
 		"after=x": "'after' must be a whole number", "after=-1": "'after' must be between 0 and 9223372036854775807",
 		"wait=61": "'wait' must be between 0 and 60", "wait=1.5": "'wait' must be a whole number", "otp=yes": "'otp' must be true or false",
-		"from=%ff": "'from' is not UTF-8", "fields=id,nope": "'fields' holds 'nope', which is not a field of a message",
-		"include=subject":                      "'include' takes html, headers and envelope, not 'subject'",
+		"from=%ff": "'from' is not UTF-8", "fields=id,nope": "'fields' contains the unknown field 'nope'. The fields of a message are listed in /docs",
+		"include=subject":                      "'include' contains the unknown value 'subject'. Valid values: html, headers, envelope",
 		"subject=" + strings.Repeat("x", 1001): "'subject' is too long (1001 characters). The limit is 1000 characters",
 	} {
 		if r := w.expect(422, w.call(get, latest+"?"+query, key, "")); r.detail() != "Invalid request: "+detail {

@@ -81,7 +81,7 @@ func (q *query) selection(absent fieldSet) fieldSet {
 		set = 0
 		for _, name := range names {
 			if fieldNamed(name)&q.form.message == 0 {
-				q.bad("fields", "holds '%s', which is not a field of a message", name)
+				q.bad("fields", "contains the unknown field '%s'. The fields of a message are listed in /docs", name)
 			}
 			set |= fieldNamed(name)
 		}
@@ -91,7 +91,7 @@ func (q *query) selection(absent fieldSet) fieldSet {
 		case name == "headers":
 			set |= senderField
 		case name == "sender", fieldNamed(name)&heavyFields&q.form.message == 0:
-			q.bad("include", "takes html, headers and envelope, not '%s'", name)
+			q.bad("include", "contains the unknown value '%s'. Valid values: html, headers, envelope", name)
 		}
 		set |= fieldNamed(name)
 	}
@@ -361,7 +361,7 @@ func (m *messages) markRead(r *request) error {
 	}
 	read, claim := r.body.flag("read", true), r.body.flag("claim", false)
 	if claim && !read {
-		return invalid("'claim' can't be together with 'read': false")
+		return invalid("'claim' cannot be combined with 'read': false")
 	}
 	outcome, err := m.port.Do(r.ctx, r.address, inbox.MarkRead{ID: e.meta.ID, Read: read})
 	if claim {

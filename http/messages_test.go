@@ -151,7 +151,7 @@ func TestListOfMessages(t *testing.T) {
 	for query, detail := range map[string]string{
 		"limit=0": "'limit' must be between 1 and 200", "limit=201": "'limit' must be between 1 and 200", "limit=a": "'limit' must be a whole number",
 		"before=0": "'before' must be between 1 and 9223372036854775807", "direction=up": "'direction' must be one of in, out, all",
-		"unread=maybe": "'unread' must be true or false", "include=body": "'include' takes html, headers and envelope, not 'body'", "fields=,": "'fields' holds '', which is not a field of a message",
+		"unread=maybe": "'unread' must be true or false", "include=body": "'include' contains the unknown value 'body'. Valid values: html, headers, envelope", "fields=,": "'fields' contains the unknown field ''. The fields of a message are listed in /docs",
 	} {
 		if r := w.expect(422, w.call(get, list+"?"+query, key, "")); r.detail() != "Invalid request: "+detail {
 			t.Errorf("%s: %s", query, r.detail())
@@ -185,7 +185,7 @@ func TestDamagedMessages(t *testing.T) {
 			t.Errorf("%s: %s, want %s", query, r.body, want)
 		}
 	}
-	const sentence = "Message %d in inbox own@inbox.test is damaged on the disk of this service and can't be read"
+	const sentence = "Message %d in inbox own@inbox.test is damaged on the disk of this service and cannot be read"
 	damaged := func(method, path string, id int) {
 		t.Helper()
 		if r := w.expect(500, w.call(method, path, key, "")); r.detail() != fmt.Sprintf(sentence, id) {
@@ -440,7 +440,7 @@ func TestClaim(t *testing.T) {
 	}{
 		{`{"claim":true}`, `{"ok":true,"claimed":true}`, 200},
 		{`{"claim":true,"read":true}`, `{"ok":true,"claimed":false}`, 200},
-		{`{"claim":true,"read":false}`, `{"detail":"Invalid request: 'claim' can't be together with 'read': false"}`, 422},
+		{`{"claim":true,"read":false}`, `{"detail":"Invalid request: 'claim' cannot be combined with 'read': false"}`, 422},
 		{`{"read":false}`, `{"ok":true}`, 200},
 		{`{"claim":true}`, `{"ok":true,"claimed":true}`, 200},
 	} {

@@ -20,7 +20,7 @@ func TestIdempotencyKeyOfASend(t *testing.T) {
 		{letter, "order-1", 202, `{"ok":true,"queued":true,"message_id":1}`},
 		{letter, "order-1", 202, `{"ok":true,"queued":true,"message_id":1}`},
 		{letter, "order-2", 202, `{"ok":true,"queued":true,"message_id":2}`},
-		{`{"to":"eve@far.test"}`, "order-1", 422, `{"detail":"Invalid request: 'Idempotency-Key' was used before, with another request"}`},
+		{`{"to":"eve@far.test"}`, "order-1", 422, `{"detail":"Invalid request: 'Idempotency-Key' was already used with another request. Use a new key"}`},
 		{letter, "a b", 422, `{"detail":"Invalid request: 'Idempotency-Key' must be 1 to 255 visible ASCII characters"}`},
 	} {
 		if r := w.call(post, path, key, c.body, "Idempotency-Key", c.name); r.status != c.status || r.body != c.answer {
@@ -71,7 +71,7 @@ func TestIdempotencyKey(t *testing.T) {
 	if again.body != first.body || again.header.Get("Location") != first.header.Get("Location") || first.header.Get("Location") == "" {
 		t.Errorf("first %s, again %s", first.body, again.body)
 	}
-	const used = "Invalid request: 'Idempotency-Key' was used before, with another request"
+	const used = "Invalid request: 'Idempotency-Key' was already used with another request. Use a new key"
 	const bad = "Invalid request: 'Idempotency-Key' must be 1 to 255 visible ASCII characters"
 	for _, c := range []struct {
 		path, token, body, name string

@@ -58,7 +58,7 @@ func (o *operator) metrics(r *request) error {
 		return err
 	}
 	if !o.opts.MetricsPublic && !(peerAddr(r.http).IsLoopback() && namesLocalHost(r.http) && !isForwarded(h)) {
-		return fault.New(fault.Forbidden, "Metrics are served to loopback addresses only, under a name such as localhost and without a proxy between")
+		return fault.New(fault.Forbidden, "Metrics are served only to loopback clients, under a name such as localhost and without a proxy. --metrics public opens them")
 	}
 	o.opts.MetricsHandler(r.http)
 	return nil
@@ -79,7 +79,7 @@ func isForwarded(h *fasthttp.RequestHeader) bool {
 // stranger whose name was made to resolve to this machine (DNS rebinding) sends its own name.
 func (o *Options) checkHost(c *fasthttp.RequestCtx) error {
 	if o.LocalOnly && !namesLocalHost(c) {
-		return fault.New(fault.Forbidden, "This server is for its own machine: call it as localhost or 127.0.0.1, or start it with --base-url")
+		return fault.New(fault.Forbidden, "This server is reachable only from its own machine. Use the host name localhost or 127.0.0.1, or start it with --base-url")
 	}
 	return nil
 }

@@ -325,8 +325,8 @@ func TestRefusalsHaveTheSpecifiedSentences(t *testing.T) {
 	}{
 		{get, own, "", 401, "A valid API key is required"},
 		{get, own, "svc_live_nonsense", 401, "A valid API key is required"},
-		{get, "/api/account", "", 401, "A valid session token is required: sign in"},
-		{post, "/api/keys", "svc_live_nonsense", 401, "A valid session token is required: sign in"},
+		{get, "/api/account", "", 401, "A valid session token is required. Log in to get one"},
+		{post, "/api/keys", "svc_live_nonsense", 401, "A valid session token is required. Log in to get one"},
 		{post, own + "/burn", read, 403, "This API key is missing the required scope: inbox:manage"},
 		{remove, own + "/messages/1", read, 403, "This API key is missing the required scope: message:write"},
 		{get, "/api/v1/inboxes/foreign@inbox.test/latest", read, 403, "No inbox foreign@inbox.test for this API key"},
@@ -336,10 +336,10 @@ func TestRefusalsHaveTheSpecifiedSentences(t *testing.T) {
 		{get, own + "/messages/77", read, 404, "Message 77 not found in inbox own@inbox.test"},
 		{get, own + "/messages/01", read, 404, "Message 01 not found in inbox own@inbox.test"},
 		{get, own + "/messages/1/attachments/9", read, 404, "Attachment 9 not found in message 1 of inbox own@inbox.test"},
-		{post, "/api/keys", read, 403, "A session is needed here: an API key can't make this call"},
-		{post, "/api/v1/inboxes", inboxKey, 403, "An inbox key can't make this call. Use an account key or a session"},
-		{get, "/api/v1/nothing", read, 404, "There is nothing at this path"},
-		{"PUT", own, read, 405, "This path does not take PUT"},
+		{post, "/api/keys", read, 403, "This call requires a session token. An API key cannot make it"},
+		{post, "/api/v1/inboxes", inboxKey, 403, "An inbox key cannot make this call. Use an account key or a session"},
+		{get, "/api/v1/nothing", read, 404, "Unknown path. GET /docs lists all paths"},
+		{"PUT", own, read, 405, "This path does not support PUT. The Allow header lists the supported methods"},
 	} {
 		r := m.call(c.method, c.path, c.token, "")
 		if r.status != c.status || r.detail() != c.detail {

@@ -320,7 +320,7 @@ func (p place) compare(q place) int {
 }
 
 // notACursor is of a list that goes on from next_cursor.
-const notACursor = "is not a cursor of this list. Take it from 'next_cursor'"
+const notACursor = "is not a valid cursor of this list. Use 'next_cursor' of the previous page"
 
 func (p place) cursor() string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(p.at))

@@ -68,7 +68,7 @@ func (t *tries) count(who string, now time.Time) error {
 	}
 	if wait := w.at[w.next] + tryTime.Milliseconds() - ms; wait > 0 {
 		return &fault.Error{
-			Kind: fault.TooMany, Detail: "Too many tries. Wait before you try again",
+			Kind: fault.TooMany, Detail: "Too many attempts. Wait as long as Retry-After says before you try again",
 			RetryAfter: time.Duration(wait) * time.Millisecond,
 		}
 	}

@@ -37,7 +37,7 @@ func TestPasswordReset(t *testing.T) {
 		t.Errorf("confirmed: %s", r.body)
 	}
 	w.expect(401, w.call(get, "/api/account", session, ""))
-	if r := w.expect(400, confirm(token, "another horse")); r.detail() != "This password reset link is not valid: it is unknown, used or older than an hour. Ask for a new one" {
+	if r := w.expect(400, confirm(token, "another horse")); r.detail() != "This password reset link is invalid: it is unknown, was used, or is older than an hour. Request a new one" {
 		t.Errorf("used: %s", r.detail())
 	}
 	w.expect(200, w.call(post, "/api/auth/login", "", `{"email":"alice@example.com","password":"another horse"}`))

@@ -170,7 +170,7 @@ func TestNoCalendarOfAnEncryptedInbox(t *testing.T) {
 		case rt.method == post && strings.HasSuffix(path, "/events"):
 			body = `{"title":"x","start":"2027-03-01T15:00:00Z","attendees":["a@b.test"]}`
 		}
-		if r := w.expect(400, w.call(rt.method, path, session, body)); r.detail() != "This inbox is end-to-end encrypted, so it keeps no calendar" {
+		if r := w.expect(400, w.call(rt.method, path, session, body)); r.detail() != "This inbox is end-to-end encrypted, so it has no calendar" {
 			t.Errorf("%s: %s", rt.name(), r.body)
 		}
 		refused++

@@ -65,19 +65,19 @@ func TestSendRefusesWhatCantBeSent(t *testing.T) {
 	path := "/api/v1/inboxes/" + address + "/send"
 	const notMessageID = "Invalid request: 'in_reply_to' must be one Message-ID: <left@right> in ASCII, of at most 250 octets"
 	for body, detail := range map[string]string{
-		`{"to":""}`:                                         "Invalid request: 'to' holds an e-mail address that is not of the form name@domain",
-		`{"to":"a"}`:                                        "Invalid request: 'to' holds an e-mail address that is not of the form name@domain",
-		`{"to":"a@b.test, c@d.test"}`:                       "Invalid request: 'to' holds an e-mail address that is not of the form name@domain",
-		`{"to":"<a@b.test>"}`:                               "Invalid request: 'to' holds an e-mail address that is not of the form name@domain",
-		`{"to":"a b@c.test"}`:                               "Invalid request: 'to' holds an e-mail address that is not of the form name@domain",
-		`{"to":"a@[127.0.0.1]"}`:                            "Invalid request: 'to' holds an e-mail address without a valid domain",
-		`{"to":"a@127.0.0.1"}`:                              "Invalid request: 'to' holds an e-mail address without a valid domain",
-		`{"to":"a@b..test"}`:                                "Invalid request: 'to' holds an e-mail address without a valid domain",
-		`{"to":"a@b.test","cc":["x"]}`:                      "Invalid request: 'cc' holds an e-mail address that is not of the form name@domain",
-		`{"to":"a@b.test","bcc":["x@-"]}`:                   "Invalid request: 'bcc' holds an e-mail address without a valid domain",
+		`{"to":""}`:                                         "Invalid request: 'to' contains an e-mail address that is not of the form name@domain",
+		`{"to":"a"}`:                                        "Invalid request: 'to' contains an e-mail address that is not of the form name@domain",
+		`{"to":"a@b.test, c@d.test"}`:                       "Invalid request: 'to' contains an e-mail address that is not of the form name@domain",
+		`{"to":"<a@b.test>"}`:                               "Invalid request: 'to' contains an e-mail address that is not of the form name@domain",
+		`{"to":"a b@c.test"}`:                               "Invalid request: 'to' contains an e-mail address that is not of the form name@domain",
+		`{"to":"a@[127.0.0.1]"}`:                            "Invalid request: 'to' contains an e-mail address without a valid domain",
+		`{"to":"a@127.0.0.1"}`:                              "Invalid request: 'to' contains an e-mail address without a valid domain",
+		`{"to":"a@b..test"}`:                                "Invalid request: 'to' contains an e-mail address without a valid domain",
+		`{"to":"a@b.test","cc":["x"]}`:                      "Invalid request: 'cc' contains an e-mail address that is not of the form name@domain",
+		`{"to":"a@b.test","bcc":["x@-"]}`:                   "Invalid request: 'bcc' contains an e-mail address without a valid domain",
 		`{"to":"a@b.test","in_reply_to":"a b"}`:             notMessageID,
 		`{"to":"a@b.test","in_reply_to":"<a> <b>"}`:         notMessageID,
-		`{"to":"` + strings.Repeat("a", 244) + `@bü.test"}`: "Invalid request: 'to' holds an e-mail address that is too long once its domain is in ASCII",
+		`{"to":"` + strings.Repeat("a", 244) + `@bü.test"}`: "Invalid request: 'to' contains an e-mail address that is too long once its domain is in ASCII",
 	} {
 		if r := w.call(post, path, key, body); r.status != 422 || r.detail() != detail {
 			t.Errorf("%s: %d %s", body, r.status, r.detail())

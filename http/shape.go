@@ -123,7 +123,7 @@ func (s shape) unknown(name string) error {
 		known[i] = f.said()
 	}
 	if len(known) == 0 {
-		return invalid("'%s' is not a field of this request, which takes none", name)
+		return invalid("'%s' is not a field of this request, which has no fields", name)
 	}
 	return invalid("'%s' is not a field of this request. Its fields are: %s", name, strings.Join(known, ", "))
 }
@@ -147,7 +147,7 @@ func (f *field) mistyped() error  { return fault.Field(f.said(), "must be %s", k
 func (f *field) twice() error     { return fault.Field(f.said(), "is given twice") }
 func (f *field) malformed() error { return fault.Field(f.said(), "is not valid JSON text") }
 func (f *field) unstorable() error {
-	return fault.Field(f.said(), "can't be stored: it holds a bad escape, an unpaired surrogate or bytes that are not UTF-8")
+	return fault.Field(f.said(), "cannot be stored: it contains an invalid escape, an unpaired surrogate or invalid UTF-8")
 }
 
 // checkText checks length and characters of a string.

@@ -107,7 +107,7 @@ func (d decoder) object(v values) error {
 	case err == io.EOF:
 		return nil
 	case err == nil:
-		return invalid("the body holds more than one JSON document")
+		return invalid("the body contains more than one JSON document")
 	}
 	return errNotJSON
 }

@@ -32,7 +32,7 @@ func (s *Server) park(r *request, run func(*waiting)) error {
 }
 
 // errHungUp says that nobody is there to be answered.
-var errHungUp = errors.New("http: the client hung up")
+var errHungUp = errors.New("http: the client disconnected")
 
 // pause waits until a or b is closed (nil never is), until the time is over, or until the
 // server stops. An error says that the client left, or that the credential ended meanwhile.

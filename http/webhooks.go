@@ -100,7 +100,7 @@ func (r *request) subscription() (url, event *string, err error) {
 		url = &canonical
 	}
 	if event = r.body.text("event"); event != nil && !webhook.Known(*event) {
-		return nil, nil, fault.Field("event", "is not an event. The events are: %s", strings.Join(webhook.Subscriptions(), ", "))
+		return nil, nil, fault.Field("event", "is not a valid event. Valid events: %s", strings.Join(webhook.Subscriptions(), ", "))
 	}
 	return url, event, nil
 }

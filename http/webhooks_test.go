@@ -103,7 +103,7 @@ func (f *fakeAccounts) Redeliver(_ context.Context, id account.ID, delivery int6
 		switch {
 		case d.Account != id || d.ID != delivery:
 		case d.State == webhook.Retrying:
-			return fault.New(fault.Refused, "Delivery is still being tried")
+			return fault.New(fault.Refused, "Delivery is still in progress. Wait until it has succeeded or failed")
 		default:
 			return nil
 		}
@@ -145,8 +145,8 @@ func TestWebhooksAreManaged(t *testing.T) {
 	if r.object(t, "webhook", "inbox") != own {
 		t.Errorf("narrowed to %s", r.body)
 	}
-	w.accounts.answer = webhook.Answer{Status: 500, Duration: 12 * time.Millisecond, Error: "The receiver answered 500"}
-	if r := w.expect(200, w.call(post, "/api/webhooks/1/test", session, "")); r.body != `{"ok":false,"status_code":500,"duration_ms":12,"error":"The receiver answered 500"}` {
+	w.accounts.answer = webhook.Answer{Status: 500, Duration: 12 * time.Millisecond, Error: "The receiver responded with status 500"}
+	if r := w.expect(200, w.call(post, "/api/webhooks/1/test", session, "")); r.body != `{"ok":false,"status_code":500,"duration_ms":12,"error":"The receiver responded with status 500"}` {
 		t.Errorf("tested: %s", r.body)
 	}
 	w.accounts.answer = webhook.Answer{Status: 204}
@@ -188,9 +188,9 @@ func TestBadWebhooksAreRefused(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"event":"*"}`:                                                             "422 Invalid request: 'url' is required",
 		`{"url":"https://a.example"}`:                                               "422 Invalid request: 'event' is required",
-		`{"url":"https://a.example","event":"message.sent"}`:                        "422 Invalid request: 'event' is not an event. The events are: " + events,
+		`{"url":"https://a.example","event":"message.sent"}`:                        "422 Invalid request: 'event' is not a valid event. Valid events: " + events,
 		`{"url":"ftp://a.example","event":"*"}`:                                     "422 Invalid request: 'url' must begin with http:// or https://",
-		`{"url":"https://a.example:22/","event":"*"}`:                               "422 Invalid request: 'url' must use port 80, 443, or one from 1024 on",
+		`{"url":"https://a.example:22/","event":"*"}`:                               "422 Invalid request: 'url' must use port 80, port 443, or a port from 1024 on",
 		`{"url":"https://a.example","event":"*","secret":"x"}`:                      "422 Invalid request: 'secret' is not a field of this request. Its fields are: url, event, inbox",
 		`{"url":"https://a.example/` + strings.Repeat("x", 2048) + `","event":"*"}`: "422 Invalid request: 'url' is too long (2066 characters). The limit is 2048 characters",
 		`{"url":"https://a.example","event":"*","inbox":"foreign@inbox.test"}`:      "403 No inbox foreign@inbox.test for this API key",
@@ -238,11 +238,11 @@ func TestDeliveriesAreListed(t *testing.T) {
 		{Account: id, ID: 1, Webhook: 1, EventID: "evt_a", Event: "message.received", Inbox: "own@inbox.test", URL: "https://example.com/hook", At: begin, State: webhook.Retrying, NextAt: begin},
 		{Account: id, ID: 2, Webhook: 2, EventID: "evt_b", Event: "message.received", Inbox: "own@inbox.test", URL: "https://example.com/hook", At: begin, State: webhook.Retrying, NextAt: begin.Add(time.Minute), Calls: 2,
 			Past: []webhook.Try{{Call: webhook.Call{At: begin, Answer: webhook.Answer{Status: 500}}, URL: "https://example.com/old", State: webhook.Retrying, NextAt: begin.Add(time.Second)}},
-			Last: webhook.Call{At: begin.Add(time.Second), Answer: webhook.Answer{Status: 503, Duration: 7 * time.Millisecond, Error: "The receiver answered 503", Excerpt: "busy"}}},
+			Last: webhook.Call{At: begin.Add(time.Second), Answer: webhook.Answer{Status: 503, Duration: 7 * time.Millisecond, Error: "The receiver responded with status 503", Excerpt: "busy"}}},
 		{Account: id, ID: 3, Webhook: 1, State: webhook.Delivered},
 	}
 	const first = `{"id":1001,"webhook_id":1,"event_id":"evt_a","event":"message.received","inbox":"own@inbox.test","url":"https://example.com/hook","attempt":0,"status_code":null,"error":null,"duration_ms":null,"at":"2026-11-21T12:00:00.000Z","next_attempt_at":"2026-11-21T12:00:00.000Z","state":"retrying","response":null}`
-	const second = `{"id":2002,"webhook_id":2,"event_id":"evt_b","event":"message.received","inbox":"own@inbox.test","url":"https://example.com/hook","attempt":2,"status_code":503,"error":"The receiver answered 503","duration_ms":7,"at":"2026-11-21T12:00:01.000Z","next_attempt_at":"2026-11-21T12:01:00.000Z","state":"retrying","response":"busy"}`
+	const second = `{"id":2002,"webhook_id":2,"event_id":"evt_b","event":"message.received","inbox":"own@inbox.test","url":"https://example.com/hook","attempt":2,"status_code":503,"error":"The receiver responded with status 503","duration_ms":7,"at":"2026-11-21T12:00:01.000Z","next_attempt_at":"2026-11-21T12:01:00.000Z","state":"retrying","response":"busy"}`
 	const before = `{"id":2001,"webhook_id":2,"event_id":"evt_b","event":"message.received","inbox":"own@inbox.test","url":"https://example.com/old","attempt":1,"status_code":500,"error":null,"duration_ms":0,"at":"2026-11-21T12:00:00.000Z","next_attempt_at":"2026-11-21T12:00:01.000Z","state":"retrying","response":null}`
 	for query, want := range map[string]string{
 		"?before=3000": second + "," + before + "," + first, "?before=3000&limit=1": second, "?before=2002&limit=2": before + "," + first,

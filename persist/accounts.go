@@ -336,7 +336,7 @@ func (c *checker) account(id account.ID, value []byte) error {
 		c.found(fmt.Sprintf("the account %s counts %d inboxes, its list has %d", id, r.Inboxes, listed))
 	}
 	if h, lost := c.s.AccountByEmail(r.Email); lost == nil && h.Account != id {
-		c.found(fmt.Sprintf("the account %s is not found by its address %s", id, r.Email))
+		c.found(fmt.Sprintf("the account %s cannot be found by its e-mail address %s", id, r.Email))
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 	fs := s.folder.FS
 	intact, err := disk.MakeOwn(fs, dir)
 	if errors.Is(err, os.ErrExist) {
-		return fault.Wrap(fault.Invalid, fmt.Sprintf("The folder %s is there already: a backup makes its own", dir), err)
+		return fault.Wrap(fault.Invalid, fmt.Sprintf("The folder %s already exists. Give the path of a new folder for the backup", dir), err)
 	}
 	if err == nil {
 		err = s.during(func() error { return s.backup(ctx, dir, intact) })

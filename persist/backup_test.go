@@ -218,7 +218,7 @@ func TestBackupsThatCannotBe(t *testing.T) {
 	if _, err := mem.Stat("/gone"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a backup that was given up leaves its folder: %v", err)
 	}
-	if err := s.Backup(t.Context(), "/there"); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "/there is there already") {
+	if err := s.Backup(t.Context(), "/there"); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "/there already exists") {
 		t.Errorf("over a folder: %v", err)
 	}
 }
@@ -253,14 +253,14 @@ func TestCheck(t *testing.T) {
 	}{
 		{"nothing", func(harm) error { return nil }, ""},
 		{"bytes are gone", func(h harm) error { return h.delete(appendMessage(nil, kindRaw, harmed, 1)) }, "the bytes of message 1 of a@example.org are missing"},
-		{"content is gone", func(h harm) error { return h.delete(appendMessage(nil, kindContent, harmed, 1)) }, "what is read of message 1 of a@example.org is missing"},
+		{"content is gone", func(h harm) error { return h.delete(appendMessage(nil, kindContent, harmed, 1)) }, "the parsed content of message 1 of a@example.org is missing"},
 		{"a large value's row is gone", func(h harm) error { return h.delete(blobKey(nil, harmed, 2, blobRaw)) }, "the bytes of message 2"},
 		{"its file is gone", func(h harm) error { return h.fs.Remove(h.blob()) }, "of message 2 of a@example.org: open"},
 		{"its file is shorter", func(h harm) error { return rewrite(h.fs, h.blob(), []byte("short")) }, "of message 2 of a@example.org: it is damaged"},
-		{"nobody looks when mail is over", func(h harm) error { return h.delete(inboxDueKey(at(2), harmed)) }, "not looked at when its mail is over"},
+		{"nobody looks when mail is over", func(h harm) error { return h.delete(inboxDueKey(at(2), harmed)) }, "is missing from the retention index"},
 		{"something of no message", func(h harm) error {
 			return h.set(appendMessage(nil, kindContent, harmed, 9), []byte{recordVersion, 0xa0})
-		}, "something of message 9"},
+		}, "rows of message 9 of a@example.org exist, but the message does not"},
 		{"a record that is none", func(h harm) error {
 			return h.set(appendMessage(nil, kindContent, harmed, 1), []byte{recordVersion, 0xff})
 		}, "(row 02"},
@@ -280,7 +280,7 @@ func TestCheck(t *testing.T) {
 		{"a key that nobody can use", func(h harm) error {
 			k := &account.Key{ID: 1, Hash: account.Hash{1}}
 			return errors.Join(h.s.CommitAccount(&account.Rows{ID: accountID(2), PutKeys: []*account.Key{k}}), h.delete(credentialKey(accountID(2).Partition(), k.Hash)))
-		}, "is not found by its hash"},
+		}, "cannot be found by its hash"},
 		{"the key file is damaged", func(h harm) error {
 			_, err := h.s.Encrypt("x", nil)
 			return errors.Join(err, rewrite(h.fs, folder+"/"+disk.SecretName, []byte("inboxd secret 1\n00\n")))
@@ -369,7 +369,7 @@ func TestCheckOfAReadOnlyDisk(t *testing.T) {
 			t.Errorf("%s: %+v, %v", dir, sum, err)
 		}
 	}
-	if _, err := Open(folder, options(fs)); err == nil || !strings.Contains(err.Error(), "can't be written") {
+	if _, err := Open(folder, options(fs)); err == nil || !strings.Contains(err.Error(), "cannot be written") {
 		t.Errorf("a start: %v", err)
 	}
 }
@@ -388,7 +388,7 @@ func TestPermissionIsNoDamage(t *testing.T) {
 			return nil
 		}))
 		none := func(problem string) {
-			if !strings.Contains(problem, "not looked at when its mail is over") { // true, and nothing of a file
+			if !strings.Contains(problem, "is missing from the retention index") { // true, and nothing of a file
 				t.Errorf("%s: told %q", name, problem)
 			}
 		}
@@ -402,7 +402,7 @@ func TestPermissionIsNoDamage(t *testing.T) {
 			if err == nil && what == "a start" && slices.Contains([]string{disk.SecretName, ".sst", ".blob", blob}, name) {
 				continue // they are read later
 			}
-			if !errors.As(err, new(disk.Unfit)) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "permission denied. Run as the user") ||
+			if !errors.As(err, new(disk.Unfit)) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "permission denied. Run inboxd as the owner") ||
 				strings.Contains(err.Error(), "damaged") || strings.Contains(err.Error(), "emove") || strings.Contains(err.Error(), "estore a") {
 				t.Errorf("%s: %s ends with %v", name, what, err)
 			}
@@ -421,16 +421,16 @@ func TestFolderThatMayNotBeEntered(t *testing.T) {
 		}
 		return nil
 	}))
-	if _, err := Check(folder, options(fs), func(problem string) { t.Error(problem) }); !errors.As(err, new(disk.Unfit)) || !strings.Contains(err.Error(), "permission denied. Run as the user") {
+	if _, err := Check(folder, options(fs), func(problem string) { t.Error(problem) }); !errors.As(err, new(disk.Unfit)) || !strings.Contains(err.Error(), "permission denied. Run inboxd as the owner") {
 		t.Errorf("a check: %v", err)
 	}
 }
 
-// TestUnfinishedCopy: a folder without FORMAT may be a backup or a repaired copy that was not finished.
+// TestUnfinishedCopy: a folder without FORMAT may be an unfinished backup or repaired copy.
 func TestUnfinishedCopy(t *testing.T) {
 	fs := inTables(t, 1)
 	must(t, fs.Remove(folder+"/"+disk.FormatName))
-	if _, err := Open(folder, options(fs)); err == nil || !strings.Contains(err.Error(), "a backup or a repaired copy that was not finished") {
+	if _, err := Open(folder, options(fs)); err == nil || !strings.Contains(err.Error(), "an unfinished backup or repaired copy") {
 		t.Errorf("a start: %v", err)
 	}
 }
@@ -445,7 +445,7 @@ func TestCheckLooksAtNoOther(t *testing.T) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
-	refused("/nowhere", "no data folder of inboxd")
+	refused("/nowhere", "is not a data folder of inboxd")
 	s := must1(Open(folder, options(fs)))(t)
 	refused(folder, "in use")
 	closeStore(t, s)

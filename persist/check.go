@@ -154,8 +154,8 @@ func rowName(key []byte) string {
 }
 
 var (
-	errKey   = errors.New("its key is none that is ever written")
-	errPlace = errors.New("it lies in another partition than what it is about")
+	errKey   = errors.New("its key is invalid")
+	errPlace = errors.New("it is stored in the wrong partition")
 )
 
 // row checks one row for itself, which its error is about, and for what must be there beside it.
@@ -299,7 +299,7 @@ func (c *checker) inbox(addr string, value []byte) error {
 		c.sum.Inboxes++
 	}
 	if !p.DueAt.IsZero() {
-		c.needs(fmt.Sprintf("the inbox %s is not looked at when its mail is over", addr), inboxDueKey(p.DueAt, addr))
+		c.needs(fmt.Sprintf("the inbox %s is missing from the retention index", addr), inboxDueKey(p.DueAt, addr))
 	}
 	return nil
 }
@@ -311,15 +311,15 @@ func (c *checker) message(addr string, id int64, value []byte) error {
 	}
 	c.sum.Messages++
 	m := r.message(id)
-	c.needs(fmt.Sprintf("the inbox %s has messages and no profile", addr), appendText(nil, kindInbox, addr))
+	c.needs(fmt.Sprintf("the inbox %s has messages but no profile", addr), appendText(nil, kindInbox, addr))
 	if c.lost[messageName{addr, id}] {
 		c.sum.Lost++
 	} else {
 		c.needs(fmt.Sprintf("the bytes of message %d of %s are missing", id, addr), appendMessage(nil, kindRaw, addr, id), blobKey(nil, addr, id, blobRaw))
-		c.needs(fmt.Sprintf("what is read of message %d of %s is missing", id, addr), appendMessage(nil, kindContent, addr, id), blobKey(nil, addr, id, blobContent))
+		c.needs(fmt.Sprintf("the parsed content of message %d of %s is missing", id, addr), appendMessage(nil, kindContent, addr, id), blobKey(nil, addr, id, blobContent))
 	}
 	if m.Sending != nil && !m.Sending.Due.IsZero() {
-		c.waits(fmt.Sprintf("message %d of %s waits to be sent and is not in the queue", id, addr), mailDueKey(m.Sending.Due, addr, id))
+		c.waits(fmt.Sprintf("message %d of %s is waiting to be sent but is not in the queue", id, addr), mailDueKey(m.Sending.Due, addr, id))
 	}
 	if m.Sealed != nil {
 		c.sealed(addr, m)
@@ -335,15 +335,15 @@ func (c *checker) sealed(addr string, m *inbox.Message) {
 	}
 	queued := [][]byte{queuedKey(addr, m.ID), blobKey(nil, addr, m.ID, blobQueued)}
 	if m.Waiting() {
-		c.needs(fmt.Sprintf("message %d of %s waits to be sent and its bytes are missing", m.ID, addr), queued...)
+		c.needs(fmt.Sprintf("message %d of %s is waiting to be sent but its bytes are missing", m.ID, addr), queued...)
 	} else if c.s.trace(queued[0]) || c.s.trace(queued[1]) {
-		c.found(fmt.Sprintf("message %d of %s is encrypted and delivered, and what waited is still there", m.ID, addr))
+		c.found(fmt.Sprintf("message %d of %s is encrypted and delivered, but its queued copy is still stored", m.ID, addr))
 	}
 }
 
 // ofMessage tells of content and bytes that nobody can reach.
 func (c *checker) ofMessage(addr string, id []byte) {
-	c.needs(fmt.Sprintf("something of message %d of %s is there, and the message is not", readNumber(id), addr), appendMessage(nil, kindInbox, addr, readNumber(id)))
+	c.needs(fmt.Sprintf("rows of message %d of %s exist, but the message does not", readNumber(id), addr), appendMessage(nil, kindInbox, addr, readNumber(id)))
 }
 
 func (c *checker) blob(addr string, rest, value []byte) error {
@@ -375,7 +375,7 @@ func (c *checker) calendar(addr string, value []byte) error {
 		return err
 	}
 	f := r.Feed.feed()
-	c.needs(fmt.Sprintf("the link to the calendar of %s opens nothing", addr), linkKey(partition.Of(addr), f.Hash))
+	c.needs(fmt.Sprintf("the calendar link of %s refers to no calendar", addr), linkKey(partition.Of(addr), f.Hash))
 	return c.opens("feed "+addr, f.Sealed)
 }
 

@@ -319,7 +319,7 @@ func (e *engine) Position(p partition.ID) partition.Position {
 // position. All partitions of a node share one ordered log, so it never waits for the disk.
 func (e *engine) Reached(at partition.Position) error {
 	if e.Position(at.Partition).N < at.N {
-		return fault.New(fault.Unavailable, "This rests on something that is not stored here yet, try again")
+		return fault.New(fault.Unavailable, "This depends on data that is not stored here yet, try again")
 	}
 	return nil
 }

@@ -227,25 +227,25 @@ func (c *checker) key(id account.ID, n int64, value []byte) error {
 	if err := decode(value, &r); err != nil {
 		return err
 	}
-	c.needs(fmt.Sprintf("key %d of account %s is not found by its hash", n, id), credentialKey(id.Partition(), r.Hash))
+	c.needs(fmt.Sprintf("key %d of account %s cannot be found by its hash", n, id), credentialKey(id.Partition(), r.Hash))
 	return nil
 }
 
 // tokenOf is key for sessions and resets.
 func (c *checker) tokenOf(id account.ID, rest []byte) {
 	if (rest[0] == partSession || rest[0] == partReset) && len(rest) == 1+len(account.Hash{}) {
-		c.needs(fmt.Sprintf("a session of account %s is not found by its hash", id), credentialKey(id.Partition(), account.Hash(rest[1:])))
+		c.needs(fmt.Sprintf("a session of account %s cannot be found by its hash", id), credentialKey(id.Partition(), account.Hash(rest[1:])))
 	}
 }
 
 func (c *checker) credential(value []byte) error {
 	n := 1 + idLen
 	if len(value) != n && len(value) != n+8 {
-		return errors.New("its value is none that is ever written")
+		return errors.New("its value is invalid")
 	}
 	id, err := readAccount(value[:n])
 	if err == nil && len(value) > n {
-		c.needs(fmt.Sprintf("a key of account %s is found by its hash and is not there", id), keyKey(id, readNumber(value)))
+		c.needs(fmt.Sprintf("the hash of a key of account %s is stored, but the key is not", id), keyKey(id, readNumber(value)))
 	}
 	return err
 }

@@ -70,7 +70,7 @@ func lost(err error) error {
 	if err == nil || !pebble.IsCorruptionError(err) && !errors.Is(err, disk.ErrDamaged) {
 		return err
 	}
-	return fault.Wrap(fault.Damaged, "A part of this is damaged on the disk of this service and can't be read", named(err))
+	return fault.Wrap(fault.Damaged, "A part of this is damaged on the disk of this service and cannot be read", named(err))
 }
 
 // damages reports whether an error of reading says that what was stored is not there any more. A
@@ -88,12 +88,12 @@ func (e *engine) damaged(addr string, id int64, err error) error {
 	first := e.damage.note(messageName{addr, id})
 	if id == wholeInbox {
 		if first {
-			e.folder.Log.Error("storage: an inbox is damaged", "inbox", addr, "err", err)
+			e.folder.Log.Error("storage: inbox damaged", "inbox", addr, "err", err)
 		}
-		return fault.Wrap(fault.Damaged, "This inbox is damaged on the disk of this service and can't be read", err)
+		return fault.Wrap(fault.Damaged, "This inbox is damaged on the disk of this service and cannot be read", err)
 	}
 	if first {
-		e.folder.Log.Error("storage: a message is damaged", "inbox", addr, "message_id", id, "err", err)
+		e.folder.Log.Error("storage: message damaged", "inbox", addr, "message_id", id, "err", err)
 	}
 	return inbox.DamagedMessage(id, addr, err)
 }
@@ -241,7 +241,7 @@ func (t *inboxTable) aroundGaps(addr string, last int64) (found []salvaged, err 
 		}
 		gap := int64(sort.Search(int(last-next+1), func(n int) bool { return seek(next + int64(n)) }))
 		if gap > mostGap {
-			t.folder.Log.Error("storage: an inbox may have more damaged messages than are named", "inbox", addr, "from", next, "ids", gap-mostGap)
+			t.folder.Log.Error("storage: inbox may have more damaged messages than are listed", "inbox", addr, "from", next, "ids", gap-mostGap)
 		}
 		for id := max(next, next+gap-mostGap); id < next+gap; id++ {
 			found = append(found, salvaged{id, true})
@@ -296,7 +296,7 @@ func (p *pastIterator) tell(err error) {
 		p.lost(err)
 		return
 	}
-	p.log.Seldom(slog.LevelError, "storage: rows that wait for work are damaged and passed over", "err", named(err))
+	p.log.Seldom(slog.LevelError, "storage: damaged rows of a work queue skipped", "err", named(err))
 }
 
 // skip goes to the first row that can be read behind the damage: by eight octets of the key, and then by the eight

@@ -273,7 +273,7 @@ func (c *checker) delivery(id account.ID, n int64, value []byte) error {
 	}
 	d := r.delivery(id, n)
 	if due := d.Due(); !due.At.IsZero() {
-		c.waits(fmt.Sprintf("delivery %d of account %s waits and is not due", n, id), deliveryDueKey(nil, due.At, id, n))
+		c.waits(fmt.Sprintf("delivery %d of account %s is waiting but is missing from the due index", n, id), deliveryDueKey(nil, due.At, id, n))
 	}
 	return nil
 }

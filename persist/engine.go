@@ -66,7 +66,7 @@ func (e *engine) open(o *Options) (err error) {
 	}
 	found, err := e.positions.load(e.db)
 	if err != nil && e.readOnly && unfit(err) == nil {
-		return disk.LostEnd{Err: fmt.Errorf("how far the journal of the data folder %s goes can't be read: %w", f.Dir, named(err))}
+		return disk.LostEnd{Err: fmt.Errorf("the end of the journal in the data folder %s cannot be determined: %w", f.Dir, named(err))}
 	}
 	if err != nil {
 		return e.refused("read", err)
@@ -172,7 +172,7 @@ func (e *engine) options(o *Options) *pebble.Options {
 
 // failed notes that background work failed.
 func (e *engine) failed(err error) {
-	e.folder.Log.Seldom(slog.LevelError, "storage: background work failed, it will be tried again", "err", named(err))
+	e.folder.Log.Seldom(slog.LevelError, "storage: background work failed, will be retried", "err", named(err))
 	if e.folder.Damage.Files() > 0 {
 		e.patience.Rest()
 	}
@@ -203,7 +203,7 @@ func (e *engine) events() *pebble.EventListener {
 			f.Rewrites(f.FS.PathJoin(f.Path(disk.EngineName), info.Input.DiskFileNum.String()+".blob"))
 		},
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
-			log.Seldom(slog.LevelWarn, "storage: writes wait for background work", "reason", info.Reason)
+			log.Seldom(slog.LevelWarn, "storage: writes are waiting for background work", "reason", info.Reason)
 		},
 	}
 }

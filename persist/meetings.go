@@ -408,7 +408,7 @@ func (t *inboxTable) salvageCalendar(addr string, b *calendar.Book, read func(ke
 			b.Damaged = append(b.Damaged, readNumber(key))
 		}
 		if t.damage.note(messageName{address: string(key)}) {
-			t.folder.Log.Error("storage: a part of a calendar is damaged and left out", "inbox", addr, "key", fmt.Sprintf("%x", key), "err", err)
+			t.folder.Log.Error("storage: damaged part of a calendar skipped", "inbox", addr, "key", fmt.Sprintf("%x", key), "err", err)
 		}
 		return nil
 	}

@@ -98,7 +98,7 @@ func (e *engine) inPlace(row func(key, value []byte) error) func(key, value []by
 				return row(key, value)
 			}
 		}
-		e.folder.Log.Seldom(slog.LevelWarn, "storage: an entry of a due index lies in a wrong place and is passed over", "key", hex.EncodeToString(key))
+		e.folder.Log.Seldom(slog.LevelWarn, "storage: misplaced entry of a due index skipped", "key", hex.EncodeToString(key))
 		return nil
 	}
 }

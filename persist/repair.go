@@ -29,7 +29,7 @@ func Repair(dir, to string, o Options, found func(problem string)) (Checked, err
 		o.FS = disk.Real
 	}
 	if _, err := o.FS.Stat(to); !errors.Is(err, os.ErrNotExist) { // before all is read
-		return Checked{}, Unfit{Err: fmt.Errorf("the folder %s is there already: a repair makes its own", to)}
+		return Checked{}, Unfit{Err: fmt.Errorf("the folder %s already exists: give the path of a new folder for the repaired copy", to)}
 	}
 	failed, done := make(chan error, 1), make(chan outcome, 1)
 	var over sync.Mutex // found is called by one goroutine at a time, and by none after the end
@@ -65,9 +65,9 @@ func Repair(dir, to string, o Options, found func(problem string)) (Checked, err
 
 // errNothing is also for a folder of which some tables are whole: rows of theirs may have been changed or deleted
 // by what is lost, and would come back.
-var errNothing = errors.New("nothing in it can be read for certain, so no copy is made: restore a backup")
+var errNothing = errors.New("nothing in it can be read reliably, so no copy is made: restore a backup")
 
-var errUnmade = errors.New("the copy was not begun")
+var errUnmade = errors.New("the copy was not started")
 
 // outcome is what a repair ended with.
 type outcome struct {
@@ -87,7 +87,7 @@ func (u Unwritten) Error() string {
 	if disk.IsFull(u.Err) {
 		why = "its disk is full (" + why + ")"
 	}
-	return fmt.Sprintf("the copy %s can't be written: %s. What is there of it is incomplete, has no %s and can be removed", u.To, why, disk.FormatName)
+	return fmt.Sprintf("the copy %s cannot be written: %s. It is incomplete and has no %s. Remove it and try again", u.To, why, disk.FormatName)
 }
 
 // Unwrap gives the cause.
@@ -113,7 +113,7 @@ type repair struct {
 func (r *repair) begin(s *Store) error {
 	intact, err := disk.MakeOwn(r.fs, r.to)
 	if err != nil {
-		return fmt.Errorf("the folder %s can't be made: %w", r.to, err)
+		return fmt.Errorf("the folder %s cannot be created: %w", r.to, err)
 	}
 	r.intact, r.marked = intact, s.folder.MarkRepaired
 	if err := r.fs.MkdirAll(r.fs.PathJoin(r.to, disk.BlobsName), 0o700); err != nil {
@@ -231,8 +231,8 @@ func (r *repair) settle(tell func(string)) error {
 	for _, k := range [...]kind{kindContent, kindRaw, kindBlob} {
 		err = errors.Join(err, scan(r.db, ofKind(k), r.settlePart))
 	}
-	r.bare.tell(tell, "the inbox %s has lost the bytes of %d messages, or what is read of them; they are kept and shown as damaged: %s")
-	r.gone.tell(tell, "the inbox %s has lost %d messages whose rows can't be read: %s")
+	r.bare.tell(tell, "the inbox %s has lost the bytes or the parsed content of %d messages; they are kept and shown as damaged: %s")
+	r.gone.tell(tell, "the inbox %s has lost %d messages whose rows cannot be read: %s")
 	return err
 }
 

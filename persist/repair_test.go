@@ -83,7 +83,7 @@ func TestRepair(t *testing.T) {
 	if len(st.Messages) != 60 || whole < 5 || whole > 59 {
 		t.Errorf("%d messages, %d of them whole", len(st.Messages), whole)
 	}
-	if len(told) != 1 || !strings.Contains(told[0], fmt.Sprintf("the inbox %s has lost the bytes of %d messages", harmed, 60-whole)) || !strings.Contains(told[0], "7") {
+	if len(told) != 1 || !strings.Contains(told[0], fmt.Sprintf("the inbox %s has lost the bytes or the parsed content of %d messages", harmed, 60-whole)) || !strings.Contains(told[0], "7") {
 		t.Errorf("of %d messages that lack something the repair tells %q", 60-whole, told)
 	}
 	must(t, copied.Backup(t.Context(), "/backup of it"))
@@ -110,7 +110,7 @@ func TestRepairOfLostRows(t *testing.T) {
 	closeStore(t, s)
 	var found []string
 	must1(Repair(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) }))(t)
-	if want := "the inbox a@example.org has lost 2 messages whose rows can't be read: 2-3"; found[len(found)-1] != want {
+	if want := "the inbox a@example.org has lost 2 messages whose rows cannot be read: 2-3"; found[len(found)-1] != want {
 		t.Errorf("told %q, want %q at the end", found, want)
 	}
 	if got := problemsOf(t, fs, "/repaired"); len(got) > 0 {
@@ -195,7 +195,7 @@ func TestRepairOfLostContent(t *testing.T) {
 	closeStore(t, s)
 	var found []string
 	must1(Repair(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) }))(t)
-	want := "the inbox a@example.org has lost the bytes of 3 messages, or what is read of them; they are kept and shown as damaged: 1-2, 4"
+	want := "the inbox a@example.org has lost the bytes or the parsed content of 3 messages; they are kept and shown as damaged: 1-2, 4"
 	if len(found) == 0 || found[len(found)-1] != want {
 		t.Errorf("told %q, want %q at the end", found, want)
 	}
@@ -225,7 +225,7 @@ func TestRepairOntoAFullDisk(t *testing.T) {
 			break
 		}
 		tried++
-		if !errors.As(err, new(Unwritten)) || !strings.Contains(err.Error(), "/repaired can't be written: its disk is full") || !strings.Contains(err.Error(), "incomplete") {
+		if !errors.As(err, new(Unwritten)) || !strings.Contains(err.Error(), "/repaired cannot be written: its disk is full") || !strings.Contains(err.Error(), "incomplete") {
 			t.Fatalf("after %d writes: %v", room, err)
 		}
 		if _, err := Open("/repaired", options(full)); err == nil {
@@ -253,7 +253,7 @@ func TestRepairOfALostEnd(t *testing.T) {
 	closeStore(t, s)
 	note := must1(disk.ReadFile(fs, folder+"/"+disk.HighWaterName))(t)
 	must(t, rewrite(fs, folder+"/"+disk.HighWaterName, note[1:]))
-	if got := problemsOf(t, fs, folder); len(got) != 1 || !strings.HasSuffix(got[0], "it is not as it was written") {
+	if got := problemsOf(t, fs, folder); len(got) != 1 || !strings.HasSuffix(got[0], "its content is not what was written") {
 		t.Errorf("of a damaged note: %q", got)
 	}
 	must(t, rewrite(fs, folder+"/"+disk.HighWaterName, note))

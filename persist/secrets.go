@@ -69,7 +69,7 @@ func (s *secrets) Decrypt(purpose string, encrypted []byte) ([]byte, error) {
 	}
 	if err != nil {
 		err = fmt.Errorf("persist: %s: %s does not fit it: %w", purpose, disk.SecretName, err)
-		return nil, fault.Wrap(fault.Internal, "An encrypted secret can't be read", err)
+		return nil, fault.Wrap(fault.Internal, "An encrypted secret cannot be read", err)
 	}
 	return secret, nil
 }
@@ -98,7 +98,7 @@ func (s *secrets) unlock() error {
 			secret, err = s.makeSecret()
 		}
 		if err != nil {
-			return fault.Wrap(fault.Unavailable, "The service can't read its secrets, try again later", err)
+			return fault.Wrap(fault.Unavailable, "The service cannot read its secrets, try again later", err)
 		}
 		return s.derive(secret)
 	})
@@ -134,7 +134,7 @@ func (s *secrets) readSecret() ([]byte, error) {
 			return secret, nil
 		}
 	}
-	return nil, s.folder.Damage.Found(s.folder.Path(disk.SecretName), "it is not as it was written. Restore a backup of it")
+	return nil, s.folder.Damage.Found(s.folder.Path(disk.SecretName), "its content is not what was written. Restore a backup of it")
 }
 
 // lostSecret is the error of a folder that can't do without the key file it does not have.

@@ -72,7 +72,7 @@ func (s *Store) open(o *Options) error {
 		return err
 	}
 	if err := s.blobs.open(); err != nil {
-		return fmt.Errorf("the blob folder in %s can't be read: %w", s.folder.Dir, err)
+		return fmt.Errorf("the blob folder in %s cannot be read: %w", s.folder.Dir, err)
 	}
 	s.folder.Work(s.syncLog, func() bool { return s.busy.Load() > 0 })
 	return nil

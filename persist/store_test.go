@@ -123,7 +123,7 @@ func TestSecondOpenIsRefused(t *testing.T) {
 			s, err := Open(dir, options(fs))
 			must(t, err)
 			_, err = Open(dir, options(fs))
-			if want := "the data folder " + dir + " is in use by another inboxd"; err == nil || err.Error() != want {
+			if want := "the data folder " + dir + " is in use by another inboxd. Stop it, or choose another folder with --data"; err == nil || err.Error() != want {
 				t.Errorf("second open: %v, want %q", err, want)
 			}
 			closeStore(t, s)
@@ -192,7 +192,7 @@ func TestUnusableFolder(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "data"), nil, 0o600))
 	_, err := Open(filepath.Join(dir, "data"), options(vfs.Default))
-	if err == nil || !strings.Contains(err.Error(), "can't be made") {
+	if err == nil || !strings.Contains(err.Error(), "cannot be created") {
 		t.Errorf("a file in the folder's place: %v", err)
 	}
 }

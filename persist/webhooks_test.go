@@ -339,7 +339,7 @@ func TestCheckKnowsLeases(t *testing.T) {
 		key[groupLen+timeLen+1] ^= 1
 		return key
 	}
-	lost := []string{"message 1 of a@example.org waits to be sent and is not in the queue", fmt.Sprintf("delivery 1 of account %s waits and is not due", id)}
+	lost := []string{"message 1 of a@example.org is waiting to be sent but is not in the queue", fmt.Sprintf("delivery 1 of account %s is waiting but is missing from the due index", id)}
 	for name, c := range map[string]struct {
 		harm func(h harm) error
 		want []string

@@ -45,7 +45,7 @@ func (s *Server) introduce(conn net.Conn, secure bool) {
 		s.mu.Unlock()
 		if err != nil {
 			s.stats.refused.Add(1)
-			s.logSometimes(slog.LevelWarn, "a load balancer's connection has no PROXY header", slog.String("peer", from.String()), slog.Any("err", err))
+			s.logSometimes(slog.LevelWarn, "connection of a load balancer has no PROXY header", slog.String("peer", from.String()), slog.Any("err", err))
 			conn.Close()
 			return
 		}

@@ -39,31 +39,31 @@ func (r *reply) line() []byte {
 var (
 	replyBusy        = newReply("protocol", 421, 7, 0, "Too many connections, try again later")
 	replyShutdown    = newReply("protocol", 421, 3, 2, "Shutting down, try again later")
-	replyIdle        = newReply("protocol", 421, 4, 2, "Nothing heard for too long, closing")
-	replySlow        = newReply("slow", 421, 4, 2, "The message came too slowly, closing")
-	replyBroken      = newReply("broken", 421, 4, 2, "The message did not arrive whole, closing")
+	replyIdle        = newReply("protocol", 421, 4, 2, "Idle timeout, closing")
+	replySlow        = newReply("slow", 421, 4, 2, "The message arrived too slowly, closing")
+	replyBroken      = newReply("broken", 421, 4, 2, "The message is incomplete, closing")
 	replyErrors      = newReply("protocol", 421, 7, 0, "Too many errors, closing")
-	replyInternal    = newReply("protocol", 421, 3, 0, "Something went wrong here, closing")
+	replyInternal    = newReply("protocol", 421, 3, 0, "Internal error, closing")
 	replyLongLine    = newReply("protocol", 500, 5, 6, "Command line too long, closing")
-	replyCommand     = newReply("protocol", 500, 5, 2, "Not a command")
+	replyCommand     = newReply("protocol", 500, 5, 2, "Unknown command")
 	replyControl     = newReply("protocol", 501, 5, 2, "Control or non-ASCII character in a command")
-	replyWeb         = newReply("protocol", 500, 5, 2, "This is a mail server and speaks no HTTP, closing")
+	replyWeb         = newReply("protocol", 500, 5, 2, "This is a mail server and does not support HTTP, closing")
 	replyArgument    = newReply("protocol", 501, 5, 4, "Malformed argument")
 	replyChunkSize   = newReply("protocol", 501, 5, 4, "Malformed chunk size, closing")
-	replySequence    = newReply("protocol", 503, 5, 1, "Not at this point of a transaction")
-	replyGreet       = newReply("protocol", 503, 5, 1, "EHLO or HELO comes first")
-	replyNoMail      = newReply("protocol", 503, 5, 1, "MAIL comes first")
+	replySequence    = newReply("protocol", 503, 5, 1, "Bad sequence of commands")
+	replyGreet       = newReply("protocol", 503, 5, 1, "Send EHLO or HELO first")
+	replyNoMail      = newReply("protocol", 503, 5, 1, "Send MAIL first")
 	replySecure      = newReply("protocol", 503, 5, 1, "TLS is already in use")
-	replyNoRcpt      = newReply("protocol", 503, 5, 1, "No valid recipient, RCPT comes first")
+	replyNoRcpt      = newReply("protocol", 503, 5, 1, "No valid recipient, send RCPT first")
 	replyStartTLS    = newReply("protocol", 220, 0, 0, "Ready to start TLS")
 	replyChunk       = newReply("protocol", 250, 0, 0, "Chunk received")
-	replyTooLarge    = newReply("too_large", 552, 3, 4, "Message is larger than this server takes")
+	replyTooLarge    = newReply("too_large", 552, 3, 4, "Message exceeds the maximum size of this server")
 	replyOverload    = newReply("overload", 451, 3, 2, "Too much mail at once, try again later")
 	replyLoop        = newReply("loop", 554, 4, 6, "Too many Received fields, the message is in a loop")
-	replyBadRcpt     = newReply("address", 553, 1, 3, "Not an address that mail can be sent to")
-	replyBadSender   = newReply("address", 553, 1, 7, "Not an address that mail can be sent to")
-	replyNonASCII    = newReply("address", 553, 6, 7, "Address is not ASCII and SMTPUTF8 was not asked for")
-	replyUnavailable = newReply("unavailable", 451, 3, 0, "Could not be done now, try again later")
+	replyBadRcpt     = newReply("address", 553, 1, 3, "Invalid address")
+	replyBadSender   = newReply("address", 553, 1, 7, "Invalid address")
+	replyNonASCII    = newReply("address", 553, 6, 7, "Non-ASCII address requires SMTPUTF8")
+	replyUnavailable = newReply("unavailable", 451, 3, 0, "Temporary failure, try again later")
 )
 
 // faultReplies is the one table from a fault's kind to its reply. A kind that is missing,
@@ -75,9 +75,9 @@ var faultReplies = map[fault.Kind]*reply{
 	fault.Refused:     newReply("policy", 550, 7, 1, "Refused"),
 	fault.Invalid:     newReply("invalid", 550, 6, 0, "Message cannot be read"),
 	fault.TooLarge:    replyTooLarge,
-	fault.TooMany:     newReply("policy", 450, 7, 1, "Too many mails, try again later"),
+	fault.TooMany:     newReply("policy", 450, 7, 1, "Too many messages, try again later"),
 	fault.InboxFull:   newReply("inbox_full", 452, 2, 2, "Inbox is full"),
-	fault.StorageFull: newReply("storage_full", 452, 3, 1, "No room left here, try again later"),
+	fault.StorageFull: newReply("storage_full", 452, 3, 1, "Insufficient storage, try again later"),
 	fault.Unavailable: replyUnavailable,
 	fault.Moved:       replyUnavailable,
 }

@@ -190,7 +190,7 @@ func (c *Copies) work(ctx context.Context, address string) {
 		c.noteAt(address, next)
 	case err == nil, fault.Is(err, fault.NoInbox), fault.Is(err, fault.Moved), ctx.Err() != nil:
 	default:
-		c.Log.Warn("an owner's copy could not be queued", "inbox", address, "err", err)
+		c.Log.Warn("calendar owner copy could not be queued", "inbox", address, "err", err)
 		c.noteAt(address, c.Now().Add(copiesAgain))
 	}
 }
@@ -221,7 +221,7 @@ func (c *Copies) tell(ctx context.Context, address string) (next time.Time, err 
 }
 
 // errUsedUp says that the account's day has no more room for copies of answers.
-var errUsedUp = errors.New("the copies of answers of this day are used up")
+var errUsedUp = errors.New("the daily quota of owner copies of responses is used up")
 
 // hold has an inbox's copies of answers wait for the next day. What waits stays marked, so a start holds it again.
 func (c *Copies) hold(address string) {
@@ -230,7 +230,7 @@ func (c *Copies) hold(address string) {
 	c.held[address] = until
 	c.mu.Unlock()
 	c.counts.held.Add(1)
-	c.Log.Info("the owner's copies of answers wait for the next day", "inbox", address, "until", until)
+	c.Log.Info("calendar owner copies of responses are deferred to the next day", "inbox", address, "until", until)
 }
 
 // heldUntil is when copies of answers of an inbox are to be queued again; zero for now.
@@ -291,7 +291,7 @@ func (c *Copies) compose(ctx context.Context, view *inbox.View, m *calendar.Meet
 		return nil, nil, errUsedUp
 	}
 	if fault.Is(err, fault.Refused) {
-		c.Log.Info("an owner's copy was left out", "inbox", view.Address, "meeting", m.ID, "err", err)
+		c.Log.Info("calendar owner copy skipped", "inbox", view.Address, "meeting", m.ID, "err", err)
 		return nil, func() {}, nil
 	}
 	mail.After = at

@@ -58,7 +58,7 @@ func sealedFor(address string) string { return "feed " + address }
 const shareTries = 4
 
 // errNoLink is for who only looks whether there is a link.
-var errNoLink = fault.New(fault.NotFound, "There is no link to this calendar. GET makes one")
+var errNoLink = fault.New(fault.NotFound, "This calendar has no link. Create one with GET .../calendar/feed")
 
 // Share returns the token of an inbox's link and what is known of its use. The first call makes the
 // link, and the first after its key ended; of a hidden calendar only one that may manage the inbox does.
@@ -165,7 +165,7 @@ func (f *Feeds) Hide(ctx context.Context, address string) error {
 	return err
 }
 
-var errNoFeed = fault.New(fault.NotFound, "There is no calendar under this link")
+var errNoFeed = fault.New(fault.NotFound, "This calendar link is invalid or was turned off. Ask the calendar's owner for the current link")
 
 // Open returns the view of the inbox whose calendar a token opens; NotFound when it opens none. Of one
 // that is on the move nobody knows: a program that was told NotFound would follow it no more.

@@ -99,5 +99,5 @@ func Busy(why error) error {
 
 // DiskFull is the fault of what the disk does not take.
 func DiskFull() error {
-	return fault.New(fault.StorageFull, "Nothing can be stored now, try again later")
+	return fault.New(fault.StorageFull, "The service cannot store data right now, try again later")
 }

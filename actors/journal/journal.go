@@ -272,7 +272,7 @@ func (j *Journal) take(id account.ID, events []inbox.Public) {
 		events = events[len(step):]
 		if err := j.step(id, step); err != nil {
 			if !fault.Is(err, fault.Moved) {
-				j.log.Error("events stay in the outbox", "account", id, "events", len(step), "err", err)
+				j.log.Error("events could not be moved from the outbox to the change journal", "account", id, "events", len(step), "err", err)
 			}
 			delete(j.ends, id) // read again: the append may have happened
 			j.doubt[id] = true

@@ -49,9 +49,9 @@ type job struct {
 // errGone ends an attempt of a mail that was settled or removed meanwhile, errEarly one that
 // a scan read before its time was moved, errHangs one that others wait for.
 var (
-	errGone  = errors.New("the mail does not wait any more")
-	errEarly = errors.New("the mail waits for a later time")
-	errHangs = errors.New("others wait for the place of an attempt that hangs")
+	errGone  = errors.New("the message is no longer queued")
+	errEarly = errors.New("the message is scheduled for a later attempt")
+	errHangs = errors.New("a slow attempt was cancelled because other messages are waiting")
 )
 
 // start gives an attempt a worker, under mu. The first one of a mail makes the task they share.
@@ -143,7 +143,7 @@ func (q *Queue) takeUp(t *task, err error) time.Time {
 	case errors.Is(err, errEarly):
 		return t.message.Sending.Due
 	}
-	q.Logger.Warn("an attempt could not be carried out", "inbox", t.key.address, "message_id", t.key.id, "err", err)
+	q.Logger.Warn("delivery attempt could not be made", "inbox", t.key.address, "message_id", t.key.id, "err", err)
 	return q.now().Add(againAfter)
 }
 
@@ -195,7 +195,7 @@ func (q *Queue) writeOff(ctx context.Context, t *task) error {
 	var reports []Handover
 	for _, r := range t.message.Sending.Recipients {
 		if !r.Status.Final() {
-			reports = append(reports, Handover{Rcpt: r.Email, Outcome: delivery.Permanent, Text: "The mail is damaged on the disk of this service"})
+			reports = append(reports, Handover{Rcpt: r.Email, Outcome: delivery.Permanent, Text: "The message is damaged on the disk of this service"})
 		}
 	}
 	if err := q.report(ctx, t, reports, false); err != nil {
@@ -244,7 +244,7 @@ func (q *Queue) mend(ctx context.Context, key mailKey, at time.Time, m *inbox.Me
 		}
 	}
 	order.Since = stray.Since
-	q.Logger.Warn("an entry of the mail queue was put right", "inbox", key.address, "message_id", key.id, "due", at)
+	q.Logger.Warn("mail queue entry corrected", "inbox", key.address, "message_id", key.id, "due", at)
 	_, err = q.Inboxes.Do(ctx, key.address, order)
 	return err
 }
@@ -334,7 +334,7 @@ func (q *Queue) handOver(ctx context.Context, j *job, c Consignment) []Handover 
 	failpoint.Here("handed-over")
 	q.counts.seconds.Between(began, time.Now())
 	if errors.Is(context.Cause(ctx), errHangs) && isTemporary(out) {
-		return allLater(c.Rcpts, "The mail server of "+c.Domain+" did not answer in time")
+		return allLater(c.Rcpts, "The mail server of "+c.Domain+" did not respond in time")
 	}
 	return out
 }

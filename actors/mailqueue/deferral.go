@@ -85,7 +85,7 @@ func (q *Queue) deferGroup(ctx context.Context, address string, group []*schedul
 		left[i], err = q.Inboxes.Queued(ctx, address, group[i].Key.id)
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		q.Logger.Warn("mails could not be deferred", "inbox", address, "mails", len(group), "err", err)
+		q.Logger.Warn("messages could not be deferred", "inbox", address, "mails", len(group), "err", err)
 	}
 	for i, d := range group {
 		failed := err

@@ -25,7 +25,7 @@ func (c endedCourier) Deliver(ctx context.Context, o Consignment) []Handover {
 // TestWhatWasHandedOverCounts though its attempt was ended for others.
 func TestWhatWasHandedOverCounts(t *testing.T) {
 	for outcome, want := range map[delivery.Outcome]string{
-		delivery.Delivered: "its own", delivery.Temporary: "The mail server of far did not answer in time",
+		delivery.Delivered: "its own", delivery.Temporary: "The mail server of far did not respond in time",
 	} {
 		courier := endedCourier{make(chan struct{}), outcome}
 		q := New(Options{Courier: courier, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})

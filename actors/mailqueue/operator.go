@@ -84,7 +84,7 @@ func (q *Queue) probe(address string, m *inbox.Message) {
 
 // Drop ends a mail of the queue as failed.
 func (q *Queue) Drop(ctx context.Context, address string, id int64) error {
-	_, err := q.Inboxes.Do(ctx, address, inbox.GiveUp{ID: id, Why: "The operator of this service dropped the mail from the queue"})
+	_, err := q.Inboxes.Do(ctx, address, inbox.GiveUp{ID: id, Why: "The operator of this service dropped the message from the queue"})
 	if err == nil {
 		q.Logger.Info("dropped", "inbox", address, "message_id", id)
 	}

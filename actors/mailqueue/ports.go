@@ -131,5 +131,5 @@ type nowhere struct{}
 
 // Deliver implements Courier.
 func (nowhere) Deliver(_ context.Context, c Consignment) []Handover {
-	return allLater(c.Rcpts, "This server sends no mail to other servers")
+	return allLater(c.Rcpts, "This server does not send mail to other servers")
 }

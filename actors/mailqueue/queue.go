@@ -219,7 +219,7 @@ func (q *Queue) read(r scheduler.Read[mailKey]) {
 	}
 	page, more, err := q.Store.MailQueue(after, r.Limit)
 	if err != nil {
-		q.Logger.Error("the mail queue could not be read", "err", err)
+		q.Logger.Error("mail queue could not be read", "err", err)
 	}
 	entries := make([]scheduler.Entry[mailKey], 0, len(page))
 	q.mu.Lock()

@@ -84,7 +84,7 @@ func (r *Retention) Run(stop <-chan struct{}) {
 func (r *Retention) step() time.Duration {
 	due, next, err := r.store.DueInboxes(r.now(), dueBatch)
 	if err != nil {
-		r.log.Error("the due index could not be read", "err", err)
+		r.log.Error("retention due index could not be read", "err", err)
 		return dueLook
 	}
 	if len(due) == 0 {
@@ -92,7 +92,7 @@ func (r *Retention) step() time.Duration {
 	}
 	switch failed, moved := r.expire(due); {
 	case failed > 0:
-		r.log.Warn("some inboxes could not be swept", "failed", failed, "of", len(due))
+		r.log.Warn("retention of some inboxes failed, will be retried", "failed", failed, "of", len(due))
 		return dueLook
 	case moved > 0:
 		return walkPause // the index is about to lose them too

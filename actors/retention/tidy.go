@@ -119,7 +119,7 @@ func (t *Tidy) one(ctx context.Context, id account.ID) {
 	for _, forget := range t.forget {
 		if err := inSteps(ctx, id, forget); err != nil && !fault.Is(err, fault.Moved) {
 			if ctx.Err() == nil {
-				t.log.Error("what was in mail that is gone is still in rows of events", "account", id, "err", err)
+				t.log.Error("content of deleted messages could not be removed from events", "account", id, "err", err)
 			}
 			t.Note(id)
 		}

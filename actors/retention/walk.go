@@ -35,7 +35,7 @@ func (w *walk) goOn(now time.Time, log *slog.Logger) bool {
 	}
 	more, err := w.step(now)
 	if err != nil && !fault.Is(err, fault.Moved) {
-		log.Error("old "+w.what+" could not be removed", "err", err)
+		log.Error("old records could not be removed", "what", w.what, "err", err)
 	}
 	if w.going = more; !more {
 		w.ended = now

@@ -50,7 +50,7 @@ func (s *Supervisor) beginGroup(id account.ID, group []*call) {
 		changes[i] = dueOf(c.Key, c.at).Move(until)
 	}
 	if err := s.lease(id, changes); err != nil {
-		s.Logger.Warn("calls of webhooks could not begin", "account", id, "calls", len(group), "err", err)
+		s.Logger.Warn("webhook attempts could not be started", "account", id, "calls", len(group), "err", err)
 		s.handBack(group, storePause/5)
 		return
 	}
@@ -69,7 +69,7 @@ func (s *Supervisor) atTheirHosts(id account.ID, group []*call) (kept []*call) {
 		hook, err := s.Subscriptions.find(id, c.Key.webhook)
 		switch {
 		case err != nil:
-			s.Logger.Error("a webhook could not be read", "account", id, "err", err)
+			s.Logger.Error("webhook could not be read", "account", id, "err", err)
 			unread = append(unread, c)
 		case hook != nil && hostOfURL(hook.URL) != c.Lane:
 			s.mu.Lock()
@@ -103,7 +103,7 @@ func (s *Supervisor) handBack(group []*call, after time.Duration) {
 // unread has a call made later whose delivery can't be read.
 func (s *Supervisor) unread(c *call, err error) {
 	if !fault.Is(err, fault.Moved) {
-		s.Logger.Error("a delivery could not be read", "account", c.Key.account, "delivery", c.Key.id, "err", err)
+		s.Logger.Error("webhook delivery could not be read", "account", c.Key.account, "delivery", c.Key.id, "err", err)
 	}
 	s.calls.Go(func() { s.handBack([]*call{c}, storePause) })
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // errNotTried is what the record of a call that was not made says.
-const errNotTried = "The receiver did not answer lately and too many deliveries wait for it: this attempt was not made"
+const errNotTried = "This attempt was skipped: the receiver has not responded recently and too many deliveries are waiting for it"
 
 // deferAll counts a call that is not made for what finds no place with a silent receiver, and
 // ends when there is no more of it. So a dead receiver costs bounded memory however many events it
@@ -61,7 +61,7 @@ func (s *Supervisor) deferGroup(group []*scheduler.Deferral[key]) bool {
 		del, err := s.Store.Delivery(d.Key.account, d.Key.id)
 		switch {
 		case err != nil:
-			s.Logger.Error("a delivery could not be read", "account", d.Key.account, "delivery", d.Key.id, "err", err)
+			s.Logger.Error("webhook delivery could not be read", "account", d.Key.account, "delivery", d.Key.id, "err", err)
 			done(time.Time{}, err)
 		case del == nil || del.State != webhook.Retrying:
 			s.results <- result{d.Key.account, dueOf(d.Key, d.At).Move(time.Time{}), done}

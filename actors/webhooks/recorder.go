@@ -196,7 +196,7 @@ func (s *Supervisor) commit(id account.ID, b *batch) {
 		l.done <- err
 	}
 	if err != nil && len(b.results) > 0 {
-		s.Logger.Error("results of webhooks could not be stored, they are tried again", "account", id, "calls", len(b.results), "err", err)
+		s.Logger.Error("webhook results could not be stored, will be retried", "account", id, "calls", len(b.results), "err", err)
 	}
 	for _, r := range b.results {
 		var at time.Time

@@ -56,11 +56,11 @@ func (r *Records) redeliver(id account.ID, delivery int64) error {
 	case hook == nil && d.Last.Error == webhook.InboxGone:
 		return fault.New(fault.NotFound, "The inbox of this delivery was deleted")
 	case tried:
-		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d is still being tried", delivery))
+		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d is still in progress. Wait until it has succeeded or failed", delivery))
 	case hook == nil:
 		return fault.New(fault.Refused, "The webhook of this delivery was deleted")
 	case d.Spent(r.s.Schedule):
-		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d was tried %d times already", delivery, d.Calls))
+		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d was already attempted %d times, which is the maximum", delivery, d.Calls))
 	}
 	r.s.forget(d)
 	d.Again(r.s.Now().UTC().Truncate(time.Millisecond))

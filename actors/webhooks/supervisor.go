@@ -199,7 +199,7 @@ func (s *Supervisor) read(r scheduler.Read[key]) {
 	}
 	page, more, err := s.Store.DueDeliveries(after, r.Limit)
 	if err != nil {
-		s.Logger.Error("the due index of webhooks could not be read", "err", err)
+		s.Logger.Error("webhook due index could not be read", "err", err)
 	}
 	hosts := make([]string, len(page))
 	for i, due := range page {

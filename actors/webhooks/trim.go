@@ -45,7 +45,7 @@ func (s *Supervisor) tally(of map[account.ID]*tally, id account.ID, results []re
 	removed, err := s.Store.TrimDeliveries(id, t.looked, time.Time{}, webhook.RecordsKept, trimStep)
 	switch {
 	case err != nil:
-		s.Logger.Error("old deliveries could not be removed", "account", id, "err", err)
+		s.Logger.Error("old webhook deliveries could not be removed", "account", id, "err", err)
 	case removed < trimStep:
 		t.looked = max(t.looked, t.newest-webhook.RecordsKept)
 	}

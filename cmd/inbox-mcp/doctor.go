@@ -26,7 +26,7 @@ const (
 type doctorCommand struct{}
 
 // errSick ends the program with 1 after what is wrong was said.
-var errSick = errors.New("no tool can be used like this")
+var errSick = errors.New("no tool can be used with these settings. Fix the problems listed above")
 
 // Run says what works with these flags, and why the rest doesn't.
 func (doctorCommand) Run(ctx context.Context, c *commandLine) error {
@@ -96,20 +96,20 @@ func (d *examination) server(ctx context.Context) error {
 		Info struct{ Title, Version string }
 	}
 	if json.Unmarshal(b, &contract) != nil || contract.Info.Version == "" {
-		return errors.New(toolserver.Unreachable(d.api.BaseURL, fmt.Sprintf("it answered %.100q", b)))
+		return errors.New(toolserver.Unreachable(d.api.BaseURL, fmt.Sprintf("unexpected content %.100q", b)))
 	}
-	d.say("url", "%s is answered by %s, version %s", d.api.BaseURL, contract.Info.Title, contract.Info.Version)
+	d.say("url", "%s responds: %s, version %s", d.api.BaseURL, contract.Info.Title, contract.Info.Version)
 	return nil
 }
 
 func (d *examination) clock() {
 	if d.date.IsZero() {
-		d.say("clock", "the server does not tell its time")
+		d.say("clock", "the server's response has no Date header")
 		return
 	}
 	ahead := time.Since(d.date)
 	if ahead.Abs() > skew {
-		d.say("clock", "this machine's is %s off the server's; set one of them right", ahead.Abs().Round(time.Second))
+		d.say("clock", "differs from the server's by %s. Correct one of the two clocks", ahead.Abs().Round(time.Second))
 		return
 	}
 	d.say("clock", "agrees with the server's")
@@ -123,13 +123,13 @@ func (d *examination) key(ctx context.Context) error {
 			return errors.New(toolserver.Unreachable(d.api.BaseURL, toolserver.Cause(err)))
 		}
 	case 401:
-		return fmt.Errorf("the server does not know it: %s. It may be mistyped, expired or revoked, or of another server. Check --api-key", refused(err))
+		return fmt.Errorf("the server rejects it: %s. It may be mistyped, expired, revoked, or belong to another server. Check --api-key", refused(err))
 	}
-	kind := "an account: it reaches all its inboxes"
+	kind := "account key: it has access to all inboxes of the account"
 	if d.ofOneInbox() {
-		kind = "one inbox: it reaches that one alone"
+		kind = "inbox key: it has access to this inbox only"
 	}
-	d.say("key", "is valid, of %s", kind)
+	d.say("key", "valid, %s", kind)
 	return nil
 }
 
@@ -172,7 +172,7 @@ func (d *examination) tools(has map[string]bool) error {
 		case len(missing) > 0:
 			d.say("tool", "%-22s no: the key is missing the scope %s", t.Name, strings.Join(missing, ", "))
 		case t.AccountKey && d.ofOneInbox():
-			d.say("tool", "%-22s no: it takes the key of an account", t.Name)
+			d.say("tool", "%-22s no: it requires an account key", t.Name)
 		default:
 			d.say("tool", "%-22s yes", t.Name)
 			works++

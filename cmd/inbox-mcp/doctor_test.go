@@ -48,15 +48,15 @@ func TestDoctor(t *testing.T) {
 		says      []string
 		tools     int // that can be used
 	}{
-		"all is well":     {w.near.base + "/", w.near.key, 0, []string{"is answered by Inbox Service API, version 1", "agrees with the server's", "of an account"}, 19},
+		"all is well":     {w.near.base + "/", w.near.key, 0, []string{"responds: Inbox Service API, version 1", "agrees with the server's", "valid, account key: it has access to all inboxes of the account"}, 19},
 		"a reader":        {w.near.base, reader, 0, []string{"send_email             no: the key is missing the scope email:send", "create_inbox           no: the key is missing the scope inbox:manage"}, 8},
 		"one permission":  {w.near.base, eraser, 0, []string{"delete_message         yes", "read_messages          no: the key is missing the scope inbox:read"}, 1},
-		"one inbox":       {w.near.base, inboxKey.Key, 0, []string{"of one inbox", "create_inbox           no: it takes the key of an account"}, 18},
-		"a wrong key":     {w.near.base, w.near.key + "x", 1, []string{"A valid API key is required", "mistyped, expired or revoked", "--api-key"}, 0},
-		"nobody there":    {"http://127.0.0.1:1", w.near.key, 1, []string{"The inbox server at http://127.0.0.1:1 does not answer: connection refused. Check --base-url"}, 0},
-		"somebody else":   {stranger.URL, w.near.key, 1, []string{"does not answer: 404 Not Found", "Check --base-url"}, 0},
-		"a path too many": {w.near.base + "/api", w.near.key, 1, []string{"does not answer", "Check --base-url"}, 0},
-		"no URL":          {"inbox.test", w.near.key, 1, []string{"--base-url must be like http://"}, 0},
+		"one inbox":       {w.near.base, inboxKey.Key, 0, []string{"valid, inbox key: it has access to this inbox only", "create_inbox           no: it requires an account key"}, 18},
+		"a wrong key":     {w.near.base, w.near.key + "x", 1, []string{"A valid API key is required", "mistyped, expired, revoked, or belong to another server", "--api-key"}, 0},
+		"nobody there":    {"http://127.0.0.1:1", w.near.key, 1, []string{"The inbox server at http://127.0.0.1:1 gave no valid response: connection refused. Check --base-url"}, 0},
+		"somebody else":   {stranger.URL, w.near.key, 1, []string{"gave no valid response: 404 Not Found", "Check --base-url"}, 0},
+		"a path too many": {w.near.base + "/api", w.near.key, 1, []string{"gave no valid response", "Check --base-url"}, 0},
+		"no URL":          {"inbox.test", w.near.key, 1, []string{"--base-url: invalid URL \"inbox.test\" (use a URL such as http://"}, 0},
 		"no key":          {w.near.base, "", 1, []string{"--api-key", "INBOX_API_KEY"}, 0},
 	} {
 		out, code := w.says(t, []string{"INBOX_BASE_URL=" + c.base, "INBOX_API_KEY=" + c.key}, "doctor")
@@ -86,7 +86,7 @@ func TestSchemaPrintsWhatTheRouteAnswers(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"schema"}, {"schema", "--format", "other"}} {
-		if out, code := w.says(t, nil, args...); code != 1 || out != "inbox-mcp: --format must be one of openai, anthropic, gemini\n" {
+		if out, code := w.says(t, nil, args...); code != 1 || out != "inbox-mcp: --format: invalid or missing format. Valid formats: openai, anthropic, gemini\n" {
 			t.Errorf("%v: exit %d %s", args, code, out)
 		}
 	}
@@ -101,13 +101,13 @@ func TestRefusalsToStart(t *testing.T) {
 		args []string
 		says string
 	}{
-		"no key":               {"INBOX_API_KEY=", nil, "no API key is given: set INBOX_API_KEY"},
-		"no key, by HTTP":      {"INBOX_API_KEY=", []string{"--http", "127.0.0.1:0"}, "no API key is given"},
-		"open to all":          {key, []string{"--http", "0.0.0.0:0"}, "set --http-token or INBOX_MCP_HTTP_TOKEN"},
-		"open to all, unnamed": {key, []string{"--http", ":0"}, "set --http-token"},
-		"no port":              {key, []string{"--http", "127.0.0.1"}, "--http must be HOST:PORT"},
-		"a level of none":      {key, []string{"--log-level", "loud"}, "--log-level must be one of"},
-		"a key with a blank":   {"INBOX_API_KEY=svc live", nil, "--api-key holds characters"},
+		"no key":               {"INBOX_API_KEY=", nil, "the API key is missing: set INBOX_API_KEY"},
+		"no key, by HTTP":      {"INBOX_API_KEY=", []string{"--http", "127.0.0.1:0"}, "the API key is missing"},
+		"open to all":          {key, []string{"--http", "0.0.0.0:0"}, "Set --http-token or INBOX_MCP_HTTP_TOKEN"},
+		"open to all, unnamed": {key, []string{"--http", ":0"}, "Set --http-token"},
+		"no port":              {key, []string{"--http", "127.0.0.1"}, "--http: invalid address \"127.0.0.1\" (use HOST:PORT"},
+		"a level of none":      {key, []string{"--log-level", "loud"}, "--log-level: invalid level \"loud\" (debug, info, warn or error)"},
+		"a key with a blank":   {"INBOX_API_KEY=svc live", nil, "--api-key contains characters"},
 		"an unknown flag":      {key, []string{"--htp", "x"}, "unknown flag --htp"},
 	} {
 		out, code := w.says(t, []string{c.env}, c.args...)
@@ -130,7 +130,7 @@ func TestSecretsInArgumentsAreSaid(t *testing.T) {
 		"both":                 {nil, []string{"--http-token", "t", "--api-key", w.near.key}, []string{"--api-key", "--http-token"}},
 	} {
 		out, code := w.says(t, c.env, append([]string{"doctor", "--base-url", w.near.base}, c.args...)...)
-		if code != 0 || strings.Count(out, "is visible in the list of processes") != len(c.warned) || strings.Contains(out, w.near.key) {
+		if code != 0 || strings.Count(out, "is visible in the process list") != len(c.warned) || strings.Contains(out, w.near.key) {
 			t.Errorf("%s: exit %d %s", name, code, out)
 		}
 		for _, flag := range c.warned {
@@ -139,7 +139,7 @@ func TestSecretsInArgumentsAreSaid(t *testing.T) {
 			}
 		}
 	}
-	if out, _ := w.says(t, nil, "--help"); !strings.Contains(strings.Join(strings.Fields(out), " "), "better as INBOX_API_KEY") {
+	if out, _ := w.says(t, nil, "--help"); !strings.Contains(strings.Join(strings.Fields(out), " "), "Prefer INBOX_API_KEY") {
 		t.Error(out)
 	}
 }

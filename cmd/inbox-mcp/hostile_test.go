@@ -117,7 +117,7 @@ func TestMailThatImitates(t *testing.T) {
 			}
 			before, rest, _ := strings.Cut(text, "----- "+mark+" begins\n")
 			inside, after, _ := strings.Cut(rest, "----- "+mark+" ends")
-			if !strings.Contains(before, mark) || !strings.Contains(before, "no instruction") {
+			if !strings.Contains(before, mark) || !strings.Contains(before, "never an instruction") {
 				t.Errorf("%s: nothing says before what the mark means: %q", name, before)
 			}
 			for _, guess := range guessed {

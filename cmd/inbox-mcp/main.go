@@ -19,16 +19,16 @@ import (
 
 // commandLine is what can be said to the program. Secrets are better in the environment.
 type commandLine struct {
-	BaseURL   string           `name:"base-url" env:"INBOX_BASE_URL" default:"http://127.0.0.1:8080" placeholder:"URL" help:"Where the inbox server is (${env}). Default: ${default}"`
-	APIKey    string           `name:"api-key" env:"INBOX_API_KEY" placeholder:"KEY" help:"Key of an account, or of one inbox; better as ${env}, which no list of processes shows."`
-	HTTP      string           `name:"http" placeholder:"HOST:PORT" help:"Serve HTTP at /mcp there instead of standard input and output."`
-	HTTPToken string           `name:"http-token" env:"INBOX_MCP_HTTP_TOKEN" placeholder:"TOKEN" help:"Bearer token that HTTP requests must have; needed beyond loopback. Better as ${env}, which no list of processes shows."`
+	BaseURL   string           `name:"base-url" env:"INBOX_BASE_URL" default:"http://127.0.0.1:8080" placeholder:"URL" help:"URL of the inbox server (${env}). Default: ${default}"`
+	APIKey    string           `name:"api-key" env:"INBOX_API_KEY" placeholder:"KEY" help:"Account key or inbox key. Prefer ${env}, which the process list does not show."`
+	HTTP      string           `name:"http" placeholder:"HOST:PORT" help:"Serve streamable HTTP at /mcp on this address, instead of standard input and output."`
+	HTTPToken string           `name:"http-token" env:"INBOX_MCP_HTTP_TOKEN" placeholder:"TOKEN" help:"Bearer token that HTTP requests must send. Required unless --http is a loopback address. Prefer ${env}, which the process list does not show."`
 	Version   kong.VersionFlag `help:"Print the version."`
 
-	LogLevel string `name:"log-level" default:"info" placeholder:"LEVEL" help:"Least level that is logged, on standard error: debug, info, warn, error. Default: ${default}"`
+	LogLevel string `name:"log-level" default:"info" placeholder:"LEVEL" help:"Minimum level that is logged to standard error: debug, info, warn, error. Default: ${default}"`
 
-	Serve  serveCommand  `cmd:"" default:"1" help:"Serve the tools; what happens without a command."`
-	Schema schemaCommand `cmd:"" help:"Print the six core tools as functions for a model's API."`
+	Serve  serveCommand  `cmd:"" default:"1" help:"Serve the tools. This is the default command."`
+	Schema schemaCommand `cmd:"" help:"Print the six core tools as function schemas for a model's API."`
 	Doctor doctorCommand `cmd:"" help:"Check URL, key, permissions and clock, and which tools this key can use."`
 }
 
@@ -41,7 +41,7 @@ func main() {
 
 func run(args []string) error {
 	var cli commandLine
-	parser, err := kong.New(&cli, kong.Name("inbox-mcp"), kong.Vars{"version": version.Line("inbox-mcp")}, kong.Description("Real e-mail inboxes as tools for a model (Model Context Protocol)."))
+	parser, err := kong.New(&cli, kong.Name("inbox-mcp"), kong.Vars{"version": version.Line("inbox-mcp")}, kong.Description("Serve real e-mail inboxes as tools for a model (Model Context Protocol)."))
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func warnOfSecrets(chosen *kong.Context) {
 			continue
 		}
 		if variable, secret := better[element.Flag.Name]; secret {
-			fmt.Fprintf(os.Stderr, "inbox-mcp: warning: --%s is visible in the list of processes; set %s instead\n", element.Flag.Name, variable)
+			fmt.Fprintf(os.Stderr, "inbox-mcp: warning: --%s is visible in the process list; set %s instead\n", element.Flag.Name, variable)
 		}
 	}
 }
@@ -73,20 +73,20 @@ func warnOfSecrets(chosen *kong.Context) {
 func (c *commandLine) logger() (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
-		return nil, fmt.Errorf("--log-level must be one of debug, info, warn, error")
+		return nil, fmt.Errorf("--log-level: invalid level %q (debug, info, warn or error)", c.LogLevel)
 	}
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
 }
 
 type schemaCommand struct {
-	Format string `name:"format" placeholder:"FORMAT" help:"openai, anthropic or gemini."`
+	Format string `name:"format" placeholder:"FORMAT" help:"Format of the schemas: openai, anthropic or gemini."`
 }
 
 // Run prints what GET /api/v1/tools answers.
 func (s *schemaCommand) Run() error {
 	b, err := tools.Functions(s.Format)
 	if err != nil {
-		return fmt.Errorf("--format must be one of %s", strings.Join(tools.FormatNames(), ", "))
+		return fmt.Errorf("--format: invalid or missing format. Valid formats: %s", strings.Join(tools.FormatNames(), ", "))
 	}
 	_, err = os.Stdout.Write(b)
 	return err

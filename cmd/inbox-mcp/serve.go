@@ -51,14 +51,14 @@ func (serveCommand) Run(ctx context.Context, c *commandLine) error {
 // api is a client of the service, with the key that was given.
 func (c *commandLine) api() (*client.Client, error) {
 	if c.APIKey == "" {
-		return nil, errors.New("no API key is given: set INBOX_API_KEY (or --api-key) to a key of an account or of one inbox")
+		return nil, errors.New("the API key is missing: set INBOX_API_KEY (or --api-key) to an account key or an inbox key")
 	}
 	if strings.ContainsFunc(c.APIKey, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return nil, errors.New("--api-key holds characters that no key has")
+		return nil, errors.New("--api-key contains characters that are invalid in a key. Copy the key again")
 	}
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("--base-url must be like http://127.0.0.1:8080 or https://mail.example.com, not %q", c.BaseURL)
+		return nil, fmt.Errorf("--base-url: invalid URL %q (use a URL such as http://127.0.0.1:8080 or https://mail.example.com)", c.BaseURL)
 	}
 	api := client.New(c.BaseURL, c.APIKey)
 	transport := http.DefaultTransport.(*http.Transport).Clone()
@@ -71,10 +71,10 @@ func (c *commandLine) api() (*client.Client, error) {
 func (c *commandLine) serveHTTP(ctx context.Context, s *toolserver.Server, log *slog.Logger) error {
 	host, _, err := net.SplitHostPort(c.HTTP)
 	if err != nil {
-		return fmt.Errorf("--http must be HOST:PORT, like 127.0.0.1:8000, not %q", c.HTTP)
+		return fmt.Errorf("--http: invalid address %q (use HOST:PORT, such as 127.0.0.1:8000)", c.HTTP)
 	}
 	if c.HTTPToken == "" && !toolserver.Loopback(host) {
-		return fmt.Errorf("--http %s can be reached from other machines, and whoever reaches it has the account: set --http-token or INBOX_MCP_HTTP_TOKEN, or listen on 127.0.0.1", c.HTTP)
+		return fmt.Errorf("--http %s is reachable from other machines and gives access to the account. Set --http-token or INBOX_MCP_HTTP_TOKEN, or listen on 127.0.0.1", c.HTTP)
 	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.HTTP)
 	if err != nil {

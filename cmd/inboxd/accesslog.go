@@ -27,7 +27,7 @@ func (c *serveCommand) openAccessLog(log *slog.Logger) (hear func(http.Access), 
 	if c.AccessLog != "-" {
 		file := &logFile{path: c.AccessLog}
 		if err := file.reopen(); err != nil {
-			return nil, nil, fmt.Errorf("--access-log can't be opened: %w", err)
+			return nil, nil, fmt.Errorf("--access-log cannot be opened: %w", err)
 		}
 		out, ended = file, file.followHangups(log)
 	}
@@ -75,7 +75,7 @@ func (l *logFile) followHangups(log *slog.Logger) (end func()) {
 		defer close(over)
 		for range hangups {
 			if err := l.reopen(); err != nil {
-				log.Error("the access log stays where it is", "err", err)
+				log.Error("the access log could not be reopened, the open file is kept", "err", err)
 			}
 		}
 	}()
@@ -154,7 +154,7 @@ func (c *serveCommand) checkOrigins() (http.Origins, error) {
 		if origin == "*" || err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.Scheme+"://"+strings.ToLower(u.Host) == origin {
 			continue
 		}
-		return nil, fmt.Errorf("--cors-origin %q is not an origin such as https://app.example.com, or *", origin)
+		return nil, fmt.Errorf("--cors-origin: invalid origin %q (use an origin such as https://app.example.com, or *)", origin)
 	}
 	return http.Origins(c.CORSOrigin), nil
 }

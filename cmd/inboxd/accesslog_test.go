@@ -157,7 +157,9 @@ func TestAccessLogIsRotated(t *testing.T) {
 		t.Fatal(err)
 	}
 	hangUp()
-	awaited("it is told", func() bool { return strings.Contains(s.stderr.String(), "the access log stays where it is") })
+	awaited("it is told", func() bool {
+		return strings.Contains(s.stderr.String(), "the access log could not be reopened, the open file is kept")
+	})
 	ask(log)
 	if code := s.terminate(t); code != 0 {
 		t.Fatal(code)

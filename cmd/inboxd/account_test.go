@@ -60,7 +60,7 @@ func TestResetLink(t *testing.T) {
 		t.Errorf("ended: %v", ended.body)
 	}
 	a := s.wants(t, 400, "POST", "/api/auth/password-reset/confirm", nil, confirm)
-	if a.body["detail"] != "This password reset link is not valid: it is unknown, used or older than an hour. Ask for a new one" {
+	if a.body["detail"] != "This password reset link is invalid: it is unknown, was used, or is older than an hour. Request a new one" {
 		t.Errorf("used: %v", a.body)
 	}
 	s.wants(t, 401, "GET", "/api/account", bearer(u.session), nil)
@@ -123,7 +123,7 @@ func TestAccountDelete(t *testing.T) {
 	}
 	// A deleted address stays closed to others for 30 days, and so to the new account.
 	again.do(t, 400, "POST", "/inboxes", map[string]any{"prefix": "i0-0"})
-	if out, err := command("admin", "--data", dir, "account", "delete", "nobody@example.test").CombinedOutput(); err == nil || !strings.Contains(string(out), "There is no account") {
+	if out, err := command("admin", "--data", dir, "account", "delete", "nobody@example.test").CombinedOutput(); err == nil || !strings.Contains(string(out), "No account has this e-mail address") {
 		t.Errorf("nobody's: %v %s", err, out)
 	}
 }
@@ -153,12 +153,12 @@ func TestPlansOfTheOperator(t *testing.T) {
 		t.Errorf("account %v", account)
 	}
 	for text, sentence := range map[string]string{
-		"[plans.free]\nmax_inboxes = -1\n":      "the config file: [plans.free] max_inboxes = -1 must be a whole number from 0 to 10000000",
-		"[plans.free]\nmax_inboxs = 1\n":        "the config file: [plans.free] has no figure max_inboxs; the figures are max_inboxes",
-		"[plans.gold]\nmax_inboxes = 1\n":       "the config file: [plans.gold] is no plan; the plans are free and paid",
+		"[plans.free]\nmax_inboxes = -1\n":      "the config file: [plans.free]: max_inboxes = -1 must be a whole number from 0 to 10000000",
+		"[plans.free]\nmax_inboxs = 1\n":        "the config file: [plans.free]: unknown figure max_inboxs. Valid figures: max_inboxes",
+		"[plans.gold]\nmax_inboxes = 1\n":       "the config file: [plans.gold]: unknown plan. Valid plans: free, paid",
 		"[plans]\nfree = 3\n":                   "the plan free must be a table, [plans.free]",
 		"plans = 3\n":                           "the plans",
-		"[tariffs.free]\nmax_inboxes = 1\n":     `the config file has the key "tariffs", which is no flag`,
+		"[tariffs.free]\nmax_inboxes = 1\n":     `the config file has the unknown key "tariffs"`,
 		"[plans.free]\nmax_inboxes = \"three\"": "max_inboxes = three must be a whole number",
 	} {
 		write(text)
@@ -299,7 +299,7 @@ func TestCreationsAreRepeatedAcrossKills(t *testing.T) {
 	if list := u.do(t, 200, "GET", "/inboxes?limit=1000", nil)["inboxes"].([]any); len(list) != kills*names {
 		t.Errorf("%d inboxes for %d names", len(list), kills*names)
 	}
-	if status, answer, _ := u.named("r0-0", `{"prefix":"x"}`); status != 422 || answer != `{"detail":"Invalid request: 'Idempotency-Key' was used before, with another request"}` {
+	if status, answer, _ := u.named("r0-0", `{"prefix":"x"}`); status != 422 || answer != `{"detail":"Invalid request: 'Idempotency-Key' was already used with another request. Use a new key"}` {
 		t.Errorf("another body: %d %s", status, answer)
 	}
 }

@@ -105,13 +105,13 @@ func TestCheckAndBackupSayWhy(t *testing.T) {
 		says string
 	}{
 		{[]string{"check", dir}, 2, "in use by another inboxd"},
-		{[]string{"check", filepath.Join(home, "nowhere")}, 2, "is no data folder of inboxd"},
+		{[]string{"check", filepath.Join(home, "nowhere")}, 2, "is not a data folder of inboxd"},
 		{append(backup, filepath.Join(home, "copy")), 0, "backup " + home},
-		{append(backup, filepath.Join(home, "copy")), 1, "is there already: a backup makes its own"},
-		{append(backup, filepath.Join(dir, "copy")), 1, "is inside of the data folder"},
+		{append(backup, filepath.Join(home, "copy")), 1, "already exists. Give the path of a new folder for the backup"},
+		{append(backup, filepath.Join(dir, "copy")), 1, "is inside the data folder. Choose another folder"},
 		{[]string{"check", filepath.Join(home, "copy")}, 0, "problems: 0"},
-		{[]string{"check", filepath.Join(home, "copy"), "--repair", filepath.Join(home, "copy", "in")}, 2, "is inside of the data folder"},
-		{[]string{"check", filepath.Join(home, "copy"), "--repair", filepath.Join(home, "link", "db", "in")}, 2, "is inside of the data folder"},
+		{[]string{"check", filepath.Join(home, "copy"), "--repair", filepath.Join(home, "copy", "in")}, 2, "is inside the data folder. Choose another folder"},
+		{[]string{"check", filepath.Join(home, "copy"), "--repair", filepath.Join(home, "link", "db", "in")}, 2, "is inside the data folder. Choose another folder"},
 	} {
 		if out, code := run(c.args...); code != c.code || !strings.Contains(out, c.says) {
 			t.Errorf("%v: exit %d, %s", c.args, code, out)
@@ -138,7 +138,7 @@ func TestCheckAndBackupSayWhy(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"check", dir, "--repair", filepath.Join(home, "repaired")}, 1, "has lost the bytes of 1 messages"},
+		{[]string{"check", dir, "--repair", filepath.Join(home, "repaired")}, 1, "has lost the bytes or the parsed content of 1 messages"},
 		{[]string{"check", filepath.Join(home, "repaired")}, 0, "a repair kept 1 messages without their bytes"},
 	} {
 		if out, code := run(c.args...); code != c.code || !strings.Contains(out, c.says) {
@@ -148,7 +148,7 @@ func TestCheckAndBackupSayWhy(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "secret.key")); err != nil {
 		t.Fatal(err)
 	}
-	if out, code := run("check", dir, "--repair", filepath.Join(home, "keyless")); code != 1 || !strings.HasSuffix(out, "put secret.key of a backup into it, with mode 600, then start it with --data\n") {
+	if out, code := run("check", dir, "--repair", filepath.Join(home, "keyless")); code != 1 || !strings.HasSuffix(out, "copy secret.key of a backup into it with mode 600, then start the server with it as --data\n") {
 		t.Errorf("without the key: exit %d, %s", code, out)
 	}
 	// The backup has links to the same files where the disk can make them.

@@ -12,8 +12,8 @@ import (
 )
 
 type checkCommand struct {
-	Dir    string `arg:"" help:"Data folder that no server has open, or a backup." type:"path"`
-	Repair string `help:"Folder to make: a sound copy of what can be read." type:"path" placeholder:"TO"`
+	Dir    string `arg:"" help:"Data folder that no running server uses, or a backup." type:"path"`
+	Repair string `help:"Also write an intact copy of all readable data to this new folder." type:"path" placeholder:"TO"`
 }
 
 // exitCode ends the process with a code; what there was to say is said.
@@ -52,12 +52,12 @@ func (c *checkCommand) Run() error {
 	fmt.Printf("%s: %d accounts, %d inboxes, %d messages; %d rows and %d files, %s read; problems: %d\n",
 		c.Dir, sum.Accounts, sum.Inboxes, sum.Messages, sum.Rows, sum.Files, operator.ByteText(sum.Bytes), found)
 	if sum.Lost > 0 {
-		fmt.Printf("%s: a repair kept %d messages without their bytes, or without what is read of them\n", c.Dir, sum.Lost)
+		fmt.Printf("%s: a repair kept %d messages without their bytes or their parsed content\n", c.Dir, sum.Lost)
 	}
 	if c.Repair != "" && err == nil {
-		next := "start it with --data"
+		next := "start the server with it as --data"
 		if sum.NeedsKey {
-			next = "put secret.key of a backup into it, with mode 600, then start it with --data"
+			next = "copy secret.key of a backup into it with mode 600, then start the server with it as --data"
 		}
 		fmt.Printf("%s: what could be read; %s\n", c.Repair, next)
 	}

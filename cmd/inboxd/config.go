@@ -20,7 +20,7 @@ func (configFile) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Pat
 	name := string(ctx.FlagValue(trace.Flag).(configFile))
 	values, err := k.LoadConfig(name)
 	if err != nil {
-		return fmt.Errorf("--config %s can't be read: %w", name, err)
+		return fmt.Errorf("--config: cannot read %s: %w", name, err)
 	}
 	ctx.AddResolver(values)
 	return nil
@@ -31,7 +31,7 @@ func (configFile) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Pat
 func readTOML(r io.Reader) (kong.Resolver, error) {
 	values := map[string]any{}
 	if err := toml.NewDecoder(r).Decode(&values); err != nil {
-		return nil, fmt.Errorf("the config file is not TOML: %w", err)
+		return nil, fmt.Errorf("the config file is not valid TOML: %w", err)
 	}
 	return &tomlResolver{values}, nil
 }
@@ -49,7 +49,7 @@ func (t *tomlResolver) Validate(app *kong.Application) error {
 	})
 	for _, key := range slices.Sorted(maps.Keys(t.values)) {
 		if !known[key] {
-			return fmt.Errorf("the config file has the key %q, which is no flag", key)
+			return fmt.Errorf("the config file has the unknown key %q. inboxd serve --help lists the flags, which are the valid keys", key)
 		}
 	}
 	return nil

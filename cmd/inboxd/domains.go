@@ -27,7 +27,7 @@ func dnsServer(flag string) (string, error) {
 	}
 	host, port, err := net.SplitHostPort(flag)
 	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || host == "" || bad != nil || n == 0 {
-		return "", fmt.Errorf("--dns %q is not a server such as 127.0.0.1:53", flag)
+		return "", fmt.Errorf("--dns: invalid server %q (use HOST:PORT, such as 127.0.0.1:53)", flag)
 	}
 	return flag, nil
 }

@@ -132,7 +132,7 @@ func TestOwnDomain(t *testing.T) {
 		t.Errorf("mail for nobody: %v", err)
 	}
 	a, err := s.call("DELETE", "/api/domains/example.org", map[string]string{"Authorization": "Bearer " + u.session}, nil)
-	if err != nil || a.status != 400 || a.body["detail"] != "1 inbox lives under example.org. Delete it first" {
+	if err != nil || a.status != 400 || a.body["detail"] != "1 inbox uses the domain example.org. Delete it first" {
 		t.Errorf("release: %v %v", a, err)
 	}
 

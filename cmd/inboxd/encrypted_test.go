@@ -264,7 +264,7 @@ func TestKeysOfEncryption(t *testing.T) {
 	password := map[string]any{"password": "correct horse"}
 	ada.account(t, 400, "DELETE", "/account/encryption", password)
 	ada.do(t, 200, "DELETE", "/inboxes/"+adas, nil)
-	if a := ada.do(t, 400, "POST", "/inboxes", map[string]any{"prefix": "ada"}); !strings.Contains(fmt.Sprint(a["detail"]), "was an encrypted inbox") {
+	if a := ada.do(t, 400, "POST", "/inboxes", map[string]any{"prefix": "ada"}); !strings.Contains(fmt.Sprint(a["detail"]), "belonged to an encrypted inbox") {
 		t.Errorf("the address in the clear: %v", a)
 	}
 	ada.account(t, 200, "DELETE", "/account/encryption", password)

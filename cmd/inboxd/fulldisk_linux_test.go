@@ -145,7 +145,7 @@ func TestRepairOntoASmallDisk(t *testing.T) {
 	}
 	to := filepath.Join(disk, "to")
 	out, code := run("check", dir, "--repair", to)
-	if code != 2 || !strings.HasPrefix(out, "inboxd: the copy "+to+" can't be written: its disk is full") || strings.Count(out, "\n") != 1 {
+	if code != 2 || !strings.HasPrefix(out, "inboxd: the copy "+to+" cannot be written: its disk is full") || strings.Count(out, "\n") != 1 {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	if _, err := os.Stat(filepath.Join(to, "FORMAT")); err == nil {

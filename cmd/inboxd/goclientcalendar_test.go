@@ -72,7 +72,7 @@ func TestAgentsMeet(t *testing.T) {
 	if e := invitation.CalendarEvent; e.Action != "created" || e.UID != made.Event.UID || e.MyStatus != "needs-action" {
 		t.Errorf("%+v", e)
 	}
-	if _, err := a.Calendar(a.guest).Update(a.ctx, id, client.MeetingChange{Title: &order.Title}); client.StatusOf(err) != 403 || !strings.HasPrefix(err.Error(), "Meeting 1 was organized by "+a.host+", who alone can change or cancel it. Answer it with rsvp (HTTP 403, request ") {
+	if _, err := a.Calendar(a.guest).Update(a.ctx, id, client.MeetingChange{Title: &order.Title}); client.StatusOf(err) != 403 || !strings.HasPrefix(err.Error(), "Meeting 1 was organized by "+a.host+", and only the organizer can change or cancel it. Answer it with rsvp (HTTP 403, request ") {
 		t.Errorf("the guest changed it: %v", err)
 	}
 	if _, err := a.Calendar(a.guest).Answer(a.ctx, id, "accepted", "Gladly.", ""); err != nil {

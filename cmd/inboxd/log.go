@@ -18,7 +18,7 @@ type logLevel slog.Level
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (l *logLevel) UnmarshalText(text []byte) error {
 	if err := (*slog.Level)(l).UnmarshalText(text); err != nil {
-		return fmt.Errorf("%q is no level: debug, info, warn or error", text)
+		return fmt.Errorf("invalid level %q (debug, info, warn or error)", text)
 	}
 	return nil
 }

@@ -20,9 +20,9 @@ type commandLine struct {
 
 	Serve serveCommand     `cmd:"" help:"Run the server."`
 	Admin operator.Command `cmd:"" help:"Operate a running server over its admin socket."`
-	Ready readyzCommand    `cmd:"" name:"readyz" help:"Ask a server whether it is ready: exit 0 when it is, else 1. For containers and scripts."`
+	Ready readyzCommand    `cmd:"" name:"readyz" help:"Check whether a server is ready: exit 0 if it is, otherwise 1. For containers and scripts."`
 	Print versionCommand   `cmd:"" name:"version" help:"Print the version."`
-	Check checkCommand     `cmd:"" help:"Read a data folder and report what is damaged: exit 0 whole, 1 damaged, 2 not readable."`
+	Check checkCommand     `cmd:"" help:"Check a data folder and report damage: exit 0 intact, 1 damaged, 2 not readable."`
 }
 
 func main() {
@@ -41,7 +41,7 @@ func kongOptions() []kong.Option {
 	return []kong.Option{
 		kong.Name("inboxd"),
 		kong.Vars{"version": version.Line("inboxd")},
-		kong.Description("Inboxes for software agents: real mail in, one-time codes out."),
+		kong.Description("E-mail inboxes for software agents: create inboxes, receive mail over SMTP, read one-time codes over HTTP."),
 		kong.DefaultEnvars("INBOXD"),
 		kong.Configuration(readTOML),
 		kong.ShortUsageOnError(),

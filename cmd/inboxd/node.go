@@ -87,7 +87,7 @@ func (n *node) openStore() (err error) {
 	if n.flags.ResumeQueue {
 		return n.store.Release()
 	}
-	n.logger.Warn("this is a restored backup: outgoing mail and webhooks are held, for the original may have sent what waits; let them go with: inboxd admin queue release")
+	n.logger.Warn("restored backup: outgoing messages and webhooks are held because the original server may have sent them; send them with: inboxd admin queue release")
 	return nil
 }
 
@@ -100,7 +100,7 @@ func (n *node) listen() error {
 		}
 		ln, err := net.Listen("tcp", addr)
 		if err != nil {
-			return fmt.Errorf("--%s %s can't be opened: %w", edges[i], addr, err)
+			return fmt.Errorf("--%s: cannot listen at %s: %w", edges[i], addr, err)
 		}
 		n.listeners[edges[i]] = ln
 	}
@@ -142,7 +142,7 @@ func (n *node) openEdges() (err error) {
 	c := n.flags
 	mailConns, webConns := c.connections(fileLimit())
 	if mailConns < c.SMTPMaxConns {
-		n.logger.Warn("the limit of open files allows fewer SMTP connections than asked for", "connections", mailConns)
+		n.logger.Warn("the limit of open files allows fewer SMTP connections than configured", "connections", mailConns)
 	}
 	n.mail = smtp.New(smtp.Options{
 		Domain: n.domain, MaxConns: mailConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: n.logger,
@@ -254,15 +254,15 @@ func (n *node) stop(drain time.Duration) error {
 		}
 		return err
 	case <-end:
-		n.logger.Error("the drain is over: owners and data folder are left as they are, not closed", "drain", drain, "folder", n.flags.Data)
-		return errors.New("the data folder was not closed within --drain; the next start finds what was acknowledged")
+		n.logger.Error("drain time is over, inboxes and data folder are not closed", "drain", drain, "folder", n.flags.Data)
+		return errors.New("data folder not closed within --drain, the next start recovers everything acknowledged")
 	}
 }
 
 // logStop notes an edge that could not finish in time: its clients were not acknowledged.
 func (n *node) logStop(edge string, err error) {
 	if err != nil {
-		n.logger.Warn("connections were cut at the end of the drain", "edge", edge, "err", err)
+		n.logger.Warn("connections closed at the end of the drain time", "edge", edge, "err", err)
 	}
 }
 

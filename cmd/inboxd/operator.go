@@ -29,9 +29,9 @@ func (versionCommand) Run() error {
 }
 
 type readyzCommand struct {
-	HTTP string        `help:"Address that the server was told to listen at." default:"127.0.0.1:8080" placeholder:"HOST:PORT" name:"http"`
-	URL  string        `help:"Where the server is (default: http:// and the address of --http)." placeholder:"URL" env:"-"`
-	Wait time.Duration `help:"How long to ask again until it is ready." placeholder:"DURATION" env:"-"`
+	HTTP string        `help:"Address at which the server listens." default:"127.0.0.1:8080" placeholder:"HOST:PORT" name:"http"`
+	URL  string        `help:"URL of the server (default: http:// and the address of --http)." placeholder:"URL" env:"-"`
+	Wait time.Duration `help:"How long to wait until the server is ready." placeholder:"DURATION" env:"-"`
 }
 
 // readyPause is between two questions.
@@ -65,7 +65,7 @@ func (c *readyzCommand) base() (string, error) {
 	}
 	host, port, err := net.SplitHostPort(c.HTTP)
 	if err != nil {
-		return "", fmt.Errorf("--http %q is not an address such as 127.0.0.1:8080", c.HTTP)
+		return "", fmt.Errorf("--http: invalid address %q (use HOST:PORT, such as 127.0.0.1:8080)", c.HTTP)
 	}
 	if isUnspecified(host) {
 		host = "127.0.0.1" // [::] takes IPv4, too
@@ -80,7 +80,7 @@ func askReady(ctx context.Context, client *http.Client, url string) error {
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return fmt.Errorf("no server answers: %w", err)
+		return fmt.Errorf("no server responds: %w", err)
 	}
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 4096))
@@ -96,28 +96,28 @@ const leastMemory = 16 << 20
 // warn says what is allowed and yet hardly meant, at the start and by name.
 func (c *serveCommand) warn(logger *slog.Logger) {
 	if c.Memory < leastMemory {
-		logger.Warn("--memory is so small that hardly an inbox stays in memory; sizes without a unit are bytes", "memory", operator.ByteText(int64(c.Memory)))
+		logger.Warn("--memory is too small to keep inboxes in memory; sizes without a unit are bytes", "memory", operator.ByteText(int64(c.Memory)))
 	}
 	if host := nameOf(c.DNS); host != "" && !isFound(host) {
-		logger.Warn("nothing has the name of the DNS server: verdicts about mail will be temperror, and mail is not sent", "dns", c.DNS)
+		logger.Warn("the DNS server's name cannot be resolved: SPF, DKIM and DMARC results will be temperror, and messages cannot be sent", "dns", c.DNS)
 	}
 	if c.signup() == "unverified" && c.isPublic() {
-		logger.Warn("anybody who reaches this address can sign up and send mail; --signup open asks for a verified address first, closed leaves accounts to the operator", "http", c.HTTP, "https", c.HTTPS, "base_url", c.BaseURL)
+		logger.Warn("anybody who reaches this address can sign up and send mail; --signup open requires a verified address first, closed lets only the operator create accounts", "http", c.HTTP, "https", c.HTTPS, "base_url", c.BaseURL)
 	}
 	if host, _, err := net.SplitHostPort(c.HTTP); c.BaseURL == "" && err == nil && isUnspecified(host) {
-		logger.Warn("without --base-url, links in answers and mails name an address that nobody reaches", "http", c.HTTP)
+		logger.Warn("without --base-url, links in responses and messages contain an address that clients cannot reach", "http", c.HTTP)
 	}
 	if c.Metrics == "public" && (isPublic(c.HTTP) || isPublic(c.HTTPS)) {
 		logger.Warn("anybody who reaches this address can read /metrics", "http", c.HTTP, "https", c.HTTPS)
 	}
 	if times, err := c.Webhooks.schedule(); err == nil && !slices.IsSorted(times) {
-		logger.Warn("--webhook-schedule holds times after the event, not waits: an attempt whose time is before that of the one before it follows at once", "schedule", c.Webhooks.WebhookSchedule)
+		logger.Warn("--webhook-schedule must have increasing times after the event, not delays: an attempt whose time is before that of the previous one follows at once", "schedule", c.Webhooks.WebhookSchedule)
 	}
 	for _, name := range unknownVariables(os.Environ()) {
-		logger.Warn("this variable of the environment is none of the server's flags, and does nothing", "variable", name)
+		logger.Warn("unknown environment variable, it has no effect; inboxd serve --help lists the variables", "variable", name)
 	}
 	if info, err := os.Stat(filepath.Join(c.Data, "secret.key")); err == nil && info.Mode().Perm()&0o077 != 0 {
-		logger.Warn("secret.key can be read by others: chmod 600, and consider its secrets known", "file", filepath.Join(c.Data, "secret.key"), "mode", info.Mode().Perm().String())
+		logger.Warn("secret.key is readable by other users: run chmod 600 and treat its secrets as compromised", "file", filepath.Join(c.Data, "secret.key"), "mode", info.Mode().Perm().String())
 	}
 }
 

@@ -86,7 +86,7 @@ func TestOperatorSeesWhatHappens(t *testing.T) {
 	if strings.Contains(log, "a guess of a stranger") || strings.Contains(log, key) {
 		t.Errorf("a secret is in the log:\n%s", log)
 	}
-	if out, code := run("readyz", "--url", base); code != 1 || !strings.Contains(out, "no server answers") {
+	if out, code := run("readyz", "--url", base); code != 1 || !strings.Contains(out, "no server responds") {
 		t.Errorf("readyz of nobody: %d %s", code, out)
 	}
 }
@@ -111,7 +111,7 @@ func TestReadyzFindsTheServer(t *testing.T) {
 		}
 	}
 	t.Setenv("INBOXD_HTTP", "none")
-	if out, code := run("readyz"); code != 1 || !strings.Contains(out, `--http "none" is not an address`) {
+	if out, code := run("readyz"); code != 1 || !strings.Contains(out, `--http: invalid address "none" (use HOST:PORT`) {
 		t.Errorf("INBOXD_HTTP=none: %d %s", code, out)
 	}
 	if out, code := run("readyz", "--url", "http://"+s.http+"/"); code != 0 {
@@ -186,7 +186,7 @@ func TestOperatorLists(t *testing.T) {
 	if one := admin(t, dir, "webhook", "list", "ann@example.test"); strings.Contains(one, "/bob") || !strings.Contains(one, "/ann") {
 		t.Errorf("webhook list of one:\n%s", one)
 	}
-	if out, code := run("admin", "--data", dir, "inbox", "list", "nobody@example.test"); code != 1 || !strings.Contains(out, "There is no account with this e-mail address") {
+	if out, code := run("admin", "--data", dir, "inbox", "list", "nobody@example.test"); code != 1 || !strings.Contains(out, "No account has this e-mail address. inboxd admin account list shows all accounts") {
 		t.Errorf("of nobody: %d %s", code, out)
 	}
 }

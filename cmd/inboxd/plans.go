@@ -14,7 +14,7 @@ type planFigures map[string]map[string]any
 func (p *planFigures) UnmarshalText(text []byte) error {
 	tables := map[string]any{}
 	if err := toml.Unmarshal(text, &tables); err != nil {
-		return fmt.Errorf("the plans are not TOML: %w", err)
+		return fmt.Errorf("the plans are not valid TOML: %w", err)
 	}
 	*p = planFigures{}
 	for plan, table := range tables {

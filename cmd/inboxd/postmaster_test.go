@@ -23,7 +23,7 @@ func TestPostmaster(t *testing.T) {
 	}
 	s.kill()
 	for _, wrong := range []string{"boss", "boss@", "a b@x.test", "boss+tag@inbox.localhost"} {
-		if _, err := tryLaunch(dir, "--postmaster", wrong); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("--postmaster %q is not the address of an inbox", wrong)) {
+		if _, err := tryLaunch(dir, "--postmaster", wrong); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("--postmaster: invalid address %q (use the address of an inbox", wrong)) {
 			t.Errorf("--postmaster %q: %v", wrong, err)
 		}
 	}

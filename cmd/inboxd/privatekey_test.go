@@ -87,7 +87,7 @@ func TestAPrivateKeyIsToldNowhere(t *testing.T) {
 	} {
 		try(c.method, c.path, c.body, c.field)
 	}
-	for n, want := range map[string]int{"HTTP/1.1 422 ": 30, "HTTP/1.1 401 ": 2, "HTTP/1.1 404 ": 3, "is a private key. Never send it anywhere: make a new key pair": 3} {
+	for n, want := range map[string]int{"HTTP/1.1 422 ": 30, "HTTP/1.1 401 ": 2, "HTTP/1.1 404 ": 3, "is a private key. Never send it to anybody: create a new key pair": 3} {
 		if got := strings.Count(told.String(), n); got < want {
 			t.Errorf("%d answers say %q, at least %d should", got, n, want)
 		}

@@ -14,8 +14,8 @@ import (
 func (n *node) mailReset(ctx context.Context, email, token string, expires time.Time) error {
 	return n.system.SendNotice(ctx, actors.Notice{
 		To: email, Subject: "Set a new password",
-		Text: fmt.Sprintf("Somebody asked for a new password for the account %s.\n\nTo set one, open this link. It works once, until %s UTC:\n\n%s\n\n"+
-			"If it was not you, there is nothing to do: your password stays as it is.\n",
+		Text: fmt.Sprintf("Somebody requested a new password for the account %s.\n\nTo set one, open this link. It works once, until %s UTC:\n\n%s\n\n"+
+			"If you did not request it, ignore this message. Your password stays unchanged.\n",
 			email, expires.UTC().Format("15:04 on 2 January 2006"), operator.ResetURL(n.baseURL(), token)),
 	})
 }
@@ -24,9 +24,9 @@ func (n *node) mailReset(ctx context.Context, email, token string, expires time.
 func (n *node) mailVerification(ctx context.Context, email, token string, expires time.Time) error {
 	return n.system.SendNotice(ctx, actors.Notice{
 		To: email, Subject: "Verify your address",
-		Text: fmt.Sprintf("An account was opened with the address %s. To verify the address, open this link. It works once, until %s UTC:\n\n%s\n\n"+
-			"If it was not you, do not open the link: the account sends no messages to others without it. To take the account over, set a new password; "+
-			"that ends all sessions and keys of whoever opened it:\n\n%s\n",
+		Text: fmt.Sprintf("An account was created with the address %s. To verify the address, open this link. It works once, until %s UTC:\n\n%s\n\n"+
+			"If you did not create it, do not open the link. Without it, the account cannot send messages to others. To take over the account, set a new password; "+
+			"that ends all sessions and keys of the person who created it:\n\n%s\n",
 			email, expires.UTC().Format("15:04 on 2 January 2006"), operator.VerifyURL(n.baseURL(), token), n.baseURL()+"/#/reset"),
 	})
 }

@@ -248,7 +248,7 @@ func TestOperatorSeesTheQueue(t *testing.T) {
 	if list := admin("queue", "list"); strings.Contains(list, "far.test") {
 		t.Errorf("queue list at the end:\n%s", list)
 	}
-	if out, err := command("admin", "--data", dir, "queue", "drop", address, "77").CombinedOutput(); err == nil || !strings.Contains(string(out), "does not wait in the queue") {
+	if out, err := command("admin", "--data", dir, "queue", "drop", address, "77").CombinedOutput(); err == nil || !strings.Contains(string(out), "is not in the queue") {
 		t.Errorf("%v %s", err, out)
 	}
 	if records := admin("dkim", "show"); strings.Count(records, "_domainkey.inbox.localhost") < 2 {
@@ -290,7 +290,7 @@ func TestBounceComesBackOverSMTP(t *testing.T) {
 		t.Error("the bounce is a mail of the inbox")
 	}
 	a, err := s.call("POST", "/api/v1/inboxes/"+address+"/send", map[string]string{"X-API-Key": u.key}, map[string]any{"to": "bob@far.test", "body": "x"})
-	if err != nil || a.status != 400 || a.body["detail"] != "Mail to bob@far.test came back before, so it is not sent there. DELETE /api/v1/suppressions/{email} (email:send) lifts that" {
+	if err != nil || a.status != 400 || a.body["detail"] != "Mail to bob@far.test bounced before, so it is not sent there. To allow it again, call DELETE /api/v1/suppressions/{email} (email:send)" {
 		t.Errorf("to a suppressed address: %v %v", a, err)
 	}
 	if a, err := s.call("DELETE", "/api/v1/suppressions/bob@far.test", map[string]string{"X-API-Key": u.key}, nil); err != nil || a.status != 200 {

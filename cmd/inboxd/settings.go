@@ -62,13 +62,13 @@ func (c *serveCommand) settings(logger *slog.Logger) (s settings, _ error) {
 func (c *serveCommand) names() (domain, mxHost string, err error) {
 	domain, ok := address.Domain(c.Domain)
 	if !ok {
-		return "", "", fmt.Errorf("--domain %q is not a domain name", c.Domain)
+		return "", "", fmt.Errorf("--domain: invalid domain name %q (use a name such as mail.example.com)", c.Domain)
 	}
 	if c.MXHost == "" {
 		return domain, domain, nil
 	}
 	if mxHost, ok = address.Domain(c.MXHost); !ok {
-		return "", "", fmt.Errorf("--mx-host %q is not a host name", c.MXHost)
+		return "", "", fmt.Errorf("--mx-host: invalid host name %q (use a name such as mx.example.com)", c.MXHost)
 	}
 	return domain, mxHost, nil
 }
@@ -80,7 +80,7 @@ func (c *serveCommand) postmaster() (string, error) {
 	}
 	inbox, ok := address.Inbox(c.Postmaster)
 	if !ok || address.WithoutTag(inbox) != inbox {
-		return "", fmt.Errorf("--postmaster %q is not the address of an inbox, such as me@example.org", c.Postmaster)
+		return "", fmt.Errorf("--postmaster: invalid address %q (use the address of an inbox, such as me@example.org)", c.Postmaster)
 	}
 	return inbox, nil
 }
@@ -91,18 +91,18 @@ func (c *serveCommand) check() error {
 		return errors.New("--http must not be empty: the API needs an address, such as 127.0.0.1:8080")
 	}
 	if c.SMTP == "" {
-		return errors.New("--smtp must not be empty: mail needs an address to come in at, such as 127.0.0.1:2525")
+		return errors.New("--smtp must not be empty: incoming mail needs an address, such as 127.0.0.1:2525")
 	}
 	for flag, n := range map[string]int{"--smtp-max-conns": c.SMTPMaxConns, "--smtp-max-conns-per-ip": c.SMTPMaxConnsIP} {
 		if n < 1 {
-			return fmt.Errorf("%s %d must be at least 1", flag, n)
+			return fmt.Errorf("%s: invalid number %d (must be at least 1)", flag, n)
 		}
 	}
 	if c.HTTPMaxConns < 0 {
-		return fmt.Errorf("--http-max-conns %d must be at least 1, or left out", c.HTTPMaxConns)
+		return fmt.Errorf("--http-max-conns: invalid number %d (must be at least 1; omit the flag for the default)", c.HTTPMaxConns)
 	}
 	if c.Drain < 0 {
-		return fmt.Errorf("--drain %s must not be negative", c.Drain)
+		return fmt.Errorf("--drain: invalid duration %s (must not be negative)", c.Drain)
 	}
 	return c.checkBaseURL()
 }
@@ -121,7 +121,7 @@ func (c *serveCommand) checkBaseURL() error {
 		c.BaseURL = strings.TrimRight(c.BaseURL, "/")
 		return nil
 	}
-	return fmt.Errorf("--base-url %q is not a URL such as https://mail.example.com", c.BaseURL)
+	return fmt.Errorf("--base-url: invalid URL %q (use a URL such as https://mail.example.com)", c.BaseURL)
 }
 
 func parseCIDRs(flag string, list []string) ([]netip.Prefix, error) {
@@ -129,7 +129,7 @@ func parseCIDRs(flag string, list []string) ([]netip.Prefix, error) {
 	for _, s := range list {
 		p, err := netip.ParsePrefix(s)
 		if err != nil {
-			return nil, fmt.Errorf("%s %q is not a network such as 10.0.0.0/8", flag, s)
+			return nil, fmt.Errorf("%s: invalid network %q (use CIDR, such as 10.0.0.0/8)", flag, s)
 		}
 		out = append(out, p)
 	}

@@ -47,13 +47,13 @@ func TestSmarthostTakesAllMailAfterALogin(t *testing.T) {
 
 func TestSendingFlagsThatCannotWork(t *testing.T) {
 	for want, args := range map[string][]string{
-		`--smarthost "mail.example.com" must be HOST:PORT`: {"--smarthost", "mail.example.com"},
-		"there is none":              {"--smarthost-user", "me", "--smarthost-password", "x"},
-		"go together":                {"--smarthost", "mail.example.com:587", "--smarthost-user", "me"},
-		"in clear":                   {"--smarthost", "mail.example.com:587", "--smarthost-user", "me", "--smarthost-password", "x", "--smarthost-tls", "none"},
-		"--mx-port 70000 is no port": {"--mx-port", "70000"},
-		"--mx-port 0 is no port":     {"--mx-port", "0"},
-		"must be one of":             {"--smarthost", "mail.example.com:587", "--smarthost-tls", "perhaps"},
+		`--smarthost: invalid address "mail.example.com" (use HOST:PORT`: {"--smarthost", "mail.example.com"},
+		"require --smarthost":                     {"--smarthost-user", "me", "--smarthost-password", "x"},
+		"must be set together":                    {"--smarthost", "mail.example.com:587", "--smarthost-user", "me"},
+		"unencrypted":                             {"--smarthost", "mail.example.com:587", "--smarthost-user", "me", "--smarthost-password", "x", "--smarthost-tls", "none"},
+		"--mx-port: invalid port 70000 (1-65535)": {"--mx-port", "70000"},
+		"--mx-port: invalid port 0 (1-65535)":     {"--mx-port", "0"},
+		"must be one of":                          {"--smarthost", "mail.example.com:587", "--smarthost-tls", "perhaps"},
 	} {
 		out, err := command(append([]string{"serve", "--data", filepath.Join(t.TempDir(), "data")}, args...)...).CombinedOutput()
 		if err == nil || !strings.Contains(string(out), want) {
@@ -148,7 +148,7 @@ func TestASignUpSendsOnceItsAddressIsVerified(t *testing.T) {
 			{"/calendar/events", map[string]any{"title": "Plan", "start": "2030-01-01T10:00:00Z", "attendees": []any{own, "guest@far.test"}}},
 			{fmt.Sprintf("/calendar/events/%v/rsvp", event), map[string]any{"response": "accepted"}},
 		} {
-			if a := u.do(t, 400, "POST", path+c.path, c.body); !strings.HasPrefix(fmt.Sprint(a["detail"]), "The sign-in address owner@far.test is not verified yet.") {
+			if a := u.do(t, 400, "POST", path+c.path, c.body); !strings.HasPrefix(fmt.Sprint(a["detail"]), "The sign-in address owner@far.test is not verified yet, so this account can send only to its own inboxes.") {
 				t.Errorf("%s: %v", c.path, a)
 			}
 		}

@@ -33,9 +33,9 @@ type encryption struct {
 func (c *serveCommand) encryption(domain string, logger *slog.Logger) (*encryption, error) {
 	switch {
 	case (c.TLSCert == "") != (c.TLSKey == ""):
-		return nil, errors.New("--tls-cert and --tls-key belong together")
+		return nil, errors.New("--tls-cert and --tls-key must be set together")
 	case c.TLSCert != "" && c.ACME:
-		return nil, errors.New("--tls-cert and --acme exclude each other: certificates come from files or from an authority")
+		return nil, errors.New("--tls-cert and --acme cannot be combined. Use certificate files or ACME")
 	case c.TLSCert != "":
 		pair, err := newKeyPair(c.TLSCert, c.TLSKey, logger)
 		if err != nil {
@@ -152,7 +152,7 @@ func readRoots(file string) (*x509.CertPool, error) {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("%s holds no certificate in PEM", file)
+		return nil, fmt.Errorf("%s contains no PEM certificate", file)
 	}
 	return roots, nil
 }
@@ -182,7 +182,7 @@ func newKeyPair(certFile, keyFile string, logger *slog.Logger) (*keyPair, error)
 	p := &keyPair{certFile: certFile, keyFile: keyFile, log: logger}
 	p.seen = p.marks()
 	if err := p.read(); err != nil {
-		return nil, fmt.Errorf("--tls-cert and --tls-key can't be used: %w", err)
+		return nil, fmt.Errorf("--tls-cert and --tls-key cannot be used: %w", err)
 	}
 	return p, nil
 }
@@ -212,7 +212,7 @@ func (p *keyPair) warnOfDates(now time.Time) {
 // warnOfReaders says that others on this machine can read the private key, or put another in its place.
 func (p *keyPair) warnOfReaders() {
 	if info, err := os.Stat(p.keyFile); err == nil && info.Mode().Perm()&0o077 != 0 {
-		p.log.Warn("the private key of --tls-key can be read by others: chmod 600", "file", p.keyFile, "mode", info.Mode().Perm().String())
+		p.log.Warn("the private key of --tls-key is readable by other users: run chmod 600", "file", p.keyFile, "mode", info.Mode().Perm().String())
 	}
 }
 
@@ -252,8 +252,8 @@ func (p *keyPair) refresh() {
 	}
 	p.seen = marks
 	if err := p.read(); err != nil {
-		p.log.Error("the new certificate can't be used, the old one stays", "cert", p.certFile, "err", err)
+		p.log.Error("new certificate cannot be used, the old one stays in use", "cert", p.certFile, "err", err)
 		return
 	}
-	p.log.Info("the certificate was read again", "cert", p.certFile)
+	p.log.Info("certificate reloaded", "cert", p.certFile)
 }

@@ -317,7 +317,7 @@ func TestReadersOfTheKeyAreSaid(t *testing.T) {
 		if _, err := newKeyPair(files[1], files[3], slog.New(slog.NewTextHandler(said, nil))); err != nil {
 			t.Fatal(err)
 		}
-		if log := said.String(); warned != (strings.Count(log, "\n") == 1 && strings.Contains(log, "can be read by others") && strings.Contains(log, files[3])) {
+		if log := said.String(); warned != (strings.Count(log, "\n") == 1 && strings.Contains(log, "is readable by other users") && strings.Contains(log, files[3])) {
 			t.Errorf("%v: %q", mode, log)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 
 // webhookFlags say where webhooks may go and when (specification, Operating).
 type webhookFlags struct {
-	WebhookAllow    []string `help:"Networks that webhooks may call although they are no public ones." placeholder:"CIDR"`
-	WebhookSchedule string   `help:"When a webhook is tried: times after the event. No attempt begins before the one before it has ended." default:"0s,30s,5m" placeholder:"LIST"`
+	WebhookAllow    []string `help:"Non-public networks that webhooks may call." placeholder:"CIDR"`
+	WebhookSchedule string   `help:"Times of the webhook attempts after the event. An attempt starts only when the previous one has ended." default:"0s,30s,5m" placeholder:"LIST"`
 }
 
 // webhookAttempts bounds a schedule.
@@ -24,7 +24,7 @@ func (f *webhookFlags) schedule() (s webhook.Schedule, err error) {
 	for _, text := range strings.Split(f.WebhookSchedule, ",") {
 		wait, err := time.ParseDuration(strings.TrimSpace(text))
 		if err != nil || wait < 0 || len(s) == webhookAttempts {
-			return nil, fmt.Errorf("--webhook-schedule %q is not a list of up to %d times such as 0s,30s,5m", f.WebhookSchedule, webhookAttempts)
+			return nil, fmt.Errorf("--webhook-schedule: invalid list %q (use up to %d times, such as 0s,30s,5m)", f.WebhookSchedule, webhookAttempts)
 		}
 		s = append(s, wait)
 	}

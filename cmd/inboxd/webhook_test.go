@@ -301,7 +301,7 @@ func TestTheEleventhWebhook(t *testing.T) {
 	}
 }
 
-const notPublic = "The receiver's address may not be called: it is not a public one"
+const notPublic = "The receiver's address is not public. The operator can allow it with --webhook-allow"
 
 // TestForbiddenAddressesAreNeverCalled: with the default flags, whatever a host name means
 // when, and wherever a receiver redirects to.
@@ -369,9 +369,9 @@ func TestForbiddenAddressesAreNeverCalled(t *testing.T) {
 // TestFlagsOfWebhooksAreChecked: a wrong one is a sentence at the start.
 func TestFlagsOfWebhooksAreChecked(t *testing.T) {
 	for _, c := range [][3]string{
-		{"--webhook-schedule", "0s,soon", "--webhook-schedule \"0s,soon\" is not a list"},
-		{"--webhook-schedule", "-1s", "is not a list"},
-		{"--webhook-allow", "127.0.0.1", "--webhook-allow \"127.0.0.1\" is not a network such as 10.0.0.0/8"},
+		{"--webhook-schedule", "0s,soon", "--webhook-schedule: invalid list \"0s,soon\""},
+		{"--webhook-schedule", "-1s", "invalid list \"-1s\""},
+		{"--webhook-allow", "127.0.0.1", "--webhook-allow: invalid network \"127.0.0.1\" (use CIDR, such as 10.0.0.0/8)"},
 	} {
 		if _, err := tryLaunch(filepath.Join(t.TempDir(), "data"), c[0]+"="+c[1]); err == nil || !strings.Contains(err.Error(), c[2]) {
 			t.Errorf("%s %s: %v", c[0], c[1], err)

@@ -114,7 +114,7 @@ func (s *stream) follow(ctx context.Context, yield func(Event, error) bool) erro
 	}
 	defer resp.Body.Close()
 	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
-		return fmt.Errorf("%w but %q", errNoStream, kind)
+		return fmt.Errorf("%w but has the type %q", errNoStream, kind)
 	}
 	s.begun, s.pause = true, firstPause
 	lines := bufio.NewScanner(resp.Body)

@@ -80,7 +80,7 @@ func (c *Caller) Check(ctx context.Context, target string) error {
 	addrs, _ := c.resolver.LookupNetIP(ctx, "ip", u.Hostname())
 	for _, addr := range addrs {
 		if c.guard.Control("", net.JoinHostPort(addr.Unmap().String(), portOf(u)), nil) != nil {
-			return fault.Field("url", "points to an address that may not be called: it is not a public one")
+			return fault.Field("url", "points to an address that is not public. The operator can allow it with --webhook-allow")
 		}
 	}
 	return nil
@@ -100,7 +100,7 @@ func (c *Caller) Post(ctx context.Context, target string, headers []webhook.Head
 	case err != nil:
 		answer.Error = inWords(cmp.Or(ctx.Err(), err))
 	case !webhook.Succeeded(answer.Status):
-		answer.Error = fmt.Sprintf("The receiver answered %d", answer.Status)
+		answer.Error = fmt.Sprintf("The receiver responded with status %d", answer.Status)
 	}
 	answer.Duration = cmp.Or(answer.Duration, time.Since(began))
 	return answer
@@ -158,15 +158,15 @@ func inWords(err error) string {
 	var plain tls.RecordHeaderError
 	switch {
 	case errors.As(err, &refused):
-		return "The receiver's address may not be called: it is not a public one"
+		return "The receiver's address is not public. The operator can allow it with --webhook-allow"
 	case errors.As(err, &dns):
 		return "The receiver's host name was not found"
 	case errors.As(err, &certificate):
 		return "The receiver's certificate is not valid for it"
 	case errors.As(err, &plain):
-		return "The receiver does not speak TLS"
+		return "The receiver does not support TLS"
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Sprintf("The receiver did not answer within %d s", int(callTimeout.Seconds()))
+		return fmt.Sprintf("The receiver did not respond within %d s", int(callTimeout.Seconds()))
 	case errors.Is(err, context.Canceled):
 		return "The attempt was interrupted"
 	}

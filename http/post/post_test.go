@@ -80,7 +80,7 @@ func TestCallerCallsNoForbiddenAddress(t *testing.T) {
 	p := newCaller(t, netguard.Policy{})
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "127.1.2.3", "0.0.0.0", "[::]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "169.254.169.254", "10.0.0.1", "100.64.0.1", "192.0.2.1", "224.0.0.1"} {
 		a := p.Post(t.Context(), "http://"+host+":"+port+"/", nil, nil)
-		if a.Status != 0 || a.Error != "The receiver's address may not be called: it is not a public one" {
+		if a.Status != 0 || a.Error != "The receiver's address is not public. The operator can allow it with --webhook-allow" {
 			t.Errorf("%s: %+v", host, a)
 		}
 	}
@@ -97,7 +97,7 @@ func TestCallerFollowsNoRedirect(t *testing.T) {
 		s := httptest.NewServer(http.RedirectHandler(canary.URL, status))
 		a := newCaller(t, loopbackAllowed).Post(t.Context(), s.URL, nil, nil)
 		s.Close()
-		if a.Status != status || a.Error != fmt.Sprintf("The receiver answered %d", status) {
+		if a.Status != status || a.Error != fmt.Sprintf("The receiver responded with status %d", status) {
 			t.Errorf("%+v", a)
 		}
 	}
@@ -120,11 +120,11 @@ func TestCallerAndBadReceivers(t *testing.T) {
 		"endless head":    {"HTTP/1.1 200 OK\r\n" + strings.Repeat("X: "+strings.Repeat("y", 1000)+"\r\n", 1000), 0, "failed"},
 		"endless body":    {"HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("z", 1<<20), 200, ""},
 		"cut body":        {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc", 200, ""},
-		"server error":    {"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n", 500, "answered 500"},
-		"switching":       {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", 101, "answered 101"},
+		"server error":    {"HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n", 500, "status 500"},
+		"switching":       {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", 101, "status 101"},
 		"bad gzip":        {"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc", 200, ""},
 		"two lengths":     {"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 0, "failed"},
-		"location to ftp": {"HTTP/1.1 302 F\r\nLocation: ftp://x/\r\nContent-Length: 0\r\n\r\n", 302, "answered 302"},
+		"location to ftp": {"HTTP/1.1 302 F\r\nLocation: ftp://x/\r\nContent-Length: 0\r\n\r\n", 302, "status 302"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newCaller(t, loopbackAllowed).Post(t.Context(), "http://"+rawReceiver(t, c.answer), nil, []byte("{}"))
@@ -162,7 +162,7 @@ func TestCallerGivesUpInTime(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if a := p.Post(ctx, s.URL, nil, nil); a.Status != 0 || a.Error != "The receiver did not answer within 10 s" {
+	if a := p.Post(ctx, s.URL, nil, nil); a.Status != 0 || a.Error != "The receiver did not respond within 10 s" {
 		t.Errorf("%+v", a)
 	}
 	tlsOnly := httptest.NewTLSServer(http.NotFoundHandler())
@@ -170,7 +170,7 @@ func TestCallerGivesUpInTime(t *testing.T) {
 	if a := p.Post(t.Context(), tlsOnly.URL, nil, nil); a.Error != "The receiver's certificate is not valid for it" {
 		t.Errorf("%+v", a)
 	}
-	if a := p.Post(t.Context(), strings.Replace(s.URL, "http://", "https://", 1), nil, nil); a.Error != "The receiver does not speak TLS" {
+	if a := p.Post(t.Context(), strings.Replace(s.URL, "http://", "https://", 1), nil, nil); a.Error != "The receiver does not support TLS" {
 		t.Errorf("%+v", a)
 	}
 	if a := p.Post(t.Context(), "http://nobody.invalid/", nil, nil); a.Error != "The receiver's host name was not found" {

@@ -62,7 +62,7 @@ func (t *Turns) Piece(call func()) {
 // under way, or the wait was too long.
 func (t *Turns) Take(ctx context.Context, id account.ID) (done func(), err error) {
 	if !t.enter(id) {
-		return nil, fault.New(fault.Unavailable, "Too many searches of this account are under way, try again soon")
+		return nil, fault.New(fault.Unavailable, "This account has too many searches in progress, try again soon")
 	}
 	end, err := t.Wait(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (t *Turns) Wait(ctx context.Context) (done func(), err error) {
 	case <-ctx.Done():
 	case <-wait.C:
 	}
-	return nil, fault.New(fault.Unavailable, "Too much is searched and read now, try again soon")
+	return nil, fault.New(fault.Unavailable, "The service has too many searches and large reads in progress, try again soon")
 }
 
 func (t *Turns) enter(id account.ID) bool {

@@ -30,7 +30,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			return nil, err
 		case err != nil:
 			if pause == 0 {
-				l.wire.opts.Logger.Warn("http: connections can't be accepted for now", "err", err)
+				l.wire.opts.Logger.Warn("http: connections cannot be accepted", "err", err)
 			}
 			pause = min(max(2*pause, 5*time.Millisecond), maxAcceptPause)
 			if !l.rest(pause) {

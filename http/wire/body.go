@@ -92,7 +92,7 @@ func (w *Wire) handleLarge(c *fasthttp.RequestCtx) {
 	size := c.Request.Header.ContentLength()
 	switch err := b.read(c.Request.BodyStream(), size); {
 	case err == nil && size == inChunks && dropTrailers(&c.Request.Header) != nil:
-		w.refuseFraming(c, "its header can't be read again")
+		w.refuseFraming(c, "its header cannot be parsed after the trailer was removed")
 	case err == nil:
 		c.Request.SetBodyRaw(b.buf)
 		w.opts.Handler(c)
@@ -117,10 +117,10 @@ type body struct {
 }
 
 // errCrowded is why a body is not read on: all of them hold what they may hold.
-var errCrowded = errors.New("http: bodies hold all of their budget")
+var errCrowded = errors.New("http: the memory budget of request bodies is used up")
 
 // errChunks is why a chunked body is not read on: fasthttp passes over the extensions of a chunk, however long they are.
-var errChunks = errors.New("http: chunks take much more than what is in them")
+var errChunks = errors.New("http: the framing of the chunks is much larger than their content")
 
 // chunkOverhead is how many octets a body in chunks may take on the wire for each octet: six in chunks of one.
 const chunkOverhead = 8

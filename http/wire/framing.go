@@ -38,7 +38,7 @@ func ambiguous(raw []byte) (why string, chunked bool) {
 			return "a header line is folded", false
 		}
 		if name, _, _ := bytes.Cut(line, []byte(":")); len(name) == 0 || !all(name, inToken) {
-			return "the name of a header field is empty or holds a blank or another byte that no name has", false
+			return "the name of a header field is empty or contains an invalid byte", false
 		}
 		switch line[0] {
 		case 'c', 'C':
@@ -58,7 +58,7 @@ func ambiguous(raw []byte) (why string, chunked bool) {
 	}
 	switch {
 	case lengths+codings > 1:
-		return "the length of the body is given twice", false
+		return "the body length is given twice", false
 	case keys > 1, bearers > 1:
 		return "a credential is given twice", false
 	}
@@ -101,5 +101,5 @@ func unreadableResponse(err error) (status int, detail string) {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fasthttp.StatusBadRequest, "The request ended early"
 	}
-	return fasthttp.StatusBadRequest, "The request could not be read as HTTP/1.1"
+	return fasthttp.StatusBadRequest, "The request is not valid HTTP/1.1"
 }

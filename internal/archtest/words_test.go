@@ -14,7 +14,7 @@ var dialect = []struct {
 }{
 	{`(?i)\b(tells?|told|telling)\b`, "report, return, notify or log", 424},
 	{`(?i)\b(hears?|heard|unheard)\b`, "is notified, is acknowledged", 70},
-	{`(?i)\b(a|each|every|one|another|no|this|that|first|next|last|whole) mail\b|\bmails\b`, "message", 468},
+	{`(?i)\b(a|each|every|one|another|no|this|that|first|next|last|whole) mail\b|\bmails\b`, "message", 464},
 	{`(?i)\banew\b`, "again", 25},
 	{`(?i)\bbeside\b`, "next to, together with", 75},
 	{`(?i)\blikewise\b`, "also", 3},

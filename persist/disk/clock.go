@@ -76,17 +76,17 @@ func (c *Clock) believe(now reading) bool {
 		return true
 	case c.trusted.drift(now) <= clockJump:
 		if doubt {
-			c.log.out.Warn("the clock is right again: mail expires from disk as before")
+			c.log.out.Warn("the clock is correct again: messages expire from disk as before")
 		}
 		return true
 	case !doubt, c.doubted.drift(now).Abs() > clockJump:
 		c.doubted = now
-		c.log.out.Warn("the clock is more than a day ahead of the last reading; nothing expires from disk for an hour",
+		c.log.out.Warn("the clock is more than a day ahead of its last reading: nothing expires from disk for an hour",
 			"last", c.trusted.wall, "now", now.wall)
 		return false
 	case now.mono.Sub(c.doubted.mono) < clockConfirm:
 		return false
 	}
-	c.log.out.Warn("the clock is believed: it went on evenly for an hour")
+	c.log.out.Warn("the clock is accepted: it advanced evenly for an hour")
 	return true
 }

@@ -23,7 +23,7 @@ func (d *Damage) File(path string, why error) {
 	d.files[path] = struct{}{}
 	d.mu.Unlock()
 	if !known {
-		d.log.Error("storage: a file is damaged; what lies in the damaged part can't be read", "file", path, "err", why)
+		d.log.Error("storage: file damaged, data in the damaged part cannot be read", "file", path, "err", why)
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 func (f *Folder) checkDatabase() error {
 	names, err := f.FS.List(f.Path(EngineName))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("the database in the data folder %s can't be read: %w", f.Dir, err)
+		return fmt.Errorf("the database in the data folder %s cannot be read: %w", f.Dir, err)
 	}
 	what := lacks(names)
 	if what == "" || f.isNew(names) {

@@ -35,7 +35,7 @@ func lockFolder(fs vfs.FS, dir string) (io.Closer, error) {
 		return nil, err
 	}
 	if err := makeFolder(fs, dir); err != nil {
-		return nil, fmt.Errorf("the data folder %s can't be made: %w", dir, err)
+		return nil, fmt.Errorf("the data folder %s cannot be created: %w", dir, err)
 	}
 	if err := checkPrivate(fs, dir); err != nil {
 		return nil, err // somebody else made it since
@@ -45,9 +45,9 @@ func lockFolder(fs vfs.FS, dir string) (io.Closer, error) {
 	case err == nil:
 		return lock, nil
 	case heldElsewhere(err):
-		return nil, fmt.Errorf("the data folder %s is in use by another inboxd", dir)
+		return nil, fmt.Errorf("the data folder %s is in use by another inboxd. Stop it, or choose another folder with --data", dir)
 	}
-	return nil, fmt.Errorf("the data folder %s can't be written: %w", dir, Denied(fs.PathJoin(dir, lockName), err))
+	return nil, fmt.Errorf("the data folder %s cannot be written: %w", dir, Denied(fs.PathJoin(dir, lockName), err))
 }
 
 // Denied tells whoever may not open a file what to do about that: nothing is known to be damaged. Other errors it
@@ -56,7 +56,7 @@ func Denied(path string, err error) error {
 	if !errors.Is(err, os.ErrPermission) || errors.As(err, new(Unfit)) {
 		return err
 	}
-	return Unfit{fmt.Errorf("%s can't be opened by user %d: %w. Run as the user whom the data folder belongs to, or give it back with chown and chmod", path, os.Geteuid(), os.ErrPermission)}
+	return Unfit{fmt.Errorf("%s cannot be opened by user %d: %w. Run inboxd as the owner of the data folder, or change its owner with chown and chmod", path, os.Geteuid(), os.ErrPermission)}
 }
 
 // noLock is the lock of a folder on a disk that can't be written.
@@ -118,8 +118,8 @@ func checkFormat(fs vfs.FS, dir string) error {
 	data, err := ReadFile(fs, fs.PathJoin(dir, FormatName))
 	if errors.Is(err, os.ErrNotExist) {
 		if _, err := fs.Stat(fs.PathJoin(dir, EngineName)); err == nil {
-			return fmt.Errorf("the data folder %s holds a database but no file %s: it is a backup or a repaired copy that was not finished, or damaged, or not a folder of inboxd. "+
-				"Make it anew, or restore a backup", dir, FormatName)
+			return fmt.Errorf("the data folder %s has a database but no file %s: it is an unfinished backup or repaired copy, is damaged, or is not a folder of inboxd. "+
+				"Create it again, or restore a backup", dir, FormatName)
 		}
 		return writeFormat(fs, dir)
 	}

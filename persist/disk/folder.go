@@ -190,7 +190,7 @@ func OpenToRead(dir string, o *Options) (*Folder, error) {
 		return nil, err
 	}
 	if format != nil && engine != nil {
-		return nil, Unfit{fmt.Errorf("%s is no data folder of inboxd: %w", dir, format)}
+		return nil, Unfit{fmt.Errorf("%s is not a data folder of inboxd: %w", dir, format)}
 	}
 	f, err := take(dir, o, lockToRead)
 	if err == nil {

@@ -98,7 +98,7 @@ func readHighWater(f *Folder, now func() time.Time) (*HighWater, error) {
 	}
 	previous, ok := readMark(data)
 	if err == nil && !ok {
-		err = errors.New("it is not as it was written")
+		err = errors.New("its content is not what was written")
 	}
 	if err != nil {
 		return h, LostEnd{fmt.Errorf("the file %s in the data folder %s is damaged (remove it to start without its check): %w", HighWaterName, f.Dir, err)}
@@ -130,7 +130,7 @@ func (h *HighWater) Begin(found uint64) error {
 	}
 	advice := "Restore a backup"
 	if found > 0 {
-		advice += ", or remove the file " + HighWaterName + " to go on with what is left"
+		advice += ", or remove the file " + HighWaterName + " to continue with the remaining data"
 	}
 	return LostEnd{fmt.Errorf("the data folder %s has lost data: its journal ends at commit %d, but commit %d was on disk at %s. %s",
 		h.folder.Dir, found, h.previous.commits, h.previous.at.Format(time.RFC3339), advice)}

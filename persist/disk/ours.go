@@ -38,7 +38,7 @@ func checkPrivate(fs vfs.FS, dir string) error {
 		return nil // making it, or opening it, tells what is the matter
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return fmt.Errorf("the data folder %s can be entered by others (mode %04o): run chmod 700 %s", dir, mode, dir)
+		return fmt.Errorf("the data folder %s is accessible to other users (mode %04o): run chmod 700 %s", dir, mode, dir)
 	}
 	return nil
 }
@@ -133,9 +133,9 @@ func (f *Folder) Ours() error {
 	f.ours.Store(never)
 	err = fmt.Errorf("%w: %v", errAway, err) // without the engine's stack
 	if !f.away.Swap(true) {
-		f.Log.out.Error("storage: nothing is stored until the data folder is back", "err", err)
+		f.Log.out.Error("storage: data folder missing, nothing is stored until it is back", "err", err)
 	}
-	return fault.Wrap(fault.StorageFull, "The storage is not where it was. Reading still works; storing does again once it is back", err)
+	return fault.Wrap(fault.StorageFull, "The storage was moved away. Reading works; writing works again once the storage is back", err)
 }
 
 // oursFresh is how long an answer of Ours holds for commits. A look costs as much as a tenth of

@@ -35,7 +35,7 @@ type Pulse struct {
 	probe chan struct{} // closed when the probe under way ends; nil: none is
 }
 
-var errStalled = errors.New("the disk does not answer")
+var errStalled = errors.New("the disk does not respond")
 
 // Beat notes a synced write.
 func (p *Pulse) Beat() { p.last.Store(int64(time.Since(p.begun))) }
@@ -59,7 +59,7 @@ func (p *Pulse) Ready() error {
 		case <-late.C:
 		}
 	}
-	return fault.Wrap(fault.StorageFull, "The storage does not answer. Reading still works; storing does again once it answers", errStalled)
+	return fault.Wrap(fault.StorageFull, "The storage does not respond. Reading works; writing works again once it responds", errStalled)
 }
 
 // try begins a probe unless one is under way, and returns what tells its end.
@@ -81,7 +81,7 @@ func (p *Pulse) run(done chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stalled.Swap(false) {
-		p.log.Seldom(slog.LevelWarn, "storage: the disk answers again")
+		p.log.Seldom(slog.LevelWarn, "storage: disk responds again")
 	}
 	if err == nil {
 		p.Beat()
@@ -96,7 +96,7 @@ func (p *Pulse) late(probe chan struct{}) {
 	defer p.mu.Unlock()
 	if p.probe == probe {
 		p.stalled.Store(true)
-		p.log.Seldom(slog.LevelError, "storage: the disk does not answer; new data are refused until it does")
+		p.log.Seldom(slog.LevelError, "storage: disk does not respond, new data is refused until it does")
 	}
 }
 

@@ -84,7 +84,7 @@ func (f *Folder) restore(now time.Time) error {
 	if err := WriteFile(f.FS, f.Dir, IDsName, fmt.Appendf(nil, idsForm, f.above)); err != nil {
 		return err
 	}
-	f.Log.Info("storage: this is a restored backup; new ids are greater than any that were given since it was made", "above", f.above)
+	f.Log.Info("storage: restored backup, new ids are greater than all ids that were assigned since it was made", "above", f.above)
 	if string(form) != repairedForm {
 		if err := WriteFile(f.FS, f.Dir, HeldName, []byte(heldForm)); err != nil {
 			return err

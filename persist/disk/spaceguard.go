@@ -81,12 +81,12 @@ func newSpaceGuard(f *Folder, o *Options) *SpaceGuard {
 }
 
 func (g *SpaceGuard) sayFull(why string) {
-	g.log.Seldom(slog.LevelWarn, "storage full: new data are refused", "why", why, "free", g.room.Load(), "reserve", g.reserve)
+	g.log.Seldom(slog.LevelWarn, "storage full: new data is refused", "why", why, "free", g.room.Load(), "reserve", g.reserve)
 }
 
 // FullFault is what a refused write answers.
 func FullFault(err error) error {
-	return fault.Wrap(fault.StorageFull, "The storage is full. Reading and deleting still work; storing does again once space is freed", err)
+	return fault.Wrap(fault.StorageFull, "The storage is full. Reading and deleting work; writing works again once space is freed", err)
 }
 
 // IsFull recognises a full disk and an exhausted quota.
@@ -105,7 +105,7 @@ func (g *SpaceGuard) Admit(n int64) error {
 	if g.room.Add(-n) < int64(g.reserve) {
 		g.room.Add(n)
 		g.closures.Add(1)
-		g.sayFull("what is left is too little for so much at once")
+		g.sayFull("the remaining space is too small for this write")
 		return FullFault(nil)
 	}
 	return nil
@@ -187,7 +187,7 @@ func (g *SpaceGuard) open() {
 		err := g.fill()
 		if err != nil {
 			_ = g.fs.Remove(g.path)
-			g.log.Seldom(slog.LevelWarn, "storage: ballast not made", "err", err)
+			g.log.Seldom(slog.LevelWarn, "storage: ballast not created", "err", err)
 		}
 		if IsFull(err) {
 			return
@@ -195,7 +195,7 @@ func (g *SpaceGuard) open() {
 		g.held = err == nil
 	}
 	if g.closed.Swap(false) && g.closures.Load() > 0 {
-		g.log.Seldom(slog.LevelWarn, "storage has space again: new data are accepted", "free", g.room.Load())
+		g.log.Seldom(slog.LevelWarn, "storage has space again: new data is accepted", "free", g.room.Load())
 	}
 }
 

@@ -75,7 +75,7 @@ func (s *spareLog) make(stop <-chan struct{}, pace time.Duration) {
 	if err != nil {
 		_ = s.folder.FS.Remove(temp)
 		if !errors.Is(err, os.ErrClosed) {
-			s.folder.Log.Seldom(slog.LevelWarn, "storage: no spare log made", "err", err)
+			s.folder.Log.Seldom(slog.LevelWarn, "storage: spare log not created", "err", err)
 		}
 		return
 	}

@@ -64,7 +64,7 @@ func (v *valueFile) readFooter() error {
 		return v.damage.Found(v.name, "the checksum of its footer differs")
 	}
 	if !strings.HasPrefix(string(footer[valueKindAt:]), valueForm) {
-		return v.damage.Found(v.name, fmt.Sprintf("its form %x is not known", footer[valueKindAt:valueKindAt+len(valueForm)]))
+		return v.damage.Found(v.name, fmt.Sprintf("its format %x is unknown", footer[valueKindAt:valueKindAt+len(valueForm)]))
 	}
 	return nil
 }

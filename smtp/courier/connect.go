@@ -69,7 +69,7 @@ func (c *Courier) connect(ctx context.Context, t target) (*link, error) {
 	l, err := c.dial(ctx, t)
 	var handshake *handshakeError
 	if errors.As(err, &handshake) && !t.required && ctx.Err() == nil {
-		c.opts.Logger.Debug("TLS failed, going on without", "mx", t.host, "err", err)
+		c.opts.Logger.Debug("TLS failed, continuing without it", "mx", t.host, "err", err)
 		t.plain = true
 		l, err = c.dial(ctx, t)
 	}
@@ -160,7 +160,7 @@ func (c *Courier) secure(l *link, t target) error {
 	}
 	if err := conn.HandshakeContext(l.ctx); err != nil {
 		if t.required {
-			return &trouble{because(delivery.TLSPolicy, "%s has no TLS as it is required: %s", l.host, plainReason(err))}
+			return &trouble{because(delivery.TLSPolicy, "%s does not offer the required TLS: %s", l.host, plainReason(err))}
 		}
 		return &handshakeError{err}
 	}
@@ -175,7 +175,7 @@ func (l *link) authenticate(t target) error {
 		return nil
 	}
 	if !l.tls && !isLoopback(t.host) {
-		return &trouble{because(delivery.TLSPolicy, "%s offers no TLS, and without it no password is sent", l.host)}
+		return &trouble{because(delivery.TLSPolicy, "%s does not offer TLS, so the password is not sent", l.host)}
 	}
 	var r reply
 	var err error
@@ -189,7 +189,7 @@ func (l *link) authenticate(t target) error {
 			}
 		}
 	default:
-		return &trouble{because(delivery.TLSPolicy, "%s offers no way to log in that we know (PLAIN, LOGIN)", l.host)}
+		return &trouble{because(delivery.TLSPolicy, "%s offers no supported authentication mechanism (PLAIN, LOGIN)", l.host)}
 	}
 	if err == nil && r.code != 235 {
 		err = refusal(r)

@@ -62,7 +62,7 @@ func (l *link) complaint(err error) (verdict, error) {
 
 func (l *link) unknown() verdict {
 	l.spent = true
-	return because(delivery.Unknown, "The connection to %s broke before it confirmed the mail; it will be sent again and could arrive twice", l.host)
+	return because(delivery.Unknown, "The connection to %s broke before it confirmed the message, which will be sent again and could arrive twice", l.host)
 }
 
 // checkWire says what of raw no server may be sent: what one server reads as a line end and

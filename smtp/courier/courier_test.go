@@ -27,7 +27,7 @@ func TestDeliver(t *testing.T) {
 			{Rcpt: "no@x.example", Outcome: delivery.Permanent, Code: 550, Enhanced: "5.1.1", Text: "550 5.1.1 No such user", MX: "mx.x.example"},
 			{Rcpt: "later@x.example", Outcome: delivery.Temporary, Code: 451, Enhanced: "4.7.1", Text: "451 4.7.1 Greylisted", MX: "mx.x.example"},
 			{Rcpt: "b@x.example", Outcome: delivery.Delivered, Code: 250, Enhanced: "2.0.0", Text: "250 2.0.0 queued", MX: "mx.x.example"},
-			{Rcpt: "b\r\nad@x.example", Outcome: delivery.Permanent, Enhanced: "5.1.3", Text: "This address can't be used in SMTP"},
+			{Rcpt: "b\r\nad@x.example", Outcome: delivery.Permanent, Enhanced: "5.1.3", Text: "This address cannot be used in SMTP"},
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%v:\n got %+v\nwant %+v", ext, got, want)
@@ -72,7 +72,7 @@ func TestOutcomes(t *testing.T) {
 		"closed after dot":   {&fakeMX{takeOver: closeAt(".")}, delivery.Temporary, "could arrive twice"},
 		"closed at MAIL":     {&fakeMX{takeOver: closeAt("MAIL")}, delivery.Temporary, "broke"},
 		"two codes":          {&fakeMX{replies: map[string]string{"RCPT": "250-ok\r\n550 no"}}, delivery.Temporary, "not an SMTP reply"},
-		"too small":          {&fakeMX{ext: []string{"SIZE 10"}}, delivery.Permanent, "takes at most 10"},
+		"too small":          {&fakeMX{ext: []string{"SIZE 10"}}, delivery.Permanent, "accepts at most 10"},
 		"too many":           {&fakeMX{replies: map[string]string{"RCPT": "552 5.5.3 too many"}}, delivery.Temporary, "552 5.5.3 too many"},
 	} {
 		t.Run(name, func(t *testing.T) {

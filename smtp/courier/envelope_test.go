@@ -25,8 +25,8 @@ func TestSmarthostIsResolved(t *testing.T) {
 		{"two.example", delivery.Delivered, "", ""}, // nobody listens at the first
 		{"127.0.0.1", delivery.Delivered, "", ""},
 		{"localhost", delivery.Delivered, "", ""}, // is this machine whatever the DNS says
-		{"gone.example", delivery.Temporary, "4.4.1", "The name of the smarthost, gone.example, does not resolve"},
-		{"broken.example", delivery.Temporary, "4.4.3", "The name of the smarthost, broken.example, could not be resolved"},
+		{"gone.example", delivery.Temporary, "4.4.1", "The smarthost gone.example has no address"},
+		{"broken.example", delivery.Temporary, "4.4.3", "The DNS lookup of the smarthost broken.example failed"},
 	} {
 		opts := Options{Resolver: &fakeDNS{}, Smarthost: Smarthost{Addr: net.JoinHostPort(c.host, strconv.Itoa(mx.port)), Resolver: dns}}
 		got := courier(t, opts).Deliver(t.Context(), toX("a@x.example"))[0]

@@ -54,11 +54,11 @@ func (x *exchange) address() {
 		to, canBeWritten := address.Sender(rcpt)
 		switch {
 		case wire != "":
-			x.settle(e, because(delivery.BadMessage, "The message holds %s and can't be sent", wire), nil)
+			x.settle(e, because(delivery.BadMessage, "The message contains %s and cannot be sent", wire), nil)
 		case !ok:
-			x.settle(e, because(delivery.BadAddress, "The sender's address can't be used in SMTP"), nil)
+			x.settle(e, because(delivery.BadAddress, "The sender's address cannot be used in SMTP"), nil)
 		case !canBeWritten:
-			x.settle(e, because(delivery.BadAddress, "This address can't be used in SMTP"), nil)
+			x.settle(e, because(delivery.BadAddress, "This address cannot be used in SMTP"), nil)
 		default:
 			e.rcpt, e.utf8 = to, x.NeedUTF8 || !address.IsASCII(e.mailFrom) || !address.IsASCII(to)
 			x.left = append(x.left, e)
@@ -104,7 +104,7 @@ func (x *exchange) run(ctx context.Context) {
 	}
 	domain, ok := address.Host(strings.TrimSuffix(x.Domain, "."))
 	if !ok {
-		x.settleAll(because(delivery.BadAddress, "The recipient's domain can't be looked up"))
+		x.settleAll(because(delivery.BadAddress, "The recipient's domain cannot be looked up"))
 		return
 	}
 	var policy stsPolicy
@@ -150,7 +150,7 @@ func (x *exchange) smarthost(ctx context.Context) {
 // host tries the addresses of one MX host. True: no copy is left.
 func (x *exchange) host(ctx context.Context, domain, host string, policy stsPolicy) bool {
 	if !policy.allows(host) {
-		x.fails(host, &trouble{because(delivery.TLSPolicy, "%s is not among the mail servers that the MTA-STS policy of %s allows", host, domain)})
+		x.fails(host, &trouble{because(delivery.TLSPolicy, "The MTA-STS policy does not allow the mail server %s for %s", host, domain)})
 		return false
 	}
 	var addrs []netip.Addr

@@ -26,12 +26,12 @@ func (c *Courier) mailHosts(ctx context.Context, domain string) ([]string, *verd
 	case len(list) == 0:
 		return nil, dnsVerdict(domain)
 	case isNullMX(list):
-		v := because(delivery.NullMX, "The domain %s takes no mail", domain)
+		v := because(delivery.NullMX, "The domain %s accepts no mail", domain)
 		return nil, &v
 	}
 	hosts := c.ordered(list)
 	if len(hosts) == 0 {
-		v := because(delivery.NoRoute, "The mail of %s would come back to us: no mail server but this one is named", domain)
+		v := because(delivery.NoRoute, "The MX records of %s name only this server, so its mail would loop", domain)
 		return nil, &v
 	}
 	return hosts, nil
@@ -51,7 +51,7 @@ func (c *Courier) implicitHost(ctx context.Context, domain string) ([]string, *v
 }
 
 func dnsVerdict(domain string) *verdict {
-	v := because(delivery.DNSFailure, "The DNS gives no answer about %s", domain)
+	v := because(delivery.DNSFailure, "The DNS lookup of %s failed", domain)
 	return &v
 }
 
@@ -105,9 +105,9 @@ func (c *Courier) smarthostAddresses(ctx context.Context, host string) (list []s
 		}
 		return list, nil
 	case err == nil || isNotFound(err):
-		return nil, &trouble{because(delivery.NoRoute, "The name of the smarthost, %s, does not resolve: the DNS has no address for it", host)}
+		return nil, &trouble{because(delivery.NoRoute, "The smarthost %s has no address in the DNS", host)}
 	}
-	return nil, &trouble{because(delivery.DNSFailure, "The name of the smarthost, %s, could not be resolved: the DNS gives no answer", host)}
+	return nil, &trouble{because(delivery.DNSFailure, "The DNS lookup of the smarthost %s failed", host)}
 }
 
 // preferred are the addresses of a host in the order to be tried.

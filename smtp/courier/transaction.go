@@ -39,11 +39,11 @@ func (u *unwantedNow) Unwrap() error { return u.trouble }
 func (l *link) unable(x *exchange, e envelope) (verdict, bool) {
 	switch {
 	case e.utf8 && !l.ext.smtpUTF8:
-		return because(delivery.NeedsSMTPUTF8, "%s can't take mail with addresses outside of ASCII (SMTPUTF8)", l.host), true
+		return because(delivery.NeedsSMTPUTF8, "%s does not accept non-ASCII addresses (SMTPUTF8)", l.host), true
 	case x.eightBit && !l.ext.eightBit && !l.ext.smtpUTF8:
-		return because(delivery.Needs8Bit, "%s can't take mail outside of ASCII (8BITMIME)", l.host), true
+		return because(delivery.Needs8Bit, "%s does not accept 8-bit messages (8BITMIME)", l.host), true
 	case l.ext.limit > 0 && int64(len(x.Raw)) > l.ext.limit:
-		return because(delivery.TooLarge, "The mail has %d bytes, %s takes at most %d", len(x.Raw), l.host, l.ext.limit), true
+		return because(delivery.TooLarge, "The message has %d bytes, but %s accepts at most %d", len(x.Raw), l.host, l.ext.limit), true
 	}
 	return verdict{}, false
 }

@@ -53,15 +53,15 @@ func broken(host string, err error) *trouble {
 	case errors.As(err, &already):
 		return already
 	case errors.As(err, &refused):
-		return &trouble{because(delivery.NoRoute, "%s can't be used: %s", host, refused)}
+		return &trouble{because(delivery.NoRoute, "%s cannot be used: %s", host, refused)}
 	case isTimeout(err):
-		return &trouble{because(delivery.TimedOut, "%s did not answer in time", host)}
+		return &trouble{because(delivery.TimedOut, "%s did not respond in time", host)}
 	case errors.Is(err, context.Canceled):
-		return &trouble{because(delivery.TimedOut, "The attempt was broken off")}
+		return &trouble{because(delivery.TimedOut, "The attempt was cancelled")}
 	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
-		return &trouble{because(delivery.NoRoute, "%s can't be reached", host)}
+		return &trouble{because(delivery.NoRoute, "%s cannot be reached", host)}
 	}
 	return &trouble{because(delivery.Broken, "The connection to %s broke: %s", host, plainReason(err))}
 }

@@ -140,13 +140,13 @@ func check(t tools.Tool, given map[string]any) error {
 
 func fields(t tools.Tool) string {
 	if len(t.Params) == 0 {
-		return "It takes none"
+		return "It has no fields"
 	}
 	var names []string
 	for _, p := range t.Params {
 		names = append(names, p.Name)
 	}
-	return "It takes " + strings.Join(names, ", ")
+	return "Its fields are: " + strings.Join(names, ", ")
 }
 
 // misfits says how a value is not what its schema asks for.
@@ -202,7 +202,7 @@ func wrongText(name string, s tools.Schema, v string) []string {
 
 func wrongList(name string, s tools.Schema, v []any) []string {
 	if s.MinItems > 0 && len(v) < s.MinItems {
-		return []string{fmt.Sprintf("'%s' must hold at least %d", name, s.MinItems)}
+		return []string{fmt.Sprintf("'%s' must have at least %d entries", name, s.MinItems)}
 	}
 	if s.Items == nil {
 		return nil

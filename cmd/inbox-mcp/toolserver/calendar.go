@@ -142,7 +142,7 @@ func (c *call) eventsText(items []item, more, cutSome bool, mark string) string 
 		fmt.Fprintf(&t, "Some are truncated; the whole of one is at GET %s/{event_id}.\n", c.calendarPath("events"))
 	}
 	if more {
-		fmt.Fprintf(&t, "The list is truncated: later meetings were left out; GET %s has all of them.\n", c.calendarPath("events"))
+		fmt.Fprintf(&t, "The list is truncated: later meetings are omitted; GET %s returns all of them.\n", c.calendarPath("events"))
 	}
 	return t.String()
 }
@@ -234,9 +234,9 @@ func (c *call) arranged(b json.RawMessage, err error, done string) (answer, erro
 	var t strings.Builder
 	fmt.Fprintf(&t, "%s event_id %d, %s to %s.", done, m.ID, line(m.Start), line(m.End))
 	if out.MessageID != nil {
-		fmt.Fprintf(&t, " A mail that tells of it is queued as message_id %d; wait_until_sent tells what becomes of it.", *out.MessageID)
+		fmt.Fprintf(&t, " The notification is queued as message_id %d; wait_until_sent returns its final status.", *out.MessageID)
 	} else {
-		t.WriteString(" No mail was needed.")
+		t.WriteString(" No notification was needed.")
 	}
 	structured, gone := within(b, budget/2)
 	if gone {
@@ -280,12 +280,12 @@ func (c *call) cancelEvent() (answer, error) {
 
 func (c *call) feed() (answer, error) {
 	b, err := c.api.Do(c.ctx, client.Request{Method: "GET", Path: c.calendarPath("feed")})
-	return feedAnswer(b, err, "The calendar of %s is followed at %s. Whoever has this link can read its meetings, guests and answers.", c.address())
+	return feedAnswer(b, err, "Calendar programs can subscribe to the calendar of %s at %s. Anyone with this link can read its meetings, guests and responses.", c.address())
 }
 
 func (c *call) rotateFeed() (answer, error) {
 	b, err := c.order("POST", c.calendarPath("feed", "rotate"), nil)
-	return feedAnswer(b, err, "The old link stopped. The calendar of %s is followed at %s from now on.", c.address())
+	return feedAnswer(b, err, "The old link no longer works. Calendar programs can subscribe to the calendar of %s at %s from now on.", c.address())
 }
 
 func feedAnswer(b json.RawMessage, err error, says, address string) (answer, error) {

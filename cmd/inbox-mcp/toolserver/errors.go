@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	panicked  = "Something went wrong inside the tool server"
-	cancelled = "Cancelled before there was an answer"
-	stopping  = "Cancelled, for the tool server is stopping. Nothing is lost: call again when it is back"
+	panicked  = "Internal error in the tool server. Its log has the details"
+	cancelled = "Cancelled before a result was available"
+	stopping  = "Cancelled because the tool server is stopping. Nothing is lost: call again when it is back"
 )
 
 // refusal is a sentence of the tool server's own.
@@ -53,7 +53,7 @@ func (s *Server) unreachable(cause string) string {
 
 // Unreachable says that no inbox server answers at base.
 func Unreachable(base, cause string) string {
-	return fmt.Sprintf("The inbox server at %s does not answer: %s. Check --base-url", base, cause)
+	return fmt.Sprintf("The inbox server at %s gave no valid response: %s. Check --base-url", base, cause)
 }
 
 // cause is what lies at the bottom of a failed request, without the request.
@@ -66,13 +66,13 @@ func cause(err error) string {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return "the connection broke"
+		return "the connection was closed"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "it took too long"
 	}
 	var lookup *net.DNSError
 	if errors.As(err, &lookup) {
-		return fmt.Sprintf("the name %s is not known", lookup.Name)
+		return fmt.Sprintf("unknown host name %s", lookup.Name)
 	}
 	return err.Error()
 }

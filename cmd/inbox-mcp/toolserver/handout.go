@@ -122,6 +122,6 @@ func (w *wait) giveBack(id int64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), unmark)
 	defer cancel()
 	if err := w.api.MarkRead(ctx, w.address(), id, false); err != nil {
-		w.log.Warn("a message of a cancelled wait stays marked as read", "err", cause(err))
+		w.log.Warn("message of a cancelled wait remains marked as read", "err", cause(err))
 	}
 }

@@ -59,17 +59,17 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	coding := strings.Join(r.Header.Values("Content-Encoding"), ", ")
 	switch origin := r.Header.Get("Origin"); {
 	case !g.names(r.Host):
-		refuseHTTP(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, fmt.Sprintf("The host %.100q is not this server", r.Host))
+		refuseHTTP(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, fmt.Sprintf("Unknown host %.100q. Use the host name that --http names, or a loopback address", r.Host))
 	case origin != "" && !g.own(origin):
-		refuseHTTP(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, fmt.Sprintf("Pages of %.100q may not call this server", origin))
+		refuseHTTP(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, fmt.Sprintf("Web pages of the origin %.100q may not call this server", origin))
 	case !g.admits(r.Header.Get("Authorization")):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="inbox-mcp"`)
-		refuseHTTP(w, http.StatusUnauthorized, jsonrpc.CodeInvalidRequest, "A bearer token is required: Authorization: Bearer TOKEN, with the one that --http-token set")
+		refuseHTTP(w, http.StatusUnauthorized, jsonrpc.CodeInvalidRequest, "A bearer token is required: send Authorization: Bearer TOKEN with the token of --http-token")
 	case r.URL.Path != Path:
-		refuseHTTP(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "There is nothing here but "+Path)
+		refuseHTTP(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "Unknown path. The only path is "+Path)
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
-		refuseHTTP(w, http.StatusMethodNotAllowed, jsonrpc.CodeInvalidRequest, "Messages are sent by POST; there are no sessions and no streams of their own")
+		refuseHTTP(w, http.StatusMethodNotAllowed, jsonrpc.CodeInvalidRequest, "Send messages with POST. Sessions and standalone streams are not supported")
 	case coding != "" && !strings.EqualFold(coding, "identity"): // RFC 9110 section 15.5.16
 		w.Header().Set("Accept-Encoding", "identity")
 		refuseHTTP(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, fmt.Sprintf("The content coding %.64q is not supported. Send the body without Content-Encoding", coding))
@@ -187,10 +187,10 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 		refuseHTTP(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("A request may have at most %d bytes", maxRequest))
 		return nil, false
 	case err != nil:
-		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeParseError, "The body did not come whole")
+		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeParseError, "The body is incomplete")
 		return nil, false
 	case !json.Valid(body):
-		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeParseError, "Parse error: the body is no JSON")
+		refuseHTTP(w, http.StatusBadRequest, jsonrpc.CodeParseError, "Parse error: the body is not valid JSON")
 		return nil, false
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))

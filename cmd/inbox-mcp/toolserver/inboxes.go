@@ -22,7 +22,7 @@ func (c *call) createInbox() (answer, error) {
 	if err := json.Unmarshal(made, &in); err != nil || in.Address == "" {
 		return answer{}, strange(made)
 	}
-	text := fmt.Sprintf("Created the inbox %s. Mail is kept for %d hours. Call wait_for_otp or wait_for_message with this address when something is to come.", in.Address, in.RetentionHours)
+	text := fmt.Sprintf("Created the inbox %s. Messages are kept for %d hours. Call wait_for_otp or wait_for_message with this address to wait for mail.", in.Address, in.RetentionHours)
 	if in.Note != "" {
 		text += "\n" + line(in.Note)
 	}
@@ -37,7 +37,7 @@ func (c *call) order(method, path string, in any) (json.RawMessage, error) {
 
 // strange is for an answer that is JSON but not the service's.
 func strange(body []byte) error {
-	return &client.Error{Status: 200, Detail: fmt.Sprintf("it answered %.200q", body), Foreign: true}
+	return &client.Error{Status: 200, Detail: fmt.Sprintf("unexpected content %.200q", body), Foreign: true}
 }
 
 // listed is an inbox as list_inboxes gives it.
@@ -99,7 +99,7 @@ func inboxesText(items []item, more bool) string {
 	var t strings.Builder
 	switch {
 	case len(items) == 0:
-		return "There is no inbox yet. Call create_inbox."
+		return "No inbox exists yet. Call create_inbox."
 	case len(items) == 1 && !more:
 		t.WriteString("1 inbox.\n")
 	default:
@@ -109,7 +109,7 @@ func inboxesText(items []item, more bool) string {
 		t.WriteString(it.text)
 	}
 	if more {
-		t.WriteString("The list is truncated: older inboxes were left out. Any address that you know works in the other tools; the whole list is at GET /api/v1/inboxes.\n")
+		t.WriteString("The list is truncated: older inboxes are omitted. The other tools accept any address that you know; GET /api/v1/inboxes returns the whole list.\n")
 	}
 	return t.String()
 }
@@ -133,7 +133,7 @@ func (c *call) burnInbox() (answer, error) {
 	a, err := c.plainly("POST", client.InboxPath(c.address(), "burn"), nil, "")
 	var said struct{ Deleted int }
 	if err == nil && json.Unmarshal(a.structured, &said) == nil {
-		a.text = fmt.Sprintf("Deleted %d messages of %s. The address goes on taking mail.", said.Deleted, c.address())
+		a.text = fmt.Sprintf("Deleted %d messages of %s. The address continues to receive mail.", said.Deleted, c.address())
 	}
 	return a, err
 }

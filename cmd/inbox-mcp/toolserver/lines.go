@@ -95,7 +95,7 @@ func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 // take hands on the messages of a line.
 func (c *lines) take(line []byte) {
 	if !json.Valid(line) {
-		c.refuse(nil, jsonrpc.CodeParseError, "Parse error: the line is no JSON")
+		c.refuse(nil, jsonrpc.CodeParseError, "Parse error: the line is not valid JSON")
 		return
 	}
 	if line[0] == '[' {
@@ -108,7 +108,7 @@ func (c *lines) take(line []byte) {
 		return
 	}
 	if r, ok := m.(*jsonrpc.Response); ok && r.Result == nil && r.Error == nil {
-		c.refuse(idOf(line), jsonrpc.CodeInvalidRequest, "Invalid Request: there is no method")
+		c.refuse(idOf(line), jsonrpc.CodeInvalidRequest, "Invalid Request: the method is missing")
 		return
 	}
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {

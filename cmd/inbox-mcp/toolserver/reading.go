@@ -93,7 +93,7 @@ func (c *call) nothing() string {
 func (c *call) leftOut(views []*shown, more bool, damaged []int64) string {
 	var t strings.Builder
 	if len(damaged) > 0 {
-		fmt.Fprintf(&t, "The service has lost the content of %s: %v.\n", counted(len(damaged), "message"), damaged)
+		fmt.Fprintf(&t, "The content of %s is damaged on the service's disk: %v.\n", counted(len(damaged), "message"), damaged)
 	}
 	for _, v := range views {
 		if v.TruncatedBody || len(v.cut) > 0 {
@@ -106,7 +106,7 @@ func (c *call) leftOut(views []*shown, more bool, damaged []int64) string {
 		if len(views) > 0 {
 			last = fmt.Sprintf("?before=%d", views[len(views)-1].ID)
 		}
-		fmt.Fprintf(&t, "The list is truncated: older messages were left out. Delete messages that are done with and read again, or ask GET %s%s.\n", client.InboxPath(c.address(), "messages"), last)
+		fmt.Fprintf(&t, "The list is truncated: older messages are omitted. Delete messages that you no longer need and read again, or call GET %s%s.\n", client.InboxPath(c.address(), "messages"), last)
 	}
 	return t.String()
 }

@@ -35,7 +35,7 @@ func (c *call) queue(letter any, to string) (answer, error) {
 	}
 	out.To = to
 	structured, err := encode(out)
-	return answer{structured, fmt.Sprintf("Queued as message_id %d to %s: accepted, not delivered yet. wait_until_sent tells what becomes of it. Do not send it again.", out.MessageID, line(to))}, err
+	return answer{structured, fmt.Sprintf("Queued as message_id %d to %s: accepted, not delivered yet. wait_until_sent returns its final status. Do not send it again.", out.MessageID, line(to))}, err
 }
 
 func (c *call) reply() (answer, error) {
@@ -47,9 +47,9 @@ func (c *call) reply() (answer, error) {
 	letter, err := client.Reply(&m.Message)
 	switch {
 	case errors.Is(err, client.ErrSealed):
-		return answer{}, refuse("Message %d is encrypted, so its subject is not known here and reply can't write to it. Use send_email", id)
+		return answer{}, refuse("Message %d is encrypted, so reply cannot read its subject and sender. Use send_email", id)
 	case errors.Is(err, client.ErrNobody):
-		return answer{}, refuse("Message %d names no address to answer. Use send_email with the address it should go to", id)
+		return answer{}, refuse("Message %d has no address to reply to. Use send_email with the recipient's address", id)
 	case err != nil:
 		return answer{}, err
 	}
@@ -93,7 +93,7 @@ func (c *call) waitUntilSent() (answer, error) {
 	}
 	seen := &first.Message
 	if seen.Direction != "out" {
-		return answer{}, refuse("Message %d was received, not sent", id)
+		return answer{}, refuse("Message %d was received, not sent. wait_until_sent takes the id of a sent message", id)
 	}
 	for !seen.SendStatus.Final() && ctx.Err() == nil {
 		m, err := c.api.WaitUntilSent(ctx, c.address(), id)
@@ -127,7 +127,7 @@ func (c *call) outcome(m *client.Message) (answer, error) {
 	fmt.Fprintf(&t, "Message_id %d is %s.", m.ID, m.SendStatus)
 	if !m.SendStatus.Final() {
 		o.TimedOut = true
-		o.Next = fmt.Sprintf("The mail is still %s: on its way, not lost. Do not send it again. Call wait_until_sent again for message %d.", m.SendStatus, m.ID)
+		o.Next = fmt.Sprintf("The message is still %s: on its way, not lost. Do not send it again. Call wait_until_sent again for message %d.", m.SendStatus, m.ID)
 		t.WriteString(" " + o.Next)
 	}
 	if m.SendError != "" {

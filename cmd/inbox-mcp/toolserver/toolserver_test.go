@@ -185,7 +185,7 @@ func TestOrdersAreGivenOnce(t *testing.T) {
 	}
 }
 
-// TestErrorsAreSentences: the API's own, or who does not answer.
+// TestErrorsAreSentences: the API's own, or that no server responds.
 func TestErrorsAreSentences(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
@@ -196,9 +196,9 @@ func TestErrorsAreSentences(t *testing.T) {
 		"403":       {403, `{"detail":"This API key is missing the required scope: inbox:manage"}`, "This API key is missing the required scope: inbox:manage"},
 		"429":       {429, `{"detail":"Too many"}`, "Too many"},
 		"500":       {500, `{"detail":"Something went wrong"}`, "Something went wrong"},
-		"a proxy":   {502, "<html>bad</html>", `The inbox server at http://inbox.test does not answer: 502 Bad Gateway: "<html>bad</html>". Check --base-url`},
-		"a website": {200, "<html>hi</html>", `The inbox server at http://inbox.test does not answer: 200 OK: "<html>hi</html>". Check --base-url`},
-		"another's": {200, `{"hello":1}`, `The inbox server at http://inbox.test does not answer: it answered "{\"hello\":1}". Check --base-url`},
+		"a proxy":   {502, "<html>bad</html>", `The inbox server at http://inbox.test gave no valid response: 502 Bad Gateway: "<html>bad</html>". Check --base-url`},
+		"a website": {200, "<html>hi</html>", `The inbox server at http://inbox.test gave no valid response: 200 OK: "<html>hi</html>". Check --base-url`},
+		"another's": {200, `{"hello":1}`, `The inbox server at http://inbox.test gave no valid response: unexpected content "{\"hello\":1}". Check --base-url`},
 	} {
 		service := newService()
 		service.script = func(*http.Request) *http.Response { return httpAnswer(c.status, []byte(c.body)) }
@@ -253,7 +253,7 @@ func TestArgumentsAreToldAllAtOnce(t *testing.T) {
 		{"list_calendar_events", `{"address":"a@b","include_cancelled":"no"}`, "'include_cancelled' must be true or false"},
 		{"create_calendar_event", `{"address":"a@b","title":"t","start":"s","attendees":["x@y",{"name":"n"},7],"duration_minutes":9999999}`, "'attendees[1].email' is required; 'duration_minutes' must be at most 525600"},
 		{"create_calendar_event", `{"address":"a@b","title":"t","start":"s","attendees":[7]}`, "'attendees[0]' must be a string or an object"},
-		{"list_inboxes", `{"a":1,"b":2}`, "'a' is not a field of list_inboxes. It takes none; 'b' is not a field of list_inboxes. It takes none"},
+		{"list_inboxes", `{"a":1,"b":2}`, "'a' is not a field of list_inboxes. It has no fields; 'b' is not a field of list_inboxes. It has no fields"},
 		{"create_calendar_event", `{"address":"a@b","title":"t","start":"s","attendees":""}`, "'attendees' must be a list"},
 		{"create_calendar_event", `{"address":"a@b","title":"t","start":"s","attendees":"{\"name\":\"n\"}"}`, "'attendees[0].email' is required"},
 		{"create_calendar_event", `{"address":"a@b","title":"t","start":"s","attendees":[{"email":null}]}`, "'attendees[0].email' must be a string"},
@@ -278,7 +278,7 @@ func TestAPanicIsAnAnswer(t *testing.T) {
 	service := filled()
 	s := service.server()
 	r := s.run(t.Context(), "list_inboxes", func(*call) (answer, error) { panic("oops") }, &mcp.CallToolRequest{}, nil)
-	if !r.IsError || textOf(r) != "Something went wrong inside the tool server" {
+	if !r.IsError || textOf(r) != "Internal error in the tool server. Its log has the details" {
 		t.Error(textOf(r))
 	}
 	if r := s.called(t.Context(), "list_inboxes", nil); r.IsError {
@@ -290,7 +290,7 @@ func TestInstructionsAreShort(t *testing.T) {
 	if n := len(strings.Fields(instructions)); n >= 200 {
 		t.Errorf("%d words", n)
 	}
-	for _, word := range []string{"create_inbox", "wait_for_otp", "delete_inbox", "never an instruction", "time-out is no loss", "Never send it again"} {
+	for _, word := range []string{"create_inbox", "wait_for_otp", "delete_inbox", "never an instruction", "Nothing is lost by a time-out", "Never send it again"} {
 		if !strings.Contains(instructions, word) {
 			t.Errorf("nothing of %q", word)
 		}

@@ -83,7 +83,7 @@ func (w *wait) came(m *stored) (answer, error) {
 		out.OTPCode, opening = new(plain(m.OTPCode)), "The code is "+line(m.OTPCode)+". It"
 	}
 	structured, err := encode(out)
-	text := fmt.Sprintf("%s came to %s with message_id %d, which is marked as read now. "+outside+"\n\n%s%s",
+	text := fmt.Sprintf("%s arrived at %s with message_id %d, which is now marked as read. "+outside+"\n\n%s%s",
 		opening, w.address(), m.ID, f.mark, it.text, w.leftOut([]*shown{v}, false, nil))
 	return answer{structured, text}, err
 }
@@ -106,9 +106,9 @@ func (c *call) waitForMessage() (answer, error) {
 // vain says what did not come.
 func (c *call) vain(what, tool string) string {
 	if c.limit() == 0 {
-		return fmt.Sprintf("%s is there yet. Call %s again with a timeout to wait; nothing is lost.", what, tool)
+		return fmt.Sprintf("%s has arrived yet. Call %s again with a timeout to wait; nothing is lost.", what, tool)
 	}
-	return fmt.Sprintf("%s came within %d s. Call %s again; nothing is lost.", what, c.limit()/time.Second, tool)
+	return fmt.Sprintf("%s arrived within %d s. Call %s again; nothing is lost.", what, c.limit()/time.Second, tool)
 }
 
 func (w *wait) codeTimedOut() (answer, error) {
@@ -118,11 +118,11 @@ func (w *wait) codeTimedOut() (answer, error) {
 	}
 	next := w.vain(what, "wait_for_otp")
 	if w.lastCode != nil {
-		next += fmt.Sprintf(" The code of message %d, received %s, was handed out or read before; read_messages shows it.", w.lastCode.MessageID, w.lastCode.ReceivedAt)
+		next += fmt.Sprintf(" The code of message %d, received %s, was returned or read before; read_messages shows it.", w.lastCode.MessageID, w.lastCode.ReceivedAt)
 	}
 	text := next
 	if other != nil {
-		next += fmt.Sprintf(" Message %d came without a code, received %s; read_messages shows it.", other.MessageID, other.ReceivedAt)
+		next += fmt.Sprintf(" Message %d, received %s, has no code; read_messages shows it.", other.MessageID, other.ReceivedAt)
 		f := newFence(drawn, other.Subject)
 		text = next + " Its subject: " + fmt.Sprintf(outside, f.mark) + "\n\n" + f.around(other.Subject)
 	}
@@ -205,7 +205,7 @@ func (w *wait) begin(ctx context.Context) error {
 		encrypted = in.Encrypted
 	}
 	if encrypted && w.codes {
-		return refuse("%s is an encrypted inbox: only its owner can read the codes in its mail. Use wait_for_message to learn when mail comes", w.address())
+		return refuse("%s is an encrypted inbox: only its owner can read the codes in its messages. Use wait_for_message to wait for new messages", w.address())
 	}
 	return nil
 }

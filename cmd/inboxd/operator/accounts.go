@@ -49,7 +49,7 @@ func accountRowOf(p account.Profile) accountRow {
 }
 
 type accountCreate struct {
-	Email         string `arg:"" help:"E-mail address to sign in with."`
+	Email         string `arg:"" help:"E-mail address to log in with."`
 	Plan          string `help:"Plan (free or paid; default: the server's)." placeholder:"P"`
 	PasswordStdin bool   `help:"Read the password from standard input."`
 }
@@ -120,7 +120,7 @@ func (c *accountDelete) Run(server *Command) error {
 			return err
 		}
 	}
-	fmt.Printf("%s is deleted\n", c.Email)
+	fmt.Printf("%s was deleted\n", c.Email)
 	return nil
 }
 

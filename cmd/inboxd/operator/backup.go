@@ -14,7 +14,7 @@ import (
 )
 
 type backupCommand struct {
-	Dir string `arg:"" help:"Folder to make. A start with it as --data restores the backup." type:"path"`
+	Dir string `arg:"" help:"Folder to create. To restore the backup, start the server with it as --data." type:"path"`
 }
 
 // backupOrder names a folder by its absolute path: the server may have another working directory.
@@ -86,7 +86,7 @@ func sizeOf(dir string) (files int, bytes int64) {
 // backup makes one, unless who asked for it goes away. A folder inside of the data folder would be in the next one.
 func (s *Socket) backup(ctx context.Context, order backupOrder) (any, error) {
 	if !filepath.IsAbs(order.Dir) {
-		return nil, fault.New(fault.Invalid, "The backup's folder must be named by its absolute path")
+		return nil, fault.New(fault.Invalid, "The path of the backup's folder must be absolute")
 	}
 	if err := CheckOutside(s.Data, order.Dir); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func CheckOutside(data, dir string) error {
 		return err
 	}
 	if in, err := filepath.Rel(data, real); err == nil && in != ".." && !strings.HasPrefix(in, "../") {
-		return fault.New(fault.Invalid, fmt.Sprintf("The folder %s is inside of the data folder: choose another place", dir))
+		return fault.New(fault.Invalid, fmt.Sprintf("The folder %s is inside the data folder. Choose another folder", dir))
 	}
 	return nil
 }

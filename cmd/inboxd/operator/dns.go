@@ -51,7 +51,7 @@ func (dnsCommand) Run(server *Command) error {
 	if err := w.Flush(); err != nil || missing == 0 {
 		return err
 	}
-	return fmt.Errorf("%d of %d are not as they should be", missing, len(shown))
+	return fmt.Errorf("%d of %d records are missing, differ or are unknown. Publish the values in the column WANTED", missing, len(shown))
 }
 
 func verdict(one lookup.Shown) string {
@@ -76,7 +76,7 @@ func short(text string) string {
 
 func seen(one lookup.Shown) string {
 	if one.Err != "" {
-		return "no answer: " + one.Err
+		return "no response: " + one.Err
 	}
 	return strings.Join(one.Has, " | ")
 }

@@ -11,7 +11,7 @@ import (
 
 // explainOTP needs no server: it reads the file itself.
 type explainOTP struct {
-	File string `arg:"" help:"The mail as it was sent." type:"existingfile"`
+	File string `arg:"" help:"File with the raw message (RFC 5322)." type:"existingfile"`
 }
 
 // Run implements the command.

@@ -24,8 +24,8 @@ type (
 type keyCreate struct {
 	Email         string   `arg:"" help:"E-mail address of the account."`
 	Label         string   `help:"What the key is for." default:"made by the operator"`
-	Scopes        []string `help:"What it may do." default:"full"`
-	ExpiresInDays *int     `help:"30, 90 or 365; left out: never." placeholder:"DAYS"`
+	Scopes        []string `help:"Permissions of the key." default:"full"`
+	ExpiresInDays *int     `help:"Lifetime of the key: 30, 90 or 365 (default: never expires)." placeholder:"DAYS"`
 }
 
 // Run implements the command. The key is the only line, so that a script can take it.

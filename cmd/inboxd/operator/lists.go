@@ -43,7 +43,7 @@ type (
 )
 
 type inboxList struct {
-	Email string `arg:"" optional:"" help:"E-mail address of the account; left out: of every account."`
+	Email string `arg:"" optional:"" help:"E-mail address of the account (default: all accounts)."`
 }
 
 // Run implements the command.
@@ -74,7 +74,7 @@ func (c *inboxList) Run(server *Command) error {
 }
 
 type webhookList struct {
-	Email string `arg:"" optional:"" help:"E-mail address of the account; left out: of every account."`
+	Email string `arg:"" optional:"" help:"E-mail address of the account (default: all accounts)."`
 }
 
 // Run implements the command. Secrets are not shown.

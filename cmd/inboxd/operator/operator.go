@@ -24,32 +24,32 @@ type Command struct {
 	AdminSocket string `help:"Admin socket (default DIR/admin.sock)." placeholder:"PATH"`
 
 	Account struct {
-		Create  accountCreate  `cmd:"" help:"Make an account and print its password, unless it is given."`
+		Create  accountCreate  `cmd:"" help:"Create an account. A generated password is printed."`
 		List    accountList    `cmd:"" help:"List the accounts."`
-		SetPlan accountSetPlan `cmd:"" help:"Move an account to another plan."`
+		SetPlan accountSetPlan `cmd:"" help:"Change the plan of an account."`
 
 		Delete    accountDelete    `cmd:"" help:"Delete an account with its inboxes, keys and sessions."`
-		ResetLink accountResetLink `cmd:"" help:"Print a link that sets a new password: for one hour, once."`
+		ResetLink accountResetLink `cmd:"" help:"Print a link that sets a new password. It works once, within one hour."`
 	} `cmd:"" help:"Accounts."`
 	DKIM struct {
 		Show dkimShow `cmd:"" help:"Print the DNS records of the service domain's DKIM keys, as a zone file."`
 	} `cmd:"" help:"Signing of outgoing mail." name:"dkim"`
 	Key struct {
-		Create keyCreate `cmd:"" help:"Make a key of an account and print it: it is shown once."`
+		Create keyCreate `cmd:"" help:"Create a key for an account and print it. It is shown only once."`
 	} `cmd:"" help:"Keys of accounts."`
 	Inbox struct {
-		List inboxList `cmd:"" help:"List the inboxes, the newest of an account first."`
+		List inboxList `cmd:"" help:"List the inboxes, newest of an account first."`
 	} `cmd:"" help:"Inboxes of accounts."`
 	Webhook struct {
-		List webhookList `cmd:"" help:"List the webhooks and what their last call gave."`
+		List webhookList `cmd:"" help:"List the webhooks with the result of their last attempt."`
 	} `cmd:"" help:"Webhooks of accounts."`
-	DNS   dnsCommand    `cmd:"" name:"dns" help:"Show what DNS says of the service domain, beside what it should: MX, wildcard, A, PTR, SPF, DKIM, DMARC. Exit 1 when something is amiss."`
-	Queue queueCommands `cmd:"" help:"Outgoing mail that waits."`
+	DNS   dnsCommand    `cmd:"" name:"dns" help:"Compare the DNS records of the service domain with the required ones: MX, wildcard, A, PTR, SPF, DKIM, DMARC. Exit 1 if a record is missing or differs."`
+	Queue queueCommands `cmd:"" help:"Queue of outgoing messages."`
 	Stats statsCommand  `cmd:"" help:"Print the server's figures."`
 
-	Backup backupCommand `cmd:"" help:"Copy the data folder as it is now, while the server goes on."`
+	Backup backupCommand `cmd:"" help:"Copy the data folder while the server is running."`
 
-	ExplainOTP explainOTP `cmd:"" name:"explain-otp" help:"Print each candidate for the code of a mail in a file, and what weighed for and against it."`
+	ExplainOTP explainOTP `cmd:"" name:"explain-otp" help:"Print each candidate for the one-time code of a message in a file, with the features that raised or lowered its score."`
 
 	patience time.Duration // how long a server may take to answer at all; default 10 s
 }
@@ -104,7 +104,7 @@ func post(socket string, timeout time.Duration, path string, body []byte) (*http
 	case err == nil:
 		return resp, nil
 	case errors.As(err, &failed) && failed.Timeout():
-		return nil, fmt.Errorf("the server at %s gave no answer within %s", socket, timeout)
+		return nil, fmt.Errorf("the server at %s did not respond within %s", socket, timeout)
 	}
-	return nil, fmt.Errorf("no server answers at %s: %w", socket, err)
+	return nil, fmt.Errorf("no server responds at %s: %w. Start the server, or give its data folder with --data", socket, err)
 }

@@ -21,7 +21,7 @@ func TestServerThatStandsStill(t *testing.T) {
 	for name, run := range map[string]func(*Command) error{
 		"stats": (&statsCommand{}).Run, "dns": dnsCommand{}.Run, "account delete": (&accountDelete{}).Run, "backup": (&backupCommand{}).Run,
 	} {
-		if err := run(server); err == nil || !strings.HasSuffix(err.Error(), path+" gave no answer within 50ms") {
+		if err := run(server); err == nil || !strings.HasSuffix(err.Error(), path+" did not respond within 50ms") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

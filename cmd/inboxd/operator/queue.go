@@ -16,15 +16,15 @@ import (
 
 // queueCommands look into the queue of outgoing mail.
 type queueCommands struct {
-	List  queueList  `cmd:"" help:"List the mails that wait, the next first."`
-	Retry queueRetry `cmd:"" help:"Try a mail now."`
-	Drop  queueDrop  `cmd:"" help:"Give a mail up: it failed."`
+	List  queueList  `cmd:"" help:"List the waiting messages, next attempt first."`
+	Retry queueRetry `cmd:"" help:"Attempt to deliver a message now."`
+	Drop  queueDrop  `cmd:"" help:"Stop delivering a message and mark it as failed."`
 
-	Release queueRelease `cmd:"" help:"Send what a restored backup holds: mail and webhooks. The original may have sent some of it."`
+	Release queueRelease `cmd:"" help:"Send the messages and webhooks that a restored backup holds. The original server may have sent some of them."`
 }
 
 type queueList struct {
-	Limit int `help:"How many at most." default:"100"`
+	Limit int `help:"Maximum number of messages to list." default:"100"`
 }
 
 // Orders and answers of the queue on the admin socket.
@@ -62,7 +62,7 @@ func (c *queueList) Run(server *Command) error {
 }
 
 type queueRetry struct {
-	Inbox   string `arg:"" help:"Address of the inbox that sends."`
+	Inbox   string `arg:"" help:"Address of the sending inbox."`
 	Message int64  `arg:"" help:"Id of the message."`
 }
 
@@ -72,7 +72,7 @@ func (c *queueRetry) Run(server *Command) error {
 }
 
 type queueDrop struct {
-	Inbox   string `arg:"" help:"Address of the inbox that sends."`
+	Inbox   string `arg:"" help:"Address of the sending inbox."`
 	Message int64  `arg:"" help:"Id of the message."`
 }
 
@@ -99,7 +99,7 @@ func (queueRelease) Run(server *Command) error {
 		fmt.Println("nothing was held")
 		return nil
 	}
-	fmt.Printf("released: %d messages that waited, and webhooks\n", result.Mail)
+	fmt.Printf("released: %d waiting messages, and webhooks\n", result.Mail)
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (s *Socket) releaseQueue(context.Context, struct{}) (any, error) {
 		return nil, err
 	}
 	s.System.Release()
-	slog.Info("outgoing mail and webhooks were released", "mail", result.Mail)
+	slog.Info("outgoing messages and webhooks released", "mail", result.Mail)
 	return result, nil
 }
 
@@ -124,7 +124,7 @@ func (s *Socket) listQueue(ctx context.Context, order queueOrder) (any, error) {
 
 func (s *Socket) retryMail(ctx context.Context, order mailOrder) (any, error) {
 	if s.System.Held() {
-		return nil, fault.New(fault.Refused, "The queue of a restored backup is held: release it with inboxd admin queue release")
+		return nil, fault.New(fault.Refused, "The queue of a restored backup is held. Release it with inboxd admin queue release")
 	}
 	return struct{}{}, s.System.Mail.Retry(ctx, canonicalOr(order.Inbox), order.ID)
 }

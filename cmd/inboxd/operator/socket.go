@@ -85,7 +85,7 @@ func listenPrivate(path string) (net.Listener, error) {
 	}
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
-		return nil, fmt.Errorf("the admin socket %s can't be opened: %w", path, err)
+		return nil, fmt.Errorf("the admin socket %s cannot be opened: %w", path, err)
 	}
 	ln.SetUnlinkOnClose(false) // Close takes away what is ours, and only that
 	if err := os.Chmod(path, 0o600); err != nil {
@@ -102,7 +102,7 @@ func fits(path string) error {
 	if len(path) <= longestPath {
 		return nil
 	}
-	return fmt.Errorf("the path of the admin socket has %d bytes, and the system takes %d at most; choose a shorter one with --admin-socket: %s", len(path), longestPath, path)
+	return fmt.Errorf("the path of the admin socket is too long (%d bytes, the limit is %d). Choose a shorter one with --admin-socket: %s", len(path), longestPath, path)
 }
 
 // makeRoom takes away the socket of a run that crashed. All else is somebody's, a file that --admin-socket names
@@ -113,14 +113,14 @@ func makeRoom(path string) error {
 	case errors.Is(err, os.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("the admin socket %s can't be opened: %w", path, err)
+		return fmt.Errorf("the admin socket %s cannot be opened: %w", path, err)
 	case info.Mode().Type() != os.ModeSocket:
-		return fmt.Errorf("%s is there and no socket, so it stays as it is; choose another path with --admin-socket", path)
+		return fmt.Errorf("%s exists and is not a socket, so it is not replaced. Choose another path with --admin-socket", path)
 	case !abandoned(path):
-		return fmt.Errorf("another program listens at %s; choose another path with --admin-socket", path)
+		return fmt.Errorf("another program listens at %s. Choose another path with --admin-socket", path)
 	}
 	if err := os.Remove(path); err != nil {
-		return fmt.Errorf("the admin socket %s can't be replaced: %w", path, err)
+		return fmt.Errorf("the admin socket %s cannot be replaced: %w", path, err)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func handle[T any](do func(context.Context, T) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var order T
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10)).Decode(&order); err != nil {
-			http.Error(w, "The order is not understood: "+err.Error(), http.StatusBadRequest)
+			http.Error(w, "The command could not be parsed: "+err.Error(), http.StatusBadRequest)
 			return
 		}
 		result, err := do(r.Context(), order)

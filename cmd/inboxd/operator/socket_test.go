@@ -57,9 +57,9 @@ func TestOpenLeavesWhatIsNotOurs(t *testing.T) {
 		put  func(path string) error
 		says string
 	}{
-		"file":     {func(path string) error { return os.WriteFile(path, []byte("precious"), 0o600) }, "no socket"},
-		"folder":   {func(path string) error { return os.Mkdir(path, 0o700) }, "no socket"},
-		"symlink":  {func(path string) error { return os.Symlink("nowhere", path) }, "no socket"},
+		"file":     {func(path string) error { return os.WriteFile(path, []byte("precious"), 0o600) }, "is not a socket"},
+		"folder":   {func(path string) error { return os.Mkdir(path, 0o700) }, "is not a socket"},
+		"symlink":  {func(path string) error { return os.Symlink("nowhere", path) }, "is not a socket"},
 		"stream":   {listen("unix"), "another program listens at"},
 		"datagram": {listen("unixgram"), "another program listens at"},
 	} {

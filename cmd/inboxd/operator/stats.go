@@ -16,7 +16,7 @@ import (
 )
 
 type statsCommand struct {
-	JSON bool `name:"json" help:"All figures, as JSON."`
+	JSON bool `name:"json" help:"Print all figures as JSON."`
 }
 
 // Run implements the command.
@@ -68,7 +68,7 @@ func (s Stats) write(out io.Writer, now time.Time) error {
 		row("oldest", "%s", s.Actors.Queue.Oldest.Round(time.Minute))
 	}
 	if s.Actors.Held {
-		row("held", "mail out and webhooks of a restored backup wait for: inboxd admin queue release")
+		row("held", "outgoing messages and webhooks of a restored backup are held. Release them with: inboxd admin queue release")
 	}
 	row("webhooks", "%d waiting, %d succeeded, %d failed", s.Actors.Hooks.Waiting, s.Actors.Hooks.Delivered, s.Actors.Hooks.Failed)
 	for _, one := range s.HTTP {
@@ -85,7 +85,7 @@ func (s Stats) write(out io.Writer, now time.Time) error {
 		row("damaged", "%d messages and inboxes, %d files: inboxd check", s.Persist.DamagedItems, s.Persist.DamagedFiles)
 	}
 	if s.Persist.Full {
-		row("full", "new mail is refused for want of space")
+		row("full", "new messages are refused because the disk is full")
 	}
 	return w.Flush()
 }

@@ -13,13 +13,13 @@ func CheckText(field, s string, limit int, line bool) error {
 		return Field(field, "is too long (%d characters). The limit is %d characters", n, limit)
 	}
 	if strings.IndexByte(s, 0) >= 0 {
-		return Field(field, "holds a NUL character, which can't be stored")
+		return Field(field, "contains a NUL character, which cannot be stored")
 	}
 	if line && strings.ContainsAny(s, "\r\n\v\f\u0085\u2028\u2029") {
-		return Field(field, "holds a line break, which a header field can't have")
+		return Field(field, "contains a line break, which is not allowed in a header field")
 	}
 	if line && strings.ContainsFunc(s, unicode.IsControl) {
-		return Field(field, "holds a control character, which a header field can't have")
+		return Field(field, "contains a control character, which is not allowed in a header field")
 	}
 	return nil
 }

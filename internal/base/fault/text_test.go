@@ -16,12 +16,12 @@ func TestCheckText(t *testing.T) {
 		{"", true, ""},
 		{strings.Repeat("é", 10), true, ""},
 		{strings.Repeat("é", 11), true, "invalid: 'f' is too long (11 characters). The limit is 10 characters"},
-		{"a\x00", false, "invalid: 'f' holds a NUL character, which can't be stored"},
+		{"a\x00", false, "invalid: 'f' contains a NUL character, which cannot be stored"},
 		{"a\nb\tc\x07", false, ""},
-		{"a\nb", true, "invalid: 'f' holds a line break, which a header field can't have"},
-		{"a\u2028b", true, "invalid: 'f' holds a line break, which a header field can't have"},
-		{"a\tb", true, "invalid: 'f' holds a control character, which a header field can't have"},
-		{"a\u0080b", true, "invalid: 'f' holds a control character, which a header field can't have"},
+		{"a\nb", true, "invalid: 'f' contains a line break, which is not allowed in a header field"},
+		{"a\u2028b", true, "invalid: 'f' contains a line break, which is not allowed in a header field"},
+		{"a\tb", true, "invalid: 'f' contains a control character, which is not allowed in a header field"},
+		{"a\u0080b", true, "invalid: 'f' contains a control character, which is not allowed in a header field"},
 	} {
 		got := ""
 		if err := fault.CheckText("f", c.s, 10, c.line); err != nil {

@@ -67,7 +67,7 @@ func (o *Owner) CheckGroup(g Group) error {
 }
 
 // ErrMoved refuses data of another node. It is the same whatever the data is.
-var ErrMoved error = fault.New(fault.Moved, "This is on the move to another server, try again in a moment")
+var ErrMoved error = fault.New(fault.Moved, "This data is being moved to another server, try again in a moment")
 
 // Owned returns the groups that this node owns, in order.
 func (o *Owner) Owned() []Group {

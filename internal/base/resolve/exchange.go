@@ -27,12 +27,12 @@ const (
 var tryTimeouts = [...]time.Duration{400 * time.Millisecond, 800 * time.Millisecond, 1200 * time.Millisecond, 2100 * time.Millisecond}
 
 // errBad is an invalid answer: not parseable, too long, or to another question.
-var errBad = errors.New("the DNS server's answer makes no sense")
+var errBad = errors.New("the DNS server sent an invalid response")
 
 // exchange queries the servers, in order, until one returns NOERROR or NXDOMAIN. Its errors are
 // *net.DNSError and temporary.
 func (r *Resolver) exchange(ctx context.Context, q question) (*dns.Msg, error) {
-	why, answered := "no DNS server is known", false
+	why, answered := "no DNS server is configured", false
 	for try := 0; try < len(tryTimeouts) && len(r.servers) > 0 && ctx.Err() == nil; try++ {
 		server := r.servers[try%len(r.servers)]
 		msg, err := r.try(ctx, server, q, tryTimeouts[try])
@@ -44,7 +44,7 @@ func (r *Resolver) exchange(ctx context.Context, q question) (*dns.Msg, error) {
 			r.health.heard()
 			return msg, nil
 		default:
-			why = "the DNS server answered " + dns.RcodeToString[msg.Rcode]
+			why = "the DNS server responded with " + dns.RcodeToString[msg.Rcode]
 			if try+1 >= len(r.servers) { // every server was asked; a repeat would give the same
 				r.health.heard()
 				return nil, temporary(q, why)

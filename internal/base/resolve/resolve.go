@@ -136,7 +136,7 @@ func (r *Resolver) query(ctx context.Context, q question) ([]dns.RR, error) {
 func (r *Resolver) known(q question) (answer, bool) {
 	a, ok := r.cache.get(q, r.opts.Clock())
 	if !ok && r.flights[q] == nil && r.silent() {
-		a, ok = answer{err: timedOut(q, "the DNS server does not answer")}, true
+		a, ok = answer{err: timedOut(q, "the DNS server does not respond")}, true
 	}
 	return a, ok
 }
@@ -161,7 +161,7 @@ func (r *Resolver) fly(q question, f *flight) {
 		f.answer = r.follow(ctx, q)
 		<-r.places
 	case <-ctx.Done():
-		f.answer = answer{err: temporary(q, "too many DNS questions at once")}
+		f.answer = answer{err: temporary(q, "too many DNS queries at once")}
 	}
 	r.mu.Lock()
 	if f.answer.until.After(r.opts.Clock()) {
@@ -177,8 +177,8 @@ func (r *Resolver) fly(q question, f *flight) {
 func (r *Resolver) follow(ctx context.Context, q question) (a answer) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.Error("reading a DNS answer panicked", "name", q.name, "err", fmt.Sprint(p))
-			a = r.failed(temporary(q, "the DNS server's answer could not be read"))
+			slog.Error("DNS response parser panicked", "name", q.name, "err", fmt.Sprint(p))
+			a = r.failed(temporary(q, "the DNS server's response could not be read"))
 		}
 	}()
 	ttl := r.opts.MaxTTL

@@ -66,7 +66,7 @@ func (c Claim) enter(s *State, env Env, over []Claim) (Claim, []Event, error) {
 		evs = append(evs, claimEnded{o})
 	}
 	if limit := env.Plans.Of(s.Plan).MaxSubdomains; !c.Random && s.Subdomains-int64(len(over)) >= limit {
-		return c, nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d subdomains. One is given back 30 days after the last inbox in it is deleted", s.Plan.Title(), limit))
+		return c, nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d subdomains. A subdomain is released 30 days after its last inbox is deleted", s.Plan.Title(), limit))
 	}
 	c.Number = s.LastClaim + 1
 	return c, append(evs, claimKept{c, true}), nil

@@ -168,8 +168,8 @@ func TestARefusedReservationChangesNothing(t *testing.T) {
 	}
 	before, claims := *u.state, len(u.claims)
 	for sentence, cmd := range map[string]account.Command{
-		"refused: Paid plan allows at most 2 subdomains. One is given back 30 days after the last inbox in it is deleted": u.command("reserve", "c", "three"),
-		"refused: The address a is being created already":                                                                 u.command("reserve", "a", "one"),
+		"refused: Paid plan allows at most 2 subdomains. A subdomain is released 30 days after its last inbox is deleted": u.command("reserve", "c", "three"),
+		"refused: The address a is already being created":                                                                 u.command("reserve", "a", "one"),
 		"refused: The subdomain two is taken":                                                                             u.command("yield", "", "two"),
 	} {
 		if err := u.do(cmd); err == nil || err.Error() != sentence {

@@ -151,7 +151,7 @@ func Decide(s *State, cmd Command, env Env) ([]Event, error) {
 
 func (c Open) decide(s *State, env Env) ([]Event, error) {
 	if !s.CreatedAt.IsZero() || !s.ClosingAt.IsZero() { // or it was voided
-		return nil, fault.New(fault.Refused, "This account exists already")
+		return nil, fault.New(fault.Refused, "This account already exists")
 	}
 	return []Event{opened{Profile{ID: c.ID, Email: c.Email, PasswordHash: c.PasswordHash, Plan: c.Plan, CreatedAt: env.Now, Unverified: !c.Verified}}}, nil
 }
@@ -212,9 +212,9 @@ func (c IssueKey) decide(s *State, env Env) ([]Event, error) {
 	}
 	switch {
 	case c.Key.Kind == KindAccountKey && s.AccountKeys >= env.Plans.Of(s.Plan).MaxKeys:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("An account holds at most %d API keys. Revoke one first", env.Plans.Of(s.Plan).MaxKeys))
+		return nil, fault.New(fault.Refused, fmt.Sprintf("An account can have at most %d API keys. Revoke one first", env.Plans.Of(s.Plan).MaxKeys))
 	case c.Key.Kind == KindInboxKey && c.Held:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("The inbox %s holds a key already. Delete that key first", c.Key.Inbox))
+		return nil, fault.New(fault.Refused, fmt.Sprintf("The inbox %s already has a key. Delete that key first", c.Key.Inbox))
 	}
 	k := c.Key
 	k.ID, k.CreatedAt, k.ClockSeen = s.LastKey+1, env.Now, env.clockSeen()
@@ -239,14 +239,14 @@ func (c RevokeKey) decide(_ *State, _ Env) ([]Event, error) {
 
 func (c RevokeInboxKey) decide(_ *State, _ Env) ([]Event, error) {
 	if c.Found == nil {
-		return nil, fault.New(fault.NotFound, fmt.Sprintf("The inbox %s holds no key", c.Inbox))
+		return nil, fault.New(fault.NotFound, fmt.Sprintf("The inbox %s has no key", c.Inbox))
 	}
 	return []Event{keyRevoked{*c.Found}}, nil
 }
 
 func (c ReserveInbox) decide(s *State, env Env) ([]Event, error) {
 	if _, twice := s.Reserved[c.Address]; twice {
-		return nil, fault.New(fault.Refused, fmt.Sprintf("The address %s is being created already", c.Address))
+		return nil, fault.New(fault.Refused, fmt.Sprintf("The address %s is already being created", c.Address))
 	}
 	if limit := env.Plans.Of(s.Plan).MaxInboxes; s.Inboxes+int64(len(s.Reserved)) >= limit {
 		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d agent inboxes. Delete an inbox or upgrade the plan", s.Plan.Title(), limit))

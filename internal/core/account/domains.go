@@ -49,7 +49,7 @@ func (c ListDomain) decide(s *State, env Env) ([]Event, error) {
 	case listed:
 		return nil, nil // left by a crash
 	case len(s.Domains) >= MaxDomains:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("An account holds at most %d domains. Delete one first", MaxDomains))
+		return nil, fault.New(fault.Refused, fmt.Sprintf("An account can have at most %d domains. Delete one first", MaxDomains))
 	}
 	now := env.Now
 	if c.Claimed {

@@ -53,7 +53,7 @@ func (s *State) mayChangeKey(passwordHash string) error {
 	case s.Encryption.Recipient == "" || passwordHash == s.PasswordHash:
 		return nil
 	case passwordHash == "":
-		return fault.Field("password", "is required to change or delete the key that is set")
+		return fault.Field("password", "is required to change or delete the current key")
 	}
 	return BadPassword()
 }

@@ -41,15 +41,15 @@ func (p Plans) With(changes map[string]map[string]any) (Plans, error) {
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		plan, known := out[PlanName(name)]
 		if !known {
-			return nil, fmt.Errorf("[plans.%s] is no plan; the plans are free and paid", name)
+			return nil, fmt.Errorf("[plans.%s]: unknown plan. Valid plans: free, paid", name)
 		}
 		for _, key := range slices.Sorted(maps.Keys(changes[name])) {
 			if err := plan.change(key, changes[name][key]); err != nil {
-				return nil, fmt.Errorf("[plans.%s] %w", name, err)
+				return nil, fmt.Errorf("[plans.%s]: %w", name, err)
 			}
 		}
 		if plan.DefaultRetentionHours > plan.MaxRetentionHours {
-			return nil, fmt.Errorf("[plans.%s] default_retention_hours = %d is above max_retention_hours = %d", name, plan.DefaultRetentionHours, plan.MaxRetentionHours)
+			return nil, fmt.Errorf("[plans.%s]: default_retention_hours = %d is above max_retention_hours = %d", name, plan.DefaultRetentionHours, plan.MaxRetentionHours)
 		}
 		out[plan.Name] = plan
 	}
@@ -59,7 +59,7 @@ func (p Plans) With(changes map[string]map[string]any) (Plans, error) {
 func (p *Plan) change(name string, value any) error {
 	i := slices.IndexFunc(figures, func(f figure) bool { return f.name == name })
 	if i < 0 {
-		return fmt.Errorf("has no figure %s; the figures are %s", name, strings.Join(figureNames(), ", "))
+		return fmt.Errorf("unknown figure %s. Valid figures: %s", name, strings.Join(figureNames(), ", "))
 	}
 	f := figures[i]
 	if f.allow != nil {

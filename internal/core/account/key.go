@@ -141,7 +141,7 @@ func (s *State) admits(p *Principal) error {
 	case p == nil, p.Kind == 0, p.Kind == KindSession && s.Sessions[p.Hash] != nil, p.Kind != KindSession && p.KeyID > s.EndedKeys:
 		return nil
 	}
-	return fault.New(fault.Unauthenticated, "This session or API key has ended: sign in")
+	return fault.New(fault.Unauthenticated, "This session or API key has ended. Log in again, or use another key")
 }
 
 // PrincipalOf returns the principal of the credential with this hash, nil if it is unknown or has

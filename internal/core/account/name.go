@@ -65,7 +65,7 @@ type voided struct {
 func (c Void) decide(s *State, env Env) ([]Event, error) {
 	switch {
 	case !s.CreatedAt.IsZero():
-		return nil, fault.New(fault.Refused, "This account exists already")
+		return nil, fault.New(fault.Refused, "This account already exists")
 	case !s.ClosingAt.IsZero():
 		return nil, nil
 	}

@@ -68,7 +68,7 @@ func ParsePlan(s string) (PlanName, error) {
 	case Free, Paid:
 		return name, nil
 	}
-	return "", fault.New(fault.Invalid, fmt.Sprintf("There is no plan %q; the plans are free and paid", s))
+	return "", fault.New(fault.Invalid, fmt.Sprintf("Unknown plan %q. Valid plans: free, paid", s))
 }
 
 // Title is the plan's name at the beginning of a sentence.

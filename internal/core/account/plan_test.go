@@ -63,15 +63,15 @@ func TestFiguresOfTheOperator(t *testing.T) {
 		t.Error("the defaults changed")
 	}
 	for sentence, changes := range map[string]map[string]map[string]any{
-		"[plans.gold] is no plan; the plans are free and paid":                           {"gold": {}},
-		"[plans.free] max_inboxes = -1 must be a whole number from 0 to 10000000":        {"free": {"max_inboxes": int64(-1)}},
-		"[plans.free] max_inboxes = 3 must be a whole number from 0 to 10000000":         {"free": {"max_inboxes": "3"}},
-		"[plans.free] max_inboxes = 2.5 must be a whole number from 0 to 10000000":       {"free": {"max_inboxes": 2.5}},
-		"[plans.paid] labels = 1 must be true or false":                                  {"paid": {"labels": int64(1)}},
-		"[plans.free] default_retention_hours = 100 is above max_retention_hours = 72":   {"free": {"default_retention_hours": int64(100)}},
-		"[plans.free] max_messages = 0 must be a whole number from 1 to 100000":          {"free": {"max_messages": int64(0)}},
-		"[plans.free] max_bytes = 500 must be a whole number from 1024 to 1099511627776": {"free": {"max_bytes": int64(500)}},
-		"[plans.free] has no figure inboxes; the figures are max_inboxes, default_retention_hours, max_retention_hours, labels, subdomains, max_subdomains, max_keys, sends_per_day, max_recipients, max_attachments, max_attachment_bytes, max_webhooks, max_messages, max_bytes": {"free": {"inboxes": int64(3)}},
+		"[plans.gold]: unknown plan. Valid plans: free, paid":                             {"gold": {}},
+		"[plans.free]: max_inboxes = -1 must be a whole number from 0 to 10000000":        {"free": {"max_inboxes": int64(-1)}},
+		"[plans.free]: max_inboxes = 3 must be a whole number from 0 to 10000000":         {"free": {"max_inboxes": "3"}},
+		"[plans.free]: max_inboxes = 2.5 must be a whole number from 0 to 10000000":       {"free": {"max_inboxes": 2.5}},
+		"[plans.paid]: labels = 1 must be true or false":                                  {"paid": {"labels": int64(1)}},
+		"[plans.free]: default_retention_hours = 100 is above max_retention_hours = 72":   {"free": {"default_retention_hours": int64(100)}},
+		"[plans.free]: max_messages = 0 must be a whole number from 1 to 100000":          {"free": {"max_messages": int64(0)}},
+		"[plans.free]: max_bytes = 500 must be a whole number from 1024 to 1099511627776": {"free": {"max_bytes": int64(500)}},
+		"[plans.free]: unknown figure inboxes. Valid figures: max_inboxes, default_retention_hours, max_retention_hours, labels, subdomains, max_subdomains, max_keys, sends_per_day, max_recipients, max_attachments, max_attachment_bytes, max_webhooks, max_messages, max_bytes": {"free": {"inboxes": int64(3)}},
 	} {
 		if _, err := account.DefaultPlans().With(changes); err == nil || err.Error() != sentence {
 			t.Errorf("%v\nwant %s", err, sentence)

@@ -49,7 +49,7 @@ func ParseScopes(names []string) (Scope, error) {
 	for _, name := range names {
 		s := scopeNamed(name)
 		if s == 0 {
-			return 0, fault.Field("scopes", "holds %q, which is not a permission. The permissions are: %s", name, strings.ReplaceAll((^Scope(0)).String(), ",", ", "))
+			return 0, fault.Field("scopes", "contains the unknown permission %q. Valid permissions: %s", name, strings.ReplaceAll((^Scope(0)).String(), ",", ", "))
 		}
 		set |= s
 	}

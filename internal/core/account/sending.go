@@ -81,7 +81,7 @@ func (c CountSend) decide(s *State, env Env) ([]Event, error) {
 func (CountAnswerCopy) decide(s *State, env Env) ([]Event, error) {
 	today := s.Sends.on(env.Now)
 	if today.Answers >= AnswerCopiesPerDay {
-		return nil, fault.New(fault.Refused, fmt.Sprintf("An account's owner gets at most %d copies of answers a day (UTC). The next day begins in %s",
+		return nil, fault.New(fault.Refused, fmt.Sprintf("The owner of an account gets at most %d copies of responses a day (UTC). The next day begins in %s",
 			AnswerCopiesPerDay, untilMidnight(env.Now)))
 	}
 	today.Answers++

@@ -27,7 +27,7 @@ func Arrange(b *Book, o Order, me Me, now time.Time, uid [16]byte) (Plan, error)
 	case Respond:
 		return a.respond(&o)
 	}
-	return Plan{}, fmt.Errorf("calendar: %T is no order", o)
+	return Plan{}, fmt.Errorf("calendar: unknown command %T", o)
 }
 
 // arranger is the context of an order. One call of Arrange owns it.
@@ -91,7 +91,7 @@ func (a *arranger) own(id int64) (*Meeting, error) {
 	case err != nil:
 		return nil, err
 	case m.Source != Outbound:
-		return nil, fault.New(fault.Forbidden, fmt.Sprintf("Meeting %d was organized by %s, who alone can change or cancel it. Answer it with rsvp", id, organizerOf(m)))
+		return nil, fault.New(fault.Forbidden, fmt.Sprintf("Meeting %d was organized by %s, and only the organizer can change or cancel it. Answer it with rsvp", id, organizerOf(m)))
 	case m.Status == icalendar.Cancelled:
 		return nil, isCancelled(id)
 	}
@@ -99,7 +99,7 @@ func (a *arranger) own(id int64) (*Meeting, error) {
 }
 
 func isCancelled(id int64) error {
-	return fault.New(fault.Refused, fmt.Sprintf("Meeting %d is cancelled", id))
+	return fault.New(fault.Refused, fmt.Sprintf("Meeting %d is cancelled and can no longer be changed or answered", id))
 }
 
 func organizerOf(m *Meeting) string {
@@ -259,7 +259,7 @@ func (a *arranger) invitation(id int64) (m *Meeting, us int, organizer string, e
 		err = refuse("%s is not among the attendees of meeting %d, so there is nothing to answer", a.me.Address, id)
 	default:
 		if organizer, err = address.Recipient(m.Organizer.Mailbox()); err != nil {
-			err = refuse("Meeting %d was organized by %s, which no mail can be sent to", id, m.Organizer.Mailbox())
+			err = refuse("Meeting %d was organized by %s, to whom no mail can be sent", id, m.Organizer.Mailbox())
 		}
 	}
 	return m, us, organizer, err

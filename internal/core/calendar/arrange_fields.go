@@ -87,7 +87,7 @@ func (a *arranger) guests(list []Guest) (guests []Attendee, err error) {
 		field := fmt.Sprintf("attendees[%d].", i)
 		email, err := address.Recipient(g.Email)
 		if err != nil {
-			return nil, fault.Field(field+"email", "holds an e-mail address %v", err)
+			return nil, fault.Field(field+"email", "contains an e-mail address %v", err)
 		}
 		if err := fault.CheckText(field+"name", g.Name, maxName, true); err != nil {
 			return nil, err
@@ -98,7 +98,7 @@ func (a *arranger) guests(list []Guest) (guests []Attendee, err error) {
 		}
 	}
 	if guests == nil {
-		return nil, fault.Field("attendees", "names nobody but this inbox itself")
+		return nil, fault.Field("attendees", "must name at least one guest other than this inbox")
 	}
 	return guests, nil
 }

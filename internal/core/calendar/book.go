@@ -23,7 +23,7 @@ func (b *Book) Find(id int64, address string) (*Meeting, error) {
 	case m != nil:
 		return m, nil
 	case b != nil && slices.Contains(b.Damaged, id):
-		return nil, fault.New(fault.Damaged, fmt.Sprintf("Meeting %d in inbox %s is damaged on the disk of this service and can't be read", id, address))
+		return nil, fault.New(fault.Damaged, fmt.Sprintf("Meeting %d in inbox %s is damaged on the disk of this service and cannot be read", id, address))
 	}
 	return nil, fault.New(fault.NotFound, fmt.Sprintf("Meeting %d not found in inbox %s", id, address))
 }

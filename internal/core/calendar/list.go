@@ -123,7 +123,7 @@ func readCursor(s string) (p place, err error) {
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	if err != nil || len(b) != 17 || s != base64.RawURLEncoding.EncodeToString(b) || b[0] != cursorVersion { // decoding ignores line breaks
-		return p, fault.Field("cursor", "is not a cursor of this list. Take it from 'next_cursor'")
+		return p, fault.Field("cursor", "is not a valid cursor of this list. Use 'next_cursor' of the previous page")
 	}
 	return place{int64(binary.BigEndian.Uint64(b[1:])), int64(binary.BigEndian.Uint64(b[9:]))}, nil
 }

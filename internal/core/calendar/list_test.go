@@ -123,10 +123,10 @@ func TestListRefuses(t *testing.T) {
 		want string
 	}{
 		{Query{From: at("2026-03-05"), To: at("2026-03-05")}, "invalid: 'to' must be after 'from'"},
-		{Query{Cursor: "x"}, "invalid: 'cursor' is not a cursor of this list. Take it from 'next_cursor'"},
-		{Query{Cursor: place{1, 1}.cursor() + "A"}, "invalid: 'cursor' is not a cursor of this list. Take it from 'next_cursor'"},
-		{Query{Cursor: place{1, 1}.cursor() + "\n"}, "invalid: 'cursor' is not a cursor of this list. Take it from 'next_cursor'"},
-		{Query{Cursor: "AAAAAAAAAAAAAAAAAAAAAAA"}, "invalid: 'cursor' is not a cursor of this list. Take it from 'next_cursor'"},
+		{Query{Cursor: "x"}, "invalid: 'cursor' is not a valid cursor of this list. Use 'next_cursor' of the previous page"},
+		{Query{Cursor: place{1, 1}.cursor() + "A"}, "invalid: 'cursor' is not a valid cursor of this list. Use 'next_cursor' of the previous page"},
+		{Query{Cursor: place{1, 1}.cursor() + "\n"}, "invalid: 'cursor' is not a valid cursor of this list. Use 'next_cursor' of the previous page"},
+		{Query{Cursor: "AAAAAAAAAAAAAAAAAAAAAAA"}, "invalid: 'cursor' is not a valid cursor of this list. Use 'next_cursor' of the previous page"},
 	} {
 		if _, err := List(nil, c.q); err == nil || err.Error() != c.want {
 			t.Errorf("%+v: %v", c.q, err)

@@ -52,7 +52,7 @@ func momentOf(field, s string, where *zone.Zone) (m moment, err error) {
 		return m, notATime(field, err)
 	}
 	if where == nil {
-		return m, fault.Field(field, "has no offset from UTC, so it needs 'timezone': nothing is guessed")
+		return m, fault.Field(field, "has no UTC offset, so 'timezone' is required")
 	}
 	m.at, err = only(field, local, *where)
 	return m, err
@@ -84,12 +84,12 @@ func only(field string, local time.Time, where zone.Zone) (time.Time, error) {
 	clock := where.Clock()
 	at := clock.Instant(local)
 	if !clock.Local(at).Equal(local) {
-		return at, fault.Field(field, "is a local time that %s skips when its clocks change: give it with an offset", where.Name)
+		return at, fault.Field(field, "does not exist in %s, where clocks skip it. Give the time with an offset", where.Name)
 	}
 	later := at.Add(26 * time.Hour) // no zone is that far from UTC
 	second := local.Add(later.Sub(clock.Local(later)))
 	if !second.Equal(at) && clock.Local(second).Equal(local) {
-		return at, fault.Field(field, "is a local time that %s has twice when its clocks change: give it with an offset", where.Name)
+		return at, fault.Field(field, "occurs twice in %s, where clocks are set back. Give the time with an offset", where.Name)
 	}
 	return at, nil
 }
@@ -103,7 +103,7 @@ type written struct {
 // times parses what can be checked without the meeting.
 func (f *Fields) times() (w written, err error) {
 	if f.End != nil && f.Minutes != nil {
-		return w, fault.Field("end", "and 'duration_minutes' can't be given together")
+		return w, fault.Field("end", "and 'duration_minutes' cannot be given together")
 	}
 	if f.Minutes != nil && (*f.Minutes < 1 || *f.Minutes > maxMinutes) {
 		return w, fault.Field("duration_minutes", "is %d; it must be 1 to %d", *f.Minutes, maxMinutes)
@@ -182,9 +182,9 @@ func (f *Fields) fit(allDay bool, w written) error {
 		switch {
 		case t.moment == nil, t.date == allDay:
 		case allDay:
-			return fault.Field(t.name, "must be a date such as 2026-03-02, for the event is an all-day one")
+			return fault.Field(t.name, "must be a date such as 2026-03-02, because the event is all-day")
 		default:
-			return fault.Field(t.name, "is a date, which only an event with 'all_day' has")
+			return fault.Field(t.name, "is a date, which is valid only with 'all_day'")
 		}
 	}
 	return nil
@@ -208,11 +208,11 @@ func checkTimes(e *icalendar.Event, field string) error {
 	case e.Start.Year() < icalendar.FirstYear, e.Start.Year() > icalendar.LastYear:
 		return fault.Field("start", "must be in the years %d to %d", icalendar.FirstYear, icalendar.LastYear)
 	case e.End.After(icalendar.LastEnd):
-		return fault.Field(field, "must be such that the event ends in the years %d to %d", icalendar.FirstYear, icalendar.LastYear)
+		return fault.Field(field, "must make the event end in the years %d to %d", icalendar.FirstYear, icalendar.LastYear)
 	case !e.End.After(e.Start):
 		return fault.Field("end", "must be after 'start'")
 	case e.End.After(e.Start.AddDate(1, 0, 0)):
-		return fault.Field(field, "must be such that the event lasts a year at most")
+		return fault.Field(field, "must make the event last at most a year")
 	}
 	return nil
 }

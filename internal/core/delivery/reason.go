@@ -110,7 +110,7 @@ func (p RecipientReport) Reason() string {
 		code = strings.TrimSpace(p.Diagnostic)
 	}
 	if code == "" {
-		return "The message came back without a reason"
+		return "The message bounced without a reason"
 	}
 	return meaning(p.Status) + " (" + code + ")"
 }
@@ -128,23 +128,23 @@ func hasWords(s string) bool {
 // meanings are texts for codes without their class (RFC 3463 section 3), the more specific first.
 var meanings = []struct{ code, text string }{
 	{"1.1", "The mailbox does not exist"},
-	{"1.2", "The domain does not exist or takes no mail"},
+	{"1.2", "The domain does not exist or accepts no mail"},
 	{"1.3", "The address is not valid"},
 	{"1.6", "The mailbox has moved"},
-	{"1.10", "The domain takes no mail"},
+	{"1.10", "The domain accepts no mail"},
 	{"1.", "The address was refused"},
 	{"2.1", "The mailbox is disabled"},
 	{"2.2", "The mailbox is full"},
 	{"2.3", "The message is too large for the mailbox"},
 	{"2.", "The mailbox refused the message"},
 	{"3.4", "The message is too large for the server"},
-	{"3.", "The server could not take the message"},
-	{"4.1", "The server did not answer"},
+	{"3.", "The server could not accept the message"},
+	{"4.1", "The server did not respond"},
 	{"4.4", "There is no route to the server"},
 	{"4.6", "The message is in a loop"},
 	{"4.7", "The time for delivery expired"},
 	{"4.", "The network or the route failed"},
-	{"5.", "The servers did not understand each other"},
+	{"5.", "The mail servers had a protocol error"},
 	{"6.", "The content of the message was refused"},
 	{"7.", "The message was refused by a policy"},
 }

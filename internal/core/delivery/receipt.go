@@ -16,7 +16,7 @@ var receipts = [...]struct {
 	code           int
 	enhanced, text string
 }{
-	NotStored:   {451, "4.3.0", "451 4.3.0 The mail could not be stored, it is tried again"},
+	NotStored:   {451, "4.3.0", "451 4.3.0 The message could not be stored and will be retried"},
 	Received:    {250, "2.0.0", "250 2.0.0 OK"},
 	NoSuchInbox: {550, "5.1.1", "550 5.1.1 No such inbox here"},
 	InboxFull:   {452, "4.2.2", "452 4.2.2 The recipient's inbox is full"},

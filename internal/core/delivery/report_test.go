@@ -98,7 +98,7 @@ func TestReasons(t *testing.T) {
 		status, diagnostic, reason string
 		hard                       bool
 	}{
-		{"", "", "The message came back without a reason", false},
+		{"", "", "The message bounced without a reason", false},
 		{"5.1.1", "", "The mailbox does not exist (5.1.1)", true},
 		{"5.1.1", "550 no such user", "5.1.1 550 no such user", true},
 		{"5.1.1", "550 5.1.1 no such user", "550 5.1.1 no such user", true},

@@ -49,7 +49,7 @@ func ParseDelays(s string) ([]time.Duration, error) {
 	for word := range strings.SplitSeq(s, ",") {
 		d, err := time.ParseDuration(strings.TrimSpace(word))
 		if err != nil || d < time.Millisecond || d > 30*24*time.Hour {
-			return nil, fmt.Errorf("%q is no delay between 1ms and 720h", strings.TrimSpace(word))
+			return nil, fmt.Errorf("invalid delay %q (1ms to 720h)", strings.TrimSpace(word))
 		}
 		delays = append(delays, d)
 	}

@@ -101,7 +101,7 @@ func lastError(recipients []Recipient, about Status, many int) string {
 		return ""
 	}
 	i := slices.IndexFunc(recipients, func(r Recipient) bool { return r.Status == about })
-	text := recipients[i].Email + ": " + cmp.Or(recipients[i].Error, "the mail could not be delivered")
+	text := recipients[i].Email + ": " + cmp.Or(recipients[i].Error, "the message could not be delivered")
 	if many > 1 {
 		text += fmt.Sprintf(" (and %d more recipients)", many-1)
 	}

@@ -66,7 +66,7 @@ func Decide(s *State, cmd Command, env Env) ([]Event, error) { return cmd.decide
 func (c Claim) decide(s *State, env Env) ([]Event, error) {
 	switch {
 	case s.Claimed() && s.Account == c.Account:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("The domain %s is one of this account's domains already", s.Name))
+		return nil, fault.New(fault.Refused, fmt.Sprintf("The domain %s already belongs to this account", s.Name))
 	case s.Status == Verified:
 		return nil, fault.New(fault.Refused, fmt.Sprintf("The domain %s belongs to another account", s.Name))
 	case s.Claimed() && !c.Proven:
@@ -101,9 +101,9 @@ func (c Release) decide(s *State, _ Env) ([]Event, error) {
 	case !s.Claimed() || s.Account != c.Account:
 		return nil, NotFound(s.Name)
 	case s.Inboxes == 1:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("1 inbox lives under %s. Delete it first", s.Name))
+		return nil, fault.New(fault.Refused, fmt.Sprintf("1 inbox uses the domain %s. Delete it first", s.Name))
 	case s.Inboxes > 0:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("%d inboxes live under %s. Delete them first", s.Inboxes, s.Name))
+		return nil, fault.New(fault.Refused, fmt.Sprintf("%d inboxes use the domain %s. Delete them first", s.Inboxes, s.Name))
 	}
 	return []Event{released{}}, nil
 }

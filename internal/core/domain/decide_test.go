@@ -166,7 +166,7 @@ func TestInboxesUnderADomain(t *testing.T) {
 	s.do(attach, ok) // again: changes nothing
 	s.do(domain.Attach{Account: ada, Address: "y@example.org", At: t1}, ok)
 	_, err := domain.Decide(s.state, domain.Release{Account: ada}, domain.Env{})
-	if err == nil || err.Error() != "refused: 2 inboxes live under example.org. Delete them first" {
+	if err == nil || err.Error() != "refused: 2 inboxes use the domain example.org. Delete them first" {
 		t.Errorf("release: %v", err)
 	}
 	s.do(domain.Checked{Token: "a", Known: both, Asked: true}, ok)

@@ -44,7 +44,7 @@ func Claimable(given, service string) (string, error) {
 		return "", fault.New(fault.Refused, fmt.Sprintf("The domain %s belongs to this service", name))
 	}
 	if suffix, _ := publicsuffix.PublicSuffix(name); suffix == name {
-		return "", fault.New(fault.Refused, fmt.Sprintf("%s is a public suffix, under which anybody may register; it can't be one account's domain", name))
+		return "", fault.New(fault.Refused, fmt.Sprintf("%s is a public suffix, so it cannot belong to one account. Claim a domain under it", name))
 	}
 	return name, nil
 }

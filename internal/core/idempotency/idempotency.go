@@ -105,9 +105,9 @@ func (h *Held) Add(size int64) {
 func (h Held) Room() error {
 	switch {
 	case h.Records >= MaxRecords:
-		return fault.New(fault.Refused, fmt.Sprintf("An account can make at most %d changes with an %s in %d hours. Make this one without it, or later", MaxRecords, field, int(Life.Hours())))
+		return fault.New(fault.Refused, fmt.Sprintf("An account can make at most %d changes with an %s in %d hours. Send this one without it, or later", MaxRecords, field, int(Life.Hours())))
 	case h.Bytes >= MaxRecordBytes:
-		return fault.New(fault.Refused, fmt.Sprintf("The answers to an account's requests with an %s may take %d MB in %d hours. Make this one without it, or later", field, MaxRecordBytes>>20, int(Life.Hours())))
+		return fault.New(fault.Refused, fmt.Sprintf("The stored responses to an account's requests with an %s are limited to %d MB in %d hours. Send this one without it, or later", field, MaxRecordBytes>>20, int(Life.Hours())))
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func (r *Record) Over(now time.Time) bool { return now.Sub(r.At) >= Life }
 // Check refuses another request with the same name.
 func (r *Record) Check(req Request) error {
 	if r.Digest != req.Digest {
-		return fault.Field(field, "was used before, with another request")
+		return fault.Field(field, "was already used with another request. Use a new key")
 	}
 	return nil
 }

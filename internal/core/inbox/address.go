@@ -39,11 +39,11 @@ func CheckPrefix(prefix string) error {
 	case prefix == "":
 		return fault.Field("prefix", "is empty")
 	case strings.Trim(prefix, prefixCharacters) != "":
-		return fault.Field("prefix", "may only hold the characters a-z, 0-9, dot, underscore and hyphen")
+		return fault.Field("prefix", "may only contain the characters a-z, 0-9, dot, underscore and hyphen")
 	case len(prefix) > 64:
 		return fault.Field("prefix", "is too long (%d characters). The limit is 64 characters", len(prefix))
 	case prefix[0] == '.', prefix[len(prefix)-1] == '.', strings.Contains(prefix, ".."):
-		return fault.Field("prefix", "must not start or end with a dot or hold two dots in a row")
+		return fault.Field("prefix", "must not start or end with a dot or contain two dots in a row")
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 
 func TestCheckPrefix(t *testing.T) {
 	const (
-		chars = "may only hold the characters a-z, 0-9, dot, underscore and hyphen"
-		dots  = "must not start or end with a dot or hold two dots in a row"
+		chars = "may only contain the characters a-z, 0-9, dot, underscore and hyphen"
+		dots  = "must not start or end with a dot or contain two dots in a row"
 	)
 	for prefix, want := range map[string]string{ // part of the error; empty: accepted
 		"a":                     "",

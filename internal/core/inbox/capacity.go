@@ -49,7 +49,7 @@ func (s *State) makeRoom(mails int, size int64, c Capacity, now time.Time) (gone
 		}
 	}
 	if n > c.Messages || bytes > c.Bytes {
-		return nil, fault.New(fault.InboxFull, fmt.Sprintf("This inbox is full: it may hold %d messages of %d bytes together", c.Messages, c.Bytes))
+		return nil, fault.New(fault.InboxFull, fmt.Sprintf("This inbox is full: its limits are %d messages and %d bytes. Delete messages, or set keep_newest", c.Messages, c.Bytes))
 	}
 	return gone, nil
 }

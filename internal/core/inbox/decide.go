@@ -159,7 +159,7 @@ func NoMessage(id int64, address string) error {
 
 // DamagedMessage is the fault for a message that cannot be read from the disk as it was stored.
 func DamagedMessage(id int64, address string, why error) error {
-	return fault.Wrap(fault.Damaged, fmt.Sprintf("Message %d in inbox %s is damaged on the disk of this service and can't be read", id, address), why)
+	return fault.Wrap(fault.Damaged, fmt.Sprintf("Message %d in inbox %s is damaged on the disk of this service and cannot be read", id, address), why)
 }
 
 func (c Create) decide(s *State, env Env) ([]Event, Outcome, error) {
@@ -170,7 +170,7 @@ func (c Create) decide(s *State, env Env) ([]Event, Outcome, error) {
 		return nil, Outcome{}, fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", c.Address))
 	}
 	if s.wasEncrypted(c.Account) && !c.Encrypted {
-		return nil, Outcome{}, fault.New(fault.Refused, fmt.Sprintf("The address %s was an encrypted inbox. It can be created again only as one", c.Address))
+		return nil, Outcome{}, fault.New(fault.Refused, fmt.Sprintf("The address %s belonged to an encrypted inbox. It can be created again only as an encrypted inbox", c.Address))
 	}
 	return []Event{created{Profile{Address: c.Address, Account: c.Account, Label: c.Label, RetentionHours: c.RetentionHours, KeepNewest: c.KeepNewest, Encrypted: c.Encrypted, CreatedAt: c.At}}}, Outcome{}, nil
 }

@@ -60,7 +60,7 @@ func (l *Letter) Count() account.CountSend {
 func CheckRecipient(field, email string) (string, error) {
 	to, err := address.Recipient(email)
 	if err != nil {
-		return "", fault.Field(field, "holds an e-mail address %v", err)
+		return "", fault.Field(field, "contains an e-mail address %v", err)
 	}
 	return to, nil
 }

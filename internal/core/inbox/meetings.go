@@ -55,10 +55,10 @@ func (c *Arrange) Size() (n int64) {
 }
 
 // NoCalendar is the error for a request for meetings of an encrypted inbox.
-const NoCalendar = "This inbox is end-to-end encrypted, so it keeps no calendar"
+const NoCalendar = "This inbox is end-to-end encrypted, so it has no calendar"
 
 // ErrOutdated means that an order must be planned again.
-var ErrOutdated = fault.New(fault.Refused, "The meeting has changed since the order was weighed")
+var ErrOutdated = fault.New(fault.Refused, "The meeting was changed at the same time, try again")
 
 // met is a meeting that is new or changed. Public is the event about it; nil: none.
 type met struct {
@@ -157,7 +157,7 @@ func keep(in *calendar.Book, m calendar.Meeting, now time.Time) (k kept, err err
 	}
 	gone, ok := in.MakeRoom(&m, MeetingBytes(&m), now)
 	if !ok {
-		return k, fault.New(fault.Refused, fmt.Sprintf("The calendar of this inbox is full: it may hold %d meetings and %d bytes of them. Remove some with DELETE .../calendar/events/{id}", calendar.MaxMeetings, calendar.MaxBytes))
+		return k, fault.New(fault.Refused, fmt.Sprintf("The calendar of this inbox is full: its limits are %d meetings and %d bytes. Remove meetings with DELETE .../calendar/events/{id}", calendar.MaxMeetings, calendar.MaxBytes))
 	}
 	return kept{m, gone}, nil
 }

@@ -112,7 +112,7 @@ func CheckRetention(hours int) error {
 // check refuses impossible values.
 func (o Order) check() error {
 	if o.Domain != nil && o.Subdomain != nil {
-		return fault.Field("domain", "and 'subdomain' can't be given together")
+		return fault.Field("domain", "and 'subdomain' cannot be given together")
 	}
 	if o.RetentionHours != nil {
 		if err := CheckRetention(*o.RetentionHours); err != nil {

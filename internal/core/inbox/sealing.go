@@ -53,7 +53,7 @@ func (s *Sealing) check(state *State) error {
 	if (s != nil) == state.Encrypted {
 		return nil
 	}
-	return fault.New(fault.Unavailable, "This inbox was created anew while the mail was on its way, try again")
+	return fault.New(fault.Unavailable, "This inbox was created again while the message was being received, try again")
 }
 
 // sized is the size that a message counts for. It is the size before encryption.

@@ -310,7 +310,7 @@ func (r *Recipient) settle(expired bool) {
 	if expired && !r.Status.Final() {
 		r.Status = delivery.Failed
 		if r.Error == "" {
-			r.Error = "The time for trying was over before an answer came"
+			r.Error = "The retry period ended before a server responded"
 		}
 	}
 }
@@ -380,7 +380,7 @@ func (c Requeue) decide(s *State, env Env) ([]Event, Outcome, error) {
 	m := s.Queued(c.ID)
 	switch {
 	case m == nil:
-		return nil, Outcome{}, fault.New(fault.NotFound, fmt.Sprintf("Message %d of %s does not wait in the queue", c.ID, s.Address))
+		return nil, Outcome{}, fault.New(fault.NotFound, fmt.Sprintf("Message %d of %s is not in the queue", c.ID, s.Address))
 	case m.Sending.Leased:
 		return nil, Outcome{}, nil // an attempt is in progress
 	}
@@ -392,7 +392,7 @@ func (c Requeue) decide(s *State, env Env) ([]Event, Outcome, error) {
 func (c GiveUp) decide(s *State, env Env) ([]Event, Outcome, error) {
 	m := s.Queued(c.ID)
 	if m == nil {
-		return nil, Outcome{}, fault.New(fault.NotFound, fmt.Sprintf("Message %d of %s does not wait in the queue", c.ID, s.Address))
+		return nil, Outcome{}, fault.New(fault.NotFound, fmt.Sprintf("Message %d of %s is not in the queue", c.ID, s.Address))
 	}
 	return s.ended(m, s.giveUp(m, c.Why, env.Now)), Outcome{ID: c.ID, Count: 1}, nil
 }

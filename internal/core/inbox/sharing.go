@@ -112,7 +112,7 @@ func (s *State) hide() []Event {
 }
 
 // errHidden is for readers of a calendar whose link was turned off.
-var errHidden = fault.New(fault.NotFound, "The link to this calendar was turned off. A session or a key with inbox:manage turns it on again")
+var errHidden = fault.New(fault.NotFound, "The link to this calendar was turned off. A session or a key with inbox:manage can turn it on again")
 
 func (c ShareCalendar) decide(s *State, env Env) ([]Event, Outcome, error) {
 	if link := s.Calendar.Link(); link != nil && !c.Rotate && link.Hash != c.Ended {

@@ -3,45 +3,45 @@ package tools
 var calendarTools = []Tool{
 	{
 		Name: "list_calendar_events", Title: "List meetings", Hints: reads, Scopes: mayRead,
-		Description: "Lists the meetings of an inbox, soonest first: those it was invited to by mail, and those it organizes. my_status is its own answer.",
+		Description: "Lists the meetings of an inbox, soonest first: those it was invited to by e-mail and those it organizes. my_status is its own response.",
 		Params: []Param{
 			address,
-			or(yesNo("include_cancelled", "Cancelled meetings too; false by default."), false),
+			or(yesNo("include_cancelled", "Also list cancelled meetings; false by default."), false),
 		},
 		Result: object(
 			must(list("events", "Soonest first.", meeting)),
-			must(yesNo("more", "The list was cut: there are more meetings than fit an answer.")),
+			must(yesNo("more", "The list is truncated: more meetings exist than fit into a response.")),
 		),
 	},
 	{
 		Name: "rsvp_to_invite", Title: "Answer an invitation", Hints: mails, Scopes: maySend,
-		Description: "Answers an invitation that the inbox received: accepted, declined or tentative. The organizer gets a mail; the answer says that it is queued.",
+		Description: "Responds to an invitation that the inbox received: accepted, declined or tentative. The organizer is notified by e-mail; the result says that the message is queued.",
 		Params: []Param{
 			address, eventID,
 			must(choice("response", "One of accepted, declined, tentative.", "accepted", "declined", "tentative")),
-			may("comment", maxComment, "A word to the organizer, at most 10,000 characters."),
+			may("comment", maxComment, "A comment for the organizer, at most 10,000 characters."),
 		},
 		Result: arranged,
 	},
 	{
 		Name: "create_calendar_event", Title: "Create a meeting", Hints: mails, Scopes: maySend,
-		Description: "Sets up a meeting with the inbox as its organizer and invites its guests by mail. A time without an offset needs timezone; nothing is guessed.",
+		Description: "Creates a meeting with the inbox as its organizer and invites the guests by e-mail. A time without a UTC offset requires timezone.",
 		Params: []Param{
 			address,
 			must(title), must(start),
-			must(guests("Whom to invite; somebody besides the inbox itself.")),
-			list("optional_attendees", "More guests, who need not come. Addresses, or objects with email and name.", invited()),
+			must(guests("The guests to invite; at least one other than the inbox itself.")),
+			list("optional_attendees", "Additional guests whose attendance is optional. Addresses, or objects with email and name.", invited()),
 			end, duration, zone, wholeDay, place, about, toGuests,
-			may("in_reply_to", maxMessageID, "Message-ID of the mail that the invitation answers, <left@right>."),
+			may("in_reply_to", maxMessageID, "Message-ID of the message that the invitation replies to, <left@right>."),
 		},
 		Result: arranged,
 	},
 	{
 		Name: "update_calendar_event", Title: "Change a meeting", Hints: mails, Scopes: maySend,
-		Description: "Changes a meeting that the inbox organizes and tells its guests by mail. Give only what changes; a meeting that moves keeps its length, and everybody is asked again. Meetings that it was invited to are answered with rsvp_to_invite. An empty location or description removes it.",
+		Description: "Changes a meeting that the inbox organizes and notifies its guests by e-mail. Give only what changes. A moved meeting keeps its length, and all guests are asked again. Use rsvp_to_invite for meetings that the inbox was invited to. An empty location or description removes it.",
 		Params: []Param{
 			address, eventID, title, start, end, duration, zone, wholeDay, clears(place), clears(about),
-			guests("All guests that there shall be: new ones are invited, missing ones get a cancellation."),
+			guests("The complete new list of guests: added guests are invited, removed guests get a cancellation."),
 			toGuests,
 		},
 		Result: arranged,
@@ -49,20 +49,20 @@ var calendarTools = []Tool{
 	{
 		Name: "cancel_calendar_event", Title: "Cancel a meeting", Scopes: maySend,
 		Hints:       Hints{Destructive: true, OpenWorld: true},
-		Description: "Cancels a meeting that the inbox organizes and tells its guests by mail. Cannot be undone.",
+		Description: "Cancels a meeting that the inbox organizes and notifies its guests by e-mail. Cannot be undone.",
 		Params:      []Param{address, eventID, toGuests},
 		Result:      arranged,
 	},
 	{
 		Name: "get_calendar_feed", Title: "Get calendar link", Hints: marks, Scopes: mayRead,
-		Description: "Answers the link under which calendar programs follow the meetings of an inbox, always the same one; the first call makes it. Whoever has it can read meetings, guests and answers.",
+		Description: "Returns the link with which calendar programs subscribe to the meetings of an inbox. The first call creates it, later calls return the same one. Anyone with the link can read meetings, guests and responses.",
 		Params:      []Param{address},
 		Result:      feed,
 	},
 	{
 		Name: "rotate_calendar_feed", Title: "Replace calendar link", Scopes: mayManage,
 		Hints:       Hints{Destructive: true},
-		Description: "Replaces the link of get_calendar_feed by a new one; the old one stops at once, for everybody who follows it.",
+		Description: "Replaces the link of get_calendar_feed with a new one. The old link stops working at once for all subscribers.",
 		Params:      []Param{address},
 		Result:      feed,
 	},
@@ -70,19 +70,19 @@ var calendarTools = []Tool{
 
 // Parameters of a meeting.
 var (
-	title    = may("title", maxTitle, "What it is about, at most 300 characters, on one line.")
-	start    = may("start", maxMoment, "When it begins, ISO 8601: 2026-12-01T15:00 with timezone, or with Z or an offset; of an all-day meeting a date.")
-	end      = may("end", maxMoment, "When it ends, in the same forms; of an all-day meeting the day after the last. Not together with duration_minutes.")
-	duration = most(count("duration_minutes", 1, "Its length instead of end, at most a year; without either 30 minutes, or one day."), maxMinutes)
-	zone     = may("timezone", maxMoment, "IANA name of the time zone, such as Europe/Berlin; needed for times without an offset.")
-	wholeDay = yesNo("all_day", "It takes whole days; start and end are dates then.")
-	place    = may("location", maxPlace, "Where it is, at most 500 characters, on one line.")
-	about    = may("description", maxDescription, "What is to be known about it, at most 20,000 characters.")
-	toGuests = may("message", maxComment, "A word to the guests, at most 10,000 characters; it stands in the mail alone.")
+	title    = may("title", maxTitle, "Title of the meeting, at most 300 characters, on one line.")
+	start    = may("start", maxMoment, "Start, ISO 8601: 2026-12-01T15:00 with timezone, or with Z or an offset; a date for an all-day meeting.")
+	end      = may("end", maxMoment, "End, in the same forms; the day after the last for an all-day meeting. Cannot be combined with duration_minutes.")
+	duration = most(count("duration_minutes", 1, "Length, instead of end; at most a year. Without both: 30 minutes, or one day for an all-day meeting."), maxMinutes)
+	zone     = may("timezone", maxMoment, "IANA name of the time zone, such as Europe/Berlin; required for times without an offset.")
+	wholeDay = yesNo("all_day", "The meeting takes whole days; start and end are dates.")
+	place    = may("location", maxPlace, "Location, at most 500 characters, on one line.")
+	about    = may("description", maxDescription, "Description, at most 20,000 characters.")
+	toGuests = may("message", maxComment, "A message to the guests, at most 10,000 characters; it appears only in the e-mail.")
 )
 
 func guests(says string) Param {
-	return list("attendees", says+" Addresses, or objects with email, name and optional.", invited(yesNo("optional", "The guest need not come.")))
+	return list("attendees", says+" Addresses, or objects with email, name and optional.", invited(yesNo("optional", "The guest's attendance is optional.")))
 }
 
 // invited is a guest's address, or an object that contains it.

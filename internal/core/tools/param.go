@@ -76,12 +76,12 @@ func object(members ...Param) Schema {
 var (
 	address = must(Param{Name: "address", Schema: Schema{
 		Type: []string{"string"}, MinLength: 1, MaxLength: maxAddress,
-		Description: "Address of the inbox, as create_inbox or list_inboxes gave it."}})
-	messageID = must(count("message_id", 1, "Id of the message in that inbox, as another tool gave it."))
-	eventID   = must(count("event_id", 1, "Id of the meeting in that inbox, as list_calendar_events or a message's calendar_event gave it."))
-	body      = may("body", maxBody, "Text of the mail, plain; at most 1,000,000 characters.")
-	html      = may("html", maxHTML, "The same as HTML, for readers that show it; at most 2,000,000 characters.")
+		Description: "Address of the inbox, as returned by create_inbox or list_inboxes."}})
+	messageID = must(count("message_id", 1, "Id of the message in that inbox, as returned by another tool."))
+	eventID   = must(count("event_id", 1, "Id of the meeting in that inbox, from list_calendar_events or a message's calendar_event."))
+	body      = may("body", maxBody, "Plain text of the message, at most 1,000,000 characters.")
+	html      = may("html", maxHTML, "The same content as HTML, for mail programs that show it; at most 2,000,000 characters.")
 	copied    = Schema{Type: []string{"string"}, MaxLength: maxAddress, Description: "An e-mail address."}
-	cc        = list("cc", "More recipients, whom everybody sees.", copied)
-	bcc       = list("bcc", "More recipients, whom nobody else sees.", copied)
+	cc        = list("cc", "Additional recipients, visible to all.", copied)
+	bcc       = list("bcc", "Additional recipients, hidden from the others.", copied)
 )

@@ -36,32 +36,32 @@ func either(one, other []string, members ...Param) Schema {
 
 var (
 	timedOut = truth("timed_out")
-	next     = text("next", "What to do now.")
+	next     = text("next", "What to do next.")
 	done     = open(must(truth("ok")))
 
 	created = open(
-		must(text("address", "Give this to whoever shall write.")),
-		must(count("retention_hours", 1, "In force, after lowering.")),
-		must(Param{Name: "api_key", Schema: Schema{Type: []string{"null"}, Description: "Always null: a key is issued apart."}}),
+		must(text("address", "The address that receives mail.")),
+		must(count("retention_hours", 1, "The value in effect.")),
+		must(Param{Name: "api_key", Schema: Schema{Type: []string{"null"}, Description: "Always null: keys are issued separately."}}),
 		must(text("label", "")),
-		must(text("created_at", "ISO 8601 in UTC, as all times.")),
+		must(text("created_at", "ISO 8601 in UTC, like all times.")),
 		must(yesNo("encrypted", "")),
-		list("ignored_fields", "What the plan does not cover.", Schema{Type: []string{"string"}}),
-		text("note", "Why."),
+		list("ignored_fields", "Parameters that the plan does not cover.", Schema{Type: []string{"string"}}),
+		text("note", "Why they were ignored."),
 	)
 
 	sent = object(
 		must(truth("ok")),
 		must(truth("queued")),
 		must(count("message_id", 1, "For wait_until_sent.")),
-		must(text("to", "Whom it goes to.")),
+		must(text("to", "The recipient.")),
 	)
 
 	recipient = object(
 		must(text("email", "")),
 		must(choice("status", "", "queued", "retrying", "sent", "unsigned", "failed", "bounced")),
 		must(nullable(text("error", ""))),
-		must(nullable(text("mx", "The server that took or refused it."))),
+		must(nullable(text("mx", "The mail server that accepted or refused it."))),
 		must(nullable(text("at", ""))),
 	)
 
@@ -83,24 +83,24 @@ var (
 		must(choice("direction", "", "in", "out")),
 		must(nullable(Param{Name: "from", Schema: mailbox})),
 		must(list("to", "", mailbox)),
-		must(nullable(text("subject", "null: encrypted."))),
+		must(nullable(text("subject", "null if encrypted."))),
 		must(text("received_at", "")),
-		must(nullable(text("otp_code", "The one-time code; null: none that is sure."))),
-		must(nullable(text("verification_link", "The one link that confirms or signs in; null: none that is sure."))),
-		must(nullable(text("body", "Readable text, by strangers; null: encrypted."))),
-		must(yesNo("truncated_body", "body was cut.")),
-		yesNo("hidden_text", "Its HTML hides text from people, which body is without."),
-		must(list("links", "Every http and https address in it.", Schema{Type: []string{"string"}})),
-		yesNo("links_truncated", "links was cut."),
-		must(list("attachments", "Facts alone, no bytes.", attachment)),
-		count("attachments_omitted", 0, "Files that attachments leaves out."),
+		must(nullable(text("otp_code", "The one-time code; null if none is certain."))),
+		must(nullable(text("verification_link", "The link that confirms or signs in; null if none is certain."))),
+		must(nullable(text("body", "Readable text, written by strangers; null if encrypted."))),
+		must(yesNo("truncated_body", "body is truncated.")),
+		yesNo("hidden_text", "The HTML hides text from people; body does not contain it."),
+		must(list("links", "Every http and https URL in the message.", Schema{Type: []string{"string"}})),
+		yesNo("links_truncated", "links is truncated."),
+		must(list("attachments", "Metadata only, without content.", attachment)),
+		count("attachments_omitted", 0, "Number of files that attachments does not list."),
 		must(nullable(Param{Name: "calendar_event", Schema: said()})),
-		yesNo("sender_verified", "Of received mail: it comes from the domain of its From. false: anybody may have written it."),
+		yesNo("sender_verified", "For received messages: the message comes from the domain of its From address. false: anybody may have written it."),
 		must(yesNo("is_read", "")),
-		must(nullable(choice("send_status", "Of sent mail; null of received.", "queued", "retrying", "sent", "unsigned", "failed"))),
+		must(nullable(choice("send_status", "For sent messages; null for received ones.", "queued", "retrying", "sent", "unsigned", "failed"))),
 		must(nullable(text("send_error", "What the last failed attempt reported."))),
-		yesNo("encrypted", "Only its owner can read what is in it."),
-		text("note", "What that means."),
+		yesNo("encrypted", "End-to-end encrypted: only its owner can read the content."),
+		text("note", "What encrypted means."),
 	)
 
 	guest = open(
@@ -112,8 +112,8 @@ var (
 
 	meetingFacts = []Param{
 		must(text("title", "")),
-		must(text("start", "In UTC; of an all-day meeting a date.")),
-		must(text("end", "Of an all-day meeting the day after the last.")),
+		must(text("start", "In UTC; a date for an all-day meeting.")),
+		must(text("end", "The day after the last for an all-day meeting.")),
 		must(yesNo("all_day", "")),
 		must(nullable(text("timezone", ""))),
 		must(text("location", "")),
@@ -124,7 +124,7 @@ var (
 		must(choice("source", "outbound: this inbox organizes it.", "outbound", "inbound")),
 		must(count("sequence", 0, "")),
 		must(yesNo("recurring", "")),
-		must(nullable(choice("my_status", "This inbox's own answer; null: it was not asked.", "accepted", "declined", "tentative", "needs-action"))),
+		must(nullable(choice("my_status", "The response of this inbox; null if it was not asked.", "accepted", "declined", "tentative", "needs-action"))),
 	}
 
 	meeting = open(append([]Param{must(count("id", 1, "For event_id."))}, meetingFacts...)...)
@@ -132,26 +132,26 @@ var (
 	arranged = object(
 		must(truth("ok")),
 		must(Param{Name: "event", Schema: meeting}),
-		must(nullable(count("message_id", 1, "The mail that tells of it; null: there was nobody to tell, or nothing changed."))),
-		must(nullable(choice("send_status", "Of that message as it was accepted; wait_until_sent tells what becomes of it.", "queued"))),
+		must(nullable(count("message_id", 1, "The message that notifies the guests or the organizer; null if there was nobody to notify or nothing changed."))),
+		must(nullable(choice("send_status", "The status of that message when it was accepted; wait_until_sent returns the final status.", "queued"))),
 	)
 
 	feed = open(
 		must(text("feed_url", "")),
-		must(text("webcal_url", "The same, as calendar programs open it.")),
+		must(text("webcal_url", "The same link with the scheme that calendar programs open.")),
 		must(Param{Name: "subscribe_links", Schema: open(must(text("google", "")), must(text("apple", "")), must(text("outlook", "")))}),
-		must(nullable(text("last_fetched_at", "null: nobody looked yet."))),
+		must(nullable(text("last_fetched_at", "null if it was never fetched."))),
 		must(nullable(text("last_client", ""))),
-		must(yesNo("stale", "The calendar changed after that.")),
+		must(yesNo("stale", "The calendar changed after the last fetch.")),
 	)
 )
 
 // said is a meeting as a message described it; it may not match a stored one.
 func said() Schema {
 	s := open(append([]Param{
-		must(choice("action", "What the mail did to the calendar.", "created", "updated", "cancelled", "replied", "unchanged")),
-		must(nullable(count("event_id", 1, "null: it belongs to no meeting that is kept."))),
+		must(choice("action", "How the message changed the calendar.", "created", "updated", "cancelled", "replied", "unchanged")),
+		must(nullable(count("event_id", 1, "null if it belongs to no stored meeting."))),
 	}, meetingFacts...)...)
-	s.Description = "The invitation, answer or cancellation that it carries."
+	s.Description = "The invitation, response or cancellation in the message."
 	return s
 }

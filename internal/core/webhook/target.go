@@ -22,7 +22,7 @@ func CanonicalURL(raw string) (string, error) {
 		return "", badURL("is too long (%d characters). The limit is %d characters", n, MaxURL)
 	}
 	if !utf8.ValidString(raw) || strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' }) {
-		return "", badURL("holds a space, a control character or a backslash")
+		return "", badURL("contains a space, a control character or a backslash")
 	}
 	u, err := url.Parse(raw)
 	switch {
@@ -31,9 +31,9 @@ func CanonicalURL(raw string) (string, error) {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return "", badURL("must begin with http:// or https://")
 	case u.User != nil:
-		return "", badURL("must not hold a user name or password")
+		return "", badURL("must not contain a user name or password")
 	case u.Hostname() == "":
-		return "", badURL("names no host")
+		return "", badURL("has no host")
 	}
 	host, err := canonicalHost(u.Hostname())
 	if err != nil {
@@ -42,7 +42,7 @@ func CanonicalURL(raw string) (string, error) {
 	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n != 80 && n != 443 && n < 1024 {
-			return "", badURL("must use port 80, 443, or one from 1024 on")
+			return "", badURL("must use port 80, port 443, or a port from 1024 on")
 		}
 		host += ":" + strconv.FormatUint(n, 10)
 	}
@@ -56,7 +56,7 @@ func canonicalHost(host string) (string, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		switch {
 		case a.Zone() != "":
-			return "", badURL("holds an address with a zone")
+			return "", badURL("contains an address with a zone, which is not supported")
 		case a.Is4():
 			return a.String(), nil
 		}
@@ -64,10 +64,10 @@ func canonicalHost(host string) (string, error) {
 	}
 	name, ok := address.Domain(strings.TrimSuffix(host, "."))
 	if !ok {
-		return "", badURL("names no valid host")
+		return "", badURL("has an invalid host")
 	}
 	if address.EndsInNumber(name) {
-		return "", badURL("names a host that is no name and no address")
+		return "", badURL("has a host that is neither a name nor an address")
 	}
 	return name, nil
 }

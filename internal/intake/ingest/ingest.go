@@ -168,7 +168,7 @@ func document(raw []byte) message.Document {
 func survive(raw []byte, part func()) (survived bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.Error("reading a mail panicked; it is kept raw", "size", len(raw), "err", fault.Panicked(p))
+			slog.Error("message parser panicked, the message is stored unparsed", "size", len(raw), "err", fault.Panicked(p))
 		}
 	}()
 	part()

@@ -45,7 +45,7 @@ func readJudged(ctx context.Context, env Envelope, raw []byte) Mail {
 func scan(ctx context.Context, scanner Scanner, env Envelope, raw []byte) (verdict *inbox.Spam) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.Error("the spam scanner's client panicked", "err", fault.Panicked(p))
+			slog.Error("spam scanner client panicked", "err", fault.Panicked(p))
 			verdict = nil
 		}
 	}()

@@ -53,13 +53,13 @@ func (b *breaker) report(err error) {
 	b.trying = false
 	if err == nil {
 		if b.failures >= tripAfter {
-			b.log.Info("the spam scanner answers again")
+			b.log.Info("spam scanner responds again")
 		}
 		b.failures = 0
 		return
 	}
 	if b.failures++; b.failures == tripAfter {
-		b.log.Warn("the spam scanner does not answer; mail is kept without a verdict", "err", err)
+		b.log.Warn("spam scanner does not respond, messages are stored without a verdict", "err", err)
 	}
 	if over := b.failures - tripAfter; over >= 0 {
 		b.until = b.now().Add(min(firstRest<<min(over, 6), maxRest))

@@ -64,7 +64,7 @@ func (r rspamd) judge(ctx context.Context, env ingest.Envelope, raw []byte) (*in
 	case err != nil:
 		return nil, err
 	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("rspamd answered %s", resp.Status)
+		return nil, fmt.Errorf("rspamd responded with %s", resp.Status)
 	}
 	return readRspamd(body)
 }
@@ -98,10 +98,10 @@ func headerText(s string) string {
 func readRspamd(body []byte) (*inbox.Spam, error) {
 	var a rspamdAnswer
 	if err := json.Unmarshal(body, &a); err != nil {
-		return nil, fmt.Errorf("rspamd's answer: %w", err)
+		return nil, fmt.Errorf("rspamd response: %w", err)
 	}
 	if a.Score == nil {
-		return nil, fmt.Errorf("rspamd's answer has no score")
+		return nil, fmt.Errorf("the rspamd response has no score")
 	}
 	if a.Skipped && len(a.Symbols) == 0 {
 		return nil, nil

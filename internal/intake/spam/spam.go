@@ -63,7 +63,7 @@ func isServer(u *url.URL) bool {
 func New(address string, logger *slog.Logger) (*Scanner, error) {
 	u, err := url.Parse(address)
 	if err != nil || !isServer(u) {
-		return nil, fmt.Errorf("%q is no scanner's address such as rspamd+http://127.0.0.1:11333 or spamd://127.0.0.1:783", address)
+		return nil, fmt.Errorf("invalid scanner %q: use an address such as rspamd+http://127.0.0.1:11333 or spamd://127.0.0.1:783", address)
 	}
 	s := &Scanner{places: make(chan struct{}, atOnce), timeout: timeout, breaker: breaker{log: logger, now: time.Now}}
 	switch u.Scheme {
@@ -73,7 +73,7 @@ func New(address string, logger *slog.Logger) (*Scanner, error) {
 		// spamc's own limit is 500 KB, because the rules take seconds for larger messages.
 		s.judge, s.limit = spamd{address: u.Host}, 512<<10
 	default:
-		return nil, fmt.Errorf("%q: a scanner is rspamd+http:// or spamd://", address)
+		return nil, fmt.Errorf("invalid scanner %q: it must begin with rspamd+http:// or spamd://", address)
 	}
 	return s, nil
 }

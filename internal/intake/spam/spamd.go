@@ -46,7 +46,7 @@ func (s spamd) judge(ctx context.Context, _ ingest.Envelope, raw []byte) (*inbox
 	return readSpamd(answer)
 }
 
-var errSpamd = errors.New("spamd's answer can't be read")
+var errSpamd = errors.New("the spamd response cannot be read")
 
 // readSpamd parses a response: a status line, header lines, and the report.
 func readSpamd(answer []byte) (*inbox.Spam, error) {
@@ -56,7 +56,7 @@ func readSpamd(answer []byte) (*inbox.Spam, error) {
 		return nil, errSpamd
 	}
 	if words := strings.Fields(status); len(words) < 2 || words[1] != "0" {
-		return nil, fmt.Errorf("spamd answered %q", cut(status, maxName))
+		return nil, fmt.Errorf("spamd responded with %q", cut(status, maxName))
 	}
 	header, err := r.ReadMIMEHeader()
 	if err != nil {

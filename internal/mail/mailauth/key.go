@@ -44,7 +44,7 @@ func findKey(name string, lookup txtLookup) keyAnswer {
 	records, err := lookup(name)
 	switch {
 	case err != nil && isTemporary(err):
-		return keyAnswer{word: TempError, reason: "the key could not be asked for"}
+		return keyAnswer{word: TempError, reason: "the key lookup failed"}
 	case err != nil:
 		return keyAnswer{word: PermError, reason: "no key"}
 	case len(records) != 1: // RFC 6376 section 3.6.2.2

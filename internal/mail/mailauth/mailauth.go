@@ -129,7 +129,7 @@ func Verify(ctx context.Context, in VerifyInput, resolver Resolver) Result {
 func guard(part, otherwise func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.Error("judging a mail panicked", "err", fault.Panicked(p))
+			slog.Error("message authentication panicked", "err", fault.Panicked(p))
 			otherwise()
 		}
 	}()

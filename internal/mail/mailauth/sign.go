@@ -50,7 +50,7 @@ func Sign(raw []byte, signers ...Signer) ([]byte, error) {
 	}
 	fields, body, whole := splitMail(raw, make([]field, 0, usualFields))
 	if _, froms := fromDomain(fields); !whole || froms != 1 {
-		return nil, errors.New("a mail to sign needs one From")
+		return nil, errors.New("a message to sign needs exactly one From field")
 	}
 	names := signedNames(fields)
 	sum := bodyHash(body, true)
@@ -68,7 +68,7 @@ func checkWire(raw []byte) error {
 	for len(raw) > 0 {
 		line, rest, ok := bytes.Cut(raw, crlf)
 		if !ok || len(line) > maxLine || bytes.ContainsAny(line, "\r\n\x00") {
-			return errors.New("a mail to sign needs lines of at most 998 octets that end in CRLF, without NUL")
+			return errors.New("a message to sign needs lines of at most 998 octets that end in CRLF, without NUL")
 		}
 		raw = rest
 	}
@@ -109,7 +109,7 @@ func (s Signer) appendSignature(out []byte, fields []field, names []string, body
 	domain, ok := canonicalDomain(s.Domain)
 	selector, named := address.Host(s.Selector)
 	if !ok || !named || domain != s.Domain || selector != s.Selector {
-		return nil, fmt.Errorf("%q, %q is no domain and selector", s.Domain, s.Selector)
+		return nil, fmt.Errorf("invalid domain %q or selector %q", s.Domain, s.Selector)
 	}
 	start := len(out)
 	out = append(out, "DKIM-Signature: v=1; a="+algorithm+"; c=relaxed/relaxed;\r\n\td="+s.Domain+"; s="+s.Selector+";"...)

@@ -27,7 +27,7 @@ const maxRecipient = 128
 // contains a part of text, because text may be a private key.
 func Parse(field, text string) (Recipient, error) {
 	if IsPrivate(text) {
-		return Recipient{}, fault.Field(field, "is a private key. Never send it anywhere: make a new key pair")
+		return Recipient{}, fault.Field(field, "is a private key. Never send it to anybody: create a new key pair")
 	}
 	r, ok := read(text)
 	if ok {
@@ -46,7 +46,7 @@ func Parse(field, text string) (Recipient, error) {
 func Stored(text string) (Recipient, error) {
 	r, ok := read(text)
 	if !ok {
-		return Recipient{}, fault.New(fault.Unavailable, "The public key of this account can't be read, so nothing can be encrypted for it. Try again later")
+		return Recipient{}, fault.New(fault.Unavailable, "The public key of this account cannot be read, so nothing can be encrypted for it. Try again later")
 	}
 	return r, nil
 }

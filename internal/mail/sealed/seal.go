@@ -37,7 +37,7 @@ func (r Recipient) Seal(plain []byte) ([]byte, error) {
 func (r Recipient) SealFrom(from io.Reader, size int64) ([]byte, error) {
 	envelope, err := r.seal(from, size)
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, "The mail could not be encrypted, try again", err)
+		return nil, fault.Wrap(fault.Unavailable, "The message could not be encrypted, try again", err)
 	}
 	return envelope, nil
 }

@@ -62,7 +62,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	const wrong = "invalid: 'public_key' is not an age public key: it must be one X25519 recipient, 'age1' and 58 more characters"
-	const secret = "invalid: 'public_key' is a private key. Never send it anywhere: make a new key pair"
+	const secret = "invalid: 'public_key' is a private key. Never send it to anybody: create a new key pair"
 	flipped := []byte(good)
 	if flipped[20]++; flipped[20] > 'z' || flipped[20] == '1' || flipped[20] == 'b' || flipped[20] == 'i' || flipped[20] == 'o' {
 		flipped[20] = 'q'
@@ -324,7 +324,7 @@ func FuzzRecipient(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := Parse("public_key", text)
 		if err != nil {
-			if !fault.Is(err, fault.Invalid) || len(text) > 8 && strings.Contains(err.Error(), text) && !strings.Contains("'public_key' is not an age public key: it must be one X25519 recipient, 'age1' and 58 more characters is a private key. Never send it anywhere: make a new key pair", text) {
+			if !fault.Is(err, fault.Invalid) || len(text) > 8 && strings.Contains(err.Error(), text) && !strings.Contains("'public_key' is not an age public key: it must be one X25519 recipient, 'age1' and 58 more characters is a private key. Never send it to anybody: create a new key pair", text) {
 				t.Errorf("%q: %v", text, err)
 			}
 			return

@@ -191,7 +191,7 @@ export function view(): VNode {
       full("select", { attrs: { "aria-label": "Inbox" }, props: { value: cal.addr }, on: { change: (e: Event) => place.go(place.to("calendar", (e.target as HTMLSelectElement).value)) } }, addresses.map((a) => el("option", { value: a, selected: a === cal.addr }, a))),
       el("div.filterset", { role: "group", "aria-label": "Form" }, toggle("agenda", "Agenda"), toggle("month", "Month")),
       box && !box.encrypted && button("Follow…", () => void sharing(), {}), box && !box.encrypted && button([icon("plus"), "New meeting"], () => edit(null), {}, "button.main")),
-    box?.encrypted ? el("div.body", null, el("p.note", null, "This inbox is end-to-end encrypted, so it keeps no calendar. Invitations stand in its mails.")) : el("div.body", null,
+    box?.encrypted ? el("div.body", null, el("p.note", null, "This inbox is end-to-end encrypted, so it has no calendar. Invitations stand in its mails.")) : el("div.body", null,
       p.state === "failed" ? failed(p.error, () => void load()) : p.state !== "ready" && !p.items.length ? loading("meetings") : cal.form === "month" ? month(p.items) : agenda(p.items),
       p.next && button("More", () => void more(p, fetchPage))));
 }

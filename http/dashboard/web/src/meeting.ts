@@ -50,7 +50,7 @@ export function card(addr: string, e: SaidMeeting, sealed: boolean): VNode {
   const said: Record<string, string> = { created: "Invitation", updated: "A change", cancelled: "Cancelled", replied: "An answer", unchanged: "Changes nothing" };
   return full("div.meeting", { key: addr + id, hook: { insert: () => void (id !== null && !sealed && now(addr, id)) } },
     el("p", null, chip(said[e.action] ?? e.action, e.action === "cancelled" ? "bad" : "")), details(m ?? e),
-    sealed ? el("p.note", null, "This inbox is end-to-end encrypted, so it keeps no calendar and can't answer.") : m && m.source === "inbound" && m.status !== "cancelled" && m.my_status !== null ? answer(addr, m) : null);
+    sealed ? el("p.note", null, "This inbox is end-to-end encrypted, so it has no calendar and can't answer.") : m && m.source === "inbound" && m.status !== "cancelled" && m.my_status !== null ? answer(addr, m) : null);
 }
 
 /** details are what a meeting is: time, place, people. */

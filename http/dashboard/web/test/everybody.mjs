@@ -115,7 +115,7 @@ await test("the menu of a phone closes where one goes, and where one is", async 
 await test("a password is set where the operator's link leads, once", async () => {
   await api("POST", "/api/auth/signup", null, { email: "bea@example.test", password: account.password });
   const link = await need("admin account reset-link bea@example.test");
-  const bad = "This password reset link is not valid: it is unknown, used or older than an hour. Ask for a new one";
+  const bad = "This password reset link is invalid: it is unknown, was used, or is older than an hour. Request a new one";
   const p = await open();
   const set = async (at, password) => {
     await p.goto("about:blank"); // another # alone would load nothing

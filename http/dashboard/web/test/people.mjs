@@ -321,7 +321,7 @@ await test("a webhook is tested, called and called once more", async () => {
   assert(/^whsec_/.test(await page.locator("dialog pre").textContent()), "no secret is shown");
   await page.getByRole("button", { name: "I have kept it" }).click();
   await page.getByRole("button", { name: "Test", exact: true }).click();
-  await page.locator(".tested", { hasText: "answered 200" }).waitFor();
+  await page.locator(".tested", { hasText: "status 200" }).waitFor();
   await deliver(smtp, "shop@example.com", desk, mail("For the hook", "x"));
   await page.locator(".log tr", { hasText: desk }).locator(".chip", { hasText: "succeeded" }).first().waitFor();
   const before = calls.length;
@@ -329,7 +329,7 @@ await test("a webhook is tested, called and called once more", async () => {
   await until("it is called once more", () => calls.length > before);
   await page.locator(".log tr", { hasText: desk }).getByRole("button", { name: "Details" }).first().click();
   await page.locator(".log pre", { hasText: "thanks" }).waitFor();
-  await page.locator(".cardrow", { hasText: "answered 200" }).locator("p", { hasText: "Last called" }).waitFor();
+  await page.locator(".cardrow", { hasText: "status 200" }).locator("p", { hasText: "Last called" }).waitFor();
   await page.selectOption("#hook-state", "failed");
   await page.locator("main p", { hasText: "None of the newest" }).waitFor();
   await page.selectOption("#hook-state", "");

@@ -39,7 +39,7 @@ func All(ctx context.Context, r Resolver, records []domain.Record) (known, found
 	return known, found
 }
 
-var errDamaged = errors.New("lookup: the key of the record is damaged")
+var errDamaged = errors.New("lookup: the key in the record is invalid")
 
 // Published reports whether DNS has rec. An error means that this is unknown.
 func Published(ctx context.Context, r Resolver, rec domain.Record) (bool, error) {
