@@ -2,8 +2,8 @@ package otp
 
 import "inboxd/internal/mail/otp/text"
 
-// bag is a set of signs; bit n stands for sign n. It is the bag-of-words feature of the model: the order
-// of the tokens does not count.
+// bag is a set of signs; bit n stands for sign n. It is the bag-of-words feature of the model: the
+// order of the tokens does not count.
 type bag uint64
 
 // has reports whether the bag contains at least one of the classes.
@@ -35,7 +35,8 @@ func (p *page) sentenceBefore(c *candidate) (b bag) {
 	return b
 }
 
-// sentenceBehind returns the signs of the candidate's sentence behind it, on the line of its last token.
+// sentenceBehind returns the signs of the candidate's sentence behind it, on the line of its last
+// token.
 func (p *page) sentenceBehind(c *candidate) (b bag) {
 	for k := c.last + 1; k < p.Lines[p.lineOf(c.last, c.line)].Last && p.signs[k] != signPeriod && k < c.last+maxBag; k++ {
 		b |= 1 << p.signs[k]

@@ -58,8 +58,8 @@ func (c *candidate) add(written []byte) {
 	}
 }
 
-// collect appends the candidates of the page to out, until out has most elements. Only the form of a
-// token counts here; the model scores the candidates later.
+// collect appends the candidates of the page to out, until out has most elements. Only the form of
+// a token counts here; the model scores the candidates later.
 func (p *page) collect(out []candidate, most int) []candidate {
 	next := int32(0) // token
 	for li := range p.Lines {
@@ -85,8 +85,8 @@ func (p *page) alone(ln *text.Line, first, last int32) bool {
 	return true
 }
 
-// at reads the candidate that starts at token k. Its length n is 0 if there is none. next is the token
-// at which the search continues.
+// at reads the candidate that starts at token k. Its length n is 0 if there is none. next is the
+// token at which the search continues.
 func (p *page) at(ln *text.Line, k int32) (c candidate, next int32) {
 	switch t := &p.Tokens[k]; {
 	case k == ln.First && ln.Last-k >= text.ChainTokens && text.Chained(p.Plain[ln.Start:ln.End]):
@@ -112,8 +112,8 @@ func (p *page) single(k int32) bool {
 	return t.End-t.Start == 1 && text.IsAlnum(p.Lower[t.Start]) && p.Plain[t.Start] != text.NotASCII
 }
 
-// singles reads a code of single characters: "4 8 2 9 1 3", "1 u 8 k u f". It also reads them from the
-// cells of a table, which become one line each in the text.
+// singles reads a code of single characters: "4 8 2 9 1 3", "1 u 8 k u f". It also reads them from
+// the cells of a table, which become one line each in the text.
 func (p *page) singles(ln *text.Line, k int32) (c candidate) {
 	digits, letters, last := 0, 0, k
 	column := k == ln.First && p.endsLine(k)

@@ -33,8 +33,8 @@ type context struct {
 	topic       concept.Set // concepts of the subject
 }
 
-// compose sets the strength of every label from the words around it, and the summary fields of every
-// line. It reads each token once, and a few neighbours of each label.
+// compose sets the strength of every label from the words around it, and the summary fields of
+// every line. It reads each token once, and a few neighbours of each label.
 func (p *page) compose(ctx *context) {
 	for i := range p.Lines {
 		ln := &p.Lines[i]
@@ -64,8 +64,8 @@ func (p *page) compose(ctx *context) {
 	}
 }
 
-// announce adds the word t, which is token k, to the summary of its line. A label that is at least as
-// strong replaces the one before, and so does any label that is more than 12 tokens behind it.
+// announce adds the word t, which is token k, to the summary of its line. A label that is at least
+// as strong replaces the one before, and so does any label that is more than 12 tokens behind it.
 func announce(ln *text.Line, t *text.Token, k int32) {
 	ln.Words += int32(t.Weight)
 	switch {
@@ -97,7 +97,8 @@ func (c *context) note(p *page, t *text.Token) {
 }
 
 // qualify sets the strength of the label at k. If the words around it name another kind of number
-// ("promo code", "code postal"), it changes the class of the token instead, which then is not a label.
+// ("promo code", "code postal"), it changes the class of the token instead, which then is not a
+// label.
 func (p *page) qualify(ln *text.Line, k int32, ctx *context) {
 	t := &p.Tokens[k]
 	if p.told(ln, k) {
@@ -142,10 +143,10 @@ func (p *page) told(ln *text.Line, k int32) bool {
 	return false
 }
 
-// qualifier returns the class of the word that says what the label at k is for: "verification code",
-// "code 482913 to log in". It searches backwards if step is -1 and forwards if it is 1, over at most far
-// words. A word for another kind of number counts only next to the label; before the label,
-// "confirmation" may be between them, and behind it, "of".
+// qualifier returns the class of the word that says what the label at k is for: "verification
+// code", "code 482913 to log in". It searches backwards if step is -1 and forwards if it is 1, over
+// at most far words. A word for another kind of number counts only next to the label; before the
+// label, "confirmation" may be between them, and behind it, "of".
 func (p *page) qualifier(ln *text.Line, k, step int32, far int) (q text.Class) {
 	words, beside, between := 0, true, text.ClassConfirm
 	if step > 0 {
@@ -179,7 +180,8 @@ func (p *page) qualifier(ln *text.Line, k, step int32, far int) (q text.Class) {
 	return q
 }
 
-// ends reports whether the search of qualifier stops at t: words beyond it do not qualify the label.
+// ends reports whether the search of qualifier stops at t: words beyond it do not qualify the
+// label.
 func ends(t *text.Token, step int32, words int) bool {
 	if step < 0 {
 		return t.Kind != text.KindWord || t.Class == text.ClassIs || t.Class == text.ClassEnter || t.Class.Label() && words > 0

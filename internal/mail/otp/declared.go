@@ -36,8 +36,9 @@ func declared(value string) (code, host string, ok bool) {
 	return code, host, code != "" && host != ""
 }
 
-// Origin returns the host that the declared code in a header value claims to be bound to, or "" if the
-// value does not declare a code. The caller must verify this host before it fills Input.Declared.
+// Origin returns the host that the declared code in a header value claims to be bound to, or "" if
+// the value does not declare a code. The caller must verify this host before it fills
+// Input.Declared.
 func Origin(value string) string {
 	if _, host, ok := declared(value); ok {
 		return host
@@ -45,8 +46,8 @@ func Origin(value string) string {
 	return ""
 }
 
-// originHost returns the host of an origin such as "https://example.com:443" in lower case, or "" if
-// the value is not an HTTPS origin.
+// originHost returns the host of an origin such as "https://example.com:443" in lower case, or ""
+// if the value is not an HTTPS origin.
 func originHost(origin string) string {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme != "https" || u.User != nil || strings.Trim(u.RequestURI(), "/") != "" {
@@ -55,8 +56,8 @@ func originHost(origin string) string {
 	return boundHost(u.Hostname())
 }
 
-// boundHost returns the canonical form of a domain name with at least two labels, or "" if name is not
-// one. A code is only bound to such a host.
+// boundHost returns the canonical form of a domain name with at least two labels, or "" if name is
+// not one. A code is only bound to such a host.
 func boundHost(name string) string {
 	host, ok := address.Domain(name)
 	if !ok || !strings.Contains(host, ".") {
@@ -65,8 +66,8 @@ func boundHost(name string) string {
 	return host
 }
 
-// normalForm returns a declared code as the user types it: digits without separators, everything else
-// as written. It returns "" for a value that cannot be a code.
+// normalForm returns a declared code as the user types it: digits without separators, everything
+// else as written. It returns "" for a value that cannot be a code.
 func normalForm(code string) string {
 	code = string(text.Fold(code).Plain)
 	if digits := bare.Replace(code); strings.Trim(digits, "0123456789") == "" {

@@ -26,8 +26,8 @@ func (g *groups) add(written []byte) {
 	}
 }
 
-// even reports whether the groups are equally long and of a length that codes have: 482 913, 48-29-13,
-// 4829 1300.
+// even reports whether the groups are equally long and of a length that codes have: 482 913,
+// 48-29-13, 4829 1300.
 func (g *groups) even() bool {
 	switch {
 	case g.n == 1:
@@ -38,15 +38,15 @@ func (g *groups) even() bool {
 	return text.Between(g.size, 2, 5) && text.Between(g.total, 6, maxCode)
 }
 
-// uneven reports whether the groups differ as in a code of seven digits: 825 44 71. Telephone numbers
-// look the same, so this is a feature of the candidate.
+// uneven reports whether the groups differ as in a code of seven digits: 825 44 71. Telephone
+// numbers look the same, so this is a feature of the candidate.
 func (g *groups) uneven() bool { return g.odd == 0 && g.size == 0 && text.Between(g.total, 6, 8) }
 
 // mostDigits is the number of digits after which no further group is read.
 const mostDigits = 24
 
-// number reads digits, with or without groups, from token k on. It skips all groups of a telephone or
-// card number.
+// number reads digits, with or without groups, from token k on. It skips all groups of a telephone
+// or card number.
 func (p *page) number(ln *text.Line, k int32) (c candidate, next int32) {
 	var g groups
 	g.add(p.Raw(k))
@@ -70,9 +70,9 @@ func (p *page) number(ln *text.Line, k int32) (c candidate, next int32) {
 	return c, last + 1
 }
 
-// nextGroup returns the token behind token i that may be the next group of the same number, or 0. The
-// group follows one space, a hyphen between spaces, or, for two halves of three digits, it is alone in
-// the next cell of a table.
+// nextGroup returns the token behind token i that may be the next group of the same number, or 0.
+// The group follows one space, a hyphen between spaces, or, for two halves of three digits, it is
+// alone in the next cell of a table.
 func (p *page) nextGroup(ln *text.Line, i int32) int32 {
 	j := i + 1
 	if p.Length(i) == 3 && ln.Last-ln.First == 1 && int(j) < len(p.Tokens) && p.endsLine(j) && p.Length(j) == 3 && p.Tokens[j].Kind == text.KindNumber {

@@ -11,8 +11,9 @@ type Explained struct {
 	Counts []model.Weighed // contribution of each feature value to Score
 }
 
-// Explain returns every candidate that Find scores, in the order of the message, and the smallest share
-// with which Find returns a code. It does not include declared codes: Find returns those without a score.
+// Explain returns every candidate that Find scores, in the order of the message, and the smallest
+// share with which Find returns a code. It does not include declared codes: Find returns those
+// without a score.
 func Explain(in Input) (all []Explained, threshold float64) {
 	s := new(search)
 	in = in.own()

@@ -15,8 +15,8 @@ var weightsFile string
 // codes is the model that scores the candidates of a message.
 var codes = model.New(base, bags, weightsFile)
 
-// base are the features of a candidate; each has one value. A label is a word for "code"; compose.go
-// gives it its strength. The names and the order of the values are those of weights.txt.
+// base are the features of a candidate; each has one value. A label is a word for "code";
+// compose.go gives it its strength. The names and the order of the values are those of weights.txt.
 var base = func() []feature {
 	return []feature{
 		of("bias", "Every candidate.", []string{"", "yes"}, func(*view) int { return 1 }),
@@ -99,11 +99,12 @@ var bags = []model.Bag[view]{
 	{Name: "topic", Says: "The subject does.", Values: concept.Names, Of: func(v *view) uint64 { return uint64(v.ctx.topic) }},
 }
 
-// plainly are the values of the feature said: how clearly the message announces the candidate as a code.
+// plainly are the values of the feature said: how clearly the message announces the candidate as a
+// code.
 var plainly = []string{"", "weak", "strong", "weak-above", "strong-above", "below", "asked", "entered", "far"}
 
-// said returns the index in plainly of the first case that holds: a label next to the candidate, a label
-// on the line above or below it, a verb such as "enter" near it, or a label farther away.
+// said returns the index in plainly of the first case that holds: a label next to the candidate, a
+// label on the line above or below it, a verb such as "enter" near it, or a label farther away.
 func (v *view) said() int {
 	const weakly, strongly, above, under, asked, entered, far = 1, 2, 3, 5, 6, 7, 8
 	near := func(t *tie) bool { return t.named() && !t.crossed && (t.joined || t.dist <= 2) }

@@ -13,9 +13,9 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// maxRated is the largest number of candidates of one page, maxKept of different codes of one message,
-// and maxOthers of elements of Result.Candidates. A message with more numbers is a table, not a message
-// with a code, and codes are near its top.
+// maxRated is the largest number of candidates of one page, maxKept of different codes of one
+// message, and maxOthers of elements of Result.Candidates. A message with more numbers is a table,
+// not a message with a code, and codes are near its top.
 const (
 	maxRated  = 128
 	maxKept   = 32
@@ -25,7 +25,8 @@ const (
 // plausible is the score above which a candidate is reported in Result.Candidates.
 const plausible = -1.5
 
-// search is the working memory of one call of Find. Find owns it from searches.Get until searches.Put.
+// search is the working memory of one call of Find. Find owns it from searches.Get until
+// searches.Put.
 type search struct {
 	pages      [4]page // subject, text, visible HTML, preview: see read
 	ctx        context
@@ -47,12 +48,13 @@ type kept struct {
 	at    int     // index of the first plausible candidate
 }
 
-// searches is a pool of working memory. No message can see data of an earlier one: every slice is cut
-// to length 0 before use, and a Result holds copies.
+// searches is a pool of working memory. No message can see data of an earlier one: every slice is
+// cut to length 0 before use, and a Result holds copies.
 var searches = sync.Pool{New: func() any { return new(search) }}
 
-// Find returns the one-time code of a message, if it has one, and the link that confirms or signs in.
-// It never fails. Its work is linear in the input; it reads at most text.MaxScan bytes of each source.
+// Find returns the one-time code of a message, if it has one, and the link that confirms or signs
+// in. It never fails. Its work is linear in the input; it reads at most text.MaxScan bytes of each
+// source.
 func Find(in Input) Result {
 	in = in.own()
 	res := Result{VerificationLink: link.Find(link.Mail{Subject: in.Subject, Text: in.Text, Visible: in.Visible, Links: in.Links, Anchors: in.Anchors})}
@@ -71,8 +73,8 @@ func Find(in Input) Result {
 	return res
 }
 
-// find searches the message for a domain-bound code first, and then scores the candidates. It reads the
-// HTML only if visible is set.
+// find searches the message for a domain-bound code first, and then scores the candidates. It reads
+// the HTML only if visible is set.
 func (s *search) find(res *Result, in Input, visible bool) {
 	s.candidates, s.scores, s.kept = s.candidates[:0], s.scores[:0], s.kept[:0]
 	s.read(in, visible)
@@ -85,8 +87,8 @@ func (s *search) find(res *Result, in Input, visible bool) {
 	}
 }
 
-// each calls use with the view of every candidate, page by page. It fills the context of the message
-// first. use must not keep the view.
+// each calls use with the view of every candidate, page by page. It fills the context of the
+// message first. use must not keep the view.
 func (s *search) each(use func(*view)) {
 	s.ctx = context{}
 	for i := range s.pages {
@@ -115,8 +117,8 @@ func (s *search) each(use func(*view)) {
 	}
 }
 
-// others returns how many other candidates of the page have the form of c, and again: 1 if the same code
-// is in the message a second time, 2 if it is in the subject.
+// others returns how many other candidates of the page have the form of c, and again: 1 if the same
+// code is in the message a second time, 2 if it is in the subject.
 func (s *search) others(c *candidate) (alike, again int) {
 	for i := range s.candidates {
 		switch o := &s.candidates[i]; {
@@ -130,8 +132,8 @@ func (s *search) others(c *candidate) (alike, again int) {
 	return alike, again
 }
 
-// topic returns the concepts of line li and of the line above it. The result is cached for the other
-// candidates of the line.
+// topic returns the concepts of line li and of the line above it. The result is cached for the
+// other candidates of the line.
 func (s *search) topic(p *page, li int32) concept.Set {
 	if s.line != li {
 		s.line, s.said = li, s.concepts(p.Lower[p.Lines[max(0, li-1)].Start:p.Lines[li].End])
@@ -151,8 +153,8 @@ func (s *search) answer(res *Result, alt []string) {
 	res.Candidates = nil
 	s.merge(0, len(s.candidates))
 	for first := 0; len(s.kept) > 1 && s.kept[0].share < codes.Threshold && first < len(s.candidates); {
-		// No code reaches the threshold over the whole message, because the pages contradict each other.
-		// The first page that has a code above the threshold by itself wins.
+		// No code reaches the threshold over the whole message, because the pages contradict each
+		// other. The first page that has a code above the threshold by itself wins.
 		last := first
 		for last < len(s.candidates) && s.candidates[last].page == s.candidates[first].page {
 			last++
@@ -173,8 +175,8 @@ func (s *search) answer(res *Result, alt []string) {
 }
 
 // merge sums the shares of the candidates [first, last) for each code, and sorts the code with the
-// largest sum to the front. Codes from an earlier merge keep their best score and get a share of 0. The
-// source of a code is that of its first plausible candidate, in the order subject, text, HTML.
+// largest sum to the front. Codes from an earlier merge keep their best score and get a share of 0.
+// The source of a code is that of its first plausible candidate, in the order subject, text, HTML.
 func (s *search) merge(first, last int) {
 	s.shares = append(s.shares[:0], s.scores[first:last]...)
 	model.Shares(s.shares)
@@ -236,7 +238,8 @@ func (s *search) read(in Input, visible bool) {
 	s.pages[3].hidden = true
 }
 
-// bound sets the domain-bound code of the text or of the visible HTML, and reports whether there is one.
+// bound sets the domain-bound code of the text or of the visible HTML, and reports whether there is
+// one.
 func (s *search) bound(res *Result) bool {
 	for i := 1; i < len(s.pages) && !s.pages[i].hidden; i++ {
 		if code, host, ok := s.pages[i].originLine(); ok {

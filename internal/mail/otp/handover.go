@@ -6,10 +6,11 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// This file recognizes numbers that are masked, that are part of a program, or that belong to a thing.
+// This file recognizes numbers that are masked, that are part of a program, or that belong to a
+// thing.
 
-// numberedThing reports whether the candidate is the code of a thing that has a small number itself:
-// "Locker 14, code 4829".
+// numberedThing reports whether the candidate is the code of a thing that has a small number
+// itself: "Locker 14, code 4829".
 func (p *page) numberedThing(c *candidate) bool {
 	ln, labelled := &p.Lines[c.line], false
 	for k := c.first - 1; k > ln.First && k > c.first-9; k-- {
@@ -32,8 +33,9 @@ func (p *page) around(ln *text.Line, c *candidate) (before, behind []byte) {
 	return p.Lower[max(ln.Start, start-64):start], p.Lower[end:max(end, min(ln.End, end+64))]
 }
 
-// masked reports whether the candidate is the visible end of a masked number: "****1234", ".... 7461",
-// "***-***-4213". Leader dots ("code ........ 7719") and emphasis ("**482913**") are not masks.
+// masked reports whether the candidate is the visible end of a masked number: "****1234", "....
+// 7461", "***-***-4213". Leader dots ("code ........ 7719") and emphasis ("**482913**") are not
+// masks.
 func (p *page) masked(ln *text.Line, c *candidate) bool {
 	before, behind := p.around(ln, c)
 	hidden := before[len(bytes.TrimRight(before, "*.#-() ")):]

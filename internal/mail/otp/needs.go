@@ -6,8 +6,8 @@ import "inboxd/internal/mail/otp/text"
 // text.Announcing: "by" and "with" refer to a number only if the message also confirms something.
 const confirming = 1<<text.ClassConfirm | 1<<text.ClassBy
 
-// speaks reports whether the message has a word that can announce a code. Most messages have none, and
-// Find skips the costly search for them.
+// speaks reports whether the message has a word that can announce a code. Most messages have none,
+// and Find skips the costly search for them.
 func (s *search) speaks() bool {
 	seen := uint64(0)
 	for i := range s.pages {

@@ -1,11 +1,13 @@
-// Package otp finds the one-time code of a message in its subject, its plain text and the visible text
-// of its HTML. It does not parse messages, uses neither storage nor network, and has no list of senders.
+// Package otp finds the one-time code of a message in its subject, its plain text and the visible
+// text of its HTML. It does not parse messages, uses neither storage nor network, and has no list
+// of senders.
 //
-// The search has three steps. It splits each text into tokens (package text) and collects the candidates
-// that have the form of a code. A small neural network with one hidden layer (package model) scores each
-// candidate by its features. The best candidate is the result if its share of the softmax over all
-// candidates reaches a threshold; otherwise there is no code. A wrong code is worse than none, and the
-// threshold is set on held-out folds of the training data so that wrong codes are rare.
+// The search has three steps. It splits each text into tokens (package text) and collects the
+// candidates that have the form of a code. A small neural network with one hidden layer (package
+// model) scores each candidate by its features. The best candidate is the result if its share of
+// the softmax over all candidates reaches a threshold; otherwise there is no code. A wrong code is
+// worse than none, and the threshold is set on held-out folds of the training data so that wrong
+// codes are rare.
 package otp
 
 import (
@@ -17,11 +19,11 @@ import (
 type Input struct {
 	Subject string
 	Text    string // the plain text part, empty if there is none
-	// Visible is the visible text of the HTML part, empty if there is none. Each block element and table
-	// cell is on a line of its own.
+	// Visible is the visible text of the HTML part, empty if there is none. Each block element and
+	// table cell is on a line of its own.
 	Visible string
-	// Preview is hidden text at the top of the HTML, which mail programs show in the list of messages.
-	// It is the last source in order.
+	// Preview is hidden text at the top of the HTML, which mail programs show in the list of
+	// messages. It is the last source in order.
 	Preview string
 	Links   []string
 	Anchors []link.Anchor // visible links with a short text; their URLs are also in Links
@@ -30,8 +32,8 @@ type Input struct {
 
 	Indented []quote.Span // parts of Visible in blockquotes that are not marked as quotations
 
-	// Declared has the values of the OTP-Token and One-Time-Code header fields. The caller must fill it
-	// only after it verified their origin (specification, Codes).
+	// Declared has the values of the OTP-Token and One-Time-Code header fields. The caller must
+	// fill it only after it verified their origin (specification, Codes).
 	Declared []string
 }
 
@@ -54,8 +56,8 @@ type Result struct {
 	Confidence float64 // calibrated probability that Code is right, 0 to 1
 	Source     Source
 	Origin     string // host that a declared code is bound to, otherwise empty
-	// Candidates are the other plausible codes, best first, at most 5. It may have elements while Code is
-	// empty.
+	// Candidates are the other plausible codes, best first, at most 5. It may have elements while
+	// Code is empty.
 	Candidates       []string
 	VerificationLink string // the only link that confirms or signs in, otherwise empty
 }

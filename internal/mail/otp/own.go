@@ -8,9 +8,9 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// own returns the input without the parts that the message quotes from older messages, because their
-// codes and links do not belong to this message (ADR 0100). The subject of a reply stays as context, but
-// its numbers are not candidates: see page.borrowed.
+// own returns the input without the parts that the message quotes from older messages, because
+// their codes and links do not belong to this message (ADR 0100). The subject of a reply stays as
+// context, but its numbers are not candidates: see page.borrowed.
 func (in Input) own() Input {
 	quoted, visible := quote.Find(&quote.Message{Subject: in.Subject, Answers: in.Answers, Text: in.Text, Visible: in.Visible, Indented: in.Indented})
 	if len(quoted) == 0 && len(visible) == 0 {
@@ -35,7 +35,8 @@ func (in Input) own() Input {
 	return in
 }
 
-// written is a URL as it appears in a text, up to the next white space, angle bracket or quotation mark.
+// written is a URL as it appears in a text, up to the next white space, angle bracket or quotation
+// mark.
 type written struct {
 	url    string
 	broken bool // it starts behind "<" and is cut before ">": a line break splits it
@@ -61,8 +62,8 @@ func urlsIn(urls []written, s string) []written {
 	}
 }
 
-// stands reports whether link is a prefix of one of the sorted URLs, since punctuation may follow it in
-// the text, or whether it continues a URL that a line break splits.
+// stands reports whether link is a prefix of one of the sorted URLs, since punctuation may follow
+// it in the text, or whether it continues a URL that a line break splits.
 func stands(urls []written, link string) bool {
 	i, _ := slices.BinarySearchFunc(urls, link, func(w written, link string) int { return strings.Compare(w.url, link) })
 	if i < len(urls) && strings.HasPrefix(urls[i].url, link) {

@@ -7,12 +7,12 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// sign is the category of a token as a feature of the candidates around it: the class of its word in the
-// vocabulary, or the shape of the token.
+// sign is the category of a token as a feature of the candidates around it: the class of its word
+// in the vocabulary, or the shape of the token.
 type sign uint8
 
-// Signs below signWeak are vocabulary classes of words that do not announce a code. Bags use a sign as
-// the number of a bit, so there can be at most 64.
+// Signs below signWeak are vocabulary classes of words that do not announce a code. Bags use a sign
+// as the number of a bit, so there can be at most 64.
 const (
 	signEdge sign = 0 // start or end of the line
 	signWeak sign = sign(text.ClassHarmless) + 1 + iota
@@ -54,8 +54,8 @@ var signNames = func() (names [signs]string) {
 	return names
 }()
 
-// readSigns sets the sign of every token and the bag of every line, and returns the bag of the page. It
-// needs the strengths that compose sets.
+// readSigns sets the sign of every token and the bag of every line, and returns the bag of the
+// page. It needs the strengths that compose sets.
 func (p *page) readSigns() (all bag) {
 	p.signs, p.bags = p.signs[:0], p.bags[:0]
 	for i := range p.Lines {

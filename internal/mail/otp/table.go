@@ -14,8 +14,8 @@ const maxColumns = 6
 // column reports whether the candidate is in a table below a label.
 func (v *view) column() bool { return v.belowCell() || v.belowWord() }
 
-// belowCell reports whether the candidate is in the first row of a table that has one cell on each line,
-// and the heading of its column has a label.
+// belowCell reports whether the candidate is in the first row of a table that has one cell on each
+// line, and the heading of its column has a label.
 func (v *view) belowCell() bool {
 	for n := int32(2); v.c.own && n <= min(maxColumns, v.c.line); n++ {
 		// n is the number of columns, first the line of the first cell of the row.
@@ -36,8 +36,8 @@ func (p *page) names(li int32) bool {
 	return text.Between(p.Lines[li].Strength, weak, strong) && !p.plural(p.Lines[li].Label)
 }
 
-// heads reports whether the lines [from, to) can be the headings of a table: none has more than most
-// words, and none has a number.
+// heads reports whether the lines [from, to) can be the headings of a table: none has more than
+// most words, and none has a number.
 func (p *page) heads(from, to, most int32) bool {
 	for li := from; li < to; li++ {
 		if p.Lines[li].Words > most || p.bagOf(li)&(1<<signNumber|1<<signMixed|1<<signFigure|1<<signFew) != 0 {
@@ -50,8 +50,8 @@ func (p *page) heads(from, to, most int32) bool {
 // maxRows is the number of lines above a row that are searched for its headings.
 const maxRows = 4
 
-// belowWord reports whether the candidate is in a row of a plain text table, and the line of the headings
-// has a label in the same column and the same number of columns.
+// belowWord reports whether the candidate is in a row of a plain text table, and the line of the
+// headings has a label in the same column and the same number of columns.
 func (v *view) belowWord() bool {
 	at, of := v.cell(v.c.line, v.c.first)
 	for li := v.c.line - 1; of > 1 && li >= max(0, v.c.line-maxRows); li-- {
@@ -63,8 +63,8 @@ func (v *view) belowWord() bool {
 	return false
 }
 
-// cell returns the column of token k in line li, counted from 0, and the number of columns. Columns are
-// separated by vertical bars or by wide gaps.
+// cell returns the column of token k in line li, counted from 0, and the number of columns. Columns
+// are separated by vertical bars or by wide gaps.
 func (p *page) cell(li, k int32) (at, of int) {
 	ln := &p.Lines[li]
 	bars := p.Lower[ln.Start] == '|' || bytes.Contains(p.Lower[ln.Start:ln.End], []byte(" | "))

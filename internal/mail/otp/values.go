@@ -34,8 +34,8 @@ func bit(b bool) int {
 	return 0
 }
 
-// tied returns a feature that combines the strength of the label on one side, its distance, whether a
-// colon or "is" joins it to the candidate, and more.
+// tied returns a feature that combines the strength of the label on one side, its distance, whether
+// a colon or "is" joins it to the candidate, and more.
 func tied(name, says string, which func(*view) *tie, dists []string, steps []int, more ...feature) feature {
 	return model.Grid(name, says, append([]feature{
 		of("", "", []string{"none", "weak", "medium", "strong", "plural", "taken"}, func(v *view) int { return int(which(v).strength) }),
@@ -44,8 +44,8 @@ func tied(name, says string, which func(*view) *tie, dists []string, steps []int
 	}, more...)...)
 }
 
-// years returns 1 if the candidate can be a year from 1900 to 2099, 2 if it starts or ends with one as
-// the number of a document does (2026-7714), otherwise 0.
+// years returns 1 if the candidate can be a year from 1900 to 2099, 2 if it starts or ends with one
+// as the number of a document does (2026-7714), otherwise 0.
 func years(c *candidate) int {
 	is := func(b []byte) bool { return string(b[:2]) == "19" || string(b[:2]) == "20" }
 	switch b := c.text[:c.n]; {
@@ -58,7 +58,8 @@ func years(c *candidate) int {
 	return 0
 }
 
-// counting reports whether the characters count up or down: 123456, 4321. Such numbers are examples.
+// counting reports whether the characters count up or down: 123456, 4321. Such numbers are
+// examples.
 func counting(c *candidate) bool {
 	up, down := true, true
 	for i := 1; i < int(c.n); i++ {

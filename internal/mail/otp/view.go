@@ -44,7 +44,8 @@ type view struct {
 	topic         concept.Set // concepts of its line and of the line above
 }
 
-// fill sets the view of candidate c, except for order, topic, alike and again, which search.each sets.
+// fill sets the view of candidate c, except for order, topic, alike and again, which search.each
+// sets.
 func (v *view) fill(p *page, c *candidate, ctx *context) {
 	*v = view{page: p, c: c, ctx: ctx, ln: &p.Lines[c.line]}
 	last := p.Lines[p.lineOf(c.last, c.line)].Last
@@ -72,9 +73,9 @@ type side struct {
 	enter int     // 1 + the number of words to a verb such as "enter", 0 if there is none
 }
 
-// walk searches for the next label before the candidate (step -1) or behind it (step 1), over at most far
-// words. It crosses one line break at most, and only one that a mail program inserted because of the
-// length of the line.
+// walk searches for the next label before the candidate (step -1) or behind it (step 1), over at
+// most far words. It crosses one line break at most, and only one that a mail program inserted
+// because of the length of the line.
 func (v *view) walk(t *side, step int32, far int) {
 	li, k := v.c.line, v.c.first
 	if step > 0 {
@@ -129,8 +130,8 @@ func (t *side) note(s sign, step int32, dist int) {
 	}
 }
 
-// lookUp finds the nearest line above that has a label. The strength is plural if the label does not mean
-// one code, and taken if a number between them may be the code that the label announces.
+// lookUp finds the nearest line above that has a label. The strength is plural if the label does
+// not mean one code, and taken if a number between them may be the code that the label announces.
 func (v *view) lookUp() {
 	numbers := bag(0)
 	for d := int32(1); d <= viewAbove && v.c.line >= d; d++ {

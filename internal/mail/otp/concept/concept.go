@@ -1,5 +1,6 @@
-// Package concept maps words of many languages to concepts: to confirm, to sign in, an order, something that
-// has expired. It embeds one word list for each language. It does not know what its callers search for.
+// Package concept maps words of many languages to concepts: to confirm, to sign in, an order,
+// something that has expired. It embeds one word list for each language. It does not know what its
+// callers search for.
 package concept
 
 import (
@@ -71,7 +72,8 @@ func (s Set) Says() int {
 // Leanings are the values of a feature that Says computes.
 var Leanings = []string{"", "asks", "other", "both", "go", "done"}
 
-// Names are the names of the concepts in the word lists and in the files of weights; Names[i] is bit i.
+// Names are the names of the concepts in the word lists and in the files of weights; Names[i] is
+// bit i.
 var Names = []string{"confirm", "signin", "reset", "activate", "join", "approve", "go", "ignore", "expires", "decline", "notme", "help", "legal",
 	"settings", "order", "survey", "unsubscribe", "read", "done", "password", "email"}
 
@@ -81,10 +83,11 @@ var conceptFiles embed.FS
 // known has the words of all languages.
 var known = readConcepts(conceptFiles)
 
-// readConcepts parses the word lists. It panics on an invalid one, since they are part of the program.
+// readConcepts parses the word lists. It panics on an invalid one, since they are part of the
+// program.
 //
-// A line is "concept: word, word". A word matches with any ending, unless it ends in "$". Words that several
-// languages share get the union of their concepts.
+// A line is "concept: word, word". A word matches with any ending, unless it ends in "$". Words
+// that several languages share get the union of their concepts.
 func readConcepts(files fs.FS) *text.Lexicon {
 	means, all := map[string]Set{}, map[string]text.Entry{}
 	for i, name := range Names {
@@ -112,16 +115,16 @@ func readConcepts(files fs.FS) *text.Lexicon {
 	return text.NewLexicon(slices.Collect(maps.Values(all)))
 }
 
-// Spell normalizes a text in the way of the word lists: it folds it, and replaces optional separators of
-// words, such as hyphens, by one space. It overwrites and returns to.
+// Spell normalizes a text in the way of the word lists: it folds it, and replaces optional
+// separators of words, such as hyphens, by one space. It overwrites and returns to.
 func Spell(to []byte, s string) []byte {
 	f := text.Folded{Lower: to[:0]}
 	f.Fold(s)
 	return Respell(f.Lower[:0], f.Lower)
 }
 
-// Respell is Spell for a text that is already folded. It overwrites and returns to, which may be the same
-// slice as folded.
+// Respell is Spell for a text that is already folded. It overwrites and returns to, which may be
+// the same slice as folded.
 func Respell(to, folded []byte) []byte {
 	to = to[:0]
 	for _, c := range folded {
@@ -142,15 +145,15 @@ func InText(b []byte) Set { return in(b, inText) }
 // InURL returns the concepts of the words in the parts of a URL that Spell has normalized.
 func InURL(b []byte) Set { return in(b, inURL) }
 
-// Patterns of at least this many bytes also match inside a word: in compounds, and in words written without
-// spaces.
+// Patterns of at least this many bytes also match inside a word: in compounds, and in words written
+// without spaces.
 const (
 	inText = 7
 	inURL  = 5
 )
 
-// in returns the concepts of the words in b. The longest pattern at a position wins. Patterns of at least
-// inside bytes match anywhere in a word.
+// in returns the concepts of the words in b. The longest pattern at a position wins. Patterns of at
+// least inside bytes match anywhere in a word.
 func in(b []byte, inside int) (all Set) {
 	before := byte(' ')
 	for i := 0; i < len(b); i++ {

@@ -53,8 +53,8 @@ type about struct {
 // telling are the concepts that decide which text describes a link.
 const telling = concept.Asks | concept.Others
 
-// voice returns the concepts of the text that describes a link: its own text, or also the sentence before
-// it, or also the lines above.
+// voice returns the concepts of the text that describes a link: its own text, or also the sentence
+// before it, or also the lines above.
 func (v *view) voice() concept.Set {
 	switch v.speaker() {
 	case 1:
@@ -65,8 +65,8 @@ func (v *view) voice() concept.Set {
 	return v.said | v.same | v.above
 }
 
-// speaker returns which text describes the link: 1 for its own text, 2 for the sentence before it, 3 for
-// the lines above, 0 if none has a concept of telling.
+// speaker returns which text describes the link: 1 for its own text, 2 for the sentence before it,
+// 3 for the lines above, 0 if none has a concept of telling.
 func (v *view) speaker() int {
 	return 1 + slices.IndexFunc([]concept.Set{v.said, v.same, v.above}, func(s concept.Set) bool { return s.Has(telling) })
 }
@@ -79,8 +79,8 @@ func (v *view) rivals() int {
 	return v.mail.asking
 }
 
-// collector collects the links of a message. Find owns it from collectors.Get until collectors.Put. The
-// next message cannot see data of an earlier one, because collect overwrites all and mail.
+// collector collects the links of a message. Find owns it from collectors.Get until collectors.Put.
+// The next message cannot see data of an earlier one, because collect overwrites all and mail.
 type collector struct {
 	all  []view
 	mail about
@@ -92,7 +92,8 @@ type collector struct {
 // collectors is a pool of collectors, for their memory.
 var collectors = sync.Pool{New: func() any { return new(collector) }}
 
-// collect returns the candidates among the links of a message, in order. The collector owns the slice.
+// collect returns the candidates among the links of a message, in order. The collector owns the
+// slice.
 func (c *collector) collect(m *Mail) []view {
 	c.all = c.all[:0]
 	c.mail = about{subject: c.concepts(m.Subject[:min(len(m.Subject), maxAround)]), html: len(m.Anchors) > 0}
@@ -119,8 +120,8 @@ func (c *collector) at(url string) *view {
 	return &c.all[len(c.all)-1]
 }
 
-// sameLink reports whether two URLs differ at most in a trailing slash, or in punctuation that a mail
-// program took for a part of the URL.
+// sameLink reports whether two URLs differ at most in a trailing slash, or in punctuation that a
+// mail program took for a part of the URL.
 func sameLink(a, b string) bool {
 	if a == b {
 		return true
@@ -138,8 +139,9 @@ type scan struct {
 	from, lost int // position behind the last link that was found, and number of failed searches
 }
 
-// next searches what, a URL or the text of a link, behind the link found last. It returns the text before
-// it, at most maxAround bytes, and the text behind it, at most maxBehind bytes and not beyond another URL.
+// next searches what, a URL or the text of a link, behind the link found last. It returns the text
+// before it, at most maxAround bytes, and the text behind it, at most maxBehind bytes and not
+// beyond another URL.
 func (s *scan) next(what string) (before, behind string, found bool) {
 	if s.lost > maxLost || what == "" {
 		return "", "", false
@@ -211,8 +213,8 @@ func sentence(line string) string {
 	return line
 }
 
-// lastLines returns the last two lines of s that are not empty. It stops at a line with a URL, since the
-// text above belongs to that link.
+// lastLines returns the last two lines of s that are not empty. It stops at a line with a URL,
+// since the text above belongs to that link.
 func lastLines(s string) string {
 	end := len(s)
 	for n := 0; n < 2; {

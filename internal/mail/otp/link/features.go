@@ -20,8 +20,8 @@ func lean(name, says string, of func(*view) concept.Set) feature {
 	return feature{Name: name, Says: says, Values: concept.Leanings, Of: func(v *view) int { return of(v).Says() }}
 }
 
-// features are the features of a link; each has one value. The names and the order of the values are those
-// of weights.txt.
+// features are the features of a link; each has one value. The names and the order of the values
+// are those of weights.txt.
 var features = []feature{
 	model.Yes("bias", "Every link.", func(*view) bool { return true }),
 	{Name: "secret", Says: "What nobody can guess of it.", Values: []string{"", "digits", "short", "long", "named"}, Of: func(v *view) int { return int(v.secret) }},

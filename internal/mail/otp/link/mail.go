@@ -1,8 +1,8 @@
-// Package link finds the link of a message that confirms an address or an action, signs in, resets a
-// password or accepts an invitation. It scores each link with a small neural network (package model). The
-// features of a link come from its text, the text around it, its URL and the subject. Words count as the
-// concepts that they stand for in many languages (package concept). The package has no list of senders, and
-// it never fetches a URL.
+// Package link finds the link of a message that confirms an address or an action, signs in, resets
+// a password or accepts an invitation. It scores each link with a small neural network (package
+// model). The features of a link come from its text, the text around it, its URL and the subject.
+// Words count as the concepts that they stand for in many languages (package concept). The package
+// has no list of senders, and it never fetches a URL.
 package link
 
 import "inboxd/internal/mail/otp/model"
@@ -22,8 +22,9 @@ type Anchor struct {
 	At        int // byte offset of Text in Visible
 }
 
-// Find returns the link of a message that confirms, signs in, resets or accepts. It returns "" if there is
-// no such link, or if no single link reaches the threshold of the model. Its work is linear in the input.
+// Find returns the link of a message that confirms, signs in, resets or accepts. It returns "" if
+// there is no such link, or if no single link reaches the threshold of the model. Its work is
+// linear in the input.
 func Find(m Mail) string {
 	if len(m.Links) == 0 {
 		return ""

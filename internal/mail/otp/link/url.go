@@ -17,7 +17,8 @@ const (
 	maxWord  = 60   // of one part of a URL that are read as words
 )
 
-// secrecy says how hard it is to guess a part of a URL. A link that proves who clicked has a secret part.
+// secrecy says how hard it is to guess a part of a URL. A link that proves who clicked has a secret
+// part.
 type secrecy uint8
 
 const (
@@ -37,8 +38,8 @@ type address struct {
 	shape  string      // scheme, host and first part of the path
 }
 
-// may reports whether the URL permits the link to be a candidate: its words ask for an action, or it has a
-// secret part.
+// may reports whether the URL permits the link to be a candidate: its words ask for an action, or
+// it has a secret part.
 func (a *address) may() bool {
 	return (a.means | a.inner).Has(concept.Asks) || a.secret > digits || a.secret == digits && !a.means.Has(concept.Others)
 }
@@ -149,7 +150,8 @@ func unescape(s string) string {
 	return s
 }
 
-// proving and provingEnds are names of parameters, and ends of names, with a value that proves who clicked.
+// proving and provingEnds are names of parameters, and ends of names, with a value that proves who
+// clicked.
 var proving, provingEnds = []string{"otp", "ticket", "hmac", "jwt", "sig", "signature", "hash"}, []string{"code", "key", "sessionid"}
 
 // tracking are names of parameters for analytics and language, which are ignored.

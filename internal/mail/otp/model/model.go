@@ -1,15 +1,16 @@
 // Package model scores candidates with a small neural network. Each candidate has named categorical
-// features, encoded one-hot. The network has one hidden layer of Units ReLU units, and in addition a
-// direct linear connection from the features to the score (a skip connection). The softmax over the
-// scores of all candidates, and of the alternative "none of them" with score 0, gives each a share. A
-// candidate whose share reaches the threshold is the answer, and the calibration curve turns its share
-// into a confidence.
+// features, encoded one-hot. The network has one hidden layer of Units ReLU units, and in addition
+// a direct linear connection from the features to the score (a skip connection). The softmax over
+// the scores of all candidates, and of the alternative "none of them" with score 0, gives each a
+// share. A candidate whose share reaches the threshold is the answer, and the calibration curve
+// turns its share into a confidence.
 //
-// The hidden layer is an ensemble: package train trains several smaller networks and joins their hidden
-// units in one layer. Training uses dropout on the input and weight decay; neither has an effect here.
+// The hidden layer is an ensemble: package train trains several smaller networks and joins their
+// hidden units in one layer. Training uses dropout on the input and weight decay; neither has an
+// effect here.
 //
-// The package does not know what a message is. A Model is immutable after New, and any goroutine may
-// use it.
+// The package does not know what a message is. A Model is immutable after New, and any goroutine
+// may use it.
 package model
 
 import (
@@ -19,8 +20,8 @@ import (
 	"strings"
 )
 
-// Feature is a categorical feature of a V: it has exactly one of Values. The first value is the default,
-// which has no weight.
+// Feature is a categorical feature of a V: it has exactly one of Values. The first value is the
+// default, which has no weight.
 type Feature[V any] struct {
 	Name   string
 	Says   string // description, one sentence
@@ -55,8 +56,8 @@ func Count[V any](name, says string, most int, n func(*V) int) Feature[V] {
 	return Feature[V]{name, says, values, func(v *V) int { return min(n(v), most) }}
 }
 
-// Grid returns the cross product of several features as one feature. If the first part has its first
-// value, the other parts do not count.
+// Grid returns the cross product of several features as one feature. If the first part has its
+// first value, the other parts do not count.
 func Grid[V any](name, says string, parts ...Feature[V]) Feature[V] {
 	values := parts[0].Values[1:]
 	for _, part := range parts[1:] {
@@ -80,8 +81,8 @@ func Grid[V any](name, says string, parts ...Feature[V]) Feature[V] {
 	}}
 }
 
-// Step returns the index of the first of the ascending steps that n does not exceed, or len(steps). It
-// puts a number into a bucket.
+// Step returns the index of the first of the ascending steps that n does not exceed, or len(steps).
+// It puts a number into a bucket.
 func Step(n int, steps ...int) int {
 	for i, s := range steps {
 		if n <= s {
@@ -109,16 +110,17 @@ type Model[V any] struct {
 	digest    string
 }
 
-// knot is a point of the calibration curve: a share, and a lower bound of the probability that an answer
-// with this share is right, measured on held-out folds.
+// knot is a point of the calibration curve: a share, and a lower bound of the probability that an
+// answer with this share is right, measured on held-out folds.
 type knot struct{ share, right float64 }
 
-// maxPlaces is the largest number of places of one candidate that fit into an array on the stack. Places
-// allocates if there are more.
+// maxPlaces is the largest number of places of one candidate that fit into an array on the stack.
+// Places allocates if there are more.
 const maxPlaces = 256
 
-// New makes a model from features, bags and a file of weights. It panics if they do not fit together,
-// since they are part of the program. An empty file gives a model with all weights 0, for training.
+// New makes a model from features, bags and a file of weights. It panics if they do not fit
+// together, since they are part of the program. An empty file gives a model with all weights 0, for
+// training.
 func New[V any](features []Feature[V], bags []Bag[V], file string) *Model[V] {
 	m := &Model[V]{features: features, bags: bags}
 	known, size := map[string]bool{}, 0
@@ -145,8 +147,9 @@ func (m *Model[V]) part(i int) (name string, values []string) {
 	return b.Name, b.Values
 }
 
-// read parses a file of weights. A line of a feature value has its direct weight and its weights into
-// the hidden layer; the lines "from" and "to" have the biases and the output weights of that layer.
+// read parses a file of weights. A line of a feature value has its direct weight and its weights
+// into the hidden layer; the lines "from" and "to" have the biases and the output weights of that
+// layer.
 func (m *Model[V]) read(file string) {
 	at := make(map[string]int, len(m.weights))
 	for i, name := range m.Names() {
@@ -225,8 +228,8 @@ func (m *Model[V]) Places(v *V, all []int32) []int32 {
 	return all
 }
 
-// Score returns the score of v: the sum of its direct weights and of the output of the hidden layer. The
-// alternative "none of the candidates" has score 0.
+// Score returns the score of v: the sum of its direct weights and of the output of the hidden
+// layer. The alternative "none of the candidates" has score 0.
 func (m *Model[V]) Score(v *V) float64 {
 	var room [maxPlaces]int32
 	sum, units := m.sum(m.Places(v, room[:0]))
@@ -238,8 +241,8 @@ func (m *Model[V]) Score(v *V) float64 {
 	return float64(sum)
 }
 
-// sum returns the direct part of the score, and the inputs of the hidden units before ReLU. The loop adds
-// four rows at a time, which halves its time.
+// sum returns the direct part of the score, and the inputs of the hidden units before ReLU. The
+// loop adds four rows at a time, which halves its time.
 func (m *Model[V]) sum(places []int32) (sum float32, units [Units]float32) {
 	units = m.from
 	for _, p := range places {
@@ -265,8 +268,8 @@ type Weighed struct {
 	Weight float64
 }
 
-// Explain returns the contribution of each active feature value of v; their sum is the score. ReLU is
-// linear for the active units, so the contribution through the hidden layer is exact for this v.
+// Explain returns the contribution of each active feature value of v; their sum is the score. ReLU
+// is linear for the active units, so the contribution through the hidden layer is exact for this v.
 func (m *Model[V]) Explain(v *V) (all []Weighed) {
 	names, places := m.Names(), m.Places(v, nil)
 	_, units := m.sum(places)
@@ -285,7 +288,8 @@ func (m *Model[V]) Explain(v *V) (all []Weighed) {
 	return all
 }
 
-// Right returns the confidence of an answer with this share: the calibration curve, interpolated linearly.
+// Right returns the confidence of an answer with this share: the calibration curve, interpolated
+// linearly.
 func (m *Model[V]) Right(share float64) float64 {
 	low := knot{0, 0}
 	for _, high := range m.curve {
@@ -297,8 +301,8 @@ func (m *Model[V]) Right(share float64) float64 {
 	return low.right
 }
 
-// Shares replaces scores by their softmax, with "none of the candidates" as one more class of score 0.
-// The shares therefore sum to less than 1.
+// Shares replaces scores by their softmax, with "none of the candidates" as one more class of score
+// 0. The shares therefore sum to less than 1.
 func Shares(scores []float64) {
 	most := 0.0
 	for _, s := range scores {

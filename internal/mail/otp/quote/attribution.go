@@ -9,7 +9,8 @@ import (
 
 func endsWithColon(l string) bool { return strings.HasSuffix(l, ":") || strings.HasSuffix(l, "：") }
 
-// startsWithDash reports whether a line may be a separator with text in it: "-----Original Message-----".
+// startsWithDash reports whether a line may be a separator with text in it: "-----Original
+// Message-----".
 func startsWithDash(l string) bool {
 	return len(l) > 6 && (l[0] == '-' || strings.HasPrefix(l, "–") || strings.HasPrefix(l, "—"))
 }
@@ -61,10 +62,12 @@ func (e *evidence) dated() bool { return e.numbers >= 2 && e.digits >= 4 }
 // timed reports whether the numbers can be a date with its time.
 func (e *evidence) timed() bool { return e.numbers >= 4 && e.digits >= 6 }
 
-// near reports whether the line has an enclosed address and at most maxNear words on each side of it.
+// near reports whether the line has an enclosed address and at most maxNear words on each side of
+// it.
 func (e *evidence) near() bool { return e.enclosed && e.before <= maxNear && e.behind <= maxNear }
 
-// maxNear is the largest number of words of the name of a sender, and of a verb such as "wrote" with its words.
+// maxNear is the largest number of words of the name of a sender, and of a verb such as "wrote"
+// with its words.
 const maxNear = 5
 
 // examine returns the evidence in a folded line.
@@ -102,10 +105,10 @@ func inAddress(c byte) bool {
 	return text.IsAlnum(c) || c >= 0x80 || bytes.IndexByte([]byte("@.-_+='%"), c) >= 0
 }
 
-// attributes reports whether a line that ends with a colon is an attribution line: "On 2 Mar 2026, Ann wrote:",
-// "26.11.2026, 10:00, "Shop" <a@shop.example>:". It also tries the line together with the line above, since
-// mail programs wrap attribution lines. An attribution in an unknown language needs a date and an address
-// behind a name, or in a reply one of the two.
+// attributes reports whether a line that ends with a colon is an attribution line: "On 2 Mar 2026,
+// Ann wrote:", "26.11.2026, 10:00, "Shop" <a@shop.example>:". It also tries the line together with
+// the line above, since mail programs wrap attribution lines. An attribution in an unknown language
+// needs a date and an address behind a name, or in a reply one of the two.
 func (f *finder) attributes(r *reading) bool {
 	if f.attributesAs(r, r.line) {
 		return true

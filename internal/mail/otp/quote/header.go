@@ -12,9 +12,10 @@ const (
 	maxWrapped = 2  // continuation lines of one field
 )
 
-// header reports whether the line is the first one of the header of an older message: "From: ...", "Sent: ...",
-// "To: ...", "Subject: ..." in any order. In an unknown language, only a reply is checked: the header must have
-// at least three lines, and two of a date, an address and the subject of this message: see header.quoted.
+// header reports whether the line is the first one of the header of an older message: "From: ...",
+// "Sent: ...", "To: ...", "Subject: ..." in any order. In an unknown language, only a reply is
+// checked: the header must have at least three lines, and two of a date, an address and the subject
+// of this message: see header.quoted.
 func (f *finder) header(r *reading) bool {
 	guess := f.reply && r.own
 	if name, _ := nameAndValue(r.line); name == "" || f.fieldNamed(name) == 0 && !guess {
@@ -61,8 +62,8 @@ func (h *header) add(f *finder, value string) {
 	h.subject = h.subject || f.stem != "" && bytes.HasSuffix(l, []byte(f.stem)) && len(l) <= len(f.stem)+maxPrefix
 }
 
-// quoted reports whether the lines are the header of an older message. If guess is set, it may be in an unknown
-// language.
+// quoted reports whether the lines are the header of an older message. If guess is set, it may be
+// in an unknown language.
 func (h *header) quoted(guess bool) bool {
 	const others = sentField | toField | subjectField | copyField
 	switch {
@@ -80,7 +81,8 @@ func (h *header) quoted(guess bool) bool {
 	return guess && h.lines >= 3 && signs >= 2
 }
 
-// nameAndValue splits "Name: value". The name is empty if the line has another form; the value may be empty.
+// nameAndValue splits "Name: value". The name is empty if the line has another form; the value may
+// be empty.
 func nameAndValue(l string) (name, value string) {
 	name, value, ok := cutColon(l[:min(len(l), maxName)])
 	if !ok || strings.Count(name, " ") > 2 {

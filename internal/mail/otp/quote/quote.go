@@ -1,7 +1,7 @@
-// Package quote finds the parts that a message quotes from older messages, so that their codes and links are
-// not taken for those of the message. A quotation is a line that begins with ">", a blockquote, or the text
-// below an attribution line or header that a mail program inserts, in any language. The package does not know
-// what a code is.
+// Package quote finds the parts that a message quotes from older messages, so that their codes and
+// links are not taken for those of the message. A quotation is a line that begins with ">", a
+// blockquote, or the text below an attribution line or header that a mail program inserts, in any
+// language. The package does not know what a code is.
 //
 // A forwarded message is not a quotation, because it is the content of the message (ADR 0100).
 package quote
@@ -24,8 +24,8 @@ type Message struct {
 	Answers bool   // its header names the message that it replies to
 	Text    string // the plain text part
 	Visible string // visible text of the HTML part; lines of marked quotations begin with ">"
-	// Indented are the parts of Visible in blockquotes without such a mark, in order. Some of these are not
-	// quotations, because layouts also use blockquotes.
+	// Indented are the parts of Visible in blockquotes without such a mark, in order. Some of these
+	// are not quotations, because layouts also use blockquotes.
 	Indented []Span
 }
 
@@ -81,8 +81,8 @@ func Within(spans []Span, at int) bool {
 	return found
 }
 
-// finders is a pool of working memory. No message can see data of an earlier one, because every field is
-// written before it is read.
+// finders is a pool of working memory. No message can see data of an earlier one, because every
+// field is written before it is read.
 var finders = sync.Pool{New: func() any { return new(finder) }}
 
 // finder searches the texts of one message. Find owns it from finders.Get until finders.Put.
@@ -161,9 +161,9 @@ func (r *reading) blockquote() (Span, bool) {
 	return r.indented[0], true
 }
 
-// read finds the quotations of one text. A blockquote is a quotation if an attribution line is above it. In a
-// reply it is one also if the sender wrote something outside of it; a blockquote around the whole message is a
-// layout.
+// read finds the quotations of one text. A blockquote is a quotation if an attribution line is
+// above it. In a reply it is one also if the sender wrote something outside of it; a blockquote
+// around the whole message is a layout.
 func (f *finder) read(s string, indented []Span) (spans []Span) {
 	var blocks []Span
 	for r := (reading{s: s, indented: indented}); ; {
@@ -190,8 +190,8 @@ func (f *finder) read(s string, indented []Span) (spans []Span) {
 	}
 }
 
-// quotes reports whether the blockquote of the line may be a quotation. It is not if the line above announces
-// a code. quotes removes a blockquote that is not a quotation.
+// quotes reports whether the blockquote of the line may be a quotation. It is not if the line above
+// announces a code. quotes removes a blockquote that is not a quotation.
 func (f *finder) quotes(r *reading) bool {
 	quotes := r.attributed || f.reply && !f.presents(r.above)
 	if quotes = quotes && !f.forward; !quotes {
@@ -205,8 +205,8 @@ func (f *finder) presents(line string) bool { return endsWithColon(line) && f.an
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// settled adds the blockquotes to the other quotations if the sender wrote something outside of them (own).
-// Otherwise they are a layout, and it reads the text again as if they were not there.
+// settled adds the blockquotes to the other quotations if the sender wrote something outside of
+// them (own). Otherwise they are a layout, and it reads the text again as if they were not there.
 func (f *finder) settled(s string, spans, blocks []Span, own bool) []Span {
 	switch {
 	case len(blocks) == 0:
@@ -235,8 +235,8 @@ func (f *finder) judge(r *reading) verdict {
 	return own
 }
 
-// marked reports whether a line is marked as a quotation. ">>> 482913 <<<" is not, and neither is the row of a
-// table.
+// marked reports whether a line is marked as a quotation. ">>> 482913 <<<" is not, and neither is
+// the row of a table.
 func marked(l string) bool {
 	if strings.HasPrefix(l, "＞") {
 		return true
@@ -244,7 +244,8 @@ func marked(l string) bool {
 	return l[0] == '>' && l[len(l)-1] != '<' || strings.HasPrefix(l, "| ") && strings.Count(l, "|") == 1
 }
 
-// initialed reports whether a line is marked as a quotation with the name of its author before ">": "AB> ...".
+// initialed reports whether a line is marked as a quotation with the name of its author before ">":
+// "AB> ...".
 func initialed(l string) bool {
 	name, _, ok := strings.Cut(l[:min(len(l), maxInitials)], "> ")
 	return ok && strings.IndexFunc(name, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
@@ -253,8 +254,8 @@ func initialed(l string) bool {
 // maxInitials is the length of the longest such name together with ">", in bytes.
 const maxInitials = 12
 
-// behind returns the verdict on an attribution line. If the next line is marked or in a blockquote, this
-// limits the quotation; otherwise all text behind the attribution is quoted.
+// behind returns the verdict on an attribution line. If the next line is marked or in a blockquote,
+// this limits the quotation; otherwise all text behind the attribution is quoted.
 func (r *reading) behind() verdict {
 	next := *r
 	if !next.next() || marked(next.line) {
@@ -267,7 +268,8 @@ func (r *reading) behind() verdict {
 	return rest
 }
 
-// repeated returns the lines of s that are in the quotations of another text, and not also outside of them.
+// repeated returns the lines of s that are in the quotations of another text, and not also outside
+// of them.
 func repeated(s, other string, spans []Span) (lines []Span) {
 	all := map[string]bool{} // for each line of the other text, whether it is only in quotations
 	for r := (reading{s: other}); r.next(); {

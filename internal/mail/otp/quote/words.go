@@ -35,8 +35,8 @@ const (
 	copyField
 )
 
-// fields maps the folded names in words.tsv to their header fields. If several fields have the same name in
-// some languages, the first one counts.
+// fields maps the folded names in words.tsv to their header fields. If several fields have the same
+// name in some languages, the first one counts.
 var fields = func() map[string]field {
 	m := map[string]field{}
 	for i, which := range []string{"from", "sent", "to", "subject", "copy"} {
@@ -49,8 +49,8 @@ var fields = func() map[string]field {
 	return m
 }()
 
-// maxMarked is the length in bytes of the longest line that is searched for words. Attribution lines are
-// shorter.
+// maxMarked is the length in bytes of the longest line that is searched for words. Attribution
+// lines are shorter.
 const maxMarked = 300
 
 // hasAny reports whether a folded line contains one of the marks as a whole word.
@@ -61,14 +61,14 @@ func hasAny(l []byte, which string) bool {
 	})
 }
 
-// inWord reports whether position i is inside a word of ASCII letters. Other scripts may have no spaces between
-// words, so their letters do not count.
+// inWord reports whether position i is inside a word of ASCII letters. Other scripts may have no
+// spaces between words, so their letters do not count.
 func inWord(l []byte, i int) bool {
 	return 0 < i && i < len(l) && text.Between(l[i-1], 'a', 'z') && text.Between(l[i], 'a', 'z')
 }
 
-// Prefixed reports whether the first prefix of a subject says that the message is a reply ("Re:") or that it
-// is forwarded ("Fwd:"), in any language. stem is the subject without its prefixes.
+// Prefixed reports whether the first prefix of a subject says that the message is a reply ("Re:")
+// or that it is forwarded ("Fwd:"), in any language. stem is the subject without its prefixes.
 func Prefixed(subject string) (reply, forward bool, stem string) {
 	stem = strings.TrimSpace(subject)
 	if rest, ok := strings.CutPrefix(stem, "["); ok { // "[External] Re: ..."

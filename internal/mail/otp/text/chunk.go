@@ -33,7 +33,8 @@ func lettersEnd(b []byte, i int) int {
 	return i
 }
 
-// joins reports whether b[k], behind a letter, may continue the token. It is a quick test before survey.
+// joins reports whether b[k], behind a letter, may continue the token. It is a quick test before
+// survey.
 func joins(b []byte, k int) bool {
 	return b[k] > ' ' && bytes.IndexByte([]byte("-.@:_0123456789"), b[k]) >= 0
 }
@@ -53,8 +54,8 @@ type shape struct {
 	letters, digits, ref, figure bool
 }
 
-// maxChain is the largest number of bytes that survey reads ahead over hyphens. It repeats this for each word
-// between them, so that the limit keeps the work linear.
+// maxChain is the largest number of bytes that survey reads ahead over hyphens. It repeats this for
+// each word between them, so that the limit keeps the work linear.
 const maxChain = 48
 
 // survey reads ahead over letters, digits and the punctuation that joins them.
@@ -78,9 +79,9 @@ func (p *Page) survey(b []byte, start int) (s shape) {
 	return s
 }
 
-// point reports whether the punctuation at s.end continues the run. It sets figure for decimals, dates and
-// times, and ref for URLs, hosts, files and addresses. A sentence may also end without a space behind it, and
-// then the run ends.
+// point reports whether the punctuation at s.end continues the run. It sets figure for decimals,
+// dates and times, and ref for URLs, hosts, files and addresses. A sentence may also end without a
+// space behind it, and then the run ends.
 func (p *Page) point(s *shape, b []byte, start int) (joined bool) {
 	c, before, more := b[s.end], b[s.end-1], b[s.end+1:]
 	switch {
@@ -100,8 +101,8 @@ func (p *Page) point(s *shape, b []byte, start int) (joined bool) {
 	return true
 }
 
-// refEnd returns the end of a URL or another reference: it ends at white space, a quotation mark, an angle
-// bracket or another script, without the punctuation before that.
+// refEnd returns the end of a URL or another reference: it ends at white space, a quotation mark,
+// an angle bracket or another script, without the punctuation before that.
 func refEnd(b []byte, i int) int {
 	for i < len(b) && b[i] > ' ' && b[i] < 0x80 && bytes.IndexByte([]byte(`"<>`), b[i]) < 0 {
 		i++
@@ -120,8 +121,8 @@ func wordEnd(b []byte, i int) int {
 	return i
 }
 
-// word adds the word at b[i] and returns its end; f is its entry in the vocabulary. A word with any ending
-// may be the first part of a compound: "login|code".
+// word adds the word at b[i] and returns its end; f is its entry in the vocabulary. A word with any
+// ending may be the first part of a compound: "login|code".
 func (p *Page) word(b []byte, i int, f Found) int {
 	end, class := f.End, Class(f.Means)
 	if f.Means == 0 || f.Begins {
@@ -133,8 +134,8 @@ func (p *Page) word(b []byte, i int, f Found) int {
 	return p.put(i, end, KindWord, class, 1)
 }
 
-// compound returns the class of a word whose first part has class c. If a later part is a label, the word is
-// a label, too.
+// compound returns the class of a word whose first part has class c. If a later part is a label,
+// the word is a label, too.
 func compound(b []byte, from int, c Class) Class {
 	for k := from; k < len(b); k++ {
 		if Class(words.At(b, k, Tails).Means).Label() {

@@ -5,7 +5,8 @@ import "strings"
 // Class is the meaning of a word of the vocabulary for the search.
 type Class uint8
 
-// The classes. Their order matters: Label and Other are ranges, and package otp uses the classes as signs.
+// The classes. Their order matters: Label and Other are ranges, and package otp uses the classes as
+// signs.
 const (
 	ClassNone     Class = iota
 	ClassCode           // "code": says little unless the words around it say which code
@@ -57,6 +58,6 @@ func (c Class) Label() bool { return c >= ClassCode && c <= ClassApproval }
 // Other reports whether a word of class c announces a number that is not a code.
 func (c Class) Other() bool { return c >= ClassOther && c <= ClassMeeting }
 
-// Announcing are the classes that announce a code, ask to enter it, or are about signing in, as bits of
-// Page.Seen.
+// Announcing are the classes that announce a code, ask to enter it, or are about signing in, as
+// bits of Page.Seen.
 const Announcing = 1<<ClassCode | 1<<ClassPassword | 1<<ClassPasscode | 1<<ClassOTP | 1<<ClassApproval | 1<<ClassEnter | 1<<ClassVerify

@@ -2,16 +2,17 @@ package text
 
 import "unicode/utf8"
 
-// MaxScan is the largest number of bytes that are read of one source. Codes are at the top of a message, and
-// the limit bounds the processor time that a sender can use.
+// MaxScan is the largest number of bytes that are read of one source. Codes are at the top of a
+// message, and the limit bounds the processor time that a sender can use.
 const MaxScan = 64 << 10
 
-// Folded is a normalized text. Lower has the spelling of the vocabulary: lower case, without accents, ASCII
-// digits and punctuation, single spaces, no invisible characters. A tab stands for several spaces, a newline
-// ends a line, and two newlines end a paragraph. Bytes from 0x80 on are always letters of other scripts.
+// Folded is a normalized text. Lower has the spelling of the vocabulary: lower case, without
+// accents, ASCII digits and punctuation, single spaces, no invisible characters. A tab stands for
+// several spaces, a newline ends a line, and two newlines end a paragraph. Bytes from 0x80 on are
+// always letters of other scripts.
 //
-// Plain has the same length and keeps the case of ASCII letters. It has NotASCII in the place of a Latin
-// letter that lost its accent, so that "café1" is not a candidate for a code.
+// Plain has the same length and keeps the case of ASCII letters. It has NotASCII in the place of a
+// Latin letter that lost its accent, so that "café1" is not a candidate for a code.
 type Folded struct {
 	Lower []byte
 	Plain []byte
@@ -50,8 +51,8 @@ func (f *Folded) Fold(s string) {
 	}
 }
 
-// control counts white space, and ignores other control characters. A carriage return counts as a space;
-// spaces before a newline are dropped.
+// control counts white space, and ignores other control characters. A carriage return counts as a
+// space; spaces before a newline are dropped.
 func (f *Folded) control(c byte) {
 	switch c {
 	case '\n':
@@ -63,8 +64,8 @@ func (f *Folded) control(c byte) {
 	}
 }
 
-// run folds the visible ASCII characters from s[i] on, with the single spaces and newlines between them, and
-// returns the end. This is the fast path for most of the text of a message.
+// run folds the visible ASCII characters from s[i] on, with the single spaces and newlines between
+// them, and returns the end. This is the fast path for most of the text of a message.
 func (f *Folded) run(s string, i int) int {
 	f.gap()
 	n, end := len(f.Lower), runEnd(s, i)
@@ -77,8 +78,8 @@ func (f *Folded) run(s string, i int) int {
 	return end
 }
 
-// runEnd returns the position behind the last visible character that run can fold from s[i] on. The run ends
-// where two white space characters follow each other.
+// runEnd returns the position behind the last visible character that run can fold from s[i] on. The
+// run ends where two white space characters follow each other.
 func runEnd(s string, i int) int {
 	for ; i < len(s); i++ {
 		if c := spelling[s[i]]; c <= ' ' && (c == 0 || i+1 == len(s) || spelling[s[i+1]] <= ' ') {
@@ -88,7 +89,8 @@ func runEnd(s string, i int) int {
 	return i
 }
 
-// spelling has the folded form of visible ASCII characters, space and newline, and 0 for every other byte.
+// spelling has the folded form of visible ASCII characters, space and newline, and 0 for every
+// other byte.
 var spelling = func() (table [256]byte) {
 	for c := byte(' '); c < 0x7F; c++ {
 		table[c] = c
@@ -100,8 +102,8 @@ var spelling = func() (table [256]byte) {
 	return table
 }()
 
-// gap writes the pending white space. It is deferred until a visible character follows, so that none is at
-// the start or the end of the text.
+// gap writes the pending white space. It is deferred until a visible character follows, so that
+// none is at the start or the end of the text.
 func (f *Folded) gap() {
 	if f.blanks == 0 && f.newlines == 0 {
 		return
@@ -139,7 +141,8 @@ func (f *Folded) rune(r rune) {
 	}
 }
 
-// row writes the text of a row of folding.tsv. A row of one letter is a Latin letter that lost its accent.
+// row writes the text of a row of folding.tsv. A row of one letter is a Latin letter that lost its
+// accent.
 func (f *Folded) row(s string) {
 	for i := range len(s) {
 		switch c := s[i]; {

@@ -17,8 +17,8 @@ type foldings struct {
 	to   [1 << 16]uint16 // for the characters of the Basic Multilingual Plane: see of
 }
 
-// The result of foldings.of is an ASCII character below nothing, an index into rows plus nothing below letters,
-// and a letter of another script from letters on.
+// The result of foldings.of is an ASCII character below nothing, an index into rows plus nothing
+// below letters, and a letter of another script from letters on.
 const (
 	nothing = utf8.RuneSelf // the first row of the table, which removes the character
 	letters = 0xDF
@@ -26,8 +26,8 @@ const (
 
 var folding = newFoldings()
 
-// newFoldings parses folding.tsv. A character that is not in the table is folded like its lower-case form, or
-// else by unlisted.
+// newFoldings parses folding.tsv. A character that is not in the table is folded like its
+// lower-case form, or else by unlisted.
 func newFoldings() *foldings {
 	x := new(foldings)
 	listed := map[rune]rune{}
@@ -54,7 +54,8 @@ func newFoldings() *foldings {
 	return x
 }
 
-// charactersOf parses a column of the table: characters, or their code points: "U+00AD U+0300-036F".
+// charactersOf parses a column of the table: characters, or their code points: "U+00AD
+// U+0300-036F".
 func charactersOf(column string) (all []rune) {
 	if !strings.HasPrefix(column, "U+") {
 		return []rune(column)
@@ -101,8 +102,8 @@ func unlisted(r rune) rune {
 	return '*'
 }
 
-// digit returns the ASCII form of a decimal digit of any script. Unicode encodes the ten digits of a script
-// consecutively, so the number of digits before r is its value.
+// digit returns the ASCII form of a decimal digit of any script. Unicode encodes the ten digits of
+// a script consecutively, so the number of digits before r is its value.
 func digit(r rune) rune {
 	n := rune(0)
 	for n < 9 && unicode.Is(unicode.Nd, r-n-1) {

@@ -21,8 +21,8 @@ type Lexicon struct {
 	labels []byte // for each node, the byte that leads to it
 }
 
-// node is a node of the trie. Its children are consecutive in Lexicon.nodes, sorted by their bytes, so that
-// a bit count finds the child of a letter.
+// node is a node of the trie. Its children are consecutive in Lexicon.nodes, sorted by their bytes,
+// so that a bit count finds the child of a letter.
 type node struct {
 	first    int32  // the first child
 	letters  uint32 // bit n is set if there is a child for letter 'a'+n
@@ -33,8 +33,8 @@ type node struct {
 	means    uint32 // value of the word that ends here, 0 if there is none
 }
 
-// NewLexicon makes a lexicon of the entries, which it sorts in place. If entries have the same word, the first
-// value counts.
+// NewLexicon makes a lexicon of the entries, which it sorts in place. If entries have the same
+// word, the first value counts.
 func NewLexicon(entries []Entry) *Lexicon {
 	slices.SortStableFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Word, b.Word) })
 	x := &Lexicon{nodes: make([]node, 1), labels: make([]byte, 1)}
@@ -94,8 +94,8 @@ const (
 	Tails                 // words that may end a compound
 )
 
-// At returns the longest word of the lexicon at b[i]. A space in the word also matches a hyphen or a tab,
-// which is what several spaces are folded to.
+// At returns the longest word of the lexicon at b[i]. A space in the word also matches a hyphen or
+// a tab, which is what several spaces are folded to.
 func (x *Lexicon) At(b []byte, i int, take which) (best Found) {
 	n := &x.nodes[0]
 	for ; i < len(b); i++ {

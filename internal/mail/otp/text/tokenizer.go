@@ -1,6 +1,6 @@
-// Package text splits a text into lines and tokens. It first folds the text to one spelling (lower case,
-// without accents), and then looks up the class of each word in a vocabulary of many languages. It does not
-// decide which tokens are a code.
+// Package text splits a text into lines and tokens. It first folds the text to one spelling (lower
+// case, without accents), and then looks up the class of each word in a vocabulary of many
+// languages. It does not decide which tokens are a code.
 package text
 
 import "bytes"
@@ -28,7 +28,8 @@ type Token struct {
 	Wide       bool  // a tab, or several spaces, is before it
 }
 
-// Line is a line that is not empty. The caller sets Place, Colon, Heading, Strength, Label and Words.
+// Line is a line that is not empty. The caller sets Place, Colon, Heading, Strength, Label and
+// Words.
 type Line struct {
 	Start, End  int32 // bytes of the folded text
 	First, Last int32 // tokens, without Last
@@ -42,8 +43,8 @@ type Line struct {
 	Words       int32
 }
 
-// Page is one text, split into tokens. It is not safe for concurrent use. Read reuses its memory for the
-// next text.
+// Page is one text, split into tokens. It is not safe for concurrent use. Read reuses its memory
+// for the next text.
 type Page struct {
 	Folded
 	Tokens []Token
@@ -123,7 +124,8 @@ func (p *Page) put(start, end int, k Kind, c Class, weight int) int {
 	return end
 }
 
-// MayStart reports whether a code may start at token k. It is a cheap test that excludes most words.
+// MayStart reports whether a code may start at token k. It is a cheap test that excludes most
+// words.
 func (p *Page) MayStart(k int32) bool {
 	switch t := &p.Tokens[k]; t.Kind {
 	case KindNumber, KindMixed:
@@ -141,8 +143,8 @@ func (p *Page) Raw(k int32) []byte { t := &p.Tokens[k]; return p.Plain[t.Start:t
 // Length returns the length of token k in bytes of the folded text.
 func (p *Page) Length(k int32) int { t := &p.Tokens[k]; return int(t.End - t.Start) }
 
-// EndsWithColon reports whether the punctuation at the end of a line has a colon, and no end of a sentence
-// behind the colon.
+// EndsWithColon reports whether the punctuation at the end of a line has a colon, and no end of a
+// sentence behind the colon.
 func (p *Page) EndsWithColon(ln *Line) bool {
 	for k := ln.Last - 1; k >= ln.First && p.Tokens[k].Kind == KindPunct; k-- {
 		switch p.Lower[p.Tokens[k].Start] {

@@ -14,8 +14,8 @@ var wordTable string
 // words maps the words of all languages to their classes.
 var words = NewLexicon(readVocabulary(wordTable))
 
-// readVocabulary parses the table of the vocabulary. It panics on an invalid one, since the table is part
-// of the program. The notation of a word:
+// readVocabulary parses the table of the vocabulary. It panics on an invalid one, since the table
+// is part of the program. The notation of a word:
 //
 //	word     the whole word
 //	word*    the word with any ending
@@ -38,7 +38,8 @@ func readVocabulary(table string) (all []Entry) {
 	return all
 }
 
-// Rows returns the rows of a tab-separated table as their columns, without comments and empty lines.
+// Rows returns the rows of a tab-separated table as their columns, without comments and empty
+// lines.
 func Rows(table string) iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(table) {

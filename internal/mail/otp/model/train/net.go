@@ -34,11 +34,12 @@ type Net struct {
 	known    []bool      // whether the place is used
 }
 
-// Learn trains an ensemble on the examples that use accepts, and returns it as one network: it joins the
-// hidden layers, and divides output weights and direct weights by the number of networks.
+// Learn trains an ensemble on the examples that use accepts, and returns it as one network: it
+// joins the hidden layers, and divides output weights and direct weights by the number of networks.
 //
-// Products are converted explicitly (float64(a*b)) before they are added. The compiler may otherwise fuse
-// both operations on some processors, which rounds differently, and the weights must be equal everywhere.
+// Products are converted explicitly (float64(a*b)) before they are added. The compiler may
+// otherwise fuse both operations on some processors, which rounds differently, and the weights must
+// be equal everywhere.
 func (o Settings) Learn(all []*Example, size int, use func(*Example) bool) *Net {
 	set := usable(all, use)
 	mean := &Net{weights: make([]float64, size), units: make([][]float64, size), known: common(set, size)}
@@ -58,8 +59,8 @@ func (o Settings) Learn(all []*Example, size int, use func(*Example) bool) *Net 
 	return mean
 }
 
-// score returns the score of a candidate with these places. It leaves the inputs of the hidden units
-// before ReLU in h.
+// score returns the score of a candidate with these places. It leaves the inputs of the hidden
+// units before ReLU in h.
 func (n *Net) score(places []int32, h []float64) (sum float64) {
 	copy(h, n.from)
 	for _, p := range places {
@@ -88,8 +89,8 @@ func (n *Net) shares(candidates [][]int32) []float64 {
 	return scores
 }
 
-// learner trains one network with AdaGrad. The squares are the sums of the squared gradients of each
-// weight so far.
+// learner trains one network with AdaGrad. The squares are the sums of the squared gradients of
+// each weight so far.
 type learner struct {
 	Net
 	Settings
@@ -137,9 +138,10 @@ func (l *learner) descend(set []*Example) {
 	}
 }
 
-// learn makes one step on an example. The loss is the cross-entropy of the softmax; several candidates
-// may have the right answer, and the loss counts the sum of their shares. Its gradient for the score of a
-// candidate is the difference of its share and its target; very small gradients are skipped.
+// learn makes one step on an example. The loss is the cross-entropy of the softmax; several
+// candidates may have the right answer, and the loss counts the sum of their shares. Its gradient
+// for the score of a candidate is the difference of its share and its target; very small gradients
+// are skipped.
 func (l *learner) learn(e *Example, step float64) {
 	shares := l.tell(e)
 	right, weight := e.right(shares), e.Weight
@@ -157,8 +159,9 @@ func (l *learner) learn(e *Example, step float64) {
 	}
 }
 
-// tell does the forward pass with dropout: it leaves out each place of each candidate with probability
-// Hidden. It does not rescale the others, and inference uses all places without a factor.
+// tell does the forward pass with dropout: it leaves out each place of each candidate with
+// probability Hidden. It does not rescale the others, and inference uses all places without a
+// factor.
 func (l *learner) tell(e *Example) []float64 {
 	for len(l.told) < len(e.Places) {
 		l.told, l.h = append(l.told, nil), append(l.h, make([]float64, each))
@@ -177,8 +180,9 @@ func (l *learner) tell(e *Example) []float64 {
 	return shares
 }
 
-// move does the backward pass for one candidate, whose score has the gradient slope, and updates every
-// weight that took part in the score. The gradients include weight decay, except for the biases.
+// move does the backward pass for one candidate, whose score has the gradient slope, and updates
+// every weight that took part in the score. The gradients include weight decay, except for the
+// biases.
 func (l *learner) move(places []int32, h []float64, slope, step float64) {
 	for k, x := range h {
 		l.slopes[k] = 0
@@ -199,15 +203,15 @@ func (l *learner) move(places []int32, h []float64, slope, step float64) {
 	}
 }
 
-// down updates the weight x with one step of AdaGrad: the step is divided by the root of the sum of all
-// squared gradients so far. least avoids a division by a very small number.
+// down updates the weight x with one step of AdaGrad: the step is divided by the root of the sum of
+// all squared gradients so far. least avoids a division by a very small number.
 func down(x, squares *float64, slope, step, least float64) {
 	*squares += float64(slope * slope)
 	*x -= float64(step*slope) / math.Sqrt(*squares+least)
 }
 
-// usable returns the examples that use accepts and that can be learned from: they have candidates, and
-// if they have an answer, it is among these.
+// usable returns the examples that use accepts and that can be learned from: they have candidates,
+// and if they have an answer, it is among these.
 func usable(all []*Example, use func(*Example) bool) (set []*Example) {
 	for _, e := range all {
 		if use(e) && len(e.Places) > 0 && (e.Want == "" || slices.Contains(e.Answers, e.Want)) {
@@ -217,8 +221,8 @@ func usable(all []*Example, use func(*Example) bool) (set []*Example) {
 	return set
 }
 
-// common reports for each place whether at least rare families have it. A family counts again if its
-// examples are not next to each other in set.
+// common reports for each place whether at least rare families have it. A family counts again if
+// its examples are not next to each other in set.
 func common(set []*Example, size int) []bool {
 	families, last := make([]int, size), make([]string, size)
 	for _, e := range set {

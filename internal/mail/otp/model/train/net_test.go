@@ -54,7 +54,8 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// TestLeaveOut checks that the training for a fold leaves out its examples, and those whose lender is in it.
+// TestLeaveOut checks that the training for a fold leaves out its examples, and those whose lender
+// is in it.
 func TestLeaveOut(t *testing.T) {
 	lender := &Example{Family: "lender", Weight: 1, Answers: []string{"a"}, Places: [][]int32{{0}}, Want: "a"}
 	all := []*Example{lender}

@@ -31,8 +31,9 @@ func Tongue(s string) string {
 	return byWords(s, script)
 }
 
-// byWords returns the language of the script of which the text contains the most stop words, or the script
-// if it contains none. If several languages have the same number, the first one in tongues.tsv wins.
+// byWords returns the language of the script of which the text contains the most stop words, or the
+// script if it contains none. If several languages have the same number, the first one in
+// tongues.tsv wins.
 func byWords(s, script string) string {
 	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) })
 	best, most := script, 0

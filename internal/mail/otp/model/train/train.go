@@ -1,7 +1,7 @@
 // Package train trains the network of package model, estimates its quality by cross-validation, and
-// derives the threshold and the calibration curve from the held-out folds. The result is deterministic:
-// the same training data give the same file of weights, byte for byte. It runs in tests only, and does
-// not know what a message is.
+// derives the threshold and the calibration curve from the held-out folds. The result is
+// deterministic: the same training data give the same file of weights, byte for byte. It runs in
+// tests only, and does not know what a message is.
 package train
 
 import (
@@ -15,7 +15,8 @@ import (
 	"sync"
 )
 
-// Example is one labelled example: the candidates of a message with their features, and the right answer.
+// Example is one labelled example: the candidates of a message with their features, and the right
+// answer.
 type Example struct {
 	Family  string    // one template of one kind of sender
 	Group   string    // what the second kind of fold holds out together: the language
@@ -30,7 +31,8 @@ type Example struct {
 // Folds is the number of folds of the cross-validation.
 const Folds = 10
 
-// right returns the share of the right answer, which is that of "none of the candidates" if Want is empty.
+// right returns the share of the right answer, which is that of "none of the candidates" if Want is
+// empty.
 func (e *Example) right(shares []float64) (sum float64) {
 	rest := 1.0
 	for i, share := range shares {
@@ -58,8 +60,8 @@ type Said struct {
 	Share  float64
 }
 
-// From returns the prediction at a threshold. If the whole message does not reach it, the first part that
-// reaches it by itself counts. It returns the zero Said if none does.
+// From returns the prediction at a threshold. If the whole message does not reach it, the first
+// part that reaches it by itself counts. It returns the zero Said if none does.
 func (o Outcome) From(threshold float64) Said {
 	for _, s := range append([]Said{o.Said}, o.parts...) {
 		if s.Share >= threshold {
@@ -81,7 +83,8 @@ func (e *Example) outcome(n *Net) Outcome {
 	return o
 }
 
-// best sums the shares of the candidates with the same answer, and returns the answer with the largest sum.
+// best sums the shares of the candidates with the same answer, and returns the answer with the
+// largest sum.
 func best(answers []string, shares []float64) (most Said) {
 	sums := map[string]float64{}
 	for i, share := range shares {
@@ -92,9 +95,9 @@ func best(answers []string, shares []float64) (most Said) {
 	return most
 }
 
-// LeaveOut runs a cross-validation with Folds folds and returns the predictions for all examples. Examples
-// for which part returns the same string are in the same fold. Training for a fold also leaves out examples
-// whose Lender is in it: they contain words of a held-out example.
+// LeaveOut runs a cross-validation with Folds folds and returns the predictions for all examples.
+// Examples for which part returns the same string are in the same fold. Training for a fold also
+// leaves out examples whose Lender is in it: they contain words of a held-out example.
 func (o Settings) LeaveOut(all []*Example, size int, part func(*Example) string) []Outcome {
 	fold := func(e *Example) uint32 { return hash(part(e)) % Folds }
 	var outcomes [Folds][]Outcome
@@ -164,8 +167,8 @@ func Print(to Logger, name string, outcomes []Outcome, threshold float64) {
 	to.Logf("%-20s %d mails, from share %.3f: right %.2f %%, wrong %.2f %%", name, f.Mails, threshold, 100*f.Right, 100*f.Wrong)
 }
 
-// PrintSure logs how many answers have a confidence of at least Sure, and how many of these are wrong. The
-// share sure is the one at which the calibration curve reaches Sure.
+// PrintSure logs how many answers have a confidence of at least Sure, and how many of these are
+// wrong. The share sure is the one at which the calibration curve reaches Sure.
 func PrintSure(to Logger, name string, outcomes []Outcome, threshold, sure float64) {
 	answers, wrong := from(outcomes, threshold, sure)
 	all, _ := from(outcomes, threshold, 0)
@@ -181,8 +184,8 @@ func Misses(to Logger, name string, outcomes []Outcome, threshold float64) {
 	}
 }
 
-// Threshold returns the smallest threshold, from 0.5 in steps of 0.005, at which at most the fraction wrong
-// of the outcomes is wrong.
+// Threshold returns the smallest threshold, from 0.5 in steps of 0.005, at which at most the
+// fraction wrong of the outcomes is wrong.
 func Threshold(outcomes []Outcome, wrong float64) float64 {
 	for t := 0.5; t < 0.995; t += 0.005 {
 		if Count(outcomes, t).Wrong <= wrong {
@@ -192,16 +195,17 @@ func Threshold(outcomes []Outcome, wrong float64) float64 {
 	return 0.995
 }
 
-// atLeast returns the lower bound of the Wilson score interval, at three standard errors, for an event that
-// occurred right times out of n. A bound keeps the confidence low where there are few examples.
+// atLeast returns the lower bound of the Wilson score interval, at three standard errors, for an
+// event that occurred right times out of n. A bound keeps the confidence low where there are few
+// examples.
 func atLeast(right, n float64) float64 {
 	const z = 3
 	p := right / n
 	return (p + z*z/(2*n) - z*math.Sqrt(float64(p*(1-p)/n)+z*z/(4*n*n))) / (1 + z*z/n)
 }
 
-// Surely returns the smallest share, from threshold on, such that at most the fraction wrong of the answers
-// with this share or more is wrong, for every kind of fold.
+// Surely returns the smallest share, from threshold on, such that at most the fraction wrong of the
+// answers with this share or more is wrong, for every kind of fold.
 func Surely(threshold, wrong float64, kinds ...[]Outcome) float64 {
 	for t := threshold; t < 0.999; t += 0.001 {
 		most := 0.0
@@ -216,8 +220,8 @@ func Surely(threshold, wrong float64, kinds ...[]Outcome) float64 {
 	return 0.999
 }
 
-// from returns how many answers at the threshold have at least this share, and which fraction of them is
-// wrong.
+// from returns how many answers at the threshold have at least this share, and which fraction of
+// them is wrong.
 func from(outcomes []Outcome, threshold, share float64) (answers int, wrong float64) {
 	for _, o := range outcomes {
 		if s := o.From(threshold); s.Answer != "" && s.Share >= share {
@@ -231,9 +235,10 @@ func from(outcomes []Outcome, threshold, share float64) (answers int, wrong floa
 // Sure is the confidence from which callers may rely on an answer: see Surely.
 const Sure = 0.9
 
-// Curve returns the calibration curve: pairs of a share and a confidence, both ascending. Each point is a
-// bucket of outcomes with its mean share and the lower bound of the fraction that is right; buckets of fewer
-// than 10 outcomes are left out. The curve reaches Sure exactly at the share sure.
+// Curve returns the calibration curve: pairs of a share and a confidence, both ascending. Each
+// point is a bucket of outcomes with its mean share and the lower bound of the fraction that is
+// right; buckets of fewer than 10 outcomes are left out. The curve reaches Sure exactly at the
+// share sure.
 func Curve(outcomes []Outcome, sure float64) (knots [][2]float64) {
 	answers := slices.Clone(outcomes)
 	slices.SortStableFunc(answers, func(a, b Outcome) int { return cmp.Compare(a.Share, b.Share) })
