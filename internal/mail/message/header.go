@@ -11,10 +11,10 @@ type field struct {
 	name, value string
 }
 
-// parseFields parses a header block and appends its fields to fields. A line that is neither a field
-// nor a continuation is left out and reported by clean = false; the other lines are still parsed.
-// The envelope line of an mbox ("From x@y Mon...") is neither a field nor an error. It precedes the
-// sender's header and follows the trace fields that a server added at the top.
+// parseFields parses a header block and appends its fields to fields. A line that is neither a
+// field nor a continuation is left out and reported by clean = false; the other lines are still
+// parsed. The envelope line of an mbox ("From x@y Mon...") is neither a field nor an error. It
+// precedes the sender's header and follows the trace fields that a server added at the top.
 func parseFields(fields []field, block []byte) (_ []field, clean bool) {
 	clean = true
 	for rest := unfold(block); rest != ""; {
@@ -114,8 +114,8 @@ func (f *field) is(name string) bool {
 	return len(f.name) == len(name) && strings.EqualFold(f.name, name)
 }
 
-// fieldValue returns the value of the first field with this name that is not empty, or "" if there is
-// none.
+// fieldValue returns the value of the first field with this name that is not empty, or "" if there
+// is none.
 func fieldValue(fields []field, name string) string {
 	for i := range fields {
 		if fields[i].value != "" && fields[i].is(name) {
@@ -174,9 +174,9 @@ func (d *Document) readSingle(seen *[len(singles)]bool, f field, decoded string)
 	}
 }
 
-// messageIDs parses a list of message identifiers, <id> (RFC 5322 section 3.6.4), and returns at most
-// maxReferences of them without their brackets. If there is no bracket at all, every word is an
-// identifier.
+// messageIDs parses a list of message identifiers, <id> (RFC 5322 section 3.6.4), and returns at
+// most maxReferences of them without their brackets. In a list without any bracket, every word is
+// an identifier.
 func messageIDs(v string) []string {
 	if !strings.Contains(v, "<") {
 		ids := strings.Fields(v)

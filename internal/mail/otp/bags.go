@@ -19,7 +19,7 @@ func (b bag) has(classes ...text.Class) bool {
 // maxBag is the largest number of tokens of a sentence that are read on each side of a candidate.
 const maxBag = 40
 
-// bagOf returns the signs of line li, or an empty bag if there is no such line.
+// bagOf returns the signs of line li, or an empty bag if the page has no such line.
 func (p *page) bagOf(li int32) bag {
 	if li < 0 || int(li) >= len(p.bags) {
 		return 0

@@ -85,8 +85,8 @@ func (p *page) alone(ln *text.Line, first, last int32) bool {
 	return true
 }
 
-// at reads the candidate that starts at token k. Its length n is 0 if there is none. next is the
-// token at which the search continues.
+// at reads the candidate that starts at token k. Its length n is 0 if none starts there. next is
+// the token at which the search continues.
 func (p *page) at(ln *text.Line, k int32) (c candidate, next int32) {
 	switch t := &p.Tokens[k]; {
 	case k == ln.First && ln.Last-k >= text.ChainTokens && text.Chained(p.Plain[ln.Start:ln.End]):

@@ -66,7 +66,8 @@ func (v *view) compared() bool {
 	return false
 }
 
-// tight reports whether there is no white space before any of the tokens first to last.
+// tight reports whether the tokens first to last follow each other without white space, also before
+// the first one.
 func (p *page) tight(first, last int32) bool {
 	for k := first; k <= last; k++ {
 		if p.Tokens[k].Gap {

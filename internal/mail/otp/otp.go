@@ -5,9 +5,9 @@
 // The search has three steps. It splits each text into tokens (package text) and collects the
 // candidates that have the form of a code. A small neural network with one hidden layer (package
 // model) scores each candidate by its features. The best candidate is the result if its share of
-// the softmax over all candidates reaches a threshold; otherwise there is no code. A wrong code is
-// worse than none, and the threshold is set on held-out folds of the training data so that wrong
-// codes are rare.
+// the softmax over all candidates reaches a threshold; otherwise the result has no code. A wrong
+// code is worse than none, and the threshold is set on held-out folds of the training data so that
+// wrong codes are rare.
 package otp
 
 import (
@@ -18,11 +18,11 @@ import (
 // Input is what the recipient sees of a message, plus the header fields that can declare a code.
 type Input struct {
 	Subject string
-	Text    string // the plain text part, empty if there is none
-	// Visible is the visible text of the HTML part, empty if there is none. Each block element and
+	Text    string // the plain text part, or empty
+	// Visible is the visible text of the HTML part, or empty. Each block element and
 	// table cell is on a line of its own.
 	Visible string
-	// Preview is hidden text at the top of the HTML, which mail programs show in the list of
+	// Preview is hidden text at the top of the HTML, which e-mail clients show in the list of
 	// messages. It is the last source in order.
 	Preview string
 	Links   []string
@@ -52,7 +52,7 @@ const (
 
 // Result is the result for one message. The zero Result means no code and no link.
 type Result struct {
-	Code       string  // empty if there is none
+	Code       string  // empty if none reaches the threshold
 	Confidence float64 // calibrated probability that Code is right, 0 to 1
 	Source     Source
 	Origin     string // host that a declared code is bound to, otherwise empty

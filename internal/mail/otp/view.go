@@ -15,7 +15,7 @@ const (
 )
 
 // tie is the label that a view found in one direction, and its distance. A strength of 0 means that
-// there is no label.
+// it found none.
 type tie struct {
 	strength uint8
 	dist     int        // words before and behind the candidate, lines above it
@@ -70,11 +70,11 @@ func filler(s sign) bool {
 type side struct {
 	tie
 	words [2]sign // the nearest tokens that are not fillers
-	enter int     // 1 + the number of words to a verb such as "enter", 0 if there is none
+	enter int     // 1 + the number of words to a verb such as "enter", 0 without such a verb
 }
 
 // walk searches for the next label before the candidate (step -1) or behind it (step 1), over at
-// most far words. It crosses one line break at most, and only one that a mail program inserted
+// most far words. It crosses one line break at most, and only one that an e-mail client inserted
 // because of the length of the line.
 func (v *view) walk(t *side, step int32, far int) {
 	li, k := v.c.line, v.c.first

@@ -29,7 +29,7 @@ type View struct {
 	// Zero-width characters are removed and white space is collapsed. Lines of a quoted message
 	// begin with "> ".
 	Visible string
-	// Preview is the text that a mail program shows in the list of messages, but not in the opened
+	// Preview is the text that e-mail clients show in the list of messages, but not in the opened
 	// message: the hidden text before all visible text, at most 1 KiB. The sender wrote it, but it
 	// is weaker evidence than Visible.
 	Preview string

@@ -120,8 +120,8 @@ func (c *collector) at(url string) *view {
 	return &c.all[len(c.all)-1]
 }
 
-// sameLink reports whether two URLs differ at most in a trailing slash, or in punctuation that a
-// mail program took for a part of the URL.
+// sameLink reports whether two URLs differ at most in a trailing slash, or in punctuation that an
+// e-mail client took for a part of the URL.
 func sameLink(a, b string) bool {
 	if a == b {
 		return true

@@ -23,8 +23,8 @@ type Anchor struct {
 }
 
 // Find returns the link of a message that confirms, signs in, resets or accepts. It returns "" if
-// there is no such link, or if no single link reaches the threshold of the model. Its work is
-// linear in the input.
+// no single link reaches the threshold of the model: the message has none, or several are equally
+// likely. Its work is linear in the input.
 func Find(m Mail) string {
 	if len(m.Links) == 0 {
 		return ""

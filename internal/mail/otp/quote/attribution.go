@@ -107,8 +107,8 @@ func inAddress(c byte) bool {
 
 // attributes reports whether a line that ends with a colon is an attribution line: "On 2 Mar 2026,
 // Ann wrote:", "26.11.2026, 10:00, "Shop" <a@shop.example>:". It also tries the line together with
-// the line above, since mail programs wrap attribution lines. An attribution in an unknown language
-// needs a date and an address behind a name, or in a reply one of the two.
+// the line above, since e-mail clients wrap attribution lines. An attribution in an unknown
+// language needs a date and an address behind a name, or in a reply one of the two.
 func (f *finder) attributes(r *reading) bool {
 	if f.attributesAs(r, r.line) {
 		return true

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Limits of the header that mail programs show above a quotation.
+// Limits of the header that e-mail clients show above a quotation.
 const (
 	maxLines   = 14 // lines of the header
 	maxName    = 30 // bytes of the name of a field, with its colon

@@ -1,6 +1,6 @@
 // Package quote finds the parts that a message quotes from older messages, so that their codes and
 // links are not taken for those of the message. A quotation is a line that begins with ">", a
-// blockquote, or the text below an attribution line or header that a mail program inserts, in any
+// blockquote, or the text below an attribution line or header that an e-mail client inserts, in any
 // language. The package does not know what a code is.
 //
 // A forwarded message is not a quotation, because it is the content of the message (ADR 0100).

@@ -23,7 +23,7 @@ var marks = func() map[string][][]byte {
 	return m
 }()
 
-// field is a set of header fields that mail programs show above a quotation.
+// field is a set of header fields that e-mail clients show above a quotation.
 type field uint8
 
 // The header fields.

@@ -30,7 +30,7 @@ type node struct {
 	signs    uint8  // number of children with bytes below 'a'
 	tail     bool   // the word that ends here may end a compound
 	begins   bool   // the word that ends here may have any ending
-	means    uint32 // value of the word that ends here, 0 if there is none
+	means    uint32 // value of the word that ends here, 0 for none
 }
 
 // NewLexicon makes a lexicon of the entries, which it sorts in place. If entries have the same
@@ -80,7 +80,7 @@ func (n *node) branch(c byte) {
 // Found is the result of a look-up: the longest word at a position.
 type Found struct {
 	End    int    // position behind the word
-	Means  uint32 // value of the word, 0 if there is none
+	Means  uint32 // value of the word, 0 if no word was found
 	Begins bool   // the word may have any ending
 }
 

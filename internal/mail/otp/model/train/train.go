@@ -20,7 +20,7 @@ import (
 type Example struct {
 	Family  string    // one template of one kind of sender
 	Group   string    // what the second kind of fold holds out together: the language
-	Lender  *Example  // another example whose words this one contains, nil if there is none
+	Lender  *Example  // another example whose words this one contains, otherwise nil
 	Weight  float64   // factor on the gradient
 	Answers []string  // the answer that each candidate stands for
 	Places  [][]int32 // the places of each candidate: see model.Model.Places
