@@ -114,8 +114,7 @@ func (f *field) is(name string) bool {
 	return len(f.name) == len(name) && strings.EqualFold(f.name, name)
 }
 
-// fieldValue returns the value of the first field with this name that is not empty, or "" if there
-// is none.
+// fieldValue returns the value of the first field with this name that is not empty, otherwise "".
 func fieldValue(fields []field, name string) string {
 	for i := range fields {
 		if fields[i].value != "" && fields[i].is(name) {

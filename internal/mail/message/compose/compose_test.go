@@ -102,7 +102,7 @@ func checkWire(t fataler, raw []byte, utf8Header bool) {
 		if !utf8Header && bytes.ContainsFunc(line, func(r rune) bool { return r >= 0x7f }) {
 			t.Fatalf("8-bit line %q", line)
 		}
-		words := line // the first word stays beside the field's name
+		words := line // the first word stays on the line of the field's name
 		if name, rest, ok := bytes.Cut(line, []byte(": ")); ok && !bytes.ContainsRune(name, ' ') {
 			words = rest
 		}

@@ -174,8 +174,7 @@ func (h *scanner) attributes(a *attributes) {
 	}
 }
 
-// attributeValue reads "=value" behind the name of an attribute. It returns "" if there is no
-// value.
+// attributeValue reads "=value" behind the name of an attribute. It returns "" without a value.
 func (h *scanner) attributeValue() string {
 	h.skipSpace()
 	if h.pos == len(h.s) || h.s[h.pos] != '=' {
