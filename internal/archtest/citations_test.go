@@ -117,8 +117,8 @@ var (
 // specificationOf are the names before the word in the names of other documents.
 var specificationOf = []string{"Standard Webhooks "}
 
-// TestCitationsAreThere checks that the sections of the specification and the ADRs that comments
-// and documents cite exist.
+// TestCitationsAreThere checks that the ADRs that comments and documents cite exist, and the
+// sections of docs/specification.md.
 func TestCitationsAreThere(t *testing.T) {
 	var sections []string
 	for _, m := range heading.FindAllStringSubmatch(read(t, "docs/specification.md"), -1) {

@@ -66,8 +66,8 @@ func TestComposeForPython(t *testing.T) {
 }
 
 // plainDraft returns a random message of realistic texts. Names fit into one encoded word: up to
-// Python 3.12 its reader puts blanks between the words of one phrase (RFC 2047 section 6.2
-// says otherwise).
+// Python 3.12 its parser adds spaces between the words of one phrase, contrary to RFC 2047
+// section 6.2.
 func plainDraft(r *rand.Rand) Draft {
 	pick := func(of []string) string { return of[r.IntN(len(of))] }
 	texts := []string{
