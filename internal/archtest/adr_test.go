@@ -10,17 +10,18 @@ import (
 	"unicode/utf8"
 )
 
-// adrParts are in every ADR, in this order, behind its summary; others may follow the third.
+// adrParts are the parts of every ADR, in this order. The summary follows the status, and other
+// parts may follow the third one.
 var adrParts = []string{"Status", "Context", "Choice", "What we gave up", "How we would notice that we were wrong"}
 
 // indexed is the last number that the index must explain; a later one may be in progress.
 const indexed = "0115"
 
 const (
-	adrTitleLen = 85  // characters at most
-	adrLineLen  = 100 // characters at most, tables apart
-	summaryLen  = 25  // words at least
-	summaryMost = 110 // words at most
+	adrTitleLen = 85  // largest number of characters
+	adrLineLen  = 100 // largest number of characters, except in tables
+	summaryLen  = 25  // smallest number of words
+	summaryMost = 110 // largest number of words
 )
 
 var (
@@ -33,14 +34,16 @@ var (
 	adrMissing = regexp.MustCompile(`^\| \d{4} \| (?:not used|replaced by` + listOf(`\d{4}`) + `) \|$`)
 )
 
-// adrSummary is one paragraph that is not a part.
+// adrSummary matches one paragraph that is not one of the parts.
 const adrSummary = `([^*][^\n]*(?:\n[^\n]+)*)`
 
-// listOf is the pattern of a group with items as in "a", "a and b", "a, b and c", each behind a space.
+// listOf returns a pattern for a list such as "a", "a and b" or "a, b and c", with a space before
+// each item.
 func listOf(item string) string { return `( ` + item + `(?:(?:, ` + item + `)* and ` + item + `)?)` }
 
-// TestADRs checks the form of each ADR: a title, a status, a summary for newcomers that names
-// the price, and its parts. Amendments are named on both sides. The index has each number once.
+// TestADRs checks the form of each ADR: a title, a status, a summary for newcomers that states the
+// price, and the parts. If an ADR amends another one, both statuses must say so. The index has each
+// number once.
 func TestADRs(t *testing.T) {
 	names, texts := map[string]string{}, map[string]string{} // by number
 	for _, name := range files(t, ".md") {
@@ -71,6 +74,7 @@ func TestADRs(t *testing.T) {
 	}
 }
 
+// checkParts checks that the ADR has all parts in order.
 func checkParts(t *testing.T, name, text string) {
 	t.Helper()
 	at := 0
@@ -90,8 +94,8 @@ func checkParts(t *testing.T, name, text string) {
 	}
 }
 
-// checkProse checks that the title is short, that the summary is one and names the price,
-// and that lines are wrapped.
+// checkProse checks the length of the title, that the summary has the right length and states the
+// price, and that lines are wrapped.
 func checkProse(t *testing.T, name, title, summary, text string) {
 	t.Helper()
 	if utf8.RuneCountInString(title) > adrTitleLen {
@@ -107,7 +111,8 @@ func checkProse(t *testing.T, name, title, summary, text string) {
 	}
 }
 
-// checkStatus returns the status without what the ADR amends. Both sides of an amendment name it.
+// checkStatus checks the status, and that both sides of an amendment name it. It returns the status
+// without the ADRs that this one amends.
 func checkStatus(t *testing.T, name, status string, texts map[string]string) string {
 	t.Helper()
 	m := adrStatus.FindStringSubmatch(status)
@@ -129,7 +134,8 @@ func checkStatus(t *testing.T, name, status string, texts map[string]string) str
 	return m[1]
 }
 
-// statusNumbers are those in one group of adrStatus: 2 has what amends the ADR, 3 what it amends.
+// statusNumbers returns the numbers in a group of adrStatus: group 2 has the ADRs that amend this
+// one, group 3 those that it amends.
 func statusNumbers(text string, group int) []string {
 	head := adrHead.FindStringSubmatch(text)
 	if head == nil {
@@ -142,7 +148,8 @@ func statusNumbers(text string, group int) []string {
 	return number.FindAllString(m[group], -1)
 }
 
-// indexRows returns the row of each number. Each is there once; one without an ADR says why.
+// indexRows returns the row of each number in the index. It checks that each number has one row,
+// and that a number without an ADR has the reason.
 func indexRows(t *testing.T, texts map[string]string) map[string]string {
 	t.Helper()
 	rows := map[string]string{}

@@ -1,5 +1,6 @@
-// Package archtest holds who may import whom. It knows the project's folders only; a new
-// package does not pass until it is listed here with its reason to exist.
+// Package archtest checks the architecture of the project: which package may import which, and the
+// form of comments and documents. It knows only the folders of the project. A new package fails the
+// tests until it is listed here.
 package archtest
 
 import (
@@ -16,11 +17,11 @@ import (
 	"testing"
 )
 
-// shelves is what the packages below each path may import of the project: what lies below these paths.
-// The longest path that fits a package counts. Adapters (actors, http, persist, smtp) import the rules in
-// internal and never each other; cmd wires them.
+// shelves maps a path to the paths whose packages may be imported by the packages below it. For
+// each package the longest matching path counts. Adapters (actors, http, persist, smtp) import the
+// rules in internal and never each other; cmd wires them.
 var shelves = map[string][]string{
-	"internal/base":     {"internal/base"}, // words that every part of the program needs
+	"internal/base":     {"internal/base"}, // types and functions that every part of the program needs
 	"internal/mail":     {"internal/mail", "internal/base"},
 	"internal/core":     {"internal/core", "internal/mail", "internal/base"},
 	"internal/intake":   {"internal/intake", "internal/core", "internal/mail", "internal/base"},
@@ -28,13 +29,13 @@ var shelves = map[string][]string{
 	"internal/archtest": {},
 
 	"actors":              {"actors", "internal/intake/ingest", "internal/core", "internal/mail", "internal/base"},
-	"actors/engine":       {"internal/base"}, // it knows actors, and nothing of the product
+	"actors/engine":       {"internal/base"}, // generic actors, independent of the product
 	"http":                {"http", "internal/core", "internal/mail", "internal/base"},
-	"http/client":         {}, // a stranger, as every client
+	"http/client":         {}, // a client like any other, without knowledge of the server
 	"http/contract":       {},
 	"http/dashboard":      {},
 	"persist":             {"persist/disk", "internal/core", "internal/mail", "internal/base"},
-	"persist/disk":        {"internal/base"}, // the data folder as files, without rows
+	"persist/disk":        {"internal/base"}, // the files of the data folder, without their rows
 	"persist/persisttest": {"persist", "internal/core", "internal/base"},
 	"smtp":                {"smtp/lines", "internal/base"},
 	"smtp/lines":          {},
@@ -43,7 +44,7 @@ var shelves = map[string][]string{
 	"cmd/inboxd":      {"cmd/inboxd", "actors", "http", "persist", "smtp", "internal/intake", "internal/core", "internal/mail", "internal/base"},
 	"cmd/inbox-mcp":   {"cmd/inbox-mcp", "http/client", "internal/core/tools", "internal/base/version"},
 	"cmd/inbox-bench": {"bench", "internal/base/version"},
-	"bench":           {"bench", "http/client", "internal/base/version"}, // it meets a server as a stranger
+	"bench":           {"bench", "http/client", "internal/base/version"}, // it uses a server as any client does
 }
 
 // testsOnly are the packages that only tests import.
@@ -52,7 +53,7 @@ var testsOnly = []string{"internal/testutil", "persist/persisttest", "smtp/lines
 // below reports whether a package is at the path or below it.
 func below(name, path string) bool { return name == path || strings.HasPrefix(name, path+"/") }
 
-// shelfOf is the longest path of shelves that a package is below, empty when there is none.
+// shelfOf returns the longest path of shelves that contains the package, or "".
 func shelfOf(name string) (shelf string) {
 	for path := range shelves {
 		if below(name, path) && len(path) > len(shelf) {
@@ -62,13 +63,14 @@ func shelfOf(name string) (shelf string) {
 	return shelf
 }
 
-// home is the one place that imports a third-party module, or a package of one that is a bag
-// of unlike things. Whoever else may, has a reason.
+// home is the only package that imports a third-party module, or a package of a module with many
+// unrelated packages. Other packages need a reason.
 type home struct {
 	place string
-	also  map[string]string // place to reason
+	also  map[string]string // further packages, with their reasons
 }
 
+// homes maps a module, or a package of one, to its home.
 var homes = map[string]home{
 	"github.com/modelcontextprotocol/go-sdk": {place: "cmd/inbox-mcp/toolserver"},
 	"github.com/asynkron/protoactor-go":      {place: "actors/engine"},
@@ -92,7 +94,7 @@ var homes = map[string]home{
 		"http/search": "filters compare in NFC",
 	}},
 	"golang.org/x/time":                 {place: "smtp"},
-	"github.com/valyala/bytebufferpool": {place: "http"}, // fasthttp comes with it
+	"github.com/valyala/bytebufferpool": {place: "http"}, // a dependency of fasthttp
 	"github.com/valyala/fasthttp": {place: "http", also: map[string]string{
 		"http/wire":   "carries connections to it, and goes past it",
 		"bench/fakes": "the constant answer that polls are compared with, and a receiver of webhooks as quick as can be",
@@ -126,18 +128,21 @@ var homes = map[string]home{
 	"golang.org/x/net/idna": {place: "internal/base/address"},
 }
 
+// goPackage is a package in the output of go list.
 type goPackage struct {
 	Dir, ImportPath string
 	Imports         []string
 	GoFiles         []string
 }
 
+// list returns all packages of the project.
 func list(t *testing.T) []goPackage {
 	t.Helper()
 	return goList(t, "inboxd/...")
 }
 
-// graph is every package that the project reaches, the standard library's too.
+// graph returns all packages that the project imports, directly or indirectly, by import path. It
+// includes the standard library.
 func graph(t *testing.T) map[string]goPackage {
 	t.Helper()
 	all := map[string]goPackage{}
@@ -147,6 +152,7 @@ func graph(t *testing.T) map[string]goPackage {
 	return all
 }
 
+// goList runs go list.
 func goList(t *testing.T, args ...string) []goPackage {
 	t.Helper()
 	out, err := exec.Command("go", append([]string{"list", "-json=Dir,ImportPath,Imports,GoFiles"}, args...)...).Output()
@@ -165,6 +171,8 @@ func goList(t *testing.T, args ...string) []goPackage {
 	}
 }
 
+// TestImports checks that every package imports only what shelves and homes allow, and that every
+// entry of these is needed.
 func TestImports(t *testing.T) {
 	unused := permissions()
 	for _, p := range list(t) {
@@ -196,12 +204,12 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// inTests reports whether a package itself is for tests.
+// inTests reports whether only tests may import a package.
 func inTests(name string) bool {
 	return slices.ContainsFunc(testsOnly, func(path string) bool { return below(name, path) })
 }
 
-// permissions is everything that the two lists allow.
+// permissions returns every entry of shelves and homes.
 func permissions() map[string]bool {
 	all := map[string]bool{}
 	for shelf, may := range shelves {
@@ -219,7 +227,7 @@ func permissions() map[string]bool {
 	return all
 }
 
-// checkHome returns the entry of homes that the import belongs to.
+// checkHome checks an import of a third-party package, and returns its key in homes.
 func checkHome(t *testing.T, name, imported string) string {
 	t.Helper()
 	for module, h := range homes {
@@ -234,6 +242,7 @@ func checkHome(t *testing.T, name, imported string) string {
 	return ""
 }
 
+// TestEveryPackageSaysWhatItIs checks that every package has a package comment.
 func TestEveryPackageSaysWhatItIs(t *testing.T) {
 	for _, p := range list(t) {
 		if len(p.GoFiles) > 0 && !documented(t, p) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 )
 
+// root is the folder of the project, from the folder of this package.
 const root = "../.."
 
 // passage is a comment or a paragraph of a document, on one line.
@@ -22,7 +23,7 @@ type passage struct {
 	text string
 }
 
-// passages are all comments of the sources and all paragraphs of the documents.
+// passages returns all comments of the sources and all paragraphs of the documents.
 func passages(t *testing.T) []passage {
 	t.Helper()
 	var all []passage
@@ -36,7 +37,7 @@ func passages(t *testing.T) []passage {
 	return all
 }
 
-// files are those with one of the extensions, test data apart.
+// files returns the files with one of the extensions, except for test data.
 func files(t *testing.T, extensions ...string) []string {
 	t.Helper()
 	return slices.DeleteFunc(everything(t), func(name string) bool {
@@ -44,6 +45,7 @@ func files(t *testing.T, extensions ...string) []string {
 	})
 }
 
+// everything returns the paths of all files, relative to root.
 func everything(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -75,6 +77,7 @@ func read(t *testing.T, name string) string {
 	return string(b)
 }
 
+// comments returns the comments of a Go file.
 func comments(t *testing.T, name string) []passage {
 	t.Helper()
 	set := token.NewFileSet()
@@ -89,6 +92,7 @@ func comments(t *testing.T, name string) []passage {
 	return all
 }
 
+// paragraphs returns the paragraphs of a document.
 func paragraphs(name, text string) []passage {
 	var all []passage
 	line := 1
@@ -103,16 +107,18 @@ func paragraphs(name, text string) []passage {
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 var (
-	// Rules that were once written elsewhere and are not in this repository.
+	// References to documents that are not in this repository.
 	elsewhere = regexp.MustCompile(`(?i)service-api|\bhardening\b|\bdecisions?,? (§|section)|\(decisions\b`)
 	cited     = regexp.MustCompile(`(.{0,20})\b[Ss]pecification\b(, [A-Z][^,;:.()"]*)?(\.md)?`)
 	adr       = regexp.MustCompile(`\bADRs? (\d+)`)
 	heading   = regexp.MustCompile(`(?m)^## (.+)$`)
 )
 
-// specificationOf is the word in the name of somebody else's document.
+// specificationOf are the names before the word in the names of other documents.
 var specificationOf = []string{"Standard Webhooks "}
 
+// TestCitationsAreThere checks that the ADRs that comments and documents cite exist, and the
+// sections of docs/specification.md.
 func TestCitationsAreThere(t *testing.T) {
 	var sections []string
 	for _, m := range heading.FindAllStringSubmatch(read(t, "docs/specification.md"), -1) {
@@ -137,7 +143,7 @@ func TestCitationsAreThere(t *testing.T) {
 			before, section, file := m[1], strings.TrimPrefix(m[2], ", "), m[3]
 			switch {
 			case file != "", endsInAny(before, specificationOf), startsWithAny(section, sections):
-			case section == "" && strings.HasSuffix(p.file, ".md"): // speaks of it, cites nothing
+			case section == "" && strings.HasSuffix(p.file, ".md"): // a mention without a section
 			default:
 				t.Errorf("%s: %q is no section of docs/specification.md", p.at, m[0])
 			}
@@ -149,7 +155,7 @@ func endsInAny(s string, ends []string) bool {
 	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(s, end) })
 }
 
-// startsWithAny reports whether s is one of names, or one of them and further words.
+// startsWithAny reports whether s is one of names, alone or with further words.
 func startsWithAny(s string, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return s == name || strings.HasPrefix(s, name+" ") })
 }
@@ -163,8 +169,8 @@ var (
 	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
 )
 
-// TestNamedFilesAndTestsAreThere looks up files and folders that comments and documents name,
-// and tests that documents do.
+// TestNamedFilesAndTestsAreThere checks that the files that comments name exist, and the files,
+// folders and tests that documents name.
 func TestNamedFilesAndTestsAreThere(t *testing.T) {
 	there := map[string]bool{}
 	for _, name := range everything(t) {
@@ -204,7 +210,8 @@ var (
 	notInSlug  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// TestLinksAreThere: each relative link of a document leads to a file or folder, and its fragment to a heading there.
+// TestLinksAreThere checks that each relative link of a document leads to a file or folder, and its
+// fragment to a heading of that file.
 func TestLinksAreThere(t *testing.T) {
 	there := map[string]bool{}
 	for _, name := range everything(t) {
@@ -216,7 +223,7 @@ func TestLinksAreThere(t *testing.T) {
 	for _, name := range files(t, ".md") {
 		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(read(t, name), ""), -1) {
 			if strings.Contains(m[1], ":") {
-				continue // of the web
+				continue // an absolute URL
 			}
 			file, fragment, _ := strings.Cut(m[1], "#")
 			target := name
@@ -232,7 +239,7 @@ func TestLinksAreThere(t *testing.T) {
 	}
 }
 
-// slugs are the fragments that forges make of the headings of a document.
+// slugs returns the fragments that code hosting sites generate for the headings of a document.
 func slugs(text string) (all []string) {
 	for _, m := range anyHeading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
 		all = append(all, strings.ReplaceAll(notInSlug.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))

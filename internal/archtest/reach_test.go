@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// rules are the shelves of packages that have no side effects, except for those in noRules, which ask
-// somebody outside.
+// rules are the paths of packages without side effects. noRules are exceptions, which use the
+// network.
 var (
 	rules   = []string{"internal/base", "internal/mail", "internal/core", "internal/intake"}
 	noRules = map[string]string{
@@ -20,25 +20,29 @@ var (
 	}
 )
 
-// What rules do not reach, whoever stands between: frameworks, the web, logs.
+// unreachable are the packages that rules must not import, directly or indirectly: frameworks,
+// HTTP, logs.
 var unreachable = []string{
 	"github.com/asynkron/protoactor-go", "github.com/cockroachdb/pebble", "github.com/valyala/fasthttp", "github.com/emersion/go-smtp",
 	"net/http", "log/slog",
 }
 
-// What no package of the project that rules reach does itself.
+// noImport and noClock are the packages and the functions of package time that must not be used
+// directly by rules, or by packages of the project that rules import.
 var (
 	noImport = []string{"unsafe"}
 	noClock  = []string{"Now", "Since", "Until", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick", "Sleep"}
 )
 
-// exempt are the steps that do not count, as "from to", with the reason.
+// exempt are the imports, as "from to", that the test ignores, with the reason.
 var exempt = map[string]string{
 	"golang.org/x/net/publicsuffix net/http/cookiejar": "the list is offered as a cookie jar's; nothing of net/http runs",
 	"inboxd/internal/intake/ingest log/slog":           "a recovered panic of a parser is logged where it is caught: no return value reports it",
 	"inboxd/internal/mail/mailauth log/slog":           "the same for the authentication of a message",
 }
 
+// TestRulesReachNothingOutside checks that the rules have no side effects, and that every exception
+// is needed.
 func TestRulesReachNothingOutside(t *testing.T) {
 	imports := graph(t)
 	unused, clocked := map[string]bool{}, map[string]bool{}
@@ -61,7 +65,7 @@ func TestRulesReachNothingOutside(t *testing.T) {
 	}
 }
 
-// checkReach walks over all that a package imports, directly or not.
+// checkReach checks all direct and indirect imports of a package.
 func checkReach(t *testing.T, imports map[string]goPackage, from string, unused, clocked map[string]bool) {
 	t.Helper()
 	seen := map[string]bool{from: true}
@@ -89,7 +93,8 @@ func checkReach(t *testing.T, imports map[string]goPackage, from string, unused,
 	}
 }
 
-// checkClock holds that a package asks no clock and sets no timer; its types may speak of time.
+// checkClock checks that a package does not read the clock and does not set timers. It may use the
+// types of package time.
 func checkClock(t *testing.T, p goPackage) {
 	t.Helper()
 	for _, file := range p.GoFiles {

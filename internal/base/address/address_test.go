@@ -240,7 +240,7 @@ func checkLine(t *testing.T, address string) {
 	}
 }
 
-// checkName holds that a name is canonical and of one sort whatever asks.
+// checkName checks that a name is canonical, and that Domain and Host return it unchanged.
 func checkName(t *testing.T, name string) {
 	t.Helper()
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") != "" || name == "" || len(name) > MaxName {

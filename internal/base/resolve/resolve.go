@@ -197,7 +197,7 @@ func (r *Resolver) follow(ctx context.Context, q question) (a answer) {
 			return r.none(noSuchDomain(q), min(ttl, reading.negative))
 		case reading.end == "":
 			return r.failed(temporary(q, "too many CNAMEs"))
-		case reading.end == name: // no CNAME: there is no record of this type
+		case reading.end == name: // no CNAME: the name has no record of this type
 			return r.none(noData(q), min(ttl, reading.negative))
 		}
 		name = reading.end

@@ -145,7 +145,7 @@ func (s *State) admits(p *Principal) error {
 }
 
 // PrincipalOf returns the principal of the credential with this hash, nil if it is unknown or has
-// expired in env. key is the account's key with this hash, nil if there is none.
+// expired in env. key is the account's key with this hash, otherwise nil.
 func PrincipalOf(s *State, h Hash, key *Key, env Env) *Principal {
 	if !s.ClosingAt.IsZero() {
 		return nil

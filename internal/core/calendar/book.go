@@ -8,7 +8,7 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// Meeting returns the meeting with the id; nil if there is none.
+// Meeting returns the meeting with the id, or nil.
 func (b *Book) Meeting(id int64) *Meeting {
 	if i, ok := b.find(id); ok {
 		return b.Meetings[i]
@@ -16,7 +16,7 @@ func (b *Book) Meeting(id int64) *Meeting {
 	return nil
 }
 
-// Find is Meeting for the inbox with that address. The fault says that there is none, or that it
+// Find is Meeting for the inbox with that address. The fault says that it is missing, or that it
 // was lost.
 func (b *Book) Find(id int64, address string) (*Meeting, error) {
 	switch m := b.Meeting(id); {
@@ -36,7 +36,7 @@ func (b *Book) find(id int64) (int, bool) {
 	return slices.BinarySearchFunc(b.Meetings, id, func(m *Meeting, id int64) int { return cmp.Compare(m.ID, id) })
 }
 
-// ByUID returns the meeting with the UID, compared byte by byte; nil if there is none.
+// ByUID returns the meeting with the UID, compared byte by byte, or nil.
 func (b *Book) ByUID(uid string) *Meeting {
 	if b == nil {
 		return nil

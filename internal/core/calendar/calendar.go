@@ -173,7 +173,7 @@ type Book struct {
 	LastID   int64      // highest id ever assigned
 	// ChangedAt is the latest UpdatedAt of all meetings that were ever in the calendar.
 	ChangedAt time.Time
-	Feed      *Feed // nil: there is no link
+	Feed      *Feed // nil without a link
 	Hidden    bool  // the link was ended, and readers cannot create another
 	Owner     Owner
 	// Removed are meetings that the inbox removed in the last 30 days, by the time when they are

@@ -35,7 +35,7 @@ func unasked(list []Attendee) []Attendee {
 const maxClient = 64
 
 // Client is the short name of a program that fetches a feed, by its User-Agent. Known programs get
-// their common names, others their first product. It is empty if there is none.
+// their common names, others their first product. It is empty if the header is.
 func Client(agent string) string {
 	words := strings.FieldsFunc(agent, func(r rune) bool { return strings.ContainsRune(" \t();,", r) })
 	begins := func(names ...string) bool {

@@ -81,7 +81,7 @@ func Merge(b *Book, inv *Invitation, me string, now time.Time) Merged {
 	return out
 }
 
-// WithoutRoom is the result if there is no room for the meeting.
+// WithoutRoom is the result if the calendar has no room for the meeting.
 func (m Merged) WithoutRoom() Merged {
 	said := m.Said
 	said.Action, said.Reason = Unchanged, RefusedRoom

@@ -9,7 +9,7 @@ import (
 )
 
 // complete fills in what a REPLY or CANCEL may omit, mainly its times (RFC 5546, sections 3.2.3 and
-// 3.2.5), from the stored meeting. If there is none, it uses the time of the occurrence, or else of
+// 3.2.5), from the stored meeting. Without one, it uses the time of the occurrence, or else of
 // the message, because a list sorts by it.
 func (x *merger) complete() {
 	if !x.inv.NoStart {

@@ -256,7 +256,7 @@ func (m *Meeting) override(id time.Time) int {
 	return slices.IndexFunc(orNone(m.Recurrence).Overrides, func(o icalendar.Override) bool { return o.RecurrenceID.Equal(id) })
 }
 
-// put stores an override in order; false if there is no room for another one.
+// put stores an override in order. It returns false if the meeting has no room for another one.
 func (m *Meeting) put(o icalendar.Override) bool {
 	if i := m.override(o.RecurrenceID); i >= 0 {
 		m.Recurrence.Overrides[i] = o

@@ -34,7 +34,7 @@ func (x *merger) reply() outcome {
 }
 
 // addressedHere reports whether an answer is meant for this inbox. ORGANIZER is its address, or a
-// signed To or Cc names it if there is no ORGANIZER, as in answers from Exchange. Otherwise
+// signed To or Cc names it if ORGANIZER is missing, as in answers from Exchange. Otherwise
 // somebody who invited the guest under the same UID could forward the guest's signed answer to us.
 func (x *merger) addressedHere() bool {
 	if o := x.inv.Event.Organizer; o != nil {

@@ -152,7 +152,7 @@ func (m *Meeting) boundToSender() bool {
 // me is the inbox that the message reached.
 func (x *merger) me() Me { return Me{Address: x.address} }
 
-// ownLine is this inbox's own line in a list; nil if there is none.
+// ownLine is this inbox's own line in a list, or nil.
 func (x *merger) ownLine(list []Attendee) *Attendee {
 	i := slices.IndexFunc(list, func(a Attendee) bool { return x.me().isPerson(&a.Person) })
 	if i < 0 {

@@ -45,8 +45,8 @@ func (u *use) add(bytes int64, sign int) {
 
 // MakeRoom returns the meetings to remove so that a meeting of the given size can be stored. It
 // removes received meetings that are over, the oldest first: from the sender's share if that is
-// full, else from any. False means that there is no room: a future meeting is never removed for
-// another one.
+// full, else from any. False means that the room is not enough: a future meeting is never removed
+// for another one.
 func (b *Book) MakeRoom(m *Meeting, bytes int64, now time.Time) (gone []int64, ok bool) {
 	if b == nil {
 		return nil, true

@@ -24,7 +24,7 @@ func (b *Book) Telling(o Owner) *Book {
 	return next
 }
 
-// Link is the subscription link of the calendar; nil: there is none.
+// Link is the subscription link of the calendar, or nil.
 func (b *Book) Link() *Feed {
 	if b == nil {
 		return nil
@@ -69,7 +69,7 @@ func (b *Book) HasDue() bool {
 }
 
 // Due is the first meeting whose copy is to be queued now; copies of answers not before
-// answersFrom. If there is none, next is when there will be one; zero for never.
+// answersFrom. If none is due, next is when one will be; zero for never.
 func (b *Book) Due(now, answersFrom time.Time) (m *Meeting, next time.Time) {
 	if b == nil {
 		return nil, next

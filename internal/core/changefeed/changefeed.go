@@ -161,7 +161,7 @@ func (all *Readers) Announce(id account.ID, from uint64, events []inbox.Public) 
 	}
 }
 
-// Wake makes the readers of the selected accounts read again although there is no event.
+// Wake makes the readers of the selected accounts read again without an event.
 func (all *Readers) Wake(of func(account.ID) bool) {
 	all.mu.Lock()
 	defer all.mu.Unlock()

@@ -48,7 +48,7 @@ type Cause uint8
 
 const (
 	NoCause       Cause = iota
-	NullMX              // the domain declares that it accepts no mail (RFC 7505)
+	NullMX              // the domain declares that it does not accept mail (RFC 7505)
 	NoDomain            // the domain does not exist, or has no host that could accept mail
 	BadAddress          // the address cannot be written in an SMTP command
 	NeedsSMTPUTF8       // the server does not support non-ASCII addresses (RFC 6531)

@@ -89,7 +89,7 @@ func LooksLikeReturnPath(address string) bool {
 // anyTag matches both forms.
 var anyTag = regexp.MustCompile(`^[0-9a-z]+(=[0-9a-z]{1,3}=[a-z2-7]{8}|-[0-9a-z]{1,3}-[a-z2-7]{12})$`)
 
-// splitTag removes our tag from an address. It returns "" if there is none.
+// splitTag removes our tag from an address. It returns "" if the tag is missing.
 func splitTag(address string) (inbox, tag string) {
 	address = strings.ToLower(address)
 	at := strings.LastIndexByte(address, '@')

@@ -62,7 +62,7 @@ func (s Status) AfterBounce() Status {
 type Recipient struct {
 	Email  string
 	Status Status
-	Error  string // the last report; empty if there is none
+	Error  string // the last report, or empty
 }
 
 // Message derives a message's status and send_error from its recipients (specification, Sending).
@@ -95,7 +95,7 @@ func Message(recipients []Recipient, unsigned bool) (status Status, sendError st
 	return status, why + back
 }
 
-// lastError names the first of the many recipients with a status. It is empty if there is none.
+// lastError names the first of the many recipients with a status. It is empty if none has a status.
 func lastError(recipients []Recipient, about Status, many int) string {
 	if many == 0 {
 		return ""

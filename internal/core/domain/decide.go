@@ -87,7 +87,7 @@ func (c Checked) decide(s *State, env Env) ([]Event, error) {
 	case c.Found&c.Known&needed == needed:
 		e.Status, e.MissingSince = Verified, time.Time{}
 	case c.Known&^c.Found&needed == 0, s.Status != Verified:
-		// No record is known to be missing, or there is no verified status to lose.
+		// No record is known to be missing, or the domain has no verified status to lose.
 	case c.Asked, !s.MissingSince.IsZero() && env.Now.Sub(s.MissingSince) >= MissingGrace:
 		e.Status, e.MissingSince = Failing, time.Time{}
 	case s.MissingSince.IsZero():

@@ -28,7 +28,7 @@ func (c Bounce) decide(s *State, env Env) ([]Event, Outcome, error) {
 	return []Event{ev}, Outcome{ID: c.ID, Count: 1}, nil
 }
 
-// indexOf finds a recipient by address; -1 if there is none.
+// indexOf finds a recipient by address; -1 if it is missing.
 func (s *Sending) indexOf(email string) int {
 	return slices.IndexFunc(s.Recipients, func(r Recipient) bool { return strings.EqualFold(r.Email, email) })
 }

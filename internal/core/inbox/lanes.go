@@ -72,7 +72,7 @@ func (l *lanes) polledAt() (last int64) {
 	return last
 }
 
-// passLanes hands v's lanes over to next (nil: there is none), except those whose messages differ
+// passLanes hands v's lanes over to next (nil for none), except those whose messages differ
 // there. The lock of v is held. The lock of the newer view nests in it, never the other way.
 func (v *View) passLanes(next *View) {
 	l := v.lanes.Swap(nil)

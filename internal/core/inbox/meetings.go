@@ -143,7 +143,8 @@ type kept struct {
 	gone    []int64
 }
 
-// keep assigns an id to a new meeting and makes room for it. The error means that there is no room.
+// keep assigns an id to a new meeting and makes room for it. The error means that the calendar is
+// full.
 func keep(in *calendar.Book, m calendar.Meeting, now time.Time) (k kept, err error) {
 	if in.Meeting(m.ID) == nil {
 		m.ID = 1

@@ -83,7 +83,7 @@ func (v *View) Message(id int64, now time.Time) *Message {
 	return s.visible(id, now)
 }
 
-// Queued returns a message whose status is not final, hidden or not; nil if there is none.
+// Queued returns a message whose status is not final, hidden or not, otherwise nil.
 func (v *View) Queued(id int64) *Message { return (&State{Messages: v.Messages}).Queued(id) }
 
 // Room is State.Room.

@@ -164,7 +164,7 @@ func (q *Line[K]) giveUpPlace(a *Attempt[K]) {
 	}
 }
 
-// giveWay breaks off the longest hanging attempt if others wait and there is no slot left. A server
+// giveWay breaks off the longest hanging attempt if others wait and all slots are in use. A server
 // that has not greeted by then counts as silent. An attempt whose server responded is not broken
 // off, because the server may have the entry already. It reports whether one was broken off.
 func (q *Line[K]) giveWay() bool {

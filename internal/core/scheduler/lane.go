@@ -99,7 +99,7 @@ func (s *lanes[K]) shared(names []string) []string {
 	return out
 }
 
-// earliestLeft returns the lane that left the earliest entry in the index, nil if there is none.
+// earliestLeft returns the lane that left the earliest entry in the index, or nil.
 func (s *lanes[K]) earliestLeft() (first *lane[K]) {
 	for _, l := range s.byName {
 		if !l.left.IsZero() && (first == nil || l.left.Before(first.left)) {

@@ -22,8 +22,8 @@ type Tool struct {
 	Result      Schema   // always of an object
 }
 
-// Hints tell a client what a call may do, before it is made. Each hint is true of every call of the
-// tool, not only of most.
+// Hints inform a client what a call may do, before it is made. Each hint is true of every call of
+// the tool, not only of most.
 type Hints struct {
 	ReadOnly    bool // changes nothing
 	Destructive bool // may delete something

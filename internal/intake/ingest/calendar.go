@@ -106,7 +106,7 @@ func addJoinLinks(doc *message.Document, said *icalendar.Calendar) {
 const maxJoinURL = 2048
 
 // joinLink is the link in a description for joining the conference: the only link, or the first one
-// whose text says so; empty if there is none.
+// whose text says so, or "".
 func joinLink(links []string, anchors []html.Anchor) string {
 	if len(links) == 1 && len(links[0]) <= maxJoinURL {
 		return links[0]
@@ -121,7 +121,7 @@ func joinLink(links []string, anchors []html.Anchor) string {
 }
 
 // firstMethod parses the first leaf with a METHOD, as a property or else as a parameter of its
-// type; nothing if there is none. dropped means that part of it was invalid.
+// type; or nothing. dropped means that part of it was invalid.
 func firstMethod(leaves []message.Calendar, rcptTo []string) (all []*icalendar.Calendar, leaf *message.Calendar, dropped bool) {
 	for i := range leaves {
 		leaf = &leaves[i]

@@ -78,7 +78,7 @@ func New(address string, logger *slog.Logger) (*Scanner, error) {
 	return s, nil
 }
 
-// Scan implements ingest.Scanner: nil if there is no verdict in time.
+// Scan implements ingest.Scanner: nil if the verdict does not come in time.
 func (s *Scanner) Scan(ctx context.Context, env ingest.Envelope, raw []byte) *inbox.Spam {
 	if int64(len(raw)) > s.limit || !s.breaker.allow() {
 		return nil

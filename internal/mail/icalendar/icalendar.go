@@ -57,7 +57,7 @@ type Calendar struct {
 // Revision identifies one state of an event (RFC 5546, section 2.1.5).
 type Revision struct {
 	Sequence int
-	Stamp    time.Time // DTSTAMP; zero if there is none
+	Stamp    time.Time // DTSTAMP; zero if missing
 }
 
 // Event is one meeting. Times are instants; for an all-day event they are its dates, at midnight
@@ -65,7 +65,7 @@ type Revision struct {
 type Event struct {
 	UID          string
 	Sequence     int
-	Stamp        time.Time // DTSTAMP; zero if there is none
+	Stamp        time.Time // DTSTAMP; zero if missing
 	Title        string
 	Location     string
 	Description  string
@@ -128,7 +128,7 @@ type Override struct {
 }
 
 // ZoneUnknown reports whether the TZID of an event is unknown. Its times then follow the file's
-// VTIMEZONE, or UTC if there is none.
+// VTIMEZONE, or UTC without one.
 func (e *Event) ZoneUnknown() bool { return !e.AllDay && e.Zone.Name == "" }
 
 // OccurrenceOn is the occurrence that a date means as the RECURRENCE-ID of an event with another

@@ -166,7 +166,7 @@ func calendarAddress(p *Person) (parameter, value string) {
 }
 
 // time writes a time in the form of e's times: a date, or a local time of its zone. It writes UTC
-// if there is no zone, or if the local time would be read as another instant.
+// without a zone, or if the local time would be read as another instant.
 func (w *writer) time(name string, at time.Time, e *Event) {
 	if e.AllDay {
 		w.line(name+";VALUE=DATE", at.UTC().Format("20060102"))

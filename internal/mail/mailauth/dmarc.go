@@ -6,10 +6,10 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// policy is the content of a domain's DMARC record that matters for the verdict, or why there is
-// none.
+// policy is the content of a domain's DMARC record that matters for the verdict, or the reason
+// for its absence.
 type policy struct {
-	word       Word // Pass: there is a record
+	word       Word // Pass: the record exists
 	enforced   bool // the policy is to quarantine or reject failures
 	strictDKIM bool
 	strictSPF  bool

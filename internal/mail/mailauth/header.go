@@ -69,7 +69,7 @@ func newField(raw []byte) field {
 	return field{name: bytes.TrimRight(name, " \t"), value: value, raw: raw}
 }
 
-// fromDomain is the domain of the only mailbox in the only From field, empty if there is none or it
+// fromDomain is the domain of the only mailbox in the only From field, empty if it is missing or
 // is invalid. froms is how many mailboxes and further From fields there are.
 func fromDomain(fields []field) (domain string, froms int) {
 	var first *field
@@ -104,7 +104,7 @@ func shownDomain(raw []byte) string {
 	return domain
 }
 
-// cutLast cuts s at the last sep; false if there is none, and then all of s is in after.
+// cutLast cuts s at the last sep. It returns false without a sep, and then all of s is in after.
 func cutLast(s string, sep byte) (before, after string, found bool) {
 	i := strings.LastIndexByte(s, sep)
 	return s[:max(i, 0)], s[i+1:], i >= 0

@@ -20,7 +20,7 @@ type key struct {
 	email   bool
 }
 
-// keyAnswer is a key, or why there is none. The word None means that there is one.
+// keyAnswer is a key, or the reason for its absence. None means that the key exists.
 type keyAnswer struct {
 	key    key
 	word   Word

@@ -25,8 +25,8 @@ type Signer struct {
 	At       time.Time     // t=; zero omits it
 }
 
-// oversigned fields are listed once more than they occur, so that adding one breaks the signature
-// (RFC 6376 section 5.4).
+// oversigned fields are listed one more time than they occur, so that adding one breaks the
+// signature (RFC 6376 section 5.4).
 var oversigned = []string{
 	"From", "To", "Cc", "Subject", "Date", "Message-ID", "Reply-To", "In-Reply-To", "References",
 	"MIME-Version", "Content-Type", "Content-Transfer-Encoding",

@@ -10,7 +10,7 @@ import (
 // spfIdentity is the checked identity: the sender, or for the null sender the HELO name.
 type spfIdentity struct {
 	local  string
-	domain string // canonical; empty if there is none to look up
+	domain string // canonical; empty if no domain is to be looked up
 }
 
 // spfSender follows RFC 7208 section 2.4.

@@ -108,7 +108,7 @@ func (r *addressReader) read(value string) (rest string) {
 	return value[1:]
 }
 
-// cutAngle returns the text up to the closing bracket, or to the next comma if there is none. Of
+// cutAngle returns the text up to the closing bracket, or without one to the next comma. Of
 // nested brackets the inner ones count, and a source route is dropped.
 func cutAngle(s string) (inner, rest string) {
 	end := strings.IndexByte(s, '>')

@@ -144,7 +144,7 @@ func filesOf(raw []byte) *ledger {
 }
 
 // AttachmentBytes decodes the attachment to which Parse gave this id, from the same raw message. It
-// returns false if there is none, or if it is larger than the limit of a file.
+// returns false if it does not exist, or if it is larger than the limit of a file.
 func AttachmentBytes(raw []byte, id int) ([]byte, bool) {
 	p, size, found := findAttachment(raw, id)
 	if !found {

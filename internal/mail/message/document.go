@@ -31,7 +31,7 @@ type Attachment struct {
 	ContentType string // type/subtype, lower-case
 	Size        int64  // decoded bytes, as far as they were counted
 	Truncated   bool   // a receiving limit was exceeded: the file can't be downloaded
-	ContentID   string // without angle brackets: HTML refers to it as cid:; empty if there is none
+	ContentID   string // without angle brackets: HTML refers to it as cid:; may be empty
 }
 
 // Document is the parsed form of one received message. It never changes after Parse. The strings of
@@ -48,7 +48,7 @@ type Document struct {
 	References  []string  // without angle brackets
 	Headers     []Header  // every field, in wire order
 	Text        string    // the text part, or the readable text of the HTML (TextFromHTML); lines end in LF
-	HTML        string    // empty if there is none; lines end in LF
+	HTML        string    // may be empty; lines end in LF
 	HasHTML     bool
 	Attachments []Attachment
 	Links       []string // every http(s) URL, in order, without duplicates

@@ -11,10 +11,10 @@ type field struct {
 	name, value string
 }
 
-// parseFields parses a header block. A line that is neither a field nor a continuation is left out
-// and reported by clean = false; the other lines are still parsed. The envelope line of an mbox
-// ("From x@y Mon...") is neither a field nor an error. It precedes the sender's header and follows
-// the trace fields that a server added at the top.
+// parseFields parses a header block and appends its fields to fields. A line that is neither a
+// field nor a continuation is left out and reported by clean = false; the other lines are still
+// parsed. The envelope line of an mbox ("From x@y Mon...") is neither a field nor an error. It
+// precedes the sender's header and follows the trace fields that a server added at the top.
 func parseFields(fields []field, block []byte) (_ []field, clean bool) {
 	clean = true
 	for rest := unfold(block); rest != ""; {
@@ -109,11 +109,12 @@ func splitField(line string) (name, value string, ok bool) {
 	return name, strings.Trim(value, " \t"), true
 }
 
+// is reports whether the field has this name; case does not matter.
 func (f *field) is(name string) bool {
 	return len(f.name) == len(name) && strings.EqualFold(f.name, name)
 }
 
-// fieldValue returns the first field called name that is not empty, "" when there is none.
+// fieldValue returns the value of the first field with this name that is not empty, otherwise "".
 func fieldValue(fields []field, name string) string {
 	for i := range fields {
 		if fields[i].value != "" && fields[i].is(name) {
@@ -123,9 +124,9 @@ func fieldValue(fields []field, name string) string {
 	return ""
 }
 
-// readHeader fills in everything that the top header says.
+// readHeader sets everything that comes from the header of the message itself, not of its parts.
 func (d *Document) readHeader(fields []field) {
-	d.Headers = make([]Header, len(fields), len(fields)+1) // ingest puts one on top
+	d.Headers = make([]Header, len(fields), len(fields)+1) // package ingest adds one at the top
 	var seen [len(singles)]bool
 	for i, f := range fields {
 		d.Headers[i] = Header{Name: f.name, Value: decodeWords(f.value)}
@@ -142,9 +143,12 @@ func (d *Document) readHeader(fields []field) {
 	}
 }
 
-// singles are the fields that count once: the first one that is not empty wins.
+// singles are the fields that may appear only once. If one is repeated, the first value that is not
+// empty counts.
 var singles = [...]string{"Subject", "From", "Date", "Message-ID", "In-Reply-To", "References"}
 
+// readSingle sets the value of a field in singles, unless an earlier one has set it. decoded is the
+// value with its encoded words decoded (RFC 2047).
 func (d *Document) readSingle(seen *[len(singles)]bool, f field, decoded string) {
 	i := slices.IndexFunc(singles[:], func(known string) bool { return strings.EqualFold(f.name, known) })
 	if i < 0 || seen[i] || f.value == "" {
@@ -169,8 +173,9 @@ func (d *Document) readSingle(seen *[len(singles)]bool, f field, decoded string)
 	}
 }
 
-// messageIDs reads a list of <id>s (RFC 5322 section 3.6.4); words without brackets count
-// only where there is no bracket at all.
+// messageIDs parses a list of message identifiers, <id> (RFC 5322 section 3.6.4), and returns at
+// most maxReferences of them without their brackets. In a list without any bracket, every word is
+// an identifier.
 func messageIDs(v string) []string {
 	if !strings.Contains(v, "<") {
 		ids := strings.Fields(v)
@@ -194,8 +199,8 @@ func messageIDs(v string) []string {
 	return ids
 }
 
-// firstMessageID returns the first <id> of v without its brackets, or the whole of v when
-// it has none.
+// firstMessageID returns the first message identifier in v without its brackets, or all of v if it
+// has no brackets.
 func firstMessageID(v string) string {
 	if open := strings.IndexByte(v, '<'); open >= 0 {
 		v = v[open+1:]
@@ -206,4 +211,5 @@ func firstMessageID(v string) string {
 	return strings.TrimSpace(v)
 }
 
+// isBlank reports whether c is white space as RFC 5322 defines it (WSP): a space or a tab.
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }

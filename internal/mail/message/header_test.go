@@ -14,15 +14,15 @@ func TestDecodeWords(t *testing.T) {
 		{"=?UTF-8?B?Q2Fmw6k=?= au lait", "Café au lait"},
 		{"=?iso-8859-1*fr?q?caf=e9?=", "café"},                // language, RFC 2231
 		{"=?utf-8?Q?=C3?= =?UTF-8?Q?=A9?=", "é"},              // a character split
-		{"=?utf-8?Q?a?=  =?utf-8?Q?b?=", "ab"},                // blanks between words go
+		{"=?utf-8?Q?a?=  =?utf-8?Q?b?=", "ab"},                // white space between words is removed
 		{"=?utf-8?Q?a?= b =?utf-8?Q?c?=", "a b c"},            // ... but not around text
-		{"=?utf-8?Q?a?==?utf-8?Q?b?=", "ab"},                  // no blank at all
+		{"=?utf-8?Q?a?==?utf-8?Q?b?=", "ab"},                  // no space at all
 		{"=?utf-8?Q?a?= =?iso-8859-1?Q?=E9?=", "aé"},          // another charset
 		{"=?iso-2022-jp?B?GyRCJUYlOSVIGyhC?=", "テスト"},         //
 		{"=?utf-7?Q?Fr+APY-sche?=", "Frösche"},                //
 		{"=?iso-2022-kr?B?GyQpQw4+SDNnDyBh?=", "안녕 a"},        //
 		{"=?utf-8?Q?Really?_yes?=", "Really? yes"},            // a bare question mark
-		{"=?utf-8?Q?two words?=", "two words"},                // a bare blank
+		{"=?utf-8?Q?two words?=", "two words"},                // an unescaped space
 		{"=?utf-8?X?a?=", "=?utf-8?X?a?="},                    // no such encoding
 		{"=?utf-8?Q?open", "=?utf-8?Q?open"},                  //
 		{"=??Q?a?=", "=??Q?a?="},                              // no charset
@@ -247,7 +247,7 @@ func TestBeginnings(t *testing.T) {
 		{"Subject: s\r\nno field\r\n\r\nx\r\n", "s", "no field\n\nx\n", true},
 		{"Subject: s\r\nHello,\r\nCode: 482913\r\n indented\r\nbye\r\n", "s", "Hello,\nCode: 482913\n indented\nbye\n", true},
 		{"Subject: s\r\nno field\r\nX-A: b\r\nno field\r\nTo: b\r\n\r\nx\r\n", "s", "x\n", true},
-		{"Subject: s\r\n \t\r\nHello\r\n", "s", "Hello\n", true}, // the blank line has blanks
+		{"Subject: s\r\n \t\r\nHello\r\n", "s", "Hello\n", true}, // the blank line has white space
 		{"Subject: s\r\nContent-Transfer-Encoding: base64\r\nno field\r\n\r\neA==\r\n", "s", "x", true},
 		{"Subject: s\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nno field\r\nat all\r\n--b--\r\n", "s", "no field\nat all", true},
 		{"\ufeffSubject: s\r\n\r\nx\r\n", "s", "x\n", false},

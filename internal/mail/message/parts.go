@@ -193,7 +193,7 @@ func (w *walker) entity(p part, leaf func(part)) delimiter {
 
 // unnamedBoundary finds the boundary of a multipart whose declared one does not occur or is
 // missing. It is that of the first line that could be a delimiter and is followed by a MIME field,
-// "" if there is none. The declared boundary ends the search.
+// otherwise "". The declared boundary ends the search.
 func (w *walker) unnamedBoundary(declared string) string {
 	head := w.raw[w.pos:min(len(w.raw), w.pos+maxPreamble)]
 	for len(head) > 0 {

@@ -38,7 +38,7 @@ func inlineFiles(p *part) (files []*part) {
 	return files
 }
 
-// nextBegin finds the next line that starts with "begin ", -1 if there is none.
+// nextBegin finds the next line that starts with "begin ", or -1.
 func nextBegin(b []byte, at int) int {
 	for at < len(b) {
 		i := bytes.Index(b[at:], []byte("begin "))

@@ -2,15 +2,18 @@ package otp
 
 import "inboxd/internal/mail/otp/text"
 
-// What stands around a candidate: asked by its features. Nothing here is about a sender.
+// This file reads the context of a candidate for its features. No rule here depends on a sender.
 
-// joint tells whether a colon or the like stands directly before token c, and where the words before it end.
+// joint reports whether a colon, a dash or a word such as "is" stands directly before token c.
+// k is the token at which the search backwards stopped.
 func (p *page) joint(ln *text.Line, c int32) (joined bool, k int32) {
 	for k = c - 1; k >= ln.First; k-- {
 		switch s := p.signs[k]; {
 		case s == signColon, s == sign(text.ClassIs), s == signDash && p.Tokens[k].Gap:
 			return true, k
-		case s == sign(text.ClassOf) && (k == c-1 || p.signIn(ln.First, c, k-1) == sign(text.ClassIs)): // "je", which is Slovak too, "est le"
+		// A word of ClassOf joins directly before c ("je" also means "is" in Slovak) or after "is"
+		// ("est le").
+		case s == sign(text.ClassOf) && (k == c-1 || p.signIn(ln.First, c, k-1) == sign(text.ClassIs)):
 			return true, k
 		case s < signColon, s == signPeriod:
 			return false, k
@@ -19,7 +22,8 @@ func (p *page) joint(ln *text.Line, c int32) (joined bool, k int32) {
 	return false, k
 }
 
-// period tells whether sign k ends a sentence, not an abbreviation: "ext. 4829", "bzw. mehr".
+// period reports whether the punctuation token k ends a sentence. A point behind an abbreviation
+// does not: "ext. 4829", "bzw. mehr".
 func (p *page) period(ln *text.Line, k int32) bool {
 	if k+1 >= ln.Last || !p.Tokens[k+1].Gap {
 		return k+1 >= ln.Last
@@ -30,7 +34,8 @@ func (p *page) period(ln *text.Line, k int32) bool {
 	return p.Lower[p.Tokens[k].Start] != '.' || !text.Between(p.Plain[p.Tokens[k+1].Start], 'a', 'z')
 }
 
-// claims tells whether the label at k announces a code that follows it.
+// claims reports whether the label at k announces a code behind it, and so not the candidate before
+// it.
 func (p *page) claims(ln *text.Line, k int32) bool {
 	for i := k + 1; i < ln.Last && i <= k+3; i++ {
 		switch t := &p.Tokens[i]; {
@@ -47,7 +52,7 @@ func (p *page) claims(ln *text.Line, k int32) bool {
 	return false
 }
 
-// lineOf gives the line that token k is on, which is not before line li.
+// lineOf returns the index of the line of token k. The search starts at line li.
 func (p *page) lineOf(k, li int32) int32 {
 	for p.Lines[li].Last <= k {
 		li++
@@ -55,14 +60,17 @@ func (p *page) lineOf(k, li int32) int32 {
 	return li
 }
 
-// quoted tells whether a candidate stands between quotation marks, of any script, and whether words stand there, too.
+// quoted returns 0 if the candidate is not inside quotation marks, 1 if it is alone inside them,
+// and 2 if words are inside them as well. Folding has turned the quotation marks of all scripts
+// into '"'.
 func (v *view) quoted() int {
 	open, before := v.upToMark(v.c.first-1, -1)
 	closed, behind := v.upToMark(v.c.last+1, 1)
 	return bit(open && closed) * (1 + bit(before || behind))
 }
 
-// upToMark goes from token k to the next quotation mark of its line.
+// upToMark walks from token k to the next quotation mark on the candidate's line. It reports
+// whether it found one, and whether it passed a word.
 func (v *view) upToMark(k, step int32) (mark, words bool) {
 	for n := 1; !mark && n < maxBag && k >= v.ln.First && k < v.ln.Last; n, k = n+1, k+step {
 		t := &v.Tokens[k]
@@ -72,7 +80,8 @@ func (v *view) upToMark(k, step int32) (mark, words bool) {
 	return mark, words
 }
 
-// company counts the words that its sentence has on its line besides a candidate.
+// company counts the other words of the candidate's sentence on its line, up to about 12 on each
+// side.
 func (p *page) company(c *candidate) (n int) {
 	ln := &p.Lines[p.lineOf(c.last, c.line)]
 	for k := c.first - 1; k >= p.Lines[c.line].First && p.signs[k] != signPeriod && n < 12; k-- {

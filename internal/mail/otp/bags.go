@@ -2,10 +2,11 @@ package otp
 
 import "inboxd/internal/mail/otp/text"
 
-// bag is a set of signs: bit n for sign n. What stands somewhere around a candidate counts sign by sign.
+// bag is a set of signs; bit n stands for sign n. It is the bag-of-words feature of the model: the
+// order of the tokens does not count.
 type bag uint64
 
-// has tells whether one of the classes is in the bag.
+// has reports whether the bag contains at least one of the classes.
 func (b bag) has(classes ...text.Class) bool {
 	for _, c := range classes {
 		if b&(1<<c) != 0 {
@@ -15,10 +16,10 @@ func (b bag) has(classes ...text.Class) bool {
 	return false
 }
 
-// maxBag bounds the tokens of a sentence that are looked at.
+// maxBag is the largest number of tokens of a sentence that are read on each side of a candidate.
 const maxBag = 40
 
-// bagOf gives the signs of line li, none when there is no such line.
+// bagOf returns the signs of line li, or an empty bag if the page has no such line.
 func (p *page) bagOf(li int32) bag {
 	if li < 0 || int(li) >= len(p.bags) {
 		return 0
@@ -26,7 +27,7 @@ func (p *page) bagOf(li int32) bag {
 	return p.bags[li]
 }
 
-// sentenceBefore and sentenceBehind give what the sentence of a candidate has on its line.
+// sentenceBefore returns the signs of the candidate's sentence before it, on its line.
 func (p *page) sentenceBefore(c *candidate) (b bag) {
 	for k := c.first - 1; k >= p.Lines[c.line].First && p.signs[k] != signPeriod && k > c.first-maxBag; k-- {
 		b |= 1 << p.signs[k]
@@ -34,6 +35,8 @@ func (p *page) sentenceBefore(c *candidate) (b bag) {
 	return b
 }
 
+// sentenceBehind returns the signs of the candidate's sentence behind it, on the line of its last
+// token.
 func (p *page) sentenceBehind(c *candidate) (b bag) {
 	for k := c.last + 1; k < p.Lines[p.lineOf(c.last, c.line)].Last && p.signs[k] != signPeriod && k < c.last+maxBag; k++ {
 		b |= 1 << p.signs[k]
@@ -41,7 +44,7 @@ func (p *page) sentenceBehind(c *candidate) (b bag) {
 	return b
 }
 
-// signIn gives the sign of token k of those from first to before last, else that of an edge.
+// signIn returns the sign of token k, or signEdge if k is outside of [first, last).
 func (p *page) signIn(first, last, k int32) sign {
 	if k < first || k >= last {
 		return signEdge

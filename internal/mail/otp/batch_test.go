@@ -11,19 +11,22 @@ import (
 	"inboxd/internal/mail/otp/link"
 )
 
-// batch is a file of mails that somebody answered who knows neither words nor data: what it says at first
-// sight is the figure that counts. go test ./internal/mail/otp -run '^TestBatch$' -v -batch FILE
+// batch is a file of messages with the right answers, for a test on unseen data. Its author must
+// not know the vocabulary or the training data, and only the result of the first run is unbiased.
+//
+// Run it with go test ./internal/mail/otp -run '^TestBatch$' -v -batch FILE. The format is:
 //
 //	=== name, then the code or "-", then the link or "-"
 //	Subject: ...
 //	the text
 //	--- html
-//	the HTML, if there is one
+//	the HTML, optional
 var batch = flag.String("batch", "", "judge a file of mails with their codes and links")
 
-// answers counts how often an answer was right, was wrong, or was none though there is one.
+// answers counts the right, wrong and missing answers.
 type answers struct{ right, wrong, missing int }
 
+// judge counts one answer; a want of "-" means that no answer is right.
 func (a *answers) judge(t *testing.T, what, name, want, got string) {
 	switch {
 	case got == strings.Trim(want, "-") || got == want:
@@ -60,7 +63,7 @@ func TestBatch(t *testing.T) {
 	t.Logf("codes: %+v, links: %+v", codes, links)
 }
 
-// written reads a mail of a batch as it would come in.
+// written parses a message of a batch in the way of a received one.
 func written(body string) otp.Input {
 	subject := ""
 	if rest, ok := strings.CutPrefix(body, "Subject:"); ok {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// newsletter is a mail of 3 KB without a code: prices, dates and an address, as shops send them.
+// newsletter is a message of 3 KB without a code: prices, dates and an address, as shops send them.
 func newsletter() Input {
 	visible := "Marlow & Finch\nView this email in your browser\nNew arrivals for the cold season\n" +
 		"Hello Mara,\nOur winter collection is here. Soft merino, warm boots and coats that last, made in small workshops in Portugal and Scotland.\n" +
@@ -29,7 +29,8 @@ func newsletter() Input {
 	return in
 }
 
-// BenchmarkMails is one search in mails of 2 to 3 KB: with a code, without one, and without a word.
+// BenchmarkMails measures one search in messages of 2 to 3 KB: with a code, without one, and
+// without a word that can announce one.
 func BenchmarkMails(b *testing.B) {
 	plain := typical()
 	plain.Visible = ""

@@ -6,39 +6,39 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// Lengths of a code, in characters without blanks and hyphens.
+// minCode and maxCode are the shortest and longest code, in characters without spaces and hyphens.
 const (
 	minCode = 4
 	maxCode = 10
 )
 
-// form is what a code is made of.
+// form is the kind of characters that a code consists of.
 type form uint8
 
 const (
 	formDigits form = iota
 	formMixed       // ASCII letters and digits
 	formLetters
-	formChain // small letters in groups: "lorem-ipsu-dolor"
+	formChain // groups of lower-case letters: "lorem-ipsu-dolor"
 )
 
-// candidate is a token, or several, that could be a code.
+// candidate is one token, or several consecutive tokens, that could be a code.
 type candidate struct {
 	page        *page
 	line        int32 // index into page.Lines
 	first, last int32 // tokens, inclusive
 	form        form
-	own         bool // it stands alone on its line, or in its element
-	split       bool // written in groups or single characters
-	uneven      bool // ... of different lengths
-	n           uint8
-	text        [text.MaxWritten]byte // normal form
+	own         bool                  // it is alone on its line, or in its HTML element
+	split       bool                  // it is written in groups or as single characters
+	uneven      bool                  // ... and the groups have different lengths
+	n           uint8                 // length of text
+	text        [text.MaxWritten]byte // normal form, without separators
 }
 
 func (c *candidate) code() string { return string(c.text[:c.n]) }
 
-// reading makes a candidate of the tokens from first to last, as they are written but without what parts them. What
-// is made of digits alone has no hyphens either.
+// reading makes a candidate of the tokens first to last, as written, without the separators between
+// them. A candidate of digits alone also loses the hyphens inside its tokens.
 func (p *page) reading(form form, first, last int32) (c candidate) {
 	c = candidate{page: p, first: first, last: last, form: form, split: last > first}
 	for k := first; k <= last; k++ {
@@ -58,7 +58,8 @@ func (c *candidate) add(written []byte) {
 	}
 }
 
-// collect finds what in the page has the form of a code, until out has most.
+// collect appends the candidates of the page to out, until out has most elements. Only the form of
+// a token counts here; the model scores the candidates later.
 func (p *page) collect(out []candidate, most int) []candidate {
 	next := int32(0) // token
 	for li := range p.Lines {
@@ -74,7 +75,7 @@ func (p *page) collect(out []candidate, most int) []candidate {
 	return out
 }
 
-// alone tells whether a line holds nothing but the tokens first to last and signs.
+// alone reports whether the line has only punctuation besides the tokens first to last.
 func (p *page) alone(ln *text.Line, first, last int32) bool {
 	for k := ln.First; k < ln.Last; k++ {
 		if (k < first || k > last) && p.Tokens[k].Kind != text.KindPunct {
@@ -84,7 +85,8 @@ func (p *page) alone(ln *text.Line, first, last int32) bool {
 	return true
 }
 
-// at reads the candidate that starts with token k, if there is one, and tells where to go on.
+// at reads the candidate that starts at token k. Its length n is 0 if none starts there. next is
+// the token at which the search continues.
 func (p *page) at(ln *text.Line, k int32) (c candidate, next int32) {
 	switch t := &p.Tokens[k]; {
 	case k == ln.First && ln.Last-k >= text.ChainTokens && text.Chained(p.Plain[ln.Start:ln.End]):
@@ -104,13 +106,14 @@ func (p *page) at(ln *text.Line, k int32) (c candidate, next int32) {
 	return c, max(k, c.last) + 1
 }
 
-// single tells a token of one ASCII letter or digit.
+// single reports whether token k is one ASCII letter or digit.
 func (p *page) single(k int32) bool {
 	t := &p.Tokens[k]
 	return t.End-t.Start == 1 && text.IsAlnum(p.Lower[t.Start]) && p.Plain[t.Start] != text.NotASCII
 }
 
-// singles reads "4 8 2 9 1 3" and "1 u 8 k u f", and the same in cells of a table, one below the other in the text.
+// singles reads a code of single characters: "4 8 2 9 1 3", "1 u 8 k u f". It also reads them from
+// the cells of a table, which become one line each in the text.
 func (p *page) singles(ln *text.Line, k int32) (c candidate) {
 	digits, letters, last := 0, 0, k
 	column := k == ln.First && p.endsLine(k)
@@ -135,20 +138,21 @@ func (p *page) singles(ln *text.Line, k int32) (c candidate) {
 	if letters > 0 {
 		c.form = formMixed
 	}
-	if digits == 0 && !text.Jumbled(c.text[:c.n]) || column && counting(&c) { // a heading; 1, 2, 3: the steps of an instruction
+	// Letters that form a word are a spaced heading; 1, 2, 3 below each other are numbered steps.
+	if digits == 0 && !text.Jumbled(c.text[:c.n]) || column && counting(&c) {
 		c.n = 0
 	}
 	return c
 }
 
-// endsLine tells whether token k is the last of its line.
+// endsLine reports whether token k is the last one of its line.
 func (p *page) endsLine(k int32) bool {
 	end := int(p.Tokens[k].End)
 	return end == len(p.Lower) || p.Lower[end] == '\n'
 }
 
-// mixed reads a token of letters and digits. One or two letters and a hyphen before
-// digits are a prefix, not part of the code: "G-482913".
+// mixed reads a token of letters and digits. Up to two letters and a hyphen before digits are a
+// prefix and not part of the code: "G-482913".
 func (p *page) mixed(k int32) candidate {
 	c := candidate{page: p, first: k, last: k, form: formMixed}
 	prefix, rest, _ := bytes.Cut(p.Raw(k), []byte("-"))
@@ -166,8 +170,8 @@ func (p *page) mixed(k int32) candidate {
 	return c
 }
 
-// capitals reads a code of capital letters alone: "QGFDAE", "XKJ-BVT". In one piece it must
-// end its sentence, so that no word of a heading is taken for one.
+// capitals reads a code of capital letters alone: "QGFDAE", "XKJ-BVT". A code without a hyphen must
+// end its line or stand before punctuation, so that the words of a heading are not candidates.
 func (p *page) capitals(ln *text.Line, k int32) candidate {
 	switch n := p.Length(k); {
 	case !p.upper(k) || p.Tokens[k].Class != text.ClassNone:
@@ -179,17 +183,18 @@ func (p *page) capitals(ln *text.Line, k int32) candidate {
 	return candidate{}
 }
 
-// halves tells "XKJ-BVT", of which k is the first token.
+// halves reports whether token k starts two equally long groups with a hyphen between: "XKJ-BVT".
 func (p *page) halves(ln *text.Line, k int32) bool {
 	return k+2 < ln.Last && p.Lower[p.Tokens[k+1].Start] == '-' && p.tight(k+1, k+2) && p.upper(k+2) && p.Length(k) == p.Length(k+2)
 }
 
-// upper tells a word of capitals that announces no code.
+// upper reports whether token k is a word of capital letters that is not a label.
 func (p *page) upper(k int32) bool {
 	t := &p.Tokens[k]
 	return t.Kind == text.KindWord && !t.Class.Label() && len(bytes.Trim(p.Raw(k), "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) == 0
 }
 
+// lower reports whether b has only the letters a to z.
 func lower(b []byte) bool { return len(bytes.Trim(b, "abcdefghijklmnopqrstuvwxyz")) == 0 }
 
 func capital(b byte) bool { return text.Between(b, 'A', 'Z') }

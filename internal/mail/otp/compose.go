@@ -8,32 +8,33 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// Strengths of a label.
+// Strengths of a label: how clearly a word for "code" announces a one-time code.
 const (
 	weak   = 1 // "code", "password", "PIN"
-	medium = 2 // "passcode", "confirmation code": meetings and orders have them too
+	medium = 2 // "passcode", "confirmation code": meetings and orders also have them
 	strong = 3 // "verification code", "OTP"
-	plural = 4 // seen from below: "codes"
-	taken  = 5 // ... of another number
+	plural = 4 // only of a label above the candidate: it is a plural, "codes"
+	taken  = 5 // only of a label above the candidate: another number is between them
 )
 
-// context is what the whole mail says about itself. The search fills it, then only reads.
+// context holds the features of the whole message. search.each fills it before it scores the first
+// candidate; after that it is read only.
 type context struct {
-	strength uint8 // of the best label anywhere
-	subject  uint8 // of the best label of the subject
-	expiry   bool  // something is valid for minutes
+	strength uint8 // of the strongest label in the message
+	subject  uint8 // of the strongest label in the subject
+	expiry   bool  // the message has a unit of time, so something may expire
 
-	words    [text.Classes]int // how often the mail uses a word of each class
-	entering int               // ... speaks of a code that somebody is told to enter
-	others   int               // ... of codes of other trades: "stock code"
+	words    [text.Classes]int // number of words of each class
+	entering int               // number of labels behind a verb such as "enter"
+	others   int               // number of words for codes of another kind: "stock code"
 
-	seen        bag         // of the whole mail
-	subjectSeen bag         // of the subject
-	topic       concept.Set // likewise
+	seen        bag         // signs of the whole message
+	subjectSeen bag         // signs of the subject
+	topic       concept.Set // concepts of the subject
 }
 
-// compose gives every label its strength from the words around it, and every line its
-// summary. It reads each token once, and a few neighbours of each label.
+// compose sets the strength of every label from the words around it, and the summary fields of
+// every line. It reads each token once, and a few neighbours of each label.
 func (p *page) compose(ctx *context) {
 	for i := range p.Lines {
 		ln := &p.Lines[i]
@@ -63,7 +64,8 @@ func (p *page) compose(ctx *context) {
 	}
 }
 
-// announce notes what the word t, token k, announces for the lines below.
+// announce adds the word t, which is token k, to the summary of its line. A label that is at least
+// as strong replaces the one before, and so does any label that is more than 12 tokens behind it.
 func announce(ln *text.Line, t *text.Token, k int32) {
 	ln.Words += int32(t.Weight)
 	switch {
@@ -77,9 +79,10 @@ func announce(ln *text.Line, t *text.Token, k int32) {
 	}
 }
 
-// verify counts the words for verification and login.
+// verify returns the number of words for verification and login.
 func (c *context) verify() int { return c.words[text.ClassVerify] + c.words[text.ClassOnce] }
 
+// note counts the word t, which has a class.
 func (c *context) note(p *page, t *text.Token) {
 	c.words[t.Class]++
 	switch w := p.Lower[t.Start:t.End]; t.Class {
@@ -93,8 +96,9 @@ func (c *context) note(p *page, t *text.Token) {
 	}
 }
 
-// qualify sets the strength of the label at k, or turns it into the announcement of
-// something else: "promo code", "code postal".
+// qualify sets the strength of the label at k. If the words around it name another kind of number
+// ("promo code", "code postal"), it changes the class of the token instead, which then is not a
+// label.
 func (p *page) qualify(ln *text.Line, k int32, ctx *context) {
 	t := &p.Tokens[k]
 	if p.told(ln, k) {
@@ -102,7 +106,8 @@ func (p *page) qualify(ln *text.Line, k int32, ctx *context) {
 	}
 	before, after := p.qualifier(ln, k, -1, 3), p.qualifier(ln, k, 1, 6)
 	switch {
-	case t.Class == text.ClassOTP, t.Class == text.ClassApproval, t.Class == text.ClassPasscode && bytes.HasPrefix(p.Raw(k), []byte("TA")): // "TAN" and "TAC", which in small letters are words
+	// "TAN" and "TAC" are ordinary words in lower case, so only capitals count.
+	case t.Class == text.ClassOTP, t.Class == text.ClassApproval, t.Class == text.ClassPasscode && bytes.HasPrefix(p.Raw(k), []byte("TA")):
 		t.Strength = strong
 		return
 	case before == text.ClassPromo || after == text.ClassPromo:
@@ -127,7 +132,8 @@ func (p *page) qualify(ln *text.Line, k int32, ctx *context) {
 	}
 }
 
-// told tells "enter the following code".
+// told reports whether a verb such as "enter" is among the six tokens before the label at k: "enter
+// the following code".
 func (p *page) told(ln *text.Line, k int32) bool {
 	for i := k - 1; i >= ln.First && i >= k-6; i-- {
 		if p.Tokens[i].Class == text.ClassEnter {
@@ -137,9 +143,10 @@ func (p *page) told(ln *text.Line, k int32) bool {
 	return false
 }
 
-// qualifier looks from the label at k, back or on, for the word that says of what it is: "verification code", "code
-// 482913 to log in". A word for something else counts only beside it: in front, "confirmation" may stand between,
-// behind it, "of".
+// qualifier returns the class of the word that says what the label at k is for: "verification
+// code", "code 482913 to log in". It searches backwards if step is -1 and forwards if it is 1, over
+// at most far words. A word for another kind of number counts only next to the label; before the
+// label, "confirmation" may be between them, and behind it, "of".
 func (p *page) qualifier(ln *text.Line, k, step int32, far int) (q text.Class) {
 	words, beside, between := 0, true, text.ClassConfirm
 	if step > 0 {
@@ -173,7 +180,8 @@ func (p *page) qualifier(ln *text.Line, k, step int32, far int) (q text.Class) {
 	return q
 }
 
-// ends tells a word behind which nothing says any more of what a label is.
+// ends reports whether the search of qualifier stops at t: words beyond it do not qualify the
+// label.
 func ends(t *text.Token, step int32, words int) bool {
 	if step < 0 {
 		return t.Kind != text.KindWord || t.Class == text.ClassIs || t.Class == text.ClassEnter || t.Class.Label() && words > 0
@@ -181,13 +189,15 @@ func ends(t *text.Token, step int32, words int) bool {
 	return t.Class.Label() || t.Class == text.ClassIs && words > 2
 }
 
+// codeWord ends the words for codes of another kind: "postcode".
 var codeWord = []byte("code")
 
-// plural tells "codes", which announces many or none.
+// plural reports whether token k is a plural such as "codes", which does not announce one code.
 func (p *page) plural(k int32) bool {
 	t := &p.Tokens[k]
 	w := p.Lower[t.Start:t.End]
 	return slices.ContainsFunc(plurals, func(s []byte) bool { return bytes.HasSuffix(w, s) })
 }
 
+// plurals are the folded plurals of words for "code"; they also match as the end of a compound.
 var plurals = bytes.Fields(text.Fold("codes códigos claves contraseñas passwords otps pins codici tokens коды kódy kody").Lower)

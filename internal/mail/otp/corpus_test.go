@@ -11,13 +11,13 @@ import (
 	"inboxd/internal/mail/otp"
 )
 
-// floors of the score over the corpus, rows marked doubtful left out.
+// Limits for the results on the corpus, without the rows that are marked as doubtful.
 const (
-	floorRight = 0.98  // right answers, codes and NULLs
-	floorWrong = 0.005 // wrong codes
+	floorRight = 0.98  // smallest fraction of right answers, which include "no code"
+	floorWrong = 0.005 // largest fraction of wrong codes
 )
 
-// row is one mail of the corpus with its label.
+// row is one message of the corpus with its label.
 type row struct {
 	file, code, category string
 	accept               []string
@@ -80,8 +80,8 @@ func (y *tally) count(r row, code string) {
 	}
 }
 
-// The corpus: mails that nobody of this project wrote. A wrong code is worse than none,
-// so its floor is the sharper one.
+// TestCorpus checks the results on a corpus of messages that were not written for this project. The
+// limit for wrong codes is stricter, since a wrong code is worse than none.
 func TestCorpus(t *testing.T) {
 	dir, rows := corpus(t)
 	var all, doubtful tally
@@ -123,7 +123,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// share gives part of whole; nothing of nothing is all of it.
+// share returns part / whole, or 1 if both are 0.
 func share(part, whole int) float64 {
 	if whole == 0 {
 		return 1

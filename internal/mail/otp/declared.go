@@ -8,7 +8,7 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// A declared code has at most this many characters.
+// maxDeclared is the largest number of characters of a declared code.
 const maxDeclared = 32
 
 // declared reads the value of a header field that declares a code (specification, Codes):
@@ -16,7 +16,7 @@ const maxDeclared = 32
 //	"123456"; origin="https://example.com"
 //	code=123456; origin=https://example.com
 //
-// It reports false for anything else; a value that nobody can read is no code.
+// ok is false for every other form, and for a parameter that appears twice.
 func declared(value string) (code, host string, ok bool) {
 	for part := range strings.SplitSeq(value, ";") {
 		name, said, named := strings.Cut(strings.TrimSpace(part), "=")
@@ -28,16 +28,17 @@ func declared(value string) (code, host string, ok bool) {
 			code = said
 		case name == "origin" && host == "":
 			host = originHost(said)
-		case name == "code", name == "origin":
-			return "", "", false // twice
+		case name == "code", name == "origin": // a second one
+			return "", "", false
 		}
 	}
 	code = normalForm(code)
 	return code, host, code != "" && host != ""
 }
 
-// Origin gives the host that a declared code says it is bound to, or "" when the value
-// declares none: who fills Input.Declared must verify it first.
+// Origin returns the host that the declared code in a header value claims to be bound to, or "" if
+// the value does not declare a code. The caller must verify this host before it fills
+// Input.Declared.
 func Origin(value string) string {
 	if _, host, ok := declared(value); ok {
 		return host
@@ -45,7 +46,8 @@ func Origin(value string) string {
 	return ""
 }
 
-// originHost gives the host of "https://example.com:443", in lower case, or "".
+// originHost returns the host of an origin such as "https://example.com:443" in lower case, or ""
+// if the value is not an HTTPS origin.
 func originHost(origin string) string {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme != "https" || u.User != nil || strings.Trim(u.RequestURI(), "/") != "" {
@@ -54,8 +56,8 @@ func originHost(origin string) string {
 	return boundHost(u.Hostname())
 }
 
-// boundHost is the canonical form of a host of at least two labels that a code may be bound
-// to, or "".
+// boundHost returns the canonical form of a domain name with at least two labels, or "" if name is
+// not one. A code is only bound to such a host.
 func boundHost(name string) string {
 	host, ok := address.Domain(name)
 	if !ok || !strings.Contains(host, ".") {
@@ -64,8 +66,8 @@ func boundHost(name string) string {
 	return host
 }
 
-// normalForm gives a declared code as it is to be typed in: digits without what parts
-// them, anything else as written. It gives "" for what cannot be a code.
+// normalForm returns a declared code as the user types it: digits without separators, everything
+// else as written. It returns "" for a value that cannot be a code.
 func normalForm(code string) string {
 	code = string(text.Fold(code).Plain)
 	if digits := bare.Replace(code); strings.Trim(digits, "0123456789") == "" {
@@ -77,9 +79,9 @@ func normalForm(code string) string {
 	return code
 }
 
-// originLine finds the domain-bound code of a page: its last line, or the last one above
-// the signature, is "@example.com #123456". The host of the frame that asks for the code
-// may follow it.
+// originLine finds the domain-bound code of a page. Its last line, or the last line above the
+// signature, is then "@example.com #123456". The host of the embedding frame may follow the code.
+// Only the last 16 lines are read.
 func (p *page) originLine() (code, host string, ok bool) {
 	last := len(p.Lines) - 1
 	for i := last; i >= 0 && i > last-16 && !ok; i-- {
@@ -90,10 +92,10 @@ func (p *page) originLine() (code, host string, ok bool) {
 	return code, host, ok
 }
 
-// lineText gives line i as it was written, save for accents.
+// lineText returns line i as written, without accents.
 func (p *page) lineText(i int) string { return string(p.Plain[p.Lines[i].Start:p.Lines[i].End]) }
 
-// boundLine reads a line of the form that WICG's "origin-bound one-time codes" gives.
+// boundLine parses a line in the format of WICG "Origin-bound one-time codes delivered via SMS".
 func boundLine(s string) (code, host string, ok bool) {
 	fields := strings.Fields(s)
 	if len(fields) < 2 || len(fields) > 3 || fields[1][0] != '#' || !strings.ContainsAny(fields[len(fields)-1][:1], "#@%") {

@@ -13,7 +13,7 @@ func TestDeclared(t *testing.T) {
 		`"123456"`:                                                         {},
 		`"123456"; origin="http://example.com"`:                            {},
 		`"123456"; origin="https://localhost"`:                             {},
-		`"123456"; origin="https://xn--zzzzzz99999.test"`:                  {}, // stands for no name
+		`"123456"; origin="https://xn--zzzzzz99999.test"`:                  {}, // an invalid internationalized name
 		`"123456"; origin="https://exa mple.com"`:                          {},
 		`"123456"; origin="https://a.example@b.example"`:                   {},
 		`"123456"; origin="https://a.example"; origin="https://b.example"`: {},
@@ -33,7 +33,7 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
-// The order of trust: header, domain-bound line, subject, text, HTML.
+// TestOrderOfTrust checks the order of the sources: header, domain-bound line, subject, text, HTML.
 func TestOrderOfTrust(t *testing.T) {
 	in := Input{
 		Subject:  "Your code is 333333",

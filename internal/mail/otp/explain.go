@@ -2,17 +2,18 @@ package otp
 
 import "inboxd/internal/mail/otp/model"
 
-// Explained is a candidate with what counted for and against it.
+// Explained is a candidate with its score and the contribution of each feature.
 type Explained struct {
 	Code   string
 	Source Source
-	Share  float64 // the probability that it is the code, before it was calibrated
-	Score  float64 // sum of the weights
-	Counts []model.Weighed
+	Share  float64         // softmax probability that it is the code, before calibration
+	Score  float64         // sum of the contributions
+	Counts []model.Weighed // contribution of each feature value to Score
 }
 
-// Explain gives every candidate that Find weighs, in the order of the mail, and the least share of an
-// answer. Declared codes are no candidates: they win unweighed.
+// Explain returns every candidate that Find scores, in the order of the message, and the smallest
+// share with which Find returns a code. It does not include declared codes: Find returns those
+// without a score.
 func Explain(in Input) (all []Explained, threshold float64) {
 	s := new(search)
 	in = in.own()

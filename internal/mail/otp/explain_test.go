@@ -2,7 +2,7 @@ package otp
 
 import "testing"
 
-// What is explained is what decided.
+// TestExplain checks that the explanation matches the result of Find.
 func TestExplain(t *testing.T) {
 	in := typical()
 	all, threshold := Explain(in)

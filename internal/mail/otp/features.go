@@ -12,10 +12,11 @@ import (
 //go:embed weights.txt
 var weightsFile string
 
-// codes weighs the candidates of a mail.
+// codes is the model that scores the candidates of a message.
 var codes = model.New(base, bags, weightsFile)
 
-// base is all that is known of a candidate. A word for code, a label, has a strength: see compose.go.
+// base are the features of a candidate; each has one value. A label is a word for "code";
+// compose.go gives it its strength. The names and the order of the values are those of weights.txt.
 var base = func() []feature {
 	return []feature{
 		of("bias", "Every candidate.", []string{"", "yes"}, func(*view) int { return 1 }),
@@ -60,7 +61,7 @@ var base = func() []feature {
 		of("after-class", "Which word for code stands behind it.", []string{"", "code", "password", "passcode", "otp", "approval", "other"}, func(v *view) int { return min(int(v.after.class), 6) }),
 		model.Yes("before-is", "Between it and the word for code before it stands is.", func(v *view) bool { return v.before.strength > 0 && v.before.is }),
 		model.Yes("after-other", "Something else is announced between it and the word for code behind it.", func(v *view) bool { return v.after.other }),
-		// the mail
+		// Features of the whole message.
 		model.Yes("s-other", "The subject names a thing whose number is no code.", func(v *view) bool {
 			return v.ctx.subjectSeen.has(text.ClassOther, text.ClassParcel, text.ClassBooking, text.ClassMeeting)
 		}),
@@ -84,7 +85,7 @@ var base = func() []feature {
 	}
 }()
 
-// bags are all that stands somewhere around a candidate.
+// bags are the bag features of a candidate: the signs and concepts around it, without their order.
 var bags = []model.Bag[view]{
 	bagOf("left", "Stands before it in its sentence.", func(v *view) bag { return v.seenL }),
 	bagOf("right", "Stands behind it in its sentence.", func(v *view) bag { return v.seenR }),
@@ -98,11 +99,12 @@ var bags = []model.Bag[view]{
 	{Name: "topic", Says: "The subject does.", Values: concept.Names, Of: func(v *view) uint64 { return uint64(v.ctx.topic) }},
 }
 
-// plainly are the ways in which a candidate is said to be a code, or asked for.
+// plainly are the values of the feature said: how clearly the message announces the candidate as a
+// code.
 var plainly = []string{"", "weak", "strong", "weak-above", "strong-above", "below", "asked", "entered", "far"}
 
-// said gives the first of them that holds: its name beside it, above or below it, somebody told to enter what stands
-// here, or a name farther away.
+// said returns the index in plainly of the first case that holds: a label next to the candidate, a
+// label on the line above or below it, a verb such as "enter" near it, or a label farther away.
 func (v *view) said() int {
 	const weakly, strongly, above, under, asked, entered, far = 1, 2, 3, 5, 6, 7, 8
 	near := func(t *tie) bool { return t.named() && !t.crossed && (t.joined || t.dist <= 2) }
@@ -124,5 +126,5 @@ func (v *view) said() int {
 	return far * bit(b.strength+a.strength+v.above.strength > 0)
 }
 
-// named tells a label of one code that is not another one.
+// named reports whether the tie has a label of exactly one code, with no other number between.
 func (t *tie) named() bool { return text.Between(t.strength, weak, strong) }

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A mail for each feature, in which it says something of the candidate 482913 or K7Q2MX, and what.
+// TestFeatures has a message for each feature, in which it has the wanted value for the candidate
+// 482913 or K7Q2MX.
 func TestFeatures(t *testing.T) {
 	said := map[string]bool{}
 	for _, c := range []struct{ want, subject, text string }{
@@ -25,7 +26,7 @@ func TestFeatures(t *testing.T) {
 		{"right1=is", "", "482913 is your code"},
 		{"before=strong,0,joined", "", "Verification code: 482913"},
 		{"before-joined=yes", "", "Verification code: 482913"},
-		{"before-joined=yes", "", "Verification code for mara@example.net: 482913"}, // the colon is not the address's
+		{"before-joined=yes", "", "Verification code for mara@example.net: 482913"}, // the colon does not belong to the address
 		{"before-class=otp", "", "Verification code: 482913"},
 		{"after=weak,1-2,joined", "", "482913 is code"},
 		{"above=strong,1,joined,heading,own", "", "Verification code:\n482913"},
@@ -49,7 +50,7 @@ func TestFeatures(t *testing.T) {
 		{"kind=digits6", "", "code 482913"},
 		{"kind=mixed", "", "code K7Q2MX"},
 		{"row=1", "", "Your code is 482913"},
-		{"row=1", "", ">>> 482913 <<<"}, // no older mail
+		{"row=1", "", ">>> 482913 <<<"}, // not a quotation
 		{"left=other", "", "Your order: 482913"},
 		{"right=code-strong", "", "482913 is your verification code"},
 		{"up=other", "", "code\nOrder number\n482913"},
@@ -72,7 +73,7 @@ func TestFeatures(t *testing.T) {
 		all, _ := explained(Input{Subject: c.subject, Text: c.text})
 		for _, e := range all {
 			if e.code == "482913" || e.code == "K7Q2MX" {
-				names = e.names // of the last: the text comes behind the subject
+				names = e.names // of the last candidate, since the text comes behind the subject
 			}
 		}
 		said[strings.Split(c.want, "=")[0]] = true
@@ -87,8 +88,8 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// What no word could make a code is no candidate: the number of a key that hangs at its project, the end of a
-// hidden number.
+// TestNoCandidates checks that some numbers are never candidates: the keys of issue trackers, and
+// the visible end of masked numbers.
 func TestNoCandidates(t *testing.T) {
 	for written, want := range map[string]int{"****482913": 0, "(•••) •••-4829": 0, "code ........ 4829": 1, "SEC-4829": 0, "DAY-482913": 0, "OTP-4829": 1, "PIN-482913": 1} {
 		if all, _ := explained(Input{Text: written + ": the login code"}); len(all) != want {
@@ -97,12 +98,14 @@ func TestNoCandidates(t *testing.T) {
 	}
 }
 
+// known is a candidate with the names of its feature values.
 type known struct {
 	code  string
 	names []string
 }
 
-// explained gives the names of all that is known of each candidate, whatever it weighs.
+// explained returns the candidates of a message with all their feature values, and the names of all
+// places of the model.
 func explained(in Input) (all []known, names []string) {
 	names = codes.Names()
 	s := new(search)

@@ -13,45 +13,48 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// maxRated bounds the candidates of one page, maxKept the different codes of one mail, and maxOthers
-// Result.Candidates. Codes stand near the top of a mail: what has more is a table.
+// maxRated is the largest number of candidates of one page, maxKept of different codes of one
+// message, and maxOthers of elements of Result.Candidates. A message with more numbers is a table,
+// not a message with a code, and codes are near its top.
 const (
 	maxRated  = 128
 	maxKept   = 32
 	maxOthers = 5
 )
 
-// plausible is the score from which a candidate that is not the answer is worth telling.
+// plausible is the score above which a candidate is reported in Result.Candidates.
 const plausible = -1.5
 
-// search is the working memory of one Find, which owns it until it goes back to searches.
+// search is the working memory of one call of Find. Find owns it from searches.Get until
+// searches.Put.
 type search struct {
-	pages      [4]page
+	pages      [4]page // subject, text, visible HTML, preview: see read
 	ctx        context
 	candidates []candidate // of all pages
-	scores     []float64   // of each candidate
-	shares     []float64   // of them, as far as looked at
+	scores     []float64   // score of each candidate
+	shares     []float64   // softmax of the scores that the last merge used
 	kept       []kept
 	buf        []byte
-	line       int32 // whose concepts are said
-	said       concept.Set
-	same       bool // text and HTML say the same: neither supports the other
+	line       int32       // the line whose concepts are in said, -1 for none
+	said       concept.Set // cached result of topic
+	same       bool        // text and HTML have the same words, so one does not confirm the other
 }
 
-// kept is a code with all places where it stands.
+// kept is a code with the sum over all candidates that have it.
 type kept struct {
 	code  string
-	share float64 // of all of them
-	best  float64 // score
-	at    int     // the first place that counts
+	share float64 // sum of the shares
+	best  float64 // highest score
+	at    int     // index of the first plausible candidate
 }
 
-// searches keeps the working memory of past calls. Nothing of a mail is read from it
-// again: every slice is cut to nothing before use, and a Result holds copies.
+// searches is a pool of working memory. No message can see data of an earlier one: every slice is
+// cut to length 0 before use, and a Result holds copies.
 var searches = sync.Pool{New: func() any { return new(search) }}
 
-// Find gives the one-time code of a mail, or none, and the link that confirms or signs
-// in. It never fails; its work is linear in the input and bounded by maxScan a source.
+// Find returns the one-time code of a message, if it has one, and the link that confirms or signs
+// in. It never fails. Its work is linear in the input; it reads at most text.MaxScan bytes of each
+// source.
 func Find(in Input) Result {
 	in = in.own()
 	res := Result{VerificationLink: link.Find(link.Mail{Subject: in.Subject, Text: in.Text, Visible: in.Visible, Links: in.Links, Anchors: in.Anchors})}
@@ -65,11 +68,13 @@ func Find(in Input) Result {
 	defer searches.Put(s)
 	s.same = sameWords(in.Text, in.Visible)
 	if s.find(&res, in, !s.same); s.same && res.Code == "" && len(s.candidates) > 0 {
-		s.find(&res, in, true) // its lines may say more than its words
+		s.find(&res, in, true) // the HTML has the same words, but its lines may be better features
 	}
 	return res
 }
 
+// find searches the message for a domain-bound code first, and then scores the candidates. It reads
+// the HTML only if visible is set.
 func (s *search) find(res *Result, in Input, visible bool) {
 	s.candidates, s.scores, s.kept = s.candidates[:0], s.scores[:0], s.kept[:0]
 	s.read(in, visible)
@@ -82,7 +87,8 @@ func (s *search) find(res *Result, in Input, visible bool) {
 	}
 }
 
-// each shows every candidate with what stands around it, page by page.
+// each calls use with the view of every candidate, page by page. It fills the context of the
+// message first. use must not keep the view.
 func (s *search) each(use func(*view)) {
 	s.ctx = context{}
 	for i := range s.pages {
@@ -111,8 +117,8 @@ func (s *search) each(use func(*view)) {
 	}
 }
 
-// others tells how many candidates of its page look like c, and whether it stands in the mail again: 2 when in the
-// subject.
+// others returns how many other candidates of the page have the form of c, and again: 1 if the same
+// code is in the message a second time, 2 if it is in the subject.
 func (s *search) others(c *candidate) (alike, again int) {
 	for i := range s.candidates {
 		switch o := &s.candidates[i]; {
@@ -126,7 +132,8 @@ func (s *search) others(c *candidate) (alike, again int) {
 	return alike, again
 }
 
-// topic gives what line li and the one above speak of. It is read once for all candidates of a line.
+// topic returns the concepts of line li and of the line above it. The result is cached for the
+// other candidates of the line.
 func (s *search) topic(p *page, li int32) concept.Set {
 	if s.line != li {
 		s.line, s.said = li, s.concepts(p.Lower[p.Lines[max(0, li-1)].Start:p.Lines[li].End])
@@ -134,17 +141,21 @@ func (s *search) topic(p *page, li int32) concept.Set {
 	return s.said
 }
 
+// concepts returns the concepts of a folded text.
 func (s *search) concepts(folded []byte) concept.Set {
 	s.buf = concept.Respell(s.buf, folded)
 	return concept.InText(s.buf)
 }
 
-// answer takes the best code if its share is large enough, and tells the others.
+// answer sets the code with the largest share if the share reaches the threshold of the model, and
+// reports the other plausible codes in Result.Candidates.
 func (s *search) answer(res *Result, alt []string) {
 	res.Candidates = nil
 	s.merge(0, len(s.candidates))
 	for first := 0; len(s.kept) > 1 && s.kept[0].share < codes.Threshold && first < len(s.candidates); {
-		last := first // they contradict each other: the first source that is sure of itself wins
+		// No code reaches the threshold over the whole message, because the pages contradict each
+		// other. The first page that has a code above the threshold by itself wins.
+		last := first
 		for last < len(s.candidates) && s.candidates[last].page == s.candidates[first].page {
 			last++
 		}
@@ -163,9 +174,9 @@ func (s *search) answer(res *Result, alt []string) {
 	}
 }
 
-// merge adds up the shares that codes have of the candidates from first to last, and puts the code with
-// the greatest first. Codes that were kept before stay behind them. The place of a code is the first that
-// counts: subject, text, HTML, as they were read.
+// merge sums the shares of the candidates [first, last) for each code, and sorts the code with the
+// largest sum to the front. Codes from an earlier merge keep their best score and get a share of 0.
+// The source of a code is that of its first plausible candidate, in the order subject, text, HTML.
 func (s *search) merge(first, last int) {
 	s.shares = append(s.shares[:0], s.scores[first:last]...)
 	model.Shares(s.shares)
@@ -192,9 +203,9 @@ func (s *search) merge(first, last int) {
 	})
 }
 
-// sameWords tells whether two texts differ in nothing but white space.
+// sameWords reports whether two texts are equal except for white space.
 func sameWords(a, b string) bool {
-	const step = 32 // most of two such texts is the same with its white space
+	const step = 32 // bytes; most of two such texts is equal with its white space, so compare in blocks
 	for a != "" && b != "" {
 		n := 1
 		switch {
@@ -214,7 +225,7 @@ func sameWords(a, b string) bool {
 	return strings.TrimSpace(a) == strings.TrimSpace(b)
 }
 
-// read takes the texts of a mail as pages, and these apart.
+// read splits the texts of a message into the tokens of the four pages.
 func (s *search) read(in Input, visible bool) {
 	if !visible {
 		in.Visible = ""
@@ -227,7 +238,8 @@ func (s *search) read(in Input, visible bool) {
 	s.pages[3].hidden = true
 }
 
-// bound answers with a domain-bound code.
+// bound sets the domain-bound code of the text or of the visible HTML, and reports whether there is
+// one.
 func (s *search) bound(res *Result) bool {
 	for i := 1; i < len(s.pages) && !s.pages[i].hidden; i++ {
 		if code, host, ok := s.pages[i].originLine(); ok {
@@ -238,12 +250,12 @@ func (s *search) bound(res *Result) bool {
 	return false
 }
 
-// inAlt tells whether an image says the code.
+// inAlt reports whether the alternative text of an image contains the code.
 func inAlt(alt []string, code string) bool {
 	return slices.ContainsFunc(alt, func(a string) bool {
 		return strings.Contains(bare.Replace(string(text.Fold(a).Plain)), bare.Replace(code))
 	})
 }
 
-// bare takes out what parts a code.
+// bare removes the separators inside a code.
 var bare = strings.NewReplacer(" ", "", "-", "")

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// typical is a mail of 2 KB in text and HTML, as most services send it.
+// typical is a message of 2 KB with plain text and HTML, as most services send it.
 func typical() Input {
 	body := "Hello Mara,\n\nWe received a request to sign in to your Kestrel account from a new device.\n\n" +
 		"Enter the following verification code when prompted:\n\n482913\n\nThis code expires in 10 minutes and can only be used once.\n\n" +
@@ -35,7 +35,8 @@ func TestTypical(t *testing.T) {
 	}
 }
 
-// The other codes of a mail are told, best first, and nothing else is.
+// TestCandidates checks that the result has the other codes of a message, best first, and nothing
+// else.
 func TestCandidates(t *testing.T) {
 	res := Find(Input{Text: "Your verification code is 482913.\nYour other code is 551234.\nInvoice 771100, card ending in 4213."})
 	if res.Code != "482913" || len(res.Candidates) != 1 || res.Candidates[0] != "551234" {
@@ -53,7 +54,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// A Result never changes after it was given, whatever is searched next.
+// TestResultsAreCopies checks that a Result does not change while later searches reuse the memory.
 func TestResultsAreCopies(t *testing.T) {
 	first := Find(Input{Text: "Your login code is 482913. It replaces code 551234"})
 	var group sync.WaitGroup
@@ -72,7 +73,7 @@ func TestResultsAreCopies(t *testing.T) {
 	}
 }
 
-// bombs are inputs of 64 KB that make a careless search take long.
+// bombs are inputs of 64 KB that are expensive for a search with quadratic steps.
 func bombs() map[string]string {
 	fill := func(s string) string { return strings.Repeat(s, text.MaxScan/len(s)+1)[:text.MaxScan] }
 	return map[string]string{
@@ -110,12 +111,12 @@ func bombs() map[string]string {
 	}
 }
 
-// The work is linear whatever a stranger sends: four times the bytes take about four times
-// as long, where a quadratic search takes sixteen.
+// TestBombs checks that the work is linear for every input: four times the bytes take about four
+// times as long. A quadratic search would take sixteen times as long.
 func TestBombs(t *testing.T) {
 	for name, s := range bombs() {
 		t.Run(name, func(t *testing.T) {
-			quarter := len(s) / 4 // of the beginning, or of the middle, where some bombs change
+			quarter := len(s) / 4 // from the beginning or from the middle, where some bombs change
 			small, large := max(best(s[:quarter]), best(s[len(s)/2-quarter/2:][:quarter])), best(s)
 			if large > 12*small && large > 60*time.Millisecond {
 				t.Errorf("%d bytes took %v, %d bytes %v", len(s)/4, small, len(s), large)
@@ -124,7 +125,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// best gives the cheapest of a few runs.
+// best returns the shortest time of a few runs.
 func best(s string) time.Duration {
 	shortest := time.Hour
 	for range 3 {
@@ -136,7 +137,7 @@ func best(s string) time.Duration {
 	return shortest
 }
 
-// FuzzFind looks for panics, and for a code that does not stand in the mail.
+// FuzzFind checks that Find does not panic, and that the message contains every code it returns.
 func FuzzFind(f *testing.F) {
 	in := typical()
 	f.Add(in.Subject, in.Text, in.Visible, in.Links[2], `"123456"; origin="https://example.com"`)
@@ -148,7 +149,7 @@ func FuzzFind(f *testing.F) {
 		in := Input{Subject: subject, Text: text, Visible: visible, Links: []string{link, link + "x"}, Declared: []string{header}}
 		start := time.Now()
 		res := Find(in)
-		if took := time.Since(start); took > time.Second { // a loaded machine needs a few ms
+		if took := time.Since(start); took > time.Second { // it takes a few milliseconds on a loaded machine
 			t.Fatalf("took %v", took)
 		}
 		if n := len(res.Code); n > maxDeclared || res.Source != SourceHeader && res.Code != "" && (n < minCode || n > maxDeclared) {
@@ -172,7 +173,7 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// squeeze keeps the folded letters and digits of all texts.
+// squeeze returns the folded letters and digits of all texts.
 func squeeze(texts ...string) string {
 	var b strings.Builder
 	for _, s := range texts {
@@ -224,8 +225,8 @@ func BenchmarkBomb(b *testing.B) {
 	}
 }
 
-// A text and a visible text of the same words are searched once; the lines of the second
-// are read when the words alone give nothing.
+// TestSameWords checks that a text and a visible text with the same words are searched once, and
+// that the HTML is searched, too, if the text alone has no code.
 func TestSameWords(t *testing.T) {
 	in := Input{Subject: "Here's your code", Text: "Hello Kim account 905118 expires in 10 minutes", Visible: "Hello Kim account\n905118\nexpires in 10 minutes"}
 	if !sameWords(in.Text, in.Visible) || sameWords(in.Text, in.Visible+".") || sameWords("", "a") {

@@ -6,9 +6,11 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// Numbers that are hidden, compared, or belong to a thing.
+// This file recognizes numbers that are masked, that are part of a program, or that belong to a
+// thing.
 
-// numberedThing tells "Locker 14, code 4829": the code of a thing that has a small number itself.
+// numberedThing reports whether the candidate is the code of a thing that has a small number
+// itself: "Locker 14, code 4829".
 func (p *page) numberedThing(c *candidate) bool {
 	ln, labelled := &p.Lines[c.line], false
 	for k := c.first - 1; k > ln.First && k > c.first-9; k-- {
@@ -25,14 +27,15 @@ func (p *page) numberedThing(c *candidate) bool {
 	return false
 }
 
-// around gives what stands before and behind a candidate on its line, 64 bytes at most.
+// around returns the text before and behind a candidate on its line, at most 64 bytes of each.
 func (p *page) around(ln *text.Line, c *candidate) (before, behind []byte) {
 	start, end := p.Tokens[c.first].Start, p.Tokens[c.last].End
 	return p.Lower[max(ln.Start, start-64):start], p.Lower[end:max(end, min(ln.End, end+64))]
 }
 
-// masked tells the visible end of a hidden number: "****1234", ".... 7461", "***-***-4213", but not
-// "code ........ 7719", and no emphasis: "**482913**".
+// masked reports whether the candidate is the visible end of a masked number: "****1234", "....
+// 7461", "***-***-4213". Leader dots ("code ........ 7719") and emphasis ("**482913**") are not
+// masks.
 func (p *page) masked(ln *text.Line, c *candidate) bool {
 	before, behind := p.around(ln, c)
 	hidden := before[len(bytes.TrimRight(before, "*.#-() ")):]
@@ -48,7 +51,8 @@ func (p *page) masked(ln *text.Line, c *candidate) bool {
 	return more >= 2
 }
 
-// compared tells a piece of a program: code == 482913, code = 482913; code="482913", {"code": "482913"}.
+// compared reports whether the candidate is part of a program: code == 482913, code = 482913;
+// code="482913", {"code": "482913"}.
 func (v *view) compared() bool {
 	before, behind := v.around(v.ln, v.c)
 	name := bytes.TrimRight(before, ` "`)
@@ -62,7 +66,8 @@ func (v *view) compared() bool {
 	return false
 }
 
-// tight tells whether no blank stands before any of the tokens first to last.
+// tight reports whether the tokens first to last follow each other without white space, also before
+// the first one.
 func (p *page) tight(first, last int32) bool {
 	for k := first; k <= last; k++ {
 		if p.Tokens[k].Gap {

@@ -2,11 +2,12 @@ package otp
 
 import "testing"
 
-// mail is one case: what a person sees, and the code that must be found ("" for none).
+// mail is a test case: a message and its code, "" for none.
 type mail struct {
 	name, subject, text, visible, want string
 }
 
+// check runs Find on every message.
 func check(t *testing.T, mails []mail) {
 	t.Helper()
 	for _, m := range mails {
@@ -19,7 +20,7 @@ func check(t *testing.T, mails []mail) {
 	}
 }
 
-// Numbers that are no codes, in mails that have none: each must give nothing.
+// TestLookAlikes has messages without a code, but with other numbers.
 func TestLookAlikes(t *testing.T) {
 	check(t, []mail{
 		{name: "order", subject: "Your order 482913 has shipped", text: "Order number: 482913\nTracking code: 9400110200881234567890\n"},

@@ -2,11 +2,12 @@ package otp
 
 import "inboxd/internal/mail/otp/text"
 
-// Words without which nothing is told to be a code, besides text.Announcing: "by" and "with" join a number
-// only to what it confirms.
+// confirming are the classes that announce a code only together, in addition to those of
+// text.Announcing: "by" and "with" refer to a number only if the message also confirms something.
 const confirming = 1<<text.ClassConfirm | 1<<text.ClassBy
 
-// speaks tells whether the mail has such words. Most mails have not, and are spared the search.
+// speaks reports whether the message has a word that can announce a code. Most messages have none,
+// and Find skips the costly search for them.
 func (s *search) speaks() bool {
 	seen := uint64(0)
 	for i := range s.pages {

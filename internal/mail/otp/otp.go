@@ -1,6 +1,13 @@
-// Package otp finds the one-time code of a mail in its subject, its text and the text a
-// person would see of its HTML. It knows nothing else: no mail parsing, no storage, no
-// network, no list of senders. A wrong code is worse than none.
+// Package otp finds the one-time code of a message in its subject, its plain text and the visible
+// text of its HTML. It does not parse messages, uses neither storage nor network, and has no list
+// of senders.
+//
+// The search has three steps. It splits each text into tokens (package text) and collects the
+// candidates that have the form of a code. A small neural network with one hidden layer (package
+// model) scores each candidate by its features. The best candidate is the result if its share of
+// the softmax over all candidates reaches a threshold; otherwise the result has no code. A wrong
+// code is worse than none, and the threshold is set on held-out folds of the training data so that
+// wrong codes are rare.
 package otp
 
 import (
@@ -8,28 +15,32 @@ import (
 	"inboxd/internal/mail/otp/quote"
 )
 
-// Input is what a person would see of a mail, plus the headers that can declare a code.
+// Input is what the recipient sees of a message, plus the header fields that can declare a code.
 type Input struct {
 	Subject string
-	Text    string // the plain text part, empty when there is none
-	Visible string // visible text of the HTML part, block elements and table cells on lines of their own; empty when there is none
-	Preview string // hidden text at the top of the HTML, which a list of mails shows; counts only when nothing else has a code
+	Text    string // the plain text part, or empty
+	// Visible is the visible text of the HTML part, or empty. Each block element and
+	// table cell is on a line of its own.
+	Visible string
+	// Preview is hidden text at the top of the HTML, which e-mail clients show in the list of
+	// messages. It is the last source in order.
+	Preview string
 	Links   []string
-	Anchors []link.Anchor // visible links with a short text; their URLs stand in Links too
-	Alt     []string      // alternative texts of visible images; they also stand in Visible
-	Answers bool          // the header names the message that this one answers
+	Anchors []link.Anchor // visible links with a short text; their URLs are also in Links
+	Alt     []string      // alternative texts of visible images; they are also in Visible
+	Answers bool          // the header names the message that this one replies to
 
-	Indented []quote.Span // pieces of Visible in blockquotes that nothing marks as quotations
+	Indented []quote.Span // parts of Visible in blockquotes that are not marked as quotations
 
-	// Declared codes: the values of OTP-Token and One-Time-Code header fields, to be
-	// filled by the caller only when it verified their origin (specification, Codes).
+	// Declared has the values of the OTP-Token and One-Time-Code header fields. The caller must
+	// fill it only after it verified their origin (specification, Codes).
 	Declared []string
 }
 
-// Source says where a code was found.
+// Source is the part of a message in which a code was found.
 type Source string
 
-// The sources, in the order of trust (specification, Codes). Wire names.
+// The sources in the order of trust (specification, Codes). The values are part of the public API.
 const (
 	SourceHeader     Source = "header"
 	SourceOriginLine Source = "origin_line"
@@ -39,12 +50,14 @@ const (
 	SourceAlt        Source = "alt"
 )
 
-// Result is the answer for one mail. The zero Result means no code and no link.
+// Result is the result for one message. The zero Result means no code and no link.
 type Result struct {
-	Code             string  // empty when none
-	Confidence       float64 // 0..1
-	Source           Source
-	Origin           string   // host a declared code is bound to, else empty
-	Candidates       []string // other codes that were considered and not vetoed, best first, at most 5; may be there without a Code
-	VerificationLink string   // the one link that confirms or signs in, else empty
+	Code       string  // empty if none reaches the threshold
+	Confidence float64 // calibrated probability that Code is right, 0 to 1
+	Source     Source
+	Origin     string // host that a declared code is bound to, otherwise empty
+	// Candidates are the other plausible codes, best first, at most 5. It may have elements while
+	// Code is empty.
+	Candidates       []string
+	VerificationLink string // the only link that confirms or signs in, otherwise empty
 }

@@ -8,8 +8,9 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// own leaves out what the message quotes of older ones: their codes and links are not its own (ADR 0100). The subject
-// of an answer stays, for what it speaks of, but see page.borrowed.
+// own returns the input without the parts that the message quotes from older messages, because
+// their codes and links do not belong to this message (ADR 0100). The subject of a reply stays as
+// context, but its numbers are not candidates: see page.borrowed.
 func (in Input) own() Input {
 	quoted, visible := quote.Find(&quote.Message{Subject: in.Subject, Answers: in.Answers, Text: in.Text, Visible: in.Visible, Indented: in.Indented})
 	if len(quoted) == 0 && len(visible) == 0 {
@@ -34,12 +35,14 @@ func (in Input) own() Input {
 	return in
 }
 
-// written is a URL as a text has it, up to the next blank or bracket.
+// written is a URL as it appears in a text, up to the next white space, angle bracket or quotation
+// mark.
 type written struct {
 	url    string
-	broken bool // by the end of a line
+	broken bool // it starts behind "<" and is cut before ">": a line break splits it
 }
 
+// urlsIn appends the URLs in s to urls.
 func urlsIn(urls []written, s string) []written {
 	for {
 		i := strings.Index(s, "://")
@@ -59,7 +62,8 @@ func urlsIn(urls []written, s string) []written {
 	}
 }
 
-// stands reports whether a link is one of the sorted URLs, but for what stands behind it.
+// stands reports whether link is a prefix of one of the sorted URLs, since punctuation may follow
+// it in the text, or whether it continues a URL that a line break splits.
 func stands(urls []written, link string) bool {
 	i, _ := slices.BinarySearchFunc(urls, link, func(w written, link string) int { return strings.Compare(w.url, link) })
 	if i < len(urls) && strings.HasPrefix(urls[i].url, link) {

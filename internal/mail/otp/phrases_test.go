@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The ways to write a code that must not matter.
+// writings are ways to write a code, all of which must be found.
 var writings = map[string]func(code string) string{
 	"plain":      func(c string) string { return c },
 	"halves":     func(c string) string { return c[:3] + " " + c[3:] },
@@ -22,11 +22,12 @@ var writings = map[string]func(code string) string{
 	"thai":       func(c string) string { return digitsFrom(c, '๐') },
 }
 
+// digitsFrom writes a code with the digits of another script, which begin at zero.
 func digitsFrom(code string, zero rune) string {
 	return strings.Map(func(r rune) rune { return zero + r - '0' }, code)
 }
 
-// The ways to lay out a code in HTML.
+// layouts are ways to lay out a code in HTML, all of which must be found.
 var layouts = map[string]func(code string) string{
 	"heading": func(c string) string { return "<h1>" + c + "</h1>" },
 	"cells": func(c string) string {
@@ -42,7 +43,7 @@ var layouts = map[string]func(code string) string{
 	"disabled": func(c string) string { return "<input readonly value=" + c + ">" },
 }
 
-// mails calls use with the mails that the phrase makes, and what is to be found in each.
+// mails calls use with the messages made from the phrase, and with the code of each.
 func (p phrase) mails(i int, use func(name, want string, in Input)) {
 	code := fmt.Sprintf("%06d", (i*77_773+104_729)%1_000_000)
 	page := func(name, want, body string) {
@@ -64,7 +65,8 @@ func (p phrase) mails(i int, use func(name, want string, in Input)) {
 	}
 }
 
-// Every language finds a code however it is written and laid out, and none where there is none.
+// TestPhrases checks for every language that a code is found in all writings and layouts, and that
+// a message without a code has no result.
 func TestPhrases(t *testing.T) {
 	all := readPhrases(t)
 	if len(all) < 90 {

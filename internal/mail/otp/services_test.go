@@ -2,7 +2,7 @@ package otp
 
 import "testing"
 
-// Mails as services write them, with invented names.
+// TestServices has messages with a code in the style of real services, with invented names.
 func TestServices(t *testing.T) {
 	check(t, []mail{
 		{name: "forge sudo", subject: "[Forge] Sudo email verification code", text: "Here is your Forge sudo authentication code:\n\n48291377\n\nThis code is valid for 15 minutes and can only be used once.\n\nPlease don't share this code with anyone: we'll never ask for it on the phone or via email.\n\nThanks,\nThe Forge Team", want: "48291377"},
@@ -94,7 +94,8 @@ func TestServices(t *testing.T) {
 	})
 }
 
-// Mails without a code as services write them; most speak of codes and logins all the same.
+// TestServicesWithout has messages without a code in the style of real services. Most of them
+// mention codes or logins.
 func TestServicesWithout(t *testing.T) {
 	check(t, []mail{
 		{name: "neg changed", subject: "Your password was changed", visible: "Hi Mara,\nThe password for your Acme account was changed on March 2, 2026 at 10:14.\nIf this was you, no action is needed.\nAcme Inc\n548 Market St #48291\nSan Francisco, CA 94104"},

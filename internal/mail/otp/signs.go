@@ -7,22 +7,24 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// sign is what a token is to a candidate beside it: what its word means, or what it looks like.
+// sign is the category of a token as a feature of the candidates around it: the class of its word
+// in the vocabulary, or the shape of the token.
 type sign uint8
 
-// Signs below signWeak are the classes of the vocabulary, of words that announce no code.
+// Signs below signWeak are vocabulary classes of words that do not announce a code. Bags use a sign
+// as the number of a bit, so there can be at most 64.
 const (
-	signEdge sign = 0 // the line ends
+	signEdge sign = 0 // start or end of the line
 	signWeak sign = sign(text.ClassHarmless) + 1 + iota
 	signMedium
 	signStrong
-	signPlural // "codes"
-	signLower  // a word nobody knows, in small letters
-	signCapital
-	signUpper
-	signShort // ... of three letters at most
-	signForeign
-	signFew // a number of one to three digits
+	signPlural  // "codes"
+	signLower   // an unknown word in lower case
+	signCapital // ... with a capital first letter
+	signUpper   // ... in capitals
+	signShort   // ... of at most three letters
+	signForeign // ... in another script
+	signFew     // a number of one to three digits
 	signNumber
 	signMixed
 	signFigure
@@ -43,6 +45,7 @@ const (
 	signs
 )
 
+// signNames are the names of the signs in weights.txt.
 var signNames = func() (names [signs]string) {
 	copy(names[:], text.ClassNames)
 	copy(names[signWeak:], []string{"code-weak", "code-medium", "code-strong", "codes", "lower", "capital", "upper", "short", "foreign",
@@ -51,7 +54,8 @@ var signNames = func() (names [signs]string) {
 	return names
 }()
 
-// readSigns writes the signs of all tokens of the page, and gives all of them. compose must have run.
+// readSigns sets the sign of every token and the bag of every line, and returns the bag of the
+// page. It needs the strengths that compose sets.
 func (p *page) readSigns() (all bag) {
 	p.signs, p.bags = p.signs[:0], p.bags[:0]
 	for i := range p.Lines {
@@ -67,6 +71,7 @@ func (p *page) readSigns() (all bag) {
 	return all
 }
 
+// signOf returns the sign of token k.
 func (p *page) signOf(ln *text.Line, k int32) sign {
 	t := &p.Tokens[k]
 	switch t.Kind {
@@ -100,12 +105,12 @@ func (p *page) signOf(ln *text.Line, k int32) sign {
 	return p.unknown(k)
 }
 
-// unknown tells what a word looks like that nobody knows.
+// unknown returns the sign of a word that is not in the vocabulary, by its shape.
 func (p *page) unknown(k int32) sign {
 	switch b := p.Raw(k); {
 	case p.Lower[p.Tokens[k].Start] >= 0x80:
 		return signForeign
-	case len(b) <= 3 && !(len(b) == 2 && capital(b[0]) && capital(b[1])): // "PR" and "MR"
+	case len(b) <= 3 && !(len(b) == 2 && capital(b[0]) && capital(b[1])): // "PR" and "MR" are signUpper
 		return signShort
 	case capital(b[0]) && capital(b[len(b)-1]):
 		return signUpper
@@ -115,7 +120,7 @@ func (p *page) unknown(k int32) sign {
 	return signLower
 }
 
-// punctuations are what signs of punctuation are.
+// punctuations maps an ASCII punctuation character to its sign.
 var punctuations = func() (table [utf8.RuneSelf]sign) {
 	for s, all := range map[sign]string{signColon: ":=", signPeriod: ".!?", signComma: ",;", signDash: "-", signOpen: "([{<", signClose: ")]}>", signQuote: "\"'`",
 		signMoney: "$", signPercent: "%", signHash: "#", signSlash: `/\|`, signStar: "*_~", signPunct: "@^&+"} {
@@ -126,6 +131,8 @@ var punctuations = func() (table [utf8.RuneSelf]sign) {
 	return table
 }()
 
+// punctuation returns the sign of the punctuation token k. A point that does not end a sentence is
+// signPunct.
 func (p *page) punctuation(ln *text.Line, k int32) sign {
 	s := punctuations[p.Lower[p.Tokens[k].Start]]
 	if s == signPeriod && !p.period(ln, k) {
@@ -134,7 +141,7 @@ func (p *page) punctuation(ln *text.Line, k int32) sign {
 	return s
 }
 
-// branded tells "Auth0" and "Web3": a name of small letters that ends in a digit or two.
+// branded reports whether token k is a name that ends in one or two digits: "Auth0", "Web3".
 func (p *page) branded(k int32) bool {
 	b := p.Raw(k)
 	name := bytes.TrimRight(b, "0123456789")

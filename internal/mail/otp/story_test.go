@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each way to write a code ends in the form that is typed in.
+// TestNormalForms checks that every way to write a code gives the form that the user types.
 func TestNormalForms(t *testing.T) {
 	var none misses
 	for written, want := range normalForms {
@@ -17,8 +17,8 @@ func TestNormalForms(t *testing.T) {
 	none.judge(t)
 }
 
-// A code and the words for it in many languages: on its own line, behind its label, and
-// before it.
+// TestLanguages has codes with their labels in many languages: on a line of its own, behind the
+// label, and before it.
 func TestLanguages(t *testing.T) {
 	check(t, []mail{
 		{name: "english", text: "Your Acme code is 482913. Don't share it.", want: "482913"},
@@ -107,7 +107,8 @@ func TestLanguages(t *testing.T) {
 	})
 }
 
-// A quoted older mail never wins, however it is quoted; a mail passed on is the mail.
+// TestQuotes checks that the code of a quoted message is never the result, and that the code of a
+// forwarded message is.
 func TestQuotes(t *testing.T) {
 	const old = "Your verification code is 170196."
 	check(t, []mail{

@@ -6,19 +6,20 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// Tables, in which a code stands far from the word for it.
+// This file handles tables, in which a code may be far from its label.
 
-// maxColumns bounds the columns of a table that is looked at.
+// maxColumns is the largest number of columns of a table whose heading is searched.
 const maxColumns = 6
 
-// column tells whether a candidate stands in a table below a word for code.
+// column reports whether the candidate is in a table below a label.
 func (v *view) column() bool { return v.belowCell() || v.belowWord() }
 
-// belowCell tells one in the first row of a table whose cells have lines of their own, when the cell of the heading over
-// it has a word for code.
+// belowCell reports whether the candidate is in the first row of a table that has one cell on each
+// line, and the heading of its column has a label.
 func (v *view) belowCell() bool {
 	for n := int32(2); v.c.own && n <= min(maxColumns, v.c.line); n++ {
-		for first := v.c.line; v.names(v.c.line-n) && first > v.c.line-n && first >= n; first-- { // of its row
+		// n is the number of columns, first the line of the first cell of the row.
+		for first := v.c.line; v.names(v.c.line-n) && first > v.c.line-n && first >= n; first-- {
 			if v.heads(first-n, first, 3) {
 				return true
 			}
@@ -30,12 +31,13 @@ func (v *view) belowCell() bool {
 	return false
 }
 
-// names tells whether line li has a word for one code.
+// names reports whether line li has a label of one code.
 func (p *page) names(li int32) bool {
 	return text.Between(p.Lines[li].Strength, weak, strong) && !p.plural(p.Lines[li].Label)
 }
 
-// heads tells lines that could be the headings of a table: of so many words at most, and without a number.
+// heads reports whether the lines [from, to) can be the headings of a table: none has more than
+// most words, and none has a number.
 func (p *page) heads(from, to, most int32) bool {
 	for li := from; li < to; li++ {
 		if p.Lines[li].Words > most || p.bagOf(li)&(1<<signNumber|1<<signMixed|1<<signFigure|1<<signFew) != 0 {
@@ -45,11 +47,11 @@ func (p *page) heads(from, to, most int32) bool {
 	return true
 }
 
-// maxRows bounds the lines above a row in which its headings are looked for.
+// maxRows is the number of lines above a row that are searched for its headings.
 const maxRows = 4
 
-// belowWord tells one in a row of a table that is written as text, below a line that has a word for code in the same
-// column and as many columns.
+// belowWord reports whether the candidate is in a row of a plain text table, and the line of the
+// headings has a label in the same column and the same number of columns.
 func (v *view) belowWord() bool {
 	at, of := v.cell(v.c.line, v.c.first)
 	for li := v.c.line - 1; of > 1 && li >= max(0, v.c.line-maxRows); li-- {
@@ -61,7 +63,8 @@ func (v *view) belowWord() bool {
 	return false
 }
 
-// cell gives the column that token k of line li stands in, and how many there are: parted by bars, or by wide gaps.
+// cell returns the column of token k in line li, counted from 0, and the number of columns. Columns
+// are separated by vertical bars or by wide gaps.
 func (p *page) cell(li, k int32) (at, of int) {
 	ln := &p.Lines[li]
 	bars := p.Lower[ln.Start] == '|' || bytes.Contains(p.Lower[ln.Start:ln.End], []byte(" | "))

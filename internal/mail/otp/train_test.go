@@ -20,10 +20,11 @@ import (
 	"inboxd/internal/mail/otp/quote"
 )
 
-// trains makes the weights anew: make otp-train.
+// trains is set by make otp-train to train the model again.
 var trains = flag.Bool("train", false, "write weights.txt from testdata and print the folds")
 
-// example reads a mail as Find does and notes what is known of its candidates.
+// example returns a message as a training example. It collects the candidates and their features in
+// the way of Find.
 func example(family, want string, weight float64, in Input) *train.Example {
 	e := &train.Example{Family: family, Group: train.Tongue(in.Subject + " " + in.Text + " " + in.Visible), Weight: weight, Want: want}
 	s := new(search)
@@ -39,12 +40,12 @@ func example(family, want string, weight float64, in Input) *train.Example {
 	return e
 }
 
-// sampled is how many mails there are to each whose candidates the digest is about: to read all of them
-// takes long where races are looked for.
+// sampled is the sampling rate of the digest: it includes the candidates of one in so many
+// messages. All of them take too long under the race detector.
 const sampled = 16
 
-// data gives the mails of testdata/stories, and those that its tables of words and phrases make: each nth. With
-// all of them come those that are made from stories.
+// data returns every nth training example of testdata: the stories, and messages made from the
+// tables of words and phrases. If nth is 1, it adds the data augmentation of vary_test.go.
 func data(t testing.TB, nth int) (all []*train.Example) {
 	n, stories := 0, []told(nil)
 	add := func(family, want string, weight float64, in func() Input) {
@@ -91,13 +92,14 @@ func data(t testing.TB, nth int) (all []*train.Example) {
 	return all
 }
 
-// tableWeight is what a mail of a table counts beside one that somebody thought of.
+// Weights of generated examples. An example from a story has weight 1.
 const (
-	tableWeight    = 0.2
-	phraseWeight   = 0.05
-	expandedWeight = 0.3 // of a story whose code was written otherwise
+	tableWeight    = 0.2  // from a table of words
+	phraseWeight   = 0.05 // from a table of phrases
+	expandedWeight = 0.3  // from a story, with another code: see rewritten
 )
 
+// input renders the message for Find.
 func (m *taleMail) input() Input {
 	v := ViewOf(m.html)
 	in := Input{Subject: m.subject, Text: m.text, Visible: v.Visible + m.visible, Preview: v.Preview}
@@ -109,8 +111,9 @@ func (m *taleMail) input() Input {
 
 var someNumber = regexp.MustCompile(`\b[0-9]{4,8}\b`)
 
-// rewritten gives the mail with a code of another form, or, where there is none, with another number: what
-// a code looks like says less than what stands around it.
+// rewritten returns the message with a code of another form, or, in a message without a code, with
+// another number. This augmentation teaches the model that the context matters more than the form
+// of a code. It reports false if the message does not have a plain number to replace.
 func (m taleMail) rewritten() (taleMail, bool) {
 	from := m.want
 	if from == "" {
@@ -137,7 +140,7 @@ func (m taleMail) rewritten() (taleMail, bool) {
 	return m, m.subject+m.text+m.html != before
 }
 
-// newCode makes a code of some form.
+// newCode returns a random code of a random form.
 func newCode(r *rand.Rand) string {
 	const letters, digits = "ABCDEFGHJKLMNPQRSTUVWXYZ", "0123456789"
 	some := func(set string, n int) string {
@@ -166,6 +169,7 @@ func newCode(r *rand.Rand) string {
 	return some(digits, 8)
 }
 
+// taleMail is an invented message with its code, "" for none.
 type taleMail struct {
 	name, want, subject, text, html, visible string
 }
@@ -195,7 +199,8 @@ func readTales(t testing.TB, file string) (all []taleMail) {
 	return all
 }
 
-// The weights in the tree are those of the data in the tree.
+// TestWeights checks that weights.txt was made from the present training data and features. With
+// -train it trains the model and writes the file.
 func TestWeights(t *testing.T) {
 	if *trains {
 		retrain(t, data(t, 1))
@@ -206,7 +211,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// digest tells data apart: the files, what is known of each candidate, and of a part of them what it is.
+// digest returns a hash of the training data: the files, the names of all feature values, and the
+// candidates of a sample of the messages.
 func digest(t *testing.T) string {
 	h := sha256.New()
 	files, _ := filepath.Glob(filepath.Join("testdata", "stories", "*.txt"))
@@ -224,6 +230,9 @@ func digest(t *testing.T) string {
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
+// retrain runs three kinds of cross-validation: it holds out families, languages, and files of
+// stories (batches). It logs the results, sets the threshold and the calibration curve from them,
+// trains the model on all data, and writes weights.txt.
 func retrain(t *testing.T, all []*train.Example) {
 	names := codes.Names()
 	var hard []train.Outcome
@@ -255,19 +264,19 @@ func retrain(t *testing.T, all []*train.Example) {
 	}
 }
 
-// settings of what is learned.
+// settings are the hyperparameters of the model.
 var settings = train.Settings{Hidden: 0.4, None: 2}
 
-// How many answers may be wrong among mails that nothing was learned from, and among those in languages that
-// nothing was.
+// The largest fractions of wrong answers on held-out folds.
 const (
-	mostWrong       = 0.003
-	mostWrongTongue = 0.005
-	mostWrongSure   = 0.002 // of the answers with a confidence of train.Sure and more, in both
+	mostWrong       = 0.003 // of held-out families
+	mostWrongTongue = 0.005 // of held-out languages
+	mostWrongSure   = 0.002 // of the answers with a confidence of at least train.Sure, in both
 )
 
-// stories leaves out the mails of tables, which are too easy to count, and those that were written against the
-// search: they are learned from, but say nothing of how often mail is like them.
+// stories returns the outcomes of stories, which decide the threshold, and those of adversarial
+// messages. It drops generated messages, which are too easy. The adversarial ones are training
+// data, but they are more frequent here than in real messages.
 func stories(all []train.Outcome) (counted, hard []train.Outcome) {
 	for _, o := range all {
 		switch {
@@ -281,13 +290,15 @@ func stories(all []train.Outcome) (counted, hard []train.Outcome) {
 	return counted, hard
 }
 
-// hardFiles is how files of mails begin that were written against the search: banks' mails with ten numbers beside a
-// code that is called none, receipts and notices that look like a code's mail in all but their sense.
+// hardFiles is the prefix of the names of files with adversarial messages: messages of banks with
+// ten numbers next to a code without a label, and receipts and notices that resemble a message with
+// a code.
 const hardFiles = "hard-"
 
 // phrase is one row of testdata/phrases.tsv.
 type phrase struct{ lang, subject, lead, below, without string }
 
+// readPhrases reads testdata/phrases.tsv.
 func readPhrases(t testing.TB) (all []phrase) {
 	raw, err := os.ReadFile(filepath.Join("testdata", "phrases.tsv"))
 	if err != nil {
@@ -301,7 +312,7 @@ func readPhrases(t testing.TB) (all []phrase) {
 	return all
 }
 
-// ViewOf renders HTML as the parser of mail does.
+// ViewOf renders HTML in the way of the parser of messages.
 func ViewOf(in string) (v html.View) {
 	html.Render(strings.ToValidUTF8(in, ""), html.Options{View: &v})
 	return v

@@ -7,19 +7,22 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// Values of features, and how features are written down.
+// This file has the constructors of features, and the functions that compute feature values.
 
 type feature = model.Feature[view]
 
+// of returns a feature whose value has the index that value returns.
 func of(name, says string, values []string, value func(*view) int) feature {
 	return feature{Name: name, Says: says, Values: values, Of: value}
 }
 
+// ofSign returns a feature whose value is a sign.
 func ofSign(name, says string, which func(*view) sign) feature {
 	values := append([]string{""}, signNames[:]...)
 	return of(name, says, values, func(v *view) int { return 1 + int(which(v)) })
 }
 
+// bagOf returns a bag feature of signs.
 func bagOf(name, says string, which func(*view) bag) model.Bag[view] {
 	return model.Bag[view]{Name: name, Says: says, Values: signNames[:], Of: func(v *view) uint64 { return uint64(which(v)) }}
 }
@@ -31,7 +34,8 @@ func bit(b bool) int {
 	return 0
 }
 
-// tied is a feature of the word for code that stands on some side: its strength, how far away it is, and two more things.
+// tied returns a feature that combines the strength of the label on one side, its distance, whether
+// a colon or "is" joins it to the candidate, and more.
 func tied(name, says string, which func(*view) *tie, dists []string, steps []int, more ...feature) feature {
 	return model.Grid(name, says, append([]feature{
 		of("", "", []string{"none", "weak", "medium", "strong", "plural", "taken"}, func(v *view) int { return int(which(v).strength) }),
@@ -40,7 +44,8 @@ func tied(name, says string, which func(*view) *tie, dists []string, steps []int
 	}, more...)...)
 }
 
-// years tells 1900 to 2099, and 2026-7714: the number of a document.
+// years returns 1 if the candidate can be a year from 1900 to 2099, 2 if it starts or ends with one
+// as the number of a document does (2026-7714), otherwise 0.
 func years(c *candidate) int {
 	is := func(b []byte) bool { return string(b[:2]) == "19" || string(b[:2]) == "20" }
 	switch b := c.text[:c.n]; {
@@ -53,7 +58,8 @@ func years(c *candidate) int {
 	return 0
 }
 
-// counting tells 123456 and 4321, which people write when they mean any code.
+// counting reports whether the characters count up or down: 123456, 4321. Such numbers are
+// examples.
 func counting(c *candidate) bool {
 	up, down := true, true
 	for i := 1; i < int(c.n); i++ {
@@ -63,9 +69,10 @@ func counting(c *candidate) bool {
 	return up || down
 }
 
-// looks are what is seen of a code itself.
+// looks are the values of the bag feature look, the shape of the candidate itself.
 var looks = []string{"lower", "vowel", "hyphen", "jumble", "digits-first", "many-letters"}
 
+// look returns the set of looks that hold for the candidate: bit i stands for looks[i].
 func look(c *candidate) (set uint64) {
 	digits, changes, b := 0, 0, c.text[:c.n]
 	for i := range b {

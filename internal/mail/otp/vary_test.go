@@ -8,34 +8,35 @@ import (
 	"inboxd/internal/mail/otp/model/train"
 )
 
-// Mails made from stories, from which is learned what does not matter to an answer: other numbers below it, another
-// subject, and, where the code is gone, all that spoke of it.
+// This file makes further training examples from stories (data augmentation). They teach the model
+// what does not decide an answer: other numbers in the message, another subject, and words about a
+// code in a message that does not contain it.
 
-// varieties is how many mails of each kind are made from a story, variedWeight what each counts.
 const (
-	varieties    = 3
-	variedWeight = 0.5
+	varieties    = 3   // number of examples of each kind from one story
+	variedWeight = 0.5 // weight of each
 )
 
-// told is a story, read.
+// told is a story with its training example.
 type told struct {
 	*train.Example
 	in Input
 }
 
-// loan is what a mail lends to others in its language.
+// loan is a text of one message that is inserted into others of the same language.
 type loan struct {
 	lender *train.Example
 	words  string
 }
 
-// loans are the paragraphs with numbers of mails without a code, and the subjects without numbers of mails with one
-// and without.
+// loans are the texts to insert, by language: paragraphs with numbers from messages without a code,
+// and subjects without numbers. subjects has the key true for those from messages with a code.
 type loans struct {
 	paragraphs map[string][]loan
 	subjects   map[bool]map[string][]loan
 }
 
+// lend collects the loans of all stories.
 func lend(all []told) loans {
 	l := loans{map[string][]loan{}, map[bool]map[string][]loan{false: {}, true: {}}}
 	for _, m := range all {
@@ -54,7 +55,8 @@ func lend(all []told) loans {
 
 func numbered(s string) bool { return strings.ContainsAny(s, "0123456789") }
 
-// paragraphs cuts the text of a mail, or four lines each of what is seen of its HTML.
+// paragraphs splits the plain text of a message into its paragraphs, or else its visible text into
+// pieces of four lines.
 func (m *told) paragraphs() (all []string) {
 	if m.in.Text != "" {
 		return strings.Split(m.in.Text, "\n\n")
@@ -65,7 +67,7 @@ func (m *told) paragraphs() (all []string) {
 	return all
 }
 
-// vary makes mails from all stories, the same each time.
+// vary makes examples from all stories. It is deterministic.
 func vary(all []told) (made []*train.Example) {
 	loans := lend(all)
 	for _, m := range all {
@@ -81,7 +83,7 @@ func vary(all []told) (made []*train.Example) {
 	return made
 }
 
-// pick takes one of what others lend.
+// pick returns a random loan from another story; ok is false if it finds none in five attempts.
 func (m *told) pick(from []loan, r *rand.Rand) (l loan, ok bool) {
 	for range 5 {
 		if len(from) > 0 {
@@ -94,14 +96,15 @@ func (m *told) pick(from []loan, r *rand.Rand) (l loan, ok bool) {
 	return l, false
 }
 
-// made reads the story's mail after it was changed with what somebody lent.
+// made returns the example of a changed message. lender is the story whose text was inserted, or
+// nil.
 func (m *told) made(want string, in Input, lender *train.Example) []*train.Example {
 	e := example(m.Family, want, variedWeight, in)
 	e.Lender = lender
 	return []*train.Example{e}
 }
 
-// longer gives the mail with a paragraph more, mostly at its end.
+// longer returns the message with an additional paragraph, in two of three cases at its end.
 func (m *told) longer(loans loans, r *rand.Rand) []*train.Example {
 	l, ok := m.pick(loans.paragraphs[m.Group], r)
 	if !ok {
@@ -120,7 +123,8 @@ func (m *told) longer(loans loans, r *rand.Rand) []*train.Example {
 	return m.made(m.Want, in, l.lender)
 }
 
-// renamed gives the mail under the subject of another one with a code, or without one as it is, or under none.
+// renamed returns the message with the subject of another story, or without a subject. The other
+// story has a code if this one has.
 func (m *told) renamed(loans loans, r *rand.Rand) []*train.Example {
 	if m.in.Subject == "" || numbered(m.in.Subject) {
 		return nil
@@ -135,7 +139,8 @@ func (m *told) renamed(loans loans, r *rand.Rand) []*train.Example {
 	return m.made(m.Want, in, l.lender)
 }
 
-// without gives the mail without the lines that its code stands on.
+// without returns the message without the lines that contain its code, as an example without an
+// answer.
 func (m *told) without() []*train.Example {
 	if m.Want == "" {
 		return nil
@@ -152,7 +157,7 @@ func (m *told) without() []*train.Example {
 	}
 	made := m.made("", in, nil)
 	for _, answer := range made[0].Answers {
-		if answer == m.Want { // it was written otherwise
+		if answer == m.Want { // another spelling of the code is left
 			return nil
 		}
 	}

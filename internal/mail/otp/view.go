@@ -5,44 +5,47 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// How far a view looks.
+// Distances that a view covers.
 const (
 	viewLeft  = 26 // words before the candidate
-	viewRight = 16
-	viewAbove = 8 // lines
+	viewRight = 16 // words behind it
+	viewAbove = 8  // lines above it
 
-	maxWrapped = 4 // words on the candidate's line, to go on in another one
+	maxWrapped = 4 // words between the candidate and the end of its line, to continue on another line
 )
 
-// tie is a label that a view met, and how far away. The zero tie is none.
+// tie is the label that a view found in one direction, and its distance. A strength of 0 means that
+// it found none.
 type tie struct {
 	strength uint8
-	dist     int        // words, or lines
-	joined   bool       // a colon or "is" stands between
-	crossed  bool       // the end of a sentence lies between
-	other    bool       // something else is announced between
-	is       bool       // between them stands such a word
-	heading  bool       // the line is what its label is about
-	class    text.Class // of the label's word
+	dist     int        // words before and behind the candidate, lines above it
+	joined   bool       // a colon or "is" is next to the candidate, or ends the line above
+	crossed  bool       // the end of a sentence is between
+	other    bool       // a word for another kind of number is between
+	is       bool       // a word such as "is" is between
+	heading  bool       // the line above is a heading
+	class    text.Class // of the label
 }
 
-// view is what stands around one candidate. It is filled once, then the features only read it.
+// view is the context of one candidate. fill sets it once, and then the features only read it.
 type view struct {
 	*page
 	c             *candidate
 	ctx           *context
 	ln            *text.Line
-	left          [2]sign // neighbours, the nearest first
+	left          [2]sign // the two tokens before it, the nearest first
 	right         sign
 	before, after side
 	above         tie
-	seenL, seenR  bag         // of its sentence before and behind it
-	order         int         // which candidate of the page it is
-	alike         int         // how many others of the page look the same
-	again         int         // 1 when it stands in the mail again, 2 when in the subject
-	topic         concept.Set // of its line and the one above
+	seenL, seenR  bag         // signs of its sentence before and behind it
+	order         int         // index of the candidate in its page
+	alike         int         // number of other candidates of the page with the same form
+	again         int         // 1 if the code is in the message again, 2 if it is in the subject
+	topic         concept.Set // concepts of its line and of the line above
 }
 
+// fill sets the view of candidate c, except for order, topic, alike and again, which search.each
+// sets.
 func (v *view) fill(p *page, c *candidate, ctx *context) {
 	*v = view{page: p, c: c, ctx: ctx, ln: &p.Lines[c.line]}
 	last := p.Lines[p.lineOf(c.last, c.line)].Last
@@ -54,7 +57,7 @@ func (v *view) fill(p *page, c *candidate, ctx *context) {
 	v.lookUp()
 }
 
-// filler tells what may stand between a code and the word that says what it is.
+// filler reports whether tokens of sign s say nothing about a code, so that side.words skips them.
 func filler(s sign) bool {
 	switch s {
 	case sign(text.ClassIs), sign(text.ClassOf), sign(text.ClassFresh), signQuote, signStar, signOpen, signClose, signColon, signDash, sign(text.ClassNumber), signPunct, signHash:
@@ -63,15 +66,16 @@ func filler(s sign) bool {
 	return false
 }
 
-// side is what a view meets on one side of its candidate.
+// side is what a view found before or behind its candidate.
 type side struct {
 	tie
-	words [2]sign // nearest neighbours that are no filling
-	enter int     // words to the verb "enter", 0 for none
+	words [2]sign // the nearest tokens that are not fillers
+	enter int     // 1 + the number of words to a verb such as "enter", 0 without such a verb
 }
 
-// walk goes from the candidate to the next label, backwards or forwards, at most over the end of one line that was
-// broken by its length.
+// walk searches for the next label before the candidate (step -1) or behind it (step 1), over at
+// most far words. It crosses one line break at most, and only one that an e-mail client inserted
+// because of the length of the line.
 func (v *view) walk(t *side, step int32, far int) {
 	li, k := v.c.line, v.c.first
 	if step > 0 {
@@ -104,7 +108,7 @@ func (v *view) walk(t *side, step int32, far int) {
 	}
 }
 
-// note takes note of a sign that stands between a candidate and its label.
+// note adds a sign that is between the candidate and its label.
 func (t *side) note(s sign, step int32, dist int) {
 	switch {
 	case s == signPeriod:
@@ -126,7 +130,8 @@ func (t *side) note(s sign, step int32, dist int) {
 	}
 }
 
-// lookUp finds the next line above with a label, and whether that speaks of one code, which is not another one.
+// lookUp finds the nearest line above that has a label. The strength is plural if the label does
+// not mean one code, and taken if a number between them may be the code that the label announces.
 func (v *view) lookUp() {
 	numbers := bag(0)
 	for d := int32(1); d <= viewAbove && v.c.line >= d; d++ {
@@ -146,7 +151,7 @@ func (v *view) lookUp() {
 	}
 }
 
-// wraps tells whether line li was broken by its length, and goes on in the next.
+// wraps reports whether line li is long enough to be wrapped, and continues on the next line.
 func (p *page) wraps(li int32) bool {
 	if li < 0 || int(li+1) >= len(p.Lines) || p.Lines[li+1].Paragraph {
 		return false
@@ -155,4 +160,5 @@ func (p *page) wraps(li int32) bool {
 	return ln.End-ln.Start >= fullLine
 }
 
-const fullLine = 24 // bytes; a shorter line was not broken by its length
+// fullLine is the shortest line, in bytes, that may have been wrapped because of its length.
+const fullLine = 24

@@ -29,7 +29,8 @@ func eachWord(t testing.TB, table string, use func(lang, word string)) {
 	}
 }
 
-// What announces a code does so without a word around it, before the code and above it.
+// TestLabels checks that every label announces a code without other words, before the code and
+// above it.
 func TestLabels(t *testing.T) {
 	var none misses
 	eachWord(t, "labels.tsv", func(lang, label string) {
@@ -40,11 +41,13 @@ func TestLabels(t *testing.T) {
 	none.judge(t)
 }
 
+// labelMails returns messages with a label and the code 482913.
 func labelMails(label string) []Input {
 	return []Input{{Subject: "Acme", Text: label + ": 482913"}, {Subject: "Acme", Text: label + "\n\n482913\n"}}
 }
 
-// The numbers of other things are no codes, in notices that speak of signing in and of codes too.
+// TestNouns checks that the numbers of other things are not codes, also in notices about signing in
+// and codes.
 func TestNouns(t *testing.T) {
 	var none misses
 	eachWord(t, "nouns.tsv", func(lang, noun string) {
@@ -54,6 +57,7 @@ func TestNouns(t *testing.T) {
 	})
 }
 
+// nounMails returns messages without a code, but with the number of a thing.
 func nounMails(noun string) []Input {
 	return []Input{
 		{Subject: "New sign-in to your account", Text: "We noticed a new sign-in to your account.\n\n" + noun + ": 482913\n\nIf this wasn't you, change your password."},
@@ -64,8 +68,8 @@ func nounMails(noun string) []Input {
 	}
 }
 
-// misses counts the mails of a table that give no code though they have one: a few may. None may give
-// another.
+// misses counts the messages of a table whose code was not found. A few are allowed, but a wrong
+// code fails the test.
 type misses struct{ none, of int }
 
 func (m *misses) count(t *testing.T, name string, in Input, want string) {

@@ -14,8 +14,10 @@ type failures struct {
 func (f *failures) Helper()               {}
 func (f *failures) Errorf(string, ...any) { f.n++ }
 
+// kept makes an allocation escape to the heap.
 var kept []byte
 
+// TestAtMost checks that work above a limit fails the test, and other work does not.
 func TestAtMost(t *testing.T) {
 	spin := func() {
 		for range 20 {

@@ -115,6 +115,8 @@ func (s *Server) ServeDNS(w dns.ResponseWriter, query *dns.Msg) {
 	w.WriteMsg(reply) // may fail: the resolver may have closed the connection
 }
 
+// answer returns the response from the records. It follows at most 20 CNAMEs, and answers NXDOMAIN
+// for a name that does not exist.
 func answer(query *dns.Msg, records []dns.RR) *dns.Msg {
 	reply := new(dns.Msg)
 	reply.SetReply(query)

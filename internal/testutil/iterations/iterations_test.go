@@ -22,7 +22,7 @@ func (s *said) Fatalf(format string, args ...any) {
 
 const variable = "OFTEN_TEST"
 
-// tries are the numbers of the runs, each of which takes a second.
+// tries returns the numbers of the runs. Each run takes a second.
 func tries(t testing.TB, n, each int) (numbers []uint64) {
 	for i := range Runs(t, variable, n, each) {
 		numbers = append(numbers, i)
@@ -31,6 +31,7 @@ func tries(t testing.TB, n, each int) (numbers []uint64) {
 	return numbers
 }
 
+// TestRuns checks the number of runs by count and by duration, and the total that is logged.
 func TestRuns(t *testing.T) {
 	for _, c := range []struct {
 		says, log string
@@ -38,12 +39,12 @@ func TestRuns(t *testing.T) {
 		runs      int
 	}{
 		{"", "4 by OFTEN_TEST in 4s", 4, 1, 4},
-		{"", "60 by OFTEN_TEST in 3s", 50, 20, 3}, // whole runs
+		{"", "60 by OFTEN_TEST in 3s", 50, 20, 3}, // 60, since only whole runs count
 		{"7", "7 by OFTEN_TEST in 7s", 4, 1, 7},
 		{"1", "20 by OFTEN_TEST in 1s", 50, 20, 1},
 		{"3s", "3 by OFTEN_TEST in 3s", 4, 1, 3},
 		{"1m", "1200 by OFTEN_TEST in 1m0s", 4, 20, 60},
-		{"1ms", "1 by OFTEN_TEST in 1s", 4, 1, 1}, // never none
+		{"1ms", "1 by OFTEN_TEST in 1s", 4, 1, 1}, // at least one
 	} {
 		t.Setenv(variable, c.says)
 		synctest.Test(t, func(t *testing.T) {

@@ -30,6 +30,7 @@ rspamd_config.TEST_ENVELOPE = { callback = function(task)
 end, score = 0.25, description = 'The envelope is known' }
 `
 
+// rspamdConfig is for a folder (1) and an address (2). Its DNS server does not exist.
 const rspamdConfig = `
 options {
   pidfile = "%[1]s/pid"; control_socket = "%[1]s/control mode=0600"; tempdir = "%[1]s";
@@ -48,7 +49,7 @@ func Rspamd(t testing.TB) string {
 	t.Helper()
 	dir, addr := t.TempDir(), freeAddress(t)
 	write(t, dir, "rules.lua", rspamdRules)
-	write(t, dir, "tld", "com\ntest\n") // all of them take half a minute to compile without a cache
+	write(t, dir, "tld", "com\ntest\n") // the full list takes half a minute to compile without a cache
 	write(t, dir, "rspamd.conf", fmt.Sprintf(rspamdConfig, dir, addr))
 	args := []string{"-f", "-c", filepath.Join(dir, "rspamd.conf")}
 	if os.Geteuid() == 0 {
@@ -130,6 +131,7 @@ func run(t testing.TB, addr, ping, pong, program string, args ...string) {
 	}
 }
 
+// answers reports whether a program at addr answers ping with pong.
 func answers(addr, ping, pong string) bool {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"inboxd/internal/core/domain"
 )
 
-// Resolver queries DNS as net.Resolver does. A *net.DNSError with IsNotFound means that there is no
-// such record; any other error leaves that open.
+// Resolver queries DNS as net.Resolver does. A *net.DNSError with IsNotFound means that
+// the record does not exist; any other error leaves that open.
 type Resolver interface {
 	LookupMX(ctx context.Context, name string) ([]*net.MX, error)
 	LookupTXT(ctx context.Context, name string) ([]string, error)

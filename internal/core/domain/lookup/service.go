@@ -84,7 +84,7 @@ func answers(ctx context.Context, r Resolver, rec domain.Record) (texts []string
 	return texts, err
 }
 
-// absent reports whether DNS answered that there is none.
+// absent reports whether DNS answered that the record does not exist.
 func absent(err error) bool {
 	var none *net.DNSError
 	return errors.As(err, &none) && none.IsNotFound

@@ -27,7 +27,7 @@ func (z Zone) Periods(first, last int) (list []Period) {
 	return list
 }
 
-// change is the next time at which the offset or its name changes; zero if there is none. Go ends a
+// change is the next time at which the offset or its name changes; zero for never. Go ends a
 // period on the last day of each leap year without a change, so the loop skips those.
 func change(t time.Time) time.Time {
 	name, offset := t.Zone()

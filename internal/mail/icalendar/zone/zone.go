@@ -83,7 +83,7 @@ func Explain(tzid string, def *Definition) Zone {
 const longestName = 64
 
 // behindPrefix is the IANA name at the end of a path, such as
-// "/freeassociation.sourceforge.net/Europe/Berlin"; empty if there is none.
+// "/freeassociation.sourceforge.net/Europe/Berlin", or "".
 func behindPrefix(path string) string {
 	for _, rest, ok := strings.Cut(path, "/"); ok; _, rest, ok = strings.Cut(rest, "/") {
 		if len(rest) > longestName {

@@ -108,7 +108,7 @@ func (d Draft) layout() node {
 }
 
 // sendable makes text of any kind valid UTF-8 with LF line ends and one at its end. A byte
-// order mark at its start is no text.
+// order mark at its start is not text.
 func sendable(text string) []byte {
 	b := message.NormalizeLines([]byte(strings.ToValidUTF8(text, "\uFFFD")))
 	b = bytes.TrimLeft(b, "\ufeff") // behind what NormalizeLines takes away

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write testdata/composed.eml anew")
 
 var composeDate = time.Date(2026, 11, 21, 9, 8, 7, 0, time.UTC)
 
-// Texts that meet the corners: blanks, dots, mbox, long lines, scripts, injections.
+// Texts with edge cases: white space, dots, mbox lines, long lines, scripts, injections.
 var oddTexts = []string{
 	"", "a", "Hello\nworld\n", "Grüße\r\nan alle", "  lead", "trail  ", "tab\there", "two  blanks", ".", ".\n..\n", "From here\nFrom there\n", "=?utf-8?q?x?=",
 	"--=_1_", "a\rb", "nul\x00nul", "\xff\xfe broken", strings.Repeat("x", 2000), strings.Repeat("long words ", 200), strings.Repeat("漢字かな", 300),
@@ -82,7 +82,7 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// needsUTF8 reports an address whose local part is not ASCII (RFC 6531).
+// needsUTF8 reports whether the local part of an address is not ASCII (RFC 6531).
 func needsUTF8(d Draft) bool {
 	return slices.ContainsFunc(slices.Concat([]message.Mailbox{d.From}, d.To, d.Cc), func(m message.Mailbox) bool {
 		local, _ := address.Split(m.Email)
@@ -102,7 +102,7 @@ func checkWire(t fataler, raw []byte, utf8Header bool) {
 		if !utf8Header && bytes.ContainsFunc(line, func(r rune) bool { return r >= 0x7f }) {
 			t.Fatalf("8-bit line %q", line)
 		}
-		words := line // the first word stays beside the field's name
+		words := line // the first word stays on the line of the field's name
 		if name, rest, ok := bytes.Cut(line, []byte(": ")); ok && !bytes.ContainsRune(name, ' ') {
 			words = rest
 		}
@@ -155,7 +155,8 @@ func checkParsed(t fataler, d Draft, raw []byte) {
 	}
 }
 
-// asWritten is how a list comes back: clean names, A-labels, quotes where needed.
+// asWritten returns a list of addresses as Parse returns it: clean names, A-labels, quotes if
+// needed.
 func asWritten(list []message.Mailbox) (out []message.Mailbox) {
 	for _, m := range list {
 		email, _ := address.Sender(m.Email)

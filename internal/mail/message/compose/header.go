@@ -12,7 +12,7 @@ import (
 
 const (
 	maxReferences = 50  // message ids in References
-	maxMessageID  = 995 // octets of one message id, which with brackets and a blank is a line of its own
+	maxMessageID  = 995 // octets of one message id; with brackets and a space it fills a line
 )
 
 // headerWriter appends header fields, folded (RFC 5322 section 2.2.3). One Write owns it.
@@ -127,7 +127,7 @@ func chain(references []string, answered string) []string {
 func (h *headerWriter) mailboxes(name string, list []message.Mailbox) error {
 	var words []string
 	for _, m := range list {
-		addr, ok := address.Sender(m.Email) // what can stand in an envelope can stand in a header
+		addr, ok := address.Sender(m.Email) // an address that is valid in an envelope is valid in a header
 		if !ok {
 			return fmt.Errorf("compose: %q can't be written as an address", m.Email)
 		}

@@ -52,11 +52,11 @@ func fileNode(f File) node {
 	return n
 }
 
-// filenameParams writes a file name as quoted string where that can hold it and nobody would
-// read an encoded word in it, else as RFC 2231 says: percent-encoded UTF-8, in as many
-// sections as its length asks for. No section ends within a character, because some readers
-// decode each by itself. Behind it follows the name in ASCII for those that know only that; in front,
-// more readers would take it for the name.
+// filenameParams writes a file name as a quoted string if it is short ASCII without anything that
+// looks like an encoded word. Otherwise it uses RFC 2231: percent-encoded UTF-8, in as many
+// sections as the length requires. No section ends within a character, because some parsers decode
+// each section separately. An ASCII form of the name follows for parsers without RFC 2231. It is
+// last, because many parsers use the first of the two.
 func filenameParams(name string) []string {
 	name = oneLine(message.CleanFilename(name))
 	if name == "" {
@@ -86,7 +86,8 @@ func filenameParams(name string) []string {
 	return append(sections, plain)
 }
 
-// asciiName is a file name of at most shortName characters, with its extension, in which nothing needs a quote.
+// asciiName returns the ASCII form of a file name, with its extension, in at most shortName
+// characters. It contains no character that must be escaped.
 func asciiName(name string) string {
 	plain := strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || strings.ContainsRune(`"\%?`, r) {
@@ -157,7 +158,7 @@ func isSafe7Bit(text []byte) bool {
 	return true
 }
 
-// builder appends parts to a mail. One Write owns it.
+// builder appends parts to a message. One call of Write owns it.
 type builder struct {
 	out        []byte
 	seed       [16]byte

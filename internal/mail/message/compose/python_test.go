@@ -28,7 +28,8 @@ type seenByPython struct {
 	Defects    []string
 }
 
-// TestComposeForPython has 200 mails read by a parser that shares nothing with ours.
+// TestComposeForPython parses 200 composed messages with the e-mail package of Python, an
+// independent parser.
 func TestComposeForPython(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var drafts []Draft
@@ -64,9 +65,9 @@ func TestComposeForPython(t *testing.T) {
 	}
 }
 
-// plainDraft draws a mail out of what people write. Names fit into one encoded word: up to
-// Python 3.12 its reader puts blanks between the words of one phrase (RFC 2047 section 6.2
-// says otherwise).
+// plainDraft returns a random message of realistic texts. Names fit into one encoded word: up to
+// Python 3.12 its parser adds spaces between the words of one phrase, contrary to RFC 2047
+// section 6.2.
 func plainDraft(r *rand.Rand) Draft {
 	pick := func(of []string) string { return of[r.IntN(len(of))] }
 	texts := []string{

@@ -20,7 +20,7 @@ func notAtext(r rune) bool {
 	return r <= ' ' || r == 0x7f || strings.ContainsRune(`()<>[]:;@\,."`, r)
 }
 
-// phrase writes a display name: as atoms, in quotes, or as encoded words.
+// phrase writes a display name as atoms, as a quoted string, or as encoded words (RFC 2047).
 func phrase(name string) []string {
 	switch {
 	case name == "":
@@ -35,13 +35,14 @@ func phrase(name string) []string {
 	return encodeWords(name)
 }
 
-// isAtoms reports words of atext, each short enough for a line, with single blanks between.
+// isAtoms reports whether a name consists of atoms (RFC 5322 section 3.2.3), each short enough for
+// a line, with single spaces between them.
 func isAtoms(name string) bool {
 	return !strings.Contains(name, "  ") && strings.IndexFunc(strings.ReplaceAll(name, " ", ""), notAtext) < 0 && longest(name) < softLine
 }
 
-// unstructured writes a text that has no syntax, a subject: as it is, where folding at its
-// blanks keeps it whole, else as encoded words.
+// unstructured writes an unstructured field, such as a subject. The text stays as it is if folding
+// at its spaces does not change it. Otherwise it becomes encoded words.
 func unstructured(text string) []string {
 	text = oneLine(text)
 	switch {
@@ -53,13 +54,14 @@ func unstructured(text string) []string {
 	return strings.Split(text, " ")
 }
 
-// oneLine is what of a text can stand in a header.
+// oneLine returns a text on one line, without characters that a header must not contain.
 func oneLine(text string) string {
 	return strings.TrimFunc(message.CleanHeader(text), func(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' })
 }
 
 func isAlphanumeric(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' }
 
+// longest returns the length of the longest word.
 func longest(text string) (n int) {
 	for word := range strings.SplitSeq(text, " ") {
 		n = max(n, len(word))
@@ -67,8 +69,8 @@ func longest(text string) (n int) {
 	return n
 }
 
-// encodeWords writes RFC 2047 words of UTF-8, in the shorter of both encodings, none of
-// which breaks a character.
+// encodeWords writes a text as encoded words in UTF-8 (RFC 2047), in the shorter of the two
+// encodings. No word ends within a character.
 func encodeWords(text string) (words []string) {
 	const frame = len("=?utf-8?q?") + len("?=")
 	escaped := 0
@@ -112,7 +114,7 @@ func encodeWord(s string, binary bool) string {
 	return "=?utf-8?q?" + b.String() + "?="
 }
 
-// qOctet escapes one octet as the strictest place, a phrase, asks for (RFC 2047 section 5).
+// qOctet escapes one octet by the strictest rules, those for a phrase (RFC 2047 section 5).
 func qOctet(c byte) string {
 	switch {
 	case c == ' ':
@@ -123,14 +125,14 @@ func qOctet(c byte) string {
 	return string([]byte{'=', upperHex[c>>4], upperHex[c&15]})
 }
 
-// quoteString puts s in quotes; it holds no control characters.
+// quoteString returns s as a quoted string. s must not contain control characters.
 func quoteString(s string) string {
 	return `"` + quoted.Replace(s) + `"`
 }
 
 var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// isPlainASCII reports printable ASCII and blanks alone.
+// isPlainASCII reports whether a text has only printable ASCII characters and spaces.
 func isPlainASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] >= 0x7f {

@@ -7,21 +7,23 @@ import (
 	"strings"
 )
 
-// color is a colour of text or background. The zero value is none that was declared.
+// color is the color of a text or a background. The zero value means that none is declared.
 type color struct {
 	kind       colorKind
 	r, g, b, a uint8
 }
 
+// colorKind says what is known of a color.
 type colorKind uint8
 
 const (
 	undeclared   colorKind = iota
-	inheritColor           // the parent's, or transparent for a background
-	unknownColor           // an image, or what this package does not read
+	inheritColor           // that of the parent, or transparent for a background
+	unknownColor           // an image, or a value that this package does not parse
 	knownColor
 )
 
+// The colors of a message that declares none.
 var (
 	white = color{knownColor, 255, 255, 255, 255}
 	black = color{kind: knownColor, a: 255}
@@ -30,7 +32,7 @@ var (
 //go:embed colors.tsv
 var colorTable string
 
-// colorNames maps the names of CSS to RRGGBB.
+// colorNames maps the color names of CSS to RRGGBB.
 var colorNames = func() map[string]string {
 	m := make(map[string]string, 150)
 	for line := range strings.Lines(colorTable) {
@@ -41,7 +43,7 @@ var colorNames = func() map[string]string {
 	return m
 }()
 
-// parseColor reads a colour of CSS, in small letters.
+// parseColor parses a color of CSS, in lower case.
 func parseColor(s string) color {
 	switch s {
 	case "transparent":
@@ -61,7 +63,8 @@ func parseColor(s string) color {
 	return color{kind: unknownColor}
 }
 
-// attributeColor reads the value of bgcolor, color or text, where the # may be missing.
+// attributeColor parses the value of the attributes bgcolor, color and text, where "#" may be
+// missing.
 func attributeColor(s string) color {
 	s = strings.ToLower(strings.TrimSpace(s))
 	if c := parseColor(s); c.kind != unknownColor {
@@ -70,7 +73,7 @@ func attributeColor(s string) color {
 	return hexColor(s)
 }
 
-// hexColor reads RGB, RGBA, RRGGBB or RRGGBBAA.
+// hexColor parses RGB, RGBA, RRGGBB or RRGGBBAA.
 func hexColor(hex string) color {
 	n, err := strconv.ParseUint(hex, 16, 32)
 	if err != nil {
@@ -90,7 +93,8 @@ func hexColor(hex string) color {
 	return color{kind: unknownColor}
 }
 
-// functionColor reads rgb() and hsl(), old and new: commas, or blanks and a slash before the alpha.
+// functionColor parses rgb() and hsl() in both syntaxes: with commas, or with spaces and a slash
+// before alpha.
 func functionColor(name, args string) color {
 	args, _, _ = strings.Cut(args, ")")
 	parts := strings.FieldsFunc(args, func(r rune) bool { return r == ',' || r == '/' || r == ' ' })
@@ -123,7 +127,8 @@ func functionColor(name, args string) color {
 	return c
 }
 
-// fromHSL gives red, green and blue of a hue in degrees, a saturation and a lightness (CSS Color 4, section 7.1).
+// fromHSL converts a hue in degrees, a saturation and a lightness to red, green and blue, from 0 to
+// 1 (CSS Color 4, section 7.1).
 func fromHSL(h, s, l float64) (r, g, b float64) {
 	s, l = min(max(s, 0), 1), min(max(l, 0), 1)
 	part := func(n float64) float64 {
@@ -140,9 +145,10 @@ func number(s string) (n float64, unit string, ok bool) {
 	return n, s[len(digits):], err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)
 }
 
-// backgroundOf reads the shorthand: its colour, and whether it has an image or anything else that is not understood.
+// backgroundOf parses the shorthand property background. picture is true if it has an image or
+// something that this package does not parse.
 func backgroundOf(value string) (c color, picture bool) {
-	c = color{kind: knownColor} // transparent, unless it says otherwise
+	c = color{kind: knownColor} // the default is transparent
 	for value != "" {
 		var part string
 		part, value = cutPart(value)
@@ -158,7 +164,7 @@ func backgroundOf(value string) (c color, picture bool) {
 	return c, false
 }
 
-// cutPart cuts a value at its first blank or comma outside of brackets.
+// cutPart cuts a value at its first white space or comma outside of parentheses.
 func cutPart(s string) (part, rest string) {
 	depth := 0
 	for i := range len(s) {
@@ -174,7 +180,7 @@ func cutPart(s string) (part, rest string) {
 	return s, ""
 }
 
-// on returns what is seen of c over a background.
+// on blends c with the background behind it.
 func (c color) on(ground color) color {
 	switch {
 	case c.kind != knownColor || c.a == 255:
@@ -188,15 +194,16 @@ func (c color) on(ground color) color {
 	return color{knownColor, mix(c.r, ground.r), mix(c.g, ground.g), mix(c.b, ground.b), 255}
 }
 
-// How much text may differ from its background and yet not be seen, in steps of 255: in brightness, and in any
-// of red, green and blue. #eee on white is not seen, lightgray is; nor is lightyellow.
+// The largest difference from its background at which text counts as invisible, on a scale of 0 to
+// 255. On white, #eee and lightyellow are invisible; lightgray is visible.
 const (
-	closeBrightness = 18
-	closeChannel    = 32
-	faintAlpha      = 25 // a tenth of the text's colour
+	closeBrightness = 18 // difference in brightness
+	closeChannel    = 32 // difference in each of red, green and blue
+	faintAlpha      = 25 // largest alpha that is invisible on every background, about a tenth
 )
 
-// unseenOn reports whether nobody sees a text of colour c on a background. Nothing is known of an unknown one.
+// unseenOn reports whether text of color c is invisible on a background. Text counts as visible if
+// one of the two is unknown.
 func (c color) unseenOn(ground color) bool {
 	if c.kind != knownColor || c.a > faintAlpha && ground.kind != knownColor {
 		return false

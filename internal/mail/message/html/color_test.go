@@ -10,7 +10,8 @@ func hiddenIn(s string) bool {
 	return disguised
 }
 
-// Text in the colour of what is behind it is not seen, and the message is marked.
+// TestTextInTheColourOfItsBackground checks that text in the color of its background is not
+// visible, and that Render reports it as disguised.
 func TestTextInTheColourOfItsBackground(t *testing.T) {
 	for _, in := range []string{
 		"<body bgcolor='#FFFFFF'><p style='color:#FFFFFF;background:#FFFFFF'>no</p><p>yes</p>",
@@ -51,7 +52,8 @@ func TestTextInTheColourOfItsBackground(t *testing.T) {
 	}
 }
 
-// What a person sees, or may see, stays, and marks nothing.
+// TestTextThatIsSeen checks that text stays, and is not reported as disguised, if it is or may be
+// visible.
 func TestTextThatIsSeen(t *testing.T) {
 	for _, in := range []string{
 		"yes",
@@ -91,7 +93,8 @@ func TestTextThatIsSeen(t *testing.T) {
 	}
 }
 
-// A preview is what layouts hide, not what is drawn unseen.
+// TestNoPreviewOfDisguisedText checks that the preview has text that layouts hide, but not
+// disguised text.
 func TestNoPreviewOfDisguisedText(t *testing.T) {
 	for in, want := range map[string]string{
 		"<p style='color:#fff'>Your code is 111111</p>Hello":                        "",
@@ -104,7 +107,7 @@ func TestNoPreviewOfDisguisedText(t *testing.T) {
 	}
 }
 
-// FuzzHiddenText adds text that is seen and text that is not to whatever a stranger writes.
+// FuzzHiddenText adds visible and invisible text to arbitrary HTML.
 func FuzzHiddenText(f *testing.F) {
 	for _, s := range []string{
 		"color:#fff;background:#fff", "background:url(a) #000", "color:rgba(0,0,0,.1)", "font:0/0 a", "clip-path:inset(0 50%)", "transform:scale(0", "color:hsl(1,,2",

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// viewOf gives Render what a message does: valid UTF-8.
+// viewOf renders HTML after it is converted to valid UTF-8, as package message does.
 func viewOf(in string) (v View) {
 	Render(strings.ToValidUTF8(in, ""), Options{View: &v})
 	return v

@@ -6,23 +6,25 @@ import (
 	"unicode"
 )
 
-// Links collects http(s) URLs in order of appearance, without doubles, at most MaxLinks. One
-// goroutine at a time adds to it: whoever reads the mail.
+// Links collects HTTP and HTTPS URLs in order of appearance, without duplicates, at most MaxLinks.
+// It is not safe for concurrent use; the goroutine that parses the message owns it.
 type Links struct {
 	list []string
-	seen map[string]struct{} // nil while list is short enough to be looked through
-	more bool                // than List has
+	seen map[string]struct{} // nil while list is short
+	more bool                // there are more than MaxLinks
 }
 
-// List is never changed again by what is added later.
+// List returns the URLs so far. Later URLs do not change the returned slice.
 func (l *Links) List() []string { return l.list }
 
-// More reports that there was one beyond MaxLinks.
+// More reports whether the message has more than MaxLinks URLs.
 func (l *Links) More() bool { return l.more }
 
-// full reports that no more are wanted, not even to know of them.
+// full reports whether further URLs make no difference: there are no Links, or More is already
+// true.
 func (l *Links) full() bool { return l == nil || l.more }
 
+// add adds a URL, unless it is too long or a duplicate.
 func (l *Links) add(url string) {
 	if l.full() || len(url) > maxLinkLen || l.has(url) {
 		return
@@ -30,7 +32,7 @@ func (l *Links) add(url string) {
 	if l.more = len(l.list) == MaxLinks; l.more {
 		return
 	}
-	url = strings.Clone(url) // a link must not keep the whole mail in memory
+	url = strings.Clone(url) // the URL is a slice of the message, and must not keep it in memory
 	l.list = append(l.list, url)
 	if l.seen != nil {
 		l.seen[url] = struct{}{}
@@ -42,7 +44,7 @@ func (l *Links) add(url string) {
 	}
 }
 
-// fewLinks are looked through quicker than a map of them is made.
+// fewLinks is the number of links from which on a map is faster than a search through the list.
 const fewLinks = 16
 
 func (l *Links) has(url string) bool {
@@ -53,9 +55,10 @@ func (l *Links) has(url string) bool {
 	return ok
 }
 
-// hrefURL returns the URL of a link, "" when it is not http(s). It decodes an href as a browser does: character references, no blanks around, no line
-// breaks or tabs inside. A reference takes at most eight times the bytes of what it stands for
-// in any href that escapes a URL.
+// hrefURL returns the URL of an href, or "" if it is not an HTTP or HTTPS URL. Like a browser, it
+// resolves character references, trims white space, and removes line breaks and tabs inside. An
+// escaped URL is at most eight times as long as the URL, so a longer href is refused before it is
+// decoded.
 func hrefURL(href string) string {
 	if len(href) > 8*maxLinkLen {
 		return ""

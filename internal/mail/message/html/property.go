@@ -2,8 +2,8 @@ package html
 
 import "strings"
 
-// properties read those properties of CSS that decide whether a text is seen, from their values in small
-// letters.
+// properties are the CSS properties that decide whether text is visible. Each function parses a
+// value in lower case.
 var properties = map[string]func(value string) style{
 	"display":    func(v string) style { return style{declared: displays, on: displayOf(v)} },
 	"visibility": func(v string) style { return hides(invisible, v == "hidden" || v == "collapse") },
@@ -51,8 +51,8 @@ var properties = map[string]func(value string) style{
 	},
 }
 
-// propertyLengths has for each length the first letters of the properties of that length, as bits: most declarations are of
-// other ones.
+// propertyLengths is a quick filter, since most declarations are of other properties: for each
+// length it has the first letters of the properties of that length, as bits.
 var propertyLengths = func() (letters [32]uint32) {
 	for name := range properties {
 		letters[len(name)] |= 1 << (name[0] & 31)
@@ -60,7 +60,8 @@ var propertyLengths = func() (letters [32]uint32) {
 	return letters
 }()
 
-// propertyNamed finds a property in any case; nil for those that hide nothing.
+// propertyNamed finds a property; case does not matter. It returns nil for a property that hides
+// nothing.
 func propertyNamed(name string) func(value string) style {
 	if name == "" || len(name) >= len(propertyLengths) || propertyLengths[len(name)]&(1<<(name[0]&31)) == 0 {
 		return nil
@@ -72,8 +73,9 @@ func textColor(value string) style {
 	return style{declared: colored, on: colored, text: parseColor(value)}
 }
 
-// fontSize knows that layouts set 0 on a cell and a real size on what is inside, but that a
-// part of nothing is nothing.
+// fontSize parses a font size. Layouts often set 0 on a table cell and a real size on the elements
+// inside. A relative size does not undo the 0, so that fontSize ignores it unless it is tiny
+// itself.
 func fontSize(value string) style {
 	n, unit, ok := number(value)
 	switch {
@@ -91,7 +93,8 @@ func fontSize(value string) style {
 	return hides(tiny, ok && n <= 2) // pixels or points
 }
 
-// font reads the shorthand, whose size is the first length, or the number before a slash.
+// font parses the shorthand property font. Its size is the first length, or the number before a
+// slash.
 func font(value string) style {
 	for value != "" {
 		var part string
@@ -110,7 +113,7 @@ func isZero(value string) bool {
 	return ok && n == 0
 }
 
-// isFaint reports whether an opacity leaves nothing to see.
+// isFaint reports whether an opacity makes text invisible.
 func isFaint(value string) bool {
 	n, unit, ok := number(value)
 	if unit == "%" {
@@ -119,12 +122,13 @@ func isFaint(value string) bool {
 	return ok && n <= 0.05
 }
 
-// isFar reports whether a length leads out of what is shown.
+// isFar reports whether a length moves text out of the visible area: it is negative and has three
+// digits or more.
 func isFar(value string) bool {
 	return strings.HasPrefix(value, "-") && len(value) >= len("-999px")
 }
 
-// argumentsOf returns what stands between the brackets of a function that begins a value, or "".
+// argumentsOf returns the arguments of a CSS function at the start of a value, or "".
 func argumentsOf(value, name string) string {
 	rest, ok := strings.CutPrefix(value, name+"(")
 	if !ok {
@@ -134,7 +138,8 @@ func argumentsOf(value, name string) string {
 	return strings.TrimSpace(arguments)
 }
 
-// lengths reads at most four numbers, parted by blanks and commas; nil when there is anything else.
+// lengths parses at most four numbers, separated by white space or commas. It returns nil if there
+// is anything else.
 func lengths(arguments string) (all []float64) {
 	for arguments != "" && len(all) < 4 {
 		var part string
@@ -158,17 +163,18 @@ func anyZero(arguments string, most int) bool {
 	return false
 }
 
-// clipsAll reads the arguments of rect(): top, right, bottom and left.
+// clipsAll reports whether a rect() with these arguments (top, right, bottom, left) has no visible
+// inside.
 func clipsAll(arguments string) bool {
 	at := lengths(arguments)
 	return len(at) == 4 && (at[2]-at[0] <= 1 || at[1]-at[3] <= 1)
 }
 
-// shapesNothing reports whether a clip-path has no inside.
+// shapesNothing reports whether a clip-path has no visible inside.
 func shapesNothing(value string) bool {
 	if at := lengths(argumentsOf(value, "inset")); len(at) > 0 && strings.Contains(value, "%") {
 		across := at[min(1, len(at)-1)]
-		sides := [4]float64{at[0], across, at[0], across} // unless all four are given
+		sides := [4]float64{at[0], across, at[0], across} // the defaults of missing sides
 		copy(sides[:], at)
 		return sides[0]+sides[2] >= 100 || sides[1]+sides[3] >= 100
 	}
@@ -181,7 +187,8 @@ func shapesNothing(value string) bool {
 	return corners != "" && strings.Trim(corners, "0 ,px%") == "" && !strings.ContainsAny(corners, "123456789")
 }
 
-// scalesAway reports whether a transform makes a text vanish.
+// scalesAway reports whether a transform makes text invisible: it scales by 0, or moves it out of
+// sight.
 func scalesAway(value string) bool {
 	for name, rest, ok := strings.Cut(value, "("); ok; name, rest, ok = strings.Cut(rest, "(") {
 		var arguments string

@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxReference is the length of the longest name of a character reference, its semicolon included.
+// maxReference is the length of the longest name of a character reference with its semicolon.
 const maxReference = 32
 
-// unescapeAttribute resolves the character references of an attribute's value (WHATWG HTML, "named
-// character reference state"): unlike in text, a name without a semicolon stays as written when a
-// letter, a digit or "=" follows. Otherwise "?a=1&copy=2" would lose its parameter "copy".
+// unescapeAttribute resolves the character references in the value of an attribute (WHATWG HTML,
+// "named character reference state"). Unlike in text, a name without a semicolon stays as written
+// if a letter, a digit or "=" follows. Otherwise "?a=1&copy=2" would lose its parameter "copy".
 func unescapeAttribute(s string) string {
 	i := strings.IndexByte(s, '&')
 	if i < 0 {
@@ -29,8 +29,8 @@ func unescapeAttribute(s string) string {
 	return b.String()
 }
 
-// referenceLen returns how many bytes of s, which begins with "&", may be one reference. A name that
-// is not followed by a semicolon but by "=" is returned with that sign: it is no reference.
+// referenceLen returns how many bytes of s, which begins with "&", may be one reference. If "="
+// follows the name, it is included, since the name then is not a reference.
 func referenceLen(s string) int {
 	n := 1
 	if strings.HasPrefix(s, "&#") {
@@ -45,7 +45,8 @@ func referenceLen(s string) int {
 	return n
 }
 
-// attributeReference resolves what referenceLen has cut out, or returns it unchanged.
+// attributeReference resolves a reference that referenceLen found. It returns anything else
+// unchanged.
 func attributeReference(s string) string {
 	switch {
 	case s == "&amp;":
@@ -58,7 +59,7 @@ func attributeReference(s string) string {
 	resolved := html.UnescapeString(s)
 	if s[len(s)-1] == ';' {
 		if strings.HasSuffix(resolved, ";") && s != "&semi;" {
-			return s // no name, or only its beginning is one
+			return s // the name is unknown, or only its beginning is a known name
 		}
 		return resolved
 	}
@@ -68,7 +69,8 @@ func attributeReference(s string) string {
 	return resolved
 }
 
-// numericReference resolves "&#65;", "&#x41" and the like. What follows the digits stays.
+// numericReference resolves numeric references such as "&#65;" and "&#x41". The text behind the
+// digits stays.
 func numericReference(s string) string {
 	digits, base := s[2:], "0123456789"
 	if digits != "" && digits[0]|0x20 == 'x' {
@@ -81,7 +83,7 @@ func numericReference(s string) string {
 	}
 	written := s[:len(s)-len(rest)]
 	if rest = strings.TrimPrefix(rest, ";"); len(strings.TrimLeft(digits, "0")) > 7 {
-		return "\uFFFD" + rest // beyond Unicode, and beyond an int32
+		return "\uFFFD" + rest // above the range of Unicode, and perhaps of an int32
 	}
 	return html.UnescapeString(written+";") + rest
 }

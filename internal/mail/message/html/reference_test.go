@@ -29,7 +29,8 @@ func TestReferencesInAttributes(t *testing.T) {
 	}
 }
 
-// References of every attribute that is read follow the rules of attributes, those of text its own.
+// TestWhereReferencesAreRead checks that references in all attributes follow the rules for
+// attributes, and those in text the rules for text.
 func TestWhereReferencesAreRead(t *testing.T) {
 	v := viewOf(`<a href='https://x.example/?a=1&region=2'>1 &copy=2</a><img alt='a&para=b &copy;'><input value='c&reg=d'>` +
 		`<p style='display&colon;none'>no</p><p style='color:red&semi;display:none'>no</p><style>.q1{display:none}</style><p class='q&#49;'>no</p>`)
@@ -41,7 +42,7 @@ func TestWhereReferencesAreRead(t *testing.T) {
 	}
 }
 
-// FuzzReferences compares with another tokenizer.
+// FuzzReferences compares the result with that of package golang.org/x/net/html.
 func FuzzReferences(f *testing.F) {
 	for _, s := range []string{"&copy=1", "&amp;&#x41;&notit;", "&#99999999999999", "a&b;&;&&", "&lt&gt3&eacute;"} {
 		f.Add(s)
@@ -53,7 +54,7 @@ func FuzzReferences(f *testing.F) {
 			t.Errorf("%q does not survive", s)
 		}
 		if strings.ContainsAny(s, "\"\r\x00") || strings.Contains(s, "&#") {
-			return // numbers overflow there
+			return // the other tokenizer lets large numbers overflow
 		}
 		z := nethtml.NewTokenizer(strings.NewReader(`<a href="` + s + `">`))
 		z.Next()

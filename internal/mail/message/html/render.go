@@ -8,48 +8,49 @@ import (
 	"unicode"
 )
 
-// Options says what a rendering is for.
+// Options says which results Render produces.
 type Options struct {
-	Max      int    // bytes of text; 0 makes none
-	Readable bool   // for reading on: links are kept as "text (URL)"
-	Links    *Links // collects what can be followed, nil for nobody
-	View     *View  // is given what a person sees, nil for nobody
+	Max      int    // maximum length of the text in bytes; 0 for no text
+	Readable bool   // the text is for readers: links are written as "text (URL)"
+	Links    *Links // receives the links, nil if they are not needed
+	View     *View  // receives the visible text, nil if it is not needed
 }
 
 // element is an open element.
 type element struct {
 	tag    tag
 	looks  looks
-	quoted bool  // inside a quoted mail
-	text   color // of letters
-	ground color // behind them
+	quoted bool  // inside a quoted message
+	text   color // of the text
+	ground color // of the background
 }
 
-// renderer walks over HTML once; one call of Render owns it. Its stack of open elements
-// follows the HTML standard as far as needed to know where a hidden element ends, also in
-// sloppy mail.
+// renderer reads HTML once. One call of Render owns it. Its stack of open elements follows the HTML
+// standard as far as needed to know where a hidden element ends, also in invalid HTML.
 type renderer struct {
 	Options
-	out        writer // of max bytes
-	seen       writer // of view.Visible
-	hidden     writer // of view.Preview
+	out        writer // writes the text, at most Max bytes
+	seen       writer // writes View.Visible
+	hidden     writer // writes View.Preview
 	sheet      stylesheet
-	open       [maxOpen]element // open[0] is the mail itself
-	depth      int
-	deeper     int    // elements inside that found no room
-	paragraphs int    // open p elements
-	href       string // of the open link, "" outside
-	linkAt     int    // length of the text at its start
-	seenAt     int    // length of the visible text at its start
-	inStyle    bool
-	indented   int // depth of the outermost blockquote that nothing marks as a quotation, 0 outside
-	indentedAt int // length of the visible text at its start
+	open       [maxOpen]element // open[0] stands for the message itself
+	depth      int              // index of the innermost open element
+	deeper     int              // number of open elements that did not fit into open
+	paragraphs int              // number of open p elements
+	href       string           // URL of the open link, "" outside of a link
+	linkAt     int              // length of the text at the start of the link
+	seenAt     int              // length of the visible text at the start of the link
+	inStyle    bool             // the next text is a style sheet
+	indented   int              // depth of the outermost blockquote that is not marked as a quotation, 0 outside
+	indentedAt int              // length of the visible text at the start of that blockquote
 	run        textRun
-	disguised  bool // text was drawn so that nobody sees it
+	disguised  bool // see Render
 }
 
-// Render returns the text of valid UTF-8, whether it was cut, and whether a text was disguised: drawn, but so
-// that nobody sees it. What layouts switch off is not, or every newsletter's preview would be (ADR 0100).
+// Render returns the text of HTML, which must be valid UTF-8, and whether it was cut at Max.
+// disguised reports whether a text is drawn in a way that makes it invisible, for example white on
+// white. Text that a layout does not draw at all does not count, because every preview text of a
+// newsletter is hidden like that (ADR 0100).
 func Render(s string, o Options) (text string, cut, disguised bool) {
 	r := renderer{Options: o}
 	r.out = newWriter(o.Max, len(s), o.Readable)
@@ -82,13 +83,15 @@ func Render(s string, o Options) (text string, cut, disguised bool) {
 	return string(r.out.b), r.out.full && o.Max > 0, r.disguised
 }
 
-// full reports that nobody wants more text or links.
+// full reports whether all results have reached their limits.
 func (r *renderer) full() bool {
 	return r.out.full && r.seen.full && r.hidden.full && r.Links.full()
 }
 
+// top returns the innermost open element.
 func (r *renderer) top() *element { return &r.open[r.depth] }
 
+// text handles a text between two tags.
 func (r *renderer) text(s string) {
 	if r.inStyle {
 		r.inStyle = false
@@ -113,14 +116,14 @@ func (r *renderer) text(s string) {
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// write adds what a person sees; nothing behind it is a preview any more.
+// write adds visible text. Hidden text behind visible text is not a preview.
 func (r *renderer) write(s string, e *element) {
 	r.out.write(s, e)
 	r.seen.write(s, e)
 	r.hidden.full = r.hidden.full || strings.TrimSpace(s) != ""
 }
 
-// boundary is the begin or end of an element.
+// boundary handles the start or the end of an element.
 func (r *renderer) boundary(e *element) {
 	if e.looks&unshown != 0 {
 		r.hidden.boundary(e)
@@ -133,7 +136,7 @@ func (r *renderer) boundary(e *element) {
 	r.seen.boundary(e)
 }
 
-// image adds the text that stands for an image, or a field's value.
+// image adds the alternative text of an image, or the value of a form field.
 func (r *renderer) image(t *token, e *element) {
 	s := unescapeAttribute(t.attr.shown(t.tag))
 	if s == "" {
@@ -165,7 +168,7 @@ func (r *renderer) start(t *token) {
 			r.seen.newline()
 		}
 	case tagImg, tagInput:
-		if seen || t.tag == tagImg && e.looks&unshown == 0 { // a picture has colours of its own
+		if seen || t.tag == tagImg && e.looks&unshown == 0 { // an image has colors of its own
 			r.image(t, &e)
 		}
 	case tagA, tagArea:
@@ -178,7 +181,8 @@ func (r *renderer) start(t *token) {
 	}
 }
 
-// onScreens reports whether a style element counts on every screen, not only on small or dark ones.
+// onScreens reports whether a style element applies to every screen, not only to small or dark
+// ones.
 func onScreens(media string) bool {
 	switch strings.ToLower(strings.TrimSpace(media)) {
 	case "", "all", "screen":
@@ -187,7 +191,7 @@ func onScreens(media string) bool {
 	return false
 }
 
-// newElement works out how an element looks inside the open ones.
+// newElement computes the looks of an element inside the open elements.
 func (r *renderer) newElement(t *token) element {
 	s := r.sheet.of(t, t.hints())
 	e := element{tag: t.tag, looks: s.inside(r.top().looks), quoted: r.top().quoted || t.isQuote()}
@@ -197,7 +201,7 @@ func (r *renderer) newElement(t *token) element {
 	case t.attr.hidden && s.on&(blockBox|inlineBox) == 0:
 		e.looks |= displayNone
 	case t.tag == tagA && s.on&outlookHide != 0:
-		// A button that is hidden from Outlook alone, which gets it as a drawing.
+		// A button that only Outlook hides; Outlook shows a VML drawing instead of it.
 		e.looks = e.looks&^outlookHide | r.top().looks&outlookHide
 	case t.tag == tagPre && s.declared&preformatted == 0:
 		e.looks |= preformatted
@@ -206,7 +210,8 @@ func (r *renderer) newElement(t *token) element {
 	return e
 }
 
-// hints is what attributes other than style, and browsers by themselves, declare of colours.
+// hints returns the colors that attributes other than style declare, and those of the style sheet
+// of a browser.
 func (t *token) hints() (s style) {
 	unknown := color{kind: unknownColor}
 	switch t.tag {
@@ -232,7 +237,7 @@ func (t *token) hints() (s style) {
 	return s
 }
 
-// paint works out the colours of an element, and whether its text differs from what is behind it.
+// paint computes the colors of an element, and whether its text is invisible on its background.
 func (e *element) paint(s style, parent *element) {
 	e.text, e.ground = parent.text, parent.ground
 	if s.declared&paints == 0 {
@@ -253,13 +258,13 @@ func (e *element) paint(s style, parent *element) {
 	}
 }
 
-// isQuote reports whether an element holds the mail that is being answered.
+// isQuote reports whether an element is marked as a quotation of an older message.
 func (t *token) isQuote() bool {
 	return t.tag == tagBlockquote &&
 		(t.attr.cite != "" || strings.EqualFold(t.attr.kind, "cite") || strings.Contains(t.attr.class, "quote"))
 }
 
-// shown is the text a person sees in place of an image or in a field.
+// shown returns the text that is visible in place of an image or in a form field.
 func (a *attributes) shown(t tag) string {
 	if t == tagImg {
 		return a.alt
@@ -271,6 +276,7 @@ func (a *attributes) shown(t tag) string {
 	return ""
 }
 
+// push opens an element. Beyond maxOpen elements it only counts them.
 func (r *renderer) push(e element) {
 	if r.depth+1 == len(r.open) {
 		r.deeper++
@@ -286,7 +292,7 @@ func (r *renderer) push(e element) {
 	}
 }
 
-// endIndented notes the blockquote that ends.
+// endIndented adds the blockquote that ends to View.Indented.
 func (r *renderer) endIndented() {
 	if r.indented != 0 && r.View != nil && len(r.View.Indented) < maxIndented && len(r.seen.b) > r.indentedAt {
 		r.View.Indented = append(r.View.Indented, Span{r.indentedAt, len(r.seen.b)})
@@ -308,9 +314,9 @@ func (r *renderer) pop(i int) {
 	}
 }
 
-// end closes the nearest element of this tag. An inline end tag doesn't reach out of a
-// block, nor any end tag out of a cell or table; those of rows and the like reach up to
-// their table.
+// end closes the nearest open element with this tag. An inline end tag does not close an element
+// outside of the current block. No end tag closes an element outside of the current cell or table,
+// except that the end tags of rows and other parts of a table close elements up to their table.
 func (r *renderer) end(t tag) {
 	if t == tagA {
 		r.endLink()
@@ -331,7 +337,7 @@ func (r *renderer) end(t tag) {
 	}
 }
 
-// closeImplied closes what the start of t ends without an end tag.
+// closeImplied closes the elements that the start tag t ends implicitly.
 func (r *renderer) closeImplied(t tag) {
 	switch t {
 	case tagLI:
@@ -350,7 +356,7 @@ func (r *renderer) closeImplied(t tag) {
 	}
 }
 
-// closeUpTo closes the nearest element a or b, unless a wall stands before it.
+// closeUpTo closes the nearest open element with tag a or b, unless wall1 or wall2 is between.
 func (r *renderer) closeUpTo(a, b, wall1, wall2 tag) {
 	for i := r.depth; i > 0; i-- {
 		switch r.open[i].tag {
@@ -363,7 +369,7 @@ func (r *renderer) closeUpTo(a, b, wall1, wall2 tag) {
 	}
 }
 
-// startLink notes a link, hidden ones too, since every URL counts (specification, Messages).
+// startLink adds a link, also a hidden one, since every URL counts (specification, Messages).
 func (r *renderer) startLink(t *token, seen bool) {
 	if t.attr.href == "" || r.Links == nil && !r.Readable && r.View == nil {
 		return
@@ -379,7 +385,7 @@ func (r *renderer) startLink(t *token, seen bool) {
 	}
 }
 
-// noteUnseen notes a link that is hidden, unless a person sees it elsewhere.
+// noteUnseen adds a hidden link to View.Unseen, and removes it when it is also visible elsewhere.
 func (r *renderer) noteUnseen(url string, seen bool) {
 	switch v := r.View; {
 	case v == nil:
@@ -390,7 +396,8 @@ func (r *renderer) noteUnseen(url string, seen bool) {
 	}
 }
 
-// endLink writes the target behind the text of a link that doesn't show it.
+// endLink adds the open link to View.Anchors. For readers, it writes the URL behind a text that
+// does not show it.
 func (r *renderer) endLink() {
 	if r.href != "" && r.View != nil && len(r.View.Anchors) < maxAnchors {
 		said := r.seen.b[r.seenAt:]

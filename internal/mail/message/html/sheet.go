@@ -2,15 +2,17 @@ package html
 
 import "strings"
 
-// stylesheet is what the style elements of a message say outside of @media: of rules for one class
-// (.preheader, td.preheader), how they look; of those for one element, what they hide and colour.
-// Other rules are not matched with elements, so what they colour is not known. A renderer owns it.
+// stylesheet has the rules of the style elements of a message outside of @media. It applies rules
+// for one class (.preheader, td.preheader), and of the rules for one element those that hide or
+// color. It does not match other selectors with elements; the colors that they may set are unknown.
+// A renderer owns it.
 type stylesheet struct {
 	classes map[string]style
 	tags    map[tag]style
-	all     style // what rules for anything else leave unknown
+	all     style // colors that rules with other selectors make unknown
 }
 
+// read parses the text of a style element.
 func (sheet *stylesheet) read(css string) {
 	if css = removeComments(css); strings.Contains(css, "--") {
 		css = markupComments.Replace(css)
@@ -32,7 +34,7 @@ func (sheet *stylesheet) read(css string) {
 	}
 }
 
-// add remembers a rule that says something about hiding.
+// add adds a rule, unless it has nothing to do with visibility.
 func (sheet *stylesheet) add(selectors string, s style) {
 	if s.declared&(hiding|paints|preformatted|overflowHidden|flatHeight|displays) == 0 {
 		return
@@ -50,7 +52,8 @@ func (sheet *stylesheet) add(selectors string, s style) {
 	}
 }
 
-// momentary reports whether a pseudo-class holds only while somebody does something, or is for a piece of the text.
+// momentary reports whether a pseudo-class applies only during an interaction, or only to a part of
+// the text.
 func momentary(pseudo string) bool {
 	pseudo = strings.ToLower(strings.TrimLeft(pseudo, ":"))
 	switch pseudo {
@@ -60,12 +63,13 @@ func momentary(pseudo string) bool {
 	return false
 }
 
-// unknown is what a rule leaves unknown that may or may not hold.
+// unknown returns the effect of a rule that may or may not apply: the colors that it sets become
+// unknown.
 func (s style) unknown() style {
 	return style{declared: s.declared & (colored | backed | pictured), on: s.declared & (colored | backed | pictured), text: color{kind: unknownColor}, ground: color{kind: unknownColor}}
 }
 
-// remember puts a style under the class that a selector ends in, else under its element.
+// remember stores a style under the class at the end of a selector, or else under its element.
 func (sheet *stylesheet) remember(selector string, s style) {
 	name, class, classed := strings.Cut(selector, ".")
 	name, _, identified := strings.Cut(name, "#")
@@ -85,9 +89,10 @@ func (sheet *stylesheet) remember(selector string, s style) {
 	}
 }
 
-// markupComments hid style sheets from the first browsers, and mean nothing in them.
+// markupComments removes the marks that hid style sheets from very old browsers. CSS ignores them.
 var markupComments = strings.NewReplacer("<!--", "", "-->", "")
 
+// remember merges a style into the rules for key. New keys are ignored beyond maxClasses.
 func remember[K comparable](rules *map[K]style, key K, s style) {
 	if *rules == nil {
 		*rules = make(map[K]style)
@@ -97,8 +102,8 @@ func remember[K comparable](rules *map[K]style, key K, s style) {
 	}
 }
 
-// of returns the style of an element by its tag, its class and its style attribute, over what other attributes
-// declare, which count least.
+// of returns the style of an element. In ascending priority it comes from other attributes (hints),
+// rules for the tag, rules for the classes, and the style attribute.
 func (sheet *stylesheet) of(t *token, hints style) (s style) {
 	if s = hints; sheet.all.declared != 0 {
 		s = sheet.all.over(s)
@@ -117,7 +122,7 @@ func (sheet *stylesheet) of(t *token, hints style) (s style) {
 	return s
 }
 
-// blockEnd finds the brace that closes a block, nested blocks skipped.
+// blockEnd returns the position of the brace that closes a block. It skips nested blocks.
 func blockEnd(css string) int {
 	depth := 0
 	for i := range len(css) {

@@ -2,26 +2,26 @@ package html
 
 import "strings"
 
-// looks are the properties that decide whether a text is seen, as bits.
+// looks are the properties that decide whether text is visible, as bits.
 type looks uint32
 
 const (
 	displayNone looks = 1 << iota
 	zeroOpacity
-	zeroHeight  // max-height:0, or height:0 with the overflow hidden
+	zeroHeight  // max-height:0, or height:0 with overflow:hidden
 	outlookHide // mso-hide:all
-	offIndent   // far outside of what is shown
+	offIndent   // text-indent far outside of the visible area; the next three by position and margin
 	offLeft
 	offTop
 	offMargin
 	zeroClip
 	zeroShape // clip-path
 	zeroScale
-	noContent // style, script, title and the like: no text at all
-	invisible // visibility, inherited until a child is visible again
-	tiny      // font-size, likewise
-	faint     // in the colour of the background, or nearly transparent
-	painted   // text-shadow or background-clip:text: its colour does not tell what is seen
+	noContent // an element without visible text: style, script, title and others
+	invisible // visibility:hidden, inherited until a child is visible again
+	tiny      // a very small font-size, also inherited
+	faint     // in the color of the background, or nearly transparent
+	painted   // text-shadow or background-clip:text: the color alone does not say whether it is visible
 	preformatted
 	overflowHidden
 	flatHeight // height:0
@@ -32,28 +32,29 @@ const (
 	pictured   // background-image
 )
 
+// Sets of looks.
 const (
 	displays  = displayNone | inlineBox | blockBox
 	outside   = offIndent | offLeft | offTop | offMargin | zeroClip | zeroShape | zeroScale
 	gone      = displayNone | zeroOpacity | zeroHeight | outlookHide | noContent | outside // for the whole subtree
 	inherited = invisible | tiny | painted | preformatted
-	unshown   = gone | invisible | tiny // nothing is drawn, whatever its colour
+	unshown   = gone | invisible | tiny // nothing is drawn, whatever its color
 	hiding    = unshown | faint
 	paints    = colored | backed | pictured | painted
 
-	// quiet are the ways in which layouts switch text off: previews, and what is for other screens.
-	// What is hidden in any other way alone is drawn, but so that nobody sees it.
+	// quiet are the ways in which layouts legitimately hide text: preview texts, and text for other
+	// screens. Text that is hidden only in other ways counts as disguised.
 	quiet = displayNone | zeroHeight | outlookHide | noContent
 )
 
-// style is what one rule or attribute declares: the properties it names, those that hold,
+// style is what one rule or attribute declares: the properties that it names, those that it sets,
 // and those that are !important.
 type style struct {
 	declared, on, important looks
-	text, ground            color // when colored and backed are declared
+	text, ground            color // valid if colored and backed are declared
 }
 
-// over returns s on top of base: what s declares wins, except over something important.
+// over returns s on top of base: a declaration of s wins, unless only that of base is important.
 func (s style) over(base style) style {
 	if base.declared == 0 {
 		return s
@@ -75,7 +76,7 @@ func (s style) over(base style) style {
 	return over
 }
 
-// inside returns what holds for an element of this style inside a parent.
+// inside returns the looks of an element with this style inside a parent.
 func (s style) inside(parent looks) looks {
 	on := s.on &^ (colored | backed | pictured)
 	if on&(flatHeight|overflowHidden) == flatHeight|overflowHidden {
@@ -84,7 +85,7 @@ func (s style) inside(parent looks) looks {
 	return on | parent&gone | parent&inherited&^s.declared
 }
 
-// parseStyle reads the declarations of a style attribute or of one rule.
+// parseStyle parses the declarations of a style attribute or of one rule.
 func parseStyle(css string) (s style) {
 	for css != "" {
 		var declaration string
@@ -108,6 +109,7 @@ func parseStyle(css string) (s style) {
 	return s
 }
 
+// hides returns a style that declares one property, and sets it if on is true.
 func hides(property looks, on bool) style {
 	if on {
 		return style{declared: property, on: property}
@@ -115,6 +117,7 @@ func hides(property looks, on bool) style {
 	return style{declared: property}
 }
 
+// displayOf returns the looks of a value of display.
 func displayOf(value string) looks {
 	switch {
 	case value == "none":

@@ -2,23 +2,24 @@ package html
 
 import "strings"
 
-// tag is an HTML element's name: a number of knownTags, or a hash with the top bit set.
+// tag is the name of an HTML element: an index into knownTags, or a hash of an unknown name with
+// the top bit set.
 type tag uint16
 
-// traits of an element.
+// traits is a set of properties of an element.
 type traits uint16
 
 const (
 	block     traits = 1 << iota // begins and ends on a line of its own
 	paragraph                    // ... with an empty line around it
 	void                         // has no content and no end tag
-	rawText                      // its content is text, whatever it looks like
-	unseen                       // never shown
-	scope                        // end tags inside don't reach beyond it
-	tablePart                    // its end tag reaches out of cells, up to the table
+	rawText                      // its content is text, even if it looks like tags
+	unseen                       // never visible
+	scope                        // end tags inside do not close elements outside
+	tablePart                    // its end tag closes elements outside of the cell, up to the table
 )
 
-// The tags with rules of their own; the other known ones follow them in knownTags.
+// The tags that the code handles by name. The other known tags follow them in knownTags.
 const (
 	tagA tag = 1 + iota
 	tagArea
@@ -50,7 +51,7 @@ const (
 	tagDD
 )
 
-// knownTags has every element that is not simply inline. Positions are tag numbers.
+// knownTags has every element that is not an ordinary inline element. The index is the tag.
 var knownTags = [...]struct {
 	name   string
 	traits traits
@@ -76,7 +77,7 @@ var knownTags = [...]struct {
 	{"template", unseen}, {"datalist", unseen},
 }
 
-// tagNumbers finds tags by a hash of their name: what does not fit where it belongs stands in the next free place.
+// tagNumbers is a hash table from names to tags, with linear probing.
 var tagNumbers = func() (table [1 << tagBits]tag) {
 	for i, t := range knownTags[1:] {
 		place := hashName(t.name) >> (32 - tagBits)
@@ -88,9 +89,10 @@ var tagNumbers = func() (table [1 << tagBits]tag) {
 	return table
 }()
 
+// tagBits is the number of bits of an index into tagNumbers.
 const tagBits = 8
 
-// hashName is FNV-1a of a name in small letters.
+// hashName returns the FNV-1a hash of a name; case does not matter.
 func hashName(name string) uint32 {
 	hash := uint32(2166136261)
 	for i := range len(name) {
@@ -103,8 +105,8 @@ func hashName(name string) uint32 {
 	return hash
 }
 
-// lookupTag finds a name in any case. Unknown names only need to be told apart, to pair
-// start and end tags; a hash is enough.
+// lookupTag returns the tag of a name; case does not matter. Unknown names get a hash, which is
+// enough to match start tags with end tags.
 func lookupTag(name string) tag {
 	hash := hashName(name)
 	for place := hash >> (32 - tagBits); tagNumbers[place] != 0; place = (place + 1) % (1 << tagBits) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// tokenKind says what an scanner found.
+// tokenKind says what a scanner found.
 type tokenKind uint8
 
 const (
@@ -15,7 +15,8 @@ const (
 	endTag
 )
 
-// token is one piece of HTML. Strings are slices of the input, entities undecoded.
+// token is one token of HTML. Its strings are slices of the input with unresolved character
+// references.
 type token struct {
 	kind tokenKind
 	text string // of a textToken
@@ -23,23 +24,24 @@ type token struct {
 	attr attributes // of a startTag
 }
 
-// attributes are those that decide what a person sees or can follow.
+// attributes are the attributes that decide what is visible, and the targets of links.
 type attributes struct {
 	alt, class, cite, href, style, kind, value string // kind is type=
 	background, bgcolor, color, media, text    string
 	hidden                                     bool
-	any                                        bool // one of them was given
+	any                                        bool // at least one of them is set
 }
 
-// scanner cuts HTML into texts and tags in one pass, by the rules of the HTML standard's
-// tokenizer as far as they decide what is text: comments, quotes in attributes and the
-// contents of style, script and the like never are. A renderer owns it.
+// scanner splits HTML into texts and tags in one pass. It follows the tokenizer of the HTML
+// standard as far as needed to decide what is text, which comments, attribute values, scripts and
+// style sheets are not. A renderer owns it.
 type scanner struct {
 	s   string
 	pos int
-	raw tag // element whose text runs to its end tag
+	raw tag // tag of the element that has just started, for rawText
 }
 
+// next reads the next token into t.
 func (h *scanner) next(t *token) {
 	t.kind, t.text, t.tag = endOfInput, "", 0
 	if t.attr.any {
@@ -68,7 +70,7 @@ func (h *scanner) next(t *token) {
 		case c == '/':
 			h.pos += 2
 			t.kind, t.tag = endTag, h.tagName()
-			h.attributes(&t.attr) // meaningless, but it finds the end
+			h.attributes(&t.attr) // an end tag has no attributes, but this finds its end
 			return
 		default:
 			h.pos++
@@ -80,7 +82,7 @@ func (h *scanner) next(t *token) {
 	}
 }
 
-// opensMarkup reports whether the < at the start of s is more than a text character.
+// opensMarkup reports whether the "<" at the start of s begins a tag or a comment, and is not text.
 func opensMarkup(s string) bool {
 	if len(s) < 2 {
 		return false
@@ -95,8 +97,7 @@ func opensMarkup(s string) bool {
 	}
 }
 
-// rawText reads up to the end tag of h.raw. Only title and textarea have text to show; the
-// caller decides.
+// rawText reads the text up to the end tag of h.raw. The caller decides whether it is visible.
 func (h *scanner) rawText(t *token) {
 	name, rest := h.raw.name(), h.s[h.pos:]
 	h.raw = 0
@@ -118,7 +119,7 @@ func (h *scanner) rawText(t *token) {
 	h.pos += end
 }
 
-// skipComment moves behind a comment. One that never ends hides the rest, as in a browser.
+// skipComment moves behind a comment. A comment without an end hides the rest, as in a browser.
 func (h *scanner) skipComment() {
 	rest := h.s[h.pos+4:]
 	switch {
@@ -140,6 +141,7 @@ func (h *scanner) skipPast(mark string, from int) {
 	h.pos = len(h.s)
 }
 
+// tagName reads the name of a tag.
 func (h *scanner) tagName() tag {
 	start := h.pos
 	for h.pos < len(h.s) && !isSpace(h.s[h.pos]) && h.s[h.pos] != '>' && h.s[h.pos] != '/' {
@@ -148,8 +150,8 @@ func (h *scanner) tagName() tag {
 	return lookupTag(h.s[start:h.pos])
 }
 
-// attributes reads up to the > of a tag. A tag that the input ends in is no tag; its
-// attributes don't count because nothing follows.
+// attributes reads the attributes up to the ">" of a tag. If the input ends inside a tag, the
+// attributes make no difference, since nothing follows.
 func (h *scanner) attributes(a *attributes) {
 	s := h.s
 	for {
@@ -172,7 +174,7 @@ func (h *scanner) attributes(a *attributes) {
 	}
 }
 
-// attributeValue reads =value after an attribute's name, "" when there is none.
+// attributeValue reads "=value" behind the name of an attribute. It returns "" without a value.
 func (h *scanner) attributeValue() string {
 	h.skipSpace()
 	if h.pos == len(h.s) || h.s[h.pos] != '=' {
@@ -205,7 +207,7 @@ func (h *scanner) skipSpace() {
 	}
 }
 
-// set keeps an attribute; of equal names the first counts.
+// set stores the value of an attribute. If a name appears twice, the first value counts.
 func (a *attributes) set(name, value string) {
 	if len(name) == len("hidden") && strings.EqualFold(name, "hidden") {
 		a.hidden, a.any = true, true
@@ -220,7 +222,7 @@ func (a *attributes) set(name, value string) {
 	}
 }
 
-// named returns where an attribute is kept, nil for one that is not.
+// named returns the field of an attribute, or nil for an attribute that is not needed.
 func (a *attributes) named(name string) *string {
 	if len(name) < len("alt") || len(name) > len("background") {
 		return nil
@@ -246,7 +248,7 @@ func (a *attributes) named(name string) *string {
 	return nil
 }
 
-// is returns the place if the name is the wanted one.
+// is returns place if name is wanted, otherwise nil.
 func (a *attributes) is(name, wanted string, place *string) *string {
 	if len(name) == len(wanted) && strings.EqualFold(name, wanted) {
 		return place

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// AddText adds every URL that is written out in a text.
+// AddText adds every URL that appears in a plain text.
 func (l *Links) AddText(text string) {
 	for !l.full() {
 		i := strings.Index(text, "://")
@@ -28,7 +28,7 @@ func (l *Links) AddText(text string) {
 	}
 }
 
-// schemeLen returns the length of http or https at the end of s, else 0.
+// schemeLen returns the length of "http" or "https" at the end of s, otherwise 0.
 func schemeLen(s string) int {
 	for _, scheme := range [...]string{"https", "http"} {
 		if n := len(scheme); len(s) >= n && strings.EqualFold(s[len(s)-n:], scheme) {
@@ -38,10 +38,11 @@ func schemeLen(s string) int {
 	return 0
 }
 
-// delimitedURL reads a URL that stands between "<" and ">" (RFC 3986, appendix C) from text[start:] on, if it is
-// longer than urlLen could tell: it goes on behind line breaks, which are removed with the white
-// space and the quotation marks around them, and has letters of any script. A text has no more
-// to read again than lies before the next "<".
+// delimitedURL reads a URL between "<" and ">" (RFC 3986, appendix C) from text[start:] on. ok is
+// false if urlLen finds the same end. Such a URL may contain letters of any script, and it may
+// continue behind line breaks; these are removed together with the white space and the quotation
+// marks around them. If it fails, at most the text before the next "<" is read twice, so the work
+// of AddText stays linear.
 func delimitedURL(text string, start int) (url string, end int, ok bool) {
 	open := strings.TrimSuffix(strings.TrimSuffix(text[:start], "URL:"), "url:")
 	if !strings.HasSuffix(open, "<") {
@@ -73,8 +74,9 @@ func delimitedURL(text string, start int) (url string, end int, ok bool) {
 	return "", 0, false
 }
 
-// lineBreakLen returns the length of one line break with the blanks around it, and the quotation
-// marks behind it if the lines are marked; 0 if s begins with anything else.
+// lineBreakLen returns the length of one line break with the white space around it, and with the
+// quotation marks behind it if the lines are quoted (marked). It returns 0 if s begins with
+// anything else.
 func lineBreakLen(s string, marked bool) int {
 	rest := strings.TrimLeft(s, " \t\r")
 	if !strings.HasPrefix(rest, "\n") {
@@ -91,13 +93,14 @@ func lineBreakLen(s string, marked bool) int {
 	return len(s) - len(rest)
 }
 
+// schemeAt reports whether s begins with "http://" or "https://".
 func schemeAt(s string) bool {
 	before, _, ok := strings.Cut(s[:min(len(s), len("https://"))], "://")
 	return ok && schemeLen(before) == len(before)
 }
 
-// urlLen returns how much of s, which begins behind "://", is still URL. Punctuation at its
-// end belongs to the sentence, and so does a bracket that was not opened inside.
+// urlLen returns how many bytes of s, which begins behind "://", belong to the URL. Punctuation at
+// its end belongs to the sentence, and so does a closing bracket without an opening one in the URL.
 func urlLen(s string) int {
 	end, whole := hostLen(s)
 	if whole {
@@ -125,9 +128,10 @@ func urlLen(s string) int {
 	return 0
 }
 
-// hostLen returns how much of s is a host, and whether the URL may go on behind it. Unlike the rest
-// of a URL, a host may have letters of scripts without word spaces, and text may follow it at once:
-// the last label is whole unless it begins in ASCII, because no top-level domain mixes the two.
+// hostLen returns how many bytes of s are the host, and whether the URL may continue behind it.
+// Unlike the rest of a URL, a host may have letters of scripts without spaces between words, and
+// text in such a script may follow it directly. A last label that begins in ASCII ends at the first
+// such letter, because no top-level domain mixes the two.
 func hostLen(s string) (n int, whole bool) {
 	for label := 0; ; n++ {
 		mixed := -1
@@ -151,10 +155,11 @@ func hostLen(s string) (n int, whole bool) {
 	}
 }
 
-// pathLen returns how much of s, which begins behind a host, is URL. Behind an international host,
-// parts of the path that begin with a letter without word spaces are whole, as labels are.
+// pathLen returns how many bytes of s, which begins behind a host, belong to the URL. Behind an
+// international host, a part of the path that begins with a letter of a script without spaces is
+// taken as a whole.
 func pathLen(s string, international bool) int {
-	inside := false // of such a part
+	inside := false // whether i is in such a part
 	for i, r := range s {
 		switch {
 		case unspaced(r) && international && (inside || strings.HasSuffix(s[:i], "/")):
@@ -168,8 +173,9 @@ func pathLen(s string, international bool) int {
 	return len(s)
 }
 
-// endsURL reports whether r can't be part of a URL in running text. RFC 3986 allows ASCII only; of
-// other characters those are taken that people write in paths, and that need a blank behind a word.
+// endsURL reports whether r cannot be part of a URL in running text. RFC 3986 allows only ASCII.
+// People also write other letters in paths; these are accepted for scripts that put a space behind
+// a word.
 func endsURL(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:
@@ -180,8 +186,8 @@ func endsURL(r rune) bool {
 	return unspaced(r) || !unicode.In(r, unicode.L, unicode.M, unicode.Nd)
 }
 
-// unspaced reports whether r is a letter of a script that puts no spaces between words, or, as in
-// Korean, none before the particles that follow a word.
+// unspaced reports whether r is a letter of a script without spaces between words. Korean counts as
+// such a script, because particles follow a word without a space.
 func unspaced(r rune) bool {
 	if r < '\u0e00' {
 		return false
@@ -191,17 +197,18 @@ func unspaced(r rune) bool {
 		unicode.Tai_Le, unicode.New_Tai_Lue, unicode.Tai_Tham, unicode.Tai_Viet)
 }
 
-// textRun is visible text that nothing but inline elements has interrupted, as far as a URL may go
-// on in it: from the last blank on, if a scheme may have begun, or everything once there is a URL.
-// A renderer owns it.
+// textRun collects visible text across inline elements, since a URL may continue behind one. It
+// keeps only the text that may belong to a URL: the last word if it may end in a part of a scheme,
+// and all text from the first URL on. A renderer owns it.
 type textRun struct {
 	b    []byte
-	urls bool // there is one
+	urls bool // b contains "://"
 }
 
-// maxRun is the length at which a run is searched for URLs although it may go on.
+// maxRun is the length at which a run is searched for URLs even if it may continue.
 const maxRun = 8 * maxLinkLen
 
+// add appends a text to the run.
 func (t *textRun) add(s string, links *Links) {
 	if links.full() {
 		return
@@ -222,7 +229,7 @@ func (t *textRun) add(s string, links *Links) {
 	}
 }
 
-// lastBlank returns where the last word of s begins.
+// lastBlank returns the position behind the last white space of s, where its last word begins.
 func lastBlank[T string | []byte](s T) int {
 	i := len(s)
 	for i > 0 && s[i-1] > ' ' {
@@ -231,7 +238,7 @@ func lastBlank[T string | []byte](s T) int {
 	return i
 }
 
-// end adds the URLs of the text, and makes ready for the next one.
+// end adds the URLs of the run to links, and starts an empty run.
 func (t *textRun) end(links *Links) {
 	if t.urls {
 		links.AddText(softBreaks.Replace(string(t.b)))
@@ -239,5 +246,5 @@ func (t *textRun) end(links *Links) {
 	t.b, t.urls = t.b[:0], false
 }
 
-// softBreaks are where a word may be broken that goes on.
+// softBreaks removes invisible characters at which a word may be broken or joined.
 var softBreaks = strings.NewReplacer("\u00ad", "", "\u200b", "", "\u2060", "", "\ufeff", "")

@@ -69,7 +69,7 @@ func TestURLsInText(t *testing.T) {
 	}
 }
 
-// A URL in HTML is what a reader sees.
+// TestURLsAcrossElements checks that a URL in the text of HTML is found as the recipient sees it.
 func TestURLsAcrossElements(t *testing.T) {
 	const verify = "https://x.example/verify?token=abc"
 	for in, want := range map[string]string{
@@ -95,7 +95,7 @@ func TestURLsAcrossElements(t *testing.T) {
 	}
 }
 
-// FuzzLinks reads links, writes them back into HTML, and reads the same.
+// FuzzLinks checks that links written back into HTML are read again unchanged.
 func FuzzLinks(f *testing.F) {
 	for _, s := range []string{
 		"<a href='https://x.example/?a=1&copy=2&amp;b=3'>x</a> https://y.example/&quot;", "&lt;http://x\ny&gt; http://z<wbr>a", "http://例え.jp/é完",

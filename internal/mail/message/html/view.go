@@ -1,55 +1,56 @@
-// Package html reads the HTML of mail in one pass: the text that a person would see of it, the
-// one to read on, what is hidden in front of it, and the links. It knows HTML's tokens, and of
-// styles what hides text; it refuses to know MIME and what a code is. Nothing is fetched.
+// Package html reads the HTML of a message in one pass. It returns the text for readers, the
+// visible text, the hidden preview text at its start, and the links. It knows the tokens of HTML,
+// and the CSS properties that hide text. It does not know MIME or what a code is, and it fetches
+// nothing.
 package html
 
-// The caps on what HTML may cost; see limits.go of package message.
+// Limits on the cost of HTML; see limits.go of package message.
 const (
-	maxVisible    = 64 << 10
-	maxPreview    = 1 << 10
+	maxVisible    = 64 << 10 // bytes
+	maxPreview    = 1 << 10  // bytes
 	maxAnchors    = 64
-	maxAnchorText = 80
-	maxAlts       = 64 // texts of images that are told apart
+	maxAnchorText = 80 // bytes
+	maxAlts       = 64 // elements of View.Alt
 	maxIndented   = 64
 	maxUnseen     = 64
-	maxOpen       = 128 // elements whose hiddenness is tracked
-	maxClasses    = 512 // classes of style sheets that are remembered, and elements
+	maxOpen       = 128 // nested elements that are tracked
+	maxClasses    = 512 // classes in style sheets that are stored; the same limit applies to elements
 
-	// MaxLinks is how many links of one mail are told.
+	// MaxLinks is the largest number of links of one message that are returned.
 	MaxLinks   = 1000
-	maxLinkLen = 8 << 10
+	maxLinkLen = 8 << 10 // bytes; longer links are ignored
 )
 
-// View is what a person would see of HTML.
+// View is what the recipient sees of HTML.
 type View struct {
-	// Visible has block elements, rows and cells on lines of their own, inline elements joined
-	// without a space, alternative texts of images, no scripts, styles, comments, titles and
-	// hidden elements. Zero-width characters are dropped, blanks collapsed, lines of a quoted
-	// mail begin with "> ". At most 64 KiB.
+	// Visible is the visible text, at most 64 KiB. Block elements, rows and cells are on lines of
+	// their own, and inline elements are joined without a space. It includes the alternative texts
+	// of images, and excludes scripts, style sheets, comments, titles and hidden elements.
+	// Zero-width characters are removed and white space is collapsed. Lines of a quoted message
+	// begin with "> ".
 	Visible string
-	// Preview is the text that a list of mails shows and an opened mail hides: the hidden text
-	// in front of everything visible, at most 1 KiB. It is a sender's own words, but weaker
-	// evidence than Visible.
+	// Preview is the text that e-mail clients show in the list of messages, but not in the opened
+	// message: the hidden text before all visible text, at most 1 KiB. The sender wrote it, but it
+	// is weaker evidence than Visible.
 	Preview string
-	// Alt holds the alternative texts of visible images that have one, in order, at most 64.
+	// Alt has the alternative texts of visible images, in order, at most 64.
 	Alt []string
-	// Anchors are the visible links that have a short text, in order, at most 64.
+	// Anchors are the visible links with a short text, in order, at most 64.
 	Anchors []Anchor
-	// Indented are the pieces of Visible that stand in blockquotes whose lines do not begin with
-	// "> ", because nothing marks them as quotations, in order, at most 64.
+	// Indented are the parts of Visible in blockquotes that are not marked as quotations, in order,
+	// at most 64. Their lines do not begin with "> ".
 	Indented []Span
-	// Unseen are the links that nobody can follow, because they stand in hidden elements only, at
-	// most 64. They are in Links all the same. It is filled only where Options.Links are, which
-	// may have them from other parts: then somebody can.
+	// Unseen are the links that appear only in hidden elements, so that nobody can follow them, at
+	// most 64. They are also in Links. Unseen is filled only if Options.Links is set. It does not
+	// have a link that Options.Links already contains from another part, where it may be visible.
 	Unseen []string
 }
 
-// Anchor is a link to an http(s) URL and its visible text, at most 80 bytes, which begins at a
-// byte of Visible.
+// Anchor is a link to an HTTP or HTTPS URL with its visible text, at most 80 bytes.
 type Anchor struct {
 	URL, Text string
-	At        int
+	At        int // byte offset of Text in View.Visible
 }
 
-// Span is a piece of a text, in bytes.
+// Span is a part of a text, from byte Start to before byte End.
 type Span struct{ Start, End int }

@@ -5,20 +5,21 @@ import (
 	"unicode/utf8"
 )
 
-// writer lays out the text of HTML: blanks collapsed, breaks only between texts, never
-// more than one empty line. A renderer owns it.
+// writer lays out the text of HTML. It collapses white space, writes line breaks only between
+// texts, and never writes more than one empty line. A renderer owns it.
 type writer struct {
 	b     []byte
-	max   int
-	whole int  // room for all that is likely to come, where that is little; else 0
-	exact bool // keep the joiners that shape emoji and scripts
-	full  bool // max was reached, nothing is written any more
+	max   int  // bytes
+	whole int  // capacity for the whole text if the HTML is short, otherwise 0
+	exact bool // keep the joiners that shape emoji and some scripts
+	full  bool // max is reached, and nothing more is written
 
-	space  bool // a blank is due before the next text
-	breaks int  // line breaks that are due, at most 2
+	space  bool // a space is pending before the next text
+	breaks int  // number of pending line breaks, at most 2
 }
 
-// newWriter makes room for what size bytes of HTML usually hold. With max 0 it is full.
+// newWriter allocates the capacity for the text that size bytes of HTML usually have. A writer with
+// max 0 is full from the start.
 func newWriter(max, size int, exact bool) writer {
 	w := writer{max: max, exact: exact, full: max == 0}
 	if max > 0 {
@@ -30,15 +31,15 @@ func newWriter(max, size int, exact bool) writer {
 	return w
 }
 
-// shortText is how many bytes of HTML may all be text without much waste: what a third was not
-// enough for gets room for the whole, and grows no more.
+// shortText is the largest number of bytes of HTML for which the writer grows at most once: if a
+// third of the size is too small, it allocates the full size. The waste is small for such HTML.
 const shortText = 8 << 10
 
-// newline is a br: two make an empty line.
+// newline handles a br element. Two of them make an empty line.
 func (w *writer) newline() { w.breaks = min(w.breaks+1, 2) }
 
-// boundary is the begin or end of an element. A block that is laid out inline stands apart
-// from its neighbours without leaving the line.
+// boundary handles the start or the end of an element. A block element with an inline display is
+// separated from its neighbors by a space on the same line.
 func (w *writer) boundary(e *element) {
 	switch {
 	case e.tag.has(block) && e.looks&inlineBox != 0:
@@ -75,7 +76,7 @@ func (w *writer) write(s string, e *element) {
 	}
 }
 
-// writeApart adds a text with a blank on both sides.
+// writeApart adds a text with a space on both sides.
 func (w *writer) writeApart(s string, e *element) {
 	if s != "" {
 		w.space = true
@@ -84,7 +85,7 @@ func (w *writer) writeApart(s string, e *element) {
 	}
 }
 
-// writeBehind adds s on the line of the last text, before the blanks and breaks that are due.
+// writeBehind adds s on the line of the last text, before the pending space and line breaks.
 func (w *writer) writeBehind(s string) {
 	breaks, space := w.breaks, w.space
 	w.breaks, w.space = 0, true
@@ -92,8 +93,8 @@ func (w *writer) writeBehind(s string) {
 	w.breaks, w.space = breaks, space
 }
 
-// isInvisible knows the characters of no width with which senders pad the preview text or
-// break up words.
+// isInvisible reports whether r is a zero-width or control character. Senders use these to pad the
+// preview text or to break up words.
 func (w *writer) isInvisible(r rune) bool {
 	switch r {
 	case '\u00ad', '\u034f', '\u061c', '\u180e', '\u200b', '\u200e', '\u200f', '\u2060', '\ufeff':
@@ -108,7 +109,7 @@ func (w *writer) isInvisible(r rune) bool {
 	return unicode.IsControl(r)
 }
 
-// emit adds visible characters, after what is due before them.
+// emit adds visible characters behind the pending space or line breaks.
 func (w *writer) emit(s string, quoted bool) {
 	atStart := len(w.b) == 0
 	switch {
@@ -126,6 +127,7 @@ func (w *writer) emit(s string, quoted bool) {
 	w.append(s)
 }
 
+// append adds s, and cuts it at a character boundary when max is reached.
 func (w *writer) append(s string) {
 	if room := w.max - len(w.b); len(s) > room {
 		for room > 0 && !utf8.RuneStart(s[room]) {

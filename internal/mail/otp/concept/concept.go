@@ -1,5 +1,6 @@
-// Package concept tells what words ask for or speak of, in any language that we know: to confirm, to sign in,
-// what was ordered, what is over. It has one file a language. What is read with it is another's business.
+// Package concept maps words of many languages to concepts: to confirm, to sign in, an order,
+// something that has expired. It embeds one word list for each language. It does not know what its
+// callers search for.
 package concept
 
 import (
@@ -14,9 +15,10 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// Set is what words stand for.
+// Set is a set of concepts.
 type Set uint32
 
+// The concepts, and unions of them. The order is that of Names.
 const (
 	Confirm Set = 1 << iota
 	SignIn
@@ -29,26 +31,28 @@ const (
 	Expires  // "valid for ten minutes"
 	Decline  // cancel, reject, block
 	NotMe    // "this wasn't me"
-	Help     // and contact
+	Help     // help, contact
 	Legal    // terms, privacy
-	Settings // and profile
-	Order    // and what is bought, booked, sent or paid
+	Settings // settings, profile
+	Order    // what is bought, booked, sent or paid
 	Survey
 	Unsubscribe
-	Read // what is looked at, shared or downloaded
-	Done // what has been done already
+	Read // what is read, shared or downloaded
+	Done // what has already happened
 	Password
 	Email
 
-	Every  = Email<<1 - 1
-	Asks   = Confirm | SignIn | Reset | Activate | Join | Approve
+	Every = Email<<1 - 1 // all concepts
+	// Asks are the concepts of an action that a message asks for: see package link.
+	Asks = Confirm | SignIn | Reset | Activate | Join | Approve
+	// Others are the concepts of links with another purpose.
 	Others = Decline | NotMe | Help | Legal | Settings | Order | Survey | Unsubscribe | Read
 )
 
-// Has tells whether one of them is in s.
+// Has reports whether s contains at least one concept of any.
 func (s Set) Has(any Set) bool { return s&any != 0 }
 
-// Says tells what s asks for or speaks of, as the place of a word in Leanings.
+// Says summarizes s as an index into Leanings.
 func (s Set) Says() int {
 	switch asks, others := s.Has(Asks), s.Has(Others); {
 	case asks && others:
@@ -65,20 +69,25 @@ func (s Set) Says() int {
 	return 0
 }
 
-// Leanings are what a set of concepts may ask for.
+// Leanings are the values of a feature that Says computes.
 var Leanings = []string{"", "asks", "other", "both", "go", "done"}
 
-// Names are the concepts as the files name them, in order.
+// Names are the names of the concepts in the word lists and in the files of weights; Names[i] is
+// bit i.
 var Names = []string{"confirm", "signin", "reset", "activate", "join", "approve", "go", "ignore", "expires", "decline", "notme", "help", "legal",
 	"settings", "order", "survey", "unsubscribe", "read", "done", "password", "email"}
 
 //go:embed words/*.txt
 var conceptFiles embed.FS
 
-// known are the words of all languages.
+// known has the words of all languages.
 var known = readConcepts(conceptFiles)
 
-// readConcepts panics on a file that is wrong: it is part of the program.
+// readConcepts parses the word lists. It panics on an invalid one, since they are part of the
+// program.
+//
+// A line is "concept: word, word". A word matches with any ending, unless it ends in "$". Words
+// that several languages share get the union of their concepts.
 func readConcepts(files fs.FS) *text.Lexicon {
 	means, all := map[string]Set{}, map[string]text.Entry{}
 	for i, name := range Names {
@@ -106,15 +115,16 @@ func readConcepts(files fs.FS) *text.Lexicon {
 	return text.NewLexicon(slices.Collect(maps.Values(all)))
 }
 
-// Spell writes a text as the patterns are written: folded, with one blank for what parts words in some
-// places only. It writes over to.
+// Spell normalizes a text in the way of the word lists: it folds it, and replaces optional
+// separators of words, such as hyphens, by one space. It overwrites and returns to.
 func Spell(to []byte, s string) []byte {
 	f := text.Folded{Lower: to[:0]}
 	f.Fold(s)
 	return Respell(f.Lower[:0], f.Lower)
 }
 
-// Respell is Spell for what is folded already. It writes over to, which may be folded itself.
+// Respell is Spell for a text that is already folded. It overwrites and returns to, which may be
+// the same slice as folded.
 func Respell(to, folded []byte) []byte {
 	to = to[:0]
 	for _, c := range folded {
@@ -129,17 +139,21 @@ func Respell(to, folded []byte) []byte {
 	return to
 }
 
-// InText gives what the words of a spelled text stand for, InURL what those of an address do.
+// InText returns the concepts of the words in a text that Spell has normalized.
 func InText(b []byte) Set { return in(b, inText) }
-func InURL(b []byte) Set  { return in(b, inURL) }
 
-// Patterns of so many bytes count inside of words too: compounds, and what is written in one.
+// InURL returns the concepts of the words in the parts of a URL that Spell has normalized.
+func InURL(b []byte) Set { return in(b, inURL) }
+
+// Patterns of at least this many bytes also match inside a word: in compounds, and in words written
+// without spaces.
 const (
 	inText = 7
 	inURL  = 5
 )
 
-// in gives what the words of a spelled text stand for. Of two patterns at one place the longer counts.
+// in returns the concepts of the words in b. The longest pattern at a position wins. Patterns of at
+// least inside bytes match anywhere in a word.
 func in(b []byte, inside int) (all Set) {
 	before := byte(' ')
 	for i := 0; i < len(b); i++ {
@@ -147,7 +161,7 @@ func in(b []byte, inside int) (all Set) {
 		if before = b[i]; !letter(before) || !utf8.RuneStart(before) {
 			continue
 		}
-		if !starts && (i+inside > len(b) || !letter(b[i+inside-1])) { // the rest of the word is too short
+		if !starts && (i+inside > len(b) || !letter(b[i+inside-1])) { // too short a rest for a match inside a word
 			continue
 		}
 		if f := known.At(b, i, text.Words); f.Means != 0 && (starts || f.End-i >= inside) {
@@ -158,4 +172,5 @@ func in(b []byte, inside int) (all Set) {
 	return all
 }
 
+// letter reports whether c belongs to a letter in folded text.
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 0x80 }

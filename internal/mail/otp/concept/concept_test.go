@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What words ask for is told in any language, by stems, inside of compounds, and in addresses.
+// TestWords checks words of several languages by their stems, inside compounds, and in URLs.
 func TestWords(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -31,7 +31,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// A text that was folded before means the same, in its own memory too.
+// TestRespell checks that Respell accepts a folded text, also in place.
 func TestRespell(t *testing.T) {
 	folded := []byte("e-mail,\n(sign  in)")
 	if got := string(Respell(folded, folded)); got != "e mail sign in " {
@@ -39,7 +39,7 @@ func TestRespell(t *testing.T) {
 	}
 }
 
-// What a set says first is what it asks for; what it asks for and against is both.
+// TestSays checks the order of the cases of Set.Says.
 func TestSays(t *testing.T) {
 	for want, set := range map[string]Set{"asks": Confirm | Done, "other": Order | Follow, "both": Confirm | Decline, "done": Done | Follow, "go": Follow, "": Email} {
 		if got := Leanings[set.Says()]; got != want {
@@ -48,7 +48,7 @@ func TestSays(t *testing.T) {
 	}
 }
 
-// A long text without blanks is read in time that grows with it.
+// TestLongText checks that a long text without spaces takes linear time.
 func TestLongText(t *testing.T) {
 	if got := InText([]byte(strings.Repeat("confirmconfirm", 1<<16))); !got.Has(Confirm) {
 		t.Errorf("%b", got)

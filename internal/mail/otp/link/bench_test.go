@@ -2,7 +2,7 @@ package link
 
 import "testing"
 
-// BenchmarkFind is one search among the links of a mail that confirms an address, and of a newsletter.
+// BenchmarkFind measures one search in a message that confirms an address, and in a newsletter.
 func BenchmarkFind(b *testing.B) {
 	for _, s := range stories(b, "../testdata/links/mails.txt") {
 		if s.name != "mails.txt h1" && s.name != "mails.txt l5" {

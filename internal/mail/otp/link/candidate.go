@@ -9,52 +9,52 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// Bounds: links of a mail that are looked at, those that are weighed, anchors, texts that were looked for in
-// vain, and bytes of the words around a link. A mail with more links is no letter that asks to follow one.
+// Limits. A message with more links than this is not one that asks to follow a single link.
 const (
-	maxLinks   = 256
-	maxKept    = 32
-	maxAnchors = 64
-	maxLost    = 8
-	maxAround  = 240
-	maxBehind  = 160
+	maxLinks   = 256 // links of the plain text that are read
+	maxKept    = 32  // candidates that are scored
+	maxAnchors = 64  // links of the HTML that are read
+	maxLost    = 8   // failed searches for a link in a text, after which the search stops
+	maxAround  = 240 // bytes before a link that are read; also bytes of the subject
+	maxBehind  = 160 // bytes behind a link that are read
 )
 
-// view is one link with what is known of it.
+// view is one link with the data that its features read.
 type view struct {
 	url string
 	address
-	said  concept.Set // by its own texts
-	same  concept.Set // by the sentence before it
-	above concept.Set // by the lines above it
-	below concept.Set // by what follows
+	said  concept.Set // concepts of its own texts
+	same  concept.Set // ... of the sentence before it
+	above concept.Set // ... of the lines above it
+	below concept.Set // ... of the text behind it
 	long  bool        // its text is a sentence
 
-	may     bool // its URL does not say that it can't be the one
-	anchors int  // how often it stands in the HTML
-	printed bool // ... as its own text: "or copy this link"
-	located bool // its place in a text is known
-	quoted  bool // that is an older mail
-	order   int  // which of the links that might be the one it is
-	alike   int  // others with the same host and first part of a path
-	asked   bool // its words ask for something
-	twins   int  // others whose words ask for the same
+	may     bool // its URL does not exclude it: see address.may
+	anchors int  // number of anchors with this URL in the HTML
+	printed bool // the text of an anchor is a URL: "or copy this link"
+	located bool // its position in a text is known
+	quoted  bool // its line begins with ">"
+	order   int  // index among the candidates
+	alike   int  // number of other candidates with the same host and first part of the path
+	asked   bool // its voice asks for an action
+	twins   int  // number of other candidates that ask for the same action
 	mail    *about
 }
 
-// about is what is known of the whole mail.
+// about holds the features of the whole message.
 type about struct {
-	subject concept.Set
-	links   int
-	asking  int         // how many of them ask for something
-	beside  concept.Set // what the links say that ask for nothing
-	html    bool
+	subject concept.Set // concepts of the subject
+	links   int         // number of links
+	asking  int         // number of links that ask for an action
+	beside  concept.Set // concepts of the other links
+	html    bool        // the message has links in HTML
 }
 
-// telling is what decides whose words count.
+// telling are the concepts that decide which text describes a link.
 const telling = concept.Asks | concept.Others
 
-// voice is what is said of a link: by itself, else before it, else above it.
+// voice returns the concepts of the text that describes a link: its own text, or also the sentence
+// before it, or also the lines above.
 func (v *view) voice() concept.Set {
 	switch v.speaker() {
 	case 1:
@@ -65,12 +65,13 @@ func (v *view) voice() concept.Set {
 	return v.said | v.same | v.above
 }
 
-// speaker tells where that is said.
+// speaker returns which text describes the link: 1 for its own text, 2 for the sentence before it,
+// 3 for the lines above, 0 if none has a concept of telling.
 func (v *view) speaker() int {
 	return 1 + slices.IndexFunc([]concept.Set{v.said, v.same, v.above}, func(s concept.Set) bool { return s.Has(telling) })
 }
 
-// rivals tells how many other links ask for something.
+// rivals returns how many other links ask for an action.
 func (v *view) rivals() int {
 	if v.asked {
 		return v.mail.asking - 1
@@ -78,8 +79,8 @@ func (v *view) rivals() int {
 	return v.mail.asking
 }
 
-// collector gathers the links of a mail. Whoever took it from collectors owns it until it goes back; nothing
-// of a mail is read from it again.
+// collector collects the links of a message. Find owns it from collectors.Get until collectors.Put.
+// The next message cannot see data of an earlier one, because collect overwrites all and mail.
 type collector struct {
 	all  []view
 	mail about
@@ -88,9 +89,11 @@ type collector struct {
 	address addressReader
 }
 
+// collectors is a pool of collectors, for their memory.
 var collectors = sync.Pool{New: func() any { return new(collector) }}
 
-// collect gives the links of a mail that might be the one, in order. They are the collector's.
+// collect returns the candidates among the links of a message, in order. The collector owns the
+// slice.
 func (c *collector) collect(m *Mail) []view {
 	c.all = c.all[:0]
 	c.mail = about{subject: c.concepts(m.Subject[:min(len(m.Subject), maxAround)]), html: len(m.Anchors) > 0}
@@ -99,13 +102,13 @@ func (c *collector) collect(m *Mail) []view {
 	return c.kept()
 }
 
-// concepts of a piece of text.
+// concepts returns the concepts of a piece of text.
 func (c *collector) concepts(s string) concept.Set {
 	c.buf = concept.Spell(c.buf, s)
 	return concept.InText(c.buf)
 }
 
-// at finds the link among those collected, or adds it.
+// at returns the view of a URL, and adds it if it is new. The pointer is valid until the next call.
 func (c *collector) at(url string) *view {
 	for i := range c.all {
 		if sameLink(c.all[i].url, url) {
@@ -117,7 +120,8 @@ func (c *collector) at(url string) *view {
 	return &c.all[len(c.all)-1]
 }
 
-// sameLink tells links that differ in what no server sees or a mail program added.
+// sameLink reports whether two URLs differ at most in a trailing slash, or in punctuation that an
+// e-mail client took for a part of the URL.
 func sameLink(a, b string) bool {
 	if a == b {
 		return true
@@ -129,13 +133,15 @@ func sameLink(a, b string) bool {
 	return trim(a) == trim(b)
 }
 
-// scan goes through a text from one link to the next.
+// scan searches the links of a message in a text, in order.
 type scan struct {
 	text       string
-	from, lost int
+	from, lost int // position behind the last link that was found, and number of failed searches
 }
 
-// next looks for a link, or what it says, behind the one before, and gives what stands between them and behind it.
+// next searches what, a URL or the text of a link, behind the link found last. It returns the text
+// before it, at most maxAround bytes, and the text behind it, at most maxBehind bytes and not
+// beyond another URL.
 func (s *scan) next(what string) (before, behind string, found bool) {
 	if s.lost > maxLost || what == "" {
 		return "", "", false
@@ -151,7 +157,7 @@ func (s *scan) next(what string) (before, behind string, found bool) {
 	return before, behind, true
 }
 
-// anchors reads what links of the HTML say, and what stands around them.
+// anchors adds the links of the HTML with the concepts of their texts and of the text around them.
 func (c *collector) anchors(visible string, anchors []Anchor) {
 	at := scan{text: visible}
 	for _, a := range anchors {
@@ -172,7 +178,7 @@ func (c *collector) anchors(visible string, anchors []Anchor) {
 	}
 }
 
-// bare reads what stands around links of the plain text.
+// bare adds the links of the plain text with the concepts of the text around them.
 func (c *collector) bare(s string, links []string) {
 	at := scan{text: s[:min(len(s), text.MaxScan)]}
 	for _, link := range links {
@@ -186,7 +192,7 @@ func (c *collector) bare(s string, links []string) {
 	}
 }
 
-// around reads the words before and behind a link.
+// around adds the concepts of the text before and behind a link.
 func (c *collector) around(v *view, before, behind string) {
 	n := strings.LastIndexByte(before, '\n') + 1
 	line := before[n:]
@@ -197,7 +203,8 @@ func (c *collector) around(v *view, before, behind string) {
 	v.below |= c.concepts(behind)
 }
 
-// sentence gives the last one of a line, and what a link at its start is told by: the one that has just ended.
+// sentence returns the last sentence of the text before a link. If that text ends with the end of a
+// sentence or with a colon, the sentence that ends there is the one that describes the link.
 func sentence(line string) string {
 	body := strings.TrimRight(line, " \t<([:.?!-。：")
 	if i := strings.LastIndexAny(body, ".!?。！？|·:"); i >= 0 {
@@ -206,7 +213,8 @@ func sentence(line string) string {
 	return line
 }
 
-// lastLines gives the last two lines with words, but none with a link, and nothing above one.
+// lastLines returns the last two lines of s that are not empty. It stops at a line with a URL,
+// since the text above belongs to that link.
 func lastLines(s string) string {
 	end := len(s)
 	for n := 0; n < 2; {
@@ -225,7 +233,7 @@ func lastLines(s string) string {
 	return s[end:]
 }
 
-// kept gives the links that might be the one, in the place of all.
+// kept filters c.all in place and returns the candidates, with the counts that compare them.
 func (c *collector) kept() []view {
 	c.mail.links = len(c.all)
 	some := c.all[:0]

@@ -10,16 +10,18 @@ import (
 //go:embed weights.txt
 var weightsFile string
 
-// links weighs the links of a mail.
+// links is the model that scores the links of a message.
 var links = model.New(features, bags, weightsFile)
 
 type feature = model.Feature[view]
 
+// lean returns a feature that summarizes a set of concepts: see concept.Set.Says.
 func lean(name, says string, of func(*view) concept.Set) feature {
 	return feature{Name: name, Says: says, Values: concept.Leanings, Of: func(v *view) int { return of(v).Says() }}
 }
 
-// features are what is known of a link.
+// features are the features of a link; each has one value. The names and the order of the values
+// are those of weights.txt.
 var features = []feature{
 	model.Yes("bias", "Every link.", func(*view) bool { return true }),
 	{Name: "secret", Says: "What nobody can guess of it.", Values: []string{"", "digits", "short", "long", "named"}, Of: func(v *view) int { return int(v.secret) }},
@@ -45,11 +47,12 @@ var features = []feature{
 	model.Yes("expires", "Beside it stands how long it is valid.", func(v *view) bool { return (v.same | v.above | v.below).Has(concept.Expires) }),
 }
 
+// bagOf returns a bag feature of concepts.
 func bagOf(name, says string, of func(*view) concept.Set) model.Bag[view] {
 	return model.Bag[view]{Name: name, Says: says, Values: concept.Names, Of: func(v *view) uint64 { return uint64(of(v)) }}
 }
 
-// bags are the places whose words count concept by concept.
+// bags are the bag features of a link: the concepts in each place.
 var bags = []model.Bag[view]{
 	bagOf("says", "It says so itself, or what stands before it does.", (*view).voice),
 	bagOf("before", "What stands before it says so.", func(v *view) concept.Set { return v.same | v.above }),

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Whatever a stranger sends, the answer is one of the mail's links, the same each time.
+// FuzzFind checks for every input that the result is a link of the message, and always the same
+// one.
 func FuzzFind(f *testing.F) {
 	f.Add("Verify", "Verify: https://a.example/v/9f8e7d6c5b4a", "https://a.example/v/9f8e7d6c5b4a", "Verify")
 	f.Add("\u202e\u200b", "> \u0301\u00ad https://%zz", "https://a.example/?url=https%3A%2F%2F%25", "\xff\xfe")

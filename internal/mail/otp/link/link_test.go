@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// one is a mail with a single link in HTML.
+// one returns a message with a single link in HTML.
 func one(subject, said, url string) Mail {
 	return Mail{Subject: subject, Visible: "Hello Mara,\n" + said + "\nBye", Links: []string{url}, Anchors: []Anchor{{URL: url, Text: said}}}
 }
 
-// Each feature, on a mail that a person would say has it.
+// TestFeatures has a message for each feature, in which it has the wanted value.
 func TestFeatures(t *testing.T) {
 	const secret = "https://tern.example/v/9f8e7d6c5b4a3928"
 	text := func(s string, links ...string) Mail { return Mail{Text: s, Links: links} }
@@ -89,7 +89,7 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// What is no web link is none, however it is written.
+// TestNoLinks checks that only HTTP and HTTPS URLs are results.
 func TestNoLinks(t *testing.T) {
 	for _, links := range [][]string{nil, {"mailto:verify@example.com"}, {"ftp://example.com/verify?token=abc123def456"}, {"x"}, {""}, {"://"}, {"http://"}, {"https://%"}, {"https://" + strings.Repeat("a", maxLink)}} {
 		if got := Find(Mail{Subject: "Verify your address", Text: "Verify: " + strings.Join(links, " "), Links: links}); got != "" {
@@ -98,7 +98,7 @@ func TestNoLinks(t *testing.T) {
 	}
 }
 
-// Hostile mail costs no more than its size.
+// TestHostileLinks checks that hostile messages take linear time.
 func TestHostileLinks(t *testing.T) {
 	many := func(n int, link string) (m Mail) {
 		m.Subject = "Verify your address"

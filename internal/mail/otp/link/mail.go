@@ -1,28 +1,30 @@
-// Package link finds the one link of a mail that confirms an address or an act, signs in, sets a new
-// password or accepts an invitation. What is known of each link are features with names, of what is said on
-// it, around it, in its URL and in the subject; words count by the concepts that they stand for in any
-// language that we know (package concept). It knows no senders, and nothing is ever fetched.
+// Package link finds the link of a message that confirms an address or an action, signs in, resets
+// a password or accepts an invitation. It scores each link with a small neural network (package
+// model). The features of a link come from its text, the text around it, its URL and the subject.
+// Words count as the concepts that they stand for in many languages (package concept). The package
+// has no list of senders, and it never fetches a URL.
 package link
 
 import "inboxd/internal/mail/otp/model"
 
-// Mail is what the search for a link reads of a mail.
+// Mail is the part of a message that Find reads.
 type Mail struct {
 	Subject string
-	Text    string // the plain text part
-	Visible string // visible text of the HTML part
-	Links   []string
+	Text    string   // the plain text part
+	Visible string   // visible text of the HTML part
+	Links   []string // URLs of the message
 	Anchors []Anchor // visible links of the HTML with a short text
 }
 
-// Anchor is a link and what it says, and where that begins in Visible.
+// Anchor is a link of the HTML with its visible text.
 type Anchor struct {
 	URL, Text string
-	At        int
+	At        int // byte offset of Text in Visible
 }
 
-// Find gives the link of a mail that confirms, signs in, resets or accepts, or "" when there is none or
-// several could be meant. Its work is linear in the input.
+// Find returns the link of a message that confirms, signs in, resets or accepts. It returns "" if
+// no single link reaches the threshold of the model: the message has none, or several are equally
+// likely. Its work is linear in the input.
 func Find(m Mail) string {
 	if len(m.Links) == 0 {
 		return ""

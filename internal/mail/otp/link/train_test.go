@@ -17,22 +17,22 @@ import (
 	"inboxd/internal/mail/otp/model/train"
 )
 
-// trains makes the weights anew: make otp-train.
+// trains is set by make otp-train to train the model again.
 var trains = flag.Bool("train", false, "write weights.txt from testdata and print the folds")
 
-// story is an invented mail and the link that must be found, "" for none.
+// story is an invented message with its link, "" for none.
 type story struct {
 	name, want string
 	mail       Mail
 }
 
-// stories reads a file:
+// stories reads a file in this format:
 //
 //	=== name, then the link or "-"
 //	Subject: ...
 //	the text
 //	--- html
-//	the HTML, if there is one
+//	the HTML, optional
 func stories(t testing.TB, file string) (all []story) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
@@ -55,7 +55,7 @@ func stories(t testing.TB, file string) (all []story) {
 	return all
 }
 
-// read takes text and HTML as mail has them.
+// read parses text and HTML in the way of a received message.
 func (m *story) read(text, markup string) {
 	raw := "Subject: x\r\nMIME-Version: 1.0\r\nContent-Type: multipart/alternative; boundary=parts\r\n"
 	if text != "" || markup == "" {
@@ -76,7 +76,7 @@ func (m *story) read(text, markup string) {
 	}
 }
 
-// example notes what is known of the links of a mail.
+// example returns a message as a training example, with its candidates and their features.
 func example(family, want string, weight float64, m Mail) *train.Example {
 	e := &train.Example{Family: family, Group: train.Tongue(m.Subject + " " + m.Text + " " + m.Visible), Weight: weight, Want: want}
 	c := new(collector)
@@ -87,9 +87,10 @@ func example(family, want string, weight float64, m Mail) *train.Example {
 	return e
 }
 
-// otherWeight is what a mail that was made from another counts.
+// otherWeight is the weight of an example that is made from a story.
 const otherWeight = 0.4
 
+// data returns all training examples.
 func data(t testing.TB) (all []*train.Example) {
 	files, _ := filepath.Glob("../testdata/links/*.txt")
 	for _, file := range files {
@@ -103,7 +104,8 @@ func data(t testing.TB) (all []*train.Example) {
 	return all
 }
 
-// others makes mails from a story that ask for the same in other ways, or for nothing any more.
+// others makes further examples from a story (data augmentation): with opaque URLs, with another
+// subject, with the URLs alone, and without the right link.
 func (s story) others() (all []story) {
 	hidden := s
 	hidden.mail = s.mail.readdressed(func(i int, url string) string {
@@ -124,7 +126,7 @@ func (s story) others() (all []story) {
 	return all
 }
 
-// readdressed gives the mail with other URLs.
+// readdressed returns the message with other URLs.
 func (m Mail) readdressed(to func(int, string) string) Mail {
 	var pairs []string
 	out := m
@@ -133,7 +135,7 @@ func (m Mail) readdressed(to func(int, string) string) Mail {
 		pairs = append(pairs, url, to(i, url))
 		out.Links = append(out.Links, to(i, url))
 	}
-	slices.Reverse(pairs) // longer ones, which others begin, stand behind them
+	slices.Reverse(pairs) // a URL may be the prefix of a later one, which must be replaced first
 	for i := 0; i < len(pairs); i += 2 {
 		pairs[i], pairs[i+1] = pairs[i+1], pairs[i]
 	}
@@ -145,7 +147,7 @@ func (m Mail) readdressed(to func(int, string) string) Mail {
 	return out
 }
 
-// without gives the HTML of the mail without a link.
+// without returns the message with its HTML only, without a link.
 func (m Mail) without(url string) Mail {
 	out := Mail{Subject: m.Subject, Visible: m.Visible}
 	for _, link := range m.Links {
@@ -163,7 +165,7 @@ func (m Mail) without(url string) Mail {
 	return out
 }
 
-// digest tells data apart.
+// digest returns a hash of the training data and of the names of all feature values.
 func digest(all []*train.Example) string {
 	h := sha256.New()
 	fmt.Fprintln(h, links.Names())
@@ -173,7 +175,7 @@ func digest(all []*train.Example) string {
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
-// whole leaves out the mails that were made from others.
+// whole returns the outcomes of stories, without those of generated examples.
 func whole(all []train.Outcome) (some []train.Outcome) {
 	for _, o := range all {
 		if o.Weight == 1 {
@@ -183,18 +185,19 @@ func whole(all []train.Outcome) (some []train.Outcome) {
 	return some
 }
 
-// settings of what is learned: nothing is hidden, for what a link lacks says as much as what it has.
+// settings are the hyperparameters of the model. It does not use dropout, because the absence of a
+// feature of a link is as informative as its presence.
 var settings = train.Settings{None: 1}
 
-// How many answers may be wrong among mails that nothing was learned from, and among those in languages that
-// nothing was.
+// The largest fractions of wrong answers on held-out folds.
 const (
-	mostWrong       = 0.003
-	mostWrongTongue = 0.005
-	mostWrongSure   = 0.002 // of the answers with a confidence of train.Sure and more, in both
+	mostWrong       = 0.003 // of held-out families
+	mostWrongTongue = 0.005 // of held-out languages
+	mostWrongSure   = 0.002 // of the answers with a confidence of at least train.Sure, in both
 )
 
-// The weights in the tree are those of the data in the tree.
+// TestWeights checks that weights.txt was made from the present training data and features. With
+// -train it trains the model and writes the file.
 func TestWeights(t *testing.T) {
 	all := data(t)
 	if !*trains {
@@ -229,7 +232,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// What was learned is known, from the mail to the answer.
+// TestInventedLinks checks the results on the training data, from the message to its link. It finds
+// errors outside of the model.
 func TestInventedLinks(t *testing.T) {
 	files, _ := filepath.Glob("../testdata/links/*.txt")
 	mails, right, wrong := 0, 0, 0

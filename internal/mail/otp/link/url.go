@@ -10,48 +10,49 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// maxLink bounds how many bytes of a link are read, maxWords how many of them are read as words, and maxWord those
-// of one.
+// Limits, in bytes.
 const (
-	maxLink  = 4096
-	maxWords = 400
-	maxWord  = 60
+	maxLink  = 4096 // a longer URL is not a candidate
+	maxWords = 400  // of a URL that are read as words
+	maxWord  = 60   // of one part of a URL that are read as words
 )
 
-// secrecy tells whether a part of a link can be guessed.
+// secrecy says how hard it is to guess a part of a URL. A link that proves who clicked has a secret
+// part.
 type secrecy uint8
 
 const (
-	open   secrecy = iota
-	digits         // a number of five digits or more
-	short          // letters and digits mixed
-	long           // sixteen of them or more
-	named          // ... under a name like token
+	open   secrecy = iota // can be guessed
+	digits                // a number of five digits or more
+	short                 // a mix of letters and digits
+	long                  // ... with sixteen characters or more
+	named                 // the value of a parameter with a name such as token
 )
 
-// address is what the parts of a link say.
+// address is the result of parsing a URL.
 type address struct {
-	means  concept.Set // its words
-	inner  concept.Set // of another address in it: where it leads in the end
-	secret secrecy
-	words  int // how many it has
-	shape  string
+	means  concept.Set // concepts of its words
+	inner  concept.Set // concepts of a URL inside it, the target of a redirect
+	secret secrecy     // of its hardest part
+	words  int         // number of its words
+	shape  string      // scheme, host and first part of the path
 }
 
-// may tells whether a link may be the one: it says so, or nobody can guess it.
+// may reports whether the URL permits the link to be a candidate: its words ask for an action, or
+// it has a secret part.
 func (a *address) may() bool {
 	return (a.means | a.inner).Has(concept.Asks) || a.secret > digits || a.secret == digits && !a.means.Has(concept.Others)
 }
 
-// addressReader takes links apart. The words of one are folded, each behind a blank.
+// addressReader parses URLs.
 type addressReader struct {
-	words  text.Folded
+	words  text.Folded // words of the URL, folded, with a space before each
 	inner  concept.Set
 	secret secrecy
-	nested bool // it is an address in another one, and looks into no third
+	nested bool // it reads a URL inside another one, and does not read a third level
 }
 
-// read takes a web link apart; ok is false for what is none, or nothing but a host.
+// read parses a web link. ok is false if the link is not an HTTP or HTTPS URL, or has only a host.
 func (r *addressReader) read(link string) (a address, ok bool) {
 	scheme, rest, _ := strings.Cut(link, "://")
 	host, path := splitAt(rest, "/?#")
@@ -60,7 +61,7 @@ func (r *addressReader) read(link string) (a address, ok bool) {
 	}
 	*r = addressReader{words: text.Folded{Lower: r.words.Lower[:0], Plain: r.words.Plain[:0]}, nested: r.nested}
 	for label, more, _ := strings.Cut(host, "."); strings.Contains(more, "."); label, more, _ = strings.Cut(more, ".") {
-		if len(label) > 3 { // no app, www or api
+		if len(label) > 3 { // not app, www or api
 			r.word(label)
 		}
 	}
@@ -77,7 +78,7 @@ func (r *addressReader) read(link string) (a address, ok bool) {
 	return a, true
 }
 
-// splitAt cuts s before the first of the signs.
+// splitAt cuts s before the first of the characters in signs.
 func splitAt(s, signs string) (before, from string) {
 	if i := strings.IndexAny(s, signs); i >= 0 {
 		return s[:i], s[i:]
@@ -85,7 +86,7 @@ func splitAt(s, signs string) (before, from string) {
 	return s, ""
 }
 
-// part reads a part of the path, or a name and its value.
+// part reads a part of the path, or a parameter with its value.
 func (r *addressReader) part(part string) {
 	name, value, pair := strings.Cut(part, "=")
 	name = strings.ToLower(name)
@@ -109,7 +110,7 @@ func (r *addressReader) part(part string) {
 	}
 }
 
-// nest reads an address inside of another one.
+// nest reads a URL inside another one. Its secret counts as short at most.
 func (r *addressReader) nest(link string) {
 	inner := addressReader{nested: true}
 	if r.nested {
@@ -121,7 +122,7 @@ func (r *addressReader) nest(link string) {
 	}
 }
 
-// word takes a part of a link as words: "verifyEmail", "sign-in".
+// word adds a part of a URL to the words: "verifyEmail", "sign-in".
 func (r *addressReader) word(part string) {
 	if len(part) > maxWord && !strings.Contains(part, "%") || len(r.words.Lower) > maxWords {
 		return
@@ -141,7 +142,7 @@ func (r *addressReader) word(part string) {
 	r.words.Fold(part[from:])
 }
 
-// unescape undoes %XX once, if all of them can be undone.
+// unescape decodes the %XX sequences of s once. It returns s itself if one of them is invalid.
 func unescape(s string) string {
 	if plain, err := url.QueryUnescape(s); err == nil {
 		return plain
@@ -149,19 +150,20 @@ func unescape(s string) string {
 	return s
 }
 
-// proving are names, and ends of names, under which services pass what proves who clicked.
+// proving and provingEnds are names of parameters, and ends of names, with a value that proves who
+// clicked.
 var proving, provingEnds = []string{"otp", "ticket", "hmac", "jwt", "sig", "signature", "hash"}, []string{"code", "key", "sessionid"}
 
-// tracking are names that tell where somebody clicked.
+// tracking are names of parameters for analytics and language, which are ignored.
 var tracking = []string{"ref", "source", "lang", "locale", "hl"}
 
-// proves tells a name of what proves who clicked.
+// proves reports whether the value of a parameter with this name proves who clicked.
 func proves(name string) bool {
 	ends := func(end string) bool { return strings.HasSuffix(name, end) }
 	return strings.Contains(name, "token") || strings.Contains(name, "secret") || slices.Contains(proving, name) || slices.ContainsFunc(provingEnds, ends)
 }
 
-// opaque tells how hard a part of a link is to guess: long, and of mixed characters, or many digits.
+// opaque returns how hard a part of a URL is to guess, by its length and its mix of characters.
 func opaque(s string) secrecy {
 	letters, numbers, upper, other := 0, 0, 0, 0
 	for i := range len(s) {

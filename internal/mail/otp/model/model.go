@@ -1,7 +1,16 @@
-// Package model weighs what is known of candidates: each has named features, each value of a feature a
-// weight, and the sums decide between the candidates and none of them. What values say together is found by
-// units, which sum them likewise and count from nothing up. It knows nothing of mail. A Model never changes
-// once it is made; any goroutine may use it.
+// Package model scores candidates with a small neural network. Each candidate has named categorical
+// features, encoded one-hot. The network has one hidden layer of Units ReLU units, and in addition
+// a direct linear connection from the features to the score (a skip connection). The softmax over
+// the scores of all candidates, and of the alternative "none of them" with score 0, gives each a
+// share. A candidate whose share reaches the threshold is the answer, and the calibration curve
+// turns its share into a confidence.
+//
+// The hidden layer is an ensemble: package train trains several smaller networks and joins their
+// hidden units in one layer. Training uses dropout on the input and weight decay; neither has an
+// effect here.
+//
+// The package does not know what a message is. A Model is immutable after New, and any goroutine
+// may use it.
 package model
 
 import (
@@ -11,23 +20,24 @@ import (
 	"strings"
 )
 
-// Feature is one thing that is known of a V: one of a few values, of which the first says nothing.
+// Feature is a categorical feature of a V: it has exactly one of Values. The first value is the
+// default, which has no weight.
 type Feature[V any] struct {
 	Name   string
-	Says   string // one sentence
+	Says   string // description, one sentence
 	Values []string
-	Of     func(*V) int // index of its value
+	Of     func(*V) int // index into Values
 }
 
-// Bag is several things that may be known of a V at once: a bit for each of its values.
+// Bag is a multi-valued feature of a V: it has any subset of Values. All of them have a weight.
 type Bag[V any] struct {
 	Name   string
-	Says   string
+	Says   string // description, one sentence
 	Values []string
-	Of     func(*V) uint64
+	Of     func(*V) uint64 // bit i is set for Values[i]
 }
 
-// Yes is a feature that holds or does not.
+// Yes returns a boolean feature.
 func Yes[V any](name, says string, holds func(*V) bool) Feature[V] {
 	return Feature[V]{name, says, []string{"", "yes"}, func(v *V) int {
 		if holds(v) {
@@ -37,7 +47,7 @@ func Yes[V any](name, says string, holds func(*V) bool) Feature[V] {
 	}}
 }
 
-// Count is a feature that tells how many there are, up to most.
+// Count returns a feature whose value is a number from 0 to most; larger numbers count as most.
 func Count[V any](name, says string, most int, n func(*V) int) Feature[V] {
 	values := []string{""}
 	for i := 1; i <= most; i++ {
@@ -46,7 +56,8 @@ func Count[V any](name, says string, most int, n func(*V) int) Feature[V] {
 	return Feature[V]{name, says, values, func(v *V) int { return min(n(v), most) }}
 }
 
-// Grid is a feature whose values are those of several parts together, or the first value of the first part alone.
+// Grid returns the cross product of several features as one feature. If the first part has its
+// first value, the other parts do not count.
 func Grid[V any](name, says string, parts ...Feature[V]) Feature[V] {
 	values := parts[0].Values[1:]
 	for _, part := range parts[1:] {
@@ -70,7 +81,8 @@ func Grid[V any](name, says string, parts ...Feature[V]) Feature[V] {
 	}}
 }
 
-// Step gives the place of the first of the steps that n does not exceed.
+// Step returns the index of the first of the ascending steps that n does not exceed, or len(steps).
+// It puts a number into a bucket.
 func Step(n int, steps ...int) int {
 	for i, s := range steps {
 		if n <= s {
@@ -80,31 +92,35 @@ func Step(n int, steps ...int) int {
 	return len(steps)
 }
 
-// Units is how many a model has.
+// Units is the number of units in the hidden layer.
 const Units = 48
 
-// Model holds the weights of the values: what each adds to the score, and to each unit.
+// Model is a trained network. An index into weights and units is called a place: one value of one
+// feature, in the order of Names.
 type Model[V any] struct {
 	features []Feature[V]
 	bags     []Bag[V]
-	first    []int // of each feature and each bag, the place of its first value that says something
-	weights  []float32
-	units    [][Units]float32
-	from, to [Units]float32 // what a unit starts with, and what the score gets of each when it is above nothing
+	first    []int            // for each feature and then each bag, the place of its first value with a weight
+	weights  []float32        // for each place, the weight of the direct connection to the score
+	units    [][Units]float32 // for each place, its weights into the hidden layer
+	from, to [Units]float32   // biases of the hidden units, and their weights into the score
 
-	Threshold float64 // least share of an answer
-	curve     []knot  // of shares, ascending
+	Threshold float64 // smallest share with which a candidate is the answer
+	curve     []knot  // calibration curve, by ascending share
 	digest    string
 }
 
-// knot is a share and how often, on data that was not learned from, such answers were right.
+// knot is a point of the calibration curve: a share, and a lower bound of the probability that an
+// answer with this share is right, measured on held-out folds.
 type knot struct{ share, right float64 }
 
-// maxPlaces bounds the weights of one candidate that are kept on the stack.
+// maxPlaces is the largest number of places of one candidate that fit into an array on the stack.
+// Places allocates if there are more.
 const maxPlaces = 256
 
-// New makes a model of features, bags and a file of weights. It panics when these do not fit: they are parts of
-// the program.
+// New makes a model from features, bags and a file of weights. It panics if they do not fit
+// together, since they are part of the program. An empty file gives a model with all weights 0, for
+// training.
 func New[V any](features []Feature[V], bags []Bag[V], file string) *Model[V] {
 	m := &Model[V]{features: features, bags: bags}
 	known, size := map[string]bool{}, 0
@@ -122,7 +138,7 @@ func New[V any](features []Feature[V], bags []Bag[V], file string) *Model[V] {
 	return m
 }
 
-// part gives the name of a feature or a bag, and its values that say something.
+// part returns the name of feature or bag i, and its values that have a weight.
 func (m *Model[V]) part(i int) (name string, values []string) {
 	if i < len(m.features) {
 		return m.features[i].Name, m.features[i].Values[1:]
@@ -131,7 +147,9 @@ func (m *Model[V]) part(i int) (name string, values []string) {
 	return b.Name, b.Values
 }
 
-// read takes the lines of a file of weights: a value, what it adds to the score, and to the units.
+// read parses a file of weights. A line of a feature value has its direct weight and its weights
+// into the hidden layer; the lines "from" and "to" have the biases and the output weights of that
+// layer.
 func (m *Model[V]) read(file string) {
 	at := make(map[string]int, len(m.weights))
 	for i, name := range m.Names() {
@@ -154,14 +172,14 @@ func (m *Model[V]) read(file string) {
 		case "to":
 			m.to = row(words[1:])
 		default:
-			if place, known := at[name]; known { // features that are gone weigh nothing
+			if place, known := at[name]; known { // ignore features that were removed since the training
 				m.weights[place], m.units[place] = float32(number(words[1])), row(words[2:])
 			}
 		}
 	}
 }
 
-// row reads what the units have.
+// row parses one weight for each unit.
 func row(words []string) (all [Units]float32) {
 	if len(words) != Units {
 		panic("model: not as many words as units")
@@ -180,10 +198,10 @@ func number(word string) float64 {
 	return f
 }
 
-// Digest tells which data the weights were made from.
+// Digest returns the digest of the training data of the weights.
 func (m *Model[V]) Digest() string { return m.digest }
 
-// Names gives the name of each place of a weight: "feature=value".
+// Names returns the name of each place: "feature=value".
 func (m *Model[V]) Names() (names []string) {
 	for i := range m.first {
 		name, values := m.part(i)
@@ -194,7 +212,7 @@ func (m *Model[V]) Names() (names []string) {
 	return names
 }
 
-// Places adds to all the place of each weight that counts for v.
+// Places appends to all the places that are active for v, which is its one-hot encoding.
 func (m *Model[V]) Places(v *V, all []int32) []int32 {
 	for i := range m.features {
 		if value := m.features[i].Of(v) - 1; value >= 0 {
@@ -210,7 +228,8 @@ func (m *Model[V]) Places(v *V, all []int32) []int32 {
 	return all
 }
 
-// Score sums the weights of v and what its units have. "None" has 0.
+// Score returns the score of v: the sum of its direct weights and of the output of the hidden
+// layer. The alternative "none of the candidates" has score 0.
 func (m *Model[V]) Score(v *V) float64 {
 	var room [maxPlaces]int32
 	sum, units := m.sum(m.Places(v, room[:0]))
@@ -222,7 +241,8 @@ func (m *Model[V]) Score(v *V) float64 {
 	return float64(sum)
 }
 
-// sum gives what the places add to the score, and to the units: four rows at a time, which takes half as long.
+// sum returns the direct part of the score, and the inputs of the hidden units before ReLU. The
+// loop adds four rows at a time, which halves its time.
 func (m *Model[V]) sum(places []int32) (sum float32, units [Units]float32) {
 	units = m.from
 	for _, p := range places {
@@ -242,14 +262,14 @@ func (m *Model[V]) sum(places []int32) (sum float32, units [Units]float32) {
 	return sum, units
 }
 
-// Weighed is a value that counted, and how much.
+// Weighed is a feature value and its contribution to a score.
 type Weighed struct {
 	Name   string
 	Weight float64
 }
 
-// Explain gives what counted for v. The units that are above nothing tell what each value weighs beside the
-// others, so that the sum of all is the score.
+// Explain returns the contribution of each active feature value of v; their sum is the score. ReLU
+// is linear for the active units, so the contribution through the hidden layer is exact for this v.
 func (m *Model[V]) Explain(v *V) (all []Weighed) {
 	names, places := m.Names(), m.Places(v, nil)
 	_, units := m.sum(places)
@@ -268,7 +288,8 @@ func (m *Model[V]) Explain(v *V) (all []Weighed) {
 	return all
 }
 
-// Right gives how often an answer with this share is right.
+// Right returns the confidence of an answer with this share: the calibration curve, interpolated
+// linearly.
 func (m *Model[V]) Right(share float64) float64 {
 	low := knot{0, 0}
 	for _, high := range m.curve {
@@ -280,7 +301,8 @@ func (m *Model[V]) Right(share float64) float64 {
 	return low.right
 }
 
-// Shares turns scores into the probabilities of candidates of which at most one is meant.
+// Shares replaces scores by their softmax, with "none of the candidates" as one more class of score
+// 0. The shares therefore sum to less than 1.
 func Shares(scores []float64) {
 	most := 0.0
 	for _, s := range scores {

@@ -9,19 +9,20 @@ import (
 
 func endsWithColon(l string) bool { return strings.HasSuffix(l, ":") || strings.HasSuffix(l, "：") }
 
-// startsWithDash reports whether a line may be a rule with words in it: "-----Original Message-----".
+// startsWithDash reports whether a line may be a separator with text in it: "-----Original
+// Message-----".
 func startsWithDash(l string) bool {
 	return len(l) > 6 && (l[0] == '-' || strings.HasPrefix(l, "–") || strings.HasPrefix(l, "—"))
 }
 
-// fold returns a line as words.tsv has them, until the next call.
+// fold returns a line folded in the way of words.tsv. The result is valid until the next call.
 func (f *finder) fold(l string) []byte {
 	f.folded = text.Folded{Lower: f.folded.Lower[:0], Plain: f.folded.Plain[:0]}
 	f.folded.Fold(l[:min(len(l), 2*maxMarked)])
 	return f.folded.Lower
 }
 
-// judgeRule judges a line that begins with a dash.
+// judgeRule returns the verdict on a line that begins with a dash.
 func (f *finder) judgeRule(r *reading) verdict {
 	l := f.fold(r.line)
 	switch {
@@ -30,7 +31,8 @@ func (f *finder) judgeRule(r *reading) verdict {
 	case f.forward:
 	case hasAny(l, "original"):
 		return rest
-	case bytes.HasSuffix(l, []byte("--")): // "---- On Thu, 26 Nov 2026 10:00:00 +0100 Shop <a@shop.example> wrote ----"
+	// "---- On Thu, 26 Nov 2026 10:00:00 +0100 Shop <a@shop.example> wrote ----"
+	case bytes.HasSuffix(l, []byte("--")):
 		if e := examine(l); e.enclosed && e.dated() {
 			return r.behind()
 		}
@@ -44,27 +46,31 @@ func (f *finder) judgeRule(r *reading) verdict {
 	return own
 }
 
-// evidence is what a line has of an attribution.
+// evidence is what a line has in common with an attribution line.
 type evidence struct {
-	address  bool // somebody's
+	address  bool // an e-mail address
 	enclosed bool // ... in brackets, behind a name
-	before   int  // words in front of the address
-	behind   int
-	numbers  int // outside of the address
-	digits   int
+	before   int  // words before the address
+	behind   int  // words behind the address
+	numbers  int  // numbers outside of the address
+	digits   int  // digits outside of the address
 }
 
-// dated reports whether the numbers may be a date.
+// dated reports whether the numbers can be a date.
 func (e *evidence) dated() bool { return e.numbers >= 2 && e.digits >= 4 }
 
-// timed reports whether they are a date with its time.
+// timed reports whether the numbers can be a date with its time.
 func (e *evidence) timed() bool { return e.numbers >= 4 && e.digits >= 6 }
 
-// near reports whether a name stands before the address, and little behind it.
+// near reports whether the line has an enclosed address and at most maxNear words on each side of
+// it.
 func (e *evidence) near() bool { return e.enclosed && e.before <= maxNear && e.behind <= maxNear }
 
-// maxNear is how many words the name of a sender has, or what is said of it.
+// maxNear is the largest number of words of the name of a sender, and of a verb such as "wrote"
+// with its words.
 const maxNear = 5
+
+// examine returns the evidence in a folded line.
 
 func examine(l []byte) (e evidence) {
 	before, behind := l, []byte(nil)
@@ -99,9 +105,10 @@ func inAddress(c byte) bool {
 	return text.IsAlnum(c) || c >= 0x80 || bytes.IndexByte([]byte("@.-_+='%"), c) >= 0
 }
 
-// attributes reports whether a line that ends with a colon, alone or with the line above that it ends, says who wrote
-// what follows: "On 2 Mar 2026, Ann wrote:", "26.11.2026, 10:00, "Shop" <a@shop.example>:". What says so in no known
-// language needs a date and an address behind a name, or, in an answer, one of the two.
+// attributes reports whether a line that ends with a colon is an attribution line: "On 2 Mar 2026,
+// Ann wrote:", "26.11.2026, 10:00, "Shop" <a@shop.example>:". It also tries the line together with
+// the line above, since e-mail clients wrap attribution lines. An attribution in an unknown
+// language needs a date and an address behind a name, or in a reply one of the two.
 func (f *finder) attributes(r *reading) bool {
 	if f.attributesAs(r, r.line) {
 		return true
@@ -111,6 +118,7 @@ func (f *finder) attributes(r *reading) bool {
 	return goesOn && len(strings.Fields(r.line)) <= maxNear && !f.announces(r.line) && f.attributesAs(r, r.above+" "+r.line)
 }
 
+// attributesAs is attributes for one line, which may be joined from two.
 func (f *finder) attributesAs(r *reading, line string) bool {
 	if len(line) > 2*maxMarked {
 		return false
@@ -128,7 +136,7 @@ func (f *finder) attributesAs(r *reading, line string) bool {
 	return false
 }
 
-// announces reports whether a line says that a code follows, or that somebody is to sign in.
+// announces reports whether a line announces a code, or is about signing in.
 func (f *finder) announces(line string) bool {
 	f.page.Read(line)
 	f.page.Split()

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Bounds of the header that mail programs show above a quotation: its lines, the bytes of a name, and the lines of
-// one field.
+// Limits of the header that e-mail clients show above a quotation.
 const (
-	maxLines   = 14
-	maxName    = 30
-	maxWrapped = 2
+	maxLines   = 14 // lines of the header
+	maxName    = 30 // bytes of the name of a field, with its colon
+	maxWrapped = 2  // continuation lines of one field
 )
 
-// header reports whether the line is the first one of the header of an older message: "From: ...", "Sent: ...",
-// "To: ...", "Subject: ..." in any order. In a language that we don't know, it has the subject of the message that is
-// answered, or a date and a sender.
+// header reports whether the line is the first one of the header of an older message: "From: ...",
+// "Sent: ...", "To: ...", "Subject: ..." in any order. In an unknown language, only a reply is
+// checked: the header must have at least three lines, and two of a date, an address and the subject
+// of this message: see header.quoted.
 func (f *finder) header(r *reading) bool {
 	guess := f.reply && r.own
 	if name, _ := nameAndValue(r.line); name == "" || f.fieldNamed(name) == 0 && !guess {
@@ -39,19 +39,19 @@ func (f *finder) header(r *reading) bool {
 	return h.quoted(guess)
 }
 
-// header is what has been read of one.
+// header is what the lines of a possible header have so far.
 type header struct {
-	seen, last field
-	lines      int
-	wrapped    int  // lines of the last field besides its first
-	open       bool // which has no value yet
-	sender     bool // its From has an address
-	address    bool // so has any field, in brackets
-	date       bool
-	subject    bool // that of the message that answers
+	seen, last field // all fields with a value, and the last field
+	lines      int   // number of fields
+	wrapped    int   // number of continuation lines of the last field
+	open       bool  // the last field has no value yet
+	sender     bool  // a From field has an address
+	address    bool  // a field has an address in brackets
+	date       bool  // a field has a date with its time
+	subject    bool  // a field has the subject of this message
 }
 
-// add reads a value of the last field.
+// add adds a value, or a continuation line, of the last field.
 func (h *header) add(f *finder, value string) {
 	l := f.fold(value)
 	e := examine(l)
@@ -62,6 +62,8 @@ func (h *header) add(f *finder, value string) {
 	h.subject = h.subject || f.stem != "" && bytes.HasSuffix(l, []byte(f.stem)) && len(l) <= len(f.stem)+maxPrefix
 }
 
+// quoted reports whether the lines are the header of an older message. If guess is set, it may be
+// in an unknown language.
 func (h *header) quoted(guess bool) bool {
 	const others = sentField | toField | subjectField | copyField
 	switch {
@@ -79,7 +81,8 @@ func (h *header) quoted(guess bool) bool {
 	return guess && h.lines >= 3 && signs >= 2
 }
 
-// nameAndValue cuts "Name: value", with no name if the line has another form. A value may be empty.
+// nameAndValue splits "Name: value". The name is empty if the line has another form; the value may
+// be empty.
 func nameAndValue(l string) (name, value string) {
 	name, value, ok := cutColon(l[:min(len(l), maxName)])
 	if !ok || strings.Count(name, " ") > 2 {
@@ -92,6 +95,7 @@ func nameAndValue(l string) (name, value string) {
 	return name, strings.Trim(value, "* ")
 }
 
+// fieldNamed returns the field with this name in any language, or 0.
 func (f *finder) fieldNamed(name string) field {
 	return fields[string(f.fold(name))]
 }

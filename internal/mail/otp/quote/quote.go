@@ -1,8 +1,9 @@
-// Package quote finds the older messages that a message quotes, so that neither their codes nor their links are
-// taken for its own. A quotation is a line that begins with ">", a blockquote, or what follows the line or the
-// header that a mail program puts above it, in whatever language. It refuses to know what a code is.
+// Package quote finds the parts that a message quotes from older messages, so that their codes and
+// links are not taken for those of the message. A quotation is a line that begins with ">", a
+// blockquote, or the text below an attribution line or header that an e-mail client inserts, in any
+// language. The package does not know what a code is.
 //
-// Forwarded messages are no quotations: they are what the message is about (ADR 0100).
+// A forwarded message is not a quotation, because it is the content of the message (ADR 0100).
 package quote
 
 import (
@@ -14,16 +15,17 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// Span is a piece of a text, in bytes.
+// Span is a part of a text, from byte Start to before byte End.
 type Span struct{ Start, End int }
 
-// Message is what is read of a message.
+// Message is the part of a message that Find reads.
 type Message struct {
 	Subject string
-	Answers bool   // its header names the message that it answers
+	Answers bool   // its header names the message that it replies to
 	Text    string // the plain text part
-	Visible string // visible text of the HTML part, lines of marked quotations beginning with ">"
-	// Indented are the pieces of Visible in blockquotes without such a mark, in order. Layouts use them, too.
+	Visible string // visible text of the HTML part; lines of marked quotations begin with ">"
+	// Indented are the parts of Visible in blockquotes without such a mark, in order. Some of these
+	// are not quotations, because layouts also use blockquotes.
 	Indented []Span
 }
 
@@ -40,7 +42,7 @@ func Find(m *Message) (inText, inVisible []Span) {
 	f.forward = forward
 	inVisible = f.read(m.Visible, m.Indented)
 	if f.reply && (inText != nil) != (inVisible != nil) && m.Text != "" && m.Visible != "" {
-		// One part shows what it quotes, the other one has the same lines without a mark.
+		// Only one part marks its quotation; the other one has the same lines without a mark.
 		if inText == nil {
 			inText = repeated(m.Text, m.Visible, inVisible)
 		} else {
@@ -65,7 +67,7 @@ func Cut(s string, spans []Span) string {
 	return b.String()
 }
 
-// Within reports whether a place lies in one of the spans, which are in order.
+// Within reports whether position at is in one of the spans, which must be in order.
 func Within(spans []Span, at int) bool {
 	_, found := slices.BinarySearchFunc(spans, at, func(s Span, at int) int {
 		switch {
@@ -79,42 +81,43 @@ func Within(spans []Span, at int) bool {
 	return found
 }
 
-// finders keeps the working memory of past calls: every piece of it is written before it is read.
+// finders is a pool of working memory. No message can see data of an earlier one, because every
+// field is written before it is read.
 var finders = sync.Pool{New: func() any { return new(finder) }}
 
-// finder reads the texts of one message. Find owns it until it goes back to finders.
+// finder searches the texts of one message. Find owns it from finders.Get until finders.Put.
 type finder struct {
-	reply   bool   // the message answers another one
-	forward bool   // it forwards one, whose header is no quotation
-	stem    string // its subject without prefixes, folded
+	reply   bool   // the message replies to another one
+	forward bool   // it forwards another one, whose header is not a quotation
+	stem    string // its subject without prefixes, folded; empty if it is not a reply
 
 	folded text.Folded
 	page   text.Page
 }
 
-// verdict says whose words a line is.
+// verdict says who wrote a line.
 type verdict uint8
 
 const (
-	own    verdict = iota // the sender's
-	quoted                // an older message's; the next line may be the sender's again
-	rest                  // an older message's, and so is all that follows
+	own    verdict = iota // the sender of this message
+	quoted                // the sender of an older message; the next line may be from the sender of this one
+	rest                  // the sender of an older message, and so is all text behind it
 )
 
-// reading is how far one text has been read.
+// reading is the position in a text, one line at a time.
 type reading struct {
 	s        string
 	at, end  int    // of the line
-	line     string // without the blanks around it
-	above    string // the line before, "" at the start
-	adjacent bool   // no empty line lies between them
-	own      bool   // the sender has said something
+	line     string // without the white space around it
+	above    string // the line before that is not empty, "" at the start
+	adjacent bool   // no empty line is between them
+	own      bool   // the sender of this message wrote an earlier line
 
-	indented   []Span // blockquotes that lie ahead, or around the line
-	attributed bool   // a line has announced the next one
+	indented   []Span // blockquotes that are ahead or contain the line
+	attributed bool   // an attribution line is above the next blockquote
 }
 
-// next goes to the next line that is not empty.
+// next moves to the next line that is not empty. It returns false at the end.
 func (r *reading) next() bool {
 	r.above, r.adjacent = r.line, true
 	for at := r.end; at < min(len(r.s), text.MaxScan); at = r.end + 1 {
@@ -131,7 +134,7 @@ func (r *reading) next() bool {
 	return false
 }
 
-// following goes to the next line and returns it, "" at the end.
+// following moves to the next line and returns it, or "" at the end.
 func (r *reading) following() string {
 	if !r.next() {
 		return ""
@@ -139,7 +142,7 @@ func (r *reading) following() string {
 	return r.line
 }
 
-// trimmed is a line without the blanks and the signs of no width around it.
+// trimmed returns a line without the white space and the invisible characters around it.
 func trimmed(l string) string {
 	if l = strings.TrimSpace(l); l != "" && (l[0] >= 0x80 || l[len(l)-1] >= 0x80) {
 		l = strings.TrimFunc(l, func(r rune) bool { return unicode.In(r, unicode.Cf, unicode.White_Space) })
@@ -147,7 +150,7 @@ func trimmed(l string) string {
 	return l
 }
 
-// blockquote returns the blockquote that the line lies in.
+// blockquote returns the blockquote that contains the line.
 func (r *reading) blockquote() (Span, bool) {
 	for len(r.indented) > 0 && r.indented[0].End <= r.at {
 		r.indented, r.attributed = r.indented[1:], false
@@ -158,8 +161,9 @@ func (r *reading) blockquote() (Span, bool) {
 	return r.indented[0], true
 }
 
-// read finds the quotations of one text. A blockquote is one if a line announces it, or if the message answers
-// another one and the sender says something outside of it: one that all of the message stands in is a layout.
+// read finds the quotations of one text. A blockquote is a quotation if an attribution line is
+// above it. In a reply it is one also if the sender wrote something outside of it; a blockquote
+// around the whole message is a layout.
 func (f *finder) read(s string, indented []Span) (spans []Span) {
 	var blocks []Span
 	for r := (reading{s: s, indented: indented}); ; {
@@ -186,7 +190,8 @@ func (f *finder) read(s string, indented []Span) (spans []Span) {
 	}
 }
 
-// quotes reports whether the blockquote of the line may be a quotation. It is none where the line above presents a code.
+// quotes reports whether the blockquote of the line may be a quotation. It is not if the line above
+// announces a code. quotes removes a blockquote that is not a quotation.
 func (f *finder) quotes(r *reading) bool {
 	quotes := r.attributed || f.reply && !f.presents(r.above)
 	if quotes = quotes && !f.forward; !quotes {
@@ -195,11 +200,13 @@ func (f *finder) quotes(r *reading) bool {
 	return quotes
 }
 
+// presents reports whether a line announces a code and ends with a colon.
 func (f *finder) presents(line string) bool { return endsWithColon(line) && f.announces(line) }
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// settled adds the blockquotes to the other quotations if the sender said something.
+// settled adds the blockquotes to the other quotations if the sender wrote something outside of
+// them (own). Otherwise they are a layout, and it reads the text again as if they were not there.
 func (f *finder) settled(s string, spans, blocks []Span, own bool) []Span {
 	switch {
 	case len(blocks) == 0:
@@ -212,7 +219,7 @@ func (f *finder) settled(s string, spans, blocks []Span, own bool) []Span {
 	return spans
 }
 
-// judge tells whose words a line is that lies in no blockquote.
+// judge returns who wrote a line that is not in a blockquote.
 func (f *finder) judge(r *reading) verdict {
 	l := r.line
 	switch {
@@ -228,7 +235,8 @@ func (f *finder) judge(r *reading) verdict {
 	return own
 }
 
-// marked reports whether a line is marked as a quotation; ">>> 482913 <<<" is not, nor is the row of a table.
+// marked reports whether a line is marked as a quotation. ">>> 482913 <<<" is not, and neither is
+// the row of a table.
 func marked(l string) bool {
 	if strings.HasPrefix(l, "＞") {
 		return true
@@ -236,16 +244,18 @@ func marked(l string) bool {
 	return l[0] == '>' && l[len(l)-1] != '<' || strings.HasPrefix(l, "| ") && strings.Count(l, "|") == 1
 }
 
-// initialed reports whether a line is marked as a quotation with the name of who wrote it before the sign: "AB> ...".
+// initialed reports whether a line is marked as a quotation with the name of its author before ">":
+// "AB> ...".
 func initialed(l string) bool {
 	name, _, ok := strings.Cut(l[:min(len(l), maxInitials)], "> ")
 	return ok && strings.IndexFunc(name, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
 }
 
-// maxInitials is the length of the longest name before such a sign, with the sign.
+// maxInitials is the length of the longest such name together with ">", in bytes.
 const maxInitials = 12
 
-// behind returns what an attribution is: marks or a blockquote behind it say how far the quotation goes.
+// behind returns the verdict on an attribution line. If the next line is marked or in a blockquote,
+// this limits the quotation; otherwise all text behind the attribution is quoted.
 func (r *reading) behind() verdict {
 	next := *r
 	if !next.next() || marked(next.line) {
@@ -258,9 +268,10 @@ func (r *reading) behind() verdict {
 	return rest
 }
 
-// repeated returns the lines of s that stand in the quotations of another text, and not outside of them.
+// repeated returns the lines of s that are in the quotations of another text, and not also outside
+// of them.
 func repeated(s, other string, spans []Span) (lines []Span) {
-	all := map[string]bool{} // lines of the other text, whether they are quoted only
+	all := map[string]bool{} // for each line of the other text, whether it is only in quotations
 	for r := (reading{s: other}); r.next(); {
 		line, in := trimmed(strings.TrimLeft(r.line, "> ")), Within(spans, r.at)
 		if known, ok := all[line]; !ok || known {

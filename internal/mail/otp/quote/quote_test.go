@@ -10,13 +10,13 @@ import (
 	"inboxd/internal/testutil/budget"
 )
 
-// remains is what is left of a text.
+// remains returns the texts of a message without their quotations.
 func remains(m Message) string {
 	inText, inVisible := Find(&m)
 	return Cut(m.Text, inText) + Cut(m.Visible, inVisible)
 }
 
-// attributions are lines that mail programs put above what they quote.
+// attributions are lines that e-mail clients insert above a quotation.
 var attributions = []string{
 	"On Thu, 26 Nov 2026 at 10:00, Shop <a@shop.example> wrote:",
 	"On Thu, Nov 26, 2026 at 10:00 AM Shop\n<a@shop.example> wrote:",
@@ -98,7 +98,7 @@ func TestQuotations(t *testing.T) {
 				t.Errorf("%s, %s: %q remains", line, name, got)
 			}
 		}
-		// Marks say how far it goes.
+		// Marks limit the quotation.
 		m := Message{Subject: "Re: Your code", Answers: true, Text: answer + line + strings.ReplaceAll(old, "\n", "\n> ") + "\n\nThe new code is 222222"}
 		if got := remains(m); strings.Contains(got, "111111") || !strings.Contains(got, "222222") && !strings.Contains(line, "\n") && line[0] != '-' {
 			t.Errorf("%s, marked: %q remains", line, got)
@@ -106,7 +106,8 @@ func TestQuotations(t *testing.T) {
 	}
 }
 
-// What a service writes is its own, though it has dates, addresses and colons.
+// TestNoQuotations has texts of services that are not quotations, but contain dates, addresses and
+// colons.
 func TestNoQuotations(t *testing.T) {
 	for _, s := range []string{
 		"Your verification code for joe@x.example:\n\n482913",
@@ -149,7 +150,8 @@ func TestNoQuotations(t *testing.T) {
 	}
 }
 
-// A blockquote that nothing marks is a quotation in an answer that says something else, or below a line that announces it.
+// TestBlockquotes checks that an unmarked blockquote is a quotation below an attribution line, and
+// in a reply that has other text.
 func TestBlockquotes(t *testing.T) {
 	const code = "Your code is 482913"
 	at := func(before, inside, behind string) Message {
@@ -185,7 +187,7 @@ func TestBlockquotes(t *testing.T) {
 	}
 }
 
-// Forwarded messages are what a message is about.
+// TestForwards checks that a forwarded message is not a quotation.
 func TestForwards(t *testing.T) {
 	const header = "From: Shop <a@shop.example>\nDate: Thu, 26 Nov 2026 10:00\nSubject: Your code\nTo: joe@x.example\n\nYour code is 482913"
 	for _, m := range []Message{
@@ -201,7 +203,7 @@ func TestForwards(t *testing.T) {
 	}
 }
 
-// Marks of all kinds are quotations in an answer.
+// TestMarks checks that all kinds of marks are quotations in a reply.
 func TestMarks(t *testing.T) {
 	for _, mark := range []string{"> ", ">", ">> ", "  > ", "＞ ", "| ", "AB> ", "Shop> "} {
 		if got := remains(Message{Subject: "Re: x", Text: "Thanks!\n" + mark + "Your code is 111111\nBye"}); got != "Thanks!\nBye" {
@@ -210,7 +212,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// What one part of an answer marks, the other one has without a mark.
+// TestPartsOfOneAnswer checks a reply of which only one part marks its quotation.
 func TestPartsOfOneAnswer(t *testing.T) {
 	marked, bare := "Thanks!\n> Your code is 111111\n> https://x.example/v", "Thanks!\nYour code is 111111\nhttps://x.example/v"
 	for _, m := range []Message{
@@ -251,7 +253,8 @@ func TestHostileTextsAreCheap(t *testing.T) {
 	}
 }
 
-// FuzzQuotations checks that spans are in order, apart and inside, and that a text without any stays.
+// FuzzQuotations checks that the spans are in order, disjoint and inside the text, and that the
+// result is always the same.
 func FuzzQuotations(f *testing.F) {
 	for i, line := range attributions {
 		f.Add("Re: Your code", "Thanks\n"+line+"\nold", "Thanks\n"+line+"\n> old", 3, 7+i)

@@ -12,7 +12,7 @@ import (
 //go:embed words.tsv
 var wordTable string
 
-// marks are the texts that mark an older message, by their names in words.tsv.
+// marks are the folded words that mark an older message, by the names of their rows in words.tsv.
 var marks = func() map[string][][]byte {
 	m := map[string][][]byte{}
 	for columns := range text.Rows(wordTable) {
@@ -23,9 +23,10 @@ var marks = func() map[string][][]byte {
 	return m
 }()
 
-// field is a field of a message's header, as mail programs show it above a quotation.
+// field is a set of header fields that e-mail clients show above a quotation.
 type field uint8
 
+// The header fields.
 const (
 	fromField field = 1 << iota
 	sentField
@@ -34,7 +35,8 @@ const (
 	copyField
 )
 
-// fields are the names of them in words.tsv, folded. A name that several have counts for the first.
+// fields maps the folded names in words.tsv to their header fields. If several fields have the same
+// name in some languages, the first one counts.
 var fields = func() map[string]field {
 	m := map[string]field{}
 	for i, which := range []string{"from", "sent", "to", "subject", "copy"} {
@@ -47,10 +49,11 @@ var fields = func() map[string]field {
 	return m
 }()
 
-// maxMarked is the length of the longest line that is searched for words: those that mark a quotation are no longer.
+// maxMarked is the length in bytes of the longest line that is searched for words. Attribution
+// lines are shorter.
 const maxMarked = 300
 
-// hasAny reports whether one of the marks stands in a folded line, and is no piece of a longer word.
+// hasAny reports whether a folded line contains one of the marks as a whole word.
 func hasAny(l []byte, which string) bool {
 	return len(l) <= maxMarked && slices.ContainsFunc(marks[which], func(w []byte) bool {
 		i := bytes.Index(l, w)
@@ -58,13 +61,14 @@ func hasAny(l []byte, which string) bool {
 	})
 }
 
-// inWord reports whether ASCII letters stand on both sides of l[i]: other scripts may have no spaces between words.
+// inWord reports whether position i is inside a word of ASCII letters. Other scripts may have no
+// spaces between words, so their letters do not count.
 func inWord(l []byte, i int) bool {
 	return 0 < i && i < len(l) && text.Between(l[i-1], 'a', 'z') && text.Between(l[i], 'a', 'z')
 }
 
-// Prefixed reports what the first prefix of a subject says: that the message answers another one, or that it
-// forwards one. stem is the subject without any prefixes.
+// Prefixed reports whether the first prefix of a subject says that the message is a reply ("Re:")
+// or that it is forwarded ("Fwd:"), in any language. stem is the subject without its prefixes.
 func Prefixed(subject string) (reply, forward bool, stem string) {
 	stem = strings.TrimSpace(subject)
 	if rest, ok := strings.CutPrefix(stem, "["); ok { // "[External] Re: ..."
@@ -77,6 +81,7 @@ func Prefixed(subject string) (reply, forward bool, stem string) {
 	return prefixes(stem)
 }
 
+// prefixes is Prefixed for a subject without a tag in brackets at the front.
 func prefixes(stem string) (reply, forward bool, rest string) {
 	for first := true; ; first = false {
 		if _, _, ok := cutColon(stem[:min(len(stem), maxPrefix)]); !ok {
@@ -102,10 +107,10 @@ func prefixes(stem string) (reply, forward bool, rest string) {
 	}
 }
 
-// maxPrefix is the length of the longest prefix, its colon included.
+// maxPrefix is the length of the longest prefix with its colon, in bytes.
 const maxPrefix = 40
 
-// cutColon cuts a line at its first colon, of any script.
+// cutColon cuts a line at its first colon, which may be full-width.
 func cutColon(l string) (name, value string, ok bool) {
 	for i := range len(l) {
 		if l[i] == ':' {

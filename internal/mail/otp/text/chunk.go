@@ -2,8 +2,7 @@ package text
 
 import "bytes"
 
-// chunk reads the token that starts with the ASCII letter or digit at b[i] and returns
-// the place behind it.
+// chunk reads the token that starts with the ASCII letter or digit at b[i], and returns its end.
 func (p *Page) chunk(b []byte, i int) int {
 	if k := lettersEnd(b, i); k > i && (k == len(b) || !joins(b, k)) {
 		return p.word(b, i, words.At(b, i, Words))
@@ -20,12 +19,13 @@ func (p *Page) chunk(b []byte, i int) int {
 		return p.put(i, s.end, KindFigure, ClassNone, 1)
 	case !s.letters:
 		return p.put(i, s.end, KindNumber, ClassNone, 1)
-	case s.digits && (f.Means == 0 || f.End-i == 1): // "K-482913" is no Slovak
+	case s.digits && (f.Means == 0 || f.End-i == 1): // "K-482913" does not begin with the Slovak word "k"
 		return p.put(i, s.end, KindMixed, ClassNone, 1)
 	}
 	return p.word(b, i, f)
 }
 
+// lettersEnd returns the end of the run of lower-case ASCII letters at b[i].
 func lettersEnd(b []byte, i int) int {
 	for i < len(b) && b[i]-'a' < 26 {
 		i++
@@ -33,13 +33,13 @@ func lettersEnd(b []byte, i int) int {
 	return i
 }
 
-// joins tells whether b[k], behind a letter, may join it to what follows: see survey, which
-// finds out whether it does.
+// joins reports whether b[k], behind a letter, may continue the token. It is a quick test before
+// survey.
 func joins(b []byte, k int) bool {
 	return b[k] > ' ' && bytes.IndexByte([]byte("-.@:_0123456789"), b[k]) >= 0
 }
 
-// stellig tells "6-digit" and "6stellig", whose number counts.
+// stellig reports whether the token is "6-digit" or "6stellig", whose digit is a token of its own.
 func (p *Page) stellig(b []byte, i, end int) bool {
 	k := i + 1
 	if k < end && b[k] == '-' {
@@ -48,16 +48,17 @@ func (p *Page) stellig(b []byte, i, end int) bool {
 	return IsDigit(b[i]) && k < end && Class(words.At(b, k, Words).Means) == ClassDigits
 }
 
-// shape is what survey finds about a run of characters without white space.
+// shape is what survey finds in a run of characters without white space.
 type shape struct {
 	end                          int
 	letters, digits, ref, figure bool
 }
 
-// maxChain bounds the look ahead over hyphens, which is repeated for each word between them.
+// maxChain is the largest number of bytes that survey reads ahead over hyphens. It repeats this for
+// each word between them, so that the limit keeps the work linear.
 const maxChain = 48
 
-// survey looks ahead over letters, digits and the signs that join them.
+// survey reads ahead over letters, digits and the punctuation that joins them.
 func (p *Page) survey(b []byte, start int) (s shape) {
 	for s.end = start; s.end < len(b); s.end++ {
 		switch c := b[s.end]; {
@@ -78,12 +79,13 @@ func (p *Page) survey(b []byte, start int) (s shape) {
 	return s
 }
 
-// point judges a sign inside of a run: of decimals, dates and times, of hosts, files and addresses, or the end of
-// a sentence without a blank behind it.
+// point reports whether the punctuation at s.end continues the run. It sets figure for decimals,
+// dates and times, and ref for URLs, hosts, files and addresses. A sentence may also end without a
+// space behind it, and then the run ends.
 func (p *Page) point(s *shape, b []byte, start int) (joined bool) {
 	c, before, more := b[s.end], b[s.end-1], b[s.end+1:]
 	switch {
-	case c == ',' && s.end-start > 4 && !s.figure: // no thousands: the end of a clause
+	case c == ',' && s.end-start > 4 && !s.figure: // not a thousands separator, but the end of a clause
 		return false
 	case c == '_' || bytes.HasPrefix(b[s.end:], []byte("://")):
 		s.ref = true
@@ -99,7 +101,8 @@ func (p *Page) point(s *shape, b []byte, start int) (joined bool) {
 	return true
 }
 
-// refEnd finds the end of a URL or the like: white space, quotes or another script, and no sign that ends a clause.
+// refEnd returns the end of a URL or another reference: it ends at white space, a quotation mark,
+// an angle bracket or another script, without the punctuation before that.
 func refEnd(b []byte, i int) int {
 	for i < len(b) && b[i] > ' ' && b[i] < 0x80 && bytes.IndexByte([]byte(`"<>`), b[i]) < 0 {
 		i++
@@ -110,6 +113,7 @@ func refEnd(b []byte, i int) int {
 	return i
 }
 
+// wordEnd returns the end of the run of letters at b[i].
 func wordEnd(b []byte, i int) int {
 	for i < len(b) && isLetter(b[i]) && !unspaced(b, i) {
 		i++
@@ -117,8 +121,8 @@ func wordEnd(b []byte, i int) int {
 	return i
 }
 
-// word puts the word at b[i], of which f is what the vocabulary knows. A word that takes endings
-// reaches to its end, and may be the first part of a compound: "login|code".
+// word adds the word at b[i] and returns its end; f is its entry in the vocabulary. A word with any
+// ending may be the first part of a compound: "login|code".
 func (p *Page) word(b []byte, i int, f Found) int {
 	end, class := f.End, Class(f.Means)
 	if f.Means == 0 || f.Begins {
@@ -130,8 +134,8 @@ func (p *Page) word(b []byte, i int, f Found) int {
 	return p.put(i, end, KindWord, class, 1)
 }
 
-// compound gives the class of a word whose first part has class c: that of a code when
-// its last part is one.
+// compound returns the class of a word whose first part has class c. If a later part is a label,
+// the word is a label, too.
 func compound(b []byte, from int, c Class) Class {
 	for k := from; k < len(b); k++ {
 		if Class(words.At(b, k, Tails).Means).Label() {

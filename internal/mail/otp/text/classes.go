@@ -2,59 +2,62 @@ package text
 
 import "strings"
 
-// Class is what a word of the vocabulary means for the search.
+// Class is the meaning of a word of the vocabulary for the search.
 type Class uint8
 
+// The classes. Their order matters: Label and Other are ranges, and package otp uses the classes as
+// signs.
 const (
 	ClassNone     Class = iota
 	ClassCode           // "code": says little unless the words around it say which code
-	ClassPassword       // "password": a one-time one only with a classOnce word
+	ClassPassword       // "password": a one-time code only together with a word of ClassOnce
 	ClassPasscode       // "passcode", "access code": may also belong to a meeting or a door
-	ClassOTP            // cannot mean anything else
+	ClassOTP            // "OTP": always means a one-time code
 	ClassApproval       // "authorization code": in a receipt it is the card terminal's
 	ClassVerify         // verification, login, security
-	ClassConfirm        // confirmation, access, activation: orders and bookings have them too
+	ClassConfirm        // confirmation, access, activation: orders and bookings also have them
 	ClassOnce           // one-time, temporary, dynamic
 	ClassEnter          // enter, use, type
 	ClassIs             // is, ist, es
 	ClassOf             // de, of, der: joins "code" with the word that says which
-	ClassOther          // order, invoice, phone, error: names a number that is no code
+	ClassOther          // order, invoice, phone, error: announces a number that is not a code
 	ClassPromo          // coupon, discount, checkout
 	ClassBooking        // reservation, flight
-	ClassParcel         // parcel, courier: handed over against a code
+	ClassParcel         // parcel, courier: delivered against a code
 	ClassMeeting        // meeting id, webinar
-	ClassAccount        // account: may have a number, but codes are for it too
+	ClassAccount        // account: may have a number, but codes are also for accounts
 	ClassPlace          // street, suite: the line is an address
 	ClassMoney          // currency, before or after its amount
 	ClassUnit           // minutes, points: after a number
-	ClassLongUnit       // days and more: a code does not last that long, a refund takes it
-	ClassTimeUnit       // minutes, hours, days; a unit that also tells an expiry
-	ClassPaper          // certificate, diploma: checked by a code of its own
+	ClassLongUnit       // days and more: too long for the validity of a code
+	ClassTimeUnit       // minutes, hours: a unit in which the validity of a code is given
+	ClassPaper          // certificate, diploma: has a verification code of its own
 	ClassBy             // with, by: joins "confirm" with the code
-	ClassDigits         // digits, "-stellig": "the 6-digit code" is hardly a shop's
+	ClassDigits         // digits, "-stellig": "the 6-digit code" is rarely the code of a shop
 	ClassFresh          // new, following, unique: says nothing about the code behind it
 	ClassExample        // "such as", "e.g."
 	ClassStale          // old, previous, expired
-	ClassSpoilt         // wrong, expired: said of a code that somebody entered
-	ClassSecret         // "never share it", "if this wasn't you": said of one-time codes, hardly of others
-	ClassNever          // "will never ask for": what follows is not announced
-	ClassID             // "id", "no.": says that a noun is numbered
-	ClassNumber         // "number": any number; "here": shows one
-	ClassTo             // names a receiver
-	ClassHarmless       // begins like a word of the vocabulary, but is none
+	ClassSpoilt         // wrong, expired: describes a code that somebody entered
+	ClassSecret         // "never share it", "if this wasn't you": common for one-time codes, rare for others
+	ClassNever          // "will never ask for": the words behind it do not announce a code
+	ClassID             // "id", "no.": the noun next to it has a number
+	ClassNumber         // "number": any number; "here": points to one
+	ClassTo             // "to": a recipient follows
+	ClassHarmless       // an exception: begins like a word of the vocabulary, but has another meaning
 
-	Classes = iota // how many there are
+	Classes = iota // number of classes
 )
 
-// ClassNames are the classes as the table names them, in order.
+// ClassNames are the names of the classes in vocabulary.tsv; ClassNames[c] is class c.
 var ClassNames = strings.Fields(`none code password passcode otp approval verify confirm once enter is of other promo booking parcel meeting
 	account place money unit long-unit time-unit paper by digits fresh example stale spoilt secret never id number to harmless`)
 
-// Label tells whether a word of class c can announce a code.
+// Label reports whether a word of class c can announce a code.
 func (c Class) Label() bool { return c >= ClassCode && c <= ClassApproval }
 
-// Other tells whether a word of class c announces a number that is no code.
+// Other reports whether a word of class c announces a number that is not a code.
 func (c Class) Other() bool { return c >= ClassOther && c <= ClassMeeting }
 
-// Announcing are the words that announce a code, say to enter it, or speak of signing in, as bits of Page.Seen.
+// Announcing are the classes that announce a code, ask to enter it, or are about signing in, as
+// bits of Page.Seen.
 const Announcing = 1<<ClassCode | 1<<ClassPassword | 1<<ClassPasscode | 1<<ClassOTP | 1<<ClassApproval | 1<<ClassEnter | 1<<ClassVerify

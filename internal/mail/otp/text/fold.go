@@ -2,37 +2,38 @@ package text
 
 import "unicode/utf8"
 
-// MaxScan bounds what is read of one source, in bytes. Codes stand at the top of a mail;
-// what lies beyond is the sender's business, not our processor time.
+// MaxScan is the largest number of bytes that are read of one source. Codes are at the top of a
+// message, and the limit bounds the processor time that a sender can use.
 const MaxScan = 64 << 10
 
-// Folded is a text in the one spelling that the vocabulary knows: lower case, without
-// accents, ASCII digits and punctuation, single blanks, no invisible characters. A tab is
-// a gap of several blanks, a newline ends a line, two end a paragraph. Bytes from 0x80 up
-// are letters of other scripts, nothing else.
+// Folded is a normalized text. Lower has the spelling of the vocabulary: lower case, without
+// accents, ASCII digits and punctuation, single spaces, no invisible characters. A tab stands for
+// several spaces, a newline ends a line, and two newlines end a paragraph. Bytes from 0x80 on are
+// always letters of other scripts.
 //
-// Plain has the same length and keeps the case of ASCII letters; where a letter was not
-// ASCII in the mail it holds NotASCII, so that no code is read out of "café1".
+// Plain has the same length and keeps the case of ASCII letters. It has NotASCII in the place of a
+// Latin letter that lost its accent, so that "café1" is not a candidate for a code.
 type Folded struct {
 	Lower []byte
 	Plain []byte
 
-	blanks   int
-	newlines int
+	blanks   int // pending spaces: see gap
+	newlines int // pending newlines
 }
 
+// NotASCII stands in Folded.Plain for a Latin letter that lost its accent.
 const NotASCII = 0x01
 
 func (f *Folded) reset() { *f = Folded{Lower: f.Lower[:0], Plain: f.Plain[:0]} }
 
-// Fold gives s folded.
+// Fold returns s folded.
 func Fold(s string) Folded {
 	var f Folded
 	f.Fold(s)
 	return f
 }
 
-// Fold appends s to f, at most maxScan bytes of it.
+// Fold folds s, at most MaxScan bytes of it, and appends the result to f.
 func (f *Folded) Fold(s string) {
 	s = s[:min(len(s), MaxScan)]
 	for i := 0; i < len(s); {
@@ -50,7 +51,8 @@ func (f *Folded) Fold(s string) {
 	}
 }
 
-// control notes white space. A carriage return is a blank, which before a newline is nothing.
+// control counts white space, and ignores other control characters. A carriage return counts as a
+// space; spaces before a newline are dropped.
 func (f *Folded) control(c byte) {
 	switch c {
 	case '\n':
@@ -62,8 +64,8 @@ func (f *Folded) control(c byte) {
 	}
 }
 
-// run folds the visible ASCII characters from s[i] on, with the single blanks and newlines between
-// them, which stay as they are: most mails are little else. It returns the end.
+// run folds the visible ASCII characters from s[i] on, with the single spaces and newlines between
+// them, and returns the end. This is the fast path for most of the text of a message.
 func (f *Folded) run(s string, i int) int {
 	f.gap()
 	n, end := len(f.Lower), runEnd(s, i)
@@ -76,8 +78,8 @@ func (f *Folded) run(s string, i int) int {
 	return end
 }
 
-// runEnd gives the place behind the last visible character that only single blanks and newlines
-// part from the one at s[i].
+// runEnd returns the position behind the last visible character that run can fold from s[i] on. The
+// run ends where two white space characters follow each other.
 func runEnd(s string, i int) int {
 	for ; i < len(s); i++ {
 		if c := spelling[s[i]]; c <= ' ' && (c == 0 || i+1 == len(s) || spelling[s[i+1]] <= ' ') {
@@ -87,8 +89,8 @@ func runEnd(s string, i int) int {
 	return i
 }
 
-// spelling gives the folded form of visible ASCII characters, blank and newline, and 0 for
-// what needs a closer look.
+// spelling has the folded form of visible ASCII characters, space and newline, and 0 for every
+// other byte.
 var spelling = func() (table [256]byte) {
 	for c := byte(' '); c < 0x7F; c++ {
 		table[c] = c
@@ -100,7 +102,8 @@ var spelling = func() (table [256]byte) {
 	return table
 }()
 
-// gap writes the white space that was held back until something visible follows it.
+// gap writes the pending white space. It is deferred until a visible character follows, so that
+// none is at the start or the end of the text.
 func (f *Folded) gap() {
 	if f.blanks == 0 && f.newlines == 0 {
 		return
@@ -125,7 +128,7 @@ func (f *Folded) write(low, plain byte) {
 	f.Lower, f.Plain = append(f.Lower, low), append(f.Plain, plain)
 }
 
-// rune writes a character that is no ASCII as folding.tsv has it.
+// rune writes the folded form of a character that is not ASCII.
 func (f *Folded) rune(r rune) {
 	switch to := folding.of(r); {
 	case to < utf8.RuneSelf:
@@ -138,7 +141,8 @@ func (f *Folded) rune(r rune) {
 	}
 }
 
-// row writes what a row of folding.tsv has: a Latin letter lost its accent.
+// row writes the text of a row of folding.tsv. A row of one letter is a Latin letter that lost its
+// accent.
 func (f *Folded) row(s string) {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -152,5 +156,5 @@ func (f *Folded) row(s string) {
 	}
 }
 
-// Between tells whether x is at least low and at most high.
+// Between reports whether low <= x <= high.
 func Between[T ~byte | ~int32 | ~int](x, low, high T) bool { return low <= x && x <= high }

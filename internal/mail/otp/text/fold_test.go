@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// slowly folds ASCII text by the rules alone, one character after the other.
+// slowly folds ASCII text one character at a time, without the fast path of run.
 func slowly(s string) (low, plain string) {
 	var f Folded
 	for i := 0; i < len(s); i++ {
@@ -23,7 +23,7 @@ func slowly(s string) (low, plain string) {
 	return string(f.Lower), string(f.Plain)
 }
 
-// A run of characters comes to the same as one at a time.
+// TestFoldASCII checks that the fast path gives the same result as slowly.
 func TestFoldASCII(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	const signs = "AZaz09@[`{/:~!.  \n\n\t\x7f\x01"
@@ -43,7 +43,8 @@ func TestFoldASCII(t *testing.T) {
 	}
 }
 
-// TestFoldLineEnds: a lone carriage return parts words, one before a newline is nothing.
+// TestFoldLineEnds checks that a carriage return alone separates words, and that one before a
+// newline has no effect.
 func TestFoldLineEnds(t *testing.T) {
 	if got := string(Fold("code\r482913 \r\n\r\nb\r").Lower); got != "code 482913\n\nb" {
 		t.Errorf("%q", got)

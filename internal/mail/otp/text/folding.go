@@ -11,20 +11,23 @@ import (
 //go:embed folding.tsv
 var foldingTable string
 
-// foldings tells how characters are folded. It never changes once it is made.
+// foldings maps characters to what they are folded to. It is immutable.
 type foldings struct {
 	rows []string
-	to   [1 << 16]uint16 // of characters of the basic plane: see of
+	to   [1 << 16]uint16 // for the characters of the Basic Multilingual Plane: see of
 }
 
-// What a character is folded to: ASCII below utf8.RuneSelf, a row of the table below letters.
+// The result of foldings.of is an ASCII character below nothing, an index into rows plus nothing
+// below letters, and a letter of another script from letters on.
 const (
-	nothing = utf8.RuneSelf // the first row
+	nothing = utf8.RuneSelf // the first row of the table, which removes the character
 	letters = 0xDF
 )
 
 var folding = newFoldings()
 
+// newFoldings parses folding.tsv. A character that is not in the table is folded like its
+// lower-case form, or else by unlisted.
 func newFoldings() *foldings {
 	x := new(foldings)
 	listed := map[rune]rune{}
@@ -51,7 +54,8 @@ func newFoldings() *foldings {
 	return x
 }
 
-// charactersOf reads a column of characters, or of numbers: "U+00AD U+0300-036F".
+// charactersOf parses a column of the table: characters, or their code points: "U+00AD
+// U+0300-036F".
 func charactersOf(column string) (all []rune) {
 	if !strings.HasPrefix(column, "U+") {
 		return []rune(column)
@@ -68,7 +72,7 @@ func charactersOf(column string) (all []rune) {
 	return all
 }
 
-// of gives the character that another one is folded to, or its row.
+// of returns what r is folded to: see nothing and letters.
 func (x *foldings) of(r rune) rune {
 	if r < rune(len(x.to)) {
 		return rune(x.to[r])
@@ -76,17 +80,17 @@ func (x *foldings) of(r rune) rune {
 	return unlisted(r)
 }
 
-// unlisted folds a character that stands in no row.
+// unlisted folds a character that is not in the table.
 func unlisted(r rune) rune {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	switch {
-	case Between(r, 0x3400, 0x9FFF), Between(r, 0xAC00, 0xD7A3): // letters without case, and many
+	case Between(r, 0x3400, 0x9FFF), Between(r, 0xAC00, 0xD7A3): // CJK and Hangul, which have no case
 		return r
 	case Between(r, 0xFF01, 0xFF5E): // full-width ASCII
 		return r - 0xFEE0
-	case Between(r, 0x1D400, 0x1D6A3): // bold, italic and other letters of mathematics
+	case Between(r, 0x1D400, 0x1D6A3): // mathematical letters: bold, italic and others
 		return rune(alphabet[(r-0x1D400)%52])
-	case Between(r, 0x1D7CE, 0x1D7FF):
+	case Between(r, 0x1D7CE, 0x1D7FF): // mathematical digits
 		return '0' + (r-0x1D7CE)%10
 	case r >= 0xE0000: // tags
 		return nothing
@@ -98,8 +102,8 @@ func unlisted(r rune) rune {
 	return '*'
 }
 
-// digit gives a decimal digit of any script. Unicode keeps each set of ten in one run, so counting back
-// to its start gives its value.
+// digit returns the ASCII form of a decimal digit of any script. Unicode encodes the ten digits of
+// a script consecutively, so the number of digits before r is its value.
 func digit(r rune) rune {
 	n := rune(0)
 	for n < 9 && unicode.Is(unicode.Nd, r-n-1) {

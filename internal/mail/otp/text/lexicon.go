@@ -7,32 +7,34 @@ import (
 	"slices"
 )
 
-// Entry is a word of a lexicon, folded, or the beginning of one.
+// Entry is a word of a lexicon, or the beginning of words.
 type Entry struct {
-	Word   string
-	Means  uint32 // not 0
-	Begins bool   // it may take any ending
-	Tail   bool   // it may end a compound
+	Word   string // folded
+	Means  uint32 // value of the word, not 0
+	Begins bool   // the word may have any ending
+	Tail   bool   // the word may end a compound
 }
 
-// Lexicon is a tree over the bytes of its words. It never changes once it is made; any goroutine may use it.
+// Lexicon is a trie over the bytes of its words. It is immutable, and any goroutine may use it.
 type Lexicon struct {
 	nodes  []node
-	labels []byte // of each node, the byte that leads to it
+	labels []byte // for each node, the byte that leads to it
 }
 
-// node has its branches in one run, by their bytes.
+// node is a node of the trie. Its children are consecutive in Lexicon.nodes, sorted by their bytes,
+// so that a bit count finds the child of a letter.
 type node struct {
-	first    int32
-	letters  uint32 // bit n: one for letter 'a'+n
-	branches uint8
-	signs    uint8 // those before the letters
-	tail     bool
-	begins   bool   // the word that ends here may go on
-	means    uint32 // ... and what it means, 0 when none ends
+	first    int32  // the first child
+	letters  uint32 // bit n is set if there is a child for letter 'a'+n
+	branches uint8  // number of children
+	signs    uint8  // number of children with bytes below 'a'
+	tail     bool   // the word that ends here may end a compound
+	begins   bool   // the word that ends here may have any ending
+	means    uint32 // value of the word that ends here, 0 for none
 }
 
-// NewLexicon makes a lexicon. An entry that is given twice keeps its first meaning.
+// NewLexicon makes a lexicon of the entries, which it sorts in place. If entries have the same
+// word, the first value counts.
 func NewLexicon(entries []Entry) *Lexicon {
 	slices.SortStableFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Word, b.Word) })
 	x := &Lexicon{nodes: make([]node, 1), labels: make([]byte, 1)}
@@ -58,12 +60,14 @@ func NewLexicon(entries []Entry) *Lexicon {
 	return x
 }
 
+// take adds an entry that ends at the node.
 func (n *node) take(e Entry) {
 	n.means = cmp.Or(n.means, e.Means)
 	n.begins = n.begins || e.Begins
 	n.tail = n.tail || e.Tail
 }
 
+// branch adds a child for byte c. The children must be added in order.
 func (n *node) branch(c byte) {
 	n.branches++
 	if Between(c, 'a', 'z') {
@@ -73,23 +77,25 @@ func (n *node) branch(c byte) {
 	}
 }
 
-// Found is the longest word of a lexicon at some place.
+// Found is the result of a look-up: the longest word at a position.
 type Found struct {
-	End    int
-	Means  uint32 // 0 for none
-	Begins bool   // the word may go on
+	End    int    // position behind the word
+	Means  uint32 // value of the word, 0 if no word was found
+	Begins bool   // the word may have any ending
 }
 
-// Which words a look-up takes.
+// which says what words a look-up accepts.
 type which uint8
 
+// What words a look-up accepts.
 const (
-	Words    which = iota // that end where a word does, or may go on
-	Anywhere              // there are no ends of words
-	Tails                 // that may end a compound
+	Words    which = iota // words that end at the end of a word in the text, or may have any ending
+	Anywhere              // all words, for scripts without spaces
+	Tails                 // words that may end a compound
 )
 
-// At finds the longest word at b[i]. A blank in it stands for a hyphen or several blanks too.
+// At returns the longest word of the lexicon at b[i]. A space in the word also matches a hyphen or
+// a tab, which is what several spaces are folded to.
 func (x *Lexicon) At(b []byte, i int, take which) (best Found) {
 	n := &x.nodes[0]
 	for ; i < len(b); i++ {
@@ -108,6 +114,7 @@ func (x *Lexicon) At(b []byte, i int, take which) (best Found) {
 	return best
 }
 
+// step returns the child of n for byte c, or 0.
 func (x *Lexicon) step(n *node, c byte) int32 {
 	if letter := c - 'a'; letter < 26 {
 		bit := uint32(1) << letter
@@ -119,7 +126,7 @@ func (x *Lexicon) step(n *node, c byte) int32 {
 	return x.sign(n, c)
 }
 
-// sign steps over what is no ASCII letter.
+// sign is step for a byte that is not an ASCII letter.
 func (x *Lexicon) sign(n *node, c byte) int32 {
 	branches := x.labels[n.first:][:n.branches]
 	k := bytes.IndexByte(branches, c)
@@ -132,16 +139,18 @@ func (x *Lexicon) sign(n *node, c byte) int32 {
 	return n.first + int32(k)
 }
 
-// ends tells whether a word may end before b[i].
+// ends reports whether a word may end before b[i].
 func ends(b []byte, i int) bool { return !inWord(b[i]) || unspaced(b, i) }
 
-// inWord tells whether a folded byte continues a word.
+// inWord reports whether a folded byte continues a word.
 func inWord(b byte) bool {
 	return isLetter(b) || IsDigit(b) || b == '_'
 }
 
 func isLetter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 0x80 }
-func IsDigit(b byte) bool  { return b >= '0' && b <= '9' }
 
-// IsAlnum tells the bytes of which codes are made.
+// IsDigit reports whether b is an ASCII digit.
+func IsDigit(b byte) bool { return b >= '0' && b <= '9' }
+
+// IsAlnum reports whether b is a lower-case ASCII letter or an ASCII digit.
 func IsAlnum(b byte) bool { return b >= 'a' && b <= 'z' || IsDigit(b) }

@@ -1,7 +1,8 @@
 package text
 
-// foreignWord reads a word of another script than Latin. Arabic and Hebrew write up to three letters in front
-// of a noun: article, "and", "with", "for".
+// foreignWord reads a word of a script other than Latin, and returns its end. Arabic and Hebrew
+// attach up to three letters to the front of a noun (the article, "and", "with", "for"); the
+// look-up skips them.
 func (p *Page) foreignWord(b []byte, i int) int {
 	if unspaced(b, i) {
 		return p.unspacedRun(b, i)
@@ -13,8 +14,8 @@ func (p *Page) foreignWord(b []byte, i int) int {
 	return p.word(b, i, f)
 }
 
-// unspacedRun cuts a run of a script without blanks into words of the vocabulary and
-// what lies between them.
+// unspacedRun splits a run of a script without spaces into words of the vocabulary and the unknown
+// text between them. It returns the end of the run.
 func (p *Page) unspacedRun(b []byte, i int) int {
 	plain := i
 	flush := func(end int) {
@@ -37,8 +38,9 @@ func (p *Page) unspacedRun(b []byte, i int) int {
 	return i
 }
 
-// unspaced tells the scripts that do not part words by blanks, and Korean, which glues
-// particles and compounds: Thai, Lao, Burmese, Khmer, kana, Chinese, hangul.
+// unspaced reports whether b[i] starts a letter of a script without spaces between words: Thai,
+// Lao, Burmese, Khmer, kana, Chinese. Korean counts as such a script, because it attaches particles
+// and joins compounds.
 func unspaced(b []byte, i int) bool {
 	if i+1 >= len(b) {
 		return false

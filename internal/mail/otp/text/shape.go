@@ -1,13 +1,14 @@
 package text
 
-// MaxWritten is the longest code of letters, in bytes as written.
+// MaxWritten is the length of the longest code, in bytes as written.
 const MaxWritten = 32
 
-// ChainTokens is the least a chain has: three groups, and the hyphens between them.
+// ChainTokens is the smallest number of tokens of a chain: three groups and the hyphens between
+// them.
 const ChainTokens = 5
 
-// Jumbled tells letters that nobody could pronounce: four consonants in a row, or Q
-// without U. "PENDING" and "EXPIRED" are words.
+// Jumbled reports whether letters cannot be pronounced and so are probably not a word: four
+// consonants in a row, or Q without U. "PENDING" and "EXPIRED" are words.
 func Jumbled(b []byte) bool {
 	run := 0
 	for i, c := range b {
@@ -24,8 +25,8 @@ func Jumbled(b []byte) bool {
 	return false
 }
 
-// Chained tells a line that is nothing but three or more groups of small letters with hyphens between
-// them: "lorem-ipsu-dolor". Most lines differ in their first word.
+// Chained reports whether a line consists only of three or more groups of lower-case letters with
+// hyphens between them: "lorem-ipsu-dolor". It returns after the first word of most lines.
 func Chained(b []byte) bool {
 	if len(b) > MaxWritten {
 		return false

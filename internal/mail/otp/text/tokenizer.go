@@ -1,5 +1,6 @@
-// Package text reads a text the way the rules of codes want it: folded to one spelling, cut
-// into lines and tokens, each word with what it means in any language that we know. It refuses to know what a code is.
+// Package text splits a text into lines and tokens. It first folds the text to one spelling (lower
+// case, without accents), and then looks up the class of each word in a vocabulary of many
+// languages. It does not decide which tokens are a code.
 package text
 
 import "bytes"
@@ -9,11 +10,11 @@ type Kind uint8
 
 const (
 	KindWord   Kind = iota
-	KindNumber      // digits, perhaps in groups parted by hyphens
-	KindMixed       // ASCII letters and digits, perhaps with hyphens
-	KindFigure      // digits with points, commas, colons or slashes: price, date, time, IP
-	KindRef         // URL, mail address, host, file name, identifier
-	KindPunct       // one sign
+	KindNumber      // digits, with or without hyphens between groups
+	KindMixed       // ASCII letters and digits, with or without hyphens
+	KindFigure      // digits with points, commas, colons or slashes: price, date, time, IP address
+	KindRef         // URL, e-mail address, host, file name, identifier
+	KindPunct       // one punctuation character
 )
 
 // Token is a piece of a line. Start and End are byte offsets into the folded text.
@@ -21,36 +22,37 @@ type Token struct {
 	Start, End int32
 	Kind       Kind
 	Class      Class
-	Strength   uint8 // of a label, 0 to 3; see compose
-	Weight     uint8 // how many words it counts for in distances
-	Gap        bool  // white space, or the start of the line, before it
-	Wide       bool  // several blanks before it
+	Strength   uint8 // of a label, 0 to 3; the caller sets it
+	Weight     uint8 // number of words that it counts for in distances
+	Gap        bool  // white space or the start of the line is before it
+	Wide       bool  // a tab, or several spaces, is before it
 }
 
-// Line is a visible line that is not empty.
+// Line is a line that is not empty. The caller sets Place, Colon, Heading, Strength, Label and
+// Words.
 type Line struct {
-	Start, End  int32 // bytes
-	First, Last int32 // tokens
-	Paragraph   bool  // an empty line stands above it
-	Place       bool  // a street address
-	Colon       bool  // ends with a colon
+	Start, End  int32 // bytes of the folded text
+	First, Last int32 // tokens, without Last
+	Paragraph   bool  // an empty line is above it
+	Place       bool  // it is a street address
+	Colon       bool  // it ends with a colon
 	Starts      bool  // a code may start in it
-	Heading     bool  // its label is what it is about: a heading, or the last words before a colon
-	Strength    uint8 // of its best label that is not spoken for
-	Label       int32 // the token of that label, or -1
+	Heading     bool  // it has a label, and it is short or ends with a colon
+	Strength    uint8 // of its label
+	Label       int32 // the token of its strongest label, or -1
 	Words       int32
 }
 
-// Page is one text, read. Whoever made it owns it: it is read by one goroutine, and used
-// again for the next text.
+// Page is one text, split into tokens. It is not safe for concurrent use. Read reuses its memory
+// for the next text.
 type Page struct {
 	Folded
 	Tokens []Token
 	Lines  []Line
-	Seen   uint64 // bit n: there is a word of class n
+	Seen   uint64 // bit n is set if the text has a word of class n
 }
 
-// Read folds s, for Split to go on with. The work of both is linear in len(s).
+// Read folds s; Split must follow. The work of both is linear in len(s).
 func (p *Page) Read(s string) {
 	p.reset()
 	p.Tokens, p.Lines, p.Seen = p.Tokens[:0], p.Lines[:0], 0
@@ -74,6 +76,7 @@ func (p *Page) Split() {
 	}
 }
 
+// lineEnd returns the position of the newline behind b[i], or len(b).
 func lineEnd(b []byte, i int) int {
 	if n := bytes.IndexByte(b[i:], '\n'); n >= 0 {
 		return i + n
@@ -81,6 +84,7 @@ func lineEnd(b []byte, i int) int {
 	return len(b)
 }
 
+// tokenize splits the line between start and end into tokens, and adds the line.
 func (p *Page) tokenize(start, end int, paragraph bool) {
 	first := len(p.Tokens)
 	gap, wide, starts := true, false, false
@@ -120,7 +124,8 @@ func (p *Page) put(start, end int, k Kind, c Class, weight int) int {
 	return end
 }
 
-// MayStart passes over most words quickly.
+// MayStart reports whether a code may start at token k. It is a cheap test that excludes most
+// words.
 func (p *Page) MayStart(k int32) bool {
 	switch t := &p.Tokens[k]; t.Kind {
 	case KindNumber, KindMixed:
@@ -132,12 +137,14 @@ func (p *Page) MayStart(k int32) bool {
 	return false
 }
 
-// Raw gives the bytes of a token as written, save for accents.
+// Raw returns the bytes of token k as written, without accents.
 func (p *Page) Raw(k int32) []byte { t := &p.Tokens[k]; return p.Plain[t.Start:t.End] }
 
+// Length returns the length of token k in bytes of the folded text.
 func (p *Page) Length(k int32) int { t := &p.Tokens[k]; return int(t.End - t.Start) }
 
-// EndsWithColon tells a line whose last signs hold a colon, and no end of a sentence behind it.
+// EndsWithColon reports whether the punctuation at the end of a line has a colon, and no end of a
+// sentence behind the colon.
 func (p *Page) EndsWithColon(ln *Line) bool {
 	for k := ln.Last - 1; k >= ln.First && p.Tokens[k].Kind == KindPunct; k-- {
 		switch p.Lower[p.Tokens[k].Start] {

@@ -11,17 +11,18 @@ import (
 //go:embed vocabulary.tsv
 var wordTable string
 
-// words are what the words of all languages mean.
+// words maps the words of all languages to their classes.
 var words = NewLexicon(readVocabulary(wordTable))
 
-// readVocabulary panics on a table that is wrong: it is part of the program. Its signs:
+// readVocabulary parses the table of the vocabulary. It panics on an invalid one, since the table
+// is part of the program. The notation of a word:
 //
 //	word     the whole word
-//	word*    the word and whatever ending it takes
+//	word*    the word with any ending
 //	~word    also as the later part of a compound whose first part is known ("login|code")
-//	two words: a blank matches a blank or a hyphen
+//	two words: a space matches a space or a hyphen
 //
-// Scripts that do not part words by blanks match at every letter.
+// In scripts without spaces between words, a word matches at every letter.
 func readVocabulary(table string) (all []Entry) {
 	for columns := range Rows(table) {
 		class := slices.Index(ClassNames, columns[0])
@@ -37,7 +38,8 @@ func readVocabulary(table string) (all []Entry) {
 	return all
 }
 
-// Rows gives the columns of a table, without its comments.
+// Rows returns the rows of a tab-separated table as their columns, without comments and empty
+// lines.
 func Rows(table string) iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(table) {

@@ -8,34 +8,38 @@ import (
 	"inboxd/internal/mail/otp/model"
 )
 
-// Settings of the descent.
+// Hyperparameters that all models share.
 const (
 	epochs   = 12
-	rate     = 0.1
-	decay    = 0.15
-	pull     = 0.005 // of every weight towards nothing
-	pullUnit = 0.002 // ... of what units have
-	nets     = 3     // that learn by themselves; the model is their mean
-	each     = model.Units / nets
-	rare     = 5 // a place that fewer families have weighs nothing
+	rate     = 0.1                // initial learning rate
+	decay    = 0.15               // the learning rate of epoch n is rate / (1 + decay*n)
+	pull     = 0.005              // weight decay (L2) of the direct weights
+	pullUnit = 0.002              // weight decay of the weights into and out of the hidden layer
+	nets     = 3                  // networks of the ensemble, each from its own random start; the model is their mean
+	each     = model.Units / nets // hidden units of one network
+	rare     = 5                  // a feature value in fewer families of examples is not used
 )
 
-// Settings are those in which the searches differ.
+// Settings are the hyperparameters in which the models differ.
 type Settings struct {
-	Hidden float64 // part of what is known of a candidate that is not told, another one each time
-	None   float64 // how much more a mail without an answer counts: a wrong one is worse than none
+	Hidden float64 // dropout rate of the input: the part of the active features that each step leaves out
+	None   float64 // factor on the weight of examples without an answer: a wrong answer is worse than none
 }
 
-// Net is what is learned: see model.Model.
+// Net is a trained network. The fields are those of model.Model.
 type Net struct {
-	weights  []float64
-	units    [][]float64 // of each place
-	from, to []float64
-	known    []bool // the places that are learned from
+	weights  []float64   // direct weight of each place
+	units    [][]float64 // weights of each place into the hidden layer
+	from, to []float64   // biases and output weights of the hidden units
+	known    []bool      // whether the place is used
 }
 
-// Learn finds what fits to those examples that are used. Sums are parted from products (float64(a*b)), so that no
-// machine may join them and round otherwise.
+// Learn trains an ensemble on the examples that use accepts, and returns it as one network: it
+// joins the hidden layers, and divides output weights and direct weights by the number of networks.
+//
+// Products are converted explicitly (float64(a*b)) before they are added. The compiler may
+// otherwise fuse both operations on some processors, which rounds differently, and the weights must
+// be equal everywhere.
 func (o Settings) Learn(all []*Example, size int, use func(*Example) bool) *Net {
 	set := usable(all, use)
 	mean := &Net{weights: make([]float64, size), units: make([][]float64, size), known: common(set, size)}
@@ -55,7 +59,8 @@ func (o Settings) Learn(all []*Example, size int, use func(*Example) bool) *Net 
 	return mean
 }
 
-// score sums what the places have, and leaves in h what they give to the units.
+// score returns the score of a candidate with these places. It leaves the inputs of the hidden
+// units before ReLU in h.
 func (n *Net) score(places []int32, h []float64) (sum float64) {
 	copy(h, n.from)
 	for _, p := range places {
@@ -74,6 +79,7 @@ func (n *Net) score(places []int32, h []float64) (sum float64) {
 	return sum
 }
 
+// shares returns the softmax over the scores of the candidates: see model.Shares.
 func (n *Net) shares(candidates [][]int32) []float64 {
 	scores, h := make([]float64, len(candidates)), make([]float64, len(n.from))
 	for i, places := range candidates {
@@ -83,7 +89,8 @@ func (n *Net) shares(candidates [][]int32) []float64 {
 	return scores
 }
 
-// learner is a net with the squares of its slopes, by which its steps become smaller.
+// learner trains one network with AdaGrad. The squares are the sums of the squared gradients of
+// each weight so far.
 type learner struct {
 	Net
 	Settings
@@ -91,10 +98,12 @@ type learner struct {
 	unitSquares            [][]float64
 	fromSquares, toSquares []float64
 	r                      *rand.Rand
-	told                   [][]int32   // of each candidate of the example at hand
-	h                      [][]float64 // its units
-	slopes                 []float64   // of the units of one candidate
+	told                   [][]int32   // places of each candidate of the current example after dropout
+	h                      [][]float64 // inputs of the hidden units for each of these candidates
+	slopes                 []float64   // gradients of the inputs of the hidden units for one candidate
 }
+
+// newLearner returns a network with random weights around the hidden layer and direct weights of 0.
 
 func newLearner(size int, known []bool, r *rand.Rand) *learner {
 	rows := func(size int) [][]float64 {
@@ -118,6 +127,7 @@ func newLearner(size int, known []bool, r *rand.Rand) *learner {
 	return l
 }
 
+// descend runs stochastic gradient descent over all epochs, one example a step. It shuffles set.
 func (l *learner) descend(set []*Example) {
 	for epoch := range epochs {
 		step := rate / (1 + float64(decay*float64(epoch)))
@@ -128,7 +138,10 @@ func (l *learner) descend(set []*Example) {
 	}
 }
 
-// learn moves everything towards the answer of an example.
+// learn makes one step on an example. The loss is the cross-entropy of the softmax; several
+// candidates may have the right answer, and the loss counts the sum of their shares. Its gradient
+// for the score of a candidate is the difference of its share and its target; very small gradients
+// are skipped.
 func (l *learner) learn(e *Example, step float64) {
 	shares := l.tell(e)
 	right, weight := e.right(shares), e.Weight
@@ -146,7 +159,9 @@ func (l *learner) learn(e *Example, step float64) {
 	}
 }
 
-// tell gives the shares of the candidates of an example when only a part of what is known of each is told.
+// tell does the forward pass with dropout: it leaves out each place of each candidate with
+// probability Hidden. It does not rescale the others, and inference uses all places without a
+// factor.
 func (l *learner) tell(e *Example) []float64 {
 	for len(l.told) < len(e.Places) {
 		l.told, l.h = append(l.told, nil), append(l.h, make([]float64, each))
@@ -165,7 +180,9 @@ func (l *learner) tell(e *Example) []float64 {
 	return shares
 }
 
-// move moves what a candidate's score was made of against its slope.
+// move does the backward pass for one candidate, whose score has the gradient slope, and updates
+// every weight that took part in the score. The gradients include weight decay, except for the
+// biases.
 func (l *learner) move(places []int32, h []float64, slope, step float64) {
 	for k, x := range h {
 		l.slopes[k] = 0
@@ -186,13 +203,15 @@ func (l *learner) move(places []int32, h []float64, slope, step float64) {
 	}
 }
 
-// down is a step down a slope, the smaller the steeper all slopes before were.
+// down updates the weight x with one step of AdaGrad: the step is divided by the root of the sum of
+// all squared gradients so far. least avoids a division by a very small number.
 func down(x, squares *float64, slope, step, least float64) {
 	*squares += float64(slope * slope)
 	*x -= float64(step*slope) / math.Sqrt(*squares+least)
 }
 
-// usable gives the examples that have candidates, and their answer among these.
+// usable returns the examples that use accepts and that can be learned from: they have candidates,
+// and if they have an answer, it is among these.
 func usable(all []*Example, use func(*Example) bool) (set []*Example) {
 	for _, e := range all {
 		if use(e) && len(e.Places) > 0 && (e.Want == "" || slices.Contains(e.Answers, e.Want)) {
@@ -202,7 +221,8 @@ func usable(all []*Example, use func(*Example) bool) (set []*Example) {
 	return set
 }
 
-// common tells the places that enough families have.
+// common reports for each place whether at least rare families have it. A family counts again if
+// its examples are not next to each other in set.
 func common(set []*Example, size int) []bool {
 	families, last := make([]int, size), make([]string, size)
 	for _, e := range set {

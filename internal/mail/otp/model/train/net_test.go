@@ -8,7 +8,7 @@ import (
 	"inboxd/internal/mail/otp/model"
 )
 
-// mark is a candidate of which two things are known.
+// mark is a candidate with two features.
 type mark struct{ red, round bool }
 
 var marks = []model.Feature[mark]{
@@ -17,7 +17,8 @@ var marks = []model.Feature[mark]{
 	model.Yes("there", "It is there.", func(*mark) bool { return true }),
 }
 
-// What only two things together tell is learned, and the file says the same as the net.
+// TestLearn checks that the network learns XOR, which needs the hidden layer, that the training is
+// deterministic, and that the model of the written file gives the same results as the network.
 func TestLearn(t *testing.T) {
 	m := model.New(marks, nil, "")
 	all := []mark{{false, false}, {true, false}, {false, true}, {true, true}}
@@ -53,7 +54,8 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// Nothing is learned from a part that is left out, nor from a mail that it lent words.
+// TestLeaveOut checks that the training for a fold leaves out its examples, and those whose lender
+// is in it.
 func TestLeaveOut(t *testing.T) {
 	lender := &Example{Family: "lender", Weight: 1, Answers: []string{"a"}, Places: [][]int32{{0}}, Want: "a"}
 	all := []*Example{lender}

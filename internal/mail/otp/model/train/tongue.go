@@ -7,7 +7,8 @@ import (
 	"unicode"
 )
 
-// Tongue guesses in which language a mail is written: by its script, or by small words.
+// Tongue guesses the language of a text by its script and by frequent short words (stop words). It
+// returns the name of the script if it finds no such words.
 func Tongue(s string) string {
 	counts := map[string]int{}
 	for _, r := range s {
@@ -30,8 +31,9 @@ func Tongue(s string) string {
 	return byWords(s, script)
 }
 
-// byWords gives the language of which a text has the most small words, the first in the list of those that
-// have as many, or its script when there are none.
+// byWords returns the language of the script of which the text contains the most stop words, or the
+// script if it contains none. If several languages have the same number, the first one in
+// tongues.tsv wins.
 func byWords(s, script string) string {
 	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) })
 	best, most := script, 0
@@ -53,7 +55,10 @@ func byWords(s, script string) string {
 	return best
 }
 
+// tongues has the columns script, language and stop words.
+//
 //go:embed tongues.tsv
 var tongues string
 
+// scriptNames are the scripts that decide, as unicode.Scripts names them.
 var scriptNames = []string{"Cyrillic", "Greek", "Arabic", "Hebrew", "Devanagari", "Bengali", "Gujarati", "Gurmukhi", "Tamil", "Telugu", "Kannada", "Malayalam", "Sinhala", "Thai", "Lao", "Khmer", "Myanmar", "Georgian", "Armenian", "Ethiopic", "Hangul", "Hiragana", "Katakana", "Han", "Mongolian", "Oriya"}

@@ -1,5 +1,7 @@
-// Package train finds the weights of a model: those with which the answers of its data are the most
-// probable. The same data give the same weights to the byte.
+// Package train trains the network of package model, estimates its quality by cross-validation, and
+// derives the threshold and the calibration curve from the held-out folds. The result is
+// deterministic: the same training data give the same file of weights, byte for byte. It runs in
+// tests only, and does not know what a message is.
 package train
 
 import (
@@ -13,22 +15,24 @@ import (
 	"sync"
 )
 
-// Example is a mail: its candidates with the places of their weights, and which of them are the answer.
+// Example is one labelled example: the candidates of a message with their features, and the right
+// answer.
 type Example struct {
-	Family  string   // one template of one kind of sender
-	Group   string   // what is left out together with it in the second kind of fold: its language
-	Lender  *Example // whose words it has, too; nil for none
-	Weight  float64
-	Answers []string // of each candidate
-	Places  [][]int32
-	Parts   []int  // of each candidate, which part of the mail it stands in, ascending; nil when that does not count
-	Want    string // "" for none
+	Family  string    // one template of one kind of sender
+	Group   string    // what the second kind of fold holds out together: the language
+	Lender  *Example  // another example whose words this one contains, otherwise nil
+	Weight  float64   // factor on the gradient
+	Answers []string  // the answer that each candidate stands for
+	Places  [][]int32 // the places of each candidate: see model.Model.Places
+	Parts   []int     // the part of the message of each candidate, ascending; nil if parts do not count
+	Want    string    // the right answer, "" for none
 }
 
-// Folds is into how many parts the examples are cut; each is answered by what was learned from the others.
+// Folds is the number of folds of the cross-validation.
 const Folds = 10
 
-// right gives the share of the answer.
+// right returns the share of the right answer, which is that of "none of the candidates" if Want is
+// empty.
 func (e *Example) right(shares []float64) (sum float64) {
 	rest := 1.0
 	for i, share := range shares {
@@ -43,20 +47,21 @@ func (e *Example) right(shares []float64) (sum float64) {
 	return sum
 }
 
-// Outcome is what weights answered that did not learn from the example.
+// Outcome is the prediction for a held-out example by a network that was not trained on it.
 type Outcome struct {
 	*Example
 	Said
-	parts []Said // by each part of the mail alone
+	parts []Said // predictions from the candidates of each part alone
 }
 
-// Said is the best candidate, whatever its share.
+// Said is a prediction: the best answer, without regard to the threshold, and its share.
 type Said struct {
 	Answer string
 	Share  float64
 }
 
-// From gives what is answered from a share on: by the whole mail, else by the first part that is sure by itself.
+// From returns the prediction at a threshold. If the whole message does not reach it, the first
+// part that reaches it by itself counts. It returns the zero Said if none does.
 func (o Outcome) From(threshold float64) Said {
 	for _, s := range append([]Said{o.Said}, o.parts...) {
 		if s.Share >= threshold {
@@ -66,7 +71,7 @@ func (o Outcome) From(threshold float64) Said {
 	return Said{}
 }
 
-// outcome gives what weights say to an example.
+// outcome returns the prediction of n for the example.
 func (e *Example) outcome(n *Net) Outcome {
 	o := Outcome{Example: e, Said: best(e.Answers, n.shares(e.Places))}
 	for first, last := 0, 0; first < len(e.Parts); first = last {
@@ -78,7 +83,8 @@ func (e *Example) outcome(n *Net) Outcome {
 	return o
 }
 
-// best adds up what candidates of one answer have.
+// best sums the shares of the candidates with the same answer, and returns the answer with the
+// largest sum.
 func best(answers []string, shares []float64) (most Said) {
 	sums := map[string]float64{}
 	for i, share := range shares {
@@ -89,7 +95,9 @@ func best(answers []string, shares []float64) (most Said) {
 	return most
 }
 
-// LeaveOut answers every example with what was not learned from its part, nor from one that was lent words of it.
+// LeaveOut runs a cross-validation with Folds folds and returns the predictions for all examples.
+// Examples for which part returns the same string are in the same fold. Training for a fold also
+// leaves out examples whose Lender is in it: they contain words of a held-out example.
 func (o Settings) LeaveOut(all []*Example, size int, part func(*Example) string) []Outcome {
 	fold := func(e *Example) uint32 { return hash(part(e)) % Folds }
 	var outcomes [Folds][]Outcome
@@ -111,6 +119,7 @@ func (o Settings) LeaveOut(all []*Example, size int, part func(*Example) string)
 	return slices.Concat(outcomes[:]...)
 }
 
+// hash is a variant of FNV. It must not change, because it decides the fold of every example.
 func hash(s string) (h uint32) {
 	for i := range len(s) {
 		h = h*16777619 ^ uint32(s[i])
@@ -118,13 +127,13 @@ func hash(s string) (h uint32) {
 	return h ^ h>>13
 }
 
-// Figures of answers given from a share on, in parts of 1.
+// Figures are the results at one threshold.
 type Figures struct {
-	Mails        int
-	Right, Wrong float64
+	Mails        int     // number of examples
+	Right, Wrong float64 // fraction of the examples; the rest is a missing answer
 }
 
-// Count judges outcomes as if answers below the threshold were none.
+// Count evaluates the outcomes at a threshold. No answer is right if the example has none.
 func Count(outcomes []Outcome, threshold float64) (f Figures) {
 	for _, o := range outcomes {
 		f.Mails++
@@ -147,25 +156,26 @@ func bit(b bool) float64 {
 	return 0
 }
 
-// Logger is what a test prints with.
+// Logger is the part of testing.TB that this package prints with.
 type Logger interface {
 	Logf(format string, args ...any)
 }
 
-// Print judges outcomes for who reads the log of a training.
+// Print logs the figures of the outcomes at a threshold.
 func Print(to Logger, name string, outcomes []Outcome, threshold float64) {
 	f := Count(outcomes, threshold)
 	to.Logf("%-20s %d mails, from share %.3f: right %.2f %%, wrong %.2f %%", name, f.Mails, threshold, 100*f.Right, 100*f.Wrong)
 }
 
-// PrintSure judges the answers of which it is as good as certain that they are right.
+// PrintSure logs how many answers have a confidence of at least Sure, and how many of these are
+// wrong. The share sure is the one at which the calibration curve reaches Sure.
 func PrintSure(to Logger, name string, outcomes []Outcome, threshold, sure float64) {
 	answers, wrong := from(outcomes, threshold, sure)
 	all, _ := from(outcomes, threshold, 0)
 	to.Logf("%-20s %d of %d answers have a confidence of %g and more, %.2f %% of these are wrong", name, answers, all, Sure, 100*wrong)
 }
 
-// Misses prints what is answered otherwise than wanted.
+// Misses logs every outcome that is not the right answer.
 func Misses(to Logger, name string, outcomes []Outcome, threshold float64) {
 	for _, o := range outcomes {
 		if got := o.From(threshold).Answer; got != o.Want {
@@ -174,7 +184,8 @@ func Misses(to Logger, name string, outcomes []Outcome, threshold float64) {
 	}
 }
 
-// Threshold gives the least share with which no more than a part of the answers are wrong.
+// Threshold returns the smallest threshold, from 0.5 in steps of 0.005, at which at most the
+// fraction wrong of the outcomes is wrong.
 func Threshold(outcomes []Outcome, wrong float64) float64 {
 	for t := 0.5; t < 0.995; t += 0.005 {
 		if Count(outcomes, t).Wrong <= wrong {
@@ -184,15 +195,17 @@ func Threshold(outcomes []Outcome, wrong float64) float64 {
 	return 0.995
 }
 
-// atLeast gives the lower bound of a probability that held right times of n: three standard errors below, by
-// Wilson's score, so that what was seldom seen is not called sure.
+// atLeast returns the lower bound of the Wilson score interval, at three standard errors, for an
+// event that occurred right times out of n. A bound keeps the confidence low where there are few
+// examples.
 func atLeast(right, n float64) float64 {
 	const z = 3
 	p := right / n
 	return (p + z*z/(2*n) - z*math.Sqrt(float64(p*(1-p)/n)+z*z/(4*n*n))) / (1 + z*z/n)
 }
 
-// Surely gives the least share from which on no more than a part of the answers are wrong, in each kind of fold.
+// Surely returns the smallest share, from threshold on, such that at most the fraction wrong of the
+// answers with this share or more is wrong, for every kind of fold.
 func Surely(threshold, wrong float64, kinds ...[]Outcome) float64 {
 	for t := threshold; t < 0.999; t += 0.001 {
 		most := 0.0
@@ -207,7 +220,8 @@ func Surely(threshold, wrong float64, kinds ...[]Outcome) float64 {
 	return 0.999
 }
 
-// from tells how many answers have a share, and which part of these is wrong.
+// from returns how many answers at the threshold have at least this share, and which fraction of
+// them is wrong.
 func from(outcomes []Outcome, threshold, share float64) (answers int, wrong float64) {
 	for _, o := range outcomes {
 		if s := o.From(threshold); s.Answer != "" && s.Share >= share {
@@ -218,11 +232,13 @@ func from(outcomes []Outcome, threshold, share float64) (answers int, wrong floa
 	return answers, wrong / float64(max(answers, 1))
 }
 
-// Sure is the confidence of answers of which hardly any is wrong.
+// Sure is the confidence from which callers may rely on an answer: see Surely.
 const Sure = 0.9
 
-// Curve gives, for shares in ascending order, at least how many of the answers around each were right. It
-// reaches Sure at the share sure, not before.
+// Curve returns the calibration curve: pairs of a share and a confidence, both ascending. Each
+// point is a bucket of outcomes with its mean share and the lower bound of the fraction that is
+// right; buckets of fewer than 10 outcomes are left out. The curve reaches Sure exactly at the
+// share sure.
 func Curve(outcomes []Outcome, sure float64) (knots [][2]float64) {
 	answers := slices.Clone(outcomes)
 	slices.SortStableFunc(answers, func(a, b Outcome) int { return cmp.Compare(a.Share, b.Share) })
@@ -240,12 +256,12 @@ func Curve(outcomes []Outcome, sure float64) (knots [][2]float64) {
 	knots = append(knots, [2]float64{sure, Sure})
 	slices.SortFunc(knots, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
 	for i := 1; i < len(knots); i++ {
-		knots[i][1] = max(knots[i][1], knots[i-1][1]) // never less sure with a greater share
+		knots[i][1] = max(knots[i][1], knots[i-1][1]) // the confidence must not fall while the share rises
 	}
 	return knots
 }
 
-// File writes a model: see model.New.
+// File returns the file of weights of a network in the format that model.New reads.
 func File(digest string, names []string, n *Net, threshold float64, curve [][2]float64) []byte {
 	var b bytes.Buffer
 	b.WriteString("# Weights, made from testdata by make otp-train: a feature and its value, what it adds to the score, and to each unit.\n")
@@ -263,6 +279,7 @@ func File(digest string, names []string, n *Net, threshold float64, curve [][2]f
 	return b.Bytes()
 }
 
+// line writes a line of the file, with two decimal places for each weight.
 func line(b *bytes.Buffer, name string, rows ...[]float64) {
 	b.WriteString(name)
 	for _, row := range rows {
