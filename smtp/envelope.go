@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Inboxes is what a receiving session needs of the rest of the house.
+// Inboxes is what a receiving session needs from the rest of the server.
 type Inboxes interface {
 	// Accepts reports whether mail for rcpt (canonical: as address.Inbox returns it, tag
 	// included) would be taken now: nil, or a fault (NoInbox, InboxFull, StorageFull,
 	// Unavailable). It is asked at RCPT and must be quick.
 	Accepts(ctx context.Context, rcpt string) error
 
-	// Receive stores the mail for every recipient; it returns nil only when all of it is
-	// on disk, for 250 is said at once. After nil nothing of raw is looked at any more: its
-	// memory holds another mail soon. After an error it is the callee's.
+	// Receive stores the message for every recipient. It returns nil only when every copy is
+	// durable, because the session replies 250 immediately. After nil, the callee must not read
+	// raw: its memory is reused for another message. After an error, the callee owns raw.
 	Receive(ctx context.Context, env Envelope, raw []byte) error
 }
 
-// Envelope is what SMTP says about a mail, as against what its header claims.
+// Envelope is what SMTP says about a message, as opposed to what its header claims.
 type Envelope struct {
 	ID         string     // ours, unique to this reception; also in Received and in the 250
 	MailFrom   string     // empty for the null sender; domain lower-cased, local part as given

@@ -4,7 +4,8 @@ import (
 	"net"
 )
 
-// enter takes a place for a session if there is one.
+// enter registers a session. It returns false when a connection limit is reached or the server
+// is draining.
 func (s *Server) enter(session *session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
