@@ -21,6 +21,7 @@ type Subscriptions struct {
 // subscriptionsKept bounds how many accounts are remembered; beyond it some are read again.
 const subscriptionsKept = 65_536
 
+// NewSubscriptions returns an empty cache over the store.
 func NewSubscriptions(store Store) *Subscriptions {
 	return &Subscriptions{store: store, known: map[account.ID][]account.Webhook{}}
 }

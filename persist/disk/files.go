@@ -143,6 +143,7 @@ func writeFormat(fs vfs.FS, dir string) error {
 	return WriteFile(fs, dir, FormatName, fmt.Appendf(nil, "%s%d\n", formatHead, formatVersion))
 }
 
+// ReadFile returns the content of a small file, such as FORMAT. A missing permission is Denied.
 func ReadFile(fs vfs.FS, path string) ([]byte, error) {
 	f, err := fs.Open(path)
 	if err != nil {
@@ -198,6 +199,7 @@ func writePieces(f vfs.File, data []byte) error {
 	return nil
 }
 
+// SyncFolder makes the names in dir durable: files that were created, renamed or removed there.
 func SyncFolder(fs vfs.FS, dir string) error {
 	d, err := fs.OpenDir(dir)
 	if err != nil {

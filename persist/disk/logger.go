@@ -71,17 +71,19 @@ func (l *Logger) Error(text string, args ...any) { l.out.Error(text, args...) }
 // Info logs a line.
 func (l *Logger) Info(text string, args ...any) { l.out.Info(text, args...) }
 
-// Infof, Errorf and Fatalf make it a pebble.Logger.
+// Infof makes Logger a pebble.Logger, with Errorf and Fatalf.
 func (l *Logger) Infof(format string, args ...any) {
 	if l.out.Enabled(context.Background(), slog.LevelDebug) {
 		l.out.Debug("engine", "text", fmt.Sprintf(format, args...))
 	}
 }
 
+// Errorf logs an error of Pebble, at a limited rate.
 func (l *Logger) Errorf(format string, args ...any) {
 	l.Seldom(slog.LevelError, "engine error: "+format, "err", fmt.Sprintf(format, args...))
 }
 
+// Fatalf logs the error and ends the process, because Pebble must not go on.
 func (l *Logger) Fatalf(format string, args ...any) {
 	l.Fatal("engine", fmt.Sprintf(format, args...))
 }

@@ -204,31 +204,38 @@ func (s *Store) CommitInbox(r *inbox.Rows) error {
 	})
 }
 
+// CommitAccount can be made to fail or to wait, as all commits.
 func (s *Store) CommitAccount(r *account.Rows) error {
 	return s.commit(r, func() error { return s.Store.CommitAccount(r) })
 }
 
+// CommitDomain can be made to fail or to wait, as all commits.
 func (s *Store) CommitDomain(r *domain.Rows) error {
 	return s.commit(r, func() error { return s.Store.CommitDomain(r) })
 }
 
+// CommitDeliveries can be made to fail or to wait, as all commits.
 func (s *Store) CommitDeliveries(id account.ID, changes []webhook.Change) error {
 	return s.commit(changes, func() error { return s.Store.CommitDeliveries(id, changes) })
 }
 
+// SetEmail can be made to fail or to wait, as a commit.
 func (s *Store) SetEmail(email string, holder account.Holding) error {
 	return s.commit(email, func() error { return s.Store.SetEmail(email, holder) })
 }
 
+// SetSubdomain can be made to fail or to wait, as a commit.
 func (s *Store) SetSubdomain(label string, holder account.Holding) error {
 	return s.commit(label, func() error { return s.Store.SetSubdomain(label, holder) })
 }
 
+// PlanOf counts its calls.
 func (s *Store) PlanOf(id account.ID) (account.PlanName, error) {
 	s.planLookups.Add(1)
 	return s.Store.PlanOf(id)
 }
 
+// AccountOf counts its calls.
 func (s *Store) AccountOf(address string) (account.ID, error) {
 	s.accountLookups.Add(1)
 	return s.Store.AccountOf(address)

@@ -27,6 +27,7 @@ const (
 // vain: a quarter fewer mails with one session.
 const crowd = 2
 
+// Errors of reading a line, in addition to those of the connection.
 var (
 	ErrLong     = errors.New("smtp: command line too long")
 	ErrDraining = errors.New("smtp: shutting down")

@@ -9,6 +9,7 @@ import (
 // PlanName is "free" or "paid".
 type PlanName string
 
+// The plans (specification, Plans).
 const (
 	Free PlanName = "free"
 	Paid PlanName = "paid"

@@ -18,6 +18,7 @@ func HashToken(token []byte) Hash { return sha256.Sum256(token) }
 // Kind is what a token is for (specification, Credentials). Stored: append only; never reorder.
 type Kind uint8
 
+// The kinds of credentials. A session is for people; both kinds of keys are for programs.
 const (
 	KindSession Kind = iota + 1
 	KindAccountKey

@@ -22,6 +22,7 @@ const (
 // Action is the effect of a message on a meeting (specification, Calendar).
 type Action string
 
+// What a calendar message did to its meeting.
 const (
 	Created   Action = "created"
 	Updated   Action = "updated"

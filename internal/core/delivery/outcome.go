@@ -46,6 +46,7 @@ func Classify(code int, enhanced string) Outcome {
 // Cause is why an attempt ended without an SMTP reply about the recipient.
 type Cause uint8
 
+// The causes. Outcome says which of them are final.
 const (
 	NoCause       Cause = iota
 	NullMX              // the domain declares that it does not accept mail (RFC 7505)

@@ -5,6 +5,7 @@ package delivery
 // NotStored, so an unclassified result is retried.
 type Receipt uint8
 
+// The outcomes of storing a message in an inbox of this server.
 const (
 	NotStored Receipt = iota
 	Received

@@ -21,6 +21,7 @@ const (
 // Action is what happened according to a report (RFC 3464 section 2.3.3).
 type Action uint8
 
+// The values of the Action field (RFC 3464 section 2.3.3).
 const (
 	ActionUnknown Action = iota
 	ActionFailed

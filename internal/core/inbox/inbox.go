@@ -62,6 +62,7 @@ func (d Digest) orNil() *Digest {
 // Direction says whether a message was received or sent. Stored: append only.
 type Direction uint8
 
+// The directions: In was received, Out was sent.
 const (
 	In Direction = iota + 1
 	Out

@@ -28,6 +28,7 @@ func Succeeded(status int) bool { return status/100 == 2 }
 // State is the state of a delivery. Stored: append only; never reorder.
 type State uint8
 
+// The states. Delivered and Failed are final.
 const (
 	Retrying State = iota + 1 // or waiting for its first attempt
 	Delivered

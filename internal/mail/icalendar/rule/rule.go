@@ -14,6 +14,7 @@ import (
 // Freq is the length of a rule's period.
 type Freq uint8
 
+// The frequencies that are expanded. Rules of shorter periods are kept as text.
 const (
 	Daily Freq = iota + 1
 	Weekly

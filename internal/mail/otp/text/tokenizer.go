@@ -8,6 +8,7 @@ import "bytes"
 // Kind is the shape of a token.
 type Kind uint8
 
+// The kinds of tokens.
 const (
 	KindWord   Kind = iota
 	KindNumber      // digits, with or without hyphens between groups
