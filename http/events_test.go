@@ -130,12 +130,7 @@ func TestPagesOfEventsAreBounded(t *testing.T) {
 	all.Set(0)
 	w.expect(200, w.call(get, eventsPath+"?limit=500", key, ""))
 	if _, held := w.server.Held(); held != 0 {
-		for end := time.Now().Add(10 * time.Second); held != 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
-			_, held = w.server.Held()
-		}
-		if held != 0 {
-			t.Errorf("%d octets are still charged", held)
-		}
+		eventually(t, "nothing is charged", func() bool { _, held = w.server.Held(); return held == 0 })
 	}
 }
 
@@ -302,7 +297,7 @@ func TestEndsOfCredentialsEndWaits(t *testing.T) {
 		if rest := stream.rest(); strings.Contains(rest, "data:") {
 			t.Errorf("%s: the stream said %q", name, rest)
 		}
-		if took := time.Since(began); took > 4*time.Second {
+		if took := time.Since(began); took > 15*time.Second {
 			t.Errorf("%s: noticed after %v", name, took)
 		}
 	}

@@ -387,7 +387,7 @@ func TestSlowAndMany(t *testing.T) {
 	for range 50 {
 		begin := time.Now()
 		inData(t, addr, "m@inbox.test").ask("x\r\n.", "250 ")
-		if took := time.Since(begin); took > time.Second {
+		if took := time.Since(begin); took > 10*time.Second { // a silent one has 30 s
 			t.Error("a mail took", took)
 		}
 	}

@@ -134,7 +134,7 @@ func serveOn(t testing.TB, l net.Listener, opts Options, in Inboxes) *Server {
 		if err := <-done; err != nil {
 			t.Error("Serve:", err)
 		}
-		for end := time.Now().Add(5 * time.Second); s.open() > 0 && time.Now().Before(end); {
+		for end := time.Now().Add(30 * time.Second); s.open() > 0 && time.Now().Before(end); {
 			<-s.gone
 		}
 		s.pace.mu.Lock()

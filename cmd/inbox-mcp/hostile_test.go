@@ -206,7 +206,7 @@ func TestDroppedWaits(t *testing.T) {
 	}
 	watch.until(0)
 	// 100 ms on a machine that does nothing else.
-	if took := time.Since(dropped); took > time.Second {
+	if took := time.Since(dropped); took > 10*time.Second {
 		t.Errorf("the long polls went on for %s", took)
 	}
 	w.near.mail(t, address, "Afterwards", "x")
