@@ -342,7 +342,7 @@ func (w *world) takeTurns() (free func()) {
 
 // TestAListEndsEarly past 8 MB, and goes on where it ended.
 func TestAListEndsEarly(t *testing.T) {
-	mails := make([]inbox.Receive, 7)
+	mails := make([]inbox.Receive, 5)
 	for i := range mails {
 		mails[i] = htmlMail(2 << 20)
 	}
@@ -374,7 +374,7 @@ func TestAListEndsEarly(t *testing.T) {
 				rest = "&cursor=" + page.Next
 			}
 		}
-		if fmt.Sprint(sizes, all) != "[4 3] [7 6 5 4 3 2 1]" {
+		if fmt.Sprint(sizes, all) != "[4 1] [5 4 3 2 1]" {
 			t.Error(path, sizes, all)
 		}
 	}
