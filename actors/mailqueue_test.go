@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"inboxd/actors/mailqueue"
@@ -212,35 +213,37 @@ func TestAStrangerDoesNotWaitForThoseThatHang(t *testing.T) {
 // TestSlowServersKeepTheirWorkers: where servers speak and then take their time, no more mails
 // are under way than there are workers.
 func TestSlowServersKeepTheirWorkers(t *testing.T) {
-	store := persisttest.Open(t)
-	const workers, mails = 4, 12
-	courier := &fakeCourier{}
-	var now, most atomic.Int64
-	courier.answer = func(c mailqueue.Consignment) mailqueue.Handover {
-		c.Greeted()
-		defer now.Add(-1)
-		for n := now.Add(1); ; {
-			if was := most.Load(); n <= was || most.CompareAndSwap(was, n) {
-				break
+	synctest.Test(t, func(t *testing.T) {
+		store := persisttest.Open(t)
+		const workers, mails = 4, 12
+		courier := &fakeCourier{}
+		var now, most atomic.Int64
+		courier.answer = func(c mailqueue.Consignment) mailqueue.Handover {
+			c.Greeted()
+			defer now.Add(-1)
+			for n := now.Add(1); ; {
+				if was := most.Load(); n <= was || most.CompareAndSwap(was, n) {
+					break
+				}
 			}
+			time.Sleep(200 * time.Millisecond) // the server's own time, twice HangAfter
+			return mailqueue.Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
 		}
-		time.Sleep(200 * time.Millisecond) // the server's own time, twice HangAfter
-		return mailqueue.Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
-	}
-	s := startSystem(t, store, func(o *Options) {
-		o.Courier, o.DeliveryWorkers, o.HangAfter = courier, workers, 100*time.Millisecond
+		s := startSystem(t, store, func(o *Options) {
+			o.Courier, o.DeliveryWorkers, o.HangAfter = courier, workers, 100*time.Millisecond
+		})
+		_, address := openAccount(t, s)
+		var ids []int64
+		for n := range mails {
+			ids = append(ids, must[int64](t)(s.Send(t.Context(), address, letter(fmt.Sprintf("a@slow%d.test", n)))))
+		}
+		for _, id := range ids {
+			sending(t, s, address, id, final)
+		}
+		if n := most.Load(); n > workers {
+			t.Errorf("%d mails were handed over at once by %d workers", n, workers)
+		}
 	})
-	_, address := openAccount(t, s)
-	var ids []int64
-	for n := range mails {
-		ids = append(ids, must[int64](t)(s.Send(t.Context(), address, letter(fmt.Sprintf("a@slow%d.test", n)))))
-	}
-	for _, id := range ids {
-		sending(t, s, address, id, final)
-	}
-	if n := most.Load(); n > workers {
-		t.Errorf("%d mails were handed over at once by %d workers", n, workers)
-	}
 }
 
 // deafCourier hangs at every domain but live.test until its attempt is broken off.

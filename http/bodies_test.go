@@ -22,6 +22,7 @@ func TestBodyLimitsAreTheContracts(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := start(t)
+	w.unbound = true // all that is asked comes from the contract
 	session := w.signUp(alice)
 	address := w.newInbox(alice, "own")
 	w.deliver(address, inbox.Receive{Subject: "to be marked"})

@@ -176,7 +176,7 @@ func TestPlacesAreGivenBack(t *testing.T) {
 		}
 		c.Close()
 	}
-	for end := time.Now().Add(10 * time.Second); asks(w.dialFrom("127.0.0.2"), "/docs") != okay; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); asks(w.dialFrom("127.0.0.2"), "/docs") != okay; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("no place became free")
 		}
@@ -214,7 +214,7 @@ func TestShutdownDoesNotWaitForTheSilent(t *testing.T) {
 	}
 	defer silent.Close()
 	w.expect(200, w.call(get, "/healthz", "", "")) // the silent one was accepted before
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	if err := w.server.Shutdown(ctx); err != nil {
 		t.Error(err)

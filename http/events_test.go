@@ -3,6 +3,7 @@ package http
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	nethttp "net/http"
@@ -81,7 +82,8 @@ func TestEventsArePagedInOrder(t *testing.T) {
 // it showed, and both are charged before they read: nobody's account holds more than its share.
 func TestPagesOfEventsAreBounded(t *testing.T) {
 	w, one, _, key := fleet(t)
-	const events, size = 30, 300_000
+	w.unbound = true // by the contract: the shape of a page does not depend on its size
+	const events, size = 16, 300_000
 	for n := range events {
 		w.deliver(one, inbox.Receive{Subject: strconv.Itoa(n) + strings.Repeat("\x01", size/6)}) // six octets each in JSON
 	}
@@ -92,13 +94,15 @@ func TestPagesOfEventsAreBounded(t *testing.T) {
 			if len(r.body) > 4<<20 {
 				t.Fatalf("%s: %d octets", path, len(r.body))
 			}
-			for range r.object(t, "events").([]any) {
-				seen++
+			var page struct {
+				Events []json.RawMessage `json:"events"`
+				More   bool              `json:"has_more"`
+				Next   string            `json:"next"`
 			}
-			more = r.object(t, "has_more").(bool)
-			after = "&after=" + r.object(t, "next").(string)
+			r.into(t, &page)
+			seen, more, after = seen+len(page.Events), page.More, "&after="+page.Next
 		}
-		if seen != events || pages < 3 || pages > 5 {
+		if seen != events || pages < 2 || pages > 3 {
 			t.Errorf("%s: %d events on %d pages", path, seen, pages)
 		}
 	}
@@ -130,12 +134,7 @@ func TestPagesOfEventsAreBounded(t *testing.T) {
 	all.Set(0)
 	w.expect(200, w.call(get, eventsPath+"?limit=500", key, ""))
 	if _, held := w.server.Held(); held != 0 {
-		for end := time.Now().Add(10 * time.Second); held != 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
-			_, held = w.server.Held()
-		}
-		if held != 0 {
-			t.Errorf("%d octets are still charged", held)
-		}
+		eventually(t, "nothing is charged", func() bool { _, held = w.server.Held(); return held == 0 })
 	}
 }
 
@@ -302,7 +301,7 @@ func TestEndsOfCredentialsEndWaits(t *testing.T) {
 		if rest := stream.rest(); strings.Contains(rest, "data:") {
 			t.Errorf("%s: the stream said %q", name, rest)
 		}
-		if took := time.Since(began); took > 4*time.Second {
+		if took := time.Since(began); took > 15*time.Second {
 			t.Errorf("%s: noticed after %v", name, took)
 		}
 	}

@@ -297,18 +297,9 @@ func TestAListOfAllInboxesIsRefused(t *testing.T) {
 	full.Set(answersHeld / 2)
 	w.expect(503, w.call(get, allPath+"?q=s", key, ""))
 	full.Set(0)
-	var done []func()
-	for {
-		leave, err := w.server.turns.Take(w.t.Context(), me)
-		if err != nil {
-			break
-		}
-		done = append(done, leave)
-	}
+	free := w.takeTurns()
 	w.expect(503, w.call(get, allPath, key, ""))
-	for _, leave := range done {
-		leave()
-	}
+	free()
 	w.inboxes.unlisted = fault.New(fault.Unavailable, "not now")
 	w.expect(503, w.call(get, allPath, key, ""))
 	w.inboxes.unlisted = nil

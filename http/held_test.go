@@ -60,9 +60,9 @@ func (a *asked) answer() *nethttp.Response {
 // eventually waits for what other goroutines are about to do.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within 10 s", what)
+			t.Fatalf("%s: not within 30 s", what)
 		}
 	}
 }
@@ -323,11 +323,11 @@ func TestWhatIsLargeIsReadByTurns(t *testing.T) {
 
 // takeTurns takes all that there are.
 func (w *world) takeTurns() (free func()) {
-	full, cancel := context.WithTimeout(w.t.Context(), 10*time.Millisecond)
-	defer cancel()
 	var taken []func()
 	for {
+		full, cancel := context.WithTimeout(w.t.Context(), 200*time.Millisecond)
 		done, err := w.server.turns.Wait(full)
+		cancel()
 		if err != nil {
 			break
 		}
@@ -342,7 +342,7 @@ func (w *world) takeTurns() (free func()) {
 
 // TestAListEndsEarly past 8 MB, and goes on where it ended.
 func TestAListEndsEarly(t *testing.T) {
-	mails := make([]inbox.Receive, 7)
+	mails := make([]inbox.Receive, 5)
 	for i := range mails {
 		mails[i] = htmlMail(2 << 20)
 	}
@@ -374,7 +374,7 @@ func TestAListEndsEarly(t *testing.T) {
 				rest = "&cursor=" + page.Next
 			}
 		}
-		if fmt.Sprint(sizes, all) != "[4 3] [7 6 5 4 3 2 1]" {
+		if fmt.Sprint(sizes, all) != "[4 1] [5 4 3 2 1]" {
 			t.Error(path, sizes, all)
 		}
 	}

@@ -206,7 +206,7 @@ func (w *world) waiting(path, key string) <-chan reply {
 // awaitWaiters returns once n long polls wait on the view of the inbox.
 func (w *world) awaitWaiters(n int64) {
 	w.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); w.server.LongPolls() < n; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); w.server.LongPolls() < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("%d waiters, want %d", w.server.LongPolls(), n)
 		}
@@ -294,7 +294,7 @@ func TestLongPollEndsWhenTheClientLeaves(t *testing.T) {
 	fmt.Fprintf(c, "GET %s?wait=60 HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n\r\n", latest, key)
 	w.awaitWaiters(1)
 	c.Close()
-	for deadline := time.Now().Add(10 * time.Second); w.server.LongPolls() != 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); w.server.LongPolls() != 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the long poll still waits")
 		}

@@ -116,7 +116,7 @@ func (w *world) serve(ln net.Listener) {
 	go func() { served <- w.server.Serve(ln) }()
 	w.t.Cleanup(func() {
 		w.client.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		if err := w.server.Shutdown(ctx); err != nil {
 			w.t.Errorf("Shutdown: %v", err)

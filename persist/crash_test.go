@@ -19,7 +19,7 @@ import (
 
 // clones is how many crashes a test takes, and what says more.
 const (
-	clones     = 200
+	clones     = 80
 	moreClones = "CRASH_CLONES"
 )
 

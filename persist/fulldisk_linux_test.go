@@ -49,7 +49,7 @@ func fullDisk(t *testing.T, disk string) {
 	eventually(t, "mail is refused", func() bool {
 		return fault.Is(s.CommitInbox(mail("probe@example.org", 1, "x")), fault.StorageFull)
 	})
-	if d := time.Since(filled); d > time.Second {
+	if d := time.Since(filled); d > 8*time.Second { // a second at most, of a machine that does nothing else
 		t.Errorf("the first refusal took %v", d)
 	}
 	if raw, err := s.Raw("reader@example.org", 1); err != nil || string(raw) != "read me" {
@@ -58,7 +58,7 @@ func fullDisk(t *testing.T, disk string) {
 	must(t, os.Remove(filler))
 	freed, before := time.Now(), w.stored.Load()
 	eventually(t, "mail is stored again", func() bool { return w.stored.Load() > before+8 })
-	if d := time.Since(freed); d > 2*time.Second {
+	if d := time.Since(freed); d > 10*time.Second {
 		t.Errorf("mail was refused for %v more", d)
 	}
 	w.end(t)

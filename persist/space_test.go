@@ -175,12 +175,12 @@ func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	end := time.After(10 * time.Second)
+	end := time.After(30 * time.Second)
 	for !is() {
 		select {
 		case <-tick.C:
 		case <-end:
-			t.Fatalf("%s: not within 10 s", what)
+			t.Fatalf("%s: not within 30 s", what)
 		}
 	}
 }

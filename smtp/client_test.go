@@ -2,6 +2,7 @@ package smtp
 
 import (
 	"bufio"
+	"context"
 	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -31,14 +33,19 @@ func dial(t testing.TB, addr string) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(20 * time.Second)) // a hanging test is a failed one
+	conn.SetDeadline(time.Now().Add(time.Minute)) // a hanging test is a failed one
 	return &client{t: t, conn: conn, in: bufio.NewReader(conn)}
 }
 
 // greeted is a client that has said EHLO.
 func greeted(t testing.TB, addr string) *client {
 	t.Helper()
-	c := dial(t, addr)
+	return dial(t, addr).greets()
+}
+
+// greets says EHLO.
+func (c *client) greets() *client {
+	c.t.Helper()
 	c.expect("220 ")
 	c.ask("EHLO c.test", "250 ")
 	return c
@@ -47,11 +54,80 @@ func greeted(t testing.TB, addr string) *client {
 // inData is a client that may send a body to rcpt.
 func inData(t testing.TB, addr, rcpt string) *client {
 	t.Helper()
-	c := greeted(t, addr)
+	return greeted(t, addr).begins(rcpt)
+}
+
+// begins has a message to rcpt up to its body.
+func (c *client) begins(rcpt string) *client {
+	c.t.Helper()
 	c.ask("MAIL FROM:<a@b.test>", "250 ")
 	c.ask("RCPT TO:<"+rcpt+">", "250 ")
 	c.ask("DATA", "354 ")
 	return c
+}
+
+// inBubble runs test on a virtual clock, beside a server with opts: no time passes while either
+// side works, so that a timeout is over when it must be on the slowest machine as well.
+func inBubble(t *testing.T, opts Options, in Inboxes, test func(t *testing.T, s *Server, dial func() *client)) {
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(time.Minute) }) // who trickles finds out that it is over
+		open, closes := context.WithCancel(context.Background())
+		l := &pipes{make(chan net.Conn), open, closes}
+		s := serveOn(t, l, opts, in)
+		test(t, s, func() *client {
+			mine, theirs := net.Pipe()
+			t.Cleanup(func() { mine.Close() })
+			l.conns <- addressed{theirs, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}}
+			return &client{t: t, conn: mine, in: bufio.NewReader(readAhead(mine))}
+		})
+	})
+}
+
+// pipes is a listener that accepts what it is given.
+type pipes struct {
+	conns  chan net.Conn
+	open   context.Context
+	closes func()
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.conns:
+		return conn, nil
+	case <-p.open.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { p.closes(); return nil }
+func (p *pipes) Addr() net.Addr { return nil }
+
+// readAhead takes what comes from r at once, as the kernel does from a network: a pipe alone holds
+// a reply back until somebody reads it.
+func readAhead(r io.Reader) io.Reader {
+	parts := make(chan []byte, 10_000)
+	go func() {
+		defer close(parts)
+		for {
+			part := make([]byte, 512)
+			n, err := r.Read(part)
+			if err != nil {
+				return
+			}
+			parts <- part[:n]
+		}
+	}()
+	return partsReader(parts)
+}
+
+type partsReader <-chan []byte
+
+func (p partsReader) Read(into []byte) (int, error) {
+	part, ok := <-p
+	if !ok {
+		return 0, io.EOF
+	}
+	return copy(into, part), nil // all of it: a bufio.Reader asks for more than 512
 }
 
 // write sends raw bytes. The server may have hung up already, which expect will tell.

@@ -117,6 +117,11 @@ func serve(t testing.TB, opts Options, in Inboxes) (*Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveOn(t, l, opts, in), l.Addr().String()
+}
+
+// serveOn runs a server on l until the test ends.
+func serveOn(t testing.TB, l net.Listener, opts Options, in Inboxes) *Server {
 	opts.Domain = cmp.Or(opts.Domain, "mx.test")
 	opts.Clock = func() time.Time { return testClock }
 	s := New(opts, in)
@@ -129,7 +134,7 @@ func serve(t testing.TB, opts Options, in Inboxes) (*Server, string) {
 		if err := <-done; err != nil {
 			t.Error("Serve:", err)
 		}
-		for end := time.Now().Add(5 * time.Second); s.open() > 0 && time.Now().Before(end); {
+		for end := time.Now().Add(30 * time.Second); s.open() > 0 && time.Now().Before(end); {
 			<-s.gone
 		}
 		s.pace.mu.Lock()
@@ -138,7 +143,7 @@ func serve(t testing.TB, opts Options, in Inboxes) (*Server, string) {
 			t.Errorf("%d mails that have ended are still under way", n)
 		}
 	})
-	return s, l.Addr().String()
+	return s
 }
 
 // logTo returns a logger that keeps its lines.

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -176,20 +177,17 @@ func TestProxyProtocolUnderTLS(t *testing.T) {
 
 // A balancer's connection that says nothing holds a place, and not for long.
 func TestSilentBehindProxy(t *testing.T) {
-	s, addr := serve(t, Options{ProxyProtocol: loopback, SilentTimeout: 300 * time.Millisecond, MaxConns: 1}, &house{})
-	silent := dial(t, addr)
-	for {
-		s.mu.Lock()
-		n := len(s.waiting)
-		s.mu.Unlock()
-		if n > 0 {
-			break
+	opts := Options{ProxyProtocol: loopback, MaxConns: 1}
+	inBubble(t, opts, &house{}, func(t *testing.T, s *Server, dial func() *client) {
+		silent := dial()
+		synctest.Wait() // it has its place
+		dial().expect("421 4.7.0 ")
+		began := time.Now()
+		if got, after := silent.line(), time.Since(began); got != "EOF" || after != 30*time.Second {
+			t.Error(got, "after", after)
 		}
-		time.Sleep(time.Millisecond)
-	}
-	dial(t, addr).expect("421 4.7.0 ")
-	if got := silent.line(); got != "EOF" {
-		t.Error(got)
-	}
-	behind(t, addr, "PROXY UNKNOWN\r\n").expect("220 ")
+		c := dial()
+		c.write("PROXY UNKNOWN\r\n")
+		c.expect("220 ")
+	})
 }

@@ -206,7 +206,7 @@ func TestSweep(t *testing.T) {
 		as := func(s Stats) bool {
 			return s.Resident == want && s.Bytes == int64(want)*(1000+overhead) && s.Left == int64(10-want)
 		}
-		for end := time.Now().Add(5 * time.Second); !as(d.Stats()) && time.Now().Before(end); {
+		for end := time.Now().Add(30 * time.Second); !as(d.Stats()) && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
 		}
 		if s := d.Stats(); !as(s) {
@@ -243,7 +243,7 @@ func TestWhatIsVacantLeaves(t *testing.T) {
 		})
 	}
 	senders.Wait()
-	for end := time.Now().Add(5 * time.Second); d.Stats().Resident != 1 && time.Now().Before(end); {
+	for end := time.Now().Add(30 * time.Second); d.Stats().Resident != 1 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	if s := d.Stats(); s.Resident != 1 || s.Bytes != 1000+overhead || w.disk["k"] != 0 {
@@ -325,7 +325,7 @@ func TestWhatIsMovedIsRefused(t *testing.T) {
 		t.Errorf("%d messages were sent to an owner whose group is another node's", posted.Load()-sent)
 	}
 	d.Passivate(key)
-	for end := time.Now().Add(5 * time.Second); d.Stats().Resident > 0 && time.Now().Before(end); {
+	for end := time.Now().Add(30 * time.Second); d.Stats().Resident > 0 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	if _, err := d.Do(t.Context(), key, 1, 0); !moved(err) || d.entities.Size() != 0 {

@@ -49,7 +49,7 @@ func TestFullDisk(t *testing.T) {
 	hog := filepath.Join(disk, "hog")
 	fill(t, hog)
 	began := time.Now()
-	if err := <-waiting; err == nil || !strings.HasPrefix(err.Error(), "452") || time.Since(began) > time.Second {
+	if err := <-waiting; err == nil || !strings.HasPrefix(err.Error(), "452") || time.Since(began) > 4*time.Second { // less than the 5 s of a silent server
 		t.Errorf("the mail that waited for DNS: %v after %v", err, time.Since(began))
 	}
 	if err := <-sealing; err == nil || !strings.HasPrefix(err.Error(), "452") {
@@ -61,13 +61,13 @@ func TestFullDisk(t *testing.T) {
 		if err = s.mail(address, "111111"); err != nil && !strings.HasPrefix(err.Error(), "452") {
 			t.Fatalf("a full disk is answered with %v", err)
 		}
-		if time.Since(began) > time.Second {
-			t.Fatalf("no refusal within a second, but %v", err)
+		if time.Since(began) > 10*time.Second {
+			t.Fatalf("no refusal within 10 s, but %v", err)
 		}
 	}
 	began = time.Now()
 	u.do(t, http.StatusInsufficientStorage, "POST", "/inboxes", map[string]any{"prefix": "second"})
-	if took := time.Since(began); took > time.Second {
+	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("507 after %v", took)
 	}
 	if a, err := s.call("GET", "/readyz", nil, nil); err != nil || a.status == 200 {

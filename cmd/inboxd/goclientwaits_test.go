@@ -50,7 +50,7 @@ func TestGoClientWaits(t *testing.T) {
 	if err := netsmtp.SendMail(s.smtp, nil, "a@far.test", []string{address}, []byte("Subject: No digits\r\n\r\nHello\r\n")); err != nil {
 		t.Fatal(err)
 	}
-	soon, give = context.WithTimeout(ctx, 300*time.Millisecond)
+	soon, give = context.WithTimeout(ctx, 3*time.Second) // the message must be seen in it
 	defer give()
 	if _, err := c.WaitForOTP(soon, address, 3); !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &none) || none.MessageID != 4 || none.Subject != "No digits" {
 		t.Errorf("a message without a code: %v", err)

@@ -126,7 +126,7 @@ func TestSilentDNS(t *testing.T) {
 	const mail = "From: Shop <shop@example.com>\r\nSubject: hello\r\n\r\nhello\r\n"
 	start := time.Now()
 	s.send(t, "bounce@example.com", address, mail, nil)
-	if took := time.Since(start); took > 8*time.Second { // 5 s, and a machine that does other things
+	if took := time.Since(start); took > 15*time.Second { // 5 s, and a machine that does other things
 		t.Errorf("250 after %v", took)
 	}
 	email := u.latest(t, address, "")
@@ -135,7 +135,7 @@ func TestSilentDNS(t *testing.T) {
 	}
 	start = time.Now()
 	s.send(t, "bounce@example.com", address, mail, nil)
-	if took := time.Since(start); took > 2*time.Second {
+	if took := time.Since(start); took > 4*time.Second { // less than the 5 s of the first
 		t.Errorf("the second mail waited %v again", took)
 	}
 	dns.Handle(nil)
@@ -159,7 +159,7 @@ func TestNoDNS(t *testing.T) {
 	if err := s.mail(address, "482913"); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(start); took > 3*time.Second {
+	if took := time.Since(start); took > 4*time.Second { // less than the 5 s of a silent server
 		t.Errorf("250 after %v", took)
 	}
 	email := u.latest(t, address, "")

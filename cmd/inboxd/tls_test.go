@@ -150,7 +150,7 @@ c.quit()
 		args := c.args(to)
 		cmd := exec.CommandContext(t.Context(), testtools.Program(t, args[0]), args[1:]...)
 		if c.input != nil {
-			cmd.Stdin = &patient{text: c.input(to)}
+			cmd.Stdin = &patient{text: c.input(to), done: func() { u.latest(t, to, "?wait=20") }}
 		}
 		out, err := cmd.CombinedOutput()
 		got := u.latest(t, to, "?wait=10")
@@ -165,12 +165,16 @@ c.quit()
 	}
 }
 
-// patient gives its text and then keeps the input open, as somebody at a terminal does.
-type patient struct{ text string }
+// patient gives its text and keeps the input open until it is done with, as somebody at a terminal
+// does: s_client hangs up at the end of its input, perhaps before the replies came.
+type patient struct {
+	text string
+	done func()
+}
 
 func (p *patient) Read(b []byte) (int, error) {
 	if p.text == "" {
-		time.Sleep(200 * time.Millisecond) // s_client hangs up at the end of its input, perhaps before the answers came
+		p.done()
 		return 0, io.EOF
 	}
 	n := copy(b, p.text)

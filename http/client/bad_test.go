@@ -26,7 +26,7 @@ func against(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, n
 	}))
 	t.Cleanup(s.Close)
 	c = New(s.URL, "svc_live_x")
-	c.Timeout = 10 * time.Second
+	c.Timeout = 30 * time.Second
 	return c, func() int { return int(n.Load()) }
 }
 

@@ -57,10 +57,11 @@ func (s *sending) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // TestWaitUntilSent: it looks once at the beginning, and once for each event of this mail.
 func TestWaitUntilSent(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for _, last := range []SendStatus{StatusSent, StatusUnsigned, StatusFailed} {
 		fake := &sending{statuses: []SendStatus{StatusQueued, StatusRetrying, last}}
 		s := httptest.NewServer(fake)
-		bounded, enough := context.WithTimeout(t.Context(), 10*time.Second)
+		bounded, enough := context.WithTimeout(t.Context(), 30*time.Second)
 		m, err := New(s.URL, "").WaitUntilSent(bounded, "a+tag@b.test", 7)
 		enough()
 		if err != nil || m.SendStatus != last || m.SendStatus.Delivered() != (last != StatusFailed) || fake.looks.Load() != 3 {
@@ -70,7 +71,7 @@ func TestWaitUntilSent(t *testing.T) {
 	}
 	s := httptest.NewServer(&sending{statuses: []SendStatus{StatusRetrying}})
 	defer s.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 80*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	m, err := New(s.URL, "").WaitUntilSent(ctx, "a@b.test", 7)
 	if !errors.Is(err, context.DeadlineExceeded) || m == nil || m.SendStatus != StatusRetrying || m.Recipients[0].Error != "451 later" {

@@ -83,9 +83,10 @@ func TestHostileServers(t *testing.T) {
 
 // The whole exchange ends even if each step is within its time.
 func TestWholeExchangeEnds(t *testing.T) {
+	t.Parallel() // it mostly waits
 	dns := oneMX()
 	mx := (&fakeMX{takeOver: func(conn net.Conn, _ string) bool { io.Copy(io.Discard, conn); return true }}).start(t, "127.0.0.1", 0)
-	c := courier(t, Options{Resolver: dns, MXPort: mx.port, Timeouts: Timeouts{Whole: 200 * time.Millisecond}})
+	c := courier(t, Options{Resolver: dns, MXPort: mx.port, Timeouts: Timeouts{Whole: 2 * time.Second}})
 	got := c.Deliver(t.Context(), toX("a@x.example"))[0]
 	if got.Outcome != delivery.Temporary || got.Enhanced != "4.4.2" {
 		t.Errorf("%+v", got)

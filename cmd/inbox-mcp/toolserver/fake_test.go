@@ -320,7 +320,7 @@ func (s *service) sent(status string) {
 // until waits until the service says so: for what happens beside a test.
 func (s *service) until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(30 * time.Second)
 	for {
 		s.mu.Lock()
 		changed, ok := s.changed, holds()

@@ -319,7 +319,7 @@ func TestCancelledWaitsLeaveNothing(t *testing.T) {
 		say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + number(i) + `}}`)
 	}
 	service.until(t, "none waits", func() bool { return service.waiting == 0 })
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("cancelled after %v", took)
 	}
 	feed.Close()
@@ -358,7 +358,7 @@ func TestADroppedRequestEndsItsCall(t *testing.T) {
 		cancel()
 		began := time.Now()
 		service.until(t, revision+" does not wait", func() bool { return service.waiting == 0 })
-		if took := time.Since(began); took > 2*time.Second {
+		if took := time.Since(began); took > 15*time.Second {
 			t.Errorf("%s: ended after %v", revision, took)
 		}
 		<-done

@@ -93,7 +93,7 @@ func TestGarbage(t *testing.T) {
 	if v, err := New(server.Addr, Options{}).LookupTXT(t.Context(), "a.test"); err == nil {
 		t.Errorf("%q out of garbage", v)
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > 4*time.Second { // the timeouts of all attempts are 4.5 s
 		t.Errorf("took %v", took)
 	}
 }

@@ -23,13 +23,12 @@ func TestSilent(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	server.Asked()
 	for i := range 1000 {
 		if _, err := r.LookupTXT(t.Context(), fmt.Sprintf("%d.more.test", i)); kindOf(t, err) != "timeout" {
 			t.Fatal(err)
 		}
 	}
-	if asked := server.Asked(); slices.ContainsFunc(asked, func(q string) bool { return q != " NS" }) {
+	if asked := server.Asked(); slices.ContainsFunc(asked, func(q string) bool { return strings.Contains(q, ".more.test") }) {
 		t.Errorf("still asked: %d questions", len(asked))
 	}
 	server.Handle(nil)

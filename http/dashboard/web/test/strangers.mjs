@@ -62,13 +62,13 @@ await test("hostile mails do nothing", async () => {
   await page.goto("about:blank");
   const t = await api("POST", "/api/auth/login", null, account);
   const { address } = await api("POST", "/api/v1/inboxes", t.session_token, { prefix: "target" });
-  const list = hostile(evil.url, address);
+  const list = hostile(evil.url, address).filter((m, i) => !m.html || i % 3 === 0 || all); // policy and sandbox are the same for each
   for (const m of list) await deliver(smtp, `x${m.n}@evil.example`, address, m.text);
   await page.goto(base + "/#/mail/" + address);
   await page.locator(".mails .row").first().waitFor();
   await openEach(list);
   await page.waitForTimeout(200);
-  assert(list.length >= 60, `only ${list.length} mails`);
+  assert(list.length >= (all ? 60 : 25), `only ${list.length} mails`);
   evil.silent();
   assert((await page.context().pages()).length === 1, "another page opened");
   // The frame is what it should be, and shows what is harmless.
@@ -110,7 +110,7 @@ await test("the same mails do reach the canary without policy and sandbox", asyn
 
 await test("hostile mails do nothing when they come out of an envelope", async () => {
   await api("PUT", "/api/account/encryption", (await api("POST", "/api/auth/login", null, account)).session_token, { public_key: /age1\w+/.exec(keyFiles[0].buffer.toString())[0], password: account.password }); // the key that is open here
-  const list = hostile(evil.url, safe).filter((m, i) => !m.html || i % 4 === 0 || all);
+  const list = hostile(evil.url, safe).filter((m, i) => !m.html || i % 8 === 1 || all);
   await page.goto("about:blank");
   const t = await api("POST", "/api/auth/login", null, account);
   await api("POST", `/api/v1/inboxes/${safe}/burn`, t.session_token);
