@@ -26,7 +26,7 @@ type AccountStore interface {
 	Listed(account.ID, account.InboxEntry) (listed, encrypted bool, err error)
 	// ClockSeen reads the clock and returns the latest reading that was ever trusted.
 	ClockSeen() time.Time
-	// AccountOnce finds the newest record of a request, or nil if there is none.
+	// AccountOnce finds the newest record of a request, or nil if none exists.
 	AccountOnce(account.ID, idempotency.Key) (*idempotency.Record, error)
 
 	PlanOf(account.ID) (account.PlanName, error)
@@ -52,7 +52,7 @@ func (o accountOwners) order(ctx context.Context, id account.ID, cmd any) (any, 
 // notify does not wait for the result of the command.
 func (o accountOwners) notify(id account.ID, cmd any) { o.Notify(string(id[:]), cmd) }
 
-// picture reads an account without its reservations; it is zero if there is no such account.
+// picture reads an account without its reservations; it is zero if the account does not exist.
 func (o accountOwners) picture(ctx context.Context, id account.ID) (accountPicture, error) {
 	return o.reserved(ctx, id, time.Time{})
 }

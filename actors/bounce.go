@@ -113,7 +113,7 @@ func (b *Bounces) bounce(ctx context.Context, id account.ID, r delivery.Returned
 }
 
 // failure returns the recipient that a report is about and what it says of that recipient; email is
-// "" if there is none. A report counts only for the recipient whose return path it was sent to,
+// "" if none exists. A report counts only for the recipient whose return path it was sent to,
 // because only that recipient and the servers on the way know the path. The report must name either
 // that recipient or an address that is not a recipient of the message, because the message may have
 // been forwarded.

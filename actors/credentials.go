@@ -76,7 +76,7 @@ func (c *Credentials) lookUp(ctx context.Context, token []byte, h account.Hash) 
 	return p, nil
 }
 
-// find asks the account's owner for the principal of a credential; nil if there is none.
+// find asks the account's owner for the principal of a credential; nil if none exists.
 func (c *Credentials) find(ctx context.Context, home partition.ID, h account.Hash) (*account.Principal, error) {
 	id, key, ok, err := c.store.Credential(home, h)
 	if err != nil {
@@ -211,7 +211,7 @@ func (c *Credentials) ListSessions(ctx context.Context, id account.ID) ([]accoun
 	return list, used, err
 }
 
-// EndSession ends the account's session with this public id immediately; NotFound if there is none.
+// EndSession ends the account's session with this public id immediately; NotFound if none exists.
 func (c *Credentials) EndSession(ctx context.Context, id account.ID, session string) error {
 	list, _, err := c.ListSessions(ctx, id)
 	if err != nil {

@@ -23,14 +23,14 @@ type InboxStore interface {
 	// Reached returns once no crash can keep writes made from now on and lose writes before the
 	// position.
 	Reached(partition.Position) error
-	// InboxOnce finds the newest record of a request, or nil if there is none.
+	// InboxOnce finds the newest record of a request, or nil if none exists.
 	InboxOnce(address string, key idempotency.Key) (*idempotency.Record, error)
 	// ClockSeen reads the clock and returns the latest reading that was ever trusted.
 	ClockSeen() time.Time
 	Live(address string) (bool, error)
-	// AccountOf finds the account whose inbox lives at an address; the zero ID if there is none.
+	// AccountOf finds the account whose inbox lives at an address; the zero ID if none exists.
 	AccountOf(address string) (account.ID, error)
-	// Message reads the metadata of one message; nil if there is no such message.
+	// Message reads the metadata of one message; nil if the message does not exist.
 	Message(address string, id int64) (*inbox.Message, error)
 	Content(address string, id int64) (*inbox.Content, error)
 	Raw(address string, id int64) ([]byte, error)
@@ -41,7 +41,7 @@ type InboxStore interface {
 	OpenRaw(address string, id int64) (*io.SectionReader, error)
 	// OpenFile opens the envelope of an attachment of a sealed message, as OpenRaw does.
 	OpenFile(address string, id int64, file int) (*io.SectionReader, error)
-	// Encryption finds the account whose inbox lives at an address, the zero ID if there is none,
+	// Encryption finds the account whose inbox lives at an address, the zero ID if none exists,
 	// and whether its messages are sealed.
 	Encryption(address string) (id account.ID, encrypted bool, err error)
 }
@@ -106,7 +106,7 @@ const (
 	refusalLooks = 5_000
 )
 
-// AccountOf returns the account whose inbox lives at an address; the zero ID if there is none.
+// AccountOf returns the account whose inbox lives at an address; the zero ID if none exists.
 func (i *Inboxes) AccountOf(address string) (account.ID, error) {
 	if v := i.Resident([]byte(address)); v != nil {
 		return v.Account, nil
@@ -226,7 +226,7 @@ func (i *Inboxes) File(_ context.Context, address string, id int64, file int) (*
 }
 
 // Encryption finds the account whose inbox lives at an address and whether its messages are sealed;
-// the zero ID if there is none.
+// the zero ID if none exists.
 func (i *Inboxes) Encryption(address string) (id account.ID, encrypted bool, err error) {
 	if v := i.Resident([]byte(address)); v != nil {
 		return v.Account, v.Encrypted, nil

@@ -273,7 +273,7 @@ func (r *Registry) CreateInboxOnce(ctx context.Context, id account.ID, order inb
 	return idempotency.Result{}, engine.Busy(nil)
 }
 
-// resume returns the record of a request, or nil if there is none. It first finishes a creation
+// resume returns the record of a request, or nil if none exists. It first finishes a creation
 // that is in progress or was interrupted; a creation that a repair gave up meanwhile is refused.
 func (r *Registry) resume(ctx context.Context, id account.ID, req idempotency.Request) (*idempotency.Record, error) {
 	found, err := r.recall(ctx, id, req)

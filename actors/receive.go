@@ -24,7 +24,7 @@ type Receiving struct {
 	bounces    *Bounces
 	full       func() bool
 	domain     string // the service's domain
-	postmaster string // inbox of the operator's contact; empty if there is none
+	postmaster string // inbox of the operator's contact; empty if none exists
 	spam       ingest.Scanner
 	untilFull  *untilFull
 	sealer     *sealing.Sealer

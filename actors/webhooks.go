@@ -74,7 +74,7 @@ func (w *Webhooks) ListWebhooks(ctx context.Context, id account.ID) ([]webhook.L
 	return out, nil
 }
 
-// Webhook returns one of them: NotFound if there is none.
+// Webhook returns one of them: NotFound if none exists.
 func (w *Webhooks) Webhook(ctx context.Context, id account.ID, hook int64) (webhook.Listed, error) {
 	all, err := w.ListWebhooks(ctx, id)
 	for _, one := range all {

@@ -19,7 +19,7 @@ type Entity interface {
 	// private: nobody sees it before Commit and Publish.
 	Decide(cmd any) (any, error)
 	// Unheard returns the command that follows cmd if its sender gave up before it received answer;
-	// nil if there is none. It is in the same commit, or in one before any other command is
+	// nil if none exists. It is in the same commit, or in one before any other command is
 	// decided.
 	Unheard(cmd, answer any) any
 	// Commit makes the collected rows durable; without rows it does nothing.

@@ -99,7 +99,7 @@ type Store interface {
 	// Reached returns once no crash can keep writes made from now on and lose writes before the
 	// position.
 	Reached(partition.Position) error
-	// Full reports that there is no space for messages.
+	// Full reports that the disk has no space for messages.
 	Full() bool
 }
 

@@ -38,7 +38,7 @@ type Sealer struct {
 func New(store Store, inboxes Inboxes) *Sealer { return &Sealer{store, inboxes} }
 
 // For returns the public key for a message to an address. It returns nil if the message is stored
-// unencrypted, or if there is no inbox. The caller calls it after it has received the whole
+// unencrypted, or if the address has no inbox. The caller calls it after it has received the whole
 // message. The key is read from the disk, where a change is written before it is acknowledged. So a
 // message that ends after the acknowledgement is encrypted for the new key.
 func (s *Sealer) For(address string) (*sealed.Recipient, error) {
