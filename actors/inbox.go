@@ -39,7 +39,7 @@ type inboxEntity struct {
 	state  *inbox.State
 	fresh  bool                 // just loaded, not published yet
 	rows   *inbox.Rows          // of the group being decided; nil if nothing changed
-	rests  []partition.Position // positions that must be durable before the rows
+	rests  []partition.Position // positions that must be Reached before the rows are committed
 	newest *inbox.Newest        // the one that atHand has
 }
 

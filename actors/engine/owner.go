@@ -65,7 +65,7 @@ type owner struct {
 	group  []*request
 	bytes  int64
 
-	failures int       // failed loads and panics in a row
+	failures int       // failures in a row
 	resting  time.Time // every command is refused until then
 	refusal  error     // the error of such a refusal
 }

@@ -68,7 +68,7 @@ type Supervisor struct {
 	Subscriptions *Subscriptions
 	answering     *stackpool.Pool // for hosts that respond
 	wake          chan struct{}   // step must run
-	leases        chan lease      // to the recorder, as is results
+	leases        chan lease      // to the recorder
 	results       chan result
 	ctx           context.Context // of attempts
 	cancel        context.CancelFunc
