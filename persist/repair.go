@@ -82,6 +82,7 @@ type Unwritten struct {
 	Err error
 }
 
+// Error implements error.
 func (u Unwritten) Error() string {
 	why := u.Err.Error()
 	if disk.IsFull(u.Err) {
