@@ -252,8 +252,8 @@ func TestOwnersCopiesAreLeftOut(t *testing.T) {
 	})
 }
 
-// TestOwnersCopiesOverCrashes checks that a crash before the copy is queued loses no copy, that one
-// after it causes no second copy, and that each copy has the same SEQUENCE.
+// TestOwnersCopiesOverCrashes checks that a crash before the copy is queued loses no copy, and that
+// a crash after it causes no second copy. Each copy has the same SEQUENCE.
 func TestOwnersCopiesOverCrashes(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	o := organize(t, store, nil)

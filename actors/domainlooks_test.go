@@ -12,8 +12,8 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// TestADomainThatMovedAway checks that DNS is queried again an hour after the last look-up, before
-// a message is delivered to an inbox here, and only once for concurrent senders. Missing and
+// TestADomainThatMovedAway checks that DNS is queried again before a message is delivered to an
+// inbox here, if the last look-up was an hour ago. Concurrent senders share one query. Missing and
 // restored records then take effect immediately.
 func TestADomainThatMovedAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -292,7 +292,7 @@ func TestALateDetachLeavesTheNewer(t *testing.T) {
 }
 
 // TestAnInboxFromBeforeNotesHadTimes checks that the inbox stays on its domain's list while it
-// lives, even if somebody tries to create its address, and leaves the list when it is deleted.
+// lives, even if somebody tries to create its address. It leaves the list when it is deleted.
 func TestAnInboxFromBeforeNotesHadTimes(t *testing.T) {
 	store := persisttest.Open(t)
 	w := startDomains(t, store)

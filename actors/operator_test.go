@@ -39,8 +39,8 @@ func TestARetryIsTried(t *testing.T) {
 	}
 }
 
-// TestALogTellsTheWholeStory checks that the log of a message uses fixed verbs, also if its retry
-// period ends with an ordinary attempt, at a responsive server and at a silent one.
+// TestALogTellsTheWholeStory checks that the log of a message uses fixed verbs. It covers a retry
+// period that ends with an ordinary attempt, at a responsive server and at a silent one.
 func TestALogTellsTheWholeStory(t *testing.T) {
 	for _, mx := range []string{"mx.far.test", ""} {
 		synctest.Test(t, func(t *testing.T) {

@@ -24,7 +24,7 @@ type Receiving struct {
 	bounces    *Bounces
 	full       func() bool
 	domain     string // the service's domain
-	postmaster string // inbox of the operator's contact; empty if none exists
+	postmaster string // inbox of the operator's contact; empty if not configured
 	spam       ingest.Scanner
 	untilFull  *untilFull
 	sealer     *sealing.Sealer
@@ -103,12 +103,14 @@ func (r *Receiving) acceptsMail(rcpt string) error {
 }
 
 // Receive stores one message for all its recipients. It returns nil only when all of it is on disk.
-// If some recipients fail temporarily, the sender must retry the whole message. Recipients who
-// already have the message recognize it by its digest. So does a single recipient who got it after
-// the sender was asked to retry (ADR 0044). A recipient who was deleted since RCPT does not delay
-// the others. The look-ups about the message are bounded by untilFull, not by ctx. After Receive
-// returned nil, nothing reads raw any more: every owner has replied, and an owner drops its
-// reference before it replies.
+// If some recipients fail temporarily, the sender must retry the whole message. Inboxes that
+// already have the message deduplicate it by its digest. So does the inbox of a single recipient
+// that stored it after the sender was asked to retry (ADR 0044). A recipient who was deleted since
+// RCPT does not delay the others.
+//
+// The look-ups about the message are bounded by untilFull, not by ctx. After Receive returned nil,
+// nothing reads raw any more: every owner has replied, and an owner drops its reference before it
+// replies.
 //
 // For an encrypted inbox the message is encrypted here, in memory, so everything after this sees
 // only the envelope.

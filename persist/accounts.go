@@ -201,9 +201,9 @@ func (w *writer) usage(r *account.Rows) {
 	}
 }
 
-// erase removes what is left of a closed account: its own rows, its lists, its journal and the
-// numbers of taken events, its suppressions, its deliveries (their due entries then lead nowhere),
-// its request records, and the mark that it is closing. Its credential rows were removed with their
+// erase removes what is left of a closed account: its own rows, its lists, its journal, the numbers
+// of taken events, its suppressions, its deliveries, its request records and its closing mark. The
+// due entries of the deliveries then lead nowhere. Its credential rows were removed with their
 // keys, sessions and reset tokens.
 func (w *writer) erase(id account.ID) {
 	for _, k := range [...]kind{kindAccount, kindList, kindJournal, kindInboxKey, kindSuppression, kindLastCall, kindDelivery, kindTaken, kindDomainList, kindClaim} {

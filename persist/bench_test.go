@@ -132,8 +132,9 @@ func queued(b *testing.B, s *Store, n int) {
 	must(b, s.db.Flush())
 }
 
-// BenchmarkDueIndexes reads what a start reads with 100,000 waiting messages, the same in the pages
-// of a window, and what a step of retention reads when nothing and when much is due.
+// BenchmarkDueIndexes reads what a start reads with 100,000 waiting messages, at once and in the
+// pages of a window. It also reads what a step of retention reads when nothing is due, and when
+// much is due.
 func BenchmarkDueIndexes(b *testing.B) {
 	const n = 100_000
 	s, err := Open(filepath.Join(b.TempDir(), "data"), Options{Logger: quiet})

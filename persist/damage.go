@@ -300,9 +300,9 @@ func (p *pastIterator) tell(err error) {
 	p.log.Seldom(slog.LevelError, "storage: damaged rows of a work queue skipped", "err", named(err))
 }
 
-// skip seeks the first readable row after the damage. It searches by eight octets of the key, and
-// then by the eight after those, because rows on both sides of the damage's end may share the first
-// eight. So it finds the end exactly.
+// skip seeks the first readable row after the damage. It searches by eight octets of the key. Rows
+// on both sides of the damage's end may share these, so it then searches by the next eight. So it
+// finds the end exactly.
 func (p *pastIterator) skip() (valid bool) {
 	head, rest := slices.Clone(p.from[:p.head]), slices.Clone(p.from[p.head:])
 	var best []byte

@@ -76,7 +76,7 @@ func filesOf(t *testing.T, fs vfs.FS, like string) (paths []string) {
 }
 
 // TestDamageIsNamed flips bits at chosen places in every kind of file. Either the start is refused
-// with an error that names the file and says what to do, or every message is intact or reported as
+// with an error that names the file and says what to do. Or every message is intact or reported as
 // damaged, logged and counted. Nothing panics, and closing succeeds.
 func TestDamageIsNamed(t *testing.T) {
 	const mails = 24

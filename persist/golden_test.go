@@ -142,7 +142,7 @@ func goldenKept() calendar.Meeting {
 	return m
 }
 
-// goldenAlone is a meeting with one remaining occurrence, and without a sent copy.
+// goldenAlone is a meeting with one remaining occurrence, of which nobody was notified yet.
 func goldenAlone() calendar.Meeting {
 	m := goldenKept()
 	m.Heard[0].Detail = &calendar.Detail{Zone: m.Zone, Description: "Alone", Organizer: m.Organizer, Attendees: m.Attendees}

@@ -178,9 +178,8 @@ func (t *inboxTable) CommitInbox(r *inbox.Rows) error {
 	})
 }
 
-// inboxBytes is what rows add to the disk in bytes. It is 0, so that a full disk does not refuse
-// them, for rows that remove data, record the outcome of an attempt, or mark a message as in doubt:
-// these must not be lost.
+// inboxBytes is what rows add to the disk in bytes. A full disk must not refuse rows that remove
+// data, record the outcome of an attempt, or mark a message as in doubt. For those it is 0.
 func inboxBytes(r *inbox.Rows) int64 {
 	ended := 0
 	for _, l := range r.Links {

@@ -71,8 +71,8 @@ func lastChunk(t *testing.T, data []byte) (last int) {
 	return last
 }
 
-// TestMissingValueFile checks that the start continues and names the missing file, that its
-// messages are reported, and that nothing panics, even if the file disappears during a run.
+// TestMissingValueFile checks that the start continues and names the missing file, and that its
+// messages are reported. Nothing panics, even if the file disappears during a run.
 func TestMissingValueFile(t *testing.T) {
 	for _, running := range []bool{false, true} {
 		var log bytes.Buffer

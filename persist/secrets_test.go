@@ -17,7 +17,7 @@ import (
 )
 
 // TestEncrypt checks that an encrypted value can be read only in the same folder and for the same
-// purpose, also by the next run, and that it is nowhere stored in plain text.
+// purpose, also by the next run. It is nowhere stored in plain text.
 func TestEncrypt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	o := Options{MemTableBytes: 4 * mib, BallastBytes: 1, ReserveBytes: 1}

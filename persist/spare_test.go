@@ -12,8 +12,8 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// smallInbox is a store with an inbox that was configured once and received messages, and with so
-// many others that the content of these messages is in other blocks than their rows. A middle and
+// smallInbox is a store with an inbox that was configured once and then received messages. Many
+// other inboxes move the content of these messages to other blocks than their rows. A middle and
 // the last message are deleted.
 func smallInbox(t *testing.T) (fs *vfs.MemFS, left []int64) {
 	t.Helper()

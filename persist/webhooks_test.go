@@ -70,8 +70,8 @@ func TestWebhooksComeBack(t *testing.T) {
 	}
 }
 
-// TestSecretsOfWebhooksAreEncrypted checks that only the key file makes them readable, that a row
-// cannot be used in the place of another, and that a lost key file is reported.
+// TestSecretsOfWebhooksAreEncrypted checks that only the key file makes the secrets readable, and
+// that a row cannot be used in the place of another. A lost key file is reported.
 func TestSecretsOfWebhooksAreEncrypted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	o := Options{MemTableBytes: 4 * mib, BallastBytes: 1, ReserveBytes: 1, Logger: quiet}

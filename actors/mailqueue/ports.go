@@ -19,7 +19,7 @@ type Options struct {
 	Signer  Signer
 
 	Domain    string // the service's own: it and its subdomains are on this node
-	Smarthost string // the only route if set, and then it may use every worker; default none
+	Smarthost string // name of the server that takes all messages; that route may use every worker; default none
 	// ReturnPath is the envelope sender of a recipient's copy; only that recipient sees it.
 	ReturnPath func(address string, id int64, index int) string
 

@@ -35,8 +35,8 @@ type lease struct {
 	done    chan error   // buffered
 }
 
-// result is a change to commit. The recorder's goroutine calls done with the new time of the index
-// entry, zero if it has none, or with the error if the change was not stored.
+// result is a change to commit. The recorder's goroutine then calls done with the new time of the
+// index entry, zero if it has none. If the change was not stored, it calls done with the error.
 type result struct {
 	account account.ID
 	change  webhook.Change

@@ -78,10 +78,12 @@ func isDatabase(name string) bool {
 }
 
 // isNew reports whether a crash during the first start may have left an incomplete database. In
-// that state nothing is committed, no table was written, and the folder for large values does not
-// exist, because it is created after the database is open. The engine creates its first manifest,
-// writes its marker, starts a log, and writes the format marker, each durable before the next. So a
-// log, or another manifest, without a marker means that the marker was lost.
+// that state nothing is committed and no table was written. The folder for large values does not
+// exist, because it is created after the database is open.
+//
+// The engine creates its first manifest, writes its marker, starts a log, and writes the format
+// marker, each durable before the next. So a log, or another manifest, without a marker means that
+// the marker was lost.
 func (f *Folder) isNew(names []string) bool {
 	_, err := f.FS.Stat(f.Path(BlobsName))
 	if err == nil || f.Commits.previous.commits > 0 {

@@ -1,7 +1,7 @@
-// Package disk manages the files of a data folder: its lock and format, the high-water mark of
-// durable commits, the free space that is reserved in it, the spare log, and the file system under
-// the engine, which waits for space instead of failing. It knows files and bytes. It does not know
-// rows.
+// Package disk manages the files of a data folder: its lock, its format, the high-water mark of
+// durable commits, the reserved free space and the spare log. It also provides the file system
+// under the engine, which waits for space instead of failing. It knows files and bytes. It does not
+// know rows.
 package disk
 
 import (

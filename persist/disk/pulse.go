@@ -20,7 +20,7 @@ const (
 )
 
 // Pulse tracks whether the disk completes synced writes. Commits report theirs. Without commits it
-// makes a write of its own (a probe), only one at a time, so that a frozen disk blocks one
+// makes a write of its own, a probe. It makes only one at a time, so that a frozen disk blocks one
 // goroutine rather than one for each caller. Any goroutine may use it: mu guards probe, everything
 // else is atomic or immutable.
 type Pulse struct {
