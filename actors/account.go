@@ -12,10 +12,10 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// accountEntity drives internal/core/account for one account, and keeps the cache of its
-// principals true: only the owner puts one in or takes one out, so a credential that was
-// looked up while it was being revoked can never come back. Only its owner touches state,
-// rows and found.
+// accountEntity drives internal/core/account for one account and keeps the cache of its principals
+// consistent. Only the owner adds or removes a principal, so a credential that is looked up while
+// it is being revoked cannot return to the cache. Only the owner's goroutine touches state, rows
+// and found.
 type accountEntity struct {
 	engine.Slot
 	id         account.ID
@@ -29,32 +29,34 @@ type accountEntity struct {
 	requests   *requestQuota
 
 	state *account.State
-	rows  *account.Rows // of the group being decided; nil when nothing changed
+	rows  *account.Rows // of the group being decided; nil if nothing changed
 	found []*account.Principal
 	moved bool // the group changes the plan
 	reset bool // the group resets the password
 }
 
-// Commands that read an account, beside those of internal/core/account.
+// Commands that read an account, in addition to those of internal/core/account.
 type (
-	// present looks a credential up; its answer is the principal, nil when it is unknown
-	// or over. key is the id of the key that the store knows by this hash, 0 for none.
+	// present looks up a credential. It returns the principal, or nil if the credential is unknown
+	// or has ended. key is the id of the key that the store has under this hash, 0 if there is
+	// none.
 	present struct {
 		hash account.Hash
 		key  int64
 	}
-	// readAccount answers a copy of the state, with the reservations that were made until a time: of
-	// creations that are under way there may be thousands, each of which asks.
+	// readAccount returns a copy of the state, with the reservations made until the given time. The
+	// limit matters because thousands of creations may run at once, and each of them reads the
+	// account.
 	readAccount struct{ until time.Time }
-	// readDomains answers the list of own domains, a copy.
+	// readDomains returns a copy of the list of own domains.
 	readDomains struct{}
-	// readSessions answers the sessions, oldest first.
+	// readSessions returns the sessions, oldest first.
 	readSessions struct{}
-	// readWebhooks answers the webhooks, oldest first.
+	// readWebhooks returns the webhooks, oldest first.
 	readWebhooks struct{}
 )
 
-// accountPicture is the answer to readAccount.
+// accountPicture is the result of readAccount.
 type accountPicture struct {
 	profile  account.Profile
 	reserved map[string]account.Reservation
@@ -125,8 +127,8 @@ func (e *accountEntity) Decide(cmd any) (any, error) {
 	return nil, nil
 }
 
-// present finds a principal. All who present one credential share one principal, so that
-// its revocation reaches each of them, also those who asked while it was looked up.
+// present finds a principal. All requests with the same credential share one principal, so that
+// revoking it reaches each of them, including those that asked during the look-up.
 func (e *accountEntity) present(cmd present) (*account.Principal, error) {
 	env := e.env()
 	for _, p := range append(e.found, e.principals.get(cmd.hash)) {
@@ -148,9 +150,9 @@ func (e *accountEntity) present(cmd present) (*account.Principal, error) {
 	return nil, e.order(account.EndExpired{Hash: cmd.hash, Found: key})
 }
 
-// listed reports whether the account's list shows the entry once the group being decided
-// is committed, and whether as an encrypted inbox: what the group says of it goes before what
-// the store shows.
+// listed reports whether the account's list shows the entry once the group being decided is
+// committed, and whether the inbox is encrypted. The rows of the group take precedence over the
+// store.
 func (e *accountEntity) listed(entry account.InboxEntry) (listed, encrypted bool, err error) {
 	if e.rows != nil {
 		if _, gone := entry.In(e.rows.DropInboxes); gone {
@@ -179,7 +181,7 @@ func (e *accountEntity) order(cmd account.Command) error {
 	return nil
 }
 
-// useToken decides a command about a token, once it is written down if that was seen as expired.
+// useToken decides a command that uses a token. If the token has expired, it records that first.
 func (e *accountEntity) useToken(h account.Hash, cmd account.Command) error {
 	if err := e.order(account.EndExpired{Hash: h}); err != nil {
 		return err
@@ -207,8 +209,8 @@ func (e *accountEntity) Commit() error {
 	return err
 }
 
-// publish puts the principals that were asked for into the cache and then takes out those
-// that a committed change ended: a group may hold both.
+// Publish adds the principals that were looked up to the cache. Then it removes those that a
+// committed change ended, because one group may hold both.
 func (e *accountEntity) Publish() {
 	e.tellMoved()
 	rows, reset := e.rows, e.reset
@@ -237,14 +239,14 @@ func (e *accountEntity) Publish() {
 	switch p := rows.Profile; {
 	case p == nil:
 	case !p.ClosingAt.IsZero():
-		e.principals.revokeAll(e.id, 0, math.MaxInt64) // its keys are still in the store, and open nothing
+		e.principals.revokeAll(e.id, 0, math.MaxInt64) // its keys are still in the store, but they no longer authenticate
 	case reset:
 		e.principals.revokeAll(e.id, 1, p.EndedKeys)
 	}
 	failpoint.Here("account-published")
 }
 
-// tellMoved has inboxes ask again what they may hold.
+// tellMoved makes the inboxes read their capacity again.
 func (e *accountEntity) tellMoved() {
 	if e.moved {
 		e.moved = false
@@ -252,7 +254,7 @@ func (e *accountEntity) tellMoved() {
 	}
 }
 
-// Abandon implements engine.Entity. What the disk has of a commit that failed is anybody's guess.
+// Abandon implements engine.Entity. After a failed commit it is unknown what is on disk.
 func (e *accountEntity) Abandon() {
 	e.tellMoved()
 	e.state, e.rows, e.found, e.reset = nil, nil, nil, false

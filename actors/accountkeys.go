@@ -6,11 +6,11 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// Keys are not in an account's state: the entity reads the one that a command is about. What
-// the group being decided says of a key goes before what the store shows, because the
-// group is not committed yet.
+// Keys are not part of an account's state: the entity reads the key that a command refers to. The
+// rows of the group being decided take precedence over the store, because they are not committed
+// yet.
 
-// key returns the key with this id as it stands, nil when it is gone; id may be 0.
+// key returns the key with this id, or nil if it does not exist; id may be 0.
 func (e *accountEntity) key(id int64) (*account.Key, error) {
 	if id == 0 {
 		return nil, nil
@@ -29,7 +29,7 @@ func (e *accountEntity) key(id int64) (*account.Key, error) {
 	return e.store.Key(e.id, id)
 }
 
-// keyOf returns the one key of an inbox (specification, Keys), nil when it has none.
+// keyOf returns the one key of an inbox (specification, Keys), or nil if it has none.
 func (e *accountEntity) keyOf(address string) (*account.Key, error) {
 	if e.rows != nil {
 		for _, k := range slices.Backward(e.rows.PutKeys) {
@@ -45,8 +45,7 @@ func (e *accountEntity) keyOf(address string) (*account.Key, error) {
 	return e.key(id)
 }
 
-// orderKey decides a command about one key, once it carries that key. The answer to
-// IssueKey is the key.
+// orderKey adds the key to a command about one key and decides it. IssueKey returns the key.
 func (e *accountEntity) orderKey(cmd any) (_ any, err error) {
 	switch cmd := cmd.(type) {
 	case account.IssueKey:
@@ -85,22 +84,23 @@ func (e *accountEntity) issueKey(cmd account.IssueKey) (any, error) {
 	return *e.rows.PutKeys[len(e.rows.PutKeys)-1], nil
 }
 
-// revokeSome ends some keys of a closing account.
+// revokeSome revokes up to closeStep keys of a closing account.
 type revokeSome struct{}
 
 func (e *accountEntity) revokeSome() error {
 	keys, err := e.store.Keys(e.id, 0, closeStep)
-	if err != nil || e.rows != nil { // behind other changes of this group: the next round
+	if err != nil || e.rows != nil { // after other changes of this group: left to the next round
 		return err
 	}
 	return e.order(account.RevokeKeys{Keys: keys})
 }
 
-// revokeEnded removes some of the keys that EndedKeys means; its answer is whether there may be more.
+// revokeEnded removes up to closeStep of the keys with ids up to EndedKeys. It returns whether
+// there may be more.
 type revokeEnded struct{}
 
 func (e *accountEntity) revokeEnded() (more bool, err error) {
-	if e.rows != nil { // behind other changes of this group: the next round
+	if e.rows != nil { // after other changes of this group: left to the next round
 		return true, nil
 	}
 	keys, err := e.store.Keys(e.id, 0, closeStep)
@@ -111,7 +111,7 @@ func (e *accountEntity) revokeEnded() (more bool, err error) {
 	return len(keys) > 0, e.order(account.RevokeKeys{Keys: keys})
 }
 
-// claim returns what the account has in a subdomain, as the group leaves it.
+// claim returns the account's claim to a subdomain, including the changes of the current group.
 func (e *accountEntity) claim(label string) (account.Claim, error) {
 	if label == "" {
 		return account.Claim{}, nil
@@ -124,8 +124,8 @@ func (e *accountEntity) claim(label string) (account.Claim, error) {
 	return e.store.Claim(e.id, label)
 }
 
-// orderClaim decides a reservation once it carries what the account has in its subdomain, and, when it
-// needs a new claim and the plan leaves no room for it, those that are over.
+// orderClaim adds the account's claim to the subdomain to a reservation and decides it. If a new
+// claim is needed and the plan has no room for one, it also adds the claims that have ended.
 func (e *accountEntity) orderClaim(cmd *account.ReserveInbox) error {
 	if cmd.Claim == nil {
 		return e.order(*cmd)
@@ -144,7 +144,7 @@ func (e *accountEntity) orderClaim(cmd *account.ReserveInbox) error {
 	return e.order(*cmd)
 }
 
-// claimsOver finds the chosen subdomains that the account has no use for any more.
+// claimsOver finds the chosen subdomains that the account no longer needs.
 func (e *accountEntity) claimsOver() (over []account.Claim, err error) {
 	listed, err := e.store.Claims(e.id, account.Claim{}, int(e.state.Subdomains))
 	for _, c := range listed {

@@ -14,34 +14,34 @@ import (
 	"inboxd/internal/mail/sealed"
 )
 
-// AccountStore is what accounts need of the disk. A commit is one atomic batch and returns
-// only when it is synced; StorageFull means that nothing was written.
+// AccountStore is the storage that accounts need. A commit is one atomic batch and returns only
+// after the fsync; StorageFull means that nothing was written.
 type AccountStore interface {
 	LoadAccount(account.ID) (*account.State, error)
 	CommitAccount(*account.Rows) error
 	Key(id account.ID, key int64) (*account.Key, error)
 	KeyOfInbox(id account.ID, address string) (int64, error)
 	Keys(id account.ID, after int64, limit int) ([]account.Key, error)
-	// Listed reports whether the account's list shows an inbox, and whether as encrypted.
+	// Listed reports whether the account's list shows an inbox, and whether the inbox is encrypted.
 	Listed(account.ID, account.InboxEntry) (listed, encrypted bool, err error)
 	// ClockSeen reads the clock and returns the latest reading that was ever trusted.
 	ClockSeen() time.Time
-	// AccountOnce finds the newest record of a request, nil when there is none.
+	// AccountOnce finds the newest record of a request, or nil if none exists.
 	AccountOnce(account.ID, idempotency.Key) (*idempotency.Record, error)
 
 	PlanOf(account.ID) (account.PlanName, error)
-	// RecipientOf is the account's public key; empty: it has none.
+	// RecipientOf returns the account's public key, or "" if it has none.
 	RecipientOf(account.ID) (string, error)
 	AccountByEmail(email string) (account.Holding, error)
 	SetEmail(email string, holder account.Holding) error
-	// Claim is what an account has in a subdomain; without a number: nothing.
+	// Claim is an account's claim to a subdomain. Without a number, the account has none.
 	Claim(id account.ID, label string) (account.Claim, error)
-	// Claims pages through an account's claims behind after, those that were chosen first.
+	// Claims pages through an account's claims that follow after, those of chosen subdomains first.
 	Claims(id account.ID, after account.Claim, limit int) ([]account.Claim, error)
 	Accounts(after account.ID, limit int) ([]account.Profile, error)
 }
 
-// accountOwners hands commands to the owners of accounts.
+// accountOwners sends commands to the owners of accounts.
 type accountOwners struct{ *engine.Directory }
 
 // order returns after the command's commit.
@@ -49,18 +49,18 @@ func (o accountOwners) order(ctx context.Context, id account.ID, cmd any) (any, 
 	return o.Do(ctx, string(id[:]), cmd, 0)
 }
 
-// notify does not wait for the command's answer.
+// notify does not wait for the result of the command.
 func (o accountOwners) notify(id account.ID, cmd any) { o.Notify(string(id[:]), cmd) }
 
-// picture reads an account, without its reservations; a zero one when there is none.
+// picture reads an account without its reservations; it is zero if the account does not exist.
 func (o accountOwners) picture(ctx context.Context, id account.ID) (accountPicture, error) {
 	return o.reserved(ctx, id, time.Time{})
 }
 
-// whenever is behind all that is reserved.
+// whenever is later than any reservation.
 var whenever = time.Unix(1<<40, 0)
 
-// reserved is picture with the reservations that were made until a time.
+// reserved is picture with the reservations made until the given time.
 func (o accountOwners) reserved(ctx context.Context, id account.ID, until time.Time) (accountPicture, error) {
 	got, err := o.order(ctx, id, readAccount{until})
 	picture, _ := got.(accountPicture)
@@ -74,8 +74,8 @@ func (o accountOwners) domains(ctx context.Context, id account.ID) (map[string]t
 	return listed, err
 }
 
-// Accounts opens accounts, finds them by e-mail address, and shows them. It never changes; any
-// goroutine may use it.
+// Accounts creates accounts, finds them by e-mail address and returns their profiles. It is
+// immutable; any goroutine may use it.
 type Accounts struct {
 	owners accountOwners
 	emails uniqueness.Names // an address opens one account
@@ -83,17 +83,17 @@ type Accounts struct {
 	plans  account.Plans
 	now    func() time.Time
 	random func([]byte)
-	notice func(context.Context, Notice) // to a sign-in address
+	notice func(context.Context, Notice) // sent to a sign-in address
 	verify bool                          // as Options.VerifyAddresses
 }
 
-// OpenAccount makes an account for the operator, whose word is enough for the e-mail address.
+// OpenAccount creates an account for the operator. The e-mail address counts as verified.
 func (a *Accounts) OpenAccount(ctx context.Context, email, password string, plan account.PlanName) (account.Profile, error) {
 	return a.open(ctx, email, password, plan, true)
 }
 
-// open makes an account. First the e-mail address becomes its own: a crash before it is
-// opened leaves an address that leads nowhere, and the next sign-up takes it over.
+// open creates an account. It claims the e-mail address first. If the process dies before the
+// account is created, the address refers to no account, and the next sign-up takes it over.
 func (a *Accounts) open(ctx context.Context, email, password string, plan account.PlanName, verified bool) (account.Profile, error) {
 	email, err := account.CanonicalEmail(email)
 	if err != nil {
@@ -103,7 +103,7 @@ func (a *Accounts) open(ctx context.Context, email, password string, plan accoun
 		return account.Profile{}, err
 	}
 	if known, err := a.byEmail(ctx, email); err != nil || !known.CreatedAt.IsZero() {
-		return account.Profile{}, cmp.Or(err, emailTaken()) // and no password was hashed for it
+		return account.Profile{}, cmp.Or(err, emailTaken()) // without hashing a password
 	}
 	var salt [16]byte
 	var tail [10]byte
@@ -120,10 +120,10 @@ func (a *Accounts) open(ctx context.Context, email, password string, plan accoun
 	return picture.profile, err
 }
 
-// claim makes the e-mail address that of an account which is about to be opened. Whoever holds it
-// and was not opened yet, because its sign-up was cut off or is behind this one, never will be:
-// that is decided by its owner, before the address passes on. So an address never leads to two
-// accounts.
+// claim assigns the e-mail address to an account that is about to be created. Another holder may
+// exist whose account was not created yet, because its sign-up was interrupted or lost the race.
+// That holder's owner voids the account before the address passes on, so it can never be created.
+// Therefore an address never leads to two accounts.
 func (a *Accounts) claim(ctx context.Context, email string, id account.ID) error {
 	return a.emails.Claim(ctx, email, account.Holding{Account: id}, func(holder account.Holding) error {
 		_, err := a.owners.order(ctx, holder.Account, account.Void{ID: holder.Account})
@@ -135,7 +135,7 @@ func emailTaken() error {
 	return fault.New(fault.Refused, "An account with this e-mail address already exists. Log in, or reset its password")
 }
 
-// takenIf is the sentence for the person when an account was refused for another one.
+// takenIf replaces a refusal that another account caused with the error for the user.
 func takenIf(err error) error {
 	if fault.Is(err, fault.Refused) {
 		return emailTaken()
@@ -143,7 +143,7 @@ func takenIf(err error) error {
 	return err
 }
 
-// byEmail returns the profile of an e-mail address; a zero one when nobody has it.
+// byEmail returns the profile of an e-mail address; it is zero if no account has the address.
 func (a *Accounts) byEmail(ctx context.Context, email string) (account.Profile, error) {
 	holder, err := a.store.AccountByEmail(email)
 	if err != nil {
@@ -156,12 +156,12 @@ func (a *Accounts) byEmail(ctx context.Context, email string) (account.Profile, 
 	return picture.profile, err
 }
 
-// Account is the profile of an e-mail address, for the operator: NotFound when nobody has it.
+// Account returns the profile of an e-mail address to the operator; NotFound if no account has it.
 func (a *Accounts) Account(ctx context.Context, email string) (account.Profile, error) {
 	return a.named(ctx, email)
 }
 
-// named is byEmail for the operator: NotFound when nobody has the address.
+// named is byEmail for the operator: NotFound if no account has the address.
 func (a *Accounts) named(ctx context.Context, email string) (account.Profile, error) {
 	email, err := account.CanonicalEmail(email)
 	if err != nil {
@@ -174,8 +174,9 @@ func (a *Accounts) named(ctx context.Context, email string) (account.Profile, er
 	return profile, err
 }
 
-// erase frees an account's e-mail address, and then removes what is left of the account: the
-// address never leads to one that was. A crash between leaves an account that is closing.
+// erase frees an account's e-mail address and then removes the rest of the account, so the address
+// never leads to an account that no longer exists. A crash between the two steps leaves an account
+// that is closing.
 func (a *Accounts) erase(ctx context.Context, profile account.Profile) error {
 	if _, err := a.emails.Order(ctx, profile.Email, account.FreeName{Of: profile.ID}); err != nil {
 		return err
@@ -184,7 +185,7 @@ func (a *Accounts) erase(ctx context.Context, profile account.Profile) error {
 	return err
 }
 
-// Usage returns an account beside what its plan allows.
+// Usage returns an account together with the limits of its plan.
 func (a *Accounts) Usage(ctx context.Context, id account.ID) (account.Usage, error) {
 	picture, err := a.owners.reserved(ctx, id, whenever)
 	if err != nil {
@@ -198,8 +199,8 @@ func (a *Accounts) Usage(ctx context.Context, id account.ID) (account.Usage, err
 	}, nil
 }
 
-// checkPassword returns the profile that a password was checked against: Forbidden for any other than
-// the account's.
+// checkPassword returns the profile that the password was checked against. It fails with Forbidden
+// if the password is wrong.
 func (a *Accounts) checkPassword(ctx context.Context, id account.ID, password string) (account.Profile, error) {
 	picture, err := a.owners.picture(ctx, id)
 	if err == nil && !account.PasswordMatches(picture.profile.PasswordHash, password) {
@@ -208,8 +209,8 @@ func (a *Accounts) checkPassword(ctx context.Context, id account.ID, password st
 	return picture.profile, err
 }
 
-// SetRecipient makes a public key the account's. Mail that comes behind the answer is sealed for it. The
-// password may be empty while no key is set.
+// SetRecipient sets the account's public key. Messages that arrive after it returns are encrypted
+// for that key. The password may be empty as long as the account has no key.
 func (a *Accounts) SetRecipient(ctx context.Context, id account.ID, recipient sealed.Recipient, password string) error {
 	key := recipient.String()
 	return a.changeKey(ctx, id, key, password, func(hash string) account.Command {
@@ -217,23 +218,23 @@ func (a *Accounts) SetRecipient(ctx context.Context, id account.ID, recipient se
 	})
 }
 
-// DropRecipient takes an account's public key away; Refused while encrypted inboxes live. The password
-// is as for SetRecipient.
+// DropRecipient removes the account's public key. It is Refused while the account has encrypted
+// inboxes. The password follows the rule of SetRecipient.
 func (a *Accounts) DropRecipient(ctx context.Context, id account.ID, password string) error {
 	return a.changeKey(ctx, id, "", password, func(hash string) account.Command {
 		return account.DropRecipient{PasswordHash: hash}
 	})
 }
 
-// changeKey changes the public key to what it shall be, and lets the sign-in address know: the message is
-// queued before the change is acknowledged. While others must verify their addresses, one that is not
-// verified gets none: it may be a stranger's.
+// changeKey sets the public key to key and notifies the sign-in address. The notice is queued
+// before the change is acknowledged. If addresses must be verified, an unverified address gets no
+// notice, because it may belong to somebody else.
 func (a *Accounts) changeKey(ctx context.Context, id account.ID, key, password string, order func(passwordHash string) account.Command) error {
 	before, err := a.owners.picture(ctx, id)
 	if err != nil {
 		return err
 	}
-	p, checked := before.profile, "" // the hash that the password was checked against; empty: none was given
+	p, checked := before.profile, "" // the hash that the password was checked against; empty if no password was given
 	if password != "" {
 		if checked = p.PasswordHash; !account.PasswordMatches(checked, password) {
 			return account.BadPassword()
@@ -256,8 +257,8 @@ func (a *Accounts) changeKey(ctx context.Context, id account.ID, key, password s
 	return nil
 }
 
-// removeEnded takes the keys that a password reset ended out of the inventory. A crash leaves the rest,
-// which opens nothing, to the next log-in: without one nobody sees it.
+// removeEnded deletes the keys that a password reset ended. If the process dies, the remaining keys
+// no longer authenticate; the next login deletes them. Nobody can list them without logging in.
 func (a *Accounts) removeEnded(ctx context.Context, id account.ID) error {
 	for {
 		got, err := a.owners.order(ctx, id, revokeEnded{})

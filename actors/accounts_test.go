@@ -17,7 +17,7 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// operatorOf is the operator, asking for an account.
+// operatorOf returns the operator's principal for an account.
 func operatorOf(id account.ID) *account.Principal { return &account.Principal{Account: id} }
 
 func signUp(t testing.TB, s *System) account.SignedIn {
@@ -74,8 +74,8 @@ func opened(t testing.TB, s *System) []account.Profile {
 	return must[[]account.Profile](t)(s.Profiles(account.ID{}, 100))
 }
 
-// TestAnAddressOpensOneAccount when two sign-ups meet between their steps: the one that is behind
-// opens nothing, however late it comes, and across crashes.
+// TestAnAddressOpensOneAccount checks two sign-ups whose steps interleave. The later one creates no
+// account, however late it comes, also across crashes.
 func TestAnAddressOpensOneAccount(t *testing.T) {
 	const email = "me@example.test"
 	ctx := t.Context()
@@ -85,7 +85,7 @@ func TestAnAddressOpensOneAccount(t *testing.T) {
 	if err := s.Accounts.claim(ctx, email, slow.ID); err != nil {
 		t.Fatal(err)
 	}
-	store = store.Crash(t) // the address leads nowhere
+	store = store.Crash(t) // the address refers to no account
 	s = startSystem(t, store, nil)
 	if _, err := s.LogIn(ctx, email, "correct horse"); !fault.Is(err, fault.Unauthenticated) {
 		t.Errorf("a log-in before the sign-up: %v", err)
@@ -105,7 +105,7 @@ func TestAnAddressOpensOneAccount(t *testing.T) {
 		t.Errorf("the address leads to %v", again.Profile.ID)
 	}
 
-	// One that is opened already, though its sign-up was not answered yet, keeps its address.
+	// An account that was created, though its sign-up is not acknowledged yet, keeps its address.
 	if err := s.Accounts.claim(ctx, "you@example.test", slow.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestAnAddressOpensOneAccount(t *testing.T) {
 	}
 }
 
-// TestManySignUpsAtOnce: one wins.
+// TestManySignUpsAtOnce checks that exactly one of many concurrent sign-ups succeeds.
 func TestManySignUpsAtOnce(t *testing.T) {
 	s := startSystem(t, persisttest.Open(t), nil)
 	var won atomic.Int64
@@ -140,8 +140,8 @@ func TestManySignUpsAtOnce(t *testing.T) {
 	}
 }
 
-// TestALateErasureLeavesTheAddress to whoever signed up meanwhile: two workers end one account, and
-// one of them is late.
+// TestALateErasureLeavesTheAddress checks that a new account keeps its address if two workers
+// delete the old account and one of them is late.
 func TestALateErasureLeavesTheAddress(t *testing.T) {
 	s := startSystem(t, persisttest.Open(t), nil)
 	ctx := t.Context()
@@ -158,7 +158,8 @@ func TestALateErasureLeavesTheAddress(t *testing.T) {
 	}
 }
 
-// TestSignUpTakesOverADanglingEmail at once, in the very run whose store failed between the steps.
+// TestSignUpTakesOverADanglingEmail checks this in the same run in which the store failed between
+// the steps.
 func TestSignUpTakesOverADanglingEmail(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)
@@ -253,7 +254,7 @@ func TestAnInboxHoldsOneKey(t *testing.T) {
 	}
 }
 
-// TestRevokedKeyNeverComesBack races look-ups that fill the cache against the revocation.
+// TestRevokedKeyNeverComesBack runs look-ups that fill the cache concurrently with the revocation.
 func TestRevokedKeyNeverComesBack(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)
@@ -393,8 +394,8 @@ func TestListPagesNewestFirst(t *testing.T) {
 	}
 }
 
-// TestACreationCopiesNoOthers: of an account that makes thousands of inboxes at once each creation
-// takes no more memory than a single one.
+// TestACreationCopiesNoOthers checks memory: when an account creates thousands of inboxes
+// concurrently, each creation takes no more memory than a single one.
 func TestACreationCopiesNoOthers(t *testing.T) {
 	s := startSystem(t, persisttest.Open(t), func(o *Options) { o.NewPlan = account.Paid })
 	ctx, id := t.Context(), signUp(t, s).Profile.ID
@@ -426,7 +427,7 @@ func TestACreationCopiesNoOthers(t *testing.T) {
 	}
 }
 
-// TestReservationIsRepaired leaves what a crash between the steps would leave.
+// TestReservationIsRepaired creates the state that a crash between the steps would leave.
 func TestReservationIsRepaired(t *testing.T) {
 	store := persisttest.Open(t)
 	var ahead atomic.Int64
@@ -446,7 +447,7 @@ func TestReservationIsRepaired(t *testing.T) {
 	if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{}); err != nil {
 		t.Fatal(err)
 	}
-	// Whoever was at work on it is too late, for however long it was.
+	// A creation that was still in progress is refused from now on.
 	late := inbox.Create{Address: "notmade@inbox.localhost", Account: in.Profile.ID, RetentionHours: 1, At: at}
 	for range 2 {
 		if _, err := s.Do(ctx, late.Address, late); !fault.Is(err, fault.Refused) {
@@ -462,5 +463,5 @@ func TestReservationIsRepaired(t *testing.T) {
 	must[inbox.Outcome](t)(s.Do(ctx, late.Address, late)) // a newer one of the same account
 }
 
-// every is a filter of lists that lets all inboxes pass.
+// every is a list filter that accepts all inboxes.
 func every(*inbox.View) bool { return true }

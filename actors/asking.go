@@ -12,42 +12,44 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// Elsewhere answers what code of one partition has to know of another, for partitions that are not
-// this node's: whoever serves them is asked. Any goroutine may use it. Each method is as the store's
-// of this name; an answer was true at a moment of the call.
+// Elsewhere returns what code of one partition needs from a partition that another node owns. Each
+// call asks the node that serves the partition. Any goroutine may use it. Each method is the
+// store's method of the same name; the result was true at some moment during the call.
 type Elsewhere interface {
-	// Live, AccountOf and Message tell of inboxes: who stands on whose list, whom a webhook is about,
-	// and what was in mail that is gone.
+	// Live, AccountOf and Message read inboxes: which inbox is on whose list, which account a
+	// webhook event belongs to, and what a deleted message contained.
 	Live(address string) (bool, error)
 	AccountOf(address string) (account.ID, error)
 	Message(address string, id int64) (*inbox.Message, error)
-	// PlanOf, Suppression and PutSuppression are of accounts: what their inboxes hold and send.
+	// PlanOf, Suppression and PutSuppression read and write accounts: what their inboxes may hold
+	// and send.
 	PlanOf(account.ID) (account.PlanName, error)
-	// RecipientOf is the public key that mail for the account's encrypted inboxes is sealed for.
+	// RecipientOf is the public key that messages to the account's encrypted inboxes are encrypted
+	// for.
 	RecipientOf(account.ID) (string, error)
 	Suppression(id account.ID, email string) (account.Suppression, bool, error)
 	PutSuppression(account.ID, account.Suppression) error
-	// LoadDomain and Attached are of domains: whether they serve an address, and the keys that sign.
+	// LoadDomain and Attached read domains: whether they serve an address, and their signing keys.
 	LoadDomain(name string) (*domain.State, error)
 	Attached(name, address string) ([]time.Time, error)
-	// LeftQueued looks through all partitions that are not this node's.
+	// LeftQueued searches all partitions that this node does not own.
 	LeftQueued(account.ID) ([]string, error)
 }
 
-// asking is the store for all who are not an entity's owner and not a supervisor of this node's
-// groups. It is the one place that knows, before any row is read, whose a name's rows are: this
-// node's are read, and of others Elsewhere is asked what crosses partitions. All else of another
-// node's is refused as "moved": its owner is who should have been called (ADR 0062). It never
-// changes; any goroutine may use it.
+// asking is the routing store for every caller that is neither an entity's owner nor a supervisor
+// of this node's groups. Before any row is read, it decides by the partition who owns the row. It
+// reads rows of this node directly. For rows of another node it asks Elsewhere, but only for reads
+// that cross partitions. All other calls fail as "moved", because the caller must go to the owner
+// (ADR 0062). It is immutable; any goroutine may use it.
 //
-// On a node that is alone asking costs one atomic load.
+// On a node without others, the check costs one atomic load.
 type asking struct {
 	Store
 	owner *partition.Owner // of the rows
 	there Elsewhere
 }
 
-// at is who answers for a partition.
+// at returns the reader for a partition.
 func (a *asking) at(p partition.ID) Elsewhere {
 	if a.owner.Owns(p.Group()) {
 		return a.Store
@@ -91,7 +93,8 @@ func (a *asking) Attached(name, address string) ([]time.Time, error) {
 	return a.at(partition.Of(name)).Attached(name, address)
 }
 
-// LeftQueued looks everywhere: an account is not erased before what its inboxes left is known.
+// LeftQueued searches all nodes: an account must not be erased before all its queued messages are
+// known.
 func (a *asking) LeftQueued(id account.ID) ([]string, error) {
 	here, err := a.Store.LeftQueued(id)
 	if err != nil || a.owner.IsAlone() {
@@ -101,7 +104,7 @@ func (a *asking) LeftQueued(id account.ID) ([]string, error) {
 	return append(here, there...), err
 }
 
-// own reads for a call about an entity that has to be this node's.
+// own reads on behalf of an entity that this node must own.
 func own[T any](a *asking, p partition.ID, read func() (T, error)) (found T, err error) {
 	if err = a.owner.Check(p); err == nil {
 		found, err = read()
@@ -219,7 +222,7 @@ func (a *asking) Deliveries(id account.ID, hook, before int64, limit int) ([]web
 	return own(a, id.Partition(), func() ([]webhook.Delivery, error) { return a.Store.Deliveries(id, hook, before, limit) })
 }
 
-// nobody is the Elsewhere of a node that knows no other.
+// nobody is the Elsewhere of a node that knows no other nodes.
 type nobody struct{}
 
 func (nobody) Live(string) (bool, error)                     { return false, partition.ErrMoved }

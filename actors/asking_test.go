@@ -25,22 +25,22 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// notAsked are the methods of a Store that asking leaves as they are.
+// notAsked are the methods of a Store that asking does not override.
 var notAsked = []string{
-	// Owners call these for themselves, the journal, webhooks and the mail queue for what is this node's. What
-	// they commit has the fence before it.
+	// Owners call these for their own entities; the journal, webhooks and the mail queue call them
+	// for rows of this node. Commits are fenced by the store.
 	"AccountOnce", "AppendJournal", "Claim", "CommitAccount", "CommitDeliveries", "CommitDomain", "CommitInbox", "CopiesDue", "DropOutbox", "ForgetEvents",
 	"InboxOnce", "Key", "LastDelivery", "Listed", "LoadAccount", "LoadInbox", "QueuedAt", "QueuedIn", "SetEmail", "SetSubdomain", "Signature",
 	"TrimDeliveries", "TrimJournal",
-	// These look over many partitions, and pass over what is not this node's.
+	// These scan many partitions, and skip those of other nodes.
 	"Accounts", "Closing", "DeliveryAccounts", "Domains", "DueDeliveries", "DueInboxes", "ForgetOnce", "JournalAccounts", "LeftQueued", "MailQueue",
 	"Outbox", "OutboxBehind",
-	// These say nothing of any row.
+	// These read no rows.
 	"ClockSeen", "ClockTrusted", "Decrypt", "Drain", "Encrypt", "Full", "MAC", "Position", "Reached", "SyncJournal", "Unheard",
 }
 
-// TestNothingIsReadBeforeTheOwnerIsAsked: what is another node's is refused without a look into the
-// store, which is not there; by each method but those that were thought about.
+// TestNothingIsReadBeforeTheOwnerIsAsked checks that every method refuses rows of another node
+// before it calls the store, which is nil here. Only the methods in notAsked are exempt.
 func TestNothingIsReadBeforeTheOwnerIsAsked(t *testing.T) {
 	a := reflect.ValueOf(&asking{nil, partition.NewOwner(partition.Map{}), nobody{}})
 	for m := range reflect.TypeFor[Store]().Methods() {
@@ -66,11 +66,10 @@ func TestNothingIsReadBeforeTheOwnerIsAsked(t *testing.T) {
 	}
 }
 
-// Groups of the two nodes below: what is there lies in one alone. Both are a node's that is alone,
-// also one that checks.
+// Groups of the two nodes below. A single node owns both, also with the build tag ownercheck.
 const here, there = partition.Group(2), partition.Group(30)
 
-// person is an account with all that one may have.
+// person is an account with one of everything that an account may have.
 type person struct {
 	id             account.ID
 	email          string
@@ -81,7 +80,8 @@ type person struct {
 	domain         string
 }
 
-// twoNodes are a node that was alone, and then lost a group to another, over rows of its own.
+// twoNodes simulates a node that was alone and then lost a group to another node, while its old
+// rows remain.
 type twoNodes struct {
 	service  string
 	dns      *fakeDNS
@@ -89,11 +89,11 @@ type twoNodes struct {
 	ada, bob person // an account there, and one here
 	store    *persisttest.Store
 	rows     *partition.Owner
-	reset    string // token of ada's
-	label    string // subdomain of ada's
+	reset    string // ada's reset token
+	label    string // ada's subdomain
 }
 
-// options are those of either node.
+// options sets the options of both nodes.
 func (w *twoNodes) options(o *Options) {
 	tightPlans(o)
 	o.NewPlan, o.SweepEvery, o.Resolver, o.Poster = account.Paid, time.Hour, w.dns, w.poster
@@ -101,7 +101,7 @@ func (w *twoNodes) options(o *Options) {
 	o.WebhookSchedule = webhook.Schedule{0, time.Hour}
 }
 
-// newTwoNodes fills the node that is alone.
+// newTwoNodes fills the single node.
 func newTwoNodes(t *testing.T) *twoNodes {
 	w := &twoNodes{rows: partition.NewOwner(partition.All()), dns: &fakeDNS{}, poster: &script{answers: map[string][]int{"hook": {500, 500, 500, 500, 200}}}}
 	for n := 0; w.service == "" || partition.Of(noReply+w.service).Group() != there; n++ {
@@ -124,20 +124,20 @@ func newTwoNodes(t *testing.T) *twoNodes {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ServiceRecords(t.Context()); err != nil { // makes keys
+	if _, err := s.ServiceRecords(t.Context()); err != nil { // generates the keys
 		t.Fatal(err)
 	}
 	if err := w.store.PutSuppression(w.ada.id, account.Suppression{Email: "gone@far.test", Inbox: w.ada.far, At: s.now()}); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Second) // the calls
+	time.Sleep(time.Second) // the attempts
 	if n := len(w.poster.all()); n != 4 {
 		t.Fatalf("%d calls", n)
 	}
 	return w
 }
 
-// fill makes an account in a group, with inboxes in both.
+// fill creates an account in a group, with inboxes in both groups.
 func (w *twoNodes) fill(t *testing.T, s *System, g partition.Group, name string) (p person) {
 	ctx := t.Context()
 	p.email = drawn(g, name+"%d@example.test")
@@ -172,8 +172,8 @@ func (w *twoNodes) fill(t *testing.T, s *System, g partition.Group, name string)
 	return p
 }
 
-// node starts what the node was without the group that is there. Of the rows that are there it has
-// those of before, and unless the store checks nobody but asking is in the way.
+// node starts the first node without the group there. The old rows of that group remain. Unless the
+// store checks the owner, only asking protects them.
 func (w *twoNodes) node(t *testing.T, checked bool, change func(*Options)) *System {
 	own := partition.All()
 	own[there] = !checked && !partition.Checked
@@ -189,8 +189,8 @@ func (w *twoNodes) node(t *testing.T, checked bool, change func(*Options)) *Syst
 	})
 }
 
-// TestNamesOfAnotherNode: whoever names something of another node, in whatever call, is told that it
-// moved, and nothing of the rows that this node has of it.
+// TestNamesOfAnotherNode checks that every call about an entity of another node fails as moved, and
+// returns nothing from the old rows on this node.
 func TestNamesOfAnotherNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTwoNodes(t)
@@ -325,7 +325,7 @@ func TestNamesOfAnotherNode(t *testing.T) {
 		if s.ReceivesHere(ctx, p.domain) {
 			t.Error("mail for a domain is received here")
 		}
-		s.RequestReset(p.email) // is logged
+		s.RequestReset(p.email) // is only logged
 		s.Listen(p.id, "").Close()
 		if profiles, err := s.Profiles(account.ID{}, 9); err != nil || partition.Checked && len(profiles) != 1 {
 			t.Errorf("%d accounts, %v", len(profiles), err)
@@ -339,8 +339,8 @@ func TestNamesOfAnotherNode(t *testing.T) {
 	})
 }
 
-// TestAnotherNodeIsAsked: what an inbox, an account or a mail of this node has to know of another's
-// partitions is what that node says now, not what the rows here were once.
+// TestAnotherNodeIsAsked checks that an inbox, an account or a message of this node uses the other
+// node's current data, not the old rows here.
 func TestAnotherNodeIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTwoNodes(t)
@@ -431,7 +431,8 @@ func TestAnotherNodeIsAsked(t *testing.T) {
 	})
 }
 
-// TestPlansAreAskedForAgain when their group leaves: what was read here is not true for ever.
+// TestPlansAreAskedForAgain checks that plans are read again after their group moved: a plan that
+// was read here does not stay valid forever.
 func TestPlansAreAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTwoNodes(t)
@@ -457,7 +458,7 @@ func TestPlansAreAskedForAgain(t *testing.T) {
 	})
 }
 
-// looksAtCalls is a store that counts who looks at the last calls of webhooks.
+// looksAtCalls is a store that counts the calls of LastCalls.
 type looksAtCalls struct {
 	Store
 	looks int
@@ -468,8 +469,8 @@ func (l *looksAtCalls) LastCalls(id account.ID) (map[int64]webhook.Call, error) 
 	return l.Store.LastCalls(id)
 }
 
-// TestWebhooksAskTheOwner: of an account whose rows went to another node the list is refused before a row
-// is looked at.
+// TestWebhooksAskTheOwner checks that the list of an account whose rows moved to another node is
+// refused before any row is read.
 func TestWebhooksAskTheOwner(t *testing.T) {
 	w := &twoNodes{rows: partition.NewOwner(partition.All()), dns: &fakeDNS{}, poster: &script{}, service: "inbox.localhost"}
 	store := &looksAtCalls{Store: persisttest.OpenCrashableOwned(t, w.rows)}

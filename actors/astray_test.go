@@ -16,16 +16,17 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// Entries of the due indexes that nobody writes are put right by the owners of what they tell of.
+// Stray entries of the due indexes, which no owner wrote, are corrected by the owners of their
+// entities.
 
-// run starts a system that the test stops.
+// run starts a system that the test stops itself.
 func run(t testing.TB, o Options) *System {
 	t.Helper()
 	o.Namespaces, o.Logger = inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, slog.New(slog.DiscardHandler)
 	return must[*System](t)(Start(o))
 }
 
-// plant writes rows past their owner.
+// plant writes rows without their owner.
 func plant(t testing.TB, store *persisttest.Store, rows *inbox.Rows) {
 	t.Helper()
 	if err := store.CommitInbox(rows); err != nil {
@@ -33,8 +34,9 @@ func plant(t testing.TB, store *persisttest.Store, rows *inbox.Rows) {
 	}
 }
 
-// TestAstrayEntriesOfRetentionGo: of an inbox that never was, of one that was deleted, beside the
-// right one, and in its place. What is due later goes at its time, not before.
+// TestAstrayEntriesOfRetentionGo plants entries of an inbox that never existed, of a deleted one,
+// next to the correct entry, and in place of it. An entry that is due later is removed at its time,
+// not before.
 func TestAstrayEntriesOfRetentionGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.Open(t)
@@ -74,8 +76,9 @@ func TestAstrayEntriesOfRetentionGo(t *testing.T) {
 	})
 }
 
-// TestAstrayEntriesOfTheQueueGo: of an inbox that never was, of a mail that was settled, beside
-// the right entry, and in its place. Each mail is sent once, at its time, and the depth is right.
+// TestAstrayEntriesOfTheQueueGo plants entries of an inbox that never existed, of a settled
+// message, next to the correct entry, and in place of it. Each message is sent once, at its time,
+// and the depth is correct.
 func TestAstrayEntriesOfTheQueueGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.Open(t)
@@ -84,7 +87,7 @@ func TestAstrayEntriesOfTheQueueGo(t *testing.T) {
 		}}
 		first := run(t, Options{Store: store, Courier: busy, SweepEvery: time.Hour, Schedule: delivery.Schedule{Delays: []time.Duration{time.Hour}}})
 		_, address := openAccount(t, first)
-		ids := make([]int64, 3) // one that is dropped, one with two entries, one with a wrong one
+		ids := make([]int64, 3) // one that is dropped, one with two entries, one with a wrong entry
 		for n := range ids {
 			ids[n] = must[int64](t)(first.Send(t.Context(), address, letter("a@far.test")))
 		}
@@ -136,8 +139,8 @@ func TestAstrayEntriesOfTheQueueGo(t *testing.T) {
 	})
 }
 
-// TestAstrayEntriesOfDeliveriesGo: of an account that never was, of a delivery that was made,
-// beside the right entry, and in its place. No receiver is called before its time.
+// TestAstrayEntriesOfDeliveriesGo plants entries of an account that never existed, of a finished
+// delivery, next to the correct entry, and in place of it. No receiver is called before its time.
 func TestAstrayEntriesOfDeliveriesGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.Open(t)
@@ -150,7 +153,7 @@ func TestAstrayEntriesOfDeliveriesGo(t *testing.T) {
 			hooks[host] = subscribe(t, first, host, webhook.MessageReceived).ID
 		}
 		mailTo(t, first, "a@inbox.localhost", "x")
-		time.Sleep(35 * time.Second) // two calls each; the third is in 5 minutes
+		time.Sleep(35 * time.Second) // two attempts each; the third is due in 5 minutes
 		first.Stop()
 		entry := func(id account.ID, n, hook int64, from, to time.Time) {
 			t.Helper()

@@ -7,19 +7,19 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// atHand bounds the contents of new mails that inboxes keep in memory for the polls that
-// follow: the oldest of the node go first. A mail that nobody asks for soon would only be
-// work for the collector; it is read from the store when somebody does (ADR 0025).
+// atHand bounds the memory for contents of new messages that inboxes cache for the polls that
+// follow. The oldest content of the node is evicted first. Caching a message longer would only add
+// work for the garbage collector; a later request reads it from the store (ADR 0025).
 type atHand struct {
 	most int64 // bytes
 
 	mu    sync.Mutex // guards all below
 	held  int64
-	queue []*inbox.Newest // from first on, in order of commit
+	queue []*inbox.Newest // contents from index first on are cached, in commit order
 	first int
 }
 
-// keep takes n in, nil for none, and lets go of what no longer fits, n itself if need be.
+// keep adds n to the cache and evicts what no longer fits, possibly n itself. A nil n does nothing.
 func (h *atHand) keep(n *inbox.Newest) {
 	if n == nil {
 		return
@@ -35,7 +35,7 @@ func (h *atHand) keep(n *inbox.Newest) {
 		out.LetGo()
 	}
 	if h.first > len(h.queue)/2 {
-		h.queue = slices.Delete(h.queue, 0, h.first) // clears what is behind
+		h.queue = slices.Delete(h.queue, 0, h.first) // clears the tail
 		h.first = 0
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// TestAtHand fills the budget with mails to several inboxes: the last are at hand, the first
-// are not, and all can be read.
+// TestAtHand fills the budget with messages to several inboxes: the last contents are cached, the
+// first are not, and all can be read.
 func TestAtHand(t *testing.T) {
 	store := persisttest.Open(t)
 	const fits = 3
@@ -35,7 +35,8 @@ func TestAtHand(t *testing.T) {
 	}
 }
 
-// TestAtHandKeepsNothingTooLarge lets a large content go at once, and with it all older ones.
+// TestAtHandKeepsNothingTooLarge checks that a large content is evicted at once, together with all
+// older ones.
 func TestAtHandKeepsNothingTooLarge(t *testing.T) {
 	h := &atHand{most: 10 << 10}
 	small, large := newestOf(t, 1, 100), newestOf(t, 2, 25<<20)
@@ -61,7 +62,7 @@ func change(s *inbox.State, evs []inbox.Event) *inbox.Rows {
 	return r
 }
 
-// newestOf is the newest content of an inbox after a mail of size bytes with this id.
+// newestOf returns the newest content of an inbox after a message of size bytes with this id.
 func newestOf(t *testing.T, id int64, size int) *inbox.Newest {
 	t.Helper()
 	s := &inbox.State{Profile: inbox.Profile{Address: "x@inbox.localhost", CreatedAt: time.Now(), LastID: id - 1}}

@@ -13,12 +13,12 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// BounceStore is what bounces need of the disk.
+// BounceStore is the storage that bounces need.
 type BounceStore interface {
 	PutSuppression(account.ID, account.Suppression) error
 }
 
-// Bounces reads mail that comes back to the return paths of sent mail. It never changes; any
+// Bounces reads the messages that return to the return paths of sent messages. It is immutable; any
 // goroutine may use it.
 type Bounces struct {
 	inboxes *Inboxes
@@ -26,7 +26,7 @@ type Bounces struct {
 	secret  []byte // signs return paths
 	now     func() time.Time
 	log     *slog.Logger
-	noted   func() // is called for each bounce
+	noted   func() // called for each bounce
 }
 
 // returnPath is the envelope sender of the copy for the recipient at index.
@@ -34,14 +34,14 @@ func (b *Bounces) returnPath(address string, id int64, index int) string {
 	return delivery.ReturnPath(b.secret, address, id, index)
 }
 
-// readReturn tells a return path from an ordinary recipient.
+// readReturn parses a return path. It returns false for an ordinary recipient.
 func (b *Bounces) readReturn(rcpt string) (delivery.Returned, bool) {
 	return delivery.ReadReturnPath(b.secret, rcpt)
 }
 
-// take notes what a mail to a return path reports, which is then no mail of the inbox.
-// False: it is no report but an answer, of a person or of a machine (RFC 3834 section 4 sends
-// those to the return path), and mail like any other.
+// take processes a bounce report that was sent to a return path; it is then not stored in the
+// inbox. It returns false if the message is not a report but a reply by a person or a machine,
+// which is an ordinary message. RFC 3834 section 4 sends automatic replies to the return path.
 func (b *Bounces) take(ctx context.Context, r delivery.Returned, raw []byte) (bool, error) {
 	report, ok := delivery.ReadReport(raw)
 	switch {
@@ -53,8 +53,8 @@ func (b *Bounces) take(ctx context.Context, r delivery.Returned, raw []byte) (bo
 	return true, b.takeReport(ctx, r, report)
 }
 
-// takeCopy ends the owner's copies of an inbox when one of them comes back because of the address. Of the copy
-// itself nothing is left, and it is no mail that the account sent: nobody's address is suppressed.
+// takeCopy stops the owner's copies of an inbox if one of them bounces because of its address. The
+// copy itself is not stored, and the account did not send it, so no address is suppressed.
 func (b *Bounces) takeCopy(ctx context.Context, r delivery.Returned, report delivery.Report) error {
 	i := slices.IndexFunc(report.Recipients, func(about delivery.RecipientReport) bool {
 		return about.Action == delivery.ActionFailed && about.IsHard()
@@ -73,7 +73,7 @@ func (b *Bounces) takeCopy(ctx context.Context, r delivery.Returned, report deli
 	return err
 }
 
-// takeReport notes the failures of a report.
+// takeReport records the failures of a report.
 func (b *Bounces) takeReport(ctx context.Context, r delivery.Returned, report delivery.Report) error {
 	view, err := b.inboxes.View(ctx, r.Inbox)
 	if fault.Is(err, fault.NoInbox) {
@@ -94,8 +94,8 @@ func (b *Bounces) takeReport(ctx context.Context, r delivery.Returned, report de
 	return b.bounce(ctx, view.Account, r, email, about)
 }
 
-// bounce suppresses the address first: a crash between leaves a suppression that the repeat
-// of the bounce completes.
+// bounce writes the suppression first. If the process dies before the inbox records the bounce, the
+// repeated bounce completes it.
 func (b *Bounces) bounce(ctx context.Context, id account.ID, r delivery.Returned, email string, about delivery.RecipientReport) error {
 	why := about.Reason()
 	if about.IsHard() {
@@ -112,9 +112,11 @@ func (b *Bounces) bounce(ctx context.Context, id account.ID, r delivery.Returned
 	return err
 }
 
-// failure returns the recipient that a report is about and what it says of him; "" for nobody. It counts for the
-// recipient alone whose return path it came to, for only he and the servers on the way to him knew that:
-// by his name, or by a name that no recipient of the message has, for the message may have been forwarded.
+// failure returns the recipient that a report is about and what it says of that recipient; email is
+// "" if none exists. A report counts only for the recipient whose return path it was sent to,
+// because only that recipient and the servers on the way know the path. The report must name either
+// that recipient or an address that is not a recipient of the message, because the message may have
+// been forwarded.
 func failure(to []inbox.Recipient, r delivery.Returned, report delivery.Report) (email string, about delivery.RecipientReport) {
 	if r.Recipient < 0 || r.Recipient >= len(to) || r.Shared && len(to) > 1 {
 		return "", about
@@ -134,7 +136,7 @@ func failure(to []inbox.Recipient, r delivery.Returned, report delivery.Report) 
 	return email, about
 }
 
-// namedBy returns the recipients of a message that a report calls by a name.
+// namedBy returns the recipients of a message that one entry of a report names.
 func namedBy(said delivery.RecipientReport, to []inbox.Recipient) (named []string) {
 	for _, name := range said.Names() {
 		if canonical, err := inbox.CheckRecipient("", name); err == nil {

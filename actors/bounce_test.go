@@ -16,12 +16,13 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// TestAReportCountsForItsRecipientOnly: a return path is of one recipient. He and the servers on the way to him
-// can say that his copy came back, and nothing of others, who share his domain or not. A name that no recipient
-// has is where his copy was forwarded to.
+// TestAReportCountsForItsRecipientOnly checks that a report counts only for the recipient of its
+// return path. That recipient, and the servers on the way, can report a bounce of that copy, but
+// not of others, even in the same domain. An address that is not a recipient is taken for the
+// target of a forward.
 func TestAReportCountsForItsRecipientOnly(t *testing.T) {
 	for _, c := range []struct {
-		to      string // whose return path the report comes to
+		to      string // the recipient whose return path the report is sent to
 		about   string
 		status  string
 		bounced bool
@@ -59,8 +60,8 @@ func TestAReportCountsForItsRecipientOnly(t *testing.T) {
 	}
 }
 
-// TestAReportAboutSeveral: the group about the recipient himself counts before one about a forward, and that
-// before none; a group about another recipient never does.
+// TestAReportAboutSeveral checks the order: a group about the recipient itself counts before one
+// about a forward, and that before no group. A group about another recipient never counts.
 func TestAReportAboutSeveral(t *testing.T) {
 	group := func(rcpt, status string) string {
 		return "Final-Recipient: rfc822; " + rcpt + "\r\nAction: failed\r\nStatus: " + status + "\r\nDiagnostic-Code: smtp; 550 " + status + " no such user\r\n\r\n"
@@ -82,8 +83,9 @@ func TestAReportAboutSeveral(t *testing.T) {
 	}
 }
 
-// TestASharedReturnPathNamesNobody: those that were made before each recipient had one of his own still come
-// back. Each recipient of a copy knew them, so they count for a message to one alone.
+// TestASharedReturnPathNamesNobody covers return paths from before each recipient had a separate
+// one. All recipients of a copy knew such a path, so it counts only if the message had a single
+// recipient.
 func TestASharedReturnPathNamesNobody(t *testing.T) {
 	s, o := sentToThree(t)
 	single := must[int64](t)(s.Send(t.Context(), o.address, letter("bob@far.test")))
@@ -107,7 +109,7 @@ func TestASharedReturnPathNamesNobody(t *testing.T) {
 	}
 }
 
-// sharedReturnPath is what was the return path of a copy until ADR 0104.
+// sharedReturnPath makes a return path as it was before ADR 0104.
 func sharedReturnPath(secret []byte, address string, id int64, index int) string {
 	local, host, _ := strings.Cut(address, "@")
 	name := strconv.FormatInt(id, 36) + "-" + strconv.FormatInt(int64(index), 36)
@@ -116,7 +118,7 @@ func sharedReturnPath(secret []byte, address string, id int64, index int) string
 	return local + "+b" + name + "-" + strings.ToLower(base32.StdEncoding.EncodeToString(mac.Sum(nil))[:12]) + "@" + host
 }
 
-// sent is a message to three recipients, and the return path of each.
+// sent is a message to three recipients, with the return path of each.
 type sent struct {
 	account account.ID
 	address string
@@ -139,7 +141,8 @@ func sentToThree(t *testing.T) (*System, sent) {
 	return s, o
 }
 
-// bounced returns the recipients that the message came back from, why, and who is suppressed.
+// bounced returns the recipients whose copies bounced, with the reasons, and the suppressed
+// addresses.
 func (o sent) bounced(t *testing.T, s *System) (list []string, barred []account.Suppression) {
 	t.Helper()
 	for _, r := range sending(t, s, o.address, o.id, final).Recipients {
@@ -150,8 +153,7 @@ func (o sent) bounced(t *testing.T, s *System) (list []string, barred []account.
 	return list, must[[]account.Suppression](t)(s.Suppressions(t.Context(), o.account, "", "", 10))
 }
 
-// TestAnAnswerToTheReturnPathIsMail: holiday notices go there, and whoever answers what the
-// envelope says.
+// TestAnAnswerToTheReturnPathIsMail covers vacation notices, and replies to the envelope sender.
 func TestAnAnswerToTheReturnPathIsMail(t *testing.T) {
 	store := persisttest.Open(t)
 	courier := &fakeCourier{}
@@ -173,8 +175,8 @@ func TestAnAnswerToTheReturnPathIsMail(t *testing.T) {
 	}
 }
 
-// TestSuppressionsOfOneInbox: the list is narrowed before it is cut into pages, so that none is short and no
-// cursor is another inbox's address.
+// TestSuppressionsOfOneInbox checks that the list is filtered before it is paged, so that no page
+// is short and no cursor is an address of another inbox.
 func TestSuppressionsOfOneInbox(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)

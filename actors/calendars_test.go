@@ -25,14 +25,14 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// organizer is an account whose inbox organizes meetings, and what left its node.
+// organizer is an account whose inbox organizes meetings, with the messages that left its node.
 type organizer struct {
 	*System
 	t       testing.TB
 	courier *fakeCourier
 	account account.ID
 	address string
-	answers int // of the guest so far
+	answers int // replies of the guest so far
 }
 
 func organize(t testing.TB, store *persisttest.Store, change func(*Options)) *organizer {
@@ -52,7 +52,7 @@ func (o *organizer) owner(enabled bool) calendar.OwnerSetting {
 	return must[calendar.OwnerSetting](o.t)(o.Owners.SetOwner(o.t.Context(), o.address, enabled))
 }
 
-// arrange does an order, and waits until its owner was told of it or was not to be.
+// arrange applies an order, and waits until the owner's copy was queued or is not due.
 func (o *organizer) arrange(order calendar.Order) int64 {
 	o.t.Helper()
 	done := must[calendar.Done](o.t)(o.Arrange(o.t.Context(), o.address, order))
@@ -81,7 +81,7 @@ var (
 	methodLine   = regexp.MustCompile(`(?m)^METHOD:\w+`)
 )
 
-// copies are the mails to the owner, each by METHOD and SEQUENCE.
+// copies returns the messages to the owner, each by METHOD and SEQUENCE.
 func (f *fakeCourier) copies() (told []string) {
 	for _, c := range f.handed() {
 		if slices.Contains(c.Rcpts, "me@example.test") {
@@ -92,14 +92,14 @@ func (f *fakeCourier) copies() (told []string) {
 	return told
 }
 
-// ics finds the calendar part of a composed mail.
+// ics finds the calendar part of a composed message.
 func ics(raw []byte) []byte {
 	at := bytes.Index(raw, []byte("BEGIN:VCALENDAR"))
 	return bytes.ReplaceAll(raw[max(at, 0):], []byte("\r"), nil)
 }
 
-// TestOwnersCopies: each change of an own meeting goes to the sign-in address alone, in a mail that
-// nobody sees and no event tells of, counted like any other.
+// TestOwnersCopies checks that each change of an own meeting is sent to the sign-in address only.
+// The message is counted like any other, but it is not visible to readers and causes no event.
 func TestOwnersCopies(t *testing.T) {
 	store := persisttest.Open(t)
 	o := organize(t, store, nil)
@@ -141,8 +141,8 @@ func TestOwnersCopies(t *testing.T) {
 	}
 }
 
-// TestOwnersCopiesAreBlocked when one is refused for good, or comes back for good, until they are
-// switched on again.
+// TestOwnersCopiesAreBlocked covers a permanent refusal and a permanent bounce. Copies stop until
+// they are switched on again.
 func TestOwnersCopiesAreBlocked(t *testing.T) {
 	report := func(action, code string) func(*organizer, string) {
 		return func(o *organizer, back string) {
@@ -208,8 +208,8 @@ func TestOwnersCopiesAreBlocked(t *testing.T) {
 	}
 }
 
-// TestOwnersCopiesAreLeftOut when the sign-in address is an inbox here, and when the day is used up: the
-// change itself is not held up, and nothing is due for ever.
+// TestOwnersCopiesAreLeftOut covers a sign-in address that is an inbox here, and a used-up daily
+// quota. The change itself is not delayed, and nothing stays due forever.
 func TestOwnersCopiesAreLeftOut(t *testing.T) {
 	t.Run("an inbox here", func(t *testing.T) {
 		o := organize(t, persisttest.Open(t), nil)
@@ -252,8 +252,8 @@ func TestOwnersCopiesAreLeftOut(t *testing.T) {
 	})
 }
 
-// TestOwnersCopiesOverCrashes: a crash before the copy is queued loses none, one after it makes no second
-// one, and each says the same SEQUENCE.
+// TestOwnersCopiesOverCrashes checks that a crash before the copy is queued loses no copy, and that
+// a crash after it causes no second copy. Each copy has the same SEQUENCE.
 func TestOwnersCopiesOverCrashes(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	o := organize(t, store, nil)
@@ -287,7 +287,8 @@ func TestOwnersCopiesOverCrashes(t *testing.T) {
 	}
 }
 
-// TestOwnersCopiesGoWithTheirGroup: one that is due when a group is lost is told by whoever gets it.
+// TestOwnersCopiesGoWithTheirGroup checks that the next owner of a group sends a copy that was due
+// when the group was lost.
 func TestOwnersCopiesGoWithTheirGroup(t *testing.T) {
 	rows := partition.NewOwner(partition.All())
 	store := persisttest.OpenOwned(t, rows)
@@ -320,7 +321,7 @@ func TestOwnersCopiesGoWithTheirGroup(t *testing.T) {
 	}
 }
 
-// opens is the inbox whose calendar a token opens.
+// opens returns the inbox whose calendar a token opens.
 func opens(t testing.TB, s *System, token string) string {
 	t.Helper()
 	view, err := s.Feeds.Open(t.Context(), token)
@@ -336,8 +337,8 @@ func opens(t testing.TB, s *System, token string) string {
 // manager is a session that asks for a link.
 var manager = calendar.Reader{Manage: true}
 
-// TestLinksToCalendars: a link is made once, and what ended never opens anything again, over crashes
-// too.
+// TestLinksToCalendars checks that a link is created once, and that an ended link never works
+// again, also across crashes.
 func TestLinksToCalendars(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	s := startSystem(t, store, nil)
@@ -430,8 +431,9 @@ func TestLinksToCalendars(t *testing.T) {
 	check("the account is gone", "")
 }
 
-// TestALinkEndsWithItsKey: with the key that made it, revoked or expired, unless somebody who may manage the inbox
-// has read it since; over crashes too, and whether or not the key is in memory.
+// TestALinkEndsWithItsKey checks that a link ends when the key that created it is revoked or
+// expires, unless a manager of the inbox has read the link since. It covers crashes, and keys that
+// are cached or not.
 func TestALinkEndsWithItsKey(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	var ahead atomic.Int64
@@ -472,7 +474,7 @@ func TestALinkEndsWithItsKey(t *testing.T) {
 	}
 	first := share(by)
 	check("made", first, address)
-	must[*account.Principal](t)(s.Authenticate(ctx, []byte(key.Token))) // in memory now
+	must[*account.Principal](t)(s.Authenticate(ctx, []byte(key.Token))) // cached now
 	if _, _, err := s.Feeds.Share(ctx, address, calendar.Reader{Manage: true, Looks: true}); err != nil {
 		t.Errorf("a look at the link: %v", err)
 	}
@@ -507,8 +509,8 @@ func TestALinkEndsWithItsKey(t *testing.T) {
 	check("who rotated it was revoked", rotated, "nothing")
 }
 
-// TestUseOfLinks is exact at once, and on disk after a minute and a stop; it is that of the present link
-// alone.
+// TestUseOfLinks checks that the use of a link is exact immediately, and on disk after a minute and
+// after a stop. It counts only the current link.
 func TestUseOfLinks(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	s := must[*System](t)(Start(Options{Store: store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Logger: slog.New(slog.DiscardHandler)}))
@@ -572,7 +574,8 @@ func TestUseOfLinks(t *testing.T) {
 	is("after a stop", used(startSystem(t, store.Crash(t), nil)), "Outlook", 6)
 }
 
-// TestUseOfLinksGoesWithItsGroup: it is on disk before the group is another node's, and not remembered.
+// TestUseOfLinksGoesWithItsGroup checks that the use is on disk before another node owns the group,
+// and is not cached afterwards.
 func TestUseOfLinksGoesWithItsGroup(t *testing.T) {
 	rows := partition.NewOwner(partition.All())
 	store := persisttest.OpenOwned(t, rows)
@@ -599,8 +602,8 @@ func TestUseOfLinksGoesWithItsGroup(t *testing.T) {
 	}
 }
 
-// TestAFeedIsStale until it was fetched as it is, also when a change was on its way to the disk
-// meanwhile, whose time is before.
+// TestAFeedIsStale checks that a feed is stale until its current state was fetched. That includes a
+// change with an earlier time that was being committed during the fetch.
 func TestAFeedIsStale(t *testing.T) {
 	o := organize(t, persisttest.Open(t), nil)
 	token, f, _ := o.Feeds.Share(t.Context(), o.address, manager)
@@ -616,7 +619,7 @@ func TestAFeedIsStale(t *testing.T) {
 	seen := must[*inbox.View](t)(o.Feeds.Open(t.Context(), token))
 	o.Feeds.Fetched(seen, "x", o.now())
 	is("fetched", false)
-	time.Sleep(2 * time.Millisecond) // times are of whole milliseconds
+	time.Sleep(2 * time.Millisecond) // times are whole milliseconds
 	o.rename(id, "Changed")
 	o.Feeds.Fetched(seen, "x", o.now().Add(time.Second))
 	is("fetched as it was before", true)
@@ -624,7 +627,7 @@ func TestAFeedIsStale(t *testing.T) {
 	is("fetched as it is", false)
 }
 
-// begin schedules a meeting with the guest, and does not wait until the owner is told.
+// begin schedules a meeting with the guest, and does not wait for the owner's copy.
 func (o *organizer) begin(title string) int64 {
 	o.t.Helper()
 	begin, guests := "2030-01-01T10:00:00Z", []calendar.Guest{{Email: "guest@far.test"}}
@@ -632,7 +635,7 @@ func (o *organizer) begin(title string) int64 {
 	return done.Meeting.ID
 }
 
-// answer is how the guest answers a meeting, as a message that is authenticated brings it.
+// answer delivers the guest's reply to a meeting as an authenticated message.
 func (o *organizer) answer(id int64, status string) {
 	o.t.Helper()
 	m := must[*inbox.View](o.t)(o.View(o.t.Context(), o.address)).Calendar.Meeting(id)
@@ -648,7 +651,8 @@ func (o *organizer) answer(id int64, status string) {
 	}
 }
 
-// changesHisMind has the guest answer n times, 0.7 s apart: no answer comes at the very moment when a copy is due.
+// changesHisMind delivers n replies of the guest, 0.7 s apart, so that none arrives exactly when a
+// copy is due.
 func (o *organizer) changesHisMind(id int64, n int) {
 	for range n {
 		time.Sleep(700 * time.Millisecond)
@@ -657,7 +661,8 @@ func (o *organizer) changesHisMind(id int64, n int) {
 	synctest.Wait()
 }
 
-// got holds what the owner got so far, and how many sends that took with the guests' messages.
+// got checks what the owner got so far, and how many sends were counted, including messages to
+// guests.
 func (o *organizer) got(when string, sends int64, want ...string) {
 	o.t.Helper()
 	time.Sleep(100 * time.Millisecond)
@@ -670,8 +675,9 @@ func (o *organizer) got(when string, sends int64, want ...string) {
 	}
 }
 
-// TestCopiesOfAnswersAreMerged to one a minute and meeting, which has the newest answer, over a crash within the
-// minute; they are no sends. The copy of a call goes at once, and what was answered before is in it.
+// TestCopiesOfAnswersAreMerged checks that there is at most one copy per minute and meeting, with
+// the newest reply, also after a crash within the minute. These copies do not count as sends. The
+// copy of a call is sent immediately and includes the replies so far.
 func TestCopiesOfAnswersAreMerged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.OpenCrashable(t)
@@ -708,11 +714,11 @@ func TestCopiesOfAnswersAreMerged(t *testing.T) {
 	})
 }
 
-// TestCopiesOfAnswersHaveAQuota of their own: what is beyond waits for the next day, as it is then, and holds up no
-// copy of a call.
+// TestCopiesOfAnswersHaveAQuota checks their separate quota: further copies wait for the next day
+// and have the state of that time. They do not delay a copy of a call.
 func TestCopiesOfAnswersHaveAQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(23*time.Hour + 50*time.Minute) // the day is UTC's
+		time.Sleep(23*time.Hour + 50*time.Minute) // days are in UTC
 		store := persisttest.OpenCrashable(t)
 		o := organize(t, store, nil)
 		o.owner(true)

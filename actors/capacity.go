@@ -11,39 +11,39 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// capacities says how much mail the inboxes of an account may hold. An inbox keeps what it was
-// told until any account's plan changed: so a mail costs one atomic read, and an operator who changes
-// a plan costs each account one look-up. The inboxes of an account share what one of them was told,
-// as long as no other account takes its place among those heard. Who changes the plan of another node's
-// account can't tell this one: what is said elsewhere is believed for a while. Any goroutine may use it.
+// capacities caches how much mail the inboxes of an account may hold. An inbox keeps its value
+// until any account's plan changes: a message costs one atomic load, and a plan change costs each
+// account one look-up. The inboxes of an account share one cached value, as long as no other
+// account takes its slot in heard. A plan change on another node does not reach this one, so such a
+// value expires after planBelieved. Any goroutine may use it.
 type capacities struct {
 	rows    *asking
 	plans   account.Plans
 	now     func() time.Time
-	changes atomic.Int64 // of plans, and of who tells them; counted after the commit, before the operator is answered
+	changes atomic.Int64 // of plans, and of group ownership; counted after the commit, before the operator's request returns
 	heard   [1 << 10]atomic.Pointer[knownCapacity]
 }
 
-// planBelieved is how long an inbox goes by a plan that it heard from another node.
+// planBelieved is how long a plan that was read from another node stays valid.
 const planBelieved = time.Minute
 
-// knownCapacity is what an account's inboxes may hold, read when so many plans had changed. It never
-// changes.
+// knownCapacity is what an account's inboxes may hold, read at a given number of plan changes. It
+// is immutable.
 type knownCapacity struct {
 	inbox.Capacity
 	account account.ID
 	changes int64
-	until   time.Time // of one that another node told; zero of this node's
+	until   time.Time // expiry of a value from another node; zero for this node's own
 }
 
-// stand reports that what is known, if anything, is of the account and still so.
+// stand reports whether k is set, belongs to the account and is still valid.
 func (c *capacities) stand(k *knownCapacity, id account.ID) bool {
 	return k != nil && k.account == id && k.changes == c.changes.Load() && (k.until.IsZero() || c.now().Before(k.until))
 }
 
-// known is what the account's inboxes may hold now.
+// known returns what the account's inboxes may hold now.
 func (c *capacities) known(id account.ID) (*knownCapacity, error) {
-	place := &c.heard[binary.BigEndian.Uint16(id[len(id)-2:])%uint16(len(c.heard))] // ids are drawn at random
+	place := &c.heard[binary.BigEndian.Uint16(id[len(id)-2:])%uint16(len(c.heard))] // ids are random
 	if k := place.Load(); c.stand(k, id) {
 		return k, nil
 	}
@@ -55,9 +55,9 @@ func (c *capacities) known(id account.ID) (*knownCapacity, error) {
 	return k, nil
 }
 
-// ask asks for the account's plan. The changes are read before it: what is kept is never older than it
-// says. So is whose the account is. The service's own inbox, which answers to no plan, has the figures
-// that plans have by default.
+// ask reads the account's plan. It reads the change counter and the ownership first, so a cached
+// value is never older than its counter says. The service's own inbox has no plan and gets the
+// default figures.
 func (c *capacities) ask(id account.ID) (*knownCapacity, error) {
 	k := &knownCapacity{account: id, changes: c.changes.Load()}
 	if id == systemAccount {
@@ -72,7 +72,7 @@ func (c *capacities) ask(id account.ID) (*knownCapacity, error) {
 	return k, err
 }
 
-// Lose has all inboxes ask again: plans of the group are told by another node from now on.
+// Lose invalidates all cached values: from now on another node owns the plans of the group.
 func (c *capacities) Lose(partition.Group) error {
 	c.changes.Add(1)
 	return nil

@@ -15,7 +15,7 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// tightPlans hold two mails on Free, four on Paid.
+// tightPlans allow two messages on Free, four on Paid.
 func tightPlans(o *Options) {
 	o.Plans = account.DefaultPlans()
 	for name, n := range map[account.PlanName]int{account.Free: 2, account.Paid: 4} {
@@ -34,8 +34,8 @@ func kept(t *testing.T, s *System, address string) (ids []int64) {
 	return ids
 }
 
-// TestAnInboxHoldsWhatThePlanSays, at RCPT and at the end of the mail, from the answer to a change of
-// the plan on: also one that was in memory, and that knew its plan, before.
+// TestAnInboxHoldsWhatThePlanSays checks the limit at RCPT and at the end of the message. A change
+// of the plan applies once it is acknowledged, also to an inbox that had cached its plan.
 func TestAnInboxHoldsWhatThePlanSays(t *testing.T) {
 	s := startSystem(t, persisttest.Open(t), tightPlans)
 	id, address := openAccount(t, s)
@@ -78,7 +78,8 @@ func TestAnInboxHoldsWhatThePlanSays(t *testing.T) {
 	offer(4, 5)
 }
 
-// TestEachAccountHasItsOwnPlan: to move one moves no other, although all ask again.
+// TestEachAccountHasItsOwnPlan checks that a plan change does not affect other accounts, although
+// all of them read their plans again.
 func TestEachAccountHasItsOwnPlan(t *testing.T) {
 	s := startSystem(t, persisttest.Open(t), tightPlans)
 	_, mine := openAccount(t, s)
@@ -105,7 +106,7 @@ func TestEachAccountHasItsOwnPlan(t *testing.T) {
 	}
 }
 
-// TestAccountsShareAPlace among those heard, and answer to their own plans all the same.
+// TestAccountsShareAPlace checks accounts whose cache slots collide: each still gets its own plan.
 func TestAccountsShareAPlace(t *testing.T) {
 	s := startSystem(t, persisttest.Open(t), tightPlans)
 	id, _ := openAccount(t, s)
@@ -119,8 +120,8 @@ func TestAccountsShareAPlace(t *testing.T) {
 	}
 }
 
-// TestAPlanIsLookedUpOnce: mail after mail, and RCPT after RCPT, ask the disk for it no more, to whichever
-// inbox of the account.
+// TestAPlanIsLookedUpOnce checks that further messages and RCPT commands, to any inbox of the
+// account, do not read the plan from the disk again.
 func TestAPlanIsLookedUpOnce(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)
@@ -143,7 +144,8 @@ func TestAPlanIsLookedUpOnce(t *testing.T) {
 	}
 }
 
-// TestKeepNewestSurvives a crash: what was acknowledged last is there, and nothing of what went for it.
+// TestKeepNewestSurvives checks a crash: the last acknowledged messages are there, and those they
+// replaced are gone.
 func TestKeepNewestSurvives(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	s := startSystem(t, store, tightPlans)

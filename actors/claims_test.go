@@ -18,7 +18,7 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// claimWorld is a system with random namespaces, two paid accounts and a clock of its own.
+// claimWorld is a system with random namespaces, two paid accounts and its own clock.
 type claimWorld struct {
 	*System
 	t        testing.TB
@@ -36,7 +36,7 @@ func startClaims(t testing.TB, store *persisttest.Store, plans account.Plans) *c
 	return w
 }
 
-// start begins a run over the store, the first or another one.
+// start starts a run over the store, the first or a later one.
 func (w *claimWorld) start(plans account.Plans) {
 	w.t.Helper()
 	w.System = must[*System](w.t)(Start(Options{
@@ -54,7 +54,7 @@ func (w *claimWorld) start(plans account.Plans) {
 	}
 }
 
-// crash goes on with what a power loss leaves.
+// crash continues with what a power loss leaves.
 func (w *claimWorld) crash() {
 	w.t.Helper()
 	clone := w.store.Crash(w.t)
@@ -65,7 +65,7 @@ func (w *claimWorld) crash() {
 
 func (w *claimWorld) wait(d time.Duration) { w.clock.Add(d.Milliseconds()) }
 
-// create makes an inbox; empty texts are left out of the order.
+// create creates an inbox; empty arguments are left out of the order.
 func (w *claimWorld) create(id account.ID, prefix, subdomain string) (string, error) {
 	var order inbox.Order
 	if prefix != "" {
@@ -85,17 +85,17 @@ func (w *claimWorld) expect(what string, err error, kind fault.Kind) {
 	}
 }
 
-// claim is what an account has in a subdomain.
+// claim returns an account's claim to a subdomain.
 func (w *claimWorld) claim(id account.ID, label string) account.Claim {
 	w.t.Helper()
 	return must[account.Claim](w.t)(w.store.Claim(id, label))
 }
 
-// labelOf is the subdomain of an address.
+// labelOf returns the subdomain of an address.
 func (w *claimWorld) labelOf(address string) string { return w.Namespaces.Subdomain(address) }
 
-// TestANamespaceBelongsToItsAccount: a chosen one and a drawn one, for which a stranger may ask
-// then; its own account may.
+// TestANamespaceBelongsToItsAccount checks chosen and random subdomains. A stranger cannot create
+// inboxes there, the account itself can.
 func TestANamespaceBelongsToItsAccount(t *testing.T) {
 	w := startClaims(t, persisttest.Open(t), nil)
 	drawn := w.labelOf(must[string](t)(w.create(w.ada, "agent", "")))
@@ -119,8 +119,7 @@ func TestANamespaceBelongsToItsAccount(t *testing.T) {
 	}
 }
 
-// TestARefusedCreationTakesNothing, whatever it was refused for, not even when its label was
-// written down already.
+// TestARefusedCreationTakesNothing covers all reasons of refusal, even after the label was claimed.
 func TestARefusedCreationTakesNothing(t *testing.T) {
 	plans := account.DefaultPlans()
 	few := plans[account.Paid]
@@ -149,7 +148,7 @@ func TestARefusedCreationTakesNothing(t *testing.T) {
 	if holder := must[account.Holding](t)(w.store.SubdomainHolder("four")); holder.Account != w.ada {
 		t.Errorf("the label is %v's; this test wants one that was claimed", holder)
 	}
-	until(func() bool { return w.claim(w.ada, "four").Number == 0 }) // the release is on its way
+	until(func() bool { return w.claim(w.ada, "four").Number == 0 }) // the release is in progress
 	must[string](t)(w.create(w.ada, "me", "five"))
 	_, err = w.create(w.ada, "me", "three")
 	w.expect("over the quota", err, fault.Refused)
@@ -164,8 +163,8 @@ func TestARefusedCreationTakesNothing(t *testing.T) {
 	}
 }
 
-// TestAClaimPassesOn thirty days after the last inbox in it, at the next creation there; its own
-// account may come back to it until then.
+// TestAClaimPassesOn checks that a claim ends thirty days after its last inbox, at the next
+// creation there. Until then its own account may use it again.
 func TestAClaimPassesOn(t *testing.T) {
 	w := startClaims(t, persisttest.Open(t), nil)
 	drawn := must[string](t)(w.create(w.ada, "a", ""))
@@ -201,7 +200,7 @@ func TestAClaimPassesOn(t *testing.T) {
 	}
 }
 
-// TestAClaimEndsWithItsAccount, and leaves no row.
+// TestAClaimEndsWithItsAccount checks that the claim ends and leaves no row.
 func TestAClaimEndsWithItsAccount(t *testing.T) {
 	w := startClaims(t, persisttest.Open(t), nil)
 	drawn, gone := must[string](t)(w.create(w.ada, "a", "")), must[string](t)(w.create(w.ada, "a", ""))
@@ -222,14 +221,14 @@ func TestAClaimEndsWithItsAccount(t *testing.T) {
 	}
 	must[string](t)(w.create(w.bob, "b", "fleet"))
 
-	// A creation of hers that comes later than her end holds nothing.
+	// A creation of ada's account that arrives after its deletion gets nothing.
 	if _, err := w.subdomains.Order(t.Context(), "late", account.ClaimName{By: account.Holding{Account: w.ada, Claim: 99}}); err != nil {
 		t.Fatal(err)
 	}
 	must[string](t)(w.create(w.bob, "b", "late"))
 }
 
-// TestALateClaimTakesNothingBack of a creation that was given up while it hung.
+// TestALateClaimTakesNothingBack covers the claim of a creation that hung and was given up.
 func TestALateClaimTakesNothingBack(t *testing.T) {
 	w := startClaims(t, persisttest.Open(t), nil)
 	hung := must[any](t)(w.accounts.order(t.Context(), w.ada, account.ReserveInbox{Address: "a@fleet.inbox.localhost", At: w.now(), Claim: &account.Claim{Label: "fleet"}})).(account.Reservation)
@@ -238,7 +237,8 @@ func TestALateClaimTakesNothingBack(t *testing.T) {
 	if c := w.claim(w.ada, "fleet"); c.Number != 0 {
 		t.Fatalf("left of what was given up: %+v", c)
 	}
-	// It goes on before anybody else comes: the label leads to her, who has no use for it.
+	// It continues before any other account claims the label: the label leads to ada, who does not
+	// need it.
 	w.expect("the hung one", w.Registry.finish(t.Context(), w.ada, "a@fleet.inbox.localhost", hung, false), fault.Refused)
 	must[string](t)(w.create(w.bob, "b", "fleet"))
 	w.expect("once more", w.Registry.finish(t.Context(), w.ada, "a@fleet.inbox.localhost", hung, false), fault.Refused)
@@ -247,8 +247,8 @@ func TestALateClaimTakesNothingBack(t *testing.T) {
 	}
 }
 
-// TestWhoAskedBeforeTheHolderCameBack does not get the subdomain: between the holder's word and
-// the claim lies another claim of the holder.
+// TestWhoAskedBeforeTheHolderCameBack checks that an account does not get a subdomain if the holder
+// claims it again between its release and the claim.
 func TestWhoAskedBeforeTheHolderCameBack(t *testing.T) {
 	w := startClaims(t, persisttest.Open(t), nil)
 	first := must[string](t)(w.create(w.ada, "a", "fleet"))
@@ -267,7 +267,8 @@ func TestWhoAskedBeforeTheHolderCameBack(t *testing.T) {
 	}
 }
 
-// TestManyClaimOneLabelAtOnce: one account has it, and those who were refused nothing.
+// TestManyClaimOneLabelAtOnce checks that one account gets the label and the refused ones keep
+// nothing.
 func TestManyClaimOneLabelAtOnce(t *testing.T) {
 	w := startClaims(t, persisttest.Open(t), nil)
 	ids := []account.ID{w.ada, w.bob}
@@ -296,7 +297,7 @@ func TestManyClaimOneLabelAtOnce(t *testing.T) {
 			if made[i] > 0 {
 				winners++
 			}
-			until(func() bool { return w.claim(id, label).Inboxes == int64(made[i]) }) // releases may be on their way
+			until(func() bool { return w.claim(id, label).Inboxes == int64(made[i]) }) // releases may be in progress
 			if c := w.claim(id, label); made[i] == 0 && c.Number != 0 {
 				t.Errorf("a loser has %+v", c)
 			}
@@ -307,8 +308,8 @@ func TestManyClaimOneLabelAtOnce(t *testing.T) {
 	}
 }
 
-// TestSubdomainsOfAnAccountAreBounded, also when they are claimed at once; random ones are not,
-// and what is over makes room.
+// TestSubdomainsOfAnAccountAreBounded also covers concurrent claims. Random subdomains do not
+// count, and ended ones make room.
 func TestSubdomainsOfAnAccountAreBounded(t *testing.T) {
 	plans := account.DefaultPlans()
 	paid := plans[account.Paid]
@@ -349,11 +350,11 @@ func TestSubdomainsOfAnAccountAreBounded(t *testing.T) {
 	}
 }
 
-// TestACrashBetweenTheStepsOfAClaim: a power loss before any one commit leaves what the next run
-// puts right. The subdomain is hers if the inbox is, else anybody's.
+// TestACrashBetweenTheStepsOfAClaim checks that after a power loss before any one commit the next
+// run repairs the state. The subdomain belongs to ada if the inbox exists, else it is free.
 func TestACrashBetweenTheStepsOfAClaim(t *testing.T) {
 	broken := errors.New("pulled the plug")
-	const commits = 6 // reserve, claim, create, confirm, delete, give back
+	const commits = 6 // reserve, claim, create, confirm, delete, release
 	for _, subdomain := range []string{"fleet", ""} {
 		for fail := 1; ; fail++ {
 			w := startClaims(t, persisttest.OpenCrashable(t), nil)
@@ -382,7 +383,7 @@ func TestACrashBetweenTheStepsOfAClaim(t *testing.T) {
 			w.crash()
 			w.wait(reservationAge)
 			must[string](t)(w.create(w.ada, "repairs", ""))
-			inboxesOf(t, w.System, w.ada) // what is gone goes off the list
+			inboxesOf(t, w.System, w.ada) // removes deleted inboxes from the list
 			live := w.Accepts(t.Context(), "me@"+label+".inbox.localhost") == nil
 			c := w.claim(w.ada, label)
 			if live != (c.Inboxes == 1) || c.Inboxes > 1 || (fail <= 3) != (c.Number == 0) {
@@ -396,7 +397,7 @@ func TestACrashBetweenTheStepsOfAClaim(t *testing.T) {
 	}
 }
 
-// TestARepeatGoesOnWithItsClaim when the first was cut off behind its reservation.
+// TestARepeatGoesOnWithItsClaim covers a first request that was interrupted after its reservation.
 func TestARepeatGoesOnWithItsClaim(t *testing.T) {
 	w := startClaims(t, persisttest.OpenCrashable(t), nil)
 	label, req := "fleet", idempotency.Request{Key: idempotency.Key{1}, Digest: idempotency.Digest{1}}
@@ -414,7 +415,7 @@ func TestARepeatGoesOnWithItsClaim(t *testing.T) {
 		t.Fatal("it was made")
 	}
 	w.crash()
-	_, err := w.create(w.bob, "b", "fleet") // nothing says that it is hers but her reservation
+	_, err := w.create(w.bob, "b", "fleet") // only ada's reservation refers to the label
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -431,8 +432,8 @@ func TestARepeatGoesOnWithItsClaim(t *testing.T) {
 	}
 }
 
-// TestAFleetOfClaims: a thousand creations at once, in one subdomain, which is written down once, and in
-// random ones, each of which is the account's.
+// TestAFleetOfClaims runs a thousand concurrent creations in one subdomain, which is claimed once,
+// and in random ones, each of which belongs to the account.
 func TestAFleetOfClaims(t *testing.T) {
 	w := startClaims(t, persisttest.Open(t), nil)
 	var labels atomic.Int64

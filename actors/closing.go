@@ -15,25 +15,26 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// Deleting an account: close it, remove its inboxes and keys some at a time, give own
-// domains and subdomains back, end what deleted inboxes left in the mail queue, erase the rest, free the e-mail address. Every step may be repeated. What a crash or an impatient operator
-// leaves is marked in the store, and the closer goes on with it.
+// An account is deleted in steps: close it; remove its inboxes and keys in batches; release its own
+// domains and subdomains; end what deleted inboxes left in the mail queue; free the e-mail address;
+// erase the rest. Every step is idempotent. If a crash or a cancelled request interrupts the
+// deletion, the mark in the store stays, and the closer continues.
 
 const (
-	closeStep    = 256 // inboxes or keys of one step
+	closeStep    = 256 // inboxes or keys per step
 	closeWorkers = 16
 	closeAgain   = 30 * time.Second
 )
 
-// ClosingStore is what deleting accounts needs of the disk.
+// ClosingStore is the storage that deleting accounts needs.
 type ClosingStore interface {
-	// Closing names accounts whose deletion has begun.
+	// Closing returns accounts whose deletion has begun.
 	Closing(limit int) ([]account.ID, error)
-	// LeftQueued names the deleted inboxes of an account whose mail is still queued.
+	// LeftQueued returns the deleted inboxes of an account that still have queued messages.
 	LeftQueued(account.ID) ([]string, error)
 }
 
-// Closing deletes accounts. It never changes; any goroutine may use it.
+// Closing deletes accounts. It is immutable; any goroutine may use it.
 type Closing struct {
 	accounts *Accounts
 	registry *Registry
@@ -43,9 +44,8 @@ type Closing struct {
 	gained   groups.Bell
 }
 
-// DeleteAccount removes the account with this e-mail address and all it has, and then the
-// address is free. When ctx ends before, the rest is removed in the background; a repeat
-// waits for it.
+// DeleteAccount removes the account with this e-mail address and all its data, and then frees the
+// address. If ctx ends first, the rest is removed in the background; a repeated call waits for it.
 func (c *Closing) DeleteAccount(ctx context.Context, email string) error {
 	profile, err := c.accounts.named(ctx, email)
 	if err != nil {
@@ -57,11 +57,11 @@ func (c *Closing) DeleteAccount(ctx context.Context, email string) error {
 	return c.finish(ctx, profile.ID)
 }
 
-// finish takes a closing account to its end.
+// finish deletes a closing account completely.
 func (c *Closing) finish(ctx context.Context, id account.ID) error {
 	for {
 		done, err := c.step(ctx, id)
-		if fault.Is(err, fault.NotFound) { // somebody else was faster, and the account is gone
+		if fault.Is(err, fault.NotFound) { // another goroutine was faster, and the account is gone
 			done, err = c.step(ctx, id)
 		}
 		if done || err != nil {
@@ -73,8 +73,8 @@ func (c *Closing) finish(ctx context.Context, id account.ID) error {
 	}
 }
 
-// step does the next step, and reports that there is none left. The closer and an operator may be
-// at the same account: each step is decided by owners, and finds done what the other did.
+// step does the next step and reports whether none is left. The closer and an operator may work on
+// the same account: owners decide each step and treat work that is already done as a success.
 func (c *Closing) step(ctx context.Context, id account.ID) (done bool, err error) {
 	picture, err := c.accounts.owners.reserved(ctx, id, whenever)
 	profile := picture.profile
@@ -103,8 +103,8 @@ func (c *Closing) step(ctx context.Context, id account.ID) (done bool, err error
 	return true, c.accounts.erase(ctx, profile)
 }
 
-// releaseDomains gives the account's own domains back; its inboxes are gone already. A claim that
-// is under way gives its domain back itself.
+// releaseDomains releases the account's own domains; its inboxes are gone already. A claim that is
+// in progress releases its domain itself.
 func (c *Closing) releaseDomains(ctx context.Context, id account.ID) error {
 	listed, err := c.accounts.owners.domains(ctx, id)
 	if err != nil {
@@ -118,8 +118,8 @@ func (c *Closing) releaseDomains(ctx context.Context, id account.ID) error {
 	return nil
 }
 
-// freeSubdomains gives back the subdomains that the account had inboxes in; the rows that name them go
-// with the account. A claim that comes later, of a creation that was given up, is a claim of nobody.
+// freeSubdomains releases the subdomains of the account's inboxes; the rows that name them go with
+// the account. A claim that an abandoned creation adds later belongs to no account.
 func (c *Closing) freeSubdomains(ctx context.Context, id account.ID) error {
 	for after := (account.Claim{}); ; {
 		claims, err := c.accounts.store.Claims(id, after, closeStep)
@@ -139,7 +139,7 @@ func (c *Closing) freeSubdomains(ctx context.Context, id account.ID) error {
 	}
 }
 
-// dropQueued ends what the account's inboxes had queued when they were deleted.
+// dropQueued ends the queued messages of the account's deleted inboxes.
 func (c *Closing) dropQueued(ctx context.Context, id account.ID) error {
 	addresses, err := c.store.LeftQueued(id)
 	if err != nil {
@@ -161,7 +161,7 @@ func (c *Closing) deleteSome(ctx context.Context, id account.ID) error {
 	}
 	if len(entries) == 0 {
 		picture, err := c.accounts.owners.picture(ctx, id)
-		if err == nil && picture.profile.Inboxes > 0 { // and not: somebody else was faster
+		if err == nil && picture.profile.Inboxes > 0 { // otherwise another goroutine was faster
 			err = fault.New(fault.Internal, "The account counts more inboxes than its list has")
 		}
 		return err
@@ -169,7 +169,7 @@ func (c *Closing) deleteSome(ctx context.Context, id account.ID) error {
 	return several(len(entries), func(i int) error { return c.deleteListed(ctx, id, entries[i]) })
 }
 
-// several does n things, some at a time, so that their commits are synced together.
+// several calls do n times, several at once, so that their commits share an fsync.
 func several(n int, do func(i int) error) error {
 	var workers sync.WaitGroup
 	errs := make([]error, closeWorkers)
@@ -195,8 +195,8 @@ func (c *Closing) deleteListed(ctx context.Context, id account.ID, e account.Inb
 	return c.registry.unlist(ctx, id, e.Address, e.CreatedAt)
 }
 
-// settleReserved ends creations that a crash cut off. Younger ones may still be at work:
-// they end by themselves, and the closer comes again.
+// settleReserved ends creations that a crash interrupted. Younger ones may still be running: they
+// end by themselves, and the closer runs again.
 func (c *Closing) settleReserved(ctx context.Context, id account.ID, picture accountPicture) error {
 	c.registry.repair(ctx, id, picture)
 	for _, r := range picture.reserved {
@@ -207,7 +207,8 @@ func (c *Closing) settleReserved(ctx context.Context, id account.ID, picture acc
 	return nil
 }
 
-// run goes on with deletions that were cut off: at the start, and now and then.
+// run continues interrupted deletions: at the start, when a group is acquired, and every
+// closeAgain.
 func (c *Closing) run(ctx context.Context) {
 	for {
 		c.goOn(ctx)

@@ -16,7 +16,7 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// furnish gives an account inboxes with mail, and keys.
+// furnish gives an account inboxes with messages, and keys.
 func furnish(t *testing.T, s *System, id account.ID, inboxes int) (tokens []string) {
 	ctx := context.Background()
 	for range inboxes {
@@ -30,8 +30,8 @@ func furnish(t *testing.T, s *System, id account.ID, inboxes int) (tokens []stri
 	return append(tokens, must[account.Issued](t)(s.IssueKey(ctx, operatorOf(id), "", account.ScopeFull, nil)).Token)
 }
 
-// TestDeletingAnAccountEndsAllOfIt lets each commit of the deletion fail in turn, as a crash
-// before it does; a new start finishes by itself.
+// TestDeletingAnAccountEndsAllOfIt makes each commit of the deletion fail in turn, like a crash
+// before it. A new start completes the deletion by itself.
 func TestDeletingAnAccountEndsAllOfIt(t *testing.T) {
 	const email = "me@example.test"
 	for failing := 1; ; failing++ {
@@ -91,7 +91,7 @@ func TestDeletingAnAccountEndsAllOfIt(t *testing.T) {
 	}
 }
 
-// TestAClosedAccountIsShutAtOnce, while most of it is still there.
+// TestAClosedAccountIsShutAtOnce checks this while most of the account's data still exists.
 func TestAClosedAccountIsShutAtOnce(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.Paid })
@@ -118,7 +118,7 @@ func TestAClosedAccountIsShutAtOnce(t *testing.T) {
 	}
 }
 
-// TestAnAccountWithManyInboxesGoesInSteps, and one that is interrupted goes on where it was.
+// TestAnAccountWithManyInboxesGoesInSteps also checks that an interrupted deletion continues.
 func TestAnAccountWithManyInboxesGoesInSteps(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.Paid })
@@ -141,7 +141,8 @@ func TestAnAccountWithManyInboxesGoesInSteps(t *testing.T) {
 	}
 }
 
-// TestManyDeleteOneAccount: operators and the closer at once, and each hears that it is gone.
+// TestManyDeleteOneAccount runs operators and the closer concurrently; each of them reports that
+// the account is gone.
 func TestManyDeleteOneAccount(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.Paid })
@@ -166,7 +167,8 @@ func TestManyDeleteOneAccount(t *testing.T) {
 	signUp(t, s)
 }
 
-// TestADeletionWaitsForCreationsUnderWay, but not for those that a crash cut off.
+// TestADeletionWaitsForCreationsUnderWay also checks that it does not wait for creations that a
+// crash interrupted.
 func TestADeletionWaitsForCreationsUnderWay(t *testing.T) {
 	store := persisttest.Open(t)
 	var ahead atomic.Int64

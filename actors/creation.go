@@ -12,23 +12,24 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// Creating an inbox crosses partitions, so it goes in small idempotent steps: reserve a place at the
-// account (the quota counts live and reserved), create at the address (its own serial owner decides
-// who is first), then confirm or release the place. In a subdomain of the service the label becomes
-// the account's before the inbox is made; under an own domain the creation is noted there. A crash
-// between the steps leaves a reservation, which repair settles by what the address says.
+// Creating an inbox crosses partitions, so it runs in small idempotent steps. First reserve a place
+// in the account (the quota counts live and reserved inboxes). Then create the inbox at the
+// address, whose serial owner decides who is first. Then confirm or release the place. In a
+// subdomain of the service, the account claims the label before the inbox is created; under an own
+// domain, the domain lists the creation. A crash between the steps leaves a reservation, which
+// repair settles by the state of the address.
 //
-// The reservation also counts the inbox in the account's claim of the subdomain (ADR 0054). Giving it
-// back takes the claim back: what the label's owner has written by then leads to an account that has
-// no use for the label.
+// The reservation also counts the inbox in the account's claim of the subdomain (ADR 0054).
+// Releasing the reservation releases the claim. If the label's owner has recorded the account by
+// then, the label leads to an account that does not need it.
 
-// reservationAge is when a reservation is taken for the leftover of a crash.
+// reservationAge is the age from which a reservation counts as left by a crash.
 const reservationAge = time.Minute
 
-// placeTries is how often a generated address that turns out to be taken is drawn again.
+// placeTries is how many times a generated address is drawn if it turns out to be taken.
 const placeTries = 4
 
-// CreateInbox places the order by the account's plan and creates the inbox.
+// CreateInbox chooses an address within the account's plan and creates the inbox.
 func (r *Registry) CreateInbox(ctx context.Context, id account.ID, order inbox.Order) (*inbox.View, inbox.Placement, error) {
 	place, _, err := r.createBy(ctx, id, order, nil)
 	if err != nil {
@@ -38,8 +39,8 @@ func (r *Registry) CreateInbox(ctx context.Context, id account.ID, order inbox.O
 	return view, place, err
 }
 
-// createBy creates an inbox. record, when it is not nil, makes the record of a request that
-// may be repeated; if a record is there already, that is the answer, and nothing is done.
+// createBy creates an inbox. If record is not nil, it makes the record of an idempotent request. If
+// such a record exists already, createBy returns it and does nothing.
 func (r *Registry) createBy(ctx context.Context, id account.ID, order inbox.Order, record func(inbox.Placement, time.Time) *idempotency.Record) (inbox.Placement, *idempotency.Record, error) {
 	picture, err := r.owners.reserved(ctx, id, r.now().Add(-reservationAge))
 	if err != nil {
@@ -70,8 +71,8 @@ func (r *Registry) createBy(ctx context.Context, id account.ID, order inbox.Orde
 	}
 }
 
-// free refuses a chosen subdomain that another account has a use for, before anything is written. It
-// is a look: claimSubdomain decides.
+// free refuses a chosen subdomain that another account uses, before anything is written. It is only
+// an early check: claimSubdomain decides.
 func (r *Registry) free(ctx context.Context, id account.ID, place inbox.Placement) error {
 	if place.Subdomain == "" || place.Random {
 		return nil
@@ -86,8 +87,8 @@ func (r *Registry) free(ctx context.Context, id account.ID, place inbox.Placemen
 	return r.yield(ctx, place.Subdomain, holder)
 }
 
-// claimSubdomain makes the subdomain of an address the account's, by the number that the reservation counts
-// under.
+// claimSubdomain claims the subdomain of an address for the account, under the number by which the
+// reservation counts.
 func (r *Registry) claimSubdomain(ctx context.Context, id account.ID, address string, number int64) error {
 	if number == 0 {
 		return nil
@@ -98,7 +99,8 @@ func (r *Registry) claimSubdomain(ctx context.Context, id account.ID, address st
 	})
 }
 
-// yield asks the account that holds a label for it: nil when it has no use for it, or is gone.
+// yield asks the account that holds a label to release it. It returns nil if that account does not
+// need the label or is gone.
 func (r *Registry) yield(ctx context.Context, label string, holder account.Holding) error {
 	_, err := r.owners.order(ctx, holder.Account, account.YieldClaim{Claim: account.Claim{Label: label}})
 	if fault.Is(err, fault.NotFound) {
@@ -107,7 +109,7 @@ func (r *Registry) yield(ctx context.Context, label string, holder account.Holdi
 	return err
 }
 
-// create runs the three steps for one address, but none when the request is known already.
+// create runs the three steps for one address, unless a record of the request exists.
 func (r *Registry) create(ctx context.Context, id account.ID, place inbox.Placement, record func(inbox.Placement, time.Time) *idempotency.Record) (known *idempotency.Record, err error) {
 	reserve := account.ReserveInbox{Address: place.Address, At: r.now(), Label: place.Label, RetentionHours: place.RetentionHours, KeepNewest: place.KeepNewest, Encrypted: place.Encrypted}
 	if record != nil {
@@ -124,8 +126,8 @@ func (r *Registry) create(ctx context.Context, id account.ID, place inbox.Placem
 	return nil, r.finish(ctx, id, place.Address, reserved, record != nil)
 }
 
-// finish takes a reserved place through the other steps. again says that a repeat may be at the same
-// work.
+// finish runs the remaining steps for a reserved place. again says that a repeated request may run
+// the same steps concurrently.
 func (r *Registry) finish(ctx context.Context, id account.ID, address string, place account.Reservation, again bool) error {
 	err := r.claimSubdomain(ctx, id, address, place.Claim)
 	if err == nil {
@@ -145,16 +147,16 @@ func (r *Registry) finish(ctx context.Context, id account.ID, address string, pl
 	return err
 }
 
-// release gives a reservation back when the creation was refused, behind its place under a domain:
-// the reservation is what a repair finds. After any other failure nobody knows whether the inbox is
-// there: repair finds out later.
+// release releases a reservation if the creation was refused. It leaves the domain's list first,
+// because repair finds the work by the reservation. After any other failure it is unknown whether
+// the inbox exists: repair finds out later.
 func (r *Registry) release(ctx context.Context, id account.ID, address string, at time.Time, why error) {
 	if (fault.Is(why, fault.Refused) || fault.Is(why, fault.StorageFull)) && r.domains.leave(ctx, address, at) == nil {
 		r.owners.notify(id, account.ReleaseInbox{Address: address, CreatedAt: at})
 	}
 }
 
-// repair settles reservations that a crash or a time-out left behind.
+// repair settles reservations that a crash or a timeout left behind.
 func (r *Registry) repair(ctx context.Context, id account.ID, picture accountPicture) {
 	for address, reservation := range picture.reserved {
 		if r.now().Sub(reservation.At) >= reservationAge {
@@ -163,8 +165,8 @@ func (r *Registry) repair(ctx context.Context, id account.ID, picture accountPic
 	}
 }
 
-// repairOne asks the address's owner what became of the creation; whoever may still be at work on
-// it can't change the answer. What fails is left to the next repair.
+// repairOne asks the address's owner about the outcome of the creation; a request that still runs
+// cannot change it afterwards. A failure is left to the next repair.
 func (r *Registry) repairOne(ctx context.Context, id account.ID, address string, at time.Time) {
 	made, err := r.inboxes.made(ctx, id, address, at)
 	switch {

@@ -14,18 +14,18 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// CredentialStore is what credentials need of the disk.
+// CredentialStore is the storage that credentials need.
 type CredentialStore interface {
-	// Credential also tells which key has the hash, 0 for a token that is no key.
+	// Credential also returns the id of the key that has the hash, 0 for a token that is not a key.
 	Credential(partition.ID, account.Hash) (id account.ID, key int64, found bool, err error)
 	KeyOfInbox(id account.ID, address string) (int64, error)
 	Keys(id account.ID, after int64, limit int) ([]account.Key, error)
-	// ClockSeen is as of AccountStore.
+	// ClockSeen is as in AccountStore.
 	ClockSeen() time.Time
 }
 
-// Credentials tells who presents a token, and issues and revokes keys. It never changes but
-// for the principals, which guard themselves; any goroutine may use it.
+// Credentials authenticates tokens, and issues and revokes keys. It is immutable except for the
+// principals, which are safe for concurrent use; any goroutine may use it.
 type Credentials struct {
 	owners     accountOwners
 	store      CredentialStore
@@ -37,9 +37,9 @@ type Credentials struct {
 
 var errCredential = fault.New(fault.Unauthenticated, "A valid API key is required")
 
-// Authenticate resolves a session token or an API key. One that is in memory costs a hash
-// and a map look-up, without lock or allocation; a malformed one never reaches the store,
-// an unknown one never reaches an actor.
+// Authenticate resolves a session token or an API key. A cached credential costs a hash and a map
+// look-up, without a lock or an allocation. A malformed one never reaches the store, and an unknown
+// one never reaches an actor.
 func (c *Credentials) Authenticate(ctx context.Context, token []byte) (*account.Principal, error) {
 	h := account.HashToken(token)
 	p := c.principals.get(h)
@@ -69,14 +69,14 @@ func (c *Credentials) lookUp(ctx context.Context, token []byte, h account.Hash) 
 	}
 	p.Used.Store(c.clock.Unix())
 	if slides(p, c.now()) {
-		// Not used for long, and perhaps never again before a crash: noteUses would come too late. On a disk
-		// that is full the session is good for as long as it was.
+		// The credential was idle for long and may not be used again before a crash, so noteUses
+		// could be too late. If the disk is full, the session keeps its old expiry.
 		_, _ = c.owners.order(ctx, p.Account, account.TouchSession{Hash: h})
 	}
 	return p, nil
 }
 
-// find asks the account's owner who a credential speaks for, nil: nobody.
+// find asks the account's owner for the principal of a credential; nil if none exists.
 func (c *Credentials) find(ctx context.Context, home partition.ID, h account.Hash) (*account.Principal, error) {
 	id, key, ok, err := c.store.Credential(home, h)
 	if err != nil {
@@ -90,26 +90,27 @@ func (c *Credentials) find(ctx context.Context, home partition.ID, h account.Has
 	return p, err
 }
 
-// Opens reports whether a key of the account still opens anything: whether it is neither revoked nor expired.
+// Opens reports whether a key of the account still authenticates: it is neither revoked nor
+// expired.
 func (c *Credentials) Opens(ctx context.Context, id account.ID, key account.Hash) (bool, error) {
 	p, err := c.find(ctx, id.Partition(), key)
 	return p != nil, err
 }
 
-// IsInUse reports a credential that is in memory and still opens something.
+// IsInUse reports whether a credential is cached and still valid.
 func (c *Credentials) IsInUse(h account.Hash) bool {
 	p := c.principals.get(h)
 	return p != nil && p.Valid(c.now())
 }
 
-// slides reports whether a use at now moves the expiry of p, a session, enough to be written down.
+// slides reports whether a use at now extends the expiry of the session p enough to record it.
 func slides(p *account.Principal, now time.Time) bool {
 	return p.Kind == account.KindSession && now.Add(account.SessionLife).Sub(p.ExpiresAt) > account.SessionStep
 }
 
-// noteUses writes down when credentials were last used, as far as that moved enough. A crash
-// forgets what a minute brought, and of the rest at most LastUsedStep; a session slides when it
-// is looked up too.
+// noteUses records when credentials were last used, if that moved far enough. A crash loses the
+// uses of the last minute, and of the rest at most LastUsedStep. A session is also extended when it
+// is looked up.
 func (c *Credentials) noteUses() {
 	now := c.now()
 	c.principals.sweep(c.env(now), func(p *account.Principal) {
@@ -129,13 +130,13 @@ func (c *Credentials) env(now time.Time) account.Env {
 	return account.Env{Now: now, Seen: c.store.ClockSeen()}
 }
 
-// IssueKey makes an account key; its token is in the answer and nowhere else. The operator's principal
-// has no kind.
+// IssueKey creates an account key. Its token is returned only here. The operator's principal has no
+// kind.
 func (c *Credentials) IssueKey(ctx context.Context, by *account.Principal, label string, scopes account.Scope, days *int) (account.Issued, error) {
 	return c.issue(ctx, by, account.Key{Kind: account.KindAccountKey, Label: label, Scopes: scopes}, days)
 }
 
-// IssueInboxKey makes the one key of an inbox; Refused while it holds one.
+// IssueInboxKey creates the one key of an inbox; Refused if the inbox already has one.
 func (c *Credentials) IssueInboxKey(ctx context.Context, by *account.Principal, address string, scopes account.Scope, days *int) (account.Issued, error) {
 	return c.issue(ctx, by, account.Key{Kind: account.KindInboxKey, Inbox: address, Scopes: scopes}, days)
 }
@@ -154,21 +155,21 @@ func (c *Credentials) issue(ctx context.Context, by *account.Principal, k accoun
 	return account.Issued{Token: token, Key: got.(account.Key)}, nil
 }
 
-// RevokeKey ends a key at once, for requests that are waiting too.
+// RevokeKey revokes a key immediately, also for requests that are waiting.
 func (c *Credentials) RevokeKey(ctx context.Context, id account.ID, key int64) error {
 	_, err := c.owners.order(ctx, id, account.RevokeKey{ID: key})
 	return err
 }
 
-// RevokeInboxKey ends the key of an inbox at once; NotFound when it holds none.
+// RevokeInboxKey revokes the key of an inbox immediately; NotFound if the inbox has none.
 func (c *Credentials) RevokeInboxKey(ctx context.Context, id account.ID, address string) error {
 	_, err := c.owners.order(ctx, id, account.RevokeInboxKey{Inbox: address})
 	return err
 }
 
-// Keys pages through the account's inventory, oldest first: expired keys too, with uses
-// that are not written down yet; Ended in each that is over. An empty cursor starts; the returned one is empty at the
-// end.
+// Keys pages through the account's keys, oldest first, including expired ones and uses that are not
+// recorded yet. Ended is set in each key that has ended. An empty cursor starts; the returned
+// cursor is empty at the end.
 func (c *Credentials) Keys(_ context.Context, id account.ID, cursor string, limit int) ([]account.Key, string, error) {
 	after, err := parseKeyCursor(cursor)
 	if err != nil {
@@ -187,7 +188,7 @@ func (c *Credentials) Keys(_ context.Context, id account.ID, cursor string, limi
 	for i := range keys {
 		if k := &keys[i]; k.Expired(env) && !k.Ended {
 			k.Ended = true
-			c.owners.notify(id, account.EndExpired{KeyID: k.ID}) // who reads the list has seen it
+			c.owners.notify(id, account.EndExpired{KeyID: k.ID}) // the reader of the list has now seen it as ended
 		}
 		if p := c.principals.get(keys[i].Hash); p != nil {
 			keys[i].LastUsedAt = latest(keys[i].LastUsedAt, unixTime(p.Used.Load()))
@@ -210,7 +211,7 @@ func (c *Credentials) ListSessions(ctx context.Context, id account.ID) ([]accoun
 	return list, used, err
 }
 
-// EndSession ends the session of an account that has this id in lists, at once; NotFound when none has.
+// EndSession ends the account's session with this public id immediately; NotFound if none exists.
 func (c *Credentials) EndSession(ctx context.Context, id account.ID, session string) error {
 	list, _, err := c.ListSessions(ctx, id)
 	if err != nil {
@@ -225,8 +226,8 @@ func (c *Credentials) EndSession(ctx context.Context, id account.ID, session str
 	return fault.New(fault.NotFound, "Session not found. GET /api/account/sessions lists your sessions")
 }
 
-// HaveKeys tells which of some inboxes of the account hold a key, expired or not: one
-// look-up each.
+// HaveKeys returns which inboxes of the account have a key, expired or not. It needs one look-up
+// for each inbox.
 func (c *Credentials) HaveKeys(_ context.Context, id account.ID, addresses []string) ([]bool, error) {
 	held := make([]bool, len(addresses))
 	for i, address := range addresses {
@@ -239,7 +240,7 @@ func (c *Credentials) HaveKeys(_ context.Context, id account.ID, addresses []str
 	return held, nil
 }
 
-// parseKeyCursor reads the id of the last key shown.
+// parseKeyCursor reads the id of the last key of the previous page.
 func parseKeyCursor(cursor string) (int64, error) {
 	if cursor == "" {
 		return 0, nil
@@ -255,7 +256,7 @@ func badCursor() error {
 	return fault.Field("cursor", "is not a valid cursor of this list. Use 'next_cursor' of the previous page")
 }
 
-// latest is the later of both.
+// latest returns the later of both.
 func latest(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
@@ -263,7 +264,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// unixTime is the zero time for a second of 0: never.
+// unixTime returns the zero time ("never") for second 0.
 func unixTime(sec int64) time.Time {
 	if sec == 0 {
 		return time.Time{}
@@ -271,13 +272,13 @@ func unixTime(sec int64) time.Time {
 	return time.Unix(sec, 0).UTC()
 }
 
-// principals maps the hash of a credential to who it speaks for. Account owners write it;
-// every request reads it, without a lock.
+// principals caches the principal of a credential by its hash. Account owners write it; every
+// request reads it without a lock.
 type principals struct {
 	byHash *xsync.Map[account.Hash, *account.Principal]
 }
 
-// principalIdle is how long an unused principal stays in memory.
+// principalIdle is how long an unused principal stays cached.
 const principalIdle = 15 * time.Minute
 
 func newPrincipals() *principals {
@@ -291,14 +292,14 @@ func (ps *principals) get(h account.Hash) *account.Principal {
 
 func (ps *principals) put(p *account.Principal) { ps.byHash.Store(p.Hash, p) }
 
-// revoke ends a principal for everybody who holds it.
+// revoke revokes a principal for every request that holds it.
 func (ps *principals) revoke(h account.Hash) {
 	if p, ok := ps.byHash.LoadAndDelete(h); ok {
 		p.Revoke()
 	}
 }
 
-// revokeAll ends every credential of an account whose key id is in the range; a session's is 0.
+// revokeAll revokes every credential of an account whose key id is in the range; a session's is 0.
 func (ps *principals) revokeAll(id account.ID, from, to int64) {
 	ps.byHash.DeleteMatching(func(_ account.Hash, p *account.Principal) (bool, bool) {
 		of := p.Account == id && from <= p.KeyID && p.KeyID <= to
@@ -309,7 +310,8 @@ func (ps *principals) revokeAll(id account.ID, from, to int64) {
 	})
 }
 
-// Lose takes out those of a group's accounts, whose owners have left: none is put in any more.
+// Lose removes the principals of a group's accounts. Their owners have left, so none is added
+// again.
 func (ps *principals) Lose(g partition.Group) error {
 	ps.byHash.DeleteMatching(func(_ account.Hash, p *account.Principal) (bool, bool) {
 		of := p.Account.Partition().Group() == g
@@ -321,8 +323,8 @@ func (ps *principals) Lose(g partition.Group) error {
 	return nil
 }
 
-// sweep drops principals that were not used since idle before now or are over, and calls used
-// for each of the others.
+// sweep evicts principals that are over or were idle for principalIdle, and calls used for each of
+// the others.
 func (ps *principals) sweep(env account.Env, used func(*account.Principal)) {
 	edge := env.Now.Add(-principalIdle).Unix()
 	ps.byHash.DeleteMatching(func(_ account.Hash, p *account.Principal) (bool, bool) {

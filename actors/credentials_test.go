@@ -10,8 +10,8 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// TestWhoIsForgottenIsNotCurrent: a principal that the sweep takes out of memory is beyond
-// the reach of revocations, so nobody may go on with it.
+// TestWhoIsForgottenIsNotCurrent checks that a principal is invalid once the sweep has evicted it:
+// revocations no longer reach it.
 func TestWhoIsForgottenIsNotCurrent(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	ps := newPrincipals()
@@ -31,16 +31,16 @@ func TestWhoIsForgottenIsNotCurrent(t *testing.T) {
 	}
 }
 
-// polls stands for what an edge made of a view; its field is read where no poll comes.
+// polls stands for what an edge renders of a view; its field is only read when no poll runs.
 type polls struct{ at int64 }
 
 func (*polls) Retire()           {}
 func (p *polls) PolledAt() int64 { return p.at }
 
-// TestPollsKeepAnInboxInMemory also where they ask for nothing but its answer.
+// TestPollsKeepAnInboxInMemory also covers polls that only use the rendering.
 func TestPollsKeepAnInboxInMemory(t *testing.T) {
 	store := persisttest.Open(t)
-	s := startSystem(t, store, func(o *Options) { o.SweepEvery = time.Hour }) // sweeps are made here
+	s := startSystem(t, store, func(o *Options) { o.SweepEvery = time.Hour }) // the test calls Sweep itself
 	polled, idle := "polled@inbox.localhost", "idle@inbox.localhost"
 	views := map[string]*inbox.View{}
 	for _, address := range []string{polled, idle} {
@@ -58,14 +58,14 @@ func TestPollsKeepAnInboxInMemory(t *testing.T) {
 		t.Error("the inbox that is polled left, or the idle one did not")
 	}
 
-	// Beyond the budget the longest idle leaves first, polls counted.
+	// Beyond the budget the longest idle inbox is evicted first; polls count as uses.
 	s.engine.Clock.Set(later)
 	one := s.inboxes.Stats().Bytes
 	makeInbox(t, s, "new@inbox.localhost")
 	view := must[*inbox.View](t)(s.View(context.Background(), "new@inbox.localhost"))
 	later = later.Add(time.Second)
 	views[polled].Rendering().(*polls).at = later.Unix()
-	until(func() bool { return s.inboxes.Stats().Bytes > one }) // it is weighed behind its answer
+	until(func() bool { return s.inboxes.Stats().Bytes > one }) // it is weighed after its reply
 	s.inboxes.Sweep(time.Hour, s.inboxes.Stats().Bytes*9/10)
 	<-view.Superseded()
 	if s.Resident([]byte(polled)) == nil {

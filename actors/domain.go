@@ -7,16 +7,16 @@ import (
 	"inboxd/internal/core/domain"
 )
 
-// DomainStore is what the domains need of the disk. What is encrypted can be read with this
-// data folder only.
+// DomainStore is the storage that domains need. Encrypted values can be decrypted only with this
+// data folder.
 type DomainStore interface {
 	LoadDomain(name string) (*domain.State, error)
 	CommitDomain(*domain.Rows) error
 	// Domains pages through all domains that have a record.
 	Domains(after string, limit int) ([]*domain.State, error)
-	// Attached are the times of the creations on a domain's list at an address.
+	// Attached returns the creation times that a domain's list has for an address.
 	Attached(name, address string) ([]time.Time, error)
-	// Live reports that an inbox lives at an address.
+	// Live reports whether an inbox lives at an address.
 	Live(address string) (bool, error)
 	AttachedInboxes(name, after string, limit int) ([]domain.Attached, error)
 
@@ -25,8 +25,8 @@ type DomainStore interface {
 	MAC(purpose string, data []byte) ([]byte, error)
 }
 
-// domainEntity drives internal/core/domain for one name. Its commands answer with the state
-// after them, a copy. Only its owner touches state and rows.
+// domainEntity drives internal/core/domain for one name. Its commands return a copy of the state
+// after them. Only its owner touches state and rows.
 type domainEntity struct {
 	engine.Slot
 	store DomainStore
@@ -35,10 +35,10 @@ type domainEntity struct {
 	changed func(domain.State)
 
 	state *domain.State
-	rows  *domain.Rows // of the group being decided; nil when nothing changed
+	rows  *domain.Rows // of the group being decided; nil if nothing changed
 }
 
-// readDomain asks for the state alone.
+// readDomain only reads the state.
 type readDomain struct{}
 
 func (e *domainEntity) Load() (err error) {
@@ -63,8 +63,8 @@ func (e *domainEntity) Decide(cmd any) (any, error) {
 	return *e.state, err
 }
 
-// noted is what the domain's list has of address once the group being decided is committed:
-// what the group says goes before what the store shows.
+// noted returns what the domain's list has for address once the group being decided is committed.
+// The rows of the group take precedence over the store.
 func (e *domainEntity) noted(address string) ([]time.Time, error) {
 	if e.rows != nil {
 		if times, known := e.rows.Noted(address); known {
@@ -102,7 +102,7 @@ func (e *domainEntity) Publish() {
 
 func (e *domainEntity) Abandon() { e.state, e.rows = nil, nil }
 
-// weight counts the keys, which are most of a domain.
+// Weight counts the keys, which are most of a domain's size.
 func (e *domainEntity) Weight() int64 {
 	if e.state == nil {
 		return 0

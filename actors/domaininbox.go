@@ -12,14 +12,14 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// Inboxes under own domains stand on their domain's list, so that RCPT knows whom the
-// domain serves and a release knows what is left.
+// Inboxes under own domains are on their domain's list. RCPT uses the list to check whom the domain
+// serves, and a release uses it to find what is left.
 
-// leftoversAtOnce bounds the repair before a release: what a crash leaves is little.
+// leftoversAtOnce bounds the repair before a release: a crash leaves only few entries.
 const leftoversAtOnce = 1000
 
-// join puts a creation on the list of its domain, if it has one of its own: before the inbox lives,
-// so that no release misses it.
+// join adds a creation to the list of its own domain, if the address has one. It runs before the
+// inbox exists, so that no release misses the inbox.
 func (d *OwnDomains) join(ctx context.Context, id account.ID, address string, at time.Time) error {
 	host := hostOf(address)
 	if domain.Within(host, d.namespaces.Domain) {
@@ -29,8 +29,8 @@ func (d *OwnDomains) join(ctx context.Context, id account.ID, address string, at
 	return err
 }
 
-// leave takes an inbox that is gone, or a creation that never can be made any more, off its
-// domain's list. It may be repeated, and come late.
+// leave removes a deleted inbox, or a creation that can no longer succeed, from its domain's list.
+// It is idempotent and may run late.
 func (d *OwnDomains) leave(ctx context.Context, address string, at time.Time) error {
 	host := hostOf(address)
 	if domain.Within(host, d.namespaces.Domain) {
@@ -44,8 +44,8 @@ func (d *OwnDomains) leave(ctx context.Context, address string, at time.Time) er
 	return err
 }
 
-// detachLeftovers takes off the domain's list what a crash between two steps left there. A
-// creation that is under way is ended for it, or keeps its place.
+// detachLeftovers removes the entries that a crash between two steps left on the domain's list. A
+// creation that is in progress is either ended or keeps its entry.
 func (d *OwnDomains) detachLeftovers(ctx context.Context, state domain.State) error {
 	if state.Inboxes == 0 {
 		return nil
@@ -68,8 +68,8 @@ func (d *OwnDomains) detachLeftovers(ctx context.Context, state domain.State) er
 	return nil
 }
 
-// namespaceFor narrows where addresses may live to the domain of an order; no domain at
-// all when it is not a verified one of this account.
+// namespaceFor restricts the namespaces to the domain of an order. It allows no domain if that
+// domain is not verified for this account.
 func (d *OwnDomains) namespaceFor(ctx context.Context, id account.ID, given string) (inbox.Namespaces, error) {
 	ns := d.namespaces
 	if _, err := domain.Parse(given); err != nil {
@@ -85,10 +85,10 @@ func (d *OwnDomains) namespaceFor(ctx context.Context, id account.ID, given stri
 	return ns, err
 }
 
-// hostOf is the part behind the @.
+// hostOf returns the part after the @.
 func hostOf(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }
 
-// served refuses mail for an inbox that stayed behind on a domain of somebody else.
+// served refuses messages to an inbox that remained on a domain that another account took over.
 func (d *OwnDomains) served(address string) error {
 	gone, err := forsaken(d.store, d.namespaces.Domain, address)
 	switch {
@@ -100,8 +100,8 @@ func (d *OwnDomains) served(address string) error {
 	return nil
 }
 
-// forsaken reports whether an inbox stays behind on a domain that became another
-// account's: it gets no more mail (ADR 0016).
+// forsaken reports whether an inbox remained on a domain that now belongs to another account. Such
+// an inbox receives no more messages (ADR 0016).
 func forsaken(store DomainStore, service, address string) (bool, error) {
 	host := hostOf(address)
 	if domain.Within(host, service) {

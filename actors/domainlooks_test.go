@@ -12,8 +12,9 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// TestADomainThatMovedAway: an hour after the last look DNS is asked again before mail is taken for an inbox here, once
-// for all who send at that moment; what is missing then counts at once, and so does what is back.
+// TestADomainThatMovedAway checks that DNS is queried again before a message is delivered to an
+// inbox here, if the last look-up was an hour ago. Concurrent senders share one query. Missing and
+// restored records then take effect immediately.
 func TestADomainThatMovedAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.Open(t)
@@ -66,8 +67,9 @@ func TestADomainThatMovedAway(t *testing.T) {
 	})
 }
 
-// TestVerificationAsksDNSRarely: six times a minute and domain, and then the last result is returned. Nobody uses up
-// what another account or another domain has, nor asks by claims.
+// TestVerificationAsksDNSRarely checks the limit of six times a minute and domain; beyond it the
+// last result is returned. Accounts and domains have separate limits, and claims do not use them
+// up.
 func TestVerificationAsksDNSRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := startDomains(t, persisttest.Open(t))

@@ -19,16 +19,17 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// Own domains (specification, Own domains). The owner of a name decides whose it is; the
-// account's list lies in another partition, so a claim goes: list, claim, list again; and a
-// release: release, then list. Each step can be repeated. An entry that leads nowhere is taken off
-// when the list is read, by its mark: a claim that was under way has another then. A claim that is
-// on no list, after a crash, is put there when the domain is checked (ADR 0048).
+// Own domains (specification, Own domains). The owner of a name decides whose it is, but the
+// account's list lies in another partition. A claim therefore runs: list, claim, list again; a
+// release runs: release, then unlist. Each step is idempotent. An entry without a claim is removed
+// when the list is read. It is removed by its mark, because a concurrent claim sets another mark. A
+// claim that is on no list after a crash is listed when the domain is next checked (ADR 0048).
 
-// lookTimeout bounds all questions about one domain together.
+// lookTimeout bounds all DNS queries about one domain together.
 const lookTimeout = 10 * time.Second
 
-// OwnDomains are the domains that accounts bring. It never changes but for looks; any goroutine may use it.
+// OwnDomains are the domains that accounts bring. It is immutable except for looks; any goroutine
+// may use it.
 type OwnDomains struct {
 	owners     domainOwners
 	accounts   accountOwners
@@ -36,7 +37,7 @@ type OwnDomains struct {
 	store      DomainStore
 	keys       *Keyring
 	namespaces inbox.Namespaces
-	mxHost     string // where the mail of own domains goes
+	mxHost     string // receives the mail of own domains
 	resolver   lookup.Resolver
 	now        func() time.Time
 	log        *slog.Logger
@@ -44,7 +45,7 @@ type OwnDomains struct {
 	looks      *looks
 }
 
-// domainOwners hands commands to the owners of domains.
+// domainOwners sends commands to the owners of domains.
 type domainOwners struct{ *engine.Directory }
 
 // order returns the state after the command's commit.
@@ -54,7 +55,7 @@ func (o domainOwners) order(ctx context.Context, name string, cmd any) (domain.S
 	return state, err
 }
 
-// ownState is a domain of this account; NotFound for others, whoever has them.
+// ownState returns a domain of this account; NotFound if another account or nobody has it.
 func (d *OwnDomains) ownState(ctx context.Context, id account.ID, given string) (domain.State, error) {
 	name, ok := domain.Fold(given)
 	if !ok {
@@ -67,8 +68,8 @@ func (d *OwnDomains) ownState(ctx context.Context, id account.ID, given string) 
 	return state, err
 }
 
-// ClaimDomain makes a domain the account's own, pending until its records are found. What
-// takes time, DNS and keys, is done first.
+// ClaimDomain makes a domain the account's own, pending until its DNS records are found. The slow
+// parts, DNS and key generation, run first.
 func (d *OwnDomains) ClaimDomain(ctx context.Context, id account.ID, given string) (domain.View, error) {
 	name, err := domain.Claimable(given, d.namespaces.Domain)
 	if err != nil {
@@ -88,8 +89,8 @@ func (d *OwnDomains) ClaimDomain(ctx context.Context, id account.ID, given strin
 	return state.View(d.mxHost), d.keep(ctx, state)
 }
 
-// keep has a domain that was claimed on its account's list, whoever found it not claimed before.
-// An account that is being deleted, or was, holds none: it is given back.
+// keep marks a claimed domain as claimed on its account's list, even if the list entry was removed
+// meanwhile. If the account is being deleted or is gone, keep releases the domain.
 func (d *OwnDomains) keep(ctx context.Context, state domain.State) error {
 	_, err := d.accounts.order(ctx, state.Account, account.ListDomain{Name: state.Name, Claimed: true})
 	if fault.Is(err, fault.NotFound) {
@@ -98,8 +99,8 @@ func (d *OwnDomains) keep(ctx context.Context, state domain.State) error {
 	return err
 }
 
-// prepareClaim refuses vain claims before keys are made, and asks DNS when somebody else
-// claims the name.
+// prepareClaim refuses claims that cannot succeed before keys are generated. It queries DNS if
+// another account claims the name.
 func (d *OwnDomains) prepareClaim(ctx context.Context, id account.ID, name string) (domain.Claim, error) {
 	claim := domain.Claim{Account: id}
 	mac, err := d.store.MAC("domain ownership", append(id[:], name...))
@@ -121,7 +122,7 @@ func (d *OwnDomains) prepareClaim(ctx context.Context, id account.ID, name strin
 	return claim, err
 }
 
-// proven looks for the ownership record; trouble is no proof.
+// proven looks up the ownership record; a DNS failure is not a proof.
 func (d *OwnDomains) proven(ctx context.Context, name, token string) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -132,8 +133,8 @@ func (d *OwnDomains) proven(ctx context.Context, name, token string) bool {
 	return ok
 }
 
-// Domains lists the account's domains in alphabetical order. Entries that a crash, or the claim
-// of the true owner, left behind are taken off.
+// Domains lists the account's domains in alphabetical order. It removes entries that were left by a
+// crash, or by a claim of the actual owner.
 func (d *OwnDomains) Domains(ctx context.Context, id account.ID) ([]domain.View, error) {
 	listed, err := d.accounts.domains(ctx, id)
 	if err != nil {
@@ -154,7 +155,7 @@ func (d *OwnDomains) Domains(ctx context.Context, id account.ID) ([]domain.View,
 	return views, nil
 }
 
-// Domain shows one domain of the account.
+// Domain returns one domain of the account.
 func (d *OwnDomains) Domain(ctx context.Context, id account.ID, given string) (domain.View, error) {
 	state, err := d.ownState(ctx, id, given)
 	if err != nil {
@@ -163,7 +164,8 @@ func (d *OwnDomains) Domain(ctx context.Context, id account.ID, given string) (d
 	return state.View(d.mxHost), nil
 }
 
-// VerifyDomain looks the records up now, a few times a minute at most: beyond that the last result counts.
+// VerifyDomain looks the records up now, at most looksAMinute times a minute; beyond that the last
+// result counts.
 func (d *OwnDomains) VerifyDomain(ctx context.Context, id account.ID, given string) (domain.View, error) {
 	state, err := d.ownState(ctx, id, given)
 	if err != nil {
@@ -180,7 +182,7 @@ func (d *OwnDomains) VerifyDomain(ctx context.Context, id account.ID, given stri
 	return state.View(d.mxHost), nil
 }
 
-// check asks DNS about a claim and reports to its owner.
+// check queries DNS about a claim and reports the result to the domain's owner.
 func (d *OwnDomains) check(ctx context.Context, state domain.State, asked bool) (domain.State, error) {
 	look, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -197,8 +199,8 @@ func (d *OwnDomains) check(ctx context.Context, state domain.State, asked bool) 
 	return state, err
 }
 
-// ReleaseDomain gives a domain back; Refused while inboxes live under it. The list is read first:
-// a claim behind the release has another mark.
+// ReleaseDomain releases a domain; Refused while inboxes live under it. It reads the list first,
+// because a claim after the release sets another mark.
 func (d *OwnDomains) ReleaseDomain(ctx context.Context, id account.ID, given string) error {
 	state, err := d.ownState(ctx, id, given)
 	if err != nil {

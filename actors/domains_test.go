@@ -24,7 +24,7 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// fakeDNS publishes whole domains; what it does not have does not exist.
+// fakeDNS publishes whole domains; anything else does not exist.
 type fakeDNS struct {
 	lookup.Resolver
 	mu      sync.Mutex
@@ -81,7 +81,7 @@ func (f *fakeDNS) LookupMX(_ context.Context, name string) (hosts []*net.MX, err
 	return hosts, err
 }
 
-// domainWorld is a system with two paid accounts and a DNS of its own.
+// domainWorld is a system with two paid accounts and its own DNS.
 type domainWorld struct {
 	*System
 	t        testing.TB
@@ -140,8 +140,9 @@ func (w *domainWorld) expect(what string, err error, kind fault.Kind) {
 	}
 }
 
-// TestTheTrueOwnerTakesOver: a claim that was never verified, and one whose records are
-// gone, give way to proof; what lived there before gets no more mail and signs nothing.
+// TestTheTrueOwnerTakesOver checks that a proof of ownership replaces a claim that was never
+// verified, and one whose records are gone. Inboxes of the previous account get no more messages
+// and sign nothing.
 func TestTheTrueOwnerTakesOver(t *testing.T) {
 	w := startDomains(t, persisttest.Open(t))
 	must[domain.View](t)(w.ClaimDomain(t.Context(), w.bob, "example.org"))
@@ -197,7 +198,7 @@ func TestTheTrueOwnerTakesOver(t *testing.T) {
 	}
 }
 
-// TestCreationAndReleaseMeet: creations race a release; an inbox that was made is never
+// TestCreationAndReleaseMeet runs creations concurrently with a release: a created inbox is never
 // left without its domain.
 func TestCreationAndReleaseMeet(t *testing.T) {
 	w := startDomains(t, persisttest.Open(t))
@@ -236,7 +237,8 @@ func TestCreationAndReleaseMeet(t *testing.T) {
 	}
 }
 
-// TestOneAddressMadeAndDeletedAtOnce: whatever the order, an inbox that lives takes mail.
+// TestOneAddressMadeAndDeletedAtOnce checks that a live inbox receives messages, whatever the
+// order.
 func TestOneAddressMadeAndDeletedAtOnce(t *testing.T) {
 	w := startDomains(t, persisttest.Open(t))
 	w.verified(w.ada, "example.org")
@@ -259,8 +261,8 @@ func TestOneAddressMadeAndDeletedAtOnce(t *testing.T) {
 	}
 }
 
-// TestALateDetachLeavesTheNewer: an inbox is deleted, its address made anew, and then the domain's
-// list hears of the deletion; twice.
+// TestALateDetachLeavesTheNewer deletes an inbox and creates its address again before the domain's
+// list is told of the deletion, twice.
 func TestALateDetachLeavesTheNewer(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	w := startDomains(t, store)
@@ -289,8 +291,8 @@ func TestALateDetachLeavesTheNewer(t *testing.T) {
 	}
 }
 
-// TestAnInboxFromBeforeNotesHadTimes stays on its domain's list while it lives, whoever tries to
-// make its address meanwhile, and leaves it when it is deleted.
+// TestAnInboxFromBeforeNotesHadTimes checks that the inbox stays on its domain's list while it
+// lives, even if somebody tries to create its address. It leaves the list when it is deleted.
 func TestAnInboxFromBeforeNotesHadTimes(t *testing.T) {
 	store := persisttest.Open(t)
 	w := startDomains(t, store)
@@ -314,11 +316,11 @@ func TestAnInboxFromBeforeNotesHadTimes(t *testing.T) {
 	}
 }
 
-// TestCrashBetweenTheSteps: a store that fails at any one commit leaves nothing that the
-// next try, or a release, does not put right.
+// TestCrashBetweenTheSteps makes any one commit fail: the next attempt, or a release, repairs the
+// state.
 func TestCrashBetweenTheSteps(t *testing.T) {
 	broken := errors.New("pulled the plug")
-	const commits = 11 // list, claim, list again, check, reserve, attach, create, confirm, delete, detach, give back
+	const commits = 11 // list, claim, list again, check, reserve, attach, create, confirm, delete, detach, release
 	for fail := 1; ; fail++ {
 		store := persisttest.Open(t)
 		w := startDomains(t, store)
@@ -368,8 +370,8 @@ func TestCrashBetweenTheSteps(t *testing.T) {
 	}
 }
 
-// held has the next claim wait for its commit; it returns when the claim is there, and what lets it
-// go on and tells what came of it.
+// held blocks the commit of the next claim. It returns when the claim is blocked, with a function
+// that lets it continue and returns its result.
 func (w *domainWorld) held(id account.ID, name string) (goOn func() error) {
 	there, on, answer := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	w.store.Before = func(rows any) error {
@@ -390,18 +392,20 @@ func (w *domainWorld) held(id account.ID, name string) (goOn func() error) {
 	}
 }
 
-// TestAClaimIsFoundNotMadeYet by who reads the list: it takes the name off, and it comes back.
+// TestAClaimIsFoundNotMadeYet checks a reader that removes the name from the list: the claim lists
+// it again.
 func TestAClaimIsFoundNotMadeYet(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	w := startDomains(t, store)
-	// The domain's owner is busy with the claim: what asks it waits. So the list is read by hand.
+	// The domain's owner is busy with the claim, so a request to it would block. The test reads the
+	// list directly.
 	goOn := w.held(w.ada, "example.org")
 	listed := must[map[string]time.Time](t)(w.accounts.domains(t.Context(), w.ada))
 	must[any](t)(w.accounts.order(t.Context(), w.ada, account.UnlistDomain{Name: "example.org", Mark: listed["example.org"]}))
 	if err := goOn(); err != nil {
 		t.Fatal(err)
 	}
-	must[any](t)(w.accounts.order(t.Context(), w.ada, account.UnlistDomain{Name: "example.org", Mark: listed["example.org"]})) // and once more
+	must[any](t)(w.accounts.order(t.Context(), w.ada, account.UnlistDomain{Name: "example.org", Mark: listed["example.org"]})) // a second time
 	if got := must[[]domain.View](t)(w.Domains(t.Context(), w.ada)); len(got) != 1 {
 		t.Errorf("listed are %v", got)
 	}
@@ -411,13 +415,13 @@ func TestAClaimIsFoundNotMadeYet(t *testing.T) {
 	}
 }
 
-// TestAClaimOfADeletedAccount ends with it, however late it is made.
+// TestAClaimOfADeletedAccount checks that a claim ends with its account, however late it is made.
 func TestAClaimOfADeletedAccount(t *testing.T) {
 	w := startDomains(t, persisttest.Open(t))
 	goOn := w.held(w.ada, "example.org")
 	deleted := make(chan error, 1)
 	go func() { deleted <- w.DeleteAccount(context.Background(), "ada@example.test") }()
-	until(func() bool { // the closer waits for the domain's owner behind the claim
+	until(func() bool { // the closer waits for the domain's owner, after the claim
 		picture, err := w.accounts.picture(t.Context(), w.ada)
 		return err != nil || !picture.profile.ClosingAt.IsZero() || picture.profile.CreatedAt.IsZero()
 	})
@@ -430,7 +434,8 @@ func TestAClaimOfADeletedAccount(t *testing.T) {
 	}
 }
 
-// TestAClaimOnNoList is put there when it is checked, or given back when its account is gone.
+// TestAClaimOnNoList checks that a claim is listed when it is checked, or released if its account
+// is gone.
 func TestAClaimOnNoList(t *testing.T) {
 	store := persisttest.Open(t)
 	w := startDomains(t, store)
@@ -447,8 +452,8 @@ func TestAClaimOnNoList(t *testing.T) {
 	}
 }
 
-// TestDomainsAreCheckedByThemselves: records that come verify a claim, records that vanish
-// for good make it fail after the grace, and trouble does neither, also across a restart.
+// TestDomainsAreCheckedByThemselves checks that new records verify a claim, and that missing
+// records make it fail after the grace period. DNS failures do neither. It also covers a restart.
 func TestDomainsAreCheckedByThemselves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.Open(t)
@@ -496,8 +501,8 @@ func TestDomainsAreCheckedByThemselves(t *testing.T) {
 	})
 }
 
-// TestSigningKeys: the service always signs, also for the names below it; an own domain
-// only with keys whose public records are right, as DNS said last.
+// TestSigningKeys checks that the service domain always signs, also for the names below it. An own
+// domain signs only with keys whose public records were correct at the last look-up.
 func TestSigningKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.Open(t)
@@ -524,8 +529,8 @@ func TestSigningKeys(t *testing.T) {
 		v := w.verified(w.ada, "example.org")
 		x := must[string](t)(w.under(w.ada, "x", "example.org"))
 		signs(x, "example.org: rsa2048 ed25519")
-		w.dns.publish(append(v.Records[:3:3], v.Records[3])) // the RSA key alone
-		signs(x, "example.org: rsa2048 ed25519")             // believed for a while
+		w.dns.publish(append(v.Records[:3:3], v.Records[3])) // only the RSA key
+		signs(x, "example.org: rsa2048 ed25519")             // cached for a while
 		time.Sleep(usableFor)
 		signs(x, "example.org: rsa2048")
 		w.dns.fail(true)
@@ -537,7 +542,7 @@ func TestSigningKeys(t *testing.T) {
 		signs(x, "example.org:")
 		w.dns.publish(v.Records)
 		signs(x, "example.org:")
-		must[domain.View](t)(w.VerifyDomain(t.Context(), w.ada, "example.org")) // whoever asks is not kept waiting
+		must[domain.View](t)(w.VerifyDomain(t.Context(), w.ada, "example.org")) // the caller does not wait
 		signs(x, "example.org: rsa2048 ed25519")
 
 		selector, _, _ := strings.Cut(v.Records[4].Name, ".")
@@ -559,7 +564,7 @@ func TestSigningKeys(t *testing.T) {
 	})
 }
 
-// TestDomainLimits: an account holds so many and no more, also when it claims at once.
+// TestDomainLimits checks the limit of domains per account, also for concurrent claims.
 func TestDomainLimits(t *testing.T) {
 	w := startDomains(t, persisttest.Open(t))
 	for i := range account.MaxDomains - 2 {
@@ -586,8 +591,8 @@ func TestDomainLimits(t *testing.T) {
 	}
 }
 
-// TestOrderUnderNoDomain: what can't be a domain is a wrong request, any other that is not a
-// verified one of the account breaks a rule.
+// TestOrderUnderNoDomain checks that an invalid domain name is a bad request, and that any other
+// domain that is not verified for the account is refused.
 func TestOrderUnderNoDomain(t *testing.T) {
 	w := startDomains(t, persisttest.Open(t))
 	must[domain.View](t)(w.ClaimDomain(t.Context(), w.ada, "pending.org"))
@@ -601,7 +606,7 @@ func TestOrderUnderNoDomain(t *testing.T) {
 	}
 }
 
-// TestDeliveryUnderADomain runs a mail to an inbox under a domain.
+// TestDeliveryUnderADomain delivers a message to an inbox under a domain.
 func TestDeliveryUnderADomain(t *testing.T) {
 	w := startDomains(t, persisttest.Open(t))
 	w.verified(w.ada, "example.org")

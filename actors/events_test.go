@@ -16,7 +16,7 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// follow reads as a client does, until it saw want events.
+// followed reads as a client does, until it has seen want events.
 func followed(t *testing.T, s *System, address string, want int) (events []changefeed.Entry) {
 	r := s.Listen(someone, address)
 	defer r.Close()
@@ -37,8 +37,8 @@ func followed(t *testing.T, s *System, address string, want int) (events []chang
 	return events
 }
 
-// TestReadersSeeEveryEventOnceAndInOrder: 64 of them, some of one inbox only, while mail
-// comes to several.
+// TestReadersSeeEveryEventOnceAndInOrder runs 64 readers, some of one inbox only, while messages
+// arrive at several inboxes.
 func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 	const inboxes, mails = 4, 50
 	store := persisttest.Open(t)
@@ -77,7 +77,8 @@ func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 	}
 }
 
-// TestAListenerDoesNotWaitForOthers: without one a step waits for more events.
+// TestAListenerDoesNotWaitForOthers checks that a step waits for more events only without a
+// listener.
 func TestAListenerDoesNotWaitForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.Open(t)
@@ -108,7 +109,7 @@ func TestAListenerDoesNotWaitForOthers(t *testing.T) {
 	})
 }
 
-// TestThePresentIsBehindWhatWasSeen, although a step waits for more events.
+// TestThePresentIsBehindWhatWasSeen checks this although a step waits for more events.
 func TestThePresentIsBehindWhatWasSeen(t *testing.T) {
 	s := startSystem(t, persisttest.Open(t), nil)
 	makeInbox(t, s, "a@inbox.localhost")
@@ -120,11 +121,11 @@ func TestThePresentIsBehindWhatWasSeen(t *testing.T) {
 	}
 }
 
-// TestOldEventsAreNotShown, whether or not they were trimmed.
+// TestOldEventsAreNotShown covers trimmed and untrimmed events.
 func TestOldEventsAreNotShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.Open(t)
-		s := startSystem(t, store, func(o *Options) { o.SweepEvery = time.Hour }) // a week goes by
+		s := startSystem(t, store, func(o *Options) { o.SweepEvery = time.Hour }) // a week passes
 		makeInbox(t, s, "a@inbox.localhost")
 		receiveOne := func() {
 			must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
@@ -140,8 +141,8 @@ func TestOldEventsAreNotShown(t *testing.T) {
 	})
 }
 
-// TestOnePrincipalPerCredential: a revocation reaches everybody who presented the key, also
-// those who asked for it at once, before the first answer was published.
+// TestOnePrincipalPerCredential checks that a revocation reaches every request with the key,
+// including concurrent ones from before the first result was published.
 func TestOnePrincipalPerCredential(t *testing.T) {
 	token := account.HashToken([]byte("token"))
 	store, key := persisttest.Open(t), &account.Key{ID: 1, Hash: token, Kind: account.KindAccountKey}
@@ -170,7 +171,7 @@ func TestOnePrincipalPerCredential(t *testing.T) {
 	}
 }
 
-// stuckStore never gets its journal on disk.
+// stuckStore never completes the sync of its journal.
 type stuckStore struct {
 	*persisttest.Store
 	release chan struct{}
@@ -178,7 +179,8 @@ type stuckStore struct {
 
 func (s *stuckStore) SyncJournal(account.ID) error { <-s.release; return nil }
 
-// TestAFullDiskDoesNotHoldReaders: what can't be put on disk is not shown, and said so soon.
+// TestAFullDiskDoesNotHoldReaders checks that events that cannot be made durable are not returned,
+// and that the error comes soon.
 func TestAFullDiskDoesNotHoldReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &stuckStore{persisttest.Open(t), make(chan struct{})}

@@ -11,8 +11,8 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// TestExpiredStaysSo: the clock goes a month ahead, everything that ends is seen once, and the
-// clock goes back. Nothing of it opens anything, before or after a power loss.
+// TestExpiredStaysSo sets the clock a month ahead, sees everything expired once, and sets the clock
+// back. Nothing of it works again, before or after a power loss.
 func TestExpiredStaysSo(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	var ahead atomic.Int64
@@ -39,7 +39,7 @@ func TestExpiredStaysSo(t *testing.T) {
 		return err == nil
 	}
 	for _, token := range []string{in.Token, presented.Token, listed.Token, young.Token} {
-		if !opens(token) { // all of them are in memory now
+		if !opens(token) { // all of them are cached now
 			t.Fatal("a fresh credential opens nothing")
 		}
 	}
@@ -50,7 +50,7 @@ func TestExpiredStaysSo(t *testing.T) {
 	if keys, _, err := s.Keys(ctx, me, "", 10); err != nil || !keys[1].Ended {
 		t.Errorf("listed as %+v, %v", keys, err)
 	}
-	must[account.Usage](t)(s.Usage(ctx, me)) // behind what the list left to do
+	must[account.Usage](t)(s.Usage(ctx, me)) // after what the list left to do
 	ahead.Store(0)
 	for range 2 {
 		for name, token := range map[string]string{"session": in.Token, "presented": presented.Token, "listed": listed.Token} {
@@ -73,15 +73,16 @@ func TestExpiredStaysSo(t *testing.T) {
 	}
 }
 
-// TestWhatTheClockPassedIsOver: nobody shows or lists what ends while the clock goes on, in steps
-// that are believed. When it goes back by a month that is over all the same, before and after a
-// power loss; what is made then is good. A jump that is not believed ends nothing.
+// TestWhatTheClockPassedIsOver advances the clock in trusted steps past the expiry of credentials
+// that nobody presents or lists. After the clock goes back by a month they are expired all the
+// same, before and after a power loss. Credentials created then are valid. An untrusted jump
+// expires nothing.
 func TestWhatTheClockPassedIsOver(t *testing.T) {
 	for name, crash := range map[string]bool{"in one run": false, "over a power loss": true} {
 		t.Run(name, func(t *testing.T) {
 			c := newClockStory(t)
 			old, young, reset := []string{c.in.Token, c.key(30)}, []string{c.key(90), c.key(90)}, c.reset()
-			c.check("at first", true, old...) // they are in memory now
+			c.check("at first", true, old...) // they are cached now
 			c.set(400 * 24 * time.Hour)       // a jump
 			c.set(0)
 			c.check("after a jump", true, old...)
@@ -90,10 +91,10 @@ func TestWhatTheClockPassedIsOver(t *testing.T) {
 			}
 			c.set(0)
 			if crash {
-				c.key(30) // a commit takes the clock along
+				c.key(30) // a commit stores the clock reading
 				c.crash()
 			}
-			c.sys.noteUses() // as each minute
+			c.sys.noteUses() // as every minute
 			c.check("the clock is back", false, old...)
 			c.check("the clock is back", true, young...)
 			if _, err := c.sys.ResetPassword(c.ctx, reset, "another horse"); !fault.Is(err, fault.Refused) {
@@ -113,7 +114,7 @@ func TestWhatTheClockPassedIsOver(t *testing.T) {
 	}
 }
 
-// clockStory is a system on a store whose clock is set with its own.
+// clockStory is a system on a store, with one clock for both.
 type clockStory struct {
 	*testing.T
 	ctx   context.Context
@@ -136,7 +137,7 @@ func (c *clockStory) begin() {
 	})
 }
 
-// crash goes on with what a power loss leaves once what the clock has seen is on disk.
+// crash continues with what a power loss leaves, once the clock's readings are on disk.
 func (c *clockStory) crash() {
 	seen := c.store.ClockSeen()
 	for left := c.store; ; time.Sleep(10 * time.Millisecond) {
@@ -147,7 +148,7 @@ func (c *clockStory) crash() {
 	c.begin()
 }
 
-// set has the store look at its clock, as it does each half minute.
+// set makes the store read its clock, as it does every half minute.
 func (c *clockStory) set(ahead time.Duration) {
 	c.ahead.Store(int64(ahead))
 	c.store.SetAhead(ahead)

@@ -14,33 +14,33 @@ import (
 	"inboxd/internal/intake/ingest"
 )
 
-// inboxEntity drives internal/core/inbox for one address. Only its owner touches what is below
-// view.
+// inboxEntity drives internal/core/inbox for one address. Only its owner touches the fields below
+// holds.
 type inboxEntity struct {
 	engine.Slot
 	store InboxStore
 	now   func() time.Time
-	// notify receives the public events of a commit, after it.
+	// notify receives the public events of a commit, after the commit.
 	notify func([]inbox.Public)
-	// lost is told whose messages are gone from the disk, after the commit.
+	// lost receives the account whose messages were deleted from the disk, after the commit.
 	lost func(account.ID)
-	// queued receives the moves of the mail queue of a commit, after it.
+	// queued receives the changes to the mail queue, after the commit.
 	queued func(address string, moves []inbox.Queued)
-	// copyDue hears of an owner's copy that is due, after the commit.
+	// copyDue is called when an owner's copy is due, after the commit.
 	copyDue    func(address string)
 	capacities *capacities
-	// atHand keeps the contents of new messages for a while.
+	// atHand caches the contents of new messages for a while.
 	atHand   *atHand
 	requests *requestQuota
 
-	view  atomic.Pointer[inbox.View]    // nil until loaded, or when nobody lives there; any goroutine reads it
-	holds atomic.Pointer[knownCapacity] // nil until asked for; any goroutine reads and writes it
+	view  atomic.Pointer[inbox.View]    // nil until loaded, or if no inbox lives there; any goroutine reads it
+	holds atomic.Pointer[knownCapacity] // nil until read; any goroutine reads and writes it
 
 	state  *inbox.State
 	fresh  bool                 // just loaded, not published yet
-	rows   *inbox.Rows          // of the group being decided; nil when nothing changed
-	rests  []partition.Position // that the rows rest on
-	newest *inbox.Newest        // that atHand knows
+	rows   *inbox.Rows          // of the group being decided; nil if nothing changed
+	rests  []partition.Position // positions that must be Reached before the rows are committed
+	newest *inbox.Newest        // the one that atHand has
 }
 
 func (e *inboxEntity) Load() (err error) {
@@ -52,10 +52,10 @@ func (e *inboxEntity) Load() (err error) {
 	return err
 }
 
-// doubtUnheard watches for repeats of the mails of which a crash left open whether their senders
-// heard 250. The digest comes from the bytes; nothing is written, for it is so in every run until
-// the next start, and senders repeat within minutes. Without a Message-ID the same bytes may well
-// be another mail.
+// doubtUnheard watches for repeats of messages that a crash left unacknowledged: their senders may
+// not have received the 250 reply. The digest is computed from the stored bytes. Nothing is
+// written, because every run until the next start computes the same, and senders retry within
+// minutes. Messages without a Message-ID are skipped: identical bytes may be a different message.
 func (e *inboxEntity) doubtUnheard() {
 	from, to := e.store.Unheard()
 	for _, m := range slices.Backward(e.state.Messages) {
@@ -73,8 +73,8 @@ func (e *inboxEntity) doubtUnheard() {
 	}
 }
 
-// repeatOf is the digest by which a received mail is known when it is offered again: kept with a sealed
-// one, which can't be read, and made of the bytes of another.
+// repeatOf returns the digest that identifies a received message when it is offered again. For a
+// sealed message, which cannot be read, it was stored; otherwise it is computed from the bytes.
 func (e *inboxEntity) repeatOf(m *inbox.Message) (digest inbox.Digest, known bool) {
 	if m.Sealed != nil {
 		return m.Sealed.Repeat, m.Sealed.Repeat != inbox.Digest{}
@@ -82,7 +82,7 @@ func (e *inboxEntity) repeatOf(m *inbox.Message) (digest inbox.Digest, known boo
 	if m.Thread == inbox.ThreadKey("") {
 		return digest, false
 	}
-	raw, _ := e.store.Raw(e.Key(), m.ID) // what is damaged is told by the store
+	raw, _ := e.store.Raw(e.Key(), m.ID) // the store reports damage itself
 	mailFrom, sent, ok := ingest.Untraced(raw)
 	if ok {
 		digest = inbox.DigestOf(mailFrom, m.EnvelopeRecipients(), sent)
@@ -90,11 +90,11 @@ func (e *inboxEntity) repeatOf(m *inbox.Message) (digest inbox.Digest, known boo
 	return digest, ok
 }
 
-// wake is the command that only activates an inbox; its answer is the view, which stays
-// good for the asker even if the inbox leaves memory at once.
+// wake only activates an inbox. It returns the view, which stays valid for the caller even if the
+// inbox is evicted immediately.
 type wake struct{}
 
-// findQueued answers with a message that waits in the mail queue, nil when it does not.
+// findQueued returns a message that waits in the mail queue, or nil if it does not wait.
 type findQueued struct{ id int64 }
 
 func (e *inboxEntity) Decide(cmd any) (any, error) {
@@ -115,7 +115,7 @@ func (e *inboxEntity) Decide(cmd any) (any, error) {
 	return answer, err
 }
 
-// order decides a command of the rules, and reports whether it changed anything.
+// order decides a command of the rules and reports whether it changed anything.
 func (e *inboxEntity) order(order inbox.Command) (answer inbox.Outcome, changed bool, err error) {
 	env, err := e.env(order)
 	if err != nil {
@@ -140,7 +140,7 @@ func (e *inboxEntity) order(order inbox.Command) (answer inbox.Outcome, changed 
 	return answer, true, nil
 }
 
-// env is what a command may know; the plan is asked for by those alone that add mail.
+// env returns what a command may know. Only commands that add messages need the plan.
 func (e *inboxEntity) env(cmd inbox.Command) (env inbox.Env, err error) {
 	env.Now = e.now()
 	switch cmd.(type) {
@@ -150,7 +150,7 @@ func (e *inboxEntity) env(cmd inbox.Command) (env inbox.Env, err error) {
 	return env, err
 }
 
-// capacityFor is what capacities say of the account whose inbox this is.
+// capacityFor returns the capacity of the account that owns the inbox.
 func (e *inboxEntity) capacityFor(id account.ID) (inbox.Capacity, error) {
 	if known := e.holds.Load(); e.capacities.stand(known, id) {
 		return known.Capacity, nil
@@ -163,7 +163,7 @@ func (e *inboxEntity) capacityFor(id account.ID) (inbox.Capacity, error) {
 	return known.Capacity, nil
 }
 
-// hasRoom is nil when mail for the inbox as v has it would be taken, else InboxFull or Unavailable.
+// hasRoom returns nil if the inbox with view v can take a message, else InboxFull or Unavailable.
 func (e *inboxEntity) hasRoom(v *inbox.View, now time.Time) error {
 	c, err := e.capacityFor(v.Account)
 	if err != nil {
@@ -172,7 +172,7 @@ func (e *inboxEntity) hasRoom(v *inbox.View, now time.Time) error {
 	return v.Room(1, c, now)
 }
 
-// Unheard has a mail remembered whose sender was told to try again, for it will.
+// Unheard remembers a message whose sender was asked to retry, because the sender will.
 func (e *inboxEntity) Unheard(cmd, answer any) any {
 	if mail, ok := cmd.(inbox.Receive); ok {
 		return inbox.Doubt{ID: answer.(inbox.Outcome).ID, Digest: mail.Repeat()}
@@ -180,11 +180,11 @@ func (e *inboxEntity) Unheard(cmd, answer any) any {
 	return nil
 }
 
-// cleared are rows for reuse. None is put there but by publish, when the store has committed
-// it; what publish passes on is no longer of it.
+// cleared are rows for reuse. Only Publish puts rows there, after the store has committed them; the
+// slices that Publish passes on no longer belong to them.
 var cleared = sync.Pool{New: func() any { return new(inbox.Rows) }}
 
-// begin begins the rows of a group.
+// begin starts the rows of a group.
 func (e *inboxEntity) begin() {
 	if e.rows == nil {
 		e.rows = cleared.Get().(*inbox.Rows)
@@ -208,8 +208,8 @@ func (e *inboxEntity) Commit() error {
 	return err
 }
 
-// publish shows the state when it changed or was just loaded, and then passes its public
-// events on.
+// Publish publishes the state if it changed or was just loaded, and then forwards its public
+// events.
 func (e *inboxEntity) Publish() {
 	rows, fresh := e.rows, e.fresh
 	e.rows, e.fresh = nil, false
@@ -245,14 +245,14 @@ func (e *inboxEntity) Publish() {
 	cleared.Put(rows)
 }
 
-// show shows v, and then ends the view before it and wakes whoever waits on it.
+// show publishes v, then supersedes the previous view and wakes its waiters.
 func (e *inboxEntity) show(v *inbox.View) {
 	if old := e.view.Swap(v); old != nil {
 		old.SupersedeBy(v)
 	}
 }
 
-// Polled implements engine.Entity: polls are answered without asking the directory too.
+// Polled implements engine.Entity: polls are answered without the directory, too.
 func (e *inboxEntity) Polled() int64 {
 	if v := e.view.Load(); v != nil {
 		return v.PolledAt()
@@ -262,7 +262,7 @@ func (e *inboxEntity) Polled() int64 {
 
 func (e *inboxEntity) Abandon() { e.state, e.rows, e.rests = nil, nil, nil }
 
-// Vacant implements engine.Entity. A deleted inbox may still have mail to be tried to its end.
+// Vacant implements engine.Entity. A deleted inbox may still have messages to deliver.
 func (e *inboxEntity) Vacant() bool { return !e.state.Live() && len(e.state.Messages) == 0 }
 
 func (e *inboxEntity) Leave() { e.show(nil) }

@@ -15,46 +15,46 @@ import (
 	"inboxd/internal/intake/ingest"
 )
 
-// InboxStore is what inboxes need of the disk. A commit is one atomic batch and returns only
-// when it is synced; StorageFull means that nothing was written.
+// InboxStore is the storage that inboxes need. A commit is one atomic batch and returns only after
+// the fsync; StorageFull means that nothing was written.
 type InboxStore interface {
 	LoadInbox(address string) (*inbox.State, error)
 	CommitInbox(*inbox.Rows) error
-	// Reached returns once no crash can keep what is written after it without what is before
-	// the position.
+	// Reached returns once no crash can keep writes made from now on and lose writes before the
+	// position.
 	Reached(partition.Position) error
-	// InboxOnce finds the newest record of a request, nil when there is none.
+	// InboxOnce finds the newest record of a request, or nil if none exists.
 	InboxOnce(address string, key idempotency.Key) (*idempotency.Record, error)
 	// ClockSeen reads the clock and returns the latest reading that was ever trusted.
 	ClockSeen() time.Time
 	Live(address string) (bool, error)
-	// AccountOf finds whose inbox lives at an address; the zero ID: nobody's.
+	// AccountOf finds the account whose inbox lives at an address; the zero ID if none exists.
 	AccountOf(address string) (account.ID, error)
-	// Message reads what is known of one message; nil when there is none.
+	// Message reads the metadata of one message; nil if the message does not exist.
 	Message(address string, id int64) (*inbox.Message, error)
 	Content(address string, id int64) (*inbox.Content, error)
 	Raw(address string, id int64) ([]byte, error)
-	// Unheard is when mails were received that a crash kept, though their senders may not have
-	// heard of it; zero times when there are none.
+	// Unheard returns the period whose received messages may be unacknowledged: a crash kept them,
+	// but their senders may not have received the reply. Both times are zero if there are none.
 	Unheard() (from, to time.Time)
-	// OpenRaw is Raw for who reads in pieces.
+	// OpenRaw is Raw for callers that read in pieces.
 	OpenRaw(address string, id int64) (*io.SectionReader, error)
 	// OpenFile opens the envelope of an attachment of a sealed message, as OpenRaw does.
 	OpenFile(address string, id int64, file int) (*io.SectionReader, error)
-	// Encryption finds whose inbox lives at an address, the zero ID for nobody's, and whether its mail
-	// is sealed.
+	// Encryption finds the account whose inbox lives at an address, the zero ID if none exists,
+	// and whether its messages are sealed.
 	Encryption(address string) (id account.ID, encrypted bool, err error)
 }
 
-// Inboxes reads inboxes and hands commands to their owners. It never changes, and any
-// goroutine may use it.
+// Inboxes reads inboxes and sends commands to their owners. It is immutable; any goroutine may use
+// it.
 type Inboxes struct {
 	owners *engine.Directory
 	store  InboxStore
 }
 
-// View returns the published view of an inbox, activating it when it is not in memory. An
-// address where nobody lives is looked up in the store and costs no actor.
+// View returns the published view of an inbox and activates the inbox if it is not in memory. For
+// an address without an inbox, it only reads the store and starts no actor.
 func (i *Inboxes) View(ctx context.Context, address string) (*inbox.View, error) {
 	if e := i.owners.Resident([]byte(address)); e != nil {
 		if v := e.(*inboxEntity).view.Load(); v != nil {
@@ -75,9 +75,10 @@ func (i *Inboxes) View(ctx context.Context, address string) (*inbox.View, error)
 	return nil, inbox.NoInbox(address)
 }
 
-// ViewFor is View for the account that owns the inbox; NoInbox for any other. To refuse, it
-// makes one look-up, whether the inbox lives, in memory or not, is gone, or never was, and ends at the
-// same time: the time must not tell, and a stranger must not wake an inbox.
+// ViewFor is View for the account that owns the inbox; NoInbox for any other account. A refusal
+// always makes one look-up and takes the same time, whether the inbox exists (in memory or not),
+// was deleted or never existed. The time must not reveal which, and a stranger must not activate an
+// inbox.
 func (i *Inboxes) ViewFor(ctx context.Context, id account.ID, address string) (*inbox.View, error) {
 	if v := i.Resident([]byte(address)); v != nil && v.Account == id {
 		return v, nil
@@ -96,15 +97,16 @@ func (i *Inboxes) ViewFor(ctx context.Context, id account.ID, address string) (*
 	return i.View(ctx, address)
 }
 
-// refusalTime is how long the look-up of a refused address takes. A row that is there takes 4 to 9 µs longer to
-// read than one that is not (ADR 0103). A timer is not as precise. refusalLooks, at the clock, are far more than
-// go into it; where time stands still, in tests, they end.
+// refusalTime is how long the look-up of a refused address takes. Reading an existing row takes 4
+// to 9 µs longer than reading a missing one (ADR 0103). A timer is not precise enough. refusalLooks
+// bounds the busy loop: it is far more than fit into refusalTime, but ends the loop in tests where
+// time stands still.
 const (
 	refusalTime  = 60 * time.Microsecond
 	refusalLooks = 5_000
 )
 
-// AccountOf is the account whose inbox lives at an address; the zero one when none does.
+// AccountOf returns the account whose inbox lives at an address; the zero ID if none exists.
 func (i *Inboxes) AccountOf(address string) (account.ID, error) {
 	if v := i.Resident([]byte(address)); v != nil {
 		return v.Account, nil
@@ -112,8 +114,8 @@ func (i *Inboxes) AccountOf(address string) (account.ID, error) {
 	return i.store.AccountOf(address)
 }
 
-// Resident returns the published view of an inbox in memory, else nil. It takes no lock and
-// allocates nothing.
+// Resident returns the published view of an inbox in memory, or nil. It takes no lock and does not
+// allocate.
 func (i *Inboxes) Resident(address []byte) *inbox.View {
 	if e := i.owners.Resident(address); e != nil {
 		return e.(*inboxEntity).view.Load()
@@ -121,8 +123,8 @@ func (i *Inboxes) Resident(address []byte) *inbox.View {
 	return nil
 }
 
-// Queued returns a message that waits in the mail queue, also one that its readers don't see any more,
-// or whose inbox was deleted; nil when it does not wait.
+// Queued returns a message that waits in the mail queue, even if readers no longer see it or its
+// inbox was deleted. It returns nil if the message does not wait.
 func (i *Inboxes) Queued(ctx context.Context, address string, id int64) (*inbox.Message, error) {
 	if v := i.Resident([]byte(address)); v != nil {
 		return v.Queued(id), nil
@@ -132,8 +134,9 @@ func (i *Inboxes) Queued(ctx context.Context, address string, id int64) (*inbox.
 	return m, err
 }
 
-// gone reports that a message can't be read any more: a look at the view of an inbox in memory, else
-// one look-up. What can't be told is not told of; of an inbox of another node an error says so.
+// gone reports whether a message can no longer be read: a look at the view of a resident inbox,
+// else one look-up. A message that cannot be read for another reason counts as gone. For an inbox
+// of another node, gone also returns an error.
 func (i *Inboxes) gone(address string, id int64, now time.Time) (bool, error) {
 	if v := i.Resident([]byte(address)); v != nil {
 		return v.Message(id, now) == nil, nil
@@ -145,17 +148,17 @@ func (i *Inboxes) gone(address string, id int64, now time.Time) (bool, error) {
 	return err != nil || m == nil || m.Expired(now), nil
 }
 
-// Do hands cmd to the inbox at address and returns after its commit.
+// Do sends cmd to the inbox at address and returns after its commit.
 func (i *Inboxes) Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error) {
 	got, err := i.owners.Do(ctx, address, cmd, sizeOf(cmd))
 	outcome, _ := got.(inbox.Outcome)
 	return outcome, err
 }
 
-// made tells whether the creation of an account's inbox at that time was made and lives. If not, it
-// never will be.
+// made reports whether the account's creation at that time succeeded and the inbox lives. If not,
+// it never will succeed.
 func (i *Inboxes) made(ctx context.Context, id account.ID, address string, at time.Time) (bool, error) {
-	if at.IsZero() { // of an earlier release: it can't be under way
+	if at.IsZero() { // of an earlier release: it cannot be in progress
 		live, err := i.store.Live(address)
 		return live, err
 	}
@@ -163,23 +166,22 @@ func (i *Inboxes) made(ctx context.Context, id account.ID, address string, at ti
 	return found.Count > 0, err
 }
 
-// DoOnce is Do for a request that may be repeated. tell makes what the client is told,
-// of nothing but what it is given; it runs in the inbox's owner and must be quick. Refused
-// requests leave no record.
+// DoOnce is Do for an idempotent request. tell makes the response for the client from its argument
+// alone; it runs in the inbox's owner and must be quick. Refused requests leave no record.
 func (i *Inboxes) DoOnce(ctx context.Context, address string, cmd inbox.Command, req idempotency.Request, tell func(inbox.Outcome) []byte) (idempotency.Result, error) {
 	got, err := i.owners.Do(ctx, address, onceCommand{cmd, req, tell}, sizeOf(cmd))
 	result, _ := got.(idempotency.Result)
 	return result, err
 }
 
-// Recall finds the result of a request that was made before.
+// Recall finds the result of an earlier request with the same key.
 func (i *Inboxes) Recall(ctx context.Context, address string, req idempotency.Request) (result idempotency.Result, known bool, err error) {
 	got, err := i.owners.Do(ctx, address, recallOnce{req}, 0)
 	result, known = got.(idempotency.Result)
 	return result, known, err
 }
 
-// sizeOf is what cmd adds to a batch.
+// sizeOf returns how many bytes cmd adds to a batch.
 func sizeOf(cmd inbox.Command) int64 {
 	switch cmd := cmd.(type) {
 	case inbox.Receive:
@@ -196,7 +198,8 @@ func sizeOf(cmd inbox.Command) int64 {
 	return 0
 }
 
-// Content reads the document of a message, parsing a small one again; nil when it is gone.
+// Content reads the document of a message, or parses a small message again; nil if the message is
+// gone.
 func (i *Inboxes) Content(_ context.Context, address string, id int64) (*inbox.Content, error) {
 	c, err := i.store.Content(address, id)
 	if err != nil || c == nil || !c.Unread {
@@ -209,8 +212,8 @@ func (i *Inboxes) Content(_ context.Context, address string, id int64) (*inbox.C
 	return ingest.Reread(c, raw), nil
 }
 
-// Raw opens a message as received; nil when it is gone. A read fails with fs.ErrNotExist when
-// it has gone meanwhile.
+// Raw opens a message as received; nil if it is gone. A read fails with fs.ErrNotExist if the
+// message was deleted meanwhile.
 func (i *Inboxes) Raw(_ context.Context, address string, id int64) (*io.SectionReader, error) {
 	raw, err := i.store.OpenRaw(address, id)
 	return raw, unreadable(err)
@@ -222,7 +225,8 @@ func (i *Inboxes) File(_ context.Context, address string, id int64, file int) (*
 	return envelope, unreadable(err)
 }
 
-// Encryption finds whose inbox lives at an address and whether its mail is sealed; the zero ID: none does.
+// Encryption finds the account whose inbox lives at an address and whether its messages are sealed;
+// the zero ID if none exists.
 func (i *Inboxes) Encryption(address string) (id account.ID, encrypted bool, err error) {
 	if v := i.Resident([]byte(address)); v != nil {
 		return v.Account, v.Encrypted, nil

@@ -13,8 +13,8 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// TestInterruptedAttemptsAreFoundAnywhere: a lease that stands behind more of the index than
-// is kept in memory is taken up at the start all the same, and the depth is that of all.
+// TestInterruptedAttemptsAreFoundAnywhere checks that the start finds a lease that lies behind more
+// of the index than memory holds, and that the depth counts all entries.
 func TestInterruptedAttemptsAreFoundAnywhere(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	first := startSystem(t, store, func(o *Options) {
@@ -30,7 +30,7 @@ func TestInterruptedAttemptsAreFoundAnywhere(t *testing.T) {
 	if len(queue) != 1 {
 		t.Fatalf("queue: %+v", queue)
 	}
-	// Two pages that are due before it, of an inbox that is not there, and its lease behind them.
+	// Two pages of entries of a missing inbox that are due earlier, and the lease after them.
 	crashed := store.Crash(t)
 	rows := &inbox.Rows{Address: "gone@inbox.localhost"}
 	since := first.now().Add(-2 * time.Hour)
@@ -57,7 +57,7 @@ func TestInterruptedAttemptsAreFoundAnywhere(t *testing.T) {
 	until(func() bool { return second.Stats().Queue.Depth == 2*2048 })
 }
 
-// halfCourier serves the first recipient, and the others when it is over.
+// halfCourier serves the first recipient immediately, and the others when over is closed.
 type halfCourier struct {
 	fakeCourier
 	served, over chan struct{}
@@ -70,7 +70,8 @@ func (f *halfCourier) Deliver(ctx context.Context, c mailqueue.Consignment) []ma
 	return f.fakeCourier.Deliver(ctx, c)
 }
 
-// TestACrashBetweenCopiesRepeatsNone: what a recipient got is on disk while the others are served.
+// TestACrashBetweenCopiesRepeatsNone checks that an accepted copy is on disk while the other
+// recipients are served.
 func TestACrashBetweenCopiesRepeatsNone(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	half := &halfCourier{served: make(chan struct{}), over: make(chan struct{})}
@@ -94,7 +95,8 @@ func TestACrashBetweenCopiesRepeatsNone(t *testing.T) {
 	}
 }
 
-// TestADeletedMessageGoesNoFurther than the recipient who is being served.
+// TestADeletedMessageGoesNoFurther checks that it is delivered at most to the recipient being
+// served.
 func TestADeletedMessageGoesNoFurther(t *testing.T) {
 	ended := make(chan error, 1)
 	var s *System

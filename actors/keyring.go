@@ -26,13 +26,13 @@ type SigningKey struct {
 	Signer    crypto.Signer
 }
 
-// usableFor is how long an answer of DNS about a key is believed before it is asked again: two
-// small questions a minute for a domain that sends, so that a record that its owner mends or
-// breaks shows soon.
+// usableFor is how long a DNS result about a key stays cached. A domain that sends costs two small
+// queries a minute, so a repaired or broken record takes effect soon.
 const usableFor = time.Minute
 
-// Keyring holds the keys that sign sent mail: opened ones, and what DNS last said of them. Its
-// map guards itself and what is in it never changes, so any goroutine may use it.
+// Keyring holds the keys that sign sent messages: the decrypted keys and the last DNS result about
+// each. Its map is safe for concurrent use and the values are immutable, so any goroutine may use
+// it.
 type Keyring struct {
 	owners     domainOwners
 	store      DomainStore
@@ -41,17 +41,16 @@ type Keyring struct {
 	now        func() time.Time
 	log        *slog.Logger
 	byName     *xsync.Map[string, *signer]
-	making     chan struct{} // bounds the making of keys, 0.1 s of a core and more each
-	first      sync.Mutex    // the service domain's keys are made once
+	making     chan struct{} // bounds key generation, which takes 0.1 s of a core or more for each key
+	first      sync.Mutex    // the service domain's keys are generated only once
 }
 
-// signer is what is held of one domain. It belongs to the claim with this token and never
-// changes.
+// signer is what is cached of one domain. It belongs to the claim with this token and is immutable.
 type signer struct {
 	token  string
-	keys   []SigningKey // as many as the domain has, in its order
-	usable domain.Found // of the last look
-	until  time.Time    // when to look again
+	keys   []SigningKey // one for each key of the domain, in the same order
+	usable domain.Found // at the last look-up
+	until  time.Time    // when to look up again
 }
 
 func newKeyring(owners domainOwners, store DomainStore, o Options, now func() time.Time) *Keyring {
@@ -61,20 +60,20 @@ func newKeyring(owners domainOwners, store DomainStore, o Options, now func() ti
 	}
 }
 
-// forget drops the opened keys when the domain has others now.
+// forget drops the decrypted keys if the domain now has other keys.
 func (r *Keyring) forget(state domain.State) {
 	if held, ok := r.byName.Load(state.Name); ok && (held.token != state.Token || len(held.keys) != len(state.Keys)) {
 		r.byName.Delete(state.Name)
 	}
 }
 
-// Lose drops the opened keys of a group's domains.
+// Lose drops the decrypted keys of a group's domains.
 func (r *Keyring) Lose(g partition.Group) error {
 	r.byName.DeleteMatching(func(name string, _ *signer) (bool, bool) { return partition.Of(name).Group() == g, false })
 	return nil
 }
 
-// lookAgain has the records of a domain looked up at the next signature.
+// lookAgain makes the next signature look up the records of a domain.
 func (r *Keyring) lookAgain(name string) {
 	r.byName.Compute(name, func(held *signer, loaded bool) (*signer, xsync.ComputeOp) {
 		if !loaded {
@@ -86,9 +85,9 @@ func (r *Keyring) lookAgain(name string) {
 	})
 }
 
-// make makes the two keys of a domain, with private parts encrypted. The selectors carry
-// the day, so that keys of different times have different records. It takes the caller's
-// time, never an actor's.
+// make generates the two keys of a domain, with encrypted private parts. The selectors contain the
+// day, so that keys of different days have different records. It runs in the caller's goroutine,
+// never in an actor's.
 func (r *Keyring) make(ctx context.Context, name string) ([]domain.Key, error) {
 	select {
 	case r.making <- struct{}{}:
@@ -121,13 +120,13 @@ func (r *Keyring) encryptedKey(name string, k domain.Key, private crypto.Signer)
 	return k, err
 }
 
-// keyPurpose ties an encrypted key to its place: a row copied to another domain is refused.
+// keyPurpose binds an encrypted key to its place: a row copied to another domain is refused.
 func keyPurpose(name string, k domain.Key) string { return "dkim " + k.Selector + " " + name }
 
-// SigningKeys returns the keys that mail from this address is signed with, and the domain
-// that they sign for (d=). None means that the mail goes out unsigned: the domain has no
-// keys of its account here, or its public records are not theirs (specification, Sending). The
-// service domain always signs, for the names below it too.
+// SigningKeys returns the keys that sign messages from this address, and the domain that they sign
+// for (d=). Without keys the message is sent unsigned: either the domain does not belong to the
+// account, or its public records do not match (specification, Sending). The service domain always
+// signs, also for the names below it.
 func (r *Keyring) SigningKeys(ctx context.Context, from string) (string, []SigningKey, error) {
 	host := hostOf(from)
 	if domain.Within(host, r.namespaces.Domain) {
@@ -152,8 +151,8 @@ func (r *Keyring) SigningKeys(ctx context.Context, from string) (string, []Signi
 	return state.Name, keys, err
 }
 
-// usableKeys are those whose public record is what it should be. While DNS is in trouble,
-// what it said last counts.
+// usableKeys returns the keys whose public record is correct. While DNS fails, the last result
+// counts.
 func (r *Keyring) usableKeys(ctx context.Context, state domain.State) ([]SigningKey, error) {
 	held, err := r.opened(state)
 	if err != nil {
@@ -199,7 +198,7 @@ func (r *Keyring) lookAtKeys(ctx context.Context, state domain.State, held *sign
 	return &fresh
 }
 
-// opened returns the private keys of a domain, decrypting them at the first use.
+// opened returns the private keys of a domain; it decrypts them at the first use.
 func (r *Keyring) opened(state domain.State) (*signer, error) {
 	if held, ok := r.byName.Load(state.Name); ok && held.token == state.Token && len(held.keys) == len(state.Keys) {
 		return held, nil
@@ -224,8 +223,8 @@ func (r *Keyring) opened(state domain.State) (*signer, error) {
 	return held, nil
 }
 
-// serviceDomain returns the service's own domain, whose keys are made at the first use by the node
-// that serves it.
+// serviceDomain returns the service's own domain. The node that serves the domain generates its
+// keys at the first use.
 func (r *Keyring) serviceDomain(ctx context.Context) (domain.State, error) {
 	name := r.namespaces.Domain
 	found, err := r.store.LoadDomain(name)
@@ -258,8 +257,8 @@ func (r *Keyring) ServiceRecords(ctx context.Context) ([]domain.Record, error) {
 	return records, err
 }
 
-// PublicKey is the public key of a selector whose private key this node holds: signatures
-// by it are verified without DNS (specification, Sending).
+// PublicKey returns the public key of a selector whose private key this node holds. Signatures by
+// it are verified without DNS (specification, Sending).
 func (r *Keyring) PublicKey(name, selector string) (crypto.PublicKey, bool) {
 	state, err := r.store.LoadDomain(name)
 	if err != nil || state.Claimed() && state.VerifiedAt.IsZero() {

@@ -22,9 +22,9 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// fakeCourier answers as its script says and notes what it was handed.
+// fakeCourier returns what its script says and records what it was given.
 type fakeCourier struct {
-	answer func(c mailqueue.Consignment) mailqueue.Handover // nil: everything is taken
+	answer func(c mailqueue.Consignment) mailqueue.Handover // nil: every message is accepted
 
 	mu   sync.Mutex
 	jobs []mailqueue.Consignment
@@ -54,7 +54,7 @@ func (f *fakeCourier) handed() []mailqueue.Consignment {
 	return append([]mailqueue.Consignment(nil), f.jobs...)
 }
 
-// openAccount makes a paid account with one inbox.
+// openAccount creates a paid account with one inbox.
 func openAccount(t testing.TB, s *System) (account.ID, string) {
 	t.Helper()
 	profile := must[account.Profile](t)(s.OpenAccount(t.Context(), "me@example.test", "correct horse", account.Paid))
@@ -70,7 +70,7 @@ func letter(to string, cc ...string) inbox.Letter {
 	return inbox.Letter{To: to, Cc: cc, Subject: "Hello", Text: "Hello\n"}
 }
 
-// sending waits until the delivery of a message is as done wants it.
+// sending waits until the delivery of a message satisfies done.
 func sending(t testing.TB, s *System, address string, id int64, done func(*inbox.Sending) bool) *inbox.Sending {
 	t.Helper()
 	for {
@@ -124,8 +124,8 @@ func TestRecipientsAreGroupedByDomainAndNeverTriedTwice(t *testing.T) {
 	}
 }
 
-// TestAMailWaitsForItsCount: nothing of a mail is on disk, or with a courier, before the position of the
-// day's count is reached.
+// TestAMailWaitsForItsCount checks that a message is neither on disk nor with a courier before the
+// position of the day's count is reached.
 func TestAMailWaitsForItsCount(t *testing.T) {
 	store := persisttest.Open(t)
 	courier := &fakeCourier{answer: func(mailqueue.Consignment) mailqueue.Handover {
@@ -145,9 +145,9 @@ func TestAMailWaitsForItsCount(t *testing.T) {
 	sending(t, s, address, <-sent, final)
 }
 
-// TestDeadDestinationsDoNotHoldUpTheLiving: every connection to a dead domain hangs until
-// the test is over, and yet mail to a living one that is known goes out: dead ones hold half
-// of the workers, one each.
+// TestDeadDestinationsDoNotHoldUpTheLiving makes every connection to a dead domain hang until the
+// test ends. Messages to a responsive known domain are still sent, because the dead ones hold only
+// half of the workers, one each.
 func TestDeadDestinationsDoNotHoldUpTheLiving(t *testing.T) {
 	store := persisttest.Open(t)
 	const mails, workers = 100, 8
@@ -179,8 +179,8 @@ func TestDeadDestinationsDoNotHoldUpTheLiving(t *testing.T) {
 	}
 }
 
-// TestAStrangerDoesNotWaitForThoseThatHang: with every worker at a server that never says
-// anything, mail to a living domain that nobody knows goes out all the same.
+// TestAStrangerDoesNotWaitForThoseThatHang checks that a message to an unknown responsive domain is
+// sent even if every worker waits for a server that never replies.
 func TestAStrangerDoesNotWaitForThoseThatHang(t *testing.T) {
 	store := persisttest.Open(t)
 	over := make(chan struct{})
@@ -210,8 +210,8 @@ func TestAStrangerDoesNotWaitForThoseThatHang(t *testing.T) {
 	}
 }
 
-// TestSlowServersKeepTheirWorkers: where servers speak and then take their time, no more mails
-// are under way than there are workers.
+// TestSlowServersKeepTheirWorkers checks that for servers that reply but are slow, no more attempts
+// run than there are workers.
 func TestSlowServersKeepTheirWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.Open(t)
@@ -246,10 +246,10 @@ func TestSlowServersKeepTheirWorkers(t *testing.T) {
 	})
 }
 
-// deafCourier hangs at every domain but live.test until its attempt is broken off.
+// deafCourier hangs at every domain except live.test until its attempt is cancelled.
 type deafCourier struct {
 	fakeCourier
-	spoke chan struct{} // slow.test has
+	spoke chan struct{} // slow.test has replied
 }
 
 func (f *deafCourier) Deliver(ctx context.Context, c mailqueue.Consignment) []mailqueue.Handover {
@@ -265,8 +265,8 @@ func (f *deafCourier) Deliver(ctx context.Context, c mailqueue.Consignment) []ma
 	return []mailqueue.Handover{{Rcpt: c.Rcpts[0], Outcome: delivery.Temporary, Text: "broken off"}}
 }
 
-// TestThoseThatHangGiveWay when as many hang as may: the longest are broken off for a
-// stranger, but none whose server has spoken.
+// TestThoseThatHangGiveWay checks the limit of hanging attempts: the longest ones are cancelled for
+// a new destination, but none whose server has replied.
 func TestThoseThatHangGiveWay(t *testing.T) {
 	store := persisttest.Open(t)
 	courier := &deafCourier{spoke: make(chan struct{})}
@@ -292,8 +292,8 @@ func TestThoseThatHangGiveWay(t *testing.T) {
 	}
 }
 
-// TestADestinationThatIsSilentIsLeftAlone: mail that follows is deferred with its report and
-// without a connection.
+// TestADestinationThatIsSilentIsLeftAlone checks that later messages are deferred with its report
+// and without a connection.
 func TestADestinationThatIsSilentIsLeftAlone(t *testing.T) {
 	store := persisttest.Open(t)
 	courier := &fakeCourier{answer: func(mailqueue.Consignment) mailqueue.Handover {
@@ -327,7 +327,7 @@ func TestARestartTakesInterruptedAttemptsUp(t *testing.T) {
 	_, address := openAccount(t, first)
 	id := must[int64](t)(first.Send(t.Context(), address, letter("a@far.test")))
 	<-taken
-	// The rows as a crash leaves them: a lease far ahead.
+	// The rows as a crash leaves them: a lease far in the future.
 	queue, _, _ := store.MailQueue(inbox.QueueEntry{}, 10)
 	if len(queue) != 1 || !queue[0].Leased || queue[0].At.Sub(first.now()) < leaseAtLeast {
 		t.Fatalf("queue: %+v", queue)
@@ -469,7 +469,7 @@ func TestNoticesHaveNoSenderAndLeaveNothing(t *testing.T) {
 
 func envelopeTo(rcpt string) ingest.Envelope { return ingest.Envelope{RcptTo: []string{rcpt}} }
 
-// events waits for the journal and returns what the account's holds.
+// events waits for the journal and returns the account's entries.
 func events(store *persisttest.Store, _ *System, id account.ID) ([]inbox.Public, error) {
 	until(func() bool {
 		left, err := store.Outbox(1)
@@ -490,7 +490,8 @@ func (s lossyStore) Raw(address string, id int64) ([]byte, error) {
 	return nil, inbox.DamagedMessage(id, address, nil)
 }
 
-// TestDamagedMailIsGivenUp: no attempt can bring the bytes back, and its sender hears of it.
+// TestDamagedMailIsGivenUp checks that a message whose bytes are lost is given up, and that its
+// sender is notified.
 func TestDamagedMailIsGivenUp(t *testing.T) {
 	store := persisttest.Open(t)
 	courier := &fakeCourier{}
@@ -503,8 +504,8 @@ func TestDamagedMailIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestAcceptedMailOutlivesItsInbox: burnt, or deleted with its inbox, it goes out and then nothing of
-// it is left; with its account it ends.
+// TestAcceptedMailOutlivesItsInbox checks that a queued message is still sent after it was burnt,
+// or deleted with its inbox, and then leaves no rows. If its account is deleted, the delivery ends.
 func TestAcceptedMailOutlivesItsInbox(t *testing.T) {
 	end := map[string]func(*System, account.ID, string) error{
 		"burn": func(s *System, _ account.ID, address string) error {

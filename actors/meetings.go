@@ -17,24 +17,24 @@ import (
 	"inboxd/internal/mail/message/compose"
 )
 
-// Meetings takes orders about the meetings of inboxes. What an order comes to is weighed against the
-// published calendar, outside of the inbox's owner, because it takes look-ups and a place in the day's
-// quota; the owner does it only if the meeting is still the same. It never changes; any goroutine may
-// use it.
+// Meetings takes orders about the meetings of inboxes. The result of an order is computed from the
+// published calendar, outside the inbox's owner, because it needs look-ups and a place in the day's
+// quota. The owner applies it only if the meeting has not changed meanwhile. It is immutable; any
+// goroutine may use it.
 type Meetings struct{ sending *Sending }
 
-// weighings is how often an order is weighed while others change its meeting.
+// weighings is how often an order is computed again while others change its meeting.
 const weighings = 8
 
-// Arrange does an order and returns when the meeting, and the mails that tell of it, are on disk, in one
-// batch. Errors are those of calendar.Arrange, and of Send before anything changed.
+// Arrange applies an order. It returns when the meeting and the messages about it are on disk, in
+// one batch. It returns the errors of calendar.Arrange, and those of Send before anything changed.
 func (m *Meetings) Arrange(ctx context.Context, address string, o calendar.Order) (calendar.Done, error) {
 	return m.weigh(ctx, address, o, func(c inbox.Arrange) (inbox.Outcome, error) {
 		return m.sending.inboxes.Do(ctx, address, c)
 	})
 }
 
-// ArrangeOnce is Arrange for a request that may be repeated: see SendOnce.
+// ArrangeOnce is Arrange for an idempotent request: see SendOnce.
 func (m *Meetings) ArrangeOnce(ctx context.Context, address string, o calendar.Order, req idempotency.Request, tell func(calendar.Done) []byte) (idempotency.Result, error) {
 	return m.sending.unlessDone(ctx, address, req, func() (given idempotency.Result, err error) {
 		_, err = m.weigh(ctx, address, o, func(c inbox.Arrange) (got inbox.Outcome, err error) {
@@ -48,7 +48,7 @@ func (m *Meetings) ArrangeOnce(ctx context.Context, address string, o calendar.O
 	})
 }
 
-// RemoveMeeting takes a meeting out of the calendar of an inbox, and sends nothing.
+// RemoveMeeting removes a meeting from the calendar of an inbox and sends nothing.
 func (m *Meetings) RemoveMeeting(ctx context.Context, address string, id int64) error {
 	_, err := m.sending.inboxes.Do(ctx, address, inbox.RemoveMeeting{ID: id})
 	return err
@@ -58,7 +58,7 @@ func doneOf(a inbox.Outcome) calendar.Done {
 	return calendar.Done{Meeting: a.Meeting, MessageID: a.ID}
 }
 
-// weigh hands an order to the inbox, weighed again each time the meeting changed meanwhile.
+// weigh computes an order and sends it to the inbox, again each time the meeting changed meanwhile.
 func (m *Meetings) weigh(ctx context.Context, address string, o calendar.Order, hand func(inbox.Arrange) (inbox.Outcome, error)) (calendar.Done, error) {
 	defer m.sending.waits()()
 	for range weighings {
@@ -104,7 +104,7 @@ func (m *Meetings) order(ctx context.Context, address string, o calendar.Order, 
 	return got, err
 }
 
-// count takes the places of mails in the day's quota, all or none.
+// count takes places in the day's quota for messages, all or none.
 func (m *Meetings) count(ctx context.Context, id account.ID, mails []inbox.Submit) error {
 	at := m.sending.now()
 	for n, mail := range mails {
@@ -122,7 +122,7 @@ func (m *Meetings) giveBack(id account.ID, at time.Time, n int) {
 	}
 }
 
-// prepare weighs an order and writes its mails.
+// prepare computes an order and composes its messages.
 func (m *Meetings) prepare(ctx context.Context, view *inbox.View, o calendar.Order) (c inbox.Arrange, err error) {
 	s := m.sending
 	var uid [16]byte
@@ -147,7 +147,8 @@ func (m *Meetings) prepare(ctx context.Context, view *inbox.View, o calendar.Ord
 	return c, nil
 }
 
-// leaveOut takes those off whom mail came back from. It refuses the order when it is about one of them.
+// leaveOut removes the recipients whose messages bounced. It refuses the order if it must reach one
+// of them.
 func (m *Meetings) leaveOut(id account.ID, plan *calendar.Plan) error {
 	must := make([]inbox.Recipient, len(plan.Must))
 	for i, email := range plan.Must {
@@ -160,7 +161,7 @@ func (m *Meetings) leaveOut(id account.ID, plan *calendar.Plan) error {
 	for i := range plan.Mails {
 		plan.Mails[i].To = slices.DeleteFunc(plan.Mails[i].To, func(p icalendar.Person) bool {
 			if slices.Contains(plan.Must, p.Email) {
-				return false // or the order would have been refused
+				return false // otherwise the order would have been refused
 			}
 			found, err := m.sending.suppressed(id, p.Email)
 			failed = errors.Join(failed, err)
@@ -171,12 +172,12 @@ func (m *Meetings) leaveOut(id account.ID, plan *calendar.Plan) error {
 	return failed
 }
 
-// meOf is the inbox as its meetings name it.
+// meOf returns the inbox as its meetings name it.
 func meOf(view *inbox.View) calendar.Me {
 	return calendar.Me{Address: view.Address, Name: displayName(view.Label)}
 }
 
-// write composes a mail that tells of a meeting.
+// write composes a message about a meeting.
 func (m *Meetings) write(ctx context.Context, view *inbox.View, me calendar.Me, mail *calendar.Mail) (inbox.Submit, error) {
 	d, to, err := m.draft(ctx, view, me, mail)
 	if err != nil {
@@ -185,8 +186,8 @@ func (m *Meetings) write(ctx context.Context, view *inbox.View, me calendar.Me, 
 	return m.sending.write(d, to)
 }
 
-// writeCopy composes an owner's copy. Its header says that nobody wrote it, but it has a return path,
-// which tells when it comes back.
+// writeCopy composes an owner's copy. Its header marks it as automatic, but it has a return path,
+// so that bounces are reported.
 func (m *Meetings) writeCopy(ctx context.Context, view *inbox.View, mail *calendar.Mail) (inbox.Submit, error) {
 	d, to, err := m.draft(ctx, view, meOf(view), mail)
 	if err != nil {

@@ -32,15 +32,16 @@ func toldOf(d calendar.Done) []byte {
 	return fmt.Appendf(nil, "%d v%d in %d", d.Meeting.ID, d.Meeting.Version, d.MessageID)
 }
 
-// sends is how many the account has counted today: what was told to it before is in it.
+// sends returns how many sends the account has counted today, including those notified before the
+// call.
 func sends(t testing.TB, s *System, id account.ID) int {
 	t.Helper()
 	return int(must[account.Usage](t)(s.Usage(t.Context(), id)).Sends)
 }
 
-// TestAnOrderIsOneBatch lets each commit of an order fail in turn, as a crash before it does, starts anew
-// over what is on the disk, and repeats the request: the meeting, its mail, its queue entry and the record of
-// the request are all there or none.
+// TestAnOrderIsOneBatch makes each commit of an order fail in turn, like a crash before it,
+// restarts from the disk, and repeats the request. The meeting, its message, its queue entry and
+// the request record exist all or not at all.
 func TestAnOrderIsOneBatch(t *testing.T) {
 	for failing := 1; ; failing++ {
 		store := persisttest.OpenCrashable(t)
@@ -80,8 +81,8 @@ func TestAnOrderIsOneBatch(t *testing.T) {
 	}
 }
 
-// TestOrdersThatCross: many change one meeting at once. Each is weighed against what the others left: none is
-// lost, and no guest gets two mails with one SEQUENCE.
+// TestOrdersThatCross changes one meeting many times concurrently. Each order is computed from the
+// result of the others: none is lost, and no guest gets two messages with the same SEQUENCE.
 func TestOrdersThatCross(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)
@@ -94,7 +95,7 @@ func TestOrdersThatCross(t *testing.T) {
 	var first sync.Once
 	store.Before = func(rows any) error {
 		if r, ok := rows.(*inbox.Rows); ok && len(r.Meetings) > 0 {
-			first.Do(func() { until(func() bool { return s.inboxes.Stats().InFlight >= orders }) }) // all were weighed against the same
+			first.Do(func() { until(func() bool { return s.inboxes.Stats().InFlight >= orders }) }) // all were computed from the same state
 		}
 		return nil
 	}
@@ -137,7 +138,8 @@ func TestOrdersThatCross(t *testing.T) {
 	}
 }
 
-// TestOrdersKeepTheRulesOfSending: suppressed guests, the plan's recipients, the day's count, a full disk.
+// TestOrdersKeepTheRulesOfSending covers suppressed guests, the plan's recipients, the day's count
+// and a full disk.
 func TestOrdersKeepTheRulesOfSending(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)
@@ -186,7 +188,7 @@ func TestOrdersKeepTheRulesOfSending(t *testing.T) {
 	}
 }
 
-// TestMergesAreCounted by outcome, and those that did not count by reason.
+// TestMergesAreCounted checks the counters by outcome, and by reason for those without effect.
 func TestMergesAreCounted(t *testing.T) {
 	s := startSystem(t, persisttest.Open(t), nil)
 	_, address := openAccount(t, s)

@@ -14,24 +14,24 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// A request that may be repeated leaves a record in the batch of what it does (specification,
-// Repeats; ADR 0010). The owner that decides it is serial, so a repeat finds the record, or is
-// decided after the first has failed and left none; and it is answered after the commit.
+// An idempotent request leaves a record in the batch of its change (specification, Repeats; ADR
+// 0010). The owner that decides it is serial. So a repeat finds the record, or is decided after the
+// first request failed and left none. The client gets its response after the commit.
 //
-// For a command to one inbox that is all. Creating an inbox crosses partitions: its record,
-// with the whole answer, goes with the reservation. While the address is still reserved
-// for it the request is at work, or a crash cut it off: a repeat goes on with the very same
-// creation, which changes nothing where it was done. When the place is given back, the
-// record goes too.
+// That suffices for a command to one inbox. Creating an inbox crosses partitions: its record, with
+// the whole response, is written with the reservation. While the address is still reserved for the
+// request, the request is running or a crash interrupted it. A repeat then continues the same
+// creation, and steps that are already done change nothing. Releasing the reservation also deletes
+// the record.
 
-// onceCommand is a command to an inbox with the request that it comes from.
+// onceCommand is a command to an inbox together with its request.
 type onceCommand struct {
 	command inbox.Command
 	request idempotency.Request
 	tell    func(inbox.Outcome) []byte
 }
 
-// recallOnce asks for the answer to a request that was answered before.
+// recallOnce asks for the result of an earlier request.
 type recallOnce struct{ request idempotency.Request }
 
 func (e *inboxEntity) recallOnce(c recallOnce) (any, error) {
@@ -42,7 +42,7 @@ func (e *inboxEntity) recallOnce(c recallOnce) (any, error) {
 	return known.Result, known.Check(c.request)
 }
 
-// decideOnce leaves no record of a request that changed nothing: done again, it changes nothing either.
+// decideOnce leaves no record of a request that changed nothing: a repeat changes nothing either.
 func (e *inboxEntity) decideOnce(c onceCommand) (any, error) {
 	now := e.now()
 	known, err := e.onceRecord(c.request.Key)
@@ -69,8 +69,8 @@ func (e *inboxEntity) decideOnce(c onceCommand) (any, error) {
 	return given, nil
 }
 
-// endingTime is the time by which records of requests end: the clock's, but while that is in doubt the last
-// one that was trusted. A request that is repeated then is not done again (ADR 0043).
+// endingTime is the time by which request records expire: the clock's, or the last trusted time
+// while the clock is in doubt. A request that is repeated then is not executed again (ADR 0043).
 func endingTime(store interface{ ClockSeen() time.Time }, now time.Time) time.Time {
 	if seen := store.ClockSeen(); seen.Before(now) {
 		return seen
@@ -78,17 +78,17 @@ func endingTime(store interface{ ClockSeen() time.Time }, now time.Time) time.Ti
 	return now
 }
 
-// requestQuota counts the records of requests of each account, as far as they are this node's. What is
-// committed is counted at once; each walk of retention over all records counts them again, so that what was
-// removed, or was there at the start, is in it. Any goroutine may use it.
+// requestQuota counts the request records of each account on this node. It counts a record when it
+// is decided. Each walk of retention over all records counts them again; that corrects for removed
+// records and those that existed at the start. Any goroutine may use it.
 type requestQuota struct {
 	mu    sync.Mutex                       // guards all below
-	held  map[account.ID]idempotency.Held  // by the walk before, and what came since it began
-	next  map[account.ID]*idempotency.Held // by the walk that is going on
-	began time.Time                        // of that walk
+	held  map[account.ID]idempotency.Held  // by the last walk, and what was added since it began
+	next  map[account.ID]*idempotency.Held // by the current walk
+	began time.Time                        // start of the current walk
 }
 
-// room refuses a record where the account has all that it may have.
+// room refuses a record if the account has as many as it may have.
 func (q *requestQuota) room(id account.ID) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -108,7 +108,7 @@ func (q *requestQuota) add(r *idempotency.Record) {
 	q.count(r.Owner, r.Size())
 }
 
-// count counts for the walk that is going on.
+// count adds to the current walk.
 func (q *requestQuota) count(id account.ID, size int64) {
 	if q.next[id] == nil {
 		if q.next == nil {
@@ -123,10 +123,10 @@ func (q *requestQuota) count(id account.ID, size int64) {
 func (q *requestQuota) Begin(now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.next, q.began = nil, now.Truncate(time.Millisecond) // records have their time to the millisecond
+	q.next, q.began = nil, now.Truncate(time.Millisecond) // times of records have millisecond precision
 }
 
-// Found counts a record that stays. One that was made since the walk began was counted by add.
+// Found counts a record that stays. add already counted those made since the walk began.
 func (q *requestQuota) Found(r *idempotency.Record) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -135,7 +135,7 @@ func (q *requestQuota) Found(r *idempotency.Record) {
 	}
 }
 
-// End ends the walk: what it counted is what there is.
+// End ends the walk and replaces the old counts with its own.
 func (q *requestQuota) End() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -145,17 +145,18 @@ func (q *requestQuota) End() {
 	}
 }
 
-// repeats are the named requests that are at work; any goroutine may use them. The values are
-// channels that close at their end.
+// repeats holds the named requests in progress; any goroutine may use it. The values are channels
+// that are closed when a request ends.
 type repeats struct{ at sync.Map }
 
-// repeated is a request by its name.
+// repeated identifies a request.
 type repeated struct {
 	address string
 	key     idempotency.Key
 }
 
-// turn waits until no request of this name is at work, and counts as one until done is called.
+// turn waits until no request of this name is in progress. The caller's then is in progress until
+// done is called.
 func (rs *repeats) turn(ctx context.Context, name repeated) (done func(), err error) {
 	ended := make(chan struct{})
 	for {
@@ -171,7 +172,7 @@ func (rs *repeats) turn(ctx context.Context, name repeated) (done func(), err er
 	}
 }
 
-// onceRecord looks into the group being decided, then into the store.
+// onceRecord searches the group being decided, then the store.
 func (e *inboxEntity) onceRecord(key idempotency.Key) (*idempotency.Record, error) {
 	if e.rows != nil {
 		if put, dropped := e.rows.Once.Find(key); put != nil || dropped {
@@ -184,7 +185,7 @@ func (e *inboxEntity) onceRecord(key idempotency.Key) (*idempotency.Record, erro
 type (
 	// recall asks an account for the record of a request.
 	recall struct{ idempotency.Request }
-	// recalled is its answer: no record, or one with the reservation that it waits for.
+	// recalled is the result: no record, or a record, with its reservation if that still exists.
 	recalled struct {
 		record      *idempotency.Record
 		reservation *account.Reservation
@@ -206,8 +207,8 @@ func (e *accountEntity) recall(req idempotency.Request) (any, error) {
 	return recalled{known, &r}, nil
 }
 
-// reserve answers with the reservation; with the record when the request is known already, and then
-// reserves nothing.
+// reserve returns the reservation. If a record of the request exists, it returns that and reserves
+// nothing.
 func (e *accountEntity) reserve(cmd account.ReserveInbox) (any, error) {
 	if cmd.Record != nil {
 		known, err := e.onceRecord(cmd.Record.Key)
@@ -219,7 +220,8 @@ func (e *accountEntity) reserve(cmd account.ReserveInbox) (any, error) {
 		}
 		cmd.Record.Owner = e.id
 	}
-	// An inbox of this very moment would pass for the one to be made: a creation is known by its time.
+	// A creation is identified by its time, so an inbox created at this very moment would be
+	// mistaken for the new one.
 	listed, _, err := e.listed(account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.At, Live: true})
 	if err != nil || listed {
 		return nil, cmp.Or(err, error(fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", cmd.Address))))
@@ -242,8 +244,7 @@ func (e *accountEntity) onceRecord(key idempotency.Key) (*idempotency.Record, er
 	return e.store.AccountOnce(e.id, key)
 }
 
-// CreateInboxOnce is CreateInbox for a request that may be repeated. tell is as for
-// DoOnce.
+// CreateInboxOnce is CreateInbox for an idempotent request. tell is as in DoOnce.
 func (r *Registry) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req idempotency.Request, tell func(inbox.Placement, time.Time) []byte) (idempotency.Result, error) {
 	var made *idempotency.Record
 	record := func(place inbox.Placement, at time.Time) *idempotency.Record {
@@ -254,7 +255,7 @@ func (r *Registry) CreateInboxOnce(ctx context.Context, id account.ID, order inb
 		known, err := r.resume(ctx, id, req)
 		switch {
 		case fault.Is(err, fault.Refused):
-			continue // the address went to somebody else, and the place was given back
+			continue // the address was taken by another account, and the place was released
 		case err != nil:
 			return idempotency.Result{}, err
 		case known != nil:
@@ -267,13 +268,13 @@ func (r *Registry) CreateInboxOnce(ctx context.Context, id account.ID, order inb
 		case known == nil:
 			return made.Result, nil
 		}
-		// A repeat was faster since resume: join it.
+		// A repeat was faster since resume: continue with its creation.
 	}
 	return idempotency.Result{}, engine.Busy(nil)
 }
 
-// resume returns the record of a request, nil when there is none. A creation that is at work,
-// or was cut off, is finished first; one that a repair gave up meanwhile is refused.
+// resume returns the record of a request, or nil if none exists. It first finishes a creation
+// that is in progress or was interrupted; a creation that a repair gave up meanwhile is refused.
 func (r *Registry) resume(ctx context.Context, id account.ID, req idempotency.Request) (*idempotency.Record, error) {
 	found, err := r.recall(ctx, id, req)
 	if err != nil || found.reservation == nil {
@@ -282,7 +283,7 @@ func (r *Registry) resume(ctx context.Context, id account.ID, req idempotency.Re
 	return found.record, r.finish(ctx, id, found.record.Address, *found.reservation, true)
 }
 
-// CheckRequest refuses the name of a creation that was used with another request.
+// CheckRequest refuses the key of a creation if it was used with another request.
 func (r *Registry) CheckRequest(ctx context.Context, id account.ID, req idempotency.Request) error {
 	_, err := r.recall(ctx, id, req)
 	return err

@@ -27,15 +27,15 @@ func told(place inbox.Placement, at time.Time) []byte {
 	return fmt.Appendf(nil, "%s %s %d", place.Address, place.Label, at.UnixMilli())
 }
 
-// inboxesOf is what an account has: by its count, and by its list.
+// inboxesOf returns what an account has: by its count, and by its list.
 func inboxesOf(t testing.TB, s *System, id account.ID) (int64, []*inbox.View) {
 	t.Helper()
 	page := must[inbox.Page](t)(s.ListInboxes(context.Background(), id, "", 1000, every))
 	return must[account.Usage](t)(s.Usage(context.Background(), id)).Inboxes, page.Views
 }
 
-// TestARepeatedCreationMakesOneInbox lets each commit of a creation fail in turn, as a crash
-// before it does, starts anew over what is on the disk, and repeats the request.
+// TestARepeatedCreationMakesOneInbox makes each commit of a creation fail in turn, like a crash
+// before it, restarts from the disk, and repeats the request.
 func TestARepeatedCreationMakesOneInbox(t *testing.T) {
 	for failing := 1; ; failing++ {
 		store := persisttest.Open(t)
@@ -74,7 +74,8 @@ func TestARepeatedCreationMakesOneInbox(t *testing.T) {
 	}
 }
 
-// TestRepeatsThatCrossEachOther all get the answer of the one that made the inbox.
+// TestRepeatsThatCrossEachOther checks that all concurrent repeats get the response of the one that
+// created the inbox.
 func TestRepeatsThatCrossEachOther(t *testing.T) {
 	for range 20 {
 		store := persisttest.Open(t)
@@ -119,14 +120,14 @@ func TestARequestIsKeptForADay(t *testing.T) {
 	if a := must[idempotency.Result](t)(create(other, "k", `{"prefix":"x"}`)); a.Address == first.Address {
 		t.Error("the name of another account's request was recognised")
 	}
-	// The answer stays although the inbox is gone.
+	// The response stays although the inbox is gone.
 	if err := s.DeleteInbox(ctx, id, first.Address); err != nil {
 		t.Fatal(err)
 	}
 	if a := must[idempotency.Result](t)(create(id, "k", "{}")); string(a.Told) != string(first.Told) {
 		t.Errorf("after a delete: %s", a.Told)
 	}
-	for _, passed := range []time.Duration{idempotency.Life / 2, idempotency.Life} { // a jump would be in doubt
+	for _, passed := range []time.Duration{idempotency.Life / 2, idempotency.Life} { // a jump would put the clock in doubt
 		ahead.Store(int64(passed))
 		store.SetAhead(passed)
 		store.ClockSeen()
@@ -139,7 +140,7 @@ func TestARequestIsKeptForADay(t *testing.T) {
 	}
 }
 
-// TestARefusalIsNotKept: what was refused may be done later under the same name.
+// TestARefusalIsNotKept checks that a refused request may succeed later under the same name.
 func TestARefusalIsNotKept(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)
@@ -161,11 +162,11 @@ func TestARefusalIsNotKept(t *testing.T) {
 	if _, err := s.CreateInboxOnce(ctx, other, inbox.Order{Prefix: &taken}, requestNamed(t, "k", "{}"), told); !fault.Is(err, fault.Refused) {
 		t.Errorf("a taken address: %v", err)
 	}
-	until(func() bool { return store.OnceRecords() == 1 }) // the place is given back behind the answer
+	until(func() bool { return store.OnceRecords() == 1 }) // the place is released after the response
 }
 
-// TestAnAddressLostMeanwhile: the run that reserved it crashed, and another account was
-// faster at the address. The repeat gets another one.
+// TestAnAddressLostMeanwhile covers a run that crashed after its reservation while another account
+// took the address. The repeat gets another address.
 func TestAnAddressLostMeanwhile(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)
@@ -177,7 +178,7 @@ func TestAnAddressLostMeanwhile(t *testing.T) {
 	if _, err := s.accounts.order(ctx, id, account.ReserveInbox{Address: place.Address, At: at, Record: &idempotency.Record{Request: req, At: at, Result: idempotency.Result{Address: place.Address, Told: told(place, at)}}}); err != nil {
 		t.Fatal(err)
 	}
-	makeInbox(t, s, place.Address) // someone's
+	makeInbox(t, s, place.Address) // owned by someone
 	a := must[idempotency.Result](t)(s.CreateInboxOnce(ctx, id, inbox.Order{}, req, told))
 	count, views := inboxesOf(t, s, id)
 	if a.Address == place.Address || count != 1 || len(views) != 1 || views[0].Address != a.Address {
@@ -185,8 +186,8 @@ func TestAnAddressLostMeanwhile(t *testing.T) {
 	}
 }
 
-// TestACreationGoesOnAsItWasOrdered: the run that reserved the address crashed; the repeat makes the
-// inbox of the reservation alone.
+// TestACreationGoesOnAsItWasOrdered covers a run that crashed after its reservation. The repeat
+// creates the inbox only from the reservation.
 func TestACreationGoesOnAsItWasOrdered(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	s := startSystem(t, store, nil)
@@ -253,8 +254,8 @@ func TestACommandIsDoneOnce(t *testing.T) {
 	}
 }
 
-// TestWhatChangesNothingLeavesNoRecord, however often it comes; and what changes something leaves as many
-// records as an account may have.
+// TestWhatChangesNothingLeavesNoRecord also checks that requests that change something leave at
+// most as many records as an account may have.
 func TestWhatChangesNothingLeavesNoRecord(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)
@@ -280,7 +281,7 @@ func TestWhatChangesNothingLeavesNoRecord(t *testing.T) {
 	if err := change("k0", "c"); !fault.Is(err, fault.Invalid) { // a name that was used for a change
 		t.Errorf("another request: %v", err)
 	}
-	// As if the account had the rest of its records already.
+	// As if the account already had the rest of its records.
 	for n := 2; n < idempotency.MaxRecords; n++ {
 		s.requests.add(&idempotency.Record{Owner: id})
 	}
@@ -293,7 +294,7 @@ func TestWhatChangesNothingLeavesNoRecord(t *testing.T) {
 	if err := change("k0", "a"); err != nil {
 		t.Errorf("a repeat at the limit: %v", err)
 	}
-	// A walk over what there is finds that there is room.
+	// A walk over the existing records finds that there is room.
 	s.requests.Begin(time.Now().Add(time.Second))
 	if _, err := store.ForgetOnce(time.Time{}, nil, 1000, s.requests.Found); err != nil {
 		t.Fatal(err)
@@ -311,7 +312,8 @@ func TestWhatChangesNothingLeavesNoRecord(t *testing.T) {
 	}
 }
 
-// TestARepeatInDoubtIsNotDoneAgain: while the clock is in doubt no record is over, of an inbox or of an account.
+// TestARepeatInDoubtIsNotDoneAgain checks that no record expires while the clock is in doubt, for
+// inboxes and accounts.
 func TestARepeatInDoubtIsNotDoneAgain(t *testing.T) {
 	store := persisttest.Open(t)
 	const month = 35 * 24 * time.Hour
@@ -339,8 +341,8 @@ func TestARepeatInDoubtIsNotDoneAgain(t *testing.T) {
 	}
 }
 
-// TestASendIsDoneOnce: repeats that cross each other queue one mail and take one place of
-// the day's quota, its last one too.
+// TestASendIsDoneOnce checks that concurrent repeats queue one message and take one place of the
+// day's quota, even the last one.
 func TestASendIsDoneOnce(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, func(o *Options) {
@@ -370,7 +372,7 @@ func TestASendIsDoneOnce(t *testing.T) {
 		t.Errorf("another request: %v", err)
 	}
 	now := must[*inbox.View](t)(s.View(t.Context(), view.Address))
-	usage := must[account.Usage](t)(s.Usage(t.Context(), id)) // behind what was told before it
+	usage := must[account.Usage](t)(s.Usage(t.Context(), id)) // after earlier notifications
 	if len(now.Messages) != 1 || usage.Sends != 1 {
 		t.Errorf("%d messages, %d sends counted", len(now.Messages), usage.Sends)
 	}

@@ -15,7 +15,7 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// TestARetryIsTried although its destination was silent a moment ago.
+// TestARetryIsTried covers a destination that did not respond a moment ago.
 func TestARetryIsTried(t *testing.T) {
 	store := persisttest.Open(t)
 	var mended atomic.Bool
@@ -39,8 +39,8 @@ func TestARetryIsTried(t *testing.T) {
 	}
 }
 
-// TestALogTellsTheWholeStory of a mail, by verbs that stay the same: also where its time ends
-// with an attempt like those before it, at a server that answers and at one that is silent.
+// TestALogTellsTheWholeStory checks that the log of a message uses fixed verbs. It covers a retry
+// period that ends with an ordinary attempt, at a responsive server and at a silent one.
 func TestALogTellsTheWholeStory(t *testing.T) {
 	for _, mx := range []string{"mx.far.test", ""} {
 		synctest.Test(t, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestALogTellsTheWholeStory(t *testing.T) {
 	}
 }
 
-// logs keeps what is logged.
+// logs collects the log.
 type logs struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -77,7 +77,7 @@ func (l *logs) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
-// verbs are those of the lines that name a message.
+// verbs returns the verbs of the lines that name a message.
 func (l *logs) verbs() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

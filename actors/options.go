@@ -19,49 +19,50 @@ import (
 	"inboxd/internal/intake/ingest"
 )
 
-// Options configures a System; the zero value works but for Store and Namespaces.
+// Options configures a System; the zero value works except for Store and Namespaces.
 type Options struct {
 	Store      Store
 	Namespaces inbox.Namespaces
-	Owner      *partition.Owner // who may be asked here; default everything
-	Rows       *partition.Owner // what Store may read and write; default Owner. Another one where Gain and Lose are called
-	Elsewhere  Elsewhere        // answers for what is not in Rows; default: who asks hears "moved"
+	Owner      *partition.Owner // which partitions this node serves; default all
+	Rows       *partition.Owner // what Store may read and write; default Owner. Set it if Gain and Lose are called
+	Elsewhere  Elsewhere        // reads what is not in Rows; default: such reads fail as "moved"
 	Plans      account.Plans    // default account.DefaultPlans
 	NewPlan    account.PlanName // of a sign-up; default free
-	Postmaster string           // inbox that gets mail for postmaster and abuse at the service domain; default none
-	Memory     int64            // bytes of resident inboxes before the longest idle leave; default 512 MiB
-	IdleAfter  time.Duration    // an inbox unused for so long leaves memory; default 15 min
+	Postmaster string           // inbox for messages to postmaster and abuse at the service domain; default none
+	Memory     int64            // bytes of resident inboxes before the longest idle are evicted; default 512 MiB
+	IdleAfter  time.Duration    // an inbox unused for this long is evicted; default 15 min
 	Admission  int64            // commands in flight before others are refused; default 20,000
 	SweepEvery time.Duration    // default 1 s; a full disk is noticed within a tenth of it
-	Spam       ingest.Scanner   // judges received mail; default none
+	Spam       ingest.Scanner   // classifies received messages; default none
 
-	// Poster makes the attempts of webhooks; default: every attempt fails.
+	// Poster makes the delivery attempts of webhooks; by default every attempt fails.
 	Poster webhooks.Poster
 	// WebhookSchedule holds the waits before the attempts of a delivery; default
 	// webhook.DefaultSchedule.
 	WebhookSchedule webhook.Schedule
 
-	// Held keeps mail and calls of webhooks waiting until Release.
+	// Held holds back messages and webhook deliveries until Release.
 	Held bool
 
-	// MailReset mails a password-reset token to its account's address; called by one
-	// goroutine, and must not keep the token. Default: no such mail, and no token is made.
+	// MailReset sends a password-reset token to its account's address. One goroutine calls it, and
+	// it must not keep the token. By default no message is sent and no token is created.
 	MailReset func(ctx context.Context, email, token string, expires time.Time) error
 
-	// MailVerification is MailReset for a token that verifies the address, called by any goroutine.
+	// MailVerification is MailReset for a token that verifies the address; any goroutine may call
+	// it.
 	MailVerification func(ctx context.Context, email, token string, expires time.Time) error
-	// VerifyAddresses has sign-ups verify their e-mail addresses: before that they send only to inboxes of
-	// their own account.
+	// VerifyAddresses requires sign-ups to verify their e-mail addresses. Until then they can send
+	// only to inboxes of their own account.
 	VerifyAddresses bool
 
-	Courier mailqueue.Courier // default: no mail leaves the node
-	// Judge says who vouches for a mail from one inbox of the node to another, by its signature
-	// alone, for it comes from no other host; the zero one: nobody.
+	Courier mailqueue.Courier // default: no message leaves the node
+	// Judge authenticates a message from one inbox of the node to another by its signature alone,
+	// because no other host sent it; the zero value does not authenticate.
 	Judge           ingest.Judge
-	Signer          Signer            // default: no mail is signed
+	Signer          Signer            // default: messages are not signed
 	Schedule        delivery.Schedule // of retries; the zero value is the default
-	Smarthost       string            // the name of the server that takes all mail; default none
-	DeliveryWorkers int               // this and what follows: as in mailqueue.Options
+	Smarthost       string            // the name of the server that takes all messages; default none
+	DeliveryWorkers int               // this and the following are as in mailqueue.Options
 	DomainWorkers   int
 	MostHanging     int
 	HangAfter       time.Duration
@@ -70,8 +71,8 @@ type Options struct {
 	Random func([]byte)     // default crypto/rand
 	Logger *slog.Logger     // default slog.Default
 
-	MXHost   string          // where the mail of own domains goes; default the service domain
-	Resolver lookup.Resolver // asks DNS anew each time; default net.DefaultResolver
+	MXHost   string          // receives the mail of own domains; default the service domain
+	Resolver lookup.Resolver // queries DNS without a cache; default net.DefaultResolver
 }
 
 func (o Options) withDefaults() Options {

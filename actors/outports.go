@@ -13,14 +13,14 @@ import (
 	"inboxd/internal/intake/ingest"
 )
 
-// Signer signs a mail for a domain: one DKIM-Signature field per key, to stand above raw. It
-// is called with at least one key.
+// Signer signs a message for a domain. It returns one DKIM-Signature field per key, to be placed
+// before raw. It is called with at least one key.
 type Signer func(raw []byte, domain string, keys []SigningKey, at time.Time) (fields []byte, err error)
 
-// outgoing is a System as the mail queue needs it.
+// outgoing adapts a System to the interfaces of the mail queue.
 type outgoing struct{ *System }
 
-// newMailQueue makes the queue of what is sent.
+// newMailQueue creates the queue of outgoing messages.
 func (s *System) newMailQueue() *mailqueue.Queue {
 	return mailqueue.New(mailqueue.Options{
 		Inboxes: outgoing{s}, Local: outgoing{s}, Store: s.store, Courier: s.Courier, Signer: outgoing{s}.sign,
@@ -30,10 +30,10 @@ func (s *System) newMailQueue() *mailqueue.Queue {
 	})
 }
 
-// Release lets go what is held: mail and calls of webhooks.
+// Release starts sending what was held back: messages and webhook deliveries.
 func (s *System) Release() { s.release() }
 
-// Held reports that it is still held.
+// Held reports whether they are still held back.
 func (s *System) Held() bool {
 	select {
 	case <-s.released:
@@ -46,16 +46,16 @@ func (s *System) Held() bool {
 // IsResident implements mailqueue.Inboxes.
 func (o outgoing) IsResident(address string) bool { return o.inboxes.Resident([]byte(address)) != nil }
 
-// LetSleep implements mailqueue.Inboxes: a queue after an outage must not fill memory with
-// inboxes nobody asks for.
+// LetSleep implements mailqueue.Inboxes: a long queue after an outage must not fill memory with
+// inboxes that nobody requests.
 func (o outgoing) LetSleep(address string) {
 	if o.inboxes.Stats().Bytes >= o.Memory/16 {
 		o.inboxes.Passivate(address)
 	}
 }
 
-// Receive implements mailqueue.Local: the mail is received as from outside, but that who vouches
-// for it is found out without the trace of its way.
+// Receive implements mailqueue.Local. The message is received as if from outside, but it is
+// authenticated without its Received fields.
 func (o outgoing) Receive(ctx context.Context, rcptTo string, in mailqueue.Incoming) delivery.Receipt {
 	err := o.acceptsMail(rcptTo)
 	if err == nil {
@@ -87,7 +87,7 @@ func (o outgoing) sign(ctx context.Context, from string) (func([]byte) ([]byte, 
 	return func(raw []byte) ([]byte, error) { return o.Signer(raw, host, keys, o.now()) }, nil
 }
 
-// makeCalendars makes the links to calendars, and what tells owners of meetings.
+// makeCalendars creates the calendar links and what notifies owners of meetings.
 func (s *System) makeCalendars() {
 	s.Feeds = calendars.NewFeeds(s.Inboxes, s.asking, s.Credentials, s.Random)
 	s.Owners = &calendars.Owners{Inboxes: s.Inboxes, Email: s.emailOf, Lives: s.isOurs}
@@ -96,18 +96,20 @@ func (s *System) makeCalendars() {
 	})
 }
 
-// emailOf is the sign-in address of an account, and whether messages about it may go there.
+// emailOf returns the sign-in address of an account, and whether messages about it may be sent
+// there.
 func (s *System) emailOf(ctx context.Context, id account.ID) (email string, usable bool, err error) {
 	picture, err := s.accounts.picture(ctx, id)
 	return picture.profile.Email, !s.VerifyAddresses || !picture.profile.Unverified, err
 }
 
-// isOurs reports whether mail for an address goes to an inbox here.
+// isOurs reports whether messages to an address go to an inbox of this service.
 func (s *System) isOurs(address string) (bool, error) {
 	return s.asking.Live(s.Receiving.home(address))
 }
 
-// countCopy takes the place of an owner's copy in the day's quota of sends, or in that of copies of answers.
+// countCopy takes a place for an owner's copy in the day's quota of sends, or in that of copies of
+// replies.
 func (s *System) countCopy(ctx context.Context, id account.ID, ofAnswers bool) (back func(), at partition.Position, err error) {
 	from := s.now()
 	var order account.Command = account.CountSend{Recipients: 1}

@@ -16,25 +16,25 @@ import (
 	"inboxd/internal/mail/sealed"
 )
 
-// Receiving takes mail in for the inboxes of this node. It never changes but for untilFull
-// and what is counted, which guard themselves; any goroutine may use it.
+// Receiving receives messages for the inboxes of this node. It is immutable except for untilFull
+// and the counters, which are safe for concurrent use; any goroutine may use it.
 type Receiving struct {
 	inboxes    *Inboxes
 	domains    *OwnDomains
 	bounces    *Bounces
 	full       func() bool
-	domain     string // the service's
-	postmaster string // inbox of who answers for that; empty: none
+	domain     string // the service's domain
+	postmaster string // inbox of the operator's contact; empty if not configured
 	spam       ingest.Scanner
 	untilFull  *untilFull
 	sealer     *sealing.Sealer
 	now        func() time.Time
 
-	merged, refused tally        // what mails did to meetings, and why those did not count that did nothing
-	codes           atomic.Int64 // found in mails, counted for each inbox that has one
+	merged, refused tally        // effects of messages on meetings, and the reasons of those without effect
+	codes           atomic.Int64 // found in messages, counted for each inbox that received one
 }
 
-// tally counts by a word of ours; any goroutine may use it.
+// tally counts by keyword; any goroutine may use it.
 type tally struct{ by sync.Map }
 
 func (t *tally) add(word string) {
@@ -54,8 +54,8 @@ func (t *tally) counts() map[string]int64 {
 	return out
 }
 
-// home is the address of the inbox that mail for rcpt goes to. Mail for those who answer for the
-// service goes to the inbox that the operator named (RFC 5321 section 4.5.1, RFC 2142 section 4).
+// home returns the address of the inbox that receives messages to rcpt. Messages to postmaster and
+// abuse go to the inbox that the operator configured (RFC 5321 section 4.5.1, RFC 2142 section 4).
 func (r *Receiving) home(rcpt string) string {
 	to := address.WithoutTag(rcpt)
 	if local, host := address.Split(to); r.postmaster != "" && host == r.domain && (local == "postmaster" || local == "abuse") {
@@ -64,7 +64,7 @@ func (r *Receiving) home(rcpt string) string {
 	return to
 }
 
-// Accepts reports whether mail for rcpt would be taken now: nil, or NoInbox, InboxFull,
+// Accepts reports whether a message to rcpt would be accepted now: nil, or NoInbox, InboxFull,
 // StorageFull, Unavailable. rcpt is canonical and may carry a tag.
 func (r *Receiving) Accepts(_ context.Context, rcpt string) error {
 	if r.full() {
@@ -78,7 +78,7 @@ func (r *Receiving) Accepts(_ context.Context, rcpt string) error {
 	return r.acceptsMail(rcpt)
 }
 
-// acceptsMail is Accepts for what is no return path.
+// acceptsMail is Accepts for an address that is not a return path.
 func (r *Receiving) acceptsMail(rcpt string) error {
 	address := r.home(rcpt)
 	if address == noReply+r.domain {
@@ -102,14 +102,18 @@ func (r *Receiving) acceptsMail(rcpt string) error {
 	return r.domains.served(address)
 }
 
-// Receive stores one mail for all its recipients and returns nil only when all of it is on
-// disk. When some fail for now, the sender must repeat the whole: those who have the mail
-// know it again by its digest, as does the only recipient who got it after the sender was
-// told to try again (ADR 0044). A recipient who vanished since RCPT does not hold up the
-// others. ctx does not bound the look-ups about the mail, untilFull does. Once it returned nil
-// nothing reads raw any more: every owner has answered, and an owner forgets before it answers.
+// Receive stores one message for all its recipients. It returns nil only when all of it is on disk.
+// If some recipients fail temporarily, the sender must retry the whole message. Inboxes that
+// already have the message deduplicate it by its digest. So does the inbox of a single recipient
+// that stored it after the sender was asked to retry (ADR 0044). A recipient who was deleted since
+// RCPT does not delay the others.
 //
-// For an encrypted inbox the mail is sealed here, in memory: what goes on from here is an envelope.
+// The look-ups about the message are bounded by untilFull, not by ctx. After Receive returned nil,
+// nothing reads raw any more: every owner has replied, and an owner drops its reference before it
+// replies.
+//
+// For an encrypted inbox the message is encrypted here, in memory, so everything after this sees
+// only the envelope.
 func (r *Receiving) Receive(ctx context.Context, env ingest.Envelope, raw []byte) error {
 	keys, err := r.keysOf(&env)
 	if err != nil {
@@ -155,14 +159,14 @@ func (r *Receiving) Receive(ctx context.Context, env ingest.Envelope, raw []byte
 	return nil
 }
 
-// home is an inbox that gets a message, once, whatever number of its addresses the envelope names.
+// home is an inbox that gets a message, once, even if the envelope names several of its addresses.
 type home struct {
 	address string
 	rcpts   []string // of the envelope, in its order
 	key     *sealed.Recipient
 }
 
-// group adds a recipient to the inbox that it is an address of.
+// group adds a recipient to the entry of its inbox.
 func (r *Receiving) group(homes []home, rcpt string, key *sealed.Recipient) []home {
 	address := r.home(rcpt)
 	for i := range homes {
@@ -174,7 +178,8 @@ func (r *Receiving) group(homes []home, rcpt string, key *sealed.Recipient) []ho
 	return append(homes, home{address, []string{rcpt}, key})
 }
 
-// takeReport takes a report that came to a return path of ours; false: it is something else.
+// takeReport processes a report that was sent to one of our return paths; false for any other
+// message.
 func (r *Receiving) takeReport(ctx context.Context, rcpt string, raw []byte) (taken bool, err error) {
 	if back, ok := r.bounces.readReturn(rcpt); ok {
 		return r.bounces.take(ctx, back, raw)
@@ -182,8 +187,8 @@ func (r *Receiving) takeReport(ctx context.Context, rcpt string, raw []byte) (ta
 	return false, nil
 }
 
-// keys are who a mail is sealed for, by recipient; nil of one who gets it in the clear. Most mails
-// have none at all.
+// keys are the public keys that a message is encrypted for, by recipient; nil for a recipient who
+// gets it unencrypted. For most messages the whole slice is nil.
 type keys []*sealed.Recipient
 
 func (k keys) of(i int) *sealed.Recipient {
@@ -193,7 +198,8 @@ func (k keys) of(i int) *sealed.Recipient {
 	return k[i]
 }
 
-// keysOf finds who the mail of env is sealed for, and notes there when nobody gets it in the clear.
+// keysOf finds the public keys for the message of env, and sets env.Sealed if no recipient gets it
+// unencrypted.
 func (r *Receiving) keysOf(env *ingest.Envelope) (found keys, err error) {
 	env.Sealed = true
 	for i, rcpt := range env.RcptTo {
@@ -213,8 +219,8 @@ func (r *Receiving) keysOf(env *ingest.Envelope) (found keys, err error) {
 	return found, nil
 }
 
-// receiveFor stores the mail for one inbox, which all rcpts are addresses of. It returns the digest by
-// which that inbox may know it.
+// receiveFor stores the message for one inbox; all rcpts are addresses of that inbox. It returns
+// the digest by which the inbox may recognize the message.
 func (r *Receiving) receiveFor(ctx context.Context, rcpts []string, mail ingest.Mail, key *sealed.Recipient) (inbox.Digest, error) {
 	to, cmd := r.home(rcpts[0]), inbox.Receive{}
 	if key == nil {
@@ -232,13 +238,13 @@ func (r *Receiving) receiveFor(ctx context.Context, rcpts []string, mail ingest.
 			mail.Stored(to, got.ID)
 		}
 	}
-	if got.Duplicate && cmd.Digest == (inbox.Digest{}) { // with more, Receive settles it for all
+	if got.Duplicate && cmd.Digest == (inbox.Digest{}) { // with more than one recipient, Receive settles it for all
 		r.inboxes.owners.Notify(to, inbox.Settle{Digest: cmd.Repeat()})
 	}
 	return cmd.Digest, err
 }
 
-// count counts what a stored mail brought.
+// count counts the effects of a stored message.
 func (r *Receiving) count(got inbox.Outcome, cmd inbox.Receive) {
 	if cmd.Content.OTP.Code != "" && !got.Duplicate {
 		r.codes.Add(1)
@@ -251,10 +257,10 @@ func (r *Receiving) count(got inbox.Outcome, cmd inbox.Receive) {
 	}
 }
 
-// untilFull bounds how long mail waits for what others say of it. On a full disk it is not
-// kept, whatever they say, and its sender must hear so within a second: so all look-ups end
-// when the disk fills, and when the system stops. One context for all mails, because one of
-// their own with two ends would cost each of them.
+// untilFull bounds how long a message waits for look-ups about it. On a full disk the message is
+// not stored, whatever they return, and the sender must get the reply within a second. So all
+// look-ups end when the disk fills, and when the system stops. All messages share one context,
+// because a context of its own with two ends would cost each message.
 type untilFull struct {
 	parent context.Context
 	ctx    atomic.Pointer[context.Context] // from one full disk to the next
@@ -273,10 +279,10 @@ func (l *untilFull) begin() {
 	l.end = end
 }
 
-// current is what look-ups wait under now.
+// current returns the context for look-ups that start now.
 func (l *untilFull) current() context.Context { return *l.ctx.Load() }
 
-// run follows the disk, looking at it every so often, until stop.
+// run polls the disk at the given interval until stop is closed.
 func (l *untilFull) run(stop <-chan struct{}, every time.Duration, full func() bool) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -290,7 +296,8 @@ func (l *untilFull) run(stop <-chan struct{}, every time.Duration, full func() b
 	}
 }
 
-// follow ends the wait when the disk is full, and begins anew when there is space again.
+// follow cancels the context when the disk is full, and creates a new one when there is space
+// again.
 func (l *untilFull) follow(full bool) {
 	if full {
 		l.end()

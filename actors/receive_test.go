@@ -15,7 +15,7 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// failing refuses commits that touch one address.
+// failing makes commits fail that touch one address.
 func failing(address string) func(any) error {
 	return func(rows any) error {
 		if r, ok := rows.(*inbox.Rows); ok && r.Address == address {
@@ -53,7 +53,7 @@ func TestPartlyFailedMailIsKnownAgain(t *testing.T) {
 		t.Errorf("envelope_to %q", m.EnvelopeTo)
 	}
 
-	// Once all of it was answered 250, the same bytes again are a new mail.
+	// Once all of it was acknowledged with 250, the same bytes are a new message.
 	until(func() bool {
 		return s.Resident([]byte("a@inbox.localhost")).Messages[0].Unsettled == nil &&
 			s.Resident([]byte("b@inbox.localhost")).Messages[0].Unsettled == nil
@@ -66,8 +66,8 @@ func TestPartlyFailedMailIsKnownAgain(t *testing.T) {
 	}
 }
 
-// TestOneMessageToSeveralAddressesOfAnInbox is stored once and names all of them, also after a restart
-// and in its event.
+// TestOneMessageToSeveralAddressesOfAnInbox checks that the message is stored once and names all
+// addresses, also after a restart and in its event.
 func TestOneMessageToSeveralAddressesOfAnInbox(t *testing.T) {
 	store := persisttest.Open(t)
 	t.Run("received", func(t *testing.T) { receiveForSeveral(t, store) })
@@ -139,8 +139,8 @@ func TestRecipientWhoVanishedDoesNotHoldUpOthers(t *testing.T) {
 	}
 }
 
-// A disk that fills while DNS is asked about a mail ends the questions: whatever the answers,
-// the mail can't be kept, and its sender hears so soon.
+// A disk that fills during DNS look-ups about a message ends them: whatever the results, the
+// message cannot be stored, and its sender gets the reply soon.
 func TestFullDiskEndsLookups(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)
@@ -165,7 +165,7 @@ func TestFullDiskEndsLookups(t *testing.T) {
 	}
 }
 
-// frozen holds the store's commits from now on until thaw; held gets a value for each.
+// frozen blocks the store's commits until thaw is called; held gets a value for each.
 func frozen(store *persisttest.Store) (held chan struct{}, thaw func()) {
 	held, gate := make(chan struct{}, 100), make(chan struct{})
 	store.Before = func(any) error {
@@ -176,8 +176,9 @@ func frozen(store *persisttest.Store) (held chan struct{}, thaw func()) {
 	return held, func() { close(gate) }
 }
 
-// TestMailWhoseSenderHeard451 is stored once, though the disk froze and took it late: the one
-// that was being written, the one that waited, and the one whose repeat waited too.
+// TestMailWhoseSenderHeard451 checks that a message is stored once although the disk froze and
+// stored it late. It covers a message being written, a waiting one, and one whose repeat waited,
+// too.
 func TestMailWhoseSenderHeard451(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	s := startSystem(t, store, nil)
@@ -224,7 +225,7 @@ func TestMailWhoseSenderHeard451(t *testing.T) {
 	expect(s, 2, "repeated while it was being written")
 	after := store.Crash(t) // of "waits" nobody said 250 yet
 	again("waits", 2)
-	// Both were answered 250 now: whoever sends the same once more means it.
+	// Both were acknowledged with 250 now: the same bytes again are a new message.
 	again("waits", 3)
 	again("written", 4)
 	again("other", 5)

@@ -17,9 +17,8 @@ const (
 	recheckPage    = 256
 )
 
-// run is the supervisor that looks at claimed domains when they are due, until ctx is over.
-// It walks over the records of all each time: they are few beside inboxes, and say
-// themselves when.
+// run is the supervisor that checks claimed domains when they are due, until ctx ends. It scans all
+// records each time: there are few of them compared to inboxes, and each record holds its due time.
 func (d *OwnDomains) run(ctx context.Context) {
 	tick := time.NewTicker(recheckLook)
 	defer tick.Stop()
@@ -36,7 +35,7 @@ func (d *OwnDomains) run(ctx context.Context) {
 	}
 }
 
-// recheckDue checks all that is due, a few at once.
+// recheckDue checks all domains that are due, recheckWorkers at once.
 func (d *OwnDomains) recheckDue(ctx context.Context) error {
 	names := make(chan string)
 	var workers sync.WaitGroup
@@ -82,21 +81,23 @@ func (d *OwnDomains) recheck(ctx context.Context, name string) error {
 }
 
 const (
-	// looksAMinute is how often an account has DNS asked about one domain: beyond it the last result counts.
+	// looksAMinute is how many times a minute an account can have DNS queried about one domain;
+	// beyond that the last result counts.
 	looksAMinute = 6
-	// believedFor is how long what DNS said of a domain holds for mail from one inbox of this node to another.
+	// believedFor is how long a DNS result about a domain is used for messages between inboxes of
+	// this node.
 	believedFor = time.Hour
-	// keptLooks is how many names are kept before those of the past are left out.
+	// keptLooks is how many names are kept before expired ones are removed.
 	keptLooks = 1024
 )
 
-// looks bounds how often DNS is asked about domains. The zero value is ready.
+// looks limits how often DNS is queried about domains. The zero value is ready.
 //
 // mu guards all below it; nothing blocks under it.
 type looks struct {
 	mu    sync.Mutex
-	asked map[lookOf][]time.Time   // of the last minute, up to looksAMinute
-	under map[string]chan struct{} // looks before a delivery; closed at their end
+	asked map[lookOf][]time.Time   // within the last minute, up to looksAMinute
+	under map[string]chan struct{} // look-ups before a delivery; closed at their end
 }
 
 type lookOf struct {
@@ -104,7 +105,7 @@ type lookOf struct {
 	name    string
 }
 
-// take reports whether an account may have DNS asked about a domain now, and counts that.
+// take reports whether an account may have DNS queried about a domain now, and counts the query.
 func (l *looks) take(id account.ID, name string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,7 +128,8 @@ func (l *looks) take(id account.ID, name string, now time.Time) bool {
 	return true
 }
 
-// alone calls look, unless another goroutine does so for this name: then it waits for that, or for ctx.
+// alone calls look, unless another goroutine is doing so for this name. Then it waits for that
+// goroutine or for ctx.
 func (l *looks) alone(ctx context.Context, name string, look func()) {
 	l.mu.Lock()
 	over, begun := l.under[name]
@@ -155,10 +157,11 @@ func (l *looks) alone(ctx context.Context, name string, look func()) {
 	look()
 }
 
-// ReceivesHere reports whether mail for a host that is no name of the service is for inboxes of this node: it is a
-// verified own domain, and its MX record leads here. What DNS said an hour ago is not relied on: the domain may have
-// moved to another server, and mail for it, which other servers deliver there, is to go there, too. While DNS
-// does not answer the last result counts; while the store can't tell, mail goes its way over the MX.
+// ReceivesHere reports whether messages to a host outside the service domain are for inboxes of
+// this node: the host is a verified own domain, and its MX record leads here. A DNS result older
+// than an hour is looked up again, because the domain may have moved to another server, where its
+// messages must then go. While DNS fails, the last result counts; while the store fails, messages
+// are routed over the MX.
 func (d *OwnDomains) ReceivesHere(ctx context.Context, host string) bool {
 	state, err := d.store.LoadDomain(host)
 	if err == nil && state.Status == domain.Verified && d.now().Sub(state.CheckedAt) >= believedFor {
@@ -168,7 +171,7 @@ func (d *OwnDomains) ReceivesHere(ctx context.Context, host string) bool {
 	return err == nil && state.ReceivesHere()
 }
 
-// lookBefore looks a domain up before a delivery. The domain of another node is left to that one.
+// lookBefore looks up a domain before a delivery. A domain of another node is left to that node.
 func (d *OwnDomains) lookBefore(ctx context.Context, host string) {
 	state, err := d.owners.order(ctx, host, readDomain{})
 	if err == nil && state.Status == domain.Verified && d.now().Sub(state.CheckedAt) >= believedFor {

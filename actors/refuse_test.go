@@ -11,8 +11,9 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// TestRefusalsDoTheSameWork: one look-up and no owner woken, for an inbox of another account
-// in memory, one that is not, a deleted and a never-existing one.
+// TestRefusalsDoTheSameWork checks that each refusal makes one look-up and activates no owner. It
+// covers an inbox of another account that is in memory, one that is not, a deleted one and one that
+// never existed.
 func TestRefusalsDoTheSameWork(t *testing.T) {
 	store := persisttest.Open(t)
 	makers := startSystem(t, store, nil)
@@ -40,7 +41,7 @@ func TestRefusalsDoTheSameWork(t *testing.T) {
 	}
 }
 
-// TestRefusalsTakeTheSameTime: none ends before the time that all of them take.
+// TestRefusalsTakeTheSameTime checks that none ends before the common time.
 func TestRefusalsTakeTheSameTime(t *testing.T) {
 	s := startSystem(t, persisttest.Open(t), nil)
 	for _, address := range []string{"lives@inbox.localhost", "deleted@inbox.localhost"} {

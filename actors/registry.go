@@ -14,7 +14,7 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// RegistryStore is what the list of an account's inboxes needs of the disk.
+// RegistryStore is the storage that the list of an account's inboxes needs.
 type RegistryStore interface {
 	Inboxes(id account.ID, after account.InboxEntry, limit int) ([]account.InboxEntry, error)
 	// CalendarShared reports whether the calendar of the inbox at an address has a link.
@@ -23,7 +23,7 @@ type RegistryStore interface {
 	SetSubdomain(label string, holder account.Holding) error
 }
 
-// Registry creates, lists, changes and deletes the inboxes of accounts. It never changes; any
+// Registry creates, lists, changes and deletes the inboxes of accounts. It is immutable; any
 // goroutine may use it.
 type Registry struct {
 	inboxes     *Inboxes
@@ -39,19 +39,19 @@ type Registry struct {
 	random      func([]byte)
 }
 
-// inboxStep is how many entries of an account's list are read at once, at least.
+// inboxStep is the least number of entries of an account's list that are read at once.
 const inboxStep = 256
 
-// ListInboxes pages through those of the account's inboxes that take lets pass, newest first; of a
-// damaged one there is nothing to take. An inbox that was deleted by a run that crashed before it
-// left the list is taken off now.
+// ListInboxes pages through the account's inboxes that take accepts, newest first; take is not
+// called for damaged ones. If a run deleted an inbox and crashed before it was unlisted,
+// ListInboxes removes the entry now.
 func (r *Registry) ListInboxes(ctx context.Context, id account.ID, cursor string, limit int, take func(*inbox.View) bool) (page inbox.Page, err error) {
 	after, err := parseCursor(cursor)
 	if err != nil {
 		return page, err
 	}
 	var last account.InboxEntry
-	named := 0 // of the damaged ones, before last
+	named := 0 // damaged ones before last
 	for step := max(limit+1, inboxStep); ; {
 		entries, err := r.store.Inboxes(id, after, step)
 		if err != nil {
@@ -78,18 +78,18 @@ func (r *Registry) ListInboxes(ctx context.Context, id account.ID, cursor string
 	}
 }
 
-// listed is the inbox of an entry; nil when it is gone.
+// listed returns the inbox of an entry; nil if it is gone.
 func (r *Registry) listed(ctx context.Context, id account.ID, e account.InboxEntry) (*inbox.View, error) {
 	view, err := r.inboxes.View(ctx, e.Address)
 	if fault.Is(err, fault.NoInbox) {
-		_ = r.unlist(ctx, id, e.Address, e.CreatedAt) // or by the next who reads
+		_ = r.unlist(ctx, id, e.Address, e.CreatedAt) // otherwise the next reader does it
 		return nil, nil
 	}
 	return view, err
 }
 
-// UpdateInbox changes label and retention within the account's plan. It names the fields
-// that the plan does not cover, and says so.
+// UpdateInbox changes label and retention within the account's plan. It returns the fields that the
+// plan does not cover, with a note for the client.
 func (r *Registry) UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, note string, err error) {
 	picture, err := r.owners.picture(ctx, id)
 	if err != nil {
@@ -110,7 +110,7 @@ func (r *Registry) UpdateInbox(ctx context.Context, id account.ID, address strin
 	return ignored, inbox.IgnoredNote(plan, ignored), err
 }
 
-// Capacity is how much mail each inbox of an account may hold.
+// Capacity returns how much mail each inbox of an account may hold.
 func (r *Registry) Capacity(_ context.Context, id account.ID) (inbox.Capacity, error) {
 	known, err := r.capacities.known(id)
 	if err != nil {
@@ -119,9 +119,9 @@ func (r *Registry) Capacity(_ context.Context, id account.ID) (inbox.Capacity, e
 	return known.Capacity, nil
 }
 
-// DeleteInbox removes the inbox at its address, ends its key, and takes it off the account's
-// list. A crash between the steps leaves a key that opens nothing but this address, and only
-// for its own account.
+// DeleteInbox deletes the inbox at its address, revokes its key, and removes it from the account's
+// list. A crash between the steps leaves a key that is valid only for this address and this
+// account.
 func (r *Registry) DeleteInbox(ctx context.Context, id account.ID, address string) error {
 	view, err := r.inboxes.View(ctx, address)
 	if err != nil {
@@ -136,7 +136,8 @@ func (r *Registry) DeleteInbox(ctx context.Context, id account.ID, address strin
 	return r.unlist(ctx, id, address, view.CreatedAt)
 }
 
-// hideCalendars ends the links to the calendars of all inboxes of an account, and counts them.
+// hideCalendars removes the links to the calendars of all inboxes of an account, and returns how
+// many.
 func (r *Registry) hideCalendars(ctx context.Context, id account.ID) (int64, error) {
 	var hidden atomic.Int64
 	for after := (account.InboxEntry{}); ; {
@@ -158,8 +159,8 @@ func (r *Registry) hideCalendars(ctx context.Context, id account.ID) (int64, err
 	}
 }
 
-// hideCalendar ends the link to the calendar of an inbox, unless it is gone or another account's. Most
-// have none: to see that wakes nothing.
+// hideCalendar removes the link to the calendar of an inbox, unless the inbox is gone or belongs to
+// another account. Most inboxes have no link: that check activates nothing.
 func (r *Registry) hideCalendar(ctx context.Context, id account.ID, address string) (int, error) {
 	shared, err := r.store.CalendarShared(address)
 	if err == nil && !shared {
@@ -171,14 +172,14 @@ func (r *Registry) hideCalendar(ctx context.Context, id account.ID, address stri
 		done, err = r.inboxes.Do(ctx, address, inbox.HideCalendar{})
 		return done.Count, err
 	}
-	if fault.Is(err, fault.NoInbox) || fault.Is(err, fault.Damaged) { // whose links open nothing
+	if fault.Is(err, fault.NoInbox) || fault.Is(err, fault.Damaged) { // their links do not work anyway
 		err = nil
 	}
 	return 0, err
 }
 
-// unlist takes an inbox that is gone off its domain's list, and then off its account's, by which
-// it is found again after a crash between.
+// unlist removes a deleted inbox from its domain's list, and then from its account's list. After a
+// crash between the two, the account's list is how it is found again.
 func (r *Registry) unlist(ctx context.Context, id account.ID, address string, created time.Time) error {
 	if err := r.domains.leave(ctx, address, created); err != nil {
 		return err

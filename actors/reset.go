@@ -11,29 +11,28 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// resetQueue bounds how many requests for a reset wait; what comes beyond is dropped, and
-// the person asks again.
+// resetQueue bounds how many reset requests wait. Further requests are dropped, and the user has to
+// ask again.
 const resetQueue = 1024
 
 // mailToken sends a token to its account's address and does not keep it.
 type mailToken func(ctx context.Context, email, token string, expires time.Time) error
 
-// Resets sets passwords and verifies e-mail addresses, each by a token that was mailed. It never changes;
-// any goroutine may use it.
+// Resets sets passwords and verifies e-mail addresses by a token that was sent by mail. It is
+// immutable; any goroutine may use it.
 type Resets struct {
 	accounts *Accounts
 	registry *Registry
 	store    CredentialStore
 	minter   minter
 	log      *slog.Logger
-	mail     mailToken   // of a reset; nil: none is sent, and no token is made
-	verify   mailToken   // of a verification; nil: none is sent
-	asked    chan string // e-mail addresses that a reset is asked for, for run
+	mail     mailToken   // of a reset; nil if none is sent, and then no token is created
+	verify   mailToken   // of a verification; nil if none is sent
+	asked    chan string // e-mail addresses with a requested reset, read by run
 }
 
-// RequestReset has a password-reset token mailed to the address if an account has it. It
-// returns at once in every case, so that nobody learns by the time it takes who has an
-// account.
+// RequestReset sends a password-reset token to the address if an account has it. It always returns
+// immediately, so that the time does not reveal whether the account exists.
 func (r *Resets) RequestReset(email string) {
 	if r.mail == nil {
 		return
@@ -45,8 +44,8 @@ func (r *Resets) RequestReset(email string) {
 	}
 }
 
-// RequestVerification sends a token that verifies the address of an account, unless the address is verified or
-// enough tokens are outstanding. It returns when the message is on disk.
+// RequestVerification sends a token that verifies the address of an account, unless the address is
+// verified or enough tokens are outstanding. It returns when the message is on disk.
 func (r *Resets) RequestVerification(ctx context.Context, id account.ID) error {
 	picture, err := r.accounts.owners.picture(ctx, id)
 	if err != nil || r.verify == nil || !picture.profile.Unverified {
@@ -64,7 +63,7 @@ func (r *Resets) VerifyEmail(ctx context.Context, token string) error {
 	return err
 }
 
-// find is whose token of a kind it is, or bad.
+// find returns the account of a token of this kind, or the error bad.
 func (r *Resets) find(token string, kind account.Kind, bad error) (account.ID, error) {
 	of, home, ok := account.ParseToken(token)
 	if !ok || of != kind {
@@ -80,7 +79,7 @@ func (r *Resets) find(token string, kind account.Kind, bad error) (account.ID, e
 	return id, nil
 }
 
-// run works on the requests, one by one, until ctx is over.
+// run processes the requests one by one until ctx ends.
 func (r *Resets) run(ctx context.Context) {
 	for {
 		select {
@@ -101,7 +100,7 @@ func (r *Resets) run(ctx context.Context) {
 func (r *Resets) send(ctx context.Context, profile account.Profile, order account.StartReset, mail mailToken) error {
 	token, expires, err := r.start(ctx, profile.ID, order)
 	if fault.Is(err, fault.Refused) {
-		return nil // enough of them wait already
+		return nil // enough tokens are outstanding
 	}
 	if err != nil {
 		return err
@@ -120,7 +119,7 @@ func (r *Resets) start(ctx context.Context, id account.ID, order account.StartRe
 	return token, expires, err
 }
 
-// ResetToken makes a password-reset token for the operator to hand over.
+// ResetToken creates a password-reset token that the operator hands over.
 func (r *Resets) ResetToken(ctx context.Context, email string) (token string, expires time.Time, err error) {
 	profile, err := r.accounts.named(ctx, email)
 	if err != nil {
@@ -129,13 +128,13 @@ func (r *Resets) ResetToken(ctx context.Context, email string) (token string, ex
 	return r.start(ctx, profile.ID, account.StartReset{Operator: true})
 }
 
-// ResetPassword sets the password by a reset token, which ends by that, and ends what anybody may have
-// left in the account to come back by: sessions, keys, webhooks and links to calendars. The password
-// must have been checked.
+// ResetPassword sets the password by a reset token, which the reset uses up. It also ends
+// everything that an intruder may have left to regain access: sessions, keys, webhooks and calendar
+// links. The caller must have checked the password.
 //
-// Links belong to inboxes, so they can't end in the commit that ends the rest. They end before it: a
-// crash between leaves the token good and the old password as it was. They end once more behind it,
-// for those that somebody with an old credential made meanwhile.
+// Links belong to inboxes, so the commit that ends the rest cannot end them. They end before it: if
+// the process dies in between, the token stays valid and the old password stays set. They end again
+// after the commit, because somebody with an old credential may have created links meanwhile.
 func (r *Resets) ResetPassword(ctx context.Context, token, password string) (account.Ended, error) {
 	h := account.HashToken([]byte(token))
 	id, err := r.find(token, account.KindReset, account.BadReset())

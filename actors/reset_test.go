@@ -35,7 +35,7 @@ func TestPasswordReset(t *testing.T) {
 	in := signUp(t, s)
 	key := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(in.Profile.ID), "", account.ScopeRead, nil))
 	session := must[*account.Principal](t)(s.Authenticate(ctx, []byte(in.Token)))
-	s.RequestReset("nobody@example.test") // served in order: no mail comes of it
+	s.RequestReset("nobody@example.test") // processed in order: no message is sent for it
 	s.RequestReset("me@example.test")
 	mail := <-mailed
 	if mail.email != "me@example.test" || len(mailed) != 0 || mail.expires.Sub(s.now()).Round(time.Minute) != time.Hour {
@@ -78,8 +78,8 @@ func TestPasswordReset(t *testing.T) {
 	}
 }
 
-// TestAResetEndsWhatOpenedTheAccount: sessions, keys of both kinds, webhooks and links to calendars,
-// also where a crash comes between the commit and the removal of the keys' rows.
+// TestAResetEndsWhatOpenedTheAccount covers sessions, both kinds of keys, webhooks and calendar
+// links, and a crash between the commit and the removal of the keys' rows.
 func TestAResetEndsWhatOpenedTheAccount(t *testing.T) {
 	for _, at := range []string{"", "reset-committed"} {
 		t.Run("crash at "+at, func(t *testing.T) {
@@ -148,8 +148,8 @@ func TestAResetEndsWhatOpenedTheAccount(t *testing.T) {
 	}
 }
 
-// TestOrdersOfAnEndedCredentialAreRefused: what was on its way when a reset ended the credential, or the
-// password that was shown, makes nothing that would stay.
+// TestOrdersOfAnEndedCredentialAreRefused checks that an order in progress leaves nothing behind if
+// a reset ended its credential or its password.
 func TestOrdersOfAnEndedCredentialAreRefused(t *testing.T) {
 	s := startSystem(t, persisttest.Open(t), nil)
 	ctx := context.Background()
@@ -197,7 +197,8 @@ func TestOrdersOfAnEndedCredentialAreRefused(t *testing.T) {
 	}
 }
 
-// TestATokenIsUsedOnce by whoever is first of those who use it at once, in its time, and for what it is.
+// TestATokenIsUsedOnce checks that only the first of concurrent uses succeeds, before the expiry,
+// and only for the token's purpose.
 func TestATokenIsUsedOnce(t *testing.T) {
 	var ahead atomic.Int64
 	mailed := make(chan resetMail, 10)
@@ -241,7 +242,7 @@ func TestATokenIsUsedOnce(t *testing.T) {
 	if err := s.VerifyEmail(ctx, late); !fault.Is(err, fault.Refused) {
 		t.Errorf("after a day: %v", err)
 	}
-	ahead.Store(0) // what was seen as expired stays so
+	ahead.Store(0) // what was seen as expired stays expired
 	if err := s.VerifyEmail(ctx, late); !fault.Is(err, fault.Refused) {
 		t.Errorf("after the clock went back: %v", err)
 	}
@@ -254,7 +255,8 @@ func TestATokenIsUsedOnce(t *testing.T) {
 	atOnce(func() error { _, err := s.ResetPassword(ctx, reset, "another horse"); return err })
 }
 
-// TestUnverifiedAccountsSendToThemselves until the link of a message was used, or a password reset.
+// TestUnverifiedAccountsSendToThemselves checks this until the link of a message was used, or a
+// password reset.
 func TestUnverifiedAccountsSendToThemselves(t *testing.T) {
 	for _, way := range []string{"link", "reset", "operator"} {
 		t.Run(way, func(t *testing.T) {
@@ -331,7 +333,8 @@ func TestUnverifiedAccountsSendToThemselves(t *testing.T) {
 	}
 }
 
-// TestSessionsAreListedAndEnded one by one, and all others by a change of the password.
+// TestSessionsAreListedAndEnded covers ending single sessions, and all others by a change of the
+// password.
 func TestSessionsAreListedAndEnded(t *testing.T) {
 	s := startSystem(t, persisttest.Open(t), nil)
 	ctx := context.Background()
@@ -384,7 +387,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	must[account.SignedIn](t)(s.LogIn(ctx, "me@example.test", "another horse"))
 }
 
-// TestWithoutAMailerNothingIsMade: no token lies around that nobody will ever get.
+// TestWithoutAMailerNothingIsMade checks that no token is created that nobody would receive.
 func TestWithoutAMailerNothingIsMade(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)
@@ -396,7 +399,7 @@ func TestWithoutAMailerNothingIsMade(t *testing.T) {
 	}
 }
 
-// TestResetsBeyondTheQueueAreDropped: asking never waits.
+// TestResetsBeyondTheQueueAreDropped checks that a request never blocks.
 func TestResetsBeyondTheQueueAreDropped(t *testing.T) {
 	store := persisttest.Open(t)
 	release, entered := make(chan struct{}), make(chan struct{}, 10)

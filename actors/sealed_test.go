@@ -17,13 +17,13 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// A public key, and the text of one that nobody can seal for: a point of low order.
+// A public key, and an unusable one: a point of low order.
 const (
 	somebodysKey = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
 	lowOrderKey  = "age1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq5cu47z"
 )
 
-// vault makes an account with a public key and an encrypted inbox.
+// vault creates an account with a public key and an encrypted inbox.
 func vault(t testing.TB, s *System, prefix string) (account.ID, string) {
 	t.Helper()
 	profile := must[account.Profile](t)(s.OpenAccount(t.Context(), prefix+"@example.test", "correct horse", account.Paid))
@@ -41,7 +41,8 @@ func vault(t testing.TB, s *System, prefix string) (account.ID, string) {
 	return profile.ID, view.Address
 }
 
-// TestSealedMailThatPartlyFails is known again by keyed digests, each recipient by the own.
+// TestSealedMailThatPartlyFails checks that each recipient deduplicates the message by its own
+// keyed digest.
 func TestSealedMailThatPartlyFails(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)
@@ -50,7 +51,7 @@ func TestSealedMailThatPartlyFails(t *testing.T) {
 	makeInbox(t, s, "c@inbox.localhost")
 	env := ingest.Envelope{MailFrom: "s@example.test", RcptTo: []string{a, b, "c@inbox.localhost"}}
 	raw := []byte("Subject: hi\r\n\r\nbody\r\n")
-	store.SetBefore(failing(b)) // the notice of the key may be under way
+	store.SetBefore(failing(b)) // the notice about the key may be in progress
 	if err := s.Receive(t.Context(), env, raw); !fault.Is(err, fault.Unavailable) {
 		t.Fatalf("one recipient fails for now: %v", err)
 	}
@@ -70,7 +71,8 @@ func TestSealedMailThatPartlyFails(t *testing.T) {
 	}
 }
 
-// TestWhatCanNotBeSealedIsNotKept: not in the clear, and its sender tries again.
+// TestWhatCanNotBeSealedIsNotKept checks that the message is not stored unencrypted, and that its
+// sender must retry.
 func TestWhatCanNotBeSealedIsNotKept(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)
@@ -105,7 +107,7 @@ func TestWhatCanNotBeSealedIsNotKept(t *testing.T) {
 	}
 }
 
-// TestRepeatedLetterOfAnEncryptedInbox: a request is known again by a keyed digest.
+// TestRepeatedLetterOfAnEncryptedInbox checks that a request is deduplicated by a keyed digest.
 func TestRepeatedLetterOfAnEncryptedInbox(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)
@@ -132,8 +134,8 @@ func TestRepeatedLetterOfAnEncryptedInbox(t *testing.T) {
 	}
 }
 
-// TestSealedRepeatAfterACrash: of a mail of which nobody knows whether its sender heard 250, the digest
-// is with its row.
+// TestSealedRepeatAfterACrash checks that the row of a message that may be unacknowledged has its
+// digest.
 func TestSealedRepeatAfterACrash(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)
@@ -158,12 +160,12 @@ func TestSealedRepeatAfterACrash(t *testing.T) {
 	}
 }
 
-// dump is all that can be reached from a command.
+// dump formats everything that can be reached from a command.
 func dump(cmd inbox.Receive) string {
 	return fmt.Sprintf("%+v %+v %+v %+v %s", cmd, *cmd.Content, *cmd.Sealed, *cmd.Content.Spam, cmd.Raw)
 }
 
-// TestSealedCommandsHoldNothingInTheClear: whatever is done with one, in a log or a dump.
+// TestSealedCommandsHoldNothingInTheClear checks the commands in any log or dump.
 func TestSealedCommandsHoldNothingInTheClear(t *testing.T) {
 	key, err := sealed.Stored(somebodysKey)
 	if err != nil {

@@ -22,36 +22,36 @@ import (
 	"inboxd/internal/mail/message/compose"
 )
 
-// SendingStore is what sending needs of the disk, beside the inbox.
+// SendingStore is the storage that sending needs, in addition to the inbox's.
 type SendingStore interface {
-	// Position is behind everything that was written to the partition before.
+	// Position returns the position after everything that was written to the partition before.
 	Position(partition.ID) partition.Position
 	DropSuppression(id account.ID, email string) (found bool, err error)
 	Suppression(id account.ID, email string) (account.Suppression, bool, error)
-	// Suppressions pages in the order of the addresses, behind after.
+	// Suppressions pages in the order of the addresses that follow after.
 	Suppressions(id account.ID, after string, limit int) ([]account.Suppression, error)
 }
 
-// Sending takes mail that is to go out, for the mail queue. It never changes but for the
-// repeats, which guard themselves; any goroutine may use it.
+// Sending accepts outgoing messages for the mail queue. It is immutable except for the repeats,
+// which are safe for concurrent use; any goroutine may use it.
 type Sending struct {
 	inboxes *Inboxes
 	owners  accountOwners
 	store   SendingStore
-	domain  string // the service's
+	domain  string // the service's domain
 	now     func() time.Time
 	random  func([]byte)
 	log     *slog.Logger
-	waits   func() (done func()) // notes a send that waits for its answer
+	waits   func() (done func()) // counts a send that waits for its result
 	repeats repeats
 	sealer  *sealing.Sealer
 	verify  bool // as Options.VerifyAddresses
 }
 
-// Send composes a letter, takes its place in the day's quota, and queues it. It returns when
-// the queue entry is on disk: the mail was accepted, not delivered. The count of the quota
-// is written before the mail, which waits for the count's position but for no sync of its own
-// (ADR 0015, 0061).
+// Send composes a message, takes its place in the day's quota, and queues it. It returns when the
+// queue entry is on disk: the message was accepted, not delivered. The quota count is written
+// before the message. The message waits for the count's position, but the count needs no fsync of
+// its own (ADR 0015, 0061).
 func (s *Sending) Send(ctx context.Context, address string, letter inbox.Letter) (int64, error) {
 	return s.send(ctx, address, letter, func(submit inbox.Submit) (int64, error) {
 		answer, err := s.inboxes.Do(ctx, address, submit)
@@ -59,9 +59,9 @@ func (s *Sending) Send(ctx context.Context, address string, letter inbox.Letter)
 	})
 }
 
-// SendOnce is Send for a request that may be repeated: the record of its result goes with
-// the mail, in one batch. A repeat waits for the first, which may have taken the last place in
-// the quota. tell is as for DoOnce.
+// SendOnce is Send for an idempotent request: the record of its result is in one batch with the
+// message. A repeat waits for the first request, which may have taken the last place in the quota.
+// tell is as in DoOnce.
 func (s *Sending) SendOnce(ctx context.Context, address string, letter inbox.Letter, req idempotency.Request, tell func(inbox.Outcome) []byte) (given idempotency.Result, err error) {
 	if req, err = s.sealer.Request(address, req); err != nil {
 		return idempotency.Result{}, err
@@ -78,8 +78,8 @@ func (s *Sending) SendOnce(ctx context.Context, address string, letter inbox.Let
 	})
 }
 
-// unlessDone has a request done that may be repeated, once no other of its name is at work, unless
-// its result is known.
+// unlessDone executes an idempotent request once no other request of its name is in progress,
+// unless its result is already recorded.
 func (s *Sending) unlessDone(ctx context.Context, address string, req idempotency.Request, do func() (idempotency.Result, error)) (idempotency.Result, error) {
 	done, err := s.repeats.turn(ctx, repeated{address, req.Key})
 	if err != nil {
@@ -92,8 +92,8 @@ func (s *Sending) unlessDone(ctx context.Context, address string, req idempotenc
 	return do()
 }
 
-// send prepares a letter and hands it to submit, which returns the message's id, 0 when a
-// repeat found that it was queued before.
+// send prepares a message and passes it to submit. submit returns the message's id, or 0 if a
+// repeat found that the message was queued before.
 func (s *Sending) send(ctx context.Context, address string, letter inbox.Letter, submit func(inbox.Submit) (id int64, err error)) (int64, error) {
 	defer s.waits()()
 	view, err := s.inboxes.View(ctx, address)
@@ -122,7 +122,7 @@ func (s *Sending) send(ctx context.Context, address string, letter inbox.Letter,
 	return id, err
 }
 
-// prepare writes a letter of an inbox.
+// prepare composes a message of an inbox.
 func (s *Sending) prepare(ctx context.Context, view *inbox.View, letter inbox.Letter) (inbox.Submit, error) {
 	recipients := letter.Recipients()
 	if err := s.checkSuppressed(view.Account, recipients); err != nil {
@@ -161,7 +161,7 @@ func (s *Sending) write(d compose.Draft, recipients []inbox.Recipient) (inbox.Su
 	return inbox.Submit{From: d.From, Subject: d.Subject, Raw: raw, Recipients: recipients, Auto: d.Auto, Content: content}, nil
 }
 
-// displayName is the label as the sender's name, when a person chose it.
+// displayName is the label as the sender's name, if a person chose it.
 func displayName(label string) string {
 	if inbox.IsGeneratedLabel(label) {
 		return ""
@@ -177,7 +177,7 @@ func mailboxes(addresses []string) []message.Mailbox {
 	return out
 }
 
-// thread returns the references of the mail with this Message-ID, when it is in the inbox.
+// thread returns the references of the message with this Message-ID, if it is in the inbox.
 func (s *Sending) thread(ctx context.Context, view *inbox.View, messageID string) ([]string, error) {
 	if messageID == "" {
 		return nil, nil
@@ -199,7 +199,7 @@ func (s *Sending) thread(ctx context.Context, view *inbox.View, messageID string
 	return nil, nil
 }
 
-// checkSuppressed refuses a letter to addresses that mail came back from.
+// checkSuppressed refuses a message to suppressed addresses.
 func (s *Sending) checkSuppressed(id account.ID, recipients []inbox.Recipient) error {
 	var barred []string
 	for _, r := range recipients {
@@ -217,8 +217,8 @@ func (s *Sending) checkSuppressed(id account.ID, recipients []inbox.Recipient) e
 	return fault.New(fault.Refused, fmt.Sprintf("Mail to %s bounced before, so it is not sent there. To allow it again, call DELETE /api/v1/suppressions/{email} (email:send)", strings.Join(barred, ", ")))
 }
 
-// checkVerified refuses mail to others than inboxes of the account itself while its e-mail address is
-// not verified.
+// checkVerified restricts an account with an unverified e-mail address: it may send only to its own
+// inboxes.
 func (s *Sending) checkVerified(ctx context.Context, id account.ID, recipients []inbox.Recipient) error {
 	if !s.verify || len(recipients) == 0 {
 		return nil
@@ -245,7 +245,7 @@ func (s *Sending) checkVerified(ctx context.Context, id account.ID, recipients [
 	return nil
 }
 
-// suppressed reports whether mail to an address came back.
+// suppressed reports whether an address is suppressed.
 func (s *Sending) suppressed(id account.ID, email string) (bool, error) {
 	_, found, err := s.store.Suppression(id, strings.ToLower(email))
 	if err != nil {
@@ -254,9 +254,9 @@ func (s *Sending) suppressed(id account.ID, email string) (bool, error) {
 	return found, err
 }
 
-// Suppressions pages through the addresses that an account sends no mail to; with the name of an inbox,
-// through those that came back to that inbox. It narrows the list before it cuts it into pages, so that
-// no place between two of them is another inbox's address.
+// Suppressions pages through the addresses that an account sends no messages to. With the name of
+// an inbox, it returns only those that bounced for that inbox. It filters before it pages, so that
+// no cursor is an address of another inbox.
 func (s *Sending) Suppressions(ctx context.Context, id account.ID, inboxOnly, after string, limit int) (page []account.Suppression, err error) {
 	if inboxOnly == "" {
 		return s.store.Suppressions(id, after, limit)
@@ -284,8 +284,8 @@ func (s *Sending) Suppressions(ctx context.Context, id account.ID, inboxOnly, af
 // suppressionsRead is how many suppressions are read at once to find those of one inbox.
 const suppressionsRead = 1000
 
-// DropSuppression allows mail to an address again; NotFound when it was allowed, or came back
-// to another inbox than the named one, if one is.
+// DropSuppression allows messages to an address again. It returns NotFound if the address is not
+// suppressed, or if inboxOnly is set and the address bounced for another inbox.
 func (s *Sending) DropSuppression(_ context.Context, id account.ID, inboxOnly, email string) error {
 	if canonical, err := inbox.CheckRecipient("email", email); err == nil {
 		email = canonical
@@ -301,24 +301,24 @@ func (s *Sending) DropSuppression(_ context.Context, id account.ID, inboxOnly, e
 	return err
 }
 
-// systemAccount owns the inboxes that the service itself sends from. Its id is of no time,
+// systemAccount owns the inboxes that the service itself sends from. Its id contains no valid time,
 // so no account ever gets it.
 var systemAccount = account.ID{15: 1}
 
-// noReply is the local part that the service's own mail comes from. It is reserved, so no
-// client can create it, and mail to it is refused.
+// noReply is the local part of the sender of the service's own messages. It is reserved, so no
+// client can create it, and messages to it are refused.
 const noReply = "noreply@"
 
-// Notice is a mail that the service writes by itself.
+// Notice is a message that the service itself sends.
 type Notice struct {
 	To      string
 	Subject string
 	Text    string
 }
 
-// SendNotice queues a mail of the service itself: from noreply at the service domain, with
-// the null sender and Auto-Submitted, by the same way as every other. It returns when the
-// queue entry is on disk.
+// SendNotice queues a message of the service itself: from noreply at the service domain, with the
+// null sender and Auto-Submitted, through the same queue as every other message. It returns when
+// the queue entry is on disk.
 func (s *Sending) SendNotice(ctx context.Context, n Notice) error {
 	address := noReply + s.domain
 	to, err := inbox.CheckRecipient("to", n.To)
@@ -332,7 +332,7 @@ func (s *Sending) SendNotice(ctx context.Context, n Notice) error {
 		return err
 	}
 	_, err = s.inboxes.Do(ctx, address, submit)
-	if fault.Is(err, fault.NoInbox) { // the first one ever
+	if fault.Is(err, fault.NoInbox) { // the first notice ever
 		_, err = s.inboxes.Do(ctx, address, inbox.Create{Address: address, Account: systemAccount, RetentionHours: 24, At: s.now()})
 		if err == nil || fault.Is(err, fault.Refused) {
 			_, err = s.inboxes.Do(ctx, address, submit)

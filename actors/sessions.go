@@ -6,15 +6,15 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// Sessions signs people up, in and out. It never changes; any goroutine may use it.
+// Sessions handles sign-up, login and logout. It is immutable; any goroutine may use it.
 type Sessions struct {
 	accounts *Accounts
 	minter   minter
 	plan     account.PlanName                  // of a sign-up
-	verify   func(context.Context, account.ID) // sends the link that verifies a new account's address; nil: none is sent
+	verify   func(context.Context, account.ID) // sends the link that verifies a new account's address; nil if none is sent
 }
 
-// SignUp makes an account and its first session. The password must have been checked.
+// SignUp creates an account and its first session. The caller must have checked the password.
 func (s *Sessions) SignUp(ctx context.Context, email, password string) (account.SignedIn, error) {
 	profile, err := s.accounts.open(ctx, email, password, s.plan, false)
 	if err != nil {
@@ -26,8 +26,8 @@ func (s *Sessions) SignUp(ctx context.Context, email, password string) (account.
 	return s.start(ctx, profile)
 }
 
-// LogIn opens a session. A wrong password and an unknown address take the same time and
-// get the same sentence.
+// LogIn starts a session. A wrong password and an unknown address take the same time and return the
+// same error.
 func (s *Sessions) LogIn(ctx context.Context, email, password string) (account.SignedIn, error) {
 	var profile account.Profile
 	if canonical, err := account.CanonicalEmail(email); err == nil {
@@ -57,8 +57,9 @@ func (s *Sessions) start(ctx context.Context, profile account.Profile) (account.
 	return account.SignedIn{Token: token, ExpiresAt: s.accounts.now().Add(account.SessionLife), Profile: profile}, nil
 }
 
-// ChangePassword sets the password for who knows the old one, and ends every session but that of p:
-// Forbidden for any other. The new one must have been checked.
+// ChangePassword sets the password if the old one matches, and ends every session except that of p.
+// It returns Forbidden if the old one does not match. The caller must have checked the new
+// password.
 func (s *Sessions) ChangePassword(ctx context.Context, p *account.Principal, old, password string) error {
 	known, err := s.accounts.checkPassword(ctx, p.Account, old)
 	if err != nil {
@@ -72,13 +73,13 @@ func (s *Sessions) ChangePassword(ctx context.Context, p *account.Principal, old
 	return err
 }
 
-// LogOut ends the session of p at once.
+// LogOut ends the session of p immediately.
 func (s *Sessions) LogOut(ctx context.Context, p *account.Principal) error {
 	_, err := s.accounts.owners.order(ctx, p.Account, account.EndSession{Hash: p.Hash})
 	return err
 }
 
-// minter draws tokens.
+// minter generates tokens from random bytes.
 type minter func([]byte)
 
 func (random minter) mint(kind account.Kind, id account.ID) string {

@@ -12,8 +12,8 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// TestASessionSlidesAcrossACrash right after its use, and opens things although it can't slide on a
-// full disk.
+// TestASessionSlidesAcrossACrash checks that a session is extended right after its use, and that it
+// still works if a full disk prevents the extension.
 func TestASessionSlidesAcrossACrash(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	var passed atomic.Int64
@@ -47,8 +47,8 @@ func TestASessionSlidesAcrossACrash(t *testing.T) {
 	}
 }
 
-// TestASessionSlidesAcrossAStop: its last use moves its end, though the node stopped before it
-// next looked through the credentials in memory.
+// TestASessionSlidesAcrossAStop checks that the last use extends a session even if the node stops
+// before its next sweep of cached credentials.
 func TestASessionSlidesAcrossAStop(t *testing.T) {
 	store := persisttest.Open(t)
 	var passed atomic.Int64

@@ -14,8 +14,8 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// TestRetryTriesWhateverIsKnown: a destination was silent a moment ago, and has more mail than
-// memory holds of it.
+// TestRetryTriesWhateverIsKnown covers a destination that did not respond a moment ago and has more
+// messages than memory holds of it.
 func TestRetryTriesWhateverIsKnown(t *testing.T) {
 	store := persisttest.Open(t)
 	courier := &fakeCourier{answer: func(mailqueue.Consignment) mailqueue.Handover {
@@ -42,8 +42,8 @@ func TestRetryTriesWhateverIsKnown(t *testing.T) {
 	}
 }
 
-// TestTheLivingAlwaysHaveWorkers, though destinations that never answered hang as well as some
-// that were silent before, and no more may hang than do.
+// TestTheLivingAlwaysHaveWorkers covers hanging destinations that never replied, together with some
+// that were silent before, at the limit of hanging attempts.
 func TestTheLivingAlwaysHaveWorkers(t *testing.T) {
 	store := persisttest.Open(t)
 	over := make(chan struct{})
@@ -74,7 +74,7 @@ func TestTheLivingAlwaysHaveWorkers(t *testing.T) {
 	defer close(over)
 	_, address := openAccount(t, s)
 	id := must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
-	sending(t, s, address, id, final) // later than those that come now it would be one more of the unproven
+	sending(t, s, address, id, final) // a later one would count as another unproven destination
 	for n := range 20 {
 		must[int64](t)(s.Send(t.Context(), address, letter(fmt.Sprintf("a@dead%d.test", n))))
 	}
@@ -89,8 +89,8 @@ func TestTheLivingAlwaysHaveWorkers(t *testing.T) {
 	}
 }
 
-// lapsedCourier takes the first mail for each domain and hangs at the next ones until these
-// are broken off, but not at live.test.
+// lapsedCourier accepts the first message for each domain. At the next ones it hangs until they are
+// cancelled, except at live.test.
 type lapsedCourier struct {
 	fakeCourier
 	hung atomic.Int64
@@ -112,8 +112,8 @@ func (f *lapsedCourier) Deliver(ctx context.Context, c mailqueue.Consignment) []
 	return took
 }
 
-// TestThoseThatFellSilentGiveWay: every worker hangs at destinations that answered before, and
-// as many attempts beside as may.
+// TestThoseThatFellSilentGiveWay makes every worker hang at destinations that replied before,
+// together with as many further hanging attempts as allowed.
 func TestThoseThatFellSilentGiveWay(t *testing.T) {
 	store := persisttest.Open(t)
 	courier := &lapsedCourier{}

@@ -19,10 +19,10 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// simulation is one node over days of virtual time: what a seed draws is done to it, one thing after
-// another, while commits fail, the disk is full and the power is lost before a commit, after it, or
-// between two. The ledger is what somebody outside was told; what they were not told is in doubt until
-// somebody looks, and certain from then on.
+// simulation is one node over days of virtual time. It applies operations drawn from a seed, one
+// after another. Meanwhile commits fail, the disk is full, and power is lost before a commit, after
+// it, or between two. The ledger is what a client was told. The rest is in doubt until somebody
+// reads it, and certain from then on.
 type simulation struct {
 	t      *testing.T
 	rng    *rand.Rand
@@ -31,9 +31,9 @@ type simulation struct {
 	ledger map[string]*heard
 	trace  []string
 
-	// fate is what befalls commits; the test's goroutine sets it while none is under way.
+	// fate is what happens to commits; the test's goroutine sets it while no commit is in progress.
 	fate struct {
-		countdown int // commits until it strikes
+		countdown int // commits until it takes effect
 		how       fateKind
 		struck    bool
 	}
@@ -48,11 +48,11 @@ const (
 	diesAfter
 )
 
-// heard is what is known outside of one inbox.
+// heard is what a client knows of one inbox.
 type heard struct {
 	mails map[int64]*heardMail
-	last  int64    // the highest id that was ever seen or answered
-	doubt []string // texts whose storing nobody was told of
+	last  int64    // highest id that was ever read or returned
+	doubt []string // subjects of messages whose outcome was not reported
 	lives doubtful
 }
 
@@ -63,7 +63,7 @@ type heardMail struct {
 	there   doubtful
 }
 
-// doubtful is yes, no, or nobody knows.
+// doubtful is yes, no, or unknown.
 type doubtful int
 
 const (
@@ -74,7 +74,8 @@ const (
 
 var errPower = errors.New("the power is gone")
 
-// TestSimulation plays seeds; SIMULATION_SEED plays one and shows what it does, SIMULATION_SEEDS so many, or for so long.
+// TestSimulation runs seeds. SIMULATION_SEED runs one and logs its steps. SIMULATION_SEEDS is a
+// number of seeds or a duration.
 func TestSimulation(t *testing.T) {
 	if seed := os.Getenv("SIMULATION_SEED"); seed != "" {
 		t.Log(strings.Join(simulate(t, must[uint64](t)(strconv.ParseUint(seed, 10, 64))), "\n"))
@@ -138,11 +139,11 @@ func (s *simulation) start(store *persisttest.Store) {
 	synctest.Wait()
 }
 
-// befall says what becomes of a commit, before it is written or after that.
+// befall decides the fate of a commit, before or after it is written.
 func (s *simulation) befall(when fateKind) error {
 	f := &s.fate
 	if f.struck && f.how != failsOnce {
-		return errPower // nothing is written any more, and nobody hears
+		return errPower // nothing is written or acknowledged any more
 	}
 	if f.struck || f.how == spared || (f.how == diesAfter) != (when == diesAfter) {
 		return nil
@@ -219,7 +220,7 @@ func (s *simulation) receive(address string) {
 	}
 }
 
-// some draws a mail that is surely there; false when there is none.
+// some draws a message that certainly exists; false if none does.
 func (s *simulation) some(address string) (id int64, ok bool) {
 	var ids []int64
 	for id, l := range s.ledger[address].mails {
@@ -266,7 +267,7 @@ func (s *simulation) burn(address string) {
 	}
 }
 
-// afterwards is what an order leaves: what it orders, or doubt when nobody was told.
+// afterwards is the state after an order: what it ordered, or unknown if it was not acknowledged.
 func afterwards(done doubtful, err error) doubtful {
 	if err != nil {
 		return unknown
@@ -274,7 +275,7 @@ func afterwards(done doubtful, err error) doubtful {
 	return done
 }
 
-// pass lets hours pass, so that mail expires and owners leave.
+// pass lets hours pass, so that messages expire and owners are evicted.
 func (s *simulation) pass() {
 	hours := 1 + s.rng.IntN(12)
 	s.note("pass %d h", hours)
@@ -292,7 +293,7 @@ func (s *simulation) fullDisk() {
 	s.store.SetFull(false)
 }
 
-// crash leaves what was synced, and starts anew on it.
+// crash keeps what was synced, and starts again from it.
 func (s *simulation) crash(when string) {
 	s.note("crash %s", when)
 	after := s.store.Crash(s.t)
@@ -301,7 +302,7 @@ func (s *simulation) crash(when string) {
 	s.start(after)
 }
 
-// compare looks at every inbox as a reader does. What it sees is certain from now on.
+// compare reads every inbox. What it sees is certain from now on.
 func (s *simulation) compare() {
 	for i := range 3 {
 		address := fmt.Sprintf("i%d@inbox.localhost", i)
@@ -323,7 +324,7 @@ func (s *simulation) compare() {
 	}
 }
 
-// newcomers are mails that nobody was told of: whole, of a sender who knows no answer, and new.
+// newcomers are messages that were not acknowledged: each is complete, of a send in doubt, and new.
 func (s *simulation) newcomers(address string, seen map[int64]*inbox.Message) {
 	in := s.ledger[address]
 	for id, m := range seen {
@@ -339,7 +340,7 @@ func (s *simulation) newcomers(address string, seen map[int64]*inbox.Message) {
 	}
 }
 
-// settle compares one mail with what is seen of it.
+// settle compares one message with its entry in the ledger.
 func (s *simulation) settle(address string, id int64, l *heardMail, m *inbox.Message) {
 	over := !time.Now().Before(l.expires)
 	switch {

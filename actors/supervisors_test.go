@@ -51,7 +51,7 @@ func TestJournalTakesEachEventOnce(t *testing.T) {
 	until(func() bool { left, _ := store.Outbox(1); return len(left) == 0 })
 	checkJournal(t, store, 50)
 
-	// A crash left the rows of the last step in the outbox, beside one that was not taken.
+	// A crash left the outbox rows of the last step, next to one that was not moved.
 	recent, _ := events(store, nil, someone)
 	rows := append(recent[len(recent)-3:], inbox.Public{Number: 26, Account: someone, Address: "a@inbox.localhost"})
 	if err := store.CommitInbox(&inbox.Rows{Address: "a@inbox.localhost", Public: rows}); err != nil {

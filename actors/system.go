@@ -1,9 +1,8 @@
-// Package actors runs the rules as actors: one owner per active inbox and per active
-// account, found through a directory that activates it on demand and lets it leave memory
-// when it is idle. Owners decide, commit, publish and answer in that order; supervisors
-// drive retention and the change journal from what is on disk. The package knows
-// protoactor; it refuses to know Pebble, HTTP and SMTP, which it meets only as the
-// interfaces in ports.go.
+// Package actors runs the rules as actors: one owner per active inbox and per active account. A
+// directory finds the owner, activates it on demand and evicts it when it is idle. Owners decide,
+// commit, publish and reply, in that order. Supervisors drive retention and the change feed from
+// what is on disk. The package knows protoactor. It does not know Pebble, HTTP or SMTP, which it
+// uses only through the interfaces that it declares.
 package actors
 
 import (
@@ -24,8 +23,8 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// Store is what the actors need of the disk, by subject: each part's need is declared beside
-// it.
+// Store is the storage that the actors need, by subject. Each part declares its own interface next
+// to its code.
 type Store interface {
 	InboxStore
 	AccountStore
@@ -40,15 +39,16 @@ type Store interface {
 	journal.Store
 	retention.Store
 	calendars.LinkStore
-	// CopiesDue calls inbox with each of a group's in which an owner's copy is due.
+	// CopiesDue calls inbox with the address of each inbox of a group in which an owner's copy is
+	// due.
 	CopiesDue(g partition.Group, inbox func(address string)) error
 	JournalAccounts(after account.ID, limit int) ([]account.ID, error)
-	// Drain returns when all that was being written of a group is on disk.
+	// Drain returns when all pending writes of a group are on disk.
 	Drain(partition.Group) error
 }
 
-// System is all actors of one node. Its parts are made by Start, never change afterwards, and
-// say themselves who may use what of them.
+// System is all actors of one node. Start creates its parts, which never change afterwards. Each
+// part documents its own concurrency rules.
 type System struct {
 	Options
 	*Inboxes
@@ -67,11 +67,11 @@ type System struct {
 	*Webhooks
 	journal.Reading
 	*webhooks.Records
-	Mail   *mailqueue.Queue // what is sent
+	Mail   *mailqueue.Queue // outgoing messages
 	Feeds  *calendars.Feeds
 	Owners *calendars.Owners
 
-	store              Store   // for owners, and supervisors of the groups that are this node's
+	store              Store   // for owners and supervisors of this node's groups
 	asking             *asking // for all others
 	engine             *engine.Engine
 	inboxes            *engine.Directory
@@ -87,15 +87,15 @@ type System struct {
 	copies             *calendars.Copies
 	tenure             *groups.Tenure
 
-	released <-chan struct{} // closed by release, when what waits may be sent
+	released <-chan struct{} // closed by release; then messages and webhook deliveries may be sent
 	release  func()
-	running  context.Context // until Stop
+	running  context.Context // ends at Stop
 	end      context.CancelFunc
 	stopped  sync.WaitGroup
 }
 
-// Start takes over what an earlier run left in the outbox and starts the supervisors. It
-// wakes no inbox.
+// Start takes over what an earlier run left in the outbox and starts the supervisors. It activates
+// no inbox.
 func Start(o Options) (_ *System, err error) {
 	o = o.withDefaults()
 	s := &System{Options: o, store: o.Store, asking: &asking{o.Store, o.Rows, o.Elsewhere}}
@@ -138,12 +138,12 @@ func Start(o Options) (_ *System, err error) {
 	return s, nil
 }
 
-// hold gains all groups that are this node's at the start. The order is told at Holder.
+// hold acquires all groups that this node owns at the start. groups.Holder documents the order.
 func (s *System) hold() error {
 	o := s.Options
 	s.retain = retention.New(s.store, s.Do, &s.requests, s.now, s.Logger)
-	// Timers and attempts stop first: what they brought can still be told to owners. Then these
-	// leave, then the rows are closed, and what was known of them is forgotten.
+	// Timers and attempts stop first: their results can still be reported to owners. Then the
+	// owners leave, then the rows are closed, and caches about them are dropped.
 	started := []groups.Holder{s.Mail.Counted(), s.engine, s.Mail, s.copies, s.Feeds, s.hooks, s.retain, s.OwnDomains.gained, s.Closing.gained, s.tidy}
 	s.tenure = groups.New(append([]groups.Holder{
 		groups.OnLoss(s.journal.Lose), groups.OnLoss(s.hooks.Subscriptions.Lose), groups.OnLoss(s.Keyring.Lose), groups.OnLoss(s.Credentials.principals.Lose), groups.OnLoss(s.capacities.Lose),
@@ -159,14 +159,14 @@ func (s *System) hold() error {
 	return nil
 }
 
-// Gain has this node begin to serve a group, whose rows are in the store.
+// Gain starts serving a group, whose rows must be in the store.
 func (s *System) Gain(g partition.Group) error { return s.tenure.Gain(g) }
 
-// Lose ends all that this node does for a group. When it returns nothing of it is written, shown or
-// remembered here any more; what waited was told to try again.
+// Lose stops everything that this node does for a group. When it returns, nothing of the group is
+// written, shown or cached here any more; waiting callers were asked to retry.
 func (s *System) Lose(g partition.Group) error { return s.tenure.Lose(g) }
 
-// makeDirectories makes the owners and what reaches them.
+// makeDirectories creates the owners and the parts that reach them.
 func (s *System) makeDirectories() {
 	o := s.Options
 	principals, newest := newPrincipals(), &atHand{most: o.Memory / 64}
@@ -196,7 +196,7 @@ func (s *System) makeAccounts() {
 	s.Resets = &Resets{accounts: s.Accounts, store: s.asking, minter: o.Random, log: o.Logger, mail: o.MailReset, verify: o.MailVerification, asked: make(chan string, resetQueue)}
 	if o.VerifyAddresses {
 		s.Sessions.verify = func(ctx context.Context, id account.ID) {
-			if err := s.RequestVerification(ctx, id); err != nil { // the account is there: its owner asks again
+			if err := s.RequestVerification(ctx, id); err != nil { // the account exists: its owner can request it again
 				o.Logger.Warn("verification message could not be sent", "err", err)
 			}
 		}
@@ -210,7 +210,7 @@ func (s *System) notice(ctx context.Context, n Notice) {
 	}
 }
 
-// makeDomains makes own domains, and what stands on them.
+// makeDomains creates own domains and the parts that depend on them.
 func (s *System) makeDomains() {
 	o := s.Options
 	s.Keyring = newKeyring(s.domains, s.asking, o, s.now)
@@ -227,7 +227,7 @@ func (s *System) makeDomains() {
 	s.Closing = &Closing{accounts: s.Accounts, registry: s.Registry, domains: s.OwnDomains, store: s.asking, log: o.Logger, gained: groups.NewBell()}
 }
 
-// makeMail makes what takes mail in and what sends it. secret signs return paths.
+// makeMail creates the parts that receive and send messages. secret signs return paths.
 func (s *System) makeMail(secret []byte) {
 	o := s.Options
 	s.Bounces = &Bounces{inboxes: s.Inboxes, store: s.asking, secret: secret, now: s.now, log: o.Logger}
@@ -270,8 +270,8 @@ func (s *System) supervise() {
 // stopGrace bounds how long Stop waits for owners.
 const stopGrace = 5 * time.Second
 
-// Stop ends the supervisors, lets every owner finish what was posted to it, and then lets
-// the journal take what is on its way. The callers of Do must have stopped before.
+// Stop ends the supervisors, lets every owner finish its mailbox, and then lets the journal write
+// what is pending. All callers of Do must have returned before.
 func (s *System) Stop() {
 	s.end()
 	s.Mail.Stop(stopGrace)
@@ -282,12 +282,12 @@ func (s *System) Stop() {
 	s.journal.Stop()
 }
 
-// gone reports that a message can't be read any more, whoever asks.
+// gone reports whether a message can no longer be read by anybody.
 func (s *System) gone(address string, id int64) (bool, error) {
 	return s.Inboxes.gone(address, id, s.now())
 }
 
-// surelyGone is gone for who forgets it for good.
+// surelyGone is gone for callers that delete by its result, so an error counts as not gone.
 func (s *System) surelyGone(address string, id int64) bool {
 	gone, err := s.gone(address, id)
 	return gone && err == nil
@@ -296,8 +296,8 @@ func (s *System) surelyGone(address string, id int64) bool {
 // now is the time of a change: stored times are whole milliseconds in UTC.
 func (s *System) now() time.Time { return s.Now().UTC().Truncate(time.Millisecond) }
 
-// sweep moves the coarse clock on and lets idle owners leave memory, until Stop. Uses of
-// credentials are written down once a minute.
+// sweep advances the coarse clock and evicts idle owners, until Stop. It records the uses of
+// credentials once a minute.
 func (s *System) sweep() {
 	tick := time.NewTicker(s.SweepEvery)
 	defer tick.Stop()
@@ -319,27 +319,28 @@ func (s *System) sweep() {
 	}
 }
 
-// Stats is a picture of the system for metrics.
+// Stats is a snapshot of the system for metrics.
 type Stats struct {
 	Inboxes        int             `json:"inboxes"`
 	Accounts       int             `json:"accounts"`
 	Principals     int             `json:"principals"`
 	InboxBytes     int64           `json:"inbox_bytes"`
-	Passivated     int64           `json:"passivated"` // owners that left memory since the start
+	Passivated     int64           `json:"passivated"` // owners evicted since the start
 	InFlight       int64           `json:"in_flight"`
 	JournalWaiting int             `json:"journal_waiting"`
 	Queue          mailqueue.Stats `json:"queue"`
 	Hooks          webhooks.Stats  `json:"webhooks"`
-	Held           bool            `json:"held"` // what waits, of mail and webhooks, until Release
-	// What mails did to meetings, by outcome, and why those did not count that did nothing, both since the start.
+	Held           bool            `json:"held"` // whether messages and webhook deliveries are held back until Release
+	// Effects of messages on meetings by outcome, and reasons of those without effect, both since
+	// the start.
 	Merged          map[string]int64 `json:"merged"`
 	RefusedMeetings map[string]int64 `json:"refused_meetings"`
-	// What became of owners' copies since the start.
+	// Outcomes of owners' copies since the start.
 	OwnerCopies map[string]int64 `json:"owner_copies"`
 	CodesFound  int64            `json:"codes_found"` // in messages since the start, counted for each inbox that received one
 }
 
-// Stats takes the picture.
+// Stats takes the snapshot.
 func (s *System) Stats() Stats {
 	inboxes, accounts := s.inboxes.Stats(), s.accounts.Stats()
 	return Stats{

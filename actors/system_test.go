@@ -49,10 +49,10 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
-// roomy is what plans give by default.
+// roomy is the default capacity of plans.
 var roomy = inbox.CapacityOf(account.DefaultPlans().Of(account.Free))
 
-// until waits for what other goroutines bring about.
+// until waits for a condition that other goroutines bring about.
 func until(done func() bool) {
 	for !done() {
 		runtime.Gosched()
@@ -68,12 +68,12 @@ func receive(text string) inbox.Receive {
 	return ingest.Read(ingest.Envelope{MailFrom: "s@example.test", RcptTo: []string{"x"}}, []byte("Subject: "+text+"\r\n\r\n"+text+"\r\n")).For("x")
 }
 
-// TestWhatIsDeletedTakesNoMemory, nor does an address where nobody ever lived; who makes the inbox
-// again finds its tombstone on the disk.
+// TestWhatIsDeletedTakesNoMemory also covers an address that never existed. A new inbox there finds
+// the tombstone of the old one on disk.
 func TestWhatIsDeletedTakesNoMemory(t *testing.T) {
 	s := startSystem(t, persisttest.Open(t), func(o *Options) { o.SweepEvery = time.Hour })
 	makeInbox(t, s, "stays@inbox.localhost")
-	until(func() bool { return s.inboxes.Stats().Bytes > 0 }) // it is weighed after its answer
+	until(func() bool { return s.inboxes.Stats().Bytes > 0 }) // it is weighed after its reply
 	before := s.inboxes.Stats()
 	for i := range 50 {
 		address := fmt.Sprintf("i%d@inbox.localhost", i)
@@ -111,7 +111,7 @@ func TestPassivationLosesNoCommand(t *testing.T) {
 	tick := make(chan struct{}, 1)
 	sweeper.Go(func() {
 		for range tick {
-			s.inboxes.Sweep(time.Hour, 1) // over budget always: everybody is asked to leave
+			s.inboxes.Sweep(time.Hour, 1) // always over budget: all owners are asked to leave
 		}
 	})
 	var got [inboxes]atomic.Int64
@@ -193,7 +193,8 @@ func TestGroupCommit(t *testing.T) {
 	}
 	close(g.open)
 	senders.Wait()
-	// Three are enough when all were posted before the gate opened; on a busy machine some were only counted.
+	// Three suffice if all were posted before the gate opened; on a busy machine some were only
+	// counted.
 	if n := store.Commits() - before; n > 25 {
 		t.Errorf("101 mails took %d commits; what waits is to be committed together", n)
 	}
@@ -285,7 +286,7 @@ func TestAdmissionIsBounded(t *testing.T) {
 		senders.Go(func() { _, _ = s.Do(context.Background(), "a@inbox.localhost", receive("x")) })
 	}
 	until(func() bool { return s.Stats().InFlight == 8 })
-	began := time.Now() // who is let in waits half a minute, and hears the same
+	began := time.Now() // an admitted command waits half a minute and gets the same error
 	if _, err := s.Do(context.Background(), "a@inbox.localhost", receive("x")); !fault.Is(err, fault.Unavailable) || time.Since(began) > 15*time.Second {
 		t.Errorf("the ninth: %v after %v", err, time.Since(began))
 	}

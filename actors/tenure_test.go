@@ -23,7 +23,8 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// comingAndGoing is a node that gains and loses groups under load, and what its clients were told.
+// comingAndGoing is a node that acquires and releases groups under load, and what its clients were
+// told.
 type comingAndGoing struct {
 	*System
 	t     *testing.T
@@ -36,25 +37,25 @@ type comingAndGoing struct {
 	courier *fakeCourier
 	hooks   *calls
 	counter atomic.Int64
-	moved   atomic.Int64 // what was refused
+	moved   atomic.Int64 // refused commands
 }
 
-// box is the ledger of one inbox. mu guards all below it.
+// box is the ledger of one inbox. mu guards all fields below it.
 type box struct {
 	address string
 	account account.ID
 	group   partition.Group
-	hooked  bool // each mail received is told to a webhook
+	hooked  bool // each received message causes a webhook delivery
 
 	mu      sync.Mutex
-	told    map[string]int64 // ids of what was acknowledged, by subject
+	told    map[string]int64 // ids of acknowledged messages, by subject
 	ids     map[int64]string
 	refused map[string]bool
-	sent    map[string]bool // of told: mails of the inbox's own
+	sent    map[string]bool // of told: messages that the inbox sent
 	highest int64
 }
 
-// tell notes how a command about a subject ended.
+// tell records how a command about a subject ended.
 func (c *comingAndGoing) tell(b *box, subject string, id int64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,7 +72,7 @@ func (c *comingAndGoing) tell(b *box, subject string, id int64, err error) {
 	}
 }
 
-// calls is a Poster that counts calls by event.
+// calls is a Poster that counts attempts by event.
 type calls struct {
 	mu sync.Mutex
 	of map[string]int
@@ -99,10 +100,10 @@ func drawn(g partition.Group, form string) string {
 	}
 }
 
-// TestGroupsComeAndGo: groups are lost and gained while mail comes in and goes out, events are read
-// and webhooks called, and another node changes them in between. Nothing that was acknowledged is
-// lost, nothing that was refused is there, nothing is there twice or stale, and no goroutine is
-// left. MOVES sets how often.
+// TestGroupsComeAndGo loses and acquires groups while messages are received and sent, events are
+// read and webhooks called; another node changes the groups in between. Nothing acknowledged is
+// lost, nothing refused is there, nothing is duplicated or stale, and no goroutine leaks. MOVES
+// sets the number of moves.
 func TestGroupsComeAndGo(t *testing.T) {
 	before := runtime.NumGoroutine()
 	c := newComingAndGoing(t)
@@ -148,7 +149,7 @@ const storeGoroutines = 12
 func newComingAndGoing(t *testing.T) *comingAndGoing {
 	owner, rows := partition.NewOwner(partition.All()), partition.NewOwner(partition.All())
 	c := &comingAndGoing{
-		t: t, store: persisttest.OpenOwned(t, rows), rows: rows, of: []partition.Group{0, 2, 30, 62}, // not that of the service domain, whose keys all mail waits for
+		t: t, store: persisttest.OpenOwned(t, rows), rows: rows, of: []partition.Group{0, 2, 30, 62}, // not the group of the service domain, whose keys all messages wait for
 		courier: &fakeCourier{}, hooks: &calls{of: map[string]int{}},
 	}
 	for i, g := range c.of {
@@ -174,8 +175,8 @@ func newComingAndGoing(t *testing.T) *comingAndGoing {
 				told: map[string]int64{}, ids: map[int64]string{}, refused: map[string]bool{}, sent: map[string]bool{}}
 			must[inbox.Outcome](t)(s.Do(t.Context(), b.address, inbox.Create{Address: b.address, Account: id, RetentionHours: 24, At: s.now()}))
 			c.boxes = append(c.boxes, b)
-			// A call about an inbox that is elsewhere is made when its lease is over: only many moves
-			// are worth that wait.
+			// An attempt about an inbox on another node is made when its lease ends. Only many
+			// moves justify that wait.
 			if b.hooked = n < 2 || os.Getenv("MOVES") != ""; b.hooked {
 				must[account.Webhook](t)(s.AddWebhook(t.Context(), operatorOf(id), "https://hook/", "message.received", b.address))
 			}
@@ -184,11 +185,11 @@ func newComingAndGoing(t *testing.T) *comingAndGoing {
 	return c
 }
 
-// again does something with some inbox until ctx is over.
+// again does something with random inboxes until ctx ends.
 func (c *comingAndGoing) again(ctx context.Context, do func(*box)) {
 	for ctx.Err() == nil {
 		do(c.boxes[rand.IntN(len(c.boxes))])
-		time.Sleep(time.Millisecond) // a bounded load
+		time.Sleep(time.Millisecond) // limits the load
 	}
 }
 
@@ -209,7 +210,7 @@ func (c *comingAndGoing) send(b *box) {
 	c.tell(b, subject, id, err)
 }
 
-// read holds what is shown against what was acknowledged before.
+// read compares what is visible with what was acknowledged before.
 func (c *comingAndGoing) read(b *box) {
 	b.mu.Lock()
 	highest := b.highest
@@ -224,7 +225,7 @@ func (c *comingAndGoing) read(b *box) {
 	}
 }
 
-// wait waits for something new, or for the loss.
+// wait waits for a change, or for the loss.
 func (c *comingAndGoing) wait(b *box) {
 	view, err := c.View(context.Background(), b.address)
 	if err != nil {
@@ -236,7 +237,7 @@ func (c *comingAndGoing) wait(b *box) {
 	}
 }
 
-// follow reads an account's events in order: a number never means another event.
+// follow reads an account's events in order: a number never means a different event.
 func (c *comingAndGoing) follow(ctx context.Context, of int) {
 	id, last := c.homes[of], uint64(0)
 	numbers := map[string]uint64{}
@@ -252,12 +253,12 @@ func (c *comingAndGoing) follow(ctx context.Context, of int) {
 			last, numbers[e.Address] = e.Seq, e.Number
 		}
 		if len(page.Entries) == 0 {
-			time.Sleep(time.Millisecond) // nothing is waited for
+			time.Sleep(time.Millisecond) // does not wait for events
 		}
 	}
 }
 
-// move loses a group, has another node change it, and gains it.
+// move loses a group, lets another node change it, and acquires it again.
 func (c *comingAndGoing) move(g partition.Group) {
 	if err := c.Lose(g); err != nil {
 		c.t.Error(err)
@@ -279,7 +280,7 @@ func (c *comingAndGoing) move(g partition.Group) {
 	}
 }
 
-// elsewhere is another node that takes a mail in.
+// elsewhere is another node that receives a message.
 func (c *comingAndGoing) elsewhere(g partition.Group) {
 	c.rows.Set(g, true)
 	defer c.rows.Set(g, false)
@@ -299,7 +300,7 @@ func (c *comingAndGoing) elsewhere(g partition.Group) {
 	}
 }
 
-// check holds everything against the ledgers, once all has come to rest.
+// check compares everything with the ledgers once all work has ended.
 func (c *comingAndGoing) check() {
 	end := time.Now().Add(30 * time.Second)
 	var rest string
@@ -317,7 +318,7 @@ func (c *comingAndGoing) check() {
 		subject, _, _ = strings.Cut(subject, "\r\n")
 		handed[subject]++
 	}
-	taken := map[string]uint64{} // into the journals, by inbox
+	taken := map[string]uint64{} // moved to the journals, by inbox
 	for _, id := range c.homes {
 		for _, e := range c.events(id) {
 			if taken[e.Address]++; e.Number != taken[e.Address] {
@@ -355,7 +356,7 @@ func (c *comingAndGoing) events(id account.ID) (all []changefeed.Entry) {
 	return all
 }
 
-// handed are the subjects of acknowledged mails of the inbox's own.
+// handed returns the subjects of acknowledged messages that the inbox sent.
 func (b *box) handed() (own []string) {
 	for subject := range b.told {
 		if b.sent[subject] {
@@ -365,9 +366,9 @@ func (b *box) handed() (own []string) {
 	return own
 }
 
-// unfinished names what is still on its way.
+// unfinished names what is still in progress.
 func (c *comingAndGoing) unfinished() string {
-	queue, _, err := c.store.MailQueue(inbox.QueueEntry{}, 1) // what this ends has an event, which may have a call
+	queue, _, err := c.store.MailQueue(inbox.QueueEntry{}, 1) // what ends here has an event, which may cause a webhook attempt
 	outbox := must[[]inbox.Public](c.t)(c.store.Outbox(1))
 	due, _, err2 := c.store.DueDeliveries(webhook.Due{}, 1)
 	if len(outbox)+len(queue)+len(due) > 0 || err != nil || err2 != nil || c.Mail.Stats().Depth != 0 {
@@ -403,9 +404,9 @@ func (c *comingAndGoing) checkBox(b *box, handed map[string]int, events uint64) 
 	}
 }
 
-// TestWhatALossEnds: credentials of a group's accounts are not known any more, which those who wait
-// with one hear, readers of their events look again, the mail that its inboxes have queued is no
-// longer counted; and all is back with the group.
+// TestWhatALossEnds checks the loss of a group. Cached credentials of its accounts are dropped, and
+// requests that wait with one are notified. Readers of their events read again, and queued messages
+// of its inboxes are no longer counted. All is back with the group.
 func TestWhatALossEnds(t *testing.T) {
 	c := &comingAndGoing{t: t, rows: partition.NewOwner(partition.All())}
 	c.store = persisttest.OpenOwned(t, c.rows)
@@ -460,7 +461,7 @@ func TestWhatALossEnds(t *testing.T) {
 	}
 }
 
-// TestALossClosesKeys of the group's domains, and no others'.
+// TestALossClosesKeys checks that only the keys of the group's domains are dropped.
 func TestALossClosesKeys(t *testing.T) {
 	r := newKeyring(domainOwners{}, nil, Options{}, time.Now)
 	lost, kept := drawn(2, "d%d.test"), drawn(4, "d%d.test")

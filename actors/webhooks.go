@@ -12,28 +12,28 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// WebhookStore is what webhooks need of the disk.
+// WebhookStore is the storage that webhooks need.
 type WebhookStore interface {
 	webhooks.Store
-	// LastCalls tells when each of an account's webhooks was last called, and the status
-	// it gave.
+	// LastCalls returns the time and the status of the last attempt for each of an account's
+	// webhooks.
 	LastCalls(account.ID) (map[int64]webhook.Call, error)
 }
 
-// Webhooks are the subscriptions of accounts. They don't change; any goroutine may use them.
+// Webhooks are the subscriptions of accounts. It is immutable; any goroutine may use it.
 type Webhooks struct {
 	inboxes *Inboxes
 	owners  accountOwners
 	store   WebhookStore
 	poster  webhooks.Poster
-	domain  string // the service's
+	domain  string // the service's domain
 	now     func() time.Time
 	random  func([]byte)
-	testing chan struct{} // a place for each test call
+	testing chan struct{} // one slot for each running test
 }
 
-// AddWebhook subscribes a URL to events of an account, or of one of its inboxes. The answer
-// holds the secret; nothing else ever does. URL and event have been checked in form.
+// AddWebhook subscribes a URL to events of an account or of one of its inboxes. The secret is
+// returned only here. The caller has checked the form of URL and event.
 func (w *Webhooks) AddWebhook(ctx context.Context, by *account.Principal, url, event, inbox string) (account.Webhook, error) {
 	if inbox != "" {
 		if _, err := w.inboxes.ViewFor(ctx, by.Account, inbox); err != nil {
@@ -74,7 +74,7 @@ func (w *Webhooks) ListWebhooks(ctx context.Context, id account.ID) ([]webhook.L
 	return out, nil
 }
 
-// Webhook returns one of them: NotFound when there is none.
+// Webhook returns one of them: NotFound if none exists.
 func (w *Webhooks) Webhook(ctx context.Context, id account.ID, hook int64) (webhook.Listed, error) {
 	all, err := w.ListWebhooks(ctx, id)
 	for _, one := range all {
@@ -88,7 +88,7 @@ func (w *Webhooks) Webhook(ctx context.Context, id account.ID, hook int64) (webh
 	return webhook.Listed{}, err
 }
 
-// ChangeWebhook changes URL, event, or both. Deliveries that wait go to the new URL.
+// ChangeWebhook changes URL, event, or both. Pending deliveries go to the new URL.
 func (w *Webhooks) ChangeWebhook(ctx context.Context, id account.ID, hook int64, url, event *string) error {
 	if url != nil {
 		if err := w.poster.Check(ctx, *url); err != nil {
@@ -99,14 +99,14 @@ func (w *Webhooks) ChangeWebhook(ctx context.Context, id account.ID, hook int64,
 	return err
 }
 
-// RotateSecret gives a webhook a new secret; the old one signs beside it for a day.
+// RotateSecret gives a webhook a new secret. For a day both the old and the new secret sign.
 func (w *Webhooks) RotateSecret(ctx context.Context, id account.ID, hook int64) (string, error) {
 	secret := string(w.mintSecret())
 	_, err := w.owners.order(ctx, id, account.RotateSecret{ID: hook, Secret: secret, Overlap: webhook.SecretOverlap})
 	return secret, err
 }
 
-// DropWebhook ends a subscription: what waits to be delivered to it is not tried any more.
+// DropWebhook ends a subscription: pending deliveries to it are not attempted any more.
 func (w *Webhooks) DropWebhook(ctx context.Context, id account.ID, hook int64) error {
 	_, err := w.owners.order(ctx, id, account.DropWebhook{ID: hook})
 	return err
@@ -123,11 +123,11 @@ func (noPoster) Post(context.Context, string, []webhook.Header, []byte) webhook.
 // Check implements Poster.
 func (noPoster) Check(context.Context, string) error { return nil }
 
-// testsAtOnce bounds the test calls of all accounts.
+// testsAtOnce bounds the concurrent tests of all accounts.
 const testsAtOnce = 64
 
-// TestWebhook posts a sample of the webhook's event and says what the receiver answered. No
-// record is kept of it.
+// TestWebhook posts a sample of the webhook's event and returns the receiver's response. It leaves
+// no record.
 func (w *Webhooks) TestWebhook(ctx context.Context, id account.ID, hook int64) (webhook.Answer, error) {
 	to, err := w.Webhook(ctx, id, hook)
 	if err != nil {

@@ -26,13 +26,13 @@ type posted struct {
 	stamp, signature string
 }
 
-// script is a Poster that answers by host: a status, or 0 for none after 10 s.
+// script is a Poster that responds by host: with a status, or with 0 for none after 10 s.
 type script struct {
 	mu      sync.Mutex
-	answers map[string][]int // the last repeats; without any: 200
+	answers map[string][]int // the last one repeats; without any: 200
 	seen    []posted
 	active  int
-	most    int // attempts at once
+	most    int // concurrent attempts
 	took    time.Duration
 }
 
@@ -98,13 +98,13 @@ func (p *script) to(host string) (out []posted) {
 	return out
 }
 
-// openSomeone makes the account that owns the tests' inboxes.
+// openSomeone creates the account that owns the tests' inboxes.
 func openSomeone(t testing.TB, s *System) {
 	t.Helper()
 	must[any](t)(s.accounts.order(t.Context(), someone, account.Open{ID: someone, Email: "a@b.test", Plan: account.Paid}))
 }
 
-// hookWorld is a system with an account, one inbox and a script, inside of a synctest bubble.
+// hookWorld is a system with an account, one inbox and a script, in a synctest bubble.
 func hookWorld(t *testing.T, store *persisttest.Store, p *script) *System {
 	s := startSystem(t, store, func(o *Options) { o.Poster = p })
 	openSomeone(t, s)
@@ -127,8 +127,8 @@ func deliveriesOf(t testing.TB, s *System) []webhook.Delivery {
 	return must[[]webhook.Delivery](t)(s.Deliveries(t.Context(), someone, 0, 0, 1000))
 }
 
-// TestTheSchedule: three attempts at 0 s, 30 s and 5 min, with one id and the same
-// bytes, and a new time and signature each.
+// TestTheSchedule checks three attempts at 0 s, 30 s and 5 min, with one id, the same bytes, and a
+// new time and signature each.
 func TestTheSchedule(t *testing.T) {
 	for _, c := range []struct {
 		answers []int
@@ -177,7 +177,8 @@ func TestTheSchedule(t *testing.T) {
 	}
 }
 
-// TestWhoIsTold: by event, by inbox, every webhook of its own, all with the event's one id.
+// TestWhoIsTold checks delivery by event and by inbox. Every webhook gets its own delivery, and all
+// have the event's id.
 func TestWhoIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.Open(t)
@@ -205,8 +206,8 @@ func TestWhoIsTold(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsForTheDeleted: deleting a webhook or an inbox ends what waits, and what is
-// on its way is not tried again.
+// TestNobodyWaitsForTheDeleted checks that deleting a webhook or an inbox ends waiting deliveries,
+// and that an attempt in progress is not retried.
 func TestNobodyWaitsForTheDeleted(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *System, account.Webhook) string{
 		"webhook": func(t *testing.T, s *System, w account.Webhook) string {
@@ -254,7 +255,7 @@ func TestNobodyWaitsForTheDeleted(t *testing.T) {
 	}
 }
 
-// TestWebhooksOfADeletedInboxGo with it.
+// TestWebhooksOfADeletedInboxGo checks that they are deleted with their inbox.
 func TestWebhooksOfADeletedInboxGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.Open(t)
@@ -276,9 +277,8 @@ func TestWebhooksOfADeletedInboxGo(t *testing.T) {
 	})
 }
 
-// TestRestartsGoOn: what was written is delivered by the next run: events that are still in
-// the outbox, attempts that were cut off, retries whose time passed (once), with the same id
-// and bytes.
+// TestRestartsGoOn checks that the next run delivers what was stored: events in the outbox,
+// interrupted attempts, and overdue retries (once), with the same id and bytes.
 func TestRestartsGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.Open(t)
@@ -310,7 +310,8 @@ func TestRestartsGoOn(t *testing.T) {
 	})
 }
 
-// TestOutboxOfACrashIsDelivered: the event is committed, and its run dies before the journal.
+// TestOutboxOfACrashIsDelivered covers a run that dies after the commit of an event and before the
+// journal.
 func TestOutboxOfACrashIsDelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.Open(t)
@@ -339,7 +340,7 @@ func TestOutboxOfACrashIsDelivered(t *testing.T) {
 	})
 }
 
-// TestRedelivery begins a settled delivery anew, and no other.
+// TestRedelivery restarts a settled delivery, and no other.
 func TestRedelivery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.Open(t)
@@ -353,7 +354,7 @@ func TestRedelivery(t *testing.T) {
 			t.Errorf("while it is tried: %v", err)
 		}
 		time.Sleep(time.Hour)
-		store.Before = func(any) error { time.Sleep(time.Second); return nil } // long enough for each to be there
+		store.Before = func(any) error { time.Sleep(time.Second); return nil } // long enough for all requests to arrive
 		var taken, refused atomic.Int64
 		for range 3 {
 			go func() {
@@ -386,8 +387,8 @@ func TestRedelivery(t *testing.T) {
 	})
 }
 
-// TestHangingReceiversDelayNobody: with a thousand of them, events of another are still
-// delivered at once, and so is the first of a receiver nobody knows.
+// TestHangingReceiversDelayNobody covers a thousand hanging receivers: events of another one, and
+// the first event of an unknown receiver, are still delivered at once.
 func TestHangingReceiversDelayNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hanging = 1000
@@ -444,7 +445,7 @@ func TestHangingReceiversDelayNobody(t *testing.T) {
 	})
 }
 
-// TestNothingIsWrittenForAnErasedAccount by an attempt that was on its way.
+// TestNothingIsWrittenForAnErasedAccount covers an attempt that was in progress.
 func TestNothingIsWrittenForAnErasedAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.Open(t)
@@ -467,11 +468,11 @@ func TestNothingIsWrittenForAnErasedAccount(t *testing.T) {
 	})
 }
 
-// TestNothingCountsBeforeItsCommit: no attempt is made without its lease, and one whose result
-// was not stored is made again.
+// TestNothingCountsBeforeItsCommit checks that no attempt is made without its lease, and that an
+// attempt whose result was not stored is repeated.
 func TestNothingCountsBeforeItsCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var leases, results atomic.Bool // fail
+		var leases, results atomic.Bool // if true, such commits fail
 		store := persisttest.Open(t)
 		store.Before = func(rows any) error {
 			changes, _ := rows.([]webhook.Change)
@@ -503,8 +504,8 @@ func TestNothingCountsBeforeItsCommit(t *testing.T) {
 	})
 }
 
-// TestGoneIsGone: from the moment of a burn, a deletion or an expiry nothing tells what was in the mail:
-// no event, no record, no attempt that was due, and after the next round no row.
+// TestGoneIsGone checks that after a burn, a deletion or an expiry nothing returns the message's
+// content: no event, no record and no attempt, and after the next round no row.
 func TestGoneIsGone(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *System){
 		"burnt": func(t *testing.T, s *System) {
@@ -515,7 +516,7 @@ func TestGoneIsGone(t *testing.T) {
 		},
 		"expired": func(*testing.T, *System) { time.Sleep(time.Hour) },
 		"burnt during a call": func(t *testing.T, s *System) {
-			time.Sleep(29 * time.Second) // the second call has begun, and takes a while
+			time.Sleep(29 * time.Second) // the second attempt is in progress
 			must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", inbox.Burn{}))
 		},
 	} {
@@ -529,7 +530,7 @@ func TestGoneIsGone(t *testing.T) {
 				must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", inbox.Update{RetentionHours: &hours}))
 				subscribe(t, s, "r", "*")
 				mailTo(t, s, "a@inbox.localhost", secret)
-				time.Sleep(7 * time.Second) // the first call is over
+				time.Sleep(7 * time.Second) // the first attempt is over
 				holds := func() bool {
 					page := must[changefeed.Page](t)(s.Events(t.Context(), someone, 0, "", changefeed.Entries(10)))
 					d := deliveriesOf(t, s)[0]
@@ -571,7 +572,8 @@ func TestGoneIsGone(t *testing.T) {
 	}
 }
 
-// TestGoneCountsFromTheMoment: by the clock, not by the sweep, whether or not the inbox is in memory.
+// TestGoneCountsFromTheMoment checks that expiry counts by the clock, not by the sweep, whether the
+// inbox is resident or not.
 func TestGoneCountsFromTheMoment(t *testing.T) {
 	store := persisttest.Open(t)
 	s := startSystem(t, store, nil)

@@ -36,8 +36,8 @@ func (r *reservedRecord) reservation() account.Reservation {
 	return v
 }
 
-// listKey names an entry of an account's list: [kind][partition][id][^time][address].
-// The inverted time makes a forward scan run from the newest.
+// listKey is the key of an entry of an account's list: [kind][partition][id][^time][address]. The
+// inverted time makes a forward scan start at the newest.
 func listKey(id account.ID, e account.InboxEntry) []byte {
 	key := appendOwner(nil, kindList, id)
 	key = binary.BigEndian.AppendUint64(key, ^(uint64(e.CreatedAt.UnixMilli()) ^ 1<<63))
@@ -49,7 +49,7 @@ func readListed(suffix, value []byte) account.InboxEntry {
 	return account.InboxEntry{Address: string(suffix[8:]), CreatedAt: time.UnixMilli(ms).UTC(), Live: true, Encrypted: len(value) > 1}
 }
 
-// listedEncrypted is the value of the row of an encrypted inbox; that of another one is its first byte.
+// listedEncrypted is the row value of an encrypted inbox; other inboxes have only its first byte.
 var listedEncrypted = []byte{recordVersion, 1}
 
 func listValue(e account.InboxEntry) []byte {
@@ -63,8 +63,8 @@ func reservedKey(id account.ID, address string) []byte {
 	return append(appendPart(nil, id, partReserved), address...)
 }
 
-// list writes the changes of the account's inboxes: a reservation has its row among the
-// account's own, a live inbox has it in the list.
+// list writes the changes of the account's inboxes. A reservation has its row among the account's
+// own rows; a live inbox has its row in the list.
 func (w *writer) list(r *account.Rows) {
 	for _, e := range r.PutInboxes {
 		if e.Live {
@@ -86,8 +86,8 @@ func (w *writer) list(r *account.Rows) {
 	}
 }
 
-// Inboxes returns up to limit live inboxes of an account, newest first, behind the entry
-// after; the zero entry starts at the newest.
+// Inboxes returns up to limit live inboxes of an account, newest first, after the entry after. The
+// zero entry starts at the newest.
 func (t *accountTable) Inboxes(id account.ID, after account.InboxEntry, limit int) ([]account.InboxEntry, error) {
 	keys := under(appendOwner(nil, kindList, id))
 	if after.Address != "" {
@@ -98,8 +98,8 @@ func (t *accountTable) Inboxes(id account.ID, after account.InboxEntry, limit in
 	})
 }
 
-// Listed reports whether the account's list shows the inbox, and whether as an encrypted one.
-// Address and CreatedAt count.
+// Listed reports whether the account's list has the inbox, and whether the inbox is encrypted. It
+// uses only Address and CreatedAt of e.
 func (t *accountTable) Listed(id account.ID, e account.InboxEntry) (listed, encrypted bool, err error) {
 	key := listKey(id, e)
 	listed, err = t.read(key, func(value []byte) error {
@@ -109,7 +109,8 @@ func (t *accountTable) Listed(id account.ID, e account.InboxEntry) (listed, encr
 	return listed, encrypted, err
 }
 
-// suppressionTable keeps where accounts send no mail, for it came back from there.
+// suppressionTable stores the addresses that accounts send no messages to, because messages to them
+// bounced.
 type suppressionTable struct{ *engine }
 
 // The integer keys of this record are on disk: append only; never reorder or reuse.
@@ -128,15 +129,15 @@ func suppressionKey(id account.ID, email string) []byte {
 	return append(appendOwner(nil, kindSuppression, id), email...)
 }
 
-// PutSuppression notes that the account sends no mail to an address, and returns once that
-// is on disk.
+// PutSuppression records that the account sends no messages to an address. It returns once that is
+// durable.
 func (t *suppressionTable) PutSuppression(id account.ID, sup account.Suppression) error {
 	return t.update(id.Partition(), 0, func(w *writer) {
 		w.put(suppressionKey(id, sup.Email), &suppressionRecord{sup.Inbox, sup.Message, sup.Reason, stampOf(sup.At)})
 	})
 }
 
-// DropSuppression allows mail to an address again; false when it was allowed.
+// DropSuppression allows messages to an address again; false if the address was not suppressed.
 func (t *suppressionTable) DropSuppression(id account.ID, email string) (bool, error) {
 	if found, err := t.has(suppressionKey(id, email)); err != nil || !found {
 		return false, err
@@ -144,7 +145,7 @@ func (t *suppressionTable) DropSuppression(id account.ID, email string) (bool, e
 	return true, t.update(id.Partition(), 0, func(w *writer) { w.delete(suppressionKey(id, email)) })
 }
 
-// Suppression looks one address up.
+// Suppression looks up one address.
 func (t *suppressionTable) Suppression(id account.ID, email string) (account.Suppression, bool, error) {
 	var r suppressionRecord
 	found, err := t.get(suppressionKey(id, email), &r)
@@ -154,8 +155,8 @@ func (t *suppressionTable) Suppression(id account.ID, email string) (account.Sup
 	return r.suppression(email), found, nil
 }
 
-// Suppressions returns up to limit of the account's suppressed addresses behind after, in
-// the order of their bytes.
+// Suppressions returns up to limit of the account's suppressed addresses that follow after, in byte
+// order.
 func (t *suppressionTable) Suppressions(id account.ID, after string, limit int) ([]account.Suppression, error) {
 	prefix := appendOwner(nil, kindSuppression, id)
 	keys := under(prefix)

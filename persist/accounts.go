@@ -6,7 +6,7 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// accountTable keeps accounts: their own rows and the lists of their inboxes.
+// accountTable stores accounts: their own rows and the lists of their inboxes.
 type accountTable struct {
 	*engine
 	hooks *webhookTable
@@ -59,9 +59,10 @@ type usageRecord struct {
 	Answers int64 `cbor:"3,keyasint,omitempty"`
 }
 
-// LoadAccount reads an account in short range scans: its profile, what lies behind its keys
-// (sessions, reserved inboxes and resets), its webhooks, and its list of own domains. Live inboxes and keys are not
-// loaded, they may be a million each. An id that never existed gives an empty State.
+// LoadAccount reads an account in short range scans: its profile, the rows after its keys
+// (sessions, reserved inboxes and resets), its webhooks, and its list of own domains. It does not
+// load live inboxes and keys, of which there may be a million each. For an id that never existed it
+// returns an empty State.
 func (t *accountTable) LoadAccount(id account.ID) (*account.State, error) {
 	st := account.NewState()
 	all, keys := under(appendOwner(nil, kindAccount, id)), under(appendPart(nil, id, partKey))
@@ -86,7 +87,7 @@ func (t *accountTable) LoadAccount(id account.ID) (*account.State, error) {
 	return st, err
 }
 
-// loadAccountRow reads a row into st; suffix is what its key has behind the account's.
+// loadAccountRow reads a row into st; suffix is the part of the key after the account id.
 func loadAccountRow(st *account.State, id account.ID, suffix, value []byte) error {
 	if len(suffix) == 0 {
 		var r accountRecord
@@ -116,14 +117,14 @@ func loadAccountRow(st *account.State, id account.ID, suffix, value []byte) erro
 		st.Sends = account.Sends{Day: r.Day, Count: r.Sends, Answers: r.Answers}
 		return err
 	case part == partWebhook:
-		return nil // read apart
+		return nil // read separately
 	}
 	return fmt.Errorf("unknown row %x", suffix)
 }
 
-// CommitAccount writes the rows as one atomic batch and returns once it is on disk. The
-// look-up rows of credentials go with the keys and sessions they belong to; what is both
-// put and dropped is gone. Errors are faults, as for CommitInbox.
+// CommitAccount writes the rows as one atomic batch and returns once it is durable. The look-up
+// rows of credentials are written and removed together with their keys and sessions. A row that is
+// both put and dropped is removed. Errors are faults, as in CommitInbox.
 func (t *accountTable) CommitAccount(r *account.Rows) error {
 	hooks, err := t.hooks.encrypt(r)
 	if err != nil {
@@ -150,8 +151,9 @@ func (t *accountTable) CommitAccount(r *account.Rows) error {
 	})
 }
 
-// accountBytes is about what rows add to the disk, 0 when they end something. Confirming a
-// reserved inbox ends something: it only moves the reservation's row.
+// accountBytes is the approximate number of bytes that rows add to the disk, 0 if they end
+// something. Confirming a reserved inbox counts as ending something: it only moves the
+// reservation's row.
 func accountBytes(r *account.Rows) int64 {
 	const some = 1024
 	for _, e := range r.PutInboxes {
@@ -177,8 +179,8 @@ func accountBytes(r *account.Rows) int64 {
 	return some
 }
 
-// profile writes the account's own row; one that is being deleted has a mark, by which the
-// next start finds it.
+// profile writes the account's own row. An account that is being deleted also gets a mark, by which
+// the next start finds it.
 func (w *writer) profile(r *account.Rows) {
 	if r.Profile == nil {
 		return
@@ -191,18 +193,18 @@ func (w *writer) profile(r *account.Rows) {
 	}
 }
 
-// usage writes the day's count. It may go without a sync: a mail is committed behind its count
-// to the same log, so whatever of the log a crash leaves counts every mail it holds.
+// usage writes the day's count. It needs no fsync of its own. A message is committed after its
+// count in the same log, so whatever part of the log survives a crash counts every message in it.
 func (w *writer) usage(r *account.Rows) {
 	if r.Sends != nil {
 		w.put(appendPart(nil, r.ID, partUsage), &usageRecord{r.Sends.Day, r.Sends.Count, r.Sends.Answers})
 	}
 }
 
-// erase removes what is left of a closed account: its own rows, its lists, its journal and what that notes of inboxes, its
-// suppressions, its deliveries (their due entries lead nowhere then), its records of
-// requests, and the mark that it is closing. Its credential rows went with the keys, sessions
-// and reset tokens they belong to.
+// erase removes what is left of a closed account: its own rows, its lists, its journal, the numbers
+// of taken events, its suppressions, its deliveries, its request records and its closing mark. The
+// due entries of the deliveries then lead nowhere. Its credential rows were removed with their
+// keys, sessions and reset tokens.
 func (w *writer) erase(id account.ID) {
 	for _, k := range [...]kind{kindAccount, kindList, kindJournal, kindInboxKey, kindSuppression, kindLastCall, kindDelivery, kindTaken, kindDomainList, kindClaim} {
 		w.deleteRange(under(appendOwner(nil, k, id)))
@@ -211,8 +213,8 @@ func (w *writer) erase(id account.ID) {
 	w.delete(appendOwner(nil, kindClosing, id))
 }
 
-// Accounts returns up to limit accounts behind after, in the order of their partitions;
-// the zero id starts.
+// Accounts returns up to limit accounts after the id after, in the order of their partitions. The
+// zero id starts.
 func (t *accountTable) Accounts(after account.ID, limit int) (out []account.Profile, err error) {
 	err = t.heads(accountsBehind(kindAccount, after), func(key, value []byte) ([]byte, error) {
 		if len(out) == limit {
@@ -221,8 +223,8 @@ func (t *accountTable) Accounts(after account.ID, limit int) (out []account.Prof
 		if len(key) < prefixLen+idLen {
 			return nil, fmt.Errorf("persist: damaged key %x", key)
 		}
-		// Each account's first row is its profile, but for one that was never opened. One that
-		// never can be has a profile without a time.
+		// Each account's first row is its profile, except for an account that was never opened. An
+		// account that was voided has a profile without a creation time.
 		owner := key[:prefixLen+idLen]
 		if len(key) > len(owner) {
 			return owner, nil
@@ -239,7 +241,7 @@ func (t *accountTable) Accounts(after account.ID, limit int) (out []account.Prof
 	return out, err
 }
 
-// accountsBehind are the rows of the accounts behind one, of all from the zero id.
+// accountsBehind are the rows of the accounts after one, or of all accounts for the zero id.
 func accountsBehind(k kind, after account.ID) span {
 	keys := ofKind(k)
 	if after != (account.ID{}) {
@@ -248,7 +250,7 @@ func accountsBehind(k kind, after account.ID) span {
 	return keys
 }
 
-// owners returns up to limit accounts that have rows of a kind, behind after.
+// owners returns up to limit accounts that have rows of a kind, after the id after.
 func (e *engine) owners(k kind, after account.ID, limit int) (out []account.ID, err error) {
 	err = e.heads(accountsBehind(k, after), func(key, _ []byte) ([]byte, error) {
 		if len(out) == limit {
@@ -261,28 +263,28 @@ func (e *engine) owners(k kind, after account.ID, limit int) (out []account.ID, 
 	return out, err
 }
 
-// PlanOf finds an account's plan, empty when there is none: one point look-up.
+// PlanOf returns an account's plan, empty if the account does not exist: one point look-up.
 func (t *accountTable) PlanOf(id account.ID) (account.PlanName, error) {
 	var r accountRecord
 	_, err := t.get(appendOwner(nil, kindAccount, id), &r)
 	return r.Plan, err
 }
 
-// RecipientOf finds an account's public key, empty when it has none: one point look-up.
+// RecipientOf returns an account's public key, empty if it has none: one point look-up.
 func (t *accountTable) RecipientOf(id account.ID) (string, error) {
 	var r accountRecord
 	_, err := t.get(appendOwner(nil, kindAccount, id), &r)
 	return r.Recipient, err
 }
 
-// Closing returns accounts whose deletion has begun and not ended, at most limit.
+// Closing returns up to limit accounts whose deletion has begun but not ended.
 func (t *accountTable) Closing(limit int) ([]account.ID, error) {
 	return list(t.engine, ofKind(kindClosing), limit, func(key, _ []byte) (account.ID, error) {
 		return account.ID(key[prefixLen:]), nil
 	})
 }
 
-// accountRow checks a row of an account; rest is what its key has behind the account's.
+// accountRow checks a row of an account; rest is the part of its key after the account id.
 func (c *checker) accountRow(k kind, id account.ID, rest, value []byte) (err error) {
 	switch {
 	case k == kindAccount && len(rest) == 0:
@@ -322,8 +324,8 @@ func (c *checker) accountRow(k kind, id account.ID, rest, value []byte) (err err
 	return errKey
 }
 
-// account checks an account that is not being deleted: it is found by its e-mail address, and its
-// list has as many inboxes as it counts.
+// account checks an account that is not being deleted: its e-mail address must lead to it, and its
+// list must have as many inboxes as it counts.
 func (c *checker) account(id account.ID, value []byte) error {
 	var r accountRecord
 	if err := decode(value, &r); err != nil || r.CreatedAt == 0 || r.ClosingAt != 0 {

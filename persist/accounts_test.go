@@ -16,7 +16,7 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// TestAccountRoundTrip drives accounts with random rows and compares all look-ups.
+// TestAccountRoundTrip writes random rows of accounts and compares all look-ups.
 func TestAccountRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fs := vfs.NewMem()
@@ -38,7 +38,7 @@ func TestAccountRoundTrip(t *testing.T) {
 	})
 }
 
-// seldom skips an action most of the time: opening a store is dear under the race detector.
+// seldom skips an action most of the time: opening a store is expensive under the race detector.
 func seldom(t *rapid.T) {
 	if rapid.IntRange(0, 4).Draw(t, "seldom") > 0 {
 		t.Skip("this time")
@@ -77,7 +77,7 @@ func (m *accountModel) commit(t *rapid.T) {
 	must(t, m.s.CommitAccount(r))
 }
 
-// keys revokes some and issues one, which may take the place of a revoked inbox key.
+// keys revokes some keys and issues one, which may replace a revoked inbox key.
 func (m *accountModel) keys(t *rapid.T, id account.ID, r *account.Rows) {
 	held := map[string]bool{}
 	for _, n := range slices.Sorted(maps.Keys(m.inventory[id])) {
@@ -101,7 +101,7 @@ func (m *accountModel) keys(t *rapid.T, id account.ID, r *account.Rows) {
 	r.PutKeys = append(r.PutKeys, k)
 }
 
-// resets starts a reset, or ends all that wait.
+// resets starts a reset, or ends all outstanding ones.
 func (m *accountModel) resets(t *rapid.T, st *account.State, r *account.Rows) {
 	if rapid.IntRange(0, 2).Draw(t, "reset used") == 0 {
 		for h := range st.Resets {
@@ -115,7 +115,7 @@ func (m *accountModel) resets(t *rapid.T, st *account.State, r *account.Rows) {
 	r.PutResets = append(r.PutResets, reset)
 }
 
-// checkKeys compares the inventory, two at a time, and every look-up.
+// checkKeys compares the inventory, two keys at a time, and every look-up.
 func (m *accountModel) checkKeys(t *rapid.T, id account.ID) {
 	got, held, last := map[int64]*account.Key{}, map[string]int64{}, int64(0)
 	for {
@@ -191,7 +191,7 @@ func (m *accountModel) inboxes(t *rapid.T, id account.ID, st *account.State, r *
 	}
 }
 
-// isEncrypted is what the model makes of some addresses.
+// isEncrypted decides which addresses of the model are encrypted.
 func isEncrypted(addr string) bool { return addr[1]%2 == 0 }
 
 func (m *accountModel) check(t *rapid.T) {
@@ -258,8 +258,8 @@ func (m *accountModel) checkList(t *rapid.T, id account.ID) {
 	}
 }
 
-// checkClosing: the model never erases, so a mark stays once it is made. An account without a time
-// is none, see account.Void.
+// checkClosing compares the closing marks. The model never erases, so a mark stays. A profile
+// without a creation time does not count as an account, see account.Void.
 func (m *accountModel) checkClosing(t *rapid.T) {
 	marked, err := m.s.Closing(10)
 	must(t, err)
@@ -307,7 +307,7 @@ func TestEmail(t *testing.T) {
 	}
 }
 
-// TestGroupedRows commits what grouped commands may leave in one set of rows.
+// TestGroupedRows commits combinations that grouped commands may leave in one set of rows.
 func TestGroupedRows(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	id, entry := accountID(1), func(moment int, live bool) account.InboxEntry {
@@ -318,19 +318,19 @@ func TestGroupedRows(t *testing.T) {
 		must(t, err)
 		return st.Reserved
 	}
-	// Reserved and released at once.
+	// Reserved and released in the same rows.
 	must(t, s.CommitAccount(&account.Rows{ID: id, PutInboxes: []account.InboxEntry{entry(1, false)}, DropInboxes: []account.InboxEntry{entry(1, false)}}))
 	if r := reserved(); len(r) != 0 {
 		t.Errorf("a released reservation stays: %v", r)
 	}
-	// Confirmed; then released and reserved anew at once.
+	// Confirmed; then released and reserved again in the same rows.
 	must(t, s.CommitAccount(&account.Rows{ID: id, PutInboxes: []account.InboxEntry{entry(2, false), entry(2, true)}}))
 	must(t, s.CommitAccount(&account.Rows{ID: id, PutInboxes: []account.InboxEntry{entry(3, false)}, DropInboxes: []account.InboxEntry{entry(2, true)}}))
 	listed, _, err := s.Listed(id, entry(2, true))
 	if r := reserved(); err != nil || listed || !r["i@example.org"].At.Equal(at(3)) {
 		t.Errorf("reserved anew: %v, the old one listed: %v %v", r, listed, err)
 	}
-	// An inbox's key revoked and another issued at once: the place is the other's.
+	// An inbox key revoked and another issued in the same rows: the new one stays.
 	key := func(n int64) *account.Key {
 		return &account.Key{ID: n, Hash: account.HashToken([]byte{byte(n)}), Kind: account.KindInboxKey, Inbox: "i@example.org"}
 	}
@@ -387,8 +387,8 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// TestClaims are found by their label, and paged through, those that were chosen first; another
-// account's, and those of a longer label, are others.
+// TestClaims checks that claims are found by their label and paged, chosen ones first. Claims of
+// another account, or of a longer label, are not returned.
 func TestClaims(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	id := accountID(1)

@@ -18,11 +18,11 @@ import (
 )
 
 // Backup makes dir a data folder with everything that was acknowledged before the call, while
-// commits go on: tables and blob files are links where the file system can, for none of them is
-// ever written again. A start on dir is the restore of it.
+// commits continue. Tables and blob files become hard links where the file system supports it,
+// because they are never written again. A start on dir restores the backup.
 //
-// FORMAT is written last: a folder that a crash left behind, or an error, is none that a start
-// takes. One that ctx ended is removed, too, once a copy of the engine's files that began is at its end. Errors are
+// FORMAT is written last, so a start refuses a folder that a crash or an error left incomplete. If
+// ctx ends, the folder is removed, after a running copy of the engine's files has ended. Errors are
 // sentences for the operator.
 func (s *Store) Backup(ctx context.Context, dir string) error {
 	fs := s.folder.FS
@@ -35,16 +35,16 @@ func (s *Store) Backup(ctx context.Context, dir string) error {
 	}
 	if err != nil {
 		if intact != nil && intact() == nil {
-			_ = fs.RemoveAll(dir) // what is left has no FORMAT
+			_ = fs.RemoveAll(dir) // the rest has no FORMAT
 		}
 		return fault.Wrap(fault.Unavailable, fmt.Sprintf("The backup %s could not be made", dir), err)
 	}
 	return nil
 }
 
-// backup copies the note of how far the journal goes first, so that it is never ahead of what the
-// backup has. Blob files come after the rows: those of rows that the copied log has are there by
-// then, and none is removed meanwhile.
+// backup copies the high-water mark of the journal first, so that the mark is never ahead of the
+// backup. It links blob files after the rows: the files of all copied rows exist by then, and none
+// is removed meanwhile.
 func (s *Store) backup(ctx context.Context, dir string, intact func() error) error {
 	fs := s.folder.FS
 	release := s.blobs.hold()
@@ -69,7 +69,7 @@ func (s *Store) backup(ctx context.Context, dir string, intact func() error) err
 	return nil
 }
 
-// copyFile copies a file of the folder's own into dir of fs, if it is there.
+// copyFile copies a file at the top level of the data folder into dir of fs, if it exists.
 func (e *engine) copyFile(fs vfs.FS, name, dir string, prepare ...func(vfs.File) error) error {
 	data, err := disk.ReadFile(e.folder.FS, e.folder.Path(name))
 	if errors.Is(err, os.ErrNotExist) {
@@ -81,8 +81,8 @@ func (e *engine) copyFile(fs vfs.FS, name, dir string, prepare ...func(vfs.File)
 	return disk.WriteFile(fs, dir, name, data, prepare...)
 }
 
-// link gives every blob file a name in dir too. Files that no row registers are swept by the start
-// of the copy.
+// link links every blob file into dir. The first start of the copy sweeps files that no row
+// registers.
 func (b *blobFiles) link(ctx context.Context, dir string) error {
 	fs := b.folder.FS
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
@@ -108,11 +108,11 @@ func (b *blobFiles) link(ctx context.Context, dir string) error {
 	return disk.SyncFolder(fs, dir)
 }
 
-// copies are the files that were copied into one folder, of those that recipients of a message share: the other
-// names of each are links there too.
+// copies are the files that were copied into one folder and have several names, because recipients
+// of a message share them. Their other names become links in the copy, too.
 type copies struct{ made linked[string] }
 
-// linkOrCopy copies where a link can't be made, as to another disk.
+// linkOrCopy copies if a link cannot be made, for example to another disk.
 func (c *copies) linkOrCopy(fs vfs.FS, from, to string) error {
 	err := fs.Link(from, to)
 	if err == nil || errors.Is(err, os.ErrNotExist) {
@@ -150,14 +150,15 @@ func copyTo(fs vfs.FS, from, to string) error {
 	return errors.Join(err, dst.Close())
 }
 
-// kept are blob files whose removal waits for backups. mu guards all.
+// kept are blob files whose removal waits for backups. mu guards all fields.
 type kept struct {
 	mu      sync.Mutex
 	backups int
 	names   []blobName
 }
 
-// hold keeps every blob file where it is until release. Those that a crash leaves are orphans.
+// hold delays the removal of all blob files until release. If the process dies, they become
+// orphans.
 func (b *blobFiles) hold() (release func()) {
 	b.kept.mu.Lock()
 	defer b.kept.mu.Unlock()
@@ -173,7 +174,7 @@ func (b *blobFiles) hold() (release func()) {
 	}
 }
 
-// wait reports that the removal of files waits for a backup.
+// wait reports whether the removal of files must wait for a backup, and then queues them.
 func (k *kept) wait(names []blobName) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

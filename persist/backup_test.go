@@ -31,8 +31,9 @@ func problemsOf(t *testing.T, fs vfs.FS, dir string) (found []string) {
 	return found
 }
 
-// TestBackupWhileMailComes: whatever was acknowledged before a backup is in it, whole, although
-// blob files come and go meanwhile; its first start gives ids above all others.
+// TestBackupWhileMailComes checks that a backup has everything acknowledged before it, complete,
+// although blob files are created and removed meanwhile. Its first start assigns ids above all
+// others.
 func TestBackupWhileMailComes(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs)
@@ -61,7 +62,7 @@ func TestBackupWhileMailComes(t *testing.T) {
 		for i, p := range promises {
 			wants[i].trying = p.trying.Load()
 		}
-		must(t, fs.Remove(fs.PathJoin(dir, disk.CopyName))) // so that ids tell how much is there
+		must(t, fs.Remove(fs.PathJoin(dir, disk.CopyName))) // so that ids show how much is there
 		copied, err := Open(dir, options(fs))
 		must(t, err)
 		for _, want := range wants {
@@ -77,7 +78,7 @@ func TestBackupWhileMailComes(t *testing.T) {
 // busyCopyFS calls between before each piece of a log is read.
 type busyCopyFS struct {
 	vfs.FS
-	between func() // nil: nothing
+	between func() // nil: no call
 }
 
 type busyCopyFile struct {
@@ -98,8 +99,8 @@ func (f *busyCopyFile) Read(p []byte) (int, error) {
 	return f.File.Read(p)
 }
 
-// TestBackupOfAUsedLog opens backups whose log lies in an older one's file and was written on
-// between the reads of two of its blocks.
+// TestBackupOfAUsedLog opens backups of a log in a reused file that was written between the reads
+// of two of its blocks.
 func TestBackupOfAUsedLog(t *testing.T) {
 	fs := &busyCopyFS{FS: vfs.NewMem()}
 	s := open(t, fs)
@@ -110,10 +111,10 @@ func TestBackupOfAUsedLog(t *testing.T) {
 			must(t, s.CommitInbox(mail("a@example.org", id, strings.Repeat("x", 900))))
 		}
 	}
-	commit(1000) // some logs full
+	commit(1000) // fills some logs
 	between := 0
 	for n := range 20 {
-		commit(7) // another place in the log
+		commit(7) // moves to another position in the log
 		acked, dir, piece := id, fmt.Sprintf("/backup%d", n), 0
 		fs.between = func() {
 			if piece++; piece%2 == 0 {
@@ -122,7 +123,7 @@ func TestBackupOfAUsedLog(t *testing.T) {
 		}
 		must(t, s.Backup(t.Context(), dir))
 		fs.between = nil
-		if id > acked { // else the log was shorter than two blocks
+		if id > acked { // otherwise the log was shorter than two blocks
 			between++
 		}
 		copied, err := Open(dir, options(fs))
@@ -137,8 +138,8 @@ func TestBackupOfAUsedLog(t *testing.T) {
 	}
 }
 
-// TestARestoredFolderGivesNewIDs: what was given after the backup is never given to something else,
-// also not by a second restore of the same backup.
+// TestARestoredFolderGivesNewIDs checks that ids assigned after the backup are never reused, not
+// even by a second restore of the same backup.
 func TestARestoredFolderGivesNewIDs(t *testing.T) {
 	const addr = "a@example.org"
 	fs := vfs.NewMem()
@@ -184,7 +185,8 @@ func TestARestoredFolderGivesNewIDs(t *testing.T) {
 	}
 }
 
-// TestBackupsThatCannotBe are refused with a sentence, leave nothing, and harm nobody.
+// TestBackupsThatCannotBe checks that they fail with a clear error, leave nothing behind, and do
+// not affect the store.
 func TestBackupsThatCannotBe(t *testing.T) {
 	mem := vfs.NewMem()
 	for _, name := range []string{"OPTIONS", ".log", "secret.key", "copy", "FORMAT"} {
@@ -197,7 +199,7 @@ func TestBackupsThatCannotBe(t *testing.T) {
 		s := must1(Open(folder, options(fs)))(t)
 		must(t, s.CommitInbox(mail("a@example.org", 1, "one")))
 		must(t, s.db.Flush())
-		_, err := s.Encrypt("x", []byte("y")) // so that there is a key
+		_, err := s.Encrypt("x", []byte("y")) // so that a key exists
 		must(t, err)
 		if err := s.Backup(t.Context(), "/backup"); err == nil || !strings.Contains(err.Error(), "The backup /backup could not be made") {
 			t.Errorf("%s: %v", name, err)
@@ -223,7 +225,7 @@ func TestBackupsThatCannotBe(t *testing.T) {
 	}
 }
 
-// harm is a folder of two mails, a small one and a large one, and what is done to it.
+// harm is a folder with two messages, a small and a large one, and the damage done to it.
 type harm struct {
 	fs vfs.FS
 	s  *Store
@@ -244,7 +246,7 @@ func (h harm) blob() string {
 	return h.s.blobs.path(r.Name.file())
 }
 
-// TestCheck tells of each thing that is wrong in a folder, and of nothing in a whole one.
+// TestCheck checks that each problem in a folder is reported, and none for an intact one.
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -289,7 +291,7 @@ func TestCheck(t *testing.T) {
 			return rewrite(h.fs, folder+"/"+disk.IDsName, []byte("inboxd ids 1\nabove x\n"))
 		}, "the file " + disk.IDsName + " in the data folder /data is damaged"},
 		{"the key file is gone", func(h harm) error {
-			return h.s.CommitDomain(&domain.Rows{Name: "x.test", Put: &domain.State{Name: "x.test"}}) // no key was ever made
+			return h.s.CommitDomain(&domain.Rows{Name: "x.test", Put: &domain.State{Name: "x.test"}}) // no key was ever created
 		}, "has lost its file " + disk.SecretName},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -311,7 +313,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckOfAFlippedBit: each file of the database but its notes, one after the other.
+// TestCheckOfAFlippedBit covers each database file that contains data.
 func TestCheckOfAFlippedBit(t *testing.T) {
 	fs := vfs.NewMem()
 	s := must1(Open(folder, options(fs)))(t)
@@ -342,8 +344,8 @@ func TestCheckOfAFlippedBit(t *testing.T) {
 	}
 }
 
-// TestCheckOfAReadOnlyDisk: a folder, and a backup that was never started, are read where nothing can be written, and
-// copied from there.
+// TestCheckOfAReadOnlyDisk checks that a folder, and a backup that was never started, can be
+// checked and repaired on a read-only disk.
 func TestCheckOfAReadOnlyDisk(t *testing.T) {
 	mem := vfs.NewMem()
 	s := must1(Open(folder, options(mem)))(t)
@@ -353,7 +355,7 @@ func TestCheckOfAReadOnlyDisk(t *testing.T) {
 	must(t, s.Backup(t.Context(), "/backup"))
 	closeStore(t, s)
 	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		// The real ones succeed in a folder that is there.
+		// The real operations succeed in an existing folder.
 		same := op.Kind == errorfs.OpMkdirAll || op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileClose
 		if !strings.HasPrefix(op.Path, "/repaired") && !same && (op.Kind.ReadOrWrite() == errorfs.OpIsWrite || op.Kind == errorfs.OpLock) {
 			return &os.PathError{Op: "open", Path: op.Path, Err: syscall.EROFS}
@@ -374,8 +376,9 @@ func TestCheckOfAReadOnlyDisk(t *testing.T) {
 	}
 }
 
-// TestPermissionIsNoDamage: whichever file a user may not open, a check and a repair look at nothing, a start is
-// refused if it needs the file, and nobody is told to restore or to remove anything.
+// TestPermissionIsNoDamage covers each file that a user may be unable to open. A check and a repair
+// examine nothing, a start is refused if it needs the file, and no message advises to restore or
+// remove anything.
 func TestPermissionIsNoDamage(t *testing.T) {
 	mem := inTables(t, 24)
 	blob := must1(mem.List(folder + "/" + disk.BlobsName))(t)[0]
@@ -388,7 +391,7 @@ func TestPermissionIsNoDamage(t *testing.T) {
 			return nil
 		}))
 		none := func(problem string) {
-			if !strings.Contains(problem, "is missing from the retention index") { // true, and nothing of a file
+			if !strings.Contains(problem, "is missing from the retention index") { // correct, and not about a file
 				t.Errorf("%s: told %q", name, problem)
 			}
 		}
@@ -413,7 +416,7 @@ func TestPermissionIsNoDamage(t *testing.T) {
 	}
 }
 
-// TestFolderThatMayNotBeEntered is not said to be none.
+// TestFolderThatMayNotBeEntered checks that such a folder is not reported as missing.
 func TestFolderThatMayNotBeEntered(t *testing.T) {
 	fs := errorfs.Wrap(inTables(t, 1).CrashClone(vfs.CrashCloneCfg{}), errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if strings.HasPrefix(op.Path, folder+"/") {
@@ -426,7 +429,8 @@ func TestFolderThatMayNotBeEntered(t *testing.T) {
 	}
 }
 
-// TestUnfinishedCopy: a folder without FORMAT may be an unfinished backup or repaired copy.
+// TestUnfinishedCopy covers a folder without FORMAT, which may be an unfinished backup or repaired
+// copy.
 func TestUnfinishedCopy(t *testing.T) {
 	fs := inTables(t, 1)
 	must(t, fs.Remove(folder+"/"+disk.FormatName))
@@ -435,7 +439,8 @@ func TestUnfinishedCopy(t *testing.T) {
 	}
 }
 
-// TestCheckLooksAtNoOther: what is no data folder, or is another's now, is neither whole nor damaged.
+// TestCheckLooksAtNoOther checks that a path that is not a data folder, or is in use by another
+// process, is reported as neither intact nor damaged.
 func TestCheckLooksAtNoOther(t *testing.T) {
 	fs := vfs.NewMem()
 	none := func(string) { t.Error("it was looked at") }

@@ -16,7 +16,7 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// receive makes the rows of an ordinary 2 KB mail with twenty headers.
+// receive makes the rows of an ordinary 2 KB message with twenty headers.
 func receive(addr string, id int64, raw []byte) *inbox.Rows {
 	r := mail(addr, id, "")
 	c := r.Store[0].Content
@@ -29,7 +29,7 @@ func receive(addr string, id int64, raw []byte) *inbox.Rows {
 	return r
 }
 
-// BenchmarkCommitReceive commits 2 KB mails with a sync each, from parallel writers of an
+// BenchmarkCommitReceive commits 2 KB messages with an fsync each, from parallel writers with one
 // inbox each, in a real folder.
 func BenchmarkCommitReceive(b *testing.B) {
 	for _, writers := range []int{1, 8, 64, 256} {
@@ -79,7 +79,7 @@ func benchReceive(b *testing.B, writers int) {
 	b.ReportMetric(float64(waits.ValueAtQuantile(99)), "p99-µs")
 }
 
-// BenchmarkEncodeReceive is the part of a commit that is ours: building its batch.
+// BenchmarkEncodeReceive measures the part of a commit before Pebble: building its batch.
 func BenchmarkEncodeReceive(b *testing.B) {
 	s, err := Open(filepath.Join(b.TempDir(), "data"), Options{Logger: quiet})
 	must(b, err)
@@ -112,7 +112,7 @@ func BenchmarkLoadInbox(b *testing.B) {
 	}
 }
 
-// queued fills a folder with n mails to be sent, one an inbox, all over time.
+// queued fills a folder with n messages to be sent, one per inbox, with due times spread out.
 func queued(b *testing.B, s *Store, n int) {
 	var group sync.WaitGroup
 	for w := range 64 {
@@ -132,8 +132,9 @@ func queued(b *testing.B, s *Store, n int) {
 	must(b, s.db.Flush())
 }
 
-// BenchmarkDueIndexes reads what a start reads with 100,000 mails that wait, the same in the pages
-// of a window, and what a look of retention reads when nothing, and when much is due.
+// BenchmarkDueIndexes reads what a start reads with 100,000 waiting messages, at once and in the
+// pages of a window. It also reads what a step of retention reads when nothing is due, and when
+// much is due.
 func BenchmarkDueIndexes(b *testing.B) {
 	const n = 100_000
 	s, err := Open(filepath.Join(b.TempDir(), "data"), Options{Logger: quiet})

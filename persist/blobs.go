@@ -23,17 +23,17 @@ import (
 	"inboxd/persist/disk"
 )
 
-// blobOver is the size above which bytes go to a file of their own: values of megabytes
-// in the log stall every other commit.
+// blobOver is the size in bytes above which data are stored in a separate file: values of megabytes
+// in the log stall all other commits.
 const blobOver = 256 << 10
 
-// What a blob file holds, last byte of its registry key. Stored: append only.
+// Content types of blob files, the last byte of the registry key. On disk: append only.
 const (
 	blobContent byte = 1
 	blobRaw     byte = 2
 )
 
-// blobName is a random number that is never given twice; its file bears it in hex.
+// blobName is a random number that is never reused; the file is named by it in hex.
 type blobName uint64
 
 func (n blobName) file() string { return fmt.Sprintf("%016x", uint64(n)) }
@@ -44,20 +44,21 @@ type blobRecord struct {
 	Size int      `cbor:"2,keyasint"`
 	Sum  uint64   `cbor:"3,keyasint"` // xxh3 of the file
 
-	// What the content of a message has for this inbox alone, where its file is shared with other recipients.
+	// What the content of a message has only for this inbox, if its file is shared with other
+	// recipients.
 	Calendar     *saidRecord  `cbor:"4,keyasint,omitempty"`
 	MoreCalendar []saidRecord `cbor:"5,keyasint,omitempty"`
-	// Shared says that the file may have other names, for other recipients of the message.
+	// Shared means that the file may have other names, for other recipients of the message.
 	Shared bool `cbor:"6,keyasint,omitempty"`
 }
 
-// blob is what is to lie in a file.
+// blob is data to be stored in a file.
 type blob struct {
 	addr   string
 	id     int64
 	what   byte
 	data   []byte
-	shared *inbox.Shared // nil: with nobody
+	shared *inbox.Shared // nil if not shared
 
 	calendar     *saidRecord // see blobRecord
 	moreCalendar []saidRecord
@@ -67,28 +68,28 @@ func blobKey(dst []byte, addr string, id int64, what byte) []byte {
 	return append(appendMessage(dst, kindBlob, addr, id), what)
 }
 
-// blobFiles are the files beside the database, and the rows that register them. Any goroutine
-// may use them.
+// blobFiles are the files outside the database, and the rows that register them. Any goroutine may
+// use them.
 type blobFiles struct {
 	*engine
 	count atomic.Int64
-	sweep sync.WaitGroup // of what a crash left; Close waits for it
+	sweep sync.WaitGroup // of orphans that a crash left; Close waits for it
 	kept  kept
 	whole whole
 }
 
-// blobMoves are the files of one batch. The goroutine that commits it has them.
+// blobMoves are the files of one batch. Only the goroutine that commits the batch uses it.
 type blobMoves struct {
-	made    []blobName // on disk already; to remove when the batch is not
-	dropped []blobName // to remove once the batch is on disk
+	made    []blobName // durable already; removed if the batch fails
+	dropped []blobName // removed once the batch is durable
 }
 
 func (b *blobFiles) dir() string { return b.folder.Path(disk.BlobsName) }
 
 func (b *blobFiles) path(file string) string { return b.folder.FS.PathJoin(b.dir(), file) }
 
-// put stores data under a new name and registers it in w's batch. A crash from here to the
-// commit leaves an orphan, which the next start sweeps.
+// put stores data under a new name and registers it in w's batch. If the process dies between here
+// and the commit, the file is an orphan, which the next start sweeps.
 func (b *blobFiles) put(w *writer, p *blob, files *blobMoves) {
 	r := blobRecord{
 		Name: blobName(rand.Uint64()), Size: len(p.data), Sum: xxh3.Hash(p.data), Calendar: p.calendar, MoreCalendar: p.moreCalendar,
@@ -124,9 +125,10 @@ func (b *blobFiles) write(r *blobRecord, data []byte) error {
 	return err
 }
 
-// share makes r's file another name of the one that another recipient of the message has, if that has the same
-// bytes. False: it is gone meanwhile, was never written, or this disk has no links. The bytes were on disk before
-// their first name was; each name is removed with the message that it is of, and the bytes with the last.
+// share makes r's file another name of the file that another recipient of the message has, if the
+// bytes are equal. It returns false if that file is gone, was never written, or the file system has
+// no hard links. The bytes were durable before their first name. Each name is removed with its
+// message, and the bytes with the last name.
 func (b *blobFiles) share(known any, r *blobRecord) bool {
 	first, ok := known.(blobRecord)
 	if !ok || first.Size != r.Size || first.Sum != r.Sum {
@@ -137,17 +139,18 @@ func (b *blobFiles) share(known any, r *blobRecord) bool {
 		return false
 	}
 	if disk.SyncFolder(fs, b.dir()) != nil {
-		_ = fs.Remove(b.path(r.Name.file())) // write says what is the matter with this disk
+		_ = fs.Remove(b.path(r.Name.file())) // write will report the disk error
 		return false
 	}
 	return true
 }
 
-// linked keeps, of files that have several names, something under the first of them. One goroutine has it.
+// linked stores a value for each file that has several names, under the file's identity. One
+// goroutine uses it.
 type linked[T any] map[disk.Identity]T
 
-// find returns what is kept of the file at path, and a function to keep something. A file of a single name has
-// nothing.
+// find returns the value stored for the file at path, and a function to store one. A file with a
+// single name has no value.
 func (l *linked[T]) find(fs vfs.FS, path string) (known T, found bool, keep func(T)) {
 	keep = func(T) {}
 	info, err := fs.Stat(path)
@@ -166,8 +169,8 @@ func (l *linked[T]) find(fs vfs.FS, path string) (known T, found bool, keep func
 	return known, found, keep
 }
 
-// remove removes files whose registry rows are gone, or never came. What stays because of an
-// error is an orphan for the next start.
+// remove removes files whose registry rows were removed or never committed. After an error a file
+// is an orphan for the next start.
 func (b *blobFiles) remove(names []blobName) {
 	if len(names) == 0 || b.kept.wait(names) {
 		return
@@ -181,7 +184,7 @@ func (b *blobFiles) remove(names []blobName) {
 	}
 }
 
-// find reads the registry row under key during a call; nil when there is none.
+// find reads the registry row under key, within during; nil if it does not exist.
 func (b *blobFiles) find(key []byte) (*blobRecord, error) {
 	var r blobRecord
 	found, err := b.readInside(key, func(value []byte) error { return decode(value, &r) })
@@ -191,7 +194,7 @@ func (b *blobFiles) find(key []byte) (*blobRecord, error) {
 	return &r, nil
 }
 
-// read hands the blob registered under key to fn during a call; false when there is none.
+// read passes the blob registered under key to fn, within during; false if it does not exist.
 func (b *blobFiles) read(key []byte, fn func(*blobRecord, io.Reader) error) (found bool, err error) {
 	r, err := b.find(key)
 	if r == nil || err != nil {
@@ -220,7 +223,7 @@ func (b *blobFiles) read(key []byte, fn func(*blobRecord, io.Reader) error) (fou
 	return true, nil
 }
 
-// readAt reads a part of a file, if it is still there. Its name is never another's.
+// readAt reads a part of a file, if the file still exists. Its name is never reused.
 func (b *blobFiles) readAt(r *blobRecord, p []byte, off int64) (n int, err error) {
 	err = b.during(func() error {
 		f, err := b.folder.FS.Open(b.path(r.Name.file()))
@@ -228,7 +231,7 @@ func (b *blobFiles) readAt(r *blobRecord, p []byte, off int64) (n int, err error
 			return err
 		}
 		n, err = f.ReadAt(p, off)
-		f.Close() // nothing was written
+		f.Close() // only reads, so the error is irrelevant
 		return err
 	})
 	return n, err
@@ -236,7 +239,7 @@ func (b *blobFiles) readAt(r *blobRecord, p []byte, off int64) (n int, err error
 
 var errBlobDamaged = errors.New("it is damaged")
 
-// check reads the file to its end and compares it with what was written.
+// check reads the file to its end and verifies size and checksum.
 func (r *blobRecord) check(f io.Reader) error {
 	sum := xxh3.New()
 	n, err := io.Copy(sum, f)
@@ -246,8 +249,8 @@ func (r *blobRecord) check(f io.Reader) error {
 	return err
 }
 
-// whole remembers which files were whole a moment ago. Those who download one mail begin together, and each would read
-// it to its end before the first octet.
+// whole caches which files were verified a moment ago. Clients that download one message start
+// together, and each download would otherwise read the whole file before its first octet.
 type whole struct {
 	mu sync.Mutex
 	at map[blobName]time.Time
@@ -258,8 +261,8 @@ const (
 	mostWhole = 1024
 )
 
-// check is blobRecord.check for somebody who reads f again, piece by piece, and would not notice either what happens
-// to it from now on.
+// check is blobRecord.check for a caller that reads f again in pieces. Such a caller would not
+// notice damage that happens after the check either.
 func (w *whole) check(r *blobRecord, f io.Reader) error {
 	w.mu.Lock()
 	at, known := w.at[r.Name]
@@ -279,7 +282,7 @@ func (w *whole) check(r *blobRecord, f io.Reader) error {
 	return err
 }
 
-// all makes the reader of a file of one that wants it whole.
+// all adapts fn, which needs the whole data, to a reader of a file.
 func all(fn func(data []byte) error) func(*blobRecord, io.Reader) error {
 	return func(r *blobRecord, f io.Reader) error {
 		var data bytes.Buffer
@@ -291,7 +294,7 @@ func all(fn func(data []byte) error) func(*blobRecord, io.Reader) error {
 	}
 }
 
-// drop adds to w the removal of the blobs of these messages, ascending by id.
+// drop adds to w the removal of the blobs of these messages, which ascend by id.
 func (b *blobFiles) drop(w *writer, addr string, ids []int64, files *blobMoves) {
 	of := span{appendMessage(nil, kindBlob, addr, ids[0]), end(appendMessage(nil, kindBlob, addr, ids[len(ids)-1]))}
 	w.note(scan(b.db, of, func(key, value []byte) error {
@@ -309,8 +312,7 @@ func (b *blobFiles) drop(w *writer, addr string, ids []int64, files *blobMoves) 
 	}))
 }
 
-// open counts the files that are there at the start, before any commit can add one, and begins
-// to sweep them.
+// open counts the files at the start, before any commit can add one, and starts to sweep orphans.
 func (b *blobFiles) open() error {
 	f := b.folder
 	if err := f.FS.MkdirAll(b.dir(), 0o700); err != nil {
@@ -335,10 +337,9 @@ func (b *blobFiles) open() error {
 
 func finished(file string) bool { return !strings.HasSuffix(file, ".tmp") }
 
-// sweepOrphans removes those of files that no registry row of the start names: a crash left
-// them between writing and commit, or between commit and removal. It reads a snapshot of
-// the start, because a row that goes missing now may come back if this process dies before
-// its removal is synced.
+// sweepOrphans removes the files that no registry row of the start names. A crash left them between
+// write and commit, or between commit and removal. It reads a snapshot of the start: a row that is
+// removed now may return if this process dies before the removal is synced.
 func (b *blobFiles) sweepOrphans(start *pebble.Snapshot, files []string) {
 	defer start.Close()
 	log := b.folder.Log

@@ -19,8 +19,8 @@ import (
 
 var bulky = strings.Repeat("0123456789abcdef", blobOver/16) + "!"
 
-// TestRawInPieces: a row and a file are read in pieces as whole; one that is dropped meanwhile
-// can't be read on, and one that is damaged can't be begun.
+// TestRawInPieces checks that a row and a file can be read in pieces. A message that is dropped
+// meanwhile cannot be read further, and a damaged one cannot be opened.
 func TestRawInPieces(t *testing.T) {
 	mem := vfs.NewMem()
 	s, err := Open(folder, options(mem))
@@ -53,8 +53,8 @@ func TestRawInPieces(t *testing.T) {
 	}
 }
 
-// TestBlobCrashAtEveryStep takes a crash before each file operation of storing and
-// dropping a big mail. Afterwards it is there whole or not at all, and no file is left over.
+// TestBlobCrashAtEveryStep simulates a crash before each file operation of storing and dropping a
+// large message. It is afterwards there completely or not at all, and no file is left over.
 func TestBlobCrashAtEveryStep(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	type crash struct {
@@ -62,7 +62,7 @@ func TestBlobCrashAtEveryStep(t *testing.T) {
 		stored, dropped bool
 	}
 	var crashes []crash
-	var recording atomic.Bool // the engine's own goroutines pass here too
+	var recording atomic.Bool // the engine's own goroutines use it, too
 	stored, dropping := false, false
 	o := options(errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if recording.Load() && strings.Contains(op.Path, disk.BlobsName) && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
@@ -126,8 +126,8 @@ func TestDamagedBlob(t *testing.T) {
 	}
 }
 
-// TestABlobIsWholeForAMoment: who opens what was compared a moment ago does not read it again, after that he does. Who
-// reads all of it always compares.
+// TestABlobIsWholeForAMoment checks that opening a file again soon after a check does not verify it
+// again, but later does. Reading the whole file always verifies it.
 func TestABlobIsWholeForAMoment(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs)
@@ -151,7 +151,7 @@ func TestABlobIsWholeForAMoment(t *testing.T) {
 	}
 }
 
-// TestFailedBlobLeavesNothing lets the second of two blobs of a batch fail.
+// TestFailedBlobLeavesNothing makes the second of two blobs of a batch fail.
 func TestFailedBlobLeavesNothing(t *testing.T) {
 	mem := vfs.NewMem()
 	writes := 0

@@ -17,24 +17,25 @@ import (
 
 // Checked counts what a check read.
 type Checked struct {
-	Rows, Files                 int   // of the database; in the folder for large values
+	Rows, Files                 int   // rows of the database; files in the folder for large values
 	Accounts, Inboxes, Messages int64 // live ones; received and sent
 	Bytes                       int64 // of keys, values and files
-	Lost                        int64 // messages that a repair kept without their bytes, or without what is read of them
-	NeedsKey                    bool  // of a repair: the copy is to get secret.key of a backup before it is started
+	Lost                        int64 // messages that a repair kept without their bytes or their parsed content
+	NeedsKey                    bool  // of a repair: the copy needs secret.key from a backup before it is started
 }
 
-// Check reads everything in the data folder dir and calls found with a sentence for each thing that
-// is damaged or missing: sums of files and values, records, and rows that must be there when others
-// are. It changes nothing. The error is a disk.Unfit, which says why nothing could be looked at.
+// Check reads everything in the data folder dir and calls found with a sentence for each problem:
+// checksums of files and values, invalid records, and missing rows that other rows require. It
+// changes nothing. The error is a disk.Unfit, which explains why nothing could be examined.
 //
-// What only one crash between two steps leaves behind is no damage: the start goes on with it.
+// A state that a single crash between two steps can leave is not reported: the start continues from
+// it.
 func Check(dir string, o Options, found func(problem string)) (Checked, error) {
 	return check(dir, o, found, nil)
 }
 
-// check hands each row that is whole to keep too, if there is one. A row is whole that can be read
-// and decoded, and whose file is.
+// check also passes each intact row to keep, if keep is not nil. A row is intact if it can be read
+// and decoded, and if its file is intact.
 func check(dir string, o Options, found func(problem string), keep func(s *Store, key, value []byte) error) (Checked, error) {
 	c := checker{found: found, keep: keep, undue: map[string]string{}}
 	folder, err := disk.OpenToRead(dir, &o)
@@ -54,7 +55,7 @@ func check(dir string, o Options, found func(problem string), keep func(s *Store
 	if unfit(err) != nil {
 		return c.sum, errors.Join(err, folder.Close())
 	}
-	c.keyless = err != nil // files tells of it
+	c.keyless = err != nil // files reports it
 	if err := e.open(&o); unfit(err) != nil {
 		return c.sum, errors.Join(err, e.abandon())
 	} else if err != nil {
@@ -68,39 +69,40 @@ func check(dir string, o Options, found func(problem string), keep func(s *Store
 	return c.sum, errors.Join(err, e.abandon())
 }
 
-// sumOf is what the row of a file says of its bytes.
+// sumOf is the size and the checksum of a file, as its row says.
 type sumOf struct {
 	size int
 	sum  uint64
 }
 
-// checker looks at one folder. One goroutine has it.
+// checker examines one folder. One goroutine uses it.
 type checker struct {
 	s     *Store
 	sum   Checked
 	found func(problem string)
-	keep  func(s *Store, key, value []byte) error // nil: nobody wants them
-	lost  map[messageName]bool                    // of which a repair told that something is missing
-	// undue is what waits and has no entry at the time of its own record, by undated. An attempt under
-	// way moves its entry only, and a webhook's record keeps its time (a lease): the entry may come later.
+	keep  func(s *Store, key, value []byte) error // nil if the rows are not needed
+	lost  map[messageName]bool                    // messages that a repair recorded as incomplete
+	// undue holds, by undated, the waiting items without an entry at the time of their own record.
+	// An attempt in progress moves only the entry, and a webhook's record keeps its time (a lease).
+	// So the entry may follow later.
 	undue map[string]string
 
-	// whole are files that recipients of a message share and that are as this says.
+	// whole holds the intact files that recipients of a message share.
 	whole linked[sumOf]
 
-	keyless bool // what is encrypted can't be opened for want of the key, and is whole for all that is known
+	keyless bool // the key is missing: encrypted values cannot be verified and count as intact
 }
 
-// tell tells a problem of a row by the name of what the row is about.
+// tell reports a problem, prefixed with what it is about.
 func (c *checker) tell(what string, err error) {
 	if err != nil {
 		c.found(fmt.Sprintf("%s: %v", what, named(err)))
 	}
 }
 
-// rows reads every row, past those in damaged blocks, which are told by the name of their file.
+// rows reads every row except those in damaged blocks, which it reports by the name of their file.
 //
-// A file that this user may not open ends it: what is in there is not lost.
+// A file that this user may not open ends it, because its content is not lost.
 func (c *checker) rows() (err error) {
 	var all iterators
 	defer func() {
@@ -141,7 +143,7 @@ func (c *checker) rows() (err error) {
 	return nil
 }
 
-// rowName is a row for people: by its message, if it is of one.
+// rowName describes a row for the operator, with its message if it belongs to one.
 func rowName(key []byte) string {
 	name := fmt.Sprintf("row %x", key)
 	switch kind(key[0]) {
@@ -158,7 +160,7 @@ var (
 	errPlace = errors.New("it is stored in the wrong partition")
 )
 
-// row checks one row for itself, which its error is about, and for what must be there beside it.
+// row checks one row by itself, which its error is about, and that the rows it requires exist.
 func (c *checker) row(k kind, key, value []byte) error {
 	if len(key) < prefixLen || len(value) == 0 {
 		return errKey
@@ -232,7 +234,7 @@ func (c *checker) looseRow(k kind, key, value []byte) error {
 	rest := key[prefixLen:]
 	switch {
 	case k == kindPosition && len(rest) == 0:
-		return nil // read by the opening
+		return nil // the opening reads it
 	case k == kindCredential && len(rest) == len(account.Hash{}):
 		return c.credential(value)
 	case k == kindLink && len(rest) == len(account.Hash{}):
@@ -243,8 +245,8 @@ func (c *checker) looseRow(k kind, key, value []byte) error {
 	return errKey
 }
 
-// dueRow checks an entry of a due index for itself: one that leads to nothing is ended by the owner
-// of what it is about.
+// dueRow checks an entry of a due index only by itself. The owner of the entity removes an entry
+// that leads to nothing.
 func (c *checker) dueRow(k kind, key, value []byte) (err error) {
 	if len(key) <= dueHead {
 		return errKey
@@ -266,9 +268,9 @@ func (c *checker) dueRow(k kind, key, value []byte) (err error) {
 	return err
 }
 
-// waits reports that something waits for an attempt which no entry of its due index leads to. The entry
-// is the one at key, or at any other time: then a server takes it up at that time. Due indexes lie
-// behind what they lead to, so rows reports what is left when it has read them.
+// waits reports that something waits for an attempt but has no entry in its due index. The entry
+// may be the one at key or at another time; the server then processes it at that time. Due indexes
+// sort after their entities, so rows reports what is left after it has read everything.
 func (c *checker) waits(what string, key []byte) {
 	if !c.s.trace(key) {
 		c.undue[undated(key)] = what
@@ -278,8 +280,8 @@ func (c *checker) waits(what string, key []byte) {
 // undated is the key of a due entry without its time.
 func undated(key []byte) string { return string(key[:groupLen]) + string(key[groupLen+timeLen:]) }
 
-// needs tells, for a row that is there, of another one that is missing. One that can't be read is
-// told of where it is read.
+// needs reports, for an existing row, that another row is missing. An unreadable row is reported
+// where it is read.
 func (c *checker) needs(what string, keys ...[]byte) {
 	for _, key := range keys {
 		if c.s.trace(key) {
@@ -327,8 +329,8 @@ func (c *checker) message(addr string, id int64, value []byte) error {
 	return nil
 }
 
-// sealed checks what a sealed message has beside its envelope: while it waits the mail itself, and after
-// that no trace of it.
+// sealed checks what a sealed message has in addition to its envelope: the queued copy while it
+// waits, and no trace of it afterwards.
 func (c *checker) sealed(addr string, m *inbox.Message) {
 	if file := m.Sealed.Files; file > 0 {
 		c.needs(fmt.Sprintf("an attachment of message %d of %s is missing", m.ID, addr), fileKey(addr, m.ID, file), blobKey(nil, addr, m.ID, blobFile|byte(file)))
@@ -341,7 +343,7 @@ func (c *checker) sealed(addr string, m *inbox.Message) {
 	}
 }
 
-// ofMessage tells of content and bytes that nobody can reach.
+// ofMessage reports content and bytes whose message does not exist.
 func (c *checker) ofMessage(addr string, id []byte) {
 	c.needs(fmt.Sprintf("rows of message %d of %s exist, but the message does not", readNumber(id), addr), appendMessage(nil, kindInbox, addr, readNumber(id)))
 }
@@ -355,7 +357,7 @@ func (c *checker) blob(addr string, rest, value []byte) error {
 	path := c.s.blobs.path(r.Name.file())
 	whole, _, keep := c.whole.find(c.s.folder.FS, path)
 	if whole == (sumOf{r.Size, r.Sum}) {
-		return nil // read by another of its names
+		return nil // already read under another name
 	}
 	c.sum.Bytes += int64(r.Size)
 	f, err := c.s.folder.FS.Open(path)
@@ -388,7 +390,7 @@ func (c *checker) domain(name string, value []byte) error {
 	return err
 }
 
-// opens tells of an encrypted value that the folder's key does not open.
+// opens returns an error if the folder's key does not decrypt a value.
 func (c *checker) opens(purpose string, encrypted []byte) error {
 	if c.keyless {
 		return nil
@@ -400,7 +402,8 @@ func (c *checker) opens(purpose string, encrypted []byte) error {
 	return err
 }
 
-// files counts the files of large values, which rows lead to, and reads those that are nobody's row.
+// files checks the files of the folder that are not registered by rows, and counts the files of
+// large values.
 func (c *checker) files() {
 	if err := c.s.folder.CheckIDs(); err != nil {
 		c.found(err.Error())

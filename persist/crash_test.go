@@ -17,22 +17,23 @@ import (
 	"inboxd/internal/testutil/iterations"
 )
 
-// clones is how many crashes a test takes, and what says more.
+// clones is how many crashes a test simulates, and moreClones is the variable that raises it.
 const (
 	clones     = 80
 	moreClones = "CRASH_CLONES"
 )
 
-// promise is what one inbox's writer has been told, for the crash tests. Ids above acked
-// may be there or not; below dropped everything must be gone.
+// promise is what one inbox's writer was told, for the crash tests. Ids above acked may exist or
+// not; everything below dropped must be gone.
 type promise struct {
 	addr           string
 	acked, dropped atomic.Int64
-	trying         atomic.Int64 // dropping up to here has begun
+	trying         atomic.Int64 // dropping up to this id has begun
 	book           *calendar.Book
 }
 
-// meet adds the meeting that mail id invites to, and the change of the one before, to the batch of that mail.
+// meet adds the meeting of message id, and the change of the previous meeting, to the batch of that
+// message.
 func (p *promise) meet(r *inbox.Rows, id int64) {
 	r.Profile.HasCalendar = true
 	for sequence, of := range []int64{id, id - 1} {
@@ -41,7 +42,8 @@ func (p *promise) meet(r *inbox.Rows, id int64) {
 		}
 		m := &calendar.Meeting{ID: of, UpdatedAt: at(int(id)), Version: int64(sequence)}
 		m.UID, m.Title, m.Sequence = fmt.Sprint(of, "@far.test"), fmt.Sprint("Meeting ", of, " of ", p.addr), sequence
-		// As of a CANCEL of one occurrence ahead of the REQUEST, then of the invitation to another one.
+		// As after a CANCEL of one occurrence before the REQUEST, then after the invitation to
+		// another occurrence.
 		m.Untold, m.Outlived = sequence == 0, &icalendar.Revision{Sequence: sequence}
 		m.Heard = []calendar.Heard{{RecurrenceID: at(int(of)), Sequence: sequence, Detail: &calendar.Detail{Description: m.Title}}}
 		p.book = p.book.With(m, inbox.MeetingBytes(m))
@@ -50,7 +52,7 @@ func (p *promise) meet(r *inbox.Rows, id int64) {
 	r.Calendar = p.book
 }
 
-// body is the bytes of message id: every thirteenth is a blob file.
+// body returns the bytes of message id: every thirteenth is a blob file.
 func body(addr string, id int64) string {
 	n := 100
 	if id%13 == 0 {
@@ -59,8 +61,8 @@ func body(addr string, id int64) string {
 	return strings.Repeat(fmt.Sprintf("%s %d|", addr, id), n/10)[:n]
 }
 
-// turns hands out commits, so that writers are in the middle of some at each crash and
-// rest while its outcome is read.
+// turns hands out commits, so that at each crash writers have commits in flight, and pause while
+// the outcome is read.
 type turns struct {
 	mu          sync.Mutex
 	moved       sync.Cond
@@ -87,7 +89,7 @@ func (t *turns) next() bool {
 	return !t.over
 }
 
-// give allows n more turns and returns when all but the last few are taken.
+// give allows n more turns and returns when all except the last few are taken.
 func (t *turns) give(n, few int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,7 +107,7 @@ func (t *turns) end() {
 	t.moved.Broadcast()
 }
 
-// work receives and drops mail in one inbox, a turn each.
+// work receives and drops messages in one inbox, one turn each.
 func (p *promise) work(t *testing.T, s *Store, turns *turns) {
 	for id := int64(1); turns.next(); id++ {
 		r := mail(p.addr, id, body(p.addr, id))
@@ -146,7 +148,7 @@ type seen struct {
 	acked, dropped, trying int64
 }
 
-// check opens what a crash left and compares it with what was promised before it.
+// check compares a store opened after a crash with what was promised before it.
 func (want seen) check(s *Store) error {
 	st, err := s.LoadInbox(want.addr)
 	if err != nil {
@@ -178,8 +180,8 @@ func (want seen) check(s *Store) error {
 	return nil
 }
 
-// checkMeetings checks that each mail has its meeting, as the next mail has changed it, and nothing else is
-// kept: mail and meetings are of one batch.
+// checkMeetings checks that each message has its meeting, as the next message has changed it, and
+// that no other meeting exists: a message and its meetings are in one batch.
 func (want seen) checkMeetings(st *inbox.State, first int64) error {
 	b := st.Calendar
 	if b == nil {
@@ -203,7 +205,7 @@ func (want seen) checkMeetings(st *inbox.State, first int64) error {
 	return nil
 }
 
-// checkWhole checks that all of a message is there or nothing.
+// checkWhole checks that a message is stored completely or not at all.
 func checkWhole(s *Store, addr string, id int64, there bool) error {
 	c, err := s.Content(addr, id)
 	if err != nil {
@@ -223,7 +225,7 @@ func checkWhole(s *Store, addr string, id int64, there bool) error {
 	return nil
 }
 
-// checkRest checks what must agree over all inboxes: due index, outbox, blob files.
+// checkRest checks what must be consistent over all inboxes: due index, outbox, blob files.
 func checkRest(s *Store, fs vfs.FS, wants []seen) error {
 	due, _, err := s.DueInboxes(at(1<<40), 100)
 	if err != nil {
@@ -252,7 +254,7 @@ func checkRest(s *Store, fs vfs.FS, wants []seen) error {
 	if len(due) != started || len(events) != total {
 		return fmt.Errorf("%d due entries for %d inboxes, %d events for %d mails", len(due), started, len(events), total)
 	}
-	if err := s.Close(); err != nil { // the sweep is over
+	if err := s.Close(); err != nil { // the sweep has ended
 		return err
 	}
 	files, err := fs.List(s.blobs.dir())
@@ -262,8 +264,8 @@ func checkRest(s *Store, fs vfs.FS, wants []seen) error {
 	return nil
 }
 
-// TestCrashKeepsWhatWasAcknowledged lets writers run and clones the disk as a power loss
-// would leave it, with none, half or all of the unsynced bytes.
+// TestCrashKeepsWhatWasAcknowledged runs writers and clones the disk as a power loss would leave
+// it, with none, half or all of the unsynced bytes.
 func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
 	const perRun = 8 // an inbox's history is replayed at each clone, so it stays short
 	for seed := range iterations.Runs(t, moreClones, clones, perRun) {
@@ -278,7 +280,7 @@ func crashRun(t *testing.T, seed uint64, n int) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	fs := vfs.NewCrashableMem()
 	o := options(fs)
-	o.MemTableBytes = 256 << 10 // flushes and compactions are under way
+	o.MemTableBytes = 256 << 10 // so that flushes and compactions run
 	s, err := Open(folder, o)
 	must(t, err)
 	promises := make([]*promise, 4)

@@ -9,10 +9,9 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// credentialTable finds what somebody presents: keys, sessions, reset tokens and links to calendars,
-// by hash. An
-// account's keys are read when somebody asks: by id, by hash, by the inbox they belong to, or
-// some at a time. The look-up rows are written and removed in the batch of what they lead to.
+// credentialTable finds credentials by hash: keys, sessions, reset tokens and calendar links. An
+// account's keys are read on request: by id, by hash, by their inbox, or in pages. The look-up rows
+// are written and removed in the same batch as the row they lead to.
 type credentialTable struct{ *engine }
 
 // The integer keys of these records are on disk: append only; never reorder or reuse.
@@ -75,7 +74,7 @@ func hashKey(id account.ID, part byte, h account.Hash) []byte {
 	return append(appendPart(nil, id, part), h[:]...)
 }
 
-// keyed is the value of a look-up row: what precedes it, and the key's id.
+// keyed is the value of a look-up row: head, and the key's id.
 func keyed(head []byte, key int64) []byte {
 	return appendNumber(append([]byte{recordVersion}, head...), key)
 }
@@ -117,7 +116,7 @@ func (w *writer) resets(r *account.Rows) {
 	}
 }
 
-// putHash writes a row of the account that is found by its hash.
+// putHash writes a row of the account that is also found by its hash.
 func (w *writer) putHash(id account.ID, part byte, h account.Hash, rec any) {
 	w.put(hashKey(id, part, h), rec)
 	w.set(credentialKey(id.Partition(), h), accountValue(id))
@@ -128,8 +127,8 @@ func (w *writer) dropHash(id account.ID, part byte, h account.Hash) {
 	w.delete(credentialKey(id.Partition(), h))
 }
 
-// Credential finds whose token has this hash, in the partition the token names, and which
-// key it is; key is 0 for a token that is none.
+// Credential finds the account whose token has this hash, in the partition that the token names,
+// and the key's id. The id is 0 for a token that is not a key.
 func (t *credentialTable) Credential(p partition.ID, h account.Hash) (id account.ID, key int64, found bool, err error) {
 	found, err = t.read(credentialKey(p, h), func(value []byte) error {
 		if len(value) == 1+idLen+8 {
@@ -146,7 +145,7 @@ func linkKey(p partition.ID, h account.Hash) []byte {
 	return append(appendPrefix(nil, kindLink, p), h[:]...)
 }
 
-// links writes and removes the rows that find an inbox by the link to its calendar. They lie in the
+// links writes and removes the rows that find an inbox by its calendar link. They lie in the
 // inbox's partition.
 func (w *writer) links(r *inbox.Rows) {
 	for _, l := range r.Links {
@@ -160,7 +159,7 @@ func (w *writer) links(r *inbox.Rows) {
 }
 
 // Linked finds the inbox whose calendar the token with this hash opens, in the partition that the
-// token names; empty: none.
+// token names; empty if not found.
 func (t *credentialTable) Linked(p partition.ID, h account.Hash) (address string, err error) {
 	_, err = t.read(linkKey(p, h), func(value []byte) error {
 		address = string(value[1:])
@@ -172,14 +171,15 @@ func (t *credentialTable) Linked(p partition.ID, h account.Hash) (address string
 	return address, nil
 }
 
-// CalendarShared reports whether the calendar of the inbox at an address has a link: one point look-up.
+// CalendarShared reports whether the calendar of the inbox at an address has a link: one point
+// look-up.
 func (t *credentialTable) CalendarShared(address string) (bool, error) {
 	var r calendarRecord
 	_, err := t.get(calendarKey(nil, address, partCalendar), &r)
 	return r.Feed != nil, err
 }
 
-// Key reads one key of an account, nil when it is not there.
+// Key reads one key of an account; nil if it does not exist.
 func (t *credentialTable) Key(id account.ID, key int64) (*account.Key, error) {
 	var r keyRecord
 	found, err := t.get(keyKey(id, key), &r)
@@ -192,7 +192,7 @@ func (t *credentialTable) Key(id account.ID, key int64) (*account.Key, error) {
 	return r.key(key), nil
 }
 
-// KeyOfInbox finds the id of the key that an inbox of the account holds, 0 when there is none.
+// KeyOfInbox returns the id of the key of an account's inbox, 0 if it has none.
 func (t *credentialTable) KeyOfInbox(id account.ID, address string) (key int64, err error) {
 	_, err = t.read(inboxKeyKey(id, address), func(value []byte) error {
 		if err := checkVersion(value); err != nil || len(value) != 1+8 {
@@ -204,7 +204,7 @@ func (t *credentialTable) KeyOfInbox(id account.ID, address string) (key int64, 
 	return key, err
 }
 
-// Keys returns up to limit keys of an account behind the key after, by ascending id.
+// Keys returns up to limit keys of an account after the id after, in ascending order.
 func (t *credentialTable) Keys(id account.ID, after int64, limit int) ([]account.Key, error) {
 	keys := under(appendPart(nil, id, partKey))
 	keys.from = keyKey(id, after+1)

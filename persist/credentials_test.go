@@ -9,8 +9,8 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// BenchmarkAccountOfManyKeys reads an account whose 100,000 inboxes hold a key each: its
-// activation, and what the calls about keys look up.
+// BenchmarkAccountOfManyKeys reads an account whose 100,000 inboxes have a key each: its
+// activation, and the look-ups of calls about keys.
 func BenchmarkAccountOfManyKeys(b *testing.B) {
 	const many = 100_000
 	s, err := Open(filepath.Join(b.TempDir(), "data"), Options{Logger: slog.New(slog.DiscardHandler)})

@@ -20,8 +20,8 @@ import (
 	"inboxd/persist/disk"
 )
 
-// damagedMessages keeps which messages were found damaged, so that each is told once and
-// counted, however often somebody asks for it. mu guards all.
+// damagedMessages records which messages were found damaged, so that each is logged and counted
+// only once, however often it is read. mu guards all fields.
 type damagedMessages struct {
 	mu    sync.Mutex
 	known map[messageName]struct{}
@@ -32,7 +32,7 @@ type messageName struct {
 	id      int64
 }
 
-// note reports whether nobody noted it before.
+// note reports whether name is new.
 func (d *damagedMessages) note(name messageName) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -50,11 +50,11 @@ func (d *damagedMessages) count() int {
 	return len(d.known)
 }
 
-// named tells an error about a file of the engine in one line with that file's name, which Pebble
-// carries beside it in an error without words.
+// named formats an error about a file of the engine as one line with the file's name. Pebble
+// attaches that name without printing it.
 func named(err error) error {
 	if d := (disk.DamagedFile{}); errors.As(err, &d) {
-		return d // without the engine's words
+		return d // without the engine's text
 	}
 	info := pebble.ExtractDataCorruptionInfo(err)
 	if info == nil {
@@ -64,8 +64,8 @@ func named(err error) error {
 	return fmt.Errorf("the file %s is damaged: %s", info.Path, text)
 }
 
-// lost is an error of reading for whoever asked: where the engine, or what lies beneath it, found a
-// file damaged, trying again is of no use.
+// lost converts a read error. If the engine or the file system below it found a damaged file, a
+// retry is pointless.
 func lost(err error) error {
 	if err == nil || !pebble.IsCorruptionError(err) && !errors.Is(err, disk.ErrDamaged) {
 		return err
@@ -73,14 +73,14 @@ func lost(err error) error {
 	return fault.Wrap(fault.Damaged, "A part of this is damaged on the disk of this service and cannot be read", named(err))
 }
 
-// damages reports whether an error of reading says that what was stored is not there any more. A
-// shutdown and a want of descriptors or memory pass.
+// damages reports whether a read error means that stored data are lost. A shutdown and a lack of
+// descriptors or memory are temporary.
 func damages(err error) bool {
 	passes := errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 	return fault.Is(err, fault.Damaged) || fault.Is(err, fault.Internal) && !passes
 }
 
-// damaged is the error for whoever wanted to read of a message what err says can't be read.
+// damaged returns the error for a reader of a message, given why it cannot be read.
 func (e *engine) damaged(addr string, id int64, err error) error {
 	if !damages(err) {
 		return err
@@ -98,22 +98,23 @@ func (e *engine) damaged(addr string, id int64, err error) error {
 	return inbox.DamagedMessage(id, addr, err)
 }
 
-// wholeInbox stands for an id where the inbox's own row is damaged.
+// wholeInbox is used as an id if the inbox's own row is damaged.
 const wholeInbox = 0
 
-// spare reads into r what stands in for a profile that can't be read: as it was last set, with counters
-// above all that may have been given since, and due at once. Without it there is no inbox, and lost says so.
+// spare reads the spare copy of an unreadable profile into r, as it was last set. It sets the
+// counters above all values that may have been used since, and makes the profile due now. Without a
+// spare copy it returns lost.
 func (t *inboxTable) spare(addr string, r *profileRecord, lost error) (found bool, err error) {
 	if found, err = t.get(appendText(nil, kindSpare, addr), r); !found || err != nil {
 		return false, lost
 	}
 	above := disk.AboveAll(t.now())
 	r.LastID, r.LastEvent, r.DueAt = above, uint64(above), stampOf(t.now())
-	r.HasCalendar = true // it is looked for
+	r.HasCalendar = true // so that the calendar is searched for
 	return true, nil
 }
 
-// salvage reads an inbox row by row, where a scan of its rows hit damage: what can't be read is
+// salvage reads an inbox row by row after a scan of its rows hit damage. Unreadable messages are
 // marked as damaged.
 func (t *inboxTable) salvage(addr string) (*inbox.State, error) {
 	profile, err := t.profile(addr)
@@ -134,14 +135,14 @@ func (t *inboxTable) salvage(addr string) (*inbox.State, error) {
 	return st, err
 }
 
-// salvaged is a message whose row may be read. One of which only a gap tells must have left a
-// trace elsewhere: most ids of a gap may have been given to mail that is gone.
+// salvaged is a message whose row may be readable. If its id only lies in a gap, it counts only
+// with a trace in another row: most ids of a gap may belong to deleted messages.
 type salvaged struct {
 	id  int64
 	gap bool
 }
 
-// salvageMessage adds a message to st, or its mark.
+// salvageMessage adds a message to st, or its damaged mark.
 func (t *inboxTable) salvageMessage(st *inbox.State, s salvaged) error {
 	addr, id := st.Address, s.id
 	_, err := t.readInside(appendMessage(nil, kindInbox, addr, id), func(value []byte) error { return addMessage(st, id, value) })
@@ -156,13 +157,13 @@ func (t *inboxTable) salvageMessage(st *inbox.State, s salvaged) error {
 	return nil
 }
 
-// trace reports whether there is a row under key, readable or not.
+// trace reports whether a row exists under key, readable or not.
 func (e *engine) trace(key []byte) bool {
 	found, err := e.hasInside(key)
 	return found || err != nil
 }
 
-// salvageable are the ids of an inbox's messages, ascending, and maybe some of others.
+// salvageable returns the ids of an inbox's messages, ascending, and possibly some others.
 func (t *inboxTable) salvageable(p *inbox.Profile) (found []salvaged, err error) {
 	ids, unknown := t.kept(p.Address)
 	if unknown == nil {
@@ -172,12 +173,12 @@ func (t *inboxTable) salvageable(p *inbox.Profile) (found []salvaged, err error)
 		return found, nil
 	}
 	if _, err := t.hasInside(appendText(nil, kindInbox, p.Address)); err != nil {
-		return nil, unknown // nor is it known how many there were
+		return nil, unknown // then it is also unknown how many there were
 	}
 	return t.aroundGaps(p.Address, p.LastID)
 }
 
-// kept are the ids of which there are bytes or content: each message has both.
+// kept returns the ids that have bytes or content: each message has both.
 func (t *inboxTable) kept(addr string) ([]int64, error) {
 	ids, err := t.idsUnder(nil, kindRaw, addr)
 	if damages(err) {
@@ -190,7 +191,7 @@ func (t *inboxTable) kept(addr string) ([]int64, error) {
 	return slices.Compact(ids), err
 }
 
-// idsUnder appends the ids in the keys of a kind, whether what they lead to can be read or not.
+// idsUnder appends the ids in the keys of a kind, even if their values are unreadable.
 func (t *inboxTable) idsUnder(ids []int64, k kind, addr string) ([]int64, error) {
 	prefix := appendText(nil, k, addr)
 	it, err := t.keysOf(prefix)
@@ -203,7 +204,7 @@ func (t *inboxTable) idsUnder(ids []int64, k kind, addr string) ([]int64, error)
 	return ids, lost(it.Close())
 }
 
-// keysOf goes over the keys with a prefix.
+// keysOf iterates over the keys with a prefix.
 func (t *inboxTable) keysOf(prefix []byte) (*pebble.Iterator, error) {
 	if err := t.own(prefix); err != nil {
 		return nil, err
@@ -216,17 +217,17 @@ func (t *inboxTable) keysOf(prefix []byte) (*pebble.Iterator, error) {
 	return it, nil
 }
 
-// mostGap is how many ids of a gap are looked at: those that may be missing lie close together.
+// mostGap is how many ids of a gap are examined: missing ids lie close together.
 const mostGap = 1 << 16
 
 // aroundGaps reads the ids of an inbox's messages around damaged blocks, and adds the ids that may
-// have been in those, all ascending.
+// have been in those blocks. All ids ascend.
 func (t *inboxTable) aroundGaps(addr string, last int64) (found []salvaged, err error) {
 	it, err := t.keysOf(appendText(nil, kindInbox, addr))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = it.Close() }() // errors are what it is here for
+	defer func() { _ = it.Close() }() // its errors are expected here
 	seek := func(id int64) (good bool) {
 		it.SeekGE(appendMessage(nil, kindInbox, addr, id))
 		return it.Error() == nil
@@ -251,8 +252,8 @@ func (t *inboxTable) aroundGaps(addr string, last int64) (found []salvaged, err 
 	return found, nil
 }
 
-// dateDamaged gives damaged messages times: they came no later than the next one, or than now.
-// So they expire, a little late.
+// dateDamaged assigns times to damaged messages: each was received no later than the next one, or
+// than now. So they expire, possibly a little late.
 func (t *inboxTable) dateDamaged(st *inbox.State) {
 	by := t.now().UTC().Truncate(time.Millisecond)
 	for _, m := range slices.Backward(st.Messages) {
@@ -264,14 +265,14 @@ func (t *inboxTable) dateDamaged(st *inbox.State) {
 	}
 }
 
-// pastIterator goes over rows of many entities and past those in damaged blocks: what can be read
-// does not wait for what can't. Its scan's goroutine owns it.
+// pastIterator iterates over rows of many entities and skips those in damaged blocks, so that
+// damage does not block readable rows. Its scan's goroutine owns it.
 type pastIterator struct {
 	*pebble.Iterator
 	log  *disk.Logger
-	from []byte      // where the last row stood, or the scan begins
+	from []byte      // key of the last row, or the start of the scan
 	head int         // how many octets its keys have in common
-	lost func(error) // hears of damage instead of the log; nil: the log does
+	lost func(error) // called with damage; nil: damage is logged
 }
 
 // First and Next shadow those of the engine.
@@ -279,7 +280,7 @@ type pastIterator struct {
 func (p *pastIterator) First() bool { return p.past(p.Iterator.First()) }
 func (p *pastIterator) Next() bool  { return p.past(p.Iterator.Next()) }
 
-// past goes on behind damage.
+// past continues after damage.
 func (p *pastIterator) past(valid bool) bool {
 	if !valid && damages(p.Error()) {
 		p.tell(p.Error())
@@ -299,8 +300,9 @@ func (p *pastIterator) tell(err error) {
 	p.log.Seldom(slog.LevelError, "storage: damaged rows of a work queue skipped", "err", named(err))
 }
 
-// skip goes to the first row that can be read behind the damage: by eight octets of the key, and then by the eight
-// behind those, which rows on both sides of the damage's end may share, to the octet where it ends.
+// skip seeks the first readable row after the damage. It searches by eight octets of the key. Rows
+// on both sides of the damage's end may share these, so it then searches by the next eight. So it
+// finds the end exactly.
 func (p *pastIterator) skip() (valid bool) {
 	head, rest := slices.Clone(p.from[:p.head]), slices.Clone(p.from[p.head:])
 	var best []byte
@@ -308,7 +310,7 @@ func (p *pastIterator) skip() (valid bool) {
 		at := binary.BigEndian.Uint64(append(rest[:len(rest):len(rest)], 0, 0, 0, 0, 0, 0, 0, 0))
 		n, found := p.least(head, at)
 		if !found {
-			break // all that begins with head is damaged
+			break // all keys that begin with head are damaged
 		}
 		best = appendNumber(slices.Clone(head), n)
 		if head = appendNumber(head, n-1); n-1 == at {
@@ -320,10 +322,11 @@ func (p *pastIterator) skip() (valid bool) {
 	return best != nil && p.SeekGE(best)
 }
 
-// mostOfKey is more than any key has octets.
+// mostOfKey is longer than any key, in octets.
 const mostOfKey = 512
 
-// least is the least number above at that, behind head, begins no damage: by steps that double, then by halves.
+// least returns the smallest number above at from which, after head, no damage begins. It doubles
+// its steps and then bisects.
 func (p *pastIterator) least(head []byte, at uint64) (n uint64, found bool) {
 	whole := func(n uint64) bool {
 		p.SeekGE(appendNumber(slices.Clip(head), n))

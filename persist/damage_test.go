@@ -18,8 +18,8 @@ import (
 	"inboxd/persist/disk"
 )
 
-// inTables is a store of mails of which the bytes lie in a value file and the rows in tables, the
-// last ones in the log, and one in a blob file.
+// inTables is a store of messages with their bytes in a value file and their rows in tables. The
+// last messages are in the log, and one is in a blob file.
 func inTables(t *testing.T, mails int64) *vfs.MemFS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
@@ -30,13 +30,14 @@ func inTables(t *testing.T, mails int64) *vfs.MemFS {
 			must(t, s.db.Flush())
 		}
 	}
-	_, err := s.MAC("", nil) // makes the key file
+	_, err := s.MAC("", nil) // creates the key file
 	must(t, err)
 	closeStore(t, s)
 	return fs
 }
 
-// large is more than lies beside its row, and differs all over, so that it does not compress.
+// large is larger than values within tables, and different everywhere, so that it does not
+// compress.
 func large(id int64) string {
 	if id == 5 {
 		return bulky
@@ -56,7 +57,7 @@ func flip(t *testing.T, fs *vfs.MemFS, path string, at int) {
 	data[at] ^= 8
 }
 
-// filesOf are the files whose names end, or begin, like this.
+// filesOf returns the files whose names end or begin like this.
 func filesOf(t *testing.T, fs vfs.FS, like string) (paths []string) {
 	t.Helper()
 	for _, dir := range []string{folder, fs.PathJoin(folder, disk.EngineName), fs.PathJoin(folder, disk.BlobsName)} {
@@ -74,9 +75,9 @@ func filesOf(t *testing.T, fs vfs.FS, like string) (paths []string) {
 	return paths
 }
 
-// TestDamageIsNamed flips bits at aimed places in every kind of file. A start is refused with a
-// sentence that names a file and says what to do, or every mail is whole or named: in the log,
-// and counted. Nothing panics, and closing is clean.
+// TestDamageIsNamed flips bits at chosen places in every kind of file. Either the start is refused
+// with an error that names the file and says what to do. Or every message is intact or reported as
+// damaged, logged and counted. Nothing panics, and closing succeeds.
 func TestDamageIsNamed(t *testing.T) {
 	const mails = 24
 	mem := inTables(t, mails)
@@ -113,7 +114,7 @@ func must1[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-// damagedRun opens a damaged store and reads all of it; an error says what was silent.
+// damagedRun opens a damaged store and reads everything; an error means unreported damage.
 func damagedRun(fs vfs.FS, mails int64) (silent error) {
 	var log bytes.Buffer
 	o := options(fs)
@@ -142,11 +143,11 @@ func damagedRun(fs vfs.FS, mails int64) (silent error) {
 	return silent
 }
 
-// readMails reads every mail twice, so that what is told once would be told twice.
+// readMails reads every message twice, to detect damage that is logged twice.
 func readMails(s *Store, mails int64) (damaged int, silent error) {
 	st, err := s.LoadInbox(victim)
 	if err != nil {
-		return 1, nil // told by its error
+		return 1, nil // reported by its error
 	}
 	for id := int64(1); id <= mails; id++ {
 		i := slices.IndexFunc(st.Messages, func(m *inbox.Message) bool { return m.ID == id })
@@ -166,8 +167,8 @@ func readMails(s *Store, mails int64) (damaged int, silent error) {
 	return damaged, nil
 }
 
-// TestMailThatChangedBeforeItsBlock: bytes that were damaged in memory, so that the engine's own sums
-// hold for them, are damaged for whoever reads them.
+// TestMailThatChangedBeforeItsBlock covers bytes that were damaged in memory, so that the engine's
+// checksums match: their readers still get the damage error.
 func TestMailThatChangedBeforeItsBlock(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	must(t, s.CommitInbox(mail(victim, 1, "a text")))
@@ -185,8 +186,8 @@ func TestMailThatChangedBeforeItsBlock(t *testing.T) {
 	}
 }
 
-// TestDamagedRowsAreMarked: an inbox goes on with what is readable, and what is not expires,
-// and can be dropped.
+// TestDamagedRowsAreMarked checks that an inbox continues with what is readable. Unreadable
+// messages expire, and can be dropped.
 func TestDamagedRowsAreMarked(t *testing.T) {
 	fs := inTables(t, 400)
 	table := filesOf(t, fs, ".sst")[0]
@@ -210,7 +211,7 @@ func TestDamagedRowsAreMarked(t *testing.T) {
 	if n := len(damaged); n == 0 || n > 300 || len(st.Messages) != 400 {
 		t.Fatalf("%d of %d messages are damaged", n, len(st.Messages))
 	}
-	next := st.Messages[damaged[len(damaged)-1].ID] // ids begin with 1
+	next := st.Messages[damaged[len(damaged)-1].ID] // ids start at 1
 	if m := damaged[len(damaged)-1]; !m.ReceivedAt.Equal(next.ReceivedAt) || !m.ExpiresAt.Equal(next.ReceivedAt.Add(time.Hour)) {
 		t.Errorf("received %v, expires %v; the next one came %v", m.ReceivedAt, m.ExpiresAt, next.ReceivedAt)
 	}
@@ -225,10 +226,10 @@ func TestDamagedRowsAreMarked(t *testing.T) {
 	}
 }
 
-// TestRefusedStartLeavesFiles: a manifest that ends too early makes the engine take the tables for
-// leavings. The start is refused, and they are there for whoever repairs it.
+// TestRefusedStartLeavesFiles covers a manifest that ends too early, which makes the engine treat
+// the tables as obsolete. The start is refused, and the tables remain for a repair.
 func TestRefusedStartLeavesFiles(t *testing.T) {
-	for _, part := range []float64{0.4, 0.98} { // before its end, which the engine can't tell; and in its last record
+	for _, part := range []float64{0.4, 0.98} { // before its end, which the engine cannot detect; and in its last record
 		fs := inTables(t, 24)
 		tables := append(filesOf(t, fs, ".sst"), filesOf(t, fs, ".blob")...)
 		manifests := filesOf(t, fs, "MANIFEST")
@@ -236,7 +237,7 @@ func TestRefusedStartLeavesFiles(t *testing.T) {
 		flip(t, fs, manifest, int(part*float64(must1(fs.Stat(manifest))(t).Size())))
 		_, err := Open(folder, options(fs))
 		if err == nil {
-			continue // the last record said nothing of tables
+			continue // the last record did not concern tables
 		}
 		if part < 0.5 && !strings.Contains(err.Error(), manifest) {
 			t.Errorf("refused with %v", err)
@@ -249,8 +250,8 @@ func TestRefusedStartLeavesFiles(t *testing.T) {
 	}
 }
 
-// TestCompactionsOverDamageEndInAnError, whatever they are about to leave out: the engine panics over some, in a
-// goroutine of its own and after each start again.
+// TestCompactionsOverDamageEndInAnError covers all kinds of entries that a compaction may drop. For
+// some the engine panics in its own goroutine, at each start again.
 func TestCompactionsOverDamageEndInAnError(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	db, done := resting(t, mem)
@@ -283,7 +284,7 @@ func TestCompactionsOverDamageEndInAnError(t *testing.T) {
 	}
 }
 
-// resting opens a database that compacts only when it is told to.
+// resting opens a database that compacts only on request.
 func resting(t *testing.T, fs vfs.FS) (db *pebble.DB, done func()) {
 	t.Helper()
 	o := options(fs)
@@ -300,8 +301,9 @@ func resting(t *testing.T, fs vfs.FS) (db *pebble.DB, done func()) {
 	}
 }
 
-// TestACutManifestIsNoticed: the engine takes what is behind the last whole record for what a crash left, and all that
-// was moved to tables since for unwritten. What was noted to be on disk must be there, whatever the end looks like.
+// TestACutManifestIsNoticed covers a cut manifest. The engine takes what follows the last intact
+// record for the rest of a crash, and ignores tables that were added since. What was recorded as
+// durable must be there, whatever the end looks like.
 func TestACutManifestIsNoticed(t *testing.T) {
 	fs := inTables(t, 24)
 	manifests := filesOf(t, fs, "MANIFEST")
@@ -330,7 +332,7 @@ func TestACutManifestIsNoticed(t *testing.T) {
 	closeStore(t, s)
 }
 
-// TestDamagedFileIsNotRewritten: Pebble would end the process within a rewrite.
+// TestDamagedFileIsNotRewritten checks this because Pebble would end the process during a rewrite.
 func TestDamagedFileIsNotRewritten(t *testing.T) {
 	for _, harm := range []bool{false, true} {
 		fs := inTables(t, 24)
@@ -368,7 +370,7 @@ func TestDamagedFileIsNotRewritten(t *testing.T) {
 	}
 }
 
-// BenchmarkLookup reads single rows: a small one, and one whose value lies in a value file.
+// BenchmarkLookup reads single rows: a small one, and one whose value is in a value file.
 func BenchmarkLookup(b *testing.B) {
 	s, err := Open(folder, options(vfs.NewMem()))
 	must(b, err)
@@ -393,8 +395,8 @@ func BenchmarkLookup(b *testing.B) {
 	})
 }
 
-// TestDamagedCalendar: of a calendar with rows that can't be read the others are shown, what is lost
-// is told and counted once, and no id is given again.
+// TestDamagedCalendar checks that the readable rows of a damaged calendar are returned, that lost
+// ones are logged and counted once, and that no id is reused.
 func TestDamagedCalendar(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -9,7 +9,7 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// deliveryTable keeps what webhooks are told, and when a call is due.
+// deliveryTable stores webhook deliveries and when each is due.
 type deliveryTable struct{ *engine }
 
 // The integer keys of this record are on disk: append only; never reorder or reuse.
@@ -51,7 +51,7 @@ func callOf(at stamp, status int, took int64, problem, excerpt string) webhook.C
 	return webhook.Call{At: at.time(), Answer: webhook.Answer{Status: status, Duration: time.Duration(took) * time.Millisecond, Error: problem, Excerpt: excerpt}}
 }
 
-// deliveryHead is what says whether a record may go.
+// deliveryHead is the part of a record that decides whether it may be removed.
 type deliveryHead struct {
 	At    stamp         `cbor:"6,keyasint,omitempty"`
 	State webhook.State `cbor:"8,keyasint,omitempty"`
@@ -85,7 +85,7 @@ func deliveryKey(dst []byte, id account.ID, n int64) []byte {
 	return appendNumber(appendOwner(dst, kindDelivery, id), n)
 }
 
-// deliveryDueKey names a due entry: [kind][group][time][partition][account][delivery id].
+// deliveryDueKey is the key of a due entry: [kind][group][time][partition][account][delivery id].
 func deliveryDueKey(dst []byte, at time.Time, id account.ID, n int64) []byte {
 	return appendNumber(append(appendDue(dst, kindDeliveryDue, at, id.Partition()), id[:]...), n)
 }
@@ -99,7 +99,7 @@ func readDeliveryDue(key, value []byte) (webhook.Due, error) {
 	}, nil
 }
 
-// putDelivery writes a delivery and its due entry, if it waits for a call.
+// putDelivery writes a delivery and, if it waits for an attempt, its due entry.
 func (w *writer) putDelivery(d *webhook.Delivery) {
 	w.putDeliveryRow(d)
 	w.putDeliveryDue(d.Due())
@@ -120,8 +120,8 @@ func (w *writer) putDeliveryDue(d webhook.Due) {
 	w.set(w.key, keyed(nil, d.Webhook))
 }
 
-// CommitDeliveries writes changes of one account's deliveries as one atomic batch and
-// returns once it is on disk.
+// CommitDeliveries writes changes of one account's deliveries as one atomic batch and returns once
+// it is durable.
 func (t *deliveryTable) CommitDeliveries(id account.ID, changes []webhook.Change) error {
 	return t.update(id.Partition(), 0, func(w *writer) {
 		for i := range changes {
@@ -149,8 +149,8 @@ func (w *writer) changeDelivery(id account.ID, c *webhook.Change) {
 	}
 }
 
-// DueDeliveries returns up to limit due entries in time order, and whether more follow. They
-// begin behind the entry after, of which time, account and id count; one without account begins
+// DueDeliveries returns up to limit due entries in time order, and whether more follow. They start
+// after the entry after, of which it uses time, account and id. If after has no account, they start
 // at its time.
 func (t *deliveryTable) DueDeliveries(after webhook.Due, limit int) (due []webhook.Due, more bool, err error) {
 	from := dueFrom(after.At)
@@ -160,7 +160,7 @@ func (t *deliveryTable) DueDeliveries(after webhook.Due, limit int) (due []webho
 	return listDue(t.engine, kindDeliveryDue, from, limit, readDeliveryDue)
 }
 
-// Delivery reads one delivery, nil when there is none.
+// Delivery reads one delivery; nil if it does not exist.
 func (t *deliveryTable) Delivery(id account.ID, n int64) (*webhook.Delivery, error) {
 	var r deliveryRecord
 	found, err := t.get(deliveryKey(nil, id, n), &r)
@@ -171,7 +171,7 @@ func (t *deliveryTable) Delivery(id account.ID, n int64) (*webhook.Delivery, err
 	return &d, nil
 }
 
-// newest calls row for an account's deliveries from one id to below another, newest first.
+// newest calls row for an account's deliveries with ids from from to below to, newest first.
 func (t *deliveryTable) newest(id account.ID, from, to int64, row func(n int64, value []byte) error) error {
 	keys := span{deliveryKey(nil, id, from), deliveryKey(nil, id, to)}
 	err := t.scanBack(keys, func(key, value []byte) error { return row(readNumber(key), value) })
@@ -181,8 +181,8 @@ func (t *deliveryTable) newest(id account.ID, from, to int64, row func(n int64, 
 	return err
 }
 
-// Deliveries returns up to limit deliveries with ids below before (0: all), newest first, to
-// one webhook unless hook is 0. One call looks at no more than pageScan.
+// Deliveries returns up to limit deliveries with ids below before (0: all), newest first, to one
+// webhook unless hook is 0. One call examines at most pageScan deliveries.
 func (t *deliveryTable) Deliveries(id account.ID, hook, before int64, limit int) (out []webhook.Delivery, err error) {
 	if before <= 0 {
 		before = math.MaxInt64
@@ -203,8 +203,8 @@ func (t *deliveryTable) Deliveries(id account.ID, hook, before int64, limit int)
 	return out, err
 }
 
-// LastDelivery returns the highest id of an account's deliveries, 0 when it never had one; in a
-// restored folder at least the number above which new ones are.
+// LastDelivery returns the highest id of an account's deliveries, 0 if it never had one. In a
+// restored folder it is at least the number above which new ids are assigned.
 func (t *deliveryTable) LastDelivery(id account.ID) (last int64, err error) {
 	last, err = t.lastDelivery(id)
 	return max(last, t.folder.Above()), err
@@ -218,17 +218,16 @@ func (t *deliveryTable) lastDelivery(id account.ID) (last int64, err error) {
 	return last, err
 }
 
-// TrimDeliveries removes deliveries with ids above after that wait for nothing: those beyond
-// the newest keep, and those from before the given time; but never the newest of all, which
-// keeps the count. Ids are given without gaps, so those beyond the newest keep need no
-// counting. One call removes at most limit, the newest of them first, and does not wait for
-// the disk.
+// TrimDeliveries removes settled deliveries with ids above after: those beyond the newest keep, and
+// those made before the given time. It never removes the newest of all, which holds the last id.
+// Ids have no gaps, so those beyond the newest keep follow from the last id. One call removes at
+// most limit, the newest of them first, and does not wait for the fsync.
 func (t *deliveryTable) TrimDeliveries(id account.ID, after int64, before time.Time, keep, limit int) (removed int, err error) {
 	last, err := t.lastDelivery(id)
 	if err != nil {
 		return 0, err
 	}
-	beyond := last - int64(keep) // the newest id that is not kept for its number
+	beyond := last - int64(keep) // newest id beyond the newest keep
 	upper := last
 	if before.IsZero() {
 		upper = min(last, beyond+1)
@@ -260,8 +259,8 @@ func (t *deliveryTable) TrimDeliveries(id account.ID, after int64, before time.T
 	})
 }
 
-// DeliveryAccounts returns up to limit accounts that have deliveries, behind after, in the
-// order of their partitions; the zero id starts.
+// DeliveryAccounts returns up to limit accounts that have deliveries, after the id after, in the
+// order of their partitions. The zero id starts.
 func (t *deliveryTable) DeliveryAccounts(after account.ID, limit int) ([]account.ID, error) {
 	return t.owners(kindDelivery, after, limit)
 }

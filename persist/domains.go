@@ -9,13 +9,13 @@ import (
 	"inboxd/internal/core/domain"
 )
 
-// domainTable keeps own domains and the inboxes under each.
+// domainTable stores own domains and the inboxes under each.
 type domainTable struct{ *engine }
 
 // The integer keys of these records are on disk: append only; never reorder or reuse.
 
 type domainRecord struct {
-	Account      []byte          `cbor:"1,keyasint,omitempty"` // absent: nobody
+	Account      []byte          `cbor:"1,keyasint,omitempty"` // absent: not claimed
 	Token        string          `cbor:"2,keyasint,omitempty"`
 	Status       domain.Status   `cbor:"3,keyasint,omitempty"`
 	Found        domain.Found    `cbor:"4,keyasint,omitempty"`
@@ -57,13 +57,13 @@ func (r *domainRecord) state(name string) *domain.State {
 	return s
 }
 
-// attachedKey names an inbox under a domain: [kind][partition][domain 0x00][address].
+// attachedKey is the key of an inbox under a domain: [kind][partition][domain 0x00][address].
 func attachedKey(name, address string) []byte {
 	return append(appendText(nil, kindDomain, name), address...)
 }
 
-// LoadDomain reads a domain; one that nobody ever claimed gives a State with its name only.
-// The list of its inboxes is not loaded.
+// LoadDomain reads a domain without the list of its inboxes. For a domain that was never claimed it
+// returns a State with only the name.
 func (t *domainTable) LoadDomain(name string) (*domain.State, error) {
 	var r domainRecord
 	if _, err := t.get(appendText(nil, kindDomain, name), &r); err != nil {
@@ -72,8 +72,8 @@ func (t *domainTable) LoadDomain(name string) (*domain.State, error) {
 	return r.state(name), nil
 }
 
-// CommitDomain writes the rows as one atomic batch and returns once it is on disk. Errors
-// are faults, as for CommitInbox.
+// CommitDomain writes the rows as one atomic batch and returns once it is durable. Errors are
+// faults, as in CommitInbox.
 func (t *domainTable) CommitDomain(r *domain.Rows) error {
 	adds := int64(0)
 	if len(r.Attach) > 0 || r.Clear && !r.Drop {
@@ -110,7 +110,8 @@ func attachedValue(times []time.Time) []byte {
 	return value
 }
 
-// readAttached reads what attachedValue wrote. No time at all is from before there were any.
+// readAttached reads what attachedValue wrote. A value without times was stored before times
+// existed.
 func readAttached(value []byte) ([]time.Time, error) {
 	if err := checkVersion(value); err != nil || len(value)%8 != 1 {
 		return nil, fmt.Errorf("persist: damaged inbox of a domain %x: %v", value, err)
@@ -125,7 +126,8 @@ func readAttached(value []byte) ([]time.Time, error) {
 	return times, nil
 }
 
-// Attached returns the times of what the domain's list has of an address; none: nothing.
+// Attached returns the times in the domain's list for an address, or nothing if the list does not
+// have it.
 func (t *domainTable) Attached(name, address string) (times []time.Time, err error) {
 	_, err = t.read(attachedKey(name, address), func(value []byte) error {
 		times, err = readAttached(value)
@@ -134,7 +136,7 @@ func (t *domainTable) Attached(name, address string) (times []time.Time, err err
 	return times, err
 }
 
-// AttachedInboxes returns up to limit entries of the domain's list behind an address.
+// AttachedInboxes returns up to limit entries of the domain's list after an address.
 func (t *domainTable) AttachedInboxes(name, after string, limit int) ([]domain.Attached, error) {
 	all := under(appendText(nil, kindDomain, name))
 	return list(t.engine, all.behind(attachedKey(name, after)), limit, func(key, value []byte) (domain.Attached, error) {
@@ -143,8 +145,8 @@ func (t *domainTable) AttachedInboxes(name, after string, limit int) ([]domain.A
 	})
 }
 
-// Domains returns up to limit domains that have a record, behind after in the order of
-// their partitions; the empty name starts.
+// Domains returns up to limit domains that have a record, after the name after, in the order of
+// their partitions. The empty name starts.
 func (t *domainTable) Domains(after string, limit int) (out []*domain.State, err error) {
 	keys := ofKind(kindDomain)
 	if after != "" {
@@ -154,7 +156,7 @@ func (t *domainTable) Domains(after string, limit int) (out []*domain.State, err
 		if len(out) == limit {
 			return nil, errStop
 		}
-		// Each domain's first row is its record; the next domain is behind all its inboxes.
+		// Each domain's first row is its record; the next domain follows after all its inboxes.
 		name := string(key[prefixLen : len(key)-1])
 		var r domainRecord
 		if err := decode(value, &r); err != nil {
@@ -166,7 +168,7 @@ func (t *domainTable) Domains(after string, limit int) (out []*domain.State, err
 	return out, err
 }
 
-// domainListKey names an entry of an account's list: [kind][partition][id][domain].
+// domainListKey is the key of an entry of an account's list: [kind][partition][id][domain].
 func domainListKey(id account.ID, name string) []byte {
 	return append(appendOwner(nil, kindDomainList, id), name...)
 }
@@ -174,7 +176,8 @@ func domainListKey(id account.ID, name string) []byte {
 // listedValue is the version and the mark.
 func listedValue(mark time.Time) []byte { return appendTime([]byte{recordVersion}, mark) }
 
-// readListedMark reads what listedValue wrote. No mark is from before there were any.
+// readListedMark reads what listedValue wrote. A value without a mark was stored before marks
+// existed.
 func readListedMark(value []byte) (time.Time, error) {
 	switch err := checkVersion(value); {
 	case err == nil && len(value) == 1:

@@ -16,8 +16,8 @@ import (
 	"inboxd/internal/core/domain"
 )
 
-// TestDomainRoundTrip drives domains with random rows and compares all look-ups, with
-// reopenings between.
+// TestDomainRoundTrip writes random rows of domains and compares all look-ups, reopening the store
+// in between.
 func TestDomainRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fs := vfs.NewMem()
@@ -47,7 +47,7 @@ type domainModel struct {
 	listed   map[account.ID]map[string]time.Time
 }
 
-// Names of which one begins like the other, to find keys that lie inside another's.
+// Names with common prefixes and suffixes, to detect overlapping keys.
 var genDomain = rapid.SampledFrom([]string{"example.org", "example.org.test", "b.example.org", "ample.org"})
 
 func (m *domainModel) commit(t *rapid.T) {
@@ -157,7 +157,7 @@ func (m *domainModel) check(t *rapid.T) {
 	}
 }
 
-// TestDomainSurvivesPowerLoss: what CommitDomain acknowledged is there after a crash.
+// TestDomainSurvivesPowerLoss checks that what CommitDomain acknowledged survives a crash.
 func TestDomainSurvivesPowerLoss(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	s, err := Open(folder, options(fs))
@@ -185,7 +185,7 @@ func TestDomainSurvivesPowerLoss(t *testing.T) {
 	}
 }
 
-// TestAnErasedAccountListsNoDomains.
+// TestAnErasedAccountListsNoDomains checks that an account's list of domains is erased with it.
 func TestAnErasedAccountListsNoDomains(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	must(t, s.CommitAccount(&account.Rows{ID: goldenID, PutDomains: []account.Listed{{Name: "example.org", Mark: goldenTime}}}))

@@ -18,8 +18,8 @@ import (
 	"inboxd/persist/disk"
 )
 
-// engine is the open database and the folder it lies in; all tables share one. Any goroutine
-// may use it; db does not change once it is open.
+// engine is the open database and its folder; all tables share one engine. Any goroutine may use
+// it; db does not change after open.
 type engine struct {
 	folder        *disk.Folder
 	db            *pebble.DB
@@ -29,9 +29,9 @@ type engine struct {
 	gates         [partition.Groups]sync.RWMutex // read-locked by each batch of the group, locked by Drain
 	now           func() time.Time
 	bytes         atomic.Uint64 // in synced batches
-	commitSeconds meter.Seconds // from a batch's start to its sync
-	waiting       atomic.Int64  // commits that wait for a sync
-	busy          atomic.Int64  // synced commits under way
+	commitSeconds meter.Seconds // from the start of a batch to its fsync
+	waiting       atomic.Int64  // commits that wait for an fsync
+	busy          atomic.Int64  // synced commits in progress
 	patience      *disk.Patience
 	readOnly      bool
 
@@ -40,11 +40,11 @@ type engine struct {
 	closed bool
 }
 
-// errClosed answers calls after Close.
+// errClosed is returned by calls after Close.
 var errClosed = fault.New(fault.Unavailable, "The storage is shutting down, try again")
 
-// during makes a call that Close waits for. Calls don't nest: one inside of another would wait
-// for a Close that waits for the other.
+// during makes a call that Close waits for. Calls must not nest: an inner call would wait for
+// Close, which waits for the outer call.
 func (e *engine) during(call func() error) error {
 	e.users.RLock()
 	defer e.users.RUnlock()
@@ -54,7 +54,7 @@ func (e *engine) during(call func() error) error {
 	return call()
 }
 
-// open opens the database and checks how far its journal goes.
+// open opens the database and checks that the end of its journal is not lost.
 func (e *engine) open(o *Options) (err error) {
 	f := e.folder
 	e.now, e.owner = o.Now, o.Owner
@@ -74,11 +74,11 @@ func (e *engine) open(o *Options) (err error) {
 	return f.Commits.Begin(found)
 }
 
-// checkManifest looks at the manifest that the database goes by, if there is one.
+// checkManifest verifies the manifest that the database uses, if it exists.
 func (e *engine) checkManifest() error {
 	dir, fs := e.folder.Path(disk.EngineName), e.folder.Engine()
 	if _, err := fs.Stat(dir); err != nil {
-		return nil // a new folder, or one that opening tells of
+		return nil // a new folder, or one whose error open reports
 	}
 	db, err := pebble.Peek(dir, fs)
 	if err != nil || !db.Exists {
@@ -87,7 +87,7 @@ func (e *engine) checkManifest() error {
 	return e.folder.CheckManifest(db.ManifestFilename)
 }
 
-// refused is the sentence of a start that can't go on.
+// refused returns the error of a start that cannot continue.
 func (e *engine) refused(what string, err error) error {
 	advice := ""
 	if e.folder.Damage.Files() > 0 || pebble.IsCorruptionError(err) || errors.Is(err, os.ErrNotExist) {
@@ -97,15 +97,15 @@ func (e *engine) refused(what string, err error) error {
 		advice += ", or copy what can be read with inboxd check --repair"
 	}
 	if f := (*fault.Error)(nil); errors.As(err, &f) && f.Err != nil {
-		err = f.Err // what it says is for readers
+		err = f.Err // the fault's text is for readers, not for the operator
 	}
 	if denied := unfit(err); denied != nil {
-		err, advice = denied, "" // without the engine's words
+		err, advice = denied, "" // without the engine's text
 	}
 	return fmt.Errorf("the data folder %s can't be %s: %w%s", e.folder.Dir, what, named(err), advice)
 }
 
-// unfit is what in err says why a folder can't be looked at; nil when nothing does.
+// unfit returns the reason in err why a folder cannot be examined; nil if err has none.
 func unfit(err error) error {
 	if u := (disk.Unfit{}); errors.As(err, &u) {
 		return u
@@ -113,7 +113,7 @@ func unfit(err error) error {
 	return nil
 }
 
-// abandon undoes an Open that failed.
+// abandon undoes a failed Open.
 func (e *engine) abandon() (err error) {
 	if e.db != nil {
 		err = e.db.Close()
@@ -121,8 +121,8 @@ func (e *engine) abandon() (err error) {
 	return errors.Join(err, e.folder.Close())
 }
 
-// openPebble turns a panic of Pebble, which some failed writes and damaged files cause, into
-// an error.
+// openPebble converts a panic of Pebble into an error. Some failed writes and damaged files cause
+// such panics.
 func openPebble(dir string, o *pebble.Options) (db *pebble.DB, err error) {
 	defer func() {
 		switch r := recover().(type) {
@@ -138,14 +138,15 @@ func openPebble(dir string, o *pebble.Options) (db *pebble.DB, err error) {
 
 const mib = 1 << 20
 
-// options sets Pebble up. Its newest format marks in the log how far it was synced, so that a
-// damaged log is told from one that merely ends; older formats open silently with lost records.
+// options configures Pebble. Its newest format records in the log how far it was synced, which
+// distinguishes a damaged log from one that merely ends. With older formats, Pebble opens silently
+// with lost records.
 func (e *engine) options(o *Options) *pebble.Options {
 	p := &pebble.Options{
 		FS:                          e.folder.Engine(),
 		FormatMajorVersion:          pebble.FormatNewest,
 		ReadOnly:                    e.readOnly,
-		DisableConsistencyCheck:     e.readOnly, // checkManifest has looked; the rest is read
+		DisableConsistencyCheck:     e.readOnly, // checkManifest has verified it; the rest is read anyway
 		CacheSize:                   o.CacheBytes,
 		MemTableSize:                o.MemTableBytes,
 		MemTableStopWritesThreshold: 4,
@@ -154,7 +155,7 @@ func (e *engine) options(o *Options) *pebble.Options {
 		LBaseMaxBytes:               int64(max(64*mib, o.MemTableBytes)),
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		MaxOpenFiles:                1000,
-		// Deleted mail must leave the disk without more writes to push it out.
+		// Deleted messages must leave the disk without further writes that push them out.
 		FlushDelayDeleteRange: 10 * time.Second,
 		WALBytesPerSync:       mib / 2,
 		WALMinSyncInterval:    e.gather,
@@ -170,7 +171,7 @@ func (e *engine) options(o *Options) *pebble.Options {
 	return p
 }
 
-// failed notes that background work failed.
+// failed records that background work failed.
 func (e *engine) failed(err error) {
 	e.folder.Log.Seldom(slog.LevelError, "storage: background work failed, will be retried", "err", named(err))
 	if e.folder.Damage.Files() > 0 {
@@ -178,8 +179,8 @@ func (e *engine) failed(err error) {
 	}
 }
 
-// separation is how large values lie apart. A rewrite of a damaged value file fails and would be
-// begun again at once and for ever: none is begun while there is one.
+// separation configures value separation. The rewrite of a damaged value file fails and would start
+// again at once, forever. So no rewrite starts while a file is damaged.
 func (e *engine) separation() pebble.ValueSeparationPolicy {
 	garbage := 0.3
 	if e.folder.Damage.Files() > 0 {
@@ -191,7 +192,7 @@ func (e *engine) separation() pebble.ValueSeparationPolicy {
 	}
 }
 
-// events reports what Pebble does in the background.
+// events handles Pebble's background events.
 func (e *engine) events() *pebble.EventListener {
 	f, log := e.folder, e.folder.Log
 	return &pebble.EventListener{
@@ -208,15 +209,15 @@ func (e *engine) events() *pebble.EventListener {
 	}
 }
 
-// A sync costs the cores as much as a commit does. While more than gatherFrom commits wait
-// for one together, those that come within gatherFor share the next: it makes each of them
-// a little later and all of them done sooner. One writer, or a few, never wait for others.
+// An fsync costs the cores as much as a commit. While at least gatherFrom commits wait for one,
+// those that arrive within gatherFor share the next (group commit). That delays each a little but
+// completes all of them sooner. A few writers never wait for others.
 const (
 	gatherFrom = 16
 	gatherFor  = time.Millisecond
 )
 
-// gather is how long Pebble rests after a sync.
+// gather is how long Pebble waits after an fsync.
 func (e *engine) gather() time.Duration {
 	if e.waiting.Load() < gatherFrom {
 		return 0

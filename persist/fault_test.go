@@ -24,7 +24,7 @@ import (
 	"inboxd/persist/disk"
 )
 
-// nth fails the write operation number n, and with sticky every one after it too.
+// nth makes write operation number n fail, and with sticky also every later one.
 type nth struct {
 	n      int64
 	sticky bool
@@ -45,7 +45,7 @@ func (f *nth) MaybeError(op errorfs.Op) error {
 	return nil
 }
 
-// acks is what a doomed run was told.
+// acks is what a failing run was told.
 type acks struct {
 	mu      sync.Mutex
 	mails   []int64
@@ -59,9 +59,9 @@ func (a *acks) note(f func()) {
 	f()
 }
 
-// TestEveryFailedWrite lets each write, sync, creation and renaming of a whole run fail,
-// once or from there on. The run must end with a clean error, with an exit, or well; what
-// it was told is stored must be there afterwards.
+// TestEveryFailedWrite makes each write, sync, creation and renaming of a whole run fail, once or
+// from there on. The run must end with a clean error, an exit, or successfully. What was
+// acknowledged must be there afterwards.
 func TestEveryFailedWrite(t *testing.T) {
 	for range iterations.Runs(t, "FAILURE_LOOPS", 2, 2) {
 		for _, sticky := range []bool{false, true} {
@@ -70,7 +70,8 @@ func TestEveryFailedWrite(t *testing.T) {
 	}
 }
 
-// failEach lets the first operation of a run fail, then the second of another, until a run has no so many.
+// failEach makes the first operation of a run fail, then the second of another run, until a run has
+// fewer operations.
 func failEach(t *testing.T, sticky bool) {
 	for n := int64(0); ; n++ {
 		f := &nth{n: n, sticky: sticky}
@@ -87,7 +88,7 @@ func failEach(t *testing.T, sticky bool) {
 	}
 }
 
-// failingRun uses a store on a disk with fault f until it ends one way or another.
+// failingRun uses a store on a disk with fault f until the run ends in some way.
 func failingRun(f *nth) error {
 	mem := vfs.NewCrashableMem()
 	exited, done := make(chan struct{}), make(chan error, 1)
@@ -126,8 +127,8 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 
 const victim = "victim@example.org"
 
-// use is a short life of a store with everything in it. It goes on after errors of
-// commits, as actors do, and returns the first.
+// use is a short run of a store with everything in it. It continues after errors of commits, as
+// actors do, and returns the first error.
 func use(o Options, told *acks) (first error) {
 	note := func(err error, ack func()) {
 		if err == nil {
@@ -140,7 +141,7 @@ func use(o Options, told *acks) (first error) {
 	if err != nil {
 		return err
 	}
-	for _, id := range append(firstIDs(14), 26) { // 13 and 26 have files of their own, and 26 is kept
+	for _, id := range append(firstIDs(14), 26) { // 13 and 26 have their own files, and 26 is kept
 		note(s.CommitInbox(mail(victim, id, body(victim, id))), func() { told.mails = append(told.mails, id) })
 		if id == 5 {
 			note(s.db.Flush(), func() {})
@@ -155,7 +156,7 @@ func use(o Options, told *acks) (first error) {
 	return first
 }
 
-// firstIDs are the ids from 1 to last.
+// firstIDs returns the ids from 1 to last.
 func firstIDs(last int64) (ids []int64) {
 	for id := range last {
 		ids = append(ids, id+1)
@@ -199,8 +200,8 @@ func (a *acks) verify(fs vfs.FS) error {
 	return nil
 }
 
-// TestLogFailureExits shows that a failed sync ends the process with one clear line, and
-// that the commit is not acknowledged.
+// TestLogFailureExits checks that a failed sync ends the process with one clear line, and that the
+// commit is not acknowledged.
 func TestLogFailureExits(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	var armed atomic.Bool
@@ -229,8 +230,8 @@ func TestLogFailureExits(t *testing.T) {
 	}
 }
 
-// TestBitFlips flips single bits in every kind of file of a store that was closed well.
-// The next start is refused, or each item is right or an error.
+// TestBitFlips flips single bits in every kind of file of a cleanly closed store. The next start is
+// refused, or each item is correct or an error.
 func TestBitFlips(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	s := open(t, mem)
@@ -284,7 +285,7 @@ func dataFiles(t *testing.T, fs *vfs.MemFS) (paths []string) {
 	return paths
 }
 
-// readAll opens the store and compares every item; an error means silent damage.
+// readAll opens the store and compares every item; an error means unreported damage.
 func readAll(fs vfs.FS) (outcome string, silent error) {
 	exited := make(chan struct{}, 8)
 	o := options(fs)
@@ -343,7 +344,7 @@ func compareAll(s *Store) (outcome string, silent error) {
 	return outcome, nil
 }
 
-// TestLostJournalIsRefused takes the end of the log away after a clean close.
+// TestLostJournalIsRefused removes the end of the log after a clean close.
 func TestLostJournalIsRefused(t *testing.T) {
 	for name, harm := range map[string]func(fs *vfs.MemFS, log string){
 		"cut":     func(fs *vfs.MemFS, log string) { cut(fs, log, 2) },
@@ -356,8 +357,8 @@ func TestLostJournalIsRefused(t *testing.T) {
 			for id := int64(1); id <= 10; id++ {
 				must(t, s.CommitInbox(mail(victim, id, "x")))
 			}
-			// The flush notes the engine's sequence number in the manifest: the check must
-			// not rest on that.
+			// The flush records the engine's sequence number in the manifest: the check must not
+			// rely on it.
 			must(t, s.db.Flush())
 			for id := int64(11); id <= 20; id++ {
 				must(t, s.CommitInbox(mail(victim, id, "x")))
@@ -379,7 +380,8 @@ func TestLostJournalIsRefused(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft: nobody is told to go on with what is left where that is nothing.
+// TestNothingIsLeft checks that no error advises to continue with the remaining data if nothing
+// remains.
 func TestNothingIsLeft(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs)
@@ -402,7 +404,8 @@ func newestLog(t *testing.T, fs vfs.FS) (newest string) {
 	return fs.PathJoin(folder, disk.EngineName, newest)
 }
 
-// cut keeps one part in n of what is in a file, none when n is 0. A log that was a spare ends with zeros.
+// cut keeps the first n-th part of a file, nothing if n is 0. A log that was a spare ends with
+// zeros.
 func cut(fs vfs.FS, path string, n int) {
 	data, err := disk.ReadFile(fs, path)
 	if err != nil {

@@ -26,8 +26,8 @@ var formatRecords = map[string]any{
 	"webhook": webhookRecord{}, "last call": lastCallRecord{}, "delivery": deliveryRecord{}, "attempt (in delivery)": tryRecord{}, "blob": blobRecord{}, "sealed (in message)": sealedRecord{},
 }
 
-// TestStorageFormat compares the tables of the document with the code: every kind, every part
-// of an account's rows, every record and the numbers of its members.
+// TestStorageFormat compares the tables of the document with the code: every kind, every part of an
+// account's rows, every record and the numbers of its members.
 func TestStorageFormat(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "docs", "storage-format.md"))
 	must(t, err)
@@ -67,7 +67,7 @@ func TestStorageFormat(t *testing.T) {
 	}
 }
 
-// rowsOf cuts the rows of the table with this head into cells. It ends with an empty line.
+// rowsOf splits the rows of the table with this head into cells. The table ends at an empty line.
 func rowsOf(t *testing.T, text, head string) (rows [][]string) {
 	_, table, found := strings.Cut(text, head+"\n")
 	if !found {
@@ -104,7 +104,7 @@ func cborMembers(record any) (numbers []string) {
 	return numbers
 }
 
-// constants are the numbers of the constants whose names begin so, in keys.go.
+// constants returns the numbers of the constants in keys.go whose names have this prefix.
 func constants(t *testing.T, prefix string) map[string]bool {
 	file, err := parser.ParseFile(token.NewFileSet(), "keys.go", nil, 0)
 	must(t, err)

@@ -16,7 +16,7 @@ import (
 	"inboxd/persist/disk"
 )
 
-// freezer holds every write to a disk while it is frozen.
+// freezer blocks every write to a disk while it is frozen.
 type freezer struct {
 	thaw  atomic.Pointer[chan struct{}] // nil: not frozen
 	syncs atomic.Int64                  // of logs
@@ -40,8 +40,8 @@ func (f *freezer) MaybeError(op errorfs.Op) error {
 func (f *freezer) freeze() { thaw := make(chan struct{}); f.thaw.Store(&thaw) }
 func (f *freezer) melt()   { close(*f.thaw.Swap(nil)) }
 
-// TestReadyMeansThatAWriteLands: the disk freezes and thaws, idle and with a commit under way,
-// which alone is enough to find out; many ask, and one write is made for them.
+// TestReadyMeansThatAWriteLands freezes and thaws the disk, idle and with a commit in progress,
+// which alone suffices to detect it. Many callers share one probe.
 func TestReadyMeansThatAWriteLands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var disk freezer
@@ -66,7 +66,7 @@ func TestReadyMeansThatAWriteLands(t *testing.T) {
 		time.Sleep(time.Hour)
 		before := disk.syncs.Load()
 		for range 100 {
-			ask(true, 0) // a write lands at once
+			ask(true, 0) // a write completes immediately
 		}
 		if n := disk.syncs.Load() - before; n != 1 {
 			t.Errorf("%d writes for 100 who ask at once", n)
@@ -106,8 +106,8 @@ func TestReadyMeansThatAWriteLands(t *testing.T) {
 	})
 }
 
-// TestMovedFolder: nothing is stored while the path does not lead to the folder, whatever lies
-// there, and all goes on when it is back.
+// TestMovedFolder checks that nothing is stored while the path does not lead to the folder,
+// whatever else is there, and that everything continues when it is back.
 func TestMovedFolder(t *testing.T) {
 	parent := t.TempDir()
 	dir, elsewhere := filepath.Join(parent, "data"), filepath.Join(parent, "elsewhere")
@@ -117,7 +117,7 @@ func TestMovedFolder(t *testing.T) {
 	must(t, s.CommitInbox(mail(victim, 1, "x")))
 	storesNothing := func(what string) {
 		t.Helper()
-		// A commit within oursFresh after the last need not see it yet; who asks does.
+		// A commit within oursFresh after the last check need not notice it yet; Writable does.
 		if err := s.Writable(); !fault.Is(err, fault.StorageFull) || !s.Full() {
 			t.Errorf("%s: writable: %v, full %v", what, err, s.Full())
 		}
@@ -135,7 +135,7 @@ func TestMovedFolder(t *testing.T) {
 	must(t, os.Rename(dir, elsewhere))
 	refused("moved away")
 	flushed := make(chan error, 1)
-	go func() { flushed <- s.db.Flush() }() // wants a new log, and waits
+	go func() { flushed <- s.db.Flush() }() // needs a new log, and waits
 	must(t, os.Mkdir(dir, 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, "LOCK"), nil, 0o600))
 	refused("another's on the path")
@@ -147,7 +147,7 @@ func TestMovedFolder(t *testing.T) {
 	for _, part := range []string{disk.EngineName, disk.BlobsName} {
 		part = filepath.Join(dir, part)
 		must(t, os.Rename(part, elsewhere))
-		storesNothing(part + " moved away") // what lies in it can't be read
+		storesNothing(part + " moved away") // its content cannot be read
 		must(t, os.Rename(elsewhere, part))
 		must(t, s.Writable())
 	}
@@ -158,7 +158,8 @@ func TestMovedFolder(t *testing.T) {
 	closeStore(t, s)
 }
 
-// TestOpenFolderIsRefused, empty or not; what the service makes is private.
+// TestOpenFolderIsRefused covers empty and used folders; folders that the service creates are
+// private.
 func TestOpenFolderIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	must(t, os.Mkdir(dir, 0o700))

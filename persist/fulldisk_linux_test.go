@@ -45,7 +45,7 @@ func fullDisk(t *testing.T, disk string) {
 	filler := filepath.Join(disk, "filler")
 	fillUp(t, filler)
 	filled := time.Now()
-	// The writers may hang in what they had begun; who comes now is answered.
+	// The writers may hang in the writes they had begun; new callers get an error.
 	eventually(t, "mail is refused", func() bool {
 		return fault.Is(s.CommitInbox(mail("probe@example.org", 1, "x")), fault.StorageFull)
 	})
@@ -85,7 +85,7 @@ func fillUp(t *testing.T, path string) {
 	}
 }
 
-// filler is eight writers of mail that drop what is older than a hundred.
+// filler is eight writers that drop messages older than their last hundred.
 type filler struct {
 	stored  atomic.Int64
 	last    [8]int64
@@ -138,8 +138,8 @@ func (w *filler) verify(t *testing.T, s *Store) {
 	}
 }
 
-// TestStartOnFullDisk starts on a disk that has no free byte: the ballast of the run before
-// is the room to start in.
+// TestStartOnFullDisk starts on a disk without a free byte: the ballast of the previous run is the
+// space to start in.
 func TestStartOnFullDisk(t *testing.T) {
 	disk := tmpfs(t, "64m")
 	o := Options{Logger: quiet, Exit: unexpectedExit}

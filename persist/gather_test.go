@@ -6,7 +6,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestGather: the engine rests after a sync that many waited for, and after no other.
+// TestGather checks that the engine pauses only after a sync that many commits waited for.
 func TestGather(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	rest := s.engine.options(&Options{}).WALMinSyncInterval

@@ -22,7 +22,7 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// update writes the golden files anew. Only ever for a form that no release has written.
+// update rewrites the golden files. Use it only for a form that no release has written.
 var update = flag.Bool("update", false, "write testdata/golden anew")
 
 var (
@@ -40,7 +40,7 @@ func goldenProfile() inbox.Profile {
 		DeletedAt: goldenTime.Add(time.Hour), LastID: 300, LastEvent: 301, DueAt: goldenTime.Add(time.Minute)}
 }
 
-// goldenKeeps is an inbox that lets the oldest mail go.
+// goldenKeeps is an inbox that replaces its oldest messages.
 func goldenKeeps() inbox.Profile {
 	p := goldenProfile()
 	p.KeepNewest = true
@@ -125,7 +125,7 @@ func goldenMeeting() inbox.Public {
 		}}
 }
 
-// goldenKept is a meeting with all that can be kept of one.
+// goldenKept is a meeting with every field set.
 func goldenKept() calendar.Meeting {
 	m := *goldenMeeting().Meeting
 	m.ID = 0
@@ -142,7 +142,7 @@ func goldenKept() calendar.Meeting {
 	return m
 }
 
-// goldenAlone is a meeting of which one occurrence is left, and nobody was told.
+// goldenAlone is a meeting with one remaining occurrence, of which nobody was notified yet.
 func goldenAlone() calendar.Meeting {
 	m := goldenKept()
 	m.Heard[0].Detail = &calendar.Detail{Zone: m.Zone, Description: "Alone", Organizer: m.Organizer, Attendees: m.Attendees}
@@ -150,14 +150,14 @@ func goldenAlone() calendar.Meeting {
 	return m
 }
 
-// goldenTold is a meeting of which the owner was told an answer, and is to be told another.
+// goldenTold is a meeting whose owner got a copy with one reply and is due another.
 func goldenTold() calendar.Meeting {
 	m := goldenAlone()
 	m.Copy = calendar.Copy{Sequence: 5, Told: 4, Called: 3, AnswersAt: goldenTime}
 	return m
 }
 
-// goldenForeign is a meeting with what the calendars of others say besides.
+// goldenForeign is a meeting with the additional fields of other people's calendars.
 func goldenForeign() calendar.Meeting {
 	m := goldenAlone()
 	m.Organizer = &icalendar.Person{Email: "boss@example.net", Name: "Boss", URI: "mailto:2_GEYT@imip.example.net"}
@@ -168,7 +168,7 @@ func goldenForeign() calendar.Meeting {
 	return m
 }
 
-// goldenAnswered is a meeting with what is kept of its messages.
+// goldenAnswered is a meeting with the stored facts of its messages.
 func goldenAnswered() calendar.Meeting {
 	m := goldenForeign()
 	m.LastMessage, m.RespondedAt = 15, goldenTime.Add(time.Minute)
@@ -236,12 +236,13 @@ func goldenDelivery() webhook.Delivery {
 	}
 }
 
-// goldenWebhook has stand-ins for its secrets: nothing is encrypted to the same twice.
+// goldenWebhook has placeholders for its secrets, because encryption never gives the same result
+// twice.
 func goldenWebhook() webhookRecord {
 	return webhookRecord{"https://example.com/hook", "*", goldenAddress, []byte{1, 2, 3}, stampOf(goldenTime), []byte{4, 5, 6}, stampOf(goldenTime.Add(time.Hour))}
 }
 
-// goldens names every form on disk: what is written now, and what reading it must give.
+// goldens lists every form on disk: what is written now, and what reading it must return.
 func goldens() map[string]struct {
 	bytes []byte
 	read  func([]byte) (any, error)
@@ -607,9 +608,9 @@ func goldens() map[string]struct {
 		"key-inboxkey":        {inboxKeyKey(goldenID, goldenAddress), nil, nil},
 		"key-closing":         {appendOwner(nil, kindClosing, goldenID), nil, nil},
 		"value-domain-list":   {listedValue(goldenTime), decodeListed, goldenTime},
-		"value-domain-list-1": {[]byte{recordVersion}, decodeListed, time.Time{}}, // before it had a mark
+		"value-domain-list-1": {[]byte{recordVersion}, decodeListed, time.Time{}}, // before marks existed
 		"value-attached":      {attachedValue([]time.Time{goldenTime}), decodeAttached, []time.Time{goldenTime}},
-		"value-attached-1":    {[]byte{recordVersion}, decodeAttached, []time.Time{{}}}, // before it had a time
+		"value-attached-1":    {[]byte{recordVersion}, decodeAttached, []time.Time{{}}}, // before times existed
 		"value-key":           {keyed(goldenID[:], 7), nil, nil},
 		"record-blob":         {record(&goldenBlob), decodeBlob, goldenBlob},
 		"record-blob-shared":  {record(&goldenSharedBlob), decodeBlob, goldenSharedBlob},
@@ -735,8 +736,8 @@ func goldens() map[string]struct {
 	}
 }
 
-// TestGolden pins every record, key and file form: what old data folders hold stays
-// readable, and the same value is written as the same bytes.
+// TestGolden pins every form of records, keys and files: old data folders stay readable, and the
+// same value is written as the same bytes.
 func TestGolden(t *testing.T) {
 	for name, g := range goldens() {
 		t.Run(name, func(t *testing.T) {

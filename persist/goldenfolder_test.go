@@ -14,8 +14,8 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// fillFolder makes what the golden folders hold: of everything that is due something, and
-// events that are in the outbox, in the journal, and in both, as a crash leaves them.
+// fillFolder creates the content of the golden folders: every kind of due entry, and events that
+// are in the outbox, in the journal, and in both, as a crash leaves them.
 func fillFolder(t testing.TB, s *Store) {
 	for i, addr := range folderInboxes {
 		r := sent(addr, 1, at(100-i))
@@ -64,7 +64,7 @@ func TestGoldenFolder(t *testing.T) {
 	}
 }
 
-// checkFolder compares a store with what fillFolder made.
+// checkFolder compares a store with what fillFolder created.
 func checkFolder(s *Store) error {
 	due, next, err := s.DueInboxes(at(48), 10)
 	if want := []string{"d@example.org", "c@example.org"}; err != nil || !reflect.DeepEqual(addressesOf(due), want) || !next.Equal(at(49)) {

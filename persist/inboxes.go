@@ -11,8 +11,8 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// inboxTable keeps inboxes: the profile and the messages of each lie together, what is large
-// of a message apart.
+// inboxTable stores inboxes. The profile and the messages of an inbox are adjacent rows; large
+// parts of messages are stored elsewhere.
 type inboxTable struct {
 	*engine
 	blobs *blobFiles
@@ -50,10 +50,10 @@ func (r *profileRecord) profile(addr string) inbox.Profile {
 	}
 }
 
-// LoadInbox reads an inbox in one range scan over its profile and messages, and another one over its
-// calendar if it has one. An address that
-// never existed gives a State that holds nothing but the address. In a restored folder its ids go
-// on above those that may have been given since the backup.
+// LoadInbox reads an inbox in one range scan over its profile and messages, and a second scan over
+// its calendar if it has one. For an address that never existed it returns a State with only the
+// address. In a restored folder, new ids start above those that may have been assigned since the
+// backup.
 func (t *inboxTable) LoadInbox(addr string) (*inbox.State, error) {
 	st, err := t.scanInbox(addr)
 	if damages(err) && !errors.Is(err, errUnknownRow) {
@@ -73,7 +73,8 @@ func (t *inboxTable) LoadInbox(addr string) (*inbox.State, error) {
 	return st, nil
 }
 
-// errUnknownRow is a row that a newer program wrote: it is whole, and not ours to pass over.
+// errUnknownRow is a row that a newer program wrote: it is intact, but this program must not skip
+// it.
 var errUnknownRow = errors.New("unknown row")
 
 func (t *inboxTable) scanInbox(addr string) (*inbox.State, error) {
@@ -102,7 +103,7 @@ func addMessage(st *inbox.State, id int64, value []byte) error {
 	}
 	m := r.message(id)
 	if m.From.Email == st.Address {
-		m.From.Email = st.Address // one string for all that it sent
+		m.From.Email = st.Address // one string for all messages that it sent
 	}
 	st.Add(m)
 	return nil
@@ -114,8 +115,8 @@ func (t *inboxTable) Live(addr string) (bool, error) {
 	return p.Live(), err
 }
 
-// AccountOf finds the account whose live inbox has this address, the zero ID when there is
-// none: one point look-up.
+// AccountOf finds the account whose live inbox has this address, the zero ID if not found: one
+// point look-up.
 func (t *inboxTable) AccountOf(addr string) (account.ID, error) {
 	p, err := t.profile(addr)
 	if !p.Live() {
@@ -124,8 +125,8 @@ func (t *inboxTable) AccountOf(addr string) (account.ID, error) {
 	return p.Account, nil
 }
 
-// Encryption finds the account whose live inbox has this address, and whether the inbox is encrypted;
-// the zero ID when there is none: one point look-up.
+// Encryption finds the account whose live inbox has this address, and whether the inbox is
+// encrypted; the zero ID if not found: one point look-up.
 func (t *inboxTable) Encryption(addr string) (id account.ID, encrypted bool, err error) {
 	p, err := t.profile(addr)
 	if !p.Live() {
@@ -146,9 +147,9 @@ func (t *inboxTable) profile(addr string) (p inbox.Profile, err error) {
 	return r.profile(addr), nil
 }
 
-// CommitInbox writes the rows as one atomic batch and returns once it is on disk. Errors
-// are faults: StorageFull when rows would add bytes to a nearly full disk, Unavailable
-// otherwise; after either nothing was changed.
+// CommitInbox writes the rows as one atomic batch and returns once it is durable. Errors are
+// faults: StorageFull if the rows would add bytes to a nearly full disk, otherwise Unavailable.
+// After either, nothing was changed.
 func (t *inboxTable) CommitInbox(r *inbox.Rows) error {
 	return t.during(func() error {
 		gone := dropped(r)
@@ -177,8 +178,8 @@ func (t *inboxTable) CommitInbox(r *inbox.Rows) error {
 	})
 }
 
-// inboxBytes is what rows add to the disk, 0 when they remove, tell the outcome of an attempt, or that
-// a mail is in doubt, which must not be lost: then they pass on a full disk.
+// inboxBytes is what rows add to the disk in bytes. A full disk must not refuse rows that remove
+// data, record the outcome of an attempt, or mark a message as in doubt. For those it is 0.
 func inboxBytes(r *inbox.Rows) int64 {
 	ended := 0
 	for _, l := range r.Links {
@@ -192,7 +193,7 @@ func inboxBytes(r *inbox.Rows) int64 {
 	}
 	n := int64(512*(1+len(r.Put)+len(r.Public))) + requestBytes(&r.Once)
 	for i := range r.Store {
-		n += r.Store[i].Size() + int64(len(r.Store[i].Raw)) // the bytes, and about as much of content
+		n += r.Store[i].Size() + int64(len(r.Store[i].Raw)) // the raw bytes, and about as much of content
 	}
 	for _, m := range r.Meetings {
 		n += m.Bytes
@@ -200,7 +201,7 @@ func inboxBytes(r *inbox.Rows) int64 {
 	return n
 }
 
-// copyDue marks an inbox in which an owner's copy is due, and takes the mark away.
+// copyDue sets or removes the mark of an inbox in which an owner's copy is due.
 func (w *writer) copyDue(r *inbox.Rows) {
 	if r.CopyDue == nil {
 		return
@@ -213,7 +214,8 @@ func (w *writer) copyDue(r *inbox.Rows) {
 	}
 }
 
-// CopiesDue calls inbox with each of a group's in which an owner's copy is due, past damage.
+// CopiesDue calls inbox for each inbox of a group in which an owner's copy is due. It skips damaged
+// rows.
 func (t *inboxTable) CopiesDue(g partition.Group, inbox func(addr string)) error {
 	return t.scanPast(partitionsOf(kindCopyDue, g), 1, func(key, _ []byte) error {
 		inbox(string(key[prefixLen : len(key)-1]))
@@ -233,13 +235,13 @@ func dropped(r *inbox.Rows) []int64 {
 	return ascending(ids)
 }
 
-// ascending sorts ids, each once.
+// ascending sorts ids and removes duplicates.
 func ascending(ids []int64) []int64 {
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
 
-// runs are the stretches of consecutive ids of an ascending list.
+// runs iterates over the runs of consecutive ids in an ascending list.
 func runs(ids []int64) iter.Seq[[]int64] {
 	return func(yield func([]int64) bool) {
 		for len(ids) > 0 {
@@ -255,7 +257,7 @@ func runs(ids []int64) iter.Seq[[]int64] {
 	}
 }
 
-// putInbox writes profile, messages and what is large of them. A message that the same rows
+// putInbox writes the profile, the messages and their large parts. A message that the same rows
 // drop again is not written at all.
 func (t *inboxTable) putInbox(w *writer, r *inbox.Rows, gone []int64, files *blobMoves) {
 	if r.Profile != nil {
@@ -284,12 +286,12 @@ func (t *inboxTable) putInbox(w *writer, r *inbox.Rows, gone []int64, files *blo
 	}
 }
 
-// rangeOver is the number of consecutive messages from which one range tombstone is cheaper
-// than a tombstone for each.
+// rangeOver is the number of consecutive messages from which one range tombstone is cheaper than a
+// tombstone for each.
 const rangeOver = 16
 
-// dropMessages removes everything of the messages, ascending by id: runs of consecutive
-// ids by range, others one by one. Nothing of an id between two others is touched.
+// dropMessages removes all rows of the messages, which ascend by id: runs of consecutive ids by
+// range, others one by one. Ids between them are not touched.
 func (t *inboxTable) dropMessages(w *writer, addr string, ids []int64, files *blobMoves) {
 	for run := range runs(ids) {
 		for _, k := range [...]kind{kindInbox, kindContent, kindRaw} {

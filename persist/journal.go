@@ -13,14 +13,14 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// journal is the outbox, into which commits of inboxes put their public events, and the change
-// journals of accounts, into which they are taken over. It knows how far the journals are on
-// disk, counted in appends. Any goroutine may use it.
+// journal is the outbox, to which commits of inboxes add their public events, and the change
+// journals of accounts, to which the events move. It tracks how far the journals are durable,
+// counted in appends. Any goroutine may use it.
 type journal struct {
 	*engine
 
-	// appending is held while an append goes into the log, so that whoever saw an entry
-	// finds it counted. It guards appended and last. Taken inside syncing where both are.
+	// appending is held while an append goes into the log, so that whoever saw an entry finds it
+	// counted. It guards appended and last. Lock order: syncing before appending.
 	appending sync.Mutex
 	appended  uint64
 	last      [partition.Count]uint64 // of each partition's appends
@@ -33,7 +33,7 @@ func outboxKey(dst []byte, p *inbox.Public) []byte {
 	return appendNumber(appendText(dst, kindOutbox, p.Address), p.Number)
 }
 
-// outbox adds the events to the batch that makes them true.
+// outbox adds the events to the batch that causes them.
 func (w *writer) outbox(events []inbox.Public) {
 	for i := range events {
 		w.key = outboxKey(w.key[:0], &events[i])
@@ -46,13 +46,13 @@ func (w *writer) putPublic(key []byte, p *inbox.Public) {
 	w.put(key, &w.rec.public)
 }
 
-// Outbox returns up to limit events that no DropOutbox has removed yet, in order within
-// each inbox. After a crash it may hold events that the journal has already: Taken tells.
+// Outbox returns up to limit events that no DropOutbox has removed yet, in order within each inbox.
+// After a crash it may return events that the journal already has: check with Taken.
 func (j *journal) Outbox(limit int) ([]inbox.Public, error) {
 	return j.inOutbox(ofKind(kindOutbox), limit)
 }
 
-// OutboxBehind is Outbox for what is behind an event that it returned.
+// OutboxBehind is Outbox for the events after one that it returned.
 func (j *journal) OutboxBehind(after *inbox.Public, limit int) ([]inbox.Public, error) {
 	return j.inOutbox(ofKind(kindOutbox).behind(outboxKey(nil, after)), limit)
 }
@@ -61,7 +61,7 @@ func (j *journal) inOutbox(keys span, limit int) ([]inbox.Public, error) {
 	return listed(limit, readPublic, func(row func(key, value []byte) error) error { return j.scanPast(keys, 1, row) })
 }
 
-// OutboxOf is Outbox for the events of one inbox with numbers above after and below another.
+// OutboxOf is Outbox for the events of one inbox with numbers above after and below below.
 func (j *journal) OutboxOf(addr string, after, below uint64, limit int) ([]inbox.Public, error) {
 	from, to := inbox.Public{Address: addr, Number: after + 1}, inbox.Public{Address: addr, Number: below}
 	return list(j.engine, span{outboxKey(nil, &from), outboxKey(nil, &to)}, limit, readPublic)
@@ -73,8 +73,8 @@ func readPublic(_, value []byte) (inbox.Public, error) {
 	return r.public(), err
 }
 
-// DropOutbox removes events that are in their account's journal. It does not wait for the
-// disk: what a crash brings back is taken over once more.
+// DropOutbox removes events that are in their account's journal. It does not wait for the fsync: if
+// a crash restores them, they are deduplicated.
 func (j *journal) DropOutbox(events []inbox.Public) error {
 	of := func(p *inbox.Public) partition.ID { return partition.Of(p.Address) }
 	return updateEachLater(j.engine, events, of, func(w *writer, p *inbox.Public) {
@@ -87,12 +87,12 @@ func journalKey(dst []byte, id account.ID, seq uint64) []byte {
 	return appendNumber(appendOwner(dst, kindJournal, id), seq)
 }
 
-// takenKey names the last event taken of an inbox: [kind][partition][id][address].
+// takenKey is the key of the last event taken from an inbox: [kind][partition][id][address].
 func takenKey(dst []byte, id account.ID, addr string) []byte {
 	return append(appendOwner(dst, kindTaken, id), addr...)
 }
 
-// taken notes the last event of each inbox; events of one inbox ascend, so the last one wins.
+// taken records the last event of each inbox. Events of one inbox ascend, so the last one wins.
 func (w *writer) taken(id account.ID, events []inbox.Public) {
 	for i := range events {
 		if i+1 < len(events) && events[i+1].Address == events[i].Address {
@@ -103,8 +103,8 @@ func (w *writer) taken(id account.ID, events []inbox.Public) {
 	}
 }
 
-// Taken returns the number of the last event of an inbox that is in the account's journal; 0
-// when there is none, or it was trimmed.
+// Taken returns the number of an inbox's last event in the account's journal; 0 if it has none, or
+// if it was trimmed.
 func (j *journal) Taken(id account.ID, addr string) (number uint64, err error) {
 	_, err = j.read(takenKey(nil, id, addr), func(value []byte) error {
 		if err := checkVersion(value); err != nil || len(value) != 1+8 {
@@ -116,10 +116,10 @@ func (j *journal) Taken(id account.ID, addr string) (number uint64, err error) {
 	return number, err
 }
 
-// AppendJournal adds events to the account's journal, numbered from, from+1 and so on. The batch
-// holds with them what its webhooks are told of them, and which event of each inbox was the last.
-// It does not wait for the disk: the synced outbox rows guard the events until DropOutbox, which
-// comes when this append's position is Reached.
+// AppendJournal adds events to the account's journal, numbered from, from+1 and so on. The same
+// batch holds their webhook deliveries and the last event number of each inbox. It does not wait
+// for the fsync: the synced outbox rows remain until DropOutbox, which is called after this
+// append's position is Reached.
 func (j *journal) AppendJournal(id account.ID, from uint64, events []inbox.Public, deliveries []webhook.Delivery) error {
 	j.appending.Lock()
 	defer j.appending.Unlock()
@@ -137,8 +137,8 @@ func (j *journal) AppendJournal(id account.ID, from uint64, events []inbox.Publi
 	})
 }
 
-// JournalEnd returns the number of the account's newest journal entry, 0 when it never had
-// one; in a restored folder at least the number above which new ones are.
+// JournalEnd returns the number of the account's newest journal entry, 0 if it never had one. In a
+// restored folder it is at least the number above which new entries start.
 func (j *journal) JournalEnd(id account.ID) (seq uint64, err error) {
 	seq = uint64(j.folder.Above())
 	err = j.scanBack(under(appendOwner(nil, kindJournal, id)), func(key, _ []byte) error {
@@ -148,16 +148,16 @@ func (j *journal) JournalEnd(id account.ID) (seq uint64, err error) {
 	return seq, err
 }
 
-// pageScan bounds how many entries one read of a journal looks at, and pageScanBytes what they take: about
-// 10 ms of work.
+// pageScan bounds how many entries one read of a journal examines, and pageScanBytes their total
+// size: about 10 ms of work.
 const (
 	pageScan      = 10_000
 	pageScanBytes = 8 << 20
 )
 
-// JournalPage reads entries with numbers above after, from since on, of one inbox unless address is empty,
-// up to a limit: it ends before a row that does not fit, also the first. What it shows may be lost in a
-// crash until SyncJournal.
+// JournalPage reads entries with numbers above after, not older than since, of one inbox unless
+// address is empty, up to a limit. It ends before a row that does not fit, even the first one. A
+// crash may lose what it returned until SyncJournal has returned.
 func (j *journal) JournalPage(id account.ID, after uint64, address string, since time.Time, limit changefeed.Limit) (changefeed.Page, error) {
 	page := changefeed.Page{Last: after}
 	keys := under(appendOwner(nil, kindJournal, id)).behind(journalKey(nil, id, after))
@@ -190,9 +190,9 @@ func (j *journal) JournalPage(id account.ID, after uint64, address string, since
 	return page, err
 }
 
-// SyncJournal returns when everything that was in the account's journal before the call is on
-// disk: a number that a reader has seen is given to the same event after any crash. Without
-// entries that wait for the disk it costs two locks; those who come together share one sync.
+// SyncJournal returns when everything that was in the account's journal before the call is durable.
+// Then a number that a reader has seen means the same event after any crash. Without pending
+// entries it costs two locks; concurrent callers share one fsync.
 func (j *journal) SyncJournal(id account.ID) error {
 	_, need := j.count(id)
 	j.syncing.Lock()
@@ -208,15 +208,16 @@ func (j *journal) SyncJournal(id account.ID) error {
 	return nil
 }
 
-// count returns how many appends there were, and how many with the last one to the account's partition.
+// count returns the number of all appends, and their number at the last append to the account's
+// partition.
 func (j *journal) count(id account.ID) (all, here uint64) {
 	j.appending.Lock()
 	defer j.appending.Unlock()
 	return j.appended, j.last[id.Partition()]
 }
 
-// ForgetEvents takes out of entries of the account's journal what was in messages that are gone. It does
-// not wait for the disk. Whoever appends or trims may not do so meanwhile.
+// ForgetEvents deletes the content of messages that are gone from entries of the account's journal.
+// It does not wait for the fsync. The caller must not append or trim concurrently.
 func (j *journal) ForgetEvents(id account.ID, numbers []uint64) error {
 	forgotten := map[uint64]inbox.Public{}
 	for _, n := range numbers {
@@ -239,20 +240,20 @@ func (j *journal) ForgetEvents(id account.ID, numbers []uint64) error {
 	})
 }
 
-// JournalAccounts returns up to limit accounts that have had events, behind after, in the order of
-// their partitions; the zero id starts.
+// JournalAccounts returns up to limit accounts that have had events, after the id after, in the
+// order of their partitions. The zero id starts.
 func (j *journal) JournalAccounts(after account.ID, limit int) ([]account.ID, error) {
 	return j.owners(kindJournal, after, limit)
 }
 
-// TrimJournal removes the oldest entries from before the given time, but never the newest
-// entry of all: it keeps the count, so that no number is given twice. The number of an inbox's
-// last event goes with the entry of that event. It does not wait for the disk. Whoever appends
-// may not do so meanwhile.
+// TrimJournal removes the entries from before the given time, but never the newest entry of all: it
+// holds the last number, so that no number is assigned twice. The last event number of an inbox is
+// removed with the entry of that event. It does not wait for the fsync. The caller must not append
+// concurrently.
 func (j *journal) TrimJournal(id account.ID, before time.Time) error {
 	all := under(appendOwner(nil, kindJournal, id))
-	old := span{all.from, nil}  // up to the first key that stays
-	last := map[string]uint64{} // event of each inbox that goes
+	old := span{all.from, nil}  // up to the first key that remains
+	last := map[string]uint64{} // last event of each inbox among the removed entries
 	var newest struct {
 		address string
 		number  uint64
@@ -281,7 +282,7 @@ func (j *journal) TrimJournal(id account.ID, before time.Time) error {
 			return err
 		}
 		if noted != number {
-			delete(last, addr) // there are newer ones
+			delete(last, addr) // newer entries remain
 		}
 	}
 	return j.updateLater(id.Partition(), func(w *writer) {
@@ -313,10 +314,10 @@ type publicRecord struct {
 	Meeting   *meetingRecord  `cbor:"14,keyasint,omitempty"`
 	Attendee  *attendeeRecord `cbor:"15,keyasint,omitempty"`
 
-	Recipients []recipientRecord `cbor:"16,keyasint,omitempty"` // email and status of each
+	Recipients []recipientRecord `cbor:"16,keyasint,omitempty"` // e-mail and status of each
 	Gone       bool              `cbor:"17,keyasint,omitempty"`
 	EnvelopeTo string            `cbor:"18,keyasint,omitempty"`
-	Named      []string          `cbor:"19,keyasint,omitempty"` // as in a messageRecord
+	Named      []string          `cbor:"19,keyasint,omitempty"` // as in messageRecord
 }
 
 func (r *publicRecord) from(p *inbox.Public) {

@@ -21,7 +21,7 @@ func event(n int) inbox.Public {
 	return inbox.Public{Number: uint64(n), Name: "message.received", Account: accountID(1), Address: victim, MessageID: int64(n), At: at(n)}
 }
 
-// entries reads up to limit entries of every inbox and time.
+// entries reads up to limit entries of all inboxes and times.
 func entries(t *testing.T, s *Store, id account.ID, after uint64, limit int) []changefeed.Entry {
 	t.Helper()
 	page, err := s.JournalPage(id, after, "", time.Time{}, changefeed.Entries(limit))
@@ -50,7 +50,7 @@ func TestJournal(t *testing.T) {
 	if n, err := s.JournalEnd(id); n != 3 || err != nil {
 		t.Errorf("the journal ends at %d, %v", n, err)
 	}
-	// Trimming keeps what is not older, and the newest entry always: it carries the count.
+	// Trimming keeps newer entries, and always the newest one: it holds the last number.
 	for before, first := range map[time.Time]uint64{at(0): 1, at(1): 1} {
 		must(t, s.TrimJournal(id, before))
 		if got := entries(t, s, id, 0, 1); len(got) != 1 || got[0].Seq != first {
@@ -73,8 +73,8 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// TestOutboxGuardsTheJournal crashes at every state between commit, append and drop: an
-// event is in the outbox or in the journal, never in neither.
+// TestOutboxGuardsTheJournal crashes at every state between commit, append and drop: an event is
+// always in the outbox or in the journal.
 func TestOutboxGuardsTheJournal(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	s := open(t, fs)
@@ -94,7 +94,7 @@ func TestOutboxGuardsTheJournal(t *testing.T) {
 	check("appended")
 	must(t, s.DropOutbox(r.Public))
 	check("dropped")
-	must(t, s.CommitInbox(mail("other@example.org", 1, "x"))) // syncs what is before it
+	must(t, s.CommitInbox(mail("other@example.org", 1, "x"))) // syncs everything before it
 	after := open(t, fs.CrashClone(vfs.CrashCloneCfg{}))
 	out, err := after.Outbox(10)
 	must(t, err)
@@ -104,8 +104,8 @@ func TestOutboxGuardsTheJournal(t *testing.T) {
 	}
 }
 
-// TestADroppedEventIsGone, whether its row is in memory or on disk, and it stays so when it is dropped again, as after
-// a crash.
+// TestADroppedEventIsGone covers rows in memory and on disk, and a second drop of the same event,
+// as after a crash.
 func TestADroppedEventIsGone(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs)
@@ -127,8 +127,8 @@ func TestADroppedEventIsGone(t *testing.T) {
 	}
 }
 
-// TestJournalPage: a page says how far it looked, what it left out, and whether the journal
-// begins behind where the reader was.
+// TestJournalPage checks that a page returns how far it read, what it omitted, and whether there is
+// a gap after the reader's position.
 func TestJournalPage(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	id := accountID(1)
@@ -181,8 +181,8 @@ func TestJournalPage(t *testing.T) {
 	}
 }
 
-// TestJournalPageEndsByBytes: a page ends before the row that is too large for it, and says what that needs;
-// who reads on misses nothing and reads nothing again.
+// TestJournalPageEndsByBytes checks that a page ends before a row that is too large, and returns
+// the space it needs. A reader that continues misses nothing and reads nothing twice.
 func TestJournalPageEndsByBytes(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	id := accountID(1)
@@ -211,7 +211,8 @@ func TestJournalPageEndsByBytes(t *testing.T) {
 	}
 }
 
-// TestJournalPageIsBounded: an inbox without events in a long journal does not hold a reader.
+// TestJournalPageIsBounded checks that an inbox without events in a long journal does not delay a
+// reader.
 func TestJournalPageIsBounded(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	id := accountID(1)
@@ -230,7 +231,8 @@ func TestJournalPageIsBounded(t *testing.T) {
 	}
 }
 
-// TestSyncedJournalSurvives: what a reader was shown keeps its number through a power loss.
+// TestSyncedJournalSurvives checks that a number that a reader saw keeps its event after a power
+// loss.
 func TestSyncedJournalSurvives(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	s := open(t, fs)
@@ -246,7 +248,8 @@ func TestSyncedJournalSurvives(t *testing.T) {
 	}
 }
 
-// TestSyncsAreAnAccounts: who reads the journal of one account waits for no sync of another's appends.
+// TestSyncsAreAnAccounts checks that a reader of one account's journal does not wait for another
+// account's appends.
 func TestSyncsAreAnAccounts(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	s := open(t, fs)
@@ -264,8 +267,8 @@ func TestSyncsAreAnAccounts(t *testing.T) {
 	}
 }
 
-// TestPositions: each batch takes its partition on, whether or not anybody waits for the disk, and what
-// was not written was not reached.
+// TestPositions checks that each batch advances the position of its partition, synced or not, and
+// that positions of unwritten batches are not reached.
 func TestPositions(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	id := accountID(1)
@@ -313,8 +316,8 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// TestLastEventIsNoted for each inbox of an account, in order and out of it, as long as its entry
-// is there.
+// TestLastEventIsNoted checks this for each inbox of an account, in order and out of order, as long
+// as the entry exists.
 func TestLastEventIsNoted(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	id := accountID(1)
@@ -345,8 +348,9 @@ func TestLastEventIsNoted(t *testing.T) {
 	check("with the account", 0, 0, 0)
 }
 
-// TestForgottenRowsAreNowhere: once events and deliveries of mail that is gone are forgotten, and the disk was
-// tidied up by the engine, no row of the store holds what was in the mail; the due entries stay.
+// TestForgottenRowsAreNowhere checks that once the content of deleted messages is removed from
+// events and deliveries, and the engine has compacted, no row of the store contains it. Due entries
+// remain.
 func TestForgottenRowsAreNowhere(t *testing.T) {
 	const secret = "zz-secret-482913"
 	s := open(t, vfs.NewMem())
@@ -382,7 +386,7 @@ func TestForgottenRowsAreNowhere(t *testing.T) {
 	}
 }
 
-// holding counts the rows whose value holds text.
+// holding counts the rows whose value contains text.
 func holding(t *testing.T, s *Store, text string) (n int) {
 	t.Helper()
 	must(t, s.scan(span{[]byte{0}, []byte{0xff}}, func(_, value []byte) error {

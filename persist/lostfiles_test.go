@@ -22,8 +22,9 @@ import (
 	"inboxd/persist/disk"
 )
 
-// TestLastRecordOfTheManifest: every bit of it that flips is a start that is refused, with the
-// manifest's name and no tables gone; what a crash leaves of it is none. It was not noted to be on disk yet.
+// TestLastRecordOfTheManifest flips every bit of the record: the start is refused with the
+// manifest's name, and no table is removed. An incomplete record, as a crash leaves it, is
+// accepted. The record was not recorded as durable yet.
 func TestLastRecordOfTheManifest(t *testing.T) {
 	whole := inTables(t, 24)
 	must(t, whole.Remove(folder+"/"+disk.HighWaterName))
@@ -47,7 +48,7 @@ func TestLastRecordOfTheManifest(t *testing.T) {
 	for left := last; left < len(data); left++ {
 		for name, torn := range map[string][]byte{"cut": data[:left], "zeros": append(bytes.Clone(data[:left]), make([]byte, len(data)-left)...)} {
 			if name == "zeros" && left%512 != 0 && left > last {
-				continue // a sector is written whole
+				continue // a sector is written atomically
 			}
 			fs := whole.CrashClone(vfs.CrashCloneCfg{})
 			must(t, rewrite(fs, path, torn))
@@ -60,7 +61,8 @@ func TestLastRecordOfTheManifest(t *testing.T) {
 	}
 }
 
-// lastChunk is where the last record begins: the manifest is short, so none has two chunks.
+// lastChunk returns where the last record begins: the manifest is short, so no record has two
+// chunks.
 func lastChunk(t *testing.T, data []byte) (last int) {
 	t.Helper()
 	for at := 0; at < len(data); at += 7 + int(data[at+4]) + int(data[at+5])<<8 {
@@ -69,8 +71,8 @@ func lastChunk(t *testing.T, data []byte) (last int) {
 	return last
 }
 
-// TestMissingValueFile: the start goes on and says which file is missing, its mails are named, and
-// nothing panics, not even when the file goes in a run.
+// TestMissingValueFile checks that the start continues and names the missing file, and that its
+// messages are reported. Nothing panics, even if the file disappears during a run.
 func TestMissingValueFile(t *testing.T) {
 	for _, running := range []bool{false, true} {
 		var log bytes.Buffer
@@ -99,7 +101,8 @@ func TestMissingValueFile(t *testing.T) {
 	}
 }
 
-// TestFolderAwayIsNoDamage: what can't be opened while the folder is elsewhere is whole.
+// TestFolderAwayIsNoDamage checks that a file that cannot be opened while the folder is away is not
+// reported as damaged.
 func TestFolderAwayIsNoDamage(t *testing.T) {
 	dir := t.TempDir() + "/data"
 	s, err := Open(dir, options(vfs.Default))
@@ -121,7 +124,7 @@ func TestFolderAwayIsNoDamage(t *testing.T) {
 	closeStore(t, s)
 }
 
-// TestDamagedFilterCostsNothing: rows are found without it.
+// TestDamagedFilterCostsNothing checks that rows are found without the filter.
 func TestDamagedFilterCostsNothing(t *testing.T) {
 	fs := inTables(t, 24)
 	for _, path := range filesOf(t, fs, ".sst") {
@@ -152,7 +155,8 @@ func layout(t *testing.T, fs vfs.FS, path string) *sstable.Layout {
 	return must1(r.Layout())(t)
 }
 
-// TestDueWorkIsFoundPastDamage: an index of which any one block is damaged gives all other entries.
+// TestDueWorkIsFoundPastDamage checks that an index with any one damaged block returns all other
+// entries.
 func TestDueWorkIsFoundPastDamage(t *testing.T) {
 	const entries = 2000
 	mem := vfs.NewCrashableMem()
@@ -192,8 +196,8 @@ func TestDueWorkIsFoundPastDamage(t *testing.T) {
 	}
 }
 
-// TestCompactionsRestOverDamage: one that meets a damaged table in level 0 is tried again now and
-// then, and not at once for ever.
+// TestCompactionsRestOverDamage checks that a compaction that meets a damaged table in level 0 is
+// retried periodically, and not immediately, forever.
 func TestCompactionsRestOverDamage(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	s := open(t, fs)
@@ -229,9 +233,9 @@ func TestCompactionsRestOverDamage(t *testing.T) {
 	})
 }
 
-// TestLostMarkers: without the files that name what holds, or without the database, a start is refused with what is
-// missing and leaves every file as it was, also where nothing counts commits any more. A check reads what is
-// there, and so does a repair.
+// TestLostMarkers checks that a start without the marker files, or without the database, is refused
+// with what is missing. It leaves every file unchanged, even if nothing counts commits any more. A
+// check and a repair read what is there.
 func TestLostMarkers(t *testing.T) {
 	for _, lost := range []string{"marker.manifest.", "marker.format-version.", "marker.", ""} {
 		for _, tables := range []bool{true, false} {
@@ -252,8 +256,8 @@ func TestLostMarkers(t *testing.T) {
 				}
 			}
 			o := options(fs)
-			o.Still = false // a spare log is made, and used
-			for range 2 {   // and then without what counts the commits
+			o.Still = false // a spare log is created and used
+			for range 2 {   // the second time without the count of commits
 				before := contentsOf(t, fs)
 				if _, err := Open(folder, o); err == nil || !strings.Contains(err.Error(), "has lost data: ") || !strings.Contains(err.Error(), "Restore a backup") || strings.Contains(err.Error(), disk.HighWaterName) {
 					t.Errorf("without %s*: %v", lost, err)
@@ -282,7 +286,7 @@ func TestLostMarkers(t *testing.T) {
 	}
 }
 
-// contentsOf are the files of the folder and its folders by their names, but for those that lock.
+// contentsOf returns the files of the folder and its subfolders by name, except lock files.
 func contentsOf(t *testing.T, fs vfs.FS) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -297,8 +301,9 @@ func contentsOf(t *testing.T, fs vfs.FS) map[string]string {
 	return all
 }
 
-// TestLostTable: a start is refused with the name of a table that is missing or has lost a byte. A repair has all rows
-// but those that lie where the table does, tells of the others, and its copy is sound.
+// TestLostTable checks that a start is refused with the name of a table that is missing or has lost
+// a byte. A repair keeps all rows outside the table's key range, reports the others, and its copy
+// is sound.
 func TestLostTable(t *testing.T) {
 	const mails = 10_000 // three tables: one has rows of the inbox on both sides
 	mem := vfs.NewCrashableMem()
@@ -317,7 +322,7 @@ func TestLostTable(t *testing.T) {
 	must(t, s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false))
 	var keys [][]byte
 	must(t, scan(s.db, span{[]byte{0}, []byte{0xff}}, func(key, _ []byte) error { keys = append(keys, bytes.Clone(key)); return nil }))
-	outside := map[string]int{} // rows that don't lie where the table does
+	outside := map[string]int{} // rows outside the table's key range
 	for _, level := range must1(s.db.SSTables())(t) {
 		for _, table := range level {
 			path := fmt.Sprintf("%s/%s/%06d.sst", folder, disk.EngineName, table.BackingSSTNum)
@@ -331,7 +336,7 @@ func TestLostTable(t *testing.T) {
 	closeStore(t, s)
 	tables := filesOf(t, mem, ".sst")
 	if len(tables) < 3 {
-		t.Fatalf("%d tables", len(tables)) // each of some of the rows
+		t.Fatalf("%d tables", len(tables)) // each has some of the rows
 	}
 	kept := 0
 	for n, path := range tables {
@@ -351,7 +356,7 @@ func TestLostTable(t *testing.T) {
 			t.Errorf("%s, %s: a repair finds %q", path, how, found)
 		}
 		if err != nil {
-			t.Errorf("%s, %s: a repair: %v", path, how, err) // no table lies over all others
+			t.Errorf("%s, %s: a repair: %v", path, how, err) // no table overlaps all others
 			continue
 		}
 		if sum.Rows < outside[path] {
@@ -368,8 +373,8 @@ func TestLostTable(t *testing.T) {
 	}
 }
 
-// TestNoCopyOfNothing: where the table that is lost lies over everything, and where the manifest is damaged, no copy is
-// made, and the repair says what to do.
+// TestNoCopyOfNothing checks that a repair makes no copy, and says what to do, if the lost table
+// overlaps everything or the manifest is damaged.
 func TestNoCopyOfNothing(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	s := open(t, mem)

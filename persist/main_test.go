@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMain makes the properties fit a test run: each draws whole histories of commits.
-// -rapid.checks on the command line wins.
+// TestMain limits the property tests, each of which draws whole histories of commits. -rapid.checks
+// on the command line takes precedence.
 func TestMain(m *testing.M) {
 	watchAll()
 	flag.Parse()

@@ -14,13 +14,14 @@ import (
 
 // The integer keys of these records are on disk: append only; never reorder or reuse.
 
-// Rows of a calendar: [kind][partition][address 0x00] and one of these. Stored: append only; never reorder.
+// Rows of a calendar: [kind][partition][address 0x00] and one of these. On disk: append only; never
+// reorder.
 const (
-	partCalendar byte = 0 // the calendar's own
+	partCalendar byte = 0 // the calendar's own row
 	partMeeting  byte = 1 // meeting id
 )
 
-// calendarRecord is what an inbox has of a calendar beside its meetings.
+// calendarRecord is an inbox's calendar without its meetings.
 type calendarRecord struct {
 	LastID    int64       `cbor:"1,keyasint,omitempty"`
 	ChangedAt stamp       `cbor:"2,keyasint,omitempty"`
@@ -81,7 +82,7 @@ func (r *calendarRecord) book() *calendar.Book {
 	return b
 }
 
-// saidRecord is what a mail said of a meeting, in a contentRecord.
+// saidRecord is what a message said of a meeting, in a contentRecord.
 type saidRecord struct {
 	Meeting meetingRecord   `cbor:"1,keyasint"`
 	Action  calendar.Action `cbor:"2,keyasint,omitempty"`
@@ -96,10 +97,10 @@ func (r saidRecord) said() calendar.Said {
 	return calendar.Said{Meeting: r.Meeting.meeting(), Action: r.Action, Method: shared(r.Method), Reason: shared(r.Reason)}
 }
 
-// meetingRecord is a meeting: in its row, in a public record, and as a message says it. Key 15 was
-// never written: whether it comes back follows from its recurrence.
+// meetingRecord is a meeting: in its row, in a public record, and in the content of a message. Key
+// 15 was never written: whether the meeting repeats follows from its recurrence.
 type meetingRecord struct {
-	ID          int64              `cbor:"1,keyasint,omitempty"` // none in a row, whose key has it
+	ID          int64              `cbor:"1,keyasint,omitempty"` // absent in a row, whose key has it
 	UID         string             `cbor:"2,keyasint,omitempty"`
 	Title       string             `cbor:"3,keyasint,omitempty"`
 	Start       stamp              `cbor:"4,keyasint,omitempty"`
@@ -118,7 +119,7 @@ type meetingRecord struct {
 	UpdatedAt   stamp              `cbor:"18,keyasint,omitempty"`
 	Recurrence  *recurrenceRecord  `cbor:"19,keyasint,omitempty"`
 	Stamp       stamp              `cbor:"20,keyasint,omitempty"`
-	Occurrence  stamp              `cbor:"21,keyasint,omitempty"` // the one that a mail spoke of
+	Occurrence  stamp              `cbor:"21,keyasint,omitempty"` // the one that a message referred to
 	Comment     string             `cbor:"22,keyasint,omitempty"`
 	Observances []observanceRecord `cbor:"23,keyasint,omitempty"`
 	Version     int64              `cbor:"24,keyasint,omitempty"`
@@ -134,7 +135,7 @@ type meetingRecord struct {
 	Until       stamp              `cbor:"34,keyasint,omitempty"`
 	Outlived    *revisionRecord    `cbor:"35,keyasint,omitempty"`
 	Untold      bool               `cbor:"36,keyasint,omitempty"`
-	// OrganizerURI and the members after it are what calendars of others say.
+	// OrganizerURI and the members after it come from other people's calendars.
 	OrganizerURI string `cbor:"37,keyasint,omitempty"`
 	SentBy       string `cbor:"38,keyasint,omitempty"`
 	Transparent  bool   `cbor:"39,keyasint,omitempty"`
@@ -173,7 +174,7 @@ type overrideRecord struct {
 	Transparent  bool   `cbor:"8,keyasint,omitempty"`
 }
 
-// observanceRecord has local times, as if they were UTC.
+// observanceRecord has local times, stored as if they were UTC.
 type observanceRecord struct {
 	Start stamp   `cbor:"1,keyasint,omitempty"`
 	From  int     `cbor:"2,keyasint,omitempty"`
@@ -201,7 +202,7 @@ type detailRecord struct {
 	Description string             `cbor:"3,keyasint,omitempty"`
 	Organizer   *mailboxRecord     `cbor:"4,keyasint,omitempty"`
 	Attendees   []attendeeRecord   `cbor:"5,keyasint,omitempty"`
-	// OrganizerURI is the Organizer's, which is no mailbox of its own.
+	// OrganizerURI belongs to Organizer, whose record has no place for it.
 	OrganizerURI string `cbor:"6,keyasint,omitempty"`
 }
 
@@ -281,7 +282,7 @@ func (r detailRecord) detail() calendar.Detail {
 	}
 }
 
-// uriOf is an organizer's URI, which a pair has no room for.
+// uriOf returns an organizer's URI, which mailboxRecord has no place for.
 func uriOf(p *icalendar.Person) string {
 	if p == nil {
 		return ""
@@ -337,7 +338,7 @@ func (r meetingRecord) meeting() calendar.Meeting {
 	}
 }
 
-// calendarKey names a row of an inbox's calendar: its own, or what all its meetings begin with.
+// calendarKey is the key of a calendar's own row, or the prefix of its meetings.
 func calendarKey(dst []byte, addr string, part byte) []byte {
 	return append(appendText(dst, kindCalendar, addr), part)
 }
@@ -346,7 +347,8 @@ func meetingKey(dst []byte, addr string, id int64) []byte {
 	return appendNumber(calendarKey(dst, addr, partMeeting), id)
 }
 
-// putCalendar writes what changed of a calendar. What goes is deleted last: it may have come in the same rows.
+// putCalendar writes the changes of a calendar. Deletions come last, because the same rows may have
+// added the meeting.
 func (w *writer) putCalendar(r *inbox.Rows) {
 	if r.Calendar == nil {
 		return
@@ -364,8 +366,8 @@ func (w *writer) putCalendar(r *inbox.Rows) {
 	}
 }
 
-// loadCalendar reads a calendar in one scan. Meetings that the disk has lost are named, told and
-// counted; who reads the calendar gets the others.
+// loadCalendar reads a calendar in one scan. Meetings that the disk has lost are listed in the
+// book, logged and counted; the reader gets the others.
 func (t *inboxTable) loadCalendar(addr string) (*calendar.Book, error) {
 	b := &calendar.Book{}
 	own, meetings := calendarKey(nil, addr, partCalendar), calendarKey(nil, addr, partMeeting)
@@ -396,7 +398,7 @@ func (t *inboxTable) loadCalendar(addr string) (*calendar.Book, error) {
 	return b, err
 }
 
-// salvageCalendar reads a calendar row by row, where a scan of them hit damage.
+// salvageCalendar reads a calendar row by row after a scan of its rows hit damage.
 func (t *inboxTable) salvageCalendar(addr string, b *calendar.Book, read func(key, value []byte) error) error {
 	own := calendarKey(nil, addr, partCalendar)
 	one := func(key []byte) error {
@@ -416,7 +418,7 @@ func (t *inboxTable) salvageCalendar(addr string, b *calendar.Book, read func(ke
 		return err
 	}
 	last := b.LastID
-	if last == 0 { // its own row is lost: no id may come again that a meeting ever had
+	if last == 0 { // the calendar's row is lost: no id that a meeting ever had may be assigned again
 		last = lostCalendar
 	}
 	for id := int64(1); id <= last; id++ {
@@ -428,5 +430,6 @@ func (t *inboxTable) salvageCalendar(addr string, b *calendar.Book, read func(ke
 	return nil
 }
 
-// lostCalendar is how many ids of a calendar are looked at whose own row is lost, and not given again.
+// lostCalendar is how many ids are searched in a calendar whose own row is lost. These ids are not
+// assigned again.
 const lostCalendar = 1 << 16

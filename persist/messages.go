@@ -24,11 +24,11 @@ type messageRecord struct {
 	Thread  uint64         `cbor:"20,keyasint,omitempty"`
 	Sending *sendingRecord `cbor:"21,keyasint,omitempty"` // nil for a received message
 	Hidden  bool           `cbor:"22,keyasint,omitempty"`
-	Sealed  *sealedRecord  `cbor:"23,keyasint,omitempty"` // nil for a message in the clear
-	// FromVerified is absent from messages that were stored before there was one.
+	Sealed  *sealedRecord  `cbor:"23,keyasint,omitempty"` // nil for an unencrypted message
+	// FromVerified is absent from messages that were stored before the field existed.
 	FromVerified bool `cbor:"24,keyasint,omitempty"`
 
-	Named []string `cbor:"28,keyasint,omitempty"` // recipients of this inbox, EnvelopeTo included; none when it is the only one
+	Named []string `cbor:"28,keyasint,omitempty"` // recipients of this inbox, EnvelopeTo included; empty if it is the only one
 }
 
 func (r *messageRecord) from(m *inbox.Message) {
@@ -59,14 +59,14 @@ func (r *messageRecord) message(id int64) *inbox.Message {
 		m.Unsettled = (*inbox.Digest)(r.Unsettled)
 	}
 	if named := r.Named; named != nil {
-		m.Named = &named // the record is not kept
+		m.Named = &named // the record is not retained
 	}
 	return m
 }
 
 type sendingRecord struct {
 	Status     delivery.Status   `cbor:"1,keyasint,omitempty"`
-	Error      string            `cbor:"2,keyasint,omitempty"` // not written any more: it follows from the recipients
+	Error      string            `cbor:"2,keyasint,omitempty"` // no longer written: it follows from the recipients
 	Recipients []recipientRecord `cbor:"3,keyasint,omitempty"`
 	Attempts   int               `cbor:"4,keyasint,omitempty"`
 	Due        stamp             `cbor:"5,keyasint,omitempty"`
@@ -117,11 +117,11 @@ type authRecord struct {
 	DMARC      authResultRecord  `cbor:"4,keyasint"`
 	HELO       bool              `cbor:"5,keyasint,omitempty"`
 	Signatures []signatureRecord `cbor:"6,keyasint,omitempty"`
-	// FromVerified is absent from messages that were stored before there was one.
+	// FromVerified is absent from messages that were stored before the field existed.
 	FromVerified bool `cbor:"7,keyasint,omitempty"`
 }
 
-// authResultRecord is a word and a domain, a pair without keys.
+// authResultRecord is a result and a domain, a pair without keys.
 type authResultRecord [2]string
 
 type signatureRecord struct {
@@ -155,7 +155,7 @@ func (r *authRecord) auth() inbox.Auth {
 	}
 }
 
-// spamRecord is in a contentRecord. Its zero numbers are results: nothing is left out.
+// spamRecord is in a contentRecord. Its zero numbers are results, so they are not omitted.
 type spamRecord struct {
 	Score    float64          `cbor:"1,keyasint"`
 	Required float64          `cbor:"2,keyasint"`
@@ -163,7 +163,7 @@ type spamRecord struct {
 	Rules    []spamRuleRecord `cbor:"4,keyasint,omitempty"`
 }
 
-// A rule is a row without keys: a mail has many, and they won't grow.
+// A rule is an array without keys: a message has many, and they get no more fields.
 type spamRuleRecord struct {
 	_           struct{} `cbor:",toarray"`
 	Name        string
@@ -186,7 +186,7 @@ func (r spamRuleRecord) rule() inbox.SpamRule {
 	return inbox.SpamRule{Name: r.Name, Weight: r.Weight, Description: r.Description}
 }
 
-// Message reads one message's row; nil when there is none.
+// Message reads one message's row; nil if it does not exist.
 func (t *inboxTable) Message(addr string, id int64) (*inbox.Message, error) {
 	var r messageRecord
 	found, err := t.get(appendMessage(nil, kindInbox, addr, id), &r)

@@ -14,8 +14,8 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// TestBatchesOfMovedGroupsAreRefused, synced ones and others, and nothing of them is written; due
-// entries of moved groups are not read. All is there when the group comes back.
+// TestBatchesOfMovedGroupsAreRefused covers synced and unsynced batches: nothing of them is
+// written. Due entries of moved groups are not read. Everything is back when the group returns.
 func TestBatchesOfMovedGroupsAreRefused(t *testing.T) {
 	o := options(vfs.NewMem())
 	o.Owner = partition.NewOwner(partition.All())
@@ -70,7 +70,7 @@ func TestBatchesOfMovedGroupsAreRefused(t *testing.T) {
 	}
 }
 
-// nameIn and accountIn are of a group.
+// nameIn and accountIn return a name or an account in a group.
 func nameIn(g partition.Group) string {
 	for name := "a"; ; name += "a" {
 		if partition.Of(name).Group() == g {
@@ -89,7 +89,7 @@ func accountIn(g partition.Group) account.ID {
 	}
 }
 
-// TestDrainWaitsForBatches of its group that were accepted, and for no others.
+// TestDrainWaitsForBatches checks that Drain waits for the accepted batches of its group only.
 func TestDrainWaitsForBatches(t *testing.T) {
 	o := options(vfs.NewMem())
 	o.Owner = partition.NewOwner(partition.All())

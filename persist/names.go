@@ -115,7 +115,7 @@ func (w *writer) claims(r *account.Rows) {
 	}
 }
 
-// Claim returns the claim of an account on a subdomain. Its number is 0 if there is none.
+// Claim returns the claim of an account on a subdomain. Its number is 0 if the account has none.
 func (t *accountTable) Claim(id account.ID, label string) (c account.Claim, err error) {
 	for _, random := range []bool{false, true} {
 		key := claimKey(id, account.Claim{Label: label, Random: random})

@@ -25,13 +25,13 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// batches is what all tests of this package commit. TestMain begins to watch.
+// batches is what all tests of this package commit. TestMain starts watching.
 var batches struct {
 	mu      sync.Mutex
-	callers map[string]bool // functions that had a batch made, while that is noted
+	callers map[string]bool // functions that made a batch; nil if not recorded
 }
 
-// watchAll panics at a batch that has a key of another partition than the one that it names.
+// watchAll panics at a batch with a key outside the partition that the batch names.
 func watchAll() {
 	watchBatch = func(p partition.ID, b *pebble.Batch) {
 		if err := checkBatch(p, b); err != nil {
@@ -73,7 +73,7 @@ func checkBatch(p partition.ID, b *pebble.Batch) error {
 	return nil
 }
 
-// lies says what is wrong with a key of partition p. There is no kind whose keys have none.
+// lies returns what is wrong with a key of partition p. Every kind of key has a partition.
 func lies(key []byte, p partition.ID) error {
 	got := partition.ID(0)
 	switch kind(key[0]) {
@@ -91,7 +91,7 @@ func lies(key []byte, p partition.ID) error {
 	return nil
 }
 
-// endsIn is lies for the key behind a range, which may be the first of the next partition.
+// endsIn is lies for the end of a range, which may be the first key of the next partition.
 func endsIn(key []byte, p partition.ID) error {
 	if next := appendPrefix(nil, kind(key[0]), p+1); slices.Equal(key, next) {
 		return nil
@@ -99,8 +99,8 @@ func endsIn(key []byte, p partition.ID) error {
 	return lies(key, p)
 }
 
-// TestNoBatchHasTwoPartitions makes every call that writes, over many entities where it takes
-// many. That each batch is of the one partition that it names is checked in all tests.
+// TestNoBatchHasTwoPartitions makes every call that writes, over many entities where possible. All
+// tests check that each batch is of the one partition that it names.
 func TestNoBatchHasTwoPartitions(t *testing.T) {
 	batches.mu.Lock()
 	batches.callers = map[string]bool{}
@@ -154,9 +154,8 @@ func TestNoBatchHasTwoPartitions(t *testing.T) {
 			t.Errorf("%s writes, and this test does not call it", name)
 		}
 	}
-	// syncLog writes no key. carry changes how this folder lies on this disk, before anybody
-	// reads it: FORMAT and high-water, the other things that are of no partition, are files.
-	// begin, keep, settle and write are those of a repair: they write into a folder that nobody has open.
+	// syncLog writes no key. begin, keep, settle and write belong to a repair: they write into a
+	// folder that is not open.
 	if want := []string{"begin", "delete", "deleteRange", "enqueue", "fill", "keep", "keepProfile", "set", "setRaw", "settleDue", "settlePart", "syncLog", "updateLater", "write"}; !slices.Equal(doors, want) {
 		t.Errorf("batches are made and applied in %v, not in %v", doors, want)
 	}
@@ -168,7 +167,7 @@ func forgotten(t *testing.T, s *Store) int {
 	return len(rows)
 }
 
-// callsOf lists the functions of this package that call one of these, which are not among them.
+// callsOf lists the functions of this package, except the given ones, that call one of them.
 func callsOf(t *testing.T, names ...string) (callers []string) {
 	files, err := filepath.Glob("*.go")
 	must(t, err)

@@ -19,20 +19,21 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// ofNoPartition are the methods of a Store that say nothing of any row. A backup is of the folder, whosever its rows are.
+// ofNoPartition are the methods of a Store that return no rows. A backup copies the folder, whoever
+// owns the rows.
 var ofNoPartition = []string{
 	"Backup", "ClockSeen", "ClockTrusted", "Close", "Decrypt", "Drain", "Encrypt", "Full", "Held", "MAC", "Position", "Reached", "Release", "Stats", "SyncJournal", "Unheard", "Writable",
 }
 
-// overMany are those that look at many partitions, and pass over what is another node's.
+// overMany are the methods that scan many partitions and skip those of other nodes.
 var overMany = []string{
 	"Accounts", "Closing", "CopiesDue", "DeliveryAccounts", "Domains", "DueDeliveries", "DueInboxes", "EachQueued", "ForgetOnce", "JournalAccounts",
 	"LeftQueued", "MailQueue", "Outbox", "OutboxBehind", "QueuedIn", "Totals",
 }
 
-// TestNothingIsReadOrWrittenPastTheOwner calls every method of a store: over many partitions while
-// all is owned, where there is something to see, and all while nothing is. Those about one entity
-// are refused then, and the others give nothing.
+// TestNothingIsReadOrWrittenPastTheOwner calls every method of a store. Methods over many
+// partitions must return something while everything is owned. While nothing is owned, methods about
+// one entity are refused, and the others return nothing.
 func TestNothingIsReadOrWrittenPastTheOwner(t *testing.T) {
 	reads, batches := hearPastOwner(t)
 	o := options(vfs.NewMem())
@@ -41,7 +42,7 @@ func TestNothingIsReadOrWrittenPastTheOwner(t *testing.T) {
 	must(t, err)
 	defer closeStore(t, s)
 	fillEveryTable(t, s)
-	for !s.totals.turned { // one ask counts for so long only, which on a busy machine is not every group
+	for !s.totals.turned { // one call counts only for a limited time, which may not cover every group on a busy machine
 		must(t, s.countNext())
 	}
 	for _, name := range overMany {
@@ -73,7 +74,7 @@ func TestNothingIsReadOrWrittenPastTheOwner(t *testing.T) {
 	}
 }
 
-// hearPastOwner counts what is refused until the test ends, and lets it live.
+// hearPastOwner counts refusals until the test ends, and disables the panic.
 func hearPastOwner(t *testing.T) (reads, batches *int) {
 	reads, batches = new(int), new(int)
 	before := pastOwner
@@ -88,7 +89,7 @@ func hearPastOwner(t *testing.T) (reads, batches *int) {
 	return reads, batches
 }
 
-// TestAReadInPiecesEnds when the inbox becomes another node's between two.
+// TestAReadInPiecesEnds checks that it ends if the inbox moves to another node between two reads.
 func TestAReadInPiecesEnds(t *testing.T) {
 	for name, size := range map[string]int{"row": 100, "file": blobOver + 1} {
 		o := options(vfs.NewMem())
@@ -109,7 +110,7 @@ func TestAReadInPiecesEnds(t *testing.T) {
 	}
 }
 
-// fillEveryTable writes something that each method over many partitions shows.
+// fillEveryTable writes something that each method over many partitions returns.
 func fillEveryTable(t *testing.T, s *Store) {
 	id := accountID(1)
 	r := sent(victim, 1, at(10))
@@ -123,7 +124,7 @@ func fillEveryTable(t *testing.T, s *Store) {
 	must(t, s.CommitDomain(&domain.Rows{Name: victim, Put: &domain.State{Name: victim}}))
 }
 
-// everyRow is what is on the disk, but for positions.
+// everyRow returns everything on disk except positions.
 func everyRow(t *testing.T, s *Store) map[string]string {
 	rows := map[string]string{}
 	must(t, scan(s.db, span{[]byte{0}, []byte{0xff}}, func(key, value []byte) error {
@@ -133,7 +134,7 @@ func everyRow(t *testing.T, s *Store) map[string]string {
 	return rows
 }
 
-// callAnyhow calls a method by its name, with something for each argument, and returns its results
+// callAnyhow calls a method by its name, with a value for each argument, and returns its results
 // without the error.
 func callAnyhow(t *testing.T, s *Store, name string) (results []reflect.Value, err error) {
 	id, public := accountID(1), []inbox.Public{{Account: accountID(1), Address: victim, Number: 1, At: at(1)}}
@@ -151,7 +152,7 @@ func callAnyhow(t *testing.T, s *Store, name string) (results []reflect.Value, e
 	arguments[reflect.TypeFor[func(inbox.QueueEntry)]()] = func(inbox.QueueEntry) { called++ }
 	arguments[reflect.TypeFor[func(*idempotency.Record)]()] = func(*idempotency.Record) { called++ }
 	arguments[reflect.TypeFor[func(string)]()] = func(string) { called++ }
-	switch name { // pages begin at the first, and nothing is removed while all is owned
+	switch name { // pages start at the first entry, and nothing is removed while everything is owned
 	case "Accounts", "DeliveryAccounts", "JournalAccounts":
 		arguments[reflect.TypeOf(id)] = account.ID{}
 	case "Domains":
@@ -177,7 +178,7 @@ func callAnyhow(t *testing.T, s *Store, name string) (results []reflect.Value, e
 	return append(results, reflect.ValueOf(called)), err
 }
 
-// isSomething reports a result that tells of a row.
+// isSomething reports whether a result reveals a row.
 func isSomething(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Slice, reflect.Map:

@@ -17,16 +17,16 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// queueTable is what inboxes have due: mail to be removed, and mail to be sent.
+// queueTable stores the due indexes of inboxes: expired messages to remove, and messages to send.
 type queueTable struct{ *engine }
 
-// duePlace is where a scan of a due index begins: what keys have behind their group. Groups are
-// the upper bits of partitions, so it orders the entries of all groups as their times,
-// partitions and entities do.
+// duePlace is where a scan of a due index starts: the part of the keys after their group. Groups
+// are the upper bits of partitions, so it orders the entries of all groups by time, partition and
+// entity.
 type duePlace []byte
 
-// dueFrom is the place of the first entry at a time or later; of the first of all for the zero
-// time.
+// dueFrom is the place of the first entry at a time or later; for the zero time, of the very first
+// entry.
 func dueFrom(at time.Time) duePlace {
 	if at.IsZero() {
 		return nil
@@ -34,11 +34,11 @@ func dueFrom(at time.Time) duePlace {
 	return appendTime(nil, at)
 }
 
-// dueBehind is the place behind the entry of a key.
+// dueBehind is the place after the entry of a key.
 func dueBehind(key []byte) duePlace { return append(key[groupLen:len(key):len(key)], 0) }
 
-// scanDue calls row for the entries of a due index from a place on, in the order of their times
-// over all groups that this node owns.
+// scanDue calls row for the entries of a due index from a place on, in time order over all groups
+// that this node owns.
 func (e *engine) scanDue(k kind, from duePlace, row func(key, value []byte) error) error {
 	return e.during(func() (err error) {
 		var all iterators
@@ -51,8 +51,8 @@ func (e *engine) scanDue(k kind, from duePlace, row func(key, value []byte) erro
 	})
 }
 
-// scanPast calls row for rows in the order of their keys, past those that are damaged. Work that is
-// spread over many keys has head octets in common: what follows is where a scan goes on.
+// scanPast calls row for rows in key order and skips damaged ones. head is the number of octets
+// that the keys of the scan have in common; the scan continues by the octets after them.
 func (e *engine) scanPast(keys span, head int, row func(key, value []byte) error) error {
 	return e.during(func() (err error) {
 		var all iterators
@@ -69,8 +69,8 @@ func (e *engine) scanPast(keys span, head int, row func(key, value []byte) error
 	})
 }
 
-// partitionOfDue is that of the entity which an entry of a due index is about. rest is what its
-// key has behind the partition.
+// partitionOfDue returns the partition of the entity that a due entry belongs to. rest is the part
+// of its key after the partition.
 func partitionOfDue(k kind, rest []byte) (partition.ID, bool) {
 	if k == kindDeliveryDue {
 		if len(rest) != idLen+8 {
@@ -88,8 +88,8 @@ func partitionOfDue(k kind, rest []byte) (partition.ID, bool) {
 	return partition.Of(string(rest[:n])), true
 }
 
-// inPlace has entries passed over that lie where their entity's owner neither writes nor removes
-// any: nobody could end what they ask for. The entity's own entry counts.
+// inPlace skips entries that lie outside their entity's partition. The entity's owner neither
+// writes nor removes such entries, so nobody could settle them. The entity's own entry counts.
 func (e *engine) inPlace(row func(key, value []byte) error) func(key, value []byte) error {
 	return func(key, value []byte) error {
 		if len(key) > dueHead {
@@ -103,11 +103,12 @@ func (e *engine) inPlace(row func(key, value []byte) error) func(key, value []by
 	}
 }
 
-// iterators are those of one scan. Its goroutine owns them.
+// iterators are the iterators of one scan. Its goroutine owns them.
 type iterators []*pastIterator
 
-// heads opens the groups that have entries from a place on, each at its first. One iterator over
-// all groups finds them: mostly nothing is due, and a look at 64 costs ten times as much.
+// heads opens the groups that have entries from a place on, each at its first entry. One iterator
+// over all groups finds them: usually nothing is due, and a look at 64 groups costs ten times as
+// much.
 func (i *iterators) heads(e *engine, k kind, from duePlace) (heads []*pastIterator, err error) {
 	probe, err := i.open(e, ofKind(k), groupLen)
 	if err != nil {
@@ -120,7 +121,7 @@ func (i *iterators) heads(e *engine, k kind, from duePlace) (heads []*pastIterat
 			probe.SeekGE(group.from)
 		}
 		if lost := damages(probe.Error()); !lost && !probe.Valid() {
-			break // close reports why, if there is a reason
+			break // close returns the reason, if the iterator failed
 		} else if !lost && bytes.Compare(probe.Key(), group.to) >= 0 {
 			continue
 		}
@@ -145,7 +146,7 @@ func (i *iterators) open(e *engine, bounds span, head int) (*pastIterator, error
 	return past, nil
 }
 
-// close reports what ended an iteration. Damage was told of, and ends none.
+// close returns what ended an iteration. Damage was already reported and does not count.
 func (i iterators) close() (err error) {
 	for _, it := range i {
 		if e := it.Close(); !damages(e) {
@@ -155,7 +156,8 @@ func (i iterators) close() (err error) {
 	return err
 }
 
-// mergeDue calls row for the entries of all groups in order. heads stand at the first of each.
+// mergeDue calls row for the entries of all groups in order. Each head is at its group's first
+// entry.
 func mergeDue(heads []*pastIterator, row func(key, value []byte) error) error {
 	order := func(a, b *pastIterator) int { return bytes.Compare(a.Key()[groupLen:], b.Key()[groupLen:]) }
 	slices.SortFunc(heads, order)
@@ -184,7 +186,7 @@ func mergeDue(heads []*pastIterator, row func(key, value []byte) error) error {
 	return nil
 }
 
-// listDue reads up to limit entries, and whether more follow.
+// listDue reads up to limit entries, and returns whether more follow.
 func listDue[T any](e *engine, k kind, from duePlace, limit int, item func(key, value []byte) (T, error)) (out []T, more bool, err error) {
 	err = e.scanDue(k, from, func(key, value []byte) error {
 		if more = len(out) == limit; more {
@@ -197,13 +199,13 @@ func listDue[T any](e *engine, k kind, from duePlace, limit int, item func(key, 
 	return out, more, err
 }
 
-// inboxDueKey names an entry of retention: [kind][group][time][partition][address 0x00].
+// inboxDueKey is the key of a retention entry: [kind][group][time][partition][address 0x00].
 func inboxDueKey(at time.Time, addr string) []byte {
 	return append(append(appendDue(nil, kindDue, at, partition.Of(addr)), addr...), 0)
 }
 
-// moveDue writes the due entry of an inbox at its new time and takes the old one away, and those
-// that went astray.
+// moveDue writes the due entry of an inbox at its new time, and removes the old entry and stray
+// ones.
 func (w *writer) moveDue(r *inbox.Rows) {
 	if r.DueFrom.Equal(r.DueTo) && len(r.DueStray) == 0 {
 		return
@@ -219,9 +221,8 @@ func (w *writer) moveDue(r *inbox.Rows) {
 	}
 }
 
-// DueInboxes returns up to limit entries of inboxes that want to be looked at not later than
-// until, in time order, and when the first one behind those returned does, zero when there is
-// none.
+// DueInboxes returns up to limit inboxes that are due at until or earlier, in time order. It also
+// returns when the next one is due, zero if none is.
 func (t *queueTable) DueInboxes(until time.Time, limit int) (due []inbox.Due, next time.Time, err error) {
 	err = t.scanDue(kindDue, nil, func(key, _ []byte) error {
 		at := dueTime(key)
@@ -235,12 +236,12 @@ func (t *queueTable) DueInboxes(until time.Time, limit int) (due []inbox.Due, ne
 	return due, next, err
 }
 
-// mailDueKey names an entry of the mail queue: [kind][group][time][partition][address 0x00][id].
+// mailDueKey is the key of a mail queue entry: [kind][group][time][partition][address 0x00][id].
 func mailDueKey(at time.Time, addr string, id int64) []byte {
 	return appendNumber(append(append(appendDue(nil, kindMailDue, at, partition.Of(addr)), addr...), 0), id)
 }
 
-// mailDueTail is the length of what follows the address in such a key.
+// mailDueTail is the length of the part after the address in such a key.
 const mailDueTail = 1 + 8
 
 // The integer keys of this record are on disk: append only; never reorder or reuse.
@@ -261,8 +262,8 @@ func readMailDue(key, value []byte) (q inbox.QueueEntry, err error) {
 	}, nil
 }
 
-// moveQueued writes the moves of the mail queue in their order: one message may move more
-// than once in a batch.
+// moveQueued writes the changes of the mail queue in their order: one message may move more than
+// once in a batch.
 func (w *writer) moveQueued(r *inbox.Rows) {
 	for _, q := range r.Queue {
 		if !q.From.IsZero() {
@@ -274,9 +275,9 @@ func (w *writer) moveQueued(r *inbox.Rows) {
 	}
 }
 
-// MailQueue returns up to limit entries of the mail queue in time order, and whether more
-// follow. They begin behind the entry after, of which time, address and id count; one without
-// address begins at its time.
+// MailQueue returns up to limit entries of the mail queue in time order, and whether more follow.
+// They start after the entry after, of which it uses time, address and id. If after has no address,
+// they start at its time.
 func (t *queueTable) MailQueue(after inbox.QueueEntry, limit int) (queue []inbox.QueueEntry, more bool, err error) {
 	from := dueFrom(after.At)
 	if after.Address != "" {
@@ -285,7 +286,7 @@ func (t *queueTable) MailQueue(after inbox.QueueEntry, limit int) (queue []inbox
 	return listDue(t.engine, kindMailDue, from, limit, readMailDue)
 }
 
-// QueuedAt reads the entry that the mail queue has of a message at a time, if it has one.
+// QueuedAt reads the queue entry of a message at a time, if it exists.
 func (t *queueTable) QueuedAt(addr string, id int64, at time.Time) (q inbox.QueueEntry, found bool, err error) {
 	key := mailDueKey(at, addr, id)
 	found, err = t.read(key, func(value []byte) error {
@@ -305,7 +306,7 @@ func (t *queueTable) EachQueued(entry func(inbox.QueueEntry)) error {
 	return nil
 }
 
-// QueuedIn calls entry for what a group of this node has in the mail queue.
+// QueuedIn calls entry for each mail queue entry of a group of this node.
 func (t *queueTable) QueuedIn(g partition.Group, entry func(inbox.QueueEntry)) error {
 	return t.scanPast(ofGroup(kindMailDue, g), groupLen, t.inPlace(func(key, value []byte) error {
 		q, err := readMailDue(key, value)
@@ -316,42 +317,42 @@ func (t *queueTable) QueuedIn(g partition.Group, entry func(inbox.QueueEntry)) e
 	}))
 }
 
-// LeftQueued returns the addresses of an account's deleted inboxes whose mail is still in the queue.
-// It reads the whole queue: for the end of an account.
+// LeftQueued returns the addresses of an account's deleted inboxes that still have queued messages.
+// It reads the whole queue, when an account is erased.
 func (t *queueTable) LeftQueued(id account.ID) (left []string, err error) {
 	queued := map[string]bool{}
 	err = t.EachQueued(func(q inbox.QueueEntry) { queued[q.Address] = true })
 	for addr := range queued {
 		var r profileRecord
 		found, err := t.get(appendText(nil, kindInbox, addr), &r)
-		if found && err == nil && r.Account == id && !r.DeletedAt.time().IsZero() { // of a damaged one nobody knows whose it was
+		if found && err == nil && r.Account == id && !r.DeletedAt.time().IsZero() { // the account of a damaged inbox is unknown
 			left = append(left, addr)
 		}
 	}
 	return left, err
 }
 
-// signatureKey names the fields that stand above the raw bytes of an outgoing message.
+// signatureKey is the key of the fields that are sent before the raw bytes of an outgoing message.
 func signatureKey(addr string, id int64) []byte {
 	return append(appendMessage(nil, kindRaw, addr, id), rawSignature)
 }
 
-// rawSignature ends such a key. Stored: append only.
+// rawSignature ends such a key. On disk: append only.
 const rawSignature byte = 1
 
-// signatures writes what lies beside the bytes of outgoing messages, and removes it with them.
+// signatures writes the signature fields of outgoing messages, and removes them with the messages.
 func (w *writer) signatures(r *inbox.Rows) {
 	for _, f := range r.Sign {
 		w.setRaw(signatureKey(r.Address, f.ID), f.Bytes)
 	}
 	for _, m := range r.Drop {
-		if m.Direction != inbox.In { // of a damaged one nobody knows
+		if m.Direction != inbox.In { // unknown for a damaged message
 			w.delete(signatureKey(r.Address, m.ID))
 		}
 	}
 }
 
-// Signature returns the signature fields of an outgoing message, nil when it has none.
+// Signature returns the signature fields of an outgoing message, nil if it has none.
 func (t *queueTable) Signature(addr string, id int64) (fields []byte, err error) {
 	_, err = t.read(signatureKey(addr, id), func(value []byte) (err error) {
 		fields, err = readRaw(value)

@@ -19,7 +19,7 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// sent is a batch as a submission makes it.
+// sent makes the batch of a submission.
 func sent(addr string, id int64, due time.Time) *inbox.Rows {
 	r := mail(addr, id, body(addr, id))
 	m := r.Put[0]
@@ -42,7 +42,7 @@ func queueOf(t *testing.T, s *Store, after inbox.QueueEntry, limit int) (out []s
 	return out
 }
 
-// addressesOf are those that retention is due at.
+// addressesOf returns the addresses that are due for retention.
 func addressesOf(due []inbox.Due) (addresses []string) {
 	for _, d := range due {
 		addresses = append(addresses, d.Address)
@@ -68,7 +68,7 @@ func TestMailQueueIsInTimeOrderOverAllInboxes(t *testing.T) {
 	if got := queueOf(t, s, inbox.QueueEntry{At: at(20)}, 9); !slices.Equal(got, []string{b, a}) {
 		t.Error(got)
 	}
-	// Several moves of one mail in one batch leave the last.
+	// Of several moves of one message in one batch, the last remains.
 	must(t, s.CommitInbox(&inbox.Rows{Address: "b@example.org", Queue: []inbox.Queued{
 		{ID: 1, From: at(20), To: at(40), Domains: []string{"x.test"}, Leased: true}, {ID: 1, From: at(40), To: at(15), Domains: []string{"y.test"}},
 	}}))
@@ -127,8 +127,8 @@ func TestSuppressionsOfOneAccount(t *testing.T) {
 	}
 }
 
-// TestCountOfSendsIsOnDiskWithTheMail: the count has no sync of its own and is nevertheless
-// never behind the mail that was committed after it.
+// TestCountOfSendsIsOnDiskWithTheMail checks that the count, which is not synced itself, is never
+// behind a message that was committed after it.
 func TestCountOfSendsIsOnDiskWithTheMail(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	s, err := Open(folder, options(fs))
@@ -154,7 +154,7 @@ func TestCountOfSendsIsOnDiskWithTheMail(t *testing.T) {
 	}
 }
 
-// TestSentMailComesBackWhole after a reopening.
+// TestSentMailComesBackWhole checks a sent message after the store was reopened.
 func TestSentMailComesBackWhole(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs)
@@ -173,8 +173,8 @@ func TestSentMailComesBackWhole(t *testing.T) {
 	}
 }
 
-// TestMisplacedEntriesArePassedOver: those in another group or partition than their entity's, and
-// those of no entity at all. The others are found in their order.
+// TestMisplacedEntriesArePassedOver covers entries in another group or partition than their
+// entity's, and entries without an entity. The others are found in order.
 func TestMisplacedEntriesArePassedOver(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	id := accountID(1)
@@ -205,8 +205,8 @@ func TestMisplacedEntriesArePassedOver(t *testing.T) {
 	}
 }
 
-// TestGroupsAreMerged: pages of any size are in the order of time, partition and entity over all
-// groups, and together whole; and so is a scan without order.
+// TestGroupsAreMerged checks that pages of any size are complete and in the order of time,
+// partition and entity over all groups. A scan without order is also complete.
 func TestGroupsAreMerged(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	var want []inbox.QueueEntry

@@ -20,22 +20,22 @@ import (
 // repairStep is how many octets of rows a repair writes at once.
 const repairStep = 1 << 20
 
-// Repair makes the folder to a sound copy of what can be read in dir, in which it changes nothing,
-// and calls found as Check does, and then with what each inbox has lost. Rows that can't be read are left out, and
-// those of files that are damaged. What the others miss then is shown as damaged mail is. After an Unwritten the
-// process is to end.
+// Repair creates the folder to as a sound copy of what can be read in dir. It does not change dir.
+// It calls found as Check does, and then with what each inbox has lost. It omits rows that cannot
+// be read, and rows whose files are damaged. Messages that are incomplete without them appear as
+// damaged messages. After an Unwritten error, the process must end.
 func Repair(dir, to string, o Options, found func(problem string)) (Checked, error) {
 	if o.FS == nil {
 		o.FS = disk.Real
 	}
-	if _, err := o.FS.Stat(to); !errors.Is(err, os.ErrNotExist) { // before all is read
+	if _, err := o.FS.Stat(to); !errors.Is(err, os.ErrNotExist) { // before everything is read
 		return Checked{}, Unfit{Err: fmt.Errorf("the folder %s already exists: give the path of a new folder for the repaired copy", to)}
 	}
 	failed, done := make(chan error, 1), make(chan outcome, 1)
-	var over sync.Mutex // found is called by one goroutine at a time, and by none after the end
+	var over sync.Mutex // found is called by one goroutine at a time, and never after the end
 	r := repair{to: to, intact: func() error { return errUnmade }, fs: disk.Halting(o.FS, func(err error) {
 		over.Lock()
-		failed <- err // the first: nobody gets over the lock again
+		failed <- err // the first error: nobody gets the lock again
 	})}
 	go func() {
 		tell := func(problem string) {
@@ -63,25 +63,26 @@ func Repair(dir, to string, o Options, found func(problem string)) (Checked, err
 	}
 }
 
-// errNothing is also for a folder of which some tables are whole: rows of theirs may have been changed or deleted
-// by what is lost, and would come back.
+// errNothing is also returned if only some tables are intact: the lost ones may have changed or
+// deleted rows of the intact ones, and those rows would reappear.
 var errNothing = errors.New("nothing in it can be read reliably, so no copy is made: restore a backup")
 
 var errUnmade = errors.New("the copy was not started")
 
-// outcome is what a repair ended with.
+// outcome is the result of a repair.
 type outcome struct {
 	sum Checked
 	err error
 }
 
-// Unwritten is why a repair could not write its copy. What there is of it stays, for goroutines may hold it
-// until the process ends, and has no FORMAT.
+// Unwritten is the reason why a repair could not write its copy. The incomplete copy stays, because
+// goroutines may use it until the process ends. It has no FORMAT.
 type Unwritten struct {
 	To  string
 	Err error
 }
 
+// Error implements error.
 func (u Unwritten) Error() string {
 	why := u.Err.Error()
 	if disk.IsFull(u.Err) {
@@ -90,26 +91,26 @@ func (u Unwritten) Error() string {
 	return fmt.Sprintf("the copy %s cannot be written: %s. It is incomplete and has no %s. Remove it and try again", u.To, why, disk.FormatName)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (u Unwritten) Unwrap() error { return u.Err }
 
-// repair writes a new folder. One goroutine has it.
+// repair writes a new folder. One goroutine uses it.
 type repair struct {
 	fs vfs.FS
 	to string
 
 	marked func(fs vfs.FS, dir string) error // makes it a data folder
-	intact func() error                      // nil error: to is the folder that was made here
-	db     *pebble.DB                        // nil until there is a row
+	intact func() error                      // nil error: to is still the folder that was created here
+	db     *pebble.DB                        // nil until the first row
 	batch  *pebble.Batch
 
 	copied   copies
-	needsKey bool     // rows are encrypted, and the key that opens them is lost
-	bare     messages // messages that are kept without their bytes, or without what is read of them
-	gone     messages // messages of which something is left, and not their rows
+	needsKey bool     // rows are encrypted, and their key is lost
+	bare     messages // messages kept without their bytes or their parsed content
+	gone     messages // messages of which parts are left, but not their rows
 }
 
-// begin makes the folder, with the key of the one that is read.
+// begin creates the folder, with the key of the original.
 func (r *repair) begin(s *Store) error {
 	intact, err := disk.MakeOwn(r.fs, r.to)
 	if err != nil {
@@ -132,17 +133,17 @@ func (r *repair) begin(s *Store) error {
 	return err
 }
 
-// keepSecret copies the key file if it is whole. In the place of a damaged one a start makes another, unless rows
-// are encrypted under it.
+// keepSecret copies the key file if it is intact. A start replaces a damaged one, unless rows are
+// encrypted under it.
 func (r *repair) keepSecret(s *Store) error {
 	if _, err := s.readSecret(); err != nil {
 		r.needsKey = s.lostSecret() != nil
-		return nil // the check tells of it
+		return nil // the check reports it
 	}
 	return s.copyFile(r.fs, disk.SecretName, r.to, private)
 }
 
-// keep writes a row, and its file first.
+// keep writes a row, after its file.
 func (r *repair) keep(s *Store, key, value []byte) error {
 	if r.db == nil {
 		if err := r.begin(s); err != nil {
@@ -169,7 +170,7 @@ func (r *repair) keep(s *Store, key, value []byte) error {
 	return r.write()
 }
 
-// keepProfile writes the profile of an inbox anew where it can't be read.
+// keepProfile rewrites the profile of an inbox if the original is unreadable.
 func (r *repair) keepProfile(s *Store, addr string) error {
 	key := appendText(nil, kindInbox, addr)
 	if found, err := s.has(key); found && err == nil {
@@ -191,7 +192,8 @@ func (r *repair) write() error {
 	return err
 }
 
-// end puts on disk what was written, and makes it a data folder. tell hears what the inboxes have lost.
+// end makes what was written durable, and makes the folder a data folder. tell gets what the
+// inboxes have lost.
 func (r *repair) end(tell func(string)) error {
 	if r.db == nil {
 		return errNothing
@@ -203,7 +205,7 @@ func (r *repair) end(tell func(string)) error {
 	return errors.Join(disk.SyncFolder(r.fs, r.fs.PathJoin(r.to, disk.BlobsName)), r.bare.write(r.fs, r.to), r.marked(r.fs, r.to), disk.SyncFolder(r.fs, r.fs.PathDir(r.to)))
 }
 
-// abandon gives up a copy of a folder that could not be read to its end.
+// abandon gives up the copy of a folder that could not be read completely.
 func (r *repair) abandon() error {
 	if r.db == nil {
 		return nil
@@ -211,9 +213,9 @@ func (r *repair) abandon() error {
 	return errors.Join(r.batch.Close(), r.db.Close())
 }
 
-// settle looks in the copy for what belongs together. A message without its bytes, or without what is read of them, is
-// kept, for the rest of it can be read, and noted. What is left of one whose row is lost nobody could reach: it is
-// left out. An inbox is due again when its row says so.
+// settle makes the rows of the copy consistent. A message without its bytes or its parsed content
+// is kept and recorded, because the rest of it is readable. Parts of a message whose row is lost
+// are unreachable, so they are left out. An inbox is due again when its row says so.
 func (r *repair) settle(tell func(string)) error {
 	err := scan(r.db, ofKind(kindInbox), func(key, value []byte) error {
 		addr, rest, _ := bytes.Cut(key[prefixLen:], []byte{0})
@@ -236,7 +238,7 @@ func (r *repair) settle(tell func(string)) error {
 	return err
 }
 
-// settlePart leaves out a row of a message that is not there.
+// settlePart leaves out a row of a message that does not exist.
 func (r *repair) settlePart(key, _ []byte) error {
 	addr, rest, _ := bytes.Cut(key[prefixLen:], []byte{0})
 	name := messageName{string(addr), readNumber(rest[:8])}
@@ -248,7 +250,7 @@ func (r *repair) settlePart(key, _ []byte) error {
 	return r.batch.Delete(key, nil)
 }
 
-// settleDue puts the entry of an inbox into the due index.
+// settleDue writes the due entry of an inbox.
 func (r *repair) settleDue(addr string, value []byte) error {
 	var rec profileRecord
 	if err := decode(value, &rec); err != nil || rec.DueAt == 0 {
@@ -271,7 +273,7 @@ func (r *repair) hasOne(keys ...[]byte) (bool, error) {
 	return false, nil
 }
 
-// messages are ids by the address of their inbox. One goroutine has them.
+// messages are ids by the address of their inbox. One goroutine uses it.
 type messages map[string][]int64
 
 func (m *messages) add(name messageName) {
@@ -283,7 +285,7 @@ func (m *messages) add(name messageName) {
 	}
 }
 
-// tell tells of each inbox, by a format that takes its address, how many ids there are, and which.
+// tell reports each inbox by a format of its address, the number of ids, and the ids.
 func (m messages) tell(tell func(string), format string) {
 	for _, addr := range slices.Sorted(maps.Keys(m)) {
 		slices.Sort(m[addr])
@@ -292,7 +294,7 @@ func (m messages) tell(tell func(string), format string) {
 	}
 }
 
-// spans is a list of ids for people: 1-3, 7.
+// spans formats a list of ids for the operator: 1-3, 7.
 func spans(ids []int64) string {
 	var text strings.Builder
 	for i := 0; i < len(ids); i++ {
@@ -310,11 +312,11 @@ func spans(ids []int64) string {
 	return text.String()
 }
 
-// lostForm begins the file that names the messages which a repair kept without their bytes, or without what is read
-// of them; a line for each follows, with its address and id.
+// lostForm begins the file of the messages that a repair kept without their bytes or their parsed
+// content. One line for each follows, with its address and id.
 const lostForm = "inboxd lost 1\n"
 
-// write puts the file into a copy that lacks something.
+// write writes the file into an incomplete copy.
 func (m messages) write(fs vfs.FS, dir string) error {
 	if len(m) == 0 {
 		return nil
@@ -328,7 +330,8 @@ func (m messages) write(fs vfs.FS, dir string) error {
 	return disk.WriteFile(fs, dir, disk.LostName, text)
 }
 
-// readLost reads the file of a folder. What is not as it was written is not in it: a check then tells of the message.
+// readLost reads the file of a folder. It ignores lines that are not as written: a check then
+// reports the message.
 func readLost(f *disk.Folder) map[messageName]bool {
 	lost := map[messageName]bool{}
 	data, _ := disk.ReadFile(f.FS, f.Path(disk.LostName))

@@ -17,8 +17,8 @@ import (
 	"inboxd/persist/disk"
 )
 
-// TestRepair: of a damaged folder everything is in the copy but what was hit, and that is shown as
-// damaged; the folder itself is left as it was.
+// TestRepair checks that the copy of a damaged folder has everything except what was hit, which is
+// shown as damaged. The original folder is unchanged.
 func TestRepair(t *testing.T) {
 	fs := vfs.NewMem()
 	s := must1(Open(folder, options(fs)))(t)
@@ -95,8 +95,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestRepairOfLostRows: what is left of a message without its row is left out and told, and an inbox is due as its
-// row says. The copy is sound.
+// TestRepairOfLostRows checks that the parts of a message without its row are left out and
+// reported, and that an inbox is due as its row says. The copy is sound.
 func TestRepairOfLostRows(t *testing.T) {
 	fs := vfs.NewMem()
 	s := must1(Open(folder, options(fs)))(t)
@@ -118,8 +118,8 @@ func TestRepairOfLostRows(t *testing.T) {
 	}
 }
 
-// TestRepairWithoutTheKey: what is encrypted is kept for whoever has the key in a backup, and the damaged one is
-// not taken along. Where nothing is encrypted, a start makes another.
+// TestRepairWithoutTheKey checks that encrypted rows are kept for a key from a backup, and that a
+// damaged key is not copied. If nothing is encrypted, a start creates another key.
 func TestRepairWithoutTheKey(t *testing.T) {
 	for _, needed := range []bool{true, false} {
 		for _, missing := range []bool{true, false} {
@@ -156,8 +156,8 @@ func TestRepairWithoutTheKey(t *testing.T) {
 	}
 }
 
-// TestRepairKeepsWebhooksWithoutTheKey: their rows come back with the key of a backup; a check and a repair make no
-// other in the folder, even where nothing else says that something is encrypted.
+// TestRepairKeepsWebhooksWithoutTheKey checks that webhook rows are readable again with the key
+// from a backup. A check and a repair create no other key, even if only webhooks are encrypted.
 func TestRepairKeepsWebhooksWithoutTheKey(t *testing.T) {
 	fs := vfs.NewMem()
 	s := must1(Open(folder, options(fs)))(t)
@@ -179,7 +179,8 @@ func TestRepairKeepsWebhooksWithoutTheKey(t *testing.T) {
 	}
 }
 
-// TestRepairOfLostContent: a message without what is read of it is told, kept and noted.
+// TestRepairOfLostContent checks that a message without its parsed content is reported, kept and
+// recorded.
 func TestRepairOfLostContent(t *testing.T) {
 	fs := vfs.NewMem()
 	s := must1(Open(folder, options(fs)))(t)
@@ -205,8 +206,8 @@ func TestRepairOfLostContent(t *testing.T) {
 	}
 }
 
-// TestRepairOntoAFullDisk: whichever write of the copy is the first without room, the repair ends with one sentence,
-// and no start takes what is there.
+// TestRepairOntoAFullDisk makes each write of the copy the first that fails for lack of space. The
+// repair ends with one error, and no start accepts the incomplete copy.
 func TestRepairOntoAFullDisk(t *testing.T) {
 	fs := inTables(t, 24)
 	tried := 0
@@ -237,8 +238,8 @@ func TestRepairOntoAFullDisk(t *testing.T) {
 	}
 }
 
-// TestRepairOfALostEnd: a start is refused where the log has lost its end. A check reads what is left, and a repair
-// makes a folder of it that gives no id anew.
+// TestRepairOfALostEnd covers a log that has lost its end. A start is refused, a check reads the
+// rest, and a repair makes a folder of it that reuses no id.
 func TestRepairOfALostEnd(t *testing.T) {
 	fs := vfs.NewMem()
 	s := must1(Open(folder, options(fs)))(t)

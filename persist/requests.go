@@ -69,12 +69,12 @@ func (w *writer) requests(owner []byte, rs *idempotency.Records) {
 	}
 }
 
-// AccountOnce returns the newest record of a request to an account, or nil if there is none.
+// AccountOnce returns the newest record of a request to an account, or nil if none exists.
 func (t *requestTable) AccountOnce(id account.ID, key idempotency.Key) (*idempotency.Record, error) {
 	return t.find(accountRequests(id), key)
 }
 
-// InboxOnce returns the newest record of a request to an inbox, or nil if there is none.
+// InboxOnce returns the newest record of a request to an inbox, or nil if none exists.
 func (t *requestTable) InboxOnce(address string, key idempotency.Key) (*idempotency.Record, error) {
 	return t.find(inboxRequests(address), key)
 }

@@ -19,8 +19,8 @@ func requestAt(key byte, moment int) idempotency.Record {
 	}
 }
 
-// TestRecordsOfRequests finds the newest by its owner and name, in the batch of a change,
-// after a reopening too.
+// TestRecordsOfRequests checks that the newest record is found by its owner and name. It is written
+// in the batch of a change, and found after the store was reopened.
 func TestRecordsOfRequests(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs)
@@ -57,7 +57,8 @@ func TestRecordsOfRequests(t *testing.T) {
 	want(got, err, &later)
 }
 
-// TestOldRecordsAreForgotten in bounded steps, and no other.
+// TestOldRecordsAreForgotten checks the removal in bounded steps, and that no other record is
+// removed.
 func TestOldRecordsAreForgotten(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	for n := range byte(30) {

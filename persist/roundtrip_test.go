@@ -22,7 +22,7 @@ import (
 	"inboxd/internal/mail/sealed"
 )
 
-// Generators. Text is any bytes: the store gives back what it got.
+// Generators. Text is any bytes: the store returns what it was given.
 var (
 	genText  = rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 40), func(b []byte) string { return string(b) }))
 	genTexts = rapid.Map(rapid.SliceOfN(genText, 0, 4), nilWhenEmpty[string])
@@ -136,7 +136,7 @@ func nilWhenEmpty[T any](s []T) []T {
 	return s
 }
 
-// modelInbox is what the store must give back.
+// modelInbox is what the store must return.
 type modelInbox struct {
 	state   inbox.State
 	content map[int64]*inbox.Content
@@ -144,7 +144,7 @@ type modelInbox struct {
 	parts   map[int64]*inbox.Stored // of a sealed message
 }
 
-// model drives a store and a picture of it in plain maps.
+// model drives a store and mirrors it in plain maps.
 type model struct {
 	fs      *vfs.MemFS
 	s       *Store
@@ -159,8 +159,8 @@ func (m *model) inbox(addr string) *modelInbox {
 	return m.inboxes[addr]
 }
 
-// commit draws rows as a group of commands may make them: mails, marks and removals, also
-// of a mail that came in the same batch.
+// commit draws rows as a group of commands may make them: messages, marks and removals, also of a
+// message from the same batch.
 func (m *model) commit(t *rapid.T) {
 	in := m.inbox(genAddress.Draw(t, "address"))
 	st := &in.state
@@ -196,7 +196,8 @@ func (m *model) commit(t *rapid.T) {
 	must(t, m.s.CommitInbox(r))
 }
 
-// meet draws meetings that are new, changed and over, also one that goes in the batch in which it came.
+// meet draws meetings that are new, changed and over, and one that is removed in the batch that
+// added it.
 func meet(t *rapid.T, st *inbox.State, r *inbox.Rows) {
 	b := st.Calendar
 	for range rapid.SampledFrom([]int{0, 1, 2, 20}).Draw(t, "meetings") {
@@ -251,8 +252,8 @@ func (m *model) receive(t *rapid.T, in *modelInbox, r *inbox.Rows) {
 	r.Put, r.Store, r.Public = append(r.Put, msg), append(r.Store, stored), append(r.Public, ev)
 }
 
-// sealParts draws what a sealed message has beside its envelope: files and what waits in the queue, as
-// rows and as blobs.
+// sealParts draws the parts of a sealed message in addition to its envelope: attachments and the
+// queued copy, as rows and as blobs.
 func sealParts(t *rapid.T, msg *inbox.Message, stored *inbox.Stored) {
 	part := func(id int) []byte {
 		size := rapid.SampledFrom([]int{0, 5, 5, 5, 5, 5, 5, 5, blobOver, blobOver + 1}).Draw(t, "part")
@@ -360,7 +361,7 @@ func (m *model) check(t *rapid.T) {
 	m.checkOutbox(t)
 }
 
-// checkParts is checkBulk for what a sealed message has beside its envelope.
+// checkParts is checkBulk for the parts of a sealed message in addition to its envelope.
 func checkParts(t *rapid.T, s *Store, in *modelInbox, id int64) (blobs int64) {
 	want := inbox.Stored{}
 	if kept := in.parts[id]; kept != nil {
@@ -396,7 +397,7 @@ func checkParts(t *rapid.T, s *Store, in *modelInbox, id int64) (blobs int64) {
 	return blobs
 }
 
-// checkBulk returns how many blob files the message has.
+// checkBulk compares content and bytes, and returns how many blob files the message has.
 func checkBulk(t *rapid.T, s *Store, in *modelInbox, id int64) (blobs int64) {
 	c, err := s.Content(in.state.Address, id)
 	must(t, err)

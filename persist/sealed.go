@@ -7,24 +7,24 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// What a sealed message has beside its envelope, which is its raw row or blob: envelopes of its
-// attachments, and while it is queued the mail itself under the folder's key. All of it lies under
-// the message's raw key, with a part behind it, and goes with the message.
+// A sealed message has an envelope, which is its raw row or blob. It also has the envelopes of its
+// attachments and, while it is queued, the message itself under the folder's key. All of these are
+// under the message's raw key, followed by a part, and are removed with the message.
 
-// Parts of a message's raw row, beside rawSignature. Stored: append only.
+// Parts of a message's raw row, in addition to rawSignature. On disk: append only.
 const (
-	rawFile   byte = 2 // and the id of the attachment, one byte
+	rawFile   byte = 2 // followed by the id of the attachment, one byte
 	rawQueued byte = 3
 )
 
-// What a blob of a sealed message holds; of an attachment that number and the attachment's id. Stored:
-// append only.
+// Content types of the blobs of a sealed message. blobFile is combined with the attachment's id. On
+// disk: append only.
 const (
 	blobQueued byte = 3
 	blobFile   byte = 0x80
 )
 
-// maxFileID is the highest id of an attachment that has a place among blobs; mail has at most ten.
+// maxFileID is the highest attachment id that blob keys can hold; a message has at most ten.
 const maxFileID = 0x7f
 
 // The integer keys of this record are on disk: append only; never reorder or reuse.
@@ -48,7 +48,7 @@ func (r sealedRecord) sealed() inbox.Sealed {
 	return s
 }
 
-// isRawPart knows what keys of kindRaw have behind their address.
+// isRawPart validates the part of a kindRaw key after the address.
 func isRawPart(rest []byte) bool {
 	switch len(rest) {
 	case 8:
@@ -69,7 +69,7 @@ func queuedKey(addr string, id int64) []byte {
 	return append(appendMessage(nil, kindRaw, addr, id), rawQueued)
 }
 
-// putSealed writes what a sealed message has beside its envelope.
+// putSealed writes what a sealed message has in addition to its envelope.
 func (t *inboxTable) putSealed(w *writer, r *inbox.Rows, m *inbox.Stored, files *blobMoves) {
 	addr := r.Address
 	for _, f := range m.Files {
@@ -88,20 +88,20 @@ func (t *inboxTable) putPart(w *writer, key []byte, addr string, id int64, what 
 	w.setRaw(key, data)
 }
 
-// settleSealed removes what sealed messages need no more: those whose status is final keep their
-// envelopes alone, those that are dropped nothing.
+// settleSealed removes what sealed messages no longer need: messages with a final status keep only
+// their envelopes, dropped messages nothing.
 func (t *inboxTable) settleSealed(w *writer, r *inbox.Rows, gone []int64, files *blobMoves) {
 	for _, m := range r.Settled {
 		if _, dead := slices.BinarySearch(gone, m.ID); dead {
-			continue // its blobs go anyhow
+			continue // dropMessages removes its blobs
 		}
 		w.delete(queuedKey(r.Address, m.ID))
 		w.delete(signatureKey(r.Address, m.ID))
 		t.blobs.dropPart(w, r.Address, m.ID, blobQueued, files)
 	}
-	for _, m := range r.Drop { // blobs and signatures go with the message
+	for _, m := range r.Drop { // blobs and signatures are removed with the message
 		switch {
-		case m.Damaged: // nobody knows what it had
+		case m.Damaged: // what it had is unknown
 			w.deleteRange(under(appendMessage(nil, kindRaw, r.Address, m.ID)))
 		case m.Sealed != nil:
 			for file := 1; file <= m.Sealed.Files; file++ {
@@ -114,7 +114,7 @@ func (t *inboxTable) settleSealed(w *writer, r *inbox.Rows, gone []int64, files 
 	}
 }
 
-// dropPart adds to w the removal of one blob of a message, if it has that.
+// dropPart adds to w the removal of one blob of a message, if it exists.
 func (b *blobFiles) dropPart(w *writer, addr string, id int64, what byte, files *blobMoves) {
 	key := blobKey(nil, addr, id, what)
 	r, err := b.find(key)
@@ -134,8 +134,8 @@ func (t *inboxTable) OpenFile(addr string, id int64, file int) (*io.SectionReade
 	return t.openBytes(fileKey(addr, id, file), blobFile|byte(file), addr, id)
 }
 
-// QueuedCopy reads what is kept of a sealed message for the attempts to deliver it, nil when it is not
-// there.
+// QueuedCopy reads the copy of a sealed message that its delivery attempts send; nil if it does not
+// exist.
 func (t *inboxTable) QueuedCopy(addr string, id int64) (copied []byte, err error) {
 	_, err = t.largeAt(queuedKey(addr, id), blobQueued, addr, id, func(value []byte) (err error) {
 		copied, err = readRaw(value)

@@ -22,8 +22,8 @@ import (
 	"inboxd/persist/disk"
 )
 
-// secretForm and what follows it: a sum, which the first folders lack, because another digit makes
-// another key.
+// secretForm and secretSum are the two parts of the key file. The checksum is there because a
+// changed digit makes another key. The first folders lack it.
 const (
 	secretForm = "inboxd secret 1\n%x\n"
 	secretSum  = "sum %016x\n"
@@ -34,12 +34,13 @@ func secretFile(secret []byte) []byte {
 	return fmt.Appendf(body, secretSum, xxh3.Hash(body))
 }
 
-// secrets encrypts what must be read again but must not lie open on disk: private keys, and
-// whatever else is secret and not only compared. Its key is in a file beside the database, so
-// that a copy of db/ alone gives none of it away. The file is made at the first use; when it is
-// lost, what was encrypted is lost too, and is told by an error, never by another value.
+// secrets encrypts values that must be read again but must not be stored in plain text: private
+// keys, and other secrets that are not only compared. Its key is in a file outside the database, so
+// that a copy of db/ alone reveals nothing. The file is created at the first use. If it is lost,
+// the encrypted values are lost, too, and reading them returns an error, never a wrong value.
 //
-// mu guards the keys derived from the file, nil until the first use; they never change after.
+// mu guards the keys derived from the file. They are nil until the first use and never change
+// afterwards.
 type secrets struct {
 	*engine
 	mu     sync.Mutex
@@ -47,7 +48,7 @@ type secrets struct {
 	mac    []byte
 }
 
-// Encrypt encrypts secret for one purpose; Decrypt with another one refuses it.
+// Encrypt encrypts secret for one purpose; Decrypt refuses another purpose.
 func (s *secrets) Encrypt(purpose string, secret []byte) ([]byte, error) {
 	if err := s.unlock(); err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func (s *secrets) Encrypt(purpose string, secret []byte) ([]byte, error) {
 	return s.aesGCM.Seal(nonce, nonce, secret, []byte(purpose)), nil
 }
 
-// Decrypt gives back what was encrypted for this purpose.
+// Decrypt returns what was encrypted for this purpose.
 func (s *secrets) Decrypt(purpose string, encrypted []byte) ([]byte, error) {
 	if err := s.unlock(); err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func (s *secrets) Decrypt(purpose string, encrypted []byte) ([]byte, error) {
 	return secret, nil
 }
 
-// MAC returns 32 bytes that only this folder can make of purpose and data.
+// MAC returns 32 bytes that only this folder can compute from purpose and data.
 func (s *secrets) MAC(purpose string, data []byte) ([]byte, error) {
 	if err := s.unlock(); err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func (s *secrets) MAC(purpose string, data []byte) ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-// unlock reads the key file, or makes it in a folder that holds nothing encrypted.
+// unlock reads the key file, or creates it in a folder that holds nothing encrypted.
 func (s *secrets) unlock() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +106,7 @@ func (s *secrets) unlock() error {
 }
 
 func (s *secrets) derive(secret []byte) error {
-	// The labels are in every folder: never change them.
+	// The labels apply to every existing folder: never change them.
 	key, err := hkdf.Key(sha256.New, secret, nil, "seal", 32)
 	if err != nil {
 		return err
@@ -137,7 +138,7 @@ func (s *secrets) readSecret() ([]byte, error) {
 	return nil, s.folder.Damage.Found(s.folder.Path(disk.SecretName), "its content is not what was written. Restore a backup of it")
 }
 
-// lostSecret is the error of a folder that can't do without the key file it does not have.
+// lostSecret returns an error if the folder needs the missing key file.
 func (s *secrets) lostSecret() error {
 	for _, k := range [...]kind{kindDomain, kindLastCall, kindLink} {
 		err := scan(s.db, ofKind(k), func([]byte, []byte) error {
@@ -159,7 +160,7 @@ func (s *secrets) makeSecret() ([]byte, error) {
 	return secret, disk.WriteFile(s.folder.FS, s.folder.Dir, disk.SecretName, secretFile(secret), private)
 }
 
-// private gives a file mode 0600, whatever the umask says.
+// private sets file mode 0600, regardless of the umask.
 func private(f vfs.File) error {
 	if f.Fd() == vfs.InvalidFd {
 		return nil // in memory, for tests

@@ -16,8 +16,8 @@ import (
 	"inboxd/persist/disk"
 )
 
-// TestEncrypt: what was encrypted is read in the same folder for the same purpose only, also by
-// the next run, and does not lie open anywhere.
+// TestEncrypt checks that an encrypted value can be read only in the same folder and for the same
+// purpose, also by the next run. It is nowhere stored in plain text.
 func TestEncrypt(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	o := Options{MemTableBytes: 4 * mib, BallastBytes: 1, ReserveBytes: 1}
@@ -71,7 +71,8 @@ func TestEncrypt(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestLostKeyFile: what is encrypted is never silently given up for a new key, whatever it is.
+// TestLostKeyFile checks that encrypted data of any kind are never silently abandoned for a new
+// key.
 func TestLostKeyFile(t *testing.T) {
 	for what, put := range map[string]func(s *Store, encrypted []byte) error{
 		"a domain's keys": func(s *Store, encrypted []byte) error {

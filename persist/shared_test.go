@@ -20,7 +20,8 @@ import (
 	"inboxd/persist/disk"
 )
 
-// addressed is a message to several recipients as one of them gets it: all but its calendar is common.
+// addressed makes the rows of a message to several recipients for one of them: only the calendar
+// differs.
 func addressed(shared *inbox.Shared, n int, id int64, raw string) *inbox.Rows {
 	r := mail(fmt.Sprintf("r%d@example.org", n), id, raw)
 	r.DueTo = at(1001)
@@ -30,7 +31,7 @@ func addressed(shared *inbox.Shared, n int, id int64, raw string) *inbox.Rows {
 	return r
 }
 
-// diskBytes is what the files of a folder take, each once.
+// diskBytes returns the size of all files of a folder, each counted once.
 func diskBytes(t *testing.T, dir string) (bytes int64) {
 	t.Helper()
 	seen := map[uint64]bool{}
@@ -48,7 +49,7 @@ func diskBytes(t *testing.T, dir string) (bytes int64) {
 	return bytes
 }
 
-// farFS is a disk from which nothing can be linked to another folder.
+// farFS is a disk that supports no links to other folders.
 type farFS struct{ vfs.FS }
 
 func (f farFS) Link(from, to string) error {
@@ -60,8 +61,9 @@ func (f farFS) Link(from, to string) error {
 
 func (f farFS) Unwrap() vfs.FS { return f.FS }
 
-// TestRecipientsShareAFile: bytes and content of a message to a hundred are on disk once, in the folder, in its
-// backups and in a repaired copy; each recipient reads his own, and who deletes it takes it from nobody else.
+// TestRecipientsShareAFile checks that the bytes and the content of a message to a hundred
+// recipients are on disk once: in the folder, in its backups and in a repaired copy. Each recipient
+// reads a separate copy, and deleting it does not affect the others.
 func TestRecipientsShareAFile(t *testing.T) {
 	const recipients = 100
 	raw := strings.Repeat("0123456789abcde\n", 40<<10)
@@ -71,7 +73,7 @@ func TestRecipientsShareAFile(t *testing.T) {
 	s := must1(Open(filepath.Join(dir, "data"), o))(t)
 	var shared inbox.Shared
 	var all sync.WaitGroup
-	for n := range recipients { // some at once
+	for n := range recipients { // some of them concurrently
 		all.Go(func() {
 			if err := s.CommitInbox(addressed(&shared, n, 1, raw)); err != nil {
 				t.Error(err)
@@ -91,7 +93,7 @@ func TestRecipientsShareAFile(t *testing.T) {
 	fits("the folder", s.folder.Dir)
 	eventually(t, "the blobs are counted", func() bool {
 		s.totals.mu.Lock()
-		s.totals.rest = time.Time{} // on a busy machine one ask does not count all groups
+		s.totals.rest = time.Time{} // on a busy machine one call does not count all groups
 		s.totals.mu.Unlock()
 		sum, err := s.Totals()
 		return err == nil && sum.BlobBytes > int64(len(raw)) && sum.BlobBytes <= 2*int64(len(raw))
@@ -114,7 +116,7 @@ func TestRecipientsShareAFile(t *testing.T) {
 		}
 	}
 	reads(s, 0)
-	must(t, s.CommitInbox(addressed(&shared, 1, 2, raw))) // what came first is another's, or nobody's
+	must(t, s.CommitInbox(addressed(&shared, 1, 2, raw))) // the first name belongs to another recipient or is gone
 	must(t, s.CommitInbox(&inbox.Rows{Address: "r0@example.org", Drop: mail("", 1, "").Put}))
 	must(t, s.CommitInbox(&inbox.Rows{Address: "r1@example.org", Drop: mail("", 2, "").Put}))
 	if names := must1(o.FS.List(s.blobs.dir()))(t); len(names) > 0 || s.Stats().Blobs != 0 {
@@ -146,7 +148,7 @@ func TestRecipientsShareAFile(t *testing.T) {
 	}
 }
 
-// TestNothingElseIsShared: bytes that differ, and a disk without links.
+// TestNothingElseIsShared covers different bytes, and a disk without links.
 func TestNothingElseIsShared(t *testing.T) {
 	mem := vfs.NewMem()
 	noLinks := atomic.Bool{}
@@ -166,13 +168,14 @@ func TestNothingElseIsShared(t *testing.T) {
 	}
 }
 
-// TestCrashAtEveryStepOfASharedFile takes a crash before each file operation while two recipients get a message
-// and drop it. Afterwards each has it whole or not at all, as was committed, and no file is left over.
+// TestCrashAtEveryStepOfASharedFile simulates a crash before each file operation while two
+// recipients get a message and drop it. Each has it completely or not at all, as committed, and no
+// file is left over.
 func TestCrashAtEveryStepOfASharedFile(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	type crash struct {
 		fs  *vfs.MemFS
-		has [2]bool // for sure
+		has [2]bool // certainly
 		may [2]bool
 	}
 	var crashes []crash

@@ -18,7 +18,7 @@ import (
 	"inboxd/persist/disk"
 )
 
-// fakeDisk is a free space that the test sets.
+// fakeDisk is a disk whose free space the test sets.
 type fakeDisk struct{ free atomic.Uint64 }
 
 func (d *fakeDisk) space() (uint64, uint64, error) { return d.free.Load(), 1000 * mib, nil }
@@ -54,7 +54,7 @@ func TestFullStoreReadsAndRemoves(t *testing.T) {
 	}
 }
 
-// checkClosed checks what passes on a full disk: reads and removals, nothing else.
+// checkClosed checks what succeeds on a full disk: only reads and removals.
 func checkClosed(t *testing.T, s *Store) {
 	id := accountID(1)
 	for name, err := range map[string]error{
@@ -79,8 +79,8 @@ func checkClosed(t *testing.T, s *Store) {
 	}
 }
 
-// TestBigMailBeforeTheReserve refuses one mail that would go through the reserve, without
-// refusing small ones.
+// TestBigMailBeforeTheReserve refuses one message that would exceed the reserve, but not small
+// ones.
 func TestBigMailBeforeTheReserve(t *testing.T) {
 	space := &fakeDisk{}
 	space.free.Store(110 * mib)
@@ -101,8 +101,8 @@ func TestBigMailBeforeTheReserve(t *testing.T) {
 	}
 }
 
-// TestNoSpaceWaits lets log writes meet ENOSPC: the commit hangs, nothing fails, and it
-// ends well when there is space.
+// TestNoSpaceWaits makes log writes fail with ENOSPC: the commit waits, nothing fails, and it
+// succeeds when there is space.
 func TestNoSpaceWaits(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	var full atomic.Bool
@@ -140,7 +140,8 @@ func TestNoSpaceWaits(t *testing.T) {
 	}
 }
 
-// TestNoDescriptorWaits: a log or a table that can't be made for want of a descriptor is made once there is one.
+// TestNoDescriptorWaits checks that a log or table that cannot be created for lack of a descriptor
+// is created once one is free.
 func TestNoDescriptorWaits(t *testing.T) {
 	var out atomic.Bool
 	var refused atomic.Int64

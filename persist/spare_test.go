@@ -12,8 +12,9 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// smallInbox is a store with an inbox that was set once and got mails, and with so many others that what
-// is kept of these mails lies in other blocks than their rows. One in the middle and the last are gone.
+// smallInbox is a store with an inbox that was configured once and then received messages. Many
+// other inboxes move the content of these messages to other blocks than their rows. A middle and
+// the last message are deleted.
 func smallInbox(t *testing.T) (fs *vfs.MemFS, left []int64) {
 	t.Helper()
 	fs = vfs.NewCrashableMem()
@@ -35,7 +36,7 @@ func smallInbox(t *testing.T) (fs *vfs.MemFS, left []int64) {
 	return fs, slices.DeleteFunc(left, func(id int64) bool { return id == 4 || id == 15 })
 }
 
-// withoutProfile is smallInbox with the block damaged that has the profile.
+// withoutProfile is smallInbox with a damaged block, the one with the profile.
 func withoutProfile(t *testing.T) (fs *vfs.MemFS, left []int64) {
 	t.Helper()
 	mem, left := smallInbox(t)
@@ -60,8 +61,9 @@ func withoutProfile(t *testing.T) (fs *vfs.MemFS, left []int64) {
 	return nil, nil
 }
 
-// TestLostProfile: of an inbox whose profile can't be read, nor any row that lies beside it, every mail that is
-// left is named. It goes on as it was set; no id is given again, and what it is due for is found again.
+// TestLostProfile covers an inbox whose profile and adjacent rows are unreadable. Every remaining
+// message is listed, and the inbox keeps its configuration. No id is reused, and its due entry is
+// found.
 func TestLostProfile(t *testing.T) {
 	fs, left := withoutProfile(t)
 	o := options(fs)
@@ -92,7 +94,7 @@ func TestLostProfile(t *testing.T) {
 	closeStore(t, s)
 }
 
-// TestRepairOfALostProfile: the copy has it again.
+// TestRepairOfALostProfile checks that the copy has the profile again.
 func TestRepairOfALostProfile(t *testing.T) {
 	fs, _ := withoutProfile(t)
 	must1(Repair(folder, "/repaired", options(fs), func(string) {}))(t)

@@ -31,7 +31,7 @@ type Stats struct {
 	MemTableBytes  uint64 `json:"mem_table_bytes"`       // now
 	TableBytes     uint64 `json:"table_bytes"`           // in tables now
 	ValueBytes     uint64 `json:"value_bytes"`           // in the engine's value files now
-	L0Sublevels    int32  `json:"l0_sublevels"`          // now; writes stop at 48
+	L0Sublevels    int32  `json:"l0_sublevels"`          // now; writes stop at L0StopWritesThreshold
 	JournalBytes   uint64 `json:"journal_bytes"`         // in tables now, about, of the change journals
 	EngineBytes    uint64 `json:"engine_bytes"`          // on disk now, without blobs
 	CompactionDebt uint64 `json:"compaction_debt_bytes"` // estimated bytes to compact now

@@ -28,7 +28,7 @@ const folder = "/data"
 
 var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// options of a test store: small, silent, and an exit of the process is a failure.
+// options are those of a test store: small, silent, and an exit of the process is a failure.
 func options(fs vfs.FS) Options {
 	return Options{FS: fs, Logger: quiet, MemTableBytes: 256 << 10, CacheBytes: 1 << 20, Exit: unexpectedExit}
 }
@@ -55,7 +55,7 @@ func closeStore(t testing.TB, s *Store) {
 	}
 }
 
-// rewrite puts other bytes in the place of a file.
+// rewrite replaces the content of a file.
 func rewrite(fs vfs.FS, path string, data []byte) error {
 	return disk.WriteFile(fs, fs.PathDir(path), fs.PathBase(path), data)
 }
@@ -70,12 +70,12 @@ func must(t interface {
 	}
 }
 
-// at is a moment n milliseconds after a fixed one.
+// at is a time n milliseconds after a fixed one.
 func at(n int) time.Time { return time.UnixMilli(1_795_000_000_000 + int64(n)).UTC() }
 
 func accountID(n byte) account.ID { return account.NewID(at(0), [10]byte{n}) }
 
-// mail makes the rows of one received mail as the rules make them.
+// mail makes the rows of one received message as the rules make them.
 func mail(addr string, id int64, raw string) *inbox.Rows {
 	m := &inbox.Message{
 		ID: id, Direction: inbox.In, ReceivedAt: at(int(id)), ExpiresAt: at(int(id) + 1000),
@@ -134,8 +134,8 @@ func TestSecondOpenIsRefused(t *testing.T) {
 	}
 }
 
-// TestSecondProcessIsRefused runs this test binary again on the same folder: the lock
-// between processes is another one than that inside a process.
+// TestSecondProcessIsRefused runs this test binary again on the same folder: the lock between
+// processes differs from the one within a process.
 func TestSecondProcessIsRefused(t *testing.T) {
 	if dir := os.Getenv("PERSIST_SECOND"); dir != "" {
 		_, err := Open(dir, options(vfs.Default))
@@ -212,8 +212,8 @@ func TestCallsAfterCloseAreRefused(t *testing.T) {
 	_ = s.Stats()
 }
 
-// TestValuesLeaveTheTables shows that the engine keeps values over 1 KB outside its
-// tables: options that it ignores silently would make every compaction rewrite all mail.
+// TestValuesLeaveTheTables checks that the engine stores values over 1 KB outside its tables. If it
+// silently ignored that option, every compaction would rewrite all messages.
 func TestValuesLeaveTheTables(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	random := rand.NewChaCha8([32]byte{})
@@ -232,7 +232,7 @@ func TestValuesLeaveTheTables(t *testing.T) {
 	}
 }
 
-// TestDropTouchesNothingElse drops a run long enough for a range tombstone, and a few
+// TestDropTouchesNothingElse drops a run that is long enough for a range tombstone, and a few
 // single messages, out of the middle.
 func TestDropTouchesNothingElse(t *testing.T) {
 	s := open(t, vfs.NewMem())

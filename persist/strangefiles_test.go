@@ -29,8 +29,8 @@ func realStore(t *testing.T) *Store {
 	return s
 }
 
-// TestStrangeFiles puts a named pipe, a socket, a device, a folder in the place of each file of the data folder: a check
-// and a start end, and say which.
+// TestStrangeFiles replaces each file of the data folder by a named pipe, a socket, a device or a
+// folder. A check and a start end, and name the file.
 func TestStrangeFiles(t *testing.T) {
 	s := realStore(t)
 	closeStore(t, s)
@@ -59,13 +59,13 @@ func TestStrangeFiles(t *testing.T) {
 		for _, path := range names {
 			kept := filepath.Join(filepath.Dir(dir), "kept")
 			if os.Rename(path, kept) != nil {
-				continue // used up by a start
+				continue // a start consumed it
 			}
 			must(t, put(path))
 			ends(t, what+" at "+path, func() {
 				told := false
 				_, err := Check(dir, options(nil), func(problem string) { told = true })
-				// These are made again by a start, or are not read: they may be missing.
+				// A start creates these again, or does not read them: they may be missing.
 				replaced := strings.Contains("LOCK high-water spare.log ballast", filepath.Base(path)) || strings.Contains(path, "OPTIONS") || strings.HasSuffix(path, ".log")
 				if !told && err == nil && !replaced && what != "a folder" {
 					t.Errorf("a check says nothing of %s at %s", what, path)
@@ -92,7 +92,7 @@ func ends(t *testing.T, what string, do func()) {
 	}
 }
 
-// raceFS has another user make the folder of a copy at the last moment.
+// raceFS lets another user create the folder of a copy at the last moment.
 type raceFS struct {
 	vfs.FS
 	race func(path string)
@@ -111,8 +111,8 @@ func (f raceFS) Link(from, to string) error {
 
 func (f raceFS) Unwrap() vfs.FS { return f.FS }
 
-// TestABackupMakesItsFolder: nothing of a backup, or of a repaired copy, goes to a place that somebody else made
-// meanwhile, and nothing of that is removed.
+// TestABackupMakesItsFolder checks that a backup or a repaired copy writes nothing to a place that
+// somebody else created meanwhile, and removes nothing of it.
 func TestABackupMakesItsFolder(t *testing.T) {
 	for what, put := range map[string]func(path string) error{
 		"a folder":              func(path string) error { return os.Mkdir(path, 0o777) },

@@ -7,8 +7,8 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// webhookTable keeps webhooks. A webhook's row is among the rows of its account; its secrets
-// are encrypted. What its last call gave has a row of its own, which deliveries write.
+// webhookTable stores webhooks. A webhook's row is among the rows of its account, with encrypted
+// secrets. The result of its last attempt is in a separate row, which deliveries write.
 type webhookTable struct {
 	*engine
 	secrets *secrets
@@ -39,7 +39,7 @@ func lastCallKey(id account.ID, hook int64) []byte {
 	return appendNumber(appendOwner(nil, kindLastCall, id), hook)
 }
 
-// webhookPurpose binds an encrypted secret to its row: it is of no use in another.
+// webhookPurpose binds an encrypted secret to its row: it cannot be decrypted in another row.
 func webhookPurpose(id account.ID, hook int64) string { return fmt.Sprintf("webhook %s %d", id, hook) }
 
 // webhookRow is a row with its secrets encrypted.
@@ -48,7 +48,7 @@ type webhookRow struct {
 	record webhookRecord
 }
 
-// encrypt makes the rows of those that r puts.
+// encrypt makes the rows of the webhooks that r puts.
 func (t *webhookTable) encrypt(r *account.Rows) (out []webhookRow, err error) {
 	for _, w := range r.PutWebhooks {
 		rec := webhookRecord{URL: w.URL, Event: w.Event, Inbox: w.Inbox, CreatedAt: stampOf(w.CreatedAt), PreviousUntil: stampOf(w.PreviousUntil)}
@@ -88,8 +88,8 @@ func (t *webhookTable) decrypt(id account.ID, row webhookRow) (account.Webhook, 
 	return w, err
 }
 
-// webhooks writes an account's changes of webhooks. A new one gets the row of its last call at
-// once: that row also tells that something is encrypted in this folder.
+// webhooks writes an account's changes of webhooks. A new webhook immediately gets the row of its
+// last attempt: lostSecret uses that row to detect that this folder holds encrypted values.
 func (w *writer) webhooks(r *account.Rows, rows []webhookRow) {
 	for i := range rows {
 		w.put(webhookKey(r.ID, rows[i].id), &rows[i].record)
@@ -130,8 +130,8 @@ func (t *webhookTable) rows(id account.ID) ([]webhookRow, error) {
 	})
 }
 
-// LastCalls tells when each of an account's webhooks was last called, and the status of
-// the answer. Nothing else of an Attempt is known here.
+// LastCalls returns the time and the response status of the last attempt for each of an account's
+// webhooks. The other fields of a Call are not stored.
 func (t *webhookTable) LastCalls(id account.ID) (map[int64]webhook.Call, error) {
 	out := map[int64]webhook.Call{}
 	err := t.scan(under(appendOwner(nil, kindLastCall, id)), func(key, value []byte) error {

@@ -27,7 +27,8 @@ func hook(n int64) *account.Webhook {
 	return &account.Webhook{ID: n, URL: "https://example.com/hook", Event: "*", Inbox: "i@example.org", Secret: fmt.Sprint("whsec_secret", n), CreatedAt: at(int(n))}
 }
 
-// TestWebhooksComeBack with their account, and by themselves; and go when they are dropped.
+// TestWebhooksComeBack checks that webhooks are loaded with their account and by themselves, and
+// that dropped ones are gone.
 func TestWebhooksComeBack(t *testing.T) {
 	fs := vfs.NewMem()
 	s, err := Open(folder, options(fs))
@@ -69,8 +70,8 @@ func TestWebhooksComeBack(t *testing.T) {
 	}
 }
 
-// TestSecretsOfWebhooksAreEncrypted: no file but the key's helps to read them, a row is of no
-// use in the place of another, and a lost key file is told.
+// TestSecretsOfWebhooksAreEncrypted checks that only the key file makes the secrets readable, and
+// that a row cannot be used in the place of another. A lost key file is reported.
 func TestSecretsOfWebhooksAreEncrypted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	o := Options{MemTableBytes: 4 * mib, BallastBytes: 1, ReserveBytes: 1, Logger: quiet}
@@ -102,7 +103,7 @@ func TestSecretsOfWebhooksAreEncrypted(t *testing.T) {
 	}
 }
 
-// deliveriesOf makes deliveries first to last of webhook 1 or 2, due when they are odd.
+// deliveriesOf makes deliveries first to last of webhook 1 or 2; odd ones are due.
 func deliveriesOf(id account.ID, first, last int) (out []webhook.Delivery) {
 	for n := first; n <= last; n++ {
 		d := webhook.Delivery{Account: id, ID: int64(n), Webhook: int64(1 + n%2), EventID: fmt.Sprint("evt_", n), Body: []byte(fmt.Sprint("body ", n)), At: at(n), State: webhook.Delivered}
@@ -121,9 +122,9 @@ func ids(all []webhook.Delivery) (out []int64) {
 	return out
 }
 
-// TestDeliveries: newest first, by webhook, below an id; their due entries in time order
-// over all accounts, moved and removed with them; the old removed, but for those that wait
-// and the newest of all.
+// TestDeliveries checks the list: newest first, by webhook, below an id. Due entries are in time
+// order over all accounts and are moved and removed with their deliveries. Old deliveries are
+// removed, except waiting ones and the newest of all.
 func TestDeliveries(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	a, b := accountID(1), accountID(2)
@@ -181,7 +182,7 @@ func TestDeliveries(t *testing.T) {
 	}{
 		{time.Time{}, 6, 1, []int64{9, 8, 7, 6, 5, 4, 3, 1}}, // 3 and 1 wait; 2 is beyond the newest six
 		{at(7), 100, 2, []int64{9, 8, 7, 5, 3, 1}},
-		{at(100), 100, 1, []int64{9, 7, 5, 3, 1}}, // the newest stays
+		{at(100), 100, 1, []int64{9, 7, 5, 3, 1}}, // the newest remains
 		{at(100), 0, 0, []int64{9, 7, 5, 3, 1}},
 	} {
 		removed, err := s.TrimDeliveries(a, 0, c.before, c.keep, 100)
@@ -192,7 +193,7 @@ func TestDeliveries(t *testing.T) {
 	}
 }
 
-// TestDeliveryRoundTrip: what was written is read, whatever it holds.
+// TestDeliveryRoundTrip checks that any delivery is read as it was written.
 func TestDeliveryRoundTrip(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	rapid.Check(t, func(t *rapid.T) {
@@ -214,9 +215,9 @@ func TestDeliveryRoundTrip(t *testing.T) {
 	})
 }
 
-// TestCrashesKeepDeliveries: after any power loss an event is in the outbox, or in the
-// journal with its delivery; what was about to be sent when an attempt began is there with
-// its bytes; and what has ended does not come back.
+// TestCrashesKeepDeliveries checks that after any power loss an event is in the outbox, or in the
+// journal with its delivery. A delivery whose attempt had started is there with its bytes, and a
+// finished one does not come back.
 func TestCrashesKeepDeliveries(t *testing.T) {
 	for clone := range iterations.Times(t, moreClones, clones) {
 		rng := rand.New(rand.NewPCG(7, clone))
@@ -302,8 +303,8 @@ func checkDeliveries(s *Store, id account.ID, events, leased, ended int) error {
 	return nil
 }
 
-// TestEventsAndDeliveriesAppearTogether: whoever sees an event in the journal sees what is
-// told of it, since they are one batch.
+// TestEventsAndDeliveriesAppearTogether checks that a reader of an event in the journal also sees
+// its deliveries, since they are in one batch.
 func TestEventsAndDeliveriesAppearTogether(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	id := accountID(1)
@@ -330,8 +331,8 @@ func TestEventsAndDeliveriesAppearTogether(t *testing.T) {
 	}
 }
 
-// TestCheckKnowsLeases: an entry that an attempt moved is found wherever it is; what has none at all is
-// reported, and so is what has one only where no server looks for it.
+// TestCheckKnowsLeases checks that an entry that an attempt moved is found at any time. A delivery
+// without an entry is reported, and so is one whose entry is where no server looks for it.
 func TestCheckKnowsLeases(t *testing.T) {
 	const addr = harmed
 	id := accountID(1)

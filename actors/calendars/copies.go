@@ -20,13 +20,13 @@ import (
 // CopyOptions configures Copies.
 type CopyOptions struct {
 	*Owners
-	// Due calls inbox with each of a group's in which a copy is due.
+	// Due calls inbox with the address of each inbox of a group in which a copy is due.
 	Due func(g partition.Group, inbox func(address string)) error
-	// Count takes the place of a copy in an account's day, of one that guests' answers alone make due in what
-	// those have for themselves. It returns how to give the place back, and what the mail rests on; Refused when
-	// the day is used up.
+	// Count takes a place for a copy in the account's daily quota. A copy that only guests' replies
+	// make due counts in a separate quota. Count returns how to give the place back, and the
+	// position that must be durable before the message. It returns Refused if the quota is used up.
 	Count func(ctx context.Context, id account.ID, ofAnswers bool) (back func(), at partition.Position, err error)
-	// Write composes a mail of an inbox that nobody wrote.
+	// Write composes an automatic message of an inbox.
 	Write func(ctx context.Context, view *inbox.View, mail *calendar.Mail) (inbox.Submit, error)
 	Me    func(view *inbox.View) calendar.Me
 	Now   func() time.Time
@@ -34,50 +34,53 @@ type CopyOptions struct {
 }
 
 const (
-	// copiesAtOnce bounds the inboxes whose copies are composed at a time.
+	// copiesAtOnce bounds the inboxes whose copies are composed concurrently.
 	copiesAtOnce = 4
-	// copiesAgain is when an inbox is looked at again whose copies could not be queued.
+	// copiesAgain is the delay before a retry for an inbox whose copies could not be queued.
 	copiesAgain = 15 * time.Second
-	// loseGrace is how long what is under way for a group that is lost goes on.
+	// loseGrace is how long work for a released group may continue.
 	loseGrace = 5 * time.Second
 )
 
-// Copies is the supervisor of the owner's copies. Owners of inboxes tell it of each commit after which
-// one is due; what a crash left is found by the marks of the groups that are gained. A copy is
-// composed of what is committed, and its message and the note that it was queued go into one
-// batch: so each Sequence is sent once, wherever the process crashes. Copies that guests' answers alone make due
-// are sent at most once a minute and meeting (calendar.Book.Due), and wait for the next day when the account's quota
-// of them is used up; the answers that come meanwhile are in them (ADR 0111).
+// Copies is the supervisor of the owner's copies. The actors of inboxes notify it after each commit
+// that makes a copy due. After a crash, it finds due copies by their marks when it acquires a
+// group. A copy is composed from committed state, and its message and the record that it was queued
+// are in one batch. So each Sequence is sent once, wherever the process crashes.
+//
+// Copies that only guests' replies make due are sent at most once a minute and meeting
+// (calendar.Book.Due). If the account's quota for them is used up, they wait for the next day and
+// then include the replies that arrived meanwhile (ADR 0111).
 //
 // mu guards all fields below it; nothing blocks under it.
 type Copies struct {
 	CopyOptions
 	wake  chan struct{}
-	terms groups.Work // inboxes that are worked on
+	terms groups.Work // inboxes being processed
 
 	mu   sync.Mutex
-	due  map[string]time.Time // when to look at an inbox
+	due  map[string]time.Time // when to process an inbox
 	busy map[string]bool
-	held map[string]time.Time // until when copies of answers of an inbox wait for the next day
+	held map[string]time.Time // until when an inbox's copies of replies wait for the next day
 
 	counts copyCounts
 }
 
-// copyCounts are for metrics: copies queued, by what made them due, and inboxes whose copies of answers had to
+// copyCounts is for metrics: queued copies by cause, and inboxes whose copies of replies had to
 // wait for the next day.
 type copyCounts struct{ calls, answers, held atomic.Int64 }
 
-// Counts returns what became of copies since the start, by a word each.
+// Counts returns the outcomes of copies since the start, by keyword.
 func (c *Copies) Counts() map[string]int64 {
 	return map[string]int64{"call": c.counts.calls.Load(), "answers": c.counts.answers.Load(), "held": c.counts.held.Load()}
 }
 
-// NewCopies returns a supervisor that does nothing yet.
+// NewCopies returns a supervisor that does not run yet.
 func NewCopies(o CopyOptions) *Copies {
 	return &Copies{CopyOptions: o, wake: make(chan struct{}, 1), due: map[string]time.Time{}, busy: map[string]bool{}, held: map[string]time.Time{}}
 }
 
-// Note says that a copy is due in an inbox. Owners call it after the commit; it only takes note.
+// Note records that a copy is due in an inbox. Inbox actors call it after the commit; it does not
+// block.
 func (c *Copies) Note(address string) { c.noteAt(address, time.Time{}) }
 
 func (c *Copies) noteAt(address string, at time.Time) {
@@ -96,13 +99,13 @@ func (c *Copies) nudge() {
 	}
 }
 
-// Gain takes up what is due in a group.
+// Gain schedules what is due in a group.
 func (c *Copies) Gain(g partition.Group) error {
 	c.terms.Gain(context.Background(), g)
 	return c.CopyOptions.Due(g, c.Note)
 }
 
-// Lose ends what is under way for a group, and forgets what is due in it: that is marked.
+// Lose ends the work for a group and drops its schedule; the marks remain on disk.
 func (c *Copies) Lose(g partition.Group) error {
 	c.terms.Lose(g, loseGrace)
 	c.mu.Lock()
@@ -116,7 +119,7 @@ func (c *Copies) Lose(g partition.Group) error {
 	return nil
 }
 
-// Run works until ctx ends. What is under way then is finished, or broken off with its waiting.
+// Run works until ctx ends. Work in progress is then finished, or cancelled if it waits.
 func (c *Copies) Run(ctx context.Context) {
 	var workers sync.WaitGroup
 	defer workers.Wait()
@@ -140,7 +143,7 @@ func (c *Copies) Run(ctx context.Context) {
 	}
 }
 
-// next takes an inbox that it is time for, while there is a worker for it.
+// next takes an inbox that is due, if a worker is free.
 func (c *Copies) next() (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +158,7 @@ func (c *Copies) next() (string, bool) {
 	return "", false
 }
 
-// pause is how long nothing is to be begun, unless something ends before.
+// pause is how long to sleep until the next inbox is due, unless a worker finishes before.
 func (c *Copies) pause() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -168,7 +171,7 @@ func (c *Copies) pause() time.Duration {
 	return wait
 }
 
-// work tells the owner of one inbox, if its group is held.
+// work queues the copies of one inbox, if its group is held.
 func (c *Copies) work(ctx context.Context, address string) {
 	defer func() {
 		c.mu.Lock()
@@ -195,8 +198,8 @@ func (c *Copies) work(ctx context.Context, address string) {
 	}
 }
 
-// tell queues what is due in an inbox, a meeting at a time, and returns when to look again; zero: when it is
-// noted. A meeting that changes meanwhile is.
+// tell queues what is due in an inbox, one meeting at a time. It returns when to look again; zero
+// means when Note is called. A meeting that changes meanwhile calls Note.
 func (c *Copies) tell(ctx context.Context, address string) (next time.Time, err error) {
 	for {
 		view, err := c.Inboxes.View(ctx, address)
@@ -220,10 +223,11 @@ func (c *Copies) tell(ctx context.Context, address string) (next time.Time, err 
 	}
 }
 
-// errUsedUp says that the account's day has no more room for copies of answers.
+// errUsedUp means that the account's daily quota has no place left for copies of replies.
 var errUsedUp = errors.New("the daily quota of owner copies of responses is used up")
 
-// hold has an inbox's copies of answers wait for the next day. What waits stays marked, so a start holds it again.
+// hold makes an inbox's copies of replies wait for the next day. Their marks stay, so after a
+// restart they are held again.
 func (c *Copies) hold(address string) {
 	until := account.NextDay(c.Now())
 	c.mu.Lock()
@@ -233,7 +237,7 @@ func (c *Copies) hold(address string) {
 	c.Log.Info("calendar owner copies of responses are deferred to the next day", "inbox", address, "until", until)
 }
 
-// heldUntil is when copies of answers of an inbox are to be queued again; zero for now.
+// heldUntil returns when copies of replies of an inbox may be queued again; zero for now.
 func (c *Copies) heldUntil(address string) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -245,7 +249,7 @@ func (c *Copies) heldUntil(address string) time.Time {
 	return until
 }
 
-// one queues the copy of a meeting, or says that the owner is not told of this change.
+// one queues the copy of a meeting, or records that the owner gets no copy of this change.
 func (c *Copies) one(ctx context.Context, view *inbox.View, m *calendar.Meeting) error {
 	failpoint.Here("owners-copy-due")
 	order := inbox.TellOwner{Meeting: m.ID, Sequence: m.Copy.Sequence}
@@ -279,7 +283,8 @@ func (c *copyCounts) queued(copied calendar.Copy) {
 	}
 }
 
-// compose writes the copy of a meeting and counts it; no mail when the day of a call is used up.
+// compose writes the copy of a meeting and counts it. It returns no message if the daily quota of a
+// call is used up.
 func (c *Copies) compose(ctx context.Context, view *inbox.View, m *calendar.Meeting, owner string) (*inbox.Submit, func(), error) {
 	text := calendar.OwnersCopy(m, c.Me(view), owner, c.Now())
 	mail, err := c.Write(ctx, view, &text)

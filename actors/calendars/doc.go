@@ -1,4 +1,4 @@
-// Package calendars is what goes on about the calendars of inboxes beside their owners: the links
-// under which they can be subscribed to, and the copies of meetings that go to the person behind an
-// account. It refuses to know how inboxes run, how mail leaves, and what a calendar says.
+// Package calendars handles what concerns inbox calendars outside their owners' actors:
+// subscription links, and the copies of meetings that go to the account's owner. It does not know
+// how inboxes run, how messages are sent, or what a calendar contains.
 package calendars

@@ -13,16 +13,16 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// Inboxes is what this package needs of those whose calendars they are.
+// Inboxes is what this package needs of the inboxes that own the calendars.
 type Inboxes interface {
 	View(ctx context.Context, address string) (*inbox.View, error)
 	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error)
 	DoOnce(ctx context.Context, address string, cmd inbox.Command, req idempotency.Request, tell func(inbox.Outcome) []byte) (idempotency.Result, error)
 }
 
-// LinkStore is what links need of the disk.
+// LinkStore is the storage that links need.
 type LinkStore interface {
-	// Linked finds the inbox whose calendar a token opens; empty: none.
+	// Linked finds the inbox whose calendar a token opens; empty if none.
 	Linked(home partition.ID, token account.Hash) (address string, err error)
 	Encrypt(purpose string, secret []byte) ([]byte, error)
 	Decrypt(purpose string, encrypted []byte) ([]byte, error)
@@ -32,12 +32,12 @@ type LinkStore interface {
 type Keys interface {
 	// Opens asks the account's actor and the disk.
 	Opens(ctx context.Context, id account.ID, key account.Hash) (bool, error)
-	// IsInUse answers from memory: false when that does not know.
+	// IsInUse checks only memory: false if the key is not cached.
 	IsInUse(key account.Hash) bool
 }
 
-// Feeds makes, ends and follows the links to calendars. It never changes but for the fetches, which
-// guard themselves; any goroutine may use it.
+// Feeds creates, ends and resolves calendar links, and records their use. It is immutable except
+// for the fetches, which are safe for concurrent use; any goroutine may use it.
 type Feeds struct {
 	inboxes Inboxes
 	store   LinkStore
@@ -46,22 +46,23 @@ type Feeds struct {
 	fetches fetches
 }
 
-// NewFeeds returns the links of inboxes.
+// NewFeeds returns the calendar links of inboxes.
 func NewFeeds(inboxes Inboxes, store LinkStore, keys Keys, random func([]byte)) *Feeds {
 	return &Feeds{inboxes: inboxes, store: store, keys: keys, random: random, fetches: fetches{of: map[string]*fetch{}}}
 }
 
-// sealedFor ties an encrypted token to its inbox: a row copied to another one is refused.
+// sealedFor binds an encrypted token to its inbox: a row copied to another inbox is refused.
 func sealedFor(address string) string { return "feed " + address }
 
-// shareTries bounds how often Share meets somebody who hides the calendar meanwhile.
+// shareTries bounds the retries of Share if somebody hides the calendar concurrently.
 const shareTries = 4
 
-// errNoLink is for who only looks whether there is a link.
+// errNoLink is returned to a reader that must not create a link.
 var errNoLink = fault.New(fault.NotFound, "This calendar has no link. Create one with GET .../calendar/feed")
 
-// Share returns the token of an inbox's link and what is known of its use. The first call makes the
-// link, and the first after its key ended; of a hidden calendar only one that may manage the inbox does.
+// Share returns the token of an inbox's link and the last use of the link. The first call creates
+// the link, and so does the first call after the key that created it ended. For a hidden calendar,
+// only a reader that may manage the inbox creates it.
 func (f *Feeds) Share(ctx context.Context, address string, by calendar.Reader) (string, calendar.Feed, error) {
 	for range shareTries {
 		view, err := f.inboxes.View(ctx, address)
@@ -92,8 +93,8 @@ func (f *Feeds) Share(ctx context.Context, address string, by calendar.Reader) (
 	return "", calendar.Feed{}, engine.Busy(nil)
 }
 
-// linkOf is the link of a calendar, nil without one, and whether it opens anything: not when the key that made
-// it was revoked or expired.
+// linkOf returns the link of a calendar, or nil if it has none, and whether the link works. It does
+// not work if the key that created it was revoked or has expired.
 func (f *Feeds) linkOf(ctx context.Context, view *inbox.View) (link *calendar.Feed, live bool, err error) {
 	link = view.Calendar.Link()
 	if link == nil || !link.Bound() || f.keys.IsInUse(link.Key) {
@@ -103,8 +104,8 @@ func (f *Feeds) linkOf(ctx context.Context, view *inbox.View) (link *calendar.Fe
 	return link, live, err
 }
 
-// read returns the token of a link. After a session or a key with inbox:manage has read it, the link outlives
-// the key that made it.
+// read returns the token of a link. Once a session or a key with inbox:manage has read it, the link
+// outlives the key that created it.
 func (f *Feeds) read(ctx context.Context, address string, link *calendar.Feed, by calendar.Reader) (string, calendar.Feed, error) {
 	if link.Bound() && by.Manage && !by.Looks {
 		if _, err := f.inboxes.Do(ctx, address, inbox.KeepLink{Hash: link.Hash}); err != nil {
@@ -115,7 +116,7 @@ func (f *Feeds) read(ctx context.Context, address string, link *calendar.Feed, b
 	return string(token), f.fetches.known(address, *link), err
 }
 
-// minted makes a token and the order that makes it the link's.
+// minted creates a token and the command that makes it the token of the link.
 func (f *Feeds) minted(address string) (order inbox.ShareCalendar, err error) {
 	var random [32]byte
 	f.random(random[:])
@@ -125,8 +126,9 @@ func (f *Feeds) minted(address string) (order inbox.ShareCalendar, err error) {
 	return order, err
 }
 
-// Rotate ends the token of an inbox's link, if there is one, and makes another. A request that is
-// repeated gets the first one's, whatever became of it: its record holds the token sealed.
+// Rotate ends the token of an inbox's link, if one exists, and creates another. A repeated request
+// gets the token of the first one, even if that has ended meanwhile: its record holds the token
+// encrypted.
 func (f *Feeds) Rotate(ctx context.Context, address string, by calendar.Reader, req idempotency.Request) (string, calendar.Feed, error) {
 	order, err := f.minted(address)
 	if err != nil {
@@ -159,7 +161,7 @@ func (f *Feeds) Rotate(ctx context.Context, address string, by calendar.Reader, 
 	return string(first), made, nil
 }
 
-// Hide ends the token of an inbox's link; without one it does nothing.
+// Hide ends the token of an inbox's link; without a link it does nothing.
 func (f *Feeds) Hide(ctx context.Context, address string) error {
 	_, err := f.inboxes.Do(ctx, address, inbox.HideCalendar{})
 	return err
@@ -167,8 +169,9 @@ func (f *Feeds) Hide(ctx context.Context, address string) error {
 
 var errNoFeed = fault.New(fault.NotFound, "This calendar link is invalid or was turned off. Ask the calendar's owner for the current link")
 
-// Open returns the view of the inbox whose calendar a token opens; NotFound when it opens none. Of one
-// that is on the move nobody knows: a program that was told NotFound would follow it no more.
+// Open returns the view of the inbox whose calendar a token opens; NotFound if it opens none. While
+// the inbox moves to another node, Open returns a temporary error, because calendar programs
+// unsubscribe after NotFound.
 func (f *Feeds) Open(ctx context.Context, token string) (*inbox.View, error) {
 	home, hash, ok := inbox.ReadLinkToken(token)
 	if !ok {
@@ -192,7 +195,7 @@ func (f *Feeds) Open(ctx context.Context, token string) (*inbox.View, error) {
 	return view, nil
 }
 
-// unlinked is what a stranger is told who could not be shown a calendar.
+// unlinked returns the error for a client that cannot see a calendar.
 func unlinked(err error) error {
 	if err == nil || fault.Is(err, fault.NoInbox) {
 		return errNoFeed
@@ -200,7 +203,7 @@ func unlinked(err error) error {
 	return engine.Busy(err)
 }
 
-// Fetched notes that a client looked at the calendar of an inbox as view has it.
+// Fetched records that a client fetched the calendar in the given view.
 func (f *Feeds) Fetched(view *inbox.View, client string, at time.Time) {
 	if link := view.Calendar.Link(); link != nil {
 		f.fetches.note(view.Address, link, fetch{inbox.NoteFetch{Hash: link.Hash, At: at, Client: client, Had: view.Calendar.ChangedAt}})

@@ -12,16 +12,17 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// fetches are the last uses of links, until they are on disk. mu guards of.
+// fetches holds the last uses of links until they are on disk. mu guards of.
 type fetches struct {
 	mu sync.Mutex
 	of map[string]*fetch // by the address of the inbox
 }
 
-// fetch is the last use of a link. It never changes.
+// fetch is the last use of a link. It is immutable.
 type fetch struct{ inbox.NoteFetch }
 
-// note counts a use of the link, and keeps it as the last unless a later one of the same link is known.
+// note counts a use of the link, and stores it as the last one unless a later use of the same link
+// is known.
 func (fs *fetches) note(address string, link *calendar.Feed, now fetch) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -36,7 +37,7 @@ func (fs *fetches) note(address string, link *calendar.Feed, now fetch) {
 	fs.of[address] = &now
 }
 
-// known is a link with its last use.
+// known returns a link with its last use.
 func (fs *fetches) known(address string, link calendar.Feed) calendar.Feed {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -47,7 +48,7 @@ func (fs *fetches) known(address string, link calendar.Feed) calendar.Feed {
 	return link
 }
 
-// waiting are the uses that are not on disk yet, of all inboxes that match.
+// waiting returns the uses that are not on disk yet, for all inboxes that match.
 func (fs *fetches) waiting(match func(address string) bool) map[string]*fetch {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -56,7 +57,7 @@ func (fs *fetches) waiting(match func(address string) bool) map[string]*fetch {
 	return some
 }
 
-// forget drops a use, unless a later one took its place.
+// forget drops a use, unless a later one has replaced it.
 func (fs *fetches) forget(address string, noted *fetch) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -65,20 +66,20 @@ func (fs *fetches) forget(address string, noted *fetch) {
 	}
 }
 
-// notesAtOnce bounds the inboxes that are told of uses at a time.
+// notesAtOnce bounds the inboxes to which uses are written concurrently.
 const notesAtOnce = 16
 
-// NoteFetches writes down the last uses of links: one commit for each inbox whose calendar was fetched
-// since. A crash forgets what came after the last call. What can't be written stays known and is tried
-// again.
+// NoteFetches records the last uses of links: one commit for each inbox whose calendar was fetched
+// since the last call. A crash loses the uses after that call. Uses that cannot be written are
+// retried.
 func (f *Feeds) NoteFetches(ctx context.Context) {
 	f.write(ctx, func(string) bool { return true })
 }
 
-// noteEvery is how often uses are written down.
+// noteEvery is how often uses are recorded.
 const noteEvery = time.Minute
 
-// Run writes uses down now and then, until ctx ends.
+// Run records uses periodically until ctx ends.
 func (f *Feeds) Run(ctx context.Context) {
 	tick := time.NewTicker(noteEvery)
 	defer tick.Stop()
@@ -92,17 +93,17 @@ func (f *Feeds) Run(ctx context.Context) {
 	}
 }
 
-// End writes down what came since, at a stop, for as long as grace.
+// End records the remaining uses at a stop, within grace.
 func (f *Feeds) End(grace time.Duration) {
 	ctx, end := context.WithTimeout(context.Background(), grace)
 	defer end()
 	f.NoteFetches(ctx)
 }
 
-// Gain implements tenure.Holder.
+// Gain implements groups.Holder.
 func (*Feeds) Gain(partition.Group) error { return nil }
 
-// Lose writes down the uses of a group's links while its inboxes can be told, and forgets them.
+// Lose records the uses of a group's links while its inboxes can still commit, and then drops them.
 func (f *Feeds) Lose(g partition.Group) error {
 	of := func(address string) bool { return partition.Of(address).Group() == g }
 	f.write(context.Background(), of)

@@ -9,18 +9,18 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// Owners shows and changes the setting of the owner's copies. It never changes; any goroutine may use
-// it.
+// Owners reads and changes the setting of the owner's copies. It is immutable; any goroutine may
+// use it.
 type Owners struct {
 	Inboxes Inboxes
-	// Email is the sign-in address of an account, and whether messages may be sent there.
+	// Email returns the sign-in address of an account, and whether messages may be sent there.
 	Email func(ctx context.Context, id account.ID) (email string, usable bool, err error)
-	// Lives reports whether mail for an address, in the form of an inbox's, goes to an inbox of this
-	// service.
+	// Lives reports whether messages to an address, in the form of an inbox address, go to an inbox
+	// of this service.
 	Lives func(address string) (bool, error)
 }
 
-// Owner is the setting of an inbox as it is now.
+// Owner returns the current setting of an inbox.
 func (o *Owners) Owner(ctx context.Context, address string) (calendar.OwnerSetting, error) {
 	view, err := o.Inboxes.View(ctx, address)
 	if err != nil {
@@ -29,8 +29,8 @@ func (o *Owners) Owner(ctx context.Context, address string) (calendar.OwnerSetti
 	return o.of(ctx, view)
 }
 
-// SetOwner switches the copies of an inbox on or off, which are sent when they are available: on also
-// lifts what blocked them. It answers with the setting after its commit.
+// SetOwner switches the copies of an inbox on or off; they are sent only while Available is true.
+// Switching on also removes a block. It returns the setting after its commit.
 func (o *Owners) SetOwner(ctx context.Context, address string, enabled bool) (calendar.OwnerSetting, error) {
 	if _, err := o.Inboxes.Do(ctx, address, inbox.SetOwnerCopies{Enabled: enabled}); err != nil {
 		return calendar.OwnerSetting{}, err
@@ -46,7 +46,7 @@ func (o *Owners) of(ctx context.Context, view *inbox.View) (set calendar.OwnerSe
 	}
 	set.Email = email
 	if _, err := address.Recipient(email); err != nil || !usable {
-		return set, nil // no mail can be sent there
+		return set, nil // no message can be sent there
 	}
 	lives := false
 	if home, ok := address.Inbox(set.Email); ok {

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Clock is the Unix second, moved on by Tick: uses are noted a million times a second and
-// need no finer time.
+// Clock is the current Unix second, advanced by Set. Uses are recorded a million times a second and
+// do not need a finer time.
 type Clock struct{ sec atomic.Int64 }
 
-// Set moves the clock.
+// Set sets the clock to t.
 func (c *Clock) Set(t time.Time) { c.sec.Store(t.Unix()) }
 
-// Unix reads it.
+// Unix returns the Unix second.
 func (c *Clock) Unix() int64 { return c.sec.Load() }

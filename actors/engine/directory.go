@@ -15,9 +15,9 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// Directory finds the owner of an entity by its key, activating it when it is not in
-// memory. The entities are in a lock-free map; the gate in a slot guards who owns it. Any
-// goroutine may use a directory.
+// Directory finds the owner of an entity by its key and activates the entity if it is not in
+// memory. The entities are in a lock-free map; the gate in a slot guards who owns it. Any goroutine
+// may use a directory.
 type Directory struct {
 	Options
 	root     *actor.RootContext
@@ -25,33 +25,34 @@ type Directory struct {
 	clock    *Clock
 	activate func(key string) Entity
 	entities *xsync.Map[string, Entity]
-	// tickers that nobody waits on: each mail waits several times, and a new one costs more than
-	// the rest. The directory's own, for a ticker of one synctest bubble is no good in another.
+	// Tickers that nobody waits on: each message waits several times, and a new ticker costs more
+	// than the rest. The pool belongs to the directory, because a ticker of one synctest bubble is
+	// invalid in another.
 	tickers sync.Pool
-	waiting atomic.Int64 // commands admitted and not answered
+	waiting atomic.Int64 // commands admitted and not replied to
 	held    atomic.Int64 // bytes of all slots
-	left    atomic.Int64 // owners that left memory since the start
+	left    atomic.Int64 // owners evicted since the start
 }
 
-// Stats is a picture of a directory.
+// Stats is a snapshot of a directory.
 type Stats struct {
 	Resident int   // entities in memory
 	Bytes    int64 // what they hold
-	Left     int64 // those that left memory since the start
-	InFlight int64 // commands that wait for their answer
+	Left     int64 // entities evicted since the start
+	InFlight int64 // commands that wait for their result
 }
 
-// Stats takes the picture.
+// Stats takes the snapshot.
 func (d *Directory) Stats() Stats {
 	return Stats{Resident: d.entities.Size(), Bytes: d.held.Load(), Left: d.left.Load(), InFlight: d.waiting.Load()}
 }
 
-// overhead is what an idle slot and its actor cost beside the entity.
+// overhead is what an idle slot and its actor cost in addition to the entity.
 const overhead = 2048
 
-// Do hands cmd to the owner of key and waits for its answer. size is what cmd adds to a
-// batch. Beyond the admission limit it answers Unavailable at once: mailboxes are
-// unbounded, so the bound stands here.
+// Do sends cmd to the owner of key and waits for its result. size is what cmd adds to a batch.
+// Beyond the admission limit it returns Unavailable at once. Mailboxes are unbounded, so this is
+// the back-pressure.
 func (d *Directory) Do(ctx context.Context, key string, cmd any, size int64) (any, error) {
 	if d.waiting.Add(1) > d.Admission {
 		d.waiting.Add(-1)
@@ -68,7 +69,7 @@ func (d *Directory) Do(ctx context.Context, key string, cmd any, size int64) (an
 	return r.answer, r.err
 }
 
-// wait is Wait with a ticker that is kept.
+// wait is Wait with a pooled ticker.
 func (d *Directory) wait(ctx context.Context, r *request) error {
 	stalled, kept := d.tickers.Get().(*time.Ticker)
 	if kept {
@@ -83,13 +84,14 @@ func (d *Directory) wait(ctx context.Context, r *request) error {
 	return wait(ctx, r.done, d.Full, stalled)
 }
 
-// Notify posts cmd without waiting for its answer. What is not this node's hears nothing of it.
+// Notify posts cmd without waiting for its result. It drops a command for a key that this node does
+// not own.
 func (d *Directory) Notify(key string, cmd any) {
 	_ = d.post(key, newRequest(cmd, 0))
 }
 
-// post sends msg to the owner of key. Counting and sending happen under the slot's gate. A key
-// of a group that is not this node's is refused, and takes no place.
+// post sends msg to the owner of key. Counting and sending happen under the slot's gate. A key of a
+// group that this node does not own is refused and takes no slot.
 func (d *Directory) post(key string, msg any) error {
 	for {
 		e, found := d.entities.Load(key)
@@ -110,8 +112,8 @@ func (d *Directory) post(key string, msg any) error {
 	}
 }
 
-// postTo sends msg through the gate of e's slot; not when e has left the directory. That the group
-// is this node's is asked under the gate: who takes the group away finds what was sent before,
+// postTo sends msg through the gate of e's slot, unless e has left the directory. It checks under
+// the gate that this node owns the group: whoever releases the group finds what was sent before,
 // and nothing is sent after.
 func (d *Directory) postTo(e Entity, msg any) (sent bool, err error) {
 	s := e.slot()
@@ -135,7 +137,7 @@ func (d *Directory) postTo(e Entity, msg any) (sent bool, err error) {
 	return true, nil
 }
 
-// vacate takes out a slot that no owner was started for; nobody else would.
+// vacate removes a slot that has no owner, because nobody else would.
 func (d *Directory) vacate(s *Slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,9 +152,9 @@ func (d *Directory) vacateInside(s *Slot) {
 	}
 }
 
-// Resident returns the entity of key if it is in memory and this node's, and counts as a use. Nothing of it
-// may be used but what it shows to any goroutine. Resident takes no lock, allocates nothing
-// and does not keep key.
+// Resident returns the entity of key if it is in memory and this node owns it, and counts as a use.
+// The caller may use only what the entity publishes to any goroutine. Resident takes no lock, does
+// not allocate and does not retain key.
 func (d *Directory) Resident(key []byte) Entity {
 	e, ok := d.entities.Load(unsafe.String(unsafe.SliceData(key), len(key)))
 	if !ok || !d.Owner.Owns(e.slot().group) {
@@ -162,21 +164,21 @@ func (d *Directory) Resident(key []byte) Entity {
 	return e
 }
 
-// remove takes s out of the directory; its owner calls it under the gate.
+// remove removes s from the directory; its owner calls it under the gate.
 func (d *Directory) remove(s *Slot) {
 	d.entities.Delete(s.key)
 	d.held.Add(-s.weight.Swap(0))
 	d.left.Add(1)
 }
 
-// weigh accounts for the new weight of s.
+// weigh records the new weight of s.
 func (d *Directory) weigh(s *Slot, bytes int64) {
 	bytes += overhead
 	d.held.Add(bytes - s.weight.Swap(bytes))
 }
 
-// Sweep asks owners to leave: those idle for longer than age, and beyond the budget the
-// longest idle ones first. It only posts; each owner decides for itself.
+// Sweep asks owners to leave: those idle for longer than age, and beyond the budget those idle for
+// longest. It only posts; each owner decides for itself.
 func (d *Directory) Sweep(age time.Duration, budget int64) {
 	oldest := d.clock.Unix() - int64(age.Seconds())
 	over := d.held.Load() - budget
@@ -188,7 +190,7 @@ func (d *Directory) Sweep(age time.Duration, budget int64) {
 			over -= s.weight.Load()
 			d.passivate(s, nil)
 		case over > 0:
-			lastUse(e) // the order below is by what it notes
+			lastUse(e) // updates used, by which idle is sorted below
 			idle = append(idle, s)
 		}
 		return true
@@ -207,7 +209,7 @@ func (d *Directory) Sweep(age time.Duration, budget int64) {
 	}
 }
 
-// lastUse is when the entity was used last, without the directory too.
+// lastUse returns when the entity was last used, including uses without the directory.
 func lastUse(e Entity) int64 {
 	s := e.slot()
 	if at := e.Polled(); at > s.used.Load() {
@@ -223,8 +225,8 @@ func (d *Directory) Passivate(key string) {
 	}
 }
 
-// Evict returns when no entity of a group is in memory, that is not this node's any more: nothing
-// new is posted to them, so each leaves once it has answered what was.
+// Evict returns when no entity of a group that this node has released is in memory. Nothing new is
+// posted to them, so each leaves once it has replied to what was posted before.
 func (d *Directory) Evict(g partition.Group) {
 	for left := true; left; {
 		left = false
@@ -246,7 +248,7 @@ func (d *Directory) Evict(g partition.Group) {
 	}
 }
 
-// passivate does not count as a use. It reports whether there is an owner to see it.
+// passivate does not count as a use. It reports whether an owner will handle the message.
 func (d *Directory) passivate(s *Slot, seen chan struct{}) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,15 +3,14 @@ package engine
 import "inboxd/internal/base/stackpool"
 
 const (
-	// idleOwners bounds the goroutines that wait for an owner to run, and so the stacks
-	// that are kept.
+	// idleOwners bounds the idle goroutines, and so the stacks that are kept.
 	idleOwners = 64
-	// ownerThroughput is how many messages an owner takes before it lets others run.
+	// ownerThroughput is how many messages an owner handles before others run.
 	ownerThroughput = 300
 )
 
-// dispatcher runs the owners on goroutines that stay: the depth of a commit would have a new
-// one copy its stack several times over.
+// dispatcher runs the owners on long-lived goroutines: a commit's call depth would make a new
+// goroutine copy its stack several times.
 type dispatcher struct{ *stackpool.Pool }
 
 // Schedule implements actor.Dispatcher.

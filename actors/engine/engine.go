@@ -12,16 +12,16 @@ import (
 	"inboxd/internal/base/stackpool"
 )
 
-// Options configures an Engine; all but Owner are needed.
+// Options configures an Engine; all fields except Owner are required.
 type Options struct {
 	Now       func() time.Time
-	Full      func() bool      // the disk is full: who waits for a commit is told so
+	Full      func() bool      // the disk is full: then waits for a commit end with StorageFull
 	Admission int64            // commands in flight at one directory before others are refused
 	Owner     *partition.Owner // whose entities may be in memory
 	Logger    *slog.Logger
 }
 
-// Engine runs the owners of some directories. Its directories are made before any is used;
+// Engine runs the owners of some directories. All directories are created before any is used;
 // afterwards it does not change.
 type Engine struct {
 	Options
@@ -31,7 +31,7 @@ type Engine struct {
 	directories []*Directory
 }
 
-// New returns an engine that runs.
+// New returns a running engine.
 func New(o Options) *Engine {
 	e := &Engine{Options: o, workers: dispatcher{stackpool.NewPool(idleOwners)}}
 	e.Clock.Set(o.Now())
@@ -41,14 +41,14 @@ func New(o Options) *Engine {
 	return e
 }
 
-// Directory makes a directory of the entities that activate makes.
+// Directory creates a directory of the entities that activate returns.
 func (e *Engine) Directory(activate func(key string) Entity) *Directory {
 	d := &Directory{Options: e.Options, root: e.actors.Root, workers: e.workers, clock: &e.Clock, activate: activate, entities: xsync.NewMap[string, Entity]()}
 	e.directories = append(e.directories, d)
 	return d
 }
 
-// Gain has the entities of a group asked for; it is the last thing that a node learns of a group.
+// Gain admits commands to the entities of a group. It is the last step of acquiring a group.
 func (e *Engine) Gain(g partition.Group) error {
 	if !e.Owner.Owns(g) {
 		e.Owner.Set(g, true)
@@ -56,7 +56,7 @@ func (e *Engine) Gain(g partition.Group) error {
 	return nil
 }
 
-// Lose has no entity of a group asked for any more, and returns when none is in memory.
+// Lose refuses commands to the entities of a group and returns when none of them is in memory.
 func (e *Engine) Lose(g partition.Group) error {
 	e.Owner.Set(g, false)
 	for _, d := range e.directories {
@@ -65,7 +65,7 @@ func (e *Engine) Lose(g partition.Group) error {
 	return nil
 }
 
-// Stop lets every owner finish what was posted to it, within grace for each directory.
+// Stop lets every owner finish its mailbox, within grace for each directory.
 func (e *Engine) Stop(grace time.Duration) {
 	for _, d := range e.directories {
 		for end := time.Now().Add(grace); d.entities.Size() > 0 && time.Now().Before(end); {
@@ -77,7 +77,7 @@ func (e *Engine) Stop(grace time.Duration) {
 	e.workers.End()
 }
 
-// warnings passes on what protoactor says from a warning up.
+// warnings drops protoactor's log records below warning level.
 type warnings struct{ slog.Handler }
 
 func (warnings) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }

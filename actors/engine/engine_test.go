@@ -16,7 +16,7 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// counter is an entity that adds up what it is sent. Its disk is the world's map.
+// counter is an entity that adds up the commands it gets. Its disk is the world's map.
 type counter struct {
 	Slot
 	world *world
@@ -24,7 +24,7 @@ type counter struct {
 	dirty bool
 }
 
-// world is the store of all counters and what goes wrong with it.
+// world is the store of all counters and their failures.
 type world struct {
 	mu      sync.Mutex
 	disk    map[string]int
@@ -32,7 +32,7 @@ type world struct {
 	before  func() error
 	loading error
 	loads   int
-	missed  int // the owner's
+	missed  int // only the owner uses it
 	full    atomic.Bool
 	polled  atomic.Int64
 }
@@ -56,7 +56,7 @@ func (c *counter) Decide(cmd any) (any, error) {
 	return c.sum, nil
 }
 
-// missed is what an answer that nobody heard comes to.
+// missed is the follow-up of a result that nobody received.
 type missed int
 
 func (c *counter) Unheard(cmd, _ any) any { return missed(cmd.(int)) }
@@ -100,7 +100,7 @@ func add(t *testing.T, d *Directory, key string, n int) int {
 	return sum.(int)
 }
 
-// TestWhatWaitsIsCommittedTogether, and each command has its own answer.
+// TestWhatWaitsIsCommittedTogether also checks that each command gets its own result.
 func TestWhatWaitsIsCommittedTogether(t *testing.T) {
 	_, d, w := start(t, slog.New(slog.DiscardHandler))
 	in, open := make(chan struct{}, 10), make(chan struct{})
@@ -131,8 +131,8 @@ func TestWhatWaitsIsCommittedTogether(t *testing.T) {
 	}
 }
 
-// TestEachAnswerIsHeardOrFollowed, never both and never neither, whenever senders give up; and what
-// follows is decided before what comes later.
+// TestEachAnswerIsHeardOrFollowed checks that each result is either received or followed up, never
+// both and never neither, whenever senders give up. A follow-up is decided before later commands.
 func TestEachAnswerIsHeardOrFollowed(t *testing.T) {
 	_, d, w := start(t, slog.New(slog.DiscardHandler))
 	var heard, gaveUp atomic.Int64
@@ -153,15 +153,15 @@ func TestEachAnswerIsHeardOrFollowed(t *testing.T) {
 		}
 	}
 	senders.Wait()
-	add(t, d, "k", 0) // all before it is decided
-	add(t, d, "k", 0) // and what followed
+	add(t, d, "k", 0) // everything before it is decided
+	add(t, d, "k", 0) // and the follow-ups
 	if w.disk["k"] != 500 || w.missed != int(gaveUp.Load()) {
 		t.Errorf("%d done, %d heard, %d gave up, %d followed", w.disk["k"], heard.Load(), gaveUp.Load(), w.missed)
 	}
 }
 
-// TestAFailureIsLoggedOnce, by the owner and with its cause; who sent the command is told no
-// more than to try again, and finds what the disk has.
+// TestAFailureIsLoggedOnce checks that the owner logs a failure with its cause. The sender is only
+// asked to retry, and then finds what is on disk.
 func TestAFailureIsLoggedOnce(t *testing.T) {
 	for logged, before := range map[string]func() error{
 		"disk on fire":           func() error { return errors.New("disk on fire") },
@@ -192,14 +192,14 @@ func TestAFailureIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// TestSweep: those that are idle leave, but not those that are polled past the directory;
-// beyond the budget the longest idle ones go first, and who comes back is loaded.
+// TestSweep checks that idle entities leave, except those that are polled without the directory.
+// Beyond the budget, those idle for longest leave first. A returning one is loaded again.
 func TestSweep(t *testing.T) {
 	e, d, w := start(t, slog.New(slog.DiscardHandler))
 	now := time.Now()
 	for n := range 10 {
 		e.Clock.Set(now.Add(time.Duration(n) * time.Minute))
-		add(t, d, fmt.Sprint(n), n+1) // with nothing it would leave by itself
+		add(t, d, fmt.Sprint(n), n+1) // an empty one would leave by itself
 	}
 	leaves := func(want int) {
 		t.Helper()
@@ -213,7 +213,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%+v, want %d in memory", s, want)
 		}
 	}
-	leaves(10) // an owner is weighed after it has answered
+	leaves(10) // an owner is weighed after its reply
 	d.Sweep(24*time.Hour, 8*(1000+overhead)*10/9)
 	leaves(8)
 	if d.entities.Size() != 8 || d.Resident([]byte("0")) != nil || d.Resident([]byte("1")) != nil {
@@ -229,7 +229,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestWhatIsVacantLeaves at once, without losing a command that is on its way to it.
+// TestWhatIsVacantLeaves checks that it leaves at once, without losing a command in its mailbox.
 func TestWhatIsVacantLeaves(t *testing.T) {
 	_, d, w := start(t, slog.New(slog.DiscardHandler))
 	add(t, d, "stays", 1)
@@ -254,7 +254,7 @@ func TestWhatIsVacantLeaves(t *testing.T) {
 	}
 }
 
-// TestWait: what comes first ends it.
+// TestWait checks that the first event ends the wait.
 func TestWait(t *testing.T) {
 	never, done, full, room := make(chan struct{}), make(chan struct{}), func() bool { return true }, func() bool { return false }
 	close(done)
@@ -276,9 +276,9 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// TestWhatIsMovedIsRefused: once a group is another node's, what comes is refused and takes no
-// place, what waits is told so, and nothing is committed; what was being committed is there. When
-// the group comes back the state is that of the disk.
+// TestWhatIsMovedIsRefused checks that once another node owns a group, new commands are refused and
+// take no slot, waiting ones fail as moved, and nothing is committed. A commit in flight completes.
+// When the group returns, the state is loaded from disk.
 func TestWhatIsMovedIsRefused(t *testing.T) {
 	own, key := partition.NewOwner(partition.All()), "k"
 	group := partition.Of(key).Group()
@@ -321,7 +321,7 @@ func TestWhatIsMovedIsRefused(t *testing.T) {
 	if _, err := d.Do(t.Context(), key, 1, 0); !moved(err) || w.disk[key] != 1 || w.commits != 1 {
 		t.Errorf("%v, %d on disk, %d commits", err, w.disk[key], w.commits)
 	}
-	if posted.Load() != sent { // whoever takes the group away would wait for it
+	if posted.Load() != sent { // whoever releases the group would wait for it
 		t.Errorf("%d messages were sent to an owner whose group is another node's", posted.Load()-sent)
 	}
 	d.Passivate(key)
@@ -331,15 +331,14 @@ func TestWhatIsMovedIsRefused(t *testing.T) {
 	if _, err := d.Do(t.Context(), key, 1, 0); !moved(err) || d.entities.Size() != 0 {
 		t.Errorf("%v, %d in memory", err, d.entities.Size())
 	}
-	w.disk[key] = 7 // another node was at it
+	w.disk[key] = 7 // another node changed it
 	own.Set(group, true)
 	if sum := add(t, d, key, 1); sum != 8 {
 		t.Errorf("%d after the group came back", sum)
 	}
 }
 
-// TestMovedRowsAreNoFailure: an owner whose rows are not here, for the group is on its way, neither
-// rests nor is logged.
+// TestMovedRowsAreNoFailure checks that an owner whose rows are being moved neither rests nor logs.
 func TestMovedRowsAreNoFailure(t *testing.T) {
 	var log bytes.Buffer
 	_, d, w := start(t, slog.New(slog.NewTextHandler(&log, nil)))
@@ -355,8 +354,8 @@ func TestMovedRowsAreNoFailure(t *testing.T) {
 	}
 }
 
-// TestDamageIsSaidWhileItsOwnerRests: who asks for what is damaged hears so, and not that it is busy,
-// each time; the disk is asked once a rest, which doubles, and the owner logs nothing.
+// TestDamageIsSaidWhileItsOwnerRests checks that each reader of damaged data gets that error and
+// not Busy. The disk is read once per rest, which doubles, and the owner logs nothing.
 func TestDamageIsSaidWhileItsOwnerRests(t *testing.T) {
 	var log bytes.Buffer
 	var now atomic.Int64

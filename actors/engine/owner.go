@@ -10,38 +10,39 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// Entity is what an owner owns: its state, and the way of its state to the disk. Only its
-// owner's goroutine calls it, but for Polled.
+// Entity is what an owner owns: its state, and how that state is stored. Only its owner's goroutine
+// calls the methods, except for Polled.
 type Entity interface {
-	// Load reads the state from the store, replacing whatever was in memory.
+	// Load reads the state from the store and replaces what was in memory.
 	Load() error
-	// Decide decides cmd, applies its events to the state and collects their rows. The
-	// state is private: nothing of it is seen before Commit and Publish.
+	// Decide decides cmd, applies its events to the state and collects their rows. The state is
+	// private: nobody sees it before Commit and Publish.
 	Decide(cmd any) (any, error)
-	// Unheard is the command that follows cmd, whose sender gave up before it heard answer;
-	// nil: none. It is in the same commit, or in one before any other command is decided.
+	// Unheard returns the command that follows cmd if its sender gave up before it received answer;
+	// nil if none exists. It is in the same commit, or in one before any other command is
+	// decided.
 	Unheard(cmd, answer any) any
 	// Commit makes the collected rows durable; without rows it does nothing.
 	Commit() error
-	// Publish shows the committed state.
+	// Publish publishes the committed state.
 	Publish()
-	// Abandon drops the state and the rows collected, after a failure.
+	// Abandon drops the state and the collected rows after a failure.
 	Abandon()
-	// Vacant reports that nothing is there any more, or ever was: the owner leaves memory at
-	// once, so that what is deleted takes none.
+	// Vacant reports that nothing is stored for the entity. The owner then leaves memory at once,
+	// so that deleted entities take no memory.
 	Vacant() bool
-	// Leave takes what was published out of sight; the entity is not used again.
+	// Leave retracts what was published; the entity is not used again.
 	Leave()
 	// Weight is the approximate number of bytes held.
 	Weight() int64
-	// Polled is as Slot's, which every entity embeds.
+	// Polled is as in Slot, which every entity embeds.
 	Polled() int64
 
 	slot() *Slot
 }
 
-// Bounds of a group: commands that queued up while a commit was in flight are decided
-// together and committed in one batch, each answered on its own.
+// Bounds of a group. Commands that queued up while a commit was in flight are decided together and
+// committed in one batch (group commit); each gets its own result.
 const (
 	groupCommands = 256
 	groupBytes    = 8 << 20
@@ -49,24 +50,24 @@ const (
 
 // owner is the actor of one entity, and the only writer of its rows.
 //
-// A group is decided on the private state command by command and becomes visible only
-// after its one commit. A crash before the commit returns loses the whole group, of which
-// nobody was answered; a crash after it loses answers only.
+// A group is decided on the private state, command by command. It becomes visible only after its
+// one commit. A crash before the commit returns loses the whole group, and no command in it was
+// acknowledged. A crash after the commit loses only the results.
 //
-// The goroutine that runs its mailbox owns all fields below slot; no two run it at once.
+// The goroutine that runs the mailbox owns all fields below slot; two never run it at once.
 type owner struct {
 	dir    *Directory
 	entity Entity
 	slot   *Slot // the entity's
 
-	seen   uint64 // posts received; meets slot.posted when nothing is on its way
+	seen   uint64 // posts received; equals slot.posted when nothing is in the mailbox
 	loaded bool
 	group  []*request
 	bytes  int64
 
-	failures int       // loads and panics in a row
-	resting  time.Time // until then every command is refused
-	refusal  error     // with it
+	failures int       // failures in a row
+	resting  time.Time // every command is refused until then
+	refusal  error     // the error of such a refusal
 }
 
 // Receive implements actor.Actor.
@@ -75,7 +76,7 @@ func (o *owner) Receive(ctx actor.Context) {
 	case *request:
 		o.seen++
 		o.take(msg)
-		// One that failed stays: its rest would be forgotten.
+		// An owner that failed stays, because otherwise its waiting time would be lost.
 		if len(o.group) == 0 && o.loaded && o.entity.Vacant() && o.tryLeave() {
 			ctx.Stop(ctx.Self())
 		}
@@ -88,7 +89,7 @@ func (o *owner) Receive(ctx actor.Context) {
 	}
 }
 
-// take adds a request to the group and commits the group unless more is on its way.
+// take adds a request to the group, and settles the group unless more requests are in the mailbox.
 func (o *owner) take(r *request) {
 	o.group = append(o.group, r)
 	o.bytes += r.size
@@ -98,7 +99,7 @@ func (o *owner) take(r *request) {
 	o.settle()
 }
 
-// settle decides, commits, publishes and answers the group.
+// settle decides, commits, publishes and replies to the group.
 func (o *owner) settle() {
 	if len(o.group) == 0 {
 		return
@@ -106,7 +107,7 @@ func (o *owner) settle() {
 	group := o.group
 	err := o.run(group)
 	if fault.Is(err, fault.StorageFull) && len(group) > 1 {
-		// One command that needs room must not refuse those that make room.
+		// A command that needs space must not make commands fail that free space.
 		for _, r := range group {
 			if err := o.run([]*request{r}); err != nil {
 				r.err = err
@@ -129,9 +130,9 @@ func (o *owner) settle() {
 	o.dir.weigh(o.slot, o.entity.Weight())
 }
 
-// followUp commits what follows from answers that came too late. A crash before its commit
-// returns leaves commands of which neither sender nor disk says how they ended; so does any
-// crash between a commit and its answer.
+// followUp commits the follow-ups of results that came too late. If the process dies before this
+// commit returns, neither the sender nor the disk says how the commands ended. The same holds for
+// any crash between a commit and its reply.
 func (o *owner) followUp(unheard []*request) {
 	var group []*request
 	for _, r := range unheard {
@@ -140,12 +141,12 @@ func (o *owner) followUp(unheard []*request) {
 		}
 	}
 	if len(group) > 0 {
-		o.run(group) // which logs what fails
+		o.run(group) // run logs a failure
 	}
 }
 
-// run takes a group through decide, commit and publish. An error means that none of the
-// group took effect as far as we know, and that the state must be loaded again.
+// run takes a group through decide, commit and publish. An error means that none of the group took
+// effect as far as we know, and that the state must be loaded again.
 func (o *owner) run(group []*request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -172,7 +173,7 @@ func (o *owner) run(group []*request) (err error) {
 	return nil
 }
 
-// decide decides a command, and what follows from it when its sender has given up already.
+// decide decides a command, and its follow-up if the sender has already given up.
 func (o *owner) decide(r *request) {
 	r.answer, r.err = o.entity.Decide(r.cmd)
 	if r.followed = r.over.Load() && r.err == nil; !r.followed {
@@ -183,7 +184,7 @@ func (o *owner) decide(r *request) {
 	}
 }
 
-// activate loads the state if it is not in memory, unless the last failure is too fresh.
+// activate loads the state if it is not in memory, unless the owner still rests after a failure.
 func (o *owner) activate() error {
 	if o.loaded {
 		return nil
@@ -202,17 +203,17 @@ func (o *owner) activate() error {
 	return nil
 }
 
-// drop drops the state after a refusal, which is nobody's failure.
+// drop drops the state after a refusal, which does not count as a failure.
 func (o *owner) drop(err error) error {
 	o.loaded = false
 	o.entity.Abandon()
 	return err
 }
 
-// fail drops the state: whatever the disk holds is the truth, and it is read again after a
-// rest that doubles with each failure in a row, up to 10 s. This is where a failure is
-// logged: those who sent the commands only hear that they may try again. Damage is told by the
-// store, once, and those who send hear of it: trying again is of no use.
+// fail drops the state. What the disk holds is authoritative; it is read again after a rest that
+// doubles with each failure in a row, up to 10 s. Failures are logged here: the senders of the
+// commands are only asked to retry. The store reports damage once, and the senders get that error,
+// because a retry is pointless.
 func (o *owner) fail(err error) error {
 	o.drop(err)
 	o.failures++
@@ -224,8 +225,8 @@ func (o *owner) fail(err error) error {
 	return o.refusal
 }
 
-// tryLeave lets the owner leave memory if nothing is on its way to it. Under the gate, so
-// that a poster either counted itself before or sees gone.
+// tryLeave lets the owner leave memory if its mailbox is empty. It runs under the gate, so that a
+// poster either has counted itself before or sees gone.
 func (o *owner) tryLeave() bool {
 	o.slot.mu.Lock()
 	defer o.slot.mu.Unlock()

@@ -10,25 +10,25 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// Holder holds something of groups: rows, owners, timers, attempts, what it remembers.
+// Holder holds something of groups: rows, owners, timers, attempts, caches.
 type Holder interface {
-	// Gain begins with a group. After an error the group is lost again.
+	// Gain starts serving a group. After an error, Lose is called for the group.
 	Gain(partition.Group) error
-	// Lose ends with a group, also with one that Gain failed for. When it returns, nothing of the
-	// holder works for the group any more, and nothing of it is remembered.
+	// Lose stops serving a group, also one whose Gain failed. When it returns, the holder does no
+	// work for the group any more and has dropped its caches about it.
 	Lose(partition.Group) error
 }
 
-// Tenure is all holders of a node, those first on whom the others rest.
+// Tenure is all holders of a node, in the order of their dependencies.
 type Tenure struct {
-	mu      sync.Mutex // held while a group is gained or lost
+	mu      sync.Mutex // held while a group is acquired or released
 	holders []Holder
 }
 
-// New returns the tenure of holders in the order of a gain.
+// New returns the tenure of holders; they are in the order in which they acquire a group.
 func New(holders ...Holder) *Tenure { return &Tenure{holders: holders} }
 
-// Gain has all holders begin with a group. After an error none has it.
+// Gain makes all holders acquire a group. After an error none of them has it.
 func (t *Tenure) Gain(g partition.Group) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -40,8 +40,8 @@ func (t *Tenure) Gain(g partition.Group) error {
 	return nil
 }
 
-// Lose has all holders end with a group, the other way round. A crash meanwhile is one of a node
-// that has the group: whoever gets it finds on the disk what was acknowledged.
+// Lose makes all holders release a group, in reverse order. A crash during it is like a crash of a
+// node that owns the group: the next owner finds on the disk what was acknowledged.
 func (t *Tenure) Lose(g partition.Group) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,11 +55,11 @@ func lose(g partition.Group, holders []Holder) (err error) {
 	return err
 }
 
-// Rows are those of a store: they may be read and written from a gain on, before anybody is
-// admitted to what they say, and until nobody is any more.
+// Rows is the holder of a store's rows. It comes before all parts that use the rows: they may be
+// read and written from the start of a gain until the end of a loss.
 type Rows struct {
 	Owner *partition.Owner
-	Drain func(partition.Group) error // waits for what is being written
+	Drain func(partition.Group) error // waits for pending writes
 }
 
 // Gain implements Holder.
@@ -74,7 +74,7 @@ func (r Rows) Lose(g partition.Group) error {
 	return r.Drain(g)
 }
 
-// OnGain is a holder that has nothing to end.
+// OnGain is a holder that does nothing on a loss.
 type OnGain func(partition.Group) error
 
 // Gain implements Holder.
@@ -83,7 +83,7 @@ func (f OnGain) Gain(g partition.Group) error { return f(g) }
 // Lose implements Holder.
 func (OnGain) Lose(partition.Group) error { return nil }
 
-// OnLoss is a holder that has nothing to begin with.
+// OnLoss is a holder that does nothing on a gain.
 type OnLoss func(partition.Group) error
 
 // Gain implements Holder.
@@ -92,11 +92,10 @@ func (OnLoss) Gain(partition.Group) error { return nil }
 // Lose implements Holder.
 func (f OnLoss) Lose(g partition.Group) error { return f(g) }
 
-// Bell wakes a supervisor that looks at the disk now and then, and finds there what it does. It
-// holds nothing.
+// Bell wakes a supervisor that scans the disk periodically. It holds nothing itself.
 type Bell chan struct{}
 
-// NewBell returns a bell that one supervisor listens to.
+// NewBell returns a bell for one supervisor.
 func NewBell() Bell { return make(Bell, 1) }
 
 // Gain implements Holder.

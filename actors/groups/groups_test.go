@@ -9,7 +9,7 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// told notes what holders are told.
+// told records the calls of holders.
 type told []string
 
 func (l *told) holder(name string, fails bool) Holder {
@@ -30,7 +30,8 @@ type holder struct{ gain, lose func(partition.Group) error }
 func (h holder) Gain(g partition.Group) error { return h.gain(g) }
 func (h holder) Lose(g partition.Group) error { return h.lose(g) }
 
-// TestOrder: a loss goes the other way round, and so does a gain that fails, from the one that failed.
+// TestOrder checks that a loss runs in reverse order, and so does a failed gain, from the holder
+// that failed.
 func TestOrder(t *testing.T) {
 	var l told
 	whole := New(l.holder("a", false), l.holder("b", false))
@@ -46,8 +47,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRows: nothing is admitted any more when what is being written is waited for, and a drain that
-// fails is told.
+// TestRows checks that nothing is admitted any more while Lose waits for pending writes, and that a
+// failed drain is returned.
 func TestRows(t *testing.T) {
 	own, failed := partition.NewOwner(partition.Map{}), errors.New("no")
 	drained := false

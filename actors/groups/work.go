@@ -8,23 +8,23 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// Work is what is under way for the groups that are held. The zero value holds none; any goroutine
-// may use it.
+// Work tracks the work in progress for the groups that are held. The zero value holds none; any
+// goroutine may use it.
 type Work struct {
-	mu sync.Mutex // guards all but the waiting for underWay
+	mu sync.Mutex // guards everything except waiting for underWay
 	of [partition.Groups]term
 }
 
-// term is one group's, from a gain to the loss.
+// term is one group's period from a gain to the loss.
 type term struct {
 	held     bool
-	stopping chan struct{} // closed with held
+	stopping chan struct{} // closed when held becomes false
 	ctx      context.Context
 	end      context.CancelFunc
-	underWay sync.WaitGroup // added to while held
+	underWay sync.WaitGroup // incremented only while held
 }
 
-// Gain begins with a group. What is done for it ends with parent.
+// Gain starts the term of a group. The contexts of its work end with parent.
 func (w *Work) Gain(parent context.Context, g partition.Group) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -33,15 +33,15 @@ func (w *Work) Gain(parent context.Context, g partition.Group) {
 	t.ctx, t.end = context.WithCancel(parent)
 }
 
-// Holds reports whether something may be begun for the group.
+// Holds reports whether work may start for the group.
 func (w *Work) Holds(g partition.Group) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.of[g].held
 }
 
-// Begin begins something for the group, unless it is lost. It is over with End, and ends soon when
-// ctx does.
+// Begin starts work for the group, unless the group is not held. The caller must call End, and soon
+// after ctx ends.
 func (w *Work) Begin(g partition.Group) (ctx context.Context, held bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -52,11 +52,11 @@ func (w *Work) Begin(g partition.Group) (ctx context.Context, held bool) {
 	return t.ctx, t.held
 }
 
-// End ends what Begin began.
+// End ends work that Begin started.
 func (w *Work) End(g partition.Group) { w.of[g].underWay.Done() }
 
-// Stopping is closed when the group is lost, for what began while it was held: who only waits for
-// its turn is not waited for.
+// Stopping returns a channel that is closed when the group is lost. It is for work that waits for
+// its turn without Begin: Lose does not wait for such work.
 func (w *Work) Stopping(g partition.Group) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,8 +72,7 @@ func (w *Work) stop(g partition.Group) {
 	}
 }
 
-// Lose returns when nothing is under way for the group any more. What takes longer than grace is
-// broken off.
+// Lose returns when no work is in progress for the group any more. After grace it cancels the rest.
 func (w *Work) Lose(g partition.Group, grace time.Duration) {
 	w.stop(g)
 	t := &w.of[g]

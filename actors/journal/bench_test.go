@@ -10,8 +10,7 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// BenchmarkStep takes twenty events of as many inboxes into a journal, as a step does while
-// mail pours in.
+// BenchmarkStep moves twenty events of as many inboxes to a journal, as a step does under load.
 func BenchmarkStep(b *testing.B) {
 	store := persisttest.Open(b)
 	j := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))

@@ -10,32 +10,34 @@ import (
 	"inboxd/internal/core/changefeed"
 )
 
-// Reading is the journal as its readers have it.
+// Reading is the reader's interface to the journal.
 type Reading struct {
 	j    *Journal
 	gone Gone
 }
 
-// Gone reports that nobody can read a message any more. It is asked for each event that is read, and
-// costs a look at memory for the inboxes that are there. With an error it is not told of now, and
-// nothing is known for good.
+// Gone reports whether nobody can read a message any more. It is called for each event that is
+// read, and for a resident inbox it costs only a look at memory. With an error, the result hides
+// the content for now but must not be used to delete it.
 type Gone func(address string, message int64) (bool, error)
 
-// Reading returns what readers may do.
+// Reading returns the interface for readers.
 func (j *Journal) Reading(gone Gone) Reading { return Reading{j, gone} }
 
-// Listen adds a reader of the account's change journal, of one inbox unless address is
-// empty. While somebody listens, events get into the journal without waiting for others.
+// Listen adds a reader of the account's change feed, for one inbox unless address is empty. While
+// somebody listens, events enter the journal without waiting for others.
 func (r Reading) Listen(id account.ID, address string) *changefeed.Reader {
 	return r.j.readers.Listen(id, address)
 }
 
-// Events reads entries of the account's change journal with numbers above after, up to a limit, of one
-// inbox unless address is empty. Entries older than 7 days are not shown, whether or
-// not they were trimmed. What it returns is on disk: after any crash a number that was seen
-// means the same event; what was in a message that is gone is not shown. Pages are read by
-// turns, on half of the processors at most: readers may be thousands, and who asks for
-// something else finds one free. Syncs are shared, so nobody has a turn while waiting for one.
+// Events reads entries of the account's change feed with numbers above after, up to a limit, for
+// one inbox unless address is empty. It omits entries older than 7 days, even if they are not
+// trimmed yet. Everything that it returns is on disk: after any crash, a number that was seen means
+// the same event. The content of deleted messages is removed.
+//
+// At most half of the processors read pages at once, because there may be thousands of readers and
+// other requests need a free processor. Fsyncs are shared, so a reader gives up its turn before it
+// waits for one.
 func (r Reading) Events(ctx context.Context, id account.ID, after uint64, address string, limit changefeed.Limit) (changefeed.Page, error) {
 	page, err := r.page(ctx, id, after, address, limit)
 	return page, r.j.settled(ctx, id, err)
@@ -58,7 +60,7 @@ func (r Reading) page(ctx context.Context, id account.ID, after uint64, address 
 	return page, err
 }
 
-// lost reports that an entry still has what was in a message that is gone.
+// lost reports whether an entry still has content of a message that is gone.
 func (r Reading) lost(e *changefeed.Entry) (bool, error) {
 	if e.Gone {
 		return false, nil
@@ -66,8 +68,8 @@ func (r Reading) lost(e *changefeed.Entry) (bool, error) {
 	return r.gone(e.Address, e.MessageID)
 }
 
-// Forget takes out of the rows of an account's journal what was in messages that are gone: of the
-// first limit entries after a number. Rows are written by the one goroutine that appends and trims.
+// Forget deletes the content of messages that are gone from the journal rows of an account, in the
+// first limit entries after a number. The goroutine that appends and trims also writes these rows.
 func (r Reading) Forget(ctx context.Context, id account.ID, after uint64, limit int) (last uint64, more bool, err error) {
 	page, err := r.j.store.JournalPage(id, after, "", time.Time{}, changefeed.Limit{Entries: limit, Bytes: forgetBytes})
 	if err != nil {
@@ -85,10 +87,10 @@ func (r Reading) Forget(ctx context.Context, id account.ID, after uint64, limit 
 	return page.Last, page.More, err
 }
 
-// forgetBytes bounds what one step of Forget reads. No event is as large.
+// forgetBytes bounds what one step of Forget reads. No event is that large.
 const forgetBytes = 8 << 20
 
-// do has the journal's goroutine carry out an order.
+// do runs an order on the journal's goroutine.
 func (j *Journal) do(ctx context.Context, order func() error) error {
 	done := make(chan error, 1)
 	select {
@@ -101,15 +103,15 @@ func (j *Journal) do(ctx context.Context, order func() error) error {
 	}
 }
 
-// JournalEnd returns the number of the account's newest event; 0 when it never had one.
+// JournalEnd returns the number of the account's newest event; 0 if it never had one.
 func (r Reading) JournalEnd(ctx context.Context, id account.ID) (uint64, error) {
 	end, err := r.j.store.JournalEnd(id)
 	return end, r.j.settled(ctx, id, err)
 }
 
-// Present is JournalEnd after every event that was committed before the call. Events come
-// into the journal a moment after their commit: who has seen a mail, and then asks for what
-// happens from now on, must not be told of that mail.
+// Present is JournalEnd after every event that was committed before the call. Events enter the
+// journal a moment after their commit. A client that has seen a message and then asks for later
+// events must not get an event about that message.
 func (r Reading) Present(ctx context.Context, id account.ID) (uint64, error) {
 	if err := r.j.unlessFull(ctx, func() error { return r.j.settle(ctx) }); err != nil {
 		return 0, r.j.settled(ctx, id, err)
@@ -117,8 +119,8 @@ func (r Reading) Present(ctx context.Context, id account.ID) (uint64, error) {
 	return r.JournalEnd(ctx, id)
 }
 
-// settled puts what a read of a journal found on disk, before anybody outside sees it. A
-// journal is appended to without syncs; a reader is what they are for.
+// settled makes what a read of a journal found durable before it is returned. Appends are not
+// synced, so that only readers pay for an fsync.
 func (j *Journal) settled(ctx context.Context, id account.ID, err error) error {
 	if err == nil {
 		err = j.unlessFull(ctx, func() error { return j.store.SyncJournal(id) })
@@ -129,12 +131,12 @@ func (j *Journal) settled(ctx context.Context, id account.ID, err error) error {
 	return err
 }
 
-// unlessFull waits for what hangs while the disk is full, a sync above all, no longer than a
-// command would be waited for.
+// unlessFull waits for work that hangs while the disk is full, such as an fsync, but no longer than
+// engine.Wait waits for a command.
 func (j *Journal) unlessFull(ctx context.Context, work func() error) error {
 	done := make(chan struct{})
 	var worked error
-	go func() { // ends with the work
+	go func() { // ends when work returns
 		defer close(done)
 		worked = work()
 	}()

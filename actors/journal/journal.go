@@ -1,6 +1,5 @@
-// Package journal takes public events from the inboxes' outboxes over into their accounts'
-// change journals, and lets readers follow these. It refuses to know what an event means and
-// who reads it.
+// Package journal moves public events from the inboxes' outboxes to their accounts' change
+// journals, and lets readers follow these. It does not know what an event means or who reads it.
 package journal
 
 import (
@@ -18,103 +17,104 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// Journal takes public events from the inboxes' outboxes over into their accounts' change
-// journals, in dense order, many at a time. One goroutine owns every account's end number,
-// so a reader never skips an entry and never sees two in another order.
+// Journal moves public events from the inboxes' outboxes to their accounts' change journals, with
+// dense numbers and many at a time. One goroutine owns every account's last number, so a reader
+// never skips an entry and never sees two in a different order.
 //
-// Each step is an append and then the removal of the outbox rows, both without a sync of
-// their own: the store's log keeps their order, so after a crash either the row is still
-// there, or its entry is, or both. The append notes the last event of each inbox, so that an
-// event is known again wherever it comes from a second time.
+// Each step is an append and then the removal of the outbox rows. Neither has an fsync of its own:
+// the store's write-ahead log keeps their order. So after a crash the outbox row or its entry
+// exists, or both. The append records the last event of each inbox, by which an event that arrives
+// again is deduplicated.
 type Journal struct {
 	store   Store
 	now     func() time.Time
 	log     *slog.Logger
 	hints   chan []inbox.Public
-	urged   chan struct{}      // a step may not wait for its whole delay
+	urged   chan struct{}      // a step must not wait for its whole delay
 	asked   chan chan struct{} // see settle
 	orders  chan func()        // for run's goroutine
-	ended   chan struct{}      // closed when run is over
-	readers changefeed.Readers // who is notified of appends; guards itself
-	turns   chan struct{}      // holds one for each page that is read now, see Events
+	ended   chan struct{}      // closed when run returns
+	readers changefeed.Readers // notified of appends; safe for concurrent use
+	turns   chan struct{}      // holds one for each page being read, see Events
 	done    sync.WaitGroup
 
-	// Of run's goroutine alone, and of TakeOver before it:
+	// Used only by run's goroutine, and by TakeOver before it:
 	fan   FanOut
-	ends  map[account.ID]uint64    // last number given
-	doubt map[account.ID]bool      // a step failed: its events are in the outbox, or were taken
-	looks map[account.ID]time.Time // last look for old entries
+	ends  map[account.ID]uint64    // last number assigned
+	doubt map[account.ID]bool      // a step failed: its events may be in the outbox or in the journal
+	looks map[account.ID]time.Time // last search for old entries
 	last  time.Time                // when the last step ended
-	lists [][]inbox.Public         // empty, of earlier steps, for reuse
+	lists [][]inbox.Public         // empty lists of earlier steps, for reuse
 }
 
 const (
-	// hintsHeld bounds what waits: an inbox that finds it full waits with its next
-	// commit, after this one's view is published.
+	// hintsHeld bounds the pending commits. If the channel is full, an inbox blocks after the view
+	// of this commit is published, and before its next commit.
 	hintsHeld = 8192
 	// stepMost bounds one append.
 	stepMost = 512
-	// stepDelay is how long a step waits for more events: a step costs about as much as
-	// a commit, and would compete with the next mail for the cores. For an account that
-	// somebody listens to a step only keeps stepPace behind the last one. Once the delay
-	// brought stepBusy commits the step waits stepMore for others: what follows a step,
-	// deliveries above all, then competes with fewer mails.
+	// stepDelay is how long a step waits for more events. A step costs about as much as a commit,
+	// and would compete with the next message for the cores. If an account has listeners, a step
+	// only waits stepPace after the last one. If stepBusy commits arrived during the delay, the
+	// step waits stepMore for others. The work after a step, above all deliveries, then competes
+	// with fewer messages.
 	stepDelay = 5 * time.Millisecond
 	stepMore  = 10 * time.Millisecond
 	stepBusy  = 4
 	stepPace  = time.Millisecond
 	// Age is how long entries can be read (specification, Events).
 	Age = 7 * 24 * time.Hour
-	// trimAfter is how many entries an account gets between two looks for old ones, and
-	// trimEvery how long at most until the next entry looks.
+	// trimAfter is how many entries an account gets between two searches for old ones. trimEvery is
+	// the age of the last search from which the next entry starts one.
 	trimAfter = 4096
 	trimEvery = 24 * time.Hour
 )
 
-// Store is what the journal needs of the disk.
+// Store is the storage that the journal needs.
 type Store interface {
 	Outbox(limit int) ([]inbox.Public, error)
-	// OutboxBehind is Outbox for what is behind an event that it returned.
+	// OutboxBehind is Outbox for the events after one that it returned.
 	OutboxBehind(after *inbox.Public, limit int) ([]inbox.Public, error)
 	// OutboxOf is Outbox for events of one inbox above one number and below another.
 	OutboxOf(address string, after, below uint64, limit int) ([]inbox.Public, error)
 	DropOutbox([]inbox.Public) error
 	JournalEnd(account.ID) (uint64, error)
-	// AppendJournal writes events with dense numbers from on, what webhooks are told of them,
-	// and which event of each inbox was the last. Neither it nor DropOutbox syncs: the outbox
-	// row guards the entry until the entry's position is reached.
+	// AppendJournal writes events with dense numbers starting at from, their webhook deliveries,
+	// and the number of each inbox's last event. Neither it nor DropOutbox syncs: the outbox row
+	// remains until the entry's position is reached.
 	AppendJournal(id account.ID, from uint64, events []inbox.Public, deliveries []webhook.Delivery) error
-	// Taken returns the number of the inbox's last event in the account's journal, 0 for none.
+	// Taken returns the number of the inbox's last event in the account's journal, 0 if there is
+	// none.
 	Taken(id account.ID, address string) (uint64, error)
 	TrimJournal(id account.ID, before time.Time) error
-	// ForgetEvents takes out of entries what was in messages that are gone.
+	// ForgetEvents deletes the content of messages that are gone from entries.
 	ForgetEvents(id account.ID, numbers []uint64) error
-	// JournalPage reads entries above after, up to a limit, from since on, of one inbox unless
-	// address is empty. Whatever it or JournalEnd showed is on disk once the account's
+	// JournalPage reads entries above after, up to a limit, not older than since, of one inbox
+	// unless address is empty. What it or JournalEnd returned is on disk once the account's
 	// SyncJournal returned.
 	JournalPage(id account.ID, after uint64, address string, since time.Time, limit changefeed.Limit) (changefeed.Page, error)
 	SyncJournal(account.ID) error
-	// Position is behind everything that was written to the partition before.
+	// Position returns the position after everything that was written to the partition before.
 	Position(partition.ID) partition.Position
-	// Reached returns once no crash can keep what is written after it without what is before
-	// the position.
+	// Reached returns once no crash can keep writes made from now on and lose writes before the
+	// position.
 	Reached(partition.Position) error
-	// Full reports that there is no room for mail.
+	// Full reports that the disk has no space for messages.
 	Full() bool
 }
 
-// FanOut makes the deliveries that events cause, for the batch that takes the events into
-// their journal: an event that is in the journal has all its deliveries, or none was due.
-// Only the journal's goroutine calls it.
+// FanOut makes the deliveries that events cause. They are in the batch that adds the events to
+// their journal, so an event in the journal has all its deliveries, or none was due. Only the
+// journal's goroutine calls it.
 type FanOut interface {
 	Out(id account.ID, events []inbox.Public, now time.Time) ([]webhook.Delivery, error)
-	// Done is called when they are in the store.
+	// Done is called when the deliveries are in the store.
 	Done(account.ID, []webhook.Delivery)
-	// Forget is called after an append that failed, and may have happened.
+	// Forget is called after an append that failed but may have been written.
 	Forget(account.ID)
 }
 
-// New returns a journal that takes nothing yet.
+// New returns a journal that does not run yet.
 func New(store Store, fan FanOut, now func() time.Time, log *slog.Logger) *Journal {
 	return &Journal{
 		store: store, fan: fan, now: now, log: log,
@@ -124,8 +124,9 @@ func New(store Store, fan FanOut, now func() time.Time, log *slog.Logger) *Journ
 	}
 }
 
-// Notify notes the events of a commit. They may not be changed afterwards. While a step waits
-// for more it does not wake it: the mail that they tell of has not been answered yet.
+// Notify adds the events of a commit. They must not be changed afterwards. While a step waits for
+// more events, Notify usually does not wake it: the message in the event has not been acknowledged
+// yet.
 func (j *Journal) Notify(events []inbox.Public) {
 	j.hints <- events
 	if j.listened(events) || len(j.hints) >= stepMost {
@@ -136,19 +137,19 @@ func (j *Journal) Notify(events []inbox.Public) {
 	}
 }
 
-// Waiting is how many commits wait to be taken over.
+// Waiting returns how many commits wait to be moved.
 func (j *Journal) Waiting() int { return len(j.hints) }
 
-// Start begins to take events over.
+// Start starts moving events.
 func (j *Journal) Start() { j.done.Go(j.run) }
 
-// Stop takes what it was notified of so far and ends.
+// Stop moves what was notified so far and ends.
 func (j *Journal) Stop() {
 	close(j.hints)
 	j.done.Wait()
 }
 
-// settle returns when all that Notify was called with before the call is in the journals.
+// settle returns when everything passed to Notify before the call is in the journals.
 func (j *Journal) settle(ctx context.Context) error {
 	reached := make(chan struct{})
 	select {
@@ -195,8 +196,8 @@ func (j *Journal) run() {
 	}
 }
 
-// gather adds events to pending, and what else comes until the delay is over or there is
-// enough for a step; or until somebody asks for what was notified, whom it returns.
+// gather adds events to pending, and further ones until the delay is over or a step is full. It
+// also ends when settle asks for everything notified so far, and returns settle's channel.
 func (j *Journal) gather(pending map[account.ID][]inbox.Public, events []inbox.Public) (reached chan struct{}) {
 	j.collect(pending, events)
 	over := time.NewTimer(stepDelay)
@@ -226,17 +227,17 @@ func (j *Journal) gather(pending map[account.ID][]inbox.Public, events []inbox.P
 	}
 }
 
-// gatherWaiting adds what was notified and not yet gathered.
+// gatherWaiting adds what was notified but not gathered yet.
 func (j *Journal) gatherWaiting(pending map[account.ID][]inbox.Public) {
 	for n := len(j.hints); n > 0; n-- {
 		j.collect(pending, <-j.hints)
 	}
 }
 
-// pace is what is left of the rest after the last step.
+// pace is the rest of the pause after the last step.
 func (j *Journal) pace() time.Duration { return stepPace - time.Since(j.last) }
 
-// listened reports whether somebody waits for these events, which are of one account.
+// listened reports whether somebody listens for these events, which are of one account.
 func (j *Journal) listened(events []inbox.Public) bool {
 	return len(events) > 0 && j.readers.Listened(events[0].Account)
 }
@@ -252,10 +253,10 @@ func (j *Journal) collect(pending map[account.ID][]inbox.Public, events []inbox.
 	}
 }
 
-// keepLists is how many lists of a step are kept for the next ones.
+// keepLists is how many lists of a step are kept for reuse.
 const keepLists = 16
 
-// reuse takes a list back whose events are in their journal, or stay in the outbox.
+// reuse recycles a list whose events are in their journal, or stay in the outbox.
 func (j *Journal) reuse(list []inbox.Public) {
 	if len(j.lists) < keepLists && cap(list) <= 2*stepMost {
 		clear(list)
@@ -263,9 +264,9 @@ func (j *Journal) reuse(list []inbox.Public) {
 	}
 }
 
-// take brings events into the account's journal that their commits notified it of, each once and
-// in its turn, so that no look tells more about them. What fails stays in the outbox until a
-// later event of its inbox comes, or the next start.
+// take moves events to the account's journal after their commits notified it. It moves each once
+// and in order, so no look-up is needed. If a step fails, its events stay in the outbox until a
+// later event of their inbox comes, or until the next start.
 func (j *Journal) take(id account.ID, events []inbox.Public) {
 	for len(events) > 0 {
 		step := events[:min(len(events), stepMost)]
@@ -274,7 +275,7 @@ func (j *Journal) take(id account.ID, events []inbox.Public) {
 			if !fault.Is(err, fault.Moved) {
 				j.log.Error("events could not be moved from the outbox to the change journal", "account", id, "events", len(step), "err", err)
 			}
-			delete(j.ends, id) // read again: the append may have happened
+			delete(j.ends, id) // read again: the append may have been written
 			j.doubt[id] = true
 			j.fan.Forget(id)
 			return
@@ -289,7 +290,7 @@ func (j *Journal) step(id account.ID, events []inbox.Public) error {
 	return j.write(id, events, events)
 }
 
-// append brings those of the events that are not there yet into the journal.
+// append adds those events to the journal that it does not have yet.
 func (j *Journal) append(id account.ID, events []inbox.Public) error {
 	missing, err := j.missing(id, events)
 	switch {
@@ -301,8 +302,8 @@ func (j *Journal) append(id account.ID, events []inbox.Public) error {
 	return j.write(id, missing, events)
 }
 
-// write appends missing events to the journal, and removes the outbox rows of all that are in it
-// then.
+// write appends missing events to the journal, and then removes the outbox rows of all taken
+// events.
 func (j *Journal) write(id account.ID, missing, taken []inbox.Public) error {
 	end, known := j.ends[id]
 	if !known {
@@ -330,8 +331,8 @@ func (j *Journal) write(id account.ID, missing, taken []inbox.Public) error {
 	return j.store.TrimJournal(id, now.Add(-Age))
 }
 
-// drop removes the outbox rows of events that are in the account's journal, behind the batches that
-// hold them there: a crash may bring the rows back, and never loses both.
+// drop removes the outbox rows of events that are in the account's journal. It waits for the
+// batches that hold them there, so a crash may bring the rows back but never loses both.
 func (j *Journal) drop(id account.ID, events []inbox.Public) error {
 	if err := j.store.Reached(j.store.Position(id.Partition())); err != nil {
 		return err

@@ -27,7 +27,8 @@ func (noFanOut) Out(account.ID, []inbox.Public, time.Time) ([]webhook.Delivery, 
 func (noFanOut) Done(account.ID, []webhook.Delivery) {}
 func (noFanOut) Forget(account.ID)                   {}
 
-// TestSettleTakesAllThatCame, more than one step, whichever the journal hears of first.
+// TestSettleTakesAllThatCame uses more events than one step holds, in either order of notification
+// and settle.
 func TestSettleTakesAllThatCame(t *testing.T) {
 	for range 50 {
 		store := persisttest.Open(t)
@@ -50,9 +51,9 @@ func TestSettleTakesAllThatCame(t *testing.T) {
 	}
 }
 
-// TestBusyStepsGatherLonger: a few events come into the journal after stepDelay, many
-// after stepMore more, and at once those that fill a step, or of an account that somebody
-// listens to.
+// TestBusyStepsGatherLonger checks that a few events enter the journal after stepDelay, and many
+// after a further stepMore. Events that fill a step, or whose account has a listener, enter at
+// once.
 func TestBusyStepsGatherLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.Open(t)
@@ -94,12 +95,12 @@ func TestBusyStepsGatherLonger(t *testing.T) {
 	})
 }
 
-// stopped is a store whose pages and syncs wait.
+// stopped is a store whose page reads and syncs block.
 type stopped struct {
 	Store
 	page, sync chan struct{}
 	pages      atomic.Int32 // being read
-	syncs      atomic.Int32 // begun
+	syncs      atomic.Int32 // started
 }
 
 func (s *stopped) JournalPage(account.ID, uint64, string, time.Time, changefeed.Limit) (changefeed.Page, error) {
@@ -112,8 +113,8 @@ func (s *stopped) JournalPage(account.ID, uint64, string, time.Time, changefeed.
 func (s *stopped) SyncJournal(account.ID) error { s.syncs.Add(1); <-s.sync; return nil }
 func (s *stopped) Full() bool                   { return false }
 
-// TestPagesAreReadByTurns: a thousand readers leave a processor to others; those that wait for
-// a sync keep nobody from reading.
+// TestPagesAreReadByTurns checks that a thousand readers leave a processor to others, and that
+// those waiting for a sync do not block reads.
 func TestPagesAreReadByTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &stopped{page: make(chan struct{}), sync: make(chan struct{})}

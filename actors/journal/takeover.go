@@ -10,9 +10,9 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// TakeOver moves what an earlier run left in the outbox, or another node. Events of accounts that
-// are another node's stay there. Of what it came across it tells the steps that follow: an event
-// may be on its way to them too, or one before it may have stayed.
+// TakeOver moves the events that an earlier run or another node left in the outbox. Events of
+// accounts that another node owns stay there. It marks the accounts it found as in doubt, because
+// later steps may get the same events again, or an earlier event may have stayed behind.
 func (j *Journal) TakeOver() error {
 	left, err := j.store.Outbox(stepMost)
 	for err == nil && len(left) > 0 {
@@ -29,13 +29,13 @@ func (j *Journal) TakeOver() error {
 	return err
 }
 
-// Gain takes over what is in the outbox for the accounts of a group, and in the outbox of its inboxes.
-// Nobody may change these yet.
+// Gain moves the outbox events for the accounts of a group, and those of its inboxes. No owner may
+// change them yet.
 func (j *Journal) Gain(partition.Group) error { return j.do(context.Background(), j.TakeOver) }
 
-// Lose forgets what was known of a group that is not this node's any more, and then has its readers
-// look again. What is on its way to the journal stays in the outbox, also that of accounts which are
-// still here: that is doubted from now on.
+// Lose drops the cached state of a group that this node has released, and then wakes its readers.
+// Events that are still pending stay in the outbox, also those of accounts that remain here; these
+// accounts are in doubt from now on.
 func (j *Journal) Lose(g partition.Group) error {
 	err := j.do(context.Background(), func() error {
 		pending := map[account.ID][]inbox.Public{}
@@ -56,10 +56,10 @@ func (j *Journal) Lose(g partition.Group) error {
 	return err
 }
 
-// missing leaves out the events that the journal has already. Events of an inbox come in the order
-// of their numbers, so the last one taken tells; once that was trimmed nothing does, and an event
-// that comes again after Age is taken twice, too old to be shown. Numbers that were passed
-// over are of events that could not be taken in their turn: they are taken first.
+// missing returns the events that the journal does not have yet. Events of an inbox arrive in the
+// order of their numbers, so the last one taken decides. Once that record was trimmed, an event
+// that arrives again after Age is added twice, but it is too old to be returned. A gap in the
+// numbers means events that could not be moved in order: they are moved first.
 func (j *Journal) missing(id account.ID, events []inbox.Public) ([]inbox.Public, error) {
 	last, missing, repeats := map[string]uint64{}, events, false
 	for i := range events {
@@ -84,7 +84,7 @@ func (j *Journal) missing(id account.ID, events []inbox.Public) ([]inbox.Public,
 	return missing, nil
 }
 
-// catchUp takes an inbox's events above one number and below another that are in the outbox.
+// catchUp moves an inbox's outbox events above one number and below another.
 func (j *Journal) catchUp(id account.ID, address string, after, below uint64) error {
 	for after+1 < below {
 		passed, err := j.store.OutboxOf(address, after, below, stepMost)
@@ -92,7 +92,7 @@ func (j *Journal) catchUp(id account.ID, address string, after, below uint64) er
 			return err
 		}
 		after = passed[len(passed)-1].Number
-		others := func(e inbox.Public) bool { return e.Account != id } // whose the address was or is
+		others := func(e inbox.Public) bool { return e.Account != id } // of other accounts that had or have the address
 		if passed = slices.DeleteFunc(passed, others); len(passed) == 0 {
 			continue
 		}

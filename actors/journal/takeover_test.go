@@ -17,7 +17,7 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// shaky fails steps of the journal.
+// shaky makes steps of the journal fail.
 type shaky struct {
 	*persisttest.Store
 	append, drop bool
@@ -41,7 +41,7 @@ func eventOf(address string, n uint64) inbox.Public {
 	return inbox.Public{Account: someone, Address: address, Number: n, Name: "message.received", At: time.Now()}
 }
 
-// commit puts an event into the outbox.
+// commit adds an event to the outbox.
 func commit(t *testing.T, s *persisttest.Store, e inbox.Public) {
 	t.Helper()
 	if err := s.CommitInbox(&inbox.Rows{Address: e.Address, Public: []inbox.Public{e}}); err != nil {
@@ -49,7 +49,7 @@ func commit(t *testing.T, s *persisttest.Store, e inbox.Public) {
 	}
 }
 
-// checkWhole holds that the journal has the events 1 to the last of each inbox, once and in order,
+// checkWhole checks that the journal has the events 1 to the last of each inbox, once and in order,
 // and that the outbox is empty.
 func checkWhole(t *testing.T, s *persisttest.Store, when string, last map[string]uint64) {
 	t.Helper()
@@ -73,7 +73,8 @@ func checkWhole(t *testing.T, s *persisttest.Store, when string, last map[string
 	}
 }
 
-// TestARepeatIsKnown, however many events came after it, in the same run and in the next.
+// TestARepeatIsKnown checks deduplication in the same run and in the next, however many events came
+// in between.
 func TestARepeatIsKnown(t *testing.T) {
 	store := persisttest.Open(t)
 	j := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
@@ -99,9 +100,9 @@ func TestARepeatIsKnown(t *testing.T) {
 	checkWhole(t, store, "committed again", last)
 }
 
-// TestPassedOverEventsAreTaken: events that could not be taken in their turn, more than a step of
-// them, come before the next one of their inbox; those of the account that had the address
-// before are left for its journal.
+// TestPassedOverEventsAreTaken checks that events that could not be moved in order, more than a
+// step of them, come before the next one of their inbox. Events of the previous account of the
+// address are left for its own journal.
 func TestPassedOverEventsAreTaken(t *testing.T) {
 	store := &shaky{Store: persisttest.Open(t)}
 	j := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
@@ -130,8 +131,8 @@ func TestPassedOverEventsAreTaken(t *testing.T) {
 	}
 }
 
-// TestEveryEventOnce: whatever fails, comes twice or is cut off by a power loss, each
-// event is in the journal once, in the order of its inbox.
+// TestEveryEventOnce injects failures, repeats and power losses: each event is in the journal once,
+// in the order of its inbox.
 func TestEveryEventOnce(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 4))
@@ -147,7 +148,7 @@ func TestEveryEventOnce(t *testing.T) {
 			store.append, store.drop = rng.IntN(5) == 0, rng.IntN(5) == 0
 			j.take(someone, []inbox.Public{e})
 			if rng.IntN(6) == 0 {
-				_ = j.append(someone, []inbox.Public{eventOf(address, 1+rng.Uint64N(last[address]))}) // stays in the outbox
+				_ = j.append(someone, []inbox.Public{eventOf(address, 1+rng.Uint64N(last[address]))}) // remains in the outbox
 			}
 		}
 		after := store.Crash(t)
@@ -158,7 +159,8 @@ func TestEveryEventOnce(t *testing.T) {
 	}
 }
 
-// TestTheOutboxWaitsForTheJournal: its rows stay until the position of the entries is reached.
+// TestTheOutboxWaitsForTheJournal checks that outbox rows stay until the position of their entries
+// is reached.
 func TestTheOutboxWaitsForTheJournal(t *testing.T) {
 	store := persisttest.Open(t)
 	j := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
@@ -179,7 +181,8 @@ func TestTheOutboxWaitsForTheJournal(t *testing.T) {
 	checkWhole(t, store, "released", map[string]uint64{"a@x": 1})
 }
 
-// TestAJournalThatWasElsewhere goes on where another node left it, with what that one had not taken.
+// TestAJournalThatWasElsewhere checks that a journal continues where another node left it, with
+// what that node had not moved.
 func TestAJournalThatWasElsewhere(t *testing.T) {
 	own := partition.NewOwner(partition.All())
 	store, g := persisttest.OpenOwned(t, own), someone.Partition().Group()
@@ -203,7 +206,7 @@ func TestAJournalThatWasElsewhere(t *testing.T) {
 	for round, j := range []*Journal{here, there, here, there, here} {
 		takes(j)
 		n++
-		commit(t, store, eventOf("a@x", n)) // nobody is told of it before the loss
+		commit(t, store, eventOf("a@x", n)) // nobody is notified of it before the loss
 		own.Set(g, false)
 		if round%2 == 1 {
 			j.Notify([]inbox.Public{eventOf("a@x", n)})

@@ -18,26 +18,26 @@ import (
 	"inboxd/internal/core/scheduler"
 )
 
-// task is one attempt of one mail, shared by the workers of its destinations: once guards what
+// task is one attempt of one message, shared by the workers of its destinations; once guards what
 // the first of them fills in.
 type task struct {
 	key   mailKey
-	parts int          // all jobs
+	parts int          // number of jobs
 	done  atomic.Int64 // jobs whose reports are on disk
 	left  int          // jobs that are not finished; the Queue's mu guards it
 
 	once    sync.Once
-	err     error // why the attempt did not begin
+	err     error // why the attempt did not start
 	message *inbox.Message
-	raw     []byte // signature fields and message, as they go out
+	raw     []byte // signature fields and message, as sent
 	number  int    // of the attempt
-	woken   bool   // the inbox is in memory because of this attempt
+	woken   bool   // this attempt activated the inbox
 	utf8    bool
 
-	local func() Incoming // the message as recipients on this node get it; made once
+	local func() Incoming // the message as recipients on this node get it; computed once
 }
 
-// job is one mail's part at one lane. Its worker alone uses it.
+// job is the part of one message in one lane. Only its worker uses it.
 type job struct {
 	*scheduler.Attempt[mailKey]
 	task *task
@@ -46,15 +46,16 @@ type job struct {
 	away        Consignment
 }
 
-// errGone ends an attempt of a mail that was settled or removed meanwhile, errEarly one that
-// a scan read before its time was moved, errHangs one that others wait for.
+// errGone ends an attempt of a message that was settled or removed meanwhile. errEarly ends one
+// that a scan read before its time was moved. errHangs ends a slow one because others wait.
 var (
 	errGone  = errors.New("the message is no longer queued")
 	errEarly = errors.New("the message is scheduled for a later attempt")
 	errHangs = errors.New("a slow attempt was cancelled because other messages are waiting")
 )
 
-// start gives an attempt a worker, under mu. The first one of a mail makes the task they share.
+// start starts a worker for an attempt; the caller holds mu. The first attempt of a message creates
+// the shared task.
 func (q *Queue) start(a *scheduler.Attempt[mailKey]) {
 	ctx, held := q.terms.Begin(a.Key.group())
 	if !held {
@@ -70,7 +71,7 @@ func (q *Queue) start(a *scheduler.Attempt[mailKey]) {
 	q.work.Go(func() {
 		defer q.terms.End(a.Key.group())
 		var err error
-		stackpool.Do(func() { err = q.begun(ctx, j) }) // who waits for a server may have to wait long
+		stackpool.Do(func() { err = q.begun(ctx, j) }) // a slow server may keep it waiting for long
 		if err != nil {
 			q.finished(j, scheduler.Result{Again: q.takeUp(t, err)})
 			return
@@ -91,7 +92,7 @@ func (q *Queue) finished(j *job, r scheduler.Result) {
 	q.nudge()
 }
 
-// begun begins the mail's attempt if no other job did, and sorts the job's recipients.
+// begun begins the message's attempt if no other job did, and sorts the job's recipients.
 func (q *Queue) begun(ctx context.Context, j *job) error {
 	t := j.task
 	t.once.Do(func() { t.err = q.begin(ctx, t, j.Attempt) })
@@ -108,7 +109,7 @@ func (q *Queue) begun(ctx context.Context, j *job) error {
 	return nil
 }
 
-// attempt carries out a job that is begun: hand the mail over, and commit what came of it.
+// attempt carries out a job that has begun: it delivers the message and commits the outcome.
 func (q *Queue) attempt(ctx context.Context, j *job) (r scheduler.Result) {
 	var reports []Handover
 	switch {
@@ -124,7 +125,7 @@ func (q *Queue) attempt(ctx context.Context, j *job) (r scheduler.Result) {
 		}
 	}
 	if ctx.Err() != nil && isTemporary(reports) {
-		return scheduler.Result{} // broken off by a stop: it says nothing of anybody
+		return scheduler.Result{} // cancelled by a stop: it says nothing about the destination
 	}
 	if err := q.report(ctx, j.task, reports, j.Report == ""); err != nil {
 		r.Again = q.takeUp(j.task, err)
@@ -135,7 +136,8 @@ func (q *Queue) attempt(ctx context.Context, j *job) (r scheduler.Result) {
 	return r
 }
 
-// takeUp is when a mail is taken up again whose attempt failed here; zero: it is gone.
+// takeUp returns when to retry a message whose attempt failed on this side; zero if the message is
+// gone.
 func (q *Queue) takeUp(t *task, err error) time.Time {
 	switch {
 	case errors.Is(err, errGone), fault.Is(err, fault.NotFound), fault.Is(err, fault.NoInbox):
@@ -147,8 +149,8 @@ func (q *Queue) takeUp(t *task, err error) time.Time {
 	return q.now().Add(againAfter)
 }
 
-// begin signs the mail if that was never done and leases it. From here on the bytes are
-// frozen: a crash can make a second copy but not another one.
+// begin signs the message at its first attempt and leases it. From here on the bytes are frozen: a
+// crash can cause a second copy, but not a different one.
 func (q *Queue) begin(ctx context.Context, t *task, a *scheduler.Attempt[mailKey]) error {
 	if q.Store.Full() {
 		return fault.New(fault.StorageFull, "The disk is full")
@@ -184,8 +186,8 @@ func (q *Queue) begin(ctx context.Context, t *task, a *scheduler.Attempt[mailKey
 	return nil
 }
 
-// writeOff ends the delivery of a mail whose bytes the disk has lost: no attempt can bring them
-// back.
+// writeOff ends the delivery of a message whose bytes are lost from the disk: no retry can bring
+// them back.
 func (q *Queue) writeOff(ctx context.Context, t *task) error {
 	outcome, err := q.Inboxes.Do(ctx, t.key.address, inbox.Attempt{ID: t.key.id, Signed: inbox.Unsigned})
 	if err != nil {
@@ -204,8 +206,7 @@ func (q *Queue) writeOff(ctx context.Context, t *task) error {
 	return errGone
 }
 
-// find reads the message of a task, if an attempt is due. at is where the index has it, or memory
-// says so.
+// find reads the message of a task if an attempt is due. at is the time in the index or in memory.
 func (q *Queue) find(ctx context.Context, t *task, at time.Time) error {
 	m, err := q.Inboxes.Queued(ctx, t.key.address, t.key.id)
 	if err != nil {
@@ -223,9 +224,9 @@ func (q *Queue) find(ctx context.Context, t *task, at time.Time) error {
 	return nil
 }
 
-// mend has its owner put an entry right that the index has where the mail's own is not. m is the
-// mail, nil for one that does not wait. A mail that an attempt is known to have moved, or that
-// memory has for another time, has no such entry: that costs a look.
+// mend makes the owner correct an index entry whose time differs from the message's own. m is the
+// message, nil if it does not wait. Usually no such entry exists, because an attempt moved the
+// message or memory has another time: then mend costs one look-up.
 func (q *Queue) mend(ctx context.Context, key mailKey, at time.Time, m *inbox.Message) error {
 	order := inbox.MendEntry{ID: key.id, At: at}
 	if m != nil && m.Sending.Due.Equal(at) {
@@ -287,8 +288,9 @@ func (q *Queue) recipientsOn(sending *inbox.Sending, route string) (rcpts []stri
 	return rcpts
 }
 
-// consignment is the part of a message that takes one route. The envelope sender of each copy identifies the
-// recipient that a bounce is about. No recipient learns another's, or they could forge a bounce about them.
+// consignment is the part of a message that takes one route. The envelope sender of each copy
+// identifies the recipient that a bounce is about. Recipients do not see each other's envelope
+// sender, or they could forge bounces about each other.
 func (q *Queue) consignment(t *task, route string, rcpts []string) Consignment {
 	c := Consignment{Domain: route, Rcpts: rcpts, Raw: t.raw, NeedUTF8: t.utf8}
 	if t.message.Sending.Auto {
@@ -305,7 +307,7 @@ func (q *Queue) consignment(t *task, route string, rcpts []string) Consignment {
 	return c
 }
 
-// handOver hands a consignment to the courier until the line wants its place back.
+// handOver passes a consignment to the courier until the scheduler wants its worker back.
 func (q *Queue) handOver(ctx context.Context, j *job, c Consignment) []Handover {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -323,7 +325,7 @@ func (q *Queue) handOver(ctx context.Context, j *job, c Consignment) []Handover 
 	var committing sync.WaitGroup
 	committing.Go(func() {
 		if err := q.commitTaken(ctx, j.task, taken); err != nil {
-			cancel(err) // what is taken and not on disk is sent again after a crash: no more of it
+			cancel(err) // what is taken but not on disk would be sent again after a crash: stop here
 		}
 	})
 	began := time.Now()

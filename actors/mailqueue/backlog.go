@@ -6,11 +6,11 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// backlog counts the mails that a group has in the queue by the minute in which they were accepted: at
-// most as many minutes as a mail is tried for. The Queue's mu guards it.
+// backlog counts a group's queued messages by the minute in which they were accepted. It has at
+// most as many entries as the minutes that a message is retried for. The Queue's mu guards it.
 type backlog map[int64]int
 
-// note takes a move of the index in; one of a group that is not counted yet, or any more, is not.
+// note records a change of the index. It ignores a group that is not counted.
 func (b backlog) note(move inbox.Queued) {
 	switch {
 	case b == nil:
@@ -28,7 +28,7 @@ func (b backlog) add(since time.Time, n int) {
 	}
 }
 
-// depth returns how many mails there are and how old the oldest is.
+// depth returns the number of messages and the age of the oldest.
 func (b backlog) depth(now time.Time) (mails int, oldest time.Duration) {
 	for minute, n := range b {
 		mails += n

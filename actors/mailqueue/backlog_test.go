@@ -13,7 +13,7 @@ func TestBacklogFollowsEveryMove(t *testing.T) {
 	c := backlog{}
 	for _, step := range []struct {
 		move inbox.Queued
-		want string // depth, age of the oldest at minute 100
+		want string // depth and age of the oldest, at minute 100
 	}{
 		{inbox.Queued{To: at(10), Since: at(10)}, "1 1h30m0s"},
 		{inbox.Queued{To: at(20), Since: at(20)}, "2 1h30m0s"},

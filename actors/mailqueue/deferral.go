@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// deferGroup bounds the mails of one commit, and so how long an inbox does nothing else.
+	// deferGroup bounds the messages of one commit, and so how long it blocks an inbox.
 	deferGroup = 64
-	// deferRest is how long nothing is deferred after a commit, in times of what that took:
-	// neither the cores nor the log notice much of it.
+	// deferRest is the pause after a commit, in multiples of the commit's duration, so that
+	// deferrals use little of the cores and the log.
 	deferRest = 19
-	// deferPause is the rest after a commit that failed.
+	// deferPause is the pause after a failed commit.
 	deferPause = time.Second
 )
 
-// deferAll defers what the line wants deferred, and ends when there is no more of it: one
-// goroutine, many mails of an inbox in one commit, and no signature, lease or worker.
+// deferAll defers what the scheduler wants deferred, until nothing is left. It uses one goroutine
+// and one commit for many messages of an inbox, without a signature, lease or worker.
 func (q *Queue) deferAll() {
 	for woken := false; ; {
 		group, more := q.nextDeferrals()
@@ -48,7 +48,7 @@ func (q *Queue) deferAll() {
 	}
 }
 
-// nextDeferrals takes some mails of one inbox; none at the end.
+// nextDeferrals takes some messages of one inbox; none at the end.
 func (q *Queue) nextDeferrals() (group []*scheduler.Deferral[mailKey], more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -56,11 +56,11 @@ func (q *Queue) nextDeferrals() (group []*scheduler.Deferral[mailKey], more bool
 		group, more = q.line.Deferrals(q.now(), deferGroup)
 	}
 	q.deferring = len(group) > 0
-	q.nudge() // some may have gone back to their lanes
+	q.nudge() // some may have returned to their lanes
 	return group, more
 }
 
-// deferHeld defers mails of one inbox, if its group is held.
+// deferHeld defers messages of one inbox if its group is held.
 func (q *Queue) deferHeld(address string, group []*scheduler.Deferral[mailKey]) error {
 	of := partition.Of(address).Group()
 	if ctx, held := q.terms.Begin(of); held {
@@ -68,19 +68,19 @@ func (q *Queue) deferHeld(address string, group []*scheduler.Deferral[mailKey]) 
 		return q.deferGroup(ctx, address, group)
 	}
 	for _, d := range group {
-		q.deferred(d, nil, nil) // the line was told to forget them
+		q.deferred(d, nil, nil) // Lose makes the scheduler drop them
 	}
 	return nil
 }
 
-// deferGroup commits an attempt that nobody made for mails of one inbox.
+// deferGroup commits an attempt without a connection for messages of one inbox.
 func (q *Queue) deferGroup(ctx context.Context, address string, group []*scheduler.Deferral[mailKey]) error {
 	order := inbox.Defer{At: q.now(), Schedule: q.Schedule, Mails: make([]inbox.Deferral, len(group))}
 	for i, d := range group {
 		order.Mails[i] = inbox.Deferral{ID: d.Key.id, Why: d.Report, Jitter: rand.Float64()}
 	}
 	outcome, err := q.Inboxes.Do(ctx, address, order)
-	left := make([]*inbox.Message, len(group)) // those that wait on
+	left := make([]*inbox.Message, len(group)) // those that still wait
 	for i := 0; i < len(group) && err == nil; i++ {
 		left[i], err = q.Inboxes.Queued(ctx, address, group[i].Key.id)
 	}
@@ -100,8 +100,8 @@ func (q *Queue) deferGroup(ctx context.Context, address string, group []*schedul
 	return err
 }
 
-// deferred has a mail wait for its next time, which its owner told; for the one that it is
-// known by, when it was moved before; or in the index, when that failed.
+// deferred schedules a message for its next time, which its owner returned. If the message was
+// moved before, the known time counts. After an error, the index entry counts.
 func (q *Queue) deferred(d *scheduler.Deferral[mailKey], m *inbox.Message, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -117,12 +117,12 @@ func (q *Queue) deferred(d *scheduler.Deferral[mailKey], m *inbox.Message, err e
 	q.line.Deferred(q.now(), d, due)
 }
 
-// logDeferral writes the line of an attempt and counts it. m is nil when it was the last.
+// logDeferral logs and counts an attempt. m is nil if it was the last one.
 func (q *Queue) logDeferral(d *scheduler.Deferral[mailKey], attempt int, m *inbox.Message) {
 	q.counts.temporary.Add(1)
 	verb := "attempt"
 	if m == nil {
-		verb = "failed" // its time is over
+		verb = "failed" // its retry period is over
 	}
 	q.Logger.Info(verb, "inbox", d.Key.address, "message_id", d.Key.id, "attempt", attempt, "destination", d.Lane, "tried", false, "answer", d.Report)
 }

@@ -10,7 +10,7 @@ import (
 	"inboxd/internal/core/scheduler"
 )
 
-// endedCourier answers after its attempt was ended.
+// endedCourier returns after its attempt was cancelled.
 type endedCourier struct {
 	began   chan struct{}
 	outcome delivery.Outcome
@@ -22,7 +22,8 @@ func (c endedCourier) Deliver(ctx context.Context, o Consignment) []Handover {
 	return []Handover{{Rcpt: o.Rcpts[0], Outcome: c.outcome, Text: "its own"}}
 }
 
-// TestWhatWasHandedOverCounts though its attempt was ended for others.
+// TestWhatWasHandedOverCounts checks that a delivery counts even if its attempt was cancelled for
+// others.
 func TestWhatWasHandedOverCounts(t *testing.T) {
 	for outcome, want := range map[delivery.Outcome]string{
 		delivery.Delivered: "its own", delivery.Temporary: "The mail server of far did not respond in time",
@@ -43,7 +44,7 @@ func TestWhatWasHandedOverCounts(t *testing.T) {
 	}
 }
 
-// TestWhatReportsTeach of a destination: one is silent when no server of it spoke at all.
+// TestWhatReportsTeach checks that a destination is silent only if none of its servers replied.
 func TestWhatReportsTeach(t *testing.T) {
 	later := Handover{Outcome: delivery.Temporary, Text: "No route"}
 	spoke := Handover{Outcome: delivery.Temporary, MX: "mx", Text: "busy"}

@@ -9,7 +9,7 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// sort tells recipients on this node, of verified own domains too, from all others.
+// sort separates recipients on this node, including those at verified own domains, from all others.
 func (q *Queue) sort(ctx context.Context, rcpts []string) (here, away []string) {
 	own := map[string]bool{}
 	for _, rcpt := range rcpts {
@@ -26,7 +26,7 @@ func (q *Queue) sort(ctx context.Context, rcpts []string) (here, away []string) 
 	return here, away
 }
 
-// handHere hands a mail to recipients on this node, as if it came from outside.
+// handHere delivers a message to recipients on this node, as if it came from outside.
 func (q *Queue) handHere(ctx context.Context, t *task, rcpts []string) []Handover {
 	out := make([]Handover, len(rcpts))
 	for i, rcpt := range rcpts {
@@ -49,8 +49,8 @@ func canonical(rcpt string) string {
 	return rcpt
 }
 
-// incoming puts the trace of its way above a message. Recipients share the bytes, in memory and on disk: so only
-// a message to one of them names it there.
+// incoming puts Return-Path and Received above a message. All recipients share the bytes, in memory
+// and on disk, so Received names the recipient only if there is just one.
 func (q *Queue) incoming(t *task) Incoming {
 	var in Incoming
 	if !t.message.Sending.Auto {

@@ -8,7 +8,7 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// Item is a mail in the queue as the operator sees it.
+// Item is a queued message as the operator sees it.
 type Item struct {
 	Inbox      string    `json:"inbox"`
 	ID         int64     `json:"message_id"`
@@ -17,12 +17,12 @@ type Item struct {
 	Accepted   time.Time `json:"accepted"`
 	Attempts   int       `json:"attempts"`
 	Status     string    `json:"status"`
-	Recipients []string  `json:"recipients"` // those that wait
+	Recipients []string  `json:"recipients"` // those that are not settled
 	Error      string    `json:"error"`
 }
 
-// List lists up to limit mails of the queue, the next first, and whether more follow. It
-// loads their inboxes.
+// List returns up to limit queued messages, the next due first, and whether more follow. It
+// activates their inboxes.
 func (q *Queue) List(ctx context.Context, limit int) ([]Item, bool, error) {
 	entries, more, err := q.Store.MailQueue(inbox.QueueEntry{}, limit)
 	if err != nil {
@@ -34,7 +34,7 @@ func (q *Queue) List(ctx context.Context, limit int) ([]Item, bool, error) {
 		if err != nil {
 			return nil, false, err
 		}
-		if m != nil { // else settled meanwhile
+		if m != nil { // otherwise settled meanwhile
 			items = append(items, itemOf(e.Address, m))
 		}
 	}
@@ -54,8 +54,8 @@ func itemOf(address string, m *inbox.Message) Item {
 	return item
 }
 
-// Retry makes a mail of the queue due now, and has it tried even where its destinations were
-// silent a moment ago: who wants that may have mended them.
+// Retry makes a queued message due now. It is attempted even if its destinations did not respond a
+// moment ago, because the operator may have fixed them.
 func (q *Queue) Retry(ctx context.Context, address string, id int64) error {
 	m, err := q.Inboxes.Queued(ctx, address, id)
 	if err != nil {
@@ -82,7 +82,7 @@ func (q *Queue) probe(address string, m *inbox.Message) {
 	q.line.Probe(q.now(), q.entry(inbox.QueueEntry{At: m.Sending.Due, Address: address, ID: m.ID, Since: m.ReceivedAt, Domains: domains}))
 }
 
-// Drop ends a mail of the queue as failed.
+// Drop ends a queued message as failed.
 func (q *Queue) Drop(ctx context.Context, address string, id int64) error {
 	_, err := q.Inboxes.Do(ctx, address, inbox.GiveUp{ID: id, Why: "The operator of this service dropped the message from the queue"})
 	if err == nil {

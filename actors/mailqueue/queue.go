@@ -16,26 +16,26 @@ import (
 	"inboxd/internal/core/scheduler"
 )
 
-// Queue is the supervisor of sent mail. Owners tell it of each committed move of an entry, so
-// that a scan is needed only at the start and where memory did not hold all.
+// Queue is the supervisor of sent messages. Owners report each committed change of an entry. So a
+// scan is needed only at the start, and when memory does not hold all entries.
 //
-// mu guards all fields below it; nothing blocks under it, and no other lock is taken there.
+// mu guards all fields below it. Nothing blocks under it, and no other lock is taken under it.
 type Queue struct {
 	Options
-	ctx      context.Context // of attempts; over when a stop gives up waiting
+	ctx      context.Context // of attempts; cancelled when Stop gives up waiting
 	giveUp   context.CancelFunc
 	wake     chan struct{}
 	stopping chan struct{}
 	work     sync.WaitGroup
 	counts   counts
 	signing  signing
-	terms    groups.Work // attempts and deferrals under way
+	terms    groups.Work // attempts and deferrals in progress
 
 	mu        sync.Mutex
 	line      *scheduler.Line[mailKey]
-	backlog   [partition.Groups]backlog  // nil: of a group that is not held
-	leased    []scheduler.Entry[mailKey] // of a group that is counted and not held yet
-	tasks     map[mailKey]*task          // attempts under way
+	backlog   [partition.Groups]backlog  // nil for a group that is not held
+	leased    []scheduler.Entry[mailKey] // of a group that is counted but not held yet
+	tasks     map[mailKey]*task          // attempts in progress
 	ends      map[*scheduler.Attempt[mailKey]]context.CancelCauseFunc
 	deferring bool
 	stopped   bool
@@ -51,17 +51,17 @@ func (k mailKey) group() partition.Group { return partition.Of(k.address).Group(
 const (
 	// pageSize is how many entries of the index are read at once.
 	pageSize = 2048
-	// againAfter is when a mail is taken up again whose attempt could not even begin.
+	// againAfter is when a message is retried whose attempt could not even begin.
 	againAfter = 15 * time.Second
 )
 
-// counts are for metrics.
+// counts is for metrics.
 type counts struct {
 	attempts, delivered, temporary, permanent, bounced atomic.Int64
 	seconds                                            meter.Seconds // of conversations with other servers
 }
 
-// New returns a queue that does nothing yet.
+// New returns a queue that does not run yet.
 func New(o Options) *Queue {
 	if o.Courier == nil {
 		o.Courier = nowhere{}
@@ -80,8 +80,8 @@ func New(o Options) *Queue {
 	return q
 }
 
-// quiet is how long a destination that did not answer is left alone: shorter than any retry,
-// so that a mail's own attempts are probes.
+// quiet is how long a destination that did not respond is left alone. It is shorter than any retry
+// delay, so a message's own attempts serve as probes.
 func quiet(s delivery.Schedule) time.Duration {
 	delays := s.Delays
 	if len(delays) == 0 {
@@ -90,7 +90,7 @@ func quiet(s delivery.Schedule) time.Duration {
 	return min(slices.Min(delays)/2, 30*time.Second)
 }
 
-// Start begins to work on what the queue gains.
+// Start starts processing the groups that the queue holds.
 func (q *Queue) Start() { q.work.Go(q.run) }
 
 // run drives the queue until it stops.
@@ -120,8 +120,8 @@ func (q *Queue) run() {
 	}
 }
 
-// Stop lets attempts under way finish within grace and then breaks them off: they are taken
-// up at the next start.
+// Stop lets attempts in progress finish within grace and then cancels them; the next start retries
+// them.
 func (q *Queue) Stop(grace time.Duration) {
 	q.mu.Lock()
 	q.stopped = true
@@ -142,26 +142,26 @@ func (q *Queue) nudge() {
 	}
 }
 
-// Moved takes the moves of a commit. Owners call it after the commit and before they answer.
+// Moved takes the queue changes of a commit. Owners call it after the commit and before they reply.
 func (q *Queue) Moved(address string, moves []inbox.Queued) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	group := partition.Of(address).Group()
 	held := q.terms.Holds(group)
 	for _, move := range moves {
-		if q.backlog[group].note(move); held && !move.Leased { // a lease is this process's own
+		if q.backlog[group].note(move); held && !move.Leased { // this process made the lease itself
 			q.line.Moved(q.now(), q.entry(inbox.QueueEntry{At: move.To, Address: address, ID: move.ID, Since: move.Since, Domains: move.Domains}))
 		}
 	}
 	q.nudge()
 }
 
-// entry is an entry of the index as the line knows it.
+// entry converts an index entry for the scheduler.
 func (q *Queue) entry(e inbox.QueueEntry) scheduler.Entry[mailKey] {
 	return scheduler.Entry[mailKey]{Key: mailKey{e.Address, e.ID}, At: e.At, Since: e.Since, Lanes: q.lanes(e.Domains), Leased: e.Leased}
 }
 
-// lanes are those of the routes to domains.
+// lanes returns the routes to domains.
 func (q *Queue) lanes(domains []string) []string {
 	if q.Smarthost == "" {
 		return domains
@@ -175,7 +175,8 @@ func (q *Queue) lanes(domains []string) []string {
 	return routes
 }
 
-// route names the way to a destination: with a smarthost all but our own share one.
+// route names the route to a destination: with a smarthost, all destinations except our own share
+// one.
 func (q *Queue) route(host string) string {
 	if q.Smarthost == "" || q.isOurs(host) {
 		return host
@@ -183,11 +184,11 @@ func (q *Queue) route(host string) string {
 	return q.Smarthost
 }
 
-// isOurs reports the service domain and what is below it.
+// isOurs reports whether host is the service domain or below it.
 func (q *Queue) isOurs(host string) bool { return domain.Within(host, q.Domain) }
 
-// step starts and ends what the line wants, and returns which page it wants read, and how long
-// to sleep.
+// step starts and cancels what the scheduler decides. It returns the page that the scheduler wants
+// read, and how long to sleep.
 func (q *Queue) step() (*scheduler.Read[mailKey], time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -236,7 +237,7 @@ func (q *Queue) read(r scheduler.Read[mailKey]) {
 	q.line.Page(q.now(), entries, more)
 }
 
-// Stats is a picture of the mail queue.
+// Stats is a snapshot of the mail queue.
 type Stats struct {
 	scheduler.Stats               // of what is in memory
 	Depth           int           `json:"depth"`     // messages that are not settled
@@ -249,7 +250,7 @@ type Stats struct {
 	Seconds         meter.Reading `json:"seconds"` // of conversations with other servers
 }
 
-// Stats takes the picture.
+// Stats takes the snapshot.
 func (q *Queue) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -265,5 +266,5 @@ func (q *Queue) Stats() Stats {
 	return s
 }
 
-// NoteBounce counts a recipient that a mail came back from.
+// NoteBounce counts a recipient whose copy bounced.
 func (q *Queue) NoteBounce() { q.counts.bounced.Add(1) }

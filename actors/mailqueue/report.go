@@ -20,7 +20,7 @@ func allLater(rcpts []string, why string) []Handover {
 	return out
 }
 
-// isTemporary reports that nothing but tries again can come of every report.
+// isTemporary reports whether there are reports and all of them are temporary failures.
 func isTemporary(reports []Handover) bool {
 	for _, r := range reports {
 		if r.Outcome != delivery.Temporary {
@@ -30,7 +30,7 @@ func isTemporary(reports []Handover) bool {
 	return len(reports) > 0
 }
 
-// learn says how a destination answered: it is silent when no server of it spoke at all.
+// learn returns how a destination responded; it is silent if none of its servers replied at all.
 func learn(reports []Handover) scheduler.Result {
 	for _, r := range reports {
 		if r.MX != "" || r.Code != 0 || r.Outcome != delivery.Temporary {
@@ -43,13 +43,13 @@ func learn(reports []Handover) scheduler.Result {
 	return scheduler.Result{Temper: scheduler.Silent, Report: reports[0].Text}
 }
 
-// report commits what one job brought. The last job of the attempt also ends it.
+// report commits the outcome of one job. The last job of the attempt also ends the attempt.
 func (q *Queue) report(ctx context.Context, t *task, reports []Handover, tried bool) error {
 	order := inbox.Attempted{ID: t.key.id, Attempt: t.number, Reports: make([]inbox.Report, len(reports))}
 	for i, r := range reports {
 		order.Reports[i] = inbox.Report{Email: r.Rcpt, Outcome: r.Outcome, Error: r.sentence(), MX: r.MX}
 	}
-	// Until its outcome is on disk the mail may be sent twice, so neither a stop nor a busy
+	// Until its outcome is on disk, the message may be sent twice. So neither a stop nor a busy
 	// moment ends this early.
 	ctx = context.WithoutCancel(ctx)
 	next, more := q.Schedule.Next(t.number, t.message.ReceivedAt, q.now(), rand.Float64())
@@ -72,8 +72,9 @@ func (q *Queue) report(ctx context.Context, t *task, reports []Handover, tried b
 	return nil
 }
 
-// commitTaken commits who has a copy while the next ones are handed over, until no more come: all that were taken during
-// a commit are in the next one. So a crash repeats what was taken during the last commits, and no more.
+// commitTaken commits accepted copies while the next ones are being sent, until the channel is
+// closed. All copies accepted during a commit are in the next one. So a crash repeats only copies
+// that were accepted during the last commits.
 func (q *Queue) commitTaken(ctx context.Context, t *task, taken <-chan inbox.Report) error {
 	for report := range taken {
 		order := inbox.Attempted{ID: t.key.id, Attempt: t.number, Reports: []inbox.Report{report}}
@@ -92,7 +93,7 @@ func (q *Queue) commitTaken(ctx context.Context, t *task, taken <-chan inbox.Rep
 	return nil
 }
 
-// insist repeats a command while the inbox is too busy for it, for a while.
+// insist repeats a command for a while if the inbox is too busy.
 func (q *Queue) insist(ctx context.Context, address string, order inbox.Command) (outcome inbox.Outcome, err error) {
 	for try := range 8 {
 		if outcome, err = q.Inboxes.Do(ctx, address, order); !fault.Is(err, fault.Unavailable) {
@@ -103,8 +104,8 @@ func (q *Queue) insist(ctx context.Context, address string, order inbox.Command)
 	return outcome, err
 }
 
-// logReports writes one line per recipient and counts. The last attempt is the recipient's
-// failure too.
+// logReports logs one line per recipient and counts it. If no retry follows, a temporary failure
+// counts as the recipient's failure.
 func (q *Queue) logReports(t *task, reports []Handover, tried, last bool) {
 	for _, r := range reports {
 		verb, counter := "attempt", &q.counts.temporary

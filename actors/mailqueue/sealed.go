@@ -5,11 +5,11 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// What an encrypted inbox sends waits under the folder's key: the mail, and the signature fields, whose
-// digests would let a guess of the mail be confirmed. Both are opened in memory for each attempt, and
-// go with the commit that makes the status final.
+// Messages that an encrypted inbox sends are queued under the folder's key. So are their signature
+// fields, because the digests in them would confirm a guess of the message. Both are decrypted in
+// memory for each attempt, and the commit that makes the status final deletes them.
 
-// outgoing is a mail as it was composed; nil when it is gone.
+// outgoing returns a message as it was composed; nil if it is gone.
 func (q *Queue) outgoing(t *task) ([]byte, error) {
 	if t.message.Sealed == nil {
 		return q.Store.Raw(t.key.address, t.key.id)
@@ -21,7 +21,7 @@ func (q *Queue) outgoing(t *task) ([]byte, error) {
 	return q.open(t, encrypted)
 }
 
-// frozen are the signature fields that the first attempt made.
+// frozen returns the signature fields that the first attempt made.
 func (q *Queue) frozen(t *task) ([]byte, error) {
 	fields, err := q.Store.Signature(t.key.address, t.key.id)
 	if err != nil || fields == nil || t.message.Sealed == nil {
@@ -30,7 +30,7 @@ func (q *Queue) frozen(t *task) ([]byte, error) {
 	return q.open(t, fields)
 }
 
-// freeze has the order keep its fields as they may lie on the disk, and returns them as they go out.
+// freeze encrypts the order's fields if necessary, and returns them as they are sent.
 func (q *Queue) freeze(t *task, order *inbox.Attempt) (fields []byte, err error) {
 	if fields = order.Fields; t.message.Sealed != nil {
 		order.Fields, err = q.Store.Encrypt(inbox.QueuePurpose(t.key.address), fields)
@@ -38,7 +38,7 @@ func (q *Queue) freeze(t *task, order *inbox.Attempt) (fields []byte, err error)
 	return fields, err
 }
 
-// open opens what waits under the folder's key. What that key does not fit will never be read.
+// open decrypts a queued value. If the folder's key does not fit, the value is lost.
 func (q *Queue) open(t *task, encrypted []byte) ([]byte, error) {
 	plain, err := q.Store.Decrypt(inbox.QueuePurpose(t.key.address), encrypted)
 	if fault.Is(err, fault.Internal) {

@@ -7,36 +7,37 @@ import (
 	"time"
 )
 
-// Bounds of the rest after a signature: while callers wait, and for what may be of no use.
+// Bounds of the pause after a signature: while callers wait, and for destinations that may not
+// respond.
 const (
-	restTimes    = 5 // as long as the signature took
+	restTimes    = 5 // multiple of the signature's duration
 	restDoubting = 2
 	restMost     = 20 * time.Millisecond
 )
 
-// signing gives out turns to sign. An RSA signature takes a core for a millisecond, three
-// quarters of what a mail costs in all: as many at a time as goroutines run, so that a request
-// that has just come does not wait behind one for each worker. While many callers wait for their
-// 202, the queue leaves them three quarters of two cores, and more of more: what it does not do
-// now it does as soon as they are gone. Mail for destinations that may be dead takes one turn at
-// a time, and then leaves a core to others for a while. Any goroutine may use it.
+// signing limits concurrent signatures. An RSA signature takes a core for a millisecond, three
+// quarters of the total cost of a message. At most GOMAXPROCS run at once, so that a new request
+// does not wait behind one signature for each worker. While many callers wait for their 202, the
+// queue leaves them three quarters of two cores, and more of more cores; it catches up when they
+// are gone. Messages for destinations that may be dead take one turn at a time, and then leave a
+// core to others for a while. Any goroutine may use it.
 type signing struct {
 	turns    chan struct{}
 	doubting chan struct{} // one signs for a destination that may be dead
-	callers  *atomic.Int64 // sends that wait for their answer
+	callers  *atomic.Int64 // sends that wait for their result
 }
 
 func newSigning() signing {
 	return signing{make(chan struct{}, runtime.GOMAXPROCS(0)), make(chan struct{}, 1), new(atomic.Int64)}
 }
 
-// CallerWaits notes a send that waits for its answer, until the returned function is called.
+// CallerWaits counts a send that waits for its result, until the returned function is called.
 func (q *Queue) CallerWaits() (answered func()) {
 	q.signing.callers.Add(1)
 	return func() { q.signing.callers.Add(-1) }
 }
 
-// sign does do, which signs, when its turn has come.
+// sign calls do, which signs, when it is its turn.
 func (s signing) sign(ctx context.Context, hopeful bool, do func() error) error {
 	if hopeful {
 		return s.inTurn(ctx, do)

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// TestSigningRests: a signature keeps its turn for five times as long again while more than four
-// callers for each turn wait, for 20 ms at most; mail that may be of no use rests always.
+// TestSigningRests checks that a signature keeps its turn for five times its duration while more
+// than four callers for each turn wait, for 20 ms at most. Messages to destinations that may be
+// dead always pause.
 func TestSigningRests(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct {
@@ -18,7 +19,7 @@ func TestSigningRests(t *testing.T) {
 		callers int64
 		hopeful bool
 		signs   time.Duration
-		turn    time.Duration // in all
+		turn    time.Duration // total
 	}{
 		{"nobody waits", 0, true, ms, ms},
 		{"few wait", 8, true, ms, ms},
@@ -41,8 +42,8 @@ func TestSigningRests(t *testing.T) {
 	}
 }
 
-// TestSigningTakesTurns: no more signatures at a time than there are turns, one of mail that
-// may be of no use, and who is told to stop gives up waiting.
+// TestSigningTakesTurns checks that at most as many signatures run as there are turns, and only one
+// for destinations that may be dead. A cancelled caller stops waiting.
 func TestSigningTakesTurns(t *testing.T) {
 	for _, hopeful := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -8,18 +8,18 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// loseGrace is how long attempts of a group that is lost go on: what they brought can still be
-// told. Those that are broken off are taken up by whoever gets the group.
+// loseGrace is how long attempts of a released group may continue: their outcomes can still be
+// reported. The next owner of the group retries cancelled ones.
 const loseGrace = 5 * time.Second
 
-// Counted holds what the queue knows of a group by its index. It gains a group before anybody moves
-// anything in it, and loses it when nobody does any more.
+// Counted is the holder of what the queue counts in a group's index. It acquires a group before
+// anybody changes the index, and releases it when nobody does any more.
 func (q *Queue) Counted() groups.Holder { return counted{q} }
 
 type counted struct{ q *Queue }
 
-// Gain counts the group's part of the queue, and notes what an earlier run was interrupted in,
-// wherever its lease stands.
+// Gain counts the group's part of the queue, and collects the leased entries: attempts that an
+// earlier run did not finish.
 func (c counted) Gain(g partition.Group) error {
 	q := c.q
 	q.mu.Lock()
@@ -40,7 +40,7 @@ func (c counted) Lose(g partition.Group) error {
 	return nil
 }
 
-// Gain begins to work on a group that was counted.
+// Gain starts processing a group that was counted.
 func (q *Queue) Gain(g partition.Group) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package retention removes what is over from the disk: messages, records of requests,
-// deliveries of webhooks. It is never what hides them: readers compare with their own clock.
+// Package retention removes expired data from the disk: messages, request records and webhook
+// deliveries. It only frees space: readers hide expired data by their own clock.
 package retention
 
 import (
@@ -16,24 +16,25 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// Store is what retention needs of the disk.
+// Store is the storage that retention needs.
 type Store interface {
-	// DueInboxes returns inboxes whose retention is due, in time order, and when the
-	// one after them is (zero: none).
+	// DueInboxes returns inboxes whose retention is due, in time order, and when the next one is
+	// due (zero if none is).
 	DueInboxes(until time.Time, limit int) (due []inbox.Due, next time.Time, err error)
 	// ClockTrusted reports whether the wall clock may remove anything.
 	ClockTrusted() bool
-	// ForgetOnce looks at up to limit records of requests behind a place, removes those made before, and
-	// calls stays for the others; it returns the place to go on from, nil at the end.
+	// ForgetOnce examines up to limit request records after a place. It removes those made before
+	// the given time and calls stays for the others. It returns the place to continue from, nil at
+	// the end.
 	ForgetOnce(before time.Time, after []byte, limit int, stays func(*idempotency.Record)) (next []byte, err error)
-	// TrimDeliveries removes up to limit deliveries with ids above after that wait for
-	// nothing, beyond the newest keep or from before a time. It does not wait for the disk.
+	// TrimDeliveries removes up to limit settled deliveries with ids above after that are beyond
+	// the newest keep or made before a time. It does not wait for the fsync.
 	TrimDeliveries(id account.ID, after int64, before time.Time, keep, limit int) (removed int, err error)
 	DeliveryAccounts(after account.ID, limit int) ([]account.ID, error)
 }
 
-// Retention is the supervisor that removes, from the due index in bounded steps. It wakes an
-// inbox only when the index says so. Only run's goroutine touches its fields.
+// Retention is the supervisor that removes expired data by the due index, in bounded steps. It
+// activates an inbox only if the index says so. Only Run's goroutine touches its fields.
 type Retention struct {
 	groups.Bell
 	store Store
@@ -51,7 +52,7 @@ const (
 	dueLook    = 30 * time.Second // new entries are at least an hour ahead
 )
 
-// New returns a supervisor that hands Expire to inboxes by do.
+// New returns a supervisor that sends Expire to inboxes by do.
 func New(store Store, do func(context.Context, string, inbox.Command) (inbox.Outcome, error), quota Quota, now func() time.Time, log *slog.Logger) *Retention {
 	return &Retention{
 		Bell: groups.NewBell(), store: store, do: do, now: now, log: log,
@@ -59,7 +60,7 @@ func New(store Store, do func(context.Context, string, inbox.Command) (inbox.Out
 	}
 }
 
-// Run looks at the index until stop is closed.
+// Run processes the index until stop is closed.
 func (r *Retention) Run(stop <-chan struct{}) {
 	for {
 		wait := dueLook
@@ -95,7 +96,7 @@ func (r *Retention) step() time.Duration {
 		r.log.Warn("retention of some inboxes failed, will be retried", "failed", failed, "of", len(due))
 		return dueLook
 	case moved > 0:
-		return walkPause // the index is about to lose them too
+		return walkPause // the rows will leave the index soon, too
 	}
 	return 0
 }
@@ -107,8 +108,8 @@ func (r *Retention) until(next time.Time) time.Duration {
 	return next.Sub(r.now())
 }
 
-// expire hands Expire to the inbox of each entry, a few at once, and counts the failures, and those
-// that are another node's by now.
+// expire sends Expire to the inbox of each entry, dueWorkers at once. It counts the failures, and
+// the entries that another node owns by now.
 func (r *Retention) expire(due []inbox.Due) (failed, moved int64) {
 	var workers sync.WaitGroup
 	var fails, moves atomic.Int64
@@ -118,7 +119,7 @@ func (r *Retention) expire(due []inbox.Due) (failed, moved int64) {
 				switch answer, err := r.do(context.Background(), due[i].Address, inbox.Expire{At: due[i].At}); {
 				case fault.Is(err, fault.Moved):
 					moves.Add(1)
-				case err != nil || answer.Count == 0: // also an entry that nothing expired for: it would come back at once
+				case err != nil || answer.Count == 0: // an entry for which nothing expired also counts, or it would return at once
 					fails.Add(1)
 				}
 			}

@@ -24,8 +24,9 @@ func (noQuota) Begin(time.Time)           {}
 func (noQuota) Found(*idempotency.Record) {}
 func (noQuota) End()                      {}
 
-// TestDoubtOutlivesCrashes: the service was off while the clock went 35 days ahead. Mail comes
-// in, and it crashes again and again; what is due goes only after an hour in one run.
+// TestDoubtOutlivesCrashes covers a clock that went 35 days ahead while the service was off.
+// Messages arrive and it crashes repeatedly; due messages are removed only after an hour in one
+// run.
 func TestDoubtOutlivesCrashes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const address = "old@x.test"
@@ -34,7 +35,7 @@ func TestDoubtOutlivesCrashes(t *testing.T) {
 		if err := store.CommitInbox(&inbox.Rows{Address: address, Profile: &inbox.Profile{Address: address}, DueTo: due}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second) // until it is noted
+		time.Sleep(time.Second) // until it is recorded
 		var expired atomic.Int64
 		run := func(d time.Duration) {
 			store = store.Crash(t)
@@ -64,7 +65,8 @@ func TestDoubtOutlivesCrashes(t *testing.T) {
 	})
 }
 
-// TestOldRecordsOfRequestsGo by the retention's clock, in a walk that rests an hour.
+// TestOldRecordsOfRequestsGo checks the removal by the retention's clock, in a walk that pauses for
+// an hour.
 func TestOldRecordsOfRequestsGo(t *testing.T) {
 	store := persisttest.Open(t)
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
@@ -97,7 +99,7 @@ func (s *countingStore) DeliveryAccounts(after account.ID, limit int) ([]account
 	return s.Store.DeliveryAccounts(after, limit)
 }
 
-// TestRecordsOfQuietAccountsGo by their age, however many accounts there are, now and then.
+// TestRecordsOfQuietAccountsGo checks the periodic removal by age for any number of accounts.
 func TestRecordsOfQuietAccountsGo(t *testing.T) {
 	const accounts = dueBatch + 10
 	store := &countingStore{Store: persisttest.Open(t)}
@@ -127,7 +129,7 @@ func TestRecordsOfQuietAccountsGo(t *testing.T) {
 		}
 	}
 	for n := range accounts {
-		want := 1 // the last id is not given again
+		want := 1 // the last id is not assigned again
 		if n == 7 {
 			want = 3
 		}

@@ -12,9 +12,9 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// Tidy takes what was in mail that is gone out of the rows that told of it: events and deliveries.
-// Readers never wait for it: they ask whether the message is there. Any goroutine may call Note;
-// the rest is Run's.
+// Tidy deletes the content of messages that are gone from the rows derived from them: events and
+// deliveries. Readers do not depend on it: they check whether the message exists. Any goroutine may
+// call Note; Run's goroutine does the rest.
 type Tidy struct {
 	accounts func(after account.ID, limit int) ([]account.ID, error) // that have had events
 	forget   []Forget
@@ -22,34 +22,34 @@ type Tidy struct {
 
 	mu     sync.Mutex // guards all below
 	noted  map[account.ID]bool
-	ripe   map[account.ID]bool    // noted before the last round: what was on its way then has arrived
-	gained [partition.Groups]bool // since the last round: nobody knows what an earlier owner left
+	ripe   map[account.ID]bool    // noted before the last round: rows that were pending then are written
+	gained [partition.Groups]bool // since the last round: an earlier owner may have left rows
 }
 
-// Forget takes what was in mail that is gone out of up to limit rows of an account, those behind from
-// (0: from the first). It returns the last one that it looked at, and whether more follow.
+// Forget deletes the content of messages that are gone from up to limit rows of an account, those
+// after from (0: from the first). It returns the last row it examined, and whether more follow.
 type Forget func(ctx context.Context, id account.ID, from uint64, limit int) (last uint64, more bool, err error)
 
 const (
 	tidyEvery = time.Minute
-	tidyRest  = 20 // at least so many times as long as a round took
+	tidyRest  = 20 // the pause is at least this many times as long as a round took
 	tidyStep  = 256
 	tidyPause = 10 * time.Millisecond // after each step
 )
 
-// NewTidy returns one that has each account of accounts forgotten by all of forget.
+// NewTidy returns a Tidy that calls each function of forget for the accounts.
 func NewTidy(accounts func(account.ID, int) ([]account.ID, error), log *slog.Logger, forget ...Forget) *Tidy {
 	return &Tidy{accounts: accounts, forget: forget, log: log, noted: map[account.ID]bool{}}
 }
 
-// Note says that mail of an account went.
+// Note records that messages of an account were deleted.
 func (t *Tidy) Note(id account.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.noted[id] = true
 }
 
-// Gain has the next round go over the accounts of a group.
+// Gain makes the next round process the accounts of a group.
 func (t *Tidy) Gain(g partition.Group) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,7 +57,7 @@ func (t *Tidy) Gain(g partition.Group) error {
 	return nil
 }
 
-// Lose forgets a group's accounts.
+// Lose drops a group's accounts.
 func (t *Tidy) Lose(g partition.Group) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,8 +68,8 @@ func (t *Tidy) Lose(g partition.Group) error {
 	return nil
 }
 
-// Run goes over the accounts of the groups that were gained, and then over those that are noted,
-// until ctx ends.
+// Run processes the accounts of the groups that were acquired, and then the noted accounts, until
+// ctx ends.
 func (t *Tidy) Run(ctx context.Context) {
 	for {
 		from := time.Now()
@@ -82,7 +82,7 @@ func (t *Tidy) Run(ctx context.Context) {
 	}
 }
 
-// round is one over what was gained, and those noted before the last one.
+// round processes the acquired groups, and the accounts noted before the last round.
 func (t *Tidy) round(ctx context.Context) {
 	t.mu.Lock()
 	ripe, gained := t.ripe, t.gained
@@ -96,7 +96,7 @@ func (t *Tidy) round(ctx context.Context) {
 	}
 }
 
-// all goes over the accounts of some groups.
+// all processes the accounts of some groups.
 func (t *Tidy) all(ctx context.Context, of [partition.Groups]bool) {
 	for last := (account.ID{}); ctx.Err() == nil; {
 		ids, err := t.accounts(last, dueBatch)
@@ -114,7 +114,8 @@ func (t *Tidy) all(ctx context.Context, of [partition.Groups]bool) {
 	}
 }
 
-// one that fails is noted again, unless it is another node's.
+// one processes one account. After a failure the account is noted again, unless another node owns
+// it.
 func (t *Tidy) one(ctx context.Context, id account.ID) {
 	for _, forget := range t.forget {
 		if err := inSteps(ctx, id, forget); err != nil && !fault.Is(err, fault.Moved) {

@@ -11,11 +11,12 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// TestTidyGoesWithTheGroups: a round goes over the accounts of groups that were gained, and over those
-// that were noted before the last one; what is lost is forgotten, and another node's is not tried again.
+// TestTidyGoesWithTheGroups checks that a round processes the accounts of acquired groups, and
+// those noted before the last round. Lost groups are dropped, and another node's accounts are not
+// retried.
 func TestTidyGoesWithTheGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var all []account.ID // of three groups
+		var all []account.ID // in three groups
 		for n := 0; len(all) < 3; n++ {
 			id := account.ID{byte(n), byte(n >> 8)}
 			if !slices.ContainsFunc(all, func(o account.ID) bool { return o.Partition().Group() == id.Partition().Group() }) {

@@ -10,11 +10,11 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// walk goes over all rows of a kind and removes the old ones, a step at a time. It is made
-// while the clock is trusted.
+// walk scans all rows of a kind and removes the old ones, one step at a time. It runs only while
+// the clock is trusted.
 type walk struct {
 	what string
-	// step removes some, and reports whether the walk goes on.
+	// step removes some rows and reports whether the walk continues.
 	step  func(now time.Time) (more bool, err error)
 	going bool
 	ended time.Time
@@ -24,11 +24,11 @@ const (
 	walkEvery = time.Hour
 	walkPause = 100 * time.Millisecond // between two steps
 
-	requestStep  = 4096 // records that one step looks at
+	requestStep  = 4096 // records that one step examines
 	deliveryStep = 1024 // deliveries that one commit removes
 )
 
-// goOn makes the next step if it is time for it, and reports whether the walk goes on.
+// goOn runs the next step if it is due, and reports whether the walk continues.
 func (w *walk) goOn(now time.Time, log *slog.Logger) bool {
 	if !w.going && now.Sub(w.ended) < walkEvery {
 		return false
@@ -43,7 +43,7 @@ func (w *walk) goOn(now time.Time, log *slog.Logger) bool {
 	return more
 }
 
-// forgetRequests is the step over records of requests that may not be repeated any more.
+// forgetRequests returns the step over request records that have expired.
 func forgetRequests(store Store, quota Quota) func(time.Time) (bool, error) {
 	var place []byte
 	return func(now time.Time) (more bool, err error) {
@@ -57,15 +57,15 @@ func forgetRequests(store Store, quota Quota) func(time.Time) (bool, error) {
 	}
 }
 
-// Quota learns from each walk over all records of requests which ones there are.
+// Quota counts the request records that each complete walk finds.
 type Quota interface {
 	Begin(now time.Time)
 	Found(*idempotency.Record)
 	End()
 }
 
-// forgetDeliveries is the step over accounts: of those that had events lately the supervisor
-// of webhooks removes deliveries as it goes.
+// forgetDeliveries returns the step over accounts. For accounts with recent events, the webhooks
+// supervisor also removes deliveries as it runs.
 func forgetDeliveries(store Store) func(time.Time) (bool, error) {
 	var last account.ID
 	return func(now time.Time) (more bool, err error) {

@@ -1,6 +1,6 @@
-// Package sealing says for whom the mail of an encrypted inbox is sealed, and seals what is received
-// and what is sent. It refuses to know how inboxes run, how mail leaves, and what an envelope is made
-// of.
+// Package sealing decides for whom the messages of an encrypted inbox are encrypted, and encrypts
+// received and sent messages. It does not know how inboxes run, how messages are sent, or the
+// format of an envelope.
 package sealing
 
 import (
@@ -12,22 +12,23 @@ import (
 	"inboxd/internal/mail/sealed"
 )
 
-// Store is what sealing needs of the disk.
+// Store is the storage that sealing needs.
 type Store interface {
-	// RecipientOf is an account's public key; empty: it has none.
+	// RecipientOf returns an account's public key, or "" if it has none.
 	RecipientOf(account.ID) (string, error)
-	// MAC makes 32 bytes of data that no other folder can make.
+	// MAC returns 32 bytes of data that no other data folder can compute.
 	MAC(purpose string, data []byte) ([]byte, error)
 	Encrypt(purpose string, secret []byte) ([]byte, error)
 }
 
-// Inboxes tells which inboxes are encrypted.
+// Inboxes reports which inboxes are encrypted.
 type Inboxes interface {
-	// Encryption finds whose inbox lives at an address, and whether it is encrypted.
+	// Encryption finds the account whose inbox lives at an address, and whether the inbox is
+	// encrypted.
 	Encryption(address string) (id account.ID, encrypted bool, err error)
 }
 
-// Sealer seals. It never changes; any goroutine may use it.
+// Sealer encrypts messages. It is immutable; any goroutine may use it.
 type Sealer struct {
 	store   Store
 	inboxes Inboxes
@@ -36,9 +37,10 @@ type Sealer struct {
 // New returns a Sealer.
 func New(store Store, inboxes Inboxes) *Sealer { return &Sealer{store, inboxes} }
 
-// For is who mail that ends now is sealed for at an address; nil: it is kept in the clear, or nobody
-// lives there. The key is read after the mail has ended and from the disk, where a change is before it
-// is answered: a mail that ends behind the answer is sealed for the new key.
+// For returns the public key for a message to an address. It returns nil if the message is stored
+// unencrypted, or if the address has no inbox. The caller calls it after it has received the whole
+// message. The key is read from the disk, where a change is written before it is acknowledged. So a
+// message that ends after the acknowledgement is encrypted for the new key.
 func (s *Sealer) For(address string) (*sealed.Recipient, error) {
 	id, encrypted, err := s.inboxes.Encryption(address)
 	if err != nil {
@@ -59,14 +61,15 @@ func (s *Sealer) recipientOf(id account.ID) (sealed.Recipient, error) {
 	return sealed.Stored(text)
 }
 
-// Keyed is a digest that tells nothing to who can guess what d is of.
+// Keyed turns d into a keyed digest, which does not confirm a guess of the content.
 func (s *Sealer) Keyed(d inbox.Digest) (inbox.Digest, error) {
 	mac, err := s.store.MAC("mail", d[:])
 	copy(d[:], mac)
 	return d, err
 }
 
-// Request is a request about an inbox as its record may know it: of an encrypted one by a keyed digest.
+// Request prepares a request for its record: for an encrypted inbox it replaces the digest by a
+// keyed one.
 func (s *Sealer) Request(address string, req idempotency.Request) (idempotency.Request, error) {
 	_, encrypted, err := s.inboxes.Encryption(address)
 	if err != nil {
@@ -80,8 +83,8 @@ func (s *Sealer) Request(address string, req idempotency.Request) (idempotency.R
 	return req, err
 }
 
-// Submit seals a composed mail of an encrypted inbox: for its account's key to be read, and under the
-// folder's key for the attempts to deliver it. Of another inbox it is as it was.
+// Submit encrypts a composed message of an encrypted inbox: under its account's key for reading,
+// and under the folder's key for the delivery attempts. For another inbox it changes nothing.
 func (s *Sealer) Submit(view *inbox.View, mail inbox.Submit) (inbox.Submit, error) {
 	if !view.Encrypted {
 		return mail, nil

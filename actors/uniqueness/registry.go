@@ -1,6 +1,6 @@
-// Package uniqueness runs the owners of names that belong to one account alone: the e-mail addresses
-// that sign in, and the subdomains of the service. It knows who holds a name, and refuses to know
-// what the name is good for and whether its holder exists.
+// Package uniqueness runs the owners of names that belong to only one account: sign-in addresses
+// and subdomains of the service. It knows who holds a name. It does not know what the name is used
+// for or whether its holder exists.
 package uniqueness
 
 import (
@@ -10,30 +10,30 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// Find reads who holds a name.
+// Find reads the holder of a name.
 type Find func(name string) (account.Holding, error)
 
-// Set writes who holds a name and returns once that is on disk.
+// Set writes the holder of a name and returns once that is on disk.
 type Set func(name string, holder account.Holding) error
 
-// Names hands orders to the owners of one kind of names. Any goroutine may use it.
+// Names sends commands to the owners of one kind of names. Any goroutine may use it.
 type Names struct{ *engine.Directory }
 
-// New returns the names that find and set keep on disk.
+// New returns the names that find and set store.
 func New(e *engine.Engine, find Find, set Set) Names {
 	return Names{e.Directory(func(string) engine.Entity { return &entity{find: find, set: set} })}
 }
 
-// Order returns who holds the name after the command's commit.
+// Order returns the holder of the name after the command's commit.
 func (n Names) Order(ctx context.Context, name string, cmd account.NameCommand) (account.Holding, error) {
 	got, err := n.Do(ctx, name, cmd, 0)
 	holder, _ := got.(account.Holding)
 	return holder, err
 }
 
-// Claim makes the name by's. Of another account that holds it yield says whether it gives way, as the
-// owner of that account decided: nil, and it never has a use for the name as that holder again. So of
-// those who claim a name at once one is left.
+// Claim assigns the name to by. If another account holds it, yield asks the owner of that account.
+// nil means that the account gives up the name and never uses it again as that holder. So exactly
+// one of several concurrent claims wins.
 func (n Names) Claim(ctx context.Context, name string, by account.Holding, yield func(account.Holding) error) error {
 	for claim := (account.ClaimName{By: by}); ; {
 		holder, err := n.Order(ctx, name, claim)
@@ -47,7 +47,7 @@ func (n Names) Claim(ctx context.Context, name string, by account.Holding, yield
 	}
 }
 
-// entity drives the rules of one name. Only its owner touches what is below set.
+// entity drives the rules of one name. Only its owner touches the fields below set.
 type entity struct {
 	engine.Slot
 	find Find

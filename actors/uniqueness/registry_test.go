@@ -13,7 +13,7 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// disk is a store of names; mu guards all.
+// disk is a store of names; mu guards all fields.
 type disk struct {
 	mu      sync.Mutex
 	holders map[string]account.Holding
@@ -59,13 +59,13 @@ func TestTheLifeOfAName(t *testing.T) {
 		{account.ClaimName{By: ada}, ada, 1},
 		{account.ClaimName{By: ada}, ada, 1},                                             // again
 		{account.ClaimName{By: bob}, ada, 1},                                             // taken
-		{account.ClaimName{By: bob, Instead: eve}, ada, 1},                               // of somebody who had it before
-		{account.FreeName{Of: bob.Account}, ada, 1},                                      // not his
-		{account.ClaimName{By: account.Holding{Account: ada.Account, Claim: 6}}, ada, 1}, // late, of a claim that is over
-		{account.ClaimName{By: later}, later, 2},                                         // a claim of hers behind that
+		{account.ClaimName{By: bob, Instead: eve}, ada, 1},                               // names a previous holder
+		{account.FreeName{Of: bob.Account}, ada, 1},                                      // not the holder
+		{account.ClaimName{By: account.Holding{Account: ada.Account, Claim: 6}}, ada, 1}, // late, of a claim that has ended
+		{account.ClaimName{By: later}, later, 2},                                         // a later claim of the same account
 		{account.ClaimName{By: ada}, later, 2},                                           // late
-		{account.ClaimName{By: bob, Instead: ada}, later, 2},                             // she gave way, and came back
-		{account.ClaimName{By: bob, Instead: later}, bob, 3},                             // she gives way
+		{account.ClaimName{By: bob, Instead: ada}, later, 2},                             // the holder released it and claimed it again
+		{account.ClaimName{By: bob, Instead: later}, bob, 3},                             // the holder releases it
 		{account.FreeName{Of: ada.Account}, bob, 3},                                      // too late
 		{account.ClaimName{By: later}, bob, 3},
 		{account.FreeName{Of: bob.Account}, nobody, 4},
@@ -78,7 +78,7 @@ func TestTheLifeOfAName(t *testing.T) {
 	}
 }
 
-// TestOneOfManyWins, and all hear of it.
+// TestOneOfManyWins also checks that all callers get the winner.
 func TestOneOfManyWins(t *testing.T) {
 	n, _ := start(t)
 	heard := make([]account.Holding, 50)
@@ -96,7 +96,7 @@ func TestOneOfManyWins(t *testing.T) {
 	}
 }
 
-// TestAClaimThatWasNotStoredIsNone.
+// TestAClaimThatWasNotStoredIsNone checks that a failed claim leaves the name free.
 func TestAClaimThatWasNotStoredIsNone(t *testing.T) {
 	n, d := start(t)
 	d.broken = true

@@ -11,17 +11,17 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// call is one call. Its goroutine alone uses it.
+// call is one attempt. Only its goroutine uses it.
 type call struct {
 	*scheduler.Attempt[key]
 	ctx  context.Context
-	at   time.Time // where the index has its entry
+	at   time.Time // time of its entry in the index
 	del  *webhook.Delivery
 	hook *account.Webhook
 }
 
-// begin starts the calls whose turn it is, those of one account behind one commit of their
-// leases.
+// begin starts the attempts that are due. The leases of one account's attempts are in one commit
+// before them.
 func (s *Supervisor) begin(starts []*scheduler.Attempt[key]) {
 	groups := map[account.ID][]*call{}
 	for _, a := range starts {
@@ -61,8 +61,8 @@ func (s *Supervisor) beginGroup(id account.ID, group []*call) {
 	}
 }
 
-// atTheirHosts keeps the calls that take their turn where their webhooks point to. What is for
-// another host by now goes to that one's lane.
+// atTheirHosts returns the attempts whose webhook still points to the host of their lane. The
+// others move to the lane of their new host.
 func (s *Supervisor) atTheirHosts(id account.ID, group []*call) (kept []*call) {
 	var unread []*call
 	for _, c := range group {
@@ -88,7 +88,7 @@ func (s *Supervisor) atTheirHosts(id account.ID, group []*call) (kept []*call) {
 	return kept
 }
 
-// handBack has calls of one account made after a while that could not begin.
+// handBack reschedules attempts of one account that could not begin, after a pause.
 func (s *Supervisor) handBack(group []*call, after time.Duration) {
 	select {
 	case <-time.After(after):
@@ -100,7 +100,7 @@ func (s *Supervisor) handBack(group []*call, after time.Duration) {
 	}
 }
 
-// unread has a call made later whose delivery can't be read.
+// unread reschedules an attempt whose delivery cannot be read.
 func (s *Supervisor) unread(c *call, err error) {
 	if !fault.Is(err, fault.Moved) {
 		s.Logger.Error("webhook delivery could not be read", "account", c.Key.account, "delivery", c.Key.id, "err", err)
@@ -108,9 +108,9 @@ func (s *Supervisor) unread(c *call, err error) {
 	s.calls.Go(func() { s.handBack([]*call{c}, storePause) })
 }
 
-// ready reads a delivery whose lease is committed; without a webhook, or before its time, there is
-// nothing to post. It is not for the goroutine that posts: reading leaves it a large stack, which a
-// thousand that wait for an answer would hold.
+// ready reads a delivery whose lease is committed. If it has no webhook or is not due yet, nothing
+// is posted. The goroutine that posts must not call it: reading grows the stack, and a thousand
+// goroutines waiting for a response would hold such stacks.
 func (s *Supervisor) ready(c *call) bool {
 	del, err := s.Store.Delivery(c.Key.account, c.Key.id)
 	change := dueOf(c.Key, c.at).Move(time.Time{})
@@ -130,11 +130,11 @@ func (s *Supervisor) ready(c *call) bool {
 	return err == nil && c.hook != nil
 }
 
-// isEarly reports that an entry which is due is not the delivery's own: that one waits.
+// isEarly reports whether the due entry is not the delivery's own, so that the delivery must wait.
 func (s *Supervisor) isEarly(del *webhook.Delivery) bool { return del.NextAt.After(s.Now()) }
 
-// try makes a call. A host that answers gets a goroutine whose stack has grown already; one
-// that may hang gets a new one, for as small as it is it stays (ADR 0034).
+// try starts an attempt. A responsive host gets a pooled goroutine with a grown stack. A host that
+// may hang gets a new goroutine, whose stack stays small (ADR 0034).
 func (s *Supervisor) try(c *call) {
 	if c.Temper != scheduler.Answering {
 		s.calls.Go(func() { s.make(c) })
@@ -147,7 +147,7 @@ func (s *Supervisor) try(c *call) {
 	})
 }
 
-// make makes a call and hands its result to the recorder.
+// make performs an attempt and passes its result to the recorder.
 func (s *Supervisor) make(c *call) {
 	failpoint.Here("call-taken")
 	a := s.post(c)
@@ -161,14 +161,14 @@ func (s *Supervisor) make(c *call) {
 		r.Temper = scheduler.Answering
 	}
 	c.del.Tried(c.hook.URL, a, s.Schedule)
-	s.forget(c.del) // it may have gone during the call
+	s.forget(c.del) // the message may have been deleted during the attempt
 	if c.del.State == webhook.Retrying {
-		_, _ = s.wanted(c.del) // its webhook may have gone meanwhile; if that can't be told, the next call asks
+		_, _ = s.wanted(c.del) // the webhook may have been deleted meanwhile; after an error the next attempt checks again
 	}
 	s.results <- s.result(c, c.del.Put(c.at, true), r)
 }
 
-// result is a call's change on its way to the disk.
+// result is the change of an attempt, for the recorder.
 func (s *Supervisor) result(c *call, change webhook.Change, r scheduler.Result) result {
 	return result{c.Key.account, change, func(at time.Time, err error) {
 		if err != nil {
@@ -178,8 +178,7 @@ func (s *Supervisor) result(c *call, change webhook.Change, r scheduler.Result) 
 	}}
 }
 
-// forget takes out of a delivery what was in its message, if that is gone, and reports whether there was
-// anything.
+// forget deletes the content of a delivery whose message is gone, and reports whether it had any.
 func (s *Supervisor) forget(del *webhook.Delivery) bool {
 	message, gone := del.About()
 	if lost := !gone && message != 0 && s.Gone(del.Inbox, message); !lost && !gone {
@@ -190,8 +189,8 @@ func (s *Supervisor) forget(del *webhook.Delivery) bool {
 	return found
 }
 
-// wanted returns the webhook that a delivery is for; when nobody wants it any more there is
-// none, and it is cancelled.
+// wanted returns the webhook of a delivery. If the webhook or the inbox is gone, it returns nil and
+// cancels the delivery.
 func (s *Supervisor) wanted(del *webhook.Delivery) (*account.Webhook, error) {
 	hook, err := s.Subscriptions.find(del.Account, del.Webhook)
 	if err != nil {
@@ -209,7 +208,7 @@ func (s *Supervisor) wanted(del *webhook.Delivery) (*account.Webhook, error) {
 	return hook, err
 }
 
-// post tells the line that a receiver has to be waited for.
+// post notes the connection in the scheduler and posts the delivery.
 func (s *Supervisor) post(c *call) webhook.Call {
 	s.mu.Lock()
 	s.line.Connects(c.Attempt, 0)
@@ -221,7 +220,7 @@ func (s *Supervisor) post(c *call) webhook.Call {
 	return webhook.Call{At: now, Answer: s.Poster.Post(ctx, c.hook.URL, headers, c.del.Body)}
 }
 
-// SecretsOf are the secrets that a webhook's calls are signed with.
+// SecretsOf returns the secrets that sign a webhook's requests.
 func SecretsOf(hook *account.Webhook, now time.Time) (out []webhook.Secret) {
 	for _, s := range hook.Secrets(now) {
 		out = append(out, webhook.Secret(s))

@@ -9,19 +9,19 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// errNotTried is what the record of a call that was not made says.
+// errNotTried is the recorded error of a skipped attempt.
 const errNotTried = "This attempt was skipped: the receiver has not responded recently and too many deliveries are waiting for it"
 
-// deferAll counts a call that is not made for what finds no place with a silent receiver, and
-// ends when there is no more of it. So a dead receiver costs bounded memory however many events it
-// subscribed to, and no delivery lives longer than its schedule by much.
+// deferAll records a skipped attempt for deliveries that exceed the limit of a silent receiver,
+// until none is left. So a dead receiver costs bounded memory, however many events it subscribed
+// to, and a delivery hardly outlives its schedule.
 func (s *Supervisor) deferAll() {
 	for {
 		s.mu.Lock()
 		group, _ := s.line.Deferrals(s.Now(), groupMost)
 		s.deferring = len(group) > 0
 		s.mu.Unlock()
-		s.nudge() // some may have gone back to their lanes
+		s.nudge() // some may have returned to their lanes
 		if len(group) == 0 || s.ctx.Err() != nil {
 			return
 		}
@@ -34,14 +34,14 @@ func (s *Supervisor) deferAll() {
 	}
 }
 
-// deferGroup reports whether all was read and committed; what was not stays in the index.
+// deferGroup reports whether all were read and committed; the others stay in the index.
 func (s *Supervisor) deferGroup(group []*scheduler.Deferral[key]) bool {
 	var failed atomic.Bool
 	var left sync.WaitGroup
 	for _, d := range group {
 		if _, held := s.terms.Begin(d.Key.group()); !held {
 			s.mu.Lock()
-			s.line.Deferred(s.Now(), d, time.Time{}) // the line was told to forget it
+			s.line.Deferred(s.Now(), d, time.Time{}) // Lose makes the scheduler drop it
 			s.mu.Unlock()
 			continue
 		}

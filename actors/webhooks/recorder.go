@@ -12,42 +12,45 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// The recorder is the one goroutine that commits leases and results, and decides redeliveries: an
-// account's own are decided one after the other, each by what the one before left on the disk. Mail commits to the same
-// log, so there are to be few of these: leases do not wait, for a call waits for them,
-// and take the results along that have gathered; without any, results gather for a moment.
-// A crash meanwhile makes the next run call again, as at any time between lease and result.
+// The recorder is the one goroutine that commits leases and results, and that decides redeliveries.
+// Orders of one account are decided one after the other, each by what the one before left on the
+// disk.
+//
+// Commits of messages use the same log, so the recorder makes few commits. A lease does not wait,
+// because an attempt waits for it; its commit includes the results gathered so far. Without a
+// lease, results are gathered for recordDelay. A crash before the commit makes the next run attempt
+// again, as at any time between lease and result.
 
 const (
 	recordDelay = 5 * time.Millisecond
-	// recordFull results do not wait: each holds one of its host's places.
+	// recordFull results are committed at once: each holds one of its host's slots.
 	recordFull = atOnce / 2
 )
 
-// lease is leases of one account on their way to the disk, or an order that is committed alone.
+// lease is a set of leases of one account to commit, or an order that is carried out alone.
 type lease struct {
 	account account.ID
 	changes []webhook.Change
-	alone   func() error // in place of changes
-	done    chan error   // has room
+	alone   func() error // replaces changes
+	done    chan error   // buffered
 }
 
-// result is a change on its way to the disk. done is told, by the recorder's goroutine, where the
-// index has the entry then, zero for nowhere, or that the change was not stored.
+// result is a change to commit. The recorder's goroutine then calls done with the new time of the
+// index entry, zero if it has none. If the change was not stored, it calls done with the error.
 type result struct {
 	account account.ID
 	change  webhook.Change
 	done    func(at time.Time, err error)
 }
 
-// lease returns when leases are on disk.
+// lease returns when the leases are on disk.
 func (s *Supervisor) lease(id account.ID, changes []webhook.Change) error {
 	l := lease{account: id, changes: changes, done: make(chan error, 1)}
 	s.leases <- l
 	return <-l.done
 }
 
-// decide has the recorder carry out an order to an account's deliveries.
+// decide has the recorder carry out an order on an account's deliveries.
 func (s *Supervisor) decide(ctx context.Context, id account.ID, order func() error) error {
 	l := lease{account: id, alone: order, done: make(chan error, 1)}
 	select {
@@ -71,7 +74,7 @@ type batch struct {
 	results []result
 }
 
-// batches are those of one step.
+// batches are the batches of one step.
 type batches struct {
 	of      map[account.ID]*batch
 	leases  int
@@ -97,7 +100,7 @@ func (b *batches) result(r result) {
 	b.results++
 }
 
-// record commits until no more results come.
+// record commits until the results channel is closed.
 func (s *Supervisor) record() {
 	settled := map[account.ID]*tally{}
 	for open := true; open; {
@@ -114,9 +117,9 @@ func (s *Supervisor) record() {
 	}
 }
 
-// gather waits for what is to be committed next; false when nothing more will come.
+// gather waits for what to commit next; false if nothing more will come.
 func (s *Supervisor) gather(b *batches) (open bool) {
-	var over <-chan time.Time // from the first result on
+	var over <-chan time.Time // set by the first result
 	for b.leases == 0 && b.results < recordFull {
 		select {
 		case l := <-s.leases:
@@ -136,7 +139,7 @@ func (s *Supervisor) gather(b *batches) (open bool) {
 	return s.gatherReady(b)
 }
 
-// gatherReady adds what waits already.
+// gatherReady adds what already waits.
 func (s *Supervisor) gatherReady(b *batches) (open bool) {
 	for b.leases+b.results < groupMost {
 		select {
@@ -154,8 +157,8 @@ func (s *Supervisor) gatherReady(b *batches) (open bool) {
 	return true
 }
 
-// changes are those of a batch. Of a delivery that went with its account nothing is written
-// any more.
+// changes returns the changes of a batch. For a delivery that was erased with its account, only the
+// index entry is removed.
 func (s *Supervisor) changes(b *batch) (all []webhook.Change) {
 	for _, l := range b.leases {
 		all = append(all, l.changes...)
@@ -169,7 +172,7 @@ func (s *Supervisor) changes(b *batch) (all []webhook.Change) {
 	return all
 }
 
-// erased reports that a delivery is gone with its account, whose webhooks went first.
+// erased reports whether a delivery was erased with its account, whose webhooks are erased first.
 func (s *Supervisor) erased(del *webhook.Delivery) bool {
 	if hook, err := s.Subscriptions.find(del.Account, del.Webhook); hook != nil || err != nil {
 		return false
@@ -209,7 +212,8 @@ func (s *Supervisor) commit(id account.ID, b *batch) {
 	}
 }
 
-// note logs a call whose record was written. Of its URL only the host is told: the rest may be secret.
+// note logs an attempt whose record was written. It logs only the host of the URL: the rest may be
+// secret.
 func (s *Supervisor) note(del *webhook.Delivery, tried bool) {
 	if !tried {
 		return

@@ -12,7 +12,7 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// commitsStore counts commits of deliveries, and what they hold.
+// commitsStore counts commits of deliveries and their contents.
 type commitsStore struct {
 	*persisttest.Store
 	mu               sync.Mutex
@@ -27,8 +27,8 @@ func (c *commitsStore) CommitDeliveries(id account.ID, changes []webhook.Change)
 	return c.Store.CommitDeliveries(id, changes)
 }
 
-// TestLeasesAndResultsShareCommits: a delivery is leased and recorded, but not in commits of
-// its own.
+// TestLeasesAndResultsShareCommits checks that leases and results of deliveries do not have
+// separate commits.
 func TestLeasesAndResultsShareCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const events, step = 200, 10
@@ -64,12 +64,12 @@ func TestLeasesAndResultsShareCommits(t *testing.T) {
 	})
 }
 
-// TestWhatAStepGathers: leases at once and with what is there already, results after a moment or
-// when they are many, and never more than a group.
+// TestWhatAStepGathers checks that leases are committed at once with what is pending, results after
+// a moment or when there are many, and never more than a group.
 func TestWhatAStepGathers(t *testing.T) {
 	for name, c := range map[string]struct {
-		leases, results int           // there at the beginning
-		later           time.Duration // when another result comes; 0: never
+		leases, results int           // present at the start
+		later           time.Duration // when another result arrives; 0: never
 		took            time.Duration
 		gathered        int
 	}{
@@ -103,7 +103,7 @@ func TestWhatAStepGathers(t *testing.T) {
 					t.Errorf("%d after %v, want %d after %v; open %v", n, took, c.gathered, c.took, open)
 				}
 				for b.leases < c.leases {
-					s.gather(&b) // what is left
+					s.gather(&b) // the rest
 				}
 				time.Sleep(c.later)
 			})
@@ -111,7 +111,7 @@ func TestWhatAStepGathers(t *testing.T) {
 	}
 }
 
-// unreadStore is a store that can't read some things.
+// unreadStore is a store that cannot read some rows.
 type unreadStore struct {
 	*persisttest.Store
 	webhooks, deliveries error
@@ -127,8 +127,8 @@ func (u *unreadStore) Delivery(id account.ID, n int64) (*webhook.Delivery, error
 	return del, errors.Join(err, u.deliveries)
 }
 
-// TestWhatIsErased: a delivery whose webhook is gone and of which there is no record. What can't
-// be read is not taken for gone.
+// TestWhatIsErased covers a delivery whose webhook and record are gone. Unreadable rows do not
+// count as gone.
 func TestWhatIsErased(t *testing.T) {
 	broken := errors.New("no disk")
 	for name, c := range map[string]struct {

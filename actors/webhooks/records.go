@@ -11,15 +11,15 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// Records are the deliveries of an account as its owner reads them. Any goroutine may use them.
+// Records lets the account read its deliveries. Any goroutine may use it.
 type Records struct{ s *Supervisor }
 
-// Records shows the deliveries that s makes calls for.
+// Records returns the deliveries that s sends.
 func (s *Supervisor) Records() *Records { return &Records{s: s} }
 
-// Deliveries returns up to limit deliveries of the account with ids below before (0: all),
-// newest first, to one webhook unless hook is 0. One that waits although its webhook or its
-// inbox is gone is shown as what it is about to become; of a message that is gone nothing is.
+// Deliveries returns up to limit deliveries of the account with ids below before (0: all), newest
+// first, to one webhook unless hook is 0. A waiting delivery whose webhook or inbox is gone is
+// returned as cancelled, and the content of a deleted message is removed.
 func (r *Records) Deliveries(_ context.Context, id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error) {
 	out, err := r.s.Store.Deliveries(id, hook, before, limit)
 	for i := 0; err == nil && i < len(out); i++ {
@@ -34,13 +34,12 @@ func (r *Records) Deliveries(_ context.Context, id account.ID, hook, before int6
 	return out, nil
 }
 
-// Redeliver tries a settled delivery anew, with the same id and bytes, by the whole
-// schedule.
+// Redeliver retries a settled delivery with the same id and bytes, over the whole schedule.
 func (r *Records) Redeliver(ctx context.Context, id account.ID, delivery int64) error {
 	return r.s.decide(ctx, id, func() error { return r.redeliver(id, delivery) })
 }
 
-// redeliver decides and commits; the recorder calls it.
+// redeliver decides and commits; only the recorder calls it.
 func (r *Records) redeliver(id account.ID, delivery int64) error {
 	d, err := r.s.Store.Delivery(id, delivery)
 	switch {
@@ -71,9 +70,9 @@ func (r *Records) redeliver(id account.ID, delivery int64) error {
 	return nil
 }
 
-// Forget takes out of an account's deliveries what was in messages that are gone: of the newest limit
-// below an id (0: of all). Rows are written by the recorder, so that the result of a call under way
-// does not bring it back.
+// Forget deletes the content of messages that are gone from an account's deliveries: from the
+// newest limit below an id (0: of all). The recorder writes the rows, so that the result of an
+// attempt in progress cannot restore the content.
 func (r *Records) Forget(ctx context.Context, id account.ID, below uint64, limit int) (last uint64, more bool, err error) {
 	page, err := r.s.Store.Deliveries(id, 0, int64(below), limit)
 	if err != nil {
@@ -91,7 +90,7 @@ func (r *Records) Forget(ctx context.Context, id account.ID, below uint64, limit
 	return last, len(page) == limit, err
 }
 
-// forgetSome reads and commits; the recorder calls it.
+// forgetSome reads and commits; only the recorder calls it.
 func (r *Records) forgetSome(id account.ID, lost []int64) error {
 	var changes []webhook.Change
 	for _, n := range lost {
@@ -109,7 +108,7 @@ func (r *Records) forgetSome(id account.ID, lost []int64) error {
 	return r.s.Store.CommitDeliveries(id, changes)
 }
 
-// NoDelivery is the fault for an id that the account has no delivery under.
+// NoDelivery returns the error for an unknown delivery id.
 func NoDelivery(id string) error {
 	return fault.New(fault.NotFound, fmt.Sprintf("Delivery %s not found", id))
 }

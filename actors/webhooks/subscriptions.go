@@ -8,17 +8,18 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// Subscriptions remembers the webhooks of accounts that had events lately, so that an event
-// costs a map look-up. A committed change of an account's webhooks makes it forget them.
+// Subscriptions caches the webhooks of accounts with recent events, so that an event costs a map
+// look-up. A committed change of an account's webhooks invalidates its entry.
 type Subscriptions struct {
 	store Store
 
 	mu      sync.Mutex
-	changes uint64 // counts Forget: what was read before one is not remembered after it
+	changes uint64 // counts Forget: what was read before a Forget is not cached after it
 	known   map[account.ID][]account.Webhook
 }
 
-// subscriptionsKept bounds how many accounts are remembered; beyond it some are read again.
+// subscriptionsKept bounds how many accounts are cached; beyond it, entries are evicted and read
+// again.
 const subscriptionsKept = 65_536
 
 // NewSubscriptions returns an empty cache over the store.
@@ -26,7 +27,7 @@ func NewSubscriptions(store Store) *Subscriptions {
 	return &Subscriptions{store: store, known: map[account.ID][]account.Webhook{}}
 }
 
-// of returns the account's webhooks, oldest first. Nobody may change them.
+// of returns the account's webhooks, oldest first. Callers must not modify them.
 func (s *Subscriptions) of(id account.ID) ([]account.Webhook, error) {
 	s.mu.Lock()
 	hooks, known := s.known[id]
@@ -57,7 +58,7 @@ func (s *Subscriptions) makeRoom() {
 	}
 }
 
-// find returns one webhook, nil when it is gone.
+// find returns one webhook, or nil if it is gone.
 func (s *Subscriptions) find(id account.ID, hook int64) (*account.Webhook, error) {
 	hooks, err := s.of(id)
 	for i := range hooks {
@@ -68,8 +69,8 @@ func (s *Subscriptions) find(id account.ID, hook int64) (*account.Webhook, error
 	return nil, err
 }
 
-// Forget is called after each commit that changed the account's webhooks, and before
-// anybody is told of it.
+// Forget is called after each commit that changed the account's webhooks, and before the change is
+// acknowledged.
 func (s *Subscriptions) Forget(id account.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,8 +78,8 @@ func (s *Subscriptions) Forget(id account.ID) {
 	delete(s.known, id)
 }
 
-// Lose forgets the accounts of a group that is not this node's any more: a look-up under way fails,
-// or is not remembered.
+// Lose drops the accounts of a group that this node has released. A look-up in progress fails, or
+// its result is not cached.
 func (s *Subscriptions) Lose(g partition.Group) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,71 +17,71 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// Options configures a Supervisor; all are needed.
+// Options configures a Supervisor; all fields except Released are required.
 type Options struct {
 	Store     Store
 	Poster    Poster
 	Schedule  webhook.Schedule
-	AccountOf func(address string) (account.ID, error) // the zero one: nobody's
+	AccountOf func(address string) (account.ID, error) // zero: the address has no inbox
 	Gone      func(address string, message int64) bool // nobody can read the message any more
-	Released  <-chan struct{}                          // closed when calls may be made; nil: at once
+	Released  <-chan struct{}                          // closed when deliveries may be attempted; nil: at once
 	Now       func() time.Time
 	Logger    *slog.Logger
 }
 
-// Poster makes the calls.
+// Poster sends the requests.
 type Poster interface {
-	// Post always says what happened; it ends soon after ctx.
+	// Post always returns what happened; it ends soon after ctx.
 	Post(ctx context.Context, url string, headers []webhook.Header, body []byte) webhook.Answer
-	// Check refuses a URL that Post would not call now: Invalid. A host that is not found
+	// Check returns Invalid for a URL that Post would not call now. A host that does not resolve
 	// passes.
 	Check(ctx context.Context, url string) error
 }
 
-// Store is what webhooks need of the disk.
+// Store is the storage that webhooks need.
 type Store interface {
 	// Webhooks reads an account's webhooks, oldest first.
 	Webhooks(account.ID) ([]account.Webhook, error)
-	Delivery(id account.ID, delivery int64) (*webhook.Delivery, error) // nil: none
+	Delivery(id account.ID, delivery int64) (*webhook.Delivery, error) // nil if it does not exist
 	// Deliveries returns deliveries below before (0: all), newest first, to one webhook
 	// unless hook is 0.
 	Deliveries(id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error)
 	LastDelivery(account.ID) (int64, error)
-	// CommitDeliveries is synced, as other commits are.
+	// CommitDeliveries returns after the fsync, as other commits do.
 	CommitDeliveries(account.ID, []webhook.Change) error
-	// DueDeliveries returns up to limit due entries in time order, and whether more follow.
-	// They begin behind after; an after without account begins at its time.
+	// DueDeliveries returns up to limit due entries in time order, and whether more follow. They
+	// start after the entry after; if after has no account, they start at its time.
 	DueDeliveries(after webhook.Due, limit int) (due []webhook.Due, more bool, err error)
-	// TrimDeliveries removes up to limit deliveries with ids above after that wait for
-	// nothing, beyond the newest keep or from before a time. It does not wait for the disk.
+	// TrimDeliveries removes up to limit settled deliveries with ids above after that are beyond
+	// the newest keep or made before a time. It does not wait for the fsync.
 	TrimDeliveries(id account.ID, after int64, before time.Time, keep, limit int) (removed int, err error)
 }
 
-// Supervisor makes the calls. The due index is the truth: what waits is there. Before a call
-// its entry is pushed forward as a lease, in a synced commit that also holds what the call
-// sends; the result goes into another. A crash between leaves the lease, and the next run
-// calls again, with the same id and bytes.
+// Supervisor attempts deliveries. The due index is authoritative: every waiting delivery is in it.
+// Before an attempt, the entry is moved into the future as a lease, in a synced commit; another
+// commit records the result. A crash between the two leaves the lease, and the next run attempts
+// again, with the same id and bytes.
 //
-// mu guards all fields below it; nothing blocks under it, and no other lock is taken there.
+// mu guards all fields below it. Nothing blocks under it, and no other lock is taken under it.
 type Supervisor struct {
 	Options
 	Subscriptions *Subscriptions
-	answering     *stackpool.Pool // call hosts that answer
-	wake          chan struct{}   // Step is to be called
-	leases        chan lease      // to the recorder, as is
+	answering     *stackpool.Pool // for hosts that respond
+	wake          chan struct{}   // step must run
+	leases        chan lease      // to the recorder
 	results       chan result
-	ctx           context.Context // of calls
+	ctx           context.Context // of attempts
 	cancel        context.CancelFunc
 	calls         sync.WaitGroup
 	counts        counts
-	terms         groups.Work // calls and deferrals under way
+	terms         groups.Work // attempts and deferrals in progress
 
 	mu        sync.Mutex
 	line      *scheduler.Line[key]
 	deferring bool
 }
 
-// key names an entry wherever the index has it.
+// key identifies an entry independently of its time in the index.
 type key struct {
 	account account.ID
 	id      int64
@@ -91,24 +91,25 @@ type key struct {
 func (k key) group() partition.Group { return k.account.Partition().Group() }
 
 const (
-	callLease    = 13 * time.Second // longer than a call
-	callTimeout  = 11 * time.Second // longer than the Poster's own
-	storePause   = 5 * time.Second  // after an error of the store
-	grace        = 2 * time.Second  // how long a stop lets calls go on
-	idlePosts    = 64               // goroutines kept for hosts that answer
-	groupMost    = 256              // calls that begin, or are recorded, together
+	callLease    = 13 * time.Second // longer than an attempt
+	callTimeout  = 11 * time.Second // longer than the Poster's own timeout
+	storePause   = 5 * time.Second  // after a store error
+	grace        = 2 * time.Second  // how long a stop lets attempts continue
+	idlePosts    = 64               // goroutines kept for hosts that respond
+	groupMost    = 256              // attempts that start, or are recorded, together
 	slowAfter    = 500 * time.Millisecond
-	atOnce       = 32    // calls of one host
-	working      = 1024  // calls that wait for less than slowAfter, or find no place among the others
-	hanging      = 512   // calls that wait for longer
+	atOnce       = 32    // concurrent attempts to one host
+	working      = 1024  // attempts that have waited for less than slowAfter, or exceed the hanging limit
+	hanging      = 512   // attempts that have waited longer
 	pageSize     = 1024  // entries of one read
 	entriesAll   = 65536 // in memory
-	entriesShare = 1024  // of a host that does not answer
+	entriesShare = 1024  // of a host that does not respond
 )
 
-// rules are those of receivers: none is left alone, for a receiver has three calls only, but
-// what finds no place with a silent one is not called, and who lets a call hang is doubted until
-// it answers. A call ends by itself, so none is broken off.
+// rules are those of receivers. A receiver has only three attempts for each delivery, so none is
+// left alone. But what exceeds the limit of a silent receiver is not attempted, and a receiver that
+// lets an attempt hang is in doubt until it responds. An attempt ends by its timeout, so none is
+// cancelled for others.
 var rules = scheduler.Options[key]{
 	Workers: working, LaneWorkers: atOnce, Doubted: atOnce, HangAfter: slowAfter, MostHanging: hanging,
 	NeverGiveWay: true, DoubtHanging: true, DeferFull: true,
@@ -116,13 +117,13 @@ var rules = scheduler.Options[key]{
 	Window: scheduler.Window{Page: pageSize, DueLow: 256, Share: entriesShare, Answering: 16 * entriesShare, Least: atOnce, Room: entriesAll / 2, All: entriesAll},
 }
 
-// counts are for metrics.
+// counts is for metrics.
 type counts struct {
 	delivered, failed, retried, cancelled atomic.Int64
-	seconds                               meter.Seconds // of calls
+	seconds                               meter.Seconds // of attempts
 }
 
-// New returns a supervisor that calls nobody yet.
+// New returns a supervisor that does not run yet.
 func New(o Options) *Supervisor {
 	s := &Supervisor{
 		Options: o, Subscriptions: NewSubscriptions(o.Store), answering: stackpool.NewPool(idlePosts), wake: make(chan struct{}, 1),
@@ -132,7 +133,7 @@ func New(o Options) *Supervisor {
 	return s
 }
 
-// Run calls what is due until stop is closed, and then lets calls end.
+// Run attempts what is due until stop is closed, and then lets attempts end.
 func (s *Supervisor) Run(stop <-chan struct{}) {
 	var recorder sync.WaitGroup
 	recorder.Go(s.record)
@@ -156,7 +157,7 @@ func (s *Supervisor) Run(stop <-chan struct{}) {
 			timer.Reset(s.step())
 		}
 	}
-	late := time.AfterFunc(grace, s.cancel) // their leases make the next run call again
+	late := time.AfterFunc(grace, s.cancel) // their leases make the next run attempt again
 	defer late.Stop()
 	s.calls.Wait()
 	s.cancel()
@@ -172,7 +173,7 @@ func (s *Supervisor) nudge() {
 	}
 }
 
-// step does what the line wants and returns how long to sleep.
+// step does what the scheduler decides and returns how long to sleep.
 func (s *Supervisor) step() time.Duration {
 	s.mu.Lock()
 	now := s.Now()
@@ -228,8 +229,8 @@ func entryOf(due webhook.Due, host string) scheduler.Entry[key] {
 	return scheduler.Entry[key]{Key: key{due.Account, due.ID, due.Webhook}, At: due.At, Since: due.At, Lanes: []string{host}}
 }
 
-// hostOf names the receiver of an entry; empty when that can't be told, or nobody is called any
-// more. It is looked at again before the call.
+// hostOf names the receiver of an entry. It is empty if that is unknown or the webhook is gone. It
+// is checked again before the attempt.
 func (s *Supervisor) hostOf(due webhook.Due) string {
 	hook, err := s.Subscriptions.find(due.Account, due.Webhook)
 	if hook == nil || err != nil {
@@ -246,7 +247,7 @@ func hostOfURL(raw string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Notify takes deliveries that were committed. It never waits.
+// Notify schedules deliveries that were committed. It does not block on the store or the network.
 func (s *Supervisor) Notify(made []webhook.Delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,7 +259,7 @@ func (s *Supervisor) Notify(made []webhook.Delivery) {
 	s.nudge()
 }
 
-// finished takes a call back whose entry is at a time now, zero for nowhere.
+// finished returns an attempt whose entry is now at the time at; zero if it has no entry.
 func (s *Supervisor) finished(a *scheduler.Attempt[key], at time.Time, r scheduler.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -278,8 +279,8 @@ func (s *Supervisor) Gain(g partition.Group) error {
 	return nil
 }
 
-// Lose ends the calls for a group's accounts. Their results can be committed until it returns; the
-// leases of those that are broken off make the next owner call again.
+// Lose ends the attempts for a group's accounts. Their results can be committed until it returns.
+// Cancelled attempts keep their leases, which make the next owner attempt again.
 func (s *Supervisor) Lose(g partition.Group) error {
 	s.terms.Lose(g, grace)
 	s.mu.Lock()
@@ -288,17 +289,17 @@ func (s *Supervisor) Lose(g partition.Group) error {
 	return nil
 }
 
-// Stats is a picture of the deliveries: those in memory, on their way, and since the start.
+// Stats is a snapshot of the deliveries: those in memory, in progress, and since the start.
 type Stats struct {
 	scheduler.Stats
 	Delivered int64         `json:"delivered"`
 	Failed    int64         `json:"failed"`
 	Retried   int64         `json:"retried"`
 	Cancelled int64         `json:"cancelled"`
-	Seconds   meter.Reading `json:"seconds"` // of calls
+	Seconds   meter.Reading `json:"seconds"` // of attempts
 }
 
-// Stats takes the picture.
+// Stats takes the snapshot.
 func (s *Supervisor) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

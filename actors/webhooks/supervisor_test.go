@@ -22,7 +22,7 @@ import (
 
 var someone = account.NewID(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), [10]byte{1})
 
-// quick is a Poster that answers after 2 ms; dead ones give no answer for 10 s.
+// quick is a Poster that returns after 2 ms; a dead one does not respond for 10 s.
 type quick struct {
 	calls atomic.Int64
 	dead  bool
@@ -43,7 +43,7 @@ func (p *quick) Post(ctx context.Context, _ string, _ []webhook.Header, _ []byte
 	return answer
 }
 
-// newSupervisor calls webhook 1 of someone, to whom every inbox belongs.
+// newSupervisor delivers to webhook 1 of someone, who owns every inbox.
 func newSupervisor(store Store, poster Poster) *Supervisor {
 	s := New(Options{
 		Store: store, Poster: poster, Schedule: webhook.DefaultSchedule(), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
@@ -56,7 +56,7 @@ func newSupervisor(store Store, poster Poster) *Supervisor {
 	return s
 }
 
-// runFor runs a supervisor, and stops it.
+// runFor runs a supervisor for a time and stops it.
 func runFor(s *Supervisor, long time.Duration) {
 	stop := make(chan struct{})
 	var running sync.WaitGroup
@@ -66,7 +66,7 @@ func runFor(s *Supervisor, long time.Duration) {
 	running.Wait()
 }
 
-// TestReceiversThatBeginToHangDelayOthersLittle: they all answered before.
+// TestReceiversThatBeginToHangDelayOthersLittle covers receivers that all responded before.
 func TestReceiversThatBeginToHangDelayOthersLittle(t *testing.T) {
 	q, now := scheduler.New(rules), time.Now()
 	id := int64(0)
@@ -107,7 +107,7 @@ func TestReceiversThatBeginToHangDelayOthersLittle(t *testing.T) {
 	}
 }
 
-// TestADeadReceiverCostsLittle: however many events wait for it.
+// TestADeadReceiverCostsLittle checks this for any number of waiting events.
 func TestADeadReceiverCostsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const events = 5 * entriesShare
@@ -143,7 +143,7 @@ type countingStore struct {
 	*persisttest.Store
 	mu              sync.Mutex
 	entries, bodies int
-	most            int // entries; beyond it they can't be read
+	most            int // entries; beyond it reads fail
 }
 
 func (c *countingStore) DueDeliveries(after webhook.Due, limit int) ([]webhook.Due, bool, error) {
@@ -163,7 +163,7 @@ func (c *countingStore) Delivery(id account.ID, n int64) (*webhook.Delivery, err
 	return c.Store.Delivery(id, n)
 }
 
-// fill writes deliveries that are due at some times.
+// fill writes deliveries that are due at the given times.
 func (c *countingStore) fill(t testing.TB, n int, at func(i int) time.Time) {
 	t.Helper()
 	all := make([]webhook.Delivery, n)
@@ -175,7 +175,7 @@ func (c *countingStore) fill(t testing.TB, n int, at func(i int) time.Time) {
 	}
 }
 
-// TestAStartReadsTheIndexOnly, and of 100,000 retries no more than a page of it.
+// TestAStartReadsTheIndexOnly also checks that a start reads only one page of 100,000 retries.
 func TestAStartReadsTheIndexOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, now := &countingStore{Store: persisttest.Open(t)}, time.Now()
@@ -187,8 +187,8 @@ func TestAStartReadsTheIndexOnly(t *testing.T) {
 	})
 }
 
-// TestManyOverdue: more than memory holds, a thousand of each moment, are all taken up,
-// and the index is not read over and over.
+// TestManyOverdue checks that all overdue deliveries are processed, a thousand of each moment and
+// more than memory holds, and that the index is not read repeatedly.
 func TestManyOverdue(t *testing.T) {
 	for name, hooks := range map[string][]account.Webhook{"gone": nil, "there": {{ID: 1, URL: "https://r/"}}} {
 		t.Run(name, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestManyOverdue(t *testing.T) {
 	}
 }
 
-// echo is a Poster whose receiver sends back what it was told, and whose message goes meanwhile.
+// echo is a Poster whose receiver returns the body, while the message is deleted.
 type echo struct {
 	quick
 	gone atomic.Bool
@@ -223,8 +223,8 @@ func (p *echo) Post(ctx context.Context, url string, h []webhook.Header, body []
 	return a
 }
 
-// TestGoneDuringTheCall: what the call leaves on disk has nothing of a message that went while it was
-// made.
+// TestGoneDuringTheCall checks that the recorded attempt contains nothing of a message that was
+// deleted during the attempt.
 func TestGoneDuringTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, poster := persisttest.Open(t), &echo{}
@@ -245,7 +245,7 @@ func TestGoneDuringTheCall(t *testing.T) {
 	})
 }
 
-// TestALossForgetsSubscriptions of the group's accounts, and no others'.
+// TestALossForgetsSubscriptions checks that only the group's accounts are dropped.
 func TestALossForgetsSubscriptions(t *testing.T) {
 	s := newSupervisor(persisttest.Open(t), &quick{})
 	other := someone

@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// trimEvery is how many records of an account are settled between two looks.
+	// trimEvery is how many records of an account are settled between two searches.
 	trimEvery = 256
 	// trimStep bounds what one commit removes.
 	trimStep = 1024
 )
 
-// tally is what the recorder knows of an account's records since it last looked at them, so
-// that it looks at each about once.
+// tally is what the recorder knows of an account's records since its last search, so that each
+// search examines only new records.
 type tally struct {
 	settled int
-	newest  int64 // id of a settled one
-	looked  int64 // none with an id up to here is to be removed
+	newest  int64 // id of a settled record
+	looked  int64 // no record with an id up to here needs to be removed
 }
 
-// tally counts results and, now and then, removes the oldest records.
+// tally counts results, and after every trimEvery of them removes the oldest records.
 func (s *Supervisor) tally(of map[account.ID]*tally, id account.ID, results []result) {
 	t := of[id]
 	if t == nil {

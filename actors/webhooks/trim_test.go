@@ -10,7 +10,7 @@ import (
 	"inboxd/persist/persisttest"
 )
 
-// TestOldRecordsGo however late they are settled.
+// TestOldRecordsGo checks removal, however late records are settled.
 func TestOldRecordsGo(t *testing.T) {
 	store := persisttest.Open(t)
 	s := newSupervisor(store, nil)
@@ -73,11 +73,11 @@ func TestOldRecordsGo(t *testing.T) {
 	}
 }
 
-// trimStore notes how settled deliveries are removed.
+// trimStore records how settled deliveries are removed.
 type trimStore struct {
 	*persisttest.Store
-	times int   // it was asked to
-	after int64 // of the last time
+	times int   // number of calls
+	after int64 // of the last call
 	err   error
 }
 

@@ -6,50 +6,54 @@ import (
 )
 
 const (
-	// clockJump is how far the clock may run ahead of what passed since it was last trusted.
+	// clockJump is how far the clock may be ahead of the time that passed since it was last
+	// trusted.
 	clockJump = 24 * time.Hour
-	// clockConfirm is how long, within one run, a clock that jumped must go on evenly.
+	// clockConfirm is how long a clock that jumped must advance evenly, within one run.
 	clockConfirm = time.Hour
 )
 
-// Clock judges whether the wall clock may remove mail, for a removal by a wrong one can't be
-// undone. A clock that is more than clockJump ahead of its last trusted reading, in this run or
-// since the one before, is in doubt. The doubt ends when the clock is back, or when it went on
-// evenly for clockConfirm in one run. The last trusted reading is on disk, in the high-water
-// file, and stands still while there is a doubt: a run that dies leaves the doubt to the next,
-// which begins the hour anew. Any goroutine may use it; mu guards the readings.
+// Clock decides whether messages may be removed by the wall clock, because a removal by a wrong
+// clock cannot be undone. A clock is in doubt if it is more than clockJump ahead of its last
+// trusted reading, in this run or since the previous one. The doubt ends when the clock is correct
+// again, or when it has advanced evenly for clockConfirm within one run.
+//
+// The last trusted reading is stored in the high-water file and does not advance during a doubt. If
+// the process dies, the next run inherits the doubt and starts the hour again. Any goroutine may
+// use it; mu guards the readings.
 type Clock struct {
 	now func() time.Time
 	log *Logger
 
 	mu      sync.Mutex
 	trusted reading   // zero: none yet
-	seen    time.Time // the latest that was ever trusted, to the millisecond; never goes back
-	doubted reading   // the first of the doubt; zero: no doubt
+	seen    time.Time // latest reading that was ever trusted, cut to milliseconds; never goes back
+	doubted reading   // first reading of the doubt; zero if not in doubt
 }
 
-// reading is the wall clock at a moment of the monotonic clock.
+// reading is the wall clock together with the monotonic clock.
 type reading struct{ wall, mono time.Time }
 
-// drift is how far the wall clock ran ahead of the monotonic one from r to a later reading.
+// drift is how far the wall clock got ahead of the monotonic one between r and later.
 func (r reading) drift(later reading) time.Duration {
 	return later.wall.Sub(r.wall) - later.mono.Sub(r.mono)
 }
 
-// Trusted reads the clock, and reports whether it may remove mail.
+// Trusted reads the clock and reports whether messages may be removed by it.
 func (c *Clock) Trusted() bool {
 	_, _, trusted := c.read()
 	return trusted
 }
 
-// Seen reads the clock, and returns the latest reading that was ever trusted: a clock that went
-// back does not take it along, and one in doubt does not move it.
+// Seen reads the clock and returns the latest reading that was ever trusted. A clock that went back
+// or is in doubt does not change it.
 func (c *Clock) Seen() time.Time {
 	_, seen, _ := c.read()
 	return seen
 }
 
-// read reads the clock, and returns the last reading that is trusted and the latest that ever was.
+// read reads the clock and returns the last trusted reading and the latest reading that was ever
+// trusted.
 func (c *Clock) read() (last, seen time.Time, trusted bool) {
 	now := reading{c.now().Round(0), time.Now()}
 	c.mu.Lock()
@@ -61,7 +65,7 @@ func (c *Clock) read() (last, seen time.Time, trusted bool) {
 	return c.trusted.wall, c.seen, trusted
 }
 
-// observe notes a trusted reading. The caller holds mu, or has c alone.
+// observe records a trusted reading. The caller holds mu or is the only user of c.
 func (c *Clock) observe(wall time.Time) {
 	if wall = wall.UTC().Truncate(time.Millisecond); wall.After(c.seen) {
 		c.seen = wall

@@ -9,9 +9,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestClockInDoubt lets the clock be off by hours, over restarts, and names when it may remove
-// mail. Each step first lets time pass, so many minutes. What it has seen is the latest of what it
-// was trusted at, whatever comes after.
+// TestClockInDoubt sets the clock off by hours, over restarts, and lists when messages may be
+// removed. Each step first lets the given minutes pass. Seen is the latest trusted reading,
+// whatever comes after it.
 func TestClockInDoubt(t *testing.T) {
 	const day = 24
 	type step struct {
@@ -54,7 +54,7 @@ func TestClockInDoubt(t *testing.T) {
 					if off = s.off; s.restart {
 						h = start()
 					}
-					h.write() // as for a mail, before anybody asks
+					h.write() // as for a message, before the clock is read
 					if got := h.Clock().Trusted(); got != s.trusted {
 						t.Errorf("step %d: trusted %v", i+1, got)
 					}

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Damage keeps which files were found damaged, so that each is told once and counted, however
-// often it is read. Any goroutine may use it: mu guards files.
+// Damage records which files were found damaged, so that each is logged and counted only once,
+// however often it is read. Any goroutine may use it: mu guards files.
 type Damage struct {
 	log *Logger
 
@@ -16,7 +16,7 @@ type Damage struct {
 	files map[string]struct{}
 }
 
-// File notes that the file of this path does not hold what was written.
+// File records that the file at this path does not hold what was written.
 func (d *Damage) File(path string, why error) {
 	d.mu.Lock()
 	_, known := d.files[path]
@@ -27,27 +27,28 @@ func (d *Damage) File(path string, why error) {
 	}
 }
 
-// Files is how many files were found damaged.
+// Files returns how many files were found damaged.
 func (d *Damage) Files() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.files)
 }
 
-// ErrDamaged is in every error of Found.
+// ErrDamaged is in every error that Found returns.
 var ErrDamaged = errors.New("is damaged")
 
 // DamagedFile is a file that does not hold what was written.
 type DamagedFile struct{ path, how string }
 
+// Error implements error.
 func (d DamagedFile) Error() string {
 	return fmt.Sprintf("the file %s %v: %s", d.path, ErrDamaged, d.how)
 }
 
-// Unwrap gives ErrDamaged.
+// Unwrap returns ErrDamaged.
 func (DamagedFile) Unwrap() error { return ErrDamaged }
 
-// Found notes a damaged file and is the error of whoever wanted to read it.
+// Found records a damaged file and returns the error for its reader.
 func (d *Damage) Found(path, how string) error {
 	err := DamagedFile{path, how}
 	d.File(path, err)
@@ -59,7 +60,7 @@ const sumLen = 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// engineSum is the engine's checksum: CRC-32C, rotated, and a constant added.
+// engineSum is the engine's checksum: CRC-32C, rotated, plus a constant.
 func engineSum(data []byte) uint32 {
 	c := crc32.Checksum(data, castagnoli)
 	return (c>>15 | c<<17) + 0xa282ead8

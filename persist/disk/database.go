@@ -11,7 +11,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// The files by which the engine finds its own: which manifest holds, and which format its files have.
+// Marker files by which the engine finds its other files: the current manifest, and the format
+// version.
 const (
 	manifestMarker = "marker.manifest."
 	formatMarker   = "marker.format-version."
@@ -19,9 +20,9 @@ const (
 	firstManifest  = manifestPrefix + "000001"
 )
 
-// checkDatabase refuses a folder that has lost the files by which the engine finds its own, or all of the
-// database. The engine would take it for new: write over its first manifest, use up the spare log, and give
-// numbers of files anew, before anybody counts what is missing. Nothing was changed when it refuses.
+// checkDatabase refuses a folder that has lost the marker files of the engine, or the whole
+// database. The engine would treat it as new: overwrite its first manifest, use up the spare log,
+// and reuse file numbers, before anything counts what is missing. A refusal changes nothing.
 func (f *Folder) checkDatabase() error {
 	names, err := f.FS.List(f.Path(EngineName))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -38,7 +39,7 @@ func (f *Folder) checkDatabase() error {
 	return fmt.Errorf("the data folder %s has lost data: %s. Nothing was changed. %s", f.Dir, what, advice)
 }
 
-// lacks says which of the files by which the engine finds the others is missing; empty when none is.
+// lacks returns which marker file is missing, or that the database is; empty if nothing is missing.
 func lacks(names []string) string {
 	has := func(marker string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, marker) })
@@ -54,9 +55,9 @@ func lacks(names []string) string {
 	return ""
 }
 
-// standIn shows the engine, which reads only, what a folder has lost by which it would find its files: lost
-// says so. The newest manifest holds; one that a crash left unfinished is told of when it is read. Where there is
-// nothing to find, lost is the end.
+// standIn shows a read-only engine the marker files that a folder has lost, as lost says. The
+// newest manifest becomes current; if a crash left it unfinished, its reader reports that. Without
+// a manifest, standIn returns lost.
 func (f *Folder) standIn(lost error) error {
 	names, err := f.FS.List(f.Path(EngineName))
 	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, manifestPrefix) })
@@ -65,20 +66,24 @@ func (f *Folder) standIn(lost error) error {
 	}
 	newest := slices.MaxFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
 	for _, marker := range []string{manifestMarker + "000000." + newest, fmt.Sprintf("%s000000.%03d", formatMarker, pebble.FormatNewest)} {
-		f.missing = append(f.missing, f.FS.PathJoin(f.Path(EngineName), marker)) // one that is there has a greater number
+		f.missing = append(f.missing, f.FS.PathJoin(f.Path(EngineName), marker)) // an existing marker has a greater number
 	}
 	return LostEnd{lost}
 }
 
-// isDatabase reports whether a name is of a file that holds rows, or leads to one that does.
+// isDatabase reports whether a name is of a file that holds rows, or of one that leads to such a
+// file.
 func isDatabase(name string) bool {
 	return isTable(name) || isLog(name) || strings.HasPrefix(name, manifestPrefix) || strings.HasPrefix(name, "marker.")
 }
 
-// isNew reports whether a database that lacks something may be what a crash in the middle of the first start
-// left: by then nothing is committed, no table was written, and the folder for large values, which is made once
-// the database is open, is not there. The engine makes its first manifest, names it, begins a log, and names
-// its format, each on disk before the next: a log, or another manifest, that nothing names was named before.
+// isNew reports whether a crash during the first start may have left an incomplete database. In
+// that state nothing is committed and no table was written. The folder for large values does not
+// exist, because it is created after the database is open.
+//
+// The engine creates its first manifest, writes its marker, starts a log, and writes the format
+// marker, each durable before the next. So a log, or another manifest, without a marker means that
+// the marker was lost.
 func (f *Folder) isNew(names []string) bool {
 	_, err := f.FS.Stat(f.Path(BlobsName))
 	if err == nil || f.Commits.previous.commits > 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/record"
 )
 
-// The tags of a manifest's records, and of what follows a table in them: of Pebble's format, which
-// only adds.
+// Tags of a manifest's records and of a table's fields, from Pebble's format. That format only adds
+// tags.
 const (
 	tagComparer      = 1
 	tagLog           = 2
@@ -35,7 +35,7 @@ const (
 	tableHasPoints = 1 // bit of the byte before the bounds
 )
 
-// edit reads a record of a manifest, as far as the names of files need it. Its first error stays.
+// edit parses a manifest record, as far as file names need it. It keeps the first error.
 type edit struct {
 	*bufio.Reader
 	err error
@@ -54,7 +54,7 @@ func (e *edit) numbers(n int) {
 	}
 }
 
-// texts passes over n texts with their lengths.
+// texts skips n length-prefixed texts.
 func (e *edit) texts(n int) {
 	for range n {
 		if length := e.number(); e.err == nil {
@@ -63,14 +63,14 @@ func (e *edit) texts(n int) {
 	}
 }
 
-// liveFiles are the files that a manifest says there are: value files, and tables with their sizes. Virtual tables lie in
-// others, which are told apart from tables.
+// liveFiles are the files that a manifest lists: value files, and tables with their sizes. A
+// virtual table lies in another file, its backing, which is listed separately.
 type liveFiles struct {
 	values           map[uint64]bool
 	tables, backings map[uint64]uint64
 }
 
-// table reads a table: level, number, size, bounds, two sequence numbers, and what else is told of it.
+// table parses a table: level, number, size, bounds, two sequence numbers, and further fields.
 func (e *edit) table(ranges bool, live *liveFiles) {
 	e.number()
 	number, size := e.number(), e.number()
@@ -107,12 +107,13 @@ func (e *edit) table(ranges bool, live *liveFiles) {
 
 var errUnknownEdit = errors.New("unknown tag")
 
-// files notes the files that come and go with the record. A table that moves is gone before it is there.
+// files applies the added and removed files of the record. For a moved table, the removal precedes
+// the addition.
 func (e *edit) files(live *liveFiles) error {
 	for {
 		tag, err := binary.ReadUvarint(e)
 		if err != nil {
-			return e.err // the record's end
+			return e.err // end of the record
 		}
 		switch tag {
 		case tagComparer:
@@ -145,8 +146,8 @@ func (e *edit) files(live *liveFiles) error {
 	}
 }
 
-// filesOf are the files that there should be. None where the manifest says what is not known here: that is for the
-// engine to judge.
+// filesOf returns the files that a manifest lists. It returns none if the manifest has unknown
+// tags: the engine must decide about those.
 func filesOf(manifest []byte) liveFiles {
 	live := liveFiles{map[uint64]bool{}, map[uint64]uint64{}, map[uint64]uint64{}}
 	for records := record.NewReader(bytes.NewReader(manifest), 0); ; {
@@ -160,9 +161,9 @@ func filesOf(manifest []byte) liveFiles {
 	}
 }
 
-// noteMissing notes the value files that are not there. The engine checks tables only, and panics at
-// the first read from a value file that it did not see when it opened: so it is shown them (waitFS),
-// and opening one is an error.
+// noteMissing records the missing value files. The engine checks only tables when it opens, and
+// panics at the first read from a value file that it did not list. So waitFS lists the missing
+// files, and opening one returns an error.
 func (f *Folder) noteMissing(dir string, live map[uint64]bool) {
 	for number := range live {
 		path := f.FS.PathJoin(dir, fmt.Sprintf("%06d.blob", number))
@@ -173,9 +174,9 @@ func (f *Folder) noteMissing(dir string, live map[uint64]bool) {
 	}
 }
 
-// checkTables refuses a table that is missing or of another size, as the engine would in words of its own. Whoever only
-// reads is shown those that are missing, too, and meets the damage when opening such a table: what other tables have
-// there may be older, and is not read.
+// checkTables refuses a table that is missing or has another size; the engine would do the same
+// with a less clear error. A reader is shown missing tables, too, and gets the error when it opens
+// them: for their key range, other tables may hold only older data, which must not be read.
 func (f *Folder) checkTables(dir string, tables map[uint64]uint64) error {
 	for _, number := range slices.Sorted(maps.Keys(tables)) {
 		path := f.FS.PathJoin(dir, fmt.Sprintf("%06d.sst", number))
@@ -197,10 +198,11 @@ func (f *Folder) checkTables(dir string, tables map[uint64]uint64) error {
 	return nil
 }
 
-// LostTable is why a folder can't be opened whose other tables are whole.
+// LostTable is the reason why a folder cannot be opened although its other tables are intact.
 type LostTable struct{ Err error }
 
+// Error implements error.
 func (l LostTable) Error() string { return l.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (l LostTable) Unwrap() error { return l.Err }

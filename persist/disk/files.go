@@ -26,10 +26,10 @@ const (
 	EngineName    = "db"
 	BlobsName     = "blobs"
 	SecretName    = "secret.key"
-	LostName      = "lost" // only a repaired copy has it
+	LostName      = "lost" // only in a repaired copy
 )
 
-// lockFolder makes dir (mode 0700) and takes it for this process.
+// lockFolder creates dir (mode 0700) if necessary and locks it for this process.
 func lockFolder(fs vfs.FS, dir string) (io.Closer, error) {
 	if err := checkPrivate(fs, dir); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func lockFolder(fs vfs.FS, dir string) (io.Closer, error) {
 		return nil, fmt.Errorf("the data folder %s cannot be created: %w", dir, err)
 	}
 	if err := checkPrivate(fs, dir); err != nil {
-		return nil, err // somebody else made it since
+		return nil, err // another process created it meanwhile
 	}
 	lock, err := fs.Lock(fs.PathJoin(dir, lockName))
 	switch {
@@ -50,8 +50,8 @@ func lockFolder(fs vfs.FS, dir string) (io.Closer, error) {
 	return nil, fmt.Errorf("the data folder %s cannot be written: %w", dir, Denied(fs.PathJoin(dir, lockName), err))
 }
 
-// Denied tells whoever may not open a file what to do about that: nothing is known to be damaged. Other errors it
-// passes on.
+// Denied converts a permission error into instructions: the file is not known to be damaged. It
+// passes other errors on.
 func Denied(path string, err error) error {
 	if !errors.Is(err, os.ErrPermission) || errors.As(err, new(Unfit)) {
 		return err
@@ -59,14 +59,14 @@ func Denied(path string, err error) error {
 	return Unfit{fmt.Errorf("%s cannot be opened by user %d: %w. Run inboxd as the owner of the data folder, or change its owner with chown and chmod", path, os.Geteuid(), os.ErrPermission)}
 }
 
-// noLock is the lock of a folder on a disk that can't be written.
+// noLock is the lock of a folder on a read-only file system.
 type noLock struct{}
 
 // Close implements io.Closer.
 func (noLock) Close() error { return nil }
 
-// lockToRead is lockFolder for somebody who only reads. Where nothing can be written, as in a snapshot that is mounted
-// for reading, no server can have the folder by this path, and nothing is locked.
+// lockToRead is lockFolder for a reader. On a read-only file system, for example a mounted
+// snapshot, no server can use the folder by this path, so nothing is locked.
 func lockToRead(fs vfs.FS, dir string) (io.Closer, error) {
 	lock, err := lockFolder(fs, dir)
 	if errors.Is(err, syscall.EROFS) {
@@ -75,8 +75,8 @@ func lockToRead(fs vfs.FS, dir string) (io.Closer, error) {
 	return lock, err
 }
 
-// makeFolder makes dir and what is missing above it, and puts their names on disk: else a
-// power loss could take the whole store away by its name.
+// makeFolder creates dir and its missing parents, and syncs their directory entries. Otherwise a
+// power loss could lose the whole store with its directory entry.
 func makeFolder(fs vfs.FS, dir string) error {
 	var made []string
 	for d := dir; ; d = fs.PathDir(d) {
@@ -93,17 +93,17 @@ func makeFolder(fs vfs.FS, dir string) error {
 			return err
 		}
 	}
-	// A run that died right here left it made but not synced. A parent that can't be read
-	// was not made by us.
+	// A run that died right here left the folder created but not synced. A parent that cannot be
+	// read was not created by inboxd.
 	if err := SyncFolder(fs, fs.PathDir(dir)); err != nil && !errors.Is(err, os.ErrPermission) {
 		return err
 	}
 	return nil
 }
 
-// heldElsewhere tells a lock that is taken from one that can't be taken: fcntl(2) answers
-// EAGAIN or EACCES as a bare number, while a folder that can't be written fails in open
-// already, with a path. A second Open of this process has no number at all.
+// heldElsewhere distinguishes a held lock from one that cannot be acquired. fcntl(2) returns EAGAIN
+// or EACCES as a bare errno. In a folder that cannot be written, open fails first, with a path. A
+// second Open in the same process has no errno at all.
 func heldElsewhere(err error) bool {
 	if path := (*os.PathError)(nil); errors.As(err, &path) {
 		return false
@@ -112,8 +112,8 @@ func heldElsewhere(err error) bool {
 		strings.Contains(err.Error(), "held by current process")
 }
 
-// checkFormat writes FORMAT into a new folder and reads it in an old one. A crash before it is
-// written leaves an empty folder, which is new.
+// checkFormat writes FORMAT into a new folder and checks it in an existing one. A crash before it
+// is written leaves an empty folder, which counts as new.
 func checkFormat(fs vfs.FS, dir string) error {
 	data, err := ReadFile(fs, fs.PathJoin(dir, FormatName))
 	if errors.Is(err, os.ErrNotExist) {
@@ -143,7 +143,7 @@ func writeFormat(fs vfs.FS, dir string) error {
 	return WriteFile(fs, dir, FormatName, fmt.Appendf(nil, "%s%d\n", formatHead, formatVersion))
 }
 
-// ReadFile returns the content of a small file, such as FORMAT. A missing permission is Denied.
+// ReadFile reads the whole file at path. A permission error becomes instructions for the operator.
 func ReadFile(fs vfs.FS, path string) ([]byte, error) {
 	f, err := fs.Open(path)
 	if err != nil {
@@ -153,8 +153,9 @@ func ReadFile(fs vfs.FS, path string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// WriteFile replaces dir/name so that a crash leaves the old file or the new one whole:
-// temporary file, fsync, rename, fsync of the folder. prepare gets the file while it is empty.
+// WriteFile replaces dir/name so that a crash leaves either the old or the new file intact:
+// temporary file, fsync, rename, fsync of the folder. prepare is called with the file while it is
+// empty.
 func WriteFile(fs vfs.FS, dir, name string, data []byte, prepare ...func(vfs.File) error) error {
 	path := fs.PathJoin(dir, name)
 	err := writeSynced(fs, path+".tmp", data, prepare...)
@@ -185,8 +186,8 @@ func writeSynced(fs vfs.FS, path string, data []byte, prepare ...func(vfs.File) 
 	return errors.Join(err, f.Close())
 }
 
-// writePieces writes copies, because a vfs.File may change the slice it is given; small
-// ones, because a mail may have 25 MB.
+// writePieces writes copies, because a vfs.File may change the slice it is given. The copies are
+// small, because a message may have 25 MB.
 func writePieces(f vfs.File, data []byte) error {
 	piece := make([]byte, min(len(data), 256<<10))
 	for len(data) > 0 {
@@ -199,7 +200,7 @@ func writePieces(f vfs.File, data []byte) error {
 	return nil
 }
 
-// SyncFolder makes the names in dir durable: files that were created, renamed or removed there.
+// SyncFolder makes the directory entries of dir durable.
 func SyncFolder(fs vfs.FS, dir string) error {
 	d, err := fs.OpenDir(dir)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package disk is the data folder as files: whose it is and of which format, how far it was
-// known to be written, the space that is kept free in it, the file that becomes the next log,
-// and the file system under the engine, which waits for space instead of failing. It knows
-// files and bytes, and refuses to know rows.
+// Package disk manages the files of a data folder: its lock, its format, the high-water mark of
+// durable commits, the reserved free space and the spare log. It also provides the file system
+// under the engine, which waits for space instead of failing. It knows files and bytes. It does not
+// know rows.
 package disk
 
 import (
@@ -20,26 +20,26 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// Options of a data folder and of the engine in it. The zero value works.
+// Options are the settings of a data folder and its engine. The zero value works.
 type Options struct {
 	FS     vfs.FS           // nil: the real disk
 	Logger *slog.Logger     // nil: slog.Default
 	Now    func() time.Time // nil: time.Now
-	Owner  *partition.Owner // whose rows the engine keeps; nil: everybody's
+	Owner  *partition.Owner // whose rows the engine serves; nil: all
 
 	CacheBytes    int64  // blocks and memtables; 0: 40 MiB
 	MemTableBytes uint64 // also the size of a log; 0: a sixteenth of the disk, 4 to 8 MiB
-	ReserveBytes  uint64 // free space below which new data are refused; 0: see sizes
-	BallastBytes  uint64 // given up when the disk is full; 0: as MemTableBytes
+	ReserveBytes  uint64 // free space in bytes below which new data are refused; 0: see sizes
+	BallastBytes  uint64 // freed when the disk is full, in bytes; 0: as MemTableBytes
 
 	// FreeSpace measures the disk; nil asks FS.
 	FreeSpace func() (free, total uint64, err error)
-	// Exit ends the process when the disk failed in a way that leaves open what is on it.
-	// It must not return; nil: os.Exit. For tests.
+	// Exit ends the process if the disk failed and the outcome on disk is ambiguous. It must not
+	// return; nil: os.Exit. For tests.
 	Exit func(code int)
-	// Still keeps everything from running by the clock alone: the disk is measured at the
-	// start only, compactions begin with commits only, and there is no spare log. For tests on
-	// a fake clock.
+	// Still disables everything that runs only by the clock: the disk is measured only at the
+	// start, compactions start only with commits, and no spare log is made. For tests with a fake
+	// clock.
 	Still bool
 }
 
@@ -64,7 +64,7 @@ func (o *Options) defaults(dir string) {
 	o.CacheBytes = cmp.Or(o.CacheBytes, 40*mib)
 }
 
-// fit sizes what is left open to the disk.
+// fit sizes the unset options by the size of the disk.
 func (o *Options) fit() {
 	_, total, err := o.FreeSpace()
 	if err != nil {
@@ -76,11 +76,11 @@ func (o *Options) fit() {
 	o.BallastBytes = cmp.Or(o.BallastBytes, ballast)
 }
 
-// Folder is a data folder that this process has. Any goroutine may use it: only away,
-// ours and manifest change once the engine is open.
+// Folder is a data folder that this process has locked. Any goroutine may use it: only away, ours
+// and manifest change once the engine is open.
 type Folder struct {
 	Dir     string
-	FS      vfs.FS // without waiting for space
+	FS      vfs.FS // does not wait for space
 	Log     *Logger
 	Space   *SpaceGuard
 	Commits *HighWater
@@ -88,36 +88,37 @@ type Folder struct {
 	Damage  *Damage
 
 	opened time.Time
-	// witnesses are what is on its path as long as the folder is. Work adds to them, when the engine's
-	// compactions may look for the folder already: knowing guards them.
+	// witnesses are files that are at their path as long as the folder is. Work adds to them while
+	// the engine's compactions may already check the folder, so knowing guards them.
 	witnesses []witness
 	knowing   sync.RWMutex
-	away      atomic.Bool  // the folder is not on its path; Ours sets it
-	ours      atomic.Int64 // nanoseconds after opened: when it was last seen on its path
+	away      atomic.Bool  // the folder is not at its path; Ours sets it
+	ours      atomic.Int64 // nanoseconds after opened: when the folder was last found at its path
 	spare     *spareLog
 	late      removals
-	// missing are the paths of files that are not there, and that the engine is shown: value files, and what
-	// a folder that is opened to read has lost. It does not change once the engine is open.
+	// missing are the paths of missing files that the engine is shown anyway: value files, and
+	// files that a folder opened for reading has lost. It does not change once the engine is open.
 	missing []string
-	// broken are the errors of opening tables that are missing or cut off, where the folder is opened to read. It
-	// does not change once the engine is open.
+	// broken are the errors of opening missing or truncated tables in a folder opened for reading.
+	// It does not change once the engine is open.
 	broken map[string]error
-	// manifest is how far the engine's manifest is on disk; nil: none was written yet.
+	// manifest is how far the engine's manifest is durable; nil: none was written yet.
 	manifest atomic.Pointer[manifestEnd]
-	// rewriting is the value file that is being rewritten, or was last.
+	// rewriting is the value file that is being rewritten, or was rewritten last.
 	rewriting atomic.Pointer[string]
 
 	lock  io.Closer
 	still bool
-	// reading is set where nothing is written: what is damaged is told of where it is read, and the rest is read.
+	// reading means that nothing is written: damage is reported by its reader, and the rest is
+	// read.
 	reading bool
 	above   int64          // see Above; as Open found it
 	stop    chan struct{}  // closed by Rest
-	tasks   sync.WaitGroup // what Work started; stop ends them
+	tasks   sync.WaitGroup // started by Work, ended by stop
 }
 
-// Open takes the folder dir, makes it when it is new, and checks its format. It fills in the
-// sizes that o leaves open. Errors are sentences for the operator.
+// Open locks the folder dir, creates it if it is new, and checks its format. It sets the sizes that
+// o leaves unset. Errors are sentences for the operator.
 func Open(dir string, o *Options) (*Folder, error) {
 	o.defaults(dir)
 	f, err := take(dir, o, lockFolder)
@@ -138,8 +139,8 @@ func Open(dir string, o *Options) (*Folder, error) {
 	return f, nil
 }
 
-// take locks the folder and reads what its own files say. The folder is there with the error, for
-// unlock.
+// take locks the folder and reads its own files. It returns the folder also with an error, so that
+// the caller can unlock it.
 func take(dir string, o *Options, lock func(fs vfs.FS, dir string) (io.Closer, error)) (f *Folder, err error) {
 	f = &Folder{
 		Dir: dir, FS: o.FS, still: o.Still, stop: make(chan struct{}), opened: time.Now(),
@@ -171,17 +172,18 @@ func (f *Folder) unlock() error {
 	return f.lock.Close()
 }
 
-// Unfit is why a folder can't be looked at, however whole it may be: it is none, another process
-// has it, or its format is another one.
+// Unfit is the reason why a folder cannot be examined, even if it is intact: it is not a data
+// folder, another process has locked it, or its format is unsupported.
 type Unfit struct{ Err error }
 
+// Error implements error.
 func (u Unfit) Error() string { return u.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (u Unfit) Unwrap() error { return u.Err }
 
-// OpenToRead takes a folder for somebody who reads it and writes nothing. Errors are sentences for
-// the operator; those that are not Unfit tell of damage, and with a LostEnd there is a folder too.
+// OpenToRead locks a folder for reading; it writes nothing. Errors are sentences for the operator.
+// Errors other than Unfit report damage; with a LostEnd the folder is returned, too.
 func OpenToRead(dir string, o *Options) (*Folder, error) {
 	o.defaults(dir)
 	_, format := o.FS.Stat(o.FS.PathJoin(dir, FormatName))
@@ -206,17 +208,17 @@ func OpenToRead(dir string, o *Options) (*Folder, error) {
 	return f, err
 }
 
-// Engine is the file system under the engine.
+// Engine returns the file system for the engine.
 func (f *Folder) Engine() vfs.FS { return &waitFS{FS: f.FS, folder: f, space: f.Space, spare: f.spare} }
 
-// Path is where the file of this name lies.
+// Path returns the path of the file with this name.
 func (f *Folder) Path(name string) string { return f.FS.PathJoin(f.Dir, name) }
 
-// Work is for when the engine is open: writes may wait for space from now on, and the
-// background work begins. sync makes a synced write; busy tells whether commits are under way.
+// Work is called when the engine is open. From now on writes may wait for space, and the background
+// work runs. sync makes a synced write; busy reports whether commits are in progress.
 func (f *Folder) Work(sync func() error, busy func() bool) {
 	for _, name := range []string{EngineName, BlobsName} {
-		_ = f.know(f.Path(name)) // one that is gone already can't witness
+		_ = f.know(f.Path(name)) // a missing one cannot be a witness
 	}
 	f.Pulse.sync = sync
 	f.Space.opening.Store(false)
@@ -229,17 +231,16 @@ func (f *Folder) Work(sync func() error, busy func() bool) {
 	f.tasks.Go(func() { f.Commits.keep(f.stop, busy) })
 }
 
-// Refuses reports whether new data are refused now: for want of space, because the disk does
-// not answer, or because the folder is not on its path.
+// Refuses reports whether new data are refused now: because space is short, the disk does not
+// respond, or the folder is not at its path.
 func (f *Folder) Refuses() bool { return f.Space.Full() || f.Pulse.Stalled() || f.away.Load() }
 
-// Rest ends the background work and notes how many commits there are. No commit may come
-// after it.
+// Rest ends the background work and records the number of commits. No commit may follow it.
 func (f *Folder) Rest() {
 	close(f.stop)
 	f.tasks.Wait()
 	f.Commits.write()
 }
 
-// Close gives the folder back.
+// Close releases the folder.
 func (f *Folder) Close() error { return f.lock.Close() }

@@ -6,9 +6,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// haltFS is a file system on which whoever meets a write that fails stays there for ever, and failed hears why.
-// The engine panics over some failed writes in goroutines of its own, and repeats others for ever: a copy that is
-// given up by the end of the process needs neither.
+// haltFS is a file system on which a failed write reports its error to failed and then blocks
+// forever. After some failed writes the engine panics in its own goroutines, and it repeats others
+// forever. A copy that is abandoned by the end of the process needs neither.
 type haltFS struct {
 	vfs.FS
 	failed func(error)
@@ -19,7 +19,7 @@ type haltFile struct {
 	fs haltFS
 }
 
-// Halting is fs for somebody who gives up when failed is called. It may be called from any goroutine.
+// Halting wraps fs for a caller that gives up when failed is called. Any goroutine may call failed.
 func Halting(fs vfs.FS, failed func(error)) vfs.FS { return haltFS{fs, failed} }
 
 func (fs haltFS) verdict(err error) error {

@@ -13,39 +13,41 @@ import (
 )
 
 const (
-	// highWaterEvery is how old the high-water file may be while commits go on. A commit after
-	// a quiet time is noted at once.
+	// highWaterEvery is the maximum age of the high-water file while commits continue. A commit
+	// after an idle period is recorded at once.
 	highWaterEvery = 750 * time.Millisecond
-	// highWaterIdle is how old it may be in a quiet time: a crash forgets so much of what the
-	// clock has seen.
+	// highWaterIdle is the maximum age during an idle period. A crash loses that much of the
+	// clock's readings.
 	highWaterIdle = time.Minute
-	// unheardBefore is how long a change may wait for its sync while others are noted.
+	// unheardBefore is how long a change may wait for its fsync while others are recorded.
 	unheardBefore = time.Second
 )
 
-// HighWater counts the commits that are known to be on disk, and notes in a file how many
-// they are: a start that finds fewer has lost some. The count may trail the disk, never lead.
+// HighWater counts the commits that are known to be durable, and records the number in a file. A
+// start that finds fewer commits has lost some. The count may lag behind the disk but is never
+// ahead of it.
 type HighWater struct {
 	folder   *Folder
 	clock    *Clock
-	previous mark // of the run before
-	// unheard is when mails came of which the run before had not noted that they were on disk;
-	// zero: there are none. It does not change after Begin.
+	previous mark // of the previous run
+	// unheard is the period of messages that the previous run did not record as durable; zero if it
+	// is empty. It does not change after Begin.
 	unheard struct{ from, to time.Time }
 
 	acked atomic.Uint64
-	// moved has an entry when acked moved since it was last taken out.
+	// moved has an entry if acked changed since the entry was last taken.
 	moved chan struct{}
-	// written is how many the file says. Only keep's goroutine has it, after it Rest's.
+	// written is the number in the file. Only keep's goroutine uses it, and afterwards Rest's.
 	written uint64
 }
 
-// mark is the content of the high-water file: what a run knew to be on disk.
+// mark is the content of the high-water file: what a run knew to be durable.
 type mark struct {
 	commits uint64
-	at      time.Time // wall time of writing, to the millisecond, or the last that was trusted
-	seen    time.Time // the latest that was ever trusted; zero: as at, in a file of form 1
-	// manifest is how far the engine's manifest was known to be on disk; zero in files of forms 1 and 2.
+	at      time.Time // wall time of writing in milliseconds, or the last trusted reading
+	seen    time.Time // latest trusted reading ever; zero in files of form 1, where at stands for it
+	// manifest is how far the engine's manifest was known to be durable; zero in files of forms 1
+	// and 2.
 	manifest manifestEnd
 }
 
@@ -68,7 +70,7 @@ func (m mark) encode() []byte {
 	return fmt.Appendf(body, "sum %016x\n", xxh3.Hash(body))
 }
 
-// readMark is true for what encode wrote, to the byte.
+// readMark returns true only for exactly what encode wrote.
 func readMark(data []byte) (m mark, ok bool) {
 	var at, seen int64
 	scan := func(form string, into ...any) bool {
@@ -85,8 +87,8 @@ func readMark(data []byte) (m mark, ok bool) {
 	return m, bytes.Equal(m.encode(), data)
 }
 
-// readHighWater begins with no mark when there is no file, as on a first start and after an
-// operator took it away to go on with what is left.
+// readHighWater starts without a mark if the file does not exist: at the first start, and after an
+// operator removed it to continue with the remaining data.
 func readHighWater(f *Folder, now func() time.Time) (*HighWater, error) {
 	h := &HighWater{folder: f, clock: &Clock{now: now, log: f.Log}, moved: make(chan struct{}, 1)}
 	data, err := ReadFile(f.FS, f.Path(HighWaterName))
@@ -110,16 +112,17 @@ func readHighWater(f *Folder, now func() time.Time) (*HighWater, error) {
 	return h, nil
 }
 
-// LostEnd is why the journal can't be trusted to have all that was on disk. What it has can be read.
+// LostEnd means that the journal may not have everything that was durable. The rest of it can be
+// read.
 type LostEnd struct{ Err error }
 
+// Error implements error.
 func (l LostEnd) Error() string { return l.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (l LostEnd) Unwrap() error { return l.Err }
 
-// Begin takes the number of commits that a start found, and refuses a journal that has lost
-// its end.
+// Begin gets the number of commits that a start found, and refuses a journal that has lost its end.
 func (h *HighWater) Begin(found uint64) error {
 	h.acked.Store(found)
 	if found > h.previous.commits && h.previous.commits > 0 {
@@ -136,17 +139,17 @@ func (h *HighWater) Begin(found uint64) error {
 		h.folder.Dir, found, h.previous.commits, h.previous.at.Format(time.RFC3339), advice)}
 }
 
-// Unheard is when changes were decided that a crash kept, though nobody may have heard of them;
-// zero times when there are none.
+// Unheard returns the period of changes that a crash kept although they may be unacknowledged. Both
+// times are zero if the period is empty.
 func (h *HighWater) Unheard() (from, to time.Time) { return h.unheard.from, h.unheard.to }
 
-// Clock tells whether the wall clock may be believed.
+// Clock returns the judgement on the wall clock.
 func (h *HighWater) Clock() *Clock { return h.clock }
 
-// Count is how many commits are on disk, of all runs.
+// Count returns the number of durable commits of all runs.
 func (h *HighWater) Count() uint64 { return h.acked.Load() }
 
-// Ack counts a commit that is on disk.
+// Ack counts a durable commit.
 func (h *HighWater) Ack() {
 	h.acked.Add(1)
 	select {
@@ -155,9 +158,9 @@ func (h *HighWater) Ack() {
 	}
 }
 
-// keep writes the file while commits come, and now and then while none do, until stop; Rest
-// writes the last one. While commits are under way that don't get on, the file keeps saying when
-// the last one did: what came since may be on disk without anybody having heard of it.
+// keep writes the file while commits arrive, and periodically while none do, until stop is closed;
+// Rest writes it last. While commits in progress are stuck, the file keeps the time of the last
+// finished one: later changes may be durable but unacknowledged.
 func (h *HighWater) keep(stop <-chan struct{}, busy func() bool) {
 	for {
 		for h.acked.Load() != h.written {
@@ -184,8 +187,8 @@ func (h *HighWater) keep(stop <-chan struct{}, busy func() bool) {
 	}
 }
 
-// write only logs a failure: the file detects a loss, it does not prevent one. Another's folder
-// on the path is left alone.
+// write only logs a failure: the file detects a loss, it does not prevent one. It does not write if
+// another folder is at the path.
 func (h *HighWater) write() {
 	if h.folder.Ours() != nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestHighWaterForm pins what a start believes.
+// TestHighWaterForm pins what a start accepts.
 func TestHighWaterForm(t *testing.T) {
 	at, seen := time.UnixMilli(1_795_212_345_678).UTC(), time.UnixMilli(1_795_300_000_000).UTC()
 	for want, m := range map[string]mark{
@@ -25,7 +25,8 @@ func TestHighWaterForm(t *testing.T) {
 	}
 }
 
-// A commit after a quiet time is noted at once, those that follow it together.
+// TestHighWaterIsNotedAtOnce checks that a commit after an idle period is recorded immediately, and
+// later ones together.
 func TestHighWaterIsNotedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &Folder{FS: vfs.NewMem(), Dir: "data", still: true}

@@ -8,13 +8,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A log that is written can be read up to where it was written when it was opened. Behind that
-// place lies what the file held before it became this log, and a copy of it that is made
-// meanwhile may have an old block before a new one: the engine then takes the copy for damaged,
-// for the new block tells that the old one was synced (Pebble issue 5142).
+// An open log can be read up to where it was written when it was opened. After that position lies
+// the old content of the file. A copy made during writes may have an old block before a new one.
+// The engine then reports the copy as damaged, because the new block records that the old one was
+// synced (Pebble issue 5142).
 
-// liveLog counts what is written to a log. The engine's goroutine that writes has it; length may
-// be read by any.
+// liveLog counts the bytes written to a log. Only the engine's writing goroutine uses it; any
+// goroutine may read length.
 type liveLog struct {
 	vfs.File
 	fs     *waitFS
@@ -24,7 +24,7 @@ type liveLog struct {
 
 func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
 
-// live makes f, which is empty or old, the log of this name.
+// live makes f, which is empty or reused, the log of this name.
 func (fs *waitFS) live(name string, f vfs.File, err error) (vfs.File, error) {
 	if err != nil || !isLog(name) || fs.elsewhere(name) {
 		return f, err
@@ -45,7 +45,7 @@ func (l *liveLog) Close() error {
 	return l.File.Close()
 }
 
-// written is f as far as it is a log.
+// written returns f, limited to its written part if it is a live log.
 func (fs *waitFS) written(name string, f vfs.File) vfs.File {
 	l, is := fs.logs.Load(name)
 	if !is {
@@ -54,7 +54,7 @@ func (fs *waitFS) written(name string, f vfs.File) vfs.File {
 	return &prefix{f, io.LimitedReader{R: f, N: l.(*liveLog).length.Load()}}
 }
 
-// prefix reads the beginning of a file.
+// prefix reads the first part of a file.
 type prefix struct {
 	vfs.File
 	part io.LimitedReader

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// logEvery is how often one kind of repeated failure may be logged: a failing disk repeats
-// the same error thousands of times a second.
+// logEvery is the interval at which one kind of repeated failure may be logged: a failing disk
+// repeats the same error thousands of times a second.
 const logEvery = 10 * time.Second
 
-// Logger writes the store's log, and is the engine's logger too. Any goroutine may use it: mu
-// guards last, dying lets the first fatal failure speak alone, all else never changes.
+// Logger writes the store's log and is also the engine's logger. Any goroutine may use it: mu
+// guards last, dying lets only the first fatal failure log, and the rest is immutable.
 type Logger struct {
 	out  *slog.Logger
 	now  func() time.Time
@@ -25,14 +25,14 @@ type Logger struct {
 	last map[string]*silence
 }
 
-// silence counts what was not logged since the last line of its kind. Logger.mu guards it.
+// silence counts the records dropped since the last record of its kind. Logger.mu guards it.
 type silence struct {
 	at      time.Time
 	skipped int
 }
 
-// Seldom logs at most one line of a kind every logEvery, with the count of those skipped.
-// kind is a constant of the code, so the map stays small.
+// Seldom logs at most one record of a kind every logEvery, with the number of dropped ones. kind is
+// a constant of the code, so the map stays small.
 func (l *Logger) Seldom(level slog.Level, kind string, args ...any) {
 	l.mu.Lock()
 	s := l.last[kind]
@@ -54,9 +54,9 @@ func (l *Logger) Seldom(level slog.Level, kind string, args ...any) {
 	l.out.Log(context.Background(), level, kind, args...)
 }
 
-// Fatal ends the process with one line: what the disk did is unknown, and only a start
-// that reads it again can tell (crash-only). Nothing that was not acknowledged is claimed.
-// It does not return, in whichever goroutine.
+// Fatal logs one record and ends the process. What the disk did is unknown, and only a start that
+// reads it again can find out (crash-only). No unacknowledged change is claimed to be stored. It
+// never returns, in any goroutine.
 func (l *Logger) Fatal(what string, err any) {
 	l.dying.Do(func() {
 		l.out.Error("storage failed, exiting", "what", what, "err", fmt.Sprint(err))
@@ -65,25 +65,25 @@ func (l *Logger) Fatal(what string, err any) {
 	select {}
 }
 
-// Error logs a line, for what comes seldom by itself.
+// Error logs a record, for events that are rare by themselves.
 func (l *Logger) Error(text string, args ...any) { l.out.Error(text, args...) }
 
-// Info logs a line.
+// Info logs a record.
 func (l *Logger) Info(text string, args ...any) { l.out.Info(text, args...) }
 
-// Infof makes Logger a pebble.Logger, with Errorf and Fatalf.
+// Infof is a method of pebble.Logger, like Errorf and Fatalf. It logs at debug level.
 func (l *Logger) Infof(format string, args ...any) {
 	if l.out.Enabled(context.Background(), slog.LevelDebug) {
 		l.out.Debug("engine", "text", fmt.Sprintf(format, args...))
 	}
 }
 
-// Errorf logs an error of Pebble, at a limited rate.
+// Errorf logs an error of the engine, throttled.
 func (l *Logger) Errorf(format string, args ...any) {
 	l.Seldom(slog.LevelError, "engine error: "+format, "err", fmt.Sprintf(format, args...))
 }
 
-// Fatalf logs the error and ends the process, because Pebble must not go on.
+// Fatalf ends the process after an error of the engine.
 func (l *Logger) Fatalf(format string, args ...any) {
 	l.Fatal("engine", fmt.Sprintf(format, args...))
 }

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestSeldom: what a failing disk says a thousand times is a line each ten seconds, with their count.
+// TestSeldom checks that a frequent failure is logged once every ten seconds, with the number of
+// repetitions.
 func TestSeldom(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Unix(1_800_000_000, 0)

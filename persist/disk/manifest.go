@@ -7,25 +7,26 @@ import (
 	"fmt"
 )
 
-// The form of a manifest: blocks of 32 KiB, which chunks don't cross. A chunk is a checksum of
-// what follows the length (4 bytes), the payload's length (2), the kind of chunk (1 to 4) and
-// the payload.
+// Format of a manifest: blocks of 32 KiB; chunks do not cross blocks. A chunk is a checksum of what
+// follows the length (4 bytes), the payload's length (2), the kind of chunk (1 to 4) and the
+// payload.
 const (
 	manifestBlock = 32 << 10
 	chunkHead     = sumLen + 2 + 1
 	lastChunkKind = 4
 )
 
-// manifestEnd is how far a manifest is on disk. The engine only appends to one, and syncs it after each record.
+// manifestEnd is how far a manifest is durable. The engine only appends to it, and syncs it after
+// each record.
 type manifestEnd struct {
 	name   string // of the file, without the folder
 	length int64
 }
 
-// CheckManifest refuses a manifest of the engine that is damaged. The engine would take the damage
-// for the end of what a crash left, and what comes behind it for unwritten: it would remove files
-// with mail in them, and count the loss only afterwards. It notes the value files of which the
-// manifest tells and that are missing.
+// CheckManifest refuses a damaged manifest of the engine. The engine would take the damage for the
+// end that a crash left, and ignore what follows. It would then remove files with messages in them,
+// and count the loss only afterwards. CheckManifest also records the missing value files that the
+// manifest lists.
 func (f *Folder) CheckManifest(path string) error {
 	data, err := ReadFile(f.FS, path)
 	if err != nil {
@@ -51,12 +52,12 @@ func (f *Folder) CheckManifest(path string) error {
 	return errors.Join(f.checkTables(dir, live.tables), f.checkTables(dir, live.backings))
 }
 
-// sector is what a disk writes whole or not at all.
+// sector is the unit in bytes that a disk writes atomically.
 const sector = 512
 
-// isTorn reports whether what is behind the last whole chunk of a manifest may be what a crash left of
-// one that was being written: nothing, less than it says, or zeros in a sector's place. A chunk
-// that is all there was written, and something else changed it.
+// isTorn reports whether a crash may have left the data after the last intact chunk of a manifest:
+// nothing, less than its length says, or zeros in place of a sector. A complete chunk was written,
+// so a failed checksum means that something changed it later.
 func isTorn(data []byte, at int) bool {
 	at = chunkBegin(at)
 	if at+chunkHead > len(data) {
@@ -64,7 +65,7 @@ func isTorn(data []byte, at int) bool {
 	}
 	head := data[at : at+chunkHead]
 	end := at + chunkHead + int(binary.LittleEndian.Uint16(head[sumLen:]))
-	if end > len(data) { // or its length is what changed
+	if end > len(data) { // or its length was changed
 		return engineSum(data[at+chunkHead-1:]) != binary.LittleEndian.Uint32(head)
 	}
 	for from, to := at, 0; from < end; from = to {
@@ -76,7 +77,7 @@ func isTorn(data []byte, at int) bool {
 	return false
 }
 
-// chunkEnd is where the chunk at a place ends, -1 when there is no whole one.
+// chunkEnd returns where the chunk at a position ends, -1 if it is not intact.
 func chunkEnd(data []byte, at int) int {
 	at = chunkBegin(at)
 	if at+chunkHead > len(data) {
@@ -92,10 +93,10 @@ func chunkEnd(data []byte, at int) int {
 	return end
 }
 
-// chunkBegin is where the chunk at a place begins.
+// chunkBegin returns where the chunk at a position begins.
 func chunkBegin(at int) int {
 	if left := manifestBlock - at%manifestBlock; left < chunkHead {
-		at += left // too short for a chunk: filled up
+		at += left // too short for a chunk: padding
 	}
 	return at
 }

@@ -13,8 +13,8 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// Identity tells a file from every other one, whatever its name: its device and inode. Zero in
-// a file system that has none.
+// Identity identifies a file regardless of its name, by device and inode. It is zero on a file
+// system without inodes.
 type Identity struct{ device, inode uint64 }
 
 func identityOf(info os.FileInfo) (id Identity) {
@@ -24,18 +24,18 @@ func identityOf(info os.FileInfo) (id Identity) {
 	return id
 }
 
-// Linked is the identity of a file that has several names; false for one that has a single name, or none to be
-// known by.
+// Linked returns the identity of a file that has several names; false for a file with a single name
+// or without an identity.
 func Linked(info os.FileInfo) (id Identity, ok bool) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return identityOf(info), ok && s.Nlink > 1
 }
 
-// checkPrivate refuses a folder that others can enter: they would read mail in it.
+// checkPrivate refuses a folder that other users can enter: they could read messages in it.
 func checkPrivate(fs vfs.FS, dir string) error {
 	info, err := fs.Stat(dir)
 	if err != nil || !info.IsDir() || identityOf(info) == (Identity{}) {
-		return nil // making it, or opening it, tells what is the matter
+		return nil // creating or opening it reports the problem
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return fmt.Errorf("the data folder %s is accessible to other users (mode %04o): run chmod 700 %s", dir, mode, dir)
@@ -43,9 +43,9 @@ func checkPrivate(fs vfs.FS, dir string) error {
 	return nil
 }
 
-// MakeOwn makes the folder dir, which must not be there, and what is missing above it. intact reports whether the
-// path still leads to the folder that was made, and whether nobody but this user can enter it: another user who
-// can write above it may put a folder of his own there at any moment.
+// MakeOwn creates the folder dir, which must not exist, and its missing parents. intact reports
+// whether the path still leads to the created folder, and whether only this user can enter it.
+// Another user who can write to the parent could put a different folder there at any moment.
 func MakeOwn(fs vfs.FS, dir string) (intact func() error, err error) {
 	above := fs.PathDir(dir)
 	if err := fs.MkdirAll(above, 0o700); err != nil {
@@ -55,7 +55,7 @@ func MakeOwn(fs vfs.FS, dir string) (intact func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if identityOf(info) == (Identity{}) { // a file system in memory, which has one user
+	if identityOf(info) == (Identity{}) { // an in-memory file system, which has one user
 		if _, err := fs.Stat(dir); err == nil {
 			return nil, os.ErrExist
 		}
@@ -82,16 +82,17 @@ func MakeOwn(fs vfs.FS, dir string) (intact func() error, err error) {
 	return intact, intact()
 }
 
-// errAway is in every fault of Ours.
+// errAway is in every fault that Ours returns.
 var errAway = errors.New("the data folder is gone from its path")
 
-// witness is a file or a folder of the data folder by which that is known to be on its path.
+// witness is a file or folder inside the data folder that shows that the data folder is at its
+// path.
 type witness struct {
 	path string
 	Identity
 }
 
-// know makes what is at path a witness.
+// know adds the file at path to the witnesses.
 func (f *Folder) know(path string) error {
 	info, err := f.FS.Stat(path)
 	f.knowing.Lock()
@@ -102,7 +103,7 @@ func (f *Folder) know(path string) error {
 	return err
 }
 
-// inPlace is nil as long as all witnesses are.
+// inPlace returns nil as long as all witnesses are at their paths.
 func (f *Folder) inPlace() error {
 	f.knowing.RLock()
 	witnesses := f.witnesses
@@ -119,9 +120,9 @@ func (f *Folder) inPlace() error {
 	return nil
 }
 
-// Ours reports whether the path of the folder still leads to the folder that this process
-// locked, with its database and its large values: nil, or the fault of what can't be stored. A folder that was
-// moved away or removed goes on taking writes, in files that no start finds.
+// Ours checks that the path of the folder still leads to the folder that this process locked, with
+// its database and its large values. It returns nil, or the fault for new data. A folder that was
+// moved or removed still accepts writes, but to files that no start finds.
 func (f *Folder) Ours() error {
 	began := time.Now()
 	err := f.inPlace()
@@ -138,15 +139,15 @@ func (f *Folder) Ours() error {
 	return fault.Wrap(fault.StorageFull, "The storage was moved away. Reading works; writing works again once the storage is back", err)
 }
 
-// oursFresh is how long an answer of Ours holds for commits. A look costs as much as a tenth of
-// a commit that shares its sync with others; a sync alone takes a good part of this time, in
-// which the folder can leave as well.
+// oursFresh is how long commits rely on a result of Ours. A check costs as much as a tenth of a
+// commit that shares its fsync with others. An fsync alone takes a good part of this time, and the
+// folder may be moved during the fsync as well.
 const oursFresh = time.Millisecond
 
 // never is before all times of Folder.ours.
 const never = math.MinInt64 / 2
 
-// OursLately is Ours for those who come many in a millisecond.
+// OursLately is Ours, cached for oursFresh, for frequent callers.
 func (f *Folder) OursLately() error {
 	if int64(time.Since(f.opened))-f.ours.Load() < int64(oursFresh) {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestOursAsWorkBegins holds that the engine, which compacts as soon as it is open, may ask whether the folder is on
-// its path while Work makes more of it witnesses. The race detector tells.
+// TestOursAsWorkBegins checks that the engine, which compacts as soon as it is open, may call Ours
+// while Work adds witnesses. The race detector reports a violation.
 func TestOursAsWorkBegins(t *testing.T) {
 	f, err := Open("data", &Options{FS: vfs.NewMem(), FreeSpace: func() (uint64, uint64, error) { return 1 << 30, 1 << 30, nil }, Still: true})
 	must(t, err)

@@ -8,31 +8,31 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Patience schedules the engine's compactions as the engine itself would, but none for a while after
-// one that failed while a file is damaged: the engine picks that one again at once, and would for
-// ever. The engine's own scheduler looks again now and then but can't be had with another's
-// patience: so the looking is here. Any goroutine may use it.
+// Patience schedules the engine's compactions as the engine itself does, except that none starts
+// for a while after one failed on a damaged file. The engine would pick the same compaction again
+// at once, forever. The engine's own scheduler polls, but it cannot be combined with this delay, so
+// Patience polls itself. Any goroutine may use it.
 type Patience struct {
 	pebble.CompactionScheduler
 	begun time.Time
-	until atomic.Int64 // nanoseconds after begun: the end of the rest
-	still bool         // nobody looks by the clock
+	until atomic.Int64 // nanoseconds after begun: end of the pause
+	still bool         // no polling
 
 	stop  chan struct{} // closed by Unregister, which waits for looks
 	looks sync.WaitGroup
 }
 
 const (
-	// compactionRest is how long compactions rest after one that failed over damage.
+	// compactionRest is how long compactions pause after one failed on damage.
 	compactionRest = 10 * time.Second
-	// compactionLook is how often it is seen whether one may begin; the engine's own figure.
+	// compactionLook is the polling interval; the engine's own value.
 	compactionLook = 100 * time.Millisecond
 )
 
-// Rest begins one.
+// Rest starts a pause.
 func (p *Patience) Rest() { p.until.Store(int64(time.Since(p.begun) + compactionRest)) }
 
-// NewPatience makes the scheduler of one engine. A still one does not look by the clock.
+// NewPatience returns the scheduler of one engine. If still is set, it does not poll.
 func NewPatience(still bool) *Patience {
 	return &Patience{
 		CompactionScheduler: pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest(),
@@ -49,7 +49,7 @@ func (p *Patience) Register(goroutines int, db pebble.DBForCompaction) {
 	}
 }
 
-// look begins compactions that wait, when they may.
+// look starts waiting compactions when they are allowed.
 func (p *Patience) look(db pebble.DBForCompaction) {
 	t := time.NewTicker(compactionLook)
 	defer t.Stop()
@@ -78,7 +78,7 @@ func (p *Patience) Unregister() {
 	p.CompactionScheduler.Unregister()
 }
 
-// patientDB is the engine as its scheduler sees it: it allows no compaction in a rest.
+// patientDB is the engine as its scheduler sees it: it allows no compaction during a pause.
 type patientDB struct {
 	pebble.DBForCompaction
 	patience *Patience

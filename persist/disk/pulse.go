@@ -11,33 +11,33 @@ import (
 )
 
 const (
-	// pulseFresh is how long a synced write proves that the next will do.
+	// pulseFresh is how long a synced write proves that the disk responds.
 	pulseFresh = 5 * time.Second
-	// pulseWait is how long the disk may take for one.
+	// pulseWait is how long the disk may take for a synced write.
 	pulseWait = 2 * time.Second
-	// pulseLook is how often the watch sees whether commits get on.
+	// pulseLook is how often watch checks that commits make progress.
 	pulseLook = 250 * time.Millisecond
 )
 
-// Pulse knows whether the disk takes synced writes. Commits tell it; when they don't, it makes a
-// write of its own, one at a time however many ask, so that a frozen disk holds one goroutine
-// and not one for each question. Any goroutine may use it: mu guards probe, all else is atomic
-// or never changes.
+// Pulse tracks whether the disk completes synced writes. Commits report theirs. Without commits it
+// makes a write of its own, a probe. It makes only one at a time, so that a frozen disk blocks one
+// goroutine rather than one for each caller. Any goroutine may use it: mu guards probe, everything
+// else is atomic or immutable.
 type Pulse struct {
 	sync  func() error // makes a synced write
 	log   *Logger
-	begun time.Time // a start writes and syncs
+	begun time.Time // a start writes and syncs, so it counts as a beat
 
 	last    atomic.Int64 // nanoseconds after begun: the last synced write
-	stalled atomic.Bool  // the probe under way is late
+	stalled atomic.Bool  // the running probe is late
 
 	mu    sync.Mutex
-	probe chan struct{} // closed when the probe under way ends; nil: none is
+	probe chan struct{} // closed when the running probe ends; nil if none runs
 }
 
 var errStalled = errors.New("the disk does not respond")
 
-// Beat notes a synced write.
+// Beat records a synced write.
 func (p *Pulse) Beat() { p.last.Store(int64(time.Since(p.begun))) }
 
 func (p *Pulse) age() time.Duration { return time.Since(p.begun) - time.Duration(p.last.Load()) }
@@ -45,7 +45,7 @@ func (p *Pulse) age() time.Duration { return time.Since(p.begun) - time.Duration
 // Stalled reports whether a synced write is late.
 func (p *Pulse) Stalled() bool { return p.stalled.Load() }
 
-// Ready returns nil when a synced write was made lately or is made now, in time.
+// Ready returns nil if a synced write succeeded recently or succeeds now in time.
 func (p *Pulse) Ready() error {
 	if !p.Stalled() {
 		if p.age() < pulseFresh {
@@ -62,7 +62,7 @@ func (p *Pulse) Ready() error {
 	return fault.Wrap(fault.StorageFull, "The storage does not respond. Reading works; writing works again once it responds", errStalled)
 }
 
-// try begins a probe unless one is under way, and returns what tells its end.
+// try starts a probe unless one is running, and returns a channel that is closed at its end.
 func (p *Pulse) try() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,7 +73,7 @@ func (p *Pulse) try() <-chan struct{} {
 	return p.probe
 }
 
-// run makes one write. A write that fails ends the process, unless the store is closed.
+// run makes one write. A failed write ends the process, unless the store is closed.
 func (p *Pulse) run(done chan struct{}) {
 	late := time.AfterFunc(pulseWait, func() { p.late(done) })
 	defer late.Stop()
@@ -90,7 +90,7 @@ func (p *Pulse) run(done chan struct{}) {
 	close(done)
 }
 
-// late notes that a probe is late, unless it has ended.
+// late records that a probe is late, unless it has ended.
 func (p *Pulse) late(probe chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,8 +100,8 @@ func (p *Pulse) late(probe chan struct{}) {
 	}
 }
 
-// watch looks whether the folder is ours, and makes a write when there are commits under way
-// that don't get on, until stop.
+// watch checks that the folder is ours, and starts a probe if commits in progress are stuck, until
+// stop is closed.
 func (f *Folder) watch(stop <-chan struct{}, busy func() bool) {
 	t := time.NewTicker(pulseLook)
 	defer t.Stop()
@@ -110,7 +110,7 @@ func (f *Folder) watch(stop <-chan struct{}, busy func() bool) {
 		case <-stop:
 			return
 		case <-t.C:
-			_ = f.Ours() // it notes the answer
+			_ = f.Ours() // it stores the result
 			if busy() && f.Pulse.age() > pulseWait/2 {
 				f.Pulse.try()
 			}

@@ -8,20 +8,20 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// ErrNotRegular is in every error of opening what is neither a file nor a folder.
+// ErrNotRegular is in every error of opening something that is neither a file nor a folder.
 var ErrNotRegular = errors.New("it is not a regular file")
 
-// Real is the disk. It opens regular files and folders alone: opening a named pipe waits for ever for somebody
-// who writes, and reading a device may never end.
+// Real is the disk. It opens only regular files and folders: opening a named pipe blocks until
+// somebody writes to it, and reading a device may never end.
 var Real vfs.FS = regularFS{vfs.Default}
 
 type regularFS struct{ vfs.FS }
 
-// check refuses name if it is there and something else than wanted. What links lead to counts.
+// check refuses name if it exists and is not wanted. It follows links.
 func (fs regularFS) check(name string, wanted func(os.FileMode) bool) error {
 	info, err := fs.Stat(name)
 	if err != nil || wanted(info.Mode()) {
-		return nil // opening it says what is the matter
+		return nil // opening it reports the problem
 	}
 	return &os.PathError{Op: "open", Path: name, Err: ErrNotRegular}
 }

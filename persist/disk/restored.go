@@ -9,32 +9,32 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Names of files that only copies of a folder have, and what they hold.
+// Files that only copies of a folder have, and their contents.
 const (
-	CopyName = "copy" // until the copy is started for the first time
-	IDsName  = "ids"  // since then
-	HeldName = "held" // from then on until an operator lets go what waits
+	CopyName = "copy" // until the first start of the copy
+	IDsName  = "ids"  // from the first start on
+	HeldName = "held" // from the first start until an operator releases what is held
 	copyForm = "inboxd copy 1\n"
 	idsForm  = "inboxd ids 1\nabove %d\n"
 	heldForm = "inboxd held 1\n"
-	// repairedForm is of a copy that takes the place of a folder which no server can use: what waited there is
-	// sent by nobody else.
+	// repairedForm marks a copy that replaces a folder which no server can use: nobody else sends
+	// what waited there.
 	repairedForm = copyForm + "repaired\n"
 )
 
-// idsASecond is how many ids an owner may give in each second of a restored folder's life without
-// reaching those that the next restore begins with. Ids stay below 2^53 until the year 2242.
+// idsASecond is how many ids an owner may assign in each second of a restored folder's life without
+// reaching those that the next restore starts with. Ids stay below 2^53 until the year 2242.
 const idsASecond = 1 << 20
 
-// AboveAll is a number above all ids that may have been given until now.
+// AboveAll returns a number above all ids that may have been assigned until now.
 func AboveAll(now time.Time) int64 { return now.Unix() * idsASecond }
 
-// MarkCopy makes dir, which holds the files of one, a data folder: a copy, whose first start is the
-// restore of it. Until then nothing takes dir for a data folder.
+// MarkCopy makes dir a data folder: a copy, whose first start restores it. dir must hold the files
+// of one. Until then nothing accepts dir as a data folder.
 func MarkCopy(fs vfs.FS, dir string) error { return markCopy(fs, dir, copyForm) }
 
-// MarkRepaired is MarkCopy for a copy that takes the place of f. What is held there, or is in a backup, is held in
-// the copy, too.
+// MarkRepaired is MarkCopy for a copy that replaces f. What is held in f, or in a backup, is held
+// in the copy, too.
 func (f *Folder) MarkRepaired(fs vfs.FS, dir string) error {
 	form := repairedForm
 	if data, err := ReadFile(f.FS, f.Path(CopyName)); err == nil && string(data) != repairedForm || f.Held() {
@@ -50,7 +50,8 @@ func markCopy(fs vfs.FS, dir, form string) error {
 	return writeFormat(fs, dir)
 }
 
-// CheckIDs reads above which number ids are given in this folder. The error is the sentence of a start.
+// CheckIDs reads the number above which ids are assigned in this folder. The error is a sentence
+// for the operator.
 func (f *Folder) CheckIDs() error {
 	data, err := ReadFile(f.FS, f.Path(IDsName))
 	if errors.Is(err, os.ErrNotExist) {
@@ -66,9 +67,10 @@ func (f *Folder) CheckIDs() error {
 	return nil
 }
 
-// restore lifts the number above which ids are given at the first start of a copy: the folder that it was
-// copied from may have given any id since. It may have sent what waits here, too: that is held until Release. A
-// crash before the last step repeats all of them.
+// restore runs at the first start of a copy. It raises the number above which ids are assigned,
+// because the original folder may have assigned any id since the copy. The original may also have
+// sent what waits here, so that is held until Release. A crash before the last step repeats all
+// steps.
 func (f *Folder) restore(now time.Time) error {
 	if err := f.CheckIDs(); err != nil {
 		return err
@@ -93,14 +95,14 @@ func (f *Folder) restore(now time.Time) error {
 	return f.FS.Remove(f.Path(CopyName))
 }
 
-// Held reports that what waits in this folder, mail and calls of webhooks, may have been sent by the folder that it
-// was restored from, and that nobody has let it go yet.
+// Held reports whether queued messages and webhook deliveries are held: the original folder may
+// have sent them, and no operator has released them yet.
 func (f *Folder) Held() bool {
 	_, err := f.FS.Stat(f.Path(HeldName))
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// Release lets go for good what is held: when it returns, no crash brings the mark back.
+// Release ends the hold permanently: when it returns, no crash restores the mark.
 func (f *Folder) Release() error {
 	if err := f.FS.Remove(f.Path(HeldName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -108,5 +110,5 @@ func (f *Folder) Release() error {
 	return SyncFolder(f.FS, f.Dir)
 }
 
-// Above is the number above which ids are given here: 0 where nothing was ever restored.
+// Above is the number above which ids are assigned here: 0 if the folder was never restored.
 func (f *Folder) Above() int64 { return f.above }

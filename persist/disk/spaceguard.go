@@ -15,17 +15,17 @@ import (
 
 const (
 	lookEvery = 50 * time.Millisecond
-	// fullRetry is the step in which a write to a full disk is tried again.
+	// fullRetry is the interval at which a write to a full disk is retried.
 	fullRetry = 100 * time.Millisecond
-	// fullQuiet keeps the guard closed after the last refused write, whatever the disk says
-	// of its free space: a quota is not seen there.
+	// fullQuiet keeps the guard closed after the last refused write, whatever free space the disk
+	// reports: a quota does not show there.
 	fullQuiet = time.Second
 	mib       = 1 << 20
 )
 
-// sizes gives the memtable, the space kept free and the ballast for a disk of total bytes
-// (0: unknown). The ballast, given up when the guard closes, holds what one memtable needs
-// to be flushed; the reserve holds the memtables that fill until it has closed.
+// sizes returns the sizes of the memtable, the reserve and the ballast for a disk of total bytes
+// (0: unknown). The ballast is freed when the guard closes and has room for the flush of one
+// memtable. The reserve has room for the memtables that fill until the guard has closed.
 func sizes(total uint64) (memtable, reserve, ballast uint64) {
 	memtable = 8 * mib
 	if total > 0 {
@@ -35,9 +35,9 @@ func sizes(total uint64) (memtable, reserve, ballast uint64) {
 	return memtable, reserve, memtable
 }
 
-// SpaceGuard refuses what adds bytes while the disk is nearly full, so that reads, removals
-// and the flushes of what was acknowledged go on. It closes by measurement and by ENOSPC, and
-// opens by itself. Any goroutine may use it.
+// SpaceGuard refuses writes that add data while the disk is nearly full, so that reads, removals
+// and the flushes of acknowledged data continue. It closes by measurement and by ENOSPC, and opens
+// by itself. Any goroutine may use it.
 type SpaceGuard struct {
 	free    func() (free, total uint64, err error)
 	reserve uint64
@@ -46,24 +46,24 @@ type SpaceGuard struct {
 	path    string // of the ballast file
 	log     *Logger
 
-	stop     chan struct{} // closed to give up writes that wait for space
+	stop     chan struct{} // closed to abandon writes that wait for space
 	stopOnce sync.Once
 
-	// opening bounds the wait of a write while the store is not open yet: a start on a
-	// full disk must end with a sentence.
+	// opening limits the wait of a write while the store is not open yet: a start on a full disk
+	// must end with an error.
 	opening  atomic.Bool
 	closed   atomic.Bool
 	closures atomic.Uint64
-	room     atomic.Int64  // free bytes at the last look less what was admitted since
-	total    atomic.Uint64 // 0: the file system can't tell, and only ENOSPC closes
+	room     atomic.Int64  // free bytes at the last measurement, minus what was admitted since
+	total    atomic.Uint64 // 0: the file system does not report it, and only ENOSPC closes the guard
 	lastFull atomic.Int64  // Unix nanoseconds of the last ENOSPC
 
-	mu   sync.Mutex // guards held, and orders closing and opening
-	held bool       // the ballast file is there
+	mu   sync.Mutex // guards held, and serializes closing and opening
+	held bool       // the ballast file exists
 }
 
-// newSpaceGuard measures the disk before the engine opens: on a full one the ballast of the
-// previous run is its room to start in.
+// newSpaceGuard measures the disk before the engine opens. On a full disk it removes the ballast of
+// the previous run to have space for the start.
 func newSpaceGuard(f *Folder, o *Options) *SpaceGuard {
 	g := &SpaceGuard{
 		free: o.FreeSpace, reserve: o.ReserveBytes, ballast: o.BallastBytes,
@@ -84,17 +84,17 @@ func (g *SpaceGuard) sayFull(why string) {
 	g.log.Seldom(slog.LevelWarn, "storage full: new data is refused", "why", why, "free", g.room.Load(), "reserve", g.reserve)
 }
 
-// FullFault is what a refused write answers.
+// FullFault returns the error of a refused write.
 func FullFault(err error) error {
 	return fault.Wrap(fault.StorageFull, "The storage is full. Reading and deleting work; writing works again once space is freed", err)
 }
 
-// IsFull recognises a full disk and an exhausted quota.
+// IsFull reports whether err means a full disk or an exhausted quota.
 func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// Admit lets n more bytes in, or answers StorageFull at once.
+// Admit accounts for n more bytes, or returns StorageFull at once.
 func (g *SpaceGuard) Admit(n int64) error {
 	if g.closed.Load() {
 		return FullFault(nil)
@@ -114,19 +114,19 @@ func (g *SpaceGuard) Admit(n int64) error {
 // Full reports whether new data are refused.
 func (g *SpaceGuard) Full() bool { return g.closed.Load() }
 
-// Measured returns the last look at the disk, 0 when the file system can't tell, and how often
-// the guard closed, or refused what was too large for what was left.
+// Measured returns the last measurement of the disk, 0 if the file system does not report it. It
+// also returns how often the guard closed, or refused a write that was too large for the rest.
 func (g *SpaceGuard) Measured() (free, total, closures uint64) {
 	return uint64(max(0, g.room.Load())), g.total.Load(), g.closures.Load()
 }
 
-// hasRoom reports whether n more bytes would leave the reserve alone.
+// hasRoom reports whether n more bytes would leave the reserve intact.
 func (g *SpaceGuard) hasRoom(n uint64) bool {
 	free, total, _ := g.Measured()
 	return !g.Full() && (total == 0 || free >= g.reserve+n)
 }
 
-// Hit notes that the disk refused a write for want of space.
+// Hit records that the disk refused a write because it is full.
 func (g *SpaceGuard) Hit() {
 	g.lastFull.Store(time.Now().UnixNano())
 	g.mu.Lock()
@@ -134,7 +134,7 @@ func (g *SpaceGuard) Hit() {
 	g.close("the disk refused a write")
 }
 
-// Look measures the disk and closes or opens.
+// Look measures the disk and closes or opens the guard.
 func (g *SpaceGuard) Look() {
 	free, total, err := g.free()
 	if err != nil {
@@ -166,7 +166,7 @@ func (g *SpaceGuard) Look() {
 	g.open()
 }
 
-// close gives up the ballast. The caller holds mu.
+// close frees the ballast. The caller holds mu.
 func (g *SpaceGuard) close(why string) {
 	if !g.closed.Swap(true) {
 		g.closures.Add(1)
@@ -180,8 +180,8 @@ func (g *SpaceGuard) close(why string) {
 	}
 }
 
-// open takes the ballast back first: with no room for it the guard stays closed. Any other
-// trouble with it must not refuse mail on a disk that has space. The caller holds mu.
+// open recreates the ballast first: without space for it the guard stays closed. Any other error
+// with it must not refuse messages on a disk that has space. The caller holds mu.
 func (g *SpaceGuard) open() {
 	if !g.held {
 		err := g.fill()
@@ -199,7 +199,7 @@ func (g *SpaceGuard) open() {
 	}
 }
 
-// fill makes the ballast file. Where the file system can't preallocate, it is written.
+// fill creates the ballast file. If the file system cannot preallocate, it writes the file.
 func (g *SpaceGuard) fill() error {
 	f, err := g.fs.Create(g.path, vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -215,7 +215,7 @@ func (g *SpaceGuard) fill() error {
 	return errors.Join(err, f.Close())
 }
 
-// watch runs until stop.
+// watch measures the disk every lookEvery until stop is closed.
 func (g *SpaceGuard) watch(stop <-chan struct{}) {
 	t := time.NewTicker(lookEvery)
 	defer t.Stop()
@@ -229,9 +229,8 @@ func (g *SpaceGuard) watch(stop <-chan struct{}) {
 	}
 }
 
-// wait repeats op while the disk is full, the folder is away or descriptors have run out: until
-// there is room, or for about a second when brief. What waits here waits in silence; it has been
-// said once.
+// wait repeats op while the disk is full, the folder is away or no file descriptors are left: until
+// op succeeds, or for about a second if brief. It does not log a full disk again.
 func (g *SpaceGuard) wait(brief bool, op func() error) error {
 	begun := time.Now()
 	for {

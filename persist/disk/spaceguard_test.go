@@ -19,8 +19,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestGuardDoesNotFlutter: it closes below the reserve and gives the ballast up, and opens with
-// room for the ballast and a margin only.
+// TestGuardDoesNotFlutter checks that the guard closes below the reserve and frees the ballast, and
+// that it opens only with space for the ballast and a margin.
 func TestGuardDoesNotFlutter(t *testing.T) {
 	free := uint64(500)
 	o := &Options{FS: vfs.NewMem(), Logger: slog.New(slog.DiscardHandler), ReserveBytes: 100 * mib, BallastBytes: 10 * mib,

@@ -10,26 +10,26 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// spareLog keeps a file of zeros, as large as a whole log, ready to become the engine's
-// next log. Syncing what is written over existing bytes takes about half as long as syncing
-// an append, which must put the file's new size on disk too; the engine overwrites its own
-// old logs for that reason, but has none after a start. Zeros behind the last record are
-// the end of the log to its reader, like the rests of an old one.
+// spareLog prepares a file of zeros, as large as a whole log, that becomes the engine's next log.
+// An fsync after overwriting existing bytes takes about half as long as one after an append, which
+// must also store the new size. The engine reuses its own old logs for that reason, but has none
+// after a start. A reader takes zeros after the last record for the end of the log, like the rest
+// of a reused log.
 //
-// It is only ever a gain: without a spare, for want of space or by an error, logs are
+// It is only an optimization: without a spare, because of a lack of space or an error, logs are
 // appended to.
 type spareLog struct {
 	folder *Folder
 	size   uint64
 	ready  atomic.Bool
-	used   chan struct{} // one place: a spare was used
-	zeros  []byte        // one piece, made for the first spare; open has it, then keep's goroutine
+	used   chan struct{} // buffered with one place: a spare was used
+	zeros  []byte        // one piece, allocated for the first spare; used by open, then by keep's goroutine
 }
 
 const (
 	spareName  = "spare.log"
 	sparePiece = mib
-	// sparePace is the rest after each piece that is written while mail comes in.
+	// sparePace is the pause after each piece that is written while messages arrive.
 	sparePace = 5 * time.Millisecond
 )
 
@@ -37,7 +37,7 @@ func newSpareLog(f *Folder, size uint64) *spareLog {
 	return &spareLog{folder: f, size: size, used: make(chan struct{}, 1)}
 }
 
-// open takes over the spare of an earlier run or makes one, at once.
+// open adopts the spare of an earlier run or creates one immediately.
 func (s *spareLog) open() {
 	if info, err := s.folder.FS.Stat(s.path()); err == nil && uint64(info.Size()) == s.size {
 		s.ready.Store(true)
@@ -48,7 +48,7 @@ func (s *spareLog) open() {
 
 func (s *spareLog) path() string { return s.folder.Path(spareName) }
 
-// keep makes a new spare whenever one was used, until stop.
+// keep creates a new spare whenever one was used, until stop is closed.
 func (s *spareLog) keep(stop <-chan struct{}) {
 	for {
 		select {
@@ -82,7 +82,7 @@ func (s *spareLog) make(stop <-chan struct{}, pace time.Duration) {
 	s.ready.Store(true)
 }
 
-// write syncs piece by piece, so that it never stands in a commit's way for long.
+// write syncs piece by piece, so that it never delays a commit for long.
 func (s *spareLog) write(path string, stop <-chan struct{}, pace time.Duration) error {
 	f, err := s.folder.FS.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *spareLog) write(path string, stop <-chan struct{}, pace time.Duration) 
 		s.zeros = make([]byte, sparePiece)
 	}
 	for n := uint64(0); n < s.size && err == nil; n += sparePiece {
-		clear(s.zeros) // whoever writes them may spoil them
+		clear(s.zeros) // a writer may have changed them
 		if _, err = f.Write(s.zeros[:min(sparePiece, s.size-n)]); err == nil && pace > 0 {
 			err = f.SyncData()
 		}
@@ -108,9 +108,9 @@ func (s *spareLog) write(path string, stop <-chan struct{}, pace time.Duration) 
 	return errors.Join(err, f.Close())
 }
 
-// become makes the spare the log of this name; nil when there is none. A crash after the
-// rename leaves a log of zeros, which is empty, or none. The folder is synced before
-// anything is written: the file must not come back as a spare that is also a log.
+// become makes the spare the log of this name; it returns nil without a spare. A crash after the
+// rename leaves a log of zeros, which is empty, or no log. The folder is synced before anything is
+// written: otherwise the file could reappear as a spare that is also a log.
 func (s *spareLog) become(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if !s.ready.Swap(false) {
 		return nil, nil

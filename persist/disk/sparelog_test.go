@@ -8,8 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestUsedSpareDoesNotComeBack holds that a power loss after a spare became a log can't
-// show it as a spare again: the next start would write one log over another.
+// TestUsedSpareDoesNotComeBack checks that after a power loss a used spare does not reappear as a
+// spare: the next start would write one log over another.
 func TestUsedSpareDoesNotComeBack(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	must(t, makeFolder(fs, "data"))

@@ -14,21 +14,21 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// valueFile is one of the engine's value files (db/*.blob), open for reading. It checks what is
-// read before the engine does, for Pebble 2.1.7 takes its own finding badly: a damaged footer,
-// and a damaged block in a rewrite, end in a panic, of which those in the background end the
-// process, start after start. An error that is not Pebble's own it passes on as one of the disk
-// (docs/pebble-separated-value-error.md). It never changes.
+// valueFile is one of the engine's value files (db/*.blob), open for reading. It verifies what is
+// read before the engine does, because Pebble 2.1.7 handles damage badly. A damaged footer, and a
+// damaged block during a rewrite, cause a panic; in the background such a panic ends the process,
+// at each start again. An error that is not Pebble's own is returned like a disk error
+// (docs/pebble-separated-value-error.md). It is immutable.
 type valueFile struct {
 	vfs.File
 	damage *Damage
 	name   string
-	blocks int64 // the length of what is before the footer
+	blocks int64 // length of the part before the footer
 }
 
-// The form of a value file, version 1: blocks, each followed by its compression (1 byte) and
-// checksum (4), and a footer: checksum (4), index (16), kind of the blocks' checksums (1),
-// version (1), number (8), magic (8).
+// Format of a value file, version 1: blocks, each followed by its compression (1 byte) and checksum
+// (4), and a footer: checksum (4), index (16), kind of the blocks' checksums (1), version (1),
+// number (8), magic (8).
 const (
 	valueFooterLen = 38
 	valueKindAt    = 20
@@ -38,7 +38,7 @@ const (
 
 func isValueFile(name string) bool { return strings.HasSuffix(name, ".blob") }
 
-// openValueFile checks the footer of f, which it closes when that is damaged.
+// openValueFile verifies the footer of f. If the footer is damaged, it closes f.
 func openValueFile(f vfs.File, name string, damage *Damage) (vfs.File, error) {
 	v := &valueFile{File: f, damage: damage, name: name}
 	err := v.readFooter()
@@ -78,15 +78,15 @@ func (v *valueFile) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// rewriteCategory is what the engine creates a rewritten value file under.
+// rewriteCategory is the write category of a rewritten value file.
 const rewriteCategory vfs.DiskWriteCategory = "pebble-blob-file-rewrite"
 
-// Rewrites notes which value file the engine is about to rewrite; it rewrites one at a time.
+// Rewrites records which value file the engine is about to rewrite; it rewrites one at a time.
 func (f *Folder) Rewrites(name string) { f.rewriting.Store(&name) }
 
-// fitToRewrite reads a value file whole before the engine rewrites it. A block that fails within
-// a rewrite would end the process, whosever error it is; a rewrite that can't make its new file
-// is merely given up.
+// fitToRewrite reads a value file completely before the engine rewrites it. A block that fails
+// during a rewrite would end the process, whatever the error. A rewrite that cannot create its new
+// file is only abandoned.
 func (fs *waitFS) fitToRewrite() error {
 	name := fs.folder.rewriting.Load()
 	if name == nil {
@@ -107,14 +107,14 @@ func (fs *waitFS) fitToRewrite() error {
 	return errors.Join(readBlocks(f, r), r.Close())
 }
 
-// readBlocks reads every block of f, a valueFile that r reads the index of.
+// readBlocks reads every block of f, a valueFile whose index r reads.
 func readBlocks(f vfs.File, r *blob.FileReader) error {
 	index, err := r.ReadIndexBlock(context.Background(), block.NoReadEnv, nil)
 	if err != nil {
 		return err
 	}
 	defer index.Release()
-	const head, column = 4, 1 // what precedes the columns, and which of them has the offsets
+	const head, column = 4, 1 // the length of the header before the columns, and the column of the offsets
 	var columns colblk.BlockDecoder
 	columns.Init(index.BlockData(), head)
 	offsets := colblk.DecodeColumn(&columns, column, columns.Rows()+1, colblk.DataTypeUint, colblk.DecodeUnsafeUints)

@@ -10,25 +10,25 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// waitFS is the file system under the engine. It stands between the engine and two
-// failures that the engine has no good answer to:
+// waitFS is the file system under the engine. It handles two kinds of failure that the engine
+// handles badly:
 //
-// A full disk. A failed log write would end the process, a failed flush is repeated at once
-// and for ever. So a write that finds the disk full waits for space instead of failing. A
-// table's write waits about a second only, so that a compaction that does not fit gives its
-// half-written output back. A folder that is gone from its path is waited for in the same way.
+// A full disk. A failed log write would end the process, and a failed flush would be repeated at
+// once, forever. So a write to a full disk waits for space instead of failing. The write of a table
+// waits only about a second, so that a compaction that does not fit frees its partial output. A
+// write also waits while the folder is not at its path.
 //
-// Any other failed write. The engine panics in some of these cases with its locks held, in
-// others it repeats its work at once and for ever. So the process ends here, with one line.
+// Any other failed write. In some cases the engine panics with its locks held; in others it repeats
+// its work at once, forever. So the process ends here, with one log record.
 type waitFS struct {
 	vfs.FS
 	folder *Folder
 	space  *SpaceGuard
 	spare  *spareLog
-	logs   sync.Map // name → *liveLog, while it is written
+	logs   sync.Map // name → *liveLog, while it is being written
 }
 
-// waitFile is a file or folder of waitFS; the engine lets one goroutine use one at a time.
+// waitFile is a file or folder of waitFS; the engine uses it from one goroutine at a time.
 type waitFile struct {
 	vfs.File
 	fs    *waitFS
@@ -41,8 +41,8 @@ func isTable(name string) bool {
 	return strings.HasSuffix(name, ".sst") || isValueFile(name)
 }
 
-// verdict passes an error of name on, or ends the process. Until the store is open its
-// errors become the error of Open.
+// verdict returns an error of name, or ends the process. Until the store is open, its errors become
+// the error of Open.
 func (fs *waitFS) verdict(name string, err error) error {
 	again := isTable(name) && (IsFull(err) || errors.Is(err, errAway))
 	if err != nil && !fs.space.opening.Load() && !again {
@@ -51,8 +51,8 @@ func (fs *waitFS) verdict(name string, err error) error {
 	return err
 }
 
-// elsewhere reports a name that is none of the engine's, as those of a backup are: there nothing
-// waits for space, and nothing that fails ends the process.
+// elsewhere reports a name outside the engine's folder, for example in a backup: there nothing
+// waits for space, and a failure does not end the process.
 func (fs *waitFS) elsewhere(name string) bool {
 	engine := fs.folder.Path(EngineName)
 	return name != engine && name != fs.PathDir(engine) && fs.PathDir(name) != engine
@@ -65,7 +65,7 @@ func (fs *waitFS) file(name string, open func() (vfs.File, error)) (vfs.File, er
 	var f vfs.File
 	err := fs.space.wait(isTable(name), func() (err error) {
 		if err = fs.folder.Ours(); err != nil {
-			return err // another's folder may lie on the path
+			return err // another folder may be at the path
 		}
 		f, err = open()
 		return Denied(name, err)
@@ -93,7 +93,7 @@ func (fs *waitFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error)
 	return fs.live(name, f, err)
 }
 
-// Open reads value files with a check of its own, and logs as far as they are written.
+// Open opens value files with their own verification, and live logs only up to their written end.
 func (fs *waitFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if err := fs.folder.broken[name]; err != nil {
 		return nil, err
@@ -111,20 +111,20 @@ func (fs *waitFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	return openValueFile(f, name, fs.folder.Damage)
 }
 
-// Missing is what it means that a file of the folder is not there: the folder is away, or the file
-// is lost. The engine takes its own error of a lost value file for a damage of which it has to
-// know more, and panics; this one it passes on.
+// Missing returns the error for a missing file of the folder: the folder is away, or the file is
+// lost. For a lost value file, the engine expects details with its own error and panics without
+// them; this error it returns.
 func (f *Folder) Missing(path string, err error) error {
 	if away := f.Ours(); away != nil {
 		return away
 	}
 	if isTable(path) && !isValueFile(path) {
-		return err // the engine tells of tables itself
+		return err // the engine reports tables itself
 	}
 	return f.Damage.Found(path, "it is missing")
 }
 
-// List shows the engine what is missing, too.
+// List also lists the missing files.
 func (fs *waitFS) List(dir string) ([]string, error) {
 	names, err := fs.FS.List(dir)
 	for _, path := range fs.folder.missing {
@@ -155,7 +155,7 @@ func (fs *waitFS) OpenDir(name string) (vfs.File, error) {
 	return fs.file(name, func() (vfs.File, error) { return fs.FS.OpenDir(name) })
 }
 
-// Lock locks the engine's folder too, where anything can be locked.
+// Lock also locks the engine's folder, unless nothing can be locked.
 func (fs *waitFS) Lock(name string) (io.Closer, error) {
 	if fs.folder.lock == (noLock{}) {
 		return noLock{}, nil
@@ -179,7 +179,7 @@ func (fs *waitFS) MkdirAll(dir string, perm os.FileMode) error {
 
 func (fs *waitFS) Unwrap() vfs.FS { return fs.FS }
 
-// Write goes on behind the part that did fit.
+// Write continues after the part that fit.
 func (f *waitFile) Write(p []byte) (int, error) {
 	done, err := f.File.Write(p)
 	if IsFull(err) {
@@ -203,8 +203,8 @@ func (f *waitFile) WriteAt(p []byte, off int64) (int, error) {
 	return done, f.fs.verdict(f.name, err)
 }
 
-// A failed sync is never repeated: the kernel may have dropped the pages and would then
-// report success.
+// A failed fsync is never repeated: the kernel may have dropped the pages and would then report
+// success.
 
 func (f *waitFile) Sync() error {
 	err := f.File.Sync()

@@ -1,6 +1,6 @@
-// Package persisttest is a data folder in memory, for tests of everything above the store: the
-// store itself, on a file system that can lose what was not synced, with knobs that hold, fail
-// and count its commits. It is no part of the program and knows nothing of what is in a row.
+// Package persisttest provides a data folder in memory for tests of everything above the store. It
+// is the store itself, on a file system that can lose unsynced data. A test can block, fail and
+// count its commits. The package is not part of the program and does not know what rows contain.
 package persisttest
 
 import (
@@ -21,24 +21,24 @@ import (
 	"inboxd/persist"
 )
 
-// TB is what a store needs of a test, a property or a benchmark.
+// TB is what a store needs from a test, a property test or a benchmark.
 type TB interface {
 	Helper()
 	Fatal(...any)
 	Cleanup(func())
 }
 
-// Store is an open store. A test sets Before and After while no commit is under way; all else may be
-// used from any goroutine.
+// Store is an open store. A test sets Before and After while no commit is in progress; everything
+// else may be used from any goroutine.
 type Store struct {
 	*persist.Store
 	fs *vfs.MemFS
 
-	// Before runs before each commit of rows: it may block it, panic, or fail it.
+	// Before runs before each commit of rows: it may block the commit, panic, or fail it.
 	Before func(rows any) error
 	mu     sync.Mutex // guards Before for SetBefore
-	// After runs after each commit of rows that succeeded, before anybody hears of it: what it
-	// returns is answered in place of success.
+	// After runs after each successful commit of rows, before the commit returns. Its result is
+	// returned in place of nil.
 	After func(rows any) error
 
 	held                    sync.Map // partition.ID → *held
@@ -48,8 +48,8 @@ type Store struct {
 	planLookups             atomic.Int64
 }
 
-// Open makes an empty store that lives until the test ends. Nothing in it goes by the clock
-// alone, so that it costs nothing to let days pass in a bubble.
+// Open creates an empty store that lives until the test ends. Nothing in it runs only by the clock,
+// so that it costs nothing to let days pass in a synctest bubble.
 func Open(t TB) *Store {
 	t.Helper()
 	return open(t, vfs.NewMem(), new(atomic.Int64), nil)
@@ -61,14 +61,14 @@ func OpenOwned(t TB, owner *partition.Owner) *Store {
 	return open(t, vfs.NewMem(), new(atomic.Int64), owner)
 }
 
-// OpenCrashableOwned is OpenOwned for a test that calls Crash, which opens it as on a node that is alone,
-// or CrashOwned.
+// OpenCrashableOwned is OpenOwned for a test that calls Crash or CrashOwned. Crash opens the store
+// as on a node without others.
 func OpenCrashableOwned(t TB, owner *partition.Owner) *Store {
 	t.Helper()
 	return open(t, vfs.NewCrashableMem(), new(atomic.Int64), owner)
 }
 
-// OpenCrashable is Open for a test that calls Crash. Every sync copies the log then.
+// OpenCrashable is Open for a test that calls Crash. Every fsync then copies the log.
 func OpenCrashable(t TB) *Store {
 	t.Helper()
 	return open(t, vfs.NewCrashableMem(), new(atomic.Int64), nil)
@@ -80,7 +80,7 @@ func (s *Store) Crash(t TB) *Store {
 	return s.CrashOwned(t, nil)
 }
 
-// CrashOwned is Crash to a node with this owner.
+// CrashOwned is Crash on a node with this owner.
 func (s *Store) CrashOwned(t TB, owner *partition.Owner) *Store {
 	t.Helper()
 	return open(t, s.fs.CrashClone(vfs.CrashCloneCfg{}), s.ahead, owner)
@@ -90,7 +90,7 @@ func open(t TB, fs *vfs.MemFS, ahead *atomic.Int64, owner *partition.Owner) *Sto
 	t.Helper()
 	disk, err := persist.Open("data", persist.Options{
 		Owner: owner, FS: fs, Logger: slog.New(slog.DiscardHandler), Still: true,
-		// Rows stay in memtables: tables are dear while the race detector looks on.
+		// Rows stay in memtables: tables are expensive under the race detector.
 		MemTableBytes: 64 << 20, CacheBytes: 8 << 20,
 		Now:  func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) },
 		Exit: func(int) { panic("the store ended the process") },
@@ -106,13 +106,12 @@ func open(t TB, fs *vfs.MemFS, ahead *atomic.Int64, owner *partition.Owner) *Sto
 	return &Store{Store: disk, fs: fs, ahead: ahead}
 }
 
-// SetAhead makes the store's clock so much ahead of the true one, until it is set again, over
-// crashes.
+// SetAhead sets the store's clock ahead of the real one until it is set again, also across crashes.
 func (s *Store) SetAhead(d time.Duration) { s.ahead.Store(int64(d)) }
 
 // held is a partition whose positions are not reached yet.
 type held struct {
-	over    chan struct{} // closed when it is let go
+	over    chan struct{} // closed on release
 	waiting atomic.Int64
 }
 
@@ -123,7 +122,7 @@ func (s *Store) Hold(p partition.ID) (release func()) {
 	return func() { s.held.Delete(p); close(h.over) }
 }
 
-// Awaited tells how many wait for positions of the partition, which is held.
+// Awaited returns how many callers wait for positions of the partition, which must be held.
 func (s *Store) Awaited(p partition.ID) int64 {
 	h, _ := s.held.Load(p)
 	return h.(*held).waiting.Load()
@@ -139,25 +138,25 @@ func (s *Store) Reached(at partition.Position) error {
 	return s.Store.Reached(at)
 }
 
-// SetFull makes the disk full, or gives it room again.
+// SetFull makes the disk full, or gives it space again.
 func (s *Store) SetFull(full bool) { s.full.Store(full) }
 
-// Full tells what SetFull said last.
+// Full returns what SetFull last set.
 func (s *Store) Full() bool { return s.full.Load() }
 
-// Commits counts the commits that succeeded.
+// Commits counts the successful commits.
 func (s *Store) Commits() int { return int(s.commits.Load()) }
 
 // AccountLookups counts the calls of AccountOf.
 func (s *Store) AccountLookups() int { return int(s.accountLookups.Load()) }
 
-// PlanLookups is how often PlanOf was asked.
+// PlanLookups counts the calls of PlanOf.
 func (s *Store) PlanLookups() int { return int(s.planLookups.Load()) }
 
-// OnceRecords counts the records of requests.
+// OnceRecords counts the request records.
 func (s *Store) OnceRecords() (n int) {
 	for place := []byte(nil); ; n++ {
-		next, err := s.ForgetOnce(time.Time{}, place, 1, nil) // nothing is as old as that
+		next, err := s.ForgetOnce(time.Time{}, place, 1, nil) // no record is that old
 		if err != nil {
 			panic(fmt.Sprint("counting records of requests: ", err))
 		}
@@ -167,14 +166,14 @@ func (s *Store) OnceRecords() (n int) {
 	}
 }
 
-// SetBefore sets Before while commits may be under way.
+// SetBefore sets Before while commits may be in progress.
 func (s *Store) SetBefore(before func(rows any) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Before = before
 }
 
-// commit lets Before have its say.
+// commit runs Before, the write and After.
 func (s *Store) commit(rows any, write func() error) error {
 	s.mu.Lock()
 	before := s.Before
@@ -194,7 +193,7 @@ func (s *Store) commit(rows any, write func() error) error {
 	return nil
 }
 
-// CommitInbox refuses mail while the disk is full.
+// CommitInbox refuses messages while the disk is full.
 func (s *Store) CommitInbox(r *inbox.Rows) error {
 	return s.commit(r, func() error {
 		if s.Full() && len(r.Store) > 0 {
@@ -204,27 +203,27 @@ func (s *Store) CommitInbox(r *inbox.Rows) error {
 	})
 }
 
-// CommitAccount can be made to fail or to wait, as all commits.
+// CommitAccount runs Before and After around the commit.
 func (s *Store) CommitAccount(r *account.Rows) error {
 	return s.commit(r, func() error { return s.Store.CommitAccount(r) })
 }
 
-// CommitDomain can be made to fail or to wait, as all commits.
+// CommitDomain runs Before and After around the commit.
 func (s *Store) CommitDomain(r *domain.Rows) error {
 	return s.commit(r, func() error { return s.Store.CommitDomain(r) })
 }
 
-// CommitDeliveries can be made to fail or to wait, as all commits.
+// CommitDeliveries runs Before and After around the commit.
 func (s *Store) CommitDeliveries(id account.ID, changes []webhook.Change) error {
 	return s.commit(changes, func() error { return s.Store.CommitDeliveries(id, changes) })
 }
 
-// SetEmail can be made to fail or to wait, as a commit.
+// SetEmail runs Before and After around the commit.
 func (s *Store) SetEmail(email string, holder account.Holding) error {
 	return s.commit(email, func() error { return s.Store.SetEmail(email, holder) })
 }
 
-// SetSubdomain can be made to fail or to wait, as a commit.
+// SetSubdomain runs Before and After around the commit.
 func (s *Store) SetSubdomain(label string, holder account.Holding) error {
 	return s.commit(label, func() error { return s.Store.SetSubdomain(label, holder) })
 }
