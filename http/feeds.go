@@ -24,8 +24,8 @@ import (
 type Feeds interface {
 	// Share returns the token of the inbox's link and its usage. It creates a token if there is
 	// none, or if the key that created it no longer exists. If the link was hidden, it creates one
-	// only for a principal that may manage the inbox. It returns NotFound for others, and for a
-	// read that must not create one.
+	// only for a principal that may manage the inbox. It returns NotFound for other principals, and
+	// for a HEAD request.
 	Share(ctx context.Context, address string, by calendar.Reader) (token string, f calendar.Feed, err error)
 	// Rotate revokes the token, if there is one, and creates a new one. A repeated request gets the
 	// token of the first.
