@@ -52,8 +52,7 @@ func TestSignUpCanBeClosed(t *testing.T) {
 	w.expect(200, w.call(post, "/api/auth/login", "", `{"email":"alice@example.com","password":"correct horse"}`))
 }
 
-// TestTriesAreLimited per client, whatever becomes of them, and per e-mail address from
-// many clients.
+// TestTriesAreLimited per client, whatever their outcome, and per e-mail address from many clients.
 func TestTriesAreLimited(t *testing.T) {
 	w := start(t, func(o *Options) { o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} })
 	w.signUp(alice)
@@ -86,8 +85,8 @@ func TestTriesAreLimited(t *testing.T) {
 	w.expect(422, try("2001:db8:0:1::1", "{"))
 }
 
-// TestWhoIsKnownSignsIn although strangers used up the tries of the address: a client that signed in, read
-// its account, or reset the password.
+// TestWhoIsKnownSignsIn although strangers used up the attempts of the address: a client that
+// signed in, read its account, or reset the password before.
 func TestWhoIsKnownSignsIn(t *testing.T) {
 	for name, way := range map[string]func(w *world, from func(method, path, token, body string) reply){
 		"signed in": func(w *world, from func(method, path, token, body string) reply) {
@@ -121,7 +120,7 @@ func TestWhoIsKnownSignsIn(t *testing.T) {
 	}
 }
 
-// TestTriesAreBounded: millions of clients cost no more memory than maxTracked.
+// TestTriesAreBounded: millions of clients use no more memory than maxTracked entries.
 func TestTriesAreBounded(t *testing.T) {
 	tr := newTries()
 	for n := range 3 * maxTracked {
@@ -249,8 +248,8 @@ func TestInboxes(t *testing.T) {
 	}
 }
 
-// TestAFullInbox is shown as such on each surface until something goes, or it keeps the newest. What
-// shall become of it is said at the creation, single or in a batch, or later.
+// TestAFullInbox: every surface reports it until a message is deleted, or keep_newest is set.
+// keep_newest can be set at creation, single or in a batch, or later.
 func TestAFullInbox(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
@@ -348,8 +347,8 @@ func TestUpdateBurnDelete(t *testing.T) {
 	w.expect(403, w.call(get, latest, key, ""))
 }
 
-// TestEncryptionOfAnAccount: one public key, shown as it was given; whatever else is given stays in
-// no answer and in no log.
+// TestEncryptionOfAnAccount: one public key, shown as given. Nothing else that was sent appears in
+// a response or a log.
 func TestEncryptionOfAnAccount(t *testing.T) {
 	const path = "/api/account/encryption"
 	w := start(t)
@@ -409,7 +408,7 @@ func TestEncryptionOfAnAccount(t *testing.T) {
 	}
 	w.expect(200, set(first))
 	last := 0
-	for range 2 * maxTries { // a stolen session does not try passwords for ever
+	for range 2 * maxTries { // a stolen session cannot try passwords without a limit
 		last = again("guess").status
 	}
 	if last != 429 {

@@ -16,28 +16,28 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// Credentials knows whom a token speaks for.
+// Credentials maps tokens to principals.
 type Credentials interface {
-	// Authenticate resolves a session token or an API key: Unauthenticated when it is
-	// unknown, revoked or expired. For a known one in memory it allocates nothing; token
-	// is not kept.
+	// Authenticate resolves a session token or an API key. It returns Unauthenticated if the token
+	// is unknown, revoked or expired. For a known token in memory it does not allocate. It does not
+	// retain token.
 	Authenticate(ctx context.Context, token []byte) (*account.Principal, error)
 }
 
-// Views shows inboxes. Addresses are canonical and without tag.
+// Views returns the views of inboxes. Addresses are canonical and without tag.
 type Views interface {
-	// Resident returns the published view if the inbox lives and is in memory, else nil.
-	// It takes no lock and allocates nothing; address is not kept.
+	// Resident returns the published view if the inbox exists and is in memory, else nil. It takes
+	// no lock and does not allocate. It does not retain address.
 	Resident(address []byte) *inbox.View
-	// ViewFor returns the published view to the account that owns the inbox, loading it when
-	// it is not in memory. For any other it is NoInbox, by the same work whether the inbox
-	// lives, is gone or never was.
+	// ViewFor returns the published view to the account that owns the inbox, and loads it if it is
+	// not in memory. Any other account gets NoInbox. The work is the same whether the inbox exists,
+	// was deleted or never existed, so that timing does not reveal it.
 	ViewFor(ctx context.Context, id account.ID, address string) (*inbox.View, error)
 }
 
-// admission decides who gets to a handler. Nothing of it changes; tries guards itself.
+// admission decides which requests reach a handler. It is immutable; tries has its own lock.
 type admission struct {
-	base        context.Context // of all requests
+	base        context.Context // parent of all requests
 	credentials Credentials
 	views       Views
 	tries       *tries
@@ -45,8 +45,8 @@ type admission struct {
 	checkHost   func(*fasthttp.RequestCtx) error
 }
 
-// poll says who may have a poll answered by the wire, when memory knows. In any doubt it
-// returns no view, and the route decides.
+// poll returns the principal and the view if the wire may respond to a poll from memory. In any
+// other case it returns no view, and the route decides.
 func (a *admission) poll(q wire.Poll, now time.Time) (*account.Principal, *inbox.View) {
 	p, err := a.credentials.Authenticate(a.base, q.Token)
 	if err != nil || !p.Valid(now) || !q.Takes(p) || !p.Scopes.Allows(account.ScopeRead) {
@@ -60,7 +60,7 @@ func (a *admission) poll(q wire.Poll, now time.Time) (*account.Principal, *inbox
 	return p, view
 }
 
-// admit lets a request through to its handler (specification, Surfaces): first the credential,
+// admit checks a request before its handler runs (specification, Surfaces): first the credential,
 // then scope, ownership and the shape of the body.
 func (a *admission) admit(r *request) (err error) {
 	left := r.http.UserValue(bodyLeft) != nil
@@ -84,7 +84,7 @@ func (a *admission) admit(r *request) (err error) {
 	return err
 }
 
-// admitStranger checks an anonymous try, and counts it unless its body is left unread.
+// admitStranger checks an anonymous attempt, and counts it unless its body was not read.
 func (a *admission) admitStranger(r *request, left bool) error {
 	if err := a.checkHost(r.http); err != nil || left {
 		return err
@@ -119,13 +119,13 @@ var (
 	bearerScheme        = []byte("bearer ")
 )
 
-// credential returns the token of a request, in the request's own bytes; nil when there is
-// none. False means that two different ones are given.
+// credential returns the token of a request, which aliases the request's bytes; nil if there is
+// none. clear is false if the request has two different tokens.
 func credential(h *fasthttp.RequestHeader) (token []byte, clear bool) {
 	key := h.PeekCanonical(headerAPIKey)
 	bearer := h.PeekCanonical(headerAuthorization)
 	if len(bearer) < len(bearerScheme) || !bytes.EqualFold(bearer[:len(bearerScheme)], bearerScheme) {
-		return key, true // another scheme is not for us: a proxy's own, perhaps
+		return key, true // another scheme is not ours, perhaps a proxy's
 	}
 	bearer = bytes.TrimLeft(bearer[len(bearerScheme):], " ")
 	if len(key) == 0 {
@@ -142,7 +142,7 @@ func (a *admission) authenticate(r *request) (err error) {
 	return err
 }
 
-// principal finds whom the credential of a header speaks for.
+// principal returns the principal of the credential in a header.
 func (a *admission) principal(ctx context.Context, h *fasthttp.RequestHeader, now time.Time) (*account.Principal, error) {
 	token, clear := credential(h)
 	switch {
@@ -158,7 +158,7 @@ func (a *admission) principal(ctx context.Context, h *fasthttp.RequestHeader, no
 	return p, err
 }
 
-// credentials is a set of kinds of credential.
+// credentials is a set of kinds of credentials.
 type credentials uint8
 
 const (
@@ -166,7 +166,7 @@ const (
 	accountKeys
 	inboxKeys
 
-	nobody   credentials = 0 // no credential is asked for
+	nobody   credentials = 0 // no credential is required
 	anyone               = sessions | accountKeys | inboxKeys
 	creators             = sessions | accountKeys
 	insiders             = sessions | inboxKeys
@@ -176,7 +176,7 @@ var kindBits = map[account.Kind]credentials{
 	account.KindSession: sessions, account.KindAccountKey: accountKeys, account.KindInboxKey: inboxKeys,
 }
 
-// checkKind refuses a credential of a kind that the route does not take (specification,
+// checkKind refuses a kind of credential that the route does not accept (specification,
 // Credentials).
 func (rt *route) checkKind(kind account.Kind) error {
 	switch {
@@ -190,7 +190,7 @@ func (rt *route) checkKind(kind account.Kind) error {
 	return fault.New(fault.Forbidden, "An account key cannot make this call. Use a session or this inbox's own key")
 }
 
-// owns reports whether the credential reaches the inbox.
+// owns reports whether the credential can access the inbox.
 func owns(p *account.Principal, v *inbox.View) bool {
 	return v.Account == p.Account && reaches(p, v.Address)
 }
@@ -200,8 +200,8 @@ func reaches(p *account.Principal, address string) bool {
 	return p.Kind != account.KindInboxKey || p.Inbox == address
 }
 
-// own finds the inbox of the path and refuses it unless the credential owns it. Whatever
-// the reason, the refusal has the same bytes.
+// own finds the inbox in the path, and refuses the request unless the credential owns it. Every
+// refusal has the same bytes, whatever its reason.
 func (r *request) own() error {
 	given := parameter(r.http, "addr")
 	canonical, ok := address.Inbox(given)
@@ -217,7 +217,7 @@ func (r *request) own() error {
 	return r.look()
 }
 
-// look takes the present view of the inbox into r.view, or finds that it is gone.
+// look stores the current view of the inbox in r.view, or returns NoInbox if it was deleted.
 func (r *request) look() error {
 	view, err := r.server.admission.views.ViewFor(r.ctx, r.principal.Account, r.address)
 	switch {

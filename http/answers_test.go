@@ -9,13 +9,14 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// mailWithLargeFile carries a file above the receiving limit (specification, Attachments).
+// mailWithLargeFile returns a message with a file above the receiving limit (specification,
+// Attachments).
 func mailWithLargeFile() string {
 	return strings.Replace(mailWithFile, "<p>hi</p>", strings.Repeat(strings.Repeat("x", 70)+"\r\n", (5<<20)/72+1), 1)
 }
 
-// TestEveryRefusalOfEverySurface asks for what the contract documents and no other test of
-// this package happens to ask for; the contract itself is compared with each answer.
+// TestEveryRefusalOfEverySurface makes the requests whose documented responses no other test of
+// this package causes. Each response is compared with the contract.
 func TestEveryRefusalOfEverySurface(t *testing.T) {
 	m := newMatrix(t)
 	session := m.signUpSession(alice)
@@ -61,7 +62,7 @@ func TestEveryRefusalOfEverySurface(t *testing.T) {
 	}
 }
 
-// TestAPlanRefusesASend in the plan's own sentence.
+// TestAPlanRefusesASend with the plan's own sentence.
 func TestAPlanRefusesASend(t *testing.T) {
 	w, address, _, _ := lone(t)
 	const why = "Free plan allows at most 1 attachment per message; this one has 2"
@@ -74,7 +75,7 @@ func TestAPlanRefusesASend(t *testing.T) {
 	}
 }
 
-// TestADomainWithInboxesStays names the count.
+// TestADomainWithInboxesStays: the error contains the number of inboxes.
 func TestADomainWithInboxesStays(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
@@ -88,7 +89,7 @@ func TestADomainWithInboxesStays(t *testing.T) {
 	}
 }
 
-// TestAnAccountHoldsSoManyKeys fills the inventory to its bound.
+// TestAnAccountHoldsSoManyKeys creates keys up to the limit.
 func TestAnAccountHoldsSoManyKeys(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)

@@ -17,32 +17,35 @@ type Auth interface {
 	SignUp(ctx context.Context, email, password string) (account.SignedIn, error)
 	LogIn(ctx context.Context, email, password string) (account.SignedIn, error)
 	LogOut(ctx context.Context, p *account.Principal) error
-	// RequestReset mails a password-reset token if an account has the address, and returns
-	// at once in every case.
+	// RequestReset sends a password-reset token if an account has the address. It always returns
+	// immediately.
 	RequestReset(email string)
-	// ResetPassword uses such a token, and ends what opened the account before: Refused when it opens
-	// nothing.
+	// ResetPassword uses such a token, and revokes all earlier access to the account. It returns
+	// Refused if the token is not valid.
 	ResetPassword(ctx context.Context, token, password string) (account.Ended, error)
-	// ListSessions returns the account's sessions, oldest first, and when each was last used.
+	// ListSessions returns the sessions of the account, oldest first, and the time of last use of
+	// each.
 	ListSessions(ctx context.Context, id account.ID) ([]account.Session, []time.Time, error)
-	// EndSession ends one of them by its id: NotFound when there is none.
+	// EndSession ends a session by its id. It returns NotFound if the session does not exist.
 	EndSession(ctx context.Context, id account.ID, session string) error
-	// ChangePassword sets another and ends all sessions but that of p: Forbidden for a wrong old one.
+	// ChangePassword sets a new password and ends all sessions except that of p. A wrong old
+	// password is Forbidden.
 	ChangePassword(ctx context.Context, p *account.Principal, old, password string) error
-	// RequestVerification sends a token that verifies the account's e-mail address, unless the address is
-	// verified or enough tokens are outstanding.
+	// RequestVerification sends a token that verifies the e-mail address of the account. It sends
+	// none if the address is verified or enough tokens are outstanding.
 	RequestVerification(ctx context.Context, id account.ID) error
-	// VerifyEmail uses such a token: Refused when it verifies nothing.
+	// VerifyEmail uses such a token. It returns Refused if the token is not valid.
 	VerifyEmail(ctx context.Context, token string) error
 	Usage(ctx context.Context, id account.ID) (account.Usage, error)
-	// SetRecipient sets the account's public key, for messages received after the answer. A key that is set
-	// is changed only with the password: Invalid without it, Forbidden for a wrong one.
+	// SetRecipient sets the public key of the account, for messages received after it returns.
+	// Changing an existing key needs the password: Invalid without it, Forbidden for a wrong one.
 	SetRecipient(ctx context.Context, id account.ID, recipient sealed.Recipient, password string) error
-	// DropRecipient removes the key under the same rule: Refused while encrypted inboxes exist.
+	// DropRecipient removes the key. The same password rule applies; Refused while encrypted
+	// inboxes exist.
 	DropRecipient(ctx context.Context, id account.ID, password string) error
 }
 
-// auth makes accounts and sessions.
+// auth has the handlers of accounts and sessions.
 type auth struct {
 	accounts   Auth
 	tries      *tries
@@ -98,7 +101,7 @@ type limitsResponse struct {
 	Attachments           int   `json:"attachments_per_message"`
 	AttachmentBytes       int64 `json:"attachment_bytes_per_message"`
 	Webhooks              int   `json:"webhooks"`
-	MaxMessages           int   `json:"max_messages"` // of one inbox, as max_bytes
+	MaxMessages           int   `json:"max_messages"` // of one inbox, like max_bytes
 	MaxBytes              int64 `json:"max_bytes"`
 }
 
@@ -108,7 +111,7 @@ type usageResponse struct {
 	Sends   int64 `json:"sends_today"`
 }
 
-// encryptionResponse is the public key that the account gave, if it did.
+// encryptionResponse is the public key of the account, if it has one.
 type encryptionResponse struct {
 	Enabled          bool    `json:"enabled"`
 	PublicKey        *string `json:"public_key"`
@@ -164,7 +167,7 @@ func (a *auth) logIn(r *request) error {
 	return a.signedIn(r, fasthttp.StatusOK, in, err)
 }
 
-// signInForm returns a canonical e-mail address, whose tries are counted, and a password.
+// signInForm returns a canonical e-mail address, whose attempt was counted, and a password.
 func (a *auth) signInForm(r *request) (email, password string, err error) {
 	email, err = a.countedEmail(r)
 	return email, *r.body.text("password"), err
@@ -194,14 +197,14 @@ func (a *auth) logOut(r *request) error {
 func (a *auth) showAccount(r *request) error {
 	usage, err := a.accounts.Usage(r.ctx, r.principal.Account)
 	if err == nil {
-		a.tries.signedIn(usage.Profile.Email, r.clientGroup()) // also after a restart, which forgets who signed in
+		a.tries.signedIn(usage.Profile.Email, r.clientGroup()) // also after a restart, which forgets the clients that signed in
 	}
 	return r.json(fasthttp.StatusOK, struct {
 		Account accountResponse `json:"account"`
 	}{accountOf(usage)}, err)
 }
 
-// requestReset answers alike, and as fast, whether or not an account has the address.
+// requestReset has the same response and duration whether or not an account has the address.
 func (a *auth) requestReset(r *request) error {
 	email, err := a.countedEmail(r)
 	if err != nil {
@@ -219,7 +222,7 @@ type resetResponse struct {
 	CalendarLinks int64 `json:"calendar_links"`
 }
 
-// confirmReset sets the password and ends all that opened the account before.
+// confirmReset sets the password and revokes all earlier access to the account.
 func (a *auth) confirmReset(r *request) error {
 	password := *r.body.text("password")
 	if err := account.CheckPassword(password); err != nil {
@@ -227,7 +230,7 @@ func (a *auth) confirmReset(r *request) error {
 	}
 	ended, err := a.accounts.ResetPassword(r.ctx, *r.body.text("token"), password)
 	if err == nil {
-		a.tries.signedIn(ended.Email, r.clientGroup()) // whoever had the link is no stranger
+		a.tries.signedIn(ended.Email, r.clientGroup()) // the client had the link, so it is not a stranger
 	}
 	return r.json(fasthttp.StatusOK, resetResponse{true, ended.Sessions, ended.Keys, ended.Webhooks, ended.Links}, err)
 }
@@ -267,7 +270,8 @@ func (a *auth) changePassword(r *request) error {
 	return r.ok(a.accounts.ChangePassword(r.ctx, r.principal, *r.body.text("old"), password))
 }
 
-// shownPassword is the password that a change of the key shows, empty when it shows none. Each counts.
+// shownPassword returns the password given for a change of the key, or the empty string. Each
+// password counts as an attempt.
 func (a *auth) shownPassword(r *request) (string, error) {
 	shown := r.body.text("password")
 	if shown == nil || *shown == "" {
@@ -276,7 +280,7 @@ func (a *auth) shownPassword(r *request) (string, error) {
 	return *shown, a.tries.count("password "+r.principal.Account.String(), r.now)
 }
 
-// requestVerification sends the link again that verifies the sign-in address.
+// requestVerification sends the verification link for the account's address again.
 func (a *auth) requestVerification(r *request) error {
 	err := a.tries.count("verification "+r.principal.Account.String(), r.now)
 	if err == nil {
@@ -289,8 +293,8 @@ func (a *auth) confirmVerification(r *request) error {
 	return r.ok(a.accounts.VerifyEmail(r.ctx, *r.body.text("token")))
 }
 
-// setEncryption takes a public key (specification, Encryption). Whatever else was given is refused in
-// words that hold nothing of it: it may be the private one.
+// setEncryption sets a public key (specification, Encryption). The error for anything else does not
+// quote it, because it may be the private key.
 func (a *auth) setEncryption(r *request) error {
 	recipient, err := sealed.Parse("public_key", *r.body.text("public_key"))
 	if err != nil {
@@ -311,7 +315,7 @@ func (a *auth) endEncryption(r *request) error {
 	return a.showEncryption(r, err)
 }
 
-// showEncryption answers a change, unless it failed.
+// showEncryption responds to a change, or returns its error.
 func (a *auth) showEncryption(r *request, err error) error {
 	if err != nil {
 		return err
@@ -322,7 +326,7 @@ func (a *auth) showEncryption(r *request, err error) error {
 	}{encryptionOf(usage)}, err)
 }
 
-// noteFailedSignIn counts and logs a log-in with a wrong address or password, for whoever bans
+// noteFailedSignIn counts and logs a login with a wrong address or password, so that tools can ban
 // addresses that guess.
 func (s *Server) noteFailedSignIn(r *request, email string) {
 	s.failedSignIns.Add(1)

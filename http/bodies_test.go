@@ -13,9 +13,9 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// TestBodyLimitsAreTheContracts: of each body with a member that the contract excludes nothing is taken, and the
-// refusal names that member; what the contract just allows is not refused for it. The body around it is the
-// contract's own example.
+// TestBodyLimitsAreTheContracts: a body with a member outside the contract's limits has no effect,
+// and the error names that member. A member just inside the limits is not the reason for an error.
+// The rest of the body is the contract's own example.
 func TestBodyLimitsAreTheContracts(t *testing.T) {
 	m, err := theMirror()
 	if err != nil {
@@ -36,7 +36,7 @@ func TestBodyLimitsAreTheContracts(t *testing.T) {
 			media := op.RequestBody.Value.Content["application/json"]
 			example, _ := media.Example.(map[string]any)
 			ask := func(change map[string]any) reply {
-				w.advance(tryTime) // tries are counted
+				w.advance(tryTime) // attempts are rate limited
 				body := maps.Clone(example)
 				if body == nil {
 					body = map[string]any{}
@@ -72,7 +72,7 @@ func TestBodyLimitsAreTheContracts(t *testing.T) {
 	}
 }
 
-// ofEntry reports a list of objects: a refusal names the member of one.
+// ofEntry reports whether v is a list of objects: an error then names the member of an entry.
 func ofEntry(v any) bool {
 	list, _ := v.([]any)
 	if len(list) == 0 {
@@ -82,7 +82,7 @@ func ofEntry(v any) bool {
 	return object
 }
 
-// within returns values just inside what a schema allows.
+// within returns values just inside the limits of a schema.
 func within(s *openapi3.Schema) (good []any) {
 	for _, one := range s.AnyOf {
 		good = append(good, within(one.Value)...)
@@ -105,7 +105,7 @@ func within(s *openapi3.Schema) (good []any) {
 	return good
 }
 
-// beyond returns values just outside.
+// beyond returns values just outside the limits.
 func beyond(s *openapi3.Schema) (bad []any) {
 	for i, one := range s.AnyOf {
 		for _, v := range beyond(one.Value) {
@@ -174,7 +174,7 @@ func many(v any, n int) []any {
 	return list
 }
 
-// example is a value that a schema of an entry takes.
+// example returns a value that is valid for the schema of an entry.
 func example(s *openapi3.Schema) any {
 	switch {
 	case len(s.AnyOf) > 0:
@@ -195,8 +195,9 @@ func example(s *openapi3.Schema) any {
 	return map[string]any{}
 }
 
-// TestContentCodings: whatever takes a body refuses one in a content coding, after all that comes before its shape, and says
-// which ones it takes: none. What is no coding, or has no body, is as before.
+// TestContentCodings: every route with a body refuses content codings, after the checks that come
+// before the body's shape. The response lists the accepted codings: only identity. Requests without
+// a coding or a body are unaffected.
 func TestContentCodings(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
@@ -231,8 +232,8 @@ func TestContentCodings(t *testing.T) {
 	w.expect(415, w.call(post, path+"/send", session, strings.Repeat("x", 100_000), "Content-Encoding", "gzip"))
 }
 
-// TestBodyLimitIsTheRoutes: what stands behind the path changes nothing, and a send has its limit under
-// every spelling that is routed to it.
+// TestBodyLimitIsTheRoutes: a query does not change the limit, and a send has its limit under every
+// spelling of its path.
 func TestBodyLimitIsTheRoutes(t *testing.T) {
 	w := start(t, func(o *Options) { o.MaxBodyBytes = 4 << 20 })
 	session := w.signUp(alice)

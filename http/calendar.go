@@ -18,8 +18,8 @@ import (
 	"inboxd/internal/mail/message/compose"
 )
 
-// Limits of a meeting's texts (specification, Calendar), in code points. Guests above a plan's
-// recipients are for the plan to refuse; maxGuests only bounds what is read.
+// These are the limits of a meeting's texts (specification, Calendar), in code points. The plan
+// limits the number of guests; maxGuests only bounds how much is parsed.
 const (
 	maxTitle       = 300
 	maxPlace       = 500
@@ -27,7 +27,7 @@ const (
 	maxComment     = 10_000
 	maxGuestName   = 200
 	maxGuests      = 1000
-	maxMoment      = 64 // a time, or the name of a zone
+	maxMoment      = 64 // a time, or the name of a time zone
 )
 
 var (
@@ -52,7 +52,7 @@ var (
 	cancelShape = shape{{name: "message", kind: text, max: maxComment}}
 )
 
-// optional is the shape without required members.
+// optional returns the shape without required members.
 func optional(s shape) shape {
 	out := append(shape(nil), s...)
 	for i := range out {
@@ -61,21 +61,22 @@ func optional(s shape) shape {
 	return out
 }
 
-// Meetings is what the handlers of meetings need beside views, which hold what is read.
+// Meetings is what the handlers of meetings need besides views, which hold the meetings to read.
 type Meetings interface {
-	// Arrange does the order and tells the guests; after the commit of both it says what it came to.
+	// Arrange carries out the order and notifies the guests. It returns the result after both are
+	// committed.
 	Arrange(ctx context.Context, address string, o calendar.Order) (calendar.Done, error)
-	// ArrangeOnce is Arrange for a request that may be repeated; tell makes what is told, now and
-	// when it is repeated, of nothing but what it is given.
+	// ArrangeOnce is Arrange for a request with an idempotency key. tell makes the response, now
+	// and for a repeat, and must use only its argument.
 	ArrangeOnce(ctx context.Context, address string, o calendar.Order, req idempotency.Request, tell func(calendar.Done) []byte) (idempotency.Result, error)
-	// RemoveMeeting takes a meeting out of the calendar, and sends nothing.
+	// RemoveMeeting removes a meeting from the calendar and sends nothing.
 	RemoveMeeting(ctx context.Context, address string, id int64) error
 }
 
-// diary shows the meetings of an inbox, and arranges, changes, cancels and answers them.
+// diary has the calendar handlers: they show, arrange, change, cancel and respond to meetings.
 type diary struct {
 	port  Meetings
-	stops *atomic.Int64 // rules that were not followed to their end
+	stops *atomic.Int64 // recurrence rules whose expansion reached a limit
 }
 
 func (d *diary) routes() (all []route) {
@@ -99,7 +100,8 @@ func (d *diary) routes() (all []route) {
 	return all
 }
 
-// ofCalendar is a call that needs a calendar: an encrypted inbox keeps none. Its list of meetings is empty.
+// ofCalendar wraps a handler that needs a calendar. An encrypted inbox has none. Its list of
+// meetings is empty, so the list is not wrapped.
 func ofCalendar(handler func(*request) error) func(*request) error {
 	return func(r *request) error {
 		if r.view.Encrypted {
@@ -109,7 +111,7 @@ func ofCalendar(handler func(*request) error) func(*request) error {
 	}
 }
 
-// guests reads an array whose entries are addresses, or objects that hold one.
+// guests parses an array whose entries are addresses, or objects with an address.
 func (d decoder) guests(f *field) ([]calendar.Guest, error) {
 	if kind := d.PeekKind(); kind != jsontext.KindBeginArray {
 		return nil, d.other(f, kind)
@@ -129,7 +131,7 @@ func (d decoder) guests(f *field) ([]calendar.Guest, error) {
 	return out, malformed(f, err)
 }
 
-// guest reads one entry; path is what faults call it.
+// guest parses one entry. path is its name in error messages.
 func (d decoder) guest(path string) (g calendar.Guest, err error) {
 	s := shape{
 		{name: "email", path: path + ".email", kind: line, required: true, max: maxAddress},
@@ -152,7 +154,7 @@ func (d decoder) guest(path string) (g calendar.Guest, err error) {
 	return calendar.Guest{Email: v.string("email"), Name: v.string("name"), Optional: v.flag("optional", false)}, err
 }
 
-// meeting is what a body says of one.
+// meeting returns the meeting that a body describes.
 func (v values) meeting() calendar.Fields {
 	f := calendar.Fields{
 		Title: v.text("title"), Start: v.text("start"), End: v.text("end"), Timezone: v.text("timezone"),
@@ -196,7 +198,8 @@ func (d *diary) cancel(r *request) error {
 	return d.arrange(r, calendar.Cancel{ID: id, Message: r.body.string("message")})
 }
 
-// arrange answers with what the order came to. 202 means that it is on disk, with its mail.
+// arrange responds with the result of the order. 202 means that it is durable, together with its
+// message.
 func (d *diary) arrange(r *request, o calendar.Order) error {
 	req, err := r.once()
 	if err != nil {
@@ -224,7 +227,7 @@ func (d *diary) arrange(r *request, o calendar.Order) error {
 	return err
 }
 
-// meetingID is that of the path.
+// meetingID returns the id in the path.
 func (r *request) meetingID() (int64, error) {
 	given := parameter(r.http, "id")
 	id, ok := number(given)
@@ -234,7 +237,8 @@ func (r *request) meetingID() (int64, error) {
 	return id, nil
 }
 
-// bookOf is the calendar of an inbox, which has none before its first meeting.
+// bookOf returns the calendar of an inbox. An inbox without meetings has none, so it returns an
+// empty one.
 func bookOf(v *inbox.View) *calendar.Book {
 	if v.Calendar == nil {
 		return new(calendar.Book)
@@ -242,9 +246,9 @@ func bookOf(v *inbox.View) *calendar.Book {
 	return v.Calendar
 }
 
-// waitForTurn waits for a turn to render n meetings, if that takes long: by their number, by the size of the
-// calendar, or by recurrence rules where they are expanded. Few requests do such work at once, so polls find
-// a processor free.
+// waitForTurn waits for a turn if rendering n meetings takes long: because of their number, the
+// size of the calendar, or recurrence rules that must be expanded. Few requests do such work at
+// once, so that polls find a free processor.
 func (r *request) waitForTurn(b *calendar.Book, n int, expands bool) error {
 	if n > quickMeetings || expands && b.HasRules() {
 		return r.costly(costlyAnswer + 1)
@@ -283,12 +287,12 @@ func (d *diary) removeMeeting(r *request) error {
 const (
 	defaultMeetings = 100
 	maxMeetings     = 1000
-	maxListTail     = 80 // octets around the meetings of a list
-	// quickMeetings are rendered without waiting for a turn. A meeting takes 2 us of a core.
+	maxListTail     = 80 // octets around the meetings in a list
+	// quickMeetings can be rendered without a turn. One meeting takes 2 us of processor time.
 	quickMeetings = 20
 )
 
-// listMeetings pages through the calendar, soonest first. A page of long meetings ends early.
+// listMeetings pages through the calendar, earliest first. A page of long meetings ends early.
 func (d *diary) listMeetings(r *request) error {
 	q := r.query()
 	asked := calendar.Query{
@@ -302,7 +306,7 @@ func (d *diary) listMeetings(r *request) error {
 	if err := r.reserve(min(book.Bytes, maxListBytes)); err != nil {
 		return err
 	}
-	// Rules are followed for a window only.
+	// Recurrence rules are expanded only for a time window.
 	if err := r.waitForTurn(book, min(asked.Limit, len(book.Meetings)),
 		!asked.From.IsZero() || !asked.To.IsZero()); err != nil {
 		return err
@@ -318,14 +322,14 @@ func (d *diary) listMeetings(r *request) error {
 		page.Next = calendar.CursorBehind(page.Meetings[n-1])
 	}
 	b = appendStringOrNull(append(b, `],"next_cursor":`...), page.Next)
-	if asked.Cursor == "" && len(book.Damaged) > 0 { // nobody knows when they would be
+	if asked.Cursor == "" && len(book.Damaged) > 0 { // their times are unknown, so the first page has them
 		b = appendList(append(b, `,"damaged":`...), book.Damaged, func(b []byte, id int64) []byte { return strconv.AppendInt(b, id, 10) })
 	}
 	writeJSON(r.http, fasthttp.StatusOK, append(b, '}'))
 	return nil
 }
 
-// freeBusy tells what is taken of a window.
+// freeBusy lists the occupied times in a window.
 func (d *diary) freeBusy(r *request) error {
 	q := r.query()
 	from, to := q.moment("from"), q.moment("to")

@@ -13,7 +13,7 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// bothSurfaces runs a test with the key of an inbox, on the agent surface and on the per-inbox one.
+// bothSurfaces runs a test with an inbox key, on the agent surface and on the per-inbox surface.
 func bothSurfaces(t *testing.T, test func(t *testing.T, w *world, address, calendar, key string)) {
 	for _, surface := range []string{"/api/v1/inboxes/", "/api/inboxes/"} {
 		t.Run(surface, func(t *testing.T) {
@@ -27,7 +27,8 @@ func bothSurfaces(t *testing.T, test func(t *testing.T, w *world, address, calen
 
 func withBase(o *Options) { o.BaseURL = "http://service.test" }
 
-// TestAMeetingIsArranged goes through its life: 202 each, with the meeting and the mail that tells of it.
+// TestAMeetingIsArranged follows the life of a meeting: each step is 202, with the meeting and the
+// message about it.
 func TestAMeetingIsArranged(t *testing.T) {
 	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
 		made := w.expect(202, w.call(post, calendar+"/events", key, `{"title":"Review","start":"2026-12-01T15:00","timezone":"Europe/Berlin","location":"Room 2",
@@ -64,7 +65,7 @@ func TestAMeetingIsArranged(t *testing.T) {
 	})
 }
 
-// TestMeetingsAreRemoved: from lists and reads, with nothing but ok.
+// TestMeetingsAreRemoved from lists and reads, with the response ok.
 func TestMeetingsAreRemoved(t *testing.T) {
 	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
 		w.diary.keep(address, organized(address, "Own", begin), invited(address, "Theirs", begin))
@@ -79,7 +80,7 @@ func TestMeetingsAreRemoved(t *testing.T) {
 	})
 }
 
-// TestCalendarRefusals pins the sentences of what a call can't do (specification, Calendar).
+// TestCalendarRefusals pins the error messages of calendar calls (specification, Calendar).
 func TestCalendarRefusals(t *testing.T) {
 	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
 		w.diary.keep(address, organized(address, "Own", begin), invited(address, "Theirs", begin), invited("other@far.test", "Not ours", begin))
@@ -137,7 +138,7 @@ func TestCalendarRefusals(t *testing.T) {
 	})
 }
 
-// TestAnInvitationIsAnswered: the answer shows, in my_status and among the attendees.
+// TestAnInvitationIsAnswered: the response shows in my_status and among the attendees.
 func TestAnInvitationIsAnswered(t *testing.T) {
 	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
 		w.diary.keep(address, invited(address, "Theirs", begin.Add(time.Hour)))
@@ -152,7 +153,7 @@ func TestAnInvitationIsAnswered(t *testing.T) {
 	})
 }
 
-// TestARepeatedOrderIsDoneOnce: with an Idempotency-Key, and of each meeting by itself.
+// TestARepeatedOrderIsDoneOnce: with an Idempotency-Key, separately for each meeting.
 func TestARepeatedOrderIsDoneOnce(t *testing.T) {
 	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
 		first := w.expect(202, w.call(post, calendar+"/events", key, aMeeting, "Idempotency-Key", "k"))
@@ -174,7 +175,8 @@ func TestARepeatedOrderIsDoneOnce(t *testing.T) {
 	})
 }
 
-// TestMeetingsArePaged: soonest first, and a page of long ones ends early with the cursor behind it.
+// TestMeetingsArePaged: earliest first, and a page of long meetings ends early with the cursor
+// after it.
 func TestMeetingsArePaged(t *testing.T) {
 	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
 		w.diary.keep(address, invited(address, "c", begin.Add(3*time.Hour)), invited(address, "a", begin.Add(time.Hour)), invited(address, "b", begin.Add(2*time.Hour)))
@@ -196,7 +198,7 @@ func TestMeetingsArePaged(t *testing.T) {
 	})
 }
 
-// TestAListIsOfNow: one that is asked for again and again shows every change, and what went.
+// TestAListIsOfNow: repeated lists show every change and every removal.
 func TestAListIsOfNow(t *testing.T) {
 	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
 		list := func() reply { return w.expect(200, w.call(get, calendar+"/events", key, "")) }
@@ -229,8 +231,8 @@ func titles(t *testing.T, r reply) string {
 	return strings.Join(list, " ")
 }
 
-// TestDamagedMeetings: what can be read is shown, the rest is named, on the first page; one of its own is an
-// error with its sentence, to read and to change.
+// TestDamagedMeetings: readable meetings are shown; the damaged ones are listed on the first page.
+// Reading or changing a damaged one is an error with its own sentence.
 func TestDamagedMeetings(t *testing.T) {
 	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
 		w.diary.keep(address, organized(address, "a", begin), organized(address, "b", begin), organized(address, "c", begin))
@@ -260,7 +262,7 @@ func TestDamagedMeetings(t *testing.T) {
 
 func TestALargeListOfMeetingsEndsEarly(t *testing.T) {
 	w := start(t)
-	w.unbound = true // megabytes through the validator
+	w.unbound = true // avoids validating megabytes
 	w.signUp(alice)
 	address := w.newInbox(alice, "own")
 	var long []calendar.Meeting
@@ -282,7 +284,7 @@ func TestALargeListOfMeetingsEndsEarly(t *testing.T) {
 	}
 }
 
-// TestAMailShowsWhatItSaid: calendar_event, in lists, alone and in the poll.
+// TestAMailShowsWhatItSaid: calendar_event appears in lists, single reads and polls.
 func TestAMailShowsWhatItSaid(t *testing.T) {
 	w, address, key, _ := lone(t)
 	theirs := invited(address, "Theirs", begin)
@@ -315,8 +317,8 @@ func TestAMailShowsWhatItSaid(t *testing.T) {
 	}
 }
 
-// TestMeetingsTakeATurn: requests that follow recurrence rules, or that render many meetings, wait while a search
-// has the only turn, so that their clients leave a processor to polls. A short list does not wait.
+// TestMeetingsTakeATurn: requests that expand recurrence rules or render many meetings wait while a
+// search has the only turn, so that polls find a free processor. A short list does not wait.
 func TestMeetingsTakeATurn(t *testing.T) {
 	w, address, key, _ := lone(t, withBase)
 	recurring := invited(address, "Weekly", begin)
@@ -341,7 +343,7 @@ func TestMeetingsTakeATurn(t *testing.T) {
 	select {
 	case r := <-answers:
 		t.Fatalf("answered while no turn was free: %d %s", r.status, r.body)
-	case <-time.After(100 * time.Millisecond): // it may be slower than that and pass, never the other way round
+	case <-time.After(100 * time.Millisecond): // a slow machine can make this pass wrongly, but never fail wrongly
 	}
 	free()
 	for range len(paths) + 1 {

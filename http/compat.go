@@ -12,13 +12,13 @@ import (
 	"inboxd/internal/core/calendar"
 )
 
-// Clients that were written for the service whose API this is read other members of some answers. Under
-// /compat/api/v1 the same handlers make the same calls, and answers have that form (ADR 0112). It is off the fast
-// path of polls.
+// Clients written for the service that had this API before read different members of some
+// responses. Under /compat/api/v1 the same handlers serve the same calls with responses in that
+// form (ADR 0112). These routes do not use the fast path for polls.
 
 const compatPrefix = "/compat"
 
-// compatCalls are the calls that such clients make, without what is before them in the path.
+// compatCalls are the calls that such clients make, without the path prefix.
 var compatCalls = map[string]bool{
 	"POST /inboxes": true, "GET /inboxes": true, "DELETE /inboxes/{addr}": true, "POST /inboxes/{addr}/burn": true,
 	"GET /inboxes/{addr}/latest": true, "POST /inboxes/{addr}/send": true,
@@ -45,18 +45,19 @@ func withCompat(all []route) []route {
 
 func (rt *route) isCompat() bool { return strings.HasPrefix(rt.path, compatPrefix) }
 
-// form is what answers hold that are not asked for more or less.
+// form is the default content of responses when the request does not select fields or limits.
 type form struct {
-	message, listed             fieldSet // members of a single message, and of one in a list
-	text                        int      // octets of the text of a listed message; 0: all
-	messages, inboxes, meetings int64    // how many a list holds
+	message, listed             fieldSet // members of a single message, and of a message in a list
+	text                        int      // octets of the text of a listed message; 0: no limit
+	messages, inboxes, meetings int64    // default page sizes
 }
 
 var (
 	ownForm = form{allFields, listFields, listBodyBytes, defaultMessages, defaultInboxes, defaultMeetings}
-	// compatForm has whole messages in lists, which such clients never page through.
+	// compatForm has complete messages in lists and the largest pages, because such clients never
+	// request a second page.
 	compatForm = form{compatFields, compatFields, 0, maxMessages, maxInboxes, maxMeetings}
-	// compatFields calls the two texts of a message as such clients do.
+	// compatFields uses those clients' names for the two texts of a message.
 	compatFields = allFields&^fieldsNamed("body", "html") | compatTexts
 	compatTexts  = fieldsNamed("body_text", "body_html")
 )
@@ -68,7 +69,8 @@ func (r *request) form() *form {
 	return &ownForm
 }
 
-// shownMeeting is a meeting as an answer has it: under compatPrefix an inbox has accepted what it organizes itself.
+// shownMeeting returns a meeting as the response shows it. Under compatPrefix an inbox has accepted
+// the meetings that it organizes.
 func (rt *route) shownMeeting(m *calendar.Meeting) *calendar.Meeting {
 	if !rt.isCompat() {
 		return m
@@ -83,7 +85,8 @@ func (rt *route) shownMeetings(all []*calendar.Meeting) []*calendar.Meeting {
 	return each(all, func(m **calendar.Meeting) *calendar.Meeting { return rt.shownMeeting(*m) })
 }
 
-// fileType is the type of an attachment's answer. Under compatPrefix JSON is an envelope, see sealedJSON, and no file.
+// fileType returns the content type of an attachment. Under compatPrefix JSON means an envelope,
+// see sealedJSON, so JSON files get another type.
 func (rt *route) fileType(declared string) string {
 	if rt.isCompat() && declared == string(typeJSON) {
 		return "application/octet-stream"
@@ -91,13 +94,14 @@ func (rt *route) fileType(declared string) string {
 	return inertType(declared)
 }
 
-// sealedJSON answers with the envelope of an attachment in JSON, by which such clients know that they can't read it.
+// sealedJSON responds with the envelope of an attachment in JSON. By that type, such clients
+// recognize that they cannot read it.
 func (r *request) sealedJSON(envelope *io.SectionReader, missing error) error {
-	if err := r.reserve(3 * envelope.Size()); err != nil { // as it is, and in base64
+	if err := r.reserve(3 * envelope.Size()); err != nil { // once raw, and once in base64
 		return err
 	}
 	raw := make([]byte, envelope.Size())
-	if _, err := io.ReadFull(envelope, raw); errors.Is(err, fs.ErrNotExist) { // deleted meanwhile
+	if _, err := io.ReadFull(envelope, raw); errors.Is(err, fs.ErrNotExist) { // deleted in the meantime
 		return missing
 	} else if err != nil {
 		return err

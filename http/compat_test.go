@@ -12,7 +12,7 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// Routes under compatPrefix are ruled as those that they stand for.
+// Routes under compatPrefix have the same rulings as the routes that they stand for.
 func init() {
 	for call := range compatCalls {
 		method, path, _ := strings.Cut(call, " ")
@@ -20,7 +20,8 @@ func init() {
 	}
 }
 
-// TestEveryCompatCallIsRouted: a call that no route has any more would be gone without a word.
+// TestEveryCompatCallIsRouted: without it, a call whose route was removed would disappear
+// unnoticed.
 func TestEveryCompatCallIsRouted(t *testing.T) {
 	n := 0
 	for _, rt := range prepare(t).server.routes {
@@ -33,7 +34,8 @@ func TestEveryCompatCallIsRouted(t *testing.T) {
 	}
 }
 
-// TestCompatMessages: the texts have the names that such clients read, in lists, too, where nothing is cut.
+// TestCompatMessages: the texts have the names that such clients read, also in lists, where they
+// are not cut.
 func TestCompatMessages(t *testing.T) {
 	w, address, key, latest := lone(t)
 	mail := full()
@@ -102,7 +104,7 @@ func TestCompatInboxes(t *testing.T) {
 	}
 }
 
-// TestCompatCalendar: an inbox has accepted what it organizes itself, there and nowhere else.
+// TestCompatCalendar: only under compatPrefix has an inbox accepted the meetings that it organizes.
 func TestCompatCalendar(t *testing.T) {
 	w, address, key, _ := lone(t, withBase)
 	calendar := "/api/v1/inboxes/" + address + "/calendar"
@@ -116,7 +118,7 @@ func TestCompatCalendar(t *testing.T) {
 	}
 	is(w.expect(202, w.call(post, compat+"/events", key, aMeeting)), accepted)
 	is(w.expect(202, w.call(post, compat+"/events", key, aMeeting, headerOnce, "once")), accepted)
-	for range 2 { // made, then perhaps kept
+	for range 2 { // rendered, then cached
 		is(w.expect(200, w.call(get, calendar+"/events", key, "")), open)
 		is(w.expect(200, w.call(get, compat+"/events?include_cancelled=false", key, "")), accepted)
 	}
@@ -133,7 +135,7 @@ func TestCompatCalendar(t *testing.T) {
 	w.expect(200, w.call(remove, compat+"/feed", key, ""))
 }
 
-// TestCompatAttachments: JSON is an envelope and nothing else.
+// TestCompatAttachments: JSON always means an envelope.
 func TestCompatAttachments(t *testing.T) {
 	w, address, key, _ := lone(t)
 	for _, c := range []struct{ declared, own, compat string }{

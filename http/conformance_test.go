@@ -27,11 +27,11 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// mirror holds every exchange of this package's tests to the contract, and knows which
-// operations and statuses were seen.
+// mirror compares every exchange of this package's tests with the contract, and records which
+// operations and statuses occurred.
 type mirror struct {
 	doc    *openapi3.T
-	picked *openapi3.T // the same, for answers of which fields= picks members
+	picked *openapi3.T // the same, for responses whose members fields= selects
 	paths  []mirrorPath
 
 	mu   sync.Mutex
@@ -62,7 +62,7 @@ var theMirror = sync.OnceValues(func() (*mirror, error) {
 	if err := doc.Validate(context.Background(), openapi3.IsOpenAPI31OrLater()); err != nil {
 		return nil, err
 	}
-	// Entries of a batch that are not valid are refused each for itself: the call is taken.
+	// Invalid entries of a batch are refused individually, so the request itself is valid.
 	batch := doc.Paths.Value("/api/v1/inboxes/batch").Post.RequestBody.Value.Content["application/json"].Schema.Value
 	batch.Properties["inboxes"].Value.Items = openapi3.NewSchemaRef("", openapi3.NewSchema())
 	picked, err := openapi3.NewLoader().LoadFromData(strict)
@@ -76,14 +76,14 @@ var theMirror = sync.OnceValues(func() (*mirror, error) {
 		like := regexp.MustCompile("^" + parameter.ReplaceAllString(regexp.QuoteMeta(path), "([^/]+)") + "$")
 		m.paths = append(m.paths, mirrorPath{path, like, item})
 	}
-	slices.SortFunc(m.paths, func(a, b mirrorPath) int { // a literal part goes before a parameter
+	slices.SortFunc(m.paths, func(a, b mirrorPath) int { // a literal segment goes before a parameter
 		return cmp.Or(strings.Count(a.path, "{")-strings.Count(b.path, "{"), strings.Compare(a.path, b.path))
 	})
 	return m, nil
 })
 
-// closeObjects lets objects hold only what is documented: clients must tolerate more, but a
-// field that the contract does not know is a field that nobody was told of.
+// closeObjects forbids undocumented members in objects. Clients must tolerate more members, but an
+// unknown member here is one that is not documented.
 func closeObjects(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -108,7 +108,7 @@ var (
 	zeroFraction  = regexp.MustCompile(`=(\d+)\.0+(&|$)`)
 )
 
-// route finds the operation of a request; nil when the contract has none.
+// route returns the operation of a request, or nil if the contract has none.
 func (m *mirror) route(method, path string) (*routers.Route, map[string]string) {
 	for _, p := range m.paths {
 		values := p.like.FindStringSubmatch(path)
@@ -125,12 +125,12 @@ func (m *mirror) route(method, path string) (*routers.Route, map[string]string) 
 	return nil, nil
 }
 
-// check compares one exchange with the contract. A request that the server took must have
-// the documented shape; an answer always.
+// check compares one exchange with the contract. An accepted request must have the documented
+// shape; a response always must.
 func (m *mirror) check(req *nethttp.Request, sent string, got reply) error {
 	method := req.Method
 	if method == nethttp.MethodHead {
-		method = get // answered as it, without a body
+		method = get // like GET, without a body
 	}
 	route, params := m.route(method, req.URL.EscapedPath())
 	if route == nil {
@@ -155,11 +155,11 @@ func (m *mirror) check(req *nethttp.Request, sent string, got reply) error {
 		route = &routers.Route{Spec: m.picked, Path: route.Path, PathItem: item, Method: method, Operation: item.GetOperation(method)}
 	}
 	again := req.Clone(context.Background())
-	again.URL.RawQuery = emptyValue.ReplaceAllString(again.URL.RawQuery, "")        // absent and empty are the same
-	again.URL.RawQuery = zeroFraction.ReplaceAllString(again.URL.RawQuery, "=$1$2") // the validating library takes no 1.0 for an integer
+	again.URL.RawQuery = emptyValue.ReplaceAllString(again.URL.RawQuery, "")        // absent equals empty
+	again.URL.RawQuery = zeroFraction.ReplaceAllString(again.URL.RawQuery, "=$1$2") // the validating library rejects 1.0 for an integer
 	again.Body = io.NopCloser(strings.NewReader(sent))
 	if sent != "" {
-		again.Header.Set("Content-Type", "application/json") // the server looks at the body, whatever its type
+		again.Header.Set("Content-Type", "application/json") // the server ignores the type
 	}
 	asked := &openapi3filter.RequestValidationInput{Request: again, PathParams: params, Route: route, Options: options}
 	if got.status < 400 {
@@ -174,7 +174,7 @@ func (m *mirror) check(req *nethttp.Request, sent string, got reply) error {
 		if r := route.Operation.Responses.Status(got.status); r == nil || r.Value.Content.Get(kind) == nil {
 			return fmt.Errorf("%s %s answers %d as %s, which is not in the contract", req.Method, route.Path, got.status, kind)
 		}
-		options.ExcludeResponseBody = true // the validating library reads JSON
+		options.ExcludeResponseBody = true // the validating library parses JSON only
 	}
 	answered := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: asked, Status: got.status, Header: got.header,
@@ -190,8 +190,8 @@ func (m *mirror) check(req *nethttp.Request, sent string, got reply) error {
 	return nil
 }
 
-// exchangeSum is the same for exchanges that the contract judges alike: of a refusal, the response
-// alone counts.
+// exchangeSum is equal for exchanges that the contract checks alike. For an error, only the response
+// counts.
 func exchangeSum(req *nethttp.Request, sent string, got reply, path string) (sum [sha256.Size]byte) {
 	asked, answered := req.Header.Clone(), got.header.Clone()
 	for _, h := range []nethttp.Header{asked, answered} {
@@ -208,7 +208,7 @@ func exchangeSum(req *nethttp.Request, sent string, got reply, path string) (sum
 	return sum
 }
 
-// unseen lists documented answers that no test of this package got.
+// unseen lists documented responses that no test of this package caused.
 func (m *mirror) unseen() (missing []string) {
 	for _, p := range m.paths {
 		for method, op := range p.item.Operations() {
@@ -223,7 +223,7 @@ func (m *mirror) unseen() (missing []string) {
 	return missing
 }
 
-// TestMain fails a whole run in which some documented answer never came.
+// TestMain fails a complete run in which some documented response never occurred.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	filtered := flag.Lookup("test.run").Value.String() != "" || flag.Lookup("test.skip").Value.String() != "" || testing.Short()
@@ -243,8 +243,8 @@ func TestMain(m *testing.M) {
 
 var schemeKinds = map[string]credentials{"session": sessions, "accountKey": accountKeys, "inboxKey": inboxKeys}
 
-// TestContractAndRoutesAgree: every route has its operation and every operation its route,
-// with the same credentials, permission and path parameters.
+// TestContractAndRoutesAgree: every route has an operation and every operation a route, with the
+// same credentials, permission and path parameters.
 func TestContractAndRoutesAgree(t *testing.T) {
 	m, err := theMirror()
 	if err != nil {
@@ -301,7 +301,7 @@ func scopeName(s account.Scope) string {
 	return s.String()
 }
 
-// checkShape compares the fields of a body, their limits and which must be there.
+// checkShape compares the fields of a body, their limits and which are required.
 func checkShape(t *testing.T, rt *route, schema *openapi3.Schema) {
 	t.Helper()
 	for name, property := range schema.Properties {
@@ -325,7 +325,7 @@ func checkShape(t *testing.T, rt *route, schema *openapi3.Schema) {
 	}
 }
 
-// TestExamplesConform: what a reader is shown is what is promised.
+// TestExamplesConform: the documented examples match their schemas.
 func TestExamplesConform(t *testing.T) {
 	m, err := theMirror()
 	if err != nil {
@@ -391,7 +391,7 @@ func TestDocsPage(t *testing.T) {
 	w.expect(304, w.call(get, "/openapi.json", "", "", "If-None-Match", w.call(get, "/openapi.json", "", "").header.Get("ETag")))
 }
 
-// assetOf is the first file that the page names.
+// assetOf returns the name of the first file to which the page refers.
 func assetOf(w *world) string {
 	m := regexp.MustCompile(`/assets/([^"]+)"`).FindStringSubmatch(w.call(get, "/", "", "").body)
 	if m == nil {

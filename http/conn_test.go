@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// shortage is a listener that fails with err a few times before it accepts.
+// shortage is a listener whose Accept fails with err several times before it succeeds.
 type shortage struct {
 	net.Listener
 	err  error
@@ -57,7 +57,7 @@ func TestServeEndsWithItsListener(t *testing.T) {
 	}
 }
 
-// dialFrom opens a connection from one of the addresses of this machine.
+// dialFrom opens a connection from one of the local addresses of this machine.
 func (w *world) dialFrom(address string) net.Conn {
 	w.t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}, Timeout: 10 * time.Second}
@@ -70,7 +70,7 @@ func (w *world) dialFrom(address string) net.Conn {
 	return c
 }
 
-// asks sends a request and returns the first line of the response; empty: the connection has ended.
+// asks sends a request and returns the first line of the response; empty: the connection ended.
 func asks(c net.Conn, path string) string {
 	io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n")
 	r, err := nethttp.ReadResponse(bufio.NewReader(c), nil)
@@ -84,8 +84,8 @@ func asks(c net.Conn, path string) string {
 
 const okay, busy = "200 OK", "503 Service Unavailable"
 
-// TestAClientHasAQuarterOfThePlaces: what one client holds open keeps nobody else away, and nobody from
-// seeing that the service lives.
+// TestAClientHasAQuarterOfThePlaces: the connections of one client keep no other client out, and do
+// not prevent health checks.
 func TestAClientHasAQuarterOfThePlaces(t *testing.T) {
 	w := start(t, func(o *Options) { o.MaxConns = 40 })
 	for range 10 { // without a byte, and between two requests
@@ -107,7 +107,7 @@ func TestAClientHasAQuarterOfThePlaces(t *testing.T) {
 	if got := asks(w.dialFrom("127.0.0.4"), "/docs"); got != okay {
 		t.Errorf("another client: %q", got)
 	}
-	// Those who hold the last places open without asking give way, and are told why.
+	// Probe connections that send no request give way, and get a response that says why.
 	silent := w.dialFrom("127.0.0.2")
 	for range 3 * 8 {
 		w.dialFrom("127.0.0.2")
@@ -121,7 +121,7 @@ func TestAClientHasAQuarterOfThePlaces(t *testing.T) {
 	}
 }
 
-// TestProxiesShareNoQuarter: who comes through a trusted proxy is not one client.
+// TestProxiesShareNoQuarter: a trusted proxy is not limited like a single client.
 func TestProxiesShareNoQuarter(t *testing.T) {
 	w := start(t, func(o *Options) {
 		o.MaxConns, o.TrustedProxies = 8, []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}
@@ -133,8 +133,8 @@ func TestProxiesShareNoQuarter(t *testing.T) {
 	}
 }
 
-// TestTheLongestIdleGoesFirst: above four fifths in use a newcomer gets the place of the connection that has
-// waited the longest, one that never sent a byte or one between two requests.
+// TestTheLongestIdleGoesFirst: above four fifths in use, a new connection replaces the one that has
+// waited longest, whether it never sent a byte or is between two requests.
 func TestTheLongestIdleGoesFirst(t *testing.T) {
 	w := start(t, func(o *Options) { o.MaxConns = 20 }) // 5 each, 16 are four fifths
 	var open []net.Conn
@@ -146,7 +146,7 @@ func TestTheLongestIdleGoesFirst(t *testing.T) {
 		open = append(open, c)
 		time.Sleep(2 * time.Millisecond)
 	}
-	if asks(open[1], "/docs") != okay { // is idle since now
+	if asks(open[1], "/docs") != okay { // idle only since now
 		t.Fatal("one below four fifths has ended")
 	}
 	for range 3 {
@@ -166,7 +166,7 @@ func TestTheLongestIdleGoesFirst(t *testing.T) {
 	}
 }
 
-// TestPlacesAreGivenBack, each once, however its connection ended.
+// TestPlacesAreGivenBack: each once, however its connection ended.
 func TestPlacesAreGivenBack(t *testing.T) {
 	w := start(t, func(o *Options) { o.MaxConns = 8 })
 	for range 50 {
@@ -183,7 +183,7 @@ func TestPlacesAreGivenBack(t *testing.T) {
 	}
 }
 
-// TestShutdownGivesUpAtItsDeadline: a request that hangs does not hold the process.
+// TestShutdownGivesUpAtItsDeadline: a hanging request does not block the shutdown.
 func TestShutdownGivesUpAtItsDeadline(t *testing.T) {
 	entered := make(chan struct{})
 	release := make(chan struct{})
@@ -204,8 +204,8 @@ func TestShutdownGivesUpAtItsDeadline(t *testing.T) {
 	w.answer(got)
 }
 
-// TestShutdownDoesNotWaitForTheSilent: a connection that was opened ahead of need, and one
-// between two requests, end at once.
+// TestShutdownDoesNotWaitForTheSilent: connections without a request, and those between two
+// requests, end immediately.
 func TestShutdownDoesNotWaitForTheSilent(t *testing.T) {
 	w := start(t)
 	silent, err := net.Dial("tcp", w.addr)
@@ -213,7 +213,7 @@ func TestShutdownDoesNotWaitForTheSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	w.expect(200, w.call(get, "/healthz", "", "")) // the silent one was accepted before
+	w.expect(200, w.call(get, "/healthz", "", "")) // the silent connection was accepted before
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	if err := w.server.Shutdown(ctx); err != nil {
@@ -221,7 +221,8 @@ func TestShutdownDoesNotWaitForTheSilent(t *testing.T) {
 	}
 }
 
-// TestHTTPSIsKeptTo: where clients reach the service by https, every response says so, whoever writes it.
+// TestHTTPSIsKeptTo: if clients reach the service by https, every response has the HSTS header,
+// whichever code writes it.
 func TestHTTPSIsKeptTo(t *testing.T) {
 	const field = "Strict-Transport-Security"
 	for base, want := range map[string]string{"https://mail.example": "max-age=31536000", "http://mail.example": "", "": ""} {

@@ -18,7 +18,8 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// TestOperationsAreNamedAlike: a verb and its object, and of one call on two surfaces one name.
+// TestOperationsAreNamedAlike: an id is a verb and its object, and a call has one name on both
+// surfaces.
 func TestOperationsAreNamedAlike(t *testing.T) {
 	m, err := theMirror()
 	if err != nil {
@@ -54,8 +55,8 @@ func TestOperationsAreNamedAlike(t *testing.T) {
 	}
 }
 
-// TestQueryLimitsAreTheContracts: what the contract allows of a number or a word is taken, and
-// nothing beyond.
+// TestQueryLimitsAreTheContracts: numbers and words within the contract's limits are accepted, all
+// others are refused.
 func TestQueryLimitsAreTheContracts(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
@@ -95,7 +96,7 @@ func TestQueryLimitsAreTheContracts(t *testing.T) {
 	}
 }
 
-// around returns values just inside what a schema allows, and just outside.
+// around returns values just inside and just outside the limits of a schema.
 func around(s *openapi3.Schema) (good, bad []string) {
 	switch {
 	case s.Type.Is("boolean"):
@@ -122,7 +123,7 @@ func around(s *openapi3.Schema) (good, bad []string) {
 	return good, bad
 }
 
-// TestNoBodyIsEndless: whatever takes a body refuses one that is too long, before it comes.
+// TestNoBodyIsEndless: every route with a body refuses one that is too large, before reading it.
 func TestNoBodyIsEndless(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
@@ -151,7 +152,7 @@ func TestNoBodyIsEndless(t *testing.T) {
 	}
 }
 
-// TestWebhookBodiesConform: every body that goes out is that of its event in the contract.
+// TestWebhookBodiesConform: every webhook body matches the schema of its event in the contract.
 func TestWebhookBodiesConform(t *testing.T) {
 	m, err := theMirror()
 	if err != nil {
@@ -197,8 +198,8 @@ func TestWebhookBodiesConform(t *testing.T) {
 	}
 }
 
-// TestClientsHaveEveryCall: what a key can do is in the table of clients/README.md, and each name of
-// the table is a method there.
+// TestClientsHaveEveryCall: the table of clients/README.md lists every call that a key can make,
+// and each name in the table is a method there.
 func TestClientsHaveEveryCall(t *testing.T) {
 	m, err := theMirror()
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// TestNoAnswerReachesAnotherClient runs 64 clients of 64 accounts over few connections. Each
-// knows one secret word, which is in its mails and its labels, and no answer may hold the
-// word of another: the buffers of requests and answers are reused all the time.
+// TestNoAnswerReachesAnotherClient runs 64 clients of 64 accounts over few connections. Each has a
+// secret word in its messages and labels, and no response may contain the word of another account.
+// Request and response buffers are reused all the time.
 func TestNoAnswerReachesAnotherClient(t *testing.T) {
 	const clients, requests = 64, 60
 	w := start(t)
@@ -63,7 +63,7 @@ func TestNoAnswerReachesAnotherClient(t *testing.T) {
 					if err == nil && strings.TrimSpace(r.body) != wordsOf(me.word, n) {
 						t.Errorf("a file of %s has %d bytes, want %d", me.word, len(r.body), len(wordsOf(me.word, n)))
 					}
-				default: // another's inbox: refused, and only its address is repeated
+				default: // another account's inbox: refused, and only its address is quoted
 					r, err = w.try(get, "/api/v1/inboxes/"+other.address+"/latest", me.key, "")
 					if other != me && r.status != 403 {
 						t.Errorf("%s reads %s: %d", me.word, other.word, r.status)
@@ -89,7 +89,8 @@ func wordsOf(word string, n int) string {
 	return strings.TrimSpace(strings.Repeat(word+"\r\n", 1+n*50))
 }
 
-// mailOfFiles has the same text as a file in each encoding: one that is read where it lies, and two that are not.
+// mailOfFiles returns a message with the same text as a file in each encoding: one can be read in
+// place, and two must be decoded.
 func mailOfFiles(text string) string {
 	mail := "From: a@b.test\r\nSubject: files\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n"
 	for encoding, body := range map[string]string{"base64": base64.StdEncoding.EncodeToString([]byte(text)), "quoted-printable": text, "7bit": text} {

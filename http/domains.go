@@ -9,21 +9,21 @@ import (
 	"inboxd/internal/core/domain"
 )
 
-// Domains is what the handlers of own domains need. Names are taken in any form;
-// NotFound for a name that is not the account's, whether or not somebody else has it.
+// Domains is what the handlers of custom domains need. Names may have any form. A name that does
+// not belong to the account is NotFound, whether or not another account has it.
 type Domains interface {
 	ClaimDomain(ctx context.Context, id account.ID, name string) (domain.View, error)
 	Domains(ctx context.Context, id account.ID) ([]domain.View, error)
 	Domain(ctx context.Context, id account.ID, name string) (domain.View, error)
-	// VerifyDomain looks the records up before it answers.
+	// VerifyDomain looks up the records before it returns.
 	VerifyDomain(ctx context.Context, id account.ID, name string) (domain.View, error)
-	// ReleaseDomain is Refused while inboxes live under the domain.
+	// ReleaseDomain returns Refused while inboxes exist under the domain.
 	ReleaseDomain(ctx context.Context, id account.ID, name string) error
 }
 
 var domainShape = shape{{name: "domain", kind: line, required: true, max: maxDomain}}
 
-// domains claims and verifies own domains.
+// domains has the handlers that claim and verify custom domains.
 type domains struct{ port Domains }
 
 func (d *domains) routes() []route {
@@ -96,7 +96,7 @@ func (d *domains) releaseDomain(r *request) error {
 	return r.ok(d.port.ReleaseDomain(r.ctx, r.principal.Account, parameter(r.http, "domain")))
 }
 
-// domainZone answers with the records as a zone file, to be imported as it is.
+// domainZone responds with the records as a zone file that can be imported unchanged.
 func (d *domains) domainZone(r *request) error {
 	v, err := d.port.Domain(r.ctx, r.principal.Account, parameter(r.http, "domain"))
 	if err != nil {

@@ -94,7 +94,7 @@ func (f *fakeAccounts) ReleaseDomain(_ context.Context, id account.ID, name stri
 	return err
 }
 
-// TestDomains pins the bytes of own domains (specification, Own domains) and the order of its
+// TestDomains pins the bytes of custom domains (specification, Own domains) and the order of their
 // checks.
 func TestDomains(t *testing.T) {
 	w := start(t)
@@ -144,8 +144,8 @@ func TestDomains(t *testing.T) {
 	}
 }
 
-// TestDomainZoneAndInbox: the zone is plain text, and an inbox is born under the domain
-// only while it is verified.
+// TestDomainZoneAndInbox: the zone is plain text, and an inbox can be created under the domain only
+// while it is verified.
 func TestDomainZoneAndInbox(t *testing.T) {
 	w := start(t)
 	w.signUp(alice)

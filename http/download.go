@@ -18,7 +18,8 @@ import (
 	"inboxd/internal/mail/sealed"
 )
 
-// rawMessage answers with the message as received, which may be whole where its row is damaged.
+// rawMessage responds with the message as received. It can be intact even if the message's row is
+// damaged.
 func (m *messages) rawMessage(r *request) error {
 	e, err := m.message(r, 0)
 	if err != nil && !fault.Is(err, fault.Damaged) {
@@ -37,7 +38,7 @@ func (m *messages) rawMessage(r *request) error {
 	return nil
 }
 
-// raw opens a mail, which goes through the whole of it.
+// raw opens the stored message. That checks all of it, so a large message needs a turn.
 func (m *messages) raw(r *request, meta *inbox.Message) (*io.SectionReader, error) {
 	if err := r.costly(meta.Size); err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func (m *messages) raw(r *request, meta *inbox.Message) (*io.SectionReader, erro
 	return raw, err
 }
 
-// attachment answers with the file itself, cut out of the message as received.
+// attachment responds with an attached file, extracted from the message as received.
 func (m *messages) attachment(r *request) error {
 	e, err := m.message(r, fieldsNamed("attachments"))
 	if err != nil {
@@ -87,7 +88,7 @@ func (m *messages) attachment(r *request) error {
 	return nil
 }
 
-// sealedFile answers with the envelope of an attachment.
+// sealedFile responds with the encrypted envelope of an attachment.
 func (m *messages) sealedFile(r *request, meta *inbox.Message, a *message.Attachment, missing error) error {
 	if err := r.costly(a.Size); err != nil {
 		return err
@@ -107,9 +108,9 @@ func (m *messages) sealedFile(r *request, meta *inbox.Message, a *message.Attach
 	return nil
 }
 
-// find looks for an attachment in the message; nil when it is not there.
+// find locates an attachment in the message. It returns nil if the attachment does not exist.
 func (m *messages) find(r *request, id int64, aid int, raw *io.SectionReader) (*message.File, error) {
-	r.release() // the document is done with
+	r.release() // the document is no longer needed
 	this := fileID{r.address, id, aid}
 	if file := m.places.of(this); file != nil {
 		return file, nil
@@ -117,7 +118,7 @@ func (m *messages) find(r *request, id int64, aid int, raw *io.SectionReader) (*
 	if err := r.reserve(raw.Size()); err != nil {
 		return nil, err
 	}
-	file := m.places.of(this) // who was before us in the line may have found it
+	file := m.places.of(this) // another request may have found it while this one waited
 	if file != nil {
 		return file, nil
 	}
@@ -125,7 +126,7 @@ func (m *messages) find(r *request, id int64, aid int, raw *io.SectionReader) (*
 	defer lent.Put(all)
 	_, err := io.ReadFull(raw, *all)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // gone meanwhile
+	case errors.Is(err, fs.ErrNotExist): // deleted in the meantime
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -135,8 +136,8 @@ func (m *messages) find(r *request, id int64, aid int, raw *io.SectionReader) (*
 	return file, nil
 }
 
-// places remembers where attachments lie in their messages, which never change: to find one takes a walk
-// through the whole message, and those who download it come together.
+// places caches where attachments are in their messages, which never change. Locating one requires
+// parsing the whole message, and its downloads often come together.
 type places struct {
 	mu    sync.Mutex
 	known map[fileID]*message.File
@@ -148,7 +149,7 @@ type fileID struct {
 	id      int
 }
 
-// mostPlaces is how many are remembered.
+// mostPlaces is how many positions are cached.
 const mostPlaces = 1024
 
 func (p *places) of(f fileID) *message.File {
@@ -169,9 +170,9 @@ func (p *places) keep(f fileID, file *message.File) {
 	p.known[f] = file
 }
 
-// lent is memory for whole mails. A thousand downloads that begin at once go through their mails one after
-// the other: in memory of their own they would have the collector at work all the while, on the
-// processor that is kept free for polls.
+// lent is a pool of buffers for complete messages. A thousand simultaneous downloads parse their
+// messages one after the other. Without the pool, the garbage collector would run all the time on
+// the processor that is reserved for polls.
 var lent sync.Pool
 
 func lend(n int64) *[]byte {
@@ -193,8 +194,8 @@ func attachmentOf(d *message.Document, given string) *message.Attachment {
 	return nil
 }
 
-// download answers with bytes of a stranger: to be saved, never to be shown or sniffed by a
-// browser in the name of this service.
+// download sets the headers of a response whose content comes from a stranger. Browsers must save
+// it, and must never render or sniff it with this service's origin.
 func (r *request) download(contentType, filename string) {
 	h := &r.http.Response.Header
 	h.SetContentType(contentType)
@@ -204,9 +205,9 @@ func (r *request) download(contentType, filename string) {
 	r.http.SetStatusCode(fasthttp.StatusOK)
 }
 
-// inPieces lets the body be read while it is written: a peer that does not read holds one
-// piece. What can't be read to its end, the message being deleted meanwhile, is cut off with
-// the connection, short of the length that was said.
+// inPieces reads the body while it is written, so that a peer that does not read holds only one
+// piece. If the message is deleted in the meantime, the response ends short of its Content-Length
+// and the connection is closed.
 func (r *request) inPieces(from io.Reader, size int64) {
 	log, id, name := r.server.opts.Logger, wire.RequestID(r.http), r.route.name()
 	body := &pieces{from: from, turns: r.server.turns, widen: wire.Narrow(r.http), failed: func(err error) {
@@ -215,26 +216,27 @@ func (r *request) inPieces(from io.Reader, size int64) {
 	r.http.Response.SetBodyStream(body, int(size))
 }
 
-// pieces is a body that lies in the store.
+// pieces is a response body that is read from the store.
 type pieces struct {
 	from   io.Reader
 	turns  *search.Turns
 	failed func(error)
 
-	begun int    // pieces
-	widen func() // lets the kernel keep more of it
+	begun int    // number of pieces read so far
+	widen func() // lets the kernel buffer more of the response
 }
 
 const (
 	pieceBytes = 16 << 10
-	// readPieces are more than the kernel and a peer that does not read keep of a download's beginning.
+	// readPieces is more than the kernel and a peer that does not read can buffer of the start of a
+	// download.
 	readPieces = 32
 )
 
 var pieceBuffers = sync.Pool{New: func() any { return new([pieceBytes]byte) }}
 
-// Read waits for its turn: of a thousand who begin at once all but a few stand here, and not before
-// somebody's poll in the line of what may run.
+// Read waits for its turn. If a thousand downloads start at once, nearly all of their goroutines
+// wait here, so the scheduler's run queue stays short for polls.
 func (p *pieces) Read(b []byte) (n int, err error) {
 	if p.begun++; p.begun == readPieces {
 		p.widen()
@@ -246,14 +248,15 @@ func (p *pieces) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// WriteTo is how fasthttp lets a body be read.
+// WriteTo implements io.WriterTo, which fasthttp uses to read a body.
 func (p *pieces) WriteTo(w io.Writer) (int64, error) {
 	b := pieceBuffers.Get().(*[pieceBytes]byte)
 	defer pieceBuffers.Put(b)
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{p}, b[:])
 }
 
-// inertTypes run nothing in a browser; any other type is called application/octet-stream.
+// inertTypes are types that browsers do not execute. Every other type is sent as
+// application/octet-stream.
 var inertTypes = map[string]bool{
 	"application/gzip": true, "application/json": true, "application/pdf": true, "application/zip": true,
 	"application/msword": true, "application/vnd.ms-excel": true, "application/vnd.ms-powerpoint": true,
@@ -273,8 +276,8 @@ func inertType(declared string) string {
 	return "application/octet-stream"
 }
 
-// disposition gives the name twice: in ASCII for the old, in UTF-8 for the others
-// (RFC 6266 appendix D, RFC 8187).
+// disposition returns a Content-Disposition with the name in ASCII for old clients and in UTF-8 for
+// others (RFC 6266 appendix D, RFC 8187).
 func disposition(filename string) string {
 	if filename == "" {
 		filename = "attachment"
@@ -288,7 +291,7 @@ func disposition(filename string) string {
 	return `attachment; filename="` + plain + `"; filename*=UTF-8''` + extended(filename)
 }
 
-// extended percent-encodes all but attr-char of RFC 8187 section 3.2.1.
+// extended percent-encodes all bytes except attr-char of RFC 8187 section 3.2.1.
 func extended(s string) string {
 	var b strings.Builder
 	for _, c := range []byte(s) {

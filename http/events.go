@@ -18,7 +18,7 @@ import (
 const (
 	defaultEvents = 100
 	maxEvents     = 500
-	// maxEventsBytes ends a page early, with the cursor behind what it shows.
+	// maxEventsBytes ends a page early; the cursor then points after the events shown.
 	maxEventsBytes = 4 << 20
 )
 
@@ -27,21 +27,21 @@ var (
 	headerLastEventID = []byte("Last-Event-Id")
 )
 
-// Events is what the handlers of events need: the accounts' change journals. What they show is
-// on disk: after any crash a number means the same event.
+// Events is what the handlers of events need: the change journals of accounts. Events are durable
+// before they are visible, so after a crash a number still means the same event.
 type Events interface {
-	// Events reads entries with numbers above after, up to a limit, of one inbox unless address
-	// is empty.
+	// Events reads entries with numbers above after, up to a limit. It reads only entries of one
+	// inbox unless address is empty.
 	Events(ctx context.Context, id account.ID, after uint64, address string, limit changefeed.Limit) (changefeed.Page, error)
-	// JournalEnd returns the number of the newest entry, 0 when there was none yet.
+	// JournalEnd returns the number of the newest entry, or 0 if there is none.
 	JournalEnd(ctx context.Context, id account.ID) (uint64, error)
-	// Present is JournalEnd after every event that was committed before the call.
+	// Present is JournalEnd, but includes every event that was committed before the call.
 	Present(ctx context.Context, id account.ID) (uint64, error)
-	// Listen adds a reader, who closes it.
+	// Listen registers a reader. The caller must close it.
 	Listen(id account.ID, address string) *changefeed.Reader
 }
 
-// events lets clients follow what happens.
+// events has the handlers by which clients follow events.
 type events struct {
 	port   Events
 	server *Server
@@ -55,21 +55,21 @@ func (e *events) routes() []route {
 	}
 }
 
-// follower is a reader of a change journal: of the account, or of the one inbox in address.
-// The goroutine of its request owns it.
+// follower reads the change journal of an account, or of the inbox in address. The goroutine of its
+// request owns it.
 type follower struct {
 	account account.ID
 	address string
-	to      string // envelope recipient of the mails that events are about; empty: all events
-	after   uint64 // read so far
-	asked   bool   // the client said where to begin
+	to      string // only events about messages to this envelope recipient; empty: all events
+	after   uint64 // position: events up to this number were read
+	asked   bool   // the client gave a start position
 	stream  bool
 	wait    time.Duration
 	limit   int
 }
 
-// show answers with what happened, to the account or to one inbox: as a stream when the
-// client asks for one, else at once or as a long poll (specification, Events; ADR 0009).
+// show responds with the events of the account or of one inbox: as a stream if the client asks for
+// one, else immediately or by a long poll (specification, Events; ADR 0009).
 func (e *events) show(r *request) error {
 	f, err := e.follower(r)
 	if err != nil {
@@ -92,7 +92,7 @@ func (e *events) show(r *request) error {
 	return f.write(r, page)
 }
 
-// follower reads what a request asks for. An inbox key follows its own inbox only.
+// follower parses the query. An inbox key can follow only its own inbox.
 func (e *events) follower(r *request) (*follower, error) {
 	if r.principal.Kind == account.KindInboxKey && r.address == "" {
 		r.address = r.principal.Inbox
@@ -119,8 +119,8 @@ func (e *events) follower(r *request) (*follower, error) {
 	return f, e.place(r, f, name, begin)
 }
 
-// place sets where a follower begins: at a cursor, at the end, or at the oldest event that
-// is kept. A cursor beyond the end, which only a restored backup leaves behind, means the end.
+// place sets the start position: a cursor, the end, or the oldest stored event. A cursor beyond the
+// end means the end. That occurs only after a backup was restored.
 func (e *events) place(r *request, f *follower, name, begin string) error {
 	if begin == "" {
 		return nil
@@ -140,9 +140,10 @@ func (e *events) place(r *request, f *follower, name, begin string) error {
 	return err
 }
 
-// page reads up to limit events of those that f looks through, in rows of up to most octets or one that is
-// larger, and leaves those that it is about. What is small is read at once. For more the request is charged
-// before it is read, for the rows and what is made of them: a page of what there is room for is no refusal.
+// page reads up to limit of the next events, and keeps those that match f. Their rows take up to
+// most octets, unless a single one is larger. A small page is read without a charge. For more, the
+// request is charged before reading, for the rows and the rendered response. If there is no room,
+// the page ends early; it fails only if it would be empty.
 func (e *events) page(r *request, f *follower, limit, most int) (changefeed.Page, error) {
 	held := smallAnswer
 	page, err := e.port.Events(r.ctx, f.account, f.after, f.address, changefeed.Limit{Entries: limit, Bytes: min(held, most)})
@@ -167,10 +168,10 @@ func (e *events) page(r *request, f *follower, limit, most int) (changefeed.Page
 	return page, err
 }
 
-// maxEventsTail is more than the members behind the events take.
+// maxEventsTail is an upper bound of what follows the events in the response.
 const maxEventsTail = 256
 
-// write answers a poll with a page: each event is the body that a webhook gets.
+// write responds to a poll with a page. Each event has the form of a webhook body.
 func (f *follower) write(r *request, page changefeed.Page) error {
 	b := append(make([]byte, 0, 64+256*len(page.Entries)), `{"events":[`...)
 	for i := range page.Entries {
@@ -194,13 +195,13 @@ func (f *follower) write(r *request, page changefeed.Page) error {
 	return nil
 }
 
-// poll waits for events and answers.
+// poll waits for events and responds.
 func (e *events) poll(p *waiting, f *follower) {
 	page, err := e.await(p, f)
 	p.respond(err, func(r *request) error { return f.write(r, page) })
 }
 
-// await returns the first page that holds something, or an empty one at the end.
+// await returns the first page with events, or an empty one at the end of the wait.
 func (e *events) await(p *waiting, f *follower) (page changefeed.Page, err error) {
 	p.server.waiters.Add(1)
 	defer p.server.waiters.Add(-1)
@@ -218,9 +219,9 @@ func (e *events) await(p *waiting, f *follower) (page changefeed.Page, err error
 	}
 }
 
-// read reads on and moves the follower.
+// read reads a page and advances the follower.
 func (e *events) read(p *waiting, f *follower, limit, most int) (page changefeed.Page, err error) {
-	stackpool.Do(func() { // one that waits would keep a stack of 16 KiB
+	stackpool.Do(func() { // so that a waiting goroutine does not keep a stack of 16 KiB
 		err = p.with(func(r *request) error {
 			page, err = e.page(r, f, limit, most)
 			return err
@@ -230,8 +231,8 @@ func (e *events) read(p *waiting, f *follower, limit, most int) (page changefeed
 	return page, err
 }
 
-// attend waits at the journal's end until there is something to read or the time is over. A
-// follower of one inbox ends with the inbox.
+// attend waits at the end of the journal until there is something to read or the deadline passes.
+// It returns an error if the follower's inbox was deleted.
 func (p *waiting) attend(f *follower, reader *changefeed.Reader, signal *changefeed.Signal, until time.Time) (bool, error) {
 	var superseded <-chan struct{}
 	if p.view != nil {

@@ -23,7 +23,7 @@ import (
 
 const eventsPath = "/api/v1/events"
 
-// fleet is lone with a second inbox of alice and one of bob, who gets mail too.
+// fleet is lone with a second inbox of alice and one of bob, which also receives messages.
 func fleet(t *testing.T) (w *world, one, two, key string) {
 	w, one, key, _ = lone(t)
 	two = w.newInbox(alice, "two")
@@ -32,7 +32,7 @@ func fleet(t *testing.T) (w *world, one, two, key string) {
 	return w, one, two, key
 }
 
-// happened is an answer of a poll for events.
+// happened is the response to a poll for events.
 type happened struct {
 	Events []struct{ Event, Inbox, Subject string }
 	Next   string
@@ -57,7 +57,7 @@ func TestEventsArePagedInOrder(t *testing.T) {
 	for i := range 5 {
 		w.deliver([]string{one, two}[i%2], inbox.Receive{Subject: fmt.Sprint("s", i)})
 	}
-	first := w.events(eventsPath, key, "limit=2") // without after: from the oldest on
+	first := w.events(eventsPath, key, "limit=2") // without after: from the oldest event
 	second := w.events(eventsPath, key, "limit=2&after="+first.Next)
 	third := w.events(eventsPath, key, "limit=2&wait=60&after="+second.Next)
 	none := w.events(eventsPath, key, "after="+third.Next)
@@ -78,8 +78,8 @@ func TestEventsArePagedInOrder(t *testing.T) {
 	}
 }
 
-// TestPagesOfEventsAreBounded: a page ends at 4 MiB with its cursor and has_more, a stream goes on behind what
-// it showed, and both are charged before they read: nobody's account holds more than its share.
+// TestPagesOfEventsAreBounded: a page ends at 4 MiB with its cursor and has_more, and a stream
+// continues after what it sent. Both are charged before they read, so no account exceeds its share.
 func TestPagesOfEventsAreBounded(t *testing.T) {
 	w, one, _, key := fleet(t)
 	w.unbound = true // by the contract: the shape of a page does not depend on its size
@@ -124,7 +124,7 @@ func TestPagesOfEventsAreBounded(t *testing.T) {
 	if shown != events {
 		t.Errorf("the stream read %d events of %d", shown, events)
 	}
-	// Without room nothing large is read.
+	// Without room, nothing large is read.
 	w.server.patience = 10 * time.Millisecond
 	all := w.server.answers.Charge(w.idOf(alice))
 	eventually(t, "what the pages held is given back", func() bool { return all.Set(answersHeld / 2) })
@@ -183,8 +183,8 @@ func TestEventsRefuse(t *testing.T) {
 	w.expect(500, w.call(get, eventsPath, key, ""))
 }
 
-// TestCursorsBeyondWhatIsKept: one that is too old goes on at the oldest event, and says so;
-// one from the future, as after a restored backup, goes on at the end.
+// TestCursorsBeyondWhatIsKept: a cursor that is too old resumes at the oldest event, and reports
+// the gap. A cursor beyond the end, as after a restored backup, resumes at the end.
 func TestCursorsBeyondWhatIsKept(t *testing.T) {
 	w, one, _, key := fleet(t)
 	for i := range 4 {
@@ -228,7 +228,7 @@ func TestPollForEventsWakes(t *testing.T) {
 	}
 }
 
-// TestPollForEventsEnds with the place it came to, past what concerns others.
+// TestPollForEventsEnds with the position that it reached, after events of other inboxes.
 func TestPollForEventsEnds(t *testing.T) {
 	w, one, two, key := fleet(t)
 	got := w.waiting("/api/v1/inboxes/"+one+"/events?wait=1&after=now", key)
@@ -242,7 +242,7 @@ func TestPollForEventsEnds(t *testing.T) {
 	}
 }
 
-// TestEndsOfCredentialsEndWaits: at once, whatever waits, without any event.
+// TestEndsOfCredentialsEndWaits: every kind of wait ends immediately, without any event.
 func TestEndsOfCredentialsEndWaits(t *testing.T) {
 	w, one, _, _ := fleet(t)
 	paths := []string{"/api/v1/inboxes/" + one + "/latest?wait=60", eventsPath + "?wait=60&after=now", "/api/v1/inboxes/" + one + "/events?wait=60&after=now"}
@@ -325,8 +325,8 @@ func TestTheEndOfAnInboxEndsWaits(t *testing.T) {
 	}
 }
 
-// TestParkedConnectionsAreKept: a poll that waited is followed by others on its connection,
-// each with a request id of its own, and the wire's own poll among them.
+// TestParkedConnectionsAreKept: after a poll that waited, others follow on its connection, each
+// with its own request id, including polls that the wire responds to.
 func TestParkedConnectionsAreKept(t *testing.T) {
 	w, one, _, key := fleet(t)
 	c := w.dial()
@@ -357,7 +357,7 @@ func TestParkedConnectionsAreKept(t *testing.T) {
 	}
 }
 
-// TestWaitersAndMailAtOnce: many connections wait, are answered and wait again.
+// TestWaitersAndMailAtOnce: many connections wait, get a response and wait again.
 func TestWaitersAndMailAtOnce(t *testing.T) {
 	const clients, rounds = 64, 20
 	w, one, _, key := fleet(t)
@@ -400,10 +400,10 @@ func TestCursor(t *testing.T) {
 	}
 }
 
-// cursorGolden is a cursor that clients may hold since the first release.
+// cursorGolden is a cursor that clients may have stored since the first release.
 const cursorGolden = "AQAAAAAAAAPozGjx2w"
 
-// FuzzCursor: whatever a stranger sends is refused or is the one form of a number.
+// FuzzCursor: every input is refused or is the canonical form of a number.
 func FuzzCursor(f *testing.F) {
 	id := account.ID{9}
 	f.Add(string(appendCursor(nil, id, 12)))
@@ -446,7 +446,7 @@ func TestWhoAcceptsAStream(t *testing.T) {
 	}
 }
 
-// FuzzAccepts: whatever a field holds, what is accepted stands in it, and never with a weight of zero alone.
+// FuzzAccepts: an accepted value is contained in the field, and not only with a weight of zero.
 func FuzzAccepts(f *testing.F) {
 	f.Add("text/event-stream;q=0.5, */*")
 	f.Add("a;q=,;;=,\"")

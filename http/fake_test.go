@@ -29,25 +29,25 @@ import (
 // fakeInboxes keeps inboxes in memory by the real rules of internal/core/inbox.
 type fakeInboxes struct {
 	now  func() time.Time
-	plan account.Plan // of all accounts, as far as it is about what an inbox holds
+	plan account.Plan // of all accounts, for the limits of inboxes
 
 	mu      sync.RWMutex
 	states  map[string]*inbox.State
 	views   map[string]*inbox.View
 	stored  map[string]map[int64]inbox.Stored
-	broken  error         // what every call answers when set
-	refuses error         // what Do alone answers when set
-	reads   int           // of Content
-	held    chan struct{} // when set, every read of Content waits until it is closed
+	broken  error         // returned by every call if set
+	refuses error         // returned only by Do if set
+	reads   int           // number of calls of Content
+	held    chan struct{} // if set, every read of Content waits until it is closed
 	rawRead atomic.Int64  // bytes
 
-	rawReading, rawAtOnce atomic.Int64 // reads under way now, and about the most there were
+	rawReading, rawAtOnce atomic.Int64 // reads in progress, and approximately their maximum
 
-	damaged map[int64]bool // messages whose content can't be read
-	lost    string         // the inbox that can't be read
+	damaged map[int64]bool // messages whose content cannot be read
+	lost    string         // the inbox that cannot be read
 
-	unlisted error // what a list of inboxes answers when set
-	pageMost int   // of a list of inboxes, when set
+	unlisted error // returned by a list of inboxes if set
+	pageMost int   // page size of a list of inboxes, if set
 
 	journals fakeJournals
 	letters  []inbox.Letter
@@ -102,7 +102,7 @@ func (f *fakeInboxes) Do(_ context.Context, address string, cmd inbox.Command) (
 	rows := new(inbox.Rows)
 	rows.Begin(s)
 	rows.Apply(s, evs)
-	switch c := cmd.(type) { // the mails here were never parsed, so they can't be again
+	switch c := cmd.(type) { // these messages were never parsed, so they cannot be parsed again
 	case inbox.Receive:
 		if len(rows.Store) == 1 {
 			rows.Store[0].Content = c.Content
@@ -146,7 +146,7 @@ func (f *fakeInboxes) Content(_ context.Context, address string, id int64) (*inb
 	return f.stored[address][id].Content, f.damage(address, id)
 }
 
-// damage is the error of reading a message.
+// damage returns the error of reading a damaged message.
 func (f *fakeInboxes) damage(address string, id int64) error {
 	if f.damaged[id] {
 		return inbox.DamagedMessage(id, address, nil)
@@ -175,7 +175,7 @@ func (f *fakeInboxes) File(_ context.Context, address string, id int64, file int
 	return nil, f.broken
 }
 
-// fakeRaw reads a message where it is kept.
+// fakeRaw reads a stored message.
 type fakeRaw struct {
 	f       *fakeInboxes
 	address string
@@ -187,7 +187,7 @@ func (r fakeRaw) ReadAt(p []byte, off int64) (int, error) {
 	if now := r.f.rawReading.Add(1); now > r.f.rawAtOnce.Load() {
 		r.f.rawAtOnce.Store(now)
 	}
-	runtime.Gosched() // others come in, if they may
+	runtime.Gosched() // lets others run, if they may
 	r.f.mu.RLock()
 	defer r.f.mu.RUnlock()
 	raw := r.f.stored[r.address][r.id].Raw
@@ -202,7 +202,7 @@ func (r fakeRaw) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// breakWith makes every call fail; nil repairs.
+// breakWith makes every call fail; nil ends that.
 func (f *fakeInboxes) breakWith(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -223,7 +223,7 @@ func (f *fakeInboxes) spoil(address string, id int64, row bool) {
 	f.unload(address)
 }
 
-// unload forgets the rendered answer and the newest content, as passivation does.
+// unload drops the cached response and the newest content, like evicting the inbox.
 func (f *fakeInboxes) unload(address string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -233,8 +233,8 @@ func (f *fakeInboxes) unload(address string) {
 	old.Supersede()
 }
 
-// fakeAccounts keeps accounts in memory by the real rules of internal/core/account. Passwords
-// are kept as they are.
+// fakeAccounts keeps accounts in memory by the real rules of internal/core/account. Passwords are
+// not hashed.
 type fakeAccounts struct {
 	*fakeJournals
 	now     func() time.Time
@@ -246,15 +246,15 @@ type fakeAccounts struct {
 	byEmail    map[string]account.ID
 	keys       map[account.ID]map[int64]*account.Key
 	requests   map[idempotency.Key]idempotency.Record
-	resets     []string                      // e-mail addresses that asked for one
+	resets     []string                      // e-mail addresses that requested one
 	principals map[string]*account.Principal // by token
-	asked      atomic.Int64                  // who a token speaks for
+	asked      atomic.Int64                  // number of calls of Authenticate
 	minted     uint16
 	suppressed map[account.ID][]account.Suppression
 	placed     uint64
-	creating   func(inbox.Order) // when set, called first by every creation
+	creating   func(inbox.Order) // if set, called first by every creation
 	domains    map[string]*domain.State
-	published  domain.Found // what every check finds
+	published  domain.Found // result of every check
 	fakeWebhooks
 }
 
@@ -312,7 +312,7 @@ func (f *fakeAccounts) decide(id account.ID, cmd account.Command) error {
 	return nil
 }
 
-// keyOf is the key of an inbox, nil when it holds none.
+// keyOf returns the key of an inbox, nil if there is none.
 func (f *fakeAccounts) keyOf(id account.ID, address string) *account.Key {
 	for _, k := range f.keys[id] {
 		if k.Kind == account.KindInboxKey && k.Inbox == address {
@@ -322,7 +322,7 @@ func (f *fakeAccounts) keyOf(id account.ID, address string) *account.Key {
 	return nil
 }
 
-// mint makes a token and what it stands for.
+// mint makes a token and registers its principal.
 func (f *fakeAccounts) mint(p *account.Principal) string {
 	f.minted++
 	token := account.MintToken(p.Kind, p.Account.Partition(), [32]byte{30: byte(f.minted >> 8), 31: byte(f.minted)})
@@ -380,7 +380,7 @@ func (f *fakeAccounts) Usage(_ context.Context, id account.ID) (account.Usage, e
 func (f *fakeAccounts) SetRecipient(_ context.Context, id account.ID, recipient sealed.Recipient, password string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.decide(id, account.SetRecipient{Recipient: recipient.String(), PasswordHash: password}) // which is no hash here
+	return f.decide(id, account.SetRecipient{Recipient: recipient.String(), PasswordHash: password}) // not hashed here
 }
 
 func (f *fakeAccounts) DropRecipient(_ context.Context, id account.ID, password string) error {
@@ -403,8 +403,8 @@ func (f *fakeAccounts) RevokeInboxKey(_ context.Context, id account.ID, address 
 	return f.decide(id, account.RevokeInboxKey{Inbox: address, Found: f.keyOf(id, address)})
 }
 
-// makeRoom forgets the key of an inbox without ending it: tests hold several at once, which
-// the rules never give.
+// makeRoom forgets the key of an inbox without revoking it: tests hold several at once, which the
+// rules do not permit.
 func (f *fakeAccounts) makeRoom(id account.ID, address string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -494,7 +494,8 @@ func (f *fakeAccounts) ChangePassword(_ context.Context, p *account.Principal, o
 	return f.decide(p.Account, account.ChangePassword{Old: old, PasswordHash: password, Keep: p.Hash})
 }
 
-// RequestVerification keeps the link that it would send: its token is the account's e-mail address.
+// RequestVerification records the link that it would send: its token is the account's e-mail
+// address.
 func (f *fakeAccounts) RequestVerification(_ context.Context, id account.ID) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -512,7 +513,7 @@ func (f *fakeAccounts) VerifyEmail(_ context.Context, token string) error {
 	return account.BadVerification()
 }
 
-// ResetPassword takes the hash of the token as the account keeps it.
+// ResetPassword compares the hash of the token with that in the account.
 func (f *fakeAccounts) ResetPassword(_ context.Context, token, password string) (account.Ended, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -540,7 +541,7 @@ func (f *fakeAccounts) CheckRequest(_ context.Context, _ account.ID, req idempot
 	return nil
 }
 
-// CreateInboxOnce keeps what it answers by the name of the request.
+// CreateInboxOnce stores its response under the idempotency key.
 func (f *fakeAccounts) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req idempotency.Request, tell func(inbox.Placement, time.Time) []byte) (idempotency.Result, error) {
 	f.mu.RLock()
 	known, again := f.requests[req.Key]
@@ -637,10 +638,10 @@ type fakeJournals struct {
 	readers changefeed.Readers
 	lock    sync.Mutex
 	all     map[account.ID][]changefeed.Entry
-	broken  error                            // what Events answers when set
-	panics  bool                             // what it does instead
-	shown   int                              // events that were read, each time
-	pages   []weak.Pointer[changefeed.Entry] // what was given to readers, while that is held
+	broken  error                            // returned by Events if set
+	panics  bool                             // panic instead
+	shown   int                              // sum of events read
+	pages   []weak.Pointer[changefeed.Entry] // given to readers, while they hold it
 }
 
 func (f *fakeJournals) append(e inbox.Public) {
@@ -657,7 +658,7 @@ func (f *fakeJournals) append(e inbox.Public) {
 	f.readers.Announce(e.Account, seq, []inbox.Public{e})
 }
 
-// forget drops the oldest n entries, as time does.
+// forget drops the oldest n entries, as expiry does.
 func (f *fakeJournals) forget(id account.ID, n int) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -695,7 +696,7 @@ func (f *fakeJournals) Events(_ context.Context, id account.ID, after uint64, ad
 	return page, f.broken
 }
 
-// inHand is how many pages of events are still held by their readers.
+// inHand returns how many pages of events their readers still hold.
 func (f *fakeJournals) inHand() (n int) {
 	runtime.GC()
 	f.lock.Lock()

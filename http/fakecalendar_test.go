@@ -13,19 +13,19 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// fakeCalendars arranges meetings by the real rules, tells nobody, and keeps links as they are. What it
-// knows stands under the lock of its inboxes.
+// fakeCalendars arranges meetings by the real rules, notifies nobody, and stores tokens unhashed.
+// The lock of its inboxes guards its state.
 type fakeCalendars struct {
 	mail     *fakeInboxes
 	accounts *fakeAccounts
 	tokens   map[string]string         // by address
-	hidden   map[string]bool           // calendars whose link was ended
-	known    map[string]*calendar.Feed // what is known of their use
+	hidden   map[string]bool           // calendars whose link was revoked
+	known    map[string]*calendar.Feed // usage of the links
 	owners   map[string]calendar.OwnerSetting
-	made     int // tokens and UIDs
-	opened   int // looks that asked which calendar it is
+	made     int // number of tokens and UIDs
+	opened   int // number of calls of Open
 	repeats  map[idempotency.Key]string
-	sharing  func() // before a link is made, if it is set
+	sharing  func() // called before a link is created, if set
 }
 
 func newFakeCalendars(mail *fakeInboxes, accounts *fakeAccounts) *fakeCalendars {
@@ -62,7 +62,7 @@ func (f *fakeCalendars) arrange(address string, o calendar.Order) (calendar.Done
 	return calendar.Done{Meeting: &m, MessageID: int64(len(plan.Mails)) * m.ID}, nil
 }
 
-// show publishes a calendar. The lock is held.
+// show publishes a calendar. The caller holds the lock.
 func (f *fakeCalendars) show(address string, b *calendar.Book) {
 	f.mail.states[address].Calendar = b
 	old := f.mail.views[address]
@@ -96,7 +96,7 @@ func (f *fakeCalendars) RemoveMeeting(_ context.Context, address string, id int6
 	return err
 }
 
-// keep puts meetings into a calendar, with ids that count up.
+// keep adds meetings to a calendar, with increasing ids.
 func (f *fakeCalendars) keep(address string, list ...calendar.Meeting) {
 	f.mail.mu.Lock()
 	defer f.mail.mu.Unlock()
@@ -109,7 +109,7 @@ func (f *fakeCalendars) keep(address string, list ...calendar.Meeting) {
 	f.show(address, b)
 }
 
-// spoil loses a meeting, as a damaged disk does.
+// spoil loses a meeting, like a damaged disk.
 func (f *fakeCalendars) spoil(address string, id int64) {
 	f.mail.mu.Lock()
 	defer f.mail.mu.Unlock()
@@ -118,7 +118,7 @@ func (f *fakeCalendars) spoil(address string, id int64) {
 	f.show(address, b)
 }
 
-// invited is a meeting of boss that the inbox was asked to.
+// invited is a meeting of boss to which the inbox was invited.
 func invited(address, title string, start time.Time) calendar.Meeting {
 	return calendar.Meeting{
 		Event: icalendar.Event{
@@ -130,7 +130,7 @@ func invited(address, title string, start time.Time) calendar.Meeting {
 	}
 }
 
-// organized is a meeting that the inbox invited a guest to.
+// organized is a meeting to which the inbox invited a guest.
 func organized(address, title string, start time.Time) calendar.Meeting {
 	m := invited("ann@far.test", title, start)
 	m.Organizer, m.Source, m.MyStatus = &icalendar.Person{Email: address}, calendar.Outbound, ""
@@ -165,7 +165,7 @@ func (f *fakeCalendars) renew(address string) {
 	f.link(address, &calendar.Feed{Hash: made.Hash})
 }
 
-// link notes in a calendar which link opens it. The lock is held.
+// link stores in a calendar which link opens it. The caller holds the lock.
 func (f *fakeCalendars) link(address string, to *calendar.Feed) {
 	linked := *bookOf(f.mail.views[address])
 	linked.Feed = to

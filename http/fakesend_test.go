@@ -11,7 +11,7 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// Send queues a letter by the real rules; the mail itself is its text.
+// Send queues a message by the real rules; its raw form is just its text.
 func (f *fakeInboxes) Send(ctx context.Context, address string, l inbox.Letter) (int64, error) {
 	f.mu.Lock()
 	f.letters = append(f.letters, l)
@@ -24,7 +24,7 @@ func (f *fakeInboxes) Send(ctx context.Context, address string, l inbox.Letter) 
 	return answer.ID, err
 }
 
-// SendOnce keeps what it answers by the name of the request.
+// SendOnce stores its response under the idempotency key.
 func (f *fakeInboxes) SendOnce(ctx context.Context, address string, l inbox.Letter, req idempotency.Request, tell func(inbox.Outcome) []byte) (idempotency.Result, error) {
 	f.mu.RLock()
 	known, again := f.requests[req.Key]

@@ -17,8 +17,8 @@ import (
 	"inboxd/internal/mail/sealed"
 )
 
-// statuses is the one table from the kind of a fault to the status of a response
-// (specification, Errors).
+// statuses is the only mapping from the kind of a fault to the status of a response (specification,
+// Errors).
 var statuses = map[fault.Kind]int{
 	fault.Internal:        fasthttp.StatusInternalServerError,
 	fault.Unauthenticated: fasthttp.StatusUnauthorized,
@@ -57,17 +57,18 @@ func missingScope(need account.Scope) error {
 	return fault.New(fault.Forbidden, "This API key is missing the required scope: "+need.String())
 }
 
-// noInbox answers a foreign, a deleted and a never existing inbox in the same bytes.
+// noInbox returns the same bytes for another account's inbox, a deleted inbox and one that never
+// existed.
 func noInbox(address string) *fault.Error {
 	return fault.New(fault.NoInbox, fmt.Sprintf("No inbox %s for this API key", address))
 }
 
-// invalid is for what concerns no field that is known.
+// invalid returns an error that concerns no known field.
 func invalid(format string, args ...any) error {
 	return fault.New(fault.Invalid, "Invalid request: "+fmt.Sprintf(format, args...))
 }
 
-// worded is what a fault tells the client.
+// worded returns the sentence of a fault for the client.
 func worded(f *fault.Error) string {
 	if f.Field != "" {
 		return fmt.Sprintf("Invalid request: '%s' %s", f.Field, f.Detail)
@@ -75,7 +76,7 @@ func worded(f *fault.Error) string {
 	return f.Detail
 }
 
-// fail answers err.
+// fail responds with err.
 func (s *Server) fail(r *request, err error) {
 	status, detail := s.judge(r, err)
 	f := classify(err)
@@ -84,14 +85,14 @@ func (s *Server) fail(r *request, err error) {
 		r.http.Response.Header.Set("WWW-Authenticate", "Bearer")
 	case fault.TooMany, fault.Unavailable, fault.Moved:
 		r.http.Response.Header.Set("Retry-After", retryAfter(f.RetryAfter))
-	case fault.Unsupported: // of content codings alone, RFC 9110 section 15.5.16
+	case fault.Unsupported: // only for content codings, RFC 9110 section 15.5.16
 		r.http.Response.Header.SetCanonical(headerAcceptEncoding, codingIdentity)
 	}
 	writeDetail(r.http, status, detail)
 }
 
-// judge gives status and sentence of err. What is our fault is logged, once and here; it carries no
-// request text but the route.
+// judge returns the status and the sentence for err. Errors of the service are logged here, and
+// only here. The log line contains nothing of the request except the route.
 func (s *Server) judge(r *request, err error) (status int, detail string) {
 	f := classify(err)
 	status, detail = statuses[f.Kind], sealed.Veil(worded(f))
@@ -100,19 +101,19 @@ func (s *Server) judge(r *request, err error) (status int, detail string) {
 		detail = detailInternal
 		s.opts.Logger.Error("http: request failed", "request", wire.RequestID(r.http), "route", r.route.name(), "err", err)
 	case fault.Unavailable, fault.StorageFull:
-		if f.Err != nil { // without a cause it is plain overload: a line each would add to it
+		if f.Err != nil { // without a cause it is overload, and a log line per request would add to it
 			s.opts.Logger.Warn("http: request deferred", "request", wire.RequestID(r.http), "route", r.route.name(), "err", err)
 		}
 	case fault.NoInbox:
 		if r.address != "" {
-			detail = sealed.Veil(noInbox(r.address).Detail) // gone since it was admitted
+			detail = sealed.Veil(noInbox(r.address).Detail) // deleted after admission
 		}
 	}
 	return status, detail
 }
 
-// classify finds the fault in err; a context that ended means that the work took too long,
-// and its outcome is unknown.
+// classify returns the fault in err. A context that ended means that the work took too long, and
+// its outcome is unknown.
 func classify(err error) *fault.Error {
 	var f *fault.Error
 	switch {
@@ -124,7 +125,7 @@ func classify(err error) *fault.Error {
 	return fault.Wrap(fault.Internal, detailInternal, err)
 }
 
-// retryAfter is in whole seconds, rounded up (RFC 9110 section 10.2.3).
+// retryAfter returns whole seconds, rounded up (RFC 9110 section 10.2.3).
 func retryAfter(d time.Duration) string {
 	if d <= 0 {
 		d = retryAfterDefault
@@ -132,7 +133,7 @@ func retryAfter(d time.Duration) string {
 	return strconv.Itoa(int(math.Ceil(d.Seconds())))
 }
 
-// survive turns a panic of a handler into a 500; fasthttp would end the process.
+// survive turns a panic of a handler into a 500 response. fasthttp would end the process.
 func (s *Server) survive(c *fasthttp.RequestCtx) {
 	if p := recover(); p != nil {
 		s.opts.Logger.Error("http: a handler panicked", "request", wire.RequestID(c), "err", fault.Panicked(p), "stack", string(debug.Stack()))
@@ -144,7 +145,7 @@ func (s *Server) notFound(c *fasthttp.RequestCtx) {
 	writeDetail(c, fasthttp.StatusNotFound, detailNoPath)
 }
 
-// methodNotAllowed finds Allow set by the router.
+// methodNotAllowed responds 405. The router has already set Allow.
 func (s *Server) methodNotAllowed(c *fasthttp.RequestCtx) {
 	writeDetail(c, fasthttp.StatusMethodNotAllowed, sealed.Veil(fmt.Sprintf("This path does not support %s. The Allow header lists the supported methods", c.Method())))
 }

@@ -19,32 +19,33 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// Feeds is what the handlers of calendar links need. A token opens one calendar, for whoever
-// holds it: it is in no log, metric or list.
+// Feeds is what the handlers of calendar links need. A token gives anyone who holds it access to
+// one calendar, so it is in no log, metric or list.
 type Feeds interface {
-	// Share returns the token of the inbox's link and what is known of its use; it makes one when
-	// there is none, or when the key that made it is no more. Where it was hidden, it does so only for who may
-	// manage the inbox: NotFound for others, and for who only looks.
+	// Share returns the token of the inbox's link and its usage. It creates a token if there is
+	// none, or if the key that created it no longer exists. If the link was hidden, it creates one
+	// only for a principal that may manage the inbox. It returns NotFound for other principals, and
+	// for a HEAD request.
 	Share(ctx context.Context, address string, by calendar.Reader) (token string, f calendar.Feed, err error)
-	// Rotate ends the token, if there is one, and makes another. A request that is repeated gets the
-	// first one's.
+	// Rotate revokes the token, if there is one, and creates a new one. A repeated request gets the
+	// token of the first.
 	Rotate(ctx context.Context, address string, by calendar.Reader, req idempotency.Request) (token string, f calendar.Feed, err error)
-	// Hide ends the token; without one it does nothing.
+	// Hide revokes the token. Without one it does nothing.
 	Hide(ctx context.Context, address string) error
-	// Open returns the view of the inbox whose token it is: NotFound when it is nobody's.
+	// Open returns the view of the inbox that the token belongs to, or NotFound.
 	Open(ctx context.Context, token string) (*inbox.View, error)
-	// Fetched notes that a client looked at the calendar of the view, which Open gave, at that time.
+	// Fetched records that a client fetched the calendar of a view that Open returned.
 	Fetched(view *inbox.View, client string, at time.Time)
 }
 
 // Owners is what the handlers of the owner's copies need.
 type Owners interface {
 	Owner(ctx context.Context, address string) (calendar.OwnerSetting, error)
-	// SetOwner answers with the setting after its commit.
+	// SetOwner returns the setting after its commit.
 	SetOwner(ctx context.Context, address string, enabled bool) (calendar.OwnerSetting, error)
 }
 
-// feeds shows calendars to whoever holds their links, and hands out and ends those.
+// feeds serves calendars to holders of their links, and creates and revokes the links.
 type feeds struct {
 	port    Feeds
 	owners  Owners
@@ -78,30 +79,30 @@ func (f *feeds) routes() []route {
 	return all
 }
 
-// FeedPath begins the path of a link to a calendar; what follows opens it.
+// FeedPath starts the path of a calendar link. The token follows it.
 const FeedPath, feedSuffix = "/calendar/feeds/", ".ics"
 
 type feedResponse struct {
-	Enabled        bool           `json:"enabled"` // always: without a link it is made, or refused
+	Enabled        bool           `json:"enabled"` // always true: without a link one is created, or the request is refused
 	FeedURL        string         `json:"feed_url"`
 	WebcalURL      string         `json:"webcal_url"`
 	SubscribeLinks subscribeLinks `json:"subscribe_links"`
-	CreatedAt      *string        `json:"created_at"` // null: by a version that did not keep it
+	CreatedAt      *string        `json:"created_at"` // null: created by a version that did not record it
 	FetchCount     int64          `json:"fetch_count"`
 	LastFetchedAt  *string        `json:"last_fetched_at"`
 	LastClient     *string        `json:"last_client"`
 	Stale          bool           `json:"stale"`
 }
 
-// subscribeLinks open the calendar in the programs that most people have.
+// subscribeLinks open the calendar in the most common calendar programs.
 type subscribeLinks struct {
 	Google  string `json:"google"`
 	Apple   string `json:"apple"`
 	Outlook string `json:"outlook"`
 }
 
-// endIfRevoked ends a link again that was made for a credential which was revoked meanwhile: the password
-// reset that did so may have looked at this calendar before the link was there.
+// endIfRevoked revokes a new link if the credential was revoked in the meantime. The password reset
+// that revoked it may have checked this calendar before the link existed.
 func (f *feeds) endIfRevoked(r *request, made calendar.Feed) error {
 	before := r.view.Calendar.Link()
 	if !r.principal.Revoked() || before != nil && before.Hash == made.Hash {
@@ -110,7 +111,7 @@ func (f *feeds) endIfRevoked(r *request, made calendar.Feed) error {
 	return cmp.Or(f.port.Hide(r.ctx, r.address), errNoCredential)
 }
 
-// giveFeed answers with the link. It is stale when the calendar changed after somebody looked.
+// giveFeed responds with the link. The link is stale if the calendar changed after the last fetch.
 func (f *feeds) giveFeed(r *request, token string, feed calendar.Feed, err error) error {
 	if err == nil {
 		err = f.endIfRevoked(r, feed)
@@ -135,7 +136,7 @@ func (f *feeds) shareFeed(r *request) error {
 	return f.giveFeed(r, token, feed, err)
 }
 
-// reader is who asks for the link.
+// reader describes the principal that asks for the link.
 func (r *request) reader() calendar.Reader {
 	by := calendar.Reader{Manage: r.principal.Scopes.Allows(account.ScopeManage), Looks: r.http.IsHead()}
 	if r.principal.Kind != account.KindSession {
@@ -159,15 +160,15 @@ func (f *feeds) hideFeed(r *request) error {
 	}{}, f.port.Hide(r.ctx, r.address))
 }
 
-// fetches counts what came of following links, to the end of the process.
+// fetches counts the fetches of calendar links since the process started, by outcome.
 type fetches struct{ whole, unchanged, unknown atomic.Uint64 }
 
 func (f *fetches) counts() map[string]uint64 {
 	return map[string]uint64{"whole": f.whole.Load(), "unchanged": f.unchanged.Load(), "unknown": f.unknown.Load()}
 }
 
-// serveFeed answers a calendar program, which asks again and again: with the text of the calendar, or
-// with 304 when that is what it has.
+// serveFeed responds to a calendar program that polls the link: with the text of the calendar, or
+// with 304 if the client has it.
 func (f *feeds) serveFeed(r *request) error {
 	view, err := f.port.Open(r.ctx, parameter(r.http, "token"))
 	if err != nil {
@@ -190,14 +191,14 @@ func (f *feeds) serveFeed(r *request) error {
 	}
 	counter.Add(1)
 	at := r.now
-	if changed := bookOf(view).ChangedAt; changed.After(at) { // between the request and the look
+	if changed := bookOf(view).ChangedAt; changed.After(at) { // between the start of the request and Open
 		at = changed
 	}
 	f.port.Fetched(view, calendar.Client(string(r.http.UserAgent())), at)
 	return nil
 }
 
-// text is the calendar's, made by turns when it is a long one.
+// text returns the text of the calendar. Rendering a long one waits for a turn.
 func (f *feeds) text(r *request, view *inbox.View) (*meetings.Feed, error) {
 	name, book := feedName(view), bookOf(view)
 	if cached := f.texts.Cached(view.Address, name, book); cached != nil {
@@ -209,7 +210,7 @@ func (f *feeds) text(r *request, view *inbox.View) (*meetings.Feed, error) {
 	return f.texts.Make(view.Address, name, book, r.now), nil
 }
 
-// feedName is what programs call the calendar of an inbox.
+// feedName returns the title of an inbox's calendar.
 func feedName(view *inbox.View) string {
 	if inbox.IsGeneratedLabel(view.Label) {
 		return view.Address
@@ -217,10 +218,11 @@ func feedName(view *inbox.View) string {
 	return cmp.Or(view.Label, view.Address)
 }
 
-// feedCache lets programs keep the text and ask with its tag.
+// feedCache lets programs cache the text and revalidate it with its ETag.
 const feedCache = "private, no-cache"
 
-// has writes the head of the answer and reports whether the client has the text, which makes it 304.
+// has writes the header of the response and reports whether the client has the text. If so, the
+// response is 304.
 func (r *request) has(text *meetings.Feed) bool {
 	h, asked := &r.http.Response.Header, &r.http.Request.Header
 	h.Set("ETag", text.ETag)

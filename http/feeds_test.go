@@ -9,7 +9,8 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// TestALinkIsSharedRotatedAndTurnedOff: one link until it is replaced; an old one never works again.
+// TestALinkIsSharedRotatedAndTurnedOff: a link stays the same until it is replaced. An old link
+// never works again.
 func TestALinkIsSharedRotatedAndTurnedOff(t *testing.T) {
 	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
 		first := w.expect(200, w.call(get, calendar+"/feed", key, ""))
@@ -28,7 +29,7 @@ func TestALinkIsSharedRotatedAndTurnedOff(t *testing.T) {
 		w.expect(404, w.call(get, path, "", ""))
 		path = strings.TrimPrefix(rotated, "http://service.test")
 		w.expect(200, w.call(get, path, "", ""))
-		for range 2 { // the second has nothing to do
+		for range 2 { // the second call has no effect
 			if off := w.expect(200, w.call(remove, calendar+"/feed", key, "")); off.body != `{"enabled":false}` {
 				t.Error(off.body)
 			}
@@ -40,8 +41,8 @@ func TestALinkIsSharedRotatedAndTurnedOff(t *testing.T) {
 	})
 }
 
-// TestALinkOfARevokedCredentialEnds: a password reset may end the credential while the link is made, and
-// have looked for links before. A link that was there before is left alone.
+// TestALinkOfARevokedCredentialEnds: a password reset may revoke the credential while the link is
+// created, after it looked for links. A link that existed before is not changed.
 func TestALinkOfARevokedCredentialEnds(t *testing.T) {
 	w, address, key, _ := lone(t, withBase)
 	feed := "/api/v1/inboxes/" + address + "/calendar/feed"
@@ -57,7 +58,7 @@ func TestALinkOfARevokedCredentialEnds(t *testing.T) {
 	w.expect(200, w.call(get, "/calendar/feeds/token2.ics", "", ""))
 }
 
-// TestReadersMakeNoLinkThatWasTurnedOff: nor does HEAD make any.
+// TestReadersMakeNoLinkThatWasTurnedOff: HEAD creates no link either.
 func TestReadersMakeNoLinkThatWasTurnedOff(t *testing.T) {
 	w, address, key, _ := lone(t, withBase)
 	calendar := "/api/v1/inboxes/" + address + "/calendar"
@@ -78,8 +79,8 @@ func TestReadersMakeNoLinkThatWasTurnedOff(t *testing.T) {
 	w.expect(200, w.call("HEAD", calendar+"/feed", reader, ""))
 }
 
-// TestAProgramFollowsACalendar: the text at first and after each change, 304 in between; what is told of
-// its visits; the link nowhere in the log.
+// TestAProgramFollowsACalendar: it gets the text first and after each change, and 304 in between.
+// Its fetches are reported. The link is nowhere in the log.
 func TestAProgramFollowsACalendar(t *testing.T) {
 	w, address, key, _ := lone(t, withBase)
 	own := "/api/v1/inboxes/" + address + "/calendar"
@@ -145,7 +146,7 @@ func TestAProgramFollowsACalendar(t *testing.T) {
 	}
 }
 
-// TestCopiesForTheOwner are set by an account key or a session.
+// TestCopiesForTheOwner are enabled by an account key or a session.
 func TestCopiesForTheOwner(t *testing.T) {
 	w, address, key, _ := lone(t)
 	path := "/api/v1/inboxes/" + address + "/calendar/owner"
@@ -162,8 +163,8 @@ func TestCopiesForTheOwner(t *testing.T) {
 	w.expect(404, w.call(get, "/api/inboxes/"+address+"/calendar/owner", key, ""))
 }
 
-// TestALookIsNoOlderThanWhatItSaw: a calendar that changes between a request and the look at it was seen
-// as it is, so the link is not stale.
+// TestALookIsNoOlderThanWhatItSaw: if a calendar changes between the start of a fetch and its read,
+// the fetch returned the change, so the link is not stale.
 func TestALookIsNoOlderThanWhatItSaw(t *testing.T) {
 	w, address, key, _ := lone(t, withBase)
 	own := "/api/v1/inboxes/" + address + "/calendar"
@@ -177,7 +178,8 @@ func TestALookIsNoOlderThanWhatItSaw(t *testing.T) {
 	}
 }
 
-// followed is a calendar with a link that was looked at, and a plain look that knows its tag.
+// followed returns a calendar with a link that was fetched, and a plain conditional request with
+// its ETag.
 func followed(t *testing.T) (w *world, address, own, key, look string) {
 	w, address, key, _ = lone(t, withBase)
 	own = "/api/v1/inboxes/" + address + "/calendar"
@@ -188,8 +190,8 @@ func followed(t *testing.T) (w *world, address, own, key, look string) {
 	return w, address, own, key, "GET " + path + " HTTP/1.1\r\nHost: x\r\nUser-Agent: Outlook/16\r\nIf-None-Match: " + etag + "\r\n\r\n"
 }
 
-// TestALookIsOfNow: all that makes 304 wrong, or the link nobody's, is seen by the next look; and
-// each look counts.
+// TestALookIsOfNow: the next fetch notices everything that makes 304 wrong or revokes the link.
+// Each fetch counts.
 func TestALookIsOfNow(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -232,7 +234,8 @@ func TestALookIsOfNow(t *testing.T) {
 	}
 }
 
-// TestALookTellsNoTimeToCome: the text of a second change in one second is not dated while that lasts.
+// TestALookTellsNoTimeToCome: the text of a second change within one second has no Last-Modified
+// during that second.
 func TestALookTellsNoTimeToCome(t *testing.T) {
 	w, address, _, _, look := followed(t)
 	path, _, _ := strings.Cut(strings.TrimPrefix(look, "GET "), " ")

@@ -15,8 +15,8 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// fleets serves accounts of many inboxes: many creations in one call, the mail of all inboxes in one
-// list, old mail cleared in one call (specification, Fleets; ADR 0056).
+// fleets has the calls for accounts with many inboxes: creation in batches, one list of the
+// messages of all inboxes, and deletion of old messages (specification, Fleets; ADR 0056).
 type fleets struct {
 	inboxes  *inboxes
 	messages *messages
@@ -31,13 +31,13 @@ func (f *fleets) routes() []route {
 	}
 }
 
-// across is what a list over all inboxes of an account was asked for.
+// across is a query for messages over all inboxes of an account.
 type across struct {
 	listing
 	match  wanted // otp, from, verified and subject
 	boxes  boxes
 	behind place
-	cut    bool // there are more candidates than were kept
+	cut    bool // more candidates exist than were kept
 }
 
 func (r *request) across() (across, error) {
@@ -54,14 +54,14 @@ func (r *request) across() (across, error) {
 	return a, q.err
 }
 
-// candidate is a message that a list may show.
+// candidate is a message that a list may contain.
 type candidate struct {
 	place
 	meta *inbox.Message
 	view *inbox.View
 }
 
-// listMessages shows the newest messages of all inboxes.
+// listMessages lists the newest messages of all inboxes.
 func (f *fleets) listMessages(r *request) error {
 	a, err := r.across()
 	if err != nil {
@@ -99,7 +99,7 @@ func (f *fleets) listMessages(r *request) error {
 	return nil
 }
 
-// appendDamaged names a message, or with no id the whole of an inbox.
+// appendDamaged appends a damaged message, or a whole inbox if there is no id.
 func appendDamaged(b []byte, c candidate) []byte {
 	b = appendString(append(b, `{"inbox":`...), c.address)
 	if c.id != 0 {
@@ -108,8 +108,9 @@ func appendDamaged(b []byte, c candidate) []byte {
 	return append(b, '}')
 }
 
-// candidates are the messages that what is in memory of them lets pass, newest first: at least as
-// many as are shown, all of them where texts are searched. lost are inboxes that can't be read.
+// candidates returns the messages that match by the facts in memory, newest first. It returns at
+// least as many as the list shows; all of them if texts are searched. lost are the inboxes that
+// cannot be read.
 func (f *fleets) candidates(r *request, a *across) (found []candidate, lost []string, err error) {
 	most := 4 * maxInboxes
 	if a.search != "" {
@@ -149,8 +150,8 @@ func newestOf(found []candidate, n int) []candidate {
 	return found[:min(n, len(found))]
 }
 
-// appendAcross appends the messages with their inboxes. It returns the cursor behind them; empty:
-// none follow.
+// appendAcross appends the messages with their inboxes. It returns the cursor of the next page,
+// empty if there is none.
 func (f *fleets) appendAcross(b []byte, r *request, a *across, found []candidate) (_ []byte, damaged []candidate, next string, err error) {
 	shown := 0
 	for i, c := range found {
@@ -178,16 +179,16 @@ func (f *fleets) appendAcross(b []byte, r *request, a *across, found []candidate
 			b = appendString(append(b, `{"inbox":`...), c.address)
 			rest := len(b)
 			b = appendMessage(b, &e, a.fields)
-			b[rest] = ',' // its members go on in the same object
+			b[rest] = ',' // the message's members follow in the same object
 		}
 	}
-	if a.cut { // some of those that were kept are gone meanwhile
+	if a.cut { // some of the kept candidates were deleted in the meantime
 		next = found[len(found)-1].cursor()
 	}
 	return b, damaged, next, nil
 }
 
-// deleteMessages clears old mail out of an inbox, or out of one tag of it.
+// deleteMessages deletes old messages of an inbox, or of one tag of it.
 func (f *fleets) deleteMessages(r *request) error {
 	q := r.query()
 	before, older := q.raw("before"), q.raw("older_than")
@@ -213,11 +214,12 @@ const maxOlder = 87_600
 
 const (
 	maxBatch = 1000
-	// batchAtOnce is how many creations of a batch are under way at once: their commits share syncs.
+	// batchAtOnce is how many creations of a batch run concurrently, so that their commits share
+	// disk syncs.
 	batchAtOnce = 256
 )
 
-// creation is one entry of a batch, and what became of it.
+// creation is one entry of a batch with its result.
 type creation struct {
 	body  jsontext.Value
 	req   idempotency.Request
@@ -226,7 +228,8 @@ type creation struct {
 	err   error
 }
 
-// createInboxes makes up to a thousand inboxes. Each has its own result, in order.
+// createInboxes creates up to maxBatch inboxes. Each entry has its own result, in the order of the
+// request.
 func (f *fleets) createInboxes(r *request) error {
 	all, err := f.creations(r)
 	if err != nil {
@@ -264,8 +267,8 @@ func (f *fleets) createInboxes(r *request) error {
 	return nil
 }
 
-// creations reads the batch. A named one is refused when its name was used for another: entries that
-// were made then have records under names of their own.
+// creations parses the batch. With an idempotency key, the whole batch is refused if the key was
+// used for a different one: each created entry has a record under a key derived from it.
 func (f *fleets) creations(r *request) ([]*creation, error) {
 	named, err := r.once()
 	if err != nil {
@@ -290,9 +293,9 @@ func (f *fleets) creations(r *request) ([]*creation, error) {
 	return all, nil
 }
 
-// plan says which creations may be under way at once, and which come one after the other behind them:
-// all of them when there may not be places for all, so that the first ones get them, and those whose
-// prefix stands before in the batch, so that the first one has it.
+// plan decides which creations may run concurrently, and which must follow one after the other. If
+// there may not be enough places, all run in sequence, so that the first ones get them. A prefix
+// that occurred before in the batch also runs in sequence, so that its first entry gets it.
 func (f *fleets) plan(r *request, all []*creation) (together, after []*creation, err error) {
 	usage, err := f.accounts.Usage(r.ctx, r.principal.Account)
 	if err != nil {
@@ -330,7 +333,7 @@ func (f *fleets) create(r *request, c *creation) {
 	}
 }
 
-// appendResult appends what a single creation would have answered.
+// appendResult appends what the response to a single creation would be.
 func (r *request) appendResult(b []byte, c *creation) []byte {
 	if c.err == nil {
 		return append(append(append(b, `{"status":201,"inbox":`...), c.told...), '}')

@@ -19,7 +19,7 @@ import (
 
 const batchPath, allPath = "/api/v1/inboxes/batch", "/api/v1/messages"
 
-// results are those of a batch, as "201 address" or "400 detail".
+// results returns the results of a batch, as "201 address" or "400 detail".
 func (r reply) results(t testing.TB) (out []string) {
 	t.Helper()
 	var got struct {
@@ -36,8 +36,8 @@ func (r reply) results(t testing.TB) (out []string) {
 	return out
 }
 
-// TestABatchGivesEachItsOwnResult: what a single creation would answer, in order, and the first ones
-// get the places that there are.
+// TestABatchGivesEachItsOwnResult: what a single creation would respond, in order. The first
+// entries get the available places.
 func TestABatchGivesEachItsOwnResult(t *testing.T) {
 	w := start(t)
 	w.signUp(alice)
@@ -63,7 +63,7 @@ func TestABatchGivesEachItsOwnResult(t *testing.T) {
 	}
 }
 
-// TestTheFirstOfABatchHasItsPrefix, however many are made at once and however long it takes.
+// TestTheFirstOfABatchHasItsPrefix, even if many are created concurrently and creation is slow.
 func TestTheFirstOfABatchHasItsPrefix(t *testing.T) {
 	w := start(t)
 	w.signUp(alice)
@@ -82,7 +82,7 @@ func TestTheFirstOfABatchHasItsPrefix(t *testing.T) {
 			close(many)
 		}
 		waits := slow[*o.Prefix]
-		slow[*o.Prefix] = false // another that asks for it would be there first
+		slow[*o.Prefix] = false // another one with this prefix would be first
 		mu.Unlock()
 		if waits {
 			<-many
@@ -96,7 +96,7 @@ func TestTheFirstOfABatchHasItsPrefix(t *testing.T) {
 	}
 }
 
-// TestABatchIsDoneOnce under its name, and its name is refused to another batch.
+// TestABatchIsDoneOnce under its idempotency key, and the key is refused for another batch.
 func TestABatchIsDoneOnce(t *testing.T) {
 	w := start(t)
 	w.signUp(alice)
@@ -120,7 +120,7 @@ func TestABatchIsDoneOnce(t *testing.T) {
 	}
 }
 
-// TestMessagesOfAllInboxes pages through them, newest first, and narrows.
+// TestMessagesOfAllInboxes pages through them, newest first, and filters them.
 func TestMessagesOfAllInboxes(t *testing.T) {
 	w, one, two, key := fleet(t)
 	w.inboxes.Do(context.Background(), two, inbox.Update{Label: new("Second Box")})
@@ -132,7 +132,7 @@ func TestMessagesOfAllInboxes(t *testing.T) {
 			Content:    &inbox.Content{Doc: message.Document{Text: fmt.Sprint("body number ", i)}, OTP: inbox.OTP{Code: strings.Repeat("1", i%3)}},
 		})
 		if i%2 == 1 {
-			w.advance(time.Minute) // two at a time come at the same moment
+			w.advance(time.Minute) // pairs of messages have the same time
 		}
 	}
 	w.inboxes.Do(context.Background(), one, inbox.MarkRead{ID: 1, Read: true})
@@ -203,7 +203,7 @@ func TestMessagesOfAllInboxes(t *testing.T) {
 	}
 	w.inboxes.spoil(two, 1, true)
 	r = w.expect(200, w.call(get, allPath+"?otp=true", key, ""))
-	if !strings.HasSuffix(r.body, `,{"inbox":"`+two+`","id":1}]}`) { // nobody knows whether it has a code
+	if !strings.HasSuffix(r.body, `,{"inbox":"`+two+`","id":1}]}`) { // it is unknown whether it has a code
 		t.Errorf("with a row that is damaged: %s", r.body)
 	}
 	w.inboxes.lost = two
@@ -218,7 +218,7 @@ func TestMessagesOfAllInboxes(t *testing.T) {
 	}
 }
 
-// TestAListOfAllInboxesTakesATurn, and is charged before for what it may read.
+// TestAListOfAllInboxesTakesATurn, and is charged before it reads.
 func TestAListOfAllInboxesTakesATurn(t *testing.T) {
 	w, address, key, _ := lone(t)
 	w.deliver(address, inbox.Receive{Subject: "s"})
@@ -245,7 +245,8 @@ func TestAListOfAllInboxesTakesATurn(t *testing.T) {
 	}
 }
 
-// TestManyMessagesOfAllInboxes: a list keeps those in mind that it may show, and a search all.
+// TestManyMessagesOfAllInboxes: a list keeps only candidates that it may show, and a search keeps
+// all.
 func TestManyMessagesOfAllInboxes(t *testing.T) {
 	w, one, two, key := fleet(t)
 	w.unbound = true
@@ -287,7 +288,7 @@ func TestManyMessagesOfAllInboxes(t *testing.T) {
 	}
 }
 
-// TestAListOfAllInboxesIsRefused while there is no room for it, no turn or no list of inboxes.
+// TestAListOfAllInboxesIsRefused if there is no memory, no turn or no list of inboxes.
 func TestAListOfAllInboxesIsRefused(t *testing.T) {
 	w, address, key, _ := lone(t)
 	w.deliver(address, inbox.Receive{Subject: "s"})
@@ -306,7 +307,8 @@ func TestAListOfAllInboxesIsRefused(t *testing.T) {
 	w.expect(200, w.call(get, allPath+"?q=s", key, ""))
 }
 
-// TestMessagesOfMoreInboxesThanAPage: the newest of all is shown, wherever its inbox stands.
+// TestMessagesOfMoreInboxesThanAPage: the newest message of all is shown, whatever the position of
+// its inbox.
 func TestMessagesOfMoreInboxesThanAPage(t *testing.T) {
 	w, one, two, key := fleet(t)
 	w.deliver(one, inbox.Receive{Subject: "of one"})
@@ -317,7 +319,7 @@ func TestMessagesOfMoreInboxesThanAPage(t *testing.T) {
 	}
 }
 
-// TestLongMessagesOfAllInboxes: texts are cut, and the list ends where it has grown to maxListBytes.
+// TestLongMessagesOfAllInboxes: texts are cut, and the list ends when it reaches maxListBytes.
 func TestLongMessagesOfAllInboxes(t *testing.T) {
 	w, address, key, _ := lone(t)
 	w.unbound = true
@@ -381,7 +383,7 @@ func TestOldMessagesAreCleared(t *testing.T) {
 	}
 }
 
-// TestListsOfSomeInboxes by label and prefix, whatever the pages.
+// TestListsOfSomeInboxes by label and prefix, across pages.
 func TestListsOfSomeInboxes(t *testing.T) {
 	w, _, key, _ := lone(t)
 	w.accounts.plans[account.Free] = account.DefaultPlans()[account.Paid]

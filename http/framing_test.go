@@ -14,8 +14,8 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// raw sends bytes and returns everything that comes back until the server closes; the
-// writing side is closed after the bytes.
+// raw sends bytes, closes the writing side, and returns everything that arrives until the server
+// closes.
 func (w *world) raw(sent string) string {
 	w.t.Helper()
 	c, err := net.Dial("tcp", w.addr)
@@ -28,12 +28,12 @@ func (w *world) raw(sent string) string {
 		io.WriteString(c, sent)
 		c.(*net.TCPConn).CloseWrite()
 	}()
-	got, _ := io.ReadAll(c) // a reset after the answer is fine
+	got, _ := io.ReadAll(c) // a reset after the response is permitted
 	return string(got)
 }
 
-// TestAmbiguousFramingIsRefused puts a canary behind each bad request on the same
-// connection: it creates an inbox, and must never be executed.
+// TestAmbiguousFramingIsRefused sends a canary request after each bad request on the same
+// connection. It would create an inbox, and must never be executed.
 func TestAmbiguousFramingIsRefused(t *testing.T) {
 	w := start(t)
 	w.signUp(alice)
@@ -94,14 +94,14 @@ func TestAmbiguousFramingIsRefused(t *testing.T) {
 			t.Fatalf("%s: the request behind it was executed", name)
 		}
 	}
-	// The canary itself is sound.
+	// The canary itself is valid.
 	if got := w.raw(canary); !strings.HasPrefix(got, "HTTP/1.1 201 ") {
 		t.Fatalf("the canary does not work:\n%s", got)
 	}
 }
 
-// TestTrailersAreDropped: what stands behind a chunked body is no credential, no name of a request
-// and no condition (RFC 9110 section 6.5.1), and the connection goes on behind it.
+// TestTrailersAreDropped: trailer fields after a chunked body are no credential, no idempotency key
+// and no condition (RFC 9110 section 6.5.1). The connection continues after them.
 func TestTrailersAreDropped(t *testing.T) {
 	w, _, key, latest := lone(t)
 	w.accounts.plans[account.Free] = account.DefaultPlans()[account.Paid]
@@ -124,7 +124,7 @@ func TestTrailersAreDropped(t *testing.T) {
 		{chunked("GET "+latest, mine+"If-None-Match: "+etag+"\r\n", "", ""), 304},
 	} {
 		conn, bodies := w.speak(t), map[string]bool{}
-		for range 2 { // an Idempotency-Key would make the second answer the first
+		for range 2 { // an Idempotency-Key would make the second response equal the first
 			resp, body := conn.ask(c.request)
 			if resp.StatusCode != c.status || resp.Close {
 				t.Errorf("%d, want %d, close %v: %s\n%s", resp.StatusCode, c.status, resp.Close, c.request, body)
@@ -137,7 +137,7 @@ func TestTrailersAreDropped(t *testing.T) {
 	}
 }
 
-// TestBodiesOfGetsDoNotBecomeRequests sends a request as the body of a GET.
+// TestBodiesOfGetsDoNotBecomeRequests sends a request in the body of a GET.
 func TestBodiesOfGetsDoNotBecomeRequests(t *testing.T) {
 	w := start(t)
 	w.signUp(alice)
@@ -162,7 +162,7 @@ func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 	}
 }
 
-// TestTooLarge covers a body that says so, one that does not, and a header.
+// TestTooLarge covers an announced body, one without a length, and a header.
 func TestTooLarge(t *testing.T) {
 	w := start(t, func(o *Options) { o.MaxBodyBytes = 3 << 20 })
 	big := strings.Repeat("x", 2<<20)
@@ -198,7 +198,7 @@ func TestBodyLimitIsRaisedForASendOnly(t *testing.T) {
 	}
 }
 
-// TestABodyIsNotReadToItsEnd: the refusal comes while the client has only announced it.
+// TestABodyIsNotReadToItsEnd: the refusal is sent when the client has only announced the body.
 func TestABodyIsNotReadToItsEnd(t *testing.T) {
 	w := start(t)
 	c, err := net.Dial("tcp", w.addr)
@@ -214,8 +214,8 @@ func TestABodyIsNotReadToItsEnd(t *testing.T) {
 	}
 }
 
-// TestARefusedBodyIsReadALittleOn: the answer is there to be read, and who goes on sending is cut
-// off long before the end of what was announced.
+// TestARefusedBodyIsReadALittleOn: the client can read the response, and a client that continues to
+// send is cut off long before the announced end.
 func TestARefusedBodyIsReadALittleOn(t *testing.T) {
 	w := start(t)
 	const announced = 64 << 20
@@ -229,13 +229,13 @@ func TestARefusedBodyIsReadALittleOn(t *testing.T) {
 		n, err = a.Write(part)
 		sent += n
 	}
-	if sent > 24<<20 { // what the kernel takes in either direction, and more
+	if sent > 24<<20 { // more than the kernel buffers in both directions
 		t.Errorf("%d bytes were taken", sent)
 	}
 }
 
-// TestChunksAreNotEndless: what stands beside the octets of a chunked body, without a key or with one, is bounded by what
-// the body may be; chunks of one octet are no more than that.
+// TestChunksAreNotEndless: the framing of a chunked body is limited in proportion to the permitted
+// body, with or without a key. Chunks of one octet stay within the limit.
 func TestChunksAreNotEndless(t *testing.T) {
 	w := start(t)
 	w.signUp(alice)
@@ -243,7 +243,7 @@ func TestChunksAreNotEndless(t *testing.T) {
 	const extension = 1000
 	for _, credential := range []string{"", key} {
 		for name, chunks := range map[string]string{
-			"one extension": "2;" + strings.Repeat("a", 12<<20) + "\r\n{}\r\n0\r\n\r\n", // it ends: else 400 would come in time, too
+			"one extension": "2;" + strings.Repeat("a", 12<<20) + "\r\n{}\r\n0\r\n\r\n", // it ends, so that a missing refusal would not be a 400
 			"small chunks":  strings.Repeat("1;"+strings.Repeat("a", extension)+"\r\n \r\n", 12<<20/extension) + "2\r\n{}\r\n0\r\n\r\n",
 		} {
 			c := w.ask("POST /api/v1/inboxes HTTP/1.1\r\nHost: x\r\n" + credential + "Transfer-Encoding: chunked\r\n\r\n")

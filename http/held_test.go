@@ -40,14 +40,14 @@ func (w *world) askOn(c net.Conn, request string) *asked {
 	return &asked{w.t, c, bufio.NewReaderSize(c, 16)}
 }
 
-// asked is a connection with a request on it.
+// asked is a connection on which a request was sent.
 type asked struct {
 	t testing.TB
 	net.Conn
 	in *bufio.Reader
 }
 
-// answer reads the head of the answer.
+// answer reads the header of the response.
 func (a *asked) answer() *nethttp.Response {
 	a.t.Helper()
 	r, err := nethttp.ReadResponse(a.in, nil)
@@ -57,7 +57,7 @@ func (a *asked) answer() *nethttp.Response {
 	return r
 }
 
-// eventually waits for what other goroutines are about to do.
+// eventually waits for the effect of other goroutines.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !done(); time.Sleep(time.Millisecond) {
@@ -67,8 +67,8 @@ func eventually(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// TestNoBodyWithoutACredential: the refusal comes when the header has, and what is small
-// enough for anybody is judged in the usual order.
+// TestNoBodyWithoutACredential: a large body is refused as soon as the header has arrived. A body
+// small enough for anybody is checked in the usual order.
 func TestNoBodyWithoutACredential(t *testing.T) {
 	w := start(t)
 	w.signUp(alice)
@@ -111,8 +111,8 @@ func TestNoBodyWithoutACredential(t *testing.T) {
 	}
 }
 
-// TestBodiesShareABudget: an account holds at most half of it, all together no more than all,
-// and what is given up comes back. Small bodies go past.
+// TestBodiesShareABudget: an account holds at most half of it, all together at most all of it, and
+// released memory becomes available. Small bodies are not counted.
 func TestBodiesShareABudget(t *testing.T) {
 	const most = 1 << 20
 	w := start(t, func(o *Options) { o.MaxBodyBytes = most })
@@ -145,7 +145,7 @@ func TestBodiesShareABudget(t *testing.T) {
 	eventually(t, "nothing is held", func() bool { return w.server.wire.Bodies() == 0 })
 }
 
-// pipes listens for connections that hold nothing on their way.
+// pipes listens for connections that buffer nothing.
 type pipes struct {
 	made chan net.Conn
 	once sync.Once
@@ -170,7 +170,7 @@ func (p *pipes) dial() net.Conn {
 	return mine
 }
 
-// overPipes starts a world over pipes, with an inbox of alice's that holds the mails.
+// overPipes starts a world over pipes. An inbox of alice contains the messages.
 func overPipes(t *testing.T, mails ...inbox.Receive) (w *world, p *pipes, address, key string) {
 	w, p = prepare(t), &pipes{made: make(chan net.Conn), over: make(chan struct{})}
 	w.serve(p)
@@ -191,8 +191,8 @@ func htmlMail(bytes int) inbox.Receive {
 	return inbox.Receive{Subject: "big", Raw: []byte(html), Content: &inbox.Content{Doc: message.Document{HTML: html, HasHTML: true}}}
 }
 
-// TestAMailIsReadWhileItIsWritten: of a mail that nobody reads no more than a piece is read,
-// and the connection of one that is deleted ends short of its length.
+// TestAMailIsReadWhileItIsWritten: if the client does not read, at most one piece is read from the
+// store. If the message is deleted, the connection ends short of the Content-Length.
 func TestAMailIsReadWhileItIsWritten(t *testing.T) {
 	file := mailOf(strings.Replace(mailWithFile, "<p>hi</p>", strings.Repeat("0123456789abcde\n", 1<<16), 1), inbox.OTP{})
 	w, p, address, key := overPipes(t, htmlMail(1<<20), file)
@@ -230,8 +230,8 @@ func TestAnAnswerThatCantBeReadOnIsLogged(t *testing.T) {
 	}
 }
 
-// TestAnswersThatNobodyReadsAreBounded: those of an account by half of the budget, and what
-// is left unread comes back when the connection ends.
+// TestAnswersThatNobodyReadsAreBounded: those of one account by half of the budget. Their memory is
+// released when the connection ends.
 func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	w, p, address, key := overPipes(t, htmlMail(1<<20))
 	w.server.answers = wire.NewBudget(6 << 20)
@@ -263,8 +263,8 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	}
 }
 
-// TestDownloadsAreReadByTurns: of many that begin at once few are read at a time, so that polls do
-// not stand behind all of them.
+// TestDownloadsAreReadByTurns: of many simultaneous downloads only a few read at a time, so that
+// polls do not queue behind all of them.
 func TestDownloadsAreReadByTurns(t *testing.T) {
 	w, p, address, key := overPipes(t, htmlMail(1<<20))
 	var downloads sync.WaitGroup
@@ -282,7 +282,8 @@ func TestDownloadsAreReadByTurns(t *testing.T) {
 	}
 }
 
-// TestWhatIsLargeIsReadByTurns, and what is many: while nobody gets one, what is small and few goes on.
+// TestWhatIsLargeIsReadByTurns, and also what is numerous. While all turns are taken, small reads
+// continue.
 func TestWhatIsLargeIsReadByTurns(t *testing.T) {
 	file := mailOf(strings.Replace(mailWithFile, "<p>hi</p>", strings.Repeat("0123456789abcde\n", 1<<16), 1), inbox.OTP{})
 	w := start(t)
@@ -321,7 +322,7 @@ func TestWhatIsLargeIsReadByTurns(t *testing.T) {
 	}
 }
 
-// takeTurns takes all that there are.
+// takeTurns takes all turns.
 func (w *world) takeTurns() (free func()) {
 	var taken []func()
 	for {
@@ -340,7 +341,7 @@ func (w *world) takeTurns() (free func()) {
 	}
 }
 
-// TestAListEndsEarly past 8 MB, and goes on where it ended.
+// TestAListEndsEarly beyond 8 MB, and continues where it ended.
 func TestAListEndsEarly(t *testing.T) {
 	mails := make([]inbox.Receive, 5)
 	for i := range mails {

@@ -17,30 +17,31 @@ import (
 
 // Inboxes is what the handlers of inboxes need.
 type Inboxes interface {
-	// CreateInbox places the order by the account's plan and creates the inbox.
+	// CreateInbox creates the inbox of an order within the limits of the account's plan.
 	CreateInbox(ctx context.Context, id account.ID, order inbox.Order) (*inbox.View, inbox.Placement, error)
-	// CreateInboxOnce is CreateInbox for a request that may be repeated: the first one's
-	// result is kept with the inbox, and every repeat gets it. tell makes what is told, of
-	// nothing but what it is given.
+	// CreateInboxOnce is CreateInbox for a request with an idempotency key. The first result is
+	// stored with the inbox, and every repeat gets it. tell makes the response, and must use only
+	// its arguments.
 	CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req idempotency.Request, tell func(inbox.Placement, time.Time) []byte) (idempotency.Result, error)
-	// CheckRequest refuses a creation's name that was used with another request. Nothing changes.
+	// CheckRequest refuses an idempotency key of a creation that was used with a different request.
+	// It changes nothing.
 	CheckRequest(ctx context.Context, id account.ID, req idempotency.Request) error
-	// ListInboxes pages through those of the account's inboxes that take lets pass, newest
-	// first. An empty cursor starts; the returned one is empty at the end.
+	// ListInboxes pages through those of the account's inboxes for which take returns true, newest
+	// first. An empty cursor starts at the beginning; an empty returned cursor means the end.
 	ListInboxes(ctx context.Context, id account.ID, cursor string, limit int, take func(*inbox.View) bool) (inbox.Page, error)
-	// HaveKeys tells which of the inboxes hold a key, expired or not.
+	// HaveKeys reports which of the inboxes have a key, expired or not.
 	HaveKeys(ctx context.Context, id account.ID, addresses []string) ([]bool, error)
-	// Capacity is how much mail each inbox of the account may hold.
+	// Capacity returns how many messages each inbox of the account may hold.
 	Capacity(ctx context.Context, id account.ID) (inbox.Capacity, error)
-	// UpdateInbox changes what its owner may change, within the account's plan; ignored names
-	// the fields that the plan does not cover, and note says why.
+	// UpdateInbox changes what the owner may change, within the account's plan. ignored lists the
+	// fields that the plan does not include, and note says why.
 	UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, note string, err error)
 	DeleteInbox(ctx context.Context, id account.ID, address string) error
-	// Do hands a command to the inbox and returns after its commit.
+	// Do sends a command to the inbox and returns after its commit.
 	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error)
 }
 
-// inboxes makes, shows and ends inboxes.
+// inboxes has the handlers that create, show and delete inboxes.
 type inboxes struct {
 	port    Inboxes
 	baseURL string
@@ -68,7 +69,7 @@ type createdResponse struct {
 	CreatedAt      string   `json:"created_at"`
 	Encrypted      bool     `json:"encrypted"`
 	KeepNewest     bool     `json:"keep_newest"`
-	Full           bool     `json:"full"` // never: a plan holds one mail at least
+	Full           bool     `json:"full"` // always false: a plan permits at least one message
 	IgnoredFields  []string `json:"ignored_fields,omitempty"`
 	Note           string   `json:"note,omitempty"`
 }
@@ -94,7 +95,7 @@ type shownResponse struct {
 	Note          string        `json:"note,omitempty"`
 }
 
-// createInbox serves both surfaces; the session surface also takes encrypted.
+// createInbox serves both surfaces. Only the session surface accepts encrypted.
 func (in *inboxes) createInbox(r *request) error {
 	req, err := r.once()
 	if err != nil {
@@ -115,7 +116,7 @@ func (in *inboxes) createInbox(r *request) error {
 	return in.giveInbox(r, view.Address, created(place, view.CreatedAt))
 }
 
-// order is what a creation asks for.
+// order returns the order in the body of a creation.
 func (v values) order() inbox.Order {
 	return inbox.Order{
 		Prefix: v.text("prefix"), Subdomain: v.text("subdomain"), Domain: v.text("domain"),
@@ -130,9 +131,9 @@ func (in *inboxes) giveInbox(r *request, address string, body []byte) error {
 	return nil
 }
 
-// created is what is told of a new inbox.
+// created returns the response for a new inbox.
 func created(place inbox.Placement, at time.Time) []byte {
-	body, _ := marshal(createdResponse{ // holds nothing that has no JSON form
+	body, _ := marshal(createdResponse{ // every value has a JSON form
 		Address: place.Address, RetentionHours: place.RetentionHours, Label: place.Label, Name: place.Label,
 		CreatedAt: wireTime(at), Encrypted: place.Encrypted, KeepNewest: place.KeepNewest, IgnoredFields: place.Ignored, Note: place.Note,
 	})
@@ -144,7 +145,7 @@ const (
 	maxInboxes     = 1000
 )
 
-// listInboxes pages through the account's inboxes; an inbox key sees its own only
+// listInboxes pages through the account's inboxes. An inbox key sees only its own inbox
 // (specification, Credentials).
 func (in *inboxes) listInboxes(r *request) error {
 	q := r.query()
@@ -168,8 +169,8 @@ func (in *inboxes) listInboxes(r *request) error {
 	}{items, stringOrNull(page.Next), page.Damaged}, nil)
 }
 
-// boxes narrow a list to some inboxes.
-type boxes struct{ label, prefix string } // folded; in lower case
+// boxes filter a list of inboxes.
+type boxes struct{ label, prefix string } // label is folded, prefix is lower case
 
 func (q *query) boxes() boxes {
 	return boxes{label: q.text("label"), prefix: strings.ToLower(plusSigns(q.words("prefix")))}
@@ -179,7 +180,8 @@ func (b boxes) take(v *inbox.View) bool {
 	return strings.Contains(search.Fold(v.Label), b.label) && !b.passes(v.Address)
 }
 
-// passes reports that an address is not looked for. Of a damaged inbox nobody knows more.
+// passes reports whether an address does not match. Nothing but its address is known of a damaged
+// inbox.
 func (b boxes) passes(address string) bool { return !strings.HasPrefix(address, b.prefix) }
 
 func (in *inboxes) chosenInboxes(r *request, cursor string, limit int, which boxes) (inbox.Page, error) {
@@ -195,7 +197,7 @@ func (in *inboxes) chosenInboxes(r *request, cursor string, limit int, which box
 	return inbox.Page{Views: []*inbox.View{r.view}}, nil
 }
 
-// describe says what is shown of inboxes of the account.
+// describe renders inboxes of the account.
 func (in *inboxes) describe(r *request, views ...*inbox.View) ([]inboxResponse, error) {
 	addresses := make([]string, len(views))
 	for i, v := range views {
@@ -220,7 +222,7 @@ func (in *inboxes) describe(r *request, views ...*inbox.View) ([]inboxResponse, 
 
 func (in *inboxes) showInbox(r *request) error { return in.shown(r, nil, "") }
 
-// shown answers with the inbox as r.view has it.
+// shown responds with the inbox in r.view.
 func (in *inboxes) shown(r *request, ignored []string, note string) error {
 	items, err := in.describe(r, r.view)
 	if err != nil {
@@ -252,6 +254,6 @@ func (in *inboxes) burn(r *request) error {
 	return r.json(fasthttp.StatusOK, struct {
 		OK      bool `json:"ok"`
 		Deleted int  `json:"deleted"`
-		Burned  int  `json:"burned"` // the same
+		Burned  int  `json:"burned"` // same as deleted
 	}{true, burned.Count, burned.Count}, err)
 }

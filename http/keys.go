@@ -13,16 +13,17 @@ import (
 // Keys is what the handlers of keys need.
 type Keys interface {
 	IssueKey(ctx context.Context, by *account.Principal, label string, scopes account.Scope, days *int) (account.Issued, error)
-	// IssueInboxKey makes the one key of an inbox: Refused while it holds one.
+	// IssueInboxKey creates the key of an inbox. It returns Refused while the inbox has one.
 	IssueInboxKey(ctx context.Context, by *account.Principal, address string, scopes account.Scope, days *int) (account.Issued, error)
-	// RevokeInboxKey ends that key: NotFound when there is none.
+	// RevokeInboxKey revokes that key. It returns NotFound if there is none.
 	RevokeInboxKey(ctx context.Context, id account.ID, address string) error
-	// Keys pages through the inventory, oldest first; cursors are as for ListInboxes.
+	// Keys pages through the list of keys, oldest first. The cursors work like those of
+	// ListInboxes.
 	Keys(ctx context.Context, id account.ID, cursor string, limit int) ([]account.Key, string, error)
 	RevokeKey(ctx context.Context, id account.ID, key int64) error
 }
 
-// keys issues and revokes API keys.
+// keys has the handlers that issue and revoke API keys.
 type keys struct{ port Keys }
 
 func (k *keys) routes() []route {
@@ -35,7 +36,7 @@ func (k *keys) routes() []route {
 	}
 }
 
-// issuedResponse holds the key itself; no other answer ever does.
+// issuedResponse contains the key itself. No other response ever does.
 type issuedResponse struct {
 	Key       string  `json:"key"`
 	ID        int64   `json:"id"`
@@ -57,7 +58,7 @@ type keyResponse struct {
 	LastUsedAt *string `json:"last_used_at"`
 }
 
-// grant is what a request asks of a new key.
+// grant returns the scopes and the lifetime that a request asks for.
 func (r *request) grant() (account.Scope, *int, error) {
 	scopes, err := account.ParseScopes(r.body.list("scopes"))
 	if err != nil {
@@ -68,7 +69,7 @@ func (r *request) grant() (account.Scope, *int, error) {
 	return scopes, days, err
 }
 
-// issueInboxKey makes the one key of the inbox (specification, Keys).
+// issueInboxKey creates the only key of the inbox (specification, Keys).
 func (k *keys) issueInboxKey(r *request) error {
 	scopes, days, err := r.grant()
 	if err != nil {
@@ -86,7 +87,7 @@ func (k *keys) issueInboxKey(r *request) error {
 	}{issued.Token, issued.Key.ID, issued.Key.Scopes.String(), wireTimeOrNull(issued.Key.ExpiresAt)}, nil)
 }
 
-// revokeInboxKey frees the place for another key.
+// revokeInboxKey revokes the key, so that another one can be issued.
 func (k *keys) revokeInboxKey(r *request) error {
 	return r.ok(k.port.RevokeInboxKey(r.ctx, r.principal.Account, r.address))
 }
@@ -113,7 +114,7 @@ const (
 	maxKeys     = 1000
 )
 
-// listKeys pages through the inventory, inboxes' own keys too.
+// listKeys pages through the list of keys, including those of inboxes.
 func (k *keys) listKeys(r *request) error {
 	q := r.query()
 	limit, cursor := q.number("limit", defaultKeys, 1, maxKeys), q.raw("cursor")

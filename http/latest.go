@@ -18,7 +18,7 @@ import (
 
 const maxWait = 60 * time.Second
 
-// latest shows the newest message, now or when it comes.
+// latest returns the newest message, immediately or when it arrives.
 type latest struct {
 	*messages
 	server *Server
@@ -31,10 +31,10 @@ func (l *latest) routes() []route {
 	}
 }
 
-// wanted is what a call of latest asks for.
+// wanted is the query of a request for the latest message.
 type wanted struct {
 	after   int64
-	seen    int64  // messages up to this id were looked into: none of them fits
+	seen    int64  // messages up to this id were checked, and none of them matches
 	to      string // envelope recipient; empty: any
 	since   time.Time
 	known   string // If-None-Match
@@ -42,7 +42,7 @@ type wanted struct {
 	wait    time.Duration
 	otp     bool
 	from    sender
-	proven  bool   // its From is verified
+	proven  bool   // only messages whose From is verified
 	subject string // folded
 	fields  fieldSet
 }
@@ -67,7 +67,7 @@ func (r *request) wanted() (wanted, error) {
 
 var headerIfNoneMatch = []byte("If-None-Match")
 
-// after is an id, or now: the highest that was given to a message of the inbox as the request came.
+// after returns an id. "now" means the highest id in the inbox when the request arrived.
 func (q *query) after(v *inbox.View) int64 {
 	if q.raw("after") == "now" {
 		return v.LastID
@@ -75,16 +75,16 @@ func (q *query) after(v *inbox.View) int64 {
 	return q.number("after", 0, 0, math.MaxInt64)
 }
 
-// plain reports whether the response is one that polls share: of the inbox or, with to, of a tag.
+// plain reports whether polls share the response: that of the inbox or, with to, of a tag.
 func (w *wanted) plain() bool {
 	return *w == wanted{wait: w.wait, known: w.known, to: w.to, seen: w.seen, way: received, fields: allFields}
 }
 
-// mostUnasked is how many messages a poll may look into without a turn.
+// mostUnasked is how many messages a poll may search without a turn.
 const mostUnasked = 256
 
-// find is the newest message that is wanted, nil when there is none. What looks into the texts of
-// many takes a turn, as a search does, and no message is looked into twice: what does not fit
+// find returns the newest matching message, or nil. If it must search the texts of many messages,
+// it takes a turn, like a search. It never checks a message twice, because one that does not match
 // now never will.
 func (w *wanted) find(r *request) (*inbox.Message, error) {
 	after := max(w.after, w.seen)
@@ -104,7 +104,7 @@ func (w *wanted) find(r *request) (*inbox.Message, error) {
 	return found, nil
 }
 
-// passes looks at what is in memory of a message, but for its texts.
+// passes checks the facts in memory of a message, but not its texts.
 func (w *wanted) passes(m *inbox.Message) bool {
 	if w.otp && m.OTP == "" || w.proven && !isProven(m) {
 		return false
@@ -112,18 +112,18 @@ func (w *wanted) passes(m *inbox.Message) bool {
 	return m.IsTo(w.to) && m.IsSince(w.since)
 }
 
-// isProven reports a message that comes from its sender's domain, or was sent from this inbox.
+// isProven reports whether a message comes from its sender's domain, or was sent from this inbox.
 func isProven(m *inbox.Message) bool { return m.FromVerified || m.Direction == inbox.Out }
 
-// looks reports whether texts must be looked into.
+// looks reports whether texts must be searched.
 func (w *wanted) looks() bool { return w.from != sender{} || w.subject != "" }
 
-// all is passes, and fits where that is asked for.
+// all checks a message completely: passes and, if needed, fits.
 func (w *wanted) all(r *request, m *inbox.Message) bool {
 	return w.passes(m) && (!w.looks() || w.fits(r, m))
 }
 
-// fits looks into the subject and the sender's address.
+// fits checks the subject and the sender's address.
 func (w *wanted) fits(r *request, m *inbox.Message) bool {
 	at := search.Mail{Address: r.view.Address, ID: m.ID, At: m.ReceivedAt.UnixMilli(), Head: true}
 	head, kept := r.server.texts.Of(at)
@@ -135,8 +135,9 @@ func (w *wanted) fits(r *request, m *inbox.Message) bool {
 	return strings.Contains(subject, w.subject) && w.from.matches(from)
 }
 
-// show answers with the newest message that fits, a received one unless asked otherwise, waiting for one when asked to
-// (specification, Latest). The poll that wants nothing special is usually answered by the wire.
+// show responds with the newest matching message, by default a received one, and waits for one if
+// the request asks for it (specification, Latest). The wire usually responds to polls without
+// further parameters.
 func (l *latest) show(r *request) error {
 	w, err := r.wanted()
 	if err != nil {
@@ -163,8 +164,8 @@ func (l *latest) respond(r *request, w *wanted) error {
 	return nil
 }
 
-// answeredBy reports whether found is what a wait is for: a match, or for who knows an answer another
-// one.
+// answeredBy reports whether found ends a wait. Without If-None-Match, any match does. With it, any
+// result with another ETag does, also no message.
 func (w *wanted) answeredBy(found *inbox.Message) bool {
 	if w.known == "" {
 		return found != nil
@@ -172,8 +173,8 @@ func (w *wanted) answeredBy(found *inbox.Message) bool {
 	return !wire.Matches([]byte(w.known), etagOf(found))
 }
 
-// await returns when p.view holds the answer, or when waiting is over. Ownership is checked
-// again whenever something changed.
+// await returns when p.view has a matching message, or when the wait is over. It checks ownership
+// again after each change.
 func (p *waiting) await(w *wanted) error {
 	p.server.waiters.Add(1)
 	defer p.server.waiters.Add(-1)
@@ -197,10 +198,11 @@ func (p *waiting) await(w *wanted) error {
 	}
 }
 
-// renderTries bounds how often a message may vanish between view and content.
+// renderTries bounds the attempts when a message is deleted between finding and reading it.
 const renderTries = 4
 
-// render makes the response from the present view, which carries it when polls share it.
+// render makes the response from the current view, or returns the one that the view carries if
+// polls share it.
 func (l *latest) render(r *request, w *wanted) (*wire.Response, error) {
 	for range renderTries {
 		if ready := w.ready(r); ready != nil {
@@ -232,7 +234,7 @@ func (l *latest) render(r *request, w *wanted) (*wire.Response, error) {
 	return nil, fault.New(fault.Unavailable, detailUnavailable)
 }
 
-// ready is the response that the view carries, nil when there is none.
+// ready returns the response that the view carries, or nil.
 func (w *wanted) ready(r *request) *wire.Response {
 	switch {
 	case !w.plain():
@@ -243,7 +245,7 @@ func (w *wanted) ready(r *request) *wire.Response {
 	return wire.LaneOf(r.view, w.to, r.now)
 }
 
-// keep makes the response, and lets the view carry it when polls share it.
+// keep makes the response, and lets the view carry it if polls share it.
 func (l *latest) keep(r *request, w *wanted, body []byte, m *inbox.Message) *wire.Response {
 	var expires time.Time
 	if m != nil {
@@ -261,8 +263,8 @@ func (l *latest) keep(r *request, w *wanted, body []byte, m *inbox.Message) *wir
 	return response
 }
 
-// etagOf depends on what a message can change by alone, its id with its read mark or with what became of
-// it, so that it is the same after a restart. No message has one too.
+// etagOf returns the ETag of a message. It depends on the id and on what can change: the read mark,
+// or the delivery status. So it is the same after a restart. No message has an ETag too.
 func etagOf(m *inbox.Message) []byte {
 	if m == nil {
 		return []byte(`"0"`)

@@ -19,7 +19,7 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// lone makes a world with one inbox of alice and a key that may do anything.
+// lone makes a world with one inbox of alice and a key with full scope.
 func lone(t testing.TB, change ...func(*Options)) (w *world, address, key, latest string) {
 	w = start(t, change...)
 	w.signUp(alice)
@@ -29,7 +29,7 @@ func lone(t testing.TB, change ...func(*Options)) (w *world, address, key, lates
 
 func TestLatestWithoutMail(t *testing.T) {
 	w, _, key, latest := lone(t)
-	for range 2 { // rendered, then kept
+	for range 2 { // rendered, then cached
 		if r := w.expect(200, w.call(get, latest, key, "")); r.body != `{"email":null}` || r.header.Get("ETag") != `"0"` {
 			t.Errorf("answer %s %v", r.body, r.header)
 		}
@@ -44,14 +44,14 @@ func TestLatestIsTheNewestReceived(t *testing.T) {
 	if r.object(t, "email", "subject") != "second" || r.header.Get("Content-Type") != "application/json" {
 		t.Errorf("answer %s", r.body)
 	}
-	w.advance(25 * time.Hour) // both expire
+	w.advance(25 * time.Hour) // both messages expire
 	if r := w.call(get, latest, key, ""); r.body != `{"email":null}` {
 		t.Errorf("after expiry: %s", r.body)
 	}
 }
 
-// TestLatestShowsTheOlderMailOnceTheNewerExpired: the kept answer ends with its message, when nothing
-// published a new view.
+// TestLatestShowsTheOlderMailOnceTheNewerExpired: the cached response ends with its message, even
+// if no new view was published.
 func TestLatestShowsTheOlderMailOnceTheNewerExpired(t *testing.T) {
 	w, address, key, latest := lone(t)
 	w.deliver(address, inbox.Receive{Subject: "long"})
@@ -101,8 +101,8 @@ func TestLatestFilters(t *testing.T) {
 	}
 }
 
-// TestLatestOfSentMessages: direction combines with filters, tags, waits and entity tags; a sent message counts from
-// its acceptance, and its tag changes with what becomes of it.
+// TestLatestOfSentMessages: direction combines with filters, tags, waits and ETags. A sent message
+// counts from its acceptance, and its ETag changes with its delivery status.
 func TestLatestOfSentMessages(t *testing.T) {
 	w, address, key, latest := lone(t)
 	w.deliver(address, inbox.Receive{Subject: "received", From: message.Mailbox{Email: "a@b.test"}})
@@ -189,7 +189,7 @@ func TestLatestETag(t *testing.T) {
 	w.expect(304, w.call(get, latest, key, "", "If-None-Match", `"0"`))
 }
 
-// waiting starts a long poll and returns where its answer comes, once the server waits.
+// waiting starts a long poll and returns a channel for its response, once the server waits.
 func (w *world) waiting(path, key string) <-chan reply {
 	w.t.Helper()
 	got := make(chan reply, 1)
@@ -203,7 +203,7 @@ func (w *world) waiting(path, key string) <-chan reply {
 	return got
 }
 
-// awaitWaiters returns once n long polls wait on the view of the inbox.
+// awaitWaiters returns when n long polls wait on the view of the inbox.
 func (w *world) awaitWaiters(n int64) {
 	w.t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); w.server.LongPolls() < n; time.Sleep(time.Millisecond) {
@@ -213,7 +213,7 @@ func (w *world) awaitWaiters(n int64) {
 	}
 }
 
-// answer returns the reply of a long poll, which must come soon.
+// answer returns the response to a long poll, which must arrive soon.
 func (w *world) answer(got <-chan reply) reply {
 	w.t.Helper()
 	select {
@@ -252,7 +252,7 @@ func TestLongPollEndsInTime(t *testing.T) {
 	}
 }
 
-// TestLongPollSurvivesAPassivation: the view leaves memory while somebody waits on it.
+// TestLongPollSurvivesAPassivation: the view is evicted from memory during a wait.
 func TestLongPollSurvivesAPassivation(t *testing.T) {
 	w, address, key, latest := lone(t)
 	got := w.waiting(latest+"?wait=60", key)
@@ -264,8 +264,8 @@ func TestLongPollSurvivesAPassivation(t *testing.T) {
 	}
 }
 
-// TestLongPollChecksAgainWhenItWakes: mail that comes after a revocation, or to an inbox
-// that was deleted, is not shown.
+// TestLongPollChecksAgainWhenItWakes: a message that arrives after a revocation, or in a deleted
+// inbox, is not shown.
 func TestLongPollChecksAgainWhenItWakes(t *testing.T) {
 	w, address, _, latest := lone(t)
 	revoked := w.key(alice, account.ScopeRead)
@@ -284,7 +284,7 @@ func TestLongPollChecksAgainWhenItWakes(t *testing.T) {
 	}
 }
 
-// TestLongPollEndsWhenTheClientLeaves: nothing of it stays behind.
+// TestLongPollEndsWhenTheClientLeaves: nothing of it remains.
 func TestLongPollEndsWhenTheClientLeaves(t *testing.T) {
 	w, _, key, latest := lone(t)
 	c, err := net.Dial("tcp", w.addr)
@@ -301,8 +301,8 @@ func TestLongPollEndsWhenTheClientLeaves(t *testing.T) {
 	}
 }
 
-// TestLongPollLeavesPipelinedRequestsAlone: what the client sent ahead, with the poll or
-// while it waited, is its next request.
+// TestLongPollLeavesPipelinedRequestsAlone: what the client sends with the poll or during the wait
+// is its next request.
 func TestLongPollLeavesPipelinedRequestsAlone(t *testing.T) {
 	w, address, key, latest := lone(t)
 	c := w.dial()
@@ -344,7 +344,7 @@ func TestShutdownEndsLongPolls(t *testing.T) {
 	}
 }
 
-// TestVanishingContentIsNotShown: a message may go between the view and the disk.
+// TestVanishingContentIsNotShown: a message may be deleted between reading the view and the disk.
 func TestVanishingContentIsNotShown(t *testing.T) {
 	w, address, key, latest := lone(t)
 	w.deliver(address, inbox.Receive{Subject: "going"})
@@ -361,8 +361,7 @@ func TestVanishingContentIsNotShown(t *testing.T) {
 	w.expect(503, w.call(get, "/api/v1/inboxes/"+address+"/messages", key, ""))
 }
 
-// TestClientsNeverSeeEachOthersAnswers runs 32 clients with an inbox each, mail arriving
-// all the while.
+// TestClientsNeverSeeEachOthersAnswers runs 32 clients with an inbox each, while messages arrive.
 func TestClientsNeverSeeEachOthersAnswers(t *testing.T) {
 	const clients, rounds = 32, 30
 	w := start(t)
@@ -398,7 +397,7 @@ func TestClientsNeverSeeEachOthersAnswers(t *testing.T) {
 	all.Wait()
 }
 
-// TestBigResponsesAreNotKept: what lies beside a view is bounded.
+// TestBigResponsesAreNotKept: the response that a view carries is limited.
 func TestBigResponsesAreNotKept(t *testing.T) {
 	w, address, key, latest := lone(t)
 	for size, kept := range map[int]bool{256 << 10: false, 128 << 10: true} {
@@ -414,8 +413,8 @@ func TestBigResponsesAreNotKept(t *testing.T) {
 	}
 }
 
-// TestALookIntoManyMailsTakesATurn: what from= and subject= look into is folded once, and where it is
-// much, only when the searches leave room. Small inboxes don't wait.
+// TestALookIntoManyMailsTakesATurn: the texts for from= and subject= are folded once. A filter over
+// many messages needs a turn like a search. Small inboxes do not wait.
 func TestALookIntoManyMailsTakesATurn(t *testing.T) {
 	w, address, key, latest := lone(t)
 	w.deliver(address, inbox.Receive{Subject: "Straße", From: message.Mailbox{Email: "a@shop.test", Name: "Shop"}})
@@ -455,7 +454,7 @@ func TestALookIntoManyMailsTakesATurn(t *testing.T) {
 	}
 }
 
-// TestFrom: from= is an address, a domain or a part of an address, and never a name, in each read.
+// TestFrom: from= is an address, a domain or part of an address, and never a name, in each read.
 func TestFrom(t *testing.T) {
 	w, address, key, latest := lone(t)
 	for _, from := range []message.Mailbox{
@@ -486,7 +485,8 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// TestVerified: verified=true passes over messages of senders that nobody vouches for, and otp says which they are.
+// TestVerified: verified=true skips messages with unverified senders, and otp reports whether the
+// sender is verified.
 func TestVerified(t *testing.T) {
 	w, address, key, latest := lone(t)
 	for _, verified := range []bool{true, false} {

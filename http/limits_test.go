@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// textLimits are the limits of text (specification, Sending), in code points, and those of
-// names and credentials, by the name of a field: every text of every request stands here.
+// textLimits are the limits of text (specification, Sending), in code points, including names and
+// credentials, by field name. Every text of every request must be listed here.
 var textLimits = map[string]int{
 	"label": 100, "subject": 200, "body": 1_000_000, "html": 2_000_000, "filename": 255, "in_reply_to": 250,
 	"comment": 10_000, "message": 10_000, "title": 300, "location": 500, "description": 20_000,
@@ -14,7 +14,7 @@ var textLimits = map[string]int{
 	"public_key": 10_000, "email": 254, "to": 254, "password": 128, "old": 128, "new": 128, "token": 200, "prefix": 64, "subdomain": 63, "domain": 253, "url": 2048, "event": 64, "inbox": 254,
 }
 
-// TestEveryTextHasItsLimit walks the route table: a new text fails until it stands above.
+// TestEveryTextHasItsLimit walks the route table: a new text fails until it is listed above.
 func TestEveryTextHasItsLimit(t *testing.T) {
 	s := New(Options{}, Ports{})
 	texts := 0
@@ -34,7 +34,8 @@ func TestEveryTextHasItsLimit(t *testing.T) {
 	}
 }
 
-// TestStrangersUseUpNoTriesOfOthers: who signed in with an address before has tries of its own.
+// TestStrangersUseUpNoTriesOfOthers: a client that signed in with an address before has a separate
+// limit.
 func TestStrangersUseUpNoTriesOfOthers(t *testing.T) {
 	tries := newTries()
 	tries.signedIn(alice, "192.0.2.1")

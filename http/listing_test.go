@@ -10,8 +10,8 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// TestDefaultsOfLists: 50 messages, 100 inboxes and keys, and parameters that nobody asks
-// for are ignored (specification, Order of checks).
+// TestDefaultsOfLists: 50 messages, 100 inboxes and keys. Unknown parameters are ignored
+// (specification, Order of checks).
 func TestDefaultsOfLists(t *testing.T) {
 	w, address, key, _ := lone(t)
 	for n := range 51 {
@@ -42,7 +42,7 @@ func TestDefaultsOfLists(t *testing.T) {
 	}
 }
 
-// TestASearchReadsAMailOnce: those that come later search what the first one folded.
+// TestASearchReadsAMailOnce: later searches use the texts that the first one folded.
 func TestASearchReadsAMailOnce(t *testing.T) {
 	w, address, key, _ := lone(t)
 	for n := range 20 {
@@ -57,9 +57,9 @@ func TestASearchReadsAMailOnce(t *testing.T) {
 	if w.inboxes.reads > 20 {
 		t.Errorf("four searches in 20 mails read %d", w.inboxes.reads)
 	}
-	// A mail of the same number that is not the same mail is read.
+	// A different message with the same number is read.
 	w.expect(200, w.call(remove, "/api/v1/inboxes/"+address, key, ""))
-	delete(w.inboxes.states, address) // nor is there a tombstone
+	delete(w.inboxes.states, address) // no tombstone either
 	w.advance(time.Millisecond)
 	w.newInbox(alice, "own")
 	w.deliver(address, inbox.Receive{Content: &inbox.Content{Doc: message.Document{Text: "another"}}})
@@ -68,12 +68,12 @@ func TestASearchReadsAMailOnce(t *testing.T) {
 	}
 }
 
-// TestSearchesTakeTurns: an account has few under way, and is told to come again; whatever does
-// not search goes on.
+// TestSearchesTakeTurns: an account may have few searches in progress, and further ones get 503.
+// Other requests continue.
 func TestSearchesTakeTurns(t *testing.T) {
 	w, address, key, latest := lone(t)
 	w.deliver(address, inbox.Receive{Subject: "a"})
-	w.deliver(address, inbox.Receive{Subject: "b"}) // the first is not at hand any more
+	w.deliver(address, inbox.Receive{Subject: "b"}) // the first is no longer cached
 	w.inboxes.held = make(chan struct{})
 	const all = 12
 	answers := make(chan reply, all)
@@ -88,7 +88,7 @@ func TestSearchesTakeTurns(t *testing.T) {
 	}
 	statuses := map[int]int{}
 	for n := range all {
-		if n == all-4 { // those that are under way
+		if n == all-4 { // the ones in progress
 			w.expect(200, w.call(get, latest+"?fields=id", key, ""))
 			w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/messages?fields=id", key, ""))
 			close(w.inboxes.held)

@@ -15,21 +15,23 @@ import (
 	"inboxd/internal/mail/sealed"
 )
 
-// messageJSON is a message as the one encoder below needs it.
+// messageJSON is a message in the form that the encoder below needs.
 type messageJSON struct {
 	meta    *inbox.Message
-	content *inbox.Content // may be nil when no selected field needs it
-	// envelope is that of a sealed message; nil when no selected field needs it, or it is too large to be shown.
+	content *inbox.Content // may be nil if no selected field needs it
+	// envelope is the envelope of an encrypted message. It is nil if no selected field needs it, or
+	// if it is too large.
 	envelope []byte
-	bodyMax  int // bytes of the body; 0: all of it
+	bodyMax  int // bytes of the body; 0: no limit
 }
 
-// messageField is one member of a message object (specification, Messages). The names and
-// their order are the wire's.
+// messageField is one member of a message object (specification, Messages). The names and their
+// order are part of the public contract.
 type messageField struct {
 	name    string
-	content bool // needs the content
-	// sealed is the member of a sealed message that has none of its own (specification, Encryption); empty: it has.
+	content bool // requires the content
+	// sealed is the fixed value of the member in an encrypted message (specification, Encryption);
+	// empty: the member has its normal value.
 	sealed string
 	value  func([]byte, *messageJSON) []byte
 }
@@ -97,7 +99,7 @@ func fieldsNamed(names ...string) (set fieldSet) {
 	return set
 }
 
-// fieldNamed is 0 for a name that is no field.
+// fieldNamed returns 0 for an unknown name.
 func fieldNamed(name string) fieldSet {
 	for i := range messageFields {
 		if messageFields[i].name == name {
@@ -107,11 +109,12 @@ func fieldNamed(name string) fieldSet {
 	return 0
 }
 
-// allFields is what a single message and the latest carry; listFields what lists do.
+// allFields are the fields of a single message and of the latest one; listFields are those of
+// lists.
 var (
 	allFields     = (fieldSet(1)<<len(messageFields) - 1) &^ compatTexts
 	heavyFields   = fieldsNamed("html", "headers", "sender", "envelope")
-	senderField   = fieldNamed("sender") // stands where the headers stand
+	senderField   = fieldNamed("sender") // selected together with the headers
 	envelopeField = fieldNamed("envelope")
 	listFields    = allFields &^ heavyFields
 	contentFields = func() (set fieldSet) {
@@ -143,14 +146,14 @@ func appendMessage(b []byte, e *messageJSON, set fieldSet) []byte {
 			b = messageFields[i].value(b, e)
 		}
 		if len(b) == named {
-			b = b[:before] // a member that this message does not have
+			b = b[:before] // this message does not have the member
 		}
 	}
 	return append(b, '}')
 }
 
-// appendLinksTruncated says that there were more links than are told; of other messages, and of sealed ones,
-// which tell none, nothing.
+// appendLinksTruncated says that the message had more links than links contains. It omits the
+// member for other messages, and for encrypted ones, which have no links.
 func appendLinksTruncated(b []byte, e *messageJSON) []byte {
 	if e.meta.Sealed != nil || !e.content.Doc.LinksCut {
 		return b
@@ -158,7 +161,7 @@ func appendLinksTruncated(b []byte, e *messageJSON) []byte {
 	return append(b, "true"...)
 }
 
-// appendCalendarEvents is of messages that speak of several meetings alone.
+// appendCalendarEvents omits the member unless the message contains several meetings.
 func appendCalendarEvents(b []byte, e *messageJSON) []byte {
 	if e.meta.Sealed != nil {
 		return b
@@ -166,7 +169,7 @@ func appendCalendarEvents(b []byte, e *messageJSON) []byte {
 	return webhook.AppendAllSaid(b, e.content.Calendar, e.content.MoreCalendar)
 }
 
-// weight is about what it takes to read the message and to show it.
+// weight estimates the memory needed to read and render the message.
 func (e *messageJSON) weight(set fieldSet) int64 {
 	if set&contentFields == 0 {
 		return 0
@@ -174,7 +177,8 @@ func (e *messageJSON) weight(set fieldSet) int64 {
 	return 2 * min(e.meta.Size, maxContentBytes)
 }
 
-// addressee is the recipient that the message came to, with its tag; of a sent one the first that it went to.
+// addressee returns the recipient of the message, with its tag. For a sent message, it returns the
+// first recipient.
 func (e *messageJSON) addressee() string {
 	if e.meta.Sending != nil && len(e.meta.Sending.Recipients) > 0 {
 		return e.meta.Sending.Recipients[0].Email
@@ -182,20 +186,21 @@ func (e *messageJSON) addressee() string {
 	return e.meta.EnvelopeTo
 }
 
-// tag is that of the recipient of a received message.
+// tag returns the tag of the recipient of a received message.
 func (e *messageJSON) tag() string {
 	local, _ := address.Split(e.meta.EnvelopeTo)
 	_, tag, _ := strings.Cut(local, "+")
 	return tag
 }
 
-// sender is the envelope's, empty for the null sender: who received the message wrote it on top (RFC 5321 section 4.4).
+// sender returns the envelope sender, empty for the null sender. The receiving server wrote it into
+// the first header field (RFC 5321 section 4.4).
 func (e *messageJSON) sender() string {
 	if e.meta.Direction == inbox.Out {
 		return e.meta.From.Email
 	}
 	headers := e.content.Doc.Headers
-	if len(headers) > 0 && e.content.Auth.Server != "" { // our Authentication-Results stand above it
+	if len(headers) > 0 && e.content.Auth.Server != "" { // our Authentication-Results precede it
 		headers = headers[1:]
 	}
 	if len(headers) == 0 || headers[0].Name != "Return-Path" {
@@ -204,7 +209,7 @@ func (e *messageJSON) sender() string {
 	return strings.Trim(headers[0].Value, "<>")
 }
 
-// body is the text, cut between two characters.
+// body returns the text, cut at a character boundary.
 func (e *messageJSON) body() string {
 	text := e.content.Doc.Text
 	if e.bodyMax == 0 || len(text) <= e.bodyMax {
@@ -224,13 +229,13 @@ func (e *messageJSON) truncated() bool {
 	return e.content.Doc.TextCut || len(e.body()) < len(e.content.Doc.Text)
 }
 
-// maxEnvelope is the longest envelope that is shown; a longer one is downloaded.
+// maxEnvelope is the largest envelope in JSON. A larger one must be downloaded.
 const maxEnvelope = 1 << 20
 
 func (e *messageJSON) showsEnvelope() bool { return sealed.EnvelopeSize(e.meta.Size) <= maxEnvelope }
 
-// appendEnd ends the answer to a read of the inbox. That of an encrypted one says so whatever it holds, so that who
-// waits for a code there need not wait.
+// appendEnd appends the end of the response to a read of the inbox. For an encrypted inbox it
+// always says so, so that a client that waits for a code can give up.
 func (r *request) appendEnd(b []byte) []byte {
 	if r.view.Encrypted {
 		b = appendString(append(b, `,"encrypted":true,"note":`...), sealedNote)
@@ -240,7 +245,7 @@ func (r *request) appendEnd(b []byte) []byte {
 
 const sealedNote = "This inbox is end-to-end encrypted: body and otp_code are not available. Open envelope or /raw with the account's age key"
 
-// appendNote and appendEnvelope are of sealed messages alone.
+// appendNote and appendEnvelope omit their members unless the message is encrypted.
 func appendNote(b []byte, e *messageJSON) []byte {
 	if e.meta.Sealed == nil {
 		return b
@@ -337,8 +342,8 @@ func appendAttachments(b []byte, e *messageJSON) []byte {
 	})
 }
 
-// appendHeaders makes an object of the fields; a field that repeats, in whatever spelling,
-// becomes a list under the name it had first.
+// appendHeaders appends an object of the header fields. A repeated field, in any letter case,
+// becomes an array under its first name.
 func appendHeaders(b []byte, headers []message.Header) []byte {
 	values := make(map[string][]string, len(headers))
 	for _, h := range headers {
@@ -350,7 +355,7 @@ func appendHeaders(b []byte, headers []message.Header) []byte {
 		key := strings.ToLower(h.Name)
 		list := values[key]
 		if list == nil {
-			continue // written where the name came first
+			continue // already written at its first occurrence
 		}
 		delete(values, key)
 		if b[len(b)-1] != '{' {
@@ -366,7 +371,8 @@ func appendHeaders(b []byte, headers []message.Header) []byte {
 	return append(b, '}')
 }
 
-// appendAuth appends who vouches for a mail (specification, Messages): null when nobody asked.
+// appendAuth appends the results of sender authentication (specification, Messages), or null if the
+// message was not checked.
 func appendAuth(b []byte, e *messageJSON) []byte {
 	a := &e.content.Auth
 	if a.Server == "" {
@@ -392,8 +398,8 @@ func appendAuthResult(b []byte, r inbox.AuthResult) []byte {
 	return append(b, '}')
 }
 
-// appendSpam appends the scanner's verdict (specification, Spam), null when the mail
-// was never scanned.
+// appendSpam appends the verdict of the spam scanner (specification, Spam), or null if the message
+// was not scanned.
 func appendSpam(b []byte, e *messageJSON) []byte {
 	s := e.content.Spam
 	if s == nil {

@@ -8,7 +8,7 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// TestSpam shows a verdict wherever a message is shown; a score of 0 is one, null is none.
+// TestSpam: every form of a message shows the verdict. A score of 0 is a verdict, null means none.
 func TestSpam(t *testing.T) {
 	w, address, key, latest := lone(t)
 	receive := func(v *inbox.Spam) {

@@ -24,18 +24,18 @@ import (
 
 // Messages is what the handlers of messages need.
 type Messages interface {
-	// Do hands a command to the inbox and returns after its commit.
+	// Do sends a command to the inbox and returns after its commit.
 	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error)
-	// Content reads the document of a message; nil when it is gone.
+	// Content reads the document of a message. It returns nil if the message was deleted.
 	Content(ctx context.Context, address string, id int64) (*inbox.Content, error)
-	// Raw opens the message as received, whole and undamaged; nil when it is gone. What is
-	// not read yet when it goes is an error of a later read: fs.ErrNotExist.
+	// Raw opens the complete, undamaged message as received. It returns nil if the message was
+	// deleted. If it is deleted before it was read to its end, a later read returns fs.ErrNotExist.
 	Raw(ctx context.Context, address string, id int64) (*io.SectionReader, error)
-	// File opens the envelope of an attachment of a sealed message, as Raw does.
+	// File opens the envelope of an attachment of an encrypted message, like Raw.
 	File(ctx context.Context, address string, id int64, file int) (*io.SectionReader, error)
 }
 
-// messages shows mail and changes its marks.
+// messages has the handlers that return messages and change their marks.
 type messages struct {
 	port  Messages
 	texts *search.Texts
@@ -65,16 +65,17 @@ const (
 	defaultMessages = 50
 	maxMessages     = 200
 	listBodyBytes   = 16 << 10
-	// maxListBytes ends a list early: the message that passes it is the last.
+	// maxListBytes ends a page early: the message that exceeds it is the last.
 	maxListBytes = 8 << 20
-	// maxContentBytes is about the most that is read of one message: text, HTML and headers
-	// have their limits in internal/mail/message.
+	// maxContentBytes is about the most that is read of one message. Text, HTML and headers have
+	// limits in internal/mail/message.
 	maxContentBytes = 4 << 20
-	// readingCost is how many octets of a large message are read in the time that any message takes.
+	// readingCost is how many octets of a large message can be read in the fixed time that reading
+	// any message takes.
 	readingCost = 10 << 10
 )
 
-// selection reads fields= and include=; absent is what the call carries by itself.
+// selection parses fields= and include=. absent is the default selection of the call.
 func (q *query) selection(absent fieldSet) fieldSet {
 	set := absent
 	if names := q.list("fields"); names != nil {
@@ -98,7 +99,7 @@ func (q *query) selection(absent fieldSet) fieldSet {
 	return set
 }
 
-// listing is what a list of messages was asked for.
+// listing is a query for a list of messages.
 type listing struct {
 	limit     int
 	before    int64
@@ -129,7 +130,7 @@ func (r *request) listing() (listing, error) {
 	return l, q.err
 }
 
-// takes looks at what is in memory of a message; the search is apart.
+// takes checks the facts in memory of a message, but not the search text.
 func (l *listing) takes(m *inbox.Message) bool {
 	switch {
 	case m.ID >= l.before:
@@ -166,21 +167,21 @@ func (m *messages) listMessages(r *request) error {
 		b = appendList(append(b, `,"damaged":`...), page.damaged, func(b []byte, id int64) []byte { return strconv.AppendInt(b, id, 10) })
 	}
 	made.B = r.appendEnd(b)
-	writeJSON(r.http, fasthttp.StatusOK, bytes.Clone(made.B)) // what waits for its reader holds no more than it needs
+	writeJSON(r.http, fasthttp.StatusOK, bytes.Clone(made.B)) // so that a response waiting for a slow reader holds no spare capacity
 	return nil
 }
 
-// messagePage is what a list shows.
+// messagePage is one page of a list.
 type messagePage struct {
 	body    []byte  // the messages that can be read
-	shown   int     // how many they are
-	more    bool    // others would follow
-	damaged []int64 // ids of those among them that can't be read
+	shown   int     // number of messages in body
+	more    bool    // more messages follow
+	damaged []int64 // ids of messages in this page that cannot be read
 }
 
-// appendPage appends the messages of the listing, newest first. One that is deleted meanwhile is
-// left out; a damaged one is named whether or not it would have been taken, for nobody knows. Of
-// what is read no more than one is held.
+// appendPage appends the messages of the listing, newest first. A message that is deleted in the
+// meantime is omitted. A damaged message is always listed, because it is unknown whether it
+// matches. Only one message's content is in memory at a time.
 func (m *messages) appendPage(b []byte, r *request, l *listing) (page messagePage, err error) {
 	page.body = b
 	for _, meta := range slices.Backward(r.view.Messages) {
@@ -218,7 +219,7 @@ func (p *messagePage) add(e *messageJSON, fields fieldSet) {
 	p.body = appendMessage(p.body, e, fields)
 }
 
-// reserve waits until the listing may be made. A search has its own turn.
+// reserve waits for the memory and the turn of a listing. A search takes its own kind of turn.
 func (l *listing) reserve(r *request) (err error) {
 	held, mails := l.weight(r)
 	if err = r.charged(held); err != nil {
@@ -231,8 +232,8 @@ func (l *listing) reserve(r *request) (err error) {
 	return r.costly(held + mails*readingCost)
 }
 
-// weight is about what the listing holds while it is made: the page, and the largest of the messages that are read
-// for it.
+// weight estimates the memory of a listing while it is rendered: the page, and the largest message
+// that is read for it.
 func (l *listing) weight(r *request) (held, mails int64) {
 	if l.fields&contentFields == 0 && l.search == "" {
 		return 0, 0
@@ -256,8 +257,8 @@ func (l *listing) weight(r *request) (held, mails int64) {
 	return min(page, maxListBytes) + largest, int64(l.limit - left)
 }
 
-// found reports whether e holds folded: in subject or sender, or in the body, which it may have
-// to read once.
+// found reports whether e contains the folded text: in subject or sender, or in the body, which it
+// reads if it is not cached.
 func (m *messages) found(r *request, e *messageJSON, folded string) (bool, error) {
 	if folded == "" {
 		return true, nil
@@ -273,7 +274,7 @@ func (m *messages) found(r *request, e *messageJSON, folded string) (bool, error
 		if strings.Contains(text, folded) {
 			return true, nil
 		}
-		runtime.Gosched() // a mail that is read takes long enough for somebody's poll
+		runtime.Gosched() // reading a message takes long enough to let a poll run first
 		if here, err := m.fill(r, e, contentFields); err != nil || !here {
 			return false, err
 		}
@@ -283,8 +284,8 @@ func (m *messages) found(r *request, e *messageJSON, folded string) (bool, error
 	return strings.Contains(text, folded), nil
 }
 
-// fill reads the content of e when a selected field needs it. False means that the message
-// is gone.
+// fill reads the content of e if a selected field needs it. False means that the message was
+// deleted.
 func (m *messages) fill(r *request, e *messageJSON, set fieldSet) (bool, error) {
 	if e.meta.Damaged {
 		return false, inbox.DamagedMessage(e.meta.ID, r.address, nil)
@@ -304,21 +305,22 @@ func (m *messages) fill(r *request, e *messageJSON, set fieldSet) (bool, error) 
 	return m.fillEnvelope(r, e)
 }
 
-// fillEnvelope reads the envelope of a sealed message.
+// fillEnvelope reads the envelope of an encrypted message.
 func (m *messages) fillEnvelope(r *request, e *messageJSON) (here bool, err error) {
 	raw, err := m.port.Raw(r.ctx, r.address, e.meta.ID)
 	if raw == nil || err != nil {
 		return false, err
 	}
 	envelope := make([]byte, raw.Size())
-	if _, err = io.ReadFull(raw, envelope); errors.Is(err, fs.ErrNotExist) { // gone meanwhile
+	if _, err = io.ReadFull(raw, envelope); errors.Is(err, fs.ErrNotExist) { // deleted in the meantime
 		return false, nil
 	}
 	e.envelope = envelope
 	return err == nil, err
 }
 
-// message finds the message of the path in the view, with the content that set needs.
+// message returns the message in the path from the view, with the content that the fields of set
+// need.
 func (m *messages) message(r *request, set fieldSet) (messageJSON, error) {
 	given := parameter(r.http, "id")
 	id, ok := number(given)
@@ -370,7 +372,8 @@ func (m *messages) markRead(r *request) error {
 	return r.ok(err)
 }
 
-// claimResponse tells whether it was this call that marked the message: of several, one is told so.
+// claimResponse says whether this call marked the message as read. Of several concurrent calls
+// exactly one did.
 type claimResponse struct {
 	OK      bool `json:"ok"`
 	Claimed bool `json:"claimed"`

@@ -16,7 +16,7 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// full is a mail with something in every field.
+// full returns a message with a value in every field.
 func full() inbox.Receive {
 	return inbox.Receive{
 		From: message.Mailbox{Email: "shop@example.com", Name: "Sh\"op <\u2028>"}, Subject: "Ihr Code <ü>\n\\", EnvelopeTo: "own+tag@inbox.test",
@@ -58,7 +58,7 @@ const bareJSON = `{"id":2,"direction":"in","subject":"","from":{"email":"","name
 	`"otp_code":null,"otp":null,"verification_link":null,"body":"","body_from_html":false,"truncated_body":false,"degraded":false,"hidden_text":false,"html":null,"headers":{},"sender":null,"links":[],"attachments":[],"attachments_omitted":0,` +
 	`"calendar_event":null,"spam":null,"auth":null,"is_read":false,"size_bytes":0,"encrypted":false,"is_encrypted":false}`
 
-// TestMessageObject pins the bytes of the answers that carry everything.
+// TestMessageObject pins the bytes of responses with all fields.
 func TestMessageObject(t *testing.T) {
 	w, address, key, latest := lone(t)
 	w.deliver(address, full())
@@ -77,7 +77,8 @@ func TestMessageObject(t *testing.T) {
 	}
 }
 
-// TestWhereItCameFromAndWhereItWent: the envelope's sender is that of our own line on top, and of no other.
+// TestWhereItCameFromAndWhereItWent: the envelope sender comes only from the header field that this
+// server added first.
 func TestWhereItCameFromAndWhereItWent(t *testing.T) {
 	w, address, key, _ := lone(t)
 	path := func(line ...message.Header) inbox.Receive {
@@ -106,7 +107,7 @@ func TestWhereItCameFromAndWhereItWent(t *testing.T) {
 	}
 }
 
-// TestTextThatIsNotUTF8IsRepaired: the encoder never writes bytes that JSON can't hold.
+// TestTextThatIsNotUTF8IsRepaired: the encoder never writes bytes that are invalid in JSON.
 func TestTextThatIsNotUTF8IsRepaired(t *testing.T) {
 	w, address, key, latest := lone(t)
 	w.deliver(address, inbox.Receive{Subject: "a\xffb\x00", From: message.Mailbox{Name: "\xed\xa0\x80"}, Content: &inbox.Content{Doc: message.Document{Text: "\xc3"}}})
@@ -163,8 +164,9 @@ func TestListOfMessages(t *testing.T) {
 	}
 }
 
-// TestDamagedMessages: what can be read is shown, the rest is named; one of its own is an error with
-// its sentence, which is logged where the damage is found and not at each request.
+// TestDamagedMessages: readable messages are shown; damaged ones are listed. Reading a single
+// damaged one is an error with its own sentence, which is logged where the damage is found and not
+// for each request.
 func TestDamagedMessages(t *testing.T) {
 	w, address, key, latest := lone(t)
 	for n := range 6 {
@@ -215,12 +217,12 @@ func TestDamagedMessages(t *testing.T) {
 	}
 }
 
-// TestListFields: html and headers on demand only, bodies cut, and no disk for what is in
+// TestListFields: html and headers only on request, bodies cut, and no disk access for facts in
 // memory.
 func TestListFields(t *testing.T) {
 	w, address, key, latest := lone(t)
 	mail := full()
-	mail.Content.Doc.Text = strings.Repeat("x", listBodyBytes-1) + "é" // the é straddles the cut
+	mail.Content.Doc.Text = strings.Repeat("x", listBodyBytes-1) + "é" // the é is at the cut
 	mail.Content.Doc.LinksCut = true
 	w.deliver(address, mail)
 	list := "/api/v1/inboxes/" + address + "/messages"
@@ -228,7 +230,7 @@ func TestListFields(t *testing.T) {
 		return w.expect(200, w.call(get, list+query, key, "")).object(t, "emails").([]any)[0].(map[string]any)
 	}
 	m := first("")
-	if _, there := m["html"]; there || m["headers"] != nil || len(m) != len(messageFields)-3-4-2-1-2 { // four more on sent messages, two on sealed ones, one with several meetings
+	if _, there := m["html"]; there || m["headers"] != nil || len(m) != len(messageFields)-3-4-2-1-2 { // four more on sent messages, two on encrypted ones, one with several meetings
 		t.Errorf("members of a list item: %v", m)
 	}
 	if m["links_truncated"] != true {
@@ -300,7 +302,7 @@ func TestRawAndAttachments(t *testing.T) {
 		t.Errorf("raw: %v %q", r.header, r.body)
 	}
 	first := w.expect(200, w.call(get, base+"1/attachments/1", key, ""))
-	r = w.expect(200, w.call(get, base+"1/attachments/1", key, "")) // its place is known by now
+	r = w.expect(200, w.call(get, base+"1/attachments/1", key, "")) // its place is cached by now
 	if r.body != "<p>hi</p>" || r.body != first.body || r.header.Get("Content-Type") != "application/octet-stream" || r.header.Get("X-Content-Type-Options") != "nosniff" ||
 		r.header.Get("Content-Disposition") != `attachment; filename="a.html"; filename*=UTF-8''a.html` {
 		t.Errorf("attachment: %v %q", r.header, r.body)
@@ -317,8 +319,8 @@ func TestRawAndAttachments(t *testing.T) {
 	w.expect(404, w.call(get, base+"1/attachments/1", key, ""))
 }
 
-// TestFilesBehindImages: a file behind more images than are recorded is listed under its place in the
-// message, and so it is when the list was stored by other rules.
+// TestFilesBehindImages: a file after more images than are recorded is listed under its position in
+// the message, even if the list was stored by other rules.
 func TestFilesBehindImages(t *testing.T) {
 	w, address, key, latest := lone(t)
 	raw := "Subject: files\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/html\r\n\r\n"
@@ -349,8 +351,8 @@ func TestFilesBehindImages(t *testing.T) {
 	w.expect(404, w.call(get, base+"1/attachments/10", key, ""))
 }
 
-// TestAttachmentsAreToldApart: those of one message, and of messages with one id in two inboxes, each when it is
-// looked for and when its place is known.
+// TestAttachmentsAreToldApart: attachments of one message, and of messages with the same id in two
+// inboxes, before and after their places are cached.
 func TestAttachmentsAreToldApart(t *testing.T) {
 	w, own, key, _ := lone(t)
 	second := w.newInbox(alice, "second")
@@ -372,7 +374,8 @@ func TestAttachmentsAreToldApart(t *testing.T) {
 	}
 }
 
-// TestADownloadIsWidenedForWhoReads: once more of it was taken than a peer holds who does not read.
+// TestADownloadIsWidenedForWhoReads: when the client has read more than can be buffered for one
+// that does not read.
 func TestADownloadIsWidenedForWhoReads(t *testing.T) {
 	widened := 0
 	p := &pieces{from: strings.NewReader(strings.Repeat("x", 2*readPieces*pieceBytes)), turns: search.NewTurns(), widen: func() { widened++ }}
@@ -410,7 +413,7 @@ func TestDisposition(t *testing.T) {
 	}
 }
 
-// TestHeadersOfAnAnswer checks what every answer says beside its body.
+// TestHeadersOfAnAnswer checks the header fields that every response has.
 func TestHeadersOfAnAnswer(t *testing.T) {
 	w, _, key, latest := lone(t)
 	r := w.call(get, latest, key, "")
@@ -429,7 +432,7 @@ func TestHeadersOfAnAnswer(t *testing.T) {
 	}
 }
 
-// TestClaim: of those who claim a message, one is told that it was the one.
+// TestClaim: of several clients that claim a message, exactly one succeeds.
 func TestClaim(t *testing.T) {
 	w, address, key, _ := lone(t)
 	w.deliver(address, inbox.Receive{Subject: "One", Content: &inbox.Content{}})

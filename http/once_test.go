@@ -42,7 +42,7 @@ func TestIdempotencyKeyOfASend(t *testing.T) {
 	}
 }
 
-// TestAnOperationIsTheSameOnEverySurface, and no other is.
+// TestAnOperationIsTheSameOnEverySurface, and different operations have different names.
 func TestAnOperationIsTheSameOnEverySurface(t *testing.T) {
 	s := New(Options{}, Ports{})
 	seen := map[string]string{}
@@ -60,7 +60,7 @@ func TestAnOperationIsTheSameOnEverySurface(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKey on both creations: the same bytes again, 422 for another request.
+// TestIdempotencyKey on both creations: the same bytes again, 422 for a different request.
 func TestIdempotencyKey(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)

@@ -9,7 +9,7 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// operator answers those who run the service.
+// operator has the handlers for those who run the service.
 type operator struct {
 	opts     *Options
 	stopping <-chan struct{}
@@ -29,10 +29,10 @@ func (o *operator) routes() []route {
 	return all
 }
 
-// healthy says that the process answers.
+// healthy responds if the process is alive.
 func (o *operator) healthy(r *request) error { return r.ok(nil) }
 
-// ready says whether work can be taken on.
+// ready reports whether the service can accept work.
 func (o *operator) ready(r *request) error {
 	if stopped(o.stopping) {
 		return fault.New(fault.Unavailable, "The service is stopping")
@@ -43,15 +43,15 @@ func (o *operator) ready(r *request) error {
 	return r.ok(nil)
 }
 
-// challenge answers an ACME authority that checks whose host this is.
+// challenge responds to an ACME certificate authority that validates control of the host.
 func (o *operator) challenge(r *request) error {
 	r.http.SetContentType("text/plain")
 	o.opts.ChallengeHandler(r.http)
 	return nil
 }
 
-// metrics serves loopback peers only, unless the operator opened it. A field of a proxy, or the name of
-// another host, means that somebody else is behind the loopback peer.
+// metrics serves only loopback peers, unless the operator opened it. A header field of a proxy, or
+// another host name, means that the real client is not on this machine.
 func (o *operator) metrics(r *request) error {
 	h := &r.http.Request.Header
 	if err := o.opts.checkHost(r.http); err != nil {
@@ -64,7 +64,7 @@ func (o *operator) metrics(r *request) error {
 	return nil
 }
 
-// isForwarded reports whether a proxy says that it passed the request on.
+// isForwarded reports whether the header shows that a proxy forwarded the request.
 func isForwarded(h *fasthttp.RequestHeader) bool {
 	for name := range h.All() {
 		switch field := strings.ToLower(string(name)); {
@@ -75,8 +75,9 @@ func isForwarded(h *fasthttp.RequestHeader) bool {
 	return false
 }
 
-// checkHost refuses a request to a server for this machine alone that names another host. A page of a
-// stranger whose name was made to resolve to this machine (DNS rebinding) sends its own name.
+// checkHost refuses a request with another host name if the server serves only this machine. This
+// prevents DNS rebinding: the page of a stranger whose name resolves to this machine sends its own
+// host name.
 func (o *Options) checkHost(c *fasthttp.RequestCtx) error {
 	if o.LocalOnly && !namesLocalHost(c) {
 		return fault.New(fault.Forbidden, "This server is reachable only from its own machine. Use the host name localhost or 127.0.0.1, or start it with --base-url")
@@ -84,12 +85,13 @@ func (o *Options) checkHost(c *fasthttp.RequestCtx) error {
 	return nil
 }
 
-// namesLocalHost reports whether the Host field, and a whole URL in the request line, name this machine.
+// namesLocalHost reports whether the Host field, and the URL in the request line, name this
+// machine.
 func namesLocalHost(c *fasthttp.RequestCtx) bool {
 	return isLocalHost(string(c.Request.Header.Host())) && isLocalHost(string(c.Host()))
 }
 
-// isLocalHost reports whether a Host field names this machine for whoever sends it: a loopback address,
+// isLocalHost reports whether a Host field names the client's own machine: a loopback address,
 // localhost, or a name below it (RFC 6761 section 6.3).
 func isLocalHost(field string) bool {
 	host := field

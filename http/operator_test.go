@@ -49,13 +49,13 @@ func TestMetricsAreForLoopbackPeers(t *testing.T) {
 	w.expect(403, w.call(get, "/metrics", "", "", "X-Forwarded-For", "203.0.113.9"))
 	for _, field := range []string{"Forwarded", "via", "X-REAL-IP", "X-Forwarded-For", "x-forwarded-host", "X-Forwarded-Proto", "X-Forwarded-Anything"} {
 		w.expect(403, w.call(get, "/metrics", "", "", field, "x"))
-		w.expect(403, w.call(get, "/metrics", "", "", field, "")) // an empty one is a proxy's, too
+		w.expect(403, w.call(get, "/metrics", "", "", field, "")) // an empty field also comes from a proxy
 	}
 	open := start(t, withMetrics, func(o *Options) { o.MetricsPublic = true })
 	open.expect(200, open.call(get, "/metrics", "", "", "X-Forwarded-For", "203.0.113.9"))
 }
 
-// hosts are Host fields, and whether they name the machine of whoever sends them.
+// hosts are Host fields, and whether they name the client's own machine.
 var hosts = map[string]bool{
 	"localhost": true, "localhost:8080": true, "LocalHost.": true, "app.localhost": true, "a.b.localhost:1": true, "127.0.0.1": true, "127.9.8.7:80": true,
 	"[::1]": true, "[::1]:8080": true, "[::ffff:127.0.0.1]:80": true, "localhost:": true,
@@ -63,8 +63,8 @@ var hosts = map[string]bool{
 	"[::2]": false, "::1": false, "[127.0.0.1]": false, "[::1": false, "0.0.0.0": false, "10.0.0.1:80": false, "127.0.0.1:80:81": false, "localhost:x": false, "": false,
 }
 
-// TestHostsOfThisMachine: without the guard a page whose name was made to resolve to this machine reads
-// metrics and signs up.
+// TestHostsOfThisMachine: without this check, a page whose name resolves to this machine could read
+// metrics and sign up.
 func TestHostsOfThisMachine(t *testing.T) {
 	local := start(t, withMetrics, func(o *Options) { o.LocalOnly, o.MetricsPublic = true, true })
 	metered := start(t, withMetrics)
@@ -75,7 +75,7 @@ func TestHostsOfThisMachine(t *testing.T) {
 			t.Errorf("%q: local %v", host, !own)
 		}
 		if host == "" || strings.Contains(host, "]") && !own || strings.Count(host, ":") == 2 && !own || host == "localhost:x" {
-			continue // no client sends it, or no server reads it
+			continue // no client sends it, or no server accepts it
 		}
 		for _, w := range []*world{local, metered} {
 			if r := w.call(get, "/metrics", "", "", "Host", host); (r.status == 200) != own || !own && r.status != 403 {
@@ -89,12 +89,12 @@ func TestHostsOfThisMachine(t *testing.T) {
 		}
 		local.expect(200, local.call(get, "/healthz", "", "", "Host", host))
 	}
-	for _, call := range calls { // no try was counted but those of this machine
+	for _, call := range calls { // only attempts from this machine were counted
 		public.expect(422, public.call(post, "/api/auth/"+call, "", "{}", "Host", "mail.example"))
 	}
 }
 
-// TestFaultsBecomeStatuses walks the one table, and looks for internals in the answers.
+// TestFaultsBecomeStatuses walks the mapping, and checks that responses reveal no internals.
 func TestFaultsBecomeStatuses(t *testing.T) {
 	w := start(t)
 	w.signUp(alice)
@@ -127,7 +127,7 @@ func TestAPanicCostsOneRequest(t *testing.T) {
 	session := w.signUp(alice)
 	id := w.idOf(alice)
 	w.accounts.mu.Lock()
-	w.accounts.byID[id] = nil // Usage now dereferences nil
+	w.accounts.byID[id] = nil // so that Usage dereferences nil
 	w.accounts.mu.Unlock()
 	r := w.expect(500, w.call(get, "/api/account", session, ""))
 	if r.detail() != detailInternal || r.header.Get("X-Request-Id") == "" {
@@ -167,7 +167,7 @@ func TestClientAddress(t *testing.T) {
 	}
 }
 
-// TestChallenge: only an operator with ACME has the path, and it needs no credential.
+// TestChallenge: the path exists only if the operator uses ACME, and it needs no credential.
 func TestChallenge(t *testing.T) {
 	const path = "/.well-known/acme-challenge/token-1"
 	w := start(t, withChallenge)
@@ -177,8 +177,8 @@ func TestChallenge(t *testing.T) {
 	start(t, withMetrics).expect(404, w.call(get, path+"/more", "", ""))
 }
 
-// TestHead: HEAD is answered as GET, without a body, by whoever answers, and at once where a stream
-// would follow. What the route table answers is in TestEveryRouteForEveryCredential.
+// TestHead: HEAD gets the response of GET without a body, whichever code writes it, and immediately
+// instead of a stream. TestEveryRouteForEveryCredential covers the route table.
 func TestHead(t *testing.T) {
 	w, address, key, latest := lone(t, withMetrics)
 	w.deliver(address, inbox.Receive{Subject: "here"})

@@ -18,12 +18,12 @@ import (
 	"inboxd/internal/core/tools"
 )
 
-// pages are the documents to read, for programs, models and people, the page of a reset, and the
-// page that people look at.
+// pages serves documents for programs, models and people, the pages that reset a password and
+// verify an address, and the web dashboard.
 type pages struct {
 	openAPI   func() *contract.Document
 	docs      func() (*contract.Document, error)
-	functions map[string]func() (*contract.Document, error) // the core tools, by format
+	functions map[string]func() (*contract.Document, error) // the core tools, by schema format
 
 	dashboard  func() (*dashboard.Page, error)
 	signupOpen func() bool
@@ -48,8 +48,8 @@ func newPages(o *Options) *pages {
 	return p
 }
 
-// How long others may keep a document: pages change with the program alone, and so do functions, but
-// those are read by programs that start often.
+// These say how long caches may keep a document. Pages and functions change only with the program.
+// Functions have a lifetime, because programs that start often fetch them.
 const (
 	cacheAsk       = "public, no-cache"
 	cacheFunctions = "public, max-age=300"
@@ -70,7 +70,8 @@ func (p *pages) routes() []route {
 
 func (p *pages) showOpenAPI(r *request) error { return r.document(p.openAPI(), cacheAsk) }
 
-// showFunctions answers the core tools as a model maker's call takes them (specification, Tool server).
+// showFunctions responds with the core tools in the format of a model provider's API
+// (specification, Tool server).
 func (p *pages) showFunctions(r *request) error {
 	document, known := p.functions[r.query().raw("format")]
 	if !known {
@@ -92,7 +93,7 @@ func (p *pages) showDocs(r *request) error {
 	return r.document(d, cacheAsk)
 }
 
-// document answers with a document, or with 304 when the client has it.
+// document responds with a document, or with 304 if the client has it.
 func (r *request) document(d *contract.Document, cache string) error {
 	h := &r.http.Response.Header
 	h.Set("ETag", d.ETag)
@@ -106,7 +107,8 @@ func (r *request) document(d *contract.Document, cache string) error {
 	return nil
 }
 
-// dashboardHeaders keep the page to itself. The names in a mail's links are nobody's business: no prefetch.
+// dashboardHeaders isolate the page from others. DNS prefetch is off, so that the host names of
+// links in messages are not resolved.
 var dashboardHeaders = [...]struct{ name, value []byte }{
 	{[]byte("Content-Security-Policy"), []byte(dashboard.Policy)},
 	{[]byte("X-Frame-Options"), []byte("DENY")},
@@ -128,7 +130,7 @@ func (p *pages) showDashboard(r *request) error {
 	return r.document(&contract.Document{Type: f.Type, ETag: f.ETag, Body: f.Body}, cacheAsk)
 }
 
-// showAsset answers with a file whose name changes with its bytes, so that it is kept for good.
+// showAsset responds with a file whose name contains its hash, so that it can be cached forever.
 func (p *pages) showAsset(r *request) error {
 	page, err := p.dashboard()
 	if err != nil {
@@ -149,9 +151,9 @@ func (p *pages) showAsset(r *request) error {
 	return r.document(&d, cacheForGood)
 }
 
-// linkPage is where the link of a message about an account leads. The token is behind the # of the
-// address: the page alone reads it, and sends it when somebody asks for that. A program that follows
-// links uses up nothing.
+// linkPage is the page that a link in a message about an account opens. The token is in the URL
+// fragment: only the page's script can read it, and it sends it when the user asks for it. So a
+// program that only follows links does not use up the token.
 type linkPage struct {
 	text   []byte
 	policy string
@@ -165,13 +167,15 @@ var verifyText []byte
 
 var resetPage, verifyPage = newLinkPage(resetText), newLinkPage(verifyText)
 
-// newLinkPage lets the page run its own script and style and call its own service, no more.
+// newLinkPage permits the page to run its own script and style and to call its own service, nothing
+// else.
 func newLinkPage(text []byte) *linkPage {
 	return &linkPage{text, "default-src 'none'; connect-src 'self'; script-src " + inlineHash(text, "script") + "; style-src " + inlineHash(text, "style") +
 		"; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}
 }
 
-// inlineHash is the source expression of the one inline element (CSP level 3, section 2.3.1).
+// inlineHash returns the source expression of the only inline element of that type (CSP level 3,
+// section 2.3.1).
 func inlineHash(page []byte, element string) string {
 	_, rest, _ := bytes.Cut(page, []byte("<"+element+">"))
 	text, _, _ := bytes.Cut(rest, []byte("</"+element+">"))

@@ -14,7 +14,7 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// TestBadEscapesAreNoAddress sends what no HTTP client would.
+// TestBadEscapesAreNoAddress sends what no HTTP client would send.
 func TestBadEscapesAreNoAddress(t *testing.T) {
 	w, _, key, _ := lone(t)
 	for _, address := range []string{"own%", "own%4", "own%zz@inbox.test", "%", "own@inbox.test%", "own\xff@inbox.test", "own\x80"} {
@@ -25,8 +25,8 @@ func TestBadEscapesAreNoAddress(t *testing.T) {
 	}
 }
 
-// FuzzPath asks for anything at all with a key for one inbox: the answer is never 500, and
-// never a mail but to that inbox's own address.
+// FuzzPath requests arbitrary paths with a key for one inbox: the response is never 500, and never
+// a message unless the path has that inbox's address.
 func FuzzPath(f *testing.F) {
 	w := prepare(f)
 	w.signUp(alice)

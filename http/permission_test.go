@@ -12,9 +12,9 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// ruling is what is promised of a route, independent of the table in route.go.
+// ruling is the documented behavior of a route, independent of the table in route.go.
 type ruling struct {
-	scope    account.Scope // 0: any key that is let in
+	scope    account.Scope // 0: any accepted key
 	session  bool
 	account  bool
 	inboxKey bool
@@ -33,8 +33,8 @@ func insideRule(scope account.Scope) ruling {
 	return ruling{scope: scope, session: true, inboxKey: true}
 }
 
-// rulings classifies every route (specification, Surfaces; specification, Permissions). A new
-// route fails until it stands here.
+// rulings classifies every route (specification, Surfaces; specification, Permissions). A new route
+// fails until it is listed here.
 var rulings = map[string]ruling{
 	"POST /api/auth/signup": public, "POST /api/auth/login": public,
 	"POST /api/auth/password-reset": public, "POST /api/auth/password-reset/confirm": public, "GET /reset": public,
@@ -121,13 +121,13 @@ var rulings = map[string]ruling{
 type holder struct {
 	name   string
 	token  string
-	kind   account.Kind // 0: none that is valid
+	kind   account.Kind // 0: not valid
 	scopes account.Scope
 }
 
 var everyScope = []account.Scope{account.ScopeRead, account.ScopeSend, account.ScopeWrite, account.ScopeManage, account.ScopeFull}
 
-// matrix is a world with one inbox of alice and others that are not hers.
+// matrix is a world with one inbox of alice and others that she does not own.
 type matrix struct {
 	*world
 	own, others string
@@ -163,7 +163,7 @@ func newMatrix(t *testing.T) *matrix {
 			holder{"account key " + s.String(), w.key(alice, s), account.KindAccountKey, s},
 			holder{"inbox key " + s.String(), w.keyFor(alice, m.own, s), account.KindInboxKey, s})
 	}
-	w.accounts.makeRoom(w.idOf(alice), m.own) // so that deleting the key ends none of these
+	w.accounts.makeRoom(w.idOf(alice), m.own) // so that deleting the key revokes none of these
 	return m
 }
 
@@ -182,7 +182,7 @@ const mailWithFile = "From: Shop <shop@example.com>\r\nTo: own@inbox.test\r\nSub
 	"Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\nSee the file.\r\n" +
 	"--b\r\nContent-Type: text/html; name=\"a.html\"\r\nContent-Disposition: attachment; filename=\"a.html\"\r\n\r\n<p>hi</p>\r\n--b--\r\n"
 
-// restore makes the inboxes of alice hold message 1 with attachment 1 and nothing else.
+// restore makes the inboxes of alice contain only message 1 with attachment 1.
 func (m *matrix) restore() {
 	for _, name := range []string{"own", "second"} {
 		address := m.targets[name]
@@ -199,7 +199,7 @@ func (m *matrix) restore() {
 	}
 }
 
-// statuses that the matrix tells apart.
+// want returns the permitted statuses.
 func (m *matrix) want(rt *route, h holder, target string) []int {
 	rule := rulings[rt.name()]
 	switch {
@@ -219,7 +219,7 @@ func (m *matrix) want(rt *route, h holder, target string) []int {
 }
 
 // TestEveryRouteForEveryCredential walks the route table: every route × credential × scope ×
-// target. A route that no ruling classifies fails.
+// target. A route without a ruling fails.
 func TestEveryRouteForEveryCredential(t *testing.T) {
 	m := newMatrix(t)
 	for i := range m.server.routes {
@@ -249,7 +249,7 @@ func (m *matrix) check(rt *route, h holder, target string) {
 	m.t.Helper()
 	path := strings.NewReplacer("{addr}", m.targets[target], "{id}", "1", "{aid}", "1", "{domain}", "example.org", "{email}", "a@b.test").Replace(rt.path)
 	if strings.HasSuffix(rt.path, "/keys/{id}") {
-		path = "/api/keys/999" // a key of nobody: the others are still needed
+		path = "/api/keys/999" // an unknown key: the others are still needed
 	}
 	path = strings.Replace(path, "{token}", "token-of-own", 1)
 	path = strings.Replace(path, "{name}", m.asset, 1)
@@ -290,7 +290,7 @@ func (m *matrix) check(rt *route, h holder, target string) {
 	if want := m.want(rt, h, target); !slices.Contains(want, r.status) {
 		m.t.Errorf("%s as %s on %s: status %d (%s), want one of %v", rt.name(), h.name, target, r.status, r.body, want)
 	}
-	isFeed := strings.HasSuffix(rt.path, "/calendar/feed") // HEAD makes no link, and the fake shows none in views
+	isFeed := strings.HasSuffix(rt.path, "/calendar/feed") // HEAD creates no link, and the fake has none in views
 	if rt.method == get && !isFeed {
 		m.checkHead(path, h.token, r)
 	} else if rt.method != get && r.status < 300 {
@@ -301,7 +301,7 @@ func (m *matrix) check(rt *route, h holder, target string) {
 	}
 }
 
-// checkHead asks by HEAD for what GET answered: all is the same but the body.
+// checkHead repeats a GET as HEAD: everything but the body must be the same.
 func (m *matrix) checkHead(path, token string, got reply) {
 	m.t.Helper()
 	r := m.call("HEAD", path, token, "")
@@ -314,7 +314,8 @@ func (m *matrix) checkHead(path, token string, got reply) {
 	}
 }
 
-// TestRefusalsHaveTheSpecifiedSentences pins what a refused caller reads (specification, Errors).
+// TestRefusalsHaveTheSpecifiedSentences pins the error messages of refusals (specification,
+// Errors).
 func TestRefusalsHaveTheSpecifiedSentences(t *testing.T) {
 	m := newMatrix(t)
 	read, inboxKey := m.key(alice, account.ScopeRead), m.keyFor(alice, m.own, account.ScopeFull)
@@ -352,8 +353,8 @@ func TestRefusalsHaveTheSpecifiedSentences(t *testing.T) {
 	}
 }
 
-// TestForeignDeletedAndMissingInboxesLookTheSame compares whole answers but for the address
-// that was asked for.
+// TestForeignDeletedAndMissingInboxesLookTheSame compares complete responses, except for the
+// requested address.
 func TestForeignDeletedAndMissingInboxesLookTheSame(t *testing.T) {
 	m := newMatrix(t)
 	key := m.key(alice, account.ScopeFull)
@@ -381,7 +382,7 @@ func TestForeignDeletedAndMissingInboxesLookTheSame(t *testing.T) {
 	}
 }
 
-// TestAnInboxThatGoesMeanwhileLooksLikeNone: admitted, but deleted before the command.
+// TestAnInboxThatGoesMeanwhileLooksLikeNone: deleted after admission, before the command.
 func TestAnInboxThatGoesMeanwhileLooksLikeNone(t *testing.T) {
 	w, address, key, _ := lone(t)
 	w.deliver(address, inbox.Receive{})
@@ -394,7 +395,7 @@ func TestAnInboxThatGoesMeanwhileLooksLikeNone(t *testing.T) {
 	}
 }
 
-// TestAddressesHaveOneCanonicalForm checks decoding, case, tags and what is no address.
+// TestAddressesHaveOneCanonicalForm checks decoding, case, tags and invalid addresses.
 func TestAddressesHaveOneCanonicalForm(t *testing.T) {
 	m := newMatrix(t)
 	key := m.key(alice, account.ScopeFull)

@@ -25,17 +25,17 @@ import (
 // maxQueryText bounds a text parameter, in code points.
 const maxQueryText = 1000
 
-// query reads the parameters of a request; err keeps the first bad one. Parameters that
-// nobody asks for are ignored (specification, Order of checks).
+// query parses the parameters of a request. err holds the first error. Unknown parameters are
+// ignored (specification, Order of checks).
 type query struct {
 	args *fasthttp.Args
-	form *form // of the answer
+	form *form // of the response
 	err  error
 }
 
 func (r *request) query() *query { return &query{args: r.http.QueryArgs(), form: r.form()} }
 
-// raw returns a copy of the parameter; absent and empty are the same.
+// raw returns a copy of the parameter. An absent parameter equals an empty one.
 func (q *query) raw(name string) string { return string(q.args.Peek(name)) }
 
 func (q *query) bad(name, format string, args ...any) {
@@ -44,7 +44,7 @@ func (q *query) bad(name, format string, args ...any) {
 	}
 }
 
-// number is between least and most, or absent.
+// number returns a number between least and most, or absent if the parameter is missing.
 func (q *query) number(name string, absent, least, most int64) int64 {
 	s := q.raw(name)
 	if s == "" {
@@ -60,13 +60,13 @@ func (q *query) number(name string, absent, least, most int64) int64 {
 	return n
 }
 
-// plusSigns reads a parameter that can't contain a space, an address or a time. A + that nobody
-// escaped is decoded to a space, as in a form (WHATWG URL section 5.1).
+// plusSigns restores plus signs in a parameter that cannot contain a space, such as an address or a
+// time. A + that was not escaped is decoded to a space, as in a form (WHATWG URL section 5.1).
 func plusSigns(s string) string { return strings.ReplaceAll(s, " ", "+") }
 
-// recipient is the envelope recipient that reads are narrowed to, by to= or by a tag in the path
-// (specification, Messages); empty: none. One that can't be a recipient, or two that differ, is
-// noRecipient.
+// recipient returns the envelope recipient that a read is limited to, by to= or by a tag in the
+// path (specification, Messages); empty means no limit. An invalid recipient, or two different
+// ones, give noRecipient.
 func (q *query) recipient(r *request) string {
 	given := plusSigns(q.raw("to"))
 	if given == "" {
@@ -79,10 +79,11 @@ func (q *query) recipient(r *request) string {
 	return to
 }
 
-// noRecipient is nobody's address.
+// noRecipient matches no address.
 const noRecipient = "@"
 
-// moment is an ISO 8601 instant with an offset, or a date, which begins in UTC; zero: absent.
+// moment returns an ISO 8601 time with an offset, or a date, which means its start in UTC. Zero:
+// absent.
 func (q *query) moment(name string) time.Time {
 	s := plusSigns(q.raw(name))
 	if s == "" {
@@ -108,10 +109,10 @@ func (q *query) flag(name string) bool {
 	return false
 }
 
-// text is folded, ready to be looked for in what is.
+// text returns the parameter folded, for comparison with folded text.
 func (q *query) text(name string) string { return search.Fold(q.words(name)) }
 
-// words are as they were given, and not too many.
+// words returns the parameter unchanged, after checking its length.
 func (q *query) words(name string) string {
 	s := q.raw(name)
 	switch {
@@ -123,15 +124,15 @@ func (q *query) words(name string) string {
 	return s
 }
 
-// sender says which addresses of senders are asked for: the zero sender, any. Names that are shown with
-// addresses do not count: everybody chooses theirs freely.
+// sender is a filter for sender addresses. The zero sender matches every address. Display names are
+// not compared, because senders choose them freely.
 type sender struct {
-	address string // exactly this one, as foldAddress gives it
-	domain  string // exactly this one
+	address string // exactly this address, in the form of foldAddress
+	domain  string // exactly this domain
 	part    string // part of the address, folded
 }
 
-// sender reads a parameter that holds an address, @domain or part of an address.
+// sender parses a parameter that is an address, @domain or part of an address.
 func (q *query) sender(name string) sender {
 	given := plusSigns(strings.TrimSpace(q.words(name)))
 	local, host := address.Split(given)
@@ -146,7 +147,7 @@ func (q *query) sender(name string) sender {
 	return sender{address: foldAddress(given)}
 }
 
-// matches reports whether an address, as search.Fold gives it, is one of those asked for.
+// matches reports whether an address, folded by search.Fold, matches the filter.
 func (s sender) matches(from string) bool {
 	switch {
 	case s.address != "":
@@ -157,8 +158,8 @@ func (s sender) matches(from string) bool {
 	return strings.Contains(from, s.part)
 }
 
-// foldAddress gives the spellings of an address one form: the local part's, tags included, in NFC whatever
-// the case, and the domain's A-labels.
+// foldAddress normalizes an address: it case-folds the local part with its tags in NFC, and
+// converts the domain to A-labels.
 func foldAddress(s string) string {
 	local, host := address.Split(s)
 	return search.Fold(local) + "@" + foldDomain(host)
@@ -194,7 +195,7 @@ func (q *query) choice(name, absent string, among ...string) string {
 	return absent
 }
 
-// direction is which messages are asked for: received ones, sent ones or all.
+// direction selects messages: received, sent or all.
 type direction string
 
 const (
@@ -211,8 +212,8 @@ func (d direction) takes(m *inbox.Message) bool {
 	return d == both || (d == sent) == (m.Direction == inbox.Out)
 }
 
-// parameter returns a path parameter, percent-decoded once; a bad escape stays as it is.
-// The router matches the path as sent, so a decoded slash never moves a segment.
+// parameter returns a path parameter, percent-decoded once. An invalid escape stays unchanged. The
+// router matches the path before decoding, so a decoded slash never changes the segments.
 func parameter(c *fasthttp.RequestCtx, name string) string {
 	raw, _ := c.UserValue(name).(string)
 	decoded, err := url.PathUnescape(raw)
@@ -222,7 +223,7 @@ func parameter(c *fasthttp.RequestCtx, name string) string {
 	return strings.Clone(decoded)
 }
 
-// number reads an id of a path: a whole number above zero in its one decimal form.
+// number parses an id in a path: a positive whole number in its canonical decimal form.
 func number(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil && n > 0 && strconv.FormatInt(n, 10) == s
@@ -234,9 +235,9 @@ var (
 	codingIdentity        = []byte("identity")
 )
 
-// accepts reports whether Accept or Accept-Encoding names a value, given in lower case, with a weight above
-// zero (RFC 9110 sections 12.4.2, 12.5.1 and 12.5.3). Ranges with a * do not count: they express no
-// preference for it.
+// accepts reports whether Accept or Accept-Encoding lists a value, given in lower case, with a
+// weight above zero (RFC 9110 sections 12.4.2, 12.5.1 and 12.5.3). Wildcards do not count, because
+// they express no preference.
 func accepts(h *fasthttp.RequestHeader, field []byte, wanted string) bool {
 	for _, line := range h.PeekAll(string(field)) {
 		for one := range strings.SplitSeq(strings.ToLower(string(line)), ",") {
@@ -249,7 +250,7 @@ func accepts(h *fasthttp.RequestHeader, field []byte, wanted string) bool {
 	return false
 }
 
-// isUnacceptable finds a weight of zero among the parameters, which are in lower case.
+// isUnacceptable reports whether the parameters, which are in lower case, contain a weight of zero.
 func isUnacceptable(parameters string) bool {
 	for one := range strings.SplitSeq(parameters, ";") {
 		if weight, is := strings.CutPrefix(strings.TrimSpace(one), "q="); is {
@@ -260,7 +261,7 @@ func isUnacceptable(parameters string) bool {
 	return false
 }
 
-// checkCoding refuses a body in a content coding (RFC 9110 section 8.4).
+// checkCoding refuses a body with a content coding (RFC 9110 section 8.4).
 func checkCoding(r *fasthttp.Request) error {
 	if len(r.Body()) == 0 {
 		return nil
@@ -276,9 +277,9 @@ func checkCoding(r *fasthttp.Request) error {
 	return nil
 }
 
-// A cursor is a position in an account's change journal: a version byte, the number of the
-// last event before it (8 bytes), and four bytes that tie both to the account, in base64.
-// It means the same after any restart.
+// A cursor is a position in an account's change journal: a version byte, the number of the last
+// event before it (8 bytes), and a checksum of four bytes that binds both to the account, in
+// base64. It keeps its meaning after a restart.
 const (
 	cursorVersion = 1
 	cursorSum     = 4
@@ -291,8 +292,8 @@ func appendCursor(dst []byte, id account.ID, seq uint64) []byte {
 	return base64.RawURLEncoding.AppendEncode(dst, b)
 }
 
-// parseCursor reads a cursor that this service gave to the account. There is one spelling of each: decoding
-// passes over the ends of lines.
+// parseCursor parses a cursor that this service gave to the account. Only the canonical encoding is
+// accepted, because the decoder ignores line breaks.
 func parseCursor(id account.ID, cursor string) (seq uint64, ok bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil || len(b) != cursorBytes || cursor != base64.RawURLEncoding.EncodeToString(b) || b[0] != cursorVersion {
@@ -307,19 +308,19 @@ func cursorCheck(id account.ID, head []byte) []byte {
 	return sum[:cursorSum]
 }
 
-// place is where a message stands among those of all inboxes: newest first.
+// place is the position of a message in the list over all inboxes, which is newest first.
 type place struct {
 	at      int64 // Unix milliseconds
 	address string
 	id      int64
 }
 
-// compare orders places as they are shown.
+// compare orders places as the list shows them.
 func (p place) compare(q place) int {
 	return cmp.Or(cmp.Compare(q.at, p.at), cmp.Compare(p.address, q.address), cmp.Compare(q.id, p.id))
 }
 
-// notACursor is of a list that goes on from next_cursor.
+// notACursor is the error for lists that continue with next_cursor.
 const notACursor = "is not a valid cursor of this list. Use 'next_cursor' of the previous page"
 
 func (p place) cursor() string {
@@ -328,7 +329,7 @@ func (p place) cursor() string {
 	return base64.RawURLEncoding.EncodeToString(append(b, p.address...))
 }
 
-// place reads a cursor; absent, it is before everything.
+// place parses a cursor. An absent cursor is the start of the list.
 func (q *query) place(name string) place {
 	given := q.raw(name)
 	if given == "" {

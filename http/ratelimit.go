@@ -16,36 +16,36 @@ import (
 )
 
 const (
-	// maxTries in tryTime, per client and per e-mail address (specification, Sign-up and
-	// sessions).
+	// maxTries attempts are permitted in tryTime, per client and per e-mail address (specification,
+	// Sign-up and sessions).
 	maxTries = 10
 	tryTime  = time.Minute
 	// maxTracked bounds the memory of tries to about 16 MiB.
 	maxTracked = 1 << 16
 )
 
-// tries counts anonymous tries over the last minute. A refused try does not count, so that
-// Retry-After holds what it says.
+// tries counts anonymous attempts over the last minute. A refused attempt does not count, so that
+// an attempt after Retry-After succeeds.
 type tries struct {
 	seed maphash.Seed
 
-	mu     sync.Mutex // guards recent, all in it, and known
+	mu     sync.Mutex // guards recent with all its elements, and known
 	recent map[uint64]*lately
-	known  map[uint64]*clients // who signed in, by the e-mail address
+	known  map[uint64]*clients // clients that signed in, by e-mail address
 }
 
-// maxClients are remembered of an e-mail address; a further one takes the place of the longest known.
+// maxClients is how many clients are remembered per e-mail address. A new one replaces the oldest.
 const maxClients = 8
 
-// clients are those that signed in with an e-mail address, the longest known at next. The lock of tries
-// guards it.
+// clients are the clients that signed in with an e-mail address; the oldest is at next. The mutex
+// of tries guards it.
 type clients struct {
 	of   [maxClients]uint64
 	next uint8
 }
 
-// lately holds the Unix milliseconds of the latest tries, the oldest at next. The lock of
-// tries guards it.
+// lately holds the times of the last attempts in Unix milliseconds; the oldest is at next. The
+// mutex of tries guards it.
 type lately struct {
 	at   [maxTries]int64
 	next uint8
@@ -55,7 +55,7 @@ func newTries() *tries {
 	return &tries{seed: maphash.MakeSeed(), recent: map[uint64]*lately{}, known: map[uint64]*clients{}}
 }
 
-// count notes a try of who, or refuses it with TooMany.
+// count records an attempt by who, or returns a TooMany fault.
 func (t *tries) count(who string, now time.Time) error {
 	key, ms := maphash.String(t.seed, who), now.UnixMilli()
 	t.mu.Lock()
@@ -77,8 +77,8 @@ func (t *tries) count(who string, now time.Time) error {
 	return nil
 }
 
-// countEmail counts a try with an e-mail address. A client that signed in with it before has tries of
-// its own: strangers can't use them up.
+// countEmail counts an attempt with an e-mail address. A client that signed in with it before has a
+// separate limit, so that strangers cannot block it.
 func (t *tries) countEmail(email, client string, now time.Time) error {
 	t.mu.Lock()
 	known := t.known[maphash.String(t.seed, email)]
@@ -90,8 +90,8 @@ func (t *tries) countEmail(email, client string, now time.Time) error {
 	return t.count("email "+email, now)
 }
 
-// signedIn notes that a client signed in with an address. When there are too many addresses, some one is
-// forgotten.
+// signedIn records that a client signed in with an address. If there are too many addresses, an
+// arbitrary one is forgotten.
 func (t *tries) signedIn(email, client string) {
 	address, from := maphash.String(t.seed, email), maphash.String(t.seed, client)
 	t.mu.Lock()
@@ -113,7 +113,7 @@ func (t *tries) signedIn(email, client string) {
 	}
 }
 
-// makeRoom drops who has not tried lately; when every one is in use, some one of them goes.
+// makeRoom drops entries without recent attempts. If all are recent, it drops arbitrary ones.
 func (t *tries) makeRoom(ms int64) {
 	if len(t.recent) < maxTracked {
 		return
@@ -131,12 +131,12 @@ func (t *tries) makeRoom(ms int64) {
 	}
 }
 
-// clientGroup is who the client of a request counts as.
+// clientGroup returns the client of a request as the rate limit counts it.
 func (r *request) clientGroup() string {
 	return wire.ClientGroup(r.server.admission.clientAddr(r.http)).String()
 }
 
-// peerAddr is the address at the other end of the connection.
+// peerAddr returns the address at the other end of the connection.
 func peerAddr(c *fasthttp.RequestCtx) netip.Addr {
 	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
 		return tcp.AddrPort().Addr().Unmap()
@@ -144,9 +144,9 @@ func peerAddr(c *fasthttp.RequestCtx) netip.Addr {
 	return netip.Addr{}
 }
 
-// clientAddr is the peer's address, or the last address of X-Forwarded-For that no trusted
-// proxy has when the peer is one (specification, Surfaces): what stands further left was
-// written by the client and proves nothing.
+// clientAddr returns the peer's address. If the peer is a trusted proxy, it returns the last
+// address in X-Forwarded-For that is not a trusted proxy (specification, Surfaces). The addresses
+// further left were written by the client and prove nothing.
 func (a *admission) clientAddr(c *fasthttp.RequestCtx) netip.Addr {
 	addr := peerAddr(c)
 	if !a.trusted(addr) {

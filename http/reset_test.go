@@ -27,7 +27,7 @@ func TestPasswordReset(t *testing.T) {
 	w.expect(422, ask("no address"))
 	token := w.resetToken(alice)
 	confirm := func(token, password string) reply {
-		w.advance(tryTime) // these tries are counted elsewhere
+		w.advance(tryTime) // other tests cover the rate limit
 		return w.call(post, "/api/auth/password-reset/confirm", "", fmt.Sprintf(`{"token":%q,"password":%q}`, token, password))
 	}
 	w.expect(422, confirm(token, "short"))
@@ -51,7 +51,8 @@ func TestPasswordReset(t *testing.T) {
 	w.expect(429, confirmWithoutRest(w, token))
 }
 
-// TestVerifyEmail: the account says whether its address is verified, and a link verifies it once.
+// TestVerifyEmail: the account reports whether its address is verified, and a link verifies it
+// once.
 func TestVerifyEmail(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
@@ -73,7 +74,7 @@ func TestVerifyEmail(t *testing.T) {
 	w.expect(400, confirm())
 	w.advance(tryTime)
 	last := 0
-	for range 2 * maxTries { // the stand-in refuses a sixth link
+	for range 2 * maxTries { // the fake refuses a sixth link
 		if last = w.call(post, "/api/auth/verify-email", session, "").status; last != 202 && last != 400 {
 			break
 		}
@@ -83,7 +84,8 @@ func TestVerifyEmail(t *testing.T) {
 	}
 }
 
-// TestSessionsOfAnAccount: who is signed in sees every session, ends one, and sets a password.
+// TestSessionsOfAnAccount: a signed-in client lists the sessions, ends one, and changes the
+// password.
 func TestSessionsOfAnAccount(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
@@ -126,7 +128,7 @@ func confirmWithoutRest(w *world, token string) reply {
 	return w.call(post, "/api/auth/password-reset/confirm", "", fmt.Sprintf(`{"token":%q,"password":"another horse"}`, token))
 }
 
-// TestKeysArePaged also past inboxes' own keys.
+// TestKeysArePaged also across inbox keys.
 func TestKeysArePaged(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
@@ -162,8 +164,8 @@ func TestKeysArePaged(t *testing.T) {
 	}
 }
 
-// TestLinkPages run nothing but their own script, and say nothing of a token: that is behind
-// the # of the address.
+// TestLinkPages: they run only their own script and do not contain the token, which is in the URL
+// fragment.
 func TestLinkPages(t *testing.T) {
 	w := start(t)
 	w.checkLinkPage(t, "/reset", `"api/auth/password-reset/confirm"`)
@@ -192,7 +194,7 @@ func (w *world) checkLinkPage(t *testing.T, path, calls string) {
 	}
 }
 
-// resetToken is a token that resets the password of an account.
+// resetToken returns a token that resets the password of an account.
 func (w *world) resetToken(email string) string {
 	w.t.Helper()
 	token := account.MintToken(account.KindReset, 0, [32]byte{1})

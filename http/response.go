@@ -16,12 +16,12 @@ var (
 	cacheNever  = []byte("no-store")
 )
 
-// timeFormat is the wire form of every time: ISO 8601, UTC, milliseconds.
+// timeFormat is the format of every time in JSON: ISO 8601, UTC, milliseconds.
 const timeFormat = "2006-01-02T15:04:05.000Z"
 
 func wireTime(t time.Time) string { return t.UTC().Format(timeFormat) }
 
-// wireTimeOrNull is null for the zero time.
+// wireTimeOrNull returns nil for the zero time.
 func wireTimeOrNull(t time.Time) *string {
 	if t.IsZero() {
 		return nil
@@ -37,8 +37,8 @@ func stringOrNull(s string) *string {
 	return &s
 }
 
-// json answers with v, or with err when there is one. Text that is not UTF-8 is repaired
-// rather than failing the response.
+// json responds with v, or returns err if it is not nil. Invalid UTF-8 in text is replaced, so that
+// it does not make the response fail.
 func (r *request) json(status int, v any, err error) error {
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ type okResponse struct {
 	OK bool `json:"ok"`
 }
 
-// each makes the items of a list.
+// each converts the items of a list.
 func each[T, U any](list []T, one func(*T) U) []U {
 	out := make([]U, len(list))
 	for i := range list {
@@ -66,10 +66,10 @@ func each[T, U any](list []T, one func(*T) U) []U {
 	return out
 }
 
-// ok says that it is done, unless err says that it is not.
+// ok responds {"ok":true}, or returns err if it is not nil.
 func (r *request) ok(err error) error { return r.json(fasthttp.StatusOK, okResponse{true}, err) }
 
-// writeJSON answers with a body that nobody will change.
+// writeJSON responds with a body that nobody may change afterwards.
 func writeJSON(c *fasthttp.RequestCtx, status int, body []byte) {
 	c.SetStatusCode(status)
 	c.Response.Header.SetContentTypeBytes(typeJSON)
@@ -78,18 +78,19 @@ func writeJSON(c *fasthttp.RequestCtx, status int, body []byte) {
 }
 
 const (
-	// answersHeld bounds what all answers above smallAnswer hold together until they are
-	// written (ADR 0040); what is smaller is bounded by the number of connections.
+	// answersHeld bounds the memory of all responses above smallAnswer until they are written (ADR
+	// 0040). The number of connections bounds the smaller ones.
 	answersHeld = 32 << 20
 	smallAnswer = 16 << 10
-	// costlyAnswer takes so long to read and make that few are made at once.
+	// costlyAnswer is the size from which reading and rendering takes so long that a turn is
+	// needed.
 	costlyAnswer = 512 << 10
-	// answerPatience is how long an answer waits to be made while others hold too much.
+	// answerPatience is how long a response waits for memory while others hold too much.
 	answerPatience = 2 * time.Second
 )
 
-// reserve waits until an answer that will hold about n bytes may be made: for memory, then for
-// a turn, so that nobody who waits for memory has one.
+// reserve waits until a response of about n bytes may be rendered: first for memory, then for a
+// turn, so that nobody holds a turn while waiting for memory.
 func (r *request) reserve(n int64) error {
 	if err := r.charged(n); err != nil {
 		return err
@@ -97,7 +98,7 @@ func (r *request) reserve(n int64) error {
 	return r.costly(n)
 }
 
-// charged waits for the memory.
+// charged waits for the memory of a response.
 func (r *request) charged(n int64) error {
 	if n <= smallAnswer || r.charge != nil {
 		return nil
@@ -108,7 +109,8 @@ func (r *request) charged(n int64) error {
 	return nil
 }
 
-// widen makes the charge n, and reports whether there is room; the first time it waits for it.
+// widen changes the charge to n and reports whether there is room. Only the first call waits for
+// room.
 func (r *request) widen(n int64) bool {
 	if r.charge != nil {
 		return r.charge.Set(n)
@@ -117,7 +119,7 @@ func (r *request) widen(n int64) bool {
 	return r.charge.Await(n, r.server.patience)
 }
 
-// costly waits for a turn, if it takes one to go through n bytes and r has none yet.
+// costly waits for a turn if processing n bytes needs one and r has none yet.
 func (r *request) costly(n int64) (err error) {
 	if n > costlyAnswer && r.done == nil {
 		r.done, err = r.server.turns.Wait(r.ctx)
@@ -125,8 +127,9 @@ func (r *request) costly(n int64) (err error) {
 	return err
 }
 
-// settle charges what the answer really holds, until it is written; without room for it, it
-// is put off. What nobody is asked a credential for is the same bytes for all.
+// settle charges the real size of the response until it is written. Without room, the response
+// becomes 503. Responses without a credential are not charged: they are the same bytes for
+// everybody.
 func (r *request) settle() error {
 	if r.principal == nil {
 		return nil
@@ -134,7 +137,7 @@ func (r *request) settle() error {
 	return r.hold(r.principal.Account)
 }
 
-// hold charges it to an account.
+// hold charges the response to an account.
 func (r *request) hold(id account.ID) error {
 	out := &r.http.Response
 	if out.IsBodyStream() || len(out.Body()) <= smallAnswer {
@@ -152,7 +155,7 @@ func (r *request) hold(id account.ID) error {
 	return nil
 }
 
-// release gives back the turn, and what no answer holds.
+// release returns the turn, and the charge if no response holds it.
 func (r *request) release() {
 	if r.done != nil {
 		r.done()
@@ -164,13 +167,13 @@ func (r *request) release() {
 	}
 }
 
-// writeDetail answers with the one form of every refusal.
+// writeDetail responds with the common form of every error.
 func writeDetail(c *fasthttp.RequestCtx, status int, detail string) {
 	body := append(make([]byte, 0, len(detail)+16), `{"detail":`...)
 	writeJSON(c, status, append(appendString(body, detail), '}'))
 }
 
-// appendString appends s quoted; bytes that are not UTF-8 become U+FFFD.
+// appendString appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func appendString(dst []byte, s string) []byte {
 	dst, _ = jsontext.AppendQuote(dst, s)
 	return dst

@@ -16,20 +16,20 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// route is one call of the interface: what it asks for is all here.
+// route is one call of the API with all its requirements.
 type route struct {
 	method  string
-	path    string        // {addr}, {id} and {aid} are parameters
-	who     credentials   // the kinds of credential it takes
-	scope   account.Scope // what an API key must be allowed
-	limited bool          // calls are counted per client
-	body    shape         // nil: a body is not looked at
+	path    string        // {addr}, {id} and {aid} are path parameters
+	who     credentials   // the kinds of credential that it accepts
+	scope   account.Scope // the scope that an API key needs
+	limited bool          // rate limited per client
+	body    shape         // nil: the body is ignored
 	handler func(*request) error
 }
 
 func (rt *route) name() string { return rt.method + " " + rt.path }
 
-// onInbox reports whether the route is about one inbox, which the credential must own.
+// onInbox reports whether the route concerns one inbox, which the credential must own.
 func (rt *route) onInbox() bool { return strings.Contains(rt.path, "{addr}") }
 
 const (
@@ -40,7 +40,7 @@ const (
 	remove = fasthttp.MethodDelete
 )
 
-// What routes are made of.
+// These are the scopes and the path prefixes of routes.
 const (
 	read   = account.ScopeRead
 	write  = account.ScopeWrite
@@ -52,7 +52,7 @@ const (
 	perInbox     = "/api/inboxes/{addr}" // the per-inbox surface
 )
 
-// table lists every route (specification, Surfaces).
+// table lists all routes (specification, Surfaces).
 func (s *Server) table(p Ports) []route {
 	mails, boxes := &messages{port: p.Messages, texts: s.texts}, &inboxes{p.Inboxes, s.opts.BaseURL}
 	return withCompat(slices.Concat(
@@ -82,14 +82,14 @@ func (s *Server) newRouter() *router.Router {
 		rt := &s.routes[i]
 		serve := func(c *fasthttp.RequestCtx) { s.serve(rt, c) }
 		r.Handle(rt.method, rt.path, serve)
-		if rt.method == get { // fasthttp leaves the body out, and so does what goes past it
+		if rt.method == get { // fasthttp and the wire omit the body for HEAD
 			r.HEAD(rt.path, serve)
 		}
 	}
 	return r
 }
 
-// largeRouter knows the routes whose bodies may be larger than maxBodyBytes: those of a send.
+// largeRouter contains the routes whose bodies may exceed maxBodyBytes: only the send routes.
 func (s *Server) largeRouter() *router.Router {
 	r := router.New()
 	for i := range s.routes {
@@ -100,8 +100,8 @@ func (s *Server) largeRouter() *router.Router {
 	return r
 }
 
-// request is one call on its way through admission to its handler. It ends with the
-// handler: nothing may keep it.
+// request is one call on its way through admission to its handler. It is valid only until the
+// handler returns, and nothing may retain it.
 type request struct {
 	server    *Server
 	http      *fasthttp.RequestCtx
@@ -109,16 +109,16 @@ type request struct {
 	ctx       context.Context // bounded by requestTimeout
 	now       time.Time
 	principal *account.Principal
-	address   string      // canonical, without tag, when the route is about one inbox
-	tagged    string      // the same with the tag that the path has; empty: it has none
+	address   string      // canonical, without tag, if the route concerns one inbox
+	tagged    string      // with the tag in the path; empty: the path has no tag
 	view      *inbox.View // of that inbox
 	body      values
-	charge    *wire.Charge // what the answer holds while it is made; nil: little
-	done      func()       // ends its turn; nil: it has none
+	charge    *wire.Charge // memory of the response while it is rendered; nil: the response is small
+	done      func()       // ends its turn; nil: it has no turn
 }
 
-// serve admits a request in the order of checks that is promised (specification, Order of
-// checks: credential, scope, ownership, shape of the body) and hands it to its handler.
+// serve checks a request in the documented order (specification, Order of checks: credential,
+// scope, ownership, shape of the body) and calls its handler.
 func (s *Server) serve(rt *route, c *fasthttp.RequestCtx) {
 	ctx, cancel := context.WithTimeout(s.base, requestTimeout)
 	defer cancel()
@@ -131,7 +131,7 @@ func (s *Server) serve(rt *route, c *fasthttp.RequestCtx) {
 	})
 }
 
-// answer answers by fn, or with its error.
+// answer writes the response by fn, or its error.
 func (s *Server) answer(r *request, fn func(*request) error) {
 	defer r.release()
 	err := fn(r)
@@ -145,9 +145,9 @@ func (s *Server) answer(r *request, fn func(*request) error) {
 
 const headerOnce = "Idempotency-Key"
 
-// once names the request by its Idempotency-Key (specification, Repeats); without that header
-// it is the zero Request. Handlers that honour the header call it, in the place of the
-// checks of shape.
+// once returns the request's idempotency key (specification, Repeats), or the zero Request without
+// that header. Handlers that support the header call it together with the checks of the body's
+// shape.
 func (r *request) once() (idempotency.Request, error) {
 	h := &r.http.Request.Header
 	switch given := h.PeekAll(headerOnce); len(given) {
@@ -163,8 +163,8 @@ func (r *request) once() (idempotency.Request, error) {
 	return idempotency.Request{}, fault.Field(headerOnce, "is given twice")
 }
 
-// operation is the route's name without its surface: a repeat may come by another one. Which
-// inbox it is about is told by where the record is kept.
+// operation returns the route's name without its surface, because a repeat may use another surface.
+// The name does not contain the inbox: the record is stored with it.
 func (rt *route) operation() string {
 	path := strings.TrimPrefix(rt.path, compatPrefix)
 	return rt.method + " " + strings.TrimPrefix(strings.TrimPrefix(path, "/api"), "/v1")

@@ -11,7 +11,7 @@ import (
 	"inboxd/internal/mail/sealed"
 )
 
-// envelopes are stand-ins: what an edge shows of them does not depend on what is in them.
+// sealedMail returns an encrypted message with a placeholder envelope: the API never looks into it.
 func sealedMail(size int64, files ...string) inbox.Receive {
 	mail := inbox.Receive{
 		From: message.Mailbox{Email: "shop@example.com"}, Raw: []byte("the envelope"),
@@ -51,7 +51,7 @@ const sealedJSON = `"direction":"in","subject":null,"from":{"email":"shop@exampl
 	`"auth":{"spf":{"result":"pass","domain":"example.com"},"dkim":{"result":"none","domain":null},"dmarc":{"result":"none","domain":null},"signatures":[],"sender_verified":false},` +
 	`"is_read":false,"size_bytes":2000,"encrypted":true,"is_encrypted":true,"note":"This inbox is end-to-end encrypted: body and otp_code are not available. Open envelope or /raw with the account's age key"`
 
-// TestSealedMessages: every shape in which a sealed message is read.
+// TestSealedMessages: every form in which an encrypted message is read.
 func TestSealedMessages(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
@@ -126,7 +126,7 @@ func everyField() string {
 
 func noteJSON() string { return string(appendString(nil, sealedNote)) }
 
-// TestLongEnvelopes are not shown, but downloaded.
+// TestLongEnvelopes are not in the JSON, but can be downloaded.
 func TestLongEnvelopes(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
@@ -143,7 +143,8 @@ func TestLongEnvelopes(t *testing.T) {
 	}
 }
 
-// TestNoCalendarOfAnEncryptedInbox: its list is empty, the owner's setting off, and everything else refused.
+// TestNoCalendarOfAnEncryptedInbox: its list is empty, the owner's setting is off, and everything
+// else is refused.
 func TestNoCalendarOfAnEncryptedInbox(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)

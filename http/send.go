@@ -17,8 +17,8 @@ import (
 	"inboxd/internal/mail/message/compose"
 )
 
-// Limits of a send (specification, Sending), in code points. Counts above a plan's are for the
-// plan to refuse; those here only bound what is read.
+// These are the limits of a send (specification, Sending), in code points. The plan has lower
+// limits for counts; the ones here only bound how much is parsed.
 const (
 	maxSubject  = 200
 	maxBody     = 1_000_000
@@ -39,7 +39,7 @@ var (
 		{name: "attachments", kind: files, max: maxFiles},
 		{name: "in_reply_to", kind: line, max: compose.MaxMessageID},
 	}
-	// fileShape is one attachment. Its bytes are bounded by the body.
+	// fileShape is one attachment. The size of the body bounds its content.
 	fileShape = shape{
 		{name: "filename", kind: line, required: true, max: maxFilename},
 		{name: "content_b64", kind: text, required: true, max: 64 << 20},
@@ -47,7 +47,7 @@ var (
 	}
 )
 
-// files reads the attachments.
+// files parses the attachments.
 func (d decoder) files(f *field) ([]values, error) {
 	if kind := d.PeekKind(); kind != jsontext.KindBeginArray {
 		return nil, d.other(f, kind)
@@ -75,21 +75,21 @@ func (d decoder) files(f *field) ([]values, error) {
 
 // Sending is what the handlers of sending need.
 type Sending interface {
-	// Send queues a letter and returns its message id once that is on disk. Refused names
-	// the rule of the plan that is in the way, or the addresses that mail came back from.
+	// Send queues a message and returns its id when it is durable. A Refused fault names the
+	// violated limit of the plan, or the suppressed recipients.
 	Send(ctx context.Context, address string, letter inbox.Letter) (int64, error)
-	// SendOnce is Send for a request that may be repeated; tell makes what is told, now and
-	// when it is repeated, of nothing but what it is given.
+	// SendOnce is Send for a request with an idempotency key. tell makes the response, now and for
+	// a repeat, and must use only its argument.
 	SendOnce(ctx context.Context, address string, letter inbox.Letter, req idempotency.Request, tell func(inbox.Outcome) []byte) (idempotency.Result, error)
-	// Suppressions pages through the addresses that mail came back from, behind after; through those of
-	// one inbox's mail alone if one is named.
+	// Suppressions pages through the suppressed addresses that follow after. If inboxOnly is not
+	// empty, it returns only those that bounced messages of that inbox.
 	Suppressions(ctx context.Context, id account.ID, inboxOnly, after string, limit int) ([]account.Suppression, error)
-	// DropSuppression allows mail to one again: NotFound when it is allowed, or its mail came
-	// back to another inbox than the named one, if one is.
+	// DropSuppression permits messages to an address again. It returns NotFound if the address is
+	// not suppressed, or if inboxOnly is set and another inbox's message bounced.
 	DropSuppression(ctx context.Context, id account.ID, inboxOnly, email string) error
 }
 
-// sending queues mail, and shows to whom none may be sent.
+// sending has the handlers that queue messages, and list and remove suppressions.
 type sending struct{ port Sending }
 
 func (s *sending) routes() []route {
@@ -103,7 +103,7 @@ func (s *sending) routes() []route {
 	}
 }
 
-// send queues a mail. 202 means that the queue entry is on disk.
+// send queues a message. 202 means that the queue entry is durable.
 func (s *sending) send(r *request) error {
 	letter, err := r.body.letter()
 	if err != nil {
@@ -129,12 +129,12 @@ func (s *sending) send(r *request) error {
 	return nil
 }
 
-// queued is what is told of a mail that waits to be sent.
+// queued returns the response for a queued message.
 func queued(id int64) []byte {
 	return append(strconv.AppendInt([]byte(`{"ok":true,"queued":true,"message_id":`), id, 10), '}')
 }
 
-// letter checks what the shape could not.
+// letter checks what the shape cannot express.
 func (v values) letter() (l inbox.Letter, err error) {
 	l = inbox.Letter{Subject: v.string("subject"), Text: v.string("body"), HTML: v.string("html")}
 	if l.To, err = inbox.CheckRecipient("to", v.string("to")); err != nil {
@@ -171,7 +171,8 @@ func recipients(name string, list []string) ([]string, error) {
 	return out, nil
 }
 
-// messageID reads what is answered; an empty text is nothing.
+// messageID parses the Message-ID of the message that is replied to. An empty text gives an empty
+// id.
 func messageID(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	id, ok := compose.ReadMessageID(s)
@@ -181,14 +182,15 @@ func messageID(s string) (string, error) {
 	return id, nil
 }
 
-// file decodes strictly: the standard alphabet with padding, no line breaks, no data: prefix.
+// file decodes an attachment strictly: standard base64 with padding, without line breaks or a data:
+// prefix.
 func (v values) file() (f compose.File, err error) {
 	f.Filename, f.ContentType = v.string("filename"), v.string("content_type")
 	content := v.string("content_b64")
 	if f.Filename == "" {
 		return f, fault.Field("filename", "is empty")
 	}
-	if strings.ContainsAny(content, "\r\n") { // which the decoder would skip
+	if strings.ContainsAny(content, "\r\n") { // the decoder would skip them
 		return f, fault.Field("content_b64", "must be standard base64 with padding, without line breaks or a data: prefix")
 	}
 	if f.Bytes, err = base64.StdEncoding.Strict().DecodeString(content); err != nil {
@@ -210,8 +212,8 @@ type suppressionResponse struct {
 	At        string `json:"at"`
 }
 
-// listSuppressions pages through the addresses that mail came back from; the cursor is the
-// last address shown. The key of an inbox is shown those that its own mail came back from.
+// listSuppressions pages through the suppressed addresses. The cursor is the last address shown. An
+// inbox key sees only those that its own messages caused.
 func (s *sending) listSuppressions(r *request) error {
 	q := r.query()
 	limit := int(q.number("limit", defaultSuppressions, 1, maxSuppressions))
@@ -245,8 +247,8 @@ func (s *sending) dropSuppression(r *request) error {
 	return r.ok(s.port.DropSuppression(r.ctx, r.principal.Account, r.principal.Inbox, parameter(r.http, "email")))
 }
 
-// These members are on sent messages only: what they append on others is nothing, which
-// leaves the member out.
+// Only sent messages have the following members. For other messages these functions append nothing,
+// which omits the member.
 
 func appendBcc(b []byte, e *messageJSON) []byte {
 	if e.meta.Sending == nil {

@@ -40,7 +40,7 @@ func TestSendTakesALetter(t *testing.T) {
 	}
 }
 
-// TestSentMembersAreOnSentMailOnly also shows an error and a recipient with all it can have.
+// TestSentMembersAreOnSentMailOnly also shows an error and a recipient with all its fields.
 func TestSentMembersAreOnSentMailOnly(t *testing.T) {
 	w, address, key, _ := lone(t)
 	w.deliver(address, mailOf(mailWithFile, inbox.OTP{}))
@@ -102,7 +102,7 @@ func TestSendRefusesWhatCantBeSent(t *testing.T) {
 	}
 }
 
-// TestSendAnswersByMessageID with and without brackets, up to the longest.
+// TestSendAnswersByMessageID with and without brackets, up to the maximum length.
 func TestSendAnswersByMessageID(t *testing.T) {
 	w, address, key, _ := lone(t)
 	longest := strings.Repeat("a", 246) + "@b"
@@ -114,7 +114,7 @@ func TestSendAnswersByMessageID(t *testing.T) {
 	}
 }
 
-// TestSuppressions on the account's surface and on that of agents.
+// TestSuppressions on the account's surface and on the agent surface.
 func TestSuppressions(t *testing.T) {
 	w, own, _, _ := lone(t)
 	session, sender := w.signUpSession(alice), w.key(alice, account.ScopeSend)
@@ -124,14 +124,14 @@ func TestSuppressions(t *testing.T) {
 		}
 		testSuppressions(t, w, prefix, token)
 	}
-	// The key of an inbox sees and lifts what came back to that inbox.
+	// An inbox key sees and removes the suppressions of its own inbox.
 	w.accounts.suppressed[w.idOf(alice)] = []account.Suppression{{Email: "a@b.test", Inbox: own, At: begin}, {Email: "c@d.test", Inbox: "other@inbox.test", At: begin}}
 	inner := w.keyFor(alice, own, account.ScopeSend)
 	if r := w.expect(200, w.call(get, "/api/v1/suppressions", inner, "")); !strings.Contains(r.body, "a@b.test") || strings.Contains(r.body, "c@d.test") {
 		t.Error(r.body)
 	}
 	w.expect(404, w.call(remove, "/api/v1/suppressions/c@d.test", inner, ""))
-	// No page of it is short for the sake of others, and no place in it is another inbox's address.
+	// Other inboxes' suppressions neither shorten its pages nor appear as cursors.
 	w.accounts.suppressed[w.idOf(alice)] = []account.Suppression{
 		{Email: "a@b.test", Inbox: own, At: begin}, {Email: "b@b.test", Inbox: "other@inbox.test", At: begin},
 		{Email: "c@b.test", Inbox: "other@inbox.test", At: begin}, {Email: "d@b.test", Inbox: own, At: begin},

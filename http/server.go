@@ -1,7 +1,7 @@
-// Package http serves the inbox service over HTTP/1.1: credentials, permissions, strict
-// requests, exact answers. It knows the rules of internal/core/inbox and internal/core/account as
-// values; it refuses to know actors, the store and SMTP. Whatever it keeps of a request is
-// copied first: fasthttp reuses every buffer when a handler returns.
+// Package http serves the API of the inbox service over HTTP/1.1: credentials, permissions, strict
+// request checks and responses. It knows the rules of internal/core/inbox and internal/core/account
+// as values. It does not know actors, the store or SMTP. Everything that outlives a handler is
+// copied first, because fasthttp reuses every buffer when the handler returns.
 package http
 
 import (
@@ -21,37 +21,37 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// Origins and Access are those of the wire.
+// Origins, Access and Served are types of package wire.
 type (
 	Origins = wire.Origins
 	Access  = wire.Access
 	Served  = wire.Served
 )
 
-// ConnsBeyond is how many connections above Options.MaxConns may be open: they get an answer to
-// /healthz and /readyz, and 503 to all else.
+// ConnsBeyond is how many connections above Options.MaxConns may be open. They get a response to
+// /healthz and /readyz, and 503 for everything else.
 const ConnsBeyond = wire.ProbePlaces
 
-// Options configures a Server; the zero value works.
+// Options configures a Server; the zero value is valid.
 type Options struct {
-	BaseURL        string         // where clients reach the service, for links; default: none, links are relative
-	SMTP           string         // where mail reaches the service on its own machine, HOST:PORT, to be shown; default 127.0.0.1:2525
-	Domain         string         // service domain, for the page to show
-	MaxConns       int            // open connections, 503 above it except ConnsBeyond; default 10,000
+	BaseURL        string         // URL of the service for clients, used in links; default: relative links
+	SMTP           string         // HOST:PORT where this machine receives messages, for display; default 127.0.0.1:2525
+	Domain         string         // service domain, for display
+	MaxConns       int            // limit of open connections, 503 above it except ConnsBeyond; default 10,000
 	MaxBodyBytes   int            // body of a send; default 32 MiB. Other bodies: 1 MiB
-	TrustedProxies []netip.Prefix // peers whose X-Forwarded-For counts; default none
-	LocalOnly      bool           // reached on this machine alone: anonymous calls under another host's name are refused
+	TrustedProxies []netip.Prefix // proxies whose X-Forwarded-For is trusted; default none
+	LocalOnly      bool           // serve only this machine: refuse anonymous calls with another host name
 	SignupOpen     func() bool    // default: open
-	Origins        Origins        // web origins whose pages may read answers; default none
-	Access         func(Access)   // hears of every answer; default: nobody does
+	Origins        Origins        // web origins whose pages may read responses; default none
+	Access         func(Access)   // receives every response; default: no access log
 
-	MetricsHandler fasthttp.RequestHandler // answers /metrics; nil: no such path
-	MetricsPublic  bool                    // otherwise loopback peers only
+	MetricsHandler fasthttp.RequestHandler // serves /metrics; nil: the path does not exist
+	MetricsPublic  bool                    // else only for loopback peers
 
-	ChallengeHandler fasthttp.RequestHandler // answers ACME's HTTP-01 challenges (RFC 8555 section 8.3); nil: no such path
+	ChallengeHandler fasthttp.RequestHandler // responds to ACME HTTP-01 challenges (RFC 8555 section 8.3); nil: the path does not exist
 
-	Owner  *partition.Owner // default: every group is this node's
-	Ready  func() error     // nil error: /readyz answers 200; default: always ready
+	Owner  *partition.Owner // default: this node owns every group
+	Ready  func() error     // nil error: /readyz responds 200; default: always ready
 	Logger *slog.Logger     // default slog.Default()
 	Now    func() time.Time // default time.Now
 }
@@ -78,15 +78,15 @@ func (o *Options) fillDefaults() {
 }
 
 const (
-	// requestTimeout bounds what a request may wait for: the longest long poll and the
-	// slowest commit.
+	// requestTimeout is the longest duration of a request: the longest long poll plus the slowest
+	// commit.
 	requestTimeout = maxWait + 30*time.Second
-	// maxBodyBytes bounds every body but that of a send.
+	// maxBodyBytes limits every body except that of a send.
 	maxBodyBytes = 1 << 20
 )
 
-// Ports are what the server needs of the service, by subject. Errors are faults; NoInbox when
-// nobody lives at an address. Addresses are canonical and without tag.
+// Ports are the interfaces that the server needs, by subject. Their errors are faults; NoInbox if
+// no inbox has the address. Addresses are canonical and without tag.
 type Ports struct {
 	Credentials Credentials
 	Views       Views
@@ -103,33 +103,33 @@ type Ports struct {
 	Domains     Domains
 }
 
-// Server answers requests. New makes it; nothing of it changes but the counters, so any
+// Server handles requests. Only its counters change after New, and they are atomic, so any
 // goroutine may use it.
 type Server struct {
 	opts          Options
 	admission     *admission
 	routes        []route
 	router        *router.Router
-	large         *router.Router // of the routes that take large bodies
+	large         *router.Router // only routes that accept large bodies
 	wire          *wire.Wire
-	answers       *wire.Budget // of answers above smallAnswer
+	answers       *wire.Budget // of responses above smallAnswer
 	turns         *search.Turns
 	texts         *search.Texts
 	patience      time.Duration
-	waiters       atomic.Int64 // long polls that wait
-	streams       atomic.Int64 // event streams
+	waiters       atomic.Int64 // long polls in progress
+	streams       atomic.Int64 // open event streams
 	failedSignIns atomic.Int64
-	ruleStops     atomic.Int64 // recurrence rules that were not followed to their end
+	ruleStops     atomic.Int64 // recurrence rules whose expansion reached a limit
 	feeds         *feeds
 	fetches       fetches
 
-	base   context.Context // of every request; over when Shutdown gives up waiting
+	base   context.Context // parent of every request; cancelled when Shutdown stops waiting
 	giveUp context.CancelFunc
 }
 
-// New returns a server that is not listening yet.
+// New returns a Server that is not listening yet.
 func New(opts Options, ports Ports) *Server {
-	clock := opts.Now // nil: the wire needs no second look at the real time
+	clock := opts.Now // nil: the wire uses the time that it has already read
 	opts.fillDefaults()
 	s := &Server{opts: opts, answers: wire.NewBudget(answersHeld), turns: search.NewTurns(), texts: search.NewTexts(), patience: answerPatience}
 	s.base, s.giveUp = context.WithCancel(context.Background())
@@ -145,8 +145,8 @@ func New(opts Options, ports Ports) *Server {
 	return s
 }
 
-// allowance is asked when the header of a large body has come. Without a valid credential no
-// body is large.
+// allowance returns the limit of a large body once the header has arrived. Without a valid
+// credential, no body may be large.
 func (s *Server) allowance(h *fasthttp.RequestHeader) wire.Allowance {
 	ctx, cancel := context.WithTimeout(s.base, requestTimeout)
 	defer cancel()
@@ -157,8 +157,8 @@ func (s *Server) allowance(h *fasthttp.RequestHeader) wire.Allowance {
 	return wire.Allowance{Bytes: s.bodyLimit(h), Account: p.Account}
 }
 
-// bodyLimit is the limit of the route that a request is for. It finds the route by the path as the
-// router does: a query says nothing about it.
+// bodyLimit returns the limit of the request's route. It looks up the route by the path without the
+// query, like the router.
 func (s *Server) bodyLimit(h *fasthttp.RequestHeader) int {
 	var c fasthttp.RequestCtx
 	c.Request.SetRequestURIBytes(h.RequestURI())
@@ -169,47 +169,48 @@ func (s *Server) bodyLimit(h *fasthttp.RequestHeader) int {
 	return min(maxBodyBytes, s.opts.MaxBodyBytes)
 }
 
-// Serve answers connections of ln until Shutdown, then returns nil.
+// Serve serves the connections of ln until Shutdown, then returns nil.
 func (s *Server) Serve(ln net.Listener) error { return s.wire.Serve(ln) }
 
-// Shutdown stops accepting, ends long polls with what they have, and waits for requests in
-// flight until ctx is over; then it gives up on them and returns the error of ctx.
+// Shutdown stops accepting, ends long polls with the response they have, and waits for requests in
+// flight. When ctx ends first, it abandons them and returns the error of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
 	defer s.giveUp()
 	return s.wire.Shutdown(ctx)
 }
 
-// LongPolls returns how many requests wait for mail or events now.
+// LongPolls returns how many requests are waiting for messages or events.
 func (s *Server) LongPolls() int64 { return s.waiters.Load() }
 
 // Streams returns how many event streams are open.
 func (s *Server) Streams() int64 { return s.streams.Load() }
 
-// Fetches returns how often calendar links were followed, by what came of it.
+// Fetches returns the number of fetches of calendar links, by outcome.
 func (s *Server) Fetches() map[string]uint64 { return s.fetches.counts() }
 
-// Served returns what became of all requests so far, by class.
+// Served returns the counts of all requests so far, by class.
 func (s *Server) Served() []wire.Served { return s.wire.Served() }
 
-// FailedSignIns returns how many log-ins were refused for a wrong address or password.
+// FailedSignIns returns how many logins were refused because of a wrong address or password.
 func (s *Server) FailedSignIns() int64 { return s.failedSignIns.Load() }
 
-// RuleStops returns how many recurrence rules were not followed to their end, for a list or for busy times.
+// RuleStops returns how many recurrence rules reached a limit of expansion, for a list or for busy
+// times.
 func (s *Server) RuleStops() int64 { return s.ruleStops.Load() }
 
-// bodyLeft marks a request whose body is too large to be read.
+// bodyLeft marks a request whose body is too large and was not read.
 const bodyLeft = "body left"
 
-// leaveBody refuses such a request, in the order of all checks.
+// leaveBody refuses such a request, after the checks that come first.
 func (s *Server) leaveBody(c *fasthttp.RequestCtx) {
 	c.SetUserValue(bodyLeft, true)
 	s.handle(c)
 }
 
-// Held returns how many octets large bodies and large answers hold now.
+// Held returns how many octets of large bodies and large responses are in memory.
 func (s *Server) Held() (bodies, answers int64) { return s.wire.Bodies(), s.answers.Held() }
 
-// handle is where every request begins that is whole and unambiguous.
+// handle is the entry point of every complete and unambiguous request.
 func (s *Server) handle(c *fasthttp.RequestCtx) {
 	defer s.survive(c)
 	s.router.Handler(c)

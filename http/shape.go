@@ -9,35 +9,37 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// fieldKind is what a member of a request body may hold.
+// fieldKind is the type of a member of a request body.
 type fieldKind uint8
 
 const (
-	line    fieldKind = iota + 1 // a string that goes into a header field: no line break, no control character
+	line    fieldKind = iota + 1 // a string for a header field: no line breaks or control characters
 	text                         // a string
 	integer                      // a whole number
 	boolean                      // true or false
 	names                        // an array of line
 	files                        // an array of fileShape
-	bodies                       // an array of anything, each entry a body that is judged by itself
-	guests                       // an array of line, or of objects with an address
+	bodies                       // an array of any JSON values; each entry is checked as a body of its own
+	guests                       // an array of line, or of objects with an e-mail address
 )
 
-// field is the rule of one member of a request body; every sentence about it is made here.
+// field is the rule for one member of a request body. All error messages about the member are made
+// here.
 type field struct {
 	name     string
-	path     string // what it is called in sentences; empty: its name
+	path     string // name in error messages; empty: name
 	kind     fieldKind
 	required bool
 	max      int // of a string: Unicode code points; of names: entries
 	min      int // of an integer
-	each     int // of names: code points of an entry; 0: maxName
+	each     int // of an entry of names: code points; 0: maxName
 }
 
-// shape is what a body may hold. The empty shape, unlike nil, takes an empty object.
+// shape is the set of members that a body may have. An empty shape, unlike nil, accepts an empty
+// object.
 type shape []field
 
-// Limits of text (specification, Sending; the address: RFC 5321 section 4.5.3.1).
+// These are the limits of text (specification, Sending; the address: RFC 5321 section 4.5.3.1).
 const (
 	maxLabel     = 100
 	maxAddress   = 254
@@ -66,7 +68,8 @@ var (
 		{name: "new", kind: text, required: true, max: maxPassword},
 	}
 	verifyShape = shape{{name: "token", kind: line, required: true, max: maxToken}}
-	// A whole file of keys may be given by mistake: it is told apart, not called too long.
+	// The limit permits a complete key file that was sent by mistake, so that the error names the
+	// mistake and not the length.
 	encryptionShape = shape{
 		{name: "public_key", kind: text, required: true, max: maxPublicKey},
 		{name: "password", kind: text, max: maxPassword},
@@ -109,9 +112,10 @@ func (s shape) find(name string) *field {
 	return nil
 }
 
-// unknown names a member that is not in the shape, and those that are.
+// unknown returns the error for a member that is not in the shape. The error lists the valid
+// members.
 func (s shape) unknown(name string) error {
-	if len(s) > 0 { // a member of a member is called by its path
+	if len(s) > 0 { // a nested member has its path in the message
 		name = strings.TrimSuffix(s[0].said(), s[0].name) + name
 	}
 	name = strings.Map(printable, name)
@@ -139,7 +143,7 @@ var kindNouns = map[fieldKind]string{
 	line: "a string", text: "a string", integer: "a whole number", boolean: "true or false", names: "an array of strings", files: "an array of objects", bodies: "an array of objects", guests: "an array of addresses, or of objects with an 'email'",
 }
 
-// said is what the member is called in sentences.
+// said returns the name of the member in error messages.
 func (f *field) said() string { return cmp.Or(f.path, f.name) }
 
 func (f *field) missing() error   { return fault.Field(f.said(), "is required") }
@@ -150,7 +154,7 @@ func (f *field) unstorable() error {
 	return fault.Field(f.said(), "cannot be stored: it contains an invalid escape, an unpaired surrogate or invalid UTF-8")
 }
 
-// checkText checks length and characters of a string.
+// checkText checks the length and the characters of a string.
 func (f *field) checkText(s string, limit int) error {
 	return fault.CheckText(f.said(), s, limit, f.kind != text)
 }

@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// heartbeat is how often a stream shows that it lives; proxies close silent ones.
+	// heartbeat is how often a stream sends a comment, because proxies close silent connections.
 	heartbeat = 15 * time.Second
-	// streamPage is how many events a stream reads at once, and maxStreamWrite what their rows take, unless
-	// one alone takes more. It holds nothing else while it writes.
+	// streamPage is how many events a stream reads at once. maxStreamWrite limits their size,
+	// except for a single larger event. A stream holds nothing else while it writes.
 	streamPage     = 50
 	maxStreamWrite = smallAnswer
 )
 
-// stream sends events as they come (WHATWG HTML section 9.2, server-sent events), until
-// the client leaves or stops reading, the credential or the inbox ends, or the server
-// stops. What a slow client has not read yet stays in the journal.
+// stream sends events as they occur (WHATWG HTML section 9.2, server-sent events). It ends when the
+// client disconnects or stops reading, when the credential or the inbox ends, or when the server
+// stops. Events that a slow client has not read remain in the journal.
 func (e *events) stream(p *waiting, f *follower) {
 	s := p.server
 	s.streams.Add(1)
@@ -55,8 +55,8 @@ func (e *events) stream(p *waiting, f *follower) {
 	}
 }
 
-// greet sends the head. The first block holds no event but its id, so that a client that
-// loses the connection before the first event comes back to this very place.
+// greet sends the header. The first block has an id but no event, so that a client that loses the
+// connection before the first event resumes at the same position.
 func (p *waiting) greet(f *follower) error {
 	b := appendCursor([]byte("retry: 1000\nid: "), f.account, f.after)
 	return p.Stream("Content-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\n", p.now, append(b, "\n\n"...))
@@ -64,12 +64,12 @@ func (p *waiting) greet(f *follower) error {
 
 var streamBuffers = sync.Pool{New: func() any { b := make([]byte, 0, maxStreamWrite*5/4); return &b }}
 
-// emit reads on and sends what there is, each event with the cursor behind it as its id. It
-// reports whether there was anything.
+// emit reads and sends the next events. The id of each is the cursor after it. It reports whether
+// there were any.
 func (e *events) emit(p *waiting, f *follower) (progress bool, err error) {
 	buf := streamBuffers.Get().(*[]byte)
 	defer streamBuffers.Put(buf)
-	defer p.release() // of what a large event was charged
+	defer p.release() // releases the charge of a large event
 	b, more, err := e.gather(p, f, (*buf)[:0])
 	if err == nil && len(b) > 0 {
 		err = p.Write(b)
@@ -80,8 +80,7 @@ func (e *events) emit(p *waiting, f *follower) (progress bool, err error) {
 	return more || len(b) > 0, err
 }
 
-// gather appends the events that come next, and moves f behind them. The page that it read
-// does not outlive it.
+// gather appends the next events and advances f. The page that it reads is not retained.
 func (e *events) gather(p *waiting, f *follower, b []byte) (_ []byte, more bool, err error) {
 	page, err := e.read(p, f, streamPage, maxStreamWrite)
 	if page.Gap && f.asked {

@@ -17,7 +17,7 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// rawClient is one connection that a test drives itself.
+// rawClient is a connection that a test drives byte by byte.
 type rawClient struct {
 	t  testing.TB
 	nc net.Conn
@@ -55,7 +55,7 @@ func (c *rawClient) ended() bool {
 	return err == io.EOF
 }
 
-// eventStream is a client's end of a stream.
+// eventStream is the client's end of a stream.
 type eventStream struct {
 	*rawClient
 	header  nethttp.Header
@@ -87,7 +87,7 @@ func (w *world) stream(path, token string, header ...string) *eventStream {
 	return s
 }
 
-// next reads the next block that holds more than a comment.
+// next reads the next block that contains more than a comment.
 func (s *eventStream) next() (e streamed) {
 	s.t.Helper()
 	for {
@@ -147,7 +147,7 @@ func TestStream(t *testing.T) {
 	if n := w.server.Streams(); n != 2 {
 		t.Errorf("%d streams", n)
 	}
-	// The data is the body that a webhook gets, which a poll shows too.
+	// The data is the webhook body, which a poll also returns.
 	page := w.call(get, eventsPath+"?after="+all.started, key, "").body
 	again := w.stream(eventsPath, key, "Last-Event-ID", all.started)
 	for range 2 {
@@ -157,8 +157,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestAStreamIsResumed after any event, without a skip and without a double, also with the
-// cursor of a poll.
+// TestAStreamIsResumed after any event, without a gap or a duplicate, also with the cursor of a
+// poll.
 func TestAStreamIsResumed(t *testing.T) {
 	w, one, two, key := fleet(t)
 	s := w.stream(eventsPath, key)
@@ -186,7 +186,7 @@ func TestAStreamIsResumed(t *testing.T) {
 	}
 }
 
-// TestAStreamCatchesUp over more than one read, then waits.
+// TestAStreamCatchesUp over several reads, then waits.
 func TestAStreamCatchesUp(t *testing.T) {
 	w, one, _, key := fleet(t)
 	const mails = 2*streamPage + 7
@@ -210,7 +210,7 @@ func TestAStreamCatchesUp(t *testing.T) {
 	}
 }
 
-// TestABugEndsItsStreamOnly: nothing of it stays behind, and the log says where it was.
+// TestABugEndsItsStreamOnly: a panic leaves nothing behind, and the log has its location.
 func TestABugEndsItsStreamOnly(t *testing.T) {
 	w, one, _, key := fleet(t)
 	set := func(panics bool) {
@@ -266,10 +266,10 @@ func (l onePipe) Accept() (net.Conn, error) {
 
 func (l onePipe) Close() error { return nil }
 
-// piped asks for a stream over a pipe, in a bubble with its own clock. ended waits for the
-// stream's end.
+// piped requests a stream over a pipe, in a synctest bubble with its own clock. ended waits for the
+// end of the stream.
 func piped(t *testing.T, test func(w *world, peer net.Conn, ended func())) {
-	start(t) // fasthttp's own goroutine for the date must not begin in the bubble
+	start(t) // starts fasthttp's goroutine for the date outside the bubble
 	synctest.Test(t, func(t *testing.T) {
 		w := prepare(t, func(o *Options) { o.Now = time.Now; o.Logger = slog.New(slog.DiscardHandler) })
 		w.signUp(alice)
@@ -293,8 +293,8 @@ func piped(t *testing.T, test func(w *world, peer net.Conn, ended func())) {
 	})
 }
 
-// TestASlowReaderIsCutOff: a stream whose client takes nothing ends, and holds no more
-// meanwhile than one piece.
+// TestASlowReaderIsCutOff: a stream ends if its client reads nothing, and holds at most one piece
+// until then.
 func TestASlowReaderIsCutOff(t *testing.T) {
 	piped(t, func(w *world, peer net.Conn, ended func()) {
 		in := bufio.NewReader(peer)
@@ -313,7 +313,8 @@ func TestASlowReaderIsCutOff(t *testing.T) {
 	})
 }
 
-// TestAStreamThatIsNotReadHoldsLittle: a write of bounded size, and not the events it is of.
+// TestAStreamThatIsNotReadHoldsLittle: only a write of limited size, not the events that it
+// contains.
 func TestAStreamThatIsNotReadHoldsLittle(t *testing.T) {
 	w, p, address, key := overPipes(t)
 	for n := range streamPage {
@@ -321,7 +322,7 @@ func TestAStreamThatIsNotReadHoldsLittle(t *testing.T) {
 	}
 	start := appendCursor(nil, w.idOf(alice), 0)
 	a := w.askOn(p.dial(), fmt.Sprintf("GET %s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nX-API-Key: %s\r\nLast-Event-ID: %s\r\n\r\n", eventsPath, key, start))
-	io.ReadFull(a, make([]byte, 512)) // the head, and the beginning of the first events
+	io.ReadFull(a, make([]byte, 512)) // the header, and the start of the first events
 	journals := &w.inboxes.journals
 	eventually(t, "a page was read", func() bool {
 		journals.lock.Lock()
@@ -340,7 +341,7 @@ func TestAStreamThatIsNotReadHoldsLittle(t *testing.T) {
 	}
 }
 
-// TestAQuietStreamShowsThatItLives and ends when nobody is there any more.
+// TestAQuietStreamShowsThatItLives, and ends when the client is gone.
 func TestAQuietStreamShowsThatItLives(t *testing.T) {
 	piped(t, func(w *world, peer net.Conn, ended func()) {
 		in := bufio.NewReader(peer)

@@ -13,8 +13,8 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// values are the members of a decoded body, by name, in their Go types: string, int64,
-// bool, []string, []values, []calendar.Guest. A member that is null is absent.
+// values are the members of a decoded body, by name, with these Go types: string, int64, bool,
+// []string, []values, []calendar.Guest. A null member counts as absent.
 type values map[string]any
 
 func (v values) text(name string) *string {
@@ -25,7 +25,7 @@ func (v values) text(name string) *string {
 	return &s
 }
 
-// string is empty when the member is absent.
+// string returns the empty string if the member is absent.
 func (v values) string(name string) string {
 	s, _ := v[name].(string)
 	return s
@@ -60,10 +60,10 @@ func (v values) list(name string) []string {
 	return l
 }
 
-// decode reads a body strictly: one JSON object, only the members of the shape, each once
-// and of its type. Nothing of the result shares memory with body. Depth needs no limit: nothing that the shape does not name is read, and
-// an array of the shape holds strings, or objects of such. An empty body counts as an empty object. Errors
-// are faults of the kind Invalid.
+// decode parses a body strictly: it must be one JSON object that contains only members of the
+// shape, each at most once and with its type. The result shares no memory with body. Nesting needs
+// no limit, because only members of the shape are parsed, and their arrays contain strings or flat
+// objects. An empty body counts as an empty object. Errors are faults of the kind Invalid.
 func decode(body []byte, s shape) (values, error) {
 	v := values{}
 	if len(bytes.TrimSpace(body)) > 0 {
@@ -75,7 +75,7 @@ func decode(body []byte, s shape) (values, error) {
 	return v, s.complete(v)
 }
 
-// complete finds a required member that is missing.
+// complete returns an error if a required member is missing.
 func (s shape) complete(v values) error {
 	for i := range s {
 		if _, given := v[s[i].name]; s[i].required && !given {
@@ -92,7 +92,7 @@ type decoder struct {
 
 var errNotJSON = invalid("the body is not valid JSON")
 
-// object reads the whole document.
+// object parses the whole document.
 func (d decoder) object(v values) error {
 	switch kind := d.PeekKind(); {
 	case kind == jsontext.KindInvalid:
@@ -112,7 +112,7 @@ func (d decoder) object(v values) error {
 	return errNotJSON
 }
 
-// members reads one object, of which nothing but its kind was looked at.
+// members parses one object. The caller has only peeked at its kind.
 func (d decoder) members(v values) error {
 	d.ReadToken()
 	for d.PeekKind() != jsontext.KindEndObject {
@@ -128,7 +128,7 @@ func (d decoder) members(v values) error {
 	return nil
 }
 
-// name reads the name of a member and finds its field.
+// name parses the name of a member and returns its field.
 func (d decoder) name() (*field, error) {
 	token, err := d.ReadToken()
 	var syntax *jsontext.SyntacticError
@@ -148,7 +148,7 @@ func (d decoder) name() (*field, error) {
 	return nil, d.shape.unknown(name)
 }
 
-// member reads one value into v.
+// member parses one value into v.
 func (d decoder) member(f *field, v values) (err error) {
 	kind := d.PeekKind()
 	if kind == jsontext.KindNull {
@@ -190,7 +190,8 @@ func (d decoder) text(f *field, limit int) (string, error) {
 	return s, f.checkText(s, limit)
 }
 
-// parseWhole reads a whole number: 24, and 24.0 of languages that have one kind of number, but not 2.4e1.
+// parseWhole parses a whole number: 24, or 24.0 from languages with only one number type, but not
+// 2.4e1.
 func parseWhole(s string) (int64, error) {
 	if whole, fraction, has := strings.Cut(s, "."); has && fraction != "" && strings.Trim(fraction, "0") == "" {
 		s = whole
@@ -198,7 +199,7 @@ func parseWhole(s string) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// number takes whole numbers only.
+// number accepts only whole numbers.
 func (d decoder) number(f *field) (int64, error) {
 	if kind := d.PeekKind(); kind != jsontext.KindNumber {
 		return 0, d.other(f, kind)
@@ -236,7 +237,7 @@ func (d decoder) list(f *field) ([]string, error) {
 	return out, malformed(f, err)
 }
 
-// bodies reads the entries as they stand, at least one.
+// bodies returns the raw entries. There must be at least one.
 func (d decoder) bodies(f *field) ([]jsontext.Value, error) {
 	if kind := d.PeekKind(); kind != jsontext.KindBeginArray {
 		return nil, d.other(f, kind)
@@ -259,7 +260,7 @@ func (d decoder) bodies(f *field) ([]jsontext.Value, error) {
 	return out, nil
 }
 
-// other is the error for a value of another type, or for no value at all.
+// other returns the error for a value of another type, or for a missing value.
 func (d decoder) other(f *field, kind jsontext.Kind) error {
 	if kind == jsontext.KindInvalid {
 		return f.malformed()
@@ -274,7 +275,7 @@ func malformed(f *field, err error) error {
 	return nil
 }
 
-// badString tells text that can't be kept from a string that never ends.
+// badString returns the error for a string that cannot be stored, or for one without an end.
 func badString(f *field, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return f.malformed()

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// badValues are JSON values that some kind of field must refuse.
+// badValues returns JSON values that a kind of field must refuse.
 func badValues(f *field) []string {
 	switch f.kind {
 	case line:
@@ -64,14 +64,14 @@ func shorten(s string) string {
 	return s
 }
 
-// TestSentencesOfRefusedBodies writes every sentence of every field of every route, and
-// compares with the golden file.
+// TestSentencesOfRefusedBodies writes every error message of every field of every route, and
+// compares them with the golden file.
 func TestSentencesOfRefusedBodies(t *testing.T) {
 	var out strings.Builder
 	s := New(Options{}, Ports{})
 	for i := range s.routes {
 		rt := &s.routes[i]
-		if rt.body == nil || rt.isCompat() { // of the very same shapes
+		if rt.body == nil || rt.isCompat() { // compat routes have the same shapes
 			continue
 		}
 		fmt.Fprintf(&out, "%s\n", rt.name())
@@ -129,7 +129,7 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
-// TestSpecifiedSentences pins the sentences that are promised (specification, Errors).
+// TestSpecifiedSentences pins the promised error messages (specification, Errors).
 func TestSpecifiedSentences(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"public_key":"x"}`:                           "Invalid request: 'public_key' is not a field of this request. Its fields are: prefix, subdomain, domain, label, retention_hours, keep_newest",
@@ -164,7 +164,7 @@ func TestGoodBodies(t *testing.T) {
 	}
 }
 
-// TestNothingIsDoneForARefusedBody goes through the wire.
+// TestNothingIsDoneForARefusedBody sends its requests through the wire.
 func TestNothingIsDoneForARefusedBody(t *testing.T) {
 	w := start(t)
 	w.signUp(alice)

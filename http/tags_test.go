@@ -14,7 +14,7 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// lanes is lone with mail 1 to +a, 2 to +b, 3 to +a and 4 to the inbox itself, a minute apart.
+// lanes is lone with messages 1 to +a, 2 to +b, 3 to +a and 4 to the inbox itself, a minute apart.
 func lanes(t testing.TB) (w *world, address, key string) {
 	w, address, key, _ = lone(t)
 	for _, tag := range []string{"+a", "+b", "+a", ""} {
@@ -29,7 +29,7 @@ func inboxAt(address, tag string) string {
 	return "/api/v1/inboxes/" + strings.Replace(address, "@", tag+"@", 1)
 }
 
-// ids are those of a list, or of a latest.
+// ids returns the ids of a list, or of a latest message.
 func (r reply) ids(t testing.TB) []int64 {
 	t.Helper()
 	var got struct {
@@ -73,7 +73,7 @@ func TestTagsAndTimesNarrowReads(t *testing.T) {
 		{"+a", "/latest?since=" + at.Add(time.Second).Format(time.RFC3339), nil}, {"", "/latest?since=" + third, []int64{4}},
 		{"+b", "/messages/3", []int64{3}}, {"+B", "/messages/4", []int64{4}},
 	} {
-		for range 2 { // rendered, then kept
+		for range 2 { // rendered, then cached
 			r := w.expect(200, w.call(get, inboxAt(address, c.tag)+c.call, key, ""))
 			if got := r.ids(t); !slices.Equal(got, c.want) && len(got)+len(c.want) > 0 {
 				t.Errorf("%s %s: %v, want %v", c.tag, c.call, got, c.want)
@@ -88,8 +88,8 @@ func TestTagsAndTimesNarrowReads(t *testing.T) {
 	}
 }
 
-// TestTheWireAnswersTags: a plain poll of a tag that was rendered once touches neither the inbox nor
-// the content, and is never told of another tag's mail, whoever asked before.
+// TestTheWireAnswersTags: after the first rendering, a plain poll of a tag reads neither the inbox
+// nor the content. It never returns another tag's message, whichever poll came before.
 func TestTheWireAnswersTags(t *testing.T) {
 	w, address, key := lanes(t)
 	poll := func(tag string) string {
@@ -133,7 +133,7 @@ func TestTheWireAnswersTags(t *testing.T) {
 	}
 }
 
-// TestAMessageToSeveralTags is one message that each of them shows, and that wakes the waits of each.
+// TestAMessageToSeveralTags is one message that each of them shows, and it ends the waits of each.
 func TestAMessageToSeveralTags(t *testing.T) {
 	w, address, key := lanes(t)
 	s := w.speak(t)
@@ -142,7 +142,7 @@ func TestAMessageToSeveralTags(t *testing.T) {
 		return "GET " + inboxAt(address, tag) + "/latest HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + key + "\r\n\r\n"
 	}
 	for _, tag := range []string{"", "+a", "+b", "+c", "+d"} {
-		s.ask(poll(tag)) // so that there are kept responses
+		s.ask(poll(tag)) // so that there are cached responses
 	}
 	waits := map[string]<-chan reply{}
 	for _, tag := range []string{"+c", "+d"} {
@@ -167,7 +167,7 @@ func TestAMessageToSeveralTags(t *testing.T) {
 		if got := w.expect(200, w.call(get, inboxAt(address, tag)+"/messages", key, "")).ids(t); !slices.Equal(got, list) {
 			t.Errorf("%q lists %v", tag, got)
 		}
-		for range 2 { // made, and kept
+		for range 2 { // rendered, then cached
 			_, body := s.ask(poll(tag))
 			if shown := strings.Contains(body, want); shown != (list[0] == id) || !strings.Contains(body, fmt.Sprintf(`"id":%d,`, list[0])) {
 				t.Errorf("%q polls %s", tag, body)
@@ -189,7 +189,7 @@ func TestAMessageToSeveralTags(t *testing.T) {
 	}
 }
 
-// TestAWaitOnATagWakesForItsMail alone.
+// TestAWaitOnATagWakesForItsMail only.
 func TestAWaitOnATagWakesForItsMail(t *testing.T) {
 	w, address, key := lanes(t)
 	got := w.waiting(inboxAt(address, "+c")+"/latest?wait=60", key)
@@ -229,7 +229,7 @@ func TestTagsNarrowEvents(t *testing.T) {
 	}
 }
 
-// TestAWaitWithATagOfTheAnswer (an ETag) waits until the answer differs.
+// TestAWaitWithATagOfTheAnswer (an ETag) waits until the response differs.
 func TestAWaitWithATagOfTheAnswer(t *testing.T) {
 	w, address, key := lanes(t)
 	latest := inboxAt(address, "+a") + "/latest"
@@ -262,7 +262,7 @@ func TestAWaitWithATagOfTheAnswer(t *testing.T) {
 	}
 }
 
-// TestPlusInQueries: a + that was typed is the plus of an address, in each parameter that takes one.
+// TestPlusInQueries: an unescaped + is the plus of an address, in each parameter that accepts one.
 func TestPlusInQueries(t *testing.T) {
 	w, address, key := lanes(t)
 	id := w.deliver(address, inbox.Receive{From: message.Mailbox{Email: "news+box@shop.test", Name: "Ann Lee"}, Subject: "from a tag"})
@@ -273,7 +273,7 @@ func TestPlusInQueries(t *testing.T) {
 		"/api/v1/messages?from=news+box@shop.test":                     {id},
 		"/api/v1/messages?from=News+Box":                               {id},
 		"/api/v1/messages?from=news%2Bbox@shop.test":                   {id},
-		"/api/v1/messages?from=Ann+Lee":                                {}, // a name is no address
+		"/api/v1/messages?from=Ann+Lee":                                {}, // a name is not an address
 		"/api/v1/messages?from=news+box@other.test":                    {},
 		inboxAt(address, "") + "/latest?from=news+box@shop.test":       {id},
 		inboxAt(address, "") + "/latest?from=news+bo@shop.test&wait=0": {},

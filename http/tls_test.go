@@ -12,8 +12,8 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// TestOverTLS: the listener of cmd may speak TLS; a long poll must leave the connection
-// usable, though watch broke off a read on it.
+// TestOverTLS: cmd may listen with TLS. After a long poll the connection must remain usable,
+// although a read on it was interrupted.
 func TestOverTLS(t *testing.T) {
 	borrowed := httptest.NewTLSServer(nil) // for its certificate
 	defer borrowed.Close()

@@ -30,7 +30,7 @@ func TestFunctionsOfModels(t *testing.T) {
 		if head.body != "" || head.header.Get("ETag") != tag || head.header.Get("Content-Length") != r.header.Get("Content-Length") {
 			t.Errorf("%s, HEAD: %v %q", format, head.header, head.body)
 		}
-		// Nobody is asked who he is, so a key that has run out takes nothing away.
+		// The call needs no credential, so an expired key does not make it fail.
 		w.expect(200, w.call(get, path+format, "svc_live_gone", ""))
 	}
 	for _, query := range []string{"", "?format=", "?format=OpenAI", "?format=mistral", "?form=openai"} {
@@ -41,7 +41,7 @@ func TestFunctionsOfModels(t *testing.T) {
 	}
 }
 
-// TestLimitsOfTools compares what tools say of their parameters with the shapes that bodies are held to.
+// TestLimitsOfTools compares the parameter limits of tools with the shapes of request bodies.
 func TestLimitsOfTools(t *testing.T) {
 	for name, s := range map[string]shape{
 		"create_inbox": orderShape, "send_email": sendShape, "reply": sendShape,

@@ -12,15 +12,14 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// waiting is a request that waits outside of fasthttp. Its goroutine owns it. In request,
-// http and ctx are nil until there is something to answer.
+// waiting is a request that waits outside fasthttp. Its goroutine owns it. The fields http and ctx
+// of request are nil until there is a response to write.
 type waiting struct {
 	request
 	*wire.Parked
 }
 
-// park lets a request wait. run gets it, on a goroutine of its own, and ends with p.respond
-// or p.End.
+// park lets a request wait. It calls run on a new goroutine, which ends with p.respond or p.End.
 func (s *Server) park(r *request, run func(*waiting)) error {
 	p := &waiting{request: *r}
 	p.http, p.ctx = nil, nil
@@ -31,11 +30,11 @@ func (s *Server) park(r *request, run func(*waiting)) error {
 	return nil
 }
 
-// errHungUp says that nobody is there to be answered.
+// errHungUp: the client disconnected, so there is nobody to respond to.
 var errHungUp = errors.New("http: the client disconnected")
 
-// pause waits until a or b is closed (nil never is), until the time is over, or until the
-// server stops. An error says that the client left, or that the credential ended meanwhile.
+// pause waits until a or b is closed (a nil channel never is), until the deadline, or until the
+// server stops. It returns an error if the client disconnected or the credential ended.
 func (p *waiting) pause(until time.Time, a, b <-chan struct{}) (over bool, err error) {
 	most := time.Duration(math.MaxInt64)
 	if e := p.principal.ExpiresAt; !e.IsZero() {
@@ -51,11 +50,11 @@ func (p *waiting) pause(until time.Time, a, b <-chan struct{}) (over bool, err e
 	case ended == wire.HungUp:
 		return false, errHungUp
 	}
-	p.principal.Used.Store(p.now.Unix()) // waiting is a use: the principal stays where a revocation finds it
+	p.principal.Used.Store(p.now.Unix()) // a wait is a use: the principal stays in memory, where a revocation finds it
 	return ended == wire.Over, nil
 }
 
-// with gives fn a request that has a context again.
+// with calls fn with a request that has a context again.
 func (p *waiting) with(fn func(*request) error) error {
 	ctx, cancel := context.WithTimeout(p.server.base, requestTimeout)
 	defer cancel()
@@ -64,7 +63,8 @@ func (p *waiting) with(fn func(*request) error) error {
 	return fn(&p.request)
 }
 
-// respond answers by fn, or with err when there is one. Nobody is told that the client hung up.
+// respond writes the response with fn, or err if it is not nil. A client that disconnected gets
+// none.
 func (p *waiting) respond(err error, fn func(*request) error) {
 	if err == errHungUp {
 		p.End()

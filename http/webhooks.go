@@ -13,24 +13,24 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// Webhooks is what the handlers of an account's webhooks need. URLs and events that
-// come in are checked in form. NotFound when there is no such webhook or delivery.
+// Webhooks is what the handlers of an account's webhooks need. URLs and events are already checked
+// for their form. An unknown webhook or delivery is NotFound.
 type Webhooks interface {
-	// AddWebhook subscribes; its result alone holds the secret. inbox may be empty; NoInbox
-	// when it is not one of the account's. Refused at the plan's maximum.
+	// AddWebhook creates a subscription. Only its result contains the secret. inbox may be empty;
+	// NoInbox if it does not belong to the account. Refused at the plan's limit.
 	AddWebhook(ctx context.Context, by *account.Principal, url, event, inbox string) (account.Webhook, error)
 	ListWebhooks(ctx context.Context, id account.ID) ([]webhook.Listed, error)
 	Webhook(ctx context.Context, id account.ID, hook int64) (webhook.Listed, error)
-	// ChangeWebhook changes what is not nil.
+	// ChangeWebhook changes the values that are not nil.
 	ChangeWebhook(ctx context.Context, id account.ID, hook int64, url, event *string) error
 	RotateSecret(ctx context.Context, id account.ID, hook int64) (string, error)
 	DropWebhook(ctx context.Context, id account.ID, hook int64) error
 	// TestWebhook posts a sample and waits for the response.
 	TestWebhook(ctx context.Context, id account.ID, hook int64) (webhook.Answer, error)
-	// Deliveries returns up to limit deliveries below before (0: all), newest first, to one
-	// webhook unless hook is 0.
+	// Deliveries returns up to limit deliveries with ids below before (0: all), newest first. It
+	// returns only those of one webhook unless hook is 0.
 	Deliveries(ctx context.Context, id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error)
-	// Redeliver tries a settled delivery anew; Refused while it is tried.
+	// Redeliver retries a finished delivery. It returns Refused while attempts continue.
 	Redeliver(ctx context.Context, id account.ID, delivery int64) error
 }
 
@@ -46,7 +46,7 @@ var (
 	}
 )
 
-// webhooks keeps subscriptions, and shows what became of their calls.
+// webhooks has the handlers that manage subscriptions and list deliveries.
 type webhooks struct{ port Webhooks }
 
 func (h *webhooks) routes() []route {
@@ -68,7 +68,7 @@ func (h *webhooks) routes() []route {
 	}
 }
 
-// webhookResponse never holds a secret.
+// webhookResponse never contains the secret.
 type webhookResponse struct {
 	ID         int64   `json:"id"`
 	URL        string  `json:"url"`
@@ -76,7 +76,7 @@ type webhookResponse struct {
 	Inbox      *string `json:"inbox"` // null: every inbox
 	CreatedAt  string  `json:"created_at"`
 	LastAt     *string `json:"last_delivery_at"`
-	LastStatus *int    `json:"last_status_code"` // null: never called, or no response
+	LastStatus *int    `json:"last_status_code"` // null: no attempt yet, or no response
 }
 
 func shownWebhook(w *webhook.Listed) webhookResponse {
@@ -90,7 +90,7 @@ func numberOrNull(n int) *int {
 	return &n
 }
 
-// subscription checks URL and event of a request, each if it is there.
+// subscription checks the URL and the event of a request, each if it is given.
 func (r *request) subscription() (url, event *string, err error) {
 	if given := r.body.text("url"); given != nil {
 		canonical, err := webhook.CanonicalURL(*given)
@@ -138,7 +138,7 @@ func (h *webhooks) listWebhooks(r *request) error {
 	}{each(all, shownWebhook)}, err)
 }
 
-// webhookID is the id of the path.
+// webhookID returns the id in the path.
 func (r *request) webhookID() (int64, error) {
 	given := parameter(r.http, "id")
 	id, ok := number(given)
@@ -148,7 +148,7 @@ func (r *request) webhookID() (int64, error) {
 	return id, nil
 }
 
-// onWebhook hands the id of the path to a handler.
+// onWebhook passes the id in the path to a handler.
 func onWebhook(handle func(*request, int64) error) func(*request) error {
 	return func(r *request) error {
 		id, err := r.webhookID()
@@ -202,7 +202,7 @@ func (h *webhooks) testWebhook(r *request, id int64) error {
 	}{webhook.Succeeded(a.Status), numberOrNull(a.Status), a.Duration.Milliseconds(), stringOrNull(a.Error)}, err)
 }
 
-// deliveryResponse is one attempt to bring one event to one webhook.
+// deliveryResponse is one attempt to deliver one event to one webhook.
 type deliveryResponse struct {
 	ID       int64   `json:"id"`
 	Webhook  int64   `json:"webhook_id"`
@@ -210,11 +210,11 @@ type deliveryResponse struct {
 	Event    string  `json:"event"`
 	Inbox    string  `json:"inbox"`
 	URL      string  `json:"url"`
-	Attempt  int     `json:"attempt"` // 0: the one to come
+	Attempt  int     `json:"attempt"` // 0: the next attempt, not made yet
 	Status   *int    `json:"status_code"`
 	Error    *string `json:"error"`
 	Duration *int64  `json:"duration_ms"`
-	At       string  `json:"at"` // of the last attempt, or else of the event's entry
+	At       string  `json:"at"` // of the last attempt; without one, of the event
 	NextAt   *string `json:"next_attempt_at"`
 	State    string  `json:"state"`
 	Response *string `json:"response"` // first KiB of the response's body
@@ -239,8 +239,8 @@ func shownDelivery(r *webhook.Record) deliveryResponse {
 const (
 	defaultDeliveries = 100
 	maxDeliveries     = 1000
-	// deliveriesRead is how many are read at once, for their bodies are large and none is shown, and
-	// deliveryBytes about what the record of one takes in a response.
+	// deliveriesRead is how many deliveries are read at once, because their bodies are large and
+	// not shown. deliveryBytes is the approximate size of one record in a response.
 	deliveriesRead = 16
 	deliveryBytes  = 4 << 10
 	maxID          = 1 << 53
@@ -261,7 +261,7 @@ func (h *webhooks) listDeliveries(r *request) error {
 	}{shown}, err)
 }
 
-// deliveries shows up to limit records with ids below before (0: all), newest first.
+// deliveries returns up to limit records with ids below before (0: all), newest first.
 func (h *webhooks) deliveries(r *request, hook, before int64, limit int) ([]deliveryResponse, error) {
 	shown := []deliveryResponse{}
 	for below := webhook.BehindRecord(before); len(shown) < limit; {

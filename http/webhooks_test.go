@@ -14,13 +14,13 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// fakeWebhooks is what fakeAccounts keeps of deliveries. The webhooks themselves are in the
-// accounts' states, by the real rules.
+// fakeWebhooks holds the deliveries of fakeAccounts. The webhooks themselves are in the states of
+// the accounts, by the real rules.
 type fakeWebhooks struct {
 	log    []webhook.Delivery
-	answer webhook.Answer // of every test call
+	answer webhook.Answer // returned by every test request
 	last   map[int64]webhook.Call
-	checks error // what a check of a URL says
+	checks error // returned by a check of a URL
 }
 
 func (f *fakeAccounts) AddWebhook(ctx context.Context, by *account.Principal, url, event, address string) (account.Webhook, error) {
@@ -209,7 +209,7 @@ func TestBadWebhooksAreRefused(t *testing.T) {
 	}
 }
 
-// TestTheEleventhWebhook is refused, however many ask at once.
+// TestTheEleventhWebhook is refused, however many requests are concurrent.
 func TestTheEleventhWebhook(t *testing.T) {
 	w, session, _ := withHook(t)
 	var all sync.WaitGroup
@@ -263,7 +263,8 @@ func TestDeliveriesAreListed(t *testing.T) {
 	w.expect(404, w.call(post, "/api/webhooks/deliveries/x/redeliver", session, ""))
 }
 
-// TestNoAnswerTellsASecret but those that make one; and no log line does.
+// TestNoAnswerTellsASecret: only the responses that create a secret contain it, and no log line
+// does.
 func TestNoAnswerTellsASecret(t *testing.T) {
 	w, session, secret := withHook(t)
 	for i := range w.server.routes {

@@ -15,7 +15,7 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// wireWorld is a server with one rendered mail, and the plain poll for it.
+// wireWorld is a server with one rendered message, and the plain poll for it.
 func wireWorld(t testing.TB) (w *world, poll string) {
 	w = start(t)
 	w.signUp(alice)
@@ -24,7 +24,7 @@ func wireWorld(t testing.TB) (w *world, poll string) {
 	return w, "GET /api/v1/inboxes/" + address + "/latest HTTP/1.1\r\nHost: x\r\nX-API-Key: " + key + "\r\n\r\n"
 }
 
-// speaker holds one connection and sends requests on it one after the other.
+// speaker holds one connection and sends requests on it in sequence.
 type speaker struct {
 	t testing.TB
 	net.Conn
@@ -64,8 +64,9 @@ func (s *speaker) answer() (*nethttp.Response, string) {
 	return resp, string(body)
 }
 
-// TestWirePollAnswersAsTheRouterDoes asks each request twice: first on a connection, where
-// fasthttp reads it, and after a poll, where the wire may answer. Both must say the same.
+// TestWirePollAnswersAsTheRouterDoes sends each request twice: first on a new connection, where
+// fasthttp parses it, and again after a poll, where the wire may respond. Both responses must be
+// equal.
 func TestWirePollAnswersAsTheRouterDoes(t *testing.T) {
 	w, poll := wireWorld(t)
 	session := w.signUp(bob)
@@ -168,7 +169,7 @@ func TestWirePollAnswersAsTheRouterDoes(t *testing.T) {
 				t.Fatal(resp.Status)
 			}
 			second, secondBody := later.ask(request)
-			if !second.Close { // once more: the first may have been the one that opened a shortcut
+			if !second.Close { // again: the first may have opened the shortcut
 				second, secondBody = later.ask(request)
 			}
 			if first.StatusCode != second.StatusCode || firstBody != secondBody || first.Close != second.Close {
@@ -194,15 +195,16 @@ func keyed(poll, key string) string {
 
 func headerText(h nethttp.Header) string {
 	var b bytes.Buffer
-	_ = h.Write(&b) // a buffer takes all
+	_ = h.Write(&b) // a buffer accepts every write
 	return b.String()
 }
 
-// TestWirePollIsTaken holds that the wire really answers, both spellings alike, and what it leaves alone.
+// TestWirePollIsTaken checks that the wire really responds, to both spellings alike, and what it
+// leaves to fasthttp.
 func TestWirePollIsTaken(t *testing.T) {
 	w, poll := wireWorld(t)
 	c := w.speak(t)
-	c.ask(poll) // renders, by fasthttp
+	c.ask(poll) // rendered by fasthttp
 	c.ask(poll) // opens the shortcut
 	received := strings.Replace(poll, "/latest", "/latest?direction=in", 1)
 	before := w.accounts.asked.Load()
@@ -214,18 +216,18 @@ func TestWirePollIsTaken(t *testing.T) {
 			t.Error("no Date")
 		}
 	}
-	if asked := w.accounts.asked.Load() - before; asked != 0 || len(ids) != 5 { // a route asks each time
+	if asked := w.accounts.asked.Load() - before; asked != 0 || len(ids) != 5 { // a route authenticates each time
 		t.Errorf("%d of 5 polls went by a route; %d request ids", asked, len(ids))
 	}
 
-	// Pipelined requests go to fasthttp together, and are all answered in order.
+	// Pipelined requests go to fasthttp together, and all get responses in order.
 	io.WriteString(c, poll+poll+strings.Replace(poll, "own@", "nobody@", 1))
 	for _, want := range []int{200, 200, 403} {
 		if resp, _ := c.answer(); resp.StatusCode != want {
 			t.Errorf("pipelined: %s, want %d", resp.Status, want)
 		}
 	}
-	// So does one that comes in pieces.
+	// A request that arrives in pieces also goes to fasthttp.
 	io.WriteString(c, poll[:20])
 	io.WriteString(c, poll[20:])
 	if resp, _ := c.answer(); resp.StatusCode != 200 {
@@ -250,7 +252,7 @@ func TestWirePollSeesRevocationAndExpiry(t *testing.T) {
 	}
 }
 
-// openShortcut polls until nobody is asked any more who may: rendered, allowed, by the shortcut.
+// openShortcut polls until no poll authenticates any more: rendered, allowed, then by the shortcut.
 func (w *world) openShortcut(t *testing.T, c *speaker, poll string) {
 	t.Helper()
 	for i := range 4 {
@@ -264,8 +266,8 @@ func (w *world) openShortcut(t *testing.T, c *speaker, poll string) {
 	}
 }
 
-// TestShortcutsEnd tries, after a poll has opened the shortcut, all that makes its answer
-// wrong or its reader a stranger.
+// TestShortcutsEnd tries, after a poll has opened the shortcut, everything that makes its response
+// wrong or revokes the access of its reader.
 func TestShortcutsEnd(t *testing.T) {
 	type change struct {
 		name   string
@@ -290,7 +292,7 @@ func TestShortcutsEnd(t *testing.T) {
 		{"key revoked", func(w *world, key string) { w.accounts.principals[key].Revoke() }, 401, "A valid API key"},
 		{"key forgotten, then revoked", func(w *world, key string) {
 			w.accounts.principals[key].Drop()
-			delete(w.accounts.principals, key) // a revocation finds nobody to tell
+			delete(w.accounts.principals, key) // so that a revocation finds no principal
 		}, 401, "A valid API key"},
 	} {
 		for _, wire := range []bool{true, false} {
@@ -301,7 +303,7 @@ func TestShortcutsEnd(t *testing.T) {
 			w.openShortcut(t, conn, poll)
 			c.do(w, full)
 			if !wire {
-				conn = w.speak(t) // fasthttp reads what comes first on a connection
+				conn = w.speak(t) // fasthttp reads the first request of a connection
 			}
 			if resp, body := conn.ask(poll); resp.StatusCode != c.status || !strings.Contains(body, c.body) {
 				t.Errorf("%s (wire %v): %s %s", c.name, wire, resp.Status, body)
@@ -310,8 +312,8 @@ func TestShortcutsEnd(t *testing.T) {
 	}
 }
 
-// TestShortcutsAreNobodyElses: with the answer at hand, every other credential is still
-// judged by all rules.
+// TestShortcutsAreNobodyElses: even if the response is cached, every other credential passes all
+// checks.
 func TestShortcutsAreNobodyElses(t *testing.T) {
 	w, poll := wireWorld(t)
 	w.signUp(bob)
@@ -338,7 +340,7 @@ func TestShortcutsAreNobodyElses(t *testing.T) {
 	}
 }
 
-// TestAPollByShortcutCountsAsAUse: the credential is seen as used, and so is the inbox.
+// TestAPollByShortcutCountsAsAUse of the credential and of the inbox.
 func TestAPollByShortcutCountsAsAUse(t *testing.T) {
 	w, poll := wireWorld(t)
 	conn := w.speak(t)

@@ -20,7 +20,7 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// world is a server on a loopback port, with the fakes behind it and a clock to move.
+// world is a server on a loopback port, with the fakes behind it and an adjustable clock.
 type world struct {
 	t        testing.TB
 	server   *Server
@@ -31,7 +31,7 @@ type world struct {
 	clock    atomic.Int64 // Unix milliseconds
 	log      *syncBuffer
 	client   *nethttp.Client
-	unbound  bool // exchanges are not held to the contract: a test makes thousands alike
+	unbound  bool // exchanges are not validated by the contract: a test makes thousands of the same kind
 }
 
 type syncBuffer struct {
@@ -56,7 +56,7 @@ var begin = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func (w *world) now() time.Time          { return time.UnixMilli(w.clock.Load()) }
 func (w *world) advance(d time.Duration) { w.clock.Add(d.Milliseconds()) }
 
-// Some subjects are served by both fakes.
+// Both fakes implement parts of some interfaces.
 type (
 	theInboxes struct {
 		*fakeAccounts
@@ -133,7 +133,7 @@ type reply struct {
 	body   string
 }
 
-// detail is the sentence of a refusal.
+// detail returns the sentence of an error response.
 func (r reply) detail() string {
 	var d struct{ Detail string }
 	json.Unmarshal([]byte(r.body), &d)
@@ -147,7 +147,7 @@ func (r reply) into(t testing.TB, v any) {
 	}
 }
 
-// object decodes a JSON object and returns the member of a path.
+// object decodes a JSON object and returns the member at a path.
 func (r reply) object(t testing.TB, path ...string) any {
 	t.Helper()
 	var v any
@@ -158,7 +158,7 @@ func (r reply) object(t testing.TB, path ...string) any {
 	return v
 }
 
-// call sends a request; header holds name, value pairs beyond the credential.
+// call sends a request; header contains name, value pairs in addition to the credential.
 func (w *world) call(method, path, token, body string, header ...string) reply {
 	w.t.Helper()
 	r, err := w.try(method, path, token, body, header...)
@@ -199,7 +199,7 @@ func (w *world) try(method, path, token, body string, header ...string) (reply, 
 	return got, err
 }
 
-// mirror holds an exchange to the contract.
+// mirror validates an exchange by the contract.
 func (w *world) mirror(req *nethttp.Request, sent string, got reply) {
 	if w.unbound {
 		return
@@ -213,7 +213,7 @@ func (w *world) mirror(req *nethttp.Request, sent string, got reply) {
 	}
 }
 
-// expect fails unless the status is as said.
+// expect fails unless the response has this status.
 func (w *world) expect(status int, r reply) reply {
 	w.t.Helper()
 	if r.status != status {
@@ -227,7 +227,7 @@ const (
 	bob   = "bob@example.com"
 )
 
-// signUp makes an account past the limit of tries and returns its session token.
+// signUp creates an account, bypassing the rate limit, and returns its session token.
 func (w *world) signUp(email string) string {
 	in, err := w.accounts.SignUp(context.Background(), email, "correct horse")
 	if err != nil {
@@ -244,7 +244,7 @@ func (w *world) idOf(email string) account.ID {
 
 func (w *world) key(email string, scopes account.Scope) string { return w.keyFor(email, "", scopes) }
 
-// keyFor issues an account key, or an inbox key when address is not empty.
+// keyFor issues an account key, or an inbox key if address is not empty.
 func (w *world) keyFor(email, address string, scopes account.Scope) string {
 	k := account.Key{Kind: account.KindAccountKey, Scopes: scopes, Inbox: address}
 	if address != "" {
@@ -266,7 +266,7 @@ func (w *world) newInbox(email, prefix string) string {
 	return v.Address
 }
 
-// deliver puts a mail into an inbox and returns its id.
+// deliver stores a message in an inbox and returns its id.
 func (w *world) deliver(address string, mail inbox.Receive) int64 {
 	if mail.Content == nil {
 		mail.Content = &inbox.Content{Doc: message.Document{Subject: mail.Subject, Text: "hello"}}
@@ -284,7 +284,7 @@ func (w *world) deliver(address string, mail inbox.Receive) int64 {
 	return a.ID
 }
 
-// mailOf parses raw as ingest does, in short.
+// mailOf parses raw as ingest does, but simplified.
 func mailOf(raw string, otp inbox.OTP) inbox.Receive {
 	doc := message.Parse([]byte(raw))
 	return inbox.Receive{From: doc.From, Subject: doc.Subject, Content: &inbox.Content{Doc: *doc, OTP: otp}, Raw: []byte(raw)}

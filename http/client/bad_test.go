@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// against is a client of a server that answers the nth request, from 1, as told.
+// against returns a client of a server that handles the nth request, from 1, with answer.
 func against(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, n int)) (c *Client, asked func() int) {
 	var n atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +30,7 @@ func against(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, n
 	return c, func() int { return int(n.Load()) }
 }
 
-// breakOff ends a connection without an answer.
+// breakOff closes a connection without a response.
 func breakOff(w http.ResponseWriter) {
 	conn, _, _ := http.NewResponseController(w).Hijack()
 	conn.Close()
@@ -93,7 +93,7 @@ func TestOnlyWhatDoesNoHarmIsRepeated(t *testing.T) {
 		t.Errorf("burning was repeated: %d %v", asked(), err)
 	}
 	c, asked = against(t, func(w http.ResponseWriter, r *http.Request, n int) {
-		if n == 1 { // it breaks off within the answer
+		if n == 1 { // the response breaks off
 			w.Header().Set("Content-Length", "100")
 			io.WriteString(w, `{"email"`)
 			return
@@ -123,8 +123,8 @@ func TestACallEndsAtItsTime(t *testing.T) {
 	}
 }
 
-// TestHeldBackStreamsBecomePolls: something on the way keeps the stream to itself, from its header on or from
-// its first block on.
+// TestHeldBackStreamsBecomePolls: a proxy buffers the stream, from its header on or from its first
+// block on.
 func TestHeldBackStreamsBecomePolls(t *testing.T) {
 	for _, flushed := range []bool{true, false} {
 		done := make(chan struct{})
@@ -161,7 +161,7 @@ func TestHeldBackStreamsBecomePolls(t *testing.T) {
 	}
 }
 
-// TestPagesWithoutIds: pages go by ids, so those are asked for where fields leave them out.
+// TestPagesWithoutIds: paging needs ids, so they are requested even if fields omits them.
 func TestPagesWithoutIds(t *testing.T) {
 	var asked []string
 	c, _ := against(t, func(w http.ResponseWriter, r *http.Request, n int) {
@@ -244,7 +244,7 @@ func TestWebhooksAreBelievedWhenAllIsAsItWasSigned(t *testing.T) {
 	}
 }
 
-// TestWaitsShareConnections: a thousand waits, ten at a time, open ten connections at most.
+// TestWaitsShareConnections: a thousand waits, ten at a time, open few connections.
 func TestWaitsShareConnections(t *testing.T) {
 	var opened atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -269,7 +269,7 @@ func TestWaitsShareConnections(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := opened.Load(); n > 20 { // one may be on its way for each that found another's free meanwhile
+	if n := opened.Load(); n > 20 { // more than ten: a dial may be in progress while another connection becomes free
 		t.Errorf("%d connections were opened", n)
 	}
 }

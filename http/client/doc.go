@@ -1,9 +1,9 @@
-// Package client calls the inbox service over HTTP: accounts and keys, inboxes, mail, events,
-// own domains. It knows the public contract (/openapi.json) and nothing of the server behind
-// it; every call takes a context, and every refusal is an *Error that holds the server's own
+// Package client calls the inbox service over HTTP: accounts and keys, inboxes, messages, events,
+// custom domains. It knows only the public contract (/openapi.json), not the server behind it.
+// Every call takes a context. Every error response is an *Error that contains the server's own
 // sentence.
 //
-// Five lines to the first code, without what checks err:
+// These lines wait for the first code; error checks are left out:
 //
 //	c := client.New(os.Getenv("INBOX_BASE_URL"), os.Getenv("INBOX_API_KEY"))
 //	inbox, err := c.CreateInbox(ctx, client.InboxOrder{})
@@ -11,8 +11,9 @@
 //	mail, err := c.WaitForOTP(ctx, inbox.Address, 0)
 //	fmt.Println(mail.OTPCode)
 //
-// A call is repeated, twice by default, only where that does no harm: what reads, what sets, what carries
-// an Idempotency-Key (drawn once for each call, or the caller's), and what the service says it did not do
-// (503, 429). It ends after Client.Timeout, and with its context. Waits end with their context alone; they
-// outlive a restart of the service, and give up after about a minute in which nothing answers.
+// A call is retried, twice by default, only where that is safe: reads, idempotent writes, calls
+// with an Idempotency-Key (drawn once per call, or set by the caller), and calls that the service
+// did not carry out (503, 429). A call ends after Client.Timeout, or with its context. Waits end
+// only with their context. They survive a restart of the service, and fail after about a minute
+// without any response.
 package client

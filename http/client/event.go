@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// Event is what a webhook is told of something that happened. Which fields are set depends
-// on Name; all of them are in Raw, those of later versions of the service too.
+// Event is one event, as a webhook receives it. Name determines which fields are set. Raw contains
+// all fields, including those of later versions of the service.
 type Event struct {
 	Name       string    `json:"event"` // message.received, message.delivered, ...
 	Inbox      string    `json:"inbox"`
 	From       string    `json:"from"`
 	ReceivedAt time.Time `json:"received_at"`
 	Subject    string    `json:"subject"`
-	OTP        string    `json:"otp"` // empty: none
+	OTP        string    `json:"otp"` // empty if there is none
 	Encrypted  bool      `json:"encrypted"`
 	MessageID  int64     `json:"message_id"`
 	To         []string  `json:"to"`
 	SendStatus string    `json:"send_status"`
 	SendError  string    `json:"send_error"`
 	At         time.Time `json:"at"`
-	// Recipients says of each what became of it: of message.delivered and message.failed.
+	// Recipients has the outcome for each recipient, in message.delivered and message.failed.
 	Recipients []Recipient `json:"recipients"`
-	// Meeting is what the mail of a calendar event made of it, Attendee who answered.
+	// Meeting is the effect of a calendar message; Attendee is the guest who responded.
 	Meeting  *Meeting  `json:"calendar_event"`
 	Attendee *Attendee `json:"attendee"`
 
 	Raw json.RawMessage `json:"-"`
-	// Cursor is where to go on after this event, kept by who must miss none. Of a stream it
-	// is exact; of a poll it may stand before other events of the same answer, which then
-	// come again.
+	// Cursor is the position after this event. Store it to resume without missing an event. It is
+	// exact for a stream. For a poll it may lie before other events of the same response, which are
+	// then repeated.
 	Cursor string `json:"-"`
 }
 
@@ -47,15 +47,15 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Now is the cursor of the present: only what happens from now on.
+// Now is the cursor of the present: it selects only events from now on.
 const Now = "now"
 
-// EventQuery says which events; its zero value is the oldest 100 that are kept, of all
-// inboxes that the credential reaches.
+// EventQuery selects events. Its zero value selects the oldest 100 stored events of all inboxes
+// that the credential can access.
 type EventQuery struct {
-	Inbox string        // only of this one; with a tag only of mail to that tag
-	To    string        // only of mail that came to this envelope recipient
-	After string        // a cursor, or Now; empty: from the oldest that is kept
+	Inbox string        // only this inbox; with a tag only messages to that tag
+	To    string        // only messages to this envelope recipient
+	After string        // a cursor, or Now; empty: from the oldest stored event
 	Wait  time.Duration // up to 60 s, in whole seconds: wait for an event
 	Limit int           // at most 500; 0: 100
 }
@@ -80,15 +80,15 @@ func (q EventQuery) values() url.Values {
 	return v
 }
 
-// EventPage is the answer of one poll.
+// EventPage is the response to one poll.
 type EventPage struct {
-	Events []Event `json:"events"`   // oldest first; may be empty although Next moved
-	Next   string  `json:"next"`     // the cursor to go on from
-	More   bool    `json:"has_more"` // the page ended at a bound: others may follow at once
-	Gap    bool    `json:"gap"`      // events behind the given cursor are no longer kept
+	Events []Event `json:"events"`   // oldest first; may be empty even if Next advanced
+	Next   string  `json:"next"`     // the cursor of the next page
+	More   bool    `json:"has_more"` // the page reached a limit: more events may be available immediately
+	Gap    bool    `json:"gap"`      // some events after the given cursor are no longer stored
 }
 
-// Events returns what happened behind a cursor: at once, or by a long poll.
+// Events returns the events after a cursor, immediately or by a long poll.
 func (c *Client) Events(ctx context.Context, q EventQuery) (EventPage, error) {
 	page, err := fetch[EventPage](ctx, c, call{method: "GET", path: q.path(), query: q.values(), member: "next"})
 	for i := range page.Events {
@@ -100,8 +100,8 @@ func (c *Client) Events(ctx context.Context, q EventQuery) (EventPage, error) {
 	return page, err
 }
 
-// PollEvents goes through events as they come, by long polls one after another: for where
-// no connection may stay open for long. It ends after an error; the end of ctx is one.
+// PollEvents iterates over events as they occur, by consecutive long polls. Use it where
+// connections cannot stay open for long. It stops after an error, including the end of ctx.
 func (c *Client) PollEvents(ctx context.Context, q EventQuery) iter.Seq2[Event, error] {
 	q.Wait = longestWait
 	return func(yield func(Event, error) bool) {

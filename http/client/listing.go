@@ -8,9 +8,9 @@ import (
 	"net/url"
 )
 
-// listing goes through the pages of a list that stands under name in each answer. It ends
-// after an error. lost makes an item of the name of a damaged one; nil: there are none. narrow are
-// further parameters; nil: none.
+// listing iterates over the pages of a list, which each response has under name. It stops after an
+// error. lost makes an item from the name of a damaged one; nil: damaged items are skipped. narrow
+// are further query parameters; it may be nil.
 func listing[T any](ctx context.Context, c *Client, path, name string, lost func(json.RawMessage) (T, error), narrow url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		query := url.Values{"limit": {"1000"}}

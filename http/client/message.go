@@ -17,29 +17,29 @@ type Mailbox struct {
 	Name  string `json:"name"`
 }
 
-// OTP is the one-time code of a message with its evidence.
+// OTP is the one-time code of a message together with its evidence.
 type OTP struct {
 	Code       string   `json:"code"`
 	Confidence float64  `json:"confidence"`
 	Source     string   `json:"source"`
 	Origin     *string  `json:"origin"`
 	Candidates []string `json:"candidates"`
-	// SenderVerified says that the message comes from the domain of its From.
+	// SenderVerified: the message verifiably comes from the domain of its From.
 	SenderVerified bool `json:"sender_verified"`
 }
 
-// Attachment describes a file of a message.
+// Attachment describes an attached file.
 type Attachment struct {
 	ID          int64  `json:"id"`
 	Filename    string `json:"filename"`
 	ContentType string `json:"content_type"`
 	SizeBytes   int64  `json:"size_bytes"`
 	IsEncrypted bool   `json:"is_encrypted"`
-	Truncated   bool   `json:"truncated"`            // too large: its bytes were not stored
-	ContentID   string `json:"content_id,omitempty"` // what cid: in the HTML refers to; empty: none
+	Truncated   bool   `json:"truncated"`            // too large: its content was not stored
+	ContentID   string `json:"content_id,omitempty"` // target of cid: links in the HTML; empty: none
 }
 
-// Message is one message; lists leave out HTML and Headers unless they are asked for.
+// Message is one message. Lists omit HTML and Headers unless they are requested.
 type Message struct {
 	ID                 int64             `json:"id"`
 	Direction          string            `json:"direction"` // in, out
@@ -52,10 +52,10 @@ type Message struct {
 	ReceivedAt         time.Time         `json:"received_at"`
 	ExpiresAt          time.Time         `json:"expires_at"`
 	EnvelopeTo         string            `json:"envelope_to"`
-	EnvelopeRecipients []string          `json:"envelope_recipients"` // all of this inbox; none of a sent message
-	ToAddress          string            `json:"to_address"`          // EnvelopeTo; of a sent message the first recipient
-	Tag                string            `json:"tag"`                 // of the recipient of a received message; empty: none
-	Sender             string            `json:"sender"`              // of the envelope, where Headers are; empty: the null sender
+	EnvelopeRecipients []string          `json:"envelope_recipients"` // all recipients in this inbox; empty for a sent message
+	ToAddress          string            `json:"to_address"`          // EnvelopeTo; for a sent message its first recipient
+	Tag                string            `json:"tag"`                 // tag in the recipient of a received message; empty: none
+	Sender             string            `json:"sender"`              // envelope sender, if Headers are included; empty: null sender
 	InternetMessageID  string            `json:"internet_message_id"`
 	InReplyTo          string            `json:"in_reply_to"`
 	References         []string          `json:"references"`
@@ -66,29 +66,29 @@ type Message struct {
 	BodyFromHTML       bool              `json:"body_from_html"`
 	TruncatedBody      bool              `json:"truncated_body"`
 	Degraded           bool              `json:"degraded"`
-	HiddenText         bool              `json:"hidden_text"` // the HTML hides text from people; Body is without it
+	HiddenText         bool              `json:"hidden_text"` // the HTML hides text from readers; Body omits it
 	HTML               string            `json:"html"`
 	Headers            map[string]Values `json:"headers"`
 	Links              []string          `json:"links"`
 	LinksTruncated     bool              `json:"links_truncated"` // there were more
 	Attachments        []Attachment      `json:"attachments"`
-	CalendarEvent      *Said             `json:"calendar_event"`  // nil: the mail says nothing of a meeting
-	CalendarEvents     []Said            `json:"calendar_events"` // of a message with several meetings: all of them
+	CalendarEvent      *Said             `json:"calendar_event"`  // nil: not about a meeting
+	CalendarEvents     []Said            `json:"calendar_events"` // all meetings, if the message has several
 	Spam               json.RawMessage   `json:"spam"`
 	Auth               json.RawMessage   `json:"auth"`
 	IsRead             bool              `json:"is_read"`
 	SizeBytes          int64             `json:"size_bytes"`
-	Encrypted          bool              `json:"encrypted"`           // what was in the mail is in Envelope alone
-	Note               string            `json:"note"`                // on an encrypted inbox
-	Envelope           []byte            `json:"envelope"`            // an age file of the whole message; nil: Raw has it
-	AttachmentsOmitted int               `json:"attachments_omitted"` // files that Attachments leaves out
+	Encrypted          bool              `json:"encrypted"`           // the content is only in Envelope
+	Note               string            `json:"note"`                // for a message in an encrypted inbox
+	Envelope           []byte            `json:"envelope"`            // age file of the complete message; nil: call Raw
+	AttachmentsOmitted int               `json:"attachments_omitted"` // number of files that Attachments leaves out
 	SentState
 }
 
-// Values are the values of a header field, in order; most have one.
+// Values are the values of a header field, in order; most fields have one.
 type Values []string
 
-// UnmarshalJSON implements json.Unmarshaler: one value is a string on the wire.
+// UnmarshalJSON implements json.Unmarshaler: a single value is a JSON string, not an array.
 func (v *Values) UnmarshalJSON(b []byte) error {
 	var one string
 	if json.Unmarshal(b, &one) == nil {
@@ -98,17 +98,17 @@ func (v *Values) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(v))
 }
 
-// LatestQuery narrows Latest; its zero value takes the newest received message.
+// LatestQuery filters Latest. Its zero value selects the newest received message.
 type LatestQuery struct {
 	Direction string        // in, out, all; empty: in
 	After     int64         // only a message with a higher id
-	New       bool          // only a message newer than what is there as the request comes; After is not looked at
-	To        string        // only what came to this envelope recipient; a tag in the address means the same
-	Since     time.Time     // only what was received then or after
-	Wait      time.Duration // up to 60 s, in whole seconds: wait for a message that fits
-	OTP       bool          // only a message with a code
-	From      string        // an address, @domain, or a part of an address; never a display name
-	Verified  bool          // only a message whose sender is verified
+	New       bool          // only messages newer than those that exist when the request arrives; After is ignored
+	To        string        // only messages to this envelope recipient; a tag in the address means the same
+	Since     time.Time     // only messages received at this time or later
+	Wait      time.Duration // up to 60 s, in whole seconds: wait for a matching message
+	OTP       bool          // only messages with a code
+	From      string        // an address, @domain, or part of an address; never a display name
+	Verified  bool          // only messages whose sender is verified
 	Subject   string        // substring of the subject
 	Fields    []string      // only these fields of the message
 }
@@ -151,8 +151,8 @@ func setTime(v url.Values, name string, at time.Time) {
 	}
 }
 
-// Latest returns the newest message that fits, nil when there is none; ErrEncrypted when it is to have a code, and the
-// inbox is encrypted.
+// Latest returns the newest matching message, or nil. If q.OTP is set and the inbox is encrypted,
+// it returns ErrEncrypted.
 func (c *Client) Latest(ctx context.Context, address string, q LatestQuery) (*Message, error) {
 	out, err := fetch[struct {
 		Email     *Message
@@ -164,15 +164,15 @@ func (c *Client) Latest(ctx context.Context, address string, q LatestQuery) (*Me
 	return out.Email, err
 }
 
-// MessageQuery narrows Messages; its zero value takes the newest 50 received ones.
+// MessageQuery filters Messages. Its zero value selects the newest 50 received messages.
 type MessageQuery struct {
 	Limit     int    // at most 200; 0: 50
-	Before    int64  // only lower ids: the last id of the page before
-	To        string // only what came to this envelope recipient; a tag in the address means the same
+	Before    int64  // only lower ids: the last id of the previous page
+	To        string // only messages to this envelope recipient; a tag in the address means the same
 	Since     time.Time
 	Direction string // in, out, all; empty: in
 	Unread    bool
-	From      string   // an address, @domain, or a part of an address
+	From      string   // an address, @domain, or part of an address
 	Verified  bool     // only messages whose sender is verified
 	Search    string   // substring of subject, sender or body
 	Include   []string // html, headers
@@ -207,15 +207,15 @@ func (q MessageQuery) values() url.Values {
 type MessagePage struct {
 	Emails  []Message `json:"emails"`
 	HasMore bool      `json:"has_more"`
-	Damaged []int64   `json:"damaged"` // ids of messages of this page that the service's disk has lost
+	Damaged []int64   `json:"damaged"` // ids of messages in this page that the service's disk has lost
 }
 
-// Messages returns one page.
+// Messages returns one page of the messages of an inbox.
 func (c *Client) Messages(ctx context.Context, address string, q MessageQuery) (MessagePage, error) {
 	return fetch[MessagePage](ctx, c, call{method: "GET", path: inboxPath(address, "messages"), query: q.values(), member: "emails"})
 }
 
-// AllQuery narrows AllMessages; its zero value takes the newest 100 received ones.
+// AllQuery filters AllMessages. Its zero value selects the newest 100 received messages.
 type AllQuery struct {
 	To, From, Subject string
 	Search            string // substring of subject, sender or body
@@ -225,7 +225,7 @@ type AllQuery struct {
 	Verified          bool   // only messages whose sender is verified
 	Direction         string // in, out, all; empty: in
 	Limit             int    // at most 1000; 0: 100
-	Cursor            string // NextCursor of the page before
+	Cursor            string // NextCursor of the previous page
 	Fields            []string
 }
 
@@ -244,16 +244,16 @@ func (q AllQuery) values() url.Values {
 type AllPage struct {
 	Emails     []InboxMessage `json:"emails"`
 	NextCursor string         `json:"next_cursor"` // empty at the end
-	Damaged    []Lost         `json:"damaged"`     // what the service's disk has lost
+	Damaged    []Lost         `json:"damaged"`     // messages that the service's disk has lost
 }
 
-// Lost is a message that the service's disk has lost; without an id it is all of an inbox.
+// Lost is a message that the service's disk has lost. Without an id the whole inbox is lost.
 type Lost struct {
 	Inbox string `json:"inbox"`
 	ID    int64  `json:"id"`
 }
 
-// InboxMessage is a message and where it is.
+// InboxMessage is a message and the inbox that contains it.
 type InboxMessage struct {
 	Inbox string `json:"inbox"`
 	Message
@@ -264,13 +264,13 @@ func (c *Client) AllMessages(ctx context.Context, q AllQuery) (AllPage, error) {
 	return fetch[AllPage](ctx, c, call{method: "GET", path: "/api/v1/messages", query: q.values(), member: "emails"})
 }
 
-// ClearBefore deletes the messages with a lower id, those of one tag when address has one, and
-// returns how many went.
+// ClearBefore deletes the messages with a lower id and returns their number. If address has a tag,
+// it deletes only messages to that tag.
 func (c *Client) ClearBefore(ctx context.Context, address string, id int64) (deleted int, err error) {
 	return clearMessages(ctx, c, address, "before", id)
 }
 
-// ClearOlder is ClearBefore for those received more than so many hours ago.
+// ClearOlder is ClearBefore for messages received more than so many hours ago.
 func (c *Client) ClearOlder(ctx context.Context, address string, hours int) (deleted int, err error) {
 	return clearMessages(ctx, c, address, "older_than", int64(hours))
 }
@@ -291,7 +291,7 @@ func (c *Client) Raw(ctx context.Context, address string, id int64) ([]byte, err
 	return download(ctx, c, inboxPath(address, "messages", number(id), "raw"))
 }
 
-// Attachment reads the bytes of an attachment.
+// Attachment returns the content of an attachment.
 func (c *Client) Attachment(ctx context.Context, address string, id, attachment int64) ([]byte, error) {
 	return download(ctx, c, inboxPath(address, "messages", number(id), "attachments", number(attachment)))
 }
@@ -317,8 +317,8 @@ func (c *Client) DeleteMessage(ctx context.Context, address string, id int64) er
 	return do(ctx, c, call{method: "DELETE", path: inboxPath(address, "messages", number(id)), member: "ok"}, nil)
 }
 
-// Claim marks a message as read and reports whether it was unread until then: of several who claim
-// it, wherever they are, one gets true.
+// Claim marks a message as read and reports whether it was unread before. If several programs claim
+// it concurrently, exactly one gets true.
 func (c *Client) Claim(ctx context.Context, address string, id int64) (bool, error) {
 	in := struct {
 		Claim bool `json:"claim"`

@@ -12,7 +12,7 @@ import (
 	"inboxd/http/contract"
 )
 
-// change is what oasdiff says would break a client of the version before.
+// change is a change that breaks clients of the previous version, as oasdiff reports it.
 type change struct {
 	Text        string
 	Operation   string
@@ -20,7 +20,7 @@ type change struct {
 	OperationID string
 }
 
-// breaking compares the contract of the version before with another one.
+// breaking compares the contract of the previous version with another one.
 func breaking(t *testing.T, now []byte) []change {
 	t.Helper()
 	revision := filepath.Join(t.TempDir(), "now.json")
@@ -51,8 +51,8 @@ var (
 	quoted     = regexp.MustCompile("`[^`]+`")
 )
 
-// untold are the changes that no line "- Contract: ..." of what is unreleased names: by the id of
-// their operation or, of what concerns none, by the first name that oasdiff quotes.
+// untold returns the changes that no line "- Contract: ..." of the unreleased changelog names: by
+// the id of their operation or, without one, by the first name that oasdiff quotes.
 func untold(changes []change, changelog string) (missing []change) {
 	var said string
 	if m := unreleased.FindStringSubmatch(changelog); m != nil {
@@ -70,7 +70,8 @@ func untold(changes []change, changelog string) (missing []change) {
 	return missing
 }
 
-// TestNoClientBreaksUntold: what breaks a client of the version before needs a line in CHANGELOG.
+// TestNoClientBreaksUntold: a change that breaks clients of the previous version needs a line in
+// CHANGELOG.
 func TestNoClientBreaksUntold(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fetches and builds oasdiff")
@@ -84,7 +85,7 @@ func TestNoClientBreaksUntold(t *testing.T) {
 	}
 }
 
-// TestABreakIsFound: the test above does find what it is for.
+// TestABreakIsFound: the test above detects a breaking change.
 func TestABreakIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fetches and builds oasdiff")

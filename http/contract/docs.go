@@ -17,26 +17,27 @@ import (
 //go:embed docs.html
 var docsTemplate string
 
-// guideTemplate is what the operations alone don't tell.
+// guideTemplate explains what the list of operations does not show.
 //
 //go:embed guide.html
 var guideTemplate string
 
-// copyScript puts a button beside each block that is to be copied.
+// copyScript adds a copy button to each code block.
 //
 //go:embed copy.js
 var copyScript string
 
-// Policy lets the page use its own style and that one script, by its digest, and nothing else (CSP level 3).
+// Policy returns the Content-Security-Policy of the page: its own styles and its one script,
+// identified by a digest, and nothing else (CSP level 3).
 func Policy() string {
 	digest := sha256.Sum256([]byte(copyScript))
 	return "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) +
 		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-// Docs makes the contract a page to read; all of it but the buttons that copy works without script, and it
-// needs nothing from outside. base is where clients reach the service, smtp (HOST:PORT) where mail does on
-// this machine.
+// Docs renders the contract as an HTML page. Everything except the copy buttons works without
+// scripts, and the page loads no external resources. base is the URL of the service for clients.
+// smtp (HOST:PORT) is where it receives messages on this machine.
 func Docs(base, smtp string) (*Document, error) {
 	doc := outline{Base: base, SMTP: smtp, Script: template.JS(copyScript)}
 	if err := json.Unmarshal(openAPI, &doc, json.MatchCaseInsensitiveNames(true)); err != nil {
@@ -53,7 +54,7 @@ func Docs(base, smtp string) (*Document, error) {
 	return NewDocument("text/html; charset=utf-8", out.Bytes()), nil
 }
 
-// outline is what the page shows of the contract, in the contract's order.
+// outline is the part of the contract that the page shows, in the order of the contract.
 type outline struct {
 	Base   string      `json:"-"`
 	SMTP   string      `json:"-"`
@@ -119,7 +120,7 @@ type schemaDoc struct {
 	AllOf       []schemaDoc `json:"allOf"`
 }
 
-// ordered is a JSON object whose members keep their order.
+// ordered is a JSON object that preserves the order of its members.
 type ordered[T any] []member[T]
 
 type member[T any] struct {
@@ -184,7 +185,7 @@ func (d *outline) Operations(tag string) ([]operationDoc, error) {
 	return out, nil
 }
 
-// Who names the credentials that an operation takes.
+// Who lists the credentials that an operation accepts.
 func (o operationDoc) Who() string {
 	words := map[string]string{"session": "session", "accountKey": "account key", "inboxKey": "inbox key"}
 	var list []string
@@ -199,7 +200,7 @@ func (o operationDoc) Who() string {
 	return strings.Join(list, ", ")
 }
 
-// Body returns the media of the request, nil when there is none.
+// Body returns the JSON request body, nil if there is none.
 func (o operationDoc) Body() *mediaDoc {
 	if o.RequestBody == nil {
 		return nil
@@ -208,7 +209,7 @@ func (o operationDoc) Body() *mediaDoc {
 	return &m
 }
 
-// Curl is the call as typed in a shell.
+// Curl returns the operation as a curl command.
 func (o operationDoc) Curl() string {
 	b := "curl"
 	if o.Method != "GET" {
@@ -224,14 +225,14 @@ func (o operationDoc) Curl() string {
 	}
 	if body := o.Body(); body != nil && len(body.Example) > 0 {
 		compact := body.Example.Clone()
-		_ = compact.Compact() // it was valid JSON when the contract was read
+		_ = compact.Compact() // it was checked to be valid JSON when the contract was parsed
 		b += " -d '" + string(compact) + "'"
 	}
 	path := strings.NewReplacer("{addr}", "$ADDRESS", "{", "$", "}", "").Replace(o.Path)
 	return b + ` "$BASE` + path + `"`
 }
 
-// Success returns the first response that carries an example.
+// Success returns the first 2xx response with an example.
 func (o operationDoc) Success() string {
 	for _, r := range o.Responses {
 		for _, m := range r.Value.Content {
@@ -245,14 +246,15 @@ func (o operationDoc) Success() string {
 	return ""
 }
 
-// field is a row of the table of an object.
+// field is a row in the table of an object.
 type field struct {
-	Name   string // with where it stands: attachments[].filename
+	Name   string // including its path: attachments[].filename
 	Needed bool
 	schemaDoc
 }
 
-// Fields are the members of an object and, behind each, those of the object without a name that it holds.
+// Fields returns the members of an object. Each is followed by the members of the unnamed object
+// that it contains, if any.
 func (s schemaDoc) Fields() []field {
 	var list []field
 	for _, m := range s.Properties {
@@ -266,7 +268,7 @@ func (s schemaDoc) Fields() []field {
 	return list
 }
 
-// within is the object without a name that a value is, or may be, or is a list of.
+// within returns the unnamed object that a value is, may be, or is a list of.
 func (s schemaDoc) within() (object schemaDoc, mark string) {
 	if s.Items != nil {
 		object, _ = s.Items.within()
@@ -280,7 +282,7 @@ func (s schemaDoc) within() (object schemaDoc, mark string) {
 	return s, ""
 }
 
-// Kind says what a value is, in words; objects with a name lead to where they are told.
+// Kind describes the type of a value. Named objects link to their description.
 func (s schemaDoc) Kind() template.HTML {
 	switch {
 	case s.Ref != "":
@@ -291,7 +293,7 @@ func (s schemaDoc) Kind() template.HTML {
 		for _, one := range append(s.AnyOf, s.AllOf...) {
 			list = append(list, string(one.Kind()))
 		}
-		return template.HTML(strings.Join(list, " or ")) // escaped, each
+		return template.HTML(strings.Join(list, " or ")) // each part is escaped
 	}
 	var kinds []string
 	if len(s.Type) > 0 && s.Type.Kind() == '[' {
@@ -305,7 +307,7 @@ func (s schemaDoc) Kind() template.HTML {
 	return template.HTML(template.HTMLEscapeString(strings.Join(kinds, " or ")))
 }
 
-// Limits says what bounds a value, in words.
+// Limits describes the limits of a value.
 func (s schemaDoc) Limits() string {
 	var list []string
 	add := func(format string, v any) { list = append(list, fmt.Sprintf(format, v)) }
@@ -345,7 +347,7 @@ func anchor(name string) string {
 	}, strings.ToLower(name)), "-")
 }
 
-// inlineCode turns `word` into code and blank lines into paragraphs; everything else is text.
+// inlineCode turns `word` into code and blank lines into paragraphs. Everything else is plain text.
 func inlineCode(text string) template.HTML {
 	var b strings.Builder
 	for i, part := range strings.Split(text, "`") {
@@ -355,5 +357,5 @@ func inlineCode(text string) template.HTML {
 		}
 		b.WriteString(escaped)
 	}
-	return template.HTML(b.String()) // escaped above, part by part
+	return template.HTML(b.String()) // each part was escaped above
 }

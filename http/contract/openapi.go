@@ -1,6 +1,6 @@
-// Package contract is what clients are promised: the OpenAPI document, and the page that shows
-// it. It knows the document alone; it refuses to know routes and requests. Tests of package
-// http hold the two to each other (ADR 0018).
+// Package contract is the public contract: the OpenAPI document, and the page that shows it. It
+// knows only the document, not routes or requests. Tests of package http compare the document with
+// the routes (ADR 0018).
 package contract
 
 import (
@@ -11,21 +11,21 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// openAPI is the OpenAPI 3.1 document, written by hand as the mirror of the route table.
+// openAPI is the OpenAPI 3.1 document, written by hand to match the route table.
 //
 //go:embed contract.json
 var openAPI []byte
 
-// Document never changes while the server runs.
+// Document is a document to serve. It is immutable.
 type Document struct {
 	Type, ETag string
 	Body       []byte
 }
 
-// NewDocument tags a body of that content type.
+// NewDocument returns a document with an ETag for a body of that content type.
 func NewDocument(kind string, body []byte) *Document {
 	return &Document{kind, fmt.Sprintf(`"%x"`, xxh3.Hash128(body).Bytes()), body}
 }
 
-// OpenAPI returns the contract for programs.
+// OpenAPI returns the OpenAPI document.
 func OpenAPI() *Document { return NewDocument("application/json", bytes.TrimSpace(openAPI)) }

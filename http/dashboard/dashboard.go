@@ -1,7 +1,6 @@
-// Package dashboard is the page that people look at: a program for the browser, made of the
-// sources in web (make page) and embedded as built. It knows its files and the policy that
-// they are shown under; it refuses to know requests, and what the service holds: all of that
-// the page asks for over the public API (ADR 0076).
+// Package dashboard serves the web dashboard: a browser program, built from the sources in web
+// (make page) and embedded. It knows its files and their content security policy. It does not know
+// requests or the service's data: the page gets its data over the public API (ADR 0076).
 package dashboard
 
 import (
@@ -24,32 +23,33 @@ var built embed.FS
 //go:embed index.html
 var indexTemplate string
 
-// Policy is what the page may do (CSP level 3, Trusted Types): run its own scripts, call its own
-// service, and show mails in blobs, which inherit it. Inline styles are for the sake of
-// mails; images are never 'self', so that no mail makes the browser call the service.
+// Policy is the Content-Security-Policy of the page (CSP level 3, Trusted Types). It permits the
+// page's own scripts, calls to its own service, and blobs that show messages and inherit the
+// policy. Inline styles are permitted because messages use them. Images are never 'self', so that
+// no message can make the browser call the service.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data: blob:; connect-src 'self'; font-src 'none'; frame-src blob:; " +
 	"object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// Options are what the page must know before anybody signs in.
+// Options is what the page must know before anybody signs in.
 type Options struct {
-	BaseURL string // where clients reach the service; empty: where the page is
-	Domain  string // service domain, shown beside the name
+	BaseURL string // URL of the service for clients; empty: same as the page
+	Domain  string // service domain, shown next to the name
 }
 
-// File is one answer: the same bytes for everybody. It never changes.
+// File is one response, identical for every client. It is immutable.
 type File struct {
 	Type, ETag string
 	Body       []byte
-	Zipped     []byte // Body compressed; nil when it isn't worth it
+	Zipped     []byte // Body compressed by gzip; nil if compression is not worthwhile
 }
 
-// Page has the files by name.
+// Page holds the files by name.
 type Page struct {
 	open, closed *File
 	assets       map[string]*File
 }
 
-// New reads the built files. They are embedded: an error is a defect of the build.
+// New reads the built files. They are embedded, so an error is a defect of the build.
 func New(o Options) (*Page, error) {
 	p := &Page{assets: map[string]*File{}}
 	names, err := fs.Glob(built, "built/*.gz")
@@ -98,7 +98,7 @@ func unpack(name string) (*File, error) {
 
 func etag(body []byte) string { return fmt.Sprintf(`"%x"`, xxh3.Hash128(body).Bytes()) }
 
-// index writes the page, which names its script and its style by their hashes.
+// index renders the page, which refers to its script and its style by their hashes.
 func (p *Page) index(o Options, signup string) (*File, error) {
 	t, err := template.New("index").Parse(indexTemplate)
 	if err != nil {
@@ -119,7 +119,7 @@ func (p *Page) index(o Options, signup string) (*File, error) {
 	return &File{Type: "text/html; charset=utf-8", ETag: etag(b.Bytes()), Body: b.Bytes()}, nil
 }
 
-// named finds the one file that begins and ends so.
+// named returns the name of the only file that begins and ends with these strings.
 func (p *Page) named(begin, end string) (name string, err error) {
 	for n := range p.assets {
 		if !strings.HasPrefix(n, begin) || !strings.HasSuffix(n, end) {
@@ -136,7 +136,7 @@ func (p *Page) named(begin, end string) (name string, err error) {
 	return name, nil
 }
 
-// Index is the page itself; signup says whether strangers may sign up.
+// Index returns the page itself. signup says whether sign-up is open.
 func (p *Page) Index(signup bool) *File {
 	if signup {
 		return p.open
@@ -144,5 +144,5 @@ func (p *Page) Index(signup bool) *File {
 	return p.closed
 }
 
-// Asset is a file of the page by its name with the hash; nil: there is none.
+// Asset returns a file of the page by its name, which includes the hash; nil if it does not exist.
 func (p *Page) Asset(name string) *File { return p.assets[name] }

@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// sinks are what turns text into markup or code. Neither the page nor a library in it may
-// hold one: the policy would stop it, and then something would not work.
+// sinks are functions that turn text into markup or code. Neither the page nor its libraries may
+// contain one: the policy would block it, and the page would break.
 var sinks = regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|createContextualFragment|parseFromString|srcdoc`)
 
-// elsewhere are addresses that a script or a style might load from; namespaces and comments
-// name others.
+// elsewhere matches other hosts from which a script or a style might load. Namespaces and comments
+// may name other hosts.
 var elsewhere = regexp.MustCompile(`(?:import|from|fetch|url)\s*\(?\s*["'` + "`" + `](?:https?:)?//`)
 
 func page(t *testing.T) *Page {
@@ -35,7 +35,7 @@ func TestBuiltFiles(t *testing.T) {
 	}
 	for name, f := range p.assets {
 		if strings.HasSuffix(name, ".txt") {
-			continue // to be read by people
+			continue // text for people
 		}
 		if m := sinks.Find(f.Body); m != nil {
 			t.Errorf("%s holds %s", name, m)
@@ -49,7 +49,7 @@ func TestBuiltFiles(t *testing.T) {
 	}
 }
 
-// What is bundled is under licences that want their texts to come along (MIT, BSD), and to say
+// The licences of bundled libraries require their text to be included (MIT, BSD), and to state
 // where the source is (MPL 2.0 section 3.2).
 func TestLicencesOfWhatIsBundled(t *testing.T) {
 	lock, err := os.ReadFile("web/package-lock.json")
@@ -90,7 +90,7 @@ func TestLicencesOfWhatIsBundled(t *testing.T) {
 	}
 }
 
-// First load: what the page names, and what its script imports before it runs.
+// The first load is what the page refers to, and what its script imports before it runs.
 func TestFirstLoadIsSmall(t *testing.T) {
 	p := page(t)
 	imports := regexp.MustCompile(`(?:from|import)\s*"\./([^"]+)"`)

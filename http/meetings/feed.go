@@ -9,16 +9,16 @@ import (
 	"inboxd/internal/core/calendar"
 )
 
-// Feed is the text of a calendar. It never changes.
+// Feed is the text of a calendar. It is immutable.
 type Feed struct {
 	Text     []byte
-	ETag     string    // of the text: the same after a restart
-	Modified time.Time // in whole seconds: no other text of the calendar is of that time; zero: it never changed
+	ETag     string    // hash of the text: unchanged after a restart
+	Modified time.Time // in whole seconds, unique among the texts of the calendar; zero: never changed
 	meetings []*calendar.Meeting
 	name     string
 }
 
-// same reports whether two calendars hold the very same meetings, which nearly always are one list.
+// same reports whether two calendars hold the same meetings. Nearly always they share one list.
 func same(a, b []*calendar.Meeting) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
@@ -39,8 +39,8 @@ func (f *Feeds) Make(address, name string, b *calendar.Book, now time.Time) *Fee
 	return t
 }
 
-// date gives the text its time: the second of the change while that lasts, if no text before has it. One
-// that is made later, or again in that second, is of the next: another change may have come between.
+// date sets Modified: to the second of the change, if that second is not over and no previous text
+// has it. Otherwise it sets the next second, because another change may have come in between.
 func (t *Feed) date(changed, now time.Time, before *Feed) {
 	if changed.IsZero() {
 		return
@@ -52,5 +52,5 @@ func (t *Feed) date(changed, now time.Time, before *Feed) {
 	}
 }
 
-// Dated reports whether the text is told its time: one of a second that is to come has none yet.
+// Dated reports whether to send Modified as Last-Modified. A time in the future is not sent.
 func (t *Feed) Dated(now time.Time) bool { return !t.Modified.IsZero() && !now.Before(t.Modified) }

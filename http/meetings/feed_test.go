@@ -18,8 +18,8 @@ func book(titles ...string) *calendar.Book {
 	return b
 }
 
-// TestFeedsAreMadeOnce: a calendar that only its link was noted in is the same; one with another
-// meeting, or another name, is not.
+// TestFeedsAreMadeOnce: a calendar in which only the link's usage changed has the same text. One
+// with another meeting, or another name, does not.
 func TestFeedsAreMadeOnce(t *testing.T) {
 	f, b := NewFeeds(), book("a")
 	made := f.Make("a@b.test", "a@b.test", b, time.Now())
@@ -36,7 +36,7 @@ func TestFeedsAreMadeOnce(t *testing.T) {
 	}
 }
 
-// TestTextsHaveTimesOfTheirOwn: a program that asks by time alone misses no change.
+// TestTextsHaveTimesOfTheirOwn: a program that revalidates only by time misses no change.
 func TestTextsHaveTimesOfTheirOwn(t *testing.T) {
 	f := NewFeeds()
 	second := time.Date(2026, 12, 1, 14, 0, 0, 0, time.UTC)

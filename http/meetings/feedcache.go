@@ -8,16 +8,17 @@ import (
 )
 
 const (
-	// cacheSize bounds the cached texts, in bytes. A text of more than half of that is not cached.
+	// cacheSize bounds the cached texts, in bytes. A text larger than half of it is not cached.
 	cacheSize = 32 << 20
-	// leastCharge is what the shortest text counts as, so that few entries are searched for the idlest.
+	// leastCharge is the minimum size that a text counts as. It bounds the number of entries that a
+	// search for the least recently used one visits.
 	leastCharge = 4 << 10
-	// cacheIdle is how long a text stays cached that nobody requests.
+	// cacheIdle is how long a text stays cached after its last request.
 	cacheIdle = 10 * time.Minute
 )
 
-// Feeds caches the texts of calendars that are followed, by inbox address. Each is rendered once for every
-// change and evicted when nobody requests it for a while. Any goroutine may use it.
+// Feeds caches the texts of subscribed calendars, by inbox address. Each text is rendered once per
+// change, and evicted when it has not been requested for cacheIdle. Any goroutine may use it.
 type Feeds struct {
 	mu    sync.Mutex // guards what is below
 	byBox map[string]*cachedFeed
@@ -34,8 +35,9 @@ type cachedFeed struct {
 // NewFeeds returns an empty cache.
 func NewFeeds() *Feeds { return &Feeds{byBox: map[string]*cachedFeed{}} }
 
-// Cached returns the text of the calendar of an inbox if it is cached and still right, else nil. name is
-// what the calendar is called. A stored meeting never changes, so a changed calendar holds other meetings.
+// Cached returns the cached text of the calendar of an inbox if it is still valid, else nil. name
+// is the title of the calendar. A stored meeting never changes, so a changed calendar has a
+// different list of meetings.
 func (f *Feeds) Cached(address, name string, b *calendar.Book) *Feed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -47,7 +49,7 @@ func (f *Feeds) Cached(address, name string, b *calendar.Book) *Feed {
 	return c.feed
 }
 
-// add caches t in place of the text before. The caller holds mu.
+// add caches t and replaces the previous text. The caller holds mu.
 func (f *Feeds) add(address string, t *Feed) {
 	f.evict(address)
 	bytes := max(int64(len(t.Text)), leastCharge)
@@ -64,7 +66,7 @@ func (f *Feeds) add(address string, t *Feed) {
 	}
 }
 
-// idlest is the inbox whose text was not requested for the longest.
+// idlest returns the address of the least recently requested text.
 func (f *Feeds) idlest() (address string) {
 	for other, c := range f.byBox {
 		if address == "" || c.used.Before(f.byBox[address].used) {
@@ -81,7 +83,7 @@ func (f *Feeds) evict(address string) {
 	}
 }
 
-// evictIdle runs on a timer for as long as anything is cached.
+// evictIdle runs on a timer as long as anything is cached.
 func (f *Feeds) evictIdle() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"inboxd/internal/core/calendar"
 )
 
-// TestTheCacheIsBounded: the idlest text is evicted first, and all of them when nobody requests any.
+// TestTheCacheIsBounded: the least recently used text is evicted first, and all of them when none
+// is requested.
 func TestTheCacheIsBounded(t *testing.T) {
 	f, b := NewFeeds(), new(calendar.Book)
 	add := func(address string, bytes int) { f.add(address, &Feed{Text: make([]byte, bytes)}) }

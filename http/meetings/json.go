@@ -1,6 +1,6 @@
-// Package meetings is how an inbox's meetings look to clients: members in JSON, pages of a list, and
-// the text of the feed, which is kept while it is followed. It knows meetings; it refuses to know
-// requests, credentials and where a calendar is stored.
+// Package meetings renders the meetings of an inbox for clients: members in JSON, pages of a list,
+// and the text of a subscribed feed, which it caches. It knows meetings. It does not know requests,
+// credentials or where a calendar is stored.
 package meetings
 
 import (
@@ -10,8 +10,9 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// Single appends a meeting as a read of it answers: under event, and the same members beside it
-// (specification, Calendar). conflicts are ids; nil: it is over, and has none to name.
+// Single appends the response to the read of one meeting: the meeting under "event", and its
+// members again at the top level (specification, Calendar). conflicts are ids; nil: the meeting is
+// over, so the member is omitted.
 func Single(b []byte, m *calendar.Meeting, conflicts []int64) []byte {
 	one := webhook.AppendMeeting(nil, m)
 	if conflicts != nil {
@@ -28,7 +29,7 @@ func Single(b []byte, m *calendar.Meeting, conflicts []int64) []byte {
 	return append(append(b, ','), one[1:]...)
 }
 
-// Arranged is what is told of an order that was done.
+// Arranged returns the response to an order that was carried out.
 func Arranged(d calendar.Done) []byte {
 	b := webhook.AppendMeeting([]byte(`{"ok":true,"event":`), d.Meeting)
 	b = append(b, `,"message_id":`...)

@@ -7,8 +7,8 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// AppendPage appends the meetings of a page, with commas between. It ends behind the first with which b is
-// longer than most octets, and returns how many it appended.
+// AppendPage appends the meetings of a page, separated by commas. It stops after the meeting that
+// makes b longer than most octets. It returns how many it appended.
 func AppendPage(b []byte, all []*calendar.Meeting, most int) ([]byte, int) {
 	for i, m := range all {
 		if len(b) >= most {
@@ -22,8 +22,8 @@ func AppendPage(b []byte, all []*calendar.Meeting, most int) ([]byte, int) {
 	return b, len(all)
 }
 
-// SizeOf is about how long the meetings of a page become, in bytes: what their rows hold, and the names of
-// the members.
+// SizeOf estimates the JSON size of a page of meetings, in bytes: their rows, and the names of the
+// members.
 func SizeOf(all []*calendar.Meeting) (size int64) {
 	for _, m := range all {
 		size += m.Bytes + bareMeeting
@@ -31,7 +31,7 @@ func SizeOf(all []*calendar.Meeting) (size int64) {
 	return size
 }
 
-// bareMeeting is how long a meeting with times and without any text is, in bytes.
+// bareMeeting is the JSON size of a meeting with times and without any text, in bytes.
 var bareMeeting = func() int64 {
 	at := time.Unix(0, 0)
 	m := &calendar.Meeting{CreatedAt: at, UpdatedAt: at}

@@ -13,11 +13,12 @@ func TestPagesEndBehindTheFirstThatIsTooMuch(t *testing.T) {
 	}
 }
 
-// TestSizeOfCoversThePage: a page that outgrows its memory is copied, which costs as much as making it.
+// TestSizeOfCoversThePage: a page larger than its buffer is copied, which costs as much as
+// rendering it.
 func TestSizeOfCoversThePage(t *testing.T) {
 	all := book("Quarterly review", "Stand-up", "Lunch").Meetings
 	for _, m := range all {
-		m.Bytes = int64(len(m.UID) + len(m.Title)) // at the least: a row holds its texts
+		m.Bytes = int64(len(m.UID) + len(m.Title)) // at least: a row contains its texts
 	}
 	page, n := AppendPage(nil, all, 1<<20)
 	if size := SizeOf(all); n != len(all) || size < int64(len(page)) || size > 2*int64(len(page)) {

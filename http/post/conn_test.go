@@ -51,9 +51,9 @@ func scripted(t *testing.T, answers ...string) (addr string, conns, ended *atomi
 	return ln.Addr().String(), conns, ended
 }
 
-// TestCallerKeepsConnections while they are of use: not behind an answer that was not read to
-// its end, nor when the receiver closed it or said more than it was
-// asked. A call that the receiver's end crosses is made on another.
+// TestCallerKeepsConnections: a connection is reused, except after a response that was not read
+// completely, after the receiver closed it, or after surplus bytes. A request that crosses the
+// receiver's close is sent again on another connection.
 func TestCallerKeepsConnections(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 	for name, c := range map[string]struct {
@@ -92,7 +92,7 @@ func TestCallerKeepsConnections(t *testing.T) {
 	}
 }
 
-// TestHangingCallsAreSmall: what one holds while it waits for its response (ADR 0034).
+// TestHangingCallsAreSmall bounds the memory of an attempt that waits for its response (ADR 0034).
 func TestHangingCallsAreSmall(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector holds memory of its own")
@@ -128,7 +128,7 @@ func TestHangingCallsAreSmall(t *testing.T) {
 	all.Wait()
 }
 
-// held is what the process holds in heap and stacks.
+// held returns how much heap and stack the process uses.
 func held() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -136,7 +136,7 @@ func held() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// FuzzRequest: whatever URL is accepted, the request is the one we mean and nothing follows it.
+// FuzzRequest: for every accepted URL, the request is the intended one and nothing follows it.
 func FuzzRequest(f *testing.F) {
 	for _, s := range []string{"http://example.com", "https://example.com:8443/a%0d%0ab?c=%0a&d=e f", "http://[2001:db8::1]/ü?ü", "http://a.b//c?", "http://a.b/%zz"} {
 		f.Add(s, "evt_1")

@@ -1,5 +1,5 @@
-// Package post calls webhooks: receivers that strangers chose, over HTTP/1.1. It knows URLs,
-// bytes and responses; it refuses to know subscriptions, schedules and what becomes of a
+// Package post sends webhook requests to receivers that accounts choose, over HTTP/1.1. It knows
+// URLs, bytes and responses. It does not know subscriptions, schedules or the outcome of a
 // delivery.
 package post
 
@@ -23,22 +23,22 @@ import (
 )
 
 const (
-	callTimeout   = 10 * time.Second // of a whole call (specification, Webhooks)
-	checkTimeout  = 2 * time.Second  // of a look-up before a URL is taken
-	responseBytes = 64 << 10         // read of a response's body and dropped
-	headBytes     = 16 << 10         // of a response's head, interim responses included
+	callTimeout   = 10 * time.Second // of one attempt (specification, Webhooks)
+	checkTimeout  = 2 * time.Second  // of the DNS look-up before a URL is accepted
+	responseBytes = 64 << 10         // of a response body that are read and discarded
+	headBytes     = 16 << 10         // limit of a response header, including interim responses
 
-	idleTimeout = 30 * time.Second // of a connection that waits for the next call
+	idleTimeout = 30 * time.Second // of a connection that waits for the next request
 	idleInAll   = 1024
 	idlePerHost = 32
-	// A call that waits for its response holds both buffers. A bigger head is read in steps.
+	// An attempt that waits for its response holds both buffers. A larger header is read in steps.
 	readBufferBytes  = 1 << 10
-	writeBufferBytes = 2 << 10 // a call in one write, nearly always
+	writeBufferBytes = 2 << 10 // so that nearly every request is one write
 )
 
-// Caller calls receivers. It follows no redirect and no proxy variable, checks the address
-// of every connection it opens, and reads a bounded part of what comes back (ADR 0034). Any
-// goroutine may use it; nothing of it changes.
+// Caller sends webhook requests. It follows no redirects and ignores proxy variables. It checks the
+// address of every connection that it opens, and reads a limited part of the response (ADR 0034).
+// It is immutable, and any goroutine may use it.
 type Caller struct {
 	guard     netguard.Policy
 	resolver  *net.Resolver
@@ -46,13 +46,13 @@ type Caller struct {
 	timeout   time.Duration // callTimeout
 }
 
-// New returns a Caller that connects where guard lets it, and asks resolver where hosts are;
-// nil is the system's.
+// New returns a Caller that connects only where guard permits, and looks up hosts with resolver.
+// nil selects the system's resolver.
 func New(guard netguard.Policy, resolver *net.Resolver) *Caller {
 	if resolver == nil {
 		resolver = net.DefaultResolver
 	}
-	dialer := net.Dialer{Control: guard.Control, Resolver: resolver, KeepAlive: -1} // no connection gets that old
+	dialer := net.Dialer{Control: guard.Control, Resolver: resolver, KeepAlive: -1} // connections are closed before a keep-alive probe is due
 	return &Caller{
 		guard: guard, resolver: resolver, timeout: callTimeout,
 		transport: &http.Transport{
@@ -64,12 +64,12 @@ func New(guard netguard.Policy, resolver *net.Resolver) *Caller {
 	}
 }
 
-// Close drops the connections that wait for a next call.
+// Close closes the idle connections.
 func (c *Caller) Close() { c.transport.CloseIdleConnections() }
 
-// Check refuses a URL whose host is at an address that may not be called now, so that its
-// owner learns it at once. A host that is not found, or not soon, passes: what counts is
-// asked at each connection.
+// Check refuses a URL whose host currently has an address that may not be called, so that its owner
+// gets the error immediately. A host that is not found within checkTimeout is accepted: the address
+// is checked again for each connection.
 func (c *Caller) Check(ctx context.Context, target string) error {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -90,7 +90,7 @@ func portOf(u *url.URL) string {
 	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
-// Post makes one call. It always says what happened.
+// Post makes one attempt. Its result always describes what happened.
 func (c *Caller) Post(ctx context.Context, target string, headers []webhook.Header, body []byte) webhook.Answer {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
@@ -106,15 +106,15 @@ func (c *Caller) Post(ctx context.Context, target string, headers []webhook.Head
 	return answer
 }
 
-// exchange sends the request and reads the response. A body that drips or never ends costs
-// no more than the call's time, and changes nothing about the status that came before it.
+// exchange sends the request and reads the response. A slow or endless body cannot take longer than
+// the attempt's timeout, and does not change the status received before it.
 func (c *Caller) exchange(ctx context.Context, target string, headers []webhook.Header, body []byte) (answer webhook.Answer, err error) {
 	began := time.Now()
 	req, err := request(ctx, target, headers, body)
 	if err != nil {
 		return answer, err
 	}
-	resp, err := c.transport.RoundTrip(req) // which follows no redirect
+	resp, err := c.transport.RoundTrip(req) // RoundTrip follows no redirects
 	if err != nil {
 		return answer, err
 	}
@@ -124,33 +124,34 @@ func (c *Caller) exchange(ctx context.Context, target string, headers []webhook.
 	}
 	answer.Status, answer.Duration = resp.StatusCode, time.Since(began)
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return answer, nil // its body is the connection
+		return answer, nil // the body is the connection
 	}
 	head, err := io.ReadAll(io.LimitReader(resp.Body, webhook.ExcerptBytes))
 	answer.Excerpt = strings.ToValidUTF8(string(head), "\uFFFD")
-	if err == nil { // a connection whose response was read to the end is used again
+	if err == nil { // a connection can be reused only after its response was read completely
 		io.CopyN(io.Discard, resp.Body, responseBytes-webhook.ExcerptBytes)
 	}
 	return answer, nil
 }
 
-// request is what travels. Fields keep the spelling of headers. It may be sent once more when
-// a receiver's end of the connection crosses it: receivers know a repeat by its webhook-id.
+// request builds the HTTP request. Header names keep their spelling. net/http may send it again if
+// the receiver closes the connection at the same moment; receivers recognize a duplicate by its
+// webhook-id.
 func request(ctx context.Context, target string, headers []webhook.Header, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	req.Header["User-Agent"] = nil      // none but that of headers
-	req.Header["Idempotency-Key"] = nil // not sent: tells net/http that it may be repeated
+	req.Header["User-Agent"] = nil      // no default User-Agent
+	req.Header["Idempotency-Key"] = nil // not sent; permits net/http to repeat the request
 	for _, h := range headers {
 		req.Header[h.Name] = []string{h.Value}
 	}
 	return req, nil
 }
 
-// inWords says why a call got no response, without what could tell a stranger about the
-// network that we stand in.
+// inWords describes why an attempt got no response. It must not reveal anything about the network
+// in which this server runs.
 func inWords(err error) string {
 	var refused *netguard.Refused
 	var dns *net.DNSError

@@ -70,7 +70,7 @@ func TestCallerSendsTheBytesAndFieldsAsTheyAre(t *testing.T) {
 	}
 }
 
-// TestCallerCallsNoForbiddenAddress: every spelling of this machine, with the default policy.
+// TestCallerCallsNoForbiddenAddress tries every spelling of this machine with the default policy.
 func TestCallerCallsNoForbiddenAddress(t *testing.T) {
 	var touched atomic.Int64
 	canary := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { touched.Add(1) }))
@@ -106,7 +106,7 @@ func TestCallerFollowsNoRedirect(t *testing.T) {
 	}
 }
 
-// TestCallerAndBadReceivers: what they do costs one attempt and no more.
+// TestCallerAndBadReceivers: a receiver's misbehavior costs one attempt and no more.
 func TestCallerAndBadReceivers(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer string
@@ -135,7 +135,8 @@ func TestCallerAndBadReceivers(t *testing.T) {
 	}
 }
 
-// TestCheckRefusesWhatMayNotBeCalled before a webhook is made; what can't be found passes.
+// TestCheckRefusesWhatMayNotBeCalled: forbidden addresses are refused, and unknown hosts are
+// accepted.
 func TestCheckRefusesWhatMayNotBeCalled(t *testing.T) {
 	strict, lax := newCaller(t, netguard.Policy{}), newCaller(t, loopbackAllowed)
 	for target, refused := range map[string]bool{
@@ -178,7 +179,7 @@ func TestCallerGivesUpInTime(t *testing.T) {
 	}
 }
 
-// rawReceiver answers each connection's first request with bytes, and closes.
+// rawReceiver sends these bytes in response to the first request of each connection, and closes it.
 func rawReceiver(t *testing.T, answer string) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -24,7 +24,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// FuzzFold holds the short way of ASCII to the long one.
+// FuzzFold compares the fast path for ASCII with the general path.
 func FuzzFold(f *testing.F) {
 	f.Add("aZ{`@[")
 	f.Add("\u212a \xff")
@@ -35,15 +35,15 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-// TestNothingIsFoundAcrossParts: what a client can ask for holds no separator.
+// TestNothingIsFoundAcrossParts: no query can contain the separator.
 func TestNothingIsFoundAcrossParts(t *testing.T) {
 	if joined := Join("AB", "CD"); strings.Contains(joined, "BC") || !strings.Contains(joined, "CD") {
 		t.Errorf("%q", joined)
 	}
 }
 
-// TestTextsAreBounded: what is asked for stays, what is not goes, and the whole never takes more
-// than was said.
+// TestTextsAreBounded: used texts stay, unused texts are evicted, and the total never exceeds the
+// limit.
 func TestTextsAreBounded(t *testing.T) {
 	texts := NewTexts()
 	texts.half = 100 * (1000 + besideText)
@@ -70,7 +70,7 @@ func TestTextsAreBounded(t *testing.T) {
 	}
 }
 
-// TestTurns: few run at once, few of one account are under way, and a wait ends.
+// TestTurns: few searches run at once, few of one account are in progress, and a wait ends.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns()
@@ -103,7 +103,7 @@ func TestTurns(t *testing.T) {
 		if _, err := turns.Take(over, bob); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("a request that is over: %v", err)
 		}
-		for range mostOfAccount - 1 { // they came before bob, and their wait is over too
+		for range mostOfAccount - 1 { // they came before bob, and their wait has expired too
 			if err := <-taken; !fault.Is(err, fault.Unavailable) {
 				t.Errorf("a wait without end: %v", err)
 			}
@@ -119,7 +119,7 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestPiecesTakeTurns: they wait for each other and for what takes long, but for that no longer than
+// TestPiecesTakeTurns: pieces wait for each other, and for long calls, but for those no longer than
 // a moment.
 func TestPiecesTakeTurns(t *testing.T) {
 	const pieces, long = 100, 50 * time.Microsecond

@@ -1,6 +1,6 @@
-// Package search is what a search in an inbox needs beside the mails: their texts, folded once
-// and kept for a while, and turns, so that few searches run at once. It knows texts and
-// accounts; it refuses to know requests, views and where a mail is stored (ADR 0045).
+// Package search provides what searches in inboxes need besides the messages: a cache of their
+// case-folded texts, and turns that limit how many searches run at once. It knows texts and
+// accounts. It does not know requests, views or where a message is stored (ADR 0045).
 package search
 
 import (
@@ -13,25 +13,26 @@ import (
 )
 
 const (
-	// keptBytes bounds what Texts keeps.
+	// keptBytes bounds the cache of Texts.
 	keptBytes = 64 << 20
-	// besideText is about what a kept text takes beside its bytes: its key and its places in
-	// two maps.
+	// besideText is the approximate size of a cached text without its bytes: its key and its
+	// entries in two maps.
 	besideText = 128
-	// Between stands between the parts of a text. No valid UTF-8 holds it, so no query does.
+	// Between separates the parts of a text. It is invalid UTF-8, so no query can contain it.
 	Between = "\xff"
 )
 
-// Mail names a mail. An address never gives an id twice while its account is there; the time,
-// in Unix milliseconds, tells apart what another account has there later.
+// Mail identifies a message. An address never reuses an id while its account exists. At, in Unix
+// milliseconds, distinguishes messages of a later account with the same address.
 type Mail struct {
 	Address string
 	ID, At  int64
-	Head    bool // its subject and sender alone
+	Head    bool // only its subject and sender
 }
 
-// Texts keeps what mails are searched in. It has two halves: when the newer is full the older
-// goes, but for what was asked for meanwhile. Any goroutine may use it.
+// Texts caches the searchable texts of messages. It has two halves. When the newer half is full,
+// the older one is dropped, except for texts that were used in the meantime. Any goroutine may use
+// it.
 type Texts struct {
 	half int64 // bytes
 
@@ -40,10 +41,10 @@ type Texts struct {
 	held         int64 // bytes in newer
 }
 
-// NewTexts returns Texts that hold nothing.
+// NewTexts returns an empty cache.
 func NewTexts() *Texts { return &Texts{half: keptBytes / 2, newer: map[Mail]string{}} }
 
-// Of returns what m is searched in, if it is kept.
+// Of returns the searchable text of m, if it is cached.
 func (t *Texts) Of(m Mail) (text string, kept bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +56,7 @@ func (t *Texts) Of(m Mail) (text string, kept bool) {
 	return text, kept
 }
 
-// Keep keeps the text of m, unless it is too long to be kept.
+// Keep caches the text of m, unless it is too long.
 func (t *Texts) Keep(m Mail, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,18 +75,18 @@ func (t *Texts) keep(m Mail, text string) {
 	t.held += size
 }
 
-// Join makes one text of several, so that nothing is found across two of them.
+// Join joins several texts so that no match can span two of them.
 func Join(folded ...string) string { return strings.Join(folded, Between) }
 
-// Fold composes letters (NFC), and maps each to the smallest of its case variants (Unicode simple
-// folding).
+// Fold normalizes s for comparison: it composes letters (NFC), and maps each to the smallest of its
+// case variants (Unicode simple case folding).
 func Fold(s string) string {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return strings.Map(foldRune, norm.NFC.String(s))
 		}
 	}
-	return strings.ToUpper(s) // in ASCII the capitals come first, whatever variants lie beyond
+	return strings.ToUpper(s) // in ASCII the capital is the smallest variant
 }
 
 func foldRune(r rune) rune {

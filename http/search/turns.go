@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// mostOfAccount bounds the searches of one account that run or wait for a turn.
+	// mostOfAccount bounds the searches of one account that run or wait.
 	mostOfAccount = 4
 	// patience is how long a search waits for its turn.
 	patience = 5 * time.Second
@@ -19,27 +19,27 @@ const (
 	moment = time.Millisecond
 )
 
-// Turns lets searches, and reads of what is large, run on half of the processors at most, so
-// that polls find one free, and few searches of one account, so that others' find a turn. Any
-// goroutine may use it.
+// Turns limits searches and large reads to half of the processors, so that polls always find a free
+// one. It also limits the searches of one account, so that others get a turn. Any goroutine may use
+// it.
 type Turns struct {
-	running chan struct{} // holds one for each
-	pieces  chan struct{} // holds one for each piece of a download
+	running chan struct{} // holds one element per running search or read
+	pieces  chan struct{} // holds one element per piece of a download
 
 	mu       sync.Mutex         // guards underway
-	underway map[account.ID]int // run or wait; no zeros
+	underway map[account.ID]int // searches that run or wait; no zeros
 }
 
-// NewTurns returns Turns that nobody has.
+// NewTurns returns Turns with all turns free.
 func NewTurns() *Turns {
 	half := max(1, runtime.GOMAXPROCS(0)/2)
 	return &Turns{running: make(chan struct{}, half), pieces: make(chan struct{}, half), underway: map[account.ID]int{}}
 }
 
-// Piece makes a call that takes less than a tenth of a millisecond, of those that come by the thousand
-// at once. They wait for each other, and each for a turn among what takes long; but no longer than a
-// moment, so that a search does not hold up a download. Without that both kinds together would
-// keep every processor busy, and Go looks for what came over the network where one is not.
+// Piece runs a short call, less than a tenth of a millisecond, of which thousands may arrive at
+// once. Pieces wait for each other. Each also waits for a turn among the long calls, but no longer
+// than moment, so that a search does not delay a download. Without this, both kinds together would
+// keep every processor busy, and the Go scheduler polls the network only when a processor is idle.
 func (t *Turns) Piece(call func()) {
 	t.pieces <- struct{}{}
 	defer func() { <-t.pieces }()
@@ -58,8 +58,8 @@ func (t *Turns) Piece(call func()) {
 	call()
 }
 
-// Take waits for a search's turn, which ends with done. Unavailable: the account has too many
-// under way, or the wait was too long.
+// Take waits for a turn for a search; done ends it. The error is Unavailable if the account has too
+// many searches in progress, or the wait was too long.
 func (t *Turns) Take(ctx context.Context, id account.ID) (done func(), err error) {
 	if !t.enter(id) {
 		return nil, fault.New(fault.Unavailable, "This account has too many searches in progress, try again soon")
@@ -72,7 +72,7 @@ func (t *Turns) Take(ctx context.Context, id account.ID) (done func(), err error
 	return func() { end(); t.leave(id) }, nil
 }
 
-// Wait is Take for what is bounded for each account by the memory it takes.
+// Wait is Take for work whose memory budget already limits each account.
 func (t *Turns) Wait(ctx context.Context) (done func(), err error) {
 	wait := time.NewTimer(patience)
 	defer wait.Stop()

@@ -10,8 +10,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// listener wraps Accept: it survives a lack of file descriptors, which would end fasthttp's
-// Serve, and makes every connection one of ours.
+// listener wraps Accept. It survives a shortage of file descriptors, which would end fasthttp's
+// Serve, and wraps every connection in a conn.
 type listener struct {
 	net.Listener
 	wire *Wire
@@ -19,8 +19,8 @@ type listener struct {
 
 const maxAcceptPause = time.Second
 
-// Accept returns the next connection. While the process is out of descriptors it waits and
-// tries again; the log says so once per shortage.
+// Accept returns the next connection. While the process is out of descriptors it waits and retries;
+// this is logged once per shortage.
 func (l *listener) Accept() (net.Conn, error) {
 	pause := time.Duration(0)
 	for {
@@ -54,7 +54,8 @@ func (l *listener) rest(d time.Duration) bool {
 	}
 }
 
-// passing tells a shortage, or a peer that left while it queued, from the end of a listener.
+// passing reports whether an error is temporary: a shortage, or a peer that left while it queued.
+// Any other error means the end of the listener.
 func passing(err error) bool {
 	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
 		if errors.Is(err, e) {
@@ -64,7 +65,7 @@ func passing(err error) bool {
 	return false
 }
 
-// admit returns nil when the connection was refused because too many are open.
+// admit returns nil if it refused the connection because too many are open.
 func (l *listener) admit(nc net.Conn) *conn {
 	w := l.wire
 	c := &conn{Conn: nc, number: w.ids.conns.Add(1), release: w.conns.remove, wire: w}
@@ -80,8 +81,8 @@ const (
 	crowded       = `{"detail":"` + crowdedDetail + `"}`
 )
 
-// refuseConn answers without reading, where that can't hold up Accept: the response
-// fits any socket buffer, but under TLS it would take a handshake.
+// refuseConn responds without reading, if that cannot delay Accept. The response fits any socket
+// buffer, but under TLS it would need a handshake, so TLS connections are just closed.
 func (w *Wire) refuseConn(c *conn) {
 	if _, plain := c.Conn.(*net.TCPConn); plain {
 		w.writeCrowded(c)
@@ -89,7 +90,7 @@ func (w *Wire) refuseConn(c *conn) {
 	c.Close()
 }
 
-// writeCrowded writes what fits any socket buffer, so it needs no deadline.
+// writeCrowded writes a response that fits any socket buffer, so it needs no deadline.
 func (w *Wire) writeCrowded(c *conn) {
 	secure := ""
 	if w.opts.Secure {
@@ -99,8 +100,8 @@ func (w *Wire) writeCrowded(c *conn) {
 		"X-Content-Type-Options: nosniff\r\n%sX-Request-Id: %s\r\nContent-Length: %d\r\n\r\n%s", secure, w.ids.append(nil, c.number, 0), len(crowded), crowded)
 }
 
-// refuseProbe answers a request on a connection beyond the bounds, unless it asks whether the service lives.
-// No such connection is kept.
+// refuseProbe refuses a request on a connection beyond the limits, unless it is a health check.
+// Such a connection is closed after its response in every case.
 func (w *Wire) refuseProbe(c *fasthttp.RequestCtx) (refused bool) {
 	if own, ok := c.Conn().(*conn); !ok || !own.probe {
 		return false

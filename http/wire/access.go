@@ -8,15 +8,15 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Access is one response, for a log of all. Nothing of it may be kept.
+// Access describes one response, for the access log. The receiver must not retain any of it.
 type Access struct {
-	At      time.Time // when the request had come
+	At      time.Time // when the request had been read
 	Took    time.Duration
 	Peer    string // its IP address
 	Method  []byte
-	Path    []byte // as it came, without the query
+	Path    []byte // as received, without the query
 	Status  int
-	Bytes   int    // of the body; of a stream until it ended
+	Bytes   int    // of the body; of a stream, all until it ended
 	Request []byte // X-Request-Id
 }
 
@@ -25,8 +25,8 @@ func (c *conn) peer() string {
 	return host
 }
 
-// noteServed counts a response that fasthttp writes, and tells of it. That of a parked request is
-// counted when it is out.
+// noteServed counts and logs a response that fasthttp writes. The response of a parked request is
+// counted when it is complete.
 func (w *Wire) noteServed(c *fasthttp.RequestCtx, began time.Time) {
 	if c.Hijacked() {
 		return
@@ -46,7 +46,7 @@ func (w *Wire) noteServed(c *fasthttp.RequestCtx, began time.Time) {
 	})
 }
 
-// notePoll counts a response that was written past fasthttp, and tells of it.
+// notePoll counts and logs a response that bypassed fasthttp.
 func (w *Wire) notePoll(c *conn, request []byte, began time.Time, response []byte) {
 	unchanged := response[len("HTTP/1.1 ")] == '3'
 	timed := w.served.countPlain(unchanged, c.number, c.requests)
@@ -69,10 +69,10 @@ func (w *Wire) notePoll(c *conn, request []byte, began time.Time, response []byt
 	w.opts.Access(Access{began, took, c.peer(), []byte("GET"), path, status, len(body), w.ids.append(nil, c.number, c.requests)})
 }
 
-// access is what a parked request is told of by, when it ends. Its goroutine has it.
+// access collects the log entry of a parked request. The goroutine of the request owns it.
 type access struct {
 	began        time.Time
-	method, path []byte // without a log: nil
+	method, path []byte // nil without an access log
 	status       int
 	bytes        int
 	told         bool
@@ -86,13 +86,14 @@ func (w *Wire) accessOf(c *fasthttp.RequestCtx) access {
 	return a
 }
 
-// wrote counts what a response holds.
+// wrote adds n octets of a response.
 func (a *access) wrote(status, n int) {
 	a.status = status
 	a.bytes += n
 }
 
-// noteParked tells of a request whose response is out, once; of none that got no response.
+// noteParked counts and logs a parked request once its response is complete. It does nothing if
+// there was no response.
 func (p *Parked) noteParked() {
 	a := &p.access
 	if a.told || a.status == 0 {

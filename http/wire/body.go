@@ -9,18 +9,18 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// fasthttp takes in a small body itself. A larger one is read here: only when its sender may
-// send it, in memory that grows with what has come and counts against a budget.
+// fasthttp reads a small body itself. A larger body is read here, only if its sender is allowed to
+// send it. Its memory grows with what has arrived and counts against a budget.
 
-// SmallBody is what is read of anybody's body, and what fasthttp reads ahead.
+// SmallBody is how much is read of any client's body, and what fasthttp reads ahead.
 const SmallBody = 8 << 10
 
-// inChunks is fasthttp's length of a body that does not say its own.
+// inChunks is what fasthttp returns as the content length of a chunked body.
 const inChunks = -1
 
-// Allowance is how large the body of a request may be, and whose budget it counts against.
+// Allowance is how large the body of a request may be, and which account's budget it uses.
 type Allowance struct {
-	Bytes   int // at least SmallBody, unless no body is that large
+	Bytes   int // at least SmallBody, unless every body must be smaller
 	Account account.ID
 }
 
@@ -29,9 +29,9 @@ var (
 	continue100  = []byte("100-continue")
 )
 
-// headerReceived is asked before any of the body is read. Who may not send it is treated as
-// one who asks before sending, see expected: so nothing of it is read, and the answer comes
-// at once.
+// headerReceived is called before any of the body is read. A client that may not send the body is
+// treated as if it had sent Expect: 100-continue, see expected. So none of the body is read, and
+// the response is sent immediately.
 func (w *Wire) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if !w.fits(h) {
 		h.SetCanonical(headerExpect, continue100)
@@ -39,13 +39,13 @@ func (w *Wire) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig 
 	return fasthttp.RequestConfig{}
 }
 
-// fits reports whether the body, as far as it is announced, is one that is read.
+// fits reports whether the announced body is small enough to be read.
 func (w *Wire) fits(h *fasthttp.RequestHeader) bool {
 	n := h.ContentLength()
 	return n <= min(SmallBody, w.opts.MaxBody) || n <= w.opts.Body(h).Bytes
 }
 
-// expected answers who waits for 100 (Continue), and who will not be let send.
+// expected handles requests that wait for 100 (Continue), and those whose body is refused.
 func (w *Wire) expected(c *fasthttp.RequestCtx) int {
 	if w.fits(&c.Request.Header) {
 		return fasthttp.StatusContinue
@@ -62,7 +62,7 @@ func (w *Wire) expected(c *fasthttp.RequestCtx) int {
 	return c.Response.StatusCode()
 }
 
-// leaveBody answers a request whose body stays unread.
+// leaveBody responds to a request without reading its body.
 func (w *Wire) leaveBody(c *fasthttp.RequestCtx) {
 	l := w.opts.Body(&c.Request.Header).linger()
 	w.opts.LeaveBody(c)
@@ -76,7 +76,7 @@ func (a Allowance) linger() *linger {
 	return lingerStranger
 }
 
-// endRefused ends the connection with the response: the rest of the request is never read.
+// endRefused closes the connection after the response: the rest of the request is never read.
 func endRefused(c *fasthttp.RequestCtx, l *linger) {
 	c.SetConnectionClose()
 	if own, ok := c.Conn().(*conn); ok {
@@ -84,7 +84,7 @@ func endRefused(c *fasthttp.RequestCtx, l *linger) {
 	}
 }
 
-// handleLarge reads the body and hands the request on.
+// handleLarge reads the body and calls the handler.
 func (w *Wire) handleLarge(c *fasthttp.RequestCtx) {
 	b := body{conn: c.Conn().(*conn), allowed: w.opts.Body(&c.Request.Header)}
 	b.charge = w.bodies.Charge(b.allowed.Account)
@@ -108,7 +108,7 @@ func (w *Wire) handleLarge(c *fasthttp.RequestCtx) {
 	}
 }
 
-// body is one that is being read. The goroutine of its connection has it.
+// body is a request body that is being read. The goroutine of its connection owns it.
 type body struct {
 	conn    *conn
 	allowed Allowance
@@ -116,20 +116,22 @@ type body struct {
 	buf     []byte
 }
 
-// errCrowded is why a body is not read on: all of them hold what they may hold.
+// errCrowded: the memory budget of all request bodies is used up.
 var errCrowded = errors.New("http: the memory budget of request bodies is used up")
 
-// errChunks is why a chunked body is not read on: fasthttp passes over the extensions of a chunk, however long they are.
+// errChunks: fasthttp skips the extensions of a chunk however long they are, so the octets on the
+// wire are limited separately.
 var errChunks = errors.New("http: the framing of the chunks is much larger than their content")
 
-// chunkOverhead is how many octets a body in chunks may take on the wire for each octet: six in chunks of one.
+// chunkOverhead is how many octets on the wire a chunked body may take for each octet of content.
+// Chunks of one octet take six.
 const chunkOverhead = 8
 
-// read takes in size octets, or all there are of a chunked body.
+// read reads size octets, or all of a chunked body.
 func (b *body) read(from io.Reader, size int) error {
 	most := size
 	if size == inChunks {
-		most = b.allowed.Bytes + 1 // one more shows that it is too large
+		most = b.allowed.Bytes + 1 // one more octet shows that it is too large
 		b.conn.most = chunkOverhead * max(most, SmallBody)
 	}
 	for {
@@ -152,8 +154,8 @@ func (b *body) read(from io.Reader, size int) error {
 	}
 }
 
-// grow makes room. What is announced counts once a part of it has come; and the more is held,
-// the more must come in time.
+// grow enlarges the buffer. The announced size counts against the budget only once a part of it has
+// arrived. The more memory is held, the more octets must arrive in each progress step.
 func (b *body) grow(most int) bool {
 	size := most
 	for step := smallCharge; step <= 4<<20; step *= 4 {
@@ -170,7 +172,7 @@ func (b *body) grow(most int) bool {
 	return true
 }
 
-// free lets go of the body. The request may live on: while its response is written.
+// free releases the body. The request may outlive it, while its response is written.
 func (b *body) free(c *fasthttp.RequestCtx) {
 	c.Request.ResetBody()
 	b.conn.owed, b.conn.most = 0, 0

@@ -10,38 +10,38 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// smallCharge is what counts as little: a budget keeps a part of itself for such charges, so
-// that a few large ones keep nobody from everyday requests.
+// smallCharge is the limit of a small charge. A budget reserves a part for small charges, so that a
+// few large ones cannot block everyday requests.
 const smallCharge = 64 << 10
 
-// Budget bounds the octets that requests hold while they depend on a peer: all together, and
-// those of each account. Any goroutine may use it.
+// Budget bounds the octets that requests hold while they depend on a peer: in total, and per
+// account. Any goroutine may use it.
 type Budget struct {
-	all, each, spare int64 // spare: for small charges, beyond either
+	all, each, spare int64 // spare: for small charges, in addition to either limit
 
 	mu    sync.Mutex           // guards what is below
-	held  int64                // of all
-	of    map[account.ID]int64 // of each that holds something
-	freed chan struct{}        // closed when something is given back; nil: nobody waits
+	held  int64                // in total
+	of    map[account.ID]int64 // of each account that holds something
+	freed chan struct{}        // closed when something is released; nil: nobody waits
 }
 
-// NewBudget makes one of which each account may have a half.
+// NewBudget returns a budget of which each account may use half.
 func NewBudget(all int64) *Budget {
 	return &Budget{all: all, each: all / 2, spare: all / 8, of: map[account.ID]int64{}}
 }
 
-// Charge returns a charge of nothing.
+// Charge returns a charge of zero octets.
 func (b *Budget) Charge(id account.ID) *Charge { return &Charge{budget: b, account: id} }
 
-// Charge is what one request holds of a budget. One goroutine at a time has it.
+// Charge is what one request holds of a budget. Only one goroutine at a time may use it.
 type Charge struct {
 	budget  *Budget
 	account account.ID
 	held    int64
 }
 
-// Set makes the charge n; false when there is no room for more, and it stays as it was. What is larger than
-// an account's share has room only while the account holds nothing else.
+// Set changes the charge to n. It returns false, and changes nothing, if there is no room. A charge
+// above an account's share fits only while the account holds nothing else.
 func (c *Charge) Set(n int64) bool {
 	b := c.budget
 	b.mu.Lock()
@@ -54,7 +54,7 @@ func (b *Budget) set(c *Charge, n int64) bool {
 	if n <= smallCharge {
 		spare = b.spare
 	}
-	others := b.of[c.account] - c.held // what else the account holds
+	others := b.of[c.account] - c.held // what the other requests of the account hold
 	if more > 0 && (b.held+more > b.all+spare || others > 0 && others+n > b.each+spare) {
 		return false
 	}
@@ -70,8 +70,8 @@ func (b *Budget) set(c *Charge, n int64) bool {
 	return true
 }
 
-// Await is Set, but waits for room. Only a charge of nothing may wait, or two would wait for
-// each other.
+// Await is Set, but waits at most so long for room. Only a charge of zero may wait: otherwise two
+// could wait for each other forever.
 func (c *Charge) Await(n int64, most time.Duration) bool {
 	over := time.NewTimer(most)
 	defer over.Stop()
@@ -88,7 +88,7 @@ func (c *Charge) Await(n int64, most time.Duration) bool {
 	}
 }
 
-// try returns nil, or what is closed when it is worth to try again.
+// try returns nil, or a channel that is closed when a retry may succeed.
 func (c *Charge) try(n int64) <-chan struct{} {
 	b := c.budget
 	b.mu.Lock()
@@ -102,15 +102,15 @@ func (c *Charge) try(n int64) <-chan struct{} {
 	return b.freed
 }
 
-// Held is how many octets are held now.
+// Held returns how many octets are held now.
 func (b *Budget) Held() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.held
 }
 
-// Hold leaves the charge with the body of the response until that is written, or will never
-// be: fasthttp closes a body stream in every case.
+// Hold keeps the charge until the body of the response is written or abandoned. fasthttp closes a
+// body stream in both cases.
 func (c *Charge) Hold(at *fasthttp.RequestCtx) {
 	h := &held{charge: c}
 	body := at.Response.Body()
@@ -121,14 +121,14 @@ func (c *Charge) Hold(at *fasthttp.RequestCtx) {
 	at.Response.SetBodyStream(h, len(body))
 }
 
-// held is a body in memory, on its way.
+// held is a body in memory that is being written.
 type held struct {
 	bytes.Reader
 	charge *Charge
 	conn   *conn
 }
 
-// Close may come more than once.
+// Close may be called more than once.
 func (h *held) Close() error {
 	if h.conn != nil {
 		h.conn.piece = 0

@@ -7,8 +7,8 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// TestABudgetIsShared: an account may hold half of it, small charges a little more. What is larger than a
-// share needs room for all of it, and an account that holds nothing else.
+// TestABudgetIsShared: an account may hold half of it, small charges slightly more. A charge above
+// a share needs room for all of it, and an account that holds nothing else.
 func TestABudgetIsShared(t *testing.T) {
 	const all = 8 << 20
 	b := NewBudget(all)

@@ -12,44 +12,44 @@ import (
 )
 
 const (
-	// A connection in the middle of a request must deliver minProgress bytes in each
-	// progressStep, or the rest of the request: a peer that sends a byte now and then
-	// holds its connection no longer than one that is silent. Of a body the heldSteps-th part
-	// of what it holds must come in each.
+	// During a request a connection must deliver minProgress bytes in each progressStep, or the
+	// rest of the request. So a peer that sends a byte now and then holds its connection no longer
+	// than a silent one. Of a body, each step must bring one heldSteps-th of the memory it holds.
 	progressStep = 10 * time.Second
 	minProgress  = 512
 	heldSteps    = 64
-	// writeTimeout bounds how long one piece of a response may take to be accepted.
+	// writeTimeout is how long the peer may take to accept one piece of a response.
 	writeTimeout = 20 * time.Second
 	writePiece   = 64 << 10
-	// heldPieces is how many pieces a large body in memory has at most, and heldTimeout how
-	// long each may take.
+	// heldPieces is the largest number of pieces of a large body in memory. heldTimeout is how long
+	// each may take.
 	heldPieces  = 16
 	heldTimeout = 10 * time.Second
-	// deadlineSlack is how stale an armed deadline may be before it is set again: polls
-	// that come in quick succession touch no timer.
+	// deadlineSlack is how stale an armed deadline may be before it is set again. So polls in quick
+	// succession do not touch a timer.
 	deadlineSlack = 5 * time.Second
-	// responseGrace bounds how long Close lets a poll's response go out.
+	// responseGrace is how long Close waits while the response to a poll is written.
 	responseGrace = 100 * time.Millisecond
 )
 
-// linger is how much of a refused body is read away, and how long the connection stays, so
-// that the response is not lost to the reset that unread bytes cause.
+// linger is how much of a refused body is read and discarded, and how long the connection stays
+// open. Without it, the reset that unread bytes cause would lose the response.
 type linger struct {
 	bytes int
 	stay  time.Duration
-	// places, where it is bounded, are for those who linger so: who finds none is closed at once.
+	// places, if not nil, bounds how many connections linger at once. Without a free place the
+	// connection is closed immediately.
 	places chan struct{}
 }
 
-// A stranger who sends more, and looks for no answer while it sends, may see that reset only. A thousand
-// of them who send as fast as they can would take the processor from everybody.
+// A stranger that sends more than this without reading the response may see only the reset. Without
+// a limit, a thousand strangers that send at full speed would take all processor time.
 var (
 	lingerKnown    = &linger{32 << 20, 5 * time.Second, nil}
 	lingerStranger = &linger{256 << 10, time.Second, make(chan struct{}, 64)}
 )
 
-// enter takes a place; false: there is none.
+// enter acquires a place. It returns false if all are taken.
 func (l *linger) enter() bool {
 	if l.places == nil {
 		return true
@@ -68,23 +68,23 @@ func (l *linger) leave() {
 	}
 }
 
-// conn puts progress deadlines on a connection. All but Close belongs to the goroutine that
-// serves the connection; Close may also come from Shutdown, and looks at atomics only.
+// conn puts progress deadlines on a connection. The goroutine that serves the connection owns all
+// fields. Only Close may also be called by Shutdown, and it reads only atomics.
 type conn struct {
 	net.Conn
 	number   uint64                 // of the connection, see requestIDs
 	requests uint64                 // stamped so far
 	refusing atomic.Pointer[linger] // set: the rest of a request will never be read, see Close
-	spoke    atomic.Bool            // a byte came
+	spoke    atomic.Bool            // a byte arrived
 	closed   atomic.Bool
-	// quietSince is when c began to wait for a request, in Unix nanoseconds; 0 while it has one.
+	// quietSince is when c began to wait for a request, in Unix nanoseconds; 0 during a request.
 	quietSince atomic.Int64
-	client     netip.Prefix // whose it is; invalid: it may be anybody's
-	probe      bool         // it has a place beyond the bounds, see ProbePlaces
-	// responding is set while Read answers a poll, see poll.go: fasthttp takes the
-	// connection for idle then, and a shutdown would cut the response off.
+	client     netip.Prefix // its client; invalid: not limited per client
+	probe      bool         // it has a place beyond the limits, see ProbePlaces
+	// responding is set while Read writes the response to a poll, see poll.go. fasthttp takes the
+	// connection for idle then, so a shutdown would cut the response off.
 	responding atomic.Bool
-	token      []byte       // of the last plain poll that came whole
+	token      []byte       // of the last complete plain poll
 	hash       account.Hash // of token
 	release    func(*conn)
 	wire       *Wire
@@ -94,21 +94,21 @@ type conn struct {
 	inStep    bool      // a progress step has begun
 	received  int       // bytes in this step
 	owed      int       // bytes that a step must bring, if more than minProgress
-	most      int       // bytes that may yet come of a chunked body; 0: none is read
-	piece     int       // bytes of a piece to write of a large body in memory; 0: it is none
+	most      int       // bytes that may still arrive of a chunked body; 0: none is being read
+	piece     int       // bytes to write at once of a large body in memory; 0: not writing one
 
 	writeUntil time.Time // the armed write deadline
 
-	ahead    []byte // read before the connection was parked, belongs to the next request
+	ahead    []byte // read before the connection was parked; belongs to the next request
 	detached bool   // nothing may be read, see detach
-	resumed  bool   // back from the park, nothing was read since
-	// handedOver counts the times that fasthttp has yet to close what is no longer its own.
+	resumed  bool   // given back to fasthttp, and nothing was read since
+	// handedOver counts the Close calls of fasthttp that are still to come and must be ignored.
 	handedOver atomic.Int32
 	streaming  atomic.Bool // sends events
 }
 
-// SetReadDeadline is how fasthttp tells the two states apart: a deadline while it waits for
-// a next request, zero once the first byte is there.
+// SetReadDeadline shows which state fasthttp is in: it sets a deadline while it waits for a next
+// request, and zero once the first byte has arrived.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	if t.IsZero() {
 		c.begin()
@@ -122,7 +122,7 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	return c.armRead(t)
 }
 
-// begin notes that a request has begun to come.
+// begin notes the start of a request.
 func (c *conn) begin() {
 	c.idle, c.inStep = false, false
 	c.quietSince.Store(0)
@@ -168,8 +168,8 @@ func (c *conn) Read(p []byte) (int, error) {
 		if n == 0 || err != nil || !c.idle {
 			return n, err
 		}
-		// While idle, fasthttp's buffer is empty and all responses are out: p holds the
-		// beginning of a request, and perhaps all of it.
+		// While idle, fasthttp's buffer is empty and all responses are written. So p holds the
+		// start of a request, and perhaps all of it.
 		c.responding.Store(true)
 		now := time.Now()
 		answered, err := c.wire.answerPoll(c, p[:n], now)
@@ -178,7 +178,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		case err != nil:
 			return 0, err
 		case !answered:
-			c.begin() // also where fasthttp takes this for a first request
+			c.begin() // also if fasthttp takes this for a first request
 			return n, nil
 		case c.closed.Load():
 			return 0, net.ErrClosed
@@ -205,7 +205,7 @@ func (c *conn) beginStep() error {
 	return nil
 }
 
-// turnAway is how a connection ends on which nothing was asked.
+// turnAway ends a connection on which no request arrived.
 func (c *conn) turnAway() error {
 	if c.probe {
 		c.wire.writeCrowded(c)
@@ -213,14 +213,14 @@ func (c *conn) turnAway() error {
 	return io.EOF
 }
 
-// over counts n octets of a chunked body, and reports that they are too many.
+// over counts n octets of a chunked body and reports whether they exceed the limit.
 func (c *conn) over(n int) bool {
 	c.most -= n
 	return c.most <= 0
 }
 
-// Write hands a response over in pieces, each with its own deadline, so that a big download
-// may take long and a peer that stops reading may not.
+// Write writes a response in pieces, each with its own deadline. So a big download may take long,
+// but a peer that stops reading is dropped.
 func (c *conn) Write(p []byte) (int, error) {
 	if c.piece > 0 {
 		return c.writeAt(time.Now(), p, max(c.piece, writePiece), heldTimeout)
@@ -246,8 +246,8 @@ func (c *conn) writeAt(now time.Time, p []byte, piece int, timeout time.Duration
 	}
 }
 
-// Close closes once. After a refused body it first says that no more will be written and
-// reads a little of what is still coming.
+// Close closes the connection once. After a refused body it first closes the writing half and reads
+// a little of what still arrives, so that the peer can read the response.
 func (c *conn) Close() error {
 	if c.keptOpen() || c.closed.Swap(true) {
 		return nil
@@ -278,5 +278,5 @@ func (c *conn) drain(l *linger) {
 		}
 		total += n
 	}
-	time.Sleep(time.Until(until)) // the peer may stop sending, and read
+	time.Sleep(time.Until(until)) // the peer may stop sending and read the response
 }

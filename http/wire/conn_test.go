@@ -13,7 +13,7 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// paced makes a conn over a pipe, in a bubble with its own clock.
+// paced makes a conn over a pipe, in a synctest bubble with its own clock.
 func paced(t *testing.T, test func(t *testing.T, c *conn, peer net.Conn)) {
 	synctest.Test(t, func(t *testing.T) {
 		mine, peer := net.Pipe()
@@ -21,11 +21,11 @@ func paced(t *testing.T, test func(t *testing.T, c *conn, peer net.Conn)) {
 		test(t, c, peer)
 		c.Close()
 		peer.Close()
-		time.Sleep(time.Hour) // of the bubble's clock: whoever still sleeps sees the end
+		time.Sleep(time.Hour) // of the bubble's clock: lets sleeping goroutines notice the close
 	})
 }
 
-// readAll reads until an error and returns how long that took.
+// readAll reads until an error and returns the duration.
 func readAll(c *conn) (n int, took time.Duration, err error) {
 	began := time.Now()
 	for buf := make([]byte, 4096); ; {
@@ -44,7 +44,7 @@ func TestASilentConnectionEnds(t *testing.T) {
 	})
 }
 
-// TestADribbleIsNoProgress: a byte every few seconds does not hold a connection.
+// TestADribbleIsNoProgress: a byte every few seconds does not keep a connection open.
 func TestADribbleIsNoProgress(t *testing.T) {
 	paced(t, func(t *testing.T, c *conn, peer net.Conn) {
 		go func() {
@@ -61,7 +61,7 @@ func TestADribbleIsNoProgress(t *testing.T) {
 	})
 }
 
-// TestASlowBodyMayTakeItsTime: while it makes progress.
+// TestASlowBodyMayTakeItsTime: a slow body is accepted while it makes progress.
 func TestASlowBodyMayTakeItsTime(t *testing.T) {
 	paced(t, func(t *testing.T, c *conn, peer net.Conn) {
 		go func() {
@@ -77,11 +77,11 @@ func TestASlowBodyMayTakeItsTime(t *testing.T) {
 	})
 }
 
-// TestWhoHoldsMuchMustBringMuch: a body that drips is cut off however much of it has come,
-// one that comes at a pace in proportion to it is not.
+// TestWhoHoldsMuchMustBringMuch: a trickling body is cut off however much of it has arrived. A body
+// whose rate is proportional to its memory is not.
 func TestWhoHoldsMuchMustBringMuch(t *testing.T) {
 	for name, c := range map[string]struct {
-		bytes int // each progressStep
+		bytes int // in each progressStep
 		whole bool
 	}{"a drip": {minProgress, false}, "in proportion": {4<<20/heldSteps + 1, true}} {
 		paced(t, func(t *testing.T, own *conn, peer net.Conn) {
@@ -105,7 +105,7 @@ func TestWhoHoldsMuchMustBringMuch(t *testing.T) {
 	}
 }
 
-// TestIdleAndProgressTakeTurns follows the deadlines as fasthttp sets them.
+// TestIdleAndProgressTakeTurns checks the deadlines in the order in which fasthttp sets them.
 func TestIdleAndProgressTakeTurns(t *testing.T) {
 	paced(t, func(t *testing.T, c *conn, peer net.Conn) {
 		buf := make([]byte, 16)
@@ -126,7 +126,7 @@ func TestIdleAndProgressTakeTurns(t *testing.T) {
 	})
 }
 
-// TestAnIdleConnectionEnds, the slack of the armed deadline included.
+// TestAnIdleConnectionEnds, including the slack of the armed deadline.
 func TestAnIdleConnectionEnds(t *testing.T) {
 	paced(t, func(t *testing.T, c *conn, _ net.Conn) {
 		c.SetReadDeadline(time.Now().Add(idleTimeout))
@@ -138,7 +138,7 @@ func TestAnIdleConnectionEnds(t *testing.T) {
 	})
 }
 
-// TestAPeerThatStopsReadingIsLeft while one that reads slowly is served.
+// TestAPeerThatStopsReadingIsLeft: it is disconnected, while a slow reader is served.
 func TestAPeerThatStopsReadingIsLeft(t *testing.T) {
 	paced(t, func(t *testing.T, c *conn, peer net.Conn) {
 		go func() {
@@ -155,8 +155,8 @@ func TestAPeerThatStopsReadingIsLeft(t *testing.T) {
 	})
 }
 
-// TestALargeAnswerMustGoOn: one that is held in memory has less time, and comes with what was
-// armed for another.
+// TestALargeAnswerMustGoOn: a response held in memory has a shorter timeout, which replaces a
+// deadline armed for another one.
 func TestALargeAnswerMustGoOn(t *testing.T) {
 	paced(t, func(t *testing.T, c *conn, peer net.Conn) {
 		go io.ReadFull(peer, make([]byte, 10+2*writePiece))
@@ -170,13 +170,14 @@ func TestALargeAnswerMustGoOn(t *testing.T) {
 	})
 }
 
-// half is a pipe of which one direction can be closed, as TCP's can.
+// half is a pipe whose writing side can be closed, like TCP's.
 type half struct{ net.Conn }
 
 func (half) CloseWrite() error { return nil }
 
-// TestOnlySoManyStrangersLinger: each who is refused may still send for a second, a few at a time; who
-// comes while all places are taken is closed at once, and later ones find them free.
+// TestOnlySoManyStrangersLinger: a refused client may still send for a second, but only a few at a
+// time. While all places are taken, further connections are closed immediately; later ones find
+// free places.
 func TestOnlySoManyStrangersLinger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := cap(lingerStranger.places)

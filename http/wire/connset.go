@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// ProbePlaces are for connections beyond the bounds. They get an answer to /healthz and /readyz, so that
-	// whoever watches the service sees that it lives, and 503 to all else.
+	// ProbePlaces are for connections beyond the limits. They can request /healthz and /readyz, so
+	// that a monitor sees that the service is alive, and get 503 for everything else.
 	ProbePlaces = 8
-	// probeStep is how long such a connection may take to ask.
+	// probeStep is how long such a connection may take to send its request.
 	probeStep = 2 * time.Second
-	// clientPart is the part of all places that one client may have.
+	// clientPart: one client may have one clientPart-th of all places.
 	clientPart = 4
-	// crowdedPercent of all places in use is where idle connections are closed to make room.
+	// crowdedPercent: when more of the places are in use, idle connections are closed to make room.
 	crowdedPercent = 80
 )
 
-// ClientGroup is what counts as one client: an IPv4 address, or the /64 that one IPv6
-// subscriber has to itself (RFC 6177).
+// ClientGroup returns the prefix that counts as one client: an IPv4 address, or the /64 that one
+// IPv6 subscriber has (RFC 6177).
 func ClientGroup(a netip.Addr) netip.Prefix {
 	bits := 64
 	if a = a.Unmap(); a.Is4() {
@@ -33,16 +33,16 @@ func ClientGroup(a netip.Addr) netip.Prefix {
 	return group
 }
 
-// connSet is the open connections of all listeners. They have most places together.
+// connSet is the set of open connections of all listeners. Their number is limited to most.
 type connSet struct {
 	most   int
-	shared func(netip.Addr) bool // whether many clients come from that address; nil: from none
+	shared func(netip.Addr) bool // reports whether many clients share that address; nil: never
 
 	mu      sync.Mutex // guards what is below
 	open    map[*conn]struct{}
-	of      map[netip.Prefix]int // connections of each client among open
-	probes  []*conn              // beyond the bounds, in the order in which they came
-	idle    []idleConn           // of the last scan, the longest idle first
+	of      map[netip.Prefix]int // number of connections of each client in open
+	probes  []*conn              // beyond the limits, oldest first
+	idle    []idleConn           // result of the last scan, longest idle first
 	scanned time.Time
 }
 
@@ -59,7 +59,7 @@ func newConnSet(most int, shared func(netip.Addr) bool) connSet {
 	return connSet{most: most, shared: shared, open: map[*conn]struct{}{}, of: map[netip.Prefix]int{}}
 }
 
-// add takes c in, as one of all or as a probe. False: there is no place at all.
+// add registers c, as a normal connection or as a probe. It returns false if there is no place.
 func (cs *connSet) add(c *conn) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -78,8 +78,8 @@ func (cs *connSet) add(c *conn) bool {
 	return true
 }
 
-// addProbe lets a newcomer have the place of the first that has not asked yet: who holds places open
-// without asking keeps nobody away.
+// addProbe gives the new connection the place of the oldest probe that has sent no request yet. So
+// nobody can keep others out by holding places without a request.
 func (cs *connSet) addProbe(c *conn) bool {
 	if len(cs.probes) == ProbePlaces {
 		at := slices.IndexFunc(cs.probes, func(p *conn) bool { return p.endIfQuiet(p.quietSince.Load()) })
@@ -113,11 +113,11 @@ func (cs *connSet) remove(c *conn) {
 	}
 }
 
-// isCrowded reports that one more connection is beyond crowdedPercent.
+// isCrowded reports whether one more connection would exceed crowdedPercent.
 func (cs *connSet) isCrowded() bool { return 100*(len(cs.open)+1) > crowdedPercent*cs.most }
 
-// endLongestIdle ends the connection that has waited for a request the longest, if any waits. What a scan
-// found is in the right order as long as it lasts: who began to wait later has waited less.
+// endLongestIdle ends the connection that has waited longest for a request, if any waits. The order
+// of a scan stays valid: connections that began to wait after it have waited less.
 func (cs *connSet) endLongestIdle() {
 	for {
 		for len(cs.idle) > 0 {
@@ -127,7 +127,8 @@ func (cs *connSet) endLongestIdle() {
 				return
 			}
 		}
-		// A scan takes about 50 ns for each: where nobody is idle, newcomers must not cost one each.
+		// A scan takes about 50 ns per connection. When none is idle, not every new connection may
+		// cause one.
 		if time.Since(cs.scanned) < time.Duration(len(cs.open))*time.Microsecond {
 			return
 		}
@@ -148,8 +149,8 @@ func (cs *connSet) scan() {
 	slices.SortFunc(cs.idle, func(a, b idleConn) int { return cmp.Compare(a.since, b.since) })
 }
 
-// endIfQuiet ends c if it has waited for a request since then: its goroutine, which reads, finds that the
-// time is over. One that is just writing the response to a poll is not cut off.
+// endIfQuiet ends c if it has waited for a request since then: its goroutine, which reads, sees an
+// expired deadline. A connection that is writing the response to a poll is not cut off.
 func (c *conn) endIfQuiet(since int64) bool {
 	if since <= 0 || !c.quietSince.CompareAndSwap(since, ending) {
 		return false
@@ -158,8 +159,8 @@ func (c *conn) endIfQuiet(since int64) bool {
 	return true
 }
 
-// hangUp gives the descriptor of c back before the next connection is accepted: its goroutine would do
-// so later, and a crowd that comes faster would have more descriptors than it has places.
+// hangUp releases the descriptor of c before the next connection is accepted. Its goroutine would
+// do so later, and clients that connect faster would use more descriptors than there are places.
 func (c *conn) hangUp() {
 	switch socket := c.Conn.(type) {
 	case *tls.Conn:
@@ -170,10 +171,10 @@ func (c *conn) hangUp() {
 	}
 }
 
-// ending is the quietSince of a connection that is being ended.
+// ending is the value of quietSince of a connection that is being ended.
 const ending = -1
 
-// silent returns those that never sent a byte. fasthttp takes them for busy.
+// silent returns the connections that never sent a byte. fasthttp regards them as busy.
 func (cs *connSet) silent() (out []*conn) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -190,7 +191,7 @@ func (cs *connSet) silent() (out []*conn) {
 	return out
 }
 
-// hurry bounds what streams still write, also what they are writing now.
+// hurry sets a deadline for what streams still write, including writes in progress.
 func (cs *connSet) hurry(until time.Time) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

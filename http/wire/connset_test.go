@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestACrowdHasNoMoreSocketsThanPlaces: newcomers come faster than goroutines of those before can
-// notice that they lost their place.
+// TestACrowdHasNoMoreSocketsThanPlaces: new connections arrive faster than the goroutines of
+// earlier ones can notice that they lost their place.
 func TestACrowdHasNoMoreSocketsThanPlaces(t *testing.T) {
 	for name, secure := range map[string]bool{"plain": false, "TLS": true} {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestACrowdHasNoMoreSocketsThanPlaces(t *testing.T) {
 				peers = append(peers, peer)
 			}
 			for i, peer := range peers {
-				loses, patience := i >= 1 && i < len(peers)-ProbePlaces, 20*time.Millisecond // one client has a quarter of 4 places
+				loses, patience := i >= 1 && i < len(peers)-ProbePlaces, 20*time.Millisecond // one client may have a quarter of 4 places
 				if loses {
 					patience = 20 * time.Second
 				}

@@ -6,9 +6,8 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Origins are the web origins whose pages may read responses (Fetch standard, CORS protocol): as a
-// browser writes them, or "*" for all. No credential of a browser's own is ever meant: the service
-// has no cookie.
+// Origins are the web origins whose pages may read responses (Fetch standard, CORS protocol): in
+// the form that a browser sends, or "*" for all. Cookies never matter here: the service has none.
 type Origins []string
 
 const (
@@ -20,8 +19,8 @@ const (
 
 var headerOrigin = []byte("Origin")
 
-// allow is what such a response says to a page of this origin; empty: the browser keeps it from the
-// page.
+// allow returns the Access-Control-Allow-Origin of a response to a page of this origin. Empty: the
+// browser does not let the page read the response.
 func (o Origins) allow(origin []byte) string {
 	switch {
 	case len(origin) == 0:
@@ -33,20 +32,19 @@ func (o Origins) allow(origin []byte) string {
 	return ""
 }
 
-// share puts on a response what lets pages of other origins read it.
+// share sets the headers that let pages of other origins read the response.
 func (o Origins) share(h *fasthttp.ResponseHeader, origin []byte) {
 	if len(o) == 0 {
 		return
 	}
-	h.Add("Vary", "Origin") // also without one: a cache must not give that to a page
+	h.Add("Vary", "Origin") // even without an Origin: a cache must not give that response to a page
 	if allowed := o.allow(origin); allowed != "" {
 		h.Set("Access-Control-Allow-Origin", allowed)
 		h.Set("Access-Control-Expose-Headers", corsExposed)
 	}
 }
 
-// Preflight answers OPTIONS: what a browser asks before it sends what a page of another origin
-// wants sent.
+// Preflight responds to OPTIONS, which a browser sends before a cross-origin request.
 func (o Origins) Preflight(c *fasthttp.RequestCtx) {
 	c.SetStatusCode(fasthttp.StatusNoContent)
 	h := &c.Request.Header
@@ -59,7 +57,7 @@ func (o Origins) Preflight(c *fasthttp.RequestCtx) {
 	out.Set("Access-Control-Max-Age", corsMaxAge)
 }
 
-// fields are those of share as text, for a stream.
+// fields returns the headers of share as text, for a stream.
 func (o Origins) fields(origin []byte) string {
 	if len(o) == 0 {
 		return ""

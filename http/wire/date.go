@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// httpDate is the form of RFC 9110 section 5.6.7.
+// httpDate is the format of RFC 9110 section 5.6.7.
 const httpDate = "Mon, 02 Jan 2006 15:04:05 GMT"
 
-// dateLine is the Date of responses, made once a second. Any goroutine may use it.
+// dateLine caches the Date of responses, formatted once a second. Any goroutine may use it.
 type dateLine struct{ current atomic.Pointer[datedSecond] }
 
 type datedSecond struct {

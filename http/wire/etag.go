@@ -6,8 +6,8 @@ import (
 
 var headerIfNoneMatch = []byte("If-None-Match")
 
-// Matches reports whether an If-None-Match field names the tag, by the weak comparison of
-// RFC 9110 section 13.1.2.
+// Matches reports whether an If-None-Match field contains the tag, by the weak comparison of RFC
+// 9110 section 13.1.2.
 func Matches(field, etag []byte) bool {
 	for len(field) > 0 {
 		var one []byte

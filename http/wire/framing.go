@@ -10,18 +10,18 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// dropTrailers makes h again of the header block as received, after a chunked body: fasthttp
-// adds the fields of a trailer to those of the header, and a trailer must never be taken for a
-// header (RFC 9110 section 6.5.1).
+// dropTrailers parses h again from the header block as received, after a chunked body. fasthttp
+// adds trailer fields to the header, and a trailer must never be taken for a header (RFC 9110
+// section 6.5.1).
 func dropTrailers(h *fasthttp.RequestHeader) error {
 	head := append(append(append(make([]byte, 0, readBufferBytes), h.Method()...), ' '), h.RequestURI()...)
 	head = append(append(head, " HTTP/1.1\r\n"...), h.RawHeaders()...)
 	return h.Read(bufio.NewReaderSize(bytes.NewReader(head), len(head)))
 }
 
-// ambiguous looks through a header block, as received, for what two servers could read
-// differently (RFC 9112 sections 5.2, 6.3 and 11.2), and for credentials given twice. It
-// returns what is wrong, empty when nothing is, and whether the body comes in chunks.
+// ambiguous checks a header block, as received, for what two servers could parse differently (RFC
+// 9112 sections 5.2, 6.3 and 11.2), and for duplicate credentials. It returns the reason, empty if
+// there is none, and whether the body is chunked.
 func ambiguous(raw []byte) (why string, chunked bool) {
 	var lengths, codings, keys, bearers int
 	for len(raw) > 0 {
@@ -65,7 +65,7 @@ func ambiguous(raw []byte) (why string, chunked bool) {
 	return "", codings > 0
 }
 
-// named returns 1 when the line is a field of this name.
+// named returns 1 if the line is a field with this name, else 0.
 func named(line []byte, name string) int {
 	if len(line) > len(name) && line[len(name)] == ':' && bytes.EqualFold(line[:len(name)], []byte(name)) {
 		return 1
@@ -73,14 +73,15 @@ func named(line []byte, name string) int {
 	return 0
 }
 
-// refuseFraming answers 400 and closes: where this request ends is in doubt, so nothing
-// that follows on the connection may be taken for a request.
+// refuseFraming responds 400 and closes the connection. The end of this request is ambiguous, so
+// nothing that follows on the connection may be parsed as a request.
 func (w *Wire) refuseFraming(c *fasthttp.RequestCtx, why string) {
 	w.opts.Refuse(c, fasthttp.StatusBadRequest, "The request is ambiguous: "+why)
 	endRefused(c, lingerStranger)
 }
 
-// unreadable answers a request that could not be read; fasthttp closes after it.
+// unreadable responds to a request that could not be parsed. fasthttp closes the connection
+// afterwards.
 func (w *Wire) unreadable(c *fasthttp.RequestCtx, err error) {
 	w.stamp(c)
 	status, detail := unreadableResponse(err)

@@ -11,17 +11,17 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// A lane is the response to the plain polls of one tag of an inbox, user+tag@host. It stands
-// beside the inbox's own (ADR 0055) and, by its address, in the same shortcuts.
+// A lane is the response to the plain polls of one tag of an inbox, user+tag@host. It is stored
+// next to the response of the inbox (ADR 0055) and in the same shortcuts, under its own address.
 
-// maxLaneBytes bounds what all lanes hold together. A poll of a tag without a lane is answered by
-// its route, as right and slower.
+// maxLaneBytes bounds the memory of all lanes together. A poll of a tag without a lane takes its
+// ordinary route, which is equally correct and slower.
 const maxLaneBytes = 64 << 20
 
-// lane gives back what it holds when it ends.
+// lane returns its memory to the budget when it ends.
 type lane struct {
 	*Response
-	held *atomic.Int64 // of all lanes
+	held *atomic.Int64 // sum over all lanes
 	once sync.Once
 }
 
@@ -33,7 +33,7 @@ func (l *lane) Retire() {
 
 func (r *Response) size() int64 { return int64(unsafe.Sizeof(*r)) + int64(cap(r.text)) }
 
-// KeepLane lets v carry r for the polls of recipient to come, if r is small and there is room.
+// KeepLane caches r in v for later polls of recipient, if r is small and the budget has room.
 func (w *Wire) KeepLane(v *inbox.View, recipient string, r *Response) {
 	if len(r.wire()) > maxWireBytes {
 		return
@@ -44,7 +44,7 @@ func (w *Wire) KeepLane(v *inbox.View, recipient string, r *Response) {
 	}
 }
 
-// LaneOf returns the response to polls of recipient that v carries if it is still right at now.
+// LaneOf returns the response to polls of recipient that v carries if it is still valid at now.
 func LaneOf(v *inbox.View, recipient string, now time.Time) *Response {
 	if l, _ := v.Lane(recipient).(*lane); l != nil && l.alive(now) {
 		return l.Response
@@ -52,7 +52,8 @@ func LaneOf(v *inbox.View, recipient string, now time.Time) *Response {
 	return nil
 }
 
-// Inbox is the address of the polled inbox without the tag. It lies in q.Address, or in room.
+// Inbox returns the address of the polled inbox without the tag. The result aliases q.Address or
+// room.
 func (q *Poll) Inbox(room *[address.MaxLength]byte) []byte {
 	plus, at := bytes.IndexByte(q.Address, '+'), bytes.IndexByte(q.Address, '@')
 	if plus <= 0 || plus > at || len(q.Address) > len(room) {
@@ -61,7 +62,7 @@ func (q *Poll) Inbox(room *[address.MaxLength]byte) []byte {
 	return append(append(room[:0], q.Address[:plus]...), q.Address[at:]...)
 }
 
-// responseTo returns the response to q that v carries if it is still right at now.
+// responseTo returns the response to q that v carries if it is still valid at now.
 func responseTo(q Poll, v *inbox.View, now time.Time) *Response {
 	if bytes.IndexByte(q.Address, '+') < 0 {
 		return ResponseOf(v, now)

@@ -2,7 +2,7 @@ package wire
 
 import "unsafe"
 
-// room is a Response with the memory of its bytes right behind it.
+// room is a Response followed directly by the memory for its bytes.
 type room[Space any] struct {
 	Response
 	space Space
@@ -14,10 +14,11 @@ func newRoom[Space any]() *Response {
 	return &r.Response
 }
 
-// besides is what a room takes beside its bytes: the Response, and a word of the allocator's.
+// besides is what a room needs in addition to its bytes: the Response, and one word of the
+// allocator.
 const besides = 72
 
-// rooms fill sizes that the allocator has.
+// rooms have the size classes of the Go allocator.
 var rooms = []struct {
 	bytes int
 	make  func() *Response
@@ -31,7 +32,8 @@ var rooms = []struct {
 	{16384 - besides, newRoom[[16384 - besides]byte]}, {24576 - besides, newRoom[[24576 - besides]byte]},
 }
 
-// roomFor makes an empty Response for so many bytes. What is bigger has them elsewhere.
+// roomFor makes an empty Response with capacity for so many bytes. Bytes beyond the largest room
+// are allocated separately.
 func roomFor(bytes int) *Response {
 	for _, size := range rooms {
 		if bytes <= size.bytes {

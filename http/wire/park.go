@@ -15,11 +15,11 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// A request that waits leaves fasthttp, which would keep 20 KiB of buffers, header maps and
-// stack for it. What stays is the connection, one goroutine with a small stack, and the few
-// facts that the response needs. When the response is out, fasthttp gets the connection back.
+// A request that waits is taken out of fasthttp, which would hold 20 KiB of buffers, header maps
+// and stack for it. What remains is the connection, one goroutine with a small stack, and the few
+// facts that the response needs. After the response, fasthttp gets the connection back.
 
-// recheckStep is how soon a parked request notices that its client hung up.
+// recheckStep is how often a parked request checks whether its client closed the connection.
 const recheckStep = 5 * time.Second
 
 // Parked is a request that waits. Its goroutine owns it and the connection.
@@ -28,19 +28,19 @@ type Parked struct {
 	conn        *conn
 	id          []byte // X-Request-Id
 	ifNoneMatch []byte
-	origin      []byte // Origin, where pages of other origins may read responses
+	origin      []byte // Origin, if pages of other origins may read responses
 	access      access
-	head        bool // no body is to be sent
+	head        bool // HEAD: the response has no body
 	last        bool // the connection ends with the response
-	ended       bool // not counted in wire.parked any more, or not by this
+	ended       bool // no longer counted in wire.parked, or counted by somebody else
 	timer       *time.Timer
 }
 
-// Park lets a request wait outside of fasthttp. run gets it, on a goroutine of its own, and
-// ends with Respond or End; nothing of c may be used there.
+// Park lets a request wait outside fasthttp. It calls run on a new goroutine, which ends with
+// Respond or End. run must not use c.
 func (w *Wire) Park(c *fasthttp.RequestCtx, run func(*Parked)) {
 	h := &c.Request.Header
-	own := c.Conn().(*conn) // every connection is made by listener
+	own := c.Conn().(*conn) // listener makes every connection
 	p := &Parked{wire: w, conn: own, id: []byte(RequestID(c)), head: c.IsHead(), last: h.ConnectionClose() || !h.IsHTTP11()}
 	if tags := h.PeekCanonical(headerIfNoneMatch); len(tags) > 0 {
 		p.ifNoneMatch = append(p.ifNoneMatch, tags...)
@@ -49,7 +49,7 @@ func (w *Wire) Park(c *fasthttp.RequestCtx, run func(*Parked)) {
 		p.origin = append(p.origin, origin...)
 	}
 	p.access = w.accessOf(c)
-	w.parked.Add(1) // until the response is out, see resume
+	w.parked.Add(1) // until the response is complete, see resume
 	c.HijackSetNoResponse(true)
 	c.Hijack(func(hijacked net.Conn) {
 		own.detach(hijacked)
@@ -67,7 +67,7 @@ func (p *Parked) run(run func(*Parked)) {
 	run(p)
 }
 
-// End closes the connection without a response, or after one.
+// End closes the connection, with or without a response before.
 func (p *Parked) End() {
 	p.noteParked()
 	p.conn.Close()
@@ -77,17 +77,17 @@ func (p *Parked) End() {
 	}
 }
 
-// Ended is how a wait ended.
+// Ended says how a wait ended.
 type Ended uint8
 
 const (
-	Woken  Ended = iota // one of the channels, or nothing: look again
-	Over                // the time is over, or the server stops
-	HungUp              // the client did
+	Woken  Ended = iota // a channel was closed, or a timer fired: check again
+	Over                // the deadline passed, or the server is stopping
+	HungUp              // the client closed the connection
 )
 
-// Wait waits until one of the channels is closed (nil never is), until the time is over, or
-// until the server stops; no longer than most.
+// Wait waits until one of the channels is closed (a nil channel never is), until the deadline, or
+// until the server stops, but no longer than most.
 func (p *Parked) Wait(until time.Time, most time.Duration, a, b, c <-chan struct{}) Ended {
 	most = min(most, recheckStep, time.Until(until))
 	if p.timer == nil {
@@ -112,10 +112,10 @@ func (p *Parked) Wait(until time.Time, most time.Duration, a, b, c <-chan struct
 	return Woken
 }
 
-// contexts are for the responses of parked requests.
+// contexts are reused for the responses of parked requests.
 var contexts = sync.Pool{New: func() any { return new(fasthttp.RequestCtx) }}
 
-// Respond lets write make the response, sends it, and gives the connection back.
+// Respond calls write to make the response, sends it, and gives the connection back to fasthttp.
 func (p *Parked) Respond(write func(*fasthttp.RequestCtx)) {
 	if p.timer != nil {
 		p.timer.Stop()
@@ -161,20 +161,20 @@ var writers = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
 // resume gives the connection back to fasthttp, as one between two requests.
 func (p *Parked) resume() {
 	w, c := p.wire, p.conn
-	c.spoke.Store(false) // Shutdown closes it, if it comes before the next request
+	c.spoke.Store(false) // so that Shutdown closes it if that comes before the next request
 	if w.isStopping() {
 		p.End()
 		return
 	}
 	c.SetReadDeadline(time.Now().Add(idleTimeout))
-	p.ended, c.resumed = true, true // the first Read ends the parking: fasthttp counts the connection then
+	p.ended, c.resumed = true, true // the first Read decrements wire.parked: fasthttp counts the connection then
 	if err := w.fast.ServeConn(c); errors.Is(err, fasthttp.ErrConcurrencyLimit) {
 		w.parked.Add(-1)
 	}
 }
 
-// Stream begins a response that ends with the connection: 200 with the fields, each with its
-// CRLF, and the beginning of the body. To HEAD that is all.
+// Stream begins a response that ends with the connection: status 200, the fields, each with its
+// CRLF, and the start of the body. The response to HEAD ends before the body.
 func (p *Parked) Stream(fields string, now time.Time, body []byte) error {
 	p.conn.streaming.Store(true)
 	p.conn.narrow(streamWindow)
@@ -190,32 +190,32 @@ func (p *Parked) Stream(fields string, now time.Time, body []byte) error {
 	return p.Write(append(b, body...))
 }
 
-// errHead ends a stream that nobody wants to see the body of.
+// errHead ends the stream that responds to a HEAD request.
 var errHead = errors.New("http: the method is HEAD")
 
-// Write writes on. It gives up on a client that takes nothing for writeTimeout.
+// Write continues the stream. It fails if the client accepts nothing for writeTimeout.
 func (p *Parked) Write(b []byte) error {
 	n, err := p.conn.Write(b)
 	p.access.wrote(fasthttp.StatusOK, n)
 	return err
 }
 
-// errDetached ends the reading ahead of fasthttp.
+// errDetached stops fasthttp from reading ahead.
 var errDetached = errors.New("http: the connection is parked")
 
-// detach takes the connection out of fasthttp's hands: what it read ahead, and the Close
-// that it does when the hijacker returned.
+// detach takes the connection away from fasthttp: it saves what fasthttp read ahead, and makes the
+// connection ignore the Close that fasthttp calls when the hijacker returns.
 func (c *conn) detach(hijacked io.Reader) {
 	c.detached = true
 	if c.ahead, _ = io.ReadAll(hijacked); len(c.ahead) == 0 {
-		c.ahead = nil // not half a KiB for each that waits
+		c.ahead = nil // frees half a KiB for each request that waits
 	}
 	c.detached = false
 	c.handedOver.Add(1)
 }
 
-// keptOpen takes note of one Close of fasthttp that is not meant. Which one of several it
-// takes does not matter: of those that come after a detach, all but one count.
+// keptOpen consumes one Close of fasthttp that must be ignored. Which one of several it consumes
+// does not matter: each detach leads to exactly one such Close.
 func (c *conn) keptOpen() bool {
 	for n := c.handedOver.Load(); n > 0; n = c.handedOver.Load() {
 		if c.handedOver.CompareAndSwap(n, n-1) {
@@ -225,7 +225,7 @@ func (c *conn) keptOpen() bool {
 	return false
 }
 
-// SetDeadline is what fasthttp does before it lets go of a connection.
+// SetDeadline implements net.Conn. fasthttp calls it before it lets go of a connection.
 func (c *conn) SetDeadline(t time.Time) error {
 	c.readUntil, c.writeUntil = t, t
 	c.Conn.SetDeadline(t) // an error shows again with the next use
@@ -233,23 +233,24 @@ func (c *conn) SetDeadline(t time.Time) error {
 }
 
 const (
-	// streamWindow is what the kernel may keep of a stream, or of the beginning of a download, for a peer that does not read.
+	// streamWindow bounds what the kernel buffers of a stream, or of the start of a download, for a
+	// peer that does not read.
 	streamWindow = 64 << 10
-	// downloadWindow is the same of a download to a peer that reads: not megabytes, which it would take at once from the
-	// store. It is what is under way to a peer 20 ms away that reads 100 Mbit/s; Linux keeps
-	// twice as much.
+	// downloadWindow bounds the same for a download to a peer that reads. With megabytes in the
+	// kernel, the store would have to be read at once. The value is what is in flight to a peer 20
+	// ms away that reads 100 Mbit/s; Linux uses twice as much.
 	downloadWindow = 256 << 10
 )
 
-// narrow bounds what the kernel keeps of what is written.
+// narrow bounds what the kernel buffers of what is written.
 func (c *conn) narrow(window int) {
 	if tcp, ok := c.transport().(interface{ SetWriteBuffer(int) error }); ok {
 		tcp.SetWriteBuffer(window) // an error shows again with the next use
 	}
 }
 
-// Narrow is for a request that is answered with a download. Until widen is called, the kernel keeps of it no more
-// than of a stream: whoever does not read must not have it all at once.
+// Narrow prepares a request whose response is a download. Until widen is called, the kernel buffers
+// no more of it than of a stream, so that a peer that does not read cannot have it all buffered.
 func Narrow(at *fasthttp.RequestCtx) (widen func()) {
 	c, _ := at.Conn().(*conn)
 	if c == nil {
@@ -259,7 +260,7 @@ func Narrow(at *fasthttp.RequestCtx) (widen func()) {
 	return func() { c.narrow(downloadWindow) }
 }
 
-// transport is the connection under TLS, or without.
+// transport returns the connection below TLS, or the connection itself without TLS.
 func (c *conn) transport() net.Conn {
 	if outer, ok := c.Conn.(interface{ NetConn() net.Conn }); ok {
 		return outer.NetConn()
@@ -267,8 +268,8 @@ func (c *conn) transport() net.Conn {
 	return c.Conn
 }
 
-// hungUp reports whether the client closed the connection. It reads nothing: a next request
-// stays where it is. A connection under TLS shows it when the transport is closed.
+// hungUp reports whether the client closed the connection. It consumes nothing: a next request
+// stays unread. A TLS connection is seen as closed when its transport is.
 func (c *conn) hungUp() bool {
 	sys, ok := c.transport().(syscall.Conn)
 	if !ok {

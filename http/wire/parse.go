@@ -6,11 +6,11 @@ var (
 	agentPrefix    = []byte("/api/v1/inboxes/")
 	perInboxPrefix = []byte("/api/inboxes/")
 	pollSuffix     = []byte("/latest")
-	receivedSuffix = []byte("/latest?direction=in") // the same, as many clients spell it
+	receivedSuffix = []byte("/latest?direction=in") // equivalent; many clients write it this way
 	bearerScheme   = []byte("Bearer ")
 )
 
-// parsePoll reads one plain poll that fills b from end to end.
+// parsePoll parses b, which must be exactly one plain poll.
 func parsePoll(b []byte) (q Poll, ok bool) {
 	line, rest, ok := cutLine(b)
 	if !ok {
@@ -21,7 +21,7 @@ func parsePoll(b []byte) (q Poll, ok bool) {
 	return q, get && current && q.path(uri) && q.fields(rest) && q.Token != nil
 }
 
-// fields reads the header fields, to the end of b.
+// fields parses the header fields, up to the end of b.
 func (q *Poll) fields(b []byte) bool {
 	hosts := 0
 	for {
@@ -40,8 +40,8 @@ func (q *Poll) fields(b []byte) bool {
 	}
 }
 
-// cutLine cuts a line that ends in CRLF and holds no other CR; what else it may hold is for
-// its reader to check.
+// cutLine cuts a line that ends in CRLF and contains no other CR. The caller checks its other
+// bytes.
 func cutLine(b []byte) (line, rest []byte, ok bool) {
 	end := bytes.IndexByte(b, '\r')
 	if end < 0 || end+1 >= len(b) || b[end+1] != '\n' {
@@ -50,8 +50,8 @@ func cutLine(b []byte) (line, rest []byte, ok bool) {
 	return b[:end], b[end+2:], true
 }
 
-// path reads the path. The address must stand there in its canonical form, with or without a tag:
-// nothing to decode or to lower.
+// path parses the path. The address must be in canonical form, with or without a tag, so that
+// nothing has to be decoded or lower-cased.
 func (q *Poll) path(uri []byte) (ok bool) {
 	if q.Address, ok = bytes.CutPrefix(uri, agentPrefix); !ok {
 		q.PerInbox = true
@@ -66,8 +66,8 @@ func (q *Poll) path(uri []byte) (ok bool) {
 	return ok && all(q.Address, inAddress) && bytes.Count(q.Address, []byte("@")) == 1
 }
 
-// take notes one header field. False: it stands twice, or it can change what the request
-// means or where it ends, so it is not for here.
+// take notes one header field. It returns false if the field is a duplicate, or if it can change
+// the meaning or the end of the request. fasthttp handles such requests.
 func (q *Poll) take(name, value []byte, hosts *int) bool {
 	if len(name) == 0 || !all(name, inName) || !all(value, inValue) {
 		return false
@@ -96,27 +96,28 @@ func (q *Poll) take(name, value []byte, hosts *int) bool {
 	return true
 }
 
-// plainHost takes a name or an IPv4 address, with or without a port. fasthttp judges all else.
+// plainHost accepts a name or an IPv4 address, with or without a port. fasthttp handles everything
+// else.
 func plainHost(value []byte) bool {
 	host, port, ported := bytes.Cut(value, []byte(":"))
 	return len(host) > 0 && all(host, inHost) && (!ported || len(port) > 0 && all(port, inPort))
 }
 
-// credential takes the one token of the request.
+// credential notes the token of the request, which must be the only one.
 func (q *Poll) credential(token []byte) bool {
 	again := q.Token != nil
 	q.Token = token
 	return !again && len(token) > 0
 }
 
-// What a byte of a plain poll may be part of.
+// These are the parts of a plain poll that a byte may belong to.
 const (
 	inName byte = 1 << iota
 	inValue
 	inHost
 	inPort
 	inAddress
-	inToken // RFC 9110 section 5.6.2: what a field's name may hold at all
+	inToken // RFC 9110 section 5.6.2: the characters of a field name
 )
 
 var parts = func() (of [256]byte) {
@@ -147,7 +148,7 @@ func all(text []byte, part byte) bool {
 	return true
 }
 
-// notPlain are fields with a say in framing, in the protocol, or in what the response must say.
+// notPlain are fields that affect the framing, the protocol or the content of the response.
 var notPlain = [...]string{
 	"Content-Length", "Transfer-Encoding", "Expect", "Upgrade", "Te", "Trailer",
 	"Proxy-Connection", "Keep-Alive", "Http2-Settings", "Origin",

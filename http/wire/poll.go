@@ -8,36 +8,34 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// A fleet's connections carry one request over and over: the plain poll. Where a read
-// between two requests brings exactly one such request and nothing else, it is answered
-// right there, and fasthttp never wakes. Whatever is not plainly that, down to the spelling
-// of a header, is handed to fasthttp untouched, which decides and refuses as for any other
-// request.
+// Many clients repeat one request on a connection: the plain poll. If a read between two requests
+// returns exactly one such request and nothing else, the response is written here, and fasthttp
+// does not run. Anything else, even an unusual spelling of a header, is passed to fasthttp
+// unchanged, which handles or refuses it like any other request.
 
 // maxWireBytes bounds the responses that are written here; bigger ones gain nothing.
 const maxWireBytes = 32 << 10
 
 var wireBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// Poll is what a plain poll says. All of it lies in the read buffer: nothing may keep it.
-// Options.Allow returns who sends it and the view of the inbox, when that is in memory and the
-// sender may read it by all rules; else a nil view.
+// Poll is the content of a plain poll. Its slices point into the read buffer and must not be
+// retained. Options.Allow returns the principal and the view of the inbox, if the view is in memory
+// and the principal passes every check for it; otherwise the view is nil.
 type Poll struct {
 	Address  []byte
-	PerInbox bool // on the per-inbox surface
+	PerInbox bool // the path is under /api/inboxes/, not /api/v1/inboxes/
 	Token    []byte
 
 	ifNoneMatch []byte
 }
 
-// Takes reports whether the surface takes that kind of credential (specification,
-// Credentials).
+// Takes reports whether the surface accepts that kind of credential (specification, Credentials).
 func (q *Poll) Takes(p *account.Principal) bool {
 	return !q.PerInbox || p.Kind != account.KindAccountKey
 }
 
-// answerPoll answers b if it is one whole plain poll that memory can answer. False means
-// that nothing was written. at is the real time, for the deadline of the write.
+// answerPoll responds to b if it is one complete plain poll that can be answered from memory. False
+// means that nothing was written. at is the real time, for the deadline of the write.
 func (w *Wire) answerPoll(c *conn, b []byte, at time.Time) (bool, error) {
 	q, ok := parsePoll(b)
 	if !ok {
@@ -60,7 +58,7 @@ func (w *Wire) answerPoll(c *conn, b []byte, at time.Time) (bool, error) {
 	return true, err
 }
 
-// now is the time by which requests are judged, at the real time at.
+// now returns the time for access checks and expiry, given the real time.
 func (w *Wire) now(at time.Time) time.Time {
 	if w.opts.Now != nil {
 		return w.opts.Now()
@@ -68,7 +66,8 @@ func (w *Wire) now(at time.Time) time.Time {
 	return at
 }
 
-// hashOf hashes a token. A connection nearly always brings the one that it brought before.
+// hashOf hashes a token. It caches the last one, because a connection nearly always repeats its
+// token.
 func (c *conn) hashOf(token []byte) account.Hash {
 	if !bytes.Equal(c.token, token) {
 		c.token, c.hash = append(c.token[:0], token...), account.HashToken(token)
@@ -76,9 +75,9 @@ func (c *conn) hashOf(token []byte) account.Hash {
 	return c.hash
 }
 
-// ready returns the finished response to a poll, whose token has the given hash; nil when
-// memory does not hold all it takes, or when anything speaks against it. Who was allowed this
-// response by all rules is asked nothing but what can have changed since.
+// ready returns the finished response to a poll whose token has the given hash. It returns nil if a
+// needed part is not in memory, or if any check fails. For a principal that already got this
+// response, it repeats only those checks whose result can have changed.
 func (w *Wire) ready(q Poll, hash account.Hash, now time.Time) *Response {
 	if r := w.shortcuts.find(q.Address); r != nil && w.opts.Owner.Owns(r.cuts.group) {
 		if p := r.readerNow(now); p != nil && p.Hash == hash && q.Takes(p) && r.alive(now) {
@@ -97,7 +96,8 @@ func (w *Wire) ready(q Poll, hash account.Hash, now time.Time) *Response {
 	return r
 }
 
-// statusLine is how responses begin that are written here. What all have stands here and not in each Response.
+// statusLine returns the start of the responses that are written here. It has the fields that all
+// share, so that a Response does not repeat them.
 func (w *Wire) statusLine(status string) string {
 	line := "HTTP/1.1 " + status + "\r\nX-Content-Type-Options: nosniff\r\n"
 	if w.opts.Secure {
@@ -114,7 +114,7 @@ func (w *Wire) appendPoll(b []byte, c *conn, r *Response, ifNoneMatch []byte, no
 	return append(w.appendHead(b, w.status200, c, now), r.wire()...)
 }
 
-// appendHead begins a response with what all have.
+// appendHead appends the start of a response that all share.
 func (w *Wire) appendHead(b []byte, status string, c *conn, now time.Time) []byte {
 	b = append(append(b, status...), w.date.at(now)...)
 	b = append(b, "\r\nX-Request-Id: "...)

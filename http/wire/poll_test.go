@@ -22,7 +22,7 @@ const (
 	tagged = "own+tag@inbox.test"
 )
 
-// polls are plain polls of an inbox with a rendered response, whose key is k.
+// polls returns plain polls of an inbox with a cached response; its key is k.
 func polls() (w *Wire, c *conn, polls map[string][]byte) {
 	p := &account.Principal{Hash: account.HashToken([]byte("k")), Kind: account.KindInboxKey}
 	view := inbox.NewView(&inbox.State{})
@@ -42,7 +42,7 @@ func polls() (w *Wire, c *conn, polls map[string][]byte) {
 	return w, &conn{Conn: discard{}, number: 7, wire: w}, polls
 }
 
-// TestAPollAllocatesNothing holds for the wire's whole work but the system call.
+// TestAPollAllocatesNothing covers all work of the wire except the system call.
 func TestAPollAllocatesNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
@@ -74,14 +74,13 @@ func BenchmarkPoll(b *testing.B) {
 	}
 }
 
-// discard is a connection that takes everything.
+// discard is a connection that accepts all writes.
 type discard struct{ net.Conn }
 
 func (discard) Write(p []byte) (int, error)      { return len(p), nil }
 func (discard) SetWriteDeadline(time.Time) error { return nil }
 
-// FuzzParsePoll: what the wire takes for a plain poll, fasthttp reads the same way, and
-// finds nothing else in it.
+// FuzzParsePoll: fasthttp parses every plain poll in the same way, and finds nothing else in it.
 func FuzzParsePoll(f *testing.F) {
 	poll := "GET /api/v1/inboxes/a@b.c/latest HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\n"
 	for _, seed := range []string{
@@ -126,7 +125,7 @@ func FuzzParsePoll(f *testing.F) {
 	})
 }
 
-// TestAPollOfAMovedInboxIsNotAnswered from memory: others decide, until its group comes back.
+// TestAPollOfAMovedInboxIsNotAnswered from memory: the route decides until the group returns.
 func TestAPollOfAMovedInboxIsNotAnswered(t *testing.T) {
 	w, c, polls := polls()
 	allow, asked := w.opts.Allow, 0

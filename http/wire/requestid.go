@@ -9,8 +9,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// requestIDs makes ids that are unique without a shared counter per request: the process,
-// the connection, and the request's number on the connection. Any goroutine may use them.
+// requestIDs makes unique ids without a counter that all requests share: an id consists of the
+// process, the connection, and the number of the request on the connection. Any goroutine may use
+// it.
 type requestIDs struct {
 	process string
 	conns   *atomic.Uint64
@@ -22,7 +23,7 @@ func newRequestIDs() requestIDs {
 	return requestIDs{process: hex.EncodeToString(b[:]), conns: new(atomic.Uint64)}
 }
 
-// append writes the id of the request that c's connection is at.
+// append appends the id of the request to dst.
 func (ids requestIDs) append(dst []byte, conn, request uint64) []byte {
 	dst = append(dst, ids.process...)
 	dst = append(dst, '-')
@@ -36,15 +37,15 @@ var (
 	headerTypeOptions = []byte("X-Content-Type-Options")
 	nosniff           = []byte("nosniff")
 
-	// Browsers keep to https for a year after each response (RFC 6797 section 6.1). Other names under the
-	// host may have nothing to do with the service, so they are not included.
+	// HSTS: browsers use only https for a year after each response (RFC 6797 section 6.1).
+	// Subdomains may not belong to the service, so they are not included.
 	headerSecure = []byte("Strict-Transport-Security")
 	secureAlways = []byte("max-age=31536000")
 )
 
-// stamp puts on the response what every response has: an id, and the word that a browser takes
-// it for nothing but what it says. Requests of one connection are served in turn, so
-// counting needs no lock.
+// stamp sets the headers of every response: an id, and nosniff, which keeps a browser from guessing
+// the content type. The requests of one connection are served in sequence, so the counter needs no
+// lock.
 func (w *Wire) stamp(c *fasthttp.RequestCtx) {
 	var number, request uint64
 	if own, ok := c.Conn().(*conn); ok {

@@ -37,7 +37,7 @@ func TestAResponseIsPutTogether(t *testing.T) {
 	}
 }
 
-// TestAViewCarriesItsResponse keeps it until its message is over.
+// TestAViewCarriesItsResponse until its message expires.
 func TestAViewCarriesItsResponse(t *testing.T) {
 	v := newView()
 	if ResponseOf(v, start) != nil {
@@ -55,10 +55,11 @@ func TestAViewCarriesItsResponse(t *testing.T) {
 	}
 }
 
-// readers reports whether somebody may have the response now.
+// readers reports whether any reader may get the response now.
 func readers(r *Response) bool { return r.readerNow(start) != nil }
 
-// TestAResponseEndsWithItsView: whatever ends it, nobody may read it and its place is free.
+// TestAResponseEndsWithItsView: after every way to end a view, nobody may read the response, and
+// its place is free.
 func TestAResponseEndsWithItsView(t *testing.T) {
 	for name, end := range map[string]func(v *inbox.View){
 		"superseded":    func(v *inbox.View) { v.Supersede() },
@@ -107,7 +108,7 @@ func TestAPlaceHoldsOneAnswerAndAResponseHasOnePlace(t *testing.T) {
 	}
 }
 
-// TestRendersOfEverySize goes over the edges of the rooms.
+// TestRendersOfEverySize crosses the size limits of the rooms.
 func TestRendersOfEverySize(t *testing.T) {
 	for n := 0; n < 40_000; n = n*9/8 + 1 {
 		for _, size := range []int{n, n + 1} {
@@ -119,7 +120,7 @@ func TestRendersOfEverySize(t *testing.T) {
 	}
 }
 
-// TestSupersededResponsesNeverStay races the end of a view with its response's way to a place.
+// TestSupersededResponsesNeverStay: the end of a view races with storing its response in a place.
 func TestSupersededResponsesNeverStay(t *testing.T) {
 	for range 500 {
 		var at place

@@ -9,14 +9,14 @@ import (
 	"inboxd/internal/base/meter"
 )
 
-// class is a kind of request by which they are counted: what costs alike and is used alike.
+// class groups requests for counting: requests of one class have similar costs and uses.
 type class uint8
 
 const (
 	other      class = iota
-	plainPolls       // plain ones, answered past fasthttp
+	plainPolls       // plain polls that bypass fasthttp
 	latest
-	waits // long plainPolls and streams: their time is the client's wish
+	waits // long polls and streams: the client chooses their duration
 	messages
 	sends
 	events
@@ -34,17 +34,17 @@ var classNames = [classes]string{
 	"other", "poll", "latest", "wait", "messages", "send", "events", "calendar", "feed", "inboxes", "webhooks", "domains", "account", "operator",
 }
 
-// highestStatus is above all that HTTP has.
+// highestStatus is above every HTTP status.
 const highestStatus = 600
 
 // served counts responses. Any goroutine may use it.
 type served struct {
 	seconds [classes]meter.Seconds
 	codes   [classes][highestStatus]atomic.Uint64
-	plain   [plainShards]plainCounts // beside codes: of what is answered past fasthttp
+	plain   [plainShards]plainCounts // in addition to codes: responses that bypass fasthttp
 }
 
-// plainCounts fills a line of the processor's cache, so that connections seldom share one.
+// plainCounts fills one cache line of the processor, so that connections rarely share one.
 type plainCounts struct {
 	ok, unchanged atomic.Uint64
 	_             [6]uint64
@@ -52,12 +52,12 @@ type plainCounts struct {
 
 const (
 	plainShards = 8
-	// timedEvery is how many plain polls of a connection there are to one that is timed: a look at the
-	// clock and a histogram would cost each about two percent, a counter costs less than one.
+	// timedEvery: one in so many plain polls of a connection is timed. Reading the clock and
+	// updating a histogram cost about two percent each, a counter costs less than one.
 	timedEvery = 16
 )
 
-// count counts what fasthttp answered, or what waited.
+// count counts a response that fasthttp wrote, or the response to a parked request.
 func (s *served) count(c class, status int, by uint64, took time.Duration) {
 	if status > 0 && status < highestStatus {
 		s.codes[c][status].Add(1)
@@ -65,8 +65,8 @@ func (s *served) count(c class, status int, by uint64, took time.Duration) {
 	s.seconds[c].Observe(by, took)
 }
 
-// countPlain counts the n-th request of a connection, which was answered past fasthttp, and reports
-// whether it is to be timed.
+// countPlain counts the n-th request of a connection, whose response bypassed fasthttp. It reports
+// whether the request must be timed.
 func (s *served) countPlain(unchanged bool, by, n uint64) (timed bool) {
 	to := &s.plain[by%plainShards]
 	if unchanged {
@@ -88,14 +88,14 @@ func (s *served) addPlain(c class, codes map[int]uint64) {
 	maps.DeleteFunc(codes, func(_ int, n uint64) bool { return n == 0 })
 }
 
-// Served is what became of the requests of one class.
+// Served holds the counts and durations of the requests of one class.
 type Served struct {
 	Class   string         `json:"class"`
 	Codes   map[int]uint64 `json:"codes"`   // by status
-	Seconds meter.Reading  `json:"seconds"` // from the request's end to the response's; of plain polls, one in sixteen
+	Seconds meter.Reading  `json:"seconds"` // from the end of the request to the end of the response; of plain polls, one in sixteen
 }
 
-// Served reads the counters, one Served for each class that was asked for.
+// Served reads the counters. It returns one Served for each class that had requests.
 func (w *Wire) Served() (all []Served) {
 	s := &w.served
 	for c := range classes {
@@ -115,14 +115,15 @@ func (w *Wire) Served() (all []Served) {
 
 var (
 	apiPrefixes = [...]string{"/api/v1/", "/api/", "/compat/api/v1/"}
-	// byWord finds the class by the path behind the address of an inbox, or behind the prefix.
+	// byWord finds the class by the path segment after the address of an inbox, or after the
+	// prefix.
 	byWord = map[string]class{
 		"latest": latest, "messages": messages, "emails": messages, "send": sends, "events": events, "calendar": calendars, "inboxes": inboxes,
 		"webhooks": webhooks, "domains": domains, "auth": accounts, "account": accounts, "keys": accounts, "suppressions": sends,
 	}
 )
 
-// classOf is the class of what fasthttp serves, by its path.
+// classOf returns the class of a request that fasthttp serves, by its path.
 func classOf(path []byte) class {
 	for _, prefix := range apiPrefixes {
 		rest, is := bytes.CutPrefix(path, []byte(prefix))

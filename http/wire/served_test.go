@@ -33,7 +33,7 @@ func TestClassOf(t *testing.T) {
 	}
 }
 
-// TestServed: what is counted in two ways is shown in one.
+// TestServed: the two kinds of counters appear as one.
 func TestServed(t *testing.T) {
 	w := &Wire{}
 	for by := range uint64(3) {

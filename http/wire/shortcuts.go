@@ -9,26 +9,27 @@ import (
 
 const (
 	// shortcutWays is how many places an address can have: as many as fit into a cache line
-	// beside their tags.
+	// together with their tags.
 	shortcutWays = 7
-	// firstShortcuts and mostShortcuts are lines of a table, powers of two: 4 KiB at first, so
-	// that a small fleet's table stays close to the processor, and 4 MiB for 300,000 inboxes.
+	// firstShortcuts and mostShortcuts are the smallest and largest number of lines of a table,
+	// powers of two. The first table has 4 KiB, so that it stays in the processor's cache when
+	// there are few inboxes. The largest has 4 MiB, for 300,000 inboxes.
 	firstShortcuts = 1 << 6
 	mostShortcuts  = 1 << 16
 )
 
-// shortcuts lead from an address to its inbox's response in one step. They are right as long
-// as the response is: a newer view takes it out of its place before anybody hears of it.
-// Any goroutine may use them: all that changes is atomic.
+// shortcuts map an address to the response of its inbox in one step. An entry is valid as long as
+// its response: a newer view removes it from its place before anybody can see that view. Any
+// goroutine may use them: everything that changes is atomic.
 type shortcuts struct {
 	seed  maphash.Seed
 	table atomic.Pointer[[]shortcutLine]
 }
 
-// shortcutLine is the places of addresses whose hashes meet here. A tag is a byte of the
-// hash; one that is out of date costs a comparison or an ordinary look-up.
+// shortcutLine holds the places of addresses whose hashes select this line. A tag is one byte of
+// the hash. A stale tag costs a comparison or an ordinary look-up, never a wrong response.
 type shortcutLine struct {
-	tags   atomic.Uint64 // one byte for each place, the highest unused
+	tags   atomic.Uint64 // one byte for each place; the highest byte is unused
 	places [shortcutWays]place
 }
 
@@ -49,12 +50,13 @@ func (s *shortcuts) of(address []byte) (line *shortcutLine, tag uint64) {
 	return &table[h&uint64(len(table)-1)], h >> 56
 }
 
-// find returns the response to polls of address if it has a place. It may be out of date: its
-// reader tells.
+// find returns the response to polls of address if it has a place. The response may be superseded:
+// its reader shows that.
 func (s *shortcuts) find(address []byte) *Response {
 	line, tag := s.of(address)
 	differ := line.tags.Load() ^ tag*eachByte
-	// A byte that is zero gets its highest bit, and so may, harmlessly, one above it.
+	// A byte that is zero gets its highest bit set. The byte above it may get it too, which is
+	// harmless.
 	for same := (differ - eachByte) & ^differ & (eachByte << 7); same != 0; same &= same - 1 {
 		r := line.places[bits.TrailingZeros64(same)/8].get()
 		if r != nil && bytes.Equal(r.address(), address) {
@@ -64,7 +66,7 @@ func (s *shortcuts) find(address []byte) *Response {
 	return nil
 }
 
-// keep gives r a place, if need be that of another, or in a bigger table.
+// keep gives r a place. If none is free, it enlarges the table or replaces another response.
 func (s *shortcuts) keep(r *Response) {
 	line, tag := s.of(r.address())
 	way := line.free()
@@ -93,8 +95,8 @@ func (l *shortcutLine) free() int {
 	return -1
 }
 
-// crowded makes the table twice as large when it is half full, going by its first lines: a
-// hash has no favourites. The new one starts empty, and polls fill it.
+// crowded doubles the table if it is half full. It samples the first lines, because a hash spreads
+// evenly. The new table starts empty, and polls fill it.
 func (s *shortcuts) crowded() bool {
 	table := *s.table.Load()
 	taken := 0

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// responses makes n responses for addresses of their own.
+// responses makes n responses for different addresses.
 func responses(n int) (out []*Response) {
 	for i := range n {
 		out = append(out, NewResponse(fmt.Sprint(i, "@x.test"), []byte(strings.Repeat("x", i%7)), []byte(`"1"`), time.Time{}))
@@ -16,8 +16,8 @@ func responses(n int) (out []*Response) {
 	return out
 }
 
-// TestShortcutsNeverLeadElsewhere: addresses that meet in the table take each other's place,
-// and never get each other's answer.
+// TestShortcutsNeverLeadElsewhere: addresses with the same table line replace each other, and never
+// get each other's response.
 func TestShortcutsNeverLeadElsewhere(t *testing.T) {
 	var s shortcuts
 	s.init()
@@ -40,13 +40,13 @@ func TestShortcutsNeverLeadElsewhere(t *testing.T) {
 	}
 }
 
-// TestShortcutsMakeRoom: the table grows with the fleet, so that nearly all find a place,
-// and not beyond its bound.
+// TestShortcutsMakeRoom: the table grows with the number of inboxes, so that nearly all find a
+// place, but not beyond its limit.
 func TestShortcutsMakeRoom(t *testing.T) {
 	var s shortcuts
 	s.init()
 	crowd := responses(10_000)
-	for range 3 { // what was kept in a table that was too small comes back when it is polled
+	for range 3 { // responses lost when the table grew are stored again when they are polled
 		for _, r := range crowd {
 			if s.find(r.address()) == nil {
 				s.keep(r)
@@ -69,7 +69,7 @@ func TestShortcutsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestALineOfShortcutsIsACacheLine, and the table is as large as is said.
+// TestALineOfShortcutsIsACacheLine, and the table has the documented size.
 func TestALineOfShortcutsIsACacheLine(t *testing.T) {
 	if size := unsafe.Sizeof(shortcutLine{}); size != 64 || size*mostShortcuts != 4<<20 {
 		t.Errorf("%d bytes", size)

@@ -1,22 +1,22 @@
-// Package wire carries requests between sockets and handlers. fasthttp reads and writes HTTP/1.1;
-// whatever goes past it, or asks more of it than it gives, stands behind the one door Wire:
+// Package wire carries requests between sockets and handlers. fasthttp reads and writes HTTP/1.1.
+// Everything that bypasses fasthttp, or that fasthttp does not provide, is behind the type Wire:
 //
 //	what                                  why                                         what it buys
-//	reading, routing and writing of a     a fleet sends one request over and over;    by fasthttp a poll cost a fifth more
+//	reading, routing and writing of a     many clients repeat the same request;       with fasthttp a poll cost a fifth more
 //	plain poll: poll.go, response.go,     fasthttp copies it through header maps      than a constant response, with 10,000
-//	shortcuts.go                          and looks in eight places                   inboxes a third more (ADR 0005, 0024)
-//	a request's place while it waits:     fasthttp keeps buffers, header maps and     20 KiB less for each long poll and
-//	park.go                               a stack for it                              each stream (ADR 0009)
-//	deadlines: conn.go                    one deadline for a whole request cuts big   peers that dribble hold no connection,
-//	                                      downloads off, none lets peers dribble      slow ones get their megabytes
-//	accepting: accept.go                  Serve ends at the first lack of             the process outlives it, and refuses
-//	                                      descriptors, and refuses in plain text      in the service's own form
-//	framing: framing.go                   it reads what two servers could read        nothing is smuggled through a proxy
-//	                                      differently
-//	large bodies: body.go                 it takes in what is announced before        nobody holds memory without a
-//	                                      anybody looked at who sends it              credential, nor beyond a budget (ADR 0040)
+//	shortcuts.go                          and needs eight look-ups                    inboxes a third more (ADR 0005, 0024)
+//	requests that wait: park.go           fasthttp keeps buffers, header maps and     20 KiB less for each long poll and
+//	                                      a stack for each                            each stream (ADR 0009)
+//	deadlines: conn.go                    one deadline for a whole request aborts     slow trickling peers hold no connection,
+//	                                      big downloads; none permits slow trickling  slow readers get their megabytes
+//	accepting: accept.go                  Serve ends when descriptors run out once,   the process survives it, and refuses
+//	                                      and refuses in plain text                   in the service's own format
+//	framing: framing.go                   fasthttp accepts what two servers could     no request is smuggled through a proxy
+//	                                      parse differently
+//	large bodies: body.go                 fasthttp reads what is announced before     nobody holds memory without a
+//	                                      the sender is authenticated                 credential, nor beyond a budget (ADR 0040)
 //
-// It refuses to know routes, permissions and what a response says.
+// The package does not know routes, permissions or the content of responses.
 package wire
 
 import (
@@ -37,33 +37,33 @@ import (
 
 // Options configures a Wire.
 type Options struct {
-	MaxConns  int                                                     // open connections; a client has a quarter of them. 503 above
-	Shared    func(netip.Addr) bool                                   // whether many clients come from an address, so that it has no such bound
-	Body      func(h *fasthttp.RequestHeader) Allowance               // asked when the header of a large body has come
-	MaxBody   int                                                     // the most that Body allows
-	LeaveBody fasthttp.RequestHandler                                 // answers a request whose body is larger than allowed
-	Handler   fasthttp.RequestHandler                                 // gets whole and unambiguous requests, stamped with an id
-	Refuse    func(*fasthttp.RequestCtx, int, string)                 // words a refusal: status and detail
+	MaxConns  int                                                     // limit of open connections; a client may have a quarter. 503 above
+	Shared    func(netip.Addr) bool                                   // whether an address is shared by many clients, and has no such limit
+	Body      func(h *fasthttp.RequestHeader) Allowance               // called when the header of a large body has arrived
+	MaxBody   int                                                     // the largest Allowance that Body returns
+	LeaveBody fasthttp.RequestHandler                                 // responds to a request whose body is larger than allowed
+	Handler   fasthttp.RequestHandler                                 // receives complete and unambiguous requests, stamped with an id
+	Refuse    func(*fasthttp.RequestCtx, int, string)                 // writes an error response: status and detail
 	Allow     func(Poll, time.Time) (*account.Principal, *inbox.View) // see Poll
-	Origins   Origins                                                 // whose pages may read responses
-	Secure    bool                                                    // clients reach the service by https alone: HSTS
-	Access    func(Access)                                            // hears of every response; nil: nobody does
-	Owner     *partition.Owner                                        // whose inboxes the wire answers for
+	Origins   Origins                                                 // origins whose pages may read responses
+	Secure    bool                                                    // clients reach the service only by https: send HSTS
+	Access    func(Access)                                            // receives every response; nil: no access log
+	Owner     *partition.Owner                                        // knows which inboxes this server owns
 	Logger    *slog.Logger
 	Now       func() time.Time // nil: the real time
 }
 
 const (
-	// idleTimeout is how long a kept-alive connection may wait for its next request.
+	// idleTimeout is how long a keep-alive connection may wait for its next request.
 	idleTimeout = 3 * time.Minute
 	// readBufferBytes bounds the request line and header together: 431 above it.
 	readBufferBytes = 8 << 10
-	// streamsEnd bounds how long a stop lets a stream's last piece go out.
+	// streamsEnd is how long a shutdown lets a stream write its last piece.
 	streamsEnd = time.Second
 )
 
-// Wire serves connections. What is below opts guards itself or never changes; any goroutine
-// may use it.
+// Wire serves connections. The fields below opts are safe for concurrent use or never change. Any
+// goroutine may use a Wire.
 type Wire struct {
 	opts      Options
 	fast      *fasthttp.Server
@@ -73,19 +73,19 @@ type Wire struct {
 	shortcuts shortcuts
 	served    served
 	bodies    *Budget      // of large bodies
-	parked    atomic.Int64 // requests outside of fasthttp, see Park
-	lanes     atomic.Int64 // octets that lanes hold, see KeepLane
+	parked    atomic.Int64 // requests outside fasthttp, see Park
+	lanes     atomic.Int64 // octets held by the responses to tags, see KeepLane
 
-	status200, status304 string // what responses begin with that go past fasthttp, up to the date
+	status200, status304 string // start of responses that bypass fasthttp, up to the date
 
-	stopping chan struct{} // closed when Shutdown begins: whoever waits ends
+	stopping chan struct{} // closed when Shutdown begins: ends every wait
 	stopOnce sync.Once
 }
 
 // New returns a Wire that is not listening yet.
 func New(opts Options) *Wire {
 	w := &Wire{opts: opts, ids: newRequestIDs(), conns: newConnSet(opts.MaxConns, opts.Shared), stopping: make(chan struct{})}
-	w.bodies = NewBudget(2 * int64(opts.MaxBody)) // one account's largest keeps no other's away
+	w.bodies = NewBudget(2 * int64(opts.MaxBody)) // so that one account's largest body does not block the others
 	w.shortcuts.init()
 	w.status200, w.status304 = w.statusLine("200 OK"), w.statusLine("304 Not Modified")
 	w.fast = &fasthttp.Server{
@@ -94,8 +94,8 @@ func New(opts Options) *Wire {
 		HeaderReceived: w.headerReceived,
 		ExpectHandler:  w.expected,
 		Logger:         silent{},
-		// The listener refuses what is above MaxConns, with a response of ours.
-		Concurrency:                  2*(opts.MaxConns+ProbePlaces) + 1, // twice: a connection may be parked and back before its old place is free
+		// The listener refuses connections above MaxConns with a response of ours.
+		Concurrency:                  2*(opts.MaxConns+ProbePlaces) + 1, // twice: a connection may be parked and back before its old slot is free
 		ReadBufferSize:               readBufferBytes,
 		IdleTimeout:                  idleTimeout, // the other deadlines are in conn
 		MaxRequestBodySize:           opts.MaxBody,
@@ -109,16 +109,16 @@ func New(opts Options) *Wire {
 	return w
 }
 
-// silent drops what fasthttp logs: protocol errors of clients, which can quote their
-// bytes. What an operator must know is logged where it happens.
+// silent drops what fasthttp logs: protocol errors of clients, which can quote their bytes. What an
+// operator needs to know is logged where it happens.
 type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// Serve answers connections of ln until Shutdown, then returns nil.
+// Serve serves the connections of ln until Shutdown, then returns nil.
 func (w *Wire) Serve(ln net.Listener) error { return w.fast.Serve(&listener{Listener: ln, wire: w}) }
 
-// handle is where every request begins that could be read.
+// handle is the entry point of every request that fasthttp could parse.
 func (w *Wire) handle(c *fasthttp.RequestCtx) {
 	w.stamp(c)
 	defer w.noteServed(c, c.Time())
@@ -137,8 +137,8 @@ func (w *Wire) handle(c *fasthttp.RequestCtx) {
 	w.opts.Handler(c)
 }
 
-// Shutdown stops accepting, ends those who wait with what they have, and waits for requests
-// in flight until ctx is over; then it returns the error of ctx.
+// Shutdown stops accepting, ends waiting requests with the response they have, and waits for
+// requests in flight. When ctx ends first, it returns the error of ctx.
 func (w *Wire) Shutdown(ctx context.Context) error {
 	w.stopOnce.Do(func() { close(w.stopping) })
 	w.conns.hurry(time.Now().Add(streamsEnd))
@@ -151,8 +151,8 @@ func (w *Wire) Shutdown(ctx context.Context) error {
 	return w.awaitParked(ctx)
 }
 
-// awaitParked waits for the responses of parked requests. After fasthttp has ended no request
-// is parked any more, but one may just have been.
+// awaitParked waits for the responses of parked requests. After fasthttp has shut down, no new
+// request is parked, but some may have been parked just before.
 func (w *Wire) awaitParked(ctx context.Context) error {
 	for tick := time.NewTicker(5 * time.Millisecond); w.parked.Load() > 0; {
 		select {
@@ -162,7 +162,7 @@ func (w *Wire) awaitParked(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	for _, c := range w.conns.silent() { // given back to fasthttp meanwhile
+	for _, c := range w.conns.silent() { // given back to fasthttp in the meantime
 		c.Close()
 	}
 	return nil
@@ -180,11 +180,11 @@ func (w *Wire) isStopping() bool {
 	}
 }
 
-// Conns returns how many connections were taken.
+// Conns returns how many connections were accepted.
 func (w *Wire) Conns() uint64 { return w.ids.conns.Load() }
 
-// Bodies is how many octets large bodies hold now.
+// Bodies returns how many octets of large bodies are in memory.
 func (w *Wire) Bodies() int64 { return w.bodies.Held() }
 
-// Parked returns how many requests wait outside of fasthttp.
+// Parked returns how many requests wait outside fasthttp.
 func (w *Wire) Parked() int64 { return w.parked.Load() }

@@ -1,5 +1,5 @@
-// Writes what the packages in the page are licensed under: all that the lock file names but for
-// those that only build and test it, with their texts and where their sources are.
+// Prints the licences of the packages in the page, with their texts and the addresses of their
+// sources. Packages that only build or test the page are left out.
 import { readFileSync, readdirSync } from "node:fs";
 
 const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8"));

@@ -1,22 +1,25 @@
-// Calls of the public API with the session's token. It knows how an answer fails, and tells
-// of it in the service's own sentence; it refuses to know what is asked for.
+// Calls of the public API with the session's token. This module knows how a call fails, and reports
+// the service's own sentence. It does not know what is requested.
 
-/** Failure is a refusal: its message is the sentence to show. Status 0: no answer came. */
+/**
+ * Failure is an error response. Its message is the sentence to show. Status 0 means that there was
+ * no response.
+ */
 export class Failure extends Error {
   constructor(readonly status: number, sentence: string) {
     super(sentence);
   }
-  /** field is the one that a 422 names, "" otherwise: `cc` for `cc[1]`. */
+  /** field is the field that a 422 names, else "". For `cc[1]` it is `cc`. */
   get field(): string {
     return (this.status === 422 && /^Invalid request: '([A-Za-z_]+)/.exec(this.message)?.[1]) || "";
   }
-  /** passing failures are the service's, and are tried again. */
+  /** passing reports whether the failure is the service's, so that the call is retried. */
   get passing(): boolean {
     return this.status === 0 || this.status >= 500;
   }
 }
 
-/** Left is thrown where a sign-in ended while its answer was on the way. */
+/** Left is thrown if the sign-in ended before the response arrived. */
 export class Left extends Error {}
 
 let token = "";
@@ -32,7 +35,7 @@ export function setToken(t: string) {
 
 export const hasToken = () => token !== "";
 
-/** watch says whom to tell of a credential that no longer counts, and of a service in trouble. */
+/** watch registers who is notified of a rejected credential, and of a service that fails or recovers. */
 export function watch(onRefused: () => void, onTrouble: (f: Failure | null) => void) {
   refused = onRefused;
   trouble = onTrouble;
@@ -40,7 +43,7 @@ export function watch(onRefused: () => void, onTrouble: (f: Failure | null) => v
 
 export type Options = { once?: string; signal?: AbortSignal; headers?: Record<string, string> };
 
-/** ask makes a call and returns the response when it is a success. */
+/** ask makes a call and returns the response if it is a success. */
 export async function ask(method: string, path: string, body?: unknown, o: Options = {}): Promise<Response> {
   const { signal } = life;
   const mine = token;
@@ -56,7 +59,7 @@ export async function ask(method: string, path: string, body?: unknown, o: Optio
     });
   } catch (e) {
     if (signal.aborted || o.signal?.aborted) throw new Left();
-    throw fail(new Failure(0, "The service can't be reached. The page tries again by itself."));
+    throw fail(new Failure(0, "The service can't be reached. The page retries automatically."));
   }
   if (signal.aborted) throw new Left();
   if (r.ok) {
@@ -64,7 +67,7 @@ export async function ask(method: string, path: string, body?: unknown, o: Optio
     return r;
   }
   const f = new Failure(r.status, await sentence(r));
-  if (signal.aborted) throw new Left(); // another refusal ended the sign-in while this one was read
+  if (signal.aborted) throw new Left(); // the sign-in ended because of another response while this one was read
   if (r.status === 401 && mine && mine === token) {
     refused();
     throw new Left();
@@ -81,29 +84,29 @@ async function sentence(r: Response): Promise<string> {
   try {
     return String((await r.json()).detail);
   } catch {
-    return `The service answered ${r.status}.`;
+    return `The service responded with status ${r.status}.`;
   }
 }
 
-/** json makes a call and returns what it answers. */
+/** json makes a call and returns the JSON of the response. */
 export async function json<T>(method: string, path: string, body?: unknown, o?: Options): Promise<T> {
   const r = await ask(method, path, body, o);
   try {
     return (await r.json()) as T;
   } catch {
     if (life.signal.aborted || o?.signal?.aborted) throw new Left();
-    throw fail(new Failure(0, "The answer broke off. The page tries again by itself."));
+    throw fail(new Failure(0, "The response was incomplete. The page retries automatically."));
   }
 }
 
 export const get = <T>(path: string, o?: Options) => json<T>("GET", path, undefined, o);
 
-/** path fills a path: path`/api/v1/inboxes/${addr}/latest`. */
+/** path builds an escaped path: path`/api/v1/inboxes/${addr}/latest`. */
 export function path(parts: TemplateStringsArray, ...values: (string | number)[]): string {
   return parts.reduce((all, p, i) => all + encodeURIComponent(String(values[i - 1])) + p);
 }
 
-/** query makes "?a=1&b=2" of what is there. */
+/** query builds "?a=1&b=2" from the values that are set. */
 export function query(q: Record<string, string | number | boolean | null | undefined>): string {
   const p = new URLSearchParams();
   for (const [k, v] of Object.entries(q)) if (v !== undefined && v !== null && v !== "" && v !== false) p.set(k, String(v));
@@ -111,10 +114,13 @@ export function query(q: Record<string, string | number | boolean | null | undef
   return s && "?" + s;
 }
 
-/** newOnce names a request, so that it is done once however often it is sent. */
+/** newOnce makes an idempotency key, so that a request is carried out once however often it is sent. */
 export const newOnce = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 
-/** onceEach names the tries of one form: those with the same body alike, for the answer of the first may only be lost. */
+/**
+ * onceEach makes the idempotency keys of one form. Attempts with the same body share a key, because
+ * only the response to the first may be lost.
+ */
 export function onceEach(): (body: unknown) => string {
   let last = "", name = "";
   return (body) => {

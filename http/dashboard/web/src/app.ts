@@ -1,4 +1,4 @@
-// The page: what is where, which keys do what, and how it all begins.
+// The page: its sections, its routing, and how it starts.
 import * as api from "./api";
 import * as account from "./account";
 import * as calendar from "./calendar";
@@ -22,7 +22,7 @@ import { button, closeDialog, dialogs, el, full, icon, link, sayings, wrong } fr
 import type { VNode } from "snabbdom";
 import type { Happening } from "./wire";
 
-/** Section is a part of the page with a place of its own. */
+/** Section is a part of the page with its own place. */
 type Section = { view: place.View; title: string; icon: string; key: string; enter?: () => void; draw: () => VNode; happened?: (e: Happening) => void; refresh?: () => void };
 
 const sections: Section[] = [
@@ -39,9 +39,9 @@ const sections: Section[] = [
 const mailPlaces = ["mail", "all"];
 const sectionOf = (v: place.View) => sections.find((s) => s.view === v || (s.view === "mail" && mailPlaces.includes(v)));
 
-let menu = false; // on a narrow screen the sections stand behind a button
+let menu = false; // on a narrow screen the sections are behind a button
 
-// --- arriving somewhere
+// --- navigation
 
 const anonymous = ["signin", "signup", "reset"];
 
@@ -67,13 +67,13 @@ function arrive() {
     reader.show("", 0, "");
     open();
   } else sectionOf(here.view)?.enter?.();
-  // Within a view whoever goes by keyboard stays where they are.
+  // Within a view, keyboard users keep their focus.
   changed(() => before !== here.view && (here.view === "compose" ? compose.begun() : document.getElementById("main")?.focus({ preventScroll: true })));
 }
 
-/** open opens an inbox when none is asked for. */
+/** open opens an inbox if the place names none. */
 function open() {
-  const addr = boxes.latest(), at = place.read(location.hash); // where one goes to is not yet here
+  const addr = boxes.latest(), at = place.read(location.hash); // the target of the navigation is not yet in `here`
   if (addr && at.view === "mail" && !at.addr) place.go(place.to("mail", addr), true);
 }
 
@@ -97,24 +97,24 @@ function view(): VNode {
   return el("div.app", { id: "page", class: menu ? "menu" : "" },
     button("Skip to content", () => document.getElementById("main")?.focus(), {}, "button.skip"),
     full("header.top", {}, button(icon("menu"), () => ((menu = !menu), changed()), { "aria-label": "Menu", "aria-expanded": menu ? "true" : "false" }, "button.plain"), el("b", null, session.domain || "Inboxes"), el("span.grow", null),
-      button(icon("plus"), () => compose.write(mails.mail.of === "*" ? "" : mails.mail.of), { "aria-label": "New mail" }, "button.plain")),
+      button(icon("plus"), () => compose.write(mails.mail.of === "*" ? "" : mails.mail.of), { "aria-label": "New message" }, "button.plain")),
     full("nav.side", { attrs: { "aria-label": "Sections" }, on: { click: (e: Event) => menu && (e.target as Element).closest("a") && ((menu = false), changed()) } }, el("p.brand", null, "Inboxes", el("span", null, session.domain)),
-      button([icon("plus"), "New mail"], () => compose.write(mails.mail.of === "*" ? "" : mails.mail.of), { title: "New mail (c)" }, "button.main"),
+      button([icon("plus"), "New message"], () => compose.write(mails.mail.of === "*" ? "" : mails.mail.of), { title: "New message (c)" }, "button.main"),
       el("ul", null, sections.map((s) => el("li", null, link(place.to(s.view), [icon(s.icon), s.title, s.view === "mail" && boxes.unread() > 0 ? el("b.count", null, String(boxes.unread())) : null],
         { "aria-current": now === s ? "page" : null, title: `${s.title} (g ${s.key})` })))),
       el("div.side-foot", null, el("p.quiet.me", { title: session.session.account?.email ?? "" }, el("span.light", { class: live.connected ? "light on" : "light", role: "img", "aria-label": live.connected ? "Live" : "Not connected" }), session.session.account?.email ?? ""),
-        el("p", null, button([icon("sun"), theme()], cycle, { title: "Theme: light, dark, or as the system says" }, "button.small"), button("Sign out", () => void session.signOut(), {}, "button.small")))),
+        el("p", null, button([icon("sun"), theme()], cycle, { title: "Theme: light, dark, or the system setting" }, "button.small"), button("Sign out", () => void session.signOut(), {}, "button.small")))),
     full("main", { attrs: { id: "main", tabindex: -1 }, key: now?.view ?? here.view }, here.view === "compose" ? compose.view() : (now ?? sections[0]).draw()),
     banner(), dialogs(), sayings());
 }
 
 function title() {
   const n = session.signedIn() ? boxes.unread() : 0;
-  const t = (n ? `(${n}) ` : "") + (session.signedIn() ? (sectionOf(place.here.view)?.title ?? "New mail") : "Sign in") + (session.domain ? " · " + session.domain : "");
+  const t = (n ? `(${n}) ` : "") + (session.signedIn() ? (sectionOf(place.here.view)?.title ?? "New message") : "Sign in") + (session.domain ? " · " + session.domain : "");
   if (document.title !== t) document.title = t;
 }
 
-// --- a service in trouble: a sentence, and back by itself
+// --- service failures: show a sentence, and recover automatically
 
 let trouble: api.Failure | null = null, asking = false;
 
@@ -155,7 +155,7 @@ function refresh() {
   if (!session.session.account) void session.loadAccount().catch(wrong);
 }
 
-// --- beginning
+// --- start
 
 function enter() {
   void boxes.load().then(open);
@@ -179,7 +179,7 @@ api.watch(session.ended, troubled);
 listen({ sections: sections.map((s) => [s.key, s.view] as const), compose: () => compose.write(mails.mail.of === "*" ? "" : mails.mail.of) });
 addEventListener("hashchange", arrive);
 addEventListener("online", () => trouble && void recover());
-addEventListener("offline", () => troubled(new api.Failure(0, "This device is offline. The page goes on by itself when it is back.")));
+addEventListener("offline", () => troubled(new api.Failure(0, "This device is offline. The page continues automatically when the connection is back.")));
 
 if (session.resume()) {
   session.loadAccount().catch(wrong);

@@ -1,4 +1,4 @@
-// The calendar of an inbox: as a list, as a month, and what can be done with a meeting.
+// The calendar of an inbox: as a list, as a month, and the actions on a meeting.
 import type { VNode } from "snabbdom";
 import * as api from "./api";
 import { query } from "./api";
@@ -40,7 +40,7 @@ export function enter() {
   if (place.here.id) void one(place.here.id);
 }
 
-// What the inbox itself arranges has no event; the mail that invites to it has one.
+// Meetings that the inbox itself arranges have no event, but the invitation message has one.
 export function happened(e: Happening) {
   if (/^(calendar|message\.(delivered|failed)$)/.test(e.event) && e.inbox === cal.addr) void load();
 }
@@ -67,17 +67,17 @@ function show(m: Meeting) {
 }
 
 function cancel(m: Meeting) {
-  openDialog({ title: "Cancel the meeting?", body: () => [form("cancel-meeting", [{ name: "message", label: "A word to the guests", type: "textarea", rows: 3 }], "Cancel the meeting", async (v) => {
+  openDialog({ title: "Cancel the meeting?", body: () => [form("cancel-meeting", [{ name: "message", label: "Message to the guests", type: "textarea", rows: 3 }], "Cancel the meeting", async (v) => {
     await api.json("POST", api.path`/api/v1/inboxes/${cal.addr}/calendar/events/${m.id}/cancel`, v.message ? { message: v.message } : {}, { once: api.newOnce() });
     closeDialog();
     await load();
-    say("The meeting is cancelled; the guests are told.");
+    say("The meeting is cancelled and the guests are notified.");
   }, [button("Keep it", closeDialog)])] });
 }
 
 function remove(m: Meeting) {
   openDialog({ title: "Remove the meeting?", body: () => [
-    el("p", null, "It leaves this calendar. Nothing is sent, and no message brings it back for 30 days."),
+    el("p", null, "The meeting is removed from this calendar. Nothing is sent, and no message restores it for 30 days."),
     form("remove-meeting", [], "Remove it", async () => {
       await api.json("DELETE", api.path`/api/v1/inboxes/${cal.addr}/calendar/events/${m.id}`);
       closeDialog();
@@ -100,24 +100,24 @@ function edit(m: Meeting | null) {
     el("div.live", { key: "all-day" }, full("label.inline", {}, full("input", { attrs: { type: "checkbox", name: "all_day" }, props: { checked: state.allDay }, on: { change: (e: Event) => ((state.allDay = (e.target as HTMLInputElement).checked), changed()) } }), " All day")),
     state.allDay ? el("div.two", { key: "days" }, field("meeting", { name: "start", label: "First day", type: "date", required: true, value: (m?.all_day ? m.start : local(m?.start ?? next.toISOString())).slice(0, 10) }), field("meeting", { name: "last", label: "Last day", type: "date", required: true, value: m?.all_day ? local(new Date(Date.parse(m.end + "T00:00") - days / 2).toISOString()).slice(0, 10) : local(m?.start ?? next.toISOString()).slice(0, 10) }))
       : el("div.two", { key: "times" }, field("meeting", { name: "start", label: "Begins", type: "datetime-local", required: true, value: local(m && !m.all_day ? m.start : next.toISOString()), hint: zone }), field("meeting", { name: "end", label: "Ends", type: "datetime-local", required: true, value: local(m && !m.all_day ? m.end : new Date(next.getTime() + 1_800_000).toISOString()) })),
-    { name: "attendees", label: "Guests", required: true, value: m?.attendees.map((a) => a.email).join(", "), hint: "Addresses, with commas between them" },
-    { name: "location", label: "Where", value: m?.location }, { name: "description", label: "What it is about", type: "textarea", rows: 3, value: m?.description },
-    { name: "message", label: "A word to the guests, in the mail", type: "textarea", rows: 2 },
-  ], m ? "Save and tell the guests" : "Invite", async (v) => {
+    { name: "attendees", label: "Guests", required: true, value: m?.attendees.map((a) => a.email).join(", "), hint: "Addresses, separated by commas" },
+    { name: "location", label: "Location", value: m?.location }, { name: "description", label: "Description", type: "textarea", rows: 3, value: m?.description },
+    { name: "message", label: "Message to the guests, only in the invitation", type: "textarea", rows: 2 },
+  ], m ? "Save and notify the guests" : "Invite", async (v) => {
     const order: Record<string, unknown> = { title: v.title, location: v.location, description: v.description, attendees: v.attendees.split(/[,;\s]+/).filter(Boolean) };
     if (v.message) order.message = v.message;
     if (state.allDay) Object.assign(order, { all_day: true, start: v.start, end: after(v.last) });
     else Object.assign(order, { ...(m?.all_day ? { all_day: false } : {}), start: v.start, end: v.end, timezone: zone });
-    if (state.allDay && v.last < v.start) return trouble("meeting", "last", "It ends before it begins.");
+    if (state.allDay && v.last < v.start) return trouble("meeting", "last", "The last day is before the first day.");
     if (m) await api.json("PATCH", api.path`/api/v1/inboxes/${cal.addr}/calendar/events/${m.id}`, unchanged(m, order, state.allDay));
     else await api.json("POST", api.path`/api/v1/inboxes/${cal.addr}/calendar/events`, order, { once: once(order) });
     closeDialog();
     await load();
-    say(m ? "Changed; the guests are told." : "The invitation is on its way.");
+    say(m ? "The meeting is changed and the guests are notified." : "The invitation is being sent.");
   })] });
 }
 
-/** unchanged leaves out what is as it was: a moved time asks everybody again. */
+/** unchanged omits the fields that did not change, because a new time asks all guests to respond again. */
 function unchanged(m: Meeting, order: Record<string, unknown>, allDay: boolean): Record<string, unknown> {
   const o = { ...order };
   for (const k of ["title", "location", "description"] as const) if (o[k] === m[k]) delete o[k];
@@ -131,7 +131,7 @@ function after(day: string): string {
   return local(new Date(new Date(day + "T12:00").getTime() + days).toISOString()).slice(0, 10);
 }
 
-// --- the link that calendar programs follow, and the owner's copies
+// --- the link for calendar programs, and the owner's copies
 
 async function sharing() {
   const addr = cal.addr;
@@ -145,22 +145,22 @@ async function sharing() {
   changed();
 }
 
-const follow = (addr: string) => openDialog({ title: "Follow this calendar", body: () => [...feedBody(addr), el("h3", null, "Copies for you"), ownerBody(addr)] });
+const follow = (addr: string) => openDialog({ title: "Subscribe to this calendar", body: () => [...feedBody(addr), el("h3", null, "Copies for you"), ownerBody(addr)] });
 
 function feedBody(addr: string): Child[] {
   const f = cal.feed;
-  if (!f) return [el("p", null, "A link that calendar programs follow. Whoever has it can read the meetings, their guests and their answers."), troubleOf("feed", []), button("Show the link", () => void run("feed", async () => {
+  if (!f) return [el("p", null, "Calendar programs can subscribe to a link. Anyone who has the link can read the meetings, their guests and their responses."), troubleOf("feed", []), button("Show the link", () => void run("feed", async () => {
     cal.feed = await api.get<Feed>(api.path`/api/v1/inboxes/${addr}/calendar/feed`);
   }).catch(wrong), {}, "button.main")];
-  return [el("p", null, "Whoever has this link can read the meetings, their guests and their answers."), code(f.feed_url, "calendar link"),
+  return [el("p", null, "Anyone who has this link can read the meetings, their guests and their responses."), code(f.feed_url, "calendar link"),
     el("div.buttons.start", null, outside(f.subscribe_links.google, "Google Calendar"), outside(f.subscribe_links.apple, "Apple Calendar"), outside(f.subscribe_links.outlook, "Outlook")),
-    el("p.quiet", null, f.last_fetched_at ? ["Last followed ", when(f.last_fetched_at, words.long), f.last_client ? " by " + f.last_client : "", f.stale ? "; it has changed since." : ".", f.fetch_count > 1 ? ` Looked at ${f.fetch_count} times.` : ""] : "Nobody followed it yet."),
+    el("p.quiet", null, f.last_fetched_at ? ["Last fetched ", when(f.last_fetched_at, words.long), f.last_client ? " by " + f.last_client : "", f.stale ? "; the calendar has changed since." : ".", f.fetch_count > 1 ? ` Fetched ${f.fetch_count} times.` : ""] : "The link was not fetched yet."),
     el("div.buttons.start", null,
-      button("Replace the link", () => confirm("Replace the link?", "The old one stops at once, for everybody who follows it.", "Replace", async () => {
+      button("Replace the link", () => confirm("Replace the link?", "The old link stops working immediately, for all its subscribers.", "Replace", async () => {
         cal.feed = await api.json<Feed>("POST", api.path`/api/v1/inboxes/${addr}/calendar/feed/rotate`, undefined, { once: api.newOnce() });
         setTimeout(() => follow(addr));
       }), {}, "button.small"),
-      button("Turn it off", () => confirm("Turn the link off?", "It stops at once.", "Turn off", async () => {
+      button("Turn it off", () => confirm("Turn the link off?", "The link stops working immediately.", "Turn off", async () => {
         await api.json("DELETE", api.path`/api/v1/inboxes/${addr}/calendar/feed`);
         cal.feed = null;
         say("The link is off.");
@@ -175,23 +175,23 @@ function ownerBody(addr: string): VNode {
     void run("owner", async () => {
       cal.owner = await api.json<OwnerCopies>("PUT", api.path`/api/v1/inboxes/${addr}/calendar/owner`, { enabled });
     }).catch(wrong);
-  } } }), el("label", { for: "owner-copies" }, `Send me (${o.email}) each meeting this inbox arranges, every change and every answer`)),
+  } } }), el("label", { for: "owner-copies" }, `Send me (${o.email}) each meeting that this inbox arranges, every change and every response`)),
     !o.available && el("p.note", null, "Your sign-in address is an inbox of this service, so no copies are sent to it."),
-    o.blocked && el("p.note", null, "Mail to your address came back, so no copies are sent. Turn this on once more to try again."), troubleOf("owner", []));
+    o.blocked && el("p.note", null, "A message to your address bounced, so no copies are sent. Turn this on again to retry."), troubleOf("owner", []));
 }
 
 // --- the view
 
 export function view(): VNode {
   const list = boxes.boxes.list.items, p = cal.list, box = boxes.find(cal.addr);
-  if (!list.length && boxes.boxes.list.state === "ready") return el("section.pane.page", { "aria-label": "Calendar" }, el("header.bar.title", null, el("h1", null, "Calendar")), empty("No inbox yet", "Every inbox has a calendar of its own.", button("Make an inbox", boxes.create, {}, "button.main")));
+  if (!list.length && boxes.boxes.list.state === "ready") return el("section.pane.page", { "aria-label": "Calendar" }, el("header.bar.title", null, el("h1", null, "Calendar")), empty("No inbox yet", "Every inbox has its own calendar.", button("Make an inbox", boxes.create, {}, "button.main")));
   const addresses = [...new Set([cal.addr, ...list.slice(0, 200).map((b) => b.address)])].filter(Boolean);
   return el("section.pane.page", { "aria-label": "Calendar" },
     el("header.bar.title", null, el("h1", null, "Calendar"),
       full("select", { attrs: { "aria-label": "Inbox" }, props: { value: cal.addr }, on: { change: (e: Event) => place.go(place.to("calendar", (e.target as HTMLSelectElement).value)) } }, addresses.map((a) => el("option", { value: a, selected: a === cal.addr }, a))),
       el("div.filterset", { role: "group", "aria-label": "Form" }, toggle("agenda", "Agenda"), toggle("month", "Month")),
-      box && !box.encrypted && button("Follow…", () => void sharing(), {}), box && !box.encrypted && button([icon("plus"), "New meeting"], () => edit(null), {}, "button.main")),
-    box?.encrypted ? el("div.body", null, el("p.note", null, "This inbox is end-to-end encrypted, so it has no calendar. Invitations stand in its mails.")) : el("div.body", null,
+      box && !box.encrypted && button("Subscribe…", () => void sharing(), {}), box && !box.encrypted && button([icon("plus"), "New meeting"], () => edit(null), {}, "button.main")),
+    box?.encrypted ? el("div.body", null, el("p.note", null, "This inbox is end-to-end encrypted, so it has no calendar. Invitations are in its messages.")) : el("div.body", null,
       p.state === "failed" ? failed(p.error, () => void load()) : p.state !== "ready" && !p.items.length ? loading("meetings") : cal.form === "month" ? month(p.items) : agenda(p.items),
       p.next && button("More", () => void more(p, fetchPage))));
 }
@@ -200,7 +200,7 @@ const toggle = (id: string, label: string) => button(label, () => ((cal.form = i
 
 function agenda(list: Meeting[]): VNode {
   const past = button(cal.past ? "Only upcoming" : "Show earlier meetings", () => ((cal.past = !cal.past), void load()), {}, "button.small");
-  if (!list.length) return empty("No meetings", "Invitations that this inbox gets appear here, and meetings that it arranges.", past);
+  if (!list.length) return empty("No meetings", "Invitations to this inbox and meetings that it arranges appear here.", past);
   let day = "";
   return el("div", null, past, el("ul.agenda", null, list.flatMap((m) => {
     const d = words.date(m.all_day ? m.start.slice(0, 10) : m.start), head = d === day ? [] : [el("li.day", null, el("h2", null, d))];
@@ -210,8 +210,8 @@ function agenda(list: Meeting[]): VNode {
 }
 
 const entry = (m: Meeting) => link(place.to("calendar", cal.addr, m.id), [
-  el("span.time", null, m.all_day ? (meeting.lastDay(m) ? "until " + words.dayOnly(meeting.lastDay(m)) : "all day") : `${words.hour(m.start)} – ${words.hour(m.end)}`), el("span.name", null, m.title || "Without a title"), m.status === "cancelled" && chip("cancelled", "bad"), m.recurring && chip("repeats"),
-  m.source === "inbound" && m.my_status ? chip(m.my_status === "needs-action" ? "to be answered" : meeting.statusWords[m.my_status], m.my_status === "accepted" ? "good" : m.my_status === "needs-action" ? "warn" : "") : null,
+  el("span.time", null, m.all_day ? (meeting.lastDay(m) ? "until " + words.dayOnly(meeting.lastDay(m)) : "all day") : `${words.hour(m.start)} – ${words.hour(m.end)}`), el("span.name", null, m.title || "Untitled"), m.status === "cancelled" && chip("cancelled", "bad"), m.recurring && chip("repeats"),
+  m.source === "inbound" && m.my_status ? chip(m.my_status === "needs-action" ? "no response yet" : meeting.statusWords[m.my_status], m.my_status === "accepted" ? "good" : m.my_status === "needs-action" ? "warn" : "") : null,
   m.location && el("span.quiet", null, m.location),
 ], { class: m.status === "cancelled" ? "entry over" : "entry" }, "a");
 
@@ -225,10 +225,10 @@ function month(list: Meeting[]): VNode {
   });
   const move = (n: number) => ((cal.month = new Date(first.getFullYear(), first.getMonth() + n, 1)), void load());
   const name = (d: Date, o: Intl.DateTimeFormatOptions) => d.toLocaleDateString(undefined, o);
-  return el("div", null, el("div.bar", null, button("‹", () => move(-1), { "aria-label": "Month before" }, "button.small"), el("h2", { "aria-live": "polite" }, name(first, { month: "long", year: "numeric" })), button("›", () => move(1), { "aria-label": "Month after" }, "button.small"), button("Today", () => ((cal.month = new Date()), void load()), {}, "button.small")),
+  return el("div", null, el("div.bar", null, button("‹", () => move(-1), { "aria-label": "Previous month" }, "button.small"), el("h2", { "aria-live": "polite" }, name(first, { month: "long", year: "numeric" })), button("›", () => move(1), { "aria-label": "Next month" }, "button.small"), button("Today", () => ((cal.month = new Date()), void load()), {}, "button.small")),
     el("table.month", null, el("thead", null, el("tr", null, cells.slice(0, 7).map((d) => el("th", { scope: "col", abbr: name(d, { weekday: "long" }) }, name(d, { weekday: "short" }))))),
       el("tbody", null, Array.from({ length: 6 }, (_, w) => el("tr", null, cells.slice(w * 7, w * 7 + 7).map((d) => el("td", { class: (d.getMonth() !== first.getMonth() ? "other " : "") + (d.toDateString() === today ? "today" : "") }, el("time", { datetime: local(d.toISOString()).slice(0, 10) }, String(d.getDate())),
-        on(d).slice(0, 4).map((m) => link(place.to("calendar", cal.addr, m.id), [!m.all_day && el("span.at", null, words.hour(m.start) + " "), m.title || "Without a title"], { class: m.status === "cancelled" ? "entry over" : "entry", title: m.title })),
+        on(d).slice(0, 4).map((m) => link(place.to("calendar", cal.addr, m.id), [!m.all_day && el("span.at", null, words.hour(m.start) + " "), m.title || "Untitled"], { class: m.status === "cancelled" ? "entry over" : "entry", title: m.title })),
         on(d).length > 4 && el("span.quiet", null, `and ${on(d).length - 4} more`))))))),
     copyButton(cal.addr, "Copy the address to invite", {}, "button.small"));
 }

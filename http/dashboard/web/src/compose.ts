@@ -1,5 +1,5 @@
-// Writing a mail. What is being written is kept for the tab, so that a reload loses nothing;
-// a send whose answer was lost is repeated under the same name, so that it is done once.
+// Writing a message. The draft is stored for the tab, so that a reload loses nothing. A send whose
+// response was lost is retried with the same idempotency key, so that the message is sent once.
 import type { VNode } from "snabbdom";
 import * as api from "./api";
 import * as boxes from "./inboxes";
@@ -23,7 +23,7 @@ function forget() {
   sessionStorage.removeItem(keptFiles);
 }
 
-// A sign-in that merely ended leaves what was being written to whoever wrote it.
+// If a sign-in ended without a sign-out, the draft stays for the same account.
 leaving((byChoice) => void (byChoice && forget()));
 others((account) => void (read<Kept>(kept)?.of !== account && forget()));
 
@@ -37,7 +37,8 @@ function read<T>(name: string): T | null {
   }
 }
 
-// What is larger than the browser keeps does not survive a reload; recall says so of files.
+// A value too large for the browser's storage does not survive a reload. recall reports the files
+// that were lost.
 function put(name: string, value: unknown) {
   try {
     sessionStorage.setItem(name, JSON.stringify(value));
@@ -51,7 +52,7 @@ function keep() {
   put(kept, { of: session.account?.id, d, once, sent, files: files.map((f) => f.name) } satisfies Kept);
 }
 
-/** keepFiles is apart from keep, which is called with every letter. */
+/** keepFiles is separate from keep, which runs on every keystroke. */
 function keepFiles() {
   put(keptFiles, draft.files);
   keep();
@@ -65,7 +66,7 @@ function recall() {
   if (k?.of !== session.account.id) return;
   Object.assign(draft, { d: { ...blank(), ...k.d }, files: read<File2[]>(keptFiles) ?? [], once: k.once, sent: k.sent, key: draft.key + 1 });
   const lost = (k.files ?? []).slice(draft.files.length);
-  if (lost.length) trouble("compose", "attachments", `Choose again, it was too large to be kept over the reload: ${lost.join(", ")}`);
+  if (lost.length) trouble("compose", "attachments", `Choose again, the reload lost files that were too large to store: ${lost.join(", ")}`);
 }
 
 function begin(d: Partial<Draft>) {
@@ -78,22 +79,22 @@ function begin(d: Partial<Draft>) {
   place.go(place.to("compose"));
 }
 
-/** write opens the form, with what was being written in it. */
+/** write opens the form with the current draft. */
 export function write(from: string) {
   recall();
   const { to, cc, bcc, subject, text, html } = draft.d;
-  if (from && !(to + cc + bcc + subject + text + html) && !draft.files.length) draft.d.from = from; // nothing is written yet
+  if (from && !(to + cc + bcc + subject + text + html) && !draft.files.length) draft.d.from = from; // the draft is empty
   place.go(place.to("compose"));
 }
 
-/** begun has the first field that is to be written: above the quoted text, in an answer. */
+/** begun focuses the first field to fill in. In a reply that is the text, above the quote. */
 export function begun() {
   const at = document.querySelector<HTMLInputElement | HTMLTextAreaElement>(draft.d.to ? "#compose-text" : "#compose-to");
   at?.focus({ preventScroll: true });
   if (at?.id === "compose-text" && draft.d.in_reply_to) at.setSelectionRange(0, 0);
 }
 
-/** reply answers a mail: to whom it asks for, under its subject, in its conversation. */
+/** reply starts a reply to a message, to the address that it requests, with its subject and in its thread. */
 export function reply(m: Message, inside: { text: string; subject: string; from: { email: string }; replyTo: string; id: string } | null) {
   const subject = inside?.subject ?? m.subject ?? "";
   const text = (inside?.text ?? m.body ?? "").slice(0, 20_000);
@@ -119,7 +120,7 @@ function body(): string {
 }
 
 async function digest(s: string): Promise<string> {
-  let h = 0n; // tells one mail from another; where there is no crypto.subtle too
+  let h = 0n; // distinguishes drafts; crypto.subtle may be missing
   for (let i = 0; i < s.length; i++) h = (h * 1099511628211n + BigInt(s.charCodeAt(i))) & 0xffffffffffffffffn;
   return s.length + ":" + h.toString(36);
 }
@@ -138,7 +139,7 @@ async function send() {
   draft.once = draft.sent = "";
   draft.key++;
   forget();
-  say("Accepted: it is on its way.");
+  say("The message is accepted and is being sent.");
   boxes.counted(from, 1, 0);
   void loadAccount();
   if (mails.mail.direction !== "in") void mails.load(true);
@@ -150,8 +151,8 @@ async function attach(list: FileList | null) {
   if (!list || !limits) return;
   for (const f of list) {
     const sum = draft.files.reduce((n, x) => n + x.size, 0) + f.size;
-    if (draft.files.length >= limits.attachments_per_message) return trouble("compose", "attachments", `The plan allows ${words.plural(limits.attachments_per_message, "file")} for each mail.`);
-    if (sum > limits.attachment_bytes_per_message) return trouble("compose", "attachments", `The plan allows ${words.size(limits.attachment_bytes_per_message)} of files for each mail; ${f.name} would make it ${words.size(sum)}.`);
+    if (draft.files.length >= limits.attachments_per_message) return trouble("compose", "attachments", `The plan allows ${words.plural(limits.attachments_per_message, "file")} per message.`);
+    if (sum > limits.attachment_bytes_per_message) return trouble("compose", "attachments", `The plan allows ${words.size(limits.attachment_bytes_per_message)} of files per message; ${f.name} would make it ${words.size(sum)}.`);
     draft.files.push({ name: f.name, type: /^[\w.+-]+\/[\w.+-]+$/.test(f.type) ? f.type : "", size: f.size, content: await base64(f) });
   }
   keepFiles();
@@ -164,7 +165,7 @@ async function base64(f: File): Promise<string> {
   return btoa(s);
 }
 
-/** text is a field that is kept as it is typed. */
+/** text is a field that is stored while it is typed. */
 function text(name: keyof Draft, label: string, more: { rows?: number; hint?: string; type?: string; required?: boolean } = {}): VNode {
   const v = field("compose", { name, label, value: String(draft.d[name]), type: more.rows ? "textarea" : more.type, rows: more.rows, hint: more.hint, required: more.required });
   return full("div.live", { key: name + draft.key, on: { input: (e: Event) => {
@@ -176,11 +177,11 @@ function text(name: keyof Draft, label: string, more: { rows?: number; hint?: st
 export function view(): VNode {
   recall();
   const all = boxes.boxes.list.items, d = draft.d;
-  if (!all.length && boxes.boxes.list.state === "ready") return el("section.pane.page", { "aria-label": "New mail" }, el("header.bar.title", null, el("h1", null, "New mail")), empty("No inbox to send from", "Make an inbox first.", button("Make an inbox", boxes.create, {}, "button.main")));
+  if (!all.length && boxes.boxes.list.state === "ready") return el("section.pane.page", { "aria-label": "New message" }, el("header.bar.title", null, el("h1", null, "New message")), empty("No inbox to send from", "Make an inbox first.", button("Make an inbox", boxes.create, {}, "button.main")));
   if (!d.from && all[0]) d.from = all[0].address;
   const froms = [...new Set([d.from, ...all.slice(0, 200).map((b) => b.address)])].filter(Boolean);
   const known = ["to", "cc", "bcc", "subject", "body", "html", "attachments", "from", "text"];
-  return el("section.pane.page", { "aria-label": "New mail" }, el("header.bar.title", null, el("h1", null, d.in_reply_to ? "Reply" : "New mail")),
+  return el("section.pane.page", { "aria-label": "New message" }, el("header.bar.title", null, el("h1", null, d.in_reply_to ? "Reply" : "New message")),
     full("form.compose", { attrs: { id: "compose" }, on: {
       submit: (e: Event) => (e.preventDefault(), void run("compose", send).catch(wrong)),
       keydown: (e: KeyboardEvent) => e.key === "Enter" && (e.ctrlKey || e.metaKey) && (e.preventDefault(), void run("compose", send).catch(wrong)),
@@ -188,14 +189,14 @@ export function view(): VNode {
       el("div.field", { key: "from" }, el("label", { for: "compose-from" }, "From"),
         full("select", { attrs: { id: "compose-from", name: "from" }, props: { value: d.from }, on: { change: (e: Event) => ((d.from = (e.target as HTMLSelectElement).value), keep()) } }, froms.map((a) => el("option", { value: a, selected: a === d.from }, a)))),
       text("to", "To", { required: true, type: "email" }),
-      d.copies || d.cc || d.bcc ? text("cc", "Cc", { hint: "Several addresses, with commas between them" }) : null,
-      d.copies || d.cc || d.bcc ? text("bcc", "Bcc", { hint: "They get it, and nobody sees that" }) : button("Add Cc and Bcc", () => ((d.copies = true), keep(), changed()), {}, "button.small"),
+      d.copies || d.cc || d.bcc ? text("cc", "Cc", { hint: "Addresses, separated by commas" }) : null,
+      d.copies || d.cc || d.bcc ? text("bcc", "Bcc", { hint: "Other recipients do not see these addresses" }) : button("Add Cc and Bcc", () => ((d.copies = true), keep(), changed()), {}, "button.small"),
       text("subject", "Subject"),
-      el("div.filterset", { role: "group", "aria-label": "Form of the text", key: "form" },
+      el("div.filterset", { role: "group", "aria-label": "Text format", key: "form" },
         button("Text", () => ((d.asHtml = false), keep(), changed()), { "aria-pressed": d.asHtml ? "false" : "true" }, "button.filter"),
         button("HTML", () => ((d.asHtml = true), keep(), changed()), { "aria-pressed": d.asHtml ? "true" : "false" }, "button.filter")),
-      d.asHtml ? text("html", "HTML", { rows: 12, hint: "Whoever can't read HTML gets the text below." }) : null,
-      text("text", d.asHtml ? "The same as text" : "Text", { rows: d.asHtml ? 5 : 12 }),
+      d.asHtml ? text("html", "HTML", { rows: 12, hint: "Programs that cannot show HTML show the text below." }) : null,
+      text("text", d.asHtml ? "Text version" : "Text", { rows: d.asHtml ? 5 : 12 }),
       bodyTrouble(), files(),
       troubleOf("compose", known),
       el("div.buttons", null, el("button.main", { type: "submit", disabled: isBusy("compose") }, isBusy("compose") ? "One moment…" : "Send"),
@@ -205,14 +206,14 @@ export function view(): VNode {
 const bodyTrouble = () => troubleFor("body");
 
 function troubleFor(name: string): VNode | null {
-  // The field is called `text` here and `body` in the API.
+  // The form calls this field `text`, the API calls it `body`.
   const others = ["to", "cc", "bcc", "subject", "html", "attachments", "from", "text", ""].filter((n) => n !== name);
   return troubleOf("compose", others);
 }
 
 function files(): VNode {
   return el("div.field", { key: "files" }, el("label", { for: "compose-files" }, "Files"),
-    draft.files.length > 0 && el("ul.files", null, draft.files.map((f, i) => el("li", null, icon("clip"), el("span.name", null, f.name), chip(words.size(f.size)), button(icon("close"), () => (draft.files.splice(i, 1), keepFiles()), { "aria-label": "Leave out " + f.name }, "button.plain")))),
+    draft.files.length > 0 && el("ul.files", null, draft.files.map((f, i) => el("li", null, icon("clip"), el("span.name", null, f.name), chip(words.size(f.size)), button(icon("close"), () => (draft.files.splice(i, 1), keepFiles()), { "aria-label": "Remove " + f.name }, "button.plain")))),
     full("input", { attrs: { type: "file", multiple: true, id: "compose-files" }, hook: first(() => {}), on: { change: (e: Event) => {
       const at = e.target as HTMLInputElement;
       void attach(at.files).then(() => (at.value = ""));

@@ -1,4 +1,4 @@
-// Own domains: which records to publish, and what DNS shows of them now.
+// Custom domains: which records to publish, and which of them DNS has now.
 import type { VNode } from "snabbdom";
 import * as api from "./api";
 import * as place from "./place";
@@ -8,7 +8,7 @@ import { button, chip, closeDialog, confirm, copyButton, el, empty, failed, form
 import type { Domain, Inbox } from "./wire";
 import * as words from "./words";
 
-/** Living are the inboxes on a domain: how many, and the newest of them. */
+/** Living describes the inboxes under a domain: their number, and the newest of them. */
 type Living = { n: number; some: string[] };
 
 const own = part(() => ({ list: paged<Domain>(), on: new Map<string, Living>(), turn: 0 }));
@@ -16,7 +16,7 @@ const fetchPage: Fetch<Domain> = async () => ({ items: (await api.get<{ domains:
 
 export const enter = () => void reload(own.list, fetchPage, true).then(() => inboxes());
 
-/** inboxes counts those that live on each domain, page by page, as long as the view is looked at. */
+/** inboxes counts the inboxes under each domain, page by page, while the view is open. */
 async function inboxes() {
   const turn = ++own.turn, on = new Map(own.list.items.map((d): [string, Living] => [d.domain, { n: 0, some: [] }]));
   try {
@@ -39,12 +39,12 @@ const listed = 20;
 
 function create() {
   openDialog({ title: "Add a domain", body: () => [form("new-domain", [
-    { name: "domain", label: "Domain", required: true, autofocus: true, placeholder: "mail.example.com", hint: "One that gets no mail elsewhere: its MX record will lead here." },
+    { name: "domain", label: "Domain", required: true, autofocus: true, placeholder: "mail.example.com", hint: "Use a domain that receives no mail elsewhere: its MX record must point to this service." },
   ], "Claim domain", async (v) => {
     await api.json("POST", "/api/domains", { domain: v.domain.trim().toLowerCase() });
     closeDialog();
     enter();
-    say("Publish its records, then verify.");
+    say("Publish the DNS records, then verify the domain.");
   })] });
 }
 
@@ -53,12 +53,12 @@ export function view(): VNode {
   return el("section.pane.page", { "aria-label": "Domains" },
     el("header.bar.title", null, el("h1", null, "Domains"), p.items.length > 0 && button("Add a domain", create, {}, "button.main")),
     el("div.body", null, p.items.length ? p.items.map(one) : p.state === "failed" ? failed(p.error, enter) : p.state !== "ready" ? loading("domains")
-      : empty("No domain of your own yet", "Inboxes can live under a domain of yours, and their mail is signed for it.", button("Add a domain", create, {}, "button.main"))));
+      : empty("No custom domain yet", "Inboxes can use your own domain. The messages they send are then signed for it.", button("Add a domain", create, {}, "button.main"))));
 }
 
-const purposes: Record<string, string> = { ownership: "Ownership", mx: "Mail in (MX)", spf: "SPF", dkim: "DKIM", dmarc: "DMARC (advised)" };
+const purposes: Record<string, string> = { ownership: "Ownership", mx: "Receiving (MX)", spf: "SPF", dkim: "DKIM", dmarc: "DMARC (recommended)" };
 const kinds: Record<string, string> = { verified: "good", pending: "warn", failing: "bad" };
-const said: Record<string, string> = { verified: "Inboxes can be made on it.", pending: "Publish the records at your DNS provider, then verify.", failing: "Records that were there are missing now." };
+const said: Record<string, string> = { verified: "You can make inboxes under this domain.", pending: "Publish the records at your DNS provider, then verify.", failing: "Some records are no longer published." };
 
 function one(d: Domain): VNode {
   const id = "verify-" + d.domain, living = own.on.get(d.domain);
@@ -69,16 +69,16 @@ function one(d: Domain): VNode {
       el("tbody", null, d.records.map((r) => el("tr", null, el("td", null, el("b", null, purposes[r.purpose] ?? r.purpose)), el("td", { "data-of": "Type" }, r.type),
         copied("Name", r.name, r.purpose), copied("Value", r.value, r.purpose),
         el("td", null, r.found ? chip("found", "good") : chip("not found", "warn"))))))),
-    el("p.quiet", null, d.checked_at ? ["Looked up ", when(d.checked_at, words.long)] : "Not looked up yet"), troubleOf(id, []),
-    living?.n ? el("p", null, `${words.plural(living.n, "inbox", "inboxes")} on it: `, living.some.flatMap((a, i) => [i ? ", " : "", link(place.to("mail", a), a)]), living.n > listed ? " and more." : null) : null,
+    el("p.quiet", null, d.checked_at ? ["Checked ", when(d.checked_at, words.long)] : "Not checked yet"), troubleOf(id, []),
+    living?.n ? el("p", null, `${words.plural(living.n, "inbox", "inboxes")} under this domain: `, living.some.flatMap((a, i) => [i ? ", " : "", link(place.to("mail", a), a)]), living.n > listed ? " and more." : null) : null,
     el("div.buttons.start", null,
-      button(isBusy(id) ? "Looking…" : "Verify", () => void run(id, async () => {
+      button(isBusy(id) ? "Checking…" : "Verify", () => void run(id, async () => {
         const r = await api.json<{ domain: Domain }>("POST", api.path`/api/domains/${d.domain}/verify`);
         own.list.items = own.list.items.map((x) => (x.domain === d.domain ? r.domain : x));
-        say(r.domain.status === "verified" ? `${d.domain} is verified.` : "Not all records are there yet. DNS can take a while.");
+        say(r.domain.status === "verified" ? `${d.domain} is verified.` : "Some records are not published yet. DNS changes can take a while.");
       }).catch(wrong), { disabled: isBusy(id) || null }, "button.main"),
       button("Zone file", () => void zone(d).catch(wrong), {}),
-      button("Remove", () => confirm("Remove the domain?", `${d.domain} is free for other accounts then. It must have no inboxes.`, "Remove domain", async () => {
+      button("Remove", () => confirm("Remove the domain?", `Other accounts can then claim ${d.domain}. The domain must have no inboxes.`, "Remove domain", async () => {
         await api.json("DELETE", api.path`/api/domains/${d.domain}`);
         enter();
       }), {}, "button.danger")));

@@ -1,4 +1,4 @@
-// What the build puts beside the scripts: importing it gives its address, relative to theirs.
+// Importing a file that the build puts next to the scripts gives its address, relative to them.
 declare module "*.txt" {
   const address: string;
   export default address;

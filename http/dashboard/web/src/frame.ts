@@ -1,12 +1,12 @@
-// Where the HTML of a mail is shown: a frame without scripts and without the page's origin,
-// which inherits the page's policy, so that nothing remote loads whatever the mail says.
+// Shows the HTML of a message in a frame without scripts and without the page's origin. The frame
+// inherits the page's policy, so nothing remote loads, whatever the message contains.
 import { full, el, icon, loading, type Child } from "./ui";
 import { harmless, type Shown } from "./html";
 import { changed, forgetting } from "./store";
 
 let key = "", url = "", shown: Shown | null = null, pending = "";
 
-/** forget lets go of the mail that was shown. */
+/** forget releases the message that was shown. */
 export function forget() {
   if (url) URL.revokeObjectURL(url);
   key = url = pending = "";
@@ -25,7 +25,7 @@ function make(of: string, html: string, images: Map<string, string>) {
   url = URL.createObjectURL(new Blob([text], { type: "text/html;charset=utf-8" }));
 }
 
-/** view shows the HTML of the mail called `of`; its pictures come from the mail itself, as received. */
+/** view shows the HTML of the message called `of`. Its images come from the raw message. */
 export function view(of: string, html: string, raw: () => Promise<Uint8Array<ArrayBuffer>>): Child[] {
   if (key !== of && pending !== of) {
     if (/cid:/i.test(html)) {
@@ -36,10 +36,10 @@ export function view(of: string, html: string, raw: () => Promise<Uint8Array<Arr
       });
     } else make(of, html, new Map());
   }
-  if (key !== of || !shown) return [loading("the pictures")];
+  if (key !== of || !shown) return [loading("the images")];
   return [
-    shown.remote > 0 && el("p.note", { role: "note" }, icon("lock"), el("span", null, `${shown.remote === 1 ? "1 remote part was" : shown.remote + " remote parts were"} left out: loading it would tell the sender that the mail was read.`)),
-    full("iframe", { key: url, attrs: { sandbox: "allow-popups allow-popups-to-escape-sandbox", src: url, title: "The mail as HTML", referrerpolicy: "no-referrer" } }),
+    shown.remote > 0 && el("p.note", { role: "note" }, icon("lock"), el("span", null, `${shown.remote === 1 ? "1 remote part was" : shown.remote + " remote parts were"} left out: loading would show the sender that the message was read.`)),
+    full("iframe", { key: url, attrs: { sandbox: "allow-popups allow-popups-to-escape-sandbox", src: url, title: "The message as HTML", referrerpolicy: "no-referrer" } }),
   ];
 }
 
@@ -48,6 +48,6 @@ async function pictures(raw: () => Promise<Uint8Array<ArrayBuffer>>): Promise<Ma
     const { images } = await import("./parse");
     return await images(await raw());
   } catch {
-    return new Map(); // then the frames of the pictures show what they are called
+    return new Map(); // the placeholders of the images then show their alternative text
   }
 }

@@ -1,17 +1,17 @@
-// The HTML of a mail, made harmless before it is shown. It is read into names, attributes and
-// text, and written anew from those that are known to be harmless: whatever is not understood
-// here is not there. The sandbox of the frame and the page's policy stand behind it; this
-// is what keeps connections (prefetch, preconnect) and reports from being made at all.
+// Makes the HTML of a message harmless before it is shown. The HTML is parsed into names,
+// attributes and text, and written again from those that are known to be harmless. Everything that
+// this parser does not understand is dropped. The sandbox of the frame and the page's policy are
+// further barriers. Only this module prevents connections (prefetch, preconnect) and reports.
 
-/** Shown is what may be shown, and how many remote parts were left out of it. */
+/** Shown is the harmless HTML, and the number of remote parts that were left out. */
 export type Shown = { html: string; remote: number };
 
 const kept = new Set(("a abbr acronym address article aside b bdi bdo big blockquote br caption center cite code col colgroup dd del details dfn dir div dl dt em figcaption figure font footer " +
   "h1 h2 h3 h4 h5 h6 header hr i img ins kbd li main map mark menu nav ol p pre q rp rt ruby s samp section small span strike strong sub summary sup table tbody td tfoot th thead time tr tt u ul var wbr body").split(" "));
 const alone = new Set(["br", "hr", "img", "wbr", "col"]);
-/** Their content goes with them: none of it is text to read. */
+/** Elements that are dropped together with their content, which is not text to read. */
 const dropped = new Set("script style template svg math object applet iframe frameset noframes noembed audio video canvas select datalist title".split(" "));
-/** Their content is text up to the end tag, whatever it looks like (HTML, 13.2.5.1). */
+/** Elements whose content is text up to the end tag, whatever it contains (HTML, 13.2.5.1). */
 const rawText = new Set("script style textarea title xmp iframe noembed noframes noscript".split(" "));
 const attributes = new Set(("align alt axis bgcolor border cellpadding cellspacing char charoff clear color cols colspan compact datetime dir face frame headers height hspace lang noshade nowrap open reversed rowspan rules scope size " +
   "span start style summary title type valign value vspace width class id role").split(" "));
@@ -19,7 +19,7 @@ const attributes = new Set(("align alt axis bgcolor border cellpadding cellspaci
 type Tag = { name: string; end: boolean; attrs: [string, string][] };
 type Token = { text: string } | Tag;
 
-/** tokens reads markup as a browser would, but for what it does with scripts. */
+/** tokens parses markup like a browser, except that scripts have no effect. */
 function* tokens(s: string): Generator<Token> {
   let i = 0;
   while (i < s.length) {
@@ -67,7 +67,7 @@ function readTag(s: string, lt: number): [Tag | null, number] {
   const attrs: [string, string][] = [];
   for (;;) {
     while (i < s.length && /[\s/]/.test(s[i])) i++;
-    if (i >= s.length) return [null, i]; // a tag without an end is no tag, nor is what follows
+    if (i >= s.length) return [null, i]; // a tag without an end is dropped, together with the rest
     if (s[i] === ">") return [{ name, end, attrs }, i + 1];
     attribute.lastIndex = i;
     const m = attribute.exec(s);
@@ -82,10 +82,13 @@ function readTag(s: string, lt: number): [Tag | null, number] {
 
 const named: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", colon: ":", sol: "/", tab: "\t", newline: "\n", lpar: "(", rpar: ")", period: ".", commat: "@", bsol: "\\", semi: ";", num: "#", quest: "?", equals: "=", plus: "+", hyphen: "-", lowbar: "_", excl: "!" };
 
-/** Names that count without a semicolon, too; in an attribute only where no letter, digit or "=" follows (HTML, 13.2.5.73). */
+/**
+ * Names that are also valid without a semicolon. In an attribute they are so only if no letter,
+ * digit or "=" follows (HTML, 13.2.5.73).
+ */
 const unended = new Set(["amp", "lt", "gt", "quot", "nbsp"]);
 
-/** entities are resolved in attributes, where their names could hide a scheme. */
+/** entities resolves character references in attributes, where they could hide a scheme. */
 const entities = (s: string) =>
   s.replace(/&(?:#x([\da-f]+)|#(\d+)|([a-z][a-z\d]*));?/gi, (all: string, hex: string, dec: string, word: string, at: number) => {
     if (word && !all.endsWith(";") && (!unended.has(word.toLowerCase()) || s[at + all.length] === "=")) return all;
@@ -95,10 +98,11 @@ const entities = (s: string) =>
   });
 
 const quoted = (s: string) => s.replace(/&/g, "&amp;").replace(/"/g, "&quot;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-/** In text, references stay as they are: they can make nothing but characters. */
+/** In text, references stay unchanged: they can only produce characters. */
 const plain = (s: string) => s.replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/\0/g, "\ufffd");
 
-// Whatever of CSS could fetch, by any spelling: comments and escapes go first.
+// Everything in CSS that could fetch something. Comments and escapes, which could hide it, are
+// removed first.
 const fetches = /(?:url|src|image|image-set|cross-fade|element|paint|attr|var|env)\s*\(|@\s*(?:import|font-face|namespace|charset|document|property)/i;
 
 function declarations(css: string, found: () => void): string {
@@ -122,7 +126,7 @@ function sheet(css: string, found: () => void): string {
 
 const blank = /[\u0000-\u0020\u007f-\u00a0\u2028\u2029]/g;
 
-/** harmless writes a mail's HTML anew. `image` gives the data: address of a part by its Content-ID. */
+/** harmless writes the HTML of a message again. `image` returns the data: URL of a part by its Content-ID. */
 export function harmless(markup: string, image: (cid: string) => string | null): Shown {
   const out: string[] = [];
   let remote = 0, inDropped: string[] = [];
@@ -196,7 +200,7 @@ function decoded(s: string): string {
   }
 }
 
-/** textOf is what a mail's HTML says, without its form. */
+/** textOf returns the text of a message's HTML. */
 export function textOf(markup: string): string {
   let out = "", raw = "", skip = "";
   for (const t of tokens(markup.slice(0, 4 << 20))) {

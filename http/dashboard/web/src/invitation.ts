@@ -1,10 +1,14 @@
-// An invitation in an encrypted mail, read in the browser; loaded when one is there.
+// Reads an invitation in an encrypted message in the browser. This chunk is loaded when there is
+// one.
 import ICAL from "ical.js";
 import type { Attendee, SaidMeeting } from "./wire";
 
 const email = (v: unknown) => String(v ?? "").replace(/^mailto:/i, "");
 
-/** invitation reads a calendar's first meeting; null when it has none, or is not readable. */
+/**
+ * invitation reads the first meeting of a calendar. It returns null if there is none, or if the
+ * calendar is not readable.
+ */
 export async function invitation(ics: string): Promise<SaidMeeting | null> {
   try {
     const root = new ICAL.Component(ICAL.parse(ics.slice(0, 1 << 20)));
@@ -25,7 +29,7 @@ export async function invitation(ics: string): Promise<SaidMeeting | null> {
       action: method === "CANCEL" ? "cancelled" : method === "REPLY" ? "replied" : "created",
     };
   } catch {
-    return null; // what can't be read stands among the files
+    return null; // a calendar that cannot be read is still among the attachments
   }
 }
 

@@ -1,4 +1,4 @@
-// Keys that do things; each of them is also a button or a link.
+// Keyboard shortcuts. Each action is also a button or a link.
 import * as mails from "./mail";
 import * as place from "./place";
 import * as reader from "./reader";
@@ -54,8 +54,8 @@ function back() {
 }
 
 const keys: [string, string][] = [
-  ["j, k", "Next and previous mail"], ["Enter", "Open what has the focus"], ["Esc", "Back to the list"], ["r", "Reply"], ["u", "Mark as read or unread"],
-  ["y", "Copy the code"], ["#", "Delete"], ["c", "New mail"], ["/", "Search"], ["g then i", "Inboxes"], ["g then s", "Sent"], ["g then c", "Calendar"],
+  ["j, k", "Next and previous message"], ["Enter", "Open the focused item"], ["Esc", "Back to the list"], ["r", "Reply"], ["u", "Mark as read or unread"],
+  ["y", "Copy the code"], ["#", "Delete"], ["c", "New message"], ["/", "Search"], ["g then i", "Inboxes"], ["g then s", "Sent"], ["g then c", "Calendar"],
   ["g then w", "Webhooks"], ["g then k", "API keys"], ["g then d", "Domains"], ["g then a", "Account"], ["g then t", "Start here"], ["?", "This help"],
 ];
 

@@ -1,4 +1,4 @@
-// API keys: made with what they may do, shown once, revoked.
+// API keys: they are made with permissions, shown once, and revoked.
 import type { VNode } from "snabbdom";
 import * as api from "./api";
 import { query } from "./api";
@@ -21,16 +21,16 @@ export const enter = () => void reload(keys.list, fetchPage, true);
 
 function create() {
   openDialog({ title: "New key", body: () => [form("new-key", [
-    field("new-key", { name: "label", label: "Label", required: true, autofocus: true, hint: "What uses it: you will want to know when you revoke it." }),
-    el("fieldset", { key: "scopes" }, el("legend", null, "What it may do"), words.scopes.map(([name, label, text], i) => el("div.field.check", null,
+    field("new-key", { name: "label", label: "Label", required: true, autofocus: true, hint: "The program that uses the key. It helps you to find the key when you revoke it." }),
+    el("fieldset", { key: "scopes" }, el("legend", null, "Permissions"), words.scopes.map(([name, label, text], i) => el("div.field.check", null,
       full("input", { attrs: present({ type: "checkbox", name: "scopes", value: name, id: "scope-" + name, "aria-describedby": "scope-hint-" + name, checked: i === 0 ? true : null }) }),
       el("label", { for: "scope-" + name }, label), el("p.hint", { id: "scope-hint-" + name }, text)))),
-    { name: "expires", label: "How long it works", options: words.lifetimes },
+    { name: "expires", label: "Lifetime", options: words.lifetimes },
   ], "Make key", async (v) => {
-    if (!v.scopes) return trouble("new-key", "", "Choose at least one thing that it may do.");
+    if (!v.scopes) return trouble("new-key", "", "Choose at least one permission.");
     const r = await api.json<{ key: string }>("POST", "/api/keys", { label: v.label, scopes: v.scopes.split(","), expires_in_days: v.expires ? Number(v.expires) : null });
     enter();
-    shownOnce("Your new key", r.key, "An agent sends it as the header X-API-Key. Keep it where secrets are kept.");
+    shownOnce("Your new key", r.key, "Clients send it in the header X-API-Key. Store it like a password.");
   })] });
 }
 
@@ -39,20 +39,20 @@ export function view(): VNode {
   return el("section.pane.page", { "aria-label": "API keys" },
     el("header.bar.title", null, el("h1", null, "API keys"), p.items.length > 0 && button("New key", create, {}, "button.main")),
     el("div.body", null, p.items.length ? table(p.items) : p.state === "failed" ? failed(p.error, enter) : p.state !== "ready" ? loading("keys")
-      : empty("No key yet", "A program uses a key in place of your password. Make one for each, with only what it needs.", button("New key", create, {}, "button.main")),
+      : empty("No key yet", "A program uses a key instead of your password. Make one key per program, with only the permissions that it needs.", button("New key", create, {}, "button.main")),
       p.next && button("More", () => void more(p, fetchPage)),
-      p.state === "ready" && el("p.quiet.aside", null, "Looking for the key that opens encrypted mail? It is under ", link(place.to("account", "encryption"), "Account"), ".")));
+      p.state === "ready" && el("p.quiet.aside", null, "The key that decrypts encrypted messages is under ", link(place.to("account", "encryption"), "Account"), ".")));
 }
 
 const table = (list: Key[]) => el("div.scroll", null, el("table", null,
-  el("thead", null, el("tr", null, ...["Label", "For", "Allowed", "Last used", "Expires", ""].map((t) => el("th", { scope: "col" }, t)))),
+  el("thead", null, el("tr", null, ...["Label", "For", "Permissions", "Last used", "Expires", ""].map((t) => el("th", { scope: "col" }, t)))),
   el("tbody", null, list.map((k) => el("tr", null,
-    el("td", null, el("b", null, k.label || (k.kind === "inbox" ? "Key of an inbox" : "Without a label")), el("div.quiet.mono", null, k.prefix + "…")),
+    el("td", null, el("b", null, k.label || (k.kind === "inbox" ? "Key of an inbox" : "No label")), el("div.quiet.mono", null, k.prefix + "…")),
     el("td", { "data-of": "For" }, k.inbox ?? "All inboxes"),
-    el("td", { "data-of": "Allowed" }, k.scopes.split(",").map((s) => el("div.scope", null, words.scopes.find(([n]) => n === s)?.[1] ?? s))),
+    el("td", { "data-of": "Permissions" }, k.scopes.split(",").map((s) => el("div.scope", null, words.scopes.find(([n]) => n === s)?.[1] ?? s))),
     el("td", { "data-of": "Last used" }, k.last_used_at ? when(k.last_used_at, words.long) : el("span.quiet", null, "never")),
     el("td", { "data-of": "Expires" }, k.expired ? chip("expired", "bad") : k.expires_at ? when(k.expires_at, words.long) : el("span.quiet", null, "never")),
-    el("td", null, button("Revoke", () => confirm("Revoke this key?", `Whatever uses “${k.label || k.prefix}” is refused at once.`, "Revoke", async () => {
+    el("td", null, button("Revoke", () => confirm("Revoke this key?", `Requests with “${k.label || k.prefix}” are refused immediately.`, "Revoke", async () => {
       await api.json("DELETE", api.path`/api/keys/${k.id}`);
       keys.list.items = keys.list.items.filter((x) => x !== k);
       say("The key is revoked.");

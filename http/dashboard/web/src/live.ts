@@ -1,5 +1,5 @@
-// What happens, as it happens: one stream for the tab, taken up again where it broke; a long
-// poll where streams don't come through; nothing while the tab is hidden for long.
+// Events as they happen: one stream per tab, resumed where it broke. If streams do not get through,
+// long polls replace them. A tab that is hidden for long receives nothing.
 import * as api from "./api";
 import { changed } from "./store";
 import type { Happening } from "./wire";
@@ -7,9 +7,9 @@ import type { Happening } from "./wire";
 type Listener = { happened: (e: Happening) => void; gap: () => void };
 
 let stop: AbortController | null = null;
-let last = ""; // cursor behind the last event that was taken up
-let broken = 0; // streams in a row that brought nothing
-let since = 0; // when they were given up
+let last = ""; // cursor after the last processed event
+let broken = 0; // consecutive streams that brought nothing
+let since = 0; // when streams were given up
 let hidden = 0;
 /** connected is shown as the small light in the corner. */
 export let connected = false;
@@ -42,14 +42,14 @@ export function end() {
 
 async function follow(l: Listener, signal: AbortSignal) {
   for (let wait = 500; !signal.aborted; wait = Math.min(wait * 2, 15_000)) {
-    if (broken >= tries && Date.now() - since > again) broken = tries - 1; // whatever held streams up may be gone
+    if (broken >= tries && Date.now() - since > again) broken = tries - 1; // whatever blocked streams may be gone
     try {
       if (broken >= tries) await poll(l, signal);
       else await stream(l, signal);
       wait = 500;
     } catch (e) {
       if (e instanceof api.Failure && e.status === 422) {
-        last = ""; // the place is older than what is kept: begin now, and look at everything again
+        last = ""; // the cursor is older than the stored events: start now, and reload everything
         l.gap();
       } else if (!(e instanceof api.Failure) && !(e instanceof api.Left) && !cut(e)) throw e;
     }
@@ -58,7 +58,10 @@ async function follow(l: Listener, signal: AbortSignal) {
   }
 }
 
-/** cut is what a read says of a connection that broke, or that was given up because nothing came. */
+/**
+ * cut recognizes the errors of a read on a connection that broke, or that was aborted because
+ * nothing arrived.
+ */
 const cut = (e: unknown) => e instanceof TypeError || (e instanceof DOMException && (e.name === "AbortError" || e.name === "NetworkError"));
 
 function light(on: boolean) {
@@ -80,7 +83,7 @@ async function stream(l: Listener, signal: AbortSignal) {
     const r = await api.ask("GET", "/api/v1/events", undefined, {
       signal: AbortSignal.any([signal, quiet.signal]), headers: { Accept: "text/event-stream", ...(last ? { "Last-Event-ID": last } : {}) },
     });
-    if (!last) l.gap(); // what came between the first look and now
+    if (!last) l.gap(); // events between the first load and now were missed
     const from = r.body!.pipeThrough(new TextDecoderStream()).getReader();
     light(true);
     let text = "";

@@ -1,4 +1,4 @@
-// The list of mail: of one inbox, or the newest of all of them; and what is opened from it.
+// The list of messages: of one inbox, or the newest of all inboxes. It also opens messages.
 import type { VNode } from "snabbdom";
 import * as api from "./api";
 import { query } from "./api";
@@ -11,7 +11,7 @@ import { button, chip, copyButton, el, empty, full, icon, link, tell, when, wron
 import { rowFields, type Happening, type Row } from "./wire";
 import * as words from "./words";
 
-/** Subjects of encrypted mail that was opened, in memory alone. */
+/** opened holds the subjects of decrypted messages, only in memory. */
 export const mail = part(() => ({
   of: "", // the address; "*" is all inboxes
   list: paged<Row>(), q: "", unread: false, direction: "in", opened: new Map<string, string>(),
@@ -34,7 +34,7 @@ const fetchPage: Fetch<Row> = async (cursor) => {
 
 export const load = (keep = false) => reload(mail.list, fetchPage, keep);
 
-/** show brings the list of an address up. */
+/** show switches to the list of an address. */
 export function show(of: string) {
   if (of !== "*") boxes.boxes.last = of;
   if (mail.of === of) return;
@@ -45,7 +45,7 @@ export function show(of: string) {
 
 const same = (a: Row, inbox: string, id: number) => a.id === id && a.inbox === inbox;
 
-/** happened takes an event of the stream up into the list. */
+/** happened updates the list for an event of the stream. */
 export async function happened(e: Happening) {
   if (e.event === "message.received" && e.encrypted && !e.message_id) return catchUp(e);
   if (!e.message_id || e.gone) return;
@@ -57,10 +57,10 @@ export async function happened(e: Happening) {
   const fresh = !mail.list.items.some((m) => same(m, e.inbox, e.message_id!));
   if (fresh) {
     boxes.counted(e.inbox, 1, 1, e.received_at);
-    tell(`New mail from ${e.from || "an unknown sender"}: ${e.subject || "no subject"}`);
+    tell(`New message from ${e.from || "an unknown sender"}: ${e.subject || "no subject"}`);
   }
   if (!inList || !fresh || still()) return;
-  // The event says enough for a row; the rest of it comes a moment later.
+  // The event has enough fields for a row. The rest is fetched afterwards.
   const row: Row = {
     inbox: e.inbox, id: e.message_id, direction: "in", subject: e.subject ?? null, from: { email: e.from ?? "", name: "" }, to: [], envelope_to: e.inbox,
     received_at: e.received_at ?? new Date().toISOString(), otp_code: e.otp ?? null, is_read: false, attachments: [], encrypted: !!e.encrypted,
@@ -69,7 +69,7 @@ export async function happened(e: Happening) {
   await refresh(e.inbox, e.message_id);
 }
 
-/** still lists are those that a new mail does not change. */
+/** still reports whether a new message does not change the list. */
 const still = () => mail.q !== "" || mail.direction === "out" || mail.list.state === "new";
 
 function insert(row: Row) {
@@ -79,10 +79,10 @@ function insert(row: Row) {
   changed();
 }
 
-/** catchUp looks for what is new: the event of an encrypted mail does not say which one it is. */
+/** catchUp fetches new messages, because the event of an encrypted message has no id. */
 async function catchUp(e: Happening) {
   boxes.counted(e.inbox, 1, 1, e.received_at);
-  tell(`New encrypted mail from ${e.from || "an unknown sender"}`);
+  tell(`New encrypted message from ${e.from || "an unknown sender"}`);
   const { of } = mail;
   if ((of !== "*" && of !== e.inbox) || still()) return;
   try {
@@ -94,7 +94,7 @@ async function catchUp(e: Happening) {
   }
 }
 
-/** refresh fetches one row anew. */
+/** refresh fetches one row again. */
 export async function refresh(inbox: string, id: number) {
   try {
     const r = await api.get<{ email: Row }>(api.path`/api/v1/inboxes/${inbox}/messages/${id}` + query({ fields: rowFields }));
@@ -112,7 +112,7 @@ export function drop(inbox: string, id: number) {
   changed();
 }
 
-/** mark says whether a mail is read; the row and the counts follow. */
+/** mark marks a message as read or unread, and updates the row and the counts. */
 export async function mark(inbox: string, id: number, read: boolean) {
   const at = mail.list.items.find((m) => same(m, inbox, id));
   if (at?.is_read === read) return;
@@ -125,7 +125,7 @@ const index = () => mail.list.items.findIndex((m) => same(m, reader.open.addr, r
 
 export const href = (m: Row) => (mail.of === "*" ? place.to("all", m.inbox, m.id) : place.to("mail", m.inbox, m.id));
 
-/** step opens the mail n rows further on. */
+/** step opens the message n rows further down. */
 export function step(n: number) {
   const items = mail.list.items, i = Math.min(items.length - 1, Math.max(0, index() + (index() < 0 ? 1 : n)));
   if (!items[i]) return;
@@ -133,7 +133,7 @@ export function step(n: number) {
   place.go(href(items[i]));
 }
 
-/** after is the place to go when the open mail is deleted: the next one. */
+/** after is the place to go to when the open message is deleted: the next message. */
 export function after(inbox: string, id: number): string {
   const items = mail.list.items, i = items.findIndex((m) => same(m, inbox, id)), next = i < 0 ? undefined : (items[i + 1] ?? items[i - 1]);
   return next ? href(next) : mail.of === "*" ? place.to("all") : place.to("mail", inbox);
@@ -161,16 +161,16 @@ export function view(): VNode {
         } },
       }),
       filter("Unread", mail.unread, () => (mail.unread = !mail.unread), "button.small"),
-      el("div.filterset", { role: "group", "aria-label": "Which mail" },
+      el("div.filterset", { role: "group", "aria-label": "Which messages" },
         filter("Received", mail.direction === "in", () => (mail.direction = "in")),
         filter("Sent", mail.direction === "out", () => ((mail.direction = "out"), (mail.unread = false))),
         filter("Both", mail.direction === "all", () => (mail.direction = "all")))),
     windowed(mail.list, {
       id: listId(), label: "Mail", height: rowHeight, what: "mail", again: () => void load(), more: () => void more(mail.list, fetchPage),
       key: (m) => m.inbox + " " + m.id, current: (m) => same(m, reader.open.addr, reader.open.id), row: (m) => row(m, all),
-      empty: mail.q || mail.unread || mail.direction === "out" ? empty("Nothing here", mail.direction === "out" ? "Nothing was sent from here." : "No mail matches.")
-        : all ? empty("No mail yet", "Mail to any of your inboxes appears here by itself.")
-          : empty("No mail yet", `Send something to this address: it appears here by itself.`, el("p.address.big", null, mail.of), copyButton(mail.of, "Copy address", {}, "button.main")),
+      empty: mail.q || mail.unread || mail.direction === "out" ? empty("Nothing here", mail.direction === "out" ? "No messages were sent." : "No message matches.")
+        : all ? empty("No messages yet", "Messages to any of your inboxes appear here automatically.")
+          : empty("No messages yet", "Messages to this address appear here automatically.", el("p.address.big", null, mail.of), copyButton(mail.of, "Copy address", {}, "button.main")),
     }));
 }
 
@@ -191,7 +191,7 @@ function row(m: Row, all: boolean): VNode[] {
   ];
 }
 
-/** outcome is the state of a sent mail: one that came back was taken before. */
+/** outcome is the status of a sent message. A message that bounced had been accepted before. */
 export const outcome = (m: { send_status?: string; recipients?: { status: string }[] }) => (m.recipients?.some((r) => r.status === "bounced") ? "bounced" : (m.send_status ?? ""));
 
 export const statusChip = (s: string) => chip(s, s === "failed" || s === "bounced" ? "bad" : s === "sent" || s === "delivered" ? "good" : s === "unsigned" ? "warn" : "");

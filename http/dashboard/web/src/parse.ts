@@ -1,4 +1,4 @@
-// Reading a mail as it was received; loaded when a mail needs it.
+// Parses a message as received. This chunk is loaded when a message needs it.
 import PostalMime, { type Email, type PostalMimeOptions } from "postal-mime";
 import { next } from "./turns";
 
@@ -6,7 +6,10 @@ const turn = 25; // milliseconds
 
 type ByLine = new (o: PostalMimeOptions) => PostalMime & { processLine(line: Uint8Array<ArrayBuffer>, last: boolean): Promise<void> };
 
-/** Reader reads a large mail in turns: that it goes by lines is said in no type of the library. */
+/**
+ * Reader parses a large message in turns. The type cast is needed because the library's types do
+ * not declare processLine.
+ */
 class Reader extends (PostalMime as unknown as ByLine) {
   private began = performance.now();
   override async processLine(line: Uint8Array<ArrayBuffer>, last: boolean): Promise<void> {
@@ -22,7 +25,7 @@ export const read = (source: Uint8Array<ArrayBuffer>): Promise<Email> => new Rea
 
 const harmless = /^image\/(png|gif|jpeg|webp|bmp|avif)$/i;
 
-/** images are the pictures of a mail by Content-ID, as data: addresses. */
+/** images returns the images of a message by Content-ID, as data: URLs. */
 export async function images(source: Uint8Array<ArrayBuffer>): Promise<Map<string, string>> {
   const out = new Map<string, string>();
   for (const a of (await read(source)).attachments)

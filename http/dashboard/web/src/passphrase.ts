@@ -1,5 +1,5 @@
-// The passphrase of a key file (age-encryption.org/v1, section scrypt). What makes it slow to
-// guess is done in turns of a few milliseconds, as turns.ts says.
+// The passphrase of a key file (age-encryption.org/v1, section scrypt). The computation that makes
+// guessing slow runs in turns of a few milliseconds, see turns.ts.
 import { Stanza, type Identity, type Recipient } from "age-encryption";
 import { chacha20poly1305 } from "@noble/ciphers/chacha.js";
 import { scryptAsync } from "@noble/hashes/scrypt.js";
@@ -8,14 +8,14 @@ import { base64nopad } from "@scure/base";
 const label = new TextEncoder().encode("age-encryption.org/v1/scrypt");
 const strength = 18, strongest = 20, turn = 12; // logarithms of the work; milliseconds
 
-/** Done hears how much of the work is done, from 0 to 1. */
+/** Done receives the progress of the computation, from 0 to 1. */
 export type Done = (part: number) => void;
 
 function key(passphrase: string, salt: Uint8Array, logN: number, done: Done): Promise<Uint8Array> {
   return scryptAsync(passphrase, new Uint8Array([...label, ...salt]), { N: 2 ** logN, r: 8, p: 1, dkLen: 32, asyncTick: turn, onProgress: done });
 }
 
-/** locking seals a file for a passphrase. */
+/** locking encrypts a file with a passphrase. */
 export const locking = (passphrase: string, done: Done): Recipient => ({
   async wrapFileKey(fileKey) {
     const salt = crypto.getRandomValues(new Uint8Array(16)), k = await key(passphrase, salt, strength, done);
@@ -23,7 +23,7 @@ export const locking = (passphrase: string, done: Done): Recipient => ({
   },
 });
 
-/** unlocking opens it; null when the passphrase is another. */
+/** unlocking decrypts it. It returns null if the passphrase is wrong. */
 export const unlocking = (passphrase: string, done: Done): Identity => ({
   async unwrapFileKey(stanzas) {
     const [s] = stanzas, [kind, salt, logN] = s.args;

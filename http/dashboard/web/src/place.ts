@@ -1,5 +1,5 @@
-// Where one is: places stand behind the # of the address, so that Back, reload and a
-// bookmark work, and no server ever sees them.
+// The current place. Places are stored in the URL fragment, so that Back, reload and bookmarks
+// work, and no server ever sees them.
 
 export const views = ["mail", "all", "sent", "compose", "calendar", "webhooks", "keys", "domains", "account", "start", "signin", "signup", "reset"] as const;
 export type View = (typeof views)[number];
@@ -21,7 +21,7 @@ function decoded(s: string): string {
   }
 }
 
-/** to is the address of a place: to("mail", addr, 7). */
+/** to is the URL fragment of a place: to("mail", addr, 7). */
 export function to(view: View, ...rest: (string | number)[]): string {
   return "#/" + [view, ...rest].map((s) => encodeURIComponent(String(s)).replace(/%40/g, "@")).join("/");
 }
@@ -32,13 +32,13 @@ export function go(address: string, replace = false) {
   else location.hash = address;
 }
 
-/** stand says where one is without going there: nothing is opened or closed by it. */
+/** stand sets the place without navigation, so nothing is opened or closed. */
 export function stand(address: string) {
   history.replaceState(null, "", address);
   arrive();
 }
 
-/** here is the place now. */
+/** here is the current place. */
 export let here: Place = nowhere;
 export function arrive() {
   here = read(location.hash);

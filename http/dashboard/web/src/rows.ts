@@ -1,17 +1,20 @@
-// Long lists: pages fetched as they are needed, and only the rows in sight in the page.
+// Long lists: pages are fetched when needed, and only the visible rows are in the document.
 import type { VNode } from "snabbdom";
 import { Failure, Left } from "./api";
 import { changed, forgetting } from "./store";
 import { button, el, failed, full, loading, type Child } from "./ui";
 
-/** Paged is a list of which pages came; next is the cursor of the one after, null at the end. */
+/**
+ * Paged is a list whose pages are fetched one by one. next is the cursor of the next page, null at
+ * the end.
+ */
 export type Paged<T> = { items: T[]; next: string | null; state: "new" | "loading" | "ready" | "failed"; error: string; turn: number };
 
 export const paged = <T>(): Paged<T> => ({ items: [], next: null, state: "new", error: "", turn: 0 });
 
 export type Fetch<T> = (cursor: string | null) => Promise<{ items: T[]; next: string | null }>;
 
-/** reload fetches the first page; what is there is shown until it has come. */
+/** reload fetches the first page. The old rows stay visible until it arrives. */
 export async function reload<T>(p: Paged<T>, fetch: Fetch<T>, keep = false) {
   if (!keep) {
     p.items = [];
@@ -20,7 +23,7 @@ export async function reload<T>(p: Paged<T>, fetch: Fetch<T>, keep = false) {
   await take(p, fetch, null, (items) => items);
 }
 
-/** more fetches the next page, if there is one and none is on the way. */
+/** more fetches the next page, if there is one and no request is in progress. */
 export async function more<T>(p: Paged<T>, fetch: Fetch<T>) {
   if (p.next !== null && p.state === "ready") await take(p, fetch, p.next, (items) => [...p.items, ...items]);
 }
@@ -55,7 +58,7 @@ export type Listing<T> = {
   what: string; empty: VNode; again: () => void; more: () => void;
 };
 
-/** windowed shows a list in a box of its own that scrolls; each row has the same height. */
+/** windowed shows a list in its own scrolling box. All rows have the same height. */
 export function windowed<T>(p: Paged<T>, l: Listing<T>): VNode {
   if (!p.items.length) {
     if (p.state === "failed") return failed(p.error, l.again);
@@ -94,7 +97,7 @@ export function windowed<T>(p: Paged<T>, l: Listing<T>): VNode {
 
 const watchers = new WeakMap<Element, ResizeObserver>();
 
-/** hold keeps what is in sight where it is when n rows come above it. */
+/** hold keeps the visible rows in place when n rows are inserted above them. */
 export function hold(id: string, rows: number, height: number) {
   const top = tops.get(id) ?? 0;
   if (top <= 0) return;
@@ -105,7 +108,7 @@ export function hold(id: string, rows: number, height: number) {
   });
 }
 
-/** reveal scrolls a row into sight. */
+/** reveal scrolls a row into view. */
 export function reveal(id: string, i: number, height: number) {
   const e = document.querySelector(`[data-list="${CSS.escape(id)}"]`);
   if (!e || i < 0) return;

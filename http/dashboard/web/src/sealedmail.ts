@@ -1,5 +1,5 @@
-// An encrypted mail, opened: read as the server would have read it; loaded when one is there.
-// Of what it held only what is read stays: files come out of the envelope again when they are saved.
+// Parses a decrypted message like the server would. This chunk is loaded when there is one. Only
+// the displayed parts stay in memory: files are decrypted again when they are saved.
 import type { Address } from "postal-mime";
 import { open } from "./age";
 import { bytesOf, read } from "./parse";
@@ -14,7 +14,7 @@ export type Opened = {
 
 const boxes = (list?: Address[]): Mailbox[] => (list ?? []).flatMap((a) => (a.group ? boxes(a.group) : [{ email: a.address ?? "", name: a.name ?? "" }]));
 
-/** unseal opens an envelope and reads the mail in it; null when no key fits. */
+/** unseal decrypts an envelope and parses the message in it. It returns null if no key fits. */
 export async function unseal(envelope: Uint8Array<ArrayBuffer>, keys: Held[]): Promise<Opened | null> {
   const source = await open(envelope, keys);
   if (!source) return null;
@@ -29,10 +29,10 @@ export async function unseal(envelope: Uint8Array<ArrayBuffer>, keys: Held[]): P
   };
 }
 
-/** source is the mail in an envelope as it was received. */
+/** source returns the message in an envelope as received. */
 export const source = open;
 
-/** file is the n-th file of the mail in an envelope. */
+/** file returns the n-th file of the message in an envelope. */
 export async function file(envelope: Uint8Array<ArrayBuffer>, keys: Held[], n: number): Promise<Uint8Array<ArrayBuffer> | null> {
   const all = await open(envelope, keys);
   return all && bytesOf((await read(all)).attachments[n].content);

@@ -1,5 +1,4 @@
-// What was sent from all inboxes, with what became of it; and the addresses that mail came
-// back from.
+// Messages sent from all inboxes, with their delivery status, and the suppressed addresses.
 import type { VNode } from "snabbdom";
 import * as api from "./api";
 import { query } from "./api";
@@ -54,7 +53,8 @@ async function refresh(m: Sent) {
 
 const waits = (status?: SendStatus | null) => status === "queued" || status === "retrying";
 
-// Attempts in between have no event: what waits and is in sight is looked at now and then.
+// Attempts between the first and the last have no event, so visible messages that are not final are
+// fetched regularly.
 setInterval(() => {
   const { addr, id, mail } = reader.open;
   if (document.hidden) return;
@@ -77,20 +77,20 @@ function list(): VNode {
       el("span.line", null, el("span.name", null, "To " + (m.to.map(words.person).join(", ") || "…")), statusChip(outcome(m)), when(m.received_at)),
       el("span.line.second", null, el("span.subject", null, m.encrypted ? "Encrypted" : m.subject || "No subject", m.send_error ? el("span.bad", null, " · " + m.send_error) : null), el("span.in", null, m.inbox)),
     ], {}, "a.row.read")],
-    empty: empty("Nothing sent yet", "What your inboxes send appears here, with what became of it at each recipient.", button("Write a mail", () => compose.write(""), {}, "button.main")),
+    empty: empty("Nothing sent yet", "Messages that your inboxes send appear here, with the status for each recipient.", button("Write a message", () => compose.write(""), {}, "button.main")),
   });
 }
 
 function suppressions(): VNode {
   const p = sent.blocked;
-  if (!p.items.length) return p.state === "failed" ? failed(p.error, enter) : p.state !== "ready" ? loading("addresses") : empty("Nothing came back", "An address that mail came back from for good is listed here, and nothing more is sent to it until you allow it.");
-  return el("div.body", null, el("p", null, "Mail to these addresses came back for good, so nothing more is sent to them."),
-    el("div.scroll", null, el("table", null, el("thead", null, el("tr", null, ...["Address", "What was said", "Since", ""].map((t) => el("th", { scope: "col" }, t)))),
+  if (!p.items.length) return p.state === "failed" ? failed(p.error, enter) : p.state !== "ready" ? loading("addresses") : empty("No suppressed addresses", "When a message bounces permanently, its recipient is listed here. No more messages are sent to that address until you allow it again.");
+  return el("div.body", null, el("p", null, "Messages to these addresses bounced permanently, so no more messages are sent to them."),
+    el("div.scroll", null, el("table", null, el("thead", null, el("tr", null, ...["Address", "Reason", "Since", ""].map((t) => el("th", { scope: "col" }, t)))),
       el("tbody", null, p.items.map((s) => el("tr", null, el("td", null, s.email), el("td", null, s.reason), el("td", null, when(s.at, words.long)),
-        el("td", null, button("Allow again", () => confirm("Allow mail again?", `Mail is sent to ${s.email} again. If it comes back, the address is listed anew.`, "Allow again", async () => {
+        el("td", null, button("Allow again", () => confirm("Allow messages again?", `Messages to ${s.email} are sent again. If one bounces, the address is listed again.`, "Allow again", async () => {
           await api.json("DELETE", api.path`/api/suppressions/${s.email}`);
           p.items = p.items.filter((x) => x !== s);
-          say(`Mail to ${s.email} is allowed again.`);
+          say(`Messages to ${s.email} are allowed again.`);
         }), { "aria-label": "Allow again: " + s.email }, "button.small"))))))),
     p.next && button("More", () => void more(p, fetchBlocked)));
 }

@@ -1,5 +1,5 @@
-// Who is signed in. The token is a Bearer kept for the tab, or for longer when asked; it is
-// in no cookie, so no other site can use it.
+// The session. The token is a Bearer token stored for the tab, or longer if the user asks for it.
+// It is in no cookie, so no other site can use it.
 import type { VNode } from "snabbdom";
 import * as api from "./api";
 import * as place from "./place";
@@ -8,25 +8,25 @@ import { el, form, link, outside, say, wrong } from "./ui";
 import type { Account } from "./wire";
 
 const page = document.documentElement.dataset;
-/** base is where clients reach the service, domain the one that addresses are made under. */
+/** base is the URL of the service for clients. domain is the domain of generated addresses. */
 export const base = page.base || location.origin, domain = page.domain ?? "", signupOpen = page.signup === "open";
 
 export const session = part(() => ({ account: null as Account | null }));
 
 const kept = "inbox-session";
-let back = "", backOf = ""; // the place to return to after signing in, and whose it was where that is known
+let back = "", backOf = ""; // the place to return to after sign-in, and its account if known
 let onEnter: () => void = () => {};
 const onOther: ((account: string) => Promise<void> | void)[] = [];
 const onLeave: ((byChoice: boolean) => Promise<void> | void)[] = [];
 
 export const entering = (f: () => void) => (onEnter = f);
-/** others is for what another account may have left in this browser. */
+/** others registers what must be cleared of another account in this browser. */
 export const others = (f: (account: string) => Promise<void> | void) => onOther.push(f);
 export const leaving = (f: (byChoice: boolean) => Promise<void> | void) => onLeave.push(f);
 
 export const signedIn = () => api.hasToken();
 
-/** resume takes up the sign-in of this tab, or the one that is kept. */
+/** resume continues the session of this tab, or the stored one. */
 export function resume(): boolean {
   const t = sessionStorage.getItem(kept) || localStorage.getItem(kept);
   if (!t) return false;
@@ -34,7 +34,7 @@ export function resume(): boolean {
   return true;
 }
 
-// Another tab signed out of the sign-in that is kept.
+// Another tab signed out of the stored session.
 addEventListener("storage", (e) => {
   if (e.key === kept && e.oldValue && !e.newValue && api.hasToken() && !ending && !sessionStorage.getItem(kept)) void leave("");
 });
@@ -51,10 +51,10 @@ async function enter(token: string, account: Account, stay: boolean) {
   place.go(to, true);
 }
 
-// A sign-in ends once: calls that are refused while it ends must not end the next one.
+// A session ends once: calls that are refused meanwhile must not end the next one.
 let ending = false;
 
-/** leave forgets everything of the sign-in. `to` is where to come back to. */
+/** leave forgets everything of the session. `to` is the place to return to. */
 export async function leave(to: string, byChoice = false) {
   ending = true;
   const whose = session.account?.id ?? backOf;
@@ -84,12 +84,12 @@ export async function signOut() {
   await leave("", true);
 }
 
-/** ended is called when the service no longer knows the sign-in. */
+/** ended is called when the service rejects the session. */
 export function ended() {
   if (!api.hasToken() || ending) return;
   const here = location.hash;
-  // Leaving forgets what was said before.
-  void leave(here).then(() => say("The sign-in has ended. Sign in to go on where you were.", true));
+  // leave clears earlier messages, so this one must follow it.
+  void leave(here).then(() => say("The sign-in has ended. Sign in to continue where you were.", true));
 }
 
 export async function loadAccount() {
@@ -112,7 +112,7 @@ export function signInView(): VNode {
 }
 
 export function signUpView(): VNode {
-  if (!signupOpen) return card("Open an account", el("p", null, "Accounts here are opened by the operator."), el("nav.foot", { "aria-label": "Other ways" }, link(place.to("signin"), "Sign in")));
+  if (!signupOpen) return card("Open an account", el("p", null, "Only the operator can open accounts here."), el("nav.foot", { "aria-label": "Other ways" }, link(place.to("signin"), "Sign in")));
   return card("Open an account", form("signup", [
     { name: "email", label: "E-mail address", type: "email", required: true, auto: "username", autofocus: true },
     { name: "password", label: "Password", type: "password", required: true, auto: "new-password", hint: "10 to 128 characters" }, stay,
@@ -124,11 +124,11 @@ export function signUpView(): VNode {
 
 export function resetView(): VNode {
   return card("Forgot the password?", form("reset", [
-    { name: "email", label: "E-mail address", type: "email", required: true, auto: "username", autofocus: true, hint: "A link to set a new password comes by mail. It works once, for an hour." },
+    { name: "email", label: "E-mail address", type: "email", required: true, auto: "username", autofocus: true, hint: "You receive a message with a link to set a new password. The link works once, within an hour." },
   ], "Send the link", async (v, f) => {
     await api.json("POST", "/api/auth/password-reset", { email: v.email });
     f.reset();
-    say("If there is an account with that address, the mail is on its way.");
+    say("If an account has that address, a message with the link is being sent.");
   }), el("nav.foot", { "aria-label": "Other ways" }, link(place.to("signin"), "Back to sign in")));
 }
 

@@ -1,4 +1,4 @@
-// Start here: the first calls, filled with the reader's own address.
+// Start here: the first calls, with the reader's own address filled in.
 import type { VNode } from "snabbdom";
 import { changed, part } from "./store";
 import * as boxes from "./inboxes";
@@ -14,12 +14,12 @@ type Example = { title: string; parts: (addr: string) => [string, string, string
 
 const examples: Record<string, Example> = {
   curl: { title: "curl", parts: (a) => [
-    ["Wait for a code", "It answers at once when a mail with a code is there, else the moment one comes.", `export KEY=svc_live_...\ncurl -s "${base}/api/v1/inboxes/${a}/latest?wait=60&otp=true&fields=otp_code" -H "X-API-Key: $KEY"`],
-    ["Send a mail", "Accepted at once, delivered in the background.", `curl -s "${base}/api/v1/inboxes/${a}/send" -H "X-API-Key: $KEY" \\\n  -d '{"to":"someone@example.com","subject":"Hello","body":"From an agent."}'`],
+    ["Wait for a code", "The response comes immediately if a message with a code exists, else as soon as one arrives.", `export KEY=svc_live_...\ncurl -s "${base}/api/v1/inboxes/${a}/latest?wait=60&otp=true&fields=otp_code" -H "X-API-Key: $KEY"`],
+    ["Send a message", "The message is accepted immediately and delivered in the background.", `curl -s "${base}/api/v1/inboxes/${a}/send" -H "X-API-Key: $KEY" \\\n  -d '{"to":"someone@example.com","subject":"Hello","body":"From an agent."}'`],
     ["Make another inbox", "", `curl -s "${base}/api/v1/inboxes" -H "X-API-Key: $KEY" -d '{}'`],
   ] },
   go: { title: "Go", parts: (a) => [
-    ["Wait for a code", "With nothing but the standard library. Run it with KEY=svc_live_... go run main.go", `package main
+    ["Wait for a code", "This program needs only the standard library. Run it with KEY=svc_live_... go run main.go", `package main
 
 import (
 	"encoding/json"
@@ -50,11 +50,11 @@ func main() {
 }`],
   ] },
   tools: { title: "Tool server", parts: () => [
-    ["Over stdio", "For clients that start the tool server themselves: put this into their configuration.", JSON.stringify({ mcpServers: { inbox: { command: "inbox-mcp", args: ["--base-url", base], env: { INBOX_API_KEY: "svc_live_..." } } } }, null, 2)],
-    ["Over HTTP", "For clients that connect to one that runs already.", `INBOX_API_KEY=svc_live_... inbox-mcp --base-url ${base} --http 127.0.0.1:8090\n# clients connect to http://127.0.0.1:8090/mcp`],
+    ["Over stdio", "For clients that start the tool server themselves: add this to their configuration.", JSON.stringify({ mcpServers: { inbox: { command: "inbox-mcp", args: ["--base-url", base], env: { INBOX_API_KEY: "svc_live_..." } } } }, null, 2)],
+    ["Over HTTP", "For clients that connect to a running tool server.", `INBOX_API_KEY=svc_live_... inbox-mcp --base-url ${base} --http 127.0.0.1:8090\n# clients connect to http://127.0.0.1:8090/mcp`],
   ] },
   webhook: { title: "Webhook", parts: (a) => [
-    ["Check the signature, then answer", `Node, without packages: WEBHOOK_SECRET=whsec_... node receiver.mjs. It is told of mail to ${a} and the rest of your inboxes.`, `import { createHmac, timingSafeEqual } from "node:crypto";
+    ["Check the signature, then respond", `Node.js without packages: WEBHOOK_SECRET=whsec_... node receiver.mjs. It receives the events of ${a} and your other inboxes.`, `import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
 
 const secret = Buffer.from(process.env.WEBHOOK_SECRET.slice("whsec_".length), "base64");
@@ -80,8 +80,8 @@ export function view(): VNode {
   return el("section.pane.page", { "aria-label": "Start here" }, el("header.bar.title", null, el("h1", null, "Start here"), outside(base + "/docs", "API docs"), outside(base + "/openapi.json", "OpenAPI")),
     el("div.body", null, el("ol.steps", null,
       el("li", null, list.length ? ["Your inbox is ", el("span.mono", null, addr), "."] : ["Make an inbox. ", button("New inbox", boxes.create, {}, "button.small")]),
-      el("li", null, "Make a key for your agent under ", link(place.to("keys"), "API keys"), ", and put it where the examples say svc_live_..."),
-      el("li", null, "Copy one of these.")),
+      el("li", null, "Make a key for your agent under ", link(place.to("keys"), "API keys"), ", and replace svc_live_... in the examples with it."),
+      el("li", null, "Copy one of these examples.")),
     el("div.filterset", { role: "group", "aria-label": "For" }, Object.entries(examples).map(([id, x]) => button(x.title, () => ((start.tab = id), changed()), { "aria-pressed": id === start.tab ? "true" : "false" }, "button.filter"))),
     e.parts(addr).map(([title, text, snippet]) => el("section", null, el("h2", null, title), text && el("p", null, text), code(snippet, title)))));
 }

@@ -1,5 +1,5 @@
-// The one store: an action changes the state, the state makes the view, the view is patched
-// into the page. It knows no action and no view.
+// The only store: an action changes the state, the view is computed from the state, and the view is
+// patched into the page. This module knows no action and no view.
 import { attributesModule, eventListenersModule, init, propsModule, styleModule, type VNode } from "snabbdom";
 
 const patch = init([attributesModule, propsModule, styleModule, eventListenersModule]);
@@ -9,19 +9,19 @@ let view: (() => VNode) | null = null;
 let asked = false;
 const afterwards: (() => void)[] = [];
 
-/** show draws the view in the place of an element, and again after each change. */
+/** show renders the view in place of an element, and again after each change. */
 export function show(at: Element, make: () => VNode) {
   seen = at;
   view = make;
   draw();
 }
 
-/** changed says that the state is another: all changes of one moment are drawn at once. */
+/** changed says that the state changed. All changes of one frame are rendered together. */
 export function changed(then?: () => void) {
   if (then) afterwards.push(then);
   if (asked) return;
   asked = true;
-  // A hidden tab draws no frames, yet its title and its state must go on.
+  // A hidden tab renders no frames, but its title and its state must be updated.
   if (document.hidden) setTimeout(draw, 50);
   else requestAnimationFrame(draw);
 }
@@ -32,11 +32,11 @@ function draw() {
   for (const f of afterwards.splice(0)) f();
 }
 
-// What belongs to one sign-in: each subject says how its part of the state begins, and
-// starts anew when somebody signs out. So nothing of one account is seen by the next.
+// State that belongs to one sign-in: each module says how its part of the state starts, and all
+// parts are reset at sign-out. So the next account sees nothing of the previous one.
 const parts: (() => void)[] = [];
 
-/** part keeps a subject's state; it becomes what `fresh` makes at each sign-out. */
+/** part holds the state of a module. At each sign-out it is reset to what `fresh` returns. */
 export function part<T extends object>(fresh: () => T): T {
   const s = fresh();
   parts.push(() => {
@@ -46,7 +46,7 @@ export function part<T extends object>(fresh: () => T): T {
   return s;
 }
 
-/** forgetting is for what a subject keeps beside its state. */
+/** forgetting registers what a module must clear in addition to its state. */
 export const forgetting = (f: () => void) => void parts.push(f);
 
 export function forgetAll() {

@@ -1,4 +1,4 @@
-// Light or dark: as the system says, or as was chosen.
+// Light or dark: the system setting, or the user's choice.
 import { changed } from "./store";
 
 const kept = "inbox-theme", choices = ["", "light", "dark"];

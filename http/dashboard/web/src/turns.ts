@@ -1,10 +1,10 @@
-// Long work in turns, so that the page goes on meanwhile: a worker would need a script address,
-// and the page's policy lets nobody make one.
+// Splits long work into turns, so that the page stays responsive. A worker would need a script URL,
+// which the page's policy forbids.
 
-/** next lets whatever waits go first. */
+/** next lets pending tasks run first. */
 export const next = () => new Promise<void>((done) => setTimeout(done));
 
-/** pieces hands bytes over a megabyte at a time. */
+/** pieces streams bytes, one megabyte at a time. */
 export function pieces(b: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
   const size = 1 << 20;
   let at = 0;

@@ -1,5 +1,5 @@
-// Pieces that every view is made of. Text goes into the page as text nodes and attributes
-// alone: nothing here, and nothing in the page, reads markup.
+// Elements that every view uses. Text is inserted only as text nodes and attributes: neither this
+// module nor any other part of the page parses markup.
 import { h, type VNode, type VNodeData, type On } from "snabbdom";
 import { Failure, Left } from "./api";
 import { changed, forgetting } from "./store";
@@ -8,7 +8,10 @@ import * as words from "./words";
 export type Child = VNode | string | null | undefined | false;
 export type Attrs = Record<string, string | number | boolean | null | undefined>;
 
-/** el makes an element: el("button.main", {type: "submit"}, "Save"). A null attribute is left out; `key` tells it from its siblings. */
+/**
+ * el makes an element: el("button.main", {type: "submit"}, "Save"). A null attribute is omitted.
+ * `key` distinguishes the element from its siblings.
+ */
 export function el(sel: string, a: Attrs | null, ...children: (Child | Child[])[]): VNode {
   const { key, ...attrs } = a ?? {};
   return full(sel, { ...(key ? { key: String(key) } : {}), ...(a ? { attrs: present(attrs) } : {}) }, ...children);
@@ -20,7 +23,7 @@ export function present(a: Attrs): Record<string, string | number | boolean> {
 
 export function full(sel: string, data: VNodeData, ...children: (Child | Child[])[]): VNode {
   const list = children.flat().filter((c): c is VNode | string => c !== null && c !== undefined && c !== false);
-  const more = data.attrs?.class; // an attribute would put itself in the place of the selector's classes
+  const more = data.attrs?.class; // an attribute would replace the selector's classes
   if (more !== undefined) data.attrs!.class = [...sel.split(".").slice(1), more].filter(Boolean).join(" ");
   return h(sel, data, list);
 }
@@ -31,13 +34,13 @@ export function button(label: Child | Child[], click: () => void, a: Attrs = {},
 
 export const link = (href: string, label: Child | Child[], a: Attrs = {}, sel = "a") => el(sel, { href, ...a }, label);
 
-/** outside is a link to elsewhere: a real anchor, opened by nobody but its reader. */
+/** outside is a link to another site. Only the reader opens it. */
 export const outside = (href: string, label = "Open") =>
   /^(https?|webcal|mailto):/i.test(href) ? el("a.small", { href, target: "_blank", rel: "noopener noreferrer" }, label) : null;
 
 export const when = (t: string, how: (t: string) => string = words.short) => el("time", { datetime: t, title: words.utc(t) }, how(t));
 
-// --- icons: strokes of 24 by 24, drawn in the colour of the text
+// --- icons: paths in a box of 24 by 24, drawn in the text colour
 
 const strokes: Record<string, string> = {
   mail: "M3 6h18v12H3z M3 7l9 7 9-7", sent: "M21 3L3 10l7 3 3 7z M10 13L21 3", calendar: "M4 6h16v14H4z M4 10h16 M8 3v4 M16 3v4",
@@ -52,7 +55,7 @@ export function icon(name: string): VNode {
   return h("svg", { attrs: { viewBox: "0 0 24 24", "aria-hidden": "true", class: name === "more" ? "icon more" : "icon" } }, [h("path", { attrs: { d: strokes[name] ?? "" } })]);
 }
 
-// --- what is said once: a line that screen readers speak and that goes by itself
+// --- notifications: a line that screen readers announce and that disappears after a few seconds
 
 let said = "", saidWrong = false, hush = 0, told = "";
 
@@ -64,13 +67,13 @@ export function say(sentence: string, wrong = false) {
   changed();
 }
 
-/** tell is for those who don't see what changed. */
+/** tell announces a change to screen readers. */
 export function tell(sentence: string) {
   told = sentence;
   changed();
 }
 
-/** wrong says why something was refused, unless it is that its sign-in is over. */
+/** wrong shows why a call failed, unless the session ended. */
 export function wrong(e: unknown) {
   if (e instanceof Left) return;
   if (!(e instanceof Failure)) console.error(e);
@@ -95,7 +98,7 @@ export async function copy(text: string, what = "Copied") {
   setTimeout(() => copied === text && ((copied = ""), changed()), 1500);
 }
 
-// Without a secure context there is no clipboard to write to.
+// Without a secure context there is no clipboard API.
 function copyBySelection(text: string) {
   const t = document.createElement("textarea");
   t.value = text;
@@ -108,7 +111,7 @@ function copyBySelection(text: string) {
 export const copyButton = (text: string, label = "Copy", a: Attrs = {}, sel = "button.small") =>
   button(copied === text ? [icon("check"), label && "Copied"] : [icon("copy"), label], () => void copy(text), a, sel);
 
-/** code is a text in a box with its Copy. */
+/** code is a text in a box with a copy button. */
 export const code = (text: string, label: string) =>
   el("div.codebox", { role: "group", "aria-label": label }, el("pre", { tabindex: 0, "aria-label": label }, text), copyButton(text, "Copy", { "aria-label": "Copy " + label }));
 
@@ -148,7 +151,7 @@ forgetting(() => {
   closeDialog();
 });
 
-/** run does what a form or button asked for: one at a time, with what is refused beside the field. */
+/** run carries out the action of a form or button, one at a time, and shows errors next to their field. */
 export async function run(id: string, act: () => Promise<void>) {
   if (busy.has(id)) return;
   busy.add(id);
@@ -198,15 +201,15 @@ export function field(form: string, f: Field): VNode {
   return full("div.field", { key: id }, el("label", { for: id }, f.label), control, f.among && el("datalist", { id: id + "-among" }, f.among.map((v) => el("option", { value: v }))), hints);
 }
 
-/** first is a hook for when an element comes into the page. */
+/** first is a hook that runs when an element is inserted into the document. */
 export const first = (f: (e: Element) => void) => ({ insert: (v: VNode) => f(v.elm as Element) });
 
 export type FormData2 = Record<string, string>;
 
-/** namesIn are the fields in a piece of a form: what is refused of them stands beside them. */
+/** namesIn returns the fields in a part of a form. Errors of these fields are shown next to them. */
 const namesIn = (v: VNode): string[] => [String(v.data?.attrs?.name ?? ""), ...(v.children ?? []).flatMap((c) => (typeof c === "string" ? [] : namesIn(c)))].filter(Boolean);
 
-/** form asks for fields and hands their texts over; a box that is ticked is "on". */
+/** form shows fields and passes their values to submit. A checked box has the value "on". */
 export function form(id: string, fields: (Field | VNode)[], label: string, submit: (values: FormData2, form: HTMLFormElement) => Promise<void>, more: Child[] = [], a: Attrs = {}): VNode {
   const named = fields.flatMap((f) => ("sel" in f ? namesIn(f as VNode) : [(f as Field).name]));
   const on: On = {
@@ -223,7 +226,7 @@ export function form(id: string, fields: (Field | VNode)[], label: string, submi
     el("div.buttons", null, el("button.main", { type: "submit", disabled: busy.has(id) }, busy.has(id) ? "One moment…" : label), ...more));
 }
 
-// --- dialogs: of the page, never of the browser
+// --- dialogs of the page; browser dialogs are not used
 
 type Dialog = { title: string; body: () => Child[]; closed?: () => void };
 let open: Dialog | null = null;
@@ -245,7 +248,7 @@ export function closeDialog() {
 
 export const dialogOpen = () => open !== null;
 
-/** confirm asks before a step that can't be taken back. */
+/** confirm asks before a step that cannot be undone. */
 export function confirm(title: string, text: Child, label: string, act: () => Promise<void>) {
   openDialog({
     title,
@@ -271,7 +274,7 @@ export function dialogs(): VNode | null {
   }, el("div.dialog", null, el("header", null, el("h2", { id: "dialog-title" }, d.title), button(icon("close"), closeDialog, { "aria-label": "Close" }, "button.plain")), ...d.body()));
 }
 
-/** save hands a file to the browser's downloads. */
+/** save starts the download of a file in the browser. */
 export function save(name: string, type: string, ...parts: BlobPart[]) {
   const url = URL.createObjectURL(new Blob(parts, { type }));
   const a = document.createElement("a");

@@ -1,4 +1,4 @@
-// Shapes of the public API as the page reads them; /openapi.json is where they are promised.
+// Types of the public API as the page uses them. /openapi.json defines the contract.
 
 export type Account = {
   id: string; email: string; email_verified: boolean; plan: "free" | "paid"; limits: Limits; usage: Usage; encryption: Encryption; created_at: string;
@@ -10,7 +10,7 @@ export type Limits = {
   attachments_per_message: number; attachment_bytes_per_message: number; webhooks: number; max_messages: number; max_bytes: number;
 };
 export type Usage = { inboxes: number; keys: number; sends_today: number };
-/** Encryption has only `enabled` where the service has no encryption. */
+/** Encryption has only `enabled` if the service does not support encryption. */
 export type Encryption = { enabled: boolean; public_key?: string | null; set_at?: string | null; encrypted_inboxes?: number };
 
 export type Inbox = {
@@ -25,7 +25,7 @@ export type SendStatus = "queued" | "retrying" | "sent" | "unsigned" | "failed";
 export type SentRecipient = { email: string; status: string; error: string | null; mx: string | null; at: string | null };
 export type AuthResult = { result: string; domain: string | null };
 
-/** Row is what a list of mail shows. */
+/** Row is a message as a list shows it. */
 export type Row = {
   inbox: string; id: number; direction: "in" | "out"; subject: string | null; from: Mailbox; to: Mailbox[]; envelope_to: string;
   received_at: string; otp_code: string | null; is_read: boolean; attachments: Attachment[]; encrypted: boolean;
@@ -33,7 +33,7 @@ export type Row = {
 };
 export const rowFields = "id,direction,subject,from,to,envelope_to,received_at,otp_code,is_read,attachments,encrypted,send_status,calendar_event";
 
-/** Message is one mail, whole. */
+/** Message is a complete message. */
 export type Message = Omit<Row, "calendar_event"> & {
   envelope_recipients: string[]; cc: Mailbox[]; bcc?: Mailbox[]; reply_to: Mailbox[]; date: string | null; expires_at: string; internet_message_id: string | null;
   references: string[]; otp: { code: string; confidence: number; source: string; origin: string | null; candidates: string[]; sender_verified: boolean } | null;
@@ -78,7 +78,7 @@ export type Domain = {
 };
 export type Suppression = { email: string; inbox: string; message_id: number; reason: string; at: string };
 
-/** Happening is an event of the stream: the very body that a webhook gets. */
+/** Happening is an event of the stream. It has the form of a webhook body. */
 export type Happening = {
   event: string; inbox: string; message_id?: number; from?: string | null; subject?: string | null; otp?: string | null;
   received_at?: string; encrypted?: boolean; gone?: boolean; calendar_event?: { id: number | null } | null;

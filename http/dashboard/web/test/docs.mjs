@@ -1,4 +1,5 @@
-// The documentation at /docs, as somebody reads it: on a phone and on a desk, by day and by night.
+// Tests the documentation at /docs as readers see it: on a phone and on a desktop, in the light and
+// the dark scheme.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { assert, base, browser, end, open, page, shots, smtp, test } from "./driver.mjs";
@@ -16,9 +17,10 @@ for (const width of [390, 1280]) {
         await page.goto(base + "/docs" + at);
         await page.screenshot({ path: `${shots}/docs${at.replace("#", "-")}-${width}-${colorScheme}.png` });
       }
-      // One template makes all operations and objects: axe takes minutes for all of them.
+      // All operations and objects come from one template, and axe would take minutes for all of
+      // them.
       await page.evaluate(() => document.querySelectorAll("section, #objects ~ *").forEach((e, i) => i % 12 && e.remove()));
-      await page.evaluate(axe); // put in by the debugger, which the policy does not bind
+      await page.evaluate(axe); // inserted by the debugger, which the policy does not restrict
       const { violations } = await page.evaluate((runOnly) => axe.run(document, { runOnly, resultTypes: ["violations"] }), rules);
       assert(!violations.length, violations.map((v) => `${colorScheme}: ${v.id} ${v.nodes[0].html.slice(0, 160)} ${v.nodes[0].failureSummary}`).join("\n"));
     }

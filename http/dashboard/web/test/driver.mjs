@@ -1,18 +1,21 @@
-// What all flows drive the page with: one browser, one server. Each line that a flow prints is
-// a result, {name, ok, ms, note, error}; {need: "stop"} asks whoever started the driver to do
-// something to the server, and is answered by a line.
+// The shared driver of all flows: one browser, one server. Each line of output is a result, {name,
+// ok, ms, note, error}. {need: "stop"} asks the parent process for an action on the server; it
+// replies with one line.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { chromium } from "playwright-core";
 
-/** base, smtp: where the server is; chrome: the browser's program; shots: a folder for pictures, or "". */
+/**
+ * base and smtp are the addresses of the server, chrome is the browser's program, and shots is a
+ * folder for screenshots, or "".
+ */
 export const { base, smtp, chrome, shots } = JSON.parse(process.argv[2]);
 export const all = !!process.env.PAGE_ALL;
 const only = process.env.PAGE_ONLY ?? "";
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const say = (o) => process.stdout.write(JSON.stringify(o) + "\n");
 
-/** need has something done to the server, and returns the line that answers it. */
+/** need requests an action on the server, and returns the line that the parent replies with. */
 export async function need(what) {
   say({ need: what });
   return (await lines.next()).value;
@@ -20,12 +23,12 @@ export async function need(what) {
 
 // A process for each sandboxed frame would take most of the time; the sandbox is the same.
 export const browser = await chromium.launch({ executablePath: chrome, args: ["--no-sandbox", "--disable-quic", "--host-resolver-rules=MAP plain.test 127.0.0.1", "--disable-features=IsolateSandboxedIframes"] });
-export const errors = []; // whatever the page complained of
+export const errors = []; // errors that the page logged
 let dialogs = 0;
 
 export async function open(o = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, permissions: ["clipboard-read", "clipboard-write"], ...o });
-  context.setDefaultTimeout(60_000); // other tests may have both cores; scrypt alone takes a second of one
+  context.setDefaultTimeout(60_000); // other tests may use both cores; scrypt alone takes a second of one
   const page = await context.newPage();
   page.on("console", (m) => m.type() === "error" && !/Failed to load resource|Opener-Policy header has been ignored/.test(m.text()) && errors.push(m.text()));
   page.on("pageerror", (e) => errors.push(String(e.stack)));
@@ -45,7 +48,7 @@ export async function test(name, act) {
   if (only && !new RegExp(only).test(name)) return;
   const began = Date.now();
   try {
-    // Who signs in is counted by address: each test comes from one of its own.
+    // Sign-ins are rate limited per address: each test has its own.
     await page.context().setExtraHTTPHeaders({ "X-Forwarded-For": `10.2.0.${++tests}` });
     const note = await act();
     assert(!errors.length, "the page complained: " + errors.splice(0).join(" | "));
@@ -67,7 +70,10 @@ export async function until(what, act, ms = 10_000) {
   }
 }
 
-/** api calls as a program elsewhere: tries to sign in are counted by address, and those of the page are few. */
+/**
+ * api calls the service like another program. Sign-ins are rate limited per address, and the page's
+ * own limit is small.
+ */
 export async function api(method, path, token, body) {
   const from = { "X-Forwarded-For": `10.1.2.${1 + Math.floor(Math.random() * 250)}` };
   const r = await fetch(base + path, { method, headers: token?.startsWith("svc_live_") ? { ...from, "X-API-Key": token } : token ? { ...from, Authorization: "Bearer " + token } : from, body: body && JSON.stringify(body) });
@@ -90,7 +96,7 @@ export async function known() {
   return inboxes;
 }
 
-/** ready signs in and makes the inboxes where the flow that does it by hand was left out. */
+/** ready signs in and makes the inboxes if the flow that does so was left out. */
 export async function ready() {
   if (bot && (await token())) return;
   await api("POST", "/api/auth/signup", null, account);
@@ -103,14 +109,14 @@ export async function ready() {
   await known();
 }
 
-/** end closes the browser, and says that all was done. */
+/** end closes the browser, and reports that all tests are done. */
 export async function end() {
   await browser.close();
   say({ done: true });
   process.exit(0);
 }
 
-/** noteRows has the page note in window.seen when each subject first stood in the list of mails. */
+/** noteRows makes the page record in window.seen when each subject first appeared in the list of messages. */
 export const noteRows = () =>
   page.evaluate(() => {
     window.seen = new Map();

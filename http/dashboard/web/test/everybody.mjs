@@ -1,4 +1,4 @@
-// The page is for everybody: who reads by ear, at night, on a phone; and the other pages.
+// Tests accessibility: screen readers, dark mode, phones; and the other pages.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { account, all, api, assert, base, bot, need, open, page, ready, row, shots, test, until } from "./driver.mjs";
@@ -6,10 +6,13 @@ import { account, all, api, assert, base, bot, need, open, page, ready, row, sho
 await ready();
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-const empty = await open(); // the page of somebody who has just signed up
+const empty = await open(); // the page of a new account
 const found = [];
 
-/** look has axe judge what is shown, and takes a picture. Where only colours differ only they are judged. */
+/**
+ * look checks the page with axe, and takes a screenshot. If only colours differ, only colours are
+ * checked.
+ */
 async function look(p, what, theme, width = 1280, judged = true) {
   const name = `${what} ${width} ${theme}`;
   await p.locator(".loading").first().waitFor({ state: "detached" });
@@ -17,7 +20,7 @@ async function look(p, what, theme, width = 1280, judged = true) {
   const wide = await p.evaluate(() => document.documentElement.scrollWidth);
   if (wide > width) found.push(`${name} is ${wide} wide`);
   if (!judged) return;
-  // axe is put into the page by the debugger, which the policy of the page does not bind.
+  // axe is inserted by the debugger, which the page's policy does not restrict.
   if (!(await p.evaluate(() => !!window.axe))) await p.evaluate(axe);
   const rules = theme === "dark" && !all ? { type: "rule", values: ["color-contrast"] } : ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"];
   const r = await p.evaluate((runOnly) => window.axe.run(document, { runOnly, resultTypes: ["violations"], iframes: false }), rules);
@@ -29,7 +32,7 @@ const press = (name) => page.getByRole("button", { name }).first().click();
 const closed = async () => (await page.keyboard.press("Escape"), page.locator("dialog").waitFor({ state: "detached" }));
 const dialog = () => page.locator("dialog[open]").waitFor();
 
-/** views are all that is to be seen by who has something: [name, place, what opens it, what ends it] */
+/** views are all views of an account with data: [name, place, how to open it, how to close it] */
 const views = [
   ["list", "#/mail/" + bot], ["all", "#/all"], ["sent", "#/sent"], ["suppressed", "#/sent", () => press("Suppressed"), () => page.getByRole("button", { name: "Mail", exact: true }).click()], ["calendar", "#/calendar/" + bot],
   ["month", "#/calendar/" + bot, () => press("Month").then(() => page.locator(".month").waitFor()), () => press("Agenda")], ["webhooks", "#/webhooks"], ["keys", "#/keys"], ["domains", "#/domains"], ["account", "#/account"], ["start", "#/start"],
@@ -39,7 +42,7 @@ const views = [
   ["inbox settings", "#/mail/" + bot, () => press("Settings of this inbox").then(dialog), closed],
   ["delete inbox", "#/mail/" + bot, () => press("Settings of this inbox").then(dialog).then(() => press("Delete the inbox")).then(() => page.locator("dialog h2", { hasText: "Delete this inbox" }).waitFor()), closed],
   ["new webhook", "#/webhooks", () => press("New webhook").then(dialog), closed], ["new key", "#/keys", () => press("New key").then(dialog), closed], ["new domain", "#/domains", () => press("Add a domain").then(dialog), closed],
-  ["new meeting", "#/calendar/" + bot, () => press("New meeting").then(dialog), closed], ["follow", "#/calendar/" + bot, () => press("Follow").then(dialog).then(() => press("Show the link")).then(() => page.locator("dialog pre").waitFor()), closed],
+  ["new meeting", "#/calendar/" + bot, () => press("New meeting").then(dialog), closed], ["follow", "#/calendar/" + bot, () => press("Subscribe").then(dialog).then(() => press("Show the link")).then(() => page.locator("dialog pre").waitFor()), closed],
   ["key pair", "#/account", () => page.locator("#encryption-begin").click().then(() => page.locator("#key-file-save").waitFor()), () => page.getByRole("button", { name: "Cancel" }).click()],
 ];
 const emptyPlaces = ["#/mail", "#/all", "#/sent", "#/compose", "#/calendar", "#/webhooks", "#/keys", "#/domains", "#/start"];
@@ -54,7 +57,7 @@ async function everything(theme, width) {
   }
   for (const [name, subject, tabs] of [["code", "482913", ["text"]], ["invitation", "Invitation u1", ["calendar", "headers", "source", "attachments", "checks"]]]) {
     await at(page, "#/mail/" + bot);
-    if (!(await row(subject).count())) continue; // the flow that brings it was left out
+    if (!(await row(subject).count())) continue; // the flow that creates it was left out
     await row(subject).click();
     for (const t of tabs) {
       await page.click("#tab-" + t);
@@ -120,7 +123,7 @@ await test("a password is set where the operator's link leads, once", async () =
   const bad = "This password reset link is invalid: it is unknown, was used, or is older than an hour. Request a new one";
   const p = await open();
   const set = async (at, password) => {
-    await p.goto("about:blank"); // another # alone would load nothing
+    await p.goto("about:blank"); // a new fragment alone would not reload the page
     await p.goto(at);
     await p.fill("#password", password);
     await p.keyboard.press("Enter");
@@ -136,7 +139,7 @@ await test("the page of a link that verifies an address says when the link is no
   const p = await open();
   await p.goto(base + "/verify#token=svc_verify_x");
   await p.getByRole("button", { name: "Verify address" }).click();
-  await p.locator("[role=status]", { hasText: "This verification link is not valid: it is unknown, used or older than a day" }).waitFor();
+  await p.locator("[role=status]", { hasText: "This verification link is invalid: it is unknown, was used, or is older than a day" }).waitFor();
   await p.context().close();
 });
 
@@ -168,7 +171,7 @@ await test("an account verifies its address, sees its sessions, ends one and cha
   const known = await Promise.all([third, mine].map(async (t) => (await api("GET", "/api/account", t)).status));
   assert(known.join() === "401,200", "the sessions: " + known);
   assert((await api("POST", "/api/auth/login", null, { ...eva, password: "another horse" })).status === 200, "the password was not set");
-  // The note goes with the address verified, which a reset does, too.
+  // The note disappears once the address is verified, which a password reset also does.
   const link = await need("admin account reset-link eva@example.test");
   await api("POST", "/api/auth/password-reset/confirm", null, { token: link.split("token=")[1], password: eva.password });
   const { session_token: last } = await api("POST", "/api/auth/login", null, eva);

@@ -1,12 +1,12 @@
-// How quick the page is: each figure beside its bound, measured in the browser against the real
-// server. `GET /` is measured by `inbox-bench page`. Run it on a quiet machine.
+// Measures the page in the browser against the real server, and prints each figure next to its
+// bound. `inbox-bench page` measures `GET /`. Run it on a quiet machine.
 import { generateX25519Identity, identityToRecipient } from "age-encryption";
 import { api, assert, base, bot, browser, end, go, noteRows, open, page, ready, smtp, test, token, until } from "./driver.mjs";
 import { deliver, deliverAll, mail } from "./smtp.mjs";
 
 const mails = Number(process.env.PAGE_MAILS ?? 10_000), inboxes = Number(process.env.PAGE_INBOXES ?? 100_000);
 
-/** fresh opens a place in a new tab that is signed in, and says when the first of what is looked for was drawn. */
+/** fresh opens a place in a new signed-in tab, and measures when the first matching element was rendered. */
 async function fresh(place, what) {
   const t = await token(), p = await open();
   await p.goto(base + "/docs");
@@ -25,7 +25,10 @@ async function fresh(place, what) {
   return p;
 }
 
-/** processor is what the page's main thread used of the processor while `act` ran: in all, and its longest tasks, in milliseconds. Other load of the machine does not count. */
+/**
+ * processor measures the processor time of the page's main thread while `act` runs: the total, and
+ * the longest tasks, in milliseconds. Other load of the machine does not count.
+ */
 async function processor(p, act) {
   await browser.startTracing(p, { categories: ["toplevel"] });
   await act();
@@ -38,7 +41,7 @@ async function processor(p, act) {
 
 const median = (list) => list.toSorted((a, b) => a - b)[list.length >> 1];
 
-/** firstRows is the median of five visits, in milliseconds from the begin of the navigation. */
+/** firstRows is the median of five visits, in milliseconds from the start of the navigation. */
 async function firstRows(place, what) {
   const took = [];
   for (let i = 0; i < 5; i++) {
@@ -54,7 +57,7 @@ async function firstRows(place, what) {
   return `first rows after ${median(took)} ms of ${took.join(", ")} (bound 500; ${used.all} ms of the processor)`;
 }
 
-/** scrolled turns the wheel over a list to its end, and says how long the longest task was. */
+/** scrolled scrolls a list to its end with the wheel, and reports the longest task. */
 async function scrolled(place, what, list, all) {
   const p = await fresh(place, what), at = await p.locator(`[data-list="${list}"]`).boundingBox();
   await p.mouse.move(at.x + at.width / 2, at.y + at.height / 2);

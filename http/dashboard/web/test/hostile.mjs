@@ -1,5 +1,5 @@
-// Mails that try to run something, to fetch something, or to be more than text. C is the
-// canary's address, N the number of the mail: whatever gets through says so there.
+// Messages that try to run code, to fetch something, or to be more than text. C is the canary's
+// address and N the number of the message: anything that succeeds calls C/N.
 
 const html = [
   `<script>new Image().src="C/N"</script>`, `<script src="C/N"></script>`, `<SCRIPT/x src=C/N></SCRIPT>`, `<scr<script>ipt>new Image().src="C/N"</script>`,
@@ -20,7 +20,7 @@ const html = [
   `<plaintext><img src=C/N>`, `<img src="C/N`, `<p style="x:url(C/N)`, `</p/onload=x><img src="C/N">`, `<\u0000img src=C/N><im\u0000g src="C/N"><img src="C/N">`,
 ];
 
-/** mails are all of them: [html, whole text of the mail] */
+/** mails returns all of them: [html, complete text of the message] */
 export function mails(canary, to) {
   const fill = (s, n) => s.replaceAll("C", "\u0001").replaceAll("\u0001DATA", "CDATA").replaceAll("\u0001ONTENT", "CONTENT").replaceAll("S\u0001RIPT", "SCRIPT").replaceAll("\u0001", canary).replace(/\bN\b/g, String(n));
   const out = html.map((h, i) => {

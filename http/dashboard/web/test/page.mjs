@@ -1,5 +1,5 @@
-// Drives the page in Debian's Chromium, as a person does. PAGE_FLOWS names some of the flows,
-// PAGE_ONLY tests by what their names match; PAGE_ALL=1 leaves nothing out.
+// Drives the page in Chromium like a user. PAGE_FLOWS selects flows, PAGE_ONLY selects tests by a
+// pattern for their names, and PAGE_ALL=1 includes everything.
 import { end } from "./driver.mjs";
 
 const flows = process.env.PAGE_FLOWS?.split(",") ?? ["people", "sealed", "strangers", "everybody", "trouble"];

@@ -1,4 +1,4 @@
-// What people do every day: sign up, read, copy a code, send, answer, and the rest of the views.
+// Everyday use: sign up, read, copy a code, send, reply, and the remaining views.
 import { createServer } from "node:http";
 import { readFileSync } from "node:fs";
 import { account, api, assert, base, bot, desk, go, known, listening, need, noteRows, open, page, ready, row, said, smtp, test, token, until } from "./driver.mjs";
@@ -30,7 +30,10 @@ await test("a refused sign-in is said in the service's words", async () => {
   await p.context().close();
 });
 
-/** lose has the first answer of a call be lost, after the server did what it asked for. It returns the names of all tries, as they come. */
+/**
+ * lose drops the first response to a call after the server processed it. It returns the idempotency
+ * keys of all attempts, as they are made.
+ */
 async function lose(call) {
   const names = [];
   await page.route(call, async (r) => {
@@ -87,13 +90,13 @@ await test("what the plan left out of an inbox is said before it opens", async (
   await page.fill("dialog [name=retention_hours]", "5000");
   await page.getByRole("button", { name: "Make inbox" }).click();
   await page.locator("dialog li", { hasText: "label" }).waitFor();
-  await page.locator("dialog li", { hasText: "mail is kept 3 days" }).waitFor();
+  await page.locator("dialog li", { hasText: "messages are kept for 3 days" }).waitFor();
   await page.locator("dialog p", { hasText: "Free plan" }).waitFor();
   await page.getByRole("button", { name: "Open the inbox" }).click();
   await page.locator(".mails .who p", { hasText: "small@" }).waitFor();
   for (const [q, found] of [["nothing of that name", ""], ["smal", "small@"], ["the d", "desk@"], ["bot@", "bot@"], ["the", "bot@desk@"]]) {
     await page.fill("#search-boxes", q);
-    // The label of small@ is made up, and Northern has a "the".
+    // The label of small@ is generated, and it may contain "the" (Northern).
     await until(`“${q}” finds ${found}`, async () => (await page.locator('[data-list="boxes"] .address').allTextContents()).map((a) => a.replace(/@.*/, "@")).filter((a) => a !== "small@" || found === a).sort().join("") === found);
   }
   await page.fill("#search-boxes", "");
@@ -101,7 +104,7 @@ await test("what the plan left out of an inbox is said before it opens", async (
   await page.getByRole("button", { name: "Settings of this inbox" }).click();
   await page.selectOption("dialog [name=expires]", "30");
   await page.getByRole("button", { name: "Make a key" }).click();
-  await page.getByRole("button", { name: "I have kept it" }).click();
+  await page.getByRole("button", { name: "I have saved it" }).click();
   const { keys } = await api("GET", "/api/keys", await token()), days = (Date.parse(keys[0]?.expires_at) - Date.now()) / 86_400_000;
   assert(days > 29 && days < 31, "the key works until " + keys[0]?.expires_at);
   await page.getByRole("button", { name: "Settings of this inbox" }).click();
@@ -124,7 +127,7 @@ await test("mail appears by itself, soon", async () => {
   }
   took.sort((a, b) => a - b);
   await until("the title counts unread mail", async () => /^\(11\)/.test(await page.title()));
-  await page.locator('.sayings [aria-live="polite"]', { hasText: "New mail from shop@example.com: Order 10 of today" }).waitFor({ state: "attached" });
+  await page.locator('.sayings [aria-live="polite"]', { hasText: "New message from shop@example.com: Order 10 of today" }).waitFor({ state: "attached" });
   assert(took[5] <= 500, `the median is ${took[5]} ms`);
   return `final dot to row: p50 ${took[5]} ms, worst ${took[10]} ms`;
 });
@@ -237,10 +240,10 @@ await test("files beyond the plan are refused before they are sent; one that fit
   await page.fill("#compose-to", bot);
   await page.reload();
   await note.waitFor();
-  await big(9); // more than a browser keeps for a tab
+  await big(9); // more than a browser stores for a tab
   await page.locator(".files .name", { hasText: "big.bin" }).waitFor();
   await page.reload();
-  await refused.filter({ hasText: "Choose again, it was too large to be kept over the reload: note.txt, big.bin" }).waitFor();
+  await refused.filter({ hasText: "Choose again, the reload lost files that were too large to store: note.txt, big.bin" }).waitFor();
   await attach();
   await page.fill("#compose-subject", "With a file");
   await page.getByRole("button", { name: "Send", exact: true }).click();
@@ -278,7 +281,7 @@ await test("an address that mail came back from is suppressed, and allowed again
   await page.fill("#compose-to", "bob@far.test");
   await page.fill("#compose-text", "Once more");
   await page.getByRole("button", { name: "Send", exact: true }).click();
-  await page.locator('form [role="alert"]', { hasText: "Mail to bob@far.test came back before" }).waitFor();
+  await page.locator('form [role="alert"]', { hasText: "Mail to bob@far.test bounced before" }).waitFor();
   await go("#/sent");
   await page.locator(".row", { hasText: "To carol@far.test" }).first().locator(".chip", { hasText: "bounced" }).waitFor();
   await page.getByRole("button", { name: "Suppressed (2)" }).click();
@@ -300,7 +303,7 @@ await test("make a key and use it; revoke it", async () => {
   const key = await page.locator("dialog pre").textContent();
   assert((await api("GET", `/api/v1/inboxes/${bot}/latest`, key)).status === 200, "the key does not work");
   assert((await api("DELETE", `/api/v1/inboxes/${bot}`, key)).status === 403, "the key may delete");
-  await page.getByRole("button", { name: "I have kept it" }).click();
+  await page.getByRole("button", { name: "I have saved it" }).click();
   await page.locator("dialog").waitFor({ state: "detached" });
   await page.locator("td", { hasText: "robot" }).waitFor();
   assert(!(await page.content()).includes(key), "the key is still in the page");
@@ -319,7 +322,7 @@ await test("a webhook is tested, called and called once more", async () => {
   await page.selectOption("dialog [name=event]", "message.received");
   await page.getByRole("button", { name: "Add webhook" }).click();
   assert(/^whsec_/.test(await page.locator("dialog pre").textContent()), "no secret is shown");
-  await page.getByRole("button", { name: "I have kept it" }).click();
+  await page.getByRole("button", { name: "I have saved it" }).click();
   await page.getByRole("button", { name: "Test", exact: true }).click();
   await page.locator(".tested", { hasText: "status 200" }).waitFor();
   await deliver(smtp, "shop@example.com", desk, mail("For the hook", "x"));
@@ -348,14 +351,14 @@ await test("the log of webhooks is looked at while an attempt is due, and not fo
   await p.evaluate((t) => sessionStorage.setItem("inbox-session", t), t);
   await p.clock.install();
   await p.goto(base + "/#/webhooks");
-  await p.locator('.log td[data-of="Next try"]').waitFor();
+  await p.locator('.log td[data-of="Next attempt"]').waitFor();
   const before = asked;
   await p.clock.runFor(6000);
   await until("it is looked for", () => asked > before);
   second = true;
   await p.clock.runFor(4000);
   await p.locator(".log .chip", { hasText: "failed" }).waitFor();
-  assert(!(await p.locator('.log td[data-of="Next try"]').count()), "a try that was made is still announced");
+  assert(!(await p.locator('.log td[data-of="Next attempt"]').count()), "a try that was made is still announced");
   const then = asked;
   await p.clock.runFor(20_000);
   assert(asked === then, `it was asked ${asked - then} times for what is over`);
@@ -369,7 +372,7 @@ await test("an invitation is accepted", async () => {
   await page.click("#tab-calendar");
   await page.fill("#rsvp-comment", "gladly");
   await page.getByRole("button", { name: "Accept" }).click();
-  await page.locator(".rsvp", { hasText: "Your answer: accepted" }).waitFor();
+  await page.locator(".rsvp", { hasText: "Your response: accepted" }).waitFor();
   await go("#/calendar/" + bot);
   await page.locator(".entry", { hasText: "Review u1" }).locator(".chip", { hasText: "accepted" }).waitFor();
 });
@@ -386,10 +389,10 @@ await test("a meeting is arranged, moved and cancelled; the feed link is there",
   await page.locator(".entry", { hasText: "Stand-up" }).click();
   const theirs = await until("the guest has it", async () => (await api("GET", `/api/v1/inboxes/${desk}/calendar/events`, await token())).events.find((e) => e.title === "Stand-up"));
   await api("POST", `/api/v1/inboxes/${desk}/calendar/events/${theirs.id}/rsvp`, await token(), { response: "tentative" });
-  await page.locator("dialog .guests", { hasText: "tentative" }).waitFor(); // while it is looked at
+  await page.locator("dialog .guests", { hasText: "tentative" }).waitFor(); // while the dialog is open
   await page.locator("dialog").getByRole("button", { name: "Change" }).click();
   await page.fill("dialog [name=location]", "Room 7");
-  await page.locator("dialog").getByRole("button", { name: "Save and tell the guests" }).click();
+  await page.locator("dialog").getByRole("button", { name: "Save and notify the guests" }).click();
   await page.locator(".entry", { hasText: "Room 7" }).click();
   await page.locator("dialog").getByRole("button", { name: "Cancel the meeting" }).click();
   await page.locator("dialog textarea").fill("Sorry");
@@ -402,7 +405,7 @@ await test("a meeting is arranged, moved and cancelled; the feed link is there",
   await page.getByRole("button", { name: "Month" }).click();
   await page.locator(".month").waitFor();
   await page.getByRole("button", { name: "Agenda" }).click();
-  await page.getByRole("button", { name: "Follow" }).click();
+  await page.getByRole("button", { name: "Subscribe" }).click();
   await page.getByRole("button", { name: "Show the link" }).click();
   const feed = await page.locator("dialog pre").textContent();
   assert((await (await fetch(feed)).text()).includes("BEGIN:VCALENDAR"), "the link leads nowhere");

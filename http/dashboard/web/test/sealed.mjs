@@ -1,11 +1,12 @@
-// End-to-end encryption: keys, mail that only they open, and what it must not leave behind.
+// End-to-end encryption: keys, messages that only they decrypt, and data that must not be left
+// behind.
 import { readFileSync } from "node:fs";
 import { account, api, assert, base, go, open, page, ready, row, smtp, test, token } from "./driver.mjs";
 import { deliver, invitation, mail } from "./smtp.mjs";
 
 await ready();
 
-const sent = []; // whatever the page asked for while keys were made
+const sent = []; // requests of the page while keys were made
 const secret = () => sent.some((r) => /AGE-SECRET-KEY/i.test(decodeURIComponent(r.replace(/%(?![0-9a-f]{2})/gi, "%25"))));
 export const keyFiles = [];
 
@@ -15,16 +16,16 @@ async function makeKey(button, passphrase) {
   if (passphrase) await page.fill("#key-file-passphrase", passphrase);
   const [d] = await Promise.all([page.waitForEvent("download"), page.click("#key-file-save")]);
   const file = { name: d.suggestedFilename(), mimeType: "application/octet-stream", buffer: readFileSync(await d.path()) };
-  await page.locator("#confirm-key").waitFor(); // it comes after the download
-  const changing = await page.locator("#confirm-key-password").count(); // a key that is set takes the password
+  await page.locator("#confirm-key").waitFor(); // it appears after the download
+  const changing = await page.locator("#confirm-key-password").count(); // changing an existing key takes the password
   if (changing) await page.fill("#confirm-key-password", account.password);
-  // Another file is not taken for it.
+  // A different file is refused.
   await page.setInputFiles("#confirm-key-file", { name: "x.txt", mimeType: "text/plain", buffer: Buffer.from("nothing") });
   await page.getByRole("button", { name: "Turn encryption on" }).click();
   await page.locator("#confirm-key .bad").waitFor();
   await page.setInputFiles("#confirm-key-file", file);
   if (passphrase) await page.fill("#confirm-key-passphrase", passphrase);
-  await page.getByRole("button", { name: "Turn encryption on" }).click(); // scrypt takes its time
+  await page.getByRole("button", { name: "Turn encryption on" }).click(); // scrypt takes a while
   await page.locator(".sayings", { hasText: "Encryption is on" }).waitFor();
   keyFiles.push(file);
 }
@@ -78,7 +79,7 @@ await test("after a change of the key both mails open; without keys the page say
   assert(!secret(), "the private key is in a request");
   const public2 = (await api("GET", "/api/account", await token())).account.encryption.public_key;
   assert(sent.some((r) => r.includes(public2)), "no request was looked at");
-  // Signing out forgets the keys.
+  // Signing out deletes the keys.
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.fill("[name=email]", account.email);
   await page.fill("[name=password]", account.password);

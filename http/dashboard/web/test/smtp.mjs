@@ -1,7 +1,10 @@
-// Mail into the server over real SMTP.
+// Sends messages to the server over real SMTP.
 import { connect } from "node:net";
 
-/** session begins one; its `deliver` returns when the final dot is answered, with the time at which it was sent. */
+/**
+ * session opens an SMTP session. Its `deliver` returns when the server has replied to the final
+ * dot, with the time when the dot was sent.
+ */
 async function session(smtp) {
   const [host, port] = smtp.split(":");
   const s = connect(Number(port), host);
@@ -39,14 +42,14 @@ async function session(smtp) {
   };
 }
 
-/** deliver sends `text` (LF or CRLF) and returns when its final dot is answered. */
+/** deliver sends `text` (LF or CRLF) and returns when the server has replied to the final dot. */
 export async function deliver(smtp, from, to, text) {
   const s = await session(smtp), began = await s.deliver(from, to, text);
   s.end();
   return began;
 }
 
-/** deliverAll sends n mails over eight sessions. */
+/** deliverAll sends n messages over eight sessions. */
 export async function deliverAll(smtp, from, to, n, text) {
   let i = 0;
   await Promise.all(Array.from({ length: 8 }, async () => {
@@ -56,8 +59,8 @@ export async function deliverAll(smtp, from, to, n, text) {
   }));
 }
 
-/** mail writes a plain one. */
+/** mail returns a plain message. */
 export const mail = (subject, body, more = "") => `From: Shop <shop@example.com>\nTo: someone@example.com\nSubject: ${subject}\nMessage-ID: <${Math.random().toString(36).slice(2)}@example.com>\n${more}\n${body}\n`;
 
-/** invitation is a mail with one. */
+/** invitation returns a message with an invitation. */
 export const invitation = (uid, to, by) => `From: ${by}\nTo: ${to}\nSubject: Invitation ${uid}\nMIME-Version: 1.0\nContent-Type: text/calendar; method=REQUEST; charset=utf-8\n\nBEGIN:VCALENDAR\nVERSION:2.0\nPRODID:-//t//t\nMETHOD:REQUEST\nBEGIN:VEVENT\nUID:${uid}@example.com\nDTSTAMP:20261101T090000Z\nDTSTART:20270301T140000Z\nDTEND:20270301T150000Z\nSUMMARY:Review ${uid}\nORGANIZER:mailto:${by}\nATTENDEE;PARTSTAT=NEEDS-ACTION:mailto:${to}\nEND:VEVENT\nEND:VCALENDAR\n`;

@@ -1,4 +1,4 @@
-// Mail of strangers that tries to do something, plain and out of an envelope.
+// Hostile messages that try to do something, plain and encrypted.
 import { createServer } from "node:http";
 import { account, all, api, assert, base, browser, listening, page, ready, row, smtp, test, until } from "./driver.mjs";
 import { mails as hostile } from "./hostile.mjs";
@@ -7,7 +7,7 @@ import { deliver, mail } from "./smtp.mjs";
 
 await ready();
 
-/** canary is a server that says what it heard: nobody is to call it. */
+/** canary is a server that records all requests: nothing may call it. */
 async function canary() {
   const c = { heard: new Set(), connections: 0 };
   const server = await listening(createServer((q, r) => (c.heard.add(q.url), r.writeHead(200, { "Access-Control-Allow-Origin": "*" }), r.end())).on("connection", () => c.connections++));
@@ -22,7 +22,7 @@ const evil = await canary();
 const inOrder = ["text", "html", "headers", "source", "attachments", "calendar", "checks"];
 const tabs = ["html", "headers", "source", "attachments", "calendar", "checks", "text"];
 
-/** walk opens each tab, and waits for the frame of a mail to be loaded. */
+/** walk opens each tab, and waits until the frame of a message is loaded. */
 async function walk(tabs) {
   for (const t of tabs) {
     document.getElementById("tab-" + t).click();
@@ -32,9 +32,9 @@ async function walk(tabs) {
   }
 }
 
-/** openEach steps through a list from its newest mail on, tab by tab. */
+/** openEach opens the messages of a list from the newest on, with their tabs. */
 async function openEach(list) {
-  // Not as a script of every frame: those of mails would refuse it, and say so in the console.
+  // Not as an init script of every frame: the frames of messages would refuse it and log an error.
   await page.evaluate(() => {
     addEventListener("securitypolicyviolation", (e) => console.error("policy: " + e.violatedDirective + " " + e.blockedURI));
     window.framesLoaded = new Set();
@@ -44,7 +44,8 @@ async function openEach(list) {
     await page.keyboard.press("j");
     await page.waitForFunction((n) => document.querySelector(".mails .row[aria-current]")?.closest("li")?.getAttribute("aria-posinset") === String(n + 1) && document.querySelector("#tab-html") && !document.querySelector(".locked"), i);
     const m = list[list.length - 1 - i];
-    // What differs is in the HTML; the other tabs are opened for a sample of it, and for every other kind.
+    // The messages differ only in their HTML. The other tabs are opened for a sample, and for every
+    // other kind.
     if (i % 20 === 0 || all) {
       for (const tab of tabs) await page.click("#tab-" + tab);
       await page.focus(".tab");
@@ -71,7 +72,7 @@ await test("hostile mails do nothing", async () => {
   assert(list.length >= (all ? 60 : 25), `only ${list.length} mails`);
   evil.silent();
   assert((await page.context().pages()).length === 1, "another page opened");
-  // The frame is what it should be, and shows what is harmless.
+  // The frame has its sandbox, and shows harmless content.
   await api("POST", "/api/v1/inboxes/" + address + "/burn", t.session_token);
   await deliver(smtp, "x@example.com", address, mail("Harmless", "x", "MIME-Version: 1.0\nContent-Type: text/html; charset=utf-8\n").replace(/\nx\n$/, `\n<h1 style="color:#c00">Hello</h1><img src="${evil.url}/1"><a href="https://example.com/">link</a>\n`));
   await page.goto("about:blank");
@@ -90,7 +91,7 @@ await test("hostile mails do nothing", async () => {
 });
 
 await test("the same mails do reach the canary without policy and sandbox", async () => {
-  const reached = await canary(), list = hostile(reached.url, "x@example.com").filter((m) => m.html); // one of its own: it hears of some late
+  const reached = await canary(), list = hostile(reached.url, "x@example.com").filter((m) => m.html); // a separate canary: some requests arrive late
   const bare = await listening(createServer((q, r) => {
     const i = Number(q.url.slice(2));
     r.writeHead(200, { "Content-Type": "text/html; charset=utf-8" });

@@ -1,4 +1,4 @@
-// What the page does when something goes wrong, and that it is over by itself.
+// Failures: what the page shows, and that it recovers automatically.
 import { account, api, assert, base, bot, desk, go, need, open, page, ready, row, said, smtp, test, token, until } from "./driver.mjs";
 import { deliver, mail } from "./smtp.mjs";
 
@@ -41,7 +41,7 @@ await test("a device that is offline is told so, and the page goes on by itself"
   await page.locator(".light.on").waitFor();
 });
 
-/** another opens a tab of its own that is signed in as the page is. */
+/** another opens a new tab with the session of the page. */
 async function another(o) {
   const t = await token(), p = await open(o);
   await p.goto(base + "/docs");
@@ -106,7 +106,7 @@ await test("a revoked sign-in leads to the form and back to the same place, with
 });
 
 await test("a sign-in that ended is explained in every view, and each is come back to", async () => {
-  const p = await open(), email = "leaves@example.test"; // tries to sign in are counted by whose they are
+  const p = await open(), email = "leaves@example.test"; // sign-ins are rate limited per account
   let { session_token: t } = await api("POST", "/api/auth/signup", null, { email, password: account.password });
   const { address } = await api("POST", "/api/v1/inboxes", t, { prefix: "leaves" });
   await p.goto(base + "/docs");
@@ -116,9 +116,9 @@ await test("a sign-in that ended is explained in every view, and each is come ba
     new MutationObserver(() => ((text) => text && text !== said.at(-1) && said.push(text))(document.querySelector('.sayings [role="status"]')?.textContent)).observe(document, { subtree: true, childList: true, characterData: true });
   });
   for (const view of ["mail/" + address, "all", "sent", "compose", "calendar/" + address, "webhooks", "keys", "domains", "account"]) {
-    await p.goto("about:blank"); // or what was open would hear of the end before the view does
+    await p.goto("about:blank"); // otherwise the open page would notice the end before the view does
     await api("POST", "/api/auth/logout", t);
-    await p.goto(base + "/#/" + view, { waitUntil: "networkidle" }); // several calls are refused at once
+    await p.goto(base + "/#/" + view, { waitUntil: "networkidle" }); // several calls are refused at the same time
     const sentences = await until("something is said at " + view, () => p.evaluate(() => said.length > 0 && said));
     assert(sentences.length === 1 && /^The sign-in has ended/.test(sentences[0]), `at ${view} it says “${sentences}”`);
     await p.fill("[name=email]", email);
@@ -136,7 +136,7 @@ const kept = (p) => p.evaluate(() => new Promise((done) => {
   r.onsuccess = () => (r.result.transaction("keys").objectStore("keys").getAll().onsuccess = (e) => (r.result.close(), done(e.target.result.map((k) => k.account))));
 }));
 
-/** heap is all text that the page's scripts still hold. */
+/** heap returns all text that the page's scripts still reference. */
 async function heap(p) {
   const cdp = await p.context().newCDPSession(p), parts = [];
   cdp.on("HeapProfiler.addHeapSnapshotChunk", (e) => parts.push(e.chunk));
@@ -156,7 +156,7 @@ async function signUp(p, email) {
   await p.getByRole("button", { name: "Make an inbox" }).waitFor();
 }
 
-/** nothingOf fails where a trace of the first account is found. */
+/** nothingOf fails if it finds a trace of the first account. */
 async function nothingOf(p, traces) {
   const places = {
     page: await p.evaluate(() => document.documentElement.outerHTML), storage: await p.evaluate(() => JSON.stringify({ ...sessionStorage, ...localStorage })), memory: await heap(p),
