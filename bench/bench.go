@@ -62,11 +62,6 @@ func Prepare(ctx context.Context, tool string, opts ServerOptions) (_ *Bed, err 
 	return b, nil
 }
 
-// Program returns the path of another program of the project, said or found as inboxd is.
-func (b *Bed) Program(ctx context.Context, name, said string) (string, error) {
-	return findProgram(ctx, name, said, b.dir)
-}
-
 // Folder makes a folder that goes with the bed.
 func (b *Bed) Folder(name string) (string, error) { return os.MkdirTemp(b.dir, name) }
 

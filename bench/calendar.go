@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -24,14 +23,12 @@ type CalendarOptions struct {
 	Posts           int           `help:"Meetings a turn that clients make." default:"1000" least:"1"`
 	PostConnections int           `help:"Keep-alive connections that make them." default:"16" least:"1"`
 	Hostile         int           `help:"Messages a turn with a file that asks for as much work as it can." default:"20" least:"1"`
-	Resident        int           `help:"Inboxes whose memory is looked at, each with 100 meetings. GOGC=10 in the environment leaves out most of what waits for the collector." default:"100" least:"1"`
 	Rounds          int           `help:"Turns each target gets." default:"3" least:"1"`
-	Parts           []string      `help:"What is measured: mails, reads, posts, hostile, resident." default:"mails,reads,posts,hostile,resident"`
+	Parts           []string      `help:"What is measured: mails, reads, posts, hostile." default:"mails,reads,posts,hostile"`
 }
 
 const (
 	maxListed   = 1000 // meetings of one page (specification, Calendar)
-	eachHolds   = 100  // meetings of an inbox whose memory is looked at
 	invitedText = 2048 // octets of a calendar file
 )
 
@@ -43,8 +40,8 @@ type calendarRun struct {
 }
 
 // Calendar measures what meetings cost: a message with an invitation next to messages of its size, the list and the feed of
-// many next to constant answers of theirs, a meeting that a client makes next to a send, a file made to be
-// dear next to a text of its size, and the memory that meetings take.
+// many next to constant answers of theirs, a meeting that a client makes next to a send, and a file made to be
+// dear next to a text of its size.
 func Calendar(ctx context.Context, bed *Bed, opts CalendarOptions) error {
 	sink, addr, err := startSink(ctx)
 	if err != nil {
@@ -67,7 +64,7 @@ func Calendar(ctx context.Context, bed *Bed, opts CalendarOptions) error {
 
 // calendarParts are what can be measured.
 var calendarParts = map[string]func(*calendarRun, context.Context) error{
-	"mails": (*calendarRun).mails, "reads": (*calendarRun).reads, "posts": (*calendarRun).posts, "hostile": (*calendarRun).hostile, "resident": (*calendarRun).resident,
+	"mails": (*calendarRun).mails, "reads": (*calendarRun).reads, "posts": (*calendarRun).posts, "hostile": (*calendarRun).hostile,
 }
 
 // Validate refuses parts that there are not, and more meetings than an account may send.
@@ -91,12 +88,6 @@ func (r *calendarRun) fresh(ctx context.Context, n int) ([]Inbox, error) {
 // load delivers messages of one kind.
 func (r *calendarRun) load(to []Inbox, mails int, t *drive.Template) drive.MailLoad {
 	return drive.MailLoad{Addr: r.bed.Server.SMTP, Sessions: min(r.opts.Sessions, mails), Mails: mails, Size: t.Len(), To: addresses(to), Template: t}
-}
-
-// deliver wants every message accepted.
-func (r *calendarRun) deliver(ctx context.Context, to []Inbox, mails int, t *drive.Template) error {
-	l := r.load(to, mails, t)
-	return l.Deliver(ctx)
 }
 
 // sides are messages of several kinds, in turns.
@@ -130,10 +121,11 @@ func (r *calendarRun) mails(ctx context.Context) error {
 // reads compares the list and the feed of many meetings, each asked for again and again.
 func (r *calendarRun) reads(ctx context.Context) error {
 	to, err := r.fresh(ctx, 1)
-	if err == nil {
-		err = r.deliver(ctx, to, r.opts.Meetings, r.invitation)
-	}
 	if err != nil {
+		return err
+	}
+	invitations := r.load(to, r.opts.Meetings, r.invitation)
+	if err := invitations.Deliver(ctx); err != nil {
 		return err
 	}
 	host, in := r.bed.Server.HTTP, to[0]
@@ -216,46 +208,5 @@ func (r *calendarRun) hostile(ctx context.Context) error {
 	results[0].Values = map[string]float64{"resident MiB before": before, "resident MiB after": after,
 		"processor ms more than of a text": (results[0].CPU.Total() - results[1].CPU.Total()) / 1000}
 	r.bed.Report.Compare(results)
-	return err
-}
-
-// resident starts the server again and reads inboxes into memory: some with as many plain messages
-// as the others have invitations. What is resident has the store's cache of what was read in it, which all inboxes
-// share and which ends at 40 MiB; the heap has not.
-func (r *calendarRun) resident(ctx context.Context) error {
-	inboxes, err := r.fresh(ctx, 2*r.opts.Resident)
-	if err != nil {
-		return err
-	}
-	plain, invited := inboxes[:r.opts.Resident], inboxes[r.opts.Resident:]
-	err = errors.Join(r.deliver(ctx, plain, eachHolds*len(plain), drive.SignInMail(time.Now(), r.invitation.Len())),
-		r.deliver(ctx, invited, eachHolds*len(invited), r.invitation))
-	if err == nil {
-		err = errors.Join(r.bed.Server.Stop(), r.bed.Server.start(ctx))
-	}
-	sizes, heaps := [3]float64{}, [3]float64{}
-	for i, list := range [][]Inbox{nil, plain, invited} {
-		for _, in := range list {
-			if err == nil {
-				_, err = in.latest(ctx, r.bed.Server.HTTP)
-			}
-		}
-		if err != nil {
-			return err
-		}
-		if err = r.bed.Server.proc.Settle(ctx); err == nil {
-			time.Sleep(settleFor)
-			sizes[i], err = r.bed.Server.proc.ResidentMiB()
-		}
-		if err == nil {
-			heaps[i], err = r.metric(ctx, "go_memstats_heap_alloc_bytes")
-		}
-	}
-	each := func(mib float64) float64 { return mib * 1024 / float64(r.opts.Resident) }
-	r.bed.Report.Results = append(r.bed.Report.Results, drive.Result{Name: "100 meetings in memory", Target: "inboxd", Count: int64(r.opts.Resident), Values: map[string]float64{
-		"resident KiB of an inbox with 100 mails": each(sizes[1] - sizes[0]), "resident KiB of one with 100 invitations": each(sizes[2] - sizes[1]),
-		"resident KiB of 100 meetings": each(sizes[2] - sizes[1] - sizes[1] + sizes[0]),
-		"heap KiB of 100 meetings":     each((heaps[2] - heaps[1] - heaps[1] + heaps[0]) / (1 << 20)),
-	}})
 	return err
 }

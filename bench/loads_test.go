@@ -2,12 +2,10 @@ package bench
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"inboxd/bench/benchtest"
 	"inboxd/bench/drive"
 )
 
@@ -215,56 +213,36 @@ func TestLatencyFindsWrongCodes(t *testing.T) {
 
 func TestStartReadsAfterEveryEnding(t *testing.T) {
 	bed := fakeBed(t)
-	if err := Start(t.Context(), bed, StartOptions{Inboxes: 30, Messages: 20, Reads: 10, Rounds: 2}); err != nil {
+	if err := Start(t.Context(), bed, smallStart()); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(bed.Report.Results); n != 3 {
-		t.Fatalf("%d results", n)
+	r := bed.Report
+	if err := r.Err(); err != nil || len(r.Results) != 6 {
+		t.Fatalf("%d results, %v", len(r.Results), err)
 	}
-	for _, res := range bed.Report.Results[1:] {
-		if res.Count != 2 || res.Latency == nil || res.Values["ready ms"] <= 0 || res.Values["resident MiB after all reads"] < 1 {
+	for i, want := range []int64{30, 70, 2, 2, 4 * (1 + 10)} {
+		if r.Results[i].Count != want {
+			t.Errorf("count %d, want %d: %+v", r.Results[i].Count, want, r.Results[i])
+		}
+	}
+	for _, res := range r.Results[2:4] {
+		if res.Latency == nil || res.Values["ready ms"] <= 0 || res.Values["resident MiB after all reads"] < 1 {
 			t.Errorf("%+v", res)
 		}
 	}
 }
 
 func TestStartFindsLostMail(t *testing.T) {
-	bed := fakeBed(t, "--fake-lose-mail")
-	err := Start(t.Context(), bed, StartOptions{Inboxes: 30, Messages: 30, Reads: 30, Rounds: 1})
-	if err == nil || !strings.Contains(err.Error(), "want") {
+	opts := smallStart()
+	opts.Messages, opts.Reads = 30, 30
+	if err := Start(t.Context(), fakeBed(t, "--fake-lose-mail"), opts); err == nil || !strings.Contains(err.Error(), "want") {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestWaitersAreAllWoken(t *testing.T) {
-	t.Parallel()
-	bed := fakeBed(t)
-	if err := Waiters(t.Context(), bed, WaitersOptions{Inboxes: 20, Sessions: 3, Size: drive.MailSize}); err != nil {
-		t.Fatal(err)
-	}
-	r := bed.Report
-	if err := r.Err(); err != nil || len(r.Results) != 3 {
-		t.Fatalf("%+v, %v", r.Results, err)
-	}
-	if v := r.Results[0].Values; v["resident MiB waiting"] < 1 || v["resident MiB before"] < 1 {
-		t.Errorf("memory %v", v)
-	}
-	for _, res := range r.Results[1:] {
-		if res.Count != 20 || res.Latency == nil || res.Latency.P50 <= 0 {
-			t.Errorf("%+v", res)
-		}
-	}
-}
-
-func TestWaitersFindWrongCodes(t *testing.T) {
-	t.Parallel()
-	bed := fakeBed(t, "--fake-wrong-code")
-	if err := Waiters(t.Context(), bed, WaitersOptions{Inboxes: 3, Sessions: 1, Size: drive.MailSize}); err != nil {
-		t.Fatal(err)
-	}
-	if err := bed.Report.Err(); err == nil || !strings.Contains(err.Error(), `code "999999"`) {
-		t.Errorf("error %v", err)
-	}
+// smallStart has some inboxes with three messages and the others with two.
+func smallStart() StartOptions {
+	return StartOptions{Inboxes: 30, Messages: 70, Size: drive.MailSize, Reads: 10, Rounds: 2, Connections: 2, Duration: 100 * time.Millisecond}
 }
 
 func smallWebhooks() WebhooksOptions {
@@ -321,26 +299,6 @@ func TestWebhooksFindWrongCalls(t *testing.T) {
 	}
 }
 
-func TestEventsSeeEveryMail(t *testing.T) {
-	bed := fakeBed(t)
-	if err := Events(t.Context(), bed, EventsOptions{Inboxes: 10, Messages: 35, Sessions: 3, Size: drive.MailSize}); err != nil {
-		t.Fatal(err)
-	}
-	for _, res := range bed.Report.Results {
-		if res.Count != 35 || res.Latency == nil || res.Latency.P50 <= 0 {
-			t.Errorf("%+v", res)
-		}
-	}
-}
-
-func TestEventsFindWrongOnes(t *testing.T) {
-	bed := fakeBed(t, "--fake-wrong-code")
-	err := Events(t.Context(), bed, EventsOptions{Inboxes: 2, Messages: 2, Sessions: 1, Size: drive.MailSize})
-	if err == nil || !strings.Contains(err.Error(), "not of a message that was sent") {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestSendCountsEveryMail(t *testing.T) {
 	needPostfix(t)
 	bed := fakeBed(t)
@@ -362,7 +320,7 @@ func TestSendCountsEveryMail(t *testing.T) {
 func TestCalendarMeasuresEveryPart(t *testing.T) {
 	t.Parallel()
 	needPostfix(t)
-	opts := CalendarOptions{Messages: 20, Inboxes: 3, Sessions: 2, Meetings: 9, Connections: 2, Duration: 50 * time.Millisecond, Posts: 10, PostConnections: 2, Hostile: 2, Resident: 1, Rounds: 1,
+	opts := CalendarOptions{Messages: 20, Inboxes: 3, Sessions: 2, Meetings: 9, Connections: 2, Duration: 50 * time.Millisecond, Posts: 10, PostConnections: 2, Hostile: 2, Rounds: 1,
 		Parts: []string{"mails", "reads", "posts", "hostile"}}
 	bed := fakeBed(t)
 	if err := Calendar(t.Context(), bed, opts); err != nil {
@@ -377,24 +335,10 @@ func TestCalendarMeasuresEveryPart(t *testing.T) {
 	}
 }
 
-func TestPageIsComparedWithConstantAnswers(t *testing.T) {
-	bed := fakeBed(t)
-	if err := Page(t.Context(), bed, PageOptions{Connections: 2, Duration: 50 * time.Millisecond, Rounds: 1}); err != nil {
-		t.Fatal(err)
-	}
-	r := bed.Report
-	if err := r.Err(); err != nil {
-		t.Error(err)
-	}
-	if len(r.Results) != 6 || len(r.Ratios) != 3 || r.Results[4].Name != "GET /assets/app.AAAAAAAA.js" || r.Results[4].Count == 0 {
-		t.Errorf("%+v", r)
-	}
-}
-
 func TestCalendarFindsLostInvitations(t *testing.T) {
 	needPostfix(t)
 	bed := fakeBed(t, "--fake-lose-mail")
-	opts := CalendarOptions{Messages: 1, Inboxes: 1, Sessions: 1, Meetings: 20, Connections: 1, Duration: 20 * time.Millisecond, Posts: 1, PostConnections: 1, Hostile: 1, Resident: 1, Rounds: 1, Parts: []string{"reads"}}
+	opts := CalendarOptions{Messages: 1, Inboxes: 1, Sessions: 1, Meetings: 20, Connections: 1, Duration: 20 * time.Millisecond, Posts: 1, PostConnections: 1, Hostile: 1, Rounds: 1, Parts: []string{"reads"}}
 	if err := errors.Join(Calendar(t.Context(), bed, opts), bed.Report.Err()); err == nil || !strings.Contains(err.Error(), "meetings of the invitations") {
 		t.Errorf("error %v", err)
 	}
@@ -406,54 +350,10 @@ func TestSignUpIsBounded(t *testing.T) {
 	}
 }
 
-func TestScaleReadsColdAndHot(t *testing.T) {
-	bed := fakeBed(t)
-	if err := Scale(t.Context(), bed, ScaleOptions{Inboxes: 30, Messages: 70, Size: drive.MailSize, Sessions: 4, Connections: 3, Duration: 100 * time.Millisecond, Reads: 10, Rounds: 2}); err != nil {
-		t.Fatal(err)
-	}
-	r := bed.Report
-	if err := r.Err(); err != nil {
-		t.Error(err)
-	}
-	var counts []int64
-	for _, res := range r.Results {
-		counts = append(counts, min(res.Count, 100))
-	}
-	if want := []int64{30, 70, 2, 10, counts[len(counts)-1]}; !slices.Equal(counts, want) || len(r.Promises) != 3 {
-		t.Errorf("counts %v, want %v; promises %+v", counts, want, r.Promises)
-	}
-	if held := r.Results[1].Values["resident MiB with all of them"]; held < 1 {
-		t.Errorf("held %v MiB", held)
-	}
-}
-
-func TestScaleFindsLostMail(t *testing.T) {
-	bed := fakeBed(t, "--fake-lose-mail")
-	if err := errors.Join(Scale(t.Context(), bed, ScaleOptions{Inboxes: 30, Messages: 30, Size: drive.MailSize, Sessions: 1, Connections: 3, Duration: 100 * time.Millisecond, Reads: 30, Rounds: 1}), bed.Report.Err()); err == nil || !strings.Contains(err.Error(), "want") {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestALongQueueIsLookedAtLessOften(t *testing.T) {
 	for left, want := range map[int64]time.Duration{0: drainLook, 1: drainLook, 100: 100 * time.Millisecond, 8000: 200 * time.Millisecond} {
 		if got := nextLook(left); got != want {
 			t.Errorf("%d mails to come: %v, want %v", left, got, want)
 		}
-	}
-}
-
-func TestBackupsBesideMail(t *testing.T) {
-	opts := BackupOptions{Inboxes: 10, Rate: 200, Size: drive.MailSize, Sessions: 2, Duration: time.Second, Rounds: 2}
-	bed := fakeBed(t)
-	if err := errors.Join(Backup(t.Context(), bed, opts), bed.Report.Err()); err != nil {
-		t.Fatal(err)
-	}
-	r := bed.Report
-	if len(r.Results) != 3 || r.Results[0].Count != 400 || r.Results[1].Count != 400 || r.Results[2].Count != 2 || len(r.Promises) != 1 {
-		t.Errorf("results %+v, promises %+v", r.Results, r.Promises)
-	}
-	t.Setenv(benchtest.HalfBackups, "1")
-	if err := Backup(t.Context(), fakeBed(t), opts); err == nil || !strings.Contains(err.Error(), "is damaged") {
-		t.Errorf("a backup with nothing in it: %v", err)
 	}
 }

@@ -109,11 +109,16 @@ func mailedInboxes(ctx context.Context, bed *Bed, n int) ([]mailedInbox, error) 
 
 // mailOnce sends each inbox one message.
 func mailOnce(ctx context.Context, bed *Bed, inboxes []Inbox) ([]mailedInbox, error) {
+	mailed := withoutMail(inboxes)
+	return mailed, mailEach(ctx, bed.Server.SMTP, mailed, 0)
+}
+
+func withoutMail(inboxes []Inbox) []mailedInbox {
 	mailed := make([]mailedInbox, len(inboxes))
 	for i, in := range inboxes {
 		mailed[i].Inbox = in
 	}
-	return mailed, mailEach(ctx, bed.Server.SMTP, mailed, 0)
+	return mailed
 }
 
 // mailEach sends each inbox one message, whose codes count from first, and wants every one of

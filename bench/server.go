@@ -37,7 +37,7 @@ type ServerOptions struct {
 type Server struct {
 	HTTP   string // host:port, or https://host:port
 	SMTP   string // host:port
-	Data   string // data folder; empty when attached
+	data   string // data folder; empty when attached
 	Remote bool   // not on this machine
 
 	proc *drive.Process // nil when attached
@@ -61,7 +61,7 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{binary: binary, Data: filepath.Join(dir, "data"), log: filepath.Join(dir, "inboxd.log")}
+	s := &Server{binary: binary, data: filepath.Join(dir, "data"), log: filepath.Join(dir, "inboxd.log")}
 	s.plan = append([]string{"--default-plan", "paid", "--namespace", "plain",
 		"--smtp-max-conns-per-ip", "1000"}, opts.ServeArgs...) // all sessions come from one address
 	if opts.Sink {
@@ -84,21 +84,14 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 }
 
 // Ours reports whether it was started here, whether or not it runs now.
-func (s *Server) Ours() bool { return s.Data != "" }
+func (s *Server) Ours() bool { return s.data != "" }
 
 // Process is the server's; nil for one that is not ours or does not run.
 func (s *Server) Process() *drive.Process { return s.proc }
 
-// Again starts a server of ours that has ended, at the addresses it had.
-func (s *Server) Again(ctx context.Context) error { return s.startAt(ctx, s.HTTP, s.SMTP) }
-
 // start runs the binary on the data folder until its ready line.
 func (s *Server) start(ctx context.Context) error {
-	return s.startAt(ctx, "127.0.0.1:0", "127.0.0.1:0")
-}
-
-func (s *Server) startAt(ctx context.Context, web, mail string) error {
-	args := append([]string{"serve", "--data", s.Data, "--http", web, "--smtp", mail}, s.plan...)
+	args := append([]string{"serve", "--data", s.data, "--http", "127.0.0.1:0", "--smtp", "127.0.0.1:0"}, s.plan...)
 	if s.names != nil {
 		args = append(args, "--dns", s.names.Addr)
 	}

@@ -25,9 +25,9 @@ import (
 )
 
 // Main is what TestMain of a package of loads does. It lets the test binary stand in for the two programs that the loads start: called
-// with "serve" it is the fake server, with "constant" the constant answer, with "admin" and "check" who makes and reads backups.
+// with "serve" it is the fake server, with "constant" the constant response.
 func Main(m *testing.M) {
-	programs := map[string]func(context.Context, []string) error{"serve": serveFake, "constant": serveConstant, "admin": backupFake, "check": checkFake}
+	programs := map[string]func(context.Context, []string) error{"serve": serveFake, "constant": serveConstant}
 	if len(os.Args) < 2 || programs[os.Args[1]] == nil {
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // a child under -race sleeps a second at its end
 		_ = flag.Set("test.parallel", "6")           // an open loop mostly waits, whatever the cores
@@ -46,24 +46,6 @@ func serveConstant(ctx context.Context, args []string) error {
 	addr, status, size := f.String("http", "", ""), f.Int("status", 0, ""), f.Int("size", 0, "")
 	_ = f.Parse(args)
 	return fakes.Constant(ctx, *addr, *status, *size, os.Stdout)
-}
-
-// HalfBackups is a variable of the environment with which backups of the fake have nothing in them.
-const HalfBackups = "FAKE_HALF_BACKUPS"
-
-// backupFake is called with --data FOLDER backup COPY.
-func backupFake(_ context.Context, args []string) error {
-	if os.Getenv(HalfBackups) != "" {
-		return os.Mkdir(args[3], 0o700)
-	}
-	return os.CopyFS(args[3], os.DirFS(args[1]))
-}
-
-func checkFake(_ context.Context, args []string) error {
-	if files, err := os.ReadDir(args[0]); err != nil || len(files) == 0 {
-		return fmt.Errorf("%s is damaged: %v", args[0], err)
-	}
-	return nil
 }
 
 // serveFake runs the fake with the flags of inboxd serve, and some of its own that make it

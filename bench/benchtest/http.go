@@ -63,8 +63,6 @@ var routes = map[string]route{
 	"GET /fake/taken": func(f *Fake, _ *call) (int, any) { return 200, f.taken },
 
 	"GET /calendar/feeds/{token}": text("BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n"),
-	"GET /{$}":                    text(`<script type="module" src="/assets/app.AAAAAAAA.js"></script>`),
-	"GET /assets/app.AAAAAAAA.js": text("export {}"),
 	"GET /metrics": func(f *Fake, c *call) (int, any) {
 		fmt.Fprintf(c.w, "other 1\ninboxd_mail_results_total{result=\"delivered\"} %d\n", f.sent)
 		return 0, nil

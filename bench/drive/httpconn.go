@@ -72,9 +72,6 @@ func InterruptOn(ctx context.Context, nc net.Conn) (undo func() bool) {
 	return context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
 }
 
-// Small gives it a buffer of 4 KiB to begin with, for loads of very many connections.
-func (c *HTTPConn) Small() { c.buf = c.buf[: 4<<10 : 4<<10] }
-
 // Close ends the connection.
 func (c *HTTPConn) Close() error { return c.NC.Close() }
 

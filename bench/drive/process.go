@@ -143,22 +143,13 @@ func (p *Process) Kill() error {
 	return err
 }
 
-// ResidentMiB is the VmRSS of the child.
+// ResidentMiB is the VmRSS of the child (proc_pid_status(5)).
 func (p *Process) ResidentMiB() (float64, error) {
-	n, err := ResidentMiB(p.cmd.Process.Pid)
-	if err != nil {
-		return 0, fmt.Errorf("resident memory of %s: %w", p.name, err)
-	}
-	return n, nil
-}
-
-// ResidentMiB is the VmRSS of a process (proc_pid_status(5)).
-func ResidentMiB(pid int) (float64, error) {
-	path := filepath.Join("/proc", strconv.Itoa(pid), "status")
+	path := filepath.Join("/proc", strconv.Itoa(p.PID()), "status")
 	kib, _, _ := strings.Cut(ProcField(path, "VmRSS"), " ")
 	n, err := strconv.ParseFloat(kib, 64)
 	if err != nil {
-		return 0, fmt.Errorf("no VmRSS in %s", path)
+		return 0, fmt.Errorf("resident memory of %s: no VmRSS in %s", p.name, path)
 	}
 	return n / 1024, nil
 }

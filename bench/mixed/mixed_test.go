@@ -1,7 +1,6 @@
 package mixed
 
 import (
-	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -185,54 +184,10 @@ func TestBackAfter(t *testing.T) {
 	}
 }
 
-func TestRestartKeepsWhatWasAcknowledged(t *testing.T) {
-	t.Parallel()
-	bed := fakeBed(t)
-	fleet := smallFleet()
-	fleet.Within = 2 * time.Second // what was cut off is waited for to the end
-	if err := Restart(t.Context(), bed, RestartOptions{Fleet: fleet, Duration: time.Second, Rounds: 1}); err != nil {
-		t.Fatal(err)
-	}
-	r := bed.Report
-	for _, res := range r.Results[:2] {
-		if res.Count != 1 || res.Latency == nil || res.Values["ms from its end to the first read, p50"] <= 0 {
-			t.Errorf("%+v", res)
-		}
-	}
-	if !strings.Contains(r.Results[0].Name, "SIGTERM") || !strings.Contains(r.Results[1].Name, "kill -9") || r.Results[3].Count == 0 {
-		t.Errorf("%+v", r.Results)
-	}
-	for _, c := range r.Checks {
-		if c.Name == "mails accepted that are readable" && (c.Want < 100 || !c.OK()) {
-			t.Errorf("%+v", c)
-		}
-	}
-}
-
-func TestRestartFindsLostMail(t *testing.T) {
-	t.Parallel()
-	bed := fakeBed(t, "--fake-lose-mail")
-	fleet := smallFleet()
-	fleet.Within = 300 * time.Millisecond
-	if err := Restart(t.Context(), bed, RestartOptions{Fleet: fleet, Duration: 500 * time.Millisecond, Rounds: 1}); err != nil {
-		t.Fatal(err)
-	}
-	if !hasCheck(bed, "mails accepted that are readable") {
-		t.Errorf("%+v", bed.Report.Checks)
-	}
-}
-
 func TestSendsAreBoundedByTheAccounts(t *testing.T) {
 	opts := Options{Fleet: smallFleet(), Duration: 2 * time.Second}
 	opts.Sends = maxSends
 	if err := Run(t.Context(), &bench.Bed{Keys: []string{"k"}}, opts); err == nil || !strings.Contains(err.Error(), "say --accounts") {
 		t.Errorf("error %v", err)
-	}
-}
-
-func TestReportSurvivesJSON(t *testing.T) {
-	b, err := json.Marshal(drive.Second{Second: 1, Count: 2, P99: 3})
-	if err != nil || string(b) != `{"second":1,"count":2,"p50_ms":0,"p99_ms":3}` {
-		t.Errorf("%s, %v", b, err)
 	}
 }

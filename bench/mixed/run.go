@@ -19,7 +19,7 @@ type run struct {
 	bed   *bench.Bed
 	fleet Fleet
 
-	web, smtp string // where the server is, in all of its lives
+	web, smtp string // where the server is
 
 	agents   []bench.Inbox
 	requests [][]byte // the poll of each agent
@@ -33,10 +33,6 @@ type run struct {
 	began                       time.Time
 	polls, mails, sends, events *drive.Stream
 	mailsBegun, sendsBegun      atomic.Int64 // numbers given out
-
-	// lives counts the server's. What breaks because one has ended is refused and not wrong; while it is down, all is.
-	lives atomic.Int64
-	down  atomic.Bool
 }
 
 // prepare makes the inboxes, and listens to what the server will tell.
@@ -167,17 +163,8 @@ func (r *run) tell(ctx context.Context, name string, p pace) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// broke notes an operation that ended without an answer, on a connection of one of the server's lives.
-func (r *run) broke(s *drive.Stream, life int64, err error) {
-	if r.down.Load() || life != r.lives.Load() {
-		s.Refuse("the server had ended: " + err.Error())
-		return
-	}
-	s.Fail(err.Error())
-}
-
 // answered judges an answer of the API: right, a clean "not now", or wrong.
-func (r *run) answered(s *drive.Stream, life int64, answer drive.HTTPAnswer, want int, from time.Time) bool {
+func (r *run) answered(s *drive.Stream, answer drive.HTTPAnswer, want int, from time.Time) bool {
 	switch {
 	case answer.Status == want:
 		s.Record(time.Since(from))
@@ -185,7 +172,7 @@ func (r *run) answered(s *drive.Stream, life int64, answer drive.HTTPAnswer, wan
 	case answer.Status == 503 && answer.Field("retry-after") != "":
 		s.Refuse("503 " + drive.DetailOf(answer.Body))
 	default:
-		r.broke(s, life, fmt.Errorf("status %d, want %d: %s", answer.Status, want, drive.DetailOf(answer.Body)))
+		s.Fail(fmt.Sprintf("status %d, want %d: %s", answer.Status, want, drive.DetailOf(answer.Body)))
 	}
 	return false
 }

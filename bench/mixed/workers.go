@@ -20,7 +20,6 @@ const (
 // line is a connection to the API that is made again when it breaks.
 type line struct {
 	r    *run
-	life int64 // of the server, when it was made
 	conn *drive.HTTPConn
 	undo func() bool
 }
@@ -28,7 +27,6 @@ type line struct {
 // do asks, and makes the connection first if there is none.
 func (l *line) do(ctx context.Context, request []byte) (answer drive.HTTPAnswer, err error) {
 	if l.conn == nil {
-		l.life = l.r.lives.Load()
 		if l.conn, err = drive.DialHTTP(ctx, l.r.web); err != nil {
 			l.conn = nil
 			return answer, rest(ctx, err)
@@ -86,8 +84,8 @@ func (r *run) pollAgents(ctx context.Context, p pace, k, all int) error {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			r.broke(r.polls, l.life, err)
-		case r.answered(r.polls, l.life, answer, 200, due) && n%checkEvery == 0:
+			r.polls.Fail(err.Error())
+		case r.answered(r.polls, answer, 200, due) && n%checkEvery == 0:
 			r.checkPoll(agent, answer.Body)
 		}
 	}
@@ -132,7 +130,7 @@ func (r *run) sendMails(ctx context.Context, p pace, k, all int) error {
 		case errors.As(err, &said) && said.Code == 451:
 			r.mails.Refuse(err.Error())
 		case ctx.Err() == nil:
-			r.broke(r.mails, s.life, fmt.Errorf("mail to %s: %w", r.agents[agent].Address, err))
+			r.mails.Fail(fmt.Sprintf("message to %s: %v", r.agents[agent].Address, err))
 		}
 	}
 	pacer.Unsent(r.mails.Unsent)
@@ -142,7 +140,6 @@ func (r *run) sendMails(ctx context.Context, p pace, k, all int) error {
 // session is an SMTP session that is made again when it breaks.
 type session struct {
 	r    *run
-	life int64
 	conn *drive.SMTPConn
 	undo func() bool
 }
@@ -150,7 +147,6 @@ type session struct {
 // send delivers one message and keeps the book of it.
 func (s *session) send(ctx context.Context, code string, agent int, mail []byte) (err error) {
 	if s.conn == nil {
-		s.life = s.r.lives.Load()
 		if s.conn, err = drive.DialSMTP(ctx, s.r.smtp); err != nil {
 			s.conn = nil
 			return rest(ctx, err)
@@ -196,8 +192,8 @@ func (r *run) sendLetters(ctx context.Context, p pace, k, all int) error {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			r.broke(r.sends, l.life, err)
-		case r.answered(r.sends, l.life, answer, 202, due):
+			r.sends.Fail(err.Error())
+		case r.answered(r.sends, answer, 202, due):
 			r.ledger.sent(n)
 		}
 	}

@@ -43,6 +43,15 @@ func (r *Report) Add(name, target string, total drive.Round) {
 	r.Results = append(r.Results, res)
 }
 
+// Note gives the last result a value with a name, which says its unit.
+func (r *Report) Note(name string, value float64) {
+	last := &r.Results[len(r.Results)-1]
+	if last.Values == nil {
+		last.Values = map[string]float64{}
+	}
+	last.Values[name] = value
+}
+
 // Check is something the run must be right about before its figures count.
 type Check struct {
 	Name string `json:"name"`

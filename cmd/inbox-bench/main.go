@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -21,9 +22,7 @@ import (
 	"inboxd/bench/drive"
 	"inboxd/bench/fakes"
 	"inboxd/bench/mixed"
-	"inboxd/bench/progress"
 	"inboxd/bench/report"
-	"inboxd/bench/toolcalls"
 	"inboxd/internal/base/version"
 )
 
@@ -32,7 +31,6 @@ type cli struct {
 	Version kong.VersionFlag `help:"Print the version."`
 
 	JSON    string        `name:"json" help:"Also write the report as JSON to FILE, - for standard output." placeholder:"FILE"`
-	Report  string        `help:"Also write the report as one page with plots." placeholder:"FILE.html"`
 	Timeout time.Duration `help:"Bound of the whole run." default:"15m" least:"1ms"`
 
 	Server bench.ServerOptions `embed:""`
@@ -44,18 +42,11 @@ type cli struct {
 	Latency  bench.LatencyOptions  `cmd:"" help:"Final dot to 250, to a poll and to a long poll."`
 	Start    bench.StartOptions    `cmd:"" help:"Start to first read, and memory, with many inboxes."`
 	OTP      bench.OTPOptions      `cmd:"" name:"otp" help:"Precision and recall of the codes found in a folder of messages."`
-	Waiters  bench.WaitersOptions  `cmd:"" help:"Long polls that wait: memory of each, and mail to all."`
-	Events   bench.EventsOptions   `cmd:"" help:"Final dot to event on one stream over many inboxes."`
 	Webhooks bench.WebhooksOptions `cmd:"" help:"Mail in with and without webhooks, and final dot to webhook."`
 	Send     bench.SendOptions     `cmd:"" help:"The 202 of a send next to fdatasync and mail in, and the queue behind it."`
 	Calendar bench.CalendarOptions `cmd:"" help:"Meetings: invitations in, lists and feeds, meetings made, what they weigh."`
-	Page     bench.PageOptions     `cmd:"" help:"The page for people next to constant answers of its size."`
-	Tools    toolcalls.Options     `cmd:"" help:"The tool server next to the plain calls: waits, lists, start-up, memory."`
 	Mixed    mixed.Options         `cmd:"" help:"What a fleet does all at once: polls, messages in and out, webhooks, at a given rate, second by second."`
 	Overload mixed.OverloadOptions `cmd:"" help:"Four times what the server can do: what it still does, how it refuses the rest, how soon it is back."`
-	Restart  mixed.RestartOptions  `cmd:"" help:"SIGTERM and kill -9 under the load of a fleet: time to the first read, and what was acknowledged."`
-	Scale    bench.ScaleOptions    `cmd:"" help:"A million inboxes: making, holding, starting again, cold reads, hot polls."`
-	Backup   bench.BackupOptions   `cmd:"" help:"Mail in at a rate, with and without a backup in the middle; each copy is checked."`
 	Peers    competitors.Options   `cmd:"" help:"Messages received and polls next to Mailpit and Inbucket, whose binaries are given."`
 	Compare  compareCmd            `cmd:"" help:"Two reports of one load, figure by figure, with confidence intervals."`
 	Constant constantCmd           `cmd:"" help:"Serve the constant answer that poll compares with."`
@@ -142,18 +133,11 @@ func (c *cli) loads() map[string]load {
 		"latency":  on(bench.Latency, c.Latency),
 		"start":    on(bench.Start, c.Start),
 		"otp":      on(bench.OTP, c.OTP),
-		"waiters":  on(bench.Waiters, c.Waiters),
-		"events":   on(bench.Events, c.Events),
 		"webhooks": on(bench.Webhooks, c.Webhooks),
 		"send":     on(bench.Send, c.Send),
 		"calendar": on(bench.Calendar, c.Calendar),
-		"page":     on(bench.Page, c.Page),
-		"tools":    on(toolcalls.Run, c.Tools),
 		"mixed":    on(mixed.Run, c.Mixed),
 		"overload": on(mixed.Overload, c.Overload),
-		"restart":  on(mixed.Restart, c.Restart),
-		"scale":    on(bench.Scale, c.Scale),
-		"backup":   on(bench.Backup, c.Backup),
 		"peers":    on(competitors.Run, c.Peers),
 	}
 }
@@ -165,7 +149,7 @@ func (c *cli) run(ctx context.Context, name string) error {
 		return c.Compare.run()
 	case "constant":
 		return fakes.Constant(ctx, c.Constant.HTTP, c.Constant.Status, c.Constant.Size, os.Stdout)
-	case "start", "waiters", "send", "calendar", "page", "scale", "backup", "restart":
+	case "start", "send", "calendar":
 		c.Server.Own = true
 	}
 	switch name {
@@ -173,7 +157,7 @@ func (c *cli) run(ctx context.Context, name string) error {
 		c.Server.ServeArgs = append(c.Server.ServeArgs, bench.WebhookServeArgs()...)
 	case "send":
 		c.Server.Accounts = max(c.Server.Accounts, c.Send.Rounds+1)
-	case "mixed", "overload", "restart":
+	case "mixed", "overload":
 		c.Server.Sink = true
 	}
 	return c.measure(ctx, name, c.loads()[name])
@@ -205,15 +189,12 @@ func (c *cli) measure(ctx context.Context, name string, run load) (err error) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // else a write to who has gone ends the process, and all that was made stays
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("not done within --timeout %v", c.Timeout))
 	defer cancel()
-	shown := progress.New(os.Stderr)
-	defer shown.Close()
 	bed, err := bench.Prepare(ctx, "inbox-bench "+name, c.Server)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		err = errors.Join(err, bed.Close())
-		shown.Close()
 		for _, says := range bed.Stay() {
 			fmt.Fprintln(os.Stderr, "inbox-bench: "+says)
 		}
@@ -222,30 +203,25 @@ func (c *cli) measure(ctx context.Context, name string, run load) (err error) {
 		fmt.Fprintf(os.Stderr, "inbox-bench: %s and %s are not this machine; they are loaded all the same, as --yes-remote says.\n", c.Server.BaseURL, c.Server.SMTP)
 	}
 	maps.Copy(bed.Report.Load, c.settings)
-	if err := run(drive.Watch(ctx, shown.Show), bed); err != nil {
+	if err := run(drive.Watch(ctx, progress()), bed); err != nil {
 		return err
 	}
-	shown.Close()
 	return errors.Join(c.report(bed.Report), bed.Report.Err())
 }
 
-// writable tries the files that the report goes to, before anything runs.
+// writable tries the file that the report goes to, before anything runs.
 func (c *cli) writable() error {
-	if c.Report != "" {
-		if err := report.Writable(c.Report); err != nil {
-			return fmt.Errorf("--report: %w", err)
-		}
+	if c.JSON == "" || c.JSON == "-" {
+		return nil
 	}
-	if c.JSON != "" && c.JSON != "-" {
-		if err := report.Writable(c.JSON); err != nil {
-			return fmt.Errorf("--json: %w", err)
-		}
+	if err := report.Writable(c.JSON); err != nil {
+		return fmt.Errorf("--json: %w", err)
 	}
 	return nil
 }
 
-// report prints the table, except where the JSON takes standard output, and then writes the files, each
-// whatever became of the others.
+// report prints the table, except where the JSON takes standard output. One that fails does not keep
+// the other from being written.
 func (c *cli) report(r *report.Report) error {
 	var errs []error
 	if c.JSON != "-" {
@@ -254,8 +230,19 @@ func (c *cli) report(r *report.Report) error {
 	if c.JSON != "" {
 		errs = append(errs, r.WriteJSON(c.JSON))
 	}
-	if c.Report != "" {
-		errs = append(errs, r.WriteHTML(c.Report))
-	}
 	return errors.Join(errs...)
+}
+
+// progress prints on standard error how far a load is, at most one line a second.
+func progress() func(drive.Moment) {
+	var mu sync.Mutex
+	var last time.Time
+	return func(m drive.Moment) {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := time.Now(); now.Sub(last) >= time.Second {
+			last = now
+			fmt.Fprintf(os.Stderr, "%s  %.0f %%  %s\n", m.Name, 100*m.Done/m.All, m.Says)
+		}
+	}
 }

@@ -98,19 +98,14 @@ var mixedArgs = []string{"--agents", "5", "--mails", "20", "--sends", "0", "--ev
 
 func TestAReportIsAllThatStandardOutputHolds(t *testing.T) {
 	web, mail := server(t)
-	page, data := filepath.Join(t.TempDir(), "r.html"), filepath.Join(t.TempDir(), "r.json")
-	args := append([]string{"mixed", "--base-url", web, "--smtp", mail, "--api-key", "svc_live_given", "--duration", "2s", "--json", data, "--report", page}, mixedArgs...)
+	data := filepath.Join(t.TempDir(), "r.json")
+	args := append([]string{"mixed", "--base-url", web, "--smtp", mail, "--api-key", "svc_live_given", "--duration", "2s", "--json", data}, mixedArgs...)
 	cmd, stdout, stderr := program(t.Context(), t, args...)
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
 	}
 	if !strings.HasPrefix(stdout.String(), "inbox-bench mixed ") || strings.Contains(stdout.String(), "a second  ") || !strings.Contains(stderr.String(), "polls, due to answer") {
 		t.Errorf("standard output:\n%s\nstandard error:\n%s", stdout, stderr)
-	}
-	for _, path := range []string{page, data} {
-		if st, err := os.Stat(path); err != nil || st.Size() < 1000 {
-			t.Errorf("%s: %v", path, err)
-		}
 	}
 	if n := inboxesOf(t, web, "svc_live_given"); n != 0 {
 		t.Errorf("%d inboxes are left", n)
@@ -140,24 +135,18 @@ func ownLatency(t *testing.T, dir string) []string {
 }
 
 func TestAFileThatCannotBeWrittenIsFoundBeforeTheRun(t *testing.T) {
-	for _, flag := range []string{"--report", "--json"} {
-		path := filepath.Join(t.TempDir(), "none", "r")
-		cmd, stdout, stderr := program(t.Context(), t, append(ownLatency(t, t.TempDir()), flag, path)...)
-		if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), flag+": open "+path) || stdout.Len() > 0 {
-			t.Errorf("%s: %v\n%s%s", flag, err, stdout, stderr)
-		}
+	path := filepath.Join(t.TempDir(), "none", "r")
+	cmd, stdout, stderr := program(t.Context(), t, append(ownLatency(t, t.TempDir()), "--json", path)...)
+	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "--json: open "+path) || stdout.Len() > 0 {
+		t.Errorf("%v\n%s%s", err, stdout, stderr)
 	}
 }
 
 // Nothing says of a device beforehand that it is full.
-func TestTheTableIsPrintedWhateverBecomesOfTheFiles(t *testing.T) {
-	page := filepath.Join(t.TempDir(), "r.html")
-	cmd, stdout, stderr := program(t.Context(), t, append(ownLatency(t, t.TempDir()), "--json", "/dev/full", "--report", page)...)
-	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "no space left") || !strings.HasPrefix(stdout.String(), "inbox-bench latency ") {
+func TestTheTableIsPrintedWhateverBecomesOfTheFile(t *testing.T) {
+	cmd, stdout, stderr := program(t.Context(), t, append(ownLatency(t, t.TempDir()), "--json", "/dev/full")...)
+	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "no space left") || !strings.Contains(stdout.String(), "final dot to 250") {
 		t.Errorf("%v\n%s%s", err, stdout, stderr)
-	}
-	if st, err := os.Stat(page); err != nil || st.Size() < 1000 {
-		t.Errorf("the page: %v", err)
 	}
 }
 
@@ -246,7 +235,7 @@ func TestWhatIsBeingMadeIsRemoved(t *testing.T) {
 		}
 	}
 	web, mail := server(t, "--fake-mute")
-	cmd, _, stderr := program(t.Context(), t, "events", "--base-url", web, "--smtp", mail, "--api-key", "svc_live_given")
+	cmd, _, stderr := program(t.Context(), t, "mixed", "--base-url", web, "--smtp", mail, "--api-key", "svc_live_given")
 	if err := cmd.Run(); err == nil || inboxesOf(t, web, "svc_live_given") > 0 {
 		t.Errorf("%v, and %d inboxes are left\n%s", err, inboxesOf(t, web, "svc_live_given"), stderr)
 	}
@@ -312,27 +301,17 @@ func TestWhatMakesNoLoadIsRefused(t *testing.T) {
 		"ingest --rate=-1":                        "ingest: --rate must be at least 0, not -1",
 		"ingest --pipelined 1,0":                  "ingest: --pipelined must be at least 1, not 0",
 		"ingest --hot=-1":                         "ingest: --hot must be at least 0, not -1",
-		"events --rate=-1":                        "events: --rate must be at least 0, not -1",
 		"webhooks --rate=-1":                      "webhooks: --rate must be at least 0, not -1",
 		"webhooks --hanging=-1":                   "webhooks: --hanging must be at least 0, not -1",
-		"waiters --rate=-1":                       "waiters: --rate must be at least 0, not -1",
 		"send --rounds 10":                        "send: --rounds must be at most 9, not 10",
 		"start --inboxes 0":                       "start: --inboxes must be at least 1, not 0",
-		"start --inboxes 100":                     "start: --messages 10000 are more than --inboxes 100: an inbox gets one at most",
-		"start --inboxes 1000001":                 "start: --inboxes must be at most 1000000, not 1000001",
-		"tools --messages 0":                      "tools: --messages must be at least 1, not 0",
-		"tools --duration=-1s":                    "tools: --duration must be at least 1ms, not -1s",
-		"page --duration=-1s":                     "page: --duration must be at least 1ms, not -1s",
+		"start --inboxes 5000001":                 "start: --inboxes must be at most 5000000, not 5000001",
 		"calendar --duration 0s":                  "calendar: --duration must be at least 1ms, not 0s",
 		"calendar --parts weather":                `calendar: --parts: there is no "weather"`,
-		"scale --duration 0s":                     "scale: --duration must be at least 1ms, not 0s",
 		"ingest --messages 200001":                "ingest: --messages must be at most 200000, not 200001",
 		"latency --messages 4501":                 "latency: --messages must be at most 4500, not 4501",
 		"webhooks --hanging 991":                  "webhooks: --hanging must be at most 990, not 991",
-		"backup --rate 100000":                    "backup: --rate, --duration, --rounds: 10000000 messages in all",
 		"peers":                                   "peers: peers needs --mailpit PATH or --inbucket PATH",
-		"backup --rate 0":                         "backup: --rate must be more than 0, not 0",
-		"backup --duration 0s":                    "backup: --duration must be at least 1s, not 0s",
 		"mixed --sends=-1":                        "mixed: --sends must be at least 0, not -1",
 		"mixed --mails 0":                         "mixed: --mails must be more than 0, not 0",
 		"mixed --every 0s":                        "mixed: --every must be at least 1ms, not 0s",
@@ -340,7 +319,6 @@ func TestWhatMakesNoLoadIsRefused(t *testing.T) {
 		"mixed --duration 0s":                     "mixed: --duration must be at least 1s, not 0s",
 		"mixed --mails 1000000":                   "mixed: --mails: 1000000 a second for 1m0s are more than the 900000 that have a code of their own",
 		"overload --step 1s":                      "overload: --step must be at least 2s, not 1s",
-		"restart --rounds 0":                      "restart: --rounds must be at least 1, not 0",
 		"peers --mailpit /bin/true --duration 0s": "peers: --duration must be at least 1ms, not 0s",
 	} {
 		cmd, stdout, stderr := program(t.Context(), t, append(strings.Fields(args), "--inboxd", "/no/such/inboxd")...)
@@ -367,7 +345,7 @@ func TestAnotherMachineIsLoadedOnlyWhenToldTwice(t *testing.T) {
 
 // TestWhatNeedsAServerOfItsOwnAsksNoOther: nothing answers there.
 func TestWhatNeedsAServerOfItsOwnAsksNoOther(t *testing.T) {
-	for _, load := range []string{"backup", "calendar", "page", "restart", "scale", "send", "start", "waiters"} {
+	for _, load := range []string{"calendar", "send", "start"} {
 		cmd, stdout, stderr := program(t.Context(), t, load, "--base-url", "http://127.0.0.1:1", "--smtp", "127.0.0.1:1")
 		if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "needs a server of its own") || stdout.Len() > 0 {
 			t.Errorf("%s: %v\n%s%s", load, err, stdout, stderr)
@@ -379,10 +357,10 @@ func TestWhatNeedsAServerOfItsOwnAsksNoOther(t *testing.T) {
 // same thing has to say why here.
 var words = map[string]string{
 	"duration": "time.Duration", "rounds": "int", "connections": "int", "sessions": "int", "inboxes": "int", "messages": "int", "size": "int", "rate": "float64",
-	"within": "time.Duration", "settle": "time.Duration", "agents": "int", "every": "time.Duration", "mails": "float64", "sends": "float64", "webhooks": "bool",
+	"within": "time.Duration", "agents": "int", "every": "time.Duration", "mails": "float64", "sends": "float64", "webhooks": "bool",
 	"calm": "time.Duration", "step": "time.Duration", "peak": "float64", "reads": "int", "hanging": "int", "singles": "int", "hot": "int", "encrypted": "int", "pipelined": "[]int",
-	"meetings": "int", "posts": "int", "post-connections": "int", "hostile": "int", "resident": "int", "parts": "[]string", "variants": "[]string", "no-source": "bool",
-	"inbox-mcp": "string", "starts": "int", "calls": "int", "mailpit": "string", "inbucket": "string", "fail-below": "float64",
+	"meetings": "int", "posts": "int", "post-connections": "int", "hostile": "int", "parts": "[]string", "variants": "[]string", "no-source": "bool",
+	"mailpit": "string", "inbucket": "string", "fail-below": "float64",
 	"http": "string", "status": "int",
 }
 

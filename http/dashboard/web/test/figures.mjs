@@ -1,5 +1,5 @@
 // How quick the page is: each figure beside its bound, measured in the browser against the real
-// server. `GET /` is measured by `inbox-bench page`. Run it on a quiet machine.
+// server. Run it on a quiet machine.
 import { generateX25519Identity, identityToRecipient } from "age-encryption";
 import { api, assert, base, bot, browser, end, go, noteRows, open, page, ready, smtp, test, token, until } from "./driver.mjs";
 import { deliver, deliverAll, mail } from "./smtp.mjs";
