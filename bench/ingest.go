@@ -49,9 +49,9 @@ type ingestRun struct {
 // Ingest measures accepted messages per second next to smtp-sink, and a single session next to
 // the disk's own fdatasync; then it asks the API whether what was accepted is stored.
 func Ingest(ctx context.Context, bed *Bed, opts IngestOptions) error {
-	if _, err := bed.Session(0); err != nil && opts.Encrypted > 0 {
+	if bed.Server.Attached() && opts.Encrypted > 0 {
 		opts.Encrypted = 0
-		bed.Report.Notes = append(bed.Report.Notes, "Encrypted inboxes are left out: an account gets its public key from a session, which no API key gives.")
+		bed.Report.Notes = append(bed.Report.Notes, "Encrypted inboxes need a server of its own.")
 	}
 	run, stop, err := prepareIngest(ctx, bed, opts)
 	if err != nil {

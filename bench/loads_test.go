@@ -278,11 +278,11 @@ func TestWebhooksTellOfEveryMail(t *testing.T) {
 func TestWebhooksFindWrongCalls(t *testing.T) {
 	t.Parallel()
 	for serve, want := range map[string]string{
-		"--fake-events=twice":   "check failed: events told twice: want 0, got ",
-		"--fake-events=strange": "check failed: calls that tell of no mail sent: want 0, got ",
-		"--fake-lose-mail":      "events were not told within 100ms; 0 calls were strange",
-		"--fake-events=lost":    "events were not told within 100ms; 0 calls were strange",
-		"--fake-wrong-code":     "30 events were not told within 100ms; ",
+		"--fake-events=twice":   "check failed: events received twice: want 0, got ",
+		"--fake-events=strange": "check failed: events of messages that were not sent: want 0, got ",
+		"--fake-lose-mail":      "events did not come within 100ms; 0 calls were strange",
+		"--fake-events=lost":    "events did not come within 100ms; 0 calls were strange",
+		"--fake-wrong-code":     "30 events did not come within 100ms; ",
 	} {
 		bed := fakeBed(t, serve)
 		opts := smallWebhooks()
@@ -312,9 +312,6 @@ func TestSendCountsEveryMail(t *testing.T) {
 	if len(r.Results) != 4 || len(r.Notes) != 1 || len(r.Ratios) != 1 || r.Results[2].Count != 40 || r.Checks[0].Want != 45 {
 		t.Errorf("%+v", r)
 	}
-	if err := Send(t.Context(), bed, SendOptions{Messages: 40, Size: 500, Connections: 4, Singles: 5, Rounds: 3}); err == nil || !strings.Contains(err.Error(), "--accounts 4") {
-		t.Errorf("with too few accounts: %v", err)
-	}
 }
 
 func TestCalendarMeasuresEveryPart(t *testing.T) {
@@ -340,12 +337,6 @@ func TestCalendarFindsLostInvitations(t *testing.T) {
 	bed := fakeBed(t, "--fake-lose-mail")
 	opts := CalendarOptions{Messages: 1, Inboxes: 1, Sessions: 1, Meetings: 20, Connections: 1, Duration: 20 * time.Millisecond, Posts: 1, PostConnections: 1, Hostile: 1, Rounds: 1, Parts: []string{"reads"}}
 	if err := errors.Join(Calendar(t.Context(), bed, opts), bed.Report.Err()); err == nil || !strings.Contains(err.Error(), "meetings of the invitations") {
-		t.Errorf("error %v", err)
-	}
-}
-
-func TestSignUpIsBounded(t *testing.T) {
-	if _, _, err := new(Bed).signUp(t.Context(), maxAccounts+1); err == nil || !strings.Contains(err.Error(), "rate limited") {
 		t.Errorf("error %v", err)
 	}
 }

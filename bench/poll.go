@@ -28,12 +28,10 @@ const SetUpConns = 32
 // same size.
 func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
 	variants, err := opts.variants()
-	if err == nil {
-		variants, err = bed.allowed(variants)
-	}
 	if err != nil {
 		return err
 	}
+	variants = bed.possible(variants)
 	mailed, err := mailedInboxes(ctx, bed, opts.Inboxes)
 	if err != nil {
 		return err

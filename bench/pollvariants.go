@@ -55,28 +55,17 @@ func (o PollOptions) variants() ([]pollVariant, error) {
 	return asked, nil
 }
 
-// allowed leaves out variants whose keys or inboxes only a session makes, where there is none, and says so; its error is
-// that of a session when none is left.
-func (b *Bed) allowed(variants []pollVariant) (left []pollVariant, err error) {
-	_, none := b.Session(0)
-	if none == nil {
-		return variants, nil
-	}
-	var out []string
+// possible leaves out the variants whose keys or inboxes only a session makes, which an attached
+// server does not give, and notes that in the report.
+func (b *Bed) possible(variants []pollVariant) (possible []pollVariant) {
 	for _, v := range variants {
-		if v.own || v.sealed {
-			out = append(out, v.name)
-		} else {
-			left = append(left, v)
+		if b.Server.Attached() && (v.own || v.sealed) {
+			b.Report.Notes = append(b.Report.Notes, "The variant "+v.name+" needs a server of its own.")
+			continue
 		}
+		possible = append(possible, v)
 	}
-	if len(left) == 0 {
-		return nil, fmt.Errorf("--variants %s: %w", strings.Join(out, ","), none)
-	}
-	if len(out) > 0 {
-		b.Report.Notes = append(b.Report.Notes, "Left out: "+strings.Join(out, ", ")+". Their keys or inboxes are made by a session, which no API key gives.")
-	}
-	return left, nil
+	return possible
 }
 
 func (v pollVariant) status() int {
@@ -132,10 +121,7 @@ func prepareVariants(ctx context.Context, bed *Bed, variants []pollVariant, mail
 
 func issueOwnKeys(ctx context.Context, bed *Bed, mailed []mailedInbox) error {
 	return drive.Each(ctx, SetUpConns, len(mailed), func(ctx context.Context, i int) error {
-		session, err := bed.Session(slices.Index(bed.Keys, mailed[i].Key))
-		if err != nil {
-			return err
-		}
+		session := bed.Sessions[slices.Index(bed.Keys, mailed[i].Key)]
 		issued, err := NewAPI(bed.Server.HTTP, session).IssueInboxKey(ctx, mailed[i].Address, client.KeyOrder{Scopes: []string{client.ScopeRead}})
 		if err != nil {
 			return fmt.Errorf("key of inbox %d of %d: %w", i+1, len(mailed), err)

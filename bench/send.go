@@ -46,9 +46,6 @@ type sendRun struct {
 // fast what they left is signed and handed over. Each turn has an account of its own,
 // because a plan bounds the sends of a day.
 func Send(ctx context.Context, bed *Bed, opts SendOptions) error {
-	if err := opts.afford(len(bed.Keys)); err != nil {
-		return err
-	}
 	sink, addr, err := startSink(ctx)
 	if err != nil {
 		return err
@@ -68,14 +65,6 @@ func Send(ctx context.Context, bed *Bed, opts SendOptions) error {
 	delivered, err := run.metric(ctx, deliveredMetric)
 	bed.Report.Verify("delivered of what was accepted", run.sent, int64(delivered))
 	return err
-}
-
-// afford wants accounts for all rounds.
-func (o SendOptions) afford(accounts int) error {
-	if accounts < o.Rounds+1 {
-		return fmt.Errorf("%d rounds need --accounts %d: an account's plan bounds its sends of a day", o.Rounds, o.Rounds+1)
-	}
-	return nil
 }
 
 // prepare has the server send everything to the sink, and makes the inboxes: one for each

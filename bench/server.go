@@ -19,26 +19,23 @@ import (
 
 // ServerOptions say which server carries the load. The tags are for the command line.
 type ServerOptions struct {
-	Self      bool     `help:"Start a server of its own, with an empty folder: the default."`
 	Inboxd    string   `help:"The inboxd binary to start. Default: ./bin/inboxd, else it is built from ./cmd/inboxd." type:"path"`
 	ServeArgs []string `name:"serve-arg" help:"One more argument for inboxd serve; repeatable." sep:"none"`
 	BaseURL   string   `help:"Attach to a running server instead, http://127.0.0.1:8080."`
 	SMTP      string   `name:"smtp" help:"SMTP address of the running server, 127.0.0.1:2525."`
-	APIKey    []string `name:"api-key" env:"INBOX_API_KEY" help:"Keys with scope full of the running server, one an account, instead of accounts that are signed up." placeholder:"KEY"`
-	YesRemote bool     `help:"The running server may be another machine. It is loaded as told, and may be somebody's."`
+	APIKey    []string `name:"api-key" env:"INBOX_API_KEY" help:"Keys with scope full of the running server, one for each account." placeholder:"KEY"`
+	YesRemote bool     `help:"The running server may be on another machine. A load can stop a service that others use."`
 	Accounts  int      `help:"Accounts to sign up, at most 10; inboxes are dealt out among them." default:"1" least:"1" most:"10"`
 	Dir       string   `help:"Folder for the temporary data folder; its file system is what is measured. Default: the system's." type:"path"`
 	Own       bool     `kong:"-"` // the load stops its server, or reads its folder
 	Sink      bool     `kong:"-"` // a server of ours hands its mail to a fakes.Sink
-	Commit    string   `help:"Commit to report. Default: the one stamped into the binary."`
 }
 
 // Server is a running server: ours, or one we were pointed to.
 type Server struct {
-	HTTP   string // host:port, or https://host:port
-	SMTP   string // host:port
-	data   string // data folder; empty when attached
-	Remote bool   // not on this machine
+	HTTP string // host:port, or https://host:port
+	SMTP string // host:port
+	data string // folder; empty when attached
 
 	proc *drive.Process // nil when attached
 	Sink *fakes.Sink    // nil when attached, or when none was asked for
@@ -57,7 +54,7 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 	case opts.attached():
 		return attach(opts)
 	}
-	binary, err := findProgram(ctx, "inboxd", opts.Inboxd, dir)
+	binary, err := findInboxd(ctx, opts.Inboxd, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +80,8 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 	return s, nil
 }
 
-// Ours reports whether it was started here, whether or not it runs now.
-func (s *Server) Ours() bool { return s.data != "" }
+// Attached reports whether it was started by somebody else.
+func (s *Server) Attached() bool { return s.data == "" }
 
 // Process is the server's; nil for one that is not ours or does not run.
 func (s *Server) Process() *drive.Process { return s.proc }
@@ -103,9 +100,6 @@ func (s *Server) start(ctx context.Context) error {
 		return err
 	}
 	s.proc, s.HTTP, s.SMTP = proc, ready["http"], ready["smtp"]
-	if err := errors.Join(fakes.OnLoopback(s.HTTP), fakes.OnLoopback(s.SMTP)); err != nil {
-		return errors.Join(err, s.Stop())
-	}
 	return nil
 }
 
@@ -142,56 +136,48 @@ func (s *Server) describe() string {
 
 func (o ServerOptions) attached() bool { return o.BaseURL != "" || o.SMTP != "" }
 
-// attach refuses another machine's server unless it was told twice, and one without a key always: nobody signs up
-// accounts at strangers.
+// attach refuses a server on another machine unless --yes-remote allows it, and one without a key: the
+// loads leave no accounts behind.
 func attach(opts ServerOptions) (*Server, error) {
-	switch {
-	case opts.Self:
-		return nil, errors.New("--self and --base-url exclude each other")
-	case opts.BaseURL == "" || opts.SMTP == "":
-		return nil, errors.New("--base-url and --smtp go together: both surfaces of the running server are needed")
+	if opts.BaseURL == "" || opts.SMTP == "" || len(opts.APIKey) == 0 {
+		return nil, errors.New("a running server needs --base-url, --smtp and --api-key")
 	}
 	u, err := url.Parse(opts.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("--base-url: %w", err)
 	}
-	s := &Server{HTTP: u.Host, SMTP: opts.SMTP}
-	switch {
-	case u.Scheme == "http" && u.Port() == "":
-		s.HTTP += ":80"
-	case u.Scheme == "https":
+	s := &Server{HTTP: net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")), SMTP: opts.SMTP}
+	switch u.Scheme {
+	case "http":
+	case "https":
 		s.HTTP = "https://" + net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443"))
-	case u.Scheme != "http":
-		return nil, fmt.Errorf("--base-url %s: only http and https are measured", opts.BaseURL)
+	default:
+		return nil, fmt.Errorf("--base-url %s: only http and https are supported", opts.BaseURL)
 	}
 	if _, _, err := net.SplitHostPort(s.SMTP); err != nil {
 		return nil, fmt.Errorf("--smtp: %w", err)
 	}
-	elsewhere := errors.Join(fakes.OnLoopback(strings.TrimPrefix(s.HTTP, "https://")), fakes.OnLoopback(s.SMTP))
-	s.Remote = elsewhere != nil
-	switch {
-	case s.Remote && !opts.YesRemote:
-		return nil, fmt.Errorf("%w. A load can stop a service that others use: say --yes-remote if this one may be loaded", elsewhere)
-	case s.Remote && len(opts.APIKey) == 0:
-		return nil, errors.New("a server on another machine takes --api-key: no account is signed up there")
+	remote := errors.Join(fakes.OnLoopback(strings.TrimPrefix(s.HTTP, "https://")), fakes.OnLoopback(s.SMTP))
+	if remote != nil && !opts.YesRemote {
+		return nil, fmt.Errorf("%w. A load can stop a service that others use; --yes-remote allows it", remote)
 	}
 	return s, nil
 }
 
-// findProgram looks where the build puts a binary, and builds it when it is not there.
-func findProgram(ctx context.Context, name, said, dir string) (string, error) {
-	if said != "" {
-		return said, nil
+// findInboxd looks where the build puts the binary, and builds it when it is not there.
+func findInboxd(ctx context.Context, given, dir string) (string, error) {
+	if given != "" {
+		return given, nil
 	}
-	if path, err := filepath.Abs(filepath.Join("bin", name)); err == nil && isFile(path) {
+	if path, err := filepath.Abs("bin/inboxd"); err == nil && isFile(path) {
 		return path, nil
 	}
-	if !isFile(filepath.Join("cmd", name, "main.go")) {
-		return "", fmt.Errorf("no ./bin/%s and no ./cmd/%s to build it from: say --%s PATH", name, name, name)
+	if !isFile("cmd/inboxd/main.go") {
+		return "", errors.New("no ./bin/inboxd and no ./cmd/inboxd to build it from; use --inboxd PATH")
 	}
-	path := filepath.Join(dir, name)
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/"+name).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build ./cmd/%s: %w\n%s", name, err, out)
+	path := filepath.Join(dir, "inboxd")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/inboxd").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build ./cmd/inboxd: %w\n%s", err, out)
 	}
 	return path, nil
 }

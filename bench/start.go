@@ -92,7 +92,7 @@ func (o StartOptions) fill(ctx context.Context, bed *Bed) ([]mailedInbox, error)
 		drive.Tell(ctx, drive.Moment{Name: "messages accepted", Done: float64(first + l.Mails), All: float64(o.Messages)})
 	}
 	bed.Report.Add("messages accepted", "inboxd", accepted)
-	resident, err := bed.Server.ResidentMiB()
+	resident, err := bed.Server.proc.ResidentMiB()
 	bed.Report.Note("resident MiB with all of them", resident)
 	return mailed, err
 }
@@ -110,9 +110,9 @@ func startOnce(ctx context.Context, bed *Bed, mailed []mailedInbox, reads int, s
 	}
 	starts.Record(time.Since(begin))
 	starts.Elapsed += time.Since(begin)
-	first, err1 := bed.Server.ResidentMiB()
+	first, err1 := bed.Server.proc.ResidentMiB()
 	err := readOnce(ctx, bed.Server.HTTP, mailed[:min(reads, len(mailed))], cold)
-	after, err2 := bed.Server.ResidentMiB()
+	after, err2 := bed.Server.proc.ResidentMiB()
 	for name, v := range map[string]float64{"ready ms": ready.Seconds() * 1000,
 		"resident MiB after the first read": first, "resident MiB after all reads": after} {
 		values[name] = append(values[name], v)

@@ -96,48 +96,38 @@ func (r *receiver) wait(ctx context.Context, within time.Duration) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return errors.Join(fmt.Errorf("%d events were not told within %v; %d calls were strange, the last: %s", r.missing, within, r.strange, r.example), context.Cause(ctx))
+	return errors.Join(fmt.Errorf("%d events did not come within %v; %d calls were strange, the last: %s", r.missing, within, r.strange, r.example), context.Cause(ctx))
 }
 
 // checks are right when every call told what was expected, once.
 func (r *receiver) checks() []report.Check {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return []report.Check{{Name: "events told twice", Got: r.twice}, {Name: "calls that tell of no mail sent", Got: r.strange}}
+	return []report.Check{{Name: "events received twice", Got: r.twice}, {Name: "events of messages that were not sent", Got: r.strange}}
 }
 
 // Webhooks measures what webhooks cost the message that they tell of, and how soon they tell:
 // the same load to an account without and with a webhook, in turn. With Hanging, receivers
 // that never answer are told of the same account's events meanwhile.
 func Webhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) error {
-	if _, err := bed.Session(0); err != nil {
-		return err
-	}
 	run, err := prepareWebhooks(ctx, bed, opts)
 	if err != nil {
 		return err
 	}
 	defer run.close()
-	before, _ := bed.Server.ResidentMiB()
+	before, err1 := bed.Server.proc.ResidentMiB()
 	results, err := drive.Alternate(ctx, drive.AcceptedName(opts.Rate), opts.Rounds,
 		drive.Side{Target: "without webhooks", Run: run.without, Proc: bed.Server.proc}, drive.Side{Target: "with webhooks", Run: run.with, Proc: bed.Server.proc})
 	if err != nil {
 		return err
 	}
-	after, _ := bed.Server.ResidentMiB()
+	after, err2 := bed.Server.proc.ResidentMiB()
 	bed.Report.Compare(results)
 	bed.Report.Add("final dot to webhook", "inboxd", run.told)
-	bed.Report.Results[len(bed.Report.Results)-1].Values = map[string]float64{"resident MiB before": before, "resident MiB after": after}
+	bed.Report.Note("resident MiB before", before)
+	bed.Report.Note("resident MiB after", after)
 	bed.Report.Checks = append(bed.Report.Checks, run.receiver.checks()...)
-	return nil
-}
-
-// ResidentMiB is its VmRSS, and 0 for a server that is not ours.
-func (s *Server) ResidentMiB() (float64, error) {
-	if s.proc == nil {
-		return 0, nil
-	}
-	return s.proc.ResidentMiB()
+	return errors.Join(err1, err2)
 }
 
 // webhooksRun is two accounts' inboxes and the receivers of the second's events.
@@ -160,7 +150,7 @@ func prepareWebhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) (_ *we
 			run.close()
 		}
 	}()
-	session, key, err := bed.signUpOne(ctx)
+	session, key, err := bed.signUp(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -174,11 +164,11 @@ func prepareWebhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) (_ *we
 	if run.receiver, err = openReceiver(); err != nil {
 		return nil, err
 	}
-	return run, run.subscribe(ctx, bed, session)
+	return run, run.subscribe(ctx, NewAPI(bed.Server.HTTP, session))
 }
 
-func (w *webhooksRun) subscribe(ctx context.Context, bed *Bed, session string) error {
-	if _, err := bed.CreateWebhook(ctx, session, client.WebhookOrder{URL: w.receiver.calls.URL, Event: "message.received"}); err != nil {
+func (w *webhooksRun) subscribe(ctx context.Context, api *client.Client) error {
+	if _, _, err := api.CreateWebhook(ctx, client.WebhookOrder{URL: w.receiver.calls.URL, Event: "message.received"}); err != nil {
 		return err
 	}
 	for range w.opts.Hanging {
@@ -188,7 +178,7 @@ func (w *webhooksRun) subscribe(ctx context.Context, bed *Bed, session string) e
 		}
 		w.hanging = append(w.hanging, ln)
 		hook := client.WebhookOrder{URL: "http://" + ln.Addr().String() + "/", Event: "message.received", Inbox: w.hung.Address}
-		if _, err := bed.CreateWebhook(ctx, session, hook); err != nil {
+		if _, _, err := api.CreateWebhook(ctx, hook); err != nil {
 			return err
 		}
 	}

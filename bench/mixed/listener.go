@@ -26,7 +26,7 @@ type listener struct {
 	streams sync.WaitGroup
 
 	mu       sync.Mutex
-	forged   int64 // calls without a right signature
+	forged   int64 // webhook calls without a valid signature
 	strange  int64 // events of messages that were not sent
 	example  string
 	brokenBy error // what ended a stream
@@ -43,11 +43,8 @@ func listen(ctx context.Context, r *run) (*listener, error) {
 		return l, err
 	}
 	for i := range r.bed.Keys {
-		session, err := r.bed.Session(i)
-		if err != nil {
-			return l, err
-		}
-		secret, err := r.bed.CreateWebhook(ctx, session, client.WebhookOrder{URL: l.calls.URL, Event: "message.received"})
+		api := bench.NewAPI(r.bed.Server.HTTP, r.bed.Sessions[i])
+		_, secret, err := api.CreateWebhook(ctx, client.WebhookOrder{URL: l.calls.URL, Event: "message.received"})
 		if err != nil {
 			return l, err
 		}
@@ -140,11 +137,8 @@ func (l *listener) signed(call fakes.Call) bool {
 	return false
 }
 
-// hear notes an event. Messages that our own sends brought have no code.
+// hear notes an event.
 func (l *listener) hear(inbox, code string, at time.Time) {
-	if inbox == l.r.target {
-		return
-	}
 	agent := l.r.ledger.agentOf(code)
 	if agent < 0 || l.r.agents[agent].Address != inbox {
 		l.mu.Lock()

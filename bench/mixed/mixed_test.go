@@ -24,7 +24,7 @@ func fakeBed(t *testing.T, serveArgs ...string) *bench.Bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := bench.ServerOptions{Inboxd: self, ServeArgs: serveArgs, Dir: t.TempDir(), Accounts: 2, Commit: "abc", Sink: true}
+	opts := bench.ServerOptions{Inboxd: self, ServeArgs: serveArgs, Dir: t.TempDir(), Accounts: 2, Sink: true}
 	bed, err := bench.Prepare(t.Context(), "inbox-bench test", opts)
 	if err != nil {
 		t.Fatal(err)
@@ -75,11 +75,11 @@ func TestMixedAsksForEverythingThatWasAccepted(t *testing.T) {
 func TestMixedFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for serve, want := range map[string]string{
-		"--fake-lose-mail":      "check failed: mails accepted that were told of: want ",
-		"--fake-wrong-code":     "check failed: mails accepted that were told of: want ",
-		"--fake-events=twice":   "check failed: events told twice: want 0, got ",
-		"--fake-events=strange": "check failed: events of mails that were not sent: want 0, got ",
-		"--fake-events=lost":    "check failed: mails accepted that were told of: want ",
+		"--fake-lose-mail":      "check failed: messages accepted with an event: want ",
+		"--fake-wrong-code":     "check failed: messages accepted with an event: want ",
+		"--fake-events=twice":   "check failed: events received twice: want 0, got ",
+		"--fake-events=strange": "check failed: events of messages that were not sent: want 0, got ",
+		"--fake-events=lost":    "check failed: messages accepted with an event: want ",
 		"--fake-unsigned":       "events, final dot to webhook on inboxd: nothing was measured",
 		"--fake-lose-sends":     "check failed: sends accepted that were delivered: want ",
 		"--fake-rude":           "SMTP 452 4.3.1 no room",
@@ -96,10 +96,10 @@ func TestMixedFindsWhatIsWrong(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), want) && !(serve == "--fake-wrong-code" && strings.Contains(err.Error(), "not of a message to it")) {
 				t.Errorf("error %v, want %q", err, want)
 			}
-			if serve == "--fake-unsigned" && !hasCheck(bed, "calls without a right signature") {
+			if serve == "--fake-unsigned" && !hasCheck(bed, "webhook calls without a valid signature") {
 				t.Errorf("forged calls are not counted: %+v", bed.Report.Checks)
 			}
-			if serve == "--fake-lose-mail" && !hasCheck(bed, "mails accepted that are readable") {
+			if serve == "--fake-lose-mail" && !hasCheck(bed, "messages accepted that are readable") {
 				t.Errorf("lost mail is not missed: %+v", bed.Report.Checks)
 			}
 		})

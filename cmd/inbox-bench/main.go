@@ -149,7 +149,7 @@ func (c *cli) run(ctx context.Context, name string) error {
 		return c.Compare.run()
 	case "constant":
 		return fakes.Constant(ctx, c.Constant.HTTP, c.Constant.Status, c.Constant.Size, os.Stdout)
-	case "start", "send", "calendar":
+	case "start", "send", "calendar", "webhooks":
 		c.Server.Own = true
 	}
 	switch name {
@@ -193,15 +193,7 @@ func (c *cli) measure(ctx context.Context, name string, run load) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		err = errors.Join(err, bed.Close())
-		for _, says := range bed.Stay() {
-			fmt.Fprintln(os.Stderr, "inbox-bench: "+says)
-		}
-	}()
-	if bed.Server.Remote {
-		fmt.Fprintf(os.Stderr, "inbox-bench: %s and %s are not this machine; they are loaded all the same, as --yes-remote says.\n", c.Server.BaseURL, c.Server.SMTP)
-	}
+	defer func() { err = errors.Join(err, bed.Close()) }()
 	maps.Copy(bed.Report.Load, c.settings)
 	if err := run(drive.Watch(ctx, progress()), bed); err != nil {
 		return err
@@ -242,7 +234,7 @@ func progress() func(drive.Moment) {
 		defer mu.Unlock()
 		if now := time.Now(); now.Sub(last) >= time.Second {
 			last = now
-			fmt.Fprintf(os.Stderr, "%s  %.0f %%  %s\n", m.Name, 100*m.Done/m.All, m.Says)
+			fmt.Fprintf(os.Stderr, "%s  %.0f %%  %s\n", m.Name, 100*m.Done/max(m.All, 1), m.Says)
 		}
 	}
 }
