@@ -43,17 +43,12 @@ type calendarRun struct {
 // many next to constant answers of theirs, a meeting that a client makes next to a send, and a file made to be
 // dear next to a text of its size.
 func Calendar(ctx context.Context, bed *Bed, opts CalendarOptions) error {
-	sink, addr, err := startSink(ctx)
+	sends, err := newSendRun(ctx, bed, SendOptions{Messages: opts.Posts, Size: 300, Connections: opts.PostConnections, Rounds: opts.Rounds})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = sink.Kill() }()
-	r := &calendarRun{opts: opts, invitation: drive.Invitation(time.Now(), invitedText),
-		sendRun: &sendRun{bed: bed, opts: SendOptions{Messages: opts.Posts, Size: 300, Connections: opts.PostConnections, Rounds: opts.Rounds}}}
-	if err := r.prepare(ctx, addr); err != nil {
-		return err
-	}
-	defer func() { _ = r.probe.Close() }()
+	defer func() { _ = sends.probe.Close() }()
+	r := &calendarRun{sendRun: sends, opts: opts, invitation: drive.Invitation(time.Now(), invitedText)}
 	for _, name := range opts.Parts {
 		if err := calendarParts[name](r, ctx); err != nil {
 			return fmt.Errorf("%s: %w", name, err)

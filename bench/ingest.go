@@ -233,9 +233,6 @@ func (r *ingestRun) compare(ctx context.Context, name string, sides []drive.Side
 		return err
 	}
 	r.bed.Report.Compare(results)
-	if len(results) == 3 { // a single session: what is the most that the dialogue leaves of the disk's rate?
-		r.bed.Report.Ratios = append(r.bed.Report.Ratios, drive.RatioOf(drive.InTurn(results[1], results[2]), results[2]))
-	}
 	r.accepted += results[0].Count
 	stored, err := storedMails(ctx, r.bed.Server.HTTP, r.bed.Keys)
 	if err != nil {

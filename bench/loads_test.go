@@ -131,9 +131,9 @@ func TestIngestAllVariants(t *testing.T) {
 	for _, q := range r.Ratios {
 		ratios = append(ratios, q.Name+" "+q.Of+"/"+q.To)
 	}
-	want := "smtp-source s=1 inboxd/smtp-sink, smtp-source s=1 inboxd/fdatasync, smtp-source s=1 smtp-sink then fdatasync/fdatasync, " +
+	want := "smtp-source s=1 inboxd/smtp-sink, smtp-source s=1 inboxd/fdatasync, " +
 		"smtp-source s=4 inboxd/smtp-sink, smtp-source hot s=4 inboxd/smtp-sink, " +
-		"pipelined s=1 inboxd/smtp-sink, pipelined s=1 inboxd/fdatasync, pipelined s=1 smtp-sink then fdatasync/fdatasync, pipelined s=4 inboxd/smtp-sink, encrypted s=4 encrypted/inboxd"
+		"pipelined s=1 inboxd/smtp-sink, pipelined s=1 inboxd/fdatasync, pipelined s=4 inboxd/smtp-sink, encrypted s=4 encrypted/inboxd"
 	if got := strings.Join(ratios, ", "); got != want {
 		t.Errorf("ratios %s", got)
 	}
@@ -251,7 +251,7 @@ func smallWebhooks() WebhooksOptions {
 
 func TestWebhooksTellOfEveryMail(t *testing.T) {
 	for _, hanging := range []int{0, 2} {
-		bed := fakeBed(t, WebhookServeArgs()...)
+		bed := fakeBed(t)
 		opts := smallWebhooks()
 		opts.Hanging = hanging
 		if err := Webhooks(t.Context(), bed, opts); err != nil {
@@ -300,7 +300,6 @@ func TestWebhooksFindWrongCalls(t *testing.T) {
 }
 
 func TestSendCountsEveryMail(t *testing.T) {
-	needPostfix(t)
 	bed := fakeBed(t)
 	if err := Send(t.Context(), bed, SendOptions{Messages: 40, Size: 500, Connections: 4, Singles: 5, Rounds: 1}); err != nil {
 		t.Fatal(err)
@@ -309,14 +308,13 @@ func TestSendCountsEveryMail(t *testing.T) {
 	if err := r.Err(); err != nil {
 		t.Error(err)
 	}
-	if len(r.Results) != 4 || len(r.Notes) != 1 || len(r.Ratios) != 1 || r.Results[2].Count != 40 || r.Checks[0].Want != 45 {
+	if len(r.Ratios) != 1 || r.Results[2].Count != 40 || r.Checks[0].Want != 45 {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestCalendarMeasuresEveryPart(t *testing.T) {
 	t.Parallel()
-	needPostfix(t)
 	opts := CalendarOptions{Messages: 20, Inboxes: 3, Sessions: 2, Meetings: 9, Connections: 2, Duration: 50 * time.Millisecond, Posts: 10, PostConnections: 2, Hostile: 2, Rounds: 1,
 		Parts: []string{"mails", "reads", "posts", "hostile"}}
 	bed := fakeBed(t)
@@ -333,18 +331,9 @@ func TestCalendarMeasuresEveryPart(t *testing.T) {
 }
 
 func TestCalendarFindsLostInvitations(t *testing.T) {
-	needPostfix(t)
 	bed := fakeBed(t, "--fake-lose-mail")
 	opts := CalendarOptions{Messages: 1, Inboxes: 1, Sessions: 1, Meetings: 20, Connections: 1, Duration: 20 * time.Millisecond, Posts: 1, PostConnections: 1, Hostile: 1, Rounds: 1, Parts: []string{"reads"}}
 	if err := errors.Join(Calendar(t.Context(), bed, opts), bed.Report.Err()); err == nil || !strings.Contains(err.Error(), "meetings of the invitations") {
 		t.Errorf("error %v", err)
-	}
-}
-
-func TestALongQueueIsLookedAtLessOften(t *testing.T) {
-	for left, want := range map[int64]time.Duration{0: drainLook, 1: drainLook, 100: 100 * time.Millisecond, 8000: 200 * time.Millisecond} {
-		if got := nextLook(left); got != want {
-			t.Errorf("%d mails to come: %v, want %v", left, got, want)
-		}
 	}
 }

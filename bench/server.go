@@ -28,7 +28,6 @@ type ServerOptions struct {
 	Accounts  int      `help:"Accounts to sign up, at most 10; inboxes are dealt out among them." default:"1" least:"1" most:"10"`
 	Dir       string   `help:"Folder for the temporary data folder; its file system is what is measured. Default: the system's." type:"path"`
 	Own       bool     `kong:"-"` // the load stops its server, or reads its folder
-	Sink      bool     `kong:"-"` // a server of ours hands its mail to a fakes.Sink
 }
 
 // Server is a running server: ours, or one we were pointed to.
@@ -38,7 +37,7 @@ type Server struct {
 	data string // folder; empty when attached
 
 	proc *drive.Process // nil when attached
-	Sink *fakes.Sink    // nil when attached, or when none was asked for
+	Sink *fakes.Sink    // takes what the server sends; nil when attached
 
 	names  *fakes.NameServer // nil when attached, or when the arguments name another
 	binary string
@@ -59,14 +58,11 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 		return nil, err
 	}
 	s := &Server{binary: binary, data: filepath.Join(dir, "data"), log: filepath.Join(dir, "inboxd.log")}
+	if s.Sink, err = fakes.StartSink(); err != nil {
+		return nil, err
+	}
 	s.plan = append([]string{"--default-plan", "paid", "--namespace", "plain",
 		"--smtp-max-conns-per-ip", "1000"}, opts.ServeArgs...) // all sessions come from one address
-	if opts.Sink {
-		s.plan = append(s.plan, "--webhook-allow=127.0.0.0/8", "--log-level=warn")
-		if s.Sink, err = fakes.StartSink(); err != nil {
-			return nil, err
-		}
-	}
 	named := slices.ContainsFunc(s.plan, func(arg string) bool { return strings.HasPrefix(arg, "--dns") })
 	if !named {
 		s.names, err = fakes.StartNameServer()
@@ -86,14 +82,15 @@ func (s *Server) Attached() bool { return s.data == "" }
 // Process is the server's; nil for one that is not ours or does not run.
 func (s *Server) Process() *drive.Process { return s.proc }
 
+// webhookPlan lets an account have as many webhooks as a load has receivers.
+const webhookPlan = "[paid]\nmax_webhooks = 1000\n"
+
 // start runs the binary on the data folder until its ready line.
 func (s *Server) start(ctx context.Context) error {
-	args := append([]string{"serve", "--data", s.data, "--http", "127.0.0.1:0", "--smtp", "127.0.0.1:0"}, s.plan...)
+	args := append([]string{"serve", "--data", s.data, "--http", "127.0.0.1:0", "--smtp", "127.0.0.1:0",
+		"--smarthost", s.Sink.Addr, "--webhook-allow", "127.0.0.0/8", "--plans", webhookPlan}, s.plan...)
 	if s.names != nil {
 		args = append(args, "--dns", s.names.Addr)
-	}
-	if s.Sink != nil {
-		args = append(args, "--smarthost", s.Sink.Addr)
 	}
 	proc, ready, err := drive.StartProcess(ctx, "inboxd", s.log, s.binary, args...)
 	if err != nil {

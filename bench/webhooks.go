@@ -30,12 +30,6 @@ type WebhooksOptions struct {
 // hangingMails is how many events of each round go to receivers that hang.
 const hangingMails = 5
 
-// WebhookServeArgs are what a server of ours needs to call receivers on loopback, and to let
-// one account have that many.
-func WebhookServeArgs() []string {
-	return []string{"--webhook-allow=127.0.0.0/8", "--plans=[paid]\nmax_webhooks = 1000\n"}
-}
-
 // receiver notes when each code that it expects was told.
 type receiver struct {
 	calls *fakes.Calls

@@ -51,7 +51,6 @@ var routes = map[string]route{
 
 	"DELETE /api/v1/inboxes/{address}":               (*Fake).remove,
 	"GET /api/v1/inboxes":                            (*Fake).list,
-	"GET /api/v1/events":                             (*Fake).follow,
 	"GET /api/v1/messages":                           (*Fake).all,
 	"POST /api/v1/inboxes/{address}/send":            (*Fake).send,
 	"POST /api/v1/inboxes/{address}/calendar/events": (*Fake).send,
@@ -63,10 +62,6 @@ var routes = map[string]route{
 	"GET /fake/taken": func(f *Fake, _ *call) (int, any) { return 200, f.taken },
 
 	"GET /calendar/feeds/{token}": text("BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n"),
-	"GET /metrics": func(f *Fake, c *call) (int, any) {
-		fmt.Fprintf(c.w, "other 1\ninboxd_mail_results_total{result=\"delivered\"} %d\n", f.sent)
-		return 0, nil
-	},
 }
 
 // waiting are routes that do not hold mu.

@@ -163,19 +163,6 @@ func RatioOf(a, b Result) Ratio {
 	return r
 }
 
-// InTurn is what would come out if every operation were one of a and then one of b.
-func InTurn(a, b Result) Result {
-	r := Result{Name: a.Name, Target: a.Target + " then " + b.Target}
-	for i := range min(len(a.Rounds), len(b.Rounds)) {
-		both := 0.0
-		if a.Rounds[i] > 0 && b.Rounds[i] > 0 {
-			both = 1 / (1/a.Rounds[i] + 1/b.Rounds[i])
-		}
-		r.Rounds = append(r.Rounds, both)
-	}
-	return r
-}
-
 // quotients divides turn by turn, where the divisor is anything.
 func quotients(a, b []float64) (out []float64) {
 	for i := range min(len(a), len(b)) {

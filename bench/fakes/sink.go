@@ -108,6 +108,16 @@ func (s *Sink) Close() error {
 	return s.ln.Close()
 }
 
+// Total is how many messages came.
+func (s *Sink) Total() (n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, taken := range s.taken {
+		n += int64(taken)
+	}
+	return n
+}
+
 // Taken is how many messages of a subject came.
 func (s *Sink) Taken(subject string) int {
 	s.mu.Lock()

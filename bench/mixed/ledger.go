@@ -54,9 +54,9 @@ func (l *ledger) agentOf(code string) int {
 	return int(e.agent.Load()) - 1
 }
 
-// tell notes that an event told of a code that was sent, and says how long after its final dot, and whether it was the
-// first.
-func (l *ledger) tell(code string, at time.Time) (after time.Duration, first bool) {
+// addEvent notes an event with a code that was sent, and returns how long it came after the final
+// dot, and whether it was the first.
+func (l *ledger) addEvent(code string, at time.Time) (after time.Duration, first bool) {
 	e := l.of(code)
 	return at.Sub(time.Unix(0, e.finalDot.Load())), e.told.Add(1) == 1
 }

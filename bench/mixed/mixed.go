@@ -24,7 +24,6 @@ type Fleet struct {
 	Connections int           `help:"Keep-alive connections of the agents." default:"256" least:"1"`
 	Sessions    int           `help:"SMTP sessions." default:"32" least:"1"`
 	Size        int           `help:"Bytes of a message." default:"2048" least:"1250"`
-	Webhooks    bool          `help:"Have a webhook told of each message; without, and where there is no session to make one, a stream of events." default:"true" negatable:""`
 	Within      time.Duration `help:"How long the last event and the last delivery may trail the load." default:"45s" least:"1ms"`
 }
 

@@ -14,7 +14,7 @@ import (
 func TestMain(m *testing.M) { benchtest.Main(m) }
 
 func smallFleet() Fleet {
-	return Fleet{Agents: 20, Every: 100 * time.Millisecond, Mails: 60, Sends: 30, Connections: 4, Sessions: 3, Size: drive.MailSize, Webhooks: true, Within: 10 * time.Second}
+	return Fleet{Agents: 20, Every: 100 * time.Millisecond, Mails: 60, Sends: 30, Connections: 4, Sessions: 3, Size: drive.MailSize, Within: 10 * time.Second}
 }
 
 // fakeBed is a bed on the fake, which hands its mail to a sink.
@@ -24,7 +24,7 @@ func fakeBed(t *testing.T, serveArgs ...string) *bench.Bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := bench.ServerOptions{Inboxd: self, ServeArgs: serveArgs, Dir: t.TempDir(), Accounts: 2, Sink: true}
+	opts := bench.ServerOptions{Inboxd: self, ServeArgs: serveArgs, Dir: t.TempDir(), Accounts: 2}
 	bed, err := bench.Prepare(t.Context(), "inbox-bench test", opts)
 	if err != nil {
 		t.Fatal(err)
@@ -39,36 +39,26 @@ func fakeBed(t *testing.T, serveArgs ...string) *bench.Bed {
 
 func TestMixedAsksForEverythingThatWasAccepted(t *testing.T) {
 	t.Parallel()
-	for how, webhooks := range map[string]bool{"webhook": true, "stream": false} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			bed := fakeBed(t)
-			opts := Options{Fleet: smallFleet(), Duration: 2 * time.Second}
-			opts.Webhooks = webhooks
-			if err := Run(t.Context(), bed, opts); err != nil {
-				t.Fatal(err)
-			}
-			r := bed.Report
-			if err := r.Err(); err != nil {
-				t.Error(err)
-			}
-			if len(r.Results) != 4 || len(r.Timelines) != 4 || len(r.Checks) != 7 {
-				t.Fatalf("%d results, %d timelines, checks %+v", len(r.Results), len(r.Timelines), r.Checks)
-			}
-			// 20 agents ten times a second, 60 mails and 30 sends, for two seconds.
-			for i, want := range []int64{400, 120, 120, 60} {
-				res := r.Results[i]
-				if got := res.Count + res.Unsent; got < want*95/100 || got > want*105/100 || res.Latency == nil || res.Latency.P99 <= 0 {
-					t.Errorf("%s: %d, want about %d: %+v", res.Name, got, want, res)
-				}
-				if n := len(r.Timelines[i].Seconds); n < 2 {
-					t.Errorf("%s: %d seconds", res.Name, n)
-				}
-			}
-			if name := r.Results[2].Name; name != "events, final dot to "+how {
-				t.Errorf("with webhooks %v: %s", webhooks, name)
-			}
-		})
+	bed := fakeBed(t)
+	if err := Run(t.Context(), bed, Options{Fleet: smallFleet(), Duration: 2 * time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	r := bed.Report
+	if err := r.Err(); err != nil {
+		t.Error(err)
+	}
+	if len(r.Results) != 4 || len(r.Timelines) != 4 || len(r.Checks) != 7 {
+		t.Fatalf("%d results, %d timelines, checks %+v", len(r.Results), len(r.Timelines), r.Checks)
+	}
+	// 20 agents ten times a second, 60 messages and 30 sends, for two seconds.
+	for i, want := range []int64{400, 120, 120, 60} {
+		res := r.Results[i]
+		if got := res.Count + res.Unsent; got < want*95/100 || got > want*105/100 || res.Latency == nil || res.Latency.P99 <= 0 {
+			t.Errorf("%s: %d, want about %d: %+v", res.Name, got, want, res)
+		}
+		if n := len(r.Timelines[i].Seconds); n < 2 {
+			t.Errorf("%s: %d seconds", res.Name, n)
+		}
 	}
 }
 

@@ -36,9 +36,9 @@ type run struct {
 
 // prepare makes the inboxes, and listens to what the server will tell.
 func prepare(ctx context.Context, bed *bench.Bed, fleet Fleet) (_ *run, err error) {
-	if bed.Server.Attached() && fleet.Sends > 0 {
+	if bed.Server.Attached() {
 		fleet.Sends = 0 // they would go to strangers
-		bed.Report.Notes = append(bed.Report.Notes, "Sends need a server of its own, which hands them to a sink.")
+		bed.Report.Notes = append(bed.Report.Notes, "Sends and webhooks need a server of its own.")
 	}
 	r := &run{bed: bed, fleet: fleet, web: bed.Server.HTTP, smtp: bed.Server.SMTP, ledger: newLedger(), template: drive.SignInMail(time.Now(), fleet.Size),
 		text: strings.Repeat("A line of a mail that is sent to somebody else, of ordinary length.\n", 8)}
@@ -52,13 +52,13 @@ func prepare(ctx context.Context, bed *bench.Bed, fleet Fleet) (_ *run, err erro
 		r.phases = append(r.phases, time.Duration(rng.Int64N(int64(fleet.Every))))
 	}
 	r.begin()
-	if r.listener, err = listen(ctx, r); err != nil {
-		r.close()
-		return nil, err
+	if !bed.Server.Attached() {
+		if r.listener, err = listen(ctx, r); err != nil {
+			r.close()
+			return nil, err
+		}
 	}
-	if p := bed.Server.Process(); p != nil {
-		err = p.Settle(ctx)
-	}
+	err = bed.Server.Process().Settle(ctx)
 	r.begin() // the clock of the timeline
 	return r, err
 }
@@ -68,21 +68,17 @@ func (r *run) begin() {
 	r.began = time.Now()
 	stream := func(name string) *drive.Stream { return drive.NewStream(name, "inboxd", r.began) }
 	r.polls, r.mails, r.sends = stream("polls, due to answer"), stream("mails, due to 250"), stream("sends, due to 202")
-	r.events = stream("events, final dot to " + r.hears())
-}
-
-func (r *run) hears() string {
-	if r.bed.Server.Attached() || !r.fleet.Webhooks {
-		return "stream"
-	}
-	return "webhook"
+	r.events = stream("events, final dot to webhook")
 }
 
 func (r *run) close() { r.listener.close() }
 
 // streams are those in which something is asked for.
 func (r *run) streams() []*drive.Stream {
-	all := []*drive.Stream{r.polls, r.mails, r.events}
+	all := []*drive.Stream{r.polls, r.mails}
+	if r.listener != nil {
+		all = append(all, r.events)
+	}
 	if r.fleet.Sends > 0 {
 		all = append(all, r.sends)
 	}

@@ -153,12 +153,11 @@ func (c *cli) run(ctx context.Context, name string) error {
 		c.Server.Own = true
 	}
 	switch name {
-	case "webhooks":
-		c.Server.ServeArgs = append(c.Server.ServeArgs, bench.WebhookServeArgs()...)
-	case "send":
+	case "send", "calendar", "mixed", "overload":
+		c.Server.ServeArgs = append(c.Server.ServeArgs, "--log-level=warn")
+	}
+	if name == "send" {
 		c.Server.Accounts = max(c.Server.Accounts, c.Send.Rounds+1)
-	case "mixed", "overload":
-		c.Server.Sink = true
 	}
 	return c.measure(ctx, name, c.loads()[name])
 }

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"inboxd/bench/benchtest"
 	"inboxd/bench/drive"
 )
@@ -324,45 +322,5 @@ func TestWhatNeedsAServerOfItsOwnAsksNoOther(t *testing.T) {
 		if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "needs a server of its own") || stdout.Len() > 0 {
 			t.Errorf("%s: %v\n%s%s", load, err, stdout, stderr)
 		}
-	}
-}
-
-// One word, one meaning: each flag of a load is in this list, with what it is. A load that wants another word for the
-// same thing has to say why here.
-var words = map[string]string{
-	"duration": "time.Duration", "rounds": "int", "connections": "int", "sessions": "int", "inboxes": "int", "messages": "int", "size": "int", "rate": "float64",
-	"within": "time.Duration", "agents": "int", "every": "time.Duration", "mails": "float64", "sends": "float64", "webhooks": "bool",
-	"calm": "time.Duration", "step": "time.Duration", "peak": "float64", "reads": "int", "hanging": "int", "singles": "int", "hot": "int", "encrypted": "int", "pipelined": "[]int",
-	"meetings": "int", "posts": "int", "post-connections": "int", "hostile": "int", "parts": "[]string", "variants": "[]string", "no-source": "bool",
-	"mailpit": "string", "inbucket": "string", "fail-below": "float64",
-	"http": "string", "status": "int",
-}
-
-func TestOneWordOneMeaning(t *testing.T) {
-	parser, err := kong.New(&cli{}, kong.Vars{"version": ""})
-	if err != nil {
-		t.Fatal(err)
-	}
-	unused := map[string]bool{}
-	for word := range words {
-		unused[word] = true
-	}
-	for _, node := range parser.Model.Leaves(true) {
-		for _, flag := range node.Flags {
-			delete(unused, flag.Name)
-			got, want := flag.Target.Type().String(), words[flag.Name]
-			if node.Name == "ingest" && flag.Name == "sessions" {
-				want = "[]int" // it goes through them
-			}
-			if node.Name == "peers" && flag.Name == "sessions" {
-				want = "[]int"
-			}
-			if got != want {
-				t.Errorf("%s --%s is %s, in the list %q", node.Name, flag.Name, got, want)
-			}
-		}
-	}
-	for word := range unused {
-		t.Errorf("no load has --%s", word)
 	}
 }
