@@ -1,7 +1,7 @@
 package bench
 
 import (
-	"errors"
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -50,23 +50,6 @@ func TestPollComparesWithTheConstantAnswer(t *testing.T) {
 	}
 }
 
-func TestPollOfSomeVariants(t *testing.T) {
-	t.Parallel()
-	bed := fakeBed(t)
-	opts := smallPoll()
-	opts.Variants, opts.Rounds = []string{"304"}, 1
-	if err := Poll(t.Context(), bed, opts); err != nil {
-		t.Fatal(err)
-	}
-	if r := bed.Report; len(r.Ratios) != 1 || r.Ratios[0].Name != "GET /latest 304" || r.Err() != nil {
-		t.Errorf("%+v, %v", r.Ratios, r.Err())
-	}
-	opts.Variants = []string{"session"}
-	if err := Poll(t.Context(), bed, opts); err == nil || !strings.Contains(err.Error(), `no "session"`) {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestPollWithRateSendsThatMany(t *testing.T) {
 	t.Parallel()
 	bed := fakeBed(t)
@@ -79,31 +62,6 @@ func TestPollWithRateSendsThatMany(t *testing.T) {
 		if n := res.Count + res.Unsent; n < 18 || n > 24 { // 100/s for 0.2 s, both rounds
 			t.Errorf("%s: %d requests planned", res.Target, n)
 		}
-	}
-}
-
-func TestPollFindsWrongAnswers(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ serve, variant, want string }{
-		{"--fake-wrong-code", "account-key", `code "999999"`},
-		{"--fake-wrong-code", "inbox-key", `code "999999"`},
-		{"--fake-wrong-code", "per-inbox", `code "999999"`},
-		{"--fake-wrong-code", "encrypted", "is not sealed"},
-		{"--fake-always-new", "304", "status 200, want 304"},
-		{"--fake-never-new", "304", `said to be unchanged with ETag "other"`},
-	} {
-		t.Run(c.variant+c.serve, func(t *testing.T) {
-			t.Parallel()
-			bed := fakeBed(t, c.serve)
-			opts := smallPoll()
-			opts.Variants = []string{c.variant}
-			if err := Poll(t.Context(), bed, opts); err != nil {
-				t.Fatal(err)
-			}
-			if err := bed.Report.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s with %s: error %v", c.variant, c.serve, err)
-			}
-		})
 	}
 }
 
@@ -143,48 +101,6 @@ func TestIngestAllVariants(t *testing.T) {
 	}
 }
 
-// What an account holds already is not what the load brought.
-func TestIngestCountsFromWhatWasThere(t *testing.T) {
-	needPostfix(t)
-	bed := fakeBed(t)
-	opts := IngestOptions{Messages: 5, Size: drive.MailSize, Pipelined: []int{1}, Rounds: 1, NoSource: true}
-	for range 2 {
-		if err := errors.Join(Ingest(t.Context(), bed, opts), bed.Report.Err()); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func TestIngestFindsLostMail(t *testing.T) {
-	needPostfix(t)
-	bed := fakeBed(t, "--fake-lose-mail")
-	opts := IngestOptions{Messages: 30, Size: drive.MailSize, Pipelined: []int{2}, Rounds: 1, NoSource: true}
-	if err := Ingest(t.Context(), bed, opts); err != nil {
-		t.Fatal(err)
-	}
-	var failed []string
-	for _, c := range bed.Report.Checks {
-		if !c.OK() {
-			failed = append(failed, c.Name)
-		}
-	}
-	if len(failed) != 2 || bed.Report.Err() == nil {
-		t.Errorf("failed checks %q, want the sample and the sum", failed)
-	}
-}
-
-func TestIngestFindsWrongCodes(t *testing.T) {
-	needPostfix(t)
-	bed := fakeBed(t, "--fake-wrong-code")
-	opts := IngestOptions{Messages: 5, Size: drive.MailSize, Pipelined: []int{1}, Rounds: 1, NoSource: true}
-	if err := Ingest(t.Context(), bed, opts); err != nil {
-		t.Fatal(err)
-	}
-	if c := bed.Report.Checks[0]; c.Want != 5 || c.Got != 0 {
-		t.Errorf("sample of wrong codes: %+v", c)
-	}
-}
-
 func TestLatencySeesEveryMail(t *testing.T) {
 	bed := fakeBed(t)
 	if err := Latency(t.Context(), bed, LatencyOptions{Messages: 10, Size: drive.MailSize}); err != nil {
@@ -200,14 +116,6 @@ func TestLatencySeesEveryMail(t *testing.T) {
 		if res.Target == "inboxd" && res.Values["p50 in fdatasyncs"] <= 0 {
 			t.Errorf("%s stands beside nothing: %+v", res.Name, res.Values)
 		}
-	}
-}
-
-func TestLatencyFindsWrongCodes(t *testing.T) {
-	bed := fakeBed(t, "--fake-wrong-code")
-	err := Latency(t.Context(), bed, LatencyOptions{Messages: 1, Size: drive.MailSize})
-	if err == nil || !strings.Contains(err.Error(), `"999999"`) {
-		t.Errorf("error %v", err)
 	}
 }
 
@@ -229,14 +137,6 @@ func TestStartReadsAfterEveryEnding(t *testing.T) {
 		if res.Latency == nil || res.Values["ready ms"] <= 0 || res.Values["resident MiB after all reads"] < 1 {
 			t.Errorf("%+v", res)
 		}
-	}
-}
-
-func TestStartFindsLostMail(t *testing.T) {
-	opts := smallStart()
-	opts.Messages, opts.Reads = 30, 30
-	if err := Start(t.Context(), fakeBed(t, "--fake-lose-mail"), opts); err == nil || !strings.Contains(err.Error(), "want") {
-		t.Errorf("error %v", err)
 	}
 }
 
@@ -275,30 +175,6 @@ func TestWebhooksTellOfEveryMail(t *testing.T) {
 	}
 }
 
-func TestWebhooksFindWrongCalls(t *testing.T) {
-	t.Parallel()
-	for serve, want := range map[string]string{
-		"--fake-events=twice":   "check failed: events received twice: want 0, got ",
-		"--fake-events=strange": "check failed: events of messages that were not sent: want 0, got ",
-		"--fake-lose-mail":      "events did not come within 100ms; 0 calls were strange",
-		"--fake-events=lost":    "events did not come within 100ms; 0 calls were strange",
-		"--fake-wrong-code":     "30 events did not come within 100ms; ",
-	} {
-		bed := fakeBed(t, serve)
-		opts := smallWebhooks()
-		if strings.Contains(want, "100ms") {
-			opts.Within = 100 * time.Millisecond
-		}
-		err := Webhooks(t.Context(), bed, opts)
-		if err == nil {
-			err = bed.Report.Err()
-		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %q", serve, err, want)
-		}
-	}
-}
-
 func TestSendCountsEveryMail(t *testing.T) {
 	bed := fakeBed(t)
 	if err := Send(t.Context(), bed, SendOptions{Messages: 40, Size: 500, Connections: 4, Singles: 5, Rounds: 1}); err != nil {
@@ -330,10 +206,58 @@ func TestCalendarMeasuresEveryPart(t *testing.T) {
 	}
 }
 
-func TestCalendarFindsLostInvitations(t *testing.T) {
-	bed := fakeBed(t, "--fake-lose-mail")
-	opts := CalendarOptions{Messages: 1, Inboxes: 1, Sessions: 1, Meetings: 20, Connections: 1, Duration: 20 * time.Millisecond, Posts: 1, PostConnections: 1, Hostile: 1, Rounds: 1, Parts: []string{"reads"}}
-	if err := errors.Join(Calendar(t.Context(), bed, opts), bed.Report.Err()); err == nil || !strings.Contains(err.Error(), "meetings of the invitations") {
-		t.Errorf("error %v", err)
+// TestLoadsFindWhatIsWrong runs each load on a fake that is wrong in one way.
+func TestLoadsFindWhatIsWrong(t *testing.T) {
+	poll := func(variant string) load {
+		opts := smallPoll()
+		opts.Variants = []string{variant}
+		return on(Poll, opts)
 	}
+	hooks := smallWebhooks()
+	late := hooks
+	late.Within = 100 * time.Millisecond
+	start := smallStart()
+	start.Messages, start.Reads = 30, 30
+	ingest := on(Ingest, IngestOptions{Messages: 30, Size: drive.MailSize, Pipelined: []int{2}, Rounds: 1, NoSource: true})
+	calendar := on(Calendar, CalendarOptions{Messages: 1, Inboxes: 1, Sessions: 1, Meetings: 20, Connections: 1,
+		Duration: 20 * time.Millisecond, Posts: 1, PostConnections: 1, Hostile: 1, Rounds: 1, Parts: []string{"reads"}})
+	for _, c := range []struct {
+		name, serve, want string
+		load              load
+	}{
+		{"poll account-key", "--fake-wrong-code", `code "999999"`, poll("account-key")},
+		{"poll per-inbox", "--fake-wrong-code", `code "999999"`, poll("per-inbox")},
+		{"poll encrypted", "--fake-wrong-code", "is not sealed", poll("encrypted")},
+		{"poll 304", "--fake-always-new", "status 200, want 304", poll("304")},
+		{"poll 304", "--fake-never-new", `said to be unchanged with ETag "other"`, poll("304")},
+		{"ingest", "--fake-lose-mail", "codes sampled in pipelined s=2, round 1: want 30, got 27", ingest},
+		{"ingest", "--fake-wrong-code", "codes sampled in pipelined s=2, round 1: want 30, got 0", ingest},
+		{"latency", "--fake-wrong-code", `"999999"`, on(Latency, LatencyOptions{Messages: 1, Size: drive.MailSize})},
+		{"start", "--fake-lose-mail", "want", on(Start, start)},
+		{"calendar", "--fake-lose-mail", "meetings of the invitations", calendar},
+		{"webhooks", "--fake-events=twice", "check failed: events received twice: want 0, got ", on(Webhooks, hooks)},
+		{"webhooks", "--fake-events=strange", "check failed: events of messages that were not sent: want 0, got ", on(Webhooks, hooks)},
+		{"webhooks", "--fake-events=lost", "events did not come within 100ms; 0 calls were strange", on(Webhooks, late)},
+	} {
+		t.Run(c.name+c.serve, func(t *testing.T) {
+			t.Parallel()
+			if c.name == "ingest" {
+				needPostfix(t)
+			}
+			bed := fakeBed(t, c.serve)
+			err := c.load(t.Context(), bed)
+			if err == nil {
+				err = bed.Report.Err()
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+type load func(context.Context, *Bed) error
+
+func on[O any](run func(context.Context, *Bed, O) error, opts O) load {
+	return func(ctx context.Context, bed *Bed) error { return run(ctx, bed, opts) }
 }

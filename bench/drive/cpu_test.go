@@ -102,11 +102,3 @@ func TestAtRest(t *testing.T) {
 		t.Errorf("a server that is not ours: %v", err)
 	}
 }
-
-func TestAlternateEndsWhenWhatWasMeasuredIsGone(t *testing.T) {
-	gone := &Process{name: "gone", cmd: &exec.Cmd{Process: &os.Process{Pid: 1 << 30}}}
-	run := func(context.Context, int) (Round, error) { return Round{Count: 1}, nil }
-	if _, err := Alternate(t.Context(), "load", 1, Side{"a", run, gone, nil}); err == nil {
-		t.Error("a process that is not there was measured")
-	}
-}

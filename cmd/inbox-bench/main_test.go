@@ -120,9 +120,9 @@ func TestAReportIsAllThatStandardOutputHolds(t *testing.T) {
 	if err != nil || saved.Load["agents"] != "5" || saved.Load["every"] != "100ms" || saved.Load["server"] != "attached" {
 		t.Errorf("settings %v, %v", saved.Load, err)
 	}
-	cmd, stdout, stderr = program(t.Context(), t, "compare", data, data, "--fail-below", "0.95")
+	cmd, stdout, stderr = program(t.Context(), t, "compare", data, data)
 	if err := cmd.Run(); err != nil || !strings.Contains(stdout.String(), "polls, due to answer on inboxd, p99 ms") {
-		t.Errorf("a run beside itself: %v\n%s\n%s", err, stdout, stderr)
+		t.Errorf("a run next to itself: %v\n%s\n%s", err, stdout, stderr)
 	}
 }
 
@@ -263,36 +263,18 @@ func checkGone(t *testing.T, web string, stderr *bytes.Buffer) {
 // What makes no load is refused by the name of its flag, before anything runs: there is no such inboxd.
 func TestWhatMakesNoLoadIsRefused(t *testing.T) {
 	for args, want := range map[string]string{
-		"latency --accounts 0":                    "--accounts must be at least 1, not 0",
-		"latency --accounts=-1":                   "--accounts must be at least 1, not -1",
-		"latency --accounts 11":                   "--accounts must be at most 10, not 11",
-		"latency --timeout 0s":                    "--timeout must be at least 1ms, not 0s",
-		"latency --size 1":                        "latency: --size must be at least 1250, not 1",
-		"poll --rate=-1":                          "poll: --rate must be at least 0, not -1",
-		"poll --duration 0s":                      "poll: --duration must be at least 1ms, not 0s",
-		"poll --variants fast":                    `poll: --variants: there is no "fast"`,
-		"ingest --rate=-1":                        "ingest: --rate must be at least 0, not -1",
-		"ingest --pipelined 1,0":                  "ingest: --pipelined must be at least 1, not 0",
-		"ingest --hot=-1":                         "ingest: --hot must be at least 0, not -1",
-		"webhooks --rate=-1":                      "webhooks: --rate must be at least 0, not -1",
-		"webhooks --hanging=-1":                   "webhooks: --hanging must be at least 0, not -1",
-		"send --rounds 10":                        "send: --rounds must be at most 9, not 10",
-		"start --inboxes 0":                       "start: --inboxes must be at least 1, not 0",
-		"start --inboxes 5000001":                 "start: --inboxes must be at most 5000000, not 5000001",
-		"calendar --duration 0s":                  "calendar: --duration must be at least 1ms, not 0s",
-		"calendar --parts weather":                `calendar: --parts: there is no "weather"`,
-		"ingest --messages 200001":                "ingest: --messages must be at most 200000, not 200001",
-		"latency --messages 4501":                 "latency: --messages must be at most 4500, not 4501",
-		"webhooks --hanging 991":                  "webhooks: --hanging must be at most 990, not 991",
-		"peers":                                   "peers: peers needs --mailpit PATH or --inbucket PATH",
-		"mixed --sends=-1":                        "mixed: --sends must be at least 0, not -1",
-		"mixed --mails 0":                         "mixed: --mails must be more than 0, not 0",
-		"mixed --every 0s":                        "mixed: --every must be at least 1ms, not 0s",
-		"mixed --size 1":                          "mixed: --size must be at least 1250, not 1",
-		"mixed --duration 0s":                     "mixed: --duration must be at least 1s, not 0s",
-		"mixed --mails 1000000":                   "mixed: --mails: 1000000 a second for 1m0s are more than the 900000 that have a code of their own",
-		"overload --step 1s":                      "overload: --step must be at least 2s, not 1s",
-		"peers --mailpit /bin/true --duration 0s": "peers: --duration must be at least 1ms, not 0s",
+		"latency --accounts 0":     "--accounts must be at least 1, not 0",
+		"latency --accounts 11":    "--accounts must be at most 10, not 11",
+		"latency --timeout 0s":     "--timeout must be at least 1ms, not 0s",
+		"latency --size 1":         "latency: --size must be at least 1250, not 1",
+		"poll --variants fast":     `poll: --variants: there is no "fast"`,
+		"ingest --pipelined 1,0":   "ingest: --pipelined must be at least 1, not 0",
+		"calendar --parts weather": `calendar: --parts: there is no "weather"`,
+		"webhooks --hanging 991":   "webhooks: --hanging must be at most 990, not 991",
+		"peers":                    "peers: peers needs --mailpit PATH or --inbucket PATH",
+		"mixed --mails 0":          "mixed: --mails must be more than 0, not 0",
+		"mixed --mails 1000000":    "mixed: --mails: 1000000 a second for 1m0s are more than the 900000 that have a code of their own",
+		"overload --step 1s":       "overload: --step must be at least 2s, not 1s",
 	} {
 		cmd, stdout, stderr := program(t.Context(), t, append(strings.Fields(args), "--inboxd", "/no/such/inboxd")...)
 		if err := cmd.Run(); err == nil || !strings.HasPrefix(stderr.String(), "inbox-bench: error: "+want) || stdout.Len() > 0 {
