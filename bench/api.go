@@ -17,7 +17,7 @@ import (
 // apiHTTP carries the preparation and the checks of all loads. What is measured never goes
 // through it: a load has connections of its own and requests that were built before.
 var apiHTTP = &http.Client{
-	Timeout:   drive.AnswerWithin,
+	Timeout:   drive.ResponseWithin,
 	Transport: &http.Transport{MaxIdleConnsPerHost: SetUpConns, IdleConnTimeout: time.Second},
 }
 
@@ -66,8 +66,8 @@ func (b *Bed) namedInboxes(ctx context.Context, keys []string, n, conns int, pre
 	})
 }
 
-// tellEvery is how many inboxes pass between two reports of progress.
-const tellEvery = 500
+// showEvery is how many inboxes pass between two reports of progress.
+const showEvery = 500
 
 func createInboxes(ctx context.Context, n, conns int, create func(ctx context.Context, i int) (Inbox, error)) ([]Inbox, error) {
 	inboxes := make([]Inbox, n)
@@ -80,8 +80,8 @@ func createInboxes(ctx context.Context, n, conns int, create func(ctx context.Co
 		if err != nil {
 			return fmt.Errorf("inbox %d of %d: %w", i+1, n, err)
 		}
-		if d := done.Add(1); d%tellEvery == 0 || d == int64(n) {
-			drive.Tell(ctx, drive.Moment{Name: "inboxes made", Done: float64(d), All: float64(n)})
+		if d := done.Add(1); d%showEvery == 0 || d == int64(n) {
+			drive.ShowProgress(ctx, drive.Moment{Name: "inboxes made", Done: float64(d), All: float64(n)})
 		}
 		return nil
 	})

@@ -24,7 +24,7 @@ type CalendarOptions struct {
 	PostConnections int           `help:"Keep-alive connections that make them." default:"16" least:"1"`
 	Hostile         int           `help:"Messages a turn with a file that asks for as much work as it can." default:"20" least:"1"`
 	Rounds          int           `help:"Turns each target gets." default:"3" least:"1"`
-	Parts           []string      `help:"What is measured: mails, reads, posts, hostile." default:"mails,reads,posts,hostile"`
+	Parts           []string      `help:"What is measured: messages, reads, posts, hostile." default:"messages,reads,posts,hostile"`
 }
 
 const (
@@ -40,7 +40,7 @@ type calendarRun struct {
 }
 
 // Calendar measures what meetings cost: a message with an invitation next to messages of its size, the list and the feed of
-// many next to constant answers of theirs, a meeting that a client makes next to a send, and a file made to be
+// many next to constant responses of theirs, a meeting that a client makes next to a send, and a file made to be
 // dear next to a text of its size.
 func Calendar(ctx context.Context, bed *Bed, opts CalendarOptions) error {
 	sends, err := newSendRun(ctx, bed, SendOptions{Messages: opts.Posts, Size: 300, Connections: opts.PostConnections, Rounds: opts.Rounds})
@@ -59,14 +59,14 @@ func Calendar(ctx context.Context, bed *Bed, opts CalendarOptions) error {
 
 // calendarParts are what can be measured.
 var calendarParts = map[string]func(*calendarRun, context.Context) error{
-	"mails": (*calendarRun).mails, "reads": (*calendarRun).reads, "posts": (*calendarRun).posts, "hostile": (*calendarRun).hostile,
+	"messages": (*calendarRun).messages, "reads": (*calendarRun).reads, "posts": (*calendarRun).posts, "hostile": (*calendarRun).hostile,
 }
 
 // Validate refuses parts that there are not, and more meetings than an account may send.
 func (o CalendarOptions) Validate() error {
 	for _, name := range o.Parts {
 		if calendarParts[name] == nil {
-			return fmt.Errorf("--parts: there is no %q", name)
+			return fmt.Errorf("--parts: unknown part %q", name)
 		}
 	}
 	if 2*o.Posts*o.Rounds > maxSend {
@@ -81,14 +81,14 @@ func (r *calendarRun) fresh(ctx context.Context, n int) ([]Inbox, error) {
 }
 
 // load delivers messages of one kind.
-func (r *calendarRun) load(to []Inbox, mails int, t *drive.Template) drive.MailLoad {
-	return drive.MailLoad{Addr: r.bed.Server.SMTP, Sessions: min(r.opts.Sessions, mails), Mails: mails, Size: t.Len(), To: addresses(to), Template: t}
+func (r *calendarRun) load(to []Inbox, messages int, t *drive.Template) drive.MailLoad {
+	return drive.MailLoad{Addr: r.bed.Server.SMTP, Sessions: min(r.opts.Sessions, messages), Messages: messages, Size: t.Len(), To: addresses(to), Template: t}
 }
 
 // sides are messages of several kinds, in turns.
-func (r *calendarRun) sides(to []Inbox, mails int, kinds ...mailKind) (sides []drive.Side) {
+func (r *calendarRun) sides(to []Inbox, messages int, kinds ...mailKind) (sides []drive.Side) {
 	for _, k := range kinds {
-		l := r.load(to, mails, k.template)
+		l := r.load(to, messages, k.template)
 		sides = append(sides, drive.Side{Target: k.name, Run: func(ctx context.Context, _ int) (drive.Round, error) { return l.Run(ctx) }, Proc: r.bed.Server.proc})
 	}
 	return sides
@@ -99,14 +99,14 @@ type mailKind struct {
 	template *drive.Template
 }
 
-func (r *calendarRun) mails(ctx context.Context) error {
+func (r *calendarRun) messages(ctx context.Context) error {
 	to, err := r.fresh(ctx, r.opts.Inboxes)
 	if err != nil {
 		return err
 	}
 	size := r.invitation.Len()
-	results, err := drive.Alternate(ctx, "mail in", r.opts.Rounds, r.sides(to, r.opts.Messages, mailKind{"invitations", r.invitation},
-		mailKind{"sign-in mails", drive.SignInMail(time.Now(), size)}, mailKind{"texts", drive.PlainText(time.Now(), size)})...)
+	results, err := drive.Alternate(ctx, "messages in", r.opts.Rounds, r.sides(to, r.opts.Messages, mailKind{"invitations", r.invitation},
+		mailKind{"sign-in messages", drive.SignInMail(time.Now(), size)}, mailKind{"texts", drive.PlainText(time.Now(), size)})...)
 	if err == nil {
 		r.bed.Report.Compare(results)
 	}
@@ -156,7 +156,7 @@ func (r *calendarRun) reads(ctx context.Context) error {
 	return err
 }
 
-// read compares one request with the constant answer of its size, and returns the ETag of the first answer.
+// read compares one request with the constant response of its size, and returns the ETag of the first response.
 func (r *calendarRun) read(ctx context.Context, name string, request []byte, status int) (etag string, err error) {
 	return reading{bed: r.bed, conns: r.opts.Connections, duration: r.opts.Duration, rounds: r.opts.Rounds}.one(ctx, name, request, status)
 }

@@ -27,7 +27,7 @@ type IngestOptions struct {
 const (
 	maxHot     = 9_000
 	diskTurn   = 500 * time.Millisecond
-	sampleSize = 100 // inboxes whose newest mail is read after a pipelined turn
+	sampleSize = 100 // inboxes whose newest message is read after a pipelined turn
 )
 
 // ingestRun is what the variants share.
@@ -42,7 +42,7 @@ type ingestRun struct {
 	probe   *diskProbe
 
 	before   int64 // messages that the accounts had
-	accepted int64 // messages the server said 250 to, over all variants
+	accepted int64 // messages with a 250, over all variants
 	codes    int   // codes given out by the pipelined loader
 }
 
@@ -59,7 +59,7 @@ func Ingest(ctx context.Context, bed *Bed, opts IngestOptions) error {
 	}
 	defer stop()
 	bed.Report.Notes = append(bed.Report.Notes, "smtp-source greets with HELO and does not "+
-		"pipeline; our loader sends a mail and the next one's MAIL, RCPT and DATA in one write.")
+		"pipeline; our loader sends a message and the next one's MAIL, RCPT and DATA in one write.")
 	if !opts.NoSource {
 		for _, s := range opts.Sessions {
 			if err := run.fromSource(ctx, s); err != nil {
@@ -124,7 +124,7 @@ func (r *ingestRun) numbered(ctx context.Context, n int) ([]Inbox, error) {
 // fromSource lets smtp-source deliver one message to each inbox. With one session the disk takes
 // part: that figure is bound by how fast it syncs.
 func (r *ingestRun) fromSource(ctx context.Context, sessions int) error {
-	load := sourceLoad{sessions: sessions, mails: r.opts.Messages, size: r.opts.Size,
+	load := sourceLoad{sessions: sessions, messages: r.opts.Messages, size: r.opts.Size,
 		to: r.token + "@" + domainOf(r.inboxes[0].Address), numbered: true}
 	sides := r.sourceSides(func(int) sourceLoad { return load })
 	if sessions == 1 {
@@ -145,7 +145,7 @@ func (r *ingestRun) hot(ctx context.Context) error {
 		return err
 	}
 	sides := r.sourceSides(func(round int) sourceLoad {
-		return sourceLoad{sessions: r.opts.Hot, mails: min(r.opts.Messages, maxHot), size: r.opts.Size, to: inboxes[round].Address}
+		return sourceLoad{sessions: r.opts.Hot, messages: min(r.opts.Messages, maxHot), size: r.opts.Size, to: inboxes[round].Address}
 	})
 	return r.compare(ctx, fmt.Sprintf("smtp-source hot s=%d", r.opts.Hot), sides)
 }
@@ -170,11 +170,11 @@ func (r *ingestRun) diskSide() drive.Side {
 func (r *ingestRun) pipelined(ctx context.Context, sessions int) error {
 	sessions = min(sessions, r.opts.Messages)
 	name := fmt.Sprintf("pipelined s=%d", sessions)
-	load := drive.MailLoad{Sessions: sessions, Mails: r.opts.Messages, Size: r.opts.Size, Rate: r.opts.Rate, To: addresses(r.inboxes)}
+	load := drive.MailLoad{Sessions: sessions, Messages: r.opts.Messages, Size: r.opts.Size, Rate: r.opts.Rate, To: addresses(r.inboxes)}
 	sent := load
 	ours := func(ctx context.Context, _ int) (drive.Round, error) {
 		sent.Addr, sent.First = r.bed.Server.SMTP, r.codes
-		r.codes += sent.Mails
+		r.codes += sent.Messages
 		return sent.Run(ctx)
 	}
 	sample := func(ctx context.Context, turn int) error {
@@ -202,7 +202,7 @@ func (r *ingestRun) encrypted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	load := drive.MailLoad{Addr: r.bed.Server.SMTP, Sessions: min(r.opts.Encrypted, r.opts.Messages), Mails: r.opts.Messages, Size: r.opts.Size, Rate: r.opts.Rate, To: addresses(r.inboxes)}
+	load := drive.MailLoad{Addr: r.bed.Server.SMTP, Sessions: min(r.opts.Encrypted, r.opts.Messages), Messages: r.opts.Messages, Size: r.opts.Size, Rate: r.opts.Rate, To: addresses(r.inboxes)}
 	sealed := load
 	sealed.To = addresses(vaults)
 	load.To = load.To[:len(sealed.To)]
@@ -242,12 +242,12 @@ func (r *ingestRun) compare(ctx context.Context, name string, sides []drive.Side
 	return nil
 }
 
-// checkCodes reads the newest mail of a sample of the inboxes.
+// checkCodes reads the newest message of a sample of the inboxes.
 func (r *ingestRun) checkCodes(ctx context.Context, name string, load drive.MailLoad) error {
-	sample := min(sampleSize, load.Mails)
+	sample := min(sampleSize, load.Messages)
 	var right int64
 	for n := range sample {
-		i := n * load.Mails / sample
+		i := n * load.Messages / sample
 		email, err := r.inboxes[i].latest(ctx, r.bed.Server.HTTP)
 		if err != nil {
 			return err

@@ -37,7 +37,7 @@ func TestPollComparesWithTheConstantAnswer(t *testing.T) {
 		if res.Count == 0 || res.Latency == nil || res.Latency.P50 <= 0 || len(res.Rounds) != 2 {
 			t.Errorf("%+v", res)
 		}
-		// The system counts by ticks of 10 ms, less than which few answers take on a busy machine.
+		// The system counts by ticks of 10 ms, less than which few responses take on a busy machine.
 		if res.Count > 5_000 && (res.CPU.Total() <= 0 || len(res.CPU.Rounds) != 2) {
 			t.Errorf("%s on %s: processor time %+v", res.Name, res.Target, res.CPU)
 		}
@@ -114,7 +114,7 @@ func TestLatencySeesEveryMail(t *testing.T) {
 			t.Errorf("%+v", res)
 		}
 		if res.Target == "inboxd" && res.Values["p50 in fdatasyncs"] <= 0 {
-			t.Errorf("%s stands beside nothing: %+v", res.Name, res.Values)
+			t.Errorf("%s stands next to nothing: %+v", res.Name, res.Values)
 		}
 	}
 }
@@ -192,7 +192,7 @@ func TestSendCountsEveryMail(t *testing.T) {
 func TestCalendarMeasuresEveryPart(t *testing.T) {
 	t.Parallel()
 	opts := CalendarOptions{Messages: 20, Inboxes: 3, Sessions: 2, Meetings: 9, Connections: 2, Duration: 50 * time.Millisecond, Posts: 10, PostConnections: 2, Hostile: 2, Rounds: 1,
-		Parts: []string{"mails", "reads", "posts", "hostile"}}
+		Parts: []string{"messages", "reads", "posts", "hostile"}}
 	bed := fakeBed(t)
 	if err := Calendar(t.Context(), bed, opts); err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func TestLoadsFindWhatIsWrong(t *testing.T) {
 		{"poll per-inbox", "--fake-wrong-code", `code "999999"`, poll("per-inbox")},
 		{"poll encrypted", "--fake-wrong-code", "is not sealed", poll("encrypted")},
 		{"poll 304", "--fake-always-new", "status 200, want 304", poll("304")},
-		{"poll 304", "--fake-never-new", `said to be unchanged with ETag "other"`, poll("304")},
+		{"poll 304", "--fake-never-new", `came back as unchanged with ETag "other"`, poll("304")},
 		{"ingest", "--fake-lose-mail", "codes sampled in pipelined s=2, round 1: want 30, got 27", ingest},
 		{"ingest", "--fake-wrong-code", "codes sampled in pipelined s=2, round 1: want 30, got 0", ingest},
 		{"latency", "--fake-wrong-code", `"999999"`, on(Latency, LatencyOptions{Messages: 1, Size: drive.MailSize})},

@@ -36,7 +36,7 @@ func runToken() string {
 }
 
 // toTheEnd is the context of a call that makes something. The end of the run does not cut it off,
-// because what it makes must be known to be removed; drive.AnswerWithin bounds it. No call begins
+// because what it makes must be known to be removed; drive.ResponseWithin bounds it. No call begins
 // after that end.
 func toTheEnd(ctx context.Context) (context.Context, error) {
 	return context.WithoutCancel(ctx), context.Cause(ctx)

@@ -12,13 +12,13 @@ import (
 	"inboxd/http/client"
 )
 
-// pollVariant is one way to ask for the newest mail: by which surface, with which key, and
-// whether the answer is known already.
+// pollVariant is one way to ask for the newest message: by which surface, with which key, and
+// whether the response is known already.
 type pollVariant struct {
 	name  string
 	path  func(address string) string
 	own   bool // with the inbox's own key, else with the account's
-	known bool // with the ETag of the answer, so that 304 comes
+	known bool // with the ETag of the response, so that 304 comes
 	tag   bool // by the tag that the message came to
 
 	sealed bool // of encrypted inboxes
@@ -48,7 +48,7 @@ func (o PollOptions) variants() ([]pollVariant, error) {
 	for _, name := range o.Variants {
 		i := slices.IndexFunc(pollVariants, func(v pollVariant) bool { return v.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("--variants: there is no %q", name)
+			return nil, fmt.Errorf("--variants: unknown variant %q", name)
 		}
 		asked = append(asked, pollVariants[i])
 	}
@@ -92,16 +92,16 @@ func (v pollVariant) request(host string, m mailedInbox) []byte {
 	return drive.BuildRequest("GET", v.path(address), host, fields, nil)
 }
 
-// check judges one answer that had the right status.
-func (v pollVariant) check(m mailedInbox, answer drive.HTTPAnswer) error {
+// check judges one response that had the right status.
+func (v pollVariant) check(m mailedInbox, response drive.HTTPResponse) error {
 	switch {
 	case v.sealed:
-		return checkSealed(m, answer.Body)
+		return checkSealed(m, response.Body)
 	case !v.known:
-		return checkLatest(m, answer.Body)
+		return checkLatest(m, response.Body)
 	}
-	if got := answer.Field("etag"); got != m.etag || len(answer.Body) > 0 {
-		return fmt.Errorf("latest of %s is said to be unchanged with ETag %s and %d bytes, want %s and none", m.Address, got, len(answer.Body), m.etag)
+	if got := response.Field("etag"); got != m.etag || len(response.Body) > 0 {
+		return fmt.Errorf("latest of %s came back as unchanged with ETag %s and %d bytes, want %s and none", m.Address, got, len(response.Body), m.etag)
 	}
 	return nil
 }
@@ -141,12 +141,12 @@ func readTags(ctx context.Context, host string, mailed []mailedInbox) error {
 		defer drive.InterruptOn(ctx, conn.NC)()
 		from, to := drive.Share(len(mailed), k, SetUpConns)
 		for i := from; i < to; i++ {
-			answer, err := conn.Do(pollVariants[0].request(host, mailed[i]))
+			response, err := conn.Do(pollVariants[0].request(host, mailed[i]))
 			if err != nil {
 				return err
 			}
-			if mailed[i].etag = strings.Clone(answer.Field("etag")); mailed[i].etag == "" {
-				return fmt.Errorf("latest of %s: status %d without an ETag", mailed[i].Address, answer.Status)
+			if mailed[i].etag = strings.Clone(response.Field("etag")); mailed[i].etag == "" {
+				return fmt.Errorf("latest of %s: status %d without an ETag", mailed[i].Address, response.Status)
 			}
 		}
 		return nil

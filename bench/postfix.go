@@ -34,7 +34,7 @@ func lookPostfix(name string) (string, error) {
 type sourceLoad struct {
 	addr     string
 	sessions int
-	mails    int
+	messages int
 	size     int    // bytes of the body; headers come on top
 	to       string // local part @ domain
 	numbered bool   // -N: mail i goes to <i><to>, counting from 1, so messages bounds the recipients
@@ -43,7 +43,7 @@ type sourceLoad struct {
 // run delivers all messages; smtp-source gives up at the first refusal, so an end without error
 // means all were accepted. It shows no latencies. It greets with HELO and does not pipeline.
 func (l sourceLoad) run(ctx context.Context, smtpSource string) (drive.Round, error) {
-	args := []string{"-d", "-s", strconv.Itoa(l.sessions), "-m", strconv.Itoa(l.mails),
+	args := []string{"-d", "-s", strconv.Itoa(l.sessions), "-m", strconv.Itoa(l.messages),
 		"-l", strconv.Itoa(l.size), "-f", "bounce@accounts.example.test", "-t", l.to}
 	if l.numbered {
 		args = append(args, "-N")
@@ -54,7 +54,7 @@ func (l sourceLoad) run(ctx context.Context, smtpSource string) (drive.Round, er
 	if err != nil {
 		return drive.Round{}, errors.Join(fmt.Errorf("smtp-source to %s: %w: %s", l.addr, err, out), context.Cause(ctx))
 	}
-	return drive.Round{Count: int64(l.mails), Elapsed: time.Since(start)}, nil
+	return drive.Round{Count: int64(l.messages), Elapsed: time.Since(start)}, nil
 }
 
 // startSink runs smtp-sink on a free port of loopback until its process is killed.
@@ -72,7 +72,7 @@ func startSink(ctx context.Context) (*drive.Process, string, error) {
 		args = append([]string{"-u", "nobody"}, args...)
 	}
 	cmd := exec.Command(binary, args...)
-	cmd.Dir = os.TempDir() // must be open to nobody
+	cmd.Dir = os.TempDir() // must be open to the user nobody
 	p, err := drive.Launch(smtpSink, cmd)
 	if err != nil {
 		return nil, "", err

@@ -81,12 +81,12 @@ func (r *sendRun) singles(ctx context.Context) error {
 	call, disk := drive.NewRound(), drive.NewRound()
 	for range r.opts.Singles {
 		from := time.Now()
-		answer, err := conn.Do(request)
+		response, err := conn.Do(request)
 		if err != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}
 		call.Latency.Record(time.Since(from))
-		r.count(&call, answer)
+		r.count(&call, response)
 		if err := r.drained(ctx, r.sent+call.Count); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (r *sendRun) singles(ctx context.Context) error {
 	return nil
 }
 
-// crowd lets many clients send as fast as they are answered, in turns with as many sessions
+// crowd lets many clients send as fast as responses come, in turns with as many sessions
 // of mail in, and waits after each turn until the queue is empty.
 func (r *sendRun) crowd(ctx context.Context) error {
 	name := fmt.Sprintf("connections=%d", r.opts.Connections)
@@ -118,12 +118,12 @@ func (r *sendRun) crowd(ctx context.Context) error {
 		return round, err
 	}
 	in := func(ctx context.Context, round int) (drive.Round, error) {
-		l := drive.MailLoad{Addr: r.bed.Server.SMTP, Sessions: r.opts.Connections, Mails: r.opts.Messages, Size: r.opts.Size,
+		l := drive.MailLoad{Addr: r.bed.Server.SMTP, Sessions: r.opts.Connections, Messages: r.opts.Messages, Size: r.opts.Size,
 			To: addresses(r.inboxes), First: round * r.opts.Messages}
 		return l.Run(ctx)
 	}
 	server := r.bed.Server.proc
-	results, err := drive.Alternate(ctx, name, r.opts.Rounds, drive.Side{Target: "send", Run: ours, Proc: server}, drive.Side{Target: "mail in", Run: in, Proc: server})
+	results, err := drive.Alternate(ctx, name, r.opts.Rounds, drive.Side{Target: "send", Run: ours, Proc: server}, drive.Side{Target: "messages in", Run: in, Proc: server})
 	if err != nil {
 		return err
 	}
@@ -179,28 +179,28 @@ func (r *sendRun) client(ctx context.Context, in Inbox, k int, out *drive.Round)
 	from, to := drive.Share(r.opts.Messages, k, r.opts.Connections)
 	for range to - from {
 		begin := time.Now()
-		answer, err := conn.Do(request)
+		response, err := conn.Do(request)
 		if err != nil {
 			return err
 		}
 		part.Latency.Record(time.Since(begin))
-		r.count(&part, answer)
+		r.count(&part, response)
 	}
 	return nil
 }
 
-func (r *sendRun) count(round *drive.Round, answer drive.HTTPAnswer) {
-	if answer.Status != http.StatusAccepted {
-		round.Fail(fmt.Sprintf("status %d: %s", answer.Status, drive.DetailOf(answer.Body)))
+func (r *sendRun) count(round *drive.Round, response drive.HTTPResponse) {
+	if response.Status != http.StatusAccepted {
+		round.Fail(fmt.Sprintf("status %d: %s", response.Status, drive.DetailOf(response.Body)))
 		return
 	}
 	round.Count++
 }
 
 func (r *sendRun) request(in Inbox) []byte {
-	line := "A line of a mail that is sent to somebody else, of ordinary length.\n"
+	line := "A line of a message that is sent to somebody else, of ordinary length.\n"
 	body, _ := json.Marshal(map[string]string{ // strings alone: it cannot fail
-		"to": "somebody@receiver.example.test", "subject": "A mail that is sent",
+		"to": "somebody@receiver.example.test", "subject": "A message that is sent",
 		"body": strings.Repeat(line, r.opts.Size/len(line)+1)[:r.opts.Size],
 	})
 	return drive.BuildRequest("POST", "/api/v1/inboxes/"+in.Address+"/send", r.bed.Server.HTTP, drive.KeyHeader(in.Key), body)

@@ -77,19 +77,19 @@ func (o StartOptions) fill(ctx context.Context, bed *Bed) ([]mailedInbox, error)
 	accepted := drive.NewRound()
 	// A pass ends before the next one begins, so that the newest message of each inbox is known.
 	for first := 0; first < o.Messages; first += o.Inboxes {
-		l := drive.MailLoad{Addr: bed.Server.SMTP, Mails: min(o.Inboxes, o.Messages-first), Size: o.Size,
+		l := drive.MailLoad{Addr: bed.Server.SMTP, Messages: min(o.Inboxes, o.Messages-first), Size: o.Size,
 			First: first, To: addresses(inboxes)}
-		l.Sessions = min(SetUpConns, l.Mails)
+		l.Sessions = min(SetUpConns, l.Messages)
 		round, err := l.Run(ctx)
 		if err != nil {
 			return nil, err
 		}
-		for i := range l.Mails {
+		for i := range l.Messages {
 			mailed[i].code = l.Code(i)
 		}
 		accepted.Add(round)
 		accepted.Elapsed += round.Elapsed
-		drive.Tell(ctx, drive.Moment{Name: "messages accepted", Done: float64(first + l.Mails), All: float64(o.Messages)})
+		drive.ShowProgress(ctx, drive.Moment{Name: "messages accepted", Done: float64(first + l.Messages), All: float64(o.Messages)})
 	}
 	bed.Report.Add("messages accepted", "inboxd", accepted)
 	resident, err := bed.Server.proc.ResidentMiB()
@@ -130,12 +130,12 @@ func readOnce(ctx context.Context, host string, mailed []mailedInbox, out *drive
 	defer drive.InterruptOn(ctx, conn.NC)()
 	for _, m := range mailed {
 		from := time.Now()
-		answer, err := conn.Do(pollVariants[0].request(host, m))
+		response, err := conn.Do(pollVariants[0].request(host, m))
 		if err != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}
 		took := time.Since(from)
-		if err := checkLatest(m, answer.Body); err != nil {
+		if err := checkLatest(m, response.Body); err != nil {
 			return err
 		}
 		out.Record(took)
@@ -148,7 +148,7 @@ func readOnce(ctx context.Context, host string, mailed []mailedInbox, out *drive
 func (o StartOptions) pollHot(ctx context.Context, bed *Bed, mailed []mailedInbox) error {
 	hot := mailed[:max(len(mailed)/hotShare, 1)]
 	l := drive.HTTPLoad{Addr: bed.Server.HTTP, Status: 200, Conns: o.Connections, Duration: o.Duration,
-		Check: func(i int, a drive.HTTPAnswer) error { return checkLatest(hot[i], a.Body) }}
+		Check: func(i int, a drive.HTTPResponse) error { return checkLatest(hot[i], a.Body) }}
 	for _, m := range hot {
 		l.Requests = append(l.Requests, pollVariants[0].request(bed.Server.HTTP, m))
 	}

@@ -23,28 +23,28 @@ type WebhooksOptions struct {
 	Inboxes  int           `help:"Inboxes of each of the two accounts." default:"64" least:"1"`
 	Sessions int           `help:"SMTP sessions." default:"16" least:"1"`
 	Size     int           `help:"Bytes of a message." default:"2048" least:"1250"`
-	Hanging  int           `help:"Receivers that take connections and never answer, each notified of five events a round." default:"0" least:"0" most:"990"`
+	Hanging  int           `help:"Receivers that take connections and never respond, each notified of five events a round." default:"0" least:"0" most:"990"`
 	Within   time.Duration `help:"How long the last call may trail the last 250." default:"1m" least:"1ms"`
 }
 
-// hangingMails is how many events of each round go to receivers that hang.
-const hangingMails = 5
+// hangingMessages is how many events of each round go to receivers that hang.
+const hangingMessages = 5
 
-// receiver notes when each code that it expects was told.
+// receiver notes when the event of each expected code came.
 type receiver struct {
 	calls *fakes.Calls
 
 	mu      sync.Mutex
-	told    map[string]time.Time // zero: not yet
+	seen    map[string]time.Time // by code; zero: not yet
 	missing int
 	all     chan struct{} // closed when none is missing any more
 	twice   int64
-	strange int64  // calls that tell no code that is expected
+	strange int64  // calls without a code that is expected
 	example string // the last of them
 }
 
 func openReceiver() (*receiver, error) {
-	r := &receiver{told: map[string]time.Time{}}
+	r := &receiver{seen: map[string]time.Time{}}
 	var err error
 	r.calls, err = fakes.TakeCalls(r.take)
 	return r, err
@@ -56,14 +56,14 @@ func (r *receiver) take(call fakes.Call) {
 	err := json.Unmarshal(call.Body, &e)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch at, expected := r.told[e.OTP]; {
+	switch at, expected := r.seen[e.OTP]; {
 	case err != nil || !expected:
 		r.strange++
 		r.example = fmt.Sprintf("%.200q %v", call.Body, err)
 	case !at.IsZero():
 		r.twice++
 	default:
-		r.told[e.OTP] = call.At
+		r.seen[e.OTP] = call.At
 		if r.missing--; r.missing == 0 {
 			close(r.all)
 		}
@@ -74,13 +74,13 @@ func (r *receiver) take(call fakes.Call) {
 func (r *receiver) expect(load *drive.MailLoad) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.missing, r.all = load.Mails, make(chan struct{})
-	for i := range load.Mails {
-		r.told[load.Code(i)] = time.Time{}
+	r.missing, r.all = load.Messages, make(chan struct{})
+	for i := range load.Messages {
+		r.seen[load.Code(i)] = time.Time{}
 	}
 }
 
-// wait returns when all that is expected was told.
+// wait returns when all expected events came.
 func (r *receiver) wait(ctx context.Context, within time.Duration) error {
 	select {
 	case <-r.all:
@@ -93,16 +93,16 @@ func (r *receiver) wait(ctx context.Context, within time.Duration) error {
 	return errors.Join(fmt.Errorf("%d events did not come within %v; %d calls were strange, the last: %s", r.missing, within, r.strange, r.example), context.Cause(ctx))
 }
 
-// checks are right when every call told what was expected, once.
+// checks hold when each expected event came once and no other came.
 func (r *receiver) checks() []report.Check {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return []report.Check{{Name: "events received twice", Got: r.twice}, {Name: "events of messages that were not sent", Got: r.strange}}
 }
 
-// Webhooks measures what webhooks cost the message that they tell of, and how soon they tell:
+// Webhooks measures what webhooks cost the message that they report, and how soon they come:
 // the same load to an account without and with a webhook, in turn. With Hanging, receivers
-// that never answer are told of the same account's events meanwhile.
+// that never respond get events of the same account meanwhile.
 func Webhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) error {
 	run, err := prepareWebhooks(ctx, bed, opts)
 	if err != nil {
@@ -117,7 +117,7 @@ func Webhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) error {
 	}
 	after, err2 := bed.Server.proc.ResidentMiB()
 	bed.Report.Compare(results)
-	bed.Report.Add("final dot to webhook", "inboxd", run.told)
+	bed.Report.Add("final dot to webhook", "inboxd", run.delivered)
 	bed.Report.Note("resident MiB before", before)
 	bed.Report.Note("resident MiB after", after)
 	bed.Report.Checks = append(bed.Report.Checks, run.receiver.checks()...)
@@ -126,19 +126,19 @@ func Webhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) error {
 
 // webhooksRun is two accounts' inboxes and the receivers of the second's events.
 type webhooksRun struct {
-	opts     WebhooksOptions
-	smtp     string
-	plain    []Inbox
-	hooked   []Inbox
-	hung     Inbox // its events are told to those that hang
-	receiver *receiver
-	hanging  []net.Listener
-	codes    int
-	told     drive.Round
+	opts      WebhooksOptions
+	smtp      string
+	plain     []Inbox
+	hooked    []Inbox
+	hung      Inbox // its events go to the receivers that hang
+	receiver  *receiver
+	hanging   []net.Listener
+	codes     int
+	delivered drive.Round
 }
 
 func prepareWebhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) (_ *webhooksRun, err error) {
-	run := &webhooksRun{opts: opts, smtp: bed.Server.SMTP, told: drive.NewRound()}
+	run := &webhooksRun{opts: opts, smtp: bed.Server.SMTP, delivered: drive.NewRound()}
 	defer func() {
 		if err != nil {
 			run.close()
@@ -166,7 +166,7 @@ func (w *webhooksRun) subscribe(ctx context.Context, api *client.Client) error {
 		return err
 	}
 	for range w.opts.Hanging {
-		ln, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts: the kernel does
+		ln, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts the connections
 		if err != nil {
 			return err
 		}
@@ -188,13 +188,13 @@ func (w *webhooksRun) close() {
 	}
 }
 
-// without sends a turn's messages to inboxes that nobody is told of.
+// without sends a turn's messages to inboxes without a webhook.
 func (w *webhooksRun) without(ctx context.Context, _ int) (drive.Round, error) {
 	load := w.next(w.plain, w.opts.Messages)
 	return load.Run(ctx)
 }
 
-// with sends a turn's messages to inboxes with a webhook. It ends when all events were told.
+// with sends a turn's messages to inboxes with a webhook. It ends when all events came.
 func (w *webhooksRun) with(ctx context.Context, _ int) (drive.Round, error) {
 	if err := w.wakeHanging(ctx); err != nil {
 		return drive.Round{}, err
@@ -203,30 +203,30 @@ func (w *webhooksRun) with(ctx context.Context, _ int) (drive.Round, error) {
 	load := w.next(w.hooked, w.opts.Messages)
 	load.Sent = func(i int, dot time.Time) { dots[i] = dot }
 	began := time.Now()
-	r, err := w.tell(ctx, &load)
-	w.told.Elapsed += time.Since(began)
+	r, err := w.deliver(ctx, &load)
+	w.delivered.Elapsed += time.Since(began)
 	if err != nil || r.Errors > 0 {
 		return r, err
 	}
 	w.receiver.mu.Lock()
 	defer w.receiver.mu.Unlock()
 	for i, dot := range dots {
-		w.told.Latency.Record(w.receiver.told[load.Code(i)].Sub(dot))
-		w.told.Count++
+		w.delivered.Latency.Record(w.receiver.seen[load.Code(i)].Sub(dot))
+		w.delivered.Count++
 	}
 	return r, nil
 }
 
 // next is the load of the next messages, with codes of their own.
-func (w *webhooksRun) next(to []Inbox, mails int) drive.MailLoad {
+func (w *webhooksRun) next(to []Inbox, messages int) drive.MailLoad {
 	first := w.codes
-	w.codes += mails
-	return drive.MailLoad{Addr: w.smtp, Sessions: min(w.opts.Sessions, mails), Mails: mails, Size: w.opts.Size, Rate: w.opts.Rate, To: addresses(to), First: first}
+	w.codes += messages
+	return drive.MailLoad{Addr: w.smtp, Sessions: min(w.opts.Sessions, messages), Messages: messages, Size: w.opts.Size, Rate: w.opts.Rate, To: addresses(to), First: first}
 }
 
-// tell sends messages and waits until the receiver was told of all. Refused ones fail the run
-// anyway, so nobody waits for their events.
-func (w *webhooksRun) tell(ctx context.Context, load *drive.MailLoad) (drive.Round, error) {
+// deliver sends messages and waits until the receiver got all events. Refused ones fail the run
+// anyway, so their events are not waited for.
+func (w *webhooksRun) deliver(ctx context.Context, load *drive.MailLoad) (drive.Round, error) {
 	w.receiver.expect(load)
 	r, err := load.Run(ctx)
 	if err != nil || r.Errors > 0 {
@@ -235,15 +235,15 @@ func (w *webhooksRun) tell(ctx context.Context, load *drive.MailLoad) (drive.Rou
 	return r, w.receiver.wait(ctx, w.opts.Within)
 }
 
-// wakeHanging sends messages whose events those that hang are told, and waits until the
-// receiver that answers was.
+// wakeHanging sends messages whose events go to the receivers that hang, and waits until the
+// other receiver got them.
 func (w *webhooksRun) wakeHanging(ctx context.Context) error {
 	if w.opts.Hanging == 0 {
 		return nil
 	}
-	load := w.next([]Inbox{w.hung}, hangingMails)
+	load := w.next([]Inbox{w.hung}, hangingMessages)
 	load.Sessions, load.Rate = 1, 0
-	r, err := w.tell(ctx, &load)
+	r, err := w.deliver(ctx, &load)
 	if err == nil && r.Errors > 0 {
 		err = fmt.Errorf("mail for those that hang: %s", r.FirstError)
 	}

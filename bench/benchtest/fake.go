@@ -1,5 +1,5 @@
 // Package benchtest is the smallest server that the loads can run against, for their tests: it keeps the public
-// contract of the calls they make, and can be told to break it in one way at a time. It knows nothing of the loads.
+// contract of the calls they make, and breaks it in one way at a time where a flag asks for it. It knows nothing of the loads.
 package benchtest
 
 import (
@@ -58,16 +58,16 @@ func serveFake(ctx context.Context, args []string) error {
 		f.String(known, "", "")
 	}
 	fake := newFake()
-	f.BoolVar(&fake.loseMail, "fake-lose-mail", false, "answer 250 and forget every tenth mail")
+	f.BoolVar(&fake.loseMail, "fake-lose-mail", false, "reply 250 and forget every tenth message")
 	f.BoolVar(&fake.wrongCode, "fake-wrong-code", false, "show another code than was sent")
-	f.DurationVar(&fake.slow, "fake-slow", 0, "answer so long after an inbox was made")
-	f.BoolVar(&fake.mute, "fake-mute", false, "make the second inbox and every one after it, and break the connection instead of an answer")
-	f.BoolVar(&fake.alwaysNew, "fake-always-new", false, "answer 200 to who knows the answer")
-	f.BoolVar(&fake.neverNew, "fake-never-new", false, "answer 304 with the ETag of something else")
-	f.BoolVar(&fake.refuse, "fake-refuse", false, "answer 451 and 503 with Retry-After to every third mail and poll")
-	f.BoolVar(&fake.rude, "fake-rude", false, "answer 452 to every third mail")
+	f.DurationVar(&fake.slow, "fake-slow", 0, "wait so long after an inbox was made")
+	f.BoolVar(&fake.mute, "fake-mute", false, "make the second inbox and every one after it, and break the connection instead of a response")
+	f.BoolVar(&fake.alwaysNew, "fake-always-new", false, "respond with 200 where 304 is right")
+	f.BoolVar(&fake.neverNew, "fake-never-new", false, "respond with 304 and the ETag of something else")
+	f.BoolVar(&fake.refuse, "fake-refuse", false, "respond with 451 and 503 with Retry-After to every third message and poll")
+	f.BoolVar(&fake.rude, "fake-rude", false, "reply 452 to every third message")
 	f.BoolVar(&fake.unsigned, "fake-unsigned", false, "webhooks: sign with another secret")
-	f.BoolVar(&fake.loseSends, "fake-lose-sends", false, "answer 202 and forget every tenth mail")
+	f.BoolVar(&fake.loseSends, "fake-lose-sends", false, "respond with 202 and forget every tenth message")
 	f.StringVar(&fake.events, "fake-events", "", "webhooks: lost (every tenth), twice, or strange (some of nothing that was sent)")
 	f.StringVar(&fake.smarthost, "smarthost", "", "")
 	_ = f.Parse(args)
@@ -95,7 +95,7 @@ type Fake struct {
 	polled   int
 	sent     int      // messages taken for others, all delivered at once
 	gone     []string // what was deleted, in order
-	mails    []record // in order of receipt
+	messages []record // in order of receipt
 }
 
 type inbox struct {
@@ -174,7 +174,7 @@ func (f *Fake) apply(r record) {
 		f.order = append(f.order, r.Address)
 	default:
 		f.inboxes[r.Address].codes = append(f.inboxes[r.Address].codes, r.Code)
-		f.mails = append(f.mails, r)
+		f.messages = append(f.messages, r)
 	}
 }
 
@@ -210,7 +210,7 @@ func (f *Fake) Codes() map[string]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	codes := make(map[string]string)
-	for _, m := range f.mails {
+	for _, m := range f.messages {
 		codes[m.Code] = m.Address
 	}
 	return codes
@@ -218,7 +218,7 @@ func (f *Fake) Codes() map[string]string {
 
 var codeInText = regexp.MustCompile(`code is (\d{6})`)
 
-// take is what is said to a message.
+// take stores a message and returns the reply.
 func (f *Fake) take(to string, message []byte) (reply string) {
 	r := record{Address: withoutTag(to), Code: "none"}
 	if m := codeInText.FindSubmatch(message); m != nil {

@@ -43,7 +43,7 @@ func TestBoundsNameTheFlag(t *testing.T) {
 	}
 }
 
-// The bound of --size, which tags repeat, is the length of a mail without filling.
+// The bound of --size, which tags repeat, is the length of a message without filling.
 func TestTheLeastSizeIsThatOfAnEmptyMail(t *testing.T) {
 	if n := SignInMail(time.Time{}, 0).Len(); n != 1250 {
 		t.Errorf("the shortest mail has %d bytes", n)

@@ -82,7 +82,7 @@ func TestAlternateCountsTheProcessorTimeOfTurns(t *testing.T) {
 		t.Errorf("%+v", q)
 	}
 	if q := RatioOf(results[0], results[2]); q.CPU != 0 {
-		t.Errorf("beside what is not known: %+v", q)
+		t.Errorf("next to what is not known: %+v", q)
 	}
 }
 

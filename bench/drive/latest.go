@@ -16,7 +16,7 @@ func KeyHeader(key string) string {
 	return "X-API-Key: " + key
 }
 
-// Refusal is an answer to a measured request that is not 2xx.
+// Refusal is a response to a measured request that is not 2xx.
 type Refusal struct {
 	Status int
 	Detail string
@@ -64,9 +64,9 @@ func (e *Email) CodeIn() string {
 
 // ParseLatest returns nil when there is no message.
 func ParseLatest(body []byte) (*Email, error) {
-	var answer struct {
+	var response struct {
 		Email *Email `json:"email"`
 	}
-	err := json.Unmarshal(body, &answer)
-	return answer.Email, err
+	err := json.Unmarshal(body, &response)
+	return response.Email, err
 }

@@ -150,7 +150,7 @@ func HostileInvitation(date time.Time) *Template {
 
 // PlainText makes messages of about size bytes that are nothing but text.
 func PlainText(date time.Time, size int) *Template {
-	const line = "A line of a mail that says nothing of a meeting, of ordinary length.\r\n"
+	const line = "A line of a message that says nothing of a meeting, of ordinary length.\r\n"
 	text := fmt.Appendf(nil, mailHead, date.UTC().Format(time.RFC1123Z), "")
 	lines := max(size-len(text), 0) / len(line)
 	return templateOf(fmt.Appendf(nil, mailHead, date.UTC().Format(time.RFC1123Z), strings.Repeat(line, lines)))

@@ -220,7 +220,7 @@ func (p *Process) ending() string {
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // FreePort finds a port for a program that can neither choose one nor say which it took. Somebody
-// else may take it in between; the program then ends, and that is said.
+// else may take it in between; the program then ends, which is reported.
 func FreePort() (string, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

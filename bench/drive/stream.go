@@ -42,7 +42,7 @@ func (s *Stream) at(now time.Time) *instant {
 	return s.seconds[n]
 }
 
-// Record counts one right answer and how long it took.
+// Record counts one right response and how long it took.
 func (s *Stream) Record(d time.Duration) {
 	now := time.Now()
 	s.mu.Lock()
@@ -53,7 +53,7 @@ func (s *Stream) Record(d time.Duration) {
 	_ = in.latency.RecordValue(inRange(d))
 }
 
-// Refuse counts an answer that says "not now" as it should be said.
+// Refuse counts a refusal that is right under overload.
 func (s *Stream) Refuse(reason string) {
 	now := time.Now()
 	s.mu.Lock()
@@ -64,7 +64,7 @@ func (s *Stream) Refuse(reason string) {
 	s.at(now).refused++
 }
 
-// Fail counts a wrong answer.
+// Fail counts a wrong response.
 func (s *Stream) Fail(reason string) {
 	now := time.Now()
 	s.mu.Lock()

@@ -79,7 +79,7 @@ func readMessage(in *bufio.Reader) (message []byte, err error) {
 	}
 }
 
-// Sink is a mail server that takes everything and counts the messages of each subject. A server
+// Sink is an SMTP server that takes everything and counts the messages of each subject. A server
 // under load hands its mail to it.
 type Sink struct {
 	Addr string // host:port

@@ -1,9 +1,9 @@
-// Package mixed puts on a server what a fleet of agents does all at once, in an open loop: agents that poll, mail in, mail
-// out, and webhooks that are told. What is due is sent when it is due, whatever the server does, and what was accepted is
-// asked for afterwards. Run does that at a given rate, Overload at four times what the server can do, Restart while the
-// server ends and begins again.
+// Package mixed puts on a server what a fleet of agents does at the same time: they poll, receive and
+// send messages, and receive webhooks. The load is an open loop: each operation is sent when it is due,
+// whatever the server does. Afterwards the load asks for everything that was accepted. Run does that at
+// a given rate, Overload at four times what the server can do.
 //
-// It knows the service as package bench does, and refuses to know any more of it.
+// The package knows the public surfaces only, as package bench does.
 package mixed
 
 import (
@@ -15,10 +15,10 @@ import (
 	"inboxd/bench/drive"
 )
 
-// Fleet is who asks for what. The tags are for the command line.
+// Fleet is the agents and what they ask for. The tags are for the command line.
 type Fleet struct {
 	Agents      int           `help:"Agents, each with an inbox and a phase of its own." default:"20000" least:"1"`
-	Every       time.Duration `help:"How often each asks for its newest mail." default:"2s" least:"1ms"`
+	Every       time.Duration `help:"How often each asks for its newest message." default:"2s" least:"1ms"`
 	Mails       float64       `help:"Messages a second that come in." default:"500" above:"0"`
 	Sends       float64       `help:"Messages a second that agents send; 0 is none." default:"20" least:"0"`
 	Connections int           `help:"Keep-alive connections of the agents." default:"256" least:"1"`
@@ -44,10 +44,10 @@ func (f Fleet) fits(lasts time.Duration, most float64) error {
 	return nil
 }
 
-// affords wants accounts for all sends.
+// affords refuses more sends than the accounts have.
 func (f Fleet) affords(bed *bench.Bed, lasts time.Duration, most float64) error {
 	if f.Sends*lasts.Seconds()*most > float64(maxSends*len(bed.Keys)) {
-		return fmt.Errorf("--sends: %.1f a second for %v are more than a day's of %d accounts: say --accounts", f.Sends*most, lasts, len(bed.Keys))
+		return fmt.Errorf("--sends: %.1f a second for %v are more than a day's of %d accounts: use --accounts", f.Sends*most, lasts, len(bed.Keys))
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func TestOverloadSetsGoodputBesideThePeak(t *testing.T) {
 		t.Error(err)
 	}
 	values := r.Results[0].Values
-	peak, over := values["right answers a second at the peak"], values["right answers a second at four times the peak"]
+	peak, over := values["right responses a second at the peak"], values["right responses a second at four times the peak"]
 	if peak < 150 || over < 2*peak { // 265 and 1,060 are asked for, of a server that can do more
 		t.Errorf("%v", values)
 	}
@@ -177,7 +177,7 @@ func TestBackAfter(t *testing.T) {
 func TestSendsAreBoundedByTheAccounts(t *testing.T) {
 	opts := Options{Fleet: smallFleet(), Duration: 2 * time.Second}
 	opts.Sends = maxSends
-	if err := Run(t.Context(), &bench.Bed{Keys: []string{"k"}}, opts); err == nil || !strings.Contains(err.Error(), "say --accounts") {
+	if err := Run(t.Context(), &bench.Bed{Keys: []string{"k"}}, opts); err == nil || !strings.Contains(err.Error(), "use --accounts") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"inboxd/bench/drive"
 )
 
-// run is one load: the fleet, what it was told, and what became of it.
+// run is one load: the fleet, its options, and what was measured.
 type run struct {
 	bed   *bench.Bed
 	fleet Fleet
@@ -29,19 +29,19 @@ type run struct {
 	listener *listener
 	ledger   *ledger
 
-	began                       time.Time
-	polls, mails, sends, events *drive.Stream
-	mailsBegun, sendsBegun      atomic.Int64 // numbers given out
+	began                          time.Time
+	polls, messages, sends, events *drive.Stream
+	messagesBegun, sendsBegun      atomic.Int64 // numbers given out
 }
 
-// prepare makes the inboxes, and listens to what the server will tell.
+// prepare makes the inboxes and the webhooks.
 func prepare(ctx context.Context, bed *bench.Bed, fleet Fleet) (_ *run, err error) {
 	if bed.Server.Attached() {
 		fleet.Sends = 0 // they would go to strangers
 		bed.Report.Notes = append(bed.Report.Notes, "Sends and webhooks need a server of its own.")
 	}
 	r := &run{bed: bed, fleet: fleet, web: bed.Server.HTTP, smtp: bed.Server.SMTP, ledger: newLedger(), template: drive.SignInMail(time.Now(), fleet.Size),
-		text: strings.Repeat("A line of a mail that is sent to somebody else, of ordinary length.\n", 8)}
+		text: strings.Repeat("A line of a message that is sent to somebody else, of ordinary length.\n", 8)}
 	r.agents, err = bed.CreateInboxes(ctx, bed.Keys, fleet.Agents, bench.SetUpConns)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func prepare(ctx context.Context, bed *bench.Bed, fleet Fleet) (_ *run, err erro
 func (r *run) begin() {
 	r.began = time.Now()
 	stream := func(name string) *drive.Stream { return drive.NewStream(name, "inboxd", r.began) }
-	r.polls, r.mails, r.sends = stream("polls, due to answer"), stream("mails, due to 250"), stream("sends, due to 202")
+	r.polls, r.messages, r.sends = stream("polls, due to response"), stream("messages, due to 250"), stream("sends, due to 202")
 	r.events = stream("events, final dot to webhook")
 }
 
@@ -75,7 +75,7 @@ func (r *run) close() { r.listener.close() }
 
 // streams are those in which something is asked for.
 func (r *run) streams() []*drive.Stream {
-	all := []*drive.Stream{r.polls, r.mails}
+	all := []*drive.Stream{r.polls, r.messages}
 	if r.listener != nil {
 		all = append(all, r.events)
 	}
@@ -106,15 +106,15 @@ type worker func(ctx context.Context, p pace, k, all int) error
 func (r *run) phase(ctx context.Context, name string, factor float64, lasts time.Duration) error {
 	p := pace{start: time.Now(), factor: factor}
 	p.end = p.start.Add(lasts)
-	stop := r.tell(ctx, name, p)
+	stop := r.showProgress(ctx, name, p)
 	defer stop()
 	var kinds []worker
 	var each []int
 	add := func(w worker, n int) { kinds, each = append(kinds, w), append(each, n) }
 	add(r.pollAgents, min(int(float64(r.fleet.Connections)*max(factor, 1)), len(r.agents), maxConnections))
-	add(r.sendMails, min(int(float64(r.fleet.Sessions)*max(factor, 1)), maxSessions))
+	add(r.deliverMessages, min(int(float64(r.fleet.Sessions)*max(factor, 1)), maxSessions))
 	if r.fleet.Sends > 0 {
-		add(r.sendLetters, sendConns)
+		add(r.sendMessages, sendConns)
 	}
 	return drive.Parallel(ctx, len(kinds), func(ctx context.Context, kind int) error {
 		return drive.Parallel(ctx, each[kind], func(ctx context.Context, k int) error { return kinds[kind](ctx, p, k, each[kind]) })
@@ -127,8 +127,8 @@ const (
 	sendConns      = 16
 )
 
-// tell says each second how the streams do, until stop.
-func (r *run) tell(ctx context.Context, name string, p pace) (stop func()) {
+// showProgress shows the last second of the streams, each second, until stop.
+func (r *run) showProgress(ctx context.Context, name string, p pace) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -142,7 +142,7 @@ func (r *run) tell(ctx context.Context, name string, p pace) (stop func()) {
 			case now := <-tick.C:
 				for _, s := range r.streams() {
 					last, _ := s.Last()
-					drive.Tell(ctx, drive.Moment{Name: name + ": " + s.Name, Done: min(now.Sub(p.start), p.end.Sub(p.start)).Seconds(), All: p.end.Sub(p.start).Seconds(), Says: last.String()})
+					drive.ShowProgress(ctx, drive.Moment{Name: name + ": " + s.Name, Done: min(now.Sub(p.start), p.end.Sub(p.start)).Seconds(), All: p.end.Sub(p.start).Seconds(), Says: last.String()})
 				}
 			}
 		}
@@ -150,22 +150,22 @@ func (r *run) tell(ctx context.Context, name string, p pace) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// answered judges an answer of the API: right, a clean "not now", or wrong.
-func (r *run) answered(s *drive.Stream, answer drive.HTTPAnswer, want int, from time.Time) bool {
+// countResponse counts a response of the API: right, refused as it should be, or wrong.
+func (r *run) countResponse(s *drive.Stream, response drive.HTTPResponse, want int, from time.Time) bool {
 	switch {
-	case answer.Status == want:
+	case response.Status == want:
 		s.Record(time.Since(from))
 		return true
-	case answer.Status == 503 && answer.Field("retry-after") != "":
-		s.Refuse("503 " + drive.DetailOf(answer.Body))
+	case response.Status == 503 && response.Field("retry-after") != "":
+		s.Refuse("503 " + drive.DetailOf(response.Body))
 	default:
-		s.Fail(fmt.Sprintf("status %d, want %d: %s", answer.Status, want, drive.DetailOf(answer.Body)))
+		s.Fail(fmt.Sprintf("status %d, want %d: %s", response.Status, want, drive.DetailOf(response.Body)))
 	}
 	return false
 }
 
-// letter is the request of the n-th mail that is sent.
-func (r *run) letter(n int64) []byte {
+// outgoing is the request of the n-th message that is sent.
+func (r *run) outgoing(n int64) []byte {
 	in := r.agents[n%int64(len(r.agents))]
 	body, _ := json.Marshal(map[string]string{"to": "somebody@receiver.example.test", "subject": subjectOf(n), "body": r.text}) // strings alone: it cannot fail
 	return drive.BuildRequest("POST", "/api/v1/inboxes/"+in.Address+"/send", r.web, drive.KeyHeader(in.Key), body)
@@ -173,4 +173,4 @@ func (r *run) letter(n int64) []byte {
 
 func subjectOf(n int64) string { return fmt.Sprintf("bench-%d", n) }
 
-var errTooMany = errors.New("more mails than there are codes to tell them apart")
+var errTooMany = errors.New("more messages than there are codes")

@@ -15,8 +15,8 @@ const (
 	listPage = 1000
 )
 
-// verify asks for everything that was accepted: each message is readable where it was sent, was told of, once, and each
-// mail that agents sent was delivered, once.
+// verify asks for everything that was accepted: each message is readable where it was sent and has one
+// event, and each message that agents sent was delivered once.
 func (r *run) verify(ctx context.Context) error {
 	if err := r.verifyEvents(ctx); err != nil {
 		return err
@@ -38,11 +38,11 @@ func (r *run) verifyEvents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	taken, told, twice := r.ledger.count()
+	taken, withEvent, twice := r.ledger.count()
 	r.listener.mu.Lock()
 	defer r.listener.mu.Unlock()
 	out := r.bed.Report
-	out.Verify("messages accepted with an event", taken, told)
+	out.Verify("messages accepted with an event", taken, withEvent)
 	out.Verify("events received twice", 0, twice)
 	out.Verify("webhook calls without a valid signature", 0, r.listener.forged)
 	out.Verify("events of messages that were not sent", 0, r.listener.strange)
@@ -72,7 +72,7 @@ func (r *run) verifyMails(ctx context.Context) error {
 				note(m)
 			}
 			q.Cursor = page.NextCursor
-			drive.Tell(ctx, drive.Moment{Name: "messages read back", Done: float64(found), All: float64(accepted)})
+			drive.ShowProgress(ctx, drive.Moment{Name: "messages read back", Done: float64(found), All: float64(accepted)})
 		}
 	}
 	r.bed.Report.Verify("messages accepted that are readable", accepted, found)
@@ -113,7 +113,7 @@ func await(ctx context.Context, what string, within time.Duration, count func() 
 		if done != last {
 			last, since = done, time.Now()
 		}
-		drive.Tell(ctx, drive.Moment{Name: "waiting for " + what, Done: float64(done), All: float64(all), Says: fmt.Sprintf("%d to come", all-done)})
+		drive.ShowProgress(ctx, drive.Moment{Name: "waiting for " + what, Done: float64(done), All: float64(all), Says: fmt.Sprintf("%d to come", all-done)})
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

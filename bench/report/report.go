@@ -1,4 +1,4 @@
-// Package report is what a run is told as: figures next to their limits, checks, settings and the machine, as a table and as
+// Package report is the report of a run: figures next to their limits, checks, settings and the machine, as a table and as
 // JSON. It knows what a figure is made of and refuses to know how any was measured.
 package report
 
@@ -92,7 +92,7 @@ func (r *Report) Promised(name string, got, bound float64, most bool) {
 	r.Promises = append(r.Promises, Promise{name, got, bound, most})
 }
 
-// Err says what makes the run worthless: nothing measured, wrong answers or a failed check.
+// Err says what makes the run worthless: nothing measured, wrong responses or a failed check.
 func (r *Report) Err() error {
 	if len(r.Results) == 0 {
 		return errors.New("nothing was measured")
@@ -157,9 +157,9 @@ func (r *Report) writeCodes(t io.Writer) {
 	if len(r.Codes) == 0 {
 		return
 	}
-	fmt.Fprintln(t, "CATEGORY\tMAILS\tRIGHT\tWRONG CODES\tPRECISION\tRECALL")
+	fmt.Fprintln(t, "CATEGORY\tMESSAGES\tRIGHT\tWRONG CODES\tPRECISION\tRECALL")
 	for _, c := range r.Codes {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%.3f\t%.3f\n", c.Category, c.Mails, c.Right, c.Wrong, c.Precision, c.Recall)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%.3f\t%.3f\n", c.Category, c.Messages, c.Right, c.Wrong, c.Precision, c.Recall)
 	}
 	fmt.Fprintln(t)
 	for _, m := range r.Misses {

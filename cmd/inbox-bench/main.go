@@ -37,7 +37,7 @@ type cli struct {
 
 	settings map[string]any // of the load that runs, by the names of its flags
 
-	Poll     bench.PollOptions     `cmd:"" help:"GET /latest next to a constant answer of the same size."`
+	Poll     bench.PollOptions     `cmd:"" help:"GET /latest next to a constant response of the same size."`
 	Ingest   bench.IngestOptions   `cmd:"" help:"Messages received per second next to smtp-sink and the disk."`
 	Latency  bench.LatencyOptions  `cmd:"" help:"Final dot to 250, to a poll and to a long poll."`
 	Start    bench.StartOptions    `cmd:"" help:"Start to first read, and memory, with many inboxes."`
@@ -49,7 +49,7 @@ type cli struct {
 	Overload mixed.OverloadOptions `cmd:"" help:"Four times what the server can do: what it still does, how it refuses the rest, how soon it is back."`
 	Peers    competitors.Options   `cmd:"" help:"Messages received and polls next to Mailpit and Inbucket, whose binaries are given."`
 	Compare  compareCmd            `cmd:"" help:"Two reports of one load, figure by figure, with confidence intervals."`
-	Constant constantCmd           `cmd:"" help:"Serve the constant answer that poll compares with."`
+	Constant constantCmd           `cmd:"" help:"Serve the constant response that poll compares with."`
 }
 
 type compareCmd struct {
@@ -66,7 +66,7 @@ type constantCmd struct {
 func main() {
 	var c cli
 	kctx := kong.Parse(&c, kong.Name("inbox-bench"), kong.Vars{"version": version.Line("inbox-bench")},
-		kong.Description("Loads an inbox server on this machine and reports figures beside their limits."))
+		kong.Description("Loads an inbox server on this machine and reports figures next to their limits."))
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	defer stop()
@@ -179,7 +179,7 @@ func (c *cli) measure(ctx context.Context, name string, run load) (err error) {
 	if err := c.writable(); err != nil {
 		return err
 	}
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // else a write to who has gone ends the process, and all that was made stays
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // else a closed pipe ends the process before it has removed what it made
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("not done within --timeout %v", c.Timeout))
 	defer cancel()
 	bed, err := bench.Prepare(ctx, "inbox-bench "+name, c.Server)

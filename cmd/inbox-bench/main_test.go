@@ -106,7 +106,7 @@ func TestAReportIsAllThatStandardOutputHolds(t *testing.T) {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
 	}
-	if !strings.HasPrefix(stdout.String(), "inbox-bench mixed ") || strings.Contains(stdout.String(), "a second  ") || !strings.Contains(stderr.String(), "polls, due to answer") {
+	if !strings.HasPrefix(stdout.String(), "inbox-bench mixed ") || strings.Contains(stdout.String(), "a second  ") || !strings.Contains(stderr.String(), "polls, due to response") {
 		t.Errorf("standard output:\n%s\nstandard error:\n%s", stdout, stderr)
 	}
 	if n := inboxesOf(t, web, givenKey); n != 0 {
@@ -121,7 +121,7 @@ func TestAReportIsAllThatStandardOutputHolds(t *testing.T) {
 		t.Errorf("settings %v, %v", saved.Load, err)
 	}
 	cmd, stdout, stderr = program(t.Context(), t, "compare", data, data)
-	if err := cmd.Run(); err != nil || !strings.Contains(stdout.String(), "polls, due to answer on inboxd, p99 ms") {
+	if err := cmd.Run(); err != nil || !strings.Contains(stdout.String(), "polls, due to response on inboxd, p99 ms") {
 		t.Errorf("a run next to itself: %v\n%s\n%s", err, stdout, stderr)
 	}
 }
@@ -267,9 +267,9 @@ func TestWhatMakesNoLoadIsRefused(t *testing.T) {
 		"latency --accounts 11":    "--accounts must be at most 10, not 11",
 		"latency --timeout 0s":     "--timeout must be at least 1ms, not 0s",
 		"latency --size 1":         "latency: --size must be at least 1250, not 1",
-		"poll --variants fast":     `poll: --variants: there is no "fast"`,
+		"poll --variants fast":     `poll: --variants: unknown variant "fast"`,
 		"ingest --pipelined 1,0":   "ingest: --pipelined must be at least 1, not 0",
-		"calendar --parts weather": `calendar: --parts: there is no "weather"`,
+		"calendar --parts weather": `calendar: --parts: unknown part "weather"`,
 		"webhooks --hanging 991":   "webhooks: --hanging must be at most 990, not 991",
 		"peers":                    "peers: peers needs --mailpit PATH or --inbucket PATH",
 		"mixed --mails 0":          "mixed: --mails must be more than 0, not 0",
@@ -297,7 +297,7 @@ func TestRunningServersThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestWhatNeedsAServerOfItsOwnAsksNoOther: nothing answers there.
+// TestWhatNeedsAServerOfItsOwnAsksNoOther: nothing listens there.
 func TestWhatNeedsAServerOfItsOwnAsksNoOther(t *testing.T) {
 	for _, load := range []string{"calendar", "send", "start", "webhooks"} {
 		cmd, stdout, stderr := program(t.Context(), t, load, "--base-url", "http://127.0.0.1:1", "--smtp", "127.0.0.1:1")
