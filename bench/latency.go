@@ -52,8 +52,6 @@ func Latency(ctx context.Context, bed *Bed, opts LatencyOptions) error {
 		return err
 	}
 	defer run.close()
-	defer drive.InterruptOn(ctx, run.mail.NC)()
-	defer drive.InterruptOn(ctx, run.reader.NC)()
 	kinds := []readerKind{{name: "poll"}, {name: "long poll", wait: readableWithin}}
 	journeys := []journey{newJourney(), newJourney()}
 	disk := drive.NewRound()

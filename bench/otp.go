@@ -43,7 +43,6 @@ func OTP(ctx context.Context, bed *Bed, opts OTPOptions) error {
 		return err
 	}
 	defer run.mail.Close()
-	defer drive.InterruptOn(ctx, run.mail.NC)()
 	start := time.Now()
 	for i, row := range rows {
 		if err := run.one(ctx, row, inboxes[i/perInbox]); err != nil {

@@ -138,7 +138,6 @@ func readTags(ctx context.Context, host string, mailed []mailedInbox) error {
 			return err
 		}
 		defer conn.Close()
-		defer drive.InterruptOn(ctx, conn.NC)()
 		from, to := drive.Share(len(mailed), k, SetUpConns)
 		for i := from; i < to; i++ {
 			response, err := conn.Do(pollVariants[0].request(host, mailed[i]))

@@ -85,7 +85,6 @@ func (r reading) firstResponse(ctx context.Context, request []byte, status int) 
 		return response, err
 	}
 	defer conn.Close()
-	defer drive.InterruptOn(ctx, conn.NC)()
 	for range 2 { // the second time from what the first left
 		if response, err = conn.Do(request); err != nil || response.Status != status {
 			return response, errors.Join(err, fmt.Errorf("status %d: %s", response.Status, drive.DetailOf(response.Body)))

@@ -76,7 +76,6 @@ func (r *sendRun) singles(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close()
-	defer drive.InterruptOn(ctx, conn.NC)()
 	request := r.request(r.inboxes[0])
 	call, disk := drive.NewRound(), drive.NewRound()
 	for range r.opts.Singles {
@@ -169,7 +168,6 @@ func (r *sendRun) client(ctx context.Context, in Inbox, k int, out *drive.Round)
 		return err
 	}
 	defer conn.Close()
-	defer drive.InterruptOn(ctx, conn.NC)()
 	part := drive.NewRound()
 	defer func() { *out = part }()
 	request := r.request(in)

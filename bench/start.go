@@ -127,7 +127,6 @@ func readOnce(ctx context.Context, host string, mailed []mailedInbox, out *drive
 		return err
 	}
 	defer conn.Close()
-	defer drive.InterruptOn(ctx, conn.NC)()
 	for _, m := range mailed {
 		from := time.Now()
 		response, err := conn.Do(pollVariants[0].request(host, m))

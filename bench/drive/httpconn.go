@@ -26,8 +26,9 @@ var (
 // write, reads until Content-Length is met, no allocation. It refuses chunked responses,
 // interim responses and bytes that were not asked for. Not safe for concurrent use.
 type HTTPConn struct {
-	NC  net.Conn
-	buf []byte
+	NC   net.Conn
+	buf  []byte
+	undo func() bool // of the interrupt by the context of the dial
 
 	chunked bool // responses may come in chunks (RFC 9112 section 7.1)
 }
@@ -51,7 +52,8 @@ func BaseURL(addr string) string {
 	return "http://" + addr
 }
 
-// DialHTTP connects to HOST:PORT, or by TLS to https://HOST:PORT.
+// DialHTTP connects to HOST:PORT, or by TLS to https://HOST:PORT. Every wait on the connection ends
+// with ctx.
 func DialHTTP(ctx context.Context, addr string) (*HTTPConn, error) {
 	var d interface {
 		DialContext(ctx context.Context, network, addr string) (net.Conn, error)
@@ -64,7 +66,7 @@ func DialHTTP(ctx context.Context, addr string) (*HTTPConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &HTTPConn{NC: nc, buf: make([]byte, 16<<10)}, nil
+	return &HTTPConn{NC: nc, buf: make([]byte, 16<<10), undo: InterruptOn(ctx, nc)}, nil
 }
 
 // InterruptOn makes every wait on nc end when ctx does. The returned function undoes it.
@@ -73,7 +75,10 @@ func InterruptOn(ctx context.Context, nc net.Conn) (undo func() bool) {
 }
 
 // Close ends the connection.
-func (c *HTTPConn) Close() error { return c.NC.Close() }
+func (c *HTTPConn) Close() error {
+	c.undo()
+	return c.NC.Close()
+}
 
 // Do sends one request and reads its response.
 func (c *HTTPConn) Do(request []byte) (HTTPResponse, error) {

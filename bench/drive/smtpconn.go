@@ -18,6 +18,8 @@ type SMTPConn struct {
 	in  *bufio.Reader
 	out []byte
 
+	undo func() bool // of the interrupt by the context of the dial
+
 	stepwise bool // each command waits for the reply to the one before
 }
 
@@ -29,7 +31,8 @@ type Reply struct {
 
 func (r *Reply) Error() string { return fmt.Sprintf("SMTP %d %s", r.Code, r.Text) }
 
-// DialSMTP connects, greets, and refuses a server that does not offer PIPELINING.
+// DialSMTP connects, greets, and refuses a server that does not offer PIPELINING. Every wait on the
+// session ends with ctx.
 func DialSMTP(ctx context.Context, addr string) (*SMTPConn, error) { return dialSMTP(ctx, addr, true) }
 
 func dialSMTP(ctx context.Context, addr string, pipelining bool) (_ *SMTPConn, err error) {
@@ -37,10 +40,10 @@ func dialSMTP(ctx context.Context, addr string, pipelining bool) (_ *SMTPConn, e
 	if err != nil {
 		return nil, err
 	}
-	c := &SMTPConn{NC: nc, in: bufio.NewReader(nc), stepwise: !pipelining}
-	defer InterruptOn(ctx, nc)()
+	c := &SMTPConn{NC: nc, in: bufio.NewReader(nc), stepwise: !pipelining, undo: InterruptOn(ctx, nc)}
 	defer func() {
 		if err != nil {
+			c.undo()
 			nc.Close()
 		}
 	}()
@@ -62,6 +65,7 @@ func dialSMTP(ctx context.Context, addr string, pipelining bool) (_ *SMTPConn, e
 
 // Close says goodbye without waiting for the reply.
 func (c *SMTPConn) Close() error {
+	c.undo()
 	_, _ = c.NC.Write([]byte("QUIT\r\n"))
 	return c.NC.Close()
 }

@@ -21,7 +21,6 @@ const (
 type line struct {
 	r    *run
 	conn *drive.HTTPConn
-	undo func() bool
 }
 
 // do asks, and makes the connection first if there is none.
@@ -31,7 +30,6 @@ func (l *line) do(ctx context.Context, request []byte) (response drive.HTTPRespo
 			l.conn = nil
 			return response, rest(ctx, err)
 		}
-		l.undo = drive.InterruptOn(ctx, l.conn.NC)
 	}
 	if err = l.conn.NC.SetDeadline(time.Now().Add(drive.ResponseWithin)); err == nil {
 		response, err = l.conn.Do(request)
@@ -44,7 +42,6 @@ func (l *line) do(ctx context.Context, request []byte) (response drive.HTTPRespo
 
 func (l *line) close() {
 	if l.conn != nil {
-		l.undo()
 		_ = l.conn.Close()
 		l.conn = nil
 	}
@@ -141,7 +138,6 @@ func (r *run) deliverMessages(ctx context.Context, p pace, k, all int) error {
 type session struct {
 	r    *run
 	conn *drive.SMTPConn
-	undo func() bool
 }
 
 // send delivers one message and keeps the book of it.
@@ -151,7 +147,6 @@ func (s *session) send(ctx context.Context, code string, agent int, mail []byte)
 			s.conn = nil
 			return rest(ctx, err)
 		}
-		s.undo = drive.InterruptOn(ctx, s.conn.NC)
 	}
 	err = s.conn.NC.SetDeadline(time.Now().Add(drive.ResponseWithin))
 	if err == nil {
@@ -171,7 +166,6 @@ func (s *session) send(ctx context.Context, code string, agent int, mail []byte)
 
 func (s *session) close() {
 	if s.conn != nil {
-		s.undo()
 		_ = s.conn.Close()
 		s.conn = nil
 	}
