@@ -51,15 +51,15 @@ func (in Inbox) latest(ctx context.Context, host string) (drive.Email, error) {
 	return drive.Email{ID: m.ID, Code: &m.OTPCode}, nil
 }
 
-// CreateInboxes makes n inboxes over conns connections, and deals them out among the keys.
-func (b *Bed) CreateInboxes(ctx context.Context, keys []string, n, conns int) ([]Inbox, error) {
+// CreateInboxes makes n inboxes, and deals them out among the keys.
+func (b *Bed) CreateInboxes(ctx context.Context, keys []string, n int) ([]Inbox, error) {
 	token := runToken()
-	return b.namedInboxes(ctx, keys, n, conns, func(i int) string { return token + strconv.Itoa(i) })
+	return b.namedInboxes(ctx, keys, n, func(i int) string { return token + strconv.Itoa(i) })
 }
 
 // namedInboxes is CreateInboxes, the i-th with the prefix that prefix(i) says.
-func (b *Bed) namedInboxes(ctx context.Context, keys []string, n, conns int, prefix func(i int) string) ([]Inbox, error) {
-	return createInboxes(ctx, n, conns, func(ctx context.Context, i int) (Inbox, error) {
+func (b *Bed) namedInboxes(ctx context.Context, keys []string, n int, prefix func(i int) string) ([]Inbox, error) {
+	return createInboxes(ctx, n, func(ctx context.Context, i int) (Inbox, error) {
 		key := keys[i%len(keys)]
 		in, err := NewAPI(b.Server.HTTP, key).CreateInbox(ctx, client.InboxOrder{Prefix: prefix(i)})
 		return Inbox{in.Address, key}, err
@@ -69,10 +69,10 @@ func (b *Bed) namedInboxes(ctx context.Context, keys []string, n, conns int, pre
 // showEvery is how many inboxes pass between two reports of progress.
 const showEvery = 500
 
-func createInboxes(ctx context.Context, n, conns int, create func(ctx context.Context, i int) (Inbox, error)) ([]Inbox, error) {
+func createInboxes(ctx context.Context, n int, create func(ctx context.Context, i int) (Inbox, error)) ([]Inbox, error) {
 	inboxes := make([]Inbox, n)
 	var done atomic.Int64
-	err := drive.Each(ctx, conns, n, func(ctx context.Context, i int) error {
+	err := drive.Each(ctx, SetUpConns, n, func(ctx context.Context, i int) error {
 		whole, err := toTheEnd(ctx)
 		if err == nil {
 			inboxes[i], err = create(whole, i)
@@ -102,7 +102,7 @@ func (b *Bed) encryptedInboxes(ctx context.Context, n int) ([]Inbox, error) {
 		return nil, err
 	}
 	token := runToken()
-	return createInboxes(ctx, n, SetUpConns, func(ctx context.Context, i int) (Inbox, error) {
+	return createInboxes(ctx, n, func(ctx context.Context, i int) (Inbox, error) {
 		in, err := api.CreateEncryptedInbox(ctx, client.InboxOrder{Prefix: token + strconv.Itoa(i)})
 		return Inbox{in.Address, key}, err
 	})

@@ -77,7 +77,7 @@ func (o CalendarOptions) Validate() error {
 
 // fresh makes inboxes that nothing came to yet.
 func (r *calendarRun) fresh(ctx context.Context, n int) ([]Inbox, error) {
-	return r.bed.CreateInboxes(ctx, r.bed.Keys[:1], n, SetUpConns)
+	return r.bed.CreateInboxes(ctx, r.bed.Keys[:1], n)
 }
 
 // load delivers messages of one kind.
@@ -89,7 +89,7 @@ func (r *calendarRun) load(to []Inbox, messages int, t *drive.Template) drive.Ma
 func (r *calendarRun) sides(to []Inbox, messages int, kinds ...mailKind) (sides []drive.Side) {
 	for _, k := range kinds {
 		l := r.load(to, messages, k.template)
-		sides = append(sides, drive.Side{Target: k.name, Run: func(ctx context.Context, _ int) (drive.Round, error) { return l.Run(ctx) }, Proc: r.bed.Server.proc})
+		sides = append(sides, drive.Side{Target: k.name, Run: func(ctx context.Context, _ int) (drive.Round, error) { return l.Run(ctx) }, Proc: r.bed.Server.Proc})
 	}
 	return sides
 }
@@ -176,7 +176,7 @@ func (r *calendarRun) posts(ctx context.Context) error {
 			return did, err
 		}
 	}
-	server := r.bed.Server.proc
+	server := r.bed.Server.Proc
 	results, err := drive.Alternate(ctx, "202 of clients", r.opts.Rounds, drive.Side{Target: "meetings", Run: side(meeting), Proc: server}, drive.Side{Target: "sends", Run: side(nil), Proc: server})
 	if err == nil {
 		r.bed.Report.Compare(results)
@@ -191,7 +191,7 @@ func (r *calendarRun) hostile(ctx context.Context) error {
 		return err
 	}
 	file := drive.HostileInvitation(time.Now())
-	before, err := r.bed.Server.proc.ResidentMiB()
+	before, err := r.bed.Server.Proc.ResidentMiB()
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (r *calendarRun) hostile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	after, err := r.bed.Server.proc.ResidentMiB()
+	after, err := r.bed.Server.Proc.ResidentMiB()
 	results[0].Values = map[string]float64{"resident MiB before": before, "resident MiB after": after,
 		"processor ms more than of a text": (results[0].CPU.Total() - results[1].CPU.Total()) / 1000}
 	r.bed.Report.Compare(results)

@@ -108,7 +108,7 @@ func prepareIngest(ctx context.Context, bed *Bed, opts IngestOptions) (*ingestRu
 // numbered creates the recipients that smtp-source -N counts through: 1<token>, 2<token>...
 // They must share one domain, because smtp-source changes nothing else.
 func (r *ingestRun) numbered(ctx context.Context, n int) ([]Inbox, error) {
-	inboxes, err := r.bed.namedInboxes(ctx, r.bed.Keys, n, SetUpConns,
+	inboxes, err := r.bed.namedInboxes(ctx, r.bed.Keys, n,
 		func(i int) string { return strconv.Itoa(i+1) + r.token })
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (r *ingestRun) hot(ctx context.Context) error {
 	if r.opts.Hot == 0 {
 		return nil
 	}
-	inboxes, err := r.bed.namedInboxes(ctx, r.bed.Keys, r.opts.Rounds, 1,
+	inboxes, err := r.bed.namedInboxes(ctx, r.bed.Keys, r.opts.Rounds,
 		func(i int) string { return "hot" + strconv.Itoa(i) + r.token })
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (r *ingestRun) sourceSides(load func(round int) sourceLoad) []drive.Side {
 			return l.run(ctx, r.source)
 		}
 	}
-	return []drive.Side{{Target: "inboxd", Run: run(r.bed.Server.SMTP), Proc: r.bed.Server.proc}, {Target: "smtp-sink", Run: run(r.sink), Proc: r.sinking}}
+	return []drive.Side{{Target: "inboxd", Run: run(r.bed.Server.SMTP), Proc: r.bed.Server.Proc}, {Target: "smtp-sink", Run: run(r.sink), Proc: r.sinking}}
 }
 
 func (r *ingestRun) diskSide() drive.Side {
@@ -185,7 +185,7 @@ func (r *ingestRun) pipelined(ctx context.Context, sessions int) error {
 		l.Addr = r.sink
 		return l.Run(ctx)
 	}
-	sides := []drive.Side{{Target: "inboxd", Run: ours, Proc: r.bed.Server.proc, Verify: sample}, {Target: "smtp-sink", Run: sink, Proc: r.sinking}}
+	sides := []drive.Side{{Target: "inboxd", Run: ours, Proc: r.bed.Server.Proc, Verify: sample}, {Target: "smtp-sink", Run: sink, Proc: r.sinking}}
 	if sessions == 1 {
 		sides = append(sides, r.diskSide())
 	}
@@ -212,8 +212,8 @@ func (r *ingestRun) encrypted(ctx context.Context) error {
 			round, err := sealed.Run(ctx)
 			taken += round.Count
 			return round, err
-		}, Proc: r.bed.Server.proc},
-		{Target: "inboxd", Run: func(ctx context.Context, _ int) (drive.Round, error) { return load.Run(ctx) }, Proc: r.bed.Server.proc},
+		}, Proc: r.bed.Server.Proc},
+		{Target: "inboxd", Run: func(ctx context.Context, _ int) (drive.Round, error) { return load.Run(ctx) }, Proc: r.bed.Server.Proc},
 	}
 	results, err := drive.Alternate(ctx, fmt.Sprintf("encrypted s=%d", load.Sessions), r.opts.Rounds, sides...)
 	if err != nil {

@@ -83,7 +83,7 @@ func prepareLatency(ctx context.Context, bed *Bed, opts LatencyOptions) (_ *late
 			run.close()
 		}
 	}()
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], 1, 1)
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], 1)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (r *latencyRun) read(kind readerKind, asking chan<- struct{}) (s sighting) 
 		}
 		s.at = time.Now()
 		if response.Status != 200 {
-			s.err = &drive.Refusal{Status: response.Status, Detail: drive.DetailOf(response.Body)}
+			s.err = fmt.Errorf("status %d: %s", response.Status, drive.DetailOf(response.Body))
 			return s
 		}
 		if s.email, s.err = drive.ParseLatest(response.Body); s.email == nil && s.at.After(until) {

@@ -34,7 +34,7 @@ func OTP(ctx context.Context, bed *Bed, opts OTPOptions) error {
 	if err != nil {
 		return err
 	}
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], 1+len(rows)/perInbox, 1)
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], 1+len(rows)/perInbox)
 	if err != nil {
 		return err
 	}

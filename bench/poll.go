@@ -49,7 +49,7 @@ func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
 			return err
 		}
 	}
-	if err := bed.Server.proc.Settle(ctx); err != nil {
+	if err := bed.Server.Proc.Settle(ctx); err != nil {
 		return err
 	}
 	for _, v := range variants {
@@ -98,7 +98,7 @@ func (m mailedInbox) lane() string { return strings.Replace(m.Address, "@", "+la
 
 // mailedInboxes creates n inboxes and sends each one message.
 func mailedInboxes(ctx context.Context, bed *Bed, n int) ([]mailedInbox, error) {
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, n, SetUpConns)
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, n)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (r reading) compare(ctx context.Context, name string, requests [][]byte, st
 		name, addr string
 		proc       *drive.Process
 		check      func(int, drive.HTTPResponse) error
-	}{{"inboxd", server.HTTP, server.proc, check}, {"constant", addr, constant, sameSize}} {
+	}{{"inboxd", server.HTTP, server.Proc, check}, {"constant", addr, constant, sameSize}} {
 		side := l
 		side.Addr, side.Check = t.addr, t.check
 		side.Duration = min(r.duration/time.Duration(r.rounds), warmUp)

@@ -61,7 +61,7 @@ func Send(ctx context.Context, bed *Bed, opts SendOptions) error {
 // newSendRun makes the inboxes: one for each client and account.
 func newSendRun(ctx context.Context, bed *Bed, opts SendOptions) (r *sendRun, err error) {
 	r = &sendRun{bed: bed, opts: opts}
-	r.inboxes, err = bed.CreateInboxes(ctx, bed.Keys, opts.Connections*len(bed.Keys), SetUpConns)
+	r.inboxes, err = bed.CreateInboxes(ctx, bed.Keys, opts.Connections*len(bed.Keys))
 	if err == nil {
 		r.probe, err = openProbe(bed.dir)
 	}
@@ -121,7 +121,7 @@ func (r *sendRun) crowd(ctx context.Context) error {
 			To: addresses(r.inboxes), First: round * r.opts.Messages}
 		return l.Run(ctx)
 	}
-	server := r.bed.Server.proc
+	server := r.bed.Server.Proc
 	results, err := drive.Alternate(ctx, name, r.opts.Rounds, drive.Side{Target: "send", Run: ours, Proc: server}, drive.Side{Target: "messages in", Run: in, Proc: server})
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ type Server struct {
 	SMTP string // host:port
 	data string // folder; empty when attached
 
-	proc *drive.Process // nil when attached
+	Proc *drive.Process // nil when attached
 	Sink *fakes.Sink    // takes what the server sends; nil when attached
 
 	names  *fakes.NameServer // nil when attached, or when the arguments name another
@@ -79,9 +79,6 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 // Attached reports whether it was started by somebody else.
 func (s *Server) Attached() bool { return s.data == "" }
 
-// Process is the server's; nil for one that is not ours or does not run.
-func (s *Server) Process() *drive.Process { return s.proc }
-
 // webhookPlan lets an account have as many webhooks as a load has receivers.
 const webhookPlan = "[paid]\nmax_webhooks = 1000\n"
 
@@ -96,17 +93,17 @@ func (s *Server) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.proc, s.HTTP, s.SMTP = proc, ready["http"], ready["smtp"]
+	s.Proc, s.HTTP, s.SMTP = proc, ready["http"], ready["smtp"]
 	return nil
 }
 
 // Stop ends a server of ours and leaves any other alone.
 func (s *Server) Stop() error {
-	if s.proc == nil {
+	if s.Proc == nil {
 		return nil
 	}
-	err := s.proc.Stop()
-	s.proc = nil
+	err := s.Proc.Stop()
+	s.Proc = nil
 	return err
 }
 
@@ -119,13 +116,13 @@ func (s *Server) close() error {
 
 // Kill ends a server of ours at once, as a crash would.
 func (s *Server) Kill() error {
-	err := s.proc.Kill()
-	s.proc = nil
+	err := s.Proc.Kill()
+	s.Proc = nil
 	return err
 }
 
 func (s *Server) describe() string {
-	if s.proc == nil {
+	if s.Proc == nil {
 		return "attached"
 	}
 	return fmt.Sprintf("%s %v", filepath.Base(s.binary), s.plan)

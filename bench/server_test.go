@@ -36,8 +36,8 @@ func TestServerStartsStopsAndLeavesNothing(t *testing.T) {
 	if len(bed.Keys) != 2 || bed.Keys[0] == bed.Keys[1] {
 		t.Errorf("bed %+v", bed)
 	}
-	pid := bed.Server.proc.PID()
-	if mib, err := bed.Server.proc.ResidentMiB(); err != nil || mib < 1 {
+	pid := bed.Server.Proc.PID()
+	if mib, err := bed.Server.Proc.ResidentMiB(); err != nil || mib < 1 {
 		t.Errorf("resident %v MiB, %v", mib, err)
 	}
 	if err := bed.Close(); err != nil {

@@ -68,7 +68,7 @@ func Start(ctx context.Context, bed *Bed, opts StartOptions) error {
 // their newest.
 func (o StartOptions) fill(ctx context.Context, bed *Bed) ([]mailedInbox, error) {
 	began := time.Now()
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, o.Inboxes, SetUpConns)
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, o.Inboxes)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (o StartOptions) fill(ctx context.Context, bed *Bed) ([]mailedInbox, error)
 		drive.ShowProgress(ctx, drive.Moment{Name: "messages accepted", Done: float64(first + l.Messages), All: float64(o.Messages)})
 	}
 	bed.Report.Add("messages accepted", "inboxd", accepted)
-	resident, err := bed.Server.proc.ResidentMiB()
+	resident, err := bed.Server.Proc.ResidentMiB()
 	bed.Report.Note("resident MiB with all of them", resident)
 	return mailed, err
 }
@@ -110,9 +110,9 @@ func startOnce(ctx context.Context, bed *Bed, mailed []mailedInbox, reads int, s
 	}
 	starts.Record(time.Since(begin))
 	starts.Elapsed += time.Since(begin)
-	first, err1 := bed.Server.proc.ResidentMiB()
+	first, err1 := bed.Server.Proc.ResidentMiB()
 	err := readOnce(ctx, bed.Server.HTTP, mailed[:min(reads, len(mailed))], cold)
-	after, err2 := bed.Server.proc.ResidentMiB()
+	after, err2 := bed.Server.Proc.ResidentMiB()
 	for name, v := range map[string]float64{"ready ms": ready.Seconds() * 1000,
 		"resident MiB after the first read": first, "resident MiB after all reads": after} {
 		values[name] = append(values[name], v)

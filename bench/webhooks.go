@@ -109,13 +109,13 @@ func Webhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) error {
 		return err
 	}
 	defer run.close()
-	before, err1 := bed.Server.proc.ResidentMiB()
+	before, err1 := bed.Server.Proc.ResidentMiB()
 	results, err := drive.Alternate(ctx, drive.AcceptedName(opts.Rate), opts.Rounds,
-		drive.Side{Target: "without webhooks", Run: run.without, Proc: bed.Server.proc}, drive.Side{Target: "with webhooks", Run: run.with, Proc: bed.Server.proc})
+		drive.Side{Target: "without webhooks", Run: run.without, Proc: bed.Server.Proc}, drive.Side{Target: "with webhooks", Run: run.with, Proc: bed.Server.Proc})
 	if err != nil {
 		return err
 	}
-	after, err2 := bed.Server.proc.ResidentMiB()
+	after, err2 := bed.Server.Proc.ResidentMiB()
 	bed.Report.Compare(results)
 	bed.Report.Add("final dot to webhook", "inboxd", run.delivered)
 	bed.Report.Note("resident MiB before", before)
@@ -148,10 +148,10 @@ func prepareWebhooks(ctx context.Context, bed *Bed, opts WebhooksOptions) (_ *we
 	if err != nil {
 		return nil, err
 	}
-	if run.plain, err = bed.CreateInboxes(ctx, bed.Keys[:1], opts.Inboxes, SetUpConns); err != nil {
+	if run.plain, err = bed.CreateInboxes(ctx, bed.Keys[:1], opts.Inboxes); err != nil {
 		return nil, err
 	}
-	if run.hooked, err = bed.CreateInboxes(ctx, []string{key}, opts.Inboxes+1, SetUpConns); err != nil {
+	if run.hooked, err = bed.CreateInboxes(ctx, []string{key}, opts.Inboxes+1); err != nil {
 		return nil, err
 	}
 	run.hung, run.hooked = run.hooked[opts.Inboxes], run.hooked[:opts.Inboxes]

@@ -92,8 +92,8 @@ func runs(flag, binary string) error {
 
 // own is ours, whose addresses all targets use.
 func own(ctx context.Context, bed *bench.Bed, opts Options) (target, error) {
-	made, err := bed.CreateInboxes(ctx, bed.Keys, opts.Inboxes, bench.SetUpConns)
-	t := target{name: "inboxd", web: bed.Server.HTTP, mail: bed.Server.SMTP, proc: bed.Server.Process()}
+	made, err := bed.CreateInboxes(ctx, bed.Keys, opts.Inboxes)
+	t := target{name: "inboxd", web: bed.Server.HTTP, mail: bed.Server.SMTP, proc: bed.Server.Proc}
 	keys := map[string]string{}
 	for _, in := range made {
 		t.to = append(t.to, in.Address)

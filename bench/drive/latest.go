@@ -16,14 +16,6 @@ func KeyHeader(key string) string {
 	return "X-API-Key: " + key
 }
 
-// Refusal is a response to a measured request that is not 2xx.
-type Refusal struct {
-	Status int
-	Detail string
-}
-
-func (r *Refusal) Error() string { return fmt.Sprintf("%d: %s", r.Status, r.Detail) }
-
 // DetailOf is the sentence of an error's body, or the body itself where there is none.
 func DetailOf(body []byte) string {
 	var e struct{ Detail string }

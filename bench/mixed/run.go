@@ -42,7 +42,7 @@ func prepare(ctx context.Context, bed *bench.Bed, fleet Fleet) (_ *run, err erro
 	}
 	r := &run{bed: bed, fleet: fleet, web: bed.Server.HTTP, smtp: bed.Server.SMTP, ledger: newLedger(), template: drive.SignInMail(time.Now(), fleet.Size),
 		text: strings.Repeat("A line of a message that is sent to somebody else, of ordinary length.\n", 8)}
-	r.agents, err = bed.CreateInboxes(ctx, bed.Keys, fleet.Agents, bench.SetUpConns)
+	r.agents, err = bed.CreateInboxes(ctx, bed.Keys, fleet.Agents)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func prepare(ctx context.Context, bed *bench.Bed, fleet Fleet) (_ *run, err erro
 			return nil, err
 		}
 	}
-	err = bed.Server.Process().Settle(ctx)
+	err = bed.Server.Proc.Settle(ctx)
 	r.begin() // the clock of the timeline
 	return r, err
 }

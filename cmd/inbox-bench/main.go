@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,19 +75,7 @@ func main() {
 
 // Validate checks the bounds of the options before anything runs. Kong then calls the Validate of
 // the load's own options, if they have one.
-func (c *cli) Validate(kctx *kong.Context) error {
-	if err := cmp.Or(drive.Check(*c), drive.Check(c.Server)); err != nil {
-		return err
-	}
-	node := kctx.Selected()
-	if node == nil {
-		return nil
-	}
-	if err := drive.Check(node.Target.Interface()); err != nil {
-		return fmt.Errorf("%s: %w", node.Name, err)
-	}
-	return nil
-}
+func (c *cli) Validate(kctx *kong.Context) error { return checkBounds(kctx.Flags()) }
 
 // endings are the signals that end a run, which then removes what it made. nohup has SIGHUP ignored, and it stays so.
 func endings() []os.Signal {

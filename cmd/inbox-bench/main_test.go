@@ -266,15 +266,16 @@ func TestWhatMakesNoLoadIsRefused(t *testing.T) {
 		"latency --accounts 0":     "--accounts must be at least 1, not 0",
 		"latency --accounts 11":    "--accounts must be at most 10, not 11",
 		"latency --timeout 0s":     "--timeout must be at least 1ms, not 0s",
-		"latency --size 1":         "latency: --size must be at least 1250, not 1",
+		"latency --size 1":         "--size must be at least 1250, not 1",
+		"poll --rate NaN":          "--rate must be at least 0, not NaN",
 		"poll --variants fast":     `poll: --variants: unknown variant "fast"`,
-		"ingest --pipelined 1,0":   "ingest: --pipelined must be at least 1, not 0",
+		"ingest --pipelined 1,0":   "--pipelined must be at least 1, not 0",
 		"calendar --parts weather": `calendar: --parts: unknown part "weather"`,
-		"webhooks --hanging 991":   "webhooks: --hanging must be at most 990, not 991",
+		"webhooks --hanging 991":   "--hanging must be at most 990, not 991",
 		"peers":                    "peers: peers needs --mailpit PATH or --inbucket PATH",
-		"mixed --mails 0":          "mixed: --mails must be more than 0, not 0",
+		"mixed --mails 0":          "--mails must be more than 0, not 0",
 		"mixed --mails 1000000":    "mixed: --mails: 1000000 a second for 1m0s are more than the 900000 that have a code of their own",
-		"overload --step 1s":       "overload: --step must be at least 2s, not 1s",
+		"overload --step 1s":       "--step must be at least 2s, not 1s",
 	} {
 		cmd, stdout, stderr := program(t.Context(), t, append(strings.Fields(args), "--inboxd", "/no/such/inboxd")...)
 		if err := cmd.Run(); err == nil || !strings.HasPrefix(stderr.String(), "inbox-bench: error: "+want) || stdout.Len() > 0 {
