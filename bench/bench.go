@@ -1,12 +1,13 @@
 // Package bench puts the loads on a server that users care about, and reports what it saw: polls
-// (Poll), messages in (Ingest), the way of a message from its final dot to a reader (Latency), sends
-// (Send), webhooks (Webhooks), meetings (Calendar), and start-up with many inboxes (Start). It also
-// scores the codes that are found in a folder of messages (OTP). Each figure stands next to a limit
-// measured in the same run: a constant HTTP response, smtp-sink, or the disk's own fdatasync.
+// (Poll), messages in (Ingest), the way of a message from its final dot to a reader (Latency),
+// sends (Send), webhooks (Webhooks), meetings (Calendar), and start-up with many inboxes (Start).
+// It also scores the codes that are found in a folder of messages (OTP). Each figure stands next to
+// a limit measured in the same run: a constant HTTP response, smtp-sink, or the disk's own
+// fdatasync.
 //
 // It knows only the public surfaces of a process that it starts itself or attaches to: HTTP by
-// docs/specification.md and SMTP by RFC 5321. It does not know what is inside the server, and it does
-// not load another machine unless --yes-remote allows it.
+// docs/specification.md and SMTP by RFC 5321. It does not know what is inside the server, and it
+// does not load another machine unless --yes-remote allows it.
 package bench
 
 import (
@@ -66,8 +67,8 @@ func Prepare(ctx context.Context, tool string, opts ServerOptions) (_ *Bed, err 
 // Folder makes a folder that goes with the bed.
 func (b *Bed) Folder(name string) (string, error) { return os.MkdirTemp(b.dir, name) }
 
-// Close removes the inboxes that were made on an attached server, stops what was started and removes
-// the temporary folder.
+// Close removes the inboxes that were made on an attached server, stops what was started and
+// removes the temporary folder.
 func (b *Bed) Close() error {
 	var err error
 	if b.Server != nil {

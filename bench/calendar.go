@@ -39,9 +39,9 @@ type calendarRun struct {
 	invitation *drive.Template
 }
 
-// Calendar measures what meetings cost: a message with an invitation next to messages of its size, the list and the feed of
-// many next to constant responses of theirs, a meeting that a client makes next to a send, and a file made to be
-// dear next to a text of its size.
+// Calendar measures what meetings cost: a message with an invitation next to messages of its size,
+// the list and the feed of many next to constant responses of theirs, a meeting that a client makes
+// next to a send, and a file made to be dear next to a text of its size.
 func Calendar(ctx context.Context, bed *Bed, opts CalendarOptions) error {
 	sends, err := newSendRun(ctx, bed, SendOptions{Messages: opts.Posts, Size: 300, Connections: opts.PostConnections, Rounds: opts.Rounds})
 	if err != nil {
@@ -156,12 +156,14 @@ func (r *calendarRun) reads(ctx context.Context) error {
 	return err
 }
 
-// read compares one request with the constant response of its size, and returns the ETag of the first response.
+// read compares one request with the constant response of its size, and returns the ETag of the
+// first response.
 func (r *calendarRun) read(ctx context.Context, name string, request []byte, status int) (etag string, err error) {
 	return reading{bed: r.bed, conns: r.opts.Connections, duration: r.opts.Duration, rounds: r.opts.Rounds}.one(ctx, name, request, status)
 }
 
-// posts lets clients make meetings in turns with sends, and waits after each turn until the queue is empty.
+// posts lets clients make meetings in turns with sends, and waits after each turn until the queue
+// is empty.
 func (r *calendarRun) posts(ctx context.Context) error {
 	start := time.Now().AddDate(0, 1, 0).UTC().Format("2006-01-02T15:04Z")
 	body := []byte(`{"title": "Quarterly review", "start": "` + start + `", "timezone": "Europe/Berlin", "location": "Room 4.021", "description": "` +

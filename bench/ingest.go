@@ -192,8 +192,8 @@ func (r *ingestRun) pipelined(ctx context.Context, sessions int) error {
 	return r.compare(ctx, name, sides)
 }
 
-// encrypted lets our own loader deliver the same messages to encrypted inboxes and to others, in turn. All
-// that the first took must be there at the end.
+// encrypted lets our own loader deliver the same messages to encrypted inboxes and to others, in
+// turn. All that the first took must be there at the end.
 func (r *ingestRun) encrypted(ctx context.Context) error {
 	if r.opts.Encrypted == 0 {
 		return nil

@@ -37,7 +37,8 @@ func TestPollComparesWithTheConstantAnswer(t *testing.T) {
 		if res.Count == 0 || res.Latency == nil || res.Latency.P50 <= 0 || len(res.Rounds) != 2 {
 			t.Errorf("%+v", res)
 		}
-		// The system counts by ticks of 10 ms, less than which few responses take on a busy machine.
+		// The system counts by ticks of 10 ms, less than which few responses take on a busy
+		// machine.
 		if res.Count > 5_000 && (res.CPU.Total() <= 0 || len(res.CPU.Rounds) != 2) {
 			t.Errorf("%s on %s: processor time %+v", res.Name, res.Target, res.CPU)
 		}

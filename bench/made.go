@@ -13,8 +13,8 @@ import (
 	"inboxd/http/client"
 )
 
-// removeWithin bounds the removal of all inboxes that were made on an attached server. It begins when
-// the load has ended, however it did: its context may be over by then.
+// removeWithin bounds the removal of all inboxes that were made on an attached server. It begins
+// when the load has ended, however it did: its context may be over by then.
 const removeWithin = 5 * time.Minute
 
 // runMark is in the address of every inbox that this process makes. Letters only: smtp-source puts

@@ -130,8 +130,8 @@ func (s *Server) describe() string {
 
 func (o ServerOptions) attached() bool { return o.BaseURL != "" || o.SMTP != "" }
 
-// attach refuses a server on another machine unless --yes-remote allows it, and one without a key: the
-// loads leave no accounts behind.
+// attach refuses a server on another machine unless --yes-remote allows it, and one without a key:
+// the loads leave no accounts behind.
 func attach(opts ServerOptions) (*Server, error) {
 	if opts.BaseURL == "" || opts.SMTP == "" || len(opts.APIKey) == 0 {
 		return nil, errors.New("a running server needs --base-url, --smtp and --api-key")

@@ -1,5 +1,6 @@
-// Package benchtest is the smallest server that the loads can run against, for their tests: it keeps the public
-// contract of the calls they make, and breaks it in one way at a time where a flag asks for it. It knows nothing of the loads.
+// Package benchtest is the smallest server that the loads can run against, for their tests: it
+// keeps the public contract of the calls they make, and breaks it in one way at a time where a flag
+// asks for it. It knows nothing of the loads.
 package benchtest
 
 import (
@@ -24,8 +25,9 @@ import (
 	"inboxd/bench/fakes"
 )
 
-// Main is what TestMain of a package of loads does. It lets the test binary stand in for the two programs that the loads start: called
-// with "serve" it is the fake server, with "constant" the constant response.
+// Main is what TestMain of a package of loads does. It lets the test binary stand in for the two
+// programs that the loads start: called with "serve" it is the fake server, with "constant" the
+// constant response.
 func Main(m *testing.M) {
 	programs := map[string]func(context.Context, []string) error{"serve": serveFake, "constant": serveConstant}
 	if len(os.Args) < 2 || programs[os.Args[1]] == nil {

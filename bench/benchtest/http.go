@@ -112,7 +112,8 @@ func (c *call) respond(status int, body any) {
 
 func refusal(detail string) any { return map[string]string{"detail": detail} }
 
-// unchanged sets the ETag of a body, and reports whether the call has it already, which then gets 304.
+// unchanged sets the ETag of a body, and reports whether the call has it already, which then gets
+// 304.
 func (f *Fake) unchanged(c *call, size int) bool {
 	tag := fmt.Sprintf("%q", strconv.Itoa(size)+c.URL.Path)
 	known := c.Header.Get("If-None-Match") == tag

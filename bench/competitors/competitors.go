@@ -1,5 +1,6 @@
-// Package competitors runs mail servers of others next to ours: the same polls and the same messages, in alternating rounds. It
-// knows how each is started and asked for the newest message of an address, and nothing else of them.
+// Package competitors runs mail servers of others next to ours: the same polls and the same
+// messages, in alternating rounds. It knows how each is started and asked for the newest message of
+// an address, and nothing else of them.
 package competitors
 
 import (
@@ -105,7 +106,8 @@ func own(ctx context.Context, bed *bench.Bed, opts Options) (target, error) {
 	return t, err
 }
 
-// mailpit keeps all messages in one list, in SQLite. The load asks for the newest of all, which is the fastest call.
+// mailpit keeps all messages in one list, in SQLite. The load asks for the newest of all, which is
+// the fastest call.
 func (o Options) mailpit(_ context.Context, dir string) (t target, err error) {
 	if o.Mailpit == "" {
 		return t, nil

@@ -69,7 +69,8 @@ func TestAPeerThatEndsIsNamed(t *testing.T) {
 	}
 }
 
-// The binaries themselves are used where INBOX_BENCH_MAILPIT and INBOX_BENCH_INBUCKET say where they are.
+// The binaries themselves are used where INBOX_BENCH_MAILPIT and INBOX_BENCH_INBUCKET say where
+// they are.
 func TestPeersTakeTurns(t *testing.T) {
 	opts := small()
 	opts.Mailpit, opts.Inbucket = os.Getenv("INBOX_BENCH_MAILPIT"), os.Getenv("INBOX_BENCH_INBUCKET")

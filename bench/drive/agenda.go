@@ -5,10 +5,10 @@ import "time"
 // Agenda says when the requests of one connection are due and from when each one's latency counts.
 //
 // Without an interval requests follow each other and count from when they are sent. With one, each
-// agent is due at its phase of every interval, and a request that was due while the connection still
-// waited for the previous response counts from when it was due: a stall is charged to every request it
-// held up, not to one (coordinated omission). A wake-up that comes late although the connection was
-// idle is the client's fault and counts from the wake-up.
+// agent is due at its phase of every interval, and a request that was due while the connection
+// still waited for the previous response counts from when it was due: a stall is charged to every
+// request it held up, not to one (coordinated omission). A wake-up that comes late although the
+// connection was idle is the client's fault and counts from the wake-up.
 type Agenda struct {
 	start, Deadline time.Time
 	every           time.Duration // zero: as fast as responses come

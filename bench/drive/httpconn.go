@@ -120,8 +120,8 @@ func (c *HTTPConn) Receive() (HTTPResponse, error) {
 	return HTTPResponse{Status: status, Head: c.buf[:start], Body: c.buf[start:end]}, nil
 }
 
-// receiveChunks reads a body of chunks, whose head is read already; n bytes are in the buffer. The body keeps its framing:
-// the callers look at its size only.
+// receiveChunks reads a body of chunks, whose head is read already; n bytes are in the buffer. The
+// body keeps its framing: the callers look at its size only.
 func (c *HTTPConn) receiveChunks(n, head int) (HTTPResponse, error) {
 	status := smallNumber(c.buf[len(statusPrefix) : len(statusPrefix)+3])
 	for at := head + len(headEnd); ; {

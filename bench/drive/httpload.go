@@ -11,7 +11,8 @@ import (
 // is.
 const checkEvery = 256
 
-// ResponseWithin bounds one call of the preparation and of the checks, and how long a response may trail the end of a load.
+// ResponseWithin bounds one call of the preparation and of the checks, and how long a response may
+// trail the end of a load.
 const ResponseWithin = 30 * time.Second
 
 // HTTPLoad sends prepared requests over keep-alive connections, in random order, for a time.

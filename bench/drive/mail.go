@@ -129,7 +129,8 @@ const invitationHead = "--=_part\r\nContent-Type: text/calendar; charset=utf-8; 
 
 const invitationTail = "END:VEVENT\r\nEND:VCALENDAR\r\n"
 
-// Invitation makes messages that each invite to a meeting in a month, by a file of about size bytes.
+// Invitation makes messages that each invite to a meeting in a month, by a file of about size
+// bytes.
 func Invitation(date time.Time, size int) *Template {
 	const line = " What we said\\, and why we said it\\; what is to be done\\, and by whom.\r\n"
 	head := invitationFor(date)

@@ -19,7 +19,8 @@ type MailLoad struct {
 	To       []string
 	First    int       // number of the first code, so that rounds do not repeat codes
 	Template *Template // nil: sign-in messages
-	// Stepwise has each command wait for the reply to the one before, for servers that do not pipeline.
+	// Stepwise has each command wait for the reply to the one before, for servers that do not
+	// pipeline.
 	Stepwise bool
 	// Sent, when not nil, is called for each message that was accepted, on its session's goroutine.
 	Sent func(i int, dot time.Time)

@@ -8,7 +8,8 @@ type Result struct {
 	Errors     int64  `json:"errors"`
 	Unsent     int64  `json:"unsent,omitempty"`
 	FirstError string `json:"first_error,omitempty"`
-	// Refused are the replies 451 and the responses 503 with Retry-After, which are right under overload.
+	// Refused are the replies 451 and the responses 503 with Retry-After, which are right under
+	// overload.
 	Refused      int64              `json:"refused,omitempty"`
 	FirstRefusal string             `json:"first_refusal,omitempty"`
 	Seconds      float64            `json:"seconds,omitempty"`

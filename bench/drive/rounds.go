@@ -1,6 +1,7 @@
-// Package drive sends requests and messages as fast as can be, or at a pace, and measures what comes back: connections that
-// share the cores with the server, latencies that are charged with the stalls they meet, sides that take turns, and what
-// a child's process computes. It knows HTTP, SMTP and the call that pollers make; the loads know which response is right.
+// Package drive sends requests and messages as fast as can be, or at a pace, and measures what
+// comes back: connections that share the cores with the server, latencies that are charged with the
+// stalls they meet, sides that take turns, and what a child's process computes. It knows HTTP, SMTP
+// and the call that pollers make; the loads know which response is right.
 package drive
 
 import (

@@ -22,7 +22,8 @@ type Stream struct {
 	seconds []*instant
 }
 
-// instant is one second of a stream; its histogram has two digits, which is as much as a plot can show.
+// instant is one second of a stream; its histogram has two digits, which is as much as a plot can
+// show.
 type instant struct {
 	count, refused, errors int64
 	latency                *hdr.Histogram

@@ -9,8 +9,8 @@ import (
 	"inboxd/bench/drive"
 )
 
-// ledger records, for each message by its code, whether it was begun and accepted and how many events
-// came, and which sends were accepted. Safe for concurrent use.
+// ledger records, for each message by its code, whether it was begun and accepted and how many
+// events came, and which sends were accepted. Safe for concurrent use.
 type ledger struct {
 	entries []entry
 
@@ -67,8 +67,8 @@ func (l *ledger) sent(n int64) {
 	l.sends = append(l.sends, n)
 }
 
-// count returns how many messages were accepted, how many of these have an event, and how many of all
-// have more than one.
+// count returns how many messages were accepted, how many of these have an event, and how many of
+// all have more than one.
 func (l *ledger) count() (taken, withEvent, twice int64) {
 	for i := range l.entries {
 		e := &l.entries[i]

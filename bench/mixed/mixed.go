@@ -1,7 +1,7 @@
-// Package mixed puts on a server what a fleet of agents does at the same time: they poll, receive and
-// send messages, and receive webhooks. The load is an open loop: each operation is sent when it is due,
-// whatever the server does. Afterwards the load asks for everything that was accepted. Run does that at
-// a given rate, Overload at four times what the server can do.
+// Package mixed puts on a server what a fleet of agents does at the same time: they poll, receive
+// and send messages, and receive webhooks. The load is an open loop: each operation is sent when it
+// is due, whatever the server does. Afterwards the load asks for everything that was accepted. Run
+// does that at a given rate, Overload at four times what the server can do.
 //
 // The package knows the public surfaces only, as package bench does.
 package mixed
@@ -36,7 +36,8 @@ type Options struct {
 // pollPromise is what is promised of a poll in a fleet's ordinary day.
 const pollPromise = 20 // ms, p99
 
-// fits refuses a load whose messages would not all have a code of their own; most is what it asks for, in multiples of the fleet.
+// fits refuses a load whose messages would not all have a code of their own; most is what it asks
+// for, in multiples of the fleet.
 func (f Fleet) fits(lasts time.Duration, most float64) error {
 	if f.Mails*lasts.Seconds()*most > drive.Codes {
 		return fmt.Errorf("--mails: %.0f a second for %v are more than the %d that have a code of their own", f.Mails*most, lasts, drive.Codes)

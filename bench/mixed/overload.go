@@ -25,7 +25,7 @@ const (
 	stepUp     = 1.5 // from one step to the next
 	stillMore  = 1.1 // a step that does not do so much more than the best is the last
 	mostSteps  = 12
-	// What is promised.
+	// The bounds that are promised.
 	goodputPromise = 0.8
 	backPromise    = 10 // seconds
 	backFor        = 3  // as many calm seconds in a row are calm again
@@ -34,11 +34,11 @@ const (
 // Validate refuses more messages than there are codes.
 func (o OverloadOptions) Validate() error { return o.fits(o.Duration, o.most()) }
 
-// most is what is asked for at most, in multiples of the fleet, when the peak is not looked for.
+// most is the largest load, in multiples of the fleet, when the peak is given.
 func (o OverloadOptions) most() float64 { return overloaded * max(o.Peak, 1) }
 
-// Overload looks for what the server can do at most, asks for four times that, and then for what it did calmly before:
-// how much it still does, how it refuses the rest, and how soon it is back.
+// Overload finds the peak of the server, asks for four times that, and then for a quarter of it: it
+// measures the right responses, the refusals of the rest, and the time to recover.
 func Overload(ctx context.Context, bed *bench.Bed, opts OverloadOptions) error {
 	if err := opts.affords(bed, opts.Duration, opts.most()); err != nil {
 		return err
@@ -106,15 +106,15 @@ func (s span) of(stream *drive.Stream) []drive.Second {
 // asked is how much the fleet asks for in a second.
 func (f Fleet) asked() float64 { return float64(f.Agents)/f.Every.Seconds() + f.Mails + f.Sends }
 
-// findPeak asks for more and more until no more is done, and returns the best as a multiple of the fleet and as
-// responses a second.
+// findPeak asks for more and more until no more is done, and returns the best as a multiple of the
+// fleet and as responses a second.
 func (r *run) findPeak(ctx context.Context, opts OverloadOptions) (peak, best float64, err error) {
 	factor := 1.0
 	if opts.Peak > 0 {
 		factor = opts.Peak
 	}
 	for range mostSteps {
-		s, err := r.during(ctx, fmt.Sprintf("looking for the peak, %.2f of the fleet", factor), factor, opts.Step)
+		s, err := r.during(ctx, fmt.Sprintf("search for the peak, %.2f of the fleet", factor), factor, opts.Step)
 		if err != nil {
 			return 0, 0, err
 		}

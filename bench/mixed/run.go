@@ -102,7 +102,8 @@ type pace struct {
 // worker goes on until its pace ends.
 type worker func(ctx context.Context, p pace, k, all int) error
 
-// phase puts the load on for a time. Beyond an ordinary day more connections carry it, since more of them wait.
+// phase puts the load on for a time. Beyond an ordinary day more connections carry it, since more
+// of them wait.
 func (r *run) phase(ctx context.Context, name string, factor float64, lasts time.Duration) error {
 	p := pace{start: time.Now(), factor: factor}
 	p.end = p.start.Add(lasts)

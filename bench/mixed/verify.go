@@ -15,8 +15,8 @@ const (
 	listPage = 1000
 )
 
-// verify asks for everything that was accepted: each message is readable where it was sent and has one
-// event, and each message that agents sent was delivered once.
+// verify asks for everything that was accepted: each message is readable where it was sent and has
+// one event, and each message that agents sent was delivered once.
 func (r *run) verify(ctx context.Context) error {
 	if err := r.verifyEvents(ctx); err != nil {
 		return err

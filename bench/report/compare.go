@@ -38,9 +38,9 @@ func (r *Report) settings() map[string]any {
 	return set
 }
 
-// Compare writes a line for each figure of two runs of one load, with the change from a to b, its 95 %
-// confidence interval, and a mark where chance alone rarely makes such a change. It refuses reports of
-// different loads or settings: their figures mean other things.
+// Compare writes a line for each figure of two runs of one load, with the change from a to b, its
+// 95 % confidence interval, and a mark where chance alone rarely makes such a change. It refuses
+// reports of different loads or settings: their figures mean other things.
 func Compare(w io.Writer, a, b *Report) error {
 	if a.Tool != b.Tool || !reflect.DeepEqual(a.settings(), b.settings()) {
 		return fmt.Errorf("only runs of one load with the same settings can be compared:\n%s %v\n%s %v",
@@ -50,7 +50,8 @@ func Compare(w io.Writer, a, b *Report) error {
 		return fmt.Errorf("a run that failed has no figures to compare: %w", err)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "%s of %s and %s\nFIGURE\tA\tB\tCHANGE\t95 %% CONFIDENCE\t\n", a.Tool, a.Commit, b.Commit)
+	fmt.Fprintf(t, "%s\nA: version %s, commit %s\nB: version %s, commit %s\n", a.Tool, a.Version, a.Commit, b.Version, b.Commit)
+	fmt.Fprintln(t, "FIGURE\tA\tB\tCHANGE\t95 % CONFIDENCE\t")
 	for _, x := range a.Results {
 		i := slices.IndexFunc(b.Results, func(y drive.Result) bool { return y.Name == x.Name && y.Target == x.Target })
 		if i >= 0 {

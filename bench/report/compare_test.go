@@ -26,7 +26,8 @@ func TestChangeInterval(t *testing.T) {
 		low, high float64
 		known     bool
 	}{
-		// Means 3 and 6, variances 2.5 each, n 5: s.e. 1, 8 degrees of freedom, t 2.306; as a share of 3.
+		// Means 3 and 6, variances 2.5 each, n 5: s.e. 1, 8 degrees of freedom, t 2.306; as a share
+		// of 3.
 		"equal variances": {[]float64{1, 2, 3, 4, 5}, []float64{4, 5, 6, 7, 8}, (3 - 2.306) / 3, (3 + 2.306) / 3, true},
 		// Variances 1 and 0: the first alone decides, with 2 degrees of freedom; s.e. 1/sqrt 3.
 		"one is exact":   {[]float64{9, 10, 11}, []float64{10, 10, 10}, -4.303 / math.Sqrt(3) / 10, 4.303 / math.Sqrt(3) / 10, true},

@@ -1,5 +1,6 @@
-// Package report is the report of a run: figures next to their limits, checks, settings and the machine, as a table and as
-// JSON. It knows what a figure is made of and refuses to know how any was measured.
+// Package report is the report of a run: figures next to their limits, checks, settings and the
+// machine, as a table and as JSON. It knows what a figure is made of and refuses to know how any
+// was measured.
 package report
 
 import (
@@ -67,8 +68,8 @@ func (r *Report) Verify(name string, want, got int64) {
 	r.Checks = append(r.Checks, Check{name, want, got})
 }
 
-// Promise is a figure with what is promised of it. A missed one does not fail the run: others may be at work on the
-// machine.
+// Promise is a figure with what is promised of it. A missed one does not fail the run: others may
+// be at work on the machine.
 type Promise struct {
 	Name  string  `json:"name"`
 	Got   float64 `json:"got"`

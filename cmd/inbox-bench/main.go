@@ -41,11 +41,11 @@ type cli struct {
 	Latency  bench.LatencyOptions  `cmd:"" help:"Final dot to 250, to a poll and to a long poll."`
 	Start    bench.StartOptions    `cmd:"" help:"Start to first read, and memory, with many inboxes."`
 	OTP      bench.OTPOptions      `cmd:"" name:"otp" help:"Precision and recall of the codes found in a folder of messages."`
-	Webhooks bench.WebhooksOptions `cmd:"" help:"Mail in with and without webhooks, and final dot to webhook."`
-	Send     bench.SendOptions     `cmd:"" help:"The 202 of a send next to fdatasync and mail in, and the queue behind it."`
-	Calendar bench.CalendarOptions `cmd:"" help:"Meetings: invitations in, lists and feeds, meetings made, what they weigh."`
-	Mixed    mixed.Options         `cmd:"" help:"What a fleet does all at once: polls, messages in and out, webhooks, at a given rate, second by second."`
-	Overload mixed.OverloadOptions `cmd:"" help:"Four times what the server can do: what it still does, how it refuses the rest, how soon it is back."`
+	Webhooks bench.WebhooksOptions `cmd:"" help:"Messages received with and without webhooks, and final dot to webhook."`
+	Send     bench.SendOptions     `cmd:"" help:"The 202 of a send next to fdatasync and messages received, and the drain of the queue."`
+	Calendar bench.CalendarOptions `cmd:"" help:"Invitations received, lists and feeds of meetings, meetings made, expensive files."`
+	Mixed    mixed.Options         `cmd:"" help:"Polls, messages received and sent, and webhooks of a fleet at the same time, at given rates, second by second."`
+	Overload mixed.OverloadOptions `cmd:"" help:"Four times what the server can do: right responses, refusals, and the time to recover."`
 	Peers    competitors.Options   `cmd:"" help:"Messages received and polls next to Mailpit and Inbucket, whose binaries are given."`
 	Compare  compareCmd            `cmd:"" help:"Two reports of one load, figure by figure, with confidence intervals."`
 	Constant constantCmd           `cmd:"" help:"Serve the constant response that poll compares with."`
@@ -77,7 +77,8 @@ func main() {
 // the load's own options, if they have one.
 func (c *cli) Validate(kctx *kong.Context) error { return checkBounds(kctx.Flags()) }
 
-// endings are the signals that end a run, which then removes what it made. nohup has SIGHUP ignored, and it stays so.
+// endings are the signals that end a run, which then removes what it made. nohup has SIGHUP
+// ignored, and it stays so.
 func endings() []os.Signal {
 	all := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -181,7 +182,8 @@ func (c *cli) measure(ctx context.Context, name string, run load) (err error) {
 	return errors.Join(c.report(bed.Report), bed.Report.Err())
 }
 
-// writable opens the file that the report goes to before anything runs, and leaves its content alone.
+// writable opens the file that the report goes to before anything runs, and leaves its content
+// alone.
 func (c *cli) writable() error {
 	if c.JSON == "" || c.JSON == "-" {
 		return nil
@@ -193,8 +195,8 @@ func (c *cli) writable() error {
 	return f.Close()
 }
 
-// report prints the table, except where the JSON takes standard output. One that fails does not keep
-// the other from being written.
+// report prints the table, except where the JSON takes standard output. One that fails does not
+// keep the other from being written.
 func (c *cli) report(r *report.Report) error {
 	var errs []error
 	if c.JSON != "-" {

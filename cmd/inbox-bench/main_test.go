@@ -144,7 +144,7 @@ func TestAFileThatCannotBeWrittenIsFoundBeforeTheRun(t *testing.T) {
 	}
 }
 
-// Nothing says of a device beforehand that it is full.
+// A full device is found only by writing to it.
 func TestTheTableIsPrintedWhateverBecomesOfTheFile(t *testing.T) {
 	cmd, stdout, stderr := program(t.Context(), t, append(ownLatency(t, t.TempDir()), "--json", "/dev/full")...)
 	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "no space left") || !strings.Contains(stdout.String(), "final dot to 250") {
@@ -152,7 +152,8 @@ func TestTheTableIsPrintedWhateverBecomesOfTheFile(t *testing.T) {
 	}
 }
 
-// What was made is removed, however the run ends: by Ctrl-C, with its terminal, and by an error.
+// The inboxes that were made are removed, however the run ends: by Ctrl-C, by SIGTERM, and by an
+// error.
 func TestWhatWasMadeIsRemoved(t *testing.T) {
 	for _, end := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, nil} {
 		web, mail := server(t)
@@ -174,7 +175,7 @@ func TestWhatWasMadeIsRemoved(t *testing.T) {
 	}
 }
 
-// Who reads standard output may leave, as head does.
+// The reader of standard output may exit first, as head does.
 func TestABrokenPipeLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	cmd, _, stderr := program(t.Context(), t, ownLatency(t, dir)...)
@@ -194,7 +195,7 @@ func TestABrokenPipeLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// What nohup protects goes on when the terminal is gone.
+// A run under nohup continues when its terminal is closed.
 func TestAnIgnoredHangUpEndsNothing(t *testing.T) {
 	web, mail := server(t)
 	cmd, _, stderr := program(t.Context(), t, append(attach(web, mail, "mixed"), "--duration", "2s")...)
@@ -208,7 +209,8 @@ func TestAnIgnoredHangUpEndsNothing(t *testing.T) {
 	}
 }
 
-// What calls in flight make is removed, too: those that Ctrl-C meets, and one whose response is lost.
+// Inboxes of calls in flight are removed, too: of those that Ctrl-C meets, and of one whose
+// response is lost.
 func TestWhatIsBeingMadeIsRemoved(t *testing.T) {
 	for _, serveArg := range []string{"--fake-slow=300ms", "--fake-mute"} {
 		web, mail := server(t, serveArg)
@@ -260,7 +262,8 @@ func checkGone(t *testing.T, web string, stderr *bytes.Buffer) {
 	}
 }
 
-// What makes no load is refused by the name of its flag, before anything runs: there is no such inboxd.
+// Invalid options are refused by the name of their flag, before anything runs: the inboxd does not
+// exist.
 func TestWhatMakesNoLoadIsRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"latency --accounts 0":     "--accounts must be at least 1, not 0",
