@@ -1,6 +1,6 @@
 // Package report is the report of a run: figures next to their limits, checks, settings and the
-// machine, as a table and as JSON. It knows what a figure is made of and refuses to know how any
-// was measured.
+// machine, as a table, as JSON and as a page with plots. It knows what a figure is made of and
+// refuses to know how any was measured.
 package report
 
 import (

@@ -30,6 +30,7 @@ type cli struct {
 	Version kong.VersionFlag `help:"Print the version."`
 
 	JSON    string        `name:"json" help:"Also write the report as JSON to FILE, - for standard output." placeholder:"FILE"`
+	Report  string        `help:"Also write the report as one HTML page with plots to FILE." placeholder:"FILE"`
 	Timeout time.Duration `help:"Bound of the whole run." default:"15m" least:"1ms"`
 
 	Server bench.ServerOptions `embed:""`
@@ -182,21 +183,24 @@ func (c *cli) measure(ctx context.Context, name string, run load) (err error) {
 	return errors.Join(c.report(bed.Report), bed.Report.Err())
 }
 
-// writable opens the file that the report goes to before anything runs, and leaves its content
+// writable opens the files that the report goes to before anything runs, and leaves their content
 // alone.
 func (c *cli) writable() error {
-	if c.JSON == "" || c.JSON == "-" {
-		return nil
+	for flag, path := range map[string]string{"--json": c.JSON, "--report": c.Report} {
+		if path == "" || path == "-" {
+			continue
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+		if err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+		f.Close()
 	}
-	f, err := os.OpenFile(c.JSON, os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
-		return fmt.Errorf("--json: %w", err)
-	}
-	return f.Close()
+	return nil
 }
 
-// report prints the table, except where the JSON takes standard output. One that fails does not
-// keep the other from being written.
+// report prints the table, except where the JSON takes standard output, and writes the files. One
+// that fails does not keep the others from being written.
 func (c *cli) report(r *report.Report) error {
 	var errs []error
 	if c.JSON != "-" {
@@ -204,6 +208,9 @@ func (c *cli) report(r *report.Report) error {
 	}
 	if c.JSON != "" {
 		errs = append(errs, r.WriteJSON(c.JSON))
+	}
+	if c.Report != "" {
+		errs = append(errs, r.WriteHTML(c.Report))
 	}
 	return errors.Join(errs...)
 }

@@ -100,14 +100,17 @@ func attach(web, mail, load string) []string {
 
 func TestAReportIsAllThatStandardOutputHolds(t *testing.T) {
 	web, mail := server(t)
-	data := filepath.Join(t.TempDir(), "r.json")
-	args := append(attach(web, mail, "mixed"), "--duration", "2s", "--json", data)
+	data, page := filepath.Join(t.TempDir(), "r.json"), filepath.Join(t.TempDir(), "r.html")
+	args := append(attach(web, mail, "mixed"), "--duration", "2s", "--json", data, "--report", page)
 	cmd, stdout, stderr := program(t.Context(), t, args...)
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s\n%s", err, stdout, stderr)
 	}
 	if !strings.HasPrefix(stdout.String(), "inbox-bench mixed ") || strings.Contains(stdout.String(), "a second  ") || !strings.Contains(stderr.String(), "polls, due to response") {
 		t.Errorf("standard output:\n%s\nstandard error:\n%s", stdout, stderr)
+	}
+	if html, err := os.ReadFile(page); err != nil || bytes.Count(html, []byte("<svg")) != 4 { // two of polls and of messages
+		t.Errorf("%d plots, %v", bytes.Count(html, []byte("<svg")), err)
 	}
 	if n := inboxesOf(t, web, givenKey); n != 0 {
 		t.Errorf("%d inboxes are left", n)
@@ -137,18 +140,24 @@ func ownLatency(t *testing.T, dir string) []string {
 }
 
 func TestAFileThatCannotBeWrittenIsFoundBeforeTheRun(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "none", "r")
-	cmd, stdout, stderr := program(t.Context(), t, append(ownLatency(t, t.TempDir()), "--json", path)...)
-	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "--json: open "+path) || stdout.Len() > 0 {
-		t.Errorf("%v\n%s%s", err, stdout, stderr)
+	for _, flag := range []string{"--json", "--report"} {
+		path := filepath.Join(t.TempDir(), "none", "r")
+		cmd, stdout, stderr := program(t.Context(), t, append(ownLatency(t, t.TempDir()), flag, path)...)
+		if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), flag+": open "+path) || stdout.Len() > 0 {
+			t.Errorf("%v\n%s%s", err, stdout, stderr)
+		}
 	}
 }
 
 // A full device is found only by writing to it.
-func TestTheTableIsPrintedWhateverBecomesOfTheFile(t *testing.T) {
-	cmd, stdout, stderr := program(t.Context(), t, append(ownLatency(t, t.TempDir()), "--json", "/dev/full")...)
+func TestTheOthersAreWrittenWhateverBecomesOfAFile(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "r.html")
+	cmd, stdout, stderr := program(t.Context(), t, append(ownLatency(t, t.TempDir()), "--json", "/dev/full", "--report", page)...)
 	if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "no space left") || !strings.Contains(stdout.String(), "final dot to 250") {
 		t.Errorf("%v\n%s%s", err, stdout, stderr)
+	}
+	if html, err := os.ReadFile(page); err != nil || !bytes.Contains(html, []byte("final dot to 250")) {
+		t.Errorf("the page: %s, %v", html, err)
 	}
 }
 
