@@ -21,8 +21,9 @@ import (
 type ServerOptions struct {
 	Inboxd    string   `help:"The inboxd binary to start. Default: ./bin/inboxd, else it is built from ./cmd/inboxd." type:"path"`
 	ServeArgs []string `name:"serve-arg" help:"One more argument for inboxd serve; repeatable." sep:"none"`
-	BaseURL   string   `help:"Attach to a running server instead, http://127.0.0.1:8080."`
-	SMTP      string   `name:"smtp" help:"SMTP address of the running server, 127.0.0.1:2525."`
+	Self      bool     `help:"Start a server with an empty data folder. This is the default." xor:"web,mail"` // kong alone reads it
+	BaseURL   string   `help:"Attach to a running server instead, http://127.0.0.1:8080." xor:"web"`
+	SMTP      string   `name:"smtp" help:"SMTP address of the running server, 127.0.0.1:2525." xor:"mail"`
 	APIKey    []string `name:"api-key" env:"INBOX_API_KEY" help:"Keys with scope full of the running server, one for each account." placeholder:"KEY"`
 	YesRemote bool     `help:"The running server may be on another machine. A load can stop a service that others use."`
 	Accounts  int      `help:"Accounts to sign up, at most 10; inboxes are dealt out among them." default:"1" least:"1" most:"10"`

@@ -136,7 +136,7 @@ func ownLatency(t *testing.T, dir string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return []string{"latency", "--messages", "5", "--inboxd", self, "--dir", dir}
+	return []string{"latency", "--self", "--messages", "5", "--inboxd", self, "--dir", dir}
 }
 
 func TestAFileThatCannotBeWrittenIsFoundBeforeTheRun(t *testing.T) {
@@ -301,6 +301,8 @@ func TestRunningServersThatAreRefused(t *testing.T) {
 		"--yes-remote allows it":           {"--base-url", "https://192.0.2.1", "--smtp", "127.0.0.1:25", "--api-key", "k"},
 		"192.0.2.2:25 is not on this":      {"--base-url", "http://127.0.0.1", "--smtp", "192.0.2.2:25", "--api-key", "k"},
 		"--base-url, --smtp and --api-key": {"--base-url", "http://127.0.0.1:1", "--smtp", "127.0.0.1:2"},
+		"--self and --base-url can't be":   {"--self", "--base-url", "http://127.0.0.1:1"},
+		"--self and --smtp can't be":       {"--self", "--smtp", "127.0.0.1:2"},
 		"only http and https are":          {"--base-url", "ftp://127.0.0.1:1", "--smtp", "127.0.0.1:2", "--api-key", "k"},
 	} {
 		cmd, stdout, stderr := program(t.Context(), t, append([]string{"latency"}, args...)...)
