@@ -132,19 +132,19 @@ const (
 func (r *run) showProgress(ctx context.Context, name string, p pace) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
+	all := p.end.Sub(p.start)
 	go func() {
 		defer close(ended)
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
-		for {
+		for ctx.Err() == nil {
 			select {
-			case <-ctx.Done():
-				return
-			case now := <-tick.C:
-				for _, s := range r.streams() {
-					last, _ := s.Last()
-					drive.ShowProgress(ctx, drive.Moment{Name: name + ": " + s.Name, Done: min(now.Sub(p.start), p.end.Sub(p.start)).Seconds(), All: p.end.Sub(p.start).Seconds(), Says: last.String()})
-				}
+			case <-ctx.Done(): // one last time
+			case <-tick.C:
+			}
+			for _, s := range r.streams() {
+				last, _ := s.Last()
+				drive.ShowProgress(ctx, drive.Moment{Name: name + ": " + s.Name, Done: min(time.Since(p.start), all).Seconds(), All: all.Seconds(), Says: last.String()})
 			}
 		}
 	}()

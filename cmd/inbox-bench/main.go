@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"inboxd/bench/drive"
 	"inboxd/bench/fakes"
 	"inboxd/bench/mixed"
+	"inboxd/bench/progress"
 	"inboxd/bench/report"
 	"inboxd/internal/base/version"
 )
@@ -171,15 +171,18 @@ func (c *cli) measure(ctx context.Context, name string, run load) (err error) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // else a closed pipe ends the process before it has removed what it made
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, fmt.Errorf("not done within --timeout %v", c.Timeout))
 	defer cancel()
+	shown := progress.New(os.Stderr)
+	defer shown.Close()
 	bed, err := bench.Prepare(ctx, "inbox-bench "+name, c.Server)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
 	maps.Copy(bed.Report.Load, c.settings)
-	if err := run(drive.Watch(ctx, progress()), bed); err != nil {
+	if err := run(drive.Watch(ctx, shown.Show), bed); err != nil {
 		return err
 	}
+	shown.Close()
 	return errors.Join(c.report(bed.Report), bed.Report.Err())
 }
 
@@ -213,18 +216,4 @@ func (c *cli) report(r *report.Report) error {
 		errs = append(errs, r.WriteHTML(c.Report))
 	}
 	return errors.Join(errs...)
-}
-
-// progress prints on standard error how far a load is, at most one line a second.
-func progress() func(drive.Moment) {
-	var mu sync.Mutex
-	var last time.Time
-	return func(m drive.Moment) {
-		mu.Lock()
-		defer mu.Unlock()
-		if now := time.Now(); now.Sub(last) >= time.Second {
-			last = now
-			fmt.Fprintf(os.Stderr, "%s  %.0f %%  %s\n", m.Name, 100*m.Done/max(m.All, 1), m.Says)
-		}
-	}
 }

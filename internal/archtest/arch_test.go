@@ -83,6 +83,7 @@ var homes = map[string]home{
 	"github.com/pelletier/go-toml/v2":         {place: "cmd/inboxd"},
 	"github.com/prometheus/client_golang":     {place: "cmd/inboxd"},
 	"github.com/HdrHistogram/hdrhistogram-go": {place: "bench/drive"},
+	"github.com/cheggaaa/pb/v3":               {place: "bench/progress"},
 	"blitiri.com.ar/go/spf":                   {place: "internal/mail/mailauth"},
 	"golang.org/x/crypto/argon2":              {place: "internal/core/account"},
 	"golang.org/x/crypto/chacha20poly1305":    {place: "internal/mail/sealed"},
