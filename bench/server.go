@@ -69,7 +69,7 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 		s.names, err = fakes.StartNameServer()
 	}
 	if err == nil {
-		err = s.start(ctx)
+		err = s.Start(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.close())
@@ -83,9 +83,10 @@ func (s *Server) Attached() bool { return s.data == "" }
 // webhookPlan lets an account have as many webhooks as a load has receivers.
 const webhookPlan = "[paid]\nmax_webhooks = 1000\n"
 
-// start runs the binary on the data folder until its ready line.
-func (s *Server) start(ctx context.Context) error {
-	args := append([]string{"serve", "--data", s.data, "--http", "127.0.0.1:0", "--smtp", "127.0.0.1:0",
+// Start runs the binary on the data folder until its ready line. A server that has ended starts at
+// the addresses that it had.
+func (s *Server) Start(ctx context.Context) error {
+	args := append([]string{"serve", "--data", s.data, "--http", cmp.Or(s.HTTP, "127.0.0.1:0"), "--smtp", cmp.Or(s.SMTP, "127.0.0.1:0"),
 		"--smarthost", s.Sink.Addr, "--webhook-allow", "127.0.0.0/8", "--plans", webhookPlan}, s.plan...)
 	if s.names != nil {
 		args = append(args, "--dns", s.names.Addr)

@@ -101,7 +101,7 @@ func (o StartOptions) fill(ctx context.Context, bed *Bed) ([]mailedInbox, error)
 // response must have the inbox's code.
 func startOnce(ctx context.Context, bed *Bed, mailed []mailedInbox, reads int, starts, cold *drive.Round, values map[string][]float64) error {
 	begin := time.Now()
-	if err := bed.Server.start(ctx); err != nil {
+	if err := bed.Server.Start(ctx); err != nil {
 		return err
 	}
 	ready := time.Since(begin)

@@ -1,7 +1,8 @@
 // Package mixed puts on a server what a fleet of agents does at the same time: they poll, receive
 // and send messages, and receive webhooks. The load is an open loop: each operation is sent when it
 // is due, whatever the server does. Afterwards the load asks for everything that was accepted. Run
-// does that at a given rate, Overload at four times what the server can do.
+// does that at a given rate, Overload at four times what the server can do, Restart while the server
+// ends and starts again.
 //
 // The package knows the public surfaces only, as package bench does.
 package mixed

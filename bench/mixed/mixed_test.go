@@ -174,6 +174,46 @@ func TestBackAfter(t *testing.T) {
 	}
 }
 
+func TestRestartKeepsWhatWasAcknowledged(t *testing.T) {
+	t.Parallel()
+	bed := fakeBed(t)
+	fleet := smallFleet()
+	fleet.Within = 2 * time.Second // the fake calls no webhook again
+	if err := Restart(t.Context(), bed, RestartOptions{Fleet: fleet, Duration: time.Second, Rounds: 1}); err != nil {
+		t.Fatal(err)
+	}
+	r := bed.Report
+	for i, name := range []string{"SIGTERM", "kill -9"} {
+		res := r.Results[i]
+		if !strings.Contains(res.Name, name) || res.Count != 1 || res.Latency == nil || res.Values["ms from its end to the first read, p50"] <= 0 {
+			t.Errorf("%+v", res)
+		}
+	}
+	for _, res := range r.Results[2:4] {
+		if res.Errors > 0 || res.Count == 0 || !strings.HasPrefix(res.FirstRefusal, "the server had ended: ") {
+			t.Errorf("%+v", res)
+		}
+	}
+	for _, c := range r.Checks {
+		if c.Name == "messages accepted that are readable" && (c.Want == 0 || !c.OK()) || strings.Contains(c.Name, "twice") {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestRestartFindsLostMessages(t *testing.T) {
+	t.Parallel()
+	bed := fakeBed(t, "--fake-lose-mail")
+	fleet := smallFleet()
+	fleet.Within = 300 * time.Millisecond
+	if err := Restart(t.Context(), bed, RestartOptions{Fleet: fleet, Duration: time.Second, Rounds: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if !hasCheck(bed, "messages accepted that are readable") {
+		t.Errorf("%+v", bed.Report.Checks)
+	}
+}
+
 func TestSendsAreBoundedByTheAccounts(t *testing.T) {
 	opts := Options{Fleet: smallFleet(), Duration: 2 * time.Second}
 	opts.Sends = maxSends

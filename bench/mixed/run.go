@@ -32,6 +32,7 @@ type run struct {
 	began                          time.Time
 	polls, messages, sends, events *drive.Stream
 	messagesBegun, sendsBegun      atomic.Int64 // numbers given out
+	up                             atomic.Int64 // UnixNano of the last restart: 0 is never, MaxInt64 while the server is down
 }
 
 // prepare makes the inboxes and the webhooks.
@@ -152,7 +153,7 @@ func (r *run) showProgress(ctx context.Context, name string, p pace) (stop func(
 }
 
 // countResponse counts a response of the API: right, refused as it should be, or wrong.
-func (r *run) countResponse(s *drive.Stream, response drive.HTTPResponse, want int, from time.Time) bool {
+func (r *run) countResponse(s *drive.Stream, made time.Time, response drive.HTTPResponse, want int, from time.Time) bool {
 	switch {
 	case response.Status == want:
 		s.Record(time.Since(from))
@@ -160,7 +161,7 @@ func (r *run) countResponse(s *drive.Stream, response drive.HTTPResponse, want i
 	case response.Status == 503 && response.Field("retry-after") != "":
 		s.Refuse("503 " + drive.DetailOf(response.Body))
 	default:
-		s.Fail(fmt.Sprintf("status %d, want %d: %s", response.Status, want, drive.DetailOf(response.Body)))
+		r.broke(s, made, fmt.Sprintf("status %d, want %d: %s", response.Status, want, drive.DetailOf(response.Body)))
 	}
 	return false
 }

@@ -43,7 +43,9 @@ func (r *run) verifyEvents(ctx context.Context) error {
 	defer r.listener.mu.Unlock()
 	out := r.bed.Report
 	out.Verify("messages accepted with an event", taken, withEvent)
-	out.Verify("events received twice", 0, twice)
+	if r.up.Load() == 0 { // a restarted server may call again
+		out.Verify("events received twice", 0, twice)
+	}
 	out.Verify("webhook calls without a valid signature", 0, r.listener.forged)
 	out.Verify("events of messages that were not sent", 0, r.listener.strange)
 	return nil
@@ -96,7 +98,9 @@ func (r *run) verifySends(ctx context.Context) error {
 	err := await(ctx, "deliveries", r.fleet.Within, func() (int64, int64) { done, _ := count(); return done, all })
 	done, twice := count()
 	r.bed.Report.Verify("sends accepted that were delivered", all, done)
-	r.bed.Report.Verify("messages delivered twice", 0, twice)
+	if r.up.Load() == 0 {
+		r.bed.Report.Verify("messages delivered twice", 0, twice)
+	}
 	return err
 }
 

@@ -21,11 +21,13 @@ const (
 type line struct {
 	r    *run
 	conn *drive.HTTPConn
+	made time.Time
 }
 
 // do asks, and makes the connection first if there is none.
 func (l *line) do(ctx context.Context, request []byte) (response drive.HTTPResponse, err error) {
 	if l.conn == nil {
+		l.made = time.Now()
 		if l.conn, err = drive.DialHTTP(ctx, l.r.web); err != nil {
 			l.conn = nil
 			return response, rest(ctx, err)
@@ -81,8 +83,8 @@ func (r *run) pollAgents(ctx context.Context, p pace, k, all int) error {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			r.polls.Fail(err.Error())
-		case r.countResponse(r.polls, response, 200, due) && n%checkEvery == 0:
+			r.broke(r.polls, l.made, err.Error())
+		case r.countResponse(r.polls, l.made, response, 200, due) && n%checkEvery == 0:
 			r.checkPoll(agent, response.Body)
 		}
 	}
@@ -127,7 +129,7 @@ func (r *run) deliverMessages(ctx context.Context, p pace, k, all int) error {
 		case errors.As(err, &said) && said.Code == 451:
 			r.messages.Refuse(err.Error())
 		case ctx.Err() == nil:
-			r.messages.Fail(fmt.Sprintf("message to %s: %v", r.agents[agent].Address, err))
+			r.broke(r.messages, s.made, fmt.Sprintf("message to %s: %v", r.agents[agent].Address, err))
 		}
 	}
 	pacer.Unsent(r.messages.Unsent)
@@ -138,11 +140,13 @@ func (r *run) deliverMessages(ctx context.Context, p pace, k, all int) error {
 type session struct {
 	r    *run
 	conn *drive.SMTPConn
+	made time.Time
 }
 
 // send delivers one message and keeps the book of it.
 func (s *session) send(ctx context.Context, code string, agent int, mail []byte) (err error) {
 	if s.conn == nil {
+		s.made = time.Now()
 		if s.conn, err = drive.DialSMTP(ctx, s.r.smtp); err != nil {
 			s.conn = nil
 			return rest(ctx, err)
@@ -186,8 +190,8 @@ func (r *run) sendMessages(ctx context.Context, p pace, k, all int) error {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			r.sends.Fail(err.Error())
-		case r.countResponse(r.sends, response, 202, due):
+			r.broke(r.sends, l.made, err.Error())
+		case r.countResponse(r.sends, l.made, response, 202, due):
 			r.ledger.sent(n)
 		}
 	}

@@ -47,6 +47,7 @@ type cli struct {
 	Calendar bench.CalendarOptions `cmd:"" help:"Invitations received, lists and feeds of meetings, meetings made, expensive files."`
 	Mixed    mixed.Options         `cmd:"" help:"Polls, messages received and sent, and webhooks of a fleet at the same time, at given rates, second by second."`
 	Overload mixed.OverloadOptions `cmd:"" help:"Four times what the server can do: right responses, refusals, and the time to recover."`
+	Restart  mixed.RestartOptions  `cmd:"" help:"SIGTERM and kill -9 under the load of a fleet: the time to the first read, and what was accepted."`
 	Peers    competitors.Options   `cmd:"" help:"Messages received and polls next to Mailpit and Inbucket, whose binaries are given."`
 	Compare  compareCmd            `cmd:"" help:"Two reports of one load, figure by figure, with confidence intervals."`
 	Constant constantCmd           `cmd:"" help:"Serve the constant response that poll compares with."`
@@ -126,6 +127,7 @@ func (c *cli) loads() map[string]load {
 		"calendar": on(bench.Calendar, c.Calendar),
 		"mixed":    on(mixed.Run, c.Mixed),
 		"overload": on(mixed.Overload, c.Overload),
+		"restart":  on(mixed.Restart, c.Restart),
 		"peers":    on(competitors.Run, c.Peers),
 	}
 }
@@ -137,11 +139,11 @@ func (c *cli) run(ctx context.Context, name string) error {
 		return c.Compare.run()
 	case "constant":
 		return fakes.Constant(ctx, c.Constant.HTTP, c.Constant.Status, c.Constant.Size, os.Stdout)
-	case "start", "send", "calendar", "webhooks":
+	case "start", "send", "calendar", "webhooks", "restart":
 		c.Server.Own = true
 	}
 	switch name {
-	case "send", "calendar", "mixed", "overload":
+	case "send", "calendar", "mixed", "overload", "restart":
 		c.Server.ServeArgs = append(c.Server.ServeArgs, "--log-level=warn")
 	}
 	if name == "send" {

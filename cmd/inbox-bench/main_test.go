@@ -287,6 +287,7 @@ func TestWhatMakesNoLoadIsRefused(t *testing.T) {
 		"peers":                    "peers: peers needs --mailpit PATH or --inbucket PATH",
 		"mixed --mails 0":          "--mails must be more than 0, not 0",
 		"mixed --mails 1000000":    "mixed: --mails: 1000000 a second for 1m0s are more than the 900000 that have a code of their own",
+		"restart --rounds 0":       "--rounds must be at least 1, not 0",
 		"overload --step 1s":       "--step must be at least 2s, not 1s",
 	} {
 		cmd, stdout, stderr := program(t.Context(), t, append(strings.Fields(args), "--inboxd", "/no/such/inboxd")...)
@@ -314,7 +315,7 @@ func TestRunningServersThatAreRefused(t *testing.T) {
 
 // TestWhatNeedsAServerOfItsOwnAsksNoOther: nothing listens there.
 func TestWhatNeedsAServerOfItsOwnAsksNoOther(t *testing.T) {
-	for _, load := range []string{"calendar", "send", "start", "webhooks"} {
+	for _, load := range []string{"calendar", "restart", "send", "start", "webhooks"} {
 		cmd, stdout, stderr := program(t.Context(), t, load, "--base-url", "http://127.0.0.1:1", "--smtp", "127.0.0.1:1")
 		if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "needs a server of its own") || stdout.Len() > 0 {
 			t.Errorf("%s: %v\n%s%s", load, err, stdout, stderr)
