@@ -141,6 +141,21 @@ func TestStartReadsAfterEveryEnding(t *testing.T) {
 	}
 }
 
+func TestScaleHasPromises(t *testing.T) {
+	bed := fakeBed(t)
+	if err := Scale(t.Context(), bed, smallStart()); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range bed.Report.Promises {
+		if p.Got <= 0 {
+			t.Errorf("%+v", p)
+		}
+	}
+	if n := len(bed.Report.Promises); n != 3 || bed.Report.Err() != nil {
+		t.Errorf("%d promises, %v", n, bed.Report.Err())
+	}
+}
+
 // smallStart has some inboxes with three messages and the others with two.
 func smallStart() StartOptions {
 	return StartOptions{Inboxes: 30, Messages: 70, Size: drive.MailSize, Reads: 10, Rounds: 2, Connections: 2, Duration: 100 * time.Millisecond}

@@ -32,7 +32,11 @@ func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
 		return err
 	}
 	variants = bed.possible(variants)
-	mailed, err := mailedInboxes(ctx, bed, opts.Inboxes)
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, opts.Inboxes)
+	if err != nil {
+		return err
+	}
+	mailed, err := mailOnce(ctx, bed, inboxes)
 	if err != nil {
 		return err
 	}
@@ -41,8 +45,7 @@ func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
 	}
 	var vaults []mailedInbox
 	if slices.ContainsFunc(variants, func(v pollVariant) bool { return v.sealed }) {
-		inboxes, err := bed.encryptedInboxes(ctx, opts.Inboxes)
-		if err != nil {
+		if inboxes, err = bed.encryptedInboxes(ctx, opts.Inboxes); err != nil {
 			return err
 		}
 		if vaults, err = mailOnce(ctx, bed, inboxes); err != nil {
@@ -95,15 +98,6 @@ type mailedInbox struct {
 
 // lane is the tagged address that the message came to.
 func (m mailedInbox) lane() string { return strings.Replace(m.Address, "@", "+lane@", 1) }
-
-// mailedInboxes creates n inboxes and sends each one message.
-func mailedInboxes(ctx context.Context, bed *Bed, n int) ([]mailedInbox, error) {
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, n)
-	if err != nil {
-		return nil, err
-	}
-	return mailOnce(ctx, bed, inboxes)
-}
 
 // mailOnce sends each inbox one message.
 func mailOnce(ctx context.Context, bed *Bed, inboxes []Inbox) ([]mailedInbox, error) {

@@ -11,8 +11,8 @@ import (
 
 // StartOptions shape the start of a server that holds much. The tags are for the command line.
 type StartOptions struct {
-	Inboxes     int           `help:"Inboxes the server holds." default:"100000" least:"1" most:"5000000"`
-	Messages    int           `help:"Messages, dealt out over the inboxes in turn." default:"10000" least:"1"`
+	Inboxes     int           `help:"Inboxes the server holds." default:"${inboxes}" least:"1" most:"5000000"`
+	Messages    int           `help:"Messages, dealt out over the inboxes in turn." default:"${messages}" least:"1"`
 	Size        int           `help:"Bytes of a message." default:"2048" least:"1250"`
 	Reads       int           `help:"Inboxes that are read once each after a start." default:"1000" least:"1"`
 	Rounds      int           `help:"Starts after SIGTERM, and as many after kill -9 with messages just accepted." default:"5" least:"1"`
@@ -62,6 +62,19 @@ func Start(ctx context.Context, bed *Bed, opts StartOptions) error {
 	}
 	bed.Report.Add("first reads, one at a time", "inboxd", cold)
 	return opts.pollHot(ctx, bed, mailed)
+}
+
+// Scale is Start with a million inboxes, for which there are promises.
+func Scale(ctx context.Context, bed *Bed, opts StartOptions) error {
+	if err := Start(ctx, bed, opts); err != nil {
+		return err
+	}
+	out := bed.Report
+	started, reads := out.Results[2], out.Results[4]
+	out.Promised("start to first read, p50 in ms", started.Latency.P50, 500, true)
+	out.Promised("resident MiB after the first read", started.Values["resident MiB after the first read"], 120, true)
+	out.Promised("first read of an inbox, p99 in ms", reads.Latency.P99, 10, true)
+	return nil
 }
 
 // fill makes the inboxes and the messages, and returns the inboxes that have one, with the code of

@@ -40,7 +40,8 @@ type cli struct {
 	Poll     bench.PollOptions     `cmd:"" help:"GET /latest next to a constant response of the same size."`
 	Ingest   bench.IngestOptions   `cmd:"" help:"Messages received per second next to smtp-sink and the disk."`
 	Latency  bench.LatencyOptions  `cmd:"" help:"Final dot to 250, to a poll and to a long poll."`
-	Start    bench.StartOptions    `cmd:"" help:"Start to first read, and memory, with many inboxes."`
+	Start    bench.StartOptions    `cmd:"" help:"Start to first read, and memory, with many inboxes." set:"inboxes=100000" set:"messages=10000"`
+	Scale    bench.StartOptions    `cmd:"" help:"The same with a million inboxes and messages, next to what is promised." set:"inboxes=1000000" set:"messages=1000000"`
 	OTP      bench.OTPOptions      `cmd:"" name:"otp" help:"Precision and recall of the codes found in a folder of messages."`
 	Webhooks bench.WebhooksOptions `cmd:"" help:"Messages received with and without webhooks, and final dot to webhook."`
 	Send     bench.SendOptions     `cmd:"" help:"The 202 of a send next to fdatasync and messages received, and the drain of the queue."`
@@ -121,6 +122,7 @@ func (c *cli) loads() map[string]load {
 		"ingest":   on(bench.Ingest, c.Ingest),
 		"latency":  on(bench.Latency, c.Latency),
 		"start":    on(bench.Start, c.Start),
+		"scale":    on(bench.Scale, c.Scale),
 		"otp":      on(bench.OTP, c.OTP),
 		"webhooks": on(bench.Webhooks, c.Webhooks),
 		"send":     on(bench.Send, c.Send),
@@ -139,7 +141,7 @@ func (c *cli) run(ctx context.Context, name string) error {
 		return c.Compare.run()
 	case "constant":
 		return fakes.Constant(ctx, c.Constant.HTTP, c.Constant.Status, c.Constant.Size, os.Stdout)
-	case "start", "send", "calendar", "webhooks", "restart":
+	case "start", "scale", "send", "calendar", "webhooks", "restart":
 		c.Server.Own = true
 	}
 	switch name {

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"inboxd/bench/benchtest"
 	"inboxd/bench/drive"
 )
@@ -287,6 +289,7 @@ func TestWhatMakesNoLoadIsRefused(t *testing.T) {
 		"peers":                    "peers: peers needs --mailpit PATH or --inbucket PATH",
 		"mixed --mails 0":          "--mails must be more than 0, not 0",
 		"mixed --mails 1000000":    "mixed: --mails: 1000000 a second for 1m0s are more than the 900000 that have a code of their own",
+		"scale --inboxes 5000001":  "--inboxes must be at most 5000000, not 5000001",
 		"restart --rounds 0":       "--rounds must be at least 1, not 0",
 		"overload --step 1s":       "--step must be at least 2s, not 1s",
 	} {
@@ -313,9 +316,33 @@ func TestRunningServersThatAreRefused(t *testing.T) {
 	}
 }
 
+// A flag has the same type in all loads, but for those that go through a list of sessions.
+func TestFlagsMeanTheSameInAllLoads(t *testing.T) {
+	parser, err := kong.New(&cli{}, kong.Vars{"version": ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	types, defaults := map[string]string{}, map[string]string{}
+	for _, load := range parser.Model.Leaves(true) {
+		for _, flag := range load.Flags {
+			defaults[load.Name+" --"+flag.Name] = flag.Default
+			kind := strings.TrimPrefix(flag.Target.Type().String(), "[]")
+			if known := types[flag.Name]; known != "" && known != kind {
+				t.Errorf("%s --%s is %s, elsewhere %s", load.Name, flag.Name, kind, known)
+			}
+			types[flag.Name] = kind
+		}
+	}
+	for name, want := range map[string]string{"start --inboxes": "100000", "start --messages": "10000", "scale --inboxes": "1000000", "scale --messages": "1000000"} {
+		if defaults[name] != want {
+			t.Errorf("%s is %q, want %s", name, defaults[name], want)
+		}
+	}
+}
+
 // TestWhatNeedsAServerOfItsOwnAsksNoOther: nothing listens there.
 func TestWhatNeedsAServerOfItsOwnAsksNoOther(t *testing.T) {
-	for _, load := range []string{"calendar", "restart", "send", "start", "webhooks"} {
+	for _, load := range []string{"calendar", "restart", "scale", "send", "start", "webhooks"} {
 		cmd, stdout, stderr := program(t.Context(), t, load, "--base-url", "http://127.0.0.1:1", "--smtp", "127.0.0.1:1")
 		if err := cmd.Run(); err == nil || !strings.Contains(stderr.String(), "needs a server of its own") || stdout.Len() > 0 {
 			t.Errorf("%s: %v\n%s%s", load, err, stdout, stderr)
