@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -21,11 +20,10 @@ const (
 
 // lookPostfix finds one of them; Debian keeps them in a folder that is in root's path only.
 func lookPostfix(name string) (string, error) {
-	if path, err := exec.LookPath(name); err == nil {
-		return path, nil
-	}
-	if path := filepath.Join("/usr/sbin", name); isFile(path) {
-		return path, nil
+	for _, name := range []string{name, "/usr/sbin/" + name} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
 	}
 	return "", fmt.Errorf("%s is not installed; it comes with the Debian package postfix (apt-get install postfix)", name)
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,7 +52,7 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 	case opts.attached():
 		return attach(opts)
 	}
-	binary, err := findInboxd(ctx, opts.Inboxd, dir)
+	binary, err := drive.FindProgram(ctx, "inboxd", opts.Inboxd, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -158,27 +156,4 @@ func attach(opts ServerOptions) (*Server, error) {
 		return nil, fmt.Errorf("%w. A load can stop a service that others use; --yes-remote allows it", remote)
 	}
 	return s, nil
-}
-
-// findInboxd looks where the build puts the binary, and builds it when it is not there.
-func findInboxd(ctx context.Context, given, dir string) (string, error) {
-	if given != "" {
-		return given, nil
-	}
-	if path, err := filepath.Abs("bin/inboxd"); err == nil && isFile(path) {
-		return path, nil
-	}
-	if !isFile("cmd/inboxd/main.go") {
-		return "", errors.New("no ./bin/inboxd and no ./cmd/inboxd to build it from; use --inboxd PATH")
-	}
-	path := filepath.Join(dir, "inboxd")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/inboxd").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build ./cmd/inboxd: %w\n%s", err, out)
-	}
-	return path, nil
-}
-
-func isFile(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.Mode().IsRegular()
 }

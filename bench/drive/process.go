@@ -229,3 +229,22 @@ func FreePort() (string, error) {
 	defer ln.Close()
 	return ln.Addr().String(), nil
 }
+
+// FindProgram looks where the build puts a program of this project, and builds it in dir when it is
+// not there.
+func FindProgram(ctx context.Context, name, given, dir string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	if path, err := exec.LookPath("./bin/" + name); err == nil {
+		return filepath.Abs(path)
+	}
+	if _, err := os.Stat("cmd/" + name + "/main.go"); err != nil {
+		return "", fmt.Errorf("no ./bin/%s and no ./cmd/%[1]s to build it from; use --%[1]s PATH", name)
+	}
+	path := filepath.Join(dir, name)
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/"+name).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build ./cmd/%s: %w\n%s", name, err, out)
+	}
+	return path, nil
+}

@@ -22,6 +22,7 @@ import (
 	"inboxd/bench/mixed"
 	"inboxd/bench/progress"
 	"inboxd/bench/report"
+	"inboxd/bench/toolcalls"
 	"inboxd/internal/base/version"
 )
 
@@ -46,6 +47,7 @@ type cli struct {
 	Webhooks bench.WebhooksOptions `cmd:"" help:"Messages received with and without webhooks, and final dot to webhook."`
 	Send     bench.SendOptions     `cmd:"" help:"The 202 of a send next to fdatasync and messages received, and the drain of the queue."`
 	Calendar bench.CalendarOptions `cmd:"" help:"Invitations received, lists and feeds of meetings, meetings made, expensive files."`
+	Tools    toolcalls.Options     `cmd:"" help:"The tools of inbox-mcp next to the plain calls: waits for codes, and lists."`
 	Mixed    mixed.Options         `cmd:"" help:"Polls, messages received and sent, and webhooks of a fleet at the same time, at given rates, second by second."`
 	Overload mixed.OverloadOptions `cmd:"" help:"Four times what the server can do: right responses, refusals, and the time to recover."`
 	Restart  mixed.RestartOptions  `cmd:"" help:"SIGTERM and kill -9 under the load of a fleet: the time to the first read, and what was accepted."`
@@ -127,6 +129,7 @@ func (c *cli) loads() map[string]load {
 		"webhooks": on(bench.Webhooks, c.Webhooks),
 		"send":     on(bench.Send, c.Send),
 		"calendar": on(bench.Calendar, c.Calendar),
+		"tools":    on(toolcalls.Run, c.Tools),
 		"mixed":    on(mixed.Run, c.Mixed),
 		"overload": on(mixed.Overload, c.Overload),
 		"restart":  on(mixed.Restart, c.Restart),

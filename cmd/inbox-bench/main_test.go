@@ -290,6 +290,7 @@ func TestWhatMakesNoLoadIsRefused(t *testing.T) {
 		"mixed --mails 0":          "--mails must be more than 0, not 0",
 		"mixed --mails 1000000":    "mixed: --mails: 1000000 a second for 1m0s are more than the 900000 that have a code of their own",
 		"scale --inboxes 5000001":  "--inboxes must be at most 5000000, not 5000001",
+		"tools --calls 0":          "--calls must be at least 1, not 0",
 		"restart --rounds 0":       "--rounds must be at least 1, not 0",
 		"overload --step 1s":       "--step must be at least 2s, not 1s",
 	} {

@@ -70,8 +70,10 @@ type home struct {
 }
 
 var homes = map[string]home{
-	"github.com/modelcontextprotocol/go-sdk": {place: "cmd/inbox-mcp/toolserver"},
-	"github.com/asynkron/protoactor-go":      {place: "actors/engine"},
+	"github.com/modelcontextprotocol/go-sdk": {place: "cmd/inbox-mcp/toolserver", also: map[string]string{
+		"bench/toolcalls": "a client, for a load",
+	}},
+	"github.com/asynkron/protoactor-go": {place: "actors/engine"},
 	"github.com/cockroachdb/pebble/v2": {place: "persist", also: map[string]string{
 		"persist/disk":        "its file systems, under the engine",
 		"persist/persisttest": "a file system in memory that fails when told to",
