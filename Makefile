@@ -105,6 +105,9 @@ bench: build ## the loads users care about, with their ratios
 	./bin/inbox-bench start
 	./bin/inbox-bench mixed
 	./bin/inbox-bench overload
+	./bin/inbox-bench restart
+	./bin/inbox-bench scale --inboxes 100000 --messages 100000
+	./bin/inbox-bench tools
 
 client-figures: ## what the clients for Go, TypeScript and Python add to a bare long poll, and what 100 streams weigh
 	CLIENT_ROUNDS=300 $(GO) test -count=1 ./cmd/inboxd -run '^TestClientFigures$$' -v
