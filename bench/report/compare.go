@@ -55,7 +55,7 @@ func Compare(w io.Writer, a, b *Report) error {
 	for _, x := range a.Results {
 		i := slices.IndexFunc(b.Results, func(y drive.Result) bool { return y.Name == x.Name && y.Target == x.Target })
 		if i >= 0 {
-			compareResults(t, x, b.Results[i])
+			compareResults(t, a.batched(x), b.batched(b.Results[i]))
 		}
 	}
 	for _, x := range a.Ratios {
@@ -65,6 +65,28 @@ func Compare(w io.Writer, a, b *Report) error {
 		}
 	}
 	return t.Flush()
+}
+
+// batch is how many seconds of a timeline are one sample: neighboring seconds are alike, and taken
+// for independent they would make the interval too narrow.
+const batch = 5
+
+// batched gives a result without rounds the means of batches of its timeline instead, without the
+// first second, in which connections are made.
+func (r *Report) batched(res drive.Result) drive.Result {
+	i := slices.IndexFunc(r.Timelines, func(t drive.Timeline) bool { return t.Name == res.Name && t.Target == res.Target })
+	if i < 0 || len(res.Rounds) > 0 {
+		return res
+	}
+	seconds := r.whole(r.Timelines[i])
+	for from := 1; from+batch <= len(seconds); from += batch {
+		var count, p50, p99 float64
+		for _, s := range seconds[from : from+batch] {
+			count, p50, p99 = count+float64(s.Count)/batch, p50+s.P50/batch, p99+s.P99/batch
+		}
+		res.Rounds, res.RoundP50, res.RoundP99 = append(res.Rounds, count), append(res.RoundP50, p50), append(res.RoundP99, p99)
+	}
+	return res
 }
 
 func compareResults(w io.Writer, x, y drive.Result) {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"inboxd/bench/drive"
 )
 
 func TestStudentT(t *testing.T) {
@@ -68,6 +70,31 @@ func TestCompareMarksWhatChanged(t *testing.T) {
 				t.Errorf("no %q in\n%s", want, out.String())
 			}
 		}
+	}
+}
+
+// A load without rounds has a timeline: 16 s are three batches without the first second.
+func TestCompareTakesTimelinesInBatches(t *testing.T) {
+	of := func(each int64) *Report {
+		r := sampleReport()
+		r.Results[0] = drive.Result{Name: "polls", Target: "inboxd", Count: 16 * each, Seconds: 16.2, PerSecond: float64(each)}
+		line := drive.Timeline{Name: "polls", Target: "inboxd"}
+		for n := range 17 {
+			second := drive.Second{Second: n, Count: each + int64(n/6)}
+			if n == 0 || n == 16 { // connections are made, and pending responses arrive
+				second.Count = 1
+			}
+			line.Seconds = append(line.Seconds, second)
+		}
+		r.Timelines = []drive.Timeline{line}
+		return r
+	}
+	var out bytes.Buffer
+	if err := Compare(&out, of(1000), of(2000)); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, "polls on inboxd, a second 1000 2000 +100.0 % +99.7 % to +100.1 % better") {
+		t.Error(out.String())
 	}
 }
 
