@@ -2,6 +2,8 @@
 // reports figures next to the limits measured in the same run. See bench/README.md.
 package main
 
+//lint:file-ignore SA5008 kong reads each set tag of a command: one for each default
+
 import (
 	"context"
 	"errors"
