@@ -45,8 +45,7 @@ type load struct {
 	sent     int
 }
 
-// transports are those of the sessions, in order.
-var transports = []string{"stdio", "HTTP"}
+var transports = []string{"stdio", "HTTP"} // of the sessions, in order
 
 // Run does all of it.
 func Run(ctx context.Context, bed *bench.Bed, opts Options) (err error) {
@@ -91,7 +90,10 @@ func Run(ctx context.Context, bed *bench.Bed, opts Options) (err error) {
 		return err
 	}
 	defer l.mail.Close()
-	return errors.Join(l.waits(ctx), l.lists(ctx))
+	if err := l.waits(ctx); err != nil {
+		return err
+	}
+	return l.lists(ctx)
 }
 
 // call returns the structured result of a tool.
@@ -129,11 +131,11 @@ func (l *load) waits(ctx context.Context) error {
 	last, to := int64(0), inboxes[len(l.sessions)].Address
 	plain := l.reader("long poll", to, func(ctx context.Context) (string, error) {
 		m, err := l.api.Latest(ctx, to, client.LatestQuery{After: last, Wait: waitFor * time.Second, OTP: true})
-		if m == nil || err != nil {
+		if m == nil {
 			return "", err
 		}
 		last = m.ID
-		return m.OTPCode, nil
+		return m.OTPCode, err
 	})
 	return l.compare(ctx, "final dot to code", plain, func(i int) drive.Side {
 		to := inboxes[i].Address
