@@ -104,19 +104,15 @@ bench: build ## the loads users care about, with their ratios
 	./bin/inbox-bench poll
 	./bin/inbox-bench ingest
 	./bin/inbox-bench latency
-	./bin/inbox-bench waiters
-	./bin/inbox-bench events
 	./bin/inbox-bench webhooks
 	./bin/inbox-bench send
 	./bin/inbox-bench calendar
-	./bin/inbox-bench page
-	./bin/inbox-bench tools
 	./bin/inbox-bench start
 	./bin/inbox-bench mixed
 	./bin/inbox-bench overload
 	./bin/inbox-bench restart
-	./bin/inbox-bench backup
 	./bin/inbox-bench scale --inboxes 100000 --messages 100000
+	./bin/inbox-bench tools
 
 client-figures: ## what the clients for Go, TypeScript and Python add to a bare long poll, and what 100 streams weigh
 	CLIENT_ROUNDS=300 $(GO) test -count=1 ./cmd/inboxd -run '^TestClientFigures$$' -v

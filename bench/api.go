@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -15,68 +14,29 @@ import (
 	"inboxd/http/client"
 )
 
-// maxAccounts is what the rate limit on sign-up lets through in a minute (specification,
-// Sign-up and sessions).
-const maxAccounts = 10
-
 // apiHTTP carries the preparation and the checks of all loads. What is measured never goes
 // through it: a load has connections of its own and requests that were built before.
 var apiHTTP = &http.Client{
-	Timeout:   drive.AnswerWithin,
+	Timeout:   drive.ResponseWithin,
 	Transport: &http.Transport{MaxIdleConnsPerHost: SetUpConns, IdleConnTimeout: time.Second},
 }
 
 // NewAPI returns a client of the server at host, as Server.HTTP has it.
 func NewAPI(host, credential string) *client.Client {
 	c := client.New(drive.BaseURL(host), credential)
-	c.HTTP, c.Retries = apiHTTP, -1 // what fails is told, and nothing carries a name
+	c.HTTP, c.Retries = apiHTTP, -1 // failures are reported, and no call carries an Idempotency-Key
 	return c
 }
 
-// signUp makes n accounts and one key with scope full for each.
-func (b *Bed) signUp(ctx context.Context, n int) (sessions, keys []string, err error) {
-	if n > maxAccounts {
-		return nil, nil, fmt.Errorf("at most %d accounts: sign-up is rate limited to that many a minute", maxAccounts)
-	}
-	sessions, keys = make([]string, n), make([]string, n)
-	for i := range keys {
-		if sessions[i], keys[i], err = b.signUpOne(ctx); err != nil {
-			return nil, nil, fmt.Errorf("sign up account %d of %d: %w", i+1, n, err)
-		}
-	}
-	return sessions, keys, nil
-}
-
-// signUpOne makes an account and returns its session token and a key.
-func (b *Bed) signUpOne(ctx context.Context) (session, key string, err error) {
-	if b.Server.Remote {
-		return "", "", errors.New("this load needs accounts of its own making, which it does not sign up on another machine")
-	}
+// signUp makes an account and a key with scope full.
+func (b *Bed) signUp(ctx context.Context) (session, key string, err error) {
 	api := NewAPI(b.Server.HTTP, "")
-	email := "bench-" + strings.ToLower(rand.Text()) + "@example.test"
-	ctx, err = toTheEnd(ctx)
+	in, err := api.SignUp(ctx, "bench-"+strings.ToLower(rand.Text())+"@example.test", rand.Text())
 	if err != nil {
 		return "", "", err
 	}
-	in, err := api.SignUp(ctx, email, rand.Text())
-	if err != nil {
-		return "", "", err
-	}
-	b.made.emails, b.made.tokens = append(b.made.emails, email), append(b.made.tokens, in.Token)
 	issued, err := api.With(in.Token).IssueKey(ctx, client.KeyOrder{Label: "bench", Scopes: []string{client.ScopeFull}, ExpiresInDays: 30})
-	if err == nil && issued.Key == "" {
-		err = errors.New("the answer holds no key")
-	}
-	b.made.keys = append(b.made.keys, issued.Key)
 	return in.Token, issued.Key, err
-}
-
-// Session is the token of the account of the i-th key; an error where the keys were given.
-func (b *Bed) Session(i int) (string, error) {
-	if i >= len(b.sessions) {
-		return "", errors.New("this needs a session, which no API key gives: leave --api-key out, and an account is signed up")
-	}
-	return b.sessions[i], nil
 }
 
 // Inbox is an address and the account key that reads it.
@@ -91,28 +51,28 @@ func (in Inbox) latest(ctx context.Context, host string) (drive.Email, error) {
 	return drive.Email{ID: m.ID, Code: &m.OTPCode}, nil
 }
 
-// CreateInboxes makes n inboxes over conns connections, and deals them out among the keys.
-func (b *Bed) CreateInboxes(ctx context.Context, keys []string, n, conns int) ([]Inbox, error) {
+// CreateInboxes makes n inboxes, and deals them out among the keys.
+func (b *Bed) CreateInboxes(ctx context.Context, keys []string, n int) ([]Inbox, error) {
 	token := runToken()
-	return b.namedInboxes(ctx, keys, n, conns, func(i int) string { return token + strconv.Itoa(i) })
+	return b.namedInboxes(ctx, keys, n, func(i int) string { return token + strconv.Itoa(i) })
 }
 
 // namedInboxes is CreateInboxes, the i-th with the prefix that prefix(i) says.
-func (b *Bed) namedInboxes(ctx context.Context, keys []string, n, conns int, prefix func(i int) string) ([]Inbox, error) {
-	return createInboxes(ctx, n, conns, func(ctx context.Context, i int) (Inbox, error) {
+func (b *Bed) namedInboxes(ctx context.Context, keys []string, n int, prefix func(i int) string) ([]Inbox, error) {
+	return createInboxes(ctx, n, func(ctx context.Context, i int) (Inbox, error) {
 		key := keys[i%len(keys)]
 		in, err := NewAPI(b.Server.HTTP, key).CreateInbox(ctx, client.InboxOrder{Prefix: prefix(i)})
 		return Inbox{in.Address, key}, err
 	})
 }
 
-// tellEvery is how many inboxes pass between two reports of progress.
-const tellEvery = 500
+// showEvery is how many inboxes pass between two reports of progress.
+const showEvery = 500
 
-func createInboxes(ctx context.Context, n, conns int, create func(ctx context.Context, i int) (Inbox, error)) ([]Inbox, error) {
+func createInboxes(ctx context.Context, n int, create func(ctx context.Context, i int) (Inbox, error)) ([]Inbox, error) {
 	inboxes := make([]Inbox, n)
 	var done atomic.Int64
-	err := drive.Each(ctx, conns, n, func(ctx context.Context, i int) error {
+	err := drive.Each(ctx, SetUpConns, n, func(ctx context.Context, i int) error {
 		whole, err := toTheEnd(ctx)
 		if err == nil {
 			inboxes[i], err = create(whole, i)
@@ -120,8 +80,8 @@ func createInboxes(ctx context.Context, n, conns int, create func(ctx context.Co
 		if err != nil {
 			return fmt.Errorf("inbox %d of %d: %w", i+1, n, err)
 		}
-		if d := done.Add(1); d%tellEvery == 0 || d == int64(n) {
-			drive.Tell(ctx, drive.Moment{Name: "inboxes made", Done: float64(d), All: float64(n)})
+		if d := done.Add(1); d%showEvery == 0 || d == int64(n) {
+			drive.ShowProgress(ctx, drive.Moment{Name: "inboxes made", Done: float64(d), All: float64(n)})
 		}
 		return nil
 	})
@@ -133,7 +93,7 @@ const benchRecipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aq
 
 // encryptedInboxes makes an account with a public key, and n encrypted inboxes in it.
 func (b *Bed) encryptedInboxes(ctx context.Context, n int) ([]Inbox, error) {
-	session, key, err := b.signUpOne(ctx)
+	session, key, err := b.signUp(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +102,7 @@ func (b *Bed) encryptedInboxes(ctx context.Context, n int) ([]Inbox, error) {
 		return nil, err
 	}
 	token := runToken()
-	return createInboxes(ctx, n, SetUpConns, func(ctx context.Context, i int) (Inbox, error) {
+	return createInboxes(ctx, n, func(ctx context.Context, i int) (Inbox, error) {
 		in, err := api.CreateEncryptedInbox(ctx, client.InboxOrder{Prefix: token + strconv.Itoa(i)})
 		return Inbox{in.Address, key}, err
 	})

@@ -16,7 +16,7 @@ func fakeBed(t *testing.T, serveArgs ...string) *Bed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return prepared(t, ServerOptions{Inboxd: self, ServeArgs: serveArgs, Dir: t.TempDir(), Accounts: 2, Commit: "abc"})
+	return prepared(t, ServerOptions{Inboxd: self, ServeArgs: serveArgs, Dir: t.TempDir(), Accounts: 2})
 }
 
 // prepared is a bed that the test's end closes.

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -24,14 +23,12 @@ type CalendarOptions struct {
 	Posts           int           `help:"Meetings a turn that clients make." default:"1000" least:"1"`
 	PostConnections int           `help:"Keep-alive connections that make them." default:"16" least:"1"`
 	Hostile         int           `help:"Messages a turn with a file that asks for as much work as it can." default:"20" least:"1"`
-	Resident        int           `help:"Inboxes whose memory is looked at, each with 100 meetings. GOGC=10 in the environment leaves out most of what waits for the collector." default:"100" least:"1"`
 	Rounds          int           `help:"Turns each target gets." default:"3" least:"1"`
-	Parts           []string      `help:"What is measured: mails, reads, posts, hostile, resident." default:"mails,reads,posts,hostile,resident"`
+	Parts           []string      `help:"What is measured: messages, reads, posts, hostile." default:"messages,reads,posts,hostile"`
 }
 
 const (
 	maxListed   = 1000 // meetings of one page (specification, Calendar)
-	eachHolds   = 100  // meetings of an inbox whose memory is looked at
 	invitedText = 2048 // octets of a calendar file
 )
 
@@ -42,21 +39,16 @@ type calendarRun struct {
 	invitation *drive.Template
 }
 
-// Calendar measures what meetings cost: a message with an invitation next to messages of its size, the list and the feed of
-// many next to constant answers of theirs, a meeting that a client makes next to a send, a file made to be
-// dear next to a text of its size, and the memory that meetings take.
+// Calendar measures what meetings cost: a message with an invitation next to messages of its size,
+// the list and the feed of many next to constant responses of theirs, a meeting that a client makes
+// next to a send, and a file made to be dear next to a text of its size.
 func Calendar(ctx context.Context, bed *Bed, opts CalendarOptions) error {
-	sink, addr, err := startSink(ctx)
+	sends, err := newSendRun(ctx, bed, SendOptions{Messages: opts.Posts, Size: 300, Connections: opts.PostConnections, Rounds: opts.Rounds})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = sink.Kill() }()
-	r := &calendarRun{opts: opts, invitation: drive.Invitation(time.Now(), invitedText),
-		sendRun: &sendRun{bed: bed, opts: SendOptions{Messages: opts.Posts, Size: 300, Connections: opts.PostConnections, Rounds: opts.Rounds}}}
-	if err := r.prepare(ctx, addr); err != nil {
-		return err
-	}
-	defer func() { _ = r.probe.Close() }()
+	defer func() { _ = sends.probe.Close() }()
+	r := &calendarRun{sendRun: sends, opts: opts, invitation: drive.Invitation(time.Now(), invitedText)}
 	for _, name := range opts.Parts {
 		if err := calendarParts[name](r, ctx); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -67,14 +59,14 @@ func Calendar(ctx context.Context, bed *Bed, opts CalendarOptions) error {
 
 // calendarParts are what can be measured.
 var calendarParts = map[string]func(*calendarRun, context.Context) error{
-	"mails": (*calendarRun).mails, "reads": (*calendarRun).reads, "posts": (*calendarRun).posts, "hostile": (*calendarRun).hostile, "resident": (*calendarRun).resident,
+	"messages": (*calendarRun).messages, "reads": (*calendarRun).reads, "posts": (*calendarRun).posts, "hostile": (*calendarRun).hostile,
 }
 
 // Validate refuses parts that there are not, and more meetings than an account may send.
 func (o CalendarOptions) Validate() error {
 	for _, name := range o.Parts {
 		if calendarParts[name] == nil {
-			return fmt.Errorf("--parts: there is no %q", name)
+			return fmt.Errorf("--parts: unknown part %q", name)
 		}
 	}
 	if 2*o.Posts*o.Rounds > maxSend {
@@ -85,25 +77,19 @@ func (o CalendarOptions) Validate() error {
 
 // fresh makes inboxes that nothing came to yet.
 func (r *calendarRun) fresh(ctx context.Context, n int) ([]Inbox, error) {
-	return r.bed.CreateInboxes(ctx, r.bed.Keys[:1], n, SetUpConns)
+	return r.bed.CreateInboxes(ctx, r.bed.Keys[:1], n)
 }
 
 // load delivers messages of one kind.
-func (r *calendarRun) load(to []Inbox, mails int, t *drive.Template) drive.MailLoad {
-	return drive.MailLoad{Addr: r.bed.Server.SMTP, Sessions: min(r.opts.Sessions, mails), Mails: mails, Size: t.Len(), To: addresses(to), Template: t}
-}
-
-// deliver wants every message accepted.
-func (r *calendarRun) deliver(ctx context.Context, to []Inbox, mails int, t *drive.Template) error {
-	l := r.load(to, mails, t)
-	return l.Deliver(ctx)
+func (r *calendarRun) load(to []Inbox, messages int, t *drive.Template) drive.MailLoad {
+	return drive.MailLoad{Addr: r.bed.Server.SMTP, Sessions: min(r.opts.Sessions, messages), Messages: messages, Size: t.Len(), To: addresses(to), Template: t}
 }
 
 // sides are messages of several kinds, in turns.
-func (r *calendarRun) sides(to []Inbox, mails int, kinds ...mailKind) (sides []drive.Side) {
+func (r *calendarRun) sides(to []Inbox, messages int, kinds ...mailKind) (sides []drive.Side) {
 	for _, k := range kinds {
-		l := r.load(to, mails, k.template)
-		sides = append(sides, drive.Side{Target: k.name, Run: func(ctx context.Context, _ int) (drive.Round, error) { return l.Run(ctx) }, Proc: r.bed.Server.proc})
+		l := r.load(to, messages, k.template)
+		sides = append(sides, drive.Side{Target: k.name, Run: func(ctx context.Context, _ int) (drive.Round, error) { return l.Run(ctx) }, Proc: r.bed.Server.Proc})
 	}
 	return sides
 }
@@ -113,14 +99,14 @@ type mailKind struct {
 	template *drive.Template
 }
 
-func (r *calendarRun) mails(ctx context.Context) error {
+func (r *calendarRun) messages(ctx context.Context) error {
 	to, err := r.fresh(ctx, r.opts.Inboxes)
 	if err != nil {
 		return err
 	}
 	size := r.invitation.Len()
-	results, err := drive.Alternate(ctx, "mail in", r.opts.Rounds, r.sides(to, r.opts.Messages, mailKind{"invitations", r.invitation},
-		mailKind{"sign-in mails", drive.SignInMail(time.Now(), size)}, mailKind{"texts", drive.PlainText(time.Now(), size)})...)
+	results, err := drive.Alternate(ctx, "messages in", r.opts.Rounds, r.sides(to, r.opts.Messages, mailKind{"invitations", r.invitation},
+		mailKind{"sign-in messages", drive.SignInMail(time.Now(), size)}, mailKind{"texts", drive.PlainText(time.Now(), size)})...)
 	if err == nil {
 		r.bed.Report.Compare(results)
 	}
@@ -130,10 +116,11 @@ func (r *calendarRun) mails(ctx context.Context) error {
 // reads compares the list and the feed of many meetings, each asked for again and again.
 func (r *calendarRun) reads(ctx context.Context) error {
 	to, err := r.fresh(ctx, 1)
-	if err == nil {
-		err = r.deliver(ctx, to, r.opts.Meetings, r.invitation)
-	}
 	if err != nil {
+		return err
+	}
+	invitations := r.load(to, r.opts.Meetings, r.invitation)
+	if err := invitations.Deliver(ctx); err != nil {
 		return err
 	}
 	host, in := r.bed.Server.HTTP, to[0]
@@ -169,12 +156,14 @@ func (r *calendarRun) reads(ctx context.Context) error {
 	return err
 }
 
-// read compares one request with the constant answer of its size, and returns the ETag of the first answer.
+// read compares one request with the constant response of its size, and returns the ETag of the
+// first response.
 func (r *calendarRun) read(ctx context.Context, name string, request []byte, status int) (etag string, err error) {
 	return reading{bed: r.bed, conns: r.opts.Connections, duration: r.opts.Duration, rounds: r.opts.Rounds}.one(ctx, name, request, status)
 }
 
-// posts lets clients make meetings in turns with sends, and waits after each turn until the queue is empty.
+// posts lets clients make meetings in turns with sends, and waits after each turn until the queue
+// is empty.
 func (r *calendarRun) posts(ctx context.Context) error {
 	start := time.Now().AddDate(0, 1, 0).UTC().Format("2006-01-02T15:04Z")
 	body := []byte(`{"title": "Quarterly review", "start": "` + start + `", "timezone": "Europe/Berlin", "location": "Room 4.021", "description": "` +
@@ -189,7 +178,7 @@ func (r *calendarRun) posts(ctx context.Context) error {
 			return did, err
 		}
 	}
-	server := r.bed.Server.proc
+	server := r.bed.Server.Proc
 	results, err := drive.Alternate(ctx, "202 of clients", r.opts.Rounds, drive.Side{Target: "meetings", Run: side(meeting), Proc: server}, drive.Side{Target: "sends", Run: side(nil), Proc: server})
 	if err == nil {
 		r.bed.Report.Compare(results)
@@ -204,7 +193,7 @@ func (r *calendarRun) hostile(ctx context.Context) error {
 		return err
 	}
 	file := drive.HostileInvitation(time.Now())
-	before, err := r.bed.Server.proc.ResidentMiB()
+	before, err := r.bed.Server.Proc.ResidentMiB()
 	if err != nil {
 		return err
 	}
@@ -212,50 +201,9 @@ func (r *calendarRun) hostile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	after, err := r.bed.Server.proc.ResidentMiB()
+	after, err := r.bed.Server.Proc.ResidentMiB()
 	results[0].Values = map[string]float64{"resident MiB before": before, "resident MiB after": after,
 		"processor ms more than of a text": (results[0].CPU.Total() - results[1].CPU.Total()) / 1000}
 	r.bed.Report.Compare(results)
-	return err
-}
-
-// resident starts the server again and reads inboxes into memory: some with as many plain messages
-// as the others have invitations. What is resident has the store's cache of what was read in it, which all inboxes
-// share and which ends at 40 MiB; the heap has not.
-func (r *calendarRun) resident(ctx context.Context) error {
-	inboxes, err := r.fresh(ctx, 2*r.opts.Resident)
-	if err != nil {
-		return err
-	}
-	plain, invited := inboxes[:r.opts.Resident], inboxes[r.opts.Resident:]
-	err = errors.Join(r.deliver(ctx, plain, eachHolds*len(plain), drive.SignInMail(time.Now(), r.invitation.Len())),
-		r.deliver(ctx, invited, eachHolds*len(invited), r.invitation))
-	if err == nil {
-		err = errors.Join(r.bed.Server.Stop(), r.bed.Server.start(ctx))
-	}
-	sizes, heaps := [3]float64{}, [3]float64{}
-	for i, list := range [][]Inbox{nil, plain, invited} {
-		for _, in := range list {
-			if err == nil {
-				_, err = in.latest(ctx, r.bed.Server.HTTP)
-			}
-		}
-		if err != nil {
-			return err
-		}
-		if err = r.bed.Server.proc.Settle(ctx); err == nil {
-			time.Sleep(settleFor)
-			sizes[i], err = r.bed.Server.proc.ResidentMiB()
-		}
-		if err == nil {
-			heaps[i], err = r.metric(ctx, "go_memstats_heap_alloc_bytes")
-		}
-	}
-	each := func(mib float64) float64 { return mib * 1024 / float64(r.opts.Resident) }
-	r.bed.Report.Results = append(r.bed.Report.Results, drive.Result{Name: "100 meetings in memory", Target: "inboxd", Count: int64(r.opts.Resident), Values: map[string]float64{
-		"resident KiB of an inbox with 100 mails": each(sizes[1] - sizes[0]), "resident KiB of one with 100 invitations": each(sizes[2] - sizes[1]),
-		"resident KiB of 100 meetings": each(sizes[2] - sizes[1] - sizes[1] + sizes[0]),
-		"heap KiB of 100 meetings":     each((heaps[2] - heaps[1] - heaps[1] + heaps[0]) / (1 << 20)),
-	}})
 	return err
 }

@@ -31,16 +31,16 @@ func TestConstantAnswersHaveTheirSize(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			answer, err := conn.Do([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
-			size := len(answer.Body)
+			response, err := conn.Do([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
+			size := len(response.Body)
 			if c.status == fasthttp.StatusNotModified {
-				size = len(answer.Head)
+				size = len(response.Head)
 			}
-			if err != nil || answer.Status != c.status || size != c.size {
-				t.Errorf("status %d, %d bytes, want %+v: %v", answer.Status, size, c, err)
+			if err != nil || response.Status != c.status || size != c.size {
+				t.Errorf("status %d, %d bytes, want %+v: %v", response.Status, size, c, err)
 			}
-			if c.status == 200 && !json.Valid(answer.Body) || !bytes.HasSuffix(answer.Head, []byte("\r\n\r\n")) {
-				t.Errorf("%q %q", answer.Head, answer.Body)
+			if c.status == 200 && !json.Valid(response.Body) || !bytes.HasSuffix(response.Head, []byte("\r\n\r\n")) {
+				t.Errorf("%q %q", response.Head, response.Body)
 			}
 		}
 		conn.Close()

@@ -52,8 +52,7 @@ func (p *diskProbe) run(ctx context.Context, d time.Duration) (drive.Round, erro
 		if err != nil {
 			return r, err
 		}
-		r.Latency.Record(took)
-		r.Count++
+		r.Record(took)
 	}
 	return r, context.Cause(ctx)
 }

@@ -27,7 +27,7 @@ type IngestOptions struct {
 const (
 	maxHot     = 9_000
 	diskTurn   = 500 * time.Millisecond
-	sampleSize = 100 // inboxes whose newest mail is read after a pipelined turn
+	sampleSize = 100 // inboxes whose newest message is read after a pipelined turn
 )
 
 // ingestRun is what the variants share.
@@ -42,16 +42,16 @@ type ingestRun struct {
 	probe   *diskProbe
 
 	before   int64 // messages that the accounts had
-	accepted int64 // messages the server said 250 to, over all variants
+	accepted int64 // messages with a 250, over all variants
 	codes    int   // codes given out by the pipelined loader
 }
 
 // Ingest measures accepted messages per second next to smtp-sink, and a single session next to
 // the disk's own fdatasync; then it asks the API whether what was accepted is stored.
 func Ingest(ctx context.Context, bed *Bed, opts IngestOptions) error {
-	if _, err := bed.Session(0); err != nil && opts.Encrypted > 0 {
+	if bed.Server.Attached() && opts.Encrypted > 0 {
 		opts.Encrypted = 0
-		bed.Report.Notes = append(bed.Report.Notes, "Encrypted inboxes are left out: an account gets its public key from a session, which no API key gives.")
+		bed.Report.Notes = append(bed.Report.Notes, "Encrypted inboxes need a server of its own.")
 	}
 	run, stop, err := prepareIngest(ctx, bed, opts)
 	if err != nil {
@@ -59,7 +59,7 @@ func Ingest(ctx context.Context, bed *Bed, opts IngestOptions) error {
 	}
 	defer stop()
 	bed.Report.Notes = append(bed.Report.Notes, "smtp-source greets with HELO and does not "+
-		"pipeline; our loader sends a mail and the next one's MAIL, RCPT and DATA in one write.")
+		"pipeline; our loader sends a message and the next one's MAIL, RCPT and DATA in one write.")
 	if !opts.NoSource {
 		for _, s := range opts.Sessions {
 			if err := run.fromSource(ctx, s); err != nil {
@@ -108,7 +108,7 @@ func prepareIngest(ctx context.Context, bed *Bed, opts IngestOptions) (*ingestRu
 // numbered creates the recipients that smtp-source -N counts through: 1<token>, 2<token>...
 // They must share one domain, because smtp-source changes nothing else.
 func (r *ingestRun) numbered(ctx context.Context, n int) ([]Inbox, error) {
-	inboxes, err := r.bed.namedInboxes(ctx, r.bed.Keys, n, SetUpConns,
+	inboxes, err := r.bed.namedInboxes(ctx, r.bed.Keys, n,
 		func(i int) string { return strconv.Itoa(i+1) + r.token })
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (r *ingestRun) numbered(ctx context.Context, n int) ([]Inbox, error) {
 // fromSource lets smtp-source deliver one message to each inbox. With one session the disk takes
 // part: that figure is bound by how fast it syncs.
 func (r *ingestRun) fromSource(ctx context.Context, sessions int) error {
-	load := sourceLoad{sessions: sessions, mails: r.opts.Messages, size: r.opts.Size,
+	load := sourceLoad{sessions: sessions, messages: r.opts.Messages, size: r.opts.Size,
 		to: r.token + "@" + domainOf(r.inboxes[0].Address), numbered: true}
 	sides := r.sourceSides(func(int) sourceLoad { return load })
 	if sessions == 1 {
@@ -139,13 +139,13 @@ func (r *ingestRun) hot(ctx context.Context) error {
 	if r.opts.Hot == 0 {
 		return nil
 	}
-	inboxes, err := r.bed.namedInboxes(ctx, r.bed.Keys, r.opts.Rounds, 1,
+	inboxes, err := r.bed.namedInboxes(ctx, r.bed.Keys, r.opts.Rounds,
 		func(i int) string { return "hot" + strconv.Itoa(i) + r.token })
 	if err != nil {
 		return err
 	}
 	sides := r.sourceSides(func(round int) sourceLoad {
-		return sourceLoad{sessions: r.opts.Hot, mails: min(r.opts.Messages, maxHot), size: r.opts.Size, to: inboxes[round].Address}
+		return sourceLoad{sessions: r.opts.Hot, messages: min(r.opts.Messages, maxHot), size: r.opts.Size, to: inboxes[round].Address}
 	})
 	return r.compare(ctx, fmt.Sprintf("smtp-source hot s=%d", r.opts.Hot), sides)
 }
@@ -158,7 +158,7 @@ func (r *ingestRun) sourceSides(load func(round int) sourceLoad) []drive.Side {
 			return l.run(ctx, r.source)
 		}
 	}
-	return []drive.Side{{Target: "inboxd", Run: run(r.bed.Server.SMTP), Proc: r.bed.Server.proc}, {Target: "smtp-sink", Run: run(r.sink), Proc: r.sinking}}
+	return []drive.Side{{Target: "inboxd", Run: run(r.bed.Server.SMTP), Proc: r.bed.Server.Proc}, {Target: "smtp-sink", Run: run(r.sink), Proc: r.sinking}}
 }
 
 func (r *ingestRun) diskSide() drive.Side {
@@ -170,11 +170,11 @@ func (r *ingestRun) diskSide() drive.Side {
 func (r *ingestRun) pipelined(ctx context.Context, sessions int) error {
 	sessions = min(sessions, r.opts.Messages)
 	name := fmt.Sprintf("pipelined s=%d", sessions)
-	load := drive.MailLoad{Sessions: sessions, Mails: r.opts.Messages, Size: r.opts.Size, Rate: r.opts.Rate, To: addresses(r.inboxes)}
+	load := drive.MailLoad{Sessions: sessions, Messages: r.opts.Messages, Size: r.opts.Size, Rate: r.opts.Rate, To: addresses(r.inboxes)}
 	sent := load
 	ours := func(ctx context.Context, _ int) (drive.Round, error) {
 		sent.Addr, sent.First = r.bed.Server.SMTP, r.codes
-		r.codes += sent.Mails
+		r.codes += sent.Messages
 		return sent.Run(ctx)
 	}
 	sample := func(ctx context.Context, turn int) error {
@@ -185,15 +185,15 @@ func (r *ingestRun) pipelined(ctx context.Context, sessions int) error {
 		l.Addr = r.sink
 		return l.Run(ctx)
 	}
-	sides := []drive.Side{{Target: "inboxd", Run: ours, Proc: r.bed.Server.proc, Verify: sample}, {Target: "smtp-sink", Run: sink, Proc: r.sinking}}
+	sides := []drive.Side{{Target: "inboxd", Run: ours, Proc: r.bed.Server.Proc, Verify: sample}, {Target: "smtp-sink", Run: sink, Proc: r.sinking}}
 	if sessions == 1 {
 		sides = append(sides, r.diskSide())
 	}
 	return r.compare(ctx, name, sides)
 }
 
-// encrypted lets our own loader deliver the same messages to encrypted inboxes and to others, in turn. All
-// that the first took must be there at the end.
+// encrypted lets our own loader deliver the same messages to encrypted inboxes and to others, in
+// turn. All that the first took must be there at the end.
 func (r *ingestRun) encrypted(ctx context.Context) error {
 	if r.opts.Encrypted == 0 {
 		return nil
@@ -202,7 +202,7 @@ func (r *ingestRun) encrypted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	load := drive.MailLoad{Addr: r.bed.Server.SMTP, Sessions: min(r.opts.Encrypted, r.opts.Messages), Mails: r.opts.Messages, Size: r.opts.Size, Rate: r.opts.Rate, To: addresses(r.inboxes)}
+	load := drive.MailLoad{Addr: r.bed.Server.SMTP, Sessions: min(r.opts.Encrypted, r.opts.Messages), Messages: r.opts.Messages, Size: r.opts.Size, Rate: r.opts.Rate, To: addresses(r.inboxes)}
 	sealed := load
 	sealed.To = addresses(vaults)
 	load.To = load.To[:len(sealed.To)]
@@ -212,8 +212,8 @@ func (r *ingestRun) encrypted(ctx context.Context) error {
 			round, err := sealed.Run(ctx)
 			taken += round.Count
 			return round, err
-		}, Proc: r.bed.Server.proc},
-		{Target: "inboxd", Run: func(ctx context.Context, _ int) (drive.Round, error) { return load.Run(ctx) }, Proc: r.bed.Server.proc},
+		}, Proc: r.bed.Server.Proc},
+		{Target: "inboxd", Run: func(ctx context.Context, _ int) (drive.Round, error) { return load.Run(ctx) }, Proc: r.bed.Server.Proc},
 	}
 	results, err := drive.Alternate(ctx, fmt.Sprintf("encrypted s=%d", load.Sessions), r.opts.Rounds, sides...)
 	if err != nil {
@@ -233,9 +233,6 @@ func (r *ingestRun) compare(ctx context.Context, name string, sides []drive.Side
 		return err
 	}
 	r.bed.Report.Compare(results)
-	if len(results) == 3 { // a single session: what is the most that the dialogue leaves of the disk's rate?
-		r.bed.Report.Ratios = append(r.bed.Report.Ratios, drive.RatioOf(drive.InTurn(results[1], results[2]), results[2]))
-	}
 	r.accepted += results[0].Count
 	stored, err := storedMails(ctx, r.bed.Server.HTTP, r.bed.Keys)
 	if err != nil {
@@ -245,12 +242,12 @@ func (r *ingestRun) compare(ctx context.Context, name string, sides []drive.Side
 	return nil
 }
 
-// checkCodes reads the newest mail of a sample of the inboxes.
+// checkCodes reads the newest message of a sample of the inboxes.
 func (r *ingestRun) checkCodes(ctx context.Context, name string, load drive.MailLoad) error {
-	sample := min(sampleSize, load.Mails)
+	sample := min(sampleSize, load.Messages)
 	var right int64
 	for n := range sample {
-		i := n * load.Mails / sample
+		i := n * load.Messages / sample
 		email, err := r.inboxes[i].latest(ctx, r.bed.Server.HTTP)
 		if err != nil {
 			return err

@@ -21,7 +21,7 @@ type LatencyOptions struct {
 // readableWithin is when a message must be readable.
 const readableWithin = 30 * time.Second
 
-// readerKind is how a reader waits for the next mail.
+// readerKind is how a reader waits for the next message.
 type readerKind struct {
 	name string
 	wait time.Duration // of the long poll; zero asks again and again
@@ -37,7 +37,7 @@ type latencyRun struct {
 	probe    *diskProbe
 	template *drive.Template
 
-	last int64 // id of the newest mail that was read
+	last int64 // id of the newest message that was read
 	sent int
 }
 
@@ -52,8 +52,6 @@ func Latency(ctx context.Context, bed *Bed, opts LatencyOptions) error {
 		return err
 	}
 	defer run.close()
-	defer drive.InterruptOn(ctx, run.mail.NC)()
-	defer drive.InterruptOn(ctx, run.reader.NC)()
 	kinds := []readerKind{{name: "poll"}, {name: "long poll", wait: readableWithin}}
 	journeys := []journey{newJourney(), newJourney()}
 	disk := drive.NewRound()
@@ -85,7 +83,7 @@ func prepareLatency(ctx context.Context, bed *Bed, opts LatencyOptions) (_ *late
 			run.close()
 		}
 	}()
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], 1, 1)
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], 1)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +129,7 @@ func (r *latencyRun) one(ctx context.Context, kind readerKind, out *journey) err
 	dot, err := r.mail.Send(r.inbox.Address, mail)
 	accepted := time.Since(dot)
 	if err != nil {
-		_ = r.reader.NC.SetDeadline(time.Unix(1, 0)) // nobody needs the reader now
+		_ = r.reader.NC.SetDeadline(time.Unix(1, 0)) // the reader is not needed any more
 		<-seen
 		return err
 	}
@@ -153,19 +151,19 @@ func (r *latencyRun) one(ctx context.Context, kind readerKind, out *journey) err
 // read asks for a message newer than the last until there is one.
 func (r *latencyRun) read(kind readerKind, asking chan<- struct{}) (s sighting) {
 	request := drive.BuildRequest("GET", drive.LatestPath(r.inbox.Address, r.last, kind.wait), r.host, drive.KeyHeader(r.inbox.Key), nil)
-	s.err = r.reader.NC.SetDeadline(time.Now().Add(readableWithin + drive.AnswerWithin))
+	s.err = r.reader.NC.SetDeadline(time.Now().Add(readableWithin + drive.ResponseWithin))
 	close(asking)
 	for until := time.Now().Add(readableWithin); s.err == nil && s.email == nil; {
-		var answer drive.HTTPAnswer
-		if answer, s.err = r.reader.Do(request); s.err != nil {
+		var response drive.HTTPResponse
+		if response, s.err = r.reader.Do(request); s.err != nil {
 			return s
 		}
 		s.at = time.Now()
-		if answer.Status != 200 {
-			s.err = &drive.Refusal{Status: answer.Status, Detail: drive.DetailOf(answer.Body)}
+		if response.Status != 200 {
+			s.err = fmt.Errorf("status %d: %s", response.Status, drive.DetailOf(response.Body))
 			return s
 		}
-		if s.email, s.err = drive.ParseLatest(answer.Body); s.email == nil && s.at.After(until) {
+		if s.email, s.err = drive.ParseLatest(response.Body); s.email == nil && s.at.After(until) {
 			s.err = fmt.Errorf("not readable within %v", readableWithin)
 		}
 	}
@@ -185,7 +183,7 @@ func reportLatency(out *report.Report, kinds []readerKind, journeys []journey, d
 		out.Results = append(out.Results, res)
 	}
 	for k, kind := range kinds {
-		add("final dot to 250 (beside "+kind.name+")", journeys[k].accepted)
+		add("final dot to 250 (next to "+kind.name+")", journeys[k].accepted)
 		add("final dot to "+kind.name, journeys[k].readable)
 	}
 	out.Results = append(out.Results, limit)

@@ -34,7 +34,7 @@ func OTP(ctx context.Context, bed *Bed, opts OTPOptions) error {
 	if err != nil {
 		return err
 	}
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], 1+len(rows)/mailsAnInbox, 1)
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys[:1], 1+len(rows)/perInbox)
 	if err != nil {
 		return err
 	}
@@ -43,34 +43,33 @@ func OTP(ctx context.Context, bed *Bed, opts OTPOptions) error {
 		return err
 	}
 	defer run.mail.Close()
-	defer drive.InterruptOn(ctx, run.mail.NC)()
 	start := time.Now()
 	for i, row := range rows {
-		if err := run.one(ctx, row, inboxes[i/mailsAnInbox]); err != nil {
+		if err := run.one(ctx, row, inboxes[i/perInbox]); err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", row.file, err), context.Cause(ctx))
 		}
 	}
-	bed.Report.Load["mails"] = len(rows)
+	bed.Report.Load["messages"] = len(rows)
 	run.report(bed.Report, len(rows), time.Since(start))
 	return nil
 }
 
-// mailsAnInbox keeps an inbox below its quota.
-const mailsAnInbox = 5_000
+// perInbox keeps an inbox below its quota.
+const perInbox = 5_000
 
 // otpRun owns one message session.
 type otpRun struct {
 	dir  string
 	mail *drive.SMTPConn
 	host string // of the API
-	last int64  // id of the newest mail that was read
+	last int64  // id of the newest message that was read
 	read int64
 
 	codes  []report.Codes
 	misses []report.Miss
 }
 
-// one delivers a message and counts the answer.
+// one delivers a message and counts the response.
 func (r *otpRun) one(ctx context.Context, row expectation, to Inbox) error {
 	raw, err := os.ReadFile(filepath.Join(r.dir, row.file))
 	if err != nil {
@@ -107,14 +106,14 @@ func onTheWire(raw []byte) []byte {
 }
 
 const (
-	allMails      = "all"
-	doubtfulMails = "doubtful"
+	allMessages      = "all"
+	doubtfulMessages = "doubtful"
 )
 
 func (r *otpRun) count(row expectation, got string) {
-	categories := []string{row.category, allMails}
+	categories := []string{row.category, allMessages}
 	if row.doubtful {
-		categories = []string{doubtfulMails}
+		categories = []string{doubtfulMessages}
 	} else if row.category == "" {
 		categories = categories[1:]
 	}
@@ -132,7 +131,7 @@ func (r *otpRun) count(row expectation, got string) {
 }
 
 func add(c *report.Codes, row expectation, got string) {
-	c.Mails++
+	c.Messages++
 	if row.code != "" {
 		c.Wanted++
 	}
@@ -160,17 +159,17 @@ func (e *expectation) right(got string) bool {
 	return got == e.code || got != "" && slices.Contains(e.accept, got)
 }
 
-func (r *otpRun) report(out *report.Report, mails int, took time.Duration) {
+func (r *otpRun) report(out *report.Report, messages int, took time.Duration) {
 	slices.SortFunc(r.codes, func(a, b report.Codes) int { return strings.Compare(sortKey(a), sortKey(b)) })
 	out.Codes, out.Misses = r.codes, r.misses
-	out.Results = append(out.Results, drive.Result{Name: "mails in and read, one at a time", Target: "inboxd",
+	out.Results = append(out.Results, drive.Result{Name: "messages in and read, one at a time", Target: "inboxd",
 		Count: r.read, Seconds: took.Seconds(), PerSecond: float64(r.read) / took.Seconds()})
-	out.Verify("mails read", int64(mails), r.read)
+	out.Verify("messages read", int64(messages), r.read)
 }
 
 // sortKey puts the sums behind the categories.
 func sortKey(c report.Codes) string {
-	if c.Category == allMails || c.Category == doubtfulMails {
+	if c.Category == allMessages || c.Category == doubtfulMessages {
 		return "\xff" + c.Category
 	}
 	return c.Category

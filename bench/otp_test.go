@@ -43,10 +43,10 @@ func TestOTPCountsByCategory(t *testing.T) {
 		t.Error(err)
 	}
 	want := []report.Codes{
-		{Category: "given", Mails: 3, Right: 2, Wrong: 1, Wanted: 3, Found: 2, Precision: 2. / 3, Recall: 2. / 3},
-		{Category: "none", Mails: 1, Right: 1, Precision: 1, Recall: 1},
-		{Category: "all", Mails: 4, Right: 3, Wrong: 1, Wanted: 3, Found: 2, Precision: 2. / 3, Recall: 2. / 3},
-		{Category: "doubtful", Mails: 1, Wrong: 1, Wanted: 1},
+		{Category: "given", Messages: 3, Right: 2, Wrong: 1, Wanted: 3, Found: 2, Precision: 2. / 3, Recall: 2. / 3},
+		{Category: "none", Messages: 1, Right: 1, Precision: 1, Recall: 1},
+		{Category: "all", Messages: 4, Right: 3, Wrong: 1, Wanted: 3, Found: 2, Precision: 2. / 3, Recall: 2. / 3},
+		{Category: "doubtful", Messages: 1, Wrong: 1, Wanted: 1},
 	}
 	if len(r.Codes) != len(want) {
 		t.Fatalf("%+v", r.Codes)
@@ -60,7 +60,7 @@ func TestOTPCountsByCategory(t *testing.T) {
 		t.Errorf("%+v", r.Misses)
 	}
 	var table strings.Builder
-	if err := r.WriteTable(&table); err != nil || !strings.Contains(table.String(), "given     3      2      1            0.667      0.667") {
+	if err := r.WriteTable(&table); err != nil || !strings.Contains(table.String(), "given     3         2      1            0.667      0.667") {
 		t.Errorf("%v\n%s", err, table.String())
 	}
 }

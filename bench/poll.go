@@ -24,17 +24,19 @@ type PollOptions struct {
 // SetUpConns is how many connections and sessions prepare a load.
 const SetUpConns = 32
 
-// Poll measures GET /latest with real keys, in each variant, next to a constant answer of the
+// Poll measures GET /latest with real keys, in each variant, next to a constant response of the
 // same size.
 func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
 	variants, err := opts.variants()
-	if err == nil {
-		variants, err = bed.allowed(variants)
-	}
 	if err != nil {
 		return err
 	}
-	mailed, err := mailedInboxes(ctx, bed, opts.Inboxes)
+	variants = bed.possible(variants)
+	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, opts.Inboxes)
+	if err != nil {
+		return err
+	}
+	mailed, err := mailOnce(ctx, bed, inboxes)
 	if err != nil {
 		return err
 	}
@@ -43,15 +45,14 @@ func Poll(ctx context.Context, bed *Bed, opts PollOptions) error {
 	}
 	var vaults []mailedInbox
 	if slices.ContainsFunc(variants, func(v pollVariant) bool { return v.sealed }) {
-		inboxes, err := bed.encryptedInboxes(ctx, opts.Inboxes)
-		if err != nil {
+		if inboxes, err = bed.encryptedInboxes(ctx, opts.Inboxes); err != nil {
 			return err
 		}
 		if vaults, err = mailOnce(ctx, bed, inboxes); err != nil {
 			return err
 		}
 	}
-	if err := bed.Server.proc.Settle(ctx); err != nil {
+	if err := bed.Server.Proc.Settle(ctx); err != nil {
 		return err
 	}
 	for _, v := range variants {
@@ -72,9 +73,9 @@ func (o PollOptions) Validate() error {
 	return err
 }
 
-// pollOne compares one variant with its constant answer.
+// pollOne compares one variant with its constant response.
 func pollOne(ctx context.Context, bed *Bed, v pollVariant, mailed []mailedInbox, opts PollOptions) error {
-	size, err := meanAnswer(ctx, bed.Server.HTTP, v, mailed)
+	size, err := meanResponse(ctx, bed.Server.HTTP, v, mailed)
 	if err != nil {
 		return err
 	}
@@ -85,66 +86,61 @@ func pollOne(ctx context.Context, bed *Bed, v pollVariant, mailed []mailedInbox,
 	}
 	r := reading{bed, opts.Connections, opts.Duration, opts.Rounds, opts.Rate}
 	return r.compare(ctx, "GET /latest "+v.name, requests, v.status(), size,
-		func(i int, a drive.HTTPAnswer) error { return v.check(mailed[i], a) })
+		func(i int, a drive.HTTPResponse) error { return v.check(mailed[i], a) })
 }
 
-// mailedInbox is an inbox whose newest mail carries a code we know.
+// mailedInbox is an inbox whose newest message carries a code we know.
 type mailedInbox struct {
 	Inbox
 	code      string
-	own, etag string // its own key and the ETag of its newest mail, where a load needs them
+	own, etag string // its own key and the ETag of its newest message, where a load needs them
 }
 
 // lane is the tagged address that the message came to.
 func (m mailedInbox) lane() string { return strings.Replace(m.Address, "@", "+lane@", 1) }
 
-// mailedInboxes creates n inboxes and sends each one message.
-func mailedInboxes(ctx context.Context, bed *Bed, n int) ([]mailedInbox, error) {
-	inboxes, err := bed.CreateInboxes(ctx, bed.Keys, n, SetUpConns)
-	if err != nil {
-		return nil, err
-	}
-	return mailOnce(ctx, bed, inboxes)
-}
-
 // mailOnce sends each inbox one message.
 func mailOnce(ctx context.Context, bed *Bed, inboxes []Inbox) ([]mailedInbox, error) {
+	mailed := withoutMail(inboxes)
+	return mailed, mailEach(ctx, bed.Server.SMTP, mailed, 0)
+}
+
+func withoutMail(inboxes []Inbox) []mailedInbox {
 	mailed := make([]mailedInbox, len(inboxes))
 	for i, in := range inboxes {
 		mailed[i].Inbox = in
 	}
-	return mailed, mailEach(ctx, bed.Server.SMTP, mailed, 0)
+	return mailed
 }
 
 // mailEach sends each inbox one message, whose codes count from first, and wants every one of
 // them accepted.
 func mailEach(ctx context.Context, addr string, mailed []mailedInbox, first int) error {
-	load := drive.MailLoad{Addr: addr, Sessions: min(SetUpConns, len(mailed)), Mails: len(mailed), Size: drive.MailSize, First: first}
+	load := drive.MailLoad{Addr: addr, Sessions: min(SetUpConns, len(mailed)), Messages: len(mailed), Size: drive.MailSize, First: first}
 	for i := range mailed {
 		mailed[i].code = load.Code(i)
 		load.To = append(load.To, mailed[i].lane())
 	}
 	if err := load.Deliver(ctx); err != nil {
-		return fmt.Errorf("one mail for each inbox: %w", err)
+		return fmt.Errorf("one message for each inbox: %w", err)
 	}
 	return nil
 }
 
-// meanAnswer is the mean size of what pollers will get, from up to 100 inboxes.
-func meanAnswer(ctx context.Context, host string, v pollVariant, mailed []mailedInbox) (int, error) {
+// meanResponse is the mean size of what pollers will get, from up to 100 inboxes.
+func meanResponse(ctx context.Context, host string, v pollVariant, mailed []mailedInbox) (int, error) {
 	conn, err := drive.DialHTTP(ctx, host)
 	if err != nil {
 		return 0, err
 	}
 	defer conn.Close()
-	defer drive.InterruptOn(ctx, conn.NC)()
 	sample, total := min(100, len(mailed)), 0
 	for i := range sample {
-		answer, err := conn.Do(v.request(host, mailed[i*len(mailed)/sample]))
+		response, err := conn.Do(v.request(host, mailed[i*len(mailed)/sample]))
 		if err != nil {
 			return 0, err
 		}
-		total += sizeOf(answer, v.status())
+		total += sizeOf(response, v.status())
 	}
 	return total / sample, nil
 }
@@ -163,19 +159,19 @@ func checkLatest(want mailedInbox, body []byte) error {
 // ageBase64 is how every age file begins, in base64: age-encryption.org/v1 and a line end.
 const ageBase64 = "YWdlLWVuY3J5cHRpb24ub3JnL3YxC"
 
-// checkSealed wants an envelope and no code.
+// checkSealed expects an envelope and no code.
 func checkSealed(want mailedInbox, body []byte) error {
-	var answer struct {
+	var response struct {
 		Email struct {
 			Encrypted bool    `json:"encrypted"`
 			Envelope  string  `json:"envelope"`
 			Code      *string `json:"otp_code"`
 		} `json:"email"`
 	}
-	if err := json.Unmarshal(body, &answer); err != nil {
+	if err := json.Unmarshal(body, &response); err != nil {
 		return fmt.Errorf("latest of %s: %w", want.Address, err)
 	}
-	if e := answer.Email; !e.Encrypted || e.Code != nil || !strings.HasPrefix(e.Envelope, ageBase64) {
+	if e := response.Email; !e.Encrypted || e.Code != nil || !strings.HasPrefix(e.Envelope, ageBase64) {
 		return fmt.Errorf("latest of %s is not sealed: %.300s", want.Address, body)
 	}
 	return nil

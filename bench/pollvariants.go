@@ -12,13 +12,13 @@ import (
 	"inboxd/http/client"
 )
 
-// pollVariant is one way to ask for the newest mail: by which surface, with which key, and
-// whether the answer is known already.
+// pollVariant is one way to ask for the newest message: by which surface, with which key, and
+// whether the response is known already.
 type pollVariant struct {
 	name  string
 	path  func(address string) string
 	own   bool // with the inbox's own key, else with the account's
-	known bool // with the ETag of the answer, so that 304 comes
+	known bool // with the ETag of the response, so that 304 comes
 	tag   bool // by the tag that the message came to
 
 	sealed bool // of encrypted inboxes
@@ -48,35 +48,24 @@ func (o PollOptions) variants() ([]pollVariant, error) {
 	for _, name := range o.Variants {
 		i := slices.IndexFunc(pollVariants, func(v pollVariant) bool { return v.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("--variants: there is no %q", name)
+			return nil, fmt.Errorf("--variants: unknown variant %q", name)
 		}
 		asked = append(asked, pollVariants[i])
 	}
 	return asked, nil
 }
 
-// allowed leaves out variants whose keys or inboxes only a session makes, where there is none, and says so; its error is
-// that of a session when none is left.
-func (b *Bed) allowed(variants []pollVariant) (left []pollVariant, err error) {
-	_, none := b.Session(0)
-	if none == nil {
-		return variants, nil
-	}
-	var out []string
+// possible leaves out the variants whose keys or inboxes only a session makes, which an attached
+// server does not give, and notes that in the report.
+func (b *Bed) possible(variants []pollVariant) (possible []pollVariant) {
 	for _, v := range variants {
-		if v.own || v.sealed {
-			out = append(out, v.name)
-		} else {
-			left = append(left, v)
+		if b.Server.Attached() && (v.own || v.sealed) {
+			b.Report.Notes = append(b.Report.Notes, "The variant "+v.name+" needs a server of its own.")
+			continue
 		}
+		possible = append(possible, v)
 	}
-	if len(left) == 0 {
-		return nil, fmt.Errorf("--variants %s: %w", strings.Join(out, ","), none)
-	}
-	if len(out) > 0 {
-		b.Report.Notes = append(b.Report.Notes, "Left out: "+strings.Join(out, ", ")+". Their keys or inboxes are made by a session, which no API key gives.")
-	}
-	return left, nil
+	return possible
 }
 
 func (v pollVariant) status() int {
@@ -103,16 +92,16 @@ func (v pollVariant) request(host string, m mailedInbox) []byte {
 	return drive.BuildRequest("GET", v.path(address), host, fields, nil)
 }
 
-// check judges one answer that had the right status.
-func (v pollVariant) check(m mailedInbox, answer drive.HTTPAnswer) error {
+// check judges one response that had the right status.
+func (v pollVariant) check(m mailedInbox, response drive.HTTPResponse) error {
 	switch {
 	case v.sealed:
-		return checkSealed(m, answer.Body)
+		return checkSealed(m, response.Body)
 	case !v.known:
-		return checkLatest(m, answer.Body)
+		return checkLatest(m, response.Body)
 	}
-	if got := answer.Field("etag"); got != m.etag || len(answer.Body) > 0 {
-		return fmt.Errorf("latest of %s is said to be unchanged with ETag %s and %d bytes, want %s and none", m.Address, got, len(answer.Body), m.etag)
+	if got := response.Field("etag"); got != m.etag || len(response.Body) > 0 {
+		return fmt.Errorf("latest of %s came back as unchanged with ETag %s and %d bytes, want %s and none", m.Address, got, len(response.Body), m.etag)
 	}
 	return nil
 }
@@ -132,10 +121,7 @@ func prepareVariants(ctx context.Context, bed *Bed, variants []pollVariant, mail
 
 func issueOwnKeys(ctx context.Context, bed *Bed, mailed []mailedInbox) error {
 	return drive.Each(ctx, SetUpConns, len(mailed), func(ctx context.Context, i int) error {
-		session, err := bed.Session(slices.Index(bed.Keys, mailed[i].Key))
-		if err != nil {
-			return err
-		}
+		session := bed.Sessions[slices.Index(bed.Keys, mailed[i].Key)]
 		issued, err := NewAPI(bed.Server.HTTP, session).IssueInboxKey(ctx, mailed[i].Address, client.KeyOrder{Scopes: []string{client.ScopeRead}})
 		if err != nil {
 			return fmt.Errorf("key of inbox %d of %d: %w", i+1, len(mailed), err)
@@ -152,15 +138,14 @@ func readTags(ctx context.Context, host string, mailed []mailedInbox) error {
 			return err
 		}
 		defer conn.Close()
-		defer drive.InterruptOn(ctx, conn.NC)()
 		from, to := drive.Share(len(mailed), k, SetUpConns)
 		for i := from; i < to; i++ {
-			answer, err := conn.Do(pollVariants[0].request(host, mailed[i]))
+			response, err := conn.Do(pollVariants[0].request(host, mailed[i]))
 			if err != nil {
 				return err
 			}
-			if mailed[i].etag = strings.Clone(answer.Field("etag")); mailed[i].etag == "" {
-				return fmt.Errorf("latest of %s: status %d without an ETag", mailed[i].Address, answer.Status)
+			if mailed[i].etag = strings.Clone(response.Field("etag")); mailed[i].etag == "" {
+				return fmt.Errorf("latest of %s: status %d without an ETag", mailed[i].Address, response.Status)
 			}
 		}
 		return nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -21,11 +20,10 @@ const (
 
 // lookPostfix finds one of them; Debian keeps them in a folder that is in root's path only.
 func lookPostfix(name string) (string, error) {
-	if path, err := exec.LookPath(name); err == nil {
-		return path, nil
-	}
-	if path := filepath.Join("/usr/sbin", name); isFile(path) {
-		return path, nil
+	for _, name := range []string{name, "/usr/sbin/" + name} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
 	}
 	return "", fmt.Errorf("%s is not installed; it comes with the Debian package postfix (apt-get install postfix)", name)
 }
@@ -34,7 +32,7 @@ func lookPostfix(name string) (string, error) {
 type sourceLoad struct {
 	addr     string
 	sessions int
-	mails    int
+	messages int
 	size     int    // bytes of the body; headers come on top
 	to       string // local part @ domain
 	numbered bool   // -N: mail i goes to <i><to>, counting from 1, so messages bounds the recipients
@@ -43,7 +41,7 @@ type sourceLoad struct {
 // run delivers all messages; smtp-source gives up at the first refusal, so an end without error
 // means all were accepted. It shows no latencies. It greets with HELO and does not pipeline.
 func (l sourceLoad) run(ctx context.Context, smtpSource string) (drive.Round, error) {
-	args := []string{"-d", "-s", strconv.Itoa(l.sessions), "-m", strconv.Itoa(l.mails),
+	args := []string{"-d", "-s", strconv.Itoa(l.sessions), "-m", strconv.Itoa(l.messages),
 		"-l", strconv.Itoa(l.size), "-f", "bounce@accounts.example.test", "-t", l.to}
 	if l.numbered {
 		args = append(args, "-N")
@@ -54,7 +52,7 @@ func (l sourceLoad) run(ctx context.Context, smtpSource string) (drive.Round, er
 	if err != nil {
 		return drive.Round{}, errors.Join(fmt.Errorf("smtp-source to %s: %w: %s", l.addr, err, out), context.Cause(ctx))
 	}
-	return drive.Round{Count: int64(l.mails), Elapsed: time.Since(start)}, nil
+	return drive.Round{Count: int64(l.messages), Elapsed: time.Since(start)}, nil
 }
 
 // startSink runs smtp-sink on a free port of loopback until its process is killed.
@@ -72,7 +70,7 @@ func startSink(ctx context.Context) (*drive.Process, string, error) {
 		args = append([]string{"-u", "nobody"}, args...)
 	}
 	cmd := exec.Command(binary, args...)
-	cmd.Dir = os.TempDir() // must be open to nobody
+	cmd.Dir = os.TempDir() // must be open to the user nobody
 	p, err := drive.Launch(smtpSink, cmd)
 	if err != nil {
 		return nil, "", err

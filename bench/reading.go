@@ -27,24 +27,24 @@ type reading struct {
 // warmUp bounds the turn before the first that counts: connections, caches, heap size.
 const warmUp = time.Second
 
-// compare lets the server and a constant answer of size take turns at requests. Answers of the
+// compare lets the server and a constant response of size take turns at requests. Responses of the
 // server are right when check says so.
 func (r reading) compare(ctx context.Context, name string, requests [][]byte, status, size int,
-	check func(request int, answer drive.HTTPAnswer) error) error {
+	check func(request int, response drive.HTTPResponse) error) error {
 	constant, addr, err := startConstant(ctx, r.bed.dir, status, size)
 	if err != nil {
 		return err
 	}
 	defer constant.Stop()
-	sameSize := func(_ int, a drive.HTTPAnswer) error { return checkSize(size, sizeOf(a, status)) }
+	sameSize := func(_ int, a drive.HTTPResponse) error { return checkSize(size, sizeOf(a, status)) }
 	server := r.bed.Server
 	l := drive.HTTPLoad{Requests: requests, Status: status, Conns: r.conns, Rate: r.rate}
 	var sides []drive.Side
 	for _, t := range []struct {
 		name, addr string
 		proc       *drive.Process
-		check      func(int, drive.HTTPAnswer) error
-	}{{"inboxd", server.HTTP, server.proc, check}, {"constant", addr, constant, sameSize}} {
+		check      func(int, drive.HTTPResponse) error
+	}{{"inboxd", server.HTTP, server.Proc, check}, {"constant", addr, constant, sameSize}} {
 		side := l
 		side.Addr, side.Check = t.addr, t.check
 		side.Duration = min(r.duration/time.Duration(r.rounds), warmUp)
@@ -61,42 +61,41 @@ func (r reading) compare(ctx context.Context, name string, requests [][]byte, st
 	return err
 }
 
-// one compares one request, whose answers must be as long as the first but for their ids, which
-// grow with their number. It returns the first answer's ETag.
+// one compares one request, whose responses must be as long as the first but for their ids, which
+// grow with their number. It returns the first response's ETag.
 func (r reading) one(ctx context.Context, name string, request []byte, status int) (etag string, err error) {
-	first, err := r.firstAnswer(ctx, request, status)
+	first, err := r.firstResponse(ctx, request, status)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
-	steady := func(a drive.HTTPAnswer) int { return sizeOf(a, status) - len(a.Field("x-request-id")) }
+	steady := func(a drive.HTTPResponse) int { return sizeOf(a, status) - len(a.Field("x-request-id")) }
 	if status != http.StatusNotModified {
-		steady = func(a drive.HTTPAnswer) int { return len(a.Body) }
+		steady = func(a drive.HTTPResponse) int { return len(a.Body) }
 	}
 	want := steady(first)
 	err = r.compare(ctx, name, [][]byte{request}, status, sizeOf(first, status),
-		func(_ int, a drive.HTTPAnswer) error { return checkSize(want, steady(a)) })
+		func(_ int, a drive.HTTPResponse) error { return checkSize(want, steady(a)) })
 	return strings.Clone(first.Field("etag")), err
 }
 
-// firstAnswer is what the server says when nobody else asks.
-func (r reading) firstAnswer(ctx context.Context, request []byte, status int) (answer drive.HTTPAnswer, err error) {
+// firstResponse is the response to a single client.
+func (r reading) firstResponse(ctx context.Context, request []byte, status int) (response drive.HTTPResponse, err error) {
 	conn, err := drive.DialHTTP(ctx, r.bed.Server.HTTP)
 	if err != nil {
-		return answer, err
+		return response, err
 	}
 	defer conn.Close()
-	defer drive.InterruptOn(ctx, conn.NC)()
 	for range 2 { // the second time from what the first left
-		if answer, err = conn.Do(request); err != nil || answer.Status != status {
-			return answer, errors.Join(err, fmt.Errorf("status %d: %s", answer.Status, drive.DetailOf(answer.Body)))
+		if response, err = conn.Do(request); err != nil || response.Status != status {
+			return response, errors.Join(err, fmt.Errorf("status %d: %s", response.Status, drive.DetailOf(response.Body)))
 		}
 	}
-	return answer, nil
+	return response, nil
 }
 
-// sizeOf an answer is what the constant one must have too: its body, or its head where there is no
+// sizeOf a response is what the constant one must have too: its body, or its head where there is no
 // body.
-func sizeOf(a drive.HTTPAnswer, status int) int {
+func sizeOf(a drive.HTTPResponse, status int) int {
 	if status == http.StatusNotModified {
 		return len(a.Head)
 	}
@@ -105,7 +104,7 @@ func sizeOf(a drive.HTTPAnswer, status int) int {
 
 func checkSize(want, got int) error {
 	if got != want {
-		return fmt.Errorf("the answer has %d bytes, want %d", got, want)
+		return fmt.Errorf("the response has %d bytes, want %d", got, want)
 	}
 	return nil
 }

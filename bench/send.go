@@ -1,14 +1,11 @@
 package bench
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,7 +24,7 @@ type SendOptions struct {
 const (
 	maxSend     = 9_000           // an account's day of sending; also the bound of --messages
 	drainWithin = 5 * time.Minute // a backlog that is not gone by then is an error
-	drainLook   = 20 * time.Millisecond
+	drainLook   = 5 * time.Millisecond
 )
 
 // sendRun owns what the parts share.
@@ -41,21 +38,13 @@ type sendRun struct {
 	order func(in Inbox) []byte
 }
 
-// Send measures the send call and the queue behind it, with smtp-sink as the smarthost: the
+// Send measures the send call and the queue behind it, with a sink as the smarthost: the
 // 202 of one client next to the disk's own fdatasync, that of many next to mail in, and how
 // fast what they left is signed and handed over. Each turn has an account of its own,
 // because a plan bounds the sends of a day.
 func Send(ctx context.Context, bed *Bed, opts SendOptions) error {
-	if err := opts.afford(len(bed.Keys)); err != nil {
-		return err
-	}
-	sink, addr, err := startSink(ctx)
+	run, err := newSendRun(ctx, bed, opts)
 	if err != nil {
-		return err
-	}
-	defer func() { _ = sink.Kill() }()
-	run := &sendRun{bed: bed, opts: opts}
-	if err := run.prepare(ctx, addr); err != nil {
 		return err
 	}
 	defer func() { _ = run.probe.Close() }()
@@ -65,35 +54,18 @@ func Send(ctx context.Context, bed *Bed, opts SendOptions) error {
 	if err := run.crowd(ctx); err != nil {
 		return err
 	}
-	delivered, err := run.metric(ctx, deliveredMetric)
-	bed.Report.Verify("delivered of what was accepted", run.sent, int64(delivered))
-	return err
-}
-
-// afford wants accounts for all rounds.
-func (o SendOptions) afford(accounts int) error {
-	if accounts < o.Rounds+1 {
-		return fmt.Errorf("%d rounds need --accounts %d: an account's plan bounds its sends of a day", o.Rounds, o.Rounds+1)
-	}
+	bed.Report.Verify("delivered of what was accepted", run.sent, bed.Server.Sink.Total())
 	return nil
 }
 
-// prepare has the server send everything to the sink, and makes the inboxes: one for each
-// client and account.
-func (r *sendRun) prepare(ctx context.Context, sink string) (err error) {
-	server := r.bed.Server
-	if err = server.Stop(); err != nil {
-		return err
-	}
-	server.plan = append(slices.Clip(server.plan), "--smarthost", sink, "--log-level", "warn")
-	if err = server.start(ctx); err != nil {
-		return err
-	}
-	r.inboxes, err = r.bed.CreateInboxes(ctx, r.bed.Keys, r.opts.Connections*len(r.bed.Keys), SetUpConns)
+// newSendRun makes the inboxes: one for each client and account.
+func newSendRun(ctx context.Context, bed *Bed, opts SendOptions) (r *sendRun, err error) {
+	r = &sendRun{bed: bed, opts: opts}
+	r.inboxes, err = bed.CreateInboxes(ctx, bed.Keys, opts.Connections*len(bed.Keys))
 	if err == nil {
-		r.probe, err = openProbe(r.bed.dir)
+		r.probe, err = openProbe(bed.dir)
 	}
-	return err
+	return r, err
 }
 
 // singles sends one message at a time and lets each leave before the next, so that what is
@@ -104,17 +76,16 @@ func (r *sendRun) singles(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close()
-	defer drive.InterruptOn(ctx, conn.NC)()
 	request := r.request(r.inboxes[0])
 	call, disk := drive.NewRound(), drive.NewRound()
 	for range r.opts.Singles {
 		from := time.Now()
-		answer, err := conn.Do(request)
+		response, err := conn.Do(request)
 		if err != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}
 		call.Latency.Record(time.Since(from))
-		r.count(&call, answer)
+		r.count(&call, response)
 		if err := r.drained(ctx, r.sent+call.Count); err != nil {
 			return err
 		}
@@ -133,7 +104,7 @@ func (r *sendRun) singles(ctx context.Context) error {
 	return nil
 }
 
-// crowd lets many clients send as fast as they are answered, in turns with as many sessions
+// crowd lets many clients send as fast as responses come, in turns with as many sessions
 // of mail in, and waits after each turn until the queue is empty.
 func (r *sendRun) crowd(ctx context.Context) error {
 	name := fmt.Sprintf("connections=%d", r.opts.Connections)
@@ -146,17 +117,17 @@ func (r *sendRun) crowd(ctx context.Context) error {
 		return round, err
 	}
 	in := func(ctx context.Context, round int) (drive.Round, error) {
-		l := drive.MailLoad{Addr: r.bed.Server.SMTP, Sessions: r.opts.Connections, Mails: r.opts.Messages, Size: r.opts.Size,
+		l := drive.MailLoad{Addr: r.bed.Server.SMTP, Sessions: r.opts.Connections, Messages: r.opts.Messages, Size: r.opts.Size,
 			To: addresses(r.inboxes), First: round * r.opts.Messages}
 		return l.Run(ctx)
 	}
-	server := r.bed.Server.proc
-	results, err := drive.Alternate(ctx, name, r.opts.Rounds, drive.Side{Target: "send", Run: ours, Proc: server}, drive.Side{Target: "mail in", Run: in, Proc: server})
+	server := r.bed.Server.Proc
+	results, err := drive.Alternate(ctx, name, r.opts.Rounds, drive.Side{Target: "send", Run: ours, Proc: server}, drive.Side{Target: "messages in", Run: in, Proc: server})
 	if err != nil {
 		return err
 	}
 	r.bed.Report.Compare(results)
-	drained := drive.Result{Name: "queue drain, signed, to smtp-sink", Target: "inboxd"}
+	drained := drive.Result{Name: "queue drain, signed, to a sink", Target: "inboxd"}
 	var total drive.Round
 	for _, d := range drains {
 		total.Add(d)
@@ -186,12 +157,9 @@ func (r *sendRun) one(ctx context.Context, inboxes []Inbox) (round, drain drive.
 	if err != nil {
 		return round, drain, err
 	}
-	from := time.Now()
-	before, err := r.metric(ctx, deliveredMetric)
-	if err == nil {
-		err = r.drained(ctx, r.sent)
-	}
-	return round, drive.Round{Count: r.sent - int64(before), Elapsed: time.Since(from)}, err
+	from, before := time.Now(), r.bed.Server.Sink.Total()
+	err = r.drained(ctx, r.sent)
+	return round, drive.Round{Count: r.sent - before, Elapsed: time.Since(from)}, err
 }
 
 func (r *sendRun) client(ctx context.Context, in Inbox, k int, out *drive.Round) error {
@@ -200,7 +168,6 @@ func (r *sendRun) client(ctx context.Context, in Inbox, k int, out *drive.Round)
 		return err
 	}
 	defer conn.Close()
-	defer drive.InterruptOn(ctx, conn.NC)()
 	part := drive.NewRound()
 	defer func() { *out = part }()
 	request := r.request(in)
@@ -210,28 +177,28 @@ func (r *sendRun) client(ctx context.Context, in Inbox, k int, out *drive.Round)
 	from, to := drive.Share(r.opts.Messages, k, r.opts.Connections)
 	for range to - from {
 		begin := time.Now()
-		answer, err := conn.Do(request)
+		response, err := conn.Do(request)
 		if err != nil {
 			return err
 		}
 		part.Latency.Record(time.Since(begin))
-		r.count(&part, answer)
+		r.count(&part, response)
 	}
 	return nil
 }
 
-func (r *sendRun) count(round *drive.Round, answer drive.HTTPAnswer) {
-	if answer.Status != http.StatusAccepted {
-		round.Fail(fmt.Sprintf("status %d: %s", answer.Status, drive.DetailOf(answer.Body)))
+func (r *sendRun) count(round *drive.Round, response drive.HTTPResponse) {
+	if response.Status != http.StatusAccepted {
+		round.Fail(fmt.Sprintf("status %d: %s", response.Status, drive.DetailOf(response.Body)))
 		return
 	}
 	round.Count++
 }
 
 func (r *sendRun) request(in Inbox) []byte {
-	line := "A line of a mail that is sent to somebody else, of ordinary length.\n"
+	line := "A line of a message that is sent to somebody else, of ordinary length.\n"
 	body, _ := json.Marshal(map[string]string{ // strings alone: it cannot fail
-		"to": "somebody@receiver.example.test", "subject": "A mail that is sent",
+		"to": "somebody@receiver.example.test", "subject": "A message that is sent",
 		"body": strings.Repeat(line, r.opts.Size/len(line)+1)[:r.opts.Size],
 	})
 	return drive.BuildRequest("POST", "/api/v1/inboxes/"+in.Address+"/send", r.bed.Server.HTTP, drive.KeyHeader(in.Key), body)
@@ -245,47 +212,20 @@ func (r *sendRun) ofKey(n int) (list []Inbox) {
 	return list
 }
 
-const deliveredMetric = `inboxd_mail_results_total{result="delivered"}`
-
-// nextLook is when to ask again: /metrics takes milliseconds of the processor that signs mail, so a long queue is looked
-// at less often.
-func nextLook(left int64) time.Duration {
-	return min(max(time.Duration(left)*time.Millisecond, drainLook), 10*drainLook)
-}
-
-// drained waits until so many messages were handed over.
-func (r *sendRun) drained(ctx context.Context, mails int64) error {
+// drained waits until so many messages reached the sink.
+func (r *sendRun) drained(ctx context.Context, messages int64) error {
 	for end := time.Now().Add(drainWithin); ; {
-		n, err := r.metric(ctx, deliveredMetric)
-		if err != nil || int64(n) >= mails {
-			return err
+		n := r.bed.Server.Sink.Total()
+		if n >= messages {
+			return nil
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%d of %d mails were handed over within %v", int64(n), mails, drainWithin)
+			return fmt.Errorf("%d of %d messages were delivered within %v", n, messages, drainWithin)
 		}
 		select {
-		case <-time.After(nextLook(mails - int64(n))):
+		case <-time.After(drainLook):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// metric reads one value of /metrics.
-func (r *sendRun) metric(ctx context.Context, name string) (float64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+r.bed.Server.HTTP+"/metrics", nil)
-	if err != nil {
-		return 0, err
-	}
-	resp, err := apiHTTP.Do(req)
-	if err != nil {
-		return 0, err
-	}
-	defer resp.Body.Close()
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		if value, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
-			return strconv.ParseFloat(value, 64)
-		}
-	}
-	return 0, fmt.Errorf("/metrics has no %s", name)
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,29 +17,26 @@ import (
 
 // ServerOptions say which server carries the load. The tags are for the command line.
 type ServerOptions struct {
-	Self      bool     `help:"Start a server of its own, with an empty folder: the default."`
 	Inboxd    string   `help:"The inboxd binary to start. Default: ./bin/inboxd, else it is built from ./cmd/inboxd." type:"path"`
 	ServeArgs []string `name:"serve-arg" help:"One more argument for inboxd serve; repeatable." sep:"none"`
-	BaseURL   string   `help:"Attach to a running server instead, http://127.0.0.1:8080."`
-	SMTP      string   `name:"smtp" help:"SMTP address of the running server, 127.0.0.1:2525."`
-	APIKey    []string `name:"api-key" env:"INBOX_API_KEY" help:"Keys with scope full of the running server, one an account, instead of accounts that are signed up." placeholder:"KEY"`
-	YesRemote bool     `help:"The running server may be another machine. It is loaded as told, and may be somebody's."`
+	Self      bool     `help:"Start a server with an empty data folder. This is the default." xor:"web,mail"` // kong alone reads it
+	BaseURL   string   `help:"Attach to a running server instead, http://127.0.0.1:8080." xor:"web"`
+	SMTP      string   `name:"smtp" help:"SMTP address of the running server, 127.0.0.1:2525." xor:"mail"`
+	APIKey    []string `name:"api-key" env:"INBOX_API_KEY" help:"Keys with scope full of the running server, one for each account." placeholder:"KEY"`
+	YesRemote bool     `help:"The running server may be on another machine. A load can stop a service that others use."`
 	Accounts  int      `help:"Accounts to sign up, at most 10; inboxes are dealt out among them." default:"1" least:"1" most:"10"`
 	Dir       string   `help:"Folder for the temporary data folder; its file system is what is measured. Default: the system's." type:"path"`
 	Own       bool     `kong:"-"` // the load stops its server, or reads its folder
-	Sink      bool     `kong:"-"` // a server of ours hands its mail to a fakes.Sink
-	Commit    string   `help:"Commit to report. Default: the one stamped into the binary."`
 }
 
 // Server is a running server: ours, or one we were pointed to.
 type Server struct {
-	HTTP   string // host:port, or https://host:port
-	SMTP   string // host:port
-	Data   string // data folder; empty when attached
-	Remote bool   // not on this machine
+	HTTP string // host:port, or https://host:port
+	SMTP string // host:port
+	data string // folder; empty when attached
 
-	proc *drive.Process // nil when attached
-	Sink *fakes.Sink    // nil when attached, or when none was asked for
+	Proc *drive.Process // nil when attached
+	Sink *fakes.Sink    // takes what the server sends; nil when attached
 
 	names  *fakes.NameServer // nil when attached, or when the arguments name another
 	binary string
@@ -57,25 +52,22 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 	case opts.attached():
 		return attach(opts)
 	}
-	binary, err := findProgram(ctx, "inboxd", opts.Inboxd, dir)
+	binary, err := drive.FindProgram(ctx, "inboxd", opts.Inboxd, dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{binary: binary, Data: filepath.Join(dir, "data"), log: filepath.Join(dir, "inboxd.log")}
+	s := &Server{binary: binary, data: filepath.Join(dir, "data"), log: filepath.Join(dir, "inboxd.log")}
+	if s.Sink, err = fakes.StartSink(); err != nil {
+		return nil, err
+	}
 	s.plan = append([]string{"--default-plan", "paid", "--namespace", "plain",
 		"--smtp-max-conns-per-ip", "1000"}, opts.ServeArgs...) // all sessions come from one address
-	if opts.Sink {
-		s.plan = append(s.plan, "--webhook-allow=127.0.0.0/8", "--log-level=warn")
-		if s.Sink, err = fakes.StartSink(); err != nil {
-			return nil, err
-		}
-	}
 	named := slices.ContainsFunc(s.plan, func(arg string) bool { return strings.HasPrefix(arg, "--dns") })
 	if !named {
 		s.names, err = fakes.StartNameServer()
 	}
 	if err == nil {
-		err = s.start(ctx)
+		err = s.Start(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.close())
@@ -83,46 +75,35 @@ func StartServer(ctx context.Context, opts ServerOptions, dir string) (*Server, 
 	return s, nil
 }
 
-// Ours reports whether it was started here, whether or not it runs now.
-func (s *Server) Ours() bool { return s.Data != "" }
+// Attached reports whether it was started by somebody else.
+func (s *Server) Attached() bool { return s.data == "" }
 
-// Process is the server's; nil for one that is not ours or does not run.
-func (s *Server) Process() *drive.Process { return s.proc }
+// webhookPlan lets an account have as many webhooks as a load has receivers.
+const webhookPlan = "[paid]\nmax_webhooks = 1000\n"
 
-// Again starts a server of ours that has ended, at the addresses it had.
-func (s *Server) Again(ctx context.Context) error { return s.startAt(ctx, s.HTTP, s.SMTP) }
-
-// start runs the binary on the data folder until its ready line.
-func (s *Server) start(ctx context.Context) error {
-	return s.startAt(ctx, "127.0.0.1:0", "127.0.0.1:0")
-}
-
-func (s *Server) startAt(ctx context.Context, web, mail string) error {
-	args := append([]string{"serve", "--data", s.Data, "--http", web, "--smtp", mail}, s.plan...)
+// Start runs the binary on the data folder until its ready line. A server that has ended starts at
+// the addresses that it had.
+func (s *Server) Start(ctx context.Context) error {
+	args := append([]string{"serve", "--data", s.data, "--http", cmp.Or(s.HTTP, "127.0.0.1:0"), "--smtp", cmp.Or(s.SMTP, "127.0.0.1:0"),
+		"--smarthost", s.Sink.Addr, "--webhook-allow", "127.0.0.0/8", "--plans", webhookPlan}, s.plan...)
 	if s.names != nil {
 		args = append(args, "--dns", s.names.Addr)
-	}
-	if s.Sink != nil {
-		args = append(args, "--smarthost", s.Sink.Addr)
 	}
 	proc, ready, err := drive.StartProcess(ctx, "inboxd", s.log, s.binary, args...)
 	if err != nil {
 		return err
 	}
-	s.proc, s.HTTP, s.SMTP = proc, ready["http"], ready["smtp"]
-	if err := errors.Join(fakes.OnLoopback(s.HTTP), fakes.OnLoopback(s.SMTP)); err != nil {
-		return errors.Join(err, s.Stop())
-	}
+	s.Proc, s.HTTP, s.SMTP = proc, ready["http"], ready["smtp"]
 	return nil
 }
 
 // Stop ends a server of ours and leaves any other alone.
 func (s *Server) Stop() error {
-	if s.proc == nil {
+	if s.Proc == nil {
 		return nil
 	}
-	err := s.proc.Stop()
-	s.proc = nil
+	err := s.Proc.Stop()
+	s.Proc = nil
 	return err
 }
 
@@ -135,13 +116,13 @@ func (s *Server) close() error {
 
 // Kill ends a server of ours at once, as a crash would.
 func (s *Server) Kill() error {
-	err := s.proc.Kill()
-	s.proc = nil
+	err := s.Proc.Kill()
+	s.Proc = nil
 	return err
 }
 
 func (s *Server) describe() string {
-	if s.proc == nil {
+	if s.Proc == nil {
 		return "attached"
 	}
 	return fmt.Sprintf("%s %v", filepath.Base(s.binary), s.plan)
@@ -149,61 +130,30 @@ func (s *Server) describe() string {
 
 func (o ServerOptions) attached() bool { return o.BaseURL != "" || o.SMTP != "" }
 
-// attach refuses another machine's server unless it was told twice, and one without a key always: nobody signs up
-// accounts at strangers.
+// attach refuses a server on another machine unless --yes-remote allows it, and one without a key:
+// the loads leave no accounts behind.
 func attach(opts ServerOptions) (*Server, error) {
-	switch {
-	case opts.Self:
-		return nil, errors.New("--self and --base-url exclude each other")
-	case opts.BaseURL == "" || opts.SMTP == "":
-		return nil, errors.New("--base-url and --smtp go together: both surfaces of the running server are needed")
+	if opts.BaseURL == "" || opts.SMTP == "" || len(opts.APIKey) == 0 {
+		return nil, errors.New("a running server needs --base-url, --smtp and --api-key")
 	}
 	u, err := url.Parse(opts.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("--base-url: %w", err)
 	}
-	s := &Server{HTTP: u.Host, SMTP: opts.SMTP}
-	switch {
-	case u.Scheme == "http" && u.Port() == "":
-		s.HTTP += ":80"
-	case u.Scheme == "https":
+	s := &Server{HTTP: net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "80")), SMTP: opts.SMTP}
+	switch u.Scheme {
+	case "http":
+	case "https":
 		s.HTTP = "https://" + net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443"))
-	case u.Scheme != "http":
-		return nil, fmt.Errorf("--base-url %s: only http and https are measured", opts.BaseURL)
+	default:
+		return nil, fmt.Errorf("--base-url %s: only http and https are supported", opts.BaseURL)
 	}
 	if _, _, err := net.SplitHostPort(s.SMTP); err != nil {
 		return nil, fmt.Errorf("--smtp: %w", err)
 	}
-	elsewhere := errors.Join(fakes.OnLoopback(strings.TrimPrefix(s.HTTP, "https://")), fakes.OnLoopback(s.SMTP))
-	s.Remote = elsewhere != nil
-	switch {
-	case s.Remote && !opts.YesRemote:
-		return nil, fmt.Errorf("%w. A load can stop a service that others use: say --yes-remote if this one may be loaded", elsewhere)
-	case s.Remote && len(opts.APIKey) == 0:
-		return nil, errors.New("a server on another machine takes --api-key: no account is signed up there")
+	remote := errors.Join(fakes.OnLoopback(strings.TrimPrefix(s.HTTP, "https://")), fakes.OnLoopback(s.SMTP))
+	if remote != nil && !opts.YesRemote {
+		return nil, fmt.Errorf("%w. A load can stop a service that others use; --yes-remote allows it", remote)
 	}
 	return s, nil
-}
-
-// findProgram looks where the build puts a binary, and builds it when it is not there.
-func findProgram(ctx context.Context, name, said, dir string) (string, error) {
-	if said != "" {
-		return said, nil
-	}
-	if path, err := filepath.Abs(filepath.Join("bin", name)); err == nil && isFile(path) {
-		return path, nil
-	}
-	if !isFile(filepath.Join("cmd", name, "main.go")) {
-		return "", fmt.Errorf("no ./bin/%s and no ./cmd/%s to build it from: say --%s PATH", name, name, name)
-	}
-	path := filepath.Join(dir, name)
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/"+name).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build ./cmd/%s: %w\n%s", name, err, out)
-	}
-	return path, nil
-}
-
-func isFile(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.Mode().IsRegular()
 }

@@ -66,48 +66,6 @@ func (f *Fake) post(h webhook, body string) {
 	}
 }
 
-// follow returns the cursor of now, or a stream of events from a cursor on.
-func (f *Fake) follow(c *call) (int, any) {
-	if c.Header.Get("Accept") != "text/event-stream" {
-		return 200, map[string]any{"events": []any{}, "next": strconv.Itoa(len(f.mails))}
-	}
-	from, err := strconv.Atoi(c.Header.Get("Last-Event-ID"))
-	if err != nil {
-		from = len(f.mails)
-	}
-	f.mu.Unlock() // the stream lasts
-	defer f.mu.Lock()
-	f.stream(c, from)
-	return 0, nil
-}
-
-// stream sends an event for each message of an account, until the client leaves.
-func (f *Fake) stream(c *call, from int) {
-	c.w.Header().Set("Content-Type", "text/event-stream")
-	fmt.Fprint(c.w, "id: start\n\n")
-	flush := http.NewResponseController(c.w).Flush
-	for flush() == nil {
-		f.mu.Lock()
-		fresh, changed := f.mails[from:], f.changed
-		for _, m := range fresh {
-			if from++; f.inboxes[m.Address] == nil || f.inboxes[m.Address].key != c.key {
-				continue
-			}
-			fmt.Fprintf(c.w, "id: %d\nevent: message.received\ndata: {\"event\":\"message.received\",\"inbox\":%q,\"otp\":%q}\n\n",
-				from, m.Address, f.shown(m.Code))
-		}
-		f.mu.Unlock()
-		if len(fresh) > 0 {
-			continue
-		}
-		select {
-		case <-changed:
-		case <-c.Context().Done():
-			return
-		}
-	}
-}
-
 // deliver hands a message over to the smarthost. mu is held.
 func (f *Fake) deliver(subject string) {
 	if f.smarthost == "" || f.loseSends && f.sent%10 == 0 {

@@ -1,5 +1,6 @@
-// Package benchtest is the smallest server that the loads can run against, for their tests: it keeps the public
-// contract of the calls they make, and can be told to break it in one way at a time. It knows nothing of the loads.
+// Package benchtest is the smallest server that the loads can run against, for their tests: it
+// keeps the public contract of the calls they make, and breaks it in one way at a time where a flag
+// asks for it. It knows nothing of the loads.
 package benchtest
 
 import (
@@ -24,10 +25,11 @@ import (
 	"inboxd/bench/fakes"
 )
 
-// Main is what TestMain of a package of loads does. It lets the test binary stand in for the two programs that the loads start: called
-// with "serve" it is the fake server, with "constant" the constant answer, with "admin" and "check" who makes and reads backups.
+// Main is what TestMain of a package of loads does. It lets the test binary stand in for the two
+// programs that the loads start: called with "serve" it is the fake server, with "constant" the
+// constant response.
 func Main(m *testing.M) {
-	programs := map[string]func(context.Context, []string) error{"serve": serveFake, "constant": serveConstant, "admin": backupFake, "check": checkFake}
+	programs := map[string]func(context.Context, []string) error{"serve": serveFake, "constant": serveConstant}
 	if len(os.Args) < 2 || programs[os.Args[1]] == nil {
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // a child under -race sleeps a second at its end
 		_ = flag.Set("test.parallel", "6")           // an open loop mostly waits, whatever the cores
@@ -48,24 +50,6 @@ func serveConstant(ctx context.Context, args []string) error {
 	return fakes.Constant(ctx, *addr, *status, *size, os.Stdout)
 }
 
-// HalfBackups is a variable of the environment with which backups of the fake have nothing in them.
-const HalfBackups = "FAKE_HALF_BACKUPS"
-
-// backupFake is called with --data FOLDER backup COPY.
-func backupFake(_ context.Context, args []string) error {
-	if os.Getenv(HalfBackups) != "" {
-		return os.Mkdir(args[3], 0o700)
-	}
-	return os.CopyFS(args[3], os.DirFS(args[1]))
-}
-
-func checkFake(_ context.Context, args []string) error {
-	if files, err := os.ReadDir(args[0]); err != nil || len(files) == 0 {
-		return fmt.Errorf("%s is damaged: %v", args[0], err)
-	}
-	return nil
-}
-
 // serveFake runs the fake with the flags of inboxd serve, and some of its own that make it
 // wrong in one way each.
 func serveFake(ctx context.Context, args []string) error {
@@ -76,16 +60,16 @@ func serveFake(ctx context.Context, args []string) error {
 		f.String(known, "", "")
 	}
 	fake := newFake()
-	f.BoolVar(&fake.loseMail, "fake-lose-mail", false, "answer 250 and forget every tenth mail")
+	f.BoolVar(&fake.loseMail, "fake-lose-mail", false, "reply 250 and forget every tenth message")
 	f.BoolVar(&fake.wrongCode, "fake-wrong-code", false, "show another code than was sent")
-	f.DurationVar(&fake.slow, "fake-slow", 0, "answer so long after an inbox was made")
-	f.BoolVar(&fake.mute, "fake-mute", false, "make the second inbox and every one after it, and break the connection instead of an answer")
-	f.BoolVar(&fake.alwaysNew, "fake-always-new", false, "answer 200 to who knows the answer")
-	f.BoolVar(&fake.neverNew, "fake-never-new", false, "answer 304 with the ETag of something else")
-	f.BoolVar(&fake.refuse, "fake-refuse", false, "answer 451 and 503 with Retry-After to every third mail and poll")
-	f.BoolVar(&fake.rude, "fake-rude", false, "answer 452 to every third mail")
+	f.DurationVar(&fake.slow, "fake-slow", 0, "wait so long after an inbox was made")
+	f.BoolVar(&fake.mute, "fake-mute", false, "make the second inbox and every one after it, and break the connection instead of a response")
+	f.BoolVar(&fake.alwaysNew, "fake-always-new", false, "respond with 200 where 304 is right")
+	f.BoolVar(&fake.neverNew, "fake-never-new", false, "respond with 304 and the ETag of something else")
+	f.BoolVar(&fake.refuse, "fake-refuse", false, "respond with 451 and 503 with Retry-After to every third message and poll")
+	f.BoolVar(&fake.rude, "fake-rude", false, "reply 452 to every third message")
 	f.BoolVar(&fake.unsigned, "fake-unsigned", false, "webhooks: sign with another secret")
-	f.BoolVar(&fake.loseSends, "fake-lose-sends", false, "answer 202 and forget every tenth mail")
+	f.BoolVar(&fake.loseSends, "fake-lose-sends", false, "respond with 202 and forget every tenth message")
 	f.StringVar(&fake.events, "fake-events", "", "webhooks: lost (every tenth), twice, or strange (some of nothing that was sent)")
 	f.StringVar(&fake.smarthost, "smarthost", "", "")
 	_ = f.Parse(args)
@@ -113,7 +97,7 @@ type Fake struct {
 	polled   int
 	sent     int      // messages taken for others, all delivered at once
 	gone     []string // what was deleted, in order
-	mails    []record // in order of receipt
+	messages []record // in order of receipt
 }
 
 type inbox struct {
@@ -192,7 +176,7 @@ func (f *Fake) apply(r record) {
 		f.order = append(f.order, r.Address)
 	default:
 		f.inboxes[r.Address].codes = append(f.inboxes[r.Address].codes, r.Code)
-		f.mails = append(f.mails, r)
+		f.messages = append(f.messages, r)
 	}
 }
 
@@ -228,7 +212,7 @@ func (f *Fake) Codes() map[string]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	codes := make(map[string]string)
-	for _, m := range f.mails {
+	for _, m := range f.messages {
 		codes[m.Code] = m.Address
 	}
 	return codes
@@ -236,7 +220,7 @@ func (f *Fake) Codes() map[string]string {
 
 var codeInText = regexp.MustCompile(`code is (\d{6})`)
 
-// take is what is said to a message.
+// take stores a message and returns the reply.
 func (f *Fake) take(to string, message []byte) (reply string) {
 	r := record{Address: withoutTag(to), Code: "none"}
 	if m := codeInText.FindSubmatch(message); m != nil {

@@ -51,7 +51,6 @@ var routes = map[string]route{
 
 	"DELETE /api/v1/inboxes/{address}":               (*Fake).remove,
 	"GET /api/v1/inboxes":                            (*Fake).list,
-	"GET /api/v1/events":                             (*Fake).follow,
 	"GET /api/v1/messages":                           (*Fake).all,
 	"POST /api/v1/inboxes/{address}/send":            (*Fake).send,
 	"POST /api/v1/inboxes/{address}/calendar/events": (*Fake).send,
@@ -63,12 +62,6 @@ var routes = map[string]route{
 	"GET /fake/taken": func(f *Fake, _ *call) (int, any) { return 200, f.taken },
 
 	"GET /calendar/feeds/{token}": text("BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n"),
-	"GET /{$}":                    text(`<script type="module" src="/assets/app.AAAAAAAA.js"></script>`),
-	"GET /assets/app.AAAAAAAA.js": text("export {}"),
-	"GET /metrics": func(f *Fake, c *call) (int, any) {
-		fmt.Fprintf(c.w, "other 1\ninboxd_mail_results_total{result=\"delivered\"} %d\n", f.sent)
-		return 0, nil
-	},
 }
 
 // waiting are routes that do not hold mu.
@@ -100,16 +93,16 @@ func (f *Fake) serve(handle route) http.HandlerFunc {
 		switch {
 		case !strings.HasPrefix(r.URL.Path, "/api/"), r.URL.Path == "/api/auth/signup":
 		case byKey && !strings.HasPrefix(c.key, "svc_"), !byKey && !strings.HasPrefix(c.session, "Bearer svc_sess_"):
-			c.answer(401, refusal("A valid API key is required"))
+			c.respond(401, refusal("A valid API key is required"))
 			return
 		}
 		if status, body := handle(f, c); body != nil {
-			c.answer(status, body)
+			c.respond(status, body)
 		}
 	}
 }
 
-func (c *call) answer(status int, body any) {
+func (c *call) respond(status int, body any) {
 	b, _ := json.Marshal(body)
 	c.w.Header().Set("Content-Type", "application/json")
 	c.w.Header().Set("Content-Length", strconv.Itoa(len(b)))
@@ -119,7 +112,8 @@ func (c *call) answer(status int, body any) {
 
 func refusal(detail string) any { return map[string]string{"detail": detail} }
 
-// unchanged sets the ETag of a body, and answers a call that has it already.
+// unchanged sets the ETag of a body, and reports whether the call has it already, which then gets
+// 304.
 func (f *Fake) unchanged(c *call, size int) bool {
 	tag := fmt.Sprintf("%q", strconv.Itoa(size)+c.URL.Path)
 	known := c.Header.Get("If-None-Match") == tag
@@ -233,7 +227,7 @@ func (f *Fake) list(c *call) (int, any) {
 // all are the messages of an account, on one page.
 func (f *Fake) all(c *call) (int, any) {
 	emails := []any{}
-	for i, m := range f.mails {
+	for i, m := range f.messages {
 		if in := f.inboxes[m.Address]; in != nil && in.key == c.key {
 			emails = append(emails, map[string]any{"inbox": m.Address, "id": i + 1, "otp_code": f.shown(m.Code)})
 		}
@@ -264,7 +258,7 @@ func (f *Fake) refusesPoll() bool {
 	return f.refuse && f.polled%3 == 0
 }
 
-// latest answers when there is a message newer than "after", or the time to wait is over.
+// latest responds when there is a message newer than "after", or the time to wait is over.
 func (f *Fake) latest(c *call) (int, any) {
 	if f.refusesPoll() {
 		c.w.Header().Set("Retry-After", "1")

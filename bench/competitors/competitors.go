@@ -1,5 +1,6 @@
-// Package competitors runs mail servers of others next to ours: the same polls and the same messages, in alternating rounds. It
-// knows how each is started and asked for the newest mail of an address, and nothing else of them.
+// Package competitors runs mail servers of others next to ours: the same polls and the same
+// messages, in alternating rounds. It knows how each is started and asked for the newest message of
+// an address, and nothing else of them.
 package competitors
 
 import (
@@ -35,7 +36,7 @@ type target struct {
 	name, web, mail string
 	proc            *drive.Process
 	to              []string
-	latest          func(address string) []byte // the request for its newest mail
+	latest          func(address string) []byte // the request for its newest message
 }
 
 // Run compares them.
@@ -92,8 +93,8 @@ func runs(flag, binary string) error {
 
 // own is ours, whose addresses all targets use.
 func own(ctx context.Context, bed *bench.Bed, opts Options) (target, error) {
-	made, err := bed.CreateInboxes(ctx, bed.Keys, opts.Inboxes, bench.SetUpConns)
-	t := target{name: "inboxd", web: bed.Server.HTTP, mail: bed.Server.SMTP, proc: bed.Server.Process()}
+	made, err := bed.CreateInboxes(ctx, bed.Keys, opts.Inboxes)
+	t := target{name: "inboxd", web: bed.Server.HTTP, mail: bed.Server.SMTP, proc: bed.Server.Proc}
 	keys := map[string]string{}
 	for _, in := range made {
 		t.to = append(t.to, in.Address)
@@ -105,7 +106,8 @@ func own(ctx context.Context, bed *bench.Bed, opts Options) (target, error) {
 	return t, err
 }
 
-// mailpit keeps all mail in one list, in SQLite. Its newest of all is what it answers soonest, and what is asked for.
+// mailpit keeps all messages in one list, in SQLite. The load asks for the newest of all, which is
+// the fastest call.
 func (o Options) mailpit(_ context.Context, dir string) (t target, err error) {
 	if o.Mailpit == "" {
 		return t, nil
@@ -160,10 +162,10 @@ func compare(ctx context.Context, bed *bench.Bed, targets []target, opts Options
 	for _, sessions := range opts.Sessions {
 		var sides []drive.Side
 		for _, t := range targets {
-			l := drive.MailLoad{Addr: t.mail, Sessions: min(sessions, opts.Messages), Mails: opts.Messages, Size: opts.Size, To: t.to, Stepwise: true}
+			l := drive.MailLoad{Addr: t.mail, Sessions: min(sessions, opts.Messages), Messages: opts.Messages, Size: opts.Size, To: t.to, Stepwise: true}
 			sides = append(sides, drive.Side{Target: t.name, Proc: t.proc, Run: func(ctx context.Context, _ int) (drive.Round, error) { return l.Run(ctx) }})
 		}
-		results, err := drive.Alternate(ctx, fmt.Sprintf("mails in, s=%d", sessions), opts.Rounds, sides...)
+		results, err := drive.Alternate(ctx, fmt.Sprintf("messages in, s=%d", sessions), opts.Rounds, sides...)
 		if err != nil {
 			return err
 		}
@@ -172,9 +174,9 @@ func compare(ctx context.Context, bed *bench.Bed, targets []target, opts Options
 	var sides []drive.Side
 	for _, t := range targets {
 		l := drive.HTTPLoad{Addr: t.web, Status: http.StatusOK, Conns: opts.Connections, Duration: opts.Duration / time.Duration(opts.Rounds), Chunked: true,
-			Check: func(_ int, a drive.HTTPAnswer) error {
+			Check: func(_ int, a drive.HTTPResponse) error {
 				if len(a.Body) < 100 {
-					return fmt.Errorf("an answer without a mail: %.100q", a.Body)
+					return fmt.Errorf("a response without a message: %.100q", a.Body)
 				}
 				return nil
 			}}
@@ -183,11 +185,11 @@ func compare(ctx context.Context, bed *bench.Bed, targets []target, opts Options
 		}
 		sides = append(sides, drive.Side{Target: t.name, Proc: t.proc, Run: l.Run})
 	}
-	results, err := drive.Alternate(ctx, "the newest mail", opts.Rounds, sides...)
+	results, err := drive.Alternate(ctx, "the newest message", opts.Rounds, sides...)
 	if err != nil {
 		return err
 	}
 	bed.Report.Compare(results)
-	bed.Report.Notes = append(bed.Report.Notes, "Mails go in a step at a time, MAIL, RCPT, DATA: not all pipeline. inboxd alone has a mail on the disk when it says 250. Mailpit is asked for the newest of all mails, the others for the newest of an address.")
+	bed.Report.Notes = append(bed.Report.Notes, "Messages go in a step at a time, MAIL, RCPT, DATA: not all pipeline. inboxd alone has a message on the disk when it replies 250. Mailpit is asked for the newest of all messages, the others for the newest of an address.")
 	return nil
 }

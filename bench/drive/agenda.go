@@ -5,13 +5,13 @@ import "time"
 // Agenda says when the requests of one connection are due and from when each one's latency counts.
 //
 // Without an interval requests follow each other and count from when they are sent. With one, each
-// agent is due at its phase of every interval, and a request that was due while the connection still
-// waited for the previous answer counts from when it was due: a stall is charged to every request it
-// held up, not to one (coordinated omission). A wake-up that comes late although the connection was
-// idle is the client's fault and counts from the wake-up.
+// agent is due at its phase of every interval, and a request that was due while the connection
+// still waited for the previous response counts from when it was due: a stall is charged to every
+// request it held up, not to one (coordinated omission). A wake-up that comes late although the
+// connection was idle is the client's fault and counts from the wake-up.
 type Agenda struct {
 	start, Deadline time.Time
-	every           time.Duration // zero: as fast as answers come
+	every           time.Duration // zero: as fast as responses come
 	phases          []time.Duration
 	next, cycle     int
 }
@@ -22,7 +22,7 @@ func NewAgenda(start, deadline time.Time, every time.Duration, phases []time.Dur
 }
 
 // NewPacer plans connection k of all at rate requests a second over all connections; zero is as
-// fast as answers come.
+// fast as responses come.
 func NewPacer(start, deadline time.Time, rate float64, k, all int) *Agenda {
 	every := time.Duration(0)
 	if rate > 0 {

@@ -17,20 +17,6 @@ func TestAgendaComesBackToEachAgentExactly(t *testing.T) {
 	}
 }
 
-func TestAgendaTellsOfWhatWasNeverAsked(t *testing.T) {
-	start := time.Now().Add(-time.Second)
-	a := NewAgenda(start, start.Add(time.Second), 100*time.Millisecond, []time.Duration{0, 50 * time.Millisecond})
-	if _, _, ok := a.Next(); ok {
-		t.Fatal("asked after the deadline")
-	}
-	var n int
-	var most time.Duration
-	a.Unsent(func(waited time.Duration) { n, most = n+1, max(most, waited) })
-	if n != 20 || most != time.Second {
-		t.Errorf("%d unsent, the longest after %v", n, most)
-	}
-}
-
 func TestStreamKeepsSeconds(t *testing.T) {
 	s := NewStream("polls", "inboxd", time.Now().Add(-2500*time.Millisecond))
 	s.Record(3 * time.Millisecond)

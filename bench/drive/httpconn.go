@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// maxAnswer bounds one HTTP answer, head and body, in bytes.
-const maxAnswer = 32 << 20
+// maxResponse bounds one HTTP response, head and body, in bytes.
+const maxResponse = 32 << 20
 
 var (
 	headEnd       = []byte("\r\n\r\n")
@@ -23,18 +23,19 @@ var (
 
 // HTTPConn is one keep-alive HTTP/1.1 connection for requests that are ready as bytes. It
 // does as little as a correct client can, because it shares the cores with the server: one
-// write, reads until Content-Length is met, no allocation. It refuses chunked answers,
-// interim answers and bytes nobody asked for. Not safe for concurrent use.
+// write, reads until Content-Length is met, no allocation. It refuses chunked responses,
+// interim responses and bytes that were not asked for. Not safe for concurrent use.
 type HTTPConn struct {
-	NC  net.Conn
-	buf []byte
+	NC   net.Conn
+	buf  []byte
+	undo func() bool // of the interrupt by the context of the dial
 
-	chunked bool // answers may come in chunks (RFC 9112 section 7.1)
+	chunked bool // responses may come in chunks (RFC 9112 section 7.1)
 }
 
-// HTTPAnswer is one answer. Head, with the empty line at its end, and Body live in the
+// HTTPResponse is one response. Head, with the empty line at its end, and Body live in the
 // connection's buffer until the next request.
-type HTTPAnswer struct {
+type HTTPResponse struct {
 	Status int
 	Head   []byte
 	Body   []byte
@@ -51,7 +52,8 @@ func BaseURL(addr string) string {
 	return "http://" + addr
 }
 
-// DialHTTP connects to HOST:PORT, or by TLS to https://HOST:PORT.
+// DialHTTP connects to HOST:PORT, or by TLS to https://HOST:PORT. Every wait on the connection ends
+// with ctx.
 func DialHTTP(ctx context.Context, addr string) (*HTTPConn, error) {
 	var d interface {
 		DialContext(ctx context.Context, network, addr string) (net.Conn, error)
@@ -64,7 +66,7 @@ func DialHTTP(ctx context.Context, addr string) (*HTTPConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &HTTPConn{NC: nc, buf: make([]byte, 16<<10)}, nil
+	return &HTTPConn{NC: nc, buf: make([]byte, 16<<10), undo: InterruptOn(ctx, nc)}, nil
 }
 
 // InterruptOn makes every wait on nc end when ctx does. The returned function undoes it.
@@ -72,27 +74,27 @@ func InterruptOn(ctx context.Context, nc net.Conn) (undo func() bool) {
 	return context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
 }
 
-// Small gives it a buffer of 4 KiB to begin with, for loads of very many connections.
-func (c *HTTPConn) Small() { c.buf = c.buf[: 4<<10 : 4<<10] }
-
 // Close ends the connection.
-func (c *HTTPConn) Close() error { return c.NC.Close() }
+func (c *HTTPConn) Close() error {
+	c.undo()
+	return c.NC.Close()
+}
 
-// Do sends one request and reads its answer.
-func (c *HTTPConn) Do(request []byte) (HTTPAnswer, error) {
+// Do sends one request and reads its response.
+func (c *HTTPConn) Do(request []byte) (HTTPResponse, error) {
 	if _, err := c.NC.Write(request); err != nil {
-		return HTTPAnswer{}, err
+		return HTTPResponse{}, err
 	}
 	return c.Receive()
 }
 
-// Receive reads the answer to a request that was sent.
-func (c *HTTPConn) Receive() (HTTPAnswer, error) {
+// Receive reads the response to a request that was sent.
+func (c *HTTPConn) Receive() (HTTPResponse, error) {
 	n, head := 0, -1
 	for head < 0 {
 		m, err := c.read(n)
 		if err != nil {
-			return HTTPAnswer{}, fmt.Errorf("after %d bytes of an answer: %w", n, err)
+			return HTTPResponse{}, fmt.Errorf("after %d bytes of a response: %w", n, err)
 		}
 		n += m
 		head = bytes.Index(c.buf[:n], headEnd)
@@ -102,43 +104,43 @@ func (c *HTTPConn) Receive() (HTTPAnswer, error) {
 	}
 	status, length, err := parseHead(c.buf[:head])
 	if err != nil {
-		return HTTPAnswer{}, err
+		return HTTPResponse{}, err
 	}
 	start, end := head+len(headEnd), head+len(headEnd)+length
 	for n < end {
 		m, err := c.read(n)
 		if err != nil {
-			return HTTPAnswer{}, fmt.Errorf("body of %d bytes ended after %d: %w", length, n-start, err)
+			return HTTPResponse{}, fmt.Errorf("body of %d bytes ended after %d: %w", length, n-start, err)
 		}
 		n += m
 	}
 	if n > end {
-		return HTTPAnswer{}, fmt.Errorf("%d bytes after the answer", n-end)
+		return HTTPResponse{}, fmt.Errorf("%d bytes after the response", n-end)
 	}
-	return HTTPAnswer{Status: status, Head: c.buf[:start], Body: c.buf[start:end]}, nil
+	return HTTPResponse{Status: status, Head: c.buf[:start], Body: c.buf[start:end]}, nil
 }
 
-// receiveChunks reads a body of chunks, whose head is read already; n bytes are in the buffer. The body keeps its framing:
-// whoever asks for chunks wants to know that there is one, and no more of it.
-func (c *HTTPConn) receiveChunks(n, head int) (HTTPAnswer, error) {
+// receiveChunks reads a body of chunks, whose head is read already; n bytes are in the buffer. The
+// body keeps its framing: the callers look at its size only.
+func (c *HTTPConn) receiveChunks(n, head int) (HTTPResponse, error) {
 	status := smallNumber(c.buf[len(statusPrefix) : len(statusPrefix)+3])
 	for at := head + len(headEnd); ; {
 		end := bytes.Index(c.buf[at:n], []byte("\r\n"))
 		if end >= 0 {
 			size, err := strconv.ParseInt(string(c.buf[at:at+end]), 16, 32)
-			if err != nil || size < 0 || size > maxAnswer {
-				return HTTPAnswer{}, fmt.Errorf("not the size of a chunk: %.20q", c.buf[at:at+end])
+			if err != nil || size < 0 || size > maxResponse {
+				return HTTPResponse{}, fmt.Errorf("not the size of a chunk: %.20q", c.buf[at:at+end])
 			}
 			if next := at + end + 2 + int(size) + 2; next <= n {
 				if at = next; size == 0 {
-					return HTTPAnswer{Status: status, Head: c.buf[:head+len(headEnd)], Body: c.buf[head+len(headEnd) : n]}, nil
+					return HTTPResponse{Status: status, Head: c.buf[:head+len(headEnd)], Body: c.buf[head+len(headEnd) : n]}, nil
 				}
 				continue
 			}
 		}
 		m, err := c.read(n)
 		if err != nil {
-			return HTTPAnswer{}, fmt.Errorf("chunks ended after %d bytes: %w", n, err)
+			return HTTPResponse{}, fmt.Errorf("chunks ended after %d bytes: %w", n, err)
 		}
 		n += m
 	}
@@ -147,15 +149,15 @@ func (c *HTTPConn) receiveChunks(n, head int) (HTTPAnswer, error) {
 // read appends to the n bytes in the buffer, which grows when it is full.
 func (c *HTTPConn) read(n int) (int, error) {
 	if n == len(c.buf) {
-		if n >= maxAnswer {
-			return 0, errors.New("answer is too long")
+		if n >= maxResponse {
+			return 0, errors.New("response is too long")
 		}
 		c.buf = append(c.buf, make([]byte, len(c.buf))...)
 	}
 	return c.NC.Read(c.buf[n:])
 }
 
-// parseHead reads the status and the body length of an answer's head (RFC 9112 sections 4
+// parseHead reads the status and the body length of a response's head (RFC 9112 sections 4
 // and 6); head has no final empty line.
 func parseHead(head []byte) (status, length int, err error) {
 	line, fields, _ := bytes.Cut(head, []byte("\r\n"))
@@ -166,7 +168,7 @@ func parseHead(head []byte) (status, length int, err error) {
 	if status = smallNumber(code[:3]); status < 200 {
 		return 0, 0, fmt.Errorf("unexpected status: %.80q", line)
 	}
-	if status == 204 || status == 304 { // no body, whatever length a 304 tells of (RFC 9112 section 6.3)
+	if status == 204 || status == 304 { // no body, whatever length a 304 has (RFC 9112 section 6.3)
 		return status, 0, nil
 	}
 	for len(fields) > 0 {
@@ -174,13 +176,13 @@ func parseHead(head []byte) (status, length int, err error) {
 		if len(line) > len(contentLength) && line[len(contentLength)] == ':' &&
 			bytes.EqualFold(line[:len(contentLength)], contentLength) {
 			length = smallNumber(bytes.TrimSpace(line[len(contentLength)+1:]))
-			if length < 0 || length > maxAnswer {
+			if length < 0 || length > maxResponse {
 				return 0, 0, fmt.Errorf("bad length: %.80q", line)
 			}
 			return status, length, nil
 		}
 	}
-	return 0, 0, errors.New("answer without Content-Length")
+	return 0, 0, errors.New("response without Content-Length")
 }
 
 // smallNumber reads digits without allocating; anything else is -1.
@@ -220,7 +222,7 @@ func BuildRequest(method, path, host, credential string, body []byte) []byte {
 }
 
 // Field returns a header field by its lower-case name; empty when it is not there.
-func (a HTTPAnswer) Field(name string) string {
+func (a HTTPResponse) Field(name string) string {
 	for line := range bytes.Lines(a.Head) {
 		if key, value, ok := strings.Cut(string(line), ":"); ok && strings.ToLower(key) == name {
 			return strings.TrimSpace(value)

@@ -1,8 +1,6 @@
 package drive
 
 import (
-	"context"
-	"errors"
 	"io"
 	"net"
 	"strings"
@@ -10,7 +8,7 @@ import (
 	"time"
 )
 
-// scripted answers the first request on one connection with pieces, each a write of its own,
+// scripted responds to the first request on one connection with pieces, each a write of its own,
 // and closes.
 func scripted(t *testing.T, pieces ...string) *HTTPConn {
 	t.Helper()
@@ -30,7 +28,7 @@ func scripted(t *testing.T, pieces ...string) *HTTPConn {
 	return &HTTPConn{NC: client, buf: make([]byte, 32)}
 }
 
-func TestHTTPAnswers(t *testing.T) {
+func TestHTTPResponses(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	for _, c := range []struct {
 		name   string
@@ -46,15 +44,15 @@ func TestHTTPAnswers(t *testing.T) {
 		{"length of what a 304 leaves out", []string{"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"}, 304, ""},
 		{"empty", []string{"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"}, 200, ""},
 	} {
-		answer, err := scripted(t, c.pieces...).Do([]byte("GET / HTTP/1.1\r\n\r\n"))
-		if err != nil || answer.Status != c.status || string(answer.Body) != c.body {
-			t.Errorf("%s: %d %.40q, %v", c.name, answer.Status, answer.Body, err)
+		response, err := scripted(t, c.pieces...).Do([]byte("GET / HTTP/1.1\r\n\r\n"))
+		if err != nil || response.Status != c.status || string(response.Body) != c.body {
+			t.Errorf("%s: %d %.40q, %v", c.name, response.Status, response.Body, err)
 		}
 	}
 }
 
-func TestHTTPAnswersThatAreRefused(t *testing.T) {
-	for name, answer := range map[string]string{
+func TestHTTPResponsesThatAreRefused(t *testing.T) {
+	for name, response := range map[string]string{
 		"cut short":     "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi",
 		"cut in head":   "HTTP/1.1 200 OK\r\nContent-Le",
 		"too much":      "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nhi",
@@ -67,7 +65,7 @@ func TestHTTPAnswersThatAreRefused(t *testing.T) {
 		"body of a 304": "HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\nhi",
 		"silence":       "",
 	} {
-		if got, err := scripted(t, answer).Do([]byte("GET / HTTP/1.1\r\n\r\n")); err == nil {
+		if got, err := scripted(t, response).Do([]byte("GET / HTTP/1.1\r\n\r\n")); err == nil {
 			t.Errorf("%s: taken as %d %q", name, got.Status, got.Body)
 		}
 	}
@@ -75,12 +73,12 @@ func TestHTTPAnswersThatAreRefused(t *testing.T) {
 
 func TestHTTPConnIsReusedAndDoesNotAllocate(t *testing.T) {
 	addr := serveOne(t, func(c net.Conn) {
-		answer := []byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+		response := []byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
 		for buf := make([]byte, 4096); ; { // allocates nothing itself: all of the process is counted
 			if _, err := c.Read(buf); err != nil {
 				return
 			}
-			_, _ = c.Write(answer)
+			_, _ = c.Write(response)
 		}
 	})
 	conn, err := DialHTTP(t.Context(), addr)
@@ -113,19 +111,6 @@ func TestBuildRequest(t *testing.T) {
 	}
 }
 
-func TestInterruptEndsAWait(t *testing.T) {
-	client, server := net.Pipe()
-	defer server.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer InterruptOn(ctx, client)()
-	cancel()
-	_, err := client.Read(make([]byte, 1)) // blocks for ever without the interrupt
-	var timeout net.Error
-	if !errors.As(err, &timeout) || !timeout.Timeout() {
-		t.Errorf("error %v", err)
-	}
-}
-
 func TestChunksWhereTheyMayCome(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 	for name, c := range map[string]struct {
@@ -142,9 +127,9 @@ func TestChunksWhereTheyMayCome(t *testing.T) {
 	} {
 		conn := scripted(t, c.pieces...)
 		conn.chunked = true
-		answer, err := conn.Do([]byte("GET / HTTP/1.1\r\n\r\n"))
-		if (err == nil) != c.ok || c.ok && (answer.Status != 200 || !strings.HasSuffix(string(answer.Body), "0\r\n\r\n")) {
-			t.Errorf("%s: %d %q, %v", name, answer.Status, answer.Body, err)
+		response, err := conn.Do([]byte("GET / HTTP/1.1\r\n\r\n"))
+		if (err == nil) != c.ok || c.ok && (response.Status != 200 || !strings.HasSuffix(string(response.Body), "0\r\n\r\n")) {
+			t.Errorf("%s: %d %q, %v", name, response.Status, response.Body, err)
 		}
 	}
 }

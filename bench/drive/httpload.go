@@ -7,23 +7,24 @@ import (
 	"time"
 )
 
-// checkEvery is how many answers pass between two that are read and judged. Each one's status
+// checkEvery is how many responses pass between two that are read and judged. Each one's status
 // is.
 const checkEvery = 256
 
-// AnswerWithin bounds one call of the preparation and of the checks, and how long an answer may trail the end of a load.
-const AnswerWithin = 30 * time.Second
+// ResponseWithin bounds one call of the preparation and of the checks, and how long a response may
+// trail the end of a load.
+const ResponseWithin = 30 * time.Second
 
 // HTTPLoad sends prepared requests over keep-alive connections, in random order, for a time.
 type HTTPLoad struct {
 	Addr     string
 	Requests [][]byte
-	Status   int // of a right answer
+	Status   int // of a right response
 	Conns    int
 	Duration time.Duration
-	Rate     float64 // requests a second over all connections; zero is as fast as answers come
-	Chunked  bool    // answers may come in chunks
-	Check    func(request int, answer HTTPAnswer) error
+	Rate     float64 // requests a second over all connections; zero is as fast as responses come
+	Chunked  bool    // responses may come in chunks
+	Check    func(request int, response HTTPResponse) error
 }
 
 // Run drives one round. A connection that breaks ends it with an error: a server under this
@@ -44,7 +45,7 @@ func (l *HTTPLoad) Run(ctx context.Context, round int) (Round, error) {
 }
 
 func (l *HTTPLoad) worker(ctx context.Context, conn *HTTPConn, pace *Agenda, rng *rand.Rand, out *Round) error {
-	if err := conn.NC.SetDeadline(pace.Deadline.Add(AnswerWithin)); err != nil {
+	if err := conn.NC.SetDeadline(pace.Deadline.Add(ResponseWithin)); err != nil {
 		return err
 	}
 	defer InterruptOn(ctx, conn.NC)()
@@ -55,25 +56,25 @@ func (l *HTTPLoad) worker(ctx context.Context, conn *HTTPConn, pace *Agenda, rng
 			break
 		}
 		i := rng.IntN(len(l.Requests))
-		answer, err := conn.Do(l.Requests[i])
+		response, err := conn.Do(l.Requests[i])
 		if err != nil {
 			return err
 		}
 		r.Latency.Record(time.Since(from))
-		l.judge(&r, i, answer, sent%checkEvery == 0)
+		l.judge(&r, i, response, sent%checkEvery == 0)
 	}
 	r.Unsent = pace.Unsent(r.Latency.Record)
 	*out = r
 	return context.Cause(ctx)
 }
 
-func (l *HTTPLoad) judge(r *Round, request int, answer HTTPAnswer, readAll bool) {
+func (l *HTTPLoad) judge(r *Round, request int, response HTTPResponse, readAll bool) {
 	var err error
 	switch {
-	case answer.Status != l.Status:
-		err = fmt.Errorf("status %d, want %d: %s", answer.Status, l.Status, DetailOf(answer.Body))
+	case response.Status != l.Status:
+		err = fmt.Errorf("status %d, want %d: %s", response.Status, l.Status, DetailOf(response.Body))
 	case readAll:
-		err = l.Check(request, answer)
+		err = l.Check(request, response)
 	}
 	if err != nil {
 		r.Fail(err.Error())

@@ -16,14 +16,6 @@ func KeyHeader(key string) string {
 	return "X-API-Key: " + key
 }
 
-// Refusal is an answer to a measured request that is not 2xx.
-type Refusal struct {
-	Status int
-	Detail string
-}
-
-func (r *Refusal) Error() string { return fmt.Sprintf("%d: %s", r.Status, r.Detail) }
-
 // DetailOf is the sentence of an error's body, or the body itself where there is none.
 func DetailOf(body []byte) string {
 	var e struct{ Detail string }
@@ -64,9 +56,9 @@ func (e *Email) CodeIn() string {
 
 // ParseLatest returns nil when there is no message.
 func ParseLatest(body []byte) (*Email, error) {
-	var answer struct {
+	var response struct {
 		Email *Email `json:"email"`
 	}
-	err := json.Unmarshal(body, &answer)
-	return answer.Email, err
+	err := json.Unmarshal(body, &response)
+	return response.Email, err
 }

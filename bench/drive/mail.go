@@ -129,7 +129,8 @@ const invitationHead = "--=_part\r\nContent-Type: text/calendar; charset=utf-8; 
 
 const invitationTail = "END:VEVENT\r\nEND:VCALENDAR\r\n"
 
-// Invitation makes messages that each invite to a meeting in a month, by a file of about size bytes.
+// Invitation makes messages that each invite to a meeting in a month, by a file of about size
+// bytes.
 func Invitation(date time.Time, size int) *Template {
 	const line = " What we said\\, and why we said it\\; what is to be done\\, and by whom.\r\n"
 	head := invitationFor(date)
@@ -150,7 +151,7 @@ func HostileInvitation(date time.Time) *Template {
 
 // PlainText makes messages of about size bytes that are nothing but text.
 func PlainText(date time.Time, size int) *Template {
-	const line = "A line of a mail that says nothing of a meeting, of ordinary length.\r\n"
+	const line = "A line of a message that says nothing of a meeting, of ordinary length.\r\n"
 	text := fmt.Appendf(nil, mailHead, date.UTC().Format(time.RFC1123Z), "")
 	lines := max(size-len(text), 0) / len(line)
 	return templateOf(fmt.Appendf(nil, mailHead, date.UTC().Format(time.RFC1123Z), strings.Repeat(line, lines)))

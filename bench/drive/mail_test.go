@@ -50,6 +50,13 @@ func TestMailIsWhatAReaderExpects(t *testing.T) {
 	}
 }
 
+// The bound of --size, which tags repeat, is the length of a message without filling.
+func TestTheLeastSizeIsThatOfAnEmptyMessage(t *testing.T) {
+	if n := SignInMail(time.Time{}, 0).Len(); n != 1250 {
+		t.Errorf("the shortest message has %d bytes", n)
+	}
+}
+
 func TestInvitationsAreWhatAReaderExpects(t *testing.T) {
 	for _, tmpl := range []*Template{Invitation(time.Now(), 2048), HostileInvitation(time.Now()), PlainText(time.Now(), 3000)} {
 		raw := tmpl.Render(nil, "", "a1")

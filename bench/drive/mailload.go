@@ -8,20 +8,21 @@ import (
 )
 
 // MailLoad delivers a number of sign-in messages over reused, pipelined sessions, mail i to
-// to[i%len(to)] with a code of its own. As fast as answers come, each message takes one exchange:
+// to[i%len(to)] with a code of its own. As fast as replies come, each message takes one exchange:
 // the next one's envelope goes with it.
 type MailLoad struct {
 	Addr     string
 	Sessions int
-	Mails    int
+	Messages int
 	Size     int     // bytes of each message
-	Rate     float64 // messages a second over all sessions; zero is as fast as answers come
+	Rate     float64 // messages a second over all sessions; zero is as fast as replies come
 	To       []string
 	First    int       // number of the first code, so that rounds do not repeat codes
 	Template *Template // nil: sign-in messages
-	// Stepwise has each command wait for the answer to the one before, for servers that do not pipeline.
+	// Stepwise has each command wait for the reply to the one before, for servers that do not
+	// pipeline.
 	Stepwise bool
-	// Sent, when not nil, is told of each message that was taken, on its session's goroutine.
+	// Sent, when not nil, is called for each message that was accepted, on its session's goroutine.
 	Sent func(i int, dot time.Time)
 }
 
@@ -45,8 +46,8 @@ func (l *MailLoad) Run(ctx context.Context) (Round, error) {
 // Deliver is Run where every message must be accepted.
 func (l *MailLoad) Deliver(ctx context.Context) error {
 	sent, err := l.Run(ctx)
-	if err == nil && sent.Count != int64(l.Mails) {
-		err = fmt.Errorf("only %d of %d messages were accepted: %s", sent.Count, l.Mails, sent.FirstError)
+	if err == nil && sent.Count != int64(l.Messages) {
+		err = fmt.Errorf("only %d of %d messages were accepted: %s", sent.Count, l.Messages, sent.FirstError)
 	}
 	return err
 }
@@ -56,7 +57,7 @@ func (l *MailLoad) session(c *SMTPConn, template *Template, start time.Time, k i
 	defer func() { *out = r }()
 	pace := NewPacer(start, start.Add(time.Hour), l.Rate, k, l.Sessions) // bounded by the number of messages
 	mail := make([]byte, 0, 2*l.Size)
-	from, to := Share(l.Mails, k, l.Sessions)
+	from, to := Share(l.Messages, k, l.Sessions)
 	ahead := false // the envelope was sent behind the message before
 	for i := from; i < to; i++ {
 		_, due, _ := pace.Next()
@@ -109,7 +110,7 @@ func (c *SMTPConn) Send(to string, mail []byte) (dot time.Time, err error) {
 // AcceptedName says what the latency of a run is.
 func AcceptedName(rate float64) string {
 	if rate > 0 {
-		return "mail due to 250"
+		return "message due to 250"
 	}
 	return "final dot to 250"
 }

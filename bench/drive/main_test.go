@@ -7,7 +7,7 @@ import (
 	"inboxd/bench/benchtest"
 )
 
-// serveOne has serve answer the first connection to an address, and closes it then.
+// serveOne has serve response the first connection to an address, and closes it then.
 func serveOne(t *testing.T, serve func(net.Conn)) (addr string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

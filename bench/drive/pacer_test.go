@@ -5,17 +5,6 @@ import (
 	"time"
 )
 
-func TestPacerChargesAStallToEveryRequestItHeldUp(t *testing.T) {
-	start := time.Now().Add(-time.Second) // the connection was stalled for a second
-	p := NewPacer(start, start.Add(time.Minute), 10, 0, 1)
-	for i := range 10 {
-		_, from, ok := p.Next()
-		if want := start.Add(time.Duration(i) * 100 * time.Millisecond); !ok || !from.Equal(want) {
-			t.Fatalf("request %d counts from %v, want %v", i, from.Sub(start), want.Sub(start))
-		}
-	}
-}
-
 func TestPacerIdleConnectionCountsFromTheWakeUp(t *testing.T) {
 	start := time.Now().Add(5 * time.Millisecond)
 	_, from, ok := NewPacer(start, start.Add(time.Minute), 10, 0, 1).Next()

@@ -26,8 +26,8 @@ func Parallel(ctx context.Context, n int, fn func(ctx context.Context, k int) er
 	return context.Cause(ctx)
 }
 
-// overAll opens n connections, has work drive each on a goroutine of its own from one moment on, and
-// adds up what was measured. All are closed at the end.
+// overAll opens n connections, has work drive each on a goroutine of its own from one moment on,
+// and adds up what was measured. All are closed at the end.
 func overAll[C io.Closer](ctx context.Context, n int, dial func() (C, error), work func(ctx context.Context, k int, conn C, start time.Time, out *Round) error) (Round, error) {
 	conns := make([]C, 0, n)
 	defer func() {

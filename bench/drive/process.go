@@ -143,22 +143,13 @@ func (p *Process) Kill() error {
 	return err
 }
 
-// ResidentMiB is the VmRSS of the child.
+// ResidentMiB is the VmRSS of the child (proc_pid_status(5)).
 func (p *Process) ResidentMiB() (float64, error) {
-	n, err := ResidentMiB(p.cmd.Process.Pid)
-	if err != nil {
-		return 0, fmt.Errorf("resident memory of %s: %w", p.name, err)
-	}
-	return n, nil
-}
-
-// ResidentMiB is the VmRSS of a process (proc_pid_status(5)).
-func ResidentMiB(pid int) (float64, error) {
-	path := filepath.Join("/proc", strconv.Itoa(pid), "status")
+	path := filepath.Join("/proc", strconv.Itoa(p.PID()), "status")
 	kib, _, _ := strings.Cut(ProcField(path, "VmRSS"), " ")
 	n, err := strconv.ParseFloat(kib, 64)
 	if err != nil {
-		return 0, fmt.Errorf("no VmRSS in %s", path)
+		return 0, fmt.Errorf("resident memory of %s: no VmRSS in %s", p.name, path)
 	}
 	return n / 1024, nil
 }
@@ -229,7 +220,7 @@ func (p *Process) ending() string {
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // FreePort finds a port for a program that can neither choose one nor say which it took. Somebody
-// else may take it in between; the program then ends, and that is said.
+// else may take it in between; the program then ends, which is reported.
 func FreePort() (string, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -237,4 +228,23 @@ func FreePort() (string, error) {
 	}
 	defer ln.Close()
 	return ln.Addr().String(), nil
+}
+
+// FindProgram looks where the build puts a program of this project, and builds it in dir when it is
+// not there.
+func FindProgram(ctx context.Context, name, given, dir string) (string, error) {
+	if given != "" {
+		return given, nil
+	}
+	if path, err := exec.LookPath("./bin/" + name); err == nil {
+		return filepath.Abs(path)
+	}
+	if _, err := os.Stat("cmd/" + name + "/main.go"); err != nil {
+		return "", fmt.Errorf("no ./bin/%s and no ./cmd/%[1]s to build it from; use --%[1]s PATH", name)
+	}
+	path := filepath.Join(dir, name)
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/"+name).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build ./cmd/%s: %w\n%s", name, err, out)
+	}
+	return path, nil
 }

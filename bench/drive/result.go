@@ -8,7 +8,8 @@ type Result struct {
 	Errors     int64  `json:"errors"`
 	Unsent     int64  `json:"unsent,omitempty"`
 	FirstError string `json:"first_error,omitempty"`
-	// Refused are answers that said "not now" as they should: 451 and 503. They are no errors where a load asks for more than there is.
+	// Refused are the replies 451 and the responses 503 with Retry-After, which are right under
+	// overload.
 	Refused      int64              `json:"refused,omitempty"`
 	FirstRefusal string             `json:"first_refusal,omitempty"`
 	Seconds      float64            `json:"seconds,omitempty"`
@@ -17,7 +18,7 @@ type Result struct {
 	RoundP50     []float64          `json:"rounds_p50_ms,omitempty"`
 	RoundP99     []float64          `json:"rounds_p99_ms,omitempty"`
 	Latency      *Percentiles       `json:"latency,omitempty"`
-	CPU          *CPU               `json:"cpu,omitempty"`    // nil when the target is no process of ours
+	CPU          *CPU               `json:"cpu,omitempty"`    // nil when the target is not a process of ours
 	Values       map[string]float64 `json:"values,omitempty"` // the unit is in the name
 }
 

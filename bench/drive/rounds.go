@@ -1,6 +1,7 @@
-// Package drive sends requests and messages as fast as can be, or at a pace, and measures what comes back: connections that
-// share the cores with the server, latencies that are charged with the stalls they meet, sides that take turns, and what
-// a child's process computes. It knows HTTP, SMTP and the call that pollers make; what is right to answer, the loads know.
+// Package drive sends requests and messages as fast as can be, or at a pace, and measures what
+// comes back: connections that share the cores with the server, latencies that are charged with the
+// stalls they meet, sides that take turns, and what a child's process computes. It knows HTTP, SMTP
+// and the call that pollers make; the loads know which response is right.
 package drive
 
 import (
@@ -12,8 +13,8 @@ import (
 
 // Round is what one side did in one turn.
 type Round struct {
-	Count      int64 // answers or messages that were right
-	Errors     int64 // answers that were not, and refused messages
+	Count      int64 // responses or messages that were right
+	Errors     int64 // responses that were not, and refused messages
 	Unsent     int64 // planned by --rate, but no connection was free in time
 	Elapsed    time.Duration
 	FirstError string
@@ -25,13 +26,13 @@ type Round struct {
 // NewRound returns one that keeps latencies.
 func NewRound() Round { return Round{Latency: NewLatencies()} }
 
-// Record counts one right answer and how long it took.
+// Record counts one right response and how long it took.
 func (r *Round) Record(d time.Duration) {
 	r.Count++
 	r.Latency.Record(d)
 }
 
-// PerSecond is the rate of right answers; zero when no time has passed.
+// PerSecond is the rate of right responses; zero when no time has passed.
 func (r Round) PerSecond() float64 {
 	if r.Elapsed <= 0 {
 		return 0
@@ -39,7 +40,7 @@ func (r Round) PerSecond() float64 {
 	return float64(r.Count) / r.Elapsed.Seconds()
 }
 
-// says is what a person wants to see of it while the next one runs.
+// says summarizes the round for the display of progress.
 func (r Round) says() string {
 	text := fmt.Sprintf("%.0f/s", r.PerSecond())
 	if p := r.Latency.Percentiles(); p != nil {
@@ -48,7 +49,7 @@ func (r Round) says() string {
 	return text
 }
 
-// Fail counts one wrong answer and keeps the first reason.
+// Fail counts one wrong response and keeps the first reason.
 func (r *Round) Fail(reason string) {
 	if r.Errors++; r.FirstError == "" {
 		r.FirstError = reason
@@ -119,7 +120,7 @@ func Alternate(ctx context.Context, name string, rounds int, sides ...Side) ([]R
 				results[i].RoundP50 = append(results[i].RoundP50, p.P50)
 				results[i].RoundP99 = append(results[i].RoundP99, p.P99)
 			}
-			Tell(ctx, Moment{Name: name + ": " + side.Target, Done: float64(round + 1), All: float64(rounds), Says: r.says()})
+			ShowProgress(ctx, Moment{Name: name + ": " + side.Target, Done: float64(round + 1), All: float64(rounds), Says: r.says()})
 		}
 	}
 	for i, side := range sides {
@@ -159,19 +160,6 @@ func RatioOf(a, b Result) Ratio {
 	}
 	if costs := quotients(a.CPU.Rounds, b.CPU.Rounds); len(costs) > 0 {
 		r.CPU = Median(costs)
-	}
-	return r
-}
-
-// InTurn is what would come out if every operation were one of a and then one of b.
-func InTurn(a, b Result) Result {
-	r := Result{Name: a.Name, Target: a.Target + " then " + b.Target}
-	for i := range min(len(a.Rounds), len(b.Rounds)) {
-		both := 0.0
-		if a.Rounds[i] > 0 && b.Rounds[i] > 0 {
-			both = 1 / (1/a.Rounds[i] + 1/b.Rounds[i])
-		}
-		r.Rounds = append(r.Rounds, both)
 	}
 	return r
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,13 +68,6 @@ func TestRatioOf(t *testing.T) {
 		if r.Median != c.median || r.Min != c.min || r.Max != c.max || len(r.Rounds) != c.n || r.Of != "a" || r.To != "b" {
 			t.Errorf("%s: %+v", c.name, r)
 		}
-	}
-}
-
-func TestInTurn(t *testing.T) {
-	r := InTurn(Result{Name: "x", Target: "a", Rounds: []float64{100, 400, 0}}, Result{Target: "b", Rounds: []float64{100, 100, 100}})
-	if r.Name != "x" || r.Target != "a then b" || !slices.Equal(r.Rounds, []float64{50, 80, 0}) {
-		t.Errorf("%+v", r)
 	}
 }
 

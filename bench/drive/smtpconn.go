@@ -18,10 +18,12 @@ type SMTPConn struct {
 	in  *bufio.Reader
 	out []byte
 
-	stepwise bool // each command waits for the answer to the one before
+	undo func() bool // of the interrupt by the context of the dial
+
+	stepwise bool // each command waits for the reply to the one before
 }
 
-// Reply is a server's answer that was not the expected one.
+// Reply is a server's reply that was not the expected one.
 type Reply struct {
 	Code int
 	Text string
@@ -29,7 +31,8 @@ type Reply struct {
 
 func (r *Reply) Error() string { return fmt.Sprintf("SMTP %d %s", r.Code, r.Text) }
 
-// DialSMTP connects, greets, and refuses a server that does not offer PIPELINING.
+// DialSMTP connects, greets, and refuses a server that does not offer PIPELINING. Every wait on the
+// session ends with ctx.
 func DialSMTP(ctx context.Context, addr string) (*SMTPConn, error) { return dialSMTP(ctx, addr, true) }
 
 func dialSMTP(ctx context.Context, addr string, pipelining bool) (_ *SMTPConn, err error) {
@@ -37,10 +40,10 @@ func dialSMTP(ctx context.Context, addr string, pipelining bool) (_ *SMTPConn, e
 	if err != nil {
 		return nil, err
 	}
-	c := &SMTPConn{NC: nc, in: bufio.NewReader(nc), stepwise: !pipelining}
-	defer InterruptOn(ctx, nc)()
+	c := &SMTPConn{NC: nc, in: bufio.NewReader(nc), stepwise: !pipelining, undo: InterruptOn(ctx, nc)}
 	defer func() {
 		if err != nil {
+			c.undo()
 			nc.Close()
 		}
 	}()
@@ -60,8 +63,9 @@ func dialSMTP(ctx context.Context, addr string, pipelining bool) (_ *SMTPConn, e
 	return c, nil
 }
 
-// Close says goodbye without waiting for the answer.
+// Close says goodbye without waiting for the reply.
 func (c *SMTPConn) Close() error {
+	c.undo()
 	_, _ = c.NC.Write([]byte("QUIT\r\n"))
 	return c.NC.Close()
 }
@@ -103,7 +107,7 @@ func appendEnvelope(b []byte, from, to string) []byte {
 	return append(b, ">\r\nDATA\r\n"...)
 }
 
-// Opened reads the answers to an envelope.
+// Opened reads the replies to an envelope.
 func (c *SMTPConn) Opened() error {
 	var refused, last error
 	for _, want := range [...]int{250, 250, 354} { // all three come, whatever the first says
@@ -139,7 +143,7 @@ func (c *SMTPConn) abandon(open bool) error {
 }
 
 // Data sends a message that ends with the final dot, with or without the next envelope behind
-// it, and returns when it was handed to the kernel and the answer to it. The answers to the
+// it, and returns when it was handed to the kernel and the reply to it. The replies to the
 // envelope are Opened's to read.
 func (c *SMTPConn) Data(mail []byte) (dot time.Time, err error) {
 	dot = time.Now() // before the write: the server may be faster than our return from it

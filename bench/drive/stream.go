@@ -22,7 +22,8 @@ type Stream struct {
 	seconds []*instant
 }
 
-// instant is one second of a stream; its histogram has two digits, which is as much as a plot can show.
+// instant is one second of a stream; its histogram has two digits, which is as much as a plot can
+// show.
 type instant struct {
 	count, refused, errors int64
 	latency                *hdr.Histogram
@@ -42,7 +43,7 @@ func (s *Stream) at(now time.Time) *instant {
 	return s.seconds[n]
 }
 
-// Record counts one right answer and how long it took.
+// Record counts one right response and how long it took.
 func (s *Stream) Record(d time.Duration) {
 	now := time.Now()
 	s.mu.Lock()
@@ -53,7 +54,7 @@ func (s *Stream) Record(d time.Duration) {
 	_ = in.latency.RecordValue(inRange(d))
 }
 
-// Refuse counts an answer that says "not now" as it should be said.
+// Refuse counts a refusal that is right under overload.
 func (s *Stream) Refuse(reason string) {
 	now := time.Now()
 	s.mu.Lock()
@@ -64,7 +65,7 @@ func (s *Stream) Refuse(reason string) {
 	s.at(now).refused++
 }
 
-// Fail counts a wrong answer.
+// Fail counts a wrong response.
 func (s *Stream) Fail(reason string) {
 	now := time.Now()
 	s.mu.Lock()

@@ -16,8 +16,8 @@ type Call struct {
 	Body                     []byte
 }
 
-// Calls receives webhooks and answers 200 to each. It shares the cores with what is measured, so it is built like the
-// constant answer: what it computes counts as the webhooks'.
+// Calls receives webhooks and responds to each with 200. It shares the cores with what is measured,
+// so it is built like the constant response: what it computes counts as the webhooks'.
 type Calls struct {
 	URL    string
 	server *fasthttp.Server

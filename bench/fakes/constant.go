@@ -1,5 +1,5 @@
 // Package fakes holds the servers that a load starts next to the one it measures: a constant
-// answer that polls are compared with, and the DNS that the server asks. It knows nothing of
+// response that polls are compared with, and the DNS that the server asks. It knows nothing of
 // loads and of what is measured, and listens on loopback only.
 package fakes
 
@@ -13,7 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Constant gives the same answer to every request until ctx ends: the least an HTTP server
+// Constant gives the same response to every request until ctx ends: the least an HTTP server
 // built like ours can do. With status 200 it is JSON of size bytes; with 304, which has no
 // body, it is a head of size bytes. It listens on addr and prints a ready line to w. It is
 // meant to run as a process of its own, so that it shares the cores with the client just as
@@ -39,7 +39,7 @@ func Constant(ctx context.Context, addr string, status, size int, w io.Writer) e
 		return err
 	case <-ctx.Done():
 	}
-	ln.Close() // idle keep-alive connections end with the process; nobody waits for them
+	ln.Close() // idle keep-alive connections end with the process
 	<-failed
 	return nil
 }
@@ -59,7 +59,7 @@ func handle(status, size int) (fasthttp.RequestHandler, error) {
 			ctx.Response.Header.SetBytesV(fasthttp.HeaderETag, tag)
 		}, nil
 	}
-	return nil, fmt.Errorf("--status: 200 or 304, not %d", status)
+	return nil, fmt.Errorf("--status: invalid status %d (200 or 304)", status)
 }
 
 // tagOf is the ETag that makes the head of a 304 size bytes long, at least the shortest.

@@ -53,5 +53,5 @@ func answerDNS(w dns.ResponseWriter, ask *dns.Msg) {
 		}
 		reply.Answer = []dns.RR{&dns.TXT{Hdr: dns.RR_Header{Name: q.Name, Rrtype: q.Qtype, Class: dns.ClassINET, Ttl: 300}, Txt: []string{text}}}
 	}
-	_ = w.WriteMsg(reply) // who has gone needs no answer
+	_ = w.WriteMsg(reply) // the client may be gone
 }

@@ -79,7 +79,7 @@ func readMessage(in *bufio.Reader) (message []byte, err error) {
 	}
 }
 
-// Sink is a mail server that takes everything and counts the messages of each subject. A server
+// Sink is an SMTP server that takes everything and counts the messages of each subject. A server
 // under load hands its mail to it.
 type Sink struct {
 	Addr string // host:port
@@ -106,6 +106,16 @@ func (s *Sink) Close() error {
 		return nil
 	}
 	return s.ln.Close()
+}
+
+// Total is how many messages came.
+func (s *Sink) Total() (n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, taken := range s.taken {
+		n += int64(taken)
+	}
+	return n
 }
 
 // Taken is how many messages of a subject came.

@@ -9,8 +9,8 @@ import (
 	"inboxd/bench/drive"
 )
 
-// ledger is what was begun, accepted and told of each message, by its code, and which sends were accepted. Safe for
-// concurrent use.
+// ledger records, for each message by its code, whether it was begun and accepted and how many
+// events came, and which sends were accepted. Safe for concurrent use.
 type ledger struct {
 	entries []entry
 
@@ -21,13 +21,13 @@ type ledger struct {
 type entry struct {
 	agent    atomic.Int32 // 1 and up; 0: never begun
 	taken    atomic.Bool  // its 250 was read
-	told     atomic.Int32 // how often
+	events   atomic.Int32 // that were received
 	finalDot atomic.Int64 // UnixNano
 }
 
 func newLedger() *ledger { return &ledger{entries: make([]entry, drive.Codes)} }
 
-// of is the entry of a code; nil for what is none.
+// of is the entry of a code; nil for an invalid one.
 func (l *ledger) of(code string) *entry {
 	n, err := strconv.Atoi(code)
 	if n -= drive.Codes / 9; err != nil || n < 0 || n >= len(l.entries) {
@@ -54,11 +54,11 @@ func (l *ledger) agentOf(code string) int {
 	return int(e.agent.Load()) - 1
 }
 
-// tell notes that an event told of a code that was sent, and says how long after its final dot, and whether it was the
-// first.
-func (l *ledger) tell(code string, at time.Time) (after time.Duration, first bool) {
+// addEvent notes an event with a code that was sent, and returns how long it came after the final
+// dot, and whether it was the first.
+func (l *ledger) addEvent(code string, at time.Time) (after time.Duration, first bool) {
 	e := l.of(code)
-	return at.Sub(time.Unix(0, e.finalDot.Load())), e.told.Add(1) == 1
+	return at.Sub(time.Unix(0, e.finalDot.Load())), e.events.Add(1) == 1
 }
 
 func (l *ledger) sent(n int64) {
@@ -67,19 +67,20 @@ func (l *ledger) sent(n int64) {
 	l.sends = append(l.sends, n)
 }
 
-// count is over the messages that were accepted: how many, how many of these were told of, and how many of all twice.
-func (l *ledger) count() (taken, told, twice int64) {
+// count returns how many messages were accepted, how many of these have an event, and how many of
+// all have more than one.
+func (l *ledger) count() (taken, withEvent, twice int64) {
 	for i := range l.entries {
 		e := &l.entries[i]
-		n := e.told.Load()
+		n := e.events.Load()
 		if n > 1 {
 			twice++
 		}
 		if e.taken.Load() {
 			if taken++; n > 0 {
-				told++
+				withEvent++
 			}
 		}
 	}
-	return taken, told, twice
+	return taken, withEvent, twice
 }

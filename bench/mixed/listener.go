@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -17,37 +16,25 @@ import (
 	"inboxd/http/client"
 )
 
-// listener hears of messages, by a webhook of each account or by a stream of its events.
+// listener receives the events of all messages, by a webhook of each account.
 type listener struct {
 	r       *run
-	calls   *fakes.Calls // nil: by streams
+	calls   *fakes.Calls
 	secrets [][]byte
-	cancel  context.CancelFunc
-	streams sync.WaitGroup
 
-	mu       sync.Mutex
-	forged   int64 // calls without a right signature
-	strange  int64 // events of messages that were not sent
-	example  string
-	brokenBy error // what ended a stream
+	mu      sync.Mutex
+	forged  int64 // calls without a valid signature
+	strange int64 // events of messages that were not sent
 }
 
-func listen(ctx context.Context, r *run) (*listener, error) {
-	l := &listener{r: r}
-	ctx, l.cancel = context.WithCancel(ctx)
-	if r.hears() == "stream" {
-		return l, l.follow(ctx)
-	}
-	var err error
+func listen(ctx context.Context, r *run) (l *listener, err error) {
+	l = &listener{r: r}
 	if l.calls, err = fakes.TakeCalls(l.take); err != nil {
 		return l, err
 	}
-	for i := range r.bed.Keys {
-		session, err := r.bed.Session(i)
-		if err != nil {
-			return l, err
-		}
-		secret, err := r.bed.CreateWebhook(ctx, session, client.WebhookOrder{URL: l.calls.URL, Event: "message.received"})
+	for _, session := range r.bed.Sessions {
+		api := bench.NewAPI(r.bed.Server.HTTP, session)
+		_, secret, err := api.CreateWebhook(ctx, client.WebhookOrder{URL: l.calls.URL, Event: "message.received"})
 		if err != nil {
 			return l, err
 		}
@@ -60,61 +47,33 @@ func listen(ctx context.Context, r *run) (*listener, error) {
 	return l, nil
 }
 
-// follow opens a stream for each account, from now on.
-func (l *listener) follow(ctx context.Context) error {
-	for _, key := range l.r.bed.Keys {
-		api := bench.NewAPI(l.r.bed.Server.HTTP, key)
-		api.HTTP = nil // a stream outlives the bound of a call
-		page, err := api.Events(ctx, client.EventQuery{After: client.Now})
-		if err != nil {
-			return err
-		}
-		l.streams.Go(func() {
-			for e, err := range api.StreamEvents(ctx, client.EventQuery{After: page.Next}) {
-				if err != nil {
-					l.lost(ctx, err)
-					return
-				}
-				if e.Name == "message.received" {
-					l.hear(e.Inbox, e.OTP, time.Now())
-				}
-			}
-		})
+func (l *listener) close() {
+	if l != nil {
+		_ = l.calls.Close()
 	}
-	return nil
 }
 
-func (l *listener) lost(ctx context.Context, err error) {
-	if ctx.Err() != nil {
-		return
+// take records one call of a webhook.
+func (l *listener) take(call fakes.Call) {
+	var e struct{ Inbox, OTP string }
+	err := json.Unmarshal(call.Body, &e)
+	agent := l.r.ledger.agentOf(e.OTP)
+	switch {
+	case !l.signed(call):
+		l.count(&l.forged)
+	case err != nil || agent < 0 || l.r.agents[agent].Address != e.Inbox:
+		l.count(&l.strange)
+	default:
+		if after, first := l.r.ledger.addEvent(e.OTP, call.At); first {
+			l.r.events.Record(after)
+		}
 	}
+}
+
+func (l *listener) count(n *int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.brokenBy = err
-}
-
-func (l *listener) close() {
-	if l == nil {
-		return
-	}
-	l.cancel()
-	_ = l.calls.Close()
-	l.streams.Wait()
-}
-
-// take judges one call of a webhook.
-func (l *listener) take(call fakes.Call) {
-	if !l.signed(call) {
-		l.mu.Lock()
-		l.forged++
-		l.mu.Unlock()
-		return
-	}
-	var e struct{ Inbox, OTP string }
-	if err := json.Unmarshal(call.Body, &e); err != nil {
-		e.OTP = err.Error()
-	}
-	l.hear(e.Inbox, e.OTP, call.At)
+	*n++
 }
 
 // signatureAge is how old a signature may be (Standard Webhooks).
@@ -138,32 +97,4 @@ func (l *listener) signed(call fakes.Call) bool {
 		}
 	}
 	return false
-}
-
-// hear notes an event. Messages that our own sends brought have no code.
-func (l *listener) hear(inbox, code string, at time.Time) {
-	if inbox == l.r.target {
-		return
-	}
-	agent := l.r.ledger.agentOf(code)
-	if agent < 0 || l.r.agents[agent].Address != inbox {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.strange++
-		l.example = fmt.Sprintf("%s %.80q", inbox, code)
-		return
-	}
-	if after, first := l.r.ledger.tell(code, at); first {
-		l.r.events.Record(after)
-	}
-}
-
-// trouble is what was heard and should not have been.
-func (l *listener) trouble() (forged, strange int64, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.brokenBy != nil {
-		err = errors.Join(errors.New("the stream of events ended"), l.brokenBy)
-	}
-	return l.forged, l.strange, err
 }

@@ -1,9 +1,10 @@
-// Package mixed puts on a server what a fleet of agents does all at once, in an open loop: agents that poll, mail in, mail
-// out, and webhooks that are told. What is due is sent when it is due, whatever the server does, and what was accepted is
-// asked for afterwards. Run does that at a given rate, Overload at four times what the server can do, Restart while the
-// server ends and begins again.
+// Package mixed puts on a server what a fleet of agents does at the same time: they poll, receive
+// and send messages, and receive webhooks. The load is an open loop: each operation is sent when it
+// is due, whatever the server does. Afterwards the load asks for everything that was accepted. Run
+// does that at a given rate, Overload at four times what the server can do, Restart while the server
+// ends and starts again.
 //
-// It knows the service as package bench does, and refuses to know any more of it.
+// The package knows the public surfaces only, as package bench does.
 package mixed
 
 import (
@@ -15,16 +16,15 @@ import (
 	"inboxd/bench/drive"
 )
 
-// Fleet is who asks for what. The tags are for the command line.
+// Fleet is the agents and what they ask for. The tags are for the command line.
 type Fleet struct {
 	Agents      int           `help:"Agents, each with an inbox and a phase of its own." default:"20000" least:"1"`
-	Every       time.Duration `help:"How often each asks for its newest mail." default:"2s" least:"1ms"`
+	Every       time.Duration `help:"How often each asks for its newest message." default:"2s" least:"1ms"`
 	Mails       float64       `help:"Messages a second that come in." default:"500" above:"0"`
 	Sends       float64       `help:"Messages a second that agents send; 0 is none." default:"20" least:"0"`
 	Connections int           `help:"Keep-alive connections of the agents." default:"256" least:"1"`
 	Sessions    int           `help:"SMTP sessions." default:"32" least:"1"`
 	Size        int           `help:"Bytes of a message." default:"2048" least:"1250"`
-	Webhooks    bool          `help:"Have a webhook told of each message; without, and where there is no session to make one, a stream of events." default:"true" negatable:""`
 	Within      time.Duration `help:"How long the last event and the last delivery may trail the load." default:"45s" least:"1ms"`
 }
 
@@ -37,7 +37,8 @@ type Options struct {
 // pollPromise is what is promised of a poll in a fleet's ordinary day.
 const pollPromise = 20 // ms, p99
 
-// fits refuses a load whose messages would not all have a code of their own; most is what it asks for, in multiples of the fleet.
+// fits refuses a load whose messages would not all have a code of their own; most is what it asks
+// for, in multiples of the fleet.
 func (f Fleet) fits(lasts time.Duration, most float64) error {
 	if f.Mails*lasts.Seconds()*most > drive.Codes {
 		return fmt.Errorf("--mails: %.0f a second for %v are more than the %d that have a code of their own", f.Mails*most, lasts, drive.Codes)
@@ -45,10 +46,10 @@ func (f Fleet) fits(lasts time.Duration, most float64) error {
 	return nil
 }
 
-// affords wants accounts for all sends.
+// affords refuses more sends than the accounts have.
 func (f Fleet) affords(bed *bench.Bed, lasts time.Duration, most float64) error {
 	if f.Sends*lasts.Seconds()*most > float64(maxSends*len(bed.Keys)) {
-		return fmt.Errorf("--sends: %.1f a second for %v are more than a day's of %d accounts: say --accounts", f.Sends*most, lasts, len(bed.Keys))
+		return fmt.Errorf("--sends: %.1f a second for %v are more than a day's of %d accounts: use --accounts", f.Sends*most, lasts, len(bed.Keys))
 	}
 	return nil
 }

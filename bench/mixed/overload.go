@@ -25,7 +25,7 @@ const (
 	stepUp     = 1.5 // from one step to the next
 	stillMore  = 1.1 // a step that does not do so much more than the best is the last
 	mostSteps  = 12
-	// What is promised.
+	// The bounds that are promised.
 	goodputPromise = 0.8
 	backPromise    = 10 // seconds
 	backFor        = 3  // as many calm seconds in a row are calm again
@@ -34,11 +34,11 @@ const (
 // Validate refuses more messages than there are codes.
 func (o OverloadOptions) Validate() error { return o.fits(o.Duration, o.most()) }
 
-// most is what is asked for at most, in multiples of the fleet, when the peak is not looked for.
+// most is the largest load, in multiples of the fleet, when the peak is given.
 func (o OverloadOptions) most() float64 { return overloaded * max(o.Peak, 1) }
 
-// Overload looks for what the server can do at most, asks for four times that, and then for what it did calmly before:
-// how much it still does, how it refuses the rest, and how soon it is back.
+// Overload finds the peak of the server, asks for four times that, and then for a quarter of it: it
+// measures the right responses, the refusals of the rest, and the time to recover.
 func Overload(ctx context.Context, bed *bench.Bed, opts OverloadOptions) error {
 	if err := opts.affords(bed, opts.Duration, opts.most()); err != nil {
 		return err
@@ -82,15 +82,15 @@ func (r *run) during(ctx context.Context, name string, factor float64, lasts tim
 	return span{from, from + int(lasts/time.Second) - 1}, err
 }
 
-// goodput is how many right answers a second there were of all that was asked for.
+// goodput is how many right responses a second there were of all that was asked for.
 func (r *run) goodput(s span) (sum float64) {
-	for _, stream := range []*drive.Stream{r.polls, r.mails, r.sends} {
+	for _, stream := range []*drive.Stream{r.polls, r.messages, r.sends} {
 		sum += s.rate(stream)
 	}
 	return sum
 }
 
-// rate is how many right answers of one kind there were a second.
+// rate is how many right responses of one kind there were a second.
 func (s span) rate(stream *drive.Stream) (sum float64) {
 	for _, second := range s.of(stream) {
 		sum += float64(second.Count)
@@ -106,15 +106,15 @@ func (s span) of(stream *drive.Stream) []drive.Second {
 // asked is how much the fleet asks for in a second.
 func (f Fleet) asked() float64 { return float64(f.Agents)/f.Every.Seconds() + f.Mails + f.Sends }
 
-// findPeak asks for more and more until no more is done, and returns the best as a multiple of the fleet and as
-// answers a second.
+// findPeak asks for more and more until no more is done, and returns the best as a multiple of the
+// fleet and as responses a second.
 func (r *run) findPeak(ctx context.Context, opts OverloadOptions) (peak, best float64, err error) {
 	factor := 1.0
 	if opts.Peak > 0 {
 		factor = opts.Peak
 	}
 	for range mostSteps {
-		s, err := r.during(ctx, fmt.Sprintf("looking for the peak, %.2f of the fleet", factor), factor, opts.Step)
+		s, err := r.during(ctx, fmt.Sprintf("search for the peak, %.2f of the fleet", factor), factor, opts.Step)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -127,7 +127,7 @@ func (r *run) findPeak(ctx context.Context, opts OverloadOptions) (peak, best fl
 		factor *= stepUp
 	}
 	if best == 0 {
-		return 0, 0, errors.New("nothing was answered rightly while the peak was looked for")
+		return 0, 0, errors.New("no response was right while the load looked for the peak")
 	}
 	if opts.Peak > 0 {
 		return opts.Peak, best, nil
@@ -144,15 +144,15 @@ func (r *run) judge(peak, best float64, calm, over, after span) {
 	did := r.goodput(over)
 	back := backAfter(after, r.polls.Timeline().Seconds, limit)
 	out := r.bed.Report
-	// A mail costs much more than a poll, so the sum alone says little of either.
-	for i, stream := range []*drive.Stream{r.polls, r.mails} {
+	// A message costs much more than a poll, so the sum alone says little about either.
+	for i, stream := range []*drive.Stream{r.polls, r.messages} {
 		out.Results[i].Values = map[string]float64{
 			"a second at a quarter of the peak": calm.rate(stream), "a second at four times the peak": over.rate(stream),
 		}
 	}
 	maps.Copy(out.Results[0].Values, map[string]float64{
-		"peak as a multiple of the fleet": peak, "right answers a second at the peak": best,
-		"right answers a second at four times the peak": did, "calm p99 in ms, the largest": limit,
+		"peak as a multiple of the fleet": peak, "right responses a second at the peak": best,
+		"right responses a second at four times the peak": did, "calm p99 in ms, the largest": limit,
 	})
 	out.Promised("goodput at four times the peak, to the peak's", did/best, goodputPromise, false)
 	out.Promised("seconds until polls are as calm as before", float64(back), backPromise, true)

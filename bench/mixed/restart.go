@@ -3,6 +3,7 @@ package mixed
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"inboxd/bench"
@@ -13,18 +14,18 @@ import (
 // RestartOptions shape the load during which the server ends. The tags are for the command line.
 type RestartOptions struct {
 	Fleet    `embed:""`
-	Duration time.Duration `help:"How long the load lasts before each end, and again from it on." default:"5s" least:"250ms"`
+	Duration time.Duration `help:"How long the load lasts before the server ends, and again from there." default:"5s" least:"250ms"`
 	Rounds   int           `help:"Ends by SIGTERM, and as many by kill -9." default:"3" least:"1"`
 }
 
 // Validate refuses more messages than there are codes.
 func (o RestartOptions) Validate() error { return o.fits(o.lasts(), 1) }
 
-// lasts is how long the load is on: before and after each end, of both kinds.
+// lasts is the time of the load: before and after each end, of both kinds.
 func (o RestartOptions) lasts() time.Duration { return time.Duration(4*o.Rounds) * o.Duration }
 
-// Restart ends the server under load, by SIGTERM and by kill -9, and starts it again while the fleet goes on: how long
-// until the first read, and whether everything that was acknowledged is there.
+// Restart ends the server under load, by SIGTERM and by kill -9, and starts it again while the fleet
+// goes on. It measures the time to the first read, and then asks for everything that was accepted.
 func Restart(ctx context.Context, bed *bench.Bed, opts RestartOptions) error {
 	if err := opts.affords(bed, opts.lasts(), 1); err != nil {
 		return err
@@ -38,14 +39,26 @@ func Restart(ctx context.Context, bed *bench.Bed, opts RestartOptions) error {
 		name string
 		end  func() error
 	}{{"SIGTERM", bed.Server.Stop}, {"kill -9", bed.Server.Kill}} {
-		res := revival{exec: drive.NewRound(), gone: drive.NewLatencies()}
+		starts, gone := drive.NewRound(), drive.NewLatencies()
 		for round := range opts.Rounds {
-			if err := r.endUnderLoad(ctx, fmt.Sprintf("%s %d of %d", ending.name, round+1, opts.Rounds), opts.Duration, ending.end, &res); err != nil {
-				return fmt.Errorf("%s, round %d: %w", ending.name, round+1, err)
+			name := fmt.Sprintf("%s %d of %d", ending.name, round+1, opts.Rounds)
+			err := drive.Parallel(ctx, 2, func(ctx context.Context, k int) error {
+				if k == 0 {
+					return r.phase(ctx, name, 1, 2*opts.Duration)
+				}
+				select {
+				case <-time.After(opts.Duration):
+					return r.endAndStart(ctx, ending.end, &starts, gone)
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
+			})
+			if err != nil {
+				return fmt.Errorf("%s: %w", name, err)
 			}
 		}
-		bed.Report.Add("start after "+ending.name+" under load to first read", "inboxd", res.exec)
-		bed.Report.Results[len(bed.Report.Results)-1].Values = map[string]float64{"ms from its end to the first read, p50": res.gone.Percentiles().P50}
+		bed.Report.Add("start after "+ending.name+" under load to first read", "inboxd", starts)
+		bed.Report.Note("ms from its end to the first read, p50", gone.Percentiles().P50)
 	}
 	lasted := time.Since(r.began)
 	if err := r.verify(ctx); err != nil {
@@ -55,46 +68,34 @@ func Restart(ctx context.Context, bed *bench.Bed, opts RestartOptions) error {
 	return nil
 }
 
-// revival is how long a server was gone.
-type revival struct {
-	exec drive.Round      // from its start to the first read
-	gone *drive.Latencies // from when it was told to end, or was ended
-}
-
-// endUnderLoad lets the fleet work for twice as long, and in the middle ends the server and starts it again.
-func (r *run) endUnderLoad(ctx context.Context, name string, half time.Duration, end func() error, res *revival) error {
-	return drive.Parallel(ctx, 2, func(ctx context.Context, k int) error {
-		if k == 0 {
-			return r.phase(ctx, name, 1, 2*half)
-		}
-		select {
-		case <-time.After(half):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-		return r.endAndStart(ctx, end, res)
-	})
-}
-
-func (r *run) endAndStart(ctx context.Context, end func() error, res *revival) error {
-	r.lives.Add(1)
-	r.down.Store(true)
+// endAndStart records how long the first read took from the start, and from the end before it.
+func (r *run) endAndStart(ctx context.Context, end func() error, starts *drive.Round, gone *drive.Latencies) error {
+	r.up.Store(math.MaxInt64)
 	ended := time.Now()
 	if err := end(); err != nil {
 		return err
 	}
 	begun := time.Now()
-	if err := r.bed.Server.Again(ctx); err != nil {
+	if err := r.bed.Server.Start(ctx); err != nil {
 		return err
 	}
 	in := r.agents[0]
-	if _, err := bench.NewAPI(r.bed.Server.HTTP, in.Key).Latest(ctx, in.Address, client.LatestQuery{}); err != nil {
+	if _, err := bench.NewAPI(r.web, in.Key).Latest(ctx, in.Address, client.LatestQuery{}); err != nil {
 		return fmt.Errorf("first read: %w", err)
 	}
-	res.exec.Record(time.Since(begun))
-	res.exec.Elapsed += time.Since(begun)
-	res.gone.Record(time.Since(ended))
-	r.lives.Add(1) // who connected to what was ending finds out later
-	r.down.Store(false)
+	starts.Record(time.Since(begun))
+	starts.Elapsed += time.Since(begun)
+	gone.Record(time.Since(ended))
+	r.up.Store(time.Now().UnixNano())
 	return nil
+}
+
+// broke counts an operation without its response. On a connection that was made before the server
+// was up again, that is a refusal.
+func (r *run) broke(s *drive.Stream, made time.Time, reason string) {
+	if made.UnixNano() < r.up.Load() {
+		s.Refuse("the server had ended: " + reason)
+		return
+	}
+	s.Fail(reason)
 }

@@ -13,40 +13,37 @@ import (
 )
 
 const (
-	checkEvery = 64                     // polls that pass between two whose answer is read
+	checkEvery = 64                     // polls that pass between two whose response is read
 	redial     = 100 * time.Millisecond // after a connection that could not be made
 )
 
 // line is a connection to the API that is made again when it breaks.
 type line struct {
 	r    *run
-	life int64 // of the server, when it was made
 	conn *drive.HTTPConn
-	undo func() bool
+	made time.Time
 }
 
 // do asks, and makes the connection first if there is none.
-func (l *line) do(ctx context.Context, request []byte) (answer drive.HTTPAnswer, err error) {
+func (l *line) do(ctx context.Context, request []byte) (response drive.HTTPResponse, err error) {
 	if l.conn == nil {
-		l.life = l.r.lives.Load()
+		l.made = time.Now()
 		if l.conn, err = drive.DialHTTP(ctx, l.r.web); err != nil {
 			l.conn = nil
-			return answer, rest(ctx, err)
+			return response, rest(ctx, err)
 		}
-		l.undo = drive.InterruptOn(ctx, l.conn.NC)
 	}
-	if err = l.conn.NC.SetDeadline(time.Now().Add(drive.AnswerWithin)); err == nil {
-		answer, err = l.conn.Do(request)
+	if err = l.conn.NC.SetDeadline(time.Now().Add(drive.ResponseWithin)); err == nil {
+		response, err = l.conn.Do(request)
 	}
 	if err != nil {
 		l.close()
 	}
-	return answer, err
+	return response, err
 }
 
 func (l *line) close() {
 	if l.conn != nil {
-		l.undo()
 		_ = l.conn.Close()
 		l.conn = nil
 	}
@@ -61,7 +58,7 @@ func rest(ctx context.Context, err error) error {
 	return err
 }
 
-// pollAgents asks for the newest mail of the k-th part of the agents, each when it is due.
+// pollAgents asks for the newest message of the k-th part of the agents, each when it is due.
 func (r *run) pollAgents(ctx context.Context, p pace, k, all int) error {
 	from, to := drive.Share(len(r.agents), k, all)
 	agents := make([]int, to-from)
@@ -82,13 +79,13 @@ func (r *run) pollAgents(ctx context.Context, p pace, k, all int) error {
 			break
 		}
 		agent := agents[i]
-		answer, err := l.do(ctx, r.requests[agent])
+		response, err := l.do(ctx, r.requests[agent])
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			r.broke(r.polls, l.life, err)
-		case r.answered(r.polls, l.life, answer, 200, due) && n%checkEvery == 0:
-			r.checkPoll(agent, answer.Body)
+			r.broke(r.polls, l.made, err.Error())
+		case r.countResponse(r.polls, l.made, response, 200, due) && n%checkEvery == 0:
+			r.checkPoll(agent, response.Body)
 		}
 	}
 	agenda.Unsent(r.polls.Unsent)
@@ -107,8 +104,8 @@ func (r *run) checkPoll(agent int, body []byte) {
 	}
 }
 
-// sendMails delivers messages, each when it is due, to one agent after the other.
-func (r *run) sendMails(ctx context.Context, p pace, k, all int) error {
+// deliverMessages delivers messages, each when it is due, to one agent after the other.
+func (r *run) deliverMessages(ctx context.Context, p pace, k, all int) error {
 	pacer := drive.NewPacer(p.start, p.end, r.fleet.Mails*p.factor, k, all)
 	s := session{r: r}
 	defer s.close()
@@ -118,7 +115,7 @@ func (r *run) sendMails(ctx context.Context, p pace, k, all int) error {
 		if !ok || ctx.Err() != nil {
 			break
 		}
-		n := int(r.mailsBegun.Add(1) - 1)
+		n := int(r.messagesBegun.Add(1) - 1)
 		if n >= drive.Codes {
 			return errTooMany
 		}
@@ -128,36 +125,34 @@ func (r *run) sendMails(ctx context.Context, p pace, k, all int) error {
 		var said *drive.Reply
 		switch {
 		case err == nil:
-			r.mails.Record(time.Since(due))
+			r.messages.Record(time.Since(due))
 		case errors.As(err, &said) && said.Code == 451:
-			r.mails.Refuse(err.Error())
+			r.messages.Refuse(err.Error())
 		case ctx.Err() == nil:
-			r.broke(r.mails, s.life, fmt.Errorf("mail to %s: %w", r.agents[agent].Address, err))
+			r.broke(r.messages, s.made, fmt.Sprintf("message to %s: %v", r.agents[agent].Address, err))
 		}
 	}
-	pacer.Unsent(r.mails.Unsent)
+	pacer.Unsent(r.messages.Unsent)
 	return context.Cause(ctx)
 }
 
 // session is an SMTP session that is made again when it breaks.
 type session struct {
 	r    *run
-	life int64
 	conn *drive.SMTPConn
-	undo func() bool
+	made time.Time
 }
 
 // send delivers one message and keeps the book of it.
 func (s *session) send(ctx context.Context, code string, agent int, mail []byte) (err error) {
 	if s.conn == nil {
-		s.life = s.r.lives.Load()
+		s.made = time.Now()
 		if s.conn, err = drive.DialSMTP(ctx, s.r.smtp); err != nil {
 			s.conn = nil
 			return rest(ctx, err)
 		}
-		s.undo = drive.InterruptOn(ctx, s.conn.NC)
 	}
-	err = s.conn.NC.SetDeadline(time.Now().Add(drive.AnswerWithin))
+	err = s.conn.NC.SetDeadline(time.Now().Add(drive.ResponseWithin))
 	if err == nil {
 		err = s.conn.Envelope(drive.Bounces, s.r.agents[agent].Address)
 	}
@@ -175,14 +170,13 @@ func (s *session) send(ctx context.Context, code string, agent int, mail []byte)
 
 func (s *session) close() {
 	if s.conn != nil {
-		s.undo()
 		_ = s.conn.Close()
 		s.conn = nil
 	}
 }
 
-// sendLetters has agents send messages, each when it is due.
-func (r *run) sendLetters(ctx context.Context, p pace, k, all int) error {
+// sendMessages has agents send messages, each when it is due.
+func (r *run) sendMessages(ctx context.Context, p pace, k, all int) error {
 	pacer := drive.NewPacer(p.start, p.end, r.fleet.Sends*p.factor, k, all)
 	l := line{r: r}
 	defer l.close()
@@ -192,12 +186,12 @@ func (r *run) sendLetters(ctx context.Context, p pace, k, all int) error {
 			break
 		}
 		n := r.sendsBegun.Add(1) - 1
-		answer, err := l.do(ctx, r.letter(n))
+		response, err := l.do(ctx, r.outgoing(n))
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			r.broke(r.sends, l.life, err)
-		case r.answered(r.sends, l.life, answer, 202, due):
+			r.broke(r.sends, l.made, err.Error())
+		case r.countResponse(r.sends, l.made, response, 202, due):
 			r.ledger.sent(n)
 		}
 	}

@@ -2,6 +2,7 @@ package progress
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -9,35 +10,64 @@ import (
 	"inboxd/bench/drive"
 )
 
-// clock moves when it is told to.
-type clock struct{ now time.Time }
-
-func (c *clock) tick(d time.Duration) { c.now = c.now.Add(d) }
-
-func moments(d *Display, c *clock) {
+// show shows three seconds of a group, five times a second, and then another.
+func show(bars bool) string {
+	var out bytes.Buffer
+	now := time.Unix(1000, 0)
+	d := newDisplay(&out, bars, func() time.Time { return now })
 	for second := range 3 {
-		for range 5 { // five times a second
-			d.Show(drive.Moment{Name: "mixed: polls", Done: float64(second + 1), All: 3, Says: "100/s"})
-			d.Show(drive.Moment{Name: "mixed: mails", Done: float64(second + 1), All: 3, Says: "7/s"})
-			c.tick(200 * time.Millisecond)
+		for range 5 {
+			d.Show(drive.Moment{Name: "mixed: polls", Done: float64(second + 1), All: 3, Says: "100/s  p50 0.20  p99 3.00 ms"})
+			d.Show(drive.Moment{Name: "mixed: messages", Done: float64(second + 1), All: 3, Says: "7/s"})
+			now = now.Add(200 * time.Millisecond)
 		}
 	}
-	d.Show(drive.Moment{Name: "mails read back", Done: 5, All: 10})
+	d.Show(drive.Moment{Name: "messages read back", Done: 5, All: 10})
 	d.Close()
+	return out.String()
 }
 
 func TestPlainLinesAreOneASecond(t *testing.T) {
-	var out bytes.Buffer
-	c := &clock{time.Unix(1000, 0)}
-	moments(&Display{out: &out, now: func() time.Time { return c.now }}, c)
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	text := show(false)
+	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if len(lines) < 4 || len(lines) > 6 {
-		t.Errorf("%d lines of 3 s and an end:\n%s", len(lines), out.String())
+		t.Errorf("%d lines of 3 s and an end:\n%s", len(lines), text)
 	}
-	if got, want := lines[len(lines)-2], "mixed: polls 100 %  100/s | mails 100 %  7/s"; got != want {
+	if got, want := lines[len(lines)-2], "mixed: polls 100 %  100/s  p50 0.20  p99 3.00 ms | messages 100 %  7/s"; got != want {
 		t.Errorf("before the end: %q, want %q", got, want)
 	}
-	if got, want := lines[len(lines)-1], "mails read back 50 %"; got != want {
+	if got, want := lines[len(lines)-1], "messages read back 50 %"; got != want {
 		t.Errorf("at the end: %q, want %q", got, want)
+	}
+	if strings.Contains(text, "\033") {
+		t.Error("plain lines have escape sequences")
+	}
+}
+
+func TestBarsAreDrawnOver(t *testing.T) {
+	text := show(true)
+	for _, want := range []string{"mixed: \npolls ", "\033[2A", "===", "100%  100/s  p50 0.20  p99 3.00 ms\033[K", "messages read back"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %q", want, text)
+		}
+	}
+	if strings.Contains(text, "\033[3A") {
+		t.Error("a group was drawn over the one before")
+	}
+	line, _, _ := strings.Cut(strings.SplitAfter(text, "\n")[1], "  100/s")
+	if len(line) != barWidth {
+		t.Errorf("a bar has %d columns: %q", len(line), line)
+	}
+}
+
+func TestATerminalWithoutASizeHasBars(t *testing.T) {
+	for _, c := range []struct {
+		width int
+		err   error
+		want  int
+	}{{130, nil, 68}, {0, nil, 38}, {0, os.ErrInvalid, 38}, {20, nil, 1}} {
+		if got := room(c.width, c.err); got != c.want {
+			t.Errorf("%d, %v: %d", c.width, c.err, got)
+		}
 	}
 }

@@ -3,7 +3,7 @@ package report
 // Codes is how many codes of some messages were found.
 type Codes struct {
 	Category  string  `json:"category"`
-	Mails     int     `json:"mails"`
+	Messages  int     `json:"messages"`
 	Right     int     `json:"right"` // codes, and messages rightly without one
 	Wrong     int     `json:"wrong_codes"`
 	Wanted    int     `json:"wanted"` // messages that have a code
@@ -12,7 +12,7 @@ type Codes struct {
 	Recall    float64 `json:"recall"`
 }
 
-// Miss is a message whose answer was not right. "" is no code.
+// Miss is a message whose response was not right. "" is no code.
 type Miss struct {
 	File string `json:"file"`
 	Want string `json:"want"`

@@ -2,10 +2,8 @@ package report
 
 import (
 	"bytes"
-	"encoding/json"
+	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,7 +28,8 @@ func TestChangeInterval(t *testing.T) {
 		low, high float64
 		known     bool
 	}{
-		// Means 3 and 6, variances 2.5 each, n 5: s.e. 1, 8 degrees of freedom, t 2.306; as a share of 3.
+		// Means 3 and 6, variances 2.5 each, n 5: s.e. 1, 8 degrees of freedom, t 2.306; as a share
+		// of 3.
 		"equal variances": {[]float64{1, 2, 3, 4, 5}, []float64{4, 5, 6, 7, 8}, (3 - 2.306) / 3, (3 + 2.306) / 3, true},
 		// Variances 1 and 0: the first alone decides, with 2 degrees of freedom; s.e. 1/sqrt 3.
 		"one is exact":   {[]float64{9, 10, 11}, []float64{10, 10, 10}, -4.303 / math.Sqrt(3) / 10, 4.303 / math.Sqrt(3) / 10, true},
@@ -46,117 +45,70 @@ func TestChangeInterval(t *testing.T) {
 	}
 }
 
-// twoReports are of one load: the second does half as much in the same rounds, at the same latency.
-func twoReports() (a, b *Report) {
-	a, b = sampleReport(), sampleReport()
+func TestCompareMarksWhatChanged(t *testing.T) {
+	a, b := sampleReport(), sampleReport()
 	for _, r := range []*Report{a, b} {
 		r.Results[0].Rounds, r.Results[0].RoundP99 = []float64{600, 610, 590}, []float64{10, 11, 10.5}
 	}
 	b.Results[0].Rounds, b.Results[0].PerSecond = []float64{300, 305, 295}, 300
-	return a, b
-}
-
-func TestCompareFindsWhatGotWorse(t *testing.T) {
-	a, b := twoReports()
-	c, err := CompareReports(a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := c.Write(&out); err != nil {
-		t.Fatal(err)
-	}
-	text := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{
-		"GET /latest on inboxd, a second 600 300 -50.0 % -53.5 % to -46.5 % WORSE",
-		"GET /latest on inboxd, p50 ms 0.25 0.25 +0.0 % - ",
-		"GET /latest on inboxd, p99 ms 10.3 10.3 +0.0 % -10.8 % to +10.8 %",
+	b.Load["server"], b.Load["bytes_304"] = "other", 7
+	for mark, reports := range map[string][2]*Report{
+		"600 300 -50.0 % -53.5 % to -46.5 % WORSE":    {a, b},
+		"300 600 +100.0 % +93.1 % to +106.9 % better": {b, a},
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, out.String())
+		var out bytes.Buffer
+		if err := Compare(&out, reports[0], reports[1]); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(out.String()), " ")
+		for _, want := range []string{
+			"GET /latest on inboxd, a second " + mark,
+			"GET /latest on inboxd, p50 ms 0.25 0.25 +0.0 % - ",
+			"GET /latest on inboxd, p99 ms 10.3 10.3 +0.0 % -10.8 % to +10.8 % GET",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q in\n%s", want, out.String())
+			}
 		}
 	}
-	if err := c.Below(0.95); err == nil || !strings.Contains(err.Error(), "below 0.95 of what it was: GET /latest on inboxd, a second (0.50)") {
-		t.Errorf("error %v", err)
-	}
-	if err := c.Below(0.4); err != nil {
-		t.Errorf("half is not below 0.4: %v", err)
-	}
-	better, err := CompareReports(b, a)
-	if err != nil || better.Below(0.95) != nil {
-		t.Errorf("what got better fails: %v, %v", err, better.Below(0.95))
-	}
-	out.Reset()
-	if err := better.Write(&out); err != nil || !strings.Contains(out.String(), "better") || strings.Contains(out.String(), "WORSE") {
-		t.Errorf("%v\n%s", err, out.String())
-	}
 }
 
-// A latency that grows is worse, and its samples are batches of the timeline's seconds.
-func TestCompareTakesTimelines(t *testing.T) {
-	of := func(p99 float64) *Report {
+// A load without rounds has a timeline: 16 s are three batches without the first second.
+func TestCompareTakesTimelinesInBatches(t *testing.T) {
+	of := func(each int64) *Report {
 		r := sampleReport()
-		r.Results = []drive.Result{{Name: "polls", Target: "inboxd", Count: 10, Seconds: 32, PerSecond: 100, Latency: &drive.Percentiles{P50: 1, P99: p99}}}
+		r.Results[0] = drive.Result{Name: "polls", Target: "inboxd", Count: 16 * each, Seconds: 16.2, PerSecond: float64(each)}
 		line := drive.Timeline{Name: "polls", Target: "inboxd"}
-		for n := range 33 {
-			line.Seconds = append(line.Seconds, drive.Second{Second: n, Count: 100, P50: 1, P99: p99 + float64(n%3)/10})
+		for n := range 17 {
+			second := drive.Second{Second: n, Count: each + int64(n/6)}
+			if n == 0 || n == 16 { // connections are made, and pending responses arrive
+				second.Count = 1
+			}
+			line.Seconds = append(line.Seconds, second)
 		}
 		r.Timelines = []drive.Timeline{line}
 		return r
 	}
-	if n := len(of(2).samples(of(2).Results[0], func(s drive.Second) float64 { return s.P99 })); n != 6 {
-		t.Errorf("%d samples of 33 seconds, want 6 batches", n)
-	}
-	c, err := CompareReports(of(2), of(3))
-	if err != nil {
+	var out bytes.Buffer
+	if err := Compare(&out, of(1000), of(2000)); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range c.Figures {
-		if worse := f.Name == "polls on inboxd, p99 ms"; f.Significant() != worse || worse && (f.Worth() > 0.7 || f.Low < 0.4 || f.High > 0.55) {
-			t.Errorf("%+v", f)
-		}
+	if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, "polls on inboxd, a second 1000 2000 +100.0 % +99.7 % to +100.1 % better") {
+		t.Error(out.String())
 	}
 }
 
-func TestCompareRefusesOtherSettings(t *testing.T) {
+func TestCompareRefusesOtherLoads(t *testing.T) {
 	for want, change := range map[string]func(*Report){
-		`one report is of "inbox-bench poll" and the other of "inbox-bench ingest"`: func(r *Report) { r.Tool = "inbox-bench ingest" },
-		"the reports are of other settings: connections (4 and 5)":                  func(r *Report) { r.Load["connections"] = 5 },
-		"rate (<nil> and 7)":   func(r *Report) { r.Load["rate"] = 7 },
-		"a run that failed":    func(r *Report) { r.Results[0].Errors = 1 },
-		"nothing was measured": func(r *Report) { r.Results[1].Count = 0 },
+		"the same settings": func(r *Report) { r.Tool = "inbox-bench ingest" },
+		"connections:5":     func(r *Report) { r.Load["connections"] = 5 },
+		"a run that failed": func(r *Report) { r.Results[0].Errors = 1 },
+		"was measured":      func(r *Report) { r.Results[1].Count = 0 },
 	} {
 		other := sampleReport()
 		change(other)
-		if _, err := CompareReports(sampleReport(), other); err == nil || !strings.Contains(err.Error(), want) {
+		if err := Compare(io.Discard, sampleReport(), other); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
-	}
-	other := sampleReport()
-	other.Load["server"], other.Load["bytes_304"], other.Machine.Cores = "other", 7, 64
-	if c, err := CompareReports(sampleReport(), other); err != nil || len(c.Notes) != 1 || !strings.Contains(c.Notes[0], "machines differ") {
-		t.Errorf("%+v, %v", c, err)
-	}
-}
-
-func TestReadRefusesWhatIsNoReport(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "r.json")
-	for _, text := range []string{"no", "{}", "[]"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), "is no report") {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-	b, err := json.Marshal(sampleReport())
-	if err == nil {
-		err = os.WriteFile(path, b, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r, err := Read(path); err != nil || r.Results[0].Latency.P99 != 10.3 {
-		t.Errorf("%+v, %v", r, err)
 	}
 }

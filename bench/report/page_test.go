@@ -16,7 +16,7 @@ func pageReport() *Report {
 	r := sampleReport()
 	r.Version = "v1.2.3"
 	r.Promised("polls, p99 in ms", 12.5, 20, true)
-	r.Promised("goodput <beside> the peak", 0.5, 0.8, false)
+	r.Promised("goodput <next to> the peak", 0.5, 0.8, false)
 	r.Notes = []string{"A note with <b>markup</b>."}
 	r.Timelines = []drive.Timeline{{Name: "polls", Target: "inboxd", Seconds: []drive.Second{
 		{Second: 0, Count: 9000, P50: 0.3, P99: 4}, {Second: 1, Count: 10000, Refused: 7, P50: 0.2, P99: 3}, {Second: 2, Count: 9500, P50: 0.25, P99: 45},
@@ -37,9 +37,9 @@ func TestPageShowsEverything(t *testing.T) {
 	page := renderPage(t, pageReport())
 	text := strings.Join(strings.Fields(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " ")), " ")
 	for _, want := range []string{
-		"inbox-bench poll", "version v1.2.3 · commit abc123", "All checks hold 1 of 2 promises missed",
+		"inbox-bench poll", "version v1.2.3 · commit abc123", "All checks hold",
 		"GET /latest · inboxd 600 /s p50 0.250 · p99 10.3 ms",
-		"polls, p99 in ms 12.5 at most 20 holds", "goodput &lt;beside&gt; the peak 0.500 at least 0.800 missed",
+		"polls, p99 in ms 12.5 at most 20 holds", "goodput &lt;next to&gt; the peak 0.500 at least 0.800 missed",
 		"polls, a second right, at most 10 000 refused, at most 7", "polls, ms p50, at most 0.300 p99, at most 45",
 		"GET /latest inboxd / constant 0.600 0.500 0.700 1.10",
 		"stored 900 900 ok", "A note with &lt;b&gt;markup&lt;/b&gt;.", "connections 4 inboxes 10",
@@ -51,7 +51,7 @@ func TestPageShowsEverything(t *testing.T) {
 	}
 }
 
-// One file: nothing is loaded, nothing runs, and both kinds of light are thought of.
+// The page is one file: it loads nothing, runs nothing, and has a light and a dark theme.
 func TestPageIsSelfContained(t *testing.T) {
 	page := renderPage(t, pageReport())
 	for _, never := range []string{"<script", "<link", "<img", "<iframe", "src=", "href=", "url(", "@import", "http:", "https:", " on"} {
@@ -99,7 +99,7 @@ func TestPlotsHoldEverySecond(t *testing.T) {
 	}
 }
 
-// The second after a load has only what it was still waiting for.
+// The second after a load has only pending responses.
 func TestTheTailOfALoadIsNotPlotted(t *testing.T) {
 	r := pageReport()
 	r.Results = append(r.Results, drive.Result{Name: "polls", Target: "inboxd", Seconds: 3.004})
@@ -110,16 +110,16 @@ func TestTheTailOfALoadIsNotPlotted(t *testing.T) {
 	}
 }
 
-func TestPageSaysWhatIsWorthNothing(t *testing.T) {
+func TestPageShowsFailedChecks(t *testing.T) {
 	r := pageReport()
 	r.Checks[0].Got = 1
-	if page := renderPage(t, r); !strings.Contains(page, "Worth nothing: check failed: stored: want 900, got 1") || strings.Contains(page, "All checks hold") {
+	if page := renderPage(t, r); !strings.Contains(page, "These figures are not valid: check failed: stored: want 900, got 1") || strings.Contains(page, "All checks hold") {
 		t.Error("the page hides a failed check")
 	}
 }
 
 func TestNumbers(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 0.1234: "0.123", 1.5: "1.50", 12.34: "12.3", 20: "20", 999.6: "1 000", 1234567: "1 234 567", -1234.5: "-1 234"} {
+	for v, want := range map[float64]string{0: "0", 0.1234: "0.123", 1.5: "1.50", 12.34: "12.3", 20: "20", 999.6: "1\u202f000", 1234567: "1\u202f234\u202f567", -1234.5: "-1\u202f234"} {
 		if got := number(v); got != want {
 			t.Errorf("%v: %q, want %q", v, got, want)
 		}

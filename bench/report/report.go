@@ -1,5 +1,6 @@
-// Package report is what a run is told as: figures next to their limits, checks, settings and the machine, as a table and as
-// JSON. It knows what a figure is made of and refuses to know how any was measured.
+// Package report is the report of a run: figures next to their limits, checks, settings and the
+// machine, as a table, as JSON and as a page with plots. It knows what a figure is made of and
+// refuses to know how any was measured.
 package report
 
 import (
@@ -43,6 +44,15 @@ func (r *Report) Add(name, target string, total drive.Round) {
 	r.Results = append(r.Results, res)
 }
 
+// Note gives the last result a value with a name, which says its unit.
+func (r *Report) Note(name string, value float64) {
+	last := &r.Results[len(r.Results)-1]
+	if last.Values == nil {
+		last.Values = map[string]float64{}
+	}
+	last.Values[name] = value
+}
+
 // Check is something the run must be right about before its figures count.
 type Check struct {
 	Name string `json:"name"`
@@ -58,8 +68,8 @@ func (r *Report) Verify(name string, want, got int64) {
 	r.Checks = append(r.Checks, Check{name, want, got})
 }
 
-// Promise is a figure with what is promised of it. A missed one does not fail the run: others may be at work on the
-// machine.
+// Promise is a figure with what is promised of it. A missed one does not fail the run: others may
+// be at work on the machine.
 type Promise struct {
 	Name  string  `json:"name"`
 	Got   float64 `json:"got"`
@@ -83,7 +93,7 @@ func (r *Report) Promised(name string, got, bound float64, most bool) {
 	r.Promises = append(r.Promises, Promise{name, got, bound, most})
 }
 
-// Err says what makes the run worthless: nothing measured, wrong answers or a failed check.
+// Err says what makes the run worthless: nothing measured, wrong responses or a failed check.
 func (r *Report) Err() error {
 	if len(r.Results) == 0 {
 		return errors.New("nothing was measured")
@@ -148,9 +158,9 @@ func (r *Report) writeCodes(t io.Writer) {
 	if len(r.Codes) == 0 {
 		return
 	}
-	fmt.Fprintln(t, "CATEGORY\tMAILS\tRIGHT\tWRONG CODES\tPRECISION\tRECALL")
+	fmt.Fprintln(t, "CATEGORY\tMESSAGES\tRIGHT\tWRONG CODES\tPRECISION\tRECALL")
 	for _, c := range r.Codes {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%.3f\t%.3f\n", c.Category, c.Mails, c.Right, c.Wrong, c.Precision, c.Recall)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%.3f\t%.3f\n", c.Category, c.Messages, c.Right, c.Wrong, c.Precision, c.Recall)
 	}
 	fmt.Fprintln(t)
 	for _, m := range r.Misses {

@@ -14,9 +14,9 @@ func meanAndError(xs []float64) (mean, square float64) {
 	return mean, square
 }
 
-// changeInterval is Welch's 95 % interval of the difference of the means of b and a, as a share of a's mean (Welch,
-// Biometrika 34, 1947): it does not take their variances for equal. There is none for fewer than two samples of either,
-// nor where a's mean is zero.
+// changeInterval is Welch's 95 % interval of the difference of the means of b and a, as a share of
+// a's mean (Welch, Biometrika 34, 1947): it does not take their variances for equal. There is none
+// for fewer than two samples of either, nor where a's mean is zero.
 func changeInterval(a, b []float64) (low, high float64, known bool) {
 	if len(a) < 2 || len(b) < 2 {
 		return 0, 0, false
@@ -35,13 +35,13 @@ func changeInterval(a, b []float64) (low, high float64, known bool) {
 	return (difference - half) / ma, (difference + half) / ma, true
 }
 
-// tTable is the 97.5th percentile of Student's t for 1 to 30 degrees of freedom, and then for 40, 60, 120 and infinitely
-// many.
+// tTable is the 97.5th percentile of Student's t for 1 to 30 degrees of freedom, and then for 40,
+// 60, 120 and infinitely many.
 var tTable = [...]float64{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
 	2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042}
 
-// studentT is the 97.5th percentile for any degrees of freedom of at least 1: what lies between two of the table is linear in
-// their reciprocal.
+// studentT is the 97.5th percentile for any degrees of freedom of at least 1: what lies between two
+// of the table is linear in their reciprocal.
 func studentT(freedom float64) float64 {
 	freedom = max(freedom, 1)
 	if below := math.Floor(freedom); below < float64(len(tTable)) {

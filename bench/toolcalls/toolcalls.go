@@ -1,17 +1,21 @@
-// Package toolcalls loads the tool server: how soon a waiting tool hands out a code, how many calls
-// one client makes, how soon a new process answers, and what clients that wait weigh. Each figure
-// stands next to the same thing done by the plain calls of the public client, in the same run.
+// Package toolcalls compares the tools of inbox-mcp, over stdio and over HTTP, with the plain calls
+// that they make: how soon wait_for_otp returns a code, and how many list_inboxes a client makes.
 //
-// It knows the wire of the Model Context Protocol, as a client does, and the service as package bench
-// does. It refuses to know the SDK that the tool server is made of.
+// It is a client of the Model Context Protocol by the official SDK. It does not know how the tool
+// server is made.
 package toolcalls
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"inboxd/bench"
 	"inboxd/bench/drive"
@@ -20,252 +24,199 @@ import (
 
 // Options shape the load. The tags are for the command line.
 type Options struct {
-	Program     string        `name:"inbox-mcp" help:"The inbox-mcp binary to start. Default: ./bin/inbox-mcp, else it is built from ./cmd/inbox-mcp." type:"path"`
-	Messages    int           `help:"Messages for each kind of reader, one at a time, each kind to an inbox of its own." default:"1000" least:"1"`
-	Rounds      int           `help:"Turns of each kind of caller." default:"5" least:"1"`
-	Duration    time.Duration `help:"Measured time per caller of list_inboxes, over all rounds." default:"5s" least:"1ms"`
-	Starts      int           `help:"Processes that are started, one after the other." default:"20" least:"1"`
-	Connections int           `help:"HTTP clients that wait at once." default:"100" least:"1"`
-	Calls       int           `help:"Calls that are made while they wait." default:"1000" least:"1"`
-	Settle      time.Duration `help:"How long nothing happens before memory is looked at." default:"2s" least:"0"`
+	Program string `name:"inbox-mcp" help:"The inbox-mcp binary to start. Default: ./bin/inbox-mcp, else it is built from ./cmd/inbox-mcp." type:"path"`
+	Calls   int    `help:"Calls of each tool and of each plain call; a wait takes one message." default:"2000" least:"1" most:"9000"`
+	Rounds  int    `help:"Rounds of each kind of caller." default:"5" least:"1"`
 }
 
 const (
-	listed = 10 // inboxes of the account while lists are measured
-	// What is promised of the tool server.
-	wantWaitMS, wantWaitRatio = 5, 2.0
-	wantStdio, wantHTTP       = 0.3, 0.2
-	wantStartMS               = 150
-	wantMiB, wantGrowthMiB    = 100, 10
-	waitFor                   = 50 // seconds that a wait asks for
+	listed   = 10                   // inboxes of the account, at least
+	waitFor  = 50                   // seconds that a wait asks for
+	askAhead = 5 * time.Millisecond // for the request of a reader to reach the service before its message
 )
 
 // load is one run.
 type load struct {
-	bed     *bench.Bed
-	opts    Options
-	path    string
-	api     *client.Client
-	program *program // that serves over HTTP
-	url     string
+	bed      *bench.Bed
+	opts     Options
+	api      *client.Client
+	sessions []*mcp.ClientSession
+	mail     *drive.SMTPConn
+	sent     int
 }
+
+var transports = []string{"stdio", "HTTP"} // of the sessions, in order
 
 // Run does all of it.
 func Run(ctx context.Context, bed *bench.Bed, opts Options) (err error) {
-	l := &load{bed: bed, opts: opts, api: client.New(drive.BaseURL(bed.Server.HTTP), bed.Keys[0])}
-	if l.path, err = bed.Program(ctx, "inbox-mcp", opts.Program); err != nil {
-		return err
-	}
-	if l.program, l.url, err = startHTTP(bed, l.path); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.program.Close()) }()
-	for _, part := range []func(context.Context) error{l.start, l.wait, l.list, l.weigh} {
-		if err := part(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// start measures from exec to the first answer of tools/list.
-func (l *load) start(ctx context.Context) error {
-	r := drive.NewRound()
-	began := time.Now()
-	for range l.opts.Starts {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		from := time.Now()
-		s, err := startStdio(l.bed, l.path)
-		if err != nil {
-			return err
-		}
-		r.Record(time.Since(from))
-		if err := s.Close(); err != nil {
-			return err
-		}
-	}
-	r.Elapsed = time.Since(began)
-	l.bed.Report.Add("exec to tools/list", "inbox-mcp", r)
-	l.bed.Report.Promised("exec to tools/list, p50 in ms", l.last().Latency.P50, wantStartMS, true)
-	return nil
-}
-
-func (l *load) last() drive.Result { return l.bed.Report.Results[len(l.bed.Report.Results)-1] }
-
-// list compares list_inboxes of one client with the API call that it makes.
-func (l *load) list(ctx context.Context) error {
-	for have, err := l.inboxes(ctx); have < listed || err != nil; have, err = l.inboxes(ctx) {
-		if err != nil {
-			return err
-		}
-		if _, err := l.inbox(ctx); err != nil {
-			return err
-		}
-	}
-	pipes, err := startStdio(l.bed, l.path)
+	dir, err := bed.Folder("tools-")
 	if err != nil {
 		return err
 	}
-	defer pipes.Close()
-	web := newHTTP(l.url)
-	defer web.Close()
-	byTool := func(c caller) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := c.call(ctx, "list_inboxes", map[string]any{})
-			return err
-		}
-	}
-	byAPI := func(ctx context.Context) error {
-		_, err := l.inboxes(ctx)
+	path, err := drive.FindProgram(ctx, "inbox-mcp", opts.Program, dir)
+	if err != nil {
 		return err
 	}
-	for _, kind := range []struct {
-		name string
-		c    caller
-		want float64
-	}{{"stdio", pipes, wantStdio}, {"http", web, wantHTTP}} {
-		results, err := drive.Alternate(ctx, "list_inboxes", l.opts.Rounds, l.side("tool by "+kind.name, byTool(kind.c)), l.side("API call", byAPI))
+	command := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(path, append(args, "--base-url", drive.BaseURL(bed.Server.HTTP))...)
+		cmd.Env = append(os.Environ(), "INBOX_API_KEY="+bed.Keys[0])
+		return cmd
+	}
+	addr, err := drive.FreePort()
+	if err != nil {
+		return err
+	}
+	server, err := drive.Launch("inbox-mcp", command("--http", addr))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	if err := server.AwaitPorts(ctx, addr); err != nil {
+		return err
+	}
+	l := &load{bed: bed, opts: opts, api: client.New(drive.BaseURL(bed.Server.HTTP), bed.Keys[0])}
+	for _, transport := range []mcp.Transport{
+		&mcp.CommandTransport{Command: command()},
+		&mcp.StreamableClientTransport{Endpoint: "http://" + addr + "/mcp", DisableStandaloneSSE: true},
+	} {
+		s, err := mcp.NewClient(&mcp.Implementation{Name: "inbox-bench", Version: "1"}, nil).Connect(ctx, transport, nil)
+		if err != nil {
+			return fmt.Errorf("connect to inbox-mcp: %w", err)
+		}
+		defer s.Close()
+		l.sessions = append(l.sessions, s)
+	}
+	if l.mail, err = drive.DialSMTP(ctx, bed.Server.SMTP); err != nil {
+		return err
+	}
+	defer l.mail.Close()
+	if err := l.waits(ctx); err != nil {
+		return err
+	}
+	return l.lists(ctx)
+}
+
+// call returns the structured result of a tool.
+func call(ctx context.Context, s *mcp.ClientSession, tool string, args map[string]any) (map[string]any, error) {
+	r, err := s.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		return nil, err
+	}
+	result, ok := r.StructuredContent.(map[string]any)
+	if r.IsError || !ok {
+		text, _ := json.Marshal(r.Content)
+		return nil, fmt.Errorf("%s: %s", tool, text)
+	}
+	return result, nil
+}
+
+// compare runs the tool over each transport in turns with the plain call.
+func (l *load) compare(ctx context.Context, name string, plain drive.Side, tool func(i int) drive.Side) error {
+	for i := range l.sessions {
+		results, err := drive.Alternate(ctx, name, l.opts.Rounds, tool(i), plain)
 		if err != nil {
 			return err
 		}
 		l.bed.Report.Compare(results)
-		l.bed.Report.Promised("list_inboxes by "+kind.name+", rate to the API's", l.bed.Report.Ratios[len(l.bed.Report.Ratios)-1].Median, kind.want, false)
 	}
 	return nil
 }
 
-// inbox makes one and returns its address.
-func (l *load) inbox(ctx context.Context) (string, error) {
-	made, err := l.bed.CreateInboxes(ctx, l.bed.Keys[:1], 1, 1)
+// waits measures, one message at a time, from its final dot to its code.
+func (l *load) waits(ctx context.Context) error {
+	inboxes, err := l.bed.CreateInboxes(ctx, l.bed.Keys[:1], len(l.sessions)+1)
 	if err != nil {
-		return "", err
+		return err
 	}
-	return made[0].Address, nil
-}
-
-// inboxes lists them by the plain client and returns how many there are.
-func (l *load) inboxes(ctx context.Context) (n int, err error) {
-	for _, err := range l.api.Inboxes(ctx) {
-		if err != nil {
-			return n, err
+	last, to := int64(0), inboxes[len(l.sessions)].Address
+	plain := l.reader("long poll", to, func(ctx context.Context) (string, error) {
+		m, err := l.api.Latest(ctx, to, client.LatestQuery{After: last, Wait: waitFor * time.Second, OTP: true})
+		if m == nil {
+			return "", err
 		}
-		n++
-	}
-	return n, nil
+		last = m.ID
+		return m.OTPCode, err
+	})
+	return l.compare(ctx, "final dot to code", plain, func(i int) drive.Side {
+		to := inboxes[i].Address
+		return l.reader("wait_for_otp over "+transports[i], to, func(ctx context.Context) (string, error) {
+			got, err := call(ctx, l.sessions[i], "wait_for_otp", map[string]any{"address": to, "timeout": waitFor})
+			return fmt.Sprint(got["otp_code"]), err
+		})
+	})
 }
 
-// side calls again and again for a turn.
-func (l *load) side(target string, call func(context.Context) error) drive.Side {
-	return drive.Side{Target: target, Run: func(ctx context.Context, _ int) (drive.Round, error) {
+// side makes its share of the calls in each round.
+func (l *load) side(target string, call func(context.Context) (took time.Duration, err error)) drive.Side {
+	return drive.Side{Target: target, Run: func(ctx context.Context, round int) (drive.Round, error) {
 		r := drive.NewRound()
-		began := time.Now()
-		for r.Elapsed < l.opts.Duration/time.Duration(l.opts.Rounds) && ctx.Err() == nil {
-			from := time.Now()
-			if err := call(ctx); err != nil {
-				return r, err
+		from, to := drive.Share(l.opts.Calls, round, l.opts.Rounds)
+		for range to - from {
+			took, err := call(ctx)
+			if err != nil {
+				return r, errors.Join(err, context.Cause(ctx))
 			}
-			r.Record(time.Since(from))
-			r.Elapsed = time.Since(began)
+			r.Record(took)
+			r.Elapsed += took
 		}
-		return r, context.Cause(ctx)
+		return r, nil
 	}}
 }
 
-// weigh measures what clients that wait cost the tool server and the service.
-func (l *load) weigh(ctx context.Context) error {
-	addresses := make([]string, l.opts.Connections)
-	for i := range addresses {
-		address, err := l.inbox(ctx)
+// reader is a side that sends one message after the other while next waits for its code.
+func (l *load) reader(target, to string, next func(context.Context) (code string, err error)) drive.Side {
+	return l.side(target, func(ctx context.Context) (took time.Duration, err error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		var got string
+		var at time.Time
+		read := make(chan error, 1)
+		go func() { // ends with the message, or with ctx
+			code, err := next(ctx)
+			got, at = code, time.Now()
+			read <- err
+		}()
+		time.Sleep(askAhead)
+		l.sent++
+		code := drive.CodeOf(l.sent)
+		dot, err := l.mail.Send(to, drive.SignInMail(time.Now(), drive.MailSize).Render(nil, code, strconv.Itoa(l.sent)))
 		if err != nil {
-			return err
+			cancel()
 		}
-		addresses[i] = address
-	}
-	// Bare long polls go before, so that what many connections leave in the service's memory is there already.
-	bare, err := l.polled(ctx, addresses)
-	if err != nil {
-		return err
-	}
-	service, err := l.bed.Server.ResidentMiB()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan error, len(addresses))
-	for _, address := range addresses {
-		c := newHTTP(l.url)
-		go func() { // ends by the message, or when ctx is over
-			defer c.Close()
-			_, err := c.call(ctx, "wait_for_message", map[string]any{"address": address, "timeout": waitFor})
-			ended <- err
-		}()
-	}
-	time.Sleep(l.opts.Settle)
-	served, err := l.bed.Server.ResidentMiB()
-	waiting, grown, err2 := l.whileTheyWait(ctx)
-	if err = errors.Join(err, err2); err == nil {
-		err = l.wake(ctx, addresses)
-	}
-	if err != nil {
-		cancel()
-	}
-	for range addresses {
-		err = errors.Join(err, <-ended)
-	}
-	cancel()
-	if err != nil {
-		return err
-	}
-	l.bed.Report.Results = append(l.bed.Report.Results, drive.Result{Name: "waiting over HTTP", Target: "inbox-mcp", Count: int64(len(addresses)), Values: map[string]float64{
-		"MiB of inbox-mcp": waiting, fmt.Sprintf("MiB more after %d calls", l.opts.Calls): grown - waiting, "KiB of inboxd for each": (served - service) * 1024 / float64(len(addresses)),
-		"KiB of inboxd for each bare long poll": bare,
-	}})
-	l.bed.Report.Promised(fmt.Sprintf("MiB of inbox-mcp with %d clients that wait", len(addresses)), waiting, wantMiB, true)
-	l.bed.Report.Promised("MiB more after the calls", grown-waiting, wantGrowthMiB, true)
-	return nil
+		if err = errors.Join(err, <-read); err == nil && got != code {
+			err = fmt.Errorf("code %q, want %q", got, code)
+		}
+		return at.Sub(dot), err
+	})
 }
 
-// polled returns what a bare long poll weighs in the service, in KiB: as many as will wait by the tool,
-// which end by themselves.
-func (l *load) polled(ctx context.Context, addresses []string) (each float64, err error) {
-	time.Sleep(l.opts.Settle)
-	before, err := l.bed.Server.ResidentMiB()
-	if err != nil {
-		return 0, err
+// lists calls list_inboxes again and again.
+func (l *load) lists(ctx context.Context) error {
+	if _, err := l.bed.CreateInboxes(ctx, l.bed.Keys[:1], listed); err != nil {
+		return err
 	}
-	own := *l.api
-	own.HTTP = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: len(addresses)}}
-	defer own.HTTP.CloseIdleConnections()
-	ended := make(chan error, len(addresses))
-	for _, address := range addresses {
-		go func() { // ends by the long poll's own end
-			_, err := own.Latest(ctx, address, client.LatestQuery{Wait: (l.opts.Settle + 2*time.Second).Truncate(time.Second)})
-			ended <- err
-		}()
-	}
-	time.Sleep(l.opts.Settle)
-	during, err := l.bed.Server.ResidentMiB()
-	for range addresses {
-		err = errors.Join(err, <-ended)
-	}
-	return (during - before) * 1024 / float64(len(addresses)), err
+	plain := l.lister("API call", func(ctx context.Context) (n int, err error) {
+		for _, err = range l.api.Inboxes(ctx) {
+			n++
+		}
+		return n, err
+	})
+	return l.compare(ctx, "list_inboxes", plain, func(i int) drive.Side {
+		return l.lister("tool over "+transports[i], func(ctx context.Context) (int, error) {
+			got, err := call(ctx, l.sessions[i], "list_inboxes", nil)
+			inboxes, _ := got["inboxes"].([]any)
+			return len(inboxes), err
+		})
+	})
 }
 
-// whileTheyWait returns the tool server's memory before the calls and after them.
-func (l *load) whileTheyWait(ctx context.Context) (before, after float64, err error) {
-	if before, err = drive.ResidentMiB(l.program.cmd.Process.Pid); err != nil {
-		return before, 0, err
-	}
-	c := newHTTP(l.url)
-	defer c.Close()
-	for range l.opts.Calls {
-		if _, err := c.call(ctx, "list_inboxes", map[string]any{}); err != nil {
-			return before, 0, err
+func (l *load) lister(target string, list func(context.Context) (int, error)) drive.Side {
+	return l.side(target, func(ctx context.Context) (time.Duration, error) {
+		from := time.Now()
+		n, err := list(ctx)
+		if err == nil && n < listed {
+			err = fmt.Errorf("%d inboxes, want %d or more", n, listed)
 		}
-	}
-	time.Sleep(l.opts.Settle)
-	after, err = drive.ResidentMiB(l.program.cmd.Process.Pid)
-	return before, after, err
+		return time.Since(from), err
+	})
 }

@@ -72,8 +72,10 @@ type home struct {
 
 // homes maps a module, or a package of one, to its home.
 var homes = map[string]home{
-	"github.com/modelcontextprotocol/go-sdk": {place: "cmd/inbox-mcp/toolserver"},
-	"github.com/asynkron/protoactor-go":      {place: "actors/engine"},
+	"github.com/modelcontextprotocol/go-sdk": {place: "cmd/inbox-mcp/toolserver", also: map[string]string{
+		"bench/toolcalls": "a client, for a load",
+	}},
+	"github.com/asynkron/protoactor-go": {place: "actors/engine"},
 	"github.com/cockroachdb/pebble/v2": {place: "persist", also: map[string]string{
 		"persist/disk":        "its file systems, under the engine",
 		"persist/persisttest": "a file system in memory that fails when told to",
@@ -85,6 +87,7 @@ var homes = map[string]home{
 	"github.com/pelletier/go-toml/v2":         {place: "cmd/inboxd"},
 	"github.com/prometheus/client_golang":     {place: "cmd/inboxd"},
 	"github.com/HdrHistogram/hdrhistogram-go": {place: "bench/drive"},
+	"github.com/cheggaaa/pb/v3":               {place: "bench/progress"},
 	"blitiri.com.ar/go/spf":                   {place: "internal/mail/mailauth"},
 	"golang.org/x/crypto/argon2":              {place: "internal/core/account"},
 	"golang.org/x/crypto/chacha20poly1305":    {place: "internal/mail/sealed"},

@@ -26,7 +26,6 @@ var largePackages = map[string]int{
 	"persist":                  47_500,
 	"http":                     43_680,
 	"actors":                   39_154,
-	"bench":                    24_116,
 	"internal/mail/message":    20_417,
 	"cmd/inbox-mcp/toolserver": 20_310,
 	"internal/core/inbox":      18_050,

@@ -1,5 +1,5 @@
 // Measures the page in the browser against the real server, and prints each figure next to its
-// bound. `inbox-bench page` measures `GET /`. Run it on a quiet machine.
+// bound. Run it on a quiet machine.
 import { generateX25519Identity, identityToRecipient } from "age-encryption";
 import { api, assert, base, bot, browser, end, go, noteRows, open, page, ready, smtp, test, token, until } from "./driver.mjs";
 import { deliver, deliverAll, mail } from "./smtp.mjs";
