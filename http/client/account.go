@@ -11,7 +11,7 @@ import (
 type Account struct {
 	ID         string     `json:"id"`
 	Email      string     `json:"email"`
-	Verified   bool       `json:"email_verified"` // else it may send only to inboxes of its own
+	Verified   bool       `json:"email_verified"` // otherwise it may send only to its own inboxes
 	Plan       string     `json:"plan"`
 	Limits     Limits     `json:"limits"`
 	Usage      Usage      `json:"usage"`
@@ -19,31 +19,31 @@ type Account struct {
 	CreatedAt  time.Time  `json:"created_at"`
 }
 
-// Limits are the figures of the account's plan.
+// Limits are the limits of the account's plan.
 type Limits struct {
 	Inboxes               int64 `json:"inboxes"`
 	DefaultRetentionHours int   `json:"default_retention_hours"`
 	MaxRetentionHours     int   `json:"max_retention_hours"`
-	Labels                bool  `json:"labels"`     // inboxes may have a label of your own
-	Subdomains            bool  `json:"subdomains"` // a subdomain may be chosen
+	Labels                bool  `json:"labels"`     // inboxes may have labels
+	Subdomains            bool  `json:"subdomains"` // subdomains may be chosen
 	MaxSubdomains         int64 `json:"max_subdomains"`
 	AccountKeys           int64 `json:"account_keys"`
 	SendsPerDay           int64 `json:"sends_per_day"`
 	Recipients            int   `json:"recipients_per_message"` // to, cc and bcc together
 	Attachments           int   `json:"attachments_per_message"`
-	AttachmentBytes       int64 `json:"attachment_bytes_per_message"` // all files together, raw
+	AttachmentBytes       int64 `json:"attachment_bytes_per_message"` // all files together, unencoded
 	Webhooks              int   `json:"webhooks"`
-	MaxMessages           int   `json:"max_messages"` // that one inbox holds
-	MaxBytes              int64 `json:"max_bytes"`    // of all messages of one inbox
+	MaxMessages           int   `json:"max_messages"` // per inbox
+	MaxBytes              int64 `json:"max_bytes"`    // of all messages in one inbox
 }
 
-// Usage is what counts against the limits.
+// Usage is the usage that counts against the limits.
 type Usage struct {
 	Inboxes int64 `json:"inboxes"`
 	Keys    int64 `json:"keys"` // account keys and inbox keys
 }
 
-// Encryption is the public key that the account gave, if it did.
+// Encryption is the account's public key, if it has one.
 type Encryption struct {
 	Enabled          bool      `json:"enabled"`
 	PublicKey        string    `json:"public_key"` // empty: none
@@ -51,9 +51,9 @@ type Encryption struct {
 	EncryptedInboxes int       `json:"encrypted_inboxes"`
 }
 
-// SetEncryption makes an age X25519 recipient the account's public key: mail for its encrypted
-// inboxes is encrypted for it from then on. It needs a session.
-// The password is needed to change a key that is set; empty otherwise.
+// SetEncryption sets the account's public key, an age X25519 recipient. From then on, messages to
+// its encrypted inboxes are encrypted with it. It needs a session. The password is required to
+// replace an existing key; otherwise it may be empty.
 func (c *Client) SetEncryption(ctx context.Context, publicKey, password string) (Encryption, error) {
 	in := struct {
 		PublicKey string `json:"public_key"`
@@ -63,8 +63,8 @@ func (c *Client) SetEncryption(ctx context.Context, publicKey, password string) 
 	return out.Encryption, err
 }
 
-// EndEncryption takes the public key away, with the password of the account; refused while encrypted
-// inboxes live.
+// EndEncryption removes the public key. It needs the account's password, and fails while encrypted
+// inboxes exist.
 func (c *Client) EndEncryption(ctx context.Context, password string) (Encryption, error) {
 	in := struct {
 		Password string `json:"password"`
@@ -73,7 +73,7 @@ func (c *Client) EndEncryption(ctx context.Context, password string) (Encryption
 	return out.Encryption, err
 }
 
-// Session is the answer of sign-up and login.
+// Session is the response to sign-up and log-in.
 type Session struct {
 	Token     string    `json:"session_token"`
 	ExpiresAt time.Time `json:"expires_at"`
@@ -85,7 +85,7 @@ type signIn struct {
 	Password string `json:"password"`
 }
 
-// SignUp opens an account; the session's token is a credential.
+// SignUp creates an account. The token of the session is a credential.
 func (c *Client) SignUp(ctx context.Context, email, password string) (Session, error) {
 	return fetch[Session](ctx, c, call{method: "POST", path: "/api/auth/signup", in: signIn{email, password}})
 }
@@ -95,13 +95,13 @@ func (c *Client) LogIn(ctx context.Context, email, password string) (Session, er
 	return fetch[Session](ctx, c, call{method: "POST", path: "/api/auth/login", in: signIn{email, password}})
 }
 
-// LogOut ends the session of this client.
+// LogOut ends the session whose token is this client's credential.
 func (c *Client) LogOut(ctx context.Context) error {
 	return do(ctx, c, call{method: "POST", path: "/api/auth/logout"}, nil)
 }
 
-// RequestPasswordReset has a link mailed to the address, if an account has it; the answer is
-// the same either way.
+// RequestPasswordReset sends a reset link to the address if an account has it. The response is the
+// same in both cases.
 func (c *Client) RequestPasswordReset(ctx context.Context, email string) error {
 	in := struct {
 		Email string `json:"email"`
@@ -109,7 +109,7 @@ func (c *Client) RequestPasswordReset(ctx context.Context, email string) error {
 	return do(ctx, c, call{method: "POST", path: "/api/auth/password-reset", in: in}, nil)
 }
 
-// Ended counts what a password reset ended.
+// Ended counts what a password reset has ended.
 type Ended struct {
 	Sessions      int64 `json:"sessions"`
 	Keys          int64 `json:"keys"`
@@ -117,8 +117,8 @@ type Ended struct {
 	CalendarLinks int64 `json:"calendar_links"`
 }
 
-// ResetPassword sets a new password with the token of a reset link, and ends every session, key,
-// webhook and link to a calendar of the account.
+// ResetPassword sets a new password with the token of a reset link. It ends all sessions, keys,
+// webhooks and calendar links of the account.
 func (c *Client) ResetPassword(ctx context.Context, token, password string) (Ended, error) {
 	in := struct {
 		Token    string `json:"token"`
@@ -127,19 +127,19 @@ func (c *Client) ResetPassword(ctx context.Context, token, password string) (End
 	return fetch[Ended](ctx, c, call{method: "POST", path: "/api/auth/password-reset/confirm", in: in})
 }
 
-// SignIn is what is about how the account is signed in to: its address, password and sessions.
+// SignIn groups the calls about logging in to the account: address, password and sessions.
 type SignIn struct{ client *Client }
 
-// SignIn returns the calls about how the account is signed in to.
+// SignIn returns the calls about logging in to the account.
 func (c *Client) SignIn() SignIn { return SignIn{c} }
 
-// SessionInfo is an entry of the list of sessions, which never holds the token.
+// SessionInfo is an entry of the list of sessions. It does not contain the token.
 type SessionInfo struct {
 	ID         string    `json:"id"`
 	CreatedAt  time.Time `json:"created_at"`
 	LastUsedAt time.Time `json:"last_used_at"`
 	ExpiresAt  time.Time `json:"expires_at"`
-	Current    bool      `json:"current"` // of this client
+	Current    bool      `json:"current"` // the session of this client
 }
 
 // Sessions returns the sessions of the account, oldest first. It needs a session.
@@ -150,12 +150,12 @@ func (s SignIn) Sessions(ctx context.Context) ([]SessionInfo, error) {
 	return out.Sessions, err
 }
 
-// EndSession ends one of them at once. It needs a session.
+// EndSession ends a session immediately. It needs a session.
 func (s SignIn) EndSession(ctx context.Context, id string) error {
 	return do(ctx, s.client, call{method: "DELETE", path: "/api/account/sessions/" + url.PathEscape(id)}, nil)
 }
 
-// ChangePassword sets another password and ends all sessions but the one that asks.
+// ChangePassword sets a new password and ends all other sessions.
 func (s SignIn) ChangePassword(ctx context.Context, old, password string) error {
 	in := struct {
 		Old string `json:"old"`
@@ -164,12 +164,12 @@ func (s SignIn) ChangePassword(ctx context.Context, old, password string) error 
 	return do(ctx, s.client, call{method: "POST", path: "/api/account/password", in: in}, nil)
 }
 
-// RequestVerification has the link sent again that verifies the account's address. It needs a session.
+// RequestVerification sends the link that verifies the account's address again. It needs a session.
 func (s SignIn) RequestVerification(ctx context.Context) error {
 	return do(ctx, s.client, call{method: "POST", path: "/api/auth/verify-email"}, nil)
 }
 
-// VerifyEmail verifies an account's address with the token of such a link.
+// VerifyEmail verifies an account's address with the token of a verification link.
 func (s SignIn) VerifyEmail(ctx context.Context, token string) error {
 	in := struct {
 		Token string `json:"token"`
@@ -177,7 +177,7 @@ func (s SignIn) VerifyEmail(ctx context.Context, token string) error {
 	return do(ctx, s.client, call{method: "POST", path: "/api/auth/verify-email/confirm", in: in}, nil)
 }
 
-// Account returns the account of a session, with its limits and what counts against them.
+// Account returns the account of the session, with its limits and usage.
 func (c *Client) Account(ctx context.Context) (Account, error) {
 	out, err := fetch[struct{ Account Account }](ctx, c, call{method: "GET", path: "/api/account"})
 	return out.Account, err
@@ -192,19 +192,19 @@ const (
 	ScopeFull   = "full"
 )
 
-// KeyOrder is what a new key may and how long it lasts.
+// KeyOrder describes a new key: its permissions and its lifetime.
 type KeyOrder struct {
-	Label         string   `json:"label,omitempty"` // of account keys
+	Label         string   `json:"label,omitempty"` // only for account keys
 	Scopes        []string `json:"scopes,omitempty"`
-	ExpiresInDays int      `json:"expires_in_days,omitempty"` // 30, 90 or 365; 0: never
+	ExpiresInDays int      `json:"expires_in_days,omitempty"` // 30, 90 or 365; 0: it does not expire
 }
 
-// IssuedKey is a new key; Key is shown once and never again.
+// IssuedKey is a new key. Key is returned only once.
 type IssuedKey struct {
 	Key       string
 	ID        int64
 	Label     string
-	Scopes    string     // comma-joined
+	Scopes    string     // comma-separated
 	ExpiresAt *time.Time // nil: never
 }
 
@@ -221,24 +221,24 @@ func (k issuedKey) public() IssuedKey {
 	return IssuedKey{k.Key + k.InboxKey, k.ID, k.Label, k.Scopes, k.ExpiresAt}
 }
 
-// IssueKey makes an account key. It needs a session.
+// IssueKey creates an account key. It needs a session.
 func (c *Client) IssueKey(ctx context.Context, order KeyOrder) (IssuedKey, error) {
 	out, err := fetch[issuedKey](ctx, c, call{method: "POST", path: "/api/keys", in: order})
 	return out.public(), err
 }
 
-// IssueInboxKey makes the one key of an inbox. It needs a session.
+// IssueInboxKey creates the key of an inbox, which can have only one. It needs a session.
 func (c *Client) IssueInboxKey(ctx context.Context, address string, order KeyOrder) (IssuedKey, error) {
 	out, err := fetch[issuedKey](ctx, c, call{method: "POST", path: "/api/inboxes/" + url.PathEscape(address) + "/key", in: order})
 	return out.public(), err
 }
 
-// RevokeInboxKey ends the key of an inbox and frees its place. It needs a session.
+// RevokeInboxKey revokes the key of an inbox, so that a new one can be created. It needs a session.
 func (c *Client) RevokeInboxKey(ctx context.Context, address string) error {
 	return do(ctx, c, call{method: "DELETE", path: "/api/inboxes/" + url.PathEscape(address) + "/key"}, nil)
 }
 
-// Key is an entry of the inventory, which never holds the key itself.
+// Key is an entry of the list of keys. It does not contain the key itself.
 type Key struct {
 	ID         int64      `json:"id"`
 	Kind       string     `json:"kind"` // account, inbox
@@ -252,13 +252,13 @@ type Key struct {
 	LastUsedAt *time.Time `json:"last_used_at"`
 }
 
-// Keys goes through the inventory, account keys and inbox keys, oldest first. It needs a
-// session and ends after an error.
+// Keys iterates over account keys and inbox keys, oldest first. It needs a session and ends after
+// an error.
 func (c *Client) Keys(ctx context.Context) iter.Seq2[Key, error] {
 	return listing[Key](ctx, c, "/api/keys", "keys", nil, nil)
 }
 
-// RevokeKey ends a key at once. It needs a session.
+// RevokeKey revokes a key immediately. It needs a session.
 func (c *Client) RevokeKey(ctx context.Context, id int64) error {
 	return do(ctx, c, call{method: "DELETE", path: "/api/keys/" + number(id)}, nil)
 }

@@ -15,26 +15,27 @@ import (
 	"time"
 )
 
-// Client speaks for one credential. It is safe for concurrent use; its fields are set
-// before the first call.
+// Client makes calls with one credential. It is safe for concurrent use. Set its fields before the
+// first call.
 type Client struct {
-	// BaseURL is where the service is, "http://127.0.0.1:8080".
+	// BaseURL is the URL of the service, such as "http://127.0.0.1:8080".
 	BaseURL string
-	// Credential is a session token or an API key; empty for the calls that need none.
+	// Credential is a session token or an API key. It is empty for calls that need none.
 	Credential string
-	// HTTP carries the calls; nil is one that all clients share, with up to 1,000 idle connections. A
-	// Timeout of its own must be longer than the longest wait asked for. Redirects are followed only by a
-	// CheckRedirect of its own: the credential goes along.
+	// HTTP makes the requests. Nil: a client that all Clients share, with up to 1,000 idle
+	// connections. Its Timeout, if set, must be longer than the longest wait requested. Redirects
+	// are followed only if it has a CheckRedirect, because the credential is sent along.
 	HTTP *http.Client
-	// Retries is how often a call is repeated where that does no harm (ADR 0083); 0: twice, below: never.
+	// Retries is how often a call is retried where that is safe (ADR 0083). 0: twice; negative:
+	// never.
 	Retries int
-	// Timeout is how long a call may take with its repeats, beside the wait that it asks for; 0: 30 s,
-	// below: as long as its context. Streams have none.
+	// Timeout limits a call with its retries, not counting the wait that it requests. 0: 30 s;
+	// negative: only the context limits it. Streams have no timeout.
 	Timeout time.Duration
 }
 
-// New returns a client of the service at base, "http://127.0.0.1:8080" when it is empty, with a
-// credential, which may be empty.
+// New returns a client of the service at base, by default "http://127.0.0.1:8080". The credential
+// may be empty.
 func New(base, credential string) *Client {
 	return &Client{BaseURL: strings.TrimRight(cmp.Or(base, "http://127.0.0.1:8080"), "/"), Credential: credential}
 }
@@ -46,13 +47,13 @@ func (c *Client) With(credential string) *Client {
 	return &other
 }
 
-// Error is a refusal of the service.
+// Error is a response of the service other than success.
 type Error struct {
 	Status     int           // HTTP status
 	Detail     string        // one sentence for a person
-	RetryAfter time.Duration // of 429 and 503; zero: not said
-	RequestID  string        // finds the call in the server's log
-	Foreign    bool          // not the service's own sentence: somebody else answered, and Detail quotes it
+	RetryAfter time.Duration // of 429 and 503; zero: not given
+	RequestID  string        // identifies the call in the server's log
+	Foreign    bool          // the response is not from the service; Detail quotes it
 }
 
 func (e *Error) Error() string {
@@ -62,7 +63,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (HTTP %d, request %s)", e.Detail, e.Status, e.RequestID)
 }
 
-// StatusOf returns the HTTP status of a refusal, 0 for any other error.
+// StatusOf returns the HTTP status of an Error, or 0 for any other error.
 func StatusOf(err error) int {
 	var e *Error
 	if errors.As(err, &e) {
@@ -71,22 +72,22 @@ func StatusOf(err error) int {
 	return 0
 }
 
-// maxErrorBody bounds what is read of a refusal, in bytes.
+// maxErrorBody limits how much of an error response is read, in bytes.
 const maxErrorBody = 64 << 10
 
-// call is one request on its way.
+// call is one call of the API.
 type call struct {
 	method, path string
 	query        url.Values
 	in           any         // sent as JSON; nil: no body
 	header       http.Header // more fields; may be nil
-	member       string      // that the answer must have; empty: whatever comes
-	harmless     bool        // it may be carried out twice, although its method does not say so
-	once         bool        // it has a name, or gets one
+	member       string      // required in the response; empty: none
+	harmless     bool        // safe to execute twice, although its method does not imply it
+	once         bool        // has an idempotency key, or gets one
 }
 
-// named gives a call a name, so that its repeats get the first answer; empty: one is drawn when the
-// client repeats calls.
+// named returns the call with an idempotency key, so that a retry gets the first response. If key
+// is empty, one is generated when the client retries calls.
 func (k call) named(name string) call {
 	if k.once = true; name != "" {
 		k.header = http.Header{idempotencyKey: {name}}
@@ -94,7 +95,7 @@ func (k call) named(name string) call {
 	return k
 }
 
-// open sends the call and returns a 2xx or 304 answer, whose body the caller closes.
+// open sends the request and returns a 2xx or 304 response, whose body the caller closes.
 func open(ctx context.Context, c *Client, k call) (*http.Response, error) {
 	var body io.Reader
 	if k.in != nil {
@@ -142,13 +143,14 @@ func carrier(c *Client) *http.Client {
 	return &own
 }
 
-// stay hands a redirect to the caller: the credential would go where nobody sent it.
+// stay returns a redirect to the caller. Following it would send the credential to another server.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// Transport is what carries the calls of clients without an HTTP of their own, for who puts something around it.
+// Transport returns the transport of clients without an HTTP of their own, for callers that wrap
+// it.
 func Transport() http.RoundTripper { return shared.Transport }
 
-// shared keeps the connections of many waits for the next ones.
+// shared keeps many idle connections, so that many waits can reuse them.
 var shared = func() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1000
@@ -175,7 +177,7 @@ func refusal(resp *http.Response) error {
 	if json.Unmarshal(b, &said) == nil && said.Detail != "" {
 		e.Detail = said.Detail
 	} else {
-		e.Detail, e.Foreign = fmt.Sprintf("%s: %.200q", resp.Status, b), true // a proxy, perhaps
+		e.Detail, e.Foreign = fmt.Sprintf("%s: %.200q", resp.Status, b), true // such as a proxy's page
 	}
 	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
 		e.RetryAfter = time.Duration(s) * time.Second
@@ -183,7 +185,7 @@ func refusal(resp *http.Response) error {
 	return e
 }
 
-// do makes the call and decodes the answer into out; nil: it says nothing of interest.
+// do makes the call and decodes the response into out; nil: the response is ignored.
 func do(ctx context.Context, c *Client, k call, out any) error {
 	return attempts(ctx, c, k, func(resp *http.Response) error {
 		b, err := io.ReadAll(resp.Body)
@@ -199,37 +201,37 @@ func do(ctx context.Context, c *Client, k call, out any) error {
 	})
 }
 
-// foreign is an answer that is not the service's, or was cut.
+// foreign returns the error for a response that is not from the service or is truncated.
 func foreign(resp *http.Response, body []byte) error {
 	return &Error{Status: resp.StatusCode, Detail: fmt.Sprintf("%s: %.200q", resp.Status, body), Foreign: true}
 }
 
-// Request is a call of the API whose answer is wanted as it came, to be passed on: with what later
+// Request is a call of the API whose response is returned unchanged, including fields that later
 // versions of the service add.
 type Request struct {
 	Method, Path string
 	Query        url.Values
 	In           any // sent as JSON; nil: no body
 
-	// IdempotencyKey makes a repeated POST give the first answer again, for 24 hours.
+	// IdempotencyKey makes a repeated POST return the first response again, for 24 hours.
 	IdempotencyKey string
 }
 
-// Do makes the call and returns the JSON of its answer.
+// Do makes the call and returns the JSON of its response.
 func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 	return fetch[json.RawMessage](ctx, c, call{method: r.Method, path: r.Path, query: r.Query, in: r.In}.named(r.IdempotencyKey))
 }
 
-// InboxPath is the path of an inbox on the agent surface, with what follows, for Do.
+// InboxPath returns the path of an inbox in the API, followed by rest, for Do.
 func InboxPath(address string, rest ...string) string { return inboxPath(address, rest...) }
 
-// fetch makes the call and returns its decoded answer.
+// fetch makes the call and returns its decoded response.
 func fetch[T any](ctx context.Context, c *Client, k call) (out T, err error) {
 	err = do(ctx, c, k, &out)
 	return out, err
 }
 
-// inboxPath is the path of an inbox on the agent surface, with what follows.
+// inboxPath returns the path of an inbox in the API, followed by rest.
 func inboxPath(address string, rest ...string) string {
 	var b strings.Builder
 	b.WriteString("/api/v1/inboxes/" + url.PathEscape(address))

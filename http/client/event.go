@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// Event is what a webhook is told of something that happened. Which fields are set depends
-// on Name; all of them are in Raw, those of later versions of the service too.
+// Event is an event as webhooks receive it. Name determines which fields are set. Raw has all
+// fields, including those that later versions of the service add.
 type Event struct {
 	Name       string    `json:"event"` // message.received, message.delivered, ...
 	Inbox      string    `json:"inbox"`
 	From       string    `json:"from"`
 	ReceivedAt time.Time `json:"received_at"`
 	Subject    string    `json:"subject"`
-	OTP        string    `json:"otp"` // empty: none
+	OTP        string    `json:"otp"` // empty: no code
 	Encrypted  bool      `json:"encrypted"`
 	MessageID  int64     `json:"message_id"`
 	To         []string  `json:"to"`
 	SendStatus string    `json:"send_status"`
 	SendError  string    `json:"send_error"`
 	At         time.Time `json:"at"`
-	// Recipients says of each what became of it: of message.delivered and message.failed.
+	// Recipients holds the status of each recipient, in message.delivered and message.failed.
 	Recipients []Recipient `json:"recipients"`
-	// Meeting is what the mail of a calendar event made of it, Attendee who answered.
+	// Meeting is the meeting after a calendar event; Attendee is the guest who responded.
 	Meeting  *Meeting  `json:"calendar_event"`
 	Attendee *Attendee `json:"attendee"`
 
 	Raw json.RawMessage `json:"-"`
-	// Cursor is where to go on after this event, kept by who must miss none. Of a stream it
-	// is exact; of a poll it may stand before other events of the same answer, which then
-	// come again.
+	// Cursor is the position after this event. Store it to resume without missing events. In a
+	// stream it is exact. In a poll it may be the position before other events of the same
+	// response, which are then returned again.
 	Cursor string `json:"-"`
 }
 
@@ -47,15 +47,15 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Now is the cursor of the present: only what happens from now on.
+// Now is the cursor for the current position: only events from now on.
 const Now = "now"
 
-// EventQuery says which events; its zero value is the oldest 100 that are kept, of all
-// inboxes that the credential reaches.
+// EventQuery selects events. The zero value selects the oldest 100 that are kept, of all inboxes
+// that the credential can access.
 type EventQuery struct {
-	Inbox string        // only of this one; with a tag only of mail to that tag
-	To    string        // only of mail that came to this envelope recipient
-	After string        // a cursor, or Now; empty: from the oldest that is kept
+	Inbox string        // only events of this inbox; with a tag, only of messages to that tag
+	To    string        // only of messages to this envelope recipient
+	After string        // a cursor, or Now; empty: from the oldest event kept
 	Wait  time.Duration // up to 60 s, in whole seconds: wait for an event
 	Limit int           // at most 500; 0: 100
 }
@@ -80,15 +80,15 @@ func (q EventQuery) values() url.Values {
 	return v
 }
 
-// EventPage is the answer of one poll.
+// EventPage is the response to one poll.
 type EventPage struct {
-	Events []Event `json:"events"`   // oldest first; may be empty although Next moved
-	Next   string  `json:"next"`     // the cursor to go on from
-	More   bool    `json:"has_more"` // the page ended at a bound: others may follow at once
-	Gap    bool    `json:"gap"`      // events behind the given cursor are no longer kept
+	Events []Event `json:"events"`   // oldest first; may be empty although Next has changed
+	Next   string  `json:"next"`     // the cursor to continue from
+	More   bool    `json:"has_more"` // the page is full; more events may be available
+	Gap    bool    `json:"gap"`      // events after the given cursor are no longer kept
 }
 
-// Events returns what happened behind a cursor: at once, or by a long poll.
+// Events returns the events after a cursor: immediately, or by a long poll.
 func (c *Client) Events(ctx context.Context, q EventQuery) (EventPage, error) {
 	page, err := fetch[EventPage](ctx, c, call{method: "GET", path: q.path(), query: q.values(), member: "next"})
 	for i := range page.Events {
@@ -100,8 +100,8 @@ func (c *Client) Events(ctx context.Context, q EventQuery) (EventPage, error) {
 	return page, err
 }
 
-// PollEvents goes through events as they come, by long polls one after another: for where
-// no connection may stay open for long. It ends after an error; the end of ctx is one.
+// PollEvents iterates over events as they happen, by successive long polls, for networks where no
+// connection may stay open for long. It ends after an error, such as the end of ctx.
 func (c *Client) PollEvents(ctx context.Context, q EventQuery) iter.Seq2[Event, error] {
 	q.Wait = longestWait
 	return func(yield func(Event, error) bool) {

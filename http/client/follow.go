@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// firstSilence is how long a stream may take to its first block, which comes at once unless something on
-// the way holds streams back.
+// firstSilence is how long a stream may take until its first block, which arrives immediately
+// unless something buffers streams on the way.
 const firstSilence = 10 * time.Second
 
-// Follow goes through events as they come: by StreamEvents, and by long polls where streams do not come
-// through. Where "now" is it asks before the stream begins, so that one that never does loses nothing. It
-// comes back after a break, and ends after an error that lasts, or with ctx. After a break in a long poll
-// the events of one answer may come again.
+// Follow iterates over events as they happen: by StreamEvents, or by long polls where streams are
+// buffered on the way. It requests the current cursor before the stream begins, so that no event is
+// lost if the stream never begins. It continues after an interruption, and ends after a permanent
+// error or with ctx. After an interrupted long poll, the events of one response may be repeated.
 func (c *Client) Follow(ctx context.Context, q EventQuery) iter.Seq2[Event, error] {
 	return follow(ctx, c, q, firstSilence)
 }
@@ -40,13 +40,13 @@ func follow(ctx context.Context, c *Client, q EventQuery, patient time.Duration)
 	}
 }
 
-// noStream reports that another stream is of no use, but long polls may be.
+// noStream reports whether another stream would fail, too, but long polls may work.
 func noStream(err error) bool {
 	status := StatusOf(err)
 	return errors.Is(err, errHeldBack) || errors.Is(err, errNoStream) || status == http.StatusMethodNotAllowed || status == http.StatusNotAcceptable
 }
 
-// pollOn goes on by long polls, past what is over soon.
+// pollOn continues with long polls. It retries after temporary errors.
 func pollOn(ctx context.Context, c *Client, q EventQuery, yield func(Event, error) bool) {
 	for vain := 0; ; vain++ {
 		var broken error
@@ -63,6 +63,6 @@ func pollOn(ctx context.Context, c *Client, q EventQuery, yield func(Event, erro
 			yield(Event{}, orOver(ctx, broken))
 			return
 		}
-		_ = rest(ctx, max(backOff(vain), min(askedPause(broken), longestPause))) // the next poll finds out that ctx ended
+		_ = rest(ctx, max(backOff(vain), min(askedPause(broken), longestPause))) // the next poll notices that ctx has ended
 	}
 }

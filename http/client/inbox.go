@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// InboxOrder says how a new inbox shall be; every field may be left out.
+// InboxOrder describes a new inbox; all fields are optional.
 type InboxOrder struct {
 	Prefix         string `json:"prefix,omitempty"`
 	Subdomain      string `json:"subdomain,omitempty"` // paid plans
 	Domain         string `json:"domain,omitempty"`    // a verified own domain
 	Label          string `json:"label,omitempty"`     // paid plans
 	RetentionHours int    `json:"retention_hours,omitempty"`
-	KeepNewest     bool   `json:"keep_newest,omitempty"` // when full, let the oldest received mail go
+	KeepNewest     bool   `json:"keep_newest,omitempty"` // when full, delete the oldest received messages
 
-	// IdempotencyKey makes a repeated order give the first answer again, for 24 hours; empty: one is
-	// drawn for this call.
+	// IdempotencyKey makes a repeated call return the first response again, for 24 hours. Empty:
+	// one is generated for this call.
 	IdempotencyKey string `json:"-"`
 }
 
-// Inbox is one inbox. A fresh one has no counts yet.
+// Inbox is one inbox. A new one has no counts yet.
 type Inbox struct {
 	Address        string     `json:"address"`
 	Label          string     `json:"label"`
@@ -34,17 +34,17 @@ type Inbox struct {
 	UnreadCount    int        `json:"unread_count"`
 	LastMessageAt  *time.Time `json:"last_message_at"`
 	KeepNewest     bool       `json:"keep_newest"`
-	Full           bool       `json:"full"` // the next mail would be refused
+	Full           bool       `json:"full"` // the next message would be refused
 
-	// Ignored names the fields of an order that the plan does not cover; Note says why.
+	// Ignored lists the fields of the order that the plan does not include; Note explains why.
 	Ignored []string `json:"ignored_fields"`
 	Note    string   `json:"note"`
 
-	Damaged bool `json:"-"` // the service's disk has lost it: nothing but its address is known
+	Damaged bool `json:"-"` // lost to damage on the service's disk: only its address is known
 }
 
-// CreateEncryptedInbox makes an end-to-end encrypted inbox, for which the account must have a public
-// key. It needs a session.
+// CreateEncryptedInbox creates an end-to-end encrypted inbox. The account must have a public key.
+// It needs a session.
 func (c *Client) CreateEncryptedInbox(ctx context.Context, order InboxOrder) (Inbox, error) {
 	in := struct {
 		InboxOrder
@@ -53,20 +53,21 @@ func (c *Client) CreateEncryptedInbox(ctx context.Context, order InboxOrder) (In
 	return fetch[Inbox](ctx, c, call{method: "POST", path: "/api/inboxes", in: in, member: "address"}.named(order.IdempotencyKey))
 }
 
-// CreateInbox makes an inbox.
+// CreateInbox creates an inbox.
 func (c *Client) CreateInbox(ctx context.Context, order InboxOrder) (Inbox, error) {
 	return fetch[Inbox](ctx, c, call{method: "POST", path: "/api/v1/inboxes", in: order, member: "address"}.named(order.IdempotencyKey))
 }
 
-// Creation is what became of one order of a batch.
+// Creation is the result for one order of a batch.
 type Creation struct {
-	Status int    `json:"status"` // 201, or that of the refusal
-	Inbox  Inbox  `json:"inbox"`  // when Status is 201
-	Detail string `json:"detail"` // of a refusal
+	Status int    `json:"status"` // 201, or that of the error
+	Inbox  Inbox  `json:"inbox"`  // only if Status is 201
+	Detail string `json:"detail"` // of an error
 }
 
-// CreateInboxes makes up to 1,000 inboxes in one call; the results are in the order of orders. name
-// makes a repeated call give the same inboxes again, for 24 hours; empty: one is drawn.
+// CreateInboxes creates up to 1,000 inboxes in one call. The results are in the order of orders.
+// name is an idempotency key: a repeated call returns the same inboxes again, for 24 hours. Empty:
+// one is generated.
 func (c *Client) CreateInboxes(ctx context.Context, orders []InboxOrder, name string) ([]Creation, error) {
 	in := struct {
 		Inboxes []InboxOrder `json:"inboxes"`
@@ -75,8 +76,8 @@ func (c *Client) CreateInboxes(ctx context.Context, orders []InboxOrder, name st
 	return out.Results, err
 }
 
-// Inboxes goes through every inbox that the credential reaches, newest first; those of a page
-// that are damaged come last. It ends after an error.
+// Inboxes iterates over all inboxes that the credential can access, newest first. Damaged ones come
+// last in their page. It ends after an error.
 func (c *Client) Inboxes(ctx context.Context) iter.Seq2[Inbox, error] {
 	return listing(ctx, c, "/api/v1/inboxes", "inboxes", func(name json.RawMessage) (in Inbox, err error) {
 		in.Damaged = true
@@ -84,8 +85,8 @@ func (c *Client) Inboxes(ctx context.Context) iter.Seq2[Inbox, error] {
 	}, nil)
 }
 
-// Tagged is the address of an inbox with a tag, user+tag@host: lists, latest, waits and events of it are of
-// what came there alone.
+// Tagged returns the address of an inbox with a tag, user+tag@host. Lists, latest, waits and events
+// of it include only messages to that address.
 func Tagged(address, tag string) string {
 	at := strings.LastIndexByte(address, '@')
 	if at < 0 {
@@ -94,13 +95,13 @@ func Tagged(address, tag string) string {
 	return address[:at] + "+" + tag + address[at:]
 }
 
-// Inbox reads one inbox.
+// Inbox returns one inbox.
 func (c *Client) Inbox(ctx context.Context, address string) (Inbox, error) {
 	out, err := fetch[struct{ Inbox Inbox }](ctx, c, call{method: "GET", path: inboxPath(address), member: "inbox"})
 	return out.Inbox, err
 }
 
-// InboxChange is what UpdateInbox changes; nil leaves a field as it is.
+// InboxChange is a change for UpdateInbox; nil leaves a field unchanged.
 type InboxChange struct {
 	Label          *string `json:"label,omitempty"`
 	RetentionHours *int    `json:"retention_hours,omitempty"`
@@ -119,12 +120,12 @@ func (c *Client) UpdateInbox(ctx context.Context, address string, change InboxCh
 	return out.Inbox, err
 }
 
-// DeleteInbox deletes an inbox with its messages, for good.
+// DeleteInbox permanently deletes an inbox with its messages.
 func (c *Client) DeleteInbox(ctx context.Context, address string) error {
 	return do(ctx, c, call{method: "DELETE", path: inboxPath(address), member: "ok"}, nil)
 }
 
-// BurnInbox deletes every message, keeps the address, and returns how many went.
+// BurnInbox deletes all messages, keeps the address, and returns how many messages it deleted.
 func (c *Client) BurnInbox(ctx context.Context, address string) (deleted int, err error) {
 	out, err := fetch[struct{ Deleted int }](ctx, c, call{method: "POST", path: inboxPath(address, "burn"), member: "deleted"})
 	return out.Deleted, err

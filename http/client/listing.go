@@ -8,8 +8,8 @@ import (
 	"net/url"
 )
 
-// listing goes through the pages of a list that stands under name in each answer. It ends
-// after an error. lost makes an item of the name of a damaged one; nil: there are none. narrow are
+// listing iterates over a paged list, which is the field name of each response. It ends after an
+// error. lost converts the id of a damaged item to an item; nil: the list has none. narrow holds
 // further parameters; nil: none.
 func listing[T any](ctx context.Context, c *Client, path, name string, lost func(json.RawMessage) (T, error), narrow url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

@@ -17,18 +17,18 @@ type Mailbox struct {
 	Name  string `json:"name"`
 }
 
-// OTP is the one-time code of a message with its evidence.
+// OTP is the one-time code of a message, with the evidence for it.
 type OTP struct {
 	Code       string   `json:"code"`
 	Confidence float64  `json:"confidence"`
 	Source     string   `json:"source"`
 	Origin     *string  `json:"origin"`
 	Candidates []string `json:"candidates"`
-	// SenderVerified says that the message comes from the domain of its From.
+	// SenderVerified reports whether the message comes from the domain in its From.
 	SenderVerified bool `json:"sender_verified"`
 }
 
-// Attachment describes a file of a message.
+// Attachment describes an attached file of a message.
 type Attachment struct {
 	ID          int64  `json:"id"`
 	Filename    string `json:"filename"`
@@ -39,7 +39,7 @@ type Attachment struct {
 	ContentID   string `json:"content_id,omitempty"` // what cid: in the HTML refers to; empty: none
 }
 
-// Message is one message; lists leave out HTML and Headers unless they are asked for.
+// Message is one message. Lists omit HTML and Headers unless they are requested.
 type Message struct {
 	ID                 int64             `json:"id"`
 	Direction          string            `json:"direction"` // in, out
@@ -52,40 +52,40 @@ type Message struct {
 	ReceivedAt         time.Time         `json:"received_at"`
 	ExpiresAt          time.Time         `json:"expires_at"`
 	EnvelopeTo         string            `json:"envelope_to"`
-	EnvelopeRecipients []string          `json:"envelope_recipients"` // all of this inbox; none of a sent message
-	ToAddress          string            `json:"to_address"`          // EnvelopeTo; of a sent message the first recipient
-	Tag                string            `json:"tag"`                 // of the recipient of a received message; empty: none
-	Sender             string            `json:"sender"`              // of the envelope, where Headers are; empty: the null sender
+	EnvelopeRecipients []string          `json:"envelope_recipients"` // all that are addresses of this inbox; none for a sent message
+	ToAddress          string            `json:"to_address"`          // EnvelopeTo; for a sent message, the first recipient
+	Tag                string            `json:"tag"`                 // tag of the recipient of a received message; empty: none
+	Sender             string            `json:"sender"`              // envelope sender, present with Headers; empty: the null sender
 	InternetMessageID  string            `json:"internet_message_id"`
 	InReplyTo          string            `json:"in_reply_to"`
 	References         []string          `json:"references"`
-	OTPCode            string            `json:"otp_code"` // empty: none
+	OTPCode            string            `json:"otp_code"` // empty: no code
 	OTP                *OTP              `json:"otp"`
 	VerificationLink   string            `json:"verification_link"`
 	Body               string            `json:"body"`
 	BodyFromHTML       bool              `json:"body_from_html"`
 	TruncatedBody      bool              `json:"truncated_body"`
 	Degraded           bool              `json:"degraded"`
-	HiddenText         bool              `json:"hidden_text"` // the HTML hides text from people; Body is without it
+	HiddenText         bool              `json:"hidden_text"` // the HTML hides text from people; Body omits it
 	HTML               string            `json:"html"`
 	Headers            map[string]Values `json:"headers"`
 	Links              []string          `json:"links"`
 	LinksTruncated     bool              `json:"links_truncated"` // there were more
 	Attachments        []Attachment      `json:"attachments"`
-	CalendarEvent      *Said             `json:"calendar_event"`  // nil: the mail says nothing of a meeting
-	CalendarEvents     []Said            `json:"calendar_events"` // of a message with several meetings: all of them
+	CalendarEvent      *Said             `json:"calendar_event"`  // nil: the message is not about a meeting
+	CalendarEvents     []Said            `json:"calendar_events"` // all meetings of a message with several
 	Spam               json.RawMessage   `json:"spam"`
 	Auth               json.RawMessage   `json:"auth"`
 	IsRead             bool              `json:"is_read"`
 	SizeBytes          int64             `json:"size_bytes"`
-	Encrypted          bool              `json:"encrypted"`           // what was in the mail is in Envelope alone
-	Note               string            `json:"note"`                // on an encrypted inbox
-	Envelope           []byte            `json:"envelope"`            // an age file of the whole message; nil: Raw has it
-	AttachmentsOmitted int               `json:"attachments_omitted"` // files that Attachments leaves out
+	Encrypted          bool              `json:"encrypted"`           // the content is only in Envelope
+	Note               string            `json:"note"`                // explains an encrypted inbox
+	Envelope           []byte            `json:"envelope"`            // the whole message as an age file; nil: Raw returns it
+	AttachmentsOmitted int               `json:"attachments_omitted"` // number of files that Attachments omits
 	SentState
 }
 
-// Values are the values of a header field, in order; most have one.
+// Values are the values of a header field, in order. Most fields have one value.
 type Values []string
 
 // UnmarshalJSON implements json.Unmarshaler: one value is a string on the wire.
@@ -98,11 +98,11 @@ func (v *Values) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(v))
 }
 
-// LatestQuery narrows Latest; its zero value takes the newest received message.
+// LatestQuery restricts Latest. The zero value selects the newest received message.
 type LatestQuery struct {
 	Direction string        // in, out, all; empty: in
 	After     int64         // only a message with a higher id
-	New       bool          // only a message newer than what is there as the request comes; After is not looked at
+	New       bool          // only a message newer than those that exist now; After is ignored
 	To        string        // only what came to this envelope recipient; a tag in the address means the same
 	Since     time.Time     // only what was received then or after
 	Wait      time.Duration // up to 60 s, in whole seconds: wait for a message that fits
@@ -151,8 +151,8 @@ func setTime(v url.Values, name string, at time.Time) {
 	}
 }
 
-// Latest returns the newest message that fits, nil when there is none; ErrEncrypted when it is to have a code, and the
-// inbox is encrypted.
+// Latest returns the newest matching message, or nil if there is none. If a code is required and
+// the inbox is encrypted, the error is ErrEncrypted.
 func (c *Client) Latest(ctx context.Context, address string, q LatestQuery) (*Message, error) {
 	out, err := fetch[struct {
 		Email     *Message
@@ -164,10 +164,10 @@ func (c *Client) Latest(ctx context.Context, address string, q LatestQuery) (*Me
 	return out.Email, err
 }
 
-// MessageQuery narrows Messages; its zero value takes the newest 50 received ones.
+// MessageQuery restricts Messages. The zero value selects the newest 50 received messages.
 type MessageQuery struct {
 	Limit     int    // at most 200; 0: 50
-	Before    int64  // only lower ids: the last id of the page before
+	Before    int64  // only lower ids: the last id of the previous page
 	To        string // only what came to this envelope recipient; a tag in the address means the same
 	Since     time.Time
 	Direction string // in, out, all; empty: in
@@ -207,15 +207,15 @@ func (q MessageQuery) values() url.Values {
 type MessagePage struct {
 	Emails  []Message `json:"emails"`
 	HasMore bool      `json:"has_more"`
-	Damaged []int64   `json:"damaged"` // ids of messages of this page that the service's disk has lost
+	Damaged []int64   `json:"damaged"` // ids of messages of this page that were lost to damage on the service's disk
 }
 
-// Messages returns one page.
+// Messages returns one page of messages.
 func (c *Client) Messages(ctx context.Context, address string, q MessageQuery) (MessagePage, error) {
 	return fetch[MessagePage](ctx, c, call{method: "GET", path: inboxPath(address, "messages"), query: q.values(), member: "emails"})
 }
 
-// AllQuery narrows AllMessages; its zero value takes the newest 100 received ones.
+// AllQuery restricts AllMessages. The zero value selects the newest 100 received messages.
 type AllQuery struct {
 	To, From, Subject string
 	Search            string // substring of subject, sender or body
@@ -225,7 +225,7 @@ type AllQuery struct {
 	Verified          bool   // only messages whose sender is verified
 	Direction         string // in, out, all; empty: in
 	Limit             int    // at most 1000; 0: 100
-	Cursor            string // NextCursor of the page before
+	Cursor            string // NextCursor of the previous page
 	Fields            []string
 }
 
@@ -243,17 +243,18 @@ func (q AllQuery) values() url.Values {
 // AllPage is one page of the messages of all inboxes, newest first.
 type AllPage struct {
 	Emails     []InboxMessage `json:"emails"`
-	NextCursor string         `json:"next_cursor"` // empty at the end
-	Damaged    []Lost         `json:"damaged"`     // what the service's disk has lost
+	NextCursor string         `json:"next_cursor"` // empty on the last page
+	Damaged    []Lost         `json:"damaged"`     // messages lost to damage on the service's disk
 }
 
-// Lost is a message that the service's disk has lost; without an id it is all of an inbox.
+// Lost is a message that was lost to damage on the service's disk; without an id, all messages of
+// an inbox.
 type Lost struct {
 	Inbox string `json:"inbox"`
 	ID    int64  `json:"id"`
 }
 
-// InboxMessage is a message and where it is.
+// InboxMessage is a message with the address of its inbox.
 type InboxMessage struct {
 	Inbox string `json:"inbox"`
 	Message
@@ -264,13 +265,13 @@ func (c *Client) AllMessages(ctx context.Context, q AllQuery) (AllPage, error) {
 	return fetch[AllPage](ctx, c, call{method: "GET", path: "/api/v1/messages", query: q.values(), member: "emails"})
 }
 
-// ClearBefore deletes the messages with a lower id, those of one tag when address has one, and
-// returns how many went.
+// ClearBefore deletes the messages with lower ids and returns how many it deleted. If address has a
+// tag, it deletes only messages to that tag.
 func (c *Client) ClearBefore(ctx context.Context, address string, id int64) (deleted int, err error) {
 	return clearMessages(ctx, c, address, "before", id)
 }
 
-// ClearOlder is ClearBefore for those received more than so many hours ago.
+// ClearOlder is ClearBefore for messages received more than hours ago.
 func (c *Client) ClearOlder(ctx context.Context, address string, hours int) (deleted int, err error) {
 	return clearMessages(ctx, c, address, "older_than", int64(hours))
 }
@@ -280,18 +281,18 @@ func clearMessages(ctx context.Context, c *Client, address, by string, n int64) 
 	return out.Deleted, err
 }
 
-// Message reads one message.
+// Message returns one message.
 func (c *Client) Message(ctx context.Context, address string, id int64) (*Message, error) {
 	out, err := fetch[struct{ Email *Message }](ctx, c, call{method: "GET", path: inboxPath(address, "messages", number(id)), member: "email"})
 	return out.Email, err
 }
 
-// Raw reads a message as it was received.
+// Raw returns a message as it was received.
 func (c *Client) Raw(ctx context.Context, address string, id int64) ([]byte, error) {
 	return download(ctx, c, inboxPath(address, "messages", number(id), "raw"))
 }
 
-// Attachment reads the bytes of an attachment.
+// Attachment returns the bytes of an attachment.
 func (c *Client) Attachment(ctx context.Context, address string, id, attachment int64) ([]byte, error) {
 	return download(ctx, c, inboxPath(address, "messages", number(id), "attachments", number(attachment)))
 }
@@ -304,7 +305,7 @@ func download(ctx context.Context, c *Client, path string) (content []byte, err 
 	return content, err
 }
 
-// MarkRead marks a message as read, or as unread.
+// MarkRead marks a message as read or unread.
 func (c *Client) MarkRead(ctx context.Context, address string, id int64, read bool) error {
 	in := struct {
 		Read bool `json:"read"`
@@ -317,8 +318,8 @@ func (c *Client) DeleteMessage(ctx context.Context, address string, id int64) er
 	return do(ctx, c, call{method: "DELETE", path: inboxPath(address, "messages", number(id)), member: "ok"}, nil)
 }
 
-// Claim marks a message as read and reports whether it was unread until then: of several who claim
-// it, wherever they are, one gets true.
+// Claim marks a message as read and reports whether it was unread before. If several clients claim
+// it, only one gets true.
 func (c *Client) Claim(ctx context.Context, address string, id int64) (bool, error) {
 	in := struct {
 		Claim bool `json:"claim"`

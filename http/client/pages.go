@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// EachMessage goes through the messages of an inbox, newest first, page after page of q.Limit. It ends
+// EachMessage iterates over the messages of an inbox, newest first, in pages of q.Limit. It ends
 // after an error.
 func (c *Client) EachMessage(ctx context.Context, address string, q MessageQuery) iter.Seq2[*Message, error] {
 	if len(q.Fields) > 0 && !slices.Contains(q.Fields, "id") {
-		q.Fields = append([]string{"id"}, q.Fields...) // pages go by ids
+		q.Fields = append([]string{"id"}, q.Fields...) // paging uses the ids
 	}
 	return each(q, func(q *MessageQuery) ([]Message, bool, error) {
 		page, err := c.Messages(ctx, address, *q)
@@ -21,7 +21,7 @@ func (c *Client) EachMessage(ctx context.Context, address string, q MessageQuery
 	})
 }
 
-// EachMessageOfAll goes through the messages of all inboxes of the account like EachMessage.
+// EachMessageOfAll iterates over the messages of all inboxes of the account, like EachMessage.
 func (c *Client) EachMessageOfAll(ctx context.Context, q AllQuery) iter.Seq2[*InboxMessage, error] {
 	return each(q, func(q *AllQuery) ([]InboxMessage, bool, error) {
 		page, err := c.AllMessages(ctx, *q)
@@ -30,7 +30,7 @@ func (c *Client) EachMessageOfAll(ctx context.Context, q AllQuery) iter.Seq2[*In
 	})
 }
 
-// each goes through pages, as long as next says that there are more and moves q there.
+// each iterates over pages. next moves q to the next page and returns false after the last one.
 func each[Q, T any](q Q, next func(q *Q) (page []T, more bool, err error)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for q, more := q, true; more; {

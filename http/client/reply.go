@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// maxSubject bounds a subject, in code points, maxMessageID an answered
-// Message-ID, in octets.
+// maxSubject limits a subject, in code points. maxMessageID limits a Message-ID that is replied to,
+// in octets.
 const (
 	maxSubject   = 200
 	maxMessageID = 250
 )
 
 var (
-	// ErrNobody says that a message names nobody to answer.
+	// ErrNobody is the error for a message without an address to reply to.
 	ErrNobody = errors.New("the message names no address to answer")
-	// ErrSealed says that a message is encrypted, so that its subject is not known here.
+	// ErrSealed is the error for an encrypted message, whose subject is unknown.
 	ErrSealed = errors.New("the message is encrypted")
 )
 
-// Reply returns the letter that answers m, in its conversation and without a text: a received message
-// is answered at its Reply-To, else its From; a sent one goes to whom it went to. Where there are
-// several, all but the first are in Cc. Its error is ErrNobody or ErrSealed.
+// Reply returns a letter that replies to m in its conversation, without a text. A reply to a
+// received message goes to its Reply-To or else its From; one to a sent message, to its recipients.
+// All addresses after the first are in Cc. The error is ErrNobody or ErrSealed.
 func Reply(m *Message) (Letter, error) {
 	if m.Encrypted {
 		return Letter{}, ErrSealed
@@ -61,11 +61,12 @@ func anyAddress(boxes []Mailbox) bool {
 	return false
 }
 
-// answerPrefix is what programs put before the subject of an answer, in the languages they speak: a
-// word of at most four letters that is known, perhaps with a count, and a colon.
+// answerPrefix matches the prefixes that mail programs put before the subject of a reply, in
+// several languages: a known word of at most four letters, optionally a counter, and a colon.
 var answerPrefix = regexp.MustCompile(`(?i)^\s*(?:re|aw|antw|sv|vs|rif|odp|ynt|r|res|回复|回覆|答复|返信|ответ|отв)\s*(?:\[\d+\]|\(\d+\)|\^\d+)?\s*[:：]`)
 
-// answering is the subject of an answer: "Re: " once, whatever was there (RFC 5322 section 3.6.5).
+// answering returns the subject of a reply: "Re: " once, whatever prefixes there were (RFC 5322
+// section 3.6.5).
 func answering(subject string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -84,7 +85,7 @@ func answering(subject string) string {
 	return strings.TrimRight(string(runes[:min(len(runes), maxSubject)]), " ")
 }
 
-// canBeAnswered reports whether the service takes id for in_reply_to.
+// canBeAnswered reports whether the service accepts id for in_reply_to.
 func canBeAnswered(id string) bool {
 	id = strings.TrimSuffix(strings.TrimPrefix(id, "<"), ">")
 	for i := range len(id) {

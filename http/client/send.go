@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Letter is a mail to send. To is one address; everybody in Bcc gets it and is named nowhere.
+// Letter is a message to send. To is one address. Recipients in Bcc are not visible to others.
 type Letter struct {
 	To          string   `json:"to"`
 	Subject     string   `json:"subject,omitempty"`
@@ -18,7 +18,7 @@ type Letter struct {
 	Cc          []string `json:"cc,omitempty"`
 	Bcc         []string `json:"bcc,omitempty"`
 	Attachments []File   `json:"attachments,omitempty"`
-	InReplyTo   string   `json:"in_reply_to,omitempty"` // Message-ID that it answers
+	InReplyTo   string   `json:"in_reply_to,omitempty"` // Message-ID that it replies to
 }
 
 // File is an attachment to send.
@@ -28,50 +28,51 @@ type File struct {
 	ContentType string `json:"content_type,omitempty"`
 }
 
-// SendOptions go beside a letter; the zero value is fine.
+// SendOptions are options of Send; the zero value is valid.
 type SendOptions struct {
-	// IdempotencyKey makes a repeated send give the first answer again, for 24 hours,
-	// instead of a second mail; empty: one is drawn for this call.
+	// IdempotencyKey makes a repeated send return the first response again, for 24 hours, instead
+	// of sending a second message. Empty: one is generated for this call.
 	IdempotencyKey string
 }
 
-// SendStatus is how far a sent mail, or its copy for one recipient, has come.
+// SendStatus is the status of a sent message, or of its copy for one recipient.
 type SendStatus string
 
-// The statuses of a message, and StatusBounced, which is of a recipient alone.
+// The statuses of a message. StatusBounced is a status of recipients only.
 const (
-	StatusQueued   SendStatus = "queued"   // nothing was tried yet
-	StatusRetrying SendStatus = "retrying" // an attempt did not get through; more follow
+	StatusQueued   SendStatus = "queued"   // no attempt was made yet
+	StatusRetrying SendStatus = "retrying" // an attempt failed temporarily; more follow
 	StatusSent     SendStatus = "sent"
-	StatusUnsigned SendStatus = "unsigned" // taken, but it carried no DKIM signature
+	StatusUnsigned SendStatus = "unsigned" // accepted, but without a DKIM signature
 	StatusFailed   SendStatus = "failed"
-	StatusBounced  SendStatus = "bounced" // taken, and came back later
+	StatusBounced  SendStatus = "bounced" // accepted, but returned later
 )
 
-// Final reports that nothing more is tried.
+// Final reports whether the status is final: no more attempts follow.
 func (s SendStatus) Final() bool { return s != "" && s != StatusQueued && s != StatusRetrying }
 
-// Delivered reports that every recipient's server took the mail.
+// Delivered reports whether every recipient's server accepted the message.
 func (s SendStatus) Delivered() bool { return s == StatusSent || s == StatusUnsigned }
 
-// SentState is what a sent message carries beside the rest.
+// SentState holds the additional fields of a sent message.
 type SentState struct {
 	SendStatus SendStatus  `json:"send_status"` // empty on a received message
-	SendError  string      `json:"send_error"`  // what the last failed attempt, and a bounce, reported
+	SendError  string      `json:"send_error"`  // reported by the latest failed attempt, or by a bounce
 	Recipients []Recipient `json:"recipients"`
 	Bcc        []Mailbox   `json:"bcc"`
 }
 
-// Recipient is how far the copy for one recipient has come.
+// Recipient is the status of the copy for one recipient.
 type Recipient struct {
 	Email  string     `json:"email"`
 	Status SendStatus `json:"status"`
 	Error  string     `json:"error"`
-	MX     string     `json:"mx"` // server that answered last
-	At     *time.Time `json:"at"` // of the last report
+	MX     string     `json:"mx"` // server that replied last
+	At     *time.Time `json:"at"` // time of the latest report
 }
 
-// Send queues a letter and returns the id of its message: it was accepted, not delivered.
+// Send queues a letter and returns the id of its message. The message is accepted, not yet
+// delivered.
 func (c *Client) Send(ctx context.Context, address string, letter Letter, opts SendOptions) (id int64, err error) {
 	k := call{method: "POST", path: inboxPath(address, "send"), in: letter, member: "message_id"}.named(opts.IdempotencyKey)
 	out, err := fetch[struct {
@@ -80,10 +81,10 @@ func (c *Client) Send(ctx context.Context, address string, letter Letter, opts S
 	return out.ID, err
 }
 
-// WaitUntilSent returns a sent message when its status is final. It looks at it, and again when an
-// event tells of it; the events are those that follow its first look, so that none is missed. When ctx
-// ends first, it returns the message as last seen with ctx's error: it is still queued, not
-// lost, and must not be sent again.
+// WaitUntilSent returns a sent message when its status is final. It reads the message at the start
+// and whenever an event reports a change. The events begin before the first read, so that none is
+// missed. If ctx ends first, it returns the message as last seen, with ctx's error: the message is
+// still queued and must not be sent again.
 func (c *Client) WaitUntilSent(ctx context.Context, address string, id int64) (*Message, error) {
 	events := EventQuery{Inbox: untagged(address), After: Now}
 	var seen *Message
@@ -110,7 +111,7 @@ func (c *Client) WaitUntilSent(ctx context.Context, address string, id int64) (*
 	}
 }
 
-// untagged is the inbox of a tagged address: what is sent comes from there.
+// untagged returns the address without its tag: messages are sent from there.
 func untagged(address string) string {
 	local, domain, _ := strings.Cut(address, "@")
 	local, _, _ = strings.Cut(local, "+")
@@ -121,10 +122,10 @@ func (p EventPage) tells(id int64) bool {
 	return slices.ContainsFunc(p.Events, func(e Event) bool { return e.MessageID == id })
 }
 
-// betweenLooks is the least time between two looks that no event asked for.
+// betweenLooks is the minimum time between two reads that no event caused.
 const betweenLooks = 50 * time.Millisecond
 
-// rest waits for a while, or until ctx ends.
+// rest waits for d, or until ctx ends.
 func rest(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -136,7 +137,7 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// orOver prefers the end of ctx to what the call that it broke off says.
+// orOver returns ctx's error if ctx has ended, else err.
 func orOver(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -144,22 +145,22 @@ func orOver(ctx context.Context, err error) error {
 	return err
 }
 
-// Suppression is an address that the account sends no mail to, because mail came back.
+// Suppression is an address to which the account sends no messages, because a message was returned.
 type Suppression struct {
 	Email     string    `json:"email"`
-	Inbox     string    `json:"inbox"` // that sent what came back
+	Inbox     string    `json:"inbox"` // that sent the returned message
 	MessageID int64     `json:"message_id"`
 	Reason    string    `json:"reason"`
 	At        time.Time `json:"at"`
 }
 
-// Suppressions goes through them in the order of the addresses; it needs email:send, and the
-// key of an inbox gets those of that inbox. It ends after an error.
+// Suppressions iterates over the suppressions, sorted by address. It needs email:send. An inbox key
+// gets those of its inbox. It ends after an error.
 func (c *Client) Suppressions(ctx context.Context) iter.Seq2[Suppression, error] {
 	return listing[Suppression](ctx, c, "/api/v1/suppressions", "suppressions", nil, nil)
 }
 
-// DropSuppression allows mail to an address again; it needs email:send.
+// DropSuppression allows messages to an address again. It needs email:send.
 func (c *Client) DropSuppression(ctx context.Context, email string) error {
 	return do(ctx, c, call{method: "DELETE", path: "/api/v1/suppressions/" + url.PathEscape(email), member: "ok"}, nil)
 }

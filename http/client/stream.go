@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	// silence is how long a stream may say nothing before it counts as broken: three times
-	// the server's heartbeat.
+	// silence is how long a stream may send nothing before it is considered broken: three times the
+	// server's heartbeat.
 	silence = 45 * time.Second
-	// firstPause doubles with each vain attempt to come back, up to longestPause.
+	// firstPause doubles with each failed attempt to reconnect, up to longestPause.
 	firstPause   = time.Second
 	longestPause = 30 * time.Second
-	// maxStreamLine bounds one line of a stream, in bytes.
+	// maxStreamLine limits one line of a stream, in bytes.
 	maxStreamLine = 4 << 20
 )
 
-// StreamEvents goes through events as they come, over one connection (server-sent events,
-// WHATWG HTML section 9.2). With an empty After it begins now. A connection that breaks is
-// made again where it broke, so that no event is missed and none comes twice; q.Wait and
-// q.Limit are of no use here. It ends after an error: the end of ctx, a first connection
-// that can't be made, or a refusal, such as 401 when the credential ended.
+// StreamEvents iterates over events as they happen, over one connection (server-sent events, WHATWG
+// HTML section 9.2). With an empty After it begins now. It reconnects after an interruption and
+// resumes where it broke, so that no event is missed or repeated. q.Wait and q.Limit are ignored.
+// It ends after an error: the end of ctx, a failed first connection, or a refusal, such as 401 for
+// an expired credential.
 func (c *Client) StreamEvents(ctx context.Context, q EventQuery) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		s := stream{client: c, query: q, last: q.After, pause: firstPause, patient: silence}
@@ -41,27 +41,28 @@ func (c *Client) StreamEvents(ctx context.Context, q EventQuery) iter.Seq2[Event
 }
 
 var (
-	// errEnough says that the consumer wants no more.
+	// errEnough means that the consumer ended the iteration.
 	errEnough = errors.New("client: enough events")
-	// errNoStream says that what answers can't be understood: to ask again is of no use.
+	// errNoStream means that the response is not a valid stream. Reconnecting would not help.
 	errNoStream = errors.New("client: the answer is no event stream")
-	// errHeldBack says that a stream was promised and nothing of it came.
+	// errHeldBack means that the stream's first block did not arrive.
 	errHeldBack = errors.New("client: something on the way holds streams back")
 )
 
-// stream is one place in the events, and the way back to it.
+// stream is the state of an event stream across connections.
 type stream struct {
 	client *Client
 	query  EventQuery
-	last   string        // the cursor of the last block that came whole
-	begun  bool          // a connection was there
+	last   string        // cursor of the last complete block
+	begun  bool          // a connection was made before
 	pause  time.Duration // before the next attempt
 
-	patient time.Duration // how long the first connection may take to its first block
-	spoke   bool          // a block came
+	patient time.Duration // how long the first connection may take until its first block
+	spoke   bool          // a block has arrived
 }
 
-// run goes through events until the consumer wants no more, ctx ends or something lasts; its error says which.
+// run delivers events until the consumer ends the iteration, ctx ends, or a permanent error occurs.
+// It returns the reason.
 func (s *stream) run(ctx context.Context, yield func(Event, error) bool) error {
 	for {
 		err := s.follow(ctx, yield)
@@ -77,7 +78,7 @@ func (s *stream) run(ctx context.Context, yield func(Event, error) bool) error {
 	}
 }
 
-// mayReturn tells what passes, a break or an overload, from what does not.
+// mayReturn reports whether err is temporary: a broken connection or an overload.
 func (s *stream) mayReturn(err error) bool {
 	status := StatusOf(err)
 	return s.begun && !errors.Is(err, errNoStream) && err != errHeldBack && (status == 0 || status == http.StatusTooManyRequests || status >= 500)
@@ -91,7 +92,7 @@ func (s *stream) rest(ctx context.Context, err error) {
 		pause = max(pause, refused.RetryAfter)
 	}
 	s.pause = min(2*s.pause, longestPause)
-	_ = rest(ctx, pause) // the next attempt finds out that ctx ended
+	_ = rest(ctx, pause) // the next attempt notices that ctx has ended
 }
 
 // follow reads one connection to its end.
@@ -136,7 +137,8 @@ func (s *stream) follow(ctx context.Context, yield func(Event, error) bool) erro
 	return s.heldBack(ctx, io.ErrUnexpectedEOF)
 }
 
-// heldBack is errHeldBack when the time to the first block is up; or the caller's ctx ended, which run looks at first.
+// heldBack returns errHeldBack if the time for the first block is over. The caller's ctx may have
+// ended instead; run checks that first.
 func (s *stream) heldBack(ctx context.Context, err error) error {
 	if !s.spoke && ctx.Err() != nil {
 		return errHeldBack
@@ -144,7 +146,7 @@ func (s *stream) heldBack(ctx context.Context, err error) error {
 	return err
 }
 
-// hand gives the event of a whole block to the consumer; the place moves first.
+// hand passes the event of a complete block to the consumer. It first records the cursor.
 func (s *stream) hand(b *block, yield func(Event, error) bool) error {
 	if b.id != "" {
 		s.last = b.id
@@ -166,14 +168,14 @@ func (s *stream) hand(b *block, yield func(Event, error) bool) error {
 	return nil
 }
 
-// block is what a stream says between two empty lines.
+// block is the part of a stream between two empty lines.
 type block struct {
 	id    string
 	data  []byte
 	retry time.Duration
 }
 
-// take adds a line; true at the end of the block.
+// take adds a line. It returns true at the end of the block.
 func (b *block) take(line []byte) bool {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))

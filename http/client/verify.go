@@ -13,20 +13,21 @@ import (
 	"time"
 )
 
-// ErrWebhook is in every error of VerifyWebhook: the request must not be believed, and wants a 400.
+// ErrWebhook is wrapped by every error of VerifyWebhook: the request must not be trusted. Respond
+// with 400.
 var ErrWebhook = errors.New("not a webhook to believe")
 
-// Tolerance is how far the time of signing may be off for VerifyWebhook.
+// Tolerance is how far the time of signing may differ from now in VerifyWebhook.
 const Tolerance = 5 * time.Minute
 
-// VerifyWebhook checks that a POST came from the service (standard-webhooks) and returns its event. body are the
-// bytes as they came: JSON that was read and written again does not match. secret is as it was shown at the
-// creation, "whsec_...".
+// VerifyWebhook checks that a POST came from the service (standard-webhooks) and returns its event.
+// body are the bytes as received: JSON that was parsed and encoded again does not match. secret is
+// the webhook's secret as returned when it was created, "whsec_...".
 func VerifyWebhook(body []byte, header http.Header, secret string) (Event, error) {
 	return VerifyWebhookAt(body, header, secret, time.Now(), Tolerance)
 }
 
-// VerifyWebhookAt is VerifyWebhook by another clock, and with another tolerance.
+// VerifyWebhookAt is VerifyWebhook with a given time and tolerance.
 func VerifyWebhookAt(body []byte, header http.Header, secret string, now time.Time, tolerance time.Duration) (Event, error) {
 	id, stamp, signatures := header.Get("webhook-id"), header.Get("webhook-timestamp"), header.Get("webhook-signature")
 	if id == "" || stamp == "" || signatures == "" {
@@ -42,7 +43,7 @@ func VerifyWebhookAt(body []byte, header http.Header, secret string, now time.Ti
 		return Event{}, fmt.Errorf("%w: it was signed %.0f seconds ahead of this clock", ErrWebhook, -off.Seconds())
 	}
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
-	if err != nil || len(key) == 0 { // anybody can sign with an empty one
+	if err != nil || len(key) == 0 { // anybody could sign with an empty key
 		return Event{}, fmt.Errorf("%w: the secret is not one of this service: it looks like whsec_ and base64", ErrWebhook)
 	}
 	mac := hmac.New(sha256.New, key)

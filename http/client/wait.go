@@ -11,53 +11,54 @@ import (
 )
 
 const (
-	// longestWait is what one long poll may take.
+	// longestWait is the longest time of one long poll.
 	longestWait = 60 * time.Second
-	// patience is after how many vain looks in a row a wait gives up: about a minute.
+	// patience is how many consecutive requests may fail before a wait fails: about a minute.
 	patience = 12
 )
 
-// NoCodeError ends a wait for a code whose time is over, where a message came without one.
+// NoCodeError is the error of a wait for a code whose time is over, if a message without a code
+// arrived.
 type NoCodeError struct {
 	MessageID int64
 	Subject   string
-	Err       error // of the context
+	Err       error // the context's error
 }
 
 func (e *NoCodeError) Error() string {
 	return fmt.Sprintf("no code came: message %d came without one, %q: %v", e.MessageID, e.Subject, e.Err)
 }
 
-// Unwrap gives context.DeadlineExceeded.
+// Unwrap returns context.DeadlineExceeded.
 func (e *NoCodeError) Unwrap() error { return e.Err }
 
-// ErrEncrypted ends a wait for a code at an encrypted inbox: there are none.
+// ErrEncrypted is the error of a wait for a code in an encrypted inbox, whose codes cannot be read.
 var ErrEncrypted = errors.New("the inbox is encrypted, so that no code can be read in its messages")
 
-// WaitForOTP returns the next message with a code whose id is above after; it waits until
-// there is one or the time of ctx is over: a NoCodeError then tells of a message that came without a code.
+// WaitForOTP waits for the next message with a code and an id above after, and returns it. If ctx's
+// time is over first and a message without a code arrived, the error is a NoCodeError.
 func (c *Client) WaitForOTP(ctx context.Context, address string, after int64) (*Message, error) {
 	return c.WaitForMessage(ctx, address, Wait{After: after, OTP: true})
 }
 
-// Wait says which message is waited for; its zero value takes the first one of the inbox.
+// Wait selects messages to wait for. The zero value selects the first message of the inbox.
 type Wait struct {
-	After    int64               // only a higher id: of the message that was handed out before
-	Since    time.Time           // only what was received then or after
+	After    int64               // only ids above that of the message returned before
+	Since    time.Time           // only messages received at or after this time
 	From     string              // an address, @domain, or a part of an address; never a display name
 	Verified bool                // only a message whose sender is verified
 	Subject  string              // substring of the subject
-	To       string              // only what came to this envelope recipient
+	To       string              // only messages to this envelope recipient
 	Match    func(*Message) bool // nil: any
-	// OTP takes messages with a code alone, and the newest of them: an older code is wrong by now.
+	// OTP selects only messages with a code, newest first: an older code is no longer valid.
 	OTP bool
-	// Claim marks what is handed out as read, and hands out nothing that is: of several programs that
-	// wait at one inbox, each message reaches one.
+	// Claim marks returned messages as read and skips read ones. If several programs wait at one
+	// inbox, each message is returned to one of them.
 	Claim bool
 }
 
-// WaitForMessage returns the oldest message that fits; it waits until there is one or ctx is over. To get
-// each once, give its id as After of the next wait.
+// WaitForMessage returns the oldest matching message. It waits until there is one or ctx ends. To
+// get each message once, pass its id as After of the next wait.
 func (c *Client) WaitForMessage(ctx context.Context, address string, w Wait) (*Message, error) {
 	for seen := w.After; ; {
 		q := LatestQuery{After: seen, Since: w.Since, From: w.From, Verified: w.Verified, Subject: w.Subject, To: w.To, OTP: w.OTP}
@@ -86,7 +87,7 @@ func (c *Client) WaitForMessage(ctx context.Context, address string, w Wait) (*M
 	}
 }
 
-// withoutCode is over, or a NoCodeError where the newest message that came has no code.
+// withoutCode returns a NoCodeError if the newest message that arrived has no code, else over.
 func withoutCode(ctx context.Context, c *Client, address string, q LatestQuery, over error) error {
 	const look = 2 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), look)
@@ -99,7 +100,7 @@ func withoutCode(ctx context.Context, c *Client, address string, q LatestQuery, 
 	return &NoCodeError{MessageID: newest.ID, Subject: newest.Subject, Err: over}
 }
 
-// takes reports whether m is to be handed out.
+// takes reports whether m is to be returned. It claims m if required.
 func (w Wait) takes(ctx context.Context, c *Client, address string, m *Message) (bool, error) {
 	switch {
 	case w.Match != nil && !w.Match(m), w.Claim && m.IsRead:
@@ -108,13 +109,13 @@ func (w Wait) takes(ctx context.Context, c *Client, address string, m *Message) 
 		return true, nil
 	}
 	claimed, err := c.Claim(ctx, address, m.ID)
-	if StatusOf(err) == http.StatusNotFound { // deleted, by who was quicker
+	if StatusOf(err) == http.StatusNotFound { // another program has deleted it
 		return false, nil
 	}
 	return claimed, err
 }
 
-// between is what came after one id and before another, oldest first and whole.
+// between returns the complete messages with ids between after and before, oldest first.
 func (w Wait) between(ctx context.Context, c *Client, address string, after, before int64) ([]*Message, error) {
 	var ids []int64
 	for m, err := range c.EachMessage(ctx, address, MessageQuery{Before: before, Since: w.Since, To: w.To, From: w.From, Verified: w.Verified, Fields: []string{"id", "subject"}, Limit: 200}) {
@@ -146,7 +147,7 @@ func holds(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
-// poll asks for the newest message that fits until there is one.
+// poll requests the newest matching message until there is one.
 func poll(ctx context.Context, c *Client, address string, q LatestQuery) (*Message, error) {
 	q.Wait = longestWait
 	for vain := 0; ; {
