@@ -71,7 +71,7 @@ func (u *user) tour(t *testing.T, dir, name string, args ...string) {
 	}
 	said := bufio.NewReader(out)
 	line, err := said.ReadString('\n')
-	if address, ok := strings.CutPrefix(strings.TrimSpace(line), "Send a mail with a code to "); !ok {
+	if address, ok := strings.CutPrefix(strings.TrimSpace(line), "Send a message with a code to "); !ok {
 		t.Errorf("it begins with %q: %v", line, err)
 	} else if err := u.server.mail(address, "482913"); err != nil {
 		t.Error(err)

@@ -15,7 +15,7 @@ const (
 
 var (
 	// ErrNobody is the error for a message without an address to reply to.
-	ErrNobody = errors.New("the message names no address to answer")
+	ErrNobody = errors.New("the message has no address to reply to")
 	// ErrSealed is the error for an encrypted message, whose subject is unknown.
 	ErrSealed = errors.New("the message is encrypted")
 )

@@ -44,9 +44,9 @@ var (
 	// errEnough means that the consumer ended the iteration.
 	errEnough = errors.New("client: enough events")
 	// errNoStream means that the response is not a valid stream. Reconnecting would not help.
-	errNoStream = errors.New("client: the answer is no event stream")
+	errNoStream = errors.New("client: the response is not an event stream")
 	// errHeldBack means that the stream's first block did not arrive.
-	errHeldBack = errors.New("client: something on the way holds streams back")
+	errHeldBack = errors.New("client: no data on the stream, something on the way buffers it")
 )
 
 // stream is the state of an event stream across connections.

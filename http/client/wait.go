@@ -26,14 +26,14 @@ type NoCodeError struct {
 }
 
 func (e *NoCodeError) Error() string {
-	return fmt.Sprintf("no code came: message %d came without one, %q: %v", e.MessageID, e.Subject, e.Err)
+	return fmt.Sprintf("no code arrived: message %d has no code, subject %q: %v", e.MessageID, e.Subject, e.Err)
 }
 
 // Unwrap returns context.DeadlineExceeded.
 func (e *NoCodeError) Unwrap() error { return e.Err }
 
 // ErrEncrypted is the error of a wait for a code in an encrypted inbox, whose codes cannot be read.
-var ErrEncrypted = errors.New("the inbox is encrypted, so that no code can be read in its messages")
+var ErrEncrypted = errors.New("the inbox is encrypted, so no code can be read from its messages")
 
 // WaitForOTP waits for the next message with a code and an id above after, and returns it. If ctx's
 // time is over first and a message without a code arrived, the error is a NoCodeError.
