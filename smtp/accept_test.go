@@ -44,7 +44,7 @@ func TestIdlePeer(t *testing.T) {
 	c.expect("421 4.4.2 ")
 }
 
-// trickle sends s again and again until the peer has hung up.
+// trickle sends s repeatedly until the peer has closed the connection.
 func (c *client) trickle(s string, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -55,7 +55,7 @@ func (c *client) trickle(s string, every time.Duration) {
 	}
 }
 
-// Bytes that trickle do not prolong the time for a command, nor for a window of DATA.
+// Bytes that trickle in extend neither the time for a command nor that for a window of DATA.
 func TestTrickle(t *testing.T) {
 	opts := Options{IdleTimeout: 300 * time.Millisecond, ProgressTimeout: 300 * time.Millisecond}
 	inboxes := &house{}
@@ -79,7 +79,8 @@ func TestTrickle(t *testing.T) {
 	}
 }
 
-// What holds memory must go on in proportion, and between chunks too; what holds little has time.
+// A body that holds memory must make progress in proportion, also between chunks. A body that holds
+// little memory has more time.
 func TestTrickleOfALargeBody(t *testing.T) {
 	_, addr := serve(t, Options{ProgressTimeout: 300 * time.Millisecond}, &house{})
 	large := strings.Repeat(line70, 3<<20/2/72) // has a buffer of 4 MiB
@@ -105,12 +106,12 @@ func TestTrickleOfALargeBody(t *testing.T) {
 		}
 	}
 	c = chunked(large)
-	c.expect("421 4.4.2 ") // and when it says nothing
+	c.expect("421 4.4.2 ") // also when the peer sends nothing
 	small.write("BDAT 0 LAST\r\n")
 	small.expect("250 ")
 }
 
-// A peer that makes progress is bounded by the whole transfer's time.
+// The time limit of the whole transfer applies to a peer that makes progress.
 func TestTransferTimeout(t *testing.T) {
 	_, addr := serve(t, Options{TransferTimeout: 300 * time.Millisecond}, &house{})
 	c := inData(t, addr, "m@inbox.test")
@@ -142,7 +143,7 @@ func testLimit(t *testing.T, opts Options) {
 	}
 }
 
-// A connection keeps its one place when it goes on under TLS.
+// A connection keeps its single place when it continues under TLS.
 func TestLimitUnderTLS(t *testing.T) {
 	s, addr := serve(t, Options{MaxConnsPerIP: 1, TLSConfig: serverTLS()}, &house{})
 	c := greeted(t, addr)
@@ -207,7 +208,7 @@ func TestImplicitTLS(t *testing.T) {
 	}
 }
 
-// A panic costs its own session, is logged, and gives the place back.
+// A panic ends only its own session, is logged, and frees the session's place.
 func TestPanic(t *testing.T) {
 	log := &logBuffer{wrote: make(chan struct{}, 1)}
 	s, addr := serve(t, Options{Logger: logTo(log)}, &house{})
@@ -230,11 +231,11 @@ func TestPanic(t *testing.T) {
 		t.Errorf("stats %+v", st)
 	}
 	for _, text := range []string{"Accepts panics", "Receive panics"} {
-		log.await(t, text) // go-smtp logs after it has hung up
+		log.await(t, text) // go-smtp logs after it has closed the connection
 	}
 }
 
-// poorListener lacks descriptors for a while, then gives one connection, then fails.
+// poorListener first lacks descriptors, then returns one connection, then fails.
 type poorListener struct {
 	net.Listener
 	failures atomic.Int32
@@ -287,7 +288,7 @@ func TestShutdown(t *testing.T) {
 		t.Fatal("did not wait:", err)
 	default:
 	}
-	busy.write("y\r\n.\r\nMAIL FROM:<>\r\n") // the next transaction comes too late
+	busy.write("y\r\n.\r\nMAIL FROM:<>\r\n") // the next transaction is too late
 	busy.expect("250 2.0.0 OK, stored")
 	busy.expect("421 4.3.2 ")
 	if err := <-done; err != nil {
@@ -298,8 +299,8 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// When its time is over, Shutdown ends calls that run by their context, and nothing is
-// accepted that was not stored.
+// When its time is over, Shutdown cancels running calls through their context, and no message is
+// acknowledged that was not stored.
 func TestShutdownGivesUp(t *testing.T) {
 	inboxes := &house{enter: make(chan struct{}), leave: make(chan struct{})}
 	s, addr := serve(t, Options{}, inboxes)
@@ -325,7 +326,7 @@ func TestShutdownGivesUp(t *testing.T) {
 	}
 }
 
-// 250 is not said before Receive returned.
+// The 250 is not sent before Receive has returned.
 func TestReplyWaitsForStoring(t *testing.T) {
 	inboxes := &house{enter: make(chan struct{}), leave: make(chan struct{})}
 	_, addr := serve(t, Options{}, inboxes)
@@ -341,7 +342,7 @@ func TestReplyWaitsForStoring(t *testing.T) {
 	c.expect("250 ")
 }
 
-// Nor does it wait until the next mail, sent without waiting for it, is stored.
+// The 250 does not wait until the next pipelined message is stored, either.
 func TestReplyIsNotHeldBack(t *testing.T) {
 	inboxes := &house{enter: make(chan struct{}), leave: make(chan struct{})}
 	_, addr := serve(t, Options{}, inboxes)
@@ -357,7 +358,7 @@ func TestReplyIsNotHeldBack(t *testing.T) {
 	c.expect("250 2.0.0 OK, stored")
 }
 
-// Many silent and half-said connections do not slow a mail down.
+// Many idle and incomplete connections do not slow down a message.
 func TestSlowAndMany(t *testing.T) {
 	inboxes := &house{}
 	_, addr := serve(t, Options{MaxConnsPerIP: 1000}, inboxes)

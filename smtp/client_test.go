@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// client is a plain SMTP peer that says exactly what it is told.
+// client is a plain SMTP peer that sends exactly what a test specifies.
 type client struct {
 	t    testing.TB
 	conn net.Conn
@@ -31,11 +31,11 @@ func dial(t testing.TB, addr string) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	conn.SetDeadline(time.Now().Add(20 * time.Second)) // a hanging test is a failed one
+	conn.SetDeadline(time.Now().Add(20 * time.Second)) // a test that hangs fails
 	return &client{t: t, conn: conn, in: bufio.NewReader(conn)}
 }
 
-// greeted is a client that has said EHLO.
+// greeted returns a client that has sent EHLO.
 func greeted(t testing.TB, addr string) *client {
 	t.Helper()
 	c := dial(t, addr)
@@ -44,7 +44,7 @@ func greeted(t testing.TB, addr string) *client {
 	return c
 }
 
-// inData is a client that may send a body to rcpt.
+// inData returns a client that may send a body to rcpt.
 func inData(t testing.TB, addr, rcpt string) *client {
 	t.Helper()
 	c := greeted(t, addr)
@@ -54,7 +54,7 @@ func inData(t testing.TB, addr, rcpt string) *client {
 	return c
 }
 
-// write sends raw bytes. The server may have hung up already, which expect will tell.
+// write sends raw bytes. If the server has already closed the connection, expect fails later.
 func (c *client) write(s string) { io.WriteString(c.conn, s) }
 
 // ask sends a line and expects a reply.
@@ -64,7 +64,7 @@ func (c *client) ask(line, want string) string {
 	return c.expect(want)
 }
 
-// line returns the next line of a reply, "EOF" at the end.
+// line returns the next line of a reply, or "EOF" at the end.
 func (c *client) line() string {
 	c.t.Helper()
 	line, err := c.in.ReadString('\n')
@@ -93,7 +93,7 @@ func (c *client) expect(want string) string {
 	}
 }
 
-// startTLS does the handshake after the server's 220.
+// startTLS performs the handshake after the server's 220.
 func (c *client) startTLS() error {
 	conn := tls.Client(c.conn, &tls.Config{InsecureSkipVerify: true})
 	if err := conn.Handshake(); err != nil {
@@ -103,7 +103,7 @@ func (c *client) startTLS() error {
 	return nil
 }
 
-// serverTLS is a configuration with a self-made certificate.
+// serverTLS returns a configuration with a self-signed certificate.
 var serverTLS = sync.OnceValue(func() *tls.Config {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
