@@ -9,8 +9,8 @@ import (
 	"inboxd/bench/toolcalls"
 )
 
-// TestBench runs the load of tools on a small scale: every part of it measures something, and finds
-// every code. Of its figures memory alone says something on a busy machine.
+// TestBench runs the tool load at a small scale: every part measures something and finds every
+// code. Of its results, only memory is meaningful on a busy machine.
 func TestBench(t *testing.T) {
 	w := theWorld(t)
 	bed, err := bench.Prepare(t.Context(), "test", bench.ServerOptions{Inboxd: w.bin + "inboxd", Dir: t.TempDir()})
@@ -45,7 +45,8 @@ func TestBench(t *testing.T) {
 	}
 	for _, r := range bed.Report.Results {
 		for what, mib := range r.Values {
-			// What is promised is 100 and 10, at rest. A call that leaves something behind leaves 100 KB, its buffers.
+			// The promised limits are 100 and 10, at rest. A call that leaks leaves 100 KB, its
+			// buffers.
 			if strings.HasPrefix(what, "MiB of") && mib >= 100 || strings.HasPrefix(what, "MiB more") && mib >= 30 {
 				t.Errorf("%s: %.1f", what, mib)
 			}
