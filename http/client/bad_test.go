@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// against is a client of a server that answers the nth request, from 1, as told.
+// against returns a client of a server that responds to the nth request, from 1, with answer.
 func against(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, n int)) (c *Client, asked func() int) {
 	var n atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +30,7 @@ func against(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, n
 	return c, func() int { return int(n.Load()) }
 }
 
-// breakOff ends a connection without an answer.
+// breakOff ends a connection without a response.
 func breakOff(w http.ResponseWriter) {
 	conn, _, _ := http.NewResponseController(w).Hijack()
 	conn.Close()
@@ -93,7 +93,7 @@ func TestOnlyWhatDoesNoHarmIsRepeated(t *testing.T) {
 		t.Errorf("burning was repeated: %d %v", asked(), err)
 	}
 	c, asked = against(t, func(w http.ResponseWriter, r *http.Request, n int) {
-		if n == 1 { // it breaks off within the answer
+		if n == 1 { // it is interrupted during the response
 			w.Header().Set("Content-Length", "100")
 			io.WriteString(w, `{"email"`)
 			return
@@ -123,8 +123,8 @@ func TestACallEndsAtItsTime(t *testing.T) {
 	}
 }
 
-// TestHeldBackStreamsBecomePolls: something on the way keeps the stream to itself, from its header on or from
-// its first block on.
+// TestHeldBackStreamsBecomePolls: something on the way buffers the stream, including its header or
+// from its first block on.
 func TestHeldBackStreamsBecomePolls(t *testing.T) {
 	for _, flushed := range []bool{true, false} {
 		done := make(chan struct{})
@@ -161,7 +161,7 @@ func TestHeldBackStreamsBecomePolls(t *testing.T) {
 	}
 }
 
-// TestPagesWithoutIds: pages go by ids, so those are asked for where fields leave them out.
+// TestPagesWithoutIds: paging uses the ids, so they are requested even if fields omit them.
 func TestPagesWithoutIds(t *testing.T) {
 	var asked []string
 	c, _ := against(t, func(w http.ResponseWriter, r *http.Request, n int) {
@@ -207,7 +207,8 @@ func TestAWaitPassesOverWhatIsDeletedMeanwhile(t *testing.T) {
 func TestWebhooksAreBelievedWhenAllIsAsItWasSigned(t *testing.T) {
 	secret := "whsec_" + base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef"))
 	body := []byte(`{"event":"message.received","inbox":"a@b.test","subject":"ü"}`)
-	// By openssl: printf 'evt_1.1790000000.%s' "$body" | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef -binary | base64
+	// With openssl: printf 'evt_1.1790000000.%s' "$body" | openssl dgst -sha256 -hmac
+	// 0123456789abcdef0123456789abcdef -binary | base64
 	now, signature := time.Unix(1790000000, 0), "XRsfkRNHXq8jAohBt2DXqchTjKb7b/SM8mHrVE263+8="
 	header := http.Header{"Webhook-Id": {"evt_1"}, "Webhook-Timestamp": {"1790000000"}, "Webhook-Signature": {"v1,bm8= v1," + signature}}
 	if e, err := VerifyWebhookAt(body, header, secret, now.Add(290*time.Second), Tolerance); err != nil || e.Name != "message.received" || e.Subject != "ü" {
@@ -244,7 +245,7 @@ func TestWebhooksAreBelievedWhenAllIsAsItWasSigned(t *testing.T) {
 	}
 }
 
-// TestWaitsShareConnections: a thousand waits, ten at a time, open ten connections at most.
+// TestWaitsShareConnections: a thousand waits, ten at a time, use few connections.
 func TestWaitsShareConnections(t *testing.T) {
 	var opened atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -269,7 +270,7 @@ func TestWaitsShareConnections(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := opened.Load(); n > 20 { // one may be on its way for each that found another's free meanwhile
+	if n := opened.Load(); n > 20 { // a dial may already be under way when another connection becomes idle
 		t.Errorf("%d connections were opened", n)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"inboxd/http/client"
 )
 
-// service answers as the inbox service does where one mail with a code has come.
+// service responds like the inbox service after one message with a code has arrived.
 func service() (base string, stop func()) {
 	const mail = `{"id":1,"subject":"Sign in","from":{"email":"shop@example.com","name":"Shop"},"otp_code":"482913"}`
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

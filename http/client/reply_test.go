@@ -43,7 +43,8 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestStrangersAreTold: what another server says is not passed off as the service's sentence.
+// TestStrangersAreTold: a response from another server is not presented as a sentence of the
+// service.
 func TestStrangersAreTold(t *testing.T) {
 	for status, body := range map[int]string{200: "<html>hello</html>", 502: "<html>bad</html>"} {
 		c, _ := scripted(t, status, nil, body)

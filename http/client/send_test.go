@@ -28,11 +28,11 @@ func TestSendIsWellFormed(t *testing.T) {
 	}
 }
 
-// sending has a sent mail whose status moves on with each event that tells of it; after the last one
-// nothing happens. Events of other mail come between.
+// sending has a sent message whose status changes with each event about it; after the last one
+// nothing happens. There are events of other messages in between.
 type sending struct {
 	statuses []SendStatus
-	told     int // long polls answered
+	told     int // long polls that got a response
 	looks    atomic.Int64
 }
 
@@ -55,7 +55,7 @@ func (s *sending) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestWaitUntilSent: it looks once at the beginning, and once for each event of this mail.
+// TestWaitUntilSent: it reads the message once at the beginning, and once for each event about it.
 func TestWaitUntilSent(t *testing.T) {
 	for _, last := range []SendStatus{StatusSent, StatusUnsigned, StatusFailed} {
 		fake := &sending{statuses: []SendStatus{StatusQueued, StatusRetrying, last}}
@@ -99,7 +99,7 @@ func TestSuppressionsPage(t *testing.T) {
 	}
 }
 
-// TestDamagedInboxesAreNamed: whoever goes through all inboxes meets those that are lost.
+// TestDamagedInboxesAreNamed: an iteration over all inboxes includes the lost ones.
 func TestDamagedInboxesAreNamed(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write([]byte(`{"inboxes":[{"address":"a@b.test"}],"next_cursor":null,"damaged":["lost@b.test"]}`))
