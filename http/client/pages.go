@@ -30,7 +30,8 @@ func (c *Client) EachMessageOfAll(ctx context.Context, q AllQuery) iter.Seq2[*In
 	})
 }
 
-// each iterates over pages. next moves q to the next page and returns false after the last one.
+// each iterates over pages. next returns the page of q and whether more follow, and moves q to the
+// next page.
 func each[Q, T any](q Q, next func(q *Q) (page []T, more bool, err error)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for q, more := q, true; more; {
