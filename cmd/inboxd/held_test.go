@@ -86,7 +86,7 @@ func TestARestoredBackupHoldsWhatWaits(t *testing.T) {
 			start(copied)
 		}
 	}
-	if out, code := run("admin", "--data", copied, "queue", "release"); code != 0 || !strings.Contains(out, "released: 1 messages") {
+	if out, code := run("admin", "--data", copied, "queue", "release"); code != 0 || !strings.Contains(out, "released: 1 waiting messages") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	w.server.kill()
