@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Serve accepts connections until Shutdown, then returns nil; or until the listener fails
-// for good, then returns its error. A listener of package crypto/tls gives implicit TLS.
+// Serve accepts connections until Shutdown, then returns nil. It returns the listener's error if
+// the listener fails permanently. A listener from package crypto/tls gives implicit TLS.
 func (s *Server) Serve(l net.Listener) error { return s.serve(l, false) }
 
-// ServeTLS is Serve with TLS from the first byte; behind a load balancer, from the first
+// ServeTLS is Serve with TLS from the first byte. Behind a load balancer, TLS begins at the first
 // byte after the PROXY header.
 func (s *Server) ServeTLS(l net.Listener) error { return s.serve(l, true) }
 
@@ -43,15 +43,15 @@ func (s *Server) serve(l net.Listener, secure bool) error {
 	}
 }
 
-// passing are the errors of Accept that the next call may not have: lack of descriptors or
-// memory, or a peer that gave up in the queue.
+// passing lists the errors of Accept that are temporary: a lack of descriptors or memory, or a peer
+// that closed its connection while it waited to be accepted.
 var passing = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR}
 
 func isPassing(err error) bool {
 	return slices.ContainsFunc(passing, func(e error) bool { return errors.Is(err, e) })
 }
 
-// pause waits, but not beyond the start of Shutdown.
+// pause waits for d, or until Shutdown begins.
 func (s *Server) pause(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -61,7 +61,7 @@ func (s *Server) pause(d time.Duration) {
 	}
 }
 
-// meet finds out whose connection it is, and admits it.
+// meet determines the peer of a connection and admits it.
 func (s *Server) meet(conn net.Conn, secure bool) {
 	if from := peerOf(conn); !s.trusts(from) {
 		s.admitAs(conn, from, secure)
@@ -70,7 +70,7 @@ func (s *Server) meet(conn net.Conn, secure bool) {
 	s.introduce(conn, secure)
 }
 
-// admitAs starts a session, or turns the connection away with 421.
+// admitAs starts a session, or rejects the connection with 421.
 func (s *Server) admitAs(conn net.Conn, from peer, secure bool) {
 	if secure {
 		conn = tls.Server(conn, s.opts.TLSConfig)
@@ -85,8 +85,8 @@ func (s *Server) admitAs(conn net.Conn, from peer, secure bool) {
 	s.hand(session)
 }
 
-// turnAway never blocks the accept loop: a fresh socket has room for one line, and a TLS
-// handshake is not begun.
+// turnAway never blocks the accept loop. A new socket has buffer space for one line. A TLS
+// connection is closed without a reply, because that would require a handshake.
 func turnAway(conn net.Conn) {
 	if t, ok := conn.(*tls.Conn); ok {
 		t.NetConn().Close()
@@ -97,7 +97,7 @@ func turnAway(conn net.Conn) {
 	conn.Close()
 }
 
-// hand gives a session to go-smtp.
+// hand passes a session to go-smtp.
 func (s *Server) hand(session *session) {
 	select {
 	case s.sessions <- session:

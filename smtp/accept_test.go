@@ -65,7 +65,7 @@ func (c *client) timesOut(after time.Duration) {
 	}
 }
 
-// trickle sends s again and again until the peer has hung up.
+// trickle sends s repeatedly until the peer has closed the connection.
 func (c *client) trickle(s string, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -76,7 +76,7 @@ func (c *client) trickle(s string, every time.Duration) {
 	}
 }
 
-// Bytes that trickle do not prolong the time for a command, nor for a window of DATA.
+// Bytes that trickle in extend neither the time for a command nor that for a window of DATA.
 func TestTrickle(t *testing.T) {
 	inboxes := &house{}
 	inBubble(t, Options{}, inboxes, func(t *testing.T, s *Server, dial func() *client) {
@@ -100,7 +100,8 @@ func TestTrickle(t *testing.T) {
 	})
 }
 
-// What holds memory must go on in proportion, and between chunks too; what holds little has time.
+// A body that holds memory must make progress in proportion, also between chunks. A body that holds
+// little memory has more time.
 func TestTrickleOfALargeBody(t *testing.T) {
 	inBubble(t, Options{}, &house{}, func(t *testing.T, _ *Server, dial func() *client) {
 		large := strings.Repeat(line70, 3<<20/2/72) // has a buffer of 4 MiB
@@ -128,7 +129,7 @@ func TestTrickleOfALargeBody(t *testing.T) {
 	})
 }
 
-// A peer that makes progress is bounded by the whole transfer's time.
+// The time limit of the whole transfer applies to a peer that makes progress.
 func TestTransferTimeout(t *testing.T) {
 	inBubble(t, Options{TransferTimeout: 5 * time.Minute}, &house{}, func(t *testing.T, _ *Server, dial func() *client) {
 		c := dial().greets().begins("m@inbox.test")
@@ -161,7 +162,7 @@ func testLimit(t *testing.T, opts Options) {
 	}
 }
 
-// A connection keeps its one place when it goes on under TLS.
+// A connection keeps its single place when it continues under TLS.
 func TestLimitUnderTLS(t *testing.T) {
 	s, addr := serve(t, Options{MaxConnsPerIP: 1, TLSConfig: serverTLS()}, &house{})
 	c := greeted(t, addr)
@@ -226,7 +227,7 @@ func TestImplicitTLS(t *testing.T) {
 	}
 }
 
-// A panic costs its own session, is logged, and gives the place back.
+// A panic ends only its own session, is logged, and frees the session's place.
 func TestPanic(t *testing.T) {
 	log := &logBuffer{wrote: make(chan struct{}, 1)}
 	s, addr := serve(t, Options{Logger: logTo(log)}, &house{})
@@ -249,11 +250,11 @@ func TestPanic(t *testing.T) {
 		t.Errorf("stats %+v", st)
 	}
 	for _, text := range []string{"Accepts panics", "Receive panics"} {
-		log.await(t, text) // go-smtp logs after it has hung up
+		log.await(t, text) // go-smtp logs after it has closed the connection
 	}
 }
 
-// poorListener lacks descriptors for a while, then gives one connection, then fails.
+// poorListener first lacks descriptors, then returns one connection, then fails.
 type poorListener struct {
 	net.Listener
 	failures atomic.Int32
@@ -306,7 +307,7 @@ func TestShutdown(t *testing.T) {
 		t.Fatal("did not wait:", err)
 	default:
 	}
-	busy.write("y\r\n.\r\nMAIL FROM:<>\r\n") // the next transaction comes too late
+	busy.write("y\r\n.\r\nMAIL FROM:<>\r\n") // the next transaction is too late
 	busy.expect("250 2.0.0 OK, stored")
 	busy.expect("421 4.3.2 ")
 	if err := <-done; err != nil {
@@ -317,8 +318,8 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// When its time is over, Shutdown ends calls that run by their context, and nothing is
-// accepted that was not stored.
+// When its time is over, Shutdown cancels running calls through their context, and no message is
+// acknowledged that was not stored.
 func TestShutdownGivesUp(t *testing.T) {
 	inboxes := &house{enter: make(chan struct{}), leave: make(chan struct{})}
 	s, addr := serve(t, Options{}, inboxes)
@@ -344,7 +345,7 @@ func TestShutdownGivesUp(t *testing.T) {
 	}
 }
 
-// 250 is not said before Receive returned.
+// The 250 is not sent before Receive has returned.
 func TestReplyWaitsForStoring(t *testing.T) {
 	inboxes := &house{enter: make(chan struct{}), leave: make(chan struct{})}
 	_, addr := serve(t, Options{}, inboxes)
@@ -360,7 +361,7 @@ func TestReplyWaitsForStoring(t *testing.T) {
 	c.expect("250 ")
 }
 
-// Nor does it wait until the next mail, sent without waiting for it, is stored.
+// The 250 does not wait until the next pipelined message is stored, either.
 func TestReplyIsNotHeldBack(t *testing.T) {
 	inboxes := &house{enter: make(chan struct{}), leave: make(chan struct{})}
 	_, addr := serve(t, Options{}, inboxes)
@@ -376,7 +377,7 @@ func TestReplyIsNotHeldBack(t *testing.T) {
 	c.expect("250 2.0.0 OK, stored")
 }
 
-// Many silent and half-said connections do not slow a mail down.
+// Many idle and incomplete connections do not slow down a message.
 func TestSlowAndMany(t *testing.T) {
 	inboxes := &house{}
 	_, addr := serve(t, Options{MaxConnsPerIP: 1000}, inboxes)

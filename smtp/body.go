@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	pooledBody = 64 << 10 // octets; a buffer that grew beyond is handed over, not pooled
-	firstBody  = 8 << 10  // octets; what a fresh pooled buffer holds
-	bodySlack  = 32 << 10 // octets beyond the announced size: our trace lines, repaired line ends
+	pooledBody = 64 << 10 // octets; a larger buffer is handed over, not pooled
+	firstBody  = 8 << 10  // octets; the size of a new pooled buffer
+	bodySlack  = 32 << 10 // octets beyond the announced size, for our trace lines and for repaired line ends
 )
 
 var bodyBuffers = sync.Pool{New: func() any {
@@ -17,26 +17,26 @@ var bodyBuffers = sync.Pool{New: func() any {
 	return &b
 }}
 
-// body is a message on its way in: our trace lines, then what the peer sent, repaired. Its
-// session owns it, but for what take lent out.
+// body is a message that is being received: our trace lines, then what the peer sent, with repaired
+// line ends. Its session owns it, except for what take lent out.
 type body struct {
 	lines     lines.Discipline
 	buf       []byte
-	pooled    *[]byte // where buf came from; nil: nowhere
-	trace     int     // length of our lines on top of buf
-	limit     int64   // octets the peer may send
-	announced int64   // octets the peer said it will send; 0: it did not
+	pooled    *[]byte // where buf came from; nil if not from the pool
+	trace     int     // octets of our trace lines at the start of buf
+	limit     int64   // octets that the peer may send
+	announced int64   // octets that the peer announced; 0 if it did not
 	share     share
 	charged   int64          // octets taken from share
-	progress  lines.Progress // how fast it must come, over all chunks
-	refusal   *reply         // why the rest is read and thrown away
-	dropped   int64          // octets thrown away
+	progress  lines.Progress // how fast the body must arrive, over all chunks
+	refusal   *reply         // why the rest is read and discarded; nil if it is not
+	dropped   int64          // octets discarded
 	whole     bool           // the end was read
 }
 
-// add takes wire bytes up to the end of DATA, if that is among them.
+// add takes bytes as received, up to and including the end of DATA if src contains it.
 func (b *body) add(src []byte) (n int, end bool) {
-	if b.refusal == nil && !b.makeRoom(2*len(src)+len("\r\n")) { // a line end alone doubles
+	if b.refusal == nil && !b.makeRoom(2*len(src)+len("\r\n")) { // a bare line end doubles
 		b.refuse(replyOverload)
 	}
 	if b.refusal != nil {
@@ -57,9 +57,9 @@ func (b *body) refuse(r *reply) {
 	b.refusal = r
 }
 
-// makeRoom grows the buffer for n more octets; false when there is no memory for that.
-// Growing in a few wide steps costs a large mail a fifth of its size in garbage, where
-// doubling costs as much as the mail again.
+// makeRoom grows the buffer for n more octets. It returns false if the memory budget is exhausted.
+// Growing in a few large steps costs a large message a fifth of its size in garbage; doubling costs
+// as much as the message itself.
 func (b *body) makeRoom(n int) bool {
 	need := int64(len(b.buf) + n)
 	if need <= int64(cap(b.buf)) {
@@ -79,8 +79,8 @@ func (b *body) makeRoom(n int) bool {
 	return true
 }
 
-// step returns the size of the next buffer. What a peer announces counts once it has sent a
-// part of it.
+// step returns the size of the next buffer. An announced size counts only after the peer has sent a
+// part of it, so that an announcement alone reserves no memory.
 func (b *body) step(need int64) int64 {
 	whole := b.limit + bodySlack
 	if b.announced > 0 {
@@ -103,18 +103,18 @@ func (b *body) finish() {
 	}
 }
 
-// hopeless reports that more was thrown away than is worth reading for a polite refusal.
+// hopeless reports that more was discarded than is worth reading to send a proper refusal.
 func (b *body) hopeless() bool { return b.dropped > b.limit }
 
-// take lends the message out. Its memory stays charged until the session forgets the
-// transaction, after Receive. A buffer that was lent and not given back is never used again.
+// take lends the message out. Its memory stays charged until the session ends the transaction,
+// after Receive. A buffer that was lent and not given back is never used again.
 func (b *body) take() []byte {
 	raw := b.buf
 	b.buf = nil
 	return raw
 }
 
-// giveBack says that nobody looks at what take lent out any more.
+// giveBack returns the buffer that take lent out. Nothing else may read it any more.
 func (b *body) giveBack(raw []byte) { b.buf = raw }
 
 func (b *body) free() {

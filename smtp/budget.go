@@ -5,26 +5,26 @@ import (
 	"sync"
 )
 
-// budget bounds the octets that the bodies of all sessions hold, from the first that does
-// not fit a pooled buffer until the mail is stored. Small mails are not counted: what a
-// thousand sessions hold of those is bounded by their number. Every session uses it.
+// budget limits the octets that the bodies of all sessions hold. A body is charged from when it no
+// longer fits a pooled buffer until the message is stored. Smaller ones are not charged: the number
+// of sessions limits what they hold. Every session uses it.
 type budget struct {
 	limit int64
 
-	mu   sync.Mutex // guards all below
+	mu   sync.Mutex // guards all fields below
 	held int64
-	of   map[netip.Addr]int64 // what of it each peer.group holds
+	of   map[netip.Addr]int64 // what each peer.group holds
 }
 
-// share is what the sessions of one peer.group have of a budget: a quarter, so that it takes
-// four of them to keep a fifth from its mail; beyond that what leaves half of all to others,
-// for a house may have all its mail from one relay.
+// share is what the sessions of one peer.group may take from a budget: a quarter of it, so that it
+// takes four groups to block a fifth. A group may exceed its quarter as long as half of the budget
+// stays free for others, because a site may receive all its messages from one relay.
 type share struct {
 	*budget
 	group netip.Addr
 }
 
-// take reserves n octets if there is room.
+// take reserves n octets if they are available, and reports whether it did.
 func (s share) take(n int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +41,7 @@ func (s share) give(n int64) {
 	s.add(-n)
 }
 
-// fits reports whether n octets could be taken now.
+// fits reports whether take would reserve n octets now.
 func (s share) fits(n int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s share) add(n int64) {
 	}
 }
 
-// total is what all hold.
+// total returns the octets that all groups hold.
 func (b *budget) total() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"unsafe"
 )
 
-// allLeft waits until every session has ended, so that what they held is given back.
+// allLeft waits until every session has ended, so that all memory is given back.
 func allLeft(s *Server) {
 	for s.open() > 0 {
 		<-s.gone
@@ -21,7 +21,7 @@ func allLeft(s *Server) {
 
 const line70 = "0123456789012345678901234567890123456789012345678901234567890123456789\r\n"
 
-// Bodies beyond the bound are put off, small mail is not, and everything is given back
+// Bodies beyond the limit are deferred, small messages are not, and all memory is given back
 // however a body ends.
 func TestBodyMemory(t *testing.T) {
 	inboxes := &house{}
@@ -29,7 +29,7 @@ func TestBodyMemory(t *testing.T) {
 	large := strings.Repeat(line70, 5<<20/72)
 	c := inData(t, addr, "m@inbox.test")
 	c.write(large + ".\r\n")
-	c.expect("451 4.3.2 ") // after all of it was read: the session goes on
+	c.expect("451 4.3.2 ") // after all of it was read: the session continues
 	if n := s.Stats().BodyBytes; n != 0 {
 		t.Errorf("%d octets held after a refusal", n)
 	}
@@ -67,8 +67,8 @@ func TestBodyMemory(t *testing.T) {
 	}
 }
 
-// Whoever holds a lot leaves room for others: one address the half, three at least a quarter for a
-// fourth. What is given back is anybody's.
+// A group that holds much memory leaves room for others: one address may hold half, and three leave
+// at least a quarter for a fourth. Memory that is given back is available to all.
 func TestShares(t *testing.T) {
 	b := budget{limit: 100, of: map[netip.Addr]int64{}}
 	of := func(n byte) share { return share{&b, netip.AddrFrom4([4]byte{192, 0, 2, n})} }
@@ -90,7 +90,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// One address that fills bodies does not keep another from its mail.
+// One address that fills the memory does not block messages from another.
 func TestOneAddressLeavesRoom(t *testing.T) {
 	inboxes := &house{}
 	s, addr := serve(t, Options{BodyMemory: 20 << 20}, inboxes)
@@ -119,10 +119,10 @@ func TestOneAddressLeavesRoom(t *testing.T) {
 	}
 }
 
-// addresses keeps where mails lie, so that their memory is not given to others.
+// addresses keeps references to messages, so that their memory is not reused.
 type addresses struct {
 	seen  map[*byte]bool
-	large int // octets of the widest small mail
+	large int // octets of the largest small message
 }
 
 func (*addresses) Accepts(context.Context, string) error { return nil }
@@ -135,8 +135,7 @@ func (a *addresses) Receive(_ context.Context, _ Envelope, raw []byte) error {
 	return nil
 }
 
-// Small mails lie one after another in the same few buffers, which don't stay large after a
-// large mail.
+// Small messages reuse the same few buffers, which do not stay large after a large message.
 func TestBuffersAreUsedAgain(t *testing.T) {
 	a := &addresses{seen: map[*byte]bool{}}
 	s, addr := serve(t, Options{}, a)
@@ -153,19 +152,20 @@ func TestBuffersAreUsedAgain(t *testing.T) {
 	}
 	c.ask("QUIT", "221 ")
 	allLeft(s)
-	// Every second is followed by a large mail, which takes the buffer along; the race detector has
-	// the pool forget a quarter of the others.
+	// Every second message is followed by a large one, which takes the buffer along. The race
+	// detector makes the pool drop a quarter of the others.
 	if len(a.seen) > mails*9/10 || a.large > pooledBody {
 		t.Errorf("%d mails had %d buffers, of up to %d octets", mails, len(a.seen), a.large)
 	}
 }
 
-// What is refused holds nothing while its rest is read, and its buffer goes back once.
+// A refused body holds no memory while its rest is read, and its buffer is returned once.
 func TestRefusedBodiesHoldNothing(t *testing.T) {
 	m := budget{limit: 1 << 20, of: map[netip.Addr]int64{}}
 	for n := range int64(50) {
 		pooled := bodyBuffers.Get().(*[]byte)
-		b := body{buf: (*pooled)[:0], pooled: pooled, limit: (40 + n%2*60) << 10, share: share{budget: &m}} // a buffer that goes back, or is too large
+		// A buffer that is returned to the pool, or one that is too large.
+		b := body{buf: (*pooled)[:0], pooled: pooled, limit: (40 + n%2*60) << 10, share: share{budget: &m}}
 		for b.refusal == nil {
 			b.add([]byte(line70))
 		}
@@ -182,7 +182,7 @@ func TestRefusedBodiesHoldNothing(t *testing.T) {
 	}
 }
 
-// holdsAll asks how much is held while a mail is stored.
+// holdsAll reads how much memory is held while a message is stored.
 type holdsAll struct {
 	server *Server
 	held   int64
@@ -198,8 +198,8 @@ func (h *holdsAll) Receive(_ context.Context, _ Envelope, raw []byte) error {
 	return nil
 }
 
-// A mail of 25 MB makes little more garbage than its own size, whether it was announced or
-// not, and is counted until it is stored.
+// A message of 25 MB creates little more garbage than its own size, whether its size was announced
+// or not, and is charged until it is stored.
 func TestLargeBodyAllocates(t *testing.T) {
 	large := strings.Repeat(line70, (25<<20-100)/72)
 	for _, size := range []int{0, len(large)} {
@@ -216,7 +216,7 @@ func TestLargeBodyAllocates(t *testing.T) {
 		c.write(".\r\n")
 		c.expect("250 ")
 		runtime.ReadMemStats(&after)
-		allocated := after.TotalAlloc - before.TotalAlloc - uint64(len(large)) // the client makes bytes of its string once
+		allocated := after.TotalAlloc - before.TotalAlloc - uint64(len(large)) // the client converts its string to bytes once
 		if allocated > 34<<20 || h.held == 0 {
 			t.Errorf("announced %d: %d octets allocated, %d held", size, allocated, h.held)
 		}

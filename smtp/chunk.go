@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// chunk reads a BDAT command with its octets, RFC 3030 section 2. Unlike other refusals,
-// one of a size we cannot read or will not wait for ends the session: what follows is body
-// and would be taken for commands. The last chunk becomes a DATA command for go-smtp.
+// chunk reads a BDAT command with its octets, RFC 3030 section 2. A chunk whose size is malformed
+// or far too large ends the session, unlike other refusals: what follows is body and would be read
+// as commands. The last chunk becomes a DATA command for go-smtp.
 func (s *session) chunk(line string) []byte {
 	size, last, err := parseChunk(line)
 	switch {
@@ -29,7 +29,7 @@ func (s *session) chunk(line string) []byte {
 	s.startChunk()
 	err = s.receive(func(part []byte) (int, bool) {
 		part = part[:min(int64(len(part)), size)]
-		if size -= int64(len(part)); s.tx.chunking { // else to nowhere
+		if size -= int64(len(part)); s.tx.chunking { // else the octets are discarded
 			s.tx.body.add(part)
 		}
 		return len(part), size == 0
@@ -42,7 +42,7 @@ func (s *session) chunk(line string) []byte {
 	case !wanted:
 		s.send(s.refuse(replyNoRcpt))
 	case s.tx.body.refusal != nil && !last:
-		s.send(s.refuse(s.tx.body.refusal)) // and again for each chunk until RSET
+		s.send(s.refuse(s.tx.body.refusal)) // repeated for each chunk until RSET
 	case !last:
 		s.send(replyChunk)
 	default:
@@ -53,10 +53,11 @@ func (s *session) chunk(line string) []byte {
 	return nil
 }
 
-// startChunk gives a chunk time. What holds memory had to go on sending since the chunk before.
+// startChunk starts the time limit of a chunk. A body that holds charged memory does not get a
+// fresh span: it had to make progress between the chunks, too.
 func (s *session) startChunk() {
 	switch body := &s.tx.body; {
-	case !s.tx.chunking: // to nowhere
+	case !s.tx.chunking: // the octets will be discarded
 		body.progress = s.progress()
 	case body.charged == 0:
 		body.progress.Restart()
@@ -65,8 +66,8 @@ func (s *session) startChunk() {
 
 var dataCommand = []byte("DATA\r\n")
 
-// parseChunk reads a BDAT command: a decimal size and perhaps LAST, with nothing but blanks
-// between them. Others may read more out of a line than we do, and send a chunk behind it.
+// parseChunk reads a BDAT command: a decimal size and optionally LAST, separated by blanks only.
+// Other servers may accept more variants than we do, and their peers send a chunk after them.
 func parseChunk(line string) (size int64, last bool, err error) {
 	verb, arg, _ := strings.Cut(line, " ")
 	digits, rest, _ := strings.Cut(strings.Trim(arg, " "), " ")

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// client is a plain SMTP peer that says exactly what it is told.
+// client is a plain SMTP peer that sends exactly what a test specifies.
 type client struct {
 	t    testing.TB
 	conn net.Conn
@@ -37,7 +37,7 @@ func dial(t testing.TB, addr string) *client {
 	return &client{t: t, conn: conn, in: bufio.NewReader(conn)}
 }
 
-// greeted is a client that has said EHLO.
+// greeted returns a client that has sent EHLO.
 func greeted(t testing.TB, addr string) *client {
 	t.Helper()
 	return dial(t, addr).greets()
@@ -51,7 +51,7 @@ func (c *client) greets() *client {
 	return c
 }
 
-// inData is a client that may send a body to rcpt.
+// inData returns a client that may send a body to rcpt.
 func inData(t testing.TB, addr, rcpt string) *client {
 	t.Helper()
 	return greeted(t, addr).begins(rcpt)
@@ -140,7 +140,7 @@ func (c *client) ask(line, want string) string {
 	return c.expect(want)
 }
 
-// line returns the next line of a reply, "EOF" at the end.
+// line returns the next line of a reply, or "EOF" at the end.
 func (c *client) line() string {
 	c.t.Helper()
 	line, err := c.in.ReadString('\n')
@@ -169,7 +169,7 @@ func (c *client) expect(want string) string {
 	}
 }
 
-// startTLS does the handshake after the server's 220.
+// startTLS performs the handshake after the server's 220.
 func (c *client) startTLS() error {
 	conn := tls.Client(c.conn, &tls.Config{InsecureSkipVerify: true})
 	if err := conn.Handshake(); err != nil {
@@ -179,7 +179,7 @@ func (c *client) startTLS() error {
 	return nil
 }
 
-// serverTLS is a configuration with a self-made certificate.
+// serverTLS returns a configuration with a self-signed certificate.
 var serverTLS = sync.OnceValue(func() *tls.Config {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {

@@ -13,21 +13,21 @@ import (
 	"inboxd/smtp/lines"
 )
 
-// send writes a reply of our own.
+// send writes one of our own replies.
 func (s *session) send(r *reply) {
 	if _, err := s.Conn.Write(r.line()); err != nil {
 		s.closing = true
 	}
 }
 
-// hangUp sends a last reply and ends the session.
+// hangUp sends a final reply and ends the session.
 func (s *session) hangUp(r *reply) {
 	s.send(r)
 	s.closing = true
 }
 
-// command reads one command line and either answers it or returns it: then it is go-smtp's to
-// read.
+// command reads one command line. It either replies itself, or returns the line for go-smtp to
+// process.
 func (s *session) command() []byte {
 	s.answered()
 	if s.refusals >= maxRefusals {
@@ -46,12 +46,13 @@ func (s *session) command() []byte {
 	switch word, misplaced := firstWord(text), s.misplaced(verb); {
 	case webMethods[word], strings.Contains(text, " HTTP/"):
 		s.hangUp(s.refuse(replyWeb))
-	case strings.HasPrefix(word, "BDAT"): // however it is spelt, a chunk may follow
+	case strings.HasPrefix(word, "BDAT"): // however it is spelled, a chunk may follow
 		return s.chunk(text)
 	case !isPlain(text), verb != "MAIL" && verb != "RCPT" && !address.IsASCII(text):
 		s.send(s.refuse(replyControl))
 	case !isWord(verb):
-		// go-smtp folds case by Unicode: a long s would make another STARTTLS.
+		// go-smtp folds case by Unicode rules: with a long s (U+017F), another word becomes
+		// STARTTLS.
 		s.send(s.refuse(replyCommand))
 	case verb == "STARTTLS" && s.offersTLS():
 		s.startTLS(arg)
@@ -74,7 +75,7 @@ func (s *session) command() []byte {
 }
 
 // misplaced returns the reply to a command that is out of sequence (RFC 5321 sections 4.1.4 and
-// 4.3.2, RFC 4954 section 4), else nil. go-smtp would reply that it is not implemented.
+// 4.3.2, RFC 4954 section 4), else nil. go-smtp would reply 502, "not implemented".
 func (s *session) misplaced(verb string) *reply {
 	begins := verb == "MAIL" || verb == "AUTH"
 	switch {
@@ -92,8 +93,8 @@ func (s *session) misplaced(verb string) *reply {
 	return nil
 }
 
-// complete gives the one recipient that needs no domain, postmaster (RFC 5321 section
-// 4.5.1), ours. Whether there is such an inbox is then asked as for any other.
+// complete appends our domain to postmaster, the only recipient that is valid without one (RFC 5321
+// section 4.5.1). Whether that inbox exists is then checked like any other.
 func (s *session) complete(line []byte, arg string) ([]byte, string) {
 	const bare = "postmaster"
 	to, params, found := strings.Cut(arg, ">")
@@ -104,7 +105,7 @@ func (s *session) complete(line []byte, arg string) ([]byte, string) {
 	return []byte("RCPT " + arg + "\r\n"), arg
 }
 
-// note keeps what go-smtp will not tell.
+// note stores what go-smtp does not pass on.
 func (s *session) note(verb, arg string) {
 	switch verb {
 	case "HELO", "EHLO":
@@ -114,8 +115,8 @@ func (s *session) note(verb, arg string) {
 	}
 }
 
-// await returns the next command line. A line must come whole within the time allowed for
-// silence: bytes that trickle gain nothing.
+// await returns the next command line. The whole line must arrive within the timeout: single bytes
+// that trickle in do not extend it.
 func (s *session) await() ([]byte, error) {
 	timeout := s.srv.opts.IdleTimeout
 	if !s.heard {
@@ -123,36 +124,36 @@ func (s *session) await() ([]byte, error) {
 	}
 	until := time.Now().Add(timeout)
 	if body := &s.tx.body; body.charged > 0 && body.progress.Until.Before(until) {
-		until = body.progress.Until // between chunks too, memory is held by sending alone
+		until = body.progress.Until // between chunks, too, a body may hold memory only while it makes progress
 	}
 	line, err := s.Line(until, !s.tx.open)
 	s.heard = true
 	return line, err
 }
 
-// leave says good-bye to a peer that sends no usable line.
+// leave ends a session whose peer sent no usable line.
 func (s *session) leave(err error) {
 	switch {
 	case errors.Is(err, lines.ErrLong):
 		s.hangUp(s.refuse(replyLongLine))
 	case errors.Is(err, lines.ErrTLS):
-		s.refuse(replyCommand) // which the peer could not read
+		s.refuse(replyCommand) // the peer could not read a reply
 		s.closing = true
 	case errors.Is(err, lines.ErrDraining):
 		s.hangUp(replyShutdown)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		s.srv.stats.timeouts.Add(1)
 		s.hangUp(replyIdle)
-	default: // the peer has gone, often enough without QUIT
+	default: // the peer disconnected, often without QUIT
 		s.closing = true
 	}
 }
 
 func (s *session) offersTLS() bool { return s.srv.opts.TLSConfig != nil && !s.secure }
 
-// startTLS hands the connection to a new session under TLS, so that nothing said in clear
-// is remembered (RFC 3207 section 4.2). Bytes that were sent behind the command without
-// waiting for our 220 stay behind in this session's buffer.
+// startTLS passes the connection to a new session under TLS, so that nothing said in plain text is
+// remembered (RFC 3207 section 4.2). Bytes that the peer sent after the command without waiting for
+// our 220 are dropped with this session's buffer.
 func (s *session) startTLS(arg string) {
 	if arg != "" {
 		s.send(s.refuse(replyArgument))
@@ -170,8 +171,8 @@ func (s *session) startTLS(arg string) {
 	s.srv.replace(s, next)
 }
 
-// declaredTooLarge reports a SIZE parameter above the limit. go-smtp takes one beyond 32
-// bits for a syntax error; RFC 1870 allows 20 digits.
+// declaredTooLarge reports a SIZE parameter above the limit. go-smtp reports a value beyond 32 bits
+// as a syntax error; RFC 1870 allows 20 digits.
 func (s *session) declaredTooLarge(arg string) bool {
 	for param := range strings.FieldsSeq(arg) {
 		name, digits, _ := strings.Cut(param, "=")
@@ -186,9 +187,8 @@ func (s *session) declaredTooLarge(arg string) bool {
 	return false
 }
 
-// pathOf returns the mailbox of a MAIL or RCPT argument exactly as it stands on the wire,
-// without its angle brackets and source route. go-smtp's own parser strips quotes before
-// anyone can object to them.
+// pathOf returns the mailbox of a MAIL or RCPT argument exactly as it was sent, without its angle
+// brackets and source route. go-smtp's own parser strips quotes before we could reject them.
 func pathOf(arg string) string {
 	_, path, _ := strings.Cut(arg, ":")
 	path = strings.TrimSpace(path)
@@ -220,15 +220,15 @@ func unrouted(path string) string {
 	return mailbox
 }
 
-// webMethods begin requests of HTTP, whatever follows. A web page can have a browser inside send
-// one here, with commands of ours as its body.
+// webMethods are the first words of HTTP requests. A web page can make a browser inside our network
+// send such a request here, with SMTP commands as its body.
 var webMethods = map[string]bool{
 	"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true,
 	"OPTIONS": true, "CONNECT": true, "TRACE": true, "PRI": true,
 }
 
-// firstWord returns the ASCII letters that a line begins with, in upper case, behind blanks and
-// control characters.
+// firstWord returns the ASCII letters at the start of a line, in upper case. Leading blanks and
+// control characters are skipped.
 func firstWord(line string) string {
 	line = strings.TrimLeftFunc(line, func(r rune) bool { return r <= ' ' })
 	if end := strings.IndexFunc(line, func(r rune) bool { return r|0x20 < 'a' || r|0x20 > 'z' }); end >= 0 {
@@ -237,21 +237,22 @@ func firstWord(line string) string {
 	return asciiUpper(line)
 }
 
-// isPlain reports a line without control characters.
+// isPlain reports whether a line has no control characters.
 func isPlain(line string) bool {
 	return !strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// isWord reports ASCII letters only. An empty line is go-smtp's to refuse.
+// isWord reports whether verb has upper-case ASCII letters only. An empty verb passes: go-smtp
+// refuses it.
 func isWord(verb string) bool {
 	return !strings.ContainsFunc(verb, func(r rune) bool { return r < 'A' || r > 'Z' })
 }
 
-// isASCIIFold compares without the case of ASCII letters. A letter beyond ASCII that folds to
-// one within takes more bytes than it.
+// isASCIIFold compares two strings, ignoring the case of ASCII letters. The lengths must be equal,
+// because a non-ASCII letter that folds to an ASCII one has more bytes.
 func isASCIIFold(s, t string) bool { return len(s) == len(t) && strings.EqualFold(s, t) }
 
-// asciiUpper folds ASCII letters and leaves the rest alone, unlike strings.ToUpper.
+// asciiUpper converts ASCII letters to upper case. Unlike strings.ToUpper it changes nothing else.
 func asciiUpper(s string) string {
 	return strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' {

@@ -7,7 +7,7 @@ import (
 	"inboxd/smtp/courier"
 )
 
-// Our own server is the strictest peer we know.
+// Our own server is the strictest peer available.
 func TestOwnServer(t *testing.T) {
 	inboxes := &house{}
 	_, addr := serve(t, Options{}, inboxes)

@@ -9,20 +9,20 @@ import (
 	"testing"
 )
 
-// TestDialogues plays the stories of testdata. A line of a story is one of
+// TestDialogues runs the dialogues in testdata. Each line is one of
 //
 //	# comment
 //	options tls maxbytes=100 maxrcpt=2 domain=x.test    before all others
 //	C: text         the client sends text and CRLF
-//	c: "text"       the client sends a Go string, with no line end of its own
+//	c: "text"       the client sends a Go string, without adding a line end
 //	repeat 31 "text"
 //	S: text         the next line from the server; a last * stands for anything
 //	S: EOF          the server has closed the connection
-//	TLS             the client does a handshake
-//	CLOSE           the client goes away without a word
-//	D: from=<a@b.test> to=m@inbox.test [tls] [utf8] "body"      the next mail received
+//	TLS             the client performs a handshake
+//	CLOSE           the client closes the connection
+//	D: from=<a@b.test> to=m@inbox.test [tls] [utf8] "body"      the next message received
 //
-// A story in which another mail is received than its D lines say has failed.
+// A dialogue fails if a message is received that its D lines do not list.
 func TestDialogues(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -76,7 +76,7 @@ func play(t *testing.T, scene string) {
 			}
 		case "CLOSE":
 			c.conn.Close()
-			for s.open() > 0 { // a session that stays is a test that hangs
+			for s.open() > 0 { // a session that does not end makes the test hang
 				<-s.gone
 			}
 		case "D:":
@@ -103,7 +103,7 @@ func matches(got, want string) bool {
 	return got == want
 }
 
-// describe renders a mail as a D line does.
+// describe formats a message like a D line.
 func describe(m mail) string {
 	flags := ""
 	if m.env.TLS {

@@ -8,9 +8,9 @@ import (
 
 // Inboxes is what a receiving session needs from the rest of the server.
 type Inboxes interface {
-	// Accepts reports whether mail for rcpt (canonical: as address.Inbox returns it, tag
-	// included) would be taken now: nil, or a fault (NoInbox, InboxFull, StorageFull,
-	// Unavailable). It is asked at RCPT and must be quick.
+	// Accepts reports whether a message for rcpt would be accepted now: nil, or a fault (NoInbox,
+	// InboxFull, StorageFull, Unavailable). rcpt is canonical: as address.Inbox returns it, with
+	// its tag. Accepts is called at RCPT and must be fast.
 	Accepts(ctx context.Context, rcpt string) error
 
 	// Receive stores the message for every recipient. It returns nil only when every copy is
@@ -21,20 +21,21 @@ type Inboxes interface {
 
 // Envelope is what SMTP says about a message, as opposed to what its header claims.
 type Envelope struct {
-	ID         string     // ours, unique to this reception; also in Received and in the 250
+	ID         string     // generated here, unique to this reception; also in Received and in the 250
 	MailFrom   string     // empty for the null sender; domain lower-cased, local part as given
-	RcptTo     []string   // canonical, without doubles, in RCPT order
+	RcptTo     []string   // canonical, without duplicates, in RCPT order
 	RemoteIP   netip.Addr // invalid when the peer has no IP address
-	Helo       string     // as the peer gave it, printable
+	Helo       string     // as the peer sent it, non-printable characters replaced
 	TLS        bool
 	SMTPUTF8   bool
 	ReceivedAt time.Time // UTC, when the last byte was read
 
-	// TraceLen is the length of our own lines on top of raw (Return-Path, Received). What
-	// the peer sent begins there: digest that part to recognise a repeat.
+	// TraceLen is the length of our own lines at the start of raw (Return-Path, Received). What the
+	// peer sent begins after them: hash only that part to recognize a duplicate.
 	TraceLen int
 
-	// Stored hears, before Receive returns, of each inbox that has the mail and of its id there. A
-	// report about a mail of ours is in none.
+	// Stored is called, before Receive returns, for each inbox that stored the message, with the
+	// message's id there. It is not called for a report on a message that we sent, because no inbox
+	// stores it.
 	Stored func(inbox string, id int64)
 }

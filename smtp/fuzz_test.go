@@ -16,7 +16,7 @@ import (
 	"inboxd/smtp/lines/linestest"
 )
 
-// sessionStates are what a client has said before the fuzzed bytes.
+// sessionStates are the commands that a client has sent before the fuzzed bytes.
 var sessionStates = []string{
 	"",
 	"EHLO c.test\r\n",
@@ -81,7 +81,7 @@ func FuzzDialogue(f *testing.F) {
 func converse(s *Server, text string) {
 	ours, theirs := net.Pipe()
 	go func() {
-		io.WriteString(theirs, text) // fails when the server hangs up first
+		io.WriteString(theirs, text) // fails if the server closes first
 		theirs.Close()
 	}()
 	s.meet(ours, false)
@@ -91,12 +91,12 @@ func converse(s *Server, text string) {
 	}
 }
 
-// possibleEnds counts what could end a message.
+// possibleEnds counts the places that could end a message.
 func possibleEnds(text string) int {
 	return strings.Count(text, ".\r\n") + strings.Count(strings.ToUpper(text), "LAST")
 }
 
-// checkFirst compares what DATA stored with what the plain reference reads.
+// checkFirst compares what DATA stored with the result of the reference implementation.
 func checkFirst(t *testing.T, text string, mails []mail) {
 	body, _, end := linestest.Body(text)
 	switch {
@@ -107,7 +107,7 @@ func checkFirst(t *testing.T, text string, mails []mail) {
 	}
 }
 
-// checkChunk does the same for one chunk that is the whole mail.
+// checkChunk does the same for one chunk that is a whole message.
 func checkChunk(t *testing.T, text string, mails []mail) {
 	if len(text) < chunkInBDAT {
 		if len(mails) > 0 {
@@ -138,7 +138,7 @@ func checkMail(t *testing.T, m mail) {
 
 func testTraceDate(m mail) string { return m.env.ReceivedAt.Format(traceDate) }
 
-// askedFor is a house that notes whether a recipient was named whom only a chunk names.
+// askedFor is a house that records whether a recipient was named that only occurs in a chunk.
 type askedFor struct {
 	house
 	inside atomic.Bool
@@ -151,7 +151,7 @@ func (h *askedFor) Accepts(ctx context.Context, rcpt string) error {
 	return h.house.Accepts(ctx, rcpt)
 }
 
-// FuzzChunk spells BDAT in any way: no octet of what may be its chunk is read as a command.
+// FuzzChunk spells BDAT in any way: no octet that may belong to its chunk is read as a command.
 func FuzzChunk(f *testing.F) {
 	for state := range stateInData {
 		for _, line := range []string{
@@ -180,7 +180,8 @@ func FuzzChunk(f *testing.F) {
 	})
 }
 
-// chunkBehind is the chunk that a reader who is not strict finds announced: commands, in any state.
+// chunkBehind returns the chunk that a lenient server would read after the line: commands, in any
+// state.
 func chunkBehind(line string) string {
 	const inside = "RSET\r\nEHLO c\r\nMAIL FROM:<>\r\nRCPT TO:<inside@inbox.test>\r\n"
 	all := strings.Repeat(inside, 8192/len(inside)+1)

@@ -14,12 +14,12 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// house is an Inboxes with fixed inhabitants.
+// house is an Inboxes with a fixed set of inboxes.
 type house struct {
 	mu    sync.Mutex
 	mails []mail
-	// enter, if not nil, gets a value when Receive begins, which then waits for leave or
-	// for the end of its context.
+	// enter, if not nil, receives a value when Receive begins. Receive then waits for leave or for
+	// the end of its context.
 	enter, leave chan struct{}
 }
 
@@ -28,7 +28,7 @@ type mail struct {
 	raw string
 }
 
-// accepts is what each address answers at RCPT; others have no inbox.
+// accepts holds the result of Accepts for each address; others have no inbox.
 var accepts = map[string]error{
 	"m@inbox.test": nil, "n@inbox.test": nil, "o@inbox.test": nil, "m+tag@inbox.test": nil,
 	"m+0123456789-0123456789-0123456789-0123456789-0123456789-0123456789@inbox.test": nil,
@@ -44,7 +44,7 @@ var accepts = map[string]error{
 	"bug@inbox.test":   errors.New("secret cause\r\n250 injected"),
 }
 
-// receives is what Receive returns for a first recipient; for others, nil.
+// receives holds the result of Receive by first recipient; for others it is nil.
 var receives = map[string]error{
 	"late-full@inbox.test":    fault.New(fault.InboxFull, "full"),
 	"late-gone@inbox.test":    fault.New(fault.NoInbox, "gone"),
@@ -87,7 +87,7 @@ func (h *house) Receive(ctx context.Context, env Envelope, raw []byte) error {
 	return nil
 }
 
-// received returns the mails since the last call.
+// received returns the messages since the last call.
 func (h *house) received() []mail {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -96,7 +96,7 @@ func (h *house) received() []mail {
 	return mails
 }
 
-// body is what the peer sent.
+// body returns what the peer sent.
 func (m mail) body() string { return m.raw[m.env.TraceLen:] }
 
 func bodies(mails []mail) []string {
@@ -107,7 +107,7 @@ func bodies(mails []mail) []string {
 	return all
 }
 
-// testClock is what our clock shows in tests.
+// testClock is the time of our clock in tests.
 var testClock = time.Date(2026, 11, 21, 10, 11, 12, 0, time.UTC)
 
 // serve runs a server on a free port until the test ends, and returns its address.
@@ -129,7 +129,7 @@ func serveOn(t testing.TB, l net.Listener, opts Options, in Inboxes) *Server {
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // what is still open is a client that a failed test left behind
+		cancel() // only a client that a failed test left behind is still open
 		s.Shutdown(ctx)
 		if err := <-done; err != nil {
 			t.Error("Serve:", err)
@@ -146,7 +146,7 @@ func serveOn(t testing.TB, l net.Listener, opts Options, in Inboxes) *Server {
 	return s
 }
 
-// logTo returns a logger that keeps its lines.
+// logTo returns a logger that stores its lines.
 func logTo(buf *logBuffer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(buf, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
@@ -154,7 +154,7 @@ func logTo(buf *logBuffer) *slog.Logger {
 type logBuffer struct {
 	mu    sync.Mutex
 	b     strings.Builder
-	wrote chan struct{} // if not nil, gets a value, if there is room, at each line
+	wrote chan struct{} // if not nil, receives a value, if there is room, for each line
 }
 
 func (l *logBuffer) Write(p []byte) (int, error) {

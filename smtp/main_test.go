@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Whatever a test starts, a server's Shutdown stops.
+// Shutdown must stop every goroutine that a test starts.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

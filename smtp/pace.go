@@ -7,28 +7,31 @@ import (
 )
 
 const (
+	// paceLook is how often Options.Crowds is polled.
 	paceLook = 100 * time.Millisecond
-	// pacePatience is the longest that a sender waits for its turn, after which it goes on without: others may
-	// hold theirs for minutes, for they wait for their peers.
+	// pacePatience is the longest that a sender waits for a slot. After that it continues without
+	// one, because other transactions may hold their slots for minutes while they wait for their
+	// peers.
 	pacePatience = time.Second
-	// paceLeast is how many mails are always under way.
+	// paceLeast is how many transactions may always be open.
 	paceLeast = 8
 )
 
-// pace lets fewer mails be under way at once while mail crowds others out (Options.Crowds). Who comes at MAIL beyond
-// that waits a moment for the reply: a queue at the door costs nothing, one before the processors is everybody's. No
-// mail is refused for it.
+// pace limits how many transactions are open at once while mail takes too much of the CPU
+// (Options.Crowds). A sender beyond that limit waits briefly for the reply to MAIL: a queue before
+// the work begins costs nothing, while one for the CPU delays everybody. No message is refused
+// because of it.
 //
-// Every session uses it; mu guards all below.
+// Every session uses it; mu guards all fields below.
 type pace struct {
 	mu    sync.Mutex
-	under int             // mails under way
-	most  int             // how many may be before others wait
-	line  []chan struct{} // those who wait, who came first in front
-	paced uint64          // mails that waited
+	under int             // open transactions
+	most  int             // how many may be open before others wait
+	line  []chan struct{} // waiting transactions, first in, first out
+	paced uint64          // transactions that waited
 }
 
-// enter waits for a turn, but not long, nor once stop is closed. leave ends it.
+// enter waits for a slot, at most pacePatience and until stop is closed. leave frees the slot.
 func (p *pace) enter(stop <-chan struct{}) {
 	turn := p.ask()
 	if turn == nil {
@@ -45,7 +48,7 @@ func (p *pace) enter(stop <-chan struct{}) {
 	}
 }
 
-// ask takes a turn, or a place in the line.
+// ask takes a slot and returns nil, or queues up and returns a channel that is closed with a slot.
 func (p *pace) ask() (turn chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,7 +62,7 @@ func (p *pace) ask() (turn chan struct{}) {
 	return turn
 }
 
-// goOn leaves the line for a turn beyond those that there are, unless one was given meanwhile.
+// goOn leaves the queue and takes a slot beyond the limit, unless one was granted meanwhile.
 func (p *pace) goOn(turn chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +85,7 @@ func (p *pace) leave() {
 	p.serve()
 }
 
-// judge lets fewer be under way while they crowd others out, and more when they no longer do, up to all.
+// judge lowers the limit while mail takes too much of the CPU; otherwise it raises it, up to all.
 func (p *pace) judge(crowds bool, all int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +97,7 @@ func (p *pace) judge(crowds bool, all int) {
 	p.serve()
 }
 
-// serve gives out the turns that there are.
+// serve grants the free slots.
 func (p *pace) serve() {
 	for p.under < p.most && len(p.line) > 0 {
 		close(p.line[0])
@@ -103,7 +106,7 @@ func (p *pace) serve() {
 	}
 }
 
-// keepPace judges until the server ends.
+// keepPace adjusts the limit until the server shuts down.
 func (s *Server) keepPace() {
 	tick := time.NewTicker(paceLook)
 	defer tick.Stop()

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestPace: of those who come when there is no turn the first is the first to get one, nobody waits longer than a
-// moment, and nobody once the server ends.
+// TestPace checks that slots are granted in the order of arrival, that nobody waits longer than
+// pacePatience, and that nobody waits after the server ends.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pace{most: 2}
@@ -52,7 +52,7 @@ func TestPace(t *testing.T) {
 		expect(2)
 		come(4)
 		expect(2)
-		p.judge(true, 3) // some are always let in
+		p.judge(true, 3) // some are always admitted
 		expect(3, "4 1.1s")
 		p.most = 3
 		come(5)
@@ -61,7 +61,8 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// TestPaceIsJudged: while mail crowds others out fewer are let in, down to some; then more again, up to all.
+// TestPaceIsJudged checks that the limit falls, down to a minimum, while mail takes too much of the
+// CPU, and then rises again, up to all.
 func TestPaceIsJudged(t *testing.T) {
 	p := pace{most: 1000, under: 80}
 	var seen []int

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// peer is where a connection comes from.
+// peer is the remote address of a connection.
 type peer struct {
 	addr netip.Addr // invalid when it is not an IP address
 }
@@ -20,8 +20,8 @@ func peerOf(conn net.Conn) peer {
 	return peer{}
 }
 
-// group returns the part of the address that the limit per IP counts: the whole of an IPv4
-// address, the first 64 bits of an IPv6 one, for a single machine has all of the rest.
+// group returns the part of the address that limits per IP apply to: a whole IPv4 address, or the
+// first 64 bits of an IPv6 one, because a single machine can use all addresses of a /64.
 func (p peer) group() netip.Addr {
 	if p.addr.Is6() {
 		prefix, _ := p.addr.Prefix(64) // 64 is in range

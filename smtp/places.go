@@ -18,7 +18,7 @@ func (s *Server) enter(session *session) bool {
 	return true
 }
 
-// release gives a session's place back.
+// release unregisters a session, which frees its place in the connection limits.
 func (s *Server) release(session *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,7 +33,7 @@ func (s *Server) release(session *session) {
 	}
 }
 
-// replace gives the place of a session to the one that goes on under TLS.
+// replace passes the place of a session to the one that continues it under TLS.
 func (s *Server) replace(old, next *session) {
 	s.mu.Lock()
 	delete(s.live, old)
@@ -48,7 +48,7 @@ func (s *Server) open() int {
 	return len(s.live)
 }
 
-// track notes a listener for Shutdown to close; false when that is over already.
+// track registers a listener for Shutdown to close. It returns false if Shutdown has begun.
 func (s *Server) track(l net.Listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

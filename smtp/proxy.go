@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// The PROXY protocol, https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt: a load
-// balancer says in front of everything else whose connection it passes on.
+// The PROXY protocol, https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt: before
+// everything else, a load balancer sends the address of the client whose connection it forwards.
 const (
-	maxProxyV1 = 107     // octets of a whole header of version 1
-	maxProxyV2 = 4 << 10 // octets behind the fixed part of version 2; TLVs are read away
+	maxProxyV1 = 107     // octets of a complete version 1 header
+	maxProxyV2 = 4 << 10 // octets after the fixed part of version 2; TLVs are read and ignored
 	proxyV2    = "\r\n\r\n\x00\r\nQUIT\n"
 )
 
@@ -28,8 +28,8 @@ func (s *Server) trusts(p peer) bool {
 	return slices.ContainsFunc(s.opts.ProxyProtocol, func(n netip.Prefix) bool { return n.Contains(p.addr) })
 }
 
-// introduce reads the header in front of a load balancer's connection and admits it under
-// the address it names. The connection waits for that in a place of its own.
+// introduce reads the PROXY header of a load balancer's connection, and admits the connection under
+// the address that the header names. Until then the connection counts in Server.waiting.
 func (s *Server) introduce(conn net.Conn, secure bool) {
 	if !s.await(conn) {
 		s.stats.refused.Add(1)
@@ -56,7 +56,7 @@ func (s *Server) introduce(conn net.Conn, secure bool) {
 	}()
 }
 
-// await notes a connection that has not said yet whose it is, if there is room for it.
+// await registers a connection whose header has not arrived yet, if there is room for it.
 func (s *Server) await(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +67,8 @@ func (s *Server) await(conn net.Conn) bool {
 	return true
 }
 
-// readProxyHeader reads a header and no octet more. The address is invalid when the
-// balancer speaks for itself or does not know.
+// readProxyHeader reads a header and not an octet more. The address is invalid if the load balancer
+// opened the connection for itself or does not know the client's address.
 func readProxyHeader(r io.Reader) (netip.Addr, error) {
 	head := make([]byte, len(proxyV2), maxProxyV1)
 	if _, err := io.ReadFull(r, head); err != nil {
@@ -108,8 +108,8 @@ func parseProxyV1(line string) (netip.Addr, error) {
 	return source.Unmap(), nil
 }
 
-// readProxyV2 reads what follows the signature: version and command, family, length, the
-// addresses, and TLVs that nobody needs here.
+// readProxyV2 reads what follows the signature: version and command, family, length, the addresses,
+// and TLVs, which are not used.
 func readProxyV2(r io.Reader) (netip.Addr, error) {
 	var fixed [4]byte
 	if _, err := io.ReadFull(r, fixed[:]); err != nil {
@@ -133,5 +133,5 @@ func readProxyV2(r io.Reader) (netip.Addr, error) {
 	case fixed[1] == 0x11, fixed[1] == 0x21:
 		return netip.Addr{}, errProxyHeader
 	}
-	return netip.Addr{}, nil // a family of which there is no IP address
+	return netip.Addr{}, nil // a family without IP addresses
 }

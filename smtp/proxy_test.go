@@ -14,7 +14,7 @@ import (
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-// headerV2 makes a header of version 2.
+// headerV2 returns a header of version 2.
 func headerV2(command, family byte, rest string) string {
 	return proxyV2 + string([]byte{0x20 | command, family, byte(len(rest) >> 8), byte(len(rest))}) + rest
 }
@@ -88,7 +88,7 @@ func FuzzProxyHeader(f *testing.F) {
 		if addr.IsValid() && (addr.Zone() != "" || addr.Is4In6()) {
 			t.Fatalf("address %v", addr)
 		}
-		if err == nil { // one octet less is never a header
+		if err == nil { // with one octet less it is never a header
 			if _, err := readProxyHeader(bytes.NewReader(wire[:used-1])); !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Fatalf("%q without its last octet: %v", wire[:used], err)
 			}
@@ -96,7 +96,7 @@ func FuzzProxyHeader(f *testing.F) {
 	})
 }
 
-// behind is a client behind a trusted load balancer.
+// behind returns a client behind a trusted load balancer.
 func behind(t *testing.T, addr, header string) *client {
 	t.Helper()
 	c := dial(t, addr)
@@ -111,7 +111,7 @@ func TestProxyProtocol(t *testing.T) {
 	c := behind(t, addr, from7+"EHLO c.test\r\n")
 	c.expect("220 ")
 	c.expect("250 ")
-	behind(t, addr, headerV2(1, 0x11, ipv4)).expect("421 4.7.0 ") // the cap is the client's
+	behind(t, addr, headerV2(1, 0x11, ipv4)).expect("421 4.7.0 ") // the limit applies to the client
 	behind(t, addr, from8).expect("220 ")
 	c.ask("MAIL FROM:<>", "250 ")
 	c.ask("RCPT TO:<m@inbox.test>", "250 ")
@@ -131,7 +131,7 @@ func TestProxyProtocol(t *testing.T) {
 	}
 }
 
-// A header counts only from those who are trusted; from others it is no command.
+// A header counts only if it comes from a trusted peer. From others it is an unknown command.
 func TestProxyHeaderOfAStranger(t *testing.T) {
 	inboxes := &house{}
 	_, addr := serve(t, Options{ProxyProtocol: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}, inboxes)
@@ -151,7 +151,7 @@ func TestProxyHeaderOfAStranger(t *testing.T) {
 	c.expect("50")
 }
 
-// The header stands before the TLS handshake.
+// The header precedes the TLS handshake.
 func TestProxyProtocolUnderTLS(t *testing.T) {
 	inboxes := &house{}
 	s, _ := serve(t, Options{ProxyProtocol: loopback, TLSConfig: serverTLS()}, inboxes)
@@ -175,7 +175,7 @@ func TestProxyProtocolUnderTLS(t *testing.T) {
 	}
 }
 
-// A balancer's connection that says nothing holds a place, and not for long.
+// A silent connection of a load balancer takes a place, but not for long.
 func TestSilentBehindProxy(t *testing.T) {
 	opts := Options{ProxyProtocol: loopback, MaxConns: 1}
 	inBubble(t, opts, &house{}, func(t *testing.T, s *Server, dial func() *client) {

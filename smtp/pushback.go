@@ -7,34 +7,34 @@ import (
 )
 
 const (
-	// pushbackTarget is how long storing even the quickest mail may take before new mail
-	// is put off: beyond it work only queues. A spam scanner may take five seconds, which
-	// is no queue.
+	// pushbackTarget is how long storing even the fastest message may take before new messages are
+	// deferred. Beyond it, work only queues up. A spam scanner may take five seconds, which does
+	// not mean that there is a queue.
 	pushbackTarget = 6 * time.Second
-	// pushbackSpan is how long it stays decided. Shorter than pushbackTarget, so that what
-	// queues when mail is put off keeps the house busy until it no longer is.
+	// pushbackSpan is how long a decision holds. It is shorter than pushbackTarget, so that what is
+	// queued when messages are deferred keeps the server busy until they are accepted again.
 	pushbackSpan = time.Second
-	// pushbackQueue is how many mails must be underway for that: fewer are no queue,
-	// however long a huge mail takes.
+	// pushbackQueue is how many messages must be in progress for messages to be deferred. Fewer are
+	// not a queue, however long a huge message takes.
 	pushbackQueue = 50
 )
 
-// pushback puts mail off at MAIL while what is being stored queues, so that what was let in
-// is stored in time. Like CoDel it looks at the quickest mail of a span: a burst has quick
-// ones, a standing queue has none.
+// pushback defers new messages at MAIL while storing is overloaded, so that accepted messages are
+// stored in time. Like CoDel it looks at the fastest message of a span: a burst has fast ones, a
+// standing queue has none.
 //
-// Every session uses it; mu guards all below.
+// Every session uses it; mu guards all fields below.
 type pushback struct {
 	mu       sync.Mutex
 	on       bool
-	from     time.Time // when this span began
-	ended    bool      // a mail was stored, or refused, in this span
+	from     time.Time // start of the current span
+	ended    bool      // storing a message ended, with or without success, in this span
 	quickest time.Duration
-	storing  *atomic.Int32 // mails, now; others read it
-	lastEnd  time.Time     // or when the first of those underway began
+	storing  *atomic.Int32 // messages being stored now; read elsewhere too
+	lastEnd  time.Time     // or when the first of those in progress began
 }
 
-// takes reports whether new mail is taken.
+// takes reports whether new messages are accepted.
 func (p *pushback) takes(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +42,7 @@ func (p *pushback) takes(now time.Time) bool {
 	return !p.on || p.storing.Load() < pushbackQueue
 }
 
-// begin and end enclose the storing of a mail.
+// begin and end must enclose the storing of a message.
 func (p *pushback) begin(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,7 +63,7 @@ func (p *pushback) end(began, now time.Time) {
 	p.ended, p.lastEnd = true, now
 }
 
-// roll judges a span that is over and begins the next.
+// roll decides when a span is over, and begins the next.
 func (p *pushback) roll(now time.Time) {
 	if now.Sub(p.from) < pushbackSpan {
 		return

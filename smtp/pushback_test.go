@@ -30,27 +30,27 @@ func TestPushback(t *testing.T) {
 	}
 	begin(2*pushbackQueue, 0)
 	begin(1, 6.5)
-	p.end(at(0), at(7)) // slow, but beside a quick one: a burst
+	p.end(at(0), at(7)) // slow, but with a fast one at the same time: a burst
 	p.end(at(6.5), at(7.2))
 	expect(8.1, true)
 	p.end(at(0), at(8.2))
-	expect(9.2, false) // none was quick
+	expect(9.2, false) // none was fast
 	expect(10.1, false)
-	p.end(at(8), at(10.2)) // quick
+	p.end(at(8), at(10.2)) // fast
 	expect(11.2, true)
 	expect(15, true)
-	expect(16.3, false) // nothing has ended for so long
+	expect(16.3, false) // nothing has ended for a long time
 	for range 2*pushbackQueue - 3 {
 		p.end(at(0), at(16.4))
 	}
-	expect(16.5, true) // what still runs is no queue
+	expect(16.5, true) // the remaining messages are not a queue
 	begin(2*pushbackQueue, 16.6)
 	expect(16.7, false)
 	expect(17.5, false)
 	expect(18.6, true) // nothing slow ended in the last span
 }
 
-// slowHouse stores one mail after the other.
+// slowHouse stores one message after the other.
 type slowHouse struct {
 	turn   chan struct{}
 	each   time.Duration
@@ -67,7 +67,7 @@ func (h *slowHouse) Receive(ctx context.Context, _ Envelope, _ []byte) error {
 	return nil
 }
 
-// sender offers mail without end; put off, it waits and tries again.
+// sender submits messages without end. When deferred, it waits and tries again.
 func sender(s *Server, until time.Time, deferred *atomic.Int64) {
 	ours, theirs := net.Pipe()
 	s.meet(ours, false)
@@ -98,9 +98,9 @@ func sender(s *Server, until time.Time, deferred *atomic.Int64) {
 	}
 }
 
-// TestOverload holds, in virtual time, that far more senders than can be served do not cost
-// throughput, that each mail let in is stored in bounded time, and that nobody is put off
-// any more ten seconds after the rush.
+// TestOverload checks, in virtual time, that far more senders than can be served do not reduce the
+// throughput, that each accepted message is stored in bounded time, and that no message is deferred
+// ten seconds after the rush.
 func TestOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		house := &slowHouse{turn: make(chan struct{}, 1), each: 10 * time.Millisecond}

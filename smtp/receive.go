@@ -9,7 +9,7 @@ import (
 	"inboxd/smtp/lines"
 )
 
-// data reads the body, unless BDAT brought it, and answers for the whole message.
+// data reads the body, unless BDAT already did, and returns the reply for the whole message.
 func (s *session) data() *reply {
 	if !s.tx.body.whole {
 		s.begin(true)
@@ -41,8 +41,8 @@ func (s *session) progress() lines.Progress {
 	return lines.NewProgress(s.srv.opts.ProgressTimeout, s.srv.opts.TransferTimeout)
 }
 
-// receive has take look at what came until it is done with it, or the peer takes too long. The time
-// that the peer took is not the command's.
+// receive passes input to take until take is done or the peer is too slow. The time spent waiting
+// for the peer is not counted as time of the command.
 func (s *session) receive(take func(part []byte) (n int, done bool)) error {
 	s.timed.began = time.Time{}
 	body := &s.tx.body
@@ -64,8 +64,7 @@ func (s *session) receive(take func(part []byte) (n int, done bool)) error {
 	}
 }
 
-// abort gives up a connection in the middle of a body: what follows on the wire is no
-// command.
+// abort closes a connection during a body, because what follows on it is not a command.
 func (s *session) abort(err error) *reply {
 	s.closing = true
 	var r *reply
@@ -79,7 +78,7 @@ func (s *session) abort(err error) *reply {
 	return s.refuse(r)
 }
 
-// finish has a mail that is whole stored, and says what became of it.
+// finish stores a complete message and returns the reply.
 func (s *session) finish() *reply {
 	if r := s.tx.body.refusal; r != nil {
 		return s.refuse(r)
@@ -93,7 +92,8 @@ func (s *session) finish() *reply {
 	env.ReceivedAt = s.srv.now()
 	stampTrace(raw[:env.TraceLen], env.ReceivedAt)
 	if err := s.srv.store(env, raw); err != nil {
-		return s.fail(err, slog.String("id", env.ID)) // who gave up may not be the last to read raw
+		// raw is not pooled again after an error: something may still read it.
+		return s.fail(err, slog.String("id", env.ID))
 	}
 	s.tx.body.giveBack(raw)
 	s.srv.stats.accepted.Add(1)
@@ -102,7 +102,7 @@ func (s *session) finish() *reply {
 	return newReply("protocol", 250, 0, 0, "OK, stored as "+env.ID)
 }
 
-// storedIn is an inbox that has the mail, and the mail's id there.
+// storedIn is an inbox that stored the message, and the message's id there.
 type storedIn struct {
 	inbox string
 	id    int64
@@ -112,15 +112,15 @@ func (s *session) noteStored(inbox string, id int64) {
 	s.tx.stored = append(s.tx.stored, storedIn{inbox, id})
 }
 
-// logStored logs the mail whose 250 was just sent, once for each inbox that has it: so one search for
-// an inbox and an id finds all that became of a message.
+// logStored logs the message whose 250 was just sent, one line per inbox that stored it. A search
+// for an inbox and an id then finds everything that happened to a message.
 func (s *session) logStored() {
 	if s.tx.octets == 0 {
 		return
 	}
 	env, all := &s.tx.env, s.tx.stored
 	if len(all) == 0 {
-		all = []storedIn{{inbox: env.RcptTo[0]}} // a report on a sent mail, which no inbox keeps
+		all = []storedIn{{inbox: env.RcptTo[0]}} // a report on a sent message, which no inbox stores
 	}
 	for _, in := range all {
 		s.srv.log.LogAttrs(s.srv.ctx, slog.LevelInfo, "received", slog.String("id", env.ID), slog.String("from", env.MailFrom),
@@ -128,7 +128,7 @@ func (s *session) logStored() {
 	}
 }
 
-// store hands a mail over. A panic on the way is for go-smtp to contain.
+// store passes a message to Inboxes and measures how long that takes. go-smtp recovers a panic.
 func (s *Server) store(env Envelope, raw []byte) error {
 	began := time.Now()
 	s.pushback.begin(began)

@@ -11,7 +11,7 @@ import (
 	"inboxd/smtp/lines/linestest"
 )
 
-// Whatever stands around a dot, either the body ends there as the five bytes say, or all
+// Whatever surrounds a dot, either the body ends there as the five bytes require, or everything
 // that follows is body. Nothing else is ever executed.
 func TestSmuggling(t *testing.T) {
 	inboxes := &house{}
@@ -24,7 +24,7 @@ func TestSmuggling(t *testing.T) {
 		c.write(sent + "QUIT\r\n")
 		c.expect("250 2.0.0 OK, stored")
 		want := []string{body}
-		if strings.HasPrefix(rest, "MAIL") { // a true end: commands follow, and were sent as such
+		if strings.HasPrefix(rest, "MAIL") { // a true end: the commands that follow were sent as commands
 			want = append(want, "evil\r\n")
 		}
 		for c.line() != "EOF" {
@@ -111,8 +111,7 @@ func TestEnvelope(t *testing.T) {
 	}
 }
 
-// Bodies around the sizes at which buffers change hands arrive unharmed, and one mail's
-// bytes are not another's.
+// Bodies around the sizes at which buffers change arrive unchanged, and messages do not mix.
 func TestBodySizes(t *testing.T) {
 	inboxes := &house{}
 	s, addr := serve(t, Options{}, inboxes)
@@ -136,7 +135,7 @@ func TestBodySizes(t *testing.T) {
 	}
 }
 
-// Refusals are counted under their reasons, and every reason is there.
+// Refusals are counted under their reasons, and every reason exists.
 func TestStats(t *testing.T) {
 	inboxes := &house{}
 	s, addr := serve(t, Options{}, inboxes)
@@ -166,7 +165,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// An error nobody classified is logged once, with its cause, which the peer never sees.
+// An error without a kind is logged once, with its cause. The peer never sees the cause.
 func TestErrorsStayInside(t *testing.T) {
 	var log logBuffer
 	_, addr := serve(t, Options{Logger: logTo(&log)}, &house{})

@@ -7,18 +7,18 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// reasons are the words under which refusals are counted.
+// reasons are the labels under which refusals are counted.
 var reasons = []string{
 	"protocol", "address", "no_inbox", "policy", "inbox_full", "storage_full",
 	"unavailable", "too_large", "invalid", "loop", "broken", "slow", "overload",
 }
 
-// reply is what a command gets from us. It never changes.
+// reply is a reply to a command. It is immutable.
 type reply struct {
 	code     int
 	enhanced [3]int // RFC 3463
 	text     string
-	reason   string // one of reasons, if it refuses
+	reason   string // one of reasons; counted only for a refusal
 }
 
 func newReply(reason string, code, subject, detail int, text string) *reply {
@@ -35,7 +35,7 @@ func (r *reply) line() []byte {
 	return fmt.Appendf(nil, "%d %d.%d.%d %s\r\n", r.code, r.enhanced[0], r.enhanced[1], r.enhanced[2], r.text)
 }
 
-// Replies that SMTP itself calls for; those to a fault are in faultReplies.
+// Replies of the SMTP protocol itself. Replies to faults are in faultReplies.
 var (
 	replyBusy        = newReply("protocol", 421, 7, 0, "Too many connections, try again later")
 	replyShutdown    = newReply("protocol", 421, 3, 2, "Shutting down, try again later")
@@ -66,8 +66,8 @@ var (
 	replyUnavailable = newReply("unavailable", 451, 3, 0, "Temporary failure, try again later")
 )
 
-// faultReplies is the one table from a fault's kind to its reply. A kind that is missing,
-// Internal above all, gets replyUnavailable: a bug of ours must not bounce somebody's mail.
+// faultReplies is the only table from a fault's kind to its reply. A missing kind, such as
+// Internal, gets replyUnavailable: a bug of ours must not bounce a message.
 var faultReplies = map[fault.Kind]*reply{
 	fault.NoInbox:     newReply("no_inbox", 550, 1, 1, "No such inbox"),
 	fault.NotFound:    newReply("no_inbox", 550, 1, 1, "No such inbox"),
@@ -82,7 +82,7 @@ var faultReplies = map[fault.Kind]*reply{
 	fault.Moved:       replyUnavailable,
 }
 
-// replyTo returns the reply for err. Its text is fixed: no error's own words go out.
+// replyTo returns the reply for err. The text is fixed: it never contains the error's own text.
 func replyTo(err error) *reply {
 	if r := faultReplies[fault.KindOf(err)]; r != nil {
 		return r

@@ -1,10 +1,9 @@
-// Package smtp is the house's SMTP edge. It knows SMTP, its replies, and how to meet peers
-// that are hostile, slow or many. It refuses to know actors, storage and HTTP: recipients
-// and finished mails go through the Inboxes interface.
+// Package smtp is the SMTP server that receives messages. It knows SMTP and its replies, and limits
+// what hostile, slow or numerous peers can use up. It does not know actors, storage or HTTP:
+// recipients and complete messages go through the Inboxes interface.
 //
-// Receiving stands on go-smtp, and goes around it for lines, bodies, time, caps and STARTTLS; the
-// comment on inner says why.
-// Sending is the courier's (smtp/courier).
+// It is built on go-smtp, but handles lines, bodies, timeouts, limits and STARTTLS itself; the
+// comment on inner says why. Package smtp/courier sends messages.
 //
 // Implemented: RFC 5321, SIZE (1870), 8BITMIME (6152), PIPELINING (2920), CHUNKING (3030),
 // ENHANCEDSTATUSCODES (2034), STARTTLS (3207), SMTPUTF8 (6531).
@@ -31,21 +30,21 @@ import (
 
 // Options configure a Server; the zero value works.
 type Options struct {
-	Domain          string           // our name in greeting and Received; default inbox.localhost
+	Domain          string           // our name in the greeting and in Received; default inbox.localhost
 	MaxMessageBytes int64            // octets of one message; default 25 MiB
 	MaxRecipients   int              // of one transaction; default 100
-	MaxConns        int              // open connections in all; default 1,000
-	MaxConnsPerIP   int              // open connections of one IPv4 address or IPv6 /64; default 50
-	TLSConfig       *tls.Config      // for STARTTLS; default nil, STARTTLS is not offered
+	MaxConns        int              // open connections in total; default 1,000
+	MaxConnsPerIP   int              // open connections per IPv4 address or IPv6 /64; default 50
+	TLSConfig       *tls.Config      // for STARTTLS; default nil: STARTTLS is not offered
 	ProxyProtocol   []netip.Prefix   // peers whose connections begin with a PROXY header; default none
-	BodyMemory      int64            // octets that bodies above 64 KiB may hold in all, those of one IPv4 address or IPv6 /64 a share; default 256 MiB
-	SilentTimeout   time.Duration    // from connection, or STARTTLS, to the first command; default 30 s
+	BodyMemory      int64            // octets that all bodies above 64 KiB may hold; see share; default 256 MiB
+	SilentTimeout   time.Duration    // from connection or STARTTLS to the first command; default 30 s
 	IdleTimeout     time.Duration    // for each later command; default 5 min, RFC 5321 section 4.5.3.2.7
-	ProgressTimeout time.Duration    // in which a body must bring 1 KiB, 1/32 of the memory it holds, or its end, and a reply be taken; default 30 s
-	TransferTimeout time.Duration    // for the whole of a body, all chunks of BDAT together; default 15 min
+	ProgressTimeout time.Duration    // span of lines.Progress for bodies, and limit for writing a reply; default 30 s
+	TransferTimeout time.Duration    // for a whole body, all chunks of BDAT together; default 15 min
 	Logger          *slog.Logger     // default: nothing is logged
-	Crowds          func() bool      // asked each 100 ms whether mail takes more of the machine than others have left; default: never
-	Clock           func() time.Time // for ReceivedAt; default time.Now. Deadlines are real time
+	Crowds          func() bool      // polled every 100 ms: does mail take too much of the CPU? default: never
+	Clock           func() time.Time // for ReceivedAt; default time.Now. Deadlines use real time
 }
 
 func (o Options) withDefaults() Options {
@@ -66,36 +65,36 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Server receives mail. Make it with New; it may serve several listeners. Any goroutine may use
-// it: what stands above mu stays as New made it, or guards itself.
+// Server receives messages. Make it with New; it may serve several listeners. It is safe for
+// concurrent use: the fields above mu are fixed by New or synchronize themselves.
 type Server struct {
 	opts     Options
 	inboxes  Inboxes
 	log      *slog.Logger
-	rarely   rate.Sometimes // for complaints that a full disk or a lack of descriptors repeats
+	rarely   rate.Sometimes // throttles warnings that a full disk or a lack of descriptors repeats
 	stats    counters
 	lines    lines.Server
-	bootID   string // random: with the count it makes ids unique across restarts
+	bootID   string // random; together with the counter it makes ids unique across restarts
 	mails    atomic.Uint64
 	budget   budget
 	pushback pushback
 	pace     pace
 
-	ctx      context.Context // given to Inboxes; ends with Shutdown, and go-smtp's accept loop with it
+	ctx      context.Context // passed to Inboxes; Shutdown cancels it, which also ends go-smtp's accept loop
 	giveUp   context.CancelFunc
-	stop     chan struct{} // closed when Shutdown begins: nothing more is accepted
+	stop     chan struct{} // closed when Shutdown begins: no new connections after that
 	start    sync.Once
 	sessions chan *session // for go-smtp to accept
-	gone     chan struct{} // gets a value, if there is room, when a session ends
+	gone     chan struct{} // receives a value, if there is room, when a session ends
 
-	mu        sync.Mutex // guards all below; nothing that blocks is done under it
+	mu        sync.Mutex // guards all fields below; never held during a blocking call
 	listeners map[net.Listener]struct{}
 	live      map[*session]struct{}
-	byGroup   map[netip.Addr]int    // live sessions of one peer.group
-	waiting   map[net.Conn]struct{} // connections whose PROXY header has not come yet
+	byGroup   map[netip.Addr]int    // number of live sessions by peer.group
+	waiting   map[net.Conn]struct{} // connections whose PROXY header has not arrived yet
 }
 
-// New makes a server that is not yet listening.
+// New returns a server that is not yet listening.
 func New(opts Options, inboxes Inboxes) *Server {
 	s := &Server{
 		opts: opts.withDefaults(), inboxes: inboxes,

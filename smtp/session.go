@@ -12,43 +12,43 @@ import (
 	"inboxd/smtp/lines"
 )
 
-// maxRefusals is the number of refused commands after which a connection is closed: no
-// sender needs more, an address harvester does.
+// maxRefusals is the number of refused commands after which a connection is closed. No legitimate
+// sender needs more; an address harvester does.
 const maxRefusals = 100
 
-// session is one connection: its state, and the verbs that go-smtp calls through inner.
+// session is one connection: its state, and the commands that go-smtp calls through inner.
 //
-// The goroutine that go-smtp runs for the connection owns all fields. Others may call Wake
-// and kill.
+// The goroutine that go-smtp runs for the connection owns all fields. Other goroutines may only
+// call Wake and kill.
 type session struct {
 	lines.Conn
 	srv    *Server
 	peer   peer
 	secure bool
 
-	helo     func() string // what the peer called itself last; nil before HELO
+	helo     func() string // returns the name of the peer's latest HELO or EHLO; nil before the first
 	esmtp    bool          // greeted with EHLO
-	path     string        // of the MAIL or RCPT command that go-smtp is at, see pathOf
+	path     string        // mailbox of the MAIL or RCPT command that go-smtp is processing, see pathOf
 	tx       transaction
 	refusals int
 	timed    timed
 
-	resumed  bool // goes on under TLS with what began in clear
-	heard    bool // a command line has come
-	closing  bool // go-smtp reads EOF
-	detached bool // the connection is closed, or another session goes on with it under TLS
+	resumed  bool // continues under TLS a connection that began in plain text
+	heard    bool // a command line has arrived
+	closing  bool // go-smtp reads EOF next
+	detached bool // the connection is closed, or another session continues it under TLS
 }
 
-// transaction is what RSET forgets.
+// transaction is the state that RSET clears.
 type transaction struct {
 	open     bool
 	utf8     bool
-	chunking bool // BDAT has begun: only BDAT and RSET are in order
+	chunking bool // BDAT has begun: only BDAT and RSET are valid
 	size     int64
 	env      Envelope
 	body     body
-	octets   int        // stored, once they are
-	stored   []storedIn // where, by then
+	octets   int        // size of the stored message; 0 until it is stored
+	stored   []storedIn // the inboxes that stored it
 }
 
 func newSession(srv *Server, conn net.Conn, from peer) *session {
@@ -56,7 +56,7 @@ func newSession(srv *Server, conn net.Conn, from peer) *session {
 	return &session{Conn: srv.lines.NewConn(conn), srv: srv, peer: from, secure: secure}
 }
 
-// mail opens a transaction.
+// mail begins a transaction.
 func (s *session) mail(utf8 bool, size int64) *reply {
 	switch {
 	case s.srv.lines.Draining.Load():
@@ -78,10 +78,10 @@ func (s *session) mail(utf8 bool, size int64) *reply {
 	return nil
 }
 
-// share is what the session may take of the memory for bodies.
+// share returns the part of the body memory that the session may use.
 func (s *session) share() share { return share{&s.srv.budget, s.peer.group()} }
 
-// rcpt asks for the recipient at once; one that was named before is taken again.
+// rcpt checks the recipient with Inboxes. A repeated recipient is accepted and counted once.
 func (s *session) rcpt() *reply {
 	rcpt, ok := address.Inbox(s.path)
 	if !ok || !s.tx.utf8 && !address.IsASCII(s.path) {
@@ -97,7 +97,7 @@ func (s *session) rcpt() *reply {
 	return nil
 }
 
-// badAddress is bad unless the address only wants SMTPUTF8 (RFC 6531 section 3.5).
+// badAddress returns bad, unless only SMTPUTF8 is missing for the address (RFC 6531 section 3.5).
 func (s *session) badAddress(utf8 bool, bad *reply) *reply {
 	if utf8 || len(s.path) > address.MaxLength || address.IsASCII(s.path) {
 		return bad
@@ -105,7 +105,7 @@ func (s *session) badAddress(utf8 bool, bad *reply) *reply {
 	return replyNonASCII
 }
 
-// fail turns an error of Inboxes into a reply. This is where it is logged, once.
+// fail converts an error of Inboxes to a reply. The error is logged here and nowhere else.
 func (s *session) fail(err error, about slog.Attr) *reply {
 	r := replyTo(err)
 	switch fault.KindOf(err) {
@@ -117,7 +117,8 @@ func (s *session) fail(err error, about slog.Attr) *reply {
 	return s.refuse(r, about)
 }
 
-// refuse counts and logs a refusal; a temporary one quietly, for a full disk makes many.
+// refuse counts and logs a refusal. Temporary ones are logged at debug level, because a full disk
+// causes many.
 func (s *session) refuse(r *reply, about ...slog.Attr) *reply {
 	s.refusals++
 	s.srv.stats.reject(r)
@@ -130,7 +131,7 @@ func (s *session) refuse(r *reply, about ...slog.Attr) *reply {
 	return r
 }
 
-// reset forgets the transaction.
+// reset ends the transaction, if there is one, and frees its body.
 func (s *session) reset() {
 	if s.tx.open {
 		s.srv.pace.leave()

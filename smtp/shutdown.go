@@ -4,9 +4,9 @@ import (
 	"context"
 )
 
-// Shutdown stops accepting, says 421 to idle sessions and lets open transactions finish.
-// When ctx ends first, it closes what is left, ends the context of running calls to
-// Inboxes and returns the cause.
+// Shutdown stops accepting, sends 421 to idle sessions and lets open transactions finish. If ctx
+// ends first, it closes the remaining connections, cancels the context of running calls to Inboxes
+// and returns the cause.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.beginDraining()
 	defer s.finish()

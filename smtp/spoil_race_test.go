@@ -11,8 +11,7 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// keepers keep what they were given, against the rules: all of it stays theirs only when they
-// refused it.
+// keepers keep what they were given, although that is allowed only if they refused it.
 type keepers struct {
 	fails bool
 	raw   []byte

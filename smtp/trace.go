@@ -9,16 +9,16 @@ import (
 	"inboxd/internal/base/address"
 )
 
-// maxReceived is the number of Received fields that a message may have before it is held to be
-// in a loop: RFC 5321 section 6.3 asks for at least 100.
+// maxReceived is the number of Received fields above which a message is considered to be in a loop.
+// RFC 5321 section 6.3 requires at least 100.
 const maxReceived = 100
 
-// traceDate is of fixed width in UTC, so that the time of arrival can be written over the
-// time at which DATA began.
+// traceDate has a fixed width in UTC, so that stampTrace can overwrite the time at which DATA began
+// with the time of arrival.
 const traceDate = "Mon, 02 Jan 2006 15:04:05 +0000"
 
-// appendTrace appends the Return-Path and Received lines of RFC 5321 section 4.4. The date
-// stands last: see stampTrace.
+// appendTrace appends the Return-Path and Received lines of RFC 5321 section 4.4. The date must be
+// last: see stampTrace.
 func appendTrace(b []byte, env *Envelope, domain string, esmtp bool) []byte {
 	b = append(b, "Return-Path: <"...)
 	b = append(b, env.MailFrom...)
@@ -32,7 +32,7 @@ func appendTrace(b []byte, env *Envelope, domain string, esmtp bool) []byte {
 	b = append(b, protocol(env, esmtp)...)
 	b = append(b, " id "...)
 	b = append(b, env.ID...)
-	if len(env.RcptTo) == 1 { // more would tell each recipient of the others
+	if len(env.RcptTo) == 1 { // more would reveal the recipients to each other
 		b = append(b, "\r\n\tfor <"...)
 		b = append(b, env.RcptTo[0]...)
 		b = append(b, '>')
@@ -42,7 +42,7 @@ func appendTrace(b []byte, env *Envelope, domain string, esmtp bool) []byte {
 	return append(b, crlf...)
 }
 
-// stampTrace writes the time at into a trace that appendTrace made.
+// stampTrace overwrites the date of a trace that appendTrace made.
 func stampTrace(trace []byte, at time.Time) {
 	at.AppendFormat(trace[:len(trace)-len(traceDate)-len(crlf)], traceDate)
 }
@@ -59,7 +59,7 @@ func appendLiteral(b []byte, ip netip.Addr) []byte {
 	return append(ip.WithZone("").AppendTo(b), ']')
 }
 
-// protocol returns the registered "with" word, RFC 3848 and RFC 6531 section 4.3.
+// protocol returns the registered value for "with", RFC 3848 and RFC 6531 section 4.3.
 func protocol(env *Envelope, esmtp bool) string {
 	switch {
 	case env.SMTPUTF8 && env.TLS:
@@ -74,8 +74,8 @@ func protocol(env *Envelope, esmtp bool) string {
 	return "SMTP"
 }
 
-// printableHelo returns the peer's name for itself with everything that could mean
-// something inside a header field replaced.
+// printableHelo returns the peer's HELO name. Characters that could have a meaning inside a header
+// field are replaced.
 func printableHelo(helo string) string {
 	if helo == "" {
 		return "unknown"
@@ -102,8 +102,8 @@ var (
 	receivedName = []byte("received:")
 )
 
-// isLooping reports more than maxReceived Received fields in the header of a message whose
-// lines end in CRLF.
+// isLooping reports whether the header of a message has more than maxReceived Received fields. The
+// lines must end in CRLF.
 func isLooping(msg []byte) bool {
 	count := 0
 	for len(msg) > 0 {

@@ -13,17 +13,17 @@ import (
 	"testing"
 )
 
-// past is a connection whose greeting has been read, as by a client that looks for nothing until it
+// past is a connection whose greeting was read, like that of a client that reads nothing until it
 // has sent its request.
 func past(ctx context.Context, addr string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err == nil {
-		_, err = bufio.NewReader(conn).ReadString('\n') // the one line that was sent yet
+		_, err = bufio.NewReader(conn).ReadString('\n') // the only line sent so far
 	}
 	return conn, err
 }
 
-// A web page that posts mail has none of it stored.
+// If a web page posts a message, nothing of it is stored.
 func TestPostOfAWebPage(t *testing.T) {
 	inboxes := &house{}
 	s, addr := serve(t, Options{}, inboxes)
@@ -43,7 +43,7 @@ func TestPostOfAWebPage(t *testing.T) {
 	}
 }
 
-// A handshake on a plain port is cut off at its first record, rather than waited for.
+// A TLS handshake on a plain port is cut off at its first record, without a wait.
 func TestHandshakeOnAPlainPort(t *testing.T) {
 	s, addr := serve(t, Options{TLSConfig: serverTLS()}, &house{})
 	plain, err := past(t.Context(), addr)

@@ -1,4 +1,4 @@
-// What the client for TypeScript adds to a bare long poll, and what 100 streams weigh; see cmd/inboxd/clientfigures_test.go. Prints one line of JSON.
+// Measures the latency that the TypeScript client adds to a plain long poll, and the memory of 100 streams; see cmd/inboxd/clientfigures_test.go. Prints one line of JSON.
 import { connect } from "node:net";
 import { createInterface } from "node:readline";
 import { Inboxd } from "../typescript/dist/src/index.js";
@@ -10,7 +10,7 @@ const client = new Inboxd();
 const inbox = await client.inboxes.create();
 const began = (await (await fetch(`${base}/api/v1/inboxes/${inbox.address}/events?after=now`, { headers })).json()).next;
 
-// One session for all mails; each is sent in one write.
+// One session for all messages; each is sent in one write.
 const [host, port] = process.env.INBOXD_SMTP.split(":");
 const socket = connect(Number(port), host);
 const lines = createInterface({ input: socket })[Symbol.asyncIterator]();
@@ -44,10 +44,10 @@ for (let i = 0; i < 2 * rounds; i++) {
   const other = i % 2 ? "bare" : "client";
   let end;
   const waiting = ways[way]().then((code) => ((end = performance.now()), code));
-  await new Promise((r) => setTimeout(r, 5)); // it waits at the service by then
+  await new Promise((r) => setTimeout(r, 5)); // by then it waits at the service
   const { code, sent } = await mail();
   if ((await waiting) !== code) throw new Error("another code came");
-  if (other === "client") await inbox.waitForOtp(); // hands out what the bare call saw
+  if (other === "client") await inbox.waitForOtp(); // returns the code that the plain call saw
   took[way].push(end - sent);
 }
 socket.end("QUIT\r\n");
@@ -56,7 +56,7 @@ const p50 = (list) => list.sort((a, b) => a - b)[list.length >> 1];
 const before = process.memoryUsage().rss;
 const enough = new AbortController();
 const streams = Array.from({ length: 100 }, () => inbox.events({ after: began, signal: enough.signal }));
-await Promise.all(streams.map((s) => s.next())); // each is open and has had its first event
+await Promise.all(streams.map((s) => s.next())); // each is open and has received its first event
 const weight = process.memoryUsage().rss - before;
 enough.abort();
 await Promise.allSettled(streams.map((s) => s.return()));

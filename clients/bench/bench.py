@@ -1,4 +1,4 @@
-"""What the client for Python adds to a bare long poll, and what 100 streams weigh; see cmd/inboxd/clientfigures_test.go. Prints one line of JSON."""
+"""Measures the latency that the Python client adds to a plain long poll, and the memory of 100 streams; see cmd/inboxd/clientfigures_test.go. Prints one line of JSON."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ def main() -> None:
     mails = 0
 
     def mail(code: str) -> None:
-        time.sleep(0.005)  # the wait is at the service by then
+        time.sleep(0.005)  # by then it waits at the service
         shop.mail("shop@example.com")
         shop.rcpt(inbox.address)
         shop.putcmd("data")
@@ -55,14 +55,14 @@ def main() -> None:
         mails += 1
         assert got == code, (got, code)
         if not i % 2:
-            inbox.wait_for_otp()  # hands out what the bare call saw
+            inbox.wait_for_otp()  # returns the code that the plain call saw
     shop.quit()
 
     async def streams() -> int:
         async with AsyncInboxd() as many:
             before = resident()
             each = [many.inbox(inbox.address).events(after=began) for _ in range(100)]
-            await asyncio.gather(*(one.__anext__() for one in each))  # each is open and has had its first event
+            await asyncio.gather(*(one.__anext__() for one in each))  # each is open and has received its first event
             weight = resident() - before
             for one in each:
                 await one.aclose()

@@ -1,4 +1,4 @@
-"""Makes what is made of the contract before the package is built; a source archive has it already."""
+"""Runs generate.py before the package is built. A source archive already has the generated files."""
 
 import runpy
 from pathlib import Path

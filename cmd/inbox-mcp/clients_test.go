@@ -18,8 +18,8 @@ func toolNames() (all []string) {
 	return all
 }
 
-// TestOfficialClients: the TypeScript clients of both lines use every tool over both transports, and
-// what the tools answer is what the API says.
+// TestOfficialClients: the TypeScript clients of both lines use every tool over both transports,
+// and the results match the API.
 func TestOfficialClients(t *testing.T) {
 	t.Parallel()
 	w := theWorld(t)
@@ -33,8 +33,8 @@ func TestOfficialClients(t *testing.T) {
 	}
 }
 
-// TestConformance: the protocol's own suite. What it may fail stands in a file, with the reason; the
-// suite fails, too, when something of that passes.
+// TestConformance runs the protocol's own suite. A file lists what may fail, with the reason. The
+// suite also fails if something in the list passes.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	w := theWorld(t)
@@ -94,7 +94,7 @@ func TestInspector(t *testing.T) {
 func (w *world) inspect(t *testing.T, target []string, into any, args ...string) {
 	t.Helper()
 	all := slices.Concat([]string{"index.js"}, target, args)
-	// It finds its own package.json from the folder that it is in alone.
+	// It finds its own package.json only from its own folder.
 	out, err := script(t, "node_modules/@modelcontextprotocol/inspector-cli/build", []string{"INBOX_API_KEY=" + w.near.key}, all...)
 	if err == nil {
 		err = json.Unmarshal([]byte(out), into)

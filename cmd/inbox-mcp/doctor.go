@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// patience bounds each question of the doctor.
+	// patience limits each request of the doctor.
 	patience = 10 * time.Second
-	// skew is how far two clocks may be apart.
+	// skew is the largest acceptable difference between the two clocks.
 	skew = time.Minute
 )
 
 type doctorCommand struct{}
 
-// errSick ends the program with 1 after what is wrong was said.
+// errSick makes the program exit with 1 after the problems were printed.
 var errSick = errors.New("no tool can be used with these settings. Fix the problems listed above")
 
-// Run says what works with these flags, and why the rest doesn't.
+// Run checks what works with these flags, and prints why the rest does not.
 func (doctorCommand) Run(ctx context.Context, c *commandLine) error {
 	api, err := c.api()
 	if err != nil {
@@ -42,10 +42,10 @@ func (doctorCommand) Run(ctx context.Context, c *commandLine) error {
 type examination struct {
 	api  *client.Client
 	out  io.Writer
-	date time.Time // of the last answer, by the server's clock
+	date time.Time // of the latest response, by the server's clock
 }
 
-// noting remembers the Date of answers.
+// noting records the Date header of responses.
 type noting struct {
 	http.RoundTripper
 	date *time.Time
@@ -79,14 +79,14 @@ func (d *examination) examine(ctx context.Context) error {
 	return d.tools(d.scopes(ctx))
 }
 
-// ask makes a call that changes nothing.
+// ask makes a request that changes nothing.
 func (d *examination) ask(ctx context.Context, method, path string, in any) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return d.api.Do(ctx, client.Request{Method: method, Path: path, In: in})
 }
 
-// server finds out whether it is an inbox server that answers.
+// server checks whether the responding server is an inbox server.
 func (d *examination) server(ctx context.Context) error {
 	b, err := d.ask(ctx, "GET", "/openapi.json", nil)
 	if err != nil {
@@ -143,8 +143,8 @@ func refused(err error) string {
 	return err.Error()
 }
 
-// scopes asks for each permission by a call that is refused or changes nothing: it comes before
-// everything else that is looked at, so what else is wrong says that the permission is there.
+// scopes checks each permission with a request that is refused or changes nothing. The server
+// checks the permission first, so any other error means that the key has it.
 func (d *examination) scopes(ctx context.Context) map[string]bool {
 	nobodys := client.InboxPath("nobody@doctor.invalid", "messages", "1")
 	probes := []struct {
@@ -164,7 +164,7 @@ func (d *examination) scopes(ctx context.Context) map[string]bool {
 	return has
 }
 
-// tools says of each whether it can be used.
+// tools prints for each tool whether it can be used.
 func (d *examination) tools(has map[string]bool) error {
 	works := 0
 	for _, t := range tools.All() {

@@ -23,7 +23,8 @@ func (w *world) says(t *testing.T, env []string, args ...string) (out string, co
 	return string(b), cmd.ProcessState.ExitCode()
 }
 
-// TestDoctor explains a wrong key, a missing permission and a wrong URL, and says which tools can be used.
+// TestDoctor explains a wrong key, a missing permission and a wrong URL, and reports which tools
+// can be used.
 func TestDoctor(t *testing.T) {
 	w := theWorld(t)
 	stranger := httptest.NewServer(http.NotFoundHandler())
@@ -92,7 +93,7 @@ func TestSchemaPrintsWhatTheRouteAnswers(t *testing.T) {
 	}
 }
 
-// TestRefusalsToStart are one sentence, on standard error, and exit 1.
+// TestRefusalsToStart are one sentence on standard error, with exit code 1.
 func TestRefusalsToStart(t *testing.T) {
 	w := theWorld(t)
 	key := "INBOX_API_KEY=" + w.near.key
@@ -117,7 +118,8 @@ func TestRefusalsToStart(t *testing.T) {
 	}
 }
 
-// TestSecretsInArgumentsAreSaid: what every list of processes shows is named, and what is not shown is not.
+// TestSecretsInArgumentsAreSaid: a warning names arguments that the process list shows, and nothing
+// else.
 func TestSecretsInArgumentsAreSaid(t *testing.T) {
 	w := theWorld(t)
 	for name, c := range map[string]struct {

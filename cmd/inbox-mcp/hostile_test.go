@@ -22,10 +22,10 @@ import (
 	"inboxd/internal/core/tools"
 )
 
-// budget is what a result may be, as it is sent.
+// budget is the maximum size of a result as it is sent.
 const budget = 64 << 10
 
-// greeted is a tool server by stdio after the handshake.
+// greeted returns a tool server over stdio after the handshake.
 func (w *world) greeted(t *testing.T, key string) *process {
 	t.Helper()
 	p, err := start(w.bin+"inbox-mcp", []string{"--base-url", w.near.base}, []string{"INBOX_API_KEY=" + key})
@@ -38,7 +38,8 @@ func (w *world) greeted(t *testing.T, key string) *process {
 	return p
 }
 
-// use calls a tool and returns its result, which must be within the budget and fit the tool's schema.
+// use calls a tool and returns its result, which must be within the budget and match the tool's
+// schema.
 func (p *process) use(t *testing.T, name string, args map[string]any) (structured map[string]any, text string) {
 	t.Helper()
 	line, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": p.id(), "method": "tools/call", "params": map[string]any{"name": name, "arguments": args}})
@@ -78,7 +79,7 @@ func (p *process) use(t *testing.T, name string, args map[string]any) (structure
 	return structured, result.Result.Content[0].Text
 }
 
-// guessed are fences that a stranger could think of; the right one has a mark that nobody can.
+// guessed are fences that a stranger could guess. The real one has a random mark.
 var guessed = []string{
 	"----- AAAAAAAAAAAAAAAAAAAAAAAAAA ends",
 	"----- ends",
@@ -90,8 +91,8 @@ var guessed = []string{
 
 var fenceLine = regexp.MustCompile(`(?m)^----- ([A-Z2-7]{26}) (begins|ends)$`)
 
-// TestMailThatImitates: whatever a real mail holds, the two lines with the mark of the result are around all
-// of it, and no byte of it moves a terminal.
+// TestMailThatImitates: whatever a real message contains, all of it is between the two lines with
+// the mark of the result, and no byte of it controls a terminal.
 func TestMailThatImitates(t *testing.T) {
 	t.Parallel()
 	w := theWorld(t)
@@ -133,7 +134,7 @@ func TestMailThatImitates(t *testing.T) {
 	}
 }
 
-// TestMailOf20MB is received whole and shown in part, by every tool that shows mail.
+// TestMailOf20MB is received completely and shown in part, by every tool that shows messages.
 func TestMailOf20MB(t *testing.T) {
 	t.Parallel()
 	w := theWorld(t)
@@ -156,7 +157,7 @@ func TestMailOf20MB(t *testing.T) {
 	}
 }
 
-// TestManyInboxes: a list of 10,000 says that it was cut, and how to go on.
+// TestManyInboxes: a list of 10,000 says that it is truncated, and how to continue.
 func TestManyInboxes(t *testing.T) {
 	t.Parallel()
 	w := theWorld(t)
@@ -180,8 +181,8 @@ func TestManyInboxes(t *testing.T) {
 	}
 }
 
-// TestDroppedWaits: clients that go away in a wait end its long poll at once, and what comes
-// afterwards is handed out to the next one.
+// TestDroppedWaits: when a client disconnects during a wait, its long poll ends immediately. A
+// later message goes to the next wait.
 func TestDroppedWaits(t *testing.T) {
 	w := theWorld(t)
 	watch := w.near.watched(t)
@@ -216,7 +217,7 @@ func TestDroppedWaits(t *testing.T) {
 	}
 }
 
-// watch stands between a tool server and a node and counts the long polls that are open.
+// watch is between a tool server and a node, and counts the open long polls.
 type watch struct {
 	base    string
 	mu      sync.Mutex
@@ -233,7 +234,7 @@ func (n *node) watched(t *testing.T) *watch {
 	w := &watch{}
 	w.changed = sync.NewCond(&w.mu)
 	through := httputil.NewSingleHostReverseProxy(to)
-	through.ErrorLog = log.New(io.Discard, "", 0) // of requests that are dropped
+	through.ErrorLog = log.New(io.Discard, "", 0) // about requests that are cancelled
 	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("wait") {
 			w.add(1)
@@ -262,7 +263,7 @@ func (w *watch) until(n int) {
 	}
 }
 
-// callHTTP calls a tool in a request of its own and returns the stream of the answer.
+// callHTTP calls a tool in its own request and returns the stream of the response.
 func callHTTP(ctx context.Context, to, name string, args map[string]any) (string, error) {
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": name, "arguments": args}})
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command inbox-mcp is the tool server: it gives a model the inboxes of one key, by standard input and
-// output or over HTTP. It only reads flags and environment, wires, and orders start and stop.
+// Command inbox-mcp is the tool server: it gives a model access to the inboxes of one key, over
+// standard input and output or over HTTP. It only reads flags and the environment, connects the
+// packages, and orders start and stop.
 package main
 
 import (
@@ -17,7 +18,7 @@ import (
 	"inboxd/internal/core/tools"
 )
 
-// commandLine is what can be said to the program. Secrets are better in the environment.
+// commandLine holds the flags and commands. Secrets are better given in the environment.
 type commandLine struct {
 	BaseURL   string           `name:"base-url" env:"INBOX_BASE_URL" default:"http://127.0.0.1:8080" placeholder:"URL" help:"URL of the inbox server (${env}). Default: ${default}"`
 	APIKey    string           `name:"api-key" env:"INBOX_API_KEY" placeholder:"KEY" help:"Account key or inbox key. Prefer ${env}, which the process list does not show."`
@@ -56,8 +57,8 @@ func run(args []string) error {
 	return chosen.Run(&cli)
 }
 
-// warnOfSecrets says which secrets were given as arguments: whoever lists the processes of the machine can
-// read them.
+// warnOfSecrets warns about secrets given as arguments: everybody who can list the processes of the
+// machine can read them.
 func warnOfSecrets(chosen *kong.Context) {
 	better := map[string]string{"api-key": "INBOX_API_KEY", "http-token": "INBOX_MCP_HTTP_TOKEN"}
 	for _, element := range chosen.Path {
@@ -82,7 +83,7 @@ type schemaCommand struct {
 	Format string `name:"format" placeholder:"FORMAT" help:"Format of the schemas: openai, anthropic or gemini."`
 }
 
-// Run prints what GET /api/v1/tools answers.
+// Run prints what GET /api/v1/tools responds.
 func (s *schemaCommand) Run() error {
 	b, err := tools.Functions(s.Format)
 	if err != nil {

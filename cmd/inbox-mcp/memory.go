@@ -7,25 +7,27 @@ import (
 	"runtime/metrics"
 )
 
-// What may be garbage when a collection begins: about a dozen MiB, and never less than what lives.
+// Limits of the garbage when a collection begins: about 12 MiB, and at least as much as the live
+// heap.
 const (
 	garbage      = 12 << 20
-	leastGarbage = 100 // percent of what lives
+	leastGarbage = 100 // percent of the live heap
 	mostGarbage  = 400
 )
 
-// tuneMemory lets more garbage lie about while little lives. Each message goes through buffers of the
-// SDK of 32 KiB, a quarter of a megabyte a call, over a heap of three: with the usual 100 percent the
-// collector took a third of the calls that a client could make. With a hundred clients that wait, four
-// times what lives would be too much. An operator's GOGC wins.
+// tuneMemory allows more garbage while the live heap is small. Each message passes through buffers
+// of the SDK of 32 KiB, a quarter of a megabyte per call, over a live heap of three. With the
+// default of 100 percent, the collector cost a third of the calls that a client could make. With a
+// hundred waiting clients, four times the live heap would be too much. An operator's GOGC takes
+// precedence.
 func tuneMemory() {
 	if os.Getenv("GOGC") == "" {
 		afterCollection(0)
 	}
 }
 
-// afterCollection sets what may be garbage next, and calls itself after the next collection: that finds
-// a mark which nobody holds.
+// afterCollection sets the limit for the next collection and runs again after it: the cleanup runs
+// when that collection finds the new object unreachable.
 func afterCollection(was int) {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)

@@ -16,15 +16,18 @@ const (
 	pythonList        = `{"method":"tools/list","jsonrpc":"2.0","id":1}`
 )
 
-// pythonSaid is what each release of the Python client was recorded to say, in testdata/python/RELEASE.jsonl, and the
-// revision that it speaks. To record one again, let a ClientSession (2.0.0-auto: a Client) of that release start "tee -a FILE | inbox-mcp": it
-// initializes, lists the tools, calls one with a progress callback, pings meanwhile, sends a mail there, calls once more and gives up,
-// lists again. Then write {address} for the address.
+// pythonSaid is what each release of the Python client sent, recorded in
+// testdata/python/RELEASE.jsonl, and the revision that it uses. To record one again, let a
+// ClientSession (2.0.0-auto: a Client) of that release start "tee -a FILE | inbox-mcp". It
+// initializes, lists the tools, calls one with a progress callback, pings meanwhile, sends a
+// message there, makes another call and gives up, and lists the tools again. Then write {address}
+// for the address.
 var pythonSaid = map[string]string{
 	"1.22.0": "2025-06-18", "1.28.1": "2025-11-25", "2.0.0": "2025-11-25", "2.0.0-auto": "2026-07-28",
 }
 
-// TestPythonClient plays what was recorded by stdio. The client's transport needs each answer on a line of its own.
+// TestPythonClient replays the recordings over stdio. The client's transport needs each response on
+// its own line.
 func TestPythonClient(t *testing.T) {
 	w := theWorld(t)
 	for release, revision := range pythonSaid {
@@ -49,18 +52,18 @@ func TestPythonClient(t *testing.T) {
 	}
 }
 
-// replayed is a client that says what was recorded. The test's goroutine owns it.
+// replayed is a client that sends what was recorded. The test's goroutine owns it.
 type replayed struct {
 	*process
 	w                 *world
 	t                 *testing.T
 	address, revision string
 
-	waits  any // id of the call that waits for mail; nil: none does
+	waits  any // id of the call that waits for a message; nil: none
 	passed []string
 }
 
-// play says one line and hears what has to follow it.
+// play sends one line and reads what must follow it.
 func (r *replayed) play(line string) {
 	var asked said
 	if err := json.Unmarshal([]byte(line), &asked); err != nil {
@@ -92,7 +95,7 @@ func (r *replayed) play(line string) {
 			r.t.Errorf("a ping while a call waits: %v", pong)
 		}
 	case "notifications/cancelled":
-		answer := r.answer() // an error where the call had not begun
+		answer := r.answer() // an error if the call had not begun
 		if answer["id"] != asked.at("params", "requestId") || answer["error"] == nil && answer.at("result", "isError") != true {
 			r.t.Errorf("the cancelled call: %v", answer)
 		}
@@ -100,7 +103,7 @@ func (r *replayed) play(line string) {
 	}
 }
 
-// begins checks what the tool server says of itself.
+// begins checks the tool server's description of itself.
 func (r *replayed) begins(asked, answer said) {
 	versions, _ := answer.at("result", "supportedVersions").([]any)
 	if answer["id"] != asked["id"] || answer.at("result", "protocolVersion") != r.revision && !slices.Contains(versions, any(r.revision)) {
@@ -116,7 +119,7 @@ func (r *replayed) begins(asked, answer said) {
 	r.passed = append(r.passed, "initialize")
 }
 
-// mailComes lets the call that waits have its mail.
+// mailComes sends a message to the waiting call.
 func (r *replayed) mailComes() {
 	id := r.waits
 	r.w.near.mail(r.t, r.address, "Hello", "Your code is 660113")
@@ -126,7 +129,7 @@ func (r *replayed) mailComes() {
 	r.passed = append(r.passed, "answer")
 }
 
-// answer is that of the call that waits.
+// answer returns the response to the waiting call.
 func (r *replayed) answer() said {
 	r.waits = nil
 	answer := r.hear(r.t)
@@ -139,7 +142,7 @@ func (r *replayed) answer() said {
 // said is a message of the tool server.
 type said map[string]any
 
-// at follows members; nil when one isn't there.
+// at follows a path of fields; nil if one is missing.
 func (s said) at(path ...string) any {
 	var v any = map[string]any(s)
 	for _, name := range path {
@@ -149,7 +152,7 @@ func (s said) at(path ...string) any {
 	return v
 }
 
-// id of a request, after those that are written out.
+// id returns the id of a request, after those that are written literally.
 func (p *process) id() int64 { return 100 + p.asked.Add(1) }
 
 func (p *process) say(t testing.TB, line string) {

@@ -22,7 +22,7 @@ type launch struct {
 	Env     map[string]string
 }
 
-// forModels is the part of the page that people paste from. README shows one of its command lines.
+// forModels is the part of the page that users copy from. README shows one of its command lines.
 func forModels(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/tool-server.md")
@@ -47,8 +47,8 @@ func forModels(t *testing.T) string {
 
 var fenced = regexp.MustCompile("(?s)```(json|toml)\n(.*?)```")
 
-// TestConfigurations: each configuration of docs/tool-server.md is what its client reads, and starts a tool
-// server that lists its tools.
+// TestConfigurations: each configuration in docs/tool-server.md can be read by its client, and
+// starts a tool server that lists its tools.
 func TestConfigurations(t *testing.T) {
 	w := theWorld(t)
 	members := map[string]int{}
@@ -84,9 +84,9 @@ func TestConfigurations(t *testing.T) {
 
 var commandRow = regexp.MustCompile("(?m)^\\| [^|]+ \\| `(\\S+) (.*)` \\|$")
 
-// TestCommandLines: each command line of docs/tool-server.md, run by a shell, gives the client's program what it
-// needs to start a tool server that lists its tools. The programs themselves are not here: each is
-// replaced by one that prints its arguments.
+// TestCommandLines: each command line in docs/tool-server.md, run by a shell, gives the client's
+// program what it needs to start a tool server that lists its tools. The programs are not installed
+// here: each is replaced by one that prints its arguments.
 func TestCommandLines(t *testing.T) {
 	w := theWorld(t)
 	bin := t.TempDir()
@@ -115,7 +115,7 @@ func TestCommandLines(t *testing.T) {
 	}
 }
 
-// understood is what a client's program makes of its arguments, by its documentation.
+// understood returns how a client's program interprets its arguments, by its documentation.
 func understood(program string, args []string) (how launch, err error) {
 	if program == "code" {
 		if len(args) != 2 || args[0] != "--add-mcp" {

@@ -18,19 +18,20 @@ import (
 )
 
 const (
-	// grace is how long requests may go on after a signal, so that the process ends within a second.
+	// grace is how long requests may continue after a signal, so that the process ends within a
+	// second.
 	grace = 800 * time.Millisecond
-	// slowHeader bounds how long the header of a request may take to come.
+	// slowHeader limits how long the header of a request may take to arrive.
 	slowHeader = 10 * time.Second
-	// idle is how long a connection without requests is kept.
+	// idle is how long a connection without requests stays open.
 	idle = 2 * time.Minute
-	// kept bounds the connections to the inbox server that are kept for the next call.
+	// kept limits the idle connections to the inbox server.
 	kept = 256
 )
 
 type serveCommand struct{}
 
-// Run serves until the client goes or a signal comes.
+// Run serves until the client disconnects or a signal arrives.
 func (serveCommand) Run(ctx context.Context, c *commandLine) error {
 	tuneMemory()
 	log, err := c.logger()
@@ -48,7 +49,7 @@ func (serveCommand) Run(ctx context.Context, c *commandLine) error {
 	return c.serveHTTP(ctx, s, log)
 }
 
-// api is a client of the service, with the key that was given.
+// api returns a client of the inbox server with the configured key.
 func (c *commandLine) api() (*client.Client, error) {
 	if c.APIKey == "" {
 		return nil, errors.New("the API key is missing: set INBOX_API_KEY (or --api-key) to an account key or an inbox key")
@@ -67,7 +68,7 @@ func (c *commandLine) api() (*client.Client, error) {
 	return api, nil
 }
 
-// serveHTTP serves until ctx ends.
+// serveHTTP serves over HTTP until ctx ends.
 func (c *commandLine) serveHTTP(ctx context.Context, s *toolserver.Server, log *slog.Logger) error {
 	host, _, err := net.SplitHostPort(c.HTTP)
 	if err != nil {

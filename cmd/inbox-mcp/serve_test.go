@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// client is one that speaks to the tool server by lines.
+// client is a client that uses the tool server by lines.
 type lineClient struct {
 	t    *testing.T
 	p    *process
@@ -43,7 +43,7 @@ func (c *lineClient) begin(method string, params any) int {
 	return c.last
 }
 
-// toolAnswer is what a tool answered.
+// toolAnswer is the response of a tool.
 type toolAnswer struct {
 	Structured map[string]any `json:"structuredContent"`
 	Content    []struct{ Text string }
@@ -85,8 +85,8 @@ func (c *lineClient) tool(name string, args map[string]any) toolAnswer {
 	return c.hear(c.beginTool(name, args))
 }
 
-// TestTwoConversationsShareNoMail: of two tool servers that wait for one mail, one gets it; and each mail of many
-// reaches exactly one of them.
+// TestTwoConversationsShareNoMail: if two tool servers wait for one message, one gets it. Each of
+// many messages reaches exactly one of them.
 func TestTwoConversationsShareNoMail(t *testing.T) {
 	w := theWorld(t)
 	one, two, address := w.client(t), w.client(t), w.near.inbox(t)
@@ -110,7 +110,7 @@ func TestTwoConversationsShareNoMail(t *testing.T) {
 	}
 }
 
-// TestTheServerRestartsInAWait: the wait goes on, and finds the mail.
+// TestTheServerRestartsInAWait: the wait continues and finds the message.
 func TestTheServerRestartsInAWait(t *testing.T) {
 	w := theWorld(t)
 	n, err := w.node("restarted")
@@ -136,7 +136,8 @@ func TestTheServerRestartsInAWait(t *testing.T) {
 	}
 }
 
-// TestAnEncryptedInbox: what is plain is told with the API's note, and what can't be done is said.
+// TestAnEncryptedInbox: plain fields are returned with the API's note, and impossible requests are
+// explained.
 func TestAnEncryptedInbox(t *testing.T) {
 	w := theWorld(t)
 	n, err := w.node("sealed")
@@ -184,7 +185,7 @@ func pick(args map[string]any, names ...string) map[string]any {
 	return out
 }
 
-// polled waits until so many long polls wait at the node.
+// polled waits until that many long polls wait at the node.
 func (n *node) polled(t *testing.T, want int) {
 	t.Helper()
 	gauge := fmt.Sprintf("\ninboxd_http_long_polls %d\n", want)
@@ -206,8 +207,9 @@ func (n *node) polled(t *testing.T, want int) {
 	}
 }
 
-// TestItEndsAtOnce: by a signal or with its input, and waits are told. That it takes a second at most is seen in the
-// best of three: a machine that is busy may take longer now and then, a tool server that waits for something always does.
+// TestItEndsAtOnce: it ends on a signal or with its input, and waits are notified. The limit of one
+// second applies to the best of three runs: a busy machine may be slow sometimes, but a tool server
+// that waits for something is slow every time.
 func TestItEndsAtOnce(t *testing.T) {
 	w := theWorld(t)
 	address := w.near.inbox(t)
@@ -220,7 +222,7 @@ func TestItEndsAtOnce(t *testing.T) {
 		for range 3 {
 			c := w.client(t)
 			id := c.beginTool("wait_for_message", map[string]any{"address": address, "timeout": 50})
-			c.tool("list_inboxes", nil) // so that the wait has been heard of
+			c.tool("list_inboxes", nil) // so that the wait has certainly begun
 			asked := time.Now()
 			end(c.p)
 			if a := c.hear(id); !a.IsError || !strings.HasPrefix(a.Content[0].Text, "Cancelled") {
@@ -244,7 +246,7 @@ func TestItEndsAtOnce(t *testing.T) {
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
-	resp, err := http.DefaultClient.Do(r) // comes back with the first notification of progress
+	resp, err := http.DefaultClient.Do(r) // returns with the first progress notification
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// TestStrangeServers: what answers in place of the service is told to the model with the address that it
-// was asked at, and the tool server goes on.
+// TestStrangeServers: a response that is not from the service is reported to the model with the URL
+// of the request, and the tool server continues.
 func TestStrangeServers(t *testing.T) {
 	w := theWorld(t)
 	for name, c := range map[string]struct {
 		answer func(http.ResponseWriter)
-		want   string // after the address
+		want   string // after the URL
 	}{
 		"a page":     {func(out http.ResponseWriter) { fmt.Fprint(out, "<html>Welcome to nginx") }, "gave no valid response: "},
 		"other JSON": {func(out http.ResponseWriter) { fmt.Fprint(out, `{"hello":"world"}`) }, "gave no valid response: "},
@@ -36,7 +36,7 @@ func TestStrangeServers(t *testing.T) {
 				c.answer(out)
 			}))
 			defer strange.Close()
-			// A path and a slash at the end are part of where the service is.
+			// A path and a trailing slash are part of the base URL.
 			base := strange.URL + "/mail/"
 			p, err := start(w.bin+"inbox-mcp", []string{"--base-url", base, "--api-key", "svc_live_x"}, nil)
 			if err != nil {
@@ -45,7 +45,7 @@ func TestStrangeServers(t *testing.T) {
 			t.Cleanup(p.kill)
 			p.ask(t, fmt.Sprintf(pythonInitialize, "2025-11-25"))
 			p.say(t, pythonInitialized)
-			for range 2 { // the second call finds a tool server that works
+			for range 2 { // the second call finds a working tool server
 				said := p.ask(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"list_inboxes","arguments":{}}}`, p.id()))
 				content, _ := said.at("result", "content").([]any)
 				if said.at("result", "isError") != true || len(content) != 1 {

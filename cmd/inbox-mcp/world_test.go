@@ -23,19 +23,19 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// world is what the tests of this package share: both programs as they are built, a server with an
-// account, and another server that its mail to strangers goes to.
+// world is shared by the tests of this package: both programs as built, a server with an account,
+// and another server that receives its messages to others.
 type world struct {
 	bin       string
 	near, far *node
 }
 
-// node is a real inboxd process with one account on it.
+// node is a real inboxd process with one account.
 type node struct {
 	process    *process
 	base, smtp string
 	session    string
-	key        string // of the account, full
+	key        string // of the account, with all permissions
 }
 
 var (
@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// theWorld is started by the first test that asks for it.
+// theWorld is started by the first test that uses it.
 func theWorld(t testing.TB) *world {
 	t.Helper()
 	w, err := shared()
@@ -114,10 +114,10 @@ func (n *node) signUp(email string) (session string, err error) {
 	return in.SessionToken, err
 }
 
-// keyWith issues a key of the node's account.
+// keyWith creates a key of the node's account.
 func (n *node) keyWith(scopes ...string) (string, error) { return n.keyOf(n.session, scopes...) }
 
-// keyOf issues a key of the account of a session.
+// keyOf creates a key of the account of a session.
 func (n *node) keyOf(session string, scopes ...string) (string, error) {
 	var out struct{ Key string }
 	err := n.ask("POST", "/api/keys", session, map[string]any{"label": "test", "scopes": scopes}, &out)
@@ -133,12 +133,12 @@ func (n *node) anotherAccount(email string) (string, error) {
 	return n.keyOf(session, "full")
 }
 
-// closing is how long the tool server may take to end on a machine that does much else, see TestItEndsAtOnce.
+// closing is how long the tool server may take to end on a busy machine, see TestItEndsAtOnce.
 const closing = 5 * time.Second
 
 var errStatus = errors.New("not the status of a success")
 
-// ask calls the API with a key or a session; an answer that is none of 2xx is an error.
+// ask makes a call with a key or a session. A response other than 2xx is an error.
 func (n *node) ask(method, path, credential string, in, out any) error {
 	var body io.Reader
 	if in != nil {
@@ -172,7 +172,7 @@ func (n *node) ask(method, path, credential string, in, out any) error {
 	return json.Unmarshal(b, out)
 }
 
-// api is ask with the account's key, for an answer that has to be there.
+// api is ask with the account's key, for a response that must succeed.
 func (n *node) api(t testing.TB, method, path string, in any) (out map[string]any) {
 	t.Helper()
 	if err := n.ask(method, "/api/v1"+path, n.key, in, &out); err != nil {
@@ -181,13 +181,13 @@ func (n *node) api(t testing.TB, method, path string, in any) (out map[string]an
 	return out
 }
 
-// inbox makes an inbox and returns its address.
+// inbox creates an inbox and returns its address.
 func (n *node) inbox(t testing.TB) string {
 	t.Helper()
 	return n.api(t, "POST", "/inboxes", nil)["address"].(string)
 }
 
-// mail hands a mail over by SMTP.
+// mail sends a message by SMTP.
 func (n *node) mail(t testing.TB, to, subject, body string) {
 	t.Helper()
 	text := "From: Shop <no-reply@shop.test>\r\nTo: " + to + "\r\nSubject: " + subject + "\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n" + body + "\r\n"
@@ -196,7 +196,7 @@ func (n *node) mail(t testing.TB, to, subject, body string) {
 	}
 }
 
-// process is a program that runs.
+// process is a running program.
 type process struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
@@ -206,12 +206,12 @@ type process struct {
 	ended  chan struct{} // closed when it has ended
 }
 
-// lockedText is what a process says, readable while it still speaks.
+// lockedText is the output of a process, readable while the process runs.
 type lockedText struct {
 	mu   sync.Mutex
 	text strings.Builder
 	more *sync.Cond // on mu
-	over bool       // nothing more will be said
+	over bool       // no more output will follow
 }
 
 func (l *lockedText) Write(p []byte) (int, error) {
@@ -221,7 +221,8 @@ func (l *lockedText) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// until returns what the pattern finds as soon as it is said; nil when it never is.
+// until returns the match of a pattern as soon as it is printed, or nil if the output ends without
+// one.
 func (l *lockedText) until(pattern *regexp.Regexp) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -246,7 +247,7 @@ func (l *lockedText) String() string {
 	return l.text.String()
 }
 
-// start runs a program until somebody kills it, at the latest when the tests end.
+// start runs a program until it is killed, at the latest when the tests end.
 func start(name string, args, env []string) (*process, error) {
 	p := &process{cmd: exec.Command(name, args...), stderr: &lockedText{}, ended: make(chan struct{})}
 	p.stderr.more = sync.NewCond(&p.stderr.mu)
@@ -276,7 +277,7 @@ func start(name string, args, env []string) (*process, error) {
 	return p, nil
 }
 
-// line is the next one of stdout; empty when there is none any more.
+// line returns the next line of stdout, or "" at its end.
 func (p *process) line() string {
 	s, _ := p.out.ReadString('\n')
 	return strings.TrimSpace(s)
@@ -311,7 +312,7 @@ func (w *world) mcp(t testing.TB, args ...string) *process {
 
 var httpLine = regexp.MustCompile(`(?m)^inbox-mcp ready http=(\S+)$`)
 
-// mcpHTTP starts the tool server on HTTP and returns where its clients go.
+// mcpHTTP starts the tool server on HTTP and returns the URL for its clients.
 func (w *world) mcpHTTP(t testing.TB, args ...string) (p *process, url string) {
 	t.Helper()
 	p = w.mcp(t, append([]string{"--http", "127.0.0.1:0"}, args...)...)
@@ -322,7 +323,8 @@ func (w *world) mcpHTTP(t testing.TB, args ...string) (p *process, url string) {
 	return p, "http://" + m[1] + "/mcp"
 }
 
-// script runs node in a folder of testdata/npm, whose packages come by the lock file, and returns what it says.
+// script runs node in a folder of testdata/npm, whose packages are installed by the lock file, and
+// returns its output.
 func script(t *testing.T, folder string, env []string, args ...string) (out string, err error) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join("testdata", "npm", "node_modules")); err != nil {

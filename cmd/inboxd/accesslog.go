@@ -17,8 +17,9 @@ import (
 	"inboxd/internal/mail/sealed"
 )
 
-// openAccessLog opens what --access-log names: a file that is appended to (mode 0600), - for
-// standard output, nothing for none. close writes what waits.
+// openAccessLog opens the log that --access-log names: a file that is appended to (mode 0600), or -
+// for standard output. Without the flag, hear is nil. close writes buffered lines and closes the
+// file.
 func (c *serveCommand) openAccessLog(log *slog.Logger) (hear func(http.Access), close func(), err error) {
 	if c.AccessLog == "" {
 		return nil, func() {}, nil
@@ -38,7 +39,8 @@ func (c *serveCommand) openAccessLog(log *slog.Logger) (hear func(http.Access), 
 	}, nil
 }
 
-// logFile is a file that is appended to. Who rotates it moves it away and sends SIGHUP: it is opened anew by its name.
+// logFile is a file that is appended to. To rotate it, move it away and send SIGHUP: it is then
+// opened again by its name.
 type logFile struct {
 	path string
 	mu   sync.Mutex
@@ -52,7 +54,7 @@ func (l *logFile) Write(p []byte) (int, error) {
 	return l.file.Write(p)
 }
 
-// reopen goes on with the old file where the name can't be opened.
+// reopen keeps the old file if the name cannot be opened.
 func (l *logFile) reopen() error {
 	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -61,13 +63,13 @@ func (l *logFile) reopen() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.file != nil {
-		_ = l.file.Close() // what was written to it is in the kernel
+		_ = l.file.Close() // everything written to it is in the kernel
 	}
 	l.file = file
 	return nil
 }
 
-// followHangups reopens the file at each SIGHUP until it is ended, which closes it.
+// followHangups reopens the file on every SIGHUP. end stops that and closes the file.
 func (l *logFile) followHangups(log *slog.Logger) (end func()) {
 	hangups, over := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -83,18 +85,19 @@ func (l *logFile) followHangups(log *slog.Logger) (end func()) {
 		signal.Stop(hangups)
 		close(hangups)
 		<-over
-		_ = l.file.Close() // nobody is left to tell
+		_ = l.file.Close() // there is nowhere to report an error
 	}
 }
 
-// logAccess writes a line. Its time is when the line is written; ms is how long the answer took.
+// logAccess writes one line. Its time is when the line is written; ms is the duration of the
+// response.
 func logAccess(logger *slog.Logger, a http.Access) {
 	logger.Info("access", "client", a.Peer, "method", string(a.Method), "path", loggable(string(a.Path)),
 		"status", a.Status, "bytes", a.Bytes, "ms", float64(a.Took.Microseconds())/1000, "request", string(a.Request))
 }
 
-// loggable is a path without what opens something: the token of a link to a calendar and a private key,
-// however the path is spelt, and whatever else may be a token.
+// loggable returns a path without secrets. It redacts the token of a calendar link and private
+// keys, however the path is encoded, and everything else that may be a token.
 func loggable(given string) string {
 	plain := unescape(given)
 	if sealed.IsPrivate(plain) {
@@ -116,14 +119,14 @@ func loggable(given string) string {
 	return given
 }
 
-// leastToken is shorter than all that opens something: links have 46 characters, keys and sessions more.
-// An inbox's address may be as long.
+// leastToken is shorter than every secret: links have 46 characters, keys and sessions more. An
+// inbox's address may be as long.
 const leastToken = 40
 
 var tokens = regexp.MustCompile(`[A-Za-z0-9_-]{40}`)
 
-// unescape decodes percent-encoding until none is left: what is encoded twice is read so by whoever
-// reads the log. What is no encoding stays as it is.
+// unescape decodes percent-encoding until none is left, because a reader of the log could decode it
+// twice, too. Invalid encodings are left unchanged.
 func unescape(text string) string {
 	for range maxEscapes {
 		before := text
@@ -134,7 +137,7 @@ func unescape(text string) string {
 	return text
 }
 
-// maxEscapes bounds how often a path is decoded.
+// maxEscapes limits how often a path is decoded.
 const maxEscapes = 8
 
 var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
@@ -147,7 +150,8 @@ func decodeOne(escaped string) string {
 	return plain
 }
 
-// checkOrigins refuses what no browser sends as an Origin: a path, a slash at the end, a capital.
+// checkOrigins refuses origins that no browser sends: with a path, a trailing slash or a capital
+// letter.
 func (c *serveCommand) checkOrigins() (http.Origins, error) {
 	for _, origin := range c.CORSOrigin {
 		u, err := url.Parse(origin)

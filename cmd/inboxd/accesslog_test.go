@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestAccessLogAndOrigins: every kind of answer has its line, with the id that the client saw, and
-// says to a page of a permitted origin, and to no other, that it may read it.
+// TestAccessLogAndOrigins checks that every kind of response has a line in the log with the id that
+// the client saw, and that only pages of a permitted origin may read responses.
 func TestAccessLogAndOrigins(t *testing.T) {
 	const friend = "https://app.example.test"
 	home := t.TempDir()
@@ -27,7 +27,7 @@ func TestAccessLogAndOrigins(t *testing.T) {
 	feed := u.do(t, http.StatusOK, "GET", "/inboxes/"+address+"/calendar/feed", nil)["feed_url"].(string)
 	feed = feed[strings.Index(feed, "/calendar/feeds/"):]
 	inbox := "/api/v1/inboxes/" + address
-	ids := map[string]string{} // X-Request-Id by what the line must say
+	ids := map[string]string{} // X-Request-Id by the expected text of the line
 	for _, c := range []struct{ method, path, fields, line string }{
 		{"GET", inbox + "/latest", "", "method=GET path=" + inbox + "/latest status=200"},
 		{"GET", inbox + "/latest?wait=1&after=99", "", "method=GET path=" + inbox + "/latest status=200 bytes=14"},
@@ -46,7 +46,7 @@ func TestAccessLogAndOrigins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _ = io.Copy(io.Discard, resp.Body) // so that the next poll comes on the same connection
+			_, _ = io.Copy(io.Discard, resp.Body) // so that the next poll uses the same connection
 			resp.Body.Close()
 			allowed := resp.Header.Get("Access-Control-Allow-Origin")
 			if want := map[bool]string{true: friend}[origin == friend]; allowed != want {
@@ -87,7 +87,8 @@ func TestAccessLogAndOrigins(t *testing.T) {
 	}
 }
 
-// TestTokensAreNotLoggable: a path that opens something is cut down however it is spelt; others stay as they came.
+// TestTokensAreNotLoggable checks that secrets in a path are redacted however it is encoded, and
+// that other paths are unchanged.
 func TestTokensAreNotLoggable(t *testing.T) {
 	token := "AbC-_" + strings.Repeat("x1", 20) + "Z"
 	for _, path := range []string{
@@ -108,8 +109,8 @@ func TestTokensAreNotLoggable(t *testing.T) {
 	}
 }
 
-// TestAccessLogIsRotated: a file that was moved away is let go at SIGHUP, and nothing is lost; without a place for the
-// next one the old one goes on.
+// TestAccessLogIsRotated checks that a moved file is closed on SIGHUP and no line is lost. If the
+// new file cannot be opened, the old one stays in use.
 func TestAccessLogIsRotated(t *testing.T) {
 	home := t.TempDir()
 	logs := filepath.Join(home, "logs")

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// admin runs an operator's command on dir and returns what it prints.
+// admin runs an admin command on dir and returns its output.
 func admin(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	out, err := command(append([]string{"admin", "--data", dir}, args...)...).CombinedOutput()
@@ -27,7 +27,7 @@ func bearer(session string) map[string]string {
 	return map[string]string{"Authorization": "Bearer " + session}
 }
 
-// wants calls and requires the status.
+// wants makes calls and requires the status.
 func (s *server) wants(t testing.TB, status int, method, path string, header map[string]string, body any) answerOf {
 	t.Helper()
 	a, err := s.call(method, path, header, body)
@@ -37,8 +37,8 @@ func (s *server) wants(t testing.TB, status int, method, path string, header map
 	return a
 }
 
-// TestResetLink sets a new password by the operator's link, across a kill; no secret of it
-// is said anywhere.
+// TestResetLink sets a new password with the operator's link, across a kill. Its secrets appear
+// nowhere else.
 func TestResetLink(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := launch(t, dir, "--base-url", "https://mail.example.test", "--log-level", "debug")
@@ -75,7 +75,8 @@ func TestResetLink(t *testing.T) {
 	}
 }
 
-// TestAccountDelete removes an account while a kill interrupts it; the next start finishes.
+// TestAccountDelete deletes an account while a kill interrupts it. The next start completes the
+// deletion.
 func TestAccountDelete(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := launch(t, dir)
@@ -97,13 +98,13 @@ func TestAccountDelete(t *testing.T) {
 	if err := deleting.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for { // until the account is closed; most of it is still there then
+	for { // until the account is closed; most of its data still exists then
 		if a, err := s.call("GET", "/api/v1/inboxes", map[string]string{"X-API-Key": u.key}, nil); err != nil || a.status == 401 {
 			break
 		}
 	}
 	s.kill()
-	_ = deleting.Wait() // it was cut off
+	_ = deleting.Wait() // it was interrupted
 	s = launch(t, dir)
 	_ = command("admin", "--data", dir, "account", "delete", "me@example.test").Run() // waits for the rest, if there is any
 	for _, address := range []string{"i0-0@inbox.localhost", "i7-74@inbox.localhost"} {
@@ -121,14 +122,15 @@ func TestAccountDelete(t *testing.T) {
 	if list := again.do(t, 200, "GET", "/inboxes", nil)["inboxes"].([]any); len(list) != 0 {
 		t.Errorf("the new account has %v", list)
 	}
-	// A deleted address stays closed to others for 30 days, and so to the new account.
+	// A deleted address is reserved for 30 days, also against the new account.
 	again.do(t, 400, "POST", "/inboxes", map[string]any{"prefix": "i0-0"})
 	if out, err := command("admin", "--data", dir, "account", "delete", "nobody@example.test").CombinedOutput(); err == nil || !strings.Contains(string(out), "No account has this e-mail address") {
 		t.Errorf("nobody's: %v %s", err, out)
 	}
 }
 
-// TestPlansOfTheOperator come from the config file; a wrong figure is a sentence.
+// TestPlansOfTheOperator checks that plans come from the config file, and that a wrong value is
+// explained.
 func TestPlansOfTheOperator(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "inboxd.toml")
 	write := func(text string) {
@@ -168,7 +170,7 @@ func TestPlansOfTheOperator(t *testing.T) {
 	}
 }
 
-// TestQuotasUnderParallelCreates: exact, whoever asks on whichever surface.
+// TestQuotasUnderParallelCreates checks that quotas are exact with parallel calls on all surfaces.
 func TestQuotasUnderParallelCreates(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"), "--default-plan", "free", "--namespace", "random")
 	u := s.signUp(t, "me@example.test")
@@ -196,7 +198,8 @@ func TestQuotasUnderParallelCreates(t *testing.T) {
 	}
 }
 
-// TestNamesAreOwned: a deleted address and a subdomain, by the account that had them first.
+// TestNamesAreOwned checks that a deleted address and a subdomain belong to the account that had
+// them first.
 func TestNamesAreOwned(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := launch(t, dir)
@@ -230,7 +233,7 @@ func TestNamesAreOwned(t *testing.T) {
 	}
 }
 
-// named sends a creation under a name and returns the whole answer.
+// named makes a create call with an idempotency key and returns the complete response.
 func (u *user) named(name, body string) (status int, answer string, err error) {
 	req, err := http.NewRequest("POST", "http://"+u.server.http+"/api/v1/inboxes", strings.NewReader(body))
 	if err != nil {
@@ -247,13 +250,13 @@ func (u *user) named(name, body string) (status int, answer string, err error) {
 	return resp.StatusCode, resp.Header.Get("Location") + string(b), err
 }
 
-// TestCreationsAreRepeatedAcrossKills: each creation has a name, and is repeated until it is
-// answered while the server is killed under it. There is one inbox for each name, and every
-// answer to a name is the same.
+// TestCreationsAreRepeatedAcrossKills repeats each create call with its idempotency key until there
+// is a response, while the server is killed. There is one inbox for each key, and all responses for
+// a key are equal.
 func TestCreationsAreRepeatedAcrossKills(t *testing.T) {
 	const kills, names = 4, 40
 	dir := filepath.Join(t.TempDir(), "data")
-	base := []string{"--base-url", "https://inbox.example.test"} // part of each answer: the port is another one each time
+	base := []string{"--base-url", "https://inbox.example.test"} // part of each response: the port changes with each start
 	s := launch(t, dir, base...)
 	u := s.signUp(t, "me@example.test")
 	answers := map[string]string{}
@@ -267,7 +270,7 @@ func TestCreationsAreRepeatedAcrossKills(t *testing.T) {
 				name := fmt.Sprintf("r%d-%d", round, n)
 				status, answer, err := u.named(name, "{}")
 				if err != nil || status != 201 {
-					return // cut off: repeated below
+					return // interrupted: repeated below
 				}
 				mu.Lock()
 				answers[name] = answer

@@ -20,10 +20,10 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// acmeHost is the name that certificates are for; zone answers for it.
+// acmeHost is the name that certificates are for; zone resolves it.
 const acmeHost = "mail.inbox.test"
 
-// zone is a name server, over TCP as pebble asks, that knows every name to be this machine.
+// zone is a name server that resolves every name to this machine. It uses TCP, as pebble does.
 func zone(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -43,7 +43,7 @@ func zone(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// answerOne answers one question; its length precedes each message.
+// answerOne answers one query. A message is preceded by its length.
 func answerOne(conn net.Conn) {
 	defer conn.Close()
 	head := make([]byte, 2)
@@ -72,7 +72,7 @@ type authority struct {
 	dir        string
 }
 
-// newAuthority chooses where pebble will listen, so that a server can be told.
+// newAuthority chooses the address at which pebble will listen, for the server's flags.
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -88,7 +88,7 @@ func (a *authority) args() []string {
 	return []string{"--acme", "--acme-hosts", acmeHost, "--acme-email", "op@inbox.test", "--acme-directory", "https://" + a.addr + "/dir", "--acme-ca", a.root}
 }
 
-// start runs pebble, which checks hosts at these ports.
+// start runs pebble, which validates hosts at these ports.
 func (a *authority) start(t *testing.T, s *server, httpAddr, httpsAddr string) (stop func()) {
 	t.Helper()
 	path := filepath.Join(a.dir, "pebble")
@@ -140,7 +140,7 @@ func (a *authority) start(t *testing.T, s *server, httpAddr, httpsAddr string) (
 	}
 }
 
-// issuer is who signed what a listener shows for the name.
+// issuer returns the issuer of the certificate that a listener shows for the name.
 func issuer(t *testing.T, addr string) string {
 	t.Helper()
 	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 60 * time.Second}, "tcp", addr, &tls.Config{ServerName: acmeHost, InsecureSkipVerify: true})
@@ -155,14 +155,15 @@ func issuer(t *testing.T, addr string) string {
 	return leaf.Issuer.CommonName
 }
 
-// TestACMEOverTLS gets a certificate by TLS-ALPN-01, keeps it, and needs no authority then.
+// TestACMEOverTLS obtains a certificate by TLS-ALPN-01 and stores it. After that it needs no
+// authority.
 func TestACMEOverTLS(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)
 	dir := filepath.Join(t.TempDir(), "data")
 	args := append(a.args(), "--https", "127.0.0.1:0", "--smtps", "127.0.0.1:0")
 	s := launch(t, dir, args...)
-	stop := a.start(t, s, "127.0.0.1:1", s.https) // nothing answers HTTP-01 there
+	stop := a.start(t, s, "127.0.0.1:1", s.https) // nothing listens for HTTP-01 there
 	if who := issuer(t, s.https); !strings.Contains(who, "Pebble") {
 		t.Errorf("issued by %q", who)
 	}
@@ -188,8 +189,8 @@ func TestACMEOverTLS(t *testing.T) {
 	}
 }
 
-// TestACMEOverHTTP gets a certificate by HTTP-01 for a server that speaks TLS by STARTTLS
-// only, to a peer that names nobody.
+// TestACMEOverHTTP obtains a certificate by HTTP-01, for a server that uses TLS only by STARTTLS
+// and for a peer that sends no server name.
 func TestACMEOverHTTP(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t)

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// run runs inboxd and returns what it said and its exit code.
+// run runs inboxd and returns its output and its exit code.
 func run(args ...string) (string, int) {
 	cmd := command(args...)
 	out, _ := cmd.CombinedOutput()
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// TestBackupUnderLoad: a backup is made while mail comes in, and the server is killed. The copy is
-// whole, a start on it has every mail that was acknowledged before the backup was asked for, and no
-// id means another mail than in the server that was lost.
+// TestBackupUnderLoad makes a backup while messages come in, and kills the server. The copy is
+// complete. A server started on it has every message that was acknowledged before the backup was
+// requested, and no id means another message than in the lost server.
 func TestBackupUnderLoad(t *testing.T) {
 	const senders = 4
 	home := t.TempDir()
@@ -32,7 +32,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	for i := range addresses {
 		addresses[i], told[i], ids[i] = u.inbox(t, fmt.Sprintf("box%d", i)), map[string]bool{}, map[float64]string{}
 	}
-	var over atomic.Bool // no mail counts any more
+	var over atomic.Bool // messages no longer count
 	var all atomic.Int64
 	var load sync.WaitGroup
 	for i := range senders {
@@ -55,7 +55,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, out)
 	}
 	reach(t, &all, all.Load()+50)
-	for i := range addresses { // what the ids mean in the server that is lost
+	for i := range addresses { // the messages of the ids in the lost server
 		checkLedger(t, u, addresses[i], nil, ids[i])
 	}
 	s.kill()
@@ -84,7 +84,8 @@ func reach(t *testing.T, count *atomic.Int64, goal int64) {
 	}
 }
 
-// TestCheckAndBackupSayWhy: sentences and exit codes of what can't be, and of damage.
+// TestCheckAndBackupSayWhy checks error sentences and exit codes for impossible requests and for
+// damage.
 func TestCheckAndBackupSayWhy(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, "data")
@@ -151,13 +152,13 @@ func TestCheckAndBackupSayWhy(t *testing.T) {
 	if out, code := run("check", dir, "--repair", filepath.Join(home, "keyless")); code != 1 || !strings.HasSuffix(out, "copy secret.key of a backup into it with mode 600, then start the server with it as --data\n") {
 		t.Errorf("without the key: exit %d, %s", code, out)
 	}
-	// The backup has links to the same files where the disk can make them.
+	// The backup has hard links to the same files if the file system supports them.
 	if out, code := run("check", filepath.Join(home, "copy")); code == 2 {
 		t.Errorf("exit %d, %s", code, out)
 	}
 }
 
-// must1 is a value that can't be missing.
+// must1 returns a value and fails the test on an error.
 func must1[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()

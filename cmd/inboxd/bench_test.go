@@ -15,8 +15,8 @@ import (
 	"inboxd/persist"
 )
 
-// BenchmarkDeliver is the road of a mail behind SMTP, one after the other: read, decided,
-// on disk, seen.
+// BenchmarkDeliver measures the path of a message after SMTP, one message at a time: parsed,
+// decided, made durable, visible.
 func BenchmarkDeliver(b *testing.B) {
 	st, err := persist.Open(filepath.Join(b.TempDir(), "data"), persist.Options{})
 	if err != nil {

@@ -19,12 +19,12 @@ import (
 	"testing"
 )
 
-// canaries are words that only mail holds, by where in it they are.
+// canaries are words that occur only in a message, by the part of the message that contains them.
 type canaries map[string]string
 
 var canaryPlaces = []string{"subject", "name", "body", "html", "header", "filename", "file", "ics", "messageid", "cut", "sentsubject", "sentbody", "senthtml", "sentname", "sentfile", "largebody", "largefile"}
 
-// newCanaries draws words that no other run has.
+// newCanaries returns words that no other run has.
 func newCanaries(t testing.TB) canaries {
 	seed := rand.Uint64()
 	t.Logf("the words are those of seed %d", seed)
@@ -39,7 +39,7 @@ func newCanaries(t testing.TB) canaries {
 	return c
 }
 
-// spellings are the forms in which a word may lie somewhere.
+// spellings returns the encodings in which a word may be stored.
 func spellings(word string) map[string][]byte {
 	forms := map[string][]byte{"plain": []byte(word), "hex": []byte(hex.EncodeToString([]byte(word))), "HEX": []byte(strings.ToUpper(hex.EncodeToString([]byte(word))))}
 	backwards := []byte(word)
@@ -50,21 +50,21 @@ func spellings(word string) map[string][]byte {
 		little, big = append(little, c, 0), append(big, 0, c)
 	}
 	forms["UTF-16LE"], forms["UTF-16BE"] = little, big
-	for shift := range 3 { // what is certain of the word behind so many other bytes
+	for shift := range 3 { // the part of the encoding that does not depend on the bytes around it
 		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, shift), word...))
 		forms[fmt.Sprint("base64 ", shift)] = []byte(text[(shift*8+5)/6 : (shift+len(word))*8/6])
 	}
 	return forms
 }
 
-// spelt is one spelling of the word of one place.
+// spelt is one encoding of the word of one part.
 type spelt struct {
 	place, form string
 	bytes       []byte
 }
 
-// in names the places whose words are in data. It goes over data once, for folders are large: only
-// where two bytes begin a spelling it looks closer.
+// in returns the parts whose words occur in data. It reads data once, because folders are large. It
+// compares only where two bytes match the beginning of an encoding.
 func (c canaries) in(data []byte) (found map[string]string) {
 	found = map[string]string{}
 	var begins [1 << 16][]spelt
@@ -84,15 +84,15 @@ func (c canaries) in(data []byte) (found map[string]string) {
 	return found
 }
 
-// inFolder is in for every byte of every file of a folder, and their names.
+// inFolder is in for the content of all files of a folder, and for their names.
 func (c canaries) inFolder(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
-			return nil // files come and go while it runs; the socket holds nothing
+			return nil // files may disappear meanwhile; the socket has no content
 		}
-		data, _ := os.ReadFile(path) // of one that went: nothing
+		data, _ := os.ReadFile(path) // empty for a file that has disappeared
 		for place, form := range c.in(append(data, path...)) {
 			found[place] = form + " in " + path
 		}
@@ -104,7 +104,7 @@ func (c canaries) inFolder(t testing.TB, dir string) map[string]string {
 	return found
 }
 
-// mail has a word in every place.
+// mail returns a message with a word in every part.
 func (c canaries) mail() []byte {
 	return []byte("From: " + c["name"] + " <far@shop.test>\r\nTo: \"" + c["name"] + "\" <x@y.test>\r\nSubject: " + c["subject"] + "\r\nMessage-ID: <" + c["messageid"] + "@shop.test>\r\nX-Extra: " + c["header"] +
 		"\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: multipart/alternative; boundary=a\r\n\r\n--a\r\n\r\nYour code is 482913 " + c["body"] +
@@ -114,8 +114,8 @@ func (c canaries) mail() []byte {
 			"ORGANIZER:mailto:far@shop.test", "ATTENDEE:mailto:vault@inbox.localhost", "END:VEVENT", "END:VCALENDAR", ""}, "\r\n") + "\r\n--b--\r\n")
 }
 
-// large is a mail that goes to a blob file, and so does the file in it: it has its words among bytes that
-// can't be compressed.
+// large returns a message that is stored in a blob file, as is its attachment. Its words are
+// surrounded by incompressible bytes.
 func (c canaries) large() []byte {
 	noise := func() []byte {
 		b := make([]byte, 200<<10)
@@ -127,13 +127,13 @@ func (c canaries) large() []byte {
 		"\r\n--b\r\nContent-Disposition: attachment; filename=x\r\nContent-Transfer-Encoding: base64\r\n\r\n" + file + "\r\n--b--\r\n")
 }
 
-// letter is what is sent, with a word in every place.
+// letter returns a message to send, with a word in every part.
 func (c canaries) letter(to string) map[string]any {
 	return map[string]any{"to": to, "subject": c["sentsubject"], "body": c["sentbody"], "html": "<p>" + c["senthtml"] + "</p>",
 		"attachments": []any{map[string]any{"filename": c["sentname"] + ".txt", "content_b64": base64.StdEncoding.EncodeToString([]byte(c["sentfile"]))}}}
 }
 
-// cutOff leaves a mail in the middle of its data.
+// cutOff disconnects during a message's DATA.
 func (c canaries) cutOff(t testing.TB, s *server, rcpt string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.smtp)
@@ -154,17 +154,17 @@ func (c canaries) cutOff(t testing.TB, s *server, rcpt string) net.Conn {
 	return conn
 }
 
-// canaryStory is everything that is done with the mail of one inbox.
+// canaryStory is everything that the test does with the messages of one inbox.
 type canaryStory struct {
 	*user
 	canaries
 	address string
 	far     *receiver
-	tell    atomic.Bool // the other server takes mail
+	tell    atomic.Bool // the other server accepts messages
 	told    bytes.Buffer
 }
 
-// answer collects what a call says.
+// answer records what a call returns.
 func (s *canaryStory) answer(t testing.TB, path string, header map[string]string) {
 	t.Helper()
 	req, err := http.NewRequest("GET", "http://"+s.server.http+path, nil)
@@ -185,7 +185,7 @@ func (s *canaryStory) answer(t testing.TB, path string, header map[string]string
 	}
 }
 
-// read calls everything that shows something of the inbox.
+// read makes every call that returns something about the inbox.
 func (s *canaryStory) read(t testing.TB) {
 	t.Helper()
 	key, session := map[string]string{"X-API-Key": s.key}, map[string]string{"Authorization": "Bearer " + s.session}
@@ -202,10 +202,11 @@ func (s *canaryStory) read(t testing.TB) {
 	}
 }
 
-// TestNothingOfSealedMailLiesInTheClear: words that are in the mail of an encrypted inbox, received, cut off and sent, are in no
-// byte of the data folder, the log, the metrics, the answers and what webhooks are told, in whatever
-// spelling: while it runs, after much other mail, after a kill, a stop, in a backup. The same search finds the
-// words of the same mails where an inbox is not encrypted.
+// TestNothingOfSealedMailLiesInTheClear checks that words in the messages of an encrypted inbox,
+// received, interrupted or sent, occur nowhere in any encoding: not in the data folder, the log,
+// the metrics, responses or webhooks. It searches while the server runs, after many other messages,
+// after a kill, after a stop, and in a backup. The same search finds the words of the same messages
+// in an inbox that is not encrypted.
 func TestNothingOfSealedMailLiesInTheClear(t *testing.T) {
 	sealed := canarySearch(t, true)
 	for where, found := range sealed {
@@ -221,7 +222,7 @@ func TestNothingOfSealedMailLiesInTheClear(t *testing.T) {
 	}
 }
 
-// canarySearch plays the story and returns what was found where.
+// canarySearch runs the test's actions and returns what was found where.
 func canarySearch(t *testing.T, encrypted bool) map[string]map[string]string {
 	t.Helper()
 	story := &canaryStory{canaries: newCanaries(t)}
@@ -276,7 +277,7 @@ func canarySearch(t *testing.T, encrypted bool) map[string]map[string]string {
 	story.tell.Store(true)
 	u.until(t, story.address, 2, "sent")
 	taken := <-story.far.arrived
-	for len(taken.rcpt) == 0 { // of an attempt that was put off: without recipients there is no mail
+	for len(taken.rcpt) == 0 { // of a deferred attempt: without recipients there is no message
 		taken = <-story.far.arrived
 	}
 	if !strings.Contains(taken.raw, story.canaries["sentsubject"]) || !strings.Contains(taken.raw, "DKIM-Signature:") {
@@ -318,7 +319,7 @@ func canarySearch(t *testing.T, encrypted bool) map[string]map[string]string {
 	return found
 }
 
-// TestCanarySpellings: the search sees a word however it is spelt, and wherever it begins.
+// TestCanarySpellings checks that the search finds a word in every encoding and at every offset.
 func TestCanarySpellings(t *testing.T) {
 	word := newCanaries(t)["body"]
 	c := canaries{"body": word}

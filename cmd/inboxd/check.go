@@ -16,13 +16,13 @@ type checkCommand struct {
 	Repair string `help:"Also write an intact copy of all readable data to this new folder." type:"path" placeholder:"TO"`
 }
 
-// exitCode ends the process with a code; what there was to say is said.
+// exitCode ends the process with a code. Everything was already printed.
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit %d", int(c)) }
 
-// Run implements the command. It ends with 0 when all is well, 1 when something is damaged, 2
-// when the folder can't be looked at, or its copy not be written.
+// Run implements the command. It exits with 0 if everything is intact, 1 if something is damaged,
+// and 2 if the folder cannot be read or its copy cannot be written.
 func (c *checkCommand) Run() error {
 	syscall.Umask(0o077)
 	found := 0

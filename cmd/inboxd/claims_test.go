@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// TestKillsAndClaims kills the server while two accounts make inboxes in the same subdomains: each is
-// one account's then, every inbox that was answered 201 lives, and the other account is refused.
+// TestKillsAndClaims kills the server while two accounts create inboxes in the same subdomains.
+// Afterwards each subdomain belongs to one account, every inbox that got a 201 exists, and the
+// other account is refused.
 func TestKillsAndClaims(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	launchIt := func() *server { return launch(t, dir, "--namespace=random") }

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// user is somebody who uses a server from outside, with what the API gave them.
+// user is a user of the server, with the credentials that the API returned.
 type user struct {
 	server       *server
 	session, key string
-	more         []string // environment of programs that are run for it
+	more         []string // environment of programs run for this user
 }
 
-// answerOf is an API answer, decoded.
+// answerOf is a decoded API response.
 type answerOf struct {
 	status int
 	header http.Header
@@ -56,7 +56,7 @@ func (s *server) call(method, path string, header map[string]string, body any) (
 	return a, err
 }
 
-// signUp makes an account with a full key.
+// signUp creates an account with a full key.
 func (s *server) signUp(t testing.TB, email string) *user {
 	t.Helper()
 	a, err := s.call("POST", "/api/auth/signup", nil, map[string]any{"email": email, "password": "correct horse"})
@@ -72,7 +72,7 @@ func (s *server) signUp(t testing.TB, email string) *user {
 	return u
 }
 
-// do calls the agent surface and requires the status.
+// do makes a call with the key and requires the status.
 func (u *user) do(t testing.TB, status int, method, path string, body any) map[string]any {
 	t.Helper()
 	a, err := u.server.call(method, "/api/v1"+path, map[string]string{"X-API-Key": u.key}, body)
@@ -82,20 +82,20 @@ func (u *user) do(t testing.TB, status int, method, path string, body any) map[s
 	return a.body
 }
 
-// inbox makes an inbox with this prefix.
+// inbox creates an inbox with this prefix.
 func (u *user) inbox(t testing.TB, prefix string) string {
 	t.Helper()
 	return u.do(t, 201, "POST", "/inboxes", map[string]any{"prefix": prefix})["address"].(string)
 }
 
-// latest returns the newest received message, nil when there is none.
+// latest returns the newest received message, or nil if there is none.
 func (u *user) latest(t testing.TB, address, query string) map[string]any {
 	t.Helper()
 	email, _ := u.do(t, 200, "GET", "/inboxes/"+address+"/latest"+query, nil)["email"].(map[string]any)
 	return email
 }
 
-// mail sends one mail with a code.
+// mail sends one message with a code.
 func (s *server) mail(to, code string) error { return s.mailFrom("no-reply@shop.test", to, code) }
 
 func (s *server) mailFrom(from, to, code string) error {
@@ -103,8 +103,8 @@ func (s *server) mailFrom(from, to, code string) error {
 	return netsmtp.SendMail(s.smtp, nil, from, []string{to}, []byte(text))
 }
 
-// dialogue sends lines over a connection to the SMTP port, and fails unless each answer begins as is wanted; where
-// nothing is, none is read.
+// dialogue sends lines over a connection to the SMTP port. It fails unless each reply begins as
+// wanted. For an empty wanted text, it reads no reply.
 func dialogue(t *testing.T, conn net.Conn) func(send, want string) {
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	return func(send, want string) {

@@ -20,15 +20,17 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// clientFigures are what one client took: medians in milliseconds of a bare long poll and of the client's wait, from the
-// mail's last bytes to the code at hand, in turn; and the resident memory of 100 streams, in MiB.
+// clientFigures are the results for one client. They are medians, in milliseconds, of a plain long
+// poll and of the client's wait, from the last byte of a message until the code is returned; and
+// the resident memory of 100 streams, in MiB.
 type clientFigures struct {
 	Bare    float64 `json:"bare_ms"`
 	Client  float64 `json:"client_ms"`
 	Streams float64 `json:"streams_mb"`
 }
 
-// TestClientFigures measures the clients (make client-figures); CLIENT_ROUNDS is how often each of the two waits.
+// TestClientFigures measures the clients (make client-figures). CLIENT_ROUNDS is the number of
+// waits of each kind.
 func TestClientFigures(t *testing.T) {
 	rounds, err := strconv.Atoi(os.Getenv("CLIENT_ROUNDS"))
 	if err != nil {
@@ -57,7 +59,7 @@ func TestClientFigures(t *testing.T) {
 	}
 }
 
-// goFigures does what clients/bench/bench.mjs and bench.py do.
+// goFigures does the same as clients/bench/bench.mjs and bench.py.
 func (u *user) goFigures(t *testing.T, rounds int) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -108,7 +110,7 @@ func (u *user) goFigures(t *testing.T, rounds int) string {
 			}
 			end <- time.Now()
 		}()
-		time.Sleep(5 * time.Millisecond) // it waits at the service by then
+		time.Sleep(5 * time.Millisecond) // by then it waits at the service
 		sent := shop.mail(address, code)
 		took[i%2] = append(took[i%2], (<-end).Sub(sent))
 	}
@@ -136,7 +138,7 @@ func (u *user) goFigures(t *testing.T, rounds int) string {
 	return string(out)
 }
 
-// shop is one SMTP session that mails codes.
+// shop is one SMTP session that sends codes.
 type shop struct {
 	t    *testing.T
 	conn net.Conn
@@ -169,7 +171,7 @@ func (s *shop) replies(n int) {
 	}
 }
 
-// mail sends a code and returns when its last bytes went.
+// mail sends a code and returns when its last bytes are written.
 func (s *shop) mail(to, code string) time.Time {
 	fmt.Fprintf(s.conn, "MAIL FROM:<shop@example.com>\r\nRCPT TO:<%s>\r\nDATA\r\n", to)
 	s.replies(3)
@@ -179,7 +181,7 @@ func (s *shop) mail(to, code string) time.Time {
 	return sent
 }
 
-// resident is the memory of this process, in bytes.
+// resident returns the memory of this process, in bytes.
 func resident(t *testing.T) int {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/statm")

@@ -11,13 +11,13 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// The clients that people install, as seen from this folder.
+// The folders of the client packages, relative to this one.
 const (
 	typescriptClient = "../../clients/typescript"
 	pythonClient     = "../../clients/python"
 )
 
-// program is one of another language, to be run in dir against the server.
+// program returns a command in another language, to be run in dir against the server.
 func (u *user) program(t *testing.T, dir, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
@@ -29,7 +29,8 @@ func (u *user) program(t *testing.T, dir, name string, args ...string) *exec.Cmd
 	return cmd
 }
 
-// outside runs a program and returns what it printed; when it fails, the test does with what it said.
+// outside runs a program and returns its output. If the program fails, the test fails with its
+// output.
 func (u *user) outside(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := u.program(t, dir, name, args...)
@@ -42,8 +43,8 @@ func (u *user) outside(t *testing.T, dir, name string, args ...string) string {
 	return string(said)
 }
 
-// TestClientsOfOtherLanguages builds each from the contract, runs its own tests and its example of a test suite, and
-// installs what was built; all against one server.
+// TestClientsOfOtherLanguages builds each client from the contract, runs its tests and its example
+// of a test suite, and installs the package, all against one server.
 func TestClientsOfOtherLanguages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the clients")

@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// foreignClient asks as clients of the original API do. Their rules: what is harmless to repeat is repeated twice on 429,
-// 502, 503 and 504, and an answer of success with a true error member at its top is a failure.
+// foreignClient makes calls as clients of the original API do. They retry safe calls twice on 429,
+// 502, 503 and 504, and treat a successful response with a true error field at the top level as a
+// failure.
 type foreignClient struct {
 	t       *testing.T
 	base    string // ends in /compat, or not
@@ -22,8 +23,8 @@ type foreignClient struct {
 	replays int
 }
 
-// answers makes one call, whose answer has to have that status; harmless ones are made three times, as if two answers had
-// been lost.
+// answers makes one call and requires the status of its response. Safe calls are made three times,
+// as if two responses had been lost.
 func (c *foreignClient) answers(status int, method, path, body string) (got map[string]any) {
 	c.t.Helper()
 	c.replays++
@@ -59,7 +60,8 @@ type rawJSON string
 
 func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 
-// has reports members that are not as wanted: nil is null or absent, "*" anything that is true in such clients.
+// has reports fields that differ from the wanted ones: nil is null or absent, "*" is any value that
+// is true in such clients.
 func (c *foreignClient) has(what string, got any, want map[string]any) {
 	c.t.Helper()
 	m, _ := got.(map[string]any)
@@ -71,7 +73,7 @@ func (c *foreignClient) has(what string, got any, want map[string]any) {
 	}
 }
 
-// until repeats a call until it is as wanted.
+// until repeats a call until its response is as wanted.
 func (c *foreignClient) until(path string, done func(map[string]any) bool) map[string]any {
 	c.t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -85,8 +87,9 @@ func (c *foreignClient) until(path string, done func(map[string]any) bool) map[s
 	}
 }
 
-// TestReplaysOfForeignClients sends what the methods of clients of the original API send, and looks at what they read: with
-// /compat in the base URL all of it, without it all but the texts, JSON files and whole lists.
+// TestReplaysOfForeignClients makes the calls of clients of the original API and checks the fields
+// they read. With /compat in the base URL, everything works; without it, everything except the
+// texts, JSON files and complete lists.
 func TestReplaysOfForeignClients(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"), "--namespace", "plain")
 	u := s.signUp(t, "me@example.test")
@@ -107,7 +110,7 @@ func TestReplaysOfForeignClients(t *testing.T) {
 	}
 }
 
-// mail makes an inbox, and reads what comes to it.
+// mail creates an inbox and reads its messages.
 func (c *foreignClient) mail(s *server, compat bool) (box string) {
 	made := c.answers(201, "POST", "/inboxes", `{"label":"Tests","retention_hours":24}`)
 	c.has("a new inbox", made, map[string]any{"address": "*", "name": "Tests", "api_key": nil, "retention_hours": 24, "encrypted": false, "created_at": "*"})
@@ -162,7 +165,7 @@ func (c *foreignClient) mail(s *server, compat bool) (box string) {
 	return box
 }
 
-// sends sends to another inbox of the same account, and looks at both ends.
+// sends sends to another inbox of the same account, and checks both sides.
 func (c *foreignClient) sends(box string, compat bool) (peer string) {
 	at := "/inboxes/" + box
 	peer = c.answers(201, "POST", "/inboxes", fmt.Sprintf(`{"prefix":"peer-%t"}`, compat))["address"].(string)
@@ -255,7 +258,7 @@ func (c *foreignClient) meets(box, peer string, compat bool) {
 	}
 }
 
-// encrypted waits at an encrypted inbox, empty and with a message: such clients end there at once.
+// encrypted waits at an encrypted inbox, empty and with a message: such clients stop immediately.
 func (c *foreignClient) encrypted(s *server, vault string, compat bool) {
 	at := "/inboxes/" + vault
 	told := map[string]any{"encrypted": true, "note": "*"}
@@ -278,7 +281,7 @@ func (c *foreignClient) encrypted(s *server, vault string, compat bool) {
 func (c *foreignClient) ends(box, peer string) {
 	c.has("a deletion", c.answers(200, "DELETE", "/inboxes/"+box+"/messages/1", ""), map[string]any{"ok": true})
 	c.answers(404, "GET", "/inboxes/"+box+"/messages/1", "")
-	c.has("a burnt inbox", c.answers(200, "POST", "/inboxes/"+peer+"/burn", `{}`), map[string]any{"ok": true, "burned": 0}) // of the third time
+	c.has("a burnt inbox", c.answers(200, "POST", "/inboxes/"+peer+"/burn", `{}`), map[string]any{"ok": true, "burned": 0}) // of the third call
 	c.has("its messages", c.answers(200, "GET", "/inboxes/"+peer+"/messages?direction=all", ""), map[string]any{"emails": []any{}})
 	for _, address := range []string{box, peer} {
 		c.has("a deleted inbox", c.answers(200, "DELETE", "/inboxes/"+address, ""), map[string]any{"ok": true})

@@ -12,10 +12,11 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// configFile is the flag that names the file; kong's own one is silent about the flag in its errors.
+// configFile is the flag that names the config file. kong's own type does not name the flag in its
+// errors.
 type configFile string
 
-// BeforeResolve is a hook of kong.
+// BeforeResolve is called by kong before it resolves flag values.
 func (configFile) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Path) error {
 	name := string(ctx.FlagValue(trace.Flag).(configFile))
 	values, err := k.LoadConfig(name)
@@ -26,8 +27,8 @@ func (configFile) BeforeResolve(k *kong.Kong, ctx *kong.Context, trace *kong.Pat
 	return nil
 }
 
-// readTOML makes flag values of a TOML file whose keys are the long names of the flags. A
-// key that is no flag is refused: a typo must not silently leave a default in force.
+// readTOML returns the flag values of a TOML file whose keys are the long names of the flags.
+// Unknown keys are refused: a typo must not silently leave a default in force.
 func readTOML(r io.Reader) (kong.Resolver, error) {
 	values := map[string]any{}
 	if err := toml.NewDecoder(r).Decode(&values); err != nil {
@@ -55,8 +56,8 @@ func (t *tomlResolver) Validate(app *kong.Application) error {
 	return nil
 }
 
-// Resolve implements kong.Resolver. Lists become the comma-joined form of the flag. What the
-// environment says wins over the file: kong itself would let the file win.
+// Resolve implements kong.Resolver. Lists become the comma-joined form of the flag. The environment
+// takes precedence over the file; kong itself would do the opposite.
 func (t *tomlResolver) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	v, ok := t.values[flag.Name]
 	if !ok || inEnvironment(flag) {

@@ -51,12 +51,12 @@ func (h *house) close() error {
 	return h.store.Close()
 }
 
-// ledger is what one inbox's senders were told.
+// ledger is what the senders of one inbox know.
 type ledger struct {
 	mu      sync.Mutex
-	mails   map[int64]string // id → subject, acknowledged and not asked to go
-	gone    map[int64]bool   // acknowledged as deleted
-	asked   map[int64]bool   // deletion asked for: may be there or not
+	mails   map[int64]string // id → subject of messages acknowledged, without a requested deletion
+	gone    map[int64]bool   // deletion acknowledged
+	asked   map[int64]bool   // deletion requested: the message may exist or not
 	highest int64
 }
 
@@ -67,7 +67,7 @@ func (l *ledger) received(id int64, subject string) {
 	l.highest = max(l.highest, id)
 }
 
-// snapshot copies the ledger: everything in it was acknowledged before it returned.
+// snapshot copies the ledger: everything in it was acknowledged before snapshot returns.
 func (l *ledger) snapshot() *ledger {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,8 +81,8 @@ func (l *ledger) snapshot() *ledger {
 	return c
 }
 
-// deletions lists ids whose deletion was asked for: taken after a clone, it excuses their
-// absence.
+// deletions returns the ids whose deletion was requested. Taken after a clone, it explains why they
+// may be missing.
 func (l *ledger) deletions() map[int64]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,10 +97,10 @@ const crashInboxes = 6
 
 func crashAddress(i int) string { return fmt.Sprintf("box%d@x.test", i) }
 
-// crashEncrypted says which of the inboxes are encrypted.
+// crashEncrypted lists the encrypted inboxes.
 func crashEncrypted(i int) bool { return i >= crashInboxes-2 }
 
-// crashKey is the public key of the account, whose private one was thrown away.
+// crashKey is the public key of the account. Its private key was discarded.
 var crashKey = func() sealed.Recipient {
 	key, err := sealed.Parse("public_key", "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p")
 	if err != nil {
@@ -109,7 +109,7 @@ var crashKey = func() sealed.Recipient {
 	return key
 }()
 
-// crashMail is the command that brings a mail to one of the inboxes.
+// crashMail is the command that delivers a message to one of the inboxes.
 func crashMail(address string, raw []byte) inbox.Receive {
 	encrypted := address == crashAddress(crashInboxes-1) || address == crashAddress(crashInboxes-2)
 	mail := ingest.Read(ingest.Envelope{MailFrom: "s@x.test", RcptTo: []string{address}, Sealed: encrypted}, raw)
@@ -123,10 +123,10 @@ func crashMail(address string, raw []byte) inbox.Receive {
 	return cmd
 }
 
-// TestCrashClones takes pictures of the disk as a power loss would leave it, while mail
-// comes in and goes, and holds each against what was acknowledged before the picture.
+// TestCrashClones clones the disk as a power loss would leave it, while messages arrive and are
+// deleted. It compares each clone with what was acknowledged before.
 func TestCrashClones(t *testing.T) {
-	const clones, perRun = 40, 20 // make crash takes 2,000
+	const clones, perRun = 40, 20 // make crash uses 2,000
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -193,7 +193,7 @@ func crashRun(t *testing.T, random *rand.Rand, clones int) {
 	}
 }
 
-// send works on one inbox until stop: mail, some of it large, deletions and burns.
+// send uses one inbox until stop: messages, some of them large, deletions and burns.
 func send(t *testing.T, h *house, address string, l *ledger, r *rand.Rand, stop, progress chan struct{}, pause *sync.RWMutex) {
 	for n := 0; ; n++ {
 		pause.RLock()
@@ -208,7 +208,7 @@ func send(t *testing.T, h *house, address string, l *ledger, r *rand.Rand, stop,
 	}
 }
 
-// step deletes one mail or sends one.
+// step deletes one message or sends one.
 func step(t *testing.T, h *house, address string, l *ledger, r *rand.Rand, n int) {
 	ctx := context.Background()
 	if id := l.pick(r); id != 0 {
@@ -238,7 +238,7 @@ func step(t *testing.T, h *house, address string, l *ledger, r *rand.Rand, n int
 	}
 	size := 1500
 	if r.IntN(40) == 0 {
-		size = 300 << 10 // goes to a blob file
+		size = 300 << 10 // stored in a blob file
 	}
 	raw := fmt.Appendf(nil, "Subject: %s\r\nContent-Disposition: attachment\r\n\r\n%s\r\n", subject, strings.Repeat("words ", size/6))
 	answer, err := h.system.Do(ctx, address, crashMail(address, raw))
@@ -249,8 +249,8 @@ func step(t *testing.T, h *house, address string, l *ledger, r *rand.Rand, n int
 	l.received(answer.ID, subject)
 }
 
-// pick chooses, one time in five, an acknowledged mail to delete, and notes that it was
-// asked for before it is.
+// pick chooses, one time in five, an acknowledged message to delete, and records the deletion
+// before it is requested.
 func (l *ledger) pick(r *rand.Rand) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -312,8 +312,9 @@ func checkClone(t *testing.T, clone vfs.FS, in account.SignedIn, before []*ledge
 	}
 }
 
-// checkMailQueue holds that every sent mail that waits has its one entry in the queue, a sealed one
-// its copy for the attempts, and that there is no other of either. It looks before anybody works on the queue.
+// checkMailQueue checks that every waiting sent message has exactly one entry in the queue, that an
+// encrypted one has its copy for the attempts, and that there are no others. It runs before the
+// queue starts.
 func checkMailQueue(t *testing.T, clone vfs.FS) {
 	t.Helper()
 	rows, err := openRows(clone)
@@ -356,7 +357,7 @@ func checkMailQueue(t *testing.T, clone vfs.FS) {
 	}
 }
 
-// checkWhole holds that a mail that is listed is all there.
+// checkWhole checks that a listed message is complete.
 func checkWhole(t *testing.T, h *house, address string, m *inbox.Message) {
 	t.Helper()
 	content, err := h.system.Content(context.Background(), address, m.ID)

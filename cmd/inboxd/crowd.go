@@ -7,36 +7,37 @@ import (
 )
 
 const (
-	// crowdWait is how long every fourth goroutine waits for a processor, or longer, where more is asked for than there
-	// is. In calm hardly one does.
-	crowdWait = 0.005 // seconds
-	// mailInPolls is how many polls take as much of the processor as one mail, from its MAIL to what it sets off.
+	// crowdWait is the scheduling delay, in seconds, that more than a quarter of the goroutines
+	// exceed when the CPU is overloaded. Without overload hardly any goroutine waits that long.
+	crowdWait = 0.005
+	// mailInPolls is how many polls cost as much CPU time as one message, from MAIL to everything
+	// that its arrival causes.
 	mailInPolls = 16
 )
 
-// crowding tells whether mail takes more than half of a machine of which everybody wants more than there is. One goroutine
-// has it.
+// crowding reports whether mail takes more than half of an overloaded CPU. Only one goroutine uses
+// it.
 type crowding struct {
-	mails, answers func() uint64 // so far
+	mails, answers func() uint64 // totals since the start
 
 	waits            []metrics.Sample
-	before           []uint64 // the histogram of waits at the last look
-	mailed, answered uint64   // at the last look
+	before           []uint64 // the histogram of waits at the last call
+	mailed, answered uint64   // totals at the last call
 }
 
 func newCrowding(mails, answers func() uint64) *crowding {
 	return &crowding{mails: mails, answers: answers, waits: []metrics.Sample{{Name: "/sched/latencies:seconds"}}}
 }
 
-// byMail looks at what happened since the last look.
+// byMail reports whether mail crowded out other work since the last call.
 func (c *crowding) byMail() bool {
 	metrics.Read(c.waits)
 	waited := c.waited(c.waits[0].Value.Float64Histogram())
 	return c.mostly() && waited
 }
 
-// mostly reports whether mail took more since the last look than all that was answered. Where fewer polls than mails are
-// asked for, mail may have it all.
+// mostly reports whether mail used more CPU time than all HTTP responses since the last call. If
+// there were fewer responses than messages, it returns false: then mail may use the whole CPU.
 func (c *crowding) mostly() bool {
 	mails, answers := c.mails(), c.answers()
 	mailed, answered := mails-c.mailed, answers-c.answered
@@ -44,7 +45,8 @@ func (c *crowding) mostly() bool {
 	return mailed < answered && answered < mailed*mailInPolls
 }
 
-// waited reports whether one in four of those who wanted a processor since the last look waited long for it.
+// waited reports whether more than a quarter of the goroutines that became runnable since the last
+// call waited longer than crowdWait.
 func (c *crowding) waited(h *metrics.Float64Histogram) bool {
 	if c.before == nil {
 		c.before = make([]uint64, len(h.Counts))
@@ -60,7 +62,7 @@ func (c *crowding) waited(h *metrics.Float64Histogram) bool {
 	return long > all/4
 }
 
-// answered is how many requests were answered.
+// answered returns the number of HTTP responses.
 func answered(all []http.Served) (sum uint64) {
 	for _, one := range all {
 		for _, n := range one.Codes {

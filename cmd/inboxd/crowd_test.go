@@ -9,12 +9,13 @@ import (
 	"time"
 )
 
-// TestMailWaitsWhereItCrowdsPollsOut, in the whole program: agents fill its one processor, each with four polls to a mail.
+// TestMailWaitsWhereItCrowdsPollsOut runs the whole program: agents use up its single CPU, each
+// with four polls per message.
 func TestMailWaitsWhereItCrowdsPollsOut(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "1")
 	s := launch(t, filepath.Join(t.TempDir(), "data"), "--default-plan", "paid", "--smtp-max-conns-per-ip", "500")
 	u := s.signUp(t, "me@example.test")
-	var inboxes []string // one is full after a few seconds
+	var inboxes []string // one inbox is full after a few seconds
 	for i := range 40 {
 		inboxes = append(inboxes, u.inbox(t, "agent"+strconv.Itoa(i)))
 	}
@@ -28,7 +29,7 @@ func TestMailWaitsWhereItCrowdsPollsOut(t *testing.T) {
 					return
 				default:
 				}
-				_ = s.mail(inbox, "482913") // what becomes of it is not asked here
+				_ = s.mail(inbox, "482913") // the result does not matter here
 				for range 4 {
 					_, _ = s.call("GET", "/api/v1/inboxes/"+inbox+"/latest", map[string]string{"X-API-Key": u.key}, nil)
 				}
@@ -46,7 +47,8 @@ func TestMailWaitsWhereItCrowdsPollsOut(t *testing.T) {
 	}
 }
 
-// TestCrowd: mail crowds others out when more than a quarter of all waits are long and it has more than half of the machine.
+// TestCrowd checks that mail crowds out other work if more than a quarter of all waits are long and
+// mail uses more than half of the CPU.
 func TestCrowd(t *testing.T) {
 	h := &metrics.Float64Histogram{Counts: make([]uint64, 2), Buckets: []float64{0, crowdWait, 1}}
 	c := newCrowding(nil, nil)

@@ -22,7 +22,7 @@ const (
 	damagedMails   = 3 // in each
 )
 
-// houseOnDisk leaves a closed store of many small inboxes, all of it in tables and value files.
+// houseOnDisk returns a closed store with many small inboxes, all of it in tables and value files.
 func houseOnDisk(t *testing.T) (*vfs.MemFS, account.ID) {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
@@ -47,7 +47,7 @@ func houseOnDisk(t *testing.T) (*vfs.MemFS, account.ID) {
 			}
 		}
 	}
-	for range 2 { // a start makes tables of the log
+	for range 2 { // a start converts the log to tables
 		if err := h.close(); err != nil {
 			t.Fatal(err)
 		}
@@ -61,9 +61,9 @@ func houseOnDisk(t *testing.T) (*vfs.MemFS, account.ID) {
 	return fs, in.Profile.ID
 }
 
-// TestDamageCostsWhatItHit flips a bit all over the tables and value files: the list of inboxes
-// shows what can be read and names the rest, or says in a sentence that it is damaged itself;
-// nobody is told to try again, and due mail is found past the damage.
+// TestDamageCostsWhatItHit flips bits all over the tables and value files. The list of inboxes
+// shows what is readable and names the rest, or says that it is damaged itself. No client is told
+// to try again, and due messages after the damage are found.
 func TestDamageCostsWhatItHit(t *testing.T) {
 	whole, id := houseOnDisk(t)
 	names, err := whole.List("data/db")
@@ -79,7 +79,7 @@ func TestDamageCostsWhatItHit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const flips = 12 // each run others
+		const flips = 12 // each run flips other bits
 		for n := range flips {
 			fs := whole.CrashClone(vfs.CrashCloneCfg{})
 			at := (int(info.Size())*n + rand.IntN(int(info.Size()))) / flips
@@ -104,7 +104,8 @@ func TestDamageCostsWhatItHit(t *testing.T) {
 	}
 }
 
-// lookAround reads all there is, twice; an error says what was silent, or blamed on load.
+// lookAround reads everything twice. It returns an error if damage was not reported, or was
+// reported as overload.
 func lookAround(fs vfs.FS, id account.ID) (outcome string, silent error) {
 	h, err := openHouse(fs)
 	if err != nil {
@@ -134,7 +135,7 @@ func lookOnce(h *house, id account.ID) (outcome string, silent error) {
 		if _, err := h.system.View(context.Background(), address); !fault.Is(err, fault.Damaged) {
 			return "", fmt.Errorf("the damaged inbox %s: %v", address, err)
 		}
-		for range 2 { // at once, and while its owner rests
+		for range 2 { // immediately, and after its owner is idle
 			if _, err := h.system.Do(context.Background(), address, inbox.Burn{}); !fault.Is(err, fault.Damaged) {
 				return "", fmt.Errorf("a command to the damaged inbox %s: %v", address, err)
 			}

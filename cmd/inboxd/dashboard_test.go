@@ -20,14 +20,14 @@ type told struct {
 	MS    int
 	Note  string
 	Error string
-	// what shall be done to the server: "stop", "start", or an order to it, "admin ...", answered by the first line
-	// that it prints; or "return path", answered by the sender of the next mail that came to far.test
+	// a command for the server: "stop", "start" or "admin ...", whose first output line is the
+	// response; or "return path", whose response is the sender of the next message to far.test
 	Need string
 	Done bool
 }
 
-// TestPage lets Chromium use the page of a real server as a person does (test/page.mjs); make
-// page-all leaves nothing out.
+// TestPage uses the page of a real server in Chromium as a person does (test/page.mjs). make
+// page-all runs all of it.
 func TestPage(t *testing.T) {
 	limit := 10 * time.Minute
 	if os.Getenv("PAGE_ALL") != "" {
@@ -36,7 +36,7 @@ func TestPage(t *testing.T) {
 	drivePage(t, "page.mjs", limit)
 }
 
-// TestDocsInABrowser reads /docs at the widths of a phone and of a desk (test/docs.mjs).
+// TestDocsInABrowser reads /docs at the widths of a phone and of a desktop (test/docs.mjs).
 func TestDocsInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts Chromium")
@@ -44,7 +44,7 @@ func TestDocsInABrowser(t *testing.T) {
 	drivePage(t, "docs.mjs", 4*time.Minute)
 }
 
-// TestPageFigures measures how quick the page is (test/figures.mjs, make page-figures).
+// TestPageFigures measures the speed of the page (test/figures.mjs, make page-figures).
 func TestPageFigures(t *testing.T) {
 	if os.Getenv("PAGE_FIGURES") == "" {
 		t.Skip("make page-figures")

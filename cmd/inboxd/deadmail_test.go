@@ -19,19 +19,19 @@ import (
 	"inboxd/internal/testutil/dnstest"
 )
 
-// BenchmarkDeadDestinations queues DEAD_MAILS mails (20,000) to 1,000 domains whose server
-// takes connections and says nothing, or with DEAD_REFUSES takes none, and reports what that
-// costs: the memory of the server, until DEAD_WATCH (20s) after the last mail, and how long
-// mail to a living domain takes, known and never seen, before, during and after it, and after
-// a crash. Beside each median is its ratio to that of a second server in the same seconds
-// which has nothing else to do, for the machine is not as fast at all times.
+// BenchmarkDeadDestinations queues DEAD_MAILS messages (20,000) to 1,000 domains whose server
+// accepts connections and sends nothing; with DEAD_REFUSES it refuses connections. It reports the
+// memory of the server, until DEAD_WATCH (20s) after the last message. It also reports how long
+// messages to a working domain take, to a known and to a new one, before, during and after that,
+// and after a crash. Each median has its ratio to that of a second, idle server in the same
+// seconds, because the speed of the machine varies.
 func BenchmarkDeadDestinations(b *testing.B) {
 	mails := 20_000
 	if n, err := strconv.Atoi(os.Getenv("DEAD_MAILS")); err == nil {
 		mails = n
 	}
 	far := receive(b, "127.0.0.1", "0", nil)
-	deaf, err := net.Listen("tcp", "127.0.0.9:"+far.port) // its backlog takes whoever comes
+	deaf, err := net.Listen("tcp", "127.0.0.9:"+far.port) // its backlog accepts all connections
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func BenchmarkDeadDestinations(b *testing.B) {
 		b.ReportMetric(float64(mails)/time.Since(from).Seconds(), "accepted/s")
 		stranger := u.deliveryTime(b, living, "bob@live2.test", 1, far)
 		reportLiving(b, "busy", u, idle, living, far)
-		time.Sleep(watch) // what attempts do to memory shows later
+		time.Sleep(watch) // the memory of attempts shows later
 		reportLiving(b, "later", u, idle, living, far)
 		b.ReportMetric(peak()-before, "MB-more")
 		b.ReportMetric(stranger.Seconds()*1000, "ms-stranger")
@@ -97,8 +97,8 @@ func BenchmarkDeadDestinations(b *testing.B) {
 	}
 }
 
-// reportLiving has 200 mails go to a living domain from the server in question and, in turn,
-// from one that is idle, and reports median and slowest of the former.
+// reportLiving sends 200 messages to a working domain from the server and, alternately, from an
+// idle one. It reports the median and the maximum of the former.
 func reportLiving(b *testing.B, phase string, u, idle *user, from string, far *receiver) {
 	var took, beside []time.Duration
 	for range 200 {
@@ -112,8 +112,8 @@ func reportLiving(b *testing.B, phase string, u, idle *user, from string, far *r
 	b.ReportMetric(took[199].Seconds()*1000, "ms-most-"+phase)
 }
 
-// livingAndDead answers for every name: liveN.test has its server at 127.0.0.1, all others
-// at 127.0.0.9.
+// livingAndDead resolves every name: liveN.test has its server at 127.0.0.1, all others at
+// 127.0.0.9.
 func livingAndDead(w dns.ResponseWriter, ask *dns.Msg) {
 	reply := new(dns.Msg)
 	reply.SetReply(ask)
@@ -132,10 +132,10 @@ func livingAndDead(w dns.ResponseWriter, ask *dns.Msg) {
 	if rr, err := dns.NewRR(record); err == nil && rr != nil {
 		reply.Answer = append(reply.Answer, rr)
 	}
-	_ = w.WriteMsg(reply) // may fail: the resolver has gone
+	_ = w.WriteMsg(reply) // fails if the resolver has gone
 }
 
-// deliveryTime is the median time from the send call to the arrival at the far server.
+// deliveryTime returns the median time from the send call to the arrival at the far server.
 func (u *user) deliveryTime(t testing.TB, from, to string, n int, far *receiver) time.Duration {
 	t.Helper()
 	var took []time.Duration
@@ -151,7 +151,7 @@ func (u *user) deliveryTime(t testing.TB, from, to string, n int, far *receiver)
 
 var rss = regexp.MustCompile(`VmRSS:\s+(\d+) kB`)
 
-// resident is the VmRSS of the server, in MB.
+// resident returns the VmRSS of the server, in MB.
 func (s *server) resident(t testing.TB) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	if err != nil {
@@ -165,8 +165,8 @@ func (s *server) resident(t testing.TB) float64 {
 	return kb / 1024
 }
 
-// watchResident looks at the memory of the server until the returned function is called,
-// which gives the largest value.
+// watchResident samples the memory of the server until the returned function is called, which
+// returns the maximum.
 func watchResident(t testing.TB, s *server) (peak func() float64) {
 	stop, done := make(chan struct{}), make(chan float64)
 	go func() {

@@ -11,13 +11,13 @@ import (
 	"inboxd/internal/base/resolve"
 )
 
-// freshResolver keeps no answers: somebody who has just published a record and asks again
-// must not be told what was true before. An answer is still shared by all who wait for it.
+// freshResolver returns a resolver without a cache: a user who has just published a record and
+// checks again must not get the previous result. Concurrent lookups still share one response.
 func freshResolver(server string) *resolve.Resolver {
 	return resolve.New(server, resolve.Options{MaxTTL: time.Nanosecond, MaxNegative: time.Nanosecond})
 }
 
-// dnsServer checks --dns. Without a port it is DNS's own.
+// dnsServer parses --dns. The default port is 53.
 func dnsServer(flag string) (string, error) {
 	if flag == "" {
 		return "", nil

@@ -13,7 +13,7 @@ import (
 	"inboxd/internal/testutil/dnstest"
 )
 
-// asSession calls with the session of u and requires the status.
+// asSession makes a call with the session of u and requires the status.
 func (u *user) asSession(t testing.TB, status int, method, path string, body any) map[string]any {
 	t.Helper()
 	a, err := u.server.call(method, path, map[string]string{"Authorization": "Bearer " + u.session}, body)
@@ -23,7 +23,8 @@ func (u *user) asSession(t testing.TB, status int, method, path string, body any
 	return a.body
 }
 
-// domain shows a domain as its owner sees it: its status and the purposes of what is found.
+// domain returns the status of a domain and the purposes of the records found, as its owner sees
+// them.
 func (u *user) domain(t testing.TB, method, path string) (status, found string) {
 	t.Helper()
 	d := u.asSession(t, 200, method, "/api/domains/"+path, nil)["domain"].(map[string]any)
@@ -63,7 +64,7 @@ func (u *user) zone(t testing.TB, name string) (records []string) {
 	return records
 }
 
-// TestOwnDomain takes a domain from its claim to mail and away again, with a kill between
+// TestOwnDomain takes a domain from its claim to messages and to its release, with a kill between
 // the steps.
 func TestOwnDomain(t *testing.T) {
 	server := dnstest.Serve(t)
@@ -116,7 +117,7 @@ func TestOwnDomain(t *testing.T) {
 	if address != "agent@example.org" {
 		t.Fatalf("made %s", address)
 	}
-	for _, prefix := range []string{"support", "info", "postmaster"} { // reserved at the service's own alone
+	for _, prefix := range []string{"support", "info", "postmaster"} { // reserved only at the service domain
 		own := u.do(t, 201, "POST", "/inboxes", map[string]any{"prefix": prefix, "domain": "example.org"})["address"].(string)
 		u.do(t, 200, "DELETE", "/inboxes/"+own, nil)
 		u.do(t, 400, "POST", "/inboxes", map[string]any{"prefix": prefix, "subdomain": "fleet"})
@@ -154,7 +155,7 @@ func TestOwnDomain(t *testing.T) {
 	other.asSession(t, 201, "POST", "/api/domains", map[string]any{"domain": "example.org"})
 }
 
-// TestDKIMShow: the service domain's records are made once, and are a zone file.
+// TestDKIMShow checks that the service domain's records are created once and are a zone file.
 func TestDKIMShow(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	show := func() string {

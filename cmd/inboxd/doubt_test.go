@@ -24,7 +24,7 @@ import (
 	"inboxd/persist"
 )
 
-// stuckSyncs is a disk that takes writes and, while it is frozen, ends no sync of a log.
+// stuckSyncs is a disk that accepts writes. While it is frozen, no sync of a log ends.
 type stuckSyncs struct{ thaw atomic.Pointer[chan struct{}] }
 
 func (d *stuckSyncs) String() string { return "stuck syncs" }
@@ -59,10 +59,10 @@ func openDoubtful(t *testing.T, fs vfs.FS, room *atomic.Bool) *house {
 	return &house{st, system}
 }
 
-// TestFrozenMailIsStoredOnce: the disk is frozen for 44 s, a sender hears that it should try again,
-// and does. However the freeze ends, in a thaw, in one that finds the disk full, or in a kill of
-// the process while the mail is in the log, it is there once; and twice when the sender, told
-// 250, sends it once more.
+// TestFrozenMailIsStoredOnce freezes the disk for 44 s. The sender gets a temporary error and tries
+// again. Afterwards the message is stored once, whether the disk recovers, turns out to be full, or
+// the process is killed while the message is in the log. It is stored twice if the sender sends it
+// again after the 250.
 func TestFrozenMailIsStoredOnce(t *testing.T) {
 	for _, end := range []string{"thaw", "thaw, and full", "kill"} {
 		t.Run(end, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { frozenMail(t, end) }) })
@@ -103,7 +103,7 @@ func frozenMail(t *testing.T, end string) {
 		if err := offer(h, text); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(30 * time.Second) // it is noted as answered, and no flush holds the log
+		time.Sleep(30 * time.Second) // it is recorded as acknowledged, and no flush blocks the log
 	}
 	disk.freeze()
 	began := time.Now()
@@ -142,7 +142,7 @@ func frozenMail(t *testing.T, end string) {
 	}
 }
 
-// TestTheSameTextAroundAKill is two mails when it has no Message-ID.
+// TestTheSameTextAroundAKill checks that equal messages without a Message-ID are two messages.
 func TestTheSameTextAroundAKill(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := launch(t, dir)

@@ -8,7 +8,7 @@ import (
 	"inboxd/internal/intake/spam"
 )
 
-// edgeFlags are about how mail comes in and what is encrypted.
+// edgeFlags configure how messages come in and what is encrypted.
 type edgeFlags struct {
 	HTTPS         string   `help:"Address of the HTTP API under TLS (default: none)." placeholder:"HOST:PORT" name:"https"`
 	SMTPS         string   `help:"Address for incoming mail under TLS from the first byte (default: none)." placeholder:"HOST:PORT" name:"smtps"`
@@ -23,7 +23,7 @@ type edgeFlags struct {
 	Spam          string   `help:"Spam scanner: rspamd+http://HOST:PORT or spamd://HOST:PORT (default: none)." placeholder:"URL"`
 }
 
-// scanner returns nil when no scanner is set.
+// scanner returns the configured spam scanner, or nil if none is set.
 func (f *edgeFlags) scanner(logger *slog.Logger) (ingest.Scanner, error) {
 	if f.Spam == "" {
 		return nil, nil

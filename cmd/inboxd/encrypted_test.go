@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// ageKey is a key pair that Debian's age-keygen made.
+// ageKey is a key pair created by Debian's age-keygen.
 type ageKey struct{ file, public, private string }
 
 func newAgeKey(t testing.TB) ageKey {
@@ -38,7 +38,7 @@ func newAgeKey(t testing.TB) ageKey {
 	return k
 }
 
-// open has Debian's age open an envelope.
+// open decrypts an envelope with Debian's age.
 func (k ageKey) open(t testing.TB, envelope []byte) []byte {
 	t.Helper()
 	age := exec.Command("age", "-d", "-i", k.file)
@@ -52,7 +52,7 @@ func (k ageKey) open(t testing.TB, envelope []byte) []byte {
 	return plain
 }
 
-// openAll has typage open envelopes.
+// openAll decrypts envelopes with typage.
 func (k ageKey) openAll(t testing.TB, envelopes [][]byte) (opened [][]byte) {
 	t.Helper()
 	in, err := json.Marshal(map[string]any{"identity": k.private, "envelopes": envelopes})
@@ -73,7 +73,7 @@ func (k ageKey) openAll(t testing.TB, envelopes [][]byte) (opened [][]byte) {
 	return opened
 }
 
-// vault makes an encrypted inbox; the account has a key.
+// vault creates an encrypted inbox; the account has a key.
 func (u *user) vault(t testing.TB, prefix string) string {
 	t.Helper()
 	return u.account(t, 201, "POST", "/inboxes", map[string]any{"prefix": prefix, "encrypted": true})["address"].(string)
@@ -84,7 +84,7 @@ func (u *user) setKey(t testing.TB, k ageKey) {
 	u.account(t, 200, "PUT", "/account/encryption", map[string]any{"public_key": k.public, "password": "correct horse"})
 }
 
-// get returns the bytes of an answer of the agent surface.
+// get returns the body of a response of the agent API.
 func (u *user) get(t testing.TB, path string) (body []byte, contentType string) {
 	t.Helper()
 	req, err := http.NewRequest("GET", "http://"+u.server.http+"/api/v1"+path, nil)
@@ -114,7 +114,7 @@ func envelopeOf(t testing.TB, email map[string]any) []byte {
 	return envelope
 }
 
-// mimeMails are strangers' mails where the corpora are, and in any case some of our own.
+// mimeMails are messages of the corpora, if they are installed, and some of our own.
 func mimeMails(t testing.TB) (mails [][]byte) {
 	t.Helper()
 	mails = [][]byte{
@@ -133,15 +133,15 @@ func mimeMails(t testing.TB) (mails [][]byte) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i%3 == 0 && len(raw) < 1<<20 { // a third says as much as all
+		if i%3 == 0 && len(raw) < 1<<20 { // a third is sufficient
 			mails = append(mails, raw)
 		}
 	}
 	return mails
 }
 
-// TestAgeOpensWhatWasReceived: Debian's age and typage open each envelope, message and attachment to what
-// the same mail is in an inbox in the clear, which it leaves as it was.
+// TestAgeOpensWhatWasReceived checks that Debian's age and typage decrypt each envelope, message
+// and attachment to the content of the same message in an unencrypted inbox, which is unchanged.
 func TestAgeOpensWhatWasReceived(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"), "--log-level", "error")
 	u, key := s.signUp(t, "me@example.test"), newAgeKey(t)
@@ -149,7 +149,7 @@ func TestAgeOpensWhatWasReceived(t *testing.T) {
 	vault, plain := u.vault(t, "vault"), u.inbox(t, "plain")
 	for _, raw := range mimeMails(t) {
 		if err := netsmtp.SendMail(s.smtp, nil, "far@shop.test", []string{vault, plain}, raw); err != nil {
-			t.Logf("refused: %v", err) // for all recipients, as it must
+			t.Logf("refused: %v", err) // for all recipients, as required
 		}
 	}
 	var envelopes, want [][]byte
@@ -190,7 +190,7 @@ func TestAgeOpensWhatWasReceived(t *testing.T) {
 		if !bytes.Equal(opened, want[i]) {
 			t.Errorf("typage: envelope %d holds %d bytes, want %d", i, len(opened), len(want[i]))
 		}
-		if i%4 < 2 && !bytes.Equal(key.open(t, envelopes[i]), want[i]) { // a process for each
+		if i%4 < 2 && !bytes.Equal(key.open(t, envelopes[i]), want[i]) { // one process each
 			t.Errorf("age: envelope %d holds others than the %d bytes", i, len(want[i]))
 		}
 	}
@@ -199,8 +199,8 @@ func TestAgeOpensWhatWasReceived(t *testing.T) {
 	}
 }
 
-// TestKeysOfEncryption: a mail is sealed for the key that its account has when it ends, and for each
-// recipient's own.
+// TestKeysOfEncryption checks that a message is encrypted with the key that its account has when it
+// ends, and for each recipient with its own key.
 func TestKeysOfEncryption(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
 	ada, bob := s.signUp(t, "ada@example.test"), s.signUp(t, "bob@example.test")
@@ -216,7 +216,8 @@ func TestKeysOfEncryption(t *testing.T) {
 		}
 	}
 	mail("one")
-	// The key changes while a mail is under way: what ends behind the answer is sealed for the new one.
+	// The key changes during a message: a message that ends after the response is encrypted with
+	// the new key.
 	c, err := netsmtp.Dial(s.smtp)
 	if err != nil {
 		t.Fatal(err)
@@ -273,7 +274,7 @@ func TestKeysOfEncryption(t *testing.T) {
 	}
 }
 
-// TestNoCoreDumps: a dump of the server's memory would hold mail in the clear.
+// TestNoCoreDumps checks that core dumps are disabled: they would contain messages in plain text.
 func TestNoCoreDumps(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
 	limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", s.cmd.Process.Pid))

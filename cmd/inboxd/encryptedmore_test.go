@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// offer sends one mail to several and returns what each RCPT was answered, nil for one that was taken.
+// offer sends one message to several recipients and returns the reply to each RCPT, nil for an
+// accepted one.
 func (s *server) offer(t testing.TB, raw string, to ...string) (refused map[string]error) {
 	t.Helper()
 	c := must1(netsmtp.Dial(s.smtp))(t)
@@ -35,8 +36,8 @@ func (s *server) offer(t testing.TB, raw string, to ...string) (refused map[stri
 	return refused
 }
 
-// TestEncryptedAndPlainOfOneMail: a full one of them keeps the mail from no other, and the plain one's
-// is not changed by a byte beside the trace.
+// TestEncryptedAndPlainOfOneMail checks that a full inbox does not keep the message from others,
+// and that the unencrypted inbox gets it unchanged except for the trace.
 func TestEncryptedAndPlainOfOneMail(t *testing.T) {
 	dir := t.TempDir()
 	config := filepath.Join(dir, "inboxd.toml")
@@ -76,7 +77,7 @@ func TestEncryptedAndPlainOfOneMail(t *testing.T) {
 	}
 }
 
-// offerNone is offer to those that refuse all.
+// offerNone is offer to recipients that all refuse.
 func (s *server) offerNone(t testing.TB, to ...string) (refused []error) {
 	t.Helper()
 	c := must1(netsmtp.Dial(s.smtp))(t)
@@ -92,8 +93,8 @@ func (s *server) offerNone(t testing.TB, to ...string) (refused []error) {
 	return refused
 }
 
-// TestWebhooksOfEncryptedInboxes: an event says that a mail came and from whom, and so it is when it
-// is told again; a mail from there that fails says nothing of what was in it.
+// TestWebhooksOfEncryptedInboxes checks that an event reports that a message arrived and from whom,
+// also when it is repeated. An event about a failed sent message contains nothing of its content.
 func TestWebhooksOfEncryptedInboxes(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"), append(allowLoopback, "--retry-for", "1ms", "--retry-schedule", "1ms")...)
 	u := s.signUp(t, "me@example.test")
@@ -133,8 +134,8 @@ func TestWebhooksOfEncryptedInboxes(t *testing.T) {
 	}
 }
 
-// TestSealingIsBounded: a mail of 25 MB with ten files takes at most twice its size and 16 MiB more of
-// memory, and what is kept of it is not much more than it was.
+// TestSealingIsBounded checks that a message of 25 MB with ten files takes at most twice its size
+// and 16 MiB of memory, and little more than its size on disk.
 func TestSealingIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("25 MB")
@@ -158,7 +159,7 @@ func TestSealingIsBounded(t *testing.T) {
 	s.offer(t, raw.String(), address)
 	often := 3
 	if raced {
-		often = 6 // pools lose what they hold, so that races are found
+		often = 6 // pools lose entries, so that races are found
 	}
 	if spent, limit := int64(s.metric(t, allocated)-before), int64(often*raw.Len()); spent > limit {
 		t.Errorf("for %d MB %d MB were allocated, at most %d should be", raw.Len()>>20, spent>>20, limit>>20)
@@ -173,7 +174,7 @@ func TestSealingIsBounded(t *testing.T) {
 	for _, a := range m["attachments"].([]any) {
 		file := a.(map[string]any)
 		if file["truncated"] == true {
-			continue // beyond what is kept of all files
+			continue // exceeds the limit for all files
 		}
 		bytes, _ := u.get(t, fmt.Sprintf("/inboxes/%s/messages/1/attachments/%v", address, file["id"]))
 		kept += int64(len(bytes))
@@ -184,7 +185,7 @@ func TestSealingIsBounded(t *testing.T) {
 	}
 }
 
-// peakMemory is the most that a server ever had resident.
+// peakMemory returns the maximum resident memory of a server.
 func peakMemory(t testing.TB, s *server) (kib int64) {
 	t.Helper()
 	text := string(must1(os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid)))(t))
@@ -194,5 +195,5 @@ func peakMemory(t testing.TB, s *server) (kib int64) {
 	return kib << 10
 }
 
-// raced is set where the race detector is built in.
+// raced is true if the race detector is built in.
 var raced bool

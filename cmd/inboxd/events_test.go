@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// eventStream is a client of server-sent events, as one in a browser: it knows its place by
-// the id of the last block.
+// eventStream is a client of server-sent events, like one in a browser: its position is the id of
+// the last block.
 type eventStream struct {
 	body io.ReadCloser
 	in   *bufio.Reader
@@ -44,7 +44,7 @@ func (u *user) follow(path, last string) (*eventStream, error) {
 		return nil, fmt.Errorf("status %d", resp.StatusCode)
 	}
 	s := &eventStream{body: resp.Body, in: bufio.NewReader(resp.Body), last: last}
-	return s, s.block(nil) // says where the stream begins
+	return s, s.block(nil) // contains the start of the stream
 }
 
 // next returns the code of the next event.
@@ -58,7 +58,7 @@ func (s *eventStream) next() (code string, err error) {
 	return event.OTP, nil
 }
 
-// block reads to the end of a block. The id counts only when the block came whole.
+// block reads to the end of a block. Its id counts only if the block is complete.
 func (s *eventStream) block(event any) error {
 	id := s.last
 	for {
@@ -100,23 +100,23 @@ func (p *present) set(s *server) {
 	p.server = s
 }
 
-// sendAll sends mails with codes from first on until as many as said are acknowledged, and
-// returns those. A code that was not acknowledged is left out: it may have been taken.
+// sendAll sends messages with codes from first on until n are acknowledged, and returns those. A
+// code that was not acknowledged is not returned: it may have been stored.
 func (p *present) sendAll(to string, first, mails int) (told []string) {
 	for code := strconv.Itoa(first); len(told) < mails; code = strconv.Itoa(first) {
 		if first++; p.get().mail(to, code) == nil {
 			told = append(told, code)
 		} else {
-			time.Sleep(5 * time.Millisecond) // while it is down
+			time.Sleep(5 * time.Millisecond) // while the server is down
 		}
 	}
 	return told
 }
 
-// lastCode is of the mail that ends a test's reading.
+// lastCode is the code of the message that ends reading.
 const lastCode = "999999"
 
-// streamed follows one stream after another, each from where the one before broke.
+// streamed follows one stream after another, each from where the previous one broke.
 func (p *present) streamed(key, last string) map[string]int {
 	seen := map[string]int{}
 	for seen[lastCode] == 0 {
@@ -133,19 +133,19 @@ func (p *present) streamed(key, last string) map[string]int {
 			s.body.Close()
 		}
 		if err != nil {
-			time.Sleep(5 * time.Millisecond) // while it is down
+			time.Sleep(5 * time.Millisecond) // while the server is down
 		}
 	}
 	return seen
 }
 
-// polled asks again and again with the cursor of the answer before.
+// polled polls repeatedly with the cursor of the previous response.
 func (p *present) polled(key, cursor string) map[string]int {
 	seen := map[string]int{}
 	for seen[lastCode] == 0 {
 		a, err := p.get().call("GET", "/api/v1/events?wait=10&limit=7&after="+cursor, map[string]string{"X-API-Key": key}, nil)
 		if err != nil || a.status != 200 {
-			time.Sleep(5 * time.Millisecond) // while it is down
+			time.Sleep(5 * time.Millisecond) // while the server is down
 			continue
 		}
 		for _, e := range a.body["events"].([]any) {
@@ -156,8 +156,8 @@ func (p *present) polled(key, cursor string) map[string]int {
 	return seen
 }
 
-// TestEventsSurviveKills: streams and long polls that go on after each kill -9 with the
-// cursor they have see every acknowledged mail, and no mail twice.
+// TestEventsSurviveKills checks that streams and long polls that continue after each kill -9 with
+// their cursor see every acknowledged message, and none twice.
 func TestEventsSurviveKills(t *testing.T) {
 	const kills, inboxes, mails, readers = 3, 4, 120, 3
 	dir := filepath.Join(t.TempDir(), "data")
@@ -178,7 +178,7 @@ func TestEventsSurviveKills(t *testing.T) {
 		reading.Go(func() { seen[readers+i] = now.polled(u.key, start) })
 	}
 	for range kills {
-		time.Sleep(150 * time.Millisecond) // any moment will do
+		time.Sleep(150 * time.Millisecond) // at any moment
 		now.server.kill()
 		now.set(launch(t, dir))
 	}
@@ -202,7 +202,7 @@ func TestEventsSurviveKills(t *testing.T) {
 	t.Logf("%d acknowledged, %d seen", len(slices.Concat(told...)), len(seen[0]))
 }
 
-// TestManyReadersOfOneFleet: 64 at once, streams and polls, see the same in the same order.
+// TestManyReadersOfOneFleet checks that 64 streams and polls see the same events in the same order.
 func TestManyReadersOfOneFleet(t *testing.T) {
 	const readers, mails = 64, 100
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
@@ -243,7 +243,8 @@ func TestManyReadersOfOneFleet(t *testing.T) {
 	}
 }
 
-// TestRevocationEndsWhatWaits on a running server: long polls with 401, streams by their end.
+// TestRevocationEndsWhatWaits revokes a key on a running server: long polls end with 401, streams
+// just end.
 func TestRevocationEndsWhatWaits(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
 	u := s.signUp(t, "me@example.test")
@@ -286,8 +287,8 @@ func TestRevocationEndsWhatWaits(t *testing.T) {
 	}
 }
 
-// TestASlowReaderIsCutOff: one that stops reading loses its connection, the server does not
-// grow, and another reader sees all.
+// TestASlowReaderIsCutOff checks that a client that stops reading loses its connection, that the
+// server's memory does not grow, and that another client sees all events.
 func TestASlowReaderIsCutOff(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for the server's patience")
@@ -298,7 +299,7 @@ func TestASlowReaderIsCutOff(t *testing.T) {
 	address := u.inbox(t, "agent")
 	start := u.do(t, 200, "GET", "/events?after=now", nil)["next"].(string)
 	subject := strings.Repeat("a long subject ", 3_000)
-	for range 150 { // about 7 MB, more than the sockets hold
+	for range 150 { // about 7 MB, more than the socket buffers hold
 		text := fmt.Sprintf("From: a@shop.test\r\nSubject: %s\r\n\r\nhello\r\n", strings.ReplaceAll(subject, "long", "long\r\n"))
 		if err := netsmtp.SendMail(s.smtp, nil, "a@shop.test", []string{address}, []byte(text)); err != nil {
 			t.Fatal(err)
@@ -325,7 +326,7 @@ func TestASlowReaderIsCutOff(t *testing.T) {
 	}
 }
 
-// streams asks the metrics how many event streams are open.
+// streams returns how many event streams are open, from the metrics.
 func (s *server) streams(t *testing.T) (n int) {
 	t.Helper()
 	resp, err := http.Get("http://" + s.http + "/metrics")

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestFailpointParserPanicCostsOneMailsForm sends a mail on which the parser panics.
+// TestFailpointParserPanicCostsOneMailsForm sends a message on which the parser panics.
 func TestFailpointParserPanicCostsOneMailsForm(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
 	u := s.signUp(t, "me@example.test")
@@ -36,8 +36,8 @@ func TestFailpointParserPanicCostsOneMailsForm(t *testing.T) {
 	}
 }
 
-// TestFailpointsAroundTheOwnersCopy kills the server before the copy of a change is queued, and after: the
-// owner gets it once.
+// TestFailpointsAroundTheOwnersCopy kills the server before and after the copy of a change is
+// queued: the owner gets it once.
 func TestFailpointsAroundTheOwnersCopy(t *testing.T) {
 	for _, point := range []string{"owners-copy-due", "owners-copy-queued"} {
 		t.Run(point, func(t *testing.T) {
@@ -73,8 +73,9 @@ func TestFailpointsAroundTheOwnersCopy(t *testing.T) {
 	}
 }
 
-// TestFailpointsAroundAnOrder kills the server when a meeting was weighed and nothing of it is on the disk, and
-// when all of it is but nobody has heard: after a repeat there is one meeting and one mail, of one SEQUENCE.
+// TestFailpointsAroundAnOrder kills the server after a meeting was validated and before anything is
+// durable, and after all is durable and before the response. After a retry there is one meeting and
+// one message, with one SEQUENCE.
 func TestFailpointsAroundAnOrder(t *testing.T) {
 	for point, kept := range map[string]int{"order-weighed": 0, "order-committed": 1} {
 		t.Run(point, func(t *testing.T) {
@@ -126,7 +127,7 @@ func TestFailpointsAroundAnOrder(t *testing.T) {
 					break
 				}
 			}
-			forms := map[string]bool{} // an attempt that a kill cut off is made again, in the same bytes
+			forms := map[string]bool{} // an attempt interrupted by a kill is repeated with the same bytes
 			for _, mail := range far.taken() {
 				forms[mail.raw] = true
 			}

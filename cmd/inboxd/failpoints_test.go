@@ -14,8 +14,9 @@ import (
 	"inboxd/internal/testutil/iterations"
 )
 
-// TestFailpoints kills the server at each place that has a name, while somebody waits for an answer, and holds what
-// is there afterwards against what that place promises. FAILPOINT_KILLS sets how many kills, in whole rounds.
+// TestFailpoints kills the server at each named failpoint while a client waits for a response, and
+// compares the state afterwards with what the failpoint promises. FAILPOINT_KILLS is the number of
+// kills, in whole rounds.
 func TestFailpoints(t *testing.T) {
 	cases := pointsOfCommands()
 	cases = append(cases, pointsOfMail()...)
@@ -34,7 +35,7 @@ func TestFailpoints(t *testing.T) {
 	}
 }
 
-// moreKills is what says more.
+// moreKills explains how to run more.
 const moreKills = "FAILPOINT_KILLS"
 
 type failpointCase struct {
@@ -42,7 +43,7 @@ type failpointCase struct {
 	run         func(t *testing.T, h *halted, point string)
 }
 
-// halted is a server that stops at a point, and what is outside of it.
+// halted is a server that stops at a failpoint, together with its environment.
 type halted struct {
 	t       *testing.T
 	u       *user
@@ -61,7 +62,7 @@ func newHalted(t *testing.T) *halted {
 	return h
 }
 
-// again kills the server and starts one that stops at the point; at none, for "".
+// again kills the server and starts one that stops at the failpoint; "" for none.
 func (h *halted) again(point string) {
 	h.t.Helper()
 	h.u.server.kill()
@@ -69,8 +70,8 @@ func (h *halted) again(point string) {
 	h.u.server = h.start()
 }
 
-// at has something done, and kills the server that stops at the point meanwhile. What is done must fail, or where it
-// was answered before, end well.
+// at runs an action, and kills the server that stops at the failpoint during it. The action must
+// fail, or succeed if the response came before.
 func (h *halted) at(point string, answered bool, do func() error) {
 	h.t.Helper()
 	h.again(point)
@@ -91,7 +92,7 @@ func (h *halted) at(point string, answered bool, do func() error) {
 	}
 }
 
-// there waits until something stops at the point.
+// there waits until something stops at the failpoint.
 func (h *halted) there(point string) {
 	h.t.Helper()
 	for end := time.Now().Add(20 * time.Second); !strings.Contains(h.u.server.stderr.String(), "failpoint "+point); time.Sleep(time.Millisecond) {
@@ -101,7 +102,7 @@ func (h *halted) there(point string) {
 	}
 }
 
-// asked is a call of the API that must be done; an error where it was cut off.
+// asked makes a call of the API that must succeed. It returns an error if it was interrupted.
 func (h *halted) asked(status int, method, path string, header map[string]string, body any) error {
 	a, err := h.u.server.call(method, path, header, body)
 	if err == nil && a.status != status {
@@ -116,7 +117,7 @@ func (h *halted) session() map[string]string {
 	return map[string]string{"Authorization": "Bearer " + h.u.session}
 }
 
-// mailed brings a mail that is there and acknowledged.
+// mailed delivers a message that is stored and acknowledged.
 func (h *halted) mailed(code string) {
 	h.t.Helper()
 	if err := h.u.server.mail(h.address, code); err != nil {
@@ -124,8 +125,8 @@ func (h *halted) mailed(code string) {
 	}
 }
 
-// pointsOfCommands: what is decided and not committed never was; what is committed is there, whether its sender heard
-// or not.
+// pointsOfCommands: a decided but uncommitted command leaves nothing. A committed one is durable,
+// whether its sender was notified or not.
 func pointsOfCommands() (cases []failpointCase) {
 	for _, place := range []string{"decided", "committed", "published"} {
 		kept, point := place != "decided", "inbox-"+place
@@ -179,8 +180,8 @@ func pointsOfCommands() (cases []failpointCase) {
 	return cases
 }
 
-// pointsOfMail: a mail that was accepted is delivered, in one form; twice only when the other side had it and the disk
-// not.
+// pointsOfMail: an accepted message is delivered with the same bytes. It is delivered twice only if
+// the other server had it but our disk did not record that.
 func pointsOfMail() (cases []failpointCase) {
 	for point, copies := range map[string]int{"attempt-started": 1, "handed-over": 2, "result-committed": 1} {
 		cases = append(cases, failpointCase{"a send", point, func(t *testing.T, h *halted, point string) {
@@ -209,9 +210,9 @@ func pointsOfMail() (cases []failpointCase) {
 	}})
 }
 
-// pointsOfWebhooks: an event is told at least once, with one id and one body; no more than once when that it was told
-// is on the disk. A call that was cut off is made again when its lease is over: only many kills are worth that wait,
-// for TestKilledBetweenAttempts has it too.
+// pointsOfWebhooks: an event is delivered at least once, with one id and one body, and exactly once
+// if the delivery was recorded on disk. An interrupted call is repeated when its lease is over.
+// Only runs with many kills wait for that, because TestKilledBetweenAttempts covers it, too.
 func pointsOfWebhooks() (cases []failpointCase) {
 	points := map[string]int{"call-recorded": 1}
 	if os.Getenv(moreKills) != "" {
@@ -234,7 +235,7 @@ func pointsOfWebhooks() (cases []failpointCase) {
 	return cases
 }
 
-// halfAMail: of a mail whose end never came nothing is there, and its id is the next one's.
+// halfAMail: nothing is stored of an incomplete message, and its id goes to the next one.
 func halfAMail(t *testing.T, h *halted, _ string) {
 	conn, err := net.Dial("tcp", h.u.server.smtp)
 	if err != nil {
@@ -268,7 +269,8 @@ func halfAMail(t *testing.T, h *halted, _ string) {
 	}
 }
 
-// halfABackup: what a kill leaves of a backup is no data folder, and the next one is whole.
+// halfABackup: what a kill leaves of a backup is not a valid data folder, and the next backup is
+// complete.
 func halfABackup(t *testing.T, h *halted, point string) {
 	h.mailed("111111")
 	half, whole := filepath.Join(filepath.Dir(h.dir), "half"), filepath.Join(filepath.Dir(h.dir), "whole")

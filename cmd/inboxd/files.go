@@ -6,11 +6,11 @@ import (
 	"inboxd/http"
 )
 
-// storeFiles is how many descriptors connections leave to the store, where the limit has
-// that many: out of descriptors it could not go on.
+// storeFiles is how many file descriptors connections leave to the store, if the limit allows.
+// Without descriptors the store could not continue.
 const storeFiles = 1024
 
-// fileLimit is how many descriptors the process may have. Go has raised the soft limit to
+// fileLimit returns the maximum number of file descriptors. Go has already raised the soft limit to
 // the hard one.
 func fileLimit() int {
 	var limit syscall.Rlimit
@@ -20,12 +20,12 @@ func fileLimit() int {
 	return int(min(limit.Cur, 1<<20))
 }
 
-// hangingConnections is how many silent servers of others may hold a connection of ours: they
-// live off what is left to the store, and most of that must stay.
+// hangingConnections returns how many of our connections may wait for servers that do not respond.
+// They use descriptors reserved for the store, most of which must stay free.
 func hangingConnections(limit int) int { return max(1, min(256, limit/16)) }
 
-// connections divides the descriptors: the store first, at least half of what remains to
-// HTTP, at most what is asked for to mail.
+// connections divides the descriptors: first the store, then at most half of the rest for SMTP, up
+// to the configured number, and the remainder for HTTP.
 func (c *serveCommand) connections(limit int) (mail, web int) {
 	left := limit - min(storeFiles, limit/2)
 	mail = min(c.SMTPMaxConns, left/2)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// limitFiles is how a test gives the server few descriptors.
+// limitFiles limits the server's file descriptors.
 func limitFiles(most string) {
 	if n, err := strconv.ParseUint(most, 10, 32); err == nil {
 		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: n, Max: n}); err != nil {
@@ -33,8 +33,8 @@ func TestConnectionsLeaveFilesToTheStore(t *testing.T) {
 	}
 }
 
-// TestOutOfFiles: more peers than descriptors. Those that are in are served, mail that needs
-// files of its own is stored, and when the crowd has gone others come in.
+// TestOutOfFiles opens more connections than there are descriptors. The accepted ones are served,
+// messages that need files are stored, and after the crowd has left, others are accepted.
 func TestOutOfFiles(t *testing.T) {
 	for _, limit := range []string{"64", "256"} {
 		t.Run(limit, func(t *testing.T) { crowd(t, limit) })

@@ -10,8 +10,8 @@ import (
 	"inboxd/http/client"
 )
 
-// TestAFleetInOneCall: a thousand inboxes by one call, the same ones by its repeat after a kill, their
-// mail in one list, and old mail cleared.
+// TestAFleetInOneCall creates a thousand inboxes in one call, gets the same ones by its retry after
+// a kill, lists their messages together, and clears old messages.
 func TestAFleetInOneCall(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	s := launch(t, data, "--default-plan=paid")
@@ -36,7 +36,7 @@ func TestAFleetInOneCall(t *testing.T) {
 		if err := s.mail(made[i].Inbox.Address, fmt.Sprint(100100+i)); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Millisecond) // times are of whole milliseconds
+		time.Sleep(2 * time.Millisecond) // times have whole milliseconds
 	}
 	s.kill()
 	s = launch(t, data, "--default-plan=paid")

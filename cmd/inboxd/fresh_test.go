@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestPollsAreNeverStale changes inboxes and asks for their newest mail right after each
-// change was acknowledged, in all ways that polls have and more than once, so that the short
-// road is taken too. The budget is so small that inboxes come and go meanwhile.
+// TestPollsAreNeverStale changes inboxes and requests their newest message right after each change
+// was acknowledged, with all kinds of polls and repeatedly, so that the fast path is used, too. The
+// memory budget is so small that inboxes are evicted and activated meanwhile.
 func TestPollsAreNeverStale(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"), "--memory", "64KiB")
 	u := s.signUp(t, "fresh@example.test")
@@ -42,11 +42,11 @@ func TestPollsAreNeverStale(t *testing.T) {
 	all.Wait()
 }
 
-// polledInbox is an inbox and what its polls must show.
+// polledInbox is an inbox and what its polls must return.
 type polledInbox struct {
 	user         *user
 	address, key string
-	code         any // nil when there is no mail
+	code         any // nil if there is no message
 }
 
 func newPolledInbox(t *testing.T, u *user, prefix string) *polledInbox {
@@ -60,7 +60,7 @@ func newPolledInbox(t *testing.T, u *user, prefix string) *polledInbox {
 	return in
 }
 
-// change sends a mail, or takes all away.
+// change sends a message, or deletes all.
 func (in *polledInbox) change(code string, burn bool) error {
 	if !burn {
 		in.code = code
@@ -79,7 +79,7 @@ func (in *polledInbox) look() error {
 	return errors.Join(in.poll(agent, in.user.key), in.poll(agent, in.key), in.poll(inside, in.key))
 }
 
-// poll asks once as who knows nothing, and once as who knows the answer.
+// poll polls once without an ETag and once with the current one.
 func (in *polledInbox) poll(path, key string) error {
 	a, err := in.user.server.call("GET", path, map[string]string{"X-API-Key": key}, nil)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// frozenDisk is a file system of its own that can be frozen.
+// frozenDisk is a separate file system that can be frozen.
 type frozenDisk struct {
 	t   *testing.T
 	dir string
@@ -22,7 +22,7 @@ func (d frozenDisk) freeze() {
 	}
 }
 
-func (d frozenDisk) thaw() { _ = exec.Command("fsfreeze", "-u", d.dir).Run() } // may be thawed already
+func (d frozenDisk) thaw() { _ = exec.Command("fsfreeze", "-u", d.dir).Run() } // it may not be frozen
 
 func newFrozenDisk(t *testing.T) frozenDisk {
 	image, dir := filepath.Join(t.TempDir(), "image"), t.TempDir()
@@ -47,8 +47,9 @@ func newFrozenDisk(t *testing.T) frozenDisk {
 	return d
 }
 
-// TestFrozenDisk freezes the disk under the running server: mail is refused for now, readers
-// read, and all goes on at the thaw. A stop on a frozen disk is over within the drain.
+// TestFrozenDisk freezes the disk under the running server: messages are refused temporarily,
+// reading works, and everything continues after the thaw. A stop on a frozen disk ends within the
+// drain time.
 func TestFrozenDisk(t *testing.T) {
 	disk := newFrozenDisk(t)
 	const drain = 2 * time.Second

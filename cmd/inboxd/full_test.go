@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestFullInboxes: one that refuses and one that keeps the newest, by figures of the operator's file, over
-// a kill and a change of the plan.
+// TestFullInboxes tests an inbox that refuses messages when full and one that keeps the newest,
+// with limits from the config file, across a kill and a change of the plan.
 func TestFullInboxes(t *testing.T) {
 	dir := t.TempDir()
 	config, data := filepath.Join(dir, "inboxd.toml"), filepath.Join(dir, "data")
@@ -86,7 +86,7 @@ func TestFullInboxes(t *testing.T) {
 	u.server = s
 	look()
 
-	// A mail of this node waits, as one from outside would, until there is room.
+	// A message from this node waits until there is room, as one from outside would.
 	writer := u.inbox(t, "writer")
 	id := u.send(t, writer, map[string]any{"to": refuses, "subject": "waits", "body": "Your code is 777777"})
 	for u.message(t, writer, id)["send_status"] != "retrying" {

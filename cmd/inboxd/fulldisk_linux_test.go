@@ -13,9 +13,9 @@ import (
 	"inboxd/internal/testutil/dnstest"
 )
 
-// TestFullDisk fills a small disk under the running server: new mail, and one that already
-// waits for DNS, and new inboxes are refused within a second, reading and deleting go on,
-// the log stays short, and all is well by itself once there is space.
+// TestFullDisk fills a small disk under the running server. New messages, a message already waiting
+// for DNS, and new inboxes are refused within a second. Reading and deleting continue, the log
+// stays short, and the server recovers by itself when there is space.
 func TestFullDisk(t *testing.T) {
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=96m"); err != nil {
@@ -108,7 +108,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// fill takes all space there is.
+// fill uses all free space.
 func fill(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -124,7 +124,8 @@ func fill(t *testing.T, path string) {
 	}
 }
 
-// TestRepairOntoASmallDisk ends with one sentence and exit code 2, and leaves nothing that a start takes.
+// TestRepairOntoASmallDisk ends with one sentence and exit code 2, and leaves nothing that a start
+// accepts.
 func TestRepairOntoASmallDisk(t *testing.T) {
 	disk, dir := t.TempDir(), filepath.Join(t.TempDir(), "data")
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=200k"); err != nil {

@@ -10,25 +10,26 @@ import (
 )
 
 const (
+	// gcLook is how often the rate of received messages is checked.
 	gcLook = 500 * time.Millisecond
-	// gcCalm is what may be garbage when a collection begins; a small heap may fill gcHeap, a
-	// large one has a quarter of what lives.
+	// Without a flood of messages, gcCalm octets may be garbage when a collection begins. A small
+	// heap may grow to gcHeap; in a large one, a quarter of the live heap may be garbage.
 	gcCalm = 16 << 20
 	gcHeap = 80 << 20
-	gcMost = 200 // percent, in calm
-	gcStep = 5   // a change by less is not worth stopping everything for
+	gcMost = 200 // percent of the live heap, without a flood
+	gcStep = 5   // in percent; a smaller change is not worth stopping the program for
 
-	// gcFlood mails a second for each goroutine that may run at a time (GOMAXPROCS) are a flood.
-	// Then a gcFloodShare-th of the budget may be garbage, and for gcFloodLooks more, so that a
-	// pause for breath does not end it.
+	// A flood is gcFlood messages per second for each of GOMAXPROCS. During a flood, the budget
+	// divided by gcFloodShare may be garbage. A flood continues for gcFloodLooks more checks, so
+	// that a short pause does not end it.
 	gcFlood      = 300
 	gcFloodShare = 3
 	gcFloodLooks = 20
 )
 
-// tuneMemory lets more garbage lie about while mail pours in, and little otherwise (ADR 0019).
-// An operator's GOGC or GOMEMLIMIT wins. What it returns follows the number of mails received
-// so far, until ctx ends.
+// tuneMemory allows more garbage while many messages arrive, and little otherwise (ADR 0019). An
+// operator's GOGC or GOMEMLIMIT takes precedence. The function it returns adapts the limit to the
+// number of messages received so far, until ctx ends.
 func tuneMemory(budget int64) (follow func(ctx context.Context, mails func() uint64)) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(2*budget + 512<<20)
@@ -42,7 +43,8 @@ func tuneMemory(budget int64) (follow func(ctx context.Context, mails func() uin
 	}
 }
 
-// followMail sets the collector's percentage anew as the heap, after each collection, and the mail go.
+// followMail adapts the collector's percentage to the live heap, after each collection, and to the
+// rate of messages.
 func followMail(ctx context.Context, t gcTune, mails func() uint64) {
 	tick := time.NewTicker(gcLook)
 	defer tick.Stop()
@@ -55,7 +57,7 @@ func followMail(ctx context.Context, t gcTune, mails func() uint64) {
 		select {
 		case <-collected:
 		case <-tick.C:
-			// GOMAXPROCS knows what of the machine is ours.
+			// GOMAXPROCS is the part of the machine that we may use.
 			t.count(mails(), gcFlood*gcLook.Seconds()*float64(runtime.GOMAXPROCS(0)))
 		case <-ctx.Done():
 			return
@@ -63,8 +65,9 @@ func followMail(ctx context.Context, t gcTune, mails func() uint64) {
 	}
 }
 
-// collections tells of collections, until ctx ends: what lives can triple between two looks, and so would what may be
-// garbage.
+// collections returns a channel that receives a value after each collection, until ctx ends.
+// Checking at intervals is not enough: the live heap, and the garbage allowed with it, can triple
+// in between.
 func collections(ctx context.Context) <-chan struct{} {
 	told := make(chan struct{}, 1)
 	var await func(struct{})
@@ -74,29 +77,31 @@ func collections(ctx context.Context) <-chan struct{} {
 		default:
 		}
 		if ctx.Err() == nil {
-			runtime.AddCleanup(new([16]byte), await, struct{}{}) // what is smaller shares a block, and may stay
+			// A smaller object would share a block and might never be collected.
+			runtime.AddCleanup(new([16]byte), await, struct{}{})
 		}
 	}
 	await(struct{}{})
 	return told
 }
 
-// liveHeap is how many octets the last collection left.
+// liveHeap returns how many octets survived the last collection.
 func liveHeap() uint64 {
 	m := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(m)
 	return m[0].Value.Uint64()
 }
 
-// gcTune is how much garbage there may be when a collection begins: one figure in calm and one
-// in a flood of mail. Only followMail's goroutine touches it.
+// gcTune computes how much garbage is allowed when a collection begins: one value normally and one
+// during a flood of messages. Only followMail's goroutine uses it.
 type gcTune struct {
-	flood   uint64 // octets of garbage in one
+	flood   uint64 // octets of garbage allowed during a flood
 	mails   uint64
-	flooded int // looks for which the last one counts
+	flooded int // checks for which the latest flood still counts
 }
 
-// count takes notice of the mails received so far: many more than at the last look are a flood.
+// count is called with the number of messages received so far. If many arrived since the last call,
+// a flood begins.
 func (t *gcTune) count(mails uint64, many float64) {
 	t.flooded = max(0, t.flooded-1)
 	if float64(mails-t.mails) >= many {
@@ -105,7 +110,7 @@ func (t *gcTune) count(mails uint64, many float64) {
 	t.mails = mails
 }
 
-// percent is the percentage of the live heap that may be garbage.
+// percent returns the percentage of the live heap that may be garbage.
 func (t *gcTune) percent(live uint64) int {
 	live = max(live, 1)
 	calm := max(gcCalm, live/4, gcHeap-min(live, gcHeap))

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// TestGCTune: in calm little garbage, never more than twice what lives; in a flood of mail a
-// third of the budget, for ten seconds after its last half second. A smaller budget never
-// means less than in calm.
+// TestGCTune checks the garbage allowed: little normally, never more than twice the live heap.
+// During a flood of messages it is a third of the budget, until ten seconds after its last half
+// second. A smaller budget never allows less than normally.
 func TestGCTune(t *testing.T) {
-	const many = 1500 // mails in half a second are a flood
+	const many = 1500 // messages in half a second that count as a flood
 	tune := gcTune{flood: 170 << 20}
 	var mails uint64
 	for i, c := range []struct {
 		looks   int
-		mails   uint64 // in each
+		mails   uint64 // in each half second
 		liveMB  uint64
 		percent int
 	}{
@@ -36,8 +36,8 @@ func TestGCTune(t *testing.T) {
 	}
 }
 
-// TestGCTuneFollowsMail: the collector's percentage is above all that it is without a flood as
-// soon as one is seen, and an operator's GOGC is left alone.
+// TestGCTuneFollowsMail checks that the collector's percentage rises above all normal values as
+// soon as a flood is detected, and that an operator's GOGC is kept.
 func TestGCTuneFollowsMail(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
@@ -70,11 +70,11 @@ func TestGCTuneFollowsMail(t *testing.T) {
 	}
 }
 
-// TestCollectionsAreTold, each and not only the first; nobody hears of any after the end.
+// TestCollectionsAreTold checks that every collection is reported, and none after the end.
 func TestCollectionsAreTold(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	told := collections(ctx)
-	<-told // the beginning
+	<-told // the start
 	for range 3 {
 		runtime.GC()
 		select {

@@ -8,8 +8,8 @@ import (
 
 const generatedClients = "../../clients/generated"
 
-// TestGeneratedClients makes clients of the contract with generators that people use, and does the
-// main job with each; all against one server.
+// TestGeneratedClients generates clients from the contract with common generators and does the main
+// job with each, all against one server.
 func TestGeneratedClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the clients")
@@ -32,7 +32,7 @@ func TestGeneratedClients(t *testing.T) {
 			t.Fatal(err)
 		}
 		u.outside(t, dir, "go", "tool", "oapi-codegen", "-config", "oapi.yaml", "-o", "client.gen.go", contract)
-		doesTheJob(t, u.outside(t, dir, "go", "run", "-trimpath", ".")) // trimmed: the cache knows it again wherever it lies
+		doesTheJob(t, u.outside(t, dir, "go", "run", "-trimpath", ".")) // -trimpath: the build cache works in every folder
 	})
 	t.Run("typescript", func(t *testing.T) {
 		t.Parallel()
@@ -44,7 +44,7 @@ func TestGeneratedClients(t *testing.T) {
 	})
 }
 
-// TestContractLints: the linter that most editors have finds nothing in it.
+// TestContractLints checks that a common linter finds nothing in the contract.
 func TestContractLints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a linter of npm")
@@ -54,7 +54,7 @@ func TestContractLints(t *testing.T) {
 	(&user{server: &server{}}).outside(t, dir, "npm", "run", "--silent", "lint")
 }
 
-// npmFolder wants what npm brings into a folder.
+// npmFolder checks that npm's packages are installed in a folder.
 func npmFolder(t *testing.T, dir string) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {

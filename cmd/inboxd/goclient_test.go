@@ -9,7 +9,7 @@ import (
 	"inboxd/http/client"
 )
 
-// TestGoClient does with the public Go client what an agent's programmer would do.
+// TestGoClient uses the public Go client as an agent's programmer would.
 func TestGoClient(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"), "--default-plan=paid")
 	ctx, anonymous := t.Context(), client.New("http://"+s.http+"/", "")
@@ -124,7 +124,7 @@ func manage(t *testing.T, owner, agent *client.Client, address string) {
 	}
 }
 
-// TestGoClientSends does with the Go client what a program that sends mail would do.
+// TestGoClientSends uses the Go client as a program that sends messages would.
 func TestGoClientSends(t *testing.T) {
 	far := receive(t, "127.0.0.1", "0", nil)
 	s := postal(t, filepath.Join(t.TempDir(), "data"), farZone(t), far.port)

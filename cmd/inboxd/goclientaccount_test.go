@@ -8,7 +8,7 @@ import (
 	"inboxd/http/client"
 )
 
-// TestGoClientAccount: the inventory of keys, and a new password by the operator's link.
+// TestGoClientAccount tests the list of keys, and a new password by the operator's link.
 func TestGoClientAccount(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := launch(t, dir, "--default-plan=free")

@@ -14,7 +14,7 @@ import (
 	"inboxd/http/client"
 )
 
-// agents are two inboxes of one node, by the public Go client.
+// agents are two inboxes of one node, used with the public Go client.
 type agents struct {
 	*client.Client
 	t           *testing.T
@@ -22,7 +22,7 @@ type agents struct {
 	host, guest string
 }
 
-// hear waits for the next mail of an inbox about a meeting.
+// hear waits for the next message about a meeting in an inbox.
 func (a *agents) hear(address, subject string) *client.Message {
 	a.t.Helper()
 	for until := time.Now().Add(time.Minute); time.Now().Before(until); {
@@ -41,7 +41,7 @@ func (a *agents) hear(address, subject string) *client.Message {
 	return nil
 }
 
-// meeting reads a meeting that must be there.
+// meeting returns a meeting that must exist.
 func (a *agents) meeting(address string, id int64) client.Meeting {
 	a.t.Helper()
 	m, err := a.Calendar(address).Meeting(a.ctx, id)
@@ -51,8 +51,8 @@ func (a *agents) meeting(address string, id int64) client.Meeting {
 	return m
 }
 
-// TestAgentsMeet: an agent invites another one of the same node, which accepts; both calendars show it,
-// also to who follows them; after kill -9 as before; it moves, and is cancelled.
+// TestAgentsMeet: an agent invites another one of the same node, which accepts. Both calendars and
+// their feeds show the meeting, also after kill -9. Then it is moved and cancelled.
 func TestAgentsMeet(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := launch(t, dir, "--default-plan=paid")
@@ -97,7 +97,7 @@ func TestAgentsMeet(t *testing.T) {
 	a.moveAndCancel(made.Event.ID, id)
 }
 
-// moveAndCancel holds what the guest is shown of it.
+// moveAndCancel checks what the guest sees.
 func (a *agents) moveAndCancel(id, guests int64) {
 	a.t.Helper()
 	start := "2027-03-02T15:00:00Z"
@@ -130,7 +130,7 @@ func (a *agents) moveAndCancel(id, guests int64) {
 	}
 }
 
-// follow reads both calendars as programs do.
+// follow reads both calendars as calendar programs do.
 func (a *agents) follow(parts map[string]string) {
 	a.t.Helper()
 	for address, part := range parts {
@@ -180,7 +180,7 @@ func fetched(t *testing.T, url string) (text string, status int) {
 	return string(b), resp.StatusCode
 }
 
-// TestOwnerCopiesAreSet: off at first; the address is the sign-in address.
+// TestOwnerCopiesAreSet: copies are off by default; the address is the sign-in address.
 func TestOwnerCopiesAreSet(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
 	u := s.signUp(t, "me@example.test")

@@ -10,7 +10,7 @@ import (
 	"inboxd/http/client"
 )
 
-// TestGoClientEvents follows an account by a stream that a kill breaks, and by polls.
+// TestGoClientEvents follows an account by a stream that a kill interrupts, and by polls.
 func TestGoClientEvents(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := launch(t, dir)

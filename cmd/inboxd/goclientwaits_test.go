@@ -11,7 +11,8 @@ import (
 	"inboxd/http/client"
 )
 
-// TestGoClientWaits hands out each mail once: the oldest that fits, whole, by filter and by claim.
+// TestGoClientWaits returns each message once: the oldest matching one, complete, by filter and by
+// claim.
 func TestGoClientWaits(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
 	u := s.signUp(t, "me@example.test")
@@ -77,7 +78,8 @@ func TestGoClientWaits(t *testing.T) {
 	}
 }
 
-// TestGoClientOutlivesARestart: a wait and a stream go on where the service was killed, and lose nothing.
+// TestGoClientOutlivesARestart: a wait and a stream continue after the service was killed, and lose
+// nothing.
 func TestGoClientOutlivesARestart(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := launch(t, dir)

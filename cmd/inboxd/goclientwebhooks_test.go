@@ -7,7 +7,7 @@ import (
 	"inboxd/http/client"
 )
 
-// TestGoClientWebhooks adds, tests, rotates and deletes a webhook of a real receiver.
+// TestGoClientWebhooks creates, tests, rotates and deletes a webhook of a real receiver.
 func TestGoClientWebhooks(t *testing.T) {
 	hook := receiveHooks(t, "127.0.0.1:0", nil)
 	s := launch(t, filepath.Join(t.TempDir(), "data"), "--webhook-allow", "127.0.0.0/8")

@@ -15,8 +15,9 @@ import (
 	"inboxd/persist"
 )
 
-// TestWhatWasAcceptedGoesOut: of sends answered with 202 each reaches its server, although the
-// inbox was burnt or deleted at once and the process killed. Nobody reads them meanwhile.
+// TestWhatWasAcceptedGoesOut: each message whose send got a 202 reaches its server, although its
+// inbox was burned or deleted immediately and the process was killed. Nobody can read the messages
+// meanwhile.
 func TestWhatWasAcceptedGoesOut(t *testing.T) {
 	const sends = 30
 	var open atomic.Bool
@@ -84,8 +85,8 @@ func TestWhatWasAcceptedGoesOut(t *testing.T) {
 	}
 }
 
-// TestGoneIsGoneForReaders: from a burn on no event, stream, record or call tells what was in the mail,
-// and after the next start nothing in the rows of the folder does.
+// TestGoneIsGoneForReaders: after a burn, no event, stream, record or call contains anything of the
+// messages. After the next start, neither do the rows of the folder.
 func TestGoneIsGoneForReaders(t *testing.T) {
 	const secret = "482913"
 	r := receiveHooks(t, "127.0.0.1:0", func(n int, w http.ResponseWriter) {
@@ -142,7 +143,7 @@ func TestGoneIsGoneForReaders(t *testing.T) {
 	u.account(t, 404, "POST", "/webhooks/deliveries/1/redeliver", nil)
 }
 
-// rowsTell reports whether events or deliveries in a closed folder hold text.
+// rowsTell reports whether events or deliveries in a closed folder contain text.
 func rowsTell(t *testing.T, dir, text string) bool {
 	t.Helper()
 	store, err := persist.Open(dir, persist.Options{Logger: slog.New(slog.DiscardHandler)})

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// heldWorld is a server whose mail to one of its inboxes and whose webhook go to where a test can count them.
+// heldWorld is a server whose webhook, and the messages to one of its inboxes, go to places where a
+// test can count them.
 type heldWorld struct {
 	*user
 	from, to string
@@ -31,9 +32,10 @@ func (w *heldWorld) queued(t *testing.T, id int64) bool {
 	return w.message(t, w.from, id)["send_status"] == "queued"
 }
 
-// TestARestoredBackupHoldsWhatWaits: mail and webhooks of a restored backup, and what is accepted meanwhile, wait for the
-// operator, over restarts; received mail goes on. Once released nothing is held again, also not after a kill right behind it.
-// A restart of the original, a copy of it and a repaired copy hold nothing.
+// TestARestoredBackupHoldsWhatWaits: messages and webhooks of a restored backup, and those accepted
+// later, wait for the operator, across restarts. Received messages are processed. After the release
+// nothing is held again, even after a kill immediately after it. A restart of the original, a copy
+// of it and a repaired copy hold nothing.
 func TestARestoredBackupHoldsWhatWaits(t *testing.T) {
 	home := t.TempDir()
 	dir, copied := filepath.Join(home, "data"), filepath.Join(home, "copy")
@@ -84,7 +86,7 @@ func TestARestoredBackupHoldsWhatWaits(t *testing.T) {
 			start(copied)
 		}
 	}
-	if out, code := run("admin", "--data", copied, "queue", "release"); code != 0 || !strings.Contains(out, "released: 1 messages") {
+	if out, code := run("admin", "--data", copied, "queue", "release"); code != 0 || !strings.Contains(out, "released: 1 waiting messages") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	w.server.kill()

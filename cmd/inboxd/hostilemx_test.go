@@ -14,7 +14,7 @@ import (
 	"inboxd/internal/testutil/dnstest"
 )
 
-// hostile is a server on ip that does with each connection what do says.
+// hostile is a server on ip that handles each connection with do.
 func hostile(t *testing.T, ip, port string, do func(conn net.Conn, in *bufio.Reader)) {
 	t.Helper()
 	ln, err := net.Listen("tcp", net.JoinHostPort(ip, port))
@@ -36,26 +36,26 @@ func hostile(t *testing.T, ip, port string, do func(conn net.Conn, in *bufio.Rea
 	}()
 }
 
-// say writes until the other side has gone.
+// say writes until the other side has closed.
 func say(conn net.Conn, text string) bool {
 	_, err := fmt.Fprint(conn, text)
 	return err == nil
 }
 
-// TestHostileServersAndNames sends mail to servers and names that misbehave in many ways, all
-// at once: each comes to the status that it should, and an honest server gets its mail.
+// TestHostileServersAndNames sends messages to servers and names that misbehave in many ways, all
+// at once. Each message reaches the correct status, and an honest server gets its message.
 func TestHostileServersAndNames(t *testing.T) {
 	far := receive(t, "127.0.0.1", "0", nil)
 	hostile(t, "127.0.0.11", far.port, func(conn net.Conn, _ *bufio.Reader) { // a reply without end
 		for say(conn, "220-"+strings.Repeat("x", 1000)+"\r\n") {
 		}
 	})
-	hostile(t, "127.0.0.12", far.port, func(conn net.Conn, _ *bufio.Reader) { // one byte a second
+	hostile(t, "127.0.0.12", far.port, func(conn net.Conn, _ *bufio.Reader) { // one byte per second
 		for say(conn, "2") {
 			time.Sleep(time.Second)
 		}
 	})
-	hostile(t, "127.0.0.13", far.port, func(conn net.Conn, in *bufio.Reader) { // gone after the dot
+	hostile(t, "127.0.0.13", far.port, func(conn net.Conn, in *bufio.Reader) { // disconnects after the dot
 		say(conn, "220 hello\r\n")
 		for line, err := in.ReadString('\n'); err == nil && line != ".\r\n"; line, err = in.ReadString('\n') {
 			switch {
@@ -66,7 +66,7 @@ func TestHostileServersAndNames(t *testing.T) {
 			}
 		}
 	})
-	hostile(t, "127.0.0.14", far.port, func(conn net.Conn, in *bufio.Reader) { // garbage for TLS, each time
+	hostile(t, "127.0.0.14", far.port, func(conn net.Conn, in *bufio.Reader) { // garbage instead of TLS, each time
 		say(conn, "220 hello\r\n")
 		for line, err := in.ReadString('\n'); err == nil; line, err = in.ReadString('\n') {
 			switch {
@@ -93,7 +93,7 @@ func TestHostileServersAndNames(t *testing.T) {
 	}
 	names := dnstest.Serve(t, zone...)
 	honest := dnstest.Serve(t, zone...)
-	names.Handle(func(w dns.ResponseWriter, ask *dns.Msg) { // of some names it lies or says nothing
+	names.Handle(func(w dns.ResponseWriter, ask *dns.Msg) { // returns false data for some names, nothing for others
 		switch q := ask.Question[0].Name; {
 		case strings.Contains(q, "silentdns"):
 		case strings.Contains(q, "servfail"):

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestInboxKey uses one inbox's own key on both surfaces, across a kill.
+// TestInboxKey uses the key of one inbox on both APIs, across a kill.
 func TestInboxKey(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := launch(t, dir)

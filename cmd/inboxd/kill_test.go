@@ -14,10 +14,10 @@ import (
 	"inboxd/internal/testutil/iterations"
 )
 
-// TestKillUnderLoad kills the real process at random moments while mail comes in, is read and is
-// deleted, and holds what is there afterwards against what was acknowledged. KILLS sets how often.
+// TestKillUnderLoad kills the real process at random moments while messages arrive, are read and
+// are deleted, and compares the result with what was acknowledged. KILLS is the number of kills.
 func TestKillUnderLoad(t *testing.T) {
-	const perRun = 25 // an inbox is read whole after each kill, and holds 10,000 mails at most
+	const perRun = 25 // an inbox is read completely after each kill, and holds at most 10,000 messages
 	k := &killing{t: t, dir: filepath.Join(t.TempDir(), "data")}
 	k.code.Store(100_000)
 	k.server = launch(t, k.dir)
@@ -42,7 +42,7 @@ func TestKillUnderLoad(t *testing.T) {
 	}
 }
 
-// killing is a server that is killed again and again.
+// killing is a server that is killed repeatedly.
 type killing struct {
 	t      *testing.T
 	dir    string
@@ -50,21 +50,21 @@ type killing struct {
 	user   *user
 	boxes  []*killedBox
 	dying  atomic.Bool
-	code   atomic.Int64 // the last that was sent
+	code   atomic.Int64 // the latest code sent
 
 	told, gone, polls atomic.Int64
 }
 
-// killedBox is what was acknowledged of an inbox, over all lives of the server.
+// killedBox is what was acknowledged of an inbox, over all runs of the server.
 type killedBox struct {
 	address string
-	newest  float64 // id that a poll has shown; of its one reader
+	newest  float64 // highest id that a poll returned; used by its only reader
 
 	mu    sync.Mutex
-	told  map[string]bool    // codes of mails
-	asked map[string]bool    // codes of mails whose deletion was asked for
-	gone  map[string]bool    // and acknowledged
-	ids   map[float64]string // what an id means
+	told  map[string]bool    // codes of acknowledged messages
+	asked map[string]bool    // codes of messages whose deletion was requested
+	gone  map[string]bool    // codes of messages whose deletion was acknowledged
+	ids   map[float64]string // code of the message with an id
 }
 
 func (k *killing) newBoxes() {
@@ -75,7 +75,7 @@ func (k *killing) newBoxes() {
 	}
 }
 
-// underLoad returns when so many mails were acknowledged and the server is killed.
+// underLoad returns when so many messages were acknowledged and the server was killed.
 func (k *killing) underLoad(goal int64) {
 	k.dying.Store(false)
 	goal += k.told.Load()
@@ -98,7 +98,7 @@ func (k *killing) underLoad(goal int64) {
 	load.Wait()
 }
 
-// broke says whether something failed, which it may when the server is killed.
+// broke reports whether something failed. That is allowed when the server is killed.
 func (k *killing) broke(what string, err error) bool {
 	if err != nil && !k.dying.Load() {
 		k.t.Errorf("%s: %v", what, err)
@@ -106,7 +106,7 @@ func (k *killing) broke(what string, err error) bool {
 	return err != nil
 }
 
-// send brings a mail, and says whether more can come.
+// send sends a message, and reports whether more can follow.
 func (k *killing) send(b *killedBox) bool {
 	code := strconv.FormatInt(k.code.Add(1), 10)
 	if k.broke("a mail", k.server.mail(b.address, code)) {
@@ -119,8 +119,8 @@ func (k *killing) send(b *killedBox) bool {
 	return true
 }
 
-// read polls, and deletes in part what it saw before: never the newest, so that no poll may show an older one than the
-// poll before, in this life of the server and in the next.
+// read polls, and deletes some of the messages returned before. It never deletes the newest, so no
+// poll may return an older one than the previous poll, in this run of the server or the next.
 func (k *killing) read(b *killedBox) bool {
 	a, err := k.server.call("GET", "/api/v1/inboxes/"+b.address+"/latest?fields=id,otp_code", map[string]string{"X-API-Key": k.user.key}, nil)
 	if k.broke("a poll", err) {
@@ -140,7 +140,7 @@ func (k *killing) read(b *killedBox) bool {
 	return k.remove(b, before)
 }
 
-// remove deletes a mail that was shown.
+// remove deletes a message that was returned.
 func (k *killing) remove(b *killedBox, id float64) bool {
 	path := fmt.Sprintf("/api/v1/inboxes/%s/messages/%d", b.address, int64(id))
 	a, err := k.server.call("GET", path, map[string]string{"X-API-Key": k.user.key}, nil)
@@ -166,7 +166,7 @@ func (k *killing) remove(b *killedBox, id float64) bool {
 	return true
 }
 
-// check holds an inbox against what was acknowledged of it.
+// check compares an inbox with what was acknowledged.
 func (b *killedBox) check(t *testing.T, u *user) {
 	t.Helper()
 	left := map[string]bool{}
@@ -181,8 +181,8 @@ func (b *killedBox) check(t *testing.T, u *user) {
 	}
 }
 
-// checkLedger reads the whole inbox and compares: everything that must be there is, once, what may be
-// is once at most, and an id means the same mail as in every run before.
+// checkLedger reads the whole inbox and compares. Every acknowledged message is there once, every
+// uncertain one at most once, and an id means the same message as in every run before.
 func checkLedger(t *testing.T, u *user, address string, must map[string]bool, ids map[float64]string) (found map[string]int) {
 	t.Helper()
 	found = map[string]int{}

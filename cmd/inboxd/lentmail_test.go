@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// A mail's own memory holds the next one as soon as it is stored (ADR 0029). Whatever is read
-// of it from the server's memory is what a server reads that has it from the disk alone: text
-// on one line, which needs no new line ends, in each of the places that a mail has.
+// The memory of a message is reused for the next one as soon as it is stored (ADR 0029). What a
+// server reads of a message must be the same with the message in memory and with only the disk. The
+// text is on one line, which needs no repaired line ends, in each part that a message has.
 func TestMailOutlivesItsBuffer(t *testing.T) {
 	const one = "Your verification code is 482913, or follow https://shop.test/verify?token=a1b2c3 instead"
 	mails := map[string]string{

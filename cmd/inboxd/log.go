@@ -12,7 +12,7 @@ import (
 	"inboxd/internal/mail/sealed"
 )
 
-// logLevel is slog's, with an error that names those there are.
+// logLevel is slog.Level with an error that lists the valid levels.
 type logLevel slog.Level
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -23,8 +23,9 @@ func (l *logLevel) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// newLogger writes lines of format "text" or "json" at level and above. Lines are gathered
-// for up to logDelay, because one is written per mail; a warning or worse goes out at once.
+// newLogger returns a logger that writes lines in the format "text" or "json", at level and above,
+// and a function that flushes it. Lines are buffered for up to logDelay, because there is one for
+// every message. A warning or worse is written at once.
 func newLogger(w io.Writer, format string, level slog.Level) (*slog.Logger, func()) {
 	out := &lineBuffer{w: bufio.NewWriterSize(w, 64<<10)}
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: readable}
@@ -35,8 +36,8 @@ func newLogger(w io.Writer, format string, level slog.Level) (*slog.Logger, func
 	return slog.New(urgentHandler{h, out}), out.flush
 }
 
-// readable writes durations as text, such as 1.5s, in both formats: JSON would have nanoseconds. A private
-// key of age that somebody sent by mistake is in no line.
+// readable formats durations as text, such as 1.5s, in both formats; JSON would have nanoseconds.
+// It also redacts a private age key that somebody sent by mistake.
 func readable(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() {
 	case slog.KindDuration:
@@ -55,8 +56,8 @@ func readable(_ []string, a slog.Attr) slog.Attr {
 
 const logDelay = 200 * time.Millisecond
 
-// lineBuffer gathers lines; a timer, started by the first line that waits, writes them. mu
-// guards all of it.
+// lineBuffer buffers lines. The first line that waits starts a timer that writes all. mu guards all
+// fields.
 type lineBuffer struct {
 	mu      sync.Mutex
 	w       *bufio.Writer
@@ -77,10 +78,10 @@ func (b *lineBuffer) flush() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting = false
-	_ = b.w.Flush() // nobody is left to tell
+	_ = b.w.Flush() // there is nowhere to report an error
 }
 
-// urgentHandler lets nothing serious wait.
+// urgentHandler flushes at once for a warning or worse.
 type urgentHandler struct {
 	slog.Handler
 	out *lineBuffer

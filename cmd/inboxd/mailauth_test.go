@@ -20,7 +20,7 @@ import (
 
 var signer = mailauth.Signer{Domain: "example.com", Selector: "s", Key: ed25519.NewKeyFromSeed([]byte("inboxd's tests sign with this..."))}
 
-// exampleZone publishes a sender that does everything right, from this machine.
+// exampleZone publishes a sender that is configured correctly and sends from this machine.
 func exampleZone(t *testing.T) []string {
 	t.Helper()
 	record, err := mailauth.Record(signer.Key.Public())
@@ -34,7 +34,7 @@ func exampleZone(t *testing.T) []string {
 	}
 }
 
-// send signs raw, changes it as somebody on the way would, and hands it over.
+// send signs raw, changes it as a forwarder would, and submits it.
 func (s *server) send(t *testing.T, from, to, raw string, change func(string) string) {
 	t.Helper()
 	signed, err := mailauth.Sign([]byte(raw), signer)
@@ -57,8 +57,8 @@ func word(email map[string]any, method string) string {
 	return strings.TrimSpace(w + " " + d)
 }
 
-// TestWhoVouches sends signed mail in, changed mail, and mail with a declared code, and reads
-// the verdicts, before and after a crash.
+// TestWhoVouches sends signed messages, changed messages and a message with a declared code, and
+// reads the verdicts, before and after a crash.
 func TestWhoVouches(t *testing.T) {
 	dns := dnstest.Serve(t, exampleZone(t)...)
 	dir := filepath.Join(t.TempDir(), "data")
@@ -72,7 +72,7 @@ func TestWhoVouches(t *testing.T) {
 	s.send(t, "bounce@example.com", address, mail, func(m string) string { return strings.Replace(m, "777777", "888888", 1) })
 	s.send(t, "bounce@example.org", address, mail, nil)
 	s.send(t, "bounce@example.com", address, large, nil)
-	s.send(t, "bounce@example.com", address, mail, func(m string) string { // no Received was there: ours must not count
+	s.send(t, "bounce@example.com", address, mail, func(m string) string { // it had no Received field: ours must not count
 		_, bare, _ := strings.Cut(m, "From:")
 		var out strings.Builder
 		if err := godkim.Sign(&out, strings.NewReader("From:"+bare), &godkim.SignOptions{
@@ -115,8 +115,8 @@ func TestWhoVouches(t *testing.T) {
 	check("after kill -9")
 }
 
-// TestSilentDNS holds that a DNS server that says nothing costs a mail 5 s at most, once, and
-// that the mail says so; and that verdicts are back when the server is.
+// TestSilentDNS checks that a DNS server that does not respond delays a message by at most 5 s,
+// once, that the message says so, and that verdicts return when the server does.
 func TestSilentDNS(t *testing.T) {
 	dns := dnstest.Serve(t, exampleZone(t)...)
 	dns.Silence()
@@ -150,7 +150,7 @@ func TestSilentDNS(t *testing.T) {
 	}
 }
 
-// TestNoDNS holds that the default start makes nobody wait, whatever this machine's DNS is.
+// TestNoDNS checks that the default configuration makes nobody wait, whatever DNS this machine has.
 func TestNoDNS(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
 	u := s.signUp(t, "me@example.test")
@@ -186,8 +186,8 @@ func TestDNSFlag(t *testing.T) {
 	}
 }
 
-// TestVerdictsFollowTheDNS sends the same mail again and again while what the DNS says changes:
-// a verdict is that of the answers which are kept, and the next one's when their time is over.
+// TestVerdictsFollowTheDNS sends the same message repeatedly while the DNS records change. A
+// verdict is based on cached records, and the next one on new records when the cached ones expire.
 func TestVerdictsFollowTheDNS(t *testing.T) {
 	record := func(spf string) []string {
 		return []string{`example.com. 300 IN TXT "` + spf + `"`, `_dmarc.example.com. 300 IN TXT "v=DMARC1; p=reject"`}
@@ -208,7 +208,7 @@ func TestVerdictsFollowTheDNS(t *testing.T) {
 	}
 	send("pass", "pass")
 	server.Set(t, record("v=spf1 ip4:198.51.100.0/24 ~all")...)
-	send("pass", "pass") // for its 300 s
+	send("pass", "pass") // cached for 300 s
 	passed.Add(int64(301 * time.Second))
 	send("softfail", "fail")
 	server.Set(t)
@@ -216,7 +216,7 @@ func TestVerdictsFollowTheDNS(t *testing.T) {
 	send("none", "none")
 }
 
-// BenchmarkJudge is what a verdict costs a mail: with its answers at hand, and on a machine
+// BenchmarkJudge measures the cost of a verdict per message: with cached records, and on a machine
 // without DNS.
 func BenchmarkJudge(b *testing.B) {
 	raw := "From: Shop <shop@example.com>\r\nSubject: hello\r\n\r\n" + strings.Repeat("A line of text as people write it.\r\n", 50)

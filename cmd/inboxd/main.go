@@ -1,6 +1,6 @@
-// Command inboxd is the inbox server: `inboxd serve` runs it, `inboxd admin` speaks to a
-// running one over its admin socket. It only reads flags, wires the packages together and
-// orders their start and stop; it holds no rule of the product.
+// Command inboxd is the inbox server: `inboxd serve` runs it, and `inboxd admin` sends commands to
+// a running server over its admin socket. It only reads flags, connects the packages and orders
+// their start and stop. It contains no rules of the product.
 package main
 
 import (

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary be the server too, so that tests start the very code they
-// were built with.
+// TestMain lets the test binary also be the server, so that tests run exactly the code they were
+// built with.
 func TestMain(m *testing.M) {
 	if os.Getenv("INBOXD_TEST_MAIN") == "1" {
 		limitFiles(os.Getenv("INBOXD_TEST_NOFILE"))
@@ -28,13 +28,13 @@ func TestMain(m *testing.M) {
 type server struct {
 	cmd        *exec.Cmd
 	http, smtp string
-	https      string // empty when not configured, as is smtps
+	https      string // empty if not configured, like smtps
 	smtps      string
 	stderr     *lockedText
 	ended      chan error
 }
 
-// lockedText is what a process says, readable while it still speaks.
+// lockedText is the output of a process, readable while the process runs.
 type lockedText struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -54,7 +54,7 @@ func (l *lockedText) String() string {
 
 var readyLine = regexp.MustCompile(`^inboxd ready http=(\S+) smtp=(\S+?)(?: https=(\S+?))?(?: smtps=(\S+))?$`)
 
-// command is the test binary as inboxd.
+// command returns the test binary as inboxd.
 func command(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), "INBOXD_TEST_MAIN=1")
@@ -111,7 +111,7 @@ func (s *server) terminate(t testing.TB) int {
 func (s *server) wait() {
 	select {
 	case err := <-s.ended:
-		s.ended <- err // for the next who asks
+		s.ended <- err // for the next caller
 	case <-time.After(30 * time.Second):
 		panic("the server does not end")
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// metric reads one number of /metrics.
+// metric reads one value from /metrics.
 func (s *server) metric(t *testing.T, name string) float64 {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(s.scrape(t))
@@ -28,8 +28,8 @@ func (s *server) metric(t *testing.T, name string) float64 {
 	return v
 }
 
-// TestLargeMailCosts: a mail of 25 MB costs at most 64 MB of heap, even if nothing of what
-// it allocates on its way from the socket to the disk were collected.
+// TestLargeMailCosts checks that a message of 25 MB costs at most 64 MB of heap, even if nothing
+// that it allocates between socket and disk were collected.
 func TestLargeMailCosts(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
 	u := s.signUp(t, "me@example.test")
@@ -54,8 +54,8 @@ func TestLargeMailCosts(t *testing.T) {
 	}
 }
 
-// TestHostileConnectionsHoldLittle: who sends a large body without a key, and who asks for a
-// large mail and does not read it.
+// TestHostileConnectionsHoldLittle tests clients that send a large body without a key, and clients
+// that request a large message and do not read it.
 func TestHostileConnectionsHoldLittle(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
 	u := s.signUp(t, "me@example.test")
@@ -76,7 +76,7 @@ func TestHostileConnectionsHoldLittle(t *testing.T) {
 			defer c.Close()
 			c.(*net.TCPConn).SetReadBuffer(4 << 10)
 			all.Go(func() {
-				io.WriteString(c, request) // a refusal may cut it short
+				io.WriteString(c, request) // a refusal may interrupt it
 				if name == "answers" {
 					io.ReadFull(c, make([]byte, 16))
 				}
@@ -91,8 +91,8 @@ func TestHostileConnectionsHoldLittle(t *testing.T) {
 	}
 }
 
-// TestBodiesBeyondMemory: who says that a body is larger than any memory, or sends one without an end, is refused
-// before it is held.
+// TestBodiesBeyondMemory checks that a body that is announced as larger than any memory, or has no
+// end, is refused before it takes memory.
 func TestBodiesBeyondMemory(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
 	u := s.signUp(t, "me@example.test")
@@ -123,8 +123,8 @@ func TestBodiesBeyondMemory(t *testing.T) {
 	}
 }
 
-// flood says something, and something more again and again until it is a hundred megabytes or refused; it
-// returns all that was answered.
+// flood sends a text, and then another one repeatedly until it has sent a hundred megabytes or is
+// refused. It returns the complete response.
 func flood(t *testing.T, at, say, again string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", at)
@@ -142,6 +142,6 @@ func flood(t *testing.T, at, say, again string) string {
 			_, _ = io.WriteString(conn, "\r\n.\r\nQUIT\r\n")
 		}
 	}()
-	answer, _ := io.ReadAll(conn) // a reset ends it as well
+	answer, _ := io.ReadAll(conn) // a reset ends it, too
 	return string(answer)
 }

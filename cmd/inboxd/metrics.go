@@ -29,7 +29,7 @@ func (n *node) stats() operator.Stats {
 	return stats
 }
 
-// metricsHandler answers /metrics in the Prometheus text form; nil when it is off.
+// metricsHandler serves /metrics in the Prometheus text format. It returns nil if metrics are off.
 func (n *node) metricsHandler() fasthttp.RequestHandler {
 	if n.flags.Metrics == "off" {
 		return nil
@@ -39,10 +39,11 @@ func (n *node) metricsHandler() fasthttp.RequestHandler {
 	return fasthttpadaptor.NewFastHTTPHandler(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 }
 
-// nodeCollector reads the packages' counters when somebody asks. Any goroutine may use it.
+// nodeCollector reads the packages' counters when metrics are requested. Any goroutine may use it.
 type nodeCollector struct{ n *node }
 
-// Describe implements prometheus.Collector: Collect says what there is.
+// Describe implements prometheus.Collector. It describes nothing: Collect sends all metrics
+// unchecked.
 func (nodeCollector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
@@ -68,7 +69,7 @@ func (c nodeCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// figures is where those of one look go.
+// figures receives the metrics of one collection.
 type figures chan<- prometheus.Metric
 
 func (f figures) gauge(name, help string, v float64) {
@@ -79,7 +80,7 @@ func (f figures) counter(name, help string, v float64) {
 	f <- prometheus.MustNewConstMetric(prometheus.NewDesc("inboxd_"+name, help, nil, nil), prometheus.CounterValue, v)
 }
 
-// counters is one for each value of the label.
+// counters sends one counter for each value of the label.
 func counters[N int64 | uint64](f figures, name, help, label string, by map[string]N) {
 	desc := prometheus.NewDesc("inboxd_"+name, help, []string{label}, nil)
 	for value, n := range by {
@@ -87,7 +88,7 @@ func counters[N int64 | uint64](f figures, name, help, label string, by map[stri
 	}
 }
 
-// seconds is a histogram.
+// seconds sends a histogram.
 func (f figures) seconds(name, help string, r meter.Reading) { f.secondsOf(name, help, nil, r) }
 
 func (f figures) secondsOf(name, help string, labels []string, r meter.Reading, values ...string) {
@@ -105,7 +106,7 @@ func (f figures) web(s *http.Server) {
 	f.counter("http_failed_sign_ins_total", "Log-ins with a wrong address or password.", float64(s.FailedSignIns()))
 }
 
-// certificate tells when TLS needs a new one.
+// certificate sends when the TLS certificate expires, if there is one.
 func (f figures) certificate(ends time.Time) {
 	if !ends.IsZero() {
 		f.gauge("tls_certificate_expiry_timestamp_seconds", "When the TLS certificate expires, as Unix time; by --acme, the first of those given out since the start.", float64(ends.Unix()))

@@ -14,7 +14,7 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// startHere starts a node in the process of the test, which may do with it what no flag can.
+// startHere starts a node in the process of the test, which can then do what no flag can.
 func startHere(t *testing.T, dir string) (*node, *server) {
 	t.Helper()
 	var cli commandLine
@@ -37,9 +37,10 @@ func startHere(t *testing.T, dir string) (*node, *server) {
 	return n, &server{http: n.listeners["http"].Addr().String(), smtp: n.listeners["smtp"].Addr().String()}
 }
 
-// TestWhatMovedIsPutOff: strangers, owners and other servers who name something of a group that the
-// node has lost are told to come again, by HTTP with 503 and Retry-After and by SMTP with 451;
-// whatever they name, whether it is there or never was. With the group all is as before.
+// TestWhatMovedIsPutOff: anonymous clients, owners and other servers that name something of a group
+// that the node has lost get a temporary error: HTTP 503 with Retry-After, or SMTP 451. It does not
+// matter what they name or whether it exists. When the node has the group again, all works as
+// before.
 func TestWhatMovedIsPutOff(t *testing.T) {
 	n, s := startHere(t, filepath.Join(t.TempDir(), "data"))
 	const stays, goes = partition.Group(2), partition.Group(30)
@@ -105,7 +106,7 @@ func TestWhatMovedIsPutOff(t *testing.T) {
 			t.Errorf("RCPT %s: %d", to, code)
 		}
 	}
-	if err := s.mail(others, "482913"); err == nil || !strings.HasPrefix(err.Error(), "451 ") { // what it may hold is asked for
+	if err := s.mail(others, "482913"); err == nil || !strings.HasPrefix(err.Error(), "451 ") { // the limits of its account are elsewhere
 		t.Errorf("mail for an account of another node: %v", err)
 	}
 	if code := s.rcpt(t, "<"+prefix(stays, "never%d")+"@inbox.localhost>"); code != 550 {
@@ -121,7 +122,7 @@ func TestWhatMovedIsPutOff(t *testing.T) {
 	}
 }
 
-// rcpt offers one recipient, a path, and returns the code of the answer.
+// rcpt sends RCPT with one path and returns the code of the reply.
 func (s *server) rcpt(t *testing.T, path string) int {
 	t.Helper()
 	c, err := textproto.Dial("tcp", s.smtp)

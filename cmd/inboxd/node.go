@@ -30,14 +30,14 @@ import (
 	"inboxd/smtp/courier"
 )
 
-// node is a running server. It is started from the disk outwards and stopped from the
-// edges inwards, so that nothing is accepted that could not be kept. start fills it before
-// anybody else sees it; it does not change then.
+// node is a running server. It starts from the disk outwards and stops from the edges inwards, so
+// that nothing is accepted that could not be stored. start fills it before anything else can see
+// it; after that it does not change.
 type node struct {
 	flags *serveCommand
 	settings
 	logger    *slog.Logger
-	owner     *partition.Owner // owns everything: the node is alone
+	owner     *partition.Owner // owns all partitions: this node is the only one
 	store     *persist.Store
 	listeners map[string]net.Listener // by edge
 	dns       *resolve.Resolver
@@ -47,23 +47,24 @@ type node struct {
 	mail      *smtp.Server
 	web       *http.Server
 	admin     *operator.Socket
-	heard     func(http.Access) // hears of every answer; nil: no access log
-	unheard   func()            // ends the access log
+	heard     func(http.Access) // called for every HTTP response; nil: no access log
+	unheard   func()            // closes the access log
 	started   time.Time
-	failed    chan error // has room for every edge
+	failed    chan error // has room for an error of every edge
 }
 
-// edges are what the node listens on, by the names of their flags.
+// edges are the kinds of listeners, by the names of their flags.
 var edges = []string{"http", "smtp", "https", "smtps"}
 
-// start starts a node, or nothing.
+// start starts a node. After an error, nothing is left running.
 func (c *serveCommand) start(logger *slog.Logger) (*node, error) {
 	s, err := c.settings(logger)
 	if err != nil {
 		return nil, err
 	}
 	n := &node{started: time.Now(), flags: c, settings: s, logger: logger, owner: partition.NewOwner(partition.All()), listeners: map[string]net.Listener{}, failed: make(chan error, len(edges))}
-	// Listeners come before what calls out, which must know them.
+	// Listeners come before everything that makes outgoing connections: guard must know their
+	// addresses.
 	for _, step := range []func() error{n.openLog, n.openStore, n.listen, n.startSystem, n.openEdges} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.closeInner())
@@ -91,7 +92,7 @@ func (n *node) openStore() (err error) {
 	return nil
 }
 
-// listen opens the edges that are configured.
+// listen opens the configured listeners.
 func (n *node) listen() error {
 	c := n.flags
 	for i, addr := range []string{c.HTTP, c.SMTP, c.HTTPS, c.SMTPS} {
@@ -107,7 +108,7 @@ func (n *node) listen() error {
 	return nil
 }
 
-// guard lets out to public addresses and to allow, never to our own listeners.
+// guard allows connections to public addresses and to allow, but never to our own listeners.
 func (n *node) guard(allow []netip.Prefix) netguard.Policy {
 	p := netguard.Policy{Allow: allow}
 	for _, ln := range n.listeners {
@@ -119,7 +120,7 @@ func (n *node) guard(allow []netip.Prefix) netguard.Policy {
 func (n *node) startSystem() (err error) {
 	c := n.flags
 	n.dns = resolve.New(n.dnsServer, resolve.Options{})
-	n.smarthost.Resolver = goResolver(n.dnsServer) // the system's knows its hosts file and search list
+	n.smarthost.Resolver = goResolver(n.dnsServer) // the system's resolver also uses its hosts file and search list
 	n.courier = courier.New(courier.Options{
 		Hello: n.domain, Resolver: n.dns, MXPort: c.Sending.MXPort, Smarthost: n.smarthost, Guard: n.guard(n.mayMail), Logger: n.logger,
 	})
@@ -136,8 +137,8 @@ func (n *node) startSystem() (err error) {
 	return err
 }
 
-// openEdges makes the servers of the edges and the admin socket. Only then are the edges served, so whoever
-// reads that the node is ready finds the socket.
+// openEdges creates the servers of the edges and the admin socket. The edges are served only after
+// that, so the socket exists when the node is reported as ready.
 func (n *node) openEdges() (err error) {
 	c := n.flags
 	mailConns, webConns := c.connections(fileLimit())
@@ -166,7 +167,7 @@ func (n *node) openEdges() (err error) {
 	return err
 }
 
-// serve serves the edges; one that ends by itself ends the server.
+// serve serves the edges. If one fails, the server stops.
 func (n *node) serve() {
 	for edge, serve := range map[string]func(net.Listener) error{
 		"http": n.web.Serve, "smtp": n.mail.Serve, "smtps": n.mail.ServeTLS,
@@ -184,7 +185,7 @@ func (n *node) serve() {
 	}
 }
 
-// logStart is the line that a log begins with: which build serves what folder where.
+// logStart logs which build serves which folder at which addresses.
 func (n *node) logStart() {
 	folder, err := filepath.Abs(n.flags.Data)
 	if err != nil {
@@ -199,7 +200,7 @@ func (n *node) logStart() {
 	n.logger.Info("started", attrs...)
 }
 
-// readyLine tells where the node listens. What is not configured is not in it.
+// readyLine returns the line that lists the addresses of the configured listeners.
 func (n *node) readyLine() string {
 	line := "inboxd ready"
 	for _, edge := range edges {
@@ -217,7 +218,7 @@ func (n *node) baseURL() string {
 	return "http://" + n.listeners["http"].Addr().String()
 }
 
-// smtpHere is where a program of this machine hands mail in.
+// smtpHere returns the address at which programs on this machine can submit messages over SMTP.
 func (n *node) smtpHere() string {
 	at := n.listeners["smtp"].Addr().(*net.TCPAddr).AddrPort()
 	if at.Addr().IsUnspecified() {
@@ -226,12 +227,12 @@ func (n *node) smtpHere() string {
 	return at.String()
 }
 
-// closeShare is the part of the drain that is left to owners and disk when the edges took all
-// of theirs.
+// closeShare sets the part of the drain time, a fifth, that is reserved for closing the inboxes and
+// the disk if the edges use up all of theirs.
 const closeShare = 5
 
-// stop stops accepting, lets what is in flight finish, and closes the disk, all within drain.
-// What a disk that hangs keeps open then is given up: a start finds all that was acknowledged.
+// stop stops accepting, lets work in progress finish, and closes the disk, all within drain. If the
+// disk hangs, it is left open after that: the next start finds everything that was acknowledged.
 func (n *node) stop(drain time.Duration) error {
 	end := time.After(drain)
 	ctx, cancel := context.WithTimeout(context.Background(), drain-drain/closeShare)
@@ -259,17 +260,17 @@ func (n *node) stop(drain time.Duration) error {
 	}
 }
 
-// logStop notes an edge that could not finish in time: its clients were not acknowledged.
+// logStop logs that an edge could not finish in time. Its open requests were not acknowledged.
 func (n *node) logStop(edge string, err error) {
 	if err != nil {
 		n.logger.Warn("connections closed at the end of the drain time", "edge", edge, "err", err)
 	}
 }
 
-// closeInner closes what is there of all but the edges' servers.
+// closeInner closes everything except the servers of the edges.
 func (n *node) closeInner() error {
 	for _, ln := range n.listeners {
-		_ = ln.Close() // a server that ran has closed it
+		_ = ln.Close() // already closed if its server ran
 	}
 	if n.system != nil {
 		n.system.Stop()

@@ -16,14 +16,14 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// TestWatching holds what docs/operate says of metrics to what a server gives: the page that lists them
-// all, the rules for Prometheus, the dashboard for Grafana. promtool takes all of it, and the rules
-// tell what they should of made-up figures.
+// TestWatching compares docs/operate with the metrics of a server: the page that lists them, the
+// rules for Prometheus, and the dashboard for Grafana. promtool accepts all of it, and the rules
+// fire as they should for made-up values.
 func TestWatching(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"), writePair(t, t.TempDir(), 1)...)
 	s.signUp(t, "me@example.test")
 	metrics := s.scrape(t)
-	help := map[string]string{ // these come with the first invitation
+	help := map[string]string{ // these appear with the first invitation
 		"inboxd_meetings_merged_total":       "Mails that spoke of a meeting, by what they did to it.",
 		"inboxd_meeting_mails_refused_total": "Those that did not count, by reason.",
 	}
@@ -73,8 +73,8 @@ func TestWatching(t *testing.T) {
 	promtool(t, folder, metrics, "check", "metrics")
 }
 
-// TestPathsOfTheInstallation: the commands of docs/operate name the data folder that the unit and the image have, and
-// put backups where the server may write, which is beside it and nowhere else.
+// TestPathsOfTheInstallation: the commands of docs/operate name the data folder of the unit and of
+// the image, and put backups where the server may write, which is next to it and nowhere else.
 func TestPathsOfTheInstallation(t *testing.T) {
 	found := func(file, pattern string) string {
 		t.Helper()
@@ -130,7 +130,7 @@ func writeFile(t *testing.T, path, text string) {
 	}
 }
 
-// scrape returns what /metrics says.
+// scrape returns the content of /metrics.
 func (s *server) scrape(t *testing.T) string {
 	t.Helper()
 	resp, err := http.Get("http://" + s.http + "/metrics")
@@ -145,7 +145,7 @@ func (s *server) scrape(t *testing.T) string {
 	return string(text)
 }
 
-// dashboardExprs are what the panels ask for, in a form that Prometheus reads.
+// dashboardExprs returns the expressions of the panels in a form that Prometheus accepts.
 func dashboardExprs(t *testing.T) (exprs []string) {
 	var board struct {
 		Panels []struct {

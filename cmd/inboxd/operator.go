@@ -34,7 +34,7 @@ type readyzCommand struct {
 	Wait time.Duration `help:"How long to wait until the server is ready." placeholder:"DURATION" env:"-"`
 }
 
-// readyPause is between two questions.
+// readyPause is the time between two requests.
 const readyPause = 200 * time.Millisecond
 
 // Run implements the command.
@@ -45,7 +45,7 @@ func (c *readyzCommand) Run() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), max(c.Wait, 5*time.Second))
 	defer cancel()
-	client := &http.Client{Transport: &http.Transport{}} // no proxy: the server is near
+	client := &http.Client{Transport: &http.Transport{}} // no proxy: the server is local
 	for end := time.Now().Add(c.Wait); ; {
 		err := askReady(ctx, client, base+"/readyz")
 		if err == nil {
@@ -58,7 +58,8 @@ func (c *readyzCommand) Run() error {
 	}
 }
 
-// base is the server's URL. One that listens at every address of the machine is asked at loopback's.
+// base returns the server's URL. If the server listens on all addresses, the loopback address is
+// used.
 func (c *readyzCommand) base() (string, error) {
 	if c.URL != "" {
 		return strings.TrimRight(c.URL, "/"), nil
@@ -68,7 +69,7 @@ func (c *readyzCommand) base() (string, error) {
 		return "", fmt.Errorf("--http: invalid address %q (use HOST:PORT, such as 127.0.0.1:8080)", c.HTTP)
 	}
 	if isUnspecified(host) {
-		host = "127.0.0.1" // [::] takes IPv4, too
+		host = "127.0.0.1" // [::] accepts IPv4, too
 	}
 	return "http://" + net.JoinHostPort(host, port), nil
 }
@@ -90,10 +91,10 @@ func askReady(ctx context.Context, client *http.Client, url string) error {
 	return nil
 }
 
-// leastMemory is below what a node can do anything with.
+// leastMemory is the least --memory with which a node can work properly.
 const leastMemory = 16 << 20
 
-// warn says what is allowed and yet hardly meant, at the start and by name.
+// warn logs, at the start, settings that are allowed but probably not intended.
 func (c *serveCommand) warn(logger *slog.Logger) {
 	if c.Memory < leastMemory {
 		logger.Warn("--memory is too small to keep inboxes in memory; sizes without a unit are bytes", "memory", operator.ByteText(int64(c.Memory)))
@@ -121,13 +122,13 @@ func (c *serveCommand) warn(logger *slog.Logger) {
 	}
 }
 
-// isPublic reports whether clients of other machines may reach the API.
+// isPublic reports whether clients on other machines may be able to reach the API.
 func (c *serveCommand) isPublic() bool {
 	return isPublic(c.HTTP) || isPublic(c.HTTPS) || isPublic(behind(c.BaseURL))
 }
 
-// signup is --signup, or its default: accounts send without a verified address only where nobody else
-// reaches the API.
+// signup returns --signup or its default. By default, accounts may send without a verified address
+// only if no other machine can reach the API.
 func (c *serveCommand) signup() string {
 	switch {
 	case c.Signup != "":
@@ -138,7 +139,8 @@ func (c *serveCommand) signup() string {
 	return "unverified"
 }
 
-// nameOf is the host of a server that is given by its name, with a port or without; else empty.
+// nameOf returns the host of a server, with or without a port, if it is a name; for an IP address,
+// "".
 func nameOf(server string) string {
 	host, _, err := net.SplitHostPort(server)
 	if err != nil {
@@ -150,10 +152,10 @@ func nameOf(server string) string {
 	return host
 }
 
-// lookupTimeout bounds how much longer a start takes where the DNS server has a name.
+// lookupTimeout limits how long the start waits to resolve the DNS server's name.
 const lookupTimeout = 2 * time.Second
 
-// isFound asks the system for the address of a name.
+// isFound reports whether the system can resolve a name.
 func isFound(host string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
@@ -161,7 +163,7 @@ func isFound(host string) bool {
 	return err == nil
 }
 
-// isPublic reports that an address to listen on is not of loopback alone.
+// isPublic reports whether an address to listen on is not limited to loopback.
 func isPublic(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if addr == "" || err != nil || host == "localhost" {
@@ -171,7 +173,8 @@ func isPublic(addr string) bool {
 	return ip == nil || !ip.IsLoopback()
 }
 
-// behind is the address that clients reach by a URL, through a proxy it may be; empty without one.
+// behind returns the address in a base URL, under which clients reach the API, possibly through a
+// proxy. It returns "" if there is no URL.
 func behind(base string) string {
 	u, err := url.Parse(base)
 	if err != nil || u.Hostname() == "" {
@@ -180,13 +183,13 @@ func behind(base string) string {
 	return net.JoinHostPort(u.Hostname(), u.Port())
 }
 
-// isUnspecified reports that a host to listen on is every address of the machine.
+// isUnspecified reports whether a host to listen on means all addresses of the machine.
 func isUnspecified(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// unknownVariables are those INBOXD_* that set no flag of any command.
+// unknownVariables returns the variables INBOXD_* that set no flag of any command.
 func unknownVariables(environ []string) (unknown []string) {
 	known := map[string]bool{}
 	if app, err := kong.New(&commandLine{}, kongOptions()...); err == nil {

@@ -18,8 +18,8 @@ import (
 	"inboxd/internal/testutil/dnstest"
 )
 
-// TestOperatorSeesWhatHappens looks at one server as its operator does: readyz, a key of their
-// making, stats, metrics and the log, while somebody polls and somebody guesses a password.
+// TestOperatorSeesWhatHappens looks at a server as its operator does: readyz, a new key, stats,
+// metrics and the log, while one client polls and another guesses a password.
 func TestOperatorSeesWhatHappens(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	launched := time.Now()
@@ -91,8 +91,8 @@ func TestOperatorSeesWhatHappens(t *testing.T) {
 	}
 }
 
-// TestReadyzFindsTheServer: it reads the address where the server did, so that a container's check needs no words
-// of its own.
+// TestReadyzFindsTheServer: readyz reads the address from the same settings as the server, so that
+// a container's check needs no arguments.
 func TestReadyzFindsTheServer(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
 	_, port, err := net.SplitHostPort(s.http)
@@ -119,8 +119,8 @@ func TestReadyzFindsTheServer(t *testing.T) {
 	}
 }
 
-// TestOperatorFollowsAMail: each inbox that has a mail is in a line of the log with the mail's id there,
-// and the totals are what the folder holds, before and after a deletion.
+// TestOperatorFollowsAMail: each inbox that has a message appears in a line of the log with the
+// message's id. The totals match the folder, before and after a deletion.
 func TestOperatorFollowsAMail(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"), "--namespace", "plain", "--log-level", "info")
 	u := s.signUp(t, "me@example.test")
@@ -137,7 +137,7 @@ func TestOperatorFollowsAMail(t *testing.T) {
 		return out
 	}
 	becomes := func(when string, want [5]float64) {
-		end := time.Now().Add(20 * time.Second) // counting rests a hundred times as long as it took
+		end := time.Now().Add(20 * time.Second) // counting pauses a hundred times as long as it took
 		for totals() != want {
 			if time.Now().After(end) {
 				t.Fatalf("%s: accounts, inboxes, messages, codes, DATA are %v, want %v", when, totals(), want)
@@ -157,7 +157,7 @@ func TestOperatorFollowsAMail(t *testing.T) {
 	}
 }
 
-// TestOperatorLists holds that lists go over all accounts or one, and show no secret.
+// TestOperatorLists checks that lists cover all accounts or one, and show no secrets.
 func TestOperatorLists(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := launch(t, dir, "--namespace", "plain")
@@ -191,7 +191,7 @@ func TestOperatorLists(t *testing.T) {
 	}
 }
 
-// TestOperatorSeesDNS looks at the service domain before and after its records are published.
+// TestOperatorSeesDNS checks the service domain before and after its records are published.
 func TestOperatorSeesDNS(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	names := dnstest.Serve(t, "other.test. 60 IN A 192.0.2.1")
@@ -218,7 +218,8 @@ func TestOperatorSeesDNS(t *testing.T) {
 	}
 }
 
-// TestSillySettingsAreSaid looks at what is allowed and yet hardly meant.
+// TestSillySettingsAreSaid tests the warnings about settings that are allowed but probably not
+// intended.
 func TestSillySettingsAreSaid(t *testing.T) {
 	t.Setenv("INBOXD_HTPP", "0.0.0.0:80")
 	dir := t.TempDir()
@@ -248,7 +249,7 @@ func TestSillySettingsAreSaid(t *testing.T) {
 	}
 }
 
-// TestSignUpsAreVerifiedByDefault wherever others may reach the API.
+// TestSignUpsAreVerifiedByDefault wherever other machines may reach the API.
 func TestSignUpsAreVerifiedByDefault(t *testing.T) {
 	for _, c := range []struct {
 		serveCommand

@@ -16,7 +16,8 @@ var (
 	sequenceOf = regexp.MustCompile(`SEQUENCE:(\d+)`)
 )
 
-// ownersMailbox is where the person behind an agent reads mail, beside the guests' on one server.
+// ownersMailbox is where the owner of an agent reads messages, on the same server as the guests'
+// mailboxes.
 type ownersMailbox struct {
 	*receiver
 	refuses atomic.Bool
@@ -43,8 +44,8 @@ func (m *ownersMailbox) until(t *testing.T, want string) {
 	}
 }
 
-// once holds that of each SEQUENCE one mail came. An attempt that a kill cut off is made again, in the same
-// bytes.
+// once checks that one message arrived for each SEQUENCE. An attempt interrupted by a kill is
+// repeated with the same bytes.
 func (m *ownersMailbox) once(t *testing.T, want ...string) {
 	t.Helper()
 	forms := map[string]string{}
@@ -81,7 +82,7 @@ func (m *ownersMailbox) told(t *testing.T) (told []string) {
 	return told
 }
 
-// blocked waits until the setting says so.
+// blocked waits until the setting is blocked.
 func (u *user) blocked(t *testing.T, path string, want bool) {
 	t.Helper()
 	var set map[string]any
@@ -97,9 +98,9 @@ func meetingOf(answer map[string]any) string {
 	return fmt.Sprint(answer["event"].(map[string]any)["id"])
 }
 
-// TestTheOwnerIsTold: what an agent arranges is in its owner's mailbox, once for each SEQUENCE, over
-// kill -9 right after the answer; one that is refused ends it until it is switched on again; and none of it
-// is to be seen among the agent's mail.
+// TestTheOwnerIsTold: what an agent arranges arrives in its owner's mailbox, once for each
+// SEQUENCE, also after kill -9 right after the response. A refused copy ends the copies until they
+// are turned on again. None of them appears among the agent's messages.
 func TestTheOwnerIsTold(t *testing.T) {
 	far := ownersServer(t)
 	dns := farZone(t)
@@ -149,8 +150,9 @@ func TestTheOwnerIsTold(t *testing.T) {
 	}
 }
 
-// TestCopiesOfAnswersAreMerged: the first answer is copied at once, those of the same minute with the next change that
-// the agent makes, and none of them counts as a send of the account.
+// TestCopiesOfAnswersAreMerged: the first response is copied immediately, and those of the same
+// minute together with the next change that the agent makes. None of them counts as a send of the
+// account.
 func TestCopiesOfAnswersAreMerged(t *testing.T) {
 	far := ownersServer(t)
 	dir := filepath.Join(t.TempDir(), "data")
@@ -179,7 +181,8 @@ func TestCopiesOfAnswersAreMerged(t *testing.T) {
 	u.do(t, 202, "PATCH", event, map[string]any{"title": "Plan 2"})
 	far.until(t, "REQUEST 5")
 	far.once(t, "REQUEST 1", "REQUEST 2", "REQUEST 5")
-	if usage := fmt.Sprint(u.asSession(t, 200, "GET", "/api/account", nil)); !strings.Contains(usage, "sends_today:4") { // an invitation, a change, and a copy of each
+	// An invitation, a change, and a copy of each.
+	if usage := fmt.Sprint(u.asSession(t, 200, "GET", "/api/account", nil)); !strings.Contains(usage, "sends_today:4") {
 		t.Errorf("the account: %s", usage)
 	}
 }

@@ -16,7 +16,8 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// restOfReadme are the blocks of the TypeScript client's README that begin nowhere, behind what they take for granted.
+// restOfReadme are the incomplete code blocks of the TypeScript client's README, after the
+// declarations they need.
 func restOfReadme(t *testing.T) string {
 	t.Helper()
 	readme, err := os.ReadFile(typescriptClient + "/README.md")
@@ -36,7 +37,8 @@ const inbox = client.inbox("a@b.test");
 	return text
 }
 
-// readmeBlock is the first block of a language in the README of the tree; that of its package has it, too.
+// readmeBlock returns the first block of a language in the root README; the README of its package
+// must contain it, too.
 func readmeBlock(t *testing.T, language, ofPackage string) string {
 	t.Helper()
 	readme, err := os.ReadFile("../../README.md")
@@ -56,7 +58,8 @@ func readmeBlock(t *testing.T, language, ofPackage string) string {
 	return string(block[1])
 }
 
-// tour runs a program that prints where to send a code, sends it there, and wants it printed.
+// tour runs a program that prints an address, sends a code to it, and expects the program to print
+// the code.
 func (u *user) tour(t *testing.T, dir, name string, args ...string) {
 	t.Helper()
 	cmd := u.program(t, dir, name, args...)
@@ -71,7 +74,7 @@ func (u *user) tour(t *testing.T, dir, name string, args ...string) {
 	}
 	said := bufio.NewReader(out)
 	line, err := said.ReadString('\n')
-	if address, ok := strings.CutPrefix(strings.TrimSpace(line), "Send a mail with a code to "); !ok {
+	if address, ok := strings.CutPrefix(strings.TrimSpace(line), "Send a message with a code to "); !ok {
 		t.Errorf("it begins with %q: %v", line, err)
 	} else if err := u.server.mail(address, "482913"); err != nil {
 		t.Error(err)
@@ -85,7 +88,8 @@ func (u *user) tour(t *testing.T, dir, name string, args ...string) {
 	}
 }
 
-// installPython builds the wheel, installs it into an empty folder, and runs what README says there.
+// installPython builds the wheel, installs it into an empty folder, and runs the README's example
+// there.
 func (u *user) installPython(t *testing.T) {
 	t.Helper()
 	python, empty := testtools.Program(t, "python3"), t.TempDir()
@@ -96,10 +100,10 @@ func (u *user) installPython(t *testing.T) {
 	}
 	u.outside(t, empty, python, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--disable-pip-version-check", "--target", "src", wheels[0])
 	write(t, filepath.Join(empty, "tour.py"), readmeBlock(t, "python", pythonClient+"/README.md"))
-	u.tour(t, empty, python, "-u", "tour.py") // a pipe would hold its first line back
+	u.tour(t, empty, python, "-u", "tour.py") // with a pipe, its first line would be buffered
 }
 
-// installTypescript is the same for npm's package, and checks the types of the other blocks, too.
+// installTypescript does the same for npm's package, and also checks the types of the other blocks.
 func (u *user) installTypescript(t *testing.T) {
 	t.Helper()
 	empty := t.TempDir()
@@ -121,8 +125,8 @@ func (u *user) installTypescript(t *testing.T) {
 	u.tour(t, empty, "node", "tour.mjs")
 }
 
-// TestGoClientIsImportable gives a copy of the module a public path, offers it as a module proxy does, and has
-// an empty folder get the client and run what README says.
+// TestGoClientIsImportable gives a copy of the module a public path and serves it like a module
+// proxy. A program in an empty folder downloads the client and runs the README's example.
 func TestGoClientIsImportable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("copies the module")
@@ -144,7 +148,8 @@ func TestGoClientIsImportable(t *testing.T) {
 	u.tour(t, empty, "./tour")
 }
 
-// sources copies what a module zip has of this one and the compiler reads, and what renames it.
+// sources copies the files of this module that a module zip contains and the compiler reads, and the
+// script that renames the module.
 func sources(t *testing.T, to string) {
 	t.Helper()
 	from := os.DirFS("../..")
@@ -171,7 +176,8 @@ func sources(t *testing.T, to string) {
 	}
 }
 
-// offer writes what a module proxy serves of one version ($GOPROXY protocol, Go modules reference).
+// offer writes the files of one version that a module proxy serves ($GOPROXY protocol, Go modules
+// reference).
 func offer(t *testing.T, module, dir, prefix, version string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {

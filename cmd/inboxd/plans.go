@@ -6,8 +6,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// planFigures are the tables [plans.free] and [plans.paid] of the config file: plan →
-// figure → value.
+// planFigures holds the tables [plans.free] and [plans.paid] of the config file: plan → figure →
+// value.
 type planFigures map[string]map[string]any
 
 // UnmarshalText implements encoding.TextUnmarshaler; text is TOML.

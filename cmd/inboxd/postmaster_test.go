@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPostmaster: mail for those who answer for the service goes where the operator says, from
-// outside and from an inbox of the node; without his word it is refused.
+// TestPostmaster: messages to postmaster and abuse go to the configured inbox, from outside and
+// from an inbox of the node. Without the setting they are refused.
 func TestPostmaster(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := launch(t, dir)

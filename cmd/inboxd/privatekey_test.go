@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// plain sends one request as it is written and returns all that comes back until the connection ends.
+// plain sends one request exactly as written and returns everything received until the connection
+// ends.
 func (s *server) plain(t testing.TB, request string) string {
 	t.Helper()
 	conn := must1(net.Dial("tcp", s.http))(t)
@@ -25,8 +26,8 @@ func (s *server) plain(t testing.TB, request string) string {
 	return string(answer)
 }
 
-// TestAPrivateKeyIsToldNowhere: wherever in a request somebody puts the private key, it is in no answer, no
-// log, no metric and no byte of the folder.
+// TestAPrivateKeyIsToldNowhere: wherever in a request the private key is, it appears in no
+// response, no log, no metric and no byte of the folder.
 func TestAPrivateKeyIsToldNowhere(t *testing.T) {
 	home := t.TempDir()
 	dir, accessLog := filepath.Join(home, "data"), filepath.Join(home, "access.log")
@@ -36,7 +37,7 @@ func TestAPrivateKeyIsToldNowhere(t *testing.T) {
 	u.setKey(t, k)
 	vault = u.vault(t, "vault")
 	secret := strings.TrimPrefix(k.private, "AGE-SECRET-KEY-")
-	word := canaries{"as it is": secret[:20], "in lower case": strings.ToLower(secret[:20])} // sentences cut long names
+	word := canaries{"as it is": secret[:20], "in lower case": strings.ToLower(secret[:20])} // sentences shorten long names
 	session, key := "Authorization: Bearer "+u.session, "X-API-Key: "+u.key
 	const setting = "/api/account/encryption"
 	var told strings.Builder

@@ -14,15 +14,16 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// tours are the sections with commands that a newcomer types, in order, and what the output of each must contain.
+// tours are the sections with commands for newcomers, in order, and what the output of each must
+// contain.
 var tours = []struct{ file, section, prints string }{
 	{"README.md", "First code", "\n{\"email\":{\"otp_code\":\"482913\"}}\n"},
 	{"docs/tour.md", "Invite, answer, subscribe", "PARTSTAT=ACCEPTED"},
 	{"docs/tour.md", "Encrypted inboxes", "Your code is 482913"},
 }
 
-// TestReadmeTours types the commands of README and the tour into one shell as printed, twice against the same
-// folder: a newcomer comes back the next morning.
+// TestReadmeTours runs the commands of README and the tour in one shell as printed, twice with the
+// same folder: a newcomer continues the next morning.
 func TestReadmeTours(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "data")
 	s := launch(t, folder, "--default-plan", "free")
@@ -70,7 +71,7 @@ func TestReadmeTours(t *testing.T) {
 	}
 }
 
-// TestKeyCreatePrintsTheKey: scripts take standard output as the key, so it holds the key and nothing else.
+// TestKeyCreatePrintsTheKey: scripts use standard output as the key, so it contains only the key.
 func TestKeyCreatePrintsTheKey(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "data")
 	launch(t, folder)
@@ -81,7 +82,8 @@ func TestKeyCreatePrintsTheKey(t *testing.T) {
 	}
 }
 
-// TestConfigurationListsEveryFlag: the tables of docs/operate/configuration.md have all flags of serve, and no others.
+// TestConfigurationListsEveryFlag: the tables of docs/operate/configuration.md have exactly the
+// flags of serve.
 func TestConfigurationListsEveryFlag(t *testing.T) {
 	listed := []string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| (`--.*?`) \\| ").FindAllStringSubmatch(document(t, "docs/operate/configuration.md"), -1) {
@@ -111,7 +113,7 @@ func TestConfigurationListsEveryFlag(t *testing.T) {
 	}
 }
 
-// document is a file of the tree, named from its root.
+// document returns a file of the repository, named from its root.
 func document(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))

@@ -10,23 +10,24 @@ import (
 	"time"
 )
 
-// copyOf is one mail as a receiver took it.
+// copyOf is one message as a receiver accepted it.
 type copyOf struct {
 	from string
 	rcpt []string
 	raw  string
 }
 
-// receiver is another server's MX, which says what a script tells it to.
+// receiver is another server's MX with scripted replies.
 type receiver struct {
 	addr string
 	port string
-	// answer gives the reply to a command line, empty for the usual one; "." is the end of
-	// a mail.
+	// answer returns the reply to a command line, or "" for the normal one; "." is the end of a
+	// message.
 	answer func(line string) string
-	// arrived gets a value for each mail that was taken.
+	// arrived receives a value for each accepted message.
 	arrived chan copyOf
-	// pause lies between taking a mail and saying so: a crash there makes a second copy.
+	// pause is the time between accepting a message and the reply: a crash in it causes a second
+	// copy.
 	pause time.Duration
 
 	mu     sync.Mutex
@@ -34,7 +35,7 @@ type receiver struct {
 	conns  map[net.Conn]bool
 }
 
-// receive starts a receiver on ip until the test ends. port 0 takes a free one.
+// receive starts a receiver on ip until the test ends. port 0 picks a free one.
 func receive(t testing.TB, ip string, port string, answer func(line string) string) *receiver {
 	t.Helper()
 	ln, err := net.Listen("tcp", net.JoinHostPort(ip, port))
@@ -111,7 +112,7 @@ func (r *receiver) session(conn net.Conn) {
 			return
 		}
 		reply = r.reply(".", "250 2.0.0 taken")
-		if strings.HasPrefix(reply, "250") { // ours from here on, whether or not they hear of it
+		if strings.HasPrefix(reply, "250") { // accepted from here on, whether the sender gets the reply or not
 			r.mu.Lock()
 			r.copies = append(r.copies, c)
 			r.mu.Unlock()
@@ -145,7 +146,7 @@ func path(line string) string {
 	return inner
 }
 
-// body reads DATA up to its end and takes the stuffed dots out.
+// body reads DATA to its end and removes the stuffed dots.
 func body(in *bufio.Reader) (string, error) {
 	var b strings.Builder
 	for {

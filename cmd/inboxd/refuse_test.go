@@ -13,8 +13,8 @@ import (
 	"inboxd/persist"
 )
 
-// BenchmarkRefusedInbox compares how long the refusal of an inbox takes by what is there.
-// The figures of the four must stay close together: none may be a multiple of another.
+// BenchmarkRefusedInbox compares how long a refusal takes, depending on what exists. The four
+// results must be close together, so that timing does not reveal what exists.
 func BenchmarkRefusedInbox(b *testing.B) {
 	disk, err := persist.Open(filepath.Join(b.TempDir(), "data"), persist.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"inboxd/cmd/inboxd/operator"
 )
 
-// mailReset mails a password-reset link by the route of every other mail. n is whole before
-// anybody can ask for one.
+// mailReset sends a password-reset link through the normal mail queue. n is complete before anybody
+// can request a reset.
 func (n *node) mailReset(ctx context.Context, email, token string, expires time.Time) error {
 	return n.system.SendNotice(ctx, actors.Notice{
 		To: email, Subject: "Set a new password",

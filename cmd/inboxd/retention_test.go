@@ -18,9 +18,9 @@ import (
 	"inboxd/persist"
 )
 
-// TestRetentionAtScale lets the mail of many inboxes expire at once, on a real disk: nothing
-// of it is readable from that moment on, a start takes it off the disk with its blob files,
-// step by step, and what is younger stays.
+// TestRetentionAtScale lets the messages of many inboxes expire at once, on a real disk. None of
+// them is readable from that moment on. A start removes them from the disk with their blob files,
+// step by step, and newer messages stay.
 func TestRetentionAtScale(t *testing.T) {
 	const inboxes = 600
 	var clock atomic.Int64

@@ -14,7 +14,7 @@ import (
 	"inboxd/internal/testutil/dnstest"
 )
 
-// send queues a mail and returns its id.
+// send queues a message and returns its id.
 func (u *user) send(t testing.TB, address string, letter map[string]any) int64 {
 	t.Helper()
 	a := u.do(t, 202, "POST", "/inboxes/"+address+"/send", letter)
@@ -210,7 +210,7 @@ func TestSendQuotaIsExact(t *testing.T) {
 	u.do(t, 400, "POST", "/inboxes/"+address+"/send", map[string]any{"to": address, "body": "x"})
 }
 
-// TestOperatorSeesTheQueue lists, retries and drops mail that waits.
+// TestOperatorSeesTheQueue lists, retries and drops waiting messages.
 func TestOperatorSeesTheQueue(t *testing.T) {
 	var open atomic.Bool
 	far := receive(t, "127.0.0.1", "0", func(line string) string {
@@ -256,15 +256,15 @@ func TestOperatorSeesTheQueue(t *testing.T) {
 	}
 }
 
-// bounceOf is the report of another server that it could not deliver to rcpt after all.
+// bounceOf returns the report of another server that it could not deliver to rcpt.
 func bounceOf(rcpt string) string {
 	return "From: mailer-daemon@far.test\r\nSubject: failed\r\nMIME-Version: 1.0\r\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\r\n\r\n" +
 		"--b\r\nContent-Type: text/plain\r\n\r\nIt failed.\r\n--b\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; mx.far.test\r\n\r\n" +
 		"Final-Recipient: rfc822; " + rcpt + "\r\nAction: failed\r\nStatus: 5.1.1\r\n\r\n--b--\r\n"
 }
 
-// TestBounceComesBackOverSMTP to the return path that the receiver saw; a forged one is
-// refused at RCPT.
+// TestBounceComesBackOverSMTP returns a bounce to the return path that the receiver saw. A forged
+// one is refused at RCPT.
 func TestBounceComesBackOverSMTP(t *testing.T) {
 	far := receive(t, "127.0.0.1", "0", nil)
 	s := postal(t, filepath.Join(t.TempDir(), "data"), farZone(t), far.port)
@@ -299,8 +299,8 @@ func TestBounceComesBackOverSMTP(t *testing.T) {
 	u.send(t, address, map[string]any{"to": "bob@far.test", "body": "x"})
 }
 
-// TestAGuestCannotBounceAnother: who was written to knows the return path of his own copy alone. With it he can say
-// that it did not reach him, and nothing about others.
+// TestAGuestCannotBounceAnother: a recipient knows only the return path of its own copy. With it,
+// it can report that this copy was not delivered, but nothing about other recipients.
 func TestAGuestCannotBounceAnother(t *testing.T) {
 	far := receive(t, "127.0.0.1", "0", nil)
 	s := postal(t, filepath.Join(t.TempDir(), "data"), farZone(t), far.port)

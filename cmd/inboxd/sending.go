@@ -13,7 +13,7 @@ import (
 	"inboxd/smtp/courier"
 )
 
-// sendingFlags say how mail leaves (specification, Operating).
+// sendingFlags configure how messages are sent (specification, Operating).
 type sendingFlags struct {
 	Smarthost         string `help:"Server that relays all outgoing messages, instead of the recipients' MX hosts." placeholder:"HOST:PORT"`
 	SmarthostUser     string `help:"User name for the smarthost." placeholder:"NAME"`
@@ -26,7 +26,7 @@ type sendingFlags struct {
 	RetryFor      time.Duration `help:"How long delivery of a message is retried before it fails." default:"48h"`
 }
 
-// schedule reads the flags of retries.
+// schedule parses the retry flags.
 func (f *sendingFlags) schedule() (s delivery.Schedule, err error) {
 	if s.For = f.RetryFor; s.For <= 0 {
 		return s, fmt.Errorf("--retry-for: invalid duration %v (must be greater than 0)", f.RetryFor)
@@ -41,7 +41,7 @@ func (f *sendingFlags) schedule() (s delivery.Schedule, err error) {
 
 var tlsModes = map[string]courier.TLSMode{"auto": courier.TLSAuto, "required": courier.TLSRequired, "implicit": courier.TLSImplicit, "none": courier.TLSNone}
 
-// smarthost reads the flags of the servers that take mail.
+// smarthost parses the flags of the smarthost and the MX port.
 func (f *sendingFlags) smarthost() (courier.Smarthost, error) {
 	if f.MXPort < 1 || f.MXPort > 65535 {
 		return courier.Smarthost{}, fmt.Errorf("--mx-port: invalid port %d (1-65535)", f.MXPort)
@@ -66,7 +66,7 @@ func (f *sendingFlags) smarthost() (courier.Smarthost, error) {
 	return s, nil
 }
 
-// route is the courier as the mail queue wants it.
+// route adapts the courier to the interface of the mail queue.
 type route struct{ *courier.Courier }
 
 var _ mailqueue.Courier = route{}

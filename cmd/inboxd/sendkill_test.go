@@ -16,9 +16,9 @@ import (
 	"inboxd/internal/testutil/iterations"
 )
 
-// TestKillsLoseNoSentMail kills the server at random while mail goes out, and holds what the
-// receiving side got against what was accepted: every 202 comes to a final status, has at
-// most one copy more than there were kills, and all copies of a mail are the same bytes.
+// TestKillsLoseNoSentMail kills the server at random while messages are sent, and compares what the
+// receivers got with what was accepted. Every 202 reaches a final status, has at most one extra
+// copy per kill, and all copies of a message have the same bytes.
 func TestKillsLoseNoSentMail(t *testing.T) {
 	var lines atomic.Uint64
 	far := receive(t, "127.0.0.1", "0", func(line string) string {
@@ -38,7 +38,7 @@ func TestKillsLoseNoSentMail(t *testing.T) {
 	u := s.signUp(t, "me@example.test")
 	const perInbox = 1_000 // kills until it is nearly full
 	address := ""
-	ledger := map[sentMail]string{} // subjects of what was accepted
+	ledger := map[sentMail]string{} // subjects of accepted messages
 	sent := map[sentMail]bool{}
 	settle := func() {
 		u.server = s
@@ -58,7 +58,7 @@ func TestKillsLoseNoSentMail(t *testing.T) {
 		kills++
 		sendUntilKilled(t, u, address, n, ledger)
 		if s = start(); kills%50 == 0 {
-			settle() // or thousands wait for the last ones
+			settle() // otherwise thousands of messages are left for the end
 		}
 	}
 	settle()
@@ -89,13 +89,14 @@ func TestKillsLoseNoSentMail(t *testing.T) {
 	t.Logf("%d mails accepted, %d copies too many after %d kills", len(ledger), twice, kills)
 }
 
-// sentMail is where a mail that was accepted can be read.
+// sentMail identifies an accepted message.
 type sentMail struct {
 	address string
 	id      int64
 }
 
-// sendUntilKilled has callers send mail until the server is killed, some moments later.
+// sendUntilKilled sends messages from several goroutines until the server is killed, some moments
+// later.
 func sendUntilKilled(t *testing.T, u *user, address string, round uint64, ledger map[sentMail]string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -140,10 +141,10 @@ func headerOf(raw, name string) string {
 	return ""
 }
 
-// TestCheckWhileAttemptsHang: a folder whose server was killed, or stopped, while attempts of webhooks and of mail
-// were under way is sound, and the next run carries all of them on.
+// TestCheckWhileAttemptsHang: the folder of a server that was killed or stopped during attempts for
+// webhooks and messages is intact, and the next run continues all of them.
 func TestCheckWhileAttemptsHang(t *testing.T) {
-	t.Parallel() // it waits for most of its time
+	t.Parallel() // it waits most of the time
 	for name, end := range map[string]func(*server) bool{
 		"killed":  func(s *server) bool { s.kill(); return true },
 		"stopped": func(s *server) bool { return s.terminate(t) == 0 },

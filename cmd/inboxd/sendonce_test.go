@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestKillsAndRepeatsMakeOneMail: callers that name their sends repeat each of them after the
-// server was killed. Whatever moment that was, a repeat gives the same answer and there is
-// one mail, of which a kill can make a second copy but no other form.
+// TestKillsAndRepeatsMakeOneMail: callers that use idempotency keys retry each send after the
+// server was killed. Whenever that was, a retry gets the same response and there is one message. A
+// kill can cause a second copy of it, but with the same bytes.
 func TestKillsAndRepeatsMakeOneMail(t *testing.T) {
 	const kills, callers, each = 3, 8, 40
 	far := receive(t, "127.0.0.1", "0", nil)
@@ -31,7 +31,7 @@ func TestKillsAndRepeatsMakeOneMail(t *testing.T) {
 		}
 		return int64(a.body["message_id"].(float64)), nil
 	}
-	answered := map[string]int64{} // by name; 0: cut off
+	answered := map[string]int64{} // by key; 0: interrupted
 	for round := range kills {
 		var mu sync.Mutex
 		var senders sync.WaitGroup

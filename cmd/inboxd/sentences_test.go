@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestSpecifiedSentences compares the sentences that are promised (specification, Permissions;
-// specification, Errors) over the wire, word for word.
+// TestSpecifiedSentences compares the promised sentences (specification, Permissions;
+// specification, Errors) over HTTP, word for word.
 func TestSpecifiedSentences(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"), "--default-plan", "free")
 	u := s.signUp(t, "me@example.test")
@@ -57,13 +57,13 @@ func TestSpecifiedSentences(t *testing.T) {
 	}
 }
 
-// meetingWith is the body of an invitation.
+// meetingWith returns the body of an invitation.
 func meetingWith(start string, guest any) map[string]any {
 	return map[string]any{"title": "Review", "start": start, "attendees": []any{guest}}
 }
 
-// TestSecretsAreNowhere: what opens something is in the one answer that gives it, and
-// neither in the log, nor in metrics, listings, refusals, nor on the disk.
+// TestSecretsAreNowhere: a secret is only in the one response that issues it, and not in the log,
+// metrics, lists, errors, or on the disk.
 func TestSecretsAreNowhere(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := launch(t, dir, "--log-level", "debug")
@@ -79,7 +79,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	}
 	s.wants(t, 200, "POST", "/api/v1/inboxes/"+address+"/calendar/feed/rotate", map[string]string{"X-API-Key": u.key, "Idempotency-Key": "once"}, nil)
 	secrets := []string{u.session, u.key, inboxKey, reset, token, "correct horse"}
-	for _, secret := range secrets[:5] { // where a careless client may put one
+	for _, secret := range secrets[:5] { // where a careless client may put a secret
 		for _, path := range []string{"/api/v1/inboxes/" + secret, "/" + secret, "/api/v1/inboxes?cursor=" + secret, "/calendar/feeds/" + secret + "x.ics", "/api/keys/" + secret} {
 			if _, err := s.call("GET", path, map[string]string{"X-API-Key": secret + "x"}, nil); err != nil {
 				t.Fatal(err)

@@ -54,8 +54,8 @@ type serveCommand struct {
 
 // Run implements the command.
 func (c *serveCommand) Run() error {
-	syscall.Umask(0o077) // all that is written is the service's own
-	// A dump of the memory would hold mail and keys in the clear.
+	syscall.Umask(0o077) // files are accessible to this user only
+	// A core dump would contain messages and keys in plain text.
 	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
 		return fmt.Errorf("core dumps cannot be disabled: %w", err)
 	}

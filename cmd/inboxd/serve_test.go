@@ -158,7 +158,7 @@ func TestAdminAccounts(t *testing.T) {
 	}
 }
 
-// TestDrainFinishesWhatIsInFlight holds a long poll and a mail open over a SIGTERM.
+// TestDrainFinishesWhatIsInFlight keeps a long poll and a message open during a SIGTERM.
 func TestDrainFinishesWhatIsInFlight(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
 	u := s.signUp(t, "me@example.test")

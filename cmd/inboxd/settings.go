@@ -18,7 +18,7 @@ import (
 	"inboxd/smtp/courier"
 )
 
-// settings are what the flags say, as the packages want it. They do not change.
+// settings are the values of the flags in the form that the packages need. They do not change.
 type settings struct {
 	domain, mxHost     string
 	postmaster         string // inbox; empty: none
@@ -28,13 +28,13 @@ type settings struct {
 	plans              account.Plans
 	scanner            ingest.Scanner // nil: none
 	tls                *encryption
-	mayMail, mayCall   []netip.Prefix // beside public networks: mail that leaves, webhooks
+	mayMail, mayCall   []netip.Prefix // allowed besides public networks: for outgoing messages, for webhooks
 	smarthost          courier.Smarthost
 	retries            delivery.Schedule
 	calls              webhook.Schedule
 }
 
-// settings refuses the first flag that can't be.
+// settings parses the flags and returns the first error.
 func (c *serveCommand) settings(logger *slog.Logger) (s settings, _ error) {
 	var errs [15]error
 	errs[0] = c.check()
@@ -58,7 +58,7 @@ func (c *serveCommand) settings(logger *slog.Logger) (s settings, _ error) {
 	return s, cmp.Or(errs[:]...)
 }
 
-// names are the service domain and the host of its mail.
+// names returns the service domain and the host name of its mail server.
 func (c *serveCommand) names() (domain, mxHost string, err error) {
 	domain, ok := address.Domain(c.Domain)
 	if !ok {
@@ -73,7 +73,7 @@ func (c *serveCommand) names() (domain, mxHost string, err error) {
 	return domain, mxHost, nil
 }
 
-// postmaster is the inbox of who answers for the service.
+// postmaster returns the inbox of the operator of the service, or "" if none is set.
 func (c *serveCommand) postmaster() (string, error) {
 	if c.Postmaster == "" {
 		return "", nil
@@ -85,7 +85,7 @@ func (c *serveCommand) postmaster() (string, error) {
 	return inbox, nil
 }
 
-// check refuses values that the flags' types let through.
+// check refuses values that the types of the flags allow.
 func (c *serveCommand) check() error {
 	if c.HTTP == "" {
 		return errors.New("--http must not be empty: the API needs an address, such as 127.0.0.1:8080")
@@ -107,7 +107,7 @@ func (c *serveCommand) check() error {
 	return c.checkBaseURL()
 }
 
-// checkBaseURL also drops a final slash: paths are put behind the URL.
+// checkBaseURL also removes a final slash, because paths are appended to the URL.
 func (c *serveCommand) checkBaseURL() error {
 	if c.BaseURL == "" {
 		return nil

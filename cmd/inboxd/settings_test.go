@@ -40,7 +40,7 @@ func TestFlagsThatCanNotBe(t *testing.T) {
 	}
 }
 
-// TestPrecedence: a flag wins over its variable, a variable over the config file.
+// TestPrecedence: a flag wins over its variable, and a variable over the config file.
 func TestPrecedence(t *testing.T) {
 	dir := t.TempDir()
 	config := filepath.Join(dir, "inboxd.toml")
@@ -62,7 +62,7 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// TestWrongFlagsSayWhatIsRight: whoever mistypes a value reads which flag it was and what it takes.
+// TestWrongFlagsSayWhatIsRight: the error for a wrong value names the flag and the valid values.
 func TestWrongFlagsSayWhatIsRight(t *testing.T) {
 	for _, c := range []struct{ flag, value, want string }{
 		{"--log-level", "loud", `--log-level: invalid level "loud" (debug, info, warn or error)`},

@@ -7,7 +7,7 @@ import (
 	"inboxd/internal/mail/mailauth"
 )
 
-// sign makes the signature fields of a mail, one for each key.
+// sign returns the signature fields for a message, one for each key.
 func sign(raw []byte, domain string, keys []actors.SigningKey, at time.Time) ([]byte, error) {
 	signers := make([]mailauth.Signer, len(keys))
 	for i, k := range keys {

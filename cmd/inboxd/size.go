@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// byteSize is a flag such as 512MiB: a number and B, KiB, MiB or GiB (KB, MB and GB mean
-// the same, specification, Surfaces).
+// byteSize is a flag such as 512MiB: a number with B, KiB, MiB or GiB. KB, MB and GB mean the same
+// (specification, Surfaces).
 type byteSize int64
 
 // UnmarshalText implements encoding.TextUnmarshaler.

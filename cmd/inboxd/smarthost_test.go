@@ -62,7 +62,7 @@ func TestSendingFlagsThatCannotWork(t *testing.T) {
 	}
 }
 
-// TestPasswordResetArrivesAsMail and its link sets a new password, once.
+// TestPasswordResetArrivesAsMail: its link sets a new password once.
 func TestPasswordResetArrivesAsMail(t *testing.T) {
 	far := receive(t, "127.0.0.1", "0", nil)
 	s := postal(t, filepath.Join(t.TempDir(), "data"), farZone(t), far.port, "--base-url", "https://inbox.example.test", "--signup=unverified")
@@ -107,7 +107,7 @@ func TestPasswordResetArrivesAsMail(t *testing.T) {
 	}
 }
 
-// linkedToken is the token of the link to a page in a message, empty without one.
+// linkedToken returns the token of the link to a page in a message, or "".
 func linkedToken(raw, page string) string {
 	text := strings.NewReplacer("=\r\n", "", "=3D", "=").Replace(raw)
 	_, rest, _ := strings.Cut(text, page+"#token=")
@@ -115,8 +115,9 @@ func linkedToken(raw, page string) string {
 	return token
 }
 
-// TestASignUpSendsOnceItsAddressIsVerified: until the link of a message was used, no message leaves by any
-// way, also after a kill and while sign-up is closed. A change of the encryption key is reported there.
+// TestASignUpSendsOnceItsAddressIsVerified: until the link in a message was used, no message is
+// sent in any way, also after a kill and while sign-up is closed. A change of the encryption key is
+// reported to the address.
 func TestASignUpSendsOnceItsAddressIsVerified(t *testing.T) {
 	far := receive(t, "127.0.0.1", "0", nil)
 	zone, dir := farZone(t), filepath.Join(t.TempDir(), "data")

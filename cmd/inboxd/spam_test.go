@@ -11,7 +11,7 @@ import (
 	"inboxd/internal/testutil/spamtest"
 )
 
-// sendText delivers a mail from a sender who is not known to a scanner.
+// sendText delivers a message from a sender unknown to a scanner.
 func (s *server) sendText(t *testing.T, to, subject, text string) {
 	t.Helper()
 	mail := fmt.Sprintf("From: a@shop.test\r\nTo: %s\r\nSubject: %s\r\nDate: Sat, 21 Nov 2026 10:11:12 +0000\r\nMessage-ID: <%d@shop.test>\r\n\r\n%s\r\n", to, subject, time.Now().UnixNano(), text)
@@ -20,8 +20,8 @@ func (s *server) sendText(t *testing.T, to, subject, text string) {
 	}
 }
 
-// TestSpamVerdicts: a real scanner's verdict is on the message, in lists, and there after a
-// crash; without a scanner, and with a dead one, it is null and the mail comes all the same.
+// TestSpamVerdicts: a real scanner's verdict is on the message and in lists, also after a crash.
+// Without a scanner, or with a dead one, the verdict is null and the message is still delivered.
 func TestSpamVerdicts(t *testing.T) {
 	for name, address := range map[string]func(testing.TB) string{"rspamd": spamtest.Rspamd, "spamd": spamtest.Spamd} {
 		t.Run(name, func(t *testing.T) {

@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// standstill is longer than a server is ready for without a synced write.
+// standstill is longer than a server stays ready without a synced write.
 const standstill = 6 * time.Second
 
-// TestStandstill stops the process (SIGSTOP) amid a body, with a poll that waits. When it goes on nothing has
-// timed out that its peers kept up, the mail is stored once, the poll has it, and the server is ready.
+// TestStandstill stops the process (SIGSTOP) during a body, with a waiting poll. After it
+// continues, nothing has timed out that its peers kept alive, the message is stored once, the poll
+// gets it, and the server is ready.
 func TestStandstill(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
 	u := s.signUp(t, "me@example.test")

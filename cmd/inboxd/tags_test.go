@@ -9,8 +9,8 @@ import (
 	"inboxd/http/client"
 )
 
-// TestLanesOfAgents: agents that share an inbox get each their own codes, by polls, waits and
-// events, before a kill and after it.
+// TestLanesOfAgents: agents that share an inbox each get their own codes, by polls, waits and
+// events, before and after a kill.
 func TestLanesOfAgents(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	s := launch(t, data)

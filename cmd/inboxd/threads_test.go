@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestFitThreads looks at what a started server's scheduler and threads were given.
+// TestFitThreads checks the scheduler and the threads of a started server.
 func TestFitThreads(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)

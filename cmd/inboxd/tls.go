@@ -22,12 +22,13 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-// encryption is what the edges need for TLS; without certificates all of it is nil.
+// encryption is the TLS configuration of the edges. Without certificates all configurations are
+// nil.
 type encryption struct {
 	mail      *tls.Config             // STARTTLS and implicit TLS
 	web       *tls.Config             // HTTPS
-	challenge fasthttp.RequestHandler // answers HTTP-01 challenges of ACME
-	expiry    func() time.Time        // of the first certificate to end; zero when none is known
+	challenge fasthttp.RequestHandler // responds to HTTP-01 challenges of ACME
+	expiry    func() time.Time        // when the first certificate expires; zero if none is known
 }
 
 func (c *serveCommand) encryption(domain string, logger *slog.Logger) (*encryption, error) {
@@ -56,7 +57,8 @@ func tlsConfig(certificate certificateFor, protocols ...string) *tls.Config {
 	return &tls.Config{GetCertificate: certificate, NextProtos: protocols, MinVersion: tls.VersionTLS12}
 }
 
-// acme gets certificates for the hosts when they are first asked for, and before they end.
+// acme obtains certificates for the hosts on the first handshake, and renews them before they
+// expire.
 func (c *serveCommand) acme(domain string, logger *slog.Logger) (*encryption, error) {
 	hosts := c.ACMEHosts
 	if len(hosts) == 0 {
@@ -76,12 +78,12 @@ func (c *serveCommand) acme(domain string, logger *slog.Logger) (*encryption, er
 		}, Timeout: time.Minute}
 	}
 	manager := &autocert.Manager{
-		Prompt: autocert.AcceptTOS, Cache: autocert.DirCache(filepath.Join(c.Data, "acme")), // made with mode 0700
+		Prompt: autocert.AcceptTOS, Cache: autocert.DirCache(filepath.Join(c.Data, "acme")), // created with mode 0700
 		HostPolicy: autocert.HostWhitelist(hosts...), Client: client, Email: c.ACMEEmail,
 	}
 	var ends expiries
 	logged := ends.note(logFailures(manager.GetCertificate, hosts, logger))
-	// Mail servers often name nobody, or an MX that is not the certificate's name.
+	// Mail servers often send no server name, or that of an MX host that has no certificate.
 	named := func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if !slices.Contains(hosts, hello.ServerName) {
 			hello.ServerName = hosts[0]
@@ -95,14 +97,15 @@ func (c *serveCommand) acme(domain string, logger *slog.Logger) (*encryption, er
 	}, nil
 }
 
-// expiries are when certificates end that were given out since the start, by host. A renewal is seen
-// when it is given out.
+// expiries holds the expiry times, by host, of the certificates used since the start. A renewal is
+// seen when it is first used.
 type expiries struct{ by sync.Map }
 
 func (e *expiries) note(get certificateFor) certificateFor {
 	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		cert, err := get(hello)
-		if err == nil && cert.Leaf != nil && !slices.Contains(hello.SupportedProtos, acme.ALPNProto) { // those answer a challenge
+		// Certificates of ALPNProto respond to a challenge.
+		if err == nil && cert.Leaf != nil && !slices.Contains(hello.SupportedProtos, acme.ALPNProto) {
 			e.by.Store(hello.ServerName, cert.Leaf.NotAfter)
 		}
 		return cert, err
@@ -119,7 +122,8 @@ func (e *expiries) first() (first time.Time) {
 	return first
 }
 
-// withoutPort is for autocert, which compares the whole Host field with its names.
+// withoutPort removes the port from the Host field, because autocert compares the whole field with
+// its names.
 func withoutPort(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if host, _, err := net.SplitHostPort(r.Host); err == nil {
@@ -129,8 +133,8 @@ func withoutPort(next http.Handler) http.Handler {
 	})
 }
 
-// logFailures tells the operator once a minute that one of the hosts gets no certificate.
-// Names that are not ours are strangers' business.
+// logFailures logs, at most once a minute, that a host gets no certificate. Other names come from
+// strangers and are not logged.
 func logFailures(get certificateFor, hosts []string, logger *slog.Logger) certificateFor {
 	var last atomic.Int64 // Unix second of the last line
 	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -157,22 +161,22 @@ func readRoots(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// keyPair is a certificate in two files, read again when they change. mu guards what stands
-// below it, once newKeyPair is done.
+// keyPair is a certificate in two files, which are read again when they change. After newKeyPair,
+// mu guards the fields below it.
 type keyPair struct {
 	certFile, keyFile string
 	log               *slog.Logger
 
 	mu      sync.Mutex
 	current *tls.Certificate
-	seen    [2]fileMark // of the files when they were last read, for better or worse
+	seen    [2]fileMark // of the files when they were last read, with or without success
 	checked time.Time
 }
 
-// checkEvery is how often a handshake looks whether the files changed.
+// checkEvery is how often a handshake checks whether the files have changed.
 const checkEvery = time.Second
 
-// fileMark tells one state of a file from the next.
+// fileMark identifies a state of a file.
 type fileMark struct {
 	modified time.Time
 	size     int64
@@ -197,8 +201,8 @@ func (p *keyPair) read() error {
 	return err
 }
 
-// warnOfDates says that clients will refuse the certificate. It is served all the same: mail servers take it,
-// and the clock that is wrong may be ours.
+// warnOfDates warns that clients will refuse the certificate. It is served nevertheless: mail
+// servers accept it, and it may be our clock that is wrong.
 func (p *keyPair) warnOfDates(now time.Time) {
 	switch leaf := p.current.Leaf; {
 	case leaf == nil:
@@ -209,7 +213,7 @@ func (p *keyPair) warnOfDates(now time.Time) {
 	}
 }
 
-// warnOfReaders says that others on this machine can read the private key, or put another in its place.
+// warnOfReaders warns that other users of this machine can read or replace the private key.
 func (p *keyPair) warnOfReaders() {
 	if info, err := os.Stat(p.keyFile); err == nil && info.Mode().Perm()&0o077 != 0 {
 		p.log.Warn("the private key of --tls-key is readable by other users: run chmod 600", "file", p.keyFile, "mode", info.Mode().Perm().String())
@@ -225,8 +229,8 @@ func (p *keyPair) marks() (marks [2]fileMark) {
 	return marks
 }
 
-// certificate returns the present certificate. New files that can't be used leave the old
-// one in force, and are tried again when they change once more.
+// certificate returns the current certificate. If new files cannot be used, the old certificate
+// stays in use, and the files are read again when they change.
 func (p *keyPair) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,8 +24,8 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// writePair writes a self-signed certificate for localhost with its key, and returns the
-// arguments that name them.
+// writePair writes a self-signed certificate for localhost with its key, and returns the arguments
+// that name them.
 func writePair(t *testing.T, dir string, serial int64) []string {
 	t.Helper()
 	return writePairValid(t, dir, serial, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
@@ -59,7 +59,7 @@ func writePairValid(t *testing.T, dir string, serial int64, from, until time.Tim
 	return []string{"--tls-cert", cert, "--tls-key", keyFile}
 }
 
-// launchTLS starts a server with every listener and returns the certificate's file too.
+// launchTLS starts a server with every listener and also returns the certificate's file.
 func launchTLS(t *testing.T) (s *server, u *user, cert string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,7 +71,7 @@ func launchTLS(t *testing.T) (s *server, u *user, cert string) {
 	return s, s.signUp(t, "me@example.test"), pair[1]
 }
 
-// trusting is a client configuration that trusts only the certificate in a file.
+// trusting returns a client configuration that trusts only the certificate in a file.
 func trusting(t *testing.T, cert string) *tls.Config {
 	t.Helper()
 	roots, err := readRoots(cert)
@@ -81,7 +81,7 @@ func trusting(t *testing.T, cert string) *tls.Config {
 	return &tls.Config{RootCAs: roots, ServerName: "localhost"}
 }
 
-// TestClientsDeliver drives the server with what people send mail with.
+// TestClientsDeliver tests the server with common mail clients.
 func TestClientsDeliver(t *testing.T) {
 	s, u, cert := launchTLS(t)
 	port := func(addr string) string {
@@ -182,11 +182,11 @@ func (p *patient) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestHTTPS polls over TLS, by the fast road and the others.
+// TestHTTPS polls over TLS, by the fast path and by the others.
 func TestHTTPS(t *testing.T) {
 	s, u, cert := launchTLS(t)
 	address := u.inbox(t, "agent")
-	converse(t, s.smtp, address, "Subject: Your code is 482913\r\n\r\nYour code is 482913\r\n") // SendMail would want to trust STARTTLS
+	converse(t, s.smtp, address, "Subject: Your code is 482913\r\n\r\nYour code is 482913\r\n") // SendMail would require a trusted certificate for STARTTLS
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: trusting(t, cert), MaxConnsPerHost: 1}}
 	defer client.CloseIdleConnections()
 	for i, path := range []string{"/latest", "/latest", "/latest?wait=5&fields=otp_code", "/messages", "/latest"} {
@@ -210,7 +210,7 @@ func TestHTTPS(t *testing.T) {
 	}
 }
 
-// serial is of the certificate that a listener shows now.
+// serial returns the serial number of the certificate that a listener shows now.
 func serial(t *testing.T, addr string) int64 {
 	t.Helper()
 	conn, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true})
@@ -240,8 +240,8 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestBadCertificateKeepsTheOld: files that can't be used leave the old pair in force, with
-// one line in the log for each change.
+// TestBadCertificateKeepsTheOld: if the new files are unusable, the old pair stays in use, with one
+// line in the log for each change.
 func TestBadCertificateKeepsTheOld(t *testing.T) {
 	dir := t.TempDir()
 	files := writePair(t, dir, 1)
@@ -289,10 +289,11 @@ func TestBadCertificateKeepsTheOld(t *testing.T) {
 	}
 }
 
-// TestDatesOfTheCertificateAreSaid: a certificate that clients will refuse is served, with one line in the log.
+// TestDatesOfTheCertificateAreSaid: a certificate that clients will refuse is served, with one line
+// in the log.
 func TestDatesOfTheCertificateAreSaid(t *testing.T) {
 	for _, c := range []struct {
-		from, until time.Duration // from now
+		from, until time.Duration // relative to now
 		want        string
 	}{
 		{-time.Hour, time.Hour, ""},
@@ -310,7 +311,7 @@ func TestDatesOfTheCertificateAreSaid(t *testing.T) {
 	}
 }
 
-// TestReadersOfTheKeyAreSaid: a private key that others can read is served, with one line in the log.
+// TestReadersOfTheKeyAreSaid: a private key that others can read is used, with one line in the log.
 func TestReadersOfTheKeyAreSaid(t *testing.T) {
 	for mode, warned := range map[os.FileMode]bool{0o600: false, 0o400: false, 0o640: true, 0o644: true, 0o604: true, 0o602: true} {
 		said := &lockedText{}
@@ -341,7 +342,7 @@ func TestTLSFlagsAreChecked(t *testing.T) {
 	}
 }
 
-// TestProxyProtocolFlag: behind a trusted balancer the trace names the client.
+// TestProxyProtocolFlag: behind a trusted load balancer the trace names the client.
 func TestProxyProtocolFlag(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"), "--smtp-proxy-protocol", "127.0.0.0/8")
 	u := s.signUp(t, "me@example.test")
@@ -352,7 +353,7 @@ func TestProxyProtocolFlag(t *testing.T) {
 	}
 }
 
-// converse delivers a mail in clear, in one breath, with something said before.
+// converse delivers a message without TLS, in a single write, after some preceding bytes.
 func converse(t *testing.T, addr, to, mail string, before ...string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)

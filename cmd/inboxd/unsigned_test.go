@@ -10,8 +10,8 @@ import (
 	"inboxd/internal/testutil/dnstest"
 )
 
-// TestUnsignedWhenThePublishedKeysDiffer: an own domain signs with the keys that its records
-// show, and when they show none of ours, its mail goes out without and says so.
+// TestUnsignedWhenThePublishedKeysDiffer: an own domain signs with the keys in its DNS records. If
+// they contain none of ours, its messages are sent unsigned and marked so.
 func TestUnsignedWhenThePublishedKeysDiffer(t *testing.T) {
 	far := receive(t, "127.0.0.1", "0", nil)
 	farRecords := []string{"far.test. 60 IN MX 10 mx.far.test.", "mx.far.test. 60 IN A 127.0.0.1"}
@@ -42,7 +42,7 @@ func TestUnsignedWhenThePublishedKeysDiffer(t *testing.T) {
 		}
 	}
 	names.Set(t, append(slices.Clone(farRecords), zone...)...)
-	s.terminate(t) // forgets what DNS said of the keys
+	s.terminate(t) // which clears the DNS cache
 	s = postal(t, dir, names, far.port, args...)
 	u.server = s
 	m := u.until(t, address, u.send(t, address, map[string]any{"to": "bob@far.test", "body": "x"}), "unsigned")

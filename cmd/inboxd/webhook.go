@@ -10,16 +10,16 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// webhookFlags say where webhooks may go and when (specification, Operating).
+// webhookFlags configure where webhooks may be sent and when (specification, Operating).
 type webhookFlags struct {
 	WebhookAllow    []string `help:"Non-public networks that webhooks may call." placeholder:"CIDR"`
 	WebhookSchedule string   `help:"Times of the webhook attempts after the event. An attempt starts only when the previous one has ended." default:"0s,30s,5m" placeholder:"LIST"`
 }
 
-// webhookAttempts bounds a schedule.
+// webhookAttempts is the maximum length of a schedule.
 const webhookAttempts = 20
 
-// schedule reads --webhook-schedule.
+// schedule parses --webhook-schedule.
 func (f *webhookFlags) schedule() (s webhook.Schedule, err error) {
 	for _, text := range strings.Split(f.WebhookSchedule, ",") {
 		wait, err := time.ParseDuration(strings.TrimSpace(text))
@@ -31,7 +31,8 @@ func (f *webhookFlags) schedule() (s webhook.Schedule, err error) {
 	return s, nil
 }
 
-// goResolver asks one DNS server, as dnsServer gives it; without one it is nil, the system's.
+// goResolver returns a resolver that asks server, which has the form that dnsServer returns.
+// Without a server it returns nil, the system's resolver.
 func goResolver(server string) *net.Resolver {
 	if server == "" {
 		return nil

@@ -31,7 +31,7 @@ type hookCall struct {
 	body   string
 }
 
-// hookReceiver is somebody whom webhooks tell.
+// hookReceiver receives webhooks.
 type hookReceiver struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -40,7 +40,7 @@ type hookReceiver struct {
 	answer  func(n int, w http.ResponseWriter)
 }
 
-// receiveHooks starts one; answer gets the number of the call, from 1 on.
+// receiveHooks starts a receiver. answer gets the number of the call, starting at 1.
 func receiveHooks(t testing.TB, addr string, answer func(n int, w http.ResponseWriter)) *hookReceiver {
 	t.Helper()
 	r := &hookReceiver{answer: answer, changed: make(chan struct{})}
@@ -69,7 +69,7 @@ func (r *hookReceiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// wait returns the calls once there are n.
+// wait returns the calls when there are n.
 func (r *hookReceiver) wait(t testing.TB, n int) []hookCall {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -88,7 +88,7 @@ func (r *hookReceiver) wait(t testing.TB, n int) []hookCall {
 	}
 }
 
-// account calls the session surface and requires the status.
+// account makes a call with the session and requires the status.
 func (u *user) account(t testing.TB, status int, method, path string, body any) map[string]any {
 	t.Helper()
 	a, err := u.server.call(method, "/api"+path, map[string]string{"Authorization": "Bearer " + u.session}, body)
@@ -98,14 +98,14 @@ func (u *user) account(t testing.TB, status int, method, path string, body any) 
 	return a.body
 }
 
-// subscribe makes a webhook and returns its path and its secret.
+// subscribe creates a webhook and returns its path and its secret.
 func (u *user) subscribe(t testing.TB, url, event string) (path, secret string) {
 	t.Helper()
 	a := u.account(t, 201, "POST", "/webhooks", map[string]any{"url": url, "event": event})
 	return fmt.Sprint("/webhooks/", a["webhook"].(map[string]any)["id"]), a["secret"].(string)
 }
 
-// delivery returns the newest one once done says so of it.
+// delivery returns the newest delivery when done accepts it.
 func (u *user) delivery(t testing.TB, done func(map[string]any) bool) map[string]any {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -123,8 +123,8 @@ func settled(d map[string]any) bool { return d["state"] != "retrying" }
 
 var allowLoopback = []string{"--webhook-allow", "127.0.0.0/8"}
 
-// TestWebhooks: a mail is told to a real receiver, with everything that is promised
-// (specification, Webhooks) of it, and the log shows it.
+// TestWebhooks: a message is reported to a real receiver with everything that is promised
+// (specification, Webhooks), and the log shows it.
 func TestWebhooks(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	s := launch(t, dir, append(allowLoopback, "--log-level", "debug")...)
@@ -177,7 +177,7 @@ func TestWebhooks(t *testing.T) {
 	}
 }
 
-// checkLegacy compares X-Service-Signature with what Python's hmac makes of the body.
+// checkLegacy compares X-Service-Signature with the result of Python's hmac.
 func checkLegacy(t testing.TB, got hookCall, secret string) {
 	t.Helper()
 	python := exec.Command(testtools.Program(t, "python3"), "-c", "import hmac,sys; print('sha256='+hmac.new(sys.argv[1].encode(), sys.stdin.buffer.read(), 'sha256').hexdigest())", secret)
@@ -193,10 +193,10 @@ func checkLegacy(t testing.TB, got hookCall, secret string) {
 	}
 }
 
-// TestKilledBetweenAttempts: the next run makes the attempt that is left, with the same id
-// and bytes, and an event whose run was killed at once is told too.
+// TestKilledBetweenAttempts: the next run makes the remaining attempt, with the same id and bytes.
+// An event whose run was killed immediately is delivered, too.
 func TestKilledBetweenAttempts(t *testing.T) {
-	t.Parallel() // it waits for most of its time
+	t.Parallel() // it waits most of the time
 	dir := filepath.Join(t.TempDir(), "data")
 	args := append(allowLoopback, "--webhook-schedule", "0s,1s,1s")
 	s := launch(t, dir, args...)
@@ -208,7 +208,7 @@ func TestKilledBetweenAttempts(t *testing.T) {
 		case 1:
 			w.WriteHeader(500)
 		case 2:
-			<-hang // and its run is killed meanwhile
+			<-hang // its run is killed meanwhile
 		}
 	})
 	_, secret := u.subscribe(t, r.URL, "message.received")
@@ -234,7 +234,7 @@ func TestKilledBetweenAttempts(t *testing.T) {
 	if d := u.delivery(t, settled); d["state"] != "succeeded" {
 		t.Errorf("recorded as %v", d)
 	}
-	for n := range 3 { // accepted mail is told, whenever the process ends
+	for n := range 3 { // accepted messages are reported, whenever the process ends
 		code := fmt.Sprint(222220 + n)
 		if err := s.mail(address, code); err != nil {
 			t.Fatal(err)
@@ -258,7 +258,7 @@ func TestKilledBetweenAttempts(t *testing.T) {
 	}
 }
 
-// TestDeletedWebhooksAreSilent: what waits for them is not told.
+// TestDeletedWebhooksAreSilent: deliveries waiting for a deleted webhook are not made.
 func TestDeletedWebhooksAreSilent(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"), append(allowLoopback, "--webhook-schedule", "0s,300ms,300ms")...)
 	u := s.signUp(t, "me@example.test")
@@ -278,7 +278,7 @@ func TestDeletedWebhooksAreSilent(t *testing.T) {
 	}
 }
 
-// TestTheEleventhWebhook is refused by a real server too, under parallel calls.
+// TestTheEleventhWebhook is refused by a real server, too, under parallel calls.
 func TestTheEleventhWebhook(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"), allowLoopback...)
 	u := s.signUp(t, "me@example.test")
@@ -303,8 +303,8 @@ func TestTheEleventhWebhook(t *testing.T) {
 
 const notPublic = "The receiver's address is not public. The operator can allow it with --webhook-allow"
 
-// TestForbiddenAddressesAreNeverCalled: with the default flags, whatever a host name means
-// when, and wherever a receiver redirects to.
+// TestForbiddenAddressesAreNeverCalled: with the default flags, whatever a host name resolves to at
+// any time, and wherever a receiver redirects to.
 func TestForbiddenAddressesAreNeverCalled(t *testing.T) {
 	canary := receiveHooks(t, "127.0.0.1:0", nil)
 	_, port, _ := net.SplitHostPort(canary.Listener.Addr().String())
@@ -322,7 +322,7 @@ func TestForbiddenAddressesAreNeverCalled(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "0.0.0.0", "[::]", "2130706433", "0x7f.1", "127.1"} {
 		refused(host)
 	}
-	path, _ := u.subscribe(t, "http://rebind.test:"+port, "*") // public when it is made
+	path, _ := u.subscribe(t, "http://rebind.test:"+port, "*") // public when it is created
 	for _, lie := range [][]string{
 		{"rebind.test. 0 IN A 127.0.0.1"}, {"rebind.test. 0 IN AAAA ::1"}, {"rebind.test. 0 IN AAAA ::ffff:127.0.0.1"},
 		{"rebind.test. 0 IN AAAA 64:ff9b::7f00:1"}, {"rebind.test. 0 IN A 0.0.0.0"}, {"rebind.test. 0 IN A 127.0.0.1", "rebind.test. 0 IN A 127.0.0.1"},
@@ -342,7 +342,7 @@ func TestForbiddenAddressesAreNeverCalled(t *testing.T) {
 	}
 	u.account(t, 200, "DELETE", path, nil)
 
-	// Allowed at first; it redirects to the canary, and then its name means the canary.
+	// Allowed at first; it redirects to the canary, and then its name resolves to the canary.
 	outer := receiveHooks(t, "127.0.0.2:"+port, func(_ int, w http.ResponseWriter) {
 		zone.Set(t, "flip.test. 0 IN A 127.0.0.1")
 		w.Header().Set("Location", canary.URL)
@@ -366,7 +366,7 @@ func TestForbiddenAddressesAreNeverCalled(t *testing.T) {
 	}
 }
 
-// TestFlagsOfWebhooksAreChecked: a wrong one is a sentence at the start.
+// TestFlagsOfWebhooksAreChecked: a wrong flag is reported at the start.
 func TestFlagsOfWebhooksAreChecked(t *testing.T) {
 	for _, c := range [][3]string{
 		{"--webhook-schedule", "0s,soon", "--webhook-schedule: invalid list \"0s,soon\""},
@@ -379,8 +379,8 @@ func TestFlagsOfWebhooksAreChecked(t *testing.T) {
 	}
 }
 
-// TestFailedAttemptsAreListed: the 500 and the 503 before a 200 each have a record, in pages too, and
-// any of them begins the delivery again.
+// TestFailedAttemptsAreListed: the 500 and the 503 before a 200 each have a record, also when
+// paged, and each of them can be delivered again.
 func TestFailedAttemptsAreListed(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"), append(allowLoopback, "--webhook-schedule", "0s,100ms,200ms")...)
 	u := s.signUp(t, "me@example.test")

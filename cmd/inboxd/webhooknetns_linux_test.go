@@ -17,8 +17,8 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// inOwnNetwork runs the test again in a network namespace of its own, where any address can
-// be ours, and reports that it is there.
+// inOwnNetwork runs the test again in its own network namespace, where any address can be ours, and
+// reports whether it is there.
 func inOwnNetwork(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv("INBOXD_TEST_NETNS") == t.Name() {
@@ -55,10 +55,10 @@ func addAddresses(t *testing.T, addrs ...string) {
 	}
 }
 
-// TestNoAddressOfOursIsEverCalled: with the default flags, at public addresses and at every
-// kind that is none, all of which lead to this machine: named when the webhook is made,
-// behind a name that changes before the attempt or between attempts, beside a public one, or
-// by a redirect.
+// TestNoAddressOfOursIsEverCalled: with the default flags, at public addresses and at every kind of
+// non-public address, all of which lead to this machine. They are named when the webhook is
+// created, behind a name that changes before an attempt or between attempts, next to a public one,
+// or in a redirect.
 func TestNoAddressOfOursIsEverCalled(t *testing.T) {
 	if !inOwnNetwork(t) {
 		return
@@ -121,7 +121,7 @@ func TestNoAddressOfOursIsEverCalled(t *testing.T) {
 	}
 	untouched("made")
 
-	// Rebinding: told.test is public when the webhook is made, and for the first attempt.
+	// Rebinding: told.test is public when the webhook is created, and for the first attempt.
 	zone.Set(t, record(public), record(public6))
 	path, _ := u.subscribe(t, "http://told.test:"+port+"/", "*")
 	receive := func(answer func(n int, w http.ResponseWriter)) []*hookReceiver {
@@ -156,7 +156,7 @@ func TestNoAddressOfOursIsEverCalled(t *testing.T) {
 		return u.delivery(t, func(d map[string]any) bool { return settled(d) && int(d["id"].(float64))/1000 == told })
 	}
 	for _, a := range forbidden {
-		zone.Set(t, record(a)) // between making it and the attempt
+		zone.Set(t, record(a)) // between creation and attempt
 		next.Store(nil)
 		if d := tell(); d["error"] != notPublic || d["attempt"] != 2.0 {
 			t.Errorf("rebound to %s: %v", a, d)

@@ -16,7 +16,7 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// signedCall is a delivery as the official libraries are given it.
+// signedCall is a delivery as passed to the official libraries.
 type signedCall struct {
 	Secret  string            `json:"secret"`
 	Headers map[string]string `json:"headers"`
@@ -31,7 +31,7 @@ func signed(secret string, c hookCall) signedCall {
 	return s
 }
 
-// verify gives calls to the official libraries, which must also refuse what was changed.
+// verify passes calls to the official libraries, which must also refuse changed ones.
 func verify(t testing.TB, calls []signedCall) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join("testdata", "npm", "node_modules")); err != nil {
@@ -49,7 +49,7 @@ func verify(t testing.TB, calls []signedCall) {
 	}
 }
 
-// TestOfficialLibrariesVerifyTestCalls of every subscription.
+// TestOfficialLibrariesVerifyTestCalls for every subscription.
 func TestOfficialLibrariesVerifyTestCalls(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"), allowLoopback...)
 	u := s.signUp(t, "me@example.test")
@@ -71,9 +71,9 @@ func TestOfficialLibrariesVerifyTestCalls(t *testing.T) {
 	verify(t, calls)
 }
 
-// TestOfficialLibrariesVerifyRealEvents: mail that came, was delivered, was refused, and came
-// back. Each is told once, with exactly the fields of its kind, to who subscribed to it and
-// to who subscribed to everything, under one id.
+// TestOfficialLibrariesVerifyRealEvents: messages that arrived, were delivered, refused, or
+// returned. Each is reported once, with exactly the fields of its kind, to the subscribers of it
+// and of all events, under one id.
 func TestOfficialLibrariesVerifyRealEvents(t *testing.T) {
 	far := receive(t, "127.0.0.1", "0", func(line string) string {
 		if strings.Contains(line, "RCPT TO:<never@") {
@@ -88,7 +88,7 @@ func TestOfficialLibrariesVerifyRealEvents(t *testing.T) {
 	path, old := u.subscribe(t, everything.URL, "*")
 	var calls []signedCall
 	count := 0
-	// told makes an event happen and returns its body without what differs from run to run.
+	// told causes an event and returns its body without the parts that differ between runs.
 	told := func(event string, happen func()) map[string]any {
 		t.Helper()
 		one := receiveHooks(t, "127.0.0.1:0", nil)

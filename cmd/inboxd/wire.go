@@ -9,11 +9,11 @@ import (
 	"inboxd/smtp"
 )
 
-// The adapters do not know each other; these turn one's words into the other's.
+// The adapters do not know each other. The types below translate between their interfaces.
 
 var _ actors.Store = (*persist.Store)(nil)
 
-// inboxes are actors as smtp wants them, with the judge of mail from outside.
+// inboxes implements smtp.Inboxes with the actor system and the judge of incoming messages.
 type inboxes struct {
 	*actors.System
 	judge ingest.Judge

@@ -17,8 +17,8 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// TestWireBytesVerifyElsewhere sends letters of every shape to a server of our own, and lets
-// dkimpy and OpenDKIM verify both signatures of what arrived there.
+// TestWireBytesVerifyElsewhere sends letters of every shape to a server of our own, and verifies
+// both signatures of what arrived with dkimpy and OpenDKIM.
 func TestWireBytesVerifyElsewhere(t *testing.T) {
 	const letters = 200
 	far := receive(t, "127.0.0.1", "0", nil)
@@ -72,7 +72,7 @@ for path in sys.argv[2:]:
     print(*[dkim.DKIM(raw).verify(idx=i, dnsfunc=ask) for i in (0, 1)])
 `
 
-// publishedKeys are the DKIM records as the operator is shown them, one a line.
+// publishedKeys returns the DKIM records as the operator sees them, one per line.
 func publishedKeys(t *testing.T, data string) []byte {
 	t.Helper()
 	out, err := command("admin", "--data", data, "dkim", "show").CombinedOutput()
@@ -92,7 +92,7 @@ func publishedKeys(t *testing.T, data string) []byte {
 	return zone
 }
 
-// checkWire holds what RFC 5321 section 4.5.3.1.6 and RFC 5322 section 2.3 want of lines.
+// checkWire checks the limits of RFC 5321 section 4.5.3.1.6 and RFC 5322 section 2.3 for lines.
 func checkWire(t *testing.T, raw string) {
 	t.Helper()
 	for line := range strings.SplitSeq(raw, "\r\n") {
@@ -105,7 +105,7 @@ func checkWire(t *testing.T, raw string) {
 	}
 }
 
-// anyLetter makes a letter of one of many shapes.
+// anyLetter returns a letter of one of many shapes.
 func anyLetter(r *rand.Rand, i int) map[string]any {
 	texts := []string{
 		"", "x", "\n", "\n\n\n", ".", "..\n.\n...", "From here\nFrom there", strings.Repeat("long ", 400), strings.Repeat("x", 5000),

@@ -95,7 +95,7 @@ func (c *Client) LogIn(ctx context.Context, email, password string) (Session, er
 	return fetch[Session](ctx, c, call{method: "POST", path: "/api/auth/login", in: signIn{email, password}})
 }
 
-// LogOut ends the session of this client.
+// LogOut ends the session whose token is this client's credential.
 func (c *Client) LogOut(ctx context.Context) error {
 	return do(ctx, c, call{method: "POST", path: "/api/auth/logout"}, nil)
 }
@@ -197,7 +197,7 @@ const (
 type KeyOrder struct {
 	Label         string   `json:"label,omitempty"` // account keys only
 	Scopes        []string `json:"scopes,omitempty"`
-	ExpiresInDays int      `json:"expires_in_days,omitempty"` // 30, 90 or 365; 0: never
+	ExpiresInDays int      `json:"expires_in_days,omitempty"` // 30, 90 or 365; 0: it does not expire
 }
 
 // IssuedKey is a new key. The service shows Key only once.

@@ -44,7 +44,7 @@ func attempts(ctx context.Context, c *Client, k call, read func(*http.Response) 
 		case err == nil, ctx.Err() != nil:
 			return err
 		case limited.Err() != nil:
-			return fmt.Errorf("client: %s %s: no answer within %v: %w", k.method, k.path, limit, limited.Err())
+			return fmt.Errorf("client: %s %s: no response within %v: %w", k.method, k.path, limit, limited.Err())
 		case n >= repeats(c) || !k.mayRepeat(err):
 			return err
 		}

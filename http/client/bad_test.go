@@ -110,7 +110,7 @@ func TestACallEndsAtItsTime(t *testing.T) {
 	c, _ := against(t, func(w http.ResponseWriter, r *http.Request, n int) { <-hold })
 	defer close(hold)
 	c.Timeout = 50 * time.Millisecond
-	if _, err := c.Inbox(t.Context(), "a@b.test"); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "GET /api/v1/inboxes/a@b.test: no answer within 50ms") {
+	if _, err := c.Inbox(t.Context(), "a@b.test"); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "GET /api/v1/inboxes/a@b.test: no response within 50ms") {
 		t.Error(err)
 	}
 	nobody := New("http://127.0.0.1:1", "")
@@ -207,7 +207,8 @@ func TestAWaitPassesOverWhatIsDeletedMeanwhile(t *testing.T) {
 func TestWebhooksAreBelievedWhenAllIsAsItWasSigned(t *testing.T) {
 	secret := "whsec_" + base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef"))
 	body := []byte(`{"event":"message.received","inbox":"a@b.test","subject":"ü"}`)
-	// By openssl: printf 'evt_1.1790000000.%s' "$body" | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef -binary | base64
+	// With openssl: printf 'evt_1.1790000000.%s' "$body" | openssl dgst -sha256 -hmac
+	// 0123456789abcdef0123456789abcdef -binary | base64
 	now, signature := time.Unix(1790000000, 0), "XRsfkRNHXq8jAohBt2DXqchTjKb7b/SM8mHrVE263+8="
 	header := http.Header{"Webhook-Id": {"evt_1"}, "Webhook-Timestamp": {"1790000000"}, "Webhook-Signature": {"v1,bm8= v1," + signature}}
 	if e, err := VerifyWebhookAt(body, header, secret, now.Add(290*time.Second), Tolerance); err != nil || e.Name != "message.received" || e.Subject != "ü" {
@@ -229,11 +230,11 @@ func TestWebhooksAreBelievedWhenAllIsAsItWasSigned(t *testing.T) {
 		why    string
 	}{
 		{header, "whsec_AAAA", 0, "no signature matches"},
-		{header, "whsec_%", 0, "looks like whsec_"},
-		{header, "whsec_", 0, "looks like whsec_"},
+		{header, "whsec_%", 0, "use whsec_ followed by base64"},
+		{header, "whsec_", 0, "use whsec_ followed by base64"},
 		{header, secret, 301 * time.Second, "signed 301 seconds ago"},
 		{header, secret, -400 * time.Second, "400 seconds ahead of this clock"},
-		{without, secret, 0, "has no webhook-id"},
+		{without, secret, 0, "webhook-id, webhook-timestamp or webhook-signature is missing"},
 	} {
 		if _, err := VerifyWebhookAt(body, c.header, c.secret, now.Add(c.off), Tolerance); !errors.Is(err, ErrWebhook) || !strings.Contains(fmt.Sprint(err), c.why) {
 			t.Errorf("%q: %v", c.why, err)

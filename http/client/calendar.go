@@ -41,7 +41,7 @@ type Meeting struct {
 	Organizer   *Mailbox    `json:"organizer"` // nil: not named
 	Attendees   []Attendee  `json:"attendees"` // only guests, without the organizer
 	Status      string      `json:"status"`    // confirmed, tentative, cancelled
-	Source      string      `json:"source"`    // outbound: this inbox organizes it; inbound
+	Source      string      `json:"source"`    // outbound (this inbox organizes it) or inbound
 	Sequence    int         `json:"sequence"`
 	Recurring   bool        `json:"recurring"`
 	MyStatus    string      `json:"my_status"` // this inbox's own response; empty: it was not asked
@@ -193,7 +193,7 @@ func (c Calendar) Answer(ctx context.Context, id int64, response, comment, name 
 	return fetch[Arranged](ctx, c.client, call{method: "POST", path: c.path("events", number(id), "rsvp"), in: in, member: "event"}.named(name))
 }
 
-// Meeting reads one meeting.
+// Meeting returns one meeting.
 func (c Calendar) Meeting(ctx context.Context, id int64) (Meeting, error) {
 	out, err := fetch[struct{ Event Meeting }](ctx, c.client, call{method: "GET", path: c.path("events", number(id)), member: "event"})
 	return out.Event, err

@@ -20,7 +20,7 @@ import (
 type Client struct {
 	// BaseURL is the address of the service, for example "http://127.0.0.1:8080".
 	BaseURL string
-	// Credential is a session token or an API key; empty for the calls that need none.
+	// Credential is a session token or an API key. It is empty for calls that need none.
 	Credential string
 	// HTTP makes the requests. nil selects a client that all Clients share, with up to 1,000 idle
 	// connections. Its Timeout must be longer than the longest wait. Redirects are followed only if

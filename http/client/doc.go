@@ -7,7 +7,7 @@
 //
 //	c := client.New(os.Getenv("INBOX_BASE_URL"), os.Getenv("INBOX_API_KEY"))
 //	inbox, err := c.CreateInbox(ctx, client.InboxOrder{})
-//	fmt.Println("Send a mail with a code to", inbox.Address)
+//	fmt.Println("Send a message with a code to", inbox.Address)
 //	mail, err := c.WaitForOTP(ctx, inbox.Address, 0)
 //	fmt.Println(mail.OTPCode)
 //

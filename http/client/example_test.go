@@ -43,7 +43,7 @@ func ExampleClient_WaitForOTP() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("Send a mail with a code to", inbox.Address)
+	fmt.Println("Send a message with a code to", inbox.Address)
 	mail, err := c.WaitForOTP(ctx, inbox.Address, 0)
 	if err != nil {
 		fmt.Println(err)
@@ -51,7 +51,7 @@ func ExampleClient_WaitForOTP() {
 	}
 	fmt.Println(mail.OTPCode)
 	// Output:
-	// Send a mail with a code to quiet-river-4821@inbox.example.com
+	// Send a message with a code to quiet-river-4821@inbox.example.com
 	// 482913
 }
 
@@ -101,5 +101,5 @@ func ExampleVerifyWebhook() {
 	answer := httptest.NewRecorder()
 	receive(answer, httptest.NewRequest("POST", "/hook", strings.NewReader(`{"event":"message.received"}`)))
 	fmt.Print(answer.Code, " ", answer.Body)
-	// Output: 400 not a webhook to believe: it has no webhook-id, webhook-timestamp or webhook-signature, or something took them off
+	// Output: 400 invalid webhook: webhook-id, webhook-timestamp or webhook-signature is missing
 }

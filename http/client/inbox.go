@@ -95,7 +95,7 @@ func Tagged(address, tag string) string {
 	return address[:at] + "+" + tag + address[at:]
 }
 
-// Inbox reads one inbox.
+// Inbox returns one inbox.
 func (c *Client) Inbox(ctx context.Context, address string) (Inbox, error) {
 	out, err := fetch[struct{ Inbox Inbox }](ctx, c, call{method: "GET", path: inboxPath(address), member: "inbox"})
 	return out.Inbox, err

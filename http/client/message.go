@@ -59,7 +59,7 @@ type Message struct {
 	InternetMessageID  string            `json:"internet_message_id"`
 	InReplyTo          string            `json:"in_reply_to"`
 	References         []string          `json:"references"`
-	OTPCode            string            `json:"otp_code"` // empty: none
+	OTPCode            string            `json:"otp_code"` // empty: no code
 	OTP                *OTP              `json:"otp"`
 	VerificationLink   string            `json:"verification_link"`
 	Body               string            `json:"body"`
@@ -280,13 +280,13 @@ func clearMessages(ctx context.Context, c *Client, address, by string, n int64) 
 	return out.Deleted, err
 }
 
-// Message reads one message.
+// Message returns one message.
 func (c *Client) Message(ctx context.Context, address string, id int64) (*Message, error) {
 	out, err := fetch[struct{ Email *Message }](ctx, c, call{method: "GET", path: inboxPath(address, "messages", number(id)), member: "email"})
 	return out.Email, err
 }
 
-// Raw reads a message as it was received.
+// Raw returns a message as it was received.
 func (c *Client) Raw(ctx context.Context, address string, id int64) ([]byte, error) {
 	return download(ctx, c, inboxPath(address, "messages", number(id), "raw"))
 }
@@ -304,7 +304,7 @@ func download(ctx context.Context, c *Client, path string) (content []byte, err 
 	return content, err
 }
 
-// MarkRead marks a message as read, or as unread.
+// MarkRead marks a message as read or unread.
 func (c *Client) MarkRead(ctx context.Context, address string, id int64, read bool) error {
 	in := struct {
 		Read bool `json:"read"`

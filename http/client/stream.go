@@ -22,7 +22,7 @@ const (
 	// firstPause doubles with each failed attempt to reconnect, up to longestPause.
 	firstPause   = time.Second
 	longestPause = 30 * time.Second
-	// maxStreamLine bounds one line of a stream, in bytes.
+	// maxStreamLine limits one line of a stream, in bytes.
 	maxStreamLine = 4 << 20
 )
 

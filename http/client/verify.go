@@ -30,14 +30,14 @@ func VerifyWebhook(body []byte, header http.Header, secret string) (Event, error
 func VerifyWebhookAt(body []byte, header http.Header, secret string, now time.Time, tolerance time.Duration) (Event, error) {
 	id, stamp, signatures := header.Get("webhook-id"), header.Get("webhook-timestamp"), header.Get("webhook-signature")
 	if id == "" || stamp == "" || signatures == "" {
-		return Event{}, fmt.Errorf("%w: it has no webhook-id, webhook-timestamp or webhook-signature, or something took them off", ErrWebhook)
+		return Event{}, fmt.Errorf("%w: webhook-id, webhook-timestamp or webhook-signature is missing", ErrWebhook)
 	}
 	seconds, err := strconv.ParseUint(stamp, 10, 50)
 	if err != nil {
-		return Event{}, fmt.Errorf("%w: webhook-timestamp is no number of seconds", ErrWebhook)
+		return Event{}, fmt.Errorf("%w: webhook-timestamp is not a number of seconds", ErrWebhook)
 	}
 	if off := now.Sub(time.Unix(int64(seconds), 0)); off > tolerance {
-		return Event{}, fmt.Errorf("%w: it was signed %.0f seconds ago: it is old, or a clock is wrong", ErrWebhook, off.Seconds())
+		return Event{}, fmt.Errorf("%w: it was signed %.0f seconds ago: it is too old, or a clock is wrong", ErrWebhook, off.Seconds())
 	} else if -off > tolerance {
 		return Event{}, fmt.Errorf("%w: it was signed %.0f seconds ahead of this clock", ErrWebhook, -off.Seconds())
 	}
@@ -57,9 +57,9 @@ func VerifyWebhookAt(body []byte, header http.Header, secret string, now time.Ti
 		}
 		var e Event
 		if err := json.Unmarshal(body, &e); err != nil {
-			return Event{}, fmt.Errorf("%w: it is signed and holds no event: %w", ErrWebhook, err)
+			return Event{}, fmt.Errorf("%w: the signature is valid, but the body is not an event: %w", ErrWebhook, err)
 		}
 		return e, nil
 	}
-	return Event{}, fmt.Errorf("%w: no signature matches: the body is not the bytes that were sent, or the secret is another webhook's", ErrWebhook)
+	return Event{}, fmt.Errorf("%w: no signature matches: the body was changed, or the secret belongs to another webhook", ErrWebhook)
 }

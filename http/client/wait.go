@@ -25,7 +25,7 @@ type NoCodeError struct {
 }
 
 func (e *NoCodeError) Error() string {
-	return fmt.Sprintf("no code came: message %d came without one, %q: %v", e.MessageID, e.Subject, e.Err)
+	return fmt.Sprintf("no code arrived: message %d has no code, subject %q: %v", e.MessageID, e.Subject, e.Err)
 }
 
 // Unwrap returns the error of the context, context.DeadlineExceeded.

@@ -32,7 +32,7 @@ func (c *Client) CreateWebhook(ctx context.Context, order WebhookOrder) (w Webho
 	return out.Webhook, out.Secret, err
 }
 
-// Webhooks lists the account's webhooks. It needs a session.
+// Webhooks returns the account's webhooks. It needs a session.
 func (c *Client) Webhooks(ctx context.Context) ([]Webhook, error) {
 	out, err := fetch[struct{ Webhooks []Webhook }](ctx, c, call{method: "GET", path: "/api/webhooks"})
 	return out.Webhooks, err

@@ -14,14 +14,14 @@ import (
 	"inboxd/internal/core/delivery"
 )
 
-// target is one address to connect to, and how.
+// target is one address to connect to, with its TLS and login requirements.
 type target struct {
 	host     string // for the certificate and the report
 	addr     string // host:port
 	control  func(network, address string, c syscall.RawConn) error
 	implicit bool // TLS from the first byte
-	required bool // verified TLS or nothing
-	plain    bool // no TLS, even if it is offered
+	required bool // verified TLS is mandatory
+	plain    bool // no TLS, even if the server offers it
 
 	username, password string
 }
@@ -31,7 +31,8 @@ func (c *Courier) mxTarget(host string, addr netip.Addr, required bool) target {
 	return target{host: host, addr: at.String(), control: c.opts.Guard.Control, required: required}
 }
 
-// smarthostTargets are the addresses of the smarthost in the order to be tried, or why there is none.
+// smarthostTargets returns the addresses of the smarthost in the order to be tried. If there are
+// none, why says the reason.
 func (c *Courier) smarthostTargets(ctx context.Context) (list []target, host string, why *trouble) {
 	s := c.opts.Smarthost
 	host, port, err := net.SplitHostPort(s.Addr)
@@ -52,7 +53,7 @@ func (c *Courier) smarthostTargets(ctx context.Context) (list []target, host str
 	return list, host, why
 }
 
-// requiresTLS reports whether mail goes over verified TLS or not at all.
+// requiresTLS reports whether messages may only be sent over verified TLS.
 func (s Smarthost) requiresTLS(host string) bool {
 	switch s.TLS {
 	case TLSRequired, TLSImplicit:
@@ -63,8 +64,8 @@ func (s Smarthost) requiresTLS(host string) bool {
 	return false
 }
 
-// connect returns a link that is ready for a mail. Where TLS is a matter of chance (RFC 7435)
-// and its handshake fails, a second connection goes without.
+// connect returns a link that is ready for a message. Where TLS is opportunistic (RFC 7435) and its
+// handshake fails, it connects again without TLS.
 func (c *Courier) connect(ctx context.Context, t target) (*link, error) {
 	l, err := c.dial(ctx, t)
 	var handshake *handshakeError
@@ -94,7 +95,7 @@ func (c *Courier) dial(ctx context.Context, t target) (*link, error) {
 	return l, nil
 }
 
-// open goes from the bare connection to a session that waits for MAIL.
+// open takes a new connection to a session that is ready for MAIL.
 func (c *Courier) open(l *link, t target) error {
 	if t.implicit {
 		if err := c.secure(l, t); err != nil {
@@ -117,7 +118,8 @@ func (c *Courier) open(l *link, t target) error {
 	return l.authenticate(t)
 }
 
-// startTLS encrypts when it can (RFC 3207) or when it must.
+// startTLS encrypts the connection if the server offers it (RFC 3207), and fails if it is required
+// but not available.
 func (c *Courier) startTLS(l *link, t target) error {
 	switch {
 	case l.tls, t.plain:
@@ -135,16 +137,16 @@ func (c *Courier) startTLS(l *link, t target) error {
 		return &trouble{because(delivery.TLSPolicy, "%s refused TLS, which is required: %s", l.host, r)}
 	case !r.ok():
 		return nil
-	case l.r.Buffered() > 0: // said before the handshake, by whoever sat between us
+	case l.r.Buffered() > 0: // sent before the handshake, possibly injected by a man in the middle
 		return errReply
 	}
 	if err := c.secure(l, t); err != nil {
 		return err
 	}
-	return l.greet(c.opts.Hello) // RFC 3207 section 4.2: what was said before is void
+	return l.greet(c.opts.Hello) // RFC 3207 section 4.2: discard what was learned before
 }
 
-// handshakeError is a failed TLS handshake with somebody we could talk to.
+// handshakeError is a failed TLS handshake with a server that was reached.
 type handshakeError struct{ err error }
 
 func (e *handshakeError) Error() string { return "TLS: " + e.err.Error() }
@@ -153,7 +155,7 @@ func (e *handshakeError) Unwrap() error { return e.err }
 func (c *Courier) secure(l *link, t target) error {
 	conn := tls.Client(l.Conn, &tls.Config{
 		ServerName: t.host, RootCAs: c.opts.RootCAs,
-		InsecureSkipVerify: !t.required, // encrypted to anybody is better than open to everybody
+		InsecureSkipVerify: !t.required, // encryption without authentication is better than plain text
 	})
 	if err := l.allow(l.timeouts.Connect); err != nil {
 		return err
@@ -169,7 +171,7 @@ func (c *Courier) secure(l *link, t target) error {
 	return nil
 }
 
-// authenticate logs in (RFC 4954). A password goes over TLS only, or stays on this machine.
+// authenticate logs in (RFC 4954). A password is sent only over TLS or to this machine itself.
 func (l *link) authenticate(t target) error {
 	if t.username == "" {
 		return nil

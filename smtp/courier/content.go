@@ -7,9 +7,9 @@ import (
 	"inboxd/internal/core/delivery"
 )
 
-// content sends the mail with dots doubled (RFC 5321 section 4.5.2) and reads what became of
-// it. Once the final dot may be on its way, no error can say any more that nothing was
-// handed over.
+// content sends the message with leading dots doubled (RFC 5321 section 4.5.2) and reads the reply.
+// Once the final dot may have been sent, a failure is reported as delivery.Unknown and not as an
+// error: an error means that the server does not have the message.
 func (l *link) content(raw []byte) (verdict, error) {
 	whole := len(raw) == 0 || bytes.HasSuffix(raw, crlf)
 	lineStarts := true
@@ -19,7 +19,7 @@ func (l *link) content(raw []byte) (verdict, error) {
 		}
 		n := min(len(raw), linkOutput)
 		if i := bytes.Index(raw[:n], dotLine); i >= 0 {
-			n = i + 1 // the next round begins with the dot
+			n = i + 1 // the next iteration begins with the dot
 		}
 		lineStarts = raw[n-1] == '\n'
 		l.out = append(l.out, raw[:n]...)
@@ -50,8 +50,7 @@ var (
 	dotLine = []byte("\n.")
 )
 
-// complaint looks for the words with which a server stopped to read; err is what the write
-// brought.
+// complaint looks for the reply with which a server stopped reading. err is the error of the write.
 func (l *link) complaint(err error) (verdict, error) {
 	if r, late := l.hear(quitTime, nil); late == nil && r.code >= 400 {
 		l.spent = true
@@ -65,8 +64,8 @@ func (l *link) unknown() verdict {
 	return because(delivery.Unknown, "The connection to %s broke before it confirmed the message, which will be sent again and could arrive twice", l.host)
 }
 
-// checkWire says what of raw no server may be sent: what one server reads as a line end and
-// the next does not can hide a second mail (SMTP smuggling).
+// checkWire names what in raw must not be sent to any server, or returns "". What one server reads
+// as a line end and the next does not can hide a second message (SMTP smuggling).
 func checkWire(raw []byte) string {
 	if bytes.IndexByte(raw, 0) >= 0 {
 		return "a NUL"

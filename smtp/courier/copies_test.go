@@ -12,7 +12,7 @@ import (
 	"inboxd/internal/core/delivery"
 )
 
-// toEach is a message for n recipients, each with a return path of his own.
+// toEach is a message for n recipients, each with its own return path.
 func toEach(n int) Consignment {
 	job := toX()
 	for i := range n {
@@ -39,7 +39,8 @@ func (m *fakeMX) transactions() (list []string) {
 	return list
 }
 
-// TestEachRecipientHasAReturnPath that no other recipient's server learns of, over one connection.
+// TestEachRecipientHasAReturnPath checks that recipients get different return paths over one
+// connection, and that no server learns another recipient's path.
 func TestEachRecipientHasAReturnPath(t *testing.T) {
 	for _, ext := range [][]string{nil, pipelining} {
 		mx := (&fakeMX{ext: ext}).start(t, "127.0.0.1", 0)
@@ -65,11 +66,11 @@ func TestEachRecipientHasAReturnPath(t *testing.T) {
 	}
 }
 
-// TestCopiesThatAreLeft when a server ends the connection, or does not want one of them: those that it
-// took are never sent again, and the others are tried as long as it takes some.
+// TestCopiesThatAreLeft covers servers that end the connection or refuse one copy. Accepted copies
+// are never sent again, and the others are tried as long as the server accepts some.
 func TestCopiesThatAreLeft(t *testing.T) {
 	const yes, later, never = delivery.Delivered, delivery.Temporary, delivery.Permanent
-	every := func(n int64, verb, reply string) func() *fakeMX { // of the commands of a verb
+	every := func(n int64, verb, reply string) func() *fakeMX { // of the commands with a verb
 		return func() *fakeMX {
 			var count atomic.Int64
 			return &fakeMX{answer: func(command string) string {
@@ -80,7 +81,7 @@ func TestCopiesThatAreLeft(t *testing.T) {
 			}}
 		}
 	}
-	silentAfter := func(n int64) func() *fakeMX { // the n-th message, which it has
+	silentAfter := func(n int64) func() *fakeMX { // to the n-th message, which it has received
 		return func() *fakeMX {
 			var count atomic.Int64
 			return &fakeMX{takeOver: func(_ net.Conn, command string) bool { return command == "." && count.Add(1) == n }}
@@ -91,7 +92,7 @@ func TestCopiesThatAreLeft(t *testing.T) {
 		mx          func() *fakeMX
 		want        []delivery.Outcome
 		connections int
-		tries       int // transactions in all
+		tries       int // transactions in total
 	}{
 		{"two over a connection", every(3, "MAIL", "421 4.7.0 too many messages"), []delivery.Outcome{yes, yes, yes, yes, yes}, 3, 7},
 		{"one over a connection", every(2, "MAIL", "451 4.7.0 one is enough"), []delivery.Outcome{yes, yes, yes, yes, yes}, 5, 9},
@@ -129,14 +130,15 @@ func TestCopiesThatAreLeft(t *testing.T) {
 			}
 			messages := slices.DeleteFunc(mx.received(), func(m string) bool { return m == "" })
 			taken := len(slices.DeleteFunc(got, func(o delivery.Outcome) bool { return o != yes }))
-			if n := len(messages); n != taken && n != taken+1 { // one more that it did not confirm
+			if n := len(messages); n != taken && n != taken+1 { // one more that the server did not confirm
 				t.Errorf("%s, %v: %d messages arrived, %d of them confirmed", c.name, ext, n, taken)
 			}
 		}
 	}
 }
 
-// TestCopiesEndWithTheExchange: who is not served by then is reported as such, and those served stay so.
+// TestCopiesEndWithTheExchange checks that recipients not reached in time are reported as such, and
+// that the reports of the others stay.
 func TestCopiesEndWithTheExchange(t *testing.T) {
 	mx := (&fakeMX{ext: pipelining}).start(t, "127.0.0.1", 0)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -155,8 +157,8 @@ func TestCopiesEndWithTheExchange(t *testing.T) {
 	}
 }
 
-// TestEachCopyNeedsItsOwnExtensions: one recipient with an address outside of ASCII does not keep the message
-// from the others.
+// TestEachCopyNeedsItsOwnExtensions checks that a recipient with a non-ASCII address does not keep
+// the message from the others.
 func TestEachCopyNeedsItsOwnExtensions(t *testing.T) {
 	mx := (&fakeMX{}).start(t, "127.0.0.1", 0)
 	got := courier(t, Options{Resolver: oneMX(), MXPort: mx.port}).Deliver(t.Context(), toX("ü@x.example", "a@x.example"))

@@ -39,7 +39,7 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
-// Each row is a server and what becomes of one recipient.
+// Each row is a server and the outcome for one recipient.
 func TestOutcomes(t *testing.T) {
 	closeAt := func(at string) func(net.Conn, string) bool {
 		return func(_ net.Conn, command string) bool {
@@ -157,7 +157,7 @@ func TestRoutes(t *testing.T) {
 		}
 		got := c.Deliver(t.Context(), job)[0]
 		if row.domain == "X.Example." {
-			got.Outcome, got.Enhanced, got.MX = row.want, row.enhanced, row.mx // its address has a dot too many
+			got.Outcome, got.Enhanced, got.MX = row.want, row.enhanced, row.mx // its address has one dot too many
 		}
 		if got.Outcome != row.want || got.Enhanced != row.enhanced || got.MX != row.mx {
 			t.Errorf("%s: %+v", row.domain, got)
@@ -168,7 +168,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// Equal preferences are chosen by chance.
+// Equal preferences are ordered randomly.
 func TestEqualPreferences(t *testing.T) {
 	c := courier(t, Options{})
 	first := map[string]int{}
@@ -209,7 +209,7 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// A kept connection that has died costs a new one and no mail.
+// If an idle connection has died, a new one is made and the message is not lost.
 func TestReuseOfDead(t *testing.T) {
 	mx := &fakeMX{ext: pipelining}
 	mx.takeOver = func(_ net.Conn, command string) bool { return command == "RSET" }
@@ -253,7 +253,7 @@ func TestCancel(t *testing.T) {
 			return false
 		}
 		close(reached)
-		io.Copy(io.Discard, conn) // until the courier hangs up
+		io.Copy(io.Discard, conn) // until the courier closes the connection
 		return true
 	}
 	mx.start(t, "127.0.0.1", 0)

@@ -10,8 +10,8 @@ import (
 	"inboxd/internal/core/delivery"
 )
 
-// TestSmarthostIsResolved: the name of the smarthost is asked for where it is said to be, and a
-// report says when it is the name that does not resolve.
+// TestSmarthostIsResolved checks that the name of the smarthost is looked up with its own resolver,
+// and that the report says so if the name does not resolve.
 func TestSmarthostIsResolved(t *testing.T) {
 	mx := (&fakeMX{}).start(t, "127.0.0.1", 0)
 	dns := &fakeDNS{ip: map[string][]string{"smart.example": {"127.0.0.1"}, "two.example": {"127.9.9.9", "127.0.0.1"}}, broken: map[string]bool{"broken.example": true}}
@@ -22,9 +22,9 @@ func TestSmarthostIsResolved(t *testing.T) {
 		text     string
 	}{
 		{"smart.example", delivery.Delivered, "", ""},
-		{"two.example", delivery.Delivered, "", ""}, // nobody listens at the first
+		{"two.example", delivery.Delivered, "", ""}, // nobody listens at the first address
 		{"127.0.0.1", delivery.Delivered, "", ""},
-		{"localhost", delivery.Delivered, "", ""}, // is this machine whatever the DNS says
+		{"localhost", delivery.Delivered, "", ""}, // this machine, whatever the DNS says
 		{"gone.example", delivery.Temporary, "4.4.1", "The smarthost gone.example has no address"},
 		{"broken.example", delivery.Temporary, "4.4.3", "The DNS lookup of the smarthost broken.example failed"},
 	} {
@@ -40,8 +40,8 @@ func TestSmarthostIsResolved(t *testing.T) {
 	}
 }
 
-// TestReportsAreAskedFor, of servers that offer them: a bounce then names the recipient by the
-// address that we used (RFC 3461).
+// TestReportsAreAskedFor checks that reports are requested from servers that offer them: a bounce
+// then names the recipient by the address that we used (RFC 3461).
 func TestReportsAreAskedFor(t *testing.T) {
 	rcpts := []string{"a@x.example", "joe+tag=1@x.example", "us..er@x.example", "jürgen@x.example", strings.Repeat("+", 200) + "@x.example"}
 	for _, c := range []struct {
@@ -78,8 +78,8 @@ func TestReportsAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestLongSendersAreShortened where a server takes no more than 64 octets of local part, and there alone. What
-// a server refused once it is not asked again.
+// TestLongSendersAreShortened checks that senders are shortened only for a server that accepts no
+// more than 64 octets of local part, and that a refused sender is not tried again.
 func TestLongSendersAreShortened(t *testing.T) {
 	inbox := strings.Repeat("a", 60) + "@us.example"
 	long, short := strings.Repeat("a", 60)+"+b1=0=aaaaaaaa@us.example", "a+b1=0=aaaaaaaa@us.example"
@@ -120,7 +120,7 @@ func TestLongSendersAreShortened(t *testing.T) {
 	}
 }
 
-// TestRefusalsHaveWords, also those of servers that send none.
+// TestRefusalsHaveWords checks that refusals have a text, even from servers that send none.
 func TestRefusalsHaveWords(t *testing.T) {
 	for reply, want := range map[string]string{
 		"550 5.1.1":         "The mailbox does not exist (5.1.1)",

@@ -17,24 +17,24 @@ const (
 	maxReasonLen = 500 // octets of a Report's text
 )
 
-// exchange is one Deliver: it looks for a server and hands it the copies. Only the goroutine of
-// Deliver touches it.
+// exchange is one call of Deliver: it finds a server and sends it the copies. Only the goroutine of
+// Deliver uses it.
 type exchange struct {
 	Consignment
 	courier  *Courier
 	reports  []Report   // by recipient
-	left     []envelope // of the copies without a report
-	taken    int        // copies that servers took
+	left     []envelope // copies without a report
+	taken    int        // copies that servers accepted
 	eightBit bool       // Raw is not ASCII
-	refused  bool       // the sender of the last copy was, for good
-	short    bool       // a server refused a sender that was longer than it must accept
+	refused  bool       // the sender of the latest copy was refused permanently
+	short    bool       // a server refused a sender longer than it must accept
 
-	mx    string // that answered last
+	mx    string // server that replied last
 	dials int
-	last  *trouble // the most telling one
+	last  *trouble // the most informative one
 }
 
-// envelope is of one recipient's copy.
+// envelope is the envelope of one recipient's copy.
 type envelope struct {
 	index    int // in Rcpts
 	mailFrom string
@@ -42,7 +42,7 @@ type envelope struct {
 	utf8     bool // SMTPUTF8 is needed
 }
 
-// address makes the envelopes. Recipients that can't be written are reported at once.
+// address makes the envelopes. Recipients whose address cannot be sent are reported immediately.
 func (x *exchange) address() {
 	x.eightBit = !isASCII7(x.Raw)
 	wire := checkWire(x.Raw)
@@ -66,7 +66,7 @@ func (x *exchange) address() {
 	}
 }
 
-// settle reports what became of a copy. l is the connection that it went over, nil for none.
+// settle reports the outcome of a copy. l is the connection that it went over, nil for none.
 func (x *exchange) settle(e envelope, v verdict, l *link) {
 	r := Report{Rcpt: x.Rcpts[e.index], Outcome: v.outcome, Code: v.code, Enhanced: v.enhanced, Text: printable(v.text, maxReasonLen), MX: x.mx}
 	if l != nil {
@@ -75,7 +75,7 @@ func (x *exchange) settle(e envelope, v verdict, l *link) {
 	x.reports[e.index] = r
 }
 
-// settleAll reports the same of all copies that are left.
+// settleAll reports the same outcome for all copies that are left.
 func (x *exchange) settleAll(v verdict) {
 	for _, e := range x.left {
 		x.settle(e, v, nil)
@@ -83,8 +83,9 @@ func (x *exchange) settleAll(v verdict) {
 	x.left = nil
 }
 
-// shorten leaves the tag off a sender whose local part is longer than servers must accept (RFC 5321
-// section 4.5.3.1.1): better a message whose bounces find nothing than none. False: it is not longer.
+// shorten removes the tag of a sender whose local part is longer than servers must accept (RFC 5321
+// section 4.5.3.1.1). A message whose bounces cannot be matched is better than one that is not
+// sent. It returns false if nothing changed.
 func (e *envelope) shorten() bool {
 	local, _ := address.Split(e.mailFrom)
 	if len(local) <= address.MaxLocal {
@@ -96,7 +97,7 @@ func (e *envelope) shorten() bool {
 	return changed
 }
 
-// run hands all copies over that a server is found for, and reports of the others why not.
+// run sends all copies for which it finds a server, and reports why the others were not sent.
 func (x *exchange) run(ctx context.Context) {
 	if x.courier.opts.Smarthost.Addr != "" {
 		x.smarthost(ctx)
@@ -147,7 +148,7 @@ func (x *exchange) smarthost(ctx context.Context) {
 	x.exhausted(x.courier.opts.Smarthost.Addr)
 }
 
-// host tries the addresses of one MX host. True: no copy is left.
+// host tries the addresses of one MX host. It returns true when no copy is left.
 func (x *exchange) host(ctx context.Context, domain, host string, policy stsPolicy) bool {
 	if !policy.allows(host) {
 		x.fails(host, &trouble{because(delivery.TLSPolicy, "The MTA-STS policy does not allow the mail server %s for %s", host, domain)})
@@ -169,15 +170,16 @@ func (x *exchange) host(ctx context.Context, domain, host string, policy stsPoli
 	return false
 }
 
-// overIdle uses a connection that an earlier exchange left. Its trouble goes unsaid: it may
-// have ended long ago.
+// overIdle uses an idle connection of an earlier exchange. Its error is not reported: the server
+// may have closed it long ago.
 func (x *exchange) overIdle(ctx context.Context, key string, fits func(*link) bool) bool {
 	l := x.courier.pool.take(key, fits)
 	return l != nil && x.handOver(ctx, key, l) == nil
 }
 
-// over connects to a target and hands it the copies that are left. When the connection ends after the
-// server took some, it is made again: servers bound how many they take over one. True: no copy is left.
+// over connects to a target and sends it the copies that are left. If the connection ends after the
+// server accepted some, it connects again, because servers limit the copies per connection. It
+// returns true when no copy is left.
 func (x *exchange) over(ctx context.Context, key string, t target) bool {
 	for {
 		before := x.taken
@@ -199,8 +201,8 @@ func (x *exchange) over(ctx context.Context, key string, t target) bool {
 	}
 }
 
-// handOver hands over all copies that are left. An error means that some still are, none of which
-// this server has.
+// handOver sends all copies that are left. An error means that copies remain, none of which this
+// server has.
 func (x *exchange) handOver(ctx context.Context, key string, l *link) error {
 	if x.Greeted != nil {
 		x.Greeted()
@@ -216,11 +218,11 @@ func (x *exchange) handOver(ctx context.Context, key string, l *link) error {
 	return nil
 }
 
-// handAll hands the copies over one after the other. A copy that this server does not want now stays for
-// another one, and the next copy gets its turn: that may be about the recipient.
+// handAll sends the copies one after the other. A copy that this server refuses temporarily is left
+// for another server, and the next copy is tried: the refusal may concern only that recipient.
 func (x *exchange) handAll(l *link) error {
 	var later []envelope
-	var why error // that copies are for another server
+	var why error // the reason that copies are left for another server
 	for len(x.left) > 0 {
 		e := x.left[0]
 		v, err := l.transact(x, e)
@@ -250,7 +252,7 @@ func (x *exchange) handAll(l *link) error {
 	return why
 }
 
-// fails remembers why host did not take the mail, a server's words before our own.
+// fails records why host did not accept the copies. A server's own reply wins over our own words.
 func (x *exchange) fails(host string, t *trouble) {
 	if t.code != 0 {
 		x.mx = host
@@ -260,7 +262,7 @@ func (x *exchange) fails(host string, t *trouble) {
 	}
 }
 
-// exhausted reports of all copies that are left that no server was found for them.
+// exhausted reports that no server was found for the copies that are left.
 func (x *exchange) exhausted(domain string) {
 	if x.last == nil {
 		x.settleAll(because(delivery.NoRoute, "No mail server of %s can be reached", domain))

@@ -16,7 +16,7 @@ import (
 	"inboxd/internal/base/netguard"
 )
 
-// fakeDNS answers by name; names without an entry do not exist, those in broken fail.
+// fakeDNS resolves by name. Names without an entry do not exist; lookups of names in broken fail.
 type fakeDNS struct {
 	mx     map[string][]*net.MX
 	ip     map[string][]string
@@ -64,13 +64,13 @@ func (d *fakeDNS) LookupIPAddr(_ context.Context, name string) ([]net.IPAddr, er
 	return found(list, name, err)
 }
 
-// fakeMX is a mail server that keeps to a script.
+// fakeMX is a mail server with a script.
 type fakeMX struct {
 	greeting string
 	ext      []string
-	replies  map[string]string                        // by the start of the command; "." is the end of the mail
-	answer   func(command string) string              // before replies; "" for what those say
-	takeOver func(conn net.Conn, command string) bool // true: the connection was dealt with
+	replies  map[string]string                        // by the start of the command; "." is the end of the message
+	answer   func(command string) string              // takes precedence over replies; "" to use those
+	takeOver func(conn net.Conn, command string) bool // true: it has handled the connection
 	tls      *tls.Config
 
 	port  int
@@ -80,7 +80,7 @@ type fakeMX struct {
 	conns int
 }
 
-// start listens on ip until the test ends; port 0 picks one.
+// start listens on ip until the test ends; port 0 picks a free one.
 func (m *fakeMX) start(t testing.TB, ip string, port int) *fakeMX {
 	t.Helper()
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.ParseIP(ip), Port: port})
@@ -177,7 +177,7 @@ func (m *fakeMX) replyTo(command string) string {
 	return "250 2.0.0 ok"
 }
 
-// receive reads a mail and undoes the dots.
+// receive reads a message and removes the stuffed dots.
 func (m *fakeMX) receive(conn net.Conn, r *bufio.Reader) bool {
 	var mail strings.Builder
 	for {
@@ -227,15 +227,15 @@ func (m *fakeMX) connections() int {
 	return m.conns
 }
 
-// allowLoopback is what --delivery-allow says in tests.
+// allowLoopback is the value of --delivery-allow in tests.
 var allowLoopback = netguard.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 
-// oneMX is the DNS in which x.example has one server, at 127.0.0.1.
+// oneMX is a DNS in which x.example has one server, at 127.0.0.1.
 func oneMX() *fakeDNS {
 	return &fakeDNS{mx: map[string][]*net.MX{"x.example": {{Host: "mx.x.example.", Pref: 10}}}, ip: map[string][]string{"mx.x.example": {"127.0.0.1"}}}
 }
 
-// courier makes one for a test, with short patience where opts has none of its own.
+// courier creates a Courier for a test, with short timeouts where opts has none.
 func courier(t testing.TB, opts Options) *Courier {
 	t.Helper()
 	opts.Hello = "us.example"

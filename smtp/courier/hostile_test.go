@@ -19,7 +19,7 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// flood writes block until the courier hangs up.
+// flood writes block repeatedly until the courier closes the connection.
 func flood(conn net.Conn, block string) bool {
 	raw := bytes.Repeat([]byte(block), 1+64<<10/len(block))
 	for {
@@ -29,7 +29,7 @@ func flood(conn net.Conn, block string) bool {
 	}
 }
 
-// Servers that mean harm cost a bounded time, and less than 1 MB whatever they send.
+// Hostile servers cost a limited time, and less than 1 MB whatever they send.
 func TestHostileServers(t *testing.T) {
 	at := func(place string, then func(net.Conn) bool) func(net.Conn, string) bool {
 		return func(conn net.Conn, command string) bool {
@@ -70,7 +70,7 @@ func TestHostileServers(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			got := c.Deliver(t.Context(), toX("a@x.example"))[0]
 			runtime.ReadMemStats(&after)
-			mayDeliver := strings.HasSuffix(name, "flood of codes") // their own mail is theirs to lose
+			mayDeliver := strings.HasSuffix(name, "flood of codes") // losing their own messages harms only them
 			if got.Outcome != delivery.Temporary && !mayDeliver || len(got.Text) > maxReasonLen {
 				t.Errorf("%+v", got)
 			}
@@ -81,7 +81,7 @@ func TestHostileServers(t *testing.T) {
 	}
 }
 
-// The whole exchange ends even if each step is within its time.
+// The whole exchange ends in time even if each step does.
 func TestWholeExchangeEnds(t *testing.T) {
 	t.Parallel() // it mostly waits
 	dns := oneMX()
@@ -142,7 +142,7 @@ func FuzzReadReply(f *testing.F) {
 	})
 }
 
-// sink starts Postfix's own test server, which shares nothing with our fakes.
+// sink starts Postfix's own test server, which shares no code with our fakes.
 func sink(t testing.TB, flags ...string) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -150,12 +150,12 @@ func sink(t testing.TB, flags ...string) (addr string) {
 		t.Fatal(err)
 	}
 	addr = l.Addr().String()
-	l.Close()              // smtp-sink takes no open socket
+	l.Close()              // smtp-sink cannot use an open socket
 	if os.Geteuid() == 0 { // it refuses to run as root
 		flags = append([]string{"-u", "nobody"}, flags...)
 	}
 	cmd := exec.Command(testtools.Program(t, "smtp-sink"), append(flags, addr, "1000")...)
-	cmd.Dir = os.TempDir() // must be open to nobody
+	cmd.Dir = os.TempDir() // the user nobody must be able to enter it
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func sink(t testing.TB, flags ...string) (addr string) {
 		select {
 		case <-ended:
 			t.Fatal("smtp-sink ended: ", cmd.ProcessState)
-		case <-time.After(5 * time.Millisecond): // between two tries
+		case <-time.After(5 * time.Millisecond): // between two attempts
 		}
 	}
 }
@@ -209,7 +209,7 @@ func TestSink(t *testing.T) {
 	}
 }
 
-// BenchmarkDrain empties a queue of 2 KB mails to a smarthost with 16 workers.
+// BenchmarkDrain sends a queue of 2 KB messages to a smarthost with 16 workers.
 func BenchmarkDrain(b *testing.B) {
 	c := courier(b, Options{Smarthost: Smarthost{Addr: sink(b)}})
 	raw := []byte("Subject: s\r\n\r\n" + strings.Repeat("A line of a mail, as people write it.\r\n", 52))

@@ -14,16 +14,16 @@ const (
 	quitTime   = time.Second
 )
 
-// extensions are what a server offers in EHLO and we can use.
+// extensions are the extensions offered in the EHLO reply that we use.
 type extensions struct {
 	pipelining, startTLS, smtpUTF8, eightBit, dsn bool
 
-	limit int64 // octets of a mail; 0 when not said
+	limit int64 // octets of a message; 0 if not given
 	auth  []string
 }
 
-// link is one connection to another server. While an exchange has it, that one owns it;
-// else the pool does.
+// link is one connection to another server. An exchange owns it while it uses it, else the pool
+// does.
 type link struct {
 	net.Conn
 	host     string
@@ -31,37 +31,37 @@ type link struct {
 	out      []byte
 	ext      extensions
 	tls      bool
-	verified bool // the certificate is good for host
-	used     bool // for an earlier mail, so that RSET comes first
-	spent    bool // of no use for another mail
+	verified bool // the certificate is valid for host
+	used     bool // for an earlier message, so that RSET comes first
+	spent    bool // not usable for another message
 	mails    int
 	timeouts Timeouts
 
-	ctx    context.Context // of the present exchange
+	ctx    context.Context // of the current exchange
 	unwind func() bool     // stops watching ctx
-	expiry *time.Timer     // while it is idle
+	expiry *time.Timer     // runs while the link is idle
 }
 
 func newLink(conn net.Conn, host string, timeouts Timeouts) *link {
 	return &link{Conn: conn, host: host, timeouts: timeouts, r: bufio.NewReaderSize(conn, maxReplyLine)}
 }
 
-// begin binds the link to an exchange: when its ctx ends, so does every wait.
+// begin binds the link to an exchange: when its ctx ends, every wait ends.
 func (l *link) begin(ctx context.Context) {
 	l.ctx = ctx
-	conn := l.Conn // TLS may take its place while we watch
+	conn := l.Conn // TLS may replace l.Conn meanwhile
 	l.unwind = context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 }
 
-// end gives the link back. If ctx ended just now, a late deadline could hit the next mail.
+// end unbinds the link. If ctx ended just now, its late deadline could hit the next message.
 func (l *link) end() {
 	if !l.unwind() {
 		l.spent = true
 	}
 }
 
-// allow gives the next step some time. The deadline is set before the look at ctx, so that
-// whichever of both comes last sees the other.
+// allow sets the deadline of the next step. It does so before it reads ctx, so that the step sees
+// either the end of ctx or the deadline that begin sets then.
 func (l *link) allow(wait time.Duration) error {
 	if err := l.SetDeadline(time.Now().Add(wait)); err != nil {
 		return err
@@ -86,13 +86,13 @@ func (l *link) flush() error {
 	return err
 }
 
-// hear reads one reply, all of which must come within wait.
+// hear reads one reply, which must arrive completely within wait.
 func (l *link) hear(wait time.Duration, each func(string)) (reply, error) {
 	if err := l.allow(wait); err != nil {
 		return reply{}, err
 	}
 	r, err := readReply(l.r, each)
-	if err == nil && r.code == 421 { // the server is leaving, whatever we asked
+	if err == nil && r.code == 421 { // the server is closing, whatever the command was
 		return r, refusal(r)
 	}
 	return r, err
@@ -107,7 +107,7 @@ func (l *link) command(words ...string) (reply, error) {
 	return l.hear(l.timeouts.Command, nil)
 }
 
-// greet says EHLO, or HELO to a server that does not know it.
+// greet sends EHLO, or HELO to a server that does not support it.
 func (l *link) greet(hello string) error {
 	l.ext = extensions{}
 	l.say("EHLO ", hello)
@@ -156,7 +156,7 @@ func (e *extensions) read(line string) {
 	}
 }
 
-// quit takes leave without waiting for the reply.
+// quit closes the link after a QUIT. It does not wait for the reply.
 func (l *link) quit() {
 	if !l.spent && l.SetDeadline(time.Now().Add(quitTime)) == nil {
 		l.Write([]byte("QUIT\r\n"))

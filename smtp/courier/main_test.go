@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Whatever a test starts, Close and the ends of the fakes stop.
+// Close and the ends of the fakes must stop every goroutine that a test starts.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// The bounds of MTA-STS (RFC 8461).
+// Limits of MTA-STS (RFC 8461).
 const (
 	maxPolicySize = 64 << 10
 	maxPolicyMX   = 100
 	maxPolicies   = 10_000
 	maxPolicyAge  = 31_557_600 * time.Second
-	stsRecheck    = 10 * time.Minute // between looks for a new policy, and after a failure
-	stsFetchTime  = 10 * time.Second // a slow policy host must not hold the mail up; RFC: 60 s
+	stsRecheck    = 10 * time.Minute // between lookups of a new policy, and after a failure
+	stsFetchTime  = 10 * time.Second // a slow policy host must not delay messages; RFC: 60 s
 )
 
-// stsPolicy is what a domain demands of the servers its mail is handed to. The zero value
-// demands nothing. It never changes.
+// stsPolicy is what a domain requires of the servers that receive its messages. The zero value
+// requires nothing. It is immutable.
 type stsPolicy struct {
 	id      string
 	enforce bool
@@ -50,7 +50,7 @@ func (p stsPolicy) allows(host string) bool {
 	return false
 }
 
-// accepts reports whether an idle link meets the policy.
+// accepts reports whether an idle link satisfies the policy.
 func (p stsPolicy) accepts(l *link) bool { return !p.enforce || l.verified && p.allows(l.host) }
 
 // parsePolicy reads a policy file (section 3.2).
@@ -79,8 +79,8 @@ func parsePolicy(r io.Reader) (p stsPolicy, maxAge time.Duration, err error) {
 	return p, min(time.Duration(seconds)*time.Second, maxPolicyAge), nil
 }
 
-// recordID reads the id out of the TXT records of _mta-sts.<domain> (section 3.1): exactly
-// one must be of this kind.
+// recordID returns the id in the TXT records of _mta-sts.<domain> (section 3.1). Exactly one record
+// must be of this kind.
 func recordID(records []string) (id string, ok bool) {
 	for _, record := range records {
 		version, rest, _ := strings.Cut(record, ";")
@@ -99,7 +99,7 @@ func recordID(records []string) (id string, ok bool) {
 	return id, ok
 }
 
-// stsCache remembers policies and the lack of them. All exchanges use it; mu guards all below.
+// stsCache caches policies and the lack of them. All exchanges use it; mu guards all fields below.
 type stsCache struct {
 	resolver Resolver
 	port     int
@@ -132,7 +132,8 @@ func newSTSCache(opts Options) *stsCache {
 	return s
 }
 
-// dial looks names up where the mail's are, so that the guard judges what is connected to.
+// dial resolves names with the same resolver as messages, so that the guard checks the address that
+// is connected to.
 func (s *stsCache) dial(ctx context.Context, d net.Dialer, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -151,8 +152,8 @@ func (s *stsCache) dial(ctx context.Context, d net.Dialer, network, address stri
 	return nil, err
 }
 
-// policy returns what holds for a domain now. Where a new policy can't be had, the old one
-// holds until it expires; without one, nothing is demanded (section 5.1).
+// policy returns the policy of a domain. If a new policy cannot be fetched, the old one is valid
+// until it expires; without one, nothing is required (section 5.1).
 func (s *stsCache) policy(ctx context.Context, domain string) stsPolicy {
 	now := time.Now()
 	s.mu.Lock()
@@ -206,8 +207,8 @@ func (s *stsCache) fetch(ctx context.Context, domain string) (stsPolicy, time.Du
 	return parsePolicy(resp.Body)
 }
 
-// store makes room by forgetting whatever comes first: the cache is an aid, and a stranger
-// who fills it costs the others a look-up.
+// store evicts an arbitrary entry if the cache is full. A stranger who fills the cache causes other
+// domains only one more lookup.
 func (s *stsCache) store(domain string, entry stsEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,11 +13,11 @@ import (
 	"inboxd/internal/core/delivery"
 )
 
-// maxAddresses of one host are tried.
+// maxAddresses is how many addresses of one host are tried.
 const maxAddresses = 4
 
-// mailHosts returns the hosts that take mail for a domain, in the order to be tried (RFC 5321
-// section 5.1), or why there is none.
+// mailHosts returns the hosts that receive mail for a domain in the order to be tried (RFC 5321
+// section 5.1), or the reason that there is none.
 func (c *Courier) mailHosts(ctx context.Context, domain string) ([]string, *verdict) {
 	list, err := c.opts.Resolver.LookupMX(ctx, domain+".")
 	switch {
@@ -37,7 +37,7 @@ func (c *Courier) mailHosts(ctx context.Context, domain string) ([]string, *verd
 	return hosts, nil
 }
 
-// implicitHost is the domain itself, if it has an address.
+// implicitHost returns the domain itself, if it has an address.
 func (c *Courier) implicitHost(ctx context.Context, domain string) ([]string, *verdict) {
 	_, err := c.opts.Resolver.LookupIPAddr(ctx, domain+".")
 	switch {
@@ -55,14 +55,14 @@ func dnsVerdict(domain string) *verdict {
 	return &v
 }
 
-// isNullMX reports the one record of RFC 7505.
+// isNullMX reports the single record of RFC 7505.
 func isNullMX(list []*net.MX) bool {
 	return len(list) == 1 && strings.Trim(list[0].Host, ".") == ""
 }
 
-// ordered sorts by preference, equal ones by chance, and drops names that can't be hosts.
-// Where we are named, only hosts that are preferred to us are left: the others would hand
-// the mail back.
+// ordered sorts by preference, with equal ones in random order, and drops names that are not host
+// names. If we are listed, only hosts with a better preference remain: the others would send the
+// message back to us.
 func (c *Courier) ordered(list []*net.MX) (hosts []string) {
 	list = slices.Clone(list)
 	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -81,8 +81,8 @@ func (c *Courier) ordered(list []*net.MX) (hosts []string) {
 	return hosts
 }
 
-// addresses returns those of a mail server, IPv4 first: more receivers distrust an IPv6
-// address than the other way round.
+// addresses returns the addresses of a mail server, IPv4 first: receivers that distrust an IPv6
+// address are more common than the opposite.
 func (c *Courier) addresses(ctx context.Context, host string) ([]netip.Addr, *trouble) {
 	found, err := c.opts.Resolver.LookupIPAddr(ctx, host+".")
 	switch {
@@ -94,8 +94,8 @@ func (c *Courier) addresses(ctx context.Context, host string) ([]netip.Addr, *tr
 	return nil, &trouble{*dnsVerdict(host)}
 }
 
-// smarthostAddresses are those of the name that the operator gave. What is wrong with it can be
-// repaired, so it is never final.
+// smarthostAddresses returns the addresses of the configured smarthost. Its errors are never
+// permanent, because the operator can correct the configuration.
 func (c *Courier) smarthostAddresses(ctx context.Context, host string) (list []string, why *trouble) {
 	found, err := c.opts.Smarthost.Resolver.LookupIPAddr(ctx, host)
 	switch {
@@ -110,7 +110,7 @@ func (c *Courier) smarthostAddresses(ctx context.Context, host string) (list []s
 	return nil, &trouble{because(delivery.DNSFailure, "The DNS lookup of the smarthost %s failed", host)}
 }
 
-// preferred are the addresses of a host in the order to be tried.
+// preferred returns the addresses of a host in the order to be tried.
 func preferred(found []net.IPAddr) []netip.Addr {
 	rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
 	var addrs []netip.Addr

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// What may stay idle for later mails.
+// Limits of the idle connections.
 const (
-	idleLinks    = 256  // in all
-	idlePerHost  = 64   // for one destination; its own limits are met by trouble at connect
-	mailsPerLink = 1000 // then a fresh one, so that a server's load is spread anew
+	idleLinks    = 256  // in total
+	idlePerHost  = 64   // per destination; a server with a lower limit refuses connections
+	mailsPerLink = 1000 // then a new connection, so that a server can balance its load
 )
 
-// pool keeps links that wait for another mail to the same destination. A link is in it or
-// belongs to an exchange, never both. All exchanges use it; mu guards all below.
+// pool holds idle links for more messages to the same destination. A link is either in the pool or
+// owned by an exchange, never both. All exchanges use the pool; mu guards all fields below.
 type pool struct {
 	idle time.Duration
 
@@ -28,7 +28,7 @@ func newPool(idle time.Duration) *pool {
 	return &pool{idle: idle, links: map[string][]*link{}}
 }
 
-// take returns the youngest link that fits, or nil.
+// take returns the most recently used link that fits, or nil.
 func (p *pool) take(key string, fits func(*link) bool) *link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +42,7 @@ func (p *pool) take(key string, fits func(*link) bool) *link {
 	return nil
 }
 
-// put takes a link over, or hangs up.
+// put adds a link to the pool, or closes it.
 func (p *pool) put(key string, l *link) {
 	p.mu.Lock()
 	full := p.closed || p.count >= idleLinks || len(p.links[key]) >= idlePerHost
@@ -64,7 +64,7 @@ func (p *pool) expire(key string, l *link) {
 	l.quit()
 }
 
-// drop forgets l; the caller holds mu.
+// drop removes l from the pool. The caller holds mu.
 func (p *pool) drop(key string, l *link) {
 	list := p.links[key]
 	if i := slices.Index(list, l); i >= 0 {
@@ -76,14 +76,14 @@ func (p *pool) drop(key string, l *link) {
 	}
 }
 
-// close hangs up what is idle, and whatever is brought back later.
+// close closes the idle links, and makes put close links that are returned later.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
 	var waiting []*link
 	for _, list := range p.links {
 		for _, l := range list {
-			if l.expiry.Stop() { // else expire hangs up
+			if l.expiry.Stop() { // otherwise expire closes it
 				waiting = append(waiting, l)
 			}
 		}

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// The bounds of one reply. RFC 5321 section 4.5.3.1.5 asks for 512 octets a line.
+// Limits of one reply. RFC 5321 section 4.5.3.1.5 requires 512 octets per line.
 const (
 	maxReplyLine  = 4 << 10
 	maxReplyBytes = 64 << 10
 	maxReplyLines = 1000
-	maxReplyText  = 1 << 10 // octets that are remembered
+	maxReplyText  = 1 << 10 // octets that are kept
 )
 
 var errReply = errors.New("not an SMTP reply")
@@ -20,11 +20,11 @@ var errReply = errors.New("not an SMTP reply")
 // reply is one reply of another server.
 type reply struct {
 	code     int
-	enhanced string // RFC 2034; "" when there was none
-	text     string // its lines, joined by blanks, the enhanced code taken off
+	enhanced string // RFC 2034; "" if there was none
+	text     string // its lines, joined by blanks, without the enhanced code
 }
 
-// String is the reply as one line.
+// String returns the reply as one line.
 func (r reply) String() string {
 	words := strconv.Itoa(r.code)
 	if r.enhanced != "" {
@@ -35,8 +35,8 @@ func (r reply) String() string {
 
 func (r reply) ok() bool { return r.code >= 200 && r.code < 300 }
 
-// readReply reads one reply (RFC 5321 section 4.2.1), whose lines it also shows to each, if
-// that is not nil. Whatever comes, it holds one line and that much text.
+// readReply reads one reply (RFC 5321 section 4.2.1) and calls each, if it is not nil, with every
+// line. Whatever the server sends, memory is limited to one line and maxReplyText.
 func readReply(in *bufio.Reader, each func(line string)) (reply, error) {
 	var r reply
 	for total, lines := 0, 1; lines <= maxReplyLines; lines++ {
@@ -65,8 +65,8 @@ func readReply(in *bufio.Reader, each func(line string)) (reply, error) {
 	return reply{}, errReply
 }
 
-// add takes one more line. Every line may repeat the enhanced code; it counts only where its
-// class is that of the reply.
+// add appends a line. Every line may repeat the enhanced code. It counts only if its class matches
+// that of the reply.
 func (r *reply) add(text string) {
 	if code, rest, ok := cutEnhanced(text); ok && int(code[0]-'0') == r.code/100 {
 		if r.enhanced == "" {
@@ -79,7 +79,7 @@ func (r *reply) add(text string) {
 	}
 }
 
-// parseReplyLine reads "250-text", "250 text" or "250", with its line end.
+// parseReplyLine parses "250-text", "250 text" or "250", with its line end.
 func parseReplyLine(line string) (code int, last bool, text string, ok bool) {
 	line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 	if len(line) < 3 {
@@ -100,7 +100,7 @@ func parseReplyLine(line string) (code int, last bool, text string, ok bool) {
 	return code, line[3] == ' ', line[4:], line[3] == ' ' || line[3] == '-'
 }
 
-// cutEnhanced takes "5.1.1 " off a text (RFC 3463 section 2).
+// cutEnhanced splits "5.1.1 " off a text (RFC 3463 section 2).
 func cutEnhanced(text string) (code, rest string, ok bool) {
 	code, rest, _ = strings.Cut(text, " ")
 	parts := strings.Split(code, ".")

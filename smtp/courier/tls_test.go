@@ -24,7 +24,7 @@ import (
 	"inboxd/internal/core/delivery"
 )
 
-// certificateFor makes one that only roots trusts.
+// certificateFor creates a certificate that only roots trusts.
 func certificateFor(t testing.TB, names ...string) (cert tls.Certificate, roots *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -65,7 +65,7 @@ func TestOpportunisticTLS(t *testing.T) {
 		got := courier(t, Options{Resolver: oneMX(), MXPort: mx.port}).Deliver(t.Context(), toX("a@x.example"))[0]
 		want := delivery.Delivered
 		if name == "words before it all" {
-			want = delivery.Temporary // whoever injects may do worse without TLS
+			want = delivery.Temporary // an attacker who can inject could do worse without TLS
 		}
 		if got.Outcome != want || got.TLS != c.tls || mx.connections() != c.conns {
 			t.Errorf("%s: %+v, %d connections", name, got, mx.connections())
@@ -178,7 +178,7 @@ func TestMTASTS(t *testing.T) {
 	bad, _ := certificateFor(t, "mx.x.example")
 	for _, c := range []struct {
 		name, policy string
-		cert         *tls.Certificate // of the mail server; nil for none
+		cert         *tls.Certificate // of the mail server; nil: none
 		want         delivery.Outcome
 	}{
 		{"met", "version: STSv1\r\nmode: enforce\r\nmx: mx.x.example\r\nmax_age: 86400\r\n", &good, delivery.Delivered},
@@ -221,7 +221,7 @@ func TestMTASTS(t *testing.T) {
 	}
 }
 
-// An enforced policy outlives the loss of its record, and a kept link must meet it.
+// An enforced policy stays valid after its record is lost, and an idle link must satisfy it.
 func TestMTASTSRenewal(t *testing.T) {
 	good, roots := certificateFor(t, "mta-sts.x.example")
 	text := "version: STSv1\nmode: enforce\nmx: mx.x.example\nmax_age: 86400"
@@ -264,7 +264,7 @@ func TestMTASTSRenewal(t *testing.T) {
 			t.Errorf("%+v meets the policy", l)
 		}
 	}
-	// The policy host itself is a stranger's address.
+	// The guard also applies to the policy host.
 	opts.Guard.Allow = nil
 	if _, _, err := newSTSCache(opts).fetch(t.Context(), "x.example"); err == nil || !strings.Contains(err.Error(), "loopback") {
 		t.Error(err)

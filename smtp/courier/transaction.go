@@ -9,8 +9,8 @@ import (
 	"inboxd/internal/core/delivery"
 )
 
-// transact hands one copy over (RFC 5321 section 3.3). An error means that this server does not have it:
-// unwantedNow that the link is good for other copies, any other that it is of no more use.
+// transact sends one copy (RFC 5321 section 3.3). An error means that this server does not have it.
+// After unwantedNow the link can send other copies; after any other error it is unusable.
 func (l *link) transact(x *exchange, e envelope) (verdict, error) {
 	if v, bad := l.unable(x, e); bad {
 		return v, nil
@@ -35,7 +35,7 @@ type unwantedNow struct{ *trouble }
 
 func (u *unwantedNow) Unwrap() error { return u.trouble }
 
-// unable says what the server could not take.
+// unable reports why the server cannot accept the copy, if its EHLO reply says so.
 func (l *link) unable(x *exchange, e envelope) (verdict, bool) {
 	switch {
 	case e.utf8 && !l.ext.smtpUTF8:
@@ -48,7 +48,7 @@ func (l *link) unable(x *exchange, e envelope) (verdict, bool) {
 	return verdict{}, false
 }
 
-// commands are those before the content, in order.
+// commands returns the commands before the content, in order.
 func (l *link) commands(x *exchange, e envelope) []string {
 	mail, rcpt := "MAIL FROM:<"+address.Written(e.mailFrom)+">", "RCPT TO:<"+address.Written(e.rcpt)+">"
 	if l.ext.limit > 0 {
@@ -60,15 +60,16 @@ func (l *link) commands(x *exchange, e envelope) []string {
 	if e.utf8 {
 		mail += " SMTPUTF8"
 	}
-	if l.ext.dsn && e.mailFrom != "" { // nobody reports to the null sender
+	if l.ext.dsn && e.mailFrom != "" { // the null sender gets no reports
 		mail += " RET=HDRS"
 		rcpt += reportFor(e.rcpt)
 	}
 	return []string{mail, rcpt, "DATA"}
 }
 
-// reportFor asks for a report on a failed delivery that names rcpt as we know it, wherever the
-// message was forwarded to (RFC 3461 sections 4.1 and 4.2). A report on a delay would change nothing.
+// reportFor requests a report on a failed delivery. The report names rcpt as we know it, wherever
+// the message was forwarded to (RFC 3461 sections 4.1 and 4.2). A report on a delay would change
+// nothing.
 func reportFor(rcpt string) string {
 	const maxOriginal = 500 // octets, RFC 3461 section 4.2
 	original := "rfc822;" + xtext(rcpt, "+%02X")
@@ -81,7 +82,7 @@ func reportFor(rcpt string) string {
 	return " NOTIFY=FAILURE ORCPT=" + original
 }
 
-// xtext writes what can't stand in a parameter's value as escapes (RFC 3461 section 4).
+// xtext escapes what a parameter's value must not contain (RFC 3461 section 4).
 func xtext(s, escape string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -95,7 +96,7 @@ func xtext(s, escape string) string {
 	return b.String()
 }
 
-// envelope says everything up to DATA. accepted means that the content is expected.
+// envelope sends everything up to DATA. accepted means that the server waits for the content.
 func (l *link) envelope(x *exchange, e envelope) (v verdict, accepted bool, err error) {
 	next, err := l.dialogue(l.commands(x, e))
 	if err != nil {
@@ -126,22 +127,22 @@ func (l *link) envelope(x *exchange, e envelope) (v verdict, accepted bool, err 
 	switch {
 	case err != nil:
 		return verdict{}, false, err
-	case data.code == 354 && !accepted: // RFC 2920 section 3.1: an empty mail for nobody
+	case data.code == 354 && !accepted: // RFC 2920 section 3.1: an empty message without recipients
 		_, err = l.command(".")
 		return v, false, err
 	case data.code == 354 || !accepted:
 		return v, accepted, nil
 	case data.code < 400:
-		return verdict{}, false, refusal(data) // no reply to DATA
+		return verdict{}, false, refusal(data) // not a valid reply to DATA
 	case data.code < 500:
 		return verdict{}, false, &unwantedNow{&trouble{judge(data)}}
 	}
 	return judge(data), false, nil
 }
 
-// dialogue returns a function that gives the reply to each command in turn. With PIPELINING
-// (RFC 2920) all are sent at once, with RSET in front after an earlier mail; without, each
-// is sent when its turn comes.
+// dialogue returns a function that returns the reply to each command in turn. With PIPELINING (RFC
+// 2920) it sends all commands at once, after RSET if the link sent a message before. Without, next
+// sends each command when it is called.
 func (l *link) dialogue(commands []string) (next func() (reply, error), err error) {
 	reset := l.used
 	if l.used = true; reset {

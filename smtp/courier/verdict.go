@@ -11,7 +11,7 @@ import (
 	"inboxd/internal/core/delivery"
 )
 
-// verdict is what an exchange brought for one recipient, or for all.
+// verdict is the outcome of an exchange for one recipient, or for all.
 type verdict struct {
 	outcome  delivery.Outcome
 	code     int
@@ -19,12 +19,13 @@ type verdict struct {
 	text     string
 }
 
-// because makes a verdict that no reply gave.
+// because returns a verdict that is not based on a reply.
 func because(c delivery.Cause, format string, args ...any) verdict {
 	return verdict{c.Outcome(), 0, c.Enhanced(), fmt.Sprintf(format, args...)}
 }
 
-// judge makes a verdict of a reply about the mail or a recipient. A refusal without words is put in words.
+// judge returns the verdict of a reply about the message or a recipient. A refusal without text
+// gets an explanatory one.
 func judge(r reply) verdict {
 	text := r.String()
 	if r.text == "" && !r.ok() {
@@ -33,19 +34,19 @@ func judge(r reply) verdict {
 	return verdict{delivery.Classify(r.code, r.enhanced), r.code, r.enhanced, text}
 }
 
-// trouble is an error that ends a connection but not the exchange: nothing was handed over,
-// and another server may take it.
+// trouble is an error that ends a connection but not the exchange: nothing was sent, and another
+// server may accept the copies.
 type trouble struct{ verdict }
 
 func (t *trouble) Error() string { return t.text }
 
-// refusal makes trouble of a reply to the session, not to the mail. It is never final: a
-// server that wants nothing of us today says nothing about the recipient.
+// refusal returns the error for a reply that concerns the session, not the message. It is never
+// permanent: a server that refuses us today says nothing about the recipient.
 func refusal(r reply) error {
 	return &trouble{verdict{delivery.Temporary, r.code, r.enhanced, r.String()}}
 }
 
-// broken makes trouble of what the network said about host.
+// broken returns the error for a failure of the network at host.
 func broken(host string, err error) *trouble {
 	var already *trouble
 	var refused *netguard.Refused
@@ -71,7 +72,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &n) && n.Timeout()
 }
 
-// plainReason leaves the addresses of our own side out of an error.
+// plainReason returns an error's text without our own addresses.
 func plainReason(err error) string {
 	var op *net.OpError
 	if errors.As(err, &op) {
@@ -80,7 +81,7 @@ func plainReason(err error) string {
 	return err.Error()
 }
 
-// printable makes one line of at most max octets that can be shown to a person.
+// printable returns s as one printable line of at most max octets.
 func printable(s string, max int) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {

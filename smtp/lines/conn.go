@@ -1,6 +1,6 @@
-// Package lines is what lies between a receiving session and the network: lines and bytes in,
-// replies out, the time they may take, and the rule that finds the end of a mail in them. It
-// refuses to know commands, replies and mails.
+// Package lines lies between a receiving session and the network: lines and bytes in, replies out,
+// the time that both may take, and the rule that finds the end of a message. It does not know
+// commands, replies or messages.
 package lines
 
 import (
@@ -15,38 +15,37 @@ import (
 )
 
 const (
-	maxLine   = 4 << 10  // octets of a command with its line end; RFC 5321 asks for 512, extensions for more
+	maxLine   = 4 << 10  // octets of a command with its line end; RFC 5321 requires 512, extensions more
 	inputSize = 16 << 10 // octets read at once
-	maxOutput = 8 << 10  // octets of replies held back while input is waiting
+	maxOutput = 8 << 10  // octets of replies held back while input is pending
 )
 
-// crowd is how many mails being stored make a session let others run before it looks for
-// input. Its peer needs a moment for the next command anyway, so that this often saves the
-// read that finds nothing, the parking and the wake-up: a third more mails a second with 32
-// sessions on two cores. Alone it only wakes another thread, that then looks for work in
-// vain: a quarter fewer mails with one session.
+// crowd is how many messages being stored make a session yield before it reads. Its peer needs a
+// moment for the next command anyway. Yielding often saves a read that finds nothing, and the wait
+// and wake-up after it: a third more messages per second with 32 sessions on two cores. With a
+// single session it only wakes another thread that finds no work: a quarter fewer messages.
 const crowd = 2
 
-// Errors of reading a line, in addition to those of the connection.
+// Errors of Conn.Line.
 var (
 	ErrLong     = errors.New("smtp: command line too long")
 	ErrDraining = errors.New("smtp: shutting down")
 	ErrTLS      = errors.New("smtp: a TLS handshake instead of a line")
 )
 
-// Server is what the connections of one server share; any goroutine may use it.
+// Server is what the connections of one server share. Any goroutine may use it.
 type Server struct {
 	WriteTimeout time.Duration // for the peer to take a reply
-	Draining     atomic.Bool   // who waits for a line that begins nothing new leaves
-	Octets       atomic.Uint64 // that came
-	Storing      atomic.Int32  // mails, now
+	Draining     atomic.Bool   // makes Line return ErrDraining where it is called with idle
+	Octets       atomic.Uint64 // received from all peers
+	Storing      atomic.Int32  // messages being stored now
 }
 
-// Conn is one connection with buffers on both sides. Replies wait until the peer has nothing
-// more for us to read, so that a reply of many lines, or the replies to a pipelined group,
-// are one write.
+// Conn is one connection with buffers on both sides. Replies are held back until the peer has
+// nothing more for us to read. So a reply of many lines, or the replies to a pipelined group, are
+// one write.
 //
-// Only the session's goroutine uses it; any other may call Wake.
+// Only the session's goroutine uses it, except for Wake.
 type Conn struct {
 	net.Conn
 	server *Server
@@ -54,14 +53,15 @@ type Conn struct {
 	r, w   int
 	out    []byte // replies held back
 
-	readBy, writeBy time.Time // the deadlines set; zero: none that counts
+	readBy, writeBy time.Time // the deadlines set; zero: no valid one
 }
 
 // NewConn returns conn with empty buffers.
 func (s *Server) NewConn(conn net.Conn) Conn { return Conn{Conn: conn, server: s} }
 
-// Line returns the next line with its LF; it is valid until more is read. It must come whole
-// until then; an idle peer, who would lose nothing, is left when the server drains.
+// Line returns the next line with its LF. It is valid until the next read. The whole line must
+// arrive by until. With idle, ErrDraining is returned when the server drains: an idle peer loses
+// nothing.
 func (c *Conn) Line(until time.Time, idle bool) ([]byte, error) {
 	for seen := 0; ; {
 		if bytes.HasPrefix(c.Unread(), handshake) {
@@ -84,22 +84,22 @@ func (c *Conn) Line(until time.Time, idle bool) ([]byte, error) {
 // handshake begins every ClientHello (RFC 8446 section 5.1): type and major version.
 var handshake = []byte{0x16, 0x03}
 
-// Unread returns what was read ahead; it is valid until more is read.
+// Unread returns the input that was read ahead. It is valid until the next read.
 func (c *Conn) Unread() []byte { return c.in[c.r:c.w] }
 
-// Skip takes n octets off Unread.
+// Skip removes n octets from Unread.
 func (c *Conn) Skip(n int) { c.r += n }
 
-// More waits until there is more to be read than now.
+// More waits until there is more input than now.
 func (c *Conn) More(until time.Time) error { return c.fill(until, false) }
 
-// fill sends what is due and waits for more input. Bytes that come together with an error
-// are dropped.
+// fill sends the replies held back and waits for more input. Bytes that arrive together with an
+// error are dropped.
 func (c *Conn) fill(until time.Time, idle bool) error {
 	c.makeRoom()
 	for {
-		// The deadline stands before the look at Draining, so that the other order in
-		// Wake finds either this read or the flag. A TLS handshake may run in Flush.
+		// The deadline is set before Draining is read. Wake uses the opposite order, so it always
+		// interrupts this read or is seen through the flag. A TLS handshake may run in Flush.
 		if err := c.limitReads(until); err != nil {
 			return err
 		}
@@ -121,13 +121,13 @@ func (c *Conn) fill(until time.Time, idle bool) error {
 		if !errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(until) {
 			return err
 		}
-		c.readBy = time.Time{} // it was Wake, or an earlier read's
+		c.readBy = time.Time{} // the deadline was that of Wake or of an earlier read
 	}
 }
 
-// limitReads makes reads end by until, or before: fill goes on after a deadline that came too
-// early. So a new command or part of a body rarely costs moving one of the runtime's timers,
-// which costs 64 sessions that don't pipeline 8 % of their CPU.
+// limitReads makes reads end by until, or earlier: fill continues after a deadline that came too
+// early. So a new command or part of a body rarely has to move one of the runtime's timers, which
+// costs 64 sessions that do not pipeline 8 % of their CPU time.
 func (c *Conn) limitReads(until time.Time) error {
 	if !c.readBy.IsZero() && !until.Before(c.readBy) {
 		return nil
@@ -135,7 +135,7 @@ func (c *Conn) limitReads(until time.Time) error {
 	return c.SetReadDeadline(until)
 }
 
-// SetReadDeadline is net.Conn's; the session's goroutine alone calls it.
+// SetReadDeadline implements net.Conn. Only the session's goroutine may call it.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.readBy = t
 	return c.Conn.SetReadDeadline(t)
@@ -153,10 +153,10 @@ func (c *Conn) makeRoom() {
 	}
 }
 
-// inputs are for reuse: most peers send one mail and leave.
+// inputs are reused, because most peers send one message and disconnect.
 var inputs = sync.Pool{New: func() any { return new([inputSize]byte) }}
 
-// Forget gives the input up, which nothing may read afterwards.
+// Forget releases the input buffer, which nothing may read afterwards.
 func (c *Conn) Forget() {
 	if c.in != nil {
 		Spoil(c.in)
@@ -165,11 +165,11 @@ func (c *Conn) Forget() {
 	c.in, c.r, c.w = nil, 0, 0
 }
 
-// Wake interrupts a read, so that an idle session sees that the server drains. Any goroutine
-// may call it.
+// Wake interrupts a read, so that an idle session notices that the server drains. Any goroutine may
+// call it.
 func (c *Conn) Wake() { c.Conn.SetReadDeadline(time.Unix(1, 0)) }
 
-// Write holds a reply back, unless too much is.
+// Write holds a reply back. It flushes when more than maxOutput is held back.
 func (c *Conn) Write(p []byte) (int, error) {
 	if c.out = append(c.out, p...); len(c.out) <= maxOutput {
 		return len(p), nil

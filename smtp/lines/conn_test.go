@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// scripted is a connection that gives a line a read, keeps the deadlines it is given and the
-// writes; its next reads come too late for their deadline as often as late says.
+// scripted is a connection that returns one line per read and records deadlines and writes. As many
+// of its next reads as late says exceed their deadline.
 type scripted struct {
 	net.Conn
 	reads, writes []time.Time
@@ -43,8 +43,8 @@ func (c *scripted) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// A read waits until its own time, though the deadline that an earlier one set comes before,
-// or Wake interrupts it; and never longer.
+// A read waits until its own deadline, even if the deadline of an earlier read comes first or Wake
+// interrupts it, and never longer.
 func TestReadDeadlines(t *testing.T) {
 	s, c := &Server{WriteTimeout: time.Hour}, &scripted{}
 	conn := s.NewConn(c)
@@ -76,7 +76,7 @@ func TestReadDeadlines(t *testing.T) {
 	}
 }
 
-// A write has at least its time, and little more; not each sets a deadline.
+// A write has at least its time and little more. Not every write sets a deadline.
 func TestWriteDeadlines(t *testing.T) {
 	s, c := &Server{WriteTimeout: time.Hour}, &scripted{}
 	conn := s.NewConn(c)
@@ -94,7 +94,7 @@ func TestWriteDeadlines(t *testing.T) {
 	}
 }
 
-// Who is idle leaves when the server drains, who is not stays.
+// When the server drains, an idle connection ends and others stay.
 func TestDraining(t *testing.T) {
 	s := &Server{}
 	s.Draining.Store(true)
@@ -107,7 +107,7 @@ func TestDraining(t *testing.T) {
 	}
 }
 
-// Replies are one write, before the next read or when they become many.
+// Replies are one write, before the next read or when there are many.
 func TestReplies(t *testing.T) {
 	s, c := &Server{WriteTimeout: time.Hour}, &scripted{}
 	conn := s.NewConn(c)
@@ -130,8 +130,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// lastWords is a connection whose only read brings bytes and its end at once, as one under
-// TLS can.
+// lastWords is a connection whose only read returns bytes together with the end, which is possible
+// under TLS.
 type lastWords struct{ net.Conn }
 
 func (lastWords) Read(p []byte) (int, error)      { return copy(p, "x\r\n.\r\n"), io.EOF }

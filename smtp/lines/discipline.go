@@ -2,39 +2,38 @@ package lines
 
 import "bytes"
 
-// lineState says where the wire stands relative to the last line end.
+// lineState is the position of the input relative to the latest line end.
 type lineState uint8
 
 const (
 	lineStart lineState = iota // at the first byte, or right after CRLF: a dot is special here
 	inLine
-	heldCR    // a CR is held back: the next byte tells whether it ends the line
+	heldCR    // a CR is held back: the next byte decides whether it ends the line
 	heldDot   // CRLF "." is held back
 	heldDotCR // CRLF "." CR is held back
 )
 
-// Discipline turns body bytes into lines that end in CRLF and hold no CR, LF or NUL, and
-// finds the end of DATA. Its zero value reads a BDAT body; Dots makes it read DATA.
+// Discipline converts body bytes to lines that end in CRLF and contain no other CR, LF or NUL, and
+// finds the end of DATA. The zero value reads a BDAT body; with Dots it reads DATA.
 //
-// Only the five bytes CRLF.CRLF end DATA (or .CRLF at its first byte); a line for the sake
-// of dots begins after CRLF only. Hence nothing that another server took for body can be
-// taken here for an end with commands after it (SMTP smuggling). Inside the body we repair
-// instead of refusing, as Postfix does with smtpd_forbid_bare_newline=normalize: a bare LF
-// becomes CRLF, because scripts that send it mean a line end; a bare CR or a NUL becomes a
-// space, because the common CR CRLF would otherwise end the header at a made-up blank line.
+// Only the five bytes CRLF.CRLF end DATA (or .CRLF at its first byte). Only after CRLF does a dot
+// count as the first of a line. Hence nothing that another server took for body can be taken for an
+// end of DATA here, with commands after it (SMTP smuggling). Inside the body we repair instead of
+// refusing, as Postfix does with smtpd_forbid_bare_newline=normalize. A bare LF becomes CRLF,
+// because scripts that send it mean a line end. A bare CR or a NUL becomes a space, because the
+// common CR CRLF would otherwise create an empty line that ends the header.
 //
-// Only the goroutine of the session uses it.
+// Only the session's goroutine uses it.
 type Discipline struct {
 	state lineState
 	Dots  bool
 }
 
-// Append appends the body bytes found in src to dst. It stops behind the end of DATA:
-// src[n:] are commands again. Every byte of src is scanned a bounded number of times,
-// whatever it holds.
+// Append appends the body bytes found in src to dst. It stops after the end of DATA: src[n:] are
+// commands again. Every byte of src is scanned a bounded number of times, whatever src contains.
 func (d *Discipline) Append(dst, src []byte) (_ []byte, n int, end bool) {
 	cr, lf, nul := seek{b: '\r', at: -1}, seek{b: '\n', at: -1}, seek{b: 0, at: -1}
-	run := 0 // src[run:n] is clean and not yet copied
+	run := 0 // src[run:n] needs no change and is not copied yet
 	for n < len(src) && !end {
 		if d.state <= inLine && !d.dotAt(src[n]) {
 			stop := min(cr.from(src, n), lf.from(src, n), nul.from(src, n))
@@ -46,7 +45,7 @@ func (d *Discipline) Append(dst, src []byte) (_ []byte, n int, end bool) {
 				n, d.state = stop, inLine
 				continue
 			}
-			if nuls := leadingNULs(src[n:]); nuls > 1 { // a storm of them; one by one is slow
+			if nuls := leadingNULs(src[n:]); nuls > 1 { // many NULs; one by one is slow
 				dst = append(dst, src[run:n]...)
 				dst = append(dst, bytes.Repeat(space, nuls)...)
 				n += nuls
@@ -64,7 +63,7 @@ func (d *Discipline) Append(dst, src []byte) (_ []byte, n int, end bool) {
 
 func (d *Discipline) dotAt(c byte) bool { return d.Dots && d.state == lineStart && c == '.' }
 
-// step takes one byte that is special, or that follows something held back.
+// step processes one byte that is special or that follows a byte held back.
 func (d *Discipline) step(dst []byte, c byte) (_ []byte, end bool) {
 	switch d.state {
 	case lineStart:
@@ -78,7 +77,7 @@ func (d *Discipline) step(dst []byte, c byte) (_ []byte, end bool) {
 			return append(dst, '\r', '\n'), false
 		}
 		dst = append(dst, ' ')
-	case heldDot: // a stuffed dot goes, RFC 5321 section 4.5.2
+	case heldDot: // remove a stuffed dot, RFC 5321 section 4.5.2
 		if c == '\r' {
 			d.state = heldDotCR
 			return dst, false
@@ -104,7 +103,7 @@ func (d *Discipline) step(dst []byte, c byte) (_ []byte, end bool) {
 	return dst, false
 }
 
-// Finish ends a counted (BDAT) body, whose last line may lack its end.
+// Finish ends a counted (BDAT) body, whose last line may lack its line end.
 func (d *Discipline) Finish(body []byte) []byte {
 	if d.state == heldCR {
 		body = append(body, ' ')
@@ -128,14 +127,14 @@ func leadingNULs(b []byte) (n int) {
 	return n
 }
 
-// seek finds the next b in a slice and remembers it, so that a storm of one special byte
-// does not cause a scan for the others each time.
+// seek finds the next b in a slice and remembers its index, so that many occurrences of one special
+// byte do not cause a scan for the others each time.
 type seek struct {
 	b  byte
 	at int
 }
 
-// from returns the index of the first b in src[n:], counted in src; len(src) without one.
+// from returns the index in src of the first b in src[n:], or len(src) if there is none.
 func (s *seek) from(src []byte, n int) int {
 	if s.at < n {
 		s.at = len(src)

@@ -27,8 +27,8 @@ func TestDiscipline(t *testing.T) {
 	}
 }
 
-// A storm of special bytes must not cost more than plain text by more than a constant: a
-// scan to the end of the buffer for each byte would take minutes here.
+// Many special bytes cost at most a constant factor more than plain text. A scan to the end of the
+// buffer for each byte would take minutes here.
 func TestDisciplineStorms(t *testing.T) {
 	for _, unit := range []string{"\r", "\n", "\x00", "\r\x00", "\n\r", "\r\n..", ".", "a"} {
 		src := bytes.Repeat([]byte(unit), 1<<20/len(unit))
@@ -61,7 +61,7 @@ func FuzzDiscipline(f *testing.F) {
 	})
 }
 
-// inSteps feeds wire in parts of step bytes, as a network would.
+// inSteps passes wire in parts of step bytes, as a network would.
 func inSteps(d *Discipline, wire []byte, step int) (dst []byte, n int, end bool) {
 	for step = max(step, 1); n < len(wire) && !end; {
 		var k int

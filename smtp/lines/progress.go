@@ -3,25 +3,25 @@ package lines
 import "time"
 
 const (
-	// minProgress is what a span must bring, in octets. A peer slower than that is not
-	// sending mail.
+	// minProgress is how many octets must arrive in a span. A peer that is slower is not sending a
+	// message.
 	minProgress = 1 << 10
-	// heldProgress is the part of the memory it holds that a body must bring in a span: at 30 s
-	// the pace at which 15 minutes are just enough, so that memory is held by sending alone.
+	// heldProgress sets the share of its held memory that a body must receive in a span. With spans
+	// of 30 s, a body at that rate needs 15 minutes. So only a peer that keeps sending can hold
+	// memory.
 	heldProgress = 32
 )
 
-// Progress bounds the time of a body: so many octets in every span, more when it holds much
-// memory, and the whole by end.
-// Only the session's goroutine uses it.
+// Progress limits the time of a body: a number of octets in every span, more if the body holds much
+// memory, and the whole body by end. Only the session's goroutine uses it.
 type Progress struct {
-	Until  time.Time // the next octets must come by then
+	Until  time.Time // the octets of this span must arrive by then
 	span   time.Duration
 	end    time.Time
 	octets int64
 }
 
-// NewProgress begins a body now.
+// NewProgress returns the limits of a body that begins now.
 func NewProgress(span, whole time.Duration) Progress {
 	now := time.Now()
 	p := Progress{span: span, end: now.Add(whole)}
@@ -29,14 +29,14 @@ func NewProgress(span, whole time.Duration) Progress {
 	return p
 }
 
-// Moved counts octets that came for a body that holds so many.
+// Moved counts n octets that arrived for a body that holds held octets of memory.
 func (p *Progress) Moved(n int, held int64) {
 	if p.octets += int64(n); p.octets >= max(minProgress, held/heldProgress) {
 		p.Restart()
 	}
 }
 
-// Restart begins a span now; the end of the whole stays.
+// Restart begins a new span now. The end of the whole body does not move.
 func (p *Progress) Restart() { p.restart(time.Now()) }
 
 func (p *Progress) restart(now time.Time) {

@@ -1,5 +1,6 @@
-// Command generated does the main job with the client that oapi-codegen makes of the contract: an inbox, a mail that comes, its
-// code, a mail that goes. It takes INBOX_BASE_URL, INBOX_API_KEY and INBOXD_SMTP, and prints the code.
+// Command generated does the main job with the client that oapi-codegen generates from the
+// contract: it creates an inbox, receives a message with a code, and sends a message. It reads
+// INBOX_BASE_URL, INBOX_API_KEY and INBOXD_SMTP, and prints the code.
 package main
 
 import (
@@ -51,7 +52,7 @@ func mainJob(ctx context.Context) error {
 	return err
 }
 
-// receive has a shop mail a code, and reads it.
+// receive sends a code over SMTP, as a shop would, and reads it.
 func receive(ctx context.Context, c *ClientWithResponses, address string) error {
 	mail := "From: shop@example.com\r\nTo: " + address + "\r\nSubject: Sign in\r\n\r\nYour code is 482913\r\n"
 	if err := smtp.SendMail(os.Getenv("INBOXD_SMTP"), nil, "shop@example.com", []string{address}, []byte(mail)); err != nil {
@@ -76,7 +77,8 @@ func receive(ctx context.Context, c *ClientWithResponses, address string) error 
 	return err
 }
 
-// send mails the inbox from itself and hears of a refusal in the service's words.
+// send sends a message from the inbox to itself, and checks that a refusal has the service's own
+// sentence.
 func send(ctx context.Context, c *ClientWithResponses, address string) error {
 	subject := "Hello"
 	sent, err := c.SendMessageWithResponse(ctx, address, &SendMessageParams{}, SendMessageJSONRequestBody{To: address, Subject: &subject})

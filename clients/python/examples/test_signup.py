@@ -1,4 +1,4 @@
-"""A sign-up as a test suite sees it: a site asks for an address, mails a code, and asks for that code.
+"""A sign-up in a test suite: a site asks for an address, sends a code to it, and asks for that code.
 
     INBOX_BASE_URL=http://127.0.0.1:8080 INBOXD_SMTP=127.0.0.1:2525 INBOX_API_KEY=svc_live_... pytest test_signup.py
 """
@@ -16,7 +16,7 @@ import pytest
 
 
 class Site(BaseHTTPRequestHandler):
-    """POST /signup mails a code to `email`; POST /confirm takes `email` and `code`."""
+    """POST /signup sends a code to `email`; POST /confirm takes `email` and `code`."""
 
     codes = {}
 

@@ -1,4 +1,4 @@
-"""Mail over SMTP, servers that answer as told, and inboxd as a process."""
+"""Messages over SMTP, fake servers, and inboxd as a process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def mail(to: str, subject: str = "Sign in", text: str = "Your code is 482913", s
 
 @contextmanager
 def fake(answer: Callable[[BaseHTTPRequestHandler, int], None]) -> Iterator[str]:
-    """A server whose answers are written by answer(request, number of the request)."""
+    """A server whose responses are written by answer(request, number of the request)."""
     asked: List[int] = []
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Every call, without await and with it, against the server that INBOX_BASE_URL names."""
+"""Every call, with and without await, against the server at INBOX_BASE_URL."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def test_a_code_is_handed_out_once(inboxd: Inboxd, inbox: Inbox) -> None:
     thread = later(lambda: mail(inbox.address))
     assert inbox.wait_for_otp() == "482913"
     thread.join()
-    with pytest.raises(TimedOut, match="No code came to .* within 0.3 s"):
+    with pytest.raises(TimedOut, match="No code arrived at .* within 0.3 s"):
         inbox.wait_for_otp(timeout=0.3)
     mail(inbox.address, text="Your code is 555123")
     assert inboxd.inbox(inbox.address).wait_for_otp() == "555123"  # claims it
     with pytest.raises(TimeoutError):
         inboxd.inbox(inbox.address).wait_for_otp(timeout=0.3)
     mail(inbox.address, subject="No digits", text="Hello")
-    with pytest.raises(TimedOut, match="message 3 came without one, 'No digits'") as over:
+    with pytest.raises(TimedOut, match="message 3 has no code, subject 'No digits'") as over:
         inbox.wait_for_otp(timeout=0.3, after=2)
     assert (over.value.message_id, over.value.subject) == (3, "No digits")
     assert inbox.latest(direction="out") is None
@@ -51,7 +51,7 @@ def test_messages_are_handed_out_oldest_first(inbox: Inbox) -> None:
     assert inbox.wait_for_message(match=lambda m: m["subject"] == "three")["subject"] == "three"
     rest = [inbox.wait_for_message() for _ in range(3)]
     assert [m["subject"] for m in rest] == ["one", "two", "four"]
-    assert "html" in rest[0]  # whole, as the others
+    assert "html" in rest[0]  # complete, like the others
     with pytest.raises(TimedOut):
         inbox.wait_for_message(timeout=0.3)
     assert inbox.wait_for_message(subject="TWO", after=0)["subject"] == "two"
@@ -177,7 +177,7 @@ def test_the_same_with_await() -> None:
             await asyncio.sleep(0.05)
             await asyncio.to_thread(mail, one.address)
             assert await waiting == "482913"
-            # a mail that came before the stream began is before its "now"
+            # a message that arrives before the stream begins is before its "now"
             if not first.done():
                 await asyncio.to_thread(mail, one.address, "again")
             assert (await first)["event"] == "message.received"

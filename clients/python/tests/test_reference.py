@@ -1,4 +1,4 @@
-"""The reference is made of docstrings: each public name has one."""
+"""The reference consists of docstrings: each public name has one."""
 
 from __future__ import annotations
 

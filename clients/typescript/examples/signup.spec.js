@@ -1,4 +1,4 @@
-// A sign-up as a test suite sees it. `site` is a little site of the test's own that mails a code over SMTP (INBOXD_SMTP).
+// A sign-up in a test suite. `site` is a small site of this test that sends a code over SMTP (INBOXD_SMTP).
 //
 //   INBOX_BASE_URL=http://127.0.0.1:8080 INBOXD_SMTP=127.0.0.1:2525 INBOX_API_KEY=svc_live_... npx playwright test
 import { createServer } from "node:http";

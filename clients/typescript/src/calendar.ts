@@ -17,12 +17,12 @@ export class Calendar {
     return this.#transport.list(`${this.#path}/events`, "events", query, options);
   }
 
-  /** One meeting as it is now. Needs inbox:read. */
+  /** The current state of one meeting. Needs inbox:read. */
   async get(id: number, options?: CallOptions): Promise<OneMeeting["event"]> {
     return this.#transport.member<OneMeeting["event"]>({ method: "GET", path: `${this.#path}/events/${id}`, member: "event" }, options);
   }
 
-  /** Sets up a meeting and invites to it. Needs email:send. */
+  /** Creates a meeting and invites its attendees. Needs email:send. */
   create(order: MeetingOrder, options: OnceOptions = {}): Promise<Arranged> {
     return this.#order("/events", order, options);
   }
@@ -32,32 +32,32 @@ export class Calendar {
     return this.#transport.json({ method: "PATCH", path: `${this.#path}/events/${id}`, body: change, member: "event" }, options);
   }
 
-  /** Cancels a meeting that this inbox organizes; `message` stands in the mail to the guests. Needs email:send. */
+  /** Cancels a meeting that this inbox organizes; `message` is a text for the guests. Needs email:send. */
   cancel(id: number, message?: string, options: OnceOptions = {}): Promise<Arranged> {
     return this.#order(`/events/${id}/cancel`, message === undefined ? {} : { message }, options);
   }
 
-  /** Answers an invitation. Needs email:send. */
+  /** Responds to an invitation. Needs email:send. */
   answer(id: number, response: "accepted" | "declined" | "tentative", comment?: string, options: OnceOptions = {}): Promise<Arranged> {
     return this.#order(`/events/${id}/rsvp`, comment === undefined ? { response } : { response, comment }, options);
   }
 
-  /** Takes a meeting out of this calendar; nothing is sent, and no message brings it back for 30 days. Needs message:write. */
+  /** Removes a meeting from this calendar. Nothing is sent, and no message restores it for 30 days. Needs message:write. */
   async remove(id: number, options?: CallOptions): Promise<void> {
     await this.#transport.json({ method: "DELETE", path: `${this.#path}/events/${id}`, safe: true, member: "ok" }, options);
   }
 
-  /** What is taken between two times, at most 92 days apart. Needs inbox:read. */
+  /** The occupied periods between two times, at most 92 days apart. Needs inbox:read. */
   async freeBusy(from: Date | string, to: Date | string, options?: CallOptions): Promise<Busy[]> {
     return this.#transport.member<Busy[]>({ method: "GET", path: `${this.#path}/freebusy`, query: { from, to }, member: "busy" }, options);
   }
 
-  /** The link that calendar programs follow; made by the first call. Needs inbox:read. */
+  /** The link for calendar programs; the first call creates it. Needs inbox:read. */
   feed(options?: CallOptions): Promise<CalendarFeed> {
     return this.#transport.json({ method: "GET", path: `${this.#path}/feed`, member: "feed_url" }, options);
   }
 
-  /** Replaces the link; the old one stops at once. Needs inbox:manage. */
+  /** Replaces the link; the old one stops working immediately. Needs inbox:manage. */
   rotateFeed(options: OnceOptions = {}): Promise<CalendarFeed> {
     return this.#transport.json({ method: "POST", path: `${this.#path}/feed/rotate`, headers: once(options.idempotencyKey), member: "feed_url" }, options);
   }
@@ -72,7 +72,7 @@ export class Calendar {
     return this.#transport.json({ method: "GET", path: `${this.#path}/owner`, member: "enabled" }, options);
   }
 
-  /** Says whether the account's owner gets copies. Needs an account key with inbox:manage. */
+  /** Sets whether the account's owner gets copies. Needs an account key with inbox:manage. */
   setOwner(enabled: boolean, options?: CallOptions): Promise<OwnerCopies> {
     return this.#transport.json({ method: "PUT", path: `${this.#path}/owner`, body: { enabled }, member: "enabled" }, options);
   }

@@ -3,7 +3,7 @@ import { Inbox } from "./inbox.js";
 import { once, Transport, type Options } from "./transport.js";
 import type { AllMessagesQuery, BatchResult, CallOptions, CreatedInbox, InboxInfo, InboxOrder, InboxQuery, Message, OnceOptions, Suppression } from "./types.js";
 
-/** The inboxes that a key reaches: `client.inboxes`. */
+/** The inboxes that a key can access: `client.inboxes`. */
 export class Inboxes {
   readonly #transport: Transport;
 
@@ -12,32 +12,32 @@ export class Inboxes {
     this.#transport = transport;
   }
 
-  /** Makes an inbox; without an order its address is drawn. Needs an account key with inbox:manage. */
+  /** Creates an inbox. Without an order its address is random. Needs an account key with inbox:manage. */
   async create(order: InboxOrder = {}, options: OnceOptions = {}): Promise<Inbox> {
     const made = await this.#transport.json<CreatedInbox>({ method: "POST", path: "/api/v1/inboxes", body: order, headers: once(options.idempotencyKey), member: "address" }, options);
     return new Inbox(this.#transport, made.address, made, true);
   }
 
-  /** Makes up to 1,000 inboxes in one call; each has its own result, in order. Needs an account key with inbox:manage. */
+  /** Creates up to 1,000 inboxes in one call. The results are in the order of `orders`. Needs an account key with inbox:manage. */
   async createMany(orders: InboxOrder[], options: OnceOptions = {}): Promise<BatchResult[]> {
     type Result = { status: number; inbox?: CreatedInbox; detail?: string };
     const results = await this.#transport.member<Result[]>({ method: "POST", path: "/api/v1/inboxes/batch", body: { inboxes: orders }, headers: once(options.idempotencyKey), member: "results" }, options);
     return results.map((r) => (r.inbox ? { status: r.status, inbox: new Inbox(this.#transport, r.inbox.address, r.inbox, true) } : { status: r.status, detail: r.detail ?? "" }));
   }
 
-  /** Goes through the inboxes. Needs inbox:read; an inbox key reaches one. */
+  /** Iterates over the inboxes. Needs inbox:read; an inbox key can access only one. */
   async *list(query: InboxQuery = {}, options?: CallOptions): AsyncGenerator<Inbox, void, undefined> {
     for await (const info of this.#transport.list<InboxInfo>("/api/v1/inboxes", "inboxes", query, options)) yield new Inbox(this.#transport, info.address, info);
   }
 
-  /** One inbox, which must be there. Needs inbox:read. */
+  /** One existing inbox. Needs inbox:read. */
   async get(address: string, options?: CallOptions): Promise<Inbox> {
     const info = await new Inbox(this.#transport, address).get(options);
     return new Inbox(this.#transport, info.address, info);
   }
 }
 
-/** Addresses that mail came back from: `client.suppressions`. */
+/** Addresses from which messages were returned: `client.suppressions`. */
 export class Suppressions {
   readonly #transport: Transport;
 
@@ -46,18 +46,18 @@ export class Suppressions {
     this.#transport = transport;
   }
 
-  /** Goes through them. Needs email:send. */
+  /** Iterates over the suppressed addresses. Needs email:send. */
   list(options?: CallOptions): AsyncGenerator<Suppression, void, undefined> {
     return this.#transport.list("/api/v1/suppressions", "suppressions", {}, options);
   }
 
-  /** Allows mail to an address again. Needs email:send. */
+  /** Allows messages to an address again. Needs email:send. */
   async delete(email: string, options?: CallOptions): Promise<void> {
     await this.#transport.json({ method: "DELETE", path: `/api/v1/suppressions/${encodeURIComponent(email)}`, member: "ok" }, options);
   }
 }
 
-/** Inboxd speaks for one key. Safe to share; keep one for the whole program. */
+/** Inboxd is the client of one key. It can be shared: use one for the whole program. */
 export class Inboxd {
   readonly inboxes: Inboxes;
   readonly suppressions: Suppressions;
@@ -69,22 +69,22 @@ export class Inboxd {
     this.suppressions = new Suppressions(this.#transport);
   }
 
-  /** The inbox at an address; nothing is asked of the service. */
+  /** The inbox at an address. Makes no request. */
   inbox(address: string): Inbox {
     return new Inbox(this.#transport, address);
   }
 
-  /** Goes through the messages of all inboxes, newest first; each says its `inbox`. Needs an account key with inbox:read. */
+  /** Iterates over the messages of all inboxes, newest first; each has its `inbox`. Needs an account key with inbox:read. */
   messages(query: AllMessagesQuery = {}, options?: CallOptions): AsyncGenerator<Message & { inbox: string }, void, undefined> {
     return this.#transport.list("/api/v1/messages", "emails", query, options);
   }
 
-  /** What happens at all inboxes, as it happens, over one connection; without an end. Needs inbox:read. */
+  /** Iterates over the events of all inboxes as they happen, over one connection, without end. Needs inbox:read. */
   events(options?: FollowOptions): AsyncGenerator<Followed, void, undefined> {
     return follow(this.#transport, "/api/v1/events", options);
   }
 
-  /** Six tools as the function schemas that a model's maker takes. Needs no key. */
+  /** Six tools as function schemas for a model's API. Needs no key. */
   tools(format: "openai" | "anthropic" | "gemini", options?: CallOptions): Promise<object[]> {
     return this.#transport.json({ method: "GET", path: "/api/v1/tools", query: { format } }, options);
   }

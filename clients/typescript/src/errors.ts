@@ -1,4 +1,4 @@
-/** What went wrong, as one of four kinds; every one is an `InboxdError`. */
+/** The base class of all errors of this package. */
 export class InboxdError extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options);
@@ -6,38 +6,38 @@ export class InboxdError extends Error {
   }
 }
 
-/** The service refused the call. `detail` is its own sentence for a person. */
+/** The service refused the call. `detail` is its own explanation. */
 export class ApiError extends InboxdError {
   constructor(
     /** HTTP status: 400, 401, 403, 404, 413, 422, 429, 500, 503. */
     readonly status: number,
     readonly detail: string,
-    /** Finds the call in the log of the service; empty when nothing said it. */
+    /** Identifies the call in the log of the service; empty if not given. */
     readonly requestId: string,
-    /** Seconds that the service asks to wait (429 and 503); undefined: it does not say. */
+    /** Seconds that the service asks to wait (429 and 503); undefined: not given. */
     readonly retryAfter?: number,
   ) {
     super(`${detail} (HTTP ${status}${requestId && `, request ${requestId}`})`);
   }
 }
 
-/** The service was not reached, or the connection broke; `cause` is what the platform says. */
+/** The service could not be reached, or the connection broke; `cause` is the error of the platform. */
 export class ConnectionError extends InboxdError {}
 
-/** A wait or a call took longer than it may. A mail that is waited for may still come: wait again. */
+/** A wait or a call took too long. A message may still arrive after a wait: wait again. */
 export class TimeoutError extends InboxdError {
   constructor(
     message: string,
-    /** Of a wait for a code: the newest message that came without one; undefined: nothing came. */
+    /** For a wait for a code: the newest message without a code; undefined: nothing arrived. */
     readonly messageId?: number,
-    /** Of that message. */
+    /** The subject of that message. */
     readonly subject?: string,
   ) {
     super(message);
   }
 }
 
-/** What answers is not the inbox service: a proxy's page, JSON that is cut, members that are missing. */
+/** The response is not from the inbox service: a proxy's page, truncated JSON, or missing fields. */
 export class UnexpectedAnswerError extends InboxdError {
   constructor(
     message: string,

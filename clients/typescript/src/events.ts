@@ -3,42 +3,42 @@ import { Deadline, longestPause, passes, pauseBefore, reason, sleep, type Call, 
 import type { Event } from "./types.js";
 
 export interface FollowOptions {
-  /** Begin behind this cursor of an event; default: with what happens from now on. */
+  /** Begin after this cursor. Default: begin now. */
   after?: string;
-  /** Only what came to this envelope recipient, `user+tag@host`. */
+  /** Only events of messages to this envelope recipient, `user+tag@host`. */
   to?: string;
-  /** Ends the iteration; its reason is thrown. */
+  /** Aborts the iteration; its reason is thrown. */
   signal?: AbortSignal;
-  /** Called when events behind `after` are no longer kept. */
+  /** Called if events after `after` are no longer kept. */
   onGap?: () => void;
-  /** `auto` streams, and falls back to long polls where streams do not come through; default. */
+  /** `auto` (the default) uses a stream, or long polls if streams are buffered on the way. */
   transport?: "auto" | "stream" | "poll";
-  /** Milliseconds without a byte after which a stream counts as broken. Default 45,000: three heartbeats. */
+  /** Milliseconds without data after which a stream is considered broken. Default 45,000: three heartbeats. */
   silence?: number;
 }
 
-/** An event and the cursor behind it: keep the cursor to go on from there. */
+/** An event with the cursor after it: store the cursor to resume from there. */
 export type Followed = Event & { cursor: string };
 
 /** Seconds of one long poll. */
 const pollWait = 50;
-/** How long a stream may take to its first block, which comes at once unless something on the way holds streams back. */
+/** How long a stream may take until its first block, which arrives immediately unless something on the way buffers streams. */
 const firstSilence = 10_000;
 
-/** How much of a line of a stream is waited for, in characters. */
+/** Maximum length of a line of a stream, in characters. */
 const longestLine = 4 << 20;
 
-/** Why a stream ended, where asking for another is of no use. */
+/** The reason that a stream ended, if another stream would fail, too. */
 class NoStream extends InboxdError {}
 
 /**
- * follow goes through events without an end: over one connection that is made again where it broke, or by
- * long polls. No event is missed; after a break in a long poll those of one page may come again.
+ * follow iterates over events without end: by a stream that reconnects and resumes after an interruption, or by long polls.
+ * No event is missed. After an interrupted long poll, the events of one page may be repeated.
  */
 export async function* follow(transport: Transport, path: string, options: FollowOptions = {}): AsyncGenerator<Followed, void, undefined> {
   const place = { cursor: options.after && options.after !== "now" ? options.after : "" };
   if (!place.cursor) {
-    // where "now" is, so that a stream that never begins loses nothing
+    // the current cursor, so that no event is lost if the stream never begins
     place.cursor = (await transport.json<{ next: string }>({ method: "GET", path, query: { after: "now" }, member: "next" }, options)).next;
   }
   if (options.transport !== "poll") {
@@ -53,7 +53,7 @@ export async function* follow(transport: Transport, path: string, options: Follo
 
 const rest = (n: number, err: unknown, signal?: AbortSignal) => sleep(Math.min(longestPause, pauseBefore(n, err)), signal);
 
-/** streams goes from one stream to the next. */
+/** streams reads one stream after the other. */
 async function* streams(transport: Transport, path: string, options: FollowOptions, place: { cursor: string }): AsyncGenerator<Followed, void, undefined> {
   for (let vain = 0, begun = false; ; ) {
     try {
@@ -66,7 +66,7 @@ async function* streams(transport: Transport, path: string, options: FollowOptio
       }
     } catch (err) {
       if (options.signal?.aborted) throw options.signal.reason;
-      if (err instanceof TimeoutError && !begun) throw new NoStream("something on the way holds streams back");
+      if (err instanceof TimeoutError && !begun) throw new NoStream("no data on the stream, something on the way buffers it");
       if (err instanceof ApiError && (err.status === 405 || err.status === 406)) throw new NoStream(err.message);
       if (!(passes(err) || err instanceof TimeoutError) || (!begun && vain >= 2)) throw err;
       await rest(vain++, err, options.signal);
@@ -74,7 +74,7 @@ async function* streams(transport: Transport, path: string, options: FollowOptio
   }
 }
 
-/** stream reads the blocks of one stream until it breaks, which it always does in the end. */
+/** stream reads the blocks of one stream until it breaks. */
 async function* stream(transport: Transport, path: string, options: FollowOptions, cursor: string, begun: boolean): AsyncGenerator<Block, void, undefined> {
   const silence = options.silence ?? 45_000;
   const watch = new Deadline(begun ? silence : Math.min(silence, firstSilence), options.signal);
@@ -84,16 +84,16 @@ async function* stream(transport: Transport, path: string, options: FollowOption
   try {
     const response = await transport.open(call, watch.signal);
     body = response.body;
-    if (!body || !response.headers.get("Content-Type")?.startsWith("text/event-stream")) throw new NoStream("what answers is no stream");
+    if (!body || !response.headers.get("Content-Type")?.startsWith("text/event-stream")) throw new NoStream("the response is not an event stream");
     reader = body.pipeThrough(new TextDecoderStream()).getReader();
     for (const blocks = new Blocks(); ; watch.arm(silence)) {
       const { done, value } = await reader.read();
       if (done) throw new ConnectionError("The stream ended");
-      watch.arm(Infinity); // the time that the caller takes is not the stream's
+      watch.arm(Infinity); // the time that the caller takes does not count
       yield* blocks.take(value);
     }
   } catch (err) {
-    if (watch.passed) throw new TimeoutError("The stream says nothing");
+    if (watch.passed) throw new TimeoutError("No data on the stream");
     throw err instanceof InboxdError ? err : new ConnectionError(`The stream broke: ${reason(err)}`, { cause: err });
   } finally {
     watch.release();
@@ -105,7 +105,7 @@ function parsed(data: string): Event {
   try {
     return JSON.parse(data) as Event;
   } catch (cause) {
-    throw new UnexpectedAnswerError("The stream holds what is no event", 200, { cause });
+    throw new UnexpectedAnswerError("The stream contains an invalid event", 200, { cause });
   }
 }
 
@@ -134,7 +134,7 @@ interface Block {
   gap: boolean;
 }
 
-/** Blocks puts what a stream says back together (WHATWG HTML section 9.2). */
+/** Blocks parses an event stream (WHATWG HTML section 9.2). */
 class Blocks {
   #rest = "";
   #block: Block = { id: "", data: "", gap: false };
@@ -142,7 +142,7 @@ class Blocks {
   *take(text: string): Generator<Block> {
     const lines = (this.#rest + text).split("\n");
     this.#rest = lines.pop()!;
-    if (this.#rest.length > longestLine) throw new UnexpectedAnswerError("The stream holds a line without an end", 200);
+    if (this.#rest.length > longestLine) throw new UnexpectedAnswerError("A line of the stream is too long", 200);
     for (const raw of lines) {
       const line = raw.endsWith("\r") ? raw.slice(0, -1) : raw;
       if (line === "") {

@@ -5,56 +5,56 @@ import { answering } from "./reply.js";
 import { once, passes, pauseBefore, sleep, type Transport } from "./transport.js";
 import type { CallOptions, CreatedInbox, InboxChange, InboxInfo, LatestQuery, Letter, Message, MessageQuery, OnceOptions } from "./types.js";
 
-/** Which mail a wait is for. */
+/** Options of a wait: its time limit, and which messages match. */
 export interface WaitOptions {
   /** Milliseconds to wait. Default 30,000. */
   timeout?: number;
-  /** Only mail received then or after. Default: of an inbox that this program made, all; of any other, the last 15 minutes. */
+  /** Only messages received at or after this time. Default: all in an inbox that this program created; in any other, the last 15 minutes. */
   since?: Date | string;
-  /** Only mail with a higher id. Default: what this object has not handed out yet. */
+  /** Only messages with a higher id. Default: those that this object has not returned before. */
   after?: number;
-  /** Only of this sender: an address, `@domain`, or a part of an address; never a display name. */
+  /** Only from this sender: an address, `@domain`, or a part of an address; never a display name. */
   from?: string;
-  /** Only mail whose sender is verified. */
+  /** Only messages whose sender is verified. */
   verified?: boolean;
-  /** Only when the subject contains this. */
+  /** Only messages whose subject contains this. */
   subject?: string;
-  /** Only what came to this envelope recipient, `user+tag@host`. */
+  /** Only messages to this envelope recipient, `user+tag@host`. */
   to?: string;
   /**
-   * Mark what is handed out as read and hand out nothing that is: so that of several programs that wait at one inbox each
-   * mail reaches one. Default: true for an inbox that this program did not make.
+   * Mark returned messages as read and skip read ones, so that each message reaches only one of several programs that wait at
+   * one inbox. Default: true for an inbox that this program did not create.
    */
   claim?: boolean;
-  /** Ends the wait; its reason is thrown. */
+  /** Aborts the wait; its reason is thrown. */
   signal?: AbortSignal;
 }
 
 export interface MessageWaitOptions extends WaitOptions {
-  /** Only a message for which this is true. */
+  /** Only messages for which this is true. */
   match?: (message: Message) => boolean | undefined;
 }
 
 /** Seconds of one long poll. */
 const pollSeconds = 50;
-/** Milliseconds that a wait may take beyond its time, for the last answer to come. */
+/** Milliseconds that a wait may exceed its timeout to receive the last response. */
 const grace = 2000;
-/** How far back, in milliseconds, a wait looks at an inbox that this program did not make. */
+/** Milliseconds before now whose messages a wait considers, in an inbox that this program did not create. */
 const window = 15 * 60_000;
 
-/** An inbox. Nothing is asked of the service until a method is called. */
+/** An inbox. No request is made until a method is called. */
 export class Inbox {
   /** `prefix@namespace` */
   readonly address: string;
-  /** The answer that this object was made of: of `create`, `get` or `list`; undefined of `client.inbox(address)`. */
+  /** The response of `create`, `get` or `list` that this object was created from; undefined for `client.inbox(address)`. */
   readonly info: CreatedInbox | InboxInfo | undefined;
   readonly calendar: Calendar;
   readonly #transport: Transport;
   readonly #path: string;
   readonly #own: boolean;
-  /** The last code that was handed out, for each choice of sender, subject, recipient and verification. */
+  /** The id of the latest returned code, by filter (sender, subject, recipient, verified). */
   readonly #codes = new Map<string, number>();
-  /** Messages that were handed out; all up to #settled were. */
+  /** Messages that were returned; all up to #settled were, too. */
   readonly #handed = new Set<number>();
   #settled = 0;
 
@@ -68,36 +68,36 @@ export class Inbox {
     this.calendar = new Calendar(transport, this.#path);
   }
 
-  /** The inbox with a tag: lists, latest, waits and events are of what came to `user+tag@host` alone. */
+  /** The inbox with a tag: lists, latest, waits and events include only messages to `user+tag@host`. */
   tagged(tag: string): Inbox {
     const at = this.address.lastIndexOf("@");
     return new Inbox(this.#transport, `${this.address.slice(0, at)}+${tag}${this.address.slice(at)}`, undefined, this.#own);
   }
 
-  /** The inbox as it is now. Needs inbox:read. */
+  /** The current state of the inbox. Needs inbox:read. */
   async get(options?: CallOptions): Promise<InboxInfo> {
     return this.#transport.member<InboxInfo>({ method: "GET", path: this.#path, member: "inbox" }, options);
   }
 
-  /** Changes label, retention or what happens when it is full. Needs inbox:manage. */
+  /** Changes the label, the retention, or what happens when the inbox is full. Needs inbox:manage. */
   async update(change: InboxChange, options?: CallOptions): Promise<InboxInfo> {
     return this.#transport.member<InboxInfo>({ method: "PATCH", path: this.#path, body: change, safe: true, member: "inbox" }, options);
   }
 
-  /** Deletes the inbox with its mail, for good. Needs inbox:manage. */
+  /** Permanently deletes the inbox with its messages. Needs inbox:manage. */
   async delete(options?: CallOptions): Promise<void> {
     await this.#transport.json({ method: "DELETE", path: this.#path, member: "ok" }, options);
   }
 
-  /** Deletes all mail and keeps the address; returns how many went. Needs inbox:manage. */
+  /** Deletes all messages and keeps the address; returns how many were deleted. Needs inbox:manage. */
   async burn(options?: CallOptions): Promise<number> {
     return this.#transport.member<number>({ method: "POST", path: `${this.#path}/burn`, member: "deleted" }, options);
   }
 
   /**
-   * The newest message that fits, a received one unless `direction` asks for others, null when there is none; `wait` (seconds, at most 60)
-   * lets it come. Needs inbox:read.
-   * @throws InboxdError when a code is asked for (`otp`) and the inbox is encrypted: there are no codes
+   * The newest matching message, or null if there is none. `wait` waits up to that many seconds (at most 60) for one. Only received
+   * messages match, unless `direction` is set. Needs inbox:read.
+   * @throws InboxdError if a code is required (`otp`) and the inbox is encrypted, because its codes cannot be read
    */
   async latest(query: LatestQuery = {}, options: CallOptions = {}): Promise<Message | null> {
     const timeout = options.timeout ?? this.#transport.timeout + (query.wait ?? 0) * 1000;
@@ -107,10 +107,10 @@ export class Inbox {
     return answer.email;
   }
 
-  /** Goes through the messages, newest first; `limit` is the size of a page. Needs inbox:read. */
+  /** Iterates over the messages, newest first; `limit` is the page size. Needs inbox:read. */
   async *messages(query: MessageQuery = {}, options?: CallOptions): AsyncGenerator<Message, void, undefined> {
     const { fields } = query;
-    const asked = { ...query, fields: fields && !fields.split(",").includes("id") ? `id,${fields}` : fields }; // pages go by ids
+    const asked = { ...query, fields: fields && !fields.split(",").includes("id") ? `id,${fields}` : fields }; // paging uses the ids
     for (let { before } = query, more = true; more; ) {
       const page = await this.#transport.json<{ emails: Message[]; has_more: boolean }>({ method: "GET", path: `${this.#path}/messages`, query: { ...asked, before }, member: "emails" }, options);
       yield* page.emails;
@@ -134,12 +134,12 @@ export class Inbox {
     return this.#transport.bytes({ method: "GET", path: `${this.#path}/messages/${message}/attachments/${id}`, safe: true, headers: { Accept: "*/*" } }, options);
   }
 
-  /** Marks a message as read, or as unread. Needs inbox:read. */
+  /** Marks a message as read or unread. Needs inbox:read. */
   async mark(id: number, read = true, options?: CallOptions): Promise<void> {
     await this.#transport.json({ method: "POST", path: `${this.#path}/messages/${id}/read`, body: { read }, safe: true, member: "ok" }, options);
   }
 
-  /** Marks a message as read; false when it was: of several that claim one, one gets true. Needs inbox:read. */
+  /** Marks a message as read; returns whether it was unread. Of several clients that claim a message, one gets true. Needs inbox:read. */
   async claim(id: number, options?: CallOptions): Promise<boolean> {
     return this.#transport.member<boolean>({ method: "POST", path: `${this.#path}/messages/${id}/read`, body: { claim: true }, member: "claimed" }, options);
   }
@@ -149,20 +149,21 @@ export class Inbox {
     await this.#transport.json({ method: "DELETE", path: `${this.#path}/messages/${id}`, member: "ok" }, options);
   }
 
-  /** Deletes the messages with a lower id, or those older than so many hours; returns how many went. Needs message:write. */
+  /** Deletes the messages with a lower id, or those older than `older_than` hours; returns how many were deleted. Needs message:write. */
   async deleteMessages(which: { before: number } | { older_than: number }, options?: CallOptions): Promise<number> {
     return this.#transport.member<number>({ method: "DELETE", path: `${this.#path}/messages`, query: which, member: "deleted" }, options);
   }
 
-  /** Queues a mail and returns the id of its message: it is accepted, not yet delivered. Needs email:send. */
+  /** Queues a message and returns its id: it is accepted, not yet delivered. Needs email:send. */
   async send(letter: Letter, options: OnceOptions = {}): Promise<number> {
     const call = { method: "POST", path: `${this.#path}/send`, body: letter, headers: once(options.idempotencyKey), member: "message_id" } as const;
     return this.#transport.member<number>(call, options);
   }
 
   /**
-   * Answers a message in its conversation: at its Reply-To, else its From, of a sent one whom it went to; `cc` comes on top. Needs email:send.
-   * @throws InboxdError when it is encrypted or names no address
+   * Replies to a message in its conversation. The reply to a received message goes to its Reply-To or else its From; one to a sent
+   * message, to its recipients. `cc` is added. Needs email:send.
+   * @throws InboxdError if the message is encrypted or has no address to reply to
    */
   async reply(to: Message, letter: Omit<Letter, "to" | "in_reply_to">, options?: OnceOptions): Promise<number> {
     const answer = answering(to);
@@ -170,8 +171,8 @@ export class Inbox {
   }
 
   /**
-   * Looks at a sent message until it is settled and returns it.
-   * @throws TimeoutError when it is still on its way: it is queued, not lost, and must not be sent again
+   * Polls a sent message until its status is final, and returns it.
+   * @throws TimeoutError if it is still on its way: it is queued, not lost, and must not be sent again
    */
   async waitUntilSent(id: number, options: CallOptions = {}): Promise<Message> {
     const end = Date.now() + (options.timeout ?? 60_000);
@@ -184,9 +185,9 @@ export class Inbox {
   }
 
   /**
-   * Waits for a one-time code and returns it: the newest that this object has not handed out.
-   * @throws TimeoutError when none came in time; its `messageId` is that of a message that came without a code, if one did
-   * @throws InboxdError at once when the inbox is encrypted: there are no codes
+   * Waits for a one-time code and returns it: the newest that this object has not returned before.
+   * @throws TimeoutError if no code arrives in time; its `messageId` is that of a message without a code, if one arrived
+   * @throws InboxdError immediately if the inbox is encrypted, because its codes cannot be read
    */
   async waitForOtp(options: WaitOptions = {}): Promise<string> {
     const choice = JSON.stringify([options.from, options.subject, options.to, options.verified]);
@@ -198,7 +199,7 @@ export class Inbox {
         if (!found) return null;
         seen = found.id;
         const handed = this.#codes.get(choice) ?? 0;
-        if (options.after === undefined && seen <= handed) continue; // another wait was quicker
+        if (options.after === undefined && seen <= handed) continue; // another wait returned it first
         this.#codes.set(choice, Math.max(seen, handed));
         return found;
       }
@@ -207,8 +208,8 @@ export class Inbox {
   }
 
   /**
-   * Waits for a message and returns it: the oldest that fits and that this object has not handed out.
-   * @throws TimeoutError when none came in time
+   * Waits for a message and returns it: the oldest matching one that this object has not returned before.
+   * @throws TimeoutError if none arrives in time
    */
   async waitForMessage(options: MessageWaitOptions = {}): Promise<Message> {
     const ready: Message[] = [];
@@ -234,18 +235,18 @@ export class Inbox {
     });
   }
 
-  /** What happens at this inbox, as it happens; without an end. Needs inbox:read. */
+  /** Iterates over the events of this inbox as they happen, without end. Needs inbox:read. */
   events(options?: FollowOptions): AsyncGenerator<Followed, void, undefined> {
     return follow(this.#transport, `${this.#path}/events`, options);
   }
 
-  /** settle moves the place up to which all was handed out; what is behind it needs no entry of its own. */
+  /** settle raises the id up to which all messages were returned; those need no entries in #handed. */
   #settle(id: number) {
     this.#settled = Math.max(this.#settled, id);
     for (const one of this.#handed) if (one <= this.#settled) this.#handed.delete(one);
   }
 
-  /** between gathers what came after seen and before newest, oldest first. */
+  /** between appends the messages after seen and before newest, oldest first. */
   async #between(seen: number, newest: Message, query: LatestQuery, into: Message[], signal?: AbortSignal) {
     const found: Message[] = [];
     const { subject, ...rest } = query;
@@ -268,24 +269,24 @@ export class Inbox {
     for (;;) {
       const found = await next({ from, subject, to, verified, since }, end);
       if (!found) {
-        const vain = `No ${what} came to ${this.address} within ${time / 1000} s`;
+        const vain = `No ${what} arrived at ${this.address} within ${time / 1000} s`;
         const other = what === "code" ? await this.#withoutCode({ from, subject, to, verified, since, after: before }, options.signal) : null;
         if (!other) throw new TimeoutError(vain);
-        throw new TimeoutError(`${vain}: message ${other.id} came without one, ${JSON.stringify(other.subject ?? "")}`, other.id, other.subject ?? "");
+        throw new TimeoutError(`${vain}: message ${other.id} has no code, subject ${JSON.stringify(other.subject ?? "")}`, other.id, other.subject ?? "");
       }
       const claim = options.claim ?? !this.#own;
       if (!claim || (!found.is_read && (await unlessGone(this.claim(found.id, { signal: options.signal }))))) return found;
     }
   }
 
-  /** withoutCode is the newest message that came, if no code was found in it. */
+  /** withoutCode returns the newest message that arrived, if it has no code. */
   async #withoutCode(query: LatestQuery, signal?: AbortSignal): Promise<Message | null> {
     const newest = await this.latest({ ...query, fields: "id,subject,otp_code" }, { signal, timeout: grace }).catch(() => null);
     signal?.throwIfAborted();
     return newest?.otp_code ? null : newest;
   }
 
-  /** poll asks for the latest until there is one or the time is up; it outlives a restart of the service. */
+  /** poll requests the latest message until there is one or the time is over. It continues over a restart of the service. */
   async #poll(query: LatestQuery, end: number, signal?: AbortSignal): Promise<Message | null> {
     for (let vain = 0; ; ) {
       const left = Math.max(0, end - Date.now());
@@ -304,7 +305,7 @@ export class Inbox {
   }
 }
 
-/** unlessGone is what is asked of a message; undefined: it was deleted meanwhile. */
+/** unlessGone returns the result of a request about a message; undefined: the message was deleted meanwhile. */
 const unlessGone = <T>(asked: Promise<T>) =>
   asked.catch((err: unknown) => {
     if (err instanceof ApiError && err.status === 404) return undefined;

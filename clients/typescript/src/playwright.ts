@@ -3,8 +3,8 @@ import { Inboxd } from "./client.js";
 import type { Inbox } from "./inbox.js";
 
 /**
- * Playwright's `test` with two fixtures more: `inboxd`, a client of the service that `INBOX_BASE_URL` and `INBOX_API_KEY` name, and
- * `inbox`, an inbox of this test alone, which is deleted afterwards.
+ * Playwright's `test` with two more fixtures: `inboxd`, a client configured by `INBOX_BASE_URL` and `INBOX_API_KEY`, and `inbox`,
+ * a new inbox for each test, which is deleted afterwards.
  */
 export const test = base.extend<{ inbox: Inbox }, { inboxd: Inboxd }>({
   inboxd: [async ({}, use) => use(new Inboxd()), { scope: "worker" }],

@@ -1,17 +1,17 @@
 import { ApiError, ConnectionError, InboxdError, TimeoutError, UnexpectedAnswerError } from "./errors.js";
 import type { CallOptions } from "./types.js";
 
-/** Where the service is and how it is called. */
+/** Options of the client. */
 export interface Options {
-  /** Where the service is. Default: the variable `INBOX_BASE_URL`, else `http://127.0.0.1:8080`. */
+  /** URL of the service. Default: the variable `INBOX_BASE_URL`, else `http://127.0.0.1:8080`. */
   baseUrl?: string;
   /** An account key, an inbox key or a session token. Default: the variable `INBOX_API_KEY`. */
   apiKey?: string;
-  /** Milliseconds that one call may take, its repeats included; waits and streams have their own. Default 30,000. */
+  /** Time limit of one call with its retries, in milliseconds; waits and streams have their own. Default 30,000. */
   timeout?: number;
-  /** How often a call is repeated where that is safe. Default 2. */
+  /** How often a call is retried where that is safe. Default 2. */
   retries?: number;
-  /** What carries the calls. Default: the platform's `fetch`. */
+  /** The function that makes the requests. Default: the platform's `fetch`. */
   fetch?: typeof fetch;
 }
 
@@ -20,10 +20,10 @@ export interface Call {
   path: string;
   query?: object;
   body?: unknown;
-  /** The call may be repeated although it was perhaps carried out, which its method and header do not say. */
+  /** The call is safe to execute twice, although its method and headers do not imply it. */
   safe?: boolean;
   headers?: Record<string, string>;
-  /** A member that the answer must have. */
+  /** A field that is required in the response. */
   member?: string;
 }
 
@@ -41,18 +41,18 @@ export const sleep = (ms: number, signal?: AbortSignal) =>
     signal?.addEventListener("abort", end, { once: true });
   });
 
-/** backOff is the pause before repeat n (from 0), in milliseconds: doubled, with jitter, at most 8 s. */
+/** backOff returns the pause before retry n (from 0), in milliseconds: it doubles, with jitter, up to 8 s. */
 const backOff = (n: number) => Math.min(8000, 200 * 2 ** n) * (0.75 + Math.random() / 2);
 
-/** The longest pause that the service may ask for, in milliseconds. */
+/** The longest pause that the service may request, in milliseconds. */
 export const longestPause = 30_000;
 
-/** pauseBefore is the pause before repeat n, in milliseconds: ours, or a longer one that the service asks for. */
+/** pauseBefore returns the pause before retry n, in milliseconds: our own, or a longer one that the service requests. */
 export const pauseBefore = (n: number, err: unknown) => Math.max(backOff(n), (err instanceof ApiError && err.retryAfter ? err.retryAfter : 0) * 1000);
 
 const environment = (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env ?? {};
 
-/** A signal that ends with another one, or when the time is up. */
+/** A signal that aborts when another one aborts, or when the time is over. */
 export class Deadline {
   readonly #controller = new AbortController();
   #timer?: ReturnType<typeof setTimeout>;
@@ -66,7 +66,7 @@ export class Deadline {
     outer?.addEventListener("abort", this.#follow, { once: true });
     this.arm(ms);
   }
-  /** arm begins the time anew; Infinity: it does not end. */
+  /** arm restarts the time; Infinity: no time limit. */
   arm(ms: number) {
     clearTimeout(this.#timer);
     if (!Number.isFinite(ms)) return;
@@ -85,14 +85,14 @@ export class Deadline {
   }
 }
 
-/** Transport makes calls: it names them, repeats what may be repeated, and says what went wrong. */
+/** Transport makes calls, retries them where that is safe, and throws the errors. */
 export class Transport {
   readonly base: string;
   readonly timeout: number;
   readonly #retries: number;
   readonly #fetch: typeof fetch;
   readonly #credential: Record<string, string>;
-  /** How far the clock of the service is ahead of ours, in milliseconds, as of its last answer. */
+  /** How far the clock of the service is ahead of ours, in milliseconds, by its latest response. */
   skew = 0;
 
   constructor(options: Options) {
@@ -104,12 +104,12 @@ export class Transport {
     this.#credential = !key ? {} : key.startsWith("svc_sess_") ? { Authorization: `Bearer ${key}` } : { "X-API-Key": key };
   }
 
-  /** now is the present by the clock of the service, about. */
+  /** now returns the approximate time by the clock of the service. */
   now() {
     return Date.now() + this.skew;
   }
 
-  /** json makes a call and returns its answer, decoded. */
+  /** json makes a call and returns its decoded response. */
   async json<T>(call: Call, options: CallOptions = {}): Promise<T> {
     return this.#attempts(call, options, async (response) => {
       const text = await response.text();
@@ -117,21 +117,21 @@ export class Transport {
       try {
         answer = JSON.parse(text);
       } catch (cause) {
-        throw new UnexpectedAnswerError(`${named(call)}: the answer is no JSON, or was cut: ${excerpt(text)}`, response.status, { cause });
+        throw new UnexpectedAnswerError(`${named(call)}: the response is not JSON or is truncated: ${excerpt(text)}`, response.status, { cause });
       }
       if (typeof answer !== "object" || answer === null || (call.member && !(call.member in answer))) {
-        throw new UnexpectedAnswerError(`${named(call)}: the answer is not that of the inbox service: ${excerpt(text)}`, response.status);
+        throw new UnexpectedAnswerError(`${named(call)}: the response is not from the inbox service: ${excerpt(text)}`, response.status);
       }
       return answer as T;
     });
   }
 
-  /** member makes a call and returns the member of its answer that it names. */
+  /** member makes a call and returns the field `call.member` of its response. */
   async member<T>(call: Call & { member: string }, options?: CallOptions): Promise<T> {
     return (await this.json<Record<string, T>>(call, options))[call.member]!;
   }
 
-  /** list goes through a list that stands under `member` of each page. */
+  /** list iterates over a paged list, which is the field `member` of each page. */
   async *list<T>(path: string, member: string, query: object, options?: CallOptions): AsyncGenerator<T, void, undefined> {
     for (let cursor: string | null | undefined; cursor !== null; ) {
       const page: Record<string, T[]> & { next_cursor?: string | null } = await this.json({ method: "GET", path, query: { ...query, cursor }, member }, options);
@@ -140,12 +140,12 @@ export class Transport {
     }
   }
 
-  /** bytes makes a call and returns the body of its answer. */
+  /** bytes makes a call and returns the body of its response. */
   async bytes(call: Call, options: CallOptions = {}): Promise<Uint8Array> {
     return this.#attempts(call, options, async (response) => new Uint8Array(await response.arrayBuffer()));
   }
 
-  /** open makes one attempt and leaves the body to the caller, until signal ends it. */
+  /** open makes one attempt and leaves the body to the caller; signal aborts both. */
   async open(call: Call, signal?: AbortSignal): Promise<Response> {
     const headers: Record<string, string> = { Accept: "application/json", ...this.#credential, ...call.headers };
     let body: string | undefined;
@@ -158,10 +158,10 @@ export class Transport {
       response = await this.#fetch(this.url(call), { method: call.method, headers, body, signal, redirect: "manual" });
     } catch (cause) {
       if (signal?.aborted) throw signal.reason;
-      throw new ConnectionError(`${named(call)}: ${this.base} was not reached: ${reason(cause)}`, { cause });
+      throw new ConnectionError(`${named(call)}: cannot reach ${this.base}: ${reason(cause)}`, { cause });
     }
     const date = Date.parse(response.headers.get("Date") ?? "");
-    this.skew = Math.abs(date - Date.now()) > 2000 ? date - Date.now() : 0; // it tells whole seconds
+    this.skew = Math.abs(date - Date.now()) > 2000 ? date - Date.now() : 0; // the header has whole seconds
     if (!response.ok) throw await refusal(call, response);
     return response;
   }
@@ -187,11 +187,11 @@ export class Transport {
             return await read(response);
           } catch (cause) {
             if (cause instanceof InboxdError || deadline.signal.aborted) throw cause;
-            throw new ConnectionError(`${named(call)}: the answer broke off: ${reason(cause)}`, { cause });
+            throw new ConnectionError(`${named(call)}: the response was interrupted: ${reason(cause)}`, { cause });
           }
         } catch (err) {
           if (options.signal?.aborted) throw options.signal.reason;
-          if (deadline.passed) throw new TimeoutError(`${named(call)}: no answer within ${time} ms`);
+          if (deadline.passed) throw new TimeoutError(`${named(call)}: no response within ${time} ms`);
           if (n >= this.#retries || !mayRepeat(call, err)) throw err;
           const pause = pauseBefore(n, err);
           if (pause > longestPause) throw err;
@@ -207,7 +207,7 @@ export class Transport {
   }
 }
 
-/** mayRepeat tells what was surely not carried out, or may be twice, from everything else. */
+/** mayRepeat reports whether a failed call may be retried: it was certainly not executed, or may be executed twice. */
 function mayRepeat(call: Call, err: unknown): boolean {
   const twice = call.safe || call.method === "GET" || call.method === "PUT" || call.headers?.["Idempotency-Key"] !== undefined;
   if (err instanceof ApiError) return err.status === 503 || err.status === 429 || (twice && err.status >= 500 && err.status !== 507);
@@ -215,13 +215,13 @@ function mayRepeat(call: Call, err: unknown): boolean {
   return err instanceof ConnectionError && (twice || refused(err.cause));
 }
 
-/** passes tells what is over soon, such as a restart of the service, from what is not. */
+/** passes reports whether an error is likely to be temporary, such as a restart of the service. */
 export function passes(err: unknown): boolean {
   if (err instanceof ApiError || err instanceof UnexpectedAnswerError) return err.status >= 500 || err.status === 429;
   return err instanceof ConnectionError;
 }
 
-/** refused reports that no connection was made, so that nothing was sent. */
+/** refused reports whether no connection was made, so that nothing was sent. */
 function refused(cause: unknown): boolean {
   const inner = (cause as { cause?: { code?: string } } | undefined)?.cause;
   return inner?.code === "ECONNREFUSED" || inner?.code === "ENOTFOUND";
@@ -233,7 +233,7 @@ async function refusal(call: Call, response: Response): Promise<InboxdError> {
   try {
     detail = (JSON.parse(text) as { detail?: unknown }).detail;
   } catch {
-    // not the service: told below
+    // not from the service: reported below
   }
   if (typeof detail !== "string") {
     return new UnexpectedAnswerError(`${named(call)}: HTTP ${response.status}, not from the inbox service: ${excerpt(text)}`, response.status);
@@ -246,14 +246,14 @@ async function refusal(call: Call, response: Response): Promise<InboxdError> {
 const named = (call: Call) => `${call.method} ${call.path}`;
 const excerpt = (text: string) => JSON.stringify(text.length > 200 ? text.slice(0, 200) + "…" : text);
 
-/** reason is what the platform says of an error: the one beneath says more. */
+/** reason returns the platform's text about an error; the inner error is more specific. */
 export function reason(err: unknown): string {
   const inner = (err as { cause?: { message?: string; code?: string } }).cause;
   return inner?.message || inner?.code || (err as Error).message;
 }
 
-/** once draws the name under which a call is done one time. */
+/** once returns the Idempotency-Key header of a call; without a key, one is generated. */
 export const once = (given?: string): Record<string, string> => ({ "Idempotency-Key": given ?? drawn() });
 
-/** drawn is 32 digits at random; randomUUID is missing in pages that came by plain HTTP. */
+/** drawn returns 32 random digits; randomUUID is missing in pages loaded over plain HTTP. */
 const drawn = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");

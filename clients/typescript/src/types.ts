@@ -4,7 +4,7 @@ type Schemas = components["schemas"];
 type Query<O extends keyof operations> = NonNullable<operations[O]["parameters"]["query"]>;
 type Body<O extends keyof operations> = operations[O] extends { requestBody?: { content: { "application/json": infer B } } } ? B : never;
 
-/** A message as the contract has it; field names are those of the wire. */
+/** A message with the field names of the contract. */
 export type Message = Schemas["Message"];
 export type Mailbox = Schemas["Mailbox"];
 export type Attachment = Schemas["Attachment"];
@@ -21,7 +21,7 @@ export type Arranged = Schemas["Arranged"];
 export type CalendarFeed = Schemas["CalendarFeed"];
 export type OwnerCopies = Schemas["OwnerCopies"];
 export type Suppression = Schemas["Suppression"];
-/** What happened: of a stream, a long poll or a webhook; told by `event`. */
+/** An event of a stream, a long poll or a webhook. `event` is its kind. */
 export type Event = Schemas["Event"];
 export type EventName = Schemas["EventName"];
 export type MessageQuery = Omit<Query<"listMessages">, "before" | "since"> & { before?: number; since?: Date | string };
@@ -30,19 +30,19 @@ export type InboxQuery = Omit<Query<"listInboxes">, "cursor">;
 export type MeetingQuery = Omit<Query<"listMeetings">, "cursor" | "from" | "to"> & { from?: Date | string; to?: Date | string };
 export type LatestQuery = Omit<Query<"getLatestMessage">, "since"> & { since?: Date | string };
 export type Busy = operations["getFreeBusy"]["responses"]["200"]["content"]["application/json"]["busy"][number];
-/** A result of `createMany`, in the order of what was asked for. */
+/** One result of `createMany`: an inbox, or an error. */
 export type BatchResult = { inbox: import("./inbox.js").Inbox; status: number } | { inbox?: undefined; status: number; detail: string };
 
-/** What any call takes besides. */
+/** Options of every call. */
 export interface CallOptions {
-  /** Ends the call; its reason is thrown. */
+  /** Aborts the call; its reason is thrown. */
   signal?: AbortSignal;
-  /** Milliseconds for the whole call, its repeats included. Default: that of the client. */
+  /** Time limit of the call with its retries, in milliseconds. Default: that of the client. */
   timeout?: number;
 }
 
-/** What a call that makes something takes besides. */
+/** Options of calls that create something. */
 export interface OnceOptions extends CallOptions {
-  /** 1 to 255 visible ASCII characters: a repeat gets the first answer, for 24 hours. Default: one drawn for each call. */
+  /** 1 to 255 visible ASCII characters: a repeated call gets the first response, for 24 hours. Default: one generated for each call. */
   idempotencyKey?: string;
 }

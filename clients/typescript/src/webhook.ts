@@ -1,7 +1,7 @@
 import { InboxdError } from "./errors.js";
 import type { Event } from "./types.js";
 
-/** A webhook that must not be believed; the message says why. Answer it with 400. */
+/** A webhook that must not be trusted; the message says why. Respond with 400. */
 export class WebhookError extends InboxdError {}
 
 type Headers_ = Headers | Record<string, string | string[] | undefined>;
@@ -16,24 +16,25 @@ function header(headers: Headers_, name: string): string {
 
 /**
  * verifyWebhook checks that a POST came from the service (standard-webhooks) and returns its event.
- * @param body the bytes as they came: text that was parsed and written again does not match
- * @param secret as it was shown at the creation, `whsec_...`
- * @param options `tolerance`: seconds that the time of signing may be off, default 300; `now`: present in Unix seconds
+ * @param body the body as received: JSON that was parsed and encoded again does not match
+ * @param secret the secret returned when the webhook was created, `whsec_...`
+ * @param options `tolerance`: how many seconds the time of signing may differ from now, default 300; `now`: current Unix time in seconds
  * @throws WebhookError
  */
 export async function verifyWebhook(body: string | Uint8Array, headers: Headers_, secret: string, options: { tolerance?: number; now?: number } = {}): Promise<Event> {
   const id = header(headers, "webhook-id");
   const stamp = header(headers, "webhook-timestamp");
   const signatures = header(headers, "webhook-signature");
-  if (!id || !stamp || !signatures) throw new WebhookError("The request has no webhook-id, webhook-timestamp or webhook-signature: it is no webhook, or something took them off");
-  if (!/^\d{1,15}$/.test(stamp)) throw new WebhookError("webhook-timestamp is no number of seconds");
+  if (!id || !stamp || !signatures) throw new WebhookError("The request is not a webhook: webhook-id, webhook-timestamp or webhook-signature is missing");
+  if (!/^\d{1,15}$/.test(stamp)) throw new WebhookError("webhook-timestamp is not a number of seconds");
   const now = options.now ?? Date.now() / 1000;
   const off = now - Number(stamp);
-  if (Math.abs(off) > (options.tolerance ?? 300)) {
-    throw new WebhookError(`The webhook was signed ${Math.floor(Math.abs(off))} seconds ${off > 0 ? "ago" : "ahead of this clock"}: it is old, or a clock is wrong`);
+  const tolerance = options.tolerance ?? 300;
+  if (Math.abs(off) > tolerance) {
+    throw new WebhookError(`The webhook was signed ${Math.floor(Math.abs(off))} seconds ${off > 0 ? "ago" : "ahead of this clock"}. The limit is ${tolerance} seconds; check the clocks`);
   }
   const keyBytes = decoded(secret.replace(/^whsec_/, ""));
-  if (!keyBytes?.length) throw new WebhookError("The secret is not one of this service: it looks like whsec_ and base64");
+  if (!keyBytes?.length) throw new WebhookError("Invalid secret (use whsec_ followed by base64)");
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
   const head = new TextEncoder().encode(`${id}.${stamp}.`);
   const signed = new Uint8Array(head.length + bytes.length);
@@ -45,10 +46,10 @@ export async function verifyWebhook(body: string | Uint8Array, headers: Headers_
     const signature = decoded(one.slice(3));
     if (signature && (await crypto.subtle.verify("HMAC", key, signature, signed))) return read(bytes);
   }
-  throw new WebhookError("No signature matches: the body is not the bytes that were sent, or the secret is another webhook's");
+  throw new WebhookError("No signature matches: the body was changed, or the secret belongs to another webhook");
 }
 
-/** decoded is what base64 stands for; undefined: it is none. */
+/** decoded returns the bytes that base64 encodes; undefined: it is invalid. */
 function decoded(base64: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
@@ -61,6 +62,6 @@ function read(body: Uint8Array): Event {
   try {
     return JSON.parse(new TextDecoder().decode(body)) as Event;
   } catch (cause) {
-    throw new WebhookError("The webhook is signed and holds no event", { cause });
+    throw new WebhookError("The signature is valid, but the body is not an event", { cause });
   }
 }

@@ -47,7 +47,7 @@ test("messages are handed out oldest first, and none is lost between two waits",
     const rest = [await inbox.waitForMessage(), await inbox.waitForMessage(), await inbox.waitForMessage()];
     assert.deepEqual(rest.map((m) => m.subject), ["one", "two", "four"]);
     assert.ok("html" in rest[0]!, "what is handed out is whole");
-    await assert.rejects(inbox.waitForMessage({ timeout: 300 }), /No message came to .* within 0.3 s/);
+    await assert.rejects(inbox.waitForMessage({ timeout: 300 }), /No message arrived at .* within 0.3 s/);
     assert.equal((await inbox.waitForMessage({ subject: "TWO", after: 0 })).subject, "two");
   }));
 
@@ -166,7 +166,7 @@ for (const transport of ["stream", "poll"] as const) {
       const first = events.next();
       let cursor = "";
       for (let i = 0; i < 3; i++) {
-        // a mail that comes while the iteration begins may be before "now"
+        // a message that arrives while the iteration begins may be before "now"
         while (!cursor && !(await Promise.race([first.then(() => true), mail(inbox.address, "s0", "x").then(() => false)]))) await new Promise((r) => setTimeout(r, 20));
         if (!cursor) cursor = (await first).value!.cursor;
       }

@@ -3,7 +3,7 @@ import { connect, type AddressInfo } from "node:net";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 
-/** mail hands a mail to the service over SMTP. */
+/** mail sends a message to the service over SMTP. */
 export async function mail(to: string, subject: string, text: string, from = "shop@example.com", smtp = process.env["INBOXD_SMTP"]!): Promise<void> {
   const [host, port] = smtp.split(":");
   const socket = connect(Number(port), host);
@@ -25,7 +25,7 @@ export async function mail(to: string, subject: string, text: string, from = "sh
   socket.end("QUIT\r\n");
 }
 
-/** fake is a server that answers as told, until it is closed. */
+/** fake starts a server with the given handler. */
 export async function fake(answer: RequestListener): Promise<{ url: string; close: () => void }> {
   const server = createServer(answer).listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -15,7 +15,7 @@ import (
 	"inboxd/internal/core/tools"
 )
 
-// arguments are those of a call, checked and with their defaults.
+// arguments are the arguments of a call, checked and with defaults.
 type arguments map[string]any
 
 func (a arguments) text(name string) string {
@@ -44,7 +44,8 @@ func (a arguments) list(name string) []string {
 	return out
 }
 
-// but is what was given, besides some names: a body for the API, which has the same ones.
+// but returns the arguments except some. The result is a body for the API, whose fields have the
+// same names.
 func (a arguments) but(names ...string) map[string]any {
 	out := map[string]any{}
 	for name, value := range a {
@@ -55,9 +56,9 @@ func (a arguments) but(names ...string) map[string]any {
 	return out
 }
 
-// checked hands on the arguments of a call in the form of the tool's schema, which the SDK holds them to.
-// It answers calls whose arguments are wrong with a sentence that names each of them and what it
-// may be, so that a model mends them all at once.
+// checked converts the arguments of a call to the form of the tool's schema, against which the SDK
+// checks them. If arguments are wrong, the call returns a sentence that names each of them and its
+// valid values, so that a model can correct all at once.
 func checked(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
@@ -81,8 +82,9 @@ func wrong(ctx context.Context) error {
 	return err
 }
 
-// sayWrong answers a call with what is wrong about it. The call goes through the SDK, whose result has
-// what the revision asks of a result (2026-07-28: resultType), and never to the tool's work.
+// sayWrong returns the error about the arguments as the result of the call. The call goes through
+// the SDK, which adds what the revision requires of a result (2026-07-28: resultType), but never
+// reaches the tool.
 func sayWrong(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request, err error) (mcp.Result, error) {
 	result, bad := next(context.WithValue(ctx, wrongKey{}, err), method, req)
 	refusal := failed(err.Error())
@@ -94,10 +96,10 @@ func sayWrong(ctx context.Context, next mcp.MethodHandler, method string, req mc
 	return r, nil
 }
 
-// maxWrong bounds what is said of one call.
+// maxWrong limits the number of errors listed for one call.
 const maxWrong = 30
 
-// readArguments returns the arguments of a call as its tool has them.
+// readArguments returns the arguments of a call in the form of the tool's schema.
 func readArguments(t tools.Tool, raw json.RawMessage) (json.RawMessage, error) {
 	given, ok := argumentsOf(raw)
 	if !ok {
@@ -110,7 +112,7 @@ func readArguments(t tools.Tool, raw json.RawMessage) (json.RawMessage, error) {
 	return encode(given)
 }
 
-// check says all that is wrong with the arguments of a tool, in the manner of the API.
+// check returns an error, in the style of the API, that lists everything wrong with the arguments.
 func check(t tools.Tool, given map[string]any) error {
 	var wrong []string
 	known := map[string]bool{}
@@ -149,7 +151,7 @@ func fields(t tools.Tool) string {
 	return "Its fields are: " + strings.Join(names, ", ")
 }
 
-// misfits says how a value is not what its schema asks for.
+// misfits describes how a value differs from its schema.
 func misfits(name string, s tools.Schema, v any) []string {
 	if len(s.AnyOf) > 0 {
 		return misfitsAll(name, s, v)
@@ -175,7 +177,7 @@ func misfits(name string, s tools.Schema, v any) []string {
 	return nil
 }
 
-// misfitsAll is for a value that may be of several forms.
+// misfitsAll describes how a value differs from a schema with several forms.
 func misfitsAll(name string, s tools.Schema, v any) []string {
 	var forms []string
 	for _, form := range s.AnyOf {
@@ -237,7 +239,7 @@ func wrongObject(name string, s tools.Schema, v map[string]any) []string {
 	return wrong
 }
 
-// typed reports whether v is of one of the types of JSON Schema.
+// typed reports whether v is of one of the JSON Schema types.
 func typed(types []string, v any) bool {
 	if len(types) == 0 {
 		return true
@@ -263,7 +265,7 @@ func typed(types []string, v any) bool {
 	return slices.Contains(types, is)
 }
 
-// kind says in words what a value must be.
+// kind describes the values that a schema allows.
 func kind(s tools.Schema) string {
 	words := map[string]string{"string": "a string", "integer": "a whole number", "number": "a number", "boolean": "true or false", "array": "a list", "object": "an object", "null": "null"}
 	var names []string

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// BenchmarkNew is what a client waits for before it can ask for the tools.
+// BenchmarkNew measures what a client waits for before it can request the tools.
 func BenchmarkNew(b *testing.B) {
 	s := newService()
 	for b.Loop() {
@@ -16,7 +16,7 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// BenchmarkCall is what a call costs beside that of the API: from line to line.
+// BenchmarkCall measures what a call costs in addition to that of the API, from line to line.
 func BenchmarkCall(b *testing.B) {
 	service := newService()
 	inboxes := []object{}

@@ -6,34 +6,34 @@ import (
 )
 
 const (
-	// maxResult bounds structured content and text of a result as they are sent, in bytes;
-	// room is kept of it for what stands around them.
+	// maxResult limits the structured content and the text of a result as they are sent, in bytes.
+	// room is reserved for what surrounds them.
 	maxResult = 64 << 10
 	room      = 2 << 10
 	budget    = maxResult - room
 )
 
-// answer is what a tool found: structured for programs, text for models.
+// answer is the result of a tool: structured for programs, text for models.
 type answer struct {
 	structured []byte // a JSON object
 	text       string
 }
 
-// escaped is the length of JSON in which the sender escapes what HTML would mind.
+// escaped returns the length of JSON after the SDK has escaped the characters special in HTML.
 func escaped(b []byte) int {
 	return len(b) + 5*(bytes.Count(b, []byte("<"))+bytes.Count(b, []byte(">"))+bytes.Count(b, []byte("&"))) + 3*(bytes.Count(b, []byte("\u2028"))+bytes.Count(b, []byte("\u2029")))
 }
 
-// quoted is the length of a text as JSON.
+// quoted returns the length of a text as a JSON string.
 func quoted(s string) int {
 	b, err := json.Marshal(s)
 	if err != nil {
-		return 0 // a string has none
+		return 0 // cannot happen for a string
 	}
 	return len(b)
 }
 
-// encode is JSON as it is sent: strings are not blown up for HTML.
+// encode returns v as JSON, without the escapes for HTML.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -42,13 +42,13 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
-// item is one of a list: as a program and as a model reads it.
+// item is one item of a list, in the form for programs and in the form for models.
 type item struct {
 	structured []byte
 	text       string
 }
 
-// fitting is how many items, from the first, fit beside what has taken already.
+// fitting returns how many items, from the first, fit if taken bytes are already used.
 func fitting(items []item, taken int) int {
 	for n, it := range items {
 		taken += escaped(it.structured) + len(",") + quoted(it.text)
@@ -59,7 +59,7 @@ func fitting(items []item, taken int) int {
 	return len(items)
 }
 
-// list is the JSON of items.
+// list returns items as a JSON list.
 func list(items []item) json.RawMessage {
 	var b bytes.Buffer
 	b.WriteByte('[')
@@ -73,8 +73,8 @@ func list(items []item) json.RawMessage {
 	return b.Bytes()
 }
 
-// within cuts what is too long in an object of the API until it takes at most max bytes: strings, then
-// lists, each time to less. Its members stay, with their types. It reports whether something went.
+// within shortens strings and lists in a JSON object of the API, in steps, until it has at most max
+// bytes. Its members and their types are kept. It reports whether it shortened anything.
 func within(object json.RawMessage, max int) (json.RawMessage, bool) {
 	if escaped(object) <= max {
 		return object, false
@@ -83,7 +83,7 @@ func within(object json.RawMessage, max int) (json.RawMessage, bool) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	d.UseNumber()
 	if d.Decode(&v) != nil {
-		return object, false // not JSON: the API gave it as JSON, so this can't be
+		return object, false // cannot happen: the API returned it as JSON
 	}
 	for _, step := range []struct{ text, list int }{{4000, 200}, {2000, 100}, {1000, 50}, {500, 20}, {200, 10}, {100, 3}, {60, 0}} {
 		v = shorter(v, step.text, step.list)

@@ -14,7 +14,7 @@ import (
 	"inboxd/internal/core/tools"
 )
 
-// asSent is a result as the SDK writes it at its longest: with escapes for HTML.
+// asSent returns a result in the SDK's longest form: with escapes for HTML.
 func asSent(t *testing.T, r *mcp.CallToolResult) []byte {
 	t.Helper()
 	b, err := json.Marshal(r)
@@ -35,7 +35,7 @@ func withinBudget(t *testing.T, r *mcp.CallToolResult) {
 	}
 }
 
-// newestFirst is n messages, all alike.
+// newestFirst returns n equal messages.
 func newestFirst(n int, m stored) page {
 	p := page{}
 	for i := range n {
@@ -66,7 +66,7 @@ func read(c *call, p page) (*mcp.CallToolResult, []int64) {
 	return a.result(), ids
 }
 
-// TestNewestMessagesStay: older ones go until the rest fits, and the result says so.
+// TestNewestMessagesStay: older messages are omitted until the rest fits, and the result says so.
 func TestNewestMessagesStay(t *testing.T) {
 	c := &call{args: arguments{"address": inboxOfTests, "direction": "in"}}
 	for name, m := range map[string]client.Message{
@@ -96,7 +96,7 @@ func TestNewestMessagesStay(t *testing.T) {
 	}
 }
 
-// TestALongListIsCut at what fits, of ten thousand inboxes too.
+// TestALongListIsCut: lists are truncated to what fits, also one of ten thousand inboxes.
 func TestALongListIsCut(t *testing.T) {
 	service := newService()
 	s := service.server()
@@ -117,7 +117,7 @@ func TestALongListIsCut(t *testing.T) {
 	}
 }
 
-// TestALongMeetingIsCut and stays what its schema says.
+// TestALongMeetingIsCut: the shortened meeting still matches its schema.
 func TestALongMeetingIsCut(t *testing.T) {
 	_, plainEvent, _ := calendarOfTests(httpRequest("POST"), []string{"events"})
 	event := plainEvent.(object)["event"].(object)
@@ -145,7 +145,7 @@ func TestALongMeetingIsCut(t *testing.T) {
 	}
 }
 
-// TestManyRecipientsAreCut: a hundred with long names, each refused at length.
+// TestManyRecipientsAreCut: a hundred recipients with long names and long errors.
 func TestManyRecipientsAreCut(t *testing.T) {
 	m := &client.Message{ID: 7, Direction: "out", SentState: client.SentState{SendStatus: client.StatusFailed, SendError: strings.Repeat("<", 5000)}}
 	for i := range 100 {
@@ -164,7 +164,7 @@ func TestManyRecipientsAreCut(t *testing.T) {
 	}
 }
 
-// TestControlsGo from what the API says of a meeting, too.
+// TestControlsGo: control characters are also removed from what the API returns about a meeting.
 func TestControlsGo(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"id":5,"title":"a\u001b[31m\u0007b"}`: `{"id":5,"title":"a[31mb"}`,
@@ -177,7 +177,8 @@ func TestControlsGo(t *testing.T) {
 	}
 }
 
-// FuzzBudget: whatever is in a mail, a result is JSON in UTF-8 of at most 64 KB, and shows something.
+// FuzzBudget: whatever a message contains, a result is JSON in UTF-8 of at most 64 KB, and not
+// empty.
 func FuzzBudget(f *testing.F) {
 	f.Add("subject", "body", "name", "https://x.test/", uint8(3), uint16(100), `{"title":"x","start":"2026","attendees":[1,2]}`)
 	f.Add("<<<>>>", strings.Repeat("\u2028&", 3000), "\xff\xfe", "\x1b[31m", uint8(20), uint16(5000), `[[[["`+strings.Repeat("x", 9000)+`"]]]]`)
@@ -213,7 +214,7 @@ func FuzzBudget(f *testing.F) {
 	})
 }
 
-// FuzzWithin: what is cut of an object stays JSON, and its members stay.
+// FuzzWithin: a shortened object is still JSON with the same fields.
 func FuzzWithin(f *testing.F) {
 	f.Add(`{"a":"`+strings.Repeat("x", 500)+`","b":[1,2,3],"c":{"d":null}}`, uint16(300))
 	f.Fuzz(func(t *testing.T, doc string, max uint16) {

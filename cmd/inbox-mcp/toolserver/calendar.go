@@ -10,10 +10,10 @@ import (
 	"inboxd/http/client"
 )
 
-// maxEvent bounds one meeting in an answer, in bytes.
+// maxEvent limits one meeting in a result, in bytes.
 const maxEvent = 8 << 10
 
-// meeting is what texts say of one.
+// meeting holds the fields of a meeting that are shown as text.
 type meeting struct {
 	ID        int64  `json:"id"`
 	EventID   *int64 `json:"event_id"`
@@ -75,7 +75,7 @@ func (c *call) listEvents() (answer, error) {
 	return answer{structured, c.eventsText(items[:n], more, cutSome, mark)}, err
 }
 
-// eventItems are meetings as items, as many as could fit, under one mark.
+// eventItems returns meetings as items with a common mark, and whether some were shortened.
 func eventItems(events []json.RawMessage) (items []item, cutSome bool, mark string) {
 	said := make([]string, len(events))
 	for i, e := range events {
@@ -86,14 +86,14 @@ func eventItems(events []json.RawMessage) (items []item, cutSome bool, mark stri
 	f := newFence(drawn, said...)
 	for i, e := range events {
 		var m meeting
-		_ = json.Unmarshal(e, &m) // what can't be read of it stays empty in the text
+		_ = json.Unmarshal(e, &m) // fields that cannot be parsed stay empty
 		m.hidden = hides(string(e))
 		items = append(items, item{compactly(e), eventHeading(m) + f.around(said[i]) + "\n"})
 	}
 	return items, cutSome, f.mark
 }
 
-// compactly is JSON of the API as encode writes it, its texts without what plain takes out.
+// compactly returns JSON of the API as encode writes it, with its texts cleaned by plain.
 func compactly(raw json.RawMessage) []byte {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -112,7 +112,7 @@ func compactly(raw json.RawMessage) []byte {
 	return b
 }
 
-// plainly takes out of every text in v what plain does.
+// plainly applies plain to every text in v.
 func plainly(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -176,10 +176,10 @@ func eventHeading(m meeting) string {
 	return b.String()
 }
 
-// meetingText is what others had a say in.
+// meetingText returns the parts of a meeting that others could have written.
 func meetingText(raw json.RawMessage) string {
 	var m meeting
-	_ = json.Unmarshal(raw, &m) // as above
+	_ = json.Unmarshal(raw, &m) // as in eventItems
 	var b strings.Builder
 	fmt.Fprintf(&b, "Title: %s\n", line(m.Title))
 	if m.Location != "" {
@@ -201,7 +201,7 @@ func meetingText(raw json.RawMessage) string {
 	return b.String()
 }
 
-// meetingLine is the invitation of a message, on one line of its text.
+// meetingLine returns the invitation in a message as one line.
 func meetingLine(raw json.RawMessage) string {
 	var m meeting
 	if json.Unmarshal(raw, &m) != nil {
@@ -218,7 +218,7 @@ func meetingLine(raw json.RawMessage) string {
 	return text
 }
 
-// arranged is the answer of the API to an order about a meeting.
+// arranged returns the result for the API's response to a request about a meeting.
 func (c *call) arranged(b json.RawMessage, err error, done string) (answer, error) {
 	if err != nil {
 		return answer{}, err
@@ -268,7 +268,7 @@ func (c *call) createEvent() (answer, error) {
 }
 
 func (c *call) updateEvent() (answer, error) {
-	// PATCH takes no name, so its repeat could tell the guests twice.
+	// PATCH takes no idempotency key, so a retry could notify the guests twice.
 	b, err := c.api.Do(c.ctx, client.Request{Method: "PATCH", Path: c.eventPath(), In: c.args.but("address", "event_id")})
 	return c.arranged(b, err, "Changed")
 }

@@ -8,8 +8,8 @@ import (
 	"inboxd/http/client"
 )
 
-// TestMeetingsSayWhatToMind: what an agent must know of a meeting stands outside of the fence, where the meeting is
-// joined inside.
+// TestMeetingsSayWhatToMind: warnings about a meeting are outside of the fence, and the link to
+// join it is inside.
 func TestMeetingsSayWhatToMind(t *testing.T) {
 	for _, row := range []struct{ event, heading, text string }{
 		{`{"id":1,"source":"inbound","organizer_verified":true,"transparency":"opaque","join_url":null}`, "event_id 1,  to , \n", ""},
@@ -31,7 +31,7 @@ func TestMeetingsSayWhatToMind(t *testing.T) {
 	}
 }
 
-// TestSeveralMeetingsOfAMessage: all of them are told, as many as fit.
+// TestSeveralMeetingsOfAMessage: all of them are returned, as many as fit.
 func TestSeveralMeetingsOfAMessage(t *testing.T) {
 	one := json.RawMessage(`{"id":1,"event_id":1,"action":"created","title":"Leg","join_url":"https://meet.test/1"}`)
 	m := stored{Message: client.Message{ID: 7}, CalendarEvent: one}

@@ -7,11 +7,11 @@ import (
 	"inboxd/http/client"
 )
 
-// doubtful is the least difference of two clocks that counts: the Date of an answer has whole seconds.
+// doubtful is the least difference of the two clocks that counts: a Date header has whole seconds.
 const doubtful = 5 * time.Second
 
-// dated is a client whose answers set the clock: how old mail is, is said by the service's. It repeats
-// nothing: the model hears what went wrong, and decides.
+// dated returns a client whose responses set the clock, because the service's clock defines the age
+// of messages. It does not retry: errors are returned to the model, which decides.
 func (s *Server) dated(api *client.Client) *client.Client {
 	c, plain := *api, http.Client{}
 	if c.HTTP != nil {
@@ -46,5 +46,5 @@ func (d dating) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// now is the time as the service has it.
+// now returns the time by the service's clock.
 func (s *Server) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }

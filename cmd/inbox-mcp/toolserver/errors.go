@@ -20,15 +20,15 @@ const (
 	stopping  = "Cancelled because the tool server is stopping. Nothing is lost: call again when it is back"
 )
 
-// refusal is a sentence of the tool server's own.
+// refusal is an error sentence of the tool server itself.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
 func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
-// sentence is what a model is told of an error: what the API said of it, whole and alone, where the
-// API said something.
+// sentence returns the text about an error for a model. If the API returned an error, it is the
+// API's sentence, unchanged.
 func (s *Server) sentence(ctx context.Context, err error) string {
 	var own refusal
 	var said *client.Error
@@ -51,12 +51,12 @@ func (s *Server) unreachable(cause string) string {
 	return Unreachable(s.api.BaseURL, cause)
 }
 
-// Unreachable says that no inbox server answers at base.
+// Unreachable returns the sentence that there is no inbox server at base.
 func Unreachable(base, cause string) string {
 	return fmt.Sprintf("The inbox server at %s gave no valid response: %s. Check --base-url", base, cause)
 }
 
-// cause is what lies at the bottom of a failed request, without the request.
+// cause returns the underlying cause of a failed request, without the request.
 func cause(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -77,7 +77,7 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// Cause is what a person is told of an error of a call that got no answer.
+// Cause returns the sentence for a person about a request that got no response.
 func Cause(err error) string {
 	var said *client.Error
 	if errors.As(err, &said) {
@@ -86,11 +86,11 @@ func Cause(err error) string {
 	return cause(err)
 }
 
-// pause before the one repeat of an order whose answer was lost.
+// pause is the wait before the only retry of a request whose response was lost.
 const pause = 200 * time.Millisecond
 
-// once gives an order, and gives it again under the same name when its answer was lost or the service
-// was overrun for the moment: what bears a name is done once, whatever is repeated.
+// once makes a request. It retries it, with the same idempotency key, if the response was lost or
+// the service was overloaded. The key makes sure that the request is executed once.
 func once[T any](ctx context.Context, order func() (T, error)) (T, error) {
 	out, err := order()
 	if !passes(err) || ctx.Err() != nil {
@@ -104,7 +104,7 @@ func once[T any](ctx context.Context, order func() (T, error)) (T, error) {
 	return order()
 }
 
-// passes reports whether an error may be gone when the call is repeated.
+// passes reports whether an error may be gone when the request is retried.
 func passes(err error) bool {
 	var said *client.Error
 	if errors.As(err, &said) {

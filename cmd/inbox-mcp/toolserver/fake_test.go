@@ -19,18 +19,18 @@ import (
 
 const inboxOfTests = "agent@inbox.test"
 
-// service is the API in memory, as far as tools ask for it: one inbox with its messages and a
-// calendar of one meeting. It waits by the clock of its bubble, where it is in one.
+// service is an in-memory fake of the part of the API that tools use: one inbox with its messages
+// and a calendar with one meeting. In a synctest bubble, it uses the clock of the bubble.
 type service struct {
 	mu        sync.Mutex
 	messages  []*fakeMessage // oldest first
 	changed   chan struct{}  // closed at the next change
 	down      bool
 	encrypted bool
-	waiting   int                                // long polls at work
-	orders    map[string]int                     // by Idempotency-Key: how often it came
-	lose      int                                // answers of orders to lose, and of claims
-	script    func(*http.Request) *http.Response // answers before anything else, if not nil
+	waiting   int                                // long polls in progress
+	orders    map[string]int                     // by Idempotency-Key: number of requests
+	lose      int                                // number of responses to lose, to orders and to claims
+	script    func(*http.Request) *http.Response // returns the response before anything else, if not nil
 	calls     []string                           // method, path and body
 }
 
@@ -56,7 +56,7 @@ func newService() *service {
 	return &service{changed: make(chan struct{}), orders: map[string]int{}}
 }
 
-// server is a tool server that asks this service.
+// server returns a tool server that uses this service.
 func (s *service) server() *Server {
 	api := client.New("http://inbox.test", "svc_live_test")
 	api.HTTP = &http.Client{Transport: s}
@@ -71,7 +71,7 @@ func (s *service) change(do func()) {
 	s.changed = make(chan struct{})
 }
 
-// receive puts a message in; age is how long ago it came.
+// receive adds a message; age is how long ago it arrived.
 func (s *service) receive(id int64, code string, age time.Duration) *fakeMessage {
 	subject, body := fmt.Sprintf("Subject %d", id), fmt.Sprintf("Body of %d", id)
 	m := &fakeMessage{
@@ -109,7 +109,7 @@ func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	var body map[string]any
-	_ = json.Unmarshal(sent, &body) // none is as good as an empty one
+	_ = json.Unmarshal(sent, &body) // no body is the same as an empty one
 	status, out, err := s.serve(r, body)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func httpAnswer(status int, out any) *http.Response {
 	return &http.Response{StatusCode: status, Status: fmt.Sprintf("%d %s", status, http.StatusText(status)), Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(b))}
 }
 
-// asked are the calls so far.
+// asked returns the calls so far.
 func (s *service) asked() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +193,7 @@ func calendarOfTests(r *http.Request, parts []string) (int, any, error) {
 	return 202, object{"ok": true, "event": event, "message_id": 78, "send_status": "queued"}, nil
 }
 
-// fits reports whether a received message is what a query asks for.
+// fits reports whether a received message matches a query.
 func fits(m *fakeMessage, r *http.Request) bool {
 	q := r.URL.Query()
 	after, _ := strconv.ParseInt(q.Get("after"), 10, 64)
@@ -282,10 +282,10 @@ func (s *service) message(r *http.Request, parts []string, body object) (int, an
 	return 200, object{"ok": true}, nil
 }
 
-// commit is how long a change takes, so that others see what was before it meanwhile.
+// commit is how long a change takes, during which others see the previous state.
 const commit = 10 * time.Millisecond
 
-// events tells of nothing but the present, until something changes.
+// events returns only the current cursor until something changes.
 func (s *service) events(r *http.Request) (int, any, error) {
 	s.mu.Lock()
 	changed := s.changed
@@ -301,7 +301,7 @@ func (s *service) events(r *http.Request) (int, any, error) {
 	}
 }
 
-// settle gives sent mail 77 a status.
+// settle sets the status of the sent message 77.
 func (s *service) settle(status string) {
 	s.change(func() {
 		for _, m := range s.messages {
@@ -317,7 +317,7 @@ func (s *service) sent(status string) {
 	s.change(func() { m.Direction, m.Status = "out", &status })
 }
 
-// until waits until the service says so: for what happens beside a test.
+// until waits until the service satisfies a condition, for what happens in parallel with a test.
 func (s *service) until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.After(30 * time.Second)
@@ -336,7 +336,7 @@ func (s *service) until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// scripted answers everything alike.
+// scripted gives the same response to everything.
 func (s *service) scripted(status int, body []byte) {
 	s.change(func() { s.script = func(*http.Request) *http.Response { return httpAnswer(status, body) } })
 }

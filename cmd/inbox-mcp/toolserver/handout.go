@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// fresh is how old mail may be that came before the wait for it began.
+	// fresh is the maximum age of messages that arrived before the wait began.
 	fresh = 15 * time.Minute
-	// unmark bounds giving back what could not be handed out.
+	// unmark limits how long giveBack and other requests after a wait may take.
 	unmark = 2 * time.Second
 )
 
-// handedOut names a message that was given before.
+// handedOut identifies a message that was returned before.
 type handedOut struct {
 	MessageID  int64  `json:"message_id"`
 	ReceivedAt string `json:"received_at"`
 }
 
-// headline is what a look sees of a message.
+// headline is the part of a message that look reads.
 type headline struct {
 	ID         int64     `json:"id"`
 	OTPCode    *string   `json:"otp_code"`
@@ -32,7 +32,7 @@ type headline struct {
 	Encrypted  bool      `json:"encrypted"`
 }
 
-// look returns the unread message to hand out of those that are there; nil: none.
+// look returns the unread message to return among those that are there, or nil.
 func (w *wait) look(ctx context.Context) (found *headline, err error) {
 	q := url.Values{"direction": {"in"}, "limit": {"200"}, "fields": {"id,otp_code,received_at,is_read"}, "since": {w.now().Add(-fresh).UTC().Format(time.RFC3339Nano)}}
 	for {
@@ -56,7 +56,7 @@ func (w *wait) look(ctx context.Context) (found *headline, err error) {
 			case w.codes:
 				return m, nil
 			default:
-				found = m // newest first, so the last one stays
+				found = m // the list is newest first, so the oldest one remains
 			}
 		}
 		if !p.HasMore || len(p.Emails) == 0 {
@@ -66,15 +66,15 @@ func (w *wait) look(ctx context.Context) (found *headline, err error) {
 	}
 }
 
-// before notes the newest code that was read.
+// before records the newest code that was already read.
 func (w *wait) before(m *headline) {
 	if w.codes && (w.lastCode == nil || w.lastCode.MessageID < m.ID) {
 		w.lastCode = &handedOut{m.ID, stamp(m.ReceivedAt)}
 	}
 }
 
-// take marks a message as read for this call alone, and returns it; nil when somebody else has taken
-// it. m is the message, when it is known already.
+// take marks a message as read for this call alone and returns it, or nil if another call has taken
+// it. m is the message if it was read before.
 func (w *wait) take(ctx context.Context, id int64, m *stored) (*stored, error) {
 	if m == nil {
 		var err error
@@ -87,7 +87,7 @@ func (w *wait) take(ctx context.Context, id int64, m *stored) (*stored, error) {
 	}
 	claimed, err := w.claim(m)
 	if passes(err) && w.ctx.Err() == nil {
-		// Whether it was marked is not known. To hand it out twice is better than never.
+		// It is unknown whether the message was marked. Returning it twice is better than never.
 		if _, err = once(w.ctx, func() (bool, error) { return w.api.Claim(w.ctx, w.address(), id) }); err == nil {
 			claimed = true
 		}
@@ -104,20 +104,20 @@ func (w *wait) take(ctx context.Context, id int64, m *stored) (*stored, error) {
 	return m, nil
 }
 
-// claim claims a message and makes its answer meanwhile.
+// claim marks a message as read, and builds the result at the same time.
 func (w *wait) claim(m *stored) (claimed bool, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		claimed, err = w.api.Claim(w.ctx, w.address(), m.ID)
 	}()
-	defer func() { <-done }() // also under a panic of came
+	defer func() { <-done }() // also after a panic in came
 	w.rendered, w.renderErr = w.came(m)
 	<-done
 	return claimed, err
 }
 
-// giveBack makes a message unread again that nobody is there to take any more.
+// giveBack marks a message as unread again, because its call was cancelled.
 func (w *wait) giveBack(id int64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), unmark)
 	defer cancel()

@@ -20,35 +20,37 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Path is where the tools are served over HTTP.
+// Path is the path of the tools over HTTP.
 const Path = "/mcp"
 
 const (
-	// maxRequest bounds the body of a request, in bytes, and slowBody how long it may take to come.
+	// maxRequest limits the body of a request, in bytes, and slowBody the time it may take to
+	// arrive.
 	maxRequest = 1 << 20
 	slowBody   = 30 * time.Second
 )
 
-// HTTPOptions say who may call.
+// HTTPOptions configure who may call.
 type HTTPOptions struct {
-	// Address is where is listened, HOST:PORT: requests must name a loopback host, or this one.
+	// Address is the address the server listens on, HOST:PORT. The Host header of a request must
+	// name it or a loopback address.
 	Address string
-	// Token is what requests must bear (RFC 6750); empty: none is asked for.
+	// Token is the bearer token that requests must send (RFC 6750); empty: none is required.
 	Token string
 }
 
-// Handler serves clients over streamable HTTP, without sessions (ADR 0071): each request stands for itself.
+// Handler serves clients over streamable HTTP. It is stateless, without sessions (ADR 0071).
 func (s *Server) Handler(o HTTPOptions) http.Handler {
 	streams := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.mcp }, &mcp.StreamableHTTPOptions{
 		Stateless:                    true,
 		PropagateRequestCancellation: true,
-		DisableLocalhostProtection:   true, // the gate is stricter
+		DisableLocalhostProtection:   true, // gate is stricter
 		MaxRequestBodyBytes:          maxRequest,
 	})
 	return &gate{options: o, streams: streams}
 }
 
-// gate lets through what may be served.
+// gate passes on the requests that are allowed.
 type gate struct {
 	options HTTPOptions
 	streams http.Handler
@@ -80,7 +82,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// speaks answers a revision that nobody knows.
+// speaks responds to requests of an unknown revision of the protocol.
 func (g *gate) speaks(w http.ResponseWriter, r *http.Request, body []byte) bool {
 	asked := r.Header.Get("Mcp-Protocol-Version")
 	if asked == "" || slices.Contains(mcp.SupportedProtocolVersions(), asked) {
@@ -88,11 +90,11 @@ func (g *gate) speaks(w http.ResponseWriter, r *http.Request, body []byte) bool 
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)
-	_, _ = w.Write(unsupported(idOf(body), asked)) // who has gone hears nothing
+	_, _ = w.Write(unsupported(idOf(body), asked)) // fails only if the client disconnected
 	return false
 }
 
-// worded puts refusals of the SDK, which are plain text, in the form of the protocol.
+// worded converts errors of the SDK, which are plain text, to the form of the protocol.
 type worded struct {
 	http.ResponseWriter
 	id      any
@@ -121,14 +123,14 @@ func (w *worded) Write(b []byte) (int, error) {
 }
 
 // Flush implements http.Flusher.
-func (w *worded) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() } // best effort, as its like
+func (w *worded) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() } // best effort
 
-// Unwrap is for http.ResponseController.
+// Unwrap implements the interface of http.ResponseController.
 func (w *worded) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// names reports whether a host, perhaps with a port, is loopback or the one that is listened on. Of an
-// address that stands for all of the machine's any address will do: what a hostile page can bend to
-// us is a name (DNS rebinding).
+// names reports whether a host, with or without a port, is loopback or the one that the server
+// listens on. If that is all addresses, any IP address is allowed: a hostile page can only make
+// names resolve to this machine (DNS rebinding).
 func (g *gate) names(host string) bool {
 	name := hostname(host)
 	if Loopback(name) {
@@ -147,7 +149,7 @@ func (g *gate) own(origin string) bool {
 	return err == nil && u.Host != "" && g.names(u.Host)
 }
 
-// hostname is a host without port and brackets.
+// hostname returns a host without its port and brackets.
 func hostname(hostport string) string {
 	if host, _, err := net.SplitHostPort(hostport); err == nil {
 		return host
@@ -155,7 +157,7 @@ func hostname(hostport string) string {
 	return strings.Trim(hostport, "[]")
 }
 
-// Loopback reports whether a host is this machine's own for itself, by its name or number.
+// Loopback reports whether host is a loopback address or "localhost".
 func Loopback(host string) bool {
 	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
 		return true
@@ -164,7 +166,7 @@ func Loopback(host string) bool {
 	return err == nil && at.Unmap().IsLoopback()
 }
 
-// admits compares in a time that says nothing of the token, nor of its length.
+// admits checks the token in a time that does not depend on the token or its length.
 func (g *gate) admits(authorization string) bool {
 	if g.options.Token == "" {
 		return true
@@ -174,11 +176,12 @@ func (g *gate) admits(authorization string) bool {
 	return subtle.ConstantTimeCompare(given[:], want[:]) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
-// readBody reads the body for what comes after it, and answers what is no JSON or too much of it.
+// readBody reads the body so that it can be read again. It responds to a body that is not JSON or
+// is too large.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
-	// The deadline is of the body alone: left in place, it would end the request under a wait.
+	// The deadline is for the body only. If it stayed, it would end the request during a wait.
 	conn := http.NewResponseController(w)
-	_ = conn.SetReadDeadline(time.Now().Add(slowBody)) // what has none is a test's
+	_ = conn.SetReadDeadline(time.Now().Add(slowBody)) // fails only in tests, whose writers have no deadline
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	_ = conn.SetReadDeadline(time.Time{})
 	var much *http.MaxBytesError
@@ -201,5 +204,5 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 func refuseHTTP(w http.ResponseWriter, status, code int, says string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(refusalOf(nil, code, says)) // who has gone hears nothing
+	_, _ = w.Write(refusalOf(nil, code, says)) // fails only if the client disconnected
 }

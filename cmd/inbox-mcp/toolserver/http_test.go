@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestTheGate: who may call, and what is said to who may not.
+// TestTheGate: who may call, and the responses to others.
 func TestTheGate(t *testing.T) {
 	s := filled().server()
 	own, open := HTTPOptions{Address: "127.0.0.1:8000"}, HTTPOptions{Address: "0.0.0.0:8000", Token: "secret"}

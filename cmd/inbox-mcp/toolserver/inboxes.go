@@ -10,7 +10,7 @@ import (
 	"inboxd/http/client"
 )
 
-// maxListed bounds what is asked for of a list; no more of it fits a result.
+// maxListed is the number of items requested for a list; more do not fit a result.
 const maxListed = "500"
 
 func (c *call) createInbox() (answer, error) {
@@ -29,18 +29,18 @@ func (c *call) createInbox() (answer, error) {
 	return answer{made, text}, nil
 }
 
-// order gives an order to the API under a name of its own, which its repeat bears too.
+// order makes a request with an idempotency key, which its retry repeats.
 func (c *call) order(method, path string, in any) (json.RawMessage, error) {
 	r := client.Request{Method: method, Path: path, In: in, IdempotencyKey: drawn()}
 	return once(c.ctx, func() (json.RawMessage, error) { return c.api.Do(c.ctx, r) })
 }
 
-// strange is for an answer that is JSON but not the service's.
+// strange returns the error for a response that is JSON but not from the service.
 func strange(body []byte) error {
 	return &client.Error{Status: 200, Detail: fmt.Sprintf("unexpected content %.200q", body), Foreign: true}
 }
 
-// listed is an inbox as list_inboxes gives it.
+// listed is an inbox in the result of list_inboxes.
 type listed struct {
 	Address       string     `json:"address"`
 	Label         string     `json:"label"`
@@ -116,7 +116,7 @@ func inboxesText(items []item, more bool) string {
 
 func (c *call) address() string { return c.args.text("address") }
 
-// plainly makes a call whose answer is passed on whole, with a sentence for models.
+// plainly makes a request and returns its response unchanged, with a sentence for models.
 func (c *call) plainly(method, path string, in any, text string) (answer, error) {
 	b, err := c.api.Do(c.ctx, client.Request{Method: method, Path: path, In: in})
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 
 type requestKey struct{}
 
-// carried gives a context the one of the HTTP request that a call came by.
+// carried returns the context of an HTTP request with a reference to itself, for withRequest.
 func carried(request context.Context) context.Context {
 	return context.WithValue(request, requestKey{}, request)
 }
 
-// withRequest ends a call with the HTTP request that it came by, in every revision: the SDK keeps calls
-// of older ones alive, whose answer nobody could fetch from a server without sessions.
+// withRequest ends a call when its HTTP request ends, in every revision. The SDK continues calls of
+// older revisions, but without sessions their responses could not be fetched.
 func withRequest(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	request, ok := ctx.Value(requestKey{}).(context.Context)
@@ -26,11 +26,11 @@ func withRequest(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { forget(); cancel() }
 }
 
-// every is the time between two notifications of progress.
+// every is the time between two progress notifications.
 const every = 5 * time.Second
 
-// progressing tells a client that asked for it, at once and then every five seconds, that a call of at
-// most limit is at work; until the function it returns is called, after which nothing is sent.
+// progressing sends progress notifications to a client that requested them: one immediately and one
+// every five seconds, for a call of at most limit. After stop returns, nothing is sent.
 func (c *call) progressing(ctx context.Context, limit time.Duration, says string) (stop func()) {
 	token := c.request.Params.GetProgressToken()
 	if token == nil || c.request.Session == nil {
@@ -43,7 +43,7 @@ func (c *call) progressing(ctx context.Context, limit time.Duration, says string
 		t := time.NewTicker(every)
 		defer t.Stop()
 		for at := 0.0; ; at += every.Seconds() {
-			// A client that does not take it has gone, which ctx will tell.
+			// An error means that the client disconnected. Then ctx ends.
 			_ = c.request.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: at, Total: limit.Seconds(), Message: says})
 			select {
 			case <-t.C:

@@ -14,18 +14,19 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxLine bounds one line of input, in bytes: a mail of the longest texts fits.
+// maxLine limits one line of input, in bytes: a message with the longest texts fits.
 const maxLine = 8 << 20
 
-// batched is the first revision without batches.
+// batched is the first revision of the protocol without batches.
 const batched = "2025-06-18"
 
-// lines is a connection of which each message is a line. What is no message it answers itself, and goes on.
+// lines is a connection on which each message is a line. It responds itself to a line that is not a
+// valid message, and continues.
 type lines struct {
-	messages chan jsonrpc.Message // to who serves the connection
-	ended    chan struct{}        // no more is handed on
+	messages chan jsonrpc.Message // to the goroutine that serves the connection
+	ended    chan struct{}        // no more messages are passed on
 	closed   chan struct{}        // nobody reads messages any more
-	answered chan struct{}        // has an entry after a call was answered
+	answered chan struct{}        // gets a value after a call was responded to
 	ending   sync.Once
 	closing  sync.Once
 
@@ -33,13 +34,13 @@ type lines struct {
 	out     io.Writer
 
 	mu       sync.Mutex
-	open     map[jsonrpc.ID]*batch // calls without an answer; nil: it came alone
-	leaving  int                   // answers that are being written
-	greeting jsonrpc.ID            // of initialize
-	revision string                // that was agreed on by it; empty before
+	open     map[jsonrpc.ID]*batch // calls without a response; nil: not part of a batch
+	leaving  int                   // responses that are being written
+	greeting jsonrpc.ID            // id of the initialize request
+	revision string                // agreed on by initialize; empty before
 }
 
-// batch is several messages on one line, whose answers are on one line too.
+// batch is several messages on one line, whose responses are also on one line.
 type batch struct {
 	left    int
 	answers []json.RawMessage
@@ -52,7 +53,7 @@ func newLines(out io.Writer) *lines {
 	}
 }
 
-// readAll hands on what comes until the input ends.
+// readAll passes on messages until the input ends.
 func (c *lines) readAll(in io.Reader) {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
@@ -76,7 +77,8 @@ func (c *lines) readAll(in io.Reader) {
 	}
 }
 
-// readLine returns a line without what ends it; of one that is too long, nothing and false.
+// readLine returns a line without its line end. For a line that is too long it returns nothing and
+// false.
 func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	whole = true
 	for {
@@ -92,7 +94,7 @@ func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	}
 }
 
-// take hands on the messages of a line.
+// take passes on the messages of a line.
 func (c *lines) take(line []byte) {
 	if !json.Valid(line) {
 		c.refuse(nil, jsonrpc.CodeParseError, "Parse error: the line is not valid JSON")
@@ -113,14 +115,15 @@ func (c *lines) take(line []byte) {
 	}
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
 		if asked := revisionOf(r); asked != "" && !slices.Contains(mcp.SupportedProtocolVersions(), asked) {
-			_ = c.write(unsupported(r.ID.Raw(), asked)) // as in refuse
+			_ = c.write(unsupported(r.ID.Raw(), asked)) // ignored as in refuse
 			return
 		}
 	}
 	c.hand(m, nil)
 }
 
-// revisionOf is the revision that a request says it follows, as those from 2026-07-28 do.
+// revisionOf returns the revision that a request claims to follow; those from 2026-07-28 on name
+// it.
 func revisionOf(r *jsonrpc.Request) string {
 	if !bytes.Contains(r.Params, []byte(mcp.MetaKeyProtocolVersion)) {
 		return ""
@@ -161,7 +164,7 @@ func (c *lines) takeBatch(line []byte) {
 		good = append(good, m)
 	}
 	if b.left == 0 && len(b.answers) > 0 {
-		_ = c.write(joined(b.answers)) // nobody to answer is found out by the next write
+		_ = c.write(joined(b.answers)) // the next write reports a lost client
 	}
 	for _, m := range good {
 		c.hand(m, b)
@@ -183,7 +186,7 @@ func (c *lines) takesBatches() bool {
 	return c.revision != "" && c.revision < batched
 }
 
-// hand hands on a message. A call counts as at work before anybody sees it.
+// hand passes on a message. A call counts as running before anything else sees it.
 func (c *lines) hand(m jsonrpc.Message, b *batch) {
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
 		c.mu.Lock()
@@ -205,7 +208,7 @@ func (c *lines) hand(m jsonrpc.Message, b *batch) {
 	}
 }
 
-// noteRevision learns from the answer to initialize what was agreed on.
+// noteRevision records the revision in the response to initialize.
 func (c *lines) noteRevision(r *jsonrpc.Response) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,8 +221,9 @@ func (c *lines) noteRevision(r *jsonrpc.Response) {
 	}
 }
 
-// together is what is to be written now that a call was answered: nothing while others of its batch are
-// open. Its id is free from now on: whoever reads the answer may use it again at once.
+// together returns what to write after a call was responded to: nothing while other calls of its
+// batch are running. The call's id is free from then on: the client may reuse it when it reads the
+// response.
 func (c *lines) together(id jsonrpc.ID, answer []byte) ([]byte, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -248,7 +252,7 @@ func rawParts(parts []json.RawMessage) [][]byte {
 	return out
 }
 
-// gone counts an answer as written.
+// gone counts a response as written.
 func (c *lines) gone() {
 	c.mu.Lock()
 	c.leaving--
@@ -259,7 +263,7 @@ func (c *lines) gone() {
 	}
 }
 
-// atWork reports whether an answer is still to be written.
+// atWork reports whether responses are still to be written.
 func (c *lines) atWork() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -274,15 +278,16 @@ func (c *lines) write(message []byte) error {
 	return err
 }
 
-// refuse answers what is no message.
+// refuse responds to a line that is not a valid message.
 func (c *lines) refuse(id any, code int, says string) {
-	_ = c.write(refusalOf(id, code, says)) // that nobody reads is found out by the next answer
+	_ = c.write(refusalOf(id, code, says)) // the next response reports a lost client
 }
 
-// refusalOf is an error of JSON-RPC 2.0 (section 5.1); a nil id is null: it isn't known whose error it is.
+// refusalOf returns an error of JSON-RPC 2.0 (section 5.1). A nil id becomes null: the request is
+// unknown.
 func refusalOf(id any, code int, says string) []byte { return refusalWith(id, code, says, nil) }
 
-// unsupported says that nobody here knows a revision of the protocol, and which ones are known.
+// unsupported returns the error for an unknown revision of the protocol, with the supported ones.
 func unsupported(id any, asked string) []byte {
 	return refusalWith(id, mcp.CodeUnsupportedProtocolVersion, "Unsupported protocol version",
 		mcp.UnsupportedProtocolVersionData{Supported: mcp.SupportedProtocolVersions(), Requested: asked})
@@ -299,12 +304,12 @@ func refusalWith(id any, code int, says string, data any) []byte {
 		Data    any    `json:"data,omitempty"`
 	}{code, says, data}})
 	if err != nil {
-		panic(err) // an id that was decoded
+		panic(err) // cannot happen: the id was decoded from JSON
 	}
 	return b
 }
 
-// idOf is the id of what is no message, where it has one.
+// idOf returns the id of an invalid message, if it has one.
 func idOf(line []byte) any {
 	var m struct {
 		ID json.RawMessage `json:"id"`

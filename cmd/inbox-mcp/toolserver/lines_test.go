@@ -26,7 +26,7 @@ func converse(t *testing.T, s *Server, revision string) *conversation {
 		out.Close()
 	}()
 	t.Cleanup(func() {
-		go io.Copy(io.Discard, read) // what nobody asked about
+		go io.Copy(io.Discard, read) // responses that nobody waits for
 		feed.Close()
 		if err := <-over; err != nil {
 			t.Error(err)
@@ -63,7 +63,7 @@ func (c *conversation) ask(line string) string {
 
 const ping = `{"jsonrpc":"2.0","id":9,"method":"ping"}`
 
-// TestStrangeLines: each gets the error that the protocol names, and the next call works.
+// TestStrangeLines: each gets the error that the protocol defines, and the next call works.
 func TestStrangeLines(t *testing.T) {
 	c := converse(t, filled().server(), "2025-11-25")
 	for name, line := range map[string][2]string{
@@ -102,7 +102,7 @@ func TestStrangeLines(t *testing.T) {
 	}
 }
 
-// TestAnIDIsFreeWithItsAnswer: who has read it may use the id again at once.
+// TestAnIDIsFreeWithItsAnswer: a client that has read the response may reuse the id immediately.
 func TestAnIDIsFreeWithItsAnswer(t *testing.T) {
 	c := converse(t, filled().server(), "2025-11-25")
 	for range 500 {
@@ -112,7 +112,7 @@ func TestAnIDIsFreeWithItsAnswer(t *testing.T) {
 	}
 }
 
-// TestBatches are taken in the revisions that have them: their answers are one line.
+// TestBatches are accepted in the revisions that have them: their responses are on one line.
 func TestBatches(t *testing.T) {
 	c := converse(t, filled().server(), "2025-03-26")
 	got := c.ask(`[` + ping + `,{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}},{"jsonrpc":"2.0","id":10,"method":"ping"},{"jsonrpc":"2.0","id":9,"method":"ping"},{"id":11}]`)
@@ -129,7 +129,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestTheWrongTime: what comes before the greeting gets an error with a code, and the greeting works.
+// TestTheWrongTime: a request before the initialization gets an error with a code, and the
+// initialization works.
 func TestTheWrongTime(t *testing.T) {
 	c := converse(t, filled().server(), "")
 	if got := c.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`); !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,`) {
@@ -140,7 +141,7 @@ func TestTheWrongTime(t *testing.T) {
 	}
 }
 
-// TestTheEndOfInput: calls at work are answered, waits as cancelled, before the connection ends.
+// TestTheEndOfInput: running calls get a response, waits as cancelled, before the connection ends.
 func TestTheEndOfInput(t *testing.T) {
 	service := filled()
 	s := service.server()

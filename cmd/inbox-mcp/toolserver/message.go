@@ -9,22 +9,23 @@ import (
 	"inboxd/http/client"
 )
 
-// What is shown of one message, in characters but where it says otherwise.
+// Limits of what is shown of one message, in characters unless stated otherwise.
 const (
 	maxBody     = 4000
-	maxHeading  = 300  // a subject, a name
+	maxHeading  = 300  // of a subject or a name
 	maxLinks    = 8000 // bytes of all links together
 	maxOneLink  = 2000
 	maxBoxes    = 20
 	maxMeeting  = 6 << 10 // bytes of an invitation
-	maxMeetings = 10      // of a message with several, which share that again
+	maxMeetings = 10      // in one message; together they may have maxMeeting bytes in addition
 	maxFileName = 255
 )
 
-// shownFields are what tools need of a message; never HTML, which a model would read what no person sees in.
+// shownFields are the fields that tools need of a message. HTML is not among them: a model would
+// read in it what a person does not see.
 const shownFields = "id,direction,from,to,reply_to,subject,received_at,internet_message_id,otp_code,verification_link,body,truncated_body,hidden_text,links,attachments,calendar_event,calendar_events,auth,is_read,send_status,send_error,encrypted,note"
 
-// stored is a message as the API has it, with its invitation as it came.
+// stored is a message as the API returns it, with its invitation unparsed.
 type stored struct {
 	client.Message
 	CalendarEvent  json.RawMessage   `json:"calendar_event"`
@@ -33,7 +34,7 @@ type stored struct {
 	Auth           *verdict          `json:"auth"`
 }
 
-// verdict is who vouches for a message.
+// verdict is the authentication result of a message.
 type verdict struct {
 	SenderVerified bool `json:"sender_verified"`
 	DMARC          struct {
@@ -41,7 +42,7 @@ type verdict struct {
 	} `json:"dmarc"`
 }
 
-// shown is a message as a tool gives it.
+// shown is a message as a tool returns it.
 type shown struct {
 	ID               int64               `json:"id"`
 	Direction        string              `json:"direction"`
@@ -59,8 +60,8 @@ type shown struct {
 	Attachments      []client.Attachment `json:"attachments"`
 	Omitted          int                 `json:"attachments_omitted,omitempty"`
 	CalendarEvent    json.RawMessage     `json:"calendar_event"`
-	CalendarEvents   []json.RawMessage   `json:"calendar_events,omitempty"` // of a message with several, all of them
-	SenderVerified   *bool               `json:"sender_verified,omitempty"` // nil of sent mail
+	CalendarEvents   []json.RawMessage   `json:"calendar_events,omitempty"` // all of them, if a message has several
+	SenderVerified   *bool               `json:"sender_verified,omitempty"` // nil for sent messages
 	IsRead           bool                `json:"is_read"`
 	SendStatus       *string             `json:"send_status"`
 	SendError        *string             `json:"send_error"`
@@ -69,7 +70,7 @@ type shown struct {
 
 	dmarcFails bool
 	hidden     bool     // invisible characters were removed
-	cut        []string // what else was cut, for the text
+	cut        []string // what else was shortened, for the text
 }
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
@@ -81,7 +82,7 @@ func orNull(s string) *string {
 	return &s
 }
 
-// show cuts a message to what a model can hold.
+// show shortens a message to a size that a model can process.
 func show(m *stored) *shown {
 	v := &shown{
 		ID: m.ID, Direction: m.Direction, ReceivedAt: stamp(m.ReceivedAt), IsRead: m.IsRead, Encrypted: m.Encrypted, Note: m.Note, HiddenText: m.HiddenText,
@@ -122,7 +123,7 @@ func show(m *stored) *shown {
 	return v
 }
 
-// hides reports whether something is in the message that plain takes out as invisible.
+// hides reports whether plain removes invisible characters from the message.
 func (m *stored) hides() bool {
 	texts := []string{m.Subject, m.Body, m.OTPCode, m.VerificationLink, m.SendError, m.From.Name, m.From.Email, string(m.CalendarEvent)}
 	for _, to := range m.To {
@@ -160,7 +161,7 @@ func (v *shown) links(m *stored) {
 	left := maxLinks
 	for _, l := range m.Links {
 		if len(l) > maxOneLink || len(l) > left {
-			continue // half a link leads nowhere
+			continue // a shortened link would not work
 		}
 		left -= len(l) + len(`"",`)
 		v.Links = append(v.Links, line(l))
@@ -178,7 +179,8 @@ func (v *shown) files(files []client.Attachment) {
 	}
 }
 
-// shorten halves what is longest, until the message takes at most max bytes twice: as structured content and as text.
+// shorten halves the longest parts until the message has at most max bytes, counted both as
+// structured content and as text.
 func (v *shown) shorten(max int) {
 	for limit := maxBody / 2; v.item(fence{"x"}).weight() > max && limit > 50; limit /= 2 {
 		if v.Body != nil {
@@ -200,16 +202,16 @@ func (v *shown) shorten(max int) {
 
 func (it item) weight() int { return escaped(it.structured) + quoted(it.text) }
 
-// item is the message in a list.
+// item returns the message as an item of a list.
 func (v *shown) item(f fence) item {
 	b, err := encode(v)
 	if err != nil {
-		panic(err) // an encodable struct of ours
+		panic(err) // cannot happen: every field can be encoded
 	}
 	return item{b, v.heading() + f.around(v.outside()) + "\n"}
 }
 
-// heading is what the tool server knows of the message itself.
+// heading returns what the tool server itself knows about the message.
 func (v *shown) heading() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "message_id %d, ", v.ID)
@@ -255,7 +257,7 @@ func (v *shown) heading() string {
 	return b.String()
 }
 
-// outside is what strangers had a say in.
+// outside returns the parts of the message that strangers could have written.
 func (v *shown) outside() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "From: %s\n", box(v.From))
@@ -306,7 +308,7 @@ func boxes(all []client.Mailbox) string {
 	return strings.Join(out, ", ")
 }
 
-// rest says where what was cut can be had.
+// rest returns a sentence about where the complete message can be read.
 func rest(address string, id int64) string {
 	return fmt.Sprintf("The whole of a truncated message is at GET %s", client.InboxPath(address, "messages", fmt.Sprint(id)))
 }

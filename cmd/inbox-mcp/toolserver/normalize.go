@@ -9,12 +9,12 @@ import (
 )
 
 // Clients fill in every argument that a schema names, and write numbers, booleans and lists as
-// strings. A model cannot change what its client sends. What has only one meaning is therefore put
-// into the form of the schema before it is checked (ADR 0102). Everything else stays as it came, and is
-// refused.
+// strings. A model cannot change what its client sends. Values with only one possible meaning are
+// therefore converted to the form of the schema before they are checked (ADR 0102). Everything else
+// is left as it came, and is refused.
 
-// argumentsOf reads the arguments of a call: an object, or one that is written as a string. Null, an
-// empty string and an empty list are no arguments.
+// argumentsOf parses the arguments of a call: an object, or one written as a string. Null, an empty
+// string and an empty list mean no arguments.
 func argumentsOf(raw json.RawMessage) (map[string]any, bool) {
 	var v any
 	if len(raw) > 0 && json.Unmarshal(raw, &v) != nil {
@@ -28,7 +28,7 @@ func argumentsOf(raw json.RawMessage) (map[string]any, bool) {
 	return given, ok
 }
 
-// isEmpty reports a value that clients send for something that was not given.
+// isEmpty reports whether v is a value that clients send for an argument that was not given.
 func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -41,8 +41,8 @@ func isEmpty(v any) bool {
 	return false
 }
 
-// normalize puts the given members of an object into the form that its schema asks for, and takes out
-// those that count as left out.
+// normalize converts the members of an object to the form that its schema requires, and removes
+// those that count as omitted.
 func normalize(params []tools.Param, given map[string]any) {
 	for _, p := range params {
 		v, there := given[p.Name]
@@ -57,8 +57,8 @@ func normalize(params []tools.Param, given map[string]any) {
 	}
 }
 
-// isLeftOut reports that the value of an optional member says that there is none. Zero says so where a
-// number starts above it.
+// isLeftOut reports whether the value of an optional member means that it is omitted. Zero means
+// that where the minimum is above zero.
 func isLeftOut(p tools.Param, v any) bool {
 	switch v := v.(type) {
 	case float64:
@@ -69,9 +69,9 @@ func isLeftOut(p tools.Param, v any) bool {
 	return isEmpty(v)
 }
 
-// normalized is a value in the form of a schema, or as it came.
+// normalized returns a value in the form of a schema, or unchanged.
 func normalized(s tools.Schema, v any) any {
-	for _, form := range slices.Backward(s.AnyOf) { // a text may be an object, any text is a text
+	for _, form := range slices.Backward(s.AnyOf) { // a text may be an object; any text is a text
 		if one := normalized(form, v); typed(form.Type, one) {
 			return one
 		}
@@ -85,8 +85,8 @@ func normalized(s tools.Schema, v any) any {
 	return v
 }
 
-// normalizedList is a list of which each entry is of a schema: also of one value alone, and of addresses
-// with commas between them.
+// normalizedList returns a list whose entries follow a schema. A single value becomes a list of
+// one, and addresses separated by commas become a list.
 func normalizedList(each tools.Schema, v any) any {
 	list, ok := v.([]any)
 	if !ok && !isEmpty(v) {
@@ -103,7 +103,8 @@ func normalizedList(each tools.Schema, v any) any {
 	return list
 }
 
-// separated are the addresses of a text, which hold no comma, or else the value itself.
+// separated splits a text at its commas if the parts are addresses. Otherwise it returns the value
+// itself.
 func separated(v any) []any {
 	text, _ := v.(string)
 	var all []any
@@ -117,7 +118,7 @@ func separated(v any) []any {
 	return all
 }
 
-// takes reports whether a value is of a type that a schema takes.
+// takes reports whether the type of a value is allowed by a schema.
 func takes(s tools.Schema, v any) bool {
 	if len(s.AnyOf) == 0 {
 		return typed(s.Type, v)
@@ -125,8 +126,8 @@ func takes(s tools.Schema, v any) bool {
 	return slices.ContainsFunc(s.AnyOf, func(form tools.Schema) bool { return typed(form.Type, v) })
 }
 
-// written is what a text says as JSON where texts are not asked for: null, or a value of one of the types.
-// Some write True and False.
+// written decodes a text as JSON where the schema does not allow texts, if the result is null or of
+// one of the types. Some clients write True and False.
 func written(types []string, v any) any {
 	text, ok := v.(string)
 	if !ok || slices.Contains(types, "string") {

@@ -17,17 +17,18 @@ import (
 	"inboxd/internal/core/tools"
 )
 
-// variant is JSON that a client sends as an argument, and what it means: JSON too, or nothing where the
-// argument counts as left out.
+// variant is JSON that a client sends as an argument, and its meaning: also JSON, or nothing if the
+// argument counts as omitted.
 type variant struct{ sent, means string }
 
-// Where an optional zero or an empty text means something. All else that is empty was left out.
+// Where an optional zero or an empty text has a meaning. All other empty values count as omitted.
 var (
 	zeroCounts  = []string{"wait_for_otp.timeout", "wait_for_message.timeout", "wait_until_sent.timeout"}
 	emptyClears = []string{"update_calendar_event.location", "update_calendar_event.description"}
 )
 
-// variantsOf makes the variants of an argument from its schema. A kind that is not handled here fails.
+// variantsOf returns the variants of an argument by its schema. A kind that is not handled here
+// fails.
 func variantsOf(t *testing.T, at string, p tools.Param, example any) (all []variant) {
 	t.Helper()
 	if p.EmptyClears != slices.Contains(emptyClears, at) {
@@ -59,7 +60,7 @@ func variantsOf(t *testing.T, at string, p tools.Param, example any) (all []vari
 	return nil
 }
 
-// textVariants: a text stays as it is, whatever else it could be.
+// textVariants: a text stays unchanged, whatever else it could be.
 func textVariants(p tools.Param) (all []variant) {
 	texts := p.Enum
 	if texts == nil {
@@ -130,7 +131,7 @@ func listVariants(t *testing.T, at string, p tools.Param) []variant {
 	return all
 }
 
-// withArgument are the arguments of an example with one of them as JSON; nothing: without it.
+// withArgument returns the arguments of an example with one of them as JSON; nothing: without it.
 func withArgument(t *testing.T, example object, name, value string) json.RawMessage {
 	t.Helper()
 	given := maps.Clone(example)
@@ -144,8 +145,9 @@ func withArgument(t *testing.T, example object, name, value string) json.RawMess
 	return b
 }
 
-// TestEveryArgumentAsClientsSendIt: each argument of each tool, left out in each way, written as a string, and alone
-// where a list is expected, is the argument that was meant. The variants are made from the schemas.
+// TestEveryArgumentAsClientsSendIt: each argument of each tool, omitted in each way, written as a
+// string, and as a single value where a list is expected, has the meant value. The variants are
+// generated from the schemas.
 func TestEveryArgumentAsClientsSendIt(t *testing.T) {
 	tried := 0
 	for _, tool := range tools.All() {
@@ -175,15 +177,15 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// TestRawLinesAsClientsSendThem sends the same as lines of JSON-RPC, past the SDK's encoder and through its
-// validation: the service is asked the same as for what was meant.
+// TestRawLinesAsClientsSendThem sends the same as lines of JSON-RPC, without the SDK's encoder but
+// with its validation: the requests to the service are those of the meant arguments.
 func TestRawLinesAsClientsSendThem(t *testing.T) {
 	c := speakRaw(t)
 	for _, tool := range tools.All() {
 		example := examples[tool.Name]
 		for _, p := range tool.Params {
 			if p.Name == "address" {
-				continue // another inbox is none
+				continue // the service has only this inbox
 			}
 			meant := map[string]string{}
 			for _, v := range variantsOf(t, tool.Name+"."+p.Name, p, example[p.Name]) {
@@ -208,7 +210,8 @@ func TestRawLinesAsClientsSendThem(t *testing.T) {
 	}
 }
 
-// rawClient writes lines to a tool server on standard input and output, and sees what that asks the service for.
+// rawClient writes lines to a tool server over standard input and output, and sees its requests to
+// the service.
 type rawClient struct {
 	service *service
 	feed    io.Writer
@@ -233,7 +236,7 @@ func speakRaw(t *testing.T) *rawClient {
 	return c
 }
 
-// ask makes a call that is to have a good result.
+// ask makes a call that must have a result without an error.
 func (c *rawClient) ask(t *testing.T, method, params string) {
 	t.Helper()
 	c.id++
@@ -251,10 +254,11 @@ func (c *rawClient) ask(t *testing.T, method, params string) {
 	}
 }
 
-// moments are what differs between two calls of the service that ask the same.
+// moments are the parts that differ between two equal requests to the service.
 var moments = regexp.MustCompile(`since=[^&\s]*`)
 
-// asksFor is what a call of a tool asks the service for, in which no wait has to wait.
+// asksFor returns the requests that a call of a tool makes to the service, without waits that
+// block.
 func (c *rawClient) asksFor(t *testing.T, tool string, arguments json.RawMessage) string {
 	t.Helper()
 	c.service.change(func() { c.service.messages, c.service.calls = nil, nil })
@@ -264,7 +268,7 @@ func (c *rawClient) asksFor(t *testing.T, tool string, arguments json.RawMessage
 	return moments.ReplaceAllString(c.service.asked(), "")
 }
 
-// TestOptionalAttendees: they are guests of the API who need not come, behind the others.
+// TestOptionalAttendees: they become optional guests of the API, after the others.
 func TestOptionalAttendees(t *testing.T) {
 	c := speakRaw(t)
 	for arguments, want := range map[string]string{
@@ -279,8 +283,8 @@ func TestOptionalAttendees(t *testing.T) {
 	}
 }
 
-// FuzzArguments: whatever a client sends, what is accepted is what the schema asks for, and stays the same when it is
-// read again.
+// FuzzArguments: whatever a client sends, accepted arguments match the schema, and stay the same
+// when they are normalized again.
 func FuzzArguments(f *testing.F) {
 	f.Add(14, `{"address":"a@b","title":"t","start":"s","attendees":"[\"x@y\", {\"email\":\"z@y\",\"optional\":\"true\"}]","duration_minutes":"30","cc":null}`)
 	f.Add(5, `"{\"address\":\"a@b\",\"to\":\"x@y\",\"cc\":\"x@y, z@y\",\"bcc\":[[\"null\"]]}"`)

@@ -9,7 +9,7 @@ import (
 	"inboxd/http/client"
 )
 
-// maxShown bounds the messages of one result.
+// maxShown limits the messages of one result.
 const maxShown = 20
 
 // page is one page of a list of messages.
@@ -43,7 +43,7 @@ func (c *call) readMessages() (answer, error) {
 	return c.messagesAnswer(views, p)
 }
 
-// messagesAnswer shows the newest messages that fit.
+// messagesAnswer returns the newest messages that fit.
 func (c *call) messagesAnswer(views []*shown, p page) (answer, error) {
 	f := newFence(drawn, outsides(views)...)
 	items := make([]item, len(views))
@@ -89,7 +89,7 @@ func (c *call) nothing() string {
 	return fmt.Sprintf("Nothing was received in %s. Call wait_for_message to wait for mail.\n", c.address())
 }
 
-// leftOut says what of the messages is not in the answer, and where it is.
+// leftOut returns sentences about what the result omits, and where it can be read.
 func (c *call) leftOut(views []*shown, more bool, damaged []int64) string {
 	var t strings.Builder
 	if len(damaged) > 0 {

@@ -11,7 +11,7 @@ import (
 	"inboxd/http/client"
 )
 
-// sentAnswer is what send_email and reply answer: the mail was accepted, no more.
+// sentAnswer is the result of send_email and reply: the message was accepted, not yet delivered.
 type sentAnswer struct {
 	OK        bool   `json:"ok"`
 	Queued    bool   `json:"queued"`
@@ -23,7 +23,7 @@ func (c *call) sendEmail() (answer, error) {
 	return c.queue(c.args.but("address"), c.args.text("to"))
 }
 
-// queue gives the service a mail and says what that means.
+// queue submits a message to the service and returns a result that explains its state.
 func (c *call) queue(letter any, to string) (answer, error) {
 	b, err := c.order("POST", client.InboxPath(c.address(), "send"), letter)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *call) reply() (answer, error) {
 	return c.queue(letter, letter.To)
 }
 
-// outcome is what wait_until_sent answers.
+// outcome is the result of wait_until_sent.
 type outcome struct {
 	MessageID  int64             `json:"message_id"`
 	SendStatus client.SendStatus `json:"send_status"`
@@ -68,7 +68,7 @@ type outcome struct {
 	Next       string            `json:"next,omitempty"`
 }
 
-// recipient is one of a sent mail.
+// recipient is one recipient of a sent message.
 type recipient struct {
 	Email  string            `json:"email"`
 	Status client.SendStatus `json:"status"`
@@ -118,7 +118,7 @@ func (c *call) waitUntilSent() (answer, error) {
 	return c.outcome(seen)
 }
 
-// maxReport bounds what is told of recipients, in characters.
+// maxReport limits the text about recipients, in characters.
 const maxReport = 4000
 
 func (c *call) outcome(m *client.Message) (answer, error) {

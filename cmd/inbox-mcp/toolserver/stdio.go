@@ -10,12 +10,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// drain is how long calls may go on after the last message, so that the process ends within a second.
+// drain is how long calls may continue after the last message, so that the process ends within a
+// second.
 const drain = 700 * time.Millisecond
 
-// ServeStdio serves one client by lines of JSON (Model Context Protocol, stdio transport) until in ends
-// or ctx does. Waits answer then that they were cancelled, and what else is at work may end in its
-// time. It takes the place of the SDK's own transport, which gives up at the first line that is no JSON.
+// ServeStdio serves one client with lines of JSON (Model Context Protocol, stdio transport) until
+// in or ctx ends. Then waits return that they were cancelled, and other calls may finish within
+// drain. It replaces the SDK's own transport, which ends at the first line that is not JSON.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	c := newLines(out)
 	session, err := s.mcp.Connect(context.WithoutCancel(ctx), c, nil)
@@ -32,7 +33,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	select {
 	case <-read:
 	case <-ctx.Done():
-	case <-c.closed: // nobody reads what we write
+	case <-c.closed: // nobody reads our output
 	}
 	s.Stop()
 	c.drain()
@@ -46,8 +47,8 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	return err
 }
 
-// drain waits until the calls at work are answered, but not for long, and ends the connection then: from that on
-// nothing is written any more.
+// drain waits until running calls have responded, at most for the time drain, and then ends the
+// connection. After that nothing is written.
 func (c *lines) drain() {
 	enough := time.NewTimer(drain)
 	defer enough.Stop()
@@ -107,13 +108,13 @@ func (c *lines) Write(_ context.Context, m jsonrpc.Message) error {
 	}
 	c.noteRevision(answer)
 	if b, ok = c.together(answer.ID, b); !ok {
-		return nil // the rest of its batch is at work
+		return nil // other calls of its batch are running
 	}
 	defer c.gone()
 	return c.write(b)
 }
 
-// numbered gives an error the code that the SDK leaves out where a message comes at the wrong time.
+// numbered sets the error code that the SDK omits when a message comes at the wrong time.
 func numbered(r *jsonrpc.Response) *jsonrpc.Response {
 	if r.Error == nil {
 		return r

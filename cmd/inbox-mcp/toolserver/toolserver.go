@@ -1,7 +1,8 @@
-// Package toolserver serves the tools of package tools over the Model Context Protocol: it does their
-// work by calls of the service's public API, and makes of the answers what a model can read. It knows
-// the protocol (by the official SDK, whose home it is), both transports, and how much a model can
-// hold. It knows nothing of the server behind the API, and keeps nothing between two calls.
+// Package toolserver serves the tools of package tools over the Model Context Protocol. It
+// implements them by calls of the service's public API, and converts the responses to a form that a
+// model can read. It knows the protocol (through the official SDK, which only this package
+// imports), both transports, and how much a model can process. It does not know the server behind
+// the API, and stores nothing between two calls.
 package toolserver
 
 import (
@@ -20,7 +21,7 @@ import (
 	"inboxd/internal/core/tools"
 )
 
-// instructions are what a model is told of the tools as a whole.
+// instructions describe the tools as a whole to a model.
 const instructions = `Real e-mail inboxes, temporary or permanent. Typical use:
 1. create_inbox returns an address. Use it to sign up for services, or give it to people who should write to it.
 2. wait_for_otp returns the code of a message that arrived in the last 15 minutes or arrives while it waits; wait_for_message returns any such message. A returned message is marked as read and never returned by a wait again; read_messages shows all messages.
@@ -32,27 +33,28 @@ A wait returns within 55 seconds. Nothing is lost by a time-out: call the wait a
 A message that is queued or retrying is on its way. Never send it again.
 An error says what is wrong: correct the arguments or inform the user, and do not repeat the same call.`
 
-// Options say whose tools are served.
+// Options configure a Server.
 type Options struct {
 	// API calls the service with the key of an account or of one inbox.
 	API *client.Client
-	// Version is told to clients; empty: "dev".
+	// Version is reported to clients; empty: "dev".
 	Version string
-	// Log gets what a person who runs the tool server must know; never keys, arguments or mail. Nil: nothing.
+	// Log receives what the operator of the tool server must know, but never keys, arguments or
+	// messages. Nil: nothing is logged.
 	Log *slog.Logger
 }
 
-// Server answers calls of tools. It is safe for concurrent use.
+// Server executes calls of tools. It is safe for concurrent use.
 type Server struct {
 	api     *client.Client
 	log     *slog.Logger
 	mcp     *mcp.Server
-	stop    context.Context // over when waits shall answer, because the program ends
+	stop    context.Context // done when waits must return, because the program ends
 	stopNow context.CancelFunc
-	ahead   atomic.Int64 // of the service's clock before ours, in nanoseconds
+	ahead   atomic.Int64 // how far the service's clock is ahead of ours, in nanoseconds
 }
 
-// New returns a server that holds no connection yet.
+// New returns a server without connections.
 func New(o Options) *Server {
 	s := &Server{log: o.Log}
 	s.api = s.dated(o.API)
@@ -67,7 +69,7 @@ func New(o Options) *Server {
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "inbox-mcp", Title: "Inboxes", Version: version}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
-		Logger:       slog.New(slog.DiscardHandler), // it would log what clients send
+		Logger:       slog.New(slog.DiscardHandler), // the SDK would log what clients send
 	})
 	s.mcp.AddReceivingMiddleware(offered, checked)
 	for _, t := range tools.All() {
@@ -76,7 +78,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// offered refuses what belongs to capabilities that are not offered: the SDK would answer with nothing.
+// offered refuses methods of capabilities that are not offered: the SDK would return an empty
+// result.
 func offered(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		for _, other := range []string{"prompts/", "resources/", "logging/", "completion/", "subscriptions/"} {
@@ -88,11 +91,11 @@ func offered(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// Stop ends the waits: each answers that it was cancelled. Other calls go on.
+// Stop ends the waits: each returns that it was cancelled. Other calls continue.
 func (s *Server) Stop() { s.stopNow() }
 
-// add registers a tool. The SDK checks its arguments against the schema and fills in defaults; what
-// is wrong with them was said by checked before, in the manner of the API.
+// add registers a tool. The SDK checks the arguments against the schema and fills in defaults. By
+// then, checked has already refused wrong arguments with errors like those of the API.
 func (s *Server) add(t tools.Tool) {
 	work, ok := works[t.Name]
 	if !ok {
@@ -126,7 +129,7 @@ type call struct {
 	started time.Time
 }
 
-// work does what a tool does. Its error becomes a sentence.
+// work implements a tool. Its error is converted to a sentence.
 type work func(*call) (answer, error)
 
 var works = map[string]work{
@@ -151,7 +154,7 @@ var works = map[string]work{
 	"rotate_calendar_feed":  (*call).rotateFeed,
 }
 
-// run does the work of a call. Whatever happens, it has a result, and the next call is not harmed.
+// run executes a call. It always returns a result: a panic becomes an error of this call only.
 func (s *Server) run(ctx context.Context, name string, w work, req *mcp.CallToolRequest, args map[string]any) (result *mcp.CallToolResult) {
 	if err := wrong(ctx); err != nil {
 		return failed(err.Error())
@@ -174,10 +177,10 @@ func (s *Server) run(ctx context.Context, name string, w work, req *mcp.CallTool
 	return a.result()
 }
 
-// longestCall bounds every call: clients give up at 60 s, and hear nothing then.
+// longestCall limits every call: clients give up after 60 s and then get no result.
 const longestCall = 58 * time.Second
 
-// result is the answer as it goes out.
+// result returns the answer in the form of the protocol.
 func (a answer) result() *mcp.CallToolResult {
 	return &mcp.CallToolResult{
 		StructuredContent: json.RawMessage(a.structured),

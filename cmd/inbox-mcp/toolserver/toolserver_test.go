@@ -19,7 +19,7 @@ import (
 	"inboxd/internal/core/tools"
 )
 
-// examples are arguments with which every tool has something to do at the service of the tests.
+// examples are arguments with which every tool has something to do at the fake service.
 var examples = map[string]object{
 	"create_inbox":          {"prefix": "agent"},
 	"list_inboxes":          {},
@@ -42,7 +42,7 @@ var examples = map[string]object{
 	"rotate_calendar_feed":  {"address": inboxOfTests},
 }
 
-// filled has two messages and a sent one.
+// filled has two received messages and a sent one.
 func filled() *service {
 	s := newService()
 	s.fill()
@@ -55,7 +55,7 @@ func (s *service) fill() {
 	s.sent("queued")
 }
 
-// piped is the far end of a tool server on standard input and output.
+// piped is the client side of a tool server on standard input and output.
 func piped(t *testing.T, s *Server) mcp.Transport {
 	t.Helper()
 	in, feed := io.Pipe()
@@ -74,8 +74,8 @@ func piped(t *testing.T, s *Server) mcp.Transport {
 	return &mcp.IOTransport{Reader: read, Writer: feed}
 }
 
-// TestAResultFitsItsSchema drives every tool with the SDK's client, in each revision and by both
-// transports: results are what the schemas promise, with a text besides, and errors are tool errors.
+// TestAResultFitsItsSchema drives every tool with the SDK's client, in each revision and over both
+// transports. Results match the schemas and have a text, and errors are tool errors.
 func TestAResultFitsItsSchema(t *testing.T) {
 	for _, revision := range mcp.SupportedProtocolVersions() {
 		for _, by := range []string{"stdio", "http"} {
@@ -104,7 +104,7 @@ func TestAResultFitsItsSchema(t *testing.T) {
 	}
 }
 
-// capabilities are as the wire has them.
+// capabilities as they are sent.
 func capabilities(r *mcp.InitializeResult) []byte {
 	b, _ := json.Marshal(r.Capabilities)
 	return b
@@ -158,7 +158,8 @@ func fitsSchema(t *testing.T, tool tools.Tool, structured any) {
 	}
 }
 
-// TestOrdersAreGivenOnce: an answer that was lost is asked for again under the same name, once.
+// TestOrdersAreGivenOnce: if a response was lost, the request is retried once with the same
+// idempotency key.
 func TestOrdersAreGivenOnce(t *testing.T) {
 	for _, name := range []string{"create_inbox", "send_email", "reply", "create_calendar_event", "rsvp_to_invite", "cancel_calendar_event", "rotate_calendar_feed"} {
 		service := filled()
@@ -212,7 +213,7 @@ func TestErrorsAreSentences(t *testing.T) {
 	}
 }
 
-// TestABaseWithAPath is asked under that path.
+// TestABaseWithAPath: requests go to paths under that of the base URL.
 func TestABaseWithAPath(t *testing.T) {
 	for base, want := range map[string]string{"http://inbox.test/": "/api/v1/inboxes", "http://inbox.test/a/b//": "/a/b/api/v1/inboxes", "http://inbox.test/a": "/a/api/v1/inboxes"} {
 		var asked string
@@ -229,7 +230,7 @@ func TestABaseWithAPath(t *testing.T) {
 	}
 }
 
-// TestArgumentsAreToldAllAtOnce, in the API's manner.
+// TestArgumentsAreToldAllAtOnce: all errors are listed together, in the style of the API.
 func TestArgumentsAreToldAllAtOnce(t *testing.T) {
 	for _, c := range []struct{ tool, args, want string }{
 		{"send_email", `{}`, "'address' is required; 'to' is required"},
@@ -273,7 +274,7 @@ func TestArgumentsAreToldAllAtOnce(t *testing.T) {
 	}
 }
 
-// TestAPanicIsAnAnswer, and the next call works.
+// TestAPanicIsAnAnswer: a panic becomes an error result, and the next call works.
 func TestAPanicIsAnAnswer(t *testing.T) {
 	service := filled()
 	s := service.server()
@@ -334,7 +335,8 @@ func TestCancelledWaitsLeaveNothing(t *testing.T) {
 
 func number(i int) string { b, _ := json.Marshal(i); return string(b) }
 
-// TestADroppedRequestEndsItsCall in every revision, those too for which the SDK would let it run.
+// TestADroppedRequestEndsItsCall in every revision, including those in which the SDK would continue
+// it.
 func TestADroppedRequestEndsItsCall(t *testing.T) {
 	service := newService()
 	h := httptest.NewServer(service.server().Handler(HTTPOptions{}))

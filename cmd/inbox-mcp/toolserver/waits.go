@@ -13,45 +13,47 @@ import (
 )
 
 const (
-	// longestWait is when a wait answers, whatever it was asked for: clients give up at 60 s.
+	// longestWait is when a wait returns, whatever its timeout: clients give up after 60 s.
 	longestWait = 55 * time.Second
-	// answering is what is kept of that for the answer to be made and sent in.
+	// answering is the part of that reserved to build and send the result.
 	answering = 50 * time.Millisecond
-	// lookAgain is the pause before a server is asked again that does not answer in the middle of a wait.
+	// lookAgain is the pause before the next request to a server that failed during a wait.
 	lookAgain = 250 * time.Millisecond
-	// maxShownSubject is how many octets of the subject of a message without a code are returned.
+	// maxShownSubject limits, in characters, the subject returned for a message without a code.
 	maxShownSubject = 500
-	// patience is how long a look may take where the limit leaves less: a look for no time is a look.
+	// patience is how long a request may take even if the timeout is shorter: a timeout of 0 still
+	// checks once.
 	patience = 5 * time.Second
 )
 
-// limit is how long the call may wait.
+// limit returns how long the call may wait.
 func (c *call) limit() time.Duration {
 	return time.Duration(min(c.args.number("timeout"), int64(longestWait/time.Second))) * time.Second
 }
 
-// waiting ends with the call, with the tool server and at the limit, counted from the start of the call.
+// waiting returns a context that ends with the call, with the tool server, and at the limit,
+// counted from the start of the call.
 func (c *call) waiting() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithDeadline(c.ctx, c.started.Add(min(c.limit(), longestWait-answering)))
 	forget := context.AfterFunc(c.stop, cancel)
 	return ctx, func() { forget(); cancel() }
 }
 
-// looking ends later than waiting where there is little time to wait.
+// looking returns a context for requests. It lasts longer than waiting if the limit is short.
 func (c *call) looking() (context.Context, context.CancelFunc) {
 	return context.WithDeadline(c.ctx, c.started.Add(max(c.limit(), patience)))
 }
 
-// wait looks for mail that fits and waits for it (ADR 0070).
+// wait finds a matching message or waits for one (ADR 0070).
 type wait struct {
 	*call
-	codes bool // only mail with a code, the newest first; else the oldest first
+	codes bool // only messages with a code, newest first; otherwise oldest first
 
-	// rendered is made while the claim is on its way: it is thrown away when somebody else won.
+	// rendered is built while the claim is in progress. It is discarded if another call won.
 	rendered  answer
 	renderErr error
 
-	newest   int64 // the newest message at the last look: what comes has a higher id
+	newest   int64 // newest id at the last check; a new message has a higher id
 	lastCode *handedOut
 }
 
@@ -67,7 +69,7 @@ func (c *call) waitForOTP() (answer, error) {
 	return w.rendered, w.renderErr
 }
 
-// came hands out a message, and its code where one was waited for.
+// came returns the result for a message, with its code if the wait was for a code.
 func (w *wait) came(m *stored) (answer, error) {
 	v := show(m)
 	v.IsRead = true
@@ -103,7 +105,7 @@ func (c *call) waitForMessage() (answer, error) {
 	return w.rendered, w.renderErr
 }
 
-// vain says what did not come.
+// vain returns the sentence that nothing arrived.
 func (c *call) vain(what, tool string) string {
 	if c.limit() == 0 {
 		return fmt.Sprintf("%s has arrived yet. Call %s again with a timeout to wait; nothing is lost.", what, tool)
@@ -134,14 +136,14 @@ func (w *wait) codeTimedOut() (answer, error) {
 	}{true, next, w.lastCode, other}, text)
 }
 
-// codeless is a message that came while a code was waited for, and has none.
+// codeless is a message without a code that came while the call waited for a code.
 type codeless struct {
 	handedOut
 	Subject string `json:"subject"`
 }
 
-// withoutCode is the newest message of the last minutes, if no code was found in it. Where it can't be asked for, nothing is
-// said of it.
+// withoutCode returns the newest message of the last minutes, if no code was found in it. If the
+// request fails, it returns nil.
 func (w *wait) withoutCode() *codeless {
 	ctx, cancel := context.WithTimeout(w.ctx, unmark)
 	defer cancel()
@@ -158,7 +160,7 @@ func timedOutAnswer(v any, next string) (answer, error) {
 	return answer{b, next}, err
 }
 
-// message is what the call hands out; nil when nothing came in time.
+// message returns the message for the result, or nil if none came in time.
 func (w *wait) message() (*stored, error) {
 	ctx, cancel := w.waiting()
 	defer cancel()
@@ -180,7 +182,7 @@ func (w *wait) message() (*stored, error) {
 		case ctx.Err() != nil && (err == nil || errors.Is(err, context.DeadlineExceeded)):
 			return nil, nil
 		case ctx.Err() != nil:
-			return nil, err // it did not answer up to the end
+			return nil, err // the server failed until the end
 		case err == nil:
 		case !passes(err):
 			return nil, err
@@ -190,7 +192,8 @@ func (w *wait) message() (*stored, error) {
 	}
 }
 
-// begin finds out what can be waited for, and what was newest: a server that can't be reached is told at once.
+// begin checks whether the wait is possible, and records the newest message. An unreachable server
+// is reported immediately.
 func (w *wait) begin(ctx context.Context) error {
 	top, err := w.latest(ctx, url.Values{"fields": {"id,encrypted"}})
 	if err != nil {
@@ -210,8 +213,8 @@ func (w *wait) begin(ctx context.Context) error {
 	return nil
 }
 
-// next looks at what is there, and then waits for what comes after it. Neither a message nor an error:
-// somebody else took it, or the time is over.
+// next checks the messages that are there, and then waits for a new one. It returns neither a
+// message nor an error if another call took the message or the time is over.
 func (w *wait) next(ctx, looks context.Context) (*stored, error) {
 	looked := w.newest
 	m, err := w.look(looks)
@@ -234,18 +237,18 @@ func (w *wait) next(ctx, looks context.Context) (*stored, error) {
 	}
 	w.newest = came.ID
 	if !w.codes || came.IsRead {
-		return nil, nil // look again: an older one may have come with it
+		return nil, nil // check again: an older one may have come with it
 	}
 	return w.take(ctx, came.ID, came)
 }
 
-// seconds is what is left, in whole seconds: the end of ctx cuts it short.
+// seconds returns the remaining time, rounded up to whole seconds: ctx ends the request in time.
 func seconds(ctx context.Context) string {
 	end, _ := ctx.Deadline()
 	return fmt.Sprint(min(60, max(1, int(math.Ceil(time.Until(end).Seconds())))))
 }
 
-// read reads a message.
+// read returns a message.
 func (c *call) read(ctx context.Context, id int64) (*stored, error) {
 	path := client.InboxPath(c.address(), "messages", fmt.Sprint(id))
 	m, err := c.one(ctx, client.Request{Method: "GET", Path: path, Query: url.Values{"fields": {shownFields}}})
@@ -259,7 +262,7 @@ func (c *call) latest(ctx context.Context, q url.Values) (*stored, error) {
 	return c.one(ctx, client.Request{Method: "GET", Path: client.InboxPath(c.address(), "latest"), Query: q})
 }
 
-// one makes a call that answers one message, or none.
+// one makes a request whose response is one message or none.
 func (c *call) one(ctx context.Context, r client.Request) (*stored, error) {
 	b, err := c.api.Do(ctx, r)
 	if err != nil {

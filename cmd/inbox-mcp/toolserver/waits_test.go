@@ -15,18 +15,18 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// called calls a tool as the SDK does after it looked at the arguments.
+// called calls a tool as the SDK does after checking the arguments.
 func (s *Server) called(ctx context.Context, name string, args map[string]any) *mcp.CallToolResult {
 	return s.run(ctx, name, works[name], &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: name}}, args)
 }
 
 func textOf(r *mcp.CallToolResult) string { return r.Content[0].(*mcp.TextContent).Text }
 
-// TestWaits plays stories of mail and waits under a clock that runs as fast as nothing happens.
+// TestWaits runs the scripts of messages and waits in testdata/waits with a virtual clock.
 //
-//	mail ID [code=C] [age=D] [read]   a mail is there, or came D ago
+//	mail ID [code=C] [age=D] [read]   a message exists, or arrived D ago
 //	later D WHAT...                   WHAT (mail, down, up, cancel, stop, sent STATUS) happens D after the next wait began
-//	wait TOOL [timeout=N] [times=N]   what the calls answer, and after how long
+//	wait TOOL [timeout=N] [times=N]   the responses of the calls, and how long they took
 func TestWaits(t *testing.T) {
 	datadriven.Walk(t, "testdata/waits", func(t *testing.T, path string) {
 		synctest.Test(t, func(t *testing.T) {
@@ -66,7 +66,7 @@ func (s *waitStory) play(t *testing.T, d *datadriven.TestData) string {
 	return out
 }
 
-// value is that of a word NAME=VALUE.
+// value returns the value of a word NAME=VALUE.
 func value(words []string, name string) string {
 	for _, w := range words {
 		if v, ok := strings.CutPrefix(w, name+"="); ok {
@@ -106,7 +106,7 @@ func (s *waitStory) happen(t *testing.T, words []string, cancel func()) {
 	}
 }
 
-// wait makes the calls of a line at the same time, and says what each answered, in no order of theirs.
+// wait makes the calls of a line in parallel, and returns the sorted responses.
 func (s *waitStory) wait(t *testing.T, words []string) string {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -136,7 +136,7 @@ func (s *waitStory) wait(t *testing.T, words []string) string {
 	return strings.Join(answers, "")
 }
 
-// brief is a result in few words.
+// brief returns a result in few words.
 func brief(r *mcp.CallToolResult) string {
 	if r.IsError {
 		return "error: " + textOf(r)

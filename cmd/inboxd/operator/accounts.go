@@ -14,7 +14,7 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// What is said of accounts over the socket.
+// Requests and responses about accounts on the admin socket.
 type (
 	createOrder struct {
 		Email    string `json:"email"`
@@ -112,8 +112,8 @@ type accountDelete struct {
 	Email string `arg:"" help:"E-mail address of the account."`
 }
 
-// Run implements the command. A big account takes several calls; one that is interrupted is
-// deleted to its end by the server.
+// Run implements the command. Deleting a big account takes several requests. If the command is
+// interrupted, the server completes the deletion.
 func (c *accountDelete) Run(server *Command) error {
 	for done := (deletion{}); !done.Done; {
 		if err := server.call("/account/delete", emailOrder{c.Email}, &done); err != nil {
@@ -153,7 +153,7 @@ func (s *Socket) createAccount(ctx context.Context, order createOrder) (any, err
 	return accountRowOf(profile), nil
 }
 
-// listAccounts lists the oldest first.
+// listAccounts returns all accounts, oldest first.
 func (s *Socket) listAccounts(context.Context, struct{}) (any, error) {
 	out := []accountRow{}
 	var after account.ID
@@ -178,7 +178,7 @@ func (s *Socket) setPlan(ctx context.Context, order planOrder) (any, error) {
 	return struct{}{}, s.System.SetPlan(ctx, order.Email, plan)
 }
 
-// deleteTimeout is well within what the command waits for an answer.
+// deleteTimeout is well below the time that the command waits for a response.
 const deleteTimeout = 10 * time.Second
 
 func (s *Socket) deleteAccount(ctx context.Context, order emailOrder) (any, error) {

@@ -22,7 +22,8 @@ type backupOrder struct {
 	Dir string `json:"dir"`
 }
 
-// backupTimeout bounds how long the command waits. Without links, as to another disk, all is copied.
+// backupTimeout limits how long the command waits. Without hard links, such as to another disk,
+// everything is copied.
 const backupTimeout = 24 * time.Hour
 
 // Run implements the command.
@@ -39,7 +40,7 @@ func (c *backupCommand) Run(server *Command) error {
 	return nil
 }
 
-// progress tells on a terminal how far a folder has grown, until stop.
+// progress shows on a terminal how far a folder has grown, until stop is called.
 func progress(out *os.File, dir string) (stop func()) {
 	if info, err := out.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return func() {}
@@ -62,7 +63,7 @@ func progress(out *os.File, dir string) (stop func()) {
 	return func() { close(over); <-ended }
 }
 
-// sizeOf counts the files in a folder that may be growing, those with several names once.
+// sizeOf counts the files in a folder that may be growing. Files with several names count once.
 func sizeOf(dir string) (files int, bytes int64) {
 	seen := map[uint64]bool{}
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
@@ -83,7 +84,8 @@ func sizeOf(dir string) (files int, bytes int64) {
 	return files, bytes
 }
 
-// backup makes one, unless who asked for it goes away. A folder inside of the data folder would be in the next one.
+// backup creates a backup, unless the client disconnects. A folder inside the data folder is
+// refused: it would be in the next backup.
 func (s *Socket) backup(ctx context.Context, order backupOrder) (any, error) {
 	if !filepath.IsAbs(order.Dir) {
 		return nil, fault.New(fault.Invalid, "The path of the backup's folder must be absolute")
@@ -94,7 +96,7 @@ func (s *Socket) backup(ctx context.Context, order backupOrder) (any, error) {
 	return struct{}{}, s.Store.Backup(ctx, filepath.Clean(order.Dir))
 }
 
-// CheckOutside refuses to make the folder dir inside of the data folder, by whichever names they are given.
+// CheckOutside returns an error if dir is inside the data folder, also through symbolic links.
 func CheckOutside(data, dir string) error {
 	data, err := realPath(data)
 	if err != nil {
@@ -110,7 +112,7 @@ func CheckOutside(data, dir string) error {
 	return nil
 }
 
-// realPath is where a path leads that may not be there yet.
+// realPath resolves the symbolic links in a path that may not exist yet.
 func realPath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

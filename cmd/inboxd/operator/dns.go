@@ -24,8 +24,8 @@ func (dkimShow) Run(server *Command) error {
 	return nil
 }
 
-// showDKIM answers with the records of the service domain; its keys are made now if they
-// were not needed before.
+// showDKIM responds with the records of the service domain. It creates the keys if they do not
+// exist yet.
 func (s *Socket) showDKIM(ctx context.Context, _ struct{}) (any, error) {
 	records, err := s.System.ServiceRecords(ctx)
 	return domain.Zone(records), err
@@ -33,7 +33,7 @@ func (s *Socket) showDKIM(ctx context.Context, _ struct{}) (any, error) {
 
 type dnsCommand struct{}
 
-// Run implements the command. It ends with 1 when something is missing or nobody knows.
+// Run implements the command. It exits with 1 if a record is missing or could not be looked up.
 func (dnsCommand) Run(server *Command) error {
 	var shown []lookup.Shown
 	if err := server.call("/dns", struct{}{}, &shown); err != nil {
@@ -66,7 +66,7 @@ func verdict(one lookup.Shown) string {
 	return "differs"
 }
 
-// short keeps a line on a screen; keys are shown whole by dkim show.
+// short limits a text to the width of a screen; `dkim show` prints keys completely.
 func short(text string) string {
 	if len(text) > 60 {
 		return text[:57] + "..."
@@ -81,7 +81,7 @@ func seen(one lookup.Shown) string {
 	return strings.Join(one.Has, " | ")
 }
 
-// dnsTimeout bounds all questions together; they follow each other.
+// dnsTimeout limits all lookups together; they run one after the other.
 const dnsTimeout = 25 * time.Second
 
 func (s *Socket) lookAtDNS(ctx context.Context, _ struct{}) (any, error) {

@@ -9,7 +9,7 @@ import (
 	"inboxd/internal/intake/ingest"
 )
 
-// explainOTP needs no server: it reads the file itself.
+// explainOTP does not need a server: it reads the file itself.
 type explainOTP struct {
 	File string `arg:"" help:"File with the raw message (RFC 5322)." type:"existingfile"`
 }
@@ -29,7 +29,7 @@ func explain(out io.Writer, raw []byte) error {
 	for _, e := range all {
 		fmt.Fprintf(out, "\n%s in %s: share %.3f, score %.2f\n", e.Code, e.Source, e.Share, e.Score)
 		for _, w := range e.Counts {
-			if math.Abs(w.Weight) >= 0.005 { // less is written as nothing
+			if math.Abs(w.Weight) >= 0.005 { // smaller weights would be printed as zero
 				_, err = fmt.Fprintf(out, "  %+6.2f  %s\n", w.Weight, w.Name)
 			}
 		}

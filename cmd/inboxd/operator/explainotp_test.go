@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The operator sees each candidate, and what its features weighed.
+// The operator sees each candidate and the weights of its features.
 func TestExplainOTP(t *testing.T) {
 	var out strings.Builder
 	mail := "Subject: Sign in\r\nContent-Type: text/plain\r\n\r\nYour verification code is 482913.\r\nOrder 771204\r\n"

@@ -7,7 +7,7 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// What is said of keys over the socket.
+// Requests and responses about keys on the admin socket.
 type (
 	keyOrder struct {
 		Email         string   `json:"email"`
@@ -28,7 +28,7 @@ type keyCreate struct {
 	ExpiresInDays *int     `help:"Lifetime of the key: 30, 90 or 365 (default: never expires)." placeholder:"DAYS"`
 }
 
-// Run implements the command. The key is the only line, so that a script can take it.
+// Run implements the command. It prints only the key, so that a script can use the output.
 func (c *keyCreate) Run(server *Command) error {
 	var key newKey
 	if err := server.call("/key/create", keyOrder{c.Email, c.Label, c.Scopes, c.ExpiresInDays}, &key); err != nil {

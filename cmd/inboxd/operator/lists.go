@@ -11,7 +11,7 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// What is said of inboxes and webhooks over the socket.
+// Requests and responses about inboxes and webhooks on the admin socket.
 type (
 	inboxesOrder struct {
 		Email  string `json:"email"`
@@ -97,7 +97,7 @@ func (c *webhookList) Run(server *Command) error {
 	return w.Flush()
 }
 
-// each does what is to be done for one account, or for all.
+// each calls do for one account, or for all.
 func (c *Command) each(email string, do func(email string) error) error {
 	if email != "" {
 		return do(email)
@@ -114,7 +114,7 @@ func (c *Command) each(email string, do func(email string) error) error {
 	return nil
 }
 
-// status is what the last call was answered with.
+// status returns the HTTP status of the last call of a webhook as text.
 func status(h webhookRow) string {
 	switch {
 	case h.LastAt.IsZero():
@@ -139,7 +139,7 @@ func orDash(s string) string {
 	return s
 }
 
-// inboxesAPage is how many inboxes are read for one call: each comes into memory.
+// inboxesAPage limits how many inboxes one request reads, because each is loaded into memory.
 const inboxesAPage = 500
 
 func (s *Socket) listInboxes(ctx context.Context, order inboxesOrder) (any, error) {

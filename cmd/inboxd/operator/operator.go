@@ -1,5 +1,5 @@
-// Package operator is what an operator says to a running server: the commands of `inboxd admin`, and the
-// socket that takes them. It holds no rule of the product.
+// Package operator implements the commands of `inboxd admin` and the admin socket of the server
+// that executes them. It contains no rules of the product.
 package operator
 
 import (
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Command is the operator's side: each command is a request over the socket, or several.
+// Command is the client side: each command is one or more requests over the socket.
 type Command struct {
 	Data        string `help:"Data folder of the server." default:"./data" placeholder:"DIR"`
 	AdminSocket string `help:"Admin socket (default DIR/admin.sock)." placeholder:"PATH"`
@@ -51,10 +51,10 @@ type Command struct {
 
 	ExplainOTP explainOTP `cmd:"" name:"explain-otp" help:"Print each candidate for the one-time code of a message in a file, with the features that raised or lowered its score."`
 
-	patience time.Duration // how long a server may take to answer at all; default 10 s
+	patience time.Duration // how long a server may take to respond at all; default 10 s
 }
 
-// call sends order to the server's socket and reads the answer into result.
+// call sends order to the server's socket and decodes the response into result.
 func (c *Command) call(path string, order, result any) error {
 	return c.callWithin(30*time.Second, path, order, result)
 }
@@ -68,8 +68,8 @@ func (c *Command) callWithin(timeout time.Duration, path string, order, result a
 	if err != nil {
 		return err
 	}
-	// The system takes connections for a process that stands still. Any answer, a 404 too, shows that it
-	// does not; the order itself may take its time then.
+	// The system accepts connections even for a stopped process. Any response, also a 404, shows
+	// that the server runs; after that the order itself may take its time.
 	alive, err := post(socket, cmp.Or(c.patience, 10*time.Second), "/", nil)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (c *Command) callWithin(timeout time.Duration, path string, order, result a
 	return json.NewDecoder(resp.Body).Decode(result)
 }
 
-// post makes one request, the answer to which must be read within timeout.
+// post makes one request. Its response must be read within timeout.
 func post(socket string, timeout time.Duration, path string, body []byte) (*http.Response, error) {
 	client := http.Client{Timeout: timeout, Transport: &http.Transport{
 		DisableKeepAlives: true,

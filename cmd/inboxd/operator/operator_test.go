@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestServerThatStandsStill: the system takes connections for a stopped process, and no command waits for it
-// longer than a live one needs, a backup neither.
+// TestServerThatStandsStill: the system accepts connections for a stopped process. No command waits
+// for it longer than a live one needs, not even a backup.
 func TestServerThatStandsStill(t *testing.T) {
 	path := filepath.Join(shortDir(t), "a.sock")
 	ln, err := net.Listen("unix", path) // and nobody accepts

@@ -14,7 +14,7 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// queueCommands look into the queue of outgoing mail.
+// queueCommands inspect and change the queue of outgoing messages.
 type queueCommands struct {
 	List  queueList  `cmd:"" help:"List the waiting messages, next attempt first."`
 	Retry queueRetry `cmd:"" help:"Attempt to deliver a message now."`
@@ -27,7 +27,7 @@ type queueList struct {
 	Limit int `help:"Maximum number of messages to list." default:"100"`
 }
 
-// Orders and answers of the queue on the admin socket.
+// Requests and responses of the queue on the admin socket.
 type (
 	queueOrder struct{ Limit int }
 	queuePage  struct {
@@ -83,10 +83,10 @@ func (c *queueDrop) Run(server *Command) error {
 
 type queueRelease struct{}
 
-// released says what an order to release did.
+// released is the response to a release.
 type released struct {
-	Held bool `json:"held"` // it was held
-	Mail int  `json:"mail"` // messages that wait
+	Held bool `json:"held"` // the queue was held before
+	Mail int  `json:"mail"` // number of messages in the queue
 }
 
 // Run implements the command.
@@ -103,7 +103,8 @@ func (queueRelease) Run(server *Command) error {
 	return nil
 }
 
-// releaseQueue takes the mark off the disk first: what was let go once is never held again.
+// releaseQueue removes the mark on disk before it releases the queue, so that a released queue is
+// not held again after a restart.
 func (s *Socket) releaseQueue(context.Context, struct{}) (any, error) {
 	result := released{Held: s.System.Held(), Mail: s.System.Mail.Stats().Depth}
 	if !result.Held {
@@ -133,7 +134,8 @@ func (s *Socket) dropMail(ctx context.Context, order mailOrder) (any, error) {
 	return struct{}{}, s.System.Mail.Drop(ctx, canonicalOr(order.Inbox), order.ID)
 }
 
-// canonicalOr is the address as inboxes are found by; what is none stays and is not found.
+// canonicalOr returns the canonical form of an address. An invalid one is returned as given, and
+// will not be found.
 func canonicalOr(given string) string {
 	if canonical, ok := address.Inbox(given); ok {
 		return canonical

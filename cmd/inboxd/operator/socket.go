@@ -17,7 +17,7 @@ import (
 	"inboxd/persist"
 )
 
-// Node is what an operator's orders are carried out on.
+// Node is the server that executes the operator's commands.
 type Node struct {
 	System  *actors.System
 	Store   *persist.Store
@@ -29,16 +29,16 @@ type Node struct {
 	DNS     lookup.ServiceResolver
 }
 
-// Socket speaks JSON over HTTP; whoever can open the file (mode 0600) is the operator. It
-// does not change once it is open.
+// Socket is a server of JSON over HTTP. Whoever can open the file (mode 0600) is the operator. It
+// does not change after Open.
 type Socket struct {
 	Node
 	path   string
-	file   os.FileInfo // of path as we made it
+	file   os.FileInfo // of path when we created it
 	server *http.Server
 }
 
-// Open listens on path, replacing what a crashed run left there.
+// Open listens on path. It replaces a socket that a crashed run left there.
 func Open(path string, node Node) (*Socket, error) {
 	ln, err := listenPrivate(path)
 	if err != nil {
@@ -66,16 +66,16 @@ func Open(path string, node Node) (*Socket, error) {
 	mux.HandleFunc("/queue/release", handle(s.releaseQueue))
 	mux.HandleFunc("/backup", handle(s.backup))
 	mux.HandleFunc("/stats", handle(func(context.Context, struct{}) (any, error) { return s.Stats(), nil }))
-	mux.HandleFunc("/debug/pprof/", pprof.Index) // curl --unix-socket; never on the public port
+	mux.HandleFunc("/debug/pprof/", pprof.Index) // for curl --unix-socket; never on the public port
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	s.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = s.server.Serve(ln) }() // ends by close
+	go func() { _ = s.server.Serve(ln) }() // Close ends it
 	return s, nil
 }
 
-// listenPrivate makes the socket with mode 0600. The umask of the process, 077, keeps others out from its
-// first moment on.
+// listenPrivate creates the socket with mode 0600. Until then, the process's umask of 077 keeps
+// other users out.
 func listenPrivate(path string) (net.Listener, error) {
 	if err := fits(path); err != nil {
 		return nil, err
@@ -87,17 +87,17 @@ func listenPrivate(path string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the admin socket %s cannot be opened: %w", path, err)
 	}
-	ln.SetUnlinkOnClose(false) // Close takes away what is ours, and only that
+	ln.SetUnlinkOnClose(false) // Close removes the file, and only if it is ours
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
 	return ln, nil
 }
 
-// longestPath is what the system takes for a socket: sun_path without its final zero, unix(7).
+// longestPath is the system's limit for a socket's path: sun_path without its final zero, unix(7).
 const longestPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 
-// fits says in words what the system would call an invalid argument.
+// fits explains a path that is too long; the system would only report an invalid argument.
 func fits(path string) error {
 	if len(path) <= longestPath {
 		return nil
@@ -105,8 +105,8 @@ func fits(path string) error {
 	return fmt.Errorf("the path of the admin socket is too long (%d bytes, the limit is %d). Choose a shorter one with --admin-socket: %s", len(path), longestPath, path)
 }
 
-// makeRoom takes away the socket of a run that crashed. All else is somebody's, a file that --admin-socket names
-// by mistake or the socket of a program that lives, and stays.
+// makeRoom removes the socket of a crashed run. It removes nothing else: --admin-socket may name
+// another file by mistake, or the socket of a running program.
 func makeRoom(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -125,7 +125,7 @@ func makeRoom(path string) error {
 	return nil
 }
 
-// abandoned reports that nobody listens at a socket any more.
+// abandoned reports whether nothing listens at a socket any more.
 func abandoned(path string) bool {
 	conn, err := net.Dial("unix", path)
 	if err == nil {
@@ -134,16 +134,17 @@ func abandoned(path string) bool {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// Close ends what is under way and takes the file away, unless the folder was cleared meanwhile and the file
-// is that of a server that was started there since.
+// Close closes open connections and removes the socket file. It does not remove the file if it is
+// not ours: the folder may have been cleared and another server started there.
 func (s *Socket) Close() {
-	if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.file) { // our open listener keeps the inode from being given again
+	// Our open listener keeps the inode from being reused.
+	if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.file) {
 		_ = os.Remove(s.path)
 	}
 	_ = s.server.Close()
 }
 
-// handle adapts an order to HTTP: a failed one is 400 with the operator's sentence.
+// handle adapts a function to HTTP. An error becomes 400 with a sentence for the operator.
 func handle[T any](do func(context.Context, T) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var order T
@@ -157,6 +158,6 @@ func handle[T any](do func(context.Context, T) (any, error)) http.HandlerFunc {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(result) // the operator went away
+		_ = json.NewEncoder(w).Encode(result) // fails only if the client disconnected
 	}
 }

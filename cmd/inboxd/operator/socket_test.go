@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// shortDir is a folder with a short name: t.TempDir has that of the test in it.
+// shortDir returns a folder with a short path; t.TempDir includes the name of the test.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "")
@@ -30,7 +30,7 @@ func mustOpen(t *testing.T, path string) *Socket {
 	return s
 }
 
-// answers asks the server at a socket for its figures.
+// answers requests the stats from the server at a socket.
 func answers(t *testing.T, path string) {
 	t.Helper()
 	var stats Stats
@@ -105,7 +105,8 @@ func TestOpenReplacesWhatACrashLeft(t *testing.T) {
 	}
 }
 
-// TestCloseLeavesTheNextServer: the folder is cleared and a server started there while another still stops.
+// TestCloseLeavesTheNextServer: the folder is cleared and a server started there while another is
+// still stopping.
 func TestCloseLeavesTheNextServer(t *testing.T) {
 	path := filepath.Join(shortDir(t), "a.sock")
 	old := mustOpen(t, path)
@@ -121,7 +122,8 @@ func TestCloseLeavesTheNextServer(t *testing.T) {
 	}
 }
 
-// TestLengthOfThePath: all that the system takes can be used, and what is longer is a sentence on both sides.
+// TestLengthOfThePath: every path that the system allows can be used, and a longer one is reported
+// on both sides.
 func TestLengthOfThePath(t *testing.T) {
 	dir := shortDir(t)
 	longest := filepath.Join(dir, strings.Repeat("s", longestPath-len(dir)-1))

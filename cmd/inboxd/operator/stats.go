@@ -40,7 +40,7 @@ func (c *statsCommand) Run(server *Command) error {
 	return nil
 }
 
-// Stats is everything the packages count, for `inboxd admin stats`.
+// Stats is everything that the packages count, for `inboxd admin stats`.
 type Stats struct {
 	Version string        `json:"version"`
 	Started time.Time     `json:"started"`
@@ -49,10 +49,10 @@ type Stats struct {
 	SMTP    smtp.Stats    `json:"smtp"`
 	Persist persist.Stats `json:"persist"`
 
-	Totals *persist.Totals `json:"totals,omitempty"` // nil until they are counted
+	Totals *persist.Totals `json:"totals,omitempty"` // nil until they have been counted
 }
 
-// write prints what an operator looks for first.
+// write prints the most important values.
 func (s Stats) write(out io.Writer, now time.Time) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	row := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }

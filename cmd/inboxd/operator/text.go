@@ -7,7 +7,7 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// Sentence is what an operator reads: a fault's own sentence with its cause.
+// Sentence returns the text of an error for an operator: a fault's own sentence with its cause.
 func Sentence(err error) string {
 	var f *fault.Error
 	if !errors.As(err, &f) {
@@ -23,7 +23,7 @@ func Sentence(err error) string {
 	return text
 }
 
-// ByteText is n bytes in the unit that leaves up to four digits.
+// ByteText formats n bytes in the unit that leaves at most four digits.
 func ByteText(n int64) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
 	f := float64(n)
@@ -33,8 +33,9 @@ func ByteText(n int64) string {
 	return fmt.Sprintf("%.4g %s", f, units[0])
 }
 
-// ResetURL has its token behind the #, which no browser sends to a server and no proxy logs.
+// ResetURL returns the link for a reset token. The token is in the fragment, after #, which
+// browsers do not send and proxies do not log.
 func ResetURL(base, token string) string { return base + "/reset#token=" + token }
 
-// VerifyURL is ResetURL for a token that verifies an e-mail address.
+// VerifyURL returns the link for a token that verifies an e-mail address.
 func VerifyURL(base, token string) string { return base + "/verify#token=" + token }

@@ -1,13 +1,12 @@
-// Package linestest is the line discipline in plain words, for tests: slow, and so simple that
-// a reader sees that it is right. It shares no code with package lines.
+// Package linestest is a reference implementation of the line discipline for tests. It is slow, and
+// simple enough to see that it is correct. It shares no code with package lines.
 package linestest
 
 import "strings"
 
-// Body is the line discipline in plain words: the message is what stands before
-// the first CRLF.CRLF, the CRLF of the DATA command included in the search; lines are what
-// CRLF divides; one leading dot of each goes; then what is left of CR, LF and NUL is
-// repaired.
+// Body applies the line discipline to a DATA body. The message is what precedes the first
+// CRLF.CRLF; the search includes the CRLF of the DATA command. CRLF divides the lines. One leading
+// dot of each line is removed; then remaining CRs, LFs and NULs are repaired.
 func Body(wire string) (body string, rest string, end bool) {
 	text, rest, end := strings.Cut("\r\n"+wire, "\r\n.\r\n")
 	if !end {
@@ -20,12 +19,12 @@ func Body(wire string) (body string, rest string, end bool) {
 	return strings.Join(lines, ""), rest, true
 }
 
-// repair is applied to text without CRLF.
+// repair replaces CR, LF and NUL in text without CRLF.
 func repair(line string) string {
 	return strings.NewReplacer("\r", " ", "\n", "\r\n", "\x00", " ").Replace(line)
 }
 
-// Chunks is the same for the joined chunks of BDAT.
+// Chunks applies the line discipline to the joined chunks of BDAT.
 func Chunks(wire string) string {
 	lines := strings.Split(wire, "\r\n")
 	for i := range lines {
@@ -38,7 +37,7 @@ func Chunks(wire string) string {
 	return body
 }
 
-// lineEnds are joined in pairs around a dot, with one true end among many false ones.
+// lineEnds are joined in pairs around a dot. One of them is a true line end, the others are not.
 var lineEnds = []string{
 	"\r\n", "\n", "\r", "\r\r\n", "\n\n", "\r\r", "\n\r", "\r\n\x00", "\x00\r\n", "\r\x00\n", "\x00\n", "\r\x00",
 }

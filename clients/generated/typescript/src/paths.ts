@@ -1,4 +1,4 @@
-// The main job with the types that openapi-typescript makes of the contract.
+// The main job with the types that openapi-typescript generates from the contract.
 import createClient from "openapi-fetch";
 import type { paths } from "./made/paths.js";
 import { check, mail } from "./mail.js";

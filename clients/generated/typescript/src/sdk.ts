@@ -1,4 +1,4 @@
-// The main job with the client that @hey-api/openapi-ts makes of the contract.
+// The main job with the client that @hey-api/openapi-ts generates from the contract.
 import { client } from "./made/sdk/client.gen.js";
 import { createInbox, deleteInbox, getLatestMessage, getMessage, listMessages, sendMessage } from "./made/sdk/sdk.gen.js";
 import { check, mail } from "./mail.js";

@@ -4,7 +4,7 @@
 >>> sign_up(inbox.address)
 >>> code = inbox.wait_for_otp()
 
-Inboxd and what it gives block; AsyncInboxd is the same for asyncio.
+Inboxd and its objects block. AsyncInboxd is the same client for asyncio.
 """
 
 from . import contract

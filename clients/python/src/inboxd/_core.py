@@ -1,4 +1,4 @@
-"""What both clients share and what needs no connection: calls, which of them may be repeated, answers, streams."""
+"""Code that both clients share and that needs no connection: calls, retries, responses, streams."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from urllib.parse import quote
 from .contract import Message
 from .errors import ApiError, InboxdError, NotReached, UnexpectedAnswer
 
-Moment = Union[datetime.datetime, str]  #: ISO 8601 with an offset, a date, or a datetime that knows its zone
+Moment = Union[datetime.datetime, str]  #: ISO 8601 with an offset, a date, or a datetime with a time zone
 
 Json = Dict[str, Any]
 Direction = Literal["in", "out", "all"]
 Way = Literal["auto", "stream", "poll"]
 
 LONGEST_PAUSE = 30.0
-LONGEST_LINE = 4 << 20  #: octets of a line of a stream that are waited for
+LONGEST_LINE = 4 << 20  #: maximum octets of a line of a stream
 POLL_SECONDS = 50  #: of one long poll
-GRACE = 2.0  #: seconds that a wait may take beyond its time, for the last answer to come
-WINDOW = 15 * 60  #: how far back, in seconds, a wait looks at an inbox that this program did not make
+GRACE = 2.0  #: seconds that a wait may exceed its timeout to receive the last response
+WINDOW = 15 * 60  #: seconds before now whose messages a wait considers, in an inbox that this program did not create
 
 
 @dataclass
 class Call:
-    """One call on its way."""
+    """One call of the API."""
 
     method: str
     path: str
     query: Mapping[str, Any] = field(default_factory=dict)
     body: Any = None
-    safe: bool = False  #: it may be repeated although it was perhaps carried out, which its method and header do not say
+    safe: bool = False  #: safe to execute twice, although its method and headers do not imply it
     headers: Mapping[str, str] = field(default_factory=dict)
-    member: str = ""  #: that the answer must have
+    member: str = ""  #: required in the response
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -55,7 +55,7 @@ def wire(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, datetime.datetime):
         if value.tzinfo is None:
-            raise ValueError("a time needs its zone: datetime.now(timezone.utc)")
+            raise ValueError("the datetime has no time zone (use a value such as datetime.now(timezone.utc))")
         return value.isoformat()
     if isinstance(value, (list, tuple)):
         return ",".join(map(str, value))
@@ -63,12 +63,12 @@ def wire(value: Any) -> str:
 
 
 def given(**fields: Any) -> Dict[str, Any]:
-    """Drop what was not given."""
+    """Return the fields that were given (not None)."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def once(key: Optional[str]) -> Dict[str, str]:
-    """The name under which a call is done one time."""
+    """The Idempotency-Key header of a call; without a key, one is generated."""
     return {"Idempotency-Key": key or str(uuid.uuid4())}
 
 
@@ -92,7 +92,7 @@ def credential(api_key: Optional[str]) -> Dict[str, str]:
 
 
 def back_off(n: int) -> float:
-    """The pause before repeat n (from 0), in seconds: doubled, with jitter, at most 8."""
+    """The pause before retry n (from 0), in seconds: it doubles, with jitter, up to 8."""
     return float(min(8.0, 0.2 * 2 ** min(n, 10)) * (0.75 + random.random() / 2))
 
 
@@ -106,13 +106,13 @@ def skew(date: Optional[str]) -> float:
 
 
 def decoded(call: Call, status: int, body: bytes) -> Any:
-    """The answer of a call that was carried out."""
+    """The decoded response of a call that succeeded."""
     try:
         answer = json.loads(body)
     except ValueError as cut:
-        raise UnexpectedAnswer(f"{call}: the answer is no JSON, or was cut: {excerpt(body)}", status) from cut
+        raise UnexpectedAnswer(f"{call}: the response is not JSON or is truncated: {excerpt(body)}", status) from cut
     if call.member and not (isinstance(answer, dict) and call.member in answer):
-        raise UnexpectedAnswer(f"{call}: the answer is not that of the inbox service: {excerpt(body)}", status)
+        raise UnexpectedAnswer(f"{call}: the response is not from the inbox service: {excerpt(body)}", status)
     return answer
 
 
@@ -134,7 +134,7 @@ def excerpt(body: bytes) -> str:
 
 
 def may_repeat(call: Call, err: InboxdError) -> bool:
-    """Tell what was surely not carried out, or may be twice, from everything else."""
+    """Whether a failed call may be retried: it was certainly not executed, or may be executed twice."""
     twice = call.safe or call.method in ("GET", "PUT") or "Idempotency-Key" in call.headers
     if isinstance(err, ApiError):
         return err.status in (429, 503) or (twice and err.status >= 500 and err.status != 507)
@@ -144,37 +144,40 @@ def may_repeat(call: Call, err: InboxdError) -> bool:
 
 
 def passes(err: InboxdError) -> bool:
-    """Tell what is over soon, such as a restart of the service, from what is not."""
+    """Whether an error is likely to be temporary, such as a restart of the service."""
     if isinstance(err, (ApiError, UnexpectedAnswer)):
         return err.status >= 500 or err.status == 429
     return isinstance(err, NotReached)
 
 
 def pause_before(n: int, err: InboxdError) -> float:
-    """The pause before repeat n, in seconds: ours, or a longer one that the service asks for."""
+    """The pause before retry n, in seconds: our own, or a longer one that the service requests."""
     return max(back_off(n), (err.retry_after or 0.0) if isinstance(err, ApiError) else 0.0)
 
 
-#: What programs put before the subject of an answer, in the languages they speak, perhaps with a count.
+#: Prefixes that mail programs put before the subject of a reply, in several languages, optionally with a counter.
 PREFIX = re.compile(r"\s*(?:re|aw|antw|sv|vs|rif|odp|ynt|r|res|回复|回覆|答复|返信|ответ|отв)\s*(?:\[\d+\]|\(\d+\)|\^\d+)?\s*[:：]", re.IGNORECASE)
 
 
 def answering(message: Message) -> Json:
-    """The letter that answers a message, in its conversation and without a text: a received one at its Reply-To, else its From, a sent one to whom it went."""
+    """A letter without a text that replies to a message in its conversation.
+
+    A reply to a received message goes to its Reply-To or else its From; one to a sent message, to its recipients.
+    """
     if message["encrypted"]:
-        raise InboxdError(f"Message {message['id']} is encrypted: its subject is not known here")
+        raise InboxdError(f"Message {message['id']} is encrypted, so its subject is unknown")
     boxes = message["to"] if message["direction"] == "out" else message["reply_to"]
     if message["direction"] == "in" and not any(box["email"] for box in boxes):
         boxes = [message["from"]]
     to, *cc = [box["email"] for box in boxes if box["email"]] or [""]
     if not to:
-        raise InboxdError(f"Message {message['id']} names no address to answer")
+        raise InboxdError(f"Message {message['id']} has no address to reply to")
     known = message["internet_message_id"]
     return given(to=to, cc=cc or None, subject=answered(message["subject"] or ""), in_reply_to=f"<{known}>" if answerable(known or "") else None)
 
 
 def answered(subject: str) -> str:
-    """The subject of an answer: "Re: " once, whatever was there (RFC 5322 section 3.6.5)."""
+    """The subject of a reply: "Re: " once, whatever prefixes there were (RFC 5322 section 3.6.5)."""
     clean = re.sub(r"[\x00-\x1f\x7f]", " ", subject)
     while (before := PREFIX.match(clean)) is not None:
         clean = clean[before.end():]
@@ -182,22 +185,22 @@ def answered(subject: str) -> str:
 
 
 def answerable(ident: str) -> bool:
-    """Whether the service takes a Message-ID for in_reply_to."""
+    """Whether the service accepts a Message-ID for in_reply_to."""
     return len(ident) <= 248 and re.fullmatch(r"(?=[!-~]+\Z)(?!.*=\?)[^@<>,]+@[^<>,]+", ident) is not None
 
 
 class Blocks:
-    """Puts what a stream says back together (WHATWG HTML section 9.2)."""
+    """Parses an event stream (WHATWG HTML section 9.2)."""
 
     def __init__(self) -> None:
         self._rest = b""
         self._id, self._data, self._gap = "", [], False  # type: Tuple[str, List[bytes], bool]
 
     def take(self, some: bytes) -> Iterator[Tuple[str, bytes, bool]]:
-        """Yield id, data and whether events are missing, of each block that is whole now."""
+        """Yield id, data and whether events are missing, for each block that is now complete."""
         *lines, self._rest = (self._rest + some).split(b"\n")
         if len(self._rest) > LONGEST_LINE:
-            raise UnexpectedAnswer("The stream holds a line without an end", 200)
+            raise UnexpectedAnswer("A line of the stream is too long", 200)
         for line in lines:
             line = line[:-1] if line.endswith(b"\r") else line
             name, _, value = line.partition(b":")
@@ -214,11 +217,11 @@ class Blocks:
 
 
 class Handed:
-    """Which mail an inbox object has handed out already; several threads may wait at one."""
+    """The messages that an inbox object has already returned. Several threads may wait at one inbox."""
 
     def __init__(self) -> None:
-        self.codes: Dict[Tuple[object, ...], int] = {}  #: the last one, for each choice of sender, subject, recipient and verification
-        self.settled = 0  #: all messages up to this one were handed out
+        self.codes: Dict[Tuple[object, ...], int] = {}  #: the id of the latest one, by filter (sender, subject, recipient, verified)
+        self.settled = 0  #: all messages up to this id were returned
         self._messages: Set[int] = set()  #: beyond settled
         self._lock = threading.Lock()
 
@@ -226,14 +229,14 @@ class Handed:
         return id <= self.settled or id in self._messages
 
     def take(self, id: int) -> bool:
-        """Hand out a message; False: it was."""
+        """Record that a message is returned; False: it was before."""
         with self._lock:
             new = not self.has(id)
             self._messages.add(id)
             return new
 
     def take_code(self, choice: Tuple[object, ...], id: int) -> bool:
-        """Hand out the code of a message; False: it was, or a newer one."""
+        """Record that the code of a message is returned; False: it was before, or a newer one was."""
         with self._lock:
             new = id > self.codes.get(choice, 0)
             if new:

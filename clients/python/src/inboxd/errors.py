@@ -1,4 +1,4 @@
-"""What can go wrong, as one of four kinds; every one is an InboxdError."""
+"""The exceptions of this package; all are subclasses of InboxdError."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ __all__ = ["ApiError", "InboxdError", "NotReached", "TimedOut", "UnexpectedAnswe
 
 
 class InboxdError(Exception):
-    """Everything that this package raises."""
+    """The base class of all exceptions of this package."""
 
 
 class ApiError(InboxdError):
-    """The service refused the call; ``detail`` is its own sentence for a person."""
+    """The service refused the call; ``detail`` is its own explanation."""
 
     def __init__(self, status: int, detail: str, request_id: str = "", retry_after: Optional[float] = None) -> None:
         super().__init__(f"{detail} (HTTP {status}{f', request {request_id}' if request_id else ''})")
         self.status = status  #: HTTP status: 400, 401, 403, 404, 413, 422, 429, 500, 503
         self.detail = detail
-        self.request_id = request_id  #: finds the call in the log of the service
-        self.retry_after = retry_after  #: seconds that the service asks to wait; None: it does not say
+        self.request_id = request_id  #: identifies the call in the log of the service
+        self.retry_after = retry_after  #: seconds that the service asks to wait; None: not given
 
 
 class NotReached(InboxdError, ConnectionError):
-    """The service was not reached, or the connection broke."""
+    """The service could not be reached, or the connection broke."""
 
     def __init__(self, message: str, sent: bool = True) -> None:
         super().__init__(message)
-        self.sent = sent  #: something may have reached the service
+        self.sent = sent  #: the service may have received the call
 
 
 class TimedOut(InboxdError, TimeoutError):
-    """A wait or a call took longer than it may. A mail that is waited for may still come: wait again."""
+    """A wait or a call took too long. A message may still arrive after a wait: wait again."""
 
     def __init__(self, message: str, message_id: Optional[int] = None, subject: Optional[str] = None) -> None:
         super().__init__(message)
-        self.message_id = message_id  #: of a wait for a code: the newest message that came without one; None: nothing came
+        self.message_id = message_id  #: for a wait for a code: the newest message without a code; None: nothing arrived
         self.subject = subject  #: of that message
 
 
 class UnexpectedAnswer(InboxdError):
-    """What answers is not the inbox service: a proxy's page, JSON that is cut, members that are missing."""
+    """The response is not from the inbox service: a proxy's page, truncated JSON, or missing fields."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -48,4 +48,4 @@ class UnexpectedAnswer(InboxdError):
 
 
 class WebhookError(InboxdError):
-    """A webhook that must not be believed; the message says why. Answer it with 400."""
+    """A webhook that must not be trusted; the message says why. Respond with 400."""

@@ -11,14 +11,14 @@ from . import Inbox, Inboxd
 
 @pytest.fixture(scope="session")
 def inboxd() -> Iterator[Inboxd]:
-    """A client of the service that INBOX_BASE_URL and INBOX_API_KEY name."""
+    """A client configured by INBOX_BASE_URL and INBOX_API_KEY."""
     with Inboxd() as client:
         yield client
 
 
 @pytest.fixture
 def inbox(inboxd: Inboxd) -> Iterator[Inbox]:
-    """An inbox of this test alone."""
+    """A new inbox for this test."""
     made = inboxd.inboxes.create()
     yield made
     made.delete()

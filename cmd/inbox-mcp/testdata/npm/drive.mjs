@@ -1,5 +1,5 @@
-// Drives all tools by the official clients, each over stdio and over HTTP, and looks at every result through
-// the API as well. The clients themselves hold each structured result to the schema of its tool.
+// Drives all tools with the official clients, over stdio and over HTTP, and checks every result through the
+// API, too. The clients validate each structured result against the schema of its tool.
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import test from 'node:test';
@@ -13,7 +13,7 @@ import { StreamableHTTPClientTransport as OldHTTP } from '@modelcontextprotocol/
 const { NEAR, NEAR_KEY, NEAR_SMTP, FAR, FAR_KEY, MCP, MCP_URL } = process.env;
 const names = process.env.TOOLS.split(',');
 
-// api calls a server with a key and returns status and body.
+// api makes a call with a key and returns status and body.
 async function api(base, key, method, path, body) {
   const answer = await fetch(base + '/api/v1' + path, {
     method,
@@ -27,7 +27,7 @@ const far = (method, path, body) => api(FAR, FAR_KEY, method, path, body);
 const created = async (where) => (await where('POST', '/inboxes')).body.address;
 const message = async (address, id) => (await near('GET', `/inboxes/${address}/messages/${id}`)).body.email;
 
-// mail hands a mail over by SMTP (RFC 5321).
+// mail sends a message by SMTP (RFC 5321).
 async function mail(from, to, lines) {
   const [host, port] = NEAR_SMTP.split(':');
   const socket = net.connect(Number(port), host);
@@ -51,14 +51,14 @@ async function mail(from, to, lines) {
   socket.end();
 }
 
-// text is what a model reads of a result.
+// text returns the text of a result, which a model reads.
 const text = (result) => {
   assert.equal(result.content.length, 1);
   assert.equal(result.content[0].type, 'text');
   return result.content[0].text;
 };
 
-// story uses every tool once at least.
+// story uses every tool at least once.
 async function story(client) {
   const used = new Set();
   const call = async (name, args) => {
@@ -81,7 +81,7 @@ async function story(client) {
     for (const hint of [readOnlyHint, destructiveHint, idempotentHint, openWorldHint]) assert.equal(typeof hint, 'boolean', tool.name);
   }
 
-  // An inbox, and a code that comes while a client waits for it.
+  // An inbox, and a code that arrives while a client waits for it.
   const { address } = await call('create_inbox', { label: 'Driven' });
   assert.equal((await near('GET', '/inboxes/' + address)).body.inbox.label, 'Driven');
   assert.ok((await call('list_inboxes', {})).inboxes.some((inbox) => inbox.address === address));
@@ -95,7 +95,7 @@ async function story(client) {
   assert.equal(none.timed_out, true);
   assert.equal(none.last_code.message_id, code.message.id);
 
-  // A message, an answer to it, and what becomes of the answer.
+  // A message, a reply to it, and the delivery of the reply.
   const person = await created(far);
   await mail(person, address, ['Subject: Lunch', 'Message-ID: <lunch@far.test>', 'References: <older@far.test>', '', 'Tuesday?']);
   const { message: lunch } = await call('wait_for_message', { address, timeout: 20 });
@@ -156,7 +156,7 @@ async function story(client) {
   assert.equal((await fetch(feed.feed_url)).status, 404);
   assert.equal((await fetch(rotated.feed_url)).status, 200);
 
-  // What cannot be done is said to the model, in the API's words.
+  // Errors reach the model in the API's words.
   assert.match(await refused('send_email', { address }), /'to' is required/);
   assert.match(await refused('read_messages', { address, direction: 'up' }), /'direction' must be one of in, out, all/);
   assert.equal(await refused('read_messages', { address: 'nobody@inbox.localhost' }), 'No inbox nobody@inbox.localhost for this API key');
@@ -169,8 +169,8 @@ async function story(client) {
   assert.deepEqual([...used].sort(), [...names].sort());
 }
 
-// patience: a wait tells that it goes on, and ends when nobody wants it any more. The old client over
-// HTTP says so by a notification, which says nothing to a server without sessions, so it has to go.
+// patience: a wait sends progress notifications, and ends when the client cancels it. The old client over HTTP
+// cancels with a notification, which a server without sessions cannot assign, so it must disconnect.
 async function patience(client, old, patient, give) {
   const address = await created(near);
   const request = { name: 'wait_for_message', arguments: { address, timeout: 30 } };
@@ -181,7 +181,7 @@ async function patience(client, old, patient, give) {
   await assert.rejects(old ? patient.callTool(request, undefined, options) : patient.callTool(request, options));
   assert.equal(told.length, 1);
   assert.equal(typeof told[0].message, 'string');
-  // The next call works, and the mail that came after the end is not lost.
+  // The next call works, and the message that arrived after the end is not lost.
   await mail('no-reply@shop.test', address, ['Subject: Later', '', 'x']);
   const next = await client.callTool({ name: 'wait_for_message', arguments: { address, timeout: 20 } });
   assert.equal(next.structuredContent.message.subject, 'Later');

@@ -1,5 +1,5 @@
-// Opens envelopes with typage. Reads {identity, envelopes: [base64]} and writes an array of what is in
-// each, in base64; throws at the first that it can't open.
+// Decrypts envelopes with typage. Reads {identity, envelopes: [base64]} and writes an array of the contents in
+// base64; throws at the first that cannot be decrypted.
 import { readFileSync } from "node:fs";
 import { Decrypter } from "age-encryption";
 

@@ -1,6 +1,6 @@
 // Verifies deliveries with the official libraries. Reads a JSON array of
-// {secret, headers, body} and says how many there were; throws at the first that fails, or
-// that still verifies after a change of its body, its id or its time.
+// {secret, headers, body} and prints how many there were; throws at the first that fails, or
+// that still verifies after its body, its id or its time was changed.
 const standard = require("standardwebhooks").Webhook;
 const svix = require("svix").Webhook;
 

@@ -1,1 +1,1 @@
-"""The client with await; _sync is the same without, made by generate.py."""
+"""The client with await. generate.py generates _sync from it, the same client without await."""

@@ -26,7 +26,7 @@ class AsyncCalendar:
             yield one
 
     async def get(self, id: int) -> Meeting:
-        """One meeting as it is now. Needs inbox:read."""
+        """The current state of one meeting. Needs inbox:read."""
         return cast(Meeting, await self._transport.member(Call("GET", self._path("events", id), member="event")))
 
     async def create(
@@ -34,7 +34,7 @@ class AsyncCalendar:
         timezone: Optional[str] = None, all_day: Optional[bool] = None, location: Optional[str] = None, description: Optional[str] = None,
         message: Optional[str] = None, in_reply_to: Optional[str] = None, idempotency_key: Optional[str] = None,
     ) -> Arranged:
-        """Set up a meeting and invite to it; a time without an offset needs ``timezone``. Needs email:send."""
+        """Create a meeting and invite its attendees. A time without an offset needs ``timezone``. Needs email:send."""
         order = given(
             title=title, start=start, attendees=[*attendees], end=end, duration_minutes=duration_minutes, timezone=timezone, all_day=all_day,
             location=location, description=description, message=message, in_reply_to=in_reply_to,
@@ -54,29 +54,29 @@ class AsyncCalendar:
         return cast(Arranged, await self._transport.json(Call("PATCH", self._path("events", id), body=change, member="event")))
 
     async def cancel(self, id: int, message: Optional[str] = None, *, idempotency_key: Optional[str] = None) -> Arranged:
-        """Cancel a meeting that this inbox organizes; ``message`` stands in the mail to the guests. Needs email:send."""
+        """Cancel a meeting that this inbox organizes; ``message`` is a text for the guests. Needs email:send."""
         return await self._order(self._path("events", id, "cancel"), given(message=message), idempotency_key)
 
     async def answer(
         self, id: int, response: Literal["accepted", "declined", "tentative"], comment: Optional[str] = None, *, idempotency_key: Optional[str] = None,
     ) -> Arranged:
-        """Answer an invitation: accepted, declined or tentative. Needs email:send."""
+        """Respond to an invitation: accepted, declined or tentative. Needs email:send."""
         return await self._order(self._path("events", id, "rsvp"), given(response=response, comment=comment), idempotency_key)
 
     async def remove(self, id: int) -> None:
-        """Take a meeting out of this calendar; nothing is sent, and no message brings it back for 30 days. Needs message:write."""
+        """Remove a meeting from this calendar. Nothing is sent, and no message restores it for 30 days. Needs message:write."""
         await self._transport.json(Call("DELETE", self._path("events", id), safe=True, member="ok"))
 
     async def free_busy(self, from_: Moment, to: Moment) -> List[Json]:
-        """What is taken between two times, at most 92 days apart. Needs inbox:read."""
+        """The occupied periods between two times, at most 92 days apart. Needs inbox:read."""
         return cast(List[Json], await self._transport.member(Call("GET", self._path("freebusy"), {"from": from_, "to": to}, member="busy")))
 
     async def feed(self) -> CalendarFeed:
-        """The link that calendar programs follow; made by the first call. Needs inbox:read."""
+        """The link for calendar programs; the first call creates it. Needs inbox:read."""
         return cast(CalendarFeed, await self._transport.json(Call("GET", self._path("feed"), member="feed_url")))
 
     async def rotate_feed(self, *, idempotency_key: Optional[str] = None) -> CalendarFeed:
-        """Replace the link; the old one stops at once. Needs inbox:manage."""
+        """Replace the link; the old one stops working immediately. Needs inbox:manage."""
         call = Call("POST", self._path("feed", "rotate"), headers=once(idempotency_key), member="feed_url")
         return cast(CalendarFeed, await self._transport.json(call))
 
@@ -89,7 +89,7 @@ class AsyncCalendar:
         return cast(OwnerCopies, await self._transport.json(Call("GET", self._path("owner"), member="enabled")))
 
     async def set_owner(self, enabled: bool) -> OwnerCopies:
-        """Say whether the account's owner gets copies. Needs an account key with inbox:manage."""
+        """Set whether the account's owner gets copies. Needs an account key with inbox:manage."""
         return cast(OwnerCopies, await self._transport.json(Call("PUT", self._path("owner"), body={"enabled": enabled}, member="enabled")))
 
     async def _order(self, path: str, body: Json, key: Optional[str]) -> Arranged:

@@ -1,4 +1,4 @@
-"""Events as they come: by a stream, else by long polls."""
+"""Events as they happen: by a stream, or by long polls."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .transport import AsyncTransport
 
 
 class _NoStream(InboxdError):
-    """Why a stream ended, where asking for another is of no use."""
+    """The reason that a stream ended, if another stream would fail, too."""
 
 
 async def follow(
     transport: AsyncTransport, path: str, after: Optional[str], to: Optional[str], on_gap: Optional[Callable[[], None]], way: Way, silence: float,
 ) -> AsyncGenerator[FollowedEvent, None]:
     cursor = after if after and after != "now" else ""
-    if not cursor:  # where "now" is, so that a stream that never begins loses nothing
+    if not cursor:  # the current cursor, so that no event is lost if the stream never begins
         cursor = await transport.member(Call("GET", path, {"after": "now"}, member="next"))
     if way != "poll":
         events = _streams(transport, path, cursor, to, on_gap, silence)
@@ -35,7 +35,7 @@ async def follow(
             if way == "stream":
                 raise
         finally:
-            await events.aclose()  # a caller who wants no more ends the connection, too
+            await events.aclose()  # when the caller stops iterating, the connection ends, too
     vain = 0
     while True:
         try:
@@ -59,7 +59,7 @@ async def follow(
 async def _streams(
     transport: AsyncTransport, path: str, cursor: str, to: Optional[str], on_gap: Optional[Callable[[], None]], silence: float,
 ) -> AsyncGenerator[Json, None]:
-    """Events and, with ``cursor`` alone, places without one."""
+    """Yield events, and items with only a ``cursor``, which advance the position."""
     vain, begun = 0, False
     while True:
         call = Call("GET", path, given(to=to), headers={"Accept": "text/event-stream", "Last-Event-ID": cursor})
@@ -67,7 +67,7 @@ async def _streams(
             response = await transport.open(call, 30, stream=True, silence=silence if begun else min(silence, 10))
             try:
                 if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
-                    raise _NoStream("what answers is no stream")
+                    raise _NoStream("the response is not an event stream")
                 blocks = Blocks()
                 async for some in response.aiter_bytes():
                     for ident, data, gap in blocks.take(some):
@@ -78,18 +78,18 @@ async def _streams(
                         try:
                             event = json.loads(data) if data else {}
                         except ValueError as err:
-                            raise UnexpectedAnswer("The stream holds what is no event", 200) from err
+                            raise UnexpectedAnswer("The stream contains an invalid event", 200) from err
                         yield {**event, "cursor": cursor}
                 raise NotReached("The stream ended")
             except httpx.TimeoutException as err:
-                raise TimedOut("The stream says nothing") from err
+                raise TimedOut("No data on the stream") from err
             except (httpx.TransportError, httpx.StreamError) as err:
                 raise NotReached(f"The stream broke: {err}") from err
             finally:
                 await response.aclose()
         except InboxdError as err:
             if isinstance(err, TimedOut) and not begun or isinstance(err, ApiError) and err.status in (405, 406):
-                raise _NoStream("something on the way holds streams back") from err
+                raise _NoStream("no data on the stream, something on the way buffers it") from err
             if not (passes(err) or isinstance(err, TimedOut)) or not begun and vain >= 2:
                 raise
             pause = min(LONGEST_PAUSE, pause_before(vain, err))

@@ -18,11 +18,11 @@ from .transport import AsyncTransport
 
 
 class AsyncInbox:
-    """An inbox. Nothing is asked of the service until a method is awaited."""
+    """An inbox. No request is made until a method is awaited."""
 
     def __init__(self, transport: AsyncTransport, address: str, info: Union[CreatedInbox, InboxInfo, None] = None, own: bool = False) -> None:
         self.address = address  #: ``prefix@namespace``
-        self.info = info  #: the answer that this object was made of, None of ``client.inbox(address)``
+        self.info = info  #: the response that this object was created from; None for ``client.inbox(address)``
         self.calendar = AsyncCalendar(transport, address)
         self._transport = transport
         self._own = own
@@ -32,12 +32,12 @@ class AsyncInbox:
         return f"<{type(self).__name__} {self.address}>"
 
     def tagged(self, tag: str) -> "AsyncInbox":
-        """The inbox with a tag: lists, latest, waits and events are of what came to ``user+tag@host`` alone."""
+        """The inbox with a tag: lists, latest, waits and events include only messages to ``user+tag@host``."""
         local, _, domain = self.address.rpartition("@")
         return AsyncInbox(self._transport, f"{local}+{tag}@{domain}", own=self._own)
 
     def with_options(self, *, timeout: Optional[float] = None, retries: Optional[int] = None) -> "AsyncInbox":
-        """The same inbox, whose calls end after so many seconds or are repeated so often: ``inbox.with_options(timeout=2).get()``."""
+        """A copy with another ``timeout`` in seconds or number of ``retries``: ``inbox.with_options(timeout=2).get()``."""
         other = AsyncInbox(self._transport.with_options(timeout, retries), self.address, self.info, self._own)
         other._handed = self._handed
         return other
@@ -46,20 +46,20 @@ class AsyncInbox:
         return inbox_path(self.address, *rest)
 
     async def get(self) -> InboxInfo:
-        """The inbox as it is now. Needs inbox:read."""
+        """The current state of the inbox. Needs inbox:read."""
         return cast(InboxInfo, await self._transport.member(Call("GET", self._path(), member="inbox")))
 
     async def update(self, *, label: Optional[str] = None, retention_hours: Optional[int] = None, keep_newest: Optional[bool] = None) -> InboxInfo:
-        """Change label, retention or what happens when it is full. Needs inbox:manage."""
+        """Change the label, the retention, or what happens when the inbox is full. Needs inbox:manage."""
         change = given(label=label, retention_hours=retention_hours, keep_newest=keep_newest)
         return cast(InboxInfo, await self._transport.member(Call("PATCH", self._path(), body=change, safe=True, member="inbox")))
 
     async def delete(self) -> None:
-        """Delete the inbox with its mail, for good. Needs inbox:manage."""
+        """Permanently delete the inbox with its messages. Needs inbox:manage."""
         await self._transport.json(Call("DELETE", self._path(), member="ok"))
 
     async def burn(self) -> int:
-        """Delete all mail and keep the address; return how many went. Needs inbox:manage."""
+        """Delete all messages and keep the address; return how many were deleted. Needs inbox:manage."""
         return int(await self._transport.member(Call("POST", self._path("burn"), member="deleted")))
 
     async def latest(
@@ -67,9 +67,9 @@ class AsyncInbox:
         from_: Optional[str] = None, subject: Optional[str] = None, verified: Optional[bool] = None, direction: Optional[Direction] = None,
         fields: Union[str, Sequence[str], None] = None, timeout: Optional[float] = None,
     ) -> Optional[Message]:
-        """The newest message that fits, None when there is none; ``wait`` (seconds, at most 60) lets it come. Needs inbox:read.
+        """The newest matching message, or None if there is none. Needs inbox:read.
 
-        Received ones, unless ``direction`` ("out", "all") asks for others.
+        ``wait`` waits up to that many seconds (at most 60) for one. Only received messages match, unless ``direction`` is "out" or "all".
         """
         query = given(
             wait=wait or None, after=after, since=since, to=to, otp=otp, subject=subject, verified=verified, direction=direction, fields=fields,
@@ -86,9 +86,9 @@ class AsyncInbox:
         since: Optional[Moment] = None, unread: Optional[bool] = None, from_: Optional[str] = None, verified: Optional[bool] = None,
         q: Optional[str] = None, include: Union[str, Sequence[str], None] = None, fields: Union[str, Sequence[str], None] = None,
     ) -> AsyncGenerator[Message, None]:
-        """Go through the messages, newest first; ``limit`` is the size of a page. Needs inbox:read."""
+        """Iterate over the messages, newest first; ``limit`` is the page size. Needs inbox:read."""
         picked = fields.split(",") if isinstance(fields, str) else fields
-        names = None if not picked else [*dict.fromkeys(["id", *picked])]  # pages go by ids
+        names = None if not picked else [*dict.fromkeys(["id", *picked])]  # paging uses the ids
         query = given(
             limit=limit, direction=direction, to=to, since=since, unread=unread, verified=verified, q=q, include=include, fields=names,
             **{"from": from_},
@@ -114,11 +114,11 @@ class AsyncInbox:
         return await self._transport.body(Call("GET", self._path("messages", message, "attachments", id), headers={"Accept": "*/*"}))
 
     async def mark(self, id: int, read: bool = True) -> None:
-        """Mark a message as read, or as unread. Needs inbox:read."""
+        """Mark a message as read or unread. Needs inbox:read."""
         await self._transport.json(Call("POST", self._path("messages", id, "read"), body={"read": read}, safe=True, member="ok"))
 
     async def claim(self, id: int) -> bool:
-        """Mark a message as read; False when it was: of several that claim one, one gets True. Needs inbox:read."""
+        """Mark a message as read; return whether it was unread. Of several clients that claim a message, one gets True. Needs inbox:read."""
         return bool(await self._transport.member(Call("POST", self._path("messages", id, "read"), body={"claim": True}, member="claimed")))
 
     async def delete_message(self, id: int) -> None:
@@ -126,7 +126,7 @@ class AsyncInbox:
         await self._transport.json(Call("DELETE", self._path("messages", id), member="ok"))
 
     async def delete_messages(self, *, before: Optional[int] = None, older_than: Optional[int] = None) -> int:
-        """Delete the messages with a lower id, or those older than so many hours; return how many went. Needs message:write."""
+        """Delete the messages with a lower id, or those older than ``older_than`` hours; return how many were deleted. Needs message:write."""
         call = Call("DELETE", self._path("messages"), given(before=before, older_than=older_than), member="deleted")
         return int(await self._transport.member(call))
 
@@ -135,7 +135,7 @@ class AsyncInbox:
         bcc: Optional[Sequence[str]] = None, attachments: Optional[Sequence[Json]] = None, in_reply_to: Optional[str] = None,
         idempotency_key: Optional[str] = None,
     ) -> int:
-        """Queue a mail and return the id of its message: it is accepted, not yet delivered. Needs email:send.
+        """Queue a message and return its id: it is accepted, not yet delivered. Needs email:send.
 
         ``attachments`` are ``{"filename", "content_b64", "content_type"}``.
         """
@@ -150,9 +150,10 @@ class AsyncInbox:
         self, to: Message, *, subject: Optional[str] = None, body: Optional[str] = None, html: Optional[str] = None, cc: Sequence[str] = (),
         bcc: Optional[Sequence[str]] = None, attachments: Optional[Sequence[Json]] = None, idempotency_key: Optional[str] = None,
     ) -> int:
-        """Answer a message in its conversation: at its Reply-To, else its From, of a sent one whom it went to; ``cc`` comes on top. Needs email:send.
+        """Reply to a message in its conversation. Needs email:send.
 
-        Raises InboxdError when it is encrypted or names no address.
+        The reply to a received message goes to its Reply-To or else its From; one to a sent message, to its recipients. ``cc`` is added.
+        Raises InboxdError if the message is encrypted or has no address to reply to.
         """
         letter = answering(to)
         return await self.send(
@@ -161,9 +162,9 @@ class AsyncInbox:
         )
 
     async def wait_until_sent(self, id: int, timeout: float = 60) -> Message:
-        """Look at a sent message until it is settled and return it.
+        """Poll a sent message until its status is final, and return it.
 
-        Raises TimedOut when it is still on its way: it is queued, not lost, and must not be sent again.
+        Raises TimedOut if it is still on its way: it is queued, not lost, and must not be sent again.
         """
         end = clock.monotonic() + timeout
         pause = 0.05
@@ -181,12 +182,12 @@ class AsyncInbox:
         self, timeout: float = 30, *, since: Optional[Moment] = None, after: Optional[int] = None, from_: Optional[str] = None,
         subject: Optional[str] = None, to: Optional[str] = None, verified: Optional[bool] = None, claim: Optional[bool] = None,
     ) -> str:
-        """Wait for a one-time code and return it: the newest that this object has not handed out.
+        """Wait for a one-time code and return it: the newest that this object has not returned before.
 
-        Mail that is there counts: of an inbox that this program made all of it, of any other that of the last 15 minutes (or ``since``,
-        ``after``). Of any other inbox what is handed out is marked as read, and nothing that is read is handed out (``claim``).
-        Raises TimedOut when none came in time; its ``message_id`` is that of a message that came without a code, if one did. Raises
-        InboxdError at once when the inbox is encrypted: there are no codes.
+        Existing messages count: in an inbox that this program created all of them, in any other those of the last 15 minutes (or
+        ``since``, ``after``). In any other inbox a returned message is marked as read, and read ones are not returned (``claim``).
+        Raises TimedOut if no code arrives in time; its ``message_id`` is that of a message without a code, if one arrived. Raises
+        InboxdError immediately if the inbox is encrypted, because its codes cannot be read.
         """
         choice = (from_, subject, to, verified)
         seen = before = after if after is not None else self._handed.codes.get(choice, 0)
@@ -198,7 +199,7 @@ class AsyncInbox:
                 raise await self._without_code(query, before, timeout)
             seen = found["id"]
             if not self._handed.take_code(choice, seen) and after is None:
-                continue  # another wait was quicker
+                continue  # another wait returned it first
             if await self._mine(found, claim):
                 return cast(str, found["otp_code"])
 
@@ -207,9 +208,9 @@ class AsyncInbox:
         from_: Optional[str] = None, subject: Optional[str] = None, to: Optional[str] = None, verified: Optional[bool] = None,
         claim: Optional[bool] = None,
     ) -> Message:
-        """Wait for a message and return it: the oldest that fits and that this object has not handed out; see wait_for_otp.
+        """Wait for a message and return it: the oldest matching one that this object has not returned before; see wait_for_otp.
 
-        Raises TimedOut when none came in time.
+        Raises TimedOut if none arrives in time.
         """
         handed = self._handed
         gapless = not (from_ or subject or to or since or verified) and after is None
@@ -219,7 +220,7 @@ class AsyncInbox:
         while True:
             newest = await self._poll(query, seen, end)
             if newest is None:
-                raise TimedOut(f"No message came to {self.address} within {timeout:g} s")
+                raise TimedOut(f"No message arrived at {self.address} within {timeout:g} s")
             ready = [newest] if newest["id"] == seen + 1 else [*await self._between(seen, newest["id"], query), newest]
             for one in ready:
                 known = after is None and handed.has(one["id"])
@@ -232,8 +233,8 @@ class AsyncInbox:
             seen = newest["id"]
 
     async def _without_code(self, query: Json, after: int, timeout: float) -> TimedOut:
-        """Whether nothing came, or a message whose code was not found."""
-        vain = f"No code came to {self.address} within {timeout:g} s"
+        """The TimedOut error: nothing arrived, or a message without a code."""
+        vain = f"No code arrived at {self.address} within {timeout:g} s"
         try:
             newest = await self.latest(after=after, fields="id,subject,otp_code", timeout=GRACE, **query)
         except InboxdError:
@@ -241,13 +242,13 @@ class AsyncInbox:
         if newest is None or newest["otp_code"]:
             return TimedOut(vain)
         subject = newest["subject"] or ""
-        return TimedOut(f"{vain}: message {newest['id']} came without one, {subject!r}", newest["id"], subject)
+        return TimedOut(f"{vain}: message {newest['id']} has no code, subject {subject!r}", newest["id"], subject)
 
     def events(
         self, *, after: Optional[str] = None, to: Optional[str] = None, on_gap: Optional[Callable[[], None]] = None, transport: Way = "auto",
         silence: float = 45,
     ) -> AsyncGenerator[FollowedEvent, None]:
-        """What happens at this inbox, as it happens; without an end. See AsyncInboxd.events."""
+        """Iterate over the events of this inbox as they happen, without end. See AsyncInboxd.events."""
         return follow(self._transport, self._path("events"), after, to, on_gap, transport, silence)
 
     def _query(
@@ -265,12 +266,12 @@ class AsyncInbox:
         try:
             return await self.claim(found["id"])
         except ApiError as err:
-            if err.status == 404:  # deleted, by who was quicker
+            if err.status == 404:  # another program has deleted it
                 return False
             raise
 
     async def _between(self, seen: int, newest: int, query: Json) -> List[Message]:
-        """What came after seen and before newest, oldest first."""
+        """The messages after seen and before newest, oldest first."""
         subject = (query.get("subject") or "").lower()
         chosen = {name: query.get(name) for name in ("since", "to", "from_", "verified")}
         found: List[Message] = []
@@ -289,7 +290,7 @@ class AsyncInbox:
         return whole
 
     async def _poll(self, query: Json, after: int, end: float) -> Optional[Message]:
-        """Ask for the latest until there is one or the time is up; it outlives a restart of the service."""
+        """Request the latest message until there is one or the time is over; continue over a restart of the service."""
         vain = 0
         while True:
             left = max(0.0, end - clock.monotonic())

@@ -1,4 +1,4 @@
-"""Calls on their way, and lists that are told in pages."""
+"""Requests with retries, and paged lists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..errors import InboxdError, NotReached, TimedOut
 
 
 class AsyncTransport:
-    """Makes calls: names them, repeats what may be repeated, and says what went wrong."""
+    """Makes calls, retries them where that is safe, and raises the errors."""
 
     def __init__(self, base_url: Optional[str], api_key: Optional[str], timeout: float, retries: int, http: Optional[httpx.AsyncClient]) -> None:
         self.base = place(base_url)
@@ -23,28 +23,28 @@ class AsyncTransport:
         self.retries = retries
         self.skew = 0.0
         self.headers = {"Accept": "application/json", **credential(api_key)}
-        # the connections of many waits are kept for the next ones
+        # many idle connections, so that many waits can reuse them
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=1000)
         self.own = http is None
         self.http = http or httpx.AsyncClient(limits=limits)
 
     def with_options(self, timeout: Optional[float], retries: Optional[int]) -> "AsyncTransport":
-        """The same connections under other bounds; None: as here."""
+        """A copy with other limits and the same connections; None: unchanged."""
         other = copy.copy(self)
         other.timeout = self.timeout if timeout is None else timeout
         other.retries = self.retries if retries is None else retries
         return other
 
     async def json(self, call: Call, timeout: Optional[float] = None) -> Any:
-        """Make a call and return its answer, decoded."""
+        """Make a call and return its decoded response."""
         return await self._attempts(call, timeout, decoded)
 
     async def member(self, call: Call, timeout: Optional[float] = None) -> Any:
-        """Make a call and return the member of its answer that it names."""
+        """Make a call and return the field ``call.member`` of its response."""
         return (await self.json(call, timeout))[call.member]
 
     async def body(self, call: Call) -> bytes:
-        """Make a call and return the body of its answer."""
+        """Make a call and return the body of its response."""
         return cast(bytes, await self._attempts(call, None, lambda _, __, body: body))
 
     async def _attempts(self, call: Call, timeout: Optional[float], read: Callable[[Call, int, bytes], Any]) -> Any:
@@ -57,7 +57,7 @@ class AsyncTransport:
                 return read(call, response.status_code, response.content)
             except InboxdError as err:
                 if isinstance(err, TimedOut):
-                    raise TimedOut(f"{call}: no answer within {time_left:g} s") from err
+                    raise TimedOut(f"{call}: no response within {time_left:g} s") from err
                 pause = pause_before(n, err)
                 if n >= self.retries or not may_repeat(call, err) or clock.monotonic() + pause > end or pause > LONGEST_PAUSE:
                     raise
@@ -73,7 +73,7 @@ class AsyncTransport:
         return self.http.build_request(call.method, self.base + call.path, params=call.params(), content=content, headers=headers, timeout=timeout)
 
     async def open(self, call: Call, timeout: float, stream: bool = False, silence: Optional[float] = None) -> httpx.Response:
-        """Make one attempt; of a stream the caller reads the body."""
+        """Make one attempt. The caller reads the body of a stream."""
         limits = httpx.Timeout(timeout, read=silence or timeout)
         try:
             response = await self.http.send(self.request(call, limits), stream=stream, follow_redirects=False)
@@ -81,9 +81,9 @@ class AsyncTransport:
                 await response.aread()
                 await response.aclose()
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as err:
-            raise NotReached(f"{call}: {self.base} was not reached: {err or type(err).__name__}", sent=False) from err
+            raise NotReached(f"{call}: cannot reach {self.base}: {err or type(err).__name__}", sent=False) from err
         except httpx.TimeoutException as err:
-            raise TimedOut(f"{call}: no answer within {timeout:g} s") from err
+            raise TimedOut(f"{call}: no response within {timeout:g} s") from err
         except (httpx.TransportError, httpx.StreamError) as err:
             raise NotReached(f"{call}: the connection to {self.base} broke: {err or type(err).__name__}") from err
         self.skew = skew(response.headers.get("Date"))
@@ -93,7 +93,7 @@ class AsyncTransport:
 
 
 async def pages(transport: AsyncTransport, path: str, member: str, query: Dict[str, Any]) -> AsyncGenerator[Any, None]:
-    """Go through a list that is told in pages."""
+    """Iterate over a paged list."""
     while True:
         page = await transport.json(Call("GET", path, query, member=member))
         for one in page[member]:
