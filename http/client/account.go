@@ -11,7 +11,7 @@ import (
 type Account struct {
 	ID         string     `json:"id"`
 	Email      string     `json:"email"`
-	Verified   bool       `json:"email_verified"` // unverified accounts may send only to their own inboxes
+	Verified   bool       `json:"email_verified"` // otherwise it may send only to its own inboxes
 	Plan       string     `json:"plan"`
 	Limits     Limits     `json:"limits"`
 	Usage      Usage      `json:"usage"`
@@ -24,26 +24,26 @@ type Limits struct {
 	Inboxes               int64 `json:"inboxes"`
 	DefaultRetentionHours int   `json:"default_retention_hours"`
 	MaxRetentionHours     int   `json:"max_retention_hours"`
-	Labels                bool  `json:"labels"`     // inboxes may have a custom label
+	Labels                bool  `json:"labels"`     // inboxes may have labels
 	Subdomains            bool  `json:"subdomains"` // subdomains may be chosen
 	MaxSubdomains         int64 `json:"max_subdomains"`
 	AccountKeys           int64 `json:"account_keys"`
 	SendsPerDay           int64 `json:"sends_per_day"`
 	Recipients            int   `json:"recipients_per_message"` // to, cc and bcc together
 	Attachments           int   `json:"attachments_per_message"`
-	AttachmentBytes       int64 `json:"attachment_bytes_per_message"` // all files together, before base64
+	AttachmentBytes       int64 `json:"attachment_bytes_per_message"` // all files together, unencoded
 	Webhooks              int   `json:"webhooks"`
-	MaxMessages           int   `json:"max_messages"` // in one inbox
-	MaxBytes              int64 `json:"max_bytes"`    // of all messages of one inbox
+	MaxMessages           int   `json:"max_messages"` // per inbox
+	MaxBytes              int64 `json:"max_bytes"`    // of all messages in one inbox
 }
 
-// Usage counts what the limits apply to.
+// Usage is the usage that counts against the limits.
 type Usage struct {
 	Inboxes int64 `json:"inboxes"`
 	Keys    int64 `json:"keys"` // account keys and inbox keys
 }
 
-// Encryption describes the public key of the account, if it has one.
+// Encryption is the account's public key, if it has one.
 type Encryption struct {
 	Enabled          bool      `json:"enabled"`
 	PublicKey        string    `json:"public_key"` // empty without a key
@@ -51,9 +51,9 @@ type Encryption struct {
 	EncryptedInboxes int       `json:"encrypted_inboxes"`
 }
 
-// SetEncryption sets an age X25519 recipient as the public key of the account. From then on,
-// messages to its encrypted inboxes are encrypted to this key. It needs a session. The password is
-// needed only to replace a key; otherwise it is empty.
+// SetEncryption sets the account's public key, an age X25519 recipient. From then on, messages to
+// its encrypted inboxes are encrypted with it. It needs a session. The password is required to
+// replace an existing key; otherwise it may be empty.
 func (c *Client) SetEncryption(ctx context.Context, publicKey, password string) (Encryption, error) {
 	in := struct {
 		PublicKey string `json:"public_key"`
@@ -63,8 +63,8 @@ func (c *Client) SetEncryption(ctx context.Context, publicKey, password string) 
 	return out.Encryption, err
 }
 
-// EndEncryption removes the public key. It needs the password of the account, and fails while
-// encrypted inboxes exist.
+// EndEncryption removes the public key. It needs the account's password, and fails while encrypted
+// inboxes exist.
 func (c *Client) EndEncryption(ctx context.Context, password string) (Encryption, error) {
 	in := struct {
 		Password string `json:"password"`
@@ -73,7 +73,7 @@ func (c *Client) EndEncryption(ctx context.Context, password string) (Encryption
 	return out.Encryption, err
 }
 
-// Session is the response to sign-up and login.
+// Session is the response to sign-up and log-in.
 type Session struct {
 	Token     string    `json:"session_token"`
 	ExpiresAt time.Time `json:"expires_at"`
@@ -100,8 +100,8 @@ func (c *Client) LogOut(ctx context.Context) error {
 	return do(ctx, c, call{method: "POST", path: "/api/auth/logout"}, nil)
 }
 
-// RequestPasswordReset sends a reset link to the address if an account has it. The response does
-// not reveal whether one does.
+// RequestPasswordReset sends a reset link to the address if an account has it. The response is the
+// same in both cases.
 func (c *Client) RequestPasswordReset(ctx context.Context, email string) error {
 	in := struct {
 		Email string `json:"email"`
@@ -109,7 +109,7 @@ func (c *Client) RequestPasswordReset(ctx context.Context, email string) error {
 	return do(ctx, c, call{method: "POST", path: "/api/auth/password-reset", in: in}, nil)
 }
 
-// Ended counts what a password reset revoked.
+// Ended counts what a password reset has ended.
 type Ended struct {
 	Sessions      int64 `json:"sessions"`
 	Keys          int64 `json:"keys"`
@@ -117,8 +117,8 @@ type Ended struct {
 	CalendarLinks int64 `json:"calendar_links"`
 }
 
-// ResetPassword sets a new password with the token of a reset link. It revokes every session, key,
-// webhook and calendar link of the account.
+// ResetPassword sets a new password with the token of a reset link. It ends all sessions, keys,
+// webhooks and calendar links of the account.
 func (c *Client) ResetPassword(ctx context.Context, token, password string) (Ended, error) {
 	in := struct {
 		Token    string `json:"token"`
@@ -127,13 +127,13 @@ func (c *Client) ResetPassword(ctx context.Context, token, password string) (End
 	return fetch[Ended](ctx, c, call{method: "POST", path: "/api/auth/password-reset/confirm", in: in})
 }
 
-// SignIn has the calls that concern signing in: the address, the password and the sessions.
+// SignIn groups the calls about logging in to the account: address, password and sessions.
 type SignIn struct{ client *Client }
 
-// SignIn returns the calls that concern signing in.
+// SignIn returns the calls about logging in to the account.
 func (c *Client) SignIn() SignIn { return SignIn{c} }
 
-// SessionInfo is an entry in the list of sessions. It never contains the token.
+// SessionInfo is an entry of the list of sessions. It does not contain the token.
 type SessionInfo struct {
 	ID         string    `json:"id"`
 	CreatedAt  time.Time `json:"created_at"`
@@ -150,12 +150,12 @@ func (s SignIn) Sessions(ctx context.Context) ([]SessionInfo, error) {
 	return out.Sessions, err
 }
 
-// EndSession revokes one session immediately. It needs a session.
+// EndSession ends a session immediately. It needs a session.
 func (s SignIn) EndSession(ctx context.Context, id string) error {
 	return do(ctx, s.client, call{method: "DELETE", path: "/api/account/sessions/" + url.PathEscape(id)}, nil)
 }
 
-// ChangePassword sets a new password and ends all sessions except the calling one.
+// ChangePassword sets a new password and ends all other sessions.
 func (s SignIn) ChangePassword(ctx context.Context, old, password string) error {
 	in := struct {
 		Old string `json:"old"`
@@ -164,13 +164,12 @@ func (s SignIn) ChangePassword(ctx context.Context, old, password string) error 
 	return do(ctx, s.client, call{method: "POST", path: "/api/account/password", in: in}, nil)
 }
 
-// RequestVerification sends the link again that verifies the address of the account. It needs a
-// session.
+// RequestVerification sends the link that verifies the account's address again. It needs a session.
 func (s SignIn) RequestVerification(ctx context.Context) error {
 	return do(ctx, s.client, call{method: "POST", path: "/api/auth/verify-email"}, nil)
 }
 
-// VerifyEmail verifies the address of an account with the token of such a link.
+// VerifyEmail verifies an account's address with the token of a verification link.
 func (s SignIn) VerifyEmail(ctx context.Context, token string) error {
 	in := struct {
 		Token string `json:"token"`
@@ -193,19 +192,19 @@ const (
 	ScopeFull   = "full"
 )
 
-// KeyOrder says what a new key may do and how long it is valid.
+// KeyOrder describes a new key: its permissions and its lifetime.
 type KeyOrder struct {
-	Label         string   `json:"label,omitempty"` // account keys only
+	Label         string   `json:"label,omitempty"` // only for account keys
 	Scopes        []string `json:"scopes,omitempty"`
 	ExpiresInDays int      `json:"expires_in_days,omitempty"` // 30, 90 or 365; 0: it does not expire
 }
 
-// IssuedKey is a new key. The service shows Key only once.
+// IssuedKey is a new key. Key is returned only once.
 type IssuedKey struct {
 	Key       string
 	ID        int64
 	Label     string
-	Scopes    string     // separated by commas
+	Scopes    string     // comma-separated
 	ExpiresAt *time.Time // nil: never
 }
 
@@ -239,7 +238,7 @@ func (c *Client) RevokeInboxKey(ctx context.Context, address string) error {
 	return do(ctx, c, call{method: "DELETE", path: "/api/inboxes/" + url.PathEscape(address) + "/key"}, nil)
 }
 
-// Key is an entry in the list of keys. It never contains the key itself.
+// Key is an entry of the list of keys. It does not contain the key itself.
 type Key struct {
 	ID         int64      `json:"id"`
 	Kind       string     `json:"kind"` // account, inbox
@@ -253,7 +252,7 @@ type Key struct {
 	LastUsedAt *time.Time `json:"last_used_at"`
 }
 
-// Keys iterates over account keys and inbox keys, oldest first. It needs a session and stops after
+// Keys iterates over account keys and inbox keys, oldest first. It needs a session and ends after
 // an error.
 func (c *Client) Keys(ctx context.Context) iter.Seq2[Key, error] {
 	return listing[Key](ctx, c, "/api/keys", "keys", nil, nil)

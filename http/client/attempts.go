@@ -17,12 +17,12 @@ const (
 	idempotencyKey = "Idempotency-Key"
 	defaultRepeats = 2
 	defaultTimeout = 30 * time.Second
-	// longestBackOff bounds the pause that the client chooses, longestPause the one that the
-	// service requests.
+	// longestBackOff limits our own pause between retries; longestPause limits one that the service
+	// requests.
 	longestBackOff = 8 * time.Second
 )
 
-// repeats returns how often c may retry a call.
+// repeats returns how often a call of c may be retried.
 func repeats(c *Client) int {
 	if c.Retries == 0 {
 		return defaultRepeats
@@ -30,8 +30,8 @@ func repeats(c *Client) int {
 	return max(0, c.Retries)
 }
 
-// attempts makes the call, and retries it where that is safe. read consumes the response, whose
-// body attempts closes. All attempts share one idempotency key.
+// attempts makes the call and retries it where that is safe. read processes the response, whose
+// body attempts closes. All attempts have the same idempotency key.
 func attempts(ctx context.Context, c *Client, k call, read func(*http.Response) error) error {
 	if k.once && k.header == nil && repeats(c) > 0 {
 		k = k.named(rand.Text())
@@ -58,8 +58,7 @@ func attempts(ctx context.Context, c *Client, k call, read func(*http.Response) 
 	}
 }
 
-// limits returns the time limit of a call: the client's timeout plus the seconds that the call asks
-// the service to wait.
+// limits applies the time limit of a call: that of the client plus the wait that it requests.
 func limits(ctx context.Context, c *Client, k call) (time.Duration, context.Context, context.CancelFunc) {
 	if c.Timeout < 0 {
 		return 0, ctx, func() {}
@@ -68,7 +67,7 @@ func limits(ctx context.Context, c *Client, k call) (time.Duration, context.Cont
 	if limit == 0 {
 		limit = defaultTimeout
 	}
-	seconds, _ := strconv.Atoi(k.query.Get("wait")) // 0 if the call does not wait
+	seconds, _ := strconv.Atoi(k.query.Get("wait")) // 0: no wait
 	limit += time.Duration(seconds) * time.Second
 	limited, cancel := context.WithTimeout(ctx, limit)
 	return limit, limited, cancel
@@ -82,8 +81,8 @@ func attempt(ctx context.Context, c *Client, k call, read func(*http.Response) e
 	return errors.Join(read(resp), resp.Body.Close())
 }
 
-// mayRepeat reports whether a failed call may be retried: it was certainly not carried out, or
-// carrying it out twice is safe.
+// mayRepeat reports whether a failed call may be retried: it was certainly not executed, or may be
+// executed twice.
 func (k call) mayRepeat(err error) bool {
 	twice := k.harmless || k.method == http.MethodGet || k.method == http.MethodPut || k.header.Get(idempotencyKey) != ""
 	var refused *Error
@@ -94,19 +93,19 @@ func (k call) mayRepeat(err error) bool {
 	return broke(err) && (twice || neverSent(err))
 }
 
-// broke reports whether the connection failed, not the call itself.
+// broke reports whether the connection failed, as opposed to an invalid URL.
 func broke(err error) bool {
 	var u *url.Error
 	return !errors.As(err, &u) || u.Op != "parse"
 }
 
-// neverSent reports whether no connection was established.
+// neverSent reports whether no connection was made.
 func neverSent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// passes reports whether an error is temporary, such as a restart of the service.
+// passes reports whether an error is likely to be temporary, such as a restart of the service.
 func passes(err error) bool {
 	var refused *Error
 	if errors.As(err, &refused) {
@@ -115,13 +114,13 @@ func passes(err error) bool {
 	return broke(err)
 }
 
-// backOff returns the pause before retry n, from 0: doubled each time, with jitter.
+// backOff returns the pause before retry n, from 0: it doubles, with jitter.
 func backOff(n int) time.Duration {
 	d := min(200*time.Millisecond<<min(n, 10), longestBackOff)
 	return d*3/4 + mathrand.N(d/2)
 }
 
-// askedPause returns the Retry-After of a refusal; 0 if there is none.
+// askedPause returns the pause that an error response requests; 0: none.
 func askedPause(err error) time.Duration {
 	var refused *Error
 	if errors.As(err, &refused) {

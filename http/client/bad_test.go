@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// against returns a client of a server that handles the nth request, from 1, with answer.
+// against returns a client of a server that responds to the nth request, from 1, with answer.
 func against(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, n int)) (c *Client, asked func() int) {
 	var n atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +30,7 @@ func against(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, n
 	return c, func() int { return int(n.Load()) }
 }
 
-// breakOff closes a connection without a response.
+// breakOff ends a connection without a response.
 func breakOff(w http.ResponseWriter) {
 	conn, _, _ := http.NewResponseController(w).Hijack()
 	conn.Close()
@@ -93,7 +93,7 @@ func TestOnlyWhatDoesNoHarmIsRepeated(t *testing.T) {
 		t.Errorf("burning was repeated: %d %v", asked(), err)
 	}
 	c, asked = against(t, func(w http.ResponseWriter, r *http.Request, n int) {
-		if n == 1 { // the response breaks off
+		if n == 1 { // it is interrupted during the response
 			w.Header().Set("Content-Length", "100")
 			io.WriteString(w, `{"email"`)
 			return
@@ -123,8 +123,8 @@ func TestACallEndsAtItsTime(t *testing.T) {
 	}
 }
 
-// TestHeldBackStreamsBecomePolls: a proxy buffers the stream, from its header on or from its first
-// block on.
+// TestHeldBackStreamsBecomePolls: something on the way buffers the stream, including its header or
+// from its first block on.
 func TestHeldBackStreamsBecomePolls(t *testing.T) {
 	for _, flushed := range []bool{true, false} {
 		done := make(chan struct{})
@@ -161,7 +161,7 @@ func TestHeldBackStreamsBecomePolls(t *testing.T) {
 	}
 }
 
-// TestPagesWithoutIds: paging needs ids, so they are requested even if fields omits them.
+// TestPagesWithoutIds: paging uses the ids, so they are requested even if fields omit them.
 func TestPagesWithoutIds(t *testing.T) {
 	var asked []string
 	c, _ := against(t, func(w http.ResponseWriter, r *http.Request, n int) {
@@ -245,7 +245,7 @@ func TestWebhooksAreBelievedWhenAllIsAsItWasSigned(t *testing.T) {
 	}
 }
 
-// TestWaitsShareConnections: a thousand waits, ten at a time, open few connections.
+// TestWaitsShareConnections: a thousand waits, ten at a time, use few connections.
 func TestWaitsShareConnections(t *testing.T) {
 	var opened atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -270,7 +270,7 @@ func TestWaitsShareConnections(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := opened.Load(); n > 20 { // more than ten: a dial may be in progress while another connection becomes free
+	if n := opened.Load(); n > 20 { // a dial may already be under way when another connection becomes idle
 		t.Errorf("%d connections were opened", n)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Moment is a point in time, or a date. A date is midnight in UTC, as JSON represents all-day
+// Moment is a point in time or a date. A date is midnight in UTC, as the API represents all-day
 // meetings.
 type Moment struct{ time.Time }
 
@@ -33,32 +33,32 @@ type Meeting struct {
 	UID         string      `json:"uid"` // the same in every calendar
 	Title       string      `json:"title"`
 	Start       Moment      `json:"start"`
-	End         Moment      `json:"end"` // of an all-day meeting the day after the last
+	End         Moment      `json:"end"` // for an all-day meeting, the day after the last
 	AllDay      bool        `json:"all_day"`
-	Timezone    string      `json:"timezone"` // IANA name; empty: all-day, or without a known name
+	Timezone    string      `json:"timezone"` // IANA name; empty: all-day, or the name is unknown
 	Location    string      `json:"location"`
 	Description string      `json:"description"`
-	Organizer   *Mailbox    `json:"organizer"` // nil: not named
-	Attendees   []Attendee  `json:"attendees"` // only guests, without the organizer
+	Organizer   *Mailbox    `json:"organizer"` // nil: none is named
+	Attendees   []Attendee  `json:"attendees"` // guests only
 	Status      string      `json:"status"`    // confirmed, tentative, cancelled
 	Source      string      `json:"source"`    // outbound (this inbox organizes it) or inbound
 	Sequence    int         `json:"sequence"`
 	Recurring   bool        `json:"recurring"`
-	MyStatus    string      `json:"my_status"` // this inbox's own response; empty: it was not asked
+	MyStatus    string      `json:"my_status"` // this inbox's own response; empty: it was not invited
 	CreatedAt   *time.Time  `json:"created_at"`
 	UpdatedAt   *time.Time  `json:"updated_at"`
-	Recurrence  *Recurrence `json:"recurrence"` // nil: not recurring
-	Conflicts   []int64     `json:"conflicts"`  // only from Calendar.Meeting, for future meetings: ids of others at the same time
+	Recurrence  *Recurrence `json:"recurrence"` // nil: it takes place only once
+	Conflicts   []int64     `json:"conflicts"`  // meetings at the same time; only from Calendar.Meeting, for a future meeting
 
-	LastMessageID *int64     `json:"last_message_id"` // message that last changed it or notified its guests; nil: unknown
-	RespondedAt   *time.Time `json:"responded_at"`    // when this inbox last responded; nil: not yet
+	LastMessageID *int64     `json:"last_message_id"` // last message that changed it or notified its guests; nil: unknown
+	RespondedAt   *time.Time `json:"responded_at"`    // when this inbox last responded; nil: never
 
-	TimezoneUnknown   bool   `json:"timezone_unknown"`   // times use the file's own rules, or UTC if it has none
-	OrganizerVerified bool   `json:"organizer_verified"` // authenticated for the organizer, or organized here
-	Transparency      string `json:"transparency"`       // opaque, or transparent: it blocks no time
-	JoinURL           string `json:"join_url"`           // link to the conference; empty: none
+	TimezoneUnknown   bool   `json:"timezone_unknown"`   // times follow the calendar file's own rules, or else are taken as UTC
+	OrganizerVerified bool   `json:"organizer_verified"` // authenticated as from the organizer, or organized here
+	Transparency      string `json:"transparency"`       // opaque or transparent; a transparent meeting makes nobody busy
+	JoinURL           string `json:"join_url"`           // URL of its video conference; empty: none
 
-	Damaged bool `json:"-"` // lost by the service's disk: only its id is known
+	Damaged bool `json:"-"` // lost to damage on the service's disk: only its id is known
 }
 
 // Attendee is a person invited to a meeting.
@@ -68,17 +68,17 @@ type Attendee struct {
 	Status string `json:"status"` // accepted, declined, tentative, needs-action
 }
 
-// Recurrence says when a meeting repeats.
+// Recurrence describes how a meeting repeats.
 type Recurrence struct {
-	Rule      string     `json:"rrule"`   // RFC 5545 section 3.3.10; empty: only RDATEs
-	Except    []Moment   `json:"exdates"` // excluded occurrences
-	Also      []Moment   `json:"rdates"`  // additional occurrences
+	Rule      string     `json:"rrule"`   // RFC 5545 section 3.3.10; empty: only dates
+	Except    []Moment   `json:"exdates"` // dates excluded
+	Also      []Moment   `json:"rdates"`  // dates added
 	Overrides []Override `json:"overrides"`
 }
 
-// Override is one occurrence that differs from the rule.
+// Override is one occurrence that differs from the others.
 type Override struct {
-	RecurrenceID Moment `json:"recurrence_id"` // its original start
+	RecurrenceID Moment `json:"recurrence_id"` // when it would take place by the rule
 	Start        Moment `json:"start"`
 	End          Moment `json:"end"`
 	Title        string `json:"title"`
@@ -86,13 +86,13 @@ type Override struct {
 	Status       string `json:"status"`
 }
 
-// Said is what one message says about a meeting. It never changes, while the meeting may.
+// Said is what a message says about a meeting. It never changes, while the meeting may.
 type Said struct {
 	Meeting
 	Action  string `json:"action"`   // created, updated, cancelled, replied, unchanged
-	EventID *int64 `json:"event_id"` // nil: the meeting is not stored
+	EventID *int64 `json:"event_id"` // nil: the calendar has no such meeting
 	Method  string `json:"method"`   // of the calendar file: REQUEST, REPLY, CANCEL, ...
-	Reason  string `json:"reason"`   // one word: why the message had no effect; empty: it had one, or contained nothing new
+	Reason  string `json:"reason"`   // one word: why it was ignored; empty: it was applied, or contained nothing new
 }
 
 // Guest is a person to invite.
@@ -102,9 +102,9 @@ type Guest struct {
 	Optional bool   `json:"optional,omitempty"` // attendance is optional
 }
 
-// MeetingOrder is a new meeting with its guests. Times are ISO 8601, either with an offset or in
-// Timezone; an AllDay meeting has dates. Without End and DurationMinutes it takes 30 minutes, or a
-// day.
+// MeetingOrder describes a meeting to invite to. Times are ISO 8601, with an offset, or without one
+// and then in Timezone. If AllDay is set, they are dates. Without End and DurationMinutes, the
+// meeting takes 30 minutes or one day.
 type MeetingOrder struct {
 	Title           string  `json:"title"`
 	Start           string  `json:"start"`
@@ -118,33 +118,33 @@ type MeetingOrder struct {
 	Message         string  `json:"message,omitempty"`     // only in the invitation message
 	InReplyTo       string  `json:"in_reply_to,omitempty"` // Message-ID that the invitation replies to
 
-	// IdempotencyKey makes a repeated order return the first response for 24 hours. If it is empty,
-	// the call draws one.
+	// IdempotencyKey makes a repeated call return the first response again, for 24 hours. Empty:
+	// one is generated for this call.
 	IdempotencyKey string `json:"-"`
 }
 
-// MeetingChange is the change that Update makes. A nil field leaves the meeting's field unchanged.
+// MeetingChange is a change for Update; nil leaves a field unchanged.
 type MeetingChange struct {
 	Title           *string `json:"title,omitempty"`
-	Start           *string `json:"start,omitempty"` // without end or duration, the duration stays
+	Start           *string `json:"start,omitempty"` // if set alone, the duration is kept
 	End             *string `json:"end,omitempty"`
 	DurationMinutes *int    `json:"duration_minutes,omitempty"`
-	Timezone        *string `json:"timezone,omitempty"` // alone it changes only how the time is shown
+	Timezone        *string `json:"timezone,omitempty"` // if set alone, the meeting does not move
 	AllDay          *bool   `json:"all_day,omitempty"`
 	Location        *string `json:"location,omitempty"`
 	Description     *string `json:"description,omitempty"`
-	Attendees       []Guest `json:"attendees,omitempty"` // the complete list; nil leaves it unchanged
+	Attendees       []Guest `json:"attendees,omitempty"` // the complete new list; nil: unchanged
 	Message         string  `json:"message,omitempty"`
 }
 
-// Arranged is the result of an order: the change is durable, and the message to the guests is
-// queued.
+// Arranged is the result of a call that changes a meeting: the change is durable, and a message
+// about it is queued.
 type Arranged struct {
 	Event     Meeting `json:"event"`
 	MessageID *int64  `json:"message_id"` // of that message; nil: there was nobody to notify, or nothing changed
 }
 
-// Calendar is the calendar of an inbox. It is immutable, and any goroutine may use it.
+// Calendar is the calendar of an inbox. It is immutable and safe for concurrent use.
 type Calendar struct {
 	client  *Client
 	address string
@@ -162,14 +162,15 @@ func (c Calendar) Schedule(ctx context.Context, order MeetingOrder) (Arranged, e
 	return fetch[Arranged](ctx, c.client, call{method: "POST", path: c.path("events"), in: order, member: "event"}.named(order.IdempotencyKey))
 }
 
-// Update changes a meeting that the inbox organizes; others give 403. It needs email:send.
+// Update changes a meeting that the inbox organizes; for others it fails with 403. It needs
+// email:send.
 func (c Calendar) Update(ctx context.Context, id int64, change MeetingChange) (Arranged, error) {
 	return fetch[Arranged](ctx, c.client, call{method: "PATCH", path: c.path("events", number(id)), in: change, member: "event"})
 }
 
-// Cancel cancels a meeting that the inbox organizes. message, which may be empty, is included in
-// the message to the guests. name is an idempotency key: a retry with it returns the first response
-// for 24 hours. If it is empty, the call draws one. It needs email:send.
+// Cancel cancels a meeting that the inbox organizes. message is a text for the guests and may be
+// empty. name is an idempotency key: a repeated call returns the first response again, for 24
+// hours. If it is empty, one is generated. Cancel needs email:send.
 func (c Calendar) Cancel(ctx context.Context, id int64, message, name string) (Arranged, error) {
 	in := struct {
 		Message string `json:"message,omitempty"`
@@ -184,7 +185,7 @@ func (c Calendar) Remove(ctx context.Context, id int64) error {
 }
 
 // Answer responds to an invitation: accepted, declined or tentative, with a comment for the
-// organizer, which may be empty. name is an idempotency key, as for Cancel. It needs email:send.
+// organizer, which may be empty. name is as for Cancel. It needs email:send.
 func (c Calendar) Answer(ctx context.Context, id int64, response, comment, name string) (Arranged, error) {
 	in := struct {
 		Response string `json:"response"`
@@ -199,14 +200,14 @@ func (c Calendar) Meeting(ctx context.Context, id int64) (Meeting, error) {
 	return out.Event, err
 }
 
-// MeetingQuery filters Meetings. Its zero value selects all meetings that are not cancelled.
+// MeetingQuery restricts Meetings. The zero value selects all meetings that are not cancelled.
 type MeetingQuery struct {
-	From, To  time.Time // only meetings that overlap; zero: unbounded
-	Cancelled bool      // include cancelled meetings
+	From, To  time.Time // only meetings that overlap; zero: unlimited
+	Cancelled bool      // also cancelled ones
 }
 
-// Meetings iterates over the meetings of an inbox, earliest first. Damaged ones follow the first
-// page. It stops after an error.
+// Meetings iterates over the meetings of an inbox, soonest first. Damaged ones follow the first
+// page. It ends after an error.
 func (c Calendar) Meetings(ctx context.Context, q MeetingQuery) iter.Seq2[Meeting, error] {
 	v := url.Values{}
 	setTime(v, "from", q.From)
@@ -220,7 +221,7 @@ func (c Calendar) Meetings(ctx context.Context, q MeetingQuery) iter.Seq2[Meetin
 	}, v)
 }
 
-// Busy is an occupied time.
+// Busy is a period that is occupied.
 type Busy struct {
 	Start   time.Time `json:"start"`
 	End     time.Time `json:"end"`
@@ -228,7 +229,7 @@ type Busy struct {
 	Status  string    `json:"status"`
 }
 
-// FreeBusy returns the occupied times in a window of at most 92 days.
+// FreeBusy returns the occupied periods of a time range of at most 92 days.
 func (c Calendar) FreeBusy(ctx context.Context, from, to time.Time) ([]Busy, error) {
 	v := url.Values{}
 	setTime(v, "from", from)
@@ -237,8 +238,8 @@ func (c Calendar) FreeBusy(ctx context.Context, from, to time.Time) ([]Busy, err
 	return out.Busy, err
 }
 
-// CalendarFeed is the link under which calendar programs subscribe. Anyone who has it can read
-// meetings, attendees and responses.
+// CalendarFeed is the link under which calendar programs subscribe to a calendar. Everybody who has
+// it can read meetings, attendees and responses.
 type CalendarFeed struct {
 	URL       string `json:"feed_url"`
 	WebcalURL string `json:"webcal_url"`
@@ -248,10 +249,10 @@ type CalendarFeed struct {
 		Outlook string `json:"outlook"`
 	} `json:"subscribe_links"`
 	CreatedAt     *time.Time `json:"created_at"`      // nil: created by a version that did not record it
-	FetchCount    int64      `json:"fetch_count"`     // number of requests for the feed
-	LastFetchedAt *time.Time `json:"last_fetched_at"` // nil: never fetched
+	FetchCount    int64      `json:"fetch_count"`     // number of requests
+	LastFetchedAt *time.Time `json:"last_fetched_at"` // nil: never
 	LastClient    string     `json:"last_client"`
-	Stale         bool       `json:"stale"` // the calendar changed after the last fetch
+	Stale         bool       `json:"stale"` // the calendar has changed since then
 }
 
 // Feed returns the link. The first call creates it.
@@ -259,8 +260,8 @@ func (c Calendar) Feed(ctx context.Context) (CalendarFeed, error) {
 	return fetch[CalendarFeed](ctx, c.client, call{method: "GET", path: c.path("feed"), member: "feed_url"})
 }
 
-// RotateFeed replaces the link. The old one stops working immediately. name is an idempotency key,
-// as for Cancel. It needs inbox:manage.
+// RotateFeed replaces the link. The old one stops working immediately. name is as for Cancel. It
+// needs inbox:manage.
 func (c Calendar) RotateFeed(ctx context.Context, name string) (CalendarFeed, error) {
 	return fetch[CalendarFeed](ctx, c.client, call{method: "POST", path: c.path("feed", "rotate"), member: "feed_url"}.named(name))
 }
@@ -270,22 +271,21 @@ func (c Calendar) HideFeed(ctx context.Context) error {
 	return do(ctx, c.client, call{method: "DELETE", path: c.path("feed"), harmless: true}, nil)
 }
 
-// OwnerCopies says whether the owner of the account gets a copy of each meeting that the inbox
+// OwnerCopies is the setting whether the account's owner gets a copy of each meeting that the inbox
 // organizes.
 type OwnerCopies struct {
 	Enabled   bool   `json:"enabled"`
-	Email     string `json:"email"`     // the address of the account
-	Available bool   `json:"available"` // the address is outside this service; else nothing is sent
-	Blocked   bool   `json:"blocked"`   // a copy bounced: nothing is sent until Enabled is set again
+	Email     string `json:"email"`     // the sign-in address
+	Available bool   `json:"available"` // Email is not an inbox of this service; otherwise nothing is sent
+	Blocked   bool   `json:"blocked"`   // a copy was returned: nothing is sent until Enabled is set again
 }
 
-// OwnerCopies reads the setting. It needs an account key or a session.
+// OwnerCopies returns the setting. It needs an account key or a session.
 func (c Calendar) OwnerCopies(ctx context.Context) (OwnerCopies, error) {
 	return fetch[OwnerCopies](ctx, c.client, call{method: "GET", path: c.path("owner"), member: "enabled"})
 }
 
-// SetOwnerCopies enables or disables the copies. It needs an account key with inbox:manage, or a
-// session.
+// SetOwnerCopies changes the setting. It needs an account key with inbox:manage, or a session.
 func (c Calendar) SetOwnerCopies(ctx context.Context, enabled bool) (OwnerCopies, error) {
 	in := struct {
 		Enabled bool `json:"enabled"`

@@ -58,7 +58,7 @@ const dated = `{"id":3,"title":"Fair","start":"2026-12-01","end":"2026-12-03","a
 	"attendees":[{"email":"ann@far.test","name":null,"role":"opt-participant","status":"declined"}],"my_status":null,
 	"recurrence":{"rrule":null,"exdates":[],"rdates":["2027-01-01"],"overrides":[{"recurrence_id":"2027-01-01","start":"2027-01-02","end":"2027-01-03","title":"Fair","location":"","status":"cancelled"}]}}`
 
-// TestMeetingsAreRead checks dates, nulls, and a list with several pages.
+// TestMeetingsAreRead: dates, nulls, and a list with several pages.
 func TestMeetingsAreRead(t *testing.T) {
 	c, got := scripted(t, 200, nil, `{"events":[`+dated+`],"next_cursor":null}`)
 	n := 0

@@ -15,27 +15,27 @@ import (
 	"time"
 )
 
-// Client makes calls with one credential. It is safe for concurrent use. Its fields must be set
-// before the first call.
+// Client makes calls with one credential. It is safe for concurrent use. Set its fields before the
+// first call.
 type Client struct {
-	// BaseURL is the address of the service, for example "http://127.0.0.1:8080".
+	// BaseURL is the URL of the service, such as "http://127.0.0.1:8080".
 	BaseURL string
 	// Credential is a session token or an API key. It is empty for calls that need none.
 	Credential string
-	// HTTP makes the requests. nil selects a client that all Clients share, with up to 1,000 idle
-	// connections. Its Timeout must be longer than the longest wait. Redirects are followed only if
-	// it has a CheckRedirect, because the credential is sent along.
+	// HTTP makes the requests. Nil: a client that all Clients share, with up to 1,000 idle
+	// connections. Its Timeout, if set, must be longer than the longest wait requested. Redirects
+	// are followed only if it has a CheckRedirect, because the credential is sent along.
 	HTTP *http.Client
-	// Retries is how often a call is retried where that is safe (ADR 0083); 0: twice; negative:
+	// Retries is how often a call is retried where that is safe (ADR 0083). 0: twice; negative:
 	// never.
 	Retries int
-	// Timeout is the time limit of a call including its retries, in addition to the wait that it
-	// requests. 0: 30 s; negative: only the context limits the call. Streams have no timeout.
+	// Timeout limits a call with its retries, not counting the wait that it requests. 0: 30 s;
+	// negative: only the context limits it. Streams have no timeout.
 	Timeout time.Duration
 }
 
-// New returns a client of the service at base with a credential, which may be empty. An empty base
-// means "http://127.0.0.1:8080".
+// New returns a client of the service at base, by default "http://127.0.0.1:8080". The credential
+// may be empty.
 func New(base, credential string) *Client {
 	return &Client{BaseURL: strings.TrimRight(cmp.Or(base, "http://127.0.0.1:8080"), "/"), Credential: credential}
 }
@@ -47,13 +47,13 @@ func (c *Client) With(credential string) *Client {
 	return &other
 }
 
-// Error is an error response of the service.
+// Error is a response of the service other than success.
 type Error struct {
 	Status     int           // HTTP status
 	Detail     string        // one sentence for a person
 	RetryAfter time.Duration // of 429 and 503; zero: not given
 	RequestID  string        // identifies the call in the server's log
-	Foreign    bool          // not the service's own response, for example a proxy's; Detail quotes it
+	Foreign    bool          // the response is not from the service; Detail quotes it
 }
 
 func (e *Error) Error() string {
@@ -63,7 +63,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (HTTP %d, request %s)", e.Detail, e.Status, e.RequestID)
 }
 
-// StatusOf returns the HTTP status of an Error, 0 for any other error.
+// StatusOf returns the HTTP status of an Error, or 0 for any other error.
 func StatusOf(err error) int {
 	var e *Error
 	if errors.As(err, &e) {
@@ -72,22 +72,22 @@ func StatusOf(err error) int {
 	return 0
 }
 
-// maxErrorBody bounds how much of an error response is read, in bytes.
+// maxErrorBody limits how much of an error response is read, in bytes.
 const maxErrorBody = 64 << 10
 
-// call describes one request.
+// call is one call of the API.
 type call struct {
 	method, path string
 	query        url.Values
 	in           any         // sent as JSON; nil: no body
-	header       http.Header // additional fields; may be nil
-	member       string      // member that the JSON response must have; empty: any response is accepted
-	harmless     bool        // may be carried out twice, although its method does not imply it
+	header       http.Header // more fields; may be nil
+	member       string      // required in the response; empty: none
+	harmless     bool        // safe to execute twice, although its method does not imply it
 	once         bool        // has an idempotency key, or gets one
 }
 
-// named gives a call an idempotency key, so that its retries get the first response. If name is
-// empty, attempts draws one when the client retries calls.
+// named returns the call with an idempotency key, so that a retry gets the first response. If key
+// is empty, one is generated when the client retries calls.
 func (k call) named(name string) call {
 	if k.once = true; name != "" {
 		k.header = http.Header{idempotencyKey: {name}}
@@ -95,7 +95,7 @@ func (k call) named(name string) call {
 	return k
 }
 
-// open sends the call and returns a 2xx or 304 response, whose body the caller closes.
+// open sends the request and returns a 2xx or 304 response, whose body the caller closes.
 func open(ctx context.Context, c *Client, k call) (*http.Response, error) {
 	var body io.Reader
 	if k.in != nil {
@@ -143,15 +143,14 @@ func carrier(c *Client) *http.Client {
 	return &own
 }
 
-// stay returns a redirect to the caller. Following it would send the credential to a host that the
-// caller did not choose.
+// stay returns a redirect to the caller. Following it would send the credential to another server.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// Transport returns the transport of Clients without an HTTP of their own, for callers that wrap
+// Transport returns the transport of clients without an HTTP of their own, for callers that wrap
 // it.
 func Transport() http.RoundTripper { return shared.Transport }
 
-// shared keeps the connections of many parallel waits for reuse.
+// shared keeps many idle connections, so that many waits can reuse them.
 var shared = func() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1000
@@ -178,7 +177,7 @@ func refusal(resp *http.Response) error {
 	if json.Unmarshal(b, &said) == nil && said.Detail != "" {
 		e.Detail = said.Detail
 	} else {
-		e.Detail, e.Foreign = fmt.Sprintf("%s: %.200q", resp.Status, b), true // possibly a proxy
+		e.Detail, e.Foreign = fmt.Sprintf("%s: %.200q", resp.Status, b), true // such as a proxy's page
 	}
 	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
 		e.RetryAfter = time.Duration(s) * time.Second
@@ -186,7 +185,7 @@ func refusal(resp *http.Response) error {
 	return e
 }
 
-// do makes the call and decodes the response into out; a nil out ignores it.
+// do makes the call and decodes the response into out; nil: the response is ignored.
 func do(ctx context.Context, c *Client, k call, out any) error {
 	return attempts(ctx, c, k, func(resp *http.Response) error {
 		b, err := io.ReadAll(resp.Body)
@@ -202,19 +201,19 @@ func do(ctx context.Context, c *Client, k call, out any) error {
 	})
 }
 
-// foreign returns the error for a response that is not the service's, or that was truncated.
+// foreign returns the error for a response that is not from the service or is truncated.
 func foreign(resp *http.Response, body []byte) error {
 	return &Error{Status: resp.StatusCode, Detail: fmt.Sprintf("%s: %.200q", resp.Status, body), Foreign: true}
 }
 
-// Request is a call whose response is wanted as raw JSON, for example to pass it on. Thus it
-// includes what later versions of the service add.
+// Request is a call of the API whose response is returned unchanged, including fields that later
+// versions of the service add.
 type Request struct {
 	Method, Path string
 	Query        url.Values
 	In           any // sent as JSON; nil: no body
 
-	// IdempotencyKey makes a repeated POST return the first response for 24 hours.
+	// IdempotencyKey makes a repeated POST return the first response again, for 24 hours.
 	IdempotencyKey string
 }
 
@@ -223,7 +222,7 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 	return fetch[json.RawMessage](ctx, c, call{method: r.Method, path: r.Path, query: r.Query, in: r.In}.named(r.IdempotencyKey))
 }
 
-// InboxPath returns the path of an inbox below /api/v1/inboxes, extended by rest, for Do.
+// InboxPath returns the path of an inbox in the API, followed by rest, for Do.
 func InboxPath(address string, rest ...string) string { return inboxPath(address, rest...) }
 
 // fetch makes the call and returns its decoded response.
@@ -232,7 +231,7 @@ func fetch[T any](ctx context.Context, c *Client, k call) (out T, err error) {
 	return out, err
 }
 
-// inboxPath returns the path of an inbox below /api/v1/inboxes, extended by rest.
+// inboxPath returns the path of an inbox in the API, followed by rest.
 func inboxPath(address string, rest ...string) string {
 	var b strings.Builder
 	b.WriteString("/api/v1/inboxes/" + url.PathEscape(address))

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// scripted responds to every request with the same bytes and records the last request.
+// scripted responds to every request with the same bytes and records the latest request.
 func scripted(t *testing.T, status int, header map[string]string, body string) (*Client, *http.Request) {
 	got := new(http.Request)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

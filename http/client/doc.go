@@ -1,9 +1,8 @@
-// Package client calls the inbox service over HTTP: accounts and keys, inboxes, messages, events,
-// custom domains. It knows only the public contract (/openapi.json), not the server behind it.
-// Every call takes a context. Every error response is an *Error that contains the server's own
-// sentence.
+// Package client calls the inbox service over HTTP: accounts and keys, inboxes, messages, events, own
+// domains. It knows the public contract (/openapi.json), but not the server behind it. Every call takes
+// a context. Every refusal is an *Error that holds the server's own sentence.
 //
-// These lines wait for the first code; error checks are left out:
+// Five lines to the first code, without checks of err:
 //
 //	c := client.New(os.Getenv("INBOX_BASE_URL"), os.Getenv("INBOX_API_KEY"))
 //	inbox, err := c.CreateInbox(ctx, client.InboxOrder{})
@@ -11,9 +10,9 @@
 //	mail, err := c.WaitForOTP(ctx, inbox.Address, 0)
 //	fmt.Println(mail.OTPCode)
 //
-// A call is retried, twice by default, only where that is safe: reads, idempotent writes, calls
-// with an Idempotency-Key (drawn once per call, or set by the caller), and calls that the service
-// did not carry out (503, 429). A call ends after Client.Timeout, or with its context. Waits end
-// only with their context. They survive a restart of the service, and fail after about a minute
-// without any response.
+// A call is retried, twice by default, only where that is safe: a read, a call that sets a value, a call
+// with an Idempotency-Key (generated once for each call, or given by the caller), and a call that the
+// service says it did not execute (503, 429). A call ends after Client.Timeout, or when its context ends.
+// A wait ends only with its context. It continues over a restart of the service, and fails after about a
+// minute without a response.
 package client

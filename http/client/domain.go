@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Domain is a custom domain of the account. All calls about domains need a session.
+// Domain is an own domain of the account. All calls about domains need a session.
 type Domain struct {
 	Name      string         `json:"domain"`
 	Status    string         `json:"status"` // pending, verified, failing
 	Records   []DomainRecord `json:"records"`
-	CheckedAt *time.Time     `json:"checked_at"` // nil: not checked yet
+	CheckedAt *time.Time     `json:"checked_at"` // nil: never
 }
 
 // DomainRecord is a DNS record to publish.
@@ -20,14 +20,14 @@ type DomainRecord struct {
 	Name    string `json:"name"`
 	Value   string `json:"value"`
 	Purpose string `json:"purpose"` // ownership, mx, spf, dkim, dmarc
-	Found   bool   `json:"found"`   // at the last check
+	Found   bool   `json:"found"`   // by the latest check
 }
 
 type oneDomain struct{ Domain Domain }
 
 func domainPath(name string) string { return "/api/domains/" + url.PathEscape(name) }
 
-// ClaimDomain claims a domain and returns the DNS records that prove its ownership.
+// ClaimDomain adds a domain and returns the DNS records that prove ownership.
 func (c *Client) ClaimDomain(ctx context.Context, name string) (Domain, error) {
 	in := struct {
 		Domain string `json:"domain"`
@@ -42,7 +42,7 @@ func (c *Client) Domains(ctx context.Context) ([]Domain, error) {
 	return out.Domains, err
 }
 
-// Domain returns one domain as of its last check.
+// Domain returns one domain with the result of its latest check.
 func (c *Client) Domain(ctx context.Context, name string) (Domain, error) {
 	out, err := fetch[oneDomain](ctx, c, call{method: "GET", path: domainPath(name)})
 	return out.Domain, err
@@ -60,7 +60,7 @@ func (c *Client) DomainZone(ctx context.Context, name string) (string, error) {
 	return string(zone), err
 }
 
-// ReleaseDomain releases a domain. It fails with 400 while inboxes exist under it.
+// ReleaseDomain removes a domain. It fails with 400 while inboxes exist under it.
 func (c *Client) ReleaseDomain(ctx context.Context, name string) error {
 	return do(ctx, c, call{method: "DELETE", path: domainPath(name)}, nil)
 }

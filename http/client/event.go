@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// Event is one event, as a webhook receives it. Name determines which fields are set. Raw contains
-// all fields, including those of later versions of the service.
+// Event is an event as webhooks receive it. Name determines which fields are set. Raw has all
+// fields, including those that later versions of the service add.
 type Event struct {
 	Name       string    `json:"event"` // message.received, message.delivered, ...
 	Inbox      string    `json:"inbox"`
 	From       string    `json:"from"`
 	ReceivedAt time.Time `json:"received_at"`
 	Subject    string    `json:"subject"`
-	OTP        string    `json:"otp"` // empty if there is none
+	OTP        string    `json:"otp"` // empty: no code
 	Encrypted  bool      `json:"encrypted"`
 	MessageID  int64     `json:"message_id"`
 	To         []string  `json:"to"`
 	SendStatus string    `json:"send_status"`
 	SendError  string    `json:"send_error"`
 	At         time.Time `json:"at"`
-	// Recipients has the outcome for each recipient, in message.delivered and message.failed.
+	// Recipients holds the status of each recipient, in message.delivered and message.failed.
 	Recipients []Recipient `json:"recipients"`
-	// Meeting is the effect of a calendar message; Attendee is the guest who responded.
+	// Meeting is the meeting after a calendar event; Attendee is the guest who responded.
 	Meeting  *Meeting  `json:"calendar_event"`
 	Attendee *Attendee `json:"attendee"`
 
 	Raw json.RawMessage `json:"-"`
-	// Cursor is the position after this event. Store it to resume without missing an event. It is
-	// exact for a stream. For a poll it may lie before other events of the same response, which are
-	// then repeated.
+	// Cursor is the position after this event. Store it to resume without missing events. In a
+	// stream it is exact. In a poll it may be the position before other events of the same
+	// response, which are then returned again.
 	Cursor string `json:"-"`
 }
 
@@ -47,15 +47,15 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Now is the cursor of the present: it selects only events from now on.
+// Now is the cursor for the current position: only events from now on.
 const Now = "now"
 
-// EventQuery selects events. Its zero value selects the oldest 100 stored events of all inboxes
+// EventQuery selects events. The zero value selects the oldest 100 that are kept, of all inboxes
 // that the credential can access.
 type EventQuery struct {
-	Inbox string        // only this inbox; with a tag only messages to that tag
-	To    string        // only messages to this envelope recipient
-	After string        // a cursor, or Now; empty: from the oldest stored event
+	Inbox string        // only events of this inbox; with a tag, only of messages to that tag
+	To    string        // only of messages to this envelope recipient
+	After string        // a cursor, or Now; empty: from the oldest event kept
 	Wait  time.Duration // up to 60 s, in whole seconds: wait for an event
 	Limit int           // at most 500; 0: 100
 }
@@ -82,13 +82,13 @@ func (q EventQuery) values() url.Values {
 
 // EventPage is the response to one poll.
 type EventPage struct {
-	Events []Event `json:"events"`   // oldest first; may be empty even if Next advanced
-	Next   string  `json:"next"`     // the cursor of the next page
-	More   bool    `json:"has_more"` // the page reached a limit: more events may be available immediately
-	Gap    bool    `json:"gap"`      // some events after the given cursor are no longer stored
+	Events []Event `json:"events"`   // oldest first; may be empty although Next has changed
+	Next   string  `json:"next"`     // the cursor to continue from
+	More   bool    `json:"has_more"` // the page is full; more events may be available
+	Gap    bool    `json:"gap"`      // events after the given cursor are no longer kept
 }
 
-// Events returns the events after a cursor, immediately or by a long poll.
+// Events returns the events after a cursor: immediately, or by a long poll.
 func (c *Client) Events(ctx context.Context, q EventQuery) (EventPage, error) {
 	page, err := fetch[EventPage](ctx, c, call{method: "GET", path: q.path(), query: q.values(), member: "next"})
 	for i := range page.Events {
@@ -100,8 +100,8 @@ func (c *Client) Events(ctx context.Context, q EventQuery) (EventPage, error) {
 	return page, err
 }
 
-// PollEvents iterates over events as they occur, by consecutive long polls. Use it where
-// connections cannot stay open for long. It stops after an error, including the end of ctx.
+// PollEvents iterates over events as they happen, by successive long polls, for networks where no
+// connection may stay open for long. It ends after an error, such as the end of ctx.
 func (c *Client) PollEvents(ctx context.Context, q EventQuery) iter.Seq2[Event, error] {
 	q.Wait = longestWait
 	return func(yield func(Event, error) bool) {

@@ -65,7 +65,7 @@ func TestKeysAreListedInPages(t *testing.T) {
 	}
 }
 
-// TestStreamComesBack: after a broken connection the stream resumes after the last complete block.
+// TestStreamComesBack: after an interruption it resumes after the last complete block.
 func TestStreamComesBack(t *testing.T) {
 	const event = "text/event-stream"
 	answers := []struct {
@@ -99,7 +99,7 @@ func TestStreamComesBack(t *testing.T) {
 	}
 }
 
-// TestStreamThatNeverWas: a stream that cannot start ends with an error and is not retried forever.
+// TestStreamThatNeverWas ends with the reason, and does not retry forever.
 func TestStreamThatNeverWas(t *testing.T) {
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
@@ -126,7 +126,7 @@ func TestStreamThatNeverWas(t *testing.T) {
 	}
 }
 
-// silentServer starts a stream in each response and then sends nothing until the request ends.
+// silentServer responds with a stream that begins and then sends nothing, until the request ends.
 type silentServer struct{ asked []time.Time }
 
 func (s *silentServer) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -137,7 +137,7 @@ func (s *silentServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: in, Request: r}, nil
 }
 
-// TestSilentStreamIsGivenUp: a connection that died silently is replaced.
+// TestSilentStreamIsGivenUp: the client reconnects if a connection sends nothing.
 func TestSilentStreamIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), silence+10*time.Second)

@@ -13,7 +13,7 @@ import (
 	"inboxd/http/client"
 )
 
-// service responds like the inbox service when one message with a code has arrived.
+// service responds like the inbox service after one message with a code has arrived.
 func service() (base string, stop func()) {
 	const mail = `{"id":1,"subject":"Sign in","from":{"email":"shop@example.com","name":"Shop"},"otp_code":"482913"}`
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

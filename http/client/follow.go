@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// firstSilence is how long a stream may take to send its first block. The server sends it
-// immediately, so a longer silence means that a proxy buffers the stream.
+// firstSilence is how long a stream may take until its first block, which arrives immediately
+// unless something buffers streams on the way.
 const firstSilence = 10 * time.Second
 
-// Follow iterates over events as they occur: by StreamEvents, or by long polls if streams do not
-// get through. It reads the current cursor before the stream begins, so that no event is lost if
-// the stream never starts. It reconnects after a broken connection. It stops after a permanent
-// error, or with ctx. After an interrupted long poll, the events of one response may be repeated.
+// Follow iterates over events as they happen: by StreamEvents, or by long polls where streams are
+// buffered on the way. It requests the current cursor before the stream begins, so that no event is
+// lost if the stream never begins. It continues after an interruption, and ends after a permanent
+// error or with ctx. After an interrupted long poll, the events of one response may be repeated.
 func (c *Client) Follow(ctx context.Context, q EventQuery) iter.Seq2[Event, error] {
 	return follow(ctx, c, q, firstSilence)
 }
@@ -40,13 +40,13 @@ func follow(ctx context.Context, c *Client, q EventQuery, patient time.Duration)
 	}
 }
 
-// noStream reports whether another stream would fail too, while long polls may work.
+// noStream reports whether another stream would fail, too, but long polls may work.
 func noStream(err error) bool {
 	status := StatusOf(err)
 	return errors.Is(err, errHeldBack) || errors.Is(err, errNoStream) || status == http.StatusMethodNotAllowed || status == http.StatusNotAcceptable
 }
 
-// pollOn continues by long polls and survives temporary errors.
+// pollOn continues with long polls. It retries after temporary errors.
 func pollOn(ctx context.Context, c *Client, q EventQuery, yield func(Event, error) bool) {
 	for vain := 0; ; vain++ {
 		var broken error
@@ -63,6 +63,6 @@ func pollOn(ctx context.Context, c *Client, q EventQuery, yield func(Event, erro
 			yield(Event{}, orOver(ctx, broken))
 			return
 		}
-		_ = rest(ctx, max(backOff(vain), min(askedPause(broken), longestPause))) // the next poll notices if ctx ended
+		_ = rest(ctx, max(backOff(vain), min(askedPause(broken), longestPause))) // the next poll notices that ctx has ended
 	}
 }

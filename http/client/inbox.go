@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// InboxOrder describes a new inbox. Every field is optional.
+// InboxOrder describes a new inbox; all fields are optional.
 type InboxOrder struct {
 	Prefix         string `json:"prefix,omitempty"`
 	Subdomain      string `json:"subdomain,omitempty"` // paid plans
@@ -17,8 +17,8 @@ type InboxOrder struct {
 	RetentionHours int    `json:"retention_hours,omitempty"`
 	KeepNewest     bool   `json:"keep_newest,omitempty"` // when full, delete the oldest received messages
 
-	// IdempotencyKey makes a repeated order return the first response for 24 hours. If it is empty,
-	// the call draws one.
+	// IdempotencyKey makes a repeated call return the first response again, for 24 hours. Empty:
+	// one is generated for this call.
 	IdempotencyKey string `json:"-"`
 }
 
@@ -36,11 +36,11 @@ type Inbox struct {
 	KeepNewest     bool       `json:"keep_newest"`
 	Full           bool       `json:"full"` // the next message would be refused
 
-	// Ignored lists the fields of an order that the plan does not include. Note says why.
+	// Ignored lists the fields of the order that the plan does not include; Note explains why.
 	Ignored []string `json:"ignored_fields"`
 	Note    string   `json:"note"`
 
-	Damaged bool `json:"-"` // lost by the service's disk: only its address is known
+	Damaged bool `json:"-"` // lost to damage on the service's disk: only its address is known
 }
 
 // CreateEncryptedInbox creates an end-to-end encrypted inbox. The account must have a public key.
@@ -58,16 +58,16 @@ func (c *Client) CreateInbox(ctx context.Context, order InboxOrder) (Inbox, erro
 	return fetch[Inbox](ctx, c, call{method: "POST", path: "/api/v1/inboxes", in: order, member: "address"}.named(order.IdempotencyKey))
 }
 
-// Creation is the result of one order of a batch.
+// Creation is the result for one order of a batch.
 type Creation struct {
-	Status int    `json:"status"` // 201, or the status of the refusal
-	Inbox  Inbox  `json:"inbox"`  // if Status is 201
-	Detail string `json:"detail"` // if refused
+	Status int    `json:"status"` // 201, or that of the error
+	Inbox  Inbox  `json:"inbox"`  // only if Status is 201
+	Detail string `json:"detail"` // of an error
 }
 
-// CreateInboxes creates up to 1,000 inboxes in one call. The results have the order of orders. name
-// is an idempotency key: a repeated call with it returns the same inboxes for 24 hours. If it is
-// empty, the call draws one.
+// CreateInboxes creates up to 1,000 inboxes in one call. The results are in the order of orders.
+// name is an idempotency key: a repeated call returns the same inboxes again, for 24 hours. Empty:
+// one is generated.
 func (c *Client) CreateInboxes(ctx context.Context, orders []InboxOrder, name string) ([]Creation, error) {
 	in := struct {
 		Inboxes []InboxOrder `json:"inboxes"`
@@ -76,8 +76,8 @@ func (c *Client) CreateInboxes(ctx context.Context, orders []InboxOrder, name st
 	return out.Results, err
 }
 
-// Inboxes iterates over every inbox that the credential can access, newest first. Damaged ones come
-// last on each page. It stops after an error.
+// Inboxes iterates over all inboxes that the credential can access, newest first. Damaged ones come
+// last in their page. It ends after an error.
 func (c *Client) Inboxes(ctx context.Context) iter.Seq2[Inbox, error] {
 	return listing(ctx, c, "/api/v1/inboxes", "inboxes", func(name json.RawMessage) (in Inbox, err error) {
 		in.Damaged = true
@@ -85,8 +85,8 @@ func (c *Client) Inboxes(ctx context.Context) iter.Seq2[Inbox, error] {
 	}, nil)
 }
 
-// Tagged returns the address of an inbox with a tag, user+tag@host. Lists, latest messages, waits
-// and events for it contain only what was sent to that tag.
+// Tagged returns the address of an inbox with a tag, user+tag@host. Lists, latest, waits and events
+// of it include only messages to that address.
 func Tagged(address, tag string) string {
 	at := strings.LastIndexByte(address, '@')
 	if at < 0 {
@@ -101,7 +101,7 @@ func (c *Client) Inbox(ctx context.Context, address string) (Inbox, error) {
 	return out.Inbox, err
 }
 
-// InboxChange is the change that UpdateInbox makes. A nil field leaves the inbox's field unchanged.
+// InboxChange is a change for UpdateInbox; nil leaves a field unchanged.
 type InboxChange struct {
 	Label          *string `json:"label,omitempty"`
 	RetentionHours *int    `json:"retention_hours,omitempty"`
@@ -125,7 +125,7 @@ func (c *Client) DeleteInbox(ctx context.Context, address string) error {
 	return do(ctx, c, call{method: "DELETE", path: inboxPath(address), member: "ok"}, nil)
 }
 
-// BurnInbox deletes all messages, keeps the address, and returns the number of messages.
+// BurnInbox deletes all messages, keeps the address, and returns how many messages it deleted.
 func (c *Client) BurnInbox(ctx context.Context, address string) (deleted int, err error) {
 	out, err := fetch[struct{ Deleted int }](ctx, c, call{method: "POST", path: inboxPath(address, "burn"), member: "deleted"})
 	return out.Deleted, err

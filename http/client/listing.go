@@ -8,9 +8,9 @@ import (
 	"net/url"
 )
 
-// listing iterates over the pages of a list, which each response has under name. It stops after an
-// error. lost makes an item from the name of a damaged one; nil: damaged items are skipped. narrow
-// are further query parameters; it may be nil.
+// listing iterates over a paged list, which is the field name of each response. It ends after an
+// error. lost converts the id of a damaged item to an item; nil: the list has none. narrow holds
+// further parameters; nil: none.
 func listing[T any](ctx context.Context, c *Client, path, name string, lost func(json.RawMessage) (T, error), narrow url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		query := url.Values{"limit": {"1000"}}

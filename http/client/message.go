@@ -17,18 +17,18 @@ type Mailbox struct {
 	Name  string `json:"name"`
 }
 
-// OTP is the one-time code of a message together with its evidence.
+// OTP is the one-time code of a message, with the evidence for it.
 type OTP struct {
 	Code       string   `json:"code"`
 	Confidence float64  `json:"confidence"`
 	Source     string   `json:"source"`
 	Origin     *string  `json:"origin"`
 	Candidates []string `json:"candidates"`
-	// SenderVerified: the message verifiably comes from the domain of its From.
+	// SenderVerified reports whether the message comes from the domain in its From.
 	SenderVerified bool `json:"sender_verified"`
 }
 
-// Attachment describes an attached file.
+// Attachment describes an attached file of a message.
 type Attachment struct {
 	ID          int64  `json:"id"`
 	Filename    string `json:"filename"`
@@ -52,10 +52,10 @@ type Message struct {
 	ReceivedAt         time.Time         `json:"received_at"`
 	ExpiresAt          time.Time         `json:"expires_at"`
 	EnvelopeTo         string            `json:"envelope_to"`
-	EnvelopeRecipients []string          `json:"envelope_recipients"` // all recipients in this inbox; empty for a sent message
-	ToAddress          string            `json:"to_address"`          // EnvelopeTo; for a sent message its first recipient
-	Tag                string            `json:"tag"`                 // tag in the recipient of a received message; empty: none
-	Sender             string            `json:"sender"`              // envelope sender, if Headers are included; empty: null sender
+	EnvelopeRecipients []string          `json:"envelope_recipients"` // all that are addresses of this inbox; none for a sent message
+	ToAddress          string            `json:"to_address"`          // EnvelopeTo; for a sent message, the first recipient
+	Tag                string            `json:"tag"`                 // tag of the recipient of a received message; empty: none
+	Sender             string            `json:"sender"`              // envelope sender, present with Headers; empty: the null sender
 	InternetMessageID  string            `json:"internet_message_id"`
 	InReplyTo          string            `json:"in_reply_to"`
 	References         []string          `json:"references"`
@@ -66,26 +66,26 @@ type Message struct {
 	BodyFromHTML       bool              `json:"body_from_html"`
 	TruncatedBody      bool              `json:"truncated_body"`
 	Degraded           bool              `json:"degraded"`
-	HiddenText         bool              `json:"hidden_text"` // the HTML hides text from readers; Body omits it
+	HiddenText         bool              `json:"hidden_text"` // the HTML hides text from people; Body omits it
 	HTML               string            `json:"html"`
 	Headers            map[string]Values `json:"headers"`
 	Links              []string          `json:"links"`
 	LinksTruncated     bool              `json:"links_truncated"` // there were more
 	Attachments        []Attachment      `json:"attachments"`
-	CalendarEvent      *Said             `json:"calendar_event"`  // nil: not about a meeting
-	CalendarEvents     []Said            `json:"calendar_events"` // all meetings, if the message has several
+	CalendarEvent      *Said             `json:"calendar_event"`  // nil: the message is not about a meeting
+	CalendarEvents     []Said            `json:"calendar_events"` // all meetings of a message with several
 	Spam               json.RawMessage   `json:"spam"`
 	Auth               json.RawMessage   `json:"auth"`
 	IsRead             bool              `json:"is_read"`
 	SizeBytes          int64             `json:"size_bytes"`
 	Encrypted          bool              `json:"encrypted"`           // the content is only in Envelope
-	Note               string            `json:"note"`                // for a message in an encrypted inbox
-	Envelope           []byte            `json:"envelope"`            // age file of the complete message; nil: call Raw
-	AttachmentsOmitted int               `json:"attachments_omitted"` // number of files that Attachments leaves out
+	Note               string            `json:"note"`                // explains an encrypted inbox
+	Envelope           []byte            `json:"envelope"`            // the whole message as an age file; nil: Raw returns it
+	AttachmentsOmitted int               `json:"attachments_omitted"` // number of files that Attachments omits
 	SentState
 }
 
-// Values are the values of a header field, in order; most fields have one.
+// Values are the values of a header field, in order. Most fields have one value.
 type Values []string
 
 // UnmarshalJSON implements json.Unmarshaler: a single value is a JSON string, not an array.
@@ -98,17 +98,17 @@ func (v *Values) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(v))
 }
 
-// LatestQuery filters Latest. Its zero value selects the newest received message.
+// LatestQuery restricts Latest. The zero value selects the newest received message.
 type LatestQuery struct {
 	Direction string        // in, out, all; empty: in
 	After     int64         // only a message with a higher id
-	New       bool          // only messages newer than those that exist when the request arrives; After is ignored
-	To        string        // only messages to this envelope recipient; a tag in the address means the same
-	Since     time.Time     // only messages received at this time or later
-	Wait      time.Duration // up to 60 s, in whole seconds: wait for a matching message
-	OTP       bool          // only messages with a code
-	From      string        // an address, @domain, or part of an address; never a display name
-	Verified  bool          // only messages whose sender is verified
+	New       bool          // only a message newer than those that exist now; After is ignored
+	To        string        // only what came to this envelope recipient; a tag in the address means the same
+	Since     time.Time     // only what was received then or after
+	Wait      time.Duration // up to 60 s, in whole seconds: wait for a message that fits
+	OTP       bool          // only a message with a code
+	From      string        // an address, @domain, or a part of an address; never a display name
+	Verified  bool          // only a message whose sender is verified
 	Subject   string        // substring of the subject
 	Fields    []string      // only these fields of the message
 }
@@ -151,8 +151,8 @@ func setTime(v url.Values, name string, at time.Time) {
 	}
 }
 
-// Latest returns the newest matching message, or nil. If q.OTP is set and the inbox is encrypted,
-// it returns ErrEncrypted.
+// Latest returns the newest matching message, or nil if there is none. If a code is required and
+// the inbox is encrypted, the error is ErrEncrypted.
 func (c *Client) Latest(ctx context.Context, address string, q LatestQuery) (*Message, error) {
 	out, err := fetch[struct {
 		Email     *Message
@@ -164,11 +164,11 @@ func (c *Client) Latest(ctx context.Context, address string, q LatestQuery) (*Me
 	return out.Email, err
 }
 
-// MessageQuery filters Messages. Its zero value selects the newest 50 received messages.
+// MessageQuery restricts Messages. The zero value selects the newest 50 received messages.
 type MessageQuery struct {
 	Limit     int    // at most 200; 0: 50
 	Before    int64  // only lower ids: the last id of the previous page
-	To        string // only messages to this envelope recipient; a tag in the address means the same
+	To        string // only what came to this envelope recipient; a tag in the address means the same
 	Since     time.Time
 	Direction string // in, out, all; empty: in
 	Unread    bool
@@ -207,15 +207,15 @@ func (q MessageQuery) values() url.Values {
 type MessagePage struct {
 	Emails  []Message `json:"emails"`
 	HasMore bool      `json:"has_more"`
-	Damaged []int64   `json:"damaged"` // ids of messages in this page that the service's disk has lost
+	Damaged []int64   `json:"damaged"` // ids of messages of this page that were lost to damage on the service's disk
 }
 
-// Messages returns one page of the messages of an inbox.
+// Messages returns one page of messages.
 func (c *Client) Messages(ctx context.Context, address string, q MessageQuery) (MessagePage, error) {
 	return fetch[MessagePage](ctx, c, call{method: "GET", path: inboxPath(address, "messages"), query: q.values(), member: "emails"})
 }
 
-// AllQuery filters AllMessages. Its zero value selects the newest 100 received messages.
+// AllQuery restricts AllMessages. The zero value selects the newest 100 received messages.
 type AllQuery struct {
 	To, From, Subject string
 	Search            string // substring of subject, sender or body
@@ -243,17 +243,18 @@ func (q AllQuery) values() url.Values {
 // AllPage is one page of the messages of all inboxes, newest first.
 type AllPage struct {
 	Emails     []InboxMessage `json:"emails"`
-	NextCursor string         `json:"next_cursor"` // empty at the end
-	Damaged    []Lost         `json:"damaged"`     // messages that the service's disk has lost
+	NextCursor string         `json:"next_cursor"` // empty on the last page
+	Damaged    []Lost         `json:"damaged"`     // messages lost to damage on the service's disk
 }
 
-// Lost is a message that the service's disk has lost. Without an id the whole inbox is lost.
+// Lost is a message that was lost to damage on the service's disk; without an id, all messages of
+// an inbox.
 type Lost struct {
 	Inbox string `json:"inbox"`
 	ID    int64  `json:"id"`
 }
 
-// InboxMessage is a message and the inbox that contains it.
+// InboxMessage is a message with the address of its inbox.
 type InboxMessage struct {
 	Inbox string `json:"inbox"`
 	Message
@@ -264,13 +265,13 @@ func (c *Client) AllMessages(ctx context.Context, q AllQuery) (AllPage, error) {
 	return fetch[AllPage](ctx, c, call{method: "GET", path: "/api/v1/messages", query: q.values(), member: "emails"})
 }
 
-// ClearBefore deletes the messages with a lower id and returns their number. If address has a tag,
-// it deletes only messages to that tag.
+// ClearBefore deletes the messages with lower ids and returns how many it deleted. If address has a
+// tag, it deletes only messages to that tag.
 func (c *Client) ClearBefore(ctx context.Context, address string, id int64) (deleted int, err error) {
 	return clearMessages(ctx, c, address, "before", id)
 }
 
-// ClearOlder is ClearBefore for messages received more than so many hours ago.
+// ClearOlder is ClearBefore for messages received more than hours ago.
 func (c *Client) ClearOlder(ctx context.Context, address string, hours int) (deleted int, err error) {
 	return clearMessages(ctx, c, address, "older_than", int64(hours))
 }
@@ -291,7 +292,7 @@ func (c *Client) Raw(ctx context.Context, address string, id int64) ([]byte, err
 	return download(ctx, c, inboxPath(address, "messages", number(id), "raw"))
 }
 
-// Attachment returns the content of an attachment.
+// Attachment returns the bytes of an attachment.
 func (c *Client) Attachment(ctx context.Context, address string, id, attachment int64) ([]byte, error) {
 	return download(ctx, c, inboxPath(address, "messages", number(id), "attachments", number(attachment)))
 }
@@ -317,8 +318,8 @@ func (c *Client) DeleteMessage(ctx context.Context, address string, id int64) er
 	return do(ctx, c, call{method: "DELETE", path: inboxPath(address, "messages", number(id)), member: "ok"}, nil)
 }
 
-// Claim marks a message as read and reports whether it was unread before. If several programs claim
-// it concurrently, exactly one gets true.
+// Claim marks a message as read and reports whether it was unread before. If several clients claim
+// it, only one gets true.
 func (c *Client) Claim(ctx context.Context, address string, id int64) (bool, error) {
 	in := struct {
 		Claim bool `json:"claim"`

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// EachMessage iterates over the messages of an inbox, newest first, in pages of q.Limit. It stops
+// EachMessage iterates over the messages of an inbox, newest first, in pages of q.Limit. It ends
 // after an error.
 func (c *Client) EachMessage(ctx context.Context, address string, q MessageQuery) iter.Seq2[*Message, error] {
 	if len(q.Fields) > 0 && !slices.Contains(q.Fields, "id") {
-		q.Fields = append([]string{"id"}, q.Fields...) // the next page starts after the last id
+		q.Fields = append([]string{"id"}, q.Fields...) // paging uses the ids
 	}
 	return each(q, func(q *MessageQuery) ([]Message, bool, error) {
 		page, err := c.Messages(ctx, address, *q)
@@ -21,7 +21,7 @@ func (c *Client) EachMessage(ctx context.Context, address string, q MessageQuery
 	})
 }
 
-// EachMessageOfAll is EachMessage for all inboxes of the account.
+// EachMessageOfAll iterates over the messages of all inboxes of the account, like EachMessage.
 func (c *Client) EachMessageOfAll(ctx context.Context, q AllQuery) iter.Seq2[*InboxMessage, error] {
 	return each(q, func(q *AllQuery) ([]InboxMessage, bool, error) {
 		page, err := c.AllMessages(ctx, *q)
@@ -30,7 +30,8 @@ func (c *Client) EachMessageOfAll(ctx context.Context, q AllQuery) iter.Seq2[*In
 	})
 }
 
-// each iterates over pages as long as next reports more. next advances q to the following page.
+// each iterates over pages. next returns the page of q and whether more follow, and moves q to the
+// next page.
 func each[Q, T any](q Q, next func(q *Q) (page []T, more bool, err error)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for q, more := q, true; more; {

@@ -6,22 +6,23 @@ import (
 	"strings"
 )
 
-// maxSubject bounds a subject in code points; maxMessageID bounds a Message-ID in octets.
+// maxSubject limits a subject, in code points. maxMessageID limits a Message-ID that is replied to,
+// in octets.
 const (
 	maxSubject   = 200
 	maxMessageID = 250
 )
 
 var (
-	// ErrNobody: the message has no address to reply to.
-	ErrNobody = errors.New("the message names no address to answer")
-	// ErrSealed: the message is encrypted, so its subject is unknown here.
+	// ErrNobody is the error for a message without an address to reply to.
+	ErrNobody = errors.New("the message has no address to reply to")
+	// ErrSealed is the error for an encrypted message, whose subject is unknown.
 	ErrSealed = errors.New("the message is encrypted")
 )
 
-// Reply returns a Letter that replies to m in the same thread, with an empty body. The reply to a
-// received message goes to its Reply-To, else its From. The reply to a sent message goes to its
-// recipients. All but the first recipient are in Cc. The error is ErrNobody or ErrSealed.
+// Reply returns a letter that replies to m in its conversation, without a text. A reply to a
+// received message goes to its Reply-To or else its From; one to a sent message, to its recipients.
+// All addresses after the first are in Cc. The error is ErrNobody or ErrSealed.
 func Reply(m *Message) (Letter, error) {
 	if m.Encrypted {
 		return Letter{}, ErrSealed
@@ -60,11 +61,11 @@ func anyAddress(boxes []Mailbox) bool {
 	return false
 }
 
-// answerPrefix matches the reply prefixes that mail programs add to a subject in various languages:
-// a known word of at most four letters, optionally a count, and a colon.
+// answerPrefix matches the prefixes that mail programs put before the subject of a reply, in
+// several languages: a known word of at most four letters, optionally a counter, and a colon.
 var answerPrefix = regexp.MustCompile(`(?i)^\s*(?:re|aw|antw|sv|vs|rif|odp|ynt|r|res|回复|回覆|答复|返信|ответ|отв)\s*(?:\[\d+\]|\(\d+\)|\^\d+)?\s*[:：]`)
 
-// answering returns the subject of a reply: exactly one "Re: ", whatever prefixes it had (RFC 5322
+// answering returns the subject of a reply: "Re: " once, whatever prefixes there were (RFC 5322
 // section 3.6.5).
 func answering(subject string) string {
 	clean := strings.Map(func(r rune) rune {
@@ -84,7 +85,7 @@ func answering(subject string) string {
 	return strings.TrimRight(string(runes[:min(len(runes), maxSubject)]), " ")
 }
 
-// canBeAnswered reports whether the service accepts id as in_reply_to.
+// canBeAnswered reports whether the service accepts id for in_reply_to.
 func canBeAnswered(id string) bool {
 	id = strings.TrimSuffix(strings.TrimPrefix(id, "<"), ">")
 	for i := range len(id) {

@@ -43,7 +43,8 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestStrangersAreTold: an error marks a response that is not the service's own.
+// TestStrangersAreTold: a response from another server is not presented as a sentence of the
+// service.
 func TestStrangersAreTold(t *testing.T) {
 	for status, body := range map[int]string{200: "<html>hello</html>", 502: "<html>bad</html>"} {
 		c, _ := scripted(t, status, nil, body)

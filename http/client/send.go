@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Letter is a message to send. To is one address. Recipients in Bcc are not listed in the message.
+// Letter is a message to send. To is one address. Recipients in Bcc are not visible to others.
 type Letter struct {
 	To          string   `json:"to"`
 	Subject     string   `json:"subject,omitempty"`
@@ -28,27 +28,27 @@ type File struct {
 	ContentType string `json:"content_type,omitempty"`
 }
 
-// SendOptions are options of Send. The zero value is valid.
+// SendOptions are options of Send; the zero value is valid.
 type SendOptions struct {
-	// IdempotencyKey makes a repeated send return the first response for 24 hours, instead of
-	// sending a second message. If it is empty, the call draws one.
+	// IdempotencyKey makes a repeated send return the first response again, for 24 hours, instead
+	// of sending a second message. Empty: one is generated for this call.
 	IdempotencyKey string
 }
 
-// SendStatus is the delivery status of a sent message, or of its copy for one recipient.
+// SendStatus is the status of a sent message, or of its copy for one recipient.
 type SendStatus string
 
-// These are the statuses of a message; StatusBounced applies only to a recipient.
+// The statuses of a message. StatusBounced is a status of recipients only.
 const (
-	StatusQueued   SendStatus = "queued"   // no attempt yet
-	StatusRetrying SendStatus = "retrying" // an attempt failed; more follow
+	StatusQueued   SendStatus = "queued"   // no attempt was made yet
+	StatusRetrying SendStatus = "retrying" // an attempt failed temporarily; more follow
 	StatusSent     SendStatus = "sent"
-	StatusUnsigned SendStatus = "unsigned" // accepted by the recipient's server, but without a DKIM signature
+	StatusUnsigned SendStatus = "unsigned" // accepted, but without a DKIM signature
 	StatusFailed   SendStatus = "failed"
-	StatusBounced  SendStatus = "bounced" // accepted, and bounced later
+	StatusBounced  SendStatus = "bounced" // accepted, but returned later
 )
 
-// Final reports whether no more attempts follow.
+// Final reports whether the status is final: no more attempts follow.
 func (s SendStatus) Final() bool { return s != "" && s != StatusQueued && s != StatusRetrying }
 
 // Delivered reports whether every recipient's server accepted the message.
@@ -57,21 +57,22 @@ func (s SendStatus) Delivered() bool { return s == StatusSent || s == StatusUnsi
 // SentState holds the additional fields of a sent message.
 type SentState struct {
 	SendStatus SendStatus  `json:"send_status"` // empty on a received message
-	SendError  string      `json:"send_error"`  // reported by the last failed attempt, or by a bounce
+	SendError  string      `json:"send_error"`  // reported by the latest failed attempt, or by a bounce
 	Recipients []Recipient `json:"recipients"`
 	Bcc        []Mailbox   `json:"bcc"`
 }
 
-// Recipient is the delivery status of one recipient's copy.
+// Recipient is the status of the copy for one recipient.
 type Recipient struct {
 	Email  string     `json:"email"`
 	Status SendStatus `json:"status"`
 	Error  string     `json:"error"`
 	MX     string     `json:"mx"` // server that replied last
-	At     *time.Time `json:"at"` // time of the last report
+	At     *time.Time `json:"at"` // time of the latest report
 }
 
-// Send queues a message and returns its id. The message is accepted, not yet delivered.
+// Send queues a letter and returns the id of its message. The message is accepted, not yet
+// delivered.
 func (c *Client) Send(ctx context.Context, address string, letter Letter, opts SendOptions) (id int64, err error) {
 	k := call{method: "POST", path: inboxPath(address, "send"), in: letter, member: "message_id"}.named(opts.IdempotencyKey)
 	out, err := fetch[struct {
@@ -80,10 +81,10 @@ func (c *Client) Send(ctx context.Context, address string, letter Letter, opts S
 	return out.ID, err
 }
 
-// WaitUntilSent waits for the final status of a sent message. It reads the message, and again after
-// each event about it. The events start before the first read, so none is missed. If ctx ends
-// first, it returns the message as last read together with the error of ctx. The message is then
-// still queued, not lost, and must not be sent again.
+// WaitUntilSent returns a sent message when its status is final. It reads the message at the start
+// and whenever an event reports a change. The events begin before the first read, so that none is
+// missed. If ctx ends first, it returns the message as last seen, with ctx's error: the message is
+// still queued and must not be sent again.
 func (c *Client) WaitUntilSent(ctx context.Context, address string, id int64) (*Message, error) {
 	events := EventQuery{Inbox: untagged(address), After: Now}
 	var seen *Message
@@ -110,7 +111,7 @@ func (c *Client) WaitUntilSent(ctx context.Context, address string, id int64) (*
 	}
 }
 
-// untagged returns the inbox of a tagged address, because sent messages belong to the inbox.
+// untagged returns the address without its tag: messages are sent from there.
 func untagged(address string) string {
 	local, domain, _ := strings.Cut(address, "@")
 	local, _, _ = strings.Cut(local, "+")
@@ -121,10 +122,10 @@ func (p EventPage) tells(id int64) bool {
 	return slices.ContainsFunc(p.Events, func(e Event) bool { return e.MessageID == id })
 }
 
-// betweenLooks is the minimum time between two reads that no event triggered.
+// betweenLooks is the minimum time between two reads that no event caused.
 const betweenLooks = 50 * time.Millisecond
 
-// rest sleeps for d, or until ctx ends.
+// rest waits for d, or until ctx ends.
 func rest(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -136,7 +137,7 @@ func rest(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// orOver returns the error of ctx if it ended, because the interrupted call's own error says less.
+// orOver returns ctx's error if ctx has ended, else err.
 func orOver(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -144,22 +145,22 @@ func orOver(ctx context.Context, err error) error {
 	return err
 }
 
-// Suppression is an address to which the account sends no messages, because one bounced.
+// Suppression is an address to which the account sends no messages, because a message was returned.
 type Suppression struct {
 	Email     string    `json:"email"`
-	Inbox     string    `json:"inbox"` // inbox that sent the bounced message
+	Inbox     string    `json:"inbox"` // that sent the returned message
 	MessageID int64     `json:"message_id"`
 	Reason    string    `json:"reason"`
 	At        time.Time `json:"at"`
 }
 
-// Suppressions iterates over the suppressions in the order of their addresses. It needs email:send;
-// an inbox key gets only those of its inbox. It stops after an error.
+// Suppressions iterates over the suppressions, sorted by address. It needs email:send. An inbox key
+// gets those of its inbox. It ends after an error.
 func (c *Client) Suppressions(ctx context.Context) iter.Seq2[Suppression, error] {
 	return listing[Suppression](ctx, c, "/api/v1/suppressions", "suppressions", nil, nil)
 }
 
-// DropSuppression permits messages to an address again. It needs email:send.
+// DropSuppression allows messages to an address again. It needs email:send.
 func (c *Client) DropSuppression(ctx context.Context, email string) error {
 	return do(ctx, c, call{method: "DELETE", path: "/api/v1/suppressions/" + url.PathEscape(email), member: "ok"}, nil)
 }

@@ -28,8 +28,8 @@ func TestSendIsWellFormed(t *testing.T) {
 	}
 }
 
-// sending serves a sent message whose status advances with each event about it. After the last
-// event nothing happens. Events about other messages come in between.
+// sending has a sent message whose status changes with each event about it; after the last one
+// nothing happens. There are events of other messages in between.
 type sending struct {
 	statuses []SendStatus
 	told     int // long polls that got a response
@@ -55,7 +55,7 @@ func (s *sending) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestWaitUntilSent: it reads the message once at the start, and once for each event about it.
+// TestWaitUntilSent: it reads the message once at the beginning, and once for each event about it.
 func TestWaitUntilSent(t *testing.T) {
 	t.Parallel() // it mostly waits
 	for _, last := range []SendStatus{StatusSent, StatusUnsigned, StatusFailed} {
@@ -100,7 +100,7 @@ func TestSuppressionsPage(t *testing.T) {
 	}
 }
 
-// TestDamagedInboxesAreNamed: iterating over all inboxes also returns the lost ones.
+// TestDamagedInboxesAreNamed: an iteration over all inboxes includes the lost ones.
 func TestDamagedInboxesAreNamed(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write([]byte(`{"inboxes":[{"address":"a@b.test"}],"next_cursor":null,"damaged":["lost@b.test"]}`))

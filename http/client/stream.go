@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// silence is how long a stream may be silent before it counts as broken: three times the
-	// server's heartbeat interval.
+	// silence is how long a stream may send nothing before it is considered broken: three times the
+	// server's heartbeat.
 	silence = 45 * time.Second
 	// firstPause doubles with each failed attempt to reconnect, up to longestPause.
 	firstPause   = time.Second
@@ -26,11 +26,11 @@ const (
 	maxStreamLine = 4 << 20
 )
 
-// StreamEvents iterates over events as they occur, over one connection (server-sent events, WHATWG
-// HTML section 9.2). With an empty After it starts now. A broken connection is reestablished at its
-// last position, so that no event is missed or repeated. q.Wait and q.Limit have no effect. It
-// stops after an error: the end of ctx, a failed first connection, or a refusal, such as 401 when
-// the credential has expired.
+// StreamEvents iterates over events as they happen, over one connection (server-sent events, WHATWG
+// HTML section 9.2). With an empty After it begins now. It reconnects after an interruption and
+// resumes where it broke, so that no event is missed or repeated. q.Wait and q.Limit are ignored.
+// It ends after an error: the end of ctx, a failed first connection, or a refusal, such as 401 for
+// an expired credential.
 func (c *Client) StreamEvents(ctx context.Context, q EventQuery) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		s := stream{client: c, query: q, last: q.After, pause: firstPause, patient: silence}
@@ -41,28 +41,28 @@ func (c *Client) StreamEvents(ctx context.Context, q EventQuery) iter.Seq2[Event
 }
 
 var (
-	// errEnough: the consumer ended the iteration.
+	// errEnough means that the consumer ended the iteration.
 	errEnough = errors.New("client: enough events")
-	// errNoStream: the response cannot be parsed, so a retry would fail too.
-	errNoStream = errors.New("client: the answer is no event stream")
-	// errHeldBack: the stream was accepted, but nothing of it arrived.
-	errHeldBack = errors.New("client: something on the way holds streams back")
+	// errNoStream means that the response is not a valid stream. Reconnecting would not help.
+	errNoStream = errors.New("client: the response is not an event stream")
+	// errHeldBack means that the stream's first block did not arrive.
+	errHeldBack = errors.New("client: no data on the stream, something on the way buffers it")
 )
 
-// stream is a position in the events, and what is needed to reconnect there.
+// stream is the state of an event stream across connections.
 type stream struct {
 	client *Client
 	query  EventQuery
 	last   string        // cursor of the last complete block
-	begun  bool          // a connection was established
+	begun  bool          // a connection was made before
 	pause  time.Duration // before the next attempt
 
-	patient time.Duration // how long the first connection may take to send its first block
-	spoke   bool          // a block arrived
+	patient time.Duration // how long the first connection may take until its first block
+	spoke   bool          // a block has arrived
 }
 
-// run iterates over events until the consumer stops, ctx ends or an error is permanent. Its error
-// says which.
+// run delivers events until the consumer ends the iteration, ctx ends, or a permanent error occurs.
+// It returns the reason.
 func (s *stream) run(ctx context.Context, yield func(Event, error) bool) error {
 	for {
 		err := s.follow(ctx, yield)
@@ -78,7 +78,7 @@ func (s *stream) run(ctx context.Context, yield func(Event, error) bool) error {
 	}
 }
 
-// mayReturn reports whether an error is temporary: a broken connection or an overload.
+// mayReturn reports whether err is temporary: a broken connection or an overload.
 func (s *stream) mayReturn(err error) bool {
 	status := StatusOf(err)
 	return s.begun && !errors.Is(err, errNoStream) && err != errHeldBack && (status == 0 || status == http.StatusTooManyRequests || status >= 500)
@@ -92,7 +92,7 @@ func (s *stream) rest(ctx context.Context, err error) {
 		pause = max(pause, refused.RetryAfter)
 	}
 	s.pause = min(2*s.pause, longestPause)
-	_ = rest(ctx, pause) // the next attempt notices if ctx ended
+	_ = rest(ctx, pause) // the next attempt notices that ctx has ended
 }
 
 // follow reads one connection to its end.
@@ -137,8 +137,8 @@ func (s *stream) follow(ctx context.Context, yield func(Event, error) bool) erro
 	return s.heldBack(ctx, io.ErrUnexpectedEOF)
 }
 
-// heldBack returns errHeldBack if no block arrived in time. If the caller's ctx ended, run returns
-// the error of ctx instead.
+// heldBack returns errHeldBack if the time for the first block is over. The caller's ctx may have
+// ended instead; run checks that first.
 func (s *stream) heldBack(ctx context.Context, err error) error {
 	if !s.spoke && ctx.Err() != nil {
 		return errHeldBack
@@ -146,7 +146,7 @@ func (s *stream) heldBack(ctx context.Context, err error) error {
 	return err
 }
 
-// hand passes the event of a complete block to the consumer. It advances the position first.
+// hand passes the event of a complete block to the consumer. It first records the cursor.
 func (s *stream) hand(b *block, yield func(Event, error) bool) error {
 	if b.id != "" {
 		s.last = b.id

@@ -6,8 +6,8 @@ import (
 	"net/url"
 )
 
-// Tools returns six tools as function schemas for the API of a model provider: format is "openai",
-// "anthropic" or "gemini". It needs no credential.
+// Tools returns six tools as function schemas for a model's API: format is "openai", "anthropic" or
+// "gemini". It needs no credential.
 func (c *Client) Tools(ctx context.Context, format string) ([]json.RawMessage, error) {
 	return fetch[[]json.RawMessage](ctx, c, call{method: "GET", path: "/api/v1/tools", query: url.Values{"format": {format}}})
 }

@@ -13,15 +13,16 @@ import (
 	"time"
 )
 
-// ErrWebhook is wrapped by every error of VerifyWebhook: do not trust the request, and respond 400.
-var ErrWebhook = errors.New("not a webhook to believe")
+// ErrWebhook is wrapped by every error of VerifyWebhook: the request must not be trusted. Respond
+// with 400.
+var ErrWebhook = errors.New("invalid webhook")
 
-// Tolerance is how far the signing time may be off for VerifyWebhook.
+// Tolerance is how far the time of signing may differ from now in VerifyWebhook.
 const Tolerance = 5 * time.Minute
 
 // VerifyWebhook checks that a POST came from the service (standard-webhooks) and returns its event.
-// body must be the bytes as received: JSON that was decoded and encoded again does not match.
-// secret has the form that was shown at creation, "whsec_...".
+// body are the bytes as received: JSON that was parsed and encoded again does not match. secret is
+// the webhook's secret as returned when it was created, "whsec_...".
 func VerifyWebhook(body []byte, header http.Header, secret string) (Event, error) {
 	return VerifyWebhookAt(body, header, secret, time.Now(), Tolerance)
 }
@@ -42,8 +43,8 @@ func VerifyWebhookAt(body []byte, header http.Header, secret string, now time.Ti
 		return Event{}, fmt.Errorf("%w: it was signed %.0f seconds ahead of this clock", ErrWebhook, -off.Seconds())
 	}
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
-	if err != nil || len(key) == 0 { // anybody can sign with an empty secret
-		return Event{}, fmt.Errorf("%w: the secret is not one of this service: it looks like whsec_ and base64", ErrWebhook)
+	if err != nil || len(key) == 0 { // anybody could sign with an empty key
+		return Event{}, fmt.Errorf("%w: invalid secret (use whsec_ followed by base64)", ErrWebhook)
 	}
 	mac := hmac.New(sha256.New, key)
 	fmt.Fprintf(mac, "%s.%s.", id, stamp)

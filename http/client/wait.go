@@ -11,55 +11,54 @@ import (
 )
 
 const (
-	// longestWait is the largest duration of one long poll.
+	// longestWait is the longest time of one long poll.
 	longestWait = 60 * time.Second
-	// patience is how many failed polls in a row end a wait: about a minute.
+	// patience is how many consecutive requests may fail before a wait fails: about a minute.
 	patience = 12
 )
 
-// NoCodeError ends a wait for a code when ctx expires after a message without a code arrived.
+// NoCodeError is the error of a wait for a code whose time is over, if a message without a code
+// arrived.
 type NoCodeError struct {
 	MessageID int64
 	Subject   string
-	Err       error // error of the context
+	Err       error // the context's error
 }
 
 func (e *NoCodeError) Error() string {
 	return fmt.Sprintf("no code arrived: message %d has no code, subject %q: %v", e.MessageID, e.Subject, e.Err)
 }
 
-// Unwrap returns the error of the context, context.DeadlineExceeded.
+// Unwrap returns context.DeadlineExceeded.
 func (e *NoCodeError) Unwrap() error { return e.Err }
 
-// ErrEncrypted ends a wait for a code at an encrypted inbox: the service cannot read its codes.
-var ErrEncrypted = errors.New("the inbox is encrypted, so that no code can be read in its messages")
+// ErrEncrypted is the error of a wait for a code in an encrypted inbox, whose codes cannot be read.
+var ErrEncrypted = errors.New("the inbox is encrypted, so no code can be read from its messages")
 
-// WaitForOTP waits for the next message with a code and an id above after. If ctx expires after a
-// message without a code arrived, the error is a NoCodeError.
+// WaitForOTP waits for the next message with a code and an id above after, and returns it. If ctx's
+// time is over first and a message without a code arrived, the error is a NoCodeError.
 func (c *Client) WaitForOTP(ctx context.Context, address string, after int64) (*Message, error) {
 	return c.WaitForMessage(ctx, address, Wait{After: after, OTP: true})
 }
 
-// Wait selects the message that is waited for. Its zero value selects the first message of the
-// inbox.
+// Wait selects messages to wait for. The zero value selects the first message of the inbox.
 type Wait struct {
-	After    int64               // only a higher id: pass the id of the last message that you handled
-	Since    time.Time           // only messages received at this time or later
-	From     string              // an address, @domain, or part of an address; never a display name
-	Verified bool                // only messages whose sender is verified
+	After    int64               // only ids above that of the message returned before
+	Since    time.Time           // only messages received at or after this time
+	From     string              // an address, @domain, or a part of an address; never a display name
+	Verified bool                // only a message whose sender is verified
 	Subject  string              // substring of the subject
 	To       string              // only messages to this envelope recipient
 	Match    func(*Message) bool // nil: any
-	// OTP selects only messages with a code, and the newest of them: older codes are no longer
-	// valid.
+	// OTP selects only messages with a code, newest first: an older code is no longer valid.
 	OTP bool
-	// Claim marks the returned message as read, and skips messages that are read. So if several
-	// programs wait at one inbox, each message reaches exactly one of them.
+	// Claim marks returned messages as read and skips read ones. If several programs wait at one
+	// inbox, each message is returned to one of them.
 	Claim bool
 }
 
-// WaitForMessage waits for the oldest message that matches w, or until ctx ends. To get each
-// message once, pass its id as After of the next wait.
+// WaitForMessage returns the oldest matching message. It waits until there is one or ctx ends. To
+// get each message once, pass its id as After of the next wait.
 func (c *Client) WaitForMessage(ctx context.Context, address string, w Wait) (*Message, error) {
 	for seen := w.After; ; {
 		q := LatestQuery{After: seen, Since: w.Since, From: w.From, Verified: w.Verified, Subject: w.Subject, To: w.To, OTP: w.OTP}
@@ -88,7 +87,7 @@ func (c *Client) WaitForMessage(ctx context.Context, address string, w Wait) (*M
 	}
 }
 
-// withoutCode returns a NoCodeError if the newest matching message has no code, else over.
+// withoutCode returns a NoCodeError if the newest message that arrived has no code, else over.
 func withoutCode(ctx context.Context, c *Client, address string, q LatestQuery, over error) error {
 	const look = 2 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), look)
@@ -101,7 +100,7 @@ func withoutCode(ctx context.Context, c *Client, address string, q LatestQuery, 
 	return &NoCodeError{MessageID: newest.ID, Subject: newest.Subject, Err: over}
 }
 
-// takes reports whether to return m. If w.Claim is set, it claims m first.
+// takes reports whether m is to be returned. It claims m if required.
 func (w Wait) takes(ctx context.Context, c *Client, address string, m *Message) (bool, error) {
 	switch {
 	case w.Match != nil && !w.Match(m), w.Claim && m.IsRead:
@@ -110,7 +109,7 @@ func (w Wait) takes(ctx context.Context, c *Client, address string, m *Message) 
 		return true, nil
 	}
 	claimed, err := c.Claim(ctx, address, m.ID)
-	if StatusOf(err) == http.StatusNotFound { // another program was quicker and deleted it
+	if StatusOf(err) == http.StatusNotFound { // another program has deleted it
 		return false, nil
 	}
 	return claimed, err
@@ -148,7 +147,7 @@ func holds(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
-// poll repeats long polls until there is a message that matches q.
+// poll requests the newest matching message until there is one.
 func poll(ctx context.Context, c *Client, address string, q LatestQuery) (*Message, error) {
 	q.Wait = longestWait
 	for vain := 0; ; {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Webhook is a subscription. The service posts its events to URL.
+// Webhook is a subscription: the service posts its events to URL.
 type Webhook struct {
 	ID             int64      `json:"id"`
 	URL            string     `json:"url"`
@@ -16,14 +16,15 @@ type Webhook struct {
 	LastStatusCode *int       `json:"last_status_code"`
 }
 
-// WebhookOrder says which events a new webhook gets, and at which URL.
+// WebhookOrder describes a new webhook: its URL and its events.
 type WebhookOrder struct {
 	URL   string `json:"url"`
 	Event string `json:"event"`
 	Inbox string `json:"inbox,omitempty"`
 }
 
-// CreateWebhook creates a webhook. Its secret is shown only once. It needs a session.
+// CreateWebhook creates a webhook and returns its secret, which is shown only once. It needs a
+// session.
 func (c *Client) CreateWebhook(ctx context.Context, order WebhookOrder) (w Webhook, secret string, err error) {
 	out, err := fetch[struct {
 		Webhook Webhook
@@ -38,14 +39,13 @@ func (c *Client) Webhooks(ctx context.Context) ([]Webhook, error) {
 	return out.Webhooks, err
 }
 
-// RotateSecret gives a webhook a new secret. The previous one remains valid for signatures for a
-// day.
+// RotateSecret replaces the secret of a webhook. The previous secret also signs for one more day.
 func (c *Client) RotateSecret(ctx context.Context, id int64) (secret string, err error) {
 	out, err := fetch[struct{ Secret string }](ctx, c, call{method: "POST", path: webhookPath(id) + "/rotate-secret"})
 	return out.Secret, err
 }
 
-// DeliveryResult is how the receiver responded to a test request.
+// DeliveryResult is the receiver's response to a test.
 type DeliveryResult struct {
 	OK         bool   `json:"ok"`
 	StatusCode int    `json:"status_code"`
@@ -53,12 +53,12 @@ type DeliveryResult struct {
 	Error      string `json:"error"`
 }
 
-// TestWebhook posts a sample event and returns how the receiver responded.
+// TestWebhook posts a sample event and returns the receiver's response.
 func (c *Client) TestWebhook(ctx context.Context, id int64) (DeliveryResult, error) {
 	return fetch[DeliveryResult](ctx, c, call{method: "POST", path: webhookPath(id) + "/test"})
 }
 
-// DeleteWebhook deletes a webhook and discards its pending events.
+// DeleteWebhook deletes a webhook and its pending deliveries.
 func (c *Client) DeleteWebhook(ctx context.Context, id int64) error {
 	return do(ctx, c, call{method: "DELETE", path: webhookPath(id)}, nil)
 }
