@@ -10,29 +10,29 @@ import (
 // rows of the group being decided take precedence over the store, because they are not committed
 // yet.
 
-// key returns the key with this id, or nil if it does not exist; id may be 0.
-func (e *accountEntity) key(id int64) (*account.Key, error) {
+// keyByID returns the key with this id, or nil if it does not exist; id may be 0.
+func (e *accountEntity) keyByID(id int64) (*account.APIKey, error) {
 	if id == 0 {
 		return nil, nil
 	}
-	if e.rows != nil {
-		has := func(k *account.Key) bool { return k.ID == id }
-		if slices.ContainsFunc(e.rows.DropKeys, has) {
+	if e.pendingRows != nil {
+		has := func(k *account.APIKey) bool { return k.ID == id }
+		if slices.ContainsFunc(e.pendingRows.DropKeys, has) {
 			return nil, nil
 		}
-		for _, k := range slices.Backward(e.rows.PutKeys) {
+		for _, k := range slices.Backward(e.pendingRows.PutKeys) {
 			if has(k) {
 				return k, nil
 			}
 		}
 	}
-	return e.store.Key(e.id, id)
+	return e.store.FindKey(e.id, id)
 }
 
 // keyOf returns the one key of an inbox (specification, Keys), or nil if it has none.
-func (e *accountEntity) keyOf(address string) (*account.Key, error) {
-	if e.rows != nil {
-		for _, k := range slices.Backward(e.rows.PutKeys) {
+func (e *accountEntity) keyOf(address string) (*account.APIKey, error) {
+	if e.pendingRows != nil {
+		for _, k := range slices.Backward(e.pendingRows.PutKeys) {
 			if k.Inbox == address && k.Kind == account.KindInboxKey {
 				return k, nil
 			}
@@ -42,7 +42,7 @@ func (e *accountEntity) keyOf(address string) (*account.Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.key(id)
+	return e.keyByID(id)
 }
 
 // orderKey adds the key to a command about one key and decides it. IssueKey returns the key.
@@ -51,20 +51,20 @@ func (e *accountEntity) orderKey(cmd any) (_ any, err error) {
 	case account.IssueKey:
 		return e.issueKey(cmd)
 	case account.EndExpired:
-		if cmd.Found, err = e.key(cmd.KeyID); err == nil {
-			err = e.order(cmd)
+		if cmd.FoundKey, err = e.keyByID(cmd.KeyID); err == nil {
+			err = e.applyCommand(cmd)
 		}
 	case account.TouchKey:
-		if cmd.Found, err = e.key(cmd.ID); err == nil {
-			err = e.order(cmd)
+		if cmd.FoundKey, err = e.keyByID(cmd.ID); err == nil {
+			err = e.applyCommand(cmd)
 		}
 	case account.RevokeKey:
-		if cmd.Found, err = e.key(cmd.ID); err == nil {
-			err = e.order(cmd)
+		if cmd.FoundKey, err = e.keyByID(cmd.ID); err == nil {
+			err = e.applyCommand(cmd)
 		}
 	case account.RevokeInboxKey:
-		if cmd.Found, err = e.keyOf(cmd.Inbox); err == nil {
-			err = e.order(cmd)
+		if cmd.FoundKey, err = e.keyOf(cmd.Inbox); err == nil {
+			err = e.applyCommand(cmd)
 		}
 	}
 	return nil, err
@@ -76,23 +76,23 @@ func (e *accountEntity) issueKey(cmd account.IssueKey) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		cmd.Held = held != nil
+		cmd.InboxHasKey = held != nil
 	}
-	if err := e.order(cmd); err != nil {
+	if err := e.applyCommand(cmd); err != nil {
 		return nil, err
 	}
-	return *e.rows.PutKeys[len(e.rows.PutKeys)-1], nil
+	return *e.pendingRows.PutKeys[len(e.pendingRows.PutKeys)-1], nil
 }
 
 // revokeSome revokes up to closeStep keys of a closing account.
 type revokeSome struct{}
 
 func (e *accountEntity) revokeSome() error {
-	keys, err := e.store.Keys(e.id, 0, closeStep)
-	if err != nil || e.rows != nil { // after other changes of this group: left to the next round
+	keys, err := e.store.ListKeys(e.id, 0, closeStep)
+	if err != nil || e.pendingRows != nil { // after other changes of this group: left to the next round
 		return err
 	}
-	return e.order(account.RevokeKeys{Keys: keys})
+	return e.applyCommand(account.RevokeKeys{Keys: keys})
 }
 
 // revokeEnded removes up to closeStep of the keys with ids up to EndedKeys. It returns whether
@@ -100,58 +100,58 @@ func (e *accountEntity) revokeSome() error {
 type revokeEnded struct{}
 
 func (e *accountEntity) revokeEnded() (more bool, err error) {
-	if e.rows != nil { // after other changes of this group: left to the next round
+	if e.pendingRows != nil { // after other changes of this group: left to the next round
 		return true, nil
 	}
-	keys, err := e.store.Keys(e.id, 0, closeStep)
+	keys, err := e.store.ListKeys(e.id, 0, closeStep)
 	if err != nil {
 		return false, err
 	}
-	keys = slices.DeleteFunc(keys, func(k account.Key) bool { return k.ID > e.state.EndedKeys })
-	return len(keys) > 0, e.order(account.RevokeKeys{Keys: keys})
+	keys = slices.DeleteFunc(keys, func(k account.APIKey) bool { return k.ID > e.state.EndedKeys })
+	return len(keys) > 0, e.applyCommand(account.RevokeKeys{Keys: keys})
 }
 
-// claim returns the account's claim to a subdomain, including the changes of the current group.
-func (e *accountEntity) claim(label string) (account.Claim, error) {
+// claimOf returns the account's claim to a subdomain, including the changes of the current group.
+func (e *accountEntity) claimOf(label string) (account.SubdomainClaim, error) {
 	if label == "" {
-		return account.Claim{}, nil
+		return account.SubdomainClaim{}, nil
 	}
-	if e.rows != nil {
-		if c, known := e.rows.Claim(label); known {
+	if e.pendingRows != nil {
+		if c, known := e.pendingRows.ClaimOf(label); known {
 			return c, nil
 		}
 	}
-	return e.store.Claim(e.id, label)
+	return e.store.FindClaim(e.id, label)
 }
 
 // orderClaim adds the account's claim to the subdomain to a reservation and decides it. If a new
 // claim is needed and the plan has no room for one, it also adds the claims that have ended.
 func (e *accountEntity) orderClaim(cmd *account.ReserveInbox) error {
 	if cmd.Claim == nil {
-		return e.order(*cmd)
+		return e.applyCommand(*cmd)
 	}
-	found, err := e.claim(cmd.Claim.Label)
+	found, err := e.claimOf(cmd.Claim.Label)
 	switch {
 	case err != nil:
 		return err
-	case found.Number != 0:
+	case found.SerialNumber != 0:
 		cmd.Claim = &found
-	case !cmd.Claim.Random && e.state.Subdomains >= e.plans.Of(e.state.Plan).MaxSubdomains:
-		if cmd.Over, err = e.claimsOver(); err != nil {
+	case !cmd.Claim.IsRandom && e.state.Subdomains >= e.plans.Of(e.state.Plan).MaxSubdomains:
+		if cmd.LapsedClaims, err = e.claimsOver(); err != nil {
 			return err
 		}
 	}
-	return e.order(*cmd)
+	return e.applyCommand(*cmd)
 }
 
 // claimsOver finds the chosen subdomains that the account no longer needs.
-func (e *accountEntity) claimsOver() (over []account.Claim, err error) {
-	listed, err := e.store.Claims(e.id, account.Claim{}, int(e.state.Subdomains))
+func (e *accountEntity) claimsOver() (over []account.SubdomainClaim, err error) {
+	listed, err := e.store.ListClaims(e.id, account.SubdomainClaim{}, int(e.state.Subdomains))
 	for _, c := range listed {
-		if c.Random || err != nil {
+		if c.IsRandom || err != nil {
 			break
 		}
-		if c, err = e.claim(c.Label); err == nil && c.Number != 0 && c.Over(e.now()) {
+		if c, err = e.claimOf(c.Label); err == nil && c.SerialNumber != 0 && c.HasLapsed(e.now()) {
 			over = append(over, c)
 		}
 	}

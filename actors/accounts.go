@@ -19,82 +19,82 @@ import (
 type AccountStore interface {
 	LoadAccount(account.ID) (*account.State, error)
 	CommitAccount(*account.Rows) error
-	Key(id account.ID, key int64) (*account.Key, error)
+	FindKey(id account.ID, key int64) (*account.APIKey, error)
 	KeyOfInbox(id account.ID, address string) (int64, error)
-	Keys(id account.ID, after int64, limit int) ([]account.Key, error)
-	// Listed reports whether the account's list shows an inbox, and whether the inbox is encrypted.
-	Listed(account.ID, account.InboxEntry) (listed, encrypted bool, err error)
+	ListKeys(id account.ID, after int64, limit int) ([]account.APIKey, error)
+	// FindListing reports whether the account's list shows an inbox, and whether the inbox is encrypted.
+	FindListing(account.ID, account.InboxEntry) (listed, encrypted bool, err error)
 	// ClockSeen reads the clock and returns the latest reading that was ever trusted.
 	ClockSeen() time.Time
 	// AccountOnce finds the newest record of a request, or nil if none exists.
-	AccountOnce(account.ID, idempotency.Key) (*idempotency.Record, error)
+	AccountOnce(account.ID, idempotency.RequestKey) (*idempotency.Record, error)
 
 	PlanOf(account.ID) (account.PlanName, error)
 	// RecipientOf returns the account's public key, or "" if it has none.
 	RecipientOf(account.ID) (string, error)
-	AccountByEmail(email string) (account.Holding, error)
-	SetEmail(email string, holder account.Holding) error
-	// Claim is an account's claim to a subdomain. Without a number, the account has none.
-	Claim(id account.ID, label string) (account.Claim, error)
-	// Claims pages through an account's claims that follow after, those of chosen subdomains first.
-	Claims(id account.ID, after account.Claim, limit int) ([]account.Claim, error)
-	Accounts(after account.ID, limit int) ([]account.Profile, error)
+	AccountByEmail(email string) (account.NameHolder, error)
+	SetEmail(email string, holder account.NameHolder) error
+	// FindClaim is an account's claim to a subdomain. Without a number, the account has none.
+	FindClaim(id account.ID, label string) (account.SubdomainClaim, error)
+	// ListClaims pages through an account's claims that follow after, those of chosen subdomains first.
+	ListClaims(id account.ID, after account.SubdomainClaim, limit int) ([]account.SubdomainClaim, error)
+	ListAccounts(after account.ID, limit int) ([]account.Profile, error)
 }
 
 // accountOwners sends commands to the owners of accounts.
-type accountOwners struct{ *engine.Directory }
+type accountOwners struct{ *engine.EntityDirectory }
 
-// order returns after the command's commit.
-func (o accountOwners) order(ctx context.Context, id account.ID, cmd any) (any, error) {
+// sendCommand returns after the command's commit.
+func (o accountOwners) sendCommand(ctx context.Context, id account.ID, cmd any) (any, error) {
 	return o.Do(ctx, string(id[:]), cmd, 0)
 }
 
-// notify does not wait for the result of the command.
-func (o accountOwners) notify(id account.ID, cmd any) { o.Notify(string(id[:]), cmd) }
+// notifyOwner does not wait for the result of the command.
+func (o accountOwners) notifyOwner(id account.ID, cmd any) { o.Notify(string(id[:]), cmd) }
 
-// picture reads an account without its reservations; it is zero if the account does not exist.
-func (o accountOwners) picture(ctx context.Context, id account.ID) (accountPicture, error) {
-	return o.reserved(ctx, id, time.Time{})
+// readSnapshot reads an account without its reservations; it is zero if the account does not exist.
+func (o accountOwners) readSnapshot(ctx context.Context, id account.ID) (accountPicture, error) {
+	return o.readReservations(ctx, id, time.Time{})
 }
 
-// whenever is later than any reservation.
-var whenever = time.Unix(1<<40, 0)
+// distantFuture is later than any reservation.
+var distantFuture = time.Unix(1<<40, 0)
 
-// reserved is picture with the reservations made until the given time.
-func (o accountOwners) reserved(ctx context.Context, id account.ID, until time.Time) (accountPicture, error) {
-	got, err := o.order(ctx, id, readAccount{until})
+// readReservations is picture with the reservations made until the given time.
+func (o accountOwners) readReservations(ctx context.Context, id account.ID, until time.Time) (accountPicture, error) {
+	got, err := o.sendCommand(ctx, id, readAccount{until})
 	picture, _ := got.(accountPicture)
 	return picture, err
 }
 
-// domains reads an account's list of own domains: their marks, by name.
-func (o accountOwners) domains(ctx context.Context, id account.ID) (map[string]time.Time, error) {
-	got, err := o.order(ctx, id, readDomains{})
+// listDomains reads an account's list of own domains: their marks, by name.
+func (o accountOwners) listDomains(ctx context.Context, id account.ID) (map[string]time.Time, error) {
+	got, err := o.sendCommand(ctx, id, readDomains{})
 	listed, _ := got.(map[string]time.Time)
 	return listed, err
 }
 
-// Accounts creates accounts, finds them by e-mail address and returns their profiles. It is
+// AccountService creates accounts, finds them by e-mail address and returns their profiles. It is
 // immutable; any goroutine may use it.
-type Accounts struct {
-	owners accountOwners
-	emails uniqueness.Names // an address opens one account
-	store  AccountStore
-	plans  account.Plans
-	now    func() time.Time
-	random func([]byte)
-	notice func(context.Context, Notice) // sent to a sign-in address
-	verify bool                          // as Options.VerifyAddresses
+type AccountService struct {
+	owners          accountOwners
+	emailRegistry   uniqueness.NameRegistry // an address opens one account
+	store           AccountStore
+	plans           account.Plans
+	now             func() time.Time
+	fillRandom      func([]byte)
+	sendNotice      func(context.Context, ServiceNotice) // sent to a sign-in address
+	mustVerifyEmail bool                                 // as Options.VerifyAddresses
 }
 
 // OpenAccount creates an account for the operator. The e-mail address counts as verified.
-func (a *Accounts) OpenAccount(ctx context.Context, email, password string, plan account.PlanName) (account.Profile, error) {
-	return a.open(ctx, email, password, plan, true)
+func (a *AccountService) OpenAccount(ctx context.Context, email, password string, plan account.PlanName) (account.Profile, error) {
+	return a.openAccount(ctx, email, password, plan, true)
 }
 
-// open creates an account. It claims the e-mail address first. If the process dies before the
+// openAccount creates an account. It claims the e-mail address first. If the process dies before the
 // account is created, the address refers to no account, and the next sign-up takes it over.
-func (a *Accounts) open(ctx context.Context, email, password string, plan account.PlanName, verified bool) (account.Profile, error) {
+func (a *AccountService) openAccount(ctx context.Context, email, password string, plan account.PlanName, verified bool) (account.Profile, error) {
 	email, err := account.CanonicalEmail(email)
 	if err != nil {
 		return account.Profile{}, err
@@ -107,26 +107,26 @@ func (a *Accounts) open(ctx context.Context, email, password string, plan accoun
 	}
 	var salt [16]byte
 	var tail [10]byte
-	a.random(salt[:])
-	a.random(tail[:])
-	open := account.Open{ID: account.NewIDBeside(email, a.now(), tail), Email: email, PasswordHash: account.HashPassword(password, salt), Plan: plan, Verified: verified}
-	if err := a.claim(ctx, email, open.ID); err != nil {
+	a.fillRandom(salt[:])
+	a.fillRandom(tail[:])
+	open := account.Open{ID: account.NewIDBeside(email, a.now(), tail), Email: email, PasswordHash: account.HashPassword(password, salt), Plan: plan, EmailVerified: verified}
+	if err := a.claimEmail(ctx, email, open.ID); err != nil {
 		return account.Profile{}, err
 	}
-	if _, err := a.owners.order(ctx, open.ID, open); err != nil {
+	if _, err := a.owners.sendCommand(ctx, open.ID, open); err != nil {
 		return account.Profile{}, takenIf(err)
 	}
-	picture, err := a.owners.picture(ctx, open.ID)
+	picture, err := a.owners.readSnapshot(ctx, open.ID)
 	return picture.profile, err
 }
 
-// claim assigns the e-mail address to an account that is about to be created. Another holder may
+// claimEmail assigns the e-mail address to an account that is about to be created. Another holder may
 // exist whose account was not created yet, because its sign-up was interrupted or lost the race.
 // That holder's owner voids the account before the address passes on, so it can never be created.
 // Therefore an address never leads to two accounts.
-func (a *Accounts) claim(ctx context.Context, email string, id account.ID) error {
-	return a.emails.Claim(ctx, email, account.Holding{Account: id}, func(holder account.Holding) error {
-		_, err := a.owners.order(ctx, holder.Account, account.Void{ID: holder.Account})
+func (a *AccountService) claimEmail(ctx context.Context, email string, id account.ID) error {
+	return a.emailRegistry.ClaimName(ctx, email, account.NameHolder{Account: id}, func(holder account.NameHolder) error {
+		_, err := a.owners.sendCommand(ctx, holder.Account, account.BarOpening{ID: holder.Account})
 		return takenIf(err)
 	})
 }
@@ -144,25 +144,25 @@ func takenIf(err error) error {
 }
 
 // byEmail returns the profile of an e-mail address; it is zero if no account has the address.
-func (a *Accounts) byEmail(ctx context.Context, email string) (account.Profile, error) {
+func (a *AccountService) byEmail(ctx context.Context, email string) (account.Profile, error) {
 	holder, err := a.store.AccountByEmail(email)
 	if err != nil {
-		return account.Profile{}, engine.Busy(err)
+		return account.Profile{}, engine.BusyError(err)
 	}
-	if holder == (account.Holding{}) {
+	if holder == (account.NameHolder{}) {
 		return account.Profile{}, nil
 	}
-	picture, err := a.owners.picture(ctx, holder.Account)
+	picture, err := a.owners.readSnapshot(ctx, holder.Account)
 	return picture.profile, err
 }
 
-// Account returns the profile of an e-mail address to the operator; NotFound if no account has it.
-func (a *Accounts) Account(ctx context.Context, email string) (account.Profile, error) {
-	return a.named(ctx, email)
+// FindAccount returns the profile of an e-mail address to the operator; NotFound if no account has it.
+func (a *AccountService) FindAccount(ctx context.Context, email string) (account.Profile, error) {
+	return a.profileByEmail(ctx, email)
 }
 
-// named is byEmail for the operator: NotFound if no account has the address.
-func (a *Accounts) named(ctx context.Context, email string) (account.Profile, error) {
+// profileByEmail is byEmail for the operator: NotFound if no account has the address.
+func (a *AccountService) profileByEmail(ctx context.Context, email string) (account.Profile, error) {
 	email, err := account.CanonicalEmail(email)
 	if err != nil {
 		return account.Profile{}, err
@@ -174,35 +174,35 @@ func (a *Accounts) named(ctx context.Context, email string) (account.Profile, er
 	return profile, err
 }
 
-// erase frees an account's e-mail address and then removes the rest of the account, so the address
+// eraseAccount frees an account's e-mail address and then removes the rest of the account, so the address
 // never leads to an account that no longer exists. A crash between the two steps leaves an account
 // that is closing.
-func (a *Accounts) erase(ctx context.Context, profile account.Profile) error {
-	if _, err := a.emails.Order(ctx, profile.Email, account.FreeName{Of: profile.ID}); err != nil {
+func (a *AccountService) eraseAccount(ctx context.Context, profile account.Profile) error {
+	if _, err := a.emailRegistry.SendCommand(ctx, profile.Email, account.FreeName{Of: profile.ID}); err != nil {
 		return err
 	}
-	_, err := a.owners.order(ctx, profile.ID, account.Erase{})
+	_, err := a.owners.sendCommand(ctx, profile.ID, account.Erase{})
 	return err
 }
 
-// Usage returns an account together with the limits of its plan.
-func (a *Accounts) Usage(ctx context.Context, id account.ID) (account.Usage, error) {
-	picture, err := a.owners.reserved(ctx, id, whenever)
+// AccountUsage returns an account together with the limits of its plan.
+func (a *AccountService) AccountUsage(ctx context.Context, id account.ID) (account.QuotaUsage, error) {
+	picture, err := a.owners.readReservations(ctx, id, distantFuture)
 	if err != nil {
-		return account.Usage{}, err
+		return account.QuotaUsage{}, err
 	}
-	return account.Usage{
+	return account.QuotaUsage{
 		Profile: picture.profile, Plan: a.plans.Of(picture.profile.Plan),
-		Inboxes: picture.profile.Inboxes + int64(len(picture.reserved)),
-		Keys:    picture.profile.AccountKeys + picture.profile.InboxKeys,
-		Sends:   picture.sends.On(a.now()), Reserved: picture.reserved,
+		InboxCount: picture.profile.LiveInboxes + int64(len(picture.reserved)),
+		KeyCount:   picture.profile.AccountKeys + picture.profile.InboxKeys,
+		SendsToday: picture.sendQuota.On(a.now()), ReservedInboxes: picture.reserved,
 	}, nil
 }
 
 // checkPassword returns the profile that the password was checked against. It fails with Forbidden
 // if the password is wrong.
-func (a *Accounts) checkPassword(ctx context.Context, id account.ID, password string) (account.Profile, error) {
-	picture, err := a.owners.picture(ctx, id)
+func (a *AccountService) checkPassword(ctx context.Context, id account.ID, password string) (account.Profile, error) {
+	picture, err := a.owners.readSnapshot(ctx, id)
 	if err == nil && !account.PasswordMatches(picture.profile.PasswordHash, password) {
 		err = account.BadPassword()
 	}
@@ -211,7 +211,7 @@ func (a *Accounts) checkPassword(ctx context.Context, id account.ID, password st
 
 // SetRecipient sets the account's public key. Messages that arrive after it returns are encrypted
 // for that key. The password may be empty as long as the account has no key.
-func (a *Accounts) SetRecipient(ctx context.Context, id account.ID, recipient sealed.Recipient, password string) error {
+func (a *AccountService) SetRecipient(ctx context.Context, id account.ID, recipient sealed.RecipientKey, password string) error {
 	key := recipient.String()
 	return a.changeKey(ctx, id, key, password, func(hash string) account.Command {
 		return account.SetRecipient{Recipient: key, PasswordHash: hash}
@@ -220,7 +220,7 @@ func (a *Accounts) SetRecipient(ctx context.Context, id account.ID, recipient se
 
 // DropRecipient removes the account's public key. It is Refused while the account has encrypted
 // inboxes. The password follows the rule of SetRecipient.
-func (a *Accounts) DropRecipient(ctx context.Context, id account.ID, password string) error {
+func (a *AccountService) DropRecipient(ctx context.Context, id account.ID, password string) error {
 	return a.changeKey(ctx, id, "", password, func(hash string) account.Command {
 		return account.DropRecipient{PasswordHash: hash}
 	})
@@ -229,8 +229,8 @@ func (a *Accounts) DropRecipient(ctx context.Context, id account.ID, password st
 // changeKey sets the public key to key and notifies the sign-in address. The notice is queued
 // before the change is acknowledged. If addresses must be verified, an unverified address gets no
 // notice, because it may belong to somebody else.
-func (a *Accounts) changeKey(ctx context.Context, id account.ID, key, password string, order func(passwordHash string) account.Command) error {
-	before, err := a.owners.picture(ctx, id)
+func (a *AccountService) changeKey(ctx context.Context, id account.ID, key, password string, order func(passwordHash string) account.Command) error {
+	before, err := a.owners.readSnapshot(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -240,17 +240,17 @@ func (a *Accounts) changeKey(ctx context.Context, id account.ID, key, password s
 			return account.BadPassword()
 		}
 	}
-	if _, err := a.owners.order(ctx, id, order(checked)); err != nil {
+	if _, err := a.owners.sendCommand(ctx, id, order(checked)); err != nil {
 		return err
 	}
-	if p.Encryption.Recipient == key || a.verify && p.Unverified {
+	if p.Encryption.PublicKey == key || a.mustVerifyEmail && p.EmailUnverified {
 		return nil
 	}
 	text := "Encryption was turned off: the public key of the account was deleted."
 	if key != "" {
 		text = "Messages to its encrypted inboxes are encrypted for this public key from now on:\n\n" + key
 	}
-	a.notice(ctx, Notice{
+	a.sendNotice(ctx, ServiceNotice{
 		To: p.Email, Subject: "The encryption key of your account was changed",
 		Text: fmt.Sprintf("The encryption key of the account %s was changed.\n\n%s\n\nIf you did not do this, set a new password at once.\n", p.Email, text),
 	})
@@ -259,9 +259,9 @@ func (a *Accounts) changeKey(ctx context.Context, id account.ID, key, password s
 
 // removeEnded deletes the keys that a password reset ended. If the process dies, the remaining keys
 // no longer authenticate; the next login deletes them. Nobody can list them without logging in.
-func (a *Accounts) removeEnded(ctx context.Context, id account.ID) error {
+func (a *AccountService) removeEnded(ctx context.Context, id account.ID) error {
 	for {
-		got, err := a.owners.order(ctx, id, revokeEnded{})
+		got, err := a.owners.sendCommand(ctx, id, revokeEnded{})
 		if more, _ := got.(bool); !more || err != nil {
 			return err
 		}
@@ -269,16 +269,16 @@ func (a *Accounts) removeEnded(ctx context.Context, id account.ID) error {
 }
 
 // SetPlan moves the account with this e-mail address to another plan.
-func (a *Accounts) SetPlan(ctx context.Context, email string, plan account.PlanName) error {
-	profile, err := a.named(ctx, email)
+func (a *AccountService) SetPlan(ctx context.Context, email string, plan account.PlanName) error {
+	profile, err := a.profileByEmail(ctx, email)
 	if err != nil {
 		return err
 	}
-	_, err = a.owners.order(ctx, profile.ID, account.SetPlan{Plan: plan})
+	_, err = a.owners.sendCommand(ctx, profile.ID, account.SetPlan{Plan: plan})
 	return err
 }
 
-// Profiles pages through all accounts by id, for the operator.
-func (a *Accounts) Profiles(after account.ID, limit int) ([]account.Profile, error) {
-	return a.store.Accounts(after, limit)
+// ListProfiles pages through all accounts by id, for the operator.
+func (a *AccountService) ListProfiles(after account.ID, limit int) ([]account.Profile, error) {
+	return a.store.ListAccounts(after, limit)
 }

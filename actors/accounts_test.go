@@ -26,10 +26,10 @@ func signUp(t testing.TB, s *System) account.SignedIn {
 }
 
 // inventory pages through all keys, two at a time.
-func inventory(t testing.TB, s *System, id account.ID) (all []account.Key) {
+func inventory(t testing.TB, s *System, id account.ID) (all []account.APIKey) {
 	t.Helper()
 	for cursor := ""; ; {
-		page, next, err := s.Keys(context.Background(), id, cursor, 2)
+		page, next, err := s.AccountKeys(context.Background(), id, cursor, 2)
 		if err != nil || len(page) > 2 {
 			t.Fatal(page, err)
 		}
@@ -41,7 +41,7 @@ func inventory(t testing.TB, s *System, id account.ID) (all []account.Key) {
 }
 
 func TestSignUpAndCredentials(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	s := startSystem(t, store, nil)
 	ctx := context.Background()
 	in := signUp(t, s)
@@ -62,7 +62,7 @@ func TestSignUpAndCredentials(t *testing.T) {
 	if err := s.LogOut(ctx, p); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Authenticate(ctx, []byte(in.Token)); !fault.Is(err, fault.Unauthenticated) || p.Valid(s.Now()) {
+	if _, err := s.Authenticate(ctx, []byte(in.Token)); !fault.Is(err, fault.Unauthenticated) || p.IsValid(s.Now()) {
 		t.Errorf("after logout: %v", err)
 	}
 	must[*account.Principal](t)(s.Authenticate(ctx, []byte(second.Token)))
@@ -71,7 +71,7 @@ func TestSignUpAndCredentials(t *testing.T) {
 // opened lists all accounts.
 func opened(t testing.TB, s *System) []account.Profile {
 	t.Helper()
-	return must[[]account.Profile](t)(s.Profiles(account.ID{}, 100))
+	return must[[]account.Profile](t)(s.ListProfiles(account.ID{}, 100))
 }
 
 // TestAnAddressOpensOneAccount checks two sign-ups whose steps interleave. The later one creates no
@@ -82,23 +82,23 @@ func TestAnAddressOpensOneAccount(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	s := startSystem(t, store, nil)
 	slow := account.Open{ID: account.NewID(s.now(), [10]byte{1}), Email: email, PasswordHash: "x"}
-	if err := s.Accounts.claim(ctx, email, slow.ID); err != nil {
+	if err := s.AccountService.claimEmail(ctx, email, slow.ID); err != nil {
 		t.Fatal(err)
 	}
-	store = store.Crash(t) // the address refers to no account
+	store = store.CrashCopy(t) // the address refers to no account
 	s = startSystem(t, store, nil)
 	if _, err := s.LogIn(ctx, email, "correct horse"); !fault.Is(err, fault.Unauthenticated) {
 		t.Errorf("a log-in before the sign-up: %v", err)
 	}
 	in := signUp(t, s)
 	for range 2 {
-		if _, err := s.accounts.order(ctx, slow.ID, slow); !fault.Is(err, fault.Refused) {
+		if _, err := s.accountOwners.sendCommand(ctx, slow.ID, slow); !fault.Is(err, fault.Refused) {
 			t.Errorf("the slow one: %v", err)
 		}
-		store = store.Crash(t)
+		store = store.CrashCopy(t)
 		s = startSystem(t, store, nil)
 	}
-	if all, left := opened(t, s), must[[]account.ID](t)(store.Closing(9)); len(all) != 1 || all[0].ID != in.Profile.ID || len(left) != 0 {
+	if all, left := opened(t, s), must[[]account.ID](t)(store.ListClosing(9)); len(all) != 1 || all[0].ID != in.Profile.ID || len(left) != 0 {
 		t.Errorf("accounts %+v, closing %v", all, left)
 	}
 	if again := must[account.SignedIn](t)(s.LogIn(ctx, email, "correct horse")); again.Profile.ID != in.Profile.ID {
@@ -106,22 +106,22 @@ func TestAnAddressOpensOneAccount(t *testing.T) {
 	}
 
 	// An account that was created, though its sign-up is not acknowledged yet, keeps its address.
-	if err := s.Accounts.claim(ctx, "you@example.test", slow.ID); err != nil {
+	if err := s.AccountService.claimEmail(ctx, "you@example.test", slow.ID); err != nil {
 		t.Fatal(err)
 	}
 	open := account.Open{ID: account.NewID(s.now(), [10]byte{2}), Email: "you@example.test", PasswordHash: "x"}
-	if err := s.Accounts.claim(ctx, open.Email, open.ID); err != nil {
+	if err := s.AccountService.claimEmail(ctx, open.Email, open.ID); err != nil {
 		t.Fatal(err)
 	}
-	must[any](t)(s.accounts.order(ctx, open.ID, open))
-	if err := s.Accounts.claim(ctx, open.Email, account.ID{9}); !fault.Is(err, fault.Refused) {
+	must[any](t)(s.accountOwners.sendCommand(ctx, open.ID, open))
+	if err := s.AccountService.claimEmail(ctx, open.Email, account.ID{9}); !fault.Is(err, fault.Refused) {
 		t.Errorf("an address with an account: %v", err)
 	}
 }
 
 // TestManySignUpsAtOnce checks that exactly one of many concurrent sign-ups succeeds.
 func TestManySignUpsAtOnce(t *testing.T) {
-	s := startSystem(t, persisttest.Open(t), nil)
+	s := startSystem(t, persisttest.OpenStore(t), nil)
 	var won atomic.Int64
 	var all sync.WaitGroup
 	for range 8 {
@@ -143,14 +143,14 @@ func TestManySignUpsAtOnce(t *testing.T) {
 // TestALateErasureLeavesTheAddress checks that a new account keeps its address if two workers
 // delete the old account and one of them is late.
 func TestALateErasureLeavesTheAddress(t *testing.T) {
-	s := startSystem(t, persisttest.Open(t), nil)
+	s := startSystem(t, persisttest.OpenStore(t), nil)
 	ctx := t.Context()
 	old := signUp(t, s).Profile
 	if err := s.DeleteAccount(ctx, old.Email); err != nil {
 		t.Fatal(err)
 	}
 	in := signUp(t, s)
-	if err := s.erase(ctx, old); !fault.Is(err, fault.NotFound) {
+	if err := s.eraseAccount(ctx, old); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the late one: %v", err)
 	}
 	if again := must[account.SignedIn](t)(s.LogIn(ctx, old.Email, "correct horse")); again.Profile.ID != in.Profile.ID {
@@ -161,10 +161,10 @@ func TestALateErasureLeavesTheAddress(t *testing.T) {
 // TestSignUpTakesOverADanglingEmail checks this in the same run in which the store failed between
 // the steps.
 func TestSignUpTakesOverADanglingEmail(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	s := startSystem(t, store, nil)
 	fail := true
-	store.Before = func(rows any) error {
+	store.BeforeCommit = func(rows any) error {
 		if _, opens := rows.(*account.Rows); opens && fail {
 			return errors.New("crash between the steps")
 		}
@@ -181,7 +181,7 @@ func TestSignUpTakesOverADanglingEmail(t *testing.T) {
 }
 
 func TestKeysComeAndGo(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	now := atomic.Pointer[time.Time]{}
 	at := func(t0 time.Time) { now.Store(&t0) }
 	at(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC))
@@ -189,7 +189,7 @@ func TestKeysComeAndGo(t *testing.T) {
 	ctx := context.Background()
 	in := signUp(t, s)
 	days := 30
-	k := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(in.Profile.ID), "ci", account.ScopeRead, &days))
+	k := must[account.IssuedKey](t)(s.IssueKey(ctx, operatorOf(in.Profile.ID), "ci", account.ScopeRead, &days))
 	p := must[*account.Principal](t)(s.Authenticate(ctx, []byte(k.Token)))
 	if p.Kind != account.KindAccountKey || p.Scopes != account.ScopeRead {
 		t.Errorf("%+v", p)
@@ -198,13 +198,13 @@ func TestKeysComeAndGo(t *testing.T) {
 	if _, err := s.Authenticate(ctx, []byte(k.Token)); !fault.Is(err, fault.Unauthenticated) {
 		t.Errorf("expired: %v", err)
 	}
-	forever := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(in.Profile.ID), "", account.ScopeFull, nil))
+	forever := must[account.IssuedKey](t)(s.IssueKey(ctx, operatorOf(in.Profile.ID), "", account.ScopeFull, nil))
 	p = must[*account.Principal](t)(s.Authenticate(ctx, []byte(forever.Token)))
-	if list := inventory(t, s, in.Profile.ID); len(list) != 2 || !list[0].Ended || list[1].LastUsedAt.IsZero() {
+	if list := inventory(t, s, in.Profile.ID); len(list) != 2 || !list[0].SeenExpired || list[1].LastUsedAt.IsZero() {
 		t.Errorf("inventory %+v", list)
 	}
-	if err := s.RevokeKey(ctx, in.Profile.ID, forever.Key.ID); err != nil || p.Valid(s.Now()) {
-		t.Errorf("revoked: %v, still valid %v", err, p.Valid(s.Now()))
+	if err := s.RevokeKey(ctx, in.Profile.ID, forever.Key.ID); err != nil || p.IsValid(s.Now()) {
+		t.Errorf("revoked: %v, still valid %v", err, p.IsValid(s.Now()))
 	}
 	if err := s.RevokeKey(ctx, in.Profile.ID, forever.Key.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("twice: %v", err)
@@ -212,11 +212,11 @@ func TestKeysComeAndGo(t *testing.T) {
 }
 
 func TestAnInboxHoldsOneKey(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	s := startSystem(t, store, nil)
 	ctx := context.Background()
 	in := signUp(t, s)
-	view, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{})
+	view, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.CreationRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,10 +242,10 @@ func TestAnInboxHoldsOneKey(t *testing.T) {
 	if p.Kind != account.KindInboxKey || p.Inbox != view.Address {
 		t.Errorf("%+v", p)
 	}
-	if err := s.RevokeInboxKey(ctx, in.Profile.ID, view.Address); err != nil || p.Valid(s.Now()) {
-		t.Errorf("revoked: %v, still valid %v", err, p.Valid(s.Now()))
+	if err := s.RevokeInboxKey(ctx, in.Profile.ID, view.Address); err != nil || p.IsValid(s.Now()) {
+		t.Errorf("revoked: %v, still valid %v", err, p.IsValid(s.Now()))
 	}
-	k := must[account.Issued](t)(s.IssueInboxKey(ctx, operatorOf(in.Profile.ID), view.Address, account.ScopeRead, nil))
+	k := must[account.IssuedKey](t)(s.IssueInboxKey(ctx, operatorOf(in.Profile.ID), view.Address, account.ScopeRead, nil))
 	if err := s.DeleteInbox(ctx, in.Profile.ID, view.Address); err != nil {
 		t.Fatal(err)
 	}
@@ -256,12 +256,12 @@ func TestAnInboxHoldsOneKey(t *testing.T) {
 
 // TestRevokedKeyNeverComesBack runs look-ups that fill the cache concurrently with the revocation.
 func TestRevokedKeyNeverComesBack(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	s := startSystem(t, store, nil)
 	ctx := context.Background()
 	in := signUp(t, s)
 	for range 200 {
-		k := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(in.Profile.ID), "", account.ScopeRead, nil))
+		k := must[account.IssuedKey](t)(s.IssueKey(ctx, operatorOf(in.Profile.ID), "", account.ScopeRead, nil))
 		var readers sync.WaitGroup
 		for range 4 {
 			readers.Go(func() {
@@ -279,14 +279,14 @@ func TestRevokedKeyNeverComesBack(t *testing.T) {
 }
 
 func TestQuotaIsExactUnderParallelCreates(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	s := startSystem(t, store, nil)
 	in := signUp(t, s)
 	var made, refused atomic.Int64
 	var callers sync.WaitGroup
 	for range 50 {
 		callers.Go(func() {
-			switch _, _, err := s.CreateInbox(context.Background(), in.Profile.ID, inbox.Order{}); {
+			switch _, _, err := s.CreateInbox(context.Background(), in.Profile.ID, inbox.CreationRequest{}); {
 			case err == nil:
 				made.Add(1)
 			case fault.Is(err, fault.Refused):
@@ -303,57 +303,57 @@ func TestQuotaIsExactUnderParallelCreates(t *testing.T) {
 }
 
 func TestTakenAddressGivesThePlaceBack(t *testing.T) {
-	store := persisttest.Open(t)
-	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.Paid })
+	store := persisttest.OpenStore(t)
+	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.PlanPaid })
 	ctx := context.Background()
 	in := signUp(t, s)
 	other := must[account.SignedIn](t)(s.SignUp(ctx, "you@example.test", "correct horse"))
 	prefix := "taken"
-	if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{Prefix: &prefix}); err != nil {
+	if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.CreationRequest{Prefix: &prefix}); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []account.ID{in.Profile.ID, other.Profile.ID} {
-		if _, _, err := s.CreateInbox(ctx, id, inbox.Order{Prefix: &prefix}); !fault.Is(err, fault.Refused) {
+		if _, _, err := s.CreateInbox(ctx, id, inbox.CreationRequest{Prefix: &prefix}); !fault.Is(err, fault.Refused) {
 			t.Errorf("taken: %v", err)
 		}
 	}
-	until(func() bool { return must[account.Usage](t)(s.Usage(ctx, other.Profile.ID)).Inboxes == 0 })
-	until(func() bool { return must[account.Usage](t)(s.Usage(ctx, in.Profile.ID)).Inboxes == 1 })
+	until(func() bool { return must[account.QuotaUsage](t)(s.AccountUsage(ctx, other.Profile.ID)).InboxCount == 0 })
+	until(func() bool { return must[account.QuotaUsage](t)(s.AccountUsage(ctx, in.Profile.ID)).InboxCount == 1 })
 	if err := s.DeleteInbox(ctx, in.Profile.ID, "taken@inbox.localhost"); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.CreateInbox(ctx, other.Profile.ID, inbox.Order{Prefix: &prefix}); !fault.Is(err, fault.Refused) {
+	if _, _, err := s.CreateInbox(ctx, other.Profile.ID, inbox.CreationRequest{Prefix: &prefix}); !fault.Is(err, fault.Refused) {
 		t.Errorf("a deleted address passes to another account at once: %v", err)
 	}
-	if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{Prefix: &prefix}); err != nil {
+	if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.CreationRequest{Prefix: &prefix}); err != nil {
 		t.Errorf("its own account takes it again: %v", err)
 	}
 }
 
 func TestSubdomainBelongsToItsFirstUser(t *testing.T) {
-	store := persisttest.Open(t)
-	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.Paid })
+	store := persisttest.OpenStore(t)
+	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.PlanPaid })
 	ctx := context.Background()
 	in := signUp(t, s)
 	other := must[account.SignedIn](t)(s.SignUp(ctx, "you@example.test", "correct horse"))
 	label := "fleet"
 	for range 2 {
-		view, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{Subdomain: &label})
+		view, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.CreationRequest{Subdomain: &label})
 		if err != nil || !strings.HasSuffix(view.Address, "@fleet.inbox.localhost") {
 			t.Fatal(view, err)
 		}
 	}
-	if _, _, err := s.CreateInbox(ctx, other.Profile.ID, inbox.Order{Subdomain: &label}); !fault.Is(err, fault.Refused) {
+	if _, _, err := s.CreateInbox(ctx, other.Profile.ID, inbox.CreationRequest{Subdomain: &label}); !fault.Is(err, fault.Refused) {
 		t.Errorf("another account: %v", err)
 	}
 }
 
 func TestListPagesNewestFirst(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	clock := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	var mu sync.Mutex
 	s := startSystem(t, store, func(o *Options) {
-		o.NewPlan = account.Paid
+		o.NewPlan = account.PlanPaid
 		o.Now = func() time.Time {
 			mu.Lock()
 			defer mu.Unlock()
@@ -365,14 +365,14 @@ func TestListPagesNewestFirst(t *testing.T) {
 	in := signUp(t, s)
 	for i := range 300 { // more than are read at once
 		prefix := fmt.Sprintf("box%d", i)
-		if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{Prefix: &prefix}); err != nil {
+		if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.CreationRequest{Prefix: &prefix}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	pages := func(limit int, take func(*inbox.View) bool) (pages []string) {
 		for cursor, more := "", true; more; more = cursor != "" {
-			found := must[inbox.Page](t)(s.ListInboxes(ctx, in.Profile.ID, cursor, limit, take))
-			cursor = found.Next
+			found := must[inbox.ListPage](t)(s.ListInboxes(ctx, in.Profile.ID, cursor, limit, take))
+			cursor = found.NextCursor
 			page := ""
 			for _, v := range found.Views {
 				page += v.Address[3:strings.IndexByte(v.Address, '@')] + " "
@@ -397,13 +397,13 @@ func TestListPagesNewestFirst(t *testing.T) {
 // TestACreationCopiesNoOthers checks memory: when an account creates thousands of inboxes
 // concurrently, each creation takes no more memory than a single one.
 func TestACreationCopiesNoOthers(t *testing.T) {
-	s := startSystem(t, persisttest.Open(t), func(o *Options) { o.NewPlan = account.Paid })
+	s := startSystem(t, persisttest.OpenStore(t), func(o *Options) { o.NewPlan = account.PlanPaid })
 	ctx, id := t.Context(), signUp(t, s).Profile.ID
 	var makers sync.WaitGroup
 	for part := range 20 {
 		makers.Go(func() {
 			for n := range 150 {
-				if _, err := s.accounts.order(ctx, id, account.ReserveInbox{Address: fmt.Sprintf("b%d-%d@inbox.localhost", part, n), At: s.now()}); err != nil {
+				if _, err := s.accountOwners.sendCommand(ctx, id, account.ReserveInbox{Address: fmt.Sprintf("b%d-%d@inbox.localhost", part, n), At: s.now()}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -414,7 +414,7 @@ func TestACreationCopiesNoOthers(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	const made = 20
 	for range made {
-		if _, _, err := s.CreateInbox(ctx, id, inbox.Order{}); err != nil {
+		if _, _, err := s.CreateInbox(ctx, id, inbox.CreationRequest{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -422,14 +422,14 @@ func TestACreationCopiesNoOthers(t *testing.T) {
 	if each := (after.TotalAlloc - before.TotalAlloc) / made; each > 128<<10 {
 		t.Errorf("a creation takes %d bytes", each)
 	}
-	if n := len(must[account.Usage](t)(s.Usage(ctx, id)).Reserved); n != 3000 {
+	if n := len(must[account.QuotaUsage](t)(s.AccountUsage(ctx, id)).ReservedInboxes); n != 3000 {
 		t.Errorf("%d are reserved", n)
 	}
 }
 
 // TestReservationIsRepaired creates the state that a crash between the steps would leave.
 func TestReservationIsRepaired(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	var ahead atomic.Int64
 	s := startSystem(t, store, func(o *Options) {
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
@@ -438,13 +438,13 @@ func TestReservationIsRepaired(t *testing.T) {
 	in := signUp(t, s)
 	at := s.now()
 	for _, address := range []string{"made@inbox.localhost", "notmade@inbox.localhost"} {
-		if _, err := s.accounts.order(ctx, in.Profile.ID, account.ReserveInbox{Address: address, At: at}); err != nil {
+		if _, err := s.accountOwners.sendCommand(ctx, in.Profile.ID, account.ReserveInbox{Address: address, At: at}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	must[inbox.Outcome](t)(s.Do(ctx, "made@inbox.localhost", inbox.Create{Address: "made@inbox.localhost", Account: in.Profile.ID, RetentionHours: 1, At: at}))
+	must[inbox.CommandOutcome](t)(s.Do(ctx, "made@inbox.localhost", inbox.Create{Address: "made@inbox.localhost", Account: in.Profile.ID, RetentionHours: 1, At: at}))
 	ahead.Store(int64(2 * reservationAge))
-	if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{}); err != nil {
+	if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.CreationRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	// A creation that was still in progress is refused from now on.
@@ -453,14 +453,14 @@ func TestReservationIsRepaired(t *testing.T) {
 		if _, err := s.Do(ctx, late.Address, late); !fault.Is(err, fault.Refused) {
 			t.Errorf("a creation whose place was given back: %v", err)
 		}
-		late.Again = true
+		late.AlreadyAttempted = true
 	}
-	picture := must[accountPicture](t)(s.accounts.reserved(ctx, in.Profile.ID, whenever))
-	if len(picture.reserved) != 0 || picture.profile.Inboxes != 2 {
-		t.Errorf("reserved %v, %d inboxes", picture.reserved, picture.profile.Inboxes)
+	picture := must[accountPicture](t)(s.accountOwners.readReservations(ctx, in.Profile.ID, distantFuture))
+	if len(picture.reserved) != 0 || picture.profile.LiveInboxes != 2 {
+		t.Errorf("reserved %v, %d inboxes", picture.reserved, picture.profile.LiveInboxes)
 	}
-	late.At, late.Again = s.now(), false
-	must[inbox.Outcome](t)(s.Do(ctx, late.Address, late)) // a newer one of the same account
+	late.At, late.AlreadyAttempted = s.now(), false
+	must[inbox.CommandOutcome](t)(s.Do(ctx, late.Address, late)) // a newer one of the same account
 }
 
 // every is a list filter that accepts all inboxes.

@@ -29,20 +29,20 @@ import (
 var notAsked = []string{
 	// Owners call these for their own entities; the journal, webhooks and the mail queue call them
 	// for rows of this node. Commits are fenced by the store.
-	"AccountOnce", "AppendJournal", "Claim", "CommitAccount", "CommitDeliveries", "CommitDomain", "CommitInbox", "CopiesDue", "DropOutbox", "ForgetEvents",
-	"InboxOnce", "Key", "LastDelivery", "Listed", "LoadAccount", "LoadInbox", "QueuedAt", "QueuedIn", "SetEmail", "SetSubdomain", "Signature",
+	"AccountOnce", "AppendJournal", "FindClaim", "CommitAccount", "CommitDeliveries", "CommitDomain", "CommitInbox", "CopiesDue", "DropOutbox", "ForgetEvents",
+	"InboxOnce", "FindKey", "LastDelivery", "FindListing", "LoadAccount", "LoadInbox", "QueuedAt", "QueuedIn", "SetEmail", "SetSubdomain", "FrozenSignature",
 	"TrimDeliveries", "TrimJournal",
 	// These scan many partitions, and skip those of other nodes.
-	"Accounts", "Closing", "DeliveryAccounts", "Domains", "DueDeliveries", "DueInboxes", "ForgetOnce", "JournalAccounts", "LeftQueued", "MailQueue",
+	"ListAccounts", "ListClosing", "DeliveryAccounts", "ListDomains", "DueDeliveries", "DueInboxes", "ForgetOnce", "JournalAccounts", "LeftQueued", "MailQueue",
 	"Outbox", "OutboxBehind",
 	// These read no rows.
-	"ClockSeen", "ClockTrusted", "Decrypt", "Drain", "Encrypt", "Full", "MAC", "Position", "Reached", "SyncJournal", "Unheard",
+	"ClockSeen", "ClockTrusted", "Decrypt", "DrainGroup", "EncryptSecret", "IsFull", "ComputeMAC", "WritePosition", "WaitForPosition", "SyncJournal", "UnacknowledgedPeriod",
 }
 
 // TestNothingIsReadBeforeTheOwnerIsAsked checks that every method refuses rows of another node
 // before it calls the store, which is nil here. Only the methods in notAsked are exempt.
 func TestNothingIsReadBeforeTheOwnerIsAsked(t *testing.T) {
-	a := reflect.ValueOf(&asking{nil, partition.NewOwner(partition.Map{}), nobody{}})
+	a := reflect.ValueOf(&routingStore{nil, partition.NewOwner(partition.OwnershipMap{}), noRemoteReader{}})
 	for m := range reflect.TypeFor[Store]().Methods() {
 		if slices.Contains(notAsked, m.Name) {
 			continue
@@ -59,7 +59,7 @@ func TestNothingIsReadBeforeTheOwnerIsAsked(t *testing.T) {
 				in = append(in, reflect.Zero(call.Type().In(i)))
 			}
 			out := call.Call(in)
-			if err, _ := out[len(out)-1].Interface().(error); !fault.Is(err, fault.Moved) {
+			if err, _ := out[len(out)-1].Interface().(error); !fault.Is(err, fault.MovedAway) {
 				t.Errorf("%s: %v", m.Name, err)
 			}
 		}()
@@ -75,7 +75,7 @@ type person struct {
 	email          string
 	session        string
 	near, far, own string // addresses of inboxes: here, there, and under its own domain, which is there
-	key            account.Issued
+	key            account.IssuedKey
 	hook           int64
 	domain         string
 }
@@ -87,8 +87,8 @@ type twoNodes struct {
 	dns      *fakeDNS
 	poster   *script
 	ada, bob person // an account there, and one here
-	store    *persisttest.Store
-	rows     *partition.Owner
+	store    *persisttest.TestStore
+	rows     *partition.OwnershipState
 	reset    string // ada's reset token
 	label    string // ada's subdomain
 }
@@ -96,31 +96,31 @@ type twoNodes struct {
 // options sets the options of both nodes.
 func (w *twoNodes) options(o *Options) {
 	tightPlans(o)
-	o.NewPlan, o.SweepEvery, o.Resolver, o.Poster = account.Paid, time.Hour, w.dns, w.poster
-	o.Namespaces = inbox.Namespaces{Domain: w.service, Plain: true}
+	o.NewPlan, o.SweepEvery, o.Resolver, o.Poster = account.PlanPaid, time.Hour, w.dns, w.poster
+	o.Namespaces = inbox.Namespaces{ServiceDomain: w.service, PlainAddresses: true}
 	o.WebhookSchedule = webhook.Schedule{0, time.Hour}
 }
 
 // newTwoNodes fills the single node.
 func newTwoNodes(t *testing.T) *twoNodes {
-	w := &twoNodes{rows: partition.NewOwner(partition.All()), dns: &fakeDNS{}, poster: &script{answers: map[string][]int{"hook": {500, 500, 500, 500, 200}}}}
+	w := &twoNodes{rows: partition.NewOwner(partition.AllGroups()), dns: &fakeDNS{}, poster: &script{answers: map[string][]int{"hook": {500, 500, 500, 500, 200}}}}
 	for n := 0; w.service == "" || partition.Of(noReply+w.service).Group() != there; n++ {
 		w.service = drawn(there, fmt.Sprint("s", n, "-%d.localhost"))
 	}
 	w.store = persisttest.OpenCrashableOwned(t, w.rows)
-	o := Options{Store: w.store, Owner: partition.NewOwner(partition.All()), Rows: w.rows, Logger: slog.New(slog.DiscardHandler)}
+	o := Options{Store: w.store, Owner: partition.NewOwner(partition.AllGroups()), RowOwner: w.rows, Logger: slog.New(slog.DiscardHandler)}
 	w.options(&o)
 	s := must[*System](t)(Start(o))
 	defer s.Stop()
 	w.ada, w.bob = w.fill(t, s, there, "ada"), w.fill(t, s, here, "bob")
-	var records []domain.Record
+	var records []domain.DNSRecord
 	for _, p := range []person{w.ada, w.bob} {
-		records = append(records, must[domain.View](t)(s.Domain(t.Context(), p.id, p.domain)).Records...)
+		records = append(records, must[domain.OwnerView](t)(s.ShowDomain(t.Context(), p.id, p.domain)).Records...)
 	}
 	w.dns.publish(records)
 	w.reset, _, _ = s.ResetToken(t.Context(), w.ada.email)
 	w.label = drawn(there, "sub%d")
-	_, _, err := s.CreateInbox(t.Context(), w.ada.id, inbox.Order{Subdomain: &w.label})
+	_, _, err := s.CreateInbox(t.Context(), w.ada.id, inbox.CreationRequest{Subdomain: &w.label})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +143,8 @@ func (w *twoNodes) fill(t *testing.T, s *System, g partition.Group, name string)
 	p.email = drawn(g, name+"%d@example.test")
 	in := must[account.SignedIn](t)(s.SignUp(ctx, p.email, "correct horse"))
 	p.id, p.session = in.Profile.ID, in.Token
-	if p.id.Partition().Group() != g {
-		t.Fatalf("%s is in group %d", name, p.id.Partition().Group())
+	if p.id.HomePartition().Group() != g {
+		t.Fatalf("%s is in group %d", name, p.id.HomePartition().Group())
 	}
 	p.domain = drawn(there, name+"%d.example")
 	world := &domainWorld{System: s, t: t, dns: w.dns}
@@ -152,7 +152,7 @@ func (w *twoNodes) fill(t *testing.T, s *System, g partition.Group, name string)
 	inboxIn := func(g partition.Group, host string) string {
 		address := drawn(g, name+"-%d@"+host)
 		prefix, _, _ := strings.Cut(address, "@")
-		order := inbox.Order{Prefix: &prefix}
+		order := inbox.CreationRequest{Prefix: &prefix}
 		if host != w.service {
 			order.Domain = &host
 		}
@@ -163,7 +163,7 @@ func (w *twoNodes) fill(t *testing.T, s *System, g partition.Group, name string)
 		return address
 	}
 	p.near, p.far, p.own = inboxIn(here, w.service), inboxIn(there, w.service), inboxIn(here, p.domain)
-	p.key = must[account.Issued](t)(s.IssueKey(ctx, operatorOf(p.id), "", account.ScopeFull, nil))
+	p.key = must[account.IssuedKey](t)(s.IssueKey(ctx, operatorOf(p.id), "", account.ScopeFull, nil))
 	for _, address := range []string{p.near, p.far} {
 		hook := must[account.Webhook](t)(s.AddWebhook(ctx, operatorOf(p.id), "https://hook/", "message.received", address))
 		p.hook = hook.ID
@@ -175,14 +175,14 @@ func (w *twoNodes) fill(t *testing.T, s *System, g partition.Group, name string)
 // node starts the first node without the group there. The old rows of that group remain. Unless the
 // store checks the owner, only asking protects them.
 func (w *twoNodes) node(t *testing.T, checked bool, change func(*Options)) *System {
-	own := partition.All()
+	own := partition.AllGroups()
 	own[there] = !checked && !partition.Checked
 	w.store = w.store.CrashOwned(t, partition.NewOwner(own))
 	own[there] = false
 	owner := partition.NewOwner(own)
 	return startSystem(t, w.store, func(o *Options) {
 		w.options(o)
-		o.Owner, o.Rows = owner, owner
+		o.Owner, o.RowOwner = owner, owner
 		if change != nil {
 			change(o)
 		}
@@ -195,37 +195,37 @@ func TestNamesOfAnotherNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTwoNodes(t)
 		s, ctx, p := w.node(t, false, nil), t.Context(), w.ada
-		req, tell := idempotency.Request{Key: idempotency.Key{1}}, func(inbox.Outcome) []byte { return nil }
+		req, tell := idempotency.Request{Key: idempotency.RequestKey{1}}, func(inbox.CommandOutcome) []byte { return nil }
 		retention, url := 1, "https://hook/"
 		prefix, _, _ := strings.Cut(p.far, "@")
 		calls := map[string]func() error{
-			"Accepts":         func() error { return s.Accepts(ctx, p.far) },
+			"CheckRecipient":  func() error { return s.CheckRecipient(ctx, p.far) },
 			"AccountOf":       func() error { _, err := s.AccountOf(p.far); return err },
 			"AddWebhook":      func() error { _, err := s.AddWebhook(ctx, operatorOf(p.id), url, "message.received", ""); return err },
-			"Arrange":         func() error { _, err := s.Arrange(ctx, p.far, nil); return err },
+			"ArrangeMeeting":  func() error { _, err := s.ArrangeMeeting(ctx, p.far, nil); return err },
 			"ArrangeOnce":     func() error { _, err := s.ArrangeOnce(ctx, p.far, nil, req, nil); return err },
 			"RemoveMeeting":   func() error { return s.RemoveMeeting(ctx, p.far, 1) },
 			"Authenticate":    func() error { _, err := s.Authenticate(ctx, []byte(p.key.Token)); return err },
-			"Capacity":        func() error { _, err := s.Capacity(ctx, p.id); return err },
+			"InboxCapacity":   func() error { _, err := s.InboxCapacity(ctx, p.id); return err },
 			"ChangeWebhook":   func() error { return s.ChangeWebhook(ctx, p.id, p.hook, &url, nil) },
 			"CheckRequest":    func() error { return s.CheckRequest(ctx, p.id, req) },
 			"ClaimDomain":     func() error { _, err := s.ClaimDomain(ctx, w.bob.id, p.domain); return err },
-			"Encryption":      func() error { _, _, err := s.Inboxes.Encryption(p.far); return err },
-			"File":            func() error { _, err := s.File(ctx, p.far, 1, 1); return err },
-			"Content":         func() error { _, err := s.Content(ctx, p.far, 1); return err },
-			"CreateInbox":     func() error { _, _, err := s.CreateInbox(ctx, p.id, inbox.Order{}); return err },
-			"CreateInboxOnce": func() error { _, err := s.CreateInboxOnce(ctx, p.id, inbox.Order{}, req, nil); return err },
-			"Account":         func() error { _, err := s.Account(ctx, p.email); return err },
+			"InboxEncryption": func() error { _, _, err := s.InboxService.InboxEncryption(p.far); return err },
+			"AttachmentFile":  func() error { _, err := s.AttachmentFile(ctx, p.far, 1, 1); return err },
+			"MessageContent":  func() error { _, err := s.MessageContent(ctx, p.far, 1); return err },
+			"CreateInbox":     func() error { _, _, err := s.CreateInbox(ctx, p.id, inbox.CreationRequest{}); return err },
+			"CreateInboxOnce": func() error { _, err := s.CreateInboxOnce(ctx, p.id, inbox.CreationRequest{}, req, nil); return err },
+			"FindAccount":     func() error { _, err := s.FindAccount(ctx, p.email); return err },
 			"DeleteAccount":   func() error { return s.DeleteAccount(ctx, p.email) },
 			"DeleteInbox":     func() error { return s.DeleteInbox(ctx, p.id, p.far) },
-			"Deliveries":      func() error { _, err := s.Deliveries(ctx, p.id, 0, 0, 9); return err },
+			"DeliveryPage":    func() error { _, err := s.DeliveryPage(ctx, p.id, 0, 0, 9); return err },
 			"Do":              func() error { _, err := s.Do(ctx, p.far, receive("x")); return err },
 			"DoOnce":          func() error { _, err := s.DoOnce(ctx, p.far, receive("x"), req, tell); return err },
-			"Domain":          func() error { _, err := s.Domain(ctx, p.id, p.domain); return err },
-			"Domains":         func() error { _, err := s.Domains(ctx, p.id); return err },
+			"ShowDomain":      func() error { _, err := s.ShowDomain(ctx, p.id, p.domain); return err },
+			"AccountDomains":  func() error { _, err := s.AccountDomains(ctx, p.id); return err },
 			"DropSuppression": func() error { return s.DropSuppression(ctx, p.id, "", "gone@far.test") },
 			"DropWebhook":     func() error { return s.DropWebhook(ctx, p.id, p.hook) },
-			"Events":          func() error { _, err := s.Events(ctx, p.id, 0, "", changefeed.Entries(9)); return err },
+			"ReadEvents":      func() error { _, err := s.ReadEvents(ctx, p.id, 0, "", changefeed.EntryLimit(9)); return err },
 			"HaveKeys":        func() error { _, err := s.HaveKeys(ctx, p.id, []string{p.near}); return err },
 			"IssueInboxKey": func() error {
 				_, err := s.IssueInboxKey(ctx, operatorOf(p.id), p.near, account.ScopeRead, nil)
@@ -233,21 +233,21 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			},
 			"IssueKey":     func() error { _, err := s.IssueKey(ctx, operatorOf(p.id), "", account.ScopeRead, nil); return err },
 			"JournalEnd":   func() error { _, err := s.JournalEnd(ctx, p.id); return err },
-			"Opens":        func() error { _, err := s.Opens(ctx, p.id, p.key.Key.Hash); return err },
-			"Keys":         func() error { _, _, err := s.Keys(ctx, p.id, "", 9); return err },
+			"IsKeyValid":   func() error { _, err := s.IsKeyValid(ctx, p.id, p.key.Key.Hash); return err },
+			"AccountKeys":  func() error { _, _, err := s.AccountKeys(ctx, p.id, "", 9); return err },
 			"ListInboxes":  func() error { _, err := s.ListInboxes(ctx, p.id, "", 9, nil); return err },
 			"ListWebhooks": func() error { _, err := s.ListWebhooks(ctx, p.id); return err },
 			"LogIn":        func() error { _, err := s.LogIn(ctx, p.email, "correct horse"); return err },
 			"LogOut":       func() error { return s.LogOut(ctx, &account.Principal{Account: p.id}) },
 			"OpenAccount": func() error {
-				_, err := s.OpenAccount(ctx, drawn(there, "new%d@example.test"), "correct horse", account.Free)
+				_, err := s.OpenAccount(ctx, drawn(there, "new%d@example.test"), "correct horse", account.PlanFree)
 				return err
 			},
-			"Present":        func() error { _, err := s.Present(ctx, p.id); return err },
-			"Queued":         func() error { _, err := s.Queued(ctx, p.far, 1); return err },
-			"Raw":            func() error { _, err := s.Raw(ctx, p.far, 1); return err },
-			"Recall":         func() error { _, _, err := s.Recall(ctx, p.far, req); return err },
-			"Receive":        func() error { return s.Receive(ctx, ingest.Envelope{RcptTo: []string{p.far}}, []byte("\r\n")) },
+			"CurrentEnd":     func() error { _, err := s.CurrentEnd(ctx, p.id); return err },
+			"QueuedMessage":  func() error { _, err := s.QueuedMessage(ctx, p.far, 1); return err },
+			"RawMessage":     func() error { _, err := s.RawMessage(ctx, p.far, 1); return err },
+			"RecallResult":   func() error { _, _, err := s.RecallResult(ctx, p.far, req); return err },
+			"ReceiveMessage": func() error { return s.ReceiveMessage(ctx, ingest.Envelope{RcptTo: []string{p.far}}, []byte("\r\n")) },
 			"Redeliver":      func() error { return s.Redeliver(ctx, p.id, 1) },
 			"ReleaseDomain":  func() error { return s.ReleaseDomain(ctx, p.id, p.domain) },
 			"ResetPassword":  func() error { _, err := s.ResetPassword(ctx, w.reset, "correct horse"); return err },
@@ -255,39 +255,45 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			"RevokeInboxKey": func() error { return s.RevokeInboxKey(ctx, p.id, p.far) },
 			"RevokeKey":      func() error { return s.RevokeKey(ctx, p.id, p.key.Key.ID) },
 			"RotateSecret":   func() error { _, err := s.RotateSecret(ctx, p.id, p.hook); return err },
-			"Send":           func() error { _, err := s.Send(ctx, p.far, letter("bob@far.test")); return err },
-			"SendNotice":     func() error { return s.SendNotice(ctx, Notice{To: "bob@far.test"}) },
+			"SendMessage":    func() error { _, err := s.SendMessage(ctx, p.far, letter("bob@far.test")); return err },
+			"SendNotice":     func() error { return s.SendNotice(ctx, ServiceNotice{To: "bob@far.test"}) },
 			"SendOnce":       func() error { _, err := s.SendOnce(ctx, p.far, letter("bob@far.test"), req, tell); return err },
 			"ServiceRecords": func() error { _, err := s.ServiceRecords(ctx); return err },
-			"SetRecipient":   func() error { return s.SetRecipient(ctx, p.id, sealed.Recipient{}, "") },
-			"SetPlan":        func() error { return s.SetPlan(ctx, p.email, account.Free) },
+			"SetRecipient":   func() error { return s.SetRecipient(ctx, p.id, sealed.RecipientKey{}, "") },
+			"SetPlan":        func() error { return s.SetPlan(ctx, p.email, account.PlanFree) },
 			"DropRecipient":  func() error { return s.DropRecipient(ctx, p.id, "") },
 			"SignUp":         func() error { _, err := s.SignUp(ctx, p.email, "correct horse"); return err },
 			"SigningKeys":    func() error { _, _, err := s.SigningKeys(ctx, p.near); return err },
 			"Suppressions":   func() error { _, err := s.Suppressions(ctx, p.id, "", "", 9); return err },
 			"TestWebhook":    func() error { _, err := s.TestWebhook(ctx, p.id, p.hook); return err },
 			"UpdateInbox": func() error {
-				_, _, err := s.UpdateInbox(ctx, w.bob.id, w.bob.far, inbox.Update{RetentionHours: &retention})
+				_, _, err := s.UpdateInbox(ctx, w.bob.id, w.bob.far, inbox.UpdateSettings{RetentionHours: &retention})
 				return err
 			},
-			"Usage":               func() error { _, err := s.Usage(ctx, p.id); return err },
+			"AccountUsage":        func() error { _, err := s.AccountUsage(ctx, p.id); return err },
 			"ListSessions":        func() error { _, _, err := s.ListSessions(ctx, p.id); return err },
 			"EndSession":          func() error { return s.EndSession(ctx, p.id, "1") },
 			"ChangePassword":      func() error { return s.ChangePassword(ctx, operatorOf(p.id), "", "") },
 			"RequestVerification": func() error { return s.RequestVerification(ctx, p.id) },
 			"VerifyEmail": func() error {
-				return s.VerifyEmail(ctx, account.MintToken(account.KindVerify, p.id.Partition(), [32]byte{1}))
+				return s.VerifyEmail(ctx, account.MintToken(account.KindVerify, p.id.HomePartition(), [32]byte{1}))
 			},
 			"VerifyDomain": func() error { _, err := s.VerifyDomain(ctx, p.id, p.domain); return err },
-			"View":         func() error { _, err := s.View(ctx, p.far); return err },
+			"InboxView":    func() error { _, err := s.InboxView(ctx, p.far); return err },
 			"ViewFor":      func() error { _, err := s.ViewFor(ctx, w.bob.id, w.bob.far); return err },
 			"Webhook":      func() error { _, err := s.Webhook(ctx, p.id, p.hook); return err },
 
-			"a session":         func() error { _, err := s.Authenticate(ctx, []byte(p.session)); return err },
-			"a taken address":   func() error { _, _, err := s.CreateInbox(ctx, w.bob.id, inbox.Order{Prefix: &prefix}); return err },
-			"a taken subdomain": func() error { _, _, err := s.CreateInbox(ctx, w.bob.id, inbox.Order{Subdomain: &w.label}); return err },
+			"a session": func() error { _, err := s.Authenticate(ctx, []byte(p.session)); return err },
+			"a taken address": func() error {
+				_, _, err := s.CreateInbox(ctx, w.bob.id, inbox.CreationRequest{Prefix: &prefix})
+				return err
+			},
+			"a taken subdomain": func() error {
+				_, _, err := s.CreateInbox(ctx, w.bob.id, inbox.CreationRequest{Subdomain: &w.label})
+				return err
+			},
 			"an own domain": func() error {
-				_, _, err := s.CreateInbox(ctx, w.bob.id, inbox.Order{Domain: &w.bob.domain})
+				_, _, err := s.CreateInbox(ctx, w.bob.id, inbox.CreationRequest{Domain: &w.bob.domain})
 				return err
 			},
 			"a list with others'": func() error {
@@ -298,22 +304,22 @@ func TestNamesOfAnotherNode(t *testing.T) {
 				_, err := s.AddWebhook(ctx, operatorOf(w.bob.id), url, "message.received", w.bob.far)
 				return err
 			},
-			"under a domain":   func() error { return s.Accepts(ctx, p.own) },
-			"a plan":           func() error { return s.Receive(ctx, ingest.Envelope{RcptTo: []string{p.near}}, []byte("\r\n")) },
+			"under a domain":   func() error { return s.CheckRecipient(ctx, p.own) },
+			"a plan":           func() error { return s.ReceiveMessage(ctx, ingest.Envelope{RcptTo: []string{p.near}}, []byte("\r\n")) },
 			"keys of a domain": func() error { _, _, err := s.SigningKeys(ctx, p.own); return err },
 		}
 		for name, call := range calls {
-			if err := call(); !fault.Is(err, fault.Moved) {
+			if err := call(); !fault.Is(err, fault.MovedAway) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if err := s.DeleteAccount(ctx, w.bob.email); !fault.Is(err, fault.Moved) {
+		if err := s.DeleteAccount(ctx, w.bob.email); !fault.Is(err, fault.MovedAway) {
 			t.Errorf("an account with inboxes of another node: %v", err)
 		}
-		if _, err := s.asking.LeftQueued(w.bob.id); !fault.Is(err, fault.Moved) {
+		if _, err := s.routingStore.LeftQueued(w.bob.id); !fault.Is(err, fault.MovedAway) {
 			t.Errorf("what is left in queues: %v", err)
 		}
-		if v := s.Resident([]byte(p.far)); v != nil {
+		if v := s.ResidentView([]byte(p.far)); v != nil {
 			t.Error("a view is shown")
 		}
 		if _, known := s.PublicKey(p.domain, "r"); known {
@@ -326,12 +332,12 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			t.Error("mail for a domain is received here")
 		}
 		s.RequestReset(p.email) // is only logged
-		s.Listen(p.id, "").Close()
-		if profiles, err := s.Profiles(account.ID{}, 9); err != nil || partition.Checked && len(profiles) != 1 {
+		s.AddListener(p.id, "").Close()
+		if profiles, err := s.ListProfiles(account.ID{}, 9); err != nil || partition.Checked && len(profiles) != 1 {
 			t.Errorf("%d accounts, %v", len(profiles), err)
 		}
 		for m := range reflect.TypeFor[*System]().Methods() {
-			if calls[m.Name] == nil && !slices.Contains([]string{"Gain", "Held", "IsInUse", "Listen", "Lose", "Profiles", "PublicKey", "ReceivesHere", "Release", "RequestReset", "Resident", "Stats", "Stop"}, m.Name) {
+			if calls[m.Name] == nil && !slices.Contains([]string{"AcquireGroup", "Forget", "ForgetContent", "IsOutgoingHeld", "IsInUse", "AddListener", "ReleaseGroup", "ListProfiles", "PublicKey", "ReceivesHere", "ReleaseOutgoing", "RequestReset", "ResidentView", "ReadStats", "Stop"}, m.Name) {
 				t.Errorf("%s was not tried", m.Name)
 			}
 		}
@@ -345,12 +351,12 @@ func TestAnotherNodeIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTwoNodes(t)
 		ctx := t.Context()
-		others := w.store.Crash(t)
-		s := w.node(t, true, func(o *Options) { o.Elsewhere = others })
+		others := w.store.CrashCopy(t)
+		s := w.node(t, true, func(o *Options) { o.RemoteReader = others })
 		other := startSystem(t, others, func(o *Options) {
 			w.options(o)
 			o.Poster = nil
-			o.Owner, o.Elsewhere = partition.NewOwner(partition.Map{there: true}), w.store
+			o.Owner, o.RemoteReader = partition.NewOwner(partition.OwnershipMap{there: true}), w.store
 		})
 		fill := func() (n int) {
 			for ; ; n++ {
@@ -368,28 +374,28 @@ func TestAnotherNodeIsAsked(t *testing.T) {
 			}
 		}
 
-		setPlan(other, account.Free)
+		setPlan(other, account.PlanFree)
 		if n := fill(); n != 1 {
 			t.Errorf("the plan: %d beside one mail", n)
 		}
-		setPlan(other, account.Paid)
+		setPlan(other, account.PlanPaid)
 		time.Sleep(planBelieved)
 		if n := fill(); n != 2 {
 			t.Errorf("the next plan: %d beside two mails", n)
 		}
-		if err := s.Accepts(ctx, w.ada.own); err != nil {
+		if err := s.CheckRecipient(ctx, w.ada.own); err != nil {
 			t.Errorf("RCPT under a domain: %v", err)
 		}
-		if !(outgoing{s}).ReceivesHere(ctx, w.ada.domain) {
+		if !(queueAdapter{s}).ReceivesHere(ctx, w.ada.domain) {
 			t.Error("a domain is not verified")
 		}
 
-		if _, err := s.Send(ctx, w.ada.near, letter("gone@far.test")); !fault.Is(err, fault.Refused) {
+		if _, err := s.SendMessage(ctx, w.ada.near, letter("gone@far.test")); !fault.Is(err, fault.Refused) {
 			t.Errorf("a suppressed recipient: %v", err)
 		}
-		about := delivery.RecipientReport{Recipient: "bob@far.test", Final: "bob@far.test", Action: delivery.ActionFailed, Status: "5.1.1"}
-		_ = s.bounce(ctx, w.ada.id, delivery.Returned{Inbox: w.ada.near, Message: 9}, "bob@far.test", about)
-		if _, found, err := others.Suppression(w.ada.id, "bob@far.test"); !found || err != nil {
+		about := delivery.RecipientReport{Recipient: "bob@far.test", FinalRecipient: "bob@far.test", Action: delivery.ActionFailed, Status: "5.1.1"}
+		_ = s.recordBounce(ctx, w.ada.id, delivery.ReturnTarget{Inbox: w.ada.near, MessageID: 9}, "bob@far.test", about)
+		if _, found, err := others.FindSuppression(w.ada.id, "bob@far.test"); !found || err != nil {
 			t.Errorf("a bounce suppresses: %v, %v", found, err)
 		}
 
@@ -404,8 +410,8 @@ func TestAnotherNodeIsAsked(t *testing.T) {
 
 		events := func(gone bool) {
 			t.Helper()
-			page := must[changefeed.Page](t)(s.Events(ctx, w.bob.id, 0, w.bob.far, changefeed.Entries(9)))
-			if len(page.Entries) != 1 || page.Entries[0].Gone != gone {
+			page := must[changefeed.JournalPage](t)(s.ReadEvents(ctx, w.bob.id, 0, w.bob.far, changefeed.EntryLimit(9)))
+			if len(page.Entries) != 1 || page.Entries[0].MessageDeleted != gone {
 				t.Errorf("events: %+v", page.Entries)
 			}
 		}
@@ -416,14 +422,14 @@ func TestAnotherNodeIsAsked(t *testing.T) {
 		if slices.ContainsFunc(calls, func(p posted) bool { return !strings.Contains(p.body, "secret") }) || len(calls) != 2 {
 			t.Errorf("calls: %+v", calls)
 		}
-		must[inbox.Outcome](t)(other.Do(ctx, w.bob.far, inbox.DeleteMessage{ID: 1}))
+		must[inbox.CommandOutcome](t)(other.Do(ctx, w.bob.far, inbox.DeleteMessage{ID: 1}))
 		events(true)
-		must[inbox.Outcome](t)(other.Do(ctx, w.bob.far, inbox.Submit{Raw: []byte("\r\n"), Recipients: []inbox.Recipient{inbox.To("bob@far.test")}, Content: &inbox.Content{}}))
-		must[inbox.Outcome](t)(other.Do(ctx, w.bob.far, inbox.Delete{}))
-		if left, err := s.asking.LeftQueued(w.bob.id); !slices.Equal(left, []string{w.bob.far}) || err != nil {
+		must[inbox.CommandOutcome](t)(other.Do(ctx, w.bob.far, inbox.Submit{Raw: []byte("\r\n"), Recipients: []inbox.OutgoingRecipient{inbox.To("bob@far.test")}, Content: &inbox.Content{}}))
+		must[inbox.CommandOutcome](t)(other.Do(ctx, w.bob.far, inbox.Delete{}))
+		if left, err := s.routingStore.LeftQueued(w.bob.id); !slices.Equal(left, []string{w.bob.far}) || err != nil {
 			t.Errorf("left in queues: %v, %v", left, err)
 		}
-		last := must[[]webhook.Delivery](t)(s.Deliveries(ctx, w.bob.id, w.bob.hook, 0, 1))
+		last := must[[]webhook.Delivery](t)(s.DeliveryPage(ctx, w.bob.id, w.bob.hook, 0, 1))
 		if strings.Contains(string(last[0].Body), "secret") {
 			t.Error("a delivery tells of mail that is gone")
 		}
@@ -436,23 +442,23 @@ func TestAnotherNodeIsAsked(t *testing.T) {
 func TestPlansAreAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTwoNodes(t)
-		others := w.store.Crash(t)
+		others := w.store.CrashCopy(t)
 		s := startSystem(t, w.store, func(o *Options) {
 			w.options(o)
-			o.Owner, o.Rows, o.Elsewhere = partition.NewOwner(partition.All()), w.rows, others
+			o.Owner, o.RowOwner, o.RemoteReader = partition.NewOwner(partition.AllGroups()), w.rows, others
 		})
 		mailTo(t, s, w.ada.near, "x") // two, of four
 		other := startSystem(t, others, func(o *Options) { w.options(o); o.Poster = nil })
-		if err := other.SetPlan(context.Background(), w.ada.email, account.Free); err != nil {
+		if err := other.SetPlan(context.Background(), w.ada.email, account.PlanFree); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Accepts(t.Context(), w.ada.near); err != nil {
+		if err := s.CheckRecipient(t.Context(), w.ada.near); err != nil {
 			t.Errorf("before the loss: %v", err)
 		}
-		if err := s.Lose(there); err != nil {
+		if err := s.ReleaseGroup(there); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Accepts(t.Context(), w.ada.near); !fault.Is(err, fault.InboxFull) {
+		if err := s.CheckRecipient(t.Context(), w.ada.near); !fault.Is(err, fault.InboxFull) {
 			t.Errorf("after the loss: %v", err)
 		}
 	})
@@ -464,7 +470,7 @@ type looksAtCalls struct {
 	looks int
 }
 
-func (l *looksAtCalls) LastCalls(id account.ID) (map[int64]webhook.Call, error) {
+func (l *looksAtCalls) LastCalls(id account.ID) (map[int64]webhook.DeliveryAttempt, error) {
 	l.looks++
 	return l.Store.LastCalls(id)
 }
@@ -472,9 +478,9 @@ func (l *looksAtCalls) LastCalls(id account.ID) (map[int64]webhook.Call, error) 
 // TestWebhooksAskTheOwner checks that the list of an account whose rows moved to another node is
 // refused before any row is read.
 func TestWebhooksAskTheOwner(t *testing.T) {
-	w := &twoNodes{rows: partition.NewOwner(partition.All()), dns: &fakeDNS{}, poster: &script{}, service: "inbox.localhost"}
+	w := &twoNodes{rows: partition.NewOwner(partition.AllGroups()), dns: &fakeDNS{}, poster: &script{}, service: "inbox.localhost"}
 	store := &looksAtCalls{Store: persisttest.OpenCrashableOwned(t, w.rows)}
-	o := Options{Store: store, Owner: partition.NewOwner(partition.All()), Rows: w.rows, Logger: slog.New(slog.DiscardHandler)}
+	o := Options{Store: store, Owner: partition.NewOwner(partition.AllGroups()), RowOwner: w.rows, Logger: slog.New(slog.DiscardHandler)}
 	w.options(&o)
 	s := must[*System](t)(Start(o))
 	defer s.Stop()
@@ -482,9 +488,9 @@ func TestWebhooksAskTheOwner(t *testing.T) {
 	if _, err := s.Webhooks.ListWebhooks(t.Context(), id); err != nil || store.looks != 1 {
 		t.Fatalf("%v, %d looks", err, store.looks)
 	}
-	w.rows.Set(id.Partition().Group(), false)
-	if _, err := s.Webhooks.ListWebhooks(t.Context(), id); !fault.Is(err, fault.Moved) || store.looks != 1 {
+	w.rows.SetOwned(id.HomePartition().Group(), false)
+	if _, err := s.Webhooks.ListWebhooks(t.Context(), id); !fault.Is(err, fault.MovedAway) || store.looks != 1 {
 		t.Errorf("%v, %d looks", err, store.looks)
 	}
-	w.rows.Set(id.Partition().Group(), true)
+	w.rows.SetOwned(id.HomePartition().Group(), true)
 }

@@ -11,31 +11,31 @@ import (
 // follow. The oldest content of the node is evicted first. Caching a message longer would only add
 // work for the garbage collector; a later request reads it from the store (ADR 0025).
 type atHand struct {
-	most int64 // bytes
+	maxBytes int64 // bytes
 
-	mu    sync.Mutex // guards all below
-	held  int64
-	queue []*inbox.Newest // contents from index first on are cached, in commit order
-	first int
+	mu         sync.Mutex // guards all below
+	heldBytes  int64
+	queue      []*inbox.CachedContent // contents from index first on are cached, in commit order
+	firstIndex int
 }
 
-// keep adds n to the cache and evicts what no longer fits, possibly n itself. A nil n does nothing.
-func (h *atHand) keep(n *inbox.Newest) {
+// keepNewest adds n to the cache and evicts what no longer fits, possibly n itself. A nil n does nothing.
+func (h *atHand) keepNewest(n *inbox.CachedContent) {
 	if n == nil {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.held += n.Weight()
+	h.heldBytes += n.Weight()
 	h.queue = append(h.queue, n)
-	for ; h.held > h.most; h.first++ {
-		out := h.queue[h.first]
-		h.queue[h.first] = nil
-		h.held -= out.Weight()
+	for ; h.heldBytes > h.maxBytes; h.firstIndex++ {
+		out := h.queue[h.firstIndex]
+		h.queue[h.firstIndex] = nil
+		h.heldBytes -= out.Weight()
 		out.LetGo()
 	}
-	if h.first > len(h.queue)/2 {
-		h.queue = slices.Delete(h.queue, 0, h.first) // clears the tail
-		h.first = 0
+	if h.firstIndex > len(h.queue)/2 {
+		h.queue = slices.Delete(h.queue, 0, h.firstIndex) // clears the tail
+		h.firstIndex = 0
 	}
 }

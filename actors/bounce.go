@@ -18,36 +18,36 @@ type BounceStore interface {
 	PutSuppression(account.ID, account.Suppression) error
 }
 
-// Bounces reads the messages that return to the return paths of sent messages. It is immutable; any
+// BounceHandler reads the messages that return to the return paths of sent messages. It is immutable; any
 // goroutine may use it.
-type Bounces struct {
-	inboxes *Inboxes
-	store   BounceStore
-	secret  []byte // signs return paths
-	now     func() time.Time
-	log     *slog.Logger
-	noted   func() // called for each bounce
+type BounceHandler struct {
+	inboxes          *InboxService
+	store            BounceStore
+	returnPathSecret []byte // signs return paths
+	now              func() time.Time
+	log              *slog.Logger
+	onBounce         func() // called for each bounce
 }
 
 // returnPath is the envelope sender of the copy for the recipient at index.
-func (b *Bounces) returnPath(address string, id int64, index int) string {
-	return delivery.ReturnPath(b.secret, address, id, index)
+func (b *BounceHandler) returnPath(address string, id int64, index int) string {
+	return delivery.ReturnPath(b.returnPathSecret, address, id, index)
 }
 
 // readReturn parses a return path. It returns false for an ordinary recipient.
-func (b *Bounces) readReturn(rcpt string) (delivery.Returned, bool) {
-	return delivery.ReadReturnPath(b.secret, rcpt)
+func (b *BounceHandler) readReturn(rcpt string) (delivery.ReturnTarget, bool) {
+	return delivery.ReadReturnPath(b.returnPathSecret, rcpt)
 }
 
-// take processes a bounce report that was sent to a return path; it is then not stored in the
+// handleReturned processes a bounce report that was sent to a return path; it is then not stored in the
 // inbox. It returns false if the message is not a report but a reply by a person or a machine,
 // which is an ordinary message. RFC 3834 section 4 sends automatic replies to the return path.
-func (b *Bounces) take(ctx context.Context, r delivery.Returned, raw []byte) (bool, error) {
+func (b *BounceHandler) handleReturned(ctx context.Context, r delivery.ReturnTarget, raw []byte) (bool, error) {
 	report, ok := delivery.ReadReport(raw)
 	switch {
 	case !ok:
 		return false, nil
-	case r.Recipient == delivery.OwnersCopy:
+	case r.RecipientIndex == delivery.OwnersCopy:
 		return true, b.takeCopy(ctx, r, report)
 	}
 	return true, b.takeReport(ctx, r, report)
@@ -55,7 +55,7 @@ func (b *Bounces) take(ctx context.Context, r delivery.Returned, raw []byte) (bo
 
 // takeCopy stops the owner's copies of an inbox if one of them bounces because of its address. The
 // copy itself is not stored, and the account did not send it, so no address is suppressed.
-func (b *Bounces) takeCopy(ctx context.Context, r delivery.Returned, report delivery.Report) error {
+func (b *BounceHandler) takeCopy(ctx context.Context, r delivery.ReturnTarget, report delivery.StatusReport) error {
 	i := slices.IndexFunc(report.Recipients, func(about delivery.RecipientReport) bool {
 		return about.Action == delivery.ActionFailed && about.IsHard()
 	})
@@ -67,61 +67,61 @@ func (b *Bounces) takeCopy(ctx context.Context, r delivery.Returned, report deli
 		return nil
 	}
 	if answer.Count > 0 {
-		b.noted()
-		b.log.Info("calendar owner copy bounced", "inbox", r.Inbox, "message_id", r.Message, "answer", report.Recipients[i].Reason())
+		b.onBounce()
+		b.log.Info("calendar owner copy bounced", "inbox", r.Inbox, "message_id", r.MessageID, "answer", report.Recipients[i].Reason())
 	}
 	return err
 }
 
 // takeReport records the failures of a report.
-func (b *Bounces) takeReport(ctx context.Context, r delivery.Returned, report delivery.Report) error {
-	view, err := b.inboxes.View(ctx, r.Inbox)
+func (b *BounceHandler) takeReport(ctx context.Context, r delivery.ReturnTarget, report delivery.StatusReport) error {
+	view, err := b.inboxes.InboxView(ctx, r.Inbox)
 	if fault.Is(err, fault.NoInbox) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	m := view.Message(r.Message, b.now())
-	if m == nil || m.Sending == nil {
+	m := view.Message(r.MessageID, b.now())
+	if m == nil || m.OutgoingDelivery == nil {
 		return nil
 	}
-	email, about := failure(m.Sending.Recipients, r, report)
+	email, about := failedRecipient(m.OutgoingDelivery.Recipients, r, report)
 	if email == "" {
-		b.log.Info("bounce report names no recipient", "inbox", r.Inbox, "message_id", r.Message, "about", report.Recipients[0].Recipient)
+		b.log.Info("bounce report names no recipient", "inbox", r.Inbox, "message_id", r.MessageID, "about", report.Recipients[0].Recipient)
 		return nil
 	}
-	return b.bounce(ctx, view.Account, r, email, about)
+	return b.recordBounce(ctx, view.Account, r, email, about)
 }
 
-// bounce writes the suppression first. If the process dies before the inbox records the bounce, the
+// recordBounce writes the suppression first. If the process dies before the inbox records the bounce, the
 // repeated bounce completes it.
-func (b *Bounces) bounce(ctx context.Context, id account.ID, r delivery.Returned, email string, about delivery.RecipientReport) error {
+func (b *BounceHandler) recordBounce(ctx context.Context, id account.ID, r delivery.ReturnTarget, email string, about delivery.RecipientReport) error {
 	why := about.Reason()
 	if about.IsHard() {
-		err := b.store.PutSuppression(id, account.Suppression{Email: strings.ToLower(email), Inbox: r.Inbox, Message: r.Message, Reason: why, At: b.now()})
+		err := b.store.PutSuppression(id, account.Suppression{Email: strings.ToLower(email), Inbox: r.Inbox, Message: r.MessageID, Reason: why, At: b.now()})
 		if err != nil {
 			return err
 		}
 	}
-	answer, err := b.inboxes.Do(ctx, r.Inbox, inbox.Bounce{ID: r.Message, Recipient: email, Error: why})
+	answer, err := b.inboxes.Do(ctx, r.Inbox, inbox.RecordBounce{ID: r.MessageID, Recipient: email, Error: why})
 	if err == nil && answer.Count > 0 {
-		b.noted()
-		b.log.Info("bounced", "inbox", r.Inbox, "message_id", r.Message, "to", email, "answer", why)
+		b.onBounce()
+		b.log.Info("bounced", "inbox", r.Inbox, "message_id", r.MessageID, "to", email, "answer", why)
 	}
 	return err
 }
 
-// failure returns the recipient that a report is about and what it says of that recipient; email is
+// failedRecipient returns the recipient that a report is about and what it says of that recipient; email is
 // "" if none exists. A report counts only for the recipient whose return path it was sent to,
 // because only that recipient and the servers on the way know the path. The report must name either
 // that recipient or an address that is not a recipient of the message, because the message may have
 // been forwarded.
-func failure(to []inbox.Recipient, r delivery.Returned, report delivery.Report) (email string, about delivery.RecipientReport) {
-	if r.Recipient < 0 || r.Recipient >= len(to) || r.Shared && len(to) > 1 {
+func failedRecipient(to []inbox.OutgoingRecipient, r delivery.ReturnTarget, report delivery.StatusReport) (email string, about delivery.RecipientReport) {
+	if r.RecipientIndex < 0 || r.RecipientIndex >= len(to) || r.IsShared && len(to) > 1 {
 		return "", about
 	}
-	own := to[r.Recipient].Email
+	own := to[r.RecipientIndex].Email
 	for _, said := range report.Recipients {
 		if said.Action != delivery.ActionFailed {
 			continue
@@ -137,8 +137,8 @@ func failure(to []inbox.Recipient, r delivery.Returned, report delivery.Report) 
 }
 
 // namedBy returns the recipients of a message that one entry of a report names.
-func namedBy(said delivery.RecipientReport, to []inbox.Recipient) (named []string) {
-	for _, name := range said.Names() {
+func namedBy(said delivery.RecipientReport, to []inbox.OutgoingRecipient) (named []string) {
+	for _, name := range said.RecipientNames() {
 		if canonical, err := inbox.CheckRecipient("", name); err == nil {
 			name = canonical
 		}

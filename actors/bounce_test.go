@@ -42,7 +42,7 @@ func TestAReportCountsForItsRecipientOnly(t *testing.T) {
 		t.Run(c.status+" to "+c.to+" about "+c.about, func(t *testing.T) {
 			s, o := sentToThree(t)
 			report := strings.NewReplacer("bob@far.test", c.about, "Status: 5.1.1", "Status: "+c.status, "550 5.1.1", "550 "+c.status).Replace(dsn)
-			if err := s.Receive(t.Context(), envelopeTo(o.paths[c.to]), []byte(report)); err != nil {
+			if err := s.ReceiveMessage(t.Context(), envelopeTo(o.paths[c.to]), []byte(report)); err != nil {
 				t.Fatal(err)
 			}
 			bounced, barred := o.bounced(t, s)
@@ -74,7 +74,7 @@ func TestAReportAboutSeveral(t *testing.T) {
 		{"by the name that we asked for", "Original-Recipient: rfc822;bob@far.test\r\n" + group("carol@far.test", "5.1.1"), "[bob@far.test: 550 5.1.1 no such user]"},
 	} {
 		s, o := sentToThree(t)
-		if err := s.Receive(t.Context(), envelopeTo(o.paths["bob@far.test"]), []byte(head+c.groups+"--b--\r\n")); err != nil {
+		if err := s.ReceiveMessage(t.Context(), envelopeTo(o.paths["bob@far.test"]), []byte(head+c.groups+"--b--\r\n")); err != nil {
 			t.Fatal(err)
 		}
 		if bounced, _ := o.bounced(t, s); fmt.Sprint(bounced) != c.want {
@@ -88,18 +88,18 @@ func TestAReportAboutSeveral(t *testing.T) {
 // recipient.
 func TestASharedReturnPathNamesNobody(t *testing.T) {
 	s, o := sentToThree(t)
-	single := must[int64](t)(s.Send(t.Context(), o.address, letter("bob@far.test")))
+	single := must[int64](t)(s.SendMessage(t.Context(), o.address, letter("bob@far.test")))
 	sending(t, s, o.address, single, final)
 	for _, c := range []struct {
 		id   int64
 		want string
 	}{{o.id, "[]"}, {single, "[bob@far.test: 550 5.1.1 no such user]"}} {
 		o.id = c.id
-		back := sharedReturnPath(s.Bounces.secret, o.address, c.id, 0)
-		if err := s.Accepts(t.Context(), back); err != nil {
+		back := sharedReturnPath(s.BounceHandler.returnPathSecret, o.address, c.id, 0)
+		if err := s.CheckRecipient(t.Context(), back); err != nil {
 			t.Errorf("%s is refused: %v", back, err)
 		}
-		if err := s.Receive(t.Context(), envelopeTo(back), []byte(dsn)); err != nil {
+		if err := s.ReceiveMessage(t.Context(), envelopeTo(back), []byte(dsn)); err != nil {
 			t.Fatal(err)
 		}
 		bounced, barred := o.bounced(t, s)
@@ -129,9 +129,9 @@ type sent struct {
 func sentToThree(t *testing.T) (*System, sent) {
 	t.Helper()
 	courier := &fakeCourier{}
-	s := startSystem(t, persisttest.Open(t), func(o *Options) { o.Courier = courier })
+	s := startSystem(t, persisttest.OpenStore(t), func(o *Options) { o.Courier = courier })
 	id, address := openAccount(t, s)
-	o := sent{id, address, must[int64](t)(s.Send(t.Context(), address, letter("bob@far.test", "eve@xn--bcher-kva.test", "carol@far.test"))), map[string]string{}}
+	o := sent{id, address, must[int64](t)(s.SendMessage(t.Context(), address, letter("bob@far.test", "eve@xn--bcher-kva.test", "carol@far.test"))), map[string]string{}}
 	sending(t, s, address, o.id, final)
 	for _, job := range courier.handed() {
 		for i, rcpt := range job.Rcpts {
@@ -146,7 +146,7 @@ func sentToThree(t *testing.T) (*System, sent) {
 func (o sent) bounced(t *testing.T, s *System) (list []string, barred []account.Suppression) {
 	t.Helper()
 	for _, r := range sending(t, s, o.address, o.id, final).Recipients {
-		if r.Status == delivery.Bounced {
+		if r.Status == delivery.StatusBounced {
 			list = append(list, r.Email+": "+r.Error)
 		}
 	}
@@ -155,22 +155,22 @@ func (o sent) bounced(t *testing.T, s *System) (list []string, barred []account.
 
 // TestAnAnswerToTheReturnPathIsMail covers vacation notices, and replies to the envelope sender.
 func TestAnAnswerToTheReturnPathIsMail(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	courier := &fakeCourier{}
 	s := startSystem(t, store, func(o *Options) { o.Courier = courier })
 	_, address := openAccount(t, s)
-	sent := must[int64](t)(s.Send(t.Context(), address, letter("bob@far.test")))
+	sent := must[int64](t)(s.SendMessage(t.Context(), address, letter("bob@far.test")))
 	sending(t, s, address, sent, final)
 	back := courier.handed()[0].Senders[0]
 	away := "From: bob@far.test\r\nSubject: Out of office: Hello\r\nAuto-Submitted: auto-replied\r\n\r\n550 5.1.1 is not my number.\r\n"
-	if err := s.Receive(t.Context(), envelopeTo(back), []byte(away)); err != nil {
+	if err := s.ReceiveMessage(t.Context(), envelopeTo(back), []byte(away)); err != nil {
 		t.Fatal(err)
 	}
-	got := must[*inbox.View](t)(s.View(t.Context(), address)).Latest(s.now(), nil)
+	got := must[*inbox.View](t)(s.InboxView(t.Context(), address)).LatestMatching(s.now(), nil)
 	if got == nil || got.Subject != "Out of office: Hello" {
 		t.Errorf("received %+v", got)
 	}
-	if r := sending(t, s, address, sent, final).Recipients[0]; r.Status != delivery.Unsigned {
+	if r := sending(t, s, address, sent, final).Recipients[0]; r.Status != delivery.StatusUnsigned {
 		t.Errorf("the recipient is %s", r.Status)
 	}
 }
@@ -178,7 +178,7 @@ func TestAnAnswerToTheReturnPathIsMail(t *testing.T) {
 // TestSuppressionsOfOneInbox checks that the list is filtered before it is paged, so that no page
 // is short and no cursor is an address of another inbox.
 func TestSuppressionsOfOneInbox(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	s := startSystem(t, store, nil)
 	id := account.ID{7}
 	for n := range 3 * suppressionsRead {

@@ -35,7 +35,7 @@ type organizer struct {
 	answers int // replies of the guest so far
 }
 
-func organize(t testing.TB, store *persisttest.Store, change func(*Options)) *organizer {
+func organize(t testing.TB, store *persisttest.TestStore, change func(*Options)) *organizer {
 	courier := &fakeCourier{}
 	s := startSystem(t, store, func(o *Options) {
 		if o.Courier = courier; change != nil {
@@ -49,31 +49,31 @@ func organize(t testing.TB, store *persisttest.Store, change func(*Options)) *or
 
 func (o *organizer) owner(enabled bool) calendar.OwnerSetting {
 	o.t.Helper()
-	return must[calendar.OwnerSetting](o.t)(o.Owners.SetOwner(o.t.Context(), o.address, enabled))
+	return must[calendar.OwnerSetting](o.t)(o.OwnerSettings.SetOwner(o.t.Context(), o.address, enabled))
 }
 
 // arrange applies an order, and waits until the owner's copy was queued or is not due.
-func (o *organizer) arrange(order calendar.Order) int64 {
+func (o *organizer) arrange(order calendar.MeetingOrder) int64 {
 	o.t.Helper()
-	done := must[calendar.Done](o.t)(o.Arrange(o.t.Context(), o.address, order))
+	done := must[calendar.ChangeResult](o.t)(o.ArrangeMeeting(o.t.Context(), o.address, order))
 	o.settle()
 	return done.Meeting.ID
 }
 
 func (o *organizer) settle() {
 	until(func() bool {
-		view := must[*inbox.View](o.t)(o.View(o.t.Context(), o.address))
-		return !view.Calendar.HasDue() && !slices.ContainsFunc(view.Messages, (*inbox.Message).Waiting)
+		view := must[*inbox.View](o.t)(o.InboxView(o.t.Context(), o.address))
+		return !view.Calendar.HasDue() && !slices.ContainsFunc(view.Messages, (*inbox.Message).IsWaiting)
 	})
 }
 
 func (o *organizer) schedule() int64 {
 	title, begin, guests := "Plan", time.Now().Add(48*time.Hour).UTC().Format("2006-01-02T15:04:05Z"), []calendar.Guest{{Email: "guest@far.test"}}
-	return o.arrange(calendar.Schedule{Fields: calendar.Fields{Title: &title, Start: &begin, Attendees: &guests}})
+	return o.arrange(calendar.Schedule{MeetingFields: calendar.MeetingFields{Title: &title, Start: &begin, Attendees: &guests}})
 }
 
 func (o *organizer) rename(id int64, title string) {
-	o.arrange(calendar.Reschedule{ID: id, Fields: calendar.Fields{Title: &title}})
+	o.arrange(calendar.Reschedule{ID: id, MeetingFields: calendar.MeetingFields{Title: &title}})
 }
 
 var (
@@ -101,9 +101,9 @@ func ics(raw []byte) []byte {
 // TestOwnersCopies checks that each change of an own meeting is sent to the sign-in address only.
 // The message is counted like any other, but it is not visible to readers and causes no event.
 func TestOwnersCopies(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	o := organize(t, store, nil)
-	if set := o.owner(true); set != (calendar.OwnerSetting{Owner: calendar.Owner{Enabled: true}, Email: "me@example.test", Available: true}) {
+	if set := o.owner(true); set != (calendar.OwnerSetting{CopySetting: calendar.CopySetting{Enabled: true}, Email: "me@example.test", EmailAvailable: true}) {
 		t.Errorf("the setting is %+v", set)
 	}
 	id := o.schedule()
@@ -124,20 +124,20 @@ func TestOwnersCopies(t *testing.T) {
 		case len(c.Rcpts) != 1, !bytes.Contains(c.Raw, []byte("\r\nAuto-Submitted: auto-generated\r\n")):
 			t.Errorf("a copy to %v:\n%s", c.Rcpts, c.Raw)
 		default:
-			if back, ok := o.readReturn(c.Senders[0]); !ok || back.Inbox != o.address || back.Recipient != delivery.OwnersCopy {
+			if back, ok := o.readReturn(c.Senders[0]); !ok || back.Inbox != o.address || back.RecipientIndex != delivery.OwnersCopy {
 				t.Errorf("a copy from %q", c.Senders)
 			}
 		}
 	}
-	view := must[*inbox.View](t)(o.View(t.Context(), o.address))
-	if n, _, _ := view.Counts(o.now()); n != guests || len(view.Messages) != guests {
+	view := must[*inbox.View](t)(o.InboxView(t.Context(), o.address))
+	if n, _, _ := view.MessageCounts(o.now()); n != guests || len(view.Messages) != guests {
 		t.Errorf("%d messages are seen, and %d are there, of %d mails to guests", n, len(view.Messages), guests)
 	}
-	if told := must[[]inbox.Public](t)(events(store, o.System, o.account)); len(told) != guests {
+	if told := must[[]inbox.PublicEvent](t)(events(store, o.System, o.account)); len(told) != guests {
 		t.Errorf("told was %+v", told)
 	}
-	if usage := must[account.Usage](t)(o.Usage(t.Context(), o.account)); usage.Sends != int64(guests+3) {
-		t.Errorf("%d sends are counted, of %d to guests", usage.Sends, guests)
+	if usage := must[account.QuotaUsage](t)(o.AccountUsage(t.Context(), o.account)); usage.SendsToday != int64(guests+3) {
+		t.Errorf("%d sends are counted, of %d to guests", usage.SendsToday, guests)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestOwnersCopiesAreBlocked(t *testing.T) {
 	report := func(action, code string) func(*organizer, string) {
 		return func(o *organizer, back string) {
 			text := strings.NewReplacer("bob@far.test", "me@example.test", "Action: failed", "Action: "+action, "5.1.1", code).Replace(dsn)
-			if err := o.Receive(o.t.Context(), envelopeTo(back), []byte(text)); err != nil {
+			if err := o.ReceiveMessage(o.t.Context(), envelopeTo(back), []byte(text)); err != nil {
 				o.t.Fatal(err)
 			}
 		}
@@ -167,13 +167,13 @@ func TestOwnersCopiesAreBlocked(t *testing.T) {
 		{"arrived", 250, report("delivered", "5.1.1"), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := organize(t, persisttest.Open(t), nil)
+			o := organize(t, persisttest.OpenStore(t), nil)
 			refuse := c.code == 550
-			o.courier.answer = func(con mailqueue.Consignment) mailqueue.Handover {
+			o.courier.answer = func(con mailqueue.DeliveryRequest) mailqueue.Handover {
 				if refuse && con.Rcpts[0] == "me@example.test" {
-					return mailqueue.Handover{Outcome: delivery.Permanent, Code: 550, Text: "550 no such user", MX: "mx"}
+					return mailqueue.Handover{Outcome: delivery.OutcomePermanent, Code: 550, Text: "550 no such user", MX: "mx"}
 				}
-				return mailqueue.Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
+				return mailqueue.Handover{Outcome: delivery.OutcomeDelivered, Code: 250, MX: "mx"}
 			}
 			o.owner(true)
 			id := o.schedule()
@@ -184,7 +184,7 @@ func TestOwnersCopiesAreBlocked(t *testing.T) {
 					}
 				}
 			}
-			set := must[calendar.OwnerSetting](t)(o.Owners.Owner(t.Context(), o.address))
+			set := must[calendar.OwnerSetting](t)(o.OwnerSettings.ReadOwner(t.Context(), o.address))
 			if set.Blocked != c.blocked || !set.Enabled {
 				t.Fatalf("the setting is %+v", set)
 			}
@@ -212,36 +212,36 @@ func TestOwnersCopiesAreBlocked(t *testing.T) {
 // quota. The change itself is not delayed, and nothing stays due forever.
 func TestOwnersCopiesAreLeftOut(t *testing.T) {
 	t.Run("an inbox here", func(t *testing.T) {
-		o := organize(t, persisttest.Open(t), nil)
+		o := organize(t, persisttest.OpenStore(t), nil)
 		makeInbox(t, o.System, "me@inbox.localhost")
-		profile := must[account.Profile](t)(o.OpenAccount(t.Context(), "me+owner@inbox.localhost", "correct horse", account.Paid))
+		profile := must[account.Profile](t)(o.OpenAccount(t.Context(), "me+owner@inbox.localhost", "correct horse", account.PlanPaid))
 		prefix := "other"
-		view, _, err := o.CreateInbox(t.Context(), profile.ID, inbox.Order{Prefix: &prefix})
+		view, _, err := o.CreateInbox(t.Context(), profile.ID, inbox.CreationRequest{Prefix: &prefix})
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.account, o.address = profile.ID, view.Address
-		if set := o.owner(true); set.Available || !set.Enabled {
+		if set := o.owner(true); set.EmailAvailable || !set.Enabled {
 			t.Errorf("the setting is %+v", set)
 		}
 		o.schedule()
 		if got := len(o.courier.handed()); got != 1 {
 			t.Errorf("%d mails", got)
 		}
-		if here := must[*inbox.View](t)(o.View(t.Context(), "me@inbox.localhost")); len(here.Messages) > 0 {
+		if here := must[*inbox.View](t)(o.InboxView(t.Context(), "me@inbox.localhost")); len(here.Messages) > 0 {
 			t.Errorf("the owner's own inbox here got %+v", here.Messages[0])
 		}
-		must[inbox.Outcome](t)(o.Do(t.Context(), "me@inbox.localhost", inbox.Delete{}))
-		if set := must[calendar.OwnerSetting](t)(o.Owners.Owner(t.Context(), o.address)); !set.Available {
+		must[inbox.CommandOutcome](t)(o.Do(t.Context(), "me@inbox.localhost", inbox.Delete{}))
+		if set := must[calendar.OwnerSetting](t)(o.OwnerSettings.ReadOwner(t.Context(), o.address)); !set.EmailAvailable {
 			t.Errorf("the setting is %+v", set)
 		}
 	})
 	t.Run("the day is used up", func(t *testing.T) {
-		o := organize(t, persisttest.Open(t), func(o *Options) {
+		o := organize(t, persisttest.OpenStore(t), func(o *Options) {
 			o.Plans = account.DefaultPlans()
-			paid := o.Plans[account.Paid]
+			paid := o.Plans[account.PlanPaid]
 			paid.SendsPerDay = 3
-			o.Plans[account.Paid] = paid
+			o.Plans[account.PlanPaid] = paid
 		})
 		o.owner(true)
 		id := o.schedule()
@@ -260,17 +260,17 @@ func TestOwnersCopiesOverCrashes(t *testing.T) {
 	o.owner(true)
 	id := o.schedule()
 	tried := make(chan struct{}, 100)
-	store.Before = func(rows any) error {
+	store.BeforeCommit = func(rows any) error {
 		if r, ok := rows.(*inbox.Rows); ok && r.CopyDue != nil && !*r.CopyDue {
 			tried <- struct{}{}
-			return fault.New(fault.Unavailable, "not now")
+			return fault.New(fault.TemporarilyUnavailable, "not now")
 		}
 		return nil
 	}
 	title := "Changed before the crash"
-	must[calendar.Done](t)(o.Arrange(t.Context(), o.address, calendar.Reschedule{ID: id, Fields: calendar.Fields{Title: &title}}))
+	must[calendar.ChangeResult](t)(o.ArrangeMeeting(t.Context(), o.address, calendar.Reschedule{ID: id, MeetingFields: calendar.MeetingFields{Title: &title}}))
 	<-tried
-	crashed := store.Crash(t)
+	crashed := store.CrashCopy(t)
 	again := &organizer{t: t, courier: &fakeCourier{}, address: o.address}
 	again.System = startSystem(t, crashed, func(o *Options) { o.Courier = again.courier })
 	until(func() bool { return len(again.courier.copies()) > 0 })
@@ -279,7 +279,7 @@ func TestOwnersCopiesOverCrashes(t *testing.T) {
 		t.Errorf("after the crash the owner got %s", got)
 	}
 	last := &organizer{t: t, courier: &fakeCourier{}, address: o.address}
-	last.System = startSystem(t, crashed.Crash(t), func(o *Options) { o.Courier = last.courier })
+	last.System = startSystem(t, crashed.CrashCopy(t), func(o *Options) { o.Courier = last.courier })
 	last.settle()
 	last.rename(id, "Once more")
 	if got := fmt.Sprint(last.courier.copies()); got != "[METHOD:REQUEST SEQUENCE:3]" {
@@ -290,29 +290,29 @@ func TestOwnersCopiesOverCrashes(t *testing.T) {
 // TestOwnersCopiesGoWithTheirGroup checks that the next owner of a group sends a copy that was due
 // when the group was lost.
 func TestOwnersCopiesGoWithTheirGroup(t *testing.T) {
-	rows := partition.NewOwner(partition.All())
+	rows := partition.NewOwner(partition.AllGroups())
 	store := persisttest.OpenOwned(t, rows)
-	o := organize(t, store, func(o *Options) { o.Owner, o.Rows = partition.NewOwner(partition.All()), rows })
+	o := organize(t, store, func(o *Options) { o.Owner, o.RowOwner = partition.NewOwner(partition.AllGroups()), rows })
 	o.owner(true)
 	var failing atomic.Bool
 	tried := make(chan struct{}, 100)
-	store.Before = func(rows any) error {
+	store.BeforeCommit = func(rows any) error {
 		if r, ok := rows.(*inbox.Rows); ok && r.CopyDue != nil && !*r.CopyDue && failing.Load() {
 			tried <- struct{}{}
-			return fault.New(fault.Unavailable, "not now")
+			return fault.New(fault.TemporarilyUnavailable, "not now")
 		}
 		return nil
 	}
 	failing.Store(true)
 	title, begin, guests := "Plan", "2030-01-01T10:00:00Z", []calendar.Guest{{Email: "guest@far.test"}}
-	must[calendar.Done](t)(o.Arrange(t.Context(), o.address, calendar.Schedule{Fields: calendar.Fields{Title: &title, Start: &begin, Attendees: &guests}}))
+	must[calendar.ChangeResult](t)(o.ArrangeMeeting(t.Context(), o.address, calendar.Schedule{MeetingFields: calendar.MeetingFields{Title: &title, Start: &begin, Attendees: &guests}}))
 	<-tried
 	g := partition.Of(o.address).Group()
-	if err := o.Lose(g); err != nil {
+	if err := o.ReleaseGroup(g); err != nil {
 		t.Fatal(err)
 	}
 	failing.Store(false)
-	if err := o.Gain(g); err != nil {
+	if err := o.AcquireGroup(g); err != nil {
 		t.Fatal(err)
 	}
 	o.settle()
@@ -324,7 +324,7 @@ func TestOwnersCopiesGoWithTheirGroup(t *testing.T) {
 // opens returns the inbox whose calendar a token opens.
 func opens(t testing.TB, s *System, token string) string {
 	t.Helper()
-	view, err := s.Feeds.Open(t.Context(), token)
+	view, err := s.Feeds.OpenFeed(t.Context(), token)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return "nothing"
@@ -335,7 +335,7 @@ func opens(t testing.TB, s *System, token string) string {
 }
 
 // manager is a session that asks for a link.
-var manager = calendar.Reader{Manage: true}
+var manager = calendar.LinkReader{CanManage: true}
 
 // TestLinksToCalendars checks that a link is created once, and that an ended link never works
 // again, also across crashes.
@@ -346,7 +346,7 @@ func TestLinksToCalendars(t *testing.T) {
 	ctx := t.Context()
 	share := func() string {
 		t.Helper()
-		token, _, err := s.Feeds.Share(ctx, address, manager)
+		token, _, err := s.Feeds.ShareFeed(ctx, address, manager)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -354,7 +354,7 @@ func TestLinksToCalendars(t *testing.T) {
 	}
 	rotate := func(req idempotency.Request) string {
 		t.Helper()
-		token, _, err := s.Feeds.Rotate(ctx, address, manager, req)
+		token, _, err := s.Feeds.RotateLink(ctx, address, manager, req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -363,7 +363,7 @@ func TestLinksToCalendars(t *testing.T) {
 	var ended []string
 	check := func(when, live string) {
 		t.Helper()
-		for _, on := range []*System{s, startSystem(t, store.Crash(t), nil)} {
+		for _, on := range []*System{s, startSystem(t, store.CrashCopy(t), nil)} {
 			if live != "" && opens(t, on, live) != address {
 				t.Errorf("%s: the link opens nothing", when)
 			}
@@ -394,19 +394,19 @@ func TestLinksToCalendars(t *testing.T) {
 	}
 	check("repeated", third)
 	for range 2 {
-		if err := s.Feeds.Hide(ctx, address); err != nil {
+		if err := s.Feeds.HideFeed(ctx, address); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ended = append(ended, third)
 	check("hidden", "")
-	for _, on := range []*System{s, startSystem(t, store.Crash(t), nil)} {
-		if _, _, err := on.Feeds.Share(ctx, address, calendar.Reader{}); !fault.Is(err, fault.NotFound) {
+	for _, on := range []*System{s, startSystem(t, store.CrashCopy(t), nil)} {
+		if _, _, err := on.Feeds.ShareFeed(ctx, address, calendar.LinkReader{}); !fault.Is(err, fault.NotFound) {
 			t.Errorf("a reader makes another link: %v", err)
 		}
 	}
 	ended = append(ended, share())
-	if err := s.Feeds.Hide(ctx, address); err != nil {
+	if err := s.Feeds.HideFeed(ctx, address); err != nil {
 		t.Fatal(err)
 	}
 	check("hidden again", "")
@@ -418,7 +418,7 @@ func TestLinksToCalendars(t *testing.T) {
 	ended = append(ended, fourth)
 	check("deleted", "")
 	prefix := "agent"
-	if _, _, err := s.CreateInbox(ctx, id, inbox.Order{Prefix: &prefix}); err != nil {
+	if _, _, err := s.CreateInbox(ctx, id, inbox.CreationRequest{Prefix: &prefix}); err != nil {
 		t.Fatal(err)
 	}
 	check("made again", "")
@@ -441,9 +441,9 @@ func TestALinkEndsWithItsKey(t *testing.T) {
 	s := startSystem(t, store, clock)
 	id, address := openAccount(t, s)
 	ctx, days := t.Context(), 30
-	share := func(by calendar.Reader) string {
+	share := func(by calendar.LinkReader) string {
 		t.Helper()
-		token, _, err := s.Feeds.Share(ctx, address, by)
+		token, _, err := s.Feeds.ShareFeed(ctx, address, by)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -451,17 +451,17 @@ func TestALinkEndsWithItsKey(t *testing.T) {
 	}
 	check := func(when, token, want string) {
 		t.Helper()
-		for name, on := range map[string]*System{"here": s, "after a crash": startSystem(t, store.Crash(t), clock)} {
+		for name, on := range map[string]*System{"here": s, "after a crash": startSystem(t, store.CrashCopy(t), clock)} {
 			if got := opens(t, on, token); got != want {
 				t.Errorf("%s, %s: the link opens %s, want %s", when, name, got, want)
 			}
 		}
 	}
-	reader := func(days *int) (account.Issued, calendar.Reader) {
-		k := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(id), "", account.ScopeRead, days))
-		return k, calendar.Reader{Key: account.HashToken([]byte(k.Token))}
+	reader := func(days *int) (account.IssuedKey, calendar.LinkReader) {
+		k := must[account.IssuedKey](t)(s.IssueKey(ctx, operatorOf(id), "", account.ScopeRead, days))
+		return k, calendar.LinkReader{KeyHash: account.HashToken([]byte(k.Token))}
 	}
-	revoke := func(k account.Issued) {
+	revoke := func(k account.IssuedKey) {
 		t.Helper()
 		if err := s.RevokeKey(ctx, id, k.Key.ID); err != nil {
 			t.Fatal(err)
@@ -469,13 +469,13 @@ func TestALinkEndsWithItsKey(t *testing.T) {
 	}
 
 	key, by := reader(nil)
-	if _, _, err := s.Feeds.Share(ctx, address, calendar.Reader{Manage: true, Looks: true}); !fault.Is(err, fault.NotFound) {
+	if _, _, err := s.Feeds.ShareFeed(ctx, address, calendar.LinkReader{CanManage: true, IsHead: true}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a look makes a link: %v", err)
 	}
 	first := share(by)
 	check("made", first, address)
 	must[*account.Principal](t)(s.Authenticate(ctx, []byte(key.Token))) // cached now
-	if _, _, err := s.Feeds.Share(ctx, address, calendar.Reader{Manage: true, Looks: true}); err != nil {
+	if _, _, err := s.Feeds.ShareFeed(ctx, address, calendar.LinkReader{CanManage: true, IsHead: true}); err != nil {
 		t.Errorf("a look at the link: %v", err)
 	}
 	_, byOther := reader(&days)
@@ -484,7 +484,7 @@ func TestALinkEndsWithItsKey(t *testing.T) {
 	}
 	revoke(key)
 	check("its key was revoked", first, "nothing")
-	if _, _, err := s.Feeds.Share(ctx, address, calendar.Reader{Manage: true, Looks: true}); !fault.Is(err, fault.NotFound) {
+	if _, _, err := s.Feeds.ShareFeed(ctx, address, calendar.LinkReader{CanManage: true, IsHead: true}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a look brings it back: %v", err)
 	}
 	second := share(byOther)
@@ -499,8 +499,8 @@ func TestALinkEndsWithItsKey(t *testing.T) {
 	revoke(key)
 	check("read by a session", third, address)
 
-	full := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(id), "", account.ScopeFull, nil))
-	rotated, _, err := s.Feeds.Rotate(ctx, address, calendar.Reader{Key: account.HashToken([]byte(full.Token)), Manage: true}, idempotency.Request{})
+	full := must[account.IssuedKey](t)(s.IssueKey(ctx, operatorOf(id), "", account.ScopeFull, nil))
+	rotated, _, err := s.Feeds.RotateLink(ctx, address, calendar.LinkReader{KeyHash: account.HashToken([]byte(full.Token)), CanManage: true}, idempotency.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -513,88 +513,88 @@ func TestALinkEndsWithItsKey(t *testing.T) {
 // after a stop. It counts only the current link.
 func TestUseOfLinks(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
-	s := must[*System](t)(Start(Options{Store: store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Logger: slog.New(slog.DiscardHandler)}))
+	s := must[*System](t)(Start(Options{Store: store, Namespaces: inbox.Namespaces{ServiceDomain: "inbox.localhost", PlainAddresses: true}, Logger: slog.New(slog.DiscardHandler)}))
 	_, address := openAccount(t, s)
 	ctx := t.Context()
 	at := s.now()
-	used := func(s *System) calendar.Feed {
+	used := func(s *System) calendar.SubscriptionLink {
 		t.Helper()
-		_, f, err := s.Feeds.Share(ctx, address, manager)
+		_, f, err := s.Feeds.ShareFeed(ctx, address, manager)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return f
 	}
-	is := func(when string, f calendar.Feed, client string, minute int) {
+	is := func(when string, f calendar.SubscriptionLink, client string, minute int) {
 		t.Helper()
-		if want := at.Add(time.Duration(minute) * time.Minute); f.Client != client || client != "" && !f.FetchedAt.Equal(want) {
-			t.Errorf("%s: fetched by %q at %v", when, f.Client, f.FetchedAt)
+		if want := at.Add(time.Duration(minute) * time.Minute); f.LastClient != client || client != "" && !f.FetchedAt.Equal(want) {
+			t.Errorf("%s: fetched by %q at %v", when, f.LastClient, f.FetchedAt)
 		}
 	}
 	fetch := func(client string, minute int) *inbox.View {
 		t.Helper()
-		token, _, _ := s.Feeds.Share(ctx, address, manager)
-		view := must[*inbox.View](t)(s.Feeds.Open(ctx, token))
-		s.Feeds.Fetched(view, client, at.Add(time.Duration(minute)*time.Minute))
+		token, _, _ := s.Feeds.ShareFeed(ctx, address, manager)
+		view := must[*inbox.View](t)(s.Feeds.OpenFeed(ctx, token))
+		s.Feeds.NoteFetch(view, client, at.Add(time.Duration(minute)*time.Minute))
 		return view
 	}
 	is("new", used(s), "", 0)
 	made := used(s).CreatedAt
 	old := fetch("Thunderbird", 1)
 	is("fetched", used(s), "Thunderbird", 1)
-	commits := store.Commits()
+	commits := store.CommitCount()
 	fetch("Outlook", 2)
 	fetch("Outlook", 3)
 	is("fetched again", used(s), "Outlook", 3)
-	if store.Commits() != commits {
+	if store.CommitCount() != commits {
 		t.Error("each use is written")
 	}
-	is("after a crash before it was noted", used(startSystem(t, store.Crash(t), nil)), "", 0)
+	is("after a crash before it was noted", used(startSystem(t, store.CrashCopy(t), nil)), "", 0)
 	s.Feeds.NoteFetches(ctx)
 	s.Feeds.NoteFetches(ctx)
-	if n := store.Commits(); n != commits+1 {
+	if n := store.CommitCount(); n != commits+1 {
 		t.Errorf("%d commits for a note", n-commits)
 	}
-	is("after a crash", used(startSystem(t, store.Crash(t), nil)), "Outlook", 3)
-	if f := used(startSystem(t, store.Crash(t), nil)); f.Fetches != 3 || !f.CreatedAt.Equal(made) {
-		t.Errorf("fetched %d times since %v", f.Fetches, f.CreatedAt)
+	is("after a crash", used(startSystem(t, store.CrashCopy(t), nil)), "Outlook", 3)
+	if f := used(startSystem(t, store.CrashCopy(t), nil)); f.FetchCount != 3 || !f.CreatedAt.Equal(made) {
+		t.Errorf("fetched %d times since %v", f.FetchCount, f.CreatedAt)
 	}
 	fetch("Outlook", 5)
 	fetch("Late", 4)
-	if f := used(s); f.Fetches != 5 || f.Client != "Outlook" {
-		t.Errorf("fetched %d times, by %s last", f.Fetches, f.Client)
+	if f := used(s); f.FetchCount != 5 || f.LastClient != "Outlook" {
+		t.Errorf("fetched %d times, by %s last", f.FetchCount, f.LastClient)
 	}
-	if _, f, err := s.Feeds.Rotate(ctx, address, manager, idempotency.Request{}); err != nil || !f.FetchedAt.IsZero() || f.Fetches != 0 || f.CreatedAt.IsZero() {
-		t.Errorf("a new link was fetched %d times, at %v, since %v, %v", f.Fetches, f.FetchedAt, f.CreatedAt, err)
+	if _, f, err := s.Feeds.RotateLink(ctx, address, manager, idempotency.Request{}); err != nil || !f.FetchedAt.IsZero() || f.FetchCount != 0 || f.CreatedAt.IsZero() {
+		t.Errorf("a new link was fetched %d times, at %v, since %v, %v", f.FetchCount, f.FetchedAt, f.CreatedAt, err)
 	}
-	s.Feeds.Fetched(old, "Outlook", at.Add(time.Hour))
+	s.Feeds.NoteFetch(old, "Outlook", at.Add(time.Hour))
 	is("rotated", used(s), "", 0)
 	fetch("Outlook", 6)
 	s.Stop()
-	is("after a stop", used(startSystem(t, store.Crash(t), nil)), "Outlook", 6)
+	is("after a stop", used(startSystem(t, store.CrashCopy(t), nil)), "Outlook", 6)
 }
 
 // TestUseOfLinksGoesWithItsGroup checks that the use is on disk before another node owns the group,
 // and is not cached afterwards.
 func TestUseOfLinksGoesWithItsGroup(t *testing.T) {
-	rows := partition.NewOwner(partition.All())
+	rows := partition.NewOwner(partition.AllGroups())
 	store := persisttest.OpenOwned(t, rows)
-	s := startSystem(t, store, func(o *Options) { o.Owner, o.Rows = partition.NewOwner(partition.All()), rows })
+	s := startSystem(t, store, func(o *Options) { o.Owner, o.RowOwner = partition.NewOwner(partition.AllGroups()), rows })
 	_, address := openAccount(t, s)
-	token, _, _ := s.Feeds.Share(t.Context(), address, manager)
+	token, _, _ := s.Feeds.ShareFeed(t.Context(), address, manager)
 	at := s.now()
-	s.Feeds.Fetched(must[*inbox.View](t)(s.Feeds.Open(t.Context(), token)), "Outlook", at)
+	s.Feeds.NoteFetch(must[*inbox.View](t)(s.Feeds.OpenFeed(t.Context(), token)), "Outlook", at)
 	g := partition.Of(address).Group()
-	if err := s.Lose(g); err != nil {
+	if err := s.ReleaseGroup(g); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Feeds.Open(t.Context(), token); !fault.Is(err, fault.Moved) {
+	if _, err := s.Feeds.OpenFeed(t.Context(), token); !fault.Is(err, fault.MovedAway) {
 		t.Errorf("a link of another node's: %v", err)
 	}
-	if err := s.Gain(g); err != nil {
+	if err := s.AcquireGroup(g); err != nil {
 		t.Fatal(err)
 	}
-	if f := must[*inbox.State](t)(store.LoadInbox(address)).Calendar.Link(); f == nil || !f.FetchedAt.Equal(at) || f.Client != "Outlook" {
+	if f := must[*inbox.State](t)(store.LoadInbox(address)).Calendar.CurrentLink(); f == nil || !f.FetchedAt.Equal(at) || f.LastClient != "Outlook" {
 		t.Errorf("on disk: %+v", f)
 	}
 	if got := opens(t, s, token); got != address {
@@ -605,25 +605,25 @@ func TestUseOfLinksGoesWithItsGroup(t *testing.T) {
 // TestAFeedIsStale checks that a feed is stale until its current state was fetched. That includes a
 // change with an earlier time that was being committed during the fetch.
 func TestAFeedIsStale(t *testing.T) {
-	o := organize(t, persisttest.Open(t), nil)
-	token, f, _ := o.Feeds.Share(t.Context(), o.address, manager)
+	o := organize(t, persisttest.OpenStore(t), nil)
+	token, f, _ := o.Feeds.ShareFeed(t.Context(), o.address, manager)
 	is := func(when string, want bool) {
 		t.Helper()
-		_, f, _ = o.Feeds.Share(t.Context(), o.address, manager)
-		if view := must[*inbox.View](t)(o.View(context.Background(), o.address)); view.Calendar.Stale(f) != want {
+		_, f, _ = o.Feeds.ShareFeed(t.Context(), o.address, manager)
+		if view := must[*inbox.View](t)(o.InboxView(context.Background(), o.address)); view.Calendar.ChangedSinceFetch(f) != want {
 			t.Errorf("%s: stale is %t", when, !want)
 		}
 	}
 	id := o.schedule()
 	is("never fetched", false)
-	seen := must[*inbox.View](t)(o.Feeds.Open(t.Context(), token))
-	o.Feeds.Fetched(seen, "x", o.now())
+	seen := must[*inbox.View](t)(o.Feeds.OpenFeed(t.Context(), token))
+	o.Feeds.NoteFetch(seen, "x", o.now())
 	is("fetched", false)
 	time.Sleep(2 * time.Millisecond) // times are whole milliseconds
 	o.rename(id, "Changed")
-	o.Feeds.Fetched(seen, "x", o.now().Add(time.Second))
+	o.Feeds.NoteFetch(seen, "x", o.now().Add(time.Second))
 	is("fetched as it was before", true)
-	o.Feeds.Fetched(must[*inbox.View](t)(o.Feeds.Open(t.Context(), token)), "x", o.now().Add(2*time.Second))
+	o.Feeds.NoteFetch(must[*inbox.View](t)(o.Feeds.OpenFeed(t.Context(), token)), "x", o.now().Add(2*time.Second))
 	is("fetched as it is", false)
 }
 
@@ -631,23 +631,23 @@ func TestAFeedIsStale(t *testing.T) {
 func (o *organizer) begin(title string) int64 {
 	o.t.Helper()
 	begin, guests := "2030-01-01T10:00:00Z", []calendar.Guest{{Email: "guest@far.test"}}
-	done := must[calendar.Done](o.t)(o.Arrange(o.t.Context(), o.address, calendar.Schedule{Fields: calendar.Fields{Title: &title, Start: &begin, Attendees: &guests}}))
+	done := must[calendar.ChangeResult](o.t)(o.ArrangeMeeting(o.t.Context(), o.address, calendar.Schedule{MeetingFields: calendar.MeetingFields{Title: &title, Start: &begin, Attendees: &guests}}))
 	return done.Meeting.ID
 }
 
 // answer delivers the guest's reply to a meeting as an authenticated message.
 func (o *organizer) answer(id int64, status string) {
 	o.t.Helper()
-	m := must[*inbox.View](o.t)(o.View(o.t.Context(), o.address)).Calendar.Meeting(id)
+	m := must[*inbox.View](o.t)(o.InboxView(o.t.Context(), o.address)).Calendar.Meeting(id)
 	said := calendar.Invitation{From: "guest@far.test", FromSigned: true}
 	said.Method = "REPLY"
-	said.Event = icalendar.Event{UID: m.UID, Sequence: m.Sequence, Stamp: o.now(), Start: m.Start, End: m.End, Organizer: m.Organizer}
-	said.Event.Attendees = []calendar.Attendee{{Person: icalendar.Person{Email: "guest@far.test"}, Status: status}}
+	said.Event = icalendar.Event{UID: m.UID, Sequence: m.Sequence, StampedAt: o.now(), Start: m.Start, End: m.End, Organizer: m.Organizer}
+	said.Event.Attendees = []calendar.Attendee{{Person: icalendar.Person{Email: "guest@far.test"}, ParticipationStatus: status}}
 	o.answers++
 	cmd := receive(fmt.Sprint("answer ", o.answers))
 	cmd.Invitations = []*calendar.Invitation{&said}
-	if got := must[inbox.Outcome](o.t)(o.Do(o.t.Context(), o.address, cmd)); got.Said[0].Action != calendar.Replied {
-		o.t.Fatalf("answer %d: %+v", o.answers, got.Said)
+	if got := must[inbox.CommandOutcome](o.t)(o.Do(o.t.Context(), o.address, cmd)); got.MessageEvents[0].Action != calendar.ActionReplied {
+		o.t.Fatalf("answer %d: %+v", o.answers, got.MessageEvents)
 	}
 }
 
@@ -656,7 +656,7 @@ func (o *organizer) answer(id int64, status string) {
 func (o *organizer) changesHisMind(id int64, n int) {
 	for range n {
 		time.Sleep(700 * time.Millisecond)
-		o.answer(id, []string{icalendar.Accepted, icalendar.Declined}[o.answers%2])
+		o.answer(id, []string{icalendar.StatusAccepted, icalendar.StatusDeclined}[o.answers%2])
 	}
 	synctest.Wait()
 }
@@ -670,8 +670,8 @@ func (o *organizer) got(when string, sends int64, want ...string) {
 	if got := o.courier.copies(); fmt.Sprint(got) != fmt.Sprint(want) {
 		o.t.Errorf("%s: the owner got %v, want %v", when, got, want)
 	}
-	if usage := must[account.Usage](o.t)(o.Usage(o.t.Context(), o.account)); usage.Sends != sends {
-		o.t.Errorf("%s: %d sends are counted, want %d", when, usage.Sends, sends)
+	if usage := must[account.QuotaUsage](o.t)(o.AccountUsage(o.t.Context(), o.account)); usage.SendsToday != sends {
+		o.t.Errorf("%s: %d sends are counted, want %d", when, usage.SendsToday, sends)
 	}
 }
 
@@ -691,7 +691,7 @@ func TestCopiesOfAnswersAreMerged(t *testing.T) {
 		o.got("200 answers", 2, told...)
 
 		again := &organizer{t: t, courier: &fakeCourier{}, account: o.account, address: o.address, answers: o.answers}
-		again.System = startSystem(t, store.Crash(t), func(o *Options) { o.Courier = again.courier })
+		again.System = startSystem(t, store.CrashCopy(t), func(o *Options) { o.Courier = again.courier })
 		again.got("after the crash", 2)
 		time.Sleep(35 * time.Second)
 		again.got("within the minute", 2)
@@ -706,7 +706,7 @@ func TestCopiesOfAnswersAreMerged(t *testing.T) {
 		again.changesHisMind(id, 2)
 		again.got("two answers", 2, "METHOD:REQUEST SEQUENCE:201", "METHOD:REQUEST SEQUENCE:202")
 		title := "Moved"
-		must[calendar.Done](t)(again.Arrange(t.Context(), again.address, calendar.Reschedule{ID: id, Fields: calendar.Fields{Title: &title}}))
+		must[calendar.ChangeResult](t)(again.ArrangeMeeting(t.Context(), again.address, calendar.Reschedule{ID: id, MeetingFields: calendar.MeetingFields{Title: &title}}))
 		told = []string{"METHOD:REQUEST SEQUENCE:201", "METHOD:REQUEST SEQUENCE:202", "METHOD:REQUEST SEQUENCE:204"}
 		again.got("a call within the minute", 4, told...)
 		time.Sleep(time.Hour)
@@ -736,12 +736,12 @@ func TestCopiesOfAnswersHaveAQuota(t *testing.T) {
 		o.begin("Another")
 		told = append(told, "METHOD:REQUEST SEQUENCE:1")
 		o.got("a call", 4, told...)
-		if counts := o.Stats().OwnerCopies; fmt.Sprint(counts) != "map[answers:1 call:2 held:1]" {
+		if counts := o.ReadStats().OwnerCopies; fmt.Sprint(counts) != "map[answers:1 call:2 held:1]" {
 			t.Errorf("counted: %v", counts)
 		}
 
 		again := &organizer{t: t, courier: &fakeCourier{}, account: o.account, address: o.address}
-		again.System = startSystem(t, store.Crash(t), func(o *Options) { o.Courier = again.courier })
+		again.System = startSystem(t, store.CrashCopy(t), func(o *Options) { o.Courier = again.courier })
 		again.got("after a crash", 4)
 		time.Sleep(time.Until(account.NextDay(time.Now())))
 		o.got("the next day", 0, append(told, "METHOD:REQUEST SEQUENCE:102")...)

@@ -18,7 +18,7 @@ import (
 // tightPlans allow two messages on Free, four on Paid.
 func tightPlans(o *Options) {
 	o.Plans = account.DefaultPlans()
-	for name, n := range map[account.PlanName]int{account.Free: 2, account.Paid: 4} {
+	for name, n := range map[account.PlanName]int{account.PlanFree: 2, account.PlanPaid: 4} {
 		plan := o.Plans[name]
 		plan.MaxMessages = n
 		o.Plans[name] = plan
@@ -28,7 +28,7 @@ func tightPlans(o *Options) {
 // kept lists the ids of an inbox's messages.
 func kept(t *testing.T, s *System, address string) (ids []int64) {
 	t.Helper()
-	for _, m := range must[*inbox.View](t)(s.View(t.Context(), address)).Messages {
+	for _, m := range must[*inbox.View](t)(s.InboxView(t.Context(), address)).Messages {
 		ids = append(ids, m.ID)
 	}
 	return ids
@@ -37,12 +37,12 @@ func kept(t *testing.T, s *System, address string) (ids []int64) {
 // TestAnInboxHoldsWhatThePlanSays checks the limit at RCPT and at the end of the message. A change
 // of the plan applies once it is acknowledged, also to an inbox that had cached its plan.
 func TestAnInboxHoldsWhatThePlanSays(t *testing.T) {
-	s := startSystem(t, persisttest.Open(t), tightPlans)
+	s := startSystem(t, persisttest.OpenStore(t), tightPlans)
 	id, address := openAccount(t, s)
 	offer := func(want ...int64) {
 		t.Helper()
 		for n := 0; ; n++ {
-			known := s.Accepts(t.Context(), address)
+			known := s.CheckRecipient(t.Context(), address)
 			_, err := s.Do(t.Context(), address, receive(fmt.Sprint(n)))
 			if fmt.Sprint(known) != fmt.Sprint(err) || err != nil && !fault.Is(err, fault.InboxFull) {
 				t.Fatalf("RCPT: %v, the end of the mail: %v", known, err)
@@ -54,8 +54,8 @@ func TestAnInboxHoldsWhatThePlanSays(t *testing.T) {
 		if got := kept(t, s, address); !slices.Equal(got, want) {
 			t.Errorf("holds %v, want %v", got, want)
 		}
-		view := must[*inbox.View](t)(s.View(t.Context(), address))
-		if c := must[inbox.Capacity](t)(s.Capacity(t.Context(), id)); !view.Full(c, s.now()) || view.Full(inbox.Capacity{Messages: len(view.Messages) + 1, Bytes: c.Bytes}, s.now()) {
+		view := must[*inbox.View](t)(s.InboxView(t.Context(), address))
+		if c := must[inbox.Capacity](t)(s.InboxCapacity(t.Context(), id)); !view.IsFull(c, s.now()) || view.IsFull(inbox.Capacity{MaxMessages: len(view.Messages) + 1, MaxBytes: c.MaxBytes}, s.now()) {
 			t.Errorf("full with %d, by %+v", len(view.Messages), c)
 		}
 	}
@@ -65,26 +65,26 @@ func TestAnInboxHoldsWhatThePlanSays(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	move(account.Free)
+	move(account.PlanFree)
 	offer(1, 2)
-	move(account.Paid)
+	move(account.PlanPaid)
 	offer(1, 2, 3, 4)
-	move(account.Free)
+	move(account.PlanFree)
 	offer(1, 2, 3, 4)
-	must[inbox.Outcome](t)(s.Do(t.Context(), address, inbox.DeleteMessage{ID: 2}))
-	must[inbox.Outcome](t)(s.Do(t.Context(), address, inbox.DeleteMessage{ID: 3}))
+	must[inbox.CommandOutcome](t)(s.Do(t.Context(), address, inbox.DeleteMessage{ID: 2}))
+	must[inbox.CommandOutcome](t)(s.Do(t.Context(), address, inbox.DeleteMessage{ID: 3}))
 	offer(1, 4)
-	must[inbox.Outcome](t)(s.Do(t.Context(), address, inbox.DeleteMessage{ID: 1}))
+	must[inbox.CommandOutcome](t)(s.Do(t.Context(), address, inbox.DeleteMessage{ID: 1}))
 	offer(4, 5)
 }
 
 // TestEachAccountHasItsOwnPlan checks that a plan change does not affect other accounts, although
 // all of them read their plans again.
 func TestEachAccountHasItsOwnPlan(t *testing.T) {
-	s := startSystem(t, persisttest.Open(t), tightPlans)
+	s := startSystem(t, persisttest.OpenStore(t), tightPlans)
 	_, mine := openAccount(t, s)
 	in := must[account.SignedIn](t)(s.SignUp(t.Context(), "you@example.test", "correct horse"))
-	view, _, err := s.CreateInbox(t.Context(), in.Profile.ID, inbox.Order{})
+	view, _, err := s.CreateInbox(t.Context(), in.Profile.ID, inbox.CreationRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestEachAccountHasItsOwnPlan(t *testing.T) {
 	if a, b := fill(mine), fill(view.Address); a != 4 || b != 2 {
 		t.Fatalf("%d and %d", a, b)
 	}
-	if err := s.SetPlan(t.Context(), "you@example.test", account.Paid); err != nil {
+	if err := s.SetPlan(t.Context(), "you@example.test", account.PlanPaid); err != nil {
 		t.Fatal(err)
 	}
 	if a, b := fill(mine), fill(view.Address); a != 0 || b != 2 {
@@ -108,13 +108,13 @@ func TestEachAccountHasItsOwnPlan(t *testing.T) {
 
 // TestAccountsShareAPlace checks accounts whose cache slots collide: each still gets its own plan.
 func TestAccountsShareAPlace(t *testing.T) {
-	s := startSystem(t, persisttest.Open(t), tightPlans)
+	s := startSystem(t, persisttest.OpenStore(t), tightPlans)
 	id, _ := openAccount(t, s)
-	for i := range s.capacities.heard {
-		s.capacities.heard[i].Store(&knownCapacity{Capacity: inbox.Capacity{Messages: 99}, account: account.ID{1}, changes: s.capacities.changes.Load()})
+	for i := range s.capacities.cachedCapacities {
+		s.capacities.cachedCapacities[i].Store(&knownCapacity{Capacity: inbox.Capacity{MaxMessages: 99}, account: account.ID{1}, changes: s.capacities.planChanges.Load()})
 	}
 	for range 2 {
-		if c, err := s.Capacity(t.Context(), id); err != nil || c.Messages != 4 {
+		if c, err := s.InboxCapacity(t.Context(), id); err != nil || c.MaxMessages != 4 {
 			t.Errorf("%+v %v", c, err)
 		}
 	}
@@ -123,20 +123,20 @@ func TestAccountsShareAPlace(t *testing.T) {
 // TestAPlanIsLookedUpOnce checks that further messages and RCPT commands, to any inbox of the
 // account, do not read the plan from the disk again.
 func TestAPlanIsLookedUpOnce(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	s := startSystem(t, store, nil)
 	id, address := openAccount(t, s)
-	second, _, err := s.CreateInbox(t.Context(), id, inbox.Order{})
+	second, _, err := s.CreateInbox(t.Context(), id, inbox.CreationRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := store.PlanLookups()
 	for range 5 {
 		for _, to := range []string{address, second.Address} {
-			if err := s.Accepts(t.Context(), to); err != nil {
+			if err := s.CheckRecipient(t.Context(), to); err != nil {
 				t.Fatal(err)
 			}
-			must[inbox.Outcome](t)(s.Do(t.Context(), to, receive("x")))
+			must[inbox.CommandOutcome](t)(s.Do(t.Context(), to, receive("x")))
 		}
 	}
 	if n := store.PlanLookups() - before; n != 1 {
@@ -150,7 +150,7 @@ func TestKeepNewestSurvives(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	s := startSystem(t, store, tightPlans)
 	id, _ := openAccount(t, s)
-	order := inbox.Order{Prefix: new("keeps"), KeepNewest: true}
+	order := inbox.CreationRequest{Prefix: new("keeps"), KeepNewest: true}
 	view, place, err := s.CreateInbox(t.Context(), id, order)
 	if err != nil || !place.KeepNewest || !view.KeepNewest {
 		t.Fatalf("%+v %v", place, err)
@@ -159,7 +159,7 @@ func TestKeepNewestSurvives(t *testing.T) {
 	for range 4 { // in groups, which drop what they put
 		senders.Go(func() {
 			for range 5 {
-				if err := s.Receive(context.Background(), ingest.Envelope{RcptTo: []string{view.Address}}, []byte("Subject: x\r\n\r\nx\r\n")); err != nil {
+				if err := s.ReceiveMessage(context.Background(), ingest.Envelope{RcptTo: []string{view.Address}}, []byte("Subject: x\r\n\r\nx\r\n")); err != nil {
 					t.Error(err)
 				}
 			}
@@ -169,14 +169,14 @@ func TestKeepNewestSurvives(t *testing.T) {
 	if got := kept(t, s, view.Address); !slices.Equal(got, []int64{17, 18, 19, 20}) {
 		t.Errorf("holds %v", got)
 	}
-	after := store.Crash(t)
+	after := store.CrashCopy(t)
 	state := must[*inbox.State](t)(after.LoadInbox(view.Address))
 	if len(state.Messages) != 4 || state.Messages[3].ID != 20 || state.LastID != 20 || !state.KeepNewest {
 		t.Errorf("after a crash: %+v", state)
 	}
 	for gone := int64(1); gone <= 16; gone++ {
-		raw, err := after.Raw(view.Address, gone)
-		content, err2 := after.Content(view.Address, gone)
+		raw, err := after.ReadRaw(view.Address, gone)
+		content, err2 := after.ReadContent(view.Address, gone)
 		if raw != nil || content != nil || cmp.Or(err, err2) != nil {
 			t.Errorf("message %d is still there: %q %v %v", gone, raw, err, err2)
 		}

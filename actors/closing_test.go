@@ -20,14 +20,14 @@ import (
 func furnish(t *testing.T, s *System, id account.ID, inboxes int) (tokens []string) {
 	ctx := context.Background()
 	for range inboxes {
-		view, _, err := s.CreateInbox(ctx, id, inbox.Order{})
+		view, _, err := s.CreateInbox(ctx, id, inbox.CreationRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		must[inbox.Outcome](t)(s.Do(ctx, view.Address, receive("x")))
-		tokens = append(tokens, must[account.Issued](t)(s.IssueInboxKey(ctx, operatorOf(id), view.Address, account.ScopeRead, nil)).Token)
+		must[inbox.CommandOutcome](t)(s.Do(ctx, view.Address, receive("x")))
+		tokens = append(tokens, must[account.IssuedKey](t)(s.IssueInboxKey(ctx, operatorOf(id), view.Address, account.ScopeRead, nil)).Token)
 	}
-	return append(tokens, must[account.Issued](t)(s.IssueKey(ctx, operatorOf(id), "", account.ScopeFull, nil)).Token)
+	return append(tokens, must[account.IssuedKey](t)(s.IssueKey(ctx, operatorOf(id), "", account.ScopeFull, nil)).Token)
 }
 
 // TestDeletingAnAccountEndsAllOfIt makes each commit of the deletion fail in turn, like a crash
@@ -35,8 +35,8 @@ func furnish(t *testing.T, s *System, id account.ID, inboxes int) (tokens []stri
 func TestDeletingAnAccountEndsAllOfIt(t *testing.T) {
 	const email = "me@example.test"
 	for failing := 1; ; failing++ {
-		store := persisttest.Open(t)
-		s, err := Start(Options{Store: store, NewPlan: account.Paid, Logger: slog.New(slog.DiscardHandler)})
+		store := persisttest.OpenStore(t)
+		s, err := Start(Options{Store: store, NewPlan: account.PlanPaid, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestDeletingAnAccountEndsAllOfIt(t *testing.T) {
 		}
 		_, views := inboxesOf(t, s, in.Profile.ID)
 		var commits atomic.Int64
-		store.Before = func(any) error {
+		store.BeforeCommit = func(any) error {
 			if int(commits.Add(1)) >= failing {
 				return errors.New("the power went away")
 			}
@@ -57,7 +57,7 @@ func TestDeletingAnAccountEndsAllOfIt(t *testing.T) {
 		err = s.DeleteAccount(ctx, email)
 		closed := commits.Load() > 1 || err == nil
 		s.Stop()
-		store.Before = nil
+		store.BeforeCommit = nil
 		again := startSystem(t, store, nil)
 		if !closed {
 			if err := again.DeleteAccount(ctx, email); err != nil {
@@ -65,7 +65,7 @@ func TestDeletingAnAccountEndsAllOfIt(t *testing.T) {
 			}
 		}
 		until(func() bool {
-			left, _ := store.Closing(1)
+			left, _ := store.ListClosing(1)
 			return len(left) == 0
 		})
 		for _, token := range tokens {
@@ -74,7 +74,7 @@ func TestDeletingAnAccountEndsAllOfIt(t *testing.T) {
 			}
 		}
 		for _, v := range views {
-			if live, _ := store.Live(v.Address); live {
+			if live, _ := store.InboxExists(v.Address); live {
 				t.Errorf("commit %d: %s lives", failing, v.Address)
 			}
 		}
@@ -93,8 +93,8 @@ func TestDeletingAnAccountEndsAllOfIt(t *testing.T) {
 
 // TestAClosedAccountIsShutAtOnce checks this while most of the account's data still exists.
 func TestAClosedAccountIsShutAtOnce(t *testing.T) {
-	store := persisttest.Open(t)
-	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.Paid })
+	store := persisttest.OpenStore(t)
+	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.PlanPaid })
 	ctx := context.Background()
 	in := signUp(t, s)
 	tokens := append(furnish(t, s, in.Profile.ID, 1), in.Token)
@@ -102,26 +102,26 @@ func TestAClosedAccountIsShutAtOnce(t *testing.T) {
 	for _, token := range tokens {
 		held = append(held, must[*account.Principal](t)(s.Authenticate(ctx, []byte(token))))
 	}
-	if _, err := s.accounts.order(ctx, in.Profile.ID, account.Close{}); err != nil {
+	if _, err := s.accountOwners.sendCommand(ctx, in.Profile.ID, account.Close{}); err != nil {
 		t.Fatal(err)
 	}
 	for i, token := range tokens {
-		if _, err := s.Authenticate(ctx, []byte(token)); !fault.Is(err, fault.Unauthenticated) || held[i].Valid(s.now()) {
-			t.Errorf("token %d: %v, still valid for who holds it: %v", i, err, held[i].Valid(s.now()))
+		if _, err := s.Authenticate(ctx, []byte(token)); !fault.Is(err, fault.Unauthenticated) || held[i].IsValid(s.now()) {
+			t.Errorf("token %d: %v, still valid for who holds it: %v", i, err, held[i].IsValid(s.now()))
 		}
 	}
 	if _, err := s.LogIn(ctx, "me@example.test", "correct horse"); !fault.Is(err, fault.Unauthenticated) {
 		t.Errorf("login: %v", err)
 	}
-	if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{}); err == nil {
+	if _, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.CreationRequest{}); err == nil {
 		t.Error("an inbox was made")
 	}
 }
 
 // TestAnAccountWithManyInboxesGoesInSteps also checks that an interrupted deletion continues.
 func TestAnAccountWithManyInboxesGoesInSteps(t *testing.T) {
-	store := persisttest.Open(t)
-	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.Paid })
+	store := persisttest.OpenStore(t)
+	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.PlanPaid })
 	ctx := context.Background()
 	in := signUp(t, s)
 	other := must[account.SignedIn](t)(s.SignUp(ctx, "you@example.test", "correct horse"))
@@ -136,7 +136,7 @@ func TestAnAccountWithManyInboxesGoesInSteps(t *testing.T) {
 	if err := s.DeleteAccount(ctx, "me@example.test"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("twice: %v", err)
 	}
-	if page, _, _ := s.Keys(ctx, in.Profile.ID, "", 10); len(page) != 0 {
+	if page, _, _ := s.AccountKeys(ctx, in.Profile.ID, "", 10); len(page) != 0 {
 		t.Errorf("keys are left: %v", page)
 	}
 }
@@ -144,24 +144,24 @@ func TestAnAccountWithManyInboxesGoesInSteps(t *testing.T) {
 // TestManyDeleteOneAccount runs operators and the closer concurrently; each of them reports that
 // the account is gone.
 func TestManyDeleteOneAccount(t *testing.T) {
-	store := persisttest.Open(t)
-	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.Paid })
+	store := persisttest.OpenStore(t)
+	s := startSystem(t, store, func(o *Options) { o.NewPlan = account.PlanPaid })
 	ctx := t.Context()
 	in := signUp(t, s)
 	furnish(t, s, in.Profile.ID, closeStep+10)
-	if _, err := s.accounts.order(ctx, in.Profile.ID, account.Close{}); err != nil {
+	if _, err := s.accountOwners.sendCommand(ctx, in.Profile.ID, account.Close{}); err != nil {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			if err := s.Closing.finish(ctx, in.Profile.ID); err != nil {
+			if err := s.AccountCloser.finishClosing(ctx, in.Profile.ID); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	if left := must[[]account.ID](t)(store.Closing(9)); len(left) != 0 || len(opened(t, s)) != 0 {
+	if left := must[[]account.ID](t)(store.ListClosing(9)); len(left) != 0 || len(opened(t, s)) != 0 {
 		t.Errorf("left: %v, %v", left, opened(t, s))
 	}
 	signUp(t, s)
@@ -170,7 +170,7 @@ func TestManyDeleteOneAccount(t *testing.T) {
 // TestADeletionWaitsForCreationsUnderWay also checks that it does not wait for creations that a
 // crash interrupted.
 func TestADeletionWaitsForCreationsUnderWay(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	var ahead atomic.Int64
 	s := startSystem(t, store, func(o *Options) {
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
@@ -179,21 +179,21 @@ func TestADeletionWaitsForCreationsUnderWay(t *testing.T) {
 	id := signUp(t, s).Profile.ID
 	for _, name := range []string{"made", "notmade"} {
 		address, at := fmt.Sprint(name, "@inbox.localhost"), s.now()
-		if _, err := s.accounts.order(ctx, id, account.ReserveInbox{Address: address, At: at}); err != nil {
+		if _, err := s.accountOwners.sendCommand(ctx, id, account.ReserveInbox{Address: address, At: at}); err != nil {
 			t.Fatal(err)
 		}
 		if name == "made" {
-			must[inbox.Outcome](t)(s.Do(ctx, address, inbox.Create{Address: address, Account: id, RetentionHours: 1, At: at}))
+			must[inbox.CommandOutcome](t)(s.Do(ctx, address, inbox.Create{Address: address, Account: id, RetentionHours: 1, At: at}))
 		}
 	}
-	if err := s.DeleteAccount(ctx, "me@example.test"); !fault.Is(err, fault.Unavailable) {
+	if err := s.DeleteAccount(ctx, "me@example.test"); !fault.Is(err, fault.TemporarilyUnavailable) {
 		t.Errorf("while creations are under way: %v", err)
 	}
 	ahead.Store(int64(2 * reservationAge))
 	if err := s.DeleteAccount(ctx, "me@example.test"); err != nil {
 		t.Fatal(err)
 	}
-	if live, _ := store.Live("made@inbox.localhost"); live {
+	if live, _ := store.InboxExists("made@inbox.localhost"); live {
 		t.Error("an inbox outlived its account")
 	}
 }

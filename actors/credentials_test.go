@@ -15,18 +15,18 @@ import (
 func TestWhoIsForgottenIsNotCurrent(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	ps := newPrincipals()
-	idle, busy := &account.Principal{Hash: account.Hash{1}}, &account.Principal{Hash: account.Hash{2}}
+	idle, busy := &account.Principal{Hash: account.TokenHash{1}}, &account.Principal{Hash: account.TokenHash{2}}
 	for _, p := range []*account.Principal{idle, busy} {
-		p.Used.Store(now.Add(-principalIdle).Unix() - 1)
-		ps.put(p)
+		p.LastUsedUnix.Store(now.Add(-principalIdle).Unix() - 1)
+		ps.storePrincipal(p)
 	}
-	busy.Used.Store(now.Unix())
+	busy.LastUsedUnix.Store(now.Unix())
 	var used []*account.Principal
-	ps.sweep(account.Env{Now: now}, func(p *account.Principal) { used = append(used, p) })
-	if idle.Current(now) || ps.get(idle.Hash) != nil {
+	ps.sweepIdle(account.Env{Now: now}, func(p *account.Principal) { used = append(used, p) })
+	if idle.IsCurrent(now) || ps.findPrincipal(idle.Hash) != nil {
 		t.Error("the idle one is still current, or still found")
 	}
-	if !busy.Current(now) || ps.get(busy.Hash) != busy || len(used) != 1 || used[0] != busy {
+	if !busy.IsCurrent(now) || ps.findPrincipal(busy.Hash) != busy || len(used) != 1 || used[0] != busy {
 		t.Errorf("the one in use was dropped; used %v", used)
 	}
 }
@@ -39,36 +39,36 @@ func (p *polls) PolledAt() int64 { return p.at }
 
 // TestPollsKeepAnInboxInMemory also covers polls that only use the rendering.
 func TestPollsKeepAnInboxInMemory(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	s := startSystem(t, store, func(o *Options) { o.SweepEvery = time.Hour }) // the test calls Sweep itself
 	polled, idle := "polled@inbox.localhost", "idle@inbox.localhost"
 	views := map[string]*inbox.View{}
 	for _, address := range []string{polled, idle} {
 		makeInbox(t, s, address)
-		views[address] = must[*inbox.View](t)(s.View(context.Background(), address))
-		views[address].Carry(new(polls))
+		views[address] = must[*inbox.View](t)(s.InboxView(context.Background(), address))
+		views[address].StoreRendering(new(polls))
 	}
 	later := time.Now().Add(time.Hour)
-	s.engine.Clock.Set(later)
+	s.engine.Clock.SetTime(later)
 	views[polled].Rendering().(*polls).at = later.Unix()
-	s.inboxes.Sweep(time.Minute, 1<<40)
-	<-views[idle].Superseded()
-	until(func() bool { return s.Stats().Inboxes == 1 })
-	if s.Resident([]byte(polled)) != views[polled] || s.Resident([]byte(idle)) != nil {
+	s.inboxDirectory.SweepIdle(time.Minute, 1<<40)
+	<-views[idle].SupersededSignal()
+	until(func() bool { return s.ReadStats().Inboxes == 1 })
+	if s.ResidentView([]byte(polled)) != views[polled] || s.ResidentView([]byte(idle)) != nil {
 		t.Error("the inbox that is polled left, or the idle one did not")
 	}
 
 	// Beyond the budget the longest idle inbox is evicted first; polls count as uses.
-	s.engine.Clock.Set(later)
-	one := s.inboxes.Stats().Bytes
+	s.engine.Clock.SetTime(later)
+	one := s.inboxDirectory.ReadStats().HeldBytes
 	makeInbox(t, s, "new@inbox.localhost")
-	view := must[*inbox.View](t)(s.View(context.Background(), "new@inbox.localhost"))
+	view := must[*inbox.View](t)(s.InboxView(context.Background(), "new@inbox.localhost"))
 	later = later.Add(time.Second)
 	views[polled].Rendering().(*polls).at = later.Unix()
-	until(func() bool { return s.inboxes.Stats().Bytes > one }) // it is weighed after its reply
-	s.inboxes.Sweep(time.Hour, s.inboxes.Stats().Bytes*9/10)
-	<-view.Superseded()
-	if s.Resident([]byte(polled)) == nil {
+	until(func() bool { return s.inboxDirectory.ReadStats().HeldBytes > one }) // it is weighed after its reply
+	s.inboxDirectory.SweepIdle(time.Hour, s.inboxDirectory.ReadStats().HeldBytes*9/10)
+	<-view.SupersededSignal()
+	if s.ResidentView([]byte(polled)) == nil {
 		t.Error("the inbox that was polled last left first")
 	}
 }

@@ -12,98 +12,98 @@ import (
 type DomainStore interface {
 	LoadDomain(name string) (*domain.State, error)
 	CommitDomain(*domain.Rows) error
-	// Domains pages through all domains that have a record.
-	Domains(after string, limit int) ([]*domain.State, error)
-	// Attached returns the creation times that a domain's list has for an address.
-	Attached(name, address string) ([]time.Time, error)
-	// Live reports whether an inbox lives at an address.
-	Live(address string) (bool, error)
-	AttachedInboxes(name, after string, limit int) ([]domain.Attached, error)
+	// ListDomains pages through all domains that have a record.
+	ListDomains(after string, limit int) ([]*domain.State, error)
+	// AttachedAt returns the creation times that a domain's list has for an address.
+	AttachedAt(name, address string) ([]time.Time, error)
+	// InboxExists reports whether an inbox lives at an address.
+	InboxExists(address string) (bool, error)
+	AttachedInboxes(name, after string, limit int) ([]domain.AttachedInbox, error)
 
-	Encrypt(purpose string, secret []byte) ([]byte, error)
+	EncryptSecret(purpose string, secret []byte) ([]byte, error)
 	Decrypt(purpose string, encrypted []byte) ([]byte, error)
-	MAC(purpose string, data []byte) ([]byte, error)
+	ComputeMAC(purpose string, data []byte) ([]byte, error)
 }
 
 // domainEntity drives internal/core/domain for one name. Its commands return a copy of the state
 // after them. Only its owner touches state and rows.
 type domainEntity struct {
-	engine.Slot
+	engine.EntitySlot
 	store DomainStore
 	now   func() time.Time
-	// changed receives the committed state after each change.
-	changed func(domain.State)
+	// onChanged receives the committed state after each change.
+	onChanged func(domain.State)
 
-	state *domain.State
-	rows  *domain.Rows // of the group being decided; nil if nothing changed
+	state       *domain.State
+	pendingRows *domain.Rows // of the group being decided; nil if nothing changed
 }
 
 // readDomain only reads the state.
 type readDomain struct{}
 
-func (e *domainEntity) Load() (err error) {
+func (e *domainEntity) LoadState() (err error) {
 	e.state, err = e.store.LoadDomain(e.Key())
 	return err
 }
 
-func (e *domainEntity) Decide(cmd any) (any, error) {
+func (e *domainEntity) DecideCommand(cmd any) (any, error) {
 	var err error
 	switch c := cmd.(type) {
-	case domain.Attach:
-		if c.Noted, err = e.noted(c.Address); err == nil {
-			err = e.order(c)
+	case domain.AttachInbox:
+		if c.CreationTimes, err = e.attachedAt(c.Address); err == nil {
+			err = e.applyCommand(c)
 		}
-	case domain.Detach:
-		if c.Noted, err = e.noted(c.Address); err == nil {
-			err = e.order(c)
+	case domain.DetachInbox:
+		if c.CreationTimes, err = e.attachedAt(c.Address); err == nil {
+			err = e.applyCommand(c)
 		}
 	case domain.Command:
-		err = e.order(c)
+		err = e.applyCommand(c)
 	}
 	return *e.state, err
 }
 
-// noted returns what the domain's list has for address once the group being decided is committed.
+// attachedAt returns what the domain's list has for address once the group being decided is committed.
 // The rows of the group take precedence over the store.
-func (e *domainEntity) noted(address string) ([]time.Time, error) {
-	if e.rows != nil {
-		if times, known := e.rows.Noted(address); known {
+func (e *domainEntity) attachedAt(address string) ([]time.Time, error) {
+	if e.pendingRows != nil {
+		if times, known := e.pendingRows.NotedCreations(address); known {
 			return times, nil
 		}
 	}
-	return e.store.Attached(e.Key(), address)
+	return e.store.AttachedAt(e.Key(), address)
 }
 
-func (e *domainEntity) order(cmd domain.Command) error {
+func (e *domainEntity) applyCommand(cmd domain.Command) error {
 	evs, err := domain.Decide(e.state, cmd, domain.Env{Now: e.now()})
 	if err != nil || len(evs) == 0 {
 		return err
 	}
-	if e.rows == nil {
-		e.rows = &domain.Rows{}
+	if e.pendingRows == nil {
+		e.pendingRows = &domain.Rows{}
 	}
-	e.rows.Apply(e.state, evs)
+	e.pendingRows.Apply(e.state, evs)
 	return nil
 }
 
-func (e *domainEntity) Commit() error {
-	if e.rows == nil {
+func (e *domainEntity) CommitRows() error {
+	if e.pendingRows == nil {
 		return nil
 	}
-	return e.store.CommitDomain(e.rows)
+	return e.store.CommitDomain(e.pendingRows)
 }
 
-func (e *domainEntity) Publish() {
-	if e.rows != nil {
-		e.changed(*e.state)
+func (e *domainEntity) PublishState() {
+	if e.pendingRows != nil {
+		e.onChanged(*e.state)
 	}
-	e.rows = nil
+	e.pendingRows = nil
 }
 
-func (e *domainEntity) Abandon() { e.state, e.rows = nil, nil }
+func (e *domainEntity) DiscardState() { e.state, e.pendingRows = nil, nil }
 
-// Weight counts the keys, which are most of a domain's size.
-func (e *domainEntity) Weight() int64 {
+// MemoryBytes counts the keys, which are most of a domain's size.
+func (e *domainEntity) MemoryBytes() int64 {
 	if e.state == nil {
 		return 0
 	}

@@ -18,47 +18,47 @@ import (
 // leftoversAtOnce bounds the repair before a release: a crash leaves only few entries.
 const leftoversAtOnce = 1000
 
-// join adds a creation to the list of its own domain, if the address has one. It runs before the
+// attachInbox adds a creation to the list of its own domain, if the address has one. It runs before the
 // inbox exists, so that no release misses the inbox.
-func (d *OwnDomains) join(ctx context.Context, id account.ID, address string, at time.Time) error {
+func (d *OwnDomains) attachInbox(ctx context.Context, id account.ID, address string, at time.Time) error {
 	host := hostOf(address)
-	if domain.Within(host, d.namespaces.Domain) {
+	if domain.IsWithin(host, d.namespaces.ServiceDomain) {
 		return nil
 	}
-	_, err := d.owners.order(ctx, host, domain.Attach{Account: id, Address: address, At: at})
+	_, err := d.owners.sendCommand(ctx, host, domain.AttachInbox{Account: id, Address: address, At: at})
 	return err
 }
 
-// leave removes a deleted inbox, or a creation that can no longer succeed, from its domain's list.
+// detachInbox removes a deleted inbox, or a creation that can no longer succeed, from its domain's list.
 // It is idempotent and may run late.
-func (d *OwnDomains) leave(ctx context.Context, address string, at time.Time) error {
+func (d *OwnDomains) detachInbox(ctx context.Context, address string, at time.Time) error {
 	host := hostOf(address)
-	if domain.Within(host, d.namespaces.Domain) {
+	if domain.IsWithin(host, d.namespaces.ServiceDomain) {
 		return nil
 	}
-	live, err := d.store.Live(address)
+	live, err := d.store.InboxExists(address)
 	if err != nil {
-		return engine.Busy(err)
+		return engine.BusyError(err)
 	}
-	_, err = d.owners.order(ctx, host, domain.Detach{Address: address, At: at, Dead: !live})
+	_, err = d.owners.sendCommand(ctx, host, domain.DetachInbox{Address: address, At: at, InboxGone: !live})
 	return err
 }
 
 // detachLeftovers removes the entries that a crash between two steps left on the domain's list. A
 // creation that is in progress is either ended or keeps its entry.
 func (d *OwnDomains) detachLeftovers(ctx context.Context, state domain.State) error {
-	if state.Inboxes == 0 {
+	if state.InboxCount == 0 {
 		return nil
 	}
 	entries, err := d.store.AttachedInboxes(state.Name, "", leftoversAtOnce)
 	if err != nil {
-		return engine.Busy(err)
+		return engine.BusyError(err)
 	}
 	for _, e := range entries {
-		for _, at := range e.Times {
-			made, err := d.inboxes.made(ctx, state.Account, e.Address, at)
+		for _, at := range e.CreationTimes {
+			made, err := d.inboxes.isCreationDone(ctx, state.Account, e.Address, at)
 			if err == nil && !made {
-				err = d.leave(ctx, e.Address, at)
+				err = d.detachInbox(ctx, e.Address, at)
 			}
 			if err != nil {
 				return err
@@ -72,15 +72,15 @@ func (d *OwnDomains) detachLeftovers(ctx context.Context, state domain.State) er
 // domain is not verified for this account.
 func (d *OwnDomains) namespaceFor(ctx context.Context, id account.ID, given string) (inbox.Namespaces, error) {
 	ns := d.namespaces
-	if _, err := domain.Parse(given); err != nil {
+	if _, err := domain.ParseName(given); err != nil {
 		return ns, err
 	}
 	state, err := d.ownState(ctx, id, given)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return ns, nil
-	case err == nil && state.Status == domain.Verified:
-		ns.Own = state.Name
+	case err == nil && state.Status == domain.StatusVerified:
+		ns.OwnDomain = state.Name
 	}
 	return ns, err
 }
@@ -88,29 +88,29 @@ func (d *OwnDomains) namespaceFor(ctx context.Context, id account.ID, given stri
 // hostOf returns the part after the @.
 func hostOf(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }
 
-// served refuses messages to an inbox that remained on a domain that another account took over.
-func (d *OwnDomains) served(address string) error {
-	gone, err := forsaken(d.store, d.namespaces.Domain, address)
+// checkServed refuses messages to an inbox that remained on a domain that another account took over.
+func (d *OwnDomains) checkServed(address string) error {
+	gone, err := isOrphaned(d.store, d.namespaces.ServiceDomain, address)
 	switch {
 	case err != nil:
-		return engine.Busy(err)
+		return engine.BusyError(err)
 	case gone:
 		return inbox.NoInbox(address)
 	}
 	return nil
 }
 
-// forsaken reports whether an inbox remained on a domain that now belongs to another account. Such
+// isOrphaned reports whether an inbox remained on a domain that now belongs to another account. Such
 // an inbox receives no more messages (ADR 0016).
-func forsaken(store DomainStore, service, address string) (bool, error) {
+func isOrphaned(store DomainStore, service, address string) (bool, error) {
 	host := hostOf(address)
-	if domain.Within(host, service) {
+	if domain.IsWithin(host, service) {
 		return false, nil
 	}
 	state, err := store.LoadDomain(host)
 	if err != nil || state.VerifiedAt.IsZero() {
 		return false, err
 	}
-	noted, err := store.Attached(host, address)
+	noted, err := store.AttachedAt(host, address)
 	return len(noted) == 0, err
 }

@@ -17,7 +17,7 @@ import (
 // restored records then take effect immediately.
 func TestADomainThatMovedAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := persisttest.Open(t)
+		store := persisttest.OpenStore(t)
 		w := startDomains(t, store)
 		v := w.verified(w.ada, "example.org")
 		here := func() bool { return w.ReceivesHere(t.Context(), "example.org") }
@@ -40,13 +40,13 @@ func TestADomainThatMovedAway(t *testing.T) {
 		if once == 0 || once > 10 {
 			t.Errorf("%d questions for one look", once)
 		}
-		if state := must[*domain.State](t)(store.LoadDomain("example.org")); state.Status != domain.Verified || state.MissingSince.IsZero() {
+		if state := must[*domain.State](t)(store.LoadDomain("example.org")); state.Status != domain.StatusVerified || state.MissingSince.IsZero() {
 			t.Errorf("the domain is %v, missing since %v: its owner has time to mend it", state.Status, state.MissingSince)
 		}
-		var mx []domain.Record
+		var mx []domain.DNSRecord
 		for _, r := range v.Records {
 			if r.Type == "MX" {
-				mx = append(mx, domain.Record{Type: r.Type, Name: r.Name, Value: r.Value})
+				mx = append(mx, domain.DNSRecord{Type: r.Type, Name: r.Name, Value: r.Value})
 			}
 		}
 		w.dns.publish(mx) // without the ownership record
@@ -72,13 +72,13 @@ func TestADomainThatMovedAway(t *testing.T) {
 // up.
 func TestVerificationAsksDNSRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := startDomains(t, persisttest.Open(t))
+		w := startDomains(t, persisttest.OpenStore(t))
 		ctx := context.Background()
 		w.verified(w.ada, "example.org")
 		verify := func(name string) (asked int) {
 			t.Helper()
 			before := w.dns.questions()
-			must[domain.View](t)(w.VerifyDomain(ctx, w.ada, name))
+			must[domain.OwnerView](t)(w.VerifyDomain(ctx, w.ada, name))
 			return w.dns.questions() - before
 		}
 		for n := range 20 {
@@ -87,10 +87,10 @@ func TestVerificationAsksDNSRarely(t *testing.T) {
 			}
 		}
 		w.dns.publish(nil)
-		if v := must[domain.View](t)(w.VerifyDomain(ctx, w.ada, "example.org")); v.Status != domain.Verified {
+		if v := must[domain.OwnerView](t)(w.VerifyDomain(ctx, w.ada, "example.org")); v.Status != domain.StatusVerified {
 			t.Errorf("beyond the limit the result is %v", v.Status)
 		}
-		must[domain.View](t)(w.ClaimDomain(ctx, w.ada, "other.example"))
+		must[domain.OwnerView](t)(w.ClaimDomain(ctx, w.ada, "other.example"))
 		if verify("other.example") == 0 {
 			t.Error("another domain is not looked at")
 		}
@@ -106,14 +106,14 @@ func TestVerificationAsksDNSRarely(t *testing.T) {
 			t.Error("claims of others have used up what the owner has")
 		}
 		time.Sleep(time.Minute)
-		if v := must[domain.View](t)(w.VerifyDomain(ctx, w.ada, "example.org")); v.Status != domain.Failing {
+		if v := must[domain.OwnerView](t)(w.VerifyDomain(ctx, w.ada, "example.org")); v.Status != domain.StatusFailing {
 			t.Errorf("a minute later the result is %v", v.Status)
 		}
 		for n := range 3 * keptLooks {
-			w.OwnDomains.looks.take(w.bob, string(rune('a'+n%26))+time.Duration(n).String(), time.Now())
+			w.OwnDomains.checkLimiter.acquireCheck(w.bob, string(rune('a'+n%26))+time.Duration(n).String(), time.Now())
 			time.Sleep(time.Second)
 		}
-		if n := len(w.OwnDomains.looks.asked); n > keptLooks+1 {
+		if n := len(w.OwnDomains.checkLimiter.recentChecks); n > keptLooks+1 {
 			t.Errorf("%d domains are kept", n)
 		}
 	})

@@ -31,25 +31,25 @@ const lookTimeout = 10 * time.Second
 // OwnDomains are the domains that accounts bring. It is immutable except for looks; any goroutine
 // may use it.
 type OwnDomains struct {
-	owners     domainOwners
-	accounts   accountOwners
-	inboxes    *Inboxes
-	store      DomainStore
-	keys       *Keyring
-	namespaces inbox.Namespaces
-	mxHost     string // receives the mail of own domains
-	resolver   lookup.Resolver
-	now        func() time.Time
-	log        *slog.Logger
-	gained     groups.Bell
-	looks      *looks
+	owners        domainOwners
+	accounts      accountOwners
+	inboxes       *InboxService
+	store         DomainStore
+	keys          *Keyring
+	namespaces    inbox.Namespaces
+	mxHost        string // receives the mail of own domains
+	resolver      lookup.Resolver
+	now           func() time.Time
+	log           *slog.Logger
+	groupAcquired groups.WakeSignal
+	checkLimiter  *checkLimiter
 }
 
 // domainOwners sends commands to the owners of domains.
-type domainOwners struct{ *engine.Directory }
+type domainOwners struct{ *engine.EntityDirectory }
 
-// order returns the state after the command's commit.
-func (o domainOwners) order(ctx context.Context, name string, cmd any) (domain.State, error) {
+// sendCommand returns the state after the command's commit.
+func (o domainOwners) sendCommand(ctx context.Context, name string, cmd any) (domain.State, error) {
 	got, err := o.Do(ctx, name, cmd, 0)
 	state, _ := got.(domain.State)
 	return state, err
@@ -57,11 +57,11 @@ func (o domainOwners) order(ctx context.Context, name string, cmd any) (domain.S
 
 // ownState returns a domain of this account; NotFound if another account or nobody has it.
 func (d *OwnDomains) ownState(ctx context.Context, id account.ID, given string) (domain.State, error) {
-	name, ok := domain.Fold(given)
+	name, ok := domain.FoldName(given)
 	if !ok {
 		return domain.State{}, domain.NotFound(strings.ToValidUTF8(given, "\ufffd"))
 	}
-	state, err := d.owners.order(ctx, name, readDomain{})
+	state, err := d.owners.sendCommand(ctx, name, readDomain{})
 	if err == nil && state.Account != id {
 		err = domain.NotFound(name)
 	}
@@ -70,31 +70,31 @@ func (d *OwnDomains) ownState(ctx context.Context, id account.ID, given string) 
 
 // ClaimDomain makes a domain the account's own, pending until its DNS records are found. The slow
 // parts, DNS and key generation, run first.
-func (d *OwnDomains) ClaimDomain(ctx context.Context, id account.ID, given string) (domain.View, error) {
-	name, err := domain.Claimable(given, d.namespaces.Domain)
+func (d *OwnDomains) ClaimDomain(ctx context.Context, id account.ID, given string) (domain.OwnerView, error) {
+	name, err := domain.Claimable(given, d.namespaces.ServiceDomain)
 	if err != nil {
-		return domain.View{}, err
+		return domain.OwnerView{}, err
 	}
 	claim, err := d.prepareClaim(ctx, id, name)
 	if err != nil {
-		return domain.View{}, err
+		return domain.OwnerView{}, err
 	}
-	if _, err := d.accounts.order(ctx, id, account.ListDomain{Name: name}); err != nil {
-		return domain.View{}, err
+	if _, err := d.accounts.sendCommand(ctx, id, account.ListDomain{Name: name}); err != nil {
+		return domain.OwnerView{}, err
 	}
-	state, err := d.owners.order(ctx, name, claim)
+	state, err := d.owners.sendCommand(ctx, name, claim)
 	if err != nil {
-		return domain.View{}, err
+		return domain.OwnerView{}, err
 	}
-	return state.View(d.mxHost), d.keep(ctx, state)
+	return state.OwnerView(d.mxHost), d.keepListed(ctx, state)
 }
 
-// keep marks a claimed domain as claimed on its account's list, even if the list entry was removed
+// keepListed marks a claimed domain as claimed on its account's list, even if the list entry was removed
 // meanwhile. If the account is being deleted or is gone, keep releases the domain.
-func (d *OwnDomains) keep(ctx context.Context, state domain.State) error {
-	_, err := d.accounts.order(ctx, state.Account, account.ListDomain{Name: state.Name, Claimed: true})
+func (d *OwnDomains) keepListed(ctx context.Context, state domain.State) error {
+	_, err := d.accounts.sendCommand(ctx, state.Account, account.ListDomain{Name: state.Name, AlreadyClaimed: true})
 	if fault.Is(err, fault.NotFound) {
-		return cmp.Or(d.release(ctx, state), err)
+		return cmp.Or(d.releaseClaim(ctx, state), err)
 	}
 	return err
 }
@@ -103,50 +103,50 @@ func (d *OwnDomains) keep(ctx context.Context, state domain.State) error {
 // another account claims the name.
 func (d *OwnDomains) prepareClaim(ctx context.Context, id account.ID, name string) (domain.Claim, error) {
 	claim := domain.Claim{Account: id}
-	mac, err := d.store.MAC("domain ownership", append(id[:], name...))
+	mac, err := d.store.ComputeMAC("domain ownership", append(id[:], name...))
 	if err != nil {
 		return claim, err
 	}
 	claim.Token = strings.ToLower(base32.StdEncoding.EncodeToString(mac[:20]))
-	state, err := d.owners.order(ctx, name, readDomain{})
+	state, err := d.owners.sendCommand(ctx, name, readDomain{})
 	if err != nil {
 		return claim, err
 	}
-	if state.Claimed() && state.Account != id && state.Status != domain.Verified && d.looks.take(id, name, d.now()) {
-		claim.Proven = d.proven(ctx, name, claim.Token)
+	if state.IsClaimed() && state.Account != id && state.Status != domain.StatusVerified && d.checkLimiter.acquireCheck(id, name, d.now()) {
+		claim.OwnershipProven = d.hasOwnershipRecord(ctx, name, claim.Token)
 	}
 	if _, err := domain.Decide(&state, claim, domain.Env{Now: d.now()}); err != nil {
 		return claim, err
 	}
-	claim.Keys, err = d.keys.make(ctx, name)
+	claim.Keys, err = d.keys.makeKeys(ctx, name)
 	return claim, err
 }
 
-// proven looks up the ownership record; a DNS failure is not a proof.
-func (d *OwnDomains) proven(ctx context.Context, name, token string) bool {
+// hasOwnershipRecord looks up the ownership record; a DNS failure is not a proof.
+func (d *OwnDomains) hasOwnershipRecord(ctx context.Context, name, token string) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	ok, err := lookup.Published(ctx, d.resolver, domain.OwnershipRecord(name, token))
+	ok, err := lookup.IsPublished(ctx, d.resolver, domain.OwnershipRecord(name, token))
 	if err != nil {
 		d.log.Info("lookup of a claimed domain failed", "domain", name, "err", err)
 	}
 	return ok
 }
 
-// Domains lists the account's domains in alphabetical order. It removes entries that were left by a
+// AccountDomains lists the account's domains in alphabetical order. It removes entries that were left by a
 // crash, or by a claim of the actual owner.
-func (d *OwnDomains) Domains(ctx context.Context, id account.ID) ([]domain.View, error) {
-	listed, err := d.accounts.domains(ctx, id)
+func (d *OwnDomains) AccountDomains(ctx context.Context, id account.ID) ([]domain.OwnerView, error) {
+	listed, err := d.accounts.listDomains(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	views := make([]domain.View, 0, len(listed))
+	views := make([]domain.OwnerView, 0, len(listed))
 	for _, name := range slices.Sorted(maps.Keys(listed)) {
 		state, err := d.ownState(ctx, id, name)
 		if fault.Is(err, fault.NotFound) {
-			_, err = d.accounts.order(ctx, id, account.UnlistDomain{Name: name, Mark: listed[name]})
+			_, err = d.accounts.sendCommand(ctx, id, account.UnlistDomain{Name: name, SeenMark: listed[name]})
 		} else if err == nil {
-			views = append(views, state.View(d.mxHost))
+			views = append(views, state.OwnerView(d.mxHost))
 		}
 		if err != nil {
 			return nil, err
@@ -155,43 +155,43 @@ func (d *OwnDomains) Domains(ctx context.Context, id account.ID) ([]domain.View,
 	return views, nil
 }
 
-// Domain returns one domain of the account.
-func (d *OwnDomains) Domain(ctx context.Context, id account.ID, given string) (domain.View, error) {
+// ShowDomain returns one domain of the account.
+func (d *OwnDomains) ShowDomain(ctx context.Context, id account.ID, given string) (domain.OwnerView, error) {
 	state, err := d.ownState(ctx, id, given)
 	if err != nil {
-		return domain.View{}, err
+		return domain.OwnerView{}, err
 	}
-	return state.View(d.mxHost), nil
+	return state.OwnerView(d.mxHost), nil
 }
 
 // VerifyDomain looks the records up now, at most looksAMinute times a minute; beyond that the last
 // result counts.
-func (d *OwnDomains) VerifyDomain(ctx context.Context, id account.ID, given string) (domain.View, error) {
+func (d *OwnDomains) VerifyDomain(ctx context.Context, id account.ID, given string) (domain.OwnerView, error) {
 	state, err := d.ownState(ctx, id, given)
 	if err != nil {
-		return domain.View{}, err
+		return domain.OwnerView{}, err
 	}
-	if d.looks.take(id, state.Name, d.now()) {
-		if state, err = d.check(ctx, state, true); err != nil {
-			return domain.View{}, err
+	if d.checkLimiter.acquireCheck(id, state.Name, d.now()) {
+		if state, err = d.checkDNS(ctx, state, true); err != nil {
+			return domain.OwnerView{}, err
 		}
 	}
 	if state.Account != id {
-		return domain.View{}, domain.NotFound(state.Name)
+		return domain.OwnerView{}, domain.NotFound(state.Name)
 	}
-	return state.View(d.mxHost), nil
+	return state.OwnerView(d.mxHost), nil
 }
 
-// check queries DNS about a claim and reports the result to the domain's owner.
-func (d *OwnDomains) check(ctx context.Context, state domain.State, asked bool) (domain.State, error) {
+// checkDNS queries DNS about a claim and reports the result to the domain's owner.
+func (d *OwnDomains) checkDNS(ctx context.Context, state domain.State, asked bool) (domain.State, error) {
 	look, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	known, found := lookup.All(look, d.resolver, state.Records(d.mxHost))
+	known, found := lookup.QueryAll(look, d.resolver, state.Records(d.mxHost))
 	if known == 0 {
 		d.log.Warn("DNS lookup of a domain failed", "domain", state.Name)
 	}
 	was := state.Status
-	state, err := d.owners.order(ctx, state.Name, domain.Checked{Token: state.Token, Known: known, Found: found, Asked: asked})
+	state, err := d.owners.sendCommand(ctx, state.Name, domain.ReportCheck{Token: state.OwnershipToken, AnsweredRecords: known, FoundRecords: found, OwnerAsked: asked})
 	if err == nil && state.Status != was {
 		d.log.Info("domain status changed", "domain", state.Name, "status", state.Status.String(), "account", state.Account, "was", was.String())
 	}
@@ -206,22 +206,22 @@ func (d *OwnDomains) ReleaseDomain(ctx context.Context, id account.ID, given str
 	if err != nil {
 		return err
 	}
-	listed, err := d.accounts.domains(ctx, id)
+	listed, err := d.accounts.listDomains(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := d.release(ctx, state); err != nil {
+	if err := d.releaseClaim(ctx, state); err != nil {
 		return err
 	}
-	_, err = d.accounts.order(ctx, id, account.UnlistDomain{Name: state.Name, Mark: listed[state.Name]})
+	_, err = d.accounts.sendCommand(ctx, id, account.UnlistDomain{Name: state.Name, SeenMark: listed[state.Name]})
 	return err
 }
 
-// release ends a claim.
-func (d *OwnDomains) release(ctx context.Context, state domain.State) error {
+// releaseClaim ends a claim.
+func (d *OwnDomains) releaseClaim(ctx context.Context, state domain.State) error {
 	if err := d.detachLeftovers(ctx, state); err != nil {
 		return err
 	}
-	_, err := d.owners.order(ctx, state.Name, domain.Release{Account: state.Account})
+	_, err := d.owners.sendCommand(ctx, state.Name, domain.Release{Account: state.Account})
 	return err
 }

@@ -17,21 +17,21 @@ import (
 )
 
 // followed reads as a client does, until it has seen want events.
-func followed(t *testing.T, s *System, address string, want int) (events []changefeed.Entry) {
-	r := s.Listen(someone, address)
+func followed(t *testing.T, s *System, address string, want int) (events []changefeed.JournalEntry) {
+	r := s.AddListener(someone, address)
 	defer r.Close()
 	for after := uint64(0); len(events) < want; {
-		signal := r.Next()
-		page, err := s.Events(context.Background(), someone, after, address, changefeed.Entries(7))
+		signal := r.NextSignal()
+		page, err := s.ReadEvents(context.Background(), someone, after, address, changefeed.EntryLimit(7))
 		if err != nil {
 			t.Error(err)
 			return events
 		}
 		events = append(events, page.Entries...)
-		after = page.Last
-		if len(page.Entries) == 0 && !page.More {
+		after = page.LastPosition
+		if len(page.Entries) == 0 && !page.HasMore {
 			<-signal.C
-			after = max(after, r.Passed(signal))
+			after = max(after, r.PassedPosition(signal))
 		}
 	}
 	return events
@@ -41,7 +41,7 @@ func followed(t *testing.T, s *System, address string, want int) (events []chang
 // arrive at several inboxes.
 func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 	const inboxes, mails = 4, 50
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	s := startSystem(t, store, nil)
 	var all sync.WaitGroup
 	for i := range inboxes {
@@ -55,10 +55,10 @@ func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 		all.Go(func() {
 			last, numbers := uint64(0), map[string]uint64{}
 			for _, e := range followed(t, s, address, want) {
-				if e.Seq <= last || e.Number != numbers[e.Address]+1 {
-					t.Errorf("entry %d after %d: event %d of %s after %d", e.Seq, last, e.Number, e.Address, numbers[e.Address])
+				if e.Seq <= last || e.SequenceNumber != numbers[e.Address]+1 {
+					t.Errorf("entry %d after %d: event %d of %s after %d", e.Seq, last, e.SequenceNumber, e.Address, numbers[e.Address])
 				}
-				last, numbers[e.Address] = e.Seq, e.Number
+				last, numbers[e.Address] = e.Seq, e.SequenceNumber
 			}
 		})
 	}
@@ -81,7 +81,7 @@ func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 // listener.
 func TestAListenerDoesNotWaitForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := persisttest.Open(t)
+		store := persisttest.OpenStore(t)
 		s := startSystem(t, store, nil)
 		makeInbox(t, s, "a@inbox.localhost")
 		for _, c := range []struct {
@@ -89,11 +89,11 @@ func TestAListenerDoesNotWaitForOthers(t *testing.T) {
 			most    time.Duration
 		}{{false, journalDelay}, {true, 0}} {
 			if c.listens {
-				defer s.Listen(someone, "").Close()
+				defer s.AddListener(someone, "").Close()
 			}
 			time.Sleep(time.Second)
 			began := time.Now()
-			must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
+			must[inbox.CommandOutcome](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
 			before, _ := store.JournalEnd(someone)
 			for end := before; c.most > 0 && end == before; end, _ = store.JournalEnd(someone) {
 				time.Sleep(100 * time.Microsecond)
@@ -111,11 +111,11 @@ func TestAListenerDoesNotWaitForOthers(t *testing.T) {
 
 // TestThePresentIsBehindWhatWasSeen checks this although a step waits for more events.
 func TestThePresentIsBehindWhatWasSeen(t *testing.T) {
-	s := startSystem(t, persisttest.Open(t), nil)
+	s := startSystem(t, persisttest.OpenStore(t), nil)
 	makeInbox(t, s, "a@inbox.localhost")
 	for want := uint64(1); want <= 100; want++ {
-		must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
-		if end := must[uint64](t)(s.Present(t.Context(), someone)); end != want {
+		must[inbox.CommandOutcome](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
+		if end := must[uint64](t)(s.CurrentEnd(t.Context(), someone)); end != want {
 			t.Fatalf("the present is %d after %d mails", end, want)
 		}
 	}
@@ -124,18 +124,18 @@ func TestThePresentIsBehindWhatWasSeen(t *testing.T) {
 // TestOldEventsAreNotShown covers trimmed and untrimmed events.
 func TestOldEventsAreNotShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := persisttest.Open(t)
+		store := persisttest.OpenStore(t)
 		s := startSystem(t, store, func(o *Options) { o.SweepEvery = time.Hour }) // a week passes
 		makeInbox(t, s, "a@inbox.localhost")
 		receiveOne := func() {
-			must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
+			must[inbox.CommandOutcome](t)(s.Do(t.Context(), "a@inbox.localhost", receive("x")))
 			time.Sleep(time.Second)
 		}
 		receiveOne()
-		time.Sleep(journal.Age)
+		time.Sleep(journal.EntryAge)
 		receiveOne()
-		page, err := s.Events(t.Context(), someone, 0, "", changefeed.Entries(10))
-		if err != nil || len(page.Entries) != 1 || page.Entries[0].Seq != 2 || !page.Gap {
+		page, err := s.ReadEvents(t.Context(), someone, 0, "", changefeed.EntryLimit(10))
+		if err != nil || len(page.Entries) != 1 || page.Entries[0].Seq != 2 || !page.HasGap {
 			t.Errorf("%+v %v", page, err)
 		}
 	})
@@ -145,23 +145,25 @@ func TestOldEventsAreNotShown(t *testing.T) {
 // including concurrent ones from before the first result was published.
 func TestOnePrincipalPerCredential(t *testing.T) {
 	token := account.HashToken([]byte("token"))
-	store, key := persisttest.Open(t), &account.Key{ID: 1, Hash: token, Kind: account.KindAccountKey}
-	if err := store.CommitAccount(&account.Rows{ID: someone, Profile: &account.Profile{ID: someone, CreatedAt: time.Now()}, PutKeys: []*account.Key{key}}); err != nil {
+	store, key := persisttest.OpenStore(t), &account.APIKey{ID: 1, Hash: token, Kind: account.KindAccountKey}
+	if err := store.CommitAccount(&account.Rows{ID: someone, Profile: &account.Profile{ID: someone, CreatedAt: time.Now()}, PutKeys: []*account.APIKey{key}}); err != nil {
 		t.Fatal(err)
 	}
 	e := &accountEntity{id: someone, store: store, now: time.Now, principals: newPrincipals(), state: must[*account.State](t)(store.LoadAccount(someone))}
-	held := func() *account.Principal { return must[any](t)(e.Decide(present{token, 1})).(*account.Principal) }
+	held := func() *account.Principal {
+		return must[any](t)(e.DecideCommand(presentCredential{token, 1})).(*account.Principal)
+	}
 	first, second := held(), held()
-	e.Publish()
+	e.PublishState()
 	third := held()
-	e.rows = &account.Rows{ID: someone, DropKeys: []*account.Key{key}}
-	if err := e.Commit(); err != nil {
+	e.pendingRows = &account.Rows{ID: someone, DropKeys: []*account.APIKey{key}}
+	if err := e.CommitRows(); err != nil {
 		t.Fatal(err)
 	}
-	e.Publish()
+	e.PublishState()
 	for i, p := range []*account.Principal{first, second, third} {
 		select {
-		case <-p.Ended():
+		case <-p.EndedSignal():
 		default:
 			t.Errorf("holder %d does not know of the revocation", i+1)
 		}
@@ -173,7 +175,7 @@ func TestOnePrincipalPerCredential(t *testing.T) {
 
 // stuckStore never completes the sync of its journal.
 type stuckStore struct {
-	*persisttest.Store
+	*persisttest.TestStore
 	release chan struct{}
 }
 
@@ -183,17 +185,17 @@ func (s *stuckStore) SyncJournal(account.ID) error { <-s.release; return nil }
 // and that the error comes soon.
 func TestAFullDiskDoesNotHoldReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &stuckStore{persisttest.Open(t), make(chan struct{})}
-		s := startSystem(t, store.Store, func(o *Options) { o.Store = store })
+		store := &stuckStore{persisttest.OpenStore(t), make(chan struct{})}
+		s := startSystem(t, store.TestStore, func(o *Options) { o.Store = store })
 		store.SetFull(true)
 		began := time.Now()
-		if _, err := s.Events(t.Context(), someone, 0, "", changefeed.Entries(1)); !fault.Is(err, fault.StorageFull) || time.Since(began) > time.Second {
+		if _, err := s.ReadEvents(t.Context(), someone, 0, "", changefeed.EntryLimit(1)); !fault.Is(err, fault.StorageFull) || time.Since(began) > time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		store.SetFull(false)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := s.JournalEnd(ctx, someone); !fault.Is(err, fault.Unavailable) {
+		if _, err := s.JournalEnd(ctx, someone); !fault.Is(err, fault.TemporarilyUnavailable) {
 			t.Errorf("%v", err)
 		}
 		close(store.release)

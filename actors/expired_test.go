@@ -24,9 +24,9 @@ func TestExpiredStaysSo(t *testing.T) {
 	s, ctx, days := begin(), context.Background(), func(n int) *int { return &n }
 	in := signUp(t, s)
 	me := in.Profile.ID
-	presented := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(me), "presented", account.ScopeRead, days(30)))
-	listed := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(me), "listed", account.ScopeRead, days(30)))
-	young := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(me), "young", account.ScopeRead, days(90)))
+	presented := must[account.IssuedKey](t)(s.IssueKey(ctx, operatorOf(me), "presented", account.ScopeRead, days(30)))
+	listed := must[account.IssuedKey](t)(s.IssueKey(ctx, operatorOf(me), "listed", account.ScopeRead, days(30)))
+	young := must[account.IssuedKey](t)(s.IssueKey(ctx, operatorOf(me), "young", account.ScopeRead, days(90)))
 	reset, _, err := s.ResetToken(ctx, "me@example.test")
 	if err != nil {
 		t.Fatal(err)
@@ -47,10 +47,10 @@ func TestExpiredStaysSo(t *testing.T) {
 	if _, err := s.ResetPassword(ctx, reset, "another horse"); opens(in.Token) || opens(presented.Token) || err == nil {
 		t.Error("open a day after its end")
 	}
-	if keys, _, err := s.Keys(ctx, me, "", 10); err != nil || !keys[1].Ended {
+	if keys, _, err := s.AccountKeys(ctx, me, "", 10); err != nil || !keys[1].SeenExpired {
 		t.Errorf("listed as %+v, %v", keys, err)
 	}
-	must[account.Usage](t)(s.Usage(ctx, me)) // after what the list left to do
+	must[account.QuotaUsage](t)(s.AccountUsage(ctx, me)) // after what the list left to do
 	ahead.Store(0)
 	for range 2 {
 		for name, token := range map[string]string{"session": in.Token, "presented": presented.Token, "listed": listed.Token} {
@@ -61,14 +61,14 @@ func TestExpiredStaysSo(t *testing.T) {
 		if _, err := s.ResetPassword(ctx, reset, "another horse"); !fault.Is(err, fault.Refused) {
 			t.Errorf("the reset token: %v", err)
 		}
-		keys, _, err := s.Keys(ctx, me, "", 10)
-		if err != nil || len(keys) != 3 || !keys[0].Ended || !keys[1].Ended || keys[2].Ended {
+		keys, _, err := s.AccountKeys(ctx, me, "", 10)
+		if err != nil || len(keys) != 3 || !keys[0].SeenExpired || !keys[1].SeenExpired || keys[2].SeenExpired {
 			t.Errorf("listed as %+v, %v", keys, err)
 		}
 		if !opens(young.Token) {
 			t.Error("a key that has not ended opens nothing")
 		}
-		store = store.Crash(t)
+		store = store.CrashCopy(t)
 		s = begin()
 	}
 }
@@ -118,7 +118,7 @@ func TestWhatTheClockPassedIsOver(t *testing.T) {
 type clockStory struct {
 	*testing.T
 	ctx   context.Context
-	store *persisttest.Store
+	store *persisttest.TestStore
 	sys   *System
 	in    account.SignedIn
 	ahead *atomic.Int64
@@ -141,7 +141,7 @@ func (c *clockStory) begin() {
 func (c *clockStory) crash() {
 	seen := c.store.ClockSeen()
 	for left := c.store; ; time.Sleep(10 * time.Millisecond) {
-		if c.store = left.Crash(c.T); !c.store.ClockSeen().Before(seen) {
+		if c.store = left.CrashCopy(c.T); !c.store.ClockSeen().Before(seen) {
 			break
 		}
 	}
@@ -156,7 +156,7 @@ func (c *clockStory) set(ahead time.Duration) {
 }
 
 func (c *clockStory) key(days int) string {
-	return must[account.Issued](c.T)(c.sys.IssueKey(c.ctx, operatorOf(c.in.Profile.ID), "", account.ScopeRead, &days)).Token
+	return must[account.IssuedKey](c.T)(c.sys.IssueKey(c.ctx, operatorOf(c.in.Profile.ID), "", account.ScopeRead, &days)).Token
 }
 
 func (c *clockStory) reset() string {

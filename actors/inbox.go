@@ -17,35 +17,35 @@ import (
 // inboxEntity drives internal/core/inbox for one address. Only its owner touches the fields below
 // holds.
 type inboxEntity struct {
-	engine.Slot
+	engine.EntitySlot
 	store InboxStore
 	now   func() time.Time
-	// notify receives the public events of a commit, after the commit.
-	notify func([]inbox.Public)
-	// lost receives the account whose messages were deleted from the disk, after the commit.
-	lost func(account.ID)
-	// queued receives the changes to the mail queue, after the commit.
-	queued func(address string, moves []inbox.Queued)
+	// onPublicEvents receives the public events of a commit, after the commit.
+	onPublicEvents func([]inbox.PublicEvent)
+	// onMessagesRemoved receives the account whose messages were deleted from the disk, after the commit.
+	onMessagesRemoved func(account.ID)
+	// onQueueMoves receives the changes to the mail queue, after the commit.
+	onQueueMoves func(address string, moves []inbox.QueueMove)
 	// copyDue is called when an owner's copy is due, after the commit.
 	copyDue    func(address string)
-	capacities *capacities
+	capacities *capacityCache
 	// atHand caches the contents of new messages for a while.
-	atHand   *atHand
-	requests *requestQuota
+	atHand       *atHand
+	requestQuota *requestQuota
 
-	view  atomic.Pointer[inbox.View]    // nil until loaded, or if no inbox lives there; any goroutine reads it
-	holds atomic.Pointer[knownCapacity] // nil until read; any goroutine reads and writes it
+	publishedView  atomic.Pointer[inbox.View]    // nil until loaded, or if no inbox lives there; any goroutine reads it
+	cachedCapacity atomic.Pointer[knownCapacity] // nil until read; any goroutine reads and writes it
 
-	state  *inbox.State
-	fresh  bool                 // just loaded, not published yet
-	rows   *inbox.Rows          // of the group being decided; nil if nothing changed
-	rests  []partition.Position // positions that must be Reached before the rows are committed
-	newest *inbox.Newest        // the one that atHand has
+	state             *inbox.State
+	justLoaded        bool                 // just loaded, not published yet
+	pendingRows       *inbox.Rows          // of the group being decided; nil if nothing changed
+	requiredPositions []partition.Position // positions that must be Reached before the rows are committed
+	cachedNewest      *inbox.CachedContent // the one that atHand has
 }
 
-func (e *inboxEntity) Load() (err error) {
+func (e *inboxEntity) LoadState() (err error) {
 	e.state, err = e.store.LoadInbox(e.Key())
-	e.fresh = true
+	e.justLoaded = true
 	if err == nil {
 		e.doubtUnheard()
 	}
@@ -57,7 +57,7 @@ func (e *inboxEntity) Load() (err error) {
 // written, because every run until the next start computes the same, and senders retry within
 // minutes. Messages without a Message-ID are skipped: identical bytes may be a different message.
 func (e *inboxEntity) doubtUnheard() {
-	from, to := e.store.Unheard()
+	from, to := e.store.UnacknowledgedPeriod()
 	for _, m := range slices.Backward(e.state.Messages) {
 		if from.IsZero() || m.ReceivedAt.Before(from) {
 			break
@@ -66,7 +66,7 @@ func (e *inboxEntity) doubtUnheard() {
 			continue
 		}
 		if digest, known := e.repeatOf(m); known {
-			doubt := inbox.Doubt{ID: m.ID, Digest: digest}
+			doubt := inbox.MarkAmbiguous{ID: m.ID, Digest: digest}
 			evs, _, _ := inbox.Decide(e.state, doubt, inbox.Env{Now: e.now()}) // has nothing to refuse
 			new(inbox.Rows).Apply(e.state, evs)
 		}
@@ -75,14 +75,14 @@ func (e *inboxEntity) doubtUnheard() {
 
 // repeatOf returns the digest that identifies a received message when it is offered again. For a
 // sealed message, which cannot be read, it was stored; otherwise it is computed from the bytes.
-func (e *inboxEntity) repeatOf(m *inbox.Message) (digest inbox.Digest, known bool) {
-	if m.Sealed != nil {
-		return m.Sealed.Repeat, m.Sealed.Repeat != inbox.Digest{}
+func (e *inboxEntity) repeatOf(m *inbox.Message) (digest inbox.MessageDigest, known bool) {
+	if m.EncryptedState != nil {
+		return m.EncryptedState.RepeatDigest, m.EncryptedState.RepeatDigest != inbox.MessageDigest{}
 	}
-	if m.Thread == inbox.ThreadKey("") {
+	if m.ThreadKey == inbox.ThreadKey("") {
 		return digest, false
 	}
-	raw, _ := e.store.Raw(e.Key(), m.ID) // the store reports damage itself
+	raw, _ := e.store.ReadRaw(e.Key(), m.ID) // the store reports damage itself
 	mailFrom, sent, ok := ingest.Untraced(raw)
 	if ok {
 		digest = inbox.DigestOf(mailFrom, m.EnvelopeRecipients(), sent)
@@ -90,14 +90,14 @@ func (e *inboxEntity) repeatOf(m *inbox.Message) (digest inbox.Digest, known boo
 	return digest, ok
 }
 
-// wake only activates an inbox. It returns the view, which stays valid for the caller even if the
+// activateInbox only activates an inbox. It returns the view, which stays valid for the caller even if the
 // inbox is evicted immediately.
-type wake struct{}
+type activateInbox struct{}
 
 // findQueued returns a message that waits in the mail queue, or nil if it does not wait.
 type findQueued struct{ id int64 }
 
-func (e *inboxEntity) Decide(cmd any) (any, error) {
+func (e *inboxEntity) DecideCommand(cmd any) (any, error) {
 	if c, repeatable := cmd.(onceCommand); repeatable {
 		return e.decideOnce(c)
 	}
@@ -105,36 +105,36 @@ func (e *inboxEntity) Decide(cmd any) (any, error) {
 		return e.recallOnce(c)
 	}
 	if q, asked := cmd.(findQueued); asked {
-		return e.state.Queued(q.id), nil
+		return e.state.QueuedMessage(q.id), nil
 	}
 	order, ok := cmd.(inbox.Command)
 	if !ok {
-		return e.view.Load(), nil // wake
+		return e.publishedView.Load(), nil // wake
 	}
-	answer, _, err := e.order(order)
+	answer, _, err := e.applyCommand(order)
 	return answer, err
 }
 
-// order decides a command of the rules and reports whether it changed anything.
-func (e *inboxEntity) order(order inbox.Command) (answer inbox.Outcome, changed bool, err error) {
+// applyCommand decides a command of the rules and reports whether it changed anything.
+func (e *inboxEntity) applyCommand(order inbox.Command) (answer inbox.CommandOutcome, changed bool, err error) {
 	env, err := e.env(order)
 	if err != nil {
-		return inbox.Outcome{}, false, err
+		return inbox.CommandOutcome{}, false, err
 	}
 	evs, answer, err := inbox.Decide(e.state, order, env)
 	if err != nil || len(evs) == 0 {
 		return answer, false, err
 	}
-	e.begin()
-	e.rows.Apply(e.state, evs)
+	e.beginRows()
+	e.pendingRows.Apply(e.state, evs)
 	switch mails := order.(type) {
 	case inbox.Submit:
-		e.rests = append(e.rests, mails.After)
-	case inbox.Arrange:
-		e.rests = append(e.rests, mails.After)
+		e.requiredPositions = append(e.requiredPositions, mails.AfterPosition)
+	case inbox.ApplyMeetingPlan:
+		e.requiredPositions = append(e.requiredPositions, mails.AfterPosition)
 	case inbox.TellOwner:
-		if mails.Mail != nil {
-			e.rests = append(e.rests, mails.Mail.After)
+		if mails.CopyMessage != nil {
+			e.requiredPositions = append(e.requiredPositions, mails.CopyMessage.AfterPosition)
 		}
 	}
 	return answer, true, nil
@@ -144,7 +144,7 @@ func (e *inboxEntity) order(order inbox.Command) (answer inbox.Outcome, changed 
 func (e *inboxEntity) env(cmd inbox.Command) (env inbox.Env, err error) {
 	env.Now = e.now()
 	switch cmd.(type) {
-	case inbox.Receive, inbox.Submit, inbox.Arrange:
+	case inbox.Receive, inbox.Submit, inbox.ApplyMeetingPlan:
 		env.Capacity, err = e.capacityFor(e.state.Account)
 	}
 	return env, err
@@ -152,14 +152,14 @@ func (e *inboxEntity) env(cmd inbox.Command) (env inbox.Env, err error) {
 
 // capacityFor returns the capacity of the account that owns the inbox.
 func (e *inboxEntity) capacityFor(id account.ID) (inbox.Capacity, error) {
-	if known := e.holds.Load(); e.capacities.stand(known, id) {
+	if known := e.cachedCapacity.Load(); e.capacities.isCurrent(known, id) {
 		return known.Capacity, nil
 	}
-	known, err := e.capacities.known(id)
+	known, err := e.capacities.currentCapacity(id)
 	if err != nil {
 		return inbox.Capacity{}, err
 	}
-	e.holds.Store(known)
+	e.cachedCapacity.Store(known)
 	return known.Capacity, nil
 }
 
@@ -169,105 +169,105 @@ func (e *inboxEntity) hasRoom(v *inbox.View, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	return v.Room(1, c, now)
+	return v.CheckRoom(1, c, now)
 }
 
-// Unheard remembers a message whose sender was asked to retry, because the sender will.
-func (e *inboxEntity) Unheard(cmd, answer any) any {
+// FollowUpCommand remembers a message whose sender was asked to retry, because the sender will.
+func (e *inboxEntity) FollowUpCommand(cmd, answer any) any {
 	if mail, ok := cmd.(inbox.Receive); ok {
-		return inbox.Doubt{ID: answer.(inbox.Outcome).ID, Digest: mail.Repeat()}
+		return inbox.MarkAmbiguous{ID: answer.(inbox.CommandOutcome).ID, Digest: mail.RepeatDigest()}
 	}
 	return nil
 }
 
-// cleared are rows for reuse. Only Publish puts rows there, after the store has committed them; the
+// rowsPool are rows for reuse. Only Publish puts rows there, after the store has committed them; the
 // slices that Publish passes on no longer belong to them.
-var cleared = sync.Pool{New: func() any { return new(inbox.Rows) }}
+var rowsPool = sync.Pool{New: func() any { return new(inbox.Rows) }}
 
-// begin starts the rows of a group.
-func (e *inboxEntity) begin() {
-	if e.rows == nil {
-		e.rows = cleared.Get().(*inbox.Rows)
-		e.rows.Begin(e.state)
+// beginRows starts the rows of a group.
+func (e *inboxEntity) beginRows() {
+	if e.pendingRows == nil {
+		e.pendingRows = rowsPool.Get().(*inbox.Rows)
+		e.pendingRows.Begin(e.state)
 	}
 }
 
-func (e *inboxEntity) Commit() error {
-	if e.rows == nil {
+func (e *inboxEntity) CommitRows() error {
+	if e.pendingRows == nil {
 		return nil
 	}
-	for _, at := range e.rests {
-		if err := e.store.Reached(at); err != nil {
+	for _, at := range e.requiredPositions {
+		if err := e.store.WaitForPosition(at); err != nil {
 			return err
 		}
 	}
-	e.rests = e.rests[:0]
-	failpoint.Here("inbox-decided")
-	err := e.store.CommitInbox(e.rows)
-	failpoint.Here("inbox-committed")
+	e.requiredPositions = e.requiredPositions[:0]
+	failpoint.MarkPoint("inbox-decided")
+	err := e.store.CommitInbox(e.pendingRows)
+	failpoint.MarkPoint("inbox-committed")
 	return err
 }
 
-// Publish publishes the state if it changed or was just loaded, and then forwards its public
+// PublishState publishes the state if it changed or was just loaded, and then forwards its public
 // events.
-func (e *inboxEntity) Publish() {
-	rows, fresh := e.rows, e.fresh
-	e.rows, e.fresh = nil, false
+func (e *inboxEntity) PublishState() {
+	rows, fresh := e.pendingRows, e.justLoaded
+	e.pendingRows, e.justLoaded = nil, false
 	if rows == nil && !fresh {
 		return
 	}
-	if e.state.Live() {
-		if n := e.state.Newest; n != e.newest {
-			e.newest = n
-			e.atHand.keep(n)
+	if e.state.IsLive() {
+		if n := e.state.NewestContent; n != e.cachedNewest {
+			e.cachedNewest = n
+			e.atHand.keepNewest(n)
 		}
-		e.show(inbox.NewView(e.state))
+		e.publishView(inbox.NewView(e.state))
 	} else {
-		e.show(nil)
+		e.publishView(nil)
 	}
 	if rows == nil {
 		return
 	}
-	if len(rows.Queue) > 0 {
-		e.queued(e.Key(), rows.Queue)
+	if len(rows.QueueMoves) > 0 {
+		e.onQueueMoves(e.Key(), rows.QueueMoves)
 	}
 	if due := rows.CopyDue; due != nil && *due {
 		e.copyDue(e.Key())
 	}
-	if len(rows.Public) > 0 {
-		e.notify(rows.Public)
+	if len(rows.PublicEvents) > 0 {
+		e.onPublicEvents(rows.PublicEvents)
 	}
-	if len(rows.Drop) > 0 {
-		e.lost(e.state.Account)
+	if len(rows.DropMessages) > 0 {
+		e.onMessagesRemoved(e.state.Account)
 	}
-	failpoint.Here("inbox-published")
+	failpoint.MarkPoint("inbox-published")
 	rows.Clear()
-	cleared.Put(rows)
+	rowsPool.Put(rows)
 }
 
-// show publishes v, then supersedes the previous view and wakes its waiters.
-func (e *inboxEntity) show(v *inbox.View) {
-	if old := e.view.Swap(v); old != nil {
+// publishView publishes v, then supersedes the previous view and wakes its waiters.
+func (e *inboxEntity) publishView(v *inbox.View) {
+	if old := e.publishedView.Swap(v); old != nil {
 		old.SupersedeBy(v)
 	}
 }
 
-// Polled implements engine.Entity: polls are answered without the directory, too.
-func (e *inboxEntity) Polled() int64 {
-	if v := e.view.Load(); v != nil {
+// LastPolledUnix implements engine.Entity: polls are answered without the directory, too.
+func (e *inboxEntity) LastPolledUnix() int64 {
+	if v := e.publishedView.Load(); v != nil {
 		return v.PolledAt()
 	}
 	return 0
 }
 
-func (e *inboxEntity) Abandon() { e.state, e.rows, e.rests = nil, nil, nil }
+func (e *inboxEntity) DiscardState() { e.state, e.pendingRows, e.requiredPositions = nil, nil, nil }
 
-// Vacant implements engine.Entity. A deleted inbox may still have messages to deliver.
-func (e *inboxEntity) Vacant() bool { return !e.state.Live() && len(e.state.Messages) == 0 }
+// IsVacant implements engine.Entity. A deleted inbox may still have messages to deliver.
+func (e *inboxEntity) IsVacant() bool { return !e.state.IsLive() && len(e.state.Messages) == 0 }
 
-func (e *inboxEntity) Leave() { e.show(nil) }
+func (e *inboxEntity) OnUnload() { e.publishView(nil) }
 
-func (e *inboxEntity) Weight() int64 {
+func (e *inboxEntity) MemoryBytes() int64 {
 	if e.state == nil {
 		return 0
 	}

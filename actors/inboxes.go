@@ -20,52 +20,52 @@ import (
 type InboxStore interface {
 	LoadInbox(address string) (*inbox.State, error)
 	CommitInbox(*inbox.Rows) error
-	// Reached returns once no crash can keep writes made from now on and lose writes before the
+	// WaitForPosition returns once no crash can keep writes made from now on and lose writes before the
 	// position.
-	Reached(partition.Position) error
+	WaitForPosition(partition.Position) error
 	// InboxOnce finds the newest record of a request, or nil if none exists.
-	InboxOnce(address string, key idempotency.Key) (*idempotency.Record, error)
+	InboxOnce(address string, key idempotency.RequestKey) (*idempotency.Record, error)
 	// ClockSeen reads the clock and returns the latest reading that was ever trusted.
 	ClockSeen() time.Time
-	Live(address string) (bool, error)
+	InboxExists(address string) (bool, error)
 	// AccountOf finds the account whose inbox lives at an address; the zero ID if none exists.
 	AccountOf(address string) (account.ID, error)
-	// Message reads the metadata of one message; nil if the message does not exist.
-	Message(address string, id int64) (*inbox.Message, error)
-	Content(address string, id int64) (*inbox.Content, error)
-	Raw(address string, id int64) ([]byte, error)
-	// Unheard returns the period whose received messages may be unacknowledged: a crash kept them,
+	// FindMessage reads the metadata of one message; nil if the message does not exist.
+	FindMessage(address string, id int64) (*inbox.Message, error)
+	ReadContent(address string, id int64) (*inbox.Content, error)
+	ReadRaw(address string, id int64) ([]byte, error)
+	// UnacknowledgedPeriod returns the period whose received messages may be unacknowledged: a crash kept them,
 	// but their senders may not have received the reply. Both times are zero if there are none.
-	Unheard() (from, to time.Time)
+	UnacknowledgedPeriod() (from, to time.Time)
 	// OpenRaw is Raw for callers that read in pieces.
 	OpenRaw(address string, id int64) (*io.SectionReader, error)
 	// OpenFile opens the envelope of an attachment of a sealed message, as OpenRaw does.
 	OpenFile(address string, id int64, file int) (*io.SectionReader, error)
-	// Encryption finds the account whose inbox lives at an address, the zero ID if none exists,
+	// InboxEncryption finds the account whose inbox lives at an address, the zero ID if none exists,
 	// and whether its messages are sealed.
-	Encryption(address string) (id account.ID, encrypted bool, err error)
+	InboxEncryption(address string) (id account.ID, encrypted bool, err error)
 }
 
-// Inboxes reads inboxes and sends commands to their owners. It is immutable; any goroutine may use
+// InboxService reads inboxes and sends commands to their owners. It is immutable; any goroutine may use
 // it.
-type Inboxes struct {
-	owners *engine.Directory
+type InboxService struct {
+	owners *engine.EntityDirectory
 	store  InboxStore
 }
 
-// View returns the published view of an inbox and activates the inbox if it is not in memory. For
+// InboxView returns the published view of an inbox and activates the inbox if it is not in memory. For
 // an address without an inbox, it only reads the store and starts no actor.
-func (i *Inboxes) View(ctx context.Context, address string) (*inbox.View, error) {
-	if e := i.owners.Resident([]byte(address)); e != nil {
-		if v := e.(*inboxEntity).view.Load(); v != nil {
+func (i *InboxService) InboxView(ctx context.Context, address string) (*inbox.View, error) {
+	if e := i.owners.FindResident([]byte(address)); e != nil {
+		if v := e.(*inboxEntity).publishedView.Load(); v != nil {
 			return v, nil
 		}
-	} else if live, err := i.store.Live(address); err != nil {
-		return nil, engine.Busy(err)
+	} else if live, err := i.store.InboxExists(address); err != nil {
+		return nil, engine.BusyError(err)
 	} else if !live {
 		return nil, inbox.NoInbox(address)
 	}
-	got, err := i.owners.Do(ctx, address, wake{}, 0)
+	got, err := i.owners.Do(ctx, address, activateInbox{}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -79,22 +79,22 @@ func (i *Inboxes) View(ctx context.Context, address string) (*inbox.View, error)
 // always makes one look-up and takes the same time, whether the inbox exists (in memory or not),
 // was deleted or never existed. The time must not reveal which, and a stranger must not activate an
 // inbox.
-func (i *Inboxes) ViewFor(ctx context.Context, id account.ID, address string) (*inbox.View, error) {
-	if v := i.Resident([]byte(address)); v != nil && v.Account == id {
+func (i *InboxService) ViewFor(ctx context.Context, id account.ID, address string) (*inbox.View, error) {
+	if v := i.ResidentView([]byte(address)); v != nil && v.Account == id {
 		return v, nil
 	}
 	began := time.Now()
 	who, err := i.store.AccountOf(address)
 	switch {
 	case err != nil:
-		return nil, engine.Busy(err)
+		return nil, engine.BusyError(err)
 	case who != id:
 		for n := 0; n < refusalLooks && time.Since(began) < refusalTime; n++ {
 			runtime.Gosched()
 		}
 		return nil, inbox.NoInbox(address)
 	}
-	return i.View(ctx, address)
+	return i.InboxView(ctx, address)
 }
 
 // refusalTime is how long the look-up of a refused address takes. Reading an existing row takes 4
@@ -107,77 +107,77 @@ const (
 )
 
 // AccountOf returns the account whose inbox lives at an address; the zero ID if none exists.
-func (i *Inboxes) AccountOf(address string) (account.ID, error) {
-	if v := i.Resident([]byte(address)); v != nil {
+func (i *InboxService) AccountOf(address string) (account.ID, error) {
+	if v := i.ResidentView([]byte(address)); v != nil {
 		return v.Account, nil
 	}
 	return i.store.AccountOf(address)
 }
 
-// Resident returns the published view of an inbox in memory, or nil. It takes no lock and does not
+// ResidentView returns the published view of an inbox in memory, or nil. It takes no lock and does not
 // allocate.
-func (i *Inboxes) Resident(address []byte) *inbox.View {
-	if e := i.owners.Resident(address); e != nil {
-		return e.(*inboxEntity).view.Load()
+func (i *InboxService) ResidentView(address []byte) *inbox.View {
+	if e := i.owners.FindResident(address); e != nil {
+		return e.(*inboxEntity).publishedView.Load()
 	}
 	return nil
 }
 
-// Queued returns a message that waits in the mail queue, even if readers no longer see it or its
+// QueuedMessage returns a message that waits in the mail queue, even if readers no longer see it or its
 // inbox was deleted. It returns nil if the message does not wait.
-func (i *Inboxes) Queued(ctx context.Context, address string, id int64) (*inbox.Message, error) {
-	if v := i.Resident([]byte(address)); v != nil {
-		return v.Queued(id), nil
+func (i *InboxService) QueuedMessage(ctx context.Context, address string, id int64) (*inbox.Message, error) {
+	if v := i.ResidentView([]byte(address)); v != nil {
+		return v.QueuedMessage(id), nil
 	}
 	got, err := i.owners.Do(ctx, address, findQueued{id}, 0)
 	m, _ := got.(*inbox.Message)
 	return m, err
 }
 
-// gone reports whether a message can no longer be read: a look at the view of a resident inbox,
+// isMessageGone reports whether a message can no longer be read: a look at the view of a resident inbox,
 // else one look-up. A message that cannot be read for another reason counts as gone. For an inbox
 // of another node, gone also returns an error.
-func (i *Inboxes) gone(address string, id int64, now time.Time) (bool, error) {
-	if v := i.Resident([]byte(address)); v != nil {
+func (i *InboxService) isMessageGone(address string, id int64, now time.Time) (bool, error) {
+	if v := i.ResidentView([]byte(address)); v != nil {
 		return v.Message(id, now) == nil, nil
 	}
-	m, err := i.store.Message(address, id)
-	if fault.Is(err, fault.Moved) {
+	m, err := i.store.FindMessage(address, id)
+	if fault.Is(err, fault.MovedAway) {
 		return true, err
 	}
-	return err != nil || m == nil || m.Expired(now), nil
+	return err != nil || m == nil || m.IsExpired(now), nil
 }
 
 // Do sends cmd to the inbox at address and returns after its commit.
-func (i *Inboxes) Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error) {
+func (i *InboxService) Do(ctx context.Context, address string, cmd inbox.Command) (inbox.CommandOutcome, error) {
 	got, err := i.owners.Do(ctx, address, cmd, sizeOf(cmd))
-	outcome, _ := got.(inbox.Outcome)
+	outcome, _ := got.(inbox.CommandOutcome)
 	return outcome, err
 }
 
-// made reports whether the account's creation at that time succeeded and the inbox lives. If not,
+// isCreationDone reports whether the account's creation at that time succeeded and the inbox lives. If not,
 // it never will succeed.
-func (i *Inboxes) made(ctx context.Context, id account.ID, address string, at time.Time) (bool, error) {
+func (i *InboxService) isCreationDone(ctx context.Context, id account.ID, address string, at time.Time) (bool, error) {
 	if at.IsZero() { // of an earlier release: it cannot be in progress
-		live, err := i.store.Live(address)
+		live, err := i.store.InboxExists(address)
 		return live, err
 	}
-	found, err := i.Do(ctx, address, inbox.Forgo{Address: address, Account: id, At: at})
+	found, err := i.Do(ctx, address, inbox.BarCreation{Address: address, Account: id, At: at})
 	return found.Count > 0, err
 }
 
 // DoOnce is Do for an idempotent request. tell makes the response for the client from its argument
 // alone; it runs in the inbox's owner and must be quick. Refused requests leave no record.
-func (i *Inboxes) DoOnce(ctx context.Context, address string, cmd inbox.Command, req idempotency.Request, tell func(inbox.Outcome) []byte) (idempotency.Result, error) {
+func (i *InboxService) DoOnce(ctx context.Context, address string, cmd inbox.Command, req idempotency.Request, tell func(inbox.CommandOutcome) []byte) (idempotency.FirstResult, error) {
 	got, err := i.owners.Do(ctx, address, onceCommand{cmd, req, tell}, sizeOf(cmd))
-	result, _ := got.(idempotency.Result)
+	result, _ := got.(idempotency.FirstResult)
 	return result, err
 }
 
-// Recall finds the result of an earlier request with the same key.
-func (i *Inboxes) Recall(ctx context.Context, address string, req idempotency.Request) (result idempotency.Result, known bool, err error) {
+// RecallResult finds the result of an earlier request with the same key.
+func (i *InboxService) RecallResult(ctx context.Context, address string, req idempotency.Request) (result idempotency.FirstResult, known bool, err error) {
 	got, err := i.owners.Do(ctx, address, recallOnce{req}, 0)
-	result, known = got.(idempotency.Result)
+	result, known = got.(idempotency.FirstResult)
 	return result, known, err
 }
 
@@ -185,56 +185,56 @@ func (i *Inboxes) Recall(ctx context.Context, address string, req idempotency.Re
 func sizeOf(cmd inbox.Command) int64 {
 	switch cmd := cmd.(type) {
 	case inbox.Receive:
-		return int64(len(cmd.Raw)) + cmd.Sealed.Beside()
+		return int64(len(cmd.Raw)) + cmd.EncryptedParts.ExtraBytes()
 	case inbox.Submit:
-		return int64(len(cmd.Raw)) + cmd.Sealed.Beside()
-	case inbox.Arrange:
+		return int64(len(cmd.Raw)) + cmd.EncryptedParts.ExtraBytes()
+	case inbox.ApplyMeetingPlan:
 		return cmd.Size()
 	case inbox.TellOwner:
-		if cmd.Mail != nil {
-			return int64(len(cmd.Mail.Raw))
+		if cmd.CopyMessage != nil {
+			return int64(len(cmd.CopyMessage.Raw))
 		}
 	}
 	return 0
 }
 
-// Content reads the document of a message, or parses a small message again; nil if the message is
+// MessageContent reads the document of a message, or parses a small message again; nil if the message is
 // gone.
-func (i *Inboxes) Content(_ context.Context, address string, id int64) (*inbox.Content, error) {
-	c, err := i.store.Content(address, id)
-	if err != nil || c == nil || !c.Unread {
-		return c, unreadable(err)
+func (i *InboxService) MessageContent(_ context.Context, address string, id int64) (*inbox.Content, error) {
+	c, err := i.store.ReadContent(address, id)
+	if err != nil || c == nil || !c.DocumentOmitted {
+		return c, wrapReadError(err)
 	}
-	raw, err := i.store.Raw(address, id)
+	raw, err := i.store.ReadRaw(address, id)
 	if err != nil || raw == nil {
-		return nil, unreadable(err)
+		return nil, wrapReadError(err)
 	}
-	return ingest.Reread(c, raw), nil
+	return ingest.RereadContent(c, raw), nil
 }
 
-// Raw opens a message as received; nil if it is gone. A read fails with fs.ErrNotExist if the
+// RawMessage opens a message as received; nil if it is gone. A read fails with fs.ErrNotExist if the
 // message was deleted meanwhile.
-func (i *Inboxes) Raw(_ context.Context, address string, id int64) (*io.SectionReader, error) {
+func (i *InboxService) RawMessage(_ context.Context, address string, id int64) (*io.SectionReader, error) {
 	raw, err := i.store.OpenRaw(address, id)
-	return raw, unreadable(err)
+	return raw, wrapReadError(err)
 }
 
-// File opens the envelope of an attachment of a sealed message, as Raw does.
-func (i *Inboxes) File(_ context.Context, address string, id int64, file int) (*io.SectionReader, error) {
+// AttachmentFile opens the envelope of an attachment of a sealed message, as Raw does.
+func (i *InboxService) AttachmentFile(_ context.Context, address string, id int64, file int) (*io.SectionReader, error) {
 	envelope, err := i.store.OpenFile(address, id, file)
-	return envelope, unreadable(err)
+	return envelope, wrapReadError(err)
 }
 
-// Encryption finds the account whose inbox lives at an address and whether its messages are sealed;
+// InboxEncryption finds the account whose inbox lives at an address and whether its messages are sealed;
 // the zero ID if none exists.
-func (i *Inboxes) Encryption(address string) (id account.ID, encrypted bool, err error) {
-	if v := i.Resident([]byte(address)); v != nil {
+func (i *InboxService) InboxEncryption(address string) (id account.ID, encrypted bool, err error) {
+	if v := i.ResidentView([]byte(address)); v != nil {
 		return v.Account, v.Encrypted, nil
 	}
-	return i.store.Encryption(address)
+	return i.store.InboxEncryption(address)
 }
 
-func unreadable(err error) error {
+func wrapReadError(err error) error {
 	if err == nil || fault.KindOf(err) != fault.Internal {
 		return err
 	}

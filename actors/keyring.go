@@ -21,9 +21,9 @@ import (
 
 // SigningKey is a DKIM key ready to sign (RFC 6376, RFC 8463).
 type SigningKey struct {
-	Selector  string
-	Algorithm domain.Algorithm
-	Signer    crypto.Signer
+	Selector   string
+	Algorithm  domain.Algorithm
+	PrivateKey crypto.Signer
 }
 
 // usableFor is how long a DNS result about a key stays cached. A domain that sends costs two small
@@ -34,81 +34,81 @@ const usableFor = time.Minute
 // each. Its map is safe for concurrent use and the values are immutable, so any goroutine may use
 // it.
 type Keyring struct {
-	owners     domainOwners
-	store      DomainStore
-	namespaces inbox.Namespaces
-	resolver   lookup.Resolver
-	now        func() time.Time
-	log        *slog.Logger
-	byName     *xsync.Map[string, *signer]
-	making     chan struct{} // bounds key generation, which takes 0.1 s of a core or more for each key
-	first      sync.Mutex    // the service domain's keys are generated only once
+	owners        domainOwners
+	store         DomainStore
+	namespaces    inbox.Namespaces
+	resolver      lookup.Resolver
+	now           func() time.Time
+	log           *slog.Logger
+	byName        *xsync.Map[string, *domainSigner]
+	keyGenSlots   chan struct{} // bounds key generation, which takes 0.1 s of a core or more for each key
+	serviceKeysMu sync.Mutex    // the service domain's keys are generated only once
 }
 
-// signer is what is cached of one domain. It belongs to the claim with this token and is immutable.
-type signer struct {
-	token  string
-	keys   []SigningKey // one for each key of the domain, in the same order
-	usable domain.Found // at the last look-up
-	until  time.Time    // when to look up again
+// domainSigner is what is cached of one domain. It belongs to the claim with this token and is immutable.
+type domainSigner struct {
+	claimToken string
+	keys       []SigningKey     // one for each key of the domain, in the same order
+	usableKeys domain.RecordSet // at the last look-up
+	recheckAt  time.Time        // when to look up again
 }
 
 func newKeyring(owners domainOwners, store DomainStore, o Options, now func() time.Time) *Keyring {
 	return &Keyring{
 		owners: owners, store: store, namespaces: o.Namespaces, resolver: o.Resolver, now: now, log: o.Logger,
-		byName: xsync.NewMap[string, *signer](), making: make(chan struct{}, 2),
+		byName: xsync.NewMap[string, *domainSigner](), keyGenSlots: make(chan struct{}, 2),
 	}
 }
 
-// forget drops the decrypted keys if the domain now has other keys.
-func (r *Keyring) forget(state domain.State) {
-	if held, ok := r.byName.Load(state.Name); ok && (held.token != state.Token || len(held.keys) != len(state.Keys)) {
+// forgetSigner drops the decrypted keys if the domain now has other keys.
+func (r *Keyring) forgetSigner(state domain.State) {
+	if held, ok := r.byName.Load(state.Name); ok && (held.claimToken != state.OwnershipToken || len(held.keys) != len(state.Keys)) {
 		r.byName.Delete(state.Name)
 	}
 }
 
-// Lose drops the decrypted keys of a group's domains.
-func (r *Keyring) Lose(g partition.Group) error {
-	r.byName.DeleteMatching(func(name string, _ *signer) (bool, bool) { return partition.Of(name).Group() == g, false })
+// ReleaseGroup drops the decrypted keys of a group's domains.
+func (r *Keyring) ReleaseGroup(g partition.Group) error {
+	r.byName.DeleteMatching(func(name string, _ *domainSigner) (bool, bool) { return partition.Of(name).Group() == g, false })
 	return nil
 }
 
 // lookAgain makes the next signature look up the records of a domain.
 func (r *Keyring) lookAgain(name string) {
-	r.byName.Compute(name, func(held *signer, loaded bool) (*signer, xsync.ComputeOp) {
+	r.byName.Compute(name, func(held *domainSigner, loaded bool) (*domainSigner, xsync.ComputeOp) {
 		if !loaded {
 			return nil, xsync.CancelOp
 		}
 		again := *held
-		again.until = time.Time{}
+		again.recheckAt = time.Time{}
 		return &again, xsync.UpdateOp
 	})
 }
 
-// make generates the two keys of a domain, with encrypted private parts. The selectors contain the
+// makeKeys generates the two keys of a domain, with encrypted private parts. The selectors contain the
 // day, so that keys of different days have different records. It runs in the caller's goroutine,
 // never in an actor's.
-func (r *Keyring) make(ctx context.Context, name string) ([]domain.Key, error) {
+func (r *Keyring) makeKeys(ctx context.Context, name string) ([]domain.DKIMKey, error) {
 	select {
-	case r.making <- struct{}{}:
-		defer func() { <-r.making }()
+	case r.keyGenSlots <- struct{}{}:
+		defer func() { <-r.keyGenSlots }()
 	case <-ctx.Done():
-		return nil, engine.Busy(ctx.Err())
+		return nil, engine.BusyError(ctx.Err())
 	}
 	made, err := mailauth.NewKeys()
 	if err != nil {
 		return nil, err
 	}
 	day := r.now().Format("20060102")
-	rsa, err := r.encryptedKey(name, domain.Key{Selector: "r" + day, Algorithm: domain.RSA}, made.RSA)
+	rsa, err := r.encryptedKey(name, domain.DKIMKey{Selector: "r" + day, Algorithm: domain.RSA}, made.RSA)
 	if err != nil {
 		return nil, err
 	}
-	ed, err := r.encryptedKey(name, domain.Key{Selector: "e" + day, Algorithm: domain.Ed25519}, made.Ed25519)
-	return []domain.Key{rsa, ed}, err
+	ed, err := r.encryptedKey(name, domain.DKIMKey{Selector: "e" + day, Algorithm: domain.Ed25519}, made.Ed25519)
+	return []domain.DKIMKey{rsa, ed}, err
 }
 
-func (r *Keyring) encryptedKey(name string, k domain.Key, private crypto.Signer) (_ domain.Key, err error) {
+func (r *Keyring) encryptedKey(name string, k domain.DKIMKey, private crypto.Signer) (_ domain.DKIMKey, err error) {
 	if k.Public, err = x509.MarshalPKIXPublicKey(private.Public()); err != nil {
 		return k, err
 	}
@@ -116,12 +116,12 @@ func (r *Keyring) encryptedKey(name string, k domain.Key, private crypto.Signer)
 	if err != nil {
 		return k, err
 	}
-	k.Encrypted, err = r.store.Encrypt(keyPurpose(name, k), plain)
+	k.Encrypted, err = r.store.EncryptSecret(keyPurpose(name, k), plain)
 	return k, err
 }
 
 // keyPurpose binds an encrypted key to its place: a row copied to another domain is refused.
-func keyPurpose(name string, k domain.Key) string { return "dkim " + k.Selector + " " + name }
+func keyPurpose(name string, k domain.DKIMKey) string { return "dkim " + k.Selector + " " + name }
 
 // SigningKeys returns the keys that sign messages from this address, and the domain that they sign
 // for (d=). Without keys the message is sent unsigned: either the domain does not belong to the
@@ -129,18 +129,18 @@ func keyPurpose(name string, k domain.Key) string { return "dkim " + k.Selector 
 // signs, also for the names below it.
 func (r *Keyring) SigningKeys(ctx context.Context, from string) (string, []SigningKey, error) {
 	host := hostOf(from)
-	if domain.Within(host, r.namespaces.Domain) {
+	if domain.IsWithin(host, r.namespaces.ServiceDomain) {
 		state, err := r.serviceDomain(ctx)
 		if err != nil {
 			return "", nil, err
 		}
-		held, err := r.opened(state)
+		held, err := r.openSigner(state)
 		if err != nil {
 			return "", nil, err
 		}
 		return state.Name, held.keys, nil
 	}
-	if gone, err := forsaken(r.store, r.namespaces.Domain, from); err != nil || gone {
+	if gone, err := isOrphaned(r.store, r.namespaces.ServiceDomain, from); err != nil || gone {
 		return "", nil, err
 	}
 	state, err := r.store.LoadDomain(host)
@@ -154,43 +154,43 @@ func (r *Keyring) SigningKeys(ctx context.Context, from string) (string, []Signi
 // usableKeys returns the keys whose public record is correct. While DNS fails, the last result
 // counts.
 func (r *Keyring) usableKeys(ctx context.Context, state domain.State) ([]SigningKey, error) {
-	held, err := r.opened(state)
+	held, err := r.openSigner(state)
 	if err != nil {
 		return nil, err
 	}
-	if !r.now().Before(held.until) {
+	if !r.now().Before(held.recheckAt) {
 		held = r.lookAtKeys(ctx, state, held)
 	}
 	var keys []SigningKey
 	for i, k := range state.Keys {
-		if held.usable&domain.FoundOf(k) != 0 {
+		if held.usableKeys&domain.FoundOf(k) != 0 {
 			keys = append(keys, held.keys[i])
 		}
 	}
 	return keys, nil
 }
 
-func (r *Keyring) lookAtKeys(ctx context.Context, state domain.State, held *signer) *signer {
+func (r *Keyring) lookAtKeys(ctx context.Context, state domain.State, held *domainSigner) *domainSigner {
 	look, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	fresh := *held
-	if fresh.until.IsZero() {
-		fresh.usable = state.Found
+	if fresh.recheckAt.IsZero() {
+		fresh.usableKeys = state.FoundRecords
 	}
-	fresh.until = r.now().Add(usableFor)
+	fresh.recheckAt = r.now().Add(usableFor)
 	for _, k := range state.Keys {
-		ok, err := lookup.Published(look, r.resolver, domain.KeyRecord(state.Name, k))
+		ok, err := lookup.IsPublished(look, r.resolver, domain.KeyRecord(state.Name, k))
 		switch bit := domain.FoundOf(k); {
 		case err != nil:
 			r.log.Info("DKIM record lookup failed", "domain", state.Name, "selector", k.Selector, "err", err)
 		case ok:
-			fresh.usable |= bit
+			fresh.usableKeys |= bit
 		default:
-			fresh.usable &^= bit
+			fresh.usableKeys &^= bit
 		}
 	}
-	r.byName.Compute(state.Name, func(now *signer, loaded bool) (*signer, xsync.ComputeOp) {
-		if !loaded || now.token != state.Token {
+	r.byName.Compute(state.Name, func(now *domainSigner, loaded bool) (*domainSigner, xsync.ComputeOp) {
+		if !loaded || now.claimToken != state.OwnershipToken {
 			return nil, xsync.CancelOp // released meanwhile
 		}
 		return &fresh, xsync.UpdateOp
@@ -198,12 +198,12 @@ func (r *Keyring) lookAtKeys(ctx context.Context, state domain.State, held *sign
 	return &fresh
 }
 
-// opened returns the private keys of a domain; it decrypts them at the first use.
-func (r *Keyring) opened(state domain.State) (*signer, error) {
-	if held, ok := r.byName.Load(state.Name); ok && held.token == state.Token && len(held.keys) == len(state.Keys) {
+// openSigner returns the private keys of a domain; it decrypts them at the first use.
+func (r *Keyring) openSigner(state domain.State) (*domainSigner, error) {
+	if held, ok := r.byName.Load(state.Name); ok && held.claimToken == state.OwnershipToken && len(held.keys) == len(state.Keys) {
 		return held, nil
 	}
-	held := &signer{token: state.Token}
+	held := &domainSigner{claimToken: state.OwnershipToken}
 	for _, k := range state.Keys {
 		plain, err := r.store.Decrypt(keyPurpose(state.Name, k), k.Encrypted)
 		if err != nil {
@@ -226,31 +226,31 @@ func (r *Keyring) opened(state domain.State) (*signer, error) {
 // serviceDomain returns the service's own domain. The node that serves the domain generates its
 // keys at the first use.
 func (r *Keyring) serviceDomain(ctx context.Context) (domain.State, error) {
-	name := r.namespaces.Domain
+	name := r.namespaces.ServiceDomain
 	found, err := r.store.LoadDomain(name)
 	if err != nil {
-		return domain.State{}, engine.Busy(err)
+		return domain.State{}, engine.BusyError(err)
 	}
 	if len(found.Keys) > 0 {
 		return *found, nil
 	}
-	r.first.Lock()
-	defer r.first.Unlock()
-	state, err := r.owners.order(ctx, name, readDomain{})
+	r.serviceKeysMu.Lock()
+	defer r.serviceKeysMu.Unlock()
+	state, err := r.owners.sendCommand(ctx, name, readDomain{})
 	if err != nil || len(state.Keys) > 0 {
 		return state, err
 	}
-	keys, err := r.make(ctx, name)
+	keys, err := r.makeKeys(ctx, name)
 	if err != nil {
 		return state, err
 	}
-	return r.owners.order(ctx, name, domain.KeepKeys{Keys: keys})
+	return r.owners.sendCommand(ctx, name, domain.KeepKeys{Keys: keys})
 }
 
 // ServiceRecords lists the DKIM records of the service domain, for the operator.
-func (r *Keyring) ServiceRecords(ctx context.Context) ([]domain.Record, error) {
+func (r *Keyring) ServiceRecords(ctx context.Context) ([]domain.DNSRecord, error) {
 	state, err := r.serviceDomain(ctx)
-	records := make([]domain.Record, len(state.Keys))
+	records := make([]domain.DNSRecord, len(state.Keys))
 	for i, k := range state.Keys {
 		records[i] = domain.KeyRecord(state.Name, k)
 	}
@@ -261,7 +261,7 @@ func (r *Keyring) ServiceRecords(ctx context.Context) ([]domain.Record, error) {
 // it are verified without DNS (specification, Sending).
 func (r *Keyring) PublicKey(name, selector string) (crypto.PublicKey, bool) {
 	state, err := r.store.LoadDomain(name)
-	if err != nil || state.Claimed() && state.VerifiedAt.IsZero() {
+	if err != nil || state.IsClaimed() && state.VerifiedAt.IsZero() {
 		return nil, false // a claim alone proves nothing
 	}
 	for _, k := range state.Keys {

@@ -26,9 +26,9 @@ import (
 
 // onceCommand is a command to an inbox together with its request.
 type onceCommand struct {
-	command inbox.Command
-	request idempotency.Request
-	tell    func(inbox.Outcome) []byte
+	command       inbox.Command
+	request       idempotency.Request
+	encodeOutcome func(inbox.CommandOutcome) []byte
 }
 
 // recallOnce asks for the result of an earlier request.
@@ -36,10 +36,10 @@ type recallOnce struct{ request idempotency.Request }
 
 func (e *inboxEntity) recallOnce(c recallOnce) (any, error) {
 	known, err := e.onceRecord(c.request.Key)
-	if err != nil || known == nil || known.Over(endingTime(e.store, e.now())) {
+	if err != nil || known == nil || known.IsExpired(endingTime(e.store, e.now())) {
 		return nil, err
 	}
-	return known.Result, known.Check(c.request)
+	return known.FirstResult, known.CheckSame(c.request)
 }
 
 // decideOnce leaves no record of a request that changed nothing: a repeat changes nothing either.
@@ -49,22 +49,22 @@ func (e *inboxEntity) decideOnce(c onceCommand) (any, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case known != nil && !known.Over(endingTime(e.store, now)):
-		return known.Result, known.Check(c.request)
+	case known != nil && !known.IsExpired(endingTime(e.store, now)):
+		return known.FirstResult, known.CheckSame(c.request)
 	}
 	owner := e.state.Account
-	if err := e.requests.room(owner); err != nil {
+	if err := e.requestQuota.checkRoom(owner); err != nil {
 		return nil, err
 	}
-	got, changed, err := e.order(c.command)
+	got, changed, err := e.applyCommand(c.command)
 	if err != nil {
 		return nil, err
 	}
-	given := idempotency.Result{Told: c.tell(got)}
+	given := idempotency.FirstResult{EncodedResponse: c.encodeOutcome(got)}
 	if changed {
-		record := idempotency.Record{Request: c.request, At: now, Result: given, Owner: owner}
-		e.rows.Once.Add(record)
-		e.requests.add(&record)
+		record := idempotency.Record{Request: c.request, At: now, FirstResult: given, Owner: owner}
+		e.pendingRows.IdempotencyRecords.Add(record)
+		e.requestQuota.addRecord(&record)
 	}
 	return given, nil
 }
@@ -82,82 +82,82 @@ func endingTime(store interface{ ClockSeen() time.Time }, now time.Time) time.Ti
 // is decided. Each walk of retention over all records counts them again; that corrects for removed
 // records and those that existed at the start. Any goroutine may use it.
 type requestQuota struct {
-	mu    sync.Mutex                       // guards all below
-	held  map[account.ID]idempotency.Held  // by the last walk, and what was added since it began
-	next  map[account.ID]*idempotency.Held // by the current walk
-	began time.Time                        // start of the current walk
+	mu          sync.Mutex                              // guards all below
+	heldRecords map[account.ID]idempotency.RecordUsage  // by the last walk, and what was added since it began
+	nextHeld    map[account.ID]*idempotency.RecordUsage // by the current walk
+	walkBegan   time.Time                               // start of the current walk
 }
 
-// room refuses a record if the account has as many as it may have.
-func (q *requestQuota) room(id account.ID) error {
+// checkRoom refuses a record if the account has as many as it may have.
+func (q *requestQuota) checkRoom(id account.ID) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.held[id].Room()
+	return q.heldRecords[id].CheckQuota()
 }
 
-// add counts a record that is about to be committed.
-func (q *requestQuota) add(r *idempotency.Record) {
+// addRecord counts a record that is about to be committed.
+func (q *requestQuota) addRecord(r *idempotency.Record) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	h := q.held[r.Owner]
-	h.Add(r.Size())
-	if q.held == nil {
-		q.held = map[account.ID]idempotency.Held{}
+	h := q.heldRecords[r.Owner]
+	h.AddRecord(r.Size())
+	if q.heldRecords == nil {
+		q.heldRecords = map[account.ID]idempotency.RecordUsage{}
 	}
-	q.held[r.Owner] = h
-	q.count(r.Owner, r.Size())
+	q.heldRecords[r.Owner] = h
+	q.countRecord(r.Owner, r.Size())
 }
 
-// count adds to the current walk.
-func (q *requestQuota) count(id account.ID, size int64) {
-	if q.next[id] == nil {
-		if q.next == nil {
-			q.next = map[account.ID]*idempotency.Held{}
+// countRecord adds to the current walk.
+func (q *requestQuota) countRecord(id account.ID, size int64) {
+	if q.nextHeld[id] == nil {
+		if q.nextHeld == nil {
+			q.nextHeld = map[account.ID]*idempotency.RecordUsage{}
 		}
-		q.next[id] = &idempotency.Held{}
+		q.nextHeld[id] = &idempotency.RecordUsage{}
 	}
-	q.next[id].Add(size)
+	q.nextHeld[id].AddRecord(size)
 }
 
-// Begin begins a walk over all records.
-func (q *requestQuota) Begin(now time.Time) {
+// BeginWalk begins a walk over all records.
+func (q *requestQuota) BeginWalk(now time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.next, q.began = nil, now.Truncate(time.Millisecond) // times of records have millisecond precision
+	q.nextHeld, q.walkBegan = nil, now.Truncate(time.Millisecond) // times of records have millisecond precision
 }
 
-// Found counts a record that stays. add already counted those made since the walk began.
-func (q *requestQuota) Found(r *idempotency.Record) {
+// CountRecord counts a record that stays. add already counted those made since the walk began.
+func (q *requestQuota) CountRecord(r *idempotency.Record) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if r.At.Before(q.began) {
-		q.count(r.Owner, r.Size())
-	}
-}
-
-// End ends the walk and replaces the old counts with its own.
-func (q *requestQuota) End() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.held = make(map[account.ID]idempotency.Held, len(q.next))
-	for id, h := range q.next {
-		q.held[id] = *h
+	if r.At.Before(q.walkBegan) {
+		q.countRecord(r.Owner, r.Size())
 	}
 }
 
-// repeats holds the named requests in progress; any goroutine may use it. The values are channels
+// EndWalk ends the walk and replaces the old counts with its own.
+func (q *requestQuota) EndWalk() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.heldRecords = make(map[account.ID]idempotency.RecordUsage, len(q.nextHeld))
+	for id, h := range q.nextHeld {
+		q.heldRecords[id] = *h
+	}
+}
+
+// runningRequests holds the named requests in progress; any goroutine may use it. The values are channels
 // that are closed when a request ends.
-type repeats struct{ at sync.Map }
+type runningRequests struct{ at sync.Map }
 
-// repeated identifies a request.
-type repeated struct {
+// requestName identifies a request.
+type requestName struct {
 	address string
-	key     idempotency.Key
+	key     idempotency.RequestKey
 }
 
-// turn waits until no request of this name is in progress. The caller's then is in progress until
+// awaitTurn waits until no request of this name is in progress. The caller's then is in progress until
 // done is called.
-func (rs *repeats) turn(ctx context.Context, name repeated) (done func(), err error) {
+func (rs *runningRequests) awaitTurn(ctx context.Context, name requestName) (done func(), err error) {
 	ended := make(chan struct{})
 	for {
 		before, busy := rs.at.LoadOrStore(name, ended)
@@ -167,15 +167,15 @@ func (rs *repeats) turn(ctx context.Context, name repeated) (done func(), err er
 		select {
 		case <-before.(chan struct{}):
 		case <-ctx.Done():
-			return nil, engine.Busy(ctx.Err())
+			return nil, engine.BusyError(ctx.Err())
 		}
 	}
 }
 
 // onceRecord searches the group being decided, then the store.
-func (e *inboxEntity) onceRecord(key idempotency.Key) (*idempotency.Record, error) {
-	if e.rows != nil {
-		if put, dropped := e.rows.Once.Find(key); put != nil || dropped {
+func (e *inboxEntity) onceRecord(key idempotency.RequestKey) (*idempotency.Record, error) {
+	if e.pendingRows != nil {
+		if put, dropped := e.pendingRows.IdempotencyRecords.Find(key); put != nil || dropped {
 			return put, nil
 		}
 	}
@@ -183,61 +183,61 @@ func (e *inboxEntity) onceRecord(key idempotency.Key) (*idempotency.Record, erro
 }
 
 type (
-	// recall asks an account for the record of a request.
-	recall struct{ idempotency.Request }
-	// recalled is the result: no record, or a record, with its reservation if that still exists.
-	recalled struct {
-		record      *idempotency.Record
-		reservation *account.Reservation
+	// recallRecord asks an account for the record of a request.
+	recallRecord struct{ idempotency.Request }
+	// recalledRecord is the result: no record, or a record, with its reservation if that still exists.
+	recalledRecord struct {
+		record             *idempotency.Record
+		pendingReservation *account.InboxReservation
 	}
 )
 
-func (e *accountEntity) recall(req idempotency.Request) (any, error) {
+func (e *accountEntity) recallRequest(req idempotency.Request) (any, error) {
 	known, err := e.onceRecord(req.Key)
-	if err != nil || known == nil || known.Over(endingTime(e.store, e.now())) {
-		return recalled{}, err
+	if err != nil || known == nil || known.IsExpired(endingTime(e.store, e.now())) {
+		return recalledRecord{}, err
 	}
-	if err := known.Check(req); err != nil {
-		return recalled{}, err
+	if err := known.CheckSame(req); err != nil {
+		return recalledRecord{}, err
 	}
-	r, reserved := e.state.Reserved[known.Address]
-	if !reserved || r.Once != known.Key || !r.At.Equal(known.At) {
-		return recalled{record: known}, nil
+	r, reserved := e.state.ReservedInboxes[known.Address]
+	if !reserved || r.IdempotencyKey != known.Key || !r.At.Equal(known.At) {
+		return recalledRecord{record: known}, nil
 	}
-	return recalled{known, &r}, nil
+	return recalledRecord{known, &r}, nil
 }
 
-// reserve returns the reservation. If a record of the request exists, it returns that and reserves
+// reserveInbox returns the reservation. If a record of the request exists, it returns that and reserves
 // nothing.
-func (e *accountEntity) reserve(cmd account.ReserveInbox) (any, error) {
-	if cmd.Record != nil {
-		known, err := e.onceRecord(cmd.Record.Key)
-		if err != nil || known != nil && !known.Over(endingTime(e.store, cmd.At)) {
+func (e *accountEntity) reserveInbox(cmd account.ReserveInbox) (any, error) {
+	if cmd.IdempotencyRecord != nil {
+		known, err := e.onceRecord(cmd.IdempotencyRecord.Key)
+		if err != nil || known != nil && !known.IsExpired(endingTime(e.store, cmd.At)) {
 			return known, err
 		}
-		if err := e.requests.room(e.id); err != nil {
+		if err := e.requestQuota.checkRoom(e.id); err != nil {
 			return nil, err
 		}
-		cmd.Record.Owner = e.id
+		cmd.IdempotencyRecord.Owner = e.id
 	}
 	// A creation is identified by its time, so an inbox created at this very moment would be
 	// mistaken for the new one.
-	listed, _, err := e.listed(account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.At, Live: true})
+	listed, _, err := e.isListed(account.InboxEntry{Address: cmd.Address, CreatedAt: cmd.At, IsLive: true})
 	if err != nil || listed {
 		return nil, cmp.Or(err, error(fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", cmd.Address))))
 	}
 	if err := e.orderClaim(&cmd); err != nil {
 		return nil, err
 	}
-	if cmd.Record != nil {
-		e.requests.add(cmd.Record)
+	if cmd.IdempotencyRecord != nil {
+		e.requestQuota.addRecord(cmd.IdempotencyRecord)
 	}
-	return e.state.Reserved[cmd.Address], nil
+	return e.state.ReservedInboxes[cmd.Address], nil
 }
 
-func (e *accountEntity) onceRecord(key idempotency.Key) (*idempotency.Record, error) {
-	if e.rows != nil {
-		if put, dropped := e.rows.Once.Find(key); put != nil || dropped {
+func (e *accountEntity) onceRecord(key idempotency.RequestKey) (*idempotency.Record, error) {
+	if e.pendingRows != nil {
+		if put, dropped := e.pendingRows.IdempotencyRecords.Find(key); put != nil || dropped {
 			return put, nil
 		}
 	}
@@ -245,52 +245,52 @@ func (e *accountEntity) onceRecord(key idempotency.Key) (*idempotency.Record, er
 }
 
 // CreateInboxOnce is CreateInbox for an idempotent request. tell is as in DoOnce.
-func (r *Registry) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req idempotency.Request, tell func(inbox.Placement, time.Time) []byte) (idempotency.Result, error) {
+func (r *InboxRegistry) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.CreationRequest, req idempotency.Request, tell func(inbox.Placement, time.Time) []byte) (idempotency.FirstResult, error) {
 	var made *idempotency.Record
 	record := func(place inbox.Placement, at time.Time) *idempotency.Record {
-		made = &idempotency.Record{Request: req, At: at, Result: idempotency.Result{Address: place.Address, Told: tell(place, at)}}
+		made = &idempotency.Record{Request: req, At: at, FirstResult: idempotency.FirstResult{Address: place.Address, EncodedResponse: tell(place, at)}}
 		return made
 	}
 	for range placeTries {
-		known, err := r.resume(ctx, id, req)
+		known, err := r.resumeRequest(ctx, id, req)
 		switch {
 		case fault.Is(err, fault.Refused):
 			continue // the address was taken by another account, and the place was released
 		case err != nil:
-			return idempotency.Result{}, err
+			return idempotency.FirstResult{}, err
 		case known != nil:
-			return known.Result, nil
+			return known.FirstResult, nil
 		}
 		_, known, err = r.createBy(ctx, id, order, record)
 		switch {
 		case err != nil:
-			return idempotency.Result{}, err
+			return idempotency.FirstResult{}, err
 		case known == nil:
-			return made.Result, nil
+			return made.FirstResult, nil
 		}
 		// A repeat was faster since resume: continue with its creation.
 	}
-	return idempotency.Result{}, engine.Busy(nil)
+	return idempotency.FirstResult{}, engine.BusyError(nil)
 }
 
-// resume returns the record of a request, or nil if none exists. It first finishes a creation
+// resumeRequest returns the record of a request, or nil if none exists. It first finishes a creation
 // that is in progress or was interrupted; a creation that a repair gave up meanwhile is refused.
-func (r *Registry) resume(ctx context.Context, id account.ID, req idempotency.Request) (*idempotency.Record, error) {
-	found, err := r.recall(ctx, id, req)
-	if err != nil || found.reservation == nil {
+func (r *InboxRegistry) resumeRequest(ctx context.Context, id account.ID, req idempotency.Request) (*idempotency.Record, error) {
+	found, err := r.recallRequest(ctx, id, req)
+	if err != nil || found.pendingReservation == nil {
 		return found.record, err
 	}
-	return found.record, r.finish(ctx, id, found.record.Address, *found.reservation, true)
+	return found.record, r.finishCreation(ctx, id, found.record.Address, *found.pendingReservation, true)
 }
 
 // CheckRequest refuses the key of a creation if it was used with another request.
-func (r *Registry) CheckRequest(ctx context.Context, id account.ID, req idempotency.Request) error {
-	_, err := r.recall(ctx, id, req)
+func (r *InboxRegistry) CheckRequest(ctx context.Context, id account.ID, req idempotency.Request) error {
+	_, err := r.recallRequest(ctx, id, req)
 	return err
 }
 
-func (r *Registry) recall(ctx context.Context, id account.ID, req idempotency.Request) (recalled, error) {
-	got, err := r.owners.order(ctx, id, recall{req})
-	found, _ := got.(recalled)
+func (r *InboxRegistry) recallRequest(ctx context.Context, id account.ID, req idempotency.Request) (recalledRecord, error) {
+	got, err := r.owners.sendCommand(ctx, id, recallRecord{req})
+	found, _ := got.(recalledRecord)
 	return found, err
 }

@@ -17,24 +17,24 @@ import (
 
 // TestARetryIsTried covers a destination that did not respond a moment ago.
 func TestARetryIsTried(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	var mended atomic.Bool
-	courier := &fakeCourier{answer: func(mailqueue.Consignment) mailqueue.Handover {
+	courier := &fakeCourier{answer: func(mailqueue.DeliveryRequest) mailqueue.Handover {
 		if mended.Load() {
-			return mailqueue.Handover{Outcome: delivery.Delivered, Code: 250}
+			return mailqueue.Handover{Outcome: delivery.OutcomeDelivered, Code: 250}
 		}
-		return mailqueue.Handover{Outcome: delivery.Temporary, Text: "No route to dead.test"}
+		return mailqueue.Handover{Outcome: delivery.OutcomeTemporary, Text: "No route to dead.test"}
 	}}
 	s := startSystem(t, store, func(o *Options) { o.Courier = courier })
 	_, address := openAccount(t, s)
-	id := must[int64](t)(s.Send(t.Context(), address, letter("a@dead.test")))
-	sending(t, s, address, id, func(s *inbox.Sending) bool { return s.Status == delivery.Retrying })
+	id := must[int64](t)(s.SendMessage(t.Context(), address, letter("a@dead.test")))
+	sending(t, s, address, id, func(s *inbox.OutgoingDelivery) bool { return s.Status == delivery.StatusRetrying })
 	mended.Store(true)
-	if err := s.Mail.Retry(t.Context(), address, id); err != nil {
+	if err := s.MailQueue.RetryNow(t.Context(), address, id); err != nil {
 		t.Fatal(err)
 	}
-	got := sending(t, s, address, id, func(s *inbox.Sending) bool { return s.Attempts == 2 && !s.Leased })
-	if n := len(courier.handed()); n != 2 || !got.Status.Final() {
+	got := sending(t, s, address, id, func(s *inbox.OutgoingDelivery) bool { return s.AttemptCount == 2 && !s.AttemptLeased })
+	if n := len(courier.handed()); n != 2 || !got.Status.IsFinal() {
 		t.Errorf("%d connections, %+v", n, got)
 	}
 }
@@ -44,17 +44,17 @@ func TestARetryIsTried(t *testing.T) {
 func TestALogTellsTheWholeStory(t *testing.T) {
 	for _, mx := range []string{"mx.far.test", ""} {
 		synctest.Test(t, func(t *testing.T) {
-			store := persisttest.Open(t)
+			store := persisttest.OpenStore(t)
 			var log logs
-			courier := &fakeCourier{answer: func(mailqueue.Consignment) mailqueue.Handover {
-				return mailqueue.Handover{Outcome: delivery.Temporary, MX: mx, Text: "later"}
+			courier := &fakeCourier{answer: func(mailqueue.DeliveryRequest) mailqueue.Handover {
+				return mailqueue.Handover{Outcome: delivery.OutcomeTemporary, MX: mx, Text: "later"}
 			}}
 			s := startSystem(t, store, func(o *Options) {
 				o.Courier, o.Logger = courier, slog.New(slog.NewTextHandler(&log, nil))
-				o.Schedule = delivery.Schedule{For: time.Second}
+				o.RetrySchedule = delivery.RetrySchedule{MaxAge: time.Second}
 			})
 			_, address := openAccount(t, s)
-			id := must[int64](t)(s.Send(t.Context(), address, letter("a@far.test")))
+			id := must[int64](t)(s.SendMessage(t.Context(), address, letter("a@far.test")))
 			sending(t, s, address, id, final)
 			until(func() bool { return strings.HasSuffix(log.verbs(), "failed") })
 			if got, want := log.verbs(), "queued attempt failed"; got != want {

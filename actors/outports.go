@@ -13,63 +13,65 @@ import (
 	"inboxd/internal/intake/ingest"
 )
 
-// Signer signs a message for a domain. It returns one DKIM-Signature field per key, to be placed
+// SignFunc signs a message for a domain. It returns one DKIM-Signature field per key, to be placed
 // before raw. It is called with at least one key.
-type Signer func(raw []byte, domain string, keys []SigningKey, at time.Time) (fields []byte, err error)
+type SignFunc func(raw []byte, domain string, keys []SigningKey, at time.Time) (fields []byte, err error)
 
-// outgoing adapts a System to the interfaces of the mail queue.
-type outgoing struct{ *System }
+// queueAdapter adapts a System to the interfaces of the mail queue.
+type queueAdapter struct{ *System }
 
 // newMailQueue creates the queue of outgoing messages.
 func (s *System) newMailQueue() *mailqueue.Queue {
 	return mailqueue.New(mailqueue.Options{
-		Inboxes: outgoing{s}, Local: outgoing{s}, Store: s.store, Courier: s.Courier, Signer: outgoing{s}.sign,
-		Domain: s.Namespaces.Domain, Smarthost: s.Smarthost, ReturnPath: s.returnPath,
-		Schedule: s.Schedule, Workers: s.DeliveryWorkers, DomainWorkers: s.DomainWorkers, MostHanging: s.MostHanging, HangAfter: s.HangAfter,
-		Released: s.released, Now: s.Now, Logger: s.Logger,
+		Inboxes: queueAdapter{s}, LocalReceiver: queueAdapter{s}, Store: s.store, Courier: s.Courier, FindSigner: queueAdapter{s}.signerFor,
+		ServiceDomain: s.Namespaces.ServiceDomain, Smarthost: s.Smarthost, ReturnPath: s.returnPath,
+		RetrySchedule: s.RetrySchedule, MaxWorkers: s.DeliveryWorkers, DomainWorkers: s.DomainWorkers, MostHanging: s.MostHanging, HangAfter: s.HangAfter,
+		SendingReleased: s.outgoingReleased, Now: s.Now, Logger: s.Logger,
 	})
 }
 
-// Release starts sending what was held back: messages and webhook deliveries.
-func (s *System) Release() { s.release() }
+// ReleaseOutgoing starts sending what was held back: messages and webhook deliveries.
+func (s *System) ReleaseOutgoing() { s.releaseHeld() }
 
-// Held reports whether they are still held back.
-func (s *System) Held() bool {
+// IsOutgoingHeld reports whether they are still held back.
+func (s *System) IsOutgoingHeld() bool {
 	select {
-	case <-s.released:
+	case <-s.outgoingReleased:
 		return false
 	default:
 		return true
 	}
 }
 
-// IsResident implements mailqueue.Inboxes.
-func (o outgoing) IsResident(address string) bool { return o.inboxes.Resident([]byte(address)) != nil }
+// IsResident implements mailqueue.SenderInboxes.
+func (o queueAdapter) IsResident(address string) bool {
+	return o.inboxDirectory.FindResident([]byte(address)) != nil
+}
 
-// LetSleep implements mailqueue.Inboxes: a long queue after an outage must not fill memory with
+// LetSleep implements mailqueue.SenderInboxes: a long queue after an outage must not fill memory with
 // inboxes that nobody requests.
-func (o outgoing) LetSleep(address string) {
-	if o.inboxes.Stats().Bytes >= o.Memory/16 {
-		o.inboxes.Passivate(address)
+func (o queueAdapter) LetSleep(address string) {
+	if o.inboxDirectory.ReadStats().HeldBytes >= o.MaxResidentBytes/16 {
+		o.inboxDirectory.Passivate(address)
 	}
 }
 
-// Receive implements mailqueue.Local. The message is received as if from outside, but it is
+// ReceiveLocal implements mailqueue.LocalReceiver. The message is received as if from outside, but it is
 // authenticated without its Received fields.
-func (o outgoing) Receive(ctx context.Context, rcptTo string, in mailqueue.Incoming) delivery.Receipt {
+func (o queueAdapter) ReceiveLocal(ctx context.Context, rcptTo string, in mailqueue.Incoming) delivery.LocalReceipt {
 	err := o.acceptsMail(rcptTo)
 	if err == nil {
-		env := ingest.Envelope{MailFrom: in.MailFrom, RcptTo: []string{rcptTo}, TraceLen: in.TraceLen, Shared: in.Shared}
-		if o.Judge.DNS != nil {
-			judge := o.Judge
-			judge.Keys = o.Keyring
-			env.Judge = judge.Verdict
+		env := ingest.Envelope{MailFrom: in.MailFrom, RcptTo: []string{rcptTo}, TraceLen: in.TraceLen, SharedStorage: in.SharedBody}
+		if o.SenderJudge.DNS != nil {
+			judge := o.SenderJudge
+			judge.LocalKeys = o.Keyring
+			env.DetermineVerdict = judge.VerdictFor
 		}
-		err = o.Receiving.Receive(ctx, env, in.Raw)
+		err = o.ReceivingService.ReceiveMessage(ctx, env, in.RawMessage)
 	}
 	switch {
 	case err == nil:
-		return delivery.Received
+		return delivery.StoredLocally
 	case fault.Is(err, fault.NoInbox):
 		return delivery.NoSuchInbox
 	case fault.Is(err, fault.InboxFull):
@@ -78,8 +80,8 @@ func (o outgoing) Receive(ctx context.Context, rcptTo string, in mailqueue.Incom
 	return delivery.NotStored
 }
 
-// sign is the mailqueue.Signer.
-func (o outgoing) sign(ctx context.Context, from string) (func([]byte) ([]byte, error), error) {
+// signerFor is the mailqueue.SignerFinder.
+func (o queueAdapter) signerFor(ctx context.Context, from string) (func([]byte) ([]byte, error), error) {
 	host, keys, err := o.SigningKeys(ctx, from)
 	if err != nil || len(keys) == 0 || o.Signer == nil {
 		return nil, err
@@ -89,35 +91,35 @@ func (o outgoing) sign(ctx context.Context, from string) (func([]byte) ([]byte, 
 
 // makeCalendars creates the calendar links and what notifies owners of meetings.
 func (s *System) makeCalendars() {
-	s.Feeds = calendars.NewFeeds(s.Inboxes, s.asking, s.Credentials, s.Random)
-	s.Owners = &calendars.Owners{Inboxes: s.Inboxes, Email: s.emailOf, Lives: s.isOurs}
+	s.Feeds = calendars.NewFeeds(s.InboxService, s.routingStore, s.CredentialService, s.FillRandom)
+	s.OwnerSettings = &calendars.OwnerSettings{Inboxes: s.InboxService, SignInEmail: s.emailOf, InboxExists: s.isOurs}
 	s.copies = calendars.NewCopies(calendars.CopyOptions{
-		Owners: s.Owners, Due: s.store.CopiesDue, Count: s.countCopy, Write: s.writeCopy, Me: meOf, Now: s.now, Log: s.Logger,
+		OwnerSettings: s.OwnerSettings, EachDue: s.store.CopiesDue, CountCopy: s.countCopy, ComposeMessage: s.writeCopy, Me: meOf, Now: s.now, Log: s.Logger,
 	})
 }
 
 // emailOf returns the sign-in address of an account, and whether messages about it may be sent
 // there.
 func (s *System) emailOf(ctx context.Context, id account.ID) (email string, usable bool, err error) {
-	picture, err := s.accounts.picture(ctx, id)
-	return picture.profile.Email, !s.VerifyAddresses || !picture.profile.Unverified, err
+	picture, err := s.accountOwners.readSnapshot(ctx, id)
+	return picture.profile.Email, !s.VerifyAddresses || !picture.profile.EmailUnverified, err
 }
 
 // isOurs reports whether messages to an address go to an inbox of this service.
 func (s *System) isOurs(address string) (bool, error) {
-	return s.asking.Live(s.Receiving.home(address))
+	return s.routingStore.InboxExists(s.ReceivingService.inboxAddress(address))
 }
 
 // countCopy takes a place for an owner's copy in the day's quota of sends, or in that of copies of
 // replies.
 func (s *System) countCopy(ctx context.Context, id account.ID, ofAnswers bool) (back func(), at partition.Position, err error) {
 	from := s.now()
-	var order account.Command = account.CountSend{Recipients: 1}
+	var order account.Command = account.CountSend{RecipientCount: 1}
 	if ofAnswers {
 		order = account.CountAnswerCopy{}
 	}
-	if _, err := s.accounts.order(ctx, id, order); err != nil {
+	if _, err := s.accountOwners.sendCommand(ctx, id, order); err != nil {
 		return nil, at, err
 	}
-	return func() { s.accounts.notify(id, account.ReturnSend{At: from, Answer: ofAnswers}) }, s.store.Position(id.Partition()), nil
+	return func() { s.accountOwners.notifyOwner(id, account.ReturnSend{At: from, IsAnswerCopy: ofAnswers}) }, s.store.WritePosition(id.HomePartition()), nil
 }

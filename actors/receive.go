@@ -16,28 +16,28 @@ import (
 	"inboxd/internal/mail/sealed"
 )
 
-// Receiving receives messages for the inboxes of this node. It is immutable except for untilFull
+// ReceivingService receives messages for the inboxes of this node. It is immutable except for untilFull
 // and the counters, which are safe for concurrent use; any goroutine may use it.
-type Receiving struct {
-	inboxes    *Inboxes
-	domains    *OwnDomains
-	bounces    *Bounces
-	full       func() bool
-	domain     string // the service's domain
-	postmaster string // inbox of the operator's contact; empty if not configured
-	spam       ingest.Scanner
-	untilFull  *untilFull
-	sealer     *sealing.Sealer
-	now        func() time.Time
+type ReceivingService struct {
+	inboxes         *InboxService
+	domains         *OwnDomains
+	bounces         *BounceHandler
+	isDiskFull      func() bool
+	serviceDomain   string // the service's domain
+	postmasterInbox string // inbox of the operator's contact; empty if not configured
+	spamScanner     ingest.Scanner
+	untilFull       *untilFull
+	sealer          *sealing.MessageSealer
+	now             func() time.Time
 
-	merged, refused tally        // effects of messages on meetings, and the reasons of those without effect
-	codes           atomic.Int64 // found in messages, counted for each inbox that received one
+	meetingsMerged, meetingsRefused outcomeCounter // effects of messages on meetings, and the reasons of those without effect
+	codesFound                      atomic.Int64   // found in messages, counted for each inbox that received one
 }
 
-// tally counts by keyword; any goroutine may use it.
-type tally struct{ by sync.Map }
+// outcomeCounter counts by keyword; any goroutine may use it.
+type outcomeCounter struct{ by sync.Map }
 
-func (t *tally) add(word string) {
+func (t *outcomeCounter) countOutcome(word string) {
 	n, known := t.by.Load(word)
 	if !known {
 		n, _ = t.by.LoadOrStore(word, new(atomic.Int64))
@@ -45,7 +45,7 @@ func (t *tally) add(word string) {
 	n.(*atomic.Int64).Add(1)
 }
 
-func (t *tally) counts() map[string]int64 {
+func (t *outcomeCounter) readCounts() map[string]int64 {
 	out := map[string]int64{}
 	t.by.Range(func(word, n any) bool {
 		out[word.(string)] = n.(*atomic.Int64).Load()
@@ -54,20 +54,20 @@ func (t *tally) counts() map[string]int64 {
 	return out
 }
 
-// home returns the address of the inbox that receives messages to rcpt. Messages to postmaster and
+// inboxAddress returns the address of the inbox that receives messages to rcpt. Messages to postmaster and
 // abuse go to the inbox that the operator configured (RFC 5321 section 4.5.1, RFC 2142 section 4).
-func (r *Receiving) home(rcpt string) string {
+func (r *ReceivingService) inboxAddress(rcpt string) string {
 	to := address.WithoutTag(rcpt)
-	if local, host := address.Split(to); r.postmaster != "" && host == r.domain && (local == "postmaster" || local == "abuse") {
-		return r.postmaster
+	if local, host := address.Split(to); r.postmasterInbox != "" && host == r.serviceDomain && (local == "postmaster" || local == "abuse") {
+		return r.postmasterInbox
 	}
 	return to
 }
 
-// Accepts reports whether a message to rcpt would be accepted now: nil, or NoInbox, InboxFull,
+// CheckRecipient reports whether a message to rcpt would be accepted now: nil, or NoInbox, InboxFull,
 // StorageFull, Unavailable. rcpt is canonical and may carry a tag.
-func (r *Receiving) Accepts(_ context.Context, rcpt string) error {
-	if r.full() {
+func (r *ReceivingService) CheckRecipient(_ context.Context, rcpt string) error {
+	if r.isDiskFull() {
 		return engine.DiskFull()
 	}
 	if back, ok := r.bounces.readReturn(rcpt); ok {
@@ -79,30 +79,30 @@ func (r *Receiving) Accepts(_ context.Context, rcpt string) error {
 }
 
 // acceptsMail is Accepts for an address that is not a return path.
-func (r *Receiving) acceptsMail(rcpt string) error {
-	address := r.home(rcpt)
-	if address == noReply+r.domain {
+func (r *ReceivingService) acceptsMail(rcpt string) error {
+	address := r.inboxAddress(rcpt)
+	if address == noReply+r.serviceDomain {
 		return inbox.NoInbox(address)
 	}
-	if e, resident := r.inboxes.owners.Resident([]byte(address)).(*inboxEntity); resident {
-		if view := e.view.Load(); view != nil {
+	if e, resident := r.inboxes.owners.FindResident([]byte(address)).(*inboxEntity); resident {
+		if view := e.publishedView.Load(); view != nil {
 			if err := e.hasRoom(view, r.now()); err != nil {
 				return err
 			}
-			return r.domains.served(address)
+			return r.domains.checkServed(address)
 		}
 	}
-	live, err := r.inboxes.store.Live(address)
+	live, err := r.inboxes.store.InboxExists(address)
 	switch {
 	case err != nil:
-		return engine.Busy(err)
+		return engine.BusyError(err)
 	case !live:
 		return inbox.NoInbox(address)
 	}
-	return r.domains.served(address)
+	return r.domains.checkServed(address)
 }
 
-// Receive stores one message for all its recipients. It returns nil only when all of it is on disk.
+// ReceiveMessage stores one message for all its recipients. It returns nil only when all of it is on disk.
 // If some recipients fail temporarily, the sender must retry the whole message. Inboxes that
 // already have the message deduplicate it by its digest. So does the inbox of a single recipient
 // that stored it after the sender was asked to retry (ADR 0044). A recipient who was deleted since
@@ -114,12 +114,12 @@ func (r *Receiving) acceptsMail(rcpt string) error {
 //
 // For an encrypted inbox the message is encrypted here, in memory, so everything after this sees
 // only the envelope.
-func (r *Receiving) Receive(ctx context.Context, env ingest.Envelope, raw []byte) error {
+func (r *ReceivingService) ReceiveMessage(ctx context.Context, env ingest.Envelope, raw []byte) error {
 	keys, err := r.keysOf(&env)
 	if err != nil {
 		return err
 	}
-	mail := ingest.ReadScanned(r.untilFull.current(), r.spam, env, raw)
+	mail := ingest.ReadScanned(r.untilFull.currentContext(), r.spamScanner, env, raw)
 	if len(env.RcptTo) == 1 {
 		if taken, err := r.takeReport(ctx, env.RcptTo[0], raw); taken {
 			return err
@@ -137,61 +137,61 @@ func (r *Receiving) Receive(ctx context.Context, env ingest.Envelope, raw []byte
 			worst = err
 		}
 	}
-	var homes []home
+	var homes []receivingInbox
 	for i, rcpt := range env.RcptTo {
 		if taken, err := r.takeReport(ctx, rcpt, raw); taken {
 			note(err)
 		} else {
-			homes = r.group(homes, rcpt, keys.of(i))
+			homes = r.groupRecipient(homes, rcpt, keys.of(i))
 		}
 	}
-	digests := make([]inbox.Digest, len(homes))
+	digests := make([]inbox.MessageDigest, len(homes))
 	for i, h := range homes {
-		digests[i], err = r.receiveFor(ctx, h.rcpts, mail, h.key)
+		digests[i], err = r.receiveFor(ctx, h.rcpts, mail, h.sealingKey)
 		note(err)
 	}
 	if worst != nil && (done == 0 || !fault.Is(worst, fault.NoInbox)) {
 		return worst
 	}
 	for i, h := range homes {
-		r.inboxes.owners.Notify(h.address, inbox.Settle{Digest: digests[i]})
+		r.inboxes.owners.Notify(h.address, inbox.ConfirmReceipt{Digest: digests[i]})
 	}
 	return nil
 }
 
-// home is an inbox that gets a message, once, even if the envelope names several of its addresses.
-type home struct {
-	address string
-	rcpts   []string // of the envelope, in its order
-	key     *sealed.Recipient
+// receivingInbox is an inbox that gets a message, once, even if the envelope names several of its addresses.
+type receivingInbox struct {
+	address    string
+	rcpts      []string // of the envelope, in its order
+	sealingKey *sealed.RecipientKey
 }
 
-// group adds a recipient to the entry of its inbox.
-func (r *Receiving) group(homes []home, rcpt string, key *sealed.Recipient) []home {
-	address := r.home(rcpt)
+// groupRecipient adds a recipient to the entry of its inbox.
+func (r *ReceivingService) groupRecipient(homes []receivingInbox, rcpt string, key *sealed.RecipientKey) []receivingInbox {
+	address := r.inboxAddress(rcpt)
 	for i := range homes {
 		if homes[i].address == address {
 			homes[i].rcpts = append(homes[i].rcpts, rcpt)
 			return homes
 		}
 	}
-	return append(homes, home{address, []string{rcpt}, key})
+	return append(homes, receivingInbox{address, []string{rcpt}, key})
 }
 
 // takeReport processes a report that was sent to one of our return paths; false for any other
 // message.
-func (r *Receiving) takeReport(ctx context.Context, rcpt string, raw []byte) (taken bool, err error) {
+func (r *ReceivingService) takeReport(ctx context.Context, rcpt string, raw []byte) (taken bool, err error) {
 	if back, ok := r.bounces.readReturn(rcpt); ok {
-		return r.bounces.take(ctx, back, raw)
+		return r.bounces.handleReturned(ctx, back, raw)
 	}
 	return false, nil
 }
 
-// keys are the public keys that a message is encrypted for, by recipient; nil for a recipient who
+// sealingKeys are the public keys that a message is encrypted for, by recipient; nil for a recipient who
 // gets it unencrypted. For most messages the whole slice is nil.
-type keys []*sealed.Recipient
+type sealingKeys []*sealed.RecipientKey
 
-func (k keys) of(i int) *sealed.Recipient {
+func (k sealingKeys) of(i int) *sealed.RecipientKey {
 	if k == nil {
 		return nil
 	}
@@ -200,19 +200,19 @@ func (k keys) of(i int) *sealed.Recipient {
 
 // keysOf finds the public keys for the message of env, and sets env.Sealed if no recipient gets it
 // unencrypted.
-func (r *Receiving) keysOf(env *ingest.Envelope) (found keys, err error) {
-	env.Sealed = true
+func (r *ReceivingService) keysOf(env *ingest.Envelope) (found sealingKeys, err error) {
+	env.StoredEncrypted = true
 	for i, rcpt := range env.RcptTo {
-		key, err := r.sealer.For(r.home(rcpt))
+		key, err := r.sealer.RecipientFor(r.inboxAddress(rcpt))
 		if err != nil {
 			return nil, err
 		}
 		if key == nil {
-			env.Sealed = false
+			env.StoredEncrypted = false
 			continue
 		}
 		if found == nil {
-			found = make(keys, len(env.RcptTo))
+			found = make(sealingKeys, len(env.RcptTo))
 		}
 		found[i] = key
 	}
@@ -221,38 +221,38 @@ func (r *Receiving) keysOf(env *ingest.Envelope) (found keys, err error) {
 
 // receiveFor stores the message for one inbox; all rcpts are addresses of that inbox. It returns
 // the digest by which the inbox may recognize the message.
-func (r *Receiving) receiveFor(ctx context.Context, rcpts []string, mail ingest.Mail, key *sealed.Recipient) (inbox.Digest, error) {
-	to, cmd := r.home(rcpts[0]), inbox.Receive{}
+func (r *ReceivingService) receiveFor(ctx context.Context, rcpts []string, mail ingest.IncomingMessage, key *sealed.RecipientKey) (inbox.MessageDigest, error) {
+	to, cmd := r.inboxAddress(rcpts[0]), inbox.Receive{}
 	if key == nil {
-		cmd = mail.For(rcpts...)
+		cmd = mail.ReceiveFor(rcpts...)
 	} else {
 		var err error
-		if cmd, err = mail.SealedFor(rcpts, *key, r.sealer.Keyed); err != nil {
-			return inbox.Digest{}, err
+		if cmd, err = mail.SealedFor(rcpts, *key, r.sealer.KeyedDigest); err != nil {
+			return inbox.MessageDigest{}, err
 		}
 	}
 	got, err := r.inboxes.Do(ctx, to, cmd)
 	if err == nil {
-		r.count(got, cmd)
-		if mail.Stored != nil {
-			mail.Stored(to, got.ID)
+		r.countStored(got, cmd)
+		if mail.OnStored != nil {
+			mail.OnStored(to, got.ID)
 		}
 	}
-	if got.Duplicate && cmd.Digest == (inbox.Digest{}) { // with more than one recipient, Receive settles it for all
-		r.inboxes.owners.Notify(to, inbox.Settle{Digest: cmd.Repeat()})
+	if got.IsDuplicate && cmd.Digest == (inbox.MessageDigest{}) { // with more than one recipient, Receive settles it for all
+		r.inboxes.owners.Notify(to, inbox.ConfirmReceipt{Digest: cmd.RepeatDigest()})
 	}
 	return cmd.Digest, err
 }
 
-// count counts the effects of a stored message.
-func (r *Receiving) count(got inbox.Outcome, cmd inbox.Receive) {
-	if cmd.Content.OTP.Code != "" && !got.Duplicate {
-		r.codes.Add(1)
+// countStored counts the effects of a stored message.
+func (r *ReceivingService) countStored(got inbox.CommandOutcome, cmd inbox.Receive) {
+	if cmd.Content.OTP.Code != "" && !got.IsDuplicate {
+		r.codesFound.Add(1)
 	}
-	for _, said := range got.Said {
-		r.merged.add(string(said.Action))
-		if said.Reason != "" {
-			r.refused.add(said.Reason)
+	for _, said := range got.MessageEvents {
+		r.meetingsMerged.countOutcome(string(said.Action))
+		if said.RefusalReason != "" {
+			r.meetingsRefused.countOutcome(said.RefusalReason)
 		}
 	}
 }
@@ -262,28 +262,28 @@ func (r *Receiving) count(got inbox.Outcome, cmd inbox.Receive) {
 // look-ups end when the disk fills, and when the system stops. All messages share one context,
 // because a context of its own with two ends would cost each message.
 type untilFull struct {
-	parent context.Context
-	ctx    atomic.Pointer[context.Context] // from one full disk to the next
-	end    context.CancelFunc              // of ctx; only run's goroutine uses it
+	parent     context.Context
+	ctx        atomic.Pointer[context.Context] // from one full disk to the next
+	cancelWait context.CancelFunc              // of ctx; only run's goroutine uses it
 }
 
 func newUntilFull(parent context.Context) *untilFull {
 	l := &untilFull{parent: parent}
-	l.begin()
+	l.beginWait()
 	return l
 }
 
-func (l *untilFull) begin() {
+func (l *untilFull) beginWait() {
 	ctx, end := context.WithCancel(l.parent)
 	l.ctx.Store(&ctx)
-	l.end = end
+	l.cancelWait = end
 }
 
-// current returns the context for look-ups that start now.
-func (l *untilFull) current() context.Context { return *l.ctx.Load() }
+// currentContext returns the context for look-ups that start now.
+func (l *untilFull) currentContext() context.Context { return *l.ctx.Load() }
 
-// run polls the disk at the given interval until stop is closed.
-func (l *untilFull) run(stop <-chan struct{}, every time.Duration, full func() bool) {
+// watchDisk polls the disk at the given interval until stop is closed.
+func (l *untilFull) watchDisk(stop <-chan struct{}, every time.Duration, full func() bool) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -291,17 +291,17 @@ func (l *untilFull) run(stop <-chan struct{}, every time.Duration, full func() b
 		case <-stop:
 			return
 		case <-tick.C:
-			l.follow(full())
+			l.followDisk(full())
 		}
 	}
 }
 
-// follow cancels the context when the disk is full, and creates a new one when there is space
+// followDisk cancels the context when the disk is full, and creates a new one when there is space
 // again.
-func (l *untilFull) follow(full bool) {
+func (l *untilFull) followDisk(full bool) {
 	if full {
-		l.end()
-	} else if l.current().Err() != nil {
-		l.begin()
+		l.cancelWait()
+	} else if l.currentContext().Err() != nil {
+		l.beginWait()
 	}
 }

@@ -17,9 +17,9 @@ const (
 	recheckPage    = 256
 )
 
-// run is the supervisor that checks claimed domains when they are due, until ctx ends. It scans all
+// runSupervisor is the supervisor that checks claimed domains when they are due, until ctx ends. It scans all
 // records each time: there are few of them compared to inboxes, and each record holds its due time.
-func (d *OwnDomains) run(ctx context.Context) {
+func (d *OwnDomains) runSupervisor(ctx context.Context) {
 	tick := time.NewTicker(recheckLook)
 	defer tick.Stop()
 	for {
@@ -29,7 +29,7 @@ func (d *OwnDomains) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-d.gained:
+		case <-d.groupAcquired:
 		case <-tick.C:
 		}
 	}
@@ -44,14 +44,14 @@ func (d *OwnDomains) recheckDue(ctx context.Context) error {
 	for range recheckWorkers {
 		workers.Go(func() {
 			for name := range names {
-				if err := d.recheck(ctx, name); err != nil && ctx.Err() == nil && !fault.Is(err, fault.Moved) {
+				if err := d.recheckDomain(ctx, name); err != nil && ctx.Err() == nil && !fault.Is(err, fault.MovedAway) {
 					d.log.Warn("domain check failed", "domain", name, "err", err)
 				}
 			}
 		})
 	}
 	for after := ""; ; {
-		page, err := d.store.Domains(after, recheckPage)
+		page, err := d.store.ListDomains(after, recheckPage)
 		if err != nil || len(page) == 0 {
 			return err
 		}
@@ -64,19 +64,19 @@ func (d *OwnDomains) recheckDue(ctx context.Context) error {
 	}
 }
 
-func (d *OwnDomains) recheck(ctx context.Context, name string) error {
-	state, err := d.owners.order(ctx, name, readDomain{})
-	if err != nil || !state.Claimed() {
+func (d *OwnDomains) recheckDomain(ctx context.Context, name string) error {
+	state, err := d.owners.sendCommand(ctx, name, readDomain{})
+	if err != nil || !state.IsClaimed() {
 		return err
 	}
-	listed, err := d.accounts.domains(ctx, state.Account)
+	listed, err := d.accounts.listDomains(ctx, state.Account)
 	if _, known := listed[name]; !known && err == nil {
-		err = d.keep(ctx, state) // a crash left it on no list
+		err = d.keepListed(ctx, state) // a crash left it on no list
 	}
 	if err != nil {
 		return err
 	}
-	_, err = d.check(ctx, state, false)
+	_, err = d.checkDNS(ctx, state, false)
 	return err
 }
 
@@ -91,13 +91,13 @@ const (
 	keptLooks = 1024
 )
 
-// looks limits how often DNS is queried about domains. The zero value is ready.
+// checkLimiter limits how often DNS is queried about domains. The zero value is ready.
 //
 // mu guards all below it; nothing blocks under it.
-type looks struct {
-	mu    sync.Mutex
-	asked map[lookOf][]time.Time   // within the last minute, up to looksAMinute
-	under map[string]chan struct{} // look-ups before a delivery; closed at their end
+type checkLimiter struct {
+	mu            sync.Mutex
+	recentChecks  map[lookOf][]time.Time   // within the last minute, up to looksAMinute
+	runningChecks map[string]chan struct{} // look-ups before a delivery; closed at their end
 }
 
 type lookOf struct {
@@ -105,40 +105,40 @@ type lookOf struct {
 	name    string
 }
 
-// take reports whether an account may have DNS queried about a domain now, and counts the query.
-func (l *looks) take(id account.ID, name string, now time.Time) bool {
+// acquireCheck reports whether an account may have DNS queried about a domain now, and counts the query.
+func (l *checkLimiter) acquireCheck(id account.ID, name string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.asked == nil {
-		l.asked = map[lookOf][]time.Time{}
+	if l.recentChecks == nil {
+		l.recentChecks = map[lookOf][]time.Time{}
 	}
 	past := func(at time.Time) bool { return now.Sub(at) >= time.Minute }
-	if len(l.asked) >= keptLooks {
-		maps.DeleteFunc(l.asked, func(_ lookOf, at []time.Time) bool { return past(at[len(at)-1]) })
+	if len(l.recentChecks) >= keptLooks {
+		maps.DeleteFunc(l.recentChecks, func(_ lookOf, at []time.Time) bool { return past(at[len(at)-1]) })
 	}
 	of := lookOf{id, name}
-	at := l.asked[of]
+	at := l.recentChecks[of]
 	for len(at) > 0 && past(at[0]) {
 		at = at[1:]
 	}
 	if len(at) >= looksAMinute {
 		return false
 	}
-	l.asked[of] = append(at, now)
+	l.recentChecks[of] = append(at, now)
 	return true
 }
 
-// alone calls look, unless another goroutine is doing so for this name. Then it waits for that
+// runExclusive calls look, unless another goroutine is doing so for this name. Then it waits for that
 // goroutine or for ctx.
-func (l *looks) alone(ctx context.Context, name string, look func()) {
+func (l *checkLimiter) runExclusive(ctx context.Context, name string, look func()) {
 	l.mu.Lock()
-	over, begun := l.under[name]
+	over, begun := l.runningChecks[name]
 	if !begun {
-		if l.under == nil {
-			l.under = map[string]chan struct{}{}
+		if l.runningChecks == nil {
+			l.runningChecks = map[string]chan struct{}{}
 		}
 		over = make(chan struct{})
-		l.under[name] = over
+		l.runningChecks[name] = over
 	}
 	l.mu.Unlock()
 	if begun {
@@ -151,7 +151,7 @@ func (l *looks) alone(ctx context.Context, name string, look func()) {
 	defer func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		delete(l.under, name)
+		delete(l.runningChecks, name)
 		close(over)
 	}()
 	look()
@@ -164,8 +164,8 @@ func (l *looks) alone(ctx context.Context, name string, look func()) {
 // are routed over the MX.
 func (d *OwnDomains) ReceivesHere(ctx context.Context, host string) bool {
 	state, err := d.store.LoadDomain(host)
-	if err == nil && state.Status == domain.Verified && d.now().Sub(state.CheckedAt) >= believedFor {
-		d.looks.alone(ctx, host, func() { d.lookBefore(ctx, host) })
+	if err == nil && state.Status == domain.StatusVerified && d.now().Sub(state.CheckedAt) >= believedFor {
+		d.checkLimiter.runExclusive(ctx, host, func() { d.lookBefore(ctx, host) })
 		state, err = d.store.LoadDomain(host)
 	}
 	return err == nil && state.ReceivesHere()
@@ -173,9 +173,9 @@ func (d *OwnDomains) ReceivesHere(ctx context.Context, host string) bool {
 
 // lookBefore looks up a domain before a delivery. A domain of another node is left to that node.
 func (d *OwnDomains) lookBefore(ctx context.Context, host string) {
-	state, err := d.owners.order(ctx, host, readDomain{})
-	if err == nil && state.Status == domain.Verified && d.now().Sub(state.CheckedAt) >= believedFor {
-		_, err = d.check(ctx, state, false)
+	state, err := d.owners.sendCommand(ctx, host, readDomain{})
+	if err == nil && state.Status == domain.StatusVerified && d.now().Sub(state.CheckedAt) >= believedFor {
+		_, err = d.checkDNS(ctx, state, false)
 	}
 	if err != nil {
 		d.log.Info("domain check before a delivery failed", "domain", host, "err", err)

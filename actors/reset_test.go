@@ -21,7 +21,7 @@ type resetMail struct {
 
 // TestPasswordReset follows a link from its request to its end.
 func TestPasswordReset(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	var ahead atomic.Int64
 	mailed := make(chan resetMail, 10)
 	s := startSystem(t, store, func(o *Options) {
@@ -33,7 +33,7 @@ func TestPasswordReset(t *testing.T) {
 	})
 	ctx := context.Background()
 	in := signUp(t, s)
-	key := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(in.Profile.ID), "", account.ScopeRead, nil))
+	key := must[account.IssuedKey](t)(s.IssueKey(ctx, operatorOf(in.Profile.ID), "", account.ScopeRead, nil))
 	session := must[*account.Principal](t)(s.Authenticate(ctx, []byte(in.Token)))
 	s.RequestReset("nobody@example.test") // processed in order: no message is sent for it
 	s.RequestReset("me@example.test")
@@ -44,7 +44,7 @@ func TestPasswordReset(t *testing.T) {
 	if _, err := s.Authenticate(ctx, []byte(mail.token)); !fault.Is(err, fault.Unauthenticated) {
 		t.Errorf("a reset token opens the account: %v", err)
 	}
-	for _, wrong := range []string{"", "svc_reset_x", in.Token, key.Token, s.Resets.minter.mint(account.KindReset, in.Profile.ID)} {
+	for _, wrong := range []string{"", "svc_reset_x", in.Token, key.Token, s.PasswordResets.minter.mintToken(account.KindReset, in.Profile.ID)} {
 		if _, err := s.ResetPassword(ctx, wrong, "another horse"); !fault.Is(err, fault.Refused) {
 			t.Errorf("%q: %v", wrong, err)
 		}
@@ -52,7 +52,7 @@ func TestPasswordReset(t *testing.T) {
 	if _, err := s.ResetPassword(ctx, mail.token, "another horse"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Authenticate(ctx, []byte(in.Token)); !fault.Is(err, fault.Unauthenticated) || session.Valid(s.now()) {
+	if _, err := s.Authenticate(ctx, []byte(in.Token)); !fault.Is(err, fault.Unauthenticated) || session.IsValid(s.now()) {
 		t.Errorf("the session is open: %v", err)
 	}
 	if _, err := s.Authenticate(ctx, []byte(key.Token)); !fault.Is(err, fault.Unauthenticated) {
@@ -90,36 +90,36 @@ func TestAResetEndsWhatOpenedTheAccount(t *testing.T) {
 			me := in.Profile.ID
 			var tokens, links []string
 			for range closeStep + 1 {
-				tokens = append(tokens, must[account.Issued](t)(s.IssueKey(ctx, operatorOf(me), "", account.ScopeFull, nil)).Token)
+				tokens = append(tokens, must[account.IssuedKey](t)(s.IssueKey(ctx, operatorOf(me), "", account.ScopeFull, nil)).Token)
 			}
 			for range 2 {
-				view, _, err := s.CreateInbox(ctx, me, inbox.Order{})
+				view, _, err := s.CreateInbox(ctx, me, inbox.CreationRequest{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				tokens = append(tokens, must[account.Issued](t)(s.IssueInboxKey(ctx, operatorOf(me), view.Address, account.ScopeFull, nil)).Token)
-				link, _, err := s.Feeds.Share(ctx, view.Address, manager)
+				tokens = append(tokens, must[account.IssuedKey](t)(s.IssueInboxKey(ctx, operatorOf(me), view.Address, account.ScopeFull, nil)).Token)
+				link, _, err := s.Feeds.ShareFeed(ctx, view.Address, manager)
 				if err != nil {
 					t.Fatal(err)
 				}
 				links = append(links, link)
 			}
 			must[account.Webhook](t)(s.AddWebhook(ctx, operatorOf(me), "https://example.test/", "message.received", ""))
-			waiting := must[*account.Principal](t)(s.Authenticate(ctx, []byte(tokens[0]))).Ended()
+			waiting := must[*account.Principal](t)(s.Authenticate(ctx, []byte(tokens[0]))).EndedSignal()
 			token, _, err := s.ResetToken(ctx, "me@example.test")
 			if err != nil {
 				t.Fatal(err)
 			}
 			if at == "" {
 				ended, err := s.ResetPassword(ctx, token, "another horse")
-				if want := (account.Ended{Email: "me@example.test", Sessions: 1, Keys: closeStep + 3, Webhooks: 1, Links: 2}); err != nil || ended != want {
+				if want := (account.ResetSummary{Email: "me@example.test", Sessions: 1, Keys: closeStep + 3, Webhooks: 1, Links: 2}); err != nil || ended != want {
 					t.Errorf("ended %+v, %v", ended, err)
 				}
 			} else {
 				order := account.ResetPassword{Hash: account.HashToken([]byte(token)), PasswordHash: account.HashPassword("another horse", [16]byte{})}
-				must[int64](t)(s.Registry.hideCalendars(ctx, me))
-				must[any](t)(s.accounts.order(ctx, me, order))
-				store = store.Crash(t)
+				must[int64](t)(s.InboxRegistry.hideCalendars(ctx, me))
+				must[any](t)(s.accountOwners.sendCommand(ctx, me, order))
+				store = store.CrashCopy(t)
 				s = startSystem(t, store, nil)
 			}
 			for _, old := range append(tokens, in.Token) {
@@ -128,7 +128,7 @@ func TestAResetEndsWhatOpenedTheAccount(t *testing.T) {
 				}
 			}
 			for _, link := range links {
-				if _, err := s.Feeds.Open(ctx, link); !fault.Is(err, fault.NotFound) {
+				if _, err := s.Feeds.OpenFeed(ctx, link); !fault.Is(err, fault.NotFound) {
 					t.Errorf("a link is open: %v", err)
 				}
 			}
@@ -139,10 +139,10 @@ func TestAResetEndsWhatOpenedTheAccount(t *testing.T) {
 				t.Errorf("webhooks: %+v, %v", hooks, err)
 			}
 			must[account.SignedIn](t)(s.LogIn(ctx, "me@example.test", "another horse"))
-			if keys, _, err := s.Keys(ctx, me, "", 10); err != nil || len(keys) > 0 {
+			if keys, _, err := s.AccountKeys(ctx, me, "", 10); err != nil || len(keys) > 0 {
 				t.Errorf("the inventory: %d keys, %v", len(keys), err)
 			}
-			fresh := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(me), "", account.ScopeRead, nil))
+			fresh := must[account.IssuedKey](t)(s.IssueKey(ctx, operatorOf(me), "", account.ScopeRead, nil))
 			must[*account.Principal](t)(s.Authenticate(ctx, []byte(fresh.Token)))
 		})
 	}
@@ -151,24 +151,24 @@ func TestAResetEndsWhatOpenedTheAccount(t *testing.T) {
 // TestOrdersOfAnEndedCredentialAreRefused checks that an order in progress leaves nothing behind if
 // a reset ended its credential or its password.
 func TestOrdersOfAnEndedCredentialAreRefused(t *testing.T) {
-	s := startSystem(t, persisttest.Open(t), nil)
+	s := startSystem(t, persisttest.OpenStore(t), nil)
 	ctx := context.Background()
 	in := signUp(t, s)
 	me := in.Profile.ID
-	view, _, err := s.CreateInbox(ctx, me, inbox.Order{})
+	view, _, err := s.CreateInbox(ctx, me, inbox.CreationRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := must[account.Issued](t)(s.IssueKey(ctx, operatorOf(me), "", account.ScopeFull, nil))
+	key := must[account.IssuedKey](t)(s.IssueKey(ctx, operatorOf(me), "", account.ScopeFull, nil))
 	var holders []*account.Principal
 	for _, token := range []string{in.Token, key.Token} {
 		holders = append(holders, must[*account.Principal](t)(s.Authenticate(ctx, []byte(token))))
 	}
-	before := must[accountPicture](t)(s.accounts.picture(ctx, me)).profile
+	before := must[accountPicture](t)(s.accountOwners.readSnapshot(ctx, me)).profile
 	token, _, _ := s.ResetToken(ctx, "me@example.test")
-	must[account.Ended](t)(s.ResetPassword(ctx, token, "another horse"))
+	must[account.ResetSummary](t)(s.ResetPassword(ctx, token, "another horse"))
 	for _, p := range holders {
-		if !p.Revoked() {
+		if !p.IsRevoked() {
 			t.Errorf("%v is not revoked", p.Kind)
 		}
 		for name, order := range map[string]func() error{
@@ -184,11 +184,11 @@ func TestOrdersOfAnEndedCredentialAreRefused(t *testing.T) {
 			}
 		}
 	}
-	if _, err := s.Sessions.start(ctx, before); !fault.Is(err, fault.Unauthenticated) {
+	if _, err := s.SessionService.startSession(ctx, before); !fault.Is(err, fault.Unauthenticated) {
 		t.Errorf("a log-in: %v", err)
 	}
-	change := account.ChangePassword{Old: before.PasswordHash, PasswordHash: account.HashPassword("third horse", [16]byte{}), Keep: holders[0].Hash}
-	if _, err := s.accounts.order(ctx, me, change); !fault.Is(err, fault.Forbidden) {
+	change := account.ChangePassword{OldHash: before.PasswordHash, PasswordHash: account.HashPassword("third horse", [16]byte{}), KeepSession: holders[0].Hash}
+	if _, err := s.accountOwners.sendCommand(ctx, me, change); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("a change of the password: %v", err)
 	}
 	must[account.SignedIn](t)(s.LogIn(ctx, "me@example.test", "another horse"))
@@ -202,7 +202,7 @@ func TestOrdersOfAnEndedCredentialAreRefused(t *testing.T) {
 func TestATokenIsUsedOnce(t *testing.T) {
 	var ahead atomic.Int64
 	mailed := make(chan resetMail, 10)
-	s := startSystem(t, persisttest.Open(t), func(o *Options) {
+	s := startSystem(t, persisttest.OpenStore(t), func(o *Options) {
 		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 		o.MailVerification = func(_ context.Context, email, token string, expires time.Time) error {
 			mailed <- resetMail{email, token, expires}
@@ -248,7 +248,7 @@ func TestATokenIsUsedOnce(t *testing.T) {
 	}
 	verify := ask()
 	atOnce(func() error { return s.VerifyEmail(ctx, verify) })
-	if other := must[account.Profile](t)(s.Account(ctx, "other@example.test")); !other.Unverified {
+	if other := must[account.Profile](t)(s.FindAccount(ctx, "other@example.test")); !other.EmailUnverified {
 		t.Error("another account was verified")
 	}
 	reset, _, _ := s.ResetToken(ctx, "me@example.test")
@@ -261,7 +261,7 @@ func TestUnverifiedAccountsSendToThemselves(t *testing.T) {
 	for _, way := range []string{"link", "reset", "operator"} {
 		t.Run(way, func(t *testing.T) {
 			mailed := make(chan resetMail, 10)
-			s := startSystem(t, persisttest.Open(t), func(o *Options) {
+			s := startSystem(t, persisttest.OpenStore(t), func(o *Options) {
 				o.VerifyAddresses = true
 				o.MailVerification = func(_ context.Context, email, token string, expires time.Time) error {
 					mailed <- resetMail{email, token, expires}
@@ -271,33 +271,33 @@ func TestUnverifiedAccountsSendToThemselves(t *testing.T) {
 			ctx := context.Background()
 			in := signUp(t, s)
 			first := <-mailed
-			if first.email != "me@example.test" || !in.Profile.Unverified || first.expires.Sub(s.now()).Round(time.Hour) != account.VerifyLife {
+			if first.email != "me@example.test" || !in.Profile.EmailUnverified || first.expires.Sub(s.now()).Round(time.Hour) != account.VerifyLife {
 				t.Fatalf("mailed %+v for %+v", first, in.Profile)
 			}
 			var own [2]string
 			for i := range own {
-				view, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.Order{})
+				view, _, err := s.CreateInbox(ctx, in.Profile.ID, inbox.CreationRequest{})
 				if err != nil {
 					t.Fatal(err)
 				}
 				own[i] = view.Address
 			}
-			must[int64](t)(s.Send(ctx, own[0], letter(own[1])))
-			others := must[account.Profile](t)(s.OpenAccount(ctx, "other@example.test", "correct horse", account.Free))
-			foreign, _, err := s.CreateInbox(ctx, others.ID, inbox.Order{})
-			if err != nil || others.Unverified {
+			must[int64](t)(s.SendMessage(ctx, own[0], letter(own[1])))
+			others := must[account.Profile](t)(s.OpenAccount(ctx, "other@example.test", "correct horse", account.PlanFree))
+			foreign, _, err := s.CreateInbox(ctx, others.ID, inbox.CreationRequest{})
+			if err != nil || others.EmailUnverified {
 				t.Fatal(err, others)
 			}
-			for _, to := range []string{"bob@far.test", foreign.Address, "nobody@" + s.Namespaces.Domain, "me@example.test"} {
-				if _, err := s.Send(ctx, own[0], letter(to)); !fault.Is(err, fault.Refused) {
+			for _, to := range []string{"bob@far.test", foreign.Address, "nobody@" + s.Namespaces.ServiceDomain, "me@example.test"} {
+				if _, err := s.SendMessage(ctx, own[0], letter(to)); !fault.Is(err, fault.Refused) {
 					t.Errorf("to %s: %v", to, err)
 				}
 			}
 			if _, usable, _ := s.emailOf(ctx, in.Profile.ID); usable {
 				t.Error("copies go to an address that is not verified")
 			}
-			if usage := must[account.Usage](t)(s.Usage(ctx, in.Profile.ID)); usage.Sends != 1 {
-				t.Errorf("%d sends were counted", usage.Sends)
+			if usage := must[account.QuotaUsage](t)(s.AccountUsage(ctx, in.Profile.ID)); usage.SendsToday != 1 {
+				t.Errorf("%d sends were counted", usage.SendsToday)
 			}
 			switch way {
 			case "link":
@@ -324,11 +324,11 @@ func TestUnverifiedAccountsSendToThemselves(t *testing.T) {
 				}
 			case "reset":
 				token, _, _ := s.ResetToken(ctx, "me@example.test")
-				must[account.Ended](t)(s.ResetPassword(ctx, token, "another horse"))
+				must[account.ResetSummary](t)(s.ResetPassword(ctx, token, "another horse"))
 			default:
 				own[0] = foreign.Address
 			}
-			must[int64](t)(s.Send(ctx, own[0], letter("bob@far.test")))
+			must[int64](t)(s.SendMessage(ctx, own[0], letter("bob@far.test")))
 		})
 	}
 }
@@ -336,7 +336,7 @@ func TestUnverifiedAccountsSendToThemselves(t *testing.T) {
 // TestSessionsAreListedAndEnded covers ending single sessions, and all others by a change of the
 // password.
 func TestSessionsAreListedAndEnded(t *testing.T) {
-	s := startSystem(t, persisttest.Open(t), nil)
+	s := startSystem(t, persisttest.OpenStore(t), nil)
 	ctx := context.Background()
 	in := signUp(t, s)
 	me := in.Profile.ID
@@ -389,19 +389,19 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 
 // TestWithoutAMailerNothingIsMade checks that no token is created that nobody would receive.
 func TestWithoutAMailerNothingIsMade(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	s := startSystem(t, store, nil)
 	signUp(t, s)
-	commits := store.Commits()
+	commits := store.CommitCount()
 	s.RequestReset("me@example.test")
-	if len(s.Resets.asked) != 0 || store.Commits() != commits {
+	if len(s.PasswordResets.requestedEmails) != 0 || store.CommitCount() != commits {
 		t.Error("a reset was begun")
 	}
 }
 
 // TestResetsBeyondTheQueueAreDropped checks that a request never blocks.
 func TestResetsBeyondTheQueueAreDropped(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	release, entered := make(chan struct{}), make(chan struct{}, 10)
 	s := startSystem(t, store, func(o *Options) {
 		o.MailReset = func(context.Context, string, string, time.Time) error {
@@ -416,9 +416,9 @@ func TestResetsBeyondTheQueueAreDropped(t *testing.T) {
 	for range 2 * resetQueue {
 		s.RequestReset("nobody@example.test")
 	}
-	if len(s.Resets.asked) != resetQueue {
-		t.Errorf("%d wait", len(s.Resets.asked))
+	if len(s.PasswordResets.requestedEmails) != resetQueue {
+		t.Errorf("%d wait", len(s.PasswordResets.requestedEmails))
 	}
 	close(release)
-	until(func() bool { return len(s.Resets.asked) == 0 })
+	until(func() bool { return len(s.PasswordResets.requestedEmails) == 0 })
 }

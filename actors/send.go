@@ -24,36 +24,36 @@ import (
 
 // SendingStore is the storage that sending needs, in addition to the inbox's.
 type SendingStore interface {
-	// Position returns the position after everything that was written to the partition before.
-	Position(partition.ID) partition.Position
+	// WritePosition returns the position after everything that was written to the partition before.
+	WritePosition(partition.ID) partition.Position
 	DropSuppression(id account.ID, email string) (found bool, err error)
-	Suppression(id account.ID, email string) (account.Suppression, bool, error)
+	FindSuppression(id account.ID, email string) (account.Suppression, bool, error)
 	// Suppressions pages in the order of the addresses that follow after.
 	Suppressions(id account.ID, after string, limit int) ([]account.Suppression, error)
 }
 
-// Sending accepts outgoing messages for the mail queue. It is immutable except for the repeats,
+// SendingService accepts outgoing messages for the mail queue. It is immutable except for the repeats,
 // which are safe for concurrent use; any goroutine may use it.
-type Sending struct {
-	inboxes *Inboxes
-	owners  accountOwners
-	store   SendingStore
-	domain  string // the service's domain
-	now     func() time.Time
-	random  func([]byte)
-	log     *slog.Logger
-	waits   func() (done func()) // counts a send that waits for its result
-	repeats repeats
-	sealer  *sealing.Sealer
-	verify  bool // as Options.VerifyAddresses
+type SendingService struct {
+	inboxes         *InboxService
+	owners          accountOwners
+	store           SendingStore
+	serviceDomain   string // the service's domain
+	now             func() time.Time
+	fillRandom      func([]byte)
+	log             *slog.Logger
+	noteCallerWaits func() (done func()) // counts a send that waits for its result
+	runningRequests runningRequests
+	sealer          *sealing.MessageSealer
+	mustVerifyEmail bool // as Options.VerifyAddresses
 }
 
-// Send composes a message, takes its place in the day's quota, and queues it. It returns when the
+// SendMessage composes a message, takes its place in the day's quota, and queues it. It returns when the
 // queue entry is on disk: the message was accepted, not delivered. The quota count is written
 // before the message. The message waits for the count's position, but the count needs no fsync of
 // its own (ADR 0015, 0061).
-func (s *Sending) Send(ctx context.Context, address string, letter inbox.Letter) (int64, error) {
-	return s.send(ctx, address, letter, func(submit inbox.Submit) (int64, error) {
+func (s *SendingService) SendMessage(ctx context.Context, address string, letter inbox.SendRequest) (int64, error) {
+	return s.submitMessage(ctx, address, letter, func(submit inbox.Submit) (int64, error) {
 		answer, err := s.inboxes.Do(ctx, address, submit)
 		return answer.ID, err
 	})
@@ -62,13 +62,13 @@ func (s *Sending) Send(ctx context.Context, address string, letter inbox.Letter)
 // SendOnce is Send for an idempotent request: the record of its result is in one batch with the
 // message. A repeat waits for the first request, which may have taken the last place in the quota.
 // tell is as in DoOnce.
-func (s *Sending) SendOnce(ctx context.Context, address string, letter inbox.Letter, req idempotency.Request, tell func(inbox.Outcome) []byte) (given idempotency.Result, err error) {
-	if req, err = s.sealer.Request(address, req); err != nil {
-		return idempotency.Result{}, err
+func (s *SendingService) SendOnce(ctx context.Context, address string, letter inbox.SendRequest, req idempotency.Request, tell func(inbox.CommandOutcome) []byte) (given idempotency.FirstResult, err error) {
+	if req, err = s.sealer.KeyedRequest(address, req); err != nil {
+		return idempotency.FirstResult{}, err
 	}
-	return s.unlessDone(ctx, address, req, func() (given idempotency.Result, err error) {
-		_, err = s.send(ctx, address, letter, func(submit inbox.Submit) (id int64, err error) {
-			given, err = s.inboxes.DoOnce(ctx, address, submit, req, func(a inbox.Outcome) []byte {
+	return s.unlessDone(ctx, address, req, func() (given idempotency.FirstResult, err error) {
+		_, err = s.submitMessage(ctx, address, letter, func(submit inbox.Submit) (id int64, err error) {
+			given, err = s.inboxes.DoOnce(ctx, address, submit, req, func(a inbox.CommandOutcome) []byte {
 				id = a.ID
 				return tell(a)
 			})
@@ -80,27 +80,27 @@ func (s *Sending) SendOnce(ctx context.Context, address string, letter inbox.Let
 
 // unlessDone executes an idempotent request once no other request of its name is in progress,
 // unless its result is already recorded.
-func (s *Sending) unlessDone(ctx context.Context, address string, req idempotency.Request, do func() (idempotency.Result, error)) (idempotency.Result, error) {
-	done, err := s.repeats.turn(ctx, repeated{address, req.Key})
+func (s *SendingService) unlessDone(ctx context.Context, address string, req idempotency.Request, do func() (idempotency.FirstResult, error)) (idempotency.FirstResult, error) {
+	done, err := s.runningRequests.awaitTurn(ctx, requestName{address, req.Key})
 	if err != nil {
-		return idempotency.Result{}, err
+		return idempotency.FirstResult{}, err
 	}
 	defer done()
-	if given, known, err := s.inboxes.Recall(ctx, address, req); known || err != nil {
+	if given, known, err := s.inboxes.RecallResult(ctx, address, req); known || err != nil {
 		return given, err
 	}
 	return do()
 }
 
-// send prepares a message and passes it to submit. submit returns the message's id, or 0 if a
+// submitMessage prepares a message and passes it to submit. submit returns the message's id, or 0 if a
 // repeat found that the message was queued before.
-func (s *Sending) send(ctx context.Context, address string, letter inbox.Letter, submit func(inbox.Submit) (id int64, err error)) (int64, error) {
-	defer s.waits()()
-	view, err := s.inboxes.View(ctx, address)
+func (s *SendingService) submitMessage(ctx context.Context, address string, letter inbox.SendRequest, submit func(inbox.Submit) (id int64, err error)) (int64, error) {
+	defer s.noteCallerWaits()()
+	view, err := s.inboxes.InboxView(ctx, address)
 	if err != nil {
 		return 0, err
 	}
-	command, err := s.prepare(ctx, view, letter)
+	command, err := s.prepareMessage(ctx, view, letter)
 	if err != nil {
 		return 0, err
 	}
@@ -108,57 +108,57 @@ func (s *Sending) send(ctx context.Context, address string, letter inbox.Letter,
 		return 0, err
 	}
 	at := s.now()
-	if _, err := s.owners.order(ctx, view.Account, letter.Count()); err != nil {
+	if _, err := s.owners.sendCommand(ctx, view.Account, letter.QuotaCount()); err != nil {
 		return 0, err
 	}
-	command.After = s.store.Position(view.Account.Partition())
+	command.AfterPosition = s.store.WritePosition(view.Account.HomePartition())
 	id, err := submit(command)
 	switch {
 	case err == nil && id != 0:
 		s.log.Info("queued", "inbox", address, "message_id", id, "recipients", len(command.Recipients), "octets", len(command.Raw))
 	case err == nil, inbox.NotQueued(err):
-		s.owners.notify(view.Account, account.ReturnSend{At: at})
+		s.owners.notifyOwner(view.Account, account.ReturnSend{At: at})
 	}
 	return id, err
 }
 
-// prepare composes a message of an inbox.
-func (s *Sending) prepare(ctx context.Context, view *inbox.View, letter inbox.Letter) (inbox.Submit, error) {
+// prepareMessage composes a message of an inbox.
+func (s *SendingService) prepareMessage(ctx context.Context, view *inbox.View, letter inbox.SendRequest) (inbox.Submit, error) {
 	recipients := letter.Recipients()
 	if err := s.checkSuppressed(view.Account, recipients); err != nil {
 		return inbox.Submit{}, err
 	}
-	references, err := s.thread(ctx, view, letter.InReplyTo)
+	references, err := s.findReferences(ctx, view, letter.InReplyTo)
 	if err != nil {
 		return inbox.Submit{}, err
 	}
-	mail, err := s.write(compose.Draft{
-		From: message.Mailbox{Email: view.Address, Name: displayName(view.Label)}, To: mailboxes([]string{letter.To}), Cc: mailboxes(letter.Cc),
-		Subject: letter.Subject, Text: letter.Text, HTML: letter.HTML, Attachments: letter.Files,
+	mail, err := s.composeSubmit(compose.Draft{
+		From: message.Mailbox{Email: view.Address, Name: displayName(view.Label)}, To: parseMailboxes([]string{letter.To}), Cc: parseMailboxes(letter.Cc),
+		Subject: letter.Subject, Text: letter.Text, HTML: letter.HTML, Attachments: letter.AttachedFiles,
 		InReplyTo: letter.InReplyTo, References: references,
 	}, recipients)
 	if err != nil {
 		return inbox.Submit{}, err
 	}
-	return s.sealer.Submit(view, mail)
+	return s.sealer.SealSubmit(view, mail)
 }
 
-// write composes a draft into the command that queues it.
-func (s *Sending) write(d compose.Draft, recipients []inbox.Recipient) (inbox.Submit, error) {
+// composeSubmit composes a draft into the command that queues it.
+func (s *SendingService) composeSubmit(d compose.Draft, recipients []inbox.OutgoingRecipient) (inbox.Submit, error) {
 	var id [16]byte
-	s.random(id[:])
-	s.random(d.Seed[:])
+	s.fillRandom(id[:])
+	s.fillRandom(d.BoundarySeed[:])
 	d.MessageID = hex.EncodeToString(id[:]) + d.From.Email[strings.LastIndexByte(d.From.Email, '@'):]
 	d.Date = s.now()
-	raw, err := compose.Write(d)
+	raw, err := compose.WriteMessage(d)
 	if err != nil {
 		return inbox.Submit{}, err
 	}
-	content := &inbox.Content{Doc: message.Document{MessageID: d.MessageID}}
+	content := &inbox.Content{Doc: message.ParsedMessage{MessageID: d.MessageID}}
 	if !inbox.ReadAgain(len(raw)) {
-		content = ingest.Reread(content, raw)
+		content = ingest.RereadContent(content, raw)
 	}
-	return inbox.Submit{From: d.From, Subject: d.Subject, Raw: raw, Recipients: recipients, Auto: d.Auto, Content: content}, nil
+	return inbox.Submit{From: d.From, Subject: d.Subject, Raw: raw, Recipients: recipients, ServiceWritten: d.AutoGenerated, Content: content}, nil
 }
 
 // displayName is the label as the sender's name, if a person chose it.
@@ -169,7 +169,7 @@ func displayName(label string) string {
 	return label
 }
 
-func mailboxes(addresses []string) []message.Mailbox {
+func parseMailboxes(addresses []string) []message.Mailbox {
 	out := make([]message.Mailbox, len(addresses))
 	for i, a := range addresses {
 		out[i].Email = a
@@ -177,17 +177,17 @@ func mailboxes(addresses []string) []message.Mailbox {
 	return out
 }
 
-// thread returns the references of the message with this Message-ID, if it is in the inbox.
-func (s *Sending) thread(ctx context.Context, view *inbox.View, messageID string) ([]string, error) {
+// findReferences returns the references of the message with this Message-ID, if it is in the inbox.
+func (s *SendingService) findReferences(ctx context.Context, view *inbox.View, messageID string) ([]string, error) {
 	if messageID == "" {
 		return nil, nil
 	}
 	key := inbox.ThreadKey(messageID)
 	for _, m := range slices.Backward(view.Messages) {
-		if m.Thread != key || m.Expired(s.now()) {
+		if m.ThreadKey != key || m.IsExpired(s.now()) {
 			continue
 		}
-		c, err := s.inboxes.Content(ctx, view.Address, m.ID)
+		c, err := s.inboxes.MessageContent(ctx, view.Address, m.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -200,10 +200,10 @@ func (s *Sending) thread(ctx context.Context, view *inbox.View, messageID string
 }
 
 // checkSuppressed refuses a message to suppressed addresses.
-func (s *Sending) checkSuppressed(id account.ID, recipients []inbox.Recipient) error {
+func (s *SendingService) checkSuppressed(id account.ID, recipients []inbox.OutgoingRecipient) error {
 	var barred []string
 	for _, r := range recipients {
-		found, err := s.suppressed(id, r.Email)
+		found, err := s.isSuppressed(id, r.Email)
 		if err != nil {
 			return err
 		}
@@ -219,37 +219,36 @@ func (s *Sending) checkSuppressed(id account.ID, recipients []inbox.Recipient) e
 
 // checkVerified restricts an account with an unverified e-mail address: it may send only to its own
 // inboxes.
-func (s *Sending) checkVerified(ctx context.Context, id account.ID, recipients []inbox.Recipient) error {
-	if !s.verify || len(recipients) == 0 {
+func (s *SendingService) checkVerified(ctx context.Context, id account.ID, recipients []inbox.OutgoingRecipient) error {
+	if !s.mustVerifyEmail || len(recipients) == 0 {
 		return nil
 	}
-	picture, err := s.owners.picture(ctx, id)
-	if err != nil || !picture.profile.Unverified {
+	picture, err := s.owners.readSnapshot(ctx, id)
+	if err != nil || !picture.profile.EmailUnverified {
 		return err
 	}
 	for _, r := range recipients {
-		home, ok := address.Inbox(r.Email)
+		home, ok := address.CanonicalInbox(r.Email)
 		if ok {
 			var owner account.ID
 			owner, err = s.inboxes.AccountOf(address.WithoutTag(home))
 			ok = owner == id
 		}
 		if err != nil {
-			return engine.Busy(err)
+			return engine.BusyError(err)
 		}
 		if !ok {
-			return fault.New(fault.Refused, fmt.Sprintf("The sign-in address %s is not verified yet, so this account can send only to its own inboxes. "+
-				"Open the link in the message that was sent to it, or request a new one with POST /api/auth/verify-email", picture.profile.Email))
+			return fault.New(fault.Refused, fmt.Sprintf("The sign-in address %s is not verified yet, so this account can send only to its own inboxes. Open the link in the message that was sent to it, or request a new one with POST /api/auth/verify-email", picture.profile.Email))
 		}
 	}
 	return nil
 }
 
-// suppressed reports whether an address is suppressed.
-func (s *Sending) suppressed(id account.ID, email string) (bool, error) {
-	_, found, err := s.store.Suppression(id, strings.ToLower(email))
+// isSuppressed reports whether an address is suppressed.
+func (s *SendingService) isSuppressed(id account.ID, email string) (bool, error) {
+	_, found, err := s.store.FindSuppression(id, strings.ToLower(email))
 	if err != nil {
-		err = engine.Busy(err)
+		err = engine.BusyError(err)
 	}
 	return found, err
 }
@@ -257,7 +256,7 @@ func (s *Sending) suppressed(id account.ID, email string) (bool, error) {
 // Suppressions pages through the addresses that an account sends no messages to. With the name of
 // an inbox, it returns only those that bounced for that inbox. It filters before it pages, so that
 // no cursor is an address of another inbox.
-func (s *Sending) Suppressions(ctx context.Context, id account.ID, inboxOnly, after string, limit int) (page []account.Suppression, err error) {
+func (s *SendingService) Suppressions(ctx context.Context, id account.ID, inboxOnly, after string, limit int) (page []account.Suppression, err error) {
 	if inboxOnly == "" {
 		return s.store.Suppressions(id, after, limit)
 	}
@@ -286,14 +285,14 @@ const suppressionsRead = 1000
 
 // DropSuppression allows messages to an address again. It returns NotFound if the address is not
 // suppressed, or if inboxOnly is set and the address bounced for another inbox.
-func (s *Sending) DropSuppression(_ context.Context, id account.ID, inboxOnly, email string) error {
+func (s *SendingService) DropSuppression(_ context.Context, id account.ID, inboxOnly, email string) error {
 	if canonical, err := inbox.CheckRecipient("email", email); err == nil {
 		email = canonical
 	}
-	kept, found, err := s.store.Suppression(id, strings.ToLower(email))
+	kept, found, err := s.store.FindSuppression(id, strings.ToLower(email))
 	switch {
 	case err != nil:
-		return engine.Busy(err)
+		return engine.BusyError(err)
 	case !found, inboxOnly != "" && kept.Inbox != inboxOnly:
 		return fault.New(fault.NotFound, fmt.Sprintf("The address %s is not suppressed. GET /api/v1/suppressions lists the suppressed addresses", email))
 	}
@@ -309,8 +308,8 @@ var systemAccount = account.ID{15: 1}
 // client can create it, and messages to it are refused.
 const noReply = "noreply@"
 
-// Notice is a message that the service itself sends.
-type Notice struct {
+// ServiceNotice is a message that the service itself sends.
+type ServiceNotice struct {
 	To      string
 	Subject string
 	Text    string
@@ -319,15 +318,15 @@ type Notice struct {
 // SendNotice queues a message of the service itself: from noreply at the service domain, with the
 // null sender and Auto-Submitted, through the same queue as every other message. It returns when
 // the queue entry is on disk.
-func (s *Sending) SendNotice(ctx context.Context, n Notice) error {
-	address := noReply + s.domain
+func (s *SendingService) SendNotice(ctx context.Context, n ServiceNotice) error {
+	address := noReply + s.serviceDomain
 	to, err := inbox.CheckRecipient("to", n.To)
 	if err != nil {
 		return err
 	}
-	submit, err := s.write(compose.Draft{
-		From: message.Mailbox{Email: address}, To: mailboxes([]string{to}), Subject: n.Subject, Text: n.Text, Auto: true,
-	}, []inbox.Recipient{inbox.To(to)})
+	submit, err := s.composeSubmit(compose.Draft{
+		From: message.Mailbox{Email: address}, To: parseMailboxes([]string{to}), Subject: n.Subject, Text: n.Text, AutoGenerated: true,
+	}, []inbox.OutgoingRecipient{inbox.To(to)})
 	if err != nil {
 		return err
 	}

@@ -26,20 +26,20 @@ func TestASessionSlidesAcrossACrash(t *testing.T) {
 	token := []byte(signUp(t, s).Token)
 	const month = 30 * 24 * time.Hour
 	for use, after := range []time.Duration{month - 2*time.Hour, month - 2*time.Hour, 3 * time.Hour, month - 2*time.Hour} {
-		store = store.Crash(t)
+		store = store.CrashCopy(t)
 		passed.Add(int64(after))
 		s = start()
 		if _, err := s.Authenticate(t.Context(), token); err != nil {
 			t.Fatalf("use %d, %s after the one before: %v", use, after, err)
 		}
 	}
-	store = store.Crash(t)
+	store = store.CrashCopy(t)
 	passed.Add(int64(month - 2*time.Hour))
 	s = start()
-	store.Before = func(any) error { return fault.New(fault.StorageFull, "full") }
+	store.BeforeCommit = func(any) error { return fault.New(fault.StorageFull, "full") }
 	must[*account.Principal](t)(s.Authenticate(t.Context(), token))
-	store.Before = nil
-	store = store.Crash(t)
+	store.BeforeCommit = nil
+	store = store.CrashCopy(t)
 	passed.Add(int64(3 * time.Hour))
 	s = start()
 	if _, err := s.Authenticate(t.Context(), token); err == nil {
@@ -50,13 +50,13 @@ func TestASessionSlidesAcrossACrash(t *testing.T) {
 // TestASessionSlidesAcrossAStop checks that the last use extends a session even if the node stops
 // before its next sweep of cached credentials.
 func TestASessionSlidesAcrossAStop(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	var passed atomic.Int64
 	var token []byte
 	run := func(after time.Duration) (err error) {
 		passed.Add(int64(after))
 		s := must[*System](t)(Start(Options{
-			Store: store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Logger: slog.New(slog.DiscardHandler),
+			Store: store, Namespaces: inbox.Namespaces{ServiceDomain: "inbox.localhost", PlainAddresses: true}, Logger: slog.New(slog.DiscardHandler),
 			Now: func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }, SweepEvery: time.Hour,
 		}))
 		defer s.Stop()

@@ -17,25 +17,25 @@ import (
 // TestRetryTriesWhateverIsKnown covers a destination that did not respond a moment ago and has more
 // messages than memory holds of it.
 func TestRetryTriesWhateverIsKnown(t *testing.T) {
-	store := persisttest.Open(t)
-	courier := &fakeCourier{answer: func(mailqueue.Consignment) mailqueue.Handover {
-		return mailqueue.Handover{Outcome: delivery.Temporary, Text: "No route to dead.test"}
+	store := persisttest.OpenStore(t)
+	courier := &fakeCourier{answer: func(mailqueue.DeliveryRequest) mailqueue.Handover {
+		return mailqueue.Handover{Outcome: delivery.OutcomeTemporary, Text: "No route to dead.test"}
 	}}
 	s := startSystem(t, store, func(o *Options) { o.Courier = courier })
 	_, address := openAccount(t, s)
 	var ids []int64
 	for range 40 {
-		ids = append(ids, must[int64](t)(s.Send(t.Context(), address, letter("a@dead.test"))))
+		ids = append(ids, must[int64](t)(s.SendMessage(t.Context(), address, letter("a@dead.test"))))
 	}
 	for _, id := range ids {
-		sending(t, s, address, id, func(s *inbox.Sending) bool { return s.Status == delivery.Retrying })
+		sending(t, s, address, id, func(s *inbox.OutgoingDelivery) bool { return s.Status == delivery.StatusRetrying })
 	}
 	for n, id := range []int64{ids[39], ids[0], ids[20], ids[39]} {
-		before := sending(t, s, address, id, func(s *inbox.Sending) bool { return !s.Leased }).Attempts
-		if err := s.Mail.Retry(t.Context(), address, id); err != nil {
+		before := sending(t, s, address, id, func(s *inbox.OutgoingDelivery) bool { return !s.AttemptLeased }).AttemptCount
+		if err := s.MailQueue.RetryNow(t.Context(), address, id); err != nil {
 			t.Fatal(err)
 		}
-		got := sending(t, s, address, id, func(s *inbox.Sending) bool { return s.Attempts > before && !s.Leased })
+		got := sending(t, s, address, id, func(s *inbox.OutgoingDelivery) bool { return s.AttemptCount > before && !s.AttemptLeased })
 		if tried := len(courier.handed()); tried != n+2 {
 			t.Errorf("after %d retries %d attempts were made: %+v", n+1, tried, got)
 		}
@@ -45,11 +45,11 @@ func TestRetryTriesWhateverIsKnown(t *testing.T) {
 // TestTheLivingAlwaysHaveWorkers covers hanging destinations that never replied, together with some
 // that were silent before, at the limit of hanging attempts.
 func TestTheLivingAlwaysHaveWorkers(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	over := make(chan struct{})
 	var hung atomic.Int64
 	courier := &fakeCourier{}
-	courier.answer = func(c mailqueue.Consignment) mailqueue.Handover {
+	courier.answer = func(c mailqueue.DeliveryRequest) mailqueue.Handover {
 		courier.mu.Lock()
 		first := 0
 		for _, j := range courier.jobs {
@@ -60,12 +60,12 @@ func TestTheLivingAlwaysHaveWorkers(t *testing.T) {
 		courier.mu.Unlock()
 		switch {
 		case c.Domain == "live.test":
-			return mailqueue.Handover{Outcome: delivery.Delivered, Code: 250, MX: "mx"}
+			return mailqueue.Handover{Outcome: delivery.OutcomeDelivered, Code: 250, MX: "mx"}
 		case first > 1 || strings.HasPrefix(c.Domain, "never"):
 			hung.Add(1)
 			<-over
 		}
-		return mailqueue.Handover{Outcome: delivery.Temporary, Text: "no route"}
+		return mailqueue.Handover{Outcome: delivery.OutcomeTemporary, Text: "no route"}
 	}
 	s := startSystem(t, store, func(o *Options) {
 		fast(o)
@@ -73,18 +73,18 @@ func TestTheLivingAlwaysHaveWorkers(t *testing.T) {
 	})
 	defer close(over)
 	_, address := openAccount(t, s)
-	id := must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
+	id := must[int64](t)(s.SendMessage(t.Context(), address, letter("a@live.test")))
 	sending(t, s, address, id, final) // a later one would count as another unproven destination
 	for n := range 20 {
-		must[int64](t)(s.Send(t.Context(), address, letter(fmt.Sprintf("a@dead%d.test", n))))
+		must[int64](t)(s.SendMessage(t.Context(), address, letter(fmt.Sprintf("a@dead%d.test", n))))
 	}
 	until(func() bool { return hung.Load() >= 2 })
 	for n := range 20 {
-		must[int64](t)(s.Send(t.Context(), address, letter(fmt.Sprintf("a@never%d.test", n))))
+		must[int64](t)(s.SendMessage(t.Context(), address, letter(fmt.Sprintf("a@never%d.test", n))))
 	}
 	until(func() bool { return hung.Load() >= 4 })
 	for range 10 {
-		id := must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
+		id := must[int64](t)(s.SendMessage(t.Context(), address, letter("a@live.test")))
 		sending(t, s, address, id, final)
 	}
 }
@@ -96,7 +96,7 @@ type lapsedCourier struct {
 	hung atomic.Int64
 }
 
-func (f *lapsedCourier) Deliver(ctx context.Context, c mailqueue.Consignment) []mailqueue.Handover {
+func (f *lapsedCourier) Deliver(ctx context.Context, c mailqueue.DeliveryRequest) []mailqueue.Handover {
 	took := f.fakeCourier.Deliver(ctx, c)
 	tries := 0
 	for _, j := range f.handed() {
@@ -107,7 +107,7 @@ func (f *lapsedCourier) Deliver(ctx context.Context, c mailqueue.Consignment) []
 	if tries > 1 && c.Domain != "live.test" {
 		f.hung.Add(1)
 		<-ctx.Done()
-		return []mailqueue.Handover{{Rcpt: c.Rcpts[0], Outcome: delivery.Temporary, Text: "broken off"}}
+		return []mailqueue.Handover{{Rcpt: c.Rcpts[0], Outcome: delivery.OutcomeTemporary, Text: "broken off"}}
 	}
 	return took
 }
@@ -115,20 +115,20 @@ func (f *lapsedCourier) Deliver(ctx context.Context, c mailqueue.Consignment) []
 // TestThoseThatFellSilentGiveWay makes every worker hang at destinations that replied before,
 // together with as many further hanging attempts as allowed.
 func TestThoseThatFellSilentGiveWay(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	courier := &lapsedCourier{}
 	s := startSystem(t, store, func(o *Options) {
 		o.Courier, o.DeliveryWorkers, o.MostHanging, o.HangAfter = courier, 8, 4, time.Millisecond
 	})
 	_, address := openAccount(t, s)
 	for _, d := range []string{"live", "lapsed0", "lapsed1", "lapsed2", "lapsed3"} {
-		id := must[int64](t)(s.Send(t.Context(), address, letter("a@"+d+".test")))
+		id := must[int64](t)(s.SendMessage(t.Context(), address, letter("a@"+d+".test")))
 		sending(t, s, address, id, final)
 	}
 	for n := range 40 {
-		must[int64](t)(s.Send(t.Context(), address, letter(fmt.Sprintf("a@lapsed%d.test", n%4))))
+		must[int64](t)(s.SendMessage(t.Context(), address, letter(fmt.Sprintf("a@lapsed%d.test", n%4))))
 	}
 	until(func() bool { return courier.hung.Load() >= 12 })
-	id := must[int64](t)(s.Send(t.Context(), address, letter("a@live.test")))
+	id := must[int64](t)(s.SendMessage(t.Context(), address, letter("a@live.test")))
 	sending(t, s, address, id, final)
 }

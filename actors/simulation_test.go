@@ -26,7 +26,7 @@ import (
 type simulation struct {
 	t      *testing.T
 	rng    *rand.Rand
-	store  *persisttest.Store
+	store  *persisttest.TestStore
 	system *System
 	ledger map[string]*heard
 	trace  []string
@@ -128,12 +128,12 @@ func simulate(t *testing.T, seed uint64) (trace []string) {
 	return trace
 }
 
-func (s *simulation) start(store *persisttest.Store) {
+func (s *simulation) start(store *persisttest.TestStore) {
 	s.store, s.fate.how, s.fate.struck = store, spared, false
-	store.Before = func(any) error { return s.befall(diesBefore) }
-	store.After = func(any) error { return s.befall(diesAfter) }
+	store.BeforeCommit = func(any) error { return s.befall(diesBefore) }
+	store.AfterCommit = func(any) error { return s.befall(diesAfter) }
 	s.system = must[*System](s.t)(Start(Options{
-		Store: store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Logger: slog.New(slog.DiscardHandler),
+		Store: store, Namespaces: inbox.Namespaces{ServiceDomain: "inbox.localhost", PlainAddresses: true}, Logger: slog.New(slog.DiscardHandler),
 		SweepEvery: 10 * time.Minute, // of virtual time, of which days pass
 	}))
 	synctest.Wait()
@@ -179,7 +179,7 @@ func (s *simulation) step() {
 		s.pass()
 	case n == 16:
 		s.note("passivate")
-		s.system.inboxes.Sweep(time.Hour, 1)
+		s.system.inboxDirectory.SweepIdle(time.Hour, 1)
 	case n == 17:
 		s.fullDisk()
 	case n == 18:
@@ -296,7 +296,7 @@ func (s *simulation) fullDisk() {
 // crash keeps what was synced, and starts again from it.
 func (s *simulation) crash(when string) {
 	s.note("crash %s", when)
-	after := s.store.Crash(s.t)
+	after := s.store.CrashCopy(s.t)
 	s.fate.how, s.fate.struck = diesBefore, true
 	s.system.Stop()
 	s.start(after)
@@ -306,7 +306,7 @@ func (s *simulation) crash(when string) {
 func (s *simulation) compare() {
 	for i := range 3 {
 		address := fmt.Sprintf("i%d@inbox.localhost", i)
-		view, err := s.system.View(s.t.Context(), address)
+		view, err := s.system.InboxView(s.t.Context(), address)
 		if err != nil {
 			s.t.Errorf("%s: %v", address, err)
 			return
@@ -357,18 +357,18 @@ func (s *simulation) settle(address string, id int64, l *heardMail, m *inbox.Mes
 }
 
 func (s *simulation) whole(address string, id int64, l *heardMail, m *inbox.Message) {
-	content, err := s.system.Content(s.t.Context(), address, id)
+	content, err := s.system.MessageContent(s.t.Context(), address, id)
 	if err != nil || content == nil || m.Subject != l.text || content.Doc.Subject != l.text || content.Doc.Text != l.text+"\n" {
 		s.t.Errorf("%s: of message %d, %q, came back %+v, %v", address, id, l.text, content, err)
 	}
-	raw, err := s.store.Raw(address, id)
+	raw, err := s.store.ReadRaw(address, id)
 	if err != nil || string(raw) != "Subject: "+l.text+"\r\n\r\n"+l.text+"\r\n" {
 		s.t.Errorf("%s: bytes of message %d: %q, %v", address, id, raw, err)
 	}
-	if l.read == yes && !m.Read || l.read == no && m.Read {
-		s.t.Errorf("%s: message %d is read: %v", address, id, m.Read)
+	if l.read == yes && !m.IsRead || l.read == no && m.IsRead {
+		s.t.Errorf("%s: message %d is read: %v", address, id, m.IsRead)
 	}
-	if l.read = no; m.Read {
+	if l.read = no; m.IsRead {
 		l.read = yes
 	}
 }

@@ -25,9 +25,9 @@ var someone = account.NewID(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), [10]b
 const journalDelay = 5 * time.Millisecond
 
 // startSystem runs a system over store until the test ends.
-func startSystem(t testing.TB, store *persisttest.Store, change func(*Options)) *System {
+func startSystem(t testing.TB, store *persisttest.TestStore, change func(*Options)) *System {
 	t.Helper()
-	o := Options{Store: store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Logger: slog.New(slog.DiscardHandler)}
+	o := Options{Store: store, Namespaces: inbox.Namespaces{ServiceDomain: "inbox.localhost", PlainAddresses: true}, Logger: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&o)
 	}
@@ -50,7 +50,7 @@ func must[T any](t testing.TB) func(T, error) T {
 }
 
 // roomy is the default capacity of plans.
-var roomy = inbox.CapacityOf(account.DefaultPlans().Of(account.Free))
+var roomy = inbox.CapacityOf(account.DefaultPlans().Of(account.PlanFree))
 
 // until waits for a condition that other goroutines bring about.
 func until(done func() bool) {
@@ -61,39 +61,39 @@ func until(done func() bool) {
 
 func makeInbox(t testing.TB, s *System, address string) {
 	t.Helper()
-	must[inbox.Outcome](t)(s.Do(context.Background(), address, inbox.Create{Address: address, Account: someone, RetentionHours: 24, At: s.now()}))
+	must[inbox.CommandOutcome](t)(s.Do(context.Background(), address, inbox.Create{Address: address, Account: someone, RetentionHours: 24, At: s.now()}))
 }
 
 func receive(text string) inbox.Receive {
-	return ingest.Read(ingest.Envelope{MailFrom: "s@example.test", RcptTo: []string{"x"}}, []byte("Subject: "+text+"\r\n\r\n"+text+"\r\n")).For("x")
+	return ingest.ParseMessage(ingest.Envelope{MailFrom: "s@example.test", RcptTo: []string{"x"}}, []byte("Subject: "+text+"\r\n\r\n"+text+"\r\n")).ReceiveFor("x")
 }
 
 // TestWhatIsDeletedTakesNoMemory also covers an address that never existed. A new inbox there finds
 // the tombstone of the old one on disk.
 func TestWhatIsDeletedTakesNoMemory(t *testing.T) {
-	s := startSystem(t, persisttest.Open(t), func(o *Options) { o.SweepEvery = time.Hour })
+	s := startSystem(t, persisttest.OpenStore(t), func(o *Options) { o.SweepEvery = time.Hour })
 	makeInbox(t, s, "stays@inbox.localhost")
-	until(func() bool { return s.inboxes.Stats().Bytes > 0 }) // it is weighed after its reply
-	before := s.inboxes.Stats()
+	until(func() bool { return s.inboxDirectory.ReadStats().HeldBytes > 0 }) // it is weighed after its reply
+	before := s.inboxDirectory.ReadStats()
 	for i := range 50 {
 		address := fmt.Sprintf("i%d@inbox.localhost", i)
 		makeInbox(t, s, address)
-		must[inbox.Outcome](t)(s.Do(t.Context(), address, receive("x")))
-		must[inbox.Outcome](t)(s.Do(t.Context(), address, inbox.Delete{}))
+		must[inbox.CommandOutcome](t)(s.Do(t.Context(), address, receive("x")))
+		must[inbox.CommandOutcome](t)(s.Do(t.Context(), address, inbox.Delete{}))
 		if _, err := s.Do(t.Context(), "nobody@inbox.localhost", receive("x")); !fault.Is(err, fault.NoInbox) {
 			t.Fatal(err)
 		}
 	}
 	end := time.Now().Add(30 * time.Second)
 	until(func() bool {
-		got := s.inboxes.Stats()
-		return got.Resident == before.Resident && got.Bytes == before.Bytes || time.Now().After(end)
+		got := s.inboxDirectory.ReadStats()
+		return got.ResidentCount == before.ResidentCount && got.HeldBytes == before.HeldBytes || time.Now().After(end)
 	})
-	if got := s.inboxes.Stats(); got.Resident != before.Resident || got.Bytes != before.Bytes {
+	if got := s.inboxDirectory.ReadStats(); got.ResidentCount != before.ResidentCount || got.HeldBytes != before.HeldBytes {
 		t.Errorf("%+v, before %+v", got, before)
 	}
 	makeInbox(t, s, "i0@inbox.localhost")
-	if got := must[inbox.Outcome](t)(s.Do(t.Context(), "i0@inbox.localhost", receive("x"))); got.ID != 2 {
+	if got := must[inbox.CommandOutcome](t)(s.Do(t.Context(), "i0@inbox.localhost", receive("x"))); got.ID != 2 {
 		t.Errorf("id %d is given again", got.ID)
 	}
 }
@@ -101,7 +101,7 @@ func TestWhatIsDeletedTakesNoMemory(t *testing.T) {
 func TestPassivationLosesNoCommand(t *testing.T) {
 	const inboxes, workers = 200, 16
 	const operations = 5_000
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	s := startSystem(t, store, func(o *Options) { o.SweepEvery = time.Hour })
 	for i := range inboxes {
 		makeInbox(t, s, fmt.Sprintf("i%d@inbox.localhost", i))
@@ -111,7 +111,7 @@ func TestPassivationLosesNoCommand(t *testing.T) {
 	tick := make(chan struct{}, 1)
 	sweeper.Go(func() {
 		for range tick {
-			s.inboxes.Sweep(time.Hour, 1) // always over budget: all owners are asked to leave
+			s.inboxDirectory.SweepIdle(time.Hour, 1) // always over budget: all owners are asked to leave
 		}
 	})
 	var got [inboxes]atomic.Int64
@@ -133,7 +133,7 @@ func TestPassivationLosesNoCommand(t *testing.T) {
 					}
 					got[i].Add(1)
 				case 1, 2:
-					if v, err := s.View(context.Background(), address); err != nil || v.Address != address {
+					if v, err := s.InboxView(context.Background(), address); err != nil || v.Address != address {
 						t.Error(v, err)
 					}
 				default:
@@ -153,10 +153,10 @@ func TestPassivationLosesNoCommand(t *testing.T) {
 			t.Errorf("inbox %d: %d receives answered, %d messages, last id %d", i, n, len(state.Messages), state.LastID)
 		}
 	}
-	if n := s.Stats().Passivated; n < 500 {
+	if n := s.ReadStats().Passivated; n < 500 {
 		t.Errorf("only %d passivations: the test exercised nothing", n)
 	}
-	t.Logf("%d operations, %d passivations", operations, s.Stats().Passivated)
+	t.Logf("%d operations, %d passivations", operations, s.ReadStats().Passivated)
 }
 
 // gate blocks commits until it is opened.
@@ -171,39 +171,39 @@ func (g *gate) wait(any) error {
 }
 
 func TestGroupCommit(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	s := startSystem(t, store, nil)
 	makeInbox(t, s, "hot@inbox.localhost")
 	g := newGate()
-	store.Before = g.wait
-	before := store.Commits()
+	store.BeforeCommit = g.wait
+	before := store.CommitCount()
 	var senders sync.WaitGroup
 	ids := make(chan int64, 101)
 	send := func() {
-		ids <- must[inbox.Outcome](t)(s.Do(context.Background(), "hot@inbox.localhost", receive("x"))).ID
+		ids <- must[inbox.CommandOutcome](t)(s.Do(context.Background(), "hot@inbox.localhost", receive("x"))).ID
 	}
 	senders.Go(send)
 	<-g.in // the first commit is in flight
 	for range 100 {
 		senders.Go(send)
 	}
-	until(func() bool { return s.Stats().InFlight == 101 })
-	if v := s.Resident([]byte("hot@inbox.localhost")); len(v.Messages) != 0 {
+	until(func() bool { return s.ReadStats().InFlight == 101 })
+	if v := s.ResidentView([]byte("hot@inbox.localhost")); len(v.Messages) != 0 {
 		t.Errorf("%d messages are seen before their commit returned", len(v.Messages))
 	}
 	close(g.open)
 	senders.Wait()
 	// Three suffice if all were posted before the gate opened; on a busy machine some were only
 	// counted.
-	if n := store.Commits() - before; n > 25 {
+	if n := store.CommitCount() - before; n > 25 {
 		t.Errorf("101 mails took %d commits; what waits is to be committed together", n)
 	}
 	seen := map[int64]bool{}
 	for range 101 {
 		seen[<-ids] = true
 	}
-	if len(seen) != 101 || len(s.Resident([]byte("hot@inbox.localhost")).Messages) != 101 {
-		t.Errorf("%d different ids, %d messages", len(seen), len(s.Resident([]byte("hot@inbox.localhost")).Messages))
+	if len(seen) != 101 || len(s.ResidentView([]byte("hot@inbox.localhost")).Messages) != 101 {
+		t.Errorf("%d different ids, %d messages", len(seen), len(s.ResidentView([]byte("hot@inbox.localhost")).Messages))
 	}
 }
 
@@ -213,17 +213,17 @@ func TestFailedCommitShowsNothing(t *testing.T) {
 		"panic": func(any) error { panic("bug") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := persisttest.Open(t)
+			store := persisttest.OpenStore(t)
 			s := startSystem(t, store, nil)
 			makeInbox(t, s, "a@inbox.localhost")
-			must[inbox.Outcome](t)(s.Do(context.Background(), "a@inbox.localhost", receive("kept")))
-			store.Before = before
+			must[inbox.CommandOutcome](t)(s.Do(context.Background(), "a@inbox.localhost", receive("kept")))
+			store.BeforeCommit = before
 			_, err := s.Do(context.Background(), "a@inbox.localhost", receive("lost"))
-			if !fault.Is(err, fault.Unavailable) || strings.Contains(err.(*fault.Error).Detail, "fire") {
+			if !fault.Is(err, fault.TemporarilyUnavailable) || strings.Contains(err.(*fault.Error).Detail, "fire") {
 				t.Errorf("err %v", err)
 			}
-			store.Before = nil
-			if v := must[*inbox.View](t)(s.View(context.Background(), "a@inbox.localhost")); len(v.Messages) != 1 {
+			store.BeforeCommit = nil
+			if v := must[*inbox.View](t)(s.InboxView(context.Background(), "a@inbox.localhost")); len(v.Messages) != 1 {
 				t.Errorf("%d messages after a failed commit", len(v.Messages))
 			}
 			for { // the owner rests for some milliseconds
@@ -240,31 +240,31 @@ func TestFailedCommitShowsNothing(t *testing.T) {
 }
 
 func TestFullDiskRefusesMailOnly(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	s := startSystem(t, store, nil)
 	makeInbox(t, s, "a@inbox.localhost")
-	must[inbox.Outcome](t)(s.Do(context.Background(), "a@inbox.localhost", receive("one")))
+	must[inbox.CommandOutcome](t)(s.Do(context.Background(), "a@inbox.localhost", receive("one")))
 	store.SetFull(true)
-	if err := s.Accepts(context.Background(), "a@inbox.localhost"); !fault.Is(err, fault.StorageFull) {
+	if err := s.CheckRecipient(context.Background(), "a@inbox.localhost"); !fault.Is(err, fault.StorageFull) {
 		t.Errorf("RCPT: %v", err)
 	}
 	if _, err := s.Do(context.Background(), "a@inbox.localhost", receive("two")); !fault.Is(err, fault.StorageFull) {
 		t.Errorf("mail: %v", err)
 	}
-	must[inbox.Outcome](t)(s.Do(context.Background(), "a@inbox.localhost", inbox.DeleteMessage{ID: 1}))
+	must[inbox.CommandOutcome](t)(s.Do(context.Background(), "a@inbox.localhost", inbox.DeleteMessage{ID: 1}))
 	store.SetFull(false)
-	if a := must[inbox.Outcome](t)(s.Do(context.Background(), "a@inbox.localhost", receive("two"))); a.ID != 2 {
+	if a := must[inbox.CommandOutcome](t)(s.Do(context.Background(), "a@inbox.localhost", receive("two"))); a.ID != 2 {
 		t.Errorf("id %d", a.ID)
 	}
 }
 
 func TestHangingCommitIsAnsweredWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := persisttest.Open(t)
+		store := persisttest.OpenStore(t)
 		s := startSystem(t, store, nil)
 		makeInbox(t, s, "a@inbox.localhost")
 		g := newGate()
-		store.Before = g.wait
+		store.BeforeCommit = g.wait
 		store.SetFull(true)
 		began := time.Now()
 		_, err := s.Do(context.Background(), "a@inbox.localhost", receive("x"))
@@ -276,18 +276,18 @@ func TestHangingCommitIsAnsweredWithinASecond(t *testing.T) {
 }
 
 func TestAdmissionIsBounded(t *testing.T) {
-	store := persisttest.Open(t)
-	s := startSystem(t, store, func(o *Options) { o.Admission = 8 })
+	store := persisttest.OpenStore(t)
+	s := startSystem(t, store, func(o *Options) { o.MaxInFlight = 8 })
 	makeInbox(t, s, "a@inbox.localhost")
 	g := newGate()
-	store.Before = g.wait
+	store.BeforeCommit = g.wait
 	var senders sync.WaitGroup
 	for range 8 {
 		senders.Go(func() { _, _ = s.Do(context.Background(), "a@inbox.localhost", receive("x")) })
 	}
-	until(func() bool { return s.Stats().InFlight == 8 })
+	until(func() bool { return s.ReadStats().InFlight == 8 })
 	began := time.Now() // an admitted command waits half a minute and gets the same error
-	if _, err := s.Do(context.Background(), "a@inbox.localhost", receive("x")); !fault.Is(err, fault.Unavailable) || time.Since(began) > 15*time.Second {
+	if _, err := s.Do(context.Background(), "a@inbox.localhost", receive("x")); !fault.Is(err, fault.TemporarilyUnavailable) || time.Since(began) > 15*time.Second {
 		t.Errorf("the ninth: %v after %v", err, time.Since(began))
 	}
 	close(g.open)
@@ -295,35 +295,35 @@ func TestAdmissionIsBounded(t *testing.T) {
 }
 
 func TestWaiterWakesOnMailAndOnPassivation(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	s := startSystem(t, store, nil)
 	makeInbox(t, s, "a@inbox.localhost")
-	v := must[*inbox.View](t)(s.View(context.Background(), "a@inbox.localhost"))
-	changed := v.Superseded()
-	must[inbox.Outcome](t)(s.Do(context.Background(), "a@inbox.localhost", receive("x")))
+	v := must[*inbox.View](t)(s.InboxView(context.Background(), "a@inbox.localhost"))
+	changed := v.SupersededSignal()
+	must[inbox.CommandOutcome](t)(s.Do(context.Background(), "a@inbox.localhost", receive("x")))
 	<-changed
-	v = must[*inbox.View](t)(s.View(context.Background(), "a@inbox.localhost"))
-	changed = v.Superseded()
-	s.inboxes.Sweep(time.Hour, 1)
+	v = must[*inbox.View](t)(s.InboxView(context.Background(), "a@inbox.localhost"))
+	changed = v.SupersededSignal()
+	s.inboxDirectory.SweepIdle(time.Hour, 1)
 	<-changed
-	if v = must[*inbox.View](t)(s.View(context.Background(), "a@inbox.localhost")); len(v.Messages) != 1 {
+	if v = must[*inbox.View](t)(s.InboxView(context.Background(), "a@inbox.localhost")); len(v.Messages) != 1 {
 		t.Errorf("after coming back: %d messages", len(v.Messages))
 	}
-	if c := must[*inbox.Content](t)(s.Content(context.Background(), "a@inbox.localhost", 1)); c == nil || c.Doc.Subject != "x" || c.Doc.Text != "x\n" {
+	if c := must[*inbox.Content](t)(s.MessageContent(context.Background(), "a@inbox.localhost", 1)); c == nil || c.Doc.Subject != "x" || c.Doc.Text != "x\n" {
 		t.Errorf("read again: %+v", c)
 	}
 }
 
 func TestUnknownAddressCostsNoActor(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	s := startSystem(t, store, nil)
-	if _, err := s.View(context.Background(), "nobody@inbox.localhost"); !fault.Is(err, fault.NoInbox) {
+	if _, err := s.InboxView(context.Background(), "nobody@inbox.localhost"); !fault.Is(err, fault.NoInbox) {
 		t.Error(err)
 	}
-	if err := s.Accepts(context.Background(), "nobody@inbox.localhost"); !fault.Is(err, fault.NoInbox) {
+	if err := s.CheckRecipient(context.Background(), "nobody@inbox.localhost"); !fault.Is(err, fault.NoInbox) {
 		t.Error(err)
 	}
-	if n := s.inboxes.Stats().Resident; n != 0 {
+	if n := s.inboxDirectory.ReadStats().ResidentCount; n != 0 {
 		t.Errorf("%d slots", n)
 	}
 }

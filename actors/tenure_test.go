@@ -28,8 +28,8 @@ import (
 type comingAndGoing struct {
 	*System
 	t     *testing.T
-	store *persisttest.Store
-	rows  *partition.Owner // the store's
+	store *persisttest.TestStore
+	rows  *partition.OwnershipState // the store's
 	boxes []*box
 	homes []account.ID // by group
 	of    []partition.Group
@@ -60,7 +60,7 @@ func (c *comingAndGoing) tell(b *box, subject string, id int64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch was, twice := b.ids[id]; {
-	case fault.Is(err, fault.Moved):
+	case fault.Is(err, fault.MovedAway):
 		c.moved.Add(1)
 		b.refused[subject] = true
 	case err != nil:
@@ -78,9 +78,9 @@ type calls struct {
 	of map[string]int
 }
 
-func (p *calls) Check(context.Context, string) error { return nil }
+func (p *calls) CheckURL(context.Context, string) error { return nil }
 
-func (p *calls) Post(_ context.Context, _ string, headers []webhook.Header, _ []byte) webhook.Answer {
+func (p *calls) PostWebhook(_ context.Context, _ string, headers []webhook.HeaderField, _ []byte) webhook.ReceiverResponse {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, h := range headers {
@@ -88,7 +88,7 @@ func (p *calls) Post(_ context.Context, _ string, headers []webhook.Header, _ []
 			p.of[h.Value]++
 		}
 	}
-	return webhook.Answer{Status: 200}
+	return webhook.ReceiverResponse{Status: 200}
 }
 
 // drawn returns the first name of a form that lies in a group.
@@ -147,7 +147,7 @@ func TestGroupsComeAndGo(t *testing.T) {
 const storeGoroutines = 12
 
 func newComingAndGoing(t *testing.T) *comingAndGoing {
-	owner, rows := partition.NewOwner(partition.All()), partition.NewOwner(partition.All())
+	owner, rows := partition.NewOwner(partition.AllGroups()), partition.NewOwner(partition.AllGroups())
 	c := &comingAndGoing{
 		t: t, store: persisttest.OpenOwned(t, rows), rows: rows, of: []partition.Group{0, 2, 30, 62}, // not the group of the service domain, whose keys all messages wait for
 		courier: &fakeCourier{}, hooks: &calls{of: map[string]int{}},
@@ -158,22 +158,22 @@ func newComingAndGoing(t *testing.T) *comingAndGoing {
 		}
 	}
 	s, err := Start(Options{
-		Store: c.store, Owner: owner, Rows: rows, Courier: c.courier, Poster: c.hooks, SweepEvery: 5 * time.Millisecond,
-		Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Logger: slog.New(slog.DiscardHandler),
+		Store: c.store, Owner: owner, RowOwner: rows, Courier: c.courier, Poster: c.hooks, SweepEvery: 5 * time.Millisecond,
+		Namespaces: inbox.Namespaces{ServiceDomain: "inbox.localhost", PlainAddresses: true}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.System = s
 	for _, g := range c.of {
-		profile := must[account.Profile](t)(s.OpenAccount(t.Context(), drawn(g, "me%d@example.test"), "correct horse", account.Paid))
+		profile := must[account.Profile](t)(s.OpenAccount(t.Context(), drawn(g, "me%d@example.test"), "correct horse", account.PlanPaid))
 		c.homes = append(c.homes, profile.ID)
 	}
 	for i, g := range c.of {
 		for n, id := range []account.ID{c.homes[i], c.homes[i], c.homes[(i+1)%len(c.of)]} {
 			b := &box{address: drawn(g, fmt.Sprint("b", n, "-%d@inbox.localhost")), account: id, group: g,
 				told: map[string]int64{}, ids: map[int64]string{}, refused: map[string]bool{}, sent: map[string]bool{}}
-			must[inbox.Outcome](t)(s.Do(t.Context(), b.address, inbox.Create{Address: b.address, Account: id, RetentionHours: 24, At: s.now()}))
+			must[inbox.CommandOutcome](t)(s.Do(t.Context(), b.address, inbox.Create{Address: b.address, Account: id, RetentionHours: 24, At: s.now()}))
 			c.boxes = append(c.boxes, b)
 			// An attempt about an inbox on another node is made when its lease ends. Only many
 			// moves justify that wait.
@@ -203,7 +203,7 @@ func (c *comingAndGoing) receive(b *box) {
 
 func (c *comingAndGoing) send(b *box) {
 	subject := c.subject()
-	id, err := c.Send(context.Background(), b.address, inbox.Letter{To: "bob@far.test", Subject: subject, Text: "x"})
+	id, err := c.SendMessage(context.Background(), b.address, inbox.SendRequest{To: "bob@far.test", Subject: subject, Text: "x"})
 	b.mu.Lock()
 	b.sent[subject] = true
 	b.mu.Unlock()
@@ -217,7 +217,7 @@ func (c *comingAndGoing) read(b *box) {
 	b.mu.Unlock()
 	view, err := c.ViewFor(context.Background(), b.account, b.address)
 	switch {
-	case fault.Is(err, fault.Moved):
+	case fault.Is(err, fault.MovedAway):
 	case err != nil:
 		c.t.Errorf("%s: %v", b.address, err)
 	case view.LastID < highest:
@@ -227,12 +227,12 @@ func (c *comingAndGoing) read(b *box) {
 
 // wait waits for a change, or for the loss.
 func (c *comingAndGoing) wait(b *box) {
-	view, err := c.View(context.Background(), b.address)
+	view, err := c.InboxView(context.Background(), b.address)
 	if err != nil {
 		return
 	}
 	select {
-	case <-view.Superseded():
+	case <-view.SupersededSignal():
 	case <-time.After(100 * time.Millisecond):
 	}
 }
@@ -242,15 +242,15 @@ func (c *comingAndGoing) follow(ctx context.Context, of int) {
 	id, last := c.homes[of], uint64(0)
 	numbers := map[string]uint64{}
 	for ctx.Err() == nil {
-		page, err := c.Events(ctx, id, last, "", changefeed.Entries(100))
-		if err != nil && !fault.Is(err, fault.Moved) && ctx.Err() == nil {
+		page, err := c.ReadEvents(ctx, id, last, "", changefeed.EntryLimit(100))
+		if err != nil && !fault.Is(err, fault.MovedAway) && ctx.Err() == nil {
 			c.t.Error(err)
 		}
 		for _, e := range page.Entries {
-			if e.Seq != last+1 || e.Number != numbers[e.Address]+1 {
-				c.t.Errorf("account %d: event %d of %s at %d behind event %d at %d", of, e.Number, e.Address, e.Seq, numbers[e.Address], last)
+			if e.Seq != last+1 || e.SequenceNumber != numbers[e.Address]+1 {
+				c.t.Errorf("account %d: event %d of %s at %d behind event %d at %d", of, e.SequenceNumber, e.Address, e.Seq, numbers[e.Address], last)
 			}
-			last, numbers[e.Address] = e.Seq, e.Number
+			last, numbers[e.Address] = e.Seq, e.SequenceNumber
 		}
 		if len(page.Entries) == 0 {
 			time.Sleep(time.Millisecond) // does not wait for events
@@ -260,37 +260,37 @@ func (c *comingAndGoing) follow(ctx context.Context, of int) {
 
 // move loses a group, lets another node change it, and acquires it again.
 func (c *comingAndGoing) move(g partition.Group) {
-	if err := c.Lose(g); err != nil {
+	if err := c.ReleaseGroup(g); err != nil {
 		c.t.Error(err)
 	}
 	for _, b := range c.boxes {
 		if b.group != g {
 			continue
 		}
-		if v := c.Resident([]byte(b.address)); v != nil {
+		if v := c.ResidentView([]byte(b.address)); v != nil {
 			c.t.Errorf("%s is shown", b.address)
 		}
-		if _, err := c.View(context.Background(), b.address); !fault.Is(err, fault.Moved) {
+		if _, err := c.InboxView(context.Background(), b.address); !fault.Is(err, fault.MovedAway) {
 			c.t.Errorf("%s: %v", b.address, err)
 		}
 	}
 	c.elsewhere(g)
-	if err := c.Gain(g); err != nil {
+	if err := c.AcquireGroup(g); err != nil {
 		c.t.Error(err)
 	}
 }
 
 // elsewhere is another node that receives a message.
 func (c *comingAndGoing) elsewhere(g partition.Group) {
-	c.rows.Set(g, true)
-	defer c.rows.Set(g, false)
+	c.rows.SetOwned(g, true)
+	defer c.rows.SetOwned(g, false)
 	for _, b := range c.boxes {
 		if b.group != g {
 			continue
 		}
 		state := must[*inbox.State](c.t)(c.store.LoadInbox(b.address))
 		subject, rows := c.subject(), &inbox.Rows{}
-		evs, answer, err := inbox.Decide(state, receive(subject), inbox.Env{Now: c.now(), Capacity: inbox.CapacityOf(account.DefaultPlans().Of(account.Paid))})
+		evs, answer, err := inbox.Decide(state, receive(subject), inbox.Env{Now: c.now(), Capacity: inbox.CapacityOf(account.DefaultPlans().Of(account.PlanPaid))})
 		if err == nil {
 			rows.Begin(state)
 			rows.Apply(state, evs)
@@ -321,8 +321,8 @@ func (c *comingAndGoing) check() {
 	taken := map[string]uint64{} // moved to the journals, by inbox
 	for _, id := range c.homes {
 		for _, e := range c.events(id) {
-			if taken[e.Address]++; e.Number != taken[e.Address] {
-				c.t.Errorf("%s: event %d at place %d", e.Address, e.Number, taken[e.Address])
+			if taken[e.Address]++; e.SequenceNumber != taken[e.Address] {
+				c.t.Errorf("%s: event %d at place %d", e.Address, e.SequenceNumber, taken[e.Address])
 			}
 		}
 	}
@@ -348,10 +348,10 @@ func (c *comingAndGoing) check() {
 }
 
 // events reads an account's whole journal from the disk.
-func (c *comingAndGoing) events(id account.ID) (all []changefeed.Entry) {
+func (c *comingAndGoing) events(id account.ID) (all []changefeed.JournalEntry) {
 	for more := true; more; {
-		page := must[changefeed.Page](c.t)(c.store.JournalPage(id, uint64(len(all)), "", time.Time{}, changefeed.Entries(1000)))
-		all, more = append(all, page.Entries...), page.More
+		page := must[changefeed.JournalPage](c.t)(c.store.JournalPage(id, uint64(len(all)), "", time.Time{}, changefeed.EntryLimit(1000)))
+		all, more = append(all, page.Entries...), page.HasMore
 	}
 	return all
 }
@@ -369,10 +369,10 @@ func (b *box) handed() (own []string) {
 // unfinished names what is still in progress.
 func (c *comingAndGoing) unfinished() string {
 	queue, _, err := c.store.MailQueue(inbox.QueueEntry{}, 1) // what ends here has an event, which may cause a webhook attempt
-	outbox := must[[]inbox.Public](c.t)(c.store.Outbox(1))
-	due, _, err2 := c.store.DueDeliveries(webhook.Due{}, 1)
-	if len(outbox)+len(queue)+len(due) > 0 || err != nil || err2 != nil || c.Mail.Stats().Depth != 0 {
-		return fmt.Sprint(outbox, queue, due, err, err2, c.Mail.Stats().Depth)
+	outbox := must[[]inbox.PublicEvent](c.t)(c.store.Outbox(1))
+	due, _, err2 := c.store.DueDeliveries(webhook.DueEntry{}, 1)
+	if len(outbox)+len(queue)+len(due) > 0 || err != nil || err2 != nil || c.MailQueue.ReadStats().QueueDepth != 0 {
+		return fmt.Sprint(outbox, queue, due, err, err2, c.MailQueue.ReadStats().QueueDepth)
 	}
 	return ""
 }
@@ -408,55 +408,55 @@ func (c *comingAndGoing) checkBox(b *box, handed map[string]int, events uint64) 
 // requests that wait with one are notified. Readers of their events read again, and queued messages
 // of its inboxes are no longer counted. All is back with the group.
 func TestWhatALossEnds(t *testing.T) {
-	c := &comingAndGoing{t: t, rows: partition.NewOwner(partition.All())}
+	c := &comingAndGoing{t: t, rows: partition.NewOwner(partition.AllGroups())}
 	c.store = persisttest.OpenOwned(t, c.rows)
-	c.System = startSystem(t, c.store, func(o *Options) { o.Owner, o.Rows = partition.NewOwner(partition.All()), c.rows })
+	c.System = startSystem(t, c.store, func(o *Options) { o.Owner, o.RowOwner = partition.NewOwner(partition.AllGroups()), c.rows })
 	const g = 30
 	in := must[account.SignedIn](t)(c.SignUp(t.Context(), drawn(g, "me%d@example.test"), "correct horse"))
-	if err := c.SetPlan(t.Context(), in.Profile.Email, account.Paid); err != nil {
+	if err := c.SetPlan(t.Context(), in.Profile.Email, account.PlanPaid); err != nil {
 		t.Fatal(err)
 	}
 	address := drawn(g, "b%d@inbox.localhost")
-	must[inbox.Outcome](t)(c.Do(t.Context(), address, inbox.Create{Address: address, Account: in.Profile.ID, RetentionHours: 24, At: c.now()}))
-	must[int64](t)(c.Send(t.Context(), address, letter("bob@far.test")))
+	must[inbox.CommandOutcome](t)(c.Do(t.Context(), address, inbox.Create{Address: address, Account: in.Profile.ID, RetentionHours: 24, At: c.now()}))
+	must[int64](t)(c.SendMessage(t.Context(), address, letter("bob@far.test")))
 	p := must[*account.Principal](t)(c.Authenticate(t.Context(), []byte(in.Token)))
-	reader := c.Listen(in.Profile.ID, "")
+	reader := c.AddListener(in.Profile.ID, "")
 	defer reader.Close()
-	must[changefeed.Page](t)(c.Events(t.Context(), in.Profile.ID, 0, "", changefeed.Entries(10)))
-	signal := reader.Next()
-	if n := c.Mail.Stats().Depth; n != 1 {
+	must[changefeed.JournalPage](t)(c.ReadEvents(t.Context(), in.Profile.ID, 0, "", changefeed.EntryLimit(10)))
+	signal := reader.NextSignal()
+	if n := c.MailQueue.ReadStats().QueueDepth; n != 1 {
 		t.Errorf("%d mails are counted", n)
 	}
-	if err := c.Lose(g); err != nil {
+	if err := c.ReleaseGroup(g); err != nil {
 		t.Fatal(err)
 	}
-	<-p.Ended()
+	<-p.EndedSignal()
 	<-signal.C
-	if !p.Moved() || p.Current(c.now()) || !p.Valid(c.now()) {
+	if !p.IsMoved() || p.IsCurrent(c.now()) || !p.IsValid(c.now()) {
 		t.Error("the credential is known still, or revoked")
 	}
-	moved := map[string]error{"lost": c.Gain(g)}
-	if err := c.Lose(g); err != nil {
+	moved := map[string]error{"lost": c.AcquireGroup(g)}
+	if err := c.ReleaseGroup(g); err != nil {
 		t.Fatal(err)
 	}
 	_, moved["credential"] = c.Authenticate(t.Context(), []byte(in.Token))
 	_, moved["login"] = c.LogIn(t.Context(), in.Profile.Email, "correct horse")
-	_, moved["events"] = c.Events(t.Context(), in.Profile.ID, 0, "", changefeed.Entries(10))
+	_, moved["events"] = c.ReadEvents(t.Context(), in.Profile.ID, 0, "", changefeed.EntryLimit(10))
 	_, moved["mail"] = c.Do(t.Context(), address, receive("x"))
-	moved["recipient"] = c.Accepts(t.Context(), address)
+	moved["recipient"] = c.CheckRecipient(t.Context(), address)
 	for what, err := range moved {
-		if (what == "lost") != (err == nil) || err != nil && !fault.Is(err, fault.Moved) {
+		if (what == "lost") != (err == nil) || err != nil && !fault.Is(err, fault.MovedAway) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if s := c.Stats(); s.Queue.Depth != 0 || s.Principals != 0 || s.Inboxes != 0 || s.Accounts != 0 {
+	if s := c.ReadStats(); s.QueueStats.QueueDepth != 0 || s.Principals != 0 || s.Inboxes != 0 || s.Accounts != 0 {
 		t.Errorf("%+v is left", s)
 	}
-	if err := c.Gain(g); err != nil {
+	if err := c.AcquireGroup(g); err != nil {
 		t.Fatal(err)
 	}
 	must[*account.Principal](t)(c.Authenticate(t.Context(), []byte(in.Token)))
-	if n := c.Mail.Stats().Depth; n != 1 {
+	if n := c.MailQueue.ReadStats().QueueDepth; n != 1 {
 		t.Errorf("%d mails are counted again", n)
 	}
 }
@@ -465,9 +465,9 @@ func TestWhatALossEnds(t *testing.T) {
 func TestALossClosesKeys(t *testing.T) {
 	r := newKeyring(domainOwners{}, nil, Options{}, time.Now)
 	lost, kept := drawn(2, "d%d.test"), drawn(4, "d%d.test")
-	r.byName.Store(lost, &signer{})
-	r.byName.Store(kept, &signer{})
-	if err := r.Lose(2); err != nil {
+	r.byName.Store(lost, &domainSigner{})
+	r.byName.Store(kept, &domainSigner{})
+	if err := r.ReleaseGroup(2); err != nil {
 		t.Fatal(err)
 	}
 	_, here := r.byName.Load(kept)

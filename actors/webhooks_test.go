@@ -36,9 +36,9 @@ type script struct {
 	took    time.Duration
 }
 
-func (p *script) Check(context.Context, string) error { return nil }
+func (p *script) CheckURL(context.Context, string) error { return nil }
 
-func (p *script) Post(ctx context.Context, url string, headers []webhook.Header, body []byte) webhook.Answer {
+func (p *script) PostWebhook(ctx context.Context, url string, headers []webhook.HeaderField, body []byte) webhook.ReceiverResponse {
 	now := time.Now()
 	a := posted{at: now, url: url, body: string(body)}
 	for _, h := range headers {
@@ -74,10 +74,10 @@ func (p *script) Post(ctx context.Context, url string, headers []webhook.Header,
 			status = 0
 		}
 	}
-	answer := webhook.Answer{Status: status, Duration: time.Since(now)}
+	answer := webhook.ReceiverResponse{Status: status, Duration: time.Since(now)}
 	if status == 0 {
 		answer.Error = "no answer"
-	} else if !webhook.Succeeded(status) {
+	} else if !webhook.IsSuccess(status) {
 		answer.Error = fmt.Sprintf("The receiver responded with status %d", status)
 	}
 	return answer
@@ -101,11 +101,11 @@ func (p *script) to(host string) (out []posted) {
 // openSomeone creates the account that owns the tests' inboxes.
 func openSomeone(t testing.TB, s *System) {
 	t.Helper()
-	must[any](t)(s.accounts.order(t.Context(), someone, account.Open{ID: someone, Email: "a@b.test", Plan: account.Paid}))
+	must[any](t)(s.accountOwners.sendCommand(t.Context(), someone, account.Open{ID: someone, Email: "a@b.test", Plan: account.PlanPaid}))
 }
 
 // hookWorld is a system with an account, one inbox and a script, in a synctest bubble.
-func hookWorld(t *testing.T, store *persisttest.Store, p *script) *System {
+func hookWorld(t *testing.T, store *persisttest.TestStore, p *script) *System {
 	s := startSystem(t, store, func(o *Options) { o.Poster = p })
 	openSomeone(t, s)
 	makeInbox(t, s, "a@inbox.localhost")
@@ -119,12 +119,12 @@ func subscribe(t testing.TB, s *System, host, event string) account.Webhook {
 
 func mailTo(t testing.TB, s *System, address, subject string) {
 	t.Helper()
-	must[inbox.Outcome](t)(s.Do(t.Context(), address, receive(subject)))
+	must[inbox.CommandOutcome](t)(s.Do(t.Context(), address, receive(subject)))
 }
 
 func deliveriesOf(t testing.TB, s *System) []webhook.Delivery {
 	t.Helper()
-	return must[[]webhook.Delivery](t)(s.Deliveries(t.Context(), someone, 0, 0, 1000))
+	return must[[]webhook.Delivery](t)(s.DeliveryPage(t.Context(), someone, 0, 0, 1000))
 }
 
 // TestTheSchedule checks three attempts at 0 s, 30 s and 5 min, with one id, the same bytes, and a
@@ -142,7 +142,7 @@ func TestTheSchedule(t *testing.T) {
 		{[]int{0}, []time.Duration{0, 30 * time.Second, 300 * time.Second}, "failed"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			store := persisttest.Open(t)
+			store := persisttest.OpenStore(t)
 			p := &script{answers: map[string][]int{"r": c.answers}}
 			s := hookWorld(t, store, p)
 			subscribe(t, s, "r", webhook.MessageReceived)
@@ -163,14 +163,14 @@ func TestTheSchedule(t *testing.T) {
 				}
 			}
 			d := deliveriesOf(t, s)
-			if len(d) != 1 || d[0].State.Name() != c.state || d[0].Calls != len(c.after) || !d[0].NextAt.IsZero() {
+			if len(d) != 1 || d[0].State.WireName() != c.state || d[0].AttemptCount != len(c.after) || !d[0].NextAt.IsZero() {
 				t.Errorf("%v: recorded as %+v", c.answers, d)
 			}
-			list := must[[]webhook.Listed](t)(s.ListWebhooks(t.Context(), someone))
+			list := must[[]webhook.ListedWebhook](t)(s.ListWebhooks(t.Context(), someone))
 			if last := seen[len(seen)-1].at; !list[0].LastAt.Equal(last) || list[0].LastStatus != c.answers[len(c.answers)-1] {
 				t.Errorf("%v: listed as %+v", c.answers, list[0])
 			}
-			if due, _, _ := store.DueDeliveries(webhook.Due{}, 10); len(due) != 0 {
+			if due, _, _ := store.DueDeliveries(webhook.DueEntry{}, 10); len(due) != 0 {
 				t.Errorf("left in the index: %v", due)
 			}
 		})
@@ -181,14 +181,14 @@ func TestTheSchedule(t *testing.T) {
 // have the event's id.
 func TestWhoIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := persisttest.Open(t)
+		store := persisttest.OpenStore(t)
 		p := &script{}
 		s := hookWorld(t, store, p)
 		makeInbox(t, s, "b@inbox.localhost")
-		subscribe(t, s, "all", webhook.Everything)
+		subscribe(t, s, "all", webhook.AllEvents)
 		subscribe(t, s, "mail", webhook.MessageReceived)
 		subscribe(t, s, "calendar", webhook.AllCalendar)
-		must[account.Webhook](t)(s.AddWebhook(t.Context(), operatorOf(someone), "https://onlyb/", webhook.Everything, "b@inbox.localhost"))
+		must[account.Webhook](t)(s.AddWebhook(t.Context(), operatorOf(someone), "https://onlyb/", webhook.AllEvents, "b@inbox.localhost"))
 		mailTo(t, s, "a@inbox.localhost", "for a")
 		mailTo(t, s, "b@inbox.localhost", "for b")
 		time.Sleep(time.Minute)
@@ -226,27 +226,27 @@ func TestNobodyWaitsForTheDeleted(t *testing.T) {
 		for _, at := range []time.Duration{time.Second, 15 * time.Second} { // during the first attempt, and after it
 			t.Run(fmt.Sprint(name, at), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					store := persisttest.Open(t)
+					store := persisttest.OpenStore(t)
 					p := &script{answers: map[string][]int{"r": {0}}}
 					s := hookWorld(t, store, p)
 					w := subscribe(t, s, "r", webhook.MessageReceived)
 					mailTo(t, s, "a@inbox.localhost", "x")
 					time.Sleep(at)
 					why := end(t, s, w)
-					if d := deliveriesOf(t, s); d[0].Last.Error != why || d[0].State != webhook.Failed || !d[0].NextAt.IsZero() {
+					if d := deliveriesOf(t, s); d[0].LastAttempt.Error != why || d[0].State != webhook.StateFailed || !d[0].NextAt.IsZero() {
 						t.Errorf("shown at once as %+v", d)
 					}
 					time.Sleep(time.Hour)
 					if n := len(p.all()); n != 1 {
 						t.Errorf("%d attempts", n)
 					}
-					if d := deliveriesOf(t, s); d[0].State != webhook.Failed || d[0].Last.Error != why {
+					if d := deliveriesOf(t, s); d[0].State != webhook.StateFailed || d[0].LastAttempt.Error != why {
 						t.Errorf("recorded as %+v", d[0])
 					}
-					if err := s.Redeliver(t.Context(), someone, 1); !fault.Is(err, map[string]fault.Kind{"webhook": fault.Refused, "inbox": fault.NotFound}[name]) || !strings.Contains(err.Error(), "The "+name+" of this delivery was deleted") {
+					if err := s.Redeliver(t.Context(), someone, 1); !fault.Is(err, map[string]fault.ErrorKind{"webhook": fault.Refused, "inbox": fault.NotFound}[name]) || !strings.Contains(err.Error(), "The "+name+" of this delivery was deleted") {
 						t.Errorf("redelivered: %v", err)
 					}
-					if due, _, _ := store.DueDeliveries(webhook.Due{}, 10); len(due) != 0 {
+					if due, _, _ := store.DueDeliveries(webhook.DueEntry{}, 10); len(due) != 0 {
 						t.Errorf("left in the index: %v", due)
 					}
 				})
@@ -258,11 +258,11 @@ func TestNobodyWaitsForTheDeleted(t *testing.T) {
 // TestWebhooksOfADeletedInboxGo checks that they are deleted with their inbox.
 func TestWebhooksOfADeletedInboxGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := persisttest.Open(t)
+		store := persisttest.OpenStore(t)
 		s := startSystem(t, store, nil)
 		openSomeone(t, s)
 		prefix := "mine"
-		view, _, err := s.CreateInbox(t.Context(), someone, inbox.Order{Prefix: &prefix})
+		view, _, err := s.CreateInbox(t.Context(), someone, inbox.CreationRequest{Prefix: &prefix})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,7 +271,7 @@ func TestWebhooksOfADeletedInboxGo(t *testing.T) {
 		if err := s.DeleteInbox(t.Context(), someone, view.Address); err != nil {
 			t.Fatal(err)
 		}
-		if list := must[[]webhook.Listed](t)(s.ListWebhooks(t.Context(), someone)); len(list) != 1 || list[0].ID != kept.ID {
+		if list := must[[]webhook.ListedWebhook](t)(s.ListWebhooks(t.Context(), someone)); len(list) != 1 || list[0].ID != kept.ID {
 			t.Errorf("left: %+v", list)
 		}
 	})
@@ -281,9 +281,9 @@ func TestWebhooksOfADeletedInboxGo(t *testing.T) {
 // interrupted attempts, and overdue retries (once), with the same id and bytes.
 func TestRestartsGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := persisttest.Open(t)
+		store := persisttest.OpenStore(t)
 		p := &script{answers: map[string][]int{"r": {500, 0, 200}}}
-		first, err := Start(Options{Store: store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Poster: p})
+		first, err := Start(Options{Store: store, Namespaces: inbox.Namespaces{ServiceDomain: "inbox.localhost", PlainAddresses: true}, Poster: p})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -304,7 +304,7 @@ func TestRestartsGoOn(t *testing.T) {
 		if len(seen) != 3 || seen[2].at.Sub(began) > 30*time.Second || seen[2].id != seen[0].id || seen[2].body != seen[0].body {
 			t.Errorf("attempts %+v", seen)
 		}
-		if d := deliveriesOf(t, second); len(d) != 1 || d[0].State != webhook.Delivered {
+		if d := deliveriesOf(t, second); len(d) != 1 || d[0].State != webhook.StateDelivered {
 			t.Errorf("recorded as %+v", d)
 		}
 	})
@@ -314,9 +314,9 @@ func TestRestartsGoOn(t *testing.T) {
 // journal.
 func TestOutboxOfACrashIsDelivered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := persisttest.Open(t)
+		store := persisttest.OpenStore(t)
 		p := &script{}
-		first, err := Start(Options{Store: store, Namespaces: inbox.Namespaces{Domain: "inbox.localhost", Plain: true}, Poster: p})
+		first, err := Start(Options{Store: store, Namespaces: inbox.Namespaces{ServiceDomain: "inbox.localhost", PlainAddresses: true}, Poster: p})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -343,7 +343,7 @@ func TestOutboxOfACrashIsDelivered(t *testing.T) {
 // TestRedelivery restarts a settled delivery, and no other.
 func TestRedelivery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := persisttest.Open(t)
+		store := persisttest.OpenStore(t)
 		p := &script{answers: map[string][]int{"r": {500, 500, 500, 500, 200}}}
 		s := hookWorld(t, store, p)
 		w := subscribe(t, s, "r", "*")
@@ -354,7 +354,7 @@ func TestRedelivery(t *testing.T) {
 			t.Errorf("while it is tried: %v", err)
 		}
 		time.Sleep(time.Hour)
-		store.Before = func(any) error { time.Sleep(time.Second); return nil } // long enough for all requests to arrive
+		store.BeforeCommit = func(any) error { time.Sleep(time.Second); return nil } // long enough for all requests to arrive
 		var taken, refused atomic.Int64
 		for range 3 {
 			go func() {
@@ -370,9 +370,9 @@ func TestRedelivery(t *testing.T) {
 		if taken.Load() != 1 || refused.Load() != 2 {
 			t.Errorf("asked for thrice at once: %d taken, %d refused", taken.Load(), refused.Load())
 		}
-		store.Before = nil
+		store.BeforeCommit = nil
 		seen := p.all()
-		if d := deliveriesOf(t, s)[0]; len(seen) != 5 || seen[4].id != seen[0].id || d.State != webhook.Delivered || d.Calls != 5 {
+		if d := deliveriesOf(t, s)[0]; len(seen) != 5 || seen[4].id != seen[0].id || d.State != webhook.StateDelivered || d.AttemptCount != 5 {
 			t.Errorf("%d attempts, recorded as %+v", len(seen), d)
 		}
 		if err := s.Redeliver(t.Context(), someone, 99); !fault.Is(err, fault.NotFound) {
@@ -392,14 +392,14 @@ func TestRedelivery(t *testing.T) {
 func TestHangingReceiversDelayNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hanging = 1000
-		store := persisttest.Open(t)
+		store := persisttest.OpenStore(t)
 		p := &script{answers: map[string][]int{}}
 		s := startSystem(t, store, func(o *Options) {
 			o.Poster = p
 			o.Plans = account.DefaultPlans()
-			plan := o.Plans[account.Paid]
+			plan := o.Plans[account.PlanPaid]
 			plan.MaxWebhooks = hanging + 10
-			o.Plans[account.Paid] = plan
+			o.Plans[account.PlanPaid] = plan
 		})
 		openSomeone(t, s)
 		makeInbox(t, s, "a@inbox.localhost")
@@ -448,21 +448,21 @@ func TestHangingReceiversDelayNobody(t *testing.T) {
 // TestNothingIsWrittenForAnErasedAccount covers an attempt that was in progress.
 func TestNothingIsWrittenForAnErasedAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := persisttest.Open(t)
+		store := persisttest.OpenStore(t)
 		p := &script{took: time.Second}
 		s := hookWorld(t, store, p)
 		subscribe(t, s, "r", "*")
 		mailTo(t, s, "a@inbox.localhost", "x")
 		time.Sleep(500 * time.Millisecond)
-		if err := store.CommitAccount(&account.Rows{ID: someone, Erase: true}); err != nil {
+		if err := store.CommitAccount(&account.Rows{ID: someone, EraseAll: true}); err != nil {
 			t.Fatal(err)
 		}
-		s.hooks.Subscriptions.Forget(someone) // as its owner does after this commit
+		s.webhookSupervisor.SubscriptionCache.ForgetAccount(someone) // as its owner does after this commit
 		time.Sleep(time.Minute)
-		if d, _ := store.Deliveries(someone, 0, 0, 10); len(p.all()) != 1 || len(d) != 0 {
+		if d, _ := store.ListDeliveries(someone, 0, 0, 10); len(p.all()) != 1 || len(d) != 0 {
 			t.Errorf("%d attempts, and written was %+v", len(p.all()), d)
 		}
-		if due, _, _ := store.DueDeliveries(webhook.Due{}, 10); len(due) != 0 {
+		if due, _, _ := store.DueDeliveries(webhook.DueEntry{}, 10); len(due) != 0 {
 			t.Errorf("left in the index: %v", due)
 		}
 	})
@@ -473,9 +473,9 @@ func TestNothingIsWrittenForAnErasedAccount(t *testing.T) {
 func TestNothingCountsBeforeItsCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var leases, results atomic.Bool // if true, such commits fail
-		store := persisttest.Open(t)
-		store.Before = func(rows any) error {
-			changes, _ := rows.([]webhook.Change)
+		store := persisttest.OpenStore(t)
+		store.BeforeCommit = func(rows any) error {
+			changes, _ := rows.([]webhook.DeliveryChange)
 			for _, c := range changes {
 				if c.Delivery == nil && leases.Load() || c.Delivery != nil && results.Load() {
 					return errors.New("no disk")
@@ -498,7 +498,7 @@ func TestNothingCountsBeforeItsCommit(t *testing.T) {
 		results.Store(false)
 		time.Sleep(time.Minute)
 		seen := p.all()
-		if n := s.Stats().Hooks.Delivered; len(seen) != 2 || seen[0].id != seen[1].id || n != 1 {
+		if n := s.ReadStats().WebhookStats.Delivered; len(seen) != 2 || seen[0].id != seen[1].id || n != 1 {
 			t.Errorf("%d attempts, %d delivered: %+v", len(seen), n, seen)
 		}
 	})
@@ -509,32 +509,32 @@ func TestNothingCountsBeforeItsCommit(t *testing.T) {
 func TestGoneIsGone(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *System){
 		"burnt": func(t *testing.T, s *System) {
-			must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", inbox.Burn{}))
+			must[inbox.CommandOutcome](t)(s.Do(t.Context(), "a@inbox.localhost", inbox.Burn{}))
 		},
 		"deleted": func(t *testing.T, s *System) {
-			must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", inbox.DeleteMessage{ID: 1}))
+			must[inbox.CommandOutcome](t)(s.Do(t.Context(), "a@inbox.localhost", inbox.DeleteMessage{ID: 1}))
 		},
 		"expired": func(*testing.T, *System) { time.Sleep(time.Hour) },
 		"burnt during a call": func(t *testing.T, s *System) {
 			time.Sleep(29 * time.Second) // the second attempt is in progress
-			must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", inbox.Burn{}))
+			must[inbox.CommandOutcome](t)(s.Do(t.Context(), "a@inbox.localhost", inbox.Burn{}))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const secret = "482913"
-				store := persisttest.Open(t)
+				store := persisttest.OpenStore(t)
 				p := &script{answers: map[string][]int{"r": {500, 500, 200}}, took: 5 * time.Second}
 				s := hookWorld(t, store, p)
 				hours := 1
-				must[inbox.Outcome](t)(s.Do(t.Context(), "a@inbox.localhost", inbox.Update{RetentionHours: &hours}))
+				must[inbox.CommandOutcome](t)(s.Do(t.Context(), "a@inbox.localhost", inbox.UpdateSettings{RetentionHours: &hours}))
 				subscribe(t, s, "r", "*")
 				mailTo(t, s, "a@inbox.localhost", secret)
 				time.Sleep(7 * time.Second) // the first attempt is over
 				holds := func() bool {
-					page := must[changefeed.Page](t)(s.Events(t.Context(), someone, 0, "", changefeed.Entries(10)))
+					page := must[changefeed.JournalPage](t)(s.ReadEvents(t.Context(), someone, 0, "", changefeed.EntryLimit(10)))
 					d := deliveriesOf(t, s)[0]
-					return strings.Contains(string(webhook.Payload(page.Entries[0].Public)), secret) || page.Entries[0].Subject == secret ||
+					return strings.Contains(string(webhook.Payload(page.Entries[0].PublicEvent)), secret) || page.Entries[0].Subject == secret ||
 						strings.Contains(string(d.Body), secret)
 				}
 				if !holds() {
@@ -551,12 +551,12 @@ func TestGoneIsGone(t *testing.T) {
 						t.Errorf("called with %s", a.body)
 					}
 				}
-				page := must[changefeed.Page](t)(store.JournalPage(someone, 0, "", time.Time{}, changefeed.Entries(10)))
-				if e := page.Entries[0]; e.Subject != "" || e.From != "" || e.OTP != "" || !e.Gone {
+				page := must[changefeed.JournalPage](t)(store.JournalPage(someone, 0, "", time.Time{}, changefeed.EntryLimit(10)))
+				if e := page.Entries[0]; e.Subject != "" || e.From != "" || e.OTP != "" || !e.MessageDeleted {
 					t.Errorf("row of the event: %+v", e)
 				}
-				d := must[[]webhook.Delivery](t)(store.Deliveries(someone, 0, 0, 10))[0]
-				if _, gone := d.About(); strings.Contains(string(d.Body), secret) || d.Last.Excerpt != "" || !gone {
+				d := must[[]webhook.Delivery](t)(store.ListDeliveries(someone, 0, 0, 10))[0]
+				if _, gone := d.AboutMessage(); strings.Contains(string(d.Body), secret) || d.LastAttempt.BodyExcerpt != "" || !gone {
 					t.Errorf("row of the delivery: %+v, %s", d, d.Body)
 				}
 				calls = len(p.all())
@@ -575,22 +575,22 @@ func TestGoneIsGone(t *testing.T) {
 // TestGoneCountsFromTheMoment checks that expiry counts by the clock, not by the sweep, whether the
 // inbox is resident or not.
 func TestGoneCountsFromTheMoment(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	s := startSystem(t, store, nil)
 	makeInbox(t, s, "a@inbox.localhost")
 	mailTo(t, s, "a@inbox.localhost", "x")
-	over := must[*inbox.View](t)(s.View(t.Context(), "a@inbox.localhost")).Messages[0].ExpiresAt
+	over := must[*inbox.View](t)(s.InboxView(t.Context(), "a@inbox.localhost")).Messages[0].ExpiresAt
 	check := func(where string) {
 		t.Helper()
 		gone := func(id int64, at time.Time) bool {
-			return must[bool](t)(s.Inboxes.gone("a@inbox.localhost", id, at))
+			return must[bool](t)(s.InboxService.isMessageGone("a@inbox.localhost", id, at))
 		}
 		if gone(1, over.Add(-time.Millisecond)) || !gone(1, over) || !gone(2, over.Add(-time.Hour)) {
 			t.Errorf("%s it does not count from the moment", where)
 		}
 	}
 	check("in memory")
-	s.inboxes.Passivate("a@inbox.localhost")
-	until(func() bool { return s.Resident([]byte("a@inbox.localhost")) == nil })
+	s.inboxDirectory.Passivate("a@inbox.localhost")
+	until(func() bool { return s.ResidentView([]byte("a@inbox.localhost")) == nil })
 	check("on the disk")
 }

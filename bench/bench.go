@@ -58,7 +58,7 @@ func Prepare(ctx context.Context, tool string, opts ServerOptions) (_ *Bed, err 
 		}
 	}
 	b.Report = &report.Report{
-		Tool: tool, Version: version.String(), Date: time.Now().UTC(), Commit: b.Server.commit(),
+		Tool: tool, Version: version.BuildString(), Date: time.Now().UTC(), Commit: b.Server.commit(),
 		Machine: report.Describe(dir), Load: map[string]any{"server": b.Server.describe()},
 	}
 	return b, nil

@@ -17,29 +17,29 @@ func TestSignUpLogInLogOut(t *testing.T) {
 	form := func(email, password string) string {
 		return fmt.Sprintf(`{"email":%q,"password":%q}`, email, password)
 	}
-	r := w.expect(201, w.call(post, "/api/auth/signup", "", form("Alice@Example.com ", "correct horse")))
+	r := w.expect(201, w.call(methodPost, "/api/auth/signup", "", form("Alice@Example.com ", "correct horse")))
 	want := `,"expires_at":"2026-12-21T12:00:00.000Z","account":{"id":"00000001000000000000000000000000","email":"alice@example.com","email_verified":false,"plan":"free",` +
 		`"limits":{"inboxes":3,"default_retention_hours":24,"max_retention_hours":72,"labels":false,"subdomains":false,"max_subdomains":100,"account_keys":1000,"sends_per_day":100,"recipients_per_message":10,` +
 		`"attachments_per_message":1,"attachment_bytes_per_message":524288,"webhooks":10,"max_messages":10000,"max_bytes":524288000},"usage":{"inboxes":0,"keys":0,"sends_today":0},"encryption":{"enabled":false,"public_key":null,"set_at":null,"encrypted_inboxes":0},"created_at":"2026-11-21T12:00:00.000Z"}}`
 	if !strings.HasPrefix(r.body, `{"session_token":"svc_sess_`) || !strings.HasSuffix(r.body, want) {
 		t.Errorf("sign-up: %s", r.body)
 	}
-	w.expect(400, w.call(post, "/api/auth/signup", "", form(alice, "correct horse")))
-	w.expect(422, w.call(post, "/api/auth/signup", "", form("no address", "correct horse")))
-	w.expect(422, w.call(post, "/api/auth/signup", "", form(bob, "short")))
-	if r := w.expect(401, w.call(post, "/api/auth/login", "", form(alice, "wrong"))); r.detail() != "The e-mail address or the password is wrong" {
+	w.expect(400, w.call(methodPost, "/api/auth/signup", "", form(alice, "correct horse")))
+	w.expect(422, w.call(methodPost, "/api/auth/signup", "", form("no address", "correct horse")))
+	w.expect(422, w.call(methodPost, "/api/auth/signup", "", form(bob, "short")))
+	if r := w.expect(401, w.call(methodPost, "/api/auth/login", "", form(alice, "wrong"))); r.detail() != "The e-mail address or the password is wrong" {
 		t.Errorf("wrong password: %s", r.detail())
 	}
-	r = w.expect(200, w.call(post, "/api/auth/login", "", form("ALICE@example.com", "correct horse")))
+	r = w.expect(200, w.call(methodPost, "/api/auth/login", "", form("ALICE@example.com", "correct horse")))
 	token := r.object(t, "session_token").(string)
-	if r := w.expect(200, w.call(get, "/api/account", token, "")); r.object(t, "account", "email") != alice {
+	if r := w.expect(200, w.call(methodGet, "/api/account", token, "")); r.object(t, "account", "email") != alice {
 		t.Errorf("account: %s", r.body)
 	}
-	w.expect(200, w.call(get, "/api/account", "", "", "Authorization", "bearer  "+token))
-	w.expect(401, w.call(get, "/api/account", "", "", "Authorization", "Basic "+token))
-	w.expect(422, w.call(post, "/api/auth/logout", token, `{"everywhere":true}`))
-	w.expect(200, w.call(post, "/api/auth/logout", token, ""))
-	w.expect(401, w.call(get, "/api/account", token, ""))
+	w.expect(200, w.call(methodGet, "/api/account", "", "", "Authorization", "bearer  "+token))
+	w.expect(401, w.call(methodGet, "/api/account", "", "", "Authorization", "Basic "+token))
+	w.expect(422, w.call(methodPost, "/api/auth/logout", token, `{"everywhere":true}`))
+	w.expect(200, w.call(methodPost, "/api/auth/logout", token, ""))
+	w.expect(401, w.call(methodGet, "/api/account", token, ""))
 	if strings.Contains(w.log.String(), token) || strings.Contains(w.log.String(), "horse") {
 		t.Error("a secret is in the log")
 	}
@@ -48,8 +48,8 @@ func TestSignUpLogInLogOut(t *testing.T) {
 func TestSignUpCanBeClosed(t *testing.T) {
 	w := start(t, func(o *Options) { o.SignupOpen = func() bool { return false } })
 	w.signUp(alice)
-	w.expect(403, w.call(post, "/api/auth/signup", "", `{"email":"b@example.com","password":"correct horse"}`))
-	w.expect(200, w.call(post, "/api/auth/login", "", `{"email":"alice@example.com","password":"correct horse"}`))
+	w.expect(403, w.call(methodPost, "/api/auth/signup", "", `{"email":"b@example.com","password":"correct horse"}`))
+	w.expect(200, w.call(methodPost, "/api/auth/login", "", `{"email":"alice@example.com","password":"correct horse"}`))
 }
 
 // TestTriesAreLimited per client, whatever their outcome, and per e-mail address from many clients.
@@ -58,7 +58,7 @@ func TestTriesAreLimited(t *testing.T) {
 	w.signUp(alice)
 	right := `{"email":"alice@example.com","password":"correct horse"}`
 	try := func(client, body string) reply {
-		return w.call(post, "/api/auth/login", "", body, "X-Forwarded-For", client)
+		return w.call(methodPost, "/api/auth/login", "", body, "X-Forwarded-For", client)
 	}
 	for n, body := range []string{"{", "{}", right, `{"email":"x","password":"y"}`, "{", "{", "{", "{", "{", "{"} {
 		if r := try("203.0.113.1", body); r.status == 429 {
@@ -90,14 +90,14 @@ func TestTriesAreLimited(t *testing.T) {
 func TestWhoIsKnownSignsIn(t *testing.T) {
 	for name, way := range map[string]func(w *world, from func(method, path, token, body string) reply){
 		"signed in": func(w *world, from func(method, path, token, body string) reply) {
-			w.expect(200, from(post, "/api/auth/login", "", `{"email":"alice@example.com","password":"correct horse"}`))
+			w.expect(200, from(methodPost, "/api/auth/login", "", `{"email":"alice@example.com","password":"correct horse"}`))
 		},
 		"read its account": func(w *world, from func(method, path, token, body string) reply) {
-			w.expect(200, from(get, "/api/account", w.signUpSession(alice), ""))
+			w.expect(200, from(methodGet, "/api/account", w.signUpSession(alice), ""))
 		},
 		"reset the password": func(w *world, from func(method, path, token, body string) reply) {
 			token := w.resetToken(alice)
-			w.expect(200, from(post, "/api/auth/password-reset/confirm", "", fmt.Sprintf(`{"token":%q,"password":"correct horse"}`, token)))
+			w.expect(200, from(methodPost, "/api/auth/password-reset/confirm", "", fmt.Sprintf(`{"token":%q,"password":"correct horse"}`, token)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,11 +111,11 @@ func TestWhoIsKnownSignsIn(t *testing.T) {
 			way(w, from("203.0.113.1"))
 			w.advance(time.Hour)
 			for n := range maxTries {
-				w.expect(401, from(fmt.Sprintf("198.51.100.%d", n))(post, "/api/auth/login", "", `{"email":"alice@example.com","password":"guess"}`))
+				w.expect(401, from(fmt.Sprintf("198.51.100.%d", n))(methodPost, "/api/auth/login", "", `{"email":"alice@example.com","password":"guess"}`))
 			}
 			right := `{"email":"alice@example.com","password":"correct horse"}`
-			w.expect(429, from("203.0.113.2")(post, "/api/auth/login", "", right))
-			w.expect(200, from("203.0.113.1")(post, "/api/auth/login", "", right))
+			w.expect(429, from("203.0.113.2")(methodPost, "/api/auth/login", "", right))
+			w.expect(200, from("203.0.113.1")(methodPost, "/api/auth/login", "", right))
 		})
 	}
 }
@@ -124,17 +124,17 @@ func TestWhoIsKnownSignsIn(t *testing.T) {
 func TestTriesAreBounded(t *testing.T) {
 	tr := newTries()
 	for n := range 3 * maxTracked {
-		if err := tr.count(fmt.Sprint(n), begin.Add(time.Duration(n)*time.Millisecond)); err != nil {
+		if err := tr.countTry(fmt.Sprint(n), begin.Add(time.Duration(n)*time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(tr.recent) > maxTracked {
-		t.Errorf("%d windows", len(tr.recent))
+	if len(tr.recentTries) > maxTracked {
+		t.Errorf("%d windows", len(tr.recentTries))
 	}
 	for range maxTries {
-		tr.count("one", begin)
+		tr.countTry("one", begin)
 	}
-	if err := tr.count("one", begin); !fault.Is(err, fault.TooMany) {
+	if err := tr.countTry("one", begin); !fault.Is(err, fault.TooMany) {
 		t.Errorf("a full table forgets to count: %v", err)
 	}
 }
@@ -142,7 +142,7 @@ func TestTriesAreBounded(t *testing.T) {
 func TestKeys(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
-	r := w.expect(201, w.call(post, "/api/keys", session, `{"label":"ci","scopes":["email:send","inbox:read"],"expires_in_days":30}`))
+	r := w.expect(201, w.call(methodPost, "/api/keys", session, `{"label":"ci","scopes":["email:send","inbox:read"],"expires_in_days":30}`))
 	var issued struct {
 		Key, Scopes string
 		ExpiresAt   *string `json:"expires_at"`
@@ -151,7 +151,7 @@ func TestKeys(t *testing.T) {
 	if !strings.HasPrefix(issued.Key, "svc_live_") || issued.Scopes != "inbox:read,email:send" || *issued.ExpiresAt != "2026-12-21T12:00:00.000Z" {
 		t.Errorf("issued: %s", r.body)
 	}
-	r = w.expect(201, w.call(post, "/api/keys", session, `{"expires_in_days":null}`))
+	r = w.expect(201, w.call(methodPost, "/api/keys", session, `{"expires_in_days":null}`))
 	if r.object(t, "scopes") != "inbox:read" || r.object(t, "expires_at") != nil {
 		t.Errorf("default key: %s", r.body)
 	}
@@ -160,7 +160,7 @@ func TestKeys(t *testing.T) {
 		`{"scopes":["inbox:destroy"]}`: `Invalid request: 'scopes' contains the unknown permission "inbox:destroy". Valid permissions: inbox:read, email:send, message:write, inbox:manage, full`,
 		`{"name":"x"}`:                 "Invalid request: 'name' is not a field of this request. Its fields are: label, scopes, expires_in_days",
 	} {
-		if r := w.expect(422, w.call(post, "/api/keys", session, body)); r.detail() != detail {
+		if r := w.expect(422, w.call(methodPost, "/api/keys", session, body)); r.detail() != detail {
 			t.Errorf("%s: %s", body, r.detail())
 		}
 	}
@@ -168,7 +168,7 @@ func TestKeys(t *testing.T) {
 	w.keyFor(alice, address, account.ScopeRead)
 	w.advance(31 * 24 * time.Hour)
 	session = w.signUpSession(alice)
-	r = w.expect(200, w.call(get, "/api/keys", session, ""))
+	r = w.expect(200, w.call(methodGet, "/api/keys", session, ""))
 	want := `{"keys":[{"id":1,"kind":"account","label":"ci","scopes":"inbox:read,email:send","prefix":"` + issued.Key[:13] + `","inbox":null,"created_at":"2026-11-21T12:00:00.000Z","expires_at":"2026-12-21T12:00:00.000Z","expired":true,"last_used_at":null},` +
 		`{"id":2,"kind":"account","label":"","scopes":"inbox:read",`
 	if !strings.HasPrefix(r.body, want) || !strings.Contains(r.body, `"kind":"inbox"`) || !strings.Contains(r.body, `"inbox":"own@inbox.test"`) {
@@ -177,14 +177,14 @@ func TestKeys(t *testing.T) {
 	if strings.Contains(r.body, issued.Key) {
 		t.Error("a key is in the list")
 	}
-	w.expect(401, w.call(get, "/api/v1/inboxes", issued.Key, ""))
+	w.expect(401, w.call(methodGet, "/api/v1/inboxes", issued.Key, ""))
 
 	fresh := w.key(alice, account.ScopeRead)
-	w.expect(200, w.call(get, "/api/v1/inboxes", fresh, ""))
-	w.expect(200, w.call(remove, "/api/keys/4", session, ""))
-	w.expect(401, w.call(get, "/api/v1/inboxes", fresh, ""))
+	w.expect(200, w.call(methodGet, "/api/v1/inboxes", fresh, ""))
+	w.expect(200, w.call(methodDelete, "/api/keys/4", session, ""))
+	w.expect(401, w.call(methodGet, "/api/v1/inboxes", fresh, ""))
 	for _, id := range []string{"4", "99", "0", "-1", "x", "04"} {
-		if r := w.expect(404, w.call(remove, "/api/keys/"+id, session, "")); r.detail() != "API key "+id+" not found" {
+		if r := w.expect(404, w.call(methodDelete, "/api/keys/"+id, session, "")); r.detail() != "API key "+id+" not found" {
 			t.Errorf("%s: %s", id, r.detail())
 		}
 	}
@@ -194,43 +194,43 @@ func TestInboxes(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
 	key := w.key(alice, account.ScopeFull)
-	r := w.expect(201, w.call(post, "/api/v1/inboxes", key, `{"prefix":"own","label":"Mine","subdomain":"team","retention_hours":9999}`))
+	r := w.expect(201, w.call(methodPost, "/api/v1/inboxes", key, `{"prefix":"own","label":"Mine","subdomain":"team","retention_hours":9999}`))
 	want := `{"address":"own@inbox.test","retention_hours":72,"api_key":null,"label":"` + r.object(t, "label").(string) + `","name":"` + r.object(t, "label").(string) + `","created_at":"2026-11-21T12:00:00.000Z","encrypted":false,"keep_newest":false,"full":false,` +
 		`"ignored_fields":["label","subdomain"],"note":"Not applied, because the Free plan does not cover it: label, subdomain. Upgrade the plan to use it"}`
 	if r.body != want || r.header.Get("Location") != "/api/v1/inboxes/own@inbox.test" {
 		t.Errorf("created: %s %s", r.header.Get("Location"), r.body)
 	}
 	w.advance(time.Second)
-	if r := w.expect(201, w.call(post, "/api/inboxes", session, "")); strings.Contains(r.body, "ignored_fields") || strings.Contains(r.body, "note") {
+	if r := w.expect(201, w.call(methodPost, "/api/inboxes", session, "")); strings.Contains(r.body, "ignored_fields") || strings.Contains(r.body, "note") {
 		t.Errorf("generated: %s", r.body)
 	}
 	for body, status := range map[string]int{
 		`{"prefix":"own"}`: 400, `{"prefix":"postmaster"}`: 400, `{"prefix":"a..b"}`: 422, `{"prefix":"A"}`: 422, `{"domain":"a.test","subdomain":"b"}`: 422,
 		`{"domain":"a.test"}`: 400, `{"retention_hours":0}`: 422, `{"encrypted":true}`: 422,
 	} {
-		w.expect(status, w.call(post, "/api/v1/inboxes", key, body))
+		w.expect(status, w.call(methodPost, "/api/v1/inboxes", key, body))
 	}
-	w.expect(400, w.call(post, "/api/inboxes", session, `{"encrypted":true}`))
-	w.expect(201, w.call(post, "/api/inboxes", session, `{"encrypted":false,"prefix":"zzz"}`))
-	if r := w.expect(400, w.call(post, "/api/v1/inboxes", key, `{}`)); !strings.HasPrefix(r.detail(), "Free plan allows at most 3 agent inboxes") {
+	w.expect(400, w.call(methodPost, "/api/inboxes", session, `{"encrypted":true}`))
+	w.expect(201, w.call(methodPost, "/api/inboxes", session, `{"encrypted":false,"prefix":"zzz"}`))
+	if r := w.expect(400, w.call(methodPost, "/api/v1/inboxes", key, `{}`)); !strings.HasPrefix(r.detail(), "Free plan allows at most 3 agent inboxes") {
 		t.Errorf("quota: %s", r.detail())
 	}
 
 	w.deliver("own@inbox.test", inbox.Receive{Subject: "a"})
 	w.deliver("own@inbox.test", inbox.Receive{Subject: "b"})
-	w.expect(200, w.call(post, "/api/v1/inboxes/own@inbox.test/messages/1/read", key, ""))
+	w.expect(200, w.call(methodPost, "/api/v1/inboxes/own@inbox.test/messages/1/read", key, ""))
 	inboxKey := w.keyFor(alice, "own@inbox.test", account.ScopeRead)
 	item := `"retention_hours":72,"created_at":"2026-11-21T12:00:00.000Z","encrypted":false,"has_key":true,"message_count":2,"unread_count":1,"last_message_at":"2026-11-21T12:00:01.000Z","keep_newest":false,"full":false}`
-	if r := w.expect(200, w.call(get, "/api/v1/inboxes", inboxKey, "")); !strings.HasPrefix(r.body, `{"inboxes":[{"address":"own@inbox.test"`) || !strings.HasSuffix(r.body, item+`],"next_cursor":null}`) {
+	if r := w.expect(200, w.call(methodGet, "/api/v1/inboxes", inboxKey, "")); !strings.HasPrefix(r.body, `{"inboxes":[{"address":"own@inbox.test"`) || !strings.HasSuffix(r.body, item+`],"next_cursor":null}`) {
 		t.Errorf("list of an inbox key: %s", r.body)
 	}
-	if r := w.expect(200, w.call(get, "/api/v1/inboxes/own@inbox.test", key, "")); !strings.HasPrefix(r.body, `{"inbox":{"address":"own@inbox.test",`) || !strings.HasSuffix(r.body, item+`}`) {
+	if r := w.expect(200, w.call(methodGet, "/api/v1/inboxes/own@inbox.test", key, "")); !strings.HasPrefix(r.body, `{"inbox":{"address":"own@inbox.test",`) || !strings.HasSuffix(r.body, item+`}`) {
 		t.Errorf("one: %s", r.body)
 	}
 
 	var seen []string
 	for cursor := ""; ; {
-		r := w.expect(200, w.call(get, "/api/inboxes?limit=2&cursor="+cursor, session, ""))
+		r := w.expect(200, w.call(methodGet, "/api/inboxes?limit=2&cursor="+cursor, session, ""))
 		for _, i := range r.object(t, "inboxes").([]any) {
 			seen = append(seen, i.(map[string]any)["address"].(string))
 		}
@@ -244,7 +244,7 @@ func TestInboxes(t *testing.T) {
 		t.Errorf("paged: %v", seen)
 	}
 	for _, q := range []string{"limit=0", "limit=1001", "limit=x", "cursor=nonsense"} {
-		w.expect(422, w.call(get, "/api/v1/inboxes?"+q, key, ""))
+		w.expect(422, w.call(methodGet, "/api/v1/inboxes?"+q, key, ""))
 	}
 }
 
@@ -255,9 +255,9 @@ func TestAFullInbox(t *testing.T) {
 	session := w.signUp(alice)
 	key := w.key(alice, account.ScopeFull)
 	w.inboxes.plan = account.Plan{MaxMessages: 2, MaxBytes: 1 << 20}
-	made := w.expect(201, w.call(post, "/api/v1/inboxes", key, `{"prefix":"keeps","keep_newest":true}`))
-	batch := w.expect(200, w.call(post, batchPath, key, `{"inboxes":[{"prefix":"refuses"},{"prefix":"x","keep_newest":"yes"}]}`))
-	other := w.expect(201, w.call(post, "/api/inboxes", session, `{"prefix":"session","keep_newest":true,"encrypted":false}`))
+	made := w.expect(201, w.call(methodPost, "/api/v1/inboxes", key, `{"prefix":"keeps","keep_newest":true}`))
+	batch := w.expect(200, w.call(methodPost, batchPath, key, `{"inboxes":[{"prefix":"refuses"},{"prefix":"x","keep_newest":"yes"}]}`))
+	other := w.expect(201, w.call(methodPost, "/api/inboxes", session, `{"prefix":"session","keep_newest":true,"encrypted":false}`))
 	for _, want := range []struct {
 		body, part string
 	}{
@@ -275,10 +275,10 @@ func TestAFullInbox(t *testing.T) {
 	}
 	shown := func() (full []string) {
 		t.Helper()
-		for _, list := range []reply{w.call(get, "/api/v1/inboxes", key, ""), w.call(get, "/api/inboxes", session, "")} {
+		for _, list := range []reply{w.call(methodGet, "/api/v1/inboxes", key, ""), w.call(methodGet, "/api/inboxes", session, "")} {
 			for _, i := range w.expect(200, list).object(t, "inboxes").([]any) {
 				i := i.(map[string]any)
-				one := w.expect(200, w.call(get, "/api/v1/inboxes/"+i["address"].(string), key, ""))
+				one := w.expect(200, w.call(methodGet, "/api/v1/inboxes/"+i["address"].(string), key, ""))
 				if one.object(t, "inbox", "full") != i["full"] || one.object(t, "inbox", "keep_newest") != i["keep_newest"] {
 					t.Errorf("alone %s, in a list %v", one.body, i)
 				}
@@ -293,24 +293,24 @@ func TestAFullInbox(t *testing.T) {
 		t.Errorf("full: %v", full)
 	}
 	const refuses = "/api/v1/inboxes/refuses@inbox.test"
-	if r := w.expect(200, w.call(patch, refuses, key, `{"keep_newest":true}`)); !strings.HasSuffix(r.body, `"keep_newest":true,"full":false}}`) {
+	if r := w.expect(200, w.call(methodPatch, refuses, key, `{"keep_newest":true}`)); !strings.HasSuffix(r.body, `"keep_newest":true,"full":false}}`) {
 		t.Errorf("changed: %s", r.body)
 	}
 	if id := w.deliver("refuses@inbox.test", inbox.Receive{Subject: "new"}); id != 3 {
 		t.Errorf("id %d", id)
 	}
-	w.expect(404, w.call(get, refuses+"/messages/1", key, ""))
-	if r := w.expect(200, w.call(patch, refuses, session, `{"keep_newest":false,"retention_hours":12}`)); !strings.HasSuffix(r.body, `"keep_newest":false,"full":true}}`) {
+	w.expect(404, w.call(methodGet, refuses+"/messages/1", key, ""))
+	if r := w.expect(200, w.call(methodPatch, refuses, session, `{"keep_newest":false,"retention_hours":12}`)); !strings.HasSuffix(r.body, `"keep_newest":false,"full":true}}`) {
 		t.Errorf("changed back: %s", r.body)
 	}
-	if r := w.expect(200, w.call(patch, refuses, key, `{}`)); !strings.HasSuffix(r.body, `"keep_newest":false,"full":true}}`) {
+	if r := w.expect(200, w.call(methodPatch, refuses, key, `{}`)); !strings.HasSuffix(r.body, `"keep_newest":false,"full":true}}`) {
 		t.Errorf("not changed: %s", r.body)
 	}
 	for _, body := range []string{`{"keep_newest":1}`, `{"keep_newest":"true"}`, `{"keep_newest":[]}`} {
-		w.expect(422, w.call(patch, refuses, key, body))
-		w.expect(422, w.call(post, "/api/inboxes", session, body))
+		w.expect(422, w.call(methodPatch, refuses, key, body))
+		w.expect(422, w.call(methodPost, "/api/inboxes", session, body))
 	}
-	w.expect(200, w.call(remove, refuses+"/messages/2", key, ""))
+	w.expect(200, w.call(methodDelete, refuses+"/messages/2", key, ""))
 	if full := shown(); full != nil {
 		t.Errorf("after one was deleted: %v", full)
 	}
@@ -319,32 +319,32 @@ func TestAFullInbox(t *testing.T) {
 func TestUpdateBurnDelete(t *testing.T) {
 	w, address, key, latest := lone(t)
 	one := "/api/v1/inboxes/" + address
-	r := w.expect(200, w.call(patch, one, key, `{"label":"New","retention_hours":48}`))
+	r := w.expect(200, w.call(methodPatch, one, key, `{"label":"New","retention_hours":48}`))
 	if r.object(t, "inbox", "retention_hours") != 48.0 || !strings.HasSuffix(r.body, `"ignored_fields":["label"],"note":"Not applied, because the Free plan does not cover it: label. Upgrade the plan to use it"}`) {
 		t.Errorf("update: %s", r.body)
 	}
-	w.expect(200, w.call(patch, one, key, `{}`))
+	w.expect(200, w.call(methodPatch, one, key, `{}`))
 	for _, body := range []string{`{"retention_hours":0}`, `{"label":"a\nb"}`, `{"address":"x"}`} {
-		w.expect(422, w.call(patch, one, key, body))
+		w.expect(422, w.call(methodPatch, one, key, body))
 	}
 	w.deliver(address, inbox.Receive{Subject: "a"})
 	w.deliver(address, inbox.Receive{Subject: "b"})
-	if r := w.expect(200, w.call(post, one+"/burn", key, "{}")); r.body != `{"ok":true,"deleted":2,"burned":2}` {
+	if r := w.expect(200, w.call(methodPost, one+"/burn", key, "{}")); r.body != `{"ok":true,"deleted":2,"burned":2}` {
 		t.Errorf("burn: %s", r.body)
 	}
-	if r := w.call(get, latest, key, ""); r.body != `{"email":null}` {
+	if r := w.call(methodGet, latest, key, ""); r.body != `{"email":null}` {
 		t.Errorf("latest: %s", r.body)
 	}
 	if id := w.deliver(address, inbox.Receive{Subject: "c"}); id != 3 {
 		t.Errorf("id %d after a burn", id)
 	}
-	if r := w.expect(200, w.call(remove, one, key, "")); r.body != `{"ok":true}` {
+	if r := w.expect(200, w.call(methodDelete, one, key, "")); r.body != `{"ok":true}` {
 		t.Errorf("delete: %s", r.body)
 	}
-	for _, method := range []string{get, remove, patch} {
+	for _, method := range []string{methodGet, methodDelete, methodPatch} {
 		w.expect(403, w.call(method, one, key, ""))
 	}
-	w.expect(403, w.call(get, latest, key, ""))
+	w.expect(403, w.call(methodGet, latest, key, ""))
 }
 
 // TestEncryptionOfAnAccount: one public key, shown as given. Nothing else that was sent appears in
@@ -353,16 +353,16 @@ func TestEncryptionOfAnAccount(t *testing.T) {
 	const path = "/api/account/encryption"
 	w := start(t)
 	session, other := w.signUp(alice), w.signUp(bob)
-	w.expect(401, w.call(put, path, "", `{"public_key":"x"}`))
+	w.expect(401, w.call(methodPut, path, "", `{"public_key":"x"}`))
 	set := func(text string) reply {
-		return w.call(put, path, session, fmt.Sprintf(`{"public_key":%q}`, text))
+		return w.call(methodPut, path, session, fmt.Sprintf(`{"public_key":%q}`, text))
 	}
 	const first, second = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p", "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj"
 	want := func(key, at string) string {
 		return `{"encryption":{"enabled":true,"public_key":"` + key + `","set_at":"` + at + `","encrypted_inboxes":0}}`
 	}
 	none := `{"encryption":{"enabled":false,"public_key":null,"set_at":null,"encrypted_inboxes":0}}`
-	if r := w.expect(200, w.call(remove, path, session, "")); r.body != none {
+	if r := w.expect(200, w.call(methodDelete, path, session, "")); r.body != none {
 		t.Errorf("there was none: %s", r.body)
 	}
 	if r := w.expect(200, set(first)); r.body != want(first, "2026-11-21T12:00:00.000Z") {
@@ -375,10 +375,10 @@ func TestEncryptionOfAnAccount(t *testing.T) {
 	if r := w.expect(422, set(second)); r.detail() != "Invalid request: 'password' is required to change or delete the current key" {
 		t.Errorf("without the password: %s", r.body)
 	}
-	w.expect(422, w.call(remove, path, session, ""))
-	w.expect(403, w.call(remove, path, session, `{"password":"wrong"}`))
+	w.expect(422, w.call(methodDelete, path, session, ""))
+	w.expect(403, w.call(methodDelete, path, session, `{"password":"wrong"}`))
 	again := func(password string) reply {
-		return w.call(put, path, session, fmt.Sprintf(`{"public_key":%q,"password":%q}`, second, password))
+		return w.call(methodPut, path, session, fmt.Sprintf(`{"public_key":%q,"password":%q}`, second, password))
 	}
 	w.expect(403, again("wrong"))
 	if r := w.expect(200, again("correct horse")); r.body != want(second, "2026-11-21T12:00:01.000Z") {
@@ -392,18 +392,18 @@ func TestEncryptionOfAnAccount(t *testing.T) {
 	}
 	for _, body := range []string{`{}`, `{"public_key":""}`, `{"public_key":5}`, `{"public_key":null}`, `{"public_key":["` + first + `"]}`, `{"public_key":"AGE1QL3Z7HJY54PW3HYWW5AYYFG7ZQGVC7W3J2ELW8ZMRJ2KG5SFN9AQMCAC8P"}`,
 		`{"public_key":"` + first[:61] + `q"}`, `{"public_key":"` + strings.Repeat("a", 20_000) + `"}`, `{"public_key":"` + first + `","public_key":"` + first + `"}`} {
-		if r := w.expect(422, w.call(put, path, session, body)); !strings.HasPrefix(r.detail(), "Invalid request: 'public_key' ") {
+		if r := w.expect(422, w.call(methodPut, path, session, body)); !strings.HasPrefix(r.detail(), "Invalid request: 'public_key' ") {
 			t.Errorf("%.80s: %s", body, r.body)
 		}
 	}
-	w.expect(422, w.call(put, path, session, `{"public_key":"`+first+`","key":1}`))
-	if r := w.expect(200, w.call(get, "/api/account", session, "")); !strings.Contains(r.body, strings.TrimSuffix(want(second, "2026-11-21T12:00:01.000Z")[1:], "}")) {
+	w.expect(422, w.call(methodPut, path, session, `{"public_key":"`+first+`","key":1}`))
+	if r := w.expect(200, w.call(methodGet, "/api/account", session, "")); !strings.Contains(r.body, strings.TrimSuffix(want(second, "2026-11-21T12:00:01.000Z")[1:], "}")) {
 		t.Errorf("the account: %s", r.body)
 	}
-	if r := w.expect(200, w.call(get, "/api/account", other, "")); strings.Contains(r.body, "age1") {
+	if r := w.expect(200, w.call(methodGet, "/api/account", other, "")); strings.Contains(r.body, "age1") {
 		t.Errorf("another account: %s", r.body)
 	}
-	if r := w.expect(200, w.call(remove, path, session, `{"password":"correct horse"}`)); r.body != none {
+	if r := w.expect(200, w.call(methodDelete, path, session, `{"password":"correct horse"}`)); r.body != none {
 		t.Errorf("taken away: %s", r.body)
 	}
 	w.expect(200, set(first))
@@ -414,7 +414,7 @@ func TestEncryptionOfAnAccount(t *testing.T) {
 	if last != 429 {
 		t.Errorf("the last guess is answered with %d", last)
 	}
-	if r := w.expect(429, w.call(remove, path, session, `{"password":"correct horse"}`)); r.header.Get("Retry-After") == "" {
+	if r := w.expect(429, w.call(methodDelete, path, session, `{"password":"correct horse"}`)); r.header.Get("Retry-After") == "" {
 		t.Error("nothing says when to try again")
 	}
 	if log := strings.ToUpper(w.log.String()); strings.Contains(log, secret[:24]) {

@@ -25,36 +25,36 @@ func TestEveryRefusalOfEverySurface(t *testing.T) {
 	if large != 2 {
 		t.Fatalf("the second message has id %d", large)
 	}
-	latest := m.expect(200, m.call(get, inside+"/latest", session, ""))
+	latest := m.expect(200, m.call(methodGet, inside+"/latest", session, ""))
 	for _, c := range []struct {
 		method, path, body string
 		status             int
 		header             []string
 	}{
-		{get, inside + "/latest", "", 304, []string{"If-None-Match", latest.header.Get("ETag")}},
-		{get, inside + "/latest?wait=61", "", 422, nil},
-		{get, inside + "/emails?limit=0", "", 422, nil},
-		{get, inside + "/emails/1?fields=nonsense", "", 422, nil},
-		{get, agent + "/messages/1?fields=nonsense", "", 422, nil},
-		{get, inside + "/emails/77", "", 404, nil},
-		{get, inside + "/emails/77/raw", "", 404, nil},
-		{get, inside + "/emails/77/attachments/1", "", 404, nil},
-		{get, inside + "/emails/1/attachments/9", "", 404, nil},
-		{get, inside + "/emails/2/attachments/1", "", 400, nil},
-		{remove, inside + "/emails/77", "", 404, nil},
-		{post, inside + "/emails/77/read", "", 404, nil},
-		{post, inside + "/emails/1/read", `{"read": 1}`, 422, nil},
-		{get, "/api/inboxes?limit=x", "", 422, nil},
-		{get, "/api/suppressions?limit=0", "", 422, nil}, {get, "/api/v1/suppressions?limit=0", "", 422, nil}, {get, "/api/v1/suppressions?cursor=nonsense", "", 422, nil},
-		{post, inside + "/send", `{"to": "nobody"}`, 422, nil},
-		{get, inside + "/events?limit=0", "", 422, nil},
-		{get, agent + "/events?wait=61", "", 422, nil},
-		{post, "/api/inboxes", `{"retention_hours": 0}`, 422, nil},
-		{post, inside + "/key", `{"scopes": ["everything"]}`, 422, nil},
-		{post, inside + "/key", `{"scopes": ["inbox:read"]}`, 201, nil},
-		{post, inside + "/key", "", 400, nil},
-		{remove, inside + "/key", "", 200, nil},
-		{remove, inside + "/key", "", 404, nil},
+		{methodGet, inside + "/latest", "", 304, []string{"If-None-Match", latest.header.Get("ETag")}},
+		{methodGet, inside + "/latest?wait=61", "", 422, nil},
+		{methodGet, inside + "/emails?limit=0", "", 422, nil},
+		{methodGet, inside + "/emails/1?fields=nonsense", "", 422, nil},
+		{methodGet, agent + "/messages/1?fields=nonsense", "", 422, nil},
+		{methodGet, inside + "/emails/77", "", 404, nil},
+		{methodGet, inside + "/emails/77/raw", "", 404, nil},
+		{methodGet, inside + "/emails/77/attachments/1", "", 404, nil},
+		{methodGet, inside + "/emails/1/attachments/9", "", 404, nil},
+		{methodGet, inside + "/emails/2/attachments/1", "", 400, nil},
+		{methodDelete, inside + "/emails/77", "", 404, nil},
+		{methodPost, inside + "/emails/77/read", "", 404, nil},
+		{methodPost, inside + "/emails/1/read", `{"read": 1}`, 422, nil},
+		{methodGet, "/api/inboxes?limit=x", "", 422, nil},
+		{methodGet, "/api/suppressions?limit=0", "", 422, nil}, {methodGet, "/api/v1/suppressions?limit=0", "", 422, nil}, {methodGet, "/api/v1/suppressions?cursor=nonsense", "", 422, nil},
+		{methodPost, inside + "/send", `{"to": "nobody"}`, 422, nil},
+		{methodGet, inside + "/events?limit=0", "", 422, nil},
+		{methodGet, agent + "/events?wait=61", "", 422, nil},
+		{methodPost, "/api/inboxes", `{"retention_hours": 0}`, 422, nil},
+		{methodPost, inside + "/key", `{"scopes": ["everything"]}`, 422, nil},
+		{methodPost, inside + "/key", `{"scopes": ["inbox:read"]}`, 201, nil},
+		{methodPost, inside + "/key", "", 400, nil},
+		{methodDelete, inside + "/key", "", 200, nil},
+		{methodDelete, inside + "/key", "", 404, nil},
 	} {
 		if r := m.call(c.method, c.path, session, c.body, c.header...); r.status != c.status {
 			t.Errorf("%s %s: status %d, want %d: %s", c.method, c.path, r.status, c.status, r.body)
@@ -69,7 +69,7 @@ func TestAPlanRefusesASend(t *testing.T) {
 	w.inboxes.refuses = fault.New(fault.Refused, why)
 	session := w.signUpSession(alice)
 	for _, surface := range []string{"/api/v1/inboxes/", "/api/inboxes/"} {
-		if r := w.expect(400, w.call(post, surface+address+"/send", session, `{"to": "bob@far.test"}`)); r.detail() != why {
+		if r := w.expect(400, w.call(methodPost, surface+address+"/send", session, `{"to": "bob@far.test"}`)); r.detail() != why {
 			t.Error(r.detail())
 		}
 	}
@@ -79,11 +79,11 @@ func TestAPlanRefusesASend(t *testing.T) {
 func TestADomainWithInboxesStays(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
-	w.expect(201, w.call(post, "/api/domains", session, `{"domain": "example.com"}`))
+	w.expect(201, w.call(methodPost, "/api/domains", session, `{"domain": "example.com"}`))
 	w.accounts.mu.Lock()
-	w.accounts.domains["example.com"].Inboxes = 2
+	w.accounts.domains["example.com"].InboxCount = 2
 	w.accounts.mu.Unlock()
-	r := w.expect(400, w.call(remove, "/api/domains/example.com", session, ""))
+	r := w.expect(400, w.call(methodDelete, "/api/domains/example.com", session, ""))
 	if !strings.Contains(r.detail(), "2 inboxes") {
 		t.Error(r.detail())
 	}
@@ -94,12 +94,12 @@ func TestAnAccountHoldsSoManyKeys(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
 	for range 999 {
-		if err := w.accounts.decide(w.idOf(alice), account.IssueKey{Key: account.Key{Kind: account.KindAccountKey}}); err != nil {
+		if err := w.accounts.decide(w.idOf(alice), account.IssueKey{Key: account.APIKey{Kind: account.KindAccountKey}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.expect(201, w.call(post, "/api/keys", session, ""))
-	if r := w.expect(400, w.call(post, "/api/keys", session, "")); r.detail() != "An account can have at most 1000 API keys. Revoke one first" {
+	w.expect(201, w.call(methodPost, "/api/keys", session, ""))
+	if r := w.expect(400, w.call(methodPost, "/api/keys", session, "")); r.detail() != "An account can have at most 1000 API keys. Revoke one first" {
 		t.Error(r.detail())
 	}
 }

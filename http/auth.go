@@ -22,7 +22,7 @@ type Auth interface {
 	RequestReset(email string)
 	// ResetPassword uses such a token, and revokes all earlier access to the account. It returns
 	// Refused if the token is not valid.
-	ResetPassword(ctx context.Context, token, password string) (account.Ended, error)
+	ResetPassword(ctx context.Context, token, password string) (account.ResetSummary, error)
 	// ListSessions returns the sessions of the account, oldest first, and the time of last use of
 	// each.
 	ListSessions(ctx context.Context, id account.ID) ([]account.Session, []time.Time, error)
@@ -36,10 +36,10 @@ type Auth interface {
 	RequestVerification(ctx context.Context, id account.ID) error
 	// VerifyEmail uses such a token. It returns Refused if the token is not valid.
 	VerifyEmail(ctx context.Context, token string) error
-	Usage(ctx context.Context, id account.ID) (account.Usage, error)
+	AccountUsage(ctx context.Context, id account.ID) (account.QuotaUsage, error)
 	// SetRecipient sets the public key of the account, for messages received after it returns.
 	// Changing an existing key needs the password: Invalid without it, Forbidden for a wrong one.
-	SetRecipient(ctx context.Context, id account.ID, recipient sealed.Recipient, password string) error
+	SetRecipient(ctx context.Context, id account.ID, recipient sealed.RecipientKey, password string) error
 	// DropRecipient removes the key. The same password rule applies; Refused while encrypted
 	// inboxes exist.
 	DropRecipient(ctx context.Context, id account.ID, password string) error
@@ -47,27 +47,27 @@ type Auth interface {
 
 // auth has the handlers of accounts and sessions.
 type auth struct {
-	accounts   Auth
-	tries      *tries
-	signupOpen func() bool
-	failed     func(r *request, email string)
+	accounts       Auth
+	tryCounter     *tryCounter
+	signupOpen     func() bool
+	onFailedSignIn func(r *apiRequest, email string)
 }
 
-func (a *auth) routes() []route {
-	return []route{
-		{post, "/api/auth/signup", nobody, none, true, signInShape, a.signUp},
-		{post, "/api/auth/login", nobody, none, true, signInShape, a.logIn},
-		{post, "/api/auth/password-reset", nobody, none, true, resetShape, a.requestReset},
-		{post, "/api/auth/password-reset/confirm", nobody, none, true, confirmShape, a.confirmReset},
-		{post, "/api/auth/verify-email", sessions, none, false, emptyShape, a.requestVerification},
-		{post, "/api/auth/verify-email/confirm", nobody, none, true, verifyShape, a.confirmVerification},
-		{post, "/api/auth/logout", sessions, none, false, emptyShape, a.logOut},
-		{get, "/api/account/sessions", sessions, none, false, nil, a.listSessions},
-		{remove, "/api/account/sessions/{id}", sessions, none, false, nil, a.endSession},
-		{post, "/api/account/password", sessions, none, false, passwordShape, a.changePassword},
-		{get, "/api/account", sessions, none, false, nil, a.showAccount},
-		{put, "/api/account/encryption", sessions, none, false, encryptionShape, a.setEncryption},
-		{remove, "/api/account/encryption", sessions, none, false, passwordOnly, a.endEncryption},
+func (a *auth) listRoutes() []routeSpec {
+	return []routeSpec{
+		{methodPost, "/api/auth/signup", noCredential, noScope, true, signInShape, a.signUp},
+		{methodPost, "/api/auth/login", noCredential, noScope, true, signInShape, a.logIn},
+		{methodPost, "/api/auth/password-reset", noCredential, noScope, true, resetShape, a.requestReset},
+		{methodPost, "/api/auth/password-reset/confirm", noCredential, noScope, true, confirmShape, a.confirmReset},
+		{methodPost, "/api/auth/verify-email", sessionTokens, noScope, false, emptyShape, a.requestVerification},
+		{methodPost, "/api/auth/verify-email/confirm", noCredential, noScope, true, verifyShape, a.confirmVerification},
+		{methodPost, "/api/auth/logout", sessionTokens, noScope, false, emptyShape, a.logOut},
+		{methodGet, "/api/account/sessions", sessionTokens, noScope, false, nil, a.listSessions},
+		{methodDelete, "/api/account/sessions/{id}", sessionTokens, noScope, false, nil, a.endSession},
+		{methodPost, "/api/account/password", sessionTokens, noScope, false, passwordShape, a.changePassword},
+		{methodGet, "/api/account", sessionTokens, noScope, false, nil, a.showAccount},
+		{methodPut, "/api/account/encryption", sessionTokens, noScope, false, encryptionShape, a.setEncryption},
+		{methodDelete, "/api/account/encryption", sessionTokens, noScope, false, passwordOnly, a.endEncryption},
 	}
 }
 
@@ -78,14 +78,14 @@ type signedInResponse struct {
 }
 
 type accountResponse struct {
-	ID         string             `json:"id"`
-	Email      string             `json:"email"`
-	Verified   bool               `json:"email_verified"`
-	Plan       account.PlanName   `json:"plan"`
-	Limits     limitsResponse     `json:"limits"`
-	Usage      usageResponse      `json:"usage"`
-	Encryption encryptionResponse `json:"encryption"`
-	CreatedAt  string             `json:"created_at"`
+	ID            string             `json:"id"`
+	Email         string             `json:"email"`
+	EmailVerified bool               `json:"email_verified"`
+	Plan          account.PlanName   `json:"plan"`
+	Limits        limitsResponse     `json:"limits"`
+	Usage         usageResponse      `json:"usage"`
+	Encryption    encryptionResponse `json:"encryption"`
+	CreatedAt     string             `json:"created_at"`
 }
 
 type limitsResponse struct {
@@ -106,9 +106,9 @@ type limitsResponse struct {
 }
 
 type usageResponse struct {
-	Inboxes int64 `json:"inboxes"`
-	Keys    int64 `json:"keys"`
-	Sends   int64 `json:"sends_today"`
+	Inboxes    int64 `json:"inboxes"`
+	Keys       int64 `json:"keys"`
+	SendsToday int64 `json:"sends_today"`
 }
 
 // encryptionResponse is the public key of the account, if it has one.
@@ -119,28 +119,28 @@ type encryptionResponse struct {
 	EncryptedInboxes int64   `json:"encrypted_inboxes"`
 }
 
-func accountOf(u account.Usage) accountResponse {
+func accountOf(u account.QuotaUsage) accountResponse {
 	return accountResponse{
-		ID: u.Profile.ID.String(), Email: u.Profile.Email, Verified: !u.Profile.Unverified, Plan: u.Profile.Plan,
+		ID: u.Profile.ID.String(), Email: u.Profile.Email, EmailVerified: !u.Profile.EmailUnverified, Plan: u.Profile.Plan,
 		Limits: limitsResponse{
 			Inboxes: u.Plan.MaxInboxes, DefaultRetentionHours: u.Plan.DefaultRetentionHours,
-			MaxRetentionHours: u.Plan.MaxRetentionHours, Labels: u.Plan.Labels, Subdomains: u.Plan.Subdomains, MaxSubdomains: u.Plan.MaxSubdomains,
+			MaxRetentionHours: u.Plan.MaxRetentionHours, Labels: u.Plan.LabelsAllowed, Subdomains: u.Plan.Subdomains, MaxSubdomains: u.Plan.MaxSubdomains,
 			AccountKeys: u.Plan.MaxKeys, SendsPerDay: u.Plan.SendsPerDay, Recipients: u.Plan.MaxRecipients,
 			Attachments: u.Plan.MaxAttachments, AttachmentBytes: u.Plan.MaxAttachmentBytes, Webhooks: u.Plan.MaxWebhooks,
 			MaxMessages: u.Plan.MaxMessages, MaxBytes: u.Plan.MaxBytes,
 		},
-		Usage:      usageResponse{Inboxes: u.Inboxes, Keys: u.Keys, Sends: u.Sends},
+		Usage:      usageResponse{Inboxes: u.InboxCount, Keys: u.KeyCount, SendsToday: u.SendsToday},
 		Encryption: encryptionOf(u),
 		CreatedAt:  wireTime(u.Profile.CreatedAt),
 	}
 }
 
-func encryptionOf(u account.Usage) encryptionResponse {
+func encryptionOf(u account.QuotaUsage) encryptionResponse {
 	e := u.Profile.Encryption
-	return encryptionResponse{Enabled: e.Recipient != "", PublicKey: stringOrNull(e.Recipient), SetAt: wireTimeOrNull(e.SetAt), EncryptedInboxes: u.Encrypted()}
+	return encryptionResponse{Enabled: e.PublicKey != "", PublicKey: stringOrNull(e.PublicKey), SetAt: wireTimeOrNull(e.SetAt), EncryptedInboxes: u.EncryptedCount()}
 }
 
-func (a *auth) signUp(r *request) error {
+func (a *auth) signUp(r *apiRequest) error {
 	if !a.signupOpen() {
 		return fault.New(fault.Forbidden, "Sign-up is closed on this service. Ask its operator for an account")
 	}
@@ -155,49 +155,49 @@ func (a *auth) signUp(r *request) error {
 	return a.signedIn(r, fasthttp.StatusCreated, in, err)
 }
 
-func (a *auth) logIn(r *request) error {
+func (a *auth) logIn(r *apiRequest) error {
 	email, password, err := a.signInForm(r)
 	if err != nil {
 		return err
 	}
 	in, err := a.accounts.LogIn(r.ctx, email, password)
 	if fault.Is(err, fault.Unauthenticated) {
-		a.failed(r, email)
+		a.onFailedSignIn(r, email)
 	}
 	return a.signedIn(r, fasthttp.StatusOK, in, err)
 }
 
 // signInForm returns a canonical e-mail address, whose attempt was counted, and a password.
-func (a *auth) signInForm(r *request) (email, password string, err error) {
+func (a *auth) signInForm(r *apiRequest) (email, password string, err error) {
 	email, err = a.countedEmail(r)
-	return email, *r.body.text("password"), err
+	return email, *r.bodyValues.textOf("password"), err
 }
 
-func (a *auth) countedEmail(r *request) (string, error) {
-	email, err := account.CanonicalEmail(*r.body.text("email"))
+func (a *auth) countedEmail(r *apiRequest) (string, error) {
+	email, err := account.CanonicalEmail(*r.bodyValues.textOf("email"))
 	if err != nil {
 		return "", err
 	}
-	return email, a.tries.countEmail(email, r.clientGroup(), r.now)
+	return email, a.tryCounter.countEmail(email, r.clientGroup(), r.requestTime)
 }
 
-func (a *auth) signedIn(r *request, status int, in account.SignedIn, err error) error {
+func (a *auth) signedIn(r *apiRequest, status int, in account.SignedIn, err error) error {
 	if err != nil {
 		return err
 	}
-	a.tries.signedIn(in.Profile.Email, r.clientGroup())
-	usage, err := a.accounts.Usage(r.ctx, in.Profile.ID)
+	a.tryCounter.signedIn(in.Profile.Email, r.clientGroup())
+	usage, err := a.accounts.AccountUsage(r.ctx, in.Profile.ID)
 	return r.json(status, signedInResponse{in.Token, wireTime(in.ExpiresAt), accountOf(usage)}, err)
 }
 
-func (a *auth) logOut(r *request) error {
+func (a *auth) logOut(r *apiRequest) error {
 	return r.ok(a.accounts.LogOut(r.ctx, r.principal))
 }
 
-func (a *auth) showAccount(r *request) error {
-	usage, err := a.accounts.Usage(r.ctx, r.principal.Account)
+func (a *auth) showAccount(r *apiRequest) error {
+	usage, err := a.accounts.AccountUsage(r.ctx, r.principal.Account)
 	if err == nil {
-		a.tries.signedIn(usage.Profile.Email, r.clientGroup()) // also after a restart, which forgets the clients that signed in
+		a.tryCounter.signedIn(usage.Profile.Email, r.clientGroup()) // also after a restart, which forgets the clients that signed in
 	}
 	return r.json(fasthttp.StatusOK, struct {
 		Account accountResponse `json:"account"`
@@ -205,7 +205,7 @@ func (a *auth) showAccount(r *request) error {
 }
 
 // requestReset has the same response and duration whether or not an account has the address.
-func (a *auth) requestReset(r *request) error {
+func (a *auth) requestReset(r *apiRequest) error {
 	email, err := a.countedEmail(r)
 	if err != nil {
 		return err
@@ -223,14 +223,14 @@ type resetResponse struct {
 }
 
 // confirmReset sets the password and revokes all earlier access to the account.
-func (a *auth) confirmReset(r *request) error {
-	password := *r.body.text("password")
+func (a *auth) confirmReset(r *apiRequest) error {
+	password := *r.bodyValues.textOf("password")
 	if err := account.CheckPassword(password); err != nil {
 		return err
 	}
-	ended, err := a.accounts.ResetPassword(r.ctx, *r.body.text("token"), password)
+	ended, err := a.accounts.ResetPassword(r.ctx, *r.bodyValues.textOf("token"), password)
 	if err == nil {
-		a.tries.signedIn(ended.Email, r.clientGroup()) // the client had the link, so it is not a stranger
+		a.tryCounter.signedIn(ended.Email, r.clientGroup()) // the client had the link, so it is not a stranger
 	}
 	return r.json(fasthttp.StatusOK, resetResponse{true, ended.Sessions, ended.Keys, ended.Webhooks, ended.Links}, err)
 }
@@ -243,7 +243,7 @@ type sessionResponse struct {
 	Current    bool   `json:"current"`
 }
 
-func (a *auth) listSessions(r *request) error {
+func (a *auth) listSessions(r *apiRequest) error {
 	list, used, err := a.accounts.ListSessions(r.ctx, r.principal.Account)
 	out := make([]sessionResponse, len(list))
 	for i := range list {
@@ -255,48 +255,48 @@ func (a *auth) listSessions(r *request) error {
 	}{out}, err)
 }
 
-func (a *auth) endSession(r *request) error {
-	return r.ok(a.accounts.EndSession(r.ctx, r.principal.Account, parameter(r.http, "id")))
+func (a *auth) endSession(r *apiRequest) error {
+	return r.ok(a.accounts.EndSession(r.ctx, r.principal.Account, pathParameter(r.httpCtx, "id")))
 }
 
-func (a *auth) changePassword(r *request) error {
-	password := *r.body.text("new")
+func (a *auth) changePassword(r *apiRequest) error {
+	password := *r.bodyValues.textOf("new")
 	if err := account.CheckPasswordIn("new", password); err != nil {
 		return err
 	}
-	if err := a.tries.count("password "+r.principal.Account.String(), r.now); err != nil {
+	if err := a.tryCounter.countTry("password "+r.principal.Account.String(), r.requestTime); err != nil {
 		return err
 	}
-	return r.ok(a.accounts.ChangePassword(r.ctx, r.principal, *r.body.text("old"), password))
+	return r.ok(a.accounts.ChangePassword(r.ctx, r.principal, *r.bodyValues.textOf("old"), password))
 }
 
 // shownPassword returns the password given for a change of the key, or the empty string. Each
 // password counts as an attempt.
-func (a *auth) shownPassword(r *request) (string, error) {
-	shown := r.body.text("password")
+func (a *auth) shownPassword(r *apiRequest) (string, error) {
+	shown := r.bodyValues.textOf("password")
 	if shown == nil || *shown == "" {
 		return "", nil
 	}
-	return *shown, a.tries.count("password "+r.principal.Account.String(), r.now)
+	return *shown, a.tryCounter.countTry("password "+r.principal.Account.String(), r.requestTime)
 }
 
 // requestVerification sends the verification link for the account's address again.
-func (a *auth) requestVerification(r *request) error {
-	err := a.tries.count("verification "+r.principal.Account.String(), r.now)
+func (a *auth) requestVerification(r *apiRequest) error {
+	err := a.tryCounter.countTry("verification "+r.principal.Account.String(), r.requestTime)
 	if err == nil {
 		err = a.accounts.RequestVerification(r.ctx, r.principal.Account)
 	}
 	return r.json(fasthttp.StatusAccepted, okResponse{true}, err)
 }
 
-func (a *auth) confirmVerification(r *request) error {
-	return r.ok(a.accounts.VerifyEmail(r.ctx, *r.body.text("token")))
+func (a *auth) confirmVerification(r *apiRequest) error {
+	return r.ok(a.accounts.VerifyEmail(r.ctx, *r.bodyValues.textOf("token")))
 }
 
 // setEncryption sets a public key (specification, Encryption). The error for anything else does not
 // quote it, because it may be the private key.
-func (a *auth) setEncryption(r *request) error {
-	recipient, err := sealed.Parse("public_key", *r.body.text("public_key"))
+func (a *auth) setEncryption(r *apiRequest) error {
+	recipient, err := sealed.ParseRecipient("public_key", *r.bodyValues.textOf("public_key"))
 	if err != nil {
 		return err
 	}
@@ -307,7 +307,7 @@ func (a *auth) setEncryption(r *request) error {
 	return a.showEncryption(r, err)
 }
 
-func (a *auth) endEncryption(r *request) error {
+func (a *auth) endEncryption(r *apiRequest) error {
 	password, err := a.shownPassword(r)
 	if err == nil {
 		err = a.accounts.DropRecipient(r.ctx, r.principal.Account, password)
@@ -316,11 +316,11 @@ func (a *auth) endEncryption(r *request) error {
 }
 
 // showEncryption responds to a change, or returns its error.
-func (a *auth) showEncryption(r *request, err error) error {
+func (a *auth) showEncryption(r *apiRequest, err error) error {
 	if err != nil {
 		return err
 	}
-	usage, err := a.accounts.Usage(r.ctx, r.principal.Account)
+	usage, err := a.accounts.AccountUsage(r.ctx, r.principal.Account)
 	return r.json(fasthttp.StatusOK, struct {
 		Encryption encryptionResponse `json:"encryption"`
 	}{encryptionOf(usage)}, err)
@@ -328,7 +328,7 @@ func (a *auth) showEncryption(r *request, err error) error {
 
 // noteFailedSignIn counts and logs a login with a wrong address or password, so that tools can ban
 // addresses that guess.
-func (s *Server) noteFailedSignIn(r *request, email string) {
+func (s *Server) noteFailedSignIn(r *apiRequest, email string) {
 	s.failedSignIns.Add(1)
-	s.opts.Logger.Info("sign-in failed", "client", s.admission.clientAddr(r.http).String(), "email", email, "request", wire.RequestID(r.http))
+	s.opts.Logger.Info("sign-in failed", "client", s.admission.clientAddr(r.httpCtx).String(), "email", email, "request", wire.RequestID(r.httpCtx))
 }

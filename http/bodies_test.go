@@ -204,13 +204,13 @@ func TestContentCodings(t *testing.T) {
 	address := w.newInbox(alice, "own")
 	for i := range w.server.routes {
 		rt := &w.server.routes[i]
-		if rt.body == nil {
+		if rt.bodyShape == nil {
 			continue
 		}
-		path := strings.NewReplacer("{addr}", address, "{id}", "1", "{domain}", "a.test").Replace(rt.path)
+		path := strings.NewReplacer("{addr}", address, "{id}", "1", "{domain}", "a.test").Replace(rt.pathPattern)
 		r := w.call(rt.method, path, session, "\x1f\x8b\x08", "Content-Encoding", "gzip")
 		if r.status != 415 || r.header.Get("Accept-Encoding") != "identity" || r.detail() != `The content coding "gzip" is not supported. Send the body without Content-Encoding` {
-			t.Errorf("%s: %d %v %s", rt.name(), r.status, r.header, r.body)
+			t.Errorf("%s: %d %v %s", rt.routeName(), r.status, r.header, r.body)
 		}
 	}
 	path := "/api/v1/inboxes/" + address
@@ -218,7 +218,7 @@ func TestContentCodings(t *testing.T) {
 		"identity": 200, "Identity": 200, "": 200, " , identity": 200,
 		"x-gzip": 415, "br": 415, "identity, gzip": 415, "aws-chunked": 415, strings.Repeat("x", 4000): 415, "\xff": 415,
 	} {
-		r := w.call(patch, path, session, `{"retention_hours":24.0}`, "Content-Encoding", coding)
+		r := w.call(methodPatch, path, session, `{"retention_hours":24.0}`, "Content-Encoding", coding)
 		if r.status != want || len(r.body) > 1000 {
 			t.Errorf("%.20q: %d %s", coding, r.status, r.body)
 		}
@@ -226,10 +226,10 @@ func TestContentCodings(t *testing.T) {
 			t.Errorf("%.20q is not named: %s", coding, r.body)
 		}
 	}
-	w.expect(200, w.call(patch, path, session, "", "Content-Encoding", "gzip"))
-	w.expect(401, w.call(patch, path, "svc_live_nobody", "x", "Content-Encoding", "gzip"))
-	w.expect(403, w.call(patch, path, w.key(alice, account.ScopeRead), "x", "Content-Encoding", "gzip"))
-	w.expect(415, w.call(post, path+"/send", session, strings.Repeat("x", 100_000), "Content-Encoding", "gzip"))
+	w.expect(200, w.call(methodPatch, path, session, "", "Content-Encoding", "gzip"))
+	w.expect(401, w.call(methodPatch, path, "svc_live_nobody", "x", "Content-Encoding", "gzip"))
+	w.expect(403, w.call(methodPatch, path, w.key(alice, account.ScopeRead), "x", "Content-Encoding", "gzip"))
+	w.expect(415, w.call(methodPost, path+"/send", session, strings.Repeat("x", 100_000), "Content-Encoding", "gzip"))
 }
 
 // TestBodyLimitIsTheRoutes: a query does not change the limit, and a send has its limit under every
@@ -247,12 +247,12 @@ func TestBodyLimitIsTheRoutes(t *testing.T) {
 		"/api/keys?to=/send": false, inbox + "/latest?/send": false, inbox + "/x/send": false, "/send": false,
 	} {
 		for _, sent := range []string{body, strings.Repeat(" ", 3<<20)} {
-			r := w.call(post, path, session, sent)
+			r := w.call(methodPost, path, session, sent)
 			if refused := r.status == 413 || r.status == 404 || r.status == 405; refused == large {
 				t.Errorf("%s with %d octets: %d %s", path, len(sent), r.status, r.detail())
 			}
 		}
 	}
-	w.expect(413, w.call(post, inbox+"/send?x=1", session, strings.Repeat(" ", 4<<20+1)))
-	w.expect(413, w.call(patch, inbox+"?x=/send", session, body))
+	w.expect(413, w.call(methodPost, inbox+"/send?x=1", session, strings.Repeat(" ", 4<<20+1)))
+	w.expect(413, w.call(methodPatch, inbox+"?x=/send", session, body))
 }

@@ -31,70 +31,70 @@ const (
 )
 
 var (
-	scheduleShape = shape{
-		{name: "title", kind: line, required: true, max: maxTitle},
-		{name: "start", kind: line, required: true, max: maxMoment},
-		{name: "end", kind: line, max: maxMoment},
-		{name: "duration_minutes", kind: integer, min: 1},
-		{name: "timezone", kind: line, max: maxMoment},
-		{name: "all_day", kind: boolean},
-		{name: "location", kind: line, max: maxPlace},
-		{name: "description", kind: text, max: maxDescription},
-		{name: "attendees", kind: guests, required: true, max: maxGuests},
-		{name: "message", kind: text, max: maxComment},
-		{name: "in_reply_to", kind: line, max: compose.MaxMessageID},
+	scheduleShape = bodyShape{
+		{name: "title", valueKind: lineField, isRequired: true, maxLength: maxTitle},
+		{name: "start", valueKind: lineField, isRequired: true, maxLength: maxMoment},
+		{name: "end", valueKind: lineField, maxLength: maxMoment},
+		{name: "duration_minutes", valueKind: integerField, minValue: 1},
+		{name: "timezone", valueKind: lineField, maxLength: maxMoment},
+		{name: "all_day", valueKind: booleanField},
+		{name: "location", valueKind: lineField, maxLength: maxPlace},
+		{name: "description", valueKind: textField, maxLength: maxDescription},
+		{name: "attendees", valueKind: guestsField, isRequired: true, maxLength: maxGuests},
+		{name: "message", valueKind: textField, maxLength: maxComment},
+		{name: "in_reply_to", valueKind: lineField, maxLength: compose.MaxMessageID},
 	}
-	rescheduleShape = optional(scheduleShape[:10])
-	respondShape    = shape{
-		{name: "response", kind: line, required: true, max: maxName},
-		{name: "comment", kind: text, max: maxComment},
+	rescheduleShape = withoutRequired(scheduleShape[:10])
+	respondShape    = bodyShape{
+		{name: "response", valueKind: lineField, isRequired: true, maxLength: maxName},
+		{name: "comment", valueKind: textField, maxLength: maxComment},
 	}
-	cancelShape = shape{{name: "message", kind: text, max: maxComment}}
+	cancelShape = bodyShape{{name: "message", valueKind: textField, maxLength: maxComment}}
 )
 
-// optional returns the shape without required members.
-func optional(s shape) shape {
-	out := append(shape(nil), s...)
+// withoutRequired returns the shape without required members.
+func withoutRequired(s bodyShape) bodyShape {
+	out := append(bodyShape(nil), s...)
 	for i := range out {
-		out[i].required = false
+		out[i].isRequired = false
 	}
 	return out
 }
 
-// Meetings is what the handlers of meetings need besides views, which hold the meetings to read.
-type Meetings interface {
-	// Arrange carries out the order and notifies the guests. It returns the result after both are
+// MeetingArranger is what the handlers of meetings need besides views, which hold the meetings to read.
+type MeetingArranger interface {
+	// ArrangeMeeting carries out the order and notifies the guests. It returns the result after both are
 	// committed.
-	Arrange(ctx context.Context, address string, o calendar.Order) (calendar.Done, error)
+	ArrangeMeeting(ctx context.Context, address string, o calendar.MeetingOrder) (calendar.ChangeResult, error)
 	// ArrangeOnce is Arrange for a request with an idempotency key. tell makes the response, now
 	// and for a repeat, and must use only its argument.
-	ArrangeOnce(ctx context.Context, address string, o calendar.Order, req idempotency.Request, tell func(calendar.Done) []byte) (idempotency.Result, error)
+	ArrangeOnce(ctx context.Context, address string, o calendar.MeetingOrder, req idempotency.Request, tell func(calendar.ChangeResult) []byte) (idempotency.FirstResult, error)
 	// RemoveMeeting removes a meeting from the calendar and sends nothing.
 	RemoveMeeting(ctx context.Context, address string, id int64) error
 }
 
-// diary has the calendar handlers: they show, arrange, change, cancel and respond to meetings.
-type diary struct {
-	port  Meetings
-	stops *atomic.Int64 // recurrence rules whose expansion reached a limit
+// calendarHandlers has the calendar handlers: they show, arrange, change, cancel and respond to meetings.
+type calendarHandlers struct {
+	meetingPort MeetingArranger
+	ruleStops   *atomic.Int64 // recurrence rules whose expansion reached a limit
 }
 
-func (d *diary) routes() (all []route) {
+func (d *calendarHandlers) listRoutes() (all []routeSpec) {
 	for _, on := range []struct {
 		calendar string
-		who      credentials
-	}{{agentInbox + "/calendar", anyone}, {perInbox + "/calendar", insiders}} {
+		who      credentialSet
+	}{{agentInbox + "/calendar", anyCredential}, {perInbox + "/calendar", inboxCredentials}} {
 		list := on.calendar + "/events"
 		one := list + "/{id}"
 		all = append(all,
-			route{get, list, on.who, read, false, nil, d.listMeetings},
-			route{post, list, on.who, account.ScopeSend, false, scheduleShape, ofCalendar(d.schedule)},
-			route{get, one, on.who, read, false, nil, ofCalendar(d.showMeeting)},
-			route{patch, one, on.who, account.ScopeSend, false, rescheduleShape, ofCalendar(d.reschedule)},
-			route{remove, one, on.who, write, false, nil, ofCalendar(d.removeMeeting)},
-			route{post, one + "/rsvp", on.who, account.ScopeSend, false, respondShape, ofCalendar(d.respond)},
-			route{post, one + "/cancel", on.who, account.ScopeSend, false, cancelShape, ofCalendar(d.cancel)},
-			route{get, on.calendar + "/freebusy", on.who, read, false, nil, ofCalendar(d.freeBusy)},
+			routeSpec{methodGet, list, on.who, scopeRead, false, nil, d.listMeetings},
+			routeSpec{methodPost, list, on.who, account.ScopeSend, false, scheduleShape, ofCalendar(d.scheduleMeeting)},
+			routeSpec{methodGet, one, on.who, scopeRead, false, nil, ofCalendar(d.showMeeting)},
+			routeSpec{methodPatch, one, on.who, account.ScopeSend, false, rescheduleShape, ofCalendar(d.rescheduleMeeting)},
+			routeSpec{methodDelete, one, on.who, scopeWrite, false, nil, ofCalendar(d.removeMeeting)},
+			routeSpec{methodPost, one + "/rsvp", on.who, account.ScopeSend, false, respondShape, ofCalendar(d.respondToInvite)},
+			routeSpec{methodPost, one + "/cancel", on.who, account.ScopeSend, false, cancelShape, ofCalendar(d.cancelMeeting)},
+			routeSpec{methodGet, on.calendar + "/freebusy", on.who, scopeRead, false, nil, ofCalendar(d.freeBusy)},
 		)
 	}
 	return all
@@ -102,63 +102,63 @@ func (d *diary) routes() (all []route) {
 
 // ofCalendar wraps a handler that needs a calendar. An encrypted inbox has none. Its list of
 // meetings is empty, so the list is not wrapped.
-func ofCalendar(handler func(*request) error) func(*request) error {
-	return func(r *request) error {
-		if r.view.Encrypted {
+func ofCalendar(handler func(*apiRequest) error) func(*apiRequest) error {
+	return func(r *apiRequest) error {
+		if r.inboxView.Encrypted {
 			return fault.New(fault.Refused, inbox.NoCalendar)
 		}
 		return handler(r)
 	}
 }
 
-// guests parses an array whose entries are addresses, or objects with an address.
-func (d decoder) guests(f *field) ([]calendar.Guest, error) {
+// readGuests parses an array whose entries are addresses, or objects with an address.
+func (d bodyDecoder) readGuests(f *fieldRule) ([]calendar.Guest, error) {
 	if kind := d.PeekKind(); kind != jsontext.KindBeginArray {
-		return nil, d.other(f, kind)
+		return nil, d.wrongType(f, kind)
 	}
 	d.ReadToken()
 	out := []calendar.Guest{}
 	for d.PeekKind() != jsontext.KindEndArray {
-		one, err := d.guest(fmt.Sprintf("%s[%d]", f.name, len(out)))
+		one, err := d.readGuest(fmt.Sprintf("%s[%d]", f.name, len(out)))
 		if err != nil {
 			return nil, err
 		}
-		if out = append(out, one); len(out) > f.max {
+		if out = append(out, one); len(out) > f.maxLength {
 			return nil, f.checkCount(len(out))
 		}
 	}
 	_, err := d.ReadToken()
-	return out, malformed(f, err)
+	return out, malformedValue(f, err)
 }
 
-// guest parses one entry. path is its name in error messages.
-func (d decoder) guest(path string) (g calendar.Guest, err error) {
-	s := shape{
-		{name: "email", path: path + ".email", kind: line, required: true, max: maxAddress},
-		{name: "name", path: path + ".name", kind: line, max: maxGuestName},
-		{name: "optional", path: path + ".optional", kind: boolean},
+// readGuest parses one entry. path is its name in error messages.
+func (d bodyDecoder) readGuest(path string) (g calendar.Guest, err error) {
+	s := bodyShape{
+		{name: "email", displayPath: path + ".email", valueKind: lineField, isRequired: true, maxLength: maxAddress},
+		{name: "name", displayPath: path + ".name", valueKind: lineField, maxLength: maxGuestName},
+		{name: "optional", displayPath: path + ".optional", valueKind: booleanField},
 	}
-	v := values{}
+	v := bodyValues{}
 	switch kind := d.PeekKind(); kind {
 	case jsontext.KindString:
-		v["email"], err = d.text(&s[0], maxAddress)
+		v["email"], err = d.readText(&s[0], maxAddress)
 	case jsontext.KindBeginObject:
-		if err = (decoder{d.Decoder, s}).members(v); err == nil {
-			err = s.complete(v)
+		if err = (bodyDecoder{d.Decoder, s}).readMembers(v); err == nil {
+			err = s.checkRequired(v)
 		}
 	case jsontext.KindInvalid:
-		return g, (&field{name: path}).malformed()
+		return g, (&fieldRule{name: path}).malformedFault()
 	default:
-		return g, fault.Field(path, "must be an e-mail address, or an object with an 'email' member")
+		return g, fault.InvalidField(path, "must be an e-mail address, or an object with an 'email' member")
 	}
-	return calendar.Guest{Email: v.string("email"), Name: v.string("name"), Optional: v.flag("optional", false)}, err
+	return calendar.Guest{Email: v.stringOf("email"), Name: v.stringOf("name"), Optional: v.flagOr("optional", false)}, err
 }
 
-// meeting returns the meeting that a body describes.
-func (v values) meeting() calendar.Fields {
-	f := calendar.Fields{
-		Title: v.text("title"), Start: v.text("start"), End: v.text("end"), Timezone: v.text("timezone"),
-		Location: v.text("location"), Description: v.text("description"), Minutes: v.number("duration_minutes"), AllDay: v.truth("all_day"),
+// meetingFields returns the meeting that a body describes.
+func (v bodyValues) meetingFields() calendar.MeetingFields {
+	f := calendar.MeetingFields{
+		Title: v.textOf("title"), Start: v.textOf("start"), End: v.textOf("end"), Timezone: v.textOf("timezone"),
+		Location: v.textOf("location"), Description: v.textOf("description"), Minutes: v.numberOf("duration_minutes"), AllDay: v.boolOf("all_day"),
 	}
 	if list, given := v["attendees"].([]calendar.Guest); given {
 		f.Attendees = &list
@@ -166,73 +166,73 @@ func (v values) meeting() calendar.Fields {
 	return f
 }
 
-func (d *diary) schedule(r *request) error {
-	answers, err := messageID(r.body.string("in_reply_to"))
+func (d *calendarHandlers) scheduleMeeting(r *apiRequest) error {
+	answers, err := messageID(r.bodyValues.stringOf("in_reply_to"))
 	if err != nil {
 		return err
 	}
-	return d.arrange(r, calendar.Schedule{Fields: r.body.meeting(), Message: r.body.string("message"), InReplyTo: answers})
+	return d.arrangeMeeting(r, calendar.Schedule{MeetingFields: r.bodyValues.meetingFields(), Message: r.bodyValues.stringOf("message"), InReplyTo: answers})
 }
 
-func (d *diary) reschedule(r *request) error {
+func (d *calendarHandlers) rescheduleMeeting(r *apiRequest) error {
 	id, err := r.meetingID()
 	if err != nil {
 		return err
 	}
-	return d.arrange(r, calendar.Reschedule{ID: id, Fields: r.body.meeting(), Message: r.body.string("message")})
+	return d.arrangeMeeting(r, calendar.Reschedule{ID: id, MeetingFields: r.bodyValues.meetingFields(), Message: r.bodyValues.stringOf("message")})
 }
 
-func (d *diary) respond(r *request) error {
+func (d *calendarHandlers) respondToInvite(r *apiRequest) error {
 	id, err := r.meetingID()
 	if err != nil {
 		return err
 	}
-	return d.arrange(r, calendar.Respond{ID: id, Response: r.body.string("response"), Comment: r.body.string("comment")})
+	return d.arrangeMeeting(r, calendar.Respond{ID: id, Response: r.bodyValues.stringOf("response"), Comment: r.bodyValues.stringOf("comment")})
 }
 
-func (d *diary) cancel(r *request) error {
+func (d *calendarHandlers) cancelMeeting(r *apiRequest) error {
 	id, err := r.meetingID()
 	if err != nil {
 		return err
 	}
-	return d.arrange(r, calendar.Cancel{ID: id, Message: r.body.string("message")})
+	return d.arrangeMeeting(r, calendar.Cancel{ID: id, Message: r.bodyValues.stringOf("message")})
 }
 
-// arrange responds with the result of the order. 202 means that it is durable, together with its
+// arrangeMeeting responds with the result of the order. 202 means that it is durable, together with its
 // message.
-func (d *diary) arrange(r *request, o calendar.Order) error {
-	req, err := r.once()
+func (d *calendarHandlers) arrangeMeeting(r *apiRequest, o calendar.MeetingOrder) error {
+	req, err := r.idempotencyRequest()
 	if err != nil {
 		return err
 	}
 	rt := r.route
-	tell := func(done calendar.Done) []byte {
+	tell := func(done calendar.ChangeResult) []byte {
 		done.Meeting = rt.shownMeeting(done.Meeting)
-		return meetings.Arranged(done)
+		return meetings.MarshalArranged(done)
 	}
 	var told []byte
-	if req.Repeatable() {
-		var done idempotency.Result
-		done, err = d.port.ArrangeOnce(r.ctx, r.address, o, req, tell)
-		told = done.Told
+	if req.IsRepeatable() {
+		var done idempotency.FirstResult
+		done, err = d.meetingPort.ArrangeOnce(r.ctx, r.inboxAddress, o, req, tell)
+		told = done.EncodedResponse
 	} else {
-		var done calendar.Done
-		if done, err = d.port.Arrange(r.ctx, r.address, o); err == nil {
+		var done calendar.ChangeResult
+		if done, err = d.meetingPort.ArrangeMeeting(r.ctx, r.inboxAddress, o); err == nil {
 			told = tell(done)
 		}
 	}
 	if err == nil {
-		writeJSON(r.http, fasthttp.StatusAccepted, told)
+		writeJSON(r.httpCtx, fasthttp.StatusAccepted, told)
 	}
 	return err
 }
 
 // meetingID returns the id in the path.
-func (r *request) meetingID() (int64, error) {
-	given := parameter(r.http, "id")
-	id, ok := number(given)
+func (r *apiRequest) meetingID() (int64, error) {
+	given := pathParameter(r.httpCtx, "id")
+	id, ok := parseID(given)
 	if !ok {
-		return 0, fault.New(fault.NotFound, fmt.Sprintf("Meeting %s not found in inbox %s", given, r.address))
+		return 0, fault.New(fault.NotFound, fmt.Sprintf("Meeting %s not found in inbox %s", given, r.inboxAddress))
 	}
 	return id, nil
 }
@@ -249,39 +249,39 @@ func bookOf(v *inbox.View) *calendar.Book {
 // waitForTurn waits for a turn if rendering n meetings takes long: because of their number, the
 // size of the calendar, or recurrence rules that must be expanded. Few requests do such work at
 // once, so that polls find a free processor.
-func (r *request) waitForTurn(b *calendar.Book, n int, expands bool) error {
+func (r *apiRequest) waitForTurn(b *calendar.Book, n int, expands bool) error {
 	if n > quickMeetings || expands && b.HasRules() {
-		return r.costly(costlyAnswer + 1)
+		return r.awaitTurn(costlyAnswer + 1)
 	}
-	return r.costly(b.Bytes)
+	return r.awaitTurn(b.Bytes)
 }
 
-func (d *diary) showMeeting(r *request) error {
+func (d *calendarHandlers) showMeeting(r *apiRequest) error {
 	id, err := r.meetingID()
 	if err != nil {
 		return err
 	}
-	book := bookOf(r.view)
-	m, err := book.Find(id, r.address)
+	book := bookOf(r.inboxView)
+	m, err := book.FindFor(id, r.inboxAddress)
 	if err != nil {
 		return err
 	}
-	if err := r.reserve(2 * m.Bytes); err != nil {
+	if err := r.reserveBytes(2 * m.RowBytes); err != nil {
 		return err
 	}
 	if err := r.waitForTurn(book, 0, true); err != nil {
 		return err
 	}
-	writeJSON(r.http, fasthttp.StatusOK, meetings.Single(nil, r.route.shownMeeting(m), calendar.Conflicts(book, m, r.now)))
+	writeJSON(r.httpCtx, fasthttp.StatusOK, meetings.AppendMeeting(nil, r.route.shownMeeting(m), calendar.ConflictingMeetings(book, m, r.requestTime)))
 	return nil
 }
 
-func (d *diary) removeMeeting(r *request) error {
+func (d *calendarHandlers) removeMeeting(r *apiRequest) error {
 	id, err := r.meetingID()
 	if err != nil {
 		return err
 	}
-	return r.ok(d.port.RemoveMeeting(r.ctx, r.address, id))
+	return r.ok(d.meetingPort.RemoveMeeting(r.ctx, r.inboxAddress, id))
 }
 
 const (
@@ -293,17 +293,17 @@ const (
 )
 
 // listMeetings pages through the calendar, earliest first. A page of long meetings ends early.
-func (d *diary) listMeetings(r *request) error {
-	q := r.query()
-	asked := calendar.Query{
-		From: q.moment("from"), To: q.moment("to"), Cancelled: q.flag("include_cancelled"), Cursor: q.raw("cursor"),
-		Limit: int(q.number("limit", q.form.meetings, 1, maxMeetings)),
+func (d *calendarHandlers) listMeetings(r *apiRequest) error {
+	q := r.queryReader()
+	asked := calendar.MeetingQuery{
+		From: q.readTime("from"), To: q.readTime("to"), IncludeCancelled: q.readFlag("include_cancelled"), Cursor: q.rawValue("cursor"),
+		Limit: int(q.readNumber("limit", q.responseForm.meetingLimit, 1, maxMeetings)),
 	}
-	if q.err != nil {
-		return q.err
+	if q.firstErr != nil {
+		return q.firstErr
 	}
-	book := bookOf(r.view)
-	if err := r.reserve(min(book.Bytes, maxListBytes)); err != nil {
+	book := bookOf(r.inboxView)
+	if err := r.reserveBytes(min(book.Bytes, maxListBytes)); err != nil {
 		return err
 	}
 	// Recurrence rules are expanded only for a time window.
@@ -311,46 +311,46 @@ func (d *diary) listMeetings(r *request) error {
 		!asked.From.IsZero() || !asked.To.IsZero()); err != nil {
 		return err
 	}
-	page, err := calendar.List(book, asked)
+	page, err := calendar.ListMeetings(book, asked)
 	if err != nil {
 		return err
 	}
-	d.stops.Add(int64(page.Stops))
+	d.ruleStops.Add(int64(page.UnexpandedRules))
 	b := make([]byte, 0, min(meetings.SizeOf(page.Meetings), maxListBytes)+maxListTail)
 	b, n := meetings.AppendPage(append(b, `{"events":[`...), r.route.shownMeetings(page.Meetings), maxListBytes)
 	if n < len(page.Meetings) {
-		page.Next = calendar.CursorBehind(page.Meetings[n-1])
+		page.NextCursor = calendar.CursorBehind(page.Meetings[n-1])
 	}
-	b = appendStringOrNull(append(b, `],"next_cursor":`...), page.Next)
-	if asked.Cursor == "" && len(book.Damaged) > 0 { // their times are unknown, so the first page has them
-		b = appendList(append(b, `,"damaged":`...), book.Damaged, func(b []byte, id int64) []byte { return strconv.AppendInt(b, id, 10) })
+	b = appendStringOrNull(append(b, `],"next_cursor":`...), page.NextCursor)
+	if asked.Cursor == "" && len(book.DamagedIDs) > 0 { // their times are unknown, so the first page has them
+		b = appendList(append(b, `,"damaged":`...), book.DamagedIDs, func(b []byte, id int64) []byte { return strconv.AppendInt(b, id, 10) })
 	}
-	writeJSON(r.http, fasthttp.StatusOK, append(b, '}'))
+	writeJSON(r.httpCtx, fasthttp.StatusOK, append(b, '}'))
 	return nil
 }
 
 // freeBusy lists the occupied times in a window.
-func (d *diary) freeBusy(r *request) error {
-	q := r.query()
-	from, to := q.moment("from"), q.moment("to")
-	if q.err != nil {
-		return q.err
+func (d *calendarHandlers) freeBusy(r *apiRequest) error {
+	q := r.queryReader()
+	from, to := q.readTime("from"), q.readTime("to")
+	if q.firstErr != nil {
+		return q.firstErr
 	}
-	book := bookOf(r.view)
+	book := bookOf(r.inboxView)
 	if err := r.waitForTurn(book, 0, true); err != nil {
 		return err
 	}
-	list, stops, err := calendar.Busy(book, from, to)
+	list, stops, err := calendar.FindBusySlots(book, from, to)
 	if err != nil {
 		return err
 	}
-	d.stops.Add(int64(stops))
-	b := appendList([]byte(`{"busy":`), list, func(b []byte, s calendar.Slot) []byte {
+	d.ruleStops.Add(int64(stops))
+	b := appendList([]byte(`{"busy":`), list, func(b []byte, s calendar.BusySlot) []byte {
 		b = appendTimeOrNull(append(b, `{"start":`...), s.Start)
 		b = appendTimeOrNull(append(b, `,"end":`...), s.End)
-		b = strconv.AppendInt(append(b, `,"event_id":`...), s.Meeting, 10)
+		b = strconv.AppendInt(append(b, `,"event_id":`...), s.MeetingID, 10)
 		return append(appendString(append(b, `,"status":`...), s.Status), '}')
 	})
-	writeJSON(r.http, fasthttp.StatusOK, append(b, '}'))
+	writeJSON(r.httpCtx, fasthttp.StatusOK, append(b, '}'))
 	return nil
 }

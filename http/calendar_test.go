@@ -31,7 +31,7 @@ func withBase(o *Options) { o.BaseURL = "http://service.test" }
 // message about it.
 func TestAMeetingIsArranged(t *testing.T) {
 	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
-		made := w.expect(202, w.call(post, calendar+"/events", key, `{"title":"Review","start":"2026-12-01T15:00","timezone":"Europe/Berlin","location":"Room 2",
+		made := w.expect(202, w.call(methodPost, calendar+"/events", key, `{"title":"Review","start":"2026-12-01T15:00","timezone":"Europe/Berlin","location":"Room 2",
 			"attendees":["ann@far.test",{"email":"ben@far.test","name":"Ben","optional":true}],"message":"Come.","in_reply_to":"<a@b.test>"}`))
 		for _, part := range []string{
 			`{"ok":true,"event":{"id":1,`, `"start":"2026-12-01T14:00:00.000Z","end":"2026-12-01T14:30:00.000Z","all_day":false,"timezone":"Europe/Berlin"`,
@@ -42,24 +42,24 @@ func TestAMeetingIsArranged(t *testing.T) {
 				t.Errorf("the answer lacks %s: %s", part, made.body)
 			}
 		}
-		one := w.expect(200, w.call(get, calendar+"/events/1", key, ""))
+		one := w.expect(200, w.call(methodGet, calendar+"/events/1", key, ""))
 		bare := strings.TrimSuffix(strings.TrimPrefix(made.body, `{"ok":true,"event":`), `},"message_id":1,"send_status":"queued"}`) + `,"conflicts":[]}`
 		if want := `{"event":` + bare + "," + bare[1:]; one.body != want {
 			t.Errorf("read as %s\nwant %s", one.body, want)
 		}
-		moved := w.expect(202, w.call(patch, calendar+"/events/1", key, `{"start":"2026-12-02T15:00:00Z"}`))
+		moved := w.expect(202, w.call(methodPatch, calendar+"/events/1", key, `{"start":"2026-12-02T15:00:00Z"}`))
 		if end := moved.object(t, "event", "end"); end != "2026-12-02T15:30:00.000Z" {
 			t.Errorf("the length changed: %v", end)
 		}
-		same := w.expect(202, w.call(patch, calendar+"/events/1", key, `{"title":"Review"}`))
+		same := w.expect(202, w.call(methodPatch, calendar+"/events/1", key, `{"title":"Review"}`))
 		if same.object(t, "message_id") != nil || same.object(t, "event", "sequence") != moved.object(t, "event", "sequence") {
 			t.Errorf("nothing changed, and yet: %s", same.body)
 		}
-		gone := w.expect(202, w.call(post, calendar+"/events/1/cancel", key, ""))
+		gone := w.expect(202, w.call(methodPost, calendar+"/events/1/cancel", key, ""))
 		if gone.object(t, "event", "status") != "cancelled" {
 			t.Error(gone.body)
 		}
-		if r := w.expect(400, w.call(post, calendar+"/events/1/cancel", key, `{"message":"Again"}`)); r.detail() != "Meeting 1 is cancelled and can no longer be changed or answered" {
+		if r := w.expect(400, w.call(methodPost, calendar+"/events/1/cancel", key, `{"message":"Again"}`)); r.detail() != "Meeting 1 is cancelled and can no longer be changed or answered" {
 			t.Error(r.detail())
 		}
 	})
@@ -69,12 +69,12 @@ func TestAMeetingIsArranged(t *testing.T) {
 func TestMeetingsAreRemoved(t *testing.T) {
 	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
 		w.diary.keep(address, organized(address, "Own", begin), invited(address, "Theirs", begin))
-		if r := w.expect(200, w.call(remove, calendar+"/events/2", key, "")); r.body != `{"ok":true}` {
+		if r := w.expect(200, w.call(methodDelete, calendar+"/events/2", key, "")); r.body != `{"ok":true}` {
 			t.Error(r.body)
 		}
-		w.expect(404, w.call(get, calendar+"/events/2", key, ""))
-		w.expect(404, w.call(remove, calendar+"/events/2", key, ""))
-		if r := w.expect(200, w.call(get, calendar+"/events?include_cancelled=true", key, "")); strings.TrimSpace(titles(t, r)) != "Own" {
+		w.expect(404, w.call(methodGet, calendar+"/events/2", key, ""))
+		w.expect(404, w.call(methodDelete, calendar+"/events/2", key, ""))
+		if r := w.expect(200, w.call(methodGet, calendar+"/events?include_cancelled=true", key, "")); strings.TrimSpace(titles(t, r)) != "Own" {
 			t.Error(r.body)
 		}
 	})
@@ -90,45 +90,45 @@ func TestCalendarRefusals(t *testing.T) {
 			status             int
 			detail             string
 		}{
-			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z"}`, 422, "Invalid request: 'attendees' is required"},
-			{post, "/events", `{"title":"","` + plain[1:] + `}`, 422, "Invalid request: 'title' is empty"},
-			{post, "/events", `{"title":"a\nb","` + plain[1:] + `}`, 422, "Invalid request: 'title' contains a line break, which is not allowed in a header field"},
-			{post, "/events", `{"title":"` + strings.Repeat("é", 301) + `",` + plain + `}`, 422, "Invalid request: 'title' is too long (301 characters). The limit is 300 characters"},
-			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[]}`, 422, "Invalid request: 'attendees' must have at least one entry"},
-			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":"ann@far.test"}`, 422, "Invalid request: 'attendees' must be an array of addresses, or of objects with an 'email'"},
-			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":["ann@far.test",7]}`, 422, "Invalid request: 'attendees[1]' must be an e-mail address, or an object with an 'email' member"},
-			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"name":"Ann"}]}`, 422, "Invalid request: 'attendees[0].email' is required"},
-			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","name":"A\nnn"}]}`, 422, "Invalid request: 'attendees[0].name' contains a line break, which is not allowed in a header field"},
-			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","name":"` + strings.Repeat("n", 201) + `"}]}`, 422, "Invalid request: 'attendees[0].name' is too long (201 characters). The limit is 200 characters"},
-			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","optional":"no"}]}`, 422, "Invalid request: 'attendees[0].optional' must be true or false"},
-			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","email":"b@far.test"}]}`, 422, "Invalid request: 'attendees[0].email' is given twice"},
-			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","phone":"1"}]}`, 422, "Invalid request: 'attendees[0].phone' is not a field of this request. Its fields are: attendees[0].email, attendees[0].name, attendees[0].optional"},
-			{post, "/events", `{"title":"a",` + plain + `,"in_reply_to":"nonsense"}`, 422, "Invalid request: 'in_reply_to' must be one Message-ID: <left@right> in ASCII, of at most 250 octets"},
-			{post, "/events", `{"title":"a",` + plain + `,"colour":"red"}`, 422, "Invalid request: 'colour' is not a field of this request. Its fields are: title, start, end, duration_minutes, timezone, all_day, location, description, attendees, message, in_reply_to"},
-			{post, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":["gone@far.test"]}`, 400, "Mail to gone@far.test came back"},
-			{patch, "/events/1", `{"in_reply_to":"<a@b.test>"}`, 422, "Invalid request: 'in_reply_to' is not a field of this request. Its fields are: title, start, end, duration_minutes, timezone, all_day, location, description, attendees, message"},
-			{patch, "/events/1", `{"message":"a\u0000b"}`, 422, "Invalid request: 'message' contains a NUL character, which cannot be stored"},
-			{patch, "/events/1", `{"attendees":["gone@far.test"]}`, 400, "Mail to gone@far.test came back"},
-			{patch, "/events/2", `{"title":"Mine now"}`, 403, "Meeting 2 was organized by boss@org.test, and only the organizer can change or cancel it. Answer it with rsvp"},
-			{post, "/events/2/cancel", ``, 403, "Meeting 2 was organized by boss@org.test, and only the organizer can change or cancel it. Answer it with rsvp"},
-			{post, "/events/1/rsvp", `{"response":"accepted"}`, 400, "Meeting 1 is organized by this inbox: change or cancel it instead of answering it"},
-			{post, "/events/3/rsvp", `{"response":"accepted"}`, 400, address + " is not among the attendees of meeting 3, so there is nothing to answer"},
-			{post, "/events/2/rsvp", `{"response":"maybe"}`, 422, "Invalid request: 'response' must be accepted, declined or tentative"},
-			{post, "/events/2/rsvp", ``, 422, "Invalid request: 'response' is required"},
-			{post, "/events/1/cancel", `{"comment":"x"}`, 422, "Invalid request: 'comment' is not a field of this request. Its fields are: message"},
-			{get, "/events/7", ``, 404, "Meeting 7 not found in inbox " + address},
-			{get, "/events/01", ``, 404, "Meeting 01 not found in inbox " + address},
-			{patch, "/events/7", `{}`, 404, "Meeting 7 not found in inbox " + address},
-			{post, "/events/7/rsvp", `{"response":"accepted"}`, 404, "Meeting 7 not found in inbox " + address},
-			{post, "/events/7/cancel", ``, 404, "Meeting 7 not found in inbox " + address},
-			{remove, "/events/7", ``, 404, "Meeting 7 not found in inbox " + address},
-			{get, "/events?limit=0", ``, 422, "Invalid request: 'limit' must be between 1 and 1000"},
-			{get, "/events?from=yesterday", ``, 422, "Invalid request: 'from' must be an ISO 8601 time with an offset, like 2026-11-22T09:30:00Z, or a date"},
-			{get, "/events?from=2026-12-02&to=2026-12-01", ``, 422, "Invalid request: 'to' must be after 'from'"},
-			{get, "/events?include_cancelled=yes", ``, 422, "Invalid request: 'include_cancelled' must be true or false"},
-			{get, "/freebusy?from=2026-12-01", ``, 422, "Invalid request: 'to' is required"},
-			{get, "/freebusy?from=2026-12-01&to=2027-03-04", ``, 422, "Invalid request: 'to' must be within 92 days of 'from'"},
-			{post, "/feed/rotate", `{"now":true}`, 422, "Invalid request: 'now' is not a field of this request, which has no fields"},
+			{methodPost, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z"}`, 422, "Invalid request: 'attendees' is required"},
+			{methodPost, "/events", `{"title":"","` + plain[1:] + `}`, 422, "Invalid request: 'title' is empty"},
+			{methodPost, "/events", `{"title":"a\nb","` + plain[1:] + `}`, 422, "Invalid request: 'title' contains a line break, which is not allowed in a header field"},
+			{methodPost, "/events", `{"title":"` + strings.Repeat("é", 301) + `",` + plain + `}`, 422, "Invalid request: 'title' is too long (301 characters). The limit is 300 characters"},
+			{methodPost, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[]}`, 422, "Invalid request: 'attendees' must have at least one entry"},
+			{methodPost, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":"ann@far.test"}`, 422, "Invalid request: 'attendees' must be an array of addresses, or of objects with an 'email'"},
+			{methodPost, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":["ann@far.test",7]}`, 422, "Invalid request: 'attendees[1]' must be an e-mail address, or an object with an 'email' member"},
+			{methodPost, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"name":"Ann"}]}`, 422, "Invalid request: 'attendees[0].email' is required"},
+			{methodPost, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","name":"A\nnn"}]}`, 422, "Invalid request: 'attendees[0].name' contains a line break, which is not allowed in a header field"},
+			{methodPost, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","name":"` + strings.Repeat("n", 201) + `"}]}`, 422, "Invalid request: 'attendees[0].name' is too long (201 characters). The limit is 200 characters"},
+			{methodPost, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","optional":"no"}]}`, 422, "Invalid request: 'attendees[0].optional' must be true or false"},
+			{methodPost, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","email":"b@far.test"}]}`, 422, "Invalid request: 'attendees[0].email' is given twice"},
+			{methodPost, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":[{"email":"ann@far.test","phone":"1"}]}`, 422, "Invalid request: 'attendees[0].phone' is not a field of this request. Its fields are: attendees[0].email, attendees[0].name, attendees[0].optional"},
+			{methodPost, "/events", `{"title":"a",` + plain + `,"in_reply_to":"nonsense"}`, 422, "Invalid request: 'in_reply_to' must be one Message-ID: <left@right> in ASCII, of at most 250 octets"},
+			{methodPost, "/events", `{"title":"a",` + plain + `,"colour":"red"}`, 422, "Invalid request: 'colour' is not a field of this request. Its fields are: title, start, end, duration_minutes, timezone, all_day, location, description, attendees, message, in_reply_to"},
+			{methodPost, "/events", `{"title":"a","start":"2026-12-01T15:00:00Z","attendees":["gone@far.test"]}`, 400, "Mail to gone@far.test came back"},
+			{methodPatch, "/events/1", `{"in_reply_to":"<a@b.test>"}`, 422, "Invalid request: 'in_reply_to' is not a field of this request. Its fields are: title, start, end, duration_minutes, timezone, all_day, location, description, attendees, message"},
+			{methodPatch, "/events/1", `{"message":"a\u0000b"}`, 422, "Invalid request: 'message' contains a NUL character, which cannot be stored"},
+			{methodPatch, "/events/1", `{"attendees":["gone@far.test"]}`, 400, "Mail to gone@far.test came back"},
+			{methodPatch, "/events/2", `{"title":"Mine now"}`, 403, "Meeting 2 was organized by boss@org.test, and only the organizer can change or cancel it. Answer it with rsvp"},
+			{methodPost, "/events/2/cancel", ``, 403, "Meeting 2 was organized by boss@org.test, and only the organizer can change or cancel it. Answer it with rsvp"},
+			{methodPost, "/events/1/rsvp", `{"response":"accepted"}`, 400, "Meeting 1 is organized by this inbox: change or cancel it instead of answering it"},
+			{methodPost, "/events/3/rsvp", `{"response":"accepted"}`, 400, address + " is not among the attendees of meeting 3, so there is nothing to answer"},
+			{methodPost, "/events/2/rsvp", `{"response":"maybe"}`, 422, "Invalid request: 'response' must be accepted, declined or tentative"},
+			{methodPost, "/events/2/rsvp", ``, 422, "Invalid request: 'response' is required"},
+			{methodPost, "/events/1/cancel", `{"comment":"x"}`, 422, "Invalid request: 'comment' is not a field of this request. Its fields are: message"},
+			{methodGet, "/events/7", ``, 404, "Meeting 7 not found in inbox " + address},
+			{methodGet, "/events/01", ``, 404, "Meeting 01 not found in inbox " + address},
+			{methodPatch, "/events/7", `{}`, 404, "Meeting 7 not found in inbox " + address},
+			{methodPost, "/events/7/rsvp", `{"response":"accepted"}`, 404, "Meeting 7 not found in inbox " + address},
+			{methodPost, "/events/7/cancel", ``, 404, "Meeting 7 not found in inbox " + address},
+			{methodDelete, "/events/7", ``, 404, "Meeting 7 not found in inbox " + address},
+			{methodGet, "/events?limit=0", ``, 422, "Invalid request: 'limit' must be between 1 and 1000"},
+			{methodGet, "/events?from=yesterday", ``, 422, "Invalid request: 'from' must be an ISO 8601 time with an offset, like 2026-11-22T09:30:00Z, or a date"},
+			{methodGet, "/events?from=2026-12-02&to=2026-12-01", ``, 422, "Invalid request: 'to' must be after 'from'"},
+			{methodGet, "/events?include_cancelled=yes", ``, 422, "Invalid request: 'include_cancelled' must be true or false"},
+			{methodGet, "/freebusy?from=2026-12-01", ``, 422, "Invalid request: 'to' is required"},
+			{methodGet, "/freebusy?from=2026-12-01&to=2027-03-04", ``, 422, "Invalid request: 'to' must be within 92 days of 'from'"},
+			{methodPost, "/feed/rotate", `{"now":true}`, 422, "Invalid request: 'now' is not a field of this request, which has no fields"},
 		} {
 			r := w.call(c.method, calendar+c.path, key, c.body)
 			if r.status != c.status || r.detail() != c.detail {
@@ -142,11 +142,11 @@ func TestCalendarRefusals(t *testing.T) {
 func TestAnInvitationIsAnswered(t *testing.T) {
 	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
 		w.diary.keep(address, invited(address, "Theirs", begin.Add(time.Hour)))
-		r := w.expect(202, w.call(post, calendar+"/events/1/rsvp", key, `{"response":"tentative","comment":"Perhaps."}`))
+		r := w.expect(202, w.call(methodPost, calendar+"/events/1/rsvp", key, `{"response":"tentative","comment":"Perhaps."}`))
 		if r.object(t, "event", "my_status") != "tentative" || !strings.Contains(r.body, `"role":"req-participant","status":"tentative"`) {
 			t.Error(r.body)
 		}
-		r = w.expect(200, w.call(get, calendar+"/freebusy?from=2026-11-21&to=2026-11-22", key, ""))
+		r = w.expect(200, w.call(methodGet, calendar+"/freebusy?from=2026-11-21&to=2026-11-22", key, ""))
 		if r.body != `{"busy":[{"start":"2026-11-21T13:00:00.000Z","end":"2026-11-21T14:00:00.000Z","event_id":1,"status":"tentative"}]}` {
 			t.Error(r.body)
 		}
@@ -156,20 +156,20 @@ func TestAnInvitationIsAnswered(t *testing.T) {
 // TestARepeatedOrderIsDoneOnce: with an Idempotency-Key, separately for each meeting.
 func TestARepeatedOrderIsDoneOnce(t *testing.T) {
 	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
-		first := w.expect(202, w.call(post, calendar+"/events", key, aMeeting, "Idempotency-Key", "k"))
-		if again := w.expect(202, w.call(post, calendar+"/events", key, aMeeting, "Idempotency-Key", "k")); again.body != first.body {
+		first := w.expect(202, w.call(methodPost, calendar+"/events", key, aMeeting, "Idempotency-Key", "k"))
+		if again := w.expect(202, w.call(methodPost, calendar+"/events", key, aMeeting, "Idempotency-Key", "k")); again.body != first.body {
 			t.Errorf("%s, at first %s", again.body, first.body)
 		}
-		w.expect(422, w.call(post, calendar+"/events", key, strings.Replace(aMeeting, "Review", "Other", 1), "Idempotency-Key", "k"))
+		w.expect(422, w.call(methodPost, calendar+"/events", key, strings.Replace(aMeeting, "Review", "Other", 1), "Idempotency-Key", "k"))
 		w.diary.keep(address, invited(address, "b", begin), invited(address, "c", begin))
 		for id := 2; id <= 3; id++ {
-			r := w.expect(202, w.call(post, fmt.Sprintf("%s/events/%d/rsvp", calendar, id), key, `{"response":"accepted"}`, "Idempotency-Key", "k"))
+			r := w.expect(202, w.call(methodPost, fmt.Sprintf("%s/events/%d/rsvp", calendar, id), key, `{"response":"accepted"}`, "Idempotency-Key", "k"))
 			if r.object(t, "event", "id") != float64(id) {
 				t.Errorf("the answer to %d was taken for a repeat: %s", id, r.body)
 			}
 		}
-		rotated := w.expect(200, w.call(post, calendar+"/feed/rotate", key, "", "Idempotency-Key", "k"))
-		if again := w.expect(200, w.call(post, calendar+"/feed/rotate", key, "", "Idempotency-Key", "k")); again.body != rotated.body {
+		rotated := w.expect(200, w.call(methodPost, calendar+"/feed/rotate", key, "", "Idempotency-Key", "k"))
+		if again := w.expect(200, w.call(methodPost, calendar+"/feed/rotate", key, "", "Idempotency-Key", "k")); again.body != rotated.body {
 			t.Errorf("%s, at first %s", again.body, rotated.body)
 		}
 	})
@@ -180,19 +180,19 @@ func TestARepeatedOrderIsDoneOnce(t *testing.T) {
 func TestMeetingsArePaged(t *testing.T) {
 	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
 		w.diary.keep(address, invited(address, "c", begin.Add(3*time.Hour)), invited(address, "a", begin.Add(time.Hour)), invited(address, "b", begin.Add(2*time.Hour)))
-		if r := w.expect(200, w.call(get, calendar+"/events?from=2026-11-21T12:30:00Z&to=2026-11-21T14:30:00Z", key, "")); titles(t, r) != "a b" || r.object(t, "next_cursor") != nil {
+		if r := w.expect(200, w.call(methodGet, calendar+"/events?from=2026-11-21T12:30:00Z&to=2026-11-21T14:30:00Z", key, "")); titles(t, r) != "a b" || r.object(t, "next_cursor") != nil {
 			t.Error(r.body)
 		}
 		seen, cursor := "", ""
 		for range 3 {
-			r := w.expect(200, w.call(get, calendar+"/events?limit=1&cursor="+cursor, key, ""))
+			r := w.expect(200, w.call(methodGet, calendar+"/events?limit=1&cursor="+cursor, key, ""))
 			seen += titles(t, r)
 			cursor, _ = r.object(t, "next_cursor").(string)
 		}
 		if seen != "abc" || cursor != "" {
 			t.Errorf("%q, then %q", seen, cursor)
 		}
-		if r := w.expect(422, w.call(get, calendar+"/events?cursor=nonsense", key, "")); !strings.HasPrefix(r.detail(), "Invalid request: 'cursor' ") {
+		if r := w.expect(422, w.call(methodGet, calendar+"/events?cursor=nonsense", key, "")); !strings.HasPrefix(r.detail(), "Invalid request: 'cursor' ") {
 			t.Error(r.detail())
 		}
 	})
@@ -201,23 +201,23 @@ func TestMeetingsArePaged(t *testing.T) {
 // TestAListIsOfNow: repeated lists show every change and every removal.
 func TestAListIsOfNow(t *testing.T) {
 	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
-		list := func() reply { return w.expect(200, w.call(get, calendar+"/events", key, "")) }
+		list := func() reply { return w.expect(200, w.call(methodGet, calendar+"/events", key, "")) }
 		empty := list()
 		w.diary.keep(address, invited(address, "a", begin))
 		one := list()
 		if again := list(); titles(t, empty) != "" || titles(t, one) != "a" || again.body != one.body {
 			t.Errorf("%s, then %s, then %s", empty.body, one.body, again.body)
 		}
-		w.expect(202, w.call(post, calendar+"/events", key, `{"title":"b","start":"2026-12-01T15:00:00Z","attendees":["ann@far.test"]}`))
+		w.expect(202, w.call(methodPost, calendar+"/events", key, `{"title":"b","start":"2026-12-01T15:00:00Z","attendees":["ann@far.test"]}`))
 		if r := list(); titles(t, r) != "a b" {
 			t.Error(r.body)
 		}
-		w.expect(202, w.call(patch, calendar+"/events/2", key, `{"title":"c"}`))
+		w.expect(202, w.call(methodPatch, calendar+"/events/2", key, `{"title":"c"}`))
 		if r := list(); titles(t, r) != "a c" {
 			t.Error(r.body)
 		}
-		w.expect(202, w.call(post, calendar+"/events/2/cancel", key, ""))
-		if r := list(); titles(t, r) != "a" || titles(t, w.call(get, calendar+"/events?include_cancelled=true", key, "")) != "a c" {
+		w.expect(202, w.call(methodPost, calendar+"/events/2/cancel", key, ""))
+		if r := list(); titles(t, r) != "a" || titles(t, w.call(methodGet, calendar+"/events?include_cancelled=true", key, "")) != "a c" {
 			t.Error(r.body)
 		}
 	})
@@ -236,7 +236,7 @@ func titles(t *testing.T, r reply) string {
 func TestDamagedMeetings(t *testing.T) {
 	bothSurfaces(t, func(t *testing.T, w *world, address, calendar, key string) {
 		w.diary.keep(address, organized(address, "a", begin), organized(address, "b", begin), organized(address, "c", begin))
-		list := func(query string) reply { return w.expect(200, w.call(get, calendar+"/events"+query, key, "")) }
+		list := func(query string) reply { return w.expect(200, w.call(methodGet, calendar+"/events"+query, key, "")) }
 		list("")
 		w.diary.spoil(address, 2)
 		for _, query := range []string{"", "?limit=1", "?from=2026-01-01&to=2026-01-02"} {
@@ -252,7 +252,7 @@ func TestDamagedMeetings(t *testing.T) {
 			t.Error(r.body)
 		}
 		const sentence = "Meeting 2 in inbox own@inbox.test is damaged on the disk of this service and cannot be read"
-		for _, c := range [][3]string{{get, "", ""}, {patch, "", `{"title":"x"}`}, {post, "/cancel", ""}, {post, "/rsvp", `{"response":"accepted"}`}} {
+		for _, c := range [][3]string{{methodGet, "", ""}, {methodPatch, "", `{"title":"x"}`}, {methodPost, "/cancel", ""}, {methodPost, "/rsvp", `{"response":"accepted"}`}} {
 			if r := w.expect(500, w.call(c[0], calendar+"/events/2"+c[1], key, c[2])); r.detail() != sentence {
 				t.Errorf("%v: %s", c, r.detail())
 			}
@@ -273,12 +273,12 @@ func TestALargeListOfMeetingsEndsEarly(t *testing.T) {
 	}
 	w.diary.keep(address, long...)
 	key, events := w.key(alice, account.ScopeRead), "/api/v1/inboxes/"+address+"/calendar/events?limit=1000"
-	first := w.expect(200, w.call(get, events, key, ""))
+	first := w.expect(200, w.call(methodGet, events, key, ""))
 	next, _ := first.object(t, "next_cursor").(string)
 	if n := len(first.body); n < maxListBytes || n > maxListBytes+30_000 || next == "" {
 		t.Fatalf("%d octets, then %q", n, next)
 	}
-	second := w.expect(200, w.call(get, events+"&cursor="+next, key, ""))
+	second := w.expect(200, w.call(methodGet, events+"&cursor="+next, key, ""))
 	if all := strings.Fields(titles(t, first) + " " + titles(t, second)); len(all) != 600 || all[599] != "599" || second.object(t, "next_cursor") != nil {
 		t.Errorf("%d in both", len(all))
 	}
@@ -290,29 +290,29 @@ func TestAMailShowsWhatItSaid(t *testing.T) {
 	theirs := invited(address, "Theirs", begin)
 	theirs.ID, theirs.Recurrence = 4, &icalendar.Recurrence{Rule: "FREQ=WEEKLY"}
 	mail := mailOf("From: boss@org.test\r\nSubject: Invitation\r\n\r\nhello\r\n", inbox.OTP{})
-	mail.Content.Calendar = &calendar.Said{Meeting: theirs, Action: calendar.Created, Method: "REQUEST"}
+	mail.Content.Calendar = &calendar.MessageEvent{Meeting: theirs, Action: calendar.ActionCreated, Method: "REQUEST"}
 	w.deliver(address, mail)
 	for path, at := range map[string][]string{"/latest": {"email"}, "/messages/1": {"email"}, "/latest?fields=calendar_event": {"email"}} {
-		r := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+path, key, ""))
+		r := w.expect(200, w.call(methodGet, "/api/v1/inboxes/"+address+path, key, ""))
 		event, _ := r.object(t, append(at, "calendar_event")...).(map[string]any)
 		if event["action"] != "created" || event["event_id"] != 4. || event["title"] != "Theirs" || event["recurrence"] == nil {
 			t.Errorf("%s: %v", path, event)
 		}
 	}
-	if r := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/messages", key, "")); !strings.Contains(r.body, `"action":"created","event_id":4,"method":"REQUEST","reason":null}`) {
+	if r := w.expect(200, w.call(methodGet, "/api/v1/inboxes/"+address+"/messages", key, "")); !strings.Contains(r.body, `"action":"created","event_id":4,"method":"REQUEST","reason":null}`) {
 		t.Error(r.body)
 	}
 	other := theirs
 	other.ID, other.Title = 5, "Another"
-	mail.Content.MoreCalendar = []*calendar.Said{{Meeting: other, Action: calendar.Created}}
+	mail.Content.MoreCalendar = []*calendar.MessageEvent{{Meeting: other, Action: calendar.ActionCreated}}
 	w.deliver(address, mail)
-	r := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/latest", key, ""))
+	r := w.expect(200, w.call(methodGet, "/api/v1/inboxes/"+address+"/latest", key, ""))
 	all, _ := r.object(t, "email", "calendar_events").([]any)
 	if len(all) != 2 || all[0].(map[string]any)["title"] != "Theirs" || all[1].(map[string]any)["event_id"] != 5. || r.object(t, "email", "calendar_event", "title") != "Theirs" {
 		t.Error(r.body)
 	}
 	w.deliver(address, inbox.Receive{})
-	if r := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/latest", key, "")); r.object(t, "email", "calendar_event") != nil || strings.Contains(r.body, "calendar_events") {
+	if r := w.expect(200, w.call(methodGet, "/api/v1/inboxes/"+address+"/latest", key, "")); r.object(t, "email", "calendar_event") != nil || strings.Contains(r.body, "calendar_events") {
 		t.Error(r.body)
 	}
 }
@@ -329,17 +329,17 @@ func TestMeetingsTakeATurn(t *testing.T) {
 	}
 	w.diary.keep(address, all...)
 	events := "/api/v1/inboxes/" + address + "/calendar/"
-	feed := strings.TrimPrefix(w.expect(200, w.call(get, events+"feed", key, "")).object(t, "feed_url").(string), "http://service.test")
+	feed := strings.TrimPrefix(w.expect(200, w.call(methodGet, events+"feed", key, "")).object(t, "feed_url").(string), "http://service.test")
 	free := sync.OnceFunc(w.takeTurns())
 	defer free()
-	w.expect(200, w.call(get, events+"events?limit=20", key, ""))
+	w.expect(200, w.call(methodGet, events+"events?limit=20", key, ""))
 	window := "?from=2026-11-01T00:00:00Z&to=2026-12-31T00:00:00Z"
 	paths := []string{"events/1", "events" + window, "freebusy" + window, "events?limit=1000"}
 	answers := make(chan reply, len(paths)+1)
 	for _, path := range paths {
-		go func() { answers <- w.call(get, events+path, key, "") }()
+		go func() { answers <- w.call(methodGet, events+path, key, "") }()
 	}
-	go func() { answers <- w.call(get, feed, "", "") }()
+	go func() { answers <- w.call(methodGet, feed, "", "") }()
 	select {
 	case r := <-answers:
 		t.Fatalf("answered while no turn was free: %d %s", r.status, r.body)

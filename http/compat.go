@@ -32,37 +32,37 @@ var compatCalls = map[string]bool{
 }
 
 // withCompat adds the routes under compatPrefix.
-func withCompat(all []route) []route {
+func withCompat(all []routeSpec) []routeSpec {
 	for _, rt := range all[:len(all):len(all)] {
-		call, agents := strings.CutPrefix(rt.path, "/api/v1")
+		call, agents := strings.CutPrefix(rt.pathPattern, "/api/v1")
 		if agents && compatCalls[rt.method+" "+call] {
-			rt.path = compatPrefix + rt.path
+			rt.pathPattern = compatPrefix + rt.pathPattern
 			all = append(all, rt)
 		}
 	}
 	return all
 }
 
-func (rt *route) isCompat() bool { return strings.HasPrefix(rt.path, compatPrefix) }
+func (rt *routeSpec) isCompat() bool { return strings.HasPrefix(rt.pathPattern, compatPrefix) }
 
-// form is the default content of responses when the request does not select fields or limits.
-type form struct {
-	message, listed             fieldSet // members of a single message, and of a message in a list
-	text                        int      // octets of the text of a listed message; 0: no limit
-	messages, inboxes, meetings int64    // default page sizes
+// responseForm is the default content of responses when the request does not select fields or limits.
+type responseForm struct {
+	messageFields, listedFields            fieldSet // members of a single message, and of a message in a list
+	maxText                                int      // octets of the text of a listed message; 0: no limit
+	messageLimit, inboxLimit, meetingLimit int64    // default page sizes
 }
 
 var (
-	ownForm = form{allFields, listFields, listBodyBytes, defaultMessages, defaultInboxes, defaultMeetings}
+	ownForm = responseForm{allFields, listFields, listBodyBytes, defaultMessages, defaultInboxes, defaultMeetings}
 	// compatForm has complete messages in lists and the largest pages, because such clients never
 	// request a second page.
-	compatForm = form{compatFields, compatFields, 0, maxMessages, maxInboxes, maxMeetings}
+	compatForm = responseForm{compatFields, compatFields, 0, maxMessages, maxInboxes, maxMeetings}
 	// compatFields uses those clients' names for the two texts of a message.
 	compatFields = allFields&^fieldsNamed("body", "html") | compatTexts
 	compatTexts  = fieldsNamed("body_text", "body_html")
 )
 
-func (r *request) form() *form {
+func (r *apiRequest) responseForm() *responseForm {
 	if r.route.isCompat() {
 		return &compatForm
 	}
@@ -71,23 +71,23 @@ func (r *request) form() *form {
 
 // shownMeeting returns a meeting as the response shows it. Under compatPrefix an inbox has accepted
 // the meetings that it organizes.
-func (rt *route) shownMeeting(m *calendar.Meeting) *calendar.Meeting {
+func (rt *routeSpec) shownMeeting(m *calendar.Meeting) *calendar.Meeting {
 	if !rt.isCompat() {
 		return m
 	}
 	return m.AsOrganizers()
 }
 
-func (rt *route) shownMeetings(all []*calendar.Meeting) []*calendar.Meeting {
+func (rt *routeSpec) shownMeetings(all []*calendar.Meeting) []*calendar.Meeting {
 	if !rt.isCompat() {
 		return all
 	}
-	return each(all, func(m **calendar.Meeting) *calendar.Meeting { return rt.shownMeeting(*m) })
+	return mapEach(all, func(m **calendar.Meeting) *calendar.Meeting { return rt.shownMeeting(*m) })
 }
 
 // fileType returns the content type of an attachment. Under compatPrefix JSON means an envelope,
 // see sealedJSON, so JSON files get another type.
-func (rt *route) fileType(declared string) string {
+func (rt *routeSpec) fileType(declared string) string {
 	if rt.isCompat() && declared == string(typeJSON) {
 		return "application/octet-stream"
 	}
@@ -96,8 +96,8 @@ func (rt *route) fileType(declared string) string {
 
 // sealedJSON responds with the envelope of an attachment in JSON. By that type, such clients
 // recognize that they cannot read it.
-func (r *request) sealedJSON(envelope *io.SectionReader, missing error) error {
-	if err := r.reserve(3 * envelope.Size()); err != nil { // once raw, and once in base64
+func (r *apiRequest) sealedJSON(envelope *io.SectionReader, missing error) error {
+	if err := r.reserveBytes(3 * envelope.Size()); err != nil { // once raw, and once in base64
 		return err
 	}
 	raw := make([]byte, envelope.Size())
@@ -107,6 +107,6 @@ func (r *request) sealedJSON(envelope *io.SectionReader, missing error) error {
 		return err
 	}
 	b := base64.StdEncoding.AppendEncode([]byte(`{"envelope":"`), raw)
-	writeJSON(r.http, fasthttp.StatusOK, r.appendEnd(append(b, '"')))
+	writeJSON(r.httpCtx, fasthttp.StatusOK, r.appendEnd(append(b, '"')))
 	return nil
 }

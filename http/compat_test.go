@@ -45,12 +45,12 @@ func TestCompatMessages(t *testing.T) {
 		w.deliver(address, mail)
 	}
 	own := compatPrefix + "/api/v1/inboxes/" + address
-	list := w.expect(200, w.call(get, own+"/messages?direction=in", key, "")).object(t, "emails").([]any)
+	list := w.expect(200, w.call(methodGet, own+"/messages?direction=in", key, "")).object(t, "emails").([]any)
 	if len(list) != maxMessages {
 		t.Errorf("a list of %d", len(list))
 	}
-	single := w.expect(200, w.call(get, own+"/messages/201", key, "")).object(t, "email").(map[string]any)
-	newest := w.expect(200, w.call(get, own+"/latest?direction=in", key, "")).object(t, "email").(map[string]any)
+	single := w.expect(200, w.call(methodGet, own+"/messages/201", key, "")).object(t, "email").(map[string]any)
+	newest := w.expect(200, w.call(methodGet, own+"/latest?direction=in", key, "")).object(t, "email").(map[string]any)
 	for _, m := range []map[string]any{list[0].(map[string]any), single, newest} {
 		_, body := m["body"]
 		_, html := m["html"]
@@ -58,29 +58,29 @@ func TestCompatMessages(t *testing.T) {
 			t.Errorf("a message has %v", m)
 		}
 	}
-	if plain := w.call(get, latest, key, "").object(t, "email").(map[string]any); plain["body_text"] != nil || plain["body"] == nil {
+	if plain := w.call(methodGet, latest, key, "").object(t, "email").(map[string]any); plain["body_text"] != nil || plain["body"] == nil {
 		t.Errorf("on the agent surface: %v", plain)
 	}
-	tag := w.call(get, own+"/latest", key, "").header.Get("ETag")
-	w.expect(304, w.call(get, own+"/latest", key, "", "If-None-Match", tag))
+	tag := w.call(methodGet, own+"/latest", key, "").header.Get("ETag")
+	w.expect(304, w.call(methodGet, own+"/latest", key, "", "If-None-Match", tag))
 	for path, detail := range map[string]string{
 		own + "/messages?fields=body": "'fields' contains the unknown field 'body'. The fields of a message are listed in /docs", latest + "?fields=body_text": "'fields' contains the unknown field 'body_text'. The fields of a message are listed in /docs",
 		latest + "?include=body_html": "'include' contains the unknown value 'body_html'. Valid values: html, headers, envelope", own + "/latest?include=html": "'include' contains the unknown value 'html'. Valid values: html, headers, envelope",
 	} {
-		if r := w.expect(422, w.call(get, path, key, "")); r.detail() != "Invalid request: "+detail {
+		if r := w.expect(422, w.call(methodGet, path, key, "")); r.detail() != "Invalid request: "+detail {
 			t.Errorf("%s: %s", path, r.detail())
 		}
 	}
-	w.expect(200, w.call(post, own+"/messages/1/read", key, `{}`))
-	w.expect(200, w.call(remove, own+"/messages/1", key, ""))
-	w.expect(202, w.call(post, own+"/send", key, `{"to":"a@b.test","subject":"","body":""}`))
+	w.expect(200, w.call(methodPost, own+"/messages/1/read", key, `{}`))
+	w.expect(200, w.call(methodDelete, own+"/messages/1", key, ""))
+	w.expect(202, w.call(methodPost, own+"/send", key, `{"to":"a@b.test","subject":"","body":""}`))
 	waits := w.waiting(own+"/latest?direction=in&after=201&wait=20", key)
 	w.awaitWaiters(1)
 	w.deliver(address, inbox.Receive{Subject: "late"})
 	if r := <-waits; r.status != 200 || !strings.Contains(r.body, `"body_text":`) || strings.Contains(r.body, `"body":`) {
 		t.Errorf("a wait: %d %s", r.status, r.body[max(0, len(r.body)-300):])
 	}
-	if burned := w.expect(200, w.call(post, own+"/burn", key, `{}`)); burned.object(t, "burned") == 0.0 {
+	if burned := w.expect(200, w.call(methodPost, own+"/burn", key, `{}`)); burned.object(t, "burned") == 0.0 {
 		t.Error(burned.body)
 	}
 }
@@ -90,16 +90,16 @@ func TestCompatInboxes(t *testing.T) {
 	w.signUp(alice)
 	key := w.key(alice, account.ScopeFull)
 	path := compatPrefix + "/api/v1/inboxes"
-	made := w.expect(201, w.call(post, path, key, `{"prefix":"own"}`, headerOnce, "once")).object(t, "address").(string)
-	if again := w.expect(201, w.call(post, "/api/v1/inboxes", key, `{"prefix":"own"}`, headerOnce, "once")); again.object(t, "address") != made {
+	made := w.expect(201, w.call(methodPost, path, key, `{"prefix":"own"}`, headerOnce, "once")).object(t, "address").(string)
+	if again := w.expect(201, w.call(methodPost, "/api/v1/inboxes", key, `{"prefix":"own"}`, headerOnce, "once")); again.object(t, "address") != made {
 		t.Errorf("the same request by the other path made another: %s", again.body)
 	}
 	w.newInbox(alice, "second")
-	if all := w.expect(200, w.call(get, path, key, "")).object(t, "inboxes").([]any); len(all) != 2 {
+	if all := w.expect(200, w.call(methodGet, path, key, "")).object(t, "inboxes").([]any); len(all) != 2 {
 		t.Errorf("%v", all)
 	}
-	w.expect(200, w.call(remove, path+"/"+made, key, ""))
-	if compatForm.inboxes != 1000 || compatForm.meetings != 1000 {
+	w.expect(200, w.call(methodDelete, path+"/"+made, key, ""))
+	if compatForm.inboxLimit != 1000 || compatForm.meetingLimit != 1000 {
 		t.Errorf("%+v", compatForm)
 	}
 }
@@ -116,23 +116,23 @@ func TestCompatCalendar(t *testing.T) {
 			t.Errorf("%s, want %s", r.body, want)
 		}
 	}
-	is(w.expect(202, w.call(post, compat+"/events", key, aMeeting)), accepted)
-	is(w.expect(202, w.call(post, compat+"/events", key, aMeeting, headerOnce, "once")), accepted)
+	is(w.expect(202, w.call(methodPost, compat+"/events", key, aMeeting)), accepted)
+	is(w.expect(202, w.call(methodPost, compat+"/events", key, aMeeting, headerOnce, "once")), accepted)
 	for range 2 { // rendered, then cached
-		is(w.expect(200, w.call(get, calendar+"/events", key, "")), open)
-		is(w.expect(200, w.call(get, compat+"/events?include_cancelled=false", key, "")), accepted)
+		is(w.expect(200, w.call(methodGet, calendar+"/events", key, "")), open)
+		is(w.expect(200, w.call(methodGet, compat+"/events?include_cancelled=false", key, "")), accepted)
 	}
-	is(w.expect(200, w.call(get, compat+"/events/1", key, "")), accepted)
-	is(w.expect(200, w.call(get, calendar+"/events/1", key, "")), open)
-	is(w.expect(202, w.call(patch, compat+"/events/1", key, `{"title":"Other"}`)), accepted)
-	is(w.expect(202, w.call(post, compat+"/events/1/cancel", key, `{}`)), accepted)
+	is(w.expect(200, w.call(methodGet, compat+"/events/1", key, "")), accepted)
+	is(w.expect(200, w.call(methodGet, calendar+"/events/1", key, "")), open)
+	is(w.expect(202, w.call(methodPatch, compat+"/events/1", key, `{"title":"Other"}`)), accepted)
+	is(w.expect(202, w.call(methodPost, compat+"/events/1/cancel", key, `{}`)), accepted)
 	w.diary.keep(address, invited(address, "theirs", begin.Add(time.Hour)))
-	is(w.expect(202, w.call(post, compat+"/events/3/rsvp", key, `{"response":"declined"}`)), `"my_status":"declined"`)
-	link := w.expect(200, w.call(get, compat+"/feed", key, "")).object(t, "feed_url")
-	if rotated := w.expect(200, w.call(post, compat+"/feed/rotate", key, `{}`)).object(t, "feed_url"); rotated == link {
+	is(w.expect(202, w.call(methodPost, compat+"/events/3/rsvp", key, `{"response":"declined"}`)), `"my_status":"declined"`)
+	link := w.expect(200, w.call(methodGet, compat+"/feed", key, "")).object(t, "feed_url")
+	if rotated := w.expect(200, w.call(methodPost, compat+"/feed/rotate", key, `{}`)).object(t, "feed_url"); rotated == link {
 		t.Errorf("%v stays", link)
 	}
-	w.expect(200, w.call(remove, compat+"/feed", key, ""))
+	w.expect(200, w.call(methodDelete, compat+"/feed", key, ""))
 }
 
 // TestCompatAttachments: JSON always means an envelope.
@@ -144,18 +144,18 @@ func TestCompatAttachments(t *testing.T) {
 		id := w.deliver(address, mailOf(strings.Replace(mailWithFile, "text/html", c.declared, 1), inbox.OTP{}))
 		path := fmt.Sprintf("/api/v1/inboxes/%s/messages/%d/attachments/1", address, id)
 		for path, want := range map[string]string{path: c.own, compatPrefix + path: c.compat} {
-			if r := w.expect(200, w.call(get, path, key, "")); r.header.Get("Content-Type") != want || r.body == "" {
+			if r := w.expect(200, w.call(methodGet, path, key, "")); r.header.Get("Content-Type") != want || r.body == "" {
 				t.Errorf("%s of %s is sent as %s, want %s", path, c.declared, r.header.Get("Content-Type"), want)
 			}
 		}
 	}
 	session := w.signUpSession(alice)
 	vault := compatPrefix + "/api/v1/inboxes/" + w.encryptedInbox(session, "vault")
-	if r := w.expect(200, w.call(get, vault+"/latest?direction=in", session, "")); r.body != `{"email":null,"encrypted":true,"note":`+noteJSON()+`}` {
+	if r := w.expect(200, w.call(methodGet, vault+"/latest?direction=in", session, "")); r.body != `{"email":null,"encrypted":true,"note":`+noteJSON()+`}` {
 		t.Error(r.body)
 	}
 	w.deliver("vault@inbox.test", sealedMail(2000, "first file", ""))
-	r := w.expect(200, w.call(get, vault+"/messages/1/attachments/1", session, ""))
+	r := w.expect(200, w.call(methodGet, vault+"/messages/1/attachments/1", session, ""))
 	if want := `{"envelope":"` + base64.StdEncoding.EncodeToString([]byte("first file")) + `","encrypted":true,"note":` + noteJSON() + `}`; r.body != want || r.header.Get("Content-Type") != "application/json" {
 		t.Errorf("%s %s, want %s", r.header.Get("Content-Type"), r.body, want)
 	}

@@ -47,7 +47,7 @@ type mirrorPath struct {
 
 var theMirror = sync.OnceValues(func() (*mirror, error) {
 	var tree any
-	if err := json.Unmarshal(contract.OpenAPI().Body, &tree); err != nil {
+	if err := json.Unmarshal(contract.OpenAPI().BodyBytes, &tree); err != nil {
 		return nil, err
 	}
 	closeObjects(tree)
@@ -130,7 +130,7 @@ func (m *mirror) route(method, path string) (*routers.Route, map[string]string) 
 func (m *mirror) check(req *nethttp.Request, sent string, got reply) error {
 	method := req.Method
 	if method == nethttp.MethodHead {
-		method = get // like GET, without a body
+		method = methodGet // like GET, without a body
 	}
 	route, params := m.route(method, req.URL.EscapedPath())
 	if route == nil {
@@ -241,7 +241,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-var schemeKinds = map[string]credentials{"session": sessions, "accountKey": accountKeys, "inboxKey": inboxKeys}
+var schemeKinds = map[string]credentialSet{"session": sessionTokens, "accountKey": accountKeys, "inboxKey": inboxKeys}
 
 // TestContractAndRoutesAgree: every route has an operation and every operation a route, with the
 // same credentials, permission and path parameters.
@@ -254,34 +254,34 @@ func TestContractAndRoutesAgree(t *testing.T) {
 	routed := map[string]bool{}
 	for i := range w.server.routes {
 		rt := &w.server.routes[i]
-		routed[rt.name()] = true
-		item := m.doc.Paths.Value(rt.path)
+		routed[rt.routeName()] = true
+		item := m.doc.Paths.Value(rt.pathPattern)
 		if item == nil || item.GetOperation(rt.method) == nil {
-			t.Errorf("%s is not in the contract", rt.name())
+			t.Errorf("%s is not in the contract", rt.routeName())
 			continue
 		}
 		op := item.GetOperation(rt.method)
-		var who credentials
+		var who credentialSet
 		for _, s := range *op.Security {
 			for name := range s {
 				who |= schemeKinds[name]
 			}
 		}
-		if who != rt.who {
-			t.Errorf("%s: the contract lets in %03b, the route %03b", rt.name(), who, rt.who)
+		if who != rt.acceptedCredentials {
+			t.Errorf("%s: the contract lets in %03b, the route %03b", rt.routeName(), who, rt.acceptedCredentials)
 		}
 		permission, _ := op.Extensions["x-permission"].(string)
-		if want := scopeName(rt.scope); permission != want {
-			t.Errorf("%s: the contract asks for %q, the route for %q", rt.name(), permission, want)
+		if want := scopeName(rt.requiredScope); permission != want {
+			t.Errorf("%s: the contract asks for %q, the route for %q", rt.routeName(), permission, want)
 		}
-		if (op.RequestBody != nil) != (len(rt.body) > 0) {
-			t.Errorf("%s: only one of contract and route takes a body", rt.name())
+		if (op.RequestBody != nil) != (len(rt.bodyShape) > 0) {
+			t.Errorf("%s: only one of contract and route takes a body", rt.routeName())
 		} else if op.RequestBody != nil {
 			checkShape(t, rt, op.RequestBody.Value.Content["application/json"].Schema.Value)
 		}
-		for _, name := range parameterName.FindAllStringSubmatch(rt.path, -1) {
+		for _, name := range parameterName.FindAllStringSubmatch(rt.pathPattern, -1) {
 			if item.Parameters.GetByInAndName("path", name[1]) == nil {
-				t.Errorf("%s: parameter %s is not in the contract", rt.name(), name[1])
+				t.Errorf("%s: parameter %s is not in the contract", rt.routeName(), name[1])
 			}
 		}
 	}
@@ -294,7 +294,7 @@ func TestContractAndRoutesAgree(t *testing.T) {
 	}
 }
 
-func scopeName(s account.Scope) string {
+func scopeName(s account.ScopeSet) string {
 	if s == 0 {
 		return ""
 	}
@@ -302,25 +302,25 @@ func scopeName(s account.Scope) string {
 }
 
 // checkShape compares the fields of a body, their limits and which are required.
-func checkShape(t *testing.T, rt *route, schema *openapi3.Schema) {
+func checkShape(t *testing.T, rt *routeSpec, schema *openapi3.Schema) {
 	t.Helper()
 	for name, property := range schema.Properties {
-		f := rt.body.find(name)
+		f := rt.bodyShape.findField(name)
 		if f == nil {
-			t.Errorf("%s: %s is in the contract only", rt.name(), name)
+			t.Errorf("%s: %s is in the contract only", rt.routeName(), name)
 			continue
 		}
-		if f.required != slices.Contains(schema.Required, name) {
-			t.Errorf("%s: contract and route differ on whether %s is required", rt.name(), name)
+		if f.isRequired != slices.Contains(schema.Required, name) {
+			t.Errorf("%s: contract and route differ on whether %s is required", rt.routeName(), name)
 		}
 		limit := property.Value.MaxLength
-		if (f.kind == line || f.kind == text) && (limit == nil || *limit != uint64(f.max)) {
-			t.Errorf("%s: %s takes %d characters, the contract says otherwise", rt.name(), name, f.max)
+		if (f.valueKind == lineField || f.valueKind == textField) && (limit == nil || *limit != uint64(f.maxLength)) {
+			t.Errorf("%s: %s takes %d characters, the contract says otherwise", rt.routeName(), name, f.maxLength)
 		}
 	}
-	for _, f := range rt.body {
+	for _, f := range rt.bodyShape {
 		if schema.Properties[f.name] == nil {
-			t.Errorf("%s: %s is not in the contract", rt.name(), f.name)
+			t.Errorf("%s: %s is not in the contract", rt.routeName(), f.name)
 		}
 	}
 }
@@ -355,7 +355,7 @@ func TestExamplesConform(t *testing.T) {
 
 func TestDocsPage(t *testing.T) {
 	w := start(t)
-	r := w.expect(200, w.call(get, "/docs", "", ""))
+	r := w.expect(200, w.call(methodGet, "/docs", "", ""))
 	scripts := regexp.MustCompile("(?s)<script>(.*?)</script>").FindAllStringSubmatch(r.body, -1)
 	if len(scripts) != 1 {
 		t.Fatalf("the page has %d scripts of its own", len(scripts))
@@ -367,7 +367,7 @@ func TestDocsPage(t *testing.T) {
 		}
 	}
 	for i := range w.server.routes {
-		if path := w.server.routes[i].path; !strings.Contains(r.body, "</b> "+path+"</p>") {
+		if path := w.server.routes[i].pathPattern; !strings.Contains(r.body, "</b> "+path+"</p>") {
 			t.Errorf("the page lacks %s", path)
 		}
 	}
@@ -387,13 +387,13 @@ func TestDocsPage(t *testing.T) {
 			t.Errorf("the page holds %q", outside)
 		}
 	}
-	w.expect(304, w.call(get, "/docs", "", "", "If-None-Match", r.header.Get("ETag")))
-	w.expect(304, w.call(get, "/openapi.json", "", "", "If-None-Match", w.call(get, "/openapi.json", "", "").header.Get("ETag")))
+	w.expect(304, w.call(methodGet, "/docs", "", "", "If-None-Match", r.header.Get("ETag")))
+	w.expect(304, w.call(methodGet, "/openapi.json", "", "", "If-None-Match", w.call(methodGet, "/openapi.json", "", "").header.Get("ETag")))
 }
 
 // assetOf returns the name of the first file to which the page refers.
 func assetOf(w *world) string {
-	m := regexp.MustCompile(`/assets/([^"]+)"`).FindStringSubmatch(w.call(get, "/", "", "").body)
+	m := regexp.MustCompile(`/assets/([^"]+)"`).FindStringSubmatch(w.call(methodGet, "/", "", "").body)
 	if m == nil {
 		return "none"
 	}
@@ -402,7 +402,7 @@ func assetOf(w *world) string {
 
 func TestTheDashboardIsServed(t *testing.T) {
 	w := start(t)
-	r := w.expect(200, w.call(get, "/", "", ""))
+	r := w.expect(200, w.call(methodGet, "/", "", ""))
 	for field, want := range map[string]string{
 		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data: blob:; connect-src 'self'; font-src 'none'; frame-src blob:; object-src 'none'; " +
 			"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
@@ -413,12 +413,12 @@ func TestTheDashboardIsServed(t *testing.T) {
 			t.Errorf("%s is %q, want %q", field, got, want)
 		}
 	}
-	w.expect(304, w.call(get, "/", "", "", "If-None-Match", r.header.Get("ETag")))
+	w.expect(304, w.call(methodGet, "/", "", "", "If-None-Match", r.header.Get("ETag")))
 	if r := w.expect(200, w.call("HEAD", "/", "", "")); r.body != "" || r.header.Get("ETag") == "" {
 		t.Errorf("HEAD answers %q, %v", r.body, r.header)
 	}
 	asset := "/assets/" + assetOf(w)
-	plain, zipped := w.expect(200, w.call(get, asset, "", "", "Accept-Encoding", "identity")), w.expect(200, w.call(get, asset, "", "", "Accept-Encoding", "gzip"))
+	plain, zipped := w.expect(200, w.call(methodGet, asset, "", "", "Accept-Encoding", "identity")), w.expect(200, w.call(methodGet, asset, "", "", "Accept-Encoding", "gzip"))
 	if plain.header.Get("Content-Encoding") != "" || zipped.header.Get("Content-Encoding") != "gzip" || len(zipped.body) >= len(plain.body) {
 		t.Errorf("plain has %d bytes as %q, compressed %d as %q", len(plain.body), plain.header.Get("Content-Encoding"), len(zipped.body), zipped.header.Get("Content-Encoding"))
 	}
@@ -428,13 +428,13 @@ func TestTheDashboardIsServed(t *testing.T) {
 		}
 	}
 	for coding, want := range map[string]string{"gzip;q=0": "", "deflate,GZIP;q=0.5": "gzip", "br, gzip": "gzip", "xgzip": "", "*": ""} {
-		if r := w.expect(200, w.call(get, asset, "", "", "Accept-Encoding", coding)); r.header.Get("Content-Encoding") != want {
+		if r := w.expect(200, w.call(methodGet, asset, "", "", "Accept-Encoding", coding)); r.header.Get("Content-Encoding") != want {
 			t.Errorf("of %q an asset comes as %q", coding, r.header.Get("Content-Encoding"))
 		}
 	}
-	w.expect(304, w.call(get, asset, "", "", "If-None-Match", plain.header.Get("ETag")))
+	w.expect(304, w.call(methodGet, asset, "", "", "If-None-Match", plain.header.Get("ETag")))
 	for _, path := range []string{"/assets/app.js", "/assets/", "/assets", "/index.html", "/assets/..%2fdashboard.go"} {
-		if r := w.expect(404, w.call(get, path, "", "")); !strings.HasPrefix(r.body, `{"detail":`) {
+		if r := w.expect(404, w.call(methodGet, path, "", "")); !strings.HasPrefix(r.body, `{"detail":`) {
 			t.Errorf("%s answers %s", path, r.body)
 		}
 	}

@@ -41,7 +41,7 @@ func TestAcceptOutlastsAShortage(t *testing.T) {
 		short := &shortage{Listener: ln, err: err}
 		short.left.Store(4)
 		w.serve(short)
-		w.expect(200, w.call(get, "/healthz", "", ""))
+		w.expect(200, w.call(methodGet, "/healthz", "", ""))
 		if n := strings.Count(w.log.String(), "cannot be accepted"); n != 1 {
 			t.Errorf("%v: %d lines in the log", err, n)
 		}
@@ -188,7 +188,7 @@ func TestShutdownGivesUpAtItsDeadline(t *testing.T) {
 	entered := make(chan struct{})
 	release := make(chan struct{})
 	w := start(t, func(o *Options) {
-		o.Ready = func() error { close(entered); <-release; return nil }
+		o.CheckReady = func() error { close(entered); <-release; return nil }
 	})
 	got := w.waiting("/readyz", "")
 	<-entered
@@ -197,7 +197,7 @@ func TestShutdownGivesUpAtItsDeadline(t *testing.T) {
 	if err := w.server.Shutdown(over); err == nil {
 		t.Error("Shutdown says that nothing was in flight")
 	}
-	if w.server.base.Err() == nil {
+	if w.server.baseContext.Err() == nil {
 		t.Error("requests in flight were not told")
 	}
 	close(release)
@@ -213,7 +213,7 @@ func TestShutdownDoesNotWaitForTheSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	w.expect(200, w.call(get, "/healthz", "", "")) // the silent connection was accepted before
+	w.expect(200, w.call(methodGet, "/healthz", "", "")) // the silent connection was accepted before
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	if err := w.server.Shutdown(ctx); err != nil {
@@ -238,7 +238,7 @@ func TestHTTPSIsKeptTo(t *testing.T) {
 			if c.status == 304 {
 				known = []string{"If-None-Match", etag}
 			}
-			r := w.expect(c.status, w.call(get, c.path, c.token, "", known...))
+			r := w.expect(c.status, w.call(methodGet, c.path, c.token, "", known...))
 			if got := strings.Join(r.header.Values(field), ";"); got != want {
 				t.Errorf("%q: %s %d says %q", base, c.path, c.status, got)
 			}

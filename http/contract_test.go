@@ -79,13 +79,13 @@ func TestQueryLimitsAreTheContracts(t *testing.T) {
 			}
 			good, bad := around(p.Value.Schema.Value)
 			for _, v := range good {
-				if r := w.call(get, where+"?"+p.Value.Name+"="+v, session, ""); r.status != 200 {
+				if r := w.call(methodGet, where+"?"+p.Value.Name+"="+v, session, ""); r.status != 200 {
 					t.Errorf("%s=%s of %s: %d %s", p.Value.Name, v, path, r.status, r.body)
 				}
 			}
 			for _, v := range bad {
 				seen++
-				if r := w.call(get, where+"?"+p.Value.Name+"="+v, session, ""); r.status != 422 {
+				if r := w.call(methodGet, where+"?"+p.Value.Name+"="+v, session, ""); r.status != 422 {
 					t.Errorf("%s=%s of %s: %d, the contract excludes it", p.Value.Name, v, path, r.status)
 				}
 			}
@@ -130,10 +130,10 @@ func TestNoBodyIsEndless(t *testing.T) {
 	address := w.newInbox(alice, "own")
 	for i := range w.server.routes {
 		rt := &w.server.routes[i]
-		if len(rt.body) == 0 {
+		if len(rt.bodyShape) == 0 {
 			continue
 		}
-		path := strings.NewReplacer("{addr}", address, "{id}", "1", "{domain}", "a.test").Replace(rt.path)
+		path := strings.NewReplacer("{addr}", address, "{id}", "1", "{domain}", "a.test").Replace(rt.pathPattern)
 		req, err := nethttp.NewRequest(rt.method, "http://"+w.addr+path, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -141,7 +141,7 @@ func TestNoBodyIsEndless(t *testing.T) {
 		head := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", rt.method, path, session, 32<<20+1)
 		resp := w.ask(head).answer()
 		if resp.StatusCode != 413 {
-			t.Errorf("%s: %s", rt.name(), resp.Status)
+			t.Errorf("%s: %s", rt.routeName(), resp.Status)
 			continue
 		}
 		body, err := io.ReadAll(resp.Body)
@@ -170,7 +170,7 @@ func TestWebhookBodiesConform(t *testing.T) {
 			t.Fatal(err)
 		}
 		event := body["event"].(string)
-		if !webhook.Known(event) {
+		if !webhook.IsSubscription(event) {
 			continue
 		}
 		told[event] = true

@@ -31,7 +31,7 @@ func TestNoAnswerReachesAnotherClient(t *testing.T) {
 		c.address = w.newInbox(email, c.word)
 		c.key, c.inboxKey = w.key(email, account.ScopeFull), w.keyFor(email, c.address, account.ScopeRead)
 		w.deliver(c.address, inbox.Receive{Subject: c.word, Content: &inbox.Content{
-			Doc: message.Document{Text: strings.Repeat(c.word+" ", 1+n*10)}, OTP: inbox.OTP{Code: c.word},
+			Doc: message.ParsedMessage{Text: strings.Repeat(c.word+" ", 1+n*10)}, OTP: inbox.OTP{Code: c.word},
 		}})
 		w.deliver(c.address, mailOf(mailOfFiles(wordsOf(c.word, n)), inbox.OTP{Code: c.word}))
 	}
@@ -45,26 +45,26 @@ func TestNoAnswerReachesAnotherClient(t *testing.T) {
 				var err error
 				switch random.IntN(9) {
 				case 0:
-					r, err = w.try(get, one+"/latest", me.key, "")
+					r, err = w.try(methodGet, one+"/latest", me.key, "")
 				case 1:
-					r, err = w.try(get, one+"/messages?q="+me.word, me.inboxKey, "")
+					r, err = w.try(methodGet, one+"/messages?q="+me.word, me.inboxKey, "")
 				case 2:
-					r, err = w.try(get, "/api/v1/inboxes", me.key, "")
+					r, err = w.try(methodGet, "/api/v1/inboxes", me.key, "")
 				case 3:
-					r, err = w.try(get, "/api/account", me.session, "")
+					r, err = w.try(methodGet, "/api/account", me.session, "")
 				case 4:
-					r, err = w.try(get, "/api/inboxes/"+me.address+"/emails/1", me.inboxKey, "")
+					r, err = w.try(methodGet, "/api/inboxes/"+me.address+"/emails/1", me.inboxKey, "")
 				case 5:
-					r, err = w.try(post, "/api/keys", me.session, fmt.Sprintf(`{"label":%q}`, me.word))
+					r, err = w.try(methodPost, "/api/keys", me.session, fmt.Sprintf(`{"label":%q}`, me.word))
 				case 6:
-					r, err = w.try(patch, one, me.key, fmt.Sprintf(`{"nonsense-%s":1}`, me.word))
+					r, err = w.try(methodPatch, one, me.key, fmt.Sprintf(`{"nonsense-%s":1}`, me.word))
 				case 7:
-					r, err = w.try(get, fmt.Sprintf("%s/messages/2/attachments/%d", one, 1+random.IntN(3)), me.key, "")
+					r, err = w.try(methodGet, fmt.Sprintf("%s/messages/2/attachments/%d", one, 1+random.IntN(3)), me.key, "")
 					if err == nil && strings.TrimSpace(r.body) != wordsOf(me.word, n) {
 						t.Errorf("a file of %s has %d bytes, want %d", me.word, len(r.body), len(wordsOf(me.word, n)))
 					}
 				default: // another account's inbox: refused, and only its address is quoted
-					r, err = w.try(get, "/api/v1/inboxes/"+other.address+"/latest", me.key, "")
+					r, err = w.try(methodGet, "/api/v1/inboxes/"+other.address+"/latest", me.key, "")
 					if other != me && r.status != 403 {
 						t.Errorf("%s reads %s: %d", me.word, other.word, r.status)
 					}

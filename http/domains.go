@@ -9,35 +9,35 @@ import (
 	"inboxd/internal/core/domain"
 )
 
-// Domains is what the handlers of custom domains need. Names may have any form. A name that does
+// DomainManager is what the handlers of custom domains need. Names may have any form. A name that does
 // not belong to the account is NotFound, whether or not another account has it.
-type Domains interface {
-	ClaimDomain(ctx context.Context, id account.ID, name string) (domain.View, error)
-	Domains(ctx context.Context, id account.ID) ([]domain.View, error)
-	Domain(ctx context.Context, id account.ID, name string) (domain.View, error)
+type DomainManager interface {
+	ClaimDomain(ctx context.Context, id account.ID, name string) (domain.OwnerView, error)
+	AccountDomains(ctx context.Context, id account.ID) ([]domain.OwnerView, error)
+	ShowDomain(ctx context.Context, id account.ID, name string) (domain.OwnerView, error)
 	// VerifyDomain looks up the records before it returns.
-	VerifyDomain(ctx context.Context, id account.ID, name string) (domain.View, error)
+	VerifyDomain(ctx context.Context, id account.ID, name string) (domain.OwnerView, error)
 	// ReleaseDomain returns Refused while inboxes exist under the domain.
 	ReleaseDomain(ctx context.Context, id account.ID, name string) error
 }
 
-var domainShape = shape{{name: "domain", kind: line, required: true, max: maxDomain}}
+var domainShape = bodyShape{{name: "domain", valueKind: lineField, isRequired: true, maxLength: maxDomain}}
 
-// domains has the handlers that claim and verify custom domains.
-type domains struct{ port Domains }
+// domainHandlers has the handlers that claim and verify custom domains.
+type domainHandlers struct{ domainManager DomainManager }
 
-func (d *domains) routes() []route {
+func (d *domainHandlers) listRoutes() []routeSpec {
 	const (
 		all = "/api/domains"
 		one = all + "/{domain}"
 	)
-	return []route{
-		{post, all, sessions, none, false, domainShape, d.claimDomain},
-		{get, all, sessions, none, false, nil, d.listDomains},
-		{get, one, sessions, none, false, nil, d.showDomain},
-		{remove, one, sessions, none, false, nil, d.releaseDomain},
-		{post, one + "/verify", sessions, none, false, emptyShape, d.verifyDomain},
-		{get, one + "/zone", sessions, none, false, nil, d.domainZone},
+	return []routeSpec{
+		{methodPost, all, sessionTokens, noScope, false, domainShape, d.claimDomain},
+		{methodGet, all, sessionTokens, noScope, false, nil, d.listDomains},
+		{methodGet, one, sessionTokens, noScope, false, nil, d.showDomain},
+		{methodDelete, one, sessionTokens, noScope, false, nil, d.releaseDomain},
+		{methodPost, one + "/verify", sessionTokens, noScope, false, emptyShape, d.verifyDomain},
+		{methodGet, one + "/zone", sessionTokens, noScope, false, nil, d.domainZone},
 	}
 }
 
@@ -56,54 +56,54 @@ type recordResponse struct {
 	Found   bool   `json:"found"`
 }
 
-func describeDomain(v *domain.View) domainResponse {
-	return domainResponse{v.Name, v.Status.String(), each(v.Records, describeRecord), wireTimeOrNull(v.CheckedAt)}
+func describeDomain(v *domain.OwnerView) domainResponse {
+	return domainResponse{v.Name, v.Status.String(), mapEach(v.Records, describeRecord), wireTimeOrNull(v.CheckedAt)}
 }
 
-func describeRecord(r *domain.Record) recordResponse {
-	return recordResponse{r.Type, r.Name, r.Value, r.Purpose, r.Found}
+func describeRecord(r *domain.DNSRecord) recordResponse {
+	return recordResponse{r.Type, r.Name, r.Value, r.Purpose, r.IsFound}
 }
 
-func (r *request) domain(status int, v domain.View, err error) error {
+func (r *apiRequest) answerDomain(status int, v domain.OwnerView, err error) error {
 	return r.json(status, struct {
 		Domain domainResponse `json:"domain"`
 	}{describeDomain(&v)}, err)
 }
 
-func (d *domains) claimDomain(r *request) error {
-	v, err := d.port.ClaimDomain(r.ctx, r.principal.Account, *r.body.text("domain"))
-	return r.domain(fasthttp.StatusCreated, v, err)
+func (d *domainHandlers) claimDomain(r *apiRequest) error {
+	v, err := d.domainManager.ClaimDomain(r.ctx, r.principal.Account, *r.bodyValues.textOf("domain"))
+	return r.answerDomain(fasthttp.StatusCreated, v, err)
 }
 
-func (d *domains) listDomains(r *request) error {
-	views, err := d.port.Domains(r.ctx, r.principal.Account)
+func (d *domainHandlers) listDomains(r *apiRequest) error {
+	views, err := d.domainManager.AccountDomains(r.ctx, r.principal.Account)
 	return r.json(fasthttp.StatusOK, struct {
 		Domains []domainResponse `json:"domains"`
-	}{each(views, describeDomain)}, err)
+	}{mapEach(views, describeDomain)}, err)
 }
 
-func (d *domains) showDomain(r *request) error {
-	v, err := d.port.Domain(r.ctx, r.principal.Account, parameter(r.http, "domain"))
-	return r.domain(fasthttp.StatusOK, v, err)
+func (d *domainHandlers) showDomain(r *apiRequest) error {
+	v, err := d.domainManager.ShowDomain(r.ctx, r.principal.Account, pathParameter(r.httpCtx, "domain"))
+	return r.answerDomain(fasthttp.StatusOK, v, err)
 }
 
-func (d *domains) verifyDomain(r *request) error {
-	v, err := d.port.VerifyDomain(r.ctx, r.principal.Account, parameter(r.http, "domain"))
-	return r.domain(fasthttp.StatusOK, v, err)
+func (d *domainHandlers) verifyDomain(r *apiRequest) error {
+	v, err := d.domainManager.VerifyDomain(r.ctx, r.principal.Account, pathParameter(r.httpCtx, "domain"))
+	return r.answerDomain(fasthttp.StatusOK, v, err)
 }
 
-func (d *domains) releaseDomain(r *request) error {
-	return r.ok(d.port.ReleaseDomain(r.ctx, r.principal.Account, parameter(r.http, "domain")))
+func (d *domainHandlers) releaseDomain(r *apiRequest) error {
+	return r.ok(d.domainManager.ReleaseDomain(r.ctx, r.principal.Account, pathParameter(r.httpCtx, "domain")))
 }
 
 // domainZone responds with the records as a zone file that can be imported unchanged.
-func (d *domains) domainZone(r *request) error {
-	v, err := d.port.Domain(r.ctx, r.principal.Account, parameter(r.http, "domain"))
+func (d *domainHandlers) domainZone(r *apiRequest) error {
+	v, err := d.domainManager.ShowDomain(r.ctx, r.principal.Account, pathParameter(r.httpCtx, "domain"))
 	if err != nil {
 		return err
 	}
-	r.http.SetContentType("text/plain; charset=utf-8")
-	r.http.Response.Header.SetCanonical(headerCache, cacheNever)
-	r.http.SetBodyString(domain.Zone(v.Records))
+	r.httpCtx.SetContentType("text/plain; charset=utf-8")
+	r.httpCtx.Response.Header.SetCanonical(headerCache, cacheNever)
+	r.httpCtx.SetBodyString(domain.ZoneFile(v.Records))
 	return nil
 }

@@ -17,34 +17,34 @@ import (
 // The fake keeps domains by the real rules of internal/core/domain.
 
 func (f *fakeAccounts) namespaces(id account.ID, given *string) inbox.Namespaces {
-	ns := inbox.Namespaces{Domain: "inbox.test", Plain: true}
+	ns := inbox.Namespaces{ServiceDomain: "inbox.test", PlainAddresses: true}
 	if given != nil {
-		if s := f.domains[*given]; s != nil && s.Account == id && s.Status == domain.Verified {
-			ns.Own = s.Name
+		if s := f.domains[*given]; s != nil && s.Account == id && s.Status == domain.StatusVerified {
+			ns.OwnDomain = s.Name
 		}
 	}
 	return ns
 }
 
-func (f *fakeAccounts) orderDomain(id account.ID, name string, cmd func(*domain.State) domain.Command) (domain.View, error) {
+func (f *fakeAccounts) orderDomain(id account.ID, name string, cmd func(*domain.State) domain.Command) (domain.OwnerView, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.domains[name]
 	if s == nil || s.Account != id {
-		return domain.View{}, domain.NotFound(name)
+		return domain.OwnerView{}, domain.NotFound(name)
 	}
 	evs, err := domain.Decide(s, cmd(s), domain.Env{Now: f.now()})
 	if err != nil {
-		return domain.View{}, err
+		return domain.OwnerView{}, err
 	}
 	new(domain.Rows).Apply(s, evs)
-	return s.View("inbox.test"), nil
+	return s.OwnerView("inbox.test"), nil
 }
 
-func (f *fakeAccounts) ClaimDomain(_ context.Context, id account.ID, given string) (domain.View, error) {
+func (f *fakeAccounts) ClaimDomain(_ context.Context, id account.ID, given string) (domain.OwnerView, error) {
 	name, err := domain.Claimable(given, "inbox.test")
 	if err != nil {
-		return domain.View{}, err
+		return domain.OwnerView{}, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,37 +55,37 @@ func (f *fakeAccounts) ClaimDomain(_ context.Context, id account.ID, given strin
 	}
 	public, err := x509.MarshalPKIXPublicKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)).Public())
 	if err != nil {
-		return domain.View{}, err
+		return domain.OwnerView{}, err
 	}
-	claim := domain.Claim{Account: id, Token: "token", Keys: []domain.Key{
+	claim := domain.Claim{Account: id, Token: "token", Keys: []domain.DKIMKey{
 		{Selector: "r20261121", Algorithm: domain.RSA, Public: public}, {Selector: "e20261121", Algorithm: domain.Ed25519, Public: public}}}
 	evs, err := domain.Decide(s, claim, domain.Env{Now: f.now()})
 	if err != nil {
-		return domain.View{}, err
+		return domain.OwnerView{}, err
 	}
 	new(domain.Rows).Apply(s, evs)
-	return s.View("inbox.test"), nil
+	return s.OwnerView("inbox.test"), nil
 }
 
-func (f *fakeAccounts) Domains(_ context.Context, id account.ID) (views []domain.View, err error) {
+func (f *fakeAccounts) AccountDomains(_ context.Context, id account.ID) (views []domain.OwnerView, err error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	for _, s := range f.domains {
 		if s.Account == id {
-			views = append(views, s.View("inbox.test"))
+			views = append(views, s.OwnerView("inbox.test"))
 		}
 	}
-	slices.SortFunc(views, func(a, b domain.View) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(views, func(a, b domain.OwnerView) int { return strings.Compare(a.Name, b.Name) })
 	return views, nil
 }
 
-func (f *fakeAccounts) Domain(_ context.Context, id account.ID, name string) (domain.View, error) {
-	return f.orderDomain(id, name, func(*domain.State) domain.Command { return domain.Detach{} })
+func (f *fakeAccounts) ShowDomain(_ context.Context, id account.ID, name string) (domain.OwnerView, error) {
+	return f.orderDomain(id, name, func(*domain.State) domain.Command { return domain.DetachInbox{} })
 }
 
-func (f *fakeAccounts) VerifyDomain(_ context.Context, id account.ID, name string) (domain.View, error) {
+func (f *fakeAccounts) VerifyDomain(_ context.Context, id account.ID, name string) (domain.OwnerView, error) {
 	return f.orderDomain(id, name, func(s *domain.State) domain.Command {
-		return domain.Checked{Token: s.Token, Known: 0xffff, Found: f.published, Asked: true}
+		return domain.ReportCheck{Token: s.OwnershipToken, AnsweredRecords: 0xffff, FoundRecords: f.published, OwnerAsked: true}
 	})
 }
 
@@ -116,26 +116,26 @@ func TestDomains(t *testing.T) {
 		status                    int
 		want                      string
 	}{
-		{get, "", session, "", 200, `{"domains":[]}`},
-		{post, "", session, `{}`, 422, `{"detail":"Invalid request: 'domain' is required"}`},
-		{post, "", session, `{"domain": 7}`, 422, `{"detail":"Invalid request: 'domain' must be a string"}`},
-		{post, "", session, `{"domain": "127.0.0.1"}`, 422, `{"detail":"Invalid request: 'domain' must be a domain name such as example.com, at most 189 characters in its ASCII form"}`},
-		{post, "", session, `{"domain": "x.inbox.test"}`, 400, `{"detail":"The domain x.inbox.test belongs to this service"}`},
-		{post, "", session, `{"domain": "co.uk"}`, 400, `{"detail":"co.uk is a public suffix, so it cannot belong to one account. Claim a domain under it"}`},
-		{post, "", session, `{"domain": "Example.org"}`, 201, `{"domain":` + pending + `}`},
-		{post, "", session, `{"domain": "example.org"}`, 400, `{"detail":"The domain example.org already belongs to this account"}`},
-		{post, "", other, `{"domain": "example.org"}`, 400, `{"detail":"The domain example.org is claimed by another account. If it is yours, publish the TXT record _inboxd.example.org with the value inboxd-verification=token and claim it again"}`},
-		{get, "", session, "", 200, `{"domains":[` + pending + `]}`},
-		{get, "", other, "", 200, `{"domains":[]}`},
-		{get, "/example.org", session, "", 200, `{"domain":` + pending + `}`},
-		{get, "/example.org", other, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
-		{post, "/example.org/verify", other, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
-		{post, "/example.org/verify", session, `{"x": 1}`, 422, `{"detail":"Invalid request: 'x' is not a field of this request, which has no fields"}`},
-		{post, "/example.org/verify", session, "", 200, `{"domain":{"domain":"example.org","status":"verified",` + published + `,"checked_at":"2026-11-21T12:00:00.000Z"}}`},
-		{post, "", other, `{"domain": "example.org"}`, 400, `{"detail":"The domain example.org belongs to another account"}`},
-		{remove, "/example.org", other, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
-		{remove, "/example.org", session, "", 200, `{"ok":true}`},
-		{get, "/example.org/zone", session, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
+		{methodGet, "", session, "", 200, `{"domains":[]}`},
+		{methodPost, "", session, `{}`, 422, `{"detail":"Invalid request: 'domain' is required"}`},
+		{methodPost, "", session, `{"domain": 7}`, 422, `{"detail":"Invalid request: 'domain' must be a string"}`},
+		{methodPost, "", session, `{"domain": "127.0.0.1"}`, 422, `{"detail":"Invalid request: 'domain' must be a domain name such as example.com, at most 189 characters in its ASCII form"}`},
+		{methodPost, "", session, `{"domain": "x.inbox.test"}`, 400, `{"detail":"The domain x.inbox.test belongs to this service"}`},
+		{methodPost, "", session, `{"domain": "co.uk"}`, 400, `{"detail":"co.uk is a public suffix, so it cannot belong to one account. Claim a domain under it"}`},
+		{methodPost, "", session, `{"domain": "Example.org"}`, 201, `{"domain":` + pending + `}`},
+		{methodPost, "", session, `{"domain": "example.org"}`, 400, `{"detail":"The domain example.org already belongs to this account"}`},
+		{methodPost, "", other, `{"domain": "example.org"}`, 400, `{"detail":"The domain example.org is claimed by another account. If it is yours, publish the TXT record _inboxd.example.org with the value inboxd-verification=token and claim it again"}`},
+		{methodGet, "", session, "", 200, `{"domains":[` + pending + `]}`},
+		{methodGet, "", other, "", 200, `{"domains":[]}`},
+		{methodGet, "/example.org", session, "", 200, `{"domain":` + pending + `}`},
+		{methodGet, "/example.org", other, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
+		{methodPost, "/example.org/verify", other, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
+		{methodPost, "/example.org/verify", session, `{"x": 1}`, 422, `{"detail":"Invalid request: 'x' is not a field of this request, which has no fields"}`},
+		{methodPost, "/example.org/verify", session, "", 200, `{"domain":{"domain":"example.org","status":"verified",` + published + `,"checked_at":"2026-11-21T12:00:00.000Z"}}`},
+		{methodPost, "", other, `{"domain": "example.org"}`, 400, `{"detail":"The domain example.org belongs to another account"}`},
+		{methodDelete, "/example.org", other, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
+		{methodDelete, "/example.org", session, "", 200, `{"ok":true}`},
+		{methodGet, "/example.org/zone", session, "", 404, `{"detail":"The domain example.org is not one of this account's domains"}`},
 	} {
 		r := w.call(c.method, "/api/domains"+c.path, c.token, c.body)
 		if r.status != c.status || r.body != c.want {
@@ -150,20 +150,20 @@ func TestDomainZoneAndInbox(t *testing.T) {
 	w := start(t)
 	w.signUp(alice)
 	session := w.signUpSession(alice)
-	w.expect(201, w.call(post, "/api/domains", session, `{"domain": "example.org"}`))
-	zone := w.expect(200, w.call(get, "/api/domains/example.org/zone", session, ""))
+	w.expect(201, w.call(methodPost, "/api/domains", session, `{"domain": "example.org"}`))
+	zone := w.expect(200, w.call(methodGet, "/api/domains/example.org/zone", session, ""))
 	if kind := zone.header.Get("Content-Type"); kind != "text/plain; charset=utf-8" || !strings.HasPrefix(zone.body, "_inboxd.example.org.\t3600\tIN\tTXT\t\"inboxd-verification=token\"\n") {
 		t.Errorf("zone as %s: %s", kind, zone.body)
 	}
 	order := `{"prefix": "me", "domain": "example.org"}`
-	if r := w.call(post, "/api/inboxes", session, order); r.status != 400 || r.detail() != "The domain example.org is not a verified domain of this account" {
+	if r := w.call(methodPost, "/api/inboxes", session, order); r.status != 400 || r.detail() != "The domain example.org is not a verified domain of this account" {
 		t.Errorf("under a pending domain: %d %s", r.status, r.body)
 	}
 	w.accounts.published = 0xffff
-	w.expect(200, w.call(post, "/api/domains/example.org/verify", session, ""))
-	w.expect(422, w.call(post, "/api/inboxes", session, `{"domain": "example.org", "subdomain": "x"}`))
+	w.expect(200, w.call(methodPost, "/api/domains/example.org/verify", session, ""))
+	w.expect(422, w.call(methodPost, "/api/inboxes", session, `{"domain": "example.org", "subdomain": "x"}`))
 	var made struct{ Address string }
-	if err := json.Unmarshal([]byte(w.expect(201, w.call(post, "/api/inboxes", session, order)).body), &made); err != nil || made.Address != "me@example.org" {
+	if err := json.Unmarshal([]byte(w.expect(201, w.call(methodPost, "/api/inboxes", session, order)).body), &made); err != nil || made.Address != "me@example.org" {
 		t.Errorf("made %q, %v", made.Address, err)
 	}
 }

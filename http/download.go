@@ -20,80 +20,80 @@ import (
 
 // rawMessage responds with the message as received. It can be intact even if the message's row is
 // damaged.
-func (m *messages) rawMessage(r *request) error {
-	e, err := m.message(r, 0)
-	if err != nil && !fault.Is(err, fault.Damaged) {
+func (m *messageHandlers) rawMessage(r *apiRequest) error {
+	e, err := m.findMessage(r, 0)
+	if err != nil && !fault.Is(err, fault.DataDamaged) {
 		return err
 	}
-	raw, err := m.raw(r, e.meta)
+	raw, err := m.openRaw(r, e.messageMeta)
 	if err != nil {
 		return err
 	}
-	if e.meta.Sealed != nil {
-		r.download(sealed.MediaType, fmt.Sprintf("message-%d.eml.age", e.meta.ID))
+	if e.messageMeta.EncryptedState != nil {
+		r.answerDownload(sealed.MediaType, fmt.Sprintf("message-%d.eml.age", e.messageMeta.ID))
 	} else {
-		r.download("message/rfc822", fmt.Sprintf("message-%d.eml", e.meta.ID))
+		r.answerDownload("message/rfc822", fmt.Sprintf("message-%d.eml", e.messageMeta.ID))
 	}
 	r.inPieces(raw, raw.Size())
 	return nil
 }
 
-// raw opens the stored message. That checks all of it, so a large message needs a turn.
-func (m *messages) raw(r *request, meta *inbox.Message) (*io.SectionReader, error) {
-	if err := r.costly(meta.Size); err != nil {
+// openRaw opens the stored message. That checks all of it, so a large message needs a turn.
+func (m *messageHandlers) openRaw(r *apiRequest, meta *inbox.Message) (*io.SectionReader, error) {
+	if err := r.awaitTurn(meta.Size); err != nil {
 		return nil, err
 	}
-	raw, err := m.port.Raw(r.ctx, r.address, meta.ID)
+	raw, err := m.messageReader.RawMessage(r.ctx, r.inboxAddress, meta.ID)
 	if err == nil && raw == nil {
-		err = inbox.NoMessage(meta.ID, r.address)
+		err = inbox.NoMessage(meta.ID, r.inboxAddress)
 	}
 	return raw, err
 }
 
-// attachment responds with an attached file, extracted from the message as received.
-func (m *messages) attachment(r *request) error {
-	e, err := m.message(r, fieldsNamed("attachments"))
+// sendAttachment responds with an attached file, extracted from the message as received.
+func (m *messageHandlers) sendAttachment(r *apiRequest) error {
+	e, err := m.findMessage(r, fieldsNamed("attachments"))
 	if err != nil {
 		return err
 	}
-	given := parameter(r.http, "aid")
+	given := pathParameter(r.httpCtx, "aid")
 	a := attachmentOf(&e.content.Doc, given)
-	missing := fault.New(fault.NotFound, fmt.Sprintf("Attachment %s not found in message %d of inbox %s", given, e.meta.ID, r.address))
+	missing := fault.New(fault.NotFound, fmt.Sprintf("Attachment %s not found in message %d of inbox %s", given, e.messageMeta.ID, r.inboxAddress))
 	switch {
 	case a == nil:
 		return missing
 	case a.Truncated:
 		return fault.New(fault.Refused, "Attachment was too large to store. Only its name, type and size were kept")
 	}
-	if e.meta.Sealed != nil {
-		return m.sealedFile(r, e.meta, a, missing)
+	if e.messageMeta.EncryptedState != nil {
+		return m.sealedFile(r, e.messageMeta, a, missing)
 	}
-	raw, err := m.raw(r, e.meta)
+	raw, err := m.openRaw(r, e.messageMeta)
 	if err != nil {
 		return err
 	}
-	file, err := m.find(r, e.meta.ID, a.ID, raw)
+	file, err := m.findAttachment(r, e.messageMeta.ID, a.ID, raw)
 	if err != nil {
 		return err
 	}
 	if file == nil {
 		return missing
 	}
-	r.download(r.route.fileType(a.ContentType), a.Filename)
+	r.answerDownload(r.route.fileType(a.ContentType), a.Filename)
 	if file.Bytes != nil {
-		r.http.Response.SetBodyRaw(file.Bytes)
+		r.httpCtx.Response.SetBodyRaw(file.Bytes)
 	} else {
-		r.inPieces(file.Reader(raw), file.Size)
+		r.inPieces(file.OpenReader(raw), file.Size)
 	}
 	return nil
 }
 
 // sealedFile responds with the encrypted envelope of an attachment.
-func (m *messages) sealedFile(r *request, meta *inbox.Message, a *message.Attachment, missing error) error {
-	if err := r.costly(a.Size); err != nil {
+func (m *messageHandlers) sealedFile(r *apiRequest, meta *inbox.Message, a *message.Attachment, missing error) error {
+	if err := r.awaitTurn(a.Size); err != nil {
 		return err
 	}
-	envelope, err := m.port.File(r.ctx, r.address, meta.ID, a.ID)
+	envelope, err := m.messageReader.AttachmentFile(r.ctx, r.inboxAddress, meta.ID, a.ID)
 	if err != nil {
 		return err
 	}
@@ -103,27 +103,27 @@ func (m *messages) sealedFile(r *request, meta *inbox.Message, a *message.Attach
 	if r.route.isCompat() {
 		return r.sealedJSON(envelope, missing)
 	}
-	r.download(sealed.MediaType, a.Filename)
+	r.answerDownload(sealed.MediaType, a.Filename)
 	r.inPieces(envelope, envelope.Size())
 	return nil
 }
 
-// find locates an attachment in the message. It returns nil if the attachment does not exist.
-func (m *messages) find(r *request, id int64, aid int, raw *io.SectionReader) (*message.File, error) {
-	r.release() // the document is no longer needed
-	this := fileID{r.address, id, aid}
-	if file := m.places.of(this); file != nil {
+// findAttachment locates an attachment in the message. It returns nil if the attachment does not exist.
+func (m *messageHandlers) findAttachment(r *apiRequest, id int64, aid int, raw *io.SectionReader) (*message.AttachmentSource, error) {
+	r.releaseTurn() // the document is no longer needed
+	this := fileID{r.inboxAddress, id, aid}
+	if file := m.attachmentPlaces.of(this); file != nil {
 		return file, nil
 	}
-	if err := r.reserve(raw.Size()); err != nil {
+	if err := r.reserveBytes(raw.Size()); err != nil {
 		return nil, err
 	}
-	file := m.places.of(this) // another request may have found it while this one waited
+	file := m.attachmentPlaces.of(this) // another request may have found it while this one waited
 	if file != nil {
 		return file, nil
 	}
-	all := lend(raw.Size())
-	defer lent.Put(all)
+	all := borrowBuffer(raw.Size())
+	defer bufferPool.Put(all)
 	_, err := io.ReadFull(raw, *all)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // deleted in the meantime
@@ -132,15 +132,15 @@ func (m *messages) find(r *request, id int64, aid int, raw *io.SectionReader) (*
 		return nil, err
 	}
 	file, _ = message.FindAttachment(*all, aid)
-	m.places.keep(this, file)
+	m.attachmentPlaces.keepPlace(this, file)
 	return file, nil
 }
 
-// places caches where attachments are in their messages, which never change. Locating one requires
+// attachmentPlaces caches where attachments are in their messages, which never change. Locating one requires
 // parsing the whole message, and its downloads often come together.
-type places struct {
-	mu    sync.Mutex
-	known map[fileID]*message.File
+type attachmentPlaces struct {
+	mu          sync.Mutex
+	knownPlaces map[fileID]*message.AttachmentSource
 }
 
 type fileID struct {
@@ -152,31 +152,31 @@ type fileID struct {
 // mostPlaces is how many positions are cached.
 const mostPlaces = 1024
 
-func (p *places) of(f fileID) *message.File {
+func (p *attachmentPlaces) of(f fileID) *message.AttachmentSource {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.known[f]
+	return p.knownPlaces[f]
 }
 
-func (p *places) keep(f fileID, file *message.File) {
+func (p *attachmentPlaces) keepPlace(f fileID, file *message.AttachmentSource) {
 	if file == nil || file.Bytes != nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.known == nil || len(p.known) == mostPlaces {
-		p.known = map[fileID]*message.File{}
+	if p.knownPlaces == nil || len(p.knownPlaces) == mostPlaces {
+		p.knownPlaces = map[fileID]*message.AttachmentSource{}
 	}
-	p.known[f] = file
+	p.knownPlaces[f] = file
 }
 
-// lent is a pool of buffers for complete messages. A thousand simultaneous downloads parse their
+// bufferPool is a pool of buffers for complete messages. A thousand simultaneous downloads parse their
 // messages one after the other. Without the pool, the garbage collector would run all the time on
 // the processor that is reserved for polls.
-var lent sync.Pool
+var bufferPool sync.Pool
 
-func lend(n int64) *[]byte {
-	if b, ok := lent.Get().(*[]byte); ok && int64(cap(*b)) >= n {
+func borrowBuffer(n int64) *[]byte {
+	if b, ok := bufferPool.Get().(*[]byte); ok && int64(cap(*b)) >= n {
 		*b = (*b)[:n]
 		return b
 	}
@@ -184,8 +184,8 @@ func lend(n int64) *[]byte {
 	return &b
 }
 
-func attachmentOf(d *message.Document, given string) *message.Attachment {
-	id, ok := number(given)
+func attachmentOf(d *message.ParsedMessage, given string) *message.Attachment {
+	id, ok := parseID(given)
 	for i := range d.Attachments {
 		if ok && int64(d.Attachments[i].ID) == id {
 			return &d.Attachments[i]
@@ -194,36 +194,36 @@ func attachmentOf(d *message.Document, given string) *message.Attachment {
 	return nil
 }
 
-// download sets the headers of a response whose content comes from a stranger. Browsers must save
+// answerDownload sets the headers of a response whose content comes from a stranger. Browsers must save
 // it, and must never render or sniff it with this service's origin.
-func (r *request) download(contentType, filename string) {
-	h := &r.http.Response.Header
+func (r *apiRequest) answerDownload(contentType, filename string) {
+	h := &r.httpCtx.Response.Header
 	h.SetContentType(contentType)
-	h.Set("Content-Disposition", disposition(filename))
+	h.Set("Content-Disposition", contentDisposition(filename))
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	h.SetCanonical(headerCache, cacheNever)
-	r.http.SetStatusCode(fasthttp.StatusOK)
+	r.httpCtx.SetStatusCode(fasthttp.StatusOK)
 }
 
 // inPieces reads the body while it is written, so that a peer that does not read holds only one
 // piece. If the message is deleted in the meantime, the response ends short of its Content-Length
 // and the connection is closed.
-func (r *request) inPieces(from io.Reader, size int64) {
-	log, id, name := r.server.opts.Logger, wire.RequestID(r.http), r.route.name()
-	body := &pieces{from: from, turns: r.server.turns, widen: wire.Narrow(r.http), failed: func(err error) {
+func (r *apiRequest) inPieces(from io.Reader, size int64) {
+	log, id, name := r.server.opts.Logger, wire.RequestID(r.httpCtx), r.route.routeName()
+	body := &pieceReader{bodySource: from, searchTurns: r.server.searchTurns, widenWindow: wire.NarrowWindow(r.httpCtx), onFailed: func(err error) {
 		log.Error("http: response was cut off", "request", id, "route", name, "err", err)
 	}}
-	r.http.Response.SetBodyStream(body, int(size))
+	r.httpCtx.Response.SetBodyStream(body, int(size))
 }
 
-// pieces is a response body that is read from the store.
-type pieces struct {
-	from   io.Reader
-	turns  *search.Turns
-	failed func(error)
+// pieceReader is a response body that is read from the store.
+type pieceReader struct {
+	bodySource  io.Reader
+	searchTurns *search.TurnLimiter
+	onFailed    func(error)
 
-	begun int    // number of pieces read so far
-	widen func() // lets the kernel buffer more of the response
+	piecesBegun int    // number of pieces read so far
+	widenWindow func() // lets the kernel buffer more of the response
 }
 
 const (
@@ -237,19 +237,19 @@ var pieceBuffers = sync.Pool{New: func() any { return new([pieceBytes]byte) }}
 
 // Read waits for its turn. If a thousand downloads start at once, nearly all of their goroutines
 // wait here, so the scheduler's run queue stays short for polls.
-func (p *pieces) Read(b []byte) (n int, err error) {
-	if p.begun++; p.begun == readPieces {
-		p.widen()
+func (p *pieceReader) Read(b []byte) (n int, err error) {
+	if p.piecesBegun++; p.piecesBegun == readPieces {
+		p.widenWindow()
 	}
-	p.turns.Piece(func() { n, err = p.from.Read(b) })
+	p.searchTurns.RunPiece(func() { n, err = p.bodySource.Read(b) })
 	if err != nil && err != io.EOF && !errors.Is(err, fs.ErrNotExist) {
-		p.failed(err)
+		p.onFailed(err)
 	}
 	return n, err
 }
 
 // WriteTo implements io.WriterTo, which fasthttp uses to read a body.
-func (p *pieces) WriteTo(w io.Writer) (int64, error) {
+func (p *pieceReader) WriteTo(w io.Writer) (int64, error) {
 	b := pieceBuffers.Get().(*[pieceBytes]byte)
 	defer pieceBuffers.Put(b)
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{p}, b[:])
@@ -276,9 +276,9 @@ func inertType(declared string) string {
 	return "application/octet-stream"
 }
 
-// disposition returns a Content-Disposition with the name in ASCII for old clients and in UTF-8 for
+// contentDisposition returns a Content-Disposition with the name in ASCII for old clients and in UTF-8 for
 // others (RFC 6266 appendix D, RFC 8187).
-func disposition(filename string) string {
+func contentDisposition(filename string) string {
 	if filename == "" {
 		filename = "attachment"
 	}
@@ -288,11 +288,11 @@ func disposition(filename string) string {
 		}
 		return r
 	}, filename)
-	return `attachment; filename="` + plain + `"; filename*=UTF-8''` + extended(filename)
+	return `attachment; filename="` + plain + `"; filename*=UTF-8''` + percentEncode(filename)
 }
 
-// extended percent-encodes all bytes except attr-char of RFC 8187 section 3.2.1.
-func extended(s string) string {
+// percentEncode percent-encodes all bytes except attr-char of RFC 8187 section 3.2.1.
+func percentEncode(s string) string {
 	var b strings.Builder
 	for _, c := range []byte(s) {
 		letter := c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9'

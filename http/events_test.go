@@ -48,7 +48,7 @@ func (h happened) subjects() (out []string) {
 
 func (w *world) events(path, key, query string) (h happened) {
 	w.t.Helper()
-	w.expect(200, w.call(get, path+"?"+query, key, "")).into(w.t, &h)
+	w.expect(200, w.call(methodGet, path+"?"+query, key, "")).into(w.t, &h)
 	return h
 }
 
@@ -90,7 +90,7 @@ func TestPagesOfEventsAreBounded(t *testing.T) {
 	for _, path := range []string{eventsPath + "?limit=500", eventsPath + "?limit=500&wait=1", "/api/v1/inboxes/" + one + "/events?limit=500"} {
 		after, seen, pages := "", 0, 0
 		for more := true; more; pages++ {
-			r := w.expect(200, w.call(get, path+after, key, ""))
+			r := w.expect(200, w.call(methodGet, path+after, key, ""))
 			if len(r.body) > 4<<20 {
 				t.Fatalf("%s: %d octets", path, len(r.body))
 			}
@@ -106,7 +106,7 @@ func TestPagesOfEventsAreBounded(t *testing.T) {
 			t.Errorf("%s: %d events on %d pages", path, seen, pages)
 		}
 	}
-	if r := w.expect(200, w.call(get, eventsPath+"?after=now", key, "")); r.object(t, "has_more").(bool) {
+	if r := w.expect(200, w.call(methodGet, eventsPath+"?after=now", key, "")); r.object(t, "has_more").(bool) {
 		t.Error(r.body)
 	}
 	w.accounts.lock.Lock()
@@ -125,16 +125,16 @@ func TestPagesOfEventsAreBounded(t *testing.T) {
 		t.Errorf("the stream read %d events of %d", shown, events)
 	}
 	// Without room, nothing large is read.
-	w.server.patience = 10 * time.Millisecond
-	all := w.server.answers.Charge(w.idOf(alice))
-	eventually(t, "what the pages held is given back", func() bool { return all.Set(answersHeld / 2) })
-	if r := w.expect(503, w.call(get, eventsPath+"?limit=500", key, "")); r.header.Get("Retry-After") == "" {
+	w.server.turnPatience = 10 * time.Millisecond
+	all := w.server.answerBudget.NewCharge(w.idOf(alice))
+	eventually(t, "what the pages held is given back", func() bool { return all.SetBytes(answersHeld / 2) })
+	if r := w.expect(503, w.call(methodGet, eventsPath+"?limit=500", key, "")); r.header.Get("Retry-After") == "" {
 		t.Error(r.header)
 	}
-	all.Set(0)
-	w.expect(200, w.call(get, eventsPath+"?limit=500", key, ""))
-	if _, held := w.server.Held(); held != 0 {
-		eventually(t, "nothing is charged", func() bool { _, held = w.server.Held(); return held == 0 })
+	all.SetBytes(0)
+	w.expect(200, w.call(methodGet, eventsPath+"?limit=500", key, ""))
+	if _, held := w.server.HeldBytes(); held != 0 {
+		eventually(t, "nothing is charged", func() bool { _, held = w.server.HeldBytes(); return held == 0 })
 	}
 }
 
@@ -144,7 +144,7 @@ func TestEventsAreTheBodiesOfWebhooks(t *testing.T) {
 	mail := mailOf("From: Shop <shop@example.com>\r\nSubject: Your <code>\r\n\r\nhi", inbox.OTP{Code: "482913"})
 	w.deliver(one, mail)
 	want := `{"events":[{"event":"message.received","inbox":"own@inbox.test","message_id":1,"from":"shop@example.com","received_at":"2026-11-21T12:00:00.000Z","subject":"Your <code>","otp":"482913"}],"next":"`
-	r := w.expect(200, w.call(get, eventsPath, key, ""))
+	r := w.expect(200, w.call(methodGet, eventsPath, key, ""))
 	if !strings.HasPrefix(r.body, want) || r.header.Get("Content-Type") != "application/json" || r.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%s %v", r.body, r.header)
 	}
@@ -161,7 +161,7 @@ func TestAnInboxKeyFollowsItsOwnInbox(t *testing.T) {
 		}
 	}
 	w.accounts.DeleteInbox(t.Context(), w.idOf(alice), one)
-	w.expect(403, w.call(get, eventsPath, key, ""))
+	w.expect(403, w.call(methodGet, eventsPath, key, ""))
 }
 
 func TestEventsRefuse(t *testing.T) {
@@ -171,16 +171,16 @@ func TestEventsRefuse(t *testing.T) {
 		"wait=61": "'wait' must be between 0 and 60", "limit=0": "'limit' must be between 1 and 500", "limit=501": "'limit' must be between 1 and 500",
 		"after=7": "'after' is not a valid cursor", "after=NOW": "'after' is not a valid cursor", "after=" + bobs: "'after' is not a valid cursor",
 	} {
-		if r := w.expect(422, w.call(get, eventsPath+"?"+query, key, "")); !strings.HasPrefix(r.detail(), "Invalid request: "+detail) {
+		if r := w.expect(422, w.call(methodGet, eventsPath+"?"+query, key, "")); !strings.HasPrefix(r.detail(), "Invalid request: "+detail) {
 			t.Errorf("%s: %s", query, r.detail())
 		}
 	}
-	r := w.expect(422, w.call(get, eventsPath, key, "", "Accept", "text/event-stream", "Last-Event-ID", "x"))
+	r := w.expect(422, w.call(methodGet, eventsPath, key, "", "Accept", "text/event-stream", "Last-Event-ID", "x"))
 	if !strings.HasPrefix(r.detail(), "Invalid request: 'Last-Event-ID' is not a valid cursor") {
 		t.Error(r.detail())
 	}
 	w.accounts.broken = errors.New("no disk")
-	w.expect(500, w.call(get, eventsPath, key, ""))
+	w.expect(500, w.call(methodGet, eventsPath, key, ""))
 }
 
 // TestCursorsBeyondWhatIsKept: a cursor that is too old resumes at the oldest event, and reports
@@ -261,7 +261,7 @@ func TestEndsOfCredentialsEndWaits(t *testing.T) {
 		},
 		"session logged out": {
 			func() string { return w.signUpSession(alice) },
-			func(token string) { w.expect(200, w.call(post, "/api/auth/logout", token, "")) },
+			func(token string) { w.expect(200, w.call(methodPost, "/api/auth/logout", token, "")) },
 		},
 		"key expired": {
 			func() string {
@@ -276,7 +276,7 @@ func TestEndsOfCredentialsEndWaits(t *testing.T) {
 			func(token string) {
 				w.accounts.mu.RLock()
 				defer w.accounts.mu.RUnlock()
-				w.accounts.principals[token].Move()
+				w.accounts.principals[token].MarkMoved()
 			},
 		},
 	} {
@@ -427,12 +427,12 @@ func TestWhoAcceptsAStream(t *testing.T) {
 	} {
 		var h fasthttp.RequestHeader
 		h.Set("Accept", accept)
-		if got := accepts(&h, headerAccept, "text/event-stream"); got != want {
+		if got := acceptsValue(&h, headerAccept, "text/event-stream"); got != want {
 			t.Errorf("%q: %v", accept, got)
 		}
 		h.Set("Accept", "application/json")
 		h.Add("Accept", accept)
-		if got := accepts(&h, headerAccept, "text/event-stream"); got != want {
+		if got := acceptsValue(&h, headerAccept, "text/event-stream"); got != want {
 			t.Errorf("in the second field %q: %v", accept, got)
 		}
 	}
@@ -453,14 +453,14 @@ func FuzzAccepts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, field string) {
 		var h fasthttp.RequestHeader
 		h.Set("Accept", field)
-		got := accepts(&h, headerAccept, "text/event-stream")
+		got := acceptsValue(&h, headerAccept, "text/event-stream")
 		if got && !strings.Contains(strings.ToLower(field), "text/event-stream") {
 			t.Errorf("%q", field)
 		}
-		if h.Set("Accept", field+",text/event-stream;q=0.00"); accepts(&h, headerAccept, "text/event-stream") != got {
+		if h.Set("Accept", field+",text/event-stream;q=0.00"); acceptsValue(&h, headerAccept, "text/event-stream") != got {
 			t.Errorf("%q with a weight of zero at its end", field)
 		}
-		if h.Set("Accept", field+",text/event-stream;q=1"); !accepts(&h, headerAccept, "text/event-stream") {
+		if h.Set("Accept", field+",text/event-stream;q=1"); !acceptsValue(&h, headerAccept, "text/event-stream") {
 			t.Errorf("%q with a weight of one at its end", field)
 		}
 	})

@@ -34,7 +34,7 @@ type fakeInboxes struct {
 	mu      sync.RWMutex
 	states  map[string]*inbox.State
 	views   map[string]*inbox.View
-	stored  map[string]map[int64]inbox.Stored
+	stored  map[string]map[int64]inbox.StoredMessage
 	broken  error         // returned by every call if set
 	refuses error         // returned only by Do if set
 	reads   int           // number of calls of Content
@@ -50,15 +50,15 @@ type fakeInboxes struct {
 	pageMost int   // page size of a list of inboxes, if set
 
 	journals fakeJournals
-	letters  []inbox.Letter
-	requests map[idempotency.Key]idempotency.Record
+	letters  []inbox.SendRequest
+	requests map[idempotency.RequestKey]idempotency.Record
 }
 
 func newFakeInboxes(now func() time.Time) *fakeInboxes {
-	return &fakeInboxes{now: now, plan: account.DefaultPlans().Of(account.Free), damaged: map[int64]bool{}, requests: map[idempotency.Key]idempotency.Record{}, states: map[string]*inbox.State{}, views: map[string]*inbox.View{}, stored: map[string]map[int64]inbox.Stored{}}
+	return &fakeInboxes{now: now, plan: account.DefaultPlans().Of(account.PlanFree), damaged: map[int64]bool{}, requests: map[idempotency.RequestKey]idempotency.Record{}, states: map[string]*inbox.State{}, views: map[string]*inbox.View{}, stored: map[string]map[int64]inbox.StoredMessage{}}
 }
 
-func (f *fakeInboxes) Resident(address []byte) *inbox.View {
+func (f *fakeInboxes) ResidentView(address []byte) *inbox.View {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.views[string(address)]
@@ -81,14 +81,14 @@ func (f *fakeInboxes) ViewFor(ctx context.Context, id account.ID, address string
 	return v, err
 }
 
-func (f *fakeInboxes) Do(_ context.Context, address string, cmd inbox.Command) (inbox.Outcome, error) {
+func (f *fakeInboxes) Do(_ context.Context, address string, cmd inbox.Command) (inbox.CommandOutcome, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.broken != nil {
-		return inbox.Outcome{}, f.broken
+		return inbox.CommandOutcome{}, f.broken
 	}
 	if f.refuses != nil {
-		return inbox.Outcome{}, f.refuses
+		return inbox.CommandOutcome{}, f.refuses
 	}
 	s := f.states[address]
 	if s == nil {
@@ -104,21 +104,21 @@ func (f *fakeInboxes) Do(_ context.Context, address string, cmd inbox.Command) (
 	rows.Apply(s, evs)
 	switch c := cmd.(type) { // these messages were never parsed, so they cannot be parsed again
 	case inbox.Receive:
-		if len(rows.Store) == 1 {
-			rows.Store[0].Content = c.Content
+		if len(rows.StoreMessages) == 1 {
+			rows.StoreMessages[0].Content = c.Content
 		}
 	case inbox.Submit:
-		rows.Store[0].Content = c.Content
+		rows.StoreMessages[0].Content = c.Content
 	}
 	f.keep(address, rows)
 	old := f.views[address]
-	if delete(f.views, address); s.Live() {
+	if delete(f.views, address); s.IsLive() {
 		f.views[address] = inbox.NewView(s)
 	}
 	if old != nil {
 		old.SupersedeBy(f.views[address])
 	}
-	for _, e := range rows.Public {
+	for _, e := range rows.PublicEvents {
 		f.journals.append(e)
 	}
 	return answer, nil
@@ -126,17 +126,17 @@ func (f *fakeInboxes) Do(_ context.Context, address string, cmd inbox.Command) (
 
 func (f *fakeInboxes) keep(address string, rows *inbox.Rows) {
 	if f.stored[address] == nil {
-		f.stored[address] = map[int64]inbox.Stored{}
+		f.stored[address] = map[int64]inbox.StoredMessage{}
 	}
-	for _, s := range rows.Store {
+	for _, s := range rows.StoreMessages {
 		f.stored[address][s.ID] = s
 	}
-	for _, m := range rows.Drop {
+	for _, m := range rows.DropMessages {
 		delete(f.stored[address], m.ID)
 	}
 }
 
-func (f *fakeInboxes) Content(_ context.Context, address string, id int64) (*inbox.Content, error) {
+func (f *fakeInboxes) MessageContent(_ context.Context, address string, id int64) (*inbox.Content, error) {
 	if f.held != nil {
 		<-f.held
 	}
@@ -154,7 +154,7 @@ func (f *fakeInboxes) damage(address string, id int64) error {
 	return f.broken
 }
 
-func (f *fakeInboxes) Raw(_ context.Context, address string, id int64) (*io.SectionReader, error) {
+func (f *fakeInboxes) RawMessage(_ context.Context, address string, id int64) (*io.SectionReader, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	raw := f.stored[address][id].Raw
@@ -164,10 +164,10 @@ func (f *fakeInboxes) Raw(_ context.Context, address string, id int64) (*io.Sect
 	return io.NewSectionReader(fakeRaw{f, address, id}, 0, int64(len(raw))), nil
 }
 
-func (f *fakeInboxes) File(_ context.Context, address string, id int64, file int) (*io.SectionReader, error) {
+func (f *fakeInboxes) AttachmentFile(_ context.Context, address string, id int64, file int) (*io.SectionReader, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	for _, kept := range f.stored[address][id].Files {
+	for _, kept := range f.stored[address][id].EncryptedFiles {
 		if kept.ID == file {
 			return io.NewSectionReader(bytes.NewReader(kept.Envelope), 0, int64(len(kept.Envelope))), f.broken
 		}
@@ -215,7 +215,7 @@ func (f *fakeInboxes) spoil(address string, id int64, row bool) {
 	s := f.states[address]
 	if i := slices.IndexFunc(s.Messages, func(m *inbox.Message) bool { return m.ID == id }); row {
 		s.Messages = slices.Clone(s.Messages)
-		s.Messages[i] = &inbox.Message{ID: id, Damaged: true, ReceivedAt: s.Messages[i].ReceivedAt, ExpiresAt: s.Messages[i].ExpiresAt}
+		s.Messages[i] = &inbox.Message{ID: id, IsDamaged: true, ReceivedAt: s.Messages[i].ReceivedAt, ExpiresAt: s.Messages[i].ExpiresAt}
 	} else {
 		f.damaged[id] = true
 	}
@@ -228,7 +228,7 @@ func (f *fakeInboxes) unload(address string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	old := f.views[address]
-	f.states[address].Newest = nil
+	f.states[address].NewestContent = nil
 	f.views[address] = inbox.NewView(f.states[address])
 	old.Supersede()
 }
@@ -244,17 +244,17 @@ type fakeAccounts struct {
 	plans      account.Plans
 	byID       map[account.ID]*account.State
 	byEmail    map[string]account.ID
-	keys       map[account.ID]map[int64]*account.Key
-	requests   map[idempotency.Key]idempotency.Record
+	keys       map[account.ID]map[int64]*account.APIKey
+	requests   map[idempotency.RequestKey]idempotency.Record
 	resets     []string                      // e-mail addresses that requested one
 	principals map[string]*account.Principal // by token
 	asked      atomic.Int64                  // number of calls of Authenticate
 	minted     uint16
 	suppressed map[account.ID][]account.Suppression
 	placed     uint64
-	creating   func(inbox.Order) // if set, called first by every creation
+	creating   func(inbox.CreationRequest) // if set, called first by every creation
 	domains    map[string]*domain.State
-	published  domain.Found // result of every check
+	published  domain.RecordSet // result of every check
 	fakeWebhooks
 }
 
@@ -263,7 +263,7 @@ func newFakeAccounts(now func() time.Time, inboxes *fakeInboxes) *fakeAccounts {
 		fakeJournals: &inboxes.journals, now: now, inboxes: inboxes, plans: account.DefaultPlans(), byID: map[account.ID]*account.State{},
 		byEmail: map[string]account.ID{}, principals: map[string]*account.Principal{},
 		domains: map[string]*domain.State{},
-		keys:    map[account.ID]map[int64]*account.Key{}, requests: map[idempotency.Key]idempotency.Record{},
+		keys:    map[account.ID]map[int64]*account.APIKey{}, requests: map[idempotency.RequestKey]idempotency.Record{},
 		suppressed: map[account.ID][]account.Suppression{},
 	}
 }
@@ -273,7 +273,7 @@ func (f *fakeAccounts) Authenticate(_ context.Context, token []byte) (*account.P
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	p := f.principals[string(token)]
-	if p == nil || !p.Valid(f.now()) {
+	if p == nil || !p.IsValid(f.now()) {
 		return nil, fault.New(fault.Unauthenticated, "unknown token")
 	}
 	return p, nil
@@ -283,7 +283,7 @@ func (f *fakeAccounts) decide(id account.ID, cmd account.Command) error {
 	s := f.byID[id]
 	if s == nil {
 		s = account.NewState()
-		f.byID[id], f.keys[id] = s, map[int64]*account.Key{}
+		f.byID[id], f.keys[id] = s, map[int64]*account.APIKey{}
 	}
 	evs, err := account.Decide(s, cmd, account.Env{Now: f.now(), Plans: f.plans})
 	if err != nil {
@@ -313,7 +313,7 @@ func (f *fakeAccounts) decide(id account.ID, cmd account.Command) error {
 }
 
 // keyOf returns the key of an inbox, nil if there is none.
-func (f *fakeAccounts) keyOf(id account.ID, address string) *account.Key {
+func (f *fakeAccounts) keyOf(id account.ID, address string) *account.APIKey {
 	for _, k := range f.keys[id] {
 		if k.Kind == account.KindInboxKey && k.Inbox == address {
 			return k
@@ -325,7 +325,7 @@ func (f *fakeAccounts) keyOf(id account.ID, address string) *account.Key {
 // mint makes a token and registers its principal.
 func (f *fakeAccounts) mint(p *account.Principal) string {
 	f.minted++
-	token := account.MintToken(p.Kind, p.Account.Partition(), [32]byte{30: byte(f.minted >> 8), 31: byte(f.minted)})
+	token := account.MintToken(p.Kind, p.Account.HomePartition(), [32]byte{30: byte(f.minted >> 8), 31: byte(f.minted)})
 	p.Hash = account.HashToken([]byte(token))
 	f.principals[token] = p
 	return token
@@ -340,7 +340,7 @@ func (f *fakeAccounts) SignUp(_ context.Context, email, password string) (accoun
 	id := account.ID{}
 	binary.BigEndian.PutUint32(id[:], uint32(len(f.byEmail)+1))
 	f.byEmail[email] = id
-	if err := f.decide(id, account.Open{ID: id, Email: email, PasswordHash: password, Plan: account.Free}); err != nil {
+	if err := f.decide(id, account.Open{ID: id, Email: email, PasswordHash: password, Plan: account.PlanFree}); err != nil {
 		return account.SignedIn{}, err
 	}
 	return f.session(id)
@@ -370,14 +370,14 @@ func (f *fakeAccounts) LogOut(_ context.Context, p *account.Principal) error {
 	return nil
 }
 
-func (f *fakeAccounts) Usage(_ context.Context, id account.ID) (account.Usage, error) {
+func (f *fakeAccounts) AccountUsage(_ context.Context, id account.ID) (account.QuotaUsage, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	s := f.byID[id]
-	return account.Usage{Profile: s.Profile, Plan: f.plans.Of(s.Plan), Inboxes: s.Inboxes + int64(len(s.Reserved)), Keys: s.AccountKeys + s.InboxKeys, Sends: s.Sends.On(f.now()), Reserved: s.Reserved}, nil
+	return account.QuotaUsage{Profile: s.Profile, Plan: f.plans.Of(s.Plan), InboxCount: s.LiveInboxes + int64(len(s.ReservedInboxes)), KeyCount: s.AccountKeys + s.InboxKeys, SendsToday: s.DailySends.On(f.now()), ReservedInboxes: s.ReservedInboxes}, nil
 }
 
-func (f *fakeAccounts) SetRecipient(_ context.Context, id account.ID, recipient sealed.Recipient, password string) error {
+func (f *fakeAccounts) SetRecipient(_ context.Context, id account.ID, recipient sealed.RecipientKey, password string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.decide(id, account.SetRecipient{Recipient: recipient.String(), PasswordHash: password}) // not hashed here
@@ -389,18 +389,18 @@ func (f *fakeAccounts) DropRecipient(_ context.Context, id account.ID, password 
 	return f.decide(id, account.DropRecipient{PasswordHash: password})
 }
 
-func (f *fakeAccounts) IssueKey(_ context.Context, by *account.Principal, label string, scopes account.Scope, days *int) (account.Issued, error) {
-	return f.issue(by.Account, account.Key{Kind: account.KindAccountKey, Label: label, Scopes: scopes}, days)
+func (f *fakeAccounts) IssueKey(_ context.Context, by *account.Principal, label string, scopes account.ScopeSet, days *int) (account.IssuedKey, error) {
+	return f.issue(by.Account, account.APIKey{Kind: account.KindAccountKey, Label: label, Scopes: scopes}, days)
 }
 
-func (f *fakeAccounts) IssueInboxKey(_ context.Context, by *account.Principal, address string, scopes account.Scope, days *int) (account.Issued, error) {
-	return f.issue(by.Account, account.Key{Kind: account.KindInboxKey, Inbox: address, Scopes: scopes}, days)
+func (f *fakeAccounts) IssueInboxKey(_ context.Context, by *account.Principal, address string, scopes account.ScopeSet, days *int) (account.IssuedKey, error) {
+	return f.issue(by.Account, account.APIKey{Kind: account.KindInboxKey, Inbox: address, Scopes: scopes}, days)
 }
 
 func (f *fakeAccounts) RevokeInboxKey(_ context.Context, id account.ID, address string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.decide(id, account.RevokeInboxKey{Inbox: address, Found: f.keyOf(id, address)})
+	return f.decide(id, account.RevokeInboxKey{Inbox: address, FoundKey: f.keyOf(id, address)})
 }
 
 // makeRoom forgets the key of an inbox without revoking it: tests hold several at once, which the
@@ -408,30 +408,30 @@ func (f *fakeAccounts) RevokeInboxKey(_ context.Context, id account.ID, address 
 func (f *fakeAccounts) makeRoom(id account.ID, address string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	maps.DeleteFunc(f.keys[id], func(_ int64, k *account.Key) bool { return k.Inbox == address })
+	maps.DeleteFunc(f.keys[id], func(_ int64, k *account.APIKey) bool { return k.Inbox == address })
 }
 
-func (f *fakeAccounts) issue(id account.ID, k account.Key, days *int) (account.Issued, error) {
+func (f *fakeAccounts) issue(id account.ID, k account.APIKey, days *int) (account.IssuedKey, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	expires, err := account.Lifetime(days, f.now())
+	expires, err := account.ExpiryAfter(days, f.now())
 	if err != nil {
-		return account.Issued{}, err
+		return account.IssuedKey{}, err
 	}
 	token := f.mint(&account.Principal{Account: id, Kind: k.Kind, KeyID: f.byID[id].LastKey + 1, Scopes: k.Scopes, Inbox: k.Inbox, ExpiresAt: expires})
 	k.Hash, k.Prefix, k.ExpiresAt = account.HashToken([]byte(token)), account.KeyPrefix(token), expires
-	if err := f.decide(id, account.IssueKey{Key: k, Held: f.keyOf(id, k.Inbox) != nil}); err != nil {
-		return account.Issued{}, err
+	if err := f.decide(id, account.IssueKey{Key: k, InboxHasKey: f.keyOf(id, k.Inbox) != nil}); err != nil {
+		return account.IssuedKey{}, err
 	}
-	return account.Issued{Token: token, Key: *f.keys[id][f.byID[id].LastKey]}, nil
+	return account.IssuedKey{Token: token, Key: *f.keys[id][f.byID[id].LastKey]}, nil
 }
 
-func (f *fakeAccounts) Keys(_ context.Context, id account.ID, cursor string, limit int) (page []account.Key, next string, _ error) {
+func (f *fakeAccounts) AccountKeys(_ context.Context, id account.ID, cursor string, limit int) (page []account.APIKey, next string, _ error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	after, err := strconv.ParseInt("0"+cursor, 10, 64)
 	if err != nil {
-		return nil, "", fault.New(fault.Invalid, "Invalid request: 'cursor' is not one of ours")
+		return nil, "", fault.New(fault.InvalidRequest, "Invalid request: 'cursor' is not one of ours")
 	}
 	for _, key := range slices.Sorted(maps.Keys(f.keys[id])) {
 		switch {
@@ -455,7 +455,7 @@ func (f *fakeAccounts) HaveKeys(_ context.Context, id account.ID, addresses []st
 	return held, nil
 }
 
-func (f *fakeAccounts) Capacity(context.Context, account.ID) (inbox.Capacity, error) {
+func (f *fakeAccounts) InboxCapacity(context.Context, account.ID) (inbox.Capacity, error) {
 	return inbox.CapacityOf(f.inboxes.plan), nil
 }
 
@@ -491,7 +491,7 @@ func (f *fakeAccounts) EndSession(ctx context.Context, id account.ID, session st
 func (f *fakeAccounts) ChangePassword(_ context.Context, p *account.Principal, old, password string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.decide(p.Account, account.ChangePassword{Old: old, PasswordHash: password, Keep: p.Hash})
+	return f.decide(p.Account, account.ChangePassword{OldHash: old, PasswordHash: password, KeepSession: p.Hash})
 }
 
 // RequestVerification records the link that it would send: its token is the account's e-mail
@@ -499,14 +499,14 @@ func (f *fakeAccounts) ChangePassword(_ context.Context, p *account.Principal, o
 func (f *fakeAccounts) RequestVerification(_ context.Context, id account.ID) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.decide(id, account.StartReset{Hash: account.HashToken([]byte(f.byID[id].Email)), Verify: true})
+	return f.decide(id, account.StartReset{Hash: account.HashToken([]byte(f.byID[id].Email)), VerifiesEmail: true})
 }
 
 func (f *fakeAccounts) VerifyEmail(_ context.Context, token string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for id, s := range f.byID {
-		if _, waits := s.Resets[account.HashToken([]byte(token))]; waits {
+		if _, waits := s.ResetTokens[account.HashToken([]byte(token))]; waits {
 			return f.decide(id, account.VerifyEmail{Hash: account.HashToken([]byte(token))})
 		}
 	}
@@ -514,53 +514,53 @@ func (f *fakeAccounts) VerifyEmail(_ context.Context, token string) error {
 }
 
 // ResetPassword compares the hash of the token with that in the account.
-func (f *fakeAccounts) ResetPassword(_ context.Context, token, password string) (account.Ended, error) {
+func (f *fakeAccounts) ResetPassword(_ context.Context, token, password string) (account.ResetSummary, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for id, s := range f.byID {
-		if _, waits := s.Resets[account.HashToken([]byte(token))]; waits {
-			ended := s.Ending(account.Env{Now: f.now()})
+		if _, waits := s.ResetTokens[account.HashToken([]byte(token))]; waits {
+			ended := s.CountEnding(account.Env{Now: f.now()})
 			return ended, f.decide(id, account.ResetPassword{Hash: account.HashToken([]byte(token)), PasswordHash: password})
 		}
 	}
-	return account.Ended{}, account.BadReset()
+	return account.ResetSummary{}, account.BadReset()
 }
 
 func (f *fakeAccounts) RevokeKey(_ context.Context, id account.ID, key int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.decide(id, account.RevokeKey{ID: key, Found: f.keys[id][key]})
+	return f.decide(id, account.RevokeKey{ID: key, FoundKey: f.keys[id][key]})
 }
 
 func (f *fakeAccounts) CheckRequest(_ context.Context, _ account.ID, req idempotency.Request) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if known, again := f.requests[req.Key]; again {
-		return known.Check(req)
+		return known.CheckSame(req)
 	}
 	return nil
 }
 
 // CreateInboxOnce stores its response under the idempotency key.
-func (f *fakeAccounts) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.Order, req idempotency.Request, tell func(inbox.Placement, time.Time) []byte) (idempotency.Result, error) {
+func (f *fakeAccounts) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.CreationRequest, req idempotency.Request, tell func(inbox.Placement, time.Time) []byte) (idempotency.FirstResult, error) {
 	f.mu.RLock()
 	known, again := f.requests[req.Key]
 	f.mu.RUnlock()
 	if again {
-		return known.Result, known.Check(req)
+		return known.FirstResult, known.CheckSame(req)
 	}
 	view, place, err := f.CreateInbox(ctx, id, order)
 	if err != nil {
-		return idempotency.Result{}, err
+		return idempotency.FirstResult{}, err
 	}
-	a := idempotency.Result{Address: place.Address, Told: tell(place, view.CreatedAt)}
+	a := idempotency.FirstResult{Address: place.Address, EncodedResponse: tell(place, view.CreatedAt)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.requests[req.Key] = idempotency.Record{Request: req, Result: a}
+	f.requests[req.Key] = idempotency.Record{Request: req, FirstResult: a}
 	return a, nil
 }
 
-func (f *fakeAccounts) CreateInbox(ctx context.Context, id account.ID, order inbox.Order) (*inbox.View, inbox.Placement, error) {
+func (f *fakeAccounts) CreateInbox(ctx context.Context, id account.ID, order inbox.CreationRequest) (*inbox.View, inbox.Placement, error) {
 	if f.creating != nil {
 		f.creating(order)
 	}
@@ -568,7 +568,7 @@ func (f *fakeAccounts) CreateInbox(ctx context.Context, id account.ID, order inb
 	defer f.mu.Unlock()
 	f.placed++
 	spread := f.placed * 0x9e3779b97f4a7c15
-	place, err := order.Place(f.plans.Of(f.byID[id].Plan), f.namespaces(id, order.Domain), [3]uint64{spread, spread, spread})
+	place, err := order.PlaceAddress(f.plans.Of(f.byID[id].Plan), f.namespaces(id, order.Domain), [3]uint64{spread, spread, spread})
 	if err != nil {
 		return nil, place, err
 	}
@@ -586,7 +586,7 @@ func (f *fakeAccounts) CreateInbox(ctx context.Context, id account.ID, order inb
 	return view, place, err
 }
 
-func (f *fakeAccounts) ListInboxes(_ context.Context, id account.ID, cursor string, limit int, take func(*inbox.View) bool) (inbox.Page, error) {
+func (f *fakeAccounts) ListInboxes(_ context.Context, id account.ID, cursor string, limit int, take func(*inbox.View) bool) (inbox.ListPage, error) {
 	f.inboxes.mu.RLock()
 	defer f.inboxes.mu.RUnlock()
 	if f.inboxes.pageMost > 0 {
@@ -594,34 +594,34 @@ func (f *fakeAccounts) ListInboxes(_ context.Context, id account.ID, cursor stri
 	}
 	var all []*inbox.View
 	for _, v := range f.inboxes.views {
-		if v.Live() && v.Account == id && v.Address != f.inboxes.lost && take(v) {
+		if v.IsLive() && v.Account == id && v.Address != f.inboxes.lost && take(v) {
 			all = append(all, v)
 		}
 	}
 	slices.SortFunc(all, func(a, b *inbox.View) int { return strings.Compare(a.Address, b.Address) })
 	from, err := strconv.Atoi("0" + cursor)
 	if err != nil {
-		return inbox.Page{}, fault.New(fault.Invalid, "Invalid request: 'cursor' is not one of ours")
+		return inbox.ListPage{}, fault.New(fault.InvalidRequest, "Invalid request: 'cursor' is not one of ours")
 	}
-	page := inbox.Page{Views: all[min(from, len(all)):min(from+limit, len(all))]}
+	page := inbox.ListPage{Views: all[min(from, len(all)):min(from+limit, len(all))]}
 	if from+limit < len(all) {
-		page.Next = strconv.Itoa(from + limit)
+		page.NextCursor = strconv.Itoa(from + limit)
 	}
 	if f.inboxes.lost != "" {
-		page.Damaged = []string{f.inboxes.lost}
+		page.DamagedAddresses = []string{f.inboxes.lost}
 	}
 	return page, f.inboxes.unlisted
 }
 
-func (f *fakeAccounts) UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.Update) (ignored []string, note string, err error) {
+func (f *fakeAccounts) UpdateInbox(ctx context.Context, id account.ID, address string, cmd inbox.UpdateSettings) (ignored []string, note string, err error) {
 	f.mu.RLock()
 	plan := f.plans.Of(f.byID[id].Plan)
 	f.mu.RUnlock()
-	if cmd.Label != nil && !plan.Labels {
+	if cmd.Label != nil && !plan.LabelsAllowed {
 		ignored, cmd.Label = []string{"label"}, nil
 	}
 	if cmd.RetentionHours != nil {
-		hours := plan.Retention(cmd.RetentionHours)
+		hours := plan.EffectiveRetention(cmd.RetentionHours)
 		cmd.RetentionHours = &hours
 	}
 	_, err = f.inboxes.Do(ctx, address, cmd)
@@ -635,27 +635,27 @@ func (f *fakeAccounts) DeleteInbox(ctx context.Context, id account.ID, address s
 
 // fakeJournals keeps the accounts' change journals.
 type fakeJournals struct {
-	readers changefeed.Readers
+	readers changefeed.ReaderSet
 	lock    sync.Mutex
-	all     map[account.ID][]changefeed.Entry
-	broken  error                            // returned by Events if set
-	panics  bool                             // panic instead
-	shown   int                              // sum of events read
-	pages   []weak.Pointer[changefeed.Entry] // given to readers, while they hold it
+	all     map[account.ID][]changefeed.JournalEntry
+	broken  error                                   // returned by Events if set
+	panics  bool                                    // panic instead
+	shown   int                                     // sum of events read
+	pages   []weak.Pointer[changefeed.JournalEntry] // given to readers, while they hold it
 }
 
-func (f *fakeJournals) append(e inbox.Public) {
+func (f *fakeJournals) append(e inbox.PublicEvent) {
 	f.lock.Lock()
 	if f.all == nil {
-		f.all = map[account.ID][]changefeed.Entry{}
+		f.all = map[account.ID][]changefeed.JournalEntry{}
 	}
 	seq := uint64(1)
 	if n := len(f.all[e.Account]); n > 0 {
 		seq = f.all[e.Account][n-1].Seq + 1
 	}
-	f.all[e.Account] = append(f.all[e.Account], changefeed.Entry{Seq: seq, Public: e})
+	f.all[e.Account] = append(f.all[e.Account], changefeed.JournalEntry{Seq: seq, PublicEvent: e})
 	f.lock.Unlock()
-	f.readers.Announce(e.Account, seq, []inbox.Public{e})
+	f.readers.AnnounceEvents(e.Account, seq, []inbox.PublicEvent{e})
 }
 
 // forget drops the oldest n entries, as expiry does.
@@ -665,28 +665,28 @@ func (f *fakeJournals) forget(id account.ID, n int) {
 	f.all[id] = f.all[id][n:]
 }
 
-func (f *fakeJournals) Events(_ context.Context, id account.ID, after uint64, address string, limit changefeed.Limit) (changefeed.Page, error) {
+func (f *fakeJournals) ReadEvents(_ context.Context, id account.ID, after uint64, address string, limit changefeed.ReadLimit) (changefeed.JournalPage, error) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	if f.panics {
 		panic("a bug")
 	}
-	page := changefeed.Page{Last: after}
+	page := changefeed.JournalPage{LastPosition: after}
 	for _, e := range f.all[id] {
 		if e.Seq <= after {
 			continue
 		}
-		wanted, size := address == "" || e.Address == address, len(webhook.Append(nil, &e.Public))
-		if page.More = len(page.Entries) == limit.Entries; page.More {
+		wanted, size := address == "" || e.Address == address, len(webhook.AppendPayload(nil, &e.PublicEvent))
+		if page.HasMore = len(page.Entries) == limit.MaxEntries; page.HasMore {
 			break
 		}
-		if wanted && size > limit.Bytes-page.Size {
-			page.More, page.Need = true, size
+		if wanted && size > limit.MaxBytes-page.RowBytes {
+			page.HasMore, page.NeededBytes = true, size
 			break
 		}
-		page.Gap = page.Gap || e.Seq != page.Last+1
-		if page.Last = e.Seq; wanted {
-			page.Entries, page.Size = append(page.Entries, e), page.Size+size
+		page.HasGap = page.HasGap || e.Seq != page.LastPosition+1
+		if page.LastPosition = e.Seq; wanted {
+			page.Entries, page.RowBytes = append(page.Entries, e), page.RowBytes+size
 			f.shown++
 		}
 	}
@@ -709,7 +709,7 @@ func (f *fakeJournals) inHand() (n int) {
 	return n
 }
 
-func (f *fakeJournals) Present(ctx context.Context, id account.ID) (uint64, error) {
+func (f *fakeJournals) CurrentEnd(ctx context.Context, id account.ID) (uint64, error) {
 	return f.JournalEnd(ctx, id)
 }
 
@@ -722,6 +722,6 @@ func (f *fakeJournals) JournalEnd(_ context.Context, id account.ID) (uint64, err
 	return 0, nil
 }
 
-func (f *fakeJournals) Listen(id account.ID, address string) *changefeed.Reader {
-	return f.readers.Listen(id, address)
+func (f *fakeJournals) AddListener(id account.ID, address string) *changefeed.JournalReader {
+	return f.readers.AddReader(id, address)
 }

@@ -12,34 +12,34 @@ import (
 )
 
 // Send queues a message by the real rules; its raw form is just its text.
-func (f *fakeInboxes) Send(ctx context.Context, address string, l inbox.Letter) (int64, error) {
+func (f *fakeInboxes) Send(ctx context.Context, address string, l inbox.SendRequest) (int64, error) {
 	f.mu.Lock()
 	f.letters = append(f.letters, l)
 	f.mu.Unlock()
 	to := []message.Mailbox{{Email: l.To}}
 	answer, err := f.Do(ctx, address, inbox.Submit{
 		From: message.Mailbox{Email: address}, Subject: l.Subject, Raw: []byte(l.Text), Recipients: l.Recipients(),
-		Content: &inbox.Content{Doc: message.Document{Subject: l.Subject, To: to, Text: l.Text}},
+		Content: &inbox.Content{Doc: message.ParsedMessage{Subject: l.Subject, To: to, Text: l.Text}},
 	})
 	return answer.ID, err
 }
 
 // SendOnce stores its response under the idempotency key.
-func (f *fakeInboxes) SendOnce(ctx context.Context, address string, l inbox.Letter, req idempotency.Request, tell func(inbox.Outcome) []byte) (idempotency.Result, error) {
+func (f *fakeInboxes) SendOnce(ctx context.Context, address string, l inbox.SendRequest, req idempotency.Request, tell func(inbox.CommandOutcome) []byte) (idempotency.FirstResult, error) {
 	f.mu.RLock()
 	known, again := f.requests[req.Key]
 	f.mu.RUnlock()
 	if again {
-		return known.Result, known.Check(req)
+		return known.FirstResult, known.CheckSame(req)
 	}
 	id, err := f.Send(ctx, address, l)
 	if err != nil {
-		return idempotency.Result{}, err
+		return idempotency.FirstResult{}, err
 	}
-	a := idempotency.Result{Told: tell(inbox.Outcome{ID: id})}
+	a := idempotency.FirstResult{EncodedResponse: tell(inbox.CommandOutcome{ID: id})}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.requests[req.Key] = idempotency.Record{Request: req, Result: a}
+	f.requests[req.Key] = idempotency.Record{Request: req, FirstResult: a}
 	return a, nil
 }
 

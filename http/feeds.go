@@ -19,61 +19,61 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// Feeds is what the handlers of calendar links need. A token gives anyone who holds it access to
+// FeedLinks is what the handlers of calendar links need. A token gives anyone who holds it access to
 // one calendar, so it is in no log, metric or list.
-type Feeds interface {
-	// Share returns the token of the inbox's link and its usage. It creates a token if there is
+type FeedLinks interface {
+	// ShareFeed returns the token of the inbox's link and its usage. It creates a token if there is
 	// none, or if the key that created it no longer exists. If the link was hidden, it creates one
 	// only for a principal that may manage the inbox. It returns NotFound for other principals, and
 	// for a HEAD request.
-	Share(ctx context.Context, address string, by calendar.Reader) (token string, f calendar.Feed, err error)
-	// Rotate revokes the token, if there is one, and creates a new one. A repeated request gets the
+	ShareFeed(ctx context.Context, address string, by calendar.LinkReader) (token string, f calendar.SubscriptionLink, err error)
+	// RotateLink revokes the token, if there is one, and creates a new one. A repeated request gets the
 	// token of the first.
-	Rotate(ctx context.Context, address string, by calendar.Reader, req idempotency.Request) (token string, f calendar.Feed, err error)
-	// Hide revokes the token. Without one it does nothing.
-	Hide(ctx context.Context, address string) error
-	// Open returns the view of the inbox that the token belongs to, or NotFound.
-	Open(ctx context.Context, token string) (*inbox.View, error)
-	// Fetched records that a client fetched the calendar of a view that Open returned.
-	Fetched(view *inbox.View, client string, at time.Time)
+	RotateLink(ctx context.Context, address string, by calendar.LinkReader, req idempotency.Request) (token string, f calendar.SubscriptionLink, err error)
+	// HideFeed revokes the token. Without one it does nothing.
+	HideFeed(ctx context.Context, address string) error
+	// OpenFeed returns the view of the inbox that the token belongs to, or NotFound.
+	OpenFeed(ctx context.Context, token string) (*inbox.View, error)
+	// NoteFetch records that a client fetched the calendar of a view that Open returned.
+	NoteFetch(view *inbox.View, client string, at time.Time)
 }
 
-// Owners is what the handlers of the owner's copies need.
-type Owners interface {
-	Owner(ctx context.Context, address string) (calendar.OwnerSetting, error)
+// OwnerManager is what the handlers of the owner's copies need.
+type OwnerManager interface {
+	ReadOwner(ctx context.Context, address string) (calendar.OwnerSetting, error)
 	// SetOwner returns the setting after its commit.
 	SetOwner(ctx context.Context, address string, enabled bool) (calendar.OwnerSetting, error)
 }
 
-// feeds serves calendars to holders of their links, and creates and revokes the links.
-type feeds struct {
-	port    Feeds
-	owners  Owners
-	texts   *meetings.Feeds
-	baseURL string
-	count   *fetches
+// feedHandlers serves calendars to holders of their links, and creates and revokes the links.
+type feedHandlers struct {
+	feedLinks    FeedLinks
+	ownerManager OwnerManager
+	feedCache    *meetings.FeedCache
+	baseURL      string
+	fetchCounts  *fetchCounts
 }
 
-func newFeeds(p Ports, o *Options, count *fetches) *feeds {
-	return &feeds{p.Feeds, p.Owners, meetings.NewFeeds(), o.BaseURL, count}
+func newFeeds(p Ports, o *Options, count *fetchCounts) *feedHandlers {
+	return &feedHandlers{p.Feeds, p.Owners, meetings.NewFeeds(), o.BaseURL, count}
 }
 
-var ownerShape = shape{{name: "enabled", kind: boolean, required: true}}
+var ownerShape = bodyShape{{name: "enabled", valueKind: booleanField, isRequired: true}}
 
-func (f *feeds) routes() []route {
-	all := []route{
-		{get, FeedPath + "{token}" + feedSuffix, nobody, none, false, nil, f.serveFeed},
-		{get, agentInbox + "/calendar/owner", creators, read, false, nil, f.showOwner},
-		{put, agentInbox + "/calendar/owner", creators, manage, false, ownerShape, ofCalendar(f.setOwner)},
+func (f *feedHandlers) listRoutes() []routeSpec {
+	all := []routeSpec{
+		{methodGet, FeedPath + "{token}" + feedSuffix, noCredential, noScope, false, nil, f.serveFeed},
+		{methodGet, agentInbox + "/calendar/owner", accountCredentials, scopeRead, false, nil, f.showOwner},
+		{methodPut, agentInbox + "/calendar/owner", accountCredentials, scopeManage, false, ownerShape, ofCalendar(f.setOwner)},
 	}
 	for _, on := range []struct {
 		calendar string
-		who      credentials
-	}{{agentInbox + "/calendar", anyone}, {perInbox + "/calendar", insiders}} {
+		who      credentialSet
+	}{{agentInbox + "/calendar", anyCredential}, {perInbox + "/calendar", inboxCredentials}} {
 		all = append(all,
-			route{get, on.calendar + "/feed", on.who, read, false, nil, ofCalendar(f.shareFeed)},
-			route{post, on.calendar + "/feed/rotate", on.who, manage, false, emptyShape, ofCalendar(f.rotateFeed)},
-			route{remove, on.calendar + "/feed", on.who, manage, false, nil, ofCalendar(f.hideFeed)},
+			routeSpec{methodGet, on.calendar + "/feed", on.who, scopeRead, false, nil, ofCalendar(f.shareFeed)},
+			routeSpec{methodPost, on.calendar + "/feed/rotate", on.who, scopeManage, false, emptyShape, ofCalendar(f.rotateFeed)},
+			routeSpec{methodDelete, on.calendar + "/feed", on.who, scopeManage, false, nil, ofCalendar(f.hideFeed)},
 		)
 	}
 	return all
@@ -103,16 +103,16 @@ type subscribeLinks struct {
 
 // endIfRevoked revokes a new link if the credential was revoked in the meantime. The password reset
 // that revoked it may have checked this calendar before the link existed.
-func (f *feeds) endIfRevoked(r *request, made calendar.Feed) error {
-	before := r.view.Calendar.Link()
-	if !r.principal.Revoked() || before != nil && before.Hash == made.Hash {
+func (f *feedHandlers) endIfRevoked(r *apiRequest, made calendar.SubscriptionLink) error {
+	before := r.inboxView.Calendar.CurrentLink()
+	if !r.principal.IsRevoked() || before != nil && before.TokenHash == made.TokenHash {
 		return nil
 	}
-	return cmp.Or(f.port.Hide(r.ctx, r.address), errNoCredential)
+	return cmp.Or(f.feedLinks.HideFeed(r.ctx, r.inboxAddress), errNoCredential)
 }
 
 // giveFeed responds with the link. The link is stale if the calendar changed after the last fetch.
-func (f *feeds) giveFeed(r *request, token string, feed calendar.Feed, err error) error {
+func (f *feedHandlers) giveFeed(r *apiRequest, token string, feed calendar.SubscriptionLink, err error) error {
 	if err == nil {
 		err = f.endIfRevoked(r, feed)
 	}
@@ -120,94 +120,94 @@ func (f *feeds) giveFeed(r *request, token string, feed calendar.Feed, err error
 	_, rest, _ := strings.Cut(link, "://")
 	webcal := "webcal://" + rest
 	return r.json(fasthttp.StatusOK, feedResponse{
-		Enabled: true, FeedURL: link, WebcalURL: webcal, CreatedAt: wireTimeOrNull(feed.CreatedAt), FetchCount: feed.Fetches,
+		Enabled: true, FeedURL: link, WebcalURL: webcal, CreatedAt: wireTimeOrNull(feed.CreatedAt), FetchCount: feed.FetchCount,
 		SubscribeLinks: subscribeLinks{
 			Google:  "https://calendar.google.com/calendar/r?cid=" + url.QueryEscape(webcal),
 			Apple:   webcal,
-			Outlook: "https://outlook.live.com/calendar/0/addfromweb?url=" + url.QueryEscape(link) + "&name=" + url.QueryEscape(r.address),
+			Outlook: "https://outlook.live.com/calendar/0/addfromweb?url=" + url.QueryEscape(link) + "&name=" + url.QueryEscape(r.inboxAddress),
 		},
-		LastFetchedAt: wireTimeOrNull(feed.FetchedAt), LastClient: stringOrNull(feed.Client),
-		Stale: r.view.Calendar.Stale(feed),
+		LastFetchedAt: wireTimeOrNull(feed.FetchedAt), LastClient: stringOrNull(feed.LastClient),
+		Stale: r.inboxView.Calendar.ChangedSinceFetch(feed),
 	}, err)
 }
 
-func (f *feeds) shareFeed(r *request) error {
-	token, feed, err := f.port.Share(r.ctx, r.address, r.reader())
+func (f *feedHandlers) shareFeed(r *apiRequest) error {
+	token, feed, err := f.feedLinks.ShareFeed(r.ctx, r.inboxAddress, r.calendarReader())
 	return f.giveFeed(r, token, feed, err)
 }
 
-// reader describes the principal that asks for the link.
-func (r *request) reader() calendar.Reader {
-	by := calendar.Reader{Manage: r.principal.Scopes.Allows(account.ScopeManage), Looks: r.http.IsHead()}
+// calendarReader describes the principal that asks for the link.
+func (r *apiRequest) calendarReader() calendar.LinkReader {
+	by := calendar.LinkReader{CanManage: r.principal.Scopes.Allows(account.ScopeManage), IsHead: r.httpCtx.IsHead()}
 	if r.principal.Kind != account.KindSession {
-		by.Key = r.principal.Hash
+		by.KeyHash = r.principal.Hash
 	}
 	return by
 }
 
-func (f *feeds) rotateFeed(r *request) error {
-	req, err := r.once()
+func (f *feedHandlers) rotateFeed(r *apiRequest) error {
+	req, err := r.idempotencyRequest()
 	if err != nil {
 		return err
 	}
-	token, feed, err := f.port.Rotate(r.ctx, r.address, r.reader(), req)
+	token, feed, err := f.feedLinks.RotateLink(r.ctx, r.inboxAddress, r.calendarReader(), req)
 	return f.giveFeed(r, token, feed, err)
 }
 
-func (f *feeds) hideFeed(r *request) error {
+func (f *feedHandlers) hideFeed(r *apiRequest) error {
 	return r.json(fasthttp.StatusOK, struct {
 		Enabled bool `json:"enabled"`
-	}{}, f.port.Hide(r.ctx, r.address))
+	}{}, f.feedLinks.HideFeed(r.ctx, r.inboxAddress))
 }
 
-// fetches counts the fetches of calendar links since the process started, by outcome.
-type fetches struct{ whole, unchanged, unknown atomic.Uint64 }
+// fetchCounts counts the fetches of calendar links since the process started, by outcome.
+type fetchCounts struct{ fullReplies, unchanged, unknown atomic.Uint64 }
 
-func (f *fetches) counts() map[string]uint64 {
-	return map[string]uint64{"whole": f.whole.Load(), "unchanged": f.unchanged.Load(), "unknown": f.unknown.Load()}
+func (f *fetchCounts) readCounts() map[string]uint64 {
+	return map[string]uint64{"whole": f.fullReplies.Load(), "unchanged": f.unchanged.Load(), "unknown": f.unknown.Load()}
 }
 
 // serveFeed responds to a calendar program that polls the link: with the text of the calendar, or
 // with 304 if the client has it.
-func (f *feeds) serveFeed(r *request) error {
-	view, err := f.port.Open(r.ctx, parameter(r.http, "token"))
+func (f *feedHandlers) serveFeed(r *apiRequest) error {
+	view, err := f.feedLinks.OpenFeed(r.ctx, pathParameter(r.httpCtx, "token"))
 	if err != nil {
 		if fault.Is(err, fault.NotFound) {
-			f.count.unknown.Add(1)
+			f.fetchCounts.unknown.Add(1)
 		}
 		return err
 	}
-	text, err := f.text(r, view)
+	text, err := f.renderFeed(r, view)
 	if err != nil {
 		return err
 	}
-	counter := &f.count.unchanged
-	if !r.has(text) {
-		counter = &f.count.whole
-		r.http.Response.SetBodyRaw(text.Text)
-		if err := r.hold(view.Account); err != nil {
+	counter := &f.fetchCounts.unchanged
+	if !r.isNotModified(text) {
+		counter = &f.fetchCounts.fullReplies
+		r.httpCtx.Response.SetBodyRaw(text.Text)
+		if err := r.holdCharge(view.Account); err != nil {
 			return err
 		}
 	}
 	counter.Add(1)
-	at := r.now
+	at := r.requestTime
 	if changed := bookOf(view).ChangedAt; changed.After(at) { // between the start of the request and Open
 		at = changed
 	}
-	f.port.Fetched(view, calendar.Client(string(r.http.UserAgent())), at)
+	f.feedLinks.NoteFetch(view, calendar.ClientName(string(r.httpCtx.UserAgent())), at)
 	return nil
 }
 
-// text returns the text of the calendar. Rendering a long one waits for a turn.
-func (f *feeds) text(r *request, view *inbox.View) (*meetings.Feed, error) {
+// renderFeed returns the text of the calendar. Rendering a long one waits for a turn.
+func (f *feedHandlers) renderFeed(r *apiRequest, view *inbox.View) (*meetings.FeedText, error) {
 	name, book := feedName(view), bookOf(view)
-	if cached := f.texts.Cached(view.Address, name, book); cached != nil {
+	if cached := f.feedCache.FindCached(view.Address, name, book); cached != nil {
 		return cached, nil
 	}
 	if err := r.waitForTurn(book, len(book.Meetings), false); err != nil {
 		return nil, err
 	}
-	return f.texts.Make(view.Address, name, book, r.now), nil
+	return f.feedCache.RenderFeed(view.Address, name, book, r.requestTime), nil
 }
 
 // feedName returns the title of an inbox's calendar.
@@ -221,41 +221,41 @@ func feedName(view *inbox.View) string {
 // feedCache lets programs cache the text and revalidate it with its ETag.
 const feedCache = "private, no-cache"
 
-// has writes the header of the response and reports whether the client has the text. If so, the
+// isNotModified writes the header of the response and reports whether the client has the text. If so, the
 // response is 304.
-func (r *request) has(text *meetings.Feed) bool {
-	h, asked := &r.http.Response.Header, &r.http.Request.Header
+func (r *apiRequest) isNotModified(text *meetings.FeedText) bool {
+	h, asked := &r.httpCtx.Response.Header, &r.httpCtx.Request.Header
 	h.Set("ETag", text.ETag)
 	h.SetCanonical(headerCache, []byte(feedCache))
-	dated := text.Dated(r.now)
+	dated := text.HasTime(r.requestTime)
 	if dated {
-		h.SetLastModified(text.Modified)
+		h.SetLastModified(text.ModifiedAt)
 	}
 	known := asked.PeekCanonical(headerIfNoneMatch)
-	if wire.Matches(known, []byte(text.ETag)) || len(known) == 0 && dated && !r.http.IfModifiedSince(text.Modified) {
-		r.http.SetStatusCode(fasthttp.StatusNotModified)
+	if wire.MatchesETag(known, []byte(text.ETag)) || len(known) == 0 && dated && !r.httpCtx.IfModifiedSince(text.ModifiedAt) {
+		r.httpCtx.SetStatusCode(fasthttp.StatusNotModified)
 		return true
 	}
 	h.SetContentType("text/calendar; charset=utf-8")
-	r.http.SetStatusCode(fasthttp.StatusOK)
+	r.httpCtx.SetStatusCode(fasthttp.StatusOK)
 	return false
 }
 
-func (f *feeds) showOwner(r *request) error {
-	set, err := f.owners.Owner(r.ctx, r.address)
+func (f *feedHandlers) showOwner(r *apiRequest) error {
+	set, err := f.ownerManager.ReadOwner(r.ctx, r.inboxAddress)
 	return giveOwner(r, set, err)
 }
 
-func (f *feeds) setOwner(r *request) error {
-	set, err := f.owners.SetOwner(r.ctx, r.address, r.body.flag("enabled", false))
+func (f *feedHandlers) setOwner(r *apiRequest) error {
+	set, err := f.ownerManager.SetOwner(r.ctx, r.inboxAddress, r.bodyValues.flagOr("enabled", false))
 	return giveOwner(r, set, err)
 }
 
-func giveOwner(r *request, set calendar.OwnerSetting, err error) error {
+func giveOwner(r *apiRequest, set calendar.OwnerSetting, err error) error {
 	return r.json(fasthttp.StatusOK, struct {
 		Enabled   bool   `json:"enabled"`
 		Email     string `json:"email"`
 		Available bool   `json:"available"`
 		Blocked   bool   `json:"blocked"`
-	}{set.Enabled, set.Email, set.Available, set.Blocked}, err)
+	}{set.Enabled, set.Email, set.EmailAvailable, set.Blocked}, err)
 }

@@ -15,67 +15,67 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// fleets has the calls for accounts with many inboxes: creation in batches, one list of the
+// fleetHandlers has the calls for accounts with many inboxes: creation in batches, one list of the
 // messages of all inboxes, and deletion of old messages (specification, Fleets; ADR 0056).
-type fleets struct {
-	inboxes  *inboxes
-	messages *messages
-	accounts Auth
+type fleetHandlers struct {
+	inboxHandlers   *inboxHandlers
+	messageHandlers *messageHandlers
+	accounts        Auth
 }
 
-func (f *fleets) routes() []route {
-	return []route{
-		{post, agentInboxes + "/batch", creators, manage, false, batchShape, f.createInboxes},
-		{get, "/api/v1/messages", creators, read, false, nil, f.listMessages},
-		{remove, agentInbox + "/messages", anyone, write, false, nil, f.deleteMessages},
+func (f *fleetHandlers) listRoutes() []routeSpec {
+	return []routeSpec{
+		{methodPost, agentInboxes + "/batch", accountCredentials, scopeManage, false, batchShape, f.createInboxes},
+		{methodGet, "/api/v1/messages", accountCredentials, scopeRead, false, nil, f.listMessages},
+		{methodDelete, agentInbox + "/messages", anyCredential, scopeWrite, false, nil, f.deleteMessages},
 	}
 }
 
-// across is a query for messages over all inboxes of an account.
-type across struct {
-	listing
-	match  wanted // otp, from, verified and subject
-	boxes  boxes
-	behind place
-	cut    bool // more candidates exist than were kept
+// fleetListing is a query for messages over all inboxes of an account.
+type fleetListing struct {
+	messageListing
+	messageFilter latestQuery // otp, from, verified and subject
+	inboxFilter   inboxFilter
+	afterPlace    messagePlace
+	isTruncated   bool // more candidates exist than were kept
 }
 
-func (r *request) across() (across, error) {
-	q := r.query()
-	a := across{
-		listing: listing{
-			limit: int(q.number("limit", defaultInboxes, 1, maxInboxes)), before: math.MaxInt64,
-			to: q.recipient(r), since: q.moment("since"), unread: q.flag("unread"), search: q.text("q"),
-			direction: q.direction(), fields: q.selection(listFields),
+func (r *apiRequest) readFleetListing() (fleetListing, error) {
+	q := r.queryReader()
+	a := fleetListing{
+		messageListing: messageListing{
+			pageLimit: int(q.readNumber("limit", defaultInboxes, 1, maxInboxes)), beforeID: math.MaxInt64,
+			to: q.readRecipient(r), receivedSince: q.readTime("since"), unreadOnly: q.readFlag("unread"), searchText: q.readFolded("q"),
+			direction: q.readDirection(), shownFields: q.readSelection(listFields),
 		},
-		match: wanted{otp: q.flag("otp"), from: q.sender("from"), proven: q.flag("verified"), subject: q.text("subject")},
-		boxes: boxes{label: q.text("label")}, behind: q.place("cursor"),
+		messageFilter: latestQuery{otp: q.readFlag("otp"), senderFilter: q.readSender("from"), verifiedOnly: q.readFlag("verified"), subjectPart: q.readFolded("subject")},
+		inboxFilter:   inboxFilter{labelPart: q.readFolded("label")}, afterPlace: q.readPlace("cursor"),
 	}
-	return a, q.err
+	return a, q.firstErr
 }
 
-// candidate is a message that a list may contain.
-type candidate struct {
-	place
+// listCandidate is a message that a list may contain.
+type listCandidate struct {
+	messagePlace
 	meta *inbox.Message
 	view *inbox.View
 }
 
 // listMessages lists the newest messages of all inboxes.
-func (f *fleets) listMessages(r *request) error {
-	a, err := r.across()
+func (f *fleetHandlers) listMessages(r *apiRequest) error {
+	a, err := r.readFleetListing()
 	if err != nil {
 		return err
 	}
-	if a.fields&contentFields != 0 || a.search != "" {
-		if err := r.charged(min(int64(a.limit)*listBodyBytes, maxListBytes) + maxContentBytes); err != nil {
+	if a.shownFields&contentFields != 0 || a.searchText != "" {
+		if err := r.awaitCharge(min(int64(a.pageLimit)*listBodyBytes, maxListBytes) + maxContentBytes); err != nil {
 			return err
 		}
 	}
-	if r.done, err = r.server.turns.Take(r.ctx, r.principal.Account); err != nil {
+	if r.endTurn, err = r.server.searchTurns.TakeTurn(r.ctx, r.principal.Account); err != nil {
 		return err
 	}
-	found, lost, err := f.candidates(r, &a)
+	found, lost, err := f.listCandidates(r, &a)
 	if err != nil {
 		return err
 	}
@@ -90,85 +90,85 @@ func (f *fleets) listMessages(r *request) error {
 		b = appendString(b, next)
 	}
 	for _, address := range lost {
-		damaged = append(damaged, candidate{place: place{address: address}})
+		damaged = append(damaged, listCandidate{messagePlace: messagePlace{inboxAddress: address}})
 	}
 	if len(damaged) > 0 {
 		b = appendList(append(b, `,"damaged":`...), damaged, appendDamaged)
 	}
-	writeJSON(r.http, fasthttp.StatusOK, append(b, '}'))
+	writeJSON(r.httpCtx, fasthttp.StatusOK, append(b, '}'))
 	return nil
 }
 
 // appendDamaged appends a damaged message, or a whole inbox if there is no id.
-func appendDamaged(b []byte, c candidate) []byte {
-	b = appendString(append(b, `{"inbox":`...), c.address)
+func appendDamaged(b []byte, c listCandidate) []byte {
+	b = appendString(append(b, `{"inbox":`...), c.inboxAddress)
 	if c.id != 0 {
 		b = strconv.AppendInt(append(b, `,"id":`...), c.id, 10)
 	}
 	return append(b, '}')
 }
 
-// candidates returns the messages that match by the facts in memory, newest first. It returns at
+// listCandidates returns the messages that match by the facts in memory, newest first. It returns at
 // least as many as the list shows; all of them if texts are searched. lost are the inboxes that
 // cannot be read.
-func (f *fleets) candidates(r *request, a *across) (found []candidate, lost []string, err error) {
+func (f *fleetHandlers) listCandidates(r *apiRequest, a *fleetListing) (found []listCandidate, lost []string, err error) {
 	most := 4 * maxInboxes
-	if a.search != "" {
+	if a.searchText != "" {
 		most = math.MaxInt
 	}
 	for cursor, more := "", true; more; more = cursor != "" {
-		page, err := f.inboxes.port.ListInboxes(r.ctx, r.principal.Account, cursor, maxInboxes, a.boxes.take)
+		page, err := f.inboxHandlers.inboxManager.ListInboxes(r.ctx, r.principal.Account, cursor, maxInboxes, a.inboxFilter.matchesView)
 		if err != nil {
 			return nil, nil, err
 		}
-		cursor, lost = page.Next, append(lost, page.Damaged...)
+		cursor, lost = page.NextCursor, append(lost, page.DamagedAddresses...)
 		for _, v := range page.Views {
 			if found = a.appendOf(found, r, v); len(found) > most {
-				found, a.cut = newestOf(found, a.limit+1), true
+				found, a.isTruncated = newestOf(found, a.pageLimit+1), true
 			}
 		}
 	}
 	return newestOf(found, len(found)), lost, nil
 }
 
-func (a *across) appendOf(found []candidate, r *request, v *inbox.View) []candidate {
-	r.view = v
+func (a *fleetListing) appendOf(found []listCandidate, r *apiRequest, v *inbox.View) []listCandidate {
+	r.inboxView = v
 	for _, m := range v.Messages {
-		at := place{m.ReceivedAt.UnixMilli(), v.Address, m.ID}
-		if m.Expired(r.now) || a.behind.compare(at) >= 0 || !a.takes(m) {
+		at := messagePlace{m.ReceivedAt.UnixMilli(), v.Address, m.ID}
+		if m.IsExpired(r.requestTime) || a.afterPlace.compareTo(at) >= 0 || !a.matchesMeta(m) {
 			continue
 		}
-		if m.Damaged || a.match.all(r, m) {
-			found = append(found, candidate{at, m, v})
+		if m.IsDamaged || a.messageFilter.matchesAll(r, m) {
+			found = append(found, listCandidate{at, m, v})
 		}
 	}
 	return found
 }
 
-func newestOf(found []candidate, n int) []candidate {
-	slices.SortFunc(found, func(a, b candidate) int { return a.place.compare(b.place) })
+func newestOf(found []listCandidate, n int) []listCandidate {
+	slices.SortFunc(found, func(a, b listCandidate) int { return a.messagePlace.compareTo(b.messagePlace) })
 	return found[:min(n, len(found))]
 }
 
 // appendAcross appends the messages with their inboxes. It returns the cursor of the next page,
 // empty if there is none.
-func (f *fleets) appendAcross(b []byte, r *request, a *across, found []candidate) (_ []byte, damaged []candidate, next string, err error) {
+func (f *fleetHandlers) appendAcross(b []byte, r *apiRequest, a *fleetListing, found []listCandidate) (_ []byte, damaged []listCandidate, next string, err error) {
 	shown := 0
 	for i, c := range found {
-		r.view, r.address = c.view, c.address
-		e := messageJSON{meta: c.meta, bodyMax: listBodyBytes}
-		here, err := f.messages.found(r, &e, a.search)
+		r.inboxView, r.inboxAddress = c.view, c.inboxAddress
+		e := messageJSON{messageMeta: c.meta, bodyMax: listBodyBytes}
+		here, err := f.messageHandlers.matchesSearch(r, &e, a.searchText)
 		if err == nil && !here {
 			continue
 		}
-		if shown+len(damaged) == a.limit || len(b) >= maxListBytes {
-			return b, damaged, found[i-1].cursor(), nil
+		if shown+len(damaged) == a.pageLimit || len(b) >= maxListBytes {
+			return b, damaged, found[i-1].encodeCursor(), nil
 		}
 		if err == nil {
-			here, err = f.messages.fill(r, &e, a.fields)
+			here, err = f.messageHandlers.fillContent(r, &e, a.shownFields)
 		}
 		switch {
-		case fault.Is(err, fault.Damaged):
+		case fault.Is(err, fault.DataDamaged):
 			damaged = append(damaged, c)
 		case err != nil:
 			return b, nil, "", err
@@ -176,33 +176,33 @@ func (f *fleets) appendAcross(b []byte, r *request, a *across, found []candidate
 			if shown++; shown > 1 {
 				b = append(b, ',')
 			}
-			b = appendString(append(b, `{"inbox":`...), c.address)
+			b = appendString(append(b, `{"inbox":`...), c.inboxAddress)
 			rest := len(b)
-			b = appendMessage(b, &e, a.fields)
+			b = appendMessage(b, &e, a.shownFields)
 			b[rest] = ',' // the message's members follow in the same object
 		}
 	}
-	if a.cut { // some of the kept candidates were deleted in the meantime
-		next = found[len(found)-1].cursor()
+	if a.isTruncated { // some of the kept candidates were deleted in the meantime
+		next = found[len(found)-1].encodeCursor()
 	}
 	return b, damaged, next, nil
 }
 
 // deleteMessages deletes old messages of an inbox, or of one tag of it.
-func (f *fleets) deleteMessages(r *request) error {
-	q := r.query()
-	before, older := q.raw("before"), q.raw("older_than")
-	cmd := inbox.DeleteOlder{Before: q.number("before", 0, 1, math.MaxInt64), To: r.tagged}
-	if hours := q.number("older_than", 0, 1, maxOlder); hours > 0 {
-		cmd.Until = r.now.Add(-time.Duration(hours) * time.Hour)
+func (f *fleetHandlers) deleteMessages(r *apiRequest) error {
+	q := r.queryReader()
+	before, older := q.rawValue("before"), q.rawValue("older_than")
+	cmd := inbox.DeleteOlder{BeforeID: q.readNumber("before", 0, 1, math.MaxInt64), To: r.taggedAddress}
+	if hours := q.readNumber("older_than", 0, 1, maxOlder); hours > 0 {
+		cmd.ReceivedBefore = r.requestTime.Add(-time.Duration(hours) * time.Hour)
 	}
 	if (before == "") == (older == "") {
-		q.bad("before", "or 'older_than' is required, but not both")
+		q.rejectParameter("before", "or 'older_than' is required, but not both")
 	}
-	if q.err != nil {
-		return q.err
+	if q.firstErr != nil {
+		return q.firstErr
 	}
-	gone, err := f.messages.port.Do(r.ctx, r.address, cmd)
+	gone, err := f.messageHandlers.messageReader.Do(r.ctx, r.inboxAddress, cmd)
 	return r.json(fasthttp.StatusOK, struct {
 		OK      bool `json:"ok"`
 		Deleted int  `json:"deleted"`
@@ -219,32 +219,32 @@ const (
 	batchAtOnce = 256
 )
 
-// creation is one entry of a batch with its result.
-type creation struct {
-	body  jsontext.Value
-	req   idempotency.Request
-	order inbox.Order
-	told  []byte
-	err   error
+// batchCreation is one entry of a batch with its result.
+type batchCreation struct {
+	requestBody  jsontext.Value
+	req          idempotency.Request
+	inboxOrder   inbox.CreationRequest
+	responseBody []byte
+	err          error
 }
 
 // createInboxes creates up to maxBatch inboxes. Each entry has its own result, in the order of the
 // request.
-func (f *fleets) createInboxes(r *request) error {
-	all, err := f.creations(r)
+func (f *fleetHandlers) createInboxes(r *apiRequest) error {
+	all, err := f.readCreations(r)
 	if err != nil {
 		return err
 	}
-	together, after, err := f.plan(r, all)
+	together, after, err := f.planCreations(r, all)
 	if err != nil {
 		return err
 	}
 	var makers sync.WaitGroup
-	work := make(chan *creation)
+	work := make(chan *batchCreation)
 	for range min(batchAtOnce, len(together)) {
 		makers.Go(func() {
 			for c := range work {
-				f.create(r, c)
+				f.createOne(r, c)
 			}
 		})
 	}
@@ -254,7 +254,7 @@ func (f *fleets) createInboxes(r *request) error {
 	close(work)
 	makers.Wait()
 	for _, c := range after {
-		f.create(r, c)
+		f.createOne(r, c)
 	}
 	b := []byte(`{"results":[`)
 	for i, c := range all {
@@ -263,28 +263,28 @@ func (f *fleets) createInboxes(r *request) error {
 		}
 		b = r.appendResult(b, c)
 	}
-	writeJSON(r.http, fasthttp.StatusOK, append(b, "]}"...))
+	writeJSON(r.httpCtx, fasthttp.StatusOK, append(b, "]}"...))
 	return nil
 }
 
-// creations parses the batch. With an idempotency key, the whole batch is refused if the key was
+// readCreations parses the batch. With an idempotency key, the whole batch is refused if the key was
 // used for a different one: each created entry has a record under a key derived from it.
-func (f *fleets) creations(r *request) ([]*creation, error) {
-	named, err := r.once()
+func (f *fleetHandlers) readCreations(r *apiRequest) ([]*batchCreation, error) {
+	named, err := r.idempotencyRequest()
 	if err != nil {
 		return nil, err
 	}
-	list, _ := r.body["inboxes"].([]jsontext.Value)
-	all := make([]*creation, len(list))
+	list, _ := r.bodyValues["inboxes"].([]jsontext.Value)
+	all := make([]*batchCreation, len(list))
 	for i, body := range list {
-		c := &creation{body: body, req: named.Part(i)}
-		if v, err := decode(body, orderShape); err != nil {
+		c := &batchCreation{requestBody: body, req: named.ForPart(i)}
+		if v, err := decodeBody(body, orderShape); err != nil {
 			c.err = err
 		} else {
-			c.order = v.order()
+			c.inboxOrder = v.inboxOrder()
 		}
-		if c.req.Repeatable() {
-			if err := f.inboxes.port.CheckRequest(r.ctx, r.principal.Account, c.req); err != nil {
+		if c.req.IsRepeatable() {
+			if err := f.inboxHandlers.inboxManager.CheckRequest(r.ctx, r.principal.Account, c.req); err != nil {
 				return nil, err
 			}
 		}
@@ -293,20 +293,20 @@ func (f *fleets) creations(r *request) ([]*creation, error) {
 	return all, nil
 }
 
-// plan decides which creations may run concurrently, and which must follow one after the other. If
+// planCreations decides which creations may run concurrently, and which must follow one after the other. If
 // there may not be enough places, all run in sequence, so that the first ones get them. A prefix
 // that occurred before in the batch also runs in sequence, so that its first entry gets it.
-func (f *fleets) plan(r *request, all []*creation) (together, after []*creation, err error) {
-	usage, err := f.accounts.Usage(r.ctx, r.principal.Account)
+func (f *fleetHandlers) planCreations(r *apiRequest, all []*batchCreation) (together, after []*batchCreation, err error) {
+	usage, err := f.accounts.AccountUsage(r.ctx, r.principal.Account)
 	if err != nil {
 		return nil, nil, err
 	}
-	scarce := usage.Inboxes+int64(len(all)) > usage.Plan.MaxInboxes
+	scarce := usage.InboxCount+int64(len(all)) > usage.Plan.MaxInboxes
 	prefixes := map[string]bool{}
 	for _, c := range all {
 		prefix := ""
-		if c.order.Prefix != nil {
-			prefix = *c.order.Prefix
+		if c.inboxOrder.Prefix != nil {
+			prefix = *c.inboxOrder.Prefix
 		}
 		switch {
 		case c.err != nil:
@@ -320,25 +320,25 @@ func (f *fleets) plan(r *request, all []*creation) (together, after []*creation,
 	return together, after, nil
 }
 
-func (f *fleets) create(r *request, c *creation) {
-	if c.req.Repeatable() {
-		var made idempotency.Result
-		made, c.err = f.inboxes.port.CreateInboxOnce(r.ctx, r.principal.Account, c.order, c.req, created)
-		c.told = made.Told
+func (f *fleetHandlers) createOne(r *apiRequest, c *batchCreation) {
+	if c.req.IsRepeatable() {
+		var made idempotency.FirstResult
+		made, c.err = f.inboxHandlers.inboxManager.CreateInboxOnce(r.ctx, r.principal.Account, c.inboxOrder, c.req, createdBody)
+		c.responseBody = made.EncodedResponse
 		return
 	}
-	view, place, err := f.inboxes.port.CreateInbox(r.ctx, r.principal.Account, c.order)
+	view, place, err := f.inboxHandlers.inboxManager.CreateInbox(r.ctx, r.principal.Account, c.inboxOrder)
 	if c.err = err; err == nil {
-		c.told = created(place, view.CreatedAt)
+		c.responseBody = createdBody(place, view.CreatedAt)
 	}
 }
 
 // appendResult appends what the response to a single creation would be.
-func (r *request) appendResult(b []byte, c *creation) []byte {
+func (r *apiRequest) appendResult(b []byte, c *batchCreation) []byte {
 	if c.err == nil {
-		return append(append(append(b, `{"status":201,"inbox":`...), c.told...), '}')
+		return append(append(append(b, `{"status":201,"inbox":`...), c.responseBody...), '}')
 	}
-	status, detail := r.server.judge(r, c.err)
+	status, detail := r.server.classifyError(r, c.err)
 	b = strconv.AppendInt(append(b, `{"status":`...), int64(status), 10)
 	return append(appendString(append(b, `,"detail":`...), detail), '}')
 }

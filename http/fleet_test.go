@@ -43,7 +43,7 @@ func TestABatchGivesEachItsOwnResult(t *testing.T) {
 	w.signUp(alice)
 	key := w.key(alice, account.ScopeManage)
 	body := `{"inboxes":[{"prefix":"a"},{"prefix":"A b"},{"nope":1},{"prefix":"a"},{"retention_hours":0},7,{"prefix":"b"},{"prefix":"c"},{"prefix":"d"}]}`
-	got := w.expect(200, w.call(post, batchPath, key, body)).results(t)
+	got := w.expect(200, w.call(methodPost, batchPath, key, body)).results(t)
 	for i, want := range []string{
 		"201 a@", "422 ", "422 Invalid request: 'nope' is not a field", "400 The address a@", "422 Invalid request: 'retention_hours' is 0", "422 Invalid request: the body must be a JSON object",
 		"201 b@", "201 c@", "400 Free plan allows at most 3 agent inboxes",
@@ -57,7 +57,7 @@ func TestABatchGivesEachItsOwnResult(t *testing.T) {
 		`{"inboxes":[]}`: "'inboxes' must have at least one entry", `{"inboxes":[{}],"x":1}`: "'x' is not a field of this request",
 		`{"inboxes":[` + strings.Repeat("{},", 1000) + `{}]}`: "'inboxes' has too many entries (1001). The limit is 1000",
 	} {
-		if r := w.expect(422, w.call(post, batchPath, key, body)); !strings.HasPrefix(r.detail(), "Invalid request: "+detail) {
+		if r := w.expect(422, w.call(methodPost, batchPath, key, body)); !strings.HasPrefix(r.detail(), "Invalid request: "+detail) {
 			t.Errorf("%.40s: %s", body, r.detail())
 		}
 	}
@@ -67,7 +67,7 @@ func TestABatchGivesEachItsOwnResult(t *testing.T) {
 func TestTheFirstOfABatchHasItsPrefix(t *testing.T) {
 	w := start(t)
 	w.signUp(alice)
-	w.accounts.plans[account.Free] = account.DefaultPlans()[account.Paid]
+	w.accounts.plans[account.PlanFree] = account.DefaultPlans()[account.PlanPaid]
 	var body strings.Builder
 	slow := map[string]bool{}
 	for i := range 400 {
@@ -76,7 +76,7 @@ func TestTheFirstOfABatchHasItsPrefix(t *testing.T) {
 	}
 	var mu sync.Mutex // guards slow and begun
 	begun, many := 0, make(chan struct{})
-	w.accounts.creating = func(o inbox.Order) {
+	w.accounts.creating = func(o inbox.CreationRequest) {
 		mu.Lock()
 		if begun++; begun == 100 {
 			close(many)
@@ -88,7 +88,7 @@ func TestTheFirstOfABatchHasItsPrefix(t *testing.T) {
 			<-many
 		}
 	}
-	got := w.expect(200, w.call(post, batchPath, w.key(alice, account.ScopeManage), `{"inboxes":[`+body.String()[1:]+`]}`)).results(t)
+	got := w.expect(200, w.call(methodPost, batchPath, w.key(alice, account.ScopeManage), `{"inboxes":[`+body.String()[1:]+`]}`)).results(t)
 	for i, one := range got {
 		if want := []string{"201 ", "400 "}[i%2]; !strings.HasPrefix(one, want) {
 			t.Errorf("entry %d: %s, want %s", i, one, want)
@@ -100,10 +100,10 @@ func TestTheFirstOfABatchHasItsPrefix(t *testing.T) {
 func TestABatchIsDoneOnce(t *testing.T) {
 	w := start(t)
 	w.signUp(alice)
-	w.accounts.plans[account.Free] = account.DefaultPlans()[account.Paid]
+	w.accounts.plans[account.PlanFree] = account.DefaultPlans()[account.PlanPaid]
 	key := w.key(alice, account.ScopeManage)
 	body := `{"inboxes":[` + strings.Repeat("{},", 299) + `{"prefix":"last"}]}`
-	call := func(body string) reply { return w.call(post, batchPath, key, body, "Idempotency-Key", "fleet-1") }
+	call := func(body string) reply { return w.call(methodPost, batchPath, key, body, "Idempotency-Key", "fleet-1") }
 	first := w.expect(200, call(body)).results(t)
 	if again := w.expect(200, call(body)).results(t); !slices.Equal(first, again) || !strings.HasPrefix(first[299], "201 last@") {
 		t.Errorf("again: %v", again)
@@ -123,27 +123,27 @@ func TestABatchIsDoneOnce(t *testing.T) {
 // TestMessagesOfAllInboxes pages through them, newest first, and filters them.
 func TestMessagesOfAllInboxes(t *testing.T) {
 	w, one, two, key := fleet(t)
-	w.inboxes.Do(context.Background(), two, inbox.Update{Label: new("Second Box")})
+	w.inboxes.Do(context.Background(), two, inbox.UpdateSettings{Label: new("Second Box")})
 	for i := range 6 {
 		address := []string{one, two}[i%2]
 		w.deliver(address, inbox.Receive{
 			Subject: fmt.Sprint("subject ", i), From: message.Mailbox{Email: fmt.Sprintf("s%d@shop.test", i)},
 			EnvelopeTo: strings.Replace(address, "@", fmt.Sprintf("+t%d@", i), 1),
-			Content:    &inbox.Content{Doc: message.Document{Text: fmt.Sprint("body number ", i)}, OTP: inbox.OTP{Code: strings.Repeat("1", i%3)}},
+			Content:    &inbox.Content{Doc: message.ParsedMessage{Text: fmt.Sprint("body number ", i)}, OTP: inbox.OTP{Code: strings.Repeat("1", i%3)}},
 		})
 		if i%2 == 1 {
 			w.advance(time.Minute) // pairs of messages have the same time
 		}
 	}
 	w.inboxes.Do(context.Background(), one, inbox.MarkRead{ID: 1, Read: true})
-	w.inboxes.Do(context.Background(), one, inbox.Submit{Raw: []byte("\r\n"), Subject: "subject 6", Recipients: []inbox.Recipient{inbox.To("bob@far.test")}, Content: &inbox.Content{}})
+	w.inboxes.Do(context.Background(), one, inbox.Submit{Raw: []byte("\r\n"), Subject: "subject 6", Recipients: []inbox.OutgoingRecipient{inbox.To("bob@far.test")}, Content: &inbox.Content{}})
 	list := func(query string) (subjects []string, next string) {
 		t.Helper()
 		var got struct {
 			Emails []struct{ Inbox, Subject string }
 			Next   *string `json:"next_cursor"`
 		}
-		w.expect(200, w.call(get, allPath+"?"+query, key, "")).into(t, &got)
+		w.expect(200, w.call(methodGet, allPath+"?"+query, key, "")).into(t, &got)
 		for _, e := range got.Emails {
 			n := strings.TrimPrefix(e.Subject, "subject ")
 			if want := []string{one, two}[(n[0]-'0')%2]; e.Inbox != want {
@@ -186,33 +186,33 @@ func TestMessagesOfAllInboxes(t *testing.T) {
 	for query, detail := range map[string]string{
 		"limit=1001": "'limit' must be between 1 and 1000", "cursor=x": "'cursor' is not a valid cursor of this list", "direction=up": "'direction' must be one of in, out, all",
 	} {
-		if r := w.expect(422, w.call(get, allPath+"?"+query, key, "")); !strings.HasPrefix(r.detail(), "Invalid request: "+detail) {
+		if r := w.expect(422, w.call(methodGet, allPath+"?"+query, key, "")); !strings.HasPrefix(r.detail(), "Invalid request: "+detail) {
 			t.Errorf("%s: %s", query, r.detail())
 		}
 	}
-	if r := w.expect(200, w.call(get, allPath+"?fields=subject&limit=1", key, "")); !strings.Contains(r.body, `"subject":`) || strings.Contains(r.body, `"received_at"`) || strings.Contains(r.body, `"damaged"`) {
+	if r := w.expect(200, w.call(methodGet, allPath+"?fields=subject&limit=1", key, "")); !strings.Contains(r.body, `"subject":`) || strings.Contains(r.body, `"received_at"`) || strings.Contains(r.body, `"damaged"`) {
 		t.Errorf("a field alone: %s", r.body)
 	}
-	w.inboxes.broken = fault.New(fault.Unavailable, "not now")
-	w.expect(503, w.call(get, allPath, key, ""))
+	w.inboxes.broken = fault.New(fault.TemporarilyUnavailable, "not now")
+	w.expect(503, w.call(methodGet, allPath, key, ""))
 	w.inboxes.broken = nil
 	w.inboxes.spoil(one, 3, false)
-	r := w.expect(200, w.call(get, allPath+"?limit=2", key, ""))
+	r := w.expect(200, w.call(methodGet, allPath+"?limit=2", key, ""))
 	if !strings.Contains(r.body, `"damaged":[{"inbox":"`+one+`","id":3}]`) || !strings.Contains(r.body, `"subject 5"`) || strings.Contains(r.body, `"subject 2"`) {
 		t.Errorf("with damage: %s", r.body)
 	}
 	w.inboxes.spoil(two, 1, true)
-	r = w.expect(200, w.call(get, allPath+"?otp=true", key, ""))
+	r = w.expect(200, w.call(methodGet, allPath+"?otp=true", key, ""))
 	if !strings.HasSuffix(r.body, `,{"inbox":"`+two+`","id":1}]}`) { // it is unknown whether it has a code
 		t.Errorf("with a row that is damaged: %s", r.body)
 	}
 	w.inboxes.lost = two
-	r = w.expect(200, w.call(get, allPath, key, ""))
+	r = w.expect(200, w.call(methodGet, allPath, key, ""))
 	if !strings.HasSuffix(r.body, `"damaged":[{"inbox":"`+one+`","id":3},{"inbox":"`+two+`"}]}`) || !strings.Contains(r.body, `"subject 2"`) {
 		t.Errorf("with an inbox that is damaged: %s", r.body)
 	}
 	w.inboxes.lost = ""
-	w.advance(time.Duration(account.DefaultPlans().Of(account.Free).Retention(nil)) * time.Hour)
+	w.advance(time.Duration(account.DefaultPlans().Of(account.PlanFree).EffectiveRetention(nil)) * time.Hour)
 	if got, next := list(""); got != nil || next != "" {
 		t.Errorf("when all expired: %v, %q", got, next)
 	}
@@ -228,20 +228,20 @@ func TestAListOfAllInboxesTakesATurn(t *testing.T) {
 	} {
 		free, answer := w.takeTurns(), make(chan reply, 1)
 		go func() {
-			r, err := w.try(get, allPath+"?"+query, key, "")
+			r, err := w.try(methodGet, allPath+"?"+query, key, "")
 			if err != nil {
 				t.Error(err)
 			}
 			answer <- r
 		}()
-		eventually(t, query+" is charged", func() bool { return w.server.answers.Held() == charge })
-		w.expect(200, w.call(get, inboxAt(address, "")+"/messages?fields=id", key, ""))
+		eventually(t, query+" is charged", func() bool { return w.server.answerBudget.HeldBytes() == charge })
+		w.expect(200, w.call(methodGet, inboxAt(address, "")+"/messages?fields=id", key, ""))
 		if len(answer) > 0 {
 			t.Errorf("%s is answered out of turn", query)
 		}
 		free()
 		w.expect(200, <-answer)
-		eventually(t, query+" is let go", func() bool { return w.server.answers.Held() == 0 })
+		eventually(t, query+" is let go", func() bool { return w.server.answerBudget.HeldBytes() == 0 })
 	}
 }
 
@@ -263,7 +263,7 @@ func TestManyMessagesOfAllInboxes(t *testing.T) {
 			Next    *string `json:"next_cursor"`
 			Damaged []struct{ ID int64 }
 		}
-		w.expect(200, w.call(get, allPath+"?fields=subject,"+query, key, "")).into(t, &got)
+		w.expect(200, w.call(methodGet, allPath+"?fields=subject,"+query, key, "")).into(t, &got)
 		for _, e := range got.Emails {
 			subjects = append(subjects, e.Subject)
 		}
@@ -280,10 +280,10 @@ func TestManyMessagesOfAllInboxes(t *testing.T) {
 	if got, next, _ := list("body&limit=1"); !slices.Equal(got, []string{fmt.Sprint("subject ", each-2)}) || !next {
 		t.Errorf("behind one that is gone meanwhile: %v, %v", got, next)
 	}
-	f := fleets{inboxes: &inboxes{port: theInboxes{w.accounts, w.inboxes}}}
-	r := &request{server: w.server, ctx: t.Context(), now: w.now(), principal: &account.Principal{Account: w.accounts.byEmail[alice]}}
-	a := across{listing: listing{limit: 2, before: math.MaxInt64, direction: "in"}, behind: place{at: math.MaxInt64}}
-	if found, _, err := f.candidates(r, &a); len(found) < 3 || len(found) > 4*maxInboxes || err != nil {
+	f := fleetHandlers{inboxHandlers: &inboxHandlers{inboxManager: theInboxes{w.accounts, w.inboxes}}}
+	r := &apiRequest{server: w.server, ctx: t.Context(), requestTime: w.now(), principal: &account.Principal{Account: w.accounts.byEmail[alice]}}
+	a := fleetListing{messageListing: messageListing{pageLimit: 2, beforeID: math.MaxInt64, direction: "in"}, afterPlace: messagePlace{at: math.MaxInt64}}
+	if found, _, err := f.listCandidates(r, &a); len(found) < 3 || len(found) > 4*maxInboxes || err != nil {
 		t.Errorf("%d are kept in mind, %v", len(found), err)
 	}
 }
@@ -293,18 +293,18 @@ func TestAListOfAllInboxesIsRefused(t *testing.T) {
 	w, address, key, _ := lone(t)
 	w.deliver(address, inbox.Receive{Subject: "s"})
 	me := w.accounts.byEmail[alice]
-	w.server.patience = time.Millisecond
-	full := w.server.answers.Charge(me)
-	full.Set(answersHeld / 2)
-	w.expect(503, w.call(get, allPath+"?q=s", key, ""))
-	full.Set(0)
+	w.server.turnPatience = time.Millisecond
+	full := w.server.answerBudget.NewCharge(me)
+	full.SetBytes(answersHeld / 2)
+	w.expect(503, w.call(methodGet, allPath+"?q=s", key, ""))
+	full.SetBytes(0)
 	free := w.takeTurns()
-	w.expect(503, w.call(get, allPath, key, ""))
+	w.expect(503, w.call(methodGet, allPath, key, ""))
 	free()
-	w.inboxes.unlisted = fault.New(fault.Unavailable, "not now")
-	w.expect(503, w.call(get, allPath, key, ""))
+	w.inboxes.unlisted = fault.New(fault.TemporarilyUnavailable, "not now")
+	w.expect(503, w.call(methodGet, allPath, key, ""))
 	w.inboxes.unlisted = nil
-	w.expect(200, w.call(get, allPath+"?q=s", key, ""))
+	w.expect(200, w.call(methodGet, allPath+"?q=s", key, ""))
 }
 
 // TestMessagesOfMoreInboxesThanAPage: the newest message of all is shown, whatever the position of
@@ -314,7 +314,7 @@ func TestMessagesOfMoreInboxesThanAPage(t *testing.T) {
 	w.deliver(one, inbox.Receive{Subject: "of one"})
 	w.deliver(two, inbox.Receive{Subject: "of two"})
 	w.inboxes.pageMost = 1
-	if r := w.expect(200, w.call(get, allPath+"?fields=subject", key, "")); strings.Count(r.body, "of one")+strings.Count(r.body, "of two") != 2 {
+	if r := w.expect(200, w.call(methodGet, allPath+"?fields=subject", key, "")); strings.Count(r.body, "of one")+strings.Count(r.body, "of two") != 2 {
 		t.Errorf("two pages of inboxes: %s", r.body)
 	}
 }
@@ -331,7 +331,7 @@ func TestLongMessagesOfAllInboxes(t *testing.T) {
 	}
 	shown := 0
 	for query := "?limit=1000&fields=body"; query != ""; {
-		r := w.expect(200, w.call(get, allPath+query, key, ""))
+		r := w.expect(200, w.call(methodGet, allPath+query, key, ""))
 		var page struct {
 			Emails []struct{ Body string }
 			Next   *string `json:"next_cursor"`
@@ -371,25 +371,25 @@ func TestOldMessagesAreCleared(t *testing.T) {
 			w.deliver(address, inbox.Receive{Subject: "s", EnvelopeTo: strings.Replace(address, "@", tag+"@", 1)})
 		}
 		w.advance(59 * time.Minute)
-		r := w.expect(200, w.call(remove, inboxAt(address, c.tag)+"/messages?"+c.query, key, ""))
-		left := w.expect(200, w.call(get, inboxAt(address, "")+"/messages", key, "")).ids(t)
+		r := w.expect(200, w.call(methodDelete, inboxAt(address, c.tag)+"/messages?"+c.query, key, ""))
+		left := w.expect(200, w.call(methodGet, inboxAt(address, "")+"/messages", key, "")).ids(t)
 		if !slices.Equal(left, c.left) && len(left)+len(c.left) > 0 || r.body != fmt.Sprintf(`{"ok":true,"deleted":%d}`, 4-len(c.left)) {
 			t.Errorf("%s %s: %v left, %s", c.tag, c.query, left, r.body)
 		}
 	}
 	w, address, key, _ := lone(t)
 	for _, query := range []string{"", "before=1&older_than=1", "before=x", "before=0", "before=1.5", "older_than=0", "older_than=87601"} {
-		w.expect(422, w.call(remove, inboxAt(address, "")+"/messages?"+query, key, ""))
+		w.expect(422, w.call(methodDelete, inboxAt(address, "")+"/messages?"+query, key, ""))
 	}
 }
 
 // TestListsOfSomeInboxes by label and prefix, across pages.
 func TestListsOfSomeInboxes(t *testing.T) {
 	w, _, key, _ := lone(t)
-	w.accounts.plans[account.Free] = account.DefaultPlans()[account.Paid]
+	w.accounts.plans[account.PlanFree] = account.DefaultPlans()[account.PlanPaid]
 	for i := range 9 {
 		address := w.newInbox(alice, fmt.Sprintf("%s-%d", []string{"red", "blue", "green"}[i%3], i))
-		w.inboxes.Do(context.Background(), address, inbox.Update{Label: new(fmt.Sprint("Lane ", i%2))})
+		w.inboxes.Do(context.Background(), address, inbox.UpdateSettings{Label: new(fmt.Sprint("Lane ", i%2))})
 	}
 	list := func(query string) (names []string) {
 		t.Helper()
@@ -398,7 +398,7 @@ func TestListsOfSomeInboxes(t *testing.T) {
 				Inboxes []struct{ Address string }
 				Next    *string `json:"next_cursor"`
 			}
-			w.expect(200, w.call(get, "/api/v1/inboxes?"+query+"&cursor="+url.QueryEscape(cursor), key, "")).into(t, &got)
+			w.expect(200, w.call(methodGet, "/api/v1/inboxes?"+query+"&cursor="+url.QueryEscape(cursor), key, "")).into(t, &got)
 			for _, in := range got.Inboxes {
 				name, _, _ := strings.Cut(in.Address, "@")
 				names = append(names, name)
@@ -425,7 +425,7 @@ func TestListsOfSomeInboxes(t *testing.T) {
 		t.Errorf("where one is damaged: %v", got)
 	}
 	for query, named := range map[string]bool{"": true, "prefix=red": true, "prefix=blue": false} {
-		r := w.expect(200, w.call(get, "/api/v1/inboxes?"+query, key, ""))
+		r := w.expect(200, w.call(methodGet, "/api/v1/inboxes?"+query, key, ""))
 		if strings.HasSuffix(r.body, `,"damaged":["red-3@inbox.test"]}`) != named {
 			t.Errorf("%q: %s", query, r.body)
 		}

@@ -90,7 +90,7 @@ func TestAmbiguousFramingIsRefused(t *testing.T) {
 		if !strings.Contains(got, `{"detail":"`) || !strings.Contains(got, "X-Request-Id: ") || !strings.Contains(got, "Connection: close") {
 			t.Errorf("%s: answer lacks detail, request id or close:\n%s", name, got)
 		}
-		if w.inboxes.Resident([]byte("canary@inbox.test")) != nil {
+		if w.inboxes.ResidentView([]byte("canary@inbox.test")) != nil {
 			t.Fatalf("%s: the request behind it was executed", name)
 		}
 	}
@@ -104,8 +104,8 @@ func TestAmbiguousFramingIsRefused(t *testing.T) {
 // and no condition (RFC 9110 section 6.5.1). The connection continues after them.
 func TestTrailersAreDropped(t *testing.T) {
 	w, _, key, latest := lone(t)
-	w.accounts.plans[account.Free] = account.DefaultPlans()[account.Paid]
-	etag := w.expect(200, w.call(get, latest, key, "")).header.Get("ETag")
+	w.accounts.plans[account.PlanFree] = account.DefaultPlans()[account.PlanPaid]
+	etag := w.expect(200, w.call(methodGet, latest, key, "")).header.Get("ETag")
 	chunked := func(start, fields, chunks, trailer string) string {
 		return start + " HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n" + fields + "\r\n" + chunks + "0\r\n" + trailer + "\r\n"
 	}
@@ -166,7 +166,7 @@ func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	w := start(t, func(o *Options) { o.MaxBodyBytes = 3 << 20 })
 	big := strings.Repeat("x", 2<<20)
-	r := w.expect(413, w.call(post, "/api/auth/login", "", big))
+	r := w.expect(413, w.call(methodPost, "/api/auth/login", "", big))
 	if r.detail() != "The request body is too large" {
 		t.Errorf("detail %q", r.detail())
 	}
@@ -181,7 +181,7 @@ func TestTooLarge(t *testing.T) {
 	}
 	w.signUp(alice)
 	w.unbound = true
-	w.expect(201, w.call(post, "/api/v1/inboxes", w.key(alice, account.ScopeFull), "{"+strings.Repeat(" ", maxBodyBytes-2)+"}"))
+	w.expect(201, w.call(methodPost, "/api/v1/inboxes", w.key(alice, account.ScopeFull), "{"+strings.Repeat(" ", maxBodyBytes-2)+"}"))
 }
 
 func TestBodyLimitIsRaisedForASendOnly(t *testing.T) {

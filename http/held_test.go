@@ -98,8 +98,8 @@ func TestNoBodyWithoutACredential(t *testing.T) {
 		}
 	}
 	blank := strings.Repeat(" ", wire.SmallBody-2) + "{}"
-	w.expect(422, w.call(post, "/api/auth/login", "", blank))
-	w.expect(401, w.call(post, "/api/v1/inboxes", "", blank))
+	w.expect(422, w.call(methodPost, "/api/auth/login", "", blank))
+	w.expect(401, w.call(methodPost, "/api/v1/inboxes", "", blank))
 	letter := `{"to": "a@far.test", "body": "` + strings.Repeat("x", wire.SmallBody) + `"}`
 	asked := w.ask(fmt.Sprintf("%s HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n", send, key, len(letter)))
 	if r := asked.answer(); r.StatusCode != 100 {
@@ -128,21 +128,21 @@ func TestBodiesShareABudget(t *testing.T) {
 	var slow []*asked
 	for i, email := range []string{alice, bob} {
 		slow = append(slow, begin(email, most/2))
-		eventually(t, "the body is held", func() bool { return w.server.wire.Bodies() == int64(i+1)*most })
+		eventually(t, "the body is held", func() bool { return w.server.wire.BodyBytes() == int64(i+1)*most })
 	}
 	for _, email := range []string{alice, "carol@example.com"} {
 		if r := begin(email, most).answer(); r.StatusCode != 503 || r.Header.Get("Retry-After") == "" || !r.Close {
 			t.Errorf("%s: %d %v", email, r.StatusCode, r.Header)
 		}
-		w.expect(201, w.call(post, "/api/v1/inboxes", w.key(email, account.ScopeFull), "{"+strings.Repeat(" ", 50<<10)+"}"))
+		w.expect(201, w.call(methodPost, "/api/v1/inboxes", w.key(email, account.ScopeFull), "{"+strings.Repeat(" ", 50<<10)+"}"))
 	}
 	slow[0].Close()
-	eventually(t, "the body is given up", func() bool { return w.server.wire.Bodies() == most })
+	eventually(t, "the body is given up", func() bool { return w.server.wire.BodyBytes() == most })
 	io.WriteString(slow[1], strings.Repeat(" ", most/2-20)+`{"to": "a@far.test"}`)
 	if r := slow[1].answer(); r.StatusCode != 202 {
 		t.Errorf("the body that was held: %d", r.StatusCode)
 	}
-	eventually(t, "nothing is held", func() bool { return w.server.wire.Bodies() == 0 })
+	eventually(t, "nothing is held", func() bool { return w.server.wire.BodyBytes() == 0 })
 }
 
 // pipes listens for connections that buffer nothing.
@@ -188,7 +188,7 @@ func getting(path, key string) string {
 
 func htmlMail(bytes int) inbox.Receive {
 	html := strings.Repeat("x", bytes)
-	return inbox.Receive{Subject: "big", Raw: []byte(html), Content: &inbox.Content{Doc: message.Document{HTML: html, HasHTML: true}}}
+	return inbox.Receive{Subject: "big", Raw: []byte(html), Content: &inbox.Content{Doc: message.ParsedMessage{HTML: html, HasHTML: true}}}
 }
 
 // TestAMailIsReadWhileItIsWritten: if the client does not read, at most one piece is read from the
@@ -234,8 +234,8 @@ func TestAnAnswerThatCantBeReadOnIsLogged(t *testing.T) {
 // released when the connection ends.
 func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 	w, p, address, key := overPipes(t, htmlMail(1<<20))
-	w.server.answers = wire.NewBudget(6 << 20)
-	w.server.patience = time.Millisecond
+	w.server.answerBudget = wire.NewBudget(6 << 20)
+	w.server.turnPatience = time.Millisecond
 	for _, path := range []string{"/messages/1", "/messages?include=html", "/latest"} {
 		request := getting("/api/v1/inboxes/"+address+path, key)
 		var unread []*asked
@@ -249,7 +249,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 				break
 			}
 			unread = append(unread, a)
-			if held = w.server.answers.Held(); held > 3<<20 {
+			if held = w.server.answerBudget.HeldBytes(); held > 3<<20 {
 				t.Fatalf("%s: %d bytes held", path, held)
 			}
 		}
@@ -259,7 +259,7 @@ func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
 		for _, a := range unread {
 			a.Close()
 		}
-		eventually(t, "all is given back", func() bool { return w.server.answers.Held() == 0 })
+		eventually(t, "all is given back", func() bool { return w.server.answerBudget.HeldBytes() == 0 })
 	}
 }
 
@@ -302,17 +302,17 @@ func TestWhatIsLargeIsReadByTurns(t *testing.T) {
 	answers := make(chan reply, len(paths))
 	for _, path := range paths {
 		go func() {
-			r, err := w.try(get, path, key, "")
+			r, err := w.try(methodGet, path, key, "")
 			if err != nil {
 				t.Error(err)
 			}
 			answers <- r
 		}()
 	}
-	eventually(t, "three wait", func() bool { return w.server.answers.Held() > 3<<20 })
-	w.expect(200, w.call(get, messages+"/2", key, ""))
-	w.expect(200, w.call(get, messages+"?fields=id", key, ""))
-	w.expect(200, w.call(get, "/api/v1/inboxes/"+many+"/messages?limit=5", key, ""))
+	eventually(t, "three wait", func() bool { return w.server.answerBudget.HeldBytes() > 3<<20 })
+	w.expect(200, w.call(methodGet, messages+"/2", key, ""))
+	w.expect(200, w.call(methodGet, messages+"?fields=id", key, ""))
+	w.expect(200, w.call(methodGet, "/api/v1/inboxes/"+many+"/messages?limit=5", key, ""))
 	if n := w.inboxes.rawRead.Load(); n > 0 || len(answers) > 0 {
 		t.Errorf("%d bytes were read and %d answered out of turn", n, len(answers))
 	}
@@ -327,7 +327,7 @@ func (w *world) takeTurns() (free func()) {
 	var taken []func()
 	for {
 		full, cancel := context.WithTimeout(w.t.Context(), 200*time.Millisecond)
-		done, err := w.server.turns.Wait(full)
+		done, err := w.server.searchTurns.WaitTurn(full)
 		cancel()
 		if err != nil {
 			break
@@ -358,7 +358,7 @@ func TestAListEndsEarly(t *testing.T) {
 		var sizes []int
 		var all []int64
 		for more := true; more; {
-			r := w.expect(200, w.call(get, path+rest, key, ""))
+			r := w.expect(200, w.call(methodGet, path+rest, key, ""))
 			if len(r.body) > maxListBytes+3<<20 {
 				t.Errorf("%d bytes", len(r.body))
 			}

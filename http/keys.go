@@ -10,29 +10,29 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// Keys is what the handlers of keys need.
-type Keys interface {
-	IssueKey(ctx context.Context, by *account.Principal, label string, scopes account.Scope, days *int) (account.Issued, error)
+// KeyManager is what the handlers of keys need.
+type KeyManager interface {
+	IssueKey(ctx context.Context, by *account.Principal, label string, scopes account.ScopeSet, days *int) (account.IssuedKey, error)
 	// IssueInboxKey creates the key of an inbox. It returns Refused while the inbox has one.
-	IssueInboxKey(ctx context.Context, by *account.Principal, address string, scopes account.Scope, days *int) (account.Issued, error)
+	IssueInboxKey(ctx context.Context, by *account.Principal, address string, scopes account.ScopeSet, days *int) (account.IssuedKey, error)
 	// RevokeInboxKey revokes that key. It returns NotFound if there is none.
 	RevokeInboxKey(ctx context.Context, id account.ID, address string) error
-	// Keys pages through the list of keys, oldest first. The cursors work like those of
+	// AccountKeys pages through the list of keys, oldest first. The cursors work like those of
 	// ListInboxes.
-	Keys(ctx context.Context, id account.ID, cursor string, limit int) ([]account.Key, string, error)
+	AccountKeys(ctx context.Context, id account.ID, cursor string, limit int) ([]account.APIKey, string, error)
 	RevokeKey(ctx context.Context, id account.ID, key int64) error
 }
 
-// keys has the handlers that issue and revoke API keys.
-type keys struct{ port Keys }
+// keyHandlers has the handlers that issue and revoke API keys.
+type keyHandlers struct{ keyManager KeyManager }
 
-func (k *keys) routes() []route {
-	return []route{
-		{post, "/api/keys", sessions, none, false, keyShape, k.issueKey},
-		{get, "/api/keys", sessions, none, false, nil, k.listKeys},
-		{remove, "/api/keys/{id}", sessions, none, false, nil, k.revokeKey},
-		{post, perInbox + "/key", sessions, none, false, inboxKeyShape, k.issueInboxKey},
-		{remove, perInbox + "/key", sessions, none, false, nil, k.revokeInboxKey},
+func (k *keyHandlers) listRoutes() []routeSpec {
+	return []routeSpec{
+		{methodPost, "/api/keys", sessionTokens, noScope, false, keyShape, k.issueKey},
+		{methodGet, "/api/keys", sessionTokens, noScope, false, nil, k.listKeys},
+		{methodDelete, "/api/keys/{id}", sessionTokens, noScope, false, nil, k.revokeKey},
+		{methodPost, perInbox + "/key", sessionTokens, noScope, false, inboxKeyShape, k.issueInboxKey},
+		{methodDelete, perInbox + "/key", sessionTokens, noScope, false, nil, k.revokeInboxKey},
 	}
 }
 
@@ -58,24 +58,24 @@ type keyResponse struct {
 	LastUsedAt *string `json:"last_used_at"`
 }
 
-// grant returns the scopes and the lifetime that a request asks for.
-func (r *request) grant() (account.Scope, *int, error) {
-	scopes, err := account.ParseScopes(r.body.list("scopes"))
+// readGrant returns the scopes and the lifetime that a request asks for.
+func (r *apiRequest) readGrant() (account.ScopeSet, *int, error) {
+	scopes, err := account.ParseScopes(r.bodyValues.listOf("scopes"))
 	if err != nil {
 		return 0, nil, err
 	}
-	days := r.body.number("expires_in_days")
-	_, err = account.Lifetime(days, r.now)
+	days := r.bodyValues.numberOf("expires_in_days")
+	_, err = account.ExpiryAfter(days, r.requestTime)
 	return scopes, days, err
 }
 
 // issueInboxKey creates the only key of the inbox (specification, Keys).
-func (k *keys) issueInboxKey(r *request) error {
-	scopes, days, err := r.grant()
+func (k *keyHandlers) issueInboxKey(r *apiRequest) error {
+	scopes, days, err := r.readGrant()
 	if err != nil {
 		return err
 	}
-	issued, err := k.port.IssueInboxKey(r.ctx, r.principal, r.address, scopes, days)
+	issued, err := k.keyManager.IssueInboxKey(r.ctx, r.principal, r.inboxAddress, scopes, days)
 	if err != nil {
 		return err
 	}
@@ -88,20 +88,20 @@ func (k *keys) issueInboxKey(r *request) error {
 }
 
 // revokeInboxKey revokes the key, so that another one can be issued.
-func (k *keys) revokeInboxKey(r *request) error {
-	return r.ok(k.port.RevokeInboxKey(r.ctx, r.principal.Account, r.address))
+func (k *keyHandlers) revokeInboxKey(r *apiRequest) error {
+	return r.ok(k.keyManager.RevokeInboxKey(r.ctx, r.principal.Account, r.inboxAddress))
 }
 
-func (k *keys) issueKey(r *request) error {
-	scopes, days, err := r.grant()
+func (k *keyHandlers) issueKey(r *apiRequest) error {
+	scopes, days, err := r.readGrant()
 	if err != nil {
 		return err
 	}
 	label := ""
-	if given := r.body.text("label"); given != nil {
+	if given := r.bodyValues.textOf("label"); given != nil {
 		label = *given
 	}
-	issued, err := k.port.IssueKey(r.ctx, r.principal, label, scopes, days)
+	issued, err := k.keyManager.IssueKey(r.ctx, r.principal, label, scopes, days)
 	if err != nil {
 		return err
 	}
@@ -115,22 +115,22 @@ const (
 )
 
 // listKeys pages through the list of keys, including those of inboxes.
-func (k *keys) listKeys(r *request) error {
-	q := r.query()
-	limit, cursor := q.number("limit", defaultKeys, 1, maxKeys), q.raw("cursor")
-	if q.err != nil {
-		return q.err
+func (k *keyHandlers) listKeys(r *apiRequest) error {
+	q := r.queryReader()
+	limit, cursor := q.readNumber("limit", defaultKeys, 1, maxKeys), q.rawValue("cursor")
+	if q.firstErr != nil {
+		return q.firstErr
 	}
-	held, next, err := k.port.Keys(r.ctx, r.principal.Account, cursor, int(limit))
+	held, next, err := k.keyManager.AccountKeys(r.ctx, r.principal.Account, cursor, int(limit))
 	if err != nil {
 		return err
 	}
 	out := make([]keyResponse, len(held))
 	for i, k := range held {
 		out[i] = keyResponse{
-			ID: k.ID, Kind: k.Kind.Name(), Label: k.Label, Scopes: k.Scopes.String(), Prefix: k.Prefix,
+			ID: k.ID, Kind: k.Kind.WireName(), Label: k.Label, Scopes: k.Scopes.String(), Prefix: k.Prefix,
 			Inbox: stringOrNull(k.Inbox), CreatedAt: wireTime(k.CreatedAt), ExpiresAt: wireTimeOrNull(k.ExpiresAt),
-			Expired: k.Expired(account.Env{Now: r.now}), LastUsedAt: wireTimeOrNull(k.LastUsedAt),
+			Expired: k.Expired(account.Env{Now: r.requestTime}), LastUsedAt: wireTimeOrNull(k.LastUsedAt),
 		}
 	}
 	return r.json(fasthttp.StatusOK, struct {
@@ -139,11 +139,11 @@ func (k *keys) listKeys(r *request) error {
 	}{out, stringOrNull(next)}, nil)
 }
 
-func (k *keys) revokeKey(r *request) error {
-	given := parameter(r.http, "id")
-	id, ok := number(given)
+func (k *keyHandlers) revokeKey(r *apiRequest) error {
+	given := pathParameter(r.httpCtx, "id")
+	id, ok := parseID(given)
 	if !ok {
 		return fault.New(fault.NotFound, fmt.Sprintf("API key %s not found", given))
 	}
-	return r.ok(k.port.RevokeKey(r.ctx, r.principal.Account, id))
+	return r.ok(k.keyManager.RevokeKey(r.ctx, r.principal.Account, id))
 }

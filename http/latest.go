@@ -18,177 +18,179 @@ import (
 
 const maxWait = 60 * time.Second
 
-// latest returns the newest message, immediately or when it arrives.
-type latest struct {
-	*messages
+// latestHandlers returns the newest message, immediately or when it arrives.
+type latestHandlers struct {
+	*messageHandlers
 	server *Server
 }
 
-func (l *latest) routes() []route {
-	return []route{
-		{get, agentInbox + "/latest", anyone, read, false, nil, l.show},
-		{get, perInbox + "/latest", insiders, read, false, nil, l.show},
+func (l *latestHandlers) listRoutes() []routeSpec {
+	return []routeSpec{
+		{methodGet, agentInbox + "/latest", anyCredential, scopeRead, false, nil, l.showLatest},
+		{methodGet, perInbox + "/latest", inboxCredentials, scopeRead, false, nil, l.showLatest},
 	}
 }
 
-// wanted is the query of a request for the latest message.
-type wanted struct {
-	after   int64
-	seen    int64  // messages up to this id were checked, and none of them matches
-	to      string // envelope recipient; empty: any
-	since   time.Time
-	known   string // If-None-Match
-	way     direction
-	wait    time.Duration
-	otp     bool
-	from    sender
-	proven  bool   // only messages whose From is verified
-	subject string // folded
-	fields  fieldSet
+// latestQuery is the query of a request for the latest message.
+type latestQuery struct {
+	afterID          int64
+	checkedUpTo      int64  // messages up to this id were checked, and none of them matches
+	to               string // envelope recipient; empty: any
+	receivedSince    time.Time
+	ifNoneMatch      string // If-None-Match
+	messageDirection messageDirection
+	maxWaiting       time.Duration
+	otp              bool
+	senderFilter     senderFilter
+	verifiedOnly     bool   // only messages whose From is verified
+	subjectPart      string // folded
+	shownFields      fieldSet
 }
 
-func (r *request) wanted() (wanted, error) {
-	q := r.query()
-	w := wanted{
-		after:   q.after(r.view),
-		to:      q.recipient(r),
-		since:   q.moment("since"),
-		known:   string(r.http.Request.Header.PeekCanonical(headerIfNoneMatch)),
-		wait:    time.Duration(q.number("wait", 0, 0, int64(maxWait/time.Second))) * time.Second,
-		way:     q.direction(),
-		otp:     q.flag("otp"),
-		from:    q.sender("from"),
-		proven:  q.flag("verified"),
-		subject: q.text("subject"),
-		fields:  q.selection(q.form.message),
+func (r *apiRequest) readWanted() (latestQuery, error) {
+	q := r.queryReader()
+	w := latestQuery{
+		afterID:          q.afterID(r.inboxView),
+		to:               q.readRecipient(r),
+		receivedSince:    q.readTime("since"),
+		ifNoneMatch:      string(r.httpCtx.Request.Header.PeekCanonical(headerIfNoneMatch)),
+		maxWaiting:       time.Duration(q.readNumber("wait", 0, 0, int64(maxWait/time.Second))) * time.Second,
+		messageDirection: q.readDirection(),
+		otp:              q.readFlag("otp"),
+		senderFilter:     q.readSender("from"),
+		verifiedOnly:     q.readFlag("verified"),
+		subjectPart:      q.readFolded("subject"),
+		shownFields:      q.readSelection(q.responseForm.messageFields),
 	}
-	return w, q.err
+	return w, q.firstErr
 }
 
 var headerIfNoneMatch = []byte("If-None-Match")
 
-// after returns an id. "now" means the highest id in the inbox when the request arrived.
-func (q *query) after(v *inbox.View) int64 {
-	if q.raw("after") == "now" {
+// afterID returns an id. "now" means the highest id in the inbox when the request arrived.
+func (q *queryReader) afterID(v *inbox.View) int64 {
+	if q.rawValue("after") == "now" {
 		return v.LastID
 	}
-	return q.number("after", 0, 0, math.MaxInt64)
+	return q.readNumber("after", 0, 0, math.MaxInt64)
 }
 
-// plain reports whether polls share the response: that of the inbox or, with to, of a tag.
-func (w *wanted) plain() bool {
-	return *w == wanted{wait: w.wait, known: w.known, to: w.to, seen: w.seen, way: received, fields: allFields}
+// isShareable reports whether polls share the response: that of the inbox or, with to, of a tag.
+func (w *latestQuery) isShareable() bool {
+	return *w == latestQuery{maxWaiting: w.maxWaiting, ifNoneMatch: w.ifNoneMatch, to: w.to, checkedUpTo: w.checkedUpTo, messageDirection: receivedOnly, shownFields: allFields}
 }
 
 // mostUnasked is how many messages a poll may search without a turn.
 const mostUnasked = 256
 
-// find returns the newest matching message, or nil. If it must search the texts of many messages,
+// findNewest returns the newest matching message, or nil. If it must search the texts of many messages,
 // it takes a turn, like a search. It never checks a message twice, because one that does not match
 // now never will.
-func (w *wanted) find(r *request) (*inbox.Message, error) {
-	after := max(w.after, w.seen)
-	if w.looks() && r.view.Behind(after) > mostUnasked {
-		done, err := r.server.turns.Take(r.ctx, r.principal.Account)
+func (w *latestQuery) findNewest(r *apiRequest) (*inbox.Message, error) {
+	after := max(w.afterID, w.checkedUpTo)
+	if w.needsTexts() && r.inboxView.CountAfter(after) > mostUnasked {
+		done, err := r.server.searchTurns.TakeTurn(r.ctx, r.principal.Account)
 		if err != nil {
 			return nil, err
 		}
 		defer done()
 	}
-	found := r.view.Latest(r.now, func(m *inbox.Message) bool {
-		return m.ID > after && (m.Damaged || w.way.takes(m) && w.all(r, m))
+	found := r.inboxView.LatestMatching(r.requestTime, func(m *inbox.Message) bool {
+		return m.ID > after && (m.IsDamaged || w.messageDirection.matchesMessage(m) && w.matchesAll(r, m))
 	})
-	if found == nil && len(r.view.Messages) > 0 {
-		w.seen = max(w.seen, r.view.Messages[len(r.view.Messages)-1].ID)
+	if found == nil && len(r.inboxView.Messages) > 0 {
+		w.checkedUpTo = max(w.checkedUpTo, r.inboxView.Messages[len(r.inboxView.Messages)-1].ID)
 	}
 	return found, nil
 }
 
-// passes checks the facts in memory of a message, but not its texts.
-func (w *wanted) passes(m *inbox.Message) bool {
-	if w.otp && m.OTP == "" || w.proven && !isProven(m) {
+// matchesMeta checks the facts in memory of a message, but not its texts.
+func (w *latestQuery) matchesMeta(m *inbox.Message) bool {
+	if w.otp && m.OTP == "" || w.verifiedOnly && !isProven(m) {
 		return false
 	}
-	return m.IsTo(w.to) && m.IsSince(w.since)
+	return m.IsTo(w.to) && m.IsSince(w.receivedSince)
 }
 
 // isProven reports whether a message comes from its sender's domain, or was sent from this inbox.
 func isProven(m *inbox.Message) bool { return m.FromVerified || m.Direction == inbox.Out }
 
-// looks reports whether texts must be searched.
-func (w *wanted) looks() bool { return w.from != sender{} || w.subject != "" }
-
-// all checks a message completely: passes and, if needed, fits.
-func (w *wanted) all(r *request, m *inbox.Message) bool {
-	return w.passes(m) && (!w.looks() || w.fits(r, m))
+// needsTexts reports whether texts must be searched.
+func (w *latestQuery) needsTexts() bool {
+	return w.senderFilter != senderFilter{} || w.subjectPart != ""
 }
 
-// fits checks the subject and the sender's address.
-func (w *wanted) fits(r *request, m *inbox.Message) bool {
-	at := search.Mail{Address: r.view.Address, ID: m.ID, At: m.ReceivedAt.UnixMilli(), Head: true}
-	head, kept := r.server.texts.Of(at)
+// matchesAll checks a message completely: passes and, if needed, fits.
+func (w *latestQuery) matchesAll(r *apiRequest, m *inbox.Message) bool {
+	return w.matchesMeta(m) && (!w.needsTexts() || w.matchesTexts(r, m))
+}
+
+// matchesTexts checks the subject and the sender's address.
+func (w *latestQuery) matchesTexts(r *apiRequest, m *inbox.Message) bool {
+	at := search.TextKey{InboxAddress: r.inboxView.Address, ID: m.ID, At: m.ReceivedAt.UnixMilli(), HeadOnly: true}
+	head, kept := r.server.textCache.Of(at)
 	if !kept {
-		head = search.Join(search.Fold(m.Subject), search.Fold(m.From.Email))
-		r.server.texts.Keep(at, head)
+		head = search.JoinParts(search.FoldText(m.Subject), search.FoldText(m.From.Email))
+		r.server.textCache.KeepText(at, head)
 	}
-	subject, from, _ := strings.Cut(head, search.Between)
-	return strings.Contains(subject, w.subject) && w.from.matches(from)
+	subject, from, _ := strings.Cut(head, search.PartSeparator)
+	return strings.Contains(subject, w.subjectPart) && w.senderFilter.matchesAddress(from)
 }
 
-// show responds with the newest matching message, by default a received one, and waits for one if
+// showLatest responds with the newest matching message, by default a received one, and waits for one if
 // the request asks for it (specification, Latest). The wire usually responds to polls without
 // further parameters.
-func (l *latest) show(r *request) error {
-	w, err := r.wanted()
+func (l *latestHandlers) showLatest(r *apiRequest) error {
+	w, err := r.readWanted()
 	if err != nil {
 		return err
 	}
-	found, err := w.find(r)
+	found, err := w.findNewest(r)
 	if err != nil {
 		return err
 	}
-	if w.wait == 0 || w.answeredBy(found) {
-		return l.respond(r, &w)
+	if w.maxWaiting == 0 || w.answeredBy(found) {
+		return l.respondLatest(r, &w)
 	}
-	return l.server.park(r, func(p *waiting) {
-		p.respond(p.await(&w), func(r *request) error { return l.respond(r, &w) })
+	return l.server.parkRequest(r, func(p *parkedRequest) {
+		p.respondWith(p.awaitMessage(&w), func(r *apiRequest) error { return l.respondLatest(r, &w) })
 	})
 }
 
-func (l *latest) respond(r *request, w *wanted) error {
-	response, err := l.render(r, w)
+func (l *latestHandlers) respondLatest(r *apiRequest, w *latestQuery) error {
+	response, err := l.renderResponse(r, w)
 	if err != nil {
 		return err
 	}
-	response.Send(r.http)
+	response.SendResponse(r.httpCtx)
 	return nil
 }
 
 // answeredBy reports whether found ends a wait. Without If-None-Match, any match does. With it, any
 // result with another ETag does, also no message.
-func (w *wanted) answeredBy(found *inbox.Message) bool {
-	if w.known == "" {
+func (w *latestQuery) answeredBy(found *inbox.Message) bool {
+	if w.ifNoneMatch == "" {
 		return found != nil
 	}
-	return !wire.Matches([]byte(w.known), etagOf(found))
+	return !wire.MatchesETag([]byte(w.ifNoneMatch), etagOf(found))
 }
 
-// await returns when p.view has a matching message, or when the wait is over. It checks ownership
+// awaitMessage returns when p.view has a matching message, or when the wait is over. It checks ownership
 // again after each change.
-func (p *waiting) await(w *wanted) error {
-	p.server.waiters.Add(1)
-	defer p.server.waiters.Add(-1)
-	for until := time.Now().Add(w.wait); ; {
-		over, err := p.pause(until, p.view.Superseded(), nil)
+func (p *parkedRequest) awaitMessage(w *latestQuery) error {
+	p.server.waitingPolls.Add(1)
+	defer p.server.waitingPolls.Add(-1)
+	for until := time.Now().Add(w.maxWaiting); ; {
+		over, err := p.pauseUntil(until, p.inboxView.SupersededSignal(), nil)
 		if over || err != nil {
 			return err
 		}
 		answered := false
-		err = p.with(func(r *request) error {
-			if err := r.look(); err != nil {
+		err = p.withContext(func(r *apiRequest) error {
+			if err := r.refreshView(); err != nil {
 				return err
 			}
-			found, err := w.find(r)
+			found, err := w.findNewest(r)
 			answered = w.answeredBy(found)
 			return err
 		})
@@ -201,64 +203,64 @@ func (p *waiting) await(w *wanted) error {
 // renderTries bounds the attempts when a message is deleted between finding and reading it.
 const renderTries = 4
 
-// render makes the response from the current view, or returns the one that the view carries if
+// renderResponse makes the response from the current view, or returns the one that the view carries if
 // polls share it.
-func (l *latest) render(r *request, w *wanted) (*wire.Response, error) {
+func (l *latestHandlers) renderResponse(r *apiRequest, w *latestQuery) (*wire.PollResponse, error) {
 	for range renderTries {
-		if ready := w.ready(r); ready != nil {
+		if ready := w.carriedResponse(r); ready != nil {
 			return ready, nil
 		}
-		meta, err := w.find(r)
+		meta, err := w.findNewest(r)
 		if err != nil {
 			return nil, err
 		}
-		e := messageJSON{meta: meta}
-		if e.meta == nil {
-			return l.keep(r, w, r.appendEnd([]byte(`{"email":null`)), nil), nil
+		e := messageJSON{messageMeta: meta}
+		if e.messageMeta == nil {
+			return l.newResponse(r, w, r.appendEnd([]byte(`{"email":null`)), nil), nil
 		}
-		if err := r.reserve(e.weight(w.fields)); err != nil {
+		if err := r.reserveBytes(e.estimateBytes(w.shownFields)); err != nil {
 			return nil, err
 		}
-		here, err := l.fill(r, &e, w.fields)
+		here, err := l.fillContent(r, &e, w.shownFields)
 		if err != nil {
 			return nil, err
 		}
 		if here {
-			b := appendMessage(append([]byte(nil), `{"email":`...), &e, w.fields)
-			return l.keep(r, w, r.appendEnd(b), e.meta), nil
+			b := appendMessage(append([]byte(nil), `{"email":`...), &e, w.shownFields)
+			return l.newResponse(r, w, r.appendEnd(b), e.messageMeta), nil
 		}
-		if err := r.look(); err != nil {
+		if err := r.refreshView(); err != nil {
 			return nil, err
 		}
 	}
-	return nil, fault.New(fault.Unavailable, detailUnavailable)
+	return nil, fault.New(fault.TemporarilyUnavailable, detailUnavailable)
 }
 
-// ready returns the response that the view carries, or nil.
-func (w *wanted) ready(r *request) *wire.Response {
+// carriedResponse returns the response that the view carries, or nil.
+func (w *latestQuery) carriedResponse(r *apiRequest) *wire.PollResponse {
 	switch {
-	case !w.plain():
+	case !w.isShareable():
 		return nil
 	case w.to == "":
-		return wire.ResponseOf(r.view, r.now)
+		return wire.ResponseOf(r.inboxView, r.requestTime)
 	}
-	return wire.LaneOf(r.view, w.to, r.now)
+	return wire.LaneOf(r.inboxView, w.to, r.requestTime)
 }
 
-// keep makes the response, and lets the view carry it if polls share it.
-func (l *latest) keep(r *request, w *wanted, body []byte, m *inbox.Message) *wire.Response {
+// newResponse makes the response, and lets the view carry it if polls share it.
+func (l *latestHandlers) newResponse(r *apiRequest, w *latestQuery, body []byte, m *inbox.Message) *wire.PollResponse {
 	var expires time.Time
 	if m != nil {
 		expires = m.ExpiresAt
 	}
-	polled := cmp.Or(w.to, r.address)
+	polled := cmp.Or(w.to, r.inboxAddress)
 	response := wire.NewResponse(polled, body, etagOf(m), expires)
 	switch {
-	case !w.plain():
+	case !w.isShareable():
 	case w.to == "":
-		response.Keep(r.view)
-	case w.to != r.address && address.WithoutTag(w.to) == r.address:
-		l.server.wire.KeepLane(r.view, w.to, response)
+		response.KeepInView(r.inboxView)
+	case w.to != r.inboxAddress && address.WithoutTag(w.to) == r.inboxAddress:
+		l.server.wire.KeepLane(r.inboxView, w.to, response)
 	}
 	return response
 }
@@ -270,12 +272,12 @@ func etagOf(m *inbox.Message) []byte {
 		return []byte(`"0"`)
 	}
 	tag := strconv.AppendInt([]byte(`"`), m.ID, 10)
-	if m.Sending != nil {
-		e := &messageJSON{meta: m}
+	if m.OutgoingDelivery != nil {
+		e := &messageJSON{messageMeta: m}
 		sum := sha256.Sum256(appendRecipients(appendSendStatus(nil, e), e))
 		return fmt.Appendf(tag, `-%x"`, sum[:8])
 	}
-	if m.Read {
+	if m.IsRead {
 		return append(tag, `-read"`...)
 	}
 	return append(tag, `-new"`...)

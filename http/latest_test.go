@@ -30,7 +30,7 @@ func lone(t testing.TB, change ...func(*Options)) (w *world, address, key, lates
 func TestLatestWithoutMail(t *testing.T) {
 	w, _, key, latest := lone(t)
 	for range 2 { // rendered, then cached
-		if r := w.expect(200, w.call(get, latest, key, "")); r.body != `{"email":null}` || r.header.Get("ETag") != `"0"` {
+		if r := w.expect(200, w.call(methodGet, latest, key, "")); r.body != `{"email":null}` || r.header.Get("ETag") != `"0"` {
 			t.Errorf("answer %s %v", r.body, r.header)
 		}
 	}
@@ -40,12 +40,12 @@ func TestLatestIsTheNewestReceived(t *testing.T) {
 	w, address, key, latest := lone(t)
 	w.deliver(address, inbox.Receive{Subject: "first"})
 	w.deliver(address, inbox.Receive{Subject: "second"})
-	r := w.expect(200, w.call(get, latest, key, ""))
+	r := w.expect(200, w.call(methodGet, latest, key, ""))
 	if r.object(t, "email", "subject") != "second" || r.header.Get("Content-Type") != "application/json" {
 		t.Errorf("answer %s", r.body)
 	}
 	w.advance(25 * time.Hour) // both messages expire
-	if r := w.call(get, latest, key, ""); r.body != `{"email":null}` {
+	if r := w.call(methodGet, latest, key, ""); r.body != `{"email":null}` {
 		t.Errorf("after expiry: %s", r.body)
 	}
 }
@@ -56,15 +56,15 @@ func TestLatestShowsTheOlderMailOnceTheNewerExpired(t *testing.T) {
 	w, address, key, latest := lone(t)
 	w.deliver(address, inbox.Receive{Subject: "long"})
 	hours := 1
-	w.inboxes.Do(context.Background(), address, inbox.Update{RetentionHours: &hours})
+	w.inboxes.Do(context.Background(), address, inbox.UpdateSettings{RetentionHours: &hours})
 	w.deliver(address, inbox.Receive{Subject: "short"})
 	for range 2 {
-		if r := w.call(get, latest, key, ""); r.object(t, "email", "subject") != "short" {
+		if r := w.call(methodGet, latest, key, ""); r.object(t, "email", "subject") != "short" {
 			t.Fatalf("answer %s", r.body)
 		}
 	}
 	w.advance(61 * time.Minute)
-	if r := w.call(get, latest, key, ""); r.object(t, "email", "subject") != "long" {
+	if r := w.call(methodGet, latest, key, ""); r.object(t, "email", "subject") != "long" {
 		t.Errorf("answer %s", r.body)
 	}
 }
@@ -79,7 +79,7 @@ func TestLatestFilters(t *testing.T) {
 		"subject=NEWS": 2.0, "after=1": 2.0, "after=2": nil, "otp=true&after=1": nil, "from=shop&otp=1": nil,
 		"unknown=1": 2.0, "after=": 2.0, "fields=id": 2.0,
 	} {
-		r := w.expect(200, w.call(get, latest+"?"+query, key, ""))
+		r := w.expect(200, w.call(methodGet, latest+"?"+query, key, ""))
 		var id any
 		if m, ok := r.object(t, "email").(map[string]any); ok {
 			id = m["id"]
@@ -95,7 +95,7 @@ func TestLatestFilters(t *testing.T) {
 		"include=subject":                      "'include' contains the unknown value 'subject'. Valid values: html, headers, envelope",
 		"subject=" + strings.Repeat("x", 1001): "'subject' is too long (1001 characters). The limit is 1000 characters",
 	} {
-		if r := w.expect(422, w.call(get, latest+"?"+query, key, "")); r.detail() != "Invalid request: "+detail {
+		if r := w.expect(422, w.call(methodGet, latest+"?"+query, key, "")); r.detail() != "Invalid request: "+detail {
 			t.Errorf("%s: %s", query, r.detail())
 		}
 	}
@@ -108,7 +108,7 @@ func TestLatestOfSentMessages(t *testing.T) {
 	w.deliver(address, inbox.Receive{Subject: "received", From: message.Mailbox{Email: "a@b.test"}})
 	waits := w.waiting(latest+"?direction=out&wait=20&fields=id", key)
 	w.awaitWaiters(1)
-	w.expect(202, w.call(post, "/api/v1/inboxes/"+address+"/send", key, `{"to":"c@d.test","subject":"sent"}`))
+	w.expect(202, w.call(methodPost, "/api/v1/inboxes/"+address+"/send", key, `{"to":"c@d.test","subject":"sent"}`))
 	if r := <-waits; r.body != `{"email":{"id":2}}` {
 		t.Errorf("a wait for a sent message: %s", r.body)
 	}
@@ -124,7 +124,7 @@ func TestLatestOfSentMessages(t *testing.T) {
 			if path != query {
 				with = w.keyFor(alice, address, account.ScopeRead)
 			}
-			r := w.expect(200, w.call(get, path, with, ""))
+			r := w.expect(200, w.call(methodGet, path, with, ""))
 			m, _ := r.object(t, "email").(map[string]any)
 			if m["id"] != want {
 				t.Errorf("%s: %v, want %v", path, m["id"], want)
@@ -132,21 +132,21 @@ func TestLatestOfSentMessages(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"up", "IN", "in,out"} {
-		if r := w.expect(422, w.call(get, latest+"?direction="+bad, key, "")); r.detail() != "Invalid request: 'direction' must be one of in, out, all" {
+		if r := w.expect(422, w.call(methodGet, latest+"?direction="+bad, key, "")); r.detail() != "Invalid request: 'direction' must be one of in, out, all" {
 			t.Error(r.detail())
 		}
 	}
-	tag := w.call(get, latest+"?direction=out", key, "").header.Get("ETag")
-	w.expect(304, w.call(get, latest+"?direction=out", key, "", "If-None-Match", tag))
+	tag := w.call(methodGet, latest+"?direction=out", key, "").header.Get("ETag")
+	w.expect(304, w.call(methodGet, latest+"?direction=out", key, "", "If-None-Match", tag))
 	changes := make(chan reply, 1)
 	go func() {
-		r, _ := w.try(get, latest+"?direction=out&wait=20&fields=send_status", key, "", "If-None-Match", tag)
+		r, _ := w.try(methodGet, latest+"?direction=out&wait=20&fields=send_status", key, "", "If-None-Match", tag)
 		changes <- r
 	}()
 	w.awaitWaiters(1)
 	for _, cmd := range []inbox.Command{
-		inbox.Attempt{ID: 2, Signed: inbox.Signed},
-		inbox.Attempted{ID: 2, Attempt: 1, Done: true, Reports: []inbox.Report{{Email: "c@d.test", Outcome: delivery.Delivered}}},
+		inbox.BeginAttempt{ID: 2, SigningResult: inbox.MessageSigned},
+		inbox.ReportAttempt{ID: 2, AttemptNumber: 1, IsDone: true, Reports: []inbox.AttemptReport{{Email: "c@d.test", Outcome: delivery.OutcomeDelivered}}},
 	} {
 		if _, err := w.inboxes.Do(t.Context(), address, cmd); err != nil {
 			t.Fatal(err)
@@ -155,9 +155,9 @@ func TestLatestOfSentMessages(t *testing.T) {
 	if r := <-changes; r.status != 200 || r.body != `{"email":{"send_status":"sent"}}` {
 		t.Errorf("the tag stays while the message is delivered: %d %s", r.status, r.body)
 	}
-	settled := w.call(get, latest+"?direction=out", key, "").header.Get("ETag")
+	settled := w.call(methodGet, latest+"?direction=out", key, "").header.Get("ETag")
 	w.inboxes.unload(address)
-	if again := w.call(get, latest+"?direction=out", key, "").header.Get("ETag"); again != settled || settled == tag {
+	if again := w.call(methodGet, latest+"?direction=out", key, "").header.Get("ETag"); again != settled || settled == tag {
 		t.Errorf("tags %s, %s, after a reload %s", tag, settled, again)
 	}
 }
@@ -166,27 +166,27 @@ func TestLatestETag(t *testing.T) {
 	w, address, key, latest := lone(t)
 	id := w.deliver(address, inbox.Receive{Subject: "s"})
 	variants := []string{"", "?fields=id", "?otp=false&subject=s", "?after=0"}
-	tag := w.call(get, latest, key, "").header.Get("ETag")
+	tag := w.call(methodGet, latest, key, "").header.Get("ETag")
 	for _, v := range variants {
 		for _, field := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
-			r := w.expect(304, w.call(get, latest+v, key, "", "If-None-Match", field))
+			r := w.expect(304, w.call(methodGet, latest+v, key, "", "If-None-Match", field))
 			if r.body != "" || r.header.Get("ETag") != tag || r.header.Get("X-Request-Id") == "" {
 				t.Errorf("%s with %s: %v %q", v, field, r.header, r.body)
 			}
 		}
-		w.expect(200, w.call(get, latest+v, key, "", "If-None-Match", `"other"`))
+		w.expect(200, w.call(methodGet, latest+v, key, "", "If-None-Match", `"other"`))
 	}
-	w.expect(200, w.call(post, "/api/v1/inboxes/"+address+"/messages/1/read", key, ""))
-	read := w.expect(200, w.call(get, latest, key, "", "If-None-Match", tag)).header.Get("ETag")
+	w.expect(200, w.call(methodPost, "/api/v1/inboxes/"+address+"/messages/1/read", key, ""))
+	read := w.expect(200, w.call(methodGet, latest, key, "", "If-None-Match", tag)).header.Get("ETag")
 	if read == tag {
 		t.Error("the read mark did not change the tag")
 	}
 	w.inboxes.unload(address)
-	if again := w.call(get, latest, key, "").header.Get("ETag"); again != read {
+	if again := w.call(methodGet, latest, key, "").header.Get("ETag"); again != read {
 		t.Errorf("after a reload the tag is %s, was %s", again, read)
 	}
 	w.inboxes.Do(context.Background(), address, inbox.DeleteMessage{ID: id})
-	w.expect(304, w.call(get, latest, key, "", "If-None-Match", `"0"`))
+	w.expect(304, w.call(methodGet, latest, key, "", "If-None-Match", `"0"`))
 }
 
 // waiting starts a long poll and returns a channel for its response, once the server waits.
@@ -194,7 +194,7 @@ func (w *world) waiting(path, key string) <-chan reply {
 	w.t.Helper()
 	got := make(chan reply, 1)
 	go func() {
-		r, err := w.try(get, path, key, "")
+		r, err := w.try(methodGet, path, key, "")
 		if err != nil {
 			r.body = err.Error()
 		}
@@ -352,13 +352,13 @@ func TestVanishingContentIsNotShown(t *testing.T) {
 	w.inboxes.mu.Lock()
 	delete(w.inboxes.stored[address], 1)
 	w.inboxes.mu.Unlock()
-	w.expect(503, w.call(get, latest, key, ""))
-	w.expect(404, w.call(get, "/api/v1/inboxes/"+address+"/messages/1", key, ""))
-	if r := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/messages", key, "")); r.body != `{"emails":[],"has_more":false}` {
+	w.expect(503, w.call(methodGet, latest, key, ""))
+	w.expect(404, w.call(methodGet, "/api/v1/inboxes/"+address+"/messages/1", key, ""))
+	if r := w.expect(200, w.call(methodGet, "/api/v1/inboxes/"+address+"/messages", key, "")); r.body != `{"emails":[],"has_more":false}` {
 		t.Errorf("list %s", r.body)
 	}
-	w.inboxes.breakWith(fault.New(fault.Unavailable, "later"))
-	w.expect(503, w.call(get, "/api/v1/inboxes/"+address+"/messages", key, ""))
+	w.inboxes.breakWith(fault.New(fault.TemporarilyUnavailable, "later"))
+	w.expect(503, w.call(methodGet, "/api/v1/inboxes/"+address+"/messages", key, ""))
 }
 
 // TestClientsNeverSeeEachOthersAnswers runs 32 clients with an inbox each, while messages arrive.
@@ -367,7 +367,7 @@ func TestClientsNeverSeeEachOthersAnswers(t *testing.T) {
 	w := start(t)
 	w.unbound = true
 	w.signUp(alice)
-	w.accounts.plans[account.Free] = account.Plan{Name: account.Free, MaxInboxes: clients, MaxRetentionHours: 72, DefaultRetentionHours: 24}
+	w.accounts.plans[account.PlanFree] = account.Plan{Name: account.PlanFree, MaxInboxes: clients, MaxRetentionHours: 72, DefaultRetentionHours: 24}
 	var all sync.WaitGroup
 	for i := range clients {
 		prefix := fmt.Sprintf("client-%02d", i)
@@ -379,11 +379,11 @@ func TestClientsNeverSeeEachOthersAnswers(t *testing.T) {
 				got := make(chan reply, 1)
 				if n%3 == 0 {
 					path := fmt.Sprintf("/api/v1/inboxes/%s/latest?after=%d&wait=20", address, n-1)
-					go func() { r, _ := w.try(get, path, key, ""); got <- r }()
+					go func() { r, _ := w.try(methodGet, path, key, ""); got <- r }()
 				}
-				w.deliver(address, inbox.Receive{Subject: subject, Content: &inbox.Content{Doc: message.Document{Text: strings.Repeat(prefix, n*50)}}})
+				w.deliver(address, inbox.Receive{Subject: subject, Content: &inbox.Content{Doc: message.ParsedMessage{Text: strings.Repeat(prefix, n*50)}}})
 				if n%3 != 0 {
-					r, _ := w.try(get, "/api/v1/inboxes/"+address+"/latest", key, "")
+					r, _ := w.try(methodGet, "/api/v1/inboxes/"+address+"/latest", key, "")
 					got <- r
 				}
 				r := <-got
@@ -401,13 +401,13 @@ func TestClientsNeverSeeEachOthersAnswers(t *testing.T) {
 func TestBigResponsesAreNotKept(t *testing.T) {
 	w, address, key, latest := lone(t)
 	for size, kept := range map[int]bool{256 << 10: false, 128 << 10: true} {
-		w.deliver(address, inbox.Receive{Content: &inbox.Content{Doc: message.Document{Text: strings.Repeat("x", size)}}})
+		w.deliver(address, inbox.Receive{Content: &inbox.Content{Doc: message.ParsedMessage{Text: strings.Repeat("x", size)}}})
 		for range 2 {
-			if r := w.expect(200, w.call(get, latest, key, "")); len(r.object(t, "email", "body").(string)) != size {
+			if r := w.expect(200, w.call(methodGet, latest, key, "")); len(r.object(t, "email", "body").(string)) != size {
 				t.Errorf("%d bytes: body cut", size)
 			}
 		}
-		if got := w.inboxes.Resident([]byte(address)).Rendering() != nil; got != kept {
+		if got := w.inboxes.ResidentView([]byte(address)).Rendering() != nil; got != kept {
 			t.Errorf("%d bytes: kept %v", size, got)
 		}
 	}
@@ -420,7 +420,7 @@ func TestALookIntoManyMailsTakesATurn(t *testing.T) {
 	w.deliver(address, inbox.Receive{Subject: "Straße", From: message.Mailbox{Email: "a@shop.test", Name: "Shop"}})
 	busy := func() {
 		for n := range max(1, runtime.GOMAXPROCS(0)/2) {
-			done, err := w.server.turns.Take(t.Context(), account.ID{byte(n + 1)})
+			done, err := w.server.searchTurns.TakeTurn(t.Context(), account.ID{byte(n + 1)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -432,14 +432,14 @@ func TestALookIntoManyMailsTakesATurn(t *testing.T) {
 			"?from=SHOP": "Straße", "?from=shop.test": "Straße", "?subject=STRA%C3%9FE": "Straße", "?from=shop&subject=e": "Straße",
 			"?subject=shop": nil, "?from=e%C3%9F": nil, "?from=testshop": nil, "?from=shop&subject=x": nil,
 		} {
-			r := w.expect(200, w.call(get, latest+query, key, ""))
+			r := w.expect(200, w.call(methodGet, latest+query, key, ""))
 			if subject == nil && r.body != `{"email":null}` || subject != nil && r.object(t, "email", "subject") != subject {
 				t.Errorf("%s: %s", query, r.body)
 			}
 		}
 	}
 	few(t)
-	if head, kept := w.server.texts.Of(search.Mail{Address: address, ID: 1, At: begin.UnixMilli(), Head: true}); !kept || !strings.Contains(head, "STRAß") {
+	if head, kept := w.server.textCache.Of(search.TextKey{InboxAddress: address, ID: 1, At: begin.UnixMilli(), HeadOnly: true}); !kept || !strings.Contains(head, "STRAß") {
 		t.Errorf("kept: %q", head)
 	}
 	busy()
@@ -447,9 +447,9 @@ func TestALookIntoManyMailsTakesATurn(t *testing.T) {
 	for range mostUnasked {
 		w.deliver(address, inbox.Receive{Subject: "x"})
 	}
-	w.expect(200, w.call(get, latest, key, ""))
-	w.expect(200, w.call(get, latest+"?after=200&from=nobody", key, ""))
-	if r := w.expect(503, w.call(get, latest+"?from=nobody", key, "")); r.header.Get("Retry-After") == "" {
+	w.expect(200, w.call(methodGet, latest, key, ""))
+	w.expect(200, w.call(methodGet, latest+"?after=200&from=nobody", key, ""))
+	if r := w.expect(503, w.call(methodGet, latest+"?from=nobody", key, "")); r.header.Get("Retry-After") == "" {
 		t.Errorf("no Retry-After: %v", r.header)
 	}
 }
@@ -474,11 +474,11 @@ func TestFrom(t *testing.T) {
 	} {
 		query = "from=" + strings.ReplaceAll(strings.NewReplacer("<", "%3C", ">", "%3E").Replace(query), " ", "%20")
 		for _, list := range []string{inboxAt(address, "") + "/messages?", "/api/v1/messages?"} {
-			if got := w.expect(200, w.call(get, list+query, key, "")).ids(t); !slices.Equal(got, want) {
+			if got := w.expect(200, w.call(methodGet, list+query, key, "")).ids(t); !slices.Equal(got, want) {
 				t.Errorf("%s%s: %v, want %v", list, query, got, want)
 			}
 		}
-		r := w.expect(200, w.call(get, latest+"?"+query, key, ""))
+		r := w.expect(200, w.call(methodGet, latest+"?"+query, key, ""))
 		if len(want) == 0 && r.body != `{"email":null}` || len(want) > 0 && r.object(t, "email", "id") != float64(want[0]) {
 			t.Errorf("latest?%s: %.80s, want %v", query, r.body, want)
 		}
@@ -491,24 +491,24 @@ func TestVerified(t *testing.T) {
 	w, address, key, latest := lone(t)
 	for _, verified := range []bool{true, false} {
 		w.deliver(address, inbox.Receive{Subject: "s", From: message.Mailbox{Email: "a@bank.example"},
-			Content: &inbox.Content{OTP: inbox.OTP{Code: "123456", Source: "text"}, Auth: inbox.Auth{Server: "mx", FromVerified: verified}}})
+			Content: &inbox.Content{OTP: inbox.OTP{Code: "123456", Source: "text"}, Auth: inbox.Auth{CheckingServer: "mx", FromVerified: verified}}})
 	}
 	for _, list := range []string{inboxAt(address, "") + "/messages?", "/api/v1/messages?"} {
 		for query, want := range map[string][]int64{"verified=true": {1}, "verified=false": {2, 1}, "": {2, 1}} {
-			if got := w.expect(200, w.call(get, list+query, key, "")).ids(t); !slices.Equal(got, want) {
+			if got := w.expect(200, w.call(methodGet, list+query, key, "")).ids(t); !slices.Equal(got, want) {
 				t.Errorf("%s%s: %v, want %v", list, query, got, want)
 			}
 		}
 	}
 	for query, want := range map[string]float64{"?verified=true": 1, "": 2, "?verified=true&wait=1": 1} {
-		r := w.expect(200, w.call(get, latest+query, key, ""))
+		r := w.expect(200, w.call(methodGet, latest+query, key, ""))
 		verified := want == 1
 		if r.object(t, "email", "id") != want || r.object(t, "email", "otp", "sender_verified") != verified || r.object(t, "email", "auth", "sender_verified") != verified {
 			t.Errorf("%s: %s", query, r.body)
 		}
 	}
-	w.expect(422, w.call(get, latest+"?verified=maybe", key, ""))
-	if r := w.expect(200, w.call(get, latest+"?verified=true&after=1", key, "")); r.body != `{"email":null}` {
+	w.expect(422, w.call(methodGet, latest+"?verified=maybe", key, ""))
+	if r := w.expect(200, w.call(methodGet, latest+"?verified=true&after=1", key, "")); r.body != `{"email":null}` {
 		t.Errorf("after the last: %s", r.body)
 	}
 }

@@ -19,13 +19,13 @@ func TestEveryTextHasItsLimit(t *testing.T) {
 	s := New(Options{}, Ports{})
 	texts := 0
 	for i := range s.routes {
-		for _, f := range s.routes[i].body {
-			if f.kind != line && f.kind != text {
+		for _, f := range s.routes[i].bodyShape {
+			if f.valueKind != lineField && f.valueKind != textField {
 				continue
 			}
 			texts++
-			if want, known := textLimits[f.name]; !known || f.max != want {
-				t.Errorf("%s: '%s' has the limit %d, want %d (listed: %v)", s.routes[i].name(), f.name, f.max, want, known)
+			if want, known := textLimits[f.name]; !known || f.maxLength != want {
+				t.Errorf("%s: '%s' has the limit %d, want %d (listed: %v)", s.routes[i].routeName(), f.name, f.maxLength, want, known)
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func TestStrangersUseUpNoTriesOfOthers(t *testing.T) {
 		tries.signedIn(fmt.Sprint(n, "@example.com"), "198.51.100.1")
 		tries.signedIn("one@example.com", fmt.Sprint(n))
 	}
-	if len(tries.known) > maxTracked {
-		t.Errorf("%d addresses are known", len(tries.known))
+	if len(tries.knownClients) > maxTracked {
+		t.Errorf("%d addresses are known", len(tries.knownClients))
 	}
 }

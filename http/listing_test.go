@@ -19,23 +19,23 @@ func TestDefaultsOfLists(t *testing.T) {
 	}
 	list := "/api/v1/inboxes/" + address + "/messages"
 	for query, want := range map[string]int{"": 50, "?limit=": 50, "?limit=200": 51, "?nonsense=1&limit=51": 51} {
-		r := w.expect(200, w.call(get, list+query, key, ""))
+		r := w.expect(200, w.call(methodGet, list+query, key, ""))
 		if got := ids(t, r); len(got) != want || r.object(t, "has_more") != (want == 50) {
 			t.Errorf("%q: %d messages, more: %v", query, len(got), r.object(t, "has_more"))
 		}
 	}
-	w.accounts.plans[account.Free] = account.DefaultPlans()[account.Paid]
+	w.accounts.plans[account.PlanFree] = account.DefaultPlans()[account.PlanPaid]
 	session := w.signUpSession(alice)
 	for n := range 100 {
 		w.newInbox(alice, fmt.Sprintf("i%d", n))
 		w.key(alice, account.ScopeRead)
 	}
 	for path, member := range map[string]string{"/api/v1/inboxes": "inboxes", "/api/inboxes": "inboxes", "/api/keys": "keys"} {
-		r := w.expect(200, w.call(get, path, session, ""))
+		r := w.expect(200, w.call(methodGet, path, session, ""))
 		if n := len(r.object(t, member).([]any)); n != 100 || r.object(t, "next_cursor") == nil {
 			t.Errorf("%s: %d, next %v", path, n, r.object(t, "next_cursor"))
 		}
-		r = w.expect(200, w.call(get, path+"?limit=1000&nonsense=1", session, ""))
+		r = w.expect(200, w.call(methodGet, path+"?limit=1000&nonsense=1", session, ""))
 		if n := len(r.object(t, member).([]any)); n != 101 || r.object(t, "next_cursor") != nil {
 			t.Errorf("%s: %d in all, next %v", path, n, r.object(t, "next_cursor"))
 		}
@@ -46,11 +46,11 @@ func TestDefaultsOfLists(t *testing.T) {
 func TestASearchReadsAMailOnce(t *testing.T) {
 	w, address, key, _ := lone(t)
 	for n := range 20 {
-		w.deliver(address, inbox.Receive{Subject: fmt.Sprint(n), Content: &inbox.Content{Doc: message.Document{Text: fmt.Sprintf("Straße %d.", n)}}})
+		w.deliver(address, inbox.Receive{Subject: fmt.Sprint(n), Content: &inbox.Content{Doc: message.ParsedMessage{Text: fmt.Sprintf("Straße %d.", n)}}})
 	}
 	list := "/api/v1/inboxes/" + address + "/messages?fields=id&q="
 	for i, query := range []string{"nowhere", "strasse", "stra%C3%9Fe+7.", "STRA%C3%9FE+7."} {
-		if got := ids(t, w.expect(200, w.call(get, list+query, key, ""))); len(got) != i/2 {
+		if got := ids(t, w.expect(200, w.call(methodGet, list+query, key, ""))); len(got) != i/2 {
 			t.Errorf("%s: %v", query, got)
 		}
 	}
@@ -58,12 +58,12 @@ func TestASearchReadsAMailOnce(t *testing.T) {
 		t.Errorf("four searches in 20 mails read %d", w.inboxes.reads)
 	}
 	// A different message with the same number is read.
-	w.expect(200, w.call(remove, "/api/v1/inboxes/"+address, key, ""))
+	w.expect(200, w.call(methodDelete, "/api/v1/inboxes/"+address, key, ""))
 	delete(w.inboxes.states, address) // no tombstone either
 	w.advance(time.Millisecond)
 	w.newInbox(alice, "own")
-	w.deliver(address, inbox.Receive{Content: &inbox.Content{Doc: message.Document{Text: "another"}}})
-	if got := ids(t, w.expect(200, w.call(get, list+"stra%C3%9Fe", key, ""))); len(got) != 0 {
+	w.deliver(address, inbox.Receive{Content: &inbox.Content{Doc: message.ParsedMessage{Text: "another"}}})
+	if got := ids(t, w.expect(200, w.call(methodGet, list+"stra%C3%9Fe", key, ""))); len(got) != 0 {
 		t.Errorf("what was there before is found: %v", got)
 	}
 }
@@ -79,7 +79,7 @@ func TestSearchesTakeTurns(t *testing.T) {
 	answers := make(chan reply, all)
 	for range all {
 		go func() {
-			r, err := w.try(get, "/api/v1/inboxes/"+address+"/messages?fields=id&q=nowhere", key, "")
+			r, err := w.try(methodGet, "/api/v1/inboxes/"+address+"/messages?fields=id&q=nowhere", key, "")
 			if err != nil {
 				t.Error(err)
 			}
@@ -89,8 +89,8 @@ func TestSearchesTakeTurns(t *testing.T) {
 	statuses := map[int]int{}
 	for n := range all {
 		if n == all-4 { // the ones in progress
-			w.expect(200, w.call(get, latest+"?fields=id", key, ""))
-			w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/messages?fields=id", key, ""))
+			w.expect(200, w.call(methodGet, latest+"?fields=id", key, ""))
+			w.expect(200, w.call(methodGet, "/api/v1/inboxes/"+address+"/messages?fields=id", key, ""))
 			close(w.inboxes.held)
 		}
 		r := <-answers

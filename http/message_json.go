@@ -17,8 +17,8 @@ import (
 
 // messageJSON is a message in the form that the encoder below needs.
 type messageJSON struct {
-	meta    *inbox.Message
-	content *inbox.Content // may be nil if no selected field needs it
+	messageMeta *inbox.Message
+	content     *inbox.Content // may be nil if no selected field needs it
 	// envelope is the envelope of an encrypted message. It is nil if no selected field needs it, or
 	// if it is too large.
 	envelope []byte
@@ -28,44 +28,44 @@ type messageJSON struct {
 // messageField is one member of a message object (specification, Messages). The names and their
 // order are part of the public contract.
 type messageField struct {
-	name    string
-	content bool // requires the content
-	// sealed is the fixed value of the member in an encrypted message (specification, Encryption);
+	name         string
+	needsContent bool // requires the content
+	// sealedName is the fixed value of the member in an encrypted message (specification, Encryption);
 	// empty: the member has its normal value.
-	sealed string
-	value  func([]byte, *messageJSON) []byte
+	sealedName  string
+	appendValue func([]byte, *messageJSON) []byte
 }
 
 var messageFields = []messageField{
-	{"id", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendInt(b, e.meta.ID, 10) }},
+	{"id", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendInt(b, e.messageMeta.ID, 10) }},
 	{"direction", false, "", appendDirection},
-	{"subject", false, "null", func(b []byte, e *messageJSON) []byte { return appendString(b, e.meta.Subject) }},
-	{"from", false, "", func(b []byte, e *messageJSON) []byte { return appendMailbox(b, e.meta.From) }},
+	{"subject", false, "null", func(b []byte, e *messageJSON) []byte { return appendString(b, e.messageMeta.Subject) }},
+	{"from", false, "", func(b []byte, e *messageJSON) []byte { return appendMailbox(b, e.messageMeta.From) }},
 	{"to", true, "[]", func(b []byte, e *messageJSON) []byte { return appendMailboxes(b, e.content.Doc.To) }},
 	{"bcc", false, "[]", appendBcc},
 	{"cc", true, "[]", func(b []byte, e *messageJSON) []byte { return appendMailboxes(b, e.content.Doc.Cc) }},
 	{"reply_to", true, "[]", func(b []byte, e *messageJSON) []byte { return appendMailboxes(b, e.content.Doc.ReplyTo) }},
 	{"date", true, "null", func(b []byte, e *messageJSON) []byte { return appendTimeOrNull(b, e.content.Doc.Date) }},
-	{"received_at", false, "", func(b []byte, e *messageJSON) []byte { return appendTimeOrNull(b, e.meta.ReceivedAt) }},
-	{"expires_at", false, "", func(b []byte, e *messageJSON) []byte { return appendTimeOrNull(b, e.meta.ExpiresAt) }},
-	{"envelope_to", false, "", func(b []byte, e *messageJSON) []byte { return appendString(b, e.meta.EnvelopeTo) }},
-	{"envelope_recipients", false, "", func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.meta.EnvelopeRecipients()) }},
-	{"to_address", false, "", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.addressee()) }},
-	{"tag", false, "", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.tag()) }},
+	{"received_at", false, "", func(b []byte, e *messageJSON) []byte { return appendTimeOrNull(b, e.messageMeta.ReceivedAt) }},
+	{"expires_at", false, "", func(b []byte, e *messageJSON) []byte { return appendTimeOrNull(b, e.messageMeta.ExpiresAt) }},
+	{"envelope_to", false, "", func(b []byte, e *messageJSON) []byte { return appendString(b, e.messageMeta.EnvelopeTo) }},
+	{"envelope_recipients", false, "", func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.messageMeta.EnvelopeRecipients()) }},
+	{"to_address", false, "", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.addressedTo()) }},
+	{"tag", false, "", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.recipientTag()) }},
 	{"internet_message_id", true, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.content.Doc.MessageID) }},
 	{"in_reply_to", true, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.content.Doc.InReplyTo) }},
 	{"references", true, "[]", func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.content.Doc.References) }},
-	{"otp_code", false, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.meta.OTP) }},
+	{"otp_code", false, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.messageMeta.OTP) }},
 	{"otp", true, "null", appendOTP},
 	{"verification_link", true, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.content.OTP.VerificationLink) }},
-	{"body", true, "null", func(b []byte, e *messageJSON) []byte { return appendString(b, e.body()) }},
+	{"body", true, "null", func(b []byte, e *messageJSON) []byte { return appendString(b, e.bodyText()) }},
 	{"body_from_html", true, "false", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.content.Doc.TextFromHTML) }},
-	{"truncated_body", true, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.truncated()) }},
-	{"degraded", true, "false", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.content.Doc.Degraded) }},
+	{"truncated_body", true, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.isTruncated()) }},
+	{"degraded", true, "false", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.content.Doc.IsDegraded) }},
 	{"hidden_text", true, "false", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.content.Doc.HiddenText) }},
 	{"html", true, "null", appendHTML},
 	{"headers", true, "null", func(b []byte, e *messageJSON) []byte { return appendHeaders(b, e.content.Doc.Headers) }},
-	{"sender", true, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.sender()) }},
+	{"sender", true, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.envelopeSender()) }},
 	{"links", true, "[]", func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.content.Doc.Links) }},
 	{"links_truncated", true, "", appendLinksTruncated},
 	{"attachments", true, "", appendAttachments},
@@ -79,13 +79,17 @@ var messageFields = []messageField{
 	{"send_status", false, "", appendSendStatus},
 	{"send_error", false, "", appendSendError},
 	{"recipients", false, "", appendRecipients},
-	{"is_read", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.meta.Read) }},
-	{"size_bytes", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendInt(b, e.meta.Size, 10) }},
-	{"encrypted", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.meta.Sealed != nil) }},
-	{"is_encrypted", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.meta.Sealed != nil) }},
+	{"is_read", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.messageMeta.IsRead) }},
+	{"size_bytes", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendInt(b, e.messageMeta.Size, 10) }},
+	{"encrypted", false, "", func(b []byte, e *messageJSON) []byte {
+		return strconv.AppendBool(b, e.messageMeta.EncryptedState != nil)
+	}},
+	{"is_encrypted", false, "", func(b []byte, e *messageJSON) []byte {
+		return strconv.AppendBool(b, e.messageMeta.EncryptedState != nil)
+	}},
 	{"note", false, "", appendNote},
 	{"envelope", true, "", appendEnvelope},
-	{"body_text", true, "null", func(b []byte, e *messageJSON) []byte { return appendString(b, e.body()) }},
+	{"body_text", true, "null", func(b []byte, e *messageJSON) []byte { return appendString(b, e.bodyText()) }},
 	{"body_html", true, "null", appendHTML},
 }
 
@@ -119,7 +123,7 @@ var (
 	listFields    = allFields &^ heavyFields
 	contentFields = func() (set fieldSet) {
 		for i := range messageFields {
-			if messageFields[i].content {
+			if messageFields[i].needsContent {
 				set |= 1 << i
 			}
 		}
@@ -140,10 +144,10 @@ func appendMessage(b []byte, e *messageJSON, set fieldSet) []byte {
 		}
 		b = append(append(append(b, '"'), messageFields[i].name...), '"', ':')
 		named := len(b)
-		if secret := messageFields[i].sealed; secret != "" && e.meta.Sealed != nil {
+		if secret := messageFields[i].sealedName; secret != "" && e.messageMeta.EncryptedState != nil {
 			b = append(b, secret...)
 		} else {
-			b = messageFields[i].value(b, e)
+			b = messageFields[i].appendValue(b, e)
 		}
 		if len(b) == named {
 			b = b[:before] // this message does not have the member
@@ -155,7 +159,7 @@ func appendMessage(b []byte, e *messageJSON, set fieldSet) []byte {
 // appendLinksTruncated says that the message had more links than links contains. It omits the
 // member for other messages, and for encrypted ones, which have no links.
 func appendLinksTruncated(b []byte, e *messageJSON) []byte {
-	if e.meta.Sealed != nil || !e.content.Doc.LinksCut {
+	if e.messageMeta.EncryptedState != nil || !e.content.Doc.LinksCut {
 		return b
 	}
 	return append(b, "true"...)
@@ -163,44 +167,44 @@ func appendLinksTruncated(b []byte, e *messageJSON) []byte {
 
 // appendCalendarEvents omits the member unless the message contains several meetings.
 func appendCalendarEvents(b []byte, e *messageJSON) []byte {
-	if e.meta.Sealed != nil {
+	if e.messageMeta.EncryptedState != nil {
 		return b
 	}
 	return webhook.AppendAllSaid(b, e.content.Calendar, e.content.MoreCalendar)
 }
 
-// weight estimates the memory needed to read and render the message.
-func (e *messageJSON) weight(set fieldSet) int64 {
+// estimateBytes estimates the memory needed to read and render the message.
+func (e *messageJSON) estimateBytes(set fieldSet) int64 {
 	if set&contentFields == 0 {
 		return 0
 	}
-	return 2 * min(e.meta.Size, maxContentBytes)
+	return 2 * min(e.messageMeta.Size, maxContentBytes)
 }
 
-// addressee returns the recipient of the message, with its tag. For a sent message, it returns the
+// addressedTo returns the recipient of the message, with its tag. For a sent message, it returns the
 // first recipient.
-func (e *messageJSON) addressee() string {
-	if e.meta.Sending != nil && len(e.meta.Sending.Recipients) > 0 {
-		return e.meta.Sending.Recipients[0].Email
+func (e *messageJSON) addressedTo() string {
+	if e.messageMeta.OutgoingDelivery != nil && len(e.messageMeta.OutgoingDelivery.Recipients) > 0 {
+		return e.messageMeta.OutgoingDelivery.Recipients[0].Email
 	}
-	return e.meta.EnvelopeTo
+	return e.messageMeta.EnvelopeTo
 }
 
-// tag returns the tag of the recipient of a received message.
-func (e *messageJSON) tag() string {
-	local, _ := address.Split(e.meta.EnvelopeTo)
+// recipientTag returns the tag of the recipient of a received message.
+func (e *messageJSON) recipientTag() string {
+	local, _ := address.Split(e.messageMeta.EnvelopeTo)
 	_, tag, _ := strings.Cut(local, "+")
 	return tag
 }
 
-// sender returns the envelope sender, empty for the null sender. The receiving server wrote it into
+// envelopeSender returns the envelope sender, empty for the null sender. The receiving server wrote it into
 // the first header field (RFC 5321 section 4.4).
-func (e *messageJSON) sender() string {
-	if e.meta.Direction == inbox.Out {
-		return e.meta.From.Email
+func (e *messageJSON) envelopeSender() string {
+	if e.messageMeta.Direction == inbox.Out {
+		return e.messageMeta.From.Email
 	}
 	headers := e.content.Doc.Headers
-	if len(headers) > 0 && e.content.Auth.Server != "" { // our Authentication-Results precede it
+	if len(headers) > 0 && e.content.Auth.CheckingServer != "" { // our Authentication-Results precede it
 		headers = headers[1:]
 	}
 	if len(headers) == 0 || headers[0].Name != "Return-Path" {
@@ -209,8 +213,8 @@ func (e *messageJSON) sender() string {
 	return strings.Trim(headers[0].Value, "<>")
 }
 
-// body returns the text, cut at a character boundary.
-func (e *messageJSON) body() string {
+// bodyText returns the text, cut at a character boundary.
+func (e *messageJSON) bodyText() string {
 	text := e.content.Doc.Text
 	if e.bodyMax == 0 || len(text) <= e.bodyMax {
 		return text
@@ -222,22 +226,24 @@ func (e *messageJSON) body() string {
 	return text[:end]
 }
 
-func (e *messageJSON) truncated() bool {
-	if e.meta.Sealed != nil {
+func (e *messageJSON) isTruncated() bool {
+	if e.messageMeta.EncryptedState != nil {
 		return !e.showsEnvelope()
 	}
-	return e.content.Doc.TextCut || len(e.body()) < len(e.content.Doc.Text)
+	return e.content.Doc.TextCut || len(e.bodyText()) < len(e.content.Doc.Text)
 }
 
 // maxEnvelope is the largest envelope in JSON. A larger one must be downloaded.
 const maxEnvelope = 1 << 20
 
-func (e *messageJSON) showsEnvelope() bool { return sealed.EnvelopeSize(e.meta.Size) <= maxEnvelope }
+func (e *messageJSON) showsEnvelope() bool {
+	return sealed.EnvelopeSize(e.messageMeta.Size) <= maxEnvelope
+}
 
 // appendEnd appends the end of the response to a read of the inbox. For an encrypted inbox it
 // always says so, so that a client that waits for a code can give up.
-func (r *request) appendEnd(b []byte) []byte {
-	if r.view.Encrypted {
+func (r *apiRequest) appendEnd(b []byte) []byte {
+	if r.inboxView.Encrypted {
 		b = appendString(append(b, `,"encrypted":true,"note":`...), sealedNote)
 	}
 	return append(b, '}')
@@ -247,7 +253,7 @@ const sealedNote = "This inbox is end-to-end encrypted: body and otp_code are no
 
 // appendNote and appendEnvelope omit their members unless the message is encrypted.
 func appendNote(b []byte, e *messageJSON) []byte {
-	if e.meta.Sealed == nil {
+	if e.messageMeta.EncryptedState == nil {
 		return b
 	}
 	return appendString(b, sealedNote)
@@ -255,7 +261,7 @@ func appendNote(b []byte, e *messageJSON) []byte {
 
 func appendEnvelope(b []byte, e *messageJSON) []byte {
 	switch {
-	case e.meta.Sealed == nil:
+	case e.messageMeta.EncryptedState == nil:
 		return b
 	case e.envelope == nil:
 		return append(b, "null"...)
@@ -264,7 +270,7 @@ func appendEnvelope(b []byte, e *messageJSON) []byte {
 }
 
 func appendDirection(b []byte, e *messageJSON) []byte {
-	if e.meta.Direction == inbox.Out {
+	if e.messageMeta.Direction == inbox.Out {
 		return append(b, `"out"`...)
 	}
 	return append(b, `"in"`...)
@@ -335,7 +341,7 @@ func appendAttachments(b []byte, e *messageJSON) []byte {
 		b = appendString(append(b, `,"filename":`...), a.Filename)
 		b = appendString(append(b, `,"content_type":`...), a.ContentType)
 		b = strconv.AppendInt(append(b, `,"size_bytes":`...), a.Size, 10)
-		b = strconv.AppendBool(append(b, `,"is_encrypted":`...), e.meta.Sealed != nil)
+		b = strconv.AppendBool(append(b, `,"is_encrypted":`...), e.messageMeta.EncryptedState != nil)
 		b = strconv.AppendBool(append(b, `,"truncated":`...), a.Truncated)
 		b = appendStringOrNull(append(b, `,"content_id":`...), a.ContentID)
 		return append(b, '}')
@@ -375,7 +381,7 @@ func appendHeaders(b []byte, headers []message.Header) []byte {
 // message was not checked.
 func appendAuth(b []byte, e *messageJSON) []byte {
 	a := &e.content.Auth
-	if a.Server == "" {
+	if a.CheckingServer == "" {
 		return append(b, "null"...)
 	}
 	b = appendAuthResult(append(b, `{"spf":`...), a.SPF)
@@ -393,7 +399,7 @@ func appendAuth(b []byte, e *messageJSON) []byte {
 }
 
 func appendAuthResult(b []byte, r inbox.AuthResult) []byte {
-	b = appendString(append(b, `{"result":`...), r.Word)
+	b = appendString(append(b, `{"result":`...), r.ResultKeyword)
 	b = appendStringOrNull(append(b, `,"domain":`...), r.Domain)
 	return append(b, '}')
 }
@@ -406,7 +412,7 @@ func appendSpam(b []byte, e *messageJSON) []byte {
 		return append(b, "null"...)
 	}
 	b = strconv.AppendFloat(append(b, `{"score":`...), s.Score, 'f', -1, 64)
-	b = strconv.AppendFloat(append(b, `,"required":`...), s.Required, 'f', -1, 64)
+	b = strconv.AppendFloat(append(b, `,"required":`...), s.RequiredScore, 'f', -1, 64)
 	b = strconv.AppendBool(append(b, `,"is_spam":`...), s.IsSpam)
 	b = appendList(append(b, `,"rules":`...), s.Rules, func(b []byte, r inbox.SpamRule) []byte {
 		b = appendString(append(b, `{"name":`...), r.Name)

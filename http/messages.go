@@ -22,40 +22,40 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// Messages is what the handlers of messages need.
-type Messages interface {
+// MessageReader is what the handlers of messages need.
+type MessageReader interface {
 	// Do sends a command to the inbox and returns after its commit.
-	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error)
-	// Content reads the document of a message. It returns nil if the message was deleted.
-	Content(ctx context.Context, address string, id int64) (*inbox.Content, error)
-	// Raw opens the complete, undamaged message as received. It returns nil if the message was
+	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.CommandOutcome, error)
+	// MessageContent reads the document of a message. It returns nil if the message was deleted.
+	MessageContent(ctx context.Context, address string, id int64) (*inbox.Content, error)
+	// RawMessage opens the complete, undamaged message as received. It returns nil if the message was
 	// deleted. If it is deleted before it was read to its end, a later read returns fs.ErrNotExist.
-	Raw(ctx context.Context, address string, id int64) (*io.SectionReader, error)
-	// File opens the envelope of an attachment of an encrypted message, like Raw.
-	File(ctx context.Context, address string, id int64, file int) (*io.SectionReader, error)
+	RawMessage(ctx context.Context, address string, id int64) (*io.SectionReader, error)
+	// AttachmentFile opens the envelope of an attachment of an encrypted message, like Raw.
+	AttachmentFile(ctx context.Context, address string, id int64, file int) (*io.SectionReader, error)
 }
 
-// messages has the handlers that return messages and change their marks.
-type messages struct {
-	port  Messages
-	texts *search.Texts
+// messageHandlers has the handlers that return messages and change their marks.
+type messageHandlers struct {
+	messageReader MessageReader
+	textCache     *search.TextCache
 
-	places places
+	attachmentPlaces attachmentPlaces
 }
 
-func (m *messages) routes() (all []route) {
+func (m *messageHandlers) listRoutes() (all []routeSpec) {
 	for _, on := range []struct {
 		messages string
-		who      credentials
-	}{{agentInbox + "/messages", anyone}, {perInbox + "/emails", insiders}} {
+		who      credentialSet
+	}{{agentInbox + "/messages", anyCredential}, {perInbox + "/emails", inboxCredentials}} {
 		one := on.messages + "/{id}"
 		all = append(all,
-			route{get, on.messages, on.who, read, false, nil, m.listMessages},
-			route{get, one, on.who, read, false, nil, m.showMessage},
-			route{remove, one, on.who, write, false, nil, m.deleteMessage},
-			route{get, one + "/raw", on.who, read, false, nil, m.rawMessage},
-			route{post, one + "/read", on.who, read, false, readShape, m.markRead},
-			route{get, one + "/attachments/{aid}", on.who, read, false, nil, m.attachment},
+			routeSpec{methodGet, on.messages, on.who, scopeRead, false, nil, m.listMessages},
+			routeSpec{methodGet, one, on.who, scopeRead, false, nil, m.showMessage},
+			routeSpec{methodDelete, one, on.who, scopeWrite, false, nil, m.deleteMessage},
+			routeSpec{methodGet, one + "/raw", on.who, scopeRead, false, nil, m.rawMessage},
+			routeSpec{methodPost, one + "/read", on.who, scopeRead, false, readShape, m.markRead},
+			routeSpec{methodGet, one + "/attachments/{aid}", on.who, scopeRead, false, nil, m.sendAttachment},
 		)
 	}
 	return all
@@ -75,84 +75,84 @@ const (
 	readingCost = 10 << 10
 )
 
-// selection parses fields= and include=. absent is the default selection of the call.
-func (q *query) selection(absent fieldSet) fieldSet {
+// readSelection parses fields= and include=. absent is the default selection of the call.
+func (q *queryReader) readSelection(absent fieldSet) fieldSet {
 	set := absent
-	if names := q.list("fields"); names != nil {
+	if names := q.readList("fields"); names != nil {
 		set = 0
 		for _, name := range names {
-			if fieldNamed(name)&q.form.message == 0 {
-				q.bad("fields", "contains the unknown field '%s'. The fields of a message are listed in /docs", name)
+			if fieldNamed(name)&q.responseForm.messageFields == 0 {
+				q.rejectParameter("fields", "contains the unknown field '%s'. The fields of a message are listed in /docs", name)
 			}
 			set |= fieldNamed(name)
 		}
 	}
-	for _, name := range q.list("include") {
+	for _, name := range q.readList("include") {
 		switch {
 		case name == "headers":
 			set |= senderField
-		case name == "sender", fieldNamed(name)&heavyFields&q.form.message == 0:
-			q.bad("include", "contains the unknown value '%s'. Valid values: html, headers, envelope", name)
+		case name == "sender", fieldNamed(name)&heavyFields&q.responseForm.messageFields == 0:
+			q.rejectParameter("include", "contains the unknown value '%s'. Valid values: html, headers, envelope", name)
 		}
 		set |= fieldNamed(name)
 	}
 	return set
 }
 
-// listing is a query for a list of messages.
-type listing struct {
-	limit     int
-	before    int64
-	to        string // envelope recipient; empty: any
-	since     time.Time
-	direction direction
-	unread    bool
-	from      sender
-	proven    bool   // only messages whose From is verified
-	search    string // folded
-	fields    fieldSet
+// messageListing is a query for a list of messages.
+type messageListing struct {
+	pageLimit     int
+	beforeID      int64
+	to            string // envelope recipient; empty: any
+	receivedSince time.Time
+	direction     messageDirection
+	unreadOnly    bool
+	senderFilter  senderFilter
+	verifiedOnly  bool   // only messages whose From is verified
+	searchText    string // folded
+	shownFields   fieldSet
 }
 
-func (r *request) listing() (listing, error) {
-	q := r.query()
-	l := listing{
-		limit:     int(q.number("limit", q.form.messages, 1, maxMessages)),
-		before:    q.number("before", math.MaxInt64, 1, math.MaxInt64),
-		to:        q.recipient(r),
-		since:     q.moment("since"),
-		direction: q.direction(),
-		unread:    q.flag("unread"),
-		from:      q.sender("from"),
-		proven:    q.flag("verified"),
-		search:    q.text("q"),
-		fields:    q.selection(q.form.listed),
+func (r *apiRequest) readListing() (messageListing, error) {
+	q := r.queryReader()
+	l := messageListing{
+		pageLimit:     int(q.readNumber("limit", q.responseForm.messageLimit, 1, maxMessages)),
+		beforeID:      q.readNumber("before", math.MaxInt64, 1, math.MaxInt64),
+		to:            q.readRecipient(r),
+		receivedSince: q.readTime("since"),
+		direction:     q.readDirection(),
+		unreadOnly:    q.readFlag("unread"),
+		senderFilter:  q.readSender("from"),
+		verifiedOnly:  q.readFlag("verified"),
+		searchText:    q.readFolded("q"),
+		shownFields:   q.readSelection(q.responseForm.listedFields),
 	}
-	return l, q.err
+	return l, q.firstErr
 }
 
-// takes checks the facts in memory of a message, but not the search text.
-func (l *listing) takes(m *inbox.Message) bool {
+// matchesMeta checks the facts in memory of a message, but not the search text.
+func (l *messageListing) matchesMeta(m *inbox.Message) bool {
 	switch {
-	case m.ID >= l.before:
+	case m.ID >= l.beforeID:
 		return false
-	case m.Damaged:
+	case m.IsDamaged:
 		return true
-	case !m.IsTo(l.to), !m.IsSince(l.since),
-		!l.direction.takes(m),
-		l.unread && (m.Read || m.Direction != inbox.In),
-		l.proven && !isProven(m),
-		l.from != sender{} && !l.from.matches(search.Fold(m.From.Email)):
+	case !m.IsTo(l.to), !m.IsSince(l.receivedSince),
+		!l.direction.matchesMessage(m),
+		l.unreadOnly && (m.IsRead || m.Direction != inbox.In),
+		l.verifiedOnly && !isProven(m),
+		l.senderFilter != senderFilter{} && !l.senderFilter.matchesAddress(search.FoldText(m.From.Email)):
 		return false
 	}
 	return true
 }
 
-func (m *messages) listMessages(r *request) error {
-	l, err := r.listing()
+func (m *messageHandlers) listMessages(r *apiRequest) error {
+	l, err := r.readListing()
 	if err != nil {
 		return err
 	}
-	if err := l.reserve(r); err != nil {
+	if err := l.reserveTurn(r); err != nil {
 		return err
 	}
 	made := bytebufferpool.Get()
@@ -162,152 +162,152 @@ func (m *messages) listMessages(r *request) error {
 	if err != nil {
 		return err
 	}
-	b := strconv.AppendBool(append(page.body, `],"has_more":`...), page.more)
-	if len(page.damaged) > 0 {
-		b = appendList(append(b, `,"damaged":`...), page.damaged, func(b []byte, id int64) []byte { return strconv.AppendInt(b, id, 10) })
+	b := strconv.AppendBool(append(page.body, `],"has_more":`...), page.hasMore)
+	if len(page.damagedIDs) > 0 {
+		b = appendList(append(b, `,"damaged":`...), page.damagedIDs, func(b []byte, id int64) []byte { return strconv.AppendInt(b, id, 10) })
 	}
 	made.B = r.appendEnd(b)
-	writeJSON(r.http, fasthttp.StatusOK, bytes.Clone(made.B)) // so that a response waiting for a slow reader holds no spare capacity
+	writeJSON(r.httpCtx, fasthttp.StatusOK, bytes.Clone(made.B)) // so that a response waiting for a slow reader holds no spare capacity
 	return nil
 }
 
 // messagePage is one page of a list.
 type messagePage struct {
-	body    []byte  // the messages that can be read
-	shown   int     // number of messages in body
-	more    bool    // more messages follow
-	damaged []int64 // ids of messages in this page that cannot be read
+	body       []byte  // the messages that can be read
+	shownCount int     // number of messages in body
+	hasMore    bool    // more messages follow
+	damagedIDs []int64 // ids of messages in this page that cannot be read
 }
 
 // appendPage appends the messages of the listing, newest first. A message that is deleted in the
 // meantime is omitted. A damaged message is always listed, because it is unknown whether it
 // matches. Only one message's content is in memory at a time.
-func (m *messages) appendPage(b []byte, r *request, l *listing) (page messagePage, err error) {
+func (m *messageHandlers) appendPage(b []byte, r *apiRequest, l *messageListing) (page messagePage, err error) {
 	page.body = b
-	for _, meta := range slices.Backward(r.view.Messages) {
-		if meta.Expired(r.now) || !l.takes(meta) {
+	for _, meta := range slices.Backward(r.inboxView.Messages) {
+		if meta.IsExpired(r.requestTime) || !l.matchesMeta(meta) {
 			continue
 		}
-		e := messageJSON{meta: meta, bodyMax: r.form().text}
-		found, err := m.found(r, &e, l.search)
+		e := messageJSON{messageMeta: meta, bodyMax: r.responseForm().maxText}
+		found, err := m.matchesSearch(r, &e, l.searchText)
 		if err == nil && !found {
 			continue
 		}
-		if page.shown == l.limit || len(page.body) >= maxListBytes {
-			page.more = true
+		if page.shownCount == l.pageLimit || len(page.body) >= maxListBytes {
+			page.hasMore = true
 			return page, nil
 		}
 		if err == nil {
-			found, err = m.fill(r, &e, l.fields)
+			found, err = m.fillContent(r, &e, l.shownFields)
 		}
 		switch {
-		case fault.Is(err, fault.Damaged):
-			page.damaged = append(page.damaged, meta.ID)
+		case fault.Is(err, fault.DataDamaged):
+			page.damagedIDs = append(page.damagedIDs, meta.ID)
 		case err != nil:
 			return page, err
 		case found:
-			page.add(&e, l.fields)
+			page.addMessage(&e, l.shownFields)
 		}
 	}
 	return page, nil
 }
 
-func (p *messagePage) add(e *messageJSON, fields fieldSet) {
-	if p.shown++; p.shown > 1 {
+func (p *messagePage) addMessage(e *messageJSON, fields fieldSet) {
+	if p.shownCount++; p.shownCount > 1 {
 		p.body = append(p.body, ',')
 	}
 	p.body = appendMessage(p.body, e, fields)
 }
 
-// reserve waits for the memory and the turn of a listing. A search takes its own kind of turn.
-func (l *listing) reserve(r *request) (err error) {
-	held, mails := l.weight(r)
-	if err = r.charged(held); err != nil {
+// reserveTurn waits for the memory and the turn of a listing. A search takes its own kind of turn.
+func (l *messageListing) reserveTurn(r *apiRequest) (err error) {
+	held, mails := l.estimateBytes(r)
+	if err = r.awaitCharge(held); err != nil {
 		return err
 	}
-	if l.search != "" {
-		r.done, err = r.server.turns.Take(r.ctx, r.principal.Account)
+	if l.searchText != "" {
+		r.endTurn, err = r.server.searchTurns.TakeTurn(r.ctx, r.principal.Account)
 		return err
 	}
-	return r.costly(held + mails*readingCost)
+	return r.awaitTurn(held + mails*readingCost)
 }
 
-// weight estimates the memory of a listing while it is rendered: the page, and the largest message
+// estimateBytes estimates the memory of a listing while it is rendered: the page, and the largest message
 // that is read for it.
-func (l *listing) weight(r *request) (held, mails int64) {
-	if l.fields&contentFields == 0 && l.search == "" {
+func (l *messageListing) estimateBytes(r *apiRequest) (held, mails int64) {
+	if l.shownFields&contentFields == 0 && l.searchText == "" {
 		return 0, 0
 	}
 	var page, largest int64
-	left := l.limit
-	for _, meta := range slices.Backward(r.view.Messages) {
+	left := l.pageLimit
+	for _, meta := range slices.Backward(r.inboxView.Messages) {
 		if left == 0 {
 			break
 		}
-		if meta.Expired(r.now) || !l.takes(meta) {
+		if meta.IsExpired(r.requestTime) || !l.matchesMeta(meta) {
 			continue
 		}
 		left--
 		size := min(meta.Size, maxContentBytes)
-		if largest = max(largest, size); l.fields&heavyFields == 0 {
+		if largest = max(largest, size); l.shownFields&heavyFields == 0 {
 			size = min(size, listBodyBytes)
 		}
 		page += size
 	}
-	return min(page, maxListBytes) + largest, int64(l.limit - left)
+	return min(page, maxListBytes) + largest, int64(l.pageLimit - left)
 }
 
-// found reports whether e contains the folded text: in subject or sender, or in the body, which it
+// matchesSearch reports whether e contains the folded text: in subject or sender, or in the body, which it
 // reads if it is not cached.
-func (m *messages) found(r *request, e *messageJSON, folded string) (bool, error) {
+func (m *messageHandlers) matchesSearch(r *apiRequest, e *messageJSON, folded string) (bool, error) {
 	if folded == "" {
 		return true, nil
 	}
-	meta := e.meta
-	if meta.Damaged {
-		return m.fill(r, e, 0)
+	meta := e.messageMeta
+	if meta.IsDamaged {
+		return m.fillContent(r, e, 0)
 	}
-	at := search.Mail{Address: r.view.Address, ID: meta.ID, At: meta.ReceivedAt.UnixMilli()}
-	text, kept := m.texts.Of(at)
+	at := search.TextKey{InboxAddress: r.inboxView.Address, ID: meta.ID, At: meta.ReceivedAt.UnixMilli()}
+	text, kept := m.textCache.Of(at)
 	if !kept {
-		text = search.Join(search.Fold(meta.Subject), search.Fold(meta.From.Email), search.Fold(meta.From.Name))
+		text = search.JoinParts(search.FoldText(meta.Subject), search.FoldText(meta.From.Email), search.FoldText(meta.From.Name))
 		if strings.Contains(text, folded) {
 			return true, nil
 		}
 		runtime.Gosched() // reading a message takes long enough to let a poll run first
-		if here, err := m.fill(r, e, contentFields); err != nil || !here {
+		if here, err := m.fillContent(r, e, contentFields); err != nil || !here {
 			return false, err
 		}
-		text = search.Join(text, search.Fold(e.content.Doc.Text))
-		m.texts.Keep(at, text)
+		text = search.JoinParts(text, search.FoldText(e.content.Doc.Text))
+		m.textCache.KeepText(at, text)
 	}
 	return strings.Contains(text, folded), nil
 }
 
-// fill reads the content of e if a selected field needs it. False means that the message was
+// fillContent reads the content of e if a selected field needs it. False means that the message was
 // deleted.
-func (m *messages) fill(r *request, e *messageJSON, set fieldSet) (bool, error) {
-	if e.meta.Damaged {
-		return false, inbox.DamagedMessage(e.meta.ID, r.address, nil)
+func (m *messageHandlers) fillContent(r *apiRequest, e *messageJSON, set fieldSet) (bool, error) {
+	if e.messageMeta.IsDamaged {
+		return false, inbox.DamagedMessage(e.messageMeta.ID, r.inboxAddress, nil)
 	}
 	if set&contentFields == 0 || e.content != nil {
 		return true, nil
 	}
-	if e.content = r.view.Newest.Of(e.meta.ID); e.content == nil {
-		content, err := m.port.Content(r.ctx, r.address, e.meta.ID)
+	if e.content = r.inboxView.NewestContent.Of(e.messageMeta.ID); e.content == nil {
+		content, err := m.messageReader.MessageContent(r.ctx, r.inboxAddress, e.messageMeta.ID)
 		if e.content = content; content == nil || err != nil {
 			return false, err
 		}
 	}
-	if set&envelopeField == 0 || e.meta.Sealed == nil || !e.showsEnvelope() {
+	if set&envelopeField == 0 || e.messageMeta.EncryptedState == nil || !e.showsEnvelope() {
 		return true, nil
 	}
 	return m.fillEnvelope(r, e)
 }
 
 // fillEnvelope reads the envelope of an encrypted message.
-func (m *messages) fillEnvelope(r *request, e *messageJSON) (here bool, err error) {
-	raw, err := m.port.Raw(r.ctx, r.address, e.meta.ID)
+func (m *messageHandlers) fillEnvelope(r *apiRequest, e *messageJSON) (here bool, err error) {
+	raw, err := m.messageReader.RawMessage(r.ctx, r.inboxAddress, e.messageMeta.ID)
 	if raw == nil || err != nil {
 		return false, err
 	}
@@ -319,55 +319,55 @@ func (m *messages) fillEnvelope(r *request, e *messageJSON) (here bool, err erro
 	return err == nil, err
 }
 
-// message returns the message in the path from the view, with the content that the fields of set
+// findMessage returns the message in the path from the view, with the content that the fields of set
 // need.
-func (m *messages) message(r *request, set fieldSet) (messageJSON, error) {
-	given := parameter(r.http, "id")
-	id, ok := number(given)
+func (m *messageHandlers) findMessage(r *apiRequest, set fieldSet) (messageJSON, error) {
+	given := pathParameter(r.httpCtx, "id")
+	id, ok := parseID(given)
 	if !ok {
-		return messageJSON{}, fault.New(fault.NotFound, fmt.Sprintf("Message %s not found in inbox %s", given, r.address))
+		return messageJSON{}, fault.New(fault.NotFound, fmt.Sprintf("Message %s not found in inbox %s", given, r.inboxAddress))
 	}
-	e := messageJSON{meta: r.view.Message(id, r.now)}
-	if e.meta == nil {
-		return e, inbox.NoMessage(id, r.address)
+	e := messageJSON{messageMeta: r.inboxView.Message(id, r.requestTime)}
+	if e.messageMeta == nil {
+		return e, inbox.NoMessage(id, r.inboxAddress)
 	}
-	if err := r.reserve(e.weight(set)); err != nil {
+	if err := r.reserveBytes(e.estimateBytes(set)); err != nil {
 		return e, err
 	}
-	here, err := m.fill(r, &e, set)
+	here, err := m.fillContent(r, &e, set)
 	if err == nil && !here {
-		err = inbox.NoMessage(id, r.address)
+		err = inbox.NoMessage(id, r.inboxAddress)
 	}
 	return e, err
 }
 
-func (m *messages) showMessage(r *request) error {
-	q := r.query()
-	set := q.selection(q.form.message)
-	if q.err != nil {
-		return q.err
+func (m *messageHandlers) showMessage(r *apiRequest) error {
+	q := r.queryReader()
+	set := q.readSelection(q.responseForm.messageFields)
+	if q.firstErr != nil {
+		return q.firstErr
 	}
-	e, err := m.message(r, set)
+	e, err := m.findMessage(r, set)
 	if err != nil {
 		return err
 	}
 	b := appendMessage(append([]byte(nil), `{"email":`...), &e, set)
-	writeJSON(r.http, fasthttp.StatusOK, r.appendEnd(b))
+	writeJSON(r.httpCtx, fasthttp.StatusOK, r.appendEnd(b))
 	return nil
 }
 
-func (m *messages) markRead(r *request) error {
-	e, err := m.message(r, 0)
+func (m *messageHandlers) markRead(r *apiRequest) error {
+	e, err := m.findMessage(r, 0)
 	if err != nil {
 		return err
 	}
-	read, claim := r.body.flag("read", true), r.body.flag("claim", false)
+	read, claim := r.bodyValues.flagOr("read", true), r.bodyValues.flagOr("claim", false)
 	if claim && !read {
-		return invalid("'claim' cannot be combined with 'read': false")
+		return invalidFault("'claim' cannot be combined with 'read': false")
 	}
-	outcome, err := m.port.Do(r.ctx, r.address, inbox.MarkRead{ID: e.meta.ID, Read: read})
+	outcome, err := m.messageReader.Do(r.ctx, r.inboxAddress, inbox.MarkRead{ID: e.messageMeta.ID, Read: read})
 	if claim {
-		return r.json(fasthttp.StatusOK, claimResponse{OK: true, Claimed: outcome.Marked}, err)
+		return r.json(fasthttp.StatusOK, claimResponse{OK: true, Claimed: outcome.MarkChanged}, err)
 	}
 	return r.ok(err)
 }
@@ -379,11 +379,11 @@ type claimResponse struct {
 	Claimed bool `json:"claimed"`
 }
 
-func (m *messages) deleteMessage(r *request) error {
-	e, err := m.message(r, 0)
-	if err != nil && !fault.Is(err, fault.Damaged) {
+func (m *messageHandlers) deleteMessage(r *apiRequest) error {
+	e, err := m.findMessage(r, 0)
+	if err != nil && !fault.Is(err, fault.DataDamaged) {
 		return err
 	}
-	_, err = m.port.Do(r.ctx, r.address, inbox.DeleteMessage{ID: e.meta.ID})
+	_, err = m.messageReader.Do(r.ctx, r.inboxAddress, inbox.DeleteMessage{ID: e.messageMeta.ID})
 	return r.ok(err)
 }

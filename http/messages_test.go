@@ -22,7 +22,7 @@ func full() inbox.Receive {
 		From: message.Mailbox{Email: "shop@example.com", Name: "Sh\"op <\u2028>"}, Subject: "Ihr Code <ü>\n\\", EnvelopeTo: "own+tag@inbox.test",
 		Raw: []byte("raw bytes\r\n"),
 		Content: &inbox.Content{
-			Doc: message.Document{
+			Doc: message.ParsedMessage{
 				To: []message.Mailbox{{Email: "own@inbox.test", Name: "Me"}, {Email: "b@example.com"}}, Cc: []message.Mailbox{{Email: "c@example.com"}},
 				ReplyTo: []message.Mailbox{{Email: "r@example.com"}}, Date: time.Date(2026, 11, 20, 23, 0, 0, 0, time.FixedZone("", -3600)),
 				MessageID: "a@b", InReplyTo: "c@d", References: []string{"e@f", "c@d"},
@@ -33,8 +33,8 @@ func full() inbox.Receive {
 			},
 			OTP: inbox.OTP{Code: "123456", Confidence: 0.9700000000000001, Source: "subject", Candidates: []string{"999999"}, VerificationLink: "https://example.com/verify"},
 			Auth: inbox.Auth{
-				Server: "inbox.test", SPF: inbox.AuthResult{Word: "softfail", Domain: "b.example.com"},
-				DKIM: inbox.AuthResult{Word: "pass", Domain: "example.com"}, DMARC: inbox.AuthResult{Word: "none"},
+				CheckingServer: "inbox.test", SPF: inbox.AuthResult{ResultKeyword: "softfail", Domain: "b.example.com"},
+				DKIM: inbox.AuthResult{ResultKeyword: "pass", Domain: "example.com"}, DMARC: inbox.AuthResult{ResultKeyword: "none"},
 				Signatures: []inbox.AuthSignature{{Word: "pass", Domain: "example.com", Selector: "s", Algorithm: "rsa-sha256"}, {Word: "permerror"}},
 			},
 		},
@@ -63,12 +63,12 @@ func TestMessageObject(t *testing.T) {
 	w, address, key, latest := lone(t)
 	w.deliver(address, full())
 	want := `{"email":` + fullJSON + `}`
-	if r := w.expect(200, w.call(get, latest, key, "")); r.body != want {
+	if r := w.expect(200, w.call(methodGet, latest, key, "")); r.body != want {
 		t.Errorf("latest:\n%s\nwant\n%s", r.body, want)
 	}
 	w.deliver(address, inbox.Receive{Content: &inbox.Content{}})
 	for id, want := range map[int]string{1: fullJSON, 2: bareJSON} {
-		r := w.expect(200, w.call(get, fmt.Sprintf("/api/v1/inboxes/%s/messages/%d", address, id), key, ""))
+		r := w.expect(200, w.call(methodGet, fmt.Sprintf("/api/v1/inboxes/%s/messages/%d", address, id), key, ""))
 		if r.body != `{"email":`+want+`}` {
 			t.Errorf("message %d:\n%s\nwant\n%s", id, r.body, want)
 		}
@@ -82,10 +82,10 @@ func TestMessageObject(t *testing.T) {
 func TestWhereItCameFromAndWhereItWent(t *testing.T) {
 	w, address, key, _ := lone(t)
 	path := func(line ...message.Header) inbox.Receive {
-		return inbox.Receive{EnvelopeTo: "own+a+b@inbox.test", Content: &inbox.Content{Doc: message.Document{Headers: line}}}
+		return inbox.Receive{EnvelopeTo: "own+a+b@inbox.test", Content: &inbox.Content{Doc: message.ParsedMessage{Headers: line}}}
 	}
 	checked := path(message.Header{Name: "Authentication-Results", Value: "inbox.test; spf=none"}, message.Header{Name: "Return-Path", Value: "<b@shop.test>"})
-	checked.Content.Auth.Server = "inbox.test"
+	checked.Content.Auth.CheckingServer = "inbox.test"
 	top, forged := message.Header{Name: "Return-Path", Value: "<bounces+1@shop.test>"}, message.Header{Name: "Return-Path", Value: "<boss@bank.test>"}
 	for _, c := range []struct {
 		mail inbox.Receive
@@ -97,12 +97,12 @@ func TestWhereItCameFromAndWhereItWent(t *testing.T) {
 		{path(message.Header{Name: "Subject", Value: "s"}, forged), `{"to_address":"own+a+b@inbox.test","tag":"a+b","sender":null}`},
 	} {
 		id := w.deliver(address, c.mail)
-		if r := w.call(get, fmt.Sprintf("/api/v1/inboxes/%s/messages/%d?fields=to_address,tag,sender", address, id), key, ""); r.body != `{"email":`+c.want+`}` {
+		if r := w.call(methodGet, fmt.Sprintf("/api/v1/inboxes/%s/messages/%d?fields=to_address,tag,sender", address, id), key, ""); r.body != `{"email":`+c.want+`}` {
 			t.Errorf("%s, want %s", r.body, c.want)
 		}
 	}
-	w.expect(202, w.call(post, "/api/v1/inboxes/"+address+"/send", key, `{"to":"c+d@e.test","cc":["f@g.test"]}`))
-	if r := w.call(get, "/api/v1/inboxes/"+address+"/messages/5?fields=to_address,tag,sender", key, ""); r.body != `{"email":{"to_address":"c+d@e.test","tag":null,"sender":"own@inbox.test"}}` {
+	w.expect(202, w.call(methodPost, "/api/v1/inboxes/"+address+"/send", key, `{"to":"c+d@e.test","cc":["f@g.test"]}`))
+	if r := w.call(methodGet, "/api/v1/inboxes/"+address+"/messages/5?fields=to_address,tag,sender", key, ""); r.body != `{"email":{"to_address":"c+d@e.test","tag":null,"sender":"own@inbox.test"}}` {
 		t.Error(r.body)
 	}
 }
@@ -110,8 +110,8 @@ func TestWhereItCameFromAndWhereItWent(t *testing.T) {
 // TestTextThatIsNotUTF8IsRepaired: the encoder never writes bytes that are invalid in JSON.
 func TestTextThatIsNotUTF8IsRepaired(t *testing.T) {
 	w, address, key, latest := lone(t)
-	w.deliver(address, inbox.Receive{Subject: "a\xffb\x00", From: message.Mailbox{Name: "\xed\xa0\x80"}, Content: &inbox.Content{Doc: message.Document{Text: "\xc3"}}})
-	r := w.expect(200, w.call(get, latest, key, ""))
+	w.deliver(address, inbox.Receive{Subject: "a\xffb\x00", From: message.Mailbox{Name: "\xed\xa0\x80"}, Content: &inbox.Content{Doc: message.ParsedMessage{Text: "\xc3"}}})
+	r := w.expect(200, w.call(methodGet, latest, key, ""))
 	if !json.Valid([]byte(r.body)) || r.object(t, "email", "subject") != "a\ufffdb\x00" {
 		t.Errorf("answer %q", r.body)
 	}
@@ -129,7 +129,7 @@ func TestListOfMessages(t *testing.T) {
 	for n := 1; n <= 7; n++ {
 		w.deliver(address, inbox.Receive{
 			Subject: fmt.Sprintf("Mail %d", n), From: message.Mailbox{Email: fmt.Sprintf("sender%d@example.com", n%2), Name: "ΣΊΣΥΦΟΣ"},
-			Content: &inbox.Content{Doc: message.Document{Text: fmt.Sprintf("body of %d: Ärger", n)}, OTP: inbox.OTP{Code: strings.Repeat("1", n)}},
+			Content: &inbox.Content{Doc: message.ParsedMessage{Text: fmt.Sprintf("body of %d: Ärger", n)}, OTP: inbox.OTP{Code: strings.Repeat("1", n)}},
 		})
 	}
 	w.inboxes.Do(context.Background(), address, inbox.MarkRead{ID: 6, Read: true})
@@ -144,7 +144,7 @@ func TestListOfMessages(t *testing.T) {
 		"q=MAIL+3": {[]int{3}, false}, "q=SENDER1&limit=2": {[]int{7, 5}, true}, "q=%C3%84RGER&limit=1": {[]int{7}, true}, "q=body+of+4": {[]int{4}, false},
 		"q=%CF%83%CE%AF%CF%83%CF%85%CF%86%CE%BF%CF%82&limit=1": {[]int{7}, true}, "q=nowhere": {nil, false}, "q=": {[]int{7, 6, 5, 4, 3, 2, 1}, false},
 	} {
-		r := w.expect(200, w.call(get, list+"?"+query, key, ""))
+		r := w.expect(200, w.call(methodGet, list+"?"+query, key, ""))
 		if got := ids(t, r); !slices.Equal(got, want.ids) || r.object(t, "has_more") != want.more {
 			t.Errorf("%s: %v %v, want %v", query, got, r.object(t, "has_more"), want)
 		}
@@ -154,12 +154,12 @@ func TestListOfMessages(t *testing.T) {
 		"before=0": "'before' must be between 1 and 9223372036854775807", "direction=up": "'direction' must be one of in, out, all",
 		"unread=maybe": "'unread' must be true or false", "include=body": "'include' contains the unknown value 'body'. Valid values: html, headers, envelope", "fields=,": "'fields' contains the unknown field ''. The fields of a message are listed in /docs",
 	} {
-		if r := w.expect(422, w.call(get, list+"?"+query, key, "")); r.detail() != "Invalid request: "+detail {
+		if r := w.expect(422, w.call(methodGet, list+"?"+query, key, "")); r.detail() != "Invalid request: "+detail {
 			t.Errorf("%s: %s", query, r.detail())
 		}
 	}
 	w.advance(25 * time.Hour)
-	if r := w.call(get, list, key, ""); r.body != `{"emails":[],"has_more":false}` {
+	if r := w.call(methodGet, list, key, ""); r.body != `{"emails":[],"has_more":false}` {
 		t.Errorf("after expiry: %s", r.body)
 	}
 }
@@ -183,7 +183,7 @@ func TestDamagedMessages(t *testing.T) {
 		"fields=id&direction=out":    `{"emails":[],"has_more":false,"damaged":[2]}`,
 		"fields=id&unread=true&q=4":  `{"emails":[{"id":4}],"has_more":false,"damaged":[5,2]}`,
 	} {
-		if r := w.expect(200, w.call(get, list+"?"+query, key, "")); r.body != want {
+		if r := w.expect(200, w.call(methodGet, list+"?"+query, key, "")); r.body != want {
 			t.Errorf("%s: %s, want %s", query, r.body, want)
 		}
 	}
@@ -194,25 +194,25 @@ func TestDamagedMessages(t *testing.T) {
 			t.Errorf("%s %s: %s", method, path, r.detail())
 		}
 	}
-	damaged(get, list+"/5", 5)
-	damaged(get, list+"/2", 2)
-	damaged(get, list+"/2?fields=id", 2)
-	damaged(post, list+"/2/read", 2)
-	w.expect(200, w.call(get, list+"/2/raw", key, ""))
-	w.expect(200, w.call(get, list+"/5?fields=subject", key, ""))
-	w.expect(200, w.call(get, latest, key, ""))
-	w.expect(200, w.call(get, latest+"?after=1&subject=mail+6", key, ""))
-	damaged(get, latest+"?subject=nowhere", 2)
+	damaged(methodGet, list+"/5", 5)
+	damaged(methodGet, list+"/2", 2)
+	damaged(methodGet, list+"/2?fields=id", 2)
+	damaged(methodPost, list+"/2/read", 2)
+	w.expect(200, w.call(methodGet, list+"/2/raw", key, ""))
+	w.expect(200, w.call(methodGet, list+"/5?fields=subject", key, ""))
+	w.expect(200, w.call(methodGet, latest, key, ""))
+	w.expect(200, w.call(methodGet, latest+"?after=1&subject=mail+6", key, ""))
+	damaged(methodGet, latest+"?subject=nowhere", 2)
 	w.inboxes.spoil(address, 6, false)
-	damaged(get, latest, 6)
-	damaged(get, latest+"?after=5&wait=60", 6)
+	damaged(methodGet, latest, 6)
+	damaged(methodGet, latest+"?after=5&wait=60", 6)
 	if strings.Contains(w.log.String(), "damaged") {
 		t.Errorf("logged at each request: %s", w.log)
 	}
 	for _, id := range []int{2, 5, 6} {
-		w.expect(200, w.call(remove, fmt.Sprint(list, "/", id), key, ""))
+		w.expect(200, w.call(methodDelete, fmt.Sprint(list, "/", id), key, ""))
 	}
-	if r := w.call(get, list+"?fields=id", key, ""); r.body != `{"emails":[{"id":4},{"id":3},{"id":1}],"has_more":false}` {
+	if r := w.call(methodGet, list+"?fields=id", key, ""); r.body != `{"emails":[{"id":4},{"id":3},{"id":1}],"has_more":false}` {
 		t.Errorf("after their deletion: %s", r.body)
 	}
 }
@@ -227,7 +227,7 @@ func TestListFields(t *testing.T) {
 	w.deliver(address, mail)
 	list := "/api/v1/inboxes/" + address + "/messages"
 	first := func(query string) map[string]any {
-		return w.expect(200, w.call(get, list+query, key, "")).object(t, "emails").([]any)[0].(map[string]any)
+		return w.expect(200, w.call(methodGet, list+query, key, "")).object(t, "emails").([]any)[0].(map[string]any)
 	}
 	m := first("")
 	if _, there := m["html"]; there || m["headers"] != nil || len(m) != len(messageFields)-3-4-2-1-2 { // four more on sent messages, two on encrypted ones, one with several meetings
@@ -239,7 +239,7 @@ func TestListFields(t *testing.T) {
 	if body := m["body"].(string); len(body) != listBodyBytes-1 || m["truncated_body"] != true {
 		t.Errorf("body of %d bytes, truncated %v", len(body), m["truncated_body"])
 	}
-	if single := w.call(get, latest, key, "").object(t, "email").(map[string]any); single["truncated_body"] != false || len(single["body"].(string)) != listBodyBytes+1 {
+	if single := w.call(methodGet, latest, key, "").object(t, "email").(map[string]any); single["truncated_body"] != false || len(single["body"].(string)) != listBodyBytes+1 {
 		t.Error("the latest is cut")
 	}
 	m = first("?include=html,headers")
@@ -252,7 +252,7 @@ func TestListFields(t *testing.T) {
 	w.inboxes.unload(address)
 	reads := w.inboxes.reads
 	for _, path := range []string{list, list + "/1", latest} {
-		r := w.expect(200, w.call(get, path+"?fields=id,subject,otp_code", key, ""))
+		r := w.expect(200, w.call(methodGet, path+"?fields=id,subject,otp_code", key, ""))
 		if !strings.Contains(r.body, `{"id":1,"subject":"Ihr Code <ü>\n\\","otp_code":"123456"}`) {
 			t.Errorf("%s: %s", path, r.body)
 		}
@@ -266,26 +266,26 @@ func TestReadMarksAndDeletion(t *testing.T) {
 	w, address, key, latest := lone(t)
 	w.deliver(address, inbox.Receive{Subject: "one"})
 	one := "/api/v1/inboxes/" + address + "/messages/1"
-	isRead := func() any { return w.call(get, one, key, "").object(t, "email", "is_read") }
+	isRead := func() any { return w.call(methodGet, one, key, "").object(t, "email", "is_read") }
 	for _, step := range []struct {
 		body string
 		want bool
 	}{{"", true}, {`{"read":false}`, false}, {`{}`, true}, {`{"read":true}`, true}} {
-		if r := w.expect(200, w.call(post, one+"/read", key, step.body)); r.body != `{"ok":true}` || isRead() != step.want {
+		if r := w.expect(200, w.call(methodPost, one+"/read", key, step.body)); r.body != `{"ok":true}` || isRead() != step.want {
 			t.Errorf("%s: %s, read %v", step.body, r.body, isRead())
 		}
 	}
-	w.expect(422, w.call(post, one+"/read", key, `{"unread":true}`))
-	w.expect(404, w.call(post, strings.TrimSuffix(one, "1")+"9/read", key, ""))
-	if r := w.expect(200, w.call(remove, one, key, "")); r.body != `{"ok":true}` {
+	w.expect(422, w.call(methodPost, one+"/read", key, `{"unread":true}`))
+	w.expect(404, w.call(methodPost, strings.TrimSuffix(one, "1")+"9/read", key, ""))
+	if r := w.expect(200, w.call(methodDelete, one, key, "")); r.body != `{"ok":true}` {
 		t.Errorf("delete: %s", r.body)
 	}
-	for _, method := range []string{get, remove} {
+	for _, method := range []string{methodGet, methodDelete} {
 		if r := w.expect(404, w.call(method, one, key, "")); r.detail() != "Message 1 not found in inbox own@inbox.test" {
 			t.Errorf("%s: %s", method, r.detail())
 		}
 	}
-	if r := w.call(get, latest, key, ""); r.body != `{"email":null}` {
+	if r := w.call(methodGet, latest, key, ""); r.body != `{"email":null}` {
 		t.Errorf("latest: %s", r.body)
 	}
 }
@@ -297,26 +297,26 @@ func TestRawAndAttachments(t *testing.T) {
 	w.deliver(address, mail)
 	base := "/api/v1/inboxes/" + address + "/messages/"
 
-	r := w.expect(200, w.call(get, base+"1/raw", key, ""))
+	r := w.expect(200, w.call(methodGet, base+"1/raw", key, ""))
 	if r.body != mailWithFile || r.header.Get("Content-Type") != "message/rfc822" {
 		t.Errorf("raw: %v %q", r.header, r.body)
 	}
-	first := w.expect(200, w.call(get, base+"1/attachments/1", key, ""))
-	r = w.expect(200, w.call(get, base+"1/attachments/1", key, "")) // its place is cached by now
+	first := w.expect(200, w.call(methodGet, base+"1/attachments/1", key, ""))
+	r = w.expect(200, w.call(methodGet, base+"1/attachments/1", key, "")) // its place is cached by now
 	if r.body != "<p>hi</p>" || r.body != first.body || r.header.Get("Content-Type") != "application/octet-stream" || r.header.Get("X-Content-Type-Options") != "nosniff" ||
 		r.header.Get("Content-Disposition") != `attachment; filename="a.html"; filename*=UTF-8''a.html` {
 		t.Errorf("attachment: %v %q", r.header, r.body)
 	}
-	r = w.expect(400, w.call(get, base+"2/attachments/2", key, ""))
+	r = w.expect(400, w.call(methodGet, base+"2/attachments/2", key, ""))
 	if !strings.HasPrefix(r.detail(), "Attachment was too large to store") {
 		t.Errorf("truncated: %s", r.detail())
 	}
 	for _, path := range []string{"1/attachments/2", "1/attachments/0", "1/attachments/x", "1/attachments/01", "9/attachments/1", "9/raw", "2/attachments/1"} {
-		w.expect(404, w.call(get, base+path, key, ""))
+		w.expect(404, w.call(methodGet, base+path, key, ""))
 	}
-	w.expect(403, w.call(get, base+"1/raw", w.key(alice, account.ScopeSend), ""))
-	w.expect(200, w.call(remove, base+"1", key, ""))
-	w.expect(404, w.call(get, base+"1/attachments/1", key, ""))
+	w.expect(403, w.call(methodGet, base+"1/raw", w.key(alice, account.ScopeSend), ""))
+	w.expect(200, w.call(methodDelete, base+"1", key, ""))
+	w.expect(404, w.call(methodGet, base+"1/attachments/1", key, ""))
 }
 
 // TestFilesBehindImages: a file after more images than are recorded is listed under its position in
@@ -331,7 +331,7 @@ func TestFilesBehindImages(t *testing.T) {
 	}
 	mail := mailOf(raw+images+"\r\n--b\r\nContent-Type: application/pdf; name=a.pdf\r\n\r\ninvoice\r\n--b--\r\n", inbox.OTP{})
 	w.deliver(address, mail)
-	r := w.expect(200, w.call(get, latest+"?fields=attachments,attachments_omitted", key, ""))
+	r := w.expect(200, w.call(methodGet, latest+"?fields=attachments,attachments_omitted", key, ""))
 	for _, want := range []string{`{"email":{"attachments":[{"id":13,"filename":"a.pdf",`, `"content_id":null},{"id":1,`, `"content_id":"8@x"}],"attachments_omitted":3}}`} {
 		if !strings.Contains(r.body, want) {
 			t.Errorf("%s: no %s", r.body, want)
@@ -344,11 +344,11 @@ func TestFilesBehindImages(t *testing.T) {
 	w.deliver(address, stored)
 	base := "/api/v1/inboxes/" + address + "/messages/"
 	for path, want := range map[string]string{"1/attachments/13": "invoice", "1/attachments/9": "image 8", "2/attachments/10": "image 9"} {
-		if r := w.expect(200, w.call(get, base+path, key, "")); r.body != want {
+		if r := w.expect(200, w.call(methodGet, base+path, key, "")); r.body != want {
 			t.Errorf("%s: %q, want %q", path, r.body, want)
 		}
 	}
-	w.expect(404, w.call(get, base+"1/attachments/10", key, ""))
+	w.expect(404, w.call(methodGet, base+"1/attachments/10", key, ""))
 }
 
 // TestAttachmentsAreToldApart: attachments of one message, and of messages with the same id in two
@@ -365,7 +365,7 @@ func TestAttachmentsAreToldApart(t *testing.T) {
 	for range 2 {
 		for _, address := range []string{own, second} {
 			for _, id := range []string{"1", "2"} {
-				r := w.expect(200, w.call(get, "/api/v1/inboxes/"+address+"/messages/1/attachments/"+id, key, ""))
+				r := w.expect(200, w.call(methodGet, "/api/v1/inboxes/"+address+"/messages/1/attachments/"+id, key, ""))
 				if want := id + " of " + address; r.body != want {
 					t.Errorf("%q, want %q", r.body, want)
 				}
@@ -378,7 +378,7 @@ func TestAttachmentsAreToldApart(t *testing.T) {
 // that does not read.
 func TestADownloadIsWidenedForWhoReads(t *testing.T) {
 	widened := 0
-	p := &pieces{from: strings.NewReader(strings.Repeat("x", 2*readPieces*pieceBytes)), turns: search.NewTurns(), widen: func() { widened++ }}
+	p := &pieceReader{bodySource: strings.NewReader(strings.Repeat("x", 2*readPieces*pieceBytes)), searchTurns: search.NewTurns(), widenWindow: func() { widened++ }}
 	piece := make([]byte, pieceBytes)
 	for n := 1; n <= 2*readPieces; n++ {
 		if _, err := p.Read(piece); err != nil {
@@ -399,7 +399,7 @@ func TestDisposition(t *testing.T) {
 		"a\r\nSet-Cookie: b":  `attachment; filename="a__Set-Cookie: b"; filename*=UTF-8''a%0D%0ASet-Cookie%3A%20b`,
 		"%2e%2e\\x/../y":      `attachment; filename="_2e_2e_x_.._y"; filename*=UTF-8''%252e%252e%5Cx%2F..%2Fy`,
 	} {
-		if got := disposition(name); got != want {
+		if got := contentDisposition(name); got != want {
 			t.Errorf("%q: %s, want %s", name, got, want)
 		}
 	}
@@ -416,18 +416,18 @@ func TestDisposition(t *testing.T) {
 // TestHeadersOfAnAnswer checks the header fields that every response has.
 func TestHeadersOfAnAnswer(t *testing.T) {
 	w, _, key, latest := lone(t)
-	r := w.call(get, latest, key, "")
+	r := w.call(methodGet, latest, key, "")
 	if r.header.Get("Server") != "" || r.header.Get("Cache-Control") != "private, no-cache" {
 		t.Errorf("headers %v", r.header)
 	}
-	a, b := r.header.Get("X-Request-Id"), w.call(get, latest, key, "").header.Get("X-Request-Id")
+	a, b := r.header.Get("X-Request-Id"), w.call(methodGet, latest, key, "").header.Get("X-Request-Id")
 	if a == "" || a == b {
 		t.Errorf("request ids %q and %q", a, b)
 	}
-	if r := w.call(get, "/api/account", key, ""); r.header.Get("Cache-Control") != "no-store" || r.status != nethttp.StatusForbidden {
+	if r := w.call(methodGet, "/api/account", key, ""); r.header.Get("Cache-Control") != "no-store" || r.status != nethttp.StatusForbidden {
 		t.Errorf("%d %v", r.status, r.header)
 	}
-	if r := w.call(get, latest, "", ""); r.header.Get("WWW-Authenticate") != "Bearer" {
+	if r := w.call(methodGet, latest, "", ""); r.header.Get("WWW-Authenticate") != "Bearer" {
 		t.Errorf("headers of a 401: %v", r.header)
 	}
 }
@@ -447,7 +447,7 @@ func TestClaim(t *testing.T) {
 		{`{"read":false}`, `{"ok":true}`, 200},
 		{`{"claim":true}`, `{"ok":true,"claimed":true}`, 200},
 	} {
-		if got := w.expect(step.status, w.call(post, read, key, step.body)); string(got.body) != step.answer {
+		if got := w.expect(step.status, w.call(methodPost, read, key, step.body)); string(got.body) != step.answer {
 			t.Errorf("%s: %s", step.body, got.body)
 		}
 	}

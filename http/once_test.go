@@ -23,7 +23,7 @@ func TestIdempotencyKeyOfASend(t *testing.T) {
 		{`{"to":"eve@far.test"}`, "order-1", 422, `{"detail":"Invalid request: 'Idempotency-Key' was already used with another request. Use a new key"}`},
 		{letter, "a b", 422, `{"detail":"Invalid request: 'Idempotency-Key' must be 1 to 255 visible ASCII characters"}`},
 	} {
-		if r := w.call(post, path, key, c.body, "Idempotency-Key", c.name); r.status != c.status || r.body != c.answer {
+		if r := w.call(methodPost, path, key, c.body, "Idempotency-Key", c.name); r.status != c.status || r.body != c.answer {
 			t.Errorf("%s %s: %d %s", c.name, c.body, r.status, r.body)
 		}
 	}
@@ -33,7 +33,7 @@ func TestIdempotencyKeyOfASend(t *testing.T) {
 		if strings.HasPrefix(other, "/api/inboxes") {
 			token = w.signUpSession(alice)
 		}
-		if r := w.call(post, other, token, letter, "Idempotency-Key", "order-1"); r.status != 202 || !strings.Contains(r.body, `"message_id":1}`) {
+		if r := w.call(methodPost, other, token, letter, "Idempotency-Key", "order-1"); r.status != 202 || !strings.Contains(r.body, `"message_id":1}`) {
 			t.Errorf("by %s: %d %s", other, r.status, r.body)
 		}
 	}
@@ -48,7 +48,7 @@ func TestAnOperationIsTheSameOnEverySurface(t *testing.T) {
 	seen := map[string]string{}
 	for i := range s.routes {
 		rt := &s.routes[i]
-		seen[rt.path+" "+rt.method] = rt.operation()
+		seen[rt.pathPattern+" "+rt.method] = rt.operationName()
 	}
 	for _, c := range [][2]string{{"/api/v1/inboxes POST", "/api/inboxes POST"}, {"/api/v1/inboxes/{addr}/send POST", "/api/inboxes/{addr}/send POST"}} {
 		if a, b := seen[c[0]], seen[c[1]]; a == "" || a != b {
@@ -66,8 +66,8 @@ func TestIdempotencyKey(t *testing.T) {
 	session := w.signUp(alice)
 	key := w.key(alice, account.ScopeFull)
 	const agent, own = "/api/v1/inboxes", "/api/inboxes"
-	first := w.expect(201, w.call(post, agent, key, `{"label":"x"}`, "Idempotency-Key", "order-1"))
-	again := w.expect(201, w.call(post, agent, key, `{"label":"x"}`, "Idempotency-Key", "order-1"))
+	first := w.expect(201, w.call(methodPost, agent, key, `{"label":"x"}`, "Idempotency-Key", "order-1"))
+	again := w.expect(201, w.call(methodPost, agent, key, `{"label":"x"}`, "Idempotency-Key", "order-1"))
 	if again.body != first.body || again.header.Get("Location") != first.header.Get("Location") || first.header.Get("Location") == "" {
 		t.Errorf("first %s, again %s", first.body, again.body)
 	}
@@ -92,7 +92,7 @@ func TestIdempotencyKey(t *testing.T) {
 		{agent, "", `{}`, "a b", 401, "A valid API key is required"},
 		{agent, w.key(alice, account.ScopeRead), `{}`, "a b", 403, "This API key is missing the required scope: inbox:manage"},
 	} {
-		if r := w.call(post, c.path, c.token, c.body, "Idempotency-Key", c.name); r.status != c.status || r.detail() != c.detail {
+		if r := w.call(methodPost, c.path, c.token, c.body, "Idempotency-Key", c.name); r.status != c.status || r.detail() != c.detail {
 			t.Errorf("%s %s %.20s: %d %s, want %d %s", c.path, c.body, c.name, r.status, r.body, c.status, c.detail)
 		}
 	}
@@ -102,7 +102,7 @@ func TestIdempotencyKey(t *testing.T) {
 			t.Errorf("%q: %s", header, got)
 		}
 	}
-	if n := len(w.call(get, agent, key, "").object(t, "inboxes").([]any)); n != 3 {
+	if n := len(w.call(methodGet, agent, key, "").object(t, "inboxes").([]any)); n != 3 {
 		t.Errorf("%d inboxes", n)
 	}
 }

@@ -9,58 +9,58 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// operator has the handlers for those who run the service.
-type operator struct {
+// operatorHandlers has the handlers for those who run the service.
+type operatorHandlers struct {
 	opts     *Options
 	stopping <-chan struct{}
 }
 
-func (o *operator) routes() []route {
-	all := []route{
-		{get, "/healthz", nobody, none, false, nil, o.healthy},
-		{get, "/readyz", nobody, none, false, nil, o.ready},
+func (o *operatorHandlers) listRoutes() []routeSpec {
+	all := []routeSpec{
+		{methodGet, "/healthz", noCredential, noScope, false, nil, o.answerHealthy},
+		{methodGet, "/readyz", noCredential, noScope, false, nil, o.answerReady},
 	}
 	if o.opts.MetricsHandler != nil {
-		all = append(all, route{get, "/metrics", nobody, none, false, nil, o.metrics})
+		all = append(all, routeSpec{methodGet, "/metrics", noCredential, noScope, false, nil, o.serveMetrics})
 	}
 	if o.opts.ChallengeHandler != nil {
-		all = append(all, route{get, "/.well-known/acme-challenge/{token}", nobody, none, false, nil, o.challenge})
+		all = append(all, routeSpec{methodGet, "/.well-known/acme-challenge/{token}", noCredential, noScope, false, nil, o.answerChallenge})
 	}
 	return all
 }
 
-// healthy responds if the process is alive.
-func (o *operator) healthy(r *request) error { return r.ok(nil) }
+// answerHealthy responds if the process is alive.
+func (o *operatorHandlers) answerHealthy(r *apiRequest) error { return r.ok(nil) }
 
-// ready reports whether the service can accept work.
-func (o *operator) ready(r *request) error {
-	if stopped(o.stopping) {
-		return fault.New(fault.Unavailable, "The service is stopping")
+// answerReady reports whether the service can accept work.
+func (o *operatorHandlers) answerReady(r *apiRequest) error {
+	if isStopping(o.stopping) {
+		return fault.New(fault.TemporarilyUnavailable, "The service is stopping")
 	}
-	if err := o.opts.Ready(); err != nil {
-		return fault.Wrap(fault.Unavailable, "The service is not ready", err)
+	if err := o.opts.CheckReady(); err != nil {
+		return fault.Wrap(fault.TemporarilyUnavailable, "The service is not ready", err)
 	}
 	return r.ok(nil)
 }
 
-// challenge responds to an ACME certificate authority that validates control of the host.
-func (o *operator) challenge(r *request) error {
-	r.http.SetContentType("text/plain")
-	o.opts.ChallengeHandler(r.http)
+// answerChallenge responds to an ACME certificate authority that validates control of the host.
+func (o *operatorHandlers) answerChallenge(r *apiRequest) error {
+	r.httpCtx.SetContentType("text/plain")
+	o.opts.ChallengeHandler(r.httpCtx)
 	return nil
 }
 
-// metrics serves only loopback peers, unless the operator opened it. A header field of a proxy, or
+// serveMetrics serves only loopback peers, unless the operator opened it. A header field of a proxy, or
 // another host name, means that the real client is not on this machine.
-func (o *operator) metrics(r *request) error {
-	h := &r.http.Request.Header
-	if err := o.opts.checkHost(r.http); err != nil {
+func (o *operatorHandlers) serveMetrics(r *apiRequest) error {
+	h := &r.httpCtx.Request.Header
+	if err := o.opts.checkHost(r.httpCtx); err != nil {
 		return err
 	}
-	if !o.opts.MetricsPublic && !(peerAddr(r.http).IsLoopback() && namesLocalHost(r.http) && !isForwarded(h)) {
+	if !o.opts.MetricsPublic && !(peerAddr(r.httpCtx).IsLoopback() && namesLocalHost(r.httpCtx) && !isForwarded(h)) {
 		return fault.New(fault.Forbidden, "Metrics are served only to loopback clients, under a name such as localhost and without a proxy. --metrics public opens them")
 	}
-	o.opts.MetricsHandler(r.http)
+	o.opts.MetricsHandler(r.httpCtx)
 	return nil
 }
 

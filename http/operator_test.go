@@ -27,32 +27,32 @@ func withChallenge(o *Options) {
 
 func TestHealthAndReadiness(t *testing.T) {
 	var notReady error
-	w := start(t, func(o *Options) { o.Ready = func() error { return notReady } })
-	w.expect(200, w.call(get, "/healthz", "", ""))
-	w.expect(200, w.call(get, "/readyz", "", ""))
+	w := start(t, func(o *Options) { o.CheckReady = func() error { return notReady } })
+	w.expect(200, w.call(methodGet, "/healthz", "", ""))
+	w.expect(200, w.call(methodGet, "/readyz", "", ""))
 	notReady = errors.New("disk 7 is gone")
-	r := w.expect(503, w.call(get, "/readyz", "", ""))
+	r := w.expect(503, w.call(methodGet, "/readyz", "", ""))
 	if strings.Contains(r.body, "disk 7") || r.header.Get("Retry-After") == "" {
 		t.Errorf("answer %s %v", r.body, r.header)
 	}
 	if !strings.Contains(w.log.String(), "disk 7 is gone") {
 		t.Error("the cause is not in the log")
 	}
-	w.expect(404, w.call(get, "/metrics", "", ""))
+	w.expect(404, w.call(methodGet, "/metrics", "", ""))
 }
 
 func TestMetricsAreForLoopbackPeers(t *testing.T) {
 	w := start(t, withMetrics)
-	if r := w.expect(200, w.call(get, "/metrics", "", "")); r.body != "mails_total 1\n" {
+	if r := w.expect(200, w.call(methodGet, "/metrics", "", "")); r.body != "mails_total 1\n" {
 		t.Errorf("answer %q", r.body)
 	}
-	w.expect(403, w.call(get, "/metrics", "", "", "X-Forwarded-For", "203.0.113.9"))
+	w.expect(403, w.call(methodGet, "/metrics", "", "", "X-Forwarded-For", "203.0.113.9"))
 	for _, field := range []string{"Forwarded", "via", "X-REAL-IP", "X-Forwarded-For", "x-forwarded-host", "X-Forwarded-Proto", "X-Forwarded-Anything"} {
-		w.expect(403, w.call(get, "/metrics", "", "", field, "x"))
-		w.expect(403, w.call(get, "/metrics", "", "", field, "")) // an empty field also comes from a proxy
+		w.expect(403, w.call(methodGet, "/metrics", "", "", field, "x"))
+		w.expect(403, w.call(methodGet, "/metrics", "", "", field, "")) // an empty field also comes from a proxy
 	}
 	open := start(t, withMetrics, func(o *Options) { o.MetricsPublic = true })
-	open.expect(200, open.call(get, "/metrics", "", "", "X-Forwarded-For", "203.0.113.9"))
+	open.expect(200, open.call(methodGet, "/metrics", "", "", "X-Forwarded-For", "203.0.113.9"))
 }
 
 // hosts are Host fields, and whether they name the client's own machine.
@@ -78,19 +78,19 @@ func TestHostsOfThisMachine(t *testing.T) {
 			continue // no client sends it, or no server accepts it
 		}
 		for _, w := range []*world{local, metered} {
-			if r := w.call(get, "/metrics", "", "", "Host", host); (r.status == 200) != own || !own && r.status != 403 {
+			if r := w.call(methodGet, "/metrics", "", "", "Host", host); (r.status == 200) != own || !own && r.status != 403 {
 				t.Errorf("metrics for %q: %d", host, r.status)
 			}
 		}
 		for _, call := range calls {
-			if r := local.call(post, "/api/auth/"+call, "", "{}", "Host", host); !own && r.status != 403 {
+			if r := local.call(methodPost, "/api/auth/"+call, "", "{}", "Host", host); !own && r.status != 403 {
 				t.Errorf("%s for %q: %d %s", call, host, r.status, r.body)
 			}
 		}
-		local.expect(200, local.call(get, "/healthz", "", "", "Host", host))
+		local.expect(200, local.call(methodGet, "/healthz", "", "", "Host", host))
 	}
 	for _, call := range calls { // only attempts from this machine were counted
-		public.expect(422, public.call(post, "/api/auth/"+call, "", "{}", "Host", "mail.example"))
+		public.expect(422, public.call(methodPost, "/api/auth/"+call, "", "{}", "Host", "mail.example"))
 	}
 }
 
@@ -100,10 +100,10 @@ func TestFaultsBecomeStatuses(t *testing.T) {
 	w.signUp(alice)
 	address := w.newInbox(alice, "own")
 	key := w.key(alice, account.ScopeFull)
-	for kind, status := range statuses {
+	for kind, status := range faultStatuses {
 		cause := errors.New("secret cause")
 		w.inboxes.breakWith(&fault.Error{Kind: kind, Detail: "A sentence", RetryAfter: 90 * time.Second, Err: cause})
-		r := w.call(get, "/api/v1/inboxes/"+address+"/messages", key, "")
+		r := w.call(methodGet, "/api/v1/inboxes/"+address+"/messages", key, "")
 		if r.status != status || strings.Contains(r.body, "secret") || r.detail() == "" {
 			t.Errorf("%v: %d %s, want %d", kind, r.status, r.body, status)
 		}
@@ -113,7 +113,7 @@ func TestFaultsBecomeStatuses(t *testing.T) {
 	}
 	before := strings.Count(w.log.String(), "secret cause")
 	w.inboxes.breakWith(errors.New("secret cause"))
-	r := w.expect(500, w.call(get, "/api/v1/inboxes/"+address+"/messages", key, ""))
+	r := w.expect(500, w.call(methodGet, "/api/v1/inboxes/"+address+"/messages", key, ""))
 	if log := w.log.String(); strings.Count(log, "secret cause") != before+1 || !strings.Contains(log, r.header.Get("X-Request-Id")) {
 		t.Errorf("want one more line with the cause and the request id in\n%s", log)
 	}
@@ -129,11 +129,11 @@ func TestAPanicCostsOneRequest(t *testing.T) {
 	w.accounts.mu.Lock()
 	w.accounts.byID[id] = nil // so that Usage dereferences nil
 	w.accounts.mu.Unlock()
-	r := w.expect(500, w.call(get, "/api/account", session, ""))
+	r := w.expect(500, w.call(methodGet, "/api/account", session, ""))
 	if r.detail() != detailInternal || r.header.Get("X-Request-Id") == "" {
 		t.Errorf("answer %s", r.body)
 	}
-	w.expect(200, w.call(get, "/healthz", "", ""))
+	w.expect(200, w.call(methodGet, "/healthz", "", ""))
 	if !strings.Contains(w.log.String(), "panicked") {
 		t.Error("the panic is not in the log")
 	}
@@ -171,10 +171,10 @@ func TestClientAddress(t *testing.T) {
 func TestChallenge(t *testing.T) {
 	const path = "/.well-known/acme-challenge/token-1"
 	w := start(t, withChallenge)
-	if r := w.expect(200, w.call(get, path, "", "")); r.body != "for "+path {
+	if r := w.expect(200, w.call(methodGet, path, "", "")); r.body != "for "+path {
 		t.Error(r.body)
 	}
-	start(t, withMetrics).expect(404, w.call(get, path+"/more", "", ""))
+	start(t, withMetrics).expect(404, w.call(methodGet, path+"/more", "", ""))
 }
 
 // TestHead: HEAD gets the response of GET without a body, whichever code writes it, and immediately
@@ -196,7 +196,7 @@ func TestHead(t *testing.T) {
 			t.Errorf("%s: %s", request, got)
 		}
 	}
-	if waited, at := w.call("HEAD", latest+"?after=1&wait=1", key, ""), w.call(get, latest+"?after=1", key, ""); waited.status != 200 || waited.header.Get("Content-Length") != at.header.Get("Content-Length") {
+	if waited, at := w.call("HEAD", latest+"?after=1&wait=1", key, ""), w.call(methodGet, latest+"?after=1", key, ""); waited.status != 200 || waited.header.Get("Content-Length") != at.header.Get("Content-Length") {
 		t.Errorf("after a wait: %d %v", waited.status, waited.header)
 	}
 	stream := w.raw("HEAD /api/v1/events" + after + "Accept: text/event-stream\r\n\r\n" + next)

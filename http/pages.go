@@ -18,30 +18,32 @@ import (
 	"inboxd/internal/core/tools"
 )
 
-// pages serves documents for programs, models and people, the pages that reset a password and
+// pageHandlers serves documents for programs, models and people, the pages that reset a password and
 // verify an address, and the web dashboard.
-type pages struct {
-	openAPI   func() *contract.Document
-	docs      func() (*contract.Document, error)
-	functions map[string]func() (*contract.Document, error) // the core tools, by schema format
+type pageHandlers struct {
+	openAPI       func() *contract.CachedDocument
+	loadDocs      func() (*contract.CachedDocument, error)
+	toolDocuments map[string]func() (*contract.CachedDocument, error) // the core tools, by schema format
 
-	dashboard  func() (*dashboard.Page, error)
-	signupOpen func() bool
+	loadDashboard func() (*dashboard.DashboardPage, error)
+	signupOpen    func() bool
 }
 
-func newPages(o *Options) *pages {
-	p := &pages{
-		openAPI:   sync.OnceValue(contract.OpenAPI),
-		docs:      sync.OnceValues(func() (*contract.Document, error) { return contract.Docs(o.BaseURL, cmp.Or(o.SMTP, "127.0.0.1:2525")) }),
-		functions: map[string]func() (*contract.Document, error){},
-		dashboard: sync.OnceValues(func() (*dashboard.Page, error) {
-			return dashboard.New(dashboard.Options{BaseURL: o.BaseURL, Domain: o.Domain})
+func newPages(o *Options) *pageHandlers {
+	p := &pageHandlers{
+		openAPI: sync.OnceValue(contract.OpenAPI),
+		loadDocs: sync.OnceValues(func() (*contract.CachedDocument, error) {
+			return contract.RenderDocs(o.BaseURL, cmp.Or(o.SMTP, "127.0.0.1:2525"))
+		}),
+		toolDocuments: map[string]func() (*contract.CachedDocument, error){},
+		loadDashboard: sync.OnceValues(func() (*dashboard.DashboardPage, error) {
+			return dashboard.New(dashboard.Options{BaseURL: o.BaseURL, ServiceDomain: o.ServiceDomain})
 		}),
 		signupOpen: o.SignupOpen,
 	}
 	for _, format := range tools.FormatNames() {
-		p.functions[format] = sync.OnceValues(func() (*contract.Document, error) {
-			text, err := tools.Functions(format)
+		p.toolDocuments[format] = sync.OnceValues(func() (*contract.CachedDocument, error) {
+			text, err := tools.FunctionsJSON(format)
 			return contract.NewDocument("application/json", text), err
 		})
 	}
@@ -56,61 +58,63 @@ const (
 	cacheForGood   = "public, max-age=31536000, immutable"
 )
 
-func (p *pages) routes() []route {
-	return []route{
-		{get, "/", nobody, none, false, nil, p.showDashboard},
-		{get, "/assets/{name}", nobody, none, false, nil, p.showAsset},
-		{get, "/openapi.json", nobody, none, false, nil, p.showOpenAPI},
-		{get, "/docs", nobody, none, false, nil, p.showDocs},
-		{get, "/api/v1/tools", nobody, none, false, nil, p.showFunctions},
-		{get, "/reset", nobody, none, false, nil, resetPage.show},
-		{get, "/verify", nobody, none, false, nil, verifyPage.show},
+func (p *pageHandlers) listRoutes() []routeSpec {
+	return []routeSpec{
+		{methodGet, "/", noCredential, noScope, false, nil, p.showDashboard},
+		{methodGet, "/assets/{name}", noCredential, noScope, false, nil, p.showAsset},
+		{methodGet, "/openapi.json", noCredential, noScope, false, nil, p.showOpenAPI},
+		{methodGet, "/docs", noCredential, noScope, false, nil, p.showDocs},
+		{methodGet, "/api/v1/tools", noCredential, noScope, false, nil, p.showFunctions},
+		{methodGet, "/reset", noCredential, noScope, false, nil, resetPage.showPage},
+		{methodGet, "/verify", noCredential, noScope, false, nil, verifyPage.showPage},
 	}
 }
 
-func (p *pages) showOpenAPI(r *request) error { return r.document(p.openAPI(), cacheAsk) }
+func (p *pageHandlers) showOpenAPI(r *apiRequest) error {
+	return r.answerDocument(p.openAPI(), cacheAsk)
+}
 
 // showFunctions responds with the core tools in the format of a model provider's API
 // (specification, Tool server).
-func (p *pages) showFunctions(r *request) error {
-	document, known := p.functions[r.query().raw("format")]
+func (p *pageHandlers) showFunctions(r *apiRequest) error {
+	document, known := p.toolDocuments[r.queryReader().rawValue("format")]
 	if !known {
-		return fault.Field("format", "must be one of %s", strings.Join(tools.FormatNames(), ", "))
+		return fault.InvalidField("format", "must be one of %s", strings.Join(tools.FormatNames(), ", "))
 	}
 	d, err := document()
 	if err != nil {
 		return err
 	}
-	return r.document(d, cacheFunctions)
+	return r.answerDocument(d, cacheFunctions)
 }
 
-func (p *pages) showDocs(r *request) error {
-	d, err := p.docs()
+func (p *pageHandlers) showDocs(r *apiRequest) error {
+	d, err := p.loadDocs()
 	if err != nil {
 		return err
 	}
-	r.http.Response.Header.Set("Content-Security-Policy", contract.Policy())
-	return r.document(d, cacheAsk)
+	r.httpCtx.Response.Header.Set("Content-Security-Policy", contract.DocsPolicy())
+	return r.answerDocument(d, cacheAsk)
 }
 
-// document responds with a document, or with 304 if the client has it.
-func (r *request) document(d *contract.Document, cache string) error {
-	h := &r.http.Response.Header
+// answerDocument responds with a document, or with 304 if the client has it.
+func (r *apiRequest) answerDocument(d *contract.CachedDocument, cache string) error {
+	h := &r.httpCtx.Response.Header
 	h.Set("ETag", d.ETag)
 	h.SetCanonical(headerCache, []byte(cache))
-	if wire.Matches(r.http.Request.Header.Peek("If-None-Match"), []byte(d.ETag)) {
-		r.http.SetStatusCode(fasthttp.StatusNotModified)
+	if wire.MatchesETag(r.httpCtx.Request.Header.Peek("If-None-Match"), []byte(d.ETag)) {
+		r.httpCtx.SetStatusCode(fasthttp.StatusNotModified)
 		return nil
 	}
-	h.SetContentType(d.Type)
-	r.http.Response.SetBodyRaw(d.Body)
+	h.SetContentType(d.ContentType)
+	r.httpCtx.Response.SetBodyRaw(d.BodyBytes)
 	return nil
 }
 
 // dashboardHeaders isolate the page from others. DNS prefetch is off, so that the host names of
 // links in messages are not resolved.
 var dashboardHeaders = [...]struct{ name, value []byte }{
-	{[]byte("Content-Security-Policy"), []byte(dashboard.Policy)},
+	{[]byte("Content-Security-Policy"), []byte(dashboard.ContentPolicy)},
 	{[]byte("X-Frame-Options"), []byte("DENY")},
 	{[]byte("Referrer-Policy"), []byte("no-referrer")},
 	{[]byte("Cross-Origin-Opener-Policy"), []byte("same-origin")},
@@ -118,45 +122,45 @@ var dashboardHeaders = [...]struct{ name, value []byte }{
 	{[]byte("X-Dns-Prefetch-Control"), []byte("off")},
 }
 
-func (p *pages) showDashboard(r *request) error {
-	page, err := p.dashboard()
+func (p *pageHandlers) showDashboard(r *apiRequest) error {
+	page, err := p.loadDashboard()
 	if err != nil {
 		return err
 	}
 	for i := range dashboardHeaders {
-		r.http.Response.Header.SetCanonical(dashboardHeaders[i].name, dashboardHeaders[i].value)
+		r.httpCtx.Response.Header.SetCanonical(dashboardHeaders[i].name, dashboardHeaders[i].value)
 	}
-	f := page.Index(p.signupOpen())
-	return r.document(&contract.Document{Type: f.Type, ETag: f.ETag, Body: f.Body}, cacheAsk)
+	f := page.IndexFile(p.signupOpen())
+	return r.answerDocument(&contract.CachedDocument{ContentType: f.ContentType, ETag: f.ETag, BodyBytes: f.BodyBytes}, cacheAsk)
 }
 
 // showAsset responds with a file whose name contains its hash, so that it can be cached forever.
-func (p *pages) showAsset(r *request) error {
-	page, err := p.dashboard()
+func (p *pageHandlers) showAsset(r *apiRequest) error {
+	page, err := p.loadDashboard()
 	if err != nil {
 		return err
 	}
-	f := page.Asset(parameter(r.http, "name"))
+	f := page.FindAsset(pathParameter(r.httpCtx, "name"))
 	if f == nil {
 		return errNoPath
 	}
-	h := &r.http.Response.Header
+	h := &r.httpCtx.Response.Header
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Vary", "Accept-Encoding")
-	d := contract.Document{Type: f.Type, ETag: f.ETag, Body: f.Body}
-	if accepts(&r.http.Request.Header, headerAcceptEncoding, "gzip") && f.Zipped != nil {
+	d := contract.CachedDocument{ContentType: f.ContentType, ETag: f.ETag, BodyBytes: f.BodyBytes}
+	if acceptsValue(&r.httpCtx.Request.Header, headerAcceptEncoding, "gzip") && f.ZippedBody != nil {
 		h.SetContentEncoding("gzip")
-		d.Body = f.Zipped
+		d.BodyBytes = f.ZippedBody
 	}
-	return r.document(&d, cacheForGood)
+	return r.answerDocument(&d, cacheForGood)
 }
 
 // linkPage is the page that a link in a message about an account opens. The token is in the URL
 // fragment: only the page's script can read it, and it sends it when the user asks for it. So a
 // program that only follows links does not use up the token.
 type linkPage struct {
-	text   []byte
-	policy string
+	pageText      []byte
+	contentPolicy string
 }
 
 //go:embed resetpage.html
@@ -183,13 +187,13 @@ func inlineHash(page []byte, element string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-func (p *linkPage) show(r *request) error {
-	h := &r.http.Response.Header
+func (p *linkPage) showPage(r *apiRequest) error {
+	h := &r.httpCtx.Response.Header
 	h.SetContentType("text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", p.policy)
+	h.Set("Content-Security-Policy", p.contentPolicy)
 	h.Set("Referrer-Policy", "no-referrer")
 	h.SetCanonical(headerCache, cacheNever)
-	r.http.SetStatusCode(fasthttp.StatusOK)
-	r.http.Response.SetBodyRaw(p.text)
+	r.httpCtx.SetStatusCode(fasthttp.StatusOK)
+	r.httpCtx.Response.SetBodyRaw(p.pageText)
 	return nil
 }

@@ -51,7 +51,7 @@ func FuzzPath(f *testing.F) {
 		if ctx.Request.Header.Read(bufio.NewReader(strings.NewReader(sent))) != nil {
 			return
 		}
-		w.server.handle(&ctx)
+		w.server.handleRequest(&ctx)
 		body := string(ctx.Response.Body())
 		if ctx.Response.StatusCode() >= 500 || strings.Contains(body, "secret") {
 			t.Fatalf("%q: %d %s", tail, ctx.Response.StatusCode(), body)
@@ -66,6 +66,6 @@ func FuzzPath(f *testing.F) {
 func addresses(tail, own string) bool {
 	segment, _, _ := strings.Cut(tail, "/")
 	decoded, err := url.PathUnescape(segment)
-	canonical, ok := address.Inbox(decoded)
+	canonical, ok := address.CanonicalInbox(decoded)
 	return err == nil && ok && address.WithoutTag(canonical) == own
 }

@@ -14,7 +14,7 @@ import (
 
 // ruling is the documented behavior of a route, independent of the table in route.go.
 type ruling struct {
-	scope    account.Scope // 0: any accepted key
+	scope    account.ScopeSet // 0: any accepted key
 	session  bool
 	account  bool
 	inboxKey bool
@@ -25,11 +25,11 @@ var (
 	sessionOnly = ruling{session: true}
 )
 
-func agentRule(scope account.Scope) ruling {
+func agentRule(scope account.ScopeSet) ruling {
 	return ruling{scope: scope, session: true, account: true, inboxKey: true}
 }
 
-func insideRule(scope account.Scope) ruling {
+func insideRule(scope account.ScopeSet) ruling {
 	return ruling{scope: scope, session: true, inboxKey: true}
 }
 
@@ -121,11 +121,11 @@ var rulings = map[string]ruling{
 type holder struct {
 	name   string
 	token  string
-	kind   account.Kind // 0: not valid
-	scopes account.Scope
+	kind   account.TokenKind // 0: not valid
+	scopes account.ScopeSet
 }
 
-var everyScope = []account.Scope{account.ScopeRead, account.ScopeSend, account.ScopeWrite, account.ScopeManage, account.ScopeFull}
+var everyScope = []account.ScopeSet{account.ScopeRead, account.ScopeSend, account.ScopeWrite, account.ScopeManage, account.ScopeFull}
 
 // matrix is a world with one inbox of alice and others that she does not own.
 type matrix struct {
@@ -192,7 +192,7 @@ func (m *matrix) restore() {
 		m.inboxes.views[address] = inbox.NewView(s)
 		m.inboxes.mu.Unlock()
 		m.diary.keep(address, organized(address, "Review", begin))
-		m.diary.tokens[address], m.diary.known[address] = "token-of-"+name, new(calendar.Feed)
+		m.diary.tokens[address], m.diary.known[address] = "token-of-"+name, new(calendar.SubscriptionLink)
 		if id := m.deliver(address, mailOf(mailWithFile, inbox.OTP{})); id != 1 {
 			m.t.Fatalf("restored message has id %d", id)
 		}
@@ -200,8 +200,8 @@ func (m *matrix) restore() {
 }
 
 // want returns the permitted statuses.
-func (m *matrix) want(rt *route, h holder, target string) []int {
-	rule := rulings[rt.name()]
+func (m *matrix) want(rt *routeSpec, h holder, target string) []int {
+	rule := rulings[rt.routeName()]
 	switch {
 	case rule == public:
 		return []int{200, 422, 429}
@@ -212,7 +212,7 @@ func (m *matrix) want(rt *route, h holder, target string) []int {
 		return []int{403}
 	case h.kind != account.KindSession && !h.scopes.Allows(rule.scope):
 		return []int{403}
-	case strings.Contains(rt.path, "{addr}") && target != "own" && !(target == "second" && h.kind != account.KindInboxKey):
+	case strings.Contains(rt.pathPattern, "{addr}") && target != "own" && !(target == "second" && h.kind != account.KindInboxKey):
 		return []int{403}
 	}
 	return []int{200, 201, 202, 400, 404}
@@ -224,12 +224,12 @@ func TestEveryRouteForEveryCredential(t *testing.T) {
 	m := newMatrix(t)
 	for i := range m.server.routes {
 		rt := &m.server.routes[i]
-		if _, ok := rulings[rt.name()]; !ok {
-			t.Errorf("%s is not classified", rt.name())
+		if _, ok := rulings[rt.routeName()]; !ok {
+			t.Errorf("%s is not classified", rt.routeName())
 			continue
 		}
 		targets := []string{"own"}
-		if strings.Contains(rt.path, "{addr}") {
+		if strings.Contains(rt.pathPattern, "{addr}") {
 			targets = []string{"own", "second", "foreign", "deleted", "missing", "malformed"}
 		}
 		for _, h := range m.holders {
@@ -239,39 +239,39 @@ func TestEveryRouteForEveryCredential(t *testing.T) {
 		}
 	}
 	for name := range rulings {
-		if !slices.ContainsFunc(m.server.routes, func(rt route) bool { return rt.name() == name }) {
+		if !slices.ContainsFunc(m.server.routes, func(rt routeSpec) bool { return rt.routeName() == name }) {
 			t.Errorf("no route %s", name)
 		}
 	}
 }
 
-func (m *matrix) check(rt *route, h holder, target string) {
+func (m *matrix) check(rt *routeSpec, h holder, target string) {
 	m.t.Helper()
-	path := strings.NewReplacer("{addr}", m.targets[target], "{id}", "1", "{aid}", "1", "{domain}", "example.org", "{email}", "a@b.test").Replace(rt.path)
-	if strings.HasSuffix(rt.path, "/keys/{id}") {
+	path := strings.NewReplacer("{addr}", m.targets[target], "{id}", "1", "{aid}", "1", "{domain}", "example.org", "{email}", "a@b.test").Replace(rt.pathPattern)
+	if strings.HasSuffix(rt.pathPattern, "/keys/{id}") {
 		path = "/api/keys/999" // an unknown key: the others are still needed
 	}
 	path = strings.Replace(path, "{token}", "token-of-own", 1)
 	path = strings.Replace(path, "{name}", m.asset, 1)
 	body := ""
 	switch action := rt.method + path[strings.LastIndexByte(path, '/'):]; {
-	case strings.HasSuffix(rt.path, "/send"):
+	case strings.HasSuffix(rt.pathPattern, "/send"):
 		body = `{"to": "a@b.test"}`
-	case rt.name() == "PUT /api/account/encryption":
+	case rt.routeName() == "PUT /api/account/encryption":
 		body = `{"public_key":"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"}`
-	case rt.name() == "DELETE /api/account/encryption":
+	case rt.routeName() == "DELETE /api/account/encryption":
 		body = `{"password":"correct horse"}`
-	case rt.name() == "POST /api/account/password":
+	case rt.routeName() == "POST /api/account/password":
 		body = `{"old":"correct horse","new":"correct horse"}`
-	case rt.name() == "POST /api/domains":
+	case rt.routeName() == "POST /api/domains":
 		body = `{"domain": "example.org"}`
-	case rt.name() == "POST /api/webhooks":
+	case rt.routeName() == "POST /api/webhooks":
 		body = `{"url":"https://example.com/","event":"*"}`
-	case rt.name() == "POST /api/v1/inboxes/batch":
+	case rt.routeName() == "POST /api/v1/inboxes/batch":
 		body = `{"inboxes":[{}]}`
-	case rt.name() == "DELETE /api/v1/inboxes/{addr}/messages":
+	case rt.routeName() == "DELETE /api/v1/inboxes/{addr}/messages":
 		path += "?before=1"
-	case strings.HasSuffix(rt.path, "/calendar/events") && rt.method == post:
+	case strings.HasSuffix(rt.pathPattern, "/calendar/events") && rt.method == methodPost:
 		body = aMeeting
 	case action == "POST/rsvp":
 		body = `{"response":"accepted"}`
@@ -280,24 +280,24 @@ func (m *matrix) check(rt *route, h holder, target string) {
 	case action == "GET/freebusy":
 		path += "?from=2026-12-01&to=2026-12-02"
 	}
-	if rt.path == "/api/auth/logout" && h.kind == account.KindSession {
+	if rt.pathPattern == "/api/auth/logout" && h.kind == account.KindSession {
 		h.token = m.signUpSession(alice)
 	}
 	r := m.call(rt.method, path, h.token, body)
 	if r.header.Get("X-Request-Id") == "" {
-		m.t.Errorf("%s as %s: no X-Request-Id", rt.name(), h.name)
+		m.t.Errorf("%s as %s: no X-Request-Id", rt.routeName(), h.name)
 	}
 	if want := m.want(rt, h, target); !slices.Contains(want, r.status) {
-		m.t.Errorf("%s as %s on %s: status %d (%s), want one of %v", rt.name(), h.name, target, r.status, r.body, want)
+		m.t.Errorf("%s as %s on %s: status %d (%s), want one of %v", rt.routeName(), h.name, target, r.status, r.body, want)
 	}
-	isFeed := strings.HasSuffix(rt.path, "/calendar/feed") // HEAD creates no link, and the fake has none in views
-	if rt.method == get && !isFeed {
+	isFeed := strings.HasSuffix(rt.pathPattern, "/calendar/feed") // HEAD creates no link, and the fake has none in views
+	if rt.method == methodGet && !isFeed {
 		m.checkHead(path, h.token, r)
-	} else if rt.method != get && r.status < 300 {
+	} else if rt.method != methodGet && r.status < 300 {
 		m.restore()
 	}
 	if r.status >= 400 && r.detail() == "" {
-		m.t.Errorf("%s as %s: no detail in %q", rt.name(), h.name, r.body)
+		m.t.Errorf("%s as %s: no detail in %q", rt.routeName(), h.name, r.body)
 	}
 }
 
@@ -325,22 +325,22 @@ func TestRefusalsHaveTheSpecifiedSentences(t *testing.T) {
 		status              int
 		detail              string
 	}{
-		{get, own, "", 401, "A valid API key is required"},
-		{get, own, "svc_live_nonsense", 401, "A valid API key is required"},
-		{get, "/api/account", "", 401, "A valid session token is required. Log in to get one"},
-		{post, "/api/keys", "svc_live_nonsense", 401, "A valid session token is required. Log in to get one"},
-		{post, own + "/burn", read, 403, "This API key is missing the required scope: inbox:manage"},
-		{remove, own + "/messages/1", read, 403, "This API key is missing the required scope: message:write"},
-		{get, "/api/v1/inboxes/foreign@inbox.test/latest", read, 403, "No inbox foreign@inbox.test for this API key"},
-		{get, "/api/v1/inboxes/nobody@inbox.test/latest", read, 403, "No inbox nobody@inbox.test for this API key"},
-		{get, "/api/v1/inboxes/gone@inbox.test/latest", read, 403, "No inbox gone@inbox.test for this API key"},
-		{get, "/api/v1/inboxes/second@inbox.test/latest", inboxKey, 403, "No inbox second@inbox.test for this API key"},
-		{get, own + "/messages/77", read, 404, "Message 77 not found in inbox own@inbox.test"},
-		{get, own + "/messages/01", read, 404, "Message 01 not found in inbox own@inbox.test"},
-		{get, own + "/messages/1/attachments/9", read, 404, "Attachment 9 not found in message 1 of inbox own@inbox.test"},
-		{post, "/api/keys", read, 403, "This call requires a session token. An API key cannot make it"},
-		{post, "/api/v1/inboxes", inboxKey, 403, "An inbox key cannot make this call. Use an account key or a session"},
-		{get, "/api/v1/nothing", read, 404, "Unknown path. GET /docs lists all paths"},
+		{methodGet, own, "", 401, "A valid API key is required"},
+		{methodGet, own, "svc_live_nonsense", 401, "A valid API key is required"},
+		{methodGet, "/api/account", "", 401, "A valid session token is required. Log in to get one"},
+		{methodPost, "/api/keys", "svc_live_nonsense", 401, "A valid session token is required. Log in to get one"},
+		{methodPost, own + "/burn", read, 403, "This API key is missing the required scope: inbox:manage"},
+		{methodDelete, own + "/messages/1", read, 403, "This API key is missing the required scope: message:write"},
+		{methodGet, "/api/v1/inboxes/foreign@inbox.test/latest", read, 403, "No inbox foreign@inbox.test for this API key"},
+		{methodGet, "/api/v1/inboxes/nobody@inbox.test/latest", read, 403, "No inbox nobody@inbox.test for this API key"},
+		{methodGet, "/api/v1/inboxes/gone@inbox.test/latest", read, 403, "No inbox gone@inbox.test for this API key"},
+		{methodGet, "/api/v1/inboxes/second@inbox.test/latest", inboxKey, 403, "No inbox second@inbox.test for this API key"},
+		{methodGet, own + "/messages/77", read, 404, "Message 77 not found in inbox own@inbox.test"},
+		{methodGet, own + "/messages/01", read, 404, "Message 01 not found in inbox own@inbox.test"},
+		{methodGet, own + "/messages/1/attachments/9", read, 404, "Attachment 9 not found in message 1 of inbox own@inbox.test"},
+		{methodPost, "/api/keys", read, 403, "This call requires a session token. An API key cannot make it"},
+		{methodPost, "/api/v1/inboxes", inboxKey, 403, "An inbox key cannot make this call. Use an account key or a session"},
+		{methodGet, "/api/v1/nothing", read, 404, "Unknown path. GET /docs lists all paths"},
 		{"PUT", own, read, 405, "This path does not support PUT. The Allow header lists the supported methods"},
 	} {
 		r := m.call(c.method, c.path, c.token, "")
@@ -366,7 +366,7 @@ func TestForeignDeletedAndMissingInboxesLookTheSame(t *testing.T) {
 		var first string
 		for _, target := range []string{"foreign", "deleted", "missing"} {
 			address := m.targets[target]
-			path := strings.NewReplacer("{addr}", address, "{id}", "1", "{aid}", "1").Replace(rt.path)
+			path := strings.NewReplacer("{addr}", address, "{id}", "1", "{aid}", "1").Replace(rt.pathPattern)
 			r := m.call(rt.method, path, key, "{\"nonsense\": 1}")
 			r.header.Del("X-Request-Id")
 			r.header.Del("Date")
@@ -376,7 +376,7 @@ func TestForeignDeletedAndMissingInboxesLookTheSame(t *testing.T) {
 				first = whole
 			}
 			if whole != first {
-				t.Errorf("%s tells a %s inbox apart:\n%s\n%s", rt.name(), target, whole, first)
+				t.Errorf("%s tells a %s inbox apart:\n%s\n%s", rt.routeName(), target, whole, first)
 			}
 		}
 	}
@@ -387,7 +387,7 @@ func TestAnInboxThatGoesMeanwhileLooksLikeNone(t *testing.T) {
 	w, address, key, _ := lone(t)
 	w.deliver(address, inbox.Receive{})
 	w.inboxes.refuses = inbox.NoInbox(address)
-	for path, method := range map[string]string{"": remove, "/burn": post, "/messages/1": remove, "/messages/1/read": post} {
+	for path, method := range map[string]string{"": methodDelete, "/burn": methodPost, "/messages/1": methodDelete, "/messages/1/read": methodPost} {
 		r := w.expect(403, w.call(method, "/api/v1/inboxes/"+address+path, key, ""))
 		if r.detail() != "No inbox own@inbox.test for this API key" {
 			t.Errorf("%s %s: %s", method, path, r.detail())
@@ -407,13 +407,13 @@ func TestAddressesHaveOneCanonicalForm(t *testing.T) {
 		"..%2Fown@inbox.test": 403, "own@ınbox.test": 403,
 	} {
 		for _, tail := range []string{"", "/latest", "/messages"} {
-			if r := m.call(get, "/api/v1/inboxes/"+path+tail, key, ""); r.status != status {
+			if r := m.call(methodGet, "/api/v1/inboxes/"+path+tail, key, ""); r.status != status {
 				t.Errorf("%s: status %d, want %d: %s", path+tail, r.status, status, r.body)
 			}
 		}
 	}
 	for _, path := range []string{"/api/v1/inboxes/", "/api/v1/inboxes/own@inbox.test/", "/api/v1/../v1/inboxes", "/API/v1/inboxes"} {
-		if r := m.call(get, path, key, ""); r.status != 404 {
+		if r := m.call(methodGet, path, key, ""); r.status != 404 {
 			t.Errorf("%s: status %d, want 404: %s", path, r.status, r.body)
 		}
 	}

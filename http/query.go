@@ -25,37 +25,39 @@ import (
 // maxQueryText bounds a text parameter, in code points.
 const maxQueryText = 1000
 
-// query parses the parameters of a request. err holds the first error. Unknown parameters are
+// queryReader parses the parameters of a request. err holds the first error. Unknown parameters are
 // ignored (specification, Order of checks).
-type query struct {
-	args *fasthttp.Args
-	form *form // of the response
-	err  error
+type queryReader struct {
+	args         *fasthttp.Args
+	responseForm *responseForm // of the response
+	firstErr     error
 }
 
-func (r *request) query() *query { return &query{args: r.http.QueryArgs(), form: r.form()} }
+func (r *apiRequest) queryReader() *queryReader {
+	return &queryReader{args: r.httpCtx.QueryArgs(), responseForm: r.responseForm()}
+}
 
-// raw returns a copy of the parameter. An absent parameter equals an empty one.
-func (q *query) raw(name string) string { return string(q.args.Peek(name)) }
+// rawValue returns a copy of the parameter. An absent parameter equals an empty one.
+func (q *queryReader) rawValue(name string) string { return string(q.args.Peek(name)) }
 
-func (q *query) bad(name, format string, args ...any) {
-	if q.err == nil {
-		q.err = fault.Field(name, format, args...)
+func (q *queryReader) rejectParameter(name, format string, args ...any) {
+	if q.firstErr == nil {
+		q.firstErr = fault.InvalidField(name, format, args...)
 	}
 }
 
-// number returns a number between least and most, or absent if the parameter is missing.
-func (q *query) number(name string, absent, least, most int64) int64 {
-	s := q.raw(name)
+// readNumber returns a number between least and most, or absent if the parameter is missing.
+func (q *queryReader) readNumber(name string, absent, least, most int64) int64 {
+	s := q.rawValue(name)
 	if s == "" {
 		return absent
 	}
 	n, err := parseWhole(s)
 	switch {
 	case err != nil:
-		q.bad(name, "must be a whole number")
+		q.rejectParameter(name, "must be a whole number")
 	case n < least || n > most:
-		q.bad(name, "must be between %d and %d", least, most)
+		q.rejectParameter(name, "must be between %d and %d", least, most)
 	}
 	return n
 }
@@ -64,16 +66,16 @@ func (q *query) number(name string, absent, least, most int64) int64 {
 // time. A + that was not escaped is decoded to a space, as in a form (WHATWG URL section 5.1).
 func plusSigns(s string) string { return strings.ReplaceAll(s, " ", "+") }
 
-// recipient returns the envelope recipient that a read is limited to, by to= or by a tag in the
+// readRecipient returns the envelope recipient that a read is limited to, by to= or by a tag in the
 // path (specification, Messages); empty means no limit. An invalid recipient, or two different
 // ones, give noRecipient.
-func (q *query) recipient(r *request) string {
-	given := plusSigns(q.raw("to"))
+func (q *queryReader) readRecipient(r *apiRequest) string {
+	given := plusSigns(q.rawValue("to"))
 	if given == "" {
-		return r.tagged
+		return r.taggedAddress
 	}
-	to, ok := address.Inbox(given)
-	if !ok || r.tagged != "" && r.tagged != to {
+	to, ok := address.CanonicalInbox(given)
+	if !ok || r.taggedAddress != "" && r.taggedAddress != to {
 		return noRecipient
 	}
 	return to
@@ -82,10 +84,10 @@ func (q *query) recipient(r *request) string {
 // noRecipient matches no address.
 const noRecipient = "@"
 
-// moment returns an ISO 8601 time with an offset, or a date, which means its start in UTC. Zero:
+// readTime returns an ISO 8601 time with an offset, or a date, which means its start in UTC. Zero:
 // absent.
-func (q *query) moment(name string) time.Time {
-	s := plusSigns(q.raw(name))
+func (q *queryReader) readTime(name string) time.Time {
+	s := plusSigns(q.rawValue(name))
 	if s == "" {
 		return time.Time{}
 	}
@@ -94,95 +96,95 @@ func (q *query) moment(name string) time.Time {
 			return at
 		}
 	}
-	q.bad(name, "must be an ISO 8601 time with an offset, like 2026-11-22T09:30:00Z, or a date")
+	q.rejectParameter(name, "must be an ISO 8601 time with an offset, like 2026-11-22T09:30:00Z, or a date")
 	return time.Time{}
 }
 
-func (q *query) flag(name string) bool {
-	switch q.raw(name) {
+func (q *queryReader) readFlag(name string) bool {
+	switch q.rawValue(name) {
 	case "", "false", "0":
 		return false
 	case "true", "1":
 		return true
 	}
-	q.bad(name, "must be true or false")
+	q.rejectParameter(name, "must be true or false")
 	return false
 }
 
-// text returns the parameter folded, for comparison with folded text.
-func (q *query) text(name string) string { return search.Fold(q.words(name)) }
+// readFolded returns the parameter folded, for comparison with folded text.
+func (q *queryReader) readFolded(name string) string { return search.FoldText(q.readWords(name)) }
 
-// words returns the parameter unchanged, after checking its length.
-func (q *query) words(name string) string {
-	s := q.raw(name)
+// readWords returns the parameter unchanged, after checking its length.
+func (q *queryReader) readWords(name string) string {
+	s := q.rawValue(name)
 	switch {
 	case !utf8.ValidString(s):
-		q.bad(name, "is not UTF-8")
+		q.rejectParameter(name, "is not UTF-8")
 	case utf8.RuneCountInString(s) > maxQueryText:
-		q.bad(name, "is too long (%d characters). The limit is %d characters", utf8.RuneCountInString(s), maxQueryText)
+		q.rejectParameter(name, "is too long (%d characters). The limit is %d characters", utf8.RuneCountInString(s), maxQueryText)
 	}
 	return s
 }
 
-// sender is a filter for sender addresses. The zero sender matches every address. Display names are
+// senderFilter is a filter for sender addresses. The zero sender matches every address. Display names are
 // not compared, because senders choose them freely.
-type sender struct {
-	address string // exactly this address, in the form of foldAddress
-	domain  string // exactly this domain
-	part    string // part of the address, folded
+type senderFilter struct {
+	exactAddress string // exactly this address, in the form of foldAddress
+	exactDomain  string // exactly this domain
+	addressPart  string // part of the address, folded
 }
 
-// sender parses a parameter that is an address, @domain or part of an address.
-func (q *query) sender(name string) sender {
-	given := plusSigns(strings.TrimSpace(q.words(name)))
+// readSender parses a parameter that is an address, @domain or part of an address.
+func (q *queryReader) readSender(name string) senderFilter {
+	given := plusSigns(strings.TrimSpace(q.readWords(name)))
 	local, host := address.Split(given)
 	switch {
 	case given == "":
-		return sender{}
+		return senderFilter{}
 	case host == "" || !strings.Contains(given, "@"):
-		return sender{part: search.Fold(given)}
+		return senderFilter{addressPart: search.FoldText(given)}
 	case local == "":
-		return sender{domain: foldDomain(host)}
+		return senderFilter{exactDomain: foldDomain(host)}
 	}
-	return sender{address: foldAddress(given)}
+	return senderFilter{exactAddress: foldAddress(given)}
 }
 
-// matches reports whether an address, folded by search.Fold, matches the filter.
-func (s sender) matches(from string) bool {
+// matchesAddress reports whether an address, folded by search.FoldText, matches the filter.
+func (s senderFilter) matchesAddress(from string) bool {
 	switch {
-	case s.address != "":
-		return foldAddress(from) == s.address
-	case s.domain != "":
-		return strings.Contains(from, "@") && foldDomain(address.DomainOf(from)) == s.domain
+	case s.exactAddress != "":
+		return foldAddress(from) == s.exactAddress
+	case s.exactDomain != "":
+		return strings.Contains(from, "@") && foldDomain(address.DomainOf(from)) == s.exactDomain
 	}
-	return strings.Contains(from, s.part)
+	return strings.Contains(from, s.addressPart)
 }
 
 // foldAddress normalizes an address: it case-folds the local part with its tags in NFC, and
 // converts the domain to A-labels.
 func foldAddress(s string) string {
 	local, host := address.Split(s)
-	return search.Fold(local) + "@" + foldDomain(host)
+	return search.FoldText(local) + "@" + foldDomain(host)
 }
 
 func foldDomain(s string) string {
-	if host, ok := address.Host(s); ok {
+	if host, ok := address.CanonicalHost(s); ok {
 		return host
 	}
-	return search.Fold(s)
+	return search.FoldText(s)
 }
 
-// list splits a comma-separated parameter.
-func (q *query) list(name string) []string {
-	s := q.raw(name)
+// readList splits a comma-separated parameter.
+func (q *queryReader) readList(name string) []string {
+	s := q.rawValue(name)
 	if s == "" {
 		return nil
 	}
 	return strings.Split(s, ",")
 }
 
-func (q *query) choice(name, absent string, among ...string) string {
-	s := q.raw(name)
+func (q *queryReader) readChoice(name, absent string, among ...string) string {
+	s := q.rawValue(name)
 	if s == "" {
 		return absent
 	}
@@ -191,30 +193,30 @@ func (q *query) choice(name, absent string, among ...string) string {
 			return s
 		}
 	}
-	q.bad(name, "must be one of %s", strings.Join(among, ", "))
+	q.rejectParameter(name, "must be one of %s", strings.Join(among, ", "))
 	return absent
 }
 
-// direction selects messages: received, sent or all.
-type direction string
+// messageDirection selects messages: received, sent or all.
+type messageDirection string
 
 const (
-	received direction = "in"
-	sent     direction = "out"
-	both     direction = "all"
+	receivedOnly   messageDirection = "in"
+	sentOnly       messageDirection = "out"
+	bothDirections messageDirection = "all"
 )
 
-func (q *query) direction() direction {
-	return direction(q.choice("direction", string(received), string(received), string(sent), string(both)))
+func (q *queryReader) readDirection() messageDirection {
+	return messageDirection(q.readChoice("direction", string(receivedOnly), string(receivedOnly), string(sentOnly), string(bothDirections)))
 }
 
-func (d direction) takes(m *inbox.Message) bool {
-	return d == both || (d == sent) == (m.Direction == inbox.Out)
+func (d messageDirection) matchesMessage(m *inbox.Message) bool {
+	return d == bothDirections || (d == sentOnly) == (m.Direction == inbox.Out)
 }
 
-// parameter returns a path parameter, percent-decoded once. An invalid escape stays unchanged. The
+// pathParameter returns a path parameter, percent-decoded once. An invalid escape stays unchanged. The
 // router matches the path before decoding, so a decoded slash never changes the segments.
-func parameter(c *fasthttp.RequestCtx, name string) string {
+func pathParameter(c *fasthttp.RequestCtx, name string) string {
 	raw, _ := c.UserValue(name).(string)
 	decoded, err := url.PathUnescape(raw)
 	if err != nil {
@@ -223,8 +225,8 @@ func parameter(c *fasthttp.RequestCtx, name string) string {
 	return strings.Clone(decoded)
 }
 
-// number parses an id in a path: a positive whole number in its canonical decimal form.
-func number(s string) (int64, bool) {
+// parseID parses an id in a path: a positive whole number in its canonical decimal form.
+func parseID(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil && n > 0 && strconv.FormatInt(n, 10) == s
 }
@@ -235,10 +237,10 @@ var (
 	codingIdentity        = []byte("identity")
 )
 
-// accepts reports whether Accept or Accept-Encoding lists a value, given in lower case, with a
+// acceptsValue reports whether Accept or Accept-Encoding lists a value, given in lower case, with a
 // weight above zero (RFC 9110 sections 12.4.2, 12.5.1 and 12.5.3). Wildcards do not count, because
 // they express no preference.
-func accepts(h *fasthttp.RequestHeader, field []byte, wanted string) bool {
+func acceptsValue(h *fasthttp.RequestHeader, field []byte, wanted string) bool {
 	for _, line := range h.PeekAll(string(field)) {
 		for one := range strings.SplitSeq(strings.ToLower(string(line)), ",") {
 			name, parameters, _ := strings.Cut(one, ";")
@@ -270,7 +272,7 @@ func checkCoding(r *fasthttp.Request) error {
 		for coding := range strings.SplitSeq(string(line), ",") {
 			coding = strings.TrimSpace(coding)
 			if coding != "" && !strings.EqualFold(coding, string(codingIdentity)) {
-				return fault.New(fault.Unsupported, fmt.Sprintf("The content coding %.*q is not supported. Send the body without Content-Encoding", maxName, coding))
+				return fault.New(fault.UnsupportedContent, fmt.Sprintf("The content coding %.*q is not supported. Send the body without Content-Encoding", maxName, coding))
 			}
 		}
 	}
@@ -308,37 +310,37 @@ func cursorCheck(id account.ID, head []byte) []byte {
 	return sum[:cursorSum]
 }
 
-// place is the position of a message in the list over all inboxes, which is newest first.
-type place struct {
-	at      int64 // Unix milliseconds
-	address string
-	id      int64
+// messagePlace is the position of a message in the list over all inboxes, which is newest first.
+type messagePlace struct {
+	at           int64 // Unix milliseconds
+	inboxAddress string
+	id           int64
 }
 
-// compare orders places as the list shows them.
-func (p place) compare(q place) int {
-	return cmp.Or(cmp.Compare(q.at, p.at), cmp.Compare(p.address, q.address), cmp.Compare(q.id, p.id))
+// compareTo orders places as the list shows them.
+func (p messagePlace) compareTo(q messagePlace) int {
+	return cmp.Or(cmp.Compare(q.at, p.at), cmp.Compare(p.inboxAddress, q.inboxAddress), cmp.Compare(q.id, p.id))
 }
 
 // notACursor is the error for lists that continue with next_cursor.
 const notACursor = "is not a valid cursor of this list. Use 'next_cursor' of the previous page"
 
-func (p place) cursor() string {
+func (p messagePlace) encodeCursor() string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(p.at))
 	b = binary.BigEndian.AppendUint64(b, uint64(p.id))
-	return base64.RawURLEncoding.EncodeToString(append(b, p.address...))
+	return base64.RawURLEncoding.EncodeToString(append(b, p.inboxAddress...))
 }
 
-// place parses a cursor. An absent cursor is the start of the list.
-func (q *query) place(name string) place {
-	given := q.raw(name)
+// readPlace parses a cursor. An absent cursor is the start of the list.
+func (q *queryReader) readPlace(name string) messagePlace {
+	given := q.rawValue(name)
 	if given == "" {
-		return place{at: math.MaxInt64}
+		return messagePlace{at: math.MaxInt64}
 	}
 	b, err := base64.RawURLEncoding.DecodeString(given)
 	if err != nil || len(b) < 17 {
-		q.bad(name, notACursor)
-		return place{}
+		q.rejectParameter(name, notACursor)
+		return messagePlace{}
 	}
-	return place{int64(binary.BigEndian.Uint64(b)), string(b[16:]), int64(binary.BigEndian.Uint64(b[8:]))}
+	return messagePlace{int64(binary.BigEndian.Uint64(b)), string(b[16:]), int64(binary.BigEndian.Uint64(b[8:]))}
 }

@@ -24,116 +24,116 @@ const (
 	maxTracked = 1 << 16
 )
 
-// tries counts anonymous attempts over the last minute. A refused attempt does not count, so that
+// tryCounter counts anonymous attempts over the last minute. A refused attempt does not count, so that
 // an attempt after Retry-After succeeds.
-type tries struct {
-	seed maphash.Seed
+type tryCounter struct {
+	hashSeed maphash.Seed
 
-	mu     sync.Mutex // guards recent with all its elements, and known
-	recent map[uint64]*lately
-	known  map[uint64]*clients // clients that signed in, by e-mail address
+	mu           sync.Mutex // guards recent with all its elements, and known
+	recentTries  map[uint64]*recentTries
+	knownClients map[uint64]*signInClients // clients that signed in, by e-mail address
 }
 
 // maxClients is how many clients are remembered per e-mail address. A new one replaces the oldest.
 const maxClients = 8
 
-// clients are the clients that signed in with an e-mail address; the oldest is at next. The mutex
+// signInClients are the clients that signed in with an e-mail address; the oldest is at next. The mutex
 // of tries guards it.
-type clients struct {
-	of   [maxClients]uint64
-	next uint8
+type signInClients struct {
+	of        [maxClients]uint64
+	nextIndex uint8
 }
 
-// lately holds the times of the last attempts in Unix milliseconds; the oldest is at next. The
+// recentTries holds the times of the last attempts in Unix milliseconds; the oldest is at next. The
 // mutex of tries guards it.
-type lately struct {
-	at   [maxTries]int64
-	next uint8
+type recentTries struct {
+	at        [maxTries]int64
+	nextIndex uint8
 }
 
-func newTries() *tries {
-	return &tries{seed: maphash.MakeSeed(), recent: map[uint64]*lately{}, known: map[uint64]*clients{}}
+func newTries() *tryCounter {
+	return &tryCounter{hashSeed: maphash.MakeSeed(), recentTries: map[uint64]*recentTries{}, knownClients: map[uint64]*signInClients{}}
 }
 
-// count records an attempt by who, or returns a TooMany fault.
-func (t *tries) count(who string, now time.Time) error {
-	key, ms := maphash.String(t.seed, who), now.UnixMilli()
+// countTry records an attempt by who, or returns a TooMany fault.
+func (t *tryCounter) countTry(who string, now time.Time) error {
+	key, ms := maphash.String(t.hashSeed, who), now.UnixMilli()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w := t.recent[key]
+	w := t.recentTries[key]
 	if w == nil {
 		t.makeRoom(ms)
-		w = &lately{}
-		t.recent[key] = w
+		w = &recentTries{}
+		t.recentTries[key] = w
 	}
-	if wait := w.at[w.next] + tryTime.Milliseconds() - ms; wait > 0 {
+	if wait := w.at[w.nextIndex] + tryTime.Milliseconds() - ms; wait > 0 {
 		return &fault.Error{
 			Kind: fault.TooMany, Detail: "Too many attempts. Wait as long as Retry-After says before you try again",
 			RetryAfter: time.Duration(wait) * time.Millisecond,
 		}
 	}
-	w.at[w.next] = ms
-	w.next = (w.next + 1) % maxTries
+	w.at[w.nextIndex] = ms
+	w.nextIndex = (w.nextIndex + 1) % maxTries
 	return nil
 }
 
 // countEmail counts an attempt with an e-mail address. A client that signed in with it before has a
 // separate limit, so that strangers cannot block it.
-func (t *tries) countEmail(email, client string, now time.Time) error {
+func (t *tryCounter) countEmail(email, client string, now time.Time) error {
 	t.mu.Lock()
-	known := t.known[maphash.String(t.seed, email)]
-	own := known != nil && slices.Contains(known.of[:], maphash.String(t.seed, client))
+	known := t.knownClients[maphash.String(t.hashSeed, email)]
+	own := known != nil && slices.Contains(known.of[:], maphash.String(t.hashSeed, client))
 	t.mu.Unlock()
 	if own {
-		return t.count("email "+email+" from "+client, now)
+		return t.countTry("email "+email+" from "+client, now)
 	}
-	return t.count("email "+email, now)
+	return t.countTry("email "+email, now)
 }
 
 // signedIn records that a client signed in with an address. If there are too many addresses, an
 // arbitrary one is forgotten.
-func (t *tries) signedIn(email, client string) {
-	address, from := maphash.String(t.seed, email), maphash.String(t.seed, client)
+func (t *tryCounter) signedIn(email, client string) {
+	address, from := maphash.String(t.hashSeed, email), maphash.String(t.hashSeed, client)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w := t.known[address]
+	w := t.knownClients[address]
 	if w == nil {
-		for some := range t.known {
-			if len(t.known) < maxTracked {
+		for some := range t.knownClients {
+			if len(t.knownClients) < maxTracked {
 				break
 			}
-			delete(t.known, some)
+			delete(t.knownClients, some)
 		}
-		w = &clients{}
-		t.known[address] = w
+		w = &signInClients{}
+		t.knownClients[address] = w
 	}
 	if !slices.Contains(w.of[:], from) {
-		w.of[w.next] = from
-		w.next = (w.next + 1) % maxClients
+		w.of[w.nextIndex] = from
+		w.nextIndex = (w.nextIndex + 1) % maxClients
 	}
 }
 
 // makeRoom drops entries without recent attempts. If all are recent, it drops arbitrary ones.
-func (t *tries) makeRoom(ms int64) {
-	if len(t.recent) < maxTracked {
+func (t *tryCounter) makeRoom(ms int64) {
+	if len(t.recentTries) < maxTracked {
 		return
 	}
-	for key, w := range t.recent {
-		if w.at[(w.next+maxTries-1)%maxTries]+tryTime.Milliseconds() <= ms {
-			delete(t.recent, key)
+	for key, w := range t.recentTries {
+		if w.at[(w.nextIndex+maxTries-1)%maxTries]+tryTime.Milliseconds() <= ms {
+			delete(t.recentTries, key)
 		}
 	}
-	for key := range t.recent {
-		if len(t.recent) < maxTracked {
+	for key := range t.recentTries {
+		if len(t.recentTries) < maxTracked {
 			return
 		}
-		delete(t.recent, key)
+		delete(t.recentTries, key)
 	}
 }
 
 // clientGroup returns the client of a request as the rate limit counts it.
-func (r *request) clientGroup() string {
-	return wire.ClientGroup(r.server.admission.clientAddr(r.http)).String()
+func (r *apiRequest) clientGroup() string {
+	return wire.ClientGroup(r.server.admission.clientAddr(r.httpCtx)).String()
 }
 
 // peerAddr returns the address at the other end of the connection.
@@ -147,9 +147,9 @@ func peerAddr(c *fasthttp.RequestCtx) netip.Addr {
 // clientAddr returns the peer's address. If the peer is a trusted proxy, it returns the last
 // address in X-Forwarded-For that is not a trusted proxy (specification, Surfaces). The addresses
 // further left were written by the client and prove nothing.
-func (a *admission) clientAddr(c *fasthttp.RequestCtx) netip.Addr {
+func (a *admissionCheck) clientAddr(c *fasthttp.RequestCtx) netip.Addr {
 	addr := peerAddr(c)
-	if !a.trusted(addr) {
+	if !a.isTrustedProxy(addr) {
 		return addr
 	}
 	for _, line := range slices.Backward(c.Request.Header.PeekAll("X-Forwarded-For")) {
@@ -158,7 +158,7 @@ func (a *admission) clientAddr(c *fasthttp.RequestCtx) netip.Addr {
 			if err != nil {
 				return addr
 			}
-			if addr = next.Unmap(); !a.trusted(addr) {
+			if addr = next.Unmap(); !a.isTrustedProxy(addr) {
 				return addr
 			}
 		}
@@ -166,6 +166,6 @@ func (a *admission) clientAddr(c *fasthttp.RequestCtx) netip.Addr {
 	return addr
 }
 
-func (a *admission) trusted(addr netip.Addr) bool {
-	return slices.ContainsFunc(a.proxies, func(p netip.Prefix) bool { return p.Contains(addr) })
+func (a *admissionCheck) isTrustedProxy(addr netip.Addr) bool {
+	return slices.ContainsFunc(a.trustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

@@ -15,7 +15,7 @@ func TestPasswordReset(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
 	ask := func(email string) reply {
-		return w.call(post, "/api/auth/password-reset", "", fmt.Sprintf(`{"email":%q}`, email))
+		return w.call(methodPost, "/api/auth/password-reset", "", fmt.Sprintf(`{"email":%q}`, email))
 	}
 	known, unknown := w.expect(202, ask(" Alice@Example.com")), w.expect(202, ask("nobody@example.com"))
 	if known.body != `{"ok":true}` || unknown.body != known.body {
@@ -28,19 +28,19 @@ func TestPasswordReset(t *testing.T) {
 	token := w.resetToken(alice)
 	confirm := func(token, password string) reply {
 		w.advance(tryTime) // other tests cover the rate limit
-		return w.call(post, "/api/auth/password-reset/confirm", "", fmt.Sprintf(`{"token":%q,"password":%q}`, token, password))
+		return w.call(methodPost, "/api/auth/password-reset/confirm", "", fmt.Sprintf(`{"token":%q,"password":%q}`, token, password))
 	}
 	w.expect(422, confirm(token, "short"))
 	w.expect(400, confirm("svc_reset_guess", "another horse"))
-	w.expect(200, w.call(get, "/api/account", session, ""))
+	w.expect(200, w.call(methodGet, "/api/account", session, ""))
 	if r := w.expect(200, confirm(token, "another horse")); r.body != `{"ok":true,"sessions":1,"keys":0,"webhooks":0,"calendar_links":0}` {
 		t.Errorf("confirmed: %s", r.body)
 	}
-	w.expect(401, w.call(get, "/api/account", session, ""))
+	w.expect(401, w.call(methodGet, "/api/account", session, ""))
 	if r := w.expect(400, confirm(token, "another horse")); r.detail() != "This password reset link is invalid: it is unknown, was used, or is older than an hour. Request a new one" {
 		t.Errorf("used: %s", r.detail())
 	}
-	w.expect(200, w.call(post, "/api/auth/login", "", `{"email":"alice@example.com","password":"another horse"}`))
+	w.expect(200, w.call(methodPost, "/api/auth/login", "", `{"email":"alice@example.com","password":"another horse"}`))
 	w.advance(tryTime)
 	for range maxTries {
 		w.expect(202, ask(bob))
@@ -57,17 +57,17 @@ func TestVerifyEmail(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
 	verified := func() bool {
-		return strings.Contains(w.expect(200, w.call(get, "/api/account", session, "")).body, `"email_verified":true`)
+		return strings.Contains(w.expect(200, w.call(methodGet, "/api/account", session, "")).body, `"email_verified":true`)
 	}
 	confirm := func() reply {
 		w.advance(tryTime)
-		return w.call(post, "/api/auth/verify-email/confirm", "", fmt.Sprintf(`{"token":%q}`, alice))
+		return w.call(methodPost, "/api/auth/verify-email/confirm", "", fmt.Sprintf(`{"token":%q}`, alice))
 	}
 	w.expect(400, confirm())
-	if r := w.expect(202, w.call(post, "/api/auth/verify-email", session, "")); r.body != `{"ok":true}` || verified() {
+	if r := w.expect(202, w.call(methodPost, "/api/auth/verify-email", session, "")); r.body != `{"ok":true}` || verified() {
 		t.Errorf("asked for: %s", r.body)
 	}
-	w.expect(422, w.call(post, "/api/auth/verify-email/confirm", "", `{}`))
+	w.expect(422, w.call(methodPost, "/api/auth/verify-email/confirm", "", `{}`))
 	if w.expect(200, confirm()); !verified() {
 		t.Error("not verified")
 	}
@@ -75,7 +75,7 @@ func TestVerifyEmail(t *testing.T) {
 	w.advance(tryTime)
 	last := 0
 	for range 2 * maxTries { // the fake refuses a sixth link
-		if last = w.call(post, "/api/auth/verify-email", session, "").status; last != 202 && last != 400 {
+		if last = w.call(methodPost, "/api/auth/verify-email", session, "").status; last != 202 && last != 400 {
 			break
 		}
 	}
@@ -91,7 +91,7 @@ func TestSessionsOfAnAccount(t *testing.T) {
 	session := w.signUp(alice)
 	w.signUpSession(alice)
 	list := func() []any {
-		return w.expect(200, w.call(get, "/api/account/sessions", session, "")).object(t, "sessions").([]any)
+		return w.expect(200, w.call(methodGet, "/api/account/sessions", session, "")).object(t, "sessions").([]any)
 	}
 	current := 0
 	other := ""
@@ -105,10 +105,10 @@ func TestSessionsOfAnAccount(t *testing.T) {
 	if current != 1 {
 		t.Fatalf("%d sessions are the current one", current)
 	}
-	w.expect(404, w.call(remove, "/api/account/sessions/nobody", session, ""))
-	w.expect(200, w.call(remove, "/api/account/sessions/"+other, session, ""))
+	w.expect(404, w.call(methodDelete, "/api/account/sessions/nobody", session, ""))
+	w.expect(200, w.call(methodDelete, "/api/account/sessions/"+other, session, ""))
 	change := func(old, new string) reply {
-		return w.call(post, "/api/account/password", session, fmt.Sprintf(`{"old":%q,"new":%q}`, old, new))
+		return w.call(methodPost, "/api/account/password", session, fmt.Sprintf(`{"old":%q,"new":%q}`, old, new))
 	}
 	w.expect(422, change("correct horse", "short"))
 	w.expect(403, change("wrong", "another horse"))
@@ -125,7 +125,7 @@ func TestSessionsOfAnAccount(t *testing.T) {
 }
 
 func confirmWithoutRest(w *world, token string) reply {
-	return w.call(post, "/api/auth/password-reset/confirm", "", fmt.Sprintf(`{"token":%q,"password":"another horse"}`, token))
+	return w.call(methodPost, "/api/auth/password-reset/confirm", "", fmt.Sprintf(`{"token":%q,"password":"another horse"}`, token))
 }
 
 // TestKeysArePaged also across inbox keys.
@@ -133,13 +133,13 @@ func TestKeysArePaged(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
 	for n := range 5 {
-		w.expect(201, w.call(post, "/api/keys", session, fmt.Sprintf(`{"label":"k%d"}`, n)))
+		w.expect(201, w.call(methodPost, "/api/keys", session, fmt.Sprintf(`{"label":"k%d"}`, n)))
 	}
 	address := w.newInbox(alice, "own")
-	w.expect(201, w.call(post, "/api/inboxes/"+address+"/key", session, ""))
+	w.expect(201, w.call(methodPost, "/api/inboxes/"+address+"/key", session, ""))
 	var seen []any
 	for cursor := ""; ; {
-		r := w.expect(200, w.call(get, "/api/keys?limit=2&cursor="+cursor, session, ""))
+		r := w.expect(200, w.call(methodGet, "/api/keys?limit=2&cursor="+cursor, session, ""))
 		page := r.object(t, "keys").([]any)
 		if len(page) > 2 {
 			t.Fatalf("a page of %d", len(page))
@@ -157,9 +157,9 @@ func TestKeysArePaged(t *testing.T) {
 		t.Errorf("keys %s", got)
 	}
 	for _, q := range []string{"limit=0", "limit=1001", "limit=x", "cursor=!"} {
-		w.expect(422, w.call(get, "/api/keys?"+q, session, ""))
+		w.expect(422, w.call(methodGet, "/api/keys?"+q, session, ""))
 	}
-	if r := w.call(get, "/api/account", session, ""); r.object(t, "account", "usage", "keys") != 6.0 {
+	if r := w.call(methodGet, "/api/account", session, ""); r.object(t, "account", "usage", "keys") != 6.0 {
 		t.Errorf("usage: %s", r.body)
 	}
 }
@@ -174,7 +174,7 @@ func TestLinkPages(t *testing.T) {
 
 func (w *world) checkLinkPage(t *testing.T, path, calls string) {
 	t.Helper()
-	r := w.expect(200, w.call(get, path, "", ""))
+	r := w.expect(200, w.call(methodGet, path, "", ""))
 	if r.header.Get("Content-Type") != "text/html; charset=utf-8" || r.header.Get("Referrer-Policy") != "no-referrer" || r.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("headers %v", r.header)
 	}

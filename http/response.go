@@ -39,26 +39,26 @@ func stringOrNull(s string) *string {
 
 // json responds with v, or returns err if it is not nil. Invalid UTF-8 in text is replaced, so that
 // it does not make the response fail.
-func (r *request) json(status int, v any, err error) error {
+func (r *apiRequest) json(status int, v any, err error) error {
 	if err != nil {
 		return err
 	}
-	body, err := marshal(v)
+	body, err := marshalJSON(v)
 	if err != nil {
 		return err
 	}
-	writeJSON(r.http, status, body)
+	writeJSON(r.httpCtx, status, body)
 	return nil
 }
 
-func marshal(v any) ([]byte, error) { return json.Marshal(v, jsontext.AllowInvalidUTF8(true)) }
+func marshalJSON(v any) ([]byte, error) { return json.Marshal(v, jsontext.AllowInvalidUTF8(true)) }
 
 type okResponse struct {
 	OK bool `json:"ok"`
 }
 
-// each converts the items of a list.
-func each[T, U any](list []T, one func(*T) U) []U {
+// mapEach converts the items of a list.
+func mapEach[T, U any](list []T, one func(*T) U) []U {
 	out := make([]U, len(list))
 	for i := range list {
 		out[i] = one(&list[i])
@@ -67,7 +67,7 @@ func each[T, U any](list []T, one func(*T) U) []U {
 }
 
 // ok responds {"ok":true}, or returns err if it is not nil.
-func (r *request) ok(err error) error { return r.json(fasthttp.StatusOK, okResponse{true}, err) }
+func (r *apiRequest) ok(err error) error { return r.json(fasthttp.StatusOK, okResponse{true}, err) }
 
 // writeJSON responds with a body that nobody may change afterwards.
 func writeJSON(c *fasthttp.RequestCtx, status int, body []byte) {
@@ -89,80 +89,80 @@ const (
 	answerPatience = 2 * time.Second
 )
 
-// reserve waits until a response of about n bytes may be rendered: first for memory, then for a
+// reserveBytes waits until a response of about n bytes may be rendered: first for memory, then for a
 // turn, so that nobody holds a turn while waiting for memory.
-func (r *request) reserve(n int64) error {
-	if err := r.charged(n); err != nil {
+func (r *apiRequest) reserveBytes(n int64) error {
+	if err := r.awaitCharge(n); err != nil {
 		return err
 	}
-	return r.costly(n)
+	return r.awaitTurn(n)
 }
 
-// charged waits for the memory of a response.
-func (r *request) charged(n int64) error {
+// awaitCharge waits for the memory of a response.
+func (r *apiRequest) awaitCharge(n int64) error {
 	if n <= smallAnswer || r.charge != nil {
 		return nil
 	}
-	if r.charge = r.server.answers.Charge(r.principal.Account); !r.charge.Await(n, r.server.patience) {
+	if r.charge = r.server.answerBudget.NewCharge(r.principal.Account); !r.charge.AwaitRoom(n, r.server.turnPatience) {
 		return errCrowded
 	}
 	return nil
 }
 
-// widen changes the charge to n and reports whether there is room. Only the first call waits for
+// widenCharge changes the charge to n and reports whether there is room. Only the first call waits for
 // room.
-func (r *request) widen(n int64) bool {
+func (r *apiRequest) widenCharge(n int64) bool {
 	if r.charge != nil {
-		return r.charge.Set(n)
+		return r.charge.SetBytes(n)
 	}
-	r.charge = r.server.answers.Charge(r.principal.Account)
-	return r.charge.Await(n, r.server.patience)
+	r.charge = r.server.answerBudget.NewCharge(r.principal.Account)
+	return r.charge.AwaitRoom(n, r.server.turnPatience)
 }
 
-// costly waits for a turn if processing n bytes needs one and r has none yet.
-func (r *request) costly(n int64) (err error) {
-	if n > costlyAnswer && r.done == nil {
-		r.done, err = r.server.turns.Wait(r.ctx)
+// awaitTurn waits for a turn if processing n bytes needs one and r has none yet.
+func (r *apiRequest) awaitTurn(n int64) (err error) {
+	if n > costlyAnswer && r.endTurn == nil {
+		r.endTurn, err = r.server.searchTurns.WaitTurn(r.ctx)
 	}
 	return err
 }
 
-// settle charges the real size of the response until it is written. Without room, the response
+// settleCharge charges the real size of the response until it is written. Without room, the response
 // becomes 503. Responses without a credential are not charged: they are the same bytes for
 // everybody.
-func (r *request) settle() error {
+func (r *apiRequest) settleCharge() error {
 	if r.principal == nil {
 		return nil
 	}
-	return r.hold(r.principal.Account)
+	return r.holdCharge(r.principal.Account)
 }
 
-// hold charges the response to an account.
-func (r *request) hold(id account.ID) error {
-	out := &r.http.Response
+// holdCharge charges the response to an account.
+func (r *apiRequest) holdCharge(id account.ID) error {
+	out := &r.httpCtx.Response
 	if out.IsBodyStream() || len(out.Body()) <= smallAnswer {
 		return nil
 	}
 	if r.charge == nil {
-		r.charge = r.server.answers.Charge(id)
+		r.charge = r.server.answerBudget.NewCharge(id)
 	}
-	if !r.charge.Set(int64(len(out.Body()))) {
+	if !r.charge.SetBytes(int64(len(out.Body()))) {
 		out.Header.Del(fasthttp.HeaderETag)
 		return errCrowded
 	}
-	r.charge.Hold(r.http)
+	r.charge.HoldUntilWritten(r.httpCtx)
 	r.charge = nil
 	return nil
 }
 
-// release returns the turn, and the charge if no response holds it.
-func (r *request) release() {
-	if r.done != nil {
-		r.done()
-		r.done = nil
+// releaseTurn returns the turn, and the charge if no response holds it.
+func (r *apiRequest) releaseTurn() {
+	if r.endTurn != nil {
+		r.endTurn()
+		r.endTurn = nil
 	}
 	if r.charge != nil {
-		r.charge.Set(0)
+		r.charge.SetBytes(0)
 		r.charge = nil
 	}
 }

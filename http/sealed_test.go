@@ -16,26 +16,26 @@ func sealedMail(size int64, files ...string) inbox.Receive {
 	mail := inbox.Receive{
 		From: message.Mailbox{Email: "shop@example.com"}, Raw: []byte("the envelope"),
 		Content: &inbox.Content{
-			Auth: inbox.Auth{Server: "inbox.test", SPF: inbox.AuthResult{Word: "pass", Domain: "example.com"}, DKIM: inbox.AuthResult{Word: "none"}, DMARC: inbox.AuthResult{Word: "none"}},
-			Spam: &inbox.Spam{Score: 1.5, Required: 5, Rules: []inbox.SpamRule{{Name: "R_DATE", Weight: 1.5}}},
+			Auth: inbox.Auth{CheckingServer: "inbox.test", SPF: inbox.AuthResult{ResultKeyword: "pass", Domain: "example.com"}, DKIM: inbox.AuthResult{ResultKeyword: "none"}, DMARC: inbox.AuthResult{ResultKeyword: "none"}},
+			Spam: &inbox.SpamVerdict{Score: 1.5, RequiredScore: 5, Rules: []inbox.SpamRule{{Name: "R_DATE", Weight: 1.5}}},
 		},
-		Sealed: &inbox.Sealing{Size: size, Repeat: inbox.Digest{1}, Named: true},
+		EncryptedParts: &inbox.EncryptedParts{PlainSize: size, RepeatDigest: inbox.MessageDigest{1}, HasMessageID: true},
 	}
-	doc := message.Document{Subject: "never seen"}
+	doc := message.ParsedMessage{Subject: "never seen"}
 	for i, f := range files {
 		doc.Attachments = append(doc.Attachments, message.Attachment{ID: i + 1, Filename: "secret.pdf", ContentType: "application/pdf", Size: 7, Truncated: f == ""})
 		if f != "" {
-			mail.Sealed.Files = append(mail.Sealed.Files, sealed.File{ID: i + 1, Envelope: []byte(f)})
+			mail.EncryptedParts.EncryptedFiles = append(mail.EncryptedParts.EncryptedFiles, sealed.FileEnvelope{ID: i + 1, Envelope: []byte(f)})
 		}
 	}
-	mail.Content.Doc = sealed.Facts(&doc)
+	mail.Content.Doc = sealed.UnencryptedFacts(&doc)
 	return mail
 }
 
 func (w *world) encryptedInbox(session, prefix string) string {
 	w.t.Helper()
-	w.expect(200, w.call(put, "/api/account/encryption", session, `{"public_key":"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"}`))
-	r := w.expect(201, w.call(post, "/api/inboxes", session, `{"encrypted":true,"prefix":"`+prefix+`"}`))
+	w.expect(200, w.call(methodPut, "/api/account/encryption", session, `{"public_key":"age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"}`))
+	r := w.expect(201, w.call(methodPost, "/api/inboxes", session, `{"encrypted":true,"prefix":"`+prefix+`"}`))
 	if r.object(w.t, "encrypted") != true {
 		w.t.Errorf("created: %s", r.body)
 	}
@@ -55,7 +55,7 @@ const sealedJSON = `"direction":"in","subject":null,"from":{"email":"shop@exampl
 func TestSealedMessages(t *testing.T) {
 	w := start(t)
 	session := w.signUp(alice)
-	w.expect(400, w.call(post, "/api/inboxes", session, `{"encrypted":true}`))
+	w.expect(400, w.call(methodPost, "/api/inboxes", session, `{"encrypted":true}`))
 	address := w.encryptedInbox(session, "vault")
 	own := "/api/v1/inboxes/" + address
 	w.deliver(address, sealedMail(2000, "first file", ""))
@@ -63,7 +63,7 @@ func TestSealedMessages(t *testing.T) {
 	end := `,"encrypted":true,"note":` + noteJSON() + `}`
 	one := `{"email":{"id":1,` + sealedJSON + envelope + `}` + end
 	for _, path := range []string{own + "/latest", own + "/messages/1", "/api/inboxes/" + address + "/emails/1", own + "/latest?from=SHOP", own + "/latest?fields=" + everyField()} {
-		if r := w.expect(200, w.call(get, path, session, "")); r.body != one {
+		if r := w.expect(200, w.call(methodGet, path, session, "")); r.body != one {
 			t.Errorf("%s:\n%s\nwant\n%s", path, r.body, one)
 		}
 	}
@@ -83,7 +83,7 @@ func TestSealedMessages(t *testing.T) {
 		"/api/v1/messages?subject=n":                         `{"emails":[],"next_cursor":null}`,
 		"/api/v1/messages?fields=id&include=envelope&from=s": `{"emails":[{"inbox":"` + address + `","id":1` + envelope + `}],"next_cursor":null}`,
 	} {
-		if r := w.expect(200, w.call(get, path, session, "")); r.body != want {
+		if r := w.expect(200, w.call(methodGet, path, session, "")); r.body != want {
 			t.Errorf("%s:\n%s\nwant\n%s", path, r.body, want)
 		}
 	}
@@ -91,27 +91,27 @@ func TestSealedMessages(t *testing.T) {
 		"/messages/1/raw":           `the envelope attachment; filename="message-1.eml.age"; filename*=UTF-8''message-1.eml.age`,
 		"/messages/1/attachments/1": `first file attachment; filename="encrypted-1.age"; filename*=UTF-8''encrypted-1.age`,
 	} {
-		r := w.expect(200, w.call(get, own+path, session, ""))
+		r := w.expect(200, w.call(methodGet, own+path, session, ""))
 		if r.body+" "+r.header.Get("Content-Disposition") != want || r.header.Get("Content-Type") != "application/age" || r.header.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: %q, %v", path, r.body, r.header)
 		}
 	}
-	w.expect(400, w.call(get, own+"/messages/1/attachments/2", session, ""))
-	w.expect(404, w.call(get, own+"/messages/1/attachments/3", session, ""))
-	tag := w.expect(200, w.call(get, own+"/latest", session, "")).header.Get("ETag")
-	w.expect(304, w.call(get, own+"/latest", session, "", "If-None-Match", tag))
-	w.expect(200, w.call(post, own+"/messages/1/read", session, ""))
-	if r := w.expect(200, w.call(get, own+"/latest?fields=is_read", session, "", "If-None-Match", tag)); r.body != `{"email":{"is_read":true}`+end {
+	w.expect(400, w.call(methodGet, own+"/messages/1/attachments/2", session, ""))
+	w.expect(404, w.call(methodGet, own+"/messages/1/attachments/3", session, ""))
+	tag := w.expect(200, w.call(methodGet, own+"/latest", session, "")).header.Get("ETag")
+	w.expect(304, w.call(methodGet, own+"/latest", session, "", "If-None-Match", tag))
+	w.expect(200, w.call(methodPost, own+"/messages/1/read", session, ""))
+	if r := w.expect(200, w.call(methodGet, own+"/latest?fields=is_read", session, "", "If-None-Match", tag)); r.body != `{"email":{"is_read":true}`+end {
 		t.Errorf("read: %s", r.body)
 	}
 	for path, member := range map[string]string{own: "inbox"} {
-		if r := w.expect(200, w.call(get, path, session, "")); r.object(t, member, "encrypted") != true {
+		if r := w.expect(200, w.call(methodGet, path, session, "")); r.object(t, member, "encrypted") != true {
 			t.Errorf("%s: %s", path, r.body)
 		}
 	}
-	w.expect(422, w.call(patch, own, session, `{"encrypted":false}`))
-	w.expect(422, w.call(post, "/api/v1/inboxes", session, `{"encrypted":true}`))
-	w.expect(400, w.call(remove, "/api/account/encryption", session, `{"password":"correct horse"}`))
+	w.expect(422, w.call(methodPatch, own, session, `{"encrypted":false}`))
+	w.expect(422, w.call(methodPost, "/api/v1/inboxes", session, `{"encrypted":true}`))
+	w.expect(400, w.call(methodDelete, "/api/account/encryption", session, `{"password":"correct horse"}`))
 }
 
 func everyField() string {
@@ -135,11 +135,11 @@ func TestLongEnvelopes(t *testing.T) {
 		mail := sealedMail(size)
 		mail.Raw = bytes.Repeat([]byte("x"), int(min(size, 2<<20)))
 		w.deliver("vault@inbox.test", mail)
-		r := w.expect(200, w.call(get, own+"/latest?fields=envelope,truncated_body", session, ""))
+		r := w.expect(200, w.call(methodGet, own+"/latest?fields=envelope,truncated_body", session, ""))
 		if got := r.object(t, "email", "envelope") != nil; got != shown || r.object(t, "email", "truncated_body") != !shown {
 			t.Errorf("%d bytes: shown %v, %.80s", size, got, r.body)
 		}
-		w.expect(200, w.call(get, own+"/messages/1/raw", session, ""))
+		w.expect(200, w.call(methodGet, own+"/messages/1/raw", session, ""))
 	}
 }
 
@@ -150,29 +150,29 @@ func TestNoCalendarOfAnEncryptedInbox(t *testing.T) {
 	session := w.signUp(alice)
 	address := w.encryptedInbox(session, "vault")
 	calendar := "/api/v1/inboxes/" + address + "/calendar"
-	if r := w.expect(200, w.call(get, calendar+"/events", session, "")); r.body != `{"events":[],"next_cursor":null}` {
+	if r := w.expect(200, w.call(methodGet, calendar+"/events", session, "")); r.body != `{"events":[],"next_cursor":null}` {
 		t.Errorf("events: %s", r.body)
 	}
-	if r := w.expect(200, w.call(get, calendar+"/owner", session, "")); r.object(t, "enabled") != false {
+	if r := w.expect(200, w.call(methodGet, calendar+"/owner", session, "")); r.object(t, "enabled") != false {
 		t.Errorf("owner: %s", r.body)
 	}
 	refused := 0
 	for _, rt := range w.server.routes {
-		if !strings.Contains(rt.path, "{addr}/calendar") || rt.method == get && (strings.HasSuffix(rt.path, "/events") || strings.HasSuffix(rt.path, "/owner")) {
+		if !strings.Contains(rt.pathPattern, "{addr}/calendar") || rt.method == methodGet && (strings.HasSuffix(rt.pathPattern, "/events") || strings.HasSuffix(rt.pathPattern, "/owner")) {
 			continue
 		}
-		path := strings.NewReplacer("{addr}", address, "{id}", "1").Replace(rt.path)
+		path := strings.NewReplacer("{addr}", address, "{id}", "1").Replace(rt.pathPattern)
 		body := ""
 		switch {
-		case rt.body.find("response") != nil:
+		case rt.bodyShape.findField("response") != nil:
 			body = `{"response":"accepted"}`
-		case rt.body.find("enabled") != nil:
+		case rt.bodyShape.findField("enabled") != nil:
 			body = `{"enabled":true}`
-		case rt.method == post && strings.HasSuffix(path, "/events"):
+		case rt.method == methodPost && strings.HasSuffix(path, "/events"):
 			body = `{"title":"x","start":"2027-03-01T15:00:00Z","attendees":["a@b.test"]}`
 		}
 		if r := w.expect(400, w.call(rt.method, path, session, body)); r.detail() != "This inbox is end-to-end encrypted, so it has no calendar" {
-			t.Errorf("%s: %s", rt.name(), r.body)
+			t.Errorf("%s: %s", rt.routeName(), r.body)
 		}
 		refused++
 	}

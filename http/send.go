@@ -29,58 +29,58 @@ const (
 )
 
 var (
-	sendShape = shape{
-		{name: "to", kind: line, required: true, max: maxAddress},
-		{name: "subject", kind: line, max: maxSubject},
-		{name: "body", kind: text, max: maxBody},
-		{name: "html", kind: text, max: maxHTML},
-		{name: "cc", kind: names, max: maxCopies, each: maxAddress},
-		{name: "bcc", kind: names, max: maxCopies, each: maxAddress},
-		{name: "attachments", kind: files, max: maxFiles},
-		{name: "in_reply_to", kind: line, max: compose.MaxMessageID},
+	sendShape = bodyShape{
+		{name: "to", valueKind: lineField, isRequired: true, maxLength: maxAddress},
+		{name: "subject", valueKind: lineField, maxLength: maxSubject},
+		{name: "body", valueKind: textField, maxLength: maxBody},
+		{name: "html", valueKind: textField, maxLength: maxHTML},
+		{name: "cc", valueKind: namesField, maxLength: maxCopies, maxEntry: maxAddress},
+		{name: "bcc", valueKind: namesField, maxLength: maxCopies, maxEntry: maxAddress},
+		{name: "attachments", valueKind: filesField, maxLength: maxFiles},
+		{name: "in_reply_to", valueKind: lineField, maxLength: compose.MaxMessageID},
 	}
 	// fileShape is one attachment. The size of the body bounds its content.
-	fileShape = shape{
-		{name: "filename", kind: line, required: true, max: maxFilename},
-		{name: "content_b64", kind: text, required: true, max: 64 << 20},
-		{name: "content_type", kind: line, max: maxFilename},
+	fileShape = bodyShape{
+		{name: "filename", valueKind: lineField, isRequired: true, maxLength: maxFilename},
+		{name: "content_b64", valueKind: textField, isRequired: true, maxLength: 64 << 20},
+		{name: "content_type", valueKind: lineField, maxLength: maxFilename},
 	}
 )
 
-// files parses the attachments.
-func (d decoder) files(f *field) ([]values, error) {
+// readFiles parses the attachments.
+func (d bodyDecoder) readFiles(f *fieldRule) ([]bodyValues, error) {
 	if kind := d.PeekKind(); kind != jsontext.KindBeginArray {
-		return nil, d.other(f, kind)
+		return nil, d.wrongType(f, kind)
 	}
 	d.ReadToken()
-	out := []values{}
+	out := []bodyValues{}
 	for d.PeekKind() != jsontext.KindEndArray {
 		if kind := d.PeekKind(); kind != jsontext.KindBeginObject {
-			return nil, d.other(f, kind)
+			return nil, d.wrongType(f, kind)
 		}
-		one := values{}
-		if err := (decoder{d.Decoder, fileShape}).members(one); err != nil {
+		one := bodyValues{}
+		if err := (bodyDecoder{d.Decoder, fileShape}).readMembers(one); err != nil {
 			return nil, err
 		}
-		if err := fileShape.complete(one); err != nil {
+		if err := fileShape.checkRequired(one); err != nil {
 			return nil, err
 		}
-		if out = append(out, one); len(out) > f.max {
+		if out = append(out, one); len(out) > f.maxLength {
 			return nil, f.checkCount(len(out))
 		}
 	}
 	_, err := d.ReadToken()
-	return out, malformed(f, err)
+	return out, malformedValue(f, err)
 }
 
-// Sending is what the handlers of sending need.
-type Sending interface {
-	// Send queues a message and returns its id when it is durable. A Refused fault names the
+// MessageSender is what the handlers of sending need.
+type MessageSender interface {
+	// SendMessage queues a message and returns its id when it is durable. A Refused fault names the
 	// violated limit of the plan, or the suppressed recipients.
-	Send(ctx context.Context, address string, letter inbox.Letter) (int64, error)
+	SendMessage(ctx context.Context, address string, letter inbox.SendRequest) (int64, error)
 	// SendOnce is Send for a request with an idempotency key. tell makes the response, now and for
 	// a repeat, and must use only its argument.
-	SendOnce(ctx context.Context, address string, letter inbox.Letter, req idempotency.Request, tell func(inbox.Outcome) []byte) (idempotency.Result, error)
+	SendOnce(ctx context.Context, address string, letter inbox.SendRequest, req idempotency.Request, tell func(inbox.CommandOutcome) []byte) (idempotency.FirstResult, error)
 	// Suppressions pages through the suppressed addresses that follow after. If inboxOnly is not
 	// empty, it returns only those that bounced messages of that inbox.
 	Suppressions(ctx context.Context, id account.ID, inboxOnly, after string, limit int) ([]account.Suppression, error)
@@ -89,78 +89,78 @@ type Sending interface {
 	DropSuppression(ctx context.Context, id account.ID, inboxOnly, email string) error
 }
 
-// sending has the handlers that queue messages, and list and remove suppressions.
-type sending struct{ port Sending }
+// sendingHandlers has the handlers that queue messages, and list and remove suppressions.
+type sendingHandlers struct{ messageSender MessageSender }
 
-func (s *sending) routes() []route {
-	return []route{
-		{post, agentInbox + "/send", anyone, account.ScopeSend, false, sendShape, s.send},
-		{post, perInbox + "/send", insiders, account.ScopeSend, false, sendShape, s.send},
-		{get, "/api/suppressions", sessions, none, false, nil, s.listSuppressions},
-		{remove, "/api/suppressions/{email}", sessions, none, false, nil, s.dropSuppression},
-		{get, "/api/v1/suppressions", anyone, account.ScopeSend, false, nil, s.listSuppressions},
-		{remove, "/api/v1/suppressions/{email}", anyone, account.ScopeSend, false, nil, s.dropSuppression},
+func (s *sendingHandlers) listRoutes() []routeSpec {
+	return []routeSpec{
+		{methodPost, agentInbox + "/send", anyCredential, account.ScopeSend, false, sendShape, s.sendMessage},
+		{methodPost, perInbox + "/send", inboxCredentials, account.ScopeSend, false, sendShape, s.sendMessage},
+		{methodGet, "/api/suppressions", sessionTokens, noScope, false, nil, s.listSuppressions},
+		{methodDelete, "/api/suppressions/{email}", sessionTokens, noScope, false, nil, s.dropSuppression},
+		{methodGet, "/api/v1/suppressions", anyCredential, account.ScopeSend, false, nil, s.listSuppressions},
+		{methodDelete, "/api/v1/suppressions/{email}", anyCredential, account.ScopeSend, false, nil, s.dropSuppression},
 	}
 }
 
-// send queues a message. 202 means that the queue entry is durable.
-func (s *sending) send(r *request) error {
-	letter, err := r.body.letter()
+// sendMessage queues a message. 202 means that the queue entry is durable.
+func (s *sendingHandlers) sendMessage(r *apiRequest) error {
+	letter, err := r.bodyValues.readLetter()
 	if err != nil {
 		return err
 	}
-	req, err := r.once()
+	req, err := r.idempotencyRequest()
 	if err != nil {
 		return err
 	}
-	if req.Repeatable() {
-		sent, err := s.port.SendOnce(r.ctx, r.address, letter, req, func(a inbox.Outcome) []byte { return queued(a.ID) })
+	if req.IsRepeatable() {
+		sent, err := s.messageSender.SendOnce(r.ctx, r.inboxAddress, letter, req, func(a inbox.CommandOutcome) []byte { return queuedBody(a.ID) })
 		if err != nil {
 			return err
 		}
-		writeJSON(r.http, fasthttp.StatusAccepted, sent.Told)
+		writeJSON(r.httpCtx, fasthttp.StatusAccepted, sent.EncodedResponse)
 		return nil
 	}
-	id, err := s.port.Send(r.ctx, r.address, letter)
+	id, err := s.messageSender.SendMessage(r.ctx, r.inboxAddress, letter)
 	if err != nil {
 		return err
 	}
-	writeJSON(r.http, fasthttp.StatusAccepted, queued(id))
+	writeJSON(r.httpCtx, fasthttp.StatusAccepted, queuedBody(id))
 	return nil
 }
 
-// queued returns the response for a queued message.
-func queued(id int64) []byte {
+// queuedBody returns the response for a queued message.
+func queuedBody(id int64) []byte {
 	return append(strconv.AppendInt([]byte(`{"ok":true,"queued":true,"message_id":`), id, 10), '}')
 }
 
-// letter checks what the shape cannot express.
-func (v values) letter() (l inbox.Letter, err error) {
-	l = inbox.Letter{Subject: v.string("subject"), Text: v.string("body"), HTML: v.string("html")}
-	if l.To, err = inbox.CheckRecipient("to", v.string("to")); err != nil {
+// readLetter checks what the shape cannot express.
+func (v bodyValues) readLetter() (l inbox.SendRequest, err error) {
+	l = inbox.SendRequest{Subject: v.stringOf("subject"), Text: v.stringOf("body"), HTML: v.stringOf("html")}
+	if l.To, err = inbox.CheckRecipient("to", v.stringOf("to")); err != nil {
 		return l, err
 	}
-	if l.Cc, err = recipients("cc", v.list("cc")); err != nil {
+	if l.Cc, err = checkRecipients("cc", v.listOf("cc")); err != nil {
 		return l, err
 	}
-	if l.Bcc, err = recipients("bcc", v.list("bcc")); err != nil {
+	if l.Bcc, err = checkRecipients("bcc", v.listOf("bcc")); err != nil {
 		return l, err
 	}
-	if l.InReplyTo, err = messageID(v.string("in_reply_to")); err != nil {
+	if l.InReplyTo, err = messageID(v.stringOf("in_reply_to")); err != nil {
 		return l, err
 	}
-	attached, _ := v["attachments"].([]values)
+	attached, _ := v["attachments"].([]bodyValues)
 	for _, a := range attached {
-		file, err := a.file()
+		file, err := a.readFile()
 		if err != nil {
 			return l, err
 		}
-		l.Files = append(l.Files, file)
+		l.AttachedFiles = append(l.AttachedFiles, file)
 	}
 	return l, nil
 }
 
-func recipients(name string, list []string) ([]string, error) {
+func checkRecipients(name string, list []string) ([]string, error) {
 	out := make([]string, len(list))
 	for i, email := range list {
 		var err error
@@ -177,24 +177,24 @@ func messageID(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	id, ok := compose.ReadMessageID(s)
 	if s != "" && !ok {
-		return "", fault.Field("in_reply_to", "must be one Message-ID: <left@right> in ASCII, of at most %d octets", compose.MaxMessageID)
+		return "", fault.InvalidField("in_reply_to", "must be one Message-ID: <left@right> in ASCII, of at most %d octets", compose.MaxMessageID)
 	}
 	return id, nil
 }
 
-// file decodes an attachment strictly: standard base64 with padding, without line breaks or a data:
+// readFile decodes an attachment strictly: standard base64 with padding, without line breaks or a data:
 // prefix.
-func (v values) file() (f compose.File, err error) {
-	f.Filename, f.ContentType = v.string("filename"), v.string("content_type")
-	content := v.string("content_b64")
+func (v bodyValues) readFile() (f compose.DraftAttachment, err error) {
+	f.Filename, f.ContentType = v.stringOf("filename"), v.stringOf("content_type")
+	content := v.stringOf("content_b64")
 	if f.Filename == "" {
-		return f, fault.Field("filename", "is empty")
+		return f, fault.InvalidField("filename", "is empty")
 	}
 	if strings.ContainsAny(content, "\r\n") { // the decoder would skip them
-		return f, fault.Field("content_b64", "must be standard base64 with padding, without line breaks or a data: prefix")
+		return f, fault.InvalidField("content_b64", "must be standard base64 with padding, without line breaks or a data: prefix")
 	}
 	if f.Bytes, err = base64.StdEncoding.Strict().DecodeString(content); err != nil {
-		return f, fault.Field("content_b64", "must be standard base64 with padding, without line breaks or a data: prefix")
+		return f, fault.InvalidField("content_b64", "must be standard base64 with padding, without line breaks or a data: prefix")
 	}
 	return f, nil
 }
@@ -214,17 +214,17 @@ type suppressionResponse struct {
 
 // listSuppressions pages through the suppressed addresses. The cursor is the last address shown. An
 // inbox key sees only those that its own messages caused.
-func (s *sending) listSuppressions(r *request) error {
-	q := r.query()
-	limit := int(q.number("limit", defaultSuppressions, 1, maxSuppressions))
-	cursor := plusSigns(q.raw("cursor"))
+func (s *sendingHandlers) listSuppressions(r *apiRequest) error {
+	q := r.queryReader()
+	limit := int(q.readNumber("limit", defaultSuppressions, 1, maxSuppressions))
+	cursor := plusSigns(q.rawValue("cursor"))
 	if cursor != "" && !strings.Contains(cursor, "@") {
-		q.bad("cursor", notACursor)
+		q.rejectParameter("cursor", notACursor)
 	}
-	if q.err != nil {
-		return q.err
+	if q.firstErr != nil {
+		return q.firstErr
 	}
-	list, err := s.port.Suppressions(r.ctx, r.principal.Account, r.principal.Inbox, cursor, limit+1)
+	list, err := s.messageSender.Suppressions(r.ctx, r.principal.Account, r.principal.Inbox, cursor, limit+1)
 	if err != nil {
 		return err
 	}
@@ -236,26 +236,26 @@ func (s *sending) listSuppressions(r *request) error {
 	return r.json(fasthttp.StatusOK, struct {
 		Suppressions []suppressionResponse `json:"suppressions"`
 		NextCursor   *string               `json:"next_cursor"`
-	}{each(list, suppressionOf), stringOrNull(next)}, nil)
+	}{mapEach(list, suppressionOf), stringOrNull(next)}, nil)
 }
 
 func suppressionOf(s *account.Suppression) suppressionResponse {
 	return suppressionResponse{s.Email, s.Inbox, s.Message, s.Reason, wireTime(s.At)}
 }
 
-func (s *sending) dropSuppression(r *request) error {
-	return r.ok(s.port.DropSuppression(r.ctx, r.principal.Account, r.principal.Inbox, parameter(r.http, "email")))
+func (s *sendingHandlers) dropSuppression(r *apiRequest) error {
+	return r.ok(s.messageSender.DropSuppression(r.ctx, r.principal.Account, r.principal.Inbox, pathParameter(r.httpCtx, "email")))
 }
 
 // Only sent messages have the following members. For other messages these functions append nothing,
 // which omits the member.
 
 func appendBcc(b []byte, e *messageJSON) []byte {
-	if e.meta.Sending == nil {
+	if e.messageMeta.OutgoingDelivery == nil {
 		return b
 	}
 	var blind []message.Mailbox
-	for _, r := range e.meta.Sending.Recipients {
+	for _, r := range e.messageMeta.OutgoingDelivery.Recipients {
 		if r.Bcc {
 			blind = append(blind, message.Mailbox{Email: r.Email})
 		}
@@ -264,17 +264,17 @@ func appendBcc(b []byte, e *messageJSON) []byte {
 }
 
 func appendSendStatus(b []byte, e *messageJSON) []byte {
-	if e.meta.Sending == nil {
+	if e.messageMeta.OutgoingDelivery == nil {
 		return b
 	}
-	return appendString(b, e.meta.Sending.Status.String())
+	return appendString(b, e.messageMeta.OutgoingDelivery.Status.String())
 }
 
 func appendSendError(b []byte, e *messageJSON) []byte {
-	if e.meta.Sending == nil {
+	if e.messageMeta.OutgoingDelivery == nil {
 		return b
 	}
-	why := e.meta.Sending.Reason()
+	why := e.messageMeta.OutgoingDelivery.LastFailure()
 	if why == "" {
 		return b
 	}
@@ -282,10 +282,10 @@ func appendSendError(b []byte, e *messageJSON) []byte {
 }
 
 func appendRecipients(b []byte, e *messageJSON) []byte {
-	if e.meta.Sending == nil {
+	if e.messageMeta.OutgoingDelivery == nil {
 		return b
 	}
-	return appendList(b, e.meta.Sending.Recipients, func(b []byte, r inbox.Recipient) []byte {
+	return appendList(b, e.messageMeta.OutgoingDelivery.Recipients, func(b []byte, r inbox.OutgoingRecipient) []byte {
 		b = appendString(append(b, `{"email":`...), r.Email)
 		b = appendString(append(b, `,"status":`...), r.Status.String())
 		b = appendStringOrNull(append(b, `,"error":`...), r.Error)

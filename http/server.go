@@ -23,9 +23,9 @@ import (
 
 // Origins, Access and Served are types of package wire.
 type (
-	Origins = wire.Origins
-	Access  = wire.Access
-	Served  = wire.Served
+	AllowedOrigins = wire.AllowedOrigins
+	AccessEntry    = wire.AccessEntry
+	ServedClass    = wire.ServedClass
 )
 
 // ConnsBeyond is how many connections above Options.MaxConns may be open. They get a response to
@@ -34,26 +34,26 @@ const ConnsBeyond = wire.ProbePlaces
 
 // Options configures a Server; the zero value is valid.
 type Options struct {
-	BaseURL        string         // URL of the service for clients, used in links; default: relative links
-	SMTP           string         // HOST:PORT where this machine receives messages, for display; default 127.0.0.1:2525
-	Domain         string         // service domain, for display
-	MaxConns       int            // limit of open connections, 503 above it except ConnsBeyond; default 10,000
-	MaxBodyBytes   int            // body of a send; default 32 MiB. Other bodies: 1 MiB
-	TrustedProxies []netip.Prefix // proxies whose X-Forwarded-For is trusted; default none
-	LocalOnly      bool           // serve only this machine: refuse anonymous calls with another host name
-	SignupOpen     func() bool    // default: open
-	Origins        Origins        // web origins whose pages may read responses; default none
-	Access         func(Access)   // receives every response; default: no access log
+	BaseURL        string            // URL of the service for clients, used in links; default: relative links
+	SMTP           string            // HOST:PORT where this machine receives messages, for display; default 127.0.0.1:2525
+	ServiceDomain  string            // service domain, for display
+	MaxConns       int               // limit of open connections, 503 above it except ConnsBeyond; default 10,000
+	MaxBodyBytes   int               // body of a send; default 32 MiB. Other bodies: 1 MiB
+	TrustedProxies []netip.Prefix    // proxies whose X-Forwarded-For is trusted; default none
+	LocalOnly      bool              // serve only this machine: refuse anonymous calls with another host name
+	SignupOpen     func() bool       // default: open
+	AllowedOrigins AllowedOrigins    // web origins whose pages may read responses; default none
+	LogAccess      func(AccessEntry) // receives every response; default: no access log
 
 	MetricsHandler fasthttp.RequestHandler // serves /metrics; nil: the path does not exist
 	MetricsPublic  bool                    // else only for loopback peers
 
 	ChallengeHandler fasthttp.RequestHandler // responds to ACME HTTP-01 challenges (RFC 8555 section 8.3); nil: the path does not exist
 
-	Owner  *partition.Owner // default: this node owns every group
-	Ready  func() error     // nil error: /readyz responds 200; default: always ready
-	Logger *slog.Logger     // default slog.Default()
-	Now    func() time.Time // default time.Now
+	PartitionOwner *partition.OwnershipState // default: this node owns every group
+	CheckReady     func() error              // nil error: /readyz responds 200; default: always ready
+	Logger         *slog.Logger              // default slog.Default()
+	Now            func() time.Time          // default time.Now
 }
 
 func (o *Options) fillDefaults() {
@@ -66,8 +66,8 @@ func (o *Options) fillDefaults() {
 	if o.SignupOpen == nil {
 		o.SignupOpen = func() bool { return true }
 	}
-	if o.Ready == nil {
-		o.Ready = func() error { return nil }
+	if o.CheckReady == nil {
+		o.CheckReady = func() error { return nil }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -88,73 +88,73 @@ const (
 // Ports are the interfaces that the server needs, by subject. Their errors are faults; NoInbox if
 // no inbox has the address. Addresses are canonical and without tag.
 type Ports struct {
-	Credentials Credentials
-	Views       Views
+	Credentials TokenAuthenticator
+	Views       ViewReader
 	Auth        Auth
-	Keys        Keys
-	Inboxes     Inboxes
-	Messages    Messages
-	Events      Events
-	Sending     Sending
-	Meetings    Meetings
-	Feeds       Feeds
-	Owners      Owners
+	Keys        KeyManager
+	Inboxes     InboxManager
+	Messages    MessageReader
+	Events      EventReader
+	Sending     MessageSender
+	Meetings    MeetingArranger
+	Feeds       FeedLinks
+	Owners      OwnerManager
 	Webhooks    Webhooks
-	Domains     Domains
+	Domains     DomainManager
 }
 
 // Server handles requests. Only its counters change after New, and they are atomic, so any
 // goroutine may use it.
 type Server struct {
-	opts          Options
-	admission     *admission
-	routes        []route
-	router        *router.Router
-	large         *router.Router // only routes that accept large bodies
-	wire          *wire.Wire
-	answers       *wire.Budget // of responses above smallAnswer
-	turns         *search.Turns
-	texts         *search.Texts
-	patience      time.Duration
-	waiters       atomic.Int64 // long polls in progress
-	streams       atomic.Int64 // open event streams
-	failedSignIns atomic.Int64
-	ruleStops     atomic.Int64 // recurrence rules whose expansion reached a limit
-	feeds         *feeds
-	fetches       fetches
+	opts            Options
+	admission       *admissionCheck
+	routes          []routeSpec
+	router          *router.Router
+	largeBodyRouter *router.Router // only routes that accept large bodies
+	wire            *wire.ConnServer
+	answerBudget    *wire.MemoryBudget // of responses above smallAnswer
+	searchTurns     *search.TurnLimiter
+	textCache       *search.TextCache
+	turnPatience    time.Duration
+	waitingPolls    atomic.Int64 // long polls in progress
+	openStreams     atomic.Int64 // open event streams
+	failedSignIns   atomic.Int64
+	ruleStops       atomic.Int64 // recurrence rules whose expansion reached a limit
+	feedHandlers    *feedHandlers
+	fetchCounts     fetchCounts
 
-	base   context.Context // parent of every request; cancelled when Shutdown stops waiting
-	giveUp context.CancelFunc
+	baseContext context.Context // parent of every request; cancelled when Shutdown stops waiting
+	giveUp      context.CancelFunc
 }
 
 // New returns a Server that is not listening yet.
 func New(opts Options, ports Ports) *Server {
 	clock := opts.Now // nil: the wire uses the time that it has already read
 	opts.fillDefaults()
-	s := &Server{opts: opts, answers: wire.NewBudget(answersHeld), turns: search.NewTurns(), texts: search.NewTexts(), patience: answerPatience}
-	s.base, s.giveUp = context.WithCancel(context.Background())
-	s.admission = &admission{s.base, ports.Credentials, ports.Views, newTries(), opts.TrustedProxies, s.opts.checkHost}
-	s.feeds = newFeeds(ports, &s.opts, &s.fetches)
+	s := &Server{opts: opts, answerBudget: wire.NewBudget(answersHeld), searchTurns: search.NewTurns(), textCache: search.NewTexts(), turnPatience: answerPatience}
+	s.baseContext, s.giveUp = context.WithCancel(context.Background())
+	s.admission = &admissionCheck{s.baseContext, ports.Credentials, ports.Views, newTries(), opts.TrustedProxies, s.opts.checkHost}
+	s.feedHandlers = newFeeds(ports, &s.opts, &s.fetchCounts)
 	s.wire = wire.New(wire.Options{
-		MaxConns: opts.MaxConns, Shared: s.admission.trusted, MaxBody: opts.MaxBodyBytes, Body: s.allowance, LeaveBody: s.leaveBody,
-		Handler: s.handle, Refuse: writeDetail, Allow: s.admission.poll, Owner: opts.Owner,
-		Origins: opts.Origins, Secure: strings.HasPrefix(opts.BaseURL, "https://"), Access: opts.Access, Logger: opts.Logger, Now: clock,
+		MaxConns: opts.MaxConns, IsSharedAddress: s.admission.isTrustedProxy, MaxBody: opts.MaxBodyBytes, BodyAllowance: s.bodyAllowance, LeaveBody: s.leaveBody,
+		RequestHandler: s.handleRequest, RefuseRequest: writeDetail, AllowPoll: s.admission.admitPoll, PartitionOwner: opts.PartitionOwner,
+		AllowedOrigins: opts.AllowedOrigins, HTTPSOnly: strings.HasPrefix(opts.BaseURL, "https://"), LogAccess: opts.LogAccess, Logger: opts.Logger, Now: clock,
 	})
-	s.routes = s.table(ports)
-	s.router, s.large = s.newRouter(), s.largeRouter()
+	s.routes = s.routeTable(ports)
+	s.router, s.largeBodyRouter = s.newRouter(), s.largeRouter()
 	return s
 }
 
-// allowance returns the limit of a large body once the header has arrived. Without a valid
+// bodyAllowance returns the limit of a large body once the header has arrived. Without a valid
 // credential, no body may be large.
-func (s *Server) allowance(h *fasthttp.RequestHeader) wire.Allowance {
-	ctx, cancel := context.WithTimeout(s.base, requestTimeout)
+func (s *Server) bodyAllowance(h *fasthttp.RequestHeader) wire.BodyAllowance {
+	ctx, cancel := context.WithTimeout(s.baseContext, requestTimeout)
 	defer cancel()
-	p, err := s.admission.principal(ctx, h, s.opts.Now())
+	p, err := s.admission.findPrincipal(ctx, h, s.opts.Now())
 	if err != nil {
-		return wire.Allowance{Bytes: min(wire.SmallBody, s.opts.MaxBodyBytes)}
+		return wire.BodyAllowance{MaxBytes: min(wire.SmallBody, s.opts.MaxBodyBytes)}
 	}
-	return wire.Allowance{Bytes: s.bodyLimit(h), Account: p.Account}
+	return wire.BodyAllowance{MaxBytes: s.bodyLimit(h), AccountID: p.Account}
 }
 
 // bodyLimit returns the limit of the request's route. It looks up the route by the path without the
@@ -162,7 +162,7 @@ func (s *Server) allowance(h *fasthttp.RequestHeader) wire.Allowance {
 func (s *Server) bodyLimit(h *fasthttp.RequestHeader) int {
 	var c fasthttp.RequestCtx
 	c.Request.SetRequestURIBytes(h.RequestURI())
-	route, _ := s.large.Lookup(string(h.Method()), string(c.Request.URI().PathOriginal()), &c)
+	route, _ := s.largeBodyRouter.Lookup(string(h.Method()), string(c.Request.URI().PathOriginal()), &c)
 	if route != nil {
 		return s.opts.MaxBodyBytes
 	}
@@ -180,16 +180,16 @@ func (s *Server) Shutdown(ctx context.Context) error {
 }
 
 // LongPolls returns how many requests are waiting for messages or events.
-func (s *Server) LongPolls() int64 { return s.waiters.Load() }
+func (s *Server) LongPolls() int64 { return s.waitingPolls.Load() }
 
-// Streams returns how many event streams are open.
-func (s *Server) Streams() int64 { return s.streams.Load() }
+// OpenStreams returns how many event streams are open.
+func (s *Server) OpenStreams() int64 { return s.openStreams.Load() }
 
-// Fetches returns the number of fetches of calendar links, by outcome.
-func (s *Server) Fetches() map[string]uint64 { return s.fetches.counts() }
+// FeedFetches returns the number of fetches of calendar links, by outcome.
+func (s *Server) FeedFetches() map[string]uint64 { return s.fetchCounts.readCounts() }
 
-// Served returns the counts of all requests so far, by class.
-func (s *Server) Served() []wire.Served { return s.wire.Served() }
+// ServedClass returns the counts of all requests so far, by class.
+func (s *Server) ServedClasses() []wire.ServedClass { return s.wire.ServedClasses() }
 
 // FailedSignIns returns how many logins were refused because of a wrong address or password.
 func (s *Server) FailedSignIns() int64 { return s.failedSignIns.Load() }
@@ -204,14 +204,16 @@ const bodyLeft = "body left"
 // leaveBody refuses such a request, after the checks that come first.
 func (s *Server) leaveBody(c *fasthttp.RequestCtx) {
 	c.SetUserValue(bodyLeft, true)
-	s.handle(c)
+	s.handleRequest(c)
 }
 
-// Held returns how many octets of large bodies and large responses are in memory.
-func (s *Server) Held() (bodies, answers int64) { return s.wire.Bodies(), s.answers.Held() }
+// HeldBytes returns how many octets of large bodies and large responses are in memory.
+func (s *Server) HeldBytes() (bodies, answers int64) {
+	return s.wire.BodyBytes(), s.answerBudget.HeldBytes()
+}
 
-// handle is the entry point of every complete and unambiguous request.
-func (s *Server) handle(c *fasthttp.RequestCtx) {
-	defer s.survive(c)
+// handleRequest is the entry point of every complete and unambiguous request.
+func (s *Server) handleRequest(c *fasthttp.RequestCtx) {
+	defer s.recoverPanic(c)
 	s.router.Handler(c)
 }

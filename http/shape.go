@@ -13,31 +13,31 @@ import (
 type fieldKind uint8
 
 const (
-	line    fieldKind = iota + 1 // a string for a header field: no line breaks or control characters
-	text                         // a string
-	integer                      // a whole number
-	boolean                      // true or false
-	names                        // an array of line
-	files                        // an array of fileShape
-	bodies                       // an array of any JSON values; each entry is checked as a body of its own
-	guests                       // an array of line, or of objects with an e-mail address
+	lineField    fieldKind = iota + 1 // a string for a header field: no line breaks or control characters
+	textField                         // a string
+	integerField                      // a whole number
+	booleanField                      // true or false
+	namesField                        // an array of line
+	filesField                        // an array of fileShape
+	bodiesField                       // an array of any JSON values; each entry is checked as a body of its own
+	guestsField                       // an array of line, or of objects with an e-mail address
 )
 
-// field is the rule for one member of a request body. All error messages about the member are made
+// fieldRule is the rule for one member of a request body. All error messages about the member are made
 // here.
-type field struct {
-	name     string
-	path     string // name in error messages; empty: name
-	kind     fieldKind
-	required bool
-	max      int // of a string: Unicode code points; of names: entries
-	min      int // of an integer
-	each     int // of an entry of names: code points; 0: maxName
+type fieldRule struct {
+	name        string
+	displayPath string // name in error messages; empty: name
+	valueKind   fieldKind
+	isRequired  bool
+	maxLength   int // of a string: Unicode code points; of names: entries
+	minValue    int // of an integer
+	maxEntry    int // of an entry of names: code points; 0: maxName
 }
 
-// shape is the set of members that a body may have. An empty shape, unlike nil, accepts an empty
+// bodyShape is the set of members that a body may have. An empty shape, unlike nil, accepts an empty
 // object.
-type shape []field
+type bodyShape []fieldRule
 
 // These are the limits of text (specification, Sending; the address: RFC 5321 section 4.5.3.1).
 const (
@@ -54,56 +54,56 @@ const (
 )
 
 var (
-	signInShape = shape{
-		{name: "email", kind: line, required: true, max: maxAddress},
-		{name: "password", kind: text, required: true, max: maxPassword},
+	signInShape = bodyShape{
+		{name: "email", valueKind: lineField, isRequired: true, maxLength: maxAddress},
+		{name: "password", valueKind: textField, isRequired: true, maxLength: maxPassword},
 	}
-	resetShape   = shape{{name: "email", kind: line, required: true, max: maxAddress}}
-	confirmShape = shape{
-		{name: "token", kind: line, required: true, max: maxToken},
-		{name: "password", kind: text, required: true, max: maxPassword},
+	resetShape   = bodyShape{{name: "email", valueKind: lineField, isRequired: true, maxLength: maxAddress}}
+	confirmShape = bodyShape{
+		{name: "token", valueKind: lineField, isRequired: true, maxLength: maxToken},
+		{name: "password", valueKind: textField, isRequired: true, maxLength: maxPassword},
 	}
-	passwordShape = shape{
-		{name: "old", kind: text, required: true, max: maxPassword},
-		{name: "new", kind: text, required: true, max: maxPassword},
+	passwordShape = bodyShape{
+		{name: "old", valueKind: textField, isRequired: true, maxLength: maxPassword},
+		{name: "new", valueKind: textField, isRequired: true, maxLength: maxPassword},
 	}
-	verifyShape = shape{{name: "token", kind: line, required: true, max: maxToken}}
+	verifyShape = bodyShape{{name: "token", valueKind: lineField, isRequired: true, maxLength: maxToken}}
 	// The limit permits a complete key file that was sent by mistake, so that the error names the
 	// mistake and not the length.
-	encryptionShape = shape{
-		{name: "public_key", kind: text, required: true, max: maxPublicKey},
-		{name: "password", kind: text, max: maxPassword},
+	encryptionShape = bodyShape{
+		{name: "public_key", valueKind: textField, isRequired: true, maxLength: maxPublicKey},
+		{name: "password", valueKind: textField, maxLength: maxPassword},
 	}
-	passwordOnly = shape{{name: "password", kind: text, max: maxPassword}}
-	keyShape     = shape{
-		{name: "label", kind: line, max: maxLabel},
-		{name: "scopes", kind: names, max: maxScopes},
-		{name: "expires_in_days", kind: integer, min: 1},
+	passwordOnly = bodyShape{{name: "password", valueKind: textField, maxLength: maxPassword}}
+	keyShape     = bodyShape{
+		{name: "label", valueKind: lineField, maxLength: maxLabel},
+		{name: "scopes", valueKind: namesField, maxLength: maxScopes},
+		{name: "expires_in_days", valueKind: integerField, minValue: 1},
 	}
-	inboxKeyShape = shape{
-		{name: "scopes", kind: names, max: maxScopes},
-		{name: "expires_in_days", kind: integer, min: 1},
+	inboxKeyShape = bodyShape{
+		{name: "scopes", valueKind: namesField, maxLength: maxScopes},
+		{name: "expires_in_days", valueKind: integerField, minValue: 1},
 	}
-	orderShape = shape{
-		{name: "prefix", kind: line, max: maxPrefix},
-		{name: "subdomain", kind: line, max: maxSubdomain},
-		{name: "domain", kind: line, max: maxDomain},
-		{name: "label", kind: line, max: maxLabel},
-		{name: "retention_hours", kind: integer, min: 1},
-		{name: "keep_newest", kind: boolean},
+	orderShape = bodyShape{
+		{name: "prefix", valueKind: lineField, maxLength: maxPrefix},
+		{name: "subdomain", valueKind: lineField, maxLength: maxSubdomain},
+		{name: "domain", valueKind: lineField, maxLength: maxDomain},
+		{name: "label", valueKind: lineField, maxLength: maxLabel},
+		{name: "retention_hours", valueKind: integerField, minValue: 1},
+		{name: "keep_newest", valueKind: booleanField},
 	}
-	sessionOrderShape = append(orderShape[:len(orderShape):len(orderShape)], field{name: "encrypted", kind: boolean})
-	updateShape       = shape{
-		{name: "label", kind: line, max: maxLabel},
-		{name: "retention_hours", kind: integer, min: 1},
-		{name: "keep_newest", kind: boolean},
+	sessionOrderShape = append(orderShape[:len(orderShape):len(orderShape)], fieldRule{name: "encrypted", valueKind: booleanField})
+	updateShape       = bodyShape{
+		{name: "label", valueKind: lineField, maxLength: maxLabel},
+		{name: "retention_hours", valueKind: integerField, minValue: 1},
+		{name: "keep_newest", valueKind: booleanField},
 	}
-	batchShape = shape{{name: "inboxes", kind: bodies, required: true, max: maxBatch}}
-	readShape  = shape{{name: "read", kind: boolean}, {name: "claim", kind: boolean}}
-	emptyShape = shape{}
+	batchShape = bodyShape{{name: "inboxes", valueKind: bodiesField, isRequired: true, maxLength: maxBatch}}
+	readShape  = bodyShape{{name: "read", valueKind: booleanField}, {name: "claim", valueKind: booleanField}}
+	emptyShape = bodyShape{}
 )
 
-func (s shape) find(name string) *field {
+func (s bodyShape) findField(name string) *fieldRule {
 	for i := range s {
 		if s[i].name == name {
 			return &s[i]
@@ -112,27 +112,27 @@ func (s shape) find(name string) *field {
 	return nil
 }
 
-// unknown returns the error for a member that is not in the shape. The error lists the valid
+// unknownMember returns the error for a member that is not in the shape. The error lists the valid
 // members.
-func (s shape) unknown(name string) error {
+func (s bodyShape) unknownMember(name string) error {
 	if len(s) > 0 { // a nested member has its path in the message
-		name = strings.TrimSuffix(s[0].said(), s[0].name) + name
+		name = strings.TrimSuffix(s[0].displayName(), s[0].name) + name
 	}
-	name = strings.Map(printable, name)
+	name = strings.Map(printableRune, name)
 	if utf8.RuneCountInString(name) > maxName {
 		name = string([]rune(name)[:maxName]) + "…"
 	}
 	known := make([]string, len(s))
 	for i, f := range s {
-		known[i] = f.said()
+		known[i] = f.displayName()
 	}
 	if len(known) == 0 {
-		return invalid("'%s' is not a field of this request, which has no fields", name)
+		return invalidFault("'%s' is not a field of this request, which has no fields", name)
 	}
-	return invalid("'%s' is not a field of this request. Its fields are: %s", name, strings.Join(known, ", "))
+	return invalidFault("'%s' is not a field of this request. Its fields are: %s", name, strings.Join(known, ", "))
 }
 
-func printable(r rune) rune {
+func printableRune(r rune) rune {
 	if unicode.IsControl(r) {
 		return utf8.RuneError
 	}
@@ -140,35 +140,39 @@ func printable(r rune) rune {
 }
 
 var kindNouns = map[fieldKind]string{
-	line: "a string", text: "a string", integer: "a whole number", boolean: "true or false", names: "an array of strings", files: "an array of objects", bodies: "an array of objects", guests: "an array of addresses, or of objects with an 'email'",
+	lineField: "a string", textField: "a string", integerField: "a whole number", booleanField: "true or false", namesField: "an array of strings", filesField: "an array of objects", bodiesField: "an array of objects", guestsField: "an array of addresses, or of objects with an 'email'",
 }
 
-// said returns the name of the member in error messages.
-func (f *field) said() string { return cmp.Or(f.path, f.name) }
+// displayName returns the name of the member in error messages.
+func (f *fieldRule) displayName() string { return cmp.Or(f.displayPath, f.name) }
 
-func (f *field) missing() error   { return fault.Field(f.said(), "is required") }
-func (f *field) mistyped() error  { return fault.Field(f.said(), "must be %s", kindNouns[f.kind]) }
-func (f *field) twice() error     { return fault.Field(f.said(), "is given twice") }
-func (f *field) malformed() error { return fault.Field(f.said(), "is not valid JSON text") }
-func (f *field) unstorable() error {
-	return fault.Field(f.said(), "cannot be stored: it contains an invalid escape, an unpaired surrogate or invalid UTF-8")
+func (f *fieldRule) missingFault() error { return fault.InvalidField(f.displayName(), "is required") }
+func (f *fieldRule) mistyped() error {
+	return fault.InvalidField(f.displayName(), "must be %s", kindNouns[f.valueKind])
+}
+func (f *fieldRule) twiceFault() error { return fault.InvalidField(f.displayName(), "is given twice") }
+func (f *fieldRule) malformedFault() error {
+	return fault.InvalidField(f.displayName(), "is not valid JSON text")
+}
+func (f *fieldRule) unstorable() error {
+	return fault.InvalidField(f.displayName(), "cannot be stored: it contains an invalid escape, an unpaired surrogate or invalid UTF-8")
 }
 
 // checkText checks the length and the characters of a string.
-func (f *field) checkText(s string, limit int) error {
-	return fault.CheckText(f.said(), s, limit, f.kind != text)
+func (f *fieldRule) checkText(s string, limit int) error {
+	return fault.CheckText(f.displayName(), s, limit, f.valueKind != textField)
 }
 
-func (f *field) checkNumber(n int64) error {
-	if n < int64(f.min) {
-		return fault.Field(f.said(), "is %d; it must be at least %d", n, f.min)
+func (f *fieldRule) checkNumber(n int64) error {
+	if n < int64(f.minValue) {
+		return fault.InvalidField(f.displayName(), "is %d; it must be at least %d", n, f.minValue)
 	}
 	return nil
 }
 
-func (f *field) checkCount(n int) error {
-	if n > f.max {
-		return fault.Field(f.said(), "has too many entries (%d). The limit is %d", n, f.max)
+func (f *fieldRule) checkCount(n int) error {
+	if n > f.maxLength {
+		return fault.InvalidField(f.displayName(), "has too many entries (%d). The limit is %d", n, f.maxLength)
 	}
 	return nil
 }

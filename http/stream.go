@@ -9,70 +9,70 @@ import (
 )
 
 const (
-	// heartbeat is how often a stream sends a comment, because proxies close silent connections.
-	heartbeat = 15 * time.Second
+	// heartbeatInterval is how often a stream sends a comment, because proxies close silent connections.
+	heartbeatInterval = 15 * time.Second
 	// streamPage is how many events a stream reads at once. maxStreamWrite limits their size,
 	// except for a single larger event. A stream holds nothing else while it writes.
 	streamPage     = 50
 	maxStreamWrite = smallAnswer
 )
 
-// stream sends events as they occur (WHATWG HTML section 9.2, server-sent events). It ends when the
+// streamEvents sends events as they occur (WHATWG HTML section 9.2, server-sent events). It ends when the
 // client disconnects or stops reading, when the credential or the inbox ends, or when the server
 // stops. Events that a slow client has not read remain in the journal.
-func (e *events) stream(p *waiting, f *follower) {
+func (e *eventHandlers) streamEvents(p *parkedRequest, f *journalFollower) {
 	s := p.server
-	s.streams.Add(1)
-	defer s.streams.Add(-1)
-	reader := e.port.Listen(f.account, f.address)
+	s.openStreams.Add(1)
+	defer s.openStreams.Add(-1)
+	reader := e.eventReader.AddListener(f.account, f.address)
 	defer reader.Close()
-	if p.greet(f) != nil {
+	if p.sendStreamHead(f) != nil {
 		return
 	}
-	beat := time.Now().Add(heartbeat)
-	for !stopped(s.wire.Stopping()) {
-		signal := reader.Next()
-		progress, err := e.emit(p, f)
+	beat := time.Now().Add(heartbeatInterval)
+	for !isStopping(s.wire.Stopping()) {
+		signal := reader.NextSignal()
+		progress, err := e.emitEvents(p, f)
 		if err != nil {
 			return
 		}
 		if progress {
-			if p.now = s.opts.Now(); !p.principal.Valid(p.now) {
+			if p.requestTime = s.opts.Now(); !p.principal.IsValid(p.requestTime) {
 				return
 			}
 			continue
 		}
-		due, err := p.attend(f, reader, signal, beat)
+		due, err := p.awaitEvents(f, reader, signal, beat)
 		if err != nil {
 			return
 		}
 		if due {
-			if p.Write([]byte(":\n\n")) != nil {
+			if p.WriteBody([]byte(":\n\n")) != nil {
 				return
 			}
-			beat = time.Now().Add(heartbeat)
+			beat = time.Now().Add(heartbeatInterval)
 		}
 	}
 }
 
-// greet sends the header. The first block has an id but no event, so that a client that loses the
+// sendStreamHead sends the header. The first block has an id but no event, so that a client that loses the
 // connection before the first event resumes at the same position.
-func (p *waiting) greet(f *follower) error {
-	b := appendCursor([]byte("retry: 1000\nid: "), f.account, f.after)
-	return p.Stream("Content-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\n", p.now, append(b, "\n\n"...))
+func (p *parkedRequest) sendStreamHead(f *journalFollower) error {
+	b := appendCursor([]byte("retry: 1000\nid: "), f.account, f.afterNumber)
+	return p.BeginStream("Content-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\n", p.requestTime, append(b, "\n\n"...))
 }
 
 var streamBuffers = sync.Pool{New: func() any { b := make([]byte, 0, maxStreamWrite*5/4); return &b }}
 
-// emit reads and sends the next events. The id of each is the cursor after it. It reports whether
+// emitEvents reads and sends the next events. The id of each is the cursor after it. It reports whether
 // there were any.
-func (e *events) emit(p *waiting, f *follower) (progress bool, err error) {
+func (e *eventHandlers) emitEvents(p *parkedRequest, f *journalFollower) (progress bool, err error) {
 	buf := streamBuffers.Get().(*[]byte)
 	defer streamBuffers.Put(buf)
-	defer p.release() // releases the charge of a large event
-	b, more, err := e.gather(p, f, (*buf)[:0])
+	defer p.releaseTurn() // releases the charge of a large event
+	b, more, err := e.gatherEvents(p, f, (*buf)[:0])
 	if err == nil && len(b) > 0 {
-		err = p.Write(b)
+		err = p.WriteBody(b)
 	}
 	if cap(b) <= 2*maxStreamWrite {
 		*buf = b
@@ -80,25 +80,25 @@ func (e *events) emit(p *waiting, f *follower) (progress bool, err error) {
 	return more || len(b) > 0, err
 }
 
-// gather appends the next events and advances f. The page that it reads is not retained.
-func (e *events) gather(p *waiting, f *follower, b []byte) (_ []byte, more bool, err error) {
-	page, err := e.read(p, f, streamPage, maxStreamWrite)
-	if page.Gap && f.asked {
+// gatherEvents appends the next events and advances f. The page that it reads is not retained.
+func (e *eventHandlers) gatherEvents(p *parkedRequest, f *journalFollower, b []byte) (_ []byte, more bool, err error) {
+	page, err := e.readOn(p, f, streamPage, maxStreamWrite)
+	if page.HasGap && f.hasStart {
 		b = append(b, ": older events are no longer kept\n"...)
 	}
 	for i := range page.Entries {
 		b = f.appendEvent(b, &page.Entries[i])
 	}
-	return b, page.More, err
+	return b, page.HasMore, err
 }
 
-func (f *follower) appendEvent(b []byte, e *changefeed.Entry) []byte {
+func (f *journalFollower) appendEvent(b []byte, e *changefeed.JournalEntry) []byte {
 	b = appendCursor(append(b, "id: "...), f.account, e.Seq)
-	b = append(append(b, "\nevent: "...), e.Name...)
-	return append(webhook.Append(append(b, "\ndata: "...), &e.Public), "\n\n"...)
+	b = append(append(b, "\nevent: "...), e.EventName...)
+	return append(webhook.AppendPayload(append(b, "\ndata: "...), &e.PublicEvent), "\n\n"...)
 }
 
-func stopped(stopping <-chan struct{}) bool {
+func isStopping(stopping <-chan struct{}) bool {
 	select {
 	case <-stopping:
 		return true

@@ -144,11 +144,11 @@ func TestStream(t *testing.T) {
 			t.Errorf("%+v, want %s", e, want.subject)
 		}
 	}
-	if n := w.server.Streams(); n != 2 {
+	if n := w.server.OpenStreams(); n != 2 {
 		t.Errorf("%d streams", n)
 	}
 	// The data is the webhook body, which a poll also returns.
-	page := w.call(get, eventsPath+"?after="+all.started, key, "").body
+	page := w.call(methodGet, eventsPath+"?after="+all.started, key, "").body
 	again := w.stream(eventsPath, key, "Last-Event-ID", all.started)
 	for range 2 {
 		if e := again.next(); !strings.Contains(page, e.data) {
@@ -223,16 +223,16 @@ func TestABugEndsItsStreamOnly(t *testing.T) {
 	s.rest()
 	set(false)
 	w.deliver(one, inbox.Receive{Subject: "x"})
-	w.expect(200, w.call(get, eventsPath, key, ""))
+	w.expect(200, w.call(methodGet, eventsPath, key, ""))
 	if text := w.log.String(); !strings.Contains(text, "a panic of type string") || !strings.Contains(text, "fake_test.go") || strings.Contains(text, "a bug") {
 		t.Errorf("the log says %s", text)
 	}
-	for deadline := time.Now().Add(30 * time.Second); w.server.wire.Parked() != 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); w.server.wire.ParkedCount() != 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d requests are parked", w.server.wire.Parked())
+			t.Fatalf("%d requests are parked", w.server.wire.ParkedCount())
 		}
 	}
-	if w.server.Streams() != 0 {
+	if w.server.OpenStreams() != 0 {
 		t.Error("the stream is still counted")
 	}
 }
@@ -273,14 +273,14 @@ func piped(t *testing.T, test func(w *world, peer net.Conn, ended func())) {
 	synctest.Test(t, func(t *testing.T) {
 		w := prepare(t, func(o *Options) { o.Now = time.Now; o.Logger = slog.New(slog.DiscardHandler) })
 		w.signUp(alice)
-		w.accounts.plans[account.Free] = account.Plan{Name: account.Free, MaxInboxes: 10, MaxKeys: 10, MaxRetentionHours: 72, DefaultRetentionHours: 24}
+		w.accounts.plans[account.PlanFree] = account.Plan{Name: account.PlanFree, MaxInboxes: 10, MaxKeys: 10, MaxRetentionHours: 72, DefaultRetentionHours: 24}
 		mine, peer := net.Pipe()
 		conns := make(chan net.Conn, 1)
 		conns <- mine
 		go w.server.Serve(onePipe{conns: conns})
 		fmt.Fprintf(peer, "GET %s HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nX-API-Key: %s\r\n\r\n", eventsPath, w.key(alice, account.ScopeRead))
 		ended := func() {
-			for w.server.wire.Parked() > 0 {
+			for w.server.wire.ParkedCount() > 0 {
 				time.Sleep(10 * time.Millisecond)
 			}
 		}
@@ -352,7 +352,7 @@ func TestAQuietStreamShowsThatItLives(t *testing.T) {
 			}
 			if line == ":\n" {
 				blocks++
-				if want := time.Duration(blocks) * heartbeat; time.Since(began) != want {
+				if want := time.Duration(blocks) * heartbeatInterval; time.Since(began) != want {
 					t.Errorf("heartbeat %d after %v", blocks, time.Since(began))
 				}
 			}

@@ -13,11 +13,11 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// values are the members of a decoded body, by name, with these Go types: string, int64, bool,
+// bodyValues are the members of a decoded body, by name, with these Go types: string, int64, bool,
 // []string, []values, []calendar.Guest. A null member counts as absent.
-type values map[string]any
+type bodyValues map[string]any
 
-func (v values) text(name string) *string {
+func (v bodyValues) textOf(name string) *string {
 	s, given := v[name].(string)
 	if !given {
 		return nil
@@ -25,13 +25,13 @@ func (v values) text(name string) *string {
 	return &s
 }
 
-// string returns the empty string if the member is absent.
-func (v values) string(name string) string {
+// stringOf returns the empty string if the member is absent.
+func (v bodyValues) stringOf(name string) string {
 	s, _ := v[name].(string)
 	return s
 }
 
-func (v values) number(name string) *int {
+func (v bodyValues) numberOf(name string) *int {
 	n, given := v[name].(int64)
 	if !given {
 		return nil
@@ -40,14 +40,14 @@ func (v values) number(name string) *int {
 	return &i
 }
 
-func (v values) flag(name string, absent bool) bool {
-	if b := v.truth(name); b != nil {
+func (v bodyValues) flagOr(name string, absent bool) bool {
+	if b := v.boolOf(name); b != nil {
 		return *b
 	}
 	return absent
 }
 
-func (v values) truth(name string) *bool {
+func (v bodyValues) boolOf(name string) *bool {
 	b, given := v[name].(bool)
 	if !given {
 		return nil
@@ -55,72 +55,72 @@ func (v values) truth(name string) *bool {
 	return &b
 }
 
-func (v values) list(name string) []string {
+func (v bodyValues) listOf(name string) []string {
 	l, _ := v[name].([]string)
 	return l
 }
 
-// decode parses a body strictly: it must be one JSON object that contains only members of the
+// decodeBody parses a body strictly: it must be one JSON object that contains only members of the
 // shape, each at most once and with its type. The result shares no memory with body. Nesting needs
 // no limit, because only members of the shape are parsed, and their arrays contain strings or flat
 // objects. An empty body counts as an empty object. Errors are faults of the kind Invalid.
-func decode(body []byte, s shape) (values, error) {
-	v := values{}
+func decodeBody(body []byte, s bodyShape) (bodyValues, error) {
+	v := bodyValues{}
 	if len(bytes.TrimSpace(body)) > 0 {
-		d := decoder{jsontext.NewDecoder(bytes.NewReader(body)), s}
-		if err := d.object(v); err != nil {
+		d := bodyDecoder{jsontext.NewDecoder(bytes.NewReader(body)), s}
+		if err := d.readObject(v); err != nil {
 			return nil, err
 		}
 	}
-	return v, s.complete(v)
+	return v, s.checkRequired(v)
 }
 
-// complete returns an error if a required member is missing.
-func (s shape) complete(v values) error {
+// checkRequired returns an error if a required member is missing.
+func (s bodyShape) checkRequired(v bodyValues) error {
 	for i := range s {
-		if _, given := v[s[i].name]; s[i].required && !given {
-			return s[i].missing()
+		if _, given := v[s[i].name]; s[i].isRequired && !given {
+			return s[i].missingFault()
 		}
 	}
 	return nil
 }
 
-type decoder struct {
+type bodyDecoder struct {
 	*jsontext.Decoder
-	shape shape
+	shape bodyShape
 }
 
-var errNotJSON = invalid("the body is not valid JSON")
+var errNotJSON = invalidFault("the body is not valid JSON")
 
-// object parses the whole document.
-func (d decoder) object(v values) error {
+// readObject parses the whole document.
+func (d bodyDecoder) readObject(v bodyValues) error {
 	switch kind := d.PeekKind(); {
 	case kind == jsontext.KindInvalid:
 		return errNotJSON
 	case kind != jsontext.KindBeginObject:
-		return invalid("the body must be a JSON object")
+		return invalidFault("the body must be a JSON object")
 	}
-	if err := d.members(v); err != nil {
+	if err := d.readMembers(v); err != nil {
 		return err
 	}
 	switch _, err := d.ReadToken(); {
 	case err == io.EOF:
 		return nil
 	case err == nil:
-		return invalid("the body contains more than one JSON document")
+		return invalidFault("the body contains more than one JSON document")
 	}
 	return errNotJSON
 }
 
-// members parses one object. The caller has only peeked at its kind.
-func (d decoder) members(v values) error {
+// readMembers parses one object. The caller has only peeked at its kind.
+func (d bodyDecoder) readMembers(v bodyValues) error {
 	d.ReadToken()
 	for d.PeekKind() != jsontext.KindEndObject {
-		f, err := d.name()
+		f, err := d.readName()
 		if err != nil {
 			return err
 		}
-		if err := d.member(f, v); err != nil {
+		if err := d.readMember(f, v); err != nil {
 			return err
 		}
 	}
@@ -128,59 +128,59 @@ func (d decoder) members(v values) error {
 	return nil
 }
 
-// name parses the name of a member and returns its field.
-func (d decoder) name() (*field, error) {
+// readName parses the name of a member and returns its field.
+func (d bodyDecoder) readName() (*fieldRule, error) {
 	token, err := d.ReadToken()
 	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.As(err, &syntax) && syntax.Err == jsontext.ErrDuplicateName:
-		if f := d.shape.find(syntax.JSONPointer.LastToken()); f != nil {
-			return nil, f.twice()
+		if f := d.shape.findField(syntax.JSONPointer.LastToken()); f != nil {
+			return nil, f.twiceFault()
 		}
 		return nil, errNotJSON
 	case err != nil:
 		return nil, errNotJSON
 	}
 	name := token.String()
-	if f := d.shape.find(name); f != nil {
+	if f := d.shape.findField(name); f != nil {
 		return f, nil
 	}
-	return nil, d.shape.unknown(name)
+	return nil, d.shape.unknownMember(name)
 }
 
-// member parses one value into v.
-func (d decoder) member(f *field, v values) (err error) {
+// readMember parses one value into v.
+func (d bodyDecoder) readMember(f *fieldRule, v bodyValues) (err error) {
 	kind := d.PeekKind()
 	if kind == jsontext.KindNull {
 		_, err = d.ReadToken()
-		return malformed(f, err)
+		return malformedValue(f, err)
 	}
-	switch f.kind {
-	case line, text:
-		v[f.name], err = d.text(f, f.max)
-	case integer:
-		v[f.name], err = d.number(f)
-	case boolean:
+	switch f.valueKind {
+	case lineField, textField:
+		v[f.name], err = d.readText(f, f.maxLength)
+	case integerField:
+		v[f.name], err = d.readNumber(f)
+	case booleanField:
 		if kind != jsontext.KindTrue && kind != jsontext.KindFalse {
-			return d.other(f, kind)
+			return d.wrongType(f, kind)
 		}
 		_, err = d.ReadToken()
-		v[f.name], err = kind == jsontext.KindTrue, malformed(f, err)
-	case names:
-		v[f.name], err = d.list(f)
-	case files:
-		v[f.name], err = d.files(f)
-	case bodies:
-		v[f.name], err = d.bodies(f)
-	case guests:
-		v[f.name], err = d.guests(f)
+		v[f.name], err = kind == jsontext.KindTrue, malformedValue(f, err)
+	case namesField:
+		v[f.name], err = d.readList(f)
+	case filesField:
+		v[f.name], err = d.readFiles(f)
+	case bodiesField:
+		v[f.name], err = d.readBodies(f)
+	case guestsField:
+		v[f.name], err = d.readGuests(f)
 	}
 	return err
 }
 
-func (d decoder) text(f *field, limit int) (string, error) {
+func (d bodyDecoder) readText(f *fieldRule, limit int) (string, error) {
 	if kind := d.PeekKind(); kind != jsontext.KindString {
-		return "", d.other(f, kind)
+		return "", d.wrongType(f, kind)
 	}
 	token, err := d.ReadToken()
 	if err != nil {
@@ -199,86 +199,86 @@ func parseWhole(s string) (int64, error) {
 	return strconv.ParseInt(s, 10, 64)
 }
 
-// number accepts only whole numbers.
-func (d decoder) number(f *field) (int64, error) {
+// readNumber accepts only whole numbers.
+func (d bodyDecoder) readNumber(f *fieldRule) (int64, error) {
 	if kind := d.PeekKind(); kind != jsontext.KindNumber {
-		return 0, d.other(f, kind)
+		return 0, d.wrongType(f, kind)
 	}
 	token, err := d.ReadToken()
 	if err != nil {
-		return 0, f.malformed()
+		return 0, f.malformedFault()
 	}
 	n, err := parseWhole(token.String())
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return 0, fault.Field(f.said(), "is out of range")
+		return 0, fault.InvalidField(f.displayName(), "is out of range")
 	case err != nil:
 		return 0, f.mistyped()
 	}
 	return n, f.checkNumber(n)
 }
 
-func (d decoder) list(f *field) ([]string, error) {
+func (d bodyDecoder) readList(f *fieldRule) ([]string, error) {
 	if kind := d.PeekKind(); kind != jsontext.KindBeginArray {
-		return nil, d.other(f, kind)
+		return nil, d.wrongType(f, kind)
 	}
 	d.ReadToken()
 	out := []string{}
 	for d.PeekKind() != jsontext.KindEndArray {
-		s, err := d.text(f, cmp.Or(f.each, maxName))
+		s, err := d.readText(f, cmp.Or(f.maxEntry, maxName))
 		if err != nil {
 			return nil, err
 		}
-		if out = append(out, s); len(out) > f.max {
+		if out = append(out, s); len(out) > f.maxLength {
 			return nil, f.checkCount(len(out))
 		}
 	}
 	_, err := d.ReadToken()
-	return out, malformed(f, err)
+	return out, malformedValue(f, err)
 }
 
-// bodies returns the raw entries. There must be at least one.
-func (d decoder) bodies(f *field) ([]jsontext.Value, error) {
+// readBodies returns the raw entries. There must be at least one.
+func (d bodyDecoder) readBodies(f *fieldRule) ([]jsontext.Value, error) {
 	if kind := d.PeekKind(); kind != jsontext.KindBeginArray {
-		return nil, d.other(f, kind)
+		return nil, d.wrongType(f, kind)
 	}
 	d.ReadToken()
 	var out []jsontext.Value
 	for d.PeekKind() != jsontext.KindEndArray {
 		one, err := d.ReadValue()
 		if err != nil {
-			return nil, f.malformed()
+			return nil, f.malformedFault()
 		}
-		if out = append(out, one.Clone()); len(out) > f.max {
+		if out = append(out, one.Clone()); len(out) > f.maxLength {
 			return nil, f.checkCount(len(out))
 		}
 	}
 	d.ReadToken()
 	if len(out) == 0 {
-		return nil, fault.Field(f.said(), "must have at least one entry")
+		return nil, fault.InvalidField(f.displayName(), "must have at least one entry")
 	}
 	return out, nil
 }
 
-// other returns the error for a value of another type, or for a missing value.
-func (d decoder) other(f *field, kind jsontext.Kind) error {
+// wrongType returns the error for a value of another type, or for a missing value.
+func (d bodyDecoder) wrongType(f *fieldRule, kind jsontext.Kind) error {
 	if kind == jsontext.KindInvalid {
-		return f.malformed()
+		return f.malformedFault()
 	}
 	return f.mistyped()
 }
 
-func malformed(f *field, err error) error {
+func malformedValue(f *fieldRule, err error) error {
 	if err != nil {
-		return f.malformed()
+		return f.malformedFault()
 	}
 	return nil
 }
 
 // badString returns the error for a string that cannot be stored, or for one without an end.
-func badString(f *field, err error) error {
+func badString(f *fieldRule, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return f.malformed()
+		return f.malformedFault()
 	}
 	return f.unstorable()
 }

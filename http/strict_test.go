@@ -19,33 +19,33 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // badValues returns JSON values that a kind of field must refuse.
-func badValues(f *field) []string {
-	switch f.kind {
-	case line:
+func badValues(f *fieldRule) []string {
+	switch f.valueKind {
+	case lineField:
 		return append(badTexts(f), `"a\nb"`, `"a\rb"`, `"a\u2028b"`, `"a\u0085b"`, `"a\u001bb"`, `"a\u007fb"`, `"a\tb"`)
-	case text:
+	case textField:
 		return badTexts(f)
-	case integer:
+	case integerField:
 		return []string{`"24"`, `true`, `{}`, `[]`, `24.5`, `24.`, `.0`, `24.0e0`, `2e1`, `0`, `-1`, `-0`, `9223372036854775808`, `1e999`, `NaN`, `01`, `0x10`, `+1`}
-	case boolean:
+	case booleanField:
 		return []string{`"true"`, `1`, `0`, `{}`, `True`, `tru`}
-	case names:
-		many := `["inbox:read"` + strings.Repeat(`,"inbox:read"`, f.max) + `]`
-		return []string{`"inbox:read"`, `{}`, `[1]`, `[null]`, `[["inbox:read"]]`, `["` + strings.Repeat("x", cmp.Or(f.each, maxName)+1) + `"]`, many, `["a\u0000b"]`, `["inbox:read"`}
-	case files:
+	case namesField:
+		many := `["inbox:read"` + strings.Repeat(`,"inbox:read"`, f.maxLength) + `]`
+		return []string{`"inbox:read"`, `{}`, `[1]`, `[null]`, `[["inbox:read"]]`, `["` + strings.Repeat("x", cmp.Or(f.maxEntry, maxName)+1) + `"]`, many, `["a\u0000b"]`, `["inbox:read"`}
+	case filesField:
 		one := func(members string) string { return `[{"filename":"a","content_b64":"YQ=="},{` + members + `}]` }
 		return []string{
 			`"a"`, `{}`, `[1]`, `[null]`, `[[]]`, one(``), one(`"filename":"a"`), one(`"content_b64":""`), one(`"filename":1`),
 			one(`"filename":"a","filename":"b"`), one(`"filename":"a\nb"`), one(`"data":"x"`), one(`"filename":"` + strings.Repeat("f", 256) + `"`),
-			one(`"filename":"a","content_b64":[]`), `[` + strings.Repeat(`{"filename":"a","content_b64":""},`, f.max) + `{"filename":"a","content_b64":""}]`, `[{`,
+			one(`"filename":"a","content_b64":[]`), `[` + strings.Repeat(`{"filename":"a","content_b64":""},`, f.maxLength) + `{"filename":"a","content_b64":""}]`, `[{`,
 		}
 	}
 	return nil
 }
 
-func badTexts(f *field) []string {
+func badTexts(f *fieldRule) []string {
 	return []string{
-		`1`, `true`, `[]`, `{}`, `["a"]`, `"` + strings.Repeat("é", f.max+1) + `"`, `"a\u0000b"`, `"\ud800"`, `"\udc00\ud800"`, "\"\xff\"", `"\x41"`,
+		`1`, `true`, `[]`, `{}`, `["a"]`, `"` + strings.Repeat("é", f.maxLength+1) + `"`, `"a\u0000b"`, `"\ud800"`, `"\udc00\ud800"`, "\"\xff\"", `"\x41"`,
 		`"never ends`, `'single'`, strings.Repeat("[", 100) + strings.Repeat("]", 100),
 	}
 }
@@ -71,24 +71,24 @@ func TestSentencesOfRefusedBodies(t *testing.T) {
 	s := New(Options{}, Ports{})
 	for i := range s.routes {
 		rt := &s.routes[i]
-		if rt.body == nil || rt.isCompat() { // compat routes have the same shapes
+		if rt.bodyShape == nil || rt.isCompat() { // compat routes have the same shapes
 			continue
 		}
-		fmt.Fprintf(&out, "%s\n", rt.name())
+		fmt.Fprintf(&out, "%s\n", rt.routeName())
 		try := func(body string) {
-			v, err := decode([]byte(body), rt.body)
+			v, err := decodeBody([]byte(body), rt.bodyShape)
 			if err == nil {
-				t.Errorf("%s takes %s as %v", rt.name(), body, v)
+				t.Errorf("%s takes %s as %v", rt.routeName(), body, v)
 				return
 			}
-			if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(worded(err.(*fault.Error)), "Invalid request: ") {
+			if !fault.Is(err, fault.InvalidRequest) || !strings.HasPrefix(clientMessage(err.(*fault.Error)), "Invalid request: ") {
 				t.Errorf("%s: %v", body, err)
 			}
-			fmt.Fprintf(&out, "  %-50s %s\n", strconv.QuoteToASCII(shorten(body)), worded(err.(*fault.Error)))
+			fmt.Fprintf(&out, "  %-50s %s\n", strconv.QuoteToASCII(shorten(body)), clientMessage(err.(*fault.Error)))
 		}
-		for j := range rt.body {
-			f := &rt.body[j]
-			if f.required {
+		for j := range rt.bodyShape {
+			f := &rt.bodyShape[j]
+			if f.isRequired {
 				try("{}")
 				try(`{"` + f.name + `":null}`)
 			}
@@ -99,7 +99,7 @@ func TestSentencesOfRefusedBodies(t *testing.T) {
 			try(fmt.Sprintf(`{"%s":null}`, strings.ToUpper(f.name)))
 		}
 		for _, d := range badDocuments {
-			if rt.body.find("public_key") == nil || !strings.HasPrefix(d, `{"public_key"`) {
+			if rt.bodyShape.findField("public_key") == nil || !strings.HasPrefix(d, `{"public_key"`) {
 				try(d)
 			}
 		}
@@ -136,30 +136,30 @@ func TestSpecifiedSentences(t *testing.T) {
 		`{"label":"` + strings.Repeat("é", 101) + `"}`: "Invalid request: 'label' is too long (101 characters). The limit is 100 characters",
 		`{"retention_hours":0}`:                        "Invalid request: 'retention_hours' is 0; it must be at least 1",
 	} {
-		if _, err := decode([]byte(body), orderShape); err == nil || worded(err.(*fault.Error)) != want {
+		if _, err := decodeBody([]byte(body), orderShape); err == nil || clientMessage(err.(*fault.Error)) != want {
 			t.Errorf("%.40s: %v", body, err)
 		}
 	}
 }
 
 func TestGoodBodies(t *testing.T) {
-	v, err := decode([]byte(" {\"label\" : \"\\u00e9\\ud83d\\ude00 \\\"x\\\"\", \"retention_hours\":9223372036854775807, \"prefix\":null}\r\n"), orderShape)
-	if err != nil || *v.text("label") != "é😀 \"x\"" || *v.number("retention_hours") != math.MaxInt64 || v.text("prefix") != nil {
+	v, err := decodeBody([]byte(" {\"label\" : \"\\u00e9\\ud83d\\ude00 \\\"x\\\"\", \"retention_hours\":9223372036854775807, \"prefix\":null}\r\n"), orderShape)
+	if err != nil || *v.textOf("label") != "é😀 \"x\"" || *v.numberOf("retention_hours") != math.MaxInt64 || v.textOf("prefix") != nil {
 		t.Errorf("%v, %v", v, err)
 	}
-	if v, err := decode([]byte(`{"retention_hours":24.00}`), orderShape); err != nil || *v.number("retention_hours") != 24 {
+	if v, err := decodeBody([]byte(`{"retention_hours":24.00}`), orderShape); err != nil || *v.numberOf("retention_hours") != 24 {
 		t.Errorf("a whole number with a fraction of zeros: %v, %v", v, err)
 	}
-	if v, err := decode([]byte(" \n"), orderShape); err != nil || len(v) != 0 {
+	if v, err := decodeBody([]byte(" \n"), orderShape); err != nil || len(v) != 0 {
 		t.Errorf("an empty body: %v, %v", v, err)
 	}
-	if v, err := decode([]byte(`{"label":"`+strings.Repeat("😀", 100)+`"}`), orderShape); err != nil || v.text("label") == nil {
+	if v, err := decodeBody([]byte(`{"label":"`+strings.Repeat("😀", 100)+`"}`), orderShape); err != nil || v.textOf("label") == nil {
 		t.Errorf("100 code points: %v", err)
 	}
-	if v, err := decode([]byte(`{"scopes":[],"label":"a"}`), keyShape); err != nil || v.list("scopes") == nil || v.number("expires_in_days") != nil {
+	if v, err := decodeBody([]byte(`{"scopes":[],"label":"a"}`), keyShape); err != nil || v.listOf("scopes") == nil || v.numberOf("expires_in_days") != nil {
 		t.Errorf("%v, %v", v, err)
 	}
-	if v, err := decode([]byte(`{"read":false}`), readShape); err != nil || v.flag("read", true) {
+	if v, err := decodeBody([]byte(`{"read":false}`), readShape); err != nil || v.flagOr("read", true) {
 		t.Errorf("%v, %v", v, err)
 	}
 }
@@ -170,12 +170,12 @@ func TestNothingIsDoneForARefusedBody(t *testing.T) {
 	w.signUp(alice)
 	key := w.key(alice, account.ScopeFull)
 	for _, body := range badDocuments {
-		w.expect(422, w.call(post, "/api/v1/inboxes", key, body))
+		w.expect(422, w.call(methodPost, "/api/v1/inboxes", key, body))
 	}
-	for _, body := range badValues(orderShape.find("retention_hours")) {
-		w.expect(422, w.call(post, "/api/v1/inboxes", key, `{"retention_hours":`+body+`}`))
+	for _, body := range badValues(orderShape.findField("retention_hours")) {
+		w.expect(422, w.call(methodPost, "/api/v1/inboxes", key, `{"retention_hours":`+body+`}`))
 	}
-	if r := w.call(get, "/api/v1/inboxes", key, ""); r.body != `{"inboxes":[],"next_cursor":null}` {
+	if r := w.call(methodGet, "/api/v1/inboxes", key, ""); r.body != `{"inboxes":[],"next_cursor":null}` {
 		t.Errorf("inboxes: %s", r.body)
 	}
 }
@@ -187,19 +187,19 @@ func FuzzStrictJSON(f *testing.F) {
 	for _, s := range []string{`{"label":"a","scopes":["full"],"expires_in_days":30}`, `{"email":"a@b.c","password":"x"}`, `{"read":true}`} {
 		f.Add([]byte(s))
 	}
-	shapes := []shape{signInShape, keyShape, sessionOrderShape, readShape, emptyShape}
+	shapes := []bodyShape{signInShape, keyShape, sessionOrderShape, readShape, emptyShape}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		before := string(body)
 		for _, s := range shapes {
-			v, err := decode(body, s)
+			v, err := decodeBody(body, s)
 			if err != nil {
-				if detail := worded(err.(*fault.Error)); !fault.Is(err, fault.Invalid) || !strings.HasPrefix(detail, "Invalid request: ") || !utf8.ValidString(detail) {
+				if detail := clientMessage(err.(*fault.Error)); !fault.Is(err, fault.InvalidRequest) || !strings.HasPrefix(detail, "Invalid request: ") || !utf8.ValidString(detail) {
 					t.Fatalf("%q: %v", body, err)
 				}
 				continue
 			}
 			for name, value := range v {
-				checkDecoded(t, s.find(name), value)
+				checkDecoded(t, s.findField(name), value)
 			}
 		}
 		if string(body) != before {
@@ -208,18 +208,18 @@ func FuzzStrictJSON(f *testing.F) {
 	})
 }
 
-func checkDecoded(t *testing.T, f *field, value any) {
+func checkDecoded(t *testing.T, f *fieldRule, value any) {
 	switch v := value.(type) {
 	case string:
-		if !utf8.ValidString(v) || strings.IndexByte(v, 0) >= 0 || utf8.RuneCountInString(v) > f.max || f.kind == line && strings.ContainsFunc(v, unicode.IsControl) {
+		if !utf8.ValidString(v) || strings.IndexByte(v, 0) >= 0 || utf8.RuneCountInString(v) > f.maxLength || f.valueKind == lineField && strings.ContainsFunc(v, unicode.IsControl) {
 			t.Fatalf("%s took %q", f.name, v)
 		}
 	case int64:
-		if v < int64(f.min) {
+		if v < int64(f.minValue) {
 			t.Fatalf("%s took %d", f.name, v)
 		}
 	case []string:
-		if len(v) > f.max {
+		if len(v) > f.maxLength {
 			t.Fatalf("%s took %d entries", f.name, len(v))
 		}
 	case bool:

@@ -49,7 +49,7 @@ func (r reply) ids(t testing.TB) []int64 {
 
 func TestTagsAndTimesNarrowReads(t *testing.T) {
 	w, address, key := lanes(t)
-	third := w.expect(200, w.call(get, inboxAt(address, "")+"/messages/3", key, "")).object(t, "email", "received_at").(string)
+	third := w.expect(200, w.call(methodGet, inboxAt(address, "")+"/messages/3", key, "")).object(t, "email", "received_at").(string)
 	at, _ := time.Parse(time.RFC3339, third)
 	to := func(tag string) string { return "to=" + url.QueryEscape(strings.Replace(address, "@", tag+"@", 1)) }
 	typed := func(tag string) string { return "to=" + strings.Replace(address, "@", tag+"@", 1) }
@@ -74,14 +74,14 @@ func TestTagsAndTimesNarrowReads(t *testing.T) {
 		{"+b", "/messages/3", []int64{3}}, {"+B", "/messages/4", []int64{4}},
 	} {
 		for range 2 { // rendered, then cached
-			r := w.expect(200, w.call(get, inboxAt(address, c.tag)+c.call, key, ""))
+			r := w.expect(200, w.call(methodGet, inboxAt(address, c.tag)+c.call, key, ""))
 			if got := r.ids(t); !slices.Equal(got, c.want) && len(got)+len(c.want) > 0 {
 				t.Errorf("%s %s: %v, want %v", c.tag, c.call, got, c.want)
 			}
 		}
 	}
 	for _, call := range []string{"/latest?since=yesterday", "/messages?since=2026-11-22T10:00:00"} {
-		r := w.expect(422, w.call(get, inboxAt(address, "")+call, key, ""))
+		r := w.expect(422, w.call(methodGet, inboxAt(address, "")+call, key, ""))
 		if r.detail() != "Invalid request: 'since' must be an ISO 8601 time with an offset, like 2026-11-22T09:30:00Z, or a date" {
 			t.Error(r.detail())
 		}
@@ -151,7 +151,7 @@ func TestAMessageToSeveralTags(t *testing.T) {
 	events := w.waiting(inboxAt(address, "+d")+"/events?wait=60&after=now", key)
 	w.awaitWaiters(3)
 	named := []string{tagged("+c"), tagged("+d"), address}
-	id := w.deliver(address, inbox.Receive{Subject: "for three", EnvelopeTo: named[0], Named: named, Content: &inbox.Content{}})
+	id := w.deliver(address, inbox.Receive{Subject: "for three", EnvelopeTo: named[0], NamedRecipients: named, Content: &inbox.Content{}})
 	for tag, got := range waits {
 		if subject := w.answer(got).object(t, "email", "subject"); subject != "for three" {
 			t.Errorf("%s woke for %v", tag, subject)
@@ -164,7 +164,7 @@ func TestAMessageToSeveralTags(t *testing.T) {
 	}
 	want := fmt.Sprintf(`"envelope_to":%q,"envelope_recipients":[%q,%q,%q]`, named[0], named[0], named[1], named[2])
 	for tag, list := range map[string][]int64{"": {id, 4, 3, 2, 1}, "+a": {3, 1}, "+b": {2}, "+c": {id}, "+d": {id}} {
-		if got := w.expect(200, w.call(get, inboxAt(address, tag)+"/messages", key, "")).ids(t); !slices.Equal(got, list) {
+		if got := w.expect(200, w.call(methodGet, inboxAt(address, tag)+"/messages", key, "")).ids(t); !slices.Equal(got, list) {
 			t.Errorf("%q lists %v", tag, got)
 		}
 		for range 2 { // rendered, then cached
@@ -175,10 +175,10 @@ func TestAMessageToSeveralTags(t *testing.T) {
 		}
 	}
 	to := "/messages?to=" + url.QueryEscape(address)
-	if got := w.expect(200, w.call(get, inboxAt(address, "")+to, key, "")).ids(t); !slices.Equal(got, []int64{id, 4}) {
+	if got := w.expect(200, w.call(methodGet, inboxAt(address, "")+to, key, "")).ids(t); !slices.Equal(got, []int64{id, 4}) {
 		t.Errorf("%s: %v", to, got)
 	}
-	if got := w.expect(200, w.call(get, inboxAt(address, "+d")+"/messages?unread=true", key, "")).ids(t); !slices.Equal(got, []int64{id}) {
+	if got := w.expect(200, w.call(methodGet, inboxAt(address, "+d")+"/messages?unread=true", key, "")).ids(t); !slices.Equal(got, []int64{id}) {
 		t.Errorf("unread of +d: %v", got)
 	}
 	w.expect(200, w.call("POST", fmt.Sprintf("%s/messages/%d/read", inboxAt(address, "+c"), id), key, ""))
@@ -233,12 +233,12 @@ func TestTagsNarrowEvents(t *testing.T) {
 func TestAWaitWithATagOfTheAnswer(t *testing.T) {
 	w, address, key := lanes(t)
 	latest := inboxAt(address, "+a") + "/latest"
-	etag := w.expect(200, w.call(get, latest, key, "")).header.Get("ETag")
-	same := w.expect(304, w.call(get, latest+"?wait=1", key, "", "If-None-Match", etag))
+	etag := w.expect(200, w.call(methodGet, latest, key, "")).header.Get("ETag")
+	same := w.expect(304, w.call(methodGet, latest+"?wait=1", key, "", "If-None-Match", etag))
 	if same.header.Get("ETag") != etag || same.body != "" {
 		t.Errorf("%v %s", same.header, same.body)
 	}
-	w.expect(200, w.call(get, latest+"?wait=60", key, "", "If-None-Match", `"0"`))
+	w.expect(200, w.call(methodGet, latest+"?wait=60", key, "", "If-None-Match", `"0"`))
 	for name, c := range map[string]struct {
 		tag, known string
 		change     inbox.Command
@@ -250,7 +250,7 @@ func TestAWaitWithATagOfTheAnswer(t *testing.T) {
 	} {
 		got := make(chan reply, 1)
 		go func() {
-			r, _ := w.try(get, inboxAt(address, c.tag)+"/latest?wait=60", key, "", "If-None-Match", c.known)
+			r, _ := w.try(methodGet, inboxAt(address, c.tag)+"/latest?wait=60", key, "", "If-None-Match", c.known)
 			got <- r
 		}()
 		w.awaitWaiters(1)
@@ -278,7 +278,7 @@ func TestPlusInQueries(t *testing.T) {
 		inboxAt(address, "") + "/latest?from=news+box@shop.test":       {id},
 		inboxAt(address, "") + "/latest?from=news+bo@shop.test&wait=0": {},
 	} {
-		if got := w.expect(200, w.call(get, call, key, "")).ids(t); !slices.Equal(got, want) {
+		if got := w.expect(200, w.call(methodGet, call, key, "")).ids(t); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", call, got, want)
 		}
 	}
@@ -287,7 +287,7 @@ func TestPlusInQueries(t *testing.T) {
 		t.Errorf("%d events of a tag", len(events.Events))
 	}
 	w.accounts.suppressed[w.idOf(alice)] = []account.Suppression{{Email: "a!b@far.test", Inbox: address, At: begin}, {Email: "a+b@far.test", Inbox: address, At: begin}, {Email: "a-b@far.test", Inbox: address, At: begin}}
-	r := w.expect(200, w.call(get, "/api/v1/suppressions?cursor=a+b@far.test", w.key(alice, account.ScopeSend), ""))
+	r := w.expect(200, w.call(methodGet, "/api/v1/suppressions?cursor=a+b@far.test", w.key(alice, account.ScopeSend), ""))
 	if strings.Contains(r.body, "a+b@") || !strings.Contains(r.body, "a-b@") {
 		t.Errorf("behind a cursor: %s", r.body)
 	}

@@ -29,7 +29,7 @@ func TestOverTLS(t *testing.T) {
 	client := borrowed.Client()
 	defer client.CloseIdleConnections()
 	ask := func(query string) {
-		req, _ := nethttp.NewRequest(get, "https://"+w.addr+"/api/v1/inboxes/"+address+"/latest"+query, nil)
+		req, _ := nethttp.NewRequest(methodGet, "https://"+w.addr+"/api/v1/inboxes/"+address+"/latest"+query, nil)
 		req.Header.Set("X-API-Key", key)
 		resp, err := client.Do(req)
 		if err != nil {

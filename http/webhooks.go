@@ -19,52 +19,52 @@ type Webhooks interface {
 	// AddWebhook creates a subscription. Only its result contains the secret. inbox may be empty;
 	// NoInbox if it does not belong to the account. Refused at the plan's limit.
 	AddWebhook(ctx context.Context, by *account.Principal, url, event, inbox string) (account.Webhook, error)
-	ListWebhooks(ctx context.Context, id account.ID) ([]webhook.Listed, error)
-	Webhook(ctx context.Context, id account.ID, hook int64) (webhook.Listed, error)
+	ListWebhooks(ctx context.Context, id account.ID) ([]webhook.ListedWebhook, error)
+	Webhook(ctx context.Context, id account.ID, hook int64) (webhook.ListedWebhook, error)
 	// ChangeWebhook changes the values that are not nil.
 	ChangeWebhook(ctx context.Context, id account.ID, hook int64, url, event *string) error
 	RotateSecret(ctx context.Context, id account.ID, hook int64) (string, error)
 	DropWebhook(ctx context.Context, id account.ID, hook int64) error
 	// TestWebhook posts a sample and waits for the response.
-	TestWebhook(ctx context.Context, id account.ID, hook int64) (webhook.Answer, error)
-	// Deliveries returns up to limit deliveries with ids below before (0: all), newest first. It
+	TestWebhook(ctx context.Context, id account.ID, hook int64) (webhook.ReceiverResponse, error)
+	// DeliveryPage returns up to limit deliveries with ids below before (0: all), newest first. It
 	// returns only those of one webhook unless hook is 0.
-	Deliveries(ctx context.Context, id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error)
+	DeliveryPage(ctx context.Context, id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error)
 	// Redeliver retries a finished delivery. It returns Refused while attempts continue.
 	Redeliver(ctx context.Context, id account.ID, delivery int64) error
 }
 
 var (
-	webhookShape = shape{
-		{name: "url", kind: text, required: true, max: webhook.MaxURL},
-		{name: "event", kind: line, required: true, max: maxName},
-		{name: "inbox", kind: line, max: maxAddress},
+	webhookShape = bodyShape{
+		{name: "url", valueKind: textField, isRequired: true, maxLength: webhook.MaxURL},
+		{name: "event", valueKind: lineField, isRequired: true, maxLength: maxName},
+		{name: "inbox", valueKind: lineField, maxLength: maxAddress},
 	}
-	webhookChangeShape = shape{
-		{name: "url", kind: text, max: webhook.MaxURL},
-		{name: "event", kind: line, max: maxName},
+	webhookChangeShape = bodyShape{
+		{name: "url", valueKind: textField, maxLength: webhook.MaxURL},
+		{name: "event", valueKind: lineField, maxLength: maxName},
 	}
 )
 
 // webhooks has the handlers that manage subscriptions and list deliveries.
-type webhooks struct{ port Webhooks }
+type webhooks struct{ webhookManager Webhooks }
 
-func (h *webhooks) routes() []route {
+func (h *webhooks) listRoutes() []routeSpec {
 	const (
 		all = "/api/webhooks"
 		one = all + "/{id}"
 		log = all + "/deliveries"
 	)
-	return []route{
-		{post, all, sessions, none, false, webhookShape, h.addWebhook},
-		{get, all, sessions, none, false, nil, h.listWebhooks},
-		{get, one, sessions, none, false, nil, onWebhook(h.respond)},
-		{patch, one, sessions, none, false, webhookChangeShape, h.changeWebhook},
-		{remove, one, sessions, none, false, nil, onWebhook(h.dropWebhook)},
-		{post, one + "/rotate-secret", sessions, none, false, emptyShape, onWebhook(h.rotateSecret)},
-		{post, one + "/test", sessions, none, false, emptyShape, onWebhook(h.testWebhook)},
-		{get, log, sessions, none, false, nil, h.listDeliveries},
-		{post, log + "/{id}/redeliver", sessions, none, false, emptyShape, h.redeliver},
+	return []routeSpec{
+		{methodPost, all, sessionTokens, noScope, false, webhookShape, h.addWebhook},
+		{methodGet, all, sessionTokens, noScope, false, nil, h.listWebhooks},
+		{methodGet, one, sessionTokens, noScope, false, nil, onWebhook(h.answerWebhook)},
+		{methodPatch, one, sessionTokens, noScope, false, webhookChangeShape, h.changeWebhook},
+		{methodDelete, one, sessionTokens, noScope, false, nil, onWebhook(h.dropWebhook)},
+		{methodPost, one + "/rotate-secret", sessionTokens, noScope, false, emptyShape, onWebhook(h.rotateSecret)},
+		{methodPost, one + "/test", sessionTokens, noScope, false, emptyShape, onWebhook(h.testWebhook)},
+		{methodGet, log, sessionTokens, noScope, false, nil, h.listDeliveries},
+		{methodPost, log + "/{id}/redeliver", sessionTokens, noScope, false, emptyShape, h.redeliver},
 	}
 }
 
@@ -79,8 +79,8 @@ type webhookResponse struct {
 	LastStatus *int    `json:"last_status_code"` // null: no attempt yet, or no response
 }
 
-func shownWebhook(w *webhook.Listed) webhookResponse {
-	return webhookResponse{w.ID, w.URL, w.Event, stringOrNull(w.Inbox), wireTime(w.CreatedAt), wireTimeOrNull(w.LastAt), numberOrNull(w.LastStatus)}
+func shownWebhook(w *webhook.ListedWebhook) webhookResponse {
+	return webhookResponse{w.ID, w.URL, w.EventFilter, stringOrNull(w.InboxFilter), wireTime(w.CreatedAt), wireTimeOrNull(w.LastAt), numberOrNull(w.LastStatus)}
 }
 
 func numberOrNull(n int) *int {
@@ -90,35 +90,35 @@ func numberOrNull(n int) *int {
 	return &n
 }
 
-// subscription checks the URL and the event of a request, each if it is given.
-func (r *request) subscription() (url, event *string, err error) {
-	if given := r.body.text("url"); given != nil {
+// readSubscription checks the URL and the event of a request, each if it is given.
+func (r *apiRequest) readSubscription() (url, event *string, err error) {
+	if given := r.bodyValues.textOf("url"); given != nil {
 		canonical, err := webhook.CanonicalURL(*given)
 		if err != nil {
 			return nil, nil, err
 		}
 		url = &canonical
 	}
-	if event = r.body.text("event"); event != nil && !webhook.Known(*event) {
-		return nil, nil, fault.Field("event", "is not a valid event. Valid events: %s", strings.Join(webhook.Subscriptions(), ", "))
+	if event = r.bodyValues.textOf("event"); event != nil && !webhook.IsSubscription(*event) {
+		return nil, nil, fault.InvalidField("event", "is not a valid event. Valid events: %s", strings.Join(webhook.Subscriptions(), ", "))
 	}
 	return url, event, nil
 }
 
-func (h *webhooks) addWebhook(r *request) error {
-	url, event, err := r.subscription()
+func (h *webhooks) addWebhook(r *apiRequest) error {
+	url, event, err := r.readSubscription()
 	if err != nil {
 		return err
 	}
-	only, given := "", r.body.text("inbox")
+	only, given := "", r.bodyValues.textOf("inbox")
 	if given != nil {
-		canonical, ok := address.Inbox(*given)
+		canonical, ok := address.CanonicalInbox(*given)
 		if !ok {
 			return noInbox(*given)
 		}
 		only = address.WithoutTag(canonical)
 	}
-	w, err := h.port.AddWebhook(r.ctx, r.principal, *url, *event, only)
+	w, err := h.webhookManager.AddWebhook(r.ctx, r.principal, *url, *event, only)
 	switch {
 	case fault.Is(err, fault.NoInbox):
 		return noInbox(only)
@@ -128,20 +128,20 @@ func (h *webhooks) addWebhook(r *request) error {
 	return r.json(fasthttp.StatusCreated, struct {
 		Webhook webhookResponse `json:"webhook"`
 		Secret  string          `json:"secret"`
-	}{shownWebhook(&webhook.Listed{Webhook: w}), w.Secret}, nil)
+	}{shownWebhook(&webhook.ListedWebhook{Webhook: w}), w.Secret}, nil)
 }
 
-func (h *webhooks) listWebhooks(r *request) error {
-	all, err := h.port.ListWebhooks(r.ctx, r.principal.Account)
+func (h *webhooks) listWebhooks(r *apiRequest) error {
+	all, err := h.webhookManager.ListWebhooks(r.ctx, r.principal.Account)
 	return r.json(fasthttp.StatusOK, struct {
 		Webhooks []webhookResponse `json:"webhooks"`
-	}{each(all, shownWebhook)}, err)
+	}{mapEach(all, shownWebhook)}, err)
 }
 
 // webhookID returns the id in the path.
-func (r *request) webhookID() (int64, error) {
-	given := parameter(r.http, "id")
-	id, ok := number(given)
+func (r *apiRequest) webhookID() (int64, error) {
+	given := pathParameter(r.httpCtx, "id")
+	id, ok := parseID(given)
 	if !ok {
 		return 0, account.NoWebhook(given)
 	}
@@ -149,8 +149,8 @@ func (r *request) webhookID() (int64, error) {
 }
 
 // onWebhook passes the id in the path to a handler.
-func onWebhook(handle func(*request, int64) error) func(*request) error {
-	return func(r *request) error {
+func onWebhook(handle func(*apiRequest, int64) error) func(*apiRequest) error {
+	return func(r *apiRequest) error {
 		id, err := r.webhookID()
 		if err != nil {
 			return err
@@ -159,79 +159,79 @@ func onWebhook(handle func(*request, int64) error) func(*request) error {
 	}
 }
 
-func (h *webhooks) respond(r *request, id int64) error {
-	w, err := h.port.Webhook(r.ctx, r.principal.Account, id)
+func (h *webhooks) answerWebhook(r *apiRequest, id int64) error {
+	w, err := h.webhookManager.Webhook(r.ctx, r.principal.Account, id)
 	return r.json(fasthttp.StatusOK, struct {
 		Webhook webhookResponse `json:"webhook"`
 	}{shownWebhook(&w)}, err)
 }
 
-func (h *webhooks) changeWebhook(r *request) error {
-	url, event, err := r.subscription()
+func (h *webhooks) changeWebhook(r *apiRequest) error {
+	url, event, err := r.readSubscription()
 	if err != nil {
 		return err
 	}
 	id, err := r.webhookID()
 	if err == nil {
-		err = h.port.ChangeWebhook(r.ctx, r.principal.Account, id, url, event)
+		err = h.webhookManager.ChangeWebhook(r.ctx, r.principal.Account, id, url, event)
 	}
 	if err != nil {
 		return err
 	}
-	return h.respond(r, id)
+	return h.answerWebhook(r, id)
 }
 
-func (h *webhooks) dropWebhook(r *request, id int64) error {
-	return r.ok(h.port.DropWebhook(r.ctx, r.principal.Account, id))
+func (h *webhooks) dropWebhook(r *apiRequest, id int64) error {
+	return r.ok(h.webhookManager.DropWebhook(r.ctx, r.principal.Account, id))
 }
 
-func (h *webhooks) rotateSecret(r *request, id int64) error {
-	secret, err := h.port.RotateSecret(r.ctx, r.principal.Account, id)
+func (h *webhooks) rotateSecret(r *apiRequest, id int64) error {
+	secret, err := h.webhookManager.RotateSecret(r.ctx, r.principal.Account, id)
 	return r.json(fasthttp.StatusOK, struct {
 		Secret string `json:"secret"`
 	}{secret}, err)
 }
 
-func (h *webhooks) testWebhook(r *request, id int64) error {
-	a, err := h.port.TestWebhook(r.ctx, r.principal.Account, id)
+func (h *webhooks) testWebhook(r *apiRequest, id int64) error {
+	a, err := h.webhookManager.TestWebhook(r.ctx, r.principal.Account, id)
 	return r.json(fasthttp.StatusOK, struct {
 		OK       bool    `json:"ok"`
 		Status   *int    `json:"status_code"`
 		Duration int64   `json:"duration_ms"`
 		Error    *string `json:"error"`
-	}{webhook.Succeeded(a.Status), numberOrNull(a.Status), a.Duration.Milliseconds(), stringOrNull(a.Error)}, err)
+	}{webhook.IsSuccess(a.Status), numberOrNull(a.Status), a.Duration.Milliseconds(), stringOrNull(a.Error)}, err)
 }
 
 // deliveryResponse is one attempt to deliver one event to one webhook.
 type deliveryResponse struct {
-	ID       int64   `json:"id"`
-	Webhook  int64   `json:"webhook_id"`
-	EventID  string  `json:"event_id"`
-	Event    string  `json:"event"`
-	Inbox    string  `json:"inbox"`
-	URL      string  `json:"url"`
-	Attempt  int     `json:"attempt"` // 0: the next attempt, not made yet
-	Status   *int    `json:"status_code"`
-	Error    *string `json:"error"`
-	Duration *int64  `json:"duration_ms"`
-	At       string  `json:"at"` // of the last attempt; without one, of the event
-	NextAt   *string `json:"next_attempt_at"`
-	State    string  `json:"state"`
-	Response *string `json:"response"` // first KiB of the response's body
-	Gone     bool    `json:"gone,omitzero"`
+	ID              int64   `json:"id"`
+	Webhook         int64   `json:"webhook_id"`
+	EventID         string  `json:"event_id"`
+	Event           string  `json:"event"`
+	Inbox           string  `json:"inbox"`
+	URL             string  `json:"url"`
+	Attempt         int     `json:"attempt"` // 0: the next attempt, not made yet
+	StatusCode      *int    `json:"status_code"`
+	Error           *string `json:"error"`
+	DurationMillis  *int64  `json:"duration_ms"`
+	At              string  `json:"at"` // of the last attempt; without one, of the event
+	NextAt          *string `json:"next_attempt_at"`
+	State           string  `json:"state"`
+	ResponseExcerpt *string `json:"response"` // first KiB of the response's body
+	ContentGone     bool    `json:"gone,omitzero"`
 }
 
-func shownDelivery(r *webhook.Record) deliveryResponse {
+func shownDelivery(r *webhook.AttemptRecord) deliveryResponse {
 	d := r.Delivery
 	a := deliveryResponse{
-		ID: r.ID, Webhook: d.Webhook, EventID: d.EventID, Event: d.Event, Inbox: d.Inbox, URL: r.URL, Attempt: r.Attempt,
-		Status: numberOrNull(r.Status), Error: stringOrNull(r.Error), At: wireTime(d.At),
-		NextAt: wireTimeOrNull(r.NextAt), State: r.State.Name(), Response: stringOrNull(r.Excerpt),
+		ID: r.ID, Webhook: d.Webhook, EventID: d.EventID, Event: d.Event, Inbox: d.Inbox, URL: r.URL, Attempt: r.AttemptNumber,
+		StatusCode: numberOrNull(r.Status), Error: stringOrNull(r.Error), At: wireTime(d.At),
+		NextAt: wireTimeOrNull(r.NextAt), State: r.State.WireName(), ResponseExcerpt: stringOrNull(r.BodyExcerpt),
 	}
-	_, a.Gone = d.About()
+	_, a.ContentGone = d.AboutMessage()
 	if !r.At.IsZero() {
 		took := r.Duration.Milliseconds()
-		a.At, a.Duration = wireTime(r.At), &took
+		a.At, a.DurationMillis = wireTime(r.At), &took
 	}
 	return a
 }
@@ -246,30 +246,30 @@ const (
 	maxID          = 1 << 53
 )
 
-func (h *webhooks) listDeliveries(r *request) error {
-	q := r.query()
-	limit, hook, before := q.number("limit", defaultDeliveries, 1, maxDeliveries), q.number("webhook_id", 0, 1, maxID), q.number("before", 0, 1, maxID)
-	if q.err != nil {
-		return q.err
+func (h *webhooks) listDeliveries(r *apiRequest) error {
+	q := r.queryReader()
+	limit, hook, before := q.readNumber("limit", defaultDeliveries, 1, maxDeliveries), q.readNumber("webhook_id", 0, 1, maxID), q.readNumber("before", 0, 1, maxID)
+	if q.firstErr != nil {
+		return q.firstErr
 	}
-	if err := r.charged(limit * deliveryBytes); err != nil {
+	if err := r.awaitCharge(limit * deliveryBytes); err != nil {
 		return err
 	}
-	shown, err := h.deliveries(r, hook, before, int(limit))
+	shown, err := h.deliveryPage(r, hook, before, int(limit))
 	return r.json(fasthttp.StatusOK, struct {
 		Deliveries []deliveryResponse `json:"deliveries"`
 	}{shown}, err)
 }
 
-// deliveries returns up to limit records with ids below before (0: all), newest first.
-func (h *webhooks) deliveries(r *request, hook, before int64, limit int) ([]deliveryResponse, error) {
+// deliveryPage returns up to limit records with ids below before (0: all), newest first.
+func (h *webhooks) deliveryPage(r *apiRequest, hook, before int64, limit int) ([]deliveryResponse, error) {
 	shown := []deliveryResponse{}
 	for below := webhook.BehindRecord(before); len(shown) < limit; {
-		some, err := h.port.Deliveries(r.ctx, r.principal.Account, hook, below, deliveriesRead)
+		some, err := h.webhookManager.DeliveryPage(r.ctx, r.principal.Account, hook, below, deliveriesRead)
 		if err != nil {
 			return nil, err
 		}
-		shown = append(shown, each(webhook.Records(some, before, limit-len(shown)), shownDelivery)...)
+		shown = append(shown, mapEach(webhook.NewestRecords(some, before, limit-len(shown)), shownDelivery)...)
 		if len(some) < deliveriesRead {
 			break
 		}
@@ -278,11 +278,11 @@ func (h *webhooks) deliveries(r *request, hook, before int64, limit int) ([]deli
 	return shown, nil
 }
 
-func (h *webhooks) redeliver(r *request) error {
-	given := parameter(r.http, "id")
-	id, ok := number(given)
+func (h *webhooks) redeliver(r *apiRequest) error {
+	given := pathParameter(r.httpCtx, "id")
+	id, ok := parseID(given)
 	if !ok {
 		return fault.New(fault.NotFound, fmt.Sprintf("Delivery %s not found", given))
 	}
-	return r.json(fasthttp.StatusAccepted, okResponse{true}, h.port.Redeliver(r.ctx, r.principal.Account, webhook.OfRecord(id)))
+	return r.json(fasthttp.StatusAccepted, okResponse{true}, h.webhookManager.Redeliver(r.ctx, r.principal.Account, webhook.OfRecord(id)))
 }

@@ -18,8 +18,8 @@ import (
 // the accounts, by the real rules.
 type fakeWebhooks struct {
 	log    []webhook.Delivery
-	answer webhook.Answer // returned by every test request
-	last   map[int64]webhook.Call
+	answer webhook.ReceiverResponse // returned by every test request
+	last   map[int64]webhook.DeliveryAttempt
 	checks error // returned by a check of a URL
 }
 
@@ -34,7 +34,7 @@ func (f *fakeAccounts) AddWebhook(ctx context.Context, by *account.Principal, ur
 	if f.checks != nil {
 		return account.Webhook{}, f.checks
 	}
-	w := account.Webhook{URL: url, Event: event, Inbox: address, Secret: f.secret()}
+	w := account.Webhook{URL: url, EventFilter: event, InboxFilter: address, Secret: f.secret()}
 	if err := f.decide(by.Account, account.AddWebhook{Webhook: w}); err != nil {
 		return account.Webhook{}, err
 	}
@@ -46,21 +46,21 @@ func (f *fakeAccounts) secret() string {
 	return string(webhook.MintSecret([32]byte{byte(f.minted)}))
 }
 
-func (f *fakeAccounts) ListWebhooks(_ context.Context, id account.ID) (out []webhook.Listed, _ error) {
+func (f *fakeAccounts) ListWebhooks(_ context.Context, id account.ID) (out []webhook.ListedWebhook, _ error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, w := range f.byID[id].WebhookList() {
-		out = append(out, webhook.Listed{Webhook: w, LastAt: f.last[w.ID].At, LastStatus: f.last[w.ID].Status})
+		out = append(out, webhook.ListedWebhook{Webhook: w, LastAt: f.last[w.ID].At, LastStatus: f.last[w.ID].Status})
 	}
 	return out, nil
 }
 
-func (f *fakeAccounts) Webhook(ctx context.Context, id account.ID, hook int64) (webhook.Listed, error) {
+func (f *fakeAccounts) Webhook(ctx context.Context, id account.ID, hook int64) (webhook.ListedWebhook, error) {
 	all, _ := f.ListWebhooks(ctx, id)
-	if i := slices.IndexFunc(all, func(w webhook.Listed) bool { return w.ID == hook }); i >= 0 {
+	if i := slices.IndexFunc(all, func(w webhook.ListedWebhook) bool { return w.ID == hook }); i >= 0 {
 		return all[i], nil
 	}
-	return webhook.Listed{}, account.NoWebhook(fmt.Sprint(hook))
+	return webhook.ListedWebhook{}, account.NoWebhook(fmt.Sprint(hook))
 }
 
 func (f *fakeAccounts) tell(id account.ID, cmd account.Command) error {
@@ -70,26 +70,26 @@ func (f *fakeAccounts) tell(id account.ID, cmd account.Command) error {
 }
 
 func (f *fakeAccounts) ChangeWebhook(_ context.Context, id account.ID, hook int64, url, event *string) error {
-	return f.tell(id, account.ChangeWebhook{ID: hook, URL: url, Event: event})
+	return f.tell(id, account.ChangeWebhook{ID: hook, URL: url, EventFilter: event})
 }
 
 func (f *fakeAccounts) RotateSecret(_ context.Context, id account.ID, hook int64) (string, error) {
 	f.mu.Lock()
 	secret := f.secret()
 	f.mu.Unlock()
-	return secret, f.tell(id, account.RotateSecret{ID: hook, Secret: secret, Overlap: webhook.SecretOverlap})
+	return secret, f.tell(id, account.RotateSecret{ID: hook, Secret: secret, OverlapPeriod: webhook.SecretOverlap})
 }
 
 func (f *fakeAccounts) DropWebhook(_ context.Context, id account.ID, hook int64) error {
 	return f.tell(id, account.DropWebhook{ID: hook})
 }
 
-func (f *fakeAccounts) TestWebhook(ctx context.Context, id account.ID, hook int64) (webhook.Answer, error) {
+func (f *fakeAccounts) TestWebhook(ctx context.Context, id account.ID, hook int64) (webhook.ReceiverResponse, error) {
 	_, err := f.Webhook(ctx, id, hook)
 	return f.answer, err
 }
 
-func (f *fakeAccounts) Deliveries(_ context.Context, id account.ID, hook, before int64, limit int) (out []webhook.Delivery, _ error) {
+func (f *fakeAccounts) DeliveryPage(_ context.Context, id account.ID, hook, before int64, limit int) (out []webhook.Delivery, _ error) {
 	for _, d := range slices.Backward(f.log) {
 		if d.Account == id && (hook == 0 || d.Webhook == hook) && (before == 0 || d.ID < before) && len(out) < limit {
 			out = append(out, d)
@@ -102,7 +102,7 @@ func (f *fakeAccounts) Redeliver(_ context.Context, id account.ID, delivery int6
 	for _, d := range f.log {
 		switch {
 		case d.Account != id || d.ID != delivery:
-		case d.State == webhook.Retrying:
+		case d.State == webhook.StateRetrying:
 			return fault.New(fault.Refused, "Delivery is still in progress. Wait until it has succeeded or failed")
 		default:
 			return nil
@@ -115,7 +115,7 @@ func (f *fakeAccounts) Redeliver(_ context.Context, id account.ID, delivery int6
 func withHook(t *testing.T) (w *world, session, secret string) {
 	w = start(t)
 	session = w.signUp(alice)
-	r := w.expect(201, w.call(post, "/api/webhooks", session, `{"url":"https://Example.com/hook","event":"message.received"}`))
+	r := w.expect(201, w.call(methodPost, "/api/webhooks", session, `{"url":"https://Example.com/hook","event":"message.received"}`))
 	return w, session, r.object(t, "secret").(string)
 }
 
@@ -125,38 +125,38 @@ func TestWebhooksAreManaged(t *testing.T) {
 	if !strings.HasPrefix(secret, "whsec_") {
 		t.Errorf("the secret is %q", secret)
 	}
-	w.accounts.last = map[int64]webhook.Call{1: {At: begin.Add(time.Second), Answer: webhook.Answer{Status: 204}}}
+	w.accounts.last = map[int64]webhook.DeliveryAttempt{1: {At: begin.Add(time.Second), ReceiverResponse: webhook.ReceiverResponse{Status: 204}}}
 	const first = `{"id":1,"url":"https://example.com/hook","event":"message.received","inbox":null,"created_at":"2026-11-21T12:00:00.000Z","last_delivery_at":"2026-11-21T12:00:01.000Z","last_status_code":204}`
-	if r := w.expect(200, w.call(get, "/api/webhooks", session, "")); r.body != `{"webhooks":[`+first+`]}` {
+	if r := w.expect(200, w.call(methodGet, "/api/webhooks", session, "")); r.body != `{"webhooks":[`+first+`]}` {
 		t.Errorf("listed as %s", r.body)
 	}
-	if r := w.expect(200, w.call(get, "/api/webhooks/1", session, "")); r.body != `{"webhook":`+first+`}` {
+	if r := w.expect(200, w.call(methodGet, "/api/webhooks/1", session, "")); r.body != `{"webhook":`+first+`}` {
 		t.Errorf("shown as %s", r.body)
 	}
-	r := w.expect(200, w.call(patch, "/api/webhooks/1", session, `{"event":"*"}`))
+	r := w.expect(200, w.call(methodPatch, "/api/webhooks/1", session, `{"event":"*"}`))
 	if r.object(t, "webhook", "event") != "*" || r.object(t, "webhook", "url") != "https://example.com/hook" {
 		t.Errorf("changed to %s", r.body)
 	}
-	r = w.expect(200, w.call(post, "/api/webhooks/1/rotate-secret", session, ""))
+	r = w.expect(200, w.call(methodPost, "/api/webhooks/1/rotate-secret", session, ""))
 	if next := r.object(t, "secret"); next == secret || !strings.HasPrefix(next.(string), "whsec_") {
 		t.Errorf("rotated to %v", next)
 	}
-	r = w.expect(201, w.call(post, "/api/webhooks", session, `{"url":"https://example.com/","event":"calendar.*","inbox":"Own+tag@inbox.test"}`))
+	r = w.expect(201, w.call(methodPost, "/api/webhooks", session, `{"url":"https://example.com/","event":"calendar.*","inbox":"Own+tag@inbox.test"}`))
 	if r.object(t, "webhook", "inbox") != own {
 		t.Errorf("narrowed to %s", r.body)
 	}
-	w.accounts.answer = webhook.Answer{Status: 500, Duration: 12 * time.Millisecond, Error: "The receiver responded with status 500"}
-	if r := w.expect(200, w.call(post, "/api/webhooks/1/test", session, "")); r.body != `{"ok":false,"status_code":500,"duration_ms":12,"error":"The receiver responded with status 500"}` {
+	w.accounts.answer = webhook.ReceiverResponse{Status: 500, Duration: 12 * time.Millisecond, Error: "The receiver responded with status 500"}
+	if r := w.expect(200, w.call(methodPost, "/api/webhooks/1/test", session, "")); r.body != `{"ok":false,"status_code":500,"duration_ms":12,"error":"The receiver responded with status 500"}` {
 		t.Errorf("tested: %s", r.body)
 	}
-	w.accounts.answer = webhook.Answer{Status: 204}
-	if r := w.expect(200, w.call(post, "/api/webhooks/1/test", session, "{}")); r.body != `{"ok":true,"status_code":204,"duration_ms":0,"error":null}` {
+	w.accounts.answer = webhook.ReceiverResponse{Status: 204}
+	if r := w.expect(200, w.call(methodPost, "/api/webhooks/1/test", session, "{}")); r.body != `{"ok":true,"status_code":204,"duration_ms":0,"error":null}` {
 		t.Errorf("tested: %s", r.body)
 	}
-	if r := w.expect(200, w.call(remove, "/api/webhooks/1", session, "")); r.body != `{"ok":true}` {
+	if r := w.expect(200, w.call(methodDelete, "/api/webhooks/1", session, "")); r.body != `{"ok":true}` {
 		t.Errorf("deleted: %s", r.body)
 	}
-	for _, c := range [][2]string{{get, ""}, {remove, ""}, {patch, ""}, {post, "/test"}, {post, "/rotate-secret"}} {
+	for _, c := range [][2]string{{methodGet, ""}, {methodDelete, ""}, {methodPatch, ""}, {methodPost, "/test"}, {methodPost, "/rotate-secret"}} {
 		for _, id := range []string{"1", "99", "x", "01"} {
 			r := w.expect(404, w.call(c[0], "/api/webhooks/"+id+c[1], session, ""))
 			if r.detail() != "Webhook "+id+" not found" {
@@ -169,12 +169,12 @@ func TestWebhooksAreManaged(t *testing.T) {
 func TestWebhooksAreOfTheirAccount(t *testing.T) {
 	w, _, _ := withHook(t)
 	other := w.signUp(bob)
-	w.accounts.log = []webhook.Delivery{{Account: w.idOf(alice), ID: 1, State: webhook.Failed}}
-	for _, c := range [][2]string{{get, "/1"}, {remove, "/1"}, {patch, "/1"}, {post, "/1/test"}, {post, "/1/rotate-secret"}, {post, "/deliveries/1/redeliver"}} {
+	w.accounts.log = []webhook.Delivery{{Account: w.idOf(alice), ID: 1, State: webhook.StateFailed}}
+	for _, c := range [][2]string{{methodGet, "/1"}, {methodDelete, "/1"}, {methodPatch, "/1"}, {methodPost, "/1/test"}, {methodPost, "/1/rotate-secret"}, {methodPost, "/deliveries/1/redeliver"}} {
 		w.expect(404, w.call(c[0], "/api/webhooks"+c[1], other, ""))
 	}
 	for _, path := range []string{"", "/deliveries"} {
-		if r := w.expect(200, w.call(get, "/api/webhooks"+path, other, "")); !strings.HasSuffix(r.body, `:[]}`) {
+		if r := w.expect(200, w.call(methodGet, "/api/webhooks"+path, other, "")); !strings.HasSuffix(r.body, `:[]}`) {
 			t.Errorf("%s shows another account's: %s", path, r.body)
 		}
 	}
@@ -197,14 +197,14 @@ func TestBadWebhooksAreRefused(t *testing.T) {
 		`{"url":"https://a.example","event":"*","inbox":"nobody@inbox.test"}`:       "403 No inbox nobody@inbox.test for this API key",
 		`{"url":"https://a.example","event":"*","inbox":"no address"}`:              "403 No inbox no address for this API key",
 	} {
-		if r := w.call(post, "/api/webhooks", session, body); fmt.Sprint(r.status, " ", r.detail()) != want {
+		if r := w.call(methodPost, "/api/webhooks", session, body); fmt.Sprint(r.status, " ", r.detail()) != want {
 			t.Errorf("%s: %d %s, want %s", body, r.status, r.detail(), want)
 		}
 	}
-	if r := w.call(patch, "/api/webhooks/1", session, `{"event":"x"}`); r.status != 422 {
+	if r := w.call(methodPatch, "/api/webhooks/1", session, `{"event":"x"}`); r.status != 422 {
 		t.Errorf("a change to no event: %d", r.status)
 	}
-	if r := w.call(patch, "/api/webhooks/1", session, `{"inbox":"x"}`); r.status != 422 {
+	if r := w.call(methodPatch, "/api/webhooks/1", session, `{"inbox":"x"}`); r.status != 422 {
 		t.Errorf("a change of the inbox: %d", r.status)
 	}
 }
@@ -217,7 +217,7 @@ func TestTheEleventhWebhook(t *testing.T) {
 	got := map[int]int{}
 	for range 50 {
 		all.Go(func() {
-			r, err := w.try(post, "/api/webhooks", session, `{"url":"https://example.com/","event":"*"}`)
+			r, err := w.try(methodPost, "/api/webhooks", session, `{"url":"https://example.com/","event":"*"}`)
 			mu.Lock()
 			defer mu.Unlock()
 			if got[r.status]++; err != nil || r.status == 400 && r.detail() != "Free plan allows at most 10 webhooks. Delete a webhook first" {
@@ -235,11 +235,11 @@ func TestDeliveriesAreListed(t *testing.T) {
 	w, session, _ := withHook(t)
 	id := w.idOf(alice)
 	w.accounts.log = []webhook.Delivery{
-		{Account: id, ID: 1, Webhook: 1, EventID: "evt_a", Event: "message.received", Inbox: "own@inbox.test", URL: "https://example.com/hook", At: begin, State: webhook.Retrying, NextAt: begin},
-		{Account: id, ID: 2, Webhook: 2, EventID: "evt_b", Event: "message.received", Inbox: "own@inbox.test", URL: "https://example.com/hook", At: begin, State: webhook.Retrying, NextAt: begin.Add(time.Minute), Calls: 2,
-			Past: []webhook.Try{{Call: webhook.Call{At: begin, Answer: webhook.Answer{Status: 500}}, URL: "https://example.com/old", State: webhook.Retrying, NextAt: begin.Add(time.Second)}},
-			Last: webhook.Call{At: begin.Add(time.Second), Answer: webhook.Answer{Status: 503, Duration: 7 * time.Millisecond, Error: "The receiver responded with status 503", Excerpt: "busy"}}},
-		{Account: id, ID: 3, Webhook: 1, State: webhook.Delivered},
+		{Account: id, ID: 1, Webhook: 1, EventID: "evt_a", Event: "message.received", Inbox: "own@inbox.test", URL: "https://example.com/hook", At: begin, State: webhook.StateRetrying, NextAt: begin},
+		{Account: id, ID: 2, Webhook: 2, EventID: "evt_b", Event: "message.received", Inbox: "own@inbox.test", URL: "https://example.com/hook", At: begin, State: webhook.StateRetrying, NextAt: begin.Add(time.Minute), AttemptCount: 2,
+			PastAttempts: []webhook.StoredAttempt{{DeliveryAttempt: webhook.DeliveryAttempt{At: begin, ReceiverResponse: webhook.ReceiverResponse{Status: 500}}, URL: "https://example.com/old", State: webhook.StateRetrying, NextAt: begin.Add(time.Second)}},
+			LastAttempt:  webhook.DeliveryAttempt{At: begin.Add(time.Second), ReceiverResponse: webhook.ReceiverResponse{Status: 503, Duration: 7 * time.Millisecond, Error: "The receiver responded with status 503", BodyExcerpt: "busy"}}},
+		{Account: id, ID: 3, Webhook: 1, State: webhook.StateDelivered},
 	}
 	const first = `{"id":1001,"webhook_id":1,"event_id":"evt_a","event":"message.received","inbox":"own@inbox.test","url":"https://example.com/hook","attempt":0,"status_code":null,"error":null,"duration_ms":null,"at":"2026-11-21T12:00:00.000Z","next_attempt_at":"2026-11-21T12:00:00.000Z","state":"retrying","response":null}`
 	const second = `{"id":2002,"webhook_id":2,"event_id":"evt_b","event":"message.received","inbox":"own@inbox.test","url":"https://example.com/hook","attempt":2,"status_code":503,"error":"The receiver responded with status 503","duration_ms":7,"at":"2026-11-21T12:00:01.000Z","next_attempt_at":"2026-11-21T12:01:00.000Z","state":"retrying","response":"busy"}`
@@ -248,19 +248,19 @@ func TestDeliveriesAreListed(t *testing.T) {
 		"?before=3000": second + "," + before + "," + first, "?before=3000&limit=1": second, "?before=2002&limit=2": before + "," + first,
 		"?before=2001": first, "?webhook_id=1&before=3000": first, "?webhook_id=9": "",
 	} {
-		if r := w.expect(200, w.call(get, "/api/webhooks/deliveries"+query, session, "")); r.body != `{"deliveries":[`+want+`]}` {
+		if r := w.expect(200, w.call(methodGet, "/api/webhooks/deliveries"+query, session, "")); r.body != `{"deliveries":[`+want+`]}` {
 			t.Errorf("%s: %s", query, r.body)
 		}
 	}
 	for _, query := range []string{"?limit=0", "?limit=1001", "?before=x", "?webhook_id=-1"} {
-		w.expect(422, w.call(get, "/api/webhooks/deliveries"+query, session, ""))
+		w.expect(422, w.call(methodGet, "/api/webhooks/deliveries"+query, session, ""))
 	}
-	if r := w.expect(202, w.call(post, "/api/webhooks/deliveries/3001/redeliver", session, "")); r.body != `{"ok":true}` {
+	if r := w.expect(202, w.call(methodPost, "/api/webhooks/deliveries/3001/redeliver", session, "")); r.body != `{"ok":true}` {
 		t.Errorf("redelivered: %s", r.body)
 	}
-	w.expect(400, w.call(post, "/api/webhooks/deliveries/1001/redeliver", session, ""))
-	w.expect(404, w.call(post, "/api/webhooks/deliveries/9001/redeliver", session, ""))
-	w.expect(404, w.call(post, "/api/webhooks/deliveries/x/redeliver", session, ""))
+	w.expect(400, w.call(methodPost, "/api/webhooks/deliveries/1001/redeliver", session, ""))
+	w.expect(404, w.call(methodPost, "/api/webhooks/deliveries/9001/redeliver", session, ""))
+	w.expect(404, w.call(methodPost, "/api/webhooks/deliveries/x/redeliver", session, ""))
 }
 
 // TestNoAnswerTellsASecret: only the responses that create a secret contain it, and no log line
@@ -269,11 +269,11 @@ func TestNoAnswerTellsASecret(t *testing.T) {
 	w, session, secret := withHook(t)
 	for i := range w.server.routes {
 		rt := &w.server.routes[i]
-		if !strings.HasPrefix(rt.path, "/api/webhooks") || strings.HasSuffix(rt.path, "rotate-secret") {
+		if !strings.HasPrefix(rt.pathPattern, "/api/webhooks") || strings.HasSuffix(rt.pathPattern, "rotate-secret") {
 			continue
 		}
-		if r := w.call(rt.method, strings.ReplaceAll(rt.path, "{id}", "1"), session, ""); strings.Contains(r.body, secret[6:]) {
-			t.Errorf("%s tells the secret: %s", rt.name(), r.body)
+		if r := w.call(rt.method, strings.ReplaceAll(rt.pathPattern, "{id}", "1"), session, ""); strings.Contains(r.body, secret[6:]) {
+			t.Errorf("%s tells the secret: %s", rt.routeName(), r.body)
 		}
 	}
 	if strings.Contains(w.log.String(), secret[6:]) {

@@ -280,18 +280,20 @@ func TestShortcutsEnd(t *testing.T) {
 		{"nothing", func(*world, string) {}, 200, `"subject":"Your code"`},
 		{"newer mail", func(w *world, _ string) { w.deliver(address, inbox.Receive{Subject: "Newer"}) }, 200, `"subject":"Newer"`},
 		{"read mark", func(w *world, key string) {
-			w.expect(200, w.call(post, "/api/v1/inboxes/"+address+"/messages/1/read", key, ""))
+			w.expect(200, w.call(methodPost, "/api/v1/inboxes/"+address+"/messages/1/read", key, ""))
 		}, 200, `"is_read":true`},
 		{"message deleted", func(w *world, key string) {
-			w.expect(200, w.call(remove, "/api/v1/inboxes/"+address+"/messages/1", key, ""))
+			w.expect(200, w.call(methodDelete, "/api/v1/inboxes/"+address+"/messages/1", key, ""))
 		}, 200, `{"email":null}`},
-		{"burned", func(w *world, key string) { w.expect(200, w.call(post, "/api/v1/inboxes/"+address+"/burn", key, "")) }, 200, `{"email":null}`},
-		{"inbox deleted", func(w *world, key string) { w.expect(200, w.call(remove, "/api/v1/inboxes/"+address, key, "")) }, 403, "No inbox own@inbox.test"},
+		{"burned", func(w *world, key string) {
+			w.expect(200, w.call(methodPost, "/api/v1/inboxes/"+address+"/burn", key, ""))
+		}, 200, `{"email":null}`},
+		{"inbox deleted", func(w *world, key string) { w.expect(200, w.call(methodDelete, "/api/v1/inboxes/"+address, key, "")) }, 403, "No inbox own@inbox.test"},
 		{"message expired", func(w *world, _ string) { w.advance(25 * time.Hour) }, 200, `{"email":null}`},
 		{"key expired", func(w *world, key string) { w.accounts.principals[key].ExpiresAt = w.now() }, 401, "A valid API key"},
 		{"key revoked", func(w *world, key string) { w.accounts.principals[key].Revoke() }, 401, "A valid API key"},
 		{"key forgotten, then revoked", func(w *world, key string) {
-			w.accounts.principals[key].Drop()
+			w.accounts.principals[key].MarkDropped()
 			delete(w.accounts.principals, key) // so that a revocation finds no principal
 		}, 401, "A valid API key"},
 	} {
@@ -350,7 +352,7 @@ func TestAPollByShortcutCountsAsAUse(t *testing.T) {
 	_, key, _ := strings.Cut(poll, "X-API-Key: ")
 	p := w.accounts.principals[strings.TrimSpace(key)]
 	view, err := w.inboxes.View(context.Background(), "own@inbox.test")
-	if err != nil || p.Used.Load() != w.now().Unix() || view.PolledAt() != w.now().Unix() {
-		t.Errorf("key used at %d, inbox at %d, now %d; %v", p.Used.Load(), view.PolledAt(), w.now().Unix(), err)
+	if err != nil || p.LastUsedUnix.Load() != w.now().Unix() || view.PolledAt() != w.now().Unix() {
+		t.Errorf("key used at %d, inbox at %d, now %d; %v", p.LastUsedUnix.Load(), view.PolledAt(), w.now().Unix(), err)
 	}
 }

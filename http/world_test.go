@@ -68,15 +68,15 @@ type (
 	}
 )
 
-func (f theInboxes) Do(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error) {
+func (f theInboxes) Do(ctx context.Context, address string, cmd inbox.Command) (inbox.CommandOutcome, error) {
 	return f.mail.Do(ctx, address, cmd)
 }
 
-func (f theSending) Send(ctx context.Context, address string, l inbox.Letter) (int64, error) {
+func (f theSending) SendMessage(ctx context.Context, address string, l inbox.SendRequest) (int64, error) {
 	return f.mail.Send(ctx, address, l)
 }
 
-func (f theSending) SendOnce(ctx context.Context, address string, l inbox.Letter, req idempotency.Request, tell func(inbox.Outcome) []byte) (idempotency.Result, error) {
+func (f theSending) SendOnce(ctx context.Context, address string, l inbox.SendRequest, req idempotency.Request, tell func(inbox.CommandOutcome) []byte) (idempotency.FirstResult, error) {
 	return f.mail.SendOnce(ctx, address, l, req, tell)
 }
 
@@ -242,11 +242,11 @@ func (w *world) idOf(email string) account.ID {
 	return w.accounts.byEmail[email]
 }
 
-func (w *world) key(email string, scopes account.Scope) string { return w.keyFor(email, "", scopes) }
+func (w *world) key(email string, scopes account.ScopeSet) string { return w.keyFor(email, "", scopes) }
 
 // keyFor issues an account key, or an inbox key if address is not empty.
-func (w *world) keyFor(email, address string, scopes account.Scope) string {
-	k := account.Key{Kind: account.KindAccountKey, Scopes: scopes, Inbox: address}
+func (w *world) keyFor(email, address string, scopes account.ScopeSet) string {
+	k := account.APIKey{Kind: account.KindAccountKey, Scopes: scopes, Inbox: address}
 	if address != "" {
 		k.Kind = account.KindInboxKey
 		w.accounts.makeRoom(w.idOf(email), address)
@@ -259,7 +259,7 @@ func (w *world) keyFor(email, address string, scopes account.Scope) string {
 }
 
 func (w *world) newInbox(email, prefix string) string {
-	v, _, err := w.accounts.CreateInbox(context.Background(), w.idOf(email), inbox.Order{Prefix: &prefix})
+	v, _, err := w.accounts.CreateInbox(context.Background(), w.idOf(email), inbox.CreationRequest{Prefix: &prefix})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func (w *world) newInbox(email, prefix string) string {
 // deliver stores a message in an inbox and returns its id.
 func (w *world) deliver(address string, mail inbox.Receive) int64 {
 	if mail.Content == nil {
-		mail.Content = &inbox.Content{Doc: message.Document{Subject: mail.Subject, Text: "hello"}}
+		mail.Content = &inbox.Content{Doc: message.ParsedMessage{Subject: mail.Subject, Text: "hello"}}
 	}
 	if otp := &mail.Content.OTP; otp.Code != "" && otp.Source == "" {
 		otp.Source = "text"

@@ -12,26 +12,26 @@ import (
 // The integer keys of this record are on disk: append only; never reorder or reuse.
 
 type reservedRecord struct {
-	At             stamp        `cbor:"1,keyasint,omitempty"`
+	At             unixMillis   `cbor:"1,keyasint,omitempty"`
 	Label          string       `cbor:"2,keyasint,omitempty"`
 	RetentionHours int          `cbor:"3,keyasint,omitempty"`
-	Once           *requestName `cbor:"4,keyasint,omitempty"`
-	Claim          int64        `cbor:"5,keyasint,omitempty"`
+	RequestName    *requestName `cbor:"4,keyasint,omitempty"`
+	ClaimNumber    int64        `cbor:"5,keyasint,omitempty"`
 	KeepNewest     bool         `cbor:"6,keyasint,omitempty"`
-	Encrypted      bool         `cbor:"7,keyasint,omitempty"`
+	IsEncrypted    bool         `cbor:"7,keyasint,omitempty"`
 }
 
-func (r *reservedRecord) from(v *account.Reservation) {
-	*r = reservedRecord{At: stampOf(v.At), Label: v.Label, RetentionHours: v.RetentionHours, Claim: v.Claim, KeepNewest: v.KeepNewest, Encrypted: v.Encrypted}
-	if v.Once != (idempotency.Key{}) {
-		r.Once = (*requestName)(&v.Once)
+func (r *reservedRecord) copyFrom(v *account.InboxReservation) {
+	*r = reservedRecord{At: stampOf(v.At), Label: v.Label, RetentionHours: v.RetentionHours, ClaimNumber: v.ClaimNumber, KeepNewest: v.KeepNewest, IsEncrypted: v.Encrypted}
+	if v.IdempotencyKey != (idempotency.RequestKey{}) {
+		r.RequestName = (*requestName)(&v.IdempotencyKey)
 	}
 }
 
-func (r *reservedRecord) reservation() account.Reservation {
-	v := account.Reservation{At: r.At.time(), Label: r.Label, RetentionHours: r.RetentionHours, Claim: r.Claim, KeepNewest: r.KeepNewest, Encrypted: r.Encrypted}
-	if r.Once != nil {
-		v.Once = idempotency.Key(*r.Once)
+func (r *reservedRecord) toReservation() account.InboxReservation {
+	v := account.InboxReservation{At: r.At.toTime(), Label: r.Label, RetentionHours: r.RetentionHours, ClaimNumber: r.ClaimNumber, KeepNewest: r.KeepNewest, Encrypted: r.IsEncrypted}
+	if r.RequestName != nil {
+		v.IdempotencyKey = idempotency.RequestKey(*r.RequestName)
 	}
 	return v
 }
@@ -46,7 +46,7 @@ func listKey(id account.ID, e account.InboxEntry) []byte {
 
 func readListed(suffix, value []byte) account.InboxEntry {
 	ms := int64(^binary.BigEndian.Uint64(suffix) ^ 1<<63)
-	return account.InboxEntry{Address: string(suffix[8:]), CreatedAt: time.UnixMilli(ms).UTC(), Live: true, Encrypted: len(value) > 1}
+	return account.InboxEntry{Address: string(suffix[8:]), CreatedAt: time.UnixMilli(ms).UTC(), IsLive: true, Encrypted: len(value) > 1}
 }
 
 // listedEncrypted is the row value of an encrypted inbox; other inboxes have only its first byte.
@@ -63,46 +63,46 @@ func reservedKey(id account.ID, address string) []byte {
 	return append(appendPart(nil, id, partReserved), address...)
 }
 
-// list writes the changes of the account's inboxes. A reservation has its row among the account's
+// writeInboxList writes the changes of the account's inboxes. A reservation has its row among the account's
 // own rows; a live inbox has its row in the list.
-func (w *writer) list(r *account.Rows) {
+func (w *batchWriter) writeInboxList(r *account.Rows) {
 	for _, e := range r.PutInboxes {
-		if e.Live {
-			w.delete(reservedKey(r.ID, e.Address))
-			w.set(listKey(r.ID, e), listValue(e))
+		if e.IsLive {
+			w.deleteKey(reservedKey(r.ID, e.Address))
+			w.setKey(listKey(r.ID, e), listValue(e))
 			continue
 		}
 		var rec reservedRecord
-		rec.from(&e.Reservation)
+		rec.copyFrom(&e.Reservation)
 		rec.At = stampOf(e.CreatedAt)
-		w.put(reservedKey(r.ID, e.Address), &rec)
+		w.putRecord(reservedKey(r.ID, e.Address), &rec)
 	}
 	for _, e := range r.DropInboxes {
-		if e.Live {
-			w.delete(listKey(r.ID, e))
+		if e.IsLive {
+			w.deleteKey(listKey(r.ID, e))
 		} else {
-			w.delete(reservedKey(r.ID, e.Address))
+			w.deleteKey(reservedKey(r.ID, e.Address))
 		}
 	}
 }
 
-// Inboxes returns up to limit live inboxes of an account, newest first, after the entry after. The
+// ListInboxes returns up to limit live inboxes of an account, newest first, after the entry after. The
 // zero entry starts at the newest.
-func (t *accountTable) Inboxes(id account.ID, after account.InboxEntry, limit int) ([]account.InboxEntry, error) {
-	keys := under(appendOwner(nil, kindList, id))
+func (t *accountTable) ListInboxes(id account.ID, after account.InboxEntry, limit int) ([]account.InboxEntry, error) {
+	keys := prefixRange(appendOwner(nil, kindList, id))
 	if after.Address != "" {
-		keys = keys.behind(listKey(id, after))
+		keys = keys.afterKey(listKey(id, after))
 	}
-	return list(t.engine, keys, limit, func(key, value []byte) (account.InboxEntry, error) {
+	return listRows(t.storageEngine, keys, limit, func(key, value []byte) (account.InboxEntry, error) {
 		return readListed(key[prefixLen+idLen:], value), nil
 	})
 }
 
-// Listed reports whether the account's list has the inbox, and whether the inbox is encrypted. It
+// FindListing reports whether the account's list has the inbox, and whether the inbox is encrypted. It
 // uses only Address and CreatedAt of e.
-func (t *accountTable) Listed(id account.ID, e account.InboxEntry) (listed, encrypted bool, err error) {
+func (t *accountTable) FindListing(id account.ID, e account.InboxEntry) (listed, encrypted bool, err error) {
 	key := listKey(id, e)
-	listed, err = t.read(key, func(value []byte) error {
+	listed, err = t.readRow(key, func(value []byte) error {
 		encrypted = readListed(key[prefixLen+idLen:], value).Encrypted
 		return nil
 	})
@@ -111,18 +111,18 @@ func (t *accountTable) Listed(id account.ID, e account.InboxEntry) (listed, encr
 
 // suppressionTable stores the addresses that accounts send no messages to, because messages to them
 // bounced.
-type suppressionTable struct{ *engine }
+type suppressionTable struct{ *storageEngine }
 
 // The integer keys of this record are on disk: append only; never reorder or reuse.
 type suppressionRecord struct {
-	Inbox   string `cbor:"1,keyasint,omitempty"`
-	Message int64  `cbor:"2,keyasint,omitempty"`
-	Reason  string `cbor:"3,keyasint,omitempty"`
-	At      stamp  `cbor:"4,keyasint,omitempty"`
+	InboxAddress string     `cbor:"1,keyasint,omitempty"`
+	MessageID    int64      `cbor:"2,keyasint,omitempty"`
+	Reason       string     `cbor:"3,keyasint,omitempty"`
+	At           unixMillis `cbor:"4,keyasint,omitempty"`
 }
 
-func (r *suppressionRecord) suppression(email string) account.Suppression {
-	return account.Suppression{Email: email, Inbox: r.Inbox, Message: r.Message, Reason: r.Reason, At: r.At.time()}
+func (r *suppressionRecord) toSuppression(email string) account.Suppression {
+	return account.Suppression{Email: email, Inbox: r.InboxAddress, Message: r.MessageID, Reason: r.Reason, At: r.At.toTime()}
 }
 
 func suppressionKey(id account.ID, email string) []byte {
@@ -132,40 +132,40 @@ func suppressionKey(id account.ID, email string) []byte {
 // PutSuppression records that the account sends no messages to an address. It returns once that is
 // durable.
 func (t *suppressionTable) PutSuppression(id account.ID, sup account.Suppression) error {
-	return t.update(id.Partition(), 0, func(w *writer) {
-		w.put(suppressionKey(id, sup.Email), &suppressionRecord{sup.Inbox, sup.Message, sup.Reason, stampOf(sup.At)})
+	return t.commitUpdate(id.HomePartition(), 0, func(w *batchWriter) {
+		w.putRecord(suppressionKey(id, sup.Email), &suppressionRecord{sup.Inbox, sup.Message, sup.Reason, stampOf(sup.At)})
 	})
 }
 
 // DropSuppression allows messages to an address again; false if the address was not suppressed.
 func (t *suppressionTable) DropSuppression(id account.ID, email string) (bool, error) {
-	if found, err := t.has(suppressionKey(id, email)); err != nil || !found {
+	if found, err := t.hasKey(suppressionKey(id, email)); err != nil || !found {
 		return false, err
 	}
-	return true, t.update(id.Partition(), 0, func(w *writer) { w.delete(suppressionKey(id, email)) })
+	return true, t.commitUpdate(id.HomePartition(), 0, func(w *batchWriter) { w.deleteKey(suppressionKey(id, email)) })
 }
 
-// Suppression looks up one address.
-func (t *suppressionTable) Suppression(id account.ID, email string) (account.Suppression, bool, error) {
+// FindSuppression looks up one address.
+func (t *suppressionTable) FindSuppression(id account.ID, email string) (account.Suppression, bool, error) {
 	var r suppressionRecord
-	found, err := t.get(suppressionKey(id, email), &r)
+	found, err := t.getRecord(suppressionKey(id, email), &r)
 	if err != nil {
 		return account.Suppression{}, false, fmt.Errorf("persist: suppression of account %s: %w", id, err)
 	}
-	return r.suppression(email), found, nil
+	return r.toSuppression(email), found, nil
 }
 
 // Suppressions returns up to limit of the account's suppressed addresses that follow after, in byte
 // order.
 func (t *suppressionTable) Suppressions(id account.ID, after string, limit int) ([]account.Suppression, error) {
 	prefix := appendOwner(nil, kindSuppression, id)
-	keys := under(prefix)
+	keys := prefixRange(prefix)
 	if after != "" {
-		keys = keys.behind(suppressionKey(id, after))
+		keys = keys.afterKey(suppressionKey(id, after))
 	}
-	return list(t.engine, keys, limit, func(key, value []byte) (account.Suppression, error) {
+	return listRows(t.storageEngine, keys, limit, func(key, value []byte) (account.Suppression, error) {
 		var r suppressionRecord
-		err := decode(value, &r)
-		return r.suppression(string(key[len(prefix):])), err
+		err := decodeRecord(value, &r)
+		return r.toSuppression(string(key[len(prefix):])), err
 	})
 }

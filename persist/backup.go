@@ -17,44 +17,44 @@ import (
 	"inboxd/persist/disk"
 )
 
-// Backup makes dir a data folder with everything that was acknowledged before the call, while
+// BackupTo makes dir a data folder with everything that was acknowledged before the call, while
 // commits continue. Tables and blob files become hard links where the file system supports it,
 // because they are never written again. A start on dir restores the backup.
 //
 // FORMAT is written last, so a start refuses a folder that a crash or an error left incomplete. If
 // ctx ends, the folder is removed, after a running copy of the engine's files has ended. Errors are
 // sentences for the operator.
-func (s *Store) Backup(ctx context.Context, dir string) error {
+func (s *Store) BackupTo(ctx context.Context, dir string) error {
 	fs := s.folder.FS
 	intact, err := disk.MakeOwn(fs, dir)
 	if errors.Is(err, os.ErrExist) {
-		return fault.Wrap(fault.Invalid, fmt.Sprintf("The folder %s already exists. Give the path of a new folder for the backup", dir), err)
+		return fault.Wrap(fault.InvalidRequest, fmt.Sprintf("The folder %s already exists. Give the path of a new folder for the backup", dir), err)
 	}
 	if err == nil {
-		err = s.during(func() error { return s.backup(ctx, dir, intact) })
+		err = s.runCall(func() error { return s.copyTo(ctx, dir, intact) })
 	}
 	if err != nil {
 		if intact != nil && intact() == nil {
 			_ = fs.RemoveAll(dir) // the rest has no FORMAT
 		}
-		return fault.Wrap(fault.Unavailable, fmt.Sprintf("The backup %s could not be made", dir), err)
+		return fault.Wrap(fault.TemporarilyUnavailable, fmt.Sprintf("The backup %s could not be made", dir), err)
 	}
 	return nil
 }
 
-// backup copies the high-water mark of the journal first, so that the mark is never ahead of the
+// copyTo copies the high-water mark of the journal first, so that the mark is never ahead of the
 // backup. It links blob files after the rows: the files of all copied rows exist by then, and none
 // is removed meanwhile.
-func (s *Store) backup(ctx context.Context, dir string, intact func() error) error {
+func (s *Store) copyTo(ctx context.Context, dir string, intact func() error) error {
 	fs := s.folder.FS
-	release := s.blobs.hold()
+	release := s.blobFiles.holdRemovals()
 	defer release()
 	for _, step := range []func() error{
 		func() error { return s.copyFile(fs, disk.HighWaterName, dir) },
 		func() error { return s.db.Checkpoint(fs.PathJoin(dir, disk.EngineName), pebble.WithFlushedWAL()) },
-		func() error { failpoint.Here("backup-copied"); return nil },
-		func() error { return s.blobs.link(ctx, fs.PathJoin(dir, disk.BlobsName)) },
-		func() error { return s.copyFile(fs, disk.SecretName, dir, private) },
+		func() error { failpoint.MarkPoint("backup-copied"); return nil },
+		func() error { return s.blobFiles.linkInto(ctx, fs.PathJoin(dir, disk.BlobsName)) },
+		func() error { return s.copyFile(fs, disk.SecretName, dir, makePrivate) },
 		func() error { return s.copyFile(fs, disk.LostName, dir) },
 		func() error { return disk.MarkCopy(fs, dir) },
 		func() error { return disk.SyncFolder(fs, fs.PathDir(dir)) },
@@ -63,15 +63,15 @@ func (s *Store) backup(ctx context.Context, dir string, intact func() error) err
 			return err
 		}
 		if err := step(); err != nil {
-			return named(err)
+			return namedError(err)
 		}
 	}
 	return nil
 }
 
 // copyFile copies a file at the top level of the data folder into dir of fs, if it exists.
-func (e *engine) copyFile(fs vfs.FS, name, dir string, prepare ...func(vfs.File) error) error {
-	data, err := disk.ReadFile(e.folder.FS, e.folder.Path(name))
+func (e *storageEngine) copyFile(fs vfs.FS, name, dir string, prepare ...func(vfs.File) error) error {
+	data, err := disk.ReadFile(e.folder.FS, e.folder.FilePath(name))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -81,9 +81,9 @@ func (e *engine) copyFile(fs vfs.FS, name, dir string, prepare ...func(vfs.File)
 	return disk.WriteFile(fs, dir, name, data, prepare...)
 }
 
-// link links every blob file into dir. The first start of the copy sweeps files that no row
+// linkInto links every blob file into dir. The first start of the copy sweeps files that no row
 // registers.
-func (b *blobFiles) link(ctx context.Context, dir string) error {
+func (b *blobFiles) linkInto(ctx context.Context, dir string) error {
 	fs := b.folder.FS
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -92,15 +92,15 @@ func (b *blobFiles) link(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	var copied copies
+	var copied copiedFiles
 	for _, name := range files {
-		if !finished(name) {
+		if !isFinishedFile(name) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := copied.linkOrCopy(fs, b.path(name), fs.PathJoin(dir, name))
+		err := copied.linkOrCopy(fs, b.filePath(name), fs.PathJoin(dir, name))
 		if err != nil && !errors.Is(err, os.ErrNotExist) { // an orphan that was swept
 			return err
 		}
@@ -108,21 +108,21 @@ func (b *blobFiles) link(ctx context.Context, dir string) error {
 	return disk.SyncFolder(fs, dir)
 }
 
-// copies are the files that were copied into one folder and have several names, because recipients
+// copiedFiles are the files that were copied into one folder and have several names, because recipients
 // of a message share them. Their other names become links in the copy, too.
-type copies struct{ made linked[string] }
+type copiedFiles struct{ copiedPaths linkedFiles[string] }
 
 // linkOrCopy copies if a link cannot be made, for example to another disk.
-func (c *copies) linkOrCopy(fs vfs.FS, from, to string) error {
+func (c *copiedFiles) linkOrCopy(fs vfs.FS, from, to string) error {
 	err := fs.Link(from, to)
 	if err == nil || errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	return c.copy(fs, from, to)
+	return c.copyFile(fs, from, to)
 }
 
-func (c *copies) copy(fs vfs.FS, from, to string) error {
-	first, found, keep := c.made.find(fs, from)
+func (c *copiedFiles) copyFile(fs vfs.FS, from, to string) error {
+	first, found, keep := c.copiedPaths.findLinked(fs, from)
 	if found && fs.Link(first, to) == nil {
 		return nil
 	}
@@ -150,36 +150,36 @@ func copyTo(fs vfs.FS, from, to string) error {
 	return errors.Join(err, dst.Close())
 }
 
-// kept are blob files whose removal waits for backups. mu guards all fields.
-type kept struct {
-	mu      sync.Mutex
-	backups int
-	names   []blobName
+// heldRemovals are blob files whose removal waits for backups. mu guards all fields.
+type heldRemovals struct {
+	mu             sync.Mutex
+	backupsRunning int
+	heldNames      []blobName
 }
 
-// hold delays the removal of all blob files until release. If the process dies, they become
+// holdRemovals delays the removal of all blob files until release. If the process dies, they become
 // orphans.
-func (b *blobFiles) hold() (release func()) {
-	b.kept.mu.Lock()
-	defer b.kept.mu.Unlock()
-	b.kept.backups++
+func (b *blobFiles) holdRemovals() (release func()) {
+	b.heldRemovals.mu.Lock()
+	defer b.heldRemovals.mu.Unlock()
+	b.heldRemovals.backupsRunning++
 	return func() {
-		b.kept.mu.Lock()
+		b.heldRemovals.mu.Lock()
 		var names []blobName
-		if b.kept.backups--; b.kept.backups == 0 {
-			names, b.kept.names = b.kept.names, nil
+		if b.heldRemovals.backupsRunning--; b.heldRemovals.backupsRunning == 0 {
+			names, b.heldRemovals.heldNames = b.heldRemovals.heldNames, nil
 		}
-		b.kept.mu.Unlock()
-		b.remove(names)
+		b.heldRemovals.mu.Unlock()
+		b.removeFiles(names)
 	}
 }
 
-// wait reports whether the removal of files must wait for a backup, and then queues them.
-func (k *kept) wait(names []blobName) bool {
+// deferRemoval reports whether the removal of files must wait for a backup, and then queues them.
+func (k *heldRemovals) deferRemoval(names []blobName) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.backups > 0 {
-		k.names = append(k.names, names...)
+	if k.backupsRunning > 0 {
+		k.heldNames = append(k.heldNames, names...)
 	}
-	return k.backups > 0
+	return k.backupsRunning > 0
 }

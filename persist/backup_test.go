@@ -26,7 +26,7 @@ import (
 // problemsOf lists what a check finds.
 func problemsOf(t *testing.T, fs vfs.FS, dir string) (found []string) {
 	t.Helper()
-	_, err := Check(dir, options(fs), func(problem string) { found = append(found, problem) })
+	_, err := CheckFolder(dir, options(fs), func(problem string) { found = append(found, problem) })
 	must(t, err)
 	return found
 }
@@ -58,7 +58,7 @@ func TestBackupWhileMailComes(t *testing.T) {
 			wants[i] = seen{p.addr, p.acked.Load(), p.dropped.Load(), 0}
 		}
 		go turns.give(200, 100)
-		must(t, s.Backup(t.Context(), dir))
+		must(t, s.BackupTo(t.Context(), dir))
 		for i, p := range promises {
 			wants[i].trying = p.trying.Load()
 		}
@@ -70,7 +70,7 @@ func TestBackupWhileMailComes(t *testing.T) {
 		}
 		closeStore(t, copied)
 	}
-	if len(s.blobs.kept.names) > 0 {
+	if len(s.blobFiles.heldRemovals.heldNames) > 0 {
 		t.Error("files of dropped mail wait for no backup")
 	}
 }
@@ -121,7 +121,7 @@ func TestBackupOfAUsedLog(t *testing.T) {
 				commit(30)
 			}
 		}
-		must(t, s.Backup(t.Context(), dir))
+		must(t, s.BackupTo(t.Context(), dir))
 		fs.between = nil
 		if id > acked { // otherwise the log was shorter than two blocks
 			between++
@@ -146,7 +146,7 @@ func TestARestoredFolderGivesNewIDs(t *testing.T) {
 	s := open(t, fs)
 	must(t, s.CommitInbox(mail(addr, 1, "one")))
 	must(t, s.CommitAccount(&account.Rows{ID: accountID(1), Profile: &account.Profile{ID: accountID(1), Email: "a@example.org", CreatedAt: at(0), LastKey: 3, LastWebhook: 2}}))
-	must(t, s.Backup(t.Context(), "/backup"))
+	must(t, s.BackupTo(t.Context(), "/backup"))
 	above := int64(0)
 	for restore := range 2 {
 		if restore == 1 {
@@ -174,8 +174,8 @@ func TestARestoredFolderGivesNewIDs(t *testing.T) {
 			t.Errorf("the mail that was there is %+v", st.Messages)
 		}
 		closeStore(t, copied)
-		if got := must1(Open("/backup", o))(t); got.folder.Above() != above {
-			t.Errorf("the next start lifts ids from %d to %d", above, got.folder.Above())
+		if got := must1(Open("/backup", o))(t); got.folder.MinimumID() != above {
+			t.Errorf("the next start lifts ids from %d to %d", above, got.folder.MinimumID())
 		} else {
 			closeStore(t, got)
 		}
@@ -199,9 +199,9 @@ func TestBackupsThatCannotBe(t *testing.T) {
 		s := must1(Open(folder, options(fs)))(t)
 		must(t, s.CommitInbox(mail("a@example.org", 1, "one")))
 		must(t, s.db.Flush())
-		_, err := s.Encrypt("x", []byte("y")) // so that a key exists
+		_, err := s.EncryptSecret("x", []byte("y")) // so that a key exists
 		must(t, err)
-		if err := s.Backup(t.Context(), "/backup"); err == nil || !strings.Contains(err.Error(), "The backup /backup could not be made") {
+		if err := s.BackupTo(t.Context(), "/backup"); err == nil || !strings.Contains(err.Error(), "The backup /backup could not be made") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := mem.Stat("/backup"); err == nil {
@@ -214,13 +214,13 @@ func TestBackupsThatCannotBe(t *testing.T) {
 	must(t, mem.MkdirAll("/there", 0o700))
 	over, end := context.WithCancel(t.Context())
 	end()
-	if err := s.Backup(over, "/gone"); err == nil || !strings.Contains(err.Error(), "The backup /gone could not be made") {
+	if err := s.BackupTo(over, "/gone"); err == nil || !strings.Contains(err.Error(), "The backup /gone could not be made") {
 		t.Errorf("a backup that was given up: %v", err)
 	}
 	if _, err := mem.Stat("/gone"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a backup that was given up leaves its folder: %v", err)
 	}
-	if err := s.Backup(t.Context(), "/there"); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "/there already exists") {
+	if err := s.BackupTo(t.Context(), "/there"); !fault.Is(err, fault.InvalidRequest) || !strings.Contains(err.Error(), "/there already exists") {
 		t.Errorf("over a folder: %v", err)
 	}
 }
@@ -234,16 +234,16 @@ type harm struct {
 const harmed = "a@example.org"
 
 func (h harm) delete(key []byte) error {
-	return h.s.fill(func(w *writer) { w.delete(key) }, func(b *pebble.Batch) error { return h.s.db.Apply(b, pebble.Sync) })
+	return h.s.fillBatch(func(w *batchWriter) { w.deleteKey(key) }, func(b *pebble.Batch) error { return h.s.db.Apply(b, pebble.Sync) })
 }
 
 func (h harm) set(key, value []byte) error {
-	return h.s.fill(func(w *writer) { w.set(key, value) }, func(b *pebble.Batch) error { return h.s.db.Apply(b, pebble.Sync) })
+	return h.s.fillBatch(func(w *batchWriter) { w.setKey(key, value) }, func(b *pebble.Batch) error { return h.s.db.Apply(b, pebble.Sync) })
 }
 
 func (h harm) blob() string {
-	r, _ := h.s.blobs.find(blobKey(nil, harmed, 2, blobRaw))
-	return h.s.blobs.path(r.Name.file())
+	r, _ := h.s.blobFiles.findBlob(blobKey(nil, harmed, 2, blobRaw))
+	return h.s.blobFiles.filePath(r.BlobName.fileName())
 }
 
 // TestCheck checks that each problem in a folder is reported, and none for an intact one.
@@ -276,22 +276,22 @@ func TestCheck(t *testing.T) {
 		}, errPlace.Error()},
 		{"a row of a kind that is none", func(h harm) error { return h.set([]byte{200, 0, 0, 0}, []byte{1}) }, errKey.Error()},
 		{"a list that is too short", func(h harm) error {
-			return errors.Join(h.s.SetEmail("b@example.org", account.Holding{Account: accountID(2)}),
-				h.s.CommitAccount(&account.Rows{ID: accountID(2), Profile: &account.Profile{Email: "b@example.org", CreatedAt: at(0), Inboxes: 3}}))
+			return errors.Join(h.s.SetEmail("b@example.org", account.NameHolder{Account: accountID(2)}),
+				h.s.CommitAccount(&account.Rows{ID: accountID(2), Profile: &account.Profile{Email: "b@example.org", CreatedAt: at(0), LiveInboxes: 3}}))
 		}, "counts 3 inboxes, its list has 0"},
 		{"a key that nobody can use", func(h harm) error {
-			k := &account.Key{ID: 1, Hash: account.Hash{1}}
-			return errors.Join(h.s.CommitAccount(&account.Rows{ID: accountID(2), PutKeys: []*account.Key{k}}), h.delete(credentialKey(accountID(2).Partition(), k.Hash)))
+			k := &account.APIKey{ID: 1, Hash: account.TokenHash{1}}
+			return errors.Join(h.s.CommitAccount(&account.Rows{ID: accountID(2), PutKeys: []*account.APIKey{k}}), h.delete(credentialKey(accountID(2).HomePartition(), k.Hash)))
 		}, "cannot be found by its hash"},
 		{"the key file is damaged", func(h harm) error {
-			_, err := h.s.Encrypt("x", nil)
+			_, err := h.s.EncryptSecret("x", nil)
 			return errors.Join(err, rewrite(h.fs, folder+"/"+disk.SecretName, []byte("inboxd secret 1\n00\n")))
 		}, disk.SecretName},
 		{"the number that ids go on above is damaged", func(h harm) error {
 			return rewrite(h.fs, folder+"/"+disk.IDsName, []byte("inboxd ids 1\nabove x\n"))
 		}, "the file " + disk.IDsName + " in the data folder /data is damaged"},
 		{"the key file is gone", func(h harm) error {
-			return h.s.CommitDomain(&domain.Rows{Name: "x.test", Put: &domain.State{Name: "x.test"}}) // no key was ever created
+			return h.s.CommitDomain(&domain.Rows{Name: "x.test", PutState: &domain.State{Name: "x.test"}}) // no key was ever created
 		}, "has lost its file " + disk.SecretName},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -352,7 +352,7 @@ func TestCheckOfAReadOnlyDisk(t *testing.T) {
 	r := mail(harmed, 1, strings.Repeat("x", blobOver+1))
 	r.Profile.DueAt, r.DueTo = at(1), at(1)
 	must(t, s.CommitInbox(r))
-	must(t, s.Backup(t.Context(), "/backup"))
+	must(t, s.BackupTo(t.Context(), "/backup"))
 	closeStore(t, s)
 	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		// The real operations succeed in an existing folder.
@@ -366,8 +366,8 @@ func TestCheckOfAReadOnlyDisk(t *testing.T) {
 		if got := problemsOf(t, fs, dir); len(got) > 0 {
 			t.Errorf("%s: %q", dir, got)
 		}
-		sum, err := Repair(dir, "/repaired"+dir, options(fs), func(problem string) { t.Error(problem) })
-		if err != nil || sum.Messages != 1 {
+		sum, err := RepairFolder(dir, "/repaired"+dir, options(fs), func(problem string) { t.Error(problem) })
+		if err != nil || sum.MessageCount != 1 {
 			t.Errorf("%s: %+v, %v", dir, sum, err)
 		}
 	}
@@ -395,8 +395,8 @@ func TestPermissionIsNoDamage(t *testing.T) {
 				t.Errorf("%s: told %q", name, problem)
 			}
 		}
-		_, checked := Check(folder, options(fs), none)
-		_, repaired := Repair(folder, "/repaired", options(fs), none)
+		_, checked := CheckFolder(folder, options(fs), none)
+		_, repaired := RepairFolder(folder, "/repaired", options(fs), none)
 		s, started := Open(folder, options(fs))
 		if started == nil {
 			_ = s.Close()
@@ -405,7 +405,7 @@ func TestPermissionIsNoDamage(t *testing.T) {
 			if err == nil && what == "a start" && slices.Contains([]string{disk.SecretName, ".sst", ".blob", blob}, name) {
 				continue // they are read later
 			}
-			if !errors.As(err, new(disk.Unfit)) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "permission denied. Run inboxd as the owner") ||
+			if !errors.As(err, new(disk.UnusableFolder)) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "permission denied. Run inboxd as the owner") ||
 				strings.Contains(err.Error(), "damaged") || strings.Contains(err.Error(), "emove") || strings.Contains(err.Error(), "estore a") {
 				t.Errorf("%s: %s ends with %v", name, what, err)
 			}
@@ -424,7 +424,7 @@ func TestFolderThatMayNotBeEntered(t *testing.T) {
 		}
 		return nil
 	}))
-	if _, err := Check(folder, options(fs), func(problem string) { t.Error(problem) }); !errors.As(err, new(disk.Unfit)) || !strings.Contains(err.Error(), "permission denied. Run inboxd as the owner") {
+	if _, err := CheckFolder(folder, options(fs), func(problem string) { t.Error(problem) }); !errors.As(err, new(disk.UnusableFolder)) || !strings.Contains(err.Error(), "permission denied. Run inboxd as the owner") {
 		t.Errorf("a check: %v", err)
 	}
 }
@@ -446,7 +446,7 @@ func TestCheckLooksAtNoOther(t *testing.T) {
 	none := func(string) { t.Error("it was looked at") }
 	refused := func(dir, why string) {
 		t.Helper()
-		if _, err := Check(dir, options(fs), none); !errors.As(err, new(disk.Unfit)) || !strings.Contains(err.Error(), why) {
+		if _, err := CheckFolder(dir, options(fs), none); !errors.As(err, new(disk.UnusableFolder)) || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}

@@ -19,13 +19,13 @@ import (
 // receive makes the rows of an ordinary 2 KB message with twenty headers.
 func receive(addr string, id int64, raw []byte) *inbox.Rows {
 	r := mail(addr, id, "")
-	c := r.Store[0].Content
+	c := r.StoreMessages[0].Content
 	c.Doc.Text = string(raw[:700])
 	c.Doc.To = []message.Mailbox{{Email: addr}}
 	for i := range 20 {
 		c.Doc.Headers = append(c.Doc.Headers, message.Header{Name: fmt.Sprint("X-Header-", i), Value: string(raw[40*i : 40*i+40])})
 	}
-	r.Store[0].Raw = raw
+	r.StoreMessages[0].Raw = raw
 	return r
 }
 
@@ -59,7 +59,7 @@ func benchReceive(b *testing.B, writers int) {
 			addr := fmt.Sprintf("bench%d@example.org", n)
 			r := receive(addr, 1, raw)
 			for id := int64(1); left.Add(-1) >= 0; id++ {
-				r.Profile.LastID, r.Put[0].ID, r.Store[0].ID, r.Public[0].Number = id, id, id, uint64(id)
+				r.Profile.LastID, r.PutMessages[0].ID, r.StoreMessages[0].ID, r.PublicEvents[0].SequenceNumber = id, id, id, uint64(id)
 				began := time.Now()
 				if err := s.CommitInbox(r); err != nil {
 					b.Error(err)
@@ -87,10 +87,10 @@ func BenchmarkEncodeReceive(b *testing.B) {
 	r := receive("bench@example.org", 1, make([]byte, 2048))
 	b.ReportAllocs()
 	for b.Loop() {
-		err := s.fill(func(w *writer) {
+		err := s.fillBatch(func(w *batchWriter) {
 			s.putInbox(w, r, nil, nil)
 			w.moveDue(r)
-			w.outbox(r.Public)
+			w.outbox(r.PublicEvents)
 		}, func(*pebble.Batch) error { return nil })
 		must(b, err)
 	}
@@ -121,7 +121,7 @@ func queued(b *testing.B, s *Store, n int) {
 				addr := fmt.Sprintf("bench%d@example.org", i)
 				r := sent(addr, 1, at(i*7919%n))
 				r.DueTo = at(i * 104_729 % n)
-				r.Store = nil
+				r.StoreMessages = nil
 				if err := s.CommitInbox(r); err != nil {
 					b.Error(err)
 				}

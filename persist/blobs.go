@@ -36,31 +36,31 @@ const (
 // blobName is a random number that is never reused; the file is named by it in hex.
 type blobName uint64
 
-func (n blobName) file() string { return fmt.Sprintf("%016x", uint64(n)) }
+func (n blobName) fileName() string { return fmt.Sprintf("%016x", uint64(n)) }
 
 // blobRecord is the registry row of a blob file. Integer keys: append only; never reorder.
 type blobRecord struct {
-	Name blobName `cbor:"1,keyasint"`
-	Size int      `cbor:"2,keyasint"`
-	Sum  uint64   `cbor:"3,keyasint"` // xxh3 of the file
+	BlobName blobName `cbor:"1,keyasint"`
+	Size     int      `cbor:"2,keyasint"`
+	FileSum  uint64   `cbor:"3,keyasint"` // xxh3 of the file
 
 	// What the content of a message has only for this inbox, if its file is shared with other
 	// recipients.
-	Calendar     *saidRecord  `cbor:"4,keyasint,omitempty"`
+	CalendarPart *saidRecord  `cbor:"4,keyasint,omitempty"`
 	MoreCalendar []saidRecord `cbor:"5,keyasint,omitempty"`
-	// Shared means that the file may have other names, for other recipients of the message.
-	Shared bool `cbor:"6,keyasint,omitempty"`
+	// IsShared means that the file may have other names, for other recipients of the message.
+	IsShared bool `cbor:"6,keyasint,omitempty"`
 }
 
-// blob is data to be stored in a file.
-type blob struct {
-	addr   string
-	id     int64
-	what   byte
-	data   []byte
-	shared *inbox.Shared // nil if not shared
+// blobData is data to be stored in a file.
+type blobData struct {
+	addr          string
+	id            int64
+	blobKind      byte
+	data          []byte
+	sharedMessage *inbox.SharedStorage // nil if not shared
 
-	calendar     *saidRecord // see blobRecord
+	calendarPart *saidRecord // see blobRecord
 	moreCalendar []saidRecord
 }
 
@@ -71,97 +71,97 @@ func blobKey(dst []byte, addr string, id int64, what byte) []byte {
 // blobFiles are the files outside the database, and the rows that register them. Any goroutine may
 // use them.
 type blobFiles struct {
-	*engine
-	count atomic.Int64
-	sweep sync.WaitGroup // of orphans that a crash left; Close waits for it
-	kept  kept
-	whole whole
+	*storageEngine
+	fileCount     atomic.Int64
+	sweepDone     sync.WaitGroup // of orphans that a crash left; Close waits for it
+	heldRemovals  heldRemovals
+	verifiedFiles verifiedFiles
 }
 
 // blobMoves are the files of one batch. Only the goroutine that commits the batch uses it.
 type blobMoves struct {
-	made    []blobName // durable already; removed if the batch fails
-	dropped []blobName // removed once the batch is durable
+	createdBlobs []blobName // durable already; removed if the batch fails
+	droppedBlobs []blobName // removed once the batch is durable
 }
 
-func (b *blobFiles) dir() string { return b.folder.Path(disk.BlobsName) }
+func (b *blobFiles) dir() string { return b.folder.FilePath(disk.BlobsName) }
 
-func (b *blobFiles) path(file string) string { return b.folder.FS.PathJoin(b.dir(), file) }
+func (b *blobFiles) filePath(file string) string { return b.folder.FS.PathJoin(b.dir(), file) }
 
-// put stores data under a new name and registers it in w's batch. If the process dies between here
+// putBlob stores data under a new name and registers it in w's batch. If the process dies between here
 // and the commit, the file is an orphan, which the next start sweeps.
-func (b *blobFiles) put(w *writer, p *blob, files *blobMoves) {
+func (b *blobFiles) putBlob(w *batchWriter, p *blobData, files *blobMoves) {
 	r := blobRecord{
-		Name: blobName(rand.Uint64()), Size: len(p.data), Sum: xxh3.Hash(p.data), Calendar: p.calendar, MoreCalendar: p.moreCalendar,
-		Shared: p.shared != nil,
+		BlobName: blobName(rand.Uint64()), Size: len(p.data), FileSum: xxh3.Hash(p.data), CalendarPart: p.calendarPart, MoreCalendar: p.moreCalendar,
+		IsShared: p.sharedMessage != nil,
 	}
 	var err error
-	if p.shared == nil {
-		err = b.write(&r, p.data)
+	if p.sharedMessage == nil {
+		err = b.writeFile(&r, p.data)
 	} else {
-		p.shared.Store(p.what, func(known any) any {
-			if !b.share(known, &r) {
-				err = b.write(&r, p.data)
+		p.sharedMessage.StorePart(p.blobKind, func(known any) any {
+			if !b.shareFile(known, &r) {
+				err = b.writeFile(&r, p.data)
 			}
 			return r
 		})
 	}
 	if err != nil {
-		w.note(err)
+		w.noteError(err)
 		return
 	}
-	b.count.Add(1)
-	files.made = append(files.made, r.Name)
-	w.key = blobKey(w.key[:0], p.addr, p.id, p.what)
-	w.put(w.key, &r)
+	b.fileCount.Add(1)
+	files.createdBlobs = append(files.createdBlobs, r.BlobName)
+	w.keyBuf = blobKey(w.keyBuf[:0], p.addr, p.id, p.blobKind)
+	w.putRecord(w.keyBuf, &r)
 }
 
-func (b *blobFiles) write(r *blobRecord, data []byte) error {
-	err := disk.WriteFile(b.folder.FS, b.dir(), r.Name.file(), data)
+func (b *blobFiles) writeFile(r *blobRecord, data []byte) error {
+	err := disk.WriteFile(b.folder.FS, b.dir(), r.BlobName.fileName(), data)
 	if disk.IsFull(err) {
-		b.folder.Space.Hit()
+		b.folder.SpaceGuard.NoteFull()
 		err = disk.FullFault(err)
 	}
 	return err
 }
 
-// share makes r's file another name of the file that another recipient of the message has, if the
+// shareFile makes r's file another name of the file that another recipient of the message has, if the
 // bytes are equal. It returns false if that file is gone, was never written, or the file system has
 // no hard links. The bytes were durable before their first name. Each name is removed with its
 // message, and the bytes with the last name.
-func (b *blobFiles) share(known any, r *blobRecord) bool {
+func (b *blobFiles) shareFile(known any, r *blobRecord) bool {
 	first, ok := known.(blobRecord)
-	if !ok || first.Size != r.Size || first.Sum != r.Sum {
+	if !ok || first.Size != r.Size || first.FileSum != r.FileSum {
 		return false
 	}
 	fs := b.folder.FS
-	if fs.Link(b.path(first.Name.file()), b.path(r.Name.file())) != nil {
+	if fs.Link(b.filePath(first.BlobName.fileName()), b.filePath(r.BlobName.fileName())) != nil {
 		return false
 	}
 	if disk.SyncFolder(fs, b.dir()) != nil {
-		_ = fs.Remove(b.path(r.Name.file())) // write will report the disk error
+		_ = fs.Remove(b.filePath(r.BlobName.fileName())) // write will report the disk error
 		return false
 	}
 	return true
 }
 
-// linked stores a value for each file that has several names, under the file's identity. One
+// linkedFiles stores a value for each file that has several names, under the file's identity. One
 // goroutine uses it.
-type linked[T any] map[disk.Identity]T
+type linkedFiles[T any] map[disk.FileIdentity]T
 
-// find returns the value stored for the file at path, and a function to store one. A file with a
+// findLinked returns the value stored for the file at path, and a function to store one. A file with a
 // single name has no value.
-func (l *linked[T]) find(fs vfs.FS, path string) (known T, found bool, keep func(T)) {
+func (l *linkedFiles[T]) findLinked(fs vfs.FS, path string) (known T, found bool, keep func(T)) {
 	keep = func(T) {}
 	info, err := fs.Stat(path)
 	if err != nil {
 		return known, false, keep
 	}
-	if id, several := disk.Linked(info); several {
+	if id, several := disk.LinkedIdentity(info); several {
 		known, found = (*l)[id]
 		keep = func(now T) {
 			if *l == nil {
-				*l = linked[T]{}
+				*l = linkedFiles[T]{}
 			}
 			(*l)[id] = now
 		}
@@ -169,64 +169,64 @@ func (l *linked[T]) find(fs vfs.FS, path string) (known T, found bool, keep func
 	return known, found, keep
 }
 
-// remove removes files whose registry rows were removed or never committed. After an error a file
+// removeFiles removes files whose registry rows were removed or never committed. After an error a file
 // is an orphan for the next start.
-func (b *blobFiles) remove(names []blobName) {
-	if len(names) == 0 || b.kept.wait(names) {
+func (b *blobFiles) removeFiles(names []blobName) {
+	if len(names) == 0 || b.heldRemovals.deferRemoval(names) {
 		return
 	}
 	for _, n := range names {
-		if err := b.folder.FS.Remove(b.path(n.file())); err != nil {
-			b.folder.Log.Seldom(slog.LevelWarn, "storage: blob file not removed", "file", n.file(), "err", err)
+		if err := b.folder.FS.Remove(b.filePath(n.fileName())); err != nil {
+			b.folder.Log.LogThrottled(slog.LevelWarn, "storage: blob file not removed", "file", n.fileName(), "err", err)
 			continue
 		}
-		b.count.Add(-1)
+		b.fileCount.Add(-1)
 	}
 }
 
-// find reads the registry row under key, within during; nil if it does not exist.
-func (b *blobFiles) find(key []byte) (*blobRecord, error) {
+// findBlob reads the registry row under key, within during; nil if it does not exist.
+func (b *blobFiles) findBlob(key []byte) (*blobRecord, error) {
 	var r blobRecord
-	found, err := b.readInside(key, func(value []byte) error { return decode(value, &r) })
+	found, err := b.readInside(key, func(value []byte) error { return decodeRecord(value, &r) })
 	if !found || err != nil {
 		return nil, err
 	}
 	return &r, nil
 }
 
-// read passes the blob registered under key to fn, within during; false if it does not exist.
-func (b *blobFiles) read(key []byte, fn func(*blobRecord, io.Reader) error) (found bool, err error) {
-	r, err := b.find(key)
+// readBlob passes the blob registered under key to fn, within during; false if it does not exist.
+func (b *blobFiles) readBlob(key []byte, fn func(*blobRecord, io.Reader) error) (found bool, err error) {
+	r, err := b.findBlob(key)
 	if r == nil || err != nil {
 		return false, err
 	}
-	f, err := b.folder.FS.Open(b.path(r.Name.file()))
+	f, err := b.folder.FS.Open(b.filePath(r.BlobName.fileName()))
 	if errors.Is(err, os.ErrNotExist) {
 		// Dropped between the two reads, or lost.
-		if r, err := b.find(key); r == nil || err != nil {
+		if r, err := b.findBlob(key); r == nil || err != nil {
 			return false, err
 		}
-		return false, b.folder.Missing(b.path(r.Name.file()), err)
+		return false, b.folder.MissingFile(b.filePath(r.BlobName.fileName()), err)
 	}
 	if err == nil {
 		err = errors.Join(fn(r, f), f.Close())
 	}
 	if errors.Is(err, disk.ErrNotRegular) {
-		return false, b.folder.Damage.Found(b.path(r.Name.file()), disk.ErrNotRegular.Error())
+		return false, b.folder.DamageLog.NoteDamage(b.filePath(r.BlobName.fileName()), disk.ErrNotRegular.Error())
 	}
 	if errors.Is(err, errBlobDamaged) {
-		return false, b.folder.Damage.Found(b.path(r.Name.file()), "its checksum differs")
+		return false, b.folder.DamageLog.NoteDamage(b.filePath(r.BlobName.fileName()), "its checksum differs")
 	}
 	if err != nil {
-		return false, fmt.Errorf("blob file %s: %w", r.Name.file(), err)
+		return false, fmt.Errorf("blob file %s: %w", r.BlobName.fileName(), err)
 	}
 	return true, nil
 }
 
 // readAt reads a part of a file, if the file still exists. Its name is never reused.
 func (b *blobFiles) readAt(r *blobRecord, p []byte, off int64) (n int, err error) {
-	err = b.during(func() error {
-		f, err := b.folder.FS.Open(b.path(r.Name.file()))
+	err = b.runCall(func() error {
+		f, err := b.folder.FS.Open(b.filePath(r.BlobName.fileName()))
 		if err != nil {
 			return err
 		}
@@ -239,19 +239,19 @@ func (b *blobFiles) readAt(r *blobRecord, p []byte, off int64) (n int, err error
 
 var errBlobDamaged = errors.New("it is damaged")
 
-// check reads the file to its end and verifies size and checksum.
-func (r *blobRecord) check(f io.Reader) error {
+// verifyFile reads the file to its end and verifies size and checksum.
+func (r *blobRecord) verifyFile(f io.Reader) error {
 	sum := xxh3.New()
 	n, err := io.Copy(sum, f)
-	if err == nil && (n != int64(r.Size) || sum.Sum64() != r.Sum) {
+	if err == nil && (n != int64(r.Size) || sum.Sum64() != r.FileSum) {
 		err = errBlobDamaged
 	}
 	return err
 }
 
-// whole caches which files were verified a moment ago. Clients that download one message start
+// verifiedFiles caches which files were verified a moment ago. Clients that download one message start
 // together, and each download would otherwise read the whole file before its first octet.
-type whole struct {
+type verifiedFiles struct {
 	mu sync.Mutex
 	at map[blobName]time.Time
 }
@@ -261,59 +261,59 @@ const (
 	mostWhole = 1024
 )
 
-// check is blobRecord.check for a caller that reads f again in pieces. Such a caller would not
+// checkFile is blobRecord.verifyFile for a caller that reads f again in pieces. Such a caller would not
 // notice damage that happens after the check either.
-func (w *whole) check(r *blobRecord, f io.Reader) error {
+func (w *verifiedFiles) checkFile(r *blobRecord, f io.Reader) error {
 	w.mu.Lock()
-	at, known := w.at[r.Name]
+	at, known := w.at[r.BlobName]
 	w.mu.Unlock()
 	if known && time.Since(at) < wholeFor {
 		return nil
 	}
-	err := r.check(f)
+	err := r.verifyFile(f)
 	if err == nil {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.at == nil || len(w.at) >= mostWhole {
 			w.at = map[blobName]time.Time{}
 		}
-		w.at[r.Name] = time.Now()
+		w.at[r.BlobName] = time.Now()
 	}
 	return err
 }
 
-// all adapts fn, which needs the whole data, to a reader of a file.
-func all(fn func(data []byte) error) func(*blobRecord, io.Reader) error {
+// readWhole adapts fn, which needs the whole data, to a reader of a file.
+func readWhole(fn func(data []byte) error) func(*blobRecord, io.Reader) error {
 	return func(r *blobRecord, f io.Reader) error {
 		var data bytes.Buffer
 		data.Grow(r.Size + bytes.MinRead)
-		if err := r.check(io.TeeReader(f, &data)); err != nil {
+		if err := r.verifyFile(io.TeeReader(f, &data)); err != nil {
 			return err
 		}
 		return fn(data.Bytes())
 	}
 }
 
-// drop adds to w the removal of the blobs of these messages, which ascend by id.
-func (b *blobFiles) drop(w *writer, addr string, ids []int64, files *blobMoves) {
-	of := span{appendMessage(nil, kindBlob, addr, ids[0]), end(appendMessage(nil, kindBlob, addr, ids[len(ids)-1]))}
-	w.note(scan(b.db, of, func(key, value []byte) error {
+// dropBlobs adds to w the removal of the blobs of these messages, which ascend by id.
+func (b *blobFiles) dropBlobs(w *batchWriter, addr string, ids []int64, files *blobMoves) {
+	of := keyRange{appendMessage(nil, kindBlob, addr, ids[0]), endOfPrefix(appendMessage(nil, kindBlob, addr, ids[len(ids)-1]))}
+	w.noteError(scanKeys(b.db, of, func(key, value []byte) error {
 		id := int64(binary.BigEndian.Uint64(key[len(key)-9:]))
 		if _, found := slices.BinarySearch(ids, id); !found {
 			return nil
 		}
 		var r blobRecord
-		if err := decode(value, &r); err != nil {
+		if err := decodeRecord(value, &r); err != nil {
 			return err
 		}
-		w.delete(key)
-		files.dropped = append(files.dropped, r.Name)
+		w.deleteKey(key)
+		files.droppedBlobs = append(files.droppedBlobs, r.BlobName)
 		return nil
 	}))
 }
 
-// open counts the files at the start, before any commit can add one, and starts to sweep orphans.
-func (b *blobFiles) open() error {
+// openFiles counts the files at the start, before any commit can add one, and starts to sweep orphans.
+func (b *blobFiles) openFiles() error {
 	f := b.folder
 	if err := f.FS.MkdirAll(b.dir(), 0o700); err != nil {
 		return err
@@ -326,16 +326,16 @@ func (b *blobFiles) open() error {
 		return err
 	}
 	for _, name := range files {
-		if finished(name) {
-			b.count.Add(1)
+		if isFinishedFile(name) {
+			b.fileCount.Add(1)
 		}
 	}
 	start := b.db.NewSnapshot()
-	b.sweep.Go(func() { b.sweepOrphans(start, files) })
+	b.sweepDone.Go(func() { b.sweepOrphans(start, files) })
 	return nil
 }
 
-func finished(file string) bool { return !strings.HasSuffix(file, ".tmp") }
+func isFinishedFile(file string) bool { return !strings.HasSuffix(file, ".tmp") }
 
 // sweepOrphans removes the files that no registry row of the start names. A crash left them between
 // write and commit, or between commit and removal. It reads a snapshot of the start: a row that is
@@ -344,14 +344,14 @@ func (b *blobFiles) sweepOrphans(start *pebble.Snapshot, files []string) {
 	defer start.Close()
 	log := b.folder.Log
 	var known []string
-	err := scan(start, ofKind(kindBlob), func(_, value []byte) error {
+	err := scanKeys(start, ofKind(kindBlob), func(_, value []byte) error {
 		var r blobRecord
-		err := decode(value, &r)
-		known = append(known, r.Name.file())
+		err := decodeRecord(value, &r)
+		known = append(known, r.BlobName.fileName())
 		return err
 	})
 	if err != nil {
-		log.Seldom(slog.LevelError, "storage: orphaned blob files not swept", "err", err)
+		log.LogThrottled(slog.LevelError, "storage: orphaned blob files not swept", "err", err)
 		return
 	}
 	slices.Sort(known)
@@ -360,12 +360,12 @@ func (b *blobFiles) sweepOrphans(start *pebble.Snapshot, files []string) {
 		if _, found := slices.BinarySearch(known, name); found {
 			continue
 		}
-		if err := b.folder.FS.Remove(b.path(name)); err != nil {
-			log.Seldom(slog.LevelWarn, "storage: orphaned blob file not removed", "file", name, "err", err)
+		if err := b.folder.FS.Remove(b.filePath(name)); err != nil {
+			log.LogThrottled(slog.LevelWarn, "storage: orphaned blob file not removed", "file", name, "err", err)
 			continue
 		}
-		if finished(name) {
-			b.count.Add(-1)
+		if isFinishedFile(name) {
+			b.fileCount.Add(-1)
 		}
 		orphans++
 	}

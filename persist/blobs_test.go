@@ -34,7 +34,7 @@ func TestRawInPieces(t *testing.T) {
 			t.Errorf("%d bytes of %d", raw.Size(), len(text))
 		}
 		must(t, iotest.TestReader(io.NewSectionReader(raw, 0, raw.Size()), []byte(text)))
-		must(t, s.CommitInbox(&inbox.Rows{Address: victim, Drop: mail(victim, id, "").Put}))
+		must(t, s.CommitInbox(&inbox.Rows{Address: victim, DropMessages: mail(victim, id, "").PutMessages}))
 		if _, err := raw.ReadAt(make([]byte, 10), 10); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("dropped: %v", err)
 		}
@@ -43,12 +43,12 @@ func TestRawInPieces(t *testing.T) {
 		}
 	}
 	must(t, s.CommitInbox(mail(victim, 3, bulky)))
-	files, err := mem.List(s.blobs.dir())
+	files, err := mem.List(s.blobFiles.dir())
 	must(t, err)
 	for _, name := range files {
-		must(t, disk.WriteFile(mem, s.blobs.dir(), name, []byte(strings.Replace(bulky, "!", "?", 1))))
+		must(t, disk.WriteFile(mem, s.blobFiles.dir(), name, []byte(strings.Replace(bulky, "!", "?", 1))))
 	}
-	if _, err := s.OpenRaw(victim, 3); !fault.Is(err, fault.Damaged) {
+	if _, err := s.OpenRaw(victim, 3); !fault.Is(err, fault.DataDamaged) {
 		t.Errorf("damaged: %v", err)
 	}
 }
@@ -73,7 +73,7 @@ func TestBlobCrashAtEveryStep(t *testing.T) {
 	s, err := Open(folder, o)
 	must(t, err)
 	eventually(t, "the store is idle", func() bool {
-		_, err := mem.Stat(s.folder.Path("spare.log"))
+		_, err := mem.Stat(s.folder.FilePath("spare.log"))
 		return s.db.Metrics().Snapshots.Count == 0 && err == nil
 	})
 	recording.Store(true)
@@ -81,7 +81,7 @@ func TestBlobCrashAtEveryStep(t *testing.T) {
 	stored = true
 	crashes = append(crashes, crash{mem.CrashClone(vfs.CrashCloneCfg{}), true, false})
 	dropping = true
-	must(t, s.CommitInbox(&inbox.Rows{Address: victim, Drop: mail(victim, 1, "").Put}))
+	must(t, s.CommitInbox(&inbox.Rows{Address: victim, DropMessages: mail(victim, 1, "").PutMessages}))
 	recording.Store(false)
 	closeStore(t, s)
 	if len(crashes) < 6 {
@@ -90,14 +90,14 @@ func TestBlobCrashAtEveryStep(t *testing.T) {
 	for i, c := range crashes {
 		after, err := Open(folder, options(c.fs))
 		must(t, err)
-		raw, err := after.Raw(victim, 1)
+		raw, err := after.ReadRaw(victim, 1)
 		must(t, err)
 		// The drop is synced before its file is removed.
 		if there := string(raw) == bulky; !there && raw != nil || there != (c.stored && !c.dropped) {
 			t.Errorf("step %d (stored %v, dropped %v): %d bytes", i, c.stored, c.dropped, len(raw))
 		}
 		closeStore(t, after)
-		files, err := c.fs.List(after.blobs.dir())
+		files, err := c.fs.List(after.blobFiles.dir())
 		must(t, err)
 		if want := map[bool]int{true: 1}[raw != nil]; len(files) != want {
 			t.Errorf("step %d: files %v are left, want %d", i, files, want)
@@ -109,19 +109,19 @@ func TestDamagedBlob(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs)
 	must(t, s.CommitInbox(mail(victim, 1, bulky)))
-	files, err := fs.List(s.blobs.dir())
+	files, err := fs.List(s.blobFiles.dir())
 	must(t, err)
-	path := fs.PathJoin(s.blobs.dir(), files[0])
+	path := fs.PathJoin(s.blobFiles.dir(), files[0])
 	data, err := disk.ReadFile(fs, path)
 	must(t, err)
 	for name, bad := range map[string][]byte{"cut": data[:len(data)-1], "longer": append(data[:len(data):len(data)], 0), "changed": []byte("X" + string(data[1:]))} {
 		must(t, rewrite(fs, path, bad))
-		if raw, err := s.Raw(victim, 1); err == nil {
+		if raw, err := s.ReadRaw(victim, 1); err == nil {
 			t.Errorf("a blob that was %s came back as %d bytes", name, len(raw))
 		}
 	}
 	must(t, fs.Remove(path))
-	if raw, err := s.Raw(victim, 1); err == nil {
+	if raw, err := s.ReadRaw(victim, 1); err == nil {
 		t.Errorf("a missing blob came back as %d bytes", len(raw))
 	}
 }
@@ -134,18 +134,18 @@ func TestABlobIsWholeForAMoment(t *testing.T) {
 	must(t, s.CommitInbox(mail(victim, 1, bulky)))
 	opened := func() error { _, err := s.OpenRaw(victim, 1); return err }
 	must(t, opened())
-	files, err := fs.List(s.blobs.dir())
+	files, err := fs.List(s.blobFiles.dir())
 	must(t, err)
-	flip(t, fs, fs.PathJoin(s.blobs.dir(), files[0]), 100)
+	flip(t, fs, fs.PathJoin(s.blobFiles.dir(), files[0]), 100)
 	must(t, opened())
-	if _, err := s.Raw(victim, 1); !fault.Is(err, fault.Damaged) {
+	if _, err := s.ReadRaw(victim, 1); !fault.Is(err, fault.DataDamaged) {
 		t.Errorf("read as a whole: %v", err)
 	}
-	for name, at := range s.blobs.whole.at {
-		s.blobs.whole.at[name] = at.Add(-wholeFor)
+	for name, at := range s.blobFiles.verifiedFiles.at {
+		s.blobFiles.verifiedFiles.at[name] = at.Add(-wholeFor)
 	}
 	for range 2 {
-		if err := opened(); !fault.Is(err, fault.Damaged) {
+		if err := opened(); !fault.Is(err, fault.DataDamaged) {
 			t.Errorf("after the moment: %v", err)
 		}
 	}
@@ -169,13 +169,13 @@ func TestFailedBlobLeavesNothing(t *testing.T) {
 	defer closeStore(t, s)
 	armed.Store(true)
 	r := mail(victim, 1, bulky)
-	r.Store[0].Content.Doc.Text = bulky
+	r.StoreMessages[0].Content.Doc.Text = bulky
 	if err := s.CommitInbox(r); err == nil {
 		t.Fatal("the commit succeeded without its blob")
 	}
-	files, err := mem.List(s.blobs.dir())
-	if err != nil || len(files) != 0 || s.Stats().Blobs != 0 {
-		t.Errorf("files %v, %d counted, %v", files, s.Stats().Blobs, err)
+	files, err := mem.List(s.blobFiles.dir())
+	if err != nil || len(files) != 0 || s.ReadStats().BlobFiles != 0 {
+		t.Errorf("files %v, %d counted, %v", files, s.ReadStats().BlobFiles, err)
 	}
 	if st, err := s.LoadInbox(victim); err != nil || st.LastID != 0 {
 		t.Errorf("the failed mail has left %+v, %v", st, err)

@@ -20,7 +20,7 @@ type contentRecord struct {
 	To                 []mailboxRecord    `cbor:"4,keyasint,omitempty"`
 	Cc                 []mailboxRecord    `cbor:"5,keyasint,omitempty"`
 	ReplyTo            []mailboxRecord    `cbor:"6,keyasint,omitempty"`
-	Date               stamp              `cbor:"7,keyasint,omitempty"`
+	SentAt             unixMillis         `cbor:"7,keyasint,omitempty"`
 	MessageID          string             `cbor:"8,keyasint,omitempty"`
 	InReplyTo          string             `cbor:"9,keyasint,omitempty"`
 	References         []string           `cbor:"10,keyasint,omitempty"`
@@ -32,9 +32,9 @@ type contentRecord struct {
 	Links              []string           `cbor:"16,keyasint,omitempty"`
 	TextFromHTML       bool               `cbor:"17,keyasint,omitempty"`
 	TextCut            bool               `cbor:"18,keyasint,omitempty"`
-	Degraded           bool               `cbor:"19,keyasint,omitempty"`
+	IsDegraded         bool               `cbor:"19,keyasint,omitempty"`
 	OTP                *otpRecord         `cbor:"20,keyasint,omitempty"`
-	Unread             bool               `cbor:"21,keyasint,omitempty"`
+	DocOmitted         bool               `cbor:"21,keyasint,omitempty"`
 	Auth               *authRecord        `cbor:"22,keyasint,omitempty"`
 	Spam               *spamRecord        `cbor:"23,keyasint,omitempty"`
 	Calendar           *saidRecord        `cbor:"24,keyasint,omitempty"`
@@ -69,59 +69,59 @@ type otpRecord struct {
 }
 
 func recordMailbox(m message.Mailbox) mailboxRecord { return mailboxRecord{m.Email, m.Name} }
-func (r mailboxRecord) mailbox() message.Mailbox    { return message.Mailbox{Email: r[0], Name: r[1]} }
+func (r mailboxRecord) toMailbox() message.Mailbox  { return message.Mailbox{Email: r[0], Name: r[1]} }
 func recordHeader(h message.Header) headerRecord    { return headerRecord{h.Name, h.Value} }
-func (r headerRecord) header() message.Header       { return message.Header{Name: r[0], Value: r[1]} }
+func (r headerRecord) toHeader() message.Header     { return message.Header{Name: r[0], Value: r[1]} }
 func recordAttachment(a message.Attachment) attachmentRecord {
 	return attachmentRecord(a)
 }
-func (r attachmentRecord) attachment() message.Attachment { return message.Attachment(r) }
+func (r attachmentRecord) toAttachment() message.Attachment { return message.Attachment(r) }
 
 // noDocument stands for a document that is parsed from the raw message when it is needed.
-var noDocument message.Document
+var noDocument message.ParsedMessage
 
-// from omits the document if it is unread. auth is memory for the record of the authentication result.
-func (r *contentRecord) from(c *inbox.Content, unread bool, auth *authRecord) {
+// copyFrom omits the document if it is unread. auth is memory for the record of the authentication result.
+func (r *contentRecord) copyFrom(c *inbox.Content, unread bool, auth *authRecord) {
 	d := &c.Doc
 	if unread {
 		d = &noDocument
 	}
 	*r = contentRecord{
 		Subject: d.Subject, FromEmail: d.From.Email, FromName: d.From.Name,
-		To: convert(d.To, recordMailbox), Cc: convert(d.Cc, recordMailbox), ReplyTo: convert(d.ReplyTo, recordMailbox),
-		Date: stampOf(d.Date), MessageID: d.MessageID, InReplyTo: d.InReplyTo, References: d.References,
-		Headers: convert(d.Headers, recordHeader), Text: d.Text, HTML: d.HTML, HasHTML: d.HasHTML,
-		Attachments: convert(d.Attachments, recordAttachment), AttachmentsOmitted: d.AttachmentsOmitted, Links: d.Links,
-		TextFromHTML: d.TextFromHTML, TextCut: d.TextCut, LinksCut: d.LinksCut, HiddenText: d.HiddenText, Degraded: d.Degraded, Unread: c.Unread || unread,
+		To: convertList(d.To, recordMailbox), Cc: convertList(d.Cc, recordMailbox), ReplyTo: convertList(d.ReplyTo, recordMailbox),
+		SentAt: stampOf(d.Date), MessageID: d.MessageID, InReplyTo: d.InReplyTo, References: d.References,
+		Headers: convertList(d.Headers, recordHeader), Text: d.Text, HTML: d.HTML, HasHTML: d.HasHTML,
+		Attachments: convertList(d.Attachments, recordAttachment), AttachmentsOmitted: d.AttachmentsOmitted, Links: d.Links,
+		TextFromHTML: d.TextFromHTML, TextCut: d.TextCut, LinksCut: d.LinksCut, HiddenText: d.HiddenText, IsDegraded: d.IsDegraded, DocOmitted: c.DocumentOmitted || unread,
 	}
 	if !reflect.ValueOf(&c.OTP).Elem().IsZero() {
 		r.OTP = (*otpRecord)(&c.OTP)
 	}
-	if c.Auth.Server != "" { // authentication was checked
-		auth.from(&c.Auth)
+	if c.Auth.CheckingServer != "" { // authentication was checked
+		auth.copyFrom(&c.Auth)
 		r.Auth = auth
 	}
-	r.Spam, r.Calendar = optional(c.Spam, recordSpam), optional(c.Calendar, recordSaid)
-	r.MoreCalendar = convert(c.MoreCalendar, func(s *calendar.Said) saidRecord { return recordSaid(*s) })
+	r.Spam, r.Calendar = convertOptional(c.Spam, recordSpam), convertOptional(c.Calendar, recordSaid)
+	r.MoreCalendar = convertList(c.MoreCalendar, func(s *calendar.MessageEvent) saidRecord { return recordSaid(*s) })
 }
 
-func (r *contentRecord) content() *inbox.Content {
-	c := &inbox.Content{Doc: message.Document{
+func (r *contentRecord) toContent() *inbox.Content {
+	c := &inbox.Content{Doc: message.ParsedMessage{
 		Subject: r.Subject, From: message.Mailbox{Email: r.FromEmail, Name: r.FromName},
-		To: convert(r.To, mailboxRecord.mailbox), Cc: convert(r.Cc, mailboxRecord.mailbox), ReplyTo: convert(r.ReplyTo, mailboxRecord.mailbox),
-		Date: r.Date.time(), MessageID: r.MessageID, InReplyTo: r.InReplyTo, References: r.References,
-		Headers: convert(r.Headers, headerRecord.header), Text: r.Text, HTML: r.HTML, HasHTML: r.HasHTML,
-		Attachments: convert(r.Attachments, attachmentRecord.attachment), AttachmentsOmitted: r.AttachmentsOmitted, Links: r.Links,
-		TextFromHTML: r.TextFromHTML, TextCut: r.TextCut, LinksCut: r.LinksCut, HiddenText: r.HiddenText, Degraded: r.Degraded,
-	}, Unread: r.Unread}
+		To: convertList(r.To, mailboxRecord.toMailbox), Cc: convertList(r.Cc, mailboxRecord.toMailbox), ReplyTo: convertList(r.ReplyTo, mailboxRecord.toMailbox),
+		Date: r.SentAt.toTime(), MessageID: r.MessageID, InReplyTo: r.InReplyTo, References: r.References,
+		Headers: convertList(r.Headers, headerRecord.toHeader), Text: r.Text, HTML: r.HTML, HasHTML: r.HasHTML,
+		Attachments: convertList(r.Attachments, attachmentRecord.toAttachment), AttachmentsOmitted: r.AttachmentsOmitted, Links: r.Links,
+		TextFromHTML: r.TextFromHTML, TextCut: r.TextCut, LinksCut: r.LinksCut, HiddenText: r.HiddenText, IsDegraded: r.IsDegraded,
+	}, DocumentOmitted: r.DocOmitted}
 	if r.OTP != nil {
 		c.OTP = inbox.OTP(*r.OTP)
 	}
 	if r.Auth != nil {
 		c.Auth = r.Auth.auth()
 	}
-	c.Spam, c.Calendar = optional(r.Spam, spamRecord.spam), optional(r.Calendar, saidRecord.said)
-	c.MoreCalendar = convert(r.MoreCalendar, func(s saidRecord) *calendar.Said { return new(s.said()) })
+	c.Spam, c.Calendar = convertOptional(r.Spam, spamRecord.toSpam), convertOptional(r.Calendar, saidRecord.toSaid)
+	c.MoreCalendar = convertList(r.MoreCalendar, func(s saidRecord) *calendar.MessageEvent { return new(s.toSaid()) })
 	return c
 }
 
@@ -131,66 +131,66 @@ const sharedOver = 1 << 10
 
 // putContent writes the parsed content of a message as a row or, if it is large, as a blob file. The
 // blob file is durable before the batch that names it.
-func (t *inboxTable) putContent(w *writer, addr string, m *inbox.Stored, files *blobMoves) {
+func (t *inboxTable) putContent(w *batchWriter, addr string, m *inbox.StoredMessage, files *blobMoves) {
 	if m.Content == nil {
 		return
 	}
 	content, over := &w.rec.content, blobOver
-	content.from(m.Content, m.Unread, &w.rec.auth)
-	file := blob{addr: addr, id: m.ID, what: blobContent}
-	if m.Shared != nil && len(m.Raw) > blobOver {
-		file.shared, over = m.Shared, sharedOver
+	content.copyFrom(m.Content, m.DocumentOmitted, &w.rec.auth)
+	file := blobData{addr: addr, id: m.ID, blobKind: blobContent}
+	if m.SharedStorage != nil && len(m.Raw) > blobOver {
+		file.sharedMessage, over = m.SharedStorage, sharedOver
 	}
-	w.value.Reset()
-	w.note(encode(&w.value, content))
-	if w.value.Len() <= over {
-		w.key = appendMessage(w.key[:0], kindContent, addr, m.ID)
-		w.set(w.key, w.value.Bytes())
+	w.valueBuf.Reset()
+	w.noteError(encodeRecord(&w.valueBuf, content))
+	if w.valueBuf.Len() <= over {
+		w.keyBuf = appendMessage(w.keyBuf[:0], kindContent, addr, m.ID)
+		w.setKey(w.keyBuf, w.valueBuf.Bytes())
 		return
 	}
-	if file.shared != nil && content.Calendar != nil {
-		file.calendar, file.moreCalendar = content.Calendar, content.MoreCalendar
+	if file.sharedMessage != nil && content.Calendar != nil {
+		file.calendarPart, file.moreCalendar = content.Calendar, content.MoreCalendar
 		content.Calendar, content.MoreCalendar = nil, nil
-		w.value.Reset()
-		w.note(encode(&w.value, content))
+		w.valueBuf.Reset()
+		w.noteError(encodeRecord(&w.valueBuf, content))
 	}
-	file.data = w.value.Bytes()
-	t.blobs.put(w, &file, files)
+	file.data = w.valueBuf.Bytes()
+	t.blobFiles.putBlob(w, &file, files)
 }
 
 // putRaw writes a message as received: as a row or, if it is large, as a blob file.
-func (t *inboxTable) putRaw(w *writer, addr string, m *inbox.Stored, files *blobMoves) {
+func (t *inboxTable) putRaw(w *batchWriter, addr string, m *inbox.StoredMessage, files *blobMoves) {
 	if len(m.Raw) > blobOver {
-		t.blobs.put(w, &blob{addr: addr, id: m.ID, what: blobRaw, data: m.Raw, shared: m.Shared}, files)
+		t.blobFiles.putBlob(w, &blobData{addr: addr, id: m.ID, blobKind: blobRaw, data: m.Raw, sharedMessage: m.SharedStorage}, files)
 		return
 	}
-	w.key = appendMessage(w.key[:0], kindRaw, addr, m.ID)
-	w.setRaw(w.key, m.Raw)
+	w.keyBuf = appendMessage(w.keyBuf[:0], kindRaw, addr, m.ID)
+	w.setRaw(w.keyBuf, m.Raw)
 }
 
-// Content returns the parsed content of a message, or nil if it is not stored.
-func (t *inboxTable) Content(addr string, id int64) (*inbox.Content, error) {
+// ReadContent returns the parsed content of a message, or nil if it is not stored.
+func (t *inboxTable) ReadContent(addr string, id int64) (*inbox.Content, error) {
 	var r contentRecord
-	read := func(data []byte) error { return decode(data, &r) }
-	found, err := t.large(kindContent, blobContent, addr, id, read, func(b *blobRecord, f io.Reader) error {
-		err := all(read)(b, f)
-		if b.Calendar != nil {
-			r.Calendar, r.MoreCalendar = b.Calendar, b.MoreCalendar
+	read := func(data []byte) error { return decodeRecord(data, &r) }
+	found, err := t.readLarge(kindContent, blobContent, addr, id, read, func(b *blobRecord, f io.Reader) error {
+		err := readWhole(read)(b, f)
+		if b.CalendarPart != nil {
+			r.Calendar, r.MoreCalendar = b.CalendarPart, b.MoreCalendar
 		}
 		return err
 	})
 	if !found || err != nil {
 		return nil, err
 	}
-	return r.content(), nil
+	return r.toContent(), nil
 }
 
-// Raw returns a message as received, or nil if it is not stored. The caller owns the slice.
-func (t *inboxTable) Raw(addr string, id int64) (raw []byte, err error) {
-	_, err = t.large(kindRaw, blobRaw, addr, id, func(value []byte) (err error) {
+// ReadRaw returns a message as received, or nil if it is not stored. The caller owns the slice.
+func (t *inboxTable) ReadRaw(addr string, id int64) (raw []byte, err error) {
+	_, err = t.readLarge(kindRaw, blobRaw, addr, id, func(value []byte) (err error) {
 		raw, err = readRaw(value)
 		return err
-	}, all(func(file []byte) error {
+	}, readWhole(func(file []byte) error {
 		raw = file
 		return nil
 	}))
@@ -206,14 +206,14 @@ func (t *inboxTable) OpenRaw(addr string, id int64) (*io.SectionReader, error) {
 
 // openBytes opens raw bytes that are stored under key as a row, or else in a blob file.
 func (t *inboxTable) openBytes(key []byte, what byte, addr string, id int64) (*io.SectionReader, error) {
-	r, size := &rawReader{table: t, key: key}, 0
+	r, size := &rawReader{inboxTable: t, rowKey: key}, 0
 	found, err := t.largeAt(key, what, addr, id, func(value []byte) error {
 		raw, err := rawOf(value)
 		size = len(raw)
 		return err
 	}, func(blob *blobRecord, f io.Reader) error {
-		r.blob, size = blob, blob.Size
-		return t.blobs.whole.check(blob, f)
+		r.blobRecord, size = blob, blob.Size
+		return t.blobFiles.verifiedFiles.checkFile(blob, f)
 	})
 	if !found || err != nil {
 		return nil, err
@@ -223,20 +223,20 @@ func (t *inboxTable) openBytes(key []byte, what byte, addr string, id int64) (*i
 
 // rawReader reads a message as received from its row or blob file. It is immutable.
 type rawReader struct {
-	table *inboxTable
-	key   []byte      // of the row
-	blob  *blobRecord // nil if the message is a row
+	inboxTable *inboxTable
+	rowKey     []byte      // of the row
+	blobRecord *blobRecord // nil if the message is a row
 }
 
 // ReadAt implements io.ReaderAt.
 func (r *rawReader) ReadAt(p []byte, off int64) (n int, err error) {
-	if r.blob != nil {
-		if err := r.table.own(r.key); err != nil {
+	if r.blobRecord != nil {
+		if err := r.inboxTable.checkOwned(r.rowKey); err != nil {
 			return 0, err
 		}
-		return r.table.blobs.readAt(r.blob, p, off)
+		return r.inboxTable.blobFiles.readAt(r.blobRecord, p, off)
 	}
-	found, err := r.table.read(r.key, func(value []byte) error {
+	found, err := r.inboxTable.readRow(r.rowKey, func(value []byte) error {
 		n, err = bytes.NewReader(value[min(len(value), checksumHead):]).ReadAt(p, off)
 		return err
 	})
@@ -246,22 +246,22 @@ func (r *rawReader) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// large reads a value from a row of kind k or else from a blob file.
-func (t *inboxTable) large(k kind, what byte, addr string, id int64, row func([]byte) error, file func(*blobRecord, io.Reader) error) (found bool, err error) {
+// readLarge reads a value from a row of kind k or else from a blob file.
+func (t *inboxTable) readLarge(k rowKind, what byte, addr string, id int64, row func([]byte) error, file func(*blobRecord, io.Reader) error) (found bool, err error) {
 	return t.largeAt(appendMessage(nil, k, addr, id), what, addr, id, row, file)
 }
 
 // largeAt is large for the row under a key, a part of message id.
 func (t *inboxTable) largeAt(key []byte, what byte, addr string, id int64, row func([]byte) error, file func(*blobRecord, io.Reader) error) (found bool, err error) {
-	err = t.during(func() error {
+	err = t.runCall(func() error {
 		if found, err = t.readInside(key, row); found || err != nil {
 			return err
 		}
-		found, err = t.blobs.read(blobKey(nil, addr, id, what), file)
+		found, err = t.blobFiles.readBlob(blobKey(nil, addr, id, what), file)
 		return err
 	})
 	if err != nil {
-		err = t.damaged(addr, id, err)
+		err = t.damagedError(addr, id, err)
 	}
 	return found, err
 }

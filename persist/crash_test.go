@@ -44,10 +44,10 @@ func (p *promise) meet(r *inbox.Rows, id int64) {
 		m.UID, m.Title, m.Sequence = fmt.Sprint(of, "@far.test"), fmt.Sprint("Meeting ", of, " of ", p.addr), sequence
 		// As after a CANCEL of one occurrence before the REQUEST, then after the invitation to
 		// another occurrence.
-		m.Untold, m.Outlived = sequence == 0, &icalendar.Revision{Sequence: sequence}
-		m.Heard = []calendar.Heard{{RecurrenceID: at(int(of)), Sequence: sequence, Detail: &calendar.Detail{Description: m.Title}}}
-		p.book = p.book.With(m, inbox.MeetingBytes(m))
-		r.Meetings = append(r.Meetings, p.book.Meeting(of))
+		m.OnlyCancelled, m.CancelledRevision = sequence == 0, &icalendar.Revision{Sequence: sequence}
+		m.OccurrenceRevisions = []calendar.OccurrenceRevision{{RecurrenceID: at(int(of)), Sequence: sequence, Detail: &calendar.OccurrenceDetail{Description: m.Title}}}
+		p.book = p.book.WithMeeting(m, inbox.MeetingBytes(m))
+		r.PutMeetings = append(r.PutMeetings, p.book.Meeting(of))
 	}
 	r.Calendar = p.book
 }
@@ -134,8 +134,8 @@ func (p *promise) drop(t *testing.T, s *Store, upTo int64) {
 		gone, over = append(gone, &inbox.Message{ID: id}), append(over, id)
 	}
 	p.trying.Store(upTo)
-	p.book = p.book.Without(over)
-	if err := s.CommitInbox(&inbox.Rows{Address: p.addr, Drop: gone, Calendar: p.book, DropMeetings: over}); err != nil {
+	p.book = p.book.WithoutMeetings(over)
+	if err := s.CommitInbox(&inbox.Rows{Address: p.addr, DropMessages: gone, Calendar: p.book, DropMeetings: over}); err != nil {
 		t.Error(err)
 		return
 	}
@@ -187,8 +187,8 @@ func (want seen) checkMeetings(st *inbox.State, first int64) error {
 	if b == nil {
 		b = new(calendar.Book)
 	}
-	if b.LastID != st.LastID || len(b.Damaged) > 0 || int64(len(b.Meetings)) != st.LastID+1-first {
-		return fmt.Errorf("%s: %d meetings up to %d, damaged %d; mails %d to %d", want.addr, len(b.Meetings), b.LastID, b.Damaged, first, st.LastID)
+	if b.LastID != st.LastID || len(b.DamagedIDs) > 0 || int64(len(b.Meetings)) != st.LastID+1-first {
+		return fmt.Errorf("%s: %d meetings up to %d, damaged %d; mails %d to %d", want.addr, len(b.Meetings), b.LastID, b.DamagedIDs, first, st.LastID)
 	}
 	for i, m := range b.Meetings {
 		id, sequence := first+int64(i), 1
@@ -198,8 +198,8 @@ func (want seen) checkMeetings(st *inbox.State, first int64) error {
 		if m.ID != id || m.Sequence != sequence || m.UID != fmt.Sprint(id, "@far.test") || m.Title != fmt.Sprint("Meeting ", id, " of ", want.addr) {
 			return fmt.Errorf("%s: meeting %d came back as %d, %q, SEQUENCE %d, want %d", want.addr, id, m.ID, m.Title, m.Sequence, sequence)
 		}
-		if m.Untold != (sequence == 0) || m.Outlived == nil || m.Outlived.Sequence != sequence || len(m.Heard) != 1 || m.Heard[0].Detail.Description != m.Title {
-			return fmt.Errorf("%s: of meeting %d came back %v, %v, %v", want.addr, id, m.Untold, m.Outlived, m.Heard)
+		if m.OnlyCancelled != (sequence == 0) || m.CancelledRevision == nil || m.CancelledRevision.Sequence != sequence || len(m.OccurrenceRevisions) != 1 || m.OccurrenceRevisions[0].Detail.Description != m.Title {
+			return fmt.Errorf("%s: of meeting %d came back %v, %v, %v", want.addr, id, m.OnlyCancelled, m.CancelledRevision, m.OccurrenceRevisions)
 		}
 	}
 	return nil
@@ -207,11 +207,11 @@ func (want seen) checkMeetings(st *inbox.State, first int64) error {
 
 // checkWhole checks that a message is stored completely or not at all.
 func checkWhole(s *Store, addr string, id int64, there bool) error {
-	c, err := s.Content(addr, id)
+	c, err := s.ReadContent(addr, id)
 	if err != nil {
 		return err
 	}
-	raw, err := s.Raw(addr, id)
+	raw, err := s.ReadRaw(addr, id)
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func checkWhole(s *Store, addr string, id int64, there bool) error {
 	switch {
 	case !there && (c != nil || raw != nil):
 		return fmt.Errorf("%s: dropped message %d has left something", addr, id)
-	case there && (!reflect.DeepEqual(c, want.Store[0].Content) || string(raw) != body(addr, id)):
+	case there && (!reflect.DeepEqual(c, want.StoreMessages[0].Content) || string(raw) != body(addr, id)):
 		return fmt.Errorf("%s: message %d came back as %.60v and %d bytes", addr, id, c, len(raw))
 	}
 	return nil
@@ -257,7 +257,7 @@ func checkRest(s *Store, fs vfs.FS, wants []seen) error {
 	if err := s.Close(); err != nil { // the sweep has ended
 		return err
 	}
-	files, err := fs.List(s.blobs.dir())
+	files, err := fs.List(s.blobFiles.dir())
 	if err != nil || int64(len(files)) != blobs {
 		return fmt.Errorf("%d blob files, %d registered: %v", len(files), blobs, err)
 	}
@@ -268,7 +268,7 @@ func checkRest(s *Store, fs vfs.FS, wants []seen) error {
 // it, with none, half or all of the unsynced bytes.
 func TestCrashKeepsWhatWasAcknowledged(t *testing.T) {
 	const perRun = 8 // an inbox's history is replayed at each clone, so it stays short
-	for seed := range iterations.Runs(t, moreClones, clones, perRun) {
+	for seed := range iterations.GroupedRuns(t, moreClones, clones, perRun) {
 		crashRun(t, seed, perRun)
 		if t.Failed() {
 			return

@@ -30,7 +30,7 @@ func inTables(t *testing.T, mails int64) *vfs.MemFS {
 			must(t, s.db.Flush())
 		}
 	}
-	_, err := s.MAC("", nil) // creates the key file
+	_, err := s.ComputeMAC("", nil) // creates the key file
 	must(t, err)
 	closeStore(t, s)
 	return fs
@@ -134,11 +134,11 @@ func damagedRun(fs vfs.FS, mails int64) (silent error) {
 		}
 	}()
 	damaged, silent := readMails(s, mails)
-	if _, err := s.MAC("", nil); err != nil {
+	if _, err := s.ComputeMAC("", nil); err != nil {
 		damaged++
 	}
-	if logged := strings.Count(log.String(), "storage: message damaged\"") + strings.Count(log.String(), "storage: inbox damaged\""); silent == nil && logged != s.Stats().DamagedItems || s.Stats().DamagedItems < min(damaged, 1) && log.Len() == 0 && damaged > 0 {
-		return fmt.Errorf("%d damaged, %d counted, %d logged", damaged, s.Stats().DamagedItems, logged)
+	if logged := strings.Count(log.String(), "storage: message damaged\"") + strings.Count(log.String(), "storage: inbox damaged\""); silent == nil && logged != s.ReadStats().DamagedItems || s.ReadStats().DamagedItems < min(damaged, 1) && log.Len() == 0 && damaged > 0 {
+		return fmt.Errorf("%d damaged, %d counted, %d logged", damaged, s.ReadStats().DamagedItems, logged)
 	}
 	return silent
 }
@@ -154,11 +154,11 @@ func readMails(s *Store, mails int64) (damaged int, silent error) {
 		if i < 0 {
 			return damaged, fmt.Errorf("message %d is missing", id)
 		}
-		raw, err := s.Raw(victim, id)
-		_, again := s.Raw(victim, id)
-		content, err2 := s.Content(victim, id)
+		raw, err := s.ReadRaw(victim, id)
+		_, again := s.ReadRaw(victim, id)
+		content, err2 := s.ReadContent(victim, id)
 		switch {
-		case st.Messages[i].Damaged, err != nil && fault.Is(err, fault.Damaged) && fault.Is(again, fault.Damaged), fault.Is(err2, fault.Damaged):
+		case st.Messages[i].IsDamaged, err != nil && fault.Is(err, fault.DataDamaged) && fault.Is(again, fault.DataDamaged), fault.Is(err2, fault.DataDamaged):
 			damaged++
 		case err != nil, err2 != nil, string(raw) != large(id), content == nil:
 			return damaged, fmt.Errorf("message %d: %d bytes, %v, %v", id, len(raw), err, err2)
@@ -178,7 +178,7 @@ func TestMailThatChangedBeforeItsBlock(t *testing.T) {
 	changed := bytes.Replace(value, []byte("text"), []byte("test"), 1)
 	must(t, done.Close())
 	must(t, s.db.Set(key, changed, pebble.Sync))
-	if raw, err := s.Raw(victim, 1); err == nil {
+	if raw, err := s.ReadRaw(victim, 1); err == nil {
 		t.Errorf("read as %q", raw)
 	}
 	if _, err := s.OpenRaw(victim, 1); err == nil {
@@ -204,7 +204,7 @@ func TestDamagedRowsAreMarked(t *testing.T) {
 		if m.ID != int64(i+1) {
 			t.Fatalf("message %d stands at %d", m.ID, i)
 		}
-		if m.Damaged {
+		if m.IsDamaged {
 			damaged = append(damaged, m)
 		}
 	}
@@ -215,13 +215,13 @@ func TestDamagedRowsAreMarked(t *testing.T) {
 	if m := damaged[len(damaged)-1]; !m.ReceivedAt.Equal(next.ReceivedAt) || !m.ExpiresAt.Equal(next.ReceivedAt.Add(time.Hour)) {
 		t.Errorf("received %v, expires %v; the next one came %v", m.ReceivedAt, m.ExpiresAt, next.ReceivedAt)
 	}
-	if s.Stats().DamagedItems != len(damaged) || s.Stats().DamagedFiles != 1 {
-		t.Errorf("counted %+v, want %d of one file", s.Stats(), len(damaged))
+	if s.ReadStats().DamagedItems != len(damaged) || s.ReadStats().DamagedFiles != 1 {
+		t.Errorf("counted %+v, want %d of one file", s.ReadStats(), len(damaged))
 	}
-	must(t, s.CommitInbox(&inbox.Rows{Address: victim, Drop: damaged}))
+	must(t, s.CommitInbox(&inbox.Rows{Address: victim, DropMessages: damaged}))
 	st, err = s.LoadInbox(victim)
 	must(t, err)
-	if len(st.Messages) != 400-len(damaged) || slices.ContainsFunc(st.Messages, func(m *inbox.Message) bool { return m.Damaged }) {
+	if len(st.Messages) != 400-len(damaged) || slices.ContainsFunc(st.Messages, func(m *inbox.Message) bool { return m.IsDamaged }) {
 		t.Errorf("%d messages are left after the damaged ones were dropped", len(st.Messages))
 	}
 }
@@ -255,12 +255,12 @@ func TestRefusedStartLeavesFiles(t *testing.T) {
 func TestCompactionsOverDamageEndInAnError(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	db, done := resting(t, mem)
-	w := &writer{batch: db.NewBatch()}
-	for k, change := range []func(key []byte){func(key []byte) { w.set(key, key) }, w.delete} {
+	w := &batchWriter{batch: db.NewBatch()}
+	for k, change := range []func(key []byte){func(key []byte) { w.setKey(key, key) }, w.deleteKey} {
 		for n := range uint64(2000) {
-			change(outboxKey(nil, &inbox.Public{Address: victim, Number: n}))
+			change(outboxKey(nil, &inbox.PublicEvent{Address: victim, SequenceNumber: n}))
 		}
-		must(t, w.err)
+		must(t, w.firstErr)
 		must(t, w.batch.Commit(pebble.Sync))
 		must(t, db.Flush())
 		if k == 0 {
@@ -288,15 +288,15 @@ func TestCompactionsOverDamageEndInAnError(t *testing.T) {
 func resting(t *testing.T, fs vfs.FS) (db *pebble.DB, done func()) {
 	t.Helper()
 	o := options(fs)
-	f := must1(disk.Open(folder, &o))(t)
-	must(t, fs.MkdirAll(f.Path(disk.BlobsName), 0o700))
-	p := (&engine{folder: f}).options(&o)
+	f := must1(disk.OpenFolder(folder, &o))(t)
+	must(t, fs.MkdirAll(f.FilePath(disk.BlobsName), 0o700))
+	p := (&storageEngine{folder: f}).pebbleOptions(&o)
 	p.DisableAutomaticCompactions = true
-	db = must1(openPebble(f.Path(disk.EngineName), p))(t)
-	f.Work(func() error { return nil }, func() bool { return false })
+	db = must1(openPebble(f.FilePath(disk.EngineName), p))(t)
+	f.StartWork(func() error { return nil }, func() bool { return false })
 	return db, func() {
 		must(t, db.Close())
-		f.Rest()
+		f.StopWork()
 		must(t, f.Close())
 	}
 }
@@ -343,19 +343,19 @@ func TestDamagedFileIsNotRewritten(t *testing.T) {
 		ended := make(chan error, 100)
 		s := &Store{}
 		o := options(fs)
-		f, err := disk.Open(folder, &o)
+		f, err := disk.OpenFolder(folder, &o)
 		must(t, err)
-		s.engine = &engine{folder: f}
-		p := s.options(&o)
+		s.storageEngine = &storageEngine{folder: f}
+		p := s.pebbleOptions(&o)
 		p.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
-			policy := s.separation()
+			policy := s.valueSeparation()
 			policy.RewriteMinimumAge = 0
 			return policy
 		}
 		p.EventListener.BlobFileRewriteEnd = func(info pebble.BlobFileRewriteInfo) { ended <- info.Err }
-		s.db, err = openPebble(f.Path(disk.EngineName), p)
+		s.db, err = openPebble(f.FilePath(disk.EngineName), p)
 		must(t, err)
-		f.Work(func() error { return nil }, func() bool { return false })
+		f.StartWork(func() error { return nil }, func() bool { return false })
 		for id := int64(2); id < 24; id++ {
 			must(t, s.db.Delete(appendMessage(nil, kindRaw, victim, id), pebble.Sync))
 		}
@@ -365,7 +365,7 @@ func TestDamagedFileIsNotRewritten(t *testing.T) {
 			t.Errorf("damaged %v: the rewrite ended with %v", harm, err)
 		}
 		must(t, s.db.Close())
-		f.Rest()
+		f.StopWork()
 		must(t, f.Close())
 	}
 }
@@ -382,14 +382,14 @@ func BenchmarkLookup(b *testing.B) {
 	b.Run("live", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, err := s.Live(victim)
+			_, err := s.InboxExists(victim)
 			must(b, err)
 		}
 	})
 	b.Run("raw", func(b *testing.B) {
 		b.ReportAllocs()
 		for id := int64(0); b.Loop(); id++ {
-			_, err := s.Raw(victim, id%1000+1)
+			_, err := s.ReadRaw(victim, id%1000+1)
 			must(b, err)
 		}
 	})
@@ -419,8 +419,8 @@ func TestDamagedCalendar(t *testing.T) {
 			r.Profile.HasCalendar = true
 			for id := int64(1); id <= 3; id++ {
 				m := &calendar.Meeting{ID: id, UpdatedAt: at(int(id))}
-				r.Calendar = r.Calendar.With(m, inbox.MeetingBytes(m))
-				r.Meetings = append(r.Meetings, r.Calendar.Meeting(id))
+				r.Calendar = r.Calendar.WithMeeting(m, inbox.MeetingBytes(m))
+				r.PutMeetings = append(r.PutMeetings, r.Calendar.Meeting(id))
 			}
 			must(t, s.CommitInbox(r))
 			must(t, s.db.Set(c.key, []byte{recordVersion, 0xff}, pebble.Sync))
@@ -431,15 +431,15 @@ func TestDamagedCalendar(t *testing.T) {
 				for _, m := range st.Calendar.Meetings {
 					ids = append(ids, m.ID)
 				}
-				if !slices.Equal(st.Calendar.Damaged, c.named) {
-					t.Errorf("%d are named", st.Calendar.Damaged)
+				if !slices.Equal(st.Calendar.DamagedIDs, c.named) {
+					t.Errorf("%d are named", st.Calendar.DamagedIDs)
 				}
 				if !slices.Equal(ids, c.ids) || st.Calendar.LastID != c.last || len(st.Messages) != 1 {
 					t.Errorf("meetings %d of ids up to %d, %d messages", ids, st.Calendar.LastID, len(st.Messages))
 				}
 			}
-			if n := strings.Count(log.String(), "damaged part of a calendar skipped"); n != 1 || s.Stats().DamagedItems != 1 {
-				t.Errorf("told %d times, %d counted", n, s.Stats().DamagedItems)
+			if n := strings.Count(log.String(), "damaged part of a calendar skipped"); n != 1 || s.ReadStats().DamagedItems != 1 {
+				t.Errorf("told %d times, %d counted", n, s.ReadStats().DamagedItems)
 			}
 		})
 	}

@@ -10,21 +10,21 @@ import (
 )
 
 // domainTable stores own domains and the inboxes under each.
-type domainTable struct{ *engine }
+type domainTable struct{ *storageEngine }
 
 // The integer keys of these records are on disk: append only; never reorder or reuse.
 
 type domainRecord struct {
-	Account      []byte          `cbor:"1,keyasint,omitempty"` // absent: not claimed
-	Token        string          `cbor:"2,keyasint,omitempty"`
-	Status       domain.Status   `cbor:"3,keyasint,omitempty"`
-	Found        domain.Found    `cbor:"4,keyasint,omitempty"`
-	Keys         []domainKeyPart `cbor:"5,keyasint,omitempty"`
-	ClaimedAt    stamp           `cbor:"6,keyasint,omitempty"`
-	VerifiedAt   stamp           `cbor:"7,keyasint,omitempty"`
-	CheckedAt    stamp           `cbor:"8,keyasint,omitempty"`
-	MissingSince stamp           `cbor:"9,keyasint,omitempty"`
-	Inboxes      int64           `cbor:"10,keyasint,omitempty"`
+	AccountID    []byte             `cbor:"1,keyasint,omitempty"` // absent: not claimed
+	ClaimToken   string             `cbor:"2,keyasint,omitempty"`
+	Status       domain.ClaimStatus `cbor:"3,keyasint,omitempty"`
+	Found        domain.RecordSet   `cbor:"4,keyasint,omitempty"`
+	Keys         []domainKeyPart    `cbor:"5,keyasint,omitempty"`
+	ClaimedAt    unixMillis         `cbor:"6,keyasint,omitempty"`
+	VerifiedAt   unixMillis         `cbor:"7,keyasint,omitempty"`
+	CheckedAt    unixMillis         `cbor:"8,keyasint,omitempty"`
+	MissingSince unixMillis         `cbor:"9,keyasint,omitempty"`
+	InboxCount   int64              `cbor:"10,keyasint,omitempty"`
 }
 
 type domainKeyPart struct {
@@ -34,25 +34,25 @@ type domainKeyPart struct {
 	Encrypted []byte           `cbor:"4,keyasint"`
 }
 
-func (r *domainRecord) from(s *domain.State) {
+func (r *domainRecord) copyFrom(s *domain.State) {
 	*r = domainRecord{
-		Token: s.Token, Status: s.Status, Found: s.Found, Inboxes: s.Inboxes,
-		Keys:      convert(s.Keys, func(k domain.Key) domainKeyPart { return domainKeyPart(k) }),
+		ClaimToken: s.OwnershipToken, Status: s.Status, Found: s.FoundRecords, InboxCount: s.InboxCount,
+		Keys:      convertList(s.Keys, func(k domain.DKIMKey) domainKeyPart { return domainKeyPart(k) }),
 		ClaimedAt: stampOf(s.ClaimedAt), VerifiedAt: stampOf(s.VerifiedAt), CheckedAt: stampOf(s.CheckedAt), MissingSince: stampOf(s.MissingSince),
 	}
-	if s.Claimed() {
-		r.Account = s.Account[:]
+	if s.IsClaimed() {
+		r.AccountID = s.Account[:]
 	}
 }
 
-func (r *domainRecord) state(name string) *domain.State {
+func (r *domainRecord) toState(name string) *domain.State {
 	s := &domain.State{
-		Name: name, Token: r.Token, Status: r.Status, Found: r.Found, Inboxes: r.Inboxes,
-		Keys:      convert(r.Keys, func(k domainKeyPart) domain.Key { return domain.Key(k) }),
-		ClaimedAt: r.ClaimedAt.time(), VerifiedAt: r.VerifiedAt.time(), CheckedAt: r.CheckedAt.time(), MissingSince: r.MissingSince.time(),
+		Name: name, OwnershipToken: r.ClaimToken, Status: r.Status, FoundRecords: r.Found, InboxCount: r.InboxCount,
+		Keys:      convertList(r.Keys, func(k domainKeyPart) domain.DKIMKey { return domain.DKIMKey(k) }),
+		ClaimedAt: r.ClaimedAt.toTime(), VerifiedAt: r.VerifiedAt.toTime(), CheckedAt: r.CheckedAt.toTime(), MissingSince: r.MissingSince.toTime(),
 	}
-	if len(r.Account) == len(account.ID{}) {
-		s.Account = account.ID(r.Account)
+	if len(r.AccountID) == len(account.ID{}) {
+		s.Account = account.ID(r.AccountID)
 	}
 	return s
 }
@@ -66,37 +66,37 @@ func attachedKey(name, address string) []byte {
 // returns a State with only the name.
 func (t *domainTable) LoadDomain(name string) (*domain.State, error) {
 	var r domainRecord
-	if _, err := t.get(appendText(nil, kindDomain, name), &r); err != nil {
+	if _, err := t.getRecord(appendText(nil, kindDomain, name), &r); err != nil {
 		return nil, fmt.Errorf("persist: loading domain %s: %w", name, err)
 	}
-	return r.state(name), nil
+	return r.toState(name), nil
 }
 
 // CommitDomain writes the rows as one atomic batch and returns once it is durable. Errors are
 // faults, as in CommitInbox.
 func (t *domainTable) CommitDomain(r *domain.Rows) error {
 	adds := int64(0)
-	if len(r.Attach) > 0 || r.Clear && !r.Drop {
+	if len(r.AttachInboxes) > 0 || r.ClearInboxes && !r.DropRecord {
 		adds = 8 << 10
 	}
-	return t.update(partition.Of(r.Name), adds, func(w *writer) {
-		all := under(appendText(nil, kindDomain, r.Name))
-		if r.Clear {
-			w.deleteRange(all.behind(all.from))
+	return t.commitUpdate(partition.Of(r.Name), adds, func(w *batchWriter) {
+		all := prefixRange(appendText(nil, kindDomain, r.Name))
+		if r.ClearInboxes {
+			w.deleteRange(all.afterKey(all.from))
 		}
-		if r.Drop {
-			w.delete(all.from)
+		if r.DropRecord {
+			w.deleteKey(all.from)
 		}
-		if r.Put != nil {
+		if r.PutState != nil {
 			var rec domainRecord
-			rec.from(r.Put)
-			w.put(all.from, &rec)
+			rec.copyFrom(r.PutState)
+			w.putRecord(all.from, &rec)
 		}
-		for _, a := range r.Attach {
-			w.set(attachedKey(r.Name, a.Address), attachedValue(a.Times))
+		for _, a := range r.AttachInboxes {
+			w.setKey(attachedKey(r.Name, a.Address), attachedValue(a.CreationTimes))
 		}
-		for _, address := range r.Detach {
-			w.delete(attachedKey(r.Name, address))
+		for _, address := range r.DetachInboxes {
+			w.deleteKey(attachedKey(r.Name, address))
 		}
 	})
 }
@@ -126,10 +126,10 @@ func readAttached(value []byte) ([]time.Time, error) {
 	return times, nil
 }
 
-// Attached returns the times in the domain's list for an address, or nothing if the list does not
+// AttachedAt returns the times in the domain's list for an address, or nothing if the list does not
 // have it.
-func (t *domainTable) Attached(name, address string) (times []time.Time, err error) {
-	_, err = t.read(attachedKey(name, address), func(value []byte) error {
+func (t *domainTable) AttachedAt(name, address string) (times []time.Time, err error) {
+	_, err = t.readRow(attachedKey(name, address), func(value []byte) error {
 		times, err = readAttached(value)
 		return err
 	})
@@ -137,32 +137,32 @@ func (t *domainTable) Attached(name, address string) (times []time.Time, err err
 }
 
 // AttachedInboxes returns up to limit entries of the domain's list after an address.
-func (t *domainTable) AttachedInboxes(name, after string, limit int) ([]domain.Attached, error) {
-	all := under(appendText(nil, kindDomain, name))
-	return list(t.engine, all.behind(attachedKey(name, after)), limit, func(key, value []byte) (domain.Attached, error) {
+func (t *domainTable) AttachedInboxes(name, after string, limit int) ([]domain.AttachedInbox, error) {
+	all := prefixRange(appendText(nil, kindDomain, name))
+	return listRows(t.storageEngine, all.afterKey(attachedKey(name, after)), limit, func(key, value []byte) (domain.AttachedInbox, error) {
 		times, err := readAttached(value)
-		return domain.Attached{Address: string(key[len(all.from):]), Times: times}, err
+		return domain.AttachedInbox{Address: string(key[len(all.from):]), CreationTimes: times}, err
 	})
 }
 
-// Domains returns up to limit domains that have a record, after the name after, in the order of
+// ListDomains returns up to limit domains that have a record, after the name after, in the order of
 // their partitions. The empty name starts.
-func (t *domainTable) Domains(after string, limit int) (out []*domain.State, err error) {
+func (t *domainTable) ListDomains(after string, limit int) (out []*domain.State, err error) {
 	keys := ofKind(kindDomain)
 	if after != "" {
-		keys.from = end(appendText(nil, kindDomain, after))
+		keys.from = endOfPrefix(appendText(nil, kindDomain, after))
 	}
-	err = t.heads(keys, func(key, value []byte) ([]byte, error) {
+	err = t.scanHeads(keys, func(key, value []byte) ([]byte, error) {
 		if len(out) == limit {
 			return nil, errStop
 		}
 		// Each domain's first row is its record; the next domain follows after all its inboxes.
 		name := string(key[prefixLen : len(key)-1])
 		var r domainRecord
-		if err := decode(value, &r); err != nil {
+		if err := decodeRecord(value, &r); err != nil {
 			return nil, fmt.Errorf("persist: domain %s: %w", name, err)
 		}
-		out = append(out, r.state(name))
+		out = append(out, r.toState(name))
 		return key, nil
 	})
 	return out, err
@@ -188,20 +188,20 @@ func readListedMark(value []byte) (time.Time, error) {
 	return readTime(value[1:]), nil
 }
 
-// domains writes the changes of the account's list of own domains.
-func (w *writer) domains(r *account.Rows) {
+// writeDomains writes the changes of the account's list of own domains.
+func (w *batchWriter) writeDomains(r *account.Rows) {
 	for _, l := range r.PutDomains {
-		w.set(domainListKey(r.ID, l.Name), listedValue(l.Mark))
+		w.setKey(domainListKey(r.ID, l.Name), listedValue(l.WrittenAt))
 	}
 	for _, name := range r.DropDomains {
-		w.delete(domainListKey(r.ID, name))
+		w.deleteKey(domainListKey(r.ID, name))
 	}
 }
 
 // loadDomains reads the list of an account's own domains.
 func (t *accountTable) loadDomains(id account.ID) (map[string]time.Time, error) {
-	all, marks := under(appendOwner(nil, kindDomainList, id)), map[string]time.Time{}
-	return marks, t.scan(all, func(key, value []byte) (err error) {
+	all, marks := prefixRange(appendOwner(nil, kindDomainList, id)), map[string]time.Time{}
+	return marks, t.scanRows(all, func(key, value []byte) (err error) {
 		marks[string(key[len(all.from):])], err = readListedMark(value)
 		return err
 	})

@@ -24,7 +24,7 @@ func TestDomainRoundTrip(t *testing.T) {
 		s, err := Open(folder, options(fs))
 		must(t, err)
 		defer func() { must(t, s.Close()) }()
-		m := &domainModel{s: s, states: map[string]*domain.State{}, attached: map[string][]domain.Attached{}, listed: map[account.ID]map[string]time.Time{}}
+		m := &domainModel{s: s, states: map[string]*domain.State{}, attached: map[string][]domain.AttachedInbox{}, listed: map[account.ID]map[string]time.Time{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"commit": m.commit,
 			"list":   m.list,
@@ -43,7 +43,7 @@ func TestDomainRoundTrip(t *testing.T) {
 type domainModel struct {
 	s        *Store
 	states   map[string]*domain.State
-	attached map[string][]domain.Attached
+	attached map[string][]domain.AttachedInbox
 	listed   map[account.ID]map[string]time.Time
 }
 
@@ -54,35 +54,35 @@ func (m *domainModel) commit(t *rapid.T) {
 	name := genDomain.Draw(t, "domain")
 	r := &domain.Rows{Name: name}
 	if m.states[name] != nil && rapid.IntRange(0, 4).Draw(t, "drop") == 0 {
-		r.Drop, r.Clear = true, true
+		r.DropRecord, r.ClearInboxes = true, true
 		delete(m.states, name)
 		delete(m.attached, name)
 		must(t, m.s.CommitDomain(r))
 		return
 	}
 	genBytes := rapid.SliceOfN(rapid.Byte(), 1, 300)
-	r.Put = &domain.State{
-		Name: name, Account: accountID(rapid.ByteRange(0, 3).Draw(t, "account")), Token: genText.Draw(t, "token"), Inboxes: rapid.Int64().Draw(t, "inboxes"),
-		Status: domain.Status(rapid.Byte().Draw(t, "status")), Found: domain.Found(rapid.Uint16().Draw(t, "found")),
+	r.PutState = &domain.State{
+		Name: name, Account: accountID(rapid.ByteRange(0, 3).Draw(t, "account")), OwnershipToken: genText.Draw(t, "token"), InboxCount: rapid.Int64().Draw(t, "inboxes"),
+		Status: domain.ClaimStatus(rapid.Byte().Draw(t, "status")), FoundRecords: domain.RecordSet(rapid.Uint16().Draw(t, "found")),
 		ClaimedAt: genTime.Draw(t, "claimed"), VerifiedAt: genTime.Draw(t, "verified"), CheckedAt: genTime.Draw(t, "checked"), MissingSince: genTime.Draw(t, "missing"),
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "keys") {
-		r.Put.Keys = append(r.Put.Keys, domain.Key{Selector: genText.Draw(t, "selector"), Algorithm: domain.Ed25519, Public: genBytes.Draw(t, "public"), Encrypted: genBytes.Draw(t, "encrypted")})
+		r.PutState.Keys = append(r.PutState.Keys, domain.DKIMKey{Selector: genText.Draw(t, "selector"), Algorithm: domain.Ed25519, Public: genBytes.Draw(t, "public"), Encrypted: genBytes.Draw(t, "encrypted")})
 	}
-	if r.Clear = rapid.IntRange(0, 4).Draw(t, "clear") == 0; r.Clear {
+	if r.ClearInboxes = rapid.IntRange(0, 4).Draw(t, "clear") == 0; r.ClearInboxes {
 		m.attached[name] = nil
 	}
 	address := fmt.Sprintf("u%d@%s", rapid.IntRange(0, 3).Draw(t, "user"), name)
-	m.attached[name] = slices.DeleteFunc(m.attached[name], func(a domain.Attached) bool { return a.Address == address })
+	m.attached[name] = slices.DeleteFunc(m.attached[name], func(a domain.AttachedInbox) bool { return a.Address == address })
 	if rapid.Bool().Draw(t, "attach") {
-		a := domain.Attached{Address: address, Times: rapid.SliceOfN(genTime, 1, 3).Draw(t, "times")}
-		r.Attach = []domain.Attached{a}
+		a := domain.AttachedInbox{Address: address, CreationTimes: rapid.SliceOfN(genTime, 1, 3).Draw(t, "times")}
+		r.AttachInboxes = []domain.AttachedInbox{a}
 		m.attached[name] = append(m.attached[name], a)
-		slices.SortFunc(m.attached[name], func(a, b domain.Attached) int { return strings.Compare(a.Address, b.Address) })
+		slices.SortFunc(m.attached[name], func(a, b domain.AttachedInbox) int { return strings.Compare(a.Address, b.Address) })
 	} else {
-		r.Detach = []string{address}
+		r.DetachInboxes = []string{address}
 	}
-	m.states[name] = r.Put
+	m.states[name] = r.PutState
 	must(t, m.s.CommitDomain(r))
 }
 
@@ -93,9 +93,9 @@ func (m *domainModel) list(t *rapid.T) {
 	}
 	rows := &account.Rows{ID: id}
 	if rapid.Bool().Draw(t, "put") {
-		l := account.Listed{Name: name, Mark: genTime.Draw(t, "mark")}
-		m.listed[id][name] = l.Mark
-		rows.PutDomains = []account.Listed{l}
+		l := account.ListedDomain{Name: name, WrittenAt: genTime.Draw(t, "mark")}
+		m.listed[id][name] = l.WrittenAt
+		rows.PutDomains = []account.ListedDomain{l}
 	} else {
 		delete(m.listed[id], name)
 		rows.DropDomains = []string{name}
@@ -119,9 +119,9 @@ func (m *domainModel) check(t *rapid.T) {
 		if len(attached)+len(m.attached[name]) > 0 && !reflect.DeepEqual(attached, m.attached[name]) {
 			t.Fatalf("%s has the inboxes %v, want %v", name, attached, m.attached[name])
 		}
-		there, err := m.s.Attached(name, "u1@"+name)
+		there, err := m.s.AttachedAt(name, "u1@"+name)
 		must(t, err)
-		if i := slices.IndexFunc(attached, func(a domain.Attached) bool { return a.Address == "u1@"+name }); i < 0 != (len(there) == 0) || i >= 0 && !reflect.DeepEqual(there, attached[i].Times) {
+		if i := slices.IndexFunc(attached, func(a domain.AttachedInbox) bool { return a.Address == "u1@"+name }); i < 0 != (len(there) == 0) || i >= 0 && !reflect.DeepEqual(there, attached[i].CreationTimes) {
 			t.Fatalf("u1@%s is attached: %v", name, there)
 		}
 		if len(attached) > 1 {
@@ -134,7 +134,7 @@ func (m *domainModel) check(t *rapid.T) {
 	}
 	seen := map[string]bool{}
 	for after := ""; ; {
-		page, err := m.s.Domains(after, 1)
+		page, err := m.s.ListDomains(after, 1)
 		must(t, err)
 		if len(page) == 0 {
 			break
@@ -151,8 +151,8 @@ func (m *domainModel) check(t *rapid.T) {
 	for b := range byte(4) {
 		st, err := m.s.LoadAccount(accountID(b))
 		must(t, err)
-		if !maps.EqualFunc(st.Domains, m.listed[accountID(b)], time.Time.Equal) {
-			t.Fatalf("account %d lists %v, want %v", b, st.Domains, m.listed[accountID(b)])
+		if !maps.EqualFunc(st.ListedDomains, m.listed[accountID(b)], time.Time.Equal) {
+			t.Fatalf("account %d lists %v, want %v", b, st.ListedDomains, m.listed[accountID(b)])
 		}
 	}
 }
@@ -163,10 +163,10 @@ func TestDomainSurvivesPowerLoss(t *testing.T) {
 	s, err := Open(folder, options(fs))
 	must(t, err)
 	d := goldenDomain()
-	must(t, s.CommitAccount(&account.Rows{ID: goldenID, PutDomains: []account.Listed{{Name: d.Name, Mark: goldenTime}}}))
-	d.Keys[0].Encrypted, err = s.Encrypt("dkim", []byte("private"))
+	must(t, s.CommitAccount(&account.Rows{ID: goldenID, PutDomains: []account.ListedDomain{{Name: d.Name, WrittenAt: goldenTime}}}))
+	d.Keys[0].Encrypted, err = s.EncryptSecret("dkim", []byte("private"))
 	must(t, err)
-	must(t, s.CommitDomain(&domain.Rows{Name: d.Name, Put: d, Attach: []domain.Attached{{Address: goldenAddress, Times: []time.Time{goldenTime}}}}))
+	must(t, s.CommitDomain(&domain.Rows{Name: d.Name, PutState: d, AttachInboxes: []domain.AttachedInbox{{Address: goldenAddress, CreationTimes: []time.Time{goldenTime}}}}))
 	crashed, err := Open(folder, options(fs.CrashClone(vfs.CrashCloneCfg{})))
 	must(t, err)
 	defer func() { must(t, crashed.Close()) }()
@@ -180,19 +180,19 @@ func TestDomainSurvivesPowerLoss(t *testing.T) {
 	must(t, err)
 	private, err := crashed.Decrypt("dkim", got.Keys[0].Encrypted)
 	must(t, err)
-	if mark := st.Domains[d.Name]; !mark.Equal(goldenTime) || string(private) != "private" {
-		t.Errorf("listed %v, decrypted %q", st.Domains, private)
+	if mark := st.ListedDomains[d.Name]; !mark.Equal(goldenTime) || string(private) != "private" {
+		t.Errorf("listed %v, decrypted %q", st.ListedDomains, private)
 	}
 }
 
 // TestAnErasedAccountListsNoDomains checks that an account's list of domains is erased with it.
 func TestAnErasedAccountListsNoDomains(t *testing.T) {
 	s := open(t, vfs.NewMem())
-	must(t, s.CommitAccount(&account.Rows{ID: goldenID, PutDomains: []account.Listed{{Name: "example.org", Mark: goldenTime}}}))
-	must(t, s.CommitAccount(&account.Rows{ID: goldenID, Erase: true}))
+	must(t, s.CommitAccount(&account.Rows{ID: goldenID, PutDomains: []account.ListedDomain{{Name: "example.org", WrittenAt: goldenTime}}}))
+	must(t, s.CommitAccount(&account.Rows{ID: goldenID, EraseAll: true}))
 	st, err := s.LoadAccount(goldenID)
 	must(t, err)
-	if len(st.Domains) != 0 {
-		t.Errorf("listed are %v", st.Domains)
+	if len(st.ListedDomains) != 0 {
+		t.Errorf("listed are %v", st.ListedDomains)
 	}
 }

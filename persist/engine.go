@@ -18,65 +18,65 @@ import (
 	"inboxd/persist/disk"
 )
 
-// engine is the open database and its folder; all tables share one engine. Any goroutine may use
+// storageEngine is the open database and its folder; all tables share one engine. Any goroutine may use
 // it; db does not change after open.
-type engine struct {
-	folder        *disk.Folder
-	db            *pebble.DB
-	positions     positions
-	damage        damagedMessages
-	owner         *partition.Owner
-	gates         [partition.Groups]sync.RWMutex // read-locked by each batch of the group, locked by Drain
-	now           func() time.Time
-	bytes         atomic.Uint64 // in synced batches
-	commitSeconds meter.Seconds // from the start of a batch to its fsync
-	waiting       atomic.Int64  // commits that wait for an fsync
-	busy          atomic.Int64  // synced commits in progress
-	patience      *disk.Patience
-	readOnly      bool
+type storageEngine struct {
+	folder              *disk.DataFolder
+	db                  *pebble.DB
+	positions           commitPositions
+	damageLog           damagedMessages
+	owner               *partition.OwnershipState
+	groupGates          [partition.NumGroups]sync.RWMutex // read-locked by each batch of the group, locked by Drain
+	now                 func() time.Time
+	bytesSynced         atomic.Uint64           // in synced batches
+	commitSeconds       meter.DurationHistogram // from the start of a batch to its fsync
+	commitsWaiting      atomic.Int64            // commits that wait for an fsync
+	syncsRunning        atomic.Int64            // synced commits in progress
+	compactionScheduler *disk.CompactionScheduler
+	readOnly            bool
 
-	// users is read-locked by every call and locked by Close. It guards closed.
-	users  sync.RWMutex
-	closed bool
+	// callsMu is read-locked by every call and locked by Close. It guards closed.
+	callsMu  sync.RWMutex
+	isClosed bool
 }
 
 // errClosed is returned by calls after Close.
-var errClosed = fault.New(fault.Unavailable, "The storage is shutting down, try again")
+var errClosed = fault.New(fault.TemporarilyUnavailable, "The storage is shutting down, try again")
 
-// during makes a call that Close waits for. Calls must not nest: an inner call would wait for
+// runCall makes a call that Close waits for. Calls must not nest: an inner call would wait for
 // Close, which waits for the outer call.
-func (e *engine) during(call func() error) error {
-	e.users.RLock()
-	defer e.users.RUnlock()
-	if e.closed {
+func (e *storageEngine) runCall(call func() error) error {
+	e.callsMu.RLock()
+	defer e.callsMu.RUnlock()
+	if e.isClosed {
 		return errClosed
 	}
 	return call()
 }
 
-// open opens the database and checks that the end of its journal is not lost.
-func (e *engine) open(o *Options) (err error) {
+// openDB opens the database and checks that the end of its journal is not lost.
+func (e *storageEngine) openDB(o *Options) (err error) {
 	f := e.folder
 	e.now, e.owner = o.Now, o.Owner
 	if err := e.checkManifest(); err != nil {
-		return e.refused("opened", err)
+		return e.openError("opened", err)
 	}
-	if e.db, err = openPebble(f.Path(disk.EngineName), e.options(o)); err != nil {
-		return e.refused("opened", err)
+	if e.db, err = openPebble(f.FilePath(disk.EngineName), e.pebbleOptions(o)); err != nil {
+		return e.openError("opened", err)
 	}
-	found, err := e.positions.load(e.db)
-	if err != nil && e.readOnly && unfit(err) == nil {
-		return disk.LostEnd{Err: fmt.Errorf("the end of the journal in the data folder %s cannot be determined: %w", f.Dir, named(err))}
+	found, err := e.positions.loadPositions(e.db)
+	if err != nil && e.readOnly && unfitError(err) == nil {
+		return disk.LostEnd{Err: fmt.Errorf("the end of the journal in the data folder %s cannot be determined: %w", f.Dir, namedError(err))}
 	}
 	if err != nil {
-		return e.refused("read", err)
+		return e.openError("read", err)
 	}
-	return f.Commits.Begin(found)
+	return f.Commits.BeginCount(found)
 }
 
 // checkManifest verifies the manifest that the database uses, if it exists.
-func (e *engine) checkManifest() error {
-	dir, fs := e.folder.Path(disk.EngineName), e.folder.Engine()
+func (e *storageEngine) checkManifest() error {
+	dir, fs := e.folder.FilePath(disk.EngineName), e.folder.EngineFS()
 	if _, err := fs.Stat(dir); err != nil {
 		return nil // a new folder, or one whose error open reports
 	}
@@ -87,10 +87,10 @@ func (e *engine) checkManifest() error {
 	return e.folder.CheckManifest(db.ManifestFilename)
 }
 
-// refused returns the error of a start that cannot continue.
-func (e *engine) refused(what string, err error) error {
+// openError returns the error of a start that cannot continue.
+func (e *storageEngine) openError(what string, err error) error {
 	advice := ""
-	if e.folder.Damage.Files() > 0 || pebble.IsCorruptionError(err) || errors.Is(err, os.ErrNotExist) {
+	if e.folder.DamageLog.FileCount() > 0 || pebble.IsCorruptionError(err) || errors.Is(err, os.ErrNotExist) {
 		advice = ". Restore a backup of the folder"
 	}
 	if errors.As(err, new(disk.LostTable)) {
@@ -99,22 +99,22 @@ func (e *engine) refused(what string, err error) error {
 	if f := (*fault.Error)(nil); errors.As(err, &f) && f.Err != nil {
 		err = f.Err // the fault's text is for readers, not for the operator
 	}
-	if denied := unfit(err); denied != nil {
+	if denied := unfitError(err); denied != nil {
 		err, advice = denied, "" // without the engine's text
 	}
-	return fmt.Errorf("the data folder %s can't be %s: %w%s", e.folder.Dir, what, named(err), advice)
+	return fmt.Errorf("the data folder %s can't be %s: %w%s", e.folder.Dir, what, namedError(err), advice)
 }
 
-// unfit returns the reason in err why a folder cannot be examined; nil if err has none.
-func unfit(err error) error {
-	if u := (disk.Unfit{}); errors.As(err, &u) {
+// unfitError returns the reason in err why a folder cannot be examined; nil if err has none.
+func unfitError(err error) error {
+	if u := (disk.UnusableFolder{}); errors.As(err, &u) {
 		return u
 	}
 	return nil
 }
 
-// abandon undoes a failed Open.
-func (e *engine) abandon() (err error) {
+// abandonOpen undoes a failed Open.
+func (e *storageEngine) abandonOpen() (err error) {
 	if e.db != nil {
 		err = e.db.Close()
 	}
@@ -138,12 +138,12 @@ func openPebble(dir string, o *pebble.Options) (db *pebble.DB, err error) {
 
 const mib = 1 << 20
 
-// options configures Pebble. Its newest format records in the log how far it was synced, which
+// pebbleOptions configures Pebble. Its newest format records in the log how far it was synced, which
 // distinguishes a damaged log from one that merely ends. With older formats, Pebble opens silently
 // with lost records.
-func (e *engine) options(o *Options) *pebble.Options {
+func (e *storageEngine) pebbleOptions(o *Options) *pebble.Options {
 	p := &pebble.Options{
-		FS:                          e.folder.Engine(),
+		FS:                          e.folder.EngineFS(),
 		FormatMajorVersion:          pebble.FormatNewest,
 		ReadOnly:                    e.readOnly,
 		DisableConsistencyCheck:     e.readOnly, // checkManifest has verified it; the rest is read anyway
@@ -158,32 +158,32 @@ func (e *engine) options(o *Options) *pebble.Options {
 		// Deleted messages must leave the disk without further writes that push them out.
 		FlushDelayDeleteRange: 10 * time.Second,
 		WALBytesPerSync:       mib / 2,
-		WALMinSyncInterval:    e.gather,
+		WALMinSyncInterval:    e.syncPause,
 		Logger:                e.folder.Log,
-		EventListener:         e.events(),
+		EventListener:         e.eventListener(),
 	}
 	for i := range p.Levels {
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
-	e.patience = disk.NewPatience(o.Still)
-	p.Experimental.CompactionScheduler = e.patience
-	p.Experimental.ValueSeparationPolicy = e.separation
+	e.compactionScheduler = disk.NewPatience(o.DisableTimers)
+	p.Experimental.CompactionScheduler = e.compactionScheduler
+	p.Experimental.ValueSeparationPolicy = e.valueSeparation
 	return p
 }
 
-// failed records that background work failed.
-func (e *engine) failed(err error) {
-	e.folder.Log.Seldom(slog.LevelError, "storage: background work failed, will be retried", "err", named(err))
-	if e.folder.Damage.Files() > 0 {
-		e.patience.Rest()
+// noteFailed records that background work failed.
+func (e *storageEngine) noteFailed(err error) {
+	e.folder.Log.LogThrottled(slog.LevelError, "storage: background work failed, will be retried", "err", namedError(err))
+	if e.folder.DamageLog.FileCount() > 0 {
+		e.compactionScheduler.BeginRest()
 	}
 }
 
-// separation configures value separation. The rewrite of a damaged value file fails and would start
+// valueSeparation configures value separation. The rewrite of a damaged value file fails and would start
 // again at once, forever. So no rewrite starts while a file is damaged.
-func (e *engine) separation() pebble.ValueSeparationPolicy {
+func (e *storageEngine) valueSeparation() pebble.ValueSeparationPolicy {
 	garbage := 0.3
-	if e.folder.Damage.Files() > 0 {
+	if e.folder.DamageLog.FileCount() > 0 {
 		garbage = 1 // never
 	}
 	return pebble.ValueSeparationPolicy{
@@ -192,19 +192,19 @@ func (e *engine) separation() pebble.ValueSeparationPolicy {
 	}
 }
 
-// events handles Pebble's background events.
-func (e *engine) events() *pebble.EventListener {
+// eventListener handles Pebble's background events.
+func (e *storageEngine) eventListener() *pebble.EventListener {
 	f, log := e.folder, e.folder.Log
 	return &pebble.EventListener{
-		BackgroundError: e.failed,
+		BackgroundError: e.noteFailed,
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			f.Damage.File(info.Path, errors.New(info.Details.Error()))
+			f.DamageLog.NoteFile(info.Path, errors.New(info.Details.Error()))
 		},
 		BlobFileRewriteBegin: func(info pebble.BlobFileRewriteInfo) {
-			f.Rewrites(f.FS.PathJoin(f.Path(disk.EngineName), info.Input.DiskFileNum.String()+".blob"))
+			f.NoteRewrite(f.FS.PathJoin(f.FilePath(disk.EngineName), info.Input.DiskFileNum.String()+".blob"))
 		},
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
-			log.Seldom(slog.LevelWarn, "storage: writes are waiting for background work", "reason", info.Reason)
+			log.LogThrottled(slog.LevelWarn, "storage: writes are waiting for background work", "reason", info.Reason)
 		},
 	}
 }
@@ -217,9 +217,9 @@ const (
 	gatherFor  = time.Millisecond
 )
 
-// gather is how long Pebble waits after an fsync.
-func (e *engine) gather() time.Duration {
-	if e.waiting.Load() < gatherFrom {
+// syncPause is how long Pebble waits after an fsync.
+func (e *storageEngine) syncPause() time.Duration {
+	if e.commitsWaiting.Load() < gatherFrom {
 		return 0
 	}
 	return gatherFor

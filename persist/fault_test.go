@@ -63,7 +63,7 @@ func (a *acks) note(f func()) {
 // from there on. The run must end with a clean error, an exit, or successfully. What was
 // acknowledged must be there afterwards.
 func TestEveryFailedWrite(t *testing.T) {
-	for range iterations.Runs(t, "FAILURE_LOOPS", 2, 2) {
+	for range iterations.GroupedRuns(t, "FAILURE_LOOPS", 2, 2) {
 		for _, sticky := range []bool{false, true} {
 			failEach(t, sticky)
 		}
@@ -96,7 +96,7 @@ func failingRun(f *nth) error {
 	var log bytes.Buffer
 	o := options(errorfs.Wrap(mem, f))
 	o.Logger = slog.New(slog.NewTextHandler(&lockedWriter{w: &log}, nil))
-	o.Exit = func(int) {
+	o.ExitProcess = func(int) {
 		once.Do(func() { close(exited) })
 		select {} // the process is gone
 	}
@@ -148,9 +148,9 @@ func use(o Options, told *acks) (first error) {
 		}
 	}
 	gone := []*inbox.Message{{ID: 13}, {ID: 12}}
-	note(s.CommitInbox(&inbox.Rows{Address: victim, Drop: gone}), func() { told.dropped = []int64{12, 13} })
+	note(s.CommitInbox(&inbox.Rows{Address: victim, DropMessages: gone}), func() { told.dropped = []int64{12, 13} })
 	note(s.CommitAccount(&account.Rows{ID: accountID(1), Profile: &account.Profile{ID: accountID(1), Email: "e", CreatedAt: at(0)}}), func() { told.account = true })
-	note(s.AppendJournal(accountID(1), 1, mail(victim, 1, "").Public, nil), func() {})
+	note(s.AppendJournal(accountID(1), 1, mail(victim, 1, "").PublicEvents, nil), func() {})
 	note(s.db.Flush(), func() {})
 	note(s.Close(), func() {})
 	return first
@@ -215,7 +215,7 @@ func TestLogFailureExits(t *testing.T) {
 	exited, answered := make(chan int, 8), make(chan error, 1)
 	o := options(errorfs.Wrap(mem, broken))
 	o.Logger = slog.New(slog.NewTextHandler(&lockedWriter{w: &log}, nil))
-	o.Exit = func(code int) { exited <- code; select {} }
+	o.ExitProcess = func(code int) { exited <- code; select {} }
 	s, err := Open(folder, o)
 	must(t, err)
 	armed.Store(true)
@@ -289,7 +289,7 @@ func dataFiles(t *testing.T, fs *vfs.MemFS) (paths []string) {
 func readAll(fs vfs.FS) (outcome string, silent error) {
 	exited := make(chan struct{}, 8)
 	o := options(fs)
-	o.Exit = func(int) { exited <- struct{}{}; select {} }
+	o.ExitProcess = func(int) { exited <- struct{}{}; select {} }
 	type result struct {
 		outcome string
 		silent  error
@@ -328,16 +328,16 @@ func compareAll(s *Store) (outcome string, silent error) {
 	}
 	for id := int64(1); id <= 30; id++ {
 		want := mail(victim, id, body(victim, id))
-		c, err := s.Content(victim, id)
-		raw, err2 := s.Raw(victim, id)
+		c, err := s.ReadContent(victim, id)
+		raw, err2 := s.ReadRaw(victim, id)
 		switch {
 		case err != nil || err2 != nil:
 			outcome = "error"
-		case !reflect.DeepEqual(c, want.Store[0].Content) || string(raw) != string(want.Store[0].Raw):
+		case !reflect.DeepEqual(c, want.StoreMessages[0].Content) || string(raw) != string(want.StoreMessages[0].Raw):
 			return "", fmt.Errorf("message %d differs", id)
-		case st != nil && st.Messages[id-1].ID == id && st.Messages[id-1].Damaged:
+		case st != nil && st.Messages[id-1].ID == id && st.Messages[id-1].IsDamaged:
 			outcome = "error"
-		case st != nil && !reflect.DeepEqual(st.Messages[id-1], want.Put[0]):
+		case st != nil && !reflect.DeepEqual(st.Messages[id-1], want.PutMessages[0]):
 			return "", fmt.Errorf("row %d differs", id)
 		}
 	}

@@ -46,7 +46,7 @@ func TestReadyMeansThatAWriteLands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var disk freezer
 		o := options(errorfs.Wrap(vfs.NewMem(), &disk))
-		o.Still = false
+		o.DisableTimers = false
 		o.FreeSpace = func() (uint64, uint64, error) { return 1 << 40, 1 << 40, nil }
 		s, err := Open(folder, o)
 		must(t, err)
@@ -54,7 +54,7 @@ func TestReadyMeansThatAWriteLands(t *testing.T) {
 		ask := func(want bool, within time.Duration) {
 			t.Helper()
 			began := time.Now()
-			if err := s.Writable(); (err == nil) != want || err != nil && !fault.Is(err, fault.StorageFull) {
+			if err := s.CheckWritable(); (err == nil) != want || err != nil && !fault.Is(err, fault.StorageFull) {
 				t.Errorf("writable: %v, want %v", err, want)
 			}
 			if took := time.Since(began); took > within {
@@ -75,12 +75,12 @@ func TestReadyMeansThatAWriteLands(t *testing.T) {
 		time.Sleep(time.Hour)
 		disk.freeze()
 		for range 100 {
-			go s.Writable()
+			go s.CheckWritable()
 		}
 		ask(false, 2*time.Second)
 		synctest.Wait()
 		ask(false, 0)
-		if !s.Full() {
+		if !s.IsFull() {
 			t.Error("new data are not refused")
 		}
 		disk.melt()
@@ -91,7 +91,7 @@ func TestReadyMeansThatAWriteLands(t *testing.T) {
 		disk.freeze()
 		stored := make(chan error, 1)
 		go func() { stored <- s.CommitInbox(mail(victim, 2, "x")) }()
-		for began := time.Now(); !s.Full(); time.Sleep(100 * time.Millisecond) {
+		for began := time.Now(); !s.IsFull(); time.Sleep(100 * time.Millisecond) {
 			if time.Since(began) > 4*time.Second {
 				t.Fatal("nobody found out that the disk is frozen")
 			}
@@ -99,7 +99,7 @@ func TestReadyMeansThatAWriteLands(t *testing.T) {
 		disk.melt()
 		must(t, <-stored)
 		synctest.Wait()
-		if s.Full() {
+		if s.IsFull() {
 			t.Error("new data are refused after the thaw")
 		}
 		ask(true, 0)
@@ -118,8 +118,8 @@ func TestMovedFolder(t *testing.T) {
 	storesNothing := func(what string) {
 		t.Helper()
 		// A commit within oursFresh after the last check need not notice it yet; Writable does.
-		if err := s.Writable(); !fault.Is(err, fault.StorageFull) || !s.Full() {
-			t.Errorf("%s: writable: %v, full %v", what, err, s.Full())
+		if err := s.CheckWritable(); !fault.Is(err, fault.StorageFull) || !s.IsFull() {
+			t.Errorf("%s: writable: %v, full %v", what, err, s.IsFull())
 		}
 		if err := s.CommitInbox(mail(victim, 2, "x")); !fault.Is(err, fault.StorageFull) {
 			t.Errorf("%s: a commit answers %v", what, err)
@@ -128,7 +128,7 @@ func TestMovedFolder(t *testing.T) {
 	refused := func(what string) {
 		t.Helper()
 		storesNothing(what)
-		if raw, err := s.Raw(victim, 1); err != nil || string(raw) != "x" {
+		if raw, err := s.ReadRaw(victim, 1); err != nil || string(raw) != "x" {
 			t.Errorf("%s: reading: %q, %v", what, raw, err)
 		}
 	}
@@ -143,13 +143,13 @@ func TestMovedFolder(t *testing.T) {
 	must(t, os.Rename(elsewhere, dir))
 	must(t, <-flushed)
 	must(t, s.CommitInbox(mail(victim, 2, body(victim, 2))))
-	must(t, s.Writable())
+	must(t, s.CheckWritable())
 	for _, part := range []string{disk.EngineName, disk.BlobsName} {
 		part = filepath.Join(dir, part)
 		must(t, os.Rename(part, elsewhere))
 		storesNothing(part + " moved away") // its content cannot be read
 		must(t, os.Rename(elsewhere, part))
-		must(t, s.Writable())
+		must(t, s.CheckWritable())
 	}
 	closeStore(t, s)
 	s, err = Open(dir, options(vfs.Default))

@@ -36,7 +36,7 @@ func tmpfs(t *testing.T, size string) string {
 
 func fullDisk(t *testing.T, disk string) {
 	var log bytes.Buffer
-	o := Options{Logger: slog.New(slog.NewTextHandler(&lockedWriter{w: &log}, nil)), Exit: unexpectedExit}
+	o := Options{Logger: slog.New(slog.NewTextHandler(&lockedWriter{w: &log}, nil)), ExitProcess: unexpectedExit}
 	s, err := Open(filepath.Join(disk, "data"), o)
 	must(t, err)
 	must(t, s.CommitInbox(mail("reader@example.org", 1, "read me")))
@@ -52,7 +52,7 @@ func fullDisk(t *testing.T, disk string) {
 	if d := time.Since(filled); d > 8*time.Second { // a second at most, of a machine that does nothing else
 		t.Errorf("the first refusal took %v", d)
 	}
-	if raw, err := s.Raw("reader@example.org", 1); err != nil || string(raw) != "read me" {
+	if raw, err := s.ReadRaw("reader@example.org", 1); err != nil || string(raw) != "read me" {
 		t.Errorf("a read on a full disk: %q %v", raw, err)
 	}
 	must(t, os.Remove(filler))
@@ -104,7 +104,7 @@ func newFiller(s *Store) *filler {
 				id := w.last[n] + 1
 				r := mail(fillerAddress(n), id, fmt.Sprintf("%02000d", id))
 				if id > 100 {
-					r.Drop = []*inbox.Message{{ID: id - 100}}
+					r.DropMessages = []*inbox.Message{{ID: id - 100}}
 				}
 				switch err := s.CommitInbox(r); {
 				case err == nil:
@@ -142,7 +142,7 @@ func (w *filler) verify(t *testing.T, s *Store) {
 // space to start in.
 func TestStartOnFullDisk(t *testing.T) {
 	disk := tmpfs(t, "64m")
-	o := Options{Logger: quiet, Exit: unexpectedExit}
+	o := Options{Logger: quiet, ExitProcess: unexpectedExit}
 	s, err := Open(filepath.Join(disk, "data"), o)
 	must(t, err)
 	for id := int64(1); id <= 500; id++ {
@@ -160,8 +160,8 @@ func TestStartOnFullDisk(t *testing.T) {
 	if st, err := s.LoadInbox(victim); err != nil || len(st.Messages) != 500 {
 		t.Errorf("a read on a full disk: %d messages, %v", len(st.Messages), err)
 	}
-	must(t, s.CommitInbox(&inbox.Rows{Address: victim, Drop: mail(victim, 500, "").Put}))
+	must(t, s.CommitInbox(&inbox.Rows{Address: victim, DropMessages: mail(victim, 500, "").PutMessages}))
 	must(t, os.Remove(filler))
-	eventually(t, "the store has space", func() bool { return !s.Full() })
+	eventually(t, "the store has space", func() bool { return !s.IsFull() })
 	must(t, s.CommitInbox(mail(victim, 501, "x")))
 }

@@ -9,15 +9,15 @@ import (
 // TestGather checks that the engine pauses only after a sync that many commits waited for.
 func TestGather(t *testing.T) {
 	s := open(t, vfs.NewMem())
-	rest := s.engine.options(&Options{}).WALMinSyncInterval
+	rest := s.storageEngine.pebbleOptions(&Options{}).WALMinSyncInterval
 	if rest == nil {
 		t.Fatal("the engine does not ask")
 	}
 	for waiting, want := range map[int64]int64{0: 0, gatherFrom - 1: 0, gatherFrom: int64(gatherFor)} {
-		s.waiting.Store(waiting)
+		s.commitsWaiting.Store(waiting)
 		if got := rest(); int64(got) != want {
 			t.Errorf("%d wait: %v", waiting, got)
 		}
 	}
-	s.waiting.Store(0)
+	s.commitsWaiting.Store(0)
 }

@@ -22,10 +22,10 @@ func fillFolder(t testing.TB, s *Store) {
 		r.DueTo, r.Profile.DueAt = at(50-i), at(50-i)
 		must(t, s.CommitInbox(r))
 		if i < 3 {
-			must(t, s.AppendJournal(accountID(1), uint64(i+1), r.Public, deliveriesOf(accountID(1), i+1, i+1)))
+			must(t, s.AppendJournal(accountID(1), uint64(i+1), r.PublicEvents, deliveriesOf(accountID(1), i+1, i+1)))
 		}
 		if i < 2 {
-			must(t, s.DropOutbox(r.Public))
+			must(t, s.DropOutbox(r.PublicEvents))
 		}
 	}
 	must(t, s.CommitAccount(&account.Rows{ID: accountID(1), Profile: &account.Profile{ID: accountID(1), Email: "ada@example.com", CreatedAt: at(0)}}))
@@ -41,7 +41,7 @@ func TestGoldenFolder(t *testing.T) {
 	if *update {
 		mem := vfs.NewMem()
 		o := options(mem)
-		o.Still, o.BallastBytes, o.ReserveBytes = true, 1, 1
+		o.DisableTimers, o.BallastBytes, o.ReserveBytes = true, 1, 1
 		s, err := Open(folder, o)
 		must(t, err)
 		fillFolder(t, s)
@@ -71,14 +71,14 @@ func checkFolder(s *Store) error {
 		return fmt.Errorf("due %v, then %v, %v", due, next, err)
 	}
 	queue, more, err := s.MailQueue(inbox.QueueEntry{At: at(98), Address: "c@example.org", ID: 1}, 10)
-	if err != nil || more || len(queue) != 2 || queue[0].Address != "b@example.org" || !queue[1].At.Equal(at(100)) || queue[1].Domains[0] != "far.test" {
+	if err != nil || more || len(queue) != 2 || queue[0].Address != "b@example.org" || !queue[1].At.Equal(at(100)) || queue[1].WaitingDomains[0] != "far.test" {
 		return fmt.Errorf("queue %v, %v, %v", queue, more, err)
 	}
-	calls, more, err := s.DueDeliveries(webhook.Due{}, 3)
+	calls, more, err := s.DueDeliveries(webhook.DueEntry{}, 3)
 	if err != nil || !more || len(calls) != 3 || calls[0].ID != 9 || calls[0].Account != accountID(2) || calls[0].Webhook != 2 || calls[2].ID != 5 {
 		return fmt.Errorf("due deliveries %v, %v, %v", calls, more, err)
 	}
-	if calls, _, err = s.DueDeliveries(webhook.Due{}, 30); err != nil || len(calls) != 7 {
+	if calls, _, err = s.DueDeliveries(webhook.DueEntry{}, 30); err != nil || len(calls) != 7 {
 		return fmt.Errorf("due deliveries %v, %v", calls, err)
 	}
 	waiting := folderInboxes[2:]

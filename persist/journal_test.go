@@ -17,14 +17,14 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-func event(n int) inbox.Public {
-	return inbox.Public{Number: uint64(n), Name: "message.received", Account: accountID(1), Address: victim, MessageID: int64(n), At: at(n)}
+func event(n int) inbox.PublicEvent {
+	return inbox.PublicEvent{SequenceNumber: uint64(n), EventName: "message.received", Account: accountID(1), Address: victim, MessageID: int64(n), At: at(n)}
 }
 
 // entries reads up to limit entries of all inboxes and times.
-func entries(t *testing.T, s *Store, id account.ID, after uint64, limit int) []changefeed.Entry {
+func entries(t *testing.T, s *Store, id account.ID, after uint64, limit int) []changefeed.JournalEntry {
 	t.Helper()
-	page, err := s.JournalPage(id, after, "", time.Time{}, changefeed.Entries(limit))
+	page, err := s.JournalPage(id, after, "", time.Time{}, changefeed.EntryLimit(limit))
 	must(t, err)
 	return page.Entries
 }
@@ -35,14 +35,14 @@ func TestJournal(t *testing.T) {
 	if n, err := s.JournalEnd(id); n != 0 || err != nil {
 		t.Errorf("an empty journal ends at %d, %v", n, err)
 	}
-	must(t, s.AppendJournal(id, 1, []inbox.Public{event(1), event(2)}, nil))
-	must(t, s.AppendJournal(id, 3, []inbox.Public{event(3)}, nil))
-	must(t, s.AppendJournal(accountID(2), 1, []inbox.Public{event(9)}, nil))
-	all := make([]changefeed.Entry, 3)
+	must(t, s.AppendJournal(id, 1, []inbox.PublicEvent{event(1), event(2)}, nil))
+	must(t, s.AppendJournal(id, 3, []inbox.PublicEvent{event(3)}, nil))
+	must(t, s.AppendJournal(accountID(2), 1, []inbox.PublicEvent{event(9)}, nil))
+	all := make([]changefeed.JournalEntry, 3)
 	for i := range all {
-		all[i] = changefeed.Entry{Seq: uint64(i + 1), Public: event(i + 1)}
+		all[i] = changefeed.JournalEntry{Seq: uint64(i + 1), PublicEvent: event(i + 1)}
 	}
-	for after, want := range map[uint64][]changefeed.Entry{0: all[:2], 1: all[1:], 2: all[2:], 3: nil, 1 << 63: nil} {
+	for after, want := range map[uint64][]changefeed.JournalEntry{0: all[:2], 1: all[1:], 2: all[2:], 3: nil, 1 << 63: nil} {
 		if got := entries(t, s, id, after, 2); !reflect.DeepEqual(got, want) {
 			t.Errorf("journal after %d: %v, want %v", after, got, want)
 		}
@@ -90,9 +90,9 @@ func TestOutboxGuardsTheJournal(t *testing.T) {
 	r := mail(victim, 1, "x")
 	must(t, s.CommitInbox(r))
 	check("committed")
-	must(t, s.AppendJournal(accountID(1), 1, r.Public, nil))
+	must(t, s.AppendJournal(accountID(1), 1, r.PublicEvents, nil))
 	check("appended")
-	must(t, s.DropOutbox(r.Public))
+	must(t, s.DropOutbox(r.PublicEvents))
 	check("dropped")
 	must(t, s.CommitInbox(mail("other@example.org", 1, "x"))) // syncs everything before it
 	after := open(t, fs.CrashClone(vfs.CrashCloneCfg{}))
@@ -111,14 +111,14 @@ func TestADroppedEventIsGone(t *testing.T) {
 	s := open(t, fs)
 	early, late := mail(victim, 1, "x"), mail(victim, 2, "x")
 	must(t, s.CommitInbox(early))
-	must(t, s.DropOutbox(early.Public))
+	must(t, s.DropOutbox(early.PublicEvents))
 	must(t, s.CommitInbox(late))
 	must(t, s.db.Flush())
-	if out, err := s.Outbox(10); err != nil || !reflect.DeepEqual(out, late.Public) {
+	if out, err := s.Outbox(10); err != nil || !reflect.DeepEqual(out, late.PublicEvents) {
 		t.Errorf("outbox %v, %v", out, err)
 	}
 	for range 2 {
-		must(t, s.DropOutbox(late.Public))
+		must(t, s.DropOutbox(late.PublicEvents))
 		must(t, s.db.Flush())
 		must(t, s.db.Compact(t.Context(), []byte{byte(kindOutbox)}, []byte{byte(kindOutbox) + 1}, false))
 		if out, err := s.Outbox(10); err != nil || len(out) > 0 {
@@ -132,7 +132,7 @@ func TestADroppedEventIsGone(t *testing.T) {
 func TestJournalPage(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	id := accountID(1)
-	all := make([]inbox.Public, 6)
+	all := make([]inbox.PublicEvent, 6)
 	for i := range all {
 		all[i] = event(i + 1)
 		all[i].Address = []string{victim, "other@example.org"}[i%2]
@@ -160,23 +160,23 @@ func TestJournalPage(t *testing.T) {
 		{"what is too old is left out", 1, "", at(4), 10, []uint64{4, 5, 6}, 6, false, true},
 		{"nothing is too old", 4, "", at(4), 10, []uint64{5, 6}, 6, false, false},
 	} {
-		page, err := s.JournalPage(id, c.after, c.address, c.since, changefeed.Entries(c.limit))
+		page, err := s.JournalPage(id, c.after, c.address, c.since, changefeed.EntryLimit(c.limit))
 		must(t, err)
 		var got []uint64
 		for _, e := range page.Entries {
-			if got = append(got, e.Seq); e.Number != e.Seq {
-				t.Errorf("%s: number %d is event %d", c.name, e.Seq, e.Number)
+			if got = append(got, e.Seq); e.SequenceNumber != e.Seq {
+				t.Errorf("%s: number %d is event %d", c.name, e.Seq, e.SequenceNumber)
 			}
 		}
-		if !reflect.DeepEqual(got, c.want) || page.Last != c.last || page.More != c.more || page.Gap != c.gap {
-			t.Errorf("%s: %v last %d more %v gap %v", c.name, got, page.Last, page.More, page.Gap)
+		if !reflect.DeepEqual(got, c.want) || page.LastPosition != c.last || page.HasMore != c.more || page.HasGap != c.gap {
+			t.Errorf("%s: %v last %d more %v gap %v", c.name, got, page.LastPosition, page.HasMore, page.HasGap)
 		}
 	}
 	must(t, s.TrimJournal(id, at(4)))
-	if page, _ := s.JournalPage(id, 2, "", time.Time{}, changefeed.Entries(1)); !page.Gap || page.Last != 4 {
+	if page, _ := s.JournalPage(id, 2, "", time.Time{}, changefeed.EntryLimit(1)); !page.HasGap || page.LastPosition != 4 {
 		t.Errorf("a trimmed journal: %+v", page)
 	}
-	if page, _ := s.JournalPage(id, 3, "", time.Time{}, changefeed.Entries(1)); page.Gap {
+	if page, _ := s.JournalPage(id, 3, "", time.Time{}, changefeed.EntryLimit(1)); page.HasGap {
 		t.Errorf("right before what is kept: %+v", page)
 	}
 }
@@ -186,25 +186,25 @@ func TestJournalPage(t *testing.T) {
 func TestJournalPageEndsByBytes(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	id := accountID(1)
-	var events []inbox.Public
+	var events []inbox.PublicEvent
 	for n, size := range []int{10, 10, 5000, 10, 3000, 3000} {
-		events = append(events, inbox.Public{Account: id, Address: "a@x", Number: uint64(n + 1), At: at(n + 1), Subject: strings.Repeat("s", size)})
+		events = append(events, inbox.PublicEvent{Account: id, Address: "a@x", SequenceNumber: uint64(n + 1), At: at(n + 1), Subject: strings.Repeat("s", size)})
 	}
 	must(t, s.AppendJournal(id, 1, events, nil))
 	var seen []uint64
 	for after, bytes, reads := uint64(0), 1000, 0; ; reads++ {
-		page, err := s.JournalPage(id, after, "a@x", time.Time{}, changefeed.Limit{Entries: 10, Bytes: bytes})
+		page, err := s.JournalPage(id, after, "a@x", time.Time{}, changefeed.ReadLimit{MaxEntries: 10, MaxBytes: bytes})
 		must(t, err)
 		for _, e := range page.Entries {
 			seen = append(seen, e.Seq)
 		}
-		if page.Size > bytes || (page.Need > 0) != page.More || page.Gap || reads > 10 {
+		if page.RowBytes > bytes || (page.NeededBytes > 0) != page.HasMore || page.HasGap || reads > 10 {
 			t.Fatalf("%+v of %d octets", page, bytes)
 		}
-		if !page.More {
+		if !page.HasMore {
 			break
 		}
-		after, bytes = page.Last, max(1000, page.Need)
+		after, bytes = page.LastPosition, max(1000, page.NeededBytes)
 	}
 	if fmt.Sprint(seen) != "[1 2 3 4 5 6]" {
 		t.Errorf("%v", seen)
@@ -216,18 +216,18 @@ func TestJournalPageEndsByBytes(t *testing.T) {
 func TestJournalPageIsBounded(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	id := accountID(1)
-	many := make([]inbox.Public, pageScan+5)
+	many := make([]inbox.PublicEvent, pageScan+5)
 	for i := range many {
 		many[i] = event(i + 1)
 	}
 	must(t, s.AppendJournal(id, 1, many, nil))
-	page, err := s.JournalPage(id, 0, "other@example.org", time.Time{}, changefeed.Entries(10))
-	if err != nil || len(page.Entries) > 0 || !page.More || page.Last != pageScan {
-		t.Errorf("%d entries, last %d, more %v, %v", len(page.Entries), page.Last, page.More, err)
+	page, err := s.JournalPage(id, 0, "other@example.org", time.Time{}, changefeed.EntryLimit(10))
+	if err != nil || len(page.Entries) > 0 || !page.HasMore || page.LastPosition != pageScan {
+		t.Errorf("%d entries, last %d, more %v, %v", len(page.Entries), page.LastPosition, page.HasMore, err)
 	}
-	page, _ = s.JournalPage(id, page.Last, "other@example.org", time.Time{}, changefeed.Entries(10))
-	if page.More || page.Last != pageScan+5 {
-		t.Errorf("then last %d, more %v", page.Last, page.More)
+	page, _ = s.JournalPage(id, page.LastPosition, "other@example.org", time.Time{}, changefeed.EntryLimit(10))
+	if page.HasMore || page.LastPosition != pageScan+5 {
+		t.Errorf("then last %d, more %v", page.LastPosition, page.HasMore)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestSyncedJournalSurvives(t *testing.T) {
 	s := open(t, fs)
 	id := accountID(1)
 	for n := uint64(1); n <= 3; n++ {
-		must(t, s.AppendJournal(id, n, []inbox.Public{event(int(n))}, nil))
+		must(t, s.AppendJournal(id, n, []inbox.PublicEvent{event(int(n))}, nil))
 		must(t, s.SyncJournal(id))
 		must(t, s.SyncJournal(id)) // has nothing to do
 		after := open(t, fs.CrashClone(vfs.CrashCloneCfg{}))
@@ -254,9 +254,9 @@ func TestSyncsAreAnAccounts(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	s := open(t, fs)
 	quiet, busy := accountID(1), accountID(2)
-	must(t, s.AppendJournal(quiet, 1, []inbox.Public{event(1)}, nil))
+	must(t, s.AppendJournal(quiet, 1, []inbox.PublicEvent{event(1)}, nil))
 	must(t, s.SyncJournal(quiet))
-	must(t, s.AppendJournal(busy, 1, []inbox.Public{event(2)}, nil))
+	must(t, s.AppendJournal(busy, 1, []inbox.PublicEvent{event(2)}, nil))
 	must(t, s.SyncJournal(quiet))
 	if got := entries(t, open(t, fs.CrashClone(vfs.CrashCloneCfg{})), busy, 0, 10); len(got) != 0 {
 		t.Errorf("%d entries were synced that nobody read", len(got))
@@ -272,18 +272,18 @@ func TestSyncsAreAnAccounts(t *testing.T) {
 func TestPositions(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	id := accountID(1)
-	p, before := id.Partition(), s.Position(id.Partition())
-	must(t, s.AppendJournal(id, 1, []inbox.Public{event(1)}, nil))
-	later := s.Position(p)
+	p, before := id.HomePartition(), s.WritePosition(id.HomePartition())
+	must(t, s.AppendJournal(id, 1, []inbox.PublicEvent{event(1)}, nil))
+	later := s.WritePosition(p)
 	must(t, s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id, CreatedAt: at(0)}}))
-	if end := s.Position(p); later.N <= before.N || end.N <= later.N || end.Partition != p {
+	if end := s.WritePosition(p); later.N <= before.N || end.N <= later.N || end.Partition != p {
 		t.Errorf("%v, %v behind an append, %v behind a commit", before, later, end)
 	}
-	if other := s.Position(p + 1); other.N != 0 {
+	if other := s.WritePosition(p + 1); other.N != 0 {
 		t.Errorf("the neighbour is at %v", other)
 	}
-	must(t, s.Reached(s.Position(p)))
-	if err := s.Reached(partition.Position{Partition: p, N: s.Position(p).N + 1}); !fault.Is(err, fault.Unavailable) {
+	must(t, s.WaitForPosition(s.WritePosition(p)))
+	if err := s.WaitForPosition(partition.Position{Partition: p, N: s.WritePosition(p).N + 1}); !fault.Is(err, fault.TemporarilyUnavailable) {
 		t.Errorf("what is not there yet: %v", err)
 	}
 }
@@ -291,7 +291,7 @@ func TestPositions(t *testing.T) {
 func TestDue(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	move := func(addr string, from, to time.Time) {
-		must(t, s.CommitInbox(&inbox.Rows{Address: addr, Put: mail(addr, 1, "").Put, DueFrom: from, DueTo: to}))
+		must(t, s.CommitInbox(&inbox.Rows{Address: addr, PutMessages: mail(addr, 1, "").PutMessages, DueFrom: from, DueTo: to}))
 	}
 	var none time.Time
 	move("a@x", none, at(30))
@@ -321,22 +321,22 @@ func TestDue(t *testing.T) {
 func TestLastEventIsNoted(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	id := accountID(1)
-	of := func(n, second int, addr string) inbox.Public {
+	of := func(n, second int, addr string) inbox.PublicEvent {
 		e := event(second)
-		e.Number, e.Address = uint64(n), addr
+		e.SequenceNumber, e.Address = uint64(n), addr
 		return e
 	}
 	check := func(when string, a, b, c uint64) {
 		t.Helper()
 		for addr, want := range map[string]uint64{"a@x": a, "b@x": b, "c@x": c} {
-			if got, err := s.Taken(id, addr); got != want || err != nil {
+			if got, err := s.LastTaken(id, addr); got != want || err != nil {
 				t.Errorf("%s the last event of %s is %d, %v; want %d", when, addr, got, err, want)
 			}
 		}
 	}
 	check("at first", 0, 0, 0)
-	must(t, s.AppendJournal(id, 1, []inbox.Public{of(1, 1, "a@x"), of(2, 2, "a@x"), of(7, 3, "b@x"), of(3, 4, "a@x")}, nil))
-	must(t, s.AppendJournal(id, 5, []inbox.Public{of(8, 5, "b@x"), of(1, 6, "c@x")}, nil))
+	must(t, s.AppendJournal(id, 1, []inbox.PublicEvent{of(1, 1, "a@x"), of(2, 2, "a@x"), of(7, 3, "b@x"), of(3, 4, "a@x")}, nil))
+	must(t, s.AppendJournal(id, 5, []inbox.PublicEvent{of(8, 5, "b@x"), of(1, 6, "c@x")}, nil))
 	check("noted", 3, 8, 1)
 	must(t, s.TrimJournal(id, at(4)))
 	check("trimmed before it", 3, 8, 1)
@@ -344,7 +344,7 @@ func TestLastEventIsNoted(t *testing.T) {
 	check("trimmed with the entry", 0, 8, 1)
 	must(t, s.TrimJournal(id, at(100)))
 	check("but for the newest", 0, 0, 1)
-	must(t, s.CommitAccount(&account.Rows{ID: id, Erase: true}))
+	must(t, s.CommitAccount(&account.Rows{ID: id, EraseAll: true}))
 	check("with the account", 0, 0, 0)
 }
 
@@ -358,26 +358,26 @@ func TestForgottenRowsAreNowhere(t *testing.T) {
 	e := event(1)
 	e.Account, e.MessageID, e.From, e.Subject, e.OTP = id, 7, secret+"@shop.test", "Code "+secret, secret
 	other := e
-	other.Number, other.MessageID, other.From, other.Subject, other.OTP = e.Number+1, 8, "kept@shop.test", "", ""
-	d := webhook.Delivery{Account: id, ID: 1, Webhook: 2, Event: e.Name, Inbox: e.Address, Body: webhook.Payload(e), At: at(1), State: webhook.Retrying, NextAt: at(9),
-		Last: webhook.Call{At: at(2), Answer: webhook.Answer{Status: 500, Excerpt: secret}}}
-	must(t, s.AppendJournal(id, 1, []inbox.Public{e, other}, []webhook.Delivery{d}))
-	must(t, s.CommitDeliveries(id, []webhook.Change{d.Due().Move(at(20))})) // leased
+	other.SequenceNumber, other.MessageID, other.From, other.Subject, other.OTP = e.SequenceNumber+1, 8, "kept@shop.test", "", ""
+	d := webhook.Delivery{Account: id, ID: 1, Webhook: 2, Event: e.EventName, Inbox: e.Address, Body: webhook.Payload(e), At: at(1), State: webhook.StateRetrying, NextAt: at(9),
+		LastAttempt: webhook.DeliveryAttempt{At: at(2), ReceiverResponse: webhook.ReceiverResponse{Status: 500, BodyExcerpt: secret}}}
+	must(t, s.AppendJournal(id, 1, []inbox.PublicEvent{e, other}, []webhook.Delivery{d}))
+	must(t, s.CommitDeliveries(id, []webhook.DeliveryChange{d.DueEntry().MoveTo(at(20))})) // leased
 	if holding(t, s, secret) != 2 {
 		t.Fatal("the secret is in no row")
 	}
 	must(t, s.ForgetEvents(id, []uint64{1, 99}))
-	d.Forget()
-	must(t, s.CommitDeliveries(id, []webhook.Change{{Delivery: &d, ID: 1, Webhook: 2, RowOnly: true}}))
+	d.RedactDeleted()
+	must(t, s.CommitDeliveries(id, []webhook.DeliveryChange{{Delivery: &d, ID: 1, Webhook: 2, RowOnly: true}}))
 	must(t, s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false))
 	if n := holding(t, s, secret); n != 0 {
 		t.Errorf("%d rows hold the secret", n)
 	}
-	page, err := s.JournalPage(id, 0, "", time.Time{}, changefeed.Entries(10))
-	if err != nil || len(page.Entries) != 2 || !page.Entries[0].Gone || page.Entries[1].From != "kept@shop.test" || page.Gap {
+	page, err := s.JournalPage(id, 0, "", time.Time{}, changefeed.EntryLimit(10))
+	if err != nil || len(page.Entries) != 2 || !page.Entries[0].MessageDeleted || page.Entries[1].From != "kept@shop.test" || page.HasGap {
 		t.Errorf("the journal: %+v, %v", page, err)
 	}
-	due, _, err := s.DueDeliveries(webhook.Due{}, 10)
+	due, _, err := s.DueDeliveries(webhook.DueEntry{}, 10)
 	if err != nil || len(due) != 1 || !due[0].At.Equal(at(20)) {
 		t.Errorf("due: %v, %v", due, err)
 	}
@@ -389,7 +389,7 @@ func TestForgottenRowsAreNowhere(t *testing.T) {
 // holding counts the rows whose value contains text.
 func holding(t *testing.T, s *Store, text string) (n int) {
 	t.Helper()
-	must(t, s.scan(span{[]byte{0}, []byte{0xff}}, func(_, value []byte) error {
+	must(t, s.scanRows(keyRange{[]byte{0}, []byte{0xff}}, func(_, value []byte) error {
 		if strings.Contains(string(value), text) {
 			n++
 		}

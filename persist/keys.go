@@ -14,40 +14,40 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// kind is the first byte of every key. On disk: append only; never reorder. 4, 15 and 21 were used
+// rowKind is the first byte of every key. On disk: append only; never reorder. 4, 15 and 21 were used
 // before the first release.
-type kind byte
+type rowKind byte
 
 const (
-	kindInbox       kind = 1  // address → profile; address, message id → message
-	kindContent     kind = 2  // address, message id → parsed content of a message
-	kindRaw         kind = 3  // address, message id → bytes as received; the same, 1 → signature fields
-	kindOutbox      kind = 5  // address, event number → public event
-	kindAccount     kind = 6  // account → profile; account, part, … → see below
-	kindList        kind = 7  // account, newest first, address → nothing
-	kindCredential  kind = 8  // token hash → account, and key id
-	kindEmail       kind = 9  // e-mail address → account
-	kindJournal     kind = 10 // account, sequence number → public event
-	kindBlob        kind = 11 // address, message id, what → blob file
-	kindPosition    kind = 12 // partition → number of its synced commits
-	kindSubdomain   kind = 13 // label below the service domain → account and number of its claim
-	kindRequest     kind = 14 // account or address, request name, time → response
-	kindSuppression kind = 16 // account, e-mail address → why no messages are sent there
-	kindDomain      kind = 17 // domain → record; domain, address → an inbox under it
-	kindDomainList  kind = 18 // account, domain → mark
-	kindLastCall    kind = 19 // account, webhook id → its last attempt
-	kindDelivery    kind = 20 // account, delivery id → delivery
-	kindInboxKey    kind = 22 // account, address → key id
-	kindClosing     kind = 23 // account → nothing
-	kindDue         kind = 24 // group, time, address → nothing
-	kindMailDue     kind = 25 // group, time, address, message id → message that waits to be sent
-	kindDeliveryDue kind = 26 // group, time, account, delivery id → webhook id
-	kindTaken       kind = 27 // account, address → event number
-	kindClaim       kind = 28 // account, whether the label is random, label → claim of a subdomain
-	kindCalendar    kind = 29 // address → calendar; address, meeting id → meeting
-	kindLink        kind = 30 // token hash → address of the inbox whose calendar it opens
-	kindCopyDue     kind = 31 // address → nothing
-	kindSpare       kind = 32 // address → spare copy of the profile, far from the original
+	kindInbox       rowKind = 1  // address → profile; address, message id → message
+	kindContent     rowKind = 2  // address, message id → parsed content of a message
+	kindRaw         rowKind = 3  // address, message id → bytes as received; the same, 1 → signature fields
+	kindOutbox      rowKind = 5  // address, event number → public event
+	kindAccount     rowKind = 6  // account → profile; account, part, … → see below
+	kindList        rowKind = 7  // account, newest first, address → nothing
+	kindCredential  rowKind = 8  // token hash → account, and key id
+	kindEmail       rowKind = 9  // e-mail address → account
+	kindJournal     rowKind = 10 // account, sequence number → public event
+	kindBlob        rowKind = 11 // address, message id, what → blob file
+	kindPosition    rowKind = 12 // partition → number of its synced commits
+	kindSubdomain   rowKind = 13 // label below the service domain → account and number of its claim
+	kindRequest     rowKind = 14 // account or address, request name, time → response
+	kindSuppression rowKind = 16 // account, e-mail address → why no messages are sent there
+	kindDomain      rowKind = 17 // domain → record; domain, address → an inbox under it
+	kindDomainList  rowKind = 18 // account, domain → mark
+	kindLastCall    rowKind = 19 // account, webhook id → its last attempt
+	kindDelivery    rowKind = 20 // account, delivery id → delivery
+	kindInboxKey    rowKind = 22 // account, address → key id
+	kindClosing     rowKind = 23 // account → nothing
+	kindDue         rowKind = 24 // group, time, address → nothing
+	kindMailDue     rowKind = 25 // group, time, address, message id → message that waits to be sent
+	kindDeliveryDue rowKind = 26 // group, time, account, delivery id → webhook id
+	kindTaken       rowKind = 27 // account, address → event number
+	kindClaim       rowKind = 28 // account, whether the label is random, label → claim of a subdomain
+	kindCalendar    rowKind = 29 // address → calendar; address, meeting id → meeting
+	kindLink        rowKind = 30 // token hash → address of the inbox whose calendar it opens
+	kindCopyDue     rowKind = 31 // address → nothing
+	kindSpare       rowKind = 32 // address → spare copy of the profile, far from the original
 )
 
 // Parts of an account's rows under kindAccount. On disk: append only; never reorder. 4, 15 and 21
@@ -75,7 +75,7 @@ func appendNumber[N int64 | uint64](dst []byte, n N) []byte {
 // readNumber reads the number at the end of a key.
 func readNumber(key []byte) int64 { return int64(binary.BigEndian.Uint64(key[len(key)-8:])) }
 
-func appendPrefix(dst []byte, k kind, p partition.ID) []byte {
+func appendPrefix(dst []byte, k rowKind, p partition.ID) []byte {
 	return append(dst, byte(k), byte(p>>8), byte(p))
 }
 
@@ -86,7 +86,7 @@ func partitionOfKey(key *[]byte) partition.ID {
 
 // groupOfKey reads the group of any row.
 func groupOfKey(key []byte) partition.Group {
-	switch kind(key[0]) {
+	switch rowKind(key[0]) {
 	case kindDue, kindMailDue, kindDeliveryDue:
 		return partition.Group(key[1])
 	}
@@ -95,18 +95,18 @@ func groupOfKey(key []byte) partition.Group {
 
 // appendText starts the key of an entity named by text: [kind][partition][text 0x00]. Addresses and
 // e-mail addresses never contain 0x00, so the keys of different entities never overlap.
-func appendText(dst []byte, k kind, text string) []byte {
+func appendText(dst []byte, k rowKind, text string) []byte {
 	dst = appendPrefix(dst, k, partition.Of(text))
 	return append(append(dst, text...), 0)
 }
 
 // appendOwner starts the key of an account's row: [kind][partition][id].
-func appendOwner(dst []byte, k kind, id account.ID) []byte {
-	return append(appendPrefix(dst, k, id.Partition()), id[:]...)
+func appendOwner(dst []byte, k rowKind, id account.ID) []byte {
+	return append(appendPrefix(dst, k, id.HomePartition()), id[:]...)
 }
 
 // appendMessage is the key of a row of one message: [kind][partition][address 0x00][id].
-func appendMessage(dst []byte, k kind, addr string, id int64) []byte {
+func appendMessage(dst []byte, k rowKind, addr string, id int64) []byte {
 	return appendNumber(appendText(dst, k, addr), id)
 }
 
@@ -122,7 +122,7 @@ func readTime(key []byte) time.Time {
 // appendDue starts the key of a due index: [kind][group][time][partition]. The entries of a group
 // are adjacent and start with the time, so that a scan of each group finds what is due next over
 // all partitions.
-func appendDue(dst []byte, k kind, at time.Time, p partition.ID) []byte {
+func appendDue(dst []byte, k rowKind, at time.Time, p partition.ID) []byte {
 	dst = append(dst, byte(k), byte(p.Group()))
 	return append(appendTime(dst, at), byte(p>>8), byte(p))
 }
@@ -135,15 +135,15 @@ const (
 )
 
 // ofGroup are all keys of a group in a due index.
-func ofGroup(k kind, g partition.Group) span {
-	return span{[]byte{byte(k), byte(g)}, []byte{byte(k), byte(g) + 1}}
+func ofGroup(k rowKind, g partition.Group) keyRange {
+	return keyRange{[]byte{byte(k), byte(g)}, []byte{byte(k), byte(g) + 1}}
 }
 
 // partitionsOf are the keys of a kind in the partitions of a group.
-func partitionsOf(k kind, g partition.Group) span {
-	const each = partition.Count / partition.Groups
+func partitionsOf(k rowKind, g partition.Group) keyRange {
+	const each = partition.NumPartitions / partition.NumGroups
 	first := partition.ID(g) * each
-	return span{appendPrefix(nil, k, first), end(appendPrefix(nil, k, first+each-1))}
+	return keyRange{appendPrefix(nil, k, first), endOfPrefix(appendPrefix(nil, k, first+each-1))}
 }
 
 // dueTime reads the time of a key of a due index.
@@ -153,8 +153,8 @@ func appendPart(dst []byte, id account.ID, part byte) []byte {
 	return append(appendOwner(dst, kindAccount, id), part)
 }
 
-// end returns the first key after all keys that begin with prefix.
-func end(prefix []byte) []byte {
+// endOfPrefix returns the first key after all keys that begin with prefix.
+func endOfPrefix(prefix []byte) []byte {
 	key := append([]byte(nil), prefix...)
 	for i := len(key) - 1; ; i-- { // the kind is below 0xff, so the loop ends
 		if key[i]++; key[i] != 0 {
@@ -167,8 +167,8 @@ func end(prefix []byte) []byte {
 // no new version; a changed meaning does. On disk: append only.
 const recordVersion = 1
 
-// encoding is RFC 8949 §4.2.1 core deterministic CBOR: the same value gives the same bytes.
-var encoding = func() cbor.UserBufferEncMode {
+// encodeMode is RFC 8949 §4.2.1 core deterministic CBOR: the same value gives the same bytes.
+var encodeMode = func() cbor.UserBufferEncMode {
 	m, err := cbor.CoreDetEncOptions().UserBufferEncMode()
 	if err != nil {
 		panic(err)
@@ -176,8 +176,8 @@ var encoding = func() cbor.UserBufferEncMode {
 	return m
 }()
 
-// decoding accepts whatever was stored, including text that is not UTF-8, and long lists.
-var decoding = func() cbor.DecMode {
+// decodeMode accepts whatever was stored, including text that is not UTF-8, and long lists.
+var decodeMode = func() cbor.DecMode {
 	m, err := cbor.DecOptions{UTF8: cbor.UTF8DecodeInvalid, MaxArrayElements: math.MaxInt32}.DecMode()
 	if err != nil {
 		panic(err)
@@ -185,18 +185,18 @@ var decoding = func() cbor.DecMode {
 	return m
 }()
 
-// encode appends the record to buf. rec is a pointer to a record struct.
-func encode(buf *bytes.Buffer, rec any) error {
+// encodeRecord appends the record to buf. rec is a pointer to a record struct.
+func encodeRecord(buf *bytes.Buffer, rec any) error {
 	buf.WriteByte(recordVersion)
-	return encoding.MarshalToBuffer(rec, buf)
+	return encodeMode.MarshalToBuffer(rec, buf)
 }
 
-// decode reads a record into rec, a pointer to a record struct. It does not retain data.
-func decode(data []byte, rec any) error {
+// decodeRecord reads a record into rec, a pointer to a record struct. It does not retain data.
+func decodeRecord(data []byte, rec any) error {
 	if err := checkVersion(data); err != nil {
 		return err
 	}
-	return decoding.Unmarshal(data[1:], rec)
+	return decodeMode.Unmarshal(data[1:], rec)
 }
 
 func checkVersion(data []byte) error {
@@ -209,34 +209,34 @@ func checkVersion(data []byte) error {
 	return nil
 }
 
-// stamp is a time in a record: Unix milliseconds, 0 for the zero time. The Unix epoch itself is
+// unixMillis is a time in a record: Unix milliseconds, 0 for the zero time. The Unix epoch itself is
 // stored as the smallest number.
-type stamp int64
+type unixMillis int64
 
-const epoch stamp = math.MinInt64
+const epochStamp unixMillis = math.MinInt64
 
-func stampOf(t time.Time) stamp {
+func stampOf(t time.Time) unixMillis {
 	if t.IsZero() {
 		return 0
 	}
 	if ms := t.UnixMilli(); ms != 0 {
-		return stamp(ms)
+		return unixMillis(ms)
 	}
-	return epoch
+	return epochStamp
 }
 
-func (s stamp) time() time.Time {
+func (s unixMillis) toTime() time.Time {
 	switch s {
 	case 0:
 		return time.Time{}
-	case epoch:
+	case epochStamp:
 		return time.UnixMilli(0).UTC()
 	}
 	return time.UnixMilli(int64(s)).UTC()
 }
 
-// convert converts a list to its record form or back; empty becomes nil, which is not stored.
-func convert[A, B any](in []A, one func(A) B) []B {
+// convertList converts a list to its record form or back; empty becomes nil, which is not stored.
+func convertList[A, B any](in []A, one func(A) B) []B {
 	if len(in) == 0 {
 		return nil
 	}
@@ -247,11 +247,11 @@ func convert[A, B any](in []A, one func(A) B) []B {
 	return out
 }
 
-// shared returns an interned copy of text, for values that many records have in common.
-func shared(text string) string { return unique.Make(text).Value() }
+// internString returns an interned copy of text, for values that many records have in common.
+func internString(text string) string { return unique.Make(text).Value() }
 
-// optional converts a if it is not nil.
-func optional[A, B any](a *A, to func(A) B) *B {
+// convertOptional converts a if it is not nil.
+func convertOptional[A, B any](a *A, to func(A) B) *B {
 	if a == nil {
 		return nil
 	}

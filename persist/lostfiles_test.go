@@ -92,8 +92,8 @@ func TestMissingValueFile(t *testing.T) {
 		if silent != nil || damaged == 0 || damaged == 24 {
 			t.Errorf("running %v: %d mails of 24 are damaged: %v", running, damaged, silent)
 		}
-		if n := strings.Count(log.String(), "it is missing"); s.Stats().DamagedFiles != 1 || s.Stats().DamagedItems != damaged || n == 0 {
-			t.Errorf("running %v: counted %d files, %d items of %d", running, s.Stats().DamagedFiles, s.Stats().DamagedItems, damaged)
+		if n := strings.Count(log.String(), "it is missing"); s.ReadStats().DamagedFiles != 1 || s.ReadStats().DamagedItems != damaged || n == 0 {
+			t.Errorf("running %v: counted %d files, %d items of %d", running, s.ReadStats().DamagedFiles, s.ReadStats().DamagedItems, damaged)
 		}
 		must(t, s.CommitInbox(mail(victim, 25, large(25))))
 		must(t, s.db.Flush())
@@ -113,13 +113,13 @@ func TestFolderAwayIsNoDamage(t *testing.T) {
 	must(t, s.db.Flush())
 	must(t, os.Rename(dir, dir+"2"))
 	for id := int64(1); id <= 8; id++ {
-		if _, err := s.Raw(victim, id); err != nil && !fault.Is(err, fault.StorageFull) {
+		if _, err := s.ReadRaw(victim, id); err != nil && !fault.Is(err, fault.StorageFull) {
 			t.Errorf("mail %d: %v", id, err)
 		}
 	}
 	must(t, os.Rename(dir+"2", dir))
-	if damaged, err := readMails(s, 8); damaged > 0 || err != nil || s.Stats().DamagedFiles+s.Stats().DamagedItems > 0 {
-		t.Errorf("%d damaged, %+v, %v", damaged, s.Stats(), err)
+	if damaged, err := readMails(s, 8); damaged > 0 || err != nil || s.ReadStats().DamagedFiles+s.ReadStats().DamagedItems > 0 {
+		t.Errorf("%d damaged, %+v, %v", damaged, s.ReadStats(), err)
 	}
 	closeStore(t, s)
 }
@@ -134,13 +134,13 @@ func TestDamagedFilterCostsNothing(t *testing.T) {
 	}
 	s := open(t, fs)
 	damaged, silent := readMails(s, 24)
-	if damaged > 0 || silent != nil || s.Stats().DamagedItems > 0 || s.Stats().DamagedFiles == 0 {
-		t.Errorf("%d damaged, %v, %+v", damaged, silent, s.Stats())
+	if damaged > 0 || silent != nil || s.ReadStats().DamagedItems > 0 || s.ReadStats().DamagedFiles == 0 {
+		t.Errorf("%d damaged, %v, %+v", damaged, silent, s.ReadStats())
 	}
-	if live, err := s.Live(victim); !live || err != nil {
+	if live, err := s.InboxExists(victim); !live || err != nil {
 		t.Errorf("%v, %v", live, err)
 	}
-	if live, err := s.Live("nobody@example.org"); live || err != nil {
+	if live, err := s.InboxExists("nobody@example.org"); live || err != nil {
 		t.Errorf("nobody: %v, %v", live, err)
 	}
 	closeStore(t, s)
@@ -150,7 +150,7 @@ func layout(t *testing.T, fs vfs.FS, path string) *sstable.Layout {
 	t.Helper()
 	file := must1(fs.Open(path))(t)
 	readable := must1(sstable.NewSimpleReadable(file))(t)
-	r := must1(sstable.NewReader(t.Context(), readable, sstable.ReaderOptions{Filters: (&engine{folder: &disk.Folder{}}).options(new(Options)).MakeReaderOptions().Filters}))(t)
+	r := must1(sstable.NewReader(t.Context(), readable, sstable.ReaderOptions{Filters: (&storageEngine{folder: &disk.DataFolder{}}).pebbleOptions(new(Options)).MakeReaderOptions().Filters}))(t)
 	defer r.Close()
 	return must1(r.Layout())(t)
 }
@@ -164,7 +164,7 @@ func TestDueWorkIsFoundPastDamage(t *testing.T) {
 	for from := 0; from < entries; from += 100 {
 		rows := &inbox.Rows{Address: victim}
 		for n := from; n < from+100; n++ {
-			rows.Queue = append(rows.Queue, inbox.Queued{ID: int64(n), To: at(n), Since: at(0), Domains: []string{fmt.Sprint(large(int64(n))[:20], ".test")}})
+			rows.QueueMoves = append(rows.QueueMoves, inbox.QueueMove{ID: int64(n), To: at(n), AcceptedAt: at(0), WaitingDomains: []string{fmt.Sprint(large(int64(n))[:20], ".test")}})
 		}
 		must(t, s.CommitInbox(rows))
 	}
@@ -210,10 +210,10 @@ func TestCompactionsRestOverDamage(t *testing.T) {
 	flip(t, fs, path, int(layout(t, fs, path).Data[0].Offset)+3)
 	synctest.Test(t, func(t *testing.T) {
 		o := options(fs)
-		o.Still = false
-		f := must1(disk.Open(folder, &o))(t)
-		e := &engine{folder: f}
-		p := e.options(&o)
+		o.DisableTimers = false
+		f := must1(disk.OpenFolder(folder, &o))(t)
+		e := &storageEngine{folder: f}
+		p := e.pebbleOptions(&o)
 		p.L0CompactionThreshold = 2
 		var tries atomic.Int64
 		p.EventListener.CompactionEnd = func(info pebble.CompactionInfo) {
@@ -223,7 +223,7 @@ func TestCompactionsRestOverDamage(t *testing.T) {
 				panic(errors.Join(errors.New("compactions are tried without a rest"), info.Err))
 			}
 		}
-		db := must1(openPebble(f.Path(disk.EngineName), p))(t)
+		db := must1(openPebble(f.FilePath(disk.EngineName), p))(t)
 		time.Sleep(time.Minute)
 		if n := tries.Load(); n < 2 || n > 8 {
 			t.Errorf("%d tries in a minute", n)
@@ -256,8 +256,8 @@ func TestLostMarkers(t *testing.T) {
 				}
 			}
 			o := options(fs)
-			o.Still = false // a spare log is created and used
-			for range 2 {   // the second time without the count of commits
+			o.DisableTimers = false // a spare log is created and used
+			for range 2 {           // the second time without the count of commits
 				before := contentsOf(t, fs)
 				if _, err := Open(folder, o); err == nil || !strings.Contains(err.Error(), "has lost data: ") || !strings.Contains(err.Error(), "Restore a backup") || strings.Contains(err.Error(), disk.HighWaterName) {
 					t.Errorf("without %s*: %v", lost, err)
@@ -268,7 +268,7 @@ func TestLostMarkers(t *testing.T) {
 				_ = fs.Remove(folder + "/" + disk.HighWaterName)
 			}
 			var found []string
-			sum, err := Repair(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) })
+			sum, err := RepairFolder(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) })
 			if lost == "" {
 				if err == nil || len(found) == 0 {
 					t.Errorf("a repair of nothing found %q", found)
@@ -276,7 +276,7 @@ func TestLostMarkers(t *testing.T) {
 				continue
 			}
 			must(t, err)
-			if len(found) != 1 || sum.Messages != 4 {
+			if len(found) != 1 || sum.MessageCount != 4 {
 				t.Errorf("without %s* a repair reads %+v and finds %q", lost, sum, found)
 			}
 			if got := problemsOf(t, fs, "/repaired"); len(got) > 0 {
@@ -313,7 +313,7 @@ func TestLostTable(t *testing.T) {
 		for range 100 {
 			one := mail(victim, id, large(id + 10)[:900])
 			one.Profile.DueAt, r.DueTo = at(1), at(1)
-			r.Profile, r.Put, r.Store = one.Profile, append(r.Put, one.Put...), append(r.Store, one.Store...)
+			r.Profile, r.PutMessages, r.StoreMessages = one.Profile, append(r.PutMessages, one.PutMessages...), append(r.StoreMessages, one.StoreMessages...)
 			id++
 		}
 		must(t, s.CommitInbox(r))
@@ -321,7 +321,7 @@ func TestLostTable(t *testing.T) {
 	must(t, s.db.Flush())
 	must(t, s.db.Compact(t.Context(), []byte{0}, []byte{0xff}, false))
 	var keys [][]byte
-	must(t, scan(s.db, span{[]byte{0}, []byte{0xff}}, func(key, _ []byte) error { keys = append(keys, bytes.Clone(key)); return nil }))
+	must(t, scanKeys(s.db, keyRange{[]byte{0}, []byte{0xff}}, func(key, _ []byte) error { keys = append(keys, bytes.Clone(key)); return nil }))
 	outside := map[string]int{} // rows outside the table's key range
 	for _, level := range must1(s.db.SSTables())(t) {
 		for _, table := range level {
@@ -351,7 +351,7 @@ func TestLostTable(t *testing.T) {
 			t.Errorf("%s, %s: %v", path, how, err)
 		}
 		var found []string
-		sum, err := Repair(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) })
+		sum, err := RepairFolder(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) })
 		if all := strings.Join(found, "\n"); !strings.Contains(all, path+" is damaged: it ") || strings.Contains(all, "pebble") || strings.Contains(all, "this service") {
 			t.Errorf("%s, %s: a repair finds %q", path, how, found)
 		}
@@ -359,10 +359,10 @@ func TestLostTable(t *testing.T) {
 			t.Errorf("%s, %s: a repair: %v", path, how, err) // no table overlaps all others
 			continue
 		}
-		if sum.Rows < outside[path] {
-			t.Errorf("%s, %s: read %d of the %d rows that lie elsewhere", path, how, sum.Rows, outside[path])
+		if sum.RowCount < outside[path] {
+			t.Errorf("%s, %s: read %d of the %d rows that lie elsewhere", path, how, sum.RowCount, outside[path])
 		}
-		kept += sum.Rows
+		kept += sum.RowCount
 		if got := problemsOf(t, fs, "/repaired"); len(got) > 0 {
 			t.Errorf("%s, %s: the copy has %q", path, how, got[:min(3, len(got))])
 		}
@@ -391,7 +391,7 @@ func TestNoCopyOfNothing(t *testing.T) {
 			}
 		}
 		var found []string
-		_, err := Repair(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) })
+		_, err := RepairFolder(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) })
 		if err == nil || !strings.HasSuffix(err.Error(), "so no copy is made: restore a backup") || len(found) == 0 {
 			t.Errorf("%s: %v, found %q", what, err, found)
 		}

@@ -9,104 +9,104 @@ import (
 // The integer keys of these records are on disk: append only; never reorder or reuse.
 
 type messageRecord struct {
-	Direction  inbox.Direction `cbor:"1,keyasint,omitempty"`
-	ReceivedAt stamp           `cbor:"2,keyasint,omitempty"`
-	ExpiresAt  stamp           `cbor:"3,keyasint,omitempty"`
-	FromEmail  string          `cbor:"4,keyasint,omitempty"`
-	FromName   string          `cbor:"5,keyasint,omitempty"`
-	EnvelopeTo string          `cbor:"6,keyasint,omitempty"`
-	Subject    string          `cbor:"7,keyasint,omitempty"`
-	OTP        string          `cbor:"8,keyasint,omitempty"`
-	Size       int64           `cbor:"9,keyasint,omitempty"`
-	Read       bool            `cbor:"10,keyasint,omitempty"`
-	Unsettled  []byte          `cbor:"11,keyasint,omitempty"`
+	Direction       inbox.Direction `cbor:"1,keyasint,omitempty"`
+	ReceivedAt      unixMillis      `cbor:"2,keyasint,omitempty"`
+	ExpiresAt       unixMillis      `cbor:"3,keyasint,omitempty"`
+	FromEmail       string          `cbor:"4,keyasint,omitempty"`
+	FromName        string          `cbor:"5,keyasint,omitempty"`
+	EnvelopeTo      string          `cbor:"6,keyasint,omitempty"`
+	Subject         string          `cbor:"7,keyasint,omitempty"`
+	OTP             string          `cbor:"8,keyasint,omitempty"`
+	Size            int64           `cbor:"9,keyasint,omitempty"`
+	IsRead          bool            `cbor:"10,keyasint,omitempty"`
+	UnsettledDigest []byte          `cbor:"11,keyasint,omitempty"`
 
-	Thread  uint64         `cbor:"20,keyasint,omitempty"`
-	Sending *sendingRecord `cbor:"21,keyasint,omitempty"` // nil for a received message
-	Hidden  bool           `cbor:"22,keyasint,omitempty"`
-	Sealed  *sealedRecord  `cbor:"23,keyasint,omitempty"` // nil for an unencrypted message
+	ThreadID    uint64         `cbor:"20,keyasint,omitempty"`
+	SendingPart *sendingRecord `cbor:"21,keyasint,omitempty"` // nil for a received message
+	IsHidden    bool           `cbor:"22,keyasint,omitempty"`
+	SealedPart  *sealedRecord  `cbor:"23,keyasint,omitempty"` // nil for an unencrypted message
 	// FromVerified is absent from messages that were stored before the field existed.
 	FromVerified bool `cbor:"24,keyasint,omitempty"`
 
-	Named []string `cbor:"28,keyasint,omitempty"` // recipients of this inbox, EnvelopeTo included; empty if it is the only one
+	NamedRecipients []string `cbor:"28,keyasint,omitempty"` // recipients of this inbox, EnvelopeTo included; empty if it is the only one
 }
 
-func (r *messageRecord) from(m *inbox.Message) {
+func (r *messageRecord) copyFrom(m *inbox.Message) {
 	*r = messageRecord{
 		Direction: m.Direction, ReceivedAt: stampOf(m.ReceivedAt), ExpiresAt: stampOf(m.ExpiresAt),
 		FromEmail: m.From.Email, FromName: m.From.Name, EnvelopeTo: m.EnvelopeTo,
-		Subject: m.Subject, OTP: m.OTP, Size: m.Size, Read: m.Read,
-		Thread: m.Thread, Sending: optional(m.Sending, recordSending), Hidden: m.Hidden, Sealed: optional(m.Sealed, recordSealed),
+		Subject: m.Subject, OTP: m.OTP, Size: m.Size, IsRead: m.IsRead,
+		ThreadID: m.ThreadKey, SendingPart: convertOptional(m.OutgoingDelivery, recordSending), IsHidden: m.IsHidden, SealedPart: convertOptional(m.EncryptedState, recordSealed),
 		FromVerified: m.FromVerified,
 	}
-	if m.Unsettled != nil {
-		r.Unsettled = m.Unsettled[:]
+	if m.RepeatDigest != nil {
+		r.UnsettledDigest = m.RepeatDigest[:]
 	}
-	if m.Named != nil {
-		r.Named = *m.Named
+	if m.NamedRecipients != nil {
+		r.NamedRecipients = *m.NamedRecipients
 	}
 }
 
-func (r *messageRecord) message(id int64) *inbox.Message {
+func (r *messageRecord) toMessage(id int64) *inbox.Message {
 	m := &inbox.Message{
-		ID: id, Direction: r.Direction, ReceivedAt: r.ReceivedAt.time(), ExpiresAt: r.ExpiresAt.time(),
+		ID: id, Direction: r.Direction, ReceivedAt: r.ReceivedAt.toTime(), ExpiresAt: r.ExpiresAt.toTime(),
 		From: message.Mailbox{Email: r.FromEmail, Name: r.FromName}, EnvelopeTo: r.EnvelopeTo,
-		Subject: r.Subject, OTP: r.OTP, Size: r.Size, Read: r.Read,
-		Thread: r.Thread, Sending: optional(r.Sending, sendingRecord.sending), Hidden: r.Hidden, Sealed: optional(r.Sealed, sealedRecord.sealed),
+		Subject: r.Subject, OTP: r.OTP, Size: r.Size, IsRead: r.IsRead,
+		ThreadKey: r.ThreadID, OutgoingDelivery: convertOptional(r.SendingPart, sendingRecord.toSending), IsHidden: r.IsHidden, EncryptedState: convertOptional(r.SealedPart, sealedRecord.toSealed),
 		FromVerified: r.FromVerified,
 	}
-	if len(r.Unsettled) == len(inbox.Digest{}) {
-		m.Unsettled = (*inbox.Digest)(r.Unsettled)
+	if len(r.UnsettledDigest) == len(inbox.MessageDigest{}) {
+		m.RepeatDigest = (*inbox.MessageDigest)(r.UnsettledDigest)
 	}
-	if named := r.Named; named != nil {
-		m.Named = &named // the record is not retained
+	if named := r.NamedRecipients; named != nil {
+		m.NamedRecipients = &named // the record is not retained
 	}
 	return m
 }
 
 type sendingRecord struct {
-	Status     delivery.Status   `cbor:"1,keyasint,omitempty"`
-	Error      string            `cbor:"2,keyasint,omitempty"` // no longer written: it follows from the recipients
-	Recipients []recipientRecord `cbor:"3,keyasint,omitempty"`
-	Attempts   int               `cbor:"4,keyasint,omitempty"`
-	Due        stamp             `cbor:"5,keyasint,omitempty"`
-	Leased     bool              `cbor:"6,keyasint,omitempty"`
-	Signature  inbox.Signature   `cbor:"7,keyasint,omitempty"`
-	Auto       bool              `cbor:"8,keyasint,omitempty"`
-	Meeting    int64             `cbor:"9,keyasint,omitempty"`
+	Status       delivery.SendStatus `cbor:"1,keyasint,omitempty"`
+	Error        string              `cbor:"2,keyasint,omitempty"` // no longer written: it follows from the recipients
+	Recipients   []recipientRecord   `cbor:"3,keyasint,omitempty"`
+	AttemptCount int                 `cbor:"4,keyasint,omitempty"`
+	DueAt        unixMillis          `cbor:"5,keyasint,omitempty"`
+	IsLeased     bool                `cbor:"6,keyasint,omitempty"`
+	Signature    inbox.SigningResult `cbor:"7,keyasint,omitempty"`
+	IsAutomatic  bool                `cbor:"8,keyasint,omitempty"`
+	MeetingID    int64               `cbor:"9,keyasint,omitempty"`
 }
 
 type recipientRecord struct {
-	Email  string          `cbor:"1,keyasint,omitempty"`
-	Status delivery.Status `cbor:"2,keyasint,omitempty"`
-	Error  string          `cbor:"3,keyasint,omitempty"`
-	Bcc    bool            `cbor:"4,keyasint,omitempty"`
-	MX     string          `cbor:"5,keyasint,omitempty"`
-	At     stamp           `cbor:"6,keyasint,omitempty"`
+	Email     string              `cbor:"1,keyasint,omitempty"`
+	Status    delivery.SendStatus `cbor:"2,keyasint,omitempty"`
+	LastError string              `cbor:"3,keyasint,omitempty"`
+	Bcc       bool                `cbor:"4,keyasint,omitempty"`
+	MX        string              `cbor:"5,keyasint,omitempty"`
+	At        unixMillis          `cbor:"6,keyasint,omitempty"`
 }
 
-func recordSending(s inbox.Sending) sendingRecord {
+func recordSending(s inbox.OutgoingDelivery) sendingRecord {
 	return sendingRecord{
-		Status: s.Status, Recipients: convert(s.Recipients, recordRecipient), Attempts: s.Attempts,
-		Due: stampOf(s.Due), Leased: s.Leased, Signature: s.Signature, Auto: s.Auto, Meeting: s.Meeting,
+		Status: s.Status, Recipients: convertList(s.Recipients, recordRecipient), AttemptCount: s.AttemptCount,
+		DueAt: stampOf(s.NextDue), IsLeased: s.AttemptLeased, Signature: s.SigningResult, IsAutomatic: s.ServiceWritten, MeetingID: s.CopyOfMeeting,
 	}
 }
 
-func (r sendingRecord) sending() inbox.Sending {
-	return inbox.Sending{
-		Status: r.Status, Recipients: convert(r.Recipients, recipientRecord.recipient), Attempts: r.Attempts,
-		Due: r.Due.time(), Leased: r.Leased, Signature: r.Signature, Auto: r.Auto, Meeting: r.Meeting,
+func (r sendingRecord) toSending() inbox.OutgoingDelivery {
+	return inbox.OutgoingDelivery{
+		Status: r.Status, Recipients: convertList(r.Recipients, recipientRecord.toRecipient), AttemptCount: r.AttemptCount,
+		NextDue: r.DueAt.toTime(), AttemptLeased: r.IsLeased, SigningResult: r.Signature, ServiceWritten: r.IsAutomatic, CopyOfMeeting: r.MeetingID,
 	}
 }
 
-func recordRecipient(r inbox.Recipient) recipientRecord {
-	return recipientRecord{Email: r.Email, Status: r.Status, Error: r.Error, Bcc: r.Bcc, MX: r.MX, At: stampOf(r.At)}
+func recordRecipient(r inbox.OutgoingRecipient) recipientRecord {
+	return recipientRecord{Email: r.Email, Status: r.Status, LastError: r.Error, Bcc: r.Bcc, MX: r.MX, At: stampOf(r.At)}
 }
 
-func (r recipientRecord) recipient() inbox.Recipient {
-	return inbox.Recipient{
-		Recipient: delivery.Recipient{Email: r.Email, Status: r.Status, Error: r.Error},
-		Bcc:       r.Bcc, MX: r.MX, At: r.At.time(),
+func (r recipientRecord) toRecipient() inbox.OutgoingRecipient {
+	return inbox.OutgoingRecipient{
+		RecipientState: delivery.RecipientState{Email: r.Email, Status: r.Status, Error: r.LastError},
+		Bcc:            r.Bcc, MX: r.MX, At: r.At.toTime(),
 	}
 }
 
@@ -132,35 +132,35 @@ type signatureRecord struct {
 }
 
 func recordResult(r inbox.AuthResult) authResultRecord {
-	return authResultRecord{r.Word, r.Domain}
+	return authResultRecord{r.ResultKeyword, r.Domain}
 }
-func (r authResultRecord) result() inbox.AuthResult {
-	return inbox.AuthResult{Word: r[0], Domain: r[1]}
+func (r authResultRecord) toResult() inbox.AuthResult {
+	return inbox.AuthResult{ResultKeyword: r[0], Domain: r[1]}
 }
 func recordSignature(s inbox.AuthSignature) signatureRecord { return signatureRecord(s) }
-func (r signatureRecord) signature() inbox.AuthSignature    { return inbox.AuthSignature(r) }
+func (r signatureRecord) toSignature() inbox.AuthSignature  { return inbox.AuthSignature(r) }
 
-func (r *authRecord) from(a *inbox.Auth) {
+func (r *authRecord) copyFrom(a *inbox.Auth) {
 	*r = authRecord{
-		Server: a.Server, SPF: recordResult(a.SPF), DKIM: recordResult(a.DKIM), DMARC: recordResult(a.DMARC),
-		HELO: a.HELO, Signatures: convert(a.Signatures, recordSignature), FromVerified: a.FromVerified,
+		Server: a.CheckingServer, SPF: recordResult(a.SPF), DKIM: recordResult(a.DKIM), DMARC: recordResult(a.DMARC),
+		HELO: a.HELO, Signatures: convertList(a.Signatures, recordSignature), FromVerified: a.FromVerified,
 	}
 }
 
 func (r *authRecord) auth() inbox.Auth {
 	return inbox.Auth{
-		Server: r.Server, SPF: r.SPF.result(), DKIM: r.DKIM.result(), DMARC: r.DMARC.result(),
-		HELO: r.HELO, Signatures: convert(r.Signatures, signatureRecord.signature),
+		CheckingServer: r.Server, SPF: r.SPF.toResult(), DKIM: r.DKIM.toResult(), DMARC: r.DMARC.toResult(),
+		HELO: r.HELO, Signatures: convertList(r.Signatures, signatureRecord.toSignature),
 		FromVerified: r.FromVerified || r.DMARC[0] == "pass",
 	}
 }
 
 // spamRecord is in a contentRecord. Its zero numbers are results, so they are not omitted.
 type spamRecord struct {
-	Score    float64          `cbor:"1,keyasint"`
-	Required float64          `cbor:"2,keyasint"`
-	IsSpam   bool             `cbor:"3,keyasint,omitempty"`
-	Rules    []spamRuleRecord `cbor:"4,keyasint,omitempty"`
+	Score         float64          `cbor:"1,keyasint"`
+	RequiredScore float64          `cbor:"2,keyasint"`
+	IsSpam        bool             `cbor:"3,keyasint,omitempty"`
+	Rules         []spamRuleRecord `cbor:"4,keyasint,omitempty"`
 }
 
 // A rule is an array without keys: a message has many, and they get no more fields.
@@ -171,27 +171,27 @@ type spamRuleRecord struct {
 	Description string
 }
 
-func recordSpam(s inbox.Spam) spamRecord {
-	return spamRecord{Score: s.Score, Required: s.Required, IsSpam: s.IsSpam, Rules: convert(s.Rules, recordSpamRule)}
+func recordSpam(s inbox.SpamVerdict) spamRecord {
+	return spamRecord{Score: s.Score, RequiredScore: s.RequiredScore, IsSpam: s.IsSpam, Rules: convertList(s.Rules, recordSpamRule)}
 }
 
-func (r spamRecord) spam() inbox.Spam {
-	return inbox.Spam{Score: r.Score, Required: r.Required, IsSpam: r.IsSpam, Rules: convert(r.Rules, spamRuleRecord.rule)}
+func (r spamRecord) toSpam() inbox.SpamVerdict {
+	return inbox.SpamVerdict{Score: r.Score, RequiredScore: r.RequiredScore, IsSpam: r.IsSpam, Rules: convertList(r.Rules, spamRuleRecord.toRule)}
 }
 
 func recordSpamRule(r inbox.SpamRule) spamRuleRecord {
 	return spamRuleRecord{Name: r.Name, Weight: r.Weight, Description: r.Description}
 }
-func (r spamRuleRecord) rule() inbox.SpamRule {
+func (r spamRuleRecord) toRule() inbox.SpamRule {
 	return inbox.SpamRule{Name: r.Name, Weight: r.Weight, Description: r.Description}
 }
 
-// Message reads one message's row; nil if it does not exist.
-func (t *inboxTable) Message(addr string, id int64) (*inbox.Message, error) {
+// FindMessage reads one message's row; nil if it does not exist.
+func (t *inboxTable) FindMessage(addr string, id int64) (*inbox.Message, error) {
 	var r messageRecord
-	found, err := t.get(appendMessage(nil, kindInbox, addr, id), &r)
+	found, err := t.getRecord(appendMessage(nil, kindInbox, addr, id), &r)
 	if !found || err != nil {
-		return nil, t.damaged(addr, id, err)
+		return nil, t.damagedError(addr, id, err)
 	}
-	return r.message(id), nil
+	return r.toMessage(id), nil
 }

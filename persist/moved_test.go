@@ -18,36 +18,36 @@ import (
 // written. Due entries of moved groups are not read. Everything is back when the group returns.
 func TestBatchesOfMovedGroupsAreRefused(t *testing.T) {
 	o := options(vfs.NewMem())
-	o.Owner = partition.NewOwner(partition.All())
+	o.Owner = partition.NewOwner(partition.AllGroups())
 	s, err := Open(folder, o)
 	must(t, err)
 	defer closeStore(t, s)
 	stays, goes, id := "a@example.org", "b@example.org", accountID(1)
 	group := partition.Of(goes).Group()
-	if partition.Of(stays).Group() == group || id.Partition().Group() == group {
+	if partition.Of(stays).Group() == group || id.HomePartition().Group() == group {
 		t.Fatal("one group for all")
 	}
-	events := func(addr string) []inbox.Public {
-		return []inbox.Public{{Account: id, Address: addr, Number: 1, At: at(1)}}
+	events := func(addr string) []inbox.PublicEvent {
+		return []inbox.PublicEvent{{Account: id, Address: addr, SequenceNumber: 1, At: at(1)}}
 	}
 	for _, addr := range []string{stays, goes} {
 		r := sent(addr, 1, at(10))
-		r.Public = events(addr)
+		r.PublicEvents = events(addr)
 		must(t, s.CommitInbox(r))
 	}
-	s.owner.Set(group, false)
-	commits := s.Stats().Commits
+	s.owner.SetOwned(group, false)
+	commits := s.ReadStats().SyncedCommits
 	for name, err := range map[string]error{
 		"commit": s.CommitInbox(sent(goes, 2, at(20))),
 		"drop":   s.DropOutbox(events(goes)),
-		"name":   s.SetSubdomain(nameIn(group), account.Holding{Account: id}),
+		"name":   s.SetSubdomain(nameIn(group), account.NameHolder{Account: id}),
 		"later":  s.AppendJournal(accountIn(group), 1, events(goes), nil),
 	} {
-		if !fault.Is(err, fault.Moved) {
+		if !fault.Is(err, fault.MovedAway) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if got := s.Stats().Commits; got != commits {
+	if got := s.ReadStats().SyncedCommits; got != commits {
 		t.Errorf("%d commits were made", got-commits)
 	}
 	must(t, s.CommitInbox(sent(stays, 2, at(20))))
@@ -64,7 +64,7 @@ func TestBatchesOfMovedGroupsAreRefused(t *testing.T) {
 	if got := addresses(); !slices.Equal(got, []string{stays, stays, stays, stays}) {
 		t.Errorf("due are %v", got)
 	}
-	s.owner.Set(group, true)
+	s.owner.SetOwned(group, true)
 	if got := addresses(); !slices.Equal(got, []string{stays, stays, stays, stays, goes, goes}) {
 		t.Errorf("due are %v", got)
 	}
@@ -82,7 +82,7 @@ func nameIn(g partition.Group) string {
 func accountIn(g partition.Group) account.ID {
 	for n := byte(0); ; n++ {
 		for m := range 8 {
-			if id := account.NewID(at(m), [10]byte{n}); id.Partition().Group() == g {
+			if id := account.NewID(at(m), [10]byte{n}); id.HomePartition().Group() == g {
 				return id
 			}
 		}
@@ -92,7 +92,7 @@ func accountIn(g partition.Group) account.ID {
 // TestDrainWaitsForBatches checks that Drain waits for the accepted batches of its group only.
 func TestDrainWaitsForBatches(t *testing.T) {
 	o := options(vfs.NewMem())
-	o.Owner = partition.NewOwner(partition.All())
+	o.Owner = partition.NewOwner(partition.AllGroups())
 	s, err := Open(folder, o)
 	must(t, err)
 	defer closeStore(t, s)
@@ -109,9 +109,9 @@ func TestDrainWaitsForBatches(t *testing.T) {
 	committed := make(chan error, 1)
 	go func() { committed <- s.CommitInbox(sent("a@example.org", 1, at(10))) }()
 	<-in
-	s.owner.Set(slow.Group(), false)
-	go func() { drained <- s.Drain(slow.Group()) }()
-	must(t, s.Drain(other.Group()))
+	s.owner.SetOwned(slow.Group(), false)
+	go func() { drained <- s.DrainGroup(slow.Group()) }()
+	must(t, s.DrainGroup(other.Group()))
 	select {
 	case err := <-drained:
 		t.Error("a batch is under way, and was not waited for: ", err)
@@ -121,8 +121,8 @@ func TestDrainWaitsForBatches(t *testing.T) {
 	close(out)
 	must(t, <-drained)
 	must(t, <-committed)
-	s.owner.Set(slow.Group(), true)
-	if live, err := s.Live("a@example.org"); !live || err != nil {
+	s.owner.SetOwned(slow.Group(), true)
+	if live, err := s.InboxExists("a@example.org"); !live || err != nil {
 		t.Error(live, err)
 	}
 }

@@ -76,7 +76,7 @@ func checkBatch(p partition.ID, b *pebble.Batch) error {
 // lies returns what is wrong with a key of partition p. Every kind of key has a partition.
 func lies(key []byte, p partition.ID) error {
 	got := partition.ID(0)
-	switch kind(key[0]) {
+	switch rowKind(key[0]) {
 	case kindDue, kindMailDue, kindDeliveryDue:
 		got = partition.ID(binary.BigEndian.Uint16(key[groupLen+8:]))
 		if partition.Group(key[1]) != got.Group() {
@@ -93,7 +93,7 @@ func lies(key []byte, p partition.ID) error {
 
 // endsIn is lies for the end of a range, which may be the first key of the next partition.
 func endsIn(key []byte, p partition.ID) error {
-	if next := appendPrefix(nil, kind(key[0]), p+1); slices.Equal(key, next) {
+	if next := appendPrefix(nil, rowKind(key[0]), p+1); slices.Equal(key, next) {
 		return nil
 	}
 	return lies(key, p)
@@ -107,44 +107,44 @@ func TestNoBatchHasTwoPartitions(t *testing.T) {
 	batches.mu.Unlock()
 	s := open(t, vfs.NewMem())
 	id := accountID(1)
-	var events []inbox.Public
-	var many idempotency.Records
+	var events []inbox.PublicEvent
+	var many idempotency.BatchRecords
 	for n := range 40 {
 		addr := fmt.Sprintf("i%d@example.org", n)
 		r := sent(addr, 1, at(n))
 		r.DueTo = at(n)
-		r.Once.Put = []idempotency.Record{{Request: idempotency.Request{Key: idempotency.Key{byte(n)}}, At: at(n)}}
+		r.IdempotencyRecords.PutRecords = []idempotency.Record{{Request: idempotency.Request{Key: idempotency.RequestKey{byte(n)}}, At: at(n)}}
 		must(t, s.CommitInbox(r))
-		events = append(events, r.Public...)
-		many.Put = append(many.Put, idempotency.Record{Request: idempotency.Request{Key: idempotency.Key{byte(n)}}, At: at(n)})
+		events = append(events, r.PublicEvents...)
+		many.PutRecords = append(many.PutRecords, idempotency.Record{Request: idempotency.Request{Key: idempotency.RequestKey{byte(n)}}, At: at(n)})
 	}
 	hook := account.Webhook{ID: 1, URL: "https://example.com", Secret: "s"}
-	must(t, s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id, Email: "e"}, PutKeys: []*account.Key{{ID: 1, Kind: account.KindInboxKey, Inbox: victim}},
-		PutSessions: []*account.Session{{Hash: account.Hash{1}}}, PutWebhooks: []*account.Webhook{&hook}, NewWebhooks: []int64{1},
-		PutInboxes: []account.InboxEntry{{Address: victim, Live: true}, {Address: "r@x"}}, Once: many}))
-	must(t, s.CommitAccount(&account.Rows{ID: id, Sends: &account.Sends{Day: 1, Count: 1}}))
+	must(t, s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id, Email: "e"}, PutKeys: []*account.APIKey{{ID: 1, Kind: account.KindInboxKey, Inbox: victim}},
+		PutSessions: []*account.Session{{Hash: account.TokenHash{1}}}, PutWebhooks: []*account.Webhook{&hook}, NewWebhooks: []int64{1},
+		PutInboxes: []account.InboxEntry{{Address: victim, IsLive: true}, {Address: "r@x"}}, IdempotencyRecords: many}))
+	must(t, s.CommitAccount(&account.Rows{ID: id, Sends: &account.SendCount{UTCDay: 1, Count: 1}}))
 	must(t, s.AppendJournal(id, 1, events, deliveriesOf(id, 1, 9)))
 	must(t, s.DropOutbox(events))
 	must(t, s.ForgetEvents(id, []uint64{1}))
 	must(t, s.TrimJournal(id, at(1000)))
 	must(t, s.SyncJournal(id))
-	must(t, s.CommitDeliveries(id, []webhook.Change{deliveriesOf(id, 1, 1)[0].Due().Move(at(5))}))
+	must(t, s.CommitDeliveries(id, []webhook.DeliveryChange{deliveriesOf(id, 1, 1)[0].DueEntry().MoveTo(at(5))}))
 	if n, err := s.TrimDeliveries(id, 0, at(100), 100, 100); n == 0 || err != nil {
 		t.Errorf("%d deliveries trimmed, %v", n, err)
 	}
 	if _, err := s.ForgetOnce(at(1000), nil, 1000, func(*idempotency.Record) {}); err != nil || forgotten(t, s) != 0 {
 		t.Errorf("%d records of requests are left, %v", forgotten(t, s), err)
 	}
-	must(t, s.SetEmail("e@example.org", account.Holding{Account: id}))
-	must(t, s.SetSubdomain("fleet", account.Holding{Account: id, Claim: 1}))
+	must(t, s.SetEmail("e@example.org", account.NameHolder{Account: id}))
+	must(t, s.SetSubdomain("fleet", account.NameHolder{Account: id, ClaimNumber: 1}))
 	must(t, s.PutSuppression(id, account.Suppression{Email: "x@y"}))
 	if dropped, err := s.DropSuppression(id, "x@y"); !dropped || err != nil {
 		t.Error(dropped, err)
 	}
-	must(t, s.CommitDomain(&domain.Rows{Name: "example.org", Put: &domain.State{Name: "example.org"}, Attach: []domain.Attached{{Address: victim, Times: []time.Time{at(1)}}}, Clear: true}))
-	must(t, s.CommitAccount(&account.Rows{ID: id, PutDomains: []account.Listed{{Name: "example.org", Mark: at(1)}}}))
-	must(t, s.CommitAccount(&account.Rows{ID: id, Claims: []account.Claim{{Label: "fleet", Number: 1}, {Label: "a", Random: true}}}))
-	must(t, s.CommitAccount(&account.Rows{ID: id, Erase: true}))
+	must(t, s.CommitDomain(&domain.Rows{Name: "example.org", PutState: &domain.State{Name: "example.org"}, AttachInboxes: []domain.AttachedInbox{{Address: victim, CreationTimes: []time.Time{at(1)}}}, ClearInboxes: true}))
+	must(t, s.CommitAccount(&account.Rows{ID: id, PutDomains: []account.ListedDomain{{Name: "example.org", WrittenAt: at(1)}}}))
+	must(t, s.CommitAccount(&account.Rows{ID: id, Claims: []account.SubdomainClaim{{Label: "fleet", SerialNumber: 1}, {Label: "a", IsRandom: true}}}))
+	must(t, s.CommitAccount(&account.Rows{ID: id, EraseAll: true}))
 	writers, doors := callsOf(t, "update", "updateInside", "updateLater", "updateEachLater"), callsOf(t, "Apply", "ApplyNoSyncWait", "Commit", "NewBatch", "Set", "SetDeferred", "Delete", "SingleDelete", "DeleteRange", "LogData")
 	batches.mu.Lock()
 	defer batches.mu.Unlock()
@@ -154,15 +154,15 @@ func TestNoBatchHasTwoPartitions(t *testing.T) {
 			t.Errorf("%s writes, and this test does not call it", name)
 		}
 	}
-	// syncLog writes no key. begin, keep, settle and write belong to a repair: they write into a
+	// syncLog writes no key. beginCopy, keepRow, settlePart and writeBatch belong to a repair: they write into a
 	// folder that is not open.
-	if want := []string{"begin", "delete", "deleteRange", "enqueue", "fill", "keep", "keepProfile", "set", "setRaw", "settleDue", "settlePart", "syncLog", "updateLater", "write"}; !slices.Equal(doors, want) {
+	if want := []string{"beginCopy", "deleteKey", "deleteRange", "enqueue", "fillBatch", "keepProfile", "keepRow", "setKey", "setRaw", "settleDue", "settlePart", "syncLog", "updateLater", "writeBatch"}; !slices.Equal(doors, want) {
 		t.Errorf("batches are made and applied in %v, not in %v", doors, want)
 	}
 }
 
 func forgotten(t *testing.T, s *Store) int {
-	rows, err := list(s.engine, ofKind(kindRequest), -1, func(_, _ []byte) (time.Time, error) { return time.Time{}, nil })
+	rows, err := listRows(s.storageEngine, ofKind(kindRequest), -1, func(_, _ []byte) (time.Time, error) { return time.Time{}, nil })
 	must(t, err)
 	return len(rows)
 }

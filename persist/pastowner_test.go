@@ -22,13 +22,13 @@ import (
 // ofNoPartition are the methods of a Store that return no rows. A backup copies the folder, whoever
 // owns the rows.
 var ofNoPartition = []string{
-	"Backup", "ClockSeen", "ClockTrusted", "Close", "Decrypt", "Drain", "Encrypt", "Full", "Held", "MAC", "Position", "Reached", "Release", "Stats", "SyncJournal", "Unheard", "Writable",
+	"BackupTo", "ClockSeen", "ClockTrusted", "Close", "Decrypt", "DrainGroup", "EncryptSecret", "IsFull", "IsHeld", "ComputeMAC", "WritePosition", "WaitForPosition", "ReleaseHold", "ReadStats", "SyncJournal", "UnacknowledgedPeriod", "CheckWritable",
 }
 
 // overMany are the methods that scan many partitions and skip those of other nodes.
 var overMany = []string{
-	"Accounts", "Closing", "CopiesDue", "DeliveryAccounts", "Domains", "DueDeliveries", "DueInboxes", "EachQueued", "ForgetOnce", "JournalAccounts",
-	"LeftQueued", "MailQueue", "Outbox", "OutboxBehind", "QueuedIn", "Totals",
+	"ListAccounts", "ListClosing", "CopiesDue", "DeliveryAccounts", "ListDomains", "DueDeliveries", "DueInboxes", "EachQueued", "ForgetOnce", "JournalAccounts",
+	"LeftQueued", "MailQueue", "Outbox", "OutboxBehind", "QueuedIn", "ReadTotals",
 }
 
 // TestNothingIsReadOrWrittenPastTheOwner calls every method of a store. Methods over many
@@ -37,12 +37,12 @@ var overMany = []string{
 func TestNothingIsReadOrWrittenPastTheOwner(t *testing.T) {
 	reads, batches := hearPastOwner(t)
 	o := options(vfs.NewMem())
-	o.Owner = partition.NewOwner(partition.All())
+	o.Owner = partition.NewOwner(partition.AllGroups())
 	s, err := Open(folder, o)
 	must(t, err)
 	defer closeStore(t, s)
 	fillEveryTable(t, s)
-	for !s.totals.turned { // one call counts only for a limited time, which may not cover every group on a busy machine
+	for !s.totalsCounter.allCounted { // one call counts only for a limited time, which may not cover every group on a busy machine
 		must(t, s.countNext())
 	}
 	for _, name := range overMany {
@@ -51,15 +51,15 @@ func TestNothingIsReadOrWrittenPastTheOwner(t *testing.T) {
 		}
 	}
 	before := everyRow(t, s)
-	for g := range partition.Group(partition.Groups) {
-		o.Owner.Set(g, false)
+	for g := range partition.Group(partition.NumGroups) {
+		o.Owner.SetOwned(g, false)
 	}
 	for m := range reflect.TypeOf(s).Methods() {
 		if slices.Contains(ofNoPartition, m.Name) {
 			continue
 		}
 		results, err := callAnyhow(t, s, m.Name)
-		if many := slices.Contains(overMany, m.Name); many && err != nil || !many && !fault.Is(err, fault.Moved) {
+		if many := slices.Contains(overMany, m.Name); many && err != nil || !many && !fault.Is(err, fault.MovedAway) {
 			t.Errorf("%s: %v", m.Name, err)
 		}
 		if err == nil && slices.ContainsFunc(results, isSomething) {
@@ -93,17 +93,17 @@ func hearPastOwner(t *testing.T) (reads, batches *int) {
 func TestAReadInPiecesEnds(t *testing.T) {
 	for name, size := range map[string]int{"row": 100, "file": blobOver + 1} {
 		o := options(vfs.NewMem())
-		o.Owner = partition.NewOwner(partition.All())
+		o.Owner = partition.NewOwner(partition.AllGroups())
 		s, err := Open(folder, o)
 		must(t, err)
-		must(t, s.CommitInbox(&inbox.Rows{Address: victim, Profile: &inbox.Profile{Address: victim}, Put: []*inbox.Message{{ID: 1}}, Store: []inbox.Stored{{ID: 1, Raw: make([]byte, size)}}}))
+		must(t, s.CommitInbox(&inbox.Rows{Address: victim, Profile: &inbox.Profile{Address: victim}, PutMessages: []*inbox.Message{{ID: 1}}, StoreMessages: []inbox.StoredMessage{{ID: 1, Raw: make([]byte, size)}}}))
 		raw, err := s.OpenRaw(victim, 1)
 		must(t, err)
 		if n, err := raw.ReadAt(make([]byte, 10), 0); n != 10 || err != nil {
 			t.Errorf("%s: %d bytes, %v", name, n, err)
 		}
-		o.Owner.Set(partition.Of(victim).Group(), false)
-		if n, err := raw.ReadAt(make([]byte, 10), 10); n != 0 || !fault.Is(err, fault.Moved) {
+		o.Owner.SetOwned(partition.Of(victim).Group(), false)
+		if n, err := raw.ReadAt(make([]byte, 10), 10); n != 0 || !fault.Is(err, fault.MovedAway) {
 			t.Errorf("%s: %d bytes, %v", name, n, err)
 		}
 		closeStore(t, s)
@@ -116,18 +116,18 @@ func fillEveryTable(t *testing.T, s *Store) {
 	r := sent(victim, 1, at(10))
 	r.Profile = &inbox.Profile{Address: victim, Account: id, CreatedAt: at(1), DeletedAt: at(2)}
 	r.DueTo, r.CopyDue = at(10), new(true)
-	r.Public = []inbox.Public{{Account: id, Address: victim, Number: 1, At: at(1)}}
-	r.Once.Put = []idempotency.Record{{Request: idempotency.Request{Key: idempotency.Key{1}}, At: at(1)}, {Request: idempotency.Request{Key: idempotency.Key{2}}, At: at(1)}}
+	r.PublicEvents = []inbox.PublicEvent{{Account: id, Address: victim, SequenceNumber: 1, At: at(1)}}
+	r.IdempotencyRecords.PutRecords = []idempotency.Record{{Request: idempotency.Request{Key: idempotency.RequestKey{1}}, At: at(1)}, {Request: idempotency.Request{Key: idempotency.RequestKey{2}}, At: at(1)}}
 	must(t, s.CommitInbox(r))
 	must(t, s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id, Email: "e", CreatedAt: at(1), ClosingAt: at(2)}}))
-	must(t, s.AppendJournal(id, 1, r.Public, deliveriesOf(id, 1, 3)))
-	must(t, s.CommitDomain(&domain.Rows{Name: victim, Put: &domain.State{Name: victim}}))
+	must(t, s.AppendJournal(id, 1, r.PublicEvents, deliveriesOf(id, 1, 3)))
+	must(t, s.CommitDomain(&domain.Rows{Name: victim, PutState: &domain.State{Name: victim}}))
 }
 
 // everyRow returns everything on disk except positions.
 func everyRow(t *testing.T, s *Store) map[string]string {
 	rows := map[string]string{}
-	must(t, scan(s.db, span{[]byte{0}, []byte{0xff}}, func(key, value []byte) error {
+	must(t, scanKeys(s.db, keyRange{[]byte{0}, []byte{0xff}}, func(key, value []byte) error {
 		rows[string(key)] = string(value)
 		return nil
 	}))
@@ -137,14 +137,14 @@ func everyRow(t *testing.T, s *Store) map[string]string {
 // callAnyhow calls a method by its name, with a value for each argument, and returns its results
 // without the error.
 func callAnyhow(t *testing.T, s *Store, name string) (results []reflect.Value, err error) {
-	id, public := accountID(1), []inbox.Public{{Account: accountID(1), Address: victim, Number: 1, At: at(1)}}
+	id, public := accountID(1), []inbox.PublicEvent{{Account: accountID(1), Address: victim, SequenceNumber: 1, At: at(1)}}
 	rows := sent(victim, 2, at(20))
 	arguments := map[reflect.Type]any{}
 	for _, v := range []any{
-		victim, id, id.Partition(), 1, int64(1), uint64(3), at(2000), public, []uint64{1}, deliveriesOf(id, 4, 5), rows, []byte(nil),
-		&account.Rows{ID: id, Profile: &account.Profile{ID: id}}, &domain.Rows{Name: victim, Put: &domain.State{Name: victim}},
-		[]webhook.Change{deliveriesOf(id, 1, 1)[0].Due().Move(at(5))}, account.Suppression{Email: victim},
-		&inbox.Public{Address: victim}, partition.Of(victim).Group(), changefeed.Entries(9),
+		victim, id, id.HomePartition(), 1, int64(1), uint64(3), at(2000), public, []uint64{1}, deliveriesOf(id, 4, 5), rows, []byte(nil),
+		&account.Rows{ID: id, Profile: &account.Profile{ID: id}}, &domain.Rows{Name: victim, PutState: &domain.State{Name: victim}},
+		[]webhook.DeliveryChange{deliveriesOf(id, 1, 1)[0].DueEntry().MoveTo(at(5))}, account.Suppression{Email: victim},
+		&inbox.PublicEvent{Address: victim}, partition.Of(victim).Group(), changefeed.EntryLimit(9),
 	} {
 		arguments[reflect.TypeOf(v)] = v
 	}
@@ -153,9 +153,9 @@ func callAnyhow(t *testing.T, s *Store, name string) (results []reflect.Value, e
 	arguments[reflect.TypeFor[func(*idempotency.Record)]()] = func(*idempotency.Record) { called++ }
 	arguments[reflect.TypeFor[func(string)]()] = func(string) { called++ }
 	switch name { // pages start at the first entry, and nothing is removed while everything is owned
-	case "Accounts", "DeliveryAccounts", "JournalAccounts":
+	case "ListAccounts", "DeliveryAccounts", "JournalAccounts":
 		arguments[reflect.TypeOf(id)] = account.ID{}
-	case "Domains":
+	case "ListDomains":
 		arguments[reflect.TypeOf("")] = ""
 	case "ForgetOnce":
 		arguments[reflect.TypeOf(time.Time{})] = time.Time{}

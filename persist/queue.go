@@ -18,7 +18,7 @@ import (
 )
 
 // queueTable stores the due indexes of inboxes: expired messages to remove, and messages to send.
-type queueTable struct{ *engine }
+type queueTable struct{ *storageEngine }
 
 // duePlace is where a scan of a due index starts: the part of the keys after their group. Groups
 // are the upper bits of partitions, so it orders the entries of all groups by time, partition and
@@ -39,11 +39,11 @@ func dueBehind(key []byte) duePlace { return append(key[groupLen:len(key):len(ke
 
 // scanDue calls row for the entries of a due index from a place on, in time order over all groups
 // that this node owns.
-func (e *engine) scanDue(k kind, from duePlace, row func(key, value []byte) error) error {
-	return e.during(func() (err error) {
-		var all iterators
-		defer func() { err = errors.Join(err, all.close()) }()
-		heads, err := all.heads(e, k, from)
+func (e *storageEngine) scanDue(k rowKind, from duePlace, row func(key, value []byte) error) error {
+	return e.runCall(func() (err error) {
+		var all scanIterators
+		defer func() { err = errors.Join(err, all.closeAll()) }()
+		heads, err := all.openHeads(e, k, from)
 		if err != nil {
 			return err
 		}
@@ -53,15 +53,15 @@ func (e *engine) scanDue(k kind, from duePlace, row func(key, value []byte) erro
 
 // scanPast calls row for rows in key order and skips damaged ones. head is the number of octets
 // that the keys of the scan have in common; the scan continues by the octets after them.
-func (e *engine) scanPast(keys span, head int, row func(key, value []byte) error) error {
-	return e.during(func() (err error) {
-		var all iterators
-		defer func() { err = errors.Join(err, all.close()) }()
-		row, err := e.ours(keys, row)
+func (e *storageEngine) scanPast(keys keyRange, head int, row func(key, value []byte) error) error {
+	return e.runCall(func() (err error) {
+		var all scanIterators
+		defer func() { err = errors.Join(err, all.closeAll()) }()
+		row, err := e.ownedRows(keys, row)
 		if err != nil {
 			return err
 		}
-		it, err := all.open(e, keys, head)
+		it, err := all.openIterator(e, keys, head)
 		if err != nil || !it.First() {
 			return err
 		}
@@ -71,12 +71,12 @@ func (e *engine) scanPast(keys span, head int, row func(key, value []byte) error
 
 // partitionOfDue returns the partition of the entity that a due entry belongs to. rest is the part
 // of its key after the partition.
-func partitionOfDue(k kind, rest []byte) (partition.ID, bool) {
+func partitionOfDue(k rowKind, rest []byte) (partition.ID, bool) {
 	if k == kindDeliveryDue {
 		if len(rest) != idLen+8 {
 			return 0, false
 		}
-		return account.ID(rest[:idLen]).Partition(), true
+		return account.ID(rest[:idLen]).HomePartition(), true
 	}
 	n := len(rest) - 1 // of the address
 	if k == kindMailDue {
@@ -90,42 +90,42 @@ func partitionOfDue(k kind, rest []byte) (partition.ID, bool) {
 
 // inPlace skips entries that lie outside their entity's partition. The entity's owner neither
 // writes nor removes such entries, so nobody could settle them. The entity's own entry counts.
-func (e *engine) inPlace(row func(key, value []byte) error) func(key, value []byte) error {
+func (e *storageEngine) inPlace(row func(key, value []byte) error) func(key, value []byte) error {
 	return func(key, value []byte) error {
 		if len(key) > dueHead {
-			p, ok := partitionOfDue(kind(key[0]), key[dueHead:])
+			p, ok := partitionOfDue(rowKind(key[0]), key[dueHead:])
 			if ok && key[1] == byte(p.Group()) && binary.BigEndian.Uint16(key[groupLen+8:]) == uint16(p) {
 				return row(key, value)
 			}
 		}
-		e.folder.Log.Seldom(slog.LevelWarn, "storage: misplaced entry of a due index skipped", "key", hex.EncodeToString(key))
+		e.folder.Log.LogThrottled(slog.LevelWarn, "storage: misplaced entry of a due index skipped", "key", hex.EncodeToString(key))
 		return nil
 	}
 }
 
-// iterators are the iterators of one scan. Its goroutine owns them.
-type iterators []*pastIterator
+// scanIterators are the iterators of one scan. Its goroutine owns them.
+type scanIterators []*pastIterator
 
-// heads opens the groups that have entries from a place on, each at its first entry. One iterator
+// openHeads opens the groups that have entries from a place on, each at its first entry. One iterator
 // over all groups finds them: usually nothing is due, and a look at 64 groups costs ten times as
 // much.
-func (i *iterators) heads(e *engine, k kind, from duePlace) (heads []*pastIterator, err error) {
-	probe, err := i.open(e, ofKind(k), groupLen)
+func (i *scanIterators) openHeads(e *storageEngine, k rowKind, from duePlace) (heads []*pastIterator, err error) {
+	probe, err := i.openIterator(e, ofKind(k), groupLen)
 	if err != nil {
 		return nil, err
 	}
-	for n, g := range e.owner.Owned() {
+	for n, g := range e.owner.OwnedGroups() {
 		group := ofGroup(k, g)
 		group.from = append(group.from, from...)
 		if n == 0 || !probe.Valid() || bytes.Compare(probe.Key(), group.from) < 0 {
 			probe.SeekGE(group.from)
 		}
-		if lost := damages(probe.Error()); !lost && !probe.Valid() {
+		if lost := isDamage(probe.Error()); !lost && !probe.Valid() {
 			break // close returns the reason, if the iterator failed
 		} else if !lost && bytes.Compare(probe.Key(), group.to) >= 0 {
 			continue
 		}
-		it, err := i.open(e, group, groupLen)
+		it, err := i.openIterator(e, group, groupLen)
 		if err != nil {
 			return nil, err
 		}
@@ -136,20 +136,20 @@ func (i *iterators) heads(e *engine, k kind, from duePlace) (heads []*pastIterat
 	return heads, nil
 }
 
-func (i *iterators) open(e *engine, bounds span, head int) (*pastIterator, error) {
+func (i *scanIterators) openIterator(e *storageEngine, bounds keyRange, head int) (*pastIterator, error) {
 	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: bounds.from, UpperBound: bounds.to})
 	if err != nil {
 		return nil, err
 	}
-	past := &pastIterator{Iterator: it, log: e.folder.Log, from: bounds.from, head: head}
+	past := &pastIterator{Iterator: it, log: e.folder.Log, startKey: bounds.from, commonPrefix: head}
 	*i = append(*i, past)
 	return past, nil
 }
 
-// close returns what ended an iteration. Damage was already reported and does not count.
-func (i iterators) close() (err error) {
+// closeAll returns what ended an iteration. Damage was already reported and does not count.
+func (i scanIterators) closeAll() (err error) {
 	for _, it := range i {
-		if e := it.Close(); !damages(e) {
+		if e := it.Close(); !isDamage(e) {
 			err = errors.Join(err, e)
 		}
 	}
@@ -164,8 +164,8 @@ func mergeDue(heads []*pastIterator, row func(key, value []byte) error) error {
 	for len(heads) > 0 {
 		it, others := heads[0], heads[1:]
 		value, err := it.ValueAndErr()
-		if damages(err) {
-			it.tell(err)
+		if isDamage(err) {
+			it.reportDamage(err)
 		} else if err == nil {
 			err = row(it.Key(), value)
 			if errors.Is(err, errStop) {
@@ -187,7 +187,7 @@ func mergeDue(heads []*pastIterator, row func(key, value []byte) error) error {
 }
 
 // listDue reads up to limit entries, and returns whether more follow.
-func listDue[T any](e *engine, k kind, from duePlace, limit int, item func(key, value []byte) (T, error)) (out []T, more bool, err error) {
+func listDue[T any](e *storageEngine, k rowKind, from duePlace, limit int, item func(key, value []byte) (T, error)) (out []T, more bool, err error) {
 	err = e.scanDue(k, from, func(key, value []byte) error {
 		if more = len(out) == limit; more {
 			return errStop
@@ -206,31 +206,31 @@ func inboxDueKey(at time.Time, addr string) []byte {
 
 // moveDue writes the due entry of an inbox at its new time, and removes the old entry and stray
 // ones.
-func (w *writer) moveDue(r *inbox.Rows) {
+func (w *batchWriter) moveDue(r *inbox.Rows) {
 	if r.DueFrom.Equal(r.DueTo) && len(r.DueStray) == 0 {
 		return
 	}
 	for _, at := range r.DueStray {
-		w.delete(inboxDueKey(at, r.Address))
+		w.deleteKey(inboxDueKey(at, r.Address))
 	}
 	if !r.DueFrom.IsZero() {
-		w.delete(inboxDueKey(r.DueFrom, r.Address))
+		w.deleteKey(inboxDueKey(r.DueFrom, r.Address))
 	}
 	if !r.DueTo.IsZero() {
-		w.mark(inboxDueKey(r.DueTo, r.Address))
+		w.markKey(inboxDueKey(r.DueTo, r.Address))
 	}
 }
 
 // DueInboxes returns up to limit inboxes that are due at until or earlier, in time order. It also
 // returns when the next one is due, zero if none is.
-func (t *queueTable) DueInboxes(until time.Time, limit int) (due []inbox.Due, next time.Time, err error) {
+func (t *queueTable) DueInboxes(until time.Time, limit int) (due []inbox.RetentionEntry, next time.Time, err error) {
 	err = t.scanDue(kindDue, nil, func(key, _ []byte) error {
 		at := dueTime(key)
 		if len(due) == limit || at.After(until) {
 			next = at
 			return errStop
 		}
-		due = append(due, inbox.Due{At: at, Address: string(key[dueHead : len(key)-1])})
+		due = append(due, inbox.RetentionEntry{At: at, Address: string(key[dueHead : len(key)-1])})
 		return nil
 	})
 	return due, next, err
@@ -246,31 +246,31 @@ const mailDueTail = 1 + 8
 
 // The integer keys of this record are on disk: append only; never reorder or reuse.
 type mailDueRecord struct {
-	Domains []string `cbor:"1,keyasint,omitempty"`
-	Leased  bool     `cbor:"2,keyasint,omitempty"`
-	Since   stamp    `cbor:"3,keyasint,omitempty"`
+	Domains    []string   `cbor:"1,keyasint,omitempty"`
+	IsLeased   bool       `cbor:"2,keyasint,omitempty"`
+	AcceptedAt unixMillis `cbor:"3,keyasint,omitempty"`
 }
 
 func readMailDue(key, value []byte) (q inbox.QueueEntry, err error) {
 	var r mailDueRecord
-	if err := decode(value, &r); err != nil {
+	if err := decodeRecord(value, &r); err != nil {
 		return q, fmt.Errorf("persist: queue entry %x: %w", key, err)
 	}
 	return inbox.QueueEntry{
 		At: dueTime(key), Address: string(key[dueHead : len(key)-mailDueTail]), ID: readNumber(key),
-		Domains: r.Domains, Leased: r.Leased, Since: r.Since.time(),
+		WaitingDomains: r.Domains, AttemptLeased: r.IsLeased, AcceptedAt: r.AcceptedAt.toTime(),
 	}, nil
 }
 
 // moveQueued writes the changes of the mail queue in their order: one message may move more than
 // once in a batch.
-func (w *writer) moveQueued(r *inbox.Rows) {
-	for _, q := range r.Queue {
+func (w *batchWriter) moveQueued(r *inbox.Rows) {
+	for _, q := range r.QueueMoves {
 		if !q.From.IsZero() {
-			w.delete(mailDueKey(q.From, r.Address, q.ID))
+			w.deleteKey(mailDueKey(q.From, r.Address, q.ID))
 		}
 		if !q.To.IsZero() {
-			w.put(mailDueKey(q.To, r.Address, q.ID), &mailDueRecord{q.Domains, q.Leased, stampOf(q.Since)})
+			w.putRecord(mailDueKey(q.To, r.Address, q.ID), &mailDueRecord{q.WaitingDomains, q.AttemptLeased, stampOf(q.AcceptedAt)})
 		}
 	}
 }
@@ -283,13 +283,13 @@ func (t *queueTable) MailQueue(after inbox.QueueEntry, limit int) (queue []inbox
 	if after.Address != "" {
 		from = dueBehind(mailDueKey(after.At, after.Address, after.ID))
 	}
-	return listDue(t.engine, kindMailDue, from, limit, readMailDue)
+	return listDue(t.storageEngine, kindMailDue, from, limit, readMailDue)
 }
 
 // QueuedAt reads the queue entry of a message at a time, if it exists.
 func (t *queueTable) QueuedAt(addr string, id int64, at time.Time) (q inbox.QueueEntry, found bool, err error) {
 	key := mailDueKey(at, addr, id)
-	found, err = t.read(key, func(value []byte) error {
+	found, err = t.readRow(key, func(value []byte) error {
 		q, err = readMailDue(key, value)
 		return err
 	})
@@ -298,7 +298,7 @@ func (t *queueTable) QueuedAt(addr string, id int64, at time.Time) (q inbox.Queu
 
 // EachQueued calls entry for the whole mail queue of this node, group by group.
 func (t *queueTable) EachQueued(entry func(inbox.QueueEntry)) error {
-	for _, g := range t.owner.Owned() {
+	for _, g := range t.owner.OwnedGroups() {
 		if err := t.QueuedIn(g, entry); err != nil {
 			return err
 		}
@@ -324,8 +324,8 @@ func (t *queueTable) LeftQueued(id account.ID) (left []string, err error) {
 	err = t.EachQueued(func(q inbox.QueueEntry) { queued[q.Address] = true })
 	for addr := range queued {
 		var r profileRecord
-		found, err := t.get(appendText(nil, kindInbox, addr), &r)
-		if found && err == nil && r.Account == id && !r.DeletedAt.time().IsZero() { // the account of a damaged inbox is unknown
+		found, err := t.getRecord(appendText(nil, kindInbox, addr), &r)
+		if found && err == nil && r.AccountID == id && !r.DeletedAt.toTime().IsZero() { // the account of a damaged inbox is unknown
 			left = append(left, addr)
 		}
 	}
@@ -340,26 +340,26 @@ func signatureKey(addr string, id int64) []byte {
 // rawSignature ends such a key. On disk: append only.
 const rawSignature byte = 1
 
-// signatures writes the signature fields of outgoing messages, and removes them with the messages.
-func (w *writer) signatures(r *inbox.Rows) {
-	for _, f := range r.Sign {
+// writeSignatures writes the signature fields of outgoing messages, and removes them with the messages.
+func (w *batchWriter) writeSignatures(r *inbox.Rows) {
+	for _, f := range r.SignatureFields {
 		w.setRaw(signatureKey(r.Address, f.ID), f.Bytes)
 	}
-	for _, m := range r.Drop {
+	for _, m := range r.DropMessages {
 		if m.Direction != inbox.In { // unknown for a damaged message
-			w.delete(signatureKey(r.Address, m.ID))
+			w.deleteKey(signatureKey(r.Address, m.ID))
 		}
 	}
 }
 
-// Signature returns the signature fields of an outgoing message, nil if it has none.
-func (t *queueTable) Signature(addr string, id int64) (fields []byte, err error) {
-	_, err = t.read(signatureKey(addr, id), func(value []byte) (err error) {
+// FrozenSignature returns the signature fields of an outgoing message, nil if it has none.
+func (t *queueTable) FrozenSignature(addr string, id int64) (fields []byte, err error) {
+	_, err = t.readRow(signatureKey(addr, id), func(value []byte) (err error) {
 		fields, err = readRaw(value)
 		return err
 	})
 	if err != nil {
-		return nil, t.damaged(addr, id, err)
+		return nil, t.damagedError(addr, id, err)
 	}
 	return fields, nil
 }

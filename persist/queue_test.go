@@ -22,10 +22,10 @@ import (
 // sent makes the batch of a submission.
 func sent(addr string, id int64, due time.Time) *inbox.Rows {
 	r := mail(addr, id, body(addr, id))
-	m := r.Put[0]
+	m := r.PutMessages[0]
 	m.Direction = inbox.Out
-	m.Sending = &inbox.Sending{Status: delivery.Queued, Due: due, Recipients: []inbox.Recipient{inbox.To("bob@far.test")}}
-	r.Queue = []inbox.Queued{{ID: id, To: due, Domains: []string{"far.test"}}}
+	m.OutgoingDelivery = &inbox.OutgoingDelivery{Status: delivery.StatusQueued, NextDue: due, Recipients: []inbox.OutgoingRecipient{inbox.To("bob@far.test")}}
+	r.QueueMoves = []inbox.QueueMove{{ID: id, To: due, WaitingDomains: []string{"far.test"}}}
 	return r
 }
 
@@ -34,7 +34,7 @@ func queueOf(t *testing.T, s *Store, after inbox.QueueEntry, limit int) (out []s
 	queue, more, err := s.MailQueue(after, limit)
 	must(t, err)
 	for _, q := range queue {
-		out = append(out, fmt.Sprintf("%s/%d@%d %v %v", q.Address, q.ID, q.At.UnixMilli(), q.Domains, q.Leased))
+		out = append(out, fmt.Sprintf("%s/%d@%d %v %v", q.Address, q.ID, q.At.UnixMilli(), q.WaitingDomains, q.AttemptLeased))
 	}
 	if more {
 		out = append(out, "more")
@@ -43,7 +43,7 @@ func queueOf(t *testing.T, s *Store, after inbox.QueueEntry, limit int) (out []s
 }
 
 // addressesOf returns the addresses that are due for retention.
-func addressesOf(due []inbox.Due) (addresses []string) {
+func addressesOf(due []inbox.RetentionEntry) (addresses []string) {
 	for _, d := range due {
 		addresses = append(addresses, d.Address)
 	}
@@ -69,10 +69,10 @@ func TestMailQueueIsInTimeOrderOverAllInboxes(t *testing.T) {
 		t.Error(got)
 	}
 	// Of several moves of one message in one batch, the last remains.
-	must(t, s.CommitInbox(&inbox.Rows{Address: "b@example.org", Queue: []inbox.Queued{
-		{ID: 1, From: at(20), To: at(40), Domains: []string{"x.test"}, Leased: true}, {ID: 1, From: at(40), To: at(15), Domains: []string{"y.test"}},
+	must(t, s.CommitInbox(&inbox.Rows{Address: "b@example.org", QueueMoves: []inbox.QueueMove{
+		{ID: 1, From: at(20), To: at(40), WaitingDomains: []string{"x.test"}, AttemptLeased: true}, {ID: 1, From: at(40), To: at(15), WaitingDomains: []string{"y.test"}},
 	}}))
-	must(t, s.CommitInbox(&inbox.Rows{Address: "c@example.org", Queue: []inbox.Queued{{ID: 1, From: at(10)}}}))
+	must(t, s.CommitInbox(&inbox.Rows{Address: "c@example.org", QueueMoves: []inbox.QueueMove{{ID: 1, From: at(10)}}}))
 	b = fmt.Sprintf("b@example.org/1@%d [y.test] false", at(15).UnixMilli())
 	if got := queueOf(t, s, inbox.QueueEntry{}, 9); !slices.Equal(got, []string{b, a}) {
 		t.Error(got)
@@ -84,21 +84,21 @@ func TestSignatureGoesWithItsMessage(t *testing.T) {
 	const addr = "a@example.org"
 	for id := int64(1); id <= 20; id++ {
 		r := sent(addr, id, at(1))
-		r.Sign = []inbox.Fields{{ID: id, Bytes: fmt.Appendf(nil, "DKIM-Signature: %d\r\n", id)}}
+		r.SignatureFields = []inbox.SignatureFields{{ID: id, Bytes: fmt.Appendf(nil, "DKIM-Signature: %d\r\n", id)}}
 		must(t, s.CommitInbox(r))
 	}
-	if got, err := s.Signature(addr, 7); err != nil || string(got) != "DKIM-Signature: 7\r\n" {
+	if got, err := s.FrozenSignature(addr, 7); err != nil || string(got) != "DKIM-Signature: 7\r\n" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := s.Raw(addr, 7); err != nil || string(got) != body(addr, 7) {
+	if got, err := s.ReadRaw(addr, 7); err != nil || string(got) != body(addr, 7) {
 		t.Errorf("raw of 7: %d bytes, %v", len(got), err)
 	}
 	st, err := s.LoadInbox(addr)
 	must(t, err)
-	must(t, s.CommitInbox(&inbox.Rows{Address: addr, Drop: st.Messages[:1]}))
-	must(t, s.CommitInbox(&inbox.Rows{Address: addr, Drop: st.Messages[1:18]}))
+	must(t, s.CommitInbox(&inbox.Rows{Address: addr, DropMessages: st.Messages[:1]}))
+	must(t, s.CommitInbox(&inbox.Rows{Address: addr, DropMessages: st.Messages[1:18]}))
 	for id := int64(1); id <= 20; id++ {
-		if got, err := s.Signature(addr, id); err != nil || (got != nil) != (id > 18) {
+		if got, err := s.FrozenSignature(addr, id); err != nil || (got != nil) != (id > 18) {
 			t.Errorf("signature %d: %q, %v", id, got, err)
 		}
 	}
@@ -114,7 +114,7 @@ func TestSuppressionsOfOneAccount(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(list, []account.Suppression{{Email: "b@x.test", Inbox: "i@y.test", Reason: "5.1.1", At: at(0)}}) {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if _, found, err := s.Suppression(two, "b@x.test"); found || err != nil {
+	if _, found, err := s.FindSuppression(two, "b@x.test"); found || err != nil {
 		t.Errorf("of another account: %v, %v", found, err)
 	}
 	for _, want := range []bool{true, false} {
@@ -122,7 +122,7 @@ func TestSuppressionsOfOneAccount(t *testing.T) {
 			t.Errorf("dropped %v, %v", dropped, err)
 		}
 	}
-	if _, found, err := s.Suppression(one, "b@x.test"); found || err != nil {
+	if _, found, err := s.FindSuppression(one, "b@x.test"); found || err != nil {
 		t.Errorf("dropped and there: %v, %v", found, err)
 	}
 }
@@ -136,7 +136,7 @@ func TestCountOfSendsIsOnDiskWithTheMail(t *testing.T) {
 	defer closeStore(t, s)
 	id := accountID(1)
 	for n := int64(1); n <= 20; n++ {
-		must(t, s.CommitAccount(&account.Rows{ID: id, Sends: &account.Sends{Day: 7, Count: n}}))
+		must(t, s.CommitAccount(&account.Rows{ID: id, Sends: &account.SendCount{UTCDay: 7, Count: n}}))
 		if _, err := s.LoadAccount(id); err != nil {
 			t.Fatal(err)
 		}
@@ -145,10 +145,10 @@ func TestCountOfSendsIsOnDiskWithTheMail(t *testing.T) {
 		must(t, err)
 		st, err := crashed.LoadAccount(id)
 		must(t, err)
-		raw, err := crashed.Raw("a@example.org", n)
+		raw, err := crashed.ReadRaw("a@example.org", n)
 		must(t, err)
-		if st.Sends.Count != n || !bytes.Equal(raw, []byte(body("a@example.org", n))) {
-			t.Fatalf("after a crash %d are counted of %d", st.Sends.Count, n)
+		if st.DailySends.Count != n || !bytes.Equal(raw, []byte(body("a@example.org", n))) {
+			t.Fatalf("after a crash %d are counted of %d", st.DailySends.Count, n)
 		}
 		must(t, crashed.Close())
 	}
@@ -160,8 +160,8 @@ func TestSentMailComesBackWhole(t *testing.T) {
 	s := open(t, fs)
 	r := sent("a@example.org", 1, at(5))
 	want := goldenSentMessage()
-	want.ID, want.Size = 1, r.Put[0].Size
-	r.Put[0] = want
+	want.ID, want.Size = 1, r.PutMessages[0].Size
+	r.PutMessages[0] = want
 	must(t, s.CommitInbox(r))
 	st, err := s.LoadInbox("a@example.org")
 	must(t, err)
@@ -178,18 +178,18 @@ func TestSentMailComesBackWhole(t *testing.T) {
 func TestMisplacedEntriesArePassedOver(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	id := accountID(1)
-	must(t, s.CommitInbox(&inbox.Rows{Address: victim, DueTo: at(5), Queue: []inbox.Queued{{ID: 1, To: at(5)}}}))
-	must(t, s.CommitDeliveries(id, []webhook.Change{{ID: 1, Webhook: 1, To: at(5)}}))
+	must(t, s.CommitInbox(&inbox.Rows{Address: victim, DueTo: at(5), QueueMoves: []inbox.QueueMove{{ID: 1, To: at(5)}}}))
+	must(t, s.CommitDeliveries(id, []webhook.DeliveryChange{{ID: 1, Webhook: 1, To: at(5)}}))
 	for _, right := range [][]byte{inboxDueKey(at(4), victim), mailDueKey(at(4), victim, 1), deliveryDueKey(nil, at(4), id, 1)} {
 		group, partition := bytes.Clone(right), bytes.Clone(right)
 		group[1] ^= 1
 		partition[groupLen+8+1] ^= 1
 		for _, key := range [][]byte{group, partition, right[:dueHead], append(right[:dueHead:dueHead], 'x')} {
-			must(t, s.db.Set(key, keyed(nil, 1), nil))
+			must(t, s.db.Set(key, keyedValue(nil, 1), nil))
 		}
 	}
 	due, next, err := s.DueInboxes(at(9), 9)
-	if err != nil || len(due) != 1 || due[0] != (inbox.Due{At: at(5), Address: victim}) || !next.IsZero() {
+	if err != nil || len(due) != 1 || due[0] != (inbox.RetentionEntry{At: at(5), Address: victim}) || !next.IsZero() {
 		t.Errorf("due are %v, then %v, %v", due, next, err)
 	}
 	if got := queueOf(t, s, inbox.QueueEntry{}, 9); len(got) != 1 {
@@ -200,7 +200,7 @@ func TestMisplacedEntriesArePassedOver(t *testing.T) {
 			t.Errorf("without order %v", q)
 		}
 	}))
-	if calls, more, err := s.DueDeliveries(webhook.Due{}, 9); err != nil || more || len(calls) != 1 || !calls[0].At.Equal(at(5)) {
+	if calls, more, err := s.DueDeliveries(webhook.DueEntry{}, 9); err != nil || more || len(calls) != 1 || !calls[0].At.Equal(at(5)) {
 		t.Errorf("calls %v, %v, %v", calls, more, err)
 	}
 }
@@ -212,7 +212,7 @@ func TestGroupsAreMerged(t *testing.T) {
 	var want []inbox.QueueEntry
 	for n := range 400 {
 		addr, due := fmt.Sprintf("i%d@example.org", n), at(n*7919%61)
-		must(t, s.CommitInbox(&inbox.Rows{Address: addr, Queue: []inbox.Queued{{ID: 1, To: due}}}))
+		must(t, s.CommitInbox(&inbox.Rows{Address: addr, QueueMoves: []inbox.QueueMove{{ID: 1, To: due}}}))
 		want = append(want, inbox.QueueEntry{At: due, Address: addr, ID: 1})
 	}
 	slices.SortFunc(want, func(a, b inbox.QueueEntry) int {

@@ -10,32 +10,34 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// span is the range of keys from from (inclusive) to to (exclusive).
-type span struct{ from, to []byte }
+// keyRange is the range of keys from from (inclusive) to to (exclusive).
+type keyRange struct{ from, to []byte }
 
 // ofKind are all keys of a kind.
-func ofKind(k kind) span { return span{[]byte{byte(k)}, []byte{byte(k) + 1}} }
+func ofKind(k rowKind) keyRange { return keyRange{[]byte{byte(k)}, []byte{byte(k) + 1}} }
 
-// under are all keys that begin with prefix, including prefix itself.
-func under(prefix []byte) span { return span{prefix, end(prefix)} }
+// prefixRange are all keys that begin with prefix, including prefix itself.
+func prefixRange(prefix []byte) keyRange { return keyRange{prefix, endOfPrefix(prefix)} }
 
-// behind returns the part of s after key.
-func (s span) behind(key []byte) span { return span{append(key[:len(key):len(key)], 0), s.to} }
+// afterKey returns the part of s after key.
+func (s keyRange) afterKey(key []byte) keyRange {
+	return keyRange{append(key[:len(key):len(key)], 0), s.to}
+}
 
 // errStop ends a scan early and without an error.
 var errStop = errors.New("stop")
 
-// scan calls row for every key. Key and value are valid during the call only.
-func scan(db pebble.Reader, keys span, row func(key, value []byte) error) error {
-	return walk(db, keys, (*pebble.Iterator).First, (*pebble.Iterator).Next, row)
+// scanKeys calls row for every key. Key and value are valid during the call only.
+func scanKeys(db pebble.Reader, keys keyRange, row func(key, value []byte) error) error {
+	return walkKeys(db, keys, (*pebble.Iterator).First, (*pebble.Iterator).Next, row)
 }
 
 // scanBack is scan from the last key to the first.
-func scanBack(db pebble.Reader, keys span, row func(key, value []byte) error) error {
-	return walk(db, keys, (*pebble.Iterator).Last, (*pebble.Iterator).Prev, row)
+func scanBack(db pebble.Reader, keys keyRange, row func(key, value []byte) error) error {
+	return walkKeys(db, keys, (*pebble.Iterator).Last, (*pebble.Iterator).Prev, row)
 }
 
-func walk(db pebble.Reader, keys span, begin, step func(*pebble.Iterator) bool, row func(key, value []byte) error) error {
+func walkKeys(db pebble.Reader, keys keyRange, begin, step func(*pebble.Iterator) bool, row func(key, value []byte) error) error {
 	it, err := db.NewIter(&pebble.IterOptions{LowerBound: keys.from, UpperBound: keys.to})
 	if err != nil {
 		return err
@@ -50,20 +52,20 @@ func walk(db pebble.Reader, keys span, begin, step func(*pebble.Iterator) bool, 
 		}
 		if err != nil {
 			_ = it.Close() // err is the first error
-			return lost(err)
+			return lostError(err)
 		}
 	}
-	return lost(it.Close()) // reports what ended the iteration
+	return lostError(it.Close()) // reports what ended the iteration
 }
 
-// own refuses a key of a group that this node does not own. Every read of rows for a caller checks
+// checkOwned refuses a key of a group that this node does not own. Every read of rows for a caller checks
 // it, as every write goes through batchOf. After the check, the result belongs to a moment at which
 // this node owned the group.
-func (e *engine) own(key []byte) error {
+func (e *storageEngine) checkOwned(key []byte) error {
 	g := groupOfKey(key)
 	err := e.owner.CheckGroup(g)
 	if err != nil {
-		pastOwner(e.owner.Had(g), key)
+		pastOwner(e.owner.EverOwned(g), key)
 	}
 	return err
 }
@@ -80,33 +82,33 @@ var pastOwner = func(had bool, of any) {
 }
 
 // ofOne reports that the keys are of one entity.
-func (s span) ofOne() bool { return len(s.to) > prefixLen }
+func (s keyRange) ofOne() bool { return len(s.to) > prefixLen }
 
-// ours wraps row for a scan by this node. A scan of one entity is refused if another node owns it; a
+// ownedRows wraps row for a scan by this node. A scan of one entity is refused if another node owns it; a
 // scan of many entities skips those of other nodes.
-func (e *engine) ours(keys span, row func(key, value []byte) error) (func(key, value []byte) error, error) {
+func (e *storageEngine) ownedRows(keys keyRange, row func(key, value []byte) error) (func(key, value []byte) error, error) {
 	if keys.ofOne() {
-		return row, e.own(keys.from)
+		return row, e.checkOwned(keys.from)
 	}
 	return func(key, value []byte) error {
-		if !e.owner.Owns(groupOfKey(key)) {
+		if !e.owner.OwnsGroup(groupOfKey(key)) {
 			return nil
 		}
 		return row(key, value)
 	}, nil
 }
 
-func (e *engine) scan(keys span, row func(key, value []byte) error) error {
-	return e.scanBy(scan, keys, row)
+func (e *storageEngine) scanRows(keys keyRange, row func(key, value []byte) error) error {
+	return e.scanBy(scanKeys, keys, row)
 }
 
-func (e *engine) scanBack(keys span, row func(key, value []byte) error) error {
+func (e *storageEngine) scanBack(keys keyRange, row func(key, value []byte) error) error {
 	return e.scanBy(scanBack, keys, row)
 }
 
-func (e *engine) scanBy(way func(pebble.Reader, span, func(key, value []byte) error) error, keys span, row func(key, value []byte) error) error {
-	return e.during(func() error {
-		row, err := e.ours(keys, row)
+func (e *storageEngine) scanBy(way func(pebble.Reader, keyRange, func(key, value []byte) error) error, keys keyRange, row func(key, value []byte) error) error {
+	return e.runCall(func() error {
+		row, err := e.ownedRows(keys, row)
 		if err != nil {
 			return err
 		}
@@ -114,33 +116,33 @@ func (e *engine) scanBy(way func(pebble.Reader, span, func(key, value []byte) er
 	})
 }
 
-// heads calls row for the first row of each entity. row returns the prefix of all keys of the
+// scanHeads calls row for the first row of each entity. row returns the prefix of all keys of the
 // entity, and the next call is for the first row after them. Partitions of other nodes are
 // skipped.
-func (e *engine) heads(keys span, row func(key, value []byte) (entity []byte, err error)) error {
+func (e *storageEngine) scanHeads(keys keyRange, row func(key, value []byte) (entity []byte, err error)) error {
 	var next []byte
 	seek := func(it *pebble.Iterator) bool { return it.SeekGE(next) }
-	return e.during(func() error {
-		return walk(e.db, keys, (*pebble.Iterator).First, seek, func(key, value []byte) error {
+	return e.runCall(func() error {
+		return walkKeys(e.db, keys, (*pebble.Iterator).First, seek, func(key, value []byte) error {
 			entity, err := key[:prefixLen], error(nil)
-			if e.owner.Owns(groupOfKey(key)) {
+			if e.owner.OwnsGroup(groupOfKey(key)) {
 				entity, err = row(key, value)
 			}
 			if err == nil {
-				next = end(entity)
+				next = endOfPrefix(entity)
 			}
 			return err
 		})
 	})
 }
 
-// list reads up to limit rows in the order of their keys, or all if limit is negative.
-func list[T any](e *engine, keys span, limit int, item func(key, value []byte) (T, error)) ([]T, error) {
-	return listed(limit, item, func(row func(key, value []byte) error) error { return e.scan(keys, row) })
+// listRows reads up to limit rows in the order of their keys, or all if limit is negative.
+func listRows[T any](e *storageEngine, keys keyRange, limit int, item func(key, value []byte) (T, error)) ([]T, error) {
+	return collectRows(limit, item, func(row func(key, value []byte) error) error { return e.scanRows(keys, row) })
 }
 
-// listed is list for the rows of any scan.
-func listed[T any](limit int, item func(key, value []byte) (T, error), scan func(row func(key, value []byte) error) error) (out []T, err error) {
+// collectRows is list for the rows of any scan.
+func collectRows[T any](limit int, item func(key, value []byte) (T, error), scan func(row func(key, value []byte) error) error) (out []T, err error) {
 	err = scan(func(key, value []byte) error {
 		if len(out) == limit {
 			return errStop
@@ -152,9 +154,9 @@ func listed[T any](limit int, item func(key, value []byte) (T, error), scan func
 	return out, err
 }
 
-// read calls row with the value of key, if the key exists.
-func (e *engine) read(key []byte, row func(value []byte) error) (found bool, err error) {
-	err = e.during(func() error {
+// readRow calls row with the value of key, if the key exists.
+func (e *storageEngine) readRow(key []byte, row func(value []byte) error) (found bool, err error) {
+	err = e.runCall(func() error {
 		found, err = e.readInside(key, row)
 		return err
 	})
@@ -167,8 +169,8 @@ func (e *engine) read(key []byte, row func(value []byte) error) (found bool, err
 //
 // Get reads the filter of a table first. If only that filter is damaged, a scan of the single key
 // still finds the row.
-func (e *engine) readInside(key []byte, row func(value []byte) error) (found bool, err error) {
-	if err := e.own(key); err != nil {
+func (e *storageEngine) readInside(key []byte, row func(value []byte) error) (found bool, err error) {
+	if err := e.checkOwned(key); err != nil {
 		return false, err
 	}
 	value, closer, err := e.db.Get(key)
@@ -176,7 +178,7 @@ func (e *engine) readInside(key []byte, row func(value []byte) error) (found boo
 		return false, nil
 	}
 	if err != nil {
-		whole := scan(e.db, span{key, append(key[:len(key):len(key)], 0)}, func(_, value []byte) error {
+		whole := scanKeys(e.db, keyRange{key, append(key[:len(key):len(key)], 0)}, func(_, value []byte) error {
 			found = true
 			return row(value)
 		})
@@ -186,7 +188,7 @@ func (e *engine) readInside(key []byte, row func(value []byte) error) (found boo
 		err = row(value)
 	}
 	if closed := closer.Close(); closed != nil {
-		err = lost(closed)
+		err = lostError(closed)
 	}
 	return true, err
 }
@@ -194,16 +196,16 @@ func (e *engine) readInside(key []byte, row func(value []byte) error) (found boo
 // errNoValue reports a row without a value. Such a row is never written.
 var errNoValue = errors.New("the row has lost its value")
 
-// get decodes the record of key into rec.
-func (e *engine) get(key []byte, rec any) (found bool, err error) {
-	return e.read(key, func(value []byte) error { return decode(value, rec) })
+// getRecord decodes the record of key into rec.
+func (e *storageEngine) getRecord(key []byte, rec any) (found bool, err error) {
+	return e.readRow(key, func(value []byte) error { return decodeRecord(value, rec) })
 }
 
-// has reports whether there is a row under key.
-func (e *engine) has(key []byte) (bool, error) {
-	return e.read(key, func([]byte) error { return nil })
+// hasKey reports whether there is a row under key.
+func (e *storageEngine) hasKey(key []byte) (bool, error) {
+	return e.readRow(key, func([]byte) error { return nil })
 }
 
-func (e *engine) hasInside(key []byte) (bool, error) {
+func (e *storageEngine) hasInside(key []byte) (bool, error) {
 	return e.readInside(key, func([]byte) error { return nil })
 }

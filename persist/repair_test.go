@@ -35,8 +35,8 @@ func TestRepair(t *testing.T) {
 		}
 	}
 	must(t, s.db.Flush())
-	encrypted := must1(s.Encrypt("x", []byte("secret")))(t)
-	lost := must1(s.blobs.find(blobKey(nil, harmed, 7, blobRaw)))(t).Name.file()
+	encrypted := must1(s.EncryptSecret("x", []byte("secret")))(t)
+	lost := must1(s.blobFiles.findBlob(blobKey(nil, harmed, 7, blobRaw)))(t).BlobName.fileName()
 	closeStore(t, s)
 	flip := func(path string) {
 		data := must1(disk.ReadFile(fs, path))(t)
@@ -52,7 +52,7 @@ func TestRepair(t *testing.T) {
 	}
 	before := problemsOf(t, fs, folder)
 	var found []string
-	sum, err := Repair(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) })
+	sum, err := RepairFolder(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) })
 	must(t, err)
 	told := found[min(len(before), len(found)):]
 	if len(before) < 2 || !slices.Equal(found[:min(len(before), len(found))], before) || !slices.Equal(problemsOf(t, fs, folder), before) {
@@ -61,7 +61,7 @@ func TestRepair(t *testing.T) {
 	if got := problemsOf(t, fs, "/repaired"); len(got) > 0 {
 		t.Errorf("the copy: %q", got)
 	}
-	if sum.Messages != 60 {
+	if sum.MessageCount != 60 {
 		t.Errorf("read %+v", sum)
 	}
 	copied := must1(Open("/repaired", options(fs)))(t)
@@ -72,7 +72,7 @@ func TestRepair(t *testing.T) {
 	st := must1(copied.LoadInbox(harmed))(t)
 	whole := 0
 	for _, m := range st.Messages {
-		raw, err := copied.Raw(harmed, m.ID)
+		raw, err := copied.ReadRaw(harmed, m.ID)
 		if err == nil && len(raw) > 0 {
 			whole++
 		}
@@ -86,11 +86,11 @@ func TestRepair(t *testing.T) {
 	if len(told) != 1 || !strings.Contains(told[0], fmt.Sprintf("the inbox %s has lost the bytes or the parsed content of %d messages", harmed, 60-whole)) || !strings.Contains(told[0], "7") {
 		t.Errorf("of %d messages that lack something the repair tells %q", 60-whole, told)
 	}
-	must(t, copied.Backup(t.Context(), "/backup of it"))
+	must(t, copied.BackupTo(t.Context(), "/backup of it"))
 	if got := problemsOf(t, fs, "/backup of it"); len(got) > 0 {
 		t.Errorf("a backup of the copy: %q", got)
 	}
-	if _, err := Repair(folder, "/repaired", options(fs), nil); !errors.As(err, new(disk.Unfit)) {
+	if _, err := RepairFolder(folder, "/repaired", options(fs), nil); !errors.As(err, new(disk.UnusableFolder)) {
 		t.Errorf("over a folder: %v", err)
 	}
 }
@@ -109,7 +109,7 @@ func TestRepairOfLostRows(t *testing.T) {
 	must(t, errors.Join(h.delete(appendMessage(nil, kindInbox, harmed, 2)), h.delete(appendMessage(nil, kindInbox, harmed, 3))))
 	closeStore(t, s)
 	var found []string
-	must1(Repair(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) }))(t)
+	must1(RepairFolder(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) }))(t)
 	if want := "the inbox a@example.org has lost 2 messages whose rows cannot be read: 2-3"; found[len(found)-1] != want {
 		t.Errorf("told %q, want %q at the end", found, want)
 	}
@@ -126,16 +126,16 @@ func TestRepairWithoutTheKey(t *testing.T) {
 			fs := vfs.NewMem()
 			s := must1(Open(folder, options(fs)))(t)
 			must(t, s.CommitInbox(mail(harmed, 1, "x")))
-			encrypted := must1(s.Encrypt("dkim s x.test", []byte("secret")))(t)
+			encrypted := must1(s.EncryptSecret("dkim s x.test", []byte("secret")))(t)
 			if needed {
-				must(t, s.CommitDomain(&domain.Rows{Name: "x.test", Put: &domain.State{Name: "x.test", Keys: []domain.Key{{Selector: "s", Encrypted: encrypted}}}}))
+				must(t, s.CommitDomain(&domain.Rows{Name: "x.test", PutState: &domain.State{Name: "x.test", Keys: []domain.DKIMKey{{Selector: "s", Encrypted: encrypted}}}}))
 			}
 			closeStore(t, s)
 			key := must1(disk.ReadFile(fs, folder+"/"+disk.SecretName))(t)
 			if must(t, fs.Remove(folder+"/"+disk.SecretName)); !missing {
 				must(t, rewrite(fs, folder+"/"+disk.SecretName, key[1:]))
 			}
-			sum, err := Repair(folder, "/repaired", options(fs), func(string) {})
+			sum, err := RepairFolder(folder, "/repaired", options(fs), func(string) {})
 			must(t, err)
 			_, there := fs.Stat("/repaired/" + disk.SecretName)
 			if sum.NeedsKey != needed || there == nil {
@@ -148,7 +148,7 @@ func TestRepairWithoutTheKey(t *testing.T) {
 			if got, err := copied.Decrypt("dkim s x.test", encrypted); needed && (err != nil || string(got) != "secret") {
 				t.Errorf("needed %v, missing %v: %v", needed, missing, err)
 			}
-			if found := must1(copied.has(appendText(nil, kindDomain, "x.test")))(t); found != needed {
+			if found := must1(copied.hasKey(appendText(nil, kindDomain, "x.test")))(t); found != needed {
 				t.Errorf("needed %v, missing %v: the domain is there: %v", needed, missing, found)
 			}
 			closeStore(t, copied)
@@ -167,7 +167,7 @@ func TestRepairKeepsWebhooksWithoutTheKey(t *testing.T) {
 	closeStore(t, s)
 	key := must1(disk.ReadFile(fs, folder+"/"+disk.SecretName))(t)
 	must(t, fs.Remove(folder+"/"+disk.SecretName))
-	must1(Repair(folder, "/repaired", options(fs), func(string) {}))(t)
+	must1(RepairFolder(folder, "/repaired", options(fs), func(string) {}))(t)
 	if _, err := fs.Stat(folder + "/" + disk.SecretName); err == nil {
 		t.Error("a check made a key in the folder")
 	}
@@ -195,13 +195,13 @@ func TestRepairOfLostContent(t *testing.T) {
 	}
 	closeStore(t, s)
 	var found []string
-	must1(Repair(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) }))(t)
+	must1(RepairFolder(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) }))(t)
 	want := "the inbox a@example.org has lost the bytes or the parsed content of 3 messages; they are kept and shown as damaged: 1-2, 4"
 	if len(found) == 0 || found[len(found)-1] != want {
 		t.Errorf("told %q, want %q at the end", found, want)
 	}
-	sum, err := Check("/repaired", options(fs), func(problem string) { t.Error(problem) })
-	if err != nil || sum.Messages != 4 || sum.Lost != 3 {
+	sum, err := CheckFolder("/repaired", options(fs), func(problem string) { t.Error(problem) })
+	if err != nil || sum.MessageCount != 4 || sum.LostMessages != 3 {
 		t.Errorf("the copy: %+v, %v", sum, err)
 	}
 }
@@ -221,12 +221,12 @@ func TestRepairOntoAFullDisk(t *testing.T) {
 			}
 			return nil
 		}))
-		_, err := Repair(folder, "/repaired", options(full), func(string) {})
+		_, err := RepairFolder(folder, "/repaired", options(full), func(string) {})
 		if err == nil {
 			break
 		}
 		tried++
-		if !errors.As(err, new(Unwritten)) || !strings.Contains(err.Error(), "/repaired cannot be written: its disk is full") || !strings.Contains(err.Error(), "incomplete") {
+		if !errors.As(err, new(RepairFailure)) || !strings.Contains(err.Error(), "/repaired cannot be written: its disk is full") || !strings.Contains(err.Error(), "incomplete") {
 			t.Fatalf("after %d writes: %v", room, err)
 		}
 		if _, err := Open("/repaired", options(full)); err == nil {
@@ -260,15 +260,15 @@ func TestRepairOfALostEnd(t *testing.T) {
 	must(t, rewrite(fs, folder+"/"+disk.HighWaterName, note))
 	cut(fs, newestLog(t, fs), 0)
 	var found []string
-	sum, err := Repair(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) })
+	sum, err := RepairFolder(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) })
 	must(t, err)
-	if len(found) != 1 || !strings.Contains(found[0], "its journal ends at commit") || sum.Messages != 10 {
+	if len(found) != 1 || !strings.Contains(found[0], "its journal ends at commit") || sum.MessageCount != 10 {
 		t.Errorf("read %+v, found %q", sum, found)
 	}
 	copied := must1(Open("/repaired", options(fs)))(t)
 	defer closeStore(t, copied)
 	st := must1(copied.LoadInbox(harmed))(t)
-	if int64(len(st.Messages)) != sum.Messages || copied.folder.Above() <= 20 {
-		t.Errorf("%d messages of %d, ids above %d", len(st.Messages), sum.Messages, copied.folder.Above())
+	if int64(len(st.Messages)) != sum.MessageCount || copied.folder.MinimumID() <= 20 {
+		t.Errorf("%d messages of %d, ids above %d", len(st.Messages), sum.MessageCount, copied.folder.MinimumID())
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // requestTable stores the idempotency records: requests that run only once, and their responses.
-type requestTable struct{ *engine }
+type requestTable struct{ *storageEngine }
 
 // Owners of request records, the first byte after the partition. On disk: append only.
 const (
@@ -27,22 +27,22 @@ type (
 
 // requestRecord is the stored form of a request. Integer keys: append only; never reuse.
 type requestRecord struct {
-	Digest  requestDigest `cbor:"1,keyasint"`
-	Address string        `cbor:"2,keyasint,omitempty"`
-	Told    []byte        `cbor:"3,keyasint,omitempty"`
-	Owner   *account.ID   `cbor:"4,keyasint,omitempty"`
+	RequestDigest requestDigest `cbor:"1,keyasint"`
+	InboxAddress  string        `cbor:"2,keyasint,omitempty"`
+	ResponseBody  []byte        `cbor:"3,keyasint,omitempty"`
+	OwnerID       *account.ID   `cbor:"4,keyasint,omitempty"`
 }
 
-func (r *requestRecord) from(v *idempotency.Record) {
-	*r = requestRecord{Digest: requestDigest(v.Digest), Address: v.Address, Told: v.Told}
+func (r *requestRecord) copyFrom(v *idempotency.Record) {
+	*r = requestRecord{RequestDigest: requestDigest(v.Digest), InboxAddress: v.Address, ResponseBody: v.EncodedResponse}
 	if owner := account.ID(v.Owner); owner != (account.ID{}) {
-		r.Owner = &owner
+		r.OwnerID = &owner
 	}
 }
 
 // accountRequests begins the keys of an account's records: [kind][partition][1][id].
 func accountRequests(id account.ID) []byte {
-	return append(append(appendPrefix(nil, kindRequest, id.Partition()), requestOfAccount), id[:]...)
+	return append(append(appendPrefix(nil, kindRequest, id.HomePartition()), requestOfAccount), id[:]...)
 }
 
 // inboxRequests begins the keys of an inbox's records: [kind][partition][2][address 0x00].
@@ -52,52 +52,52 @@ func inboxRequests(address string) []byte {
 
 // requestKey ends the key of a record: [name 32][time 8]. The time is in the key so that the
 // removal of old records can never remove one that was written meanwhile.
-func requestKey(owner []byte, key idempotency.Key, at time.Time) []byte {
+func requestKey(owner []byte, key idempotency.RequestKey, at time.Time) []byte {
 	return appendTime(append(owner[:len(owner):len(owner)], key[:]...), at)
 }
 
-// requests writes the changes of an owner's records, drops before puts.
-func (w *writer) requests(owner []byte, rs *idempotency.Records) {
-	for i := range rs.Drop {
-		w.delete(requestKey(owner, rs.Drop[i].Key, rs.Drop[i].At))
+// writeRequests writes the changes of an owner's records, drops before puts.
+func (w *batchWriter) writeRequests(owner []byte, rs *idempotency.BatchRecords) {
+	for i := range rs.DropRecords {
+		w.deleteKey(requestKey(owner, rs.DropRecords[i].Key, rs.DropRecords[i].At))
 	}
-	for i := range rs.Put {
-		r := &rs.Put[i]
+	for i := range rs.PutRecords {
+		r := &rs.PutRecords[i]
 		var record requestRecord
-		record.from(r)
-		w.put(requestKey(owner, r.Key, r.At), &record)
+		record.copyFrom(r)
+		w.putRecord(requestKey(owner, r.Key, r.At), &record)
 	}
 }
 
 // AccountOnce returns the newest record of a request to an account, or nil if none exists.
-func (t *requestTable) AccountOnce(id account.ID, key idempotency.Key) (*idempotency.Record, error) {
-	return t.find(accountRequests(id), key)
+func (t *requestTable) AccountOnce(id account.ID, key idempotency.RequestKey) (*idempotency.Record, error) {
+	return t.findRequest(accountRequests(id), key)
 }
 
 // InboxOnce returns the newest record of a request to an inbox, or nil if none exists.
-func (t *requestTable) InboxOnce(address string, key idempotency.Key) (*idempotency.Record, error) {
-	return t.find(inboxRequests(address), key)
+func (t *requestTable) InboxOnce(address string, key idempotency.RequestKey) (*idempotency.Record, error) {
+	return t.findRequest(inboxRequests(address), key)
 }
 
-func (t *requestTable) find(owner []byte, key idempotency.Key) (found *idempotency.Record, err error) {
-	err = t.scan(under(append(owner, key[:]...)), func(row, value []byte) error {
+func (t *requestTable) findRequest(owner []byte, key idempotency.RequestKey) (found *idempotency.Record, err error) {
+	err = t.scanRows(prefixRange(append(owner, key[:]...)), func(row, value []byte) error {
 		var r requestRecord
-		if err := decode(value, &r); err != nil {
+		if err := decodeRecord(value, &r); err != nil {
 			return fmt.Errorf("persist: record of a request %x: %w", row, err)
 		}
-		found = r.record(key, readTime(row[len(row)-8:]))
+		found = r.toRecord(key, readTime(row[len(row)-8:]))
 		return nil
 	})
 	return found, err
 }
 
-func (r *requestRecord) record(key idempotency.Key, at time.Time) *idempotency.Record {
+func (r *requestRecord) toRecord(key idempotency.RequestKey, at time.Time) *idempotency.Record {
 	record := &idempotency.Record{
-		Request: idempotency.Request{Key: key, Digest: idempotency.Digest(r.Digest)}, At: at,
-		Result: idempotency.Result{Address: r.Address, Told: r.Told},
+		Request: idempotency.Request{Key: key, Digest: idempotency.BodyDigest(r.RequestDigest)}, At: at,
+		FirstResult: idempotency.FirstResult{Address: r.InboxAddress, EncodedResponse: r.ResponseBody},
 	}
-	if r.Owner != nil {
-		record.Owner = *r.Owner
+	if r.OwnerID != nil {
+		record.Owner = *r.OwnerID
 	}
 	return record
 }
@@ -109,11 +109,11 @@ func (r *requestRecord) record(key idempotency.Key, at time.Time) *idempotency.R
 func (t *requestTable) ForgetOnce(before time.Time, after []byte, limit int, stays func(*idempotency.Record)) (next []byte, err error) {
 	keys := ofKind(kindRequest)
 	if after != nil {
-		keys = keys.behind(after)
+		keys = keys.afterKey(after)
 	}
 	var old [][]byte
 	looked := 0
-	err = t.scan(keys, func(row, value []byte) error {
+	err = t.scanRows(keys, func(row, value []byte) error {
 		if looked++; looked == limit {
 			next = bytes.Clone(row)
 		}
@@ -126,21 +126,21 @@ func (t *requestTable) ForgetOnce(before time.Time, after []byte, limit int, sta
 			return nil
 		}
 		var r requestRecord
-		if stays != nil && decode(value, &r) == nil { // a damaged record is reported when its request is repeated
-			stays(r.record(idempotency.Key{}, at))
+		if stays != nil && decodeRecord(value, &r) == nil { // a damaged record is reported when its request is repeated
+			stays(r.toRecord(idempotency.RequestKey{}, at))
 		}
 		return nil
 	})
 	if err != nil || len(old) == 0 {
 		return next, err
 	}
-	return next, updateEachLater(t.engine, old, partitionOfKey, func(w *writer, row *[]byte) { w.delete(*row) })
+	return next, updateEachLater(t.storageEngine, old, partitionOfKey, func(w *batchWriter, row *[]byte) { w.deleteKey(*row) })
 }
 
 // requestBytes is the approximate number of bytes that records add to a batch.
-func requestBytes(rs *idempotency.Records) (n int64) {
-	for i := range rs.Put {
-		n += rs.Put[i].Size()
+func requestBytes(rs *idempotency.BatchRecords) (n int64) {
+	for i := range rs.PutRecords {
+		n += rs.PutRecords[i].Size()
 	}
 	return n
 }

@@ -14,8 +14,8 @@ import (
 
 func requestAt(key byte, moment int) idempotency.Record {
 	return idempotency.Record{
-		Request: idempotency.Request{Key: idempotency.Key{key}, Digest: idempotency.Digest{byte(moment)}}, At: at(moment),
-		Result: idempotency.Result{Told: fmt.Appendf(nil, `{"n":%d}`, moment)},
+		Request: idempotency.Request{Key: idempotency.RequestKey{key}, Digest: idempotency.BodyDigest{byte(moment)}}, At: at(moment),
+		FirstResult: idempotency.FirstResult{EncodedResponse: fmt.Appendf(nil, `{"n":%d}`, moment)},
 	}
 }
 
@@ -27,9 +27,9 @@ func TestRecordsOfRequests(t *testing.T) {
 	id := accountID(1)
 	mine, later, other := requestAt(1, 1), requestAt(1, 2), requestAt(2, 3)
 	mine.Address = "i@example.org"
-	must(t, s.CommitAccount(&account.Rows{ID: id, Once: idempotency.Records{Put: []idempotency.Record{mine, other}}}))
+	must(t, s.CommitAccount(&account.Rows{ID: id, IdempotencyRecords: idempotency.BatchRecords{PutRecords: []idempotency.Record{mine, other}}}))
 	rows := mail("i@example.org", 1, "raw")
-	rows.Once.Add(other)
+	rows.IdempotencyRecords.Add(other)
 	must(t, s.CommitInbox(rows))
 	want := func(got *idempotency.Record, err error, want *idempotency.Record) {
 		t.Helper()
@@ -39,21 +39,21 @@ func TestRecordsOfRequests(t *testing.T) {
 	}
 	look := func(s *Store) {
 		t.Helper()
-		got, err := s.AccountOnce(id, idempotency.Key{1})
+		got, err := s.AccountOnce(id, idempotency.RequestKey{1})
 		want(got, err, &mine)
-		got, err = s.AccountOnce(accountID(2), idempotency.Key{1})
+		got, err = s.AccountOnce(accountID(2), idempotency.RequestKey{1})
 		want(got, err, nil)
-		got, err = s.InboxOnce("i@example.org", idempotency.Key{2})
+		got, err = s.InboxOnce("i@example.org", idempotency.RequestKey{2})
 		want(got, err, &other)
-		got, err = s.InboxOnce("i@example.org", idempotency.Key{1})
+		got, err = s.InboxOnce("i@example.org", idempotency.RequestKey{1})
 		want(got, err, nil)
 	}
 	look(s)
 	must(t, s.Close())
 	s = open(t, fs)
 	look(s)
-	must(t, s.CommitAccount(&account.Rows{ID: id, Once: idempotency.Records{Drop: []idempotency.Record{mine}, Put: []idempotency.Record{later}}}))
-	got, err := s.AccountOnce(id, idempotency.Key{1})
+	must(t, s.CommitAccount(&account.Rows{ID: id, IdempotencyRecords: idempotency.BatchRecords{DropRecords: []idempotency.Record{mine}, PutRecords: []idempotency.Record{later}}}))
+	got, err := s.AccountOnce(id, idempotency.RequestKey{1})
 	want(got, err, &later)
 }
 
@@ -62,8 +62,8 @@ func TestRecordsOfRequests(t *testing.T) {
 func TestOldRecordsAreForgotten(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	for n := range byte(30) {
-		must(t, s.CommitAccount(&account.Rows{ID: accountID(n), Once: idempotency.Records{Put: []idempotency.Record{requestAt(n, int(n))}}}))
-		must(t, s.CommitInbox(&inbox.Rows{Address: fmt.Sprintf("i%d@example.org", n), Once: idempotency.Records{Put: []idempotency.Record{requestAt(n, int(n))}}}))
+		must(t, s.CommitAccount(&account.Rows{ID: accountID(n), IdempotencyRecords: idempotency.BatchRecords{PutRecords: []idempotency.Record{requestAt(n, int(n))}}}))
+		must(t, s.CommitInbox(&inbox.Rows{Address: fmt.Sprintf("i%d@example.org", n), IdempotencyRecords: idempotency.BatchRecords{PutRecords: []idempotency.Record{requestAt(n, int(n))}}}))
 	}
 	steps := 0
 	for place := []byte(nil); ; steps++ {
@@ -77,9 +77,9 @@ func TestOldRecordsAreForgotten(t *testing.T) {
 		t.Errorf("%d steps", steps)
 	}
 	for n := range byte(30) {
-		a, err := s.AccountOnce(accountID(n), idempotency.Key{n})
+		a, err := s.AccountOnce(accountID(n), idempotency.RequestKey{n})
 		must(t, err)
-		i, err := s.InboxOnce(fmt.Sprintf("i%d@example.org", n), idempotency.Key{n})
+		i, err := s.InboxOnce(fmt.Sprintf("i%d@example.org", n), idempotency.RequestKey{n})
 		must(t, err)
 		if (a != nil) != (n >= 20) || (i != nil) != (n >= 20) {
 			t.Errorf("record %d: %v, %v", n, a, i)

@@ -33,7 +33,7 @@ var (
 	})
 	genMailboxes = rapid.Map(rapid.SliceOfN(genMailbox, 0, 3), nilWhenEmpty[message.Mailbox])
 	genContent   = rapid.Custom(func(t *rapid.T) *inbox.Content {
-		c := &inbox.Content{Unread: rapid.Bool().Draw(t, "unread"), Doc: message.Document{
+		c := &inbox.Content{DocumentOmitted: rapid.Bool().Draw(t, "unread"), Doc: message.ParsedMessage{
 			Subject: genText.Draw(t, "subject"), From: genMailbox.Draw(t, "from"),
 			To: genMailboxes.Draw(t, "to"), Cc: genMailboxes.Draw(t, "cc"), ReplyTo: genMailboxes.Draw(t, "reply"),
 			Date: genTime.Draw(t, "date"), MessageID: genText.Draw(t, "mid"), InReplyTo: genText.Draw(t, "irt"), References: genTexts.Draw(t, "refs"),
@@ -46,10 +46,10 @@ var (
 					Size: rapid.Int64().Draw(t, "size"), Truncated: rapid.Bool().Draw(t, "cut"), ContentID: genText.Draw(t, "content id")}
 			}), 0, 3).Draw(t, "attachments")),
 			AttachmentsOmitted: rapid.IntRange(0, 1000).Draw(t, "omitted"),
-			Links:              genTexts.Draw(t, "links"), TextFromHTML: rapid.Bool().Draw(t, "b1"), TextCut: rapid.Bool().Draw(t, "b2"), Degraded: rapid.Bool().Draw(t, "b3"), LinksCut: rapid.Bool().Draw(t, "more links"), HiddenText: rapid.Bool().Draw(t, "hidden text"),
+			Links:              genTexts.Draw(t, "links"), TextFromHTML: rapid.Bool().Draw(t, "b1"), TextCut: rapid.Bool().Draw(t, "b2"), IsDegraded: rapid.Bool().Draw(t, "b3"), LinksCut: rapid.Bool().Draw(t, "more links"), HiddenText: rapid.Bool().Draw(t, "hidden text"),
 		}}
 		if rapid.Bool().Draw(t, "otp") {
-			c.Spam = &inbox.Spam{Score: rapid.Float64Range(-20, 2000).Draw(t, "score"), Required: rapid.Float64Range(0, 20).Draw(t, "required"), IsSpam: rapid.Bool().Draw(t, "is spam"),
+			c.Spam = &inbox.SpamVerdict{Score: rapid.Float64Range(-20, 2000).Draw(t, "score"), RequiredScore: rapid.Float64Range(0, 20).Draw(t, "required"), IsSpam: rapid.Bool().Draw(t, "is spam"),
 				Rules: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) inbox.SpamRule {
 					return inbox.SpamRule{Name: genText.Draw(t, "rule"), Weight: rapid.Float64Range(-5, 5).Draw(t, "weight"), Description: genText.Draw(t, "description")}
 				}), 1, 3).Draw(t, "rules")}
@@ -58,15 +58,15 @@ var (
 		}
 		if rapid.Bool().Draw(t, "invites") {
 			for range rapid.IntRange(0, 2).Draw(t, "further meetings") {
-				c.MoreCalendar = append(c.MoreCalendar, &calendar.Said{Meeting: *genMeeting.Draw(t, "more"), Action: calendar.Created})
+				c.MoreCalendar = append(c.MoreCalendar, &calendar.MessageEvent{Meeting: *genMeeting.Draw(t, "more"), Action: calendar.ActionCreated})
 			}
-			c.Calendar = &calendar.Said{Meeting: *genMeeting.Draw(t, "said"), Action: calendar.Updated, Method: genText.Draw(t, "method"), Reason: genText.Draw(t, "reason")}
+			c.Calendar = &calendar.MessageEvent{Meeting: *genMeeting.Draw(t, "said"), Action: calendar.ActionUpdated, Method: genText.Draw(t, "method"), RefusalReason: genText.Draw(t, "reason")}
 		}
 		if server := genText.Draw(t, "server"); server != "" {
 			result := func() inbox.AuthResult {
-				return inbox.AuthResult{Word: genText.Draw(t, "word"), Domain: genText.Draw(t, "domain")}
+				return inbox.AuthResult{ResultKeyword: genText.Draw(t, "word"), Domain: genText.Draw(t, "domain")}
 			}
-			c.Auth = inbox.Auth{Server: server, SPF: result(), DKIM: result(), DMARC: result(), HELO: rapid.Bool().Draw(t, "helo"),
+			c.Auth = inbox.Auth{CheckingServer: server, SPF: result(), DKIM: result(), DMARC: result(), HELO: rapid.Bool().Draw(t, "helo"),
 				Signatures: nilWhenEmpty(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) inbox.AuthSignature {
 					return inbox.AuthSignature{Word: genText.Draw(t, "word"), Domain: genText.Draw(t, "domain"), Selector: genText.Draw(t, "selector"), Algorithm: genText.Draw(t, "algorithm")}
 				}), 0, 3).Draw(t, "signatures"))}
@@ -77,16 +77,16 @@ var (
 		m := &inbox.Message{
 			Direction:  rapid.SampledFrom([]inbox.Direction{inbox.In, inbox.In, inbox.Out}).Draw(t, "direction"),
 			ReceivedAt: genTime.Draw(t, "received"), ExpiresAt: genTime.Draw(t, "expires"), From: genMailbox.Draw(t, "from"),
-			EnvelopeTo: genText.Draw(t, "envelope"), Subject: genText.Draw(t, "subject"), OTP: genText.Draw(t, "otp"), Read: rapid.Bool().Draw(t, "read"),
+			EnvelopeTo: genText.Draw(t, "envelope"), Subject: genText.Draw(t, "subject"), OTP: genText.Draw(t, "otp"), IsRead: rapid.Bool().Draw(t, "read"),
 		}
 		if rapid.IntRange(0, 3).Draw(t, "named") == 0 {
-			m.Named = &[]string{m.EnvelopeTo, genText.Draw(t, "other recipient")}
+			m.NamedRecipients = &[]string{m.EnvelopeTo, genText.Draw(t, "other recipient")}
 		}
 		if rapid.Bool().Draw(t, "unsettled") {
-			m.Unsettled = (*inbox.Digest)(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "digest"))
+			m.RepeatDigest = (*inbox.MessageDigest)(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "digest"))
 		}
 		if rapid.IntRange(0, 3).Draw(t, "sealed") == 0 {
-			m.Sealed = &inbox.Sealed{Repeat: inbox.Digest(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "repeat"))}
+			m.EncryptedState = &inbox.EncryptedState{RepeatDigest: inbox.MessageDigest(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "repeat"))}
 		}
 		return m
 	})
@@ -97,31 +97,31 @@ var (
 	genMeeting = rapid.Custom(func(t *rapid.T) *calendar.Meeting {
 		m := &calendar.Meeting{
 			Event: icalendar.Event{
-				UID: genText.Draw(t, "uid"), Sequence: rapid.Int().Draw(t, "sequence"), Stamp: genTime.Draw(t, "stamp"), Title: genText.Draw(t, "title"),
-				Start: genTime.Draw(t, "start"), End: genTime.Draw(t, "end"), AllDay: rapid.Bool().Draw(t, "all day"), Zone: zone.Zone{Name: genText.Draw(t, "zone")},
+				UID: genText.Draw(t, "uid"), Sequence: rapid.Int().Draw(t, "sequence"), StampedAt: genTime.Draw(t, "stamp"), Title: genText.Draw(t, "title"),
+				Start: genTime.Draw(t, "start"), End: genTime.Draw(t, "end"), AllDay: rapid.Bool().Draw(t, "all day"), TimeZone: zone.Zone{Name: genText.Draw(t, "zone")},
 				Attendees: nilWhenEmpty(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) calendar.Attendee {
-					return calendar.Attendee{Person: genPerson.Draw(t, "guest"), Role: genText.Draw(t, "role"), Status: genText.Draw(t, "status"), Kind: genText.Draw(t, "kind"), Asked: rapid.Bool().Draw(t, "asked")}
+					return calendar.Attendee{Person: genPerson.Draw(t, "guest"), Role: genText.Draw(t, "role"), ParticipationStatus: genText.Draw(t, "status"), UserType: genText.Draw(t, "kind"), ResponseRequested: rapid.Bool().Draw(t, "asked")}
 				}), 0, 3).Draw(t, "guests")),
-				SentBy: genText.Draw(t, "sent by"), Transparent: rapid.Bool().Draw(t, "transparent"), JoinURL: genText.Draw(t, "join"),
+				SentBy: genText.Draw(t, "sent by"), IsTransparent: rapid.Bool().Draw(t, "transparent"), JoinURL: genText.Draw(t, "join"),
 			},
-			Source: calendar.Inbound, CreatedAt: genTime.Draw(t, "created"), UpdatedAt: genTime.Draw(t, "updated"), Version: rapid.Int64().Draw(t, "version"), Until: genTime.Draw(t, "until"),
+			Source: calendar.SourceInbound, CreatedAt: genTime.Draw(t, "created"), UpdatedAt: genTime.Draw(t, "updated"), Version: rapid.Int64().Draw(t, "version"), RemoveAt: genTime.Draw(t, "until"),
 			LastMessage: rapid.Int64().Draw(t, "last message"), RespondedAt: genTime.Draw(t, "responded"),
 		}
 		if rapid.Bool().Draw(t, "organized") {
 			m.Organizer = new(genPerson.Draw(t, "organizer"))
 		}
 		if rapid.Bool().Draw(t, "again") {
-			m.Recurrence = &icalendar.Recurrence{Rule: genText.Draw(t, "rule"), Except: genTimes.Draw(t, "except"), Also: genTimes.Draw(t, "also"), Overrides: nilWhenEmpty(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) icalendar.Override {
-				return icalendar.Override{RecurrenceID: genTime.Draw(t, "id"), Start: genTime.Draw(t, "start"), Title: genText.Draw(t, "title"), Transparent: rapid.Bool().Draw(t, "transparent")}
+			m.Recurrence = &icalendar.Recurrence{Rule: genText.Draw(t, "rule"), ExceptionDates: genTimes.Draw(t, "except"), AdditionalDates: genTimes.Draw(t, "also"), Overrides: nilWhenEmpty(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) icalendar.Override {
+				return icalendar.Override{RecurrenceID: genTime.Draw(t, "id"), Start: genTime.Draw(t, "start"), Title: genText.Draw(t, "title"), IsTransparent: rapid.Bool().Draw(t, "transparent")}
 			}), 0, 2).Draw(t, "overrides"))}
 		}
 		if rapid.Bool().Draw(t, "observed") {
-			m.Zone.Observances = []zone.Observance{{Start: genTime.Draw(t, "from"), From: rapid.Int().Draw(t, "before"), Rule: genText.Draw(t, "rule"), Dates: genTimes.Draw(t, "dates")}}
+			m.TimeZone.Observances = []zone.Observance{{Start: genTime.Draw(t, "from"), From: rapid.Int().Draw(t, "before"), Rule: genText.Draw(t, "rule"), Dates: genTimes.Draw(t, "dates")}}
 		}
 		if rapid.Bool().Draw(t, "alone") {
-			m.Outlived, m.Untold = &icalendar.Revision{Sequence: rapid.Int().Draw(t, "over"), Stamp: genTime.Draw(t, "over at")}, rapid.Bool().Draw(t, "untold")
-			m.Heard = []calendar.Heard{{RecurrenceID: genTime.Draw(t, "heard"), Sequence: rapid.Int().Draw(t, "heard sequence"), Stamp: genTime.Draw(t, "heard stamp"), Detail: &calendar.Detail{
-				Zone: m.Zone, Description: genText.Draw(t, "detail"), Organizer: m.Organizer, Attendees: m.Attendees,
+			m.CancelledRevision, m.OnlyCancelled = &icalendar.Revision{Sequence: rapid.Int().Draw(t, "over"), StampedAt: genTime.Draw(t, "over at")}, rapid.Bool().Draw(t, "untold")
+			m.OccurrenceRevisions = []calendar.OccurrenceRevision{{RecurrenceID: genTime.Draw(t, "heard"), Sequence: rapid.Int().Draw(t, "heard sequence"), Stamp: genTime.Draw(t, "heard stamp"), Detail: &calendar.OccurrenceDetail{
+				Zone: m.TimeZone, Description: genText.Draw(t, "detail"), Organizer: m.Organizer, Attendees: m.Attendees,
 			}}}
 		}
 		return m
@@ -141,7 +141,7 @@ type modelInbox struct {
 	state   inbox.State
 	content map[int64]*inbox.Content
 	raw     map[int64][]byte
-	parts   map[int64]*inbox.Stored // of a sealed message
+	parts   map[int64]*inbox.StoredMessage // of a sealed message
 }
 
 // model drives a store and mirrors it in plain maps.
@@ -149,12 +149,12 @@ type model struct {
 	fs      *vfs.MemFS
 	s       *Store
 	inboxes map[string]*modelInbox
-	outbox  map[string]inbox.Public // by key
+	outbox  map[string]inbox.PublicEvent // by key
 }
 
 func (m *model) inbox(addr string) *modelInbox {
 	if m.inboxes[addr] == nil {
-		m.inboxes[addr] = &modelInbox{state: inbox.State{Profile: inbox.Profile{Address: addr}}, content: map[int64]*inbox.Content{}, raw: map[int64][]byte{}, parts: map[int64]*inbox.Stored{}}
+		m.inboxes[addr] = &modelInbox{state: inbox.State{Profile: inbox.Profile{Address: addr}}, content: map[int64]*inbox.Content{}, raw: map[int64][]byte{}, parts: map[int64]*inbox.StoredMessage{}}
 	}
 	return m.inboxes[addr]
 }
@@ -176,9 +176,9 @@ func (m *model) commit(t *rapid.T) {
 	for i := range st.Messages {
 		if rapid.IntRange(0, 9).Draw(t, "mark") == 0 {
 			c := *st.Messages[i]
-			c.Read = !c.Read
+			c.IsRead = !c.IsRead
 			st.Messages[i] = &c
-			r.Put = append(r.Put, &c)
+			r.PutMessages = append(r.PutMessages, &c)
 		}
 	}
 	m.settle(t, in, r)
@@ -203,17 +203,17 @@ func meet(t *rapid.T, st *inbox.State, r *inbox.Rows) {
 	for range rapid.SampledFrom([]int{0, 1, 2, 20}).Draw(t, "meetings") {
 		meeting := genMeeting.Draw(t, "meeting")
 		meeting.ID = rapid.Int64Range(1, 30).Draw(t, "id")
-		b = b.With(meeting, inbox.MeetingBytes(meeting))
-		r.Meetings = append(r.Meetings, b.Meeting(meeting.ID))
+		b = b.WithMeeting(meeting, inbox.MeetingBytes(meeting))
+		r.PutMeetings = append(r.PutMeetings, b.Meeting(meeting.ID))
 	}
 	gone := rapid.SliceOfN(rapid.Int64Range(1, 30), 0, 30).Draw(t, "over")
-	if b = b.Without(gone); len(b.Meetings) == 0 {
+	if b = b.WithoutMeetings(gone); len(b.Meetings) == 0 {
 		b.Meetings = nil
 	}
-	b.ChangedAt, b.Owner.Enabled = genTime.Draw(t, "changed"), rapid.Bool().Draw(t, "owner")
+	b.ChangedAt, b.CopySetting.Enabled = genTime.Draw(t, "changed"), rapid.Bool().Draw(t, "owner")
 	if b.Feed = nil; rapid.Bool().Draw(t, "feed") {
-		b.Feed = &calendar.Feed{Hash: [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "hash")), Sealed: []byte{1}, CreatedAt: genTime.Draw(t, "shared"), Fetches: rapid.Int64().Draw(t, "fetches"), FetchedAt: genTime.Draw(t, "fetched"), Client: genText.Draw(t, "client")}
-		copy(b.Feed.Key[:], rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, "key"))
+		b.Feed = &calendar.SubscriptionLink{TokenHash: [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "hash")), EncryptedToken: []byte{1}, CreatedAt: genTime.Draw(t, "shared"), FetchCount: rapid.Int64().Draw(t, "fetches"), FetchedAt: genTime.Draw(t, "fetched"), LastClient: genText.Draw(t, "client")}
+		copy(b.Feed.CreatorKey[:], rapid.SliceOfN(rapid.Byte(), 0, 32).Draw(t, "key"))
 	}
 	st.Calendar, st.HasCalendar = b, true
 	r.Calendar, r.DropMeetings = b, gone
@@ -225,63 +225,63 @@ func (m *model) receive(t *rapid.T, in *modelInbox, r *inbox.Rows) {
 	st.LastEvent++
 	msg := genMessage.Draw(t, "message")
 	msg.ID = st.LastID
-	stored := inbox.Stored{ID: msg.ID, Content: &inbox.Content{Doc: message.Document{Text: "short"}}, Raw: []byte("short")}
+	stored := inbox.StoredMessage{ID: msg.ID, Content: &inbox.Content{Doc: message.ParsedMessage{Text: "short"}}, Raw: []byte("short")}
 	switch rapid.IntRange(0, 19).Draw(t, "size") {
 	case 0:
 		stored.Content = genContent.Draw(t, "content")
 	case 1:
 		stored.Raw = bytes.Repeat([]byte{byte(msg.ID)}, blobOver+rapid.IntRange(-1, 2).Draw(t, "raw"))
 	case 2:
-		stored.Content = &inbox.Content{Doc: message.Document{Text: string(bytes.Repeat([]byte{'x'}, blobOver))}}
+		stored.Content = &inbox.Content{Doc: message.ParsedMessage{Text: string(bytes.Repeat([]byte{'x'}, blobOver))}}
 	}
-	if msg.Sealed != nil {
+	if msg.EncryptedState != nil {
 		sealParts(t, msg, &stored)
 	}
 	in.parts[msg.ID] = &stored
 	msg.Size = int64(len(stored.Raw))
-	ev := inbox.Public{Number: st.LastEvent, Name: genText.Draw(t, "name"), Account: st.Account, Address: st.Address, MessageID: msg.ID,
+	ev := inbox.PublicEvent{SequenceNumber: st.LastEvent, EventName: genText.Draw(t, "name"), Account: st.Account, Address: st.Address, MessageID: msg.ID,
 		At: genTime.Draw(t, "at"), From: genText.Draw(t, "from"), Subject: genText.Draw(t, "subject"), OTP: genText.Draw(t, "code"),
 		To: nilWhenEmpty(rapid.SliceOfN(genText, 0, 3).Draw(t, "to")), SendStatus: genText.Draw(t, "status"), SendError: genText.Draw(t, "error")}
 	for _, email := range ev.To {
-		ev.Recipients = append(ev.Recipients, delivery.Recipient{Email: email, Status: delivery.Sent})
+		ev.Recipients = append(ev.Recipients, delivery.RecipientState{Email: email, Status: delivery.StatusSent})
 	}
 	st.Messages = append(st.Messages, msg)
 	st.Bytes += msg.Size
 	in.content[msg.ID], in.raw[msg.ID] = stored.Content, stored.Raw
 	m.outbox[string(outboxKey(nil, &ev))] = ev
-	r.Put, r.Store, r.Public = append(r.Put, msg), append(r.Store, stored), append(r.Public, ev)
+	r.PutMessages, r.StoreMessages, r.PublicEvents = append(r.PutMessages, msg), append(r.StoreMessages, stored), append(r.PublicEvents, ev)
 }
 
 // sealParts draws the parts of a sealed message in addition to its envelope: attachments and the
 // queued copy, as rows and as blobs.
-func sealParts(t *rapid.T, msg *inbox.Message, stored *inbox.Stored) {
+func sealParts(t *rapid.T, msg *inbox.Message, stored *inbox.StoredMessage) {
 	part := func(id int) []byte {
 		size := rapid.SampledFrom([]int{0, 5, 5, 5, 5, 5, 5, 5, blobOver, blobOver + 1}).Draw(t, "part")
 		return bytes.Repeat([]byte{byte(id)}, size)
 	}
 	for file := range rapid.IntRange(0, 3).Draw(t, "files") {
-		msg.Sealed.Files = 3*file + 1
-		stored.Files = append(stored.Files, sealed.File{ID: msg.Sealed.Files, Envelope: part(msg.Sealed.Files)})
+		msg.EncryptedState.MaxFileID = 3*file + 1
+		stored.EncryptedFiles = append(stored.EncryptedFiles, sealed.FileEnvelope{ID: msg.EncryptedState.MaxFileID, Envelope: part(msg.EncryptedState.MaxFileID)})
 	}
 	if msg.Direction == inbox.Out {
-		msg.Sending = &inbox.Sending{Status: delivery.Queued}
-		stored.Queued = part(200)
+		msg.OutgoingDelivery = &inbox.OutgoingDelivery{Status: delivery.StatusQueued}
+		stored.QueuedMessage = part(200)
 	}
 }
 
 // settle draws which sealed messages are delivered.
 func (m *model) settle(t *rapid.T, in *modelInbox, r *inbox.Rows) {
 	for i, msg := range in.state.Messages {
-		if msg.Sealed == nil || msg.Sending == nil || !msg.Waiting() || rapid.Bool().Draw(t, "waits") {
+		if msg.EncryptedState == nil || msg.OutgoingDelivery == nil || !msg.IsWaiting() || rapid.Bool().Draw(t, "waits") {
 			continue
 		}
 		c := *msg
-		c.Sending = &inbox.Sending{Status: delivery.Sent}
+		c.OutgoingDelivery = &inbox.OutgoingDelivery{Status: delivery.StatusSent}
 		in.state.Messages[i] = &c
 		stored := *in.parts[c.ID]
-		stored.Queued = nil
+		stored.QueuedMessage = nil
 		in.parts[c.ID] = &stored
-		r.Put, r.Settled = append(r.Put, &c), append(r.Settled, &c)
+		r.PutMessages, r.FinalMessages = append(r.PutMessages, &c), append(r.FinalMessages, &c)
 	}
 }
 
@@ -293,7 +293,7 @@ func (m *model) remove(t *rapid.T, in *modelInbox, r *inbox.Rows) {
 			return false
 		}
 		st.Bytes -= msg.Size
-		r.Drop = append(r.Drop, msg)
+		r.DropMessages = append(r.DropMessages, msg)
 		delete(in.content, msg.ID)
 		delete(in.raw, msg.ID)
 		delete(in.parts, msg.ID)
@@ -302,7 +302,7 @@ func (m *model) remove(t *rapid.T, in *modelInbox, r *inbox.Rows) {
 }
 
 func (m *model) dropOutbox(t *rapid.T) {
-	var gone []inbox.Public
+	var gone []inbox.PublicEvent
 	for _, key := range slices.Sorted(maps.Keys(m.outbox)) {
 		if rapid.Bool().Draw(t, "taken") {
 			gone = append(gone, m.outbox[key])
@@ -327,11 +327,11 @@ func (m *model) check(t *rapid.T) {
 	var due []string // keys
 	for addr, in := range m.inboxes {
 		want := in.state
-		want.Newest = nil
-		want.Messages, want.Unsettled = nilWhenEmpty(want.Messages), 0
+		want.NewestContent = nil
+		want.Messages, want.RepeatableCount = nilWhenEmpty(want.Messages), 0
 		for _, msg := range want.Messages {
-			if msg.Unsettled != nil {
-				want.Unsettled++
+			if msg.RepeatDigest != nil {
+				want.RepeatableCount++
 			}
 		}
 		got, err := m.s.LoadInbox(addr)
@@ -339,9 +339,9 @@ func (m *model) check(t *rapid.T) {
 		if !reflect.DeepEqual(*got, want) {
 			t.Fatalf("%s loads as\n%+v\nwant\n%+v", addr, *got, want)
 		}
-		live, err := m.s.Live(addr)
-		if err != nil || live != want.Live() {
-			t.Fatalf("live %v %v, want %v", live, err, want.Live())
+		live, err := m.s.InboxExists(addr)
+		if err != nil || live != want.IsLive() {
+			t.Fatalf("live %v %v, want %v", live, err, want.IsLive())
 		}
 		owner, err := m.s.AccountOf(addr)
 		if must(t, err); live && owner != want.Account || !live && owner != (account.ID{}) {
@@ -354,8 +354,8 @@ func (m *model) check(t *rapid.T) {
 			due = append(due, string(inboxDueKey(want.DueAt, addr)))
 		}
 	}
-	if files, err := m.fs.List(m.s.blobs.dir()); err != nil || int64(len(files)) != blobs || m.s.Stats().Blobs != blobs {
-		t.Fatalf("%d blob files (%d counted), want %d: %v", len(files), m.s.Stats().Blobs, blobs, err)
+	if files, err := m.fs.List(m.s.blobFiles.dir()); err != nil || int64(len(files)) != blobs || m.s.ReadStats().BlobFiles != blobs {
+		t.Fatalf("%d blob files (%d counted), want %d: %v", len(files), m.s.ReadStats().BlobFiles, blobs, err)
 	}
 	checkDue(t, m.s, due)
 	m.checkOutbox(t)
@@ -363,12 +363,12 @@ func (m *model) check(t *rapid.T) {
 
 // checkParts is checkBulk for the parts of a sealed message in addition to its envelope.
 func checkParts(t *rapid.T, s *Store, in *modelInbox, id int64) (blobs int64) {
-	want := inbox.Stored{}
+	want := inbox.StoredMessage{}
 	if kept := in.parts[id]; kept != nil {
 		want = *kept
 	}
 	envelopes := map[int][]byte{}
-	for _, f := range want.Files {
+	for _, f := range want.EncryptedFiles {
 		envelopes[f.ID] = f.Envelope
 	}
 	count := func(data []byte) {
@@ -390,21 +390,21 @@ func checkParts(t *rapid.T, s *Store, in *modelInbox, id int64) (blobs int64) {
 		}
 	}
 	queued, err := s.QueuedCopy(in.state.Address, id)
-	if must(t, err); !bytes.Equal(queued, want.Queued) || (queued == nil) != (want.Queued == nil) {
-		t.Fatalf("message %d waits with %d bytes, want %d", id, len(queued), len(want.Queued))
+	if must(t, err); !bytes.Equal(queued, want.QueuedMessage) || (queued == nil) != (want.QueuedMessage == nil) {
+		t.Fatalf("message %d waits with %d bytes, want %d", id, len(queued), len(want.QueuedMessage))
 	}
-	count(want.Queued)
+	count(want.QueuedMessage)
 	return blobs
 }
 
 // checkBulk compares content and bytes, and returns how many blob files the message has.
 func checkBulk(t *rapid.T, s *Store, in *modelInbox, id int64) (blobs int64) {
-	c, err := s.Content(in.state.Address, id)
+	c, err := s.ReadContent(in.state.Address, id)
 	must(t, err)
 	if want := in.content[id]; !reflect.DeepEqual(c, want) {
 		t.Fatalf("content of %d is\n%+v\nwant\n%+v", id, c, want)
 	}
-	raw, err := s.Raw(in.state.Address, id)
+	raw, err := s.ReadRaw(in.state.Address, id)
 	must(t, err)
 	if !bytes.Equal(raw, in.raw[id]) || (raw == nil) != (in.raw[id] == nil) {
 		t.Fatalf("bytes of %d are %d long, want %d", id, len(raw), len(in.raw[id]))
@@ -422,7 +422,7 @@ func checkBulk(t *rapid.T, s *Store, in *modelInbox, id int64) (blobs int64) {
 func checkDue(t *rapid.T, s *Store, want []string) {
 	var got []string
 	slices.Sort(want)
-	must(t, scan(s.db, ofKind(kindDue), func(key, _ []byte) error {
+	must(t, scanKeys(s.db, ofKind(kindDue), func(key, _ []byte) error {
 		got = append(got, string(key))
 		return nil
 	}))
@@ -437,7 +437,7 @@ func checkDue(t *rapid.T, s *Store, want []string) {
 func (m *model) checkOutbox(t *rapid.T) {
 	got, err := m.s.Outbox(1 << 20)
 	must(t, err)
-	want := map[string]inbox.Public{}
+	want := map[string]inbox.PublicEvent{}
 	for _, ev := range got {
 		want[string(outboxKey(nil, &ev))] = ev
 	}
@@ -451,7 +451,7 @@ func TestInboxRoundTrip(t *testing.T) {
 		fs := vfs.NewMem()
 		s, err := Open(folder, options(fs))
 		must(t, err)
-		m := &model{fs: fs, s: s, inboxes: map[string]*modelInbox{}, outbox: map[string]inbox.Public{}}
+		m := &model{fs: fs, s: s, inboxes: map[string]*modelInbox{}, outbox: map[string]inbox.PublicEvent{}}
 		defer func() { must(t, m.s.Close()) }()
 		t.Repeat(map[string]func(*rapid.T){
 			"commit": m.commit, "outbox": m.dropOutbox, "flush": m.flush, "reopen": m.reopen, "": m.check,
@@ -464,11 +464,11 @@ func TestContentRoundTrip(t *testing.T) {
 		want := genContent.Draw(t, "content")
 		var buf bytes.Buffer
 		var rec contentRecord
-		rec.from(want, false, new(authRecord))
-		must(t, encode(&buf, &rec))
+		rec.copyFrom(want, false, new(authRecord))
+		must(t, encodeRecord(&buf, &rec))
 		var back contentRecord
-		must(t, decode(buf.Bytes(), &back))
-		if got := back.content(); !reflect.DeepEqual(got, want) {
+		must(t, decodeRecord(buf.Bytes(), &back))
+		if got := back.toContent(); !reflect.DeepEqual(got, want) {
 			t.Fatalf("got %+v, want %+v", got, want)
 		}
 	})

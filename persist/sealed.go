@@ -30,21 +30,21 @@ const maxFileID = 0x7f
 // The integer keys of this record are on disk: append only; never reorder or reuse.
 
 type sealedRecord struct {
-	Repeat []byte `cbor:"1,keyasint,omitempty"`
-	Files  int    `cbor:"2,keyasint,omitempty"`
+	RepeatDigest []byte `cbor:"1,keyasint,omitempty"`
+	FileCount    int    `cbor:"2,keyasint,omitempty"`
 }
 
-func recordSealed(s inbox.Sealed) sealedRecord {
-	r := sealedRecord{Files: s.Files}
-	if s.Repeat != (inbox.Digest{}) {
-		r.Repeat = s.Repeat[:]
+func recordSealed(s inbox.EncryptedState) sealedRecord {
+	r := sealedRecord{FileCount: s.MaxFileID}
+	if s.RepeatDigest != (inbox.MessageDigest{}) {
+		r.RepeatDigest = s.RepeatDigest[:]
 	}
 	return r
 }
 
-func (r sealedRecord) sealed() inbox.Sealed {
-	s := inbox.Sealed{Files: r.Files}
-	copy(s.Repeat[:], r.Repeat)
+func (r sealedRecord) toSealed() inbox.EncryptedState {
+	s := inbox.EncryptedState{MaxFileID: r.FileCount}
+	copy(s.RepeatDigest[:], r.RepeatDigest)
 	return s
 }
 
@@ -70,19 +70,19 @@ func queuedKey(addr string, id int64) []byte {
 }
 
 // putSealed writes what a sealed message has in addition to its envelope.
-func (t *inboxTable) putSealed(w *writer, r *inbox.Rows, m *inbox.Stored, files *blobMoves) {
+func (t *inboxTable) putSealed(w *batchWriter, r *inbox.Rows, m *inbox.StoredMessage, files *blobMoves) {
 	addr := r.Address
-	for _, f := range m.Files {
+	for _, f := range m.EncryptedFiles {
 		t.putPart(w, fileKey(addr, m.ID, f.ID), addr, m.ID, blobFile|byte(f.ID), f.Envelope, files)
 	}
-	if m.Queued != nil && !slices.ContainsFunc(r.Settled, func(done *inbox.Message) bool { return done.ID == m.ID }) {
-		t.putPart(w, queuedKey(addr, m.ID), addr, m.ID, blobQueued, m.Queued, files)
+	if m.QueuedMessage != nil && !slices.ContainsFunc(r.FinalMessages, func(done *inbox.Message) bool { return done.ID == m.ID }) {
+		t.putPart(w, queuedKey(addr, m.ID), addr, m.ID, blobQueued, m.QueuedMessage, files)
 	}
 }
 
-func (t *inboxTable) putPart(w *writer, key []byte, addr string, id int64, what byte, data []byte, files *blobMoves) {
+func (t *inboxTable) putPart(w *batchWriter, key []byte, addr string, id int64, what byte, data []byte, files *blobMoves) {
 	if len(data) > blobOver {
-		t.blobs.put(w, &blob{addr: addr, id: id, what: what, data: data}, files)
+		t.blobFiles.putBlob(w, &blobData{addr: addr, id: id, blobKind: what, data: data}, files)
 		return
 	}
 	w.setRaw(key, data)
@@ -90,40 +90,40 @@ func (t *inboxTable) putPart(w *writer, key []byte, addr string, id int64, what 
 
 // settleSealed removes what sealed messages no longer need: messages with a final status keep only
 // their envelopes, dropped messages nothing.
-func (t *inboxTable) settleSealed(w *writer, r *inbox.Rows, gone []int64, files *blobMoves) {
-	for _, m := range r.Settled {
+func (t *inboxTable) settleSealed(w *batchWriter, r *inbox.Rows, gone []int64, files *blobMoves) {
+	for _, m := range r.FinalMessages {
 		if _, dead := slices.BinarySearch(gone, m.ID); dead {
 			continue // dropMessages removes its blobs
 		}
-		w.delete(queuedKey(r.Address, m.ID))
-		w.delete(signatureKey(r.Address, m.ID))
-		t.blobs.dropPart(w, r.Address, m.ID, blobQueued, files)
+		w.deleteKey(queuedKey(r.Address, m.ID))
+		w.deleteKey(signatureKey(r.Address, m.ID))
+		t.blobFiles.dropPart(w, r.Address, m.ID, blobQueued, files)
 	}
-	for _, m := range r.Drop { // blobs and signatures are removed with the message
+	for _, m := range r.DropMessages { // blobs and signatures are removed with the message
 		switch {
-		case m.Damaged: // what it had is unknown
-			w.deleteRange(under(appendMessage(nil, kindRaw, r.Address, m.ID)))
-		case m.Sealed != nil:
-			for file := 1; file <= m.Sealed.Files; file++ {
-				w.delete(fileKey(r.Address, m.ID, file))
+		case m.IsDamaged: // what it had is unknown
+			w.deleteRange(prefixRange(appendMessage(nil, kindRaw, r.Address, m.ID)))
+		case m.EncryptedState != nil:
+			for file := 1; file <= m.EncryptedState.MaxFileID; file++ {
+				w.deleteKey(fileKey(r.Address, m.ID, file))
 			}
-			if m.Sending != nil {
-				w.delete(queuedKey(r.Address, m.ID))
+			if m.OutgoingDelivery != nil {
+				w.deleteKey(queuedKey(r.Address, m.ID))
 			}
 		}
 	}
 }
 
 // dropPart adds to w the removal of one blob of a message, if it exists.
-func (b *blobFiles) dropPart(w *writer, addr string, id int64, what byte, files *blobMoves) {
+func (b *blobFiles) dropPart(w *batchWriter, addr string, id int64, what byte, files *blobMoves) {
 	key := blobKey(nil, addr, id, what)
-	r, err := b.find(key)
+	r, err := b.findBlob(key)
 	if err != nil || r == nil {
-		w.note(err)
+		w.noteError(err)
 		return
 	}
-	w.delete(key)
-	files.dropped = append(files.dropped, r.Name)
+	w.deleteKey(key)
+	files.droppedBlobs = append(files.droppedBlobs, r.BlobName)
 }
 
 // OpenFile opens the envelope of an attachment, as OpenRaw does.
@@ -140,7 +140,7 @@ func (t *inboxTable) QueuedCopy(addr string, id int64) (copied []byte, err error
 	_, err = t.largeAt(queuedKey(addr, id), blobQueued, addr, id, func(value []byte) (err error) {
 		copied, err = readRaw(value)
 		return err
-	}, all(func(file []byte) error {
+	}, readWhole(func(file []byte) error {
 		copied = file
 		return nil
 	}))

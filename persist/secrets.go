@@ -34,23 +34,23 @@ func secretFile(secret []byte) []byte {
 	return fmt.Appendf(body, secretSum, xxh3.Hash(body))
 }
 
-// secrets encrypts values that must be read again but must not be stored in plain text: private
+// secretBox encrypts values that must be read again but must not be stored in plain text: private
 // keys, and other secrets that are not only compared. Its key is in a file outside the database, so
 // that a copy of db/ alone reveals nothing. The file is created at the first use. If it is lost,
 // the encrypted values are lost, too, and reading them returns an error, never a wrong value.
 //
 // mu guards the keys derived from the file. They are nil until the first use and never change
 // afterwards.
-type secrets struct {
-	*engine
+type secretBox struct {
+	*storageEngine
 	mu     sync.Mutex
 	aesGCM cipher.AEAD
-	mac    []byte
+	macKey []byte
 }
 
-// Encrypt encrypts secret for one purpose; Decrypt refuses another purpose.
-func (s *secrets) Encrypt(purpose string, secret []byte) ([]byte, error) {
-	if err := s.unlock(); err != nil {
+// EncryptSecret encrypts secret for one purpose; Decrypt refuses another purpose.
+func (s *secretBox) EncryptSecret(purpose string, secret []byte) ([]byte, error) {
+	if err := s.unlockKey(); err != nil {
 		return nil, err
 	}
 	nonce := make([]byte, s.aesGCM.NonceSize(), s.aesGCM.NonceSize()+len(secret)+s.aesGCM.Overhead())
@@ -59,8 +59,8 @@ func (s *secrets) Encrypt(purpose string, secret []byte) ([]byte, error) {
 }
 
 // Decrypt returns what was encrypted for this purpose.
-func (s *secrets) Decrypt(purpose string, encrypted []byte) ([]byte, error) {
-	if err := s.unlock(); err != nil {
+func (s *secretBox) Decrypt(purpose string, encrypted []byte) ([]byte, error) {
+	if err := s.unlockKey(); err != nil {
 		return nil, err
 	}
 	n, err := s.aesGCM.NonceSize(), errors.New("too short")
@@ -75,43 +75,43 @@ func (s *secrets) Decrypt(purpose string, encrypted []byte) ([]byte, error) {
 	return secret, nil
 }
 
-// MAC returns 32 bytes that only this folder can compute from purpose and data.
-func (s *secrets) MAC(purpose string, data []byte) ([]byte, error) {
-	if err := s.unlock(); err != nil {
+// ComputeMAC returns 32 bytes that only this folder can compute from purpose and data.
+func (s *secretBox) ComputeMAC(purpose string, data []byte) ([]byte, error) {
+	if err := s.unlockKey(); err != nil {
 		return nil, err
 	}
-	h := hmac.New(sha256.New, s.mac)
+	h := hmac.New(sha256.New, s.macKey)
 	h.Write(append([]byte(purpose), 0))
 	h.Write(data)
 	return h.Sum(nil), nil
 }
 
-// unlock reads the key file, or creates it in a folder that holds nothing encrypted.
-func (s *secrets) unlock() error {
+// unlockKey reads the key file, or creates it in a folder that holds nothing encrypted.
+func (s *secretBox) unlockKey() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.aesGCM != nil {
 		return nil
 	}
-	return s.during(func() error {
+	return s.runCall(func() error {
 		secret, err := s.readSecret()
 		if errors.Is(err, os.ErrNotExist) {
 			secret, err = s.makeSecret()
 		}
 		if err != nil {
-			return fault.Wrap(fault.Unavailable, "The service cannot read its secrets, try again later", err)
+			return fault.Wrap(fault.TemporarilyUnavailable, "The service cannot read its secrets, try again later", err)
 		}
-		return s.derive(secret)
+		return s.deriveKeys(secret)
 	})
 }
 
-func (s *secrets) derive(secret []byte) error {
+func (s *secretBox) deriveKeys(secret []byte) error {
 	// The labels apply to every existing folder: never change them.
 	key, err := hkdf.Key(sha256.New, secret, nil, "seal", 32)
 	if err != nil {
 		return err
 	}
-	if s.mac, err = hkdf.Key(sha256.New, secret, nil, "mac", 32); err != nil {
+	if s.macKey, err = hkdf.Key(sha256.New, secret, nil, "mac", 32); err != nil {
 		return err
 	}
 	block, err := aes.NewCipher(key)
@@ -122,8 +122,8 @@ func (s *secrets) derive(secret []byte) error {
 	return err
 }
 
-func (s *secrets) readSecret() ([]byte, error) {
-	data, err := disk.ReadFile(s.folder.FS, s.folder.Path(disk.SecretName))
+func (s *secretBox) readSecret() ([]byte, error) {
+	data, err := disk.ReadFile(s.folder.FS, s.folder.FilePath(disk.SecretName))
 	if err != nil {
 		return nil, err
 	}
@@ -135,13 +135,13 @@ func (s *secrets) readSecret() ([]byte, error) {
 			return secret, nil
 		}
 	}
-	return nil, s.folder.Damage.Found(s.folder.Path(disk.SecretName), "its content is not what was written. Restore a backup of it")
+	return nil, s.folder.DamageLog.NoteDamage(s.folder.FilePath(disk.SecretName), "its content is not what was written. Restore a backup of it")
 }
 
 // lostSecret returns an error if the folder needs the missing key file.
-func (s *secrets) lostSecret() error {
-	for _, k := range [...]kind{kindDomain, kindLastCall, kindLink} {
-		err := scan(s.db, ofKind(k), func([]byte, []byte) error {
+func (s *secretBox) lostSecret() error {
+	for _, k := range [...]rowKind{kindDomain, kindLastCall, kindLink} {
+		err := scanKeys(s.db, ofKind(k), func([]byte, []byte) error {
 			return fmt.Errorf("the data folder %s holds encrypted keys but has lost its file %s: restore it from a backup", s.folder.Dir, disk.SecretName)
 		})
 		if err != nil {
@@ -151,17 +151,17 @@ func (s *secrets) lostSecret() error {
 	return nil
 }
 
-func (s *secrets) makeSecret() ([]byte, error) {
+func (s *secretBox) makeSecret() ([]byte, error) {
 	if err := s.lostSecret(); err != nil {
 		return nil, err
 	}
 	secret := make([]byte, 32)
 	_, _ = crand.Read(secret) // never fails since Go 1.24
-	return secret, disk.WriteFile(s.folder.FS, s.folder.Dir, disk.SecretName, secretFile(secret), private)
+	return secret, disk.WriteFile(s.folder.FS, s.folder.Dir, disk.SecretName, secretFile(secret), makePrivate)
 }
 
-// private sets file mode 0600, regardless of the umask.
-func private(f vfs.File) error {
+// makePrivate sets file mode 0600, regardless of the umask.
+func makePrivate(f vfs.File) error {
 	if f.Fd() == vfs.InvalidFd {
 		return nil // in memory, for tests
 	}

@@ -24,13 +24,13 @@ func TestEncrypt(t *testing.T) {
 	s, err := Open(dir, o)
 	must(t, err)
 	secret := []byte("the private key of example.org")
-	encrypted, err := s.Encrypt("dkim", secret)
+	encrypted, err := s.EncryptSecret("dkim", secret)
 	must(t, err)
-	other, err := s.Encrypt("dkim", secret)
+	other, err := s.EncryptSecret("dkim", secret)
 	must(t, err)
-	mac, err := s.MAC("ownership", []byte("x"))
+	mac, err := s.ComputeMAC("ownership", []byte("x"))
 	must(t, err)
-	must(t, s.CommitDomain(&domain.Rows{Name: "example.org", Put: &domain.State{Name: "example.org", Keys: []domain.Key{{Selector: "s", Encrypted: encrypted}}}}))
+	must(t, s.CommitDomain(&domain.Rows{Name: "example.org", PutState: &domain.State{Name: "example.org", Keys: []domain.DKIMKey{{Selector: "s", Encrypted: encrypted}}}}))
 	must(t, s.Close())
 	if bytes.Contains(encrypted, secret[:8]) || bytes.Equal(encrypted, other) {
 		t.Error("an encrypted secret can be read, or told to be the same as another")
@@ -51,10 +51,10 @@ func TestEncrypt(t *testing.T) {
 	if got, err := s.Decrypt("dkim", encrypted); err != nil || !bytes.Equal(got, secret) {
 		t.Errorf("the next run reads %q, %v", got, err)
 	}
-	if again, err := s.MAC("ownership", []byte("x")); err != nil || !bytes.Equal(again, mac) {
+	if again, err := s.ComputeMAC("ownership", []byte("x")); err != nil || !bytes.Equal(again, mac) {
 		t.Errorf("the next run makes another MAC, %v", err)
 	}
-	if another, err := s.MAC("ownershi", []byte("px")); err != nil || bytes.Equal(another, mac) {
+	if another, err := s.ComputeMAC("ownershi", []byte("px")); err != nil || bytes.Equal(another, mac) {
 		t.Errorf("purpose and data run together, %v", err)
 	}
 	flipped := append([]byte(nil), encrypted...)
@@ -76,12 +76,12 @@ func second[T any](_ T, err error) error { return err }
 func TestLostKeyFile(t *testing.T) {
 	for what, put := range map[string]func(s *Store, encrypted []byte) error{
 		"a domain's keys": func(s *Store, encrypted []byte) error {
-			return s.CommitDomain(&domain.Rows{Name: "example.org", Put: &domain.State{Name: "example.org", Keys: []domain.Key{{Selector: "s", Encrypted: encrypted}}}})
+			return s.CommitDomain(&domain.Rows{Name: "example.org", PutState: &domain.State{Name: "example.org", Keys: []domain.DKIMKey{{Selector: "s", Encrypted: encrypted}}}})
 		},
 		"a link to a calendar": func(s *Store, encrypted []byte) error {
 			return s.CommitInbox(&inbox.Rows{
 				Address: goldenAddress, Profile: &inbox.Profile{Address: goldenAddress, HasCalendar: true},
-				Calendar: &calendar.Book{Feed: &calendar.Feed{Hash: goldenHash, Sealed: encrypted}}, Links: []inbox.Link{{Hash: goldenHash}},
+				Calendar: &calendar.Book{Feed: &calendar.SubscriptionLink{TokenHash: goldenHash, EncryptedToken: encrypted}}, LinkRows: []inbox.LinkRow{{TokenHash: goldenHash}},
 			})
 		},
 	} {
@@ -93,7 +93,7 @@ func testLostKeyFile(t *testing.T, put func(s *Store, encrypted []byte) error) {
 	fs := vfs.NewMem()
 	s, err := Open(folder, options(fs))
 	must(t, err)
-	encrypted, err := s.Encrypt("dkim", []byte("private"))
+	encrypted, err := s.EncryptSecret("dkim", []byte("private"))
 	must(t, err)
 	must(t, put(s, encrypted))
 	must(t, s.Close())
@@ -108,7 +108,7 @@ func testLostKeyFile(t *testing.T, put func(s *Store, encrypted []byte) error) {
 		s, err := Open(folder, options(fs))
 		must(t, err)
 		_, err = s.Decrypt("dkim", encrypted)
-		if !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), disk.SecretName) {
+		if !fault.Is(err, fault.TemporarilyUnavailable) || !strings.Contains(err.Error(), disk.SecretName) {
 			t.Errorf("%s: %v", name, err)
 		}
 		must(t, s.Close())

@@ -22,12 +22,12 @@ import (
 
 // addressed makes the rows of a message to several recipients for one of them: only the calendar
 // differs.
-func addressed(shared *inbox.Shared, n int, id int64, raw string) *inbox.Rows {
+func addressed(shared *inbox.SharedStorage, n int, id int64, raw string) *inbox.Rows {
 	r := mail(fmt.Sprintf("r%d@example.org", n), id, raw)
 	r.DueTo = at(1001)
-	m := &r.Store[0]
-	m.Shared, m.Content.Doc.Text = shared, raw[:len(raw)/2]
-	m.Content.Calendar = &calendar.Said{Action: "created", Reason: r.Address}
+	m := &r.StoreMessages[0]
+	m.SharedStorage, m.Content.Doc.Text = shared, raw[:len(raw)/2]
+	m.Content.Calendar = &calendar.MessageEvent{Action: "created", RefusalReason: r.Address}
 	return r
 }
 
@@ -71,7 +71,7 @@ func TestRecipientsShareAFile(t *testing.T) {
 	must(t, os.Chmod(dir, 0o700))
 	o := options(farFS{vfs.Default})
 	s := must1(Open(filepath.Join(dir, "data"), o))(t)
-	var shared inbox.Shared
+	var shared inbox.SharedStorage
 	var all sync.WaitGroup
 	for n := range recipients { // some of them concurrently
 		all.Go(func() {
@@ -92,46 +92,46 @@ func TestRecipientsShareAFile(t *testing.T) {
 	}
 	fits("the folder", s.folder.Dir)
 	eventually(t, "the blobs are counted", func() bool {
-		s.totals.mu.Lock()
-		s.totals.rest = time.Time{} // on a busy machine one call does not count all groups
-		s.totals.mu.Unlock()
-		sum, err := s.Totals()
+		s.totalsCounter.mu.Lock()
+		s.totalsCounter.restUntil = time.Time{} // on a busy machine one call does not count all groups
+		s.totalsCounter.mu.Unlock()
+		sum, err := s.ReadTotals()
 		return err == nil && sum.BlobBytes > int64(len(raw)) && sum.BlobBytes <= 2*int64(len(raw))
 	})
 	copied := filepath.Join(dir, "backup")
-	must(t, s.Backup(t.Context(), copied))
+	must(t, s.BackupTo(t.Context(), copied))
 	fits("a backup on another disk", copied)
 	reads := func(s *Store, n int) {
 		t.Helper()
 		addr := fmt.Sprintf("r%d@example.org", n)
-		c := must1(s.Content(addr, 1))(t)
-		if got := must1(s.Raw(addr, 1))(t); string(got) != raw || c.Doc.Text != raw[:len(raw)/2] || c.Calendar.Reason != addr {
+		c := must1(s.ReadContent(addr, 1))(t)
+		if got := must1(s.ReadRaw(addr, 1))(t); string(got) != raw || c.Doc.Text != raw[:len(raw)/2] || c.Calendar.RefusalReason != addr {
 			t.Errorf("%s reads %d bytes, and of a meeting %+v", addr, len(got), c.Calendar)
 		}
 	}
 	for n := range recipients {
 		reads(s, n)
 		if n > 0 {
-			must(t, s.CommitInbox(&inbox.Rows{Address: fmt.Sprintf("r%d@example.org", n), Drop: mail("", 1, "").Put}))
+			must(t, s.CommitInbox(&inbox.Rows{Address: fmt.Sprintf("r%d@example.org", n), DropMessages: mail("", 1, "").PutMessages}))
 		}
 	}
 	reads(s, 0)
 	must(t, s.CommitInbox(addressed(&shared, 1, 2, raw))) // the first name belongs to another recipient or is gone
-	must(t, s.CommitInbox(&inbox.Rows{Address: "r0@example.org", Drop: mail("", 1, "").Put}))
-	must(t, s.CommitInbox(&inbox.Rows{Address: "r1@example.org", Drop: mail("", 2, "").Put}))
-	if names := must1(o.FS.List(s.blobs.dir()))(t); len(names) > 0 || s.Stats().Blobs != 0 {
-		t.Errorf("%v are left, %d are counted", names, s.Stats().Blobs)
+	must(t, s.CommitInbox(&inbox.Rows{Address: "r0@example.org", DropMessages: mail("", 1, "").PutMessages}))
+	must(t, s.CommitInbox(&inbox.Rows{Address: "r1@example.org", DropMessages: mail("", 2, "").PutMessages}))
+	if names := must1(o.FS.List(s.blobFiles.dir()))(t); len(names) > 0 || s.ReadStats().BlobFiles != 0 {
+		t.Errorf("%v are left, %d are counted", names, s.ReadStats().BlobFiles)
 	}
 	closeStore(t, s)
 
 	var problems []string
 	tell := func(problem string) { problems = append(problems, problem) }
-	sum := must1(Check(copied, o, tell))(t)
-	if sum.Files != 2*recipients || sum.Bytes > 4*int64(len(raw)) {
-		t.Errorf("a check reads %d bytes of %d files", sum.Bytes, sum.Files)
+	sum := must1(CheckFolder(copied, o, tell))(t)
+	if sum.FileCount != 2*recipients || sum.TotalBytes > 4*int64(len(raw)) {
+		t.Errorf("a check reads %d bytes of %d files", sum.TotalBytes, sum.FileCount)
 	}
 	repaired := filepath.Join(dir, "repaired")
-	must1(Repair(copied, repaired, o, tell))(t)
+	must1(RepairFolder(copied, repaired, o, tell))(t)
 	fits("a repaired copy", repaired)
 	again := must1(Open(repaired, o))(t)
 	reads(again, 0)
@@ -143,7 +143,7 @@ func TestRecipientsShareAFile(t *testing.T) {
 	if len(problems) > 0 {
 		t.Errorf("problems: %v", problems)
 	}
-	if must1(Check(copied, o, tell))(t); len(problems) != 1 {
+	if must1(CheckFolder(copied, o, tell))(t); len(problems) != 1 {
 		t.Errorf("one damaged name of a file: %v", problems)
 	}
 }
@@ -158,11 +158,11 @@ func TestNothingElseIsShared(t *testing.T) {
 		}
 		return nil
 	})))
-	var shared inbox.Shared
+	var shared inbox.SharedStorage
 	for n, raw := range []string{bulky, strings.ToUpper(bulky), bulky[1:], bulky} {
 		noLinks.Store(n == 3)
 		must(t, s.CommitInbox(addressed(&shared, n, 1, raw)))
-		if got := must1(s.Raw(fmt.Sprintf("r%d@example.org", n), 1))(t); string(got) != raw {
+		if got := must1(s.ReadRaw(fmt.Sprintf("r%d@example.org", n), 1))(t); string(got) != raw {
 			t.Errorf("recipient %d reads %d bytes", n, len(got))
 		}
 	}
@@ -189,11 +189,11 @@ func TestCrashAtEveryStepOfASharedFile(t *testing.T) {
 	})))
 	s := must1(Open(folder, o))(t)
 	eventually(t, "the store is idle", func() bool {
-		_, err := mem.Stat(s.folder.Path("spare.log"))
+		_, err := mem.Stat(s.folder.FilePath("spare.log"))
 		return s.db.Metrics().Snapshots.Count == 0 && err == nil
 	})
 	recording.Store(true)
-	var shared inbox.Shared
+	var shared inbox.SharedStorage
 	addr := func(n int) string { return fmt.Sprintf("r%d@example.org", n) }
 	for n := range 2 {
 		may[n] = true
@@ -202,7 +202,7 @@ func TestCrashAtEveryStepOfASharedFile(t *testing.T) {
 	}
 	for n := range 2 {
 		has[n] = false
-		must(t, s.CommitInbox(&inbox.Rows{Address: addr(n), Drop: mail("", 1, "").Put}))
+		must(t, s.CommitInbox(&inbox.Rows{Address: addr(n), DropMessages: mail("", 1, "").PutMessages}))
 		may[n] = false
 	}
 	recording.Store(false)
@@ -214,7 +214,7 @@ func TestCrashAtEveryStepOfASharedFile(t *testing.T) {
 		after := must1(Open(folder, options(c.fs)))(t)
 		files := 0
 		for n := range 2 {
-			raw := must1(after.Raw(addr(n), 1))(t)
+			raw := must1(after.ReadRaw(addr(n), 1))(t)
 			if there := string(raw) == bulky; !there && raw != nil || there && !c.may[n] || !there && c.has[n] {
 				t.Errorf("step %d: recipient %d has %d bytes", i, n, len(raw))
 			}
@@ -222,8 +222,8 @@ func TestCrashAtEveryStepOfASharedFile(t *testing.T) {
 				files += 2 // content, too
 			}
 		}
-		after.blobs.sweep.Wait()
-		if names := must1(c.fs.List(after.blobs.dir()))(t); len(names) != files {
+		after.blobFiles.sweepDone.Wait()
+		if names := must1(c.fs.List(after.blobFiles.dir()))(t); len(names) != files {
 			t.Errorf("step %d: files %v are left, want %d", i, names, files)
 		}
 		closeStore(t, after)

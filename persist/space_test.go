@@ -38,8 +38,8 @@ func TestFullStoreReadsAndRemoves(t *testing.T) {
 		t.Errorf("no ballast: %v", err)
 	}
 	space.free.Store(99 * mib)
-	s.folder.Space.Look()
-	if !s.Full() || !fault.Is(s.Writable(), fault.StorageFull) {
+	s.folder.SpaceGuard.MeasureDisk()
+	if !s.IsFull() || !fault.Is(s.CheckWritable(), fault.StorageFull) {
 		t.Fatal("new data are accepted below the reserve")
 	}
 	if _, err := fs.Stat(ballast); !os.IsNotExist(err) {
@@ -47,9 +47,9 @@ func TestFullStoreReadsAndRemoves(t *testing.T) {
 	}
 	checkClosed(t, s)
 	space.free.Store(135 * mib)
-	s.folder.Space.Look()
+	s.folder.SpaceGuard.MeasureDisk()
 	must(t, s.CommitInbox(mail(victim, 3, "x")))
-	if st := s.Stats(); st.FullCount != 1 || st.DiskTotal != 1000*mib {
+	if st := s.ReadStats(); st.FullCount != 1 || st.DiskTotal != 1000*mib {
 		t.Errorf("stats %+v", st)
 	}
 }
@@ -60,21 +60,21 @@ func checkClosed(t *testing.T, s *Store) {
 	for name, err := range map[string]error{
 		"mail":     s.CommitInbox(mail(victim, 3, "x")),
 		"creation": s.CommitInbox(&inbox.Rows{Address: "new@example.org", Profile: &inbox.Profile{CreatedAt: at(0)}}),
-		"mark":     s.CommitInbox(&inbox.Rows{Address: victim, Put: mail(victim, 1, "x").Put}),
+		"mark":     s.CommitInbox(&inbox.Rows{Address: victim, PutMessages: mail(victim, 1, "x").PutMessages}),
 		"account":  s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id}}),
-		"key":      s.CommitAccount(&account.Rows{ID: id, PutKeys: []*account.Key{{ID: 1}}}),
+		"key":      s.CommitAccount(&account.Rows{ID: id, PutKeys: []*account.APIKey{{ID: 1}}}),
 		"reserve":  s.CommitAccount(&account.Rows{ID: id, PutInboxes: []account.InboxEntry{{Address: "x"}}}),
-		"e-mail":   s.SetEmail("e@example.org", account.Holding{Account: id}),
+		"e-mail":   s.SetEmail("e@example.org", account.NameHolder{Account: id}),
 	} {
 		if !fault.Is(err, fault.StorageFull) {
 			t.Errorf("%s on a full disk: %v", name, err)
 		}
 	}
-	must(t, s.CommitInbox(&inbox.Rows{Address: victim, Drop: mail(victim, 1, "x").Put}))
+	must(t, s.CommitInbox(&inbox.Rows{Address: victim, DropMessages: mail(victim, 1, "x").PutMessages}))
 	must(t, s.CommitInbox(&inbox.Rows{Address: "gone@example.org", Profile: &inbox.Profile{DeletedAt: at(1)}}))
-	must(t, s.CommitAccount(&account.Rows{ID: id, DropKeys: []*account.Key{{ID: 1}}}))
-	must(t, s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id}, PutInboxes: []account.InboxEntry{{Address: "x", Live: true}}}))
-	if raw, err := s.Raw(victim, 2); err != nil || string(raw) != "x" {
+	must(t, s.CommitAccount(&account.Rows{ID: id, DropKeys: []*account.APIKey{{ID: 1}}}))
+	must(t, s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id}, PutInboxes: []account.InboxEntry{{Address: "x", IsLive: true}}}))
+	if raw, err := s.ReadRaw(victim, 2); err != nil || string(raw) != "x" {
 		t.Errorf("a read on a full disk: %q %v", raw, err)
 	}
 }
@@ -92,11 +92,11 @@ func TestBigMailBeforeTheReserve(t *testing.T) {
 	if err := s.CommitInbox(mail(victim, 1, strings.Repeat("x", 20*mib))); !fault.Is(err, fault.StorageFull) {
 		t.Errorf("20 MiB into 30: %v", err)
 	}
-	if n := s.Stats().FullCount; n != 1 {
+	if n := s.ReadStats().FullCount; n != 1 {
 		t.Errorf("refused %d times", n)
 	}
 	must(t, s.CommitInbox(mail(victim, 1, "small")))
-	if s.Full() {
+	if s.IsFull() {
 		t.Error("small mail is refused too")
 	}
 }
@@ -119,7 +119,7 @@ func TestNoSpaceWaits(t *testing.T) {
 	full.Store(true)
 	answered := make(chan error, 1)
 	go func() { answered <- s.CommitInbox(mail(victim, 1, "x")) }()
-	eventually(t, "the store is full", s.Full)
+	eventually(t, "the store is full", s.IsFull)
 	eventually(t, "the write is tried again", func() bool { return refused.Load() > 2 })
 	if err := s.CommitInbox(mail("other@example.org", 1, "x")); !fault.Is(err, fault.StorageFull) {
 		t.Errorf("second mail: %v", err)
@@ -131,11 +131,11 @@ func TestNoSpaceWaits(t *testing.T) {
 	}
 	full.Store(false)
 	must(t, <-answered)
-	eventually(t, "the store has space", func() bool { return !s.Full() })
+	eventually(t, "the store has space", func() bool { return !s.IsFull() })
 	must(t, s.CommitInbox(mail(victim, 2, "x")))
 	closeStore(t, s)
 	s = open(t, mem.CrashClone(vfs.CrashCloneCfg{}))
-	if raw, err := s.Raw(victim, 1); err != nil || string(raw) != "x" {
+	if raw, err := s.ReadRaw(victim, 1); err != nil || string(raw) != "x" {
 		t.Errorf("the mail that waited came back as %q %v", raw, err)
 	}
 }
@@ -152,7 +152,7 @@ func TestNoDescriptorWaits(t *testing.T) {
 		}
 		return nil
 	})))
-	o.Exit = func(int) {
+	o.ExitProcess = func(int) {
 		t.Error("the process would end")
 		select {}
 	}
@@ -164,7 +164,7 @@ func TestNoDescriptorWaits(t *testing.T) {
 	flushed := make(chan error, 1)
 	go func() { flushed <- s.db.Flush() }()
 	eventually(t, "it is tried again", func() bool { return refused.Load() > 2 })
-	if raw, err := s.Raw(victim, 1); err != nil || string(raw) != "x" {
+	if raw, err := s.ReadRaw(victim, 1); err != nil || string(raw) != "x" {
 		t.Errorf("meanwhile read as %q, %v", raw, err)
 	}
 	out.Store(false)

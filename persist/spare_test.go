@@ -25,11 +25,11 @@ func smallInbox(t *testing.T) (fs *vfs.MemFS, left []int64) {
 	for id := int64(1); id <= 15; id++ {
 		r := mail(victim, id, large(id))
 		r.Profile.Label = "billing"
-		r.Spare = id == 1
+		r.WriteSpareCopy = id == 1
 		must(t, s.CommitInbox(r))
 		left = append(left, id)
 	}
-	must(t, s.CommitInbox(&inbox.Rows{Address: victim, Drop: []*inbox.Message{{ID: 4}, {ID: 15}}}))
+	must(t, s.CommitInbox(&inbox.Rows{Address: victim, DropMessages: []*inbox.Message{{ID: 4}, {ID: 15}}}))
 	must(t, s.db.Flush())
 	must(t, s.db.Compact(t.Context(), []byte{0}, []byte{255}, false))
 	closeStore(t, s)
@@ -49,8 +49,8 @@ func withoutProfile(t *testing.T) (fs *vfs.MemFS, left []int64) {
 			if err != nil {
 				continue
 			}
-			_, own := s.has(appendText(nil, kindInbox, victim))
-			spare, _ := s.has(appendText(nil, kindSpare, victim))
+			_, own := s.hasKey(appendText(nil, kindInbox, victim))
+			spare, _ := s.hasKey(appendText(nil, kindSpare, victim))
 			closeStore(t, s)
 			if own != nil && spare {
 				return fs, left
@@ -72,7 +72,7 @@ func TestLostProfile(t *testing.T) {
 	st := must1(s.LoadInbox(victim))(t)
 	var named []int64
 	for _, m := range st.Messages {
-		if m.Damaged {
+		if m.IsDamaged {
 			named = append(named, m.ID)
 		}
 	}
@@ -97,13 +97,13 @@ func TestLostProfile(t *testing.T) {
 // TestRepairOfALostProfile checks that the copy has the profile again.
 func TestRepairOfALostProfile(t *testing.T) {
 	fs, _ := withoutProfile(t)
-	must1(Repair(folder, "/repaired", options(fs), func(string) {}))(t)
+	must1(RepairFolder(folder, "/repaired", options(fs), func(string) {}))(t)
 	if problems := fmt.Sprint(problemsOf(t, fs, "/repaired")); strings.Contains(problems, "profile") {
 		t.Error(problems)
 	}
 	copied := must1(Open("/repaired", options(fs)))(t)
 	defer closeStore(t, copied)
-	if st := must1(copied.LoadInbox(victim))(t); st.Label != "billing" || !st.Live() {
+	if st := must1(copied.LoadInbox(victim))(t); st.Label != "billing" || !st.IsLive() {
 		t.Errorf("the copy has %+v", st.Profile)
 	}
 }

@@ -19,14 +19,14 @@ import (
 // Options are the settings of a store.
 type Options = disk.Options
 
-// Unfit is the reason why Check examined nothing.
-type Unfit = disk.Unfit
+// UnusableFolder is the reason why Check examined nothing.
+type UnusableFolder = disk.UnusableFolder
 
 // Store is an open data folder: the tables over one engine. Any goroutine may call their methods.
 // The caller orders the commits of one entity. No field changes after Open, except fields that
 // do their own locking.
 type Store struct {
-	*engine
+	*storageEngine
 	inboxTable
 	queueTable
 	accountTable
@@ -37,44 +37,44 @@ type Store struct {
 	domainTable
 	webhookTable
 	deliveryTable
-	journal
-	secrets
-	totals totals
+	journalTable
+	secretBox
+	totalsCounter totalsCounter
 }
 
 // Open acquires the data folder dir and creates it if it does not exist. It checks that nothing
 // acknowledged is missing. Errors are sentences for the operator.
 func Open(dir string, o Options) (*Store, error) {
-	folder, err := disk.Open(dir, &o)
+	folder, err := disk.OpenFolder(dir, &o)
 	if err != nil {
 		return nil, err
 	}
-	s := newStore(&engine{folder: folder})
-	if err := s.open(&o); err != nil {
-		return nil, errors.Join(err, s.abandon())
+	s := newStore(&storageEngine{folder: folder})
+	if err := s.openStore(&o); err != nil {
+		return nil, errors.Join(err, s.abandonOpen())
 	}
 	return s, nil
 }
 
-func newStore(e *engine) *Store {
+func newStore(e *storageEngine) *Store {
 	s := &Store{
-		engine: e, inboxTable: inboxTable{e, &blobFiles{engine: e}}, queueTable: queueTable{e}, credentialTable: credentialTable{e},
+		storageEngine: e, inboxTable: inboxTable{e, &blobFiles{storageEngine: e}}, queueTable: queueTable{e}, credentialTable: credentialTable{e},
 		nameTable: nameTable{e}, suppressionTable: suppressionTable{e}, requestTable: requestTable{e}, domainTable: domainTable{e},
-		deliveryTable: deliveryTable{e}, journal: journal{engine: e}, secrets: secrets{engine: e},
+		deliveryTable: deliveryTable{e}, journalTable: journalTable{storageEngine: e}, secretBox: secretBox{storageEngine: e},
 	}
-	s.webhookTable = webhookTable{e, &s.secrets}
+	s.webhookTable = webhookTable{e, &s.secretBox}
 	s.accountTable = accountTable{e, &s.webhookTable}
 	return s
 }
 
-func (s *Store) open(o *Options) error {
-	if err := s.engine.open(o); err != nil {
+func (s *Store) openStore(o *Options) error {
+	if err := s.storageEngine.openDB(o); err != nil {
 		return err
 	}
-	if err := s.blobs.open(); err != nil {
+	if err := s.blobFiles.openFiles(); err != nil {
 		return fmt.Errorf("the blob folder in %s cannot be read: %w", s.folder.Dir, err)
 	}
-	s.folder.Work(s.syncLog, func() bool { return s.busy.Load() > 0 })
+	s.folder.StartWork(s.syncLog, func() bool { return s.syncsRunning.Load() > 0 })
 	return nil
 }
 
@@ -85,21 +85,21 @@ const closeGrace = 5 * time.Second
 // If the disk stays full for closeGrace, it abandons the waiting writes, which ends the process.
 // Those writes were never acknowledged.
 func (s *Store) Close() error {
-	giveUp := time.AfterFunc(closeGrace, s.folder.Space.GiveUp)
+	giveUp := time.AfterFunc(closeGrace, s.folder.SpaceGuard.GiveUp)
 	defer giveUp.Stop()
-	s.users.Lock()
-	defer s.users.Unlock()
-	if s.closed {
+	s.callsMu.Lock()
+	defer s.callsMu.Unlock()
+	if s.isClosed {
 		return nil
 	}
-	s.closed = true
-	s.blobs.sweep.Wait()
-	s.folder.Rest()
+	s.isClosed = true
+	s.blobFiles.sweepDone.Wait()
+	s.folder.StopWork()
 	return errors.Join(s.db.Close(), s.folder.Close())
 }
 
-// Held reports whether queued messages and webhook attempts are held: see disk.Folder.
-func (s *Store) Held() bool { return s.folder.Held() }
+// IsHeld reports whether queued messages and webhook attempts are held: see disk.DataFolder.
+func (s *Store) IsHeld() bool { return s.folder.IsHeld() }
 
-// Release permanently ends the hold that Held reports.
-func (s *Store) Release() error { return s.during(s.folder.Release) }
+// ReleaseHold permanently ends the hold that Held reports.
+func (s *Store) ReleaseHold() error { return s.runCall(s.folder.ReleaseHold) }

@@ -30,7 +30,7 @@ var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 // options are those of a test store: small, silent, and an exit of the process is a failure.
 func options(fs vfs.FS) Options {
-	return Options{FS: fs, Logger: quiet, MemTableBytes: 256 << 10, CacheBytes: 1 << 20, Exit: unexpectedExit}
+	return Options{FS: fs, Logger: quiet, MemTableBytes: 256 << 10, CacheBytes: 1 << 20, ExitProcess: unexpectedExit}
 }
 
 func unexpectedExit(int) {
@@ -81,13 +81,13 @@ func mail(addr string, id int64, raw string) *inbox.Rows {
 		ID: id, Direction: inbox.In, ReceivedAt: at(int(id)), ExpiresAt: at(int(id) + 1000),
 		From: message.Mailbox{Email: "a@example.org", Name: "A"}, EnvelopeTo: addr, Subject: fmt.Sprint("mail ", id), Size: int64(len(raw)),
 	}
-	c := &inbox.Content{Doc: message.Document{Subject: m.Subject, From: m.From, Text: "text of " + raw[:min(len(raw), 40)]}}
+	c := &inbox.Content{Doc: message.ParsedMessage{Subject: m.Subject, From: m.From, Text: "text of " + raw[:min(len(raw), 40)]}}
 	return &inbox.Rows{
-		Address: addr,
-		Profile: &inbox.Profile{Address: addr, Account: accountID(1), RetentionHours: 1, CreatedAt: at(0), LastID: id, LastEvent: uint64(id), DueAt: at(1001)},
-		Put:     []*inbox.Message{m},
-		Store:   []inbox.Stored{{ID: id, Content: c, Raw: []byte(raw)}},
-		Public:  []inbox.Public{{Number: uint64(id), Name: "message.received", Account: accountID(1), Address: addr, MessageID: id, At: m.ReceivedAt}},
+		Address:       addr,
+		Profile:       &inbox.Profile{Address: addr, Account: accountID(1), RetentionHours: 1, CreatedAt: at(0), LastID: id, LastEvent: uint64(id), DueAt: at(1001)},
+		PutMessages:   []*inbox.Message{m},
+		StoreMessages: []inbox.StoredMessage{{ID: id, Content: c, Raw: []byte(raw)}},
+		PublicEvents:  []inbox.PublicEvent{{SequenceNumber: uint64(id), EventName: "message.received", Account: accountID(1), Address: addr, MessageID: id, At: m.ReceivedAt}},
 	}
 }
 
@@ -95,24 +95,24 @@ func TestEmptyStoreKnowsNothing(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	st, err := s.LoadInbox("nobody@example.org")
 	must(t, err)
-	if st.Address != "nobody@example.org" || st.Messages != nil || st.Live() {
+	if st.Address != "nobody@example.org" || st.Messages != nil || st.IsLive() {
 		t.Errorf("an unknown inbox loads as %+v", st)
 	}
-	c, err := s.Content("nobody@example.org", 1)
-	raw, err2 := s.Raw("nobody@example.org", 1)
+	c, err := s.ReadContent("nobody@example.org", 1)
+	raw, err2 := s.ReadRaw("nobody@example.org", 1)
 	if c != nil || err != nil || raw != nil || err2 != nil {
 		t.Errorf("unknown message: %v %v, %v %v", c, err, raw, err2)
 	}
 	acc, err := s.LoadAccount(accountID(9))
 	must(t, err)
-	if acc.Resets == nil || !acc.CreatedAt.IsZero() {
+	if acc.ResetTokens == nil || !acc.CreatedAt.IsZero() {
 		t.Errorf("an unknown account loads as %+v", acc)
 	}
-	if got, err := s.AccountByEmail("x@example.org"); got != (account.Holding{}) || err != nil {
+	if got, err := s.AccountByEmail("x@example.org"); got != (account.NameHolder{}) || err != nil {
 		t.Errorf("unknown e-mail: %v %v", got, err)
 	}
-	if !s.ClockTrusted() || s.Full() || s.Writable() != nil {
-		t.Errorf("first start: clock trusted %v, full %v, writable %v", s.ClockTrusted(), s.Full(), s.Writable())
+	if !s.ClockTrusted() || s.IsFull() || s.CheckWritable() != nil {
+		t.Errorf("first start: clock trusted %v, full %v, writable %v", s.ClockTrusted(), s.IsFull(), s.CheckWritable())
 	}
 }
 
@@ -200,16 +200,16 @@ func TestUnusableFolder(t *testing.T) {
 func TestCallsAfterCloseAreRefused(t *testing.T) {
 	s := open(t, vfs.NewMem())
 	closeStore(t, s)
-	if err := s.CommitInbox(mail("a@example.org", 1, "x")); !fault.Is(err, fault.Unavailable) {
+	if err := s.CommitInbox(mail("a@example.org", 1, "x")); !fault.Is(err, fault.TemporarilyUnavailable) {
 		t.Errorf("commit after close: %v", err)
 	}
-	if _, err := s.LoadInbox("a@example.org"); !fault.Is(err, fault.Unavailable) {
+	if _, err := s.LoadInbox("a@example.org"); !fault.Is(err, fault.TemporarilyUnavailable) {
 		t.Errorf("load after close: %v", err)
 	}
-	if err := s.Writable(); !fault.Is(err, fault.Unavailable) {
+	if err := s.CheckWritable(); !fault.Is(err, fault.TemporarilyUnavailable) {
 		t.Errorf("writable after close: %v", err)
 	}
-	_ = s.Stats()
+	_ = s.ReadStats()
 }
 
 // TestValuesLeaveTheTables checks that the engine stores values over 1 KB outside its tables. If it
@@ -223,10 +223,10 @@ func TestValuesLeaveTheTables(t *testing.T) {
 		must(t, s.CommitInbox(mail("a@example.org", id, fmt.Sprintf("mail %d%s", id, raw))))
 	}
 	must(t, s.db.Flush())
-	if st := s.Stats(); st.ValueBytes < 100<<10 || st.ValueBytes < st.TableBytes {
+	if st := s.ReadStats(); st.ValueBytes < 100<<10 || st.ValueBytes < st.TableBytes {
 		t.Errorf("%d bytes in value files, %d in tables", st.ValueBytes, st.TableBytes)
 	}
-	raw, err := s.Raw("a@example.org", 7)
+	raw, err := s.ReadRaw("a@example.org", 7)
 	if err != nil || !bytes.HasPrefix(raw, []byte("mail 7")) {
 		t.Errorf("bytes of message 7: %.20q %v", raw, err)
 	}
@@ -243,7 +243,7 @@ func TestDropTouchesNothingElse(t *testing.T) {
 			gone = append(gone, &inbox.Message{ID: id})
 		}
 	}
-	must(t, s.CommitInbox(&inbox.Rows{Address: victim, Drop: gone}))
+	must(t, s.CommitInbox(&inbox.Rows{Address: victim, DropMessages: gone}))
 	st, err := s.LoadInbox(victim)
 	must(t, err)
 	if len(st.Messages) != 60-len(gone) {

@@ -24,7 +24,7 @@ func realStore(t *testing.T) *Store {
 	must(t, os.Chmod(dir, 0o700))
 	s := must1(Open(filepath.Join(dir, "data"), options(nil)))(t)
 	must(t, s.CommitInbox(mail(victim, 1, bulky)))
-	must1(s.Encrypt("x", []byte("y")))(t)
+	must1(s.EncryptSecret("x", []byte("y")))(t)
 	must(t, s.db.Flush())
 	return s
 }
@@ -64,14 +64,14 @@ func TestStrangeFiles(t *testing.T) {
 			must(t, put(path))
 			ends(t, what+" at "+path, func() {
 				told := false
-				_, err := Check(dir, options(nil), func(problem string) { told = true })
+				_, err := CheckFolder(dir, options(nil), func(problem string) { told = true })
 				// A start creates these again, or does not read them: they may be missing.
 				replaced := strings.Contains("LOCK high-water spare.log ballast", filepath.Base(path)) || strings.Contains(path, "OPTIONS") || strings.HasSuffix(path, ".log")
 				if !told && err == nil && !replaced && what != "a folder" {
 					t.Errorf("a check says nothing of %s at %s", what, path)
 				}
 				if s, err := Open(dir, options(nil)); err == nil {
-					_, _ = s.Raw(victim, 1)
+					_, _ = s.ReadRaw(victim, 1)
 					closeStore(t, s)
 				}
 			})
@@ -137,7 +137,7 @@ func TestABackupMakesItsFolder(t *testing.T) {
 				must(t, put(to))
 			}
 		}}
-		err := s.Backup(context.Background(), to)
+		err := s.BackupTo(context.Background(), to)
 		if !raced || fault.KindOf(err) == fault.Internal {
 			t.Errorf("%s: raced %v, %v", what, raced, err)
 		}

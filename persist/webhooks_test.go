@@ -24,7 +24,7 @@ import (
 )
 
 func hook(n int64) *account.Webhook {
-	return &account.Webhook{ID: n, URL: "https://example.com/hook", Event: "*", Inbox: "i@example.org", Secret: fmt.Sprint("whsec_secret", n), CreatedAt: at(int(n))}
+	return &account.Webhook{ID: n, URL: "https://example.com/hook", EventFilter: "*", InboxFilter: "i@example.org", Secret: fmt.Sprint("whsec_secret", n), CreatedAt: at(int(n))}
 }
 
 // TestWebhooksComeBack checks that webhooks are loaded with their account and by themselves, and
@@ -35,14 +35,14 @@ func TestWebhooksComeBack(t *testing.T) {
 	must(t, err)
 	id := accountID(1)
 	rotated := hook(2)
-	rotated.Previous, rotated.PreviousUntil = "whsec_before", at(9)
+	rotated.PreviousSecret, rotated.PreviousUntil = "whsec_before", at(9)
 	must(t, s.CommitAccount(&account.Rows{ID: id, Profile: &account.Profile{ID: id, CreatedAt: at(1), LastWebhook: 3},
 		PutWebhooks: []*account.Webhook{hook(1), rotated, hook(3)}, NewWebhooks: []int64{1, 2, 3}}))
 	must(t, s.CommitAccount(&account.Rows{ID: accountID(2), PutWebhooks: []*account.Webhook{hook(1)}, NewWebhooks: []int64{1}}))
 	must(t, s.CommitAccount(&account.Rows{ID: id, DropWebhooks: []int64{3}}))
-	must(t, s.CommitDeliveries(id, []webhook.Change{(&webhook.Delivery{
-		Account: id, ID: 1, Webhook: 2, State: webhook.Failed, Last: webhook.Call{At: at(5), Answer: webhook.Answer{Status: 500, Error: "x"}},
-	}).Put(time.Time{}, true)}))
+	must(t, s.CommitDeliveries(id, []webhook.DeliveryChange{(&webhook.Delivery{
+		Account: id, ID: 1, Webhook: 2, State: webhook.StateFailed, LastAttempt: webhook.DeliveryAttempt{At: at(5), ReceiverResponse: webhook.ReceiverResponse{Status: 500, Error: "x"}},
+	}).PutChange(time.Time{}, true)}))
 	must(t, s.Close())
 	s = open(t, fs)
 	want := []account.Webhook{*hook(1), *rotated}
@@ -55,14 +55,14 @@ func TestWebhooksComeBack(t *testing.T) {
 		t.Errorf("with the account: %+v, %v", st.Webhooks, err)
 	}
 	last, err := s.LastCalls(id)
-	if want := map[int64]webhook.Call{1: {}, 2: {At: at(5), Answer: webhook.Answer{Status: 500}}}; err != nil || !reflect.DeepEqual(last, want) {
+	if want := map[int64]webhook.DeliveryAttempt{1: {}, 2: {At: at(5), ReceiverResponse: webhook.ReceiverResponse{Status: 500}}}; err != nil || !reflect.DeepEqual(last, want) {
 		t.Errorf("last attempts %+v, %v; want %+v", last, err, want)
 	}
-	must(t, s.CommitAccount(&account.Rows{ID: id, Erase: true}))
+	must(t, s.CommitAccount(&account.Rows{ID: id, EraseAll: true}))
 	if got, err := s.Webhooks(id); err != nil || len(got) != 0 {
 		t.Errorf("of the erased account: %+v, %v", got, err)
 	}
-	if d, err := s.Delivery(id, 1); d != nil || err != nil {
+	if d, err := s.FindDelivery(id, 1); d != nil || err != nil {
 		t.Errorf("of the erased account: %+v, %v", d, err)
 	}
 	if got, err := s.Webhooks(accountID(2)); err != nil || len(got) != 1 {
@@ -79,9 +79,9 @@ func TestSecretsOfWebhooksAreEncrypted(t *testing.T) {
 	must(t, err)
 	id := accountID(1)
 	must(t, s.CommitAccount(&account.Rows{ID: id, PutWebhooks: []*account.Webhook{hook(1), hook(2)}, NewWebhooks: []int64{1, 2}}))
-	rows, err := s.rows(id)
+	rows, err := s.readRows(id)
 	must(t, err)
-	if _, err := s.decrypt(id, webhookRow{1, rows[1].record}); err == nil {
+	if _, err := s.decrypt(id, webhookRow{1, rows[1].webhookRecord}); err == nil {
 		t.Error("the secret of one webhook serves another")
 	}
 	if _, err := s.decrypt(accountID(2), rows[0]); err == nil {
@@ -106,9 +106,9 @@ func TestSecretsOfWebhooksAreEncrypted(t *testing.T) {
 // deliveriesOf makes deliveries first to last of webhook 1 or 2; odd ones are due.
 func deliveriesOf(id account.ID, first, last int) (out []webhook.Delivery) {
 	for n := first; n <= last; n++ {
-		d := webhook.Delivery{Account: id, ID: int64(n), Webhook: int64(1 + n%2), EventID: fmt.Sprint("evt_", n), Body: []byte(fmt.Sprint("body ", n)), At: at(n), State: webhook.Delivered}
+		d := webhook.Delivery{Account: id, ID: int64(n), Webhook: int64(1 + n%2), EventID: fmt.Sprint("evt_", n), Body: []byte(fmt.Sprint("body ", n)), At: at(n), State: webhook.StateDelivered}
 		if n%2 == 1 {
-			d.State, d.NextAt = webhook.Retrying, at(1000-n)
+			d.State, d.NextAt = webhook.StateRetrying, at(1000-n)
 		}
 		out = append(out, d)
 	}
@@ -141,30 +141,30 @@ func TestDeliveries(t *testing.T) {
 		"of one":  {1, 7, 2, []int64{6, 4}},
 		"of none": {5, 0, 9, nil},
 	} {
-		if got, err := s.Deliveries(a, c.hook, c.before, c.limit); err != nil || !reflect.DeepEqual(ids(got), c.want) {
+		if got, err := s.ListDeliveries(a, c.hook, c.before, c.limit); err != nil || !reflect.DeepEqual(ids(got), c.want) {
 			t.Errorf("%s: %v, %v; want %v", name, ids(got), err, c.want)
 		}
 	}
 	if last, err := s.LastDelivery(a); last != 9 || err != nil {
 		t.Errorf("last %d, %v", last, err)
 	}
-	due, more, err := s.DueDeliveries(webhook.Due{At: at(993)}, 3)
+	due, more, err := s.DueDeliveries(webhook.DueEntry{At: at(993)}, 3)
 	if err != nil || len(due) != 3 || due[0].ID != 7 || due[0].Account != a || due[0].Webhook != 2 || !due[0].At.Equal(at(993)) || due[1].ID != 5 || due[2].ID != 3 || !more {
 		t.Errorf("due %v, more %v, %v", due, more, err)
 	}
 	if rest, more, err := s.DueDeliveries(due[0], 10); err != nil || more || len(rest) < 2 || rest[0].ID != 5 {
 		t.Errorf("behind the first: %v, more %v, %v", rest, more, err)
 	}
-	d, err := s.Delivery(a, 9)
+	d, err := s.FindDelivery(a, 9)
 	must(t, err)
-	moved := due[0].Move(at(2000))
+	moved := due[0].MoveTo(at(2000))
 	d.Cancel(webhook.WebhookGone)
-	must(t, s.CommitDeliveries(a, []webhook.Change{d.Put(at(991), false), moved}))
-	due, more, err = s.DueDeliveries(webhook.Due{}, 10)
+	must(t, s.CommitDeliveries(a, []webhook.DeliveryChange{d.PutChange(at(991), false), moved}))
+	due, more, err = s.DueDeliveries(webhook.DueEntry{}, 10)
 	if err != nil || len(due) != 5 || more || due[0].ID != 5 || due[4].ID != 7 || !due[4].At.Equal(at(2000)) {
 		t.Errorf("after the changes: due %v, more %v, %v", due, more, err)
 	}
-	if d, err := s.Delivery(a, 9); err != nil || d.State != webhook.Failed || string(d.Body) != "body 9" {
+	if d, err := s.FindDelivery(a, 9); err != nil || d.State != webhook.StateFailed || string(d.Body) != "body 9" {
 		t.Errorf("cancelled: %+v, %v", d, err)
 	}
 	accounts, err := s.DeliveryAccounts(account.ID{}, 10)
@@ -186,7 +186,7 @@ func TestDeliveries(t *testing.T) {
 		{at(100), 0, 0, []int64{9, 7, 5, 3, 1}},
 	} {
 		removed, err := s.TrimDeliveries(a, 0, c.before, c.keep, 100)
-		got, _ := s.Deliveries(a, 0, 0, 100)
+		got, _ := s.ListDeliveries(a, 0, 0, 100)
 		if err != nil || removed != c.removed || !reflect.DeepEqual(ids(got), c.left) {
 			t.Errorf("trimmed %d, %v, left %v; want %+v", removed, err, ids(got), c)
 		}
@@ -200,16 +200,16 @@ func TestDeliveryRoundTrip(t *testing.T) {
 		want := webhook.Delivery{
 			Account: accountID(1), ID: rapid.Int64Range(1, 99).Draw(t, "id"), Webhook: rapid.Int64Min(0).Draw(t, "webhook"), EventID: genText.Draw(t, "event id"),
 			Event: genText.Draw(t, "event"), Inbox: genText.Draw(t, "inbox"), Body: []byte(genText.Draw(t, "body") + "x"), At: genTime.Draw(t, "at"), URL: genText.Draw(t, "url"),
-			State: webhook.State(rapid.IntRange(1, 3).Draw(t, "state")), Calls: rapid.Int().Draw(t, "calls"), Base: rapid.Int().Draw(t, "base"), NextAt: genTime.Draw(t, "next"),
-			Last: webhook.Call{At: genTime.Draw(t, "last"), Answer: webhook.Answer{Status: rapid.Int().Draw(t, "status"),
-				Duration: time.Duration(rapid.Int64Range(0, 1<<40).Draw(t, "took")) * time.Millisecond, Error: genText.Draw(t, "error"), Excerpt: genText.Draw(t, "excerpt")}},
-			Began: genTime.Draw(t, "began"),
+			State: webhook.DeliveryState(rapid.IntRange(1, 3).Draw(t, "state")), AttemptCount: rapid.Int().Draw(t, "calls"), AttemptsBefore: rapid.Int().Draw(t, "base"), NextAt: genTime.Draw(t, "next"),
+			LastAttempt: webhook.DeliveryAttempt{At: genTime.Draw(t, "last"), ReceiverResponse: webhook.ReceiverResponse{Status: rapid.Int().Draw(t, "status"),
+				Duration: time.Duration(rapid.Int64Range(0, 1<<40).Draw(t, "took")) * time.Millisecond, Error: genText.Draw(t, "error"), BodyExcerpt: genText.Draw(t, "excerpt")}},
+			RestartedAt: genTime.Draw(t, "began"),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "past") {
-			want.Past = append(want.Past, webhook.Try{Call: want.Last, URL: genText.Draw(t, "past url"), State: webhook.State(rapid.IntRange(1, 3).Draw(t, "past state")), NextAt: genTime.Draw(t, "past next")})
+			want.PastAttempts = append(want.PastAttempts, webhook.StoredAttempt{DeliveryAttempt: want.LastAttempt, URL: genText.Draw(t, "past url"), State: webhook.DeliveryState(rapid.IntRange(1, 3).Draw(t, "past state")), NextAt: genTime.Draw(t, "past next")})
 		}
-		must(t, s.CommitDeliveries(want.Account, []webhook.Change{want.Put(time.Time{}, true)}))
-		if got, err := s.Delivery(want.Account, want.ID); err != nil || !reflect.DeepEqual(*got, want) {
+		must(t, s.CommitDeliveries(want.Account, []webhook.DeliveryChange{want.PutChange(time.Time{}, true)}))
+		if got, err := s.FindDelivery(want.Account, want.ID); err != nil || !reflect.DeepEqual(*got, want) {
 			t.Fatalf("%+v, %v; want %+v", got, err, want)
 		}
 	})
@@ -230,24 +230,24 @@ func TestCrashesKeepDeliveries(t *testing.T) {
 		for step := range steps {
 			n := step/4 + 1
 			d := deliveriesOf(id, n, n)[0]
-			d.Webhook, d.State, d.NextAt = 1, webhook.Retrying, at(n)
+			d.Webhook, d.State, d.NextAt = 1, webhook.StateRetrying, at(n)
 			switch step % 4 {
 			case 0:
 				r := mail(victim, int64(n), "x")
-				r.Public[0].Number, r.Public[0].Account = uint64(n), id
+				r.PublicEvents[0].SequenceNumber, r.PublicEvents[0].Account = uint64(n), id
 				must(t, s.CommitInbox(r))
 			case 1:
-				e := inbox.Public{Number: uint64(n), Account: id, Address: victim, At: at(n)}
-				must(t, s.AppendJournal(id, uint64(n), []inbox.Public{e}, []webhook.Delivery{d}))
-				must(t, s.DropOutbox([]inbox.Public{e}))
+				e := inbox.PublicEvent{SequenceNumber: uint64(n), Account: id, Address: victim, At: at(n)}
+				must(t, s.AppendJournal(id, uint64(n), []inbox.PublicEvent{e}, []webhook.Delivery{d}))
+				must(t, s.DropOutbox([]inbox.PublicEvent{e}))
 			case 2:
-				must(t, s.CommitDeliveries(id, []webhook.Change{d.Due().Move(at(n + 20_000))}))
+				must(t, s.CommitDeliveries(id, []webhook.DeliveryChange{d.DueEntry().MoveTo(at(n + 20_000))}))
 				leased = n
 			case 3:
-				due := d.Due()
+				due := d.DueEntry()
 				due.At = at(n + 20_000)
-				d.Tried(d.URL, webhook.Call{At: at(n), Answer: webhook.Answer{Status: 200}}, webhook.DefaultSchedule())
-				must(t, s.CommitDeliveries(id, []webhook.Change{d.Put(due.At, true)}))
+				d.RecordAttempt(d.URL, webhook.DeliveryAttempt{At: at(n), ReceiverResponse: webhook.ReceiverResponse{Status: 200}}, webhook.DefaultSchedule())
+				must(t, s.CommitDeliveries(id, []webhook.DeliveryChange{d.PutChange(due.At, true)}))
 				ended = n
 			}
 		}
@@ -269,13 +269,13 @@ func checkDeliveries(s *Store, id account.ID, events, leased, ended int) error {
 	}
 	waiting := map[uint64]bool{}
 	for _, e := range out {
-		waiting[e.Number] = true
+		waiting[e.SequenceNumber] = true
 	}
 	end, err := s.JournalEnd(id)
 	if err != nil {
 		return err
 	}
-	due, _, err := s.DueDeliveries(webhook.Due{}, 100)
+	due, _, err := s.DueDeliveries(webhook.DueEntry{}, 100)
 	if err != nil {
 		return err
 	}
@@ -284,7 +284,7 @@ func checkDeliveries(s *Store, id account.ID, events, leased, ended int) error {
 		pending[d.ID] = true
 	}
 	for n := 1; n <= events; n++ {
-		d, err := s.Delivery(id, int64(n))
+		d, err := s.FindDelivery(id, int64(n))
 		switch inJournal := uint64(n) <= end; {
 		case err != nil:
 			return err
@@ -294,9 +294,9 @@ func checkDeliveries(s *Store, id account.ID, events, leased, ended int) error {
 			return fmt.Errorf("event %d: in the journal %v, its delivery %v", n, inJournal, d)
 		case n <= leased && (d == nil || string(d.Body) != fmt.Sprint("body ", n)):
 			return fmt.Errorf("delivery %d was tried and is %v", n, d)
-		case n <= ended && (d.State != webhook.Delivered || pending[int64(n)]):
+		case n <= ended && (d.State != webhook.StateDelivered || pending[int64(n)]):
 			return fmt.Errorf("delivery %d ended and is %v, pending %v", n, d, pending[int64(n)])
-		case d != nil && d.State == webhook.Retrying && !pending[int64(n)]:
+		case d != nil && d.State == webhook.StateRetrying && !pending[int64(n)]:
 			return fmt.Errorf("delivery %d waits for nothing: %v", n, d)
 		}
 	}
@@ -312,7 +312,7 @@ func TestEventsAndDeliveriesAppearTogether(t *testing.T) {
 	go func() {
 		defer close(done)
 		for n := 1; n <= 3000; n++ {
-			if err := s.AppendJournal(id, uint64(n), []inbox.Public{{Number: uint64(n), Account: id}}, deliveriesOf(id, n, n)); err != nil {
+			if err := s.AppendJournal(id, uint64(n), []inbox.PublicEvent{{SequenceNumber: uint64(n), Account: id}}, deliveriesOf(id, n, n)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -325,7 +325,7 @@ func TestEventsAndDeliveriesAppearTogether(t *testing.T) {
 		}
 		end, err := s.JournalEnd(id)
 		must(t, err)
-		if d, err := s.Delivery(id, int64(end)); end > 0 && d == nil || err != nil {
+		if d, err := s.FindDelivery(id, int64(end)); end > 0 && d == nil || err != nil {
 			t.Fatalf("event %d is there without its delivery, %v", end, err)
 		}
 	}
@@ -347,24 +347,24 @@ func TestCheckKnowsLeases(t *testing.T) {
 	}{
 		"as written": {func(harm) error { return nil }, nil},
 		"leased": {func(h harm) error {
-			queued := &inbox.Rows{Address: addr, Queue: []inbox.Queued{{ID: 1, From: at(5), To: at(700), Leased: true}}}
-			moved := deliveriesOf(id, 1, 1)[0].Due().Move(at(2000))
-			return errors.Join(h.s.CommitInbox(queued), h.s.CommitDeliveries(id, []webhook.Change{moved}))
+			queued := &inbox.Rows{Address: addr, QueueMoves: []inbox.QueueMove{{ID: 1, From: at(5), To: at(700), AttemptLeased: true}}}
+			moved := deliveriesOf(id, 1, 1)[0].DueEntry().MoveTo(at(2000))
+			return errors.Join(h.s.CommitInbox(queued), h.s.CommitDeliveries(id, []webhook.DeliveryChange{moved}))
 		}, nil},
 		"due before their time": {func(h harm) error {
-			early := &inbox.Rows{Address: addr, Queue: []inbox.Queued{{ID: 1, From: at(5), To: at(1)}}}
-			return errors.Join(h.s.CommitInbox(early), h.s.CommitDeliveries(id, []webhook.Change{deliveriesOf(id, 1, 1)[0].Due().Move(at(1))}))
+			early := &inbox.Rows{Address: addr, QueueMoves: []inbox.QueueMove{{ID: 1, From: at(5), To: at(1)}}}
+			return errors.Join(h.s.CommitInbox(early), h.s.CommitDeliveries(id, []webhook.DeliveryChange{deliveriesOf(id, 1, 1)[0].DueEntry().MoveTo(at(1))}))
 		}, nil},
 		"lost": {func(h harm) error {
 			return errors.Join(h.delete(mailDueKey(at(5), addr, 1)), h.delete(deliveryDueKey(nil, at(999), id, 1)))
 		}, lost},
 		"lost, and there are others": {func(h harm) error {
 			return errors.Join(h.delete(mailDueKey(at(5), addr, 1)), h.delete(deliveryDueKey(nil, at(999), id, 1)),
-				h.set(mailDueKey(at(5), addr, 2), []byte{recordVersion, 0xa0}), h.set(deliveryDueKey(nil, at(999), id, 2), keyed(nil, 1)))
+				h.set(mailDueKey(at(5), addr, 2), []byte{recordVersion, 0xa0}), h.set(deliveryDueKey(nil, at(999), id, 2), keyedValue(nil, 1)))
 		}, lost},
 		"in a wrong place": {func(h harm) error {
 			return errors.Join(h.delete(mailDueKey(at(5), addr, 1)), h.delete(deliveryDueKey(nil, at(999), id, 1)),
-				h.set(misplaced(mailDueKey(at(5), addr, 1)), []byte{recordVersion, 0xa0}), h.set(misplaced(deliveryDueKey(nil, at(999), id, 1)), keyed(nil, 1)))
+				h.set(misplaced(mailDueKey(at(5), addr, 1)), []byte{recordVersion, 0xa0}), h.set(misplaced(deliveryDueKey(nil, at(999), id, 1)), keyedValue(nil, 1)))
 		}, lost},
 	} {
 		fs := vfs.NewMem()

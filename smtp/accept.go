@@ -13,61 +13,61 @@ import (
 
 // Serve accepts connections until Shutdown, then returns nil. It returns the listener's error if
 // the listener fails permanently. A listener from package crypto/tls gives implicit TLS.
-func (s *Server) Serve(l net.Listener) error { return s.serve(l, false) }
+func (s *Server) Serve(l net.Listener) error { return s.serveListener(l, false) }
 
 // ServeTLS is Serve with TLS from the first byte. Behind a load balancer, TLS begins at the first
 // byte after the PROXY header.
-func (s *Server) ServeTLS(l net.Listener) error { return s.serve(l, true) }
+func (s *Server) ServeTLS(l net.Listener) error { return s.serveListener(l, true) }
 
-func (s *Server) serve(l net.Listener, secure bool) error {
+func (s *Server) serveListener(l net.Listener, secure bool) error {
 	defer l.Close()
-	if !s.track(l) {
+	if !s.trackListener(l) {
 		return nil
 	}
-	s.start.Do(s.startProtocol)
+	s.startOnce.Do(s.startProtocol)
 	for wait := time.Duration(0); ; {
 		conn, err := l.Accept()
 		switch {
 		case err == nil:
 			wait = 0
-			s.meet(conn, secure)
-		case s.lines.Draining.Load():
+			s.admitConnection(conn, secure)
+		case s.lineServer.IsDraining.Load():
 			return nil
 		case !isPassing(err):
 			return fmt.Errorf("accept SMTP connections: %w", err)
 		default:
 			wait = min(max(2*wait, 5*time.Millisecond), time.Second)
 			s.logSometimes(slog.LevelWarn, "accept failed, waiting", slog.Any("err", err), slog.Duration("wait", wait))
-			s.pause(wait)
+			s.pauseAccepting(wait)
 		}
 	}
 }
 
-// passing lists the errors of Accept that are temporary: a lack of descriptors or memory, or a peer
+// transientErrors lists the errors of Accept that are temporary: a lack of descriptors or memory, or a peer
 // that closed its connection while it waited to be accepted.
-var passing = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR}
+var transientErrors = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR}
 
 func isPassing(err error) bool {
-	return slices.ContainsFunc(passing, func(e error) bool { return errors.Is(err, e) })
+	return slices.ContainsFunc(transientErrors, func(e error) bool { return errors.Is(err, e) })
 }
 
-// pause waits for d, or until Shutdown begins.
-func (s *Server) pause(d time.Duration) {
+// pauseAccepting waits for d, or until Shutdown begins.
+func (s *Server) pauseAccepting(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-s.stop:
+	case <-s.stopChan:
 	}
 }
 
-// meet determines the peer of a connection and admits it.
-func (s *Server) meet(conn net.Conn, secure bool) {
-	if from := peerOf(conn); !s.trusts(from) {
+// admitConnection determines the peer of a connection and admits it.
+func (s *Server) admitConnection(conn net.Conn, secure bool) {
+	if from := peerOf(conn); !s.trustsProxy(from) {
 		s.admitAs(conn, from, secure)
 		return
 	}
-	s.introduce(conn, secure)
+	s.admitProxied(conn, secure)
 }
 
 // admitAs starts a session, or rejects the connection with 421.
@@ -76,13 +76,13 @@ func (s *Server) admitAs(conn net.Conn, from peer, secure bool) {
 		conn = tls.Server(conn, s.opts.TLSConfig)
 	}
 	session := newSession(s, conn, from)
-	if !s.enter(session) {
-		s.stats.refused.Add(1)
+	if !s.registerSession(session) {
+		s.stats.refusedConnections.Add(1)
 		turnAway(conn)
 		return
 	}
 	s.stats.connections.Add(1)
-	s.hand(session)
+	s.enqueueSession(session)
 }
 
 // turnAway never blocks the accept loop. A new socket has buffer space for one line. A TLS
@@ -93,14 +93,14 @@ func turnAway(conn net.Conn) {
 		return
 	}
 	conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
-	conn.Write(replyBusy.line())
+	conn.Write(replyBusy.formatLine())
 	conn.Close()
 }
 
-// hand passes a session to go-smtp.
-func (s *Server) hand(session *session) {
+// enqueueSession passes a session to go-smtp.
+func (s *Server) enqueueSession(session *session) {
 	select {
-	case s.sessions <- session:
+	case s.newSessions <- session:
 	case <-s.ctx.Done():
 		session.Close()
 	}

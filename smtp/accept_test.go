@@ -157,7 +157,7 @@ func testLimit(t *testing.T, opts Options) {
 		t.Error(got)
 	}
 	greeted(t, addr)
-	if st := s.Stats(); st.Connections != 3 || st.Refused != 1 || st.Open != 2 {
+	if st := s.Stats(); st.Connections != 3 || st.RefusedConnections != 1 || st.OpenConnections != 2 {
 		t.Errorf("stats %+v", st)
 	}
 }
@@ -177,7 +177,7 @@ func TestLimitUnderTLS(t *testing.T) {
 		t.Error(got)
 	}
 	greeted(t, addr)
-	if st := s.Stats(); st.Open != 1 || st.Connections != 2 {
+	if st := s.Stats(); st.OpenConnections != 1 || st.Connections != 2 {
 		t.Errorf("stats %+v", st)
 	}
 }
@@ -186,12 +186,12 @@ func TestPeerGroup(t *testing.T) {
 	for in, want := range map[string]string{
 		"192.0.2.1": "192.0.2.1", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::",
 	} {
-		if got := (peer{netip.MustParseAddr(in)}).group(); got != netip.MustParseAddr(want) {
+		if got := (peer{netip.MustParseAddr(in)}).limitGroup(); got != netip.MustParseAddr(want) {
 			t.Errorf("group of %s is %s", in, got)
 		}
 	}
 	mapped := &net.TCPAddr{IP: net.ParseIP("::ffff:192.0.2.1"), Port: 1}
-	if got := peerOf(addressed{nil, mapped}).group().String(); got != "192.0.2.1" {
+	if got := peerOf(addressed{nil, mapped}).limitGroup().String(); got != "192.0.2.1" {
 		t.Error("a mapped address counts as", got)
 	}
 }
@@ -246,7 +246,7 @@ func TestPanic(t *testing.T) {
 		}
 	}
 	other.ask("NOOP", "250 ")
-	if st := s.Stats(); st.Open != 1 {
+	if st := s.Stats(); st.OpenConnections != 1 {
 		t.Errorf("stats %+v", st)
 	}
 	for _, text := range []string{"Accepts panics", "Receive panics"} {
@@ -329,7 +329,7 @@ func TestShutdownGivesUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Shutdown(ctx) }()
-	<-s.stop
+	<-s.stopChan
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Error(err)
@@ -416,5 +416,5 @@ func BenchmarkMail(b *testing.B) {
 
 type discard struct{}
 
-func (discard) Accepts(context.Context, string) error           { return nil }
+func (discard) CheckRecipient(context.Context, string) error    { return nil }
 func (discard) Receive(context.Context, Envelope, []byte) error { return nil }

@@ -14,8 +14,8 @@ import (
 
 // allLeft waits until every session has ended, so that all memory is given back.
 func allLeft(s *Server) {
-	for s.open() > 0 {
-		<-s.gone
+	for s.openCount() > 0 {
+		<-s.sessionEnded
 	}
 }
 
@@ -56,7 +56,7 @@ func TestBodyMemory(t *testing.T) {
 	half.conn.Close()
 	c.ask("QUIT", "221 ")
 	allLeft(s)
-	if n := s.budget.total(); n != 0 {
+	if n := s.memoryBudget.totalHeld(); n != 0 {
 		t.Errorf("%d octets held after all", n)
 	}
 	if got := inboxes.received(); len(got) != 2 || got[1].body() != medium {
@@ -70,8 +70,8 @@ func TestBodyMemory(t *testing.T) {
 // A group that holds much memory leaves room for others: one address may hold half, and three leave
 // at least a quarter for a fourth. Memory that is given back is available to all.
 func TestShares(t *testing.T) {
-	b := budget{limit: 100, of: map[netip.Addr]int64{}}
-	of := func(n byte) share { return share{&b, netip.AddrFrom4([4]byte{192, 0, 2, n})} }
+	b := memoryBudget{maxOctets: 100, of: map[netip.Addr]int64{}}
+	of := func(n byte) budgetShare { return budgetShare{&b, netip.AddrFrom4([4]byte{192, 0, 2, n})} }
 	for i, c := range []struct {
 		who  byte
 		n    int64
@@ -80,13 +80,13 @@ func TestShares(t *testing.T) {
 		{1, 50, true}, {1, 1, false}, {2, 26, false}, {2, 25, true}, {2, 1, false}, {1, 0, true},
 		{3, 20, true}, {3, 6, false}, {4, 6, false}, {4, 5, true}, {5, 1, false},
 	} {
-		if s := of(c.who); s.fits(c.n) != c.want || s.take(c.n) != c.want {
+		if s := of(c.who); s.canReserve(c.n) != c.want || s.reserveOctets(c.n) != c.want {
 			t.Errorf("step %d: %+v", i, c)
 		}
 	}
-	of(1).give(50)
-	if s := of(5); !s.take(25) || s.take(1) || b.total() != 75 || len(b.of) != 4 {
-		t.Errorf("of a part given back: %d in all, %v", b.total(), b.of)
+	of(1).releaseOctets(50)
+	if s := of(5); !s.reserveOctets(25) || s.reserveOctets(1) || b.totalHeld() != 75 || len(b.of) != 4 {
+		t.Errorf("of a part given back: %d in all, %v", b.totalHeld(), b.of)
 	}
 }
 
@@ -125,7 +125,7 @@ type addresses struct {
 	large int // octets of the largest small message
 }
 
-func (*addresses) Accepts(context.Context, string) error { return nil }
+func (*addresses) CheckRecipient(context.Context, string) error { return nil }
 
 func (a *addresses) Receive(_ context.Context, _ Envelope, raw []byte) error {
 	if len(raw) < firstBody {
@@ -161,19 +161,19 @@ func TestBuffersAreUsedAgain(t *testing.T) {
 
 // A refused body holds no memory while its rest is read, and its buffer is returned once.
 func TestRefusedBodiesHoldNothing(t *testing.T) {
-	m := budget{limit: 1 << 20, of: map[netip.Addr]int64{}}
+	m := memoryBudget{maxOctets: 1 << 20, of: map[netip.Addr]int64{}}
 	for n := range int64(50) {
 		pooled := bodyBuffers.Get().(*[]byte)
 		// A buffer that is returned to the pool, or one that is too large.
-		b := body{buf: (*pooled)[:0], pooled: pooled, limit: (40 + n%2*60) << 10, share: share{budget: &m}}
-		for b.refusal == nil {
-			b.add([]byte(line70))
+		b := messageBody{buf: (*pooled)[:0], pooledBuffer: pooled, maxOctets: (40 + n%2*60) << 10, budgetShare: budgetShare{memoryBudget: &m}}
+		for b.refusalReply == nil {
+			b.appendWire([]byte(line70))
 		}
-		if m.total() != 0 || b.buf != nil || b.refusal != replyTooLarge {
-			t.Fatalf("%d octets are held, %d in the buffer", m.total(), cap(b.buf))
+		if m.totalHeld() != 0 || b.buf != nil || b.refusalReply != replyTooLarge {
+			t.Fatalf("%d octets are held, %d in the buffer", m.totalHeld(), cap(b.buf))
 		}
-		b.add([]byte(strings.Repeat(line70, 200)))
-		b.free()
+		b.appendWire([]byte(strings.Repeat(line70, 200)))
+		b.releaseBuffer()
 		one, two := bodyBuffers.Get().(*[]byte), bodyBuffers.Get().(*[]byte)
 		if one == two {
 			t.Fatal("two mails have the same buffer")
@@ -188,10 +188,10 @@ type holdsAll struct {
 	held   int64
 }
 
-func (*holdsAll) Accepts(context.Context, string) error { return nil }
+func (*holdsAll) CheckRecipient(context.Context, string) error { return nil }
 
 func (h *holdsAll) Receive(_ context.Context, _ Envelope, raw []byte) error {
-	h.held = h.server.budget.total()
+	h.held = h.server.memoryBudget.totalHeld()
 	if int64(cap(raw)) > h.held {
 		return fmt.Errorf("%d octets in hand, %d held", cap(raw), h.held)
 	}
@@ -222,7 +222,7 @@ func TestLargeBodyAllocates(t *testing.T) {
 		}
 		c.ask("QUIT", "221 ")
 		allLeft(s)
-		if n := s.budget.total(); n != 0 {
+		if n := s.memoryBudget.totalHeld(); n != 0 {
 			t.Errorf("%d octets held", n)
 		}
 	}

@@ -6,47 +6,47 @@ import (
 	"strings"
 )
 
-// chunk reads a BDAT command with its octets, RFC 3030 section 2. A chunk whose size is malformed
+// readChunk reads a BDAT command with its octets, RFC 3030 section 2. A chunk whose size is malformed
 // or far too large ends the session, unlike other refusals: what follows is body and would be read
 // as commands. The last chunk becomes a DATA command for go-smtp.
-func (s *session) chunk(line string) []byte {
+func (s *session) readChunk(line string) []byte {
 	size, last, err := parseChunk(line)
 	switch {
 	case err != nil:
-		s.hangUp(s.refuse(replyChunkSize))
+		s.hangUp(s.recordRefusal(replyChunkSize))
 		return nil
 	case size > 2*s.srv.opts.MaxMessageBytes:
-		s.hangUp(s.refuse(replyTooLarge))
+		s.hangUp(s.recordRefusal(replyTooLarge))
 		return nil
 	}
 	wanted := len(s.tx.env.RcptTo) > 0
 	if wanted && !s.tx.chunking {
-		if s.begin(false); last {
-			s.tx.body.announced = size
+		if s.beginBody(false); last {
+			s.tx.body.announcedSize = size
 		}
 		s.tx.chunking = true
 	}
 	s.startChunk()
-	err = s.receive(func(part []byte) (int, bool) {
+	err = s.receiveBody(func(part []byte) (int, bool) {
 		part = part[:min(int64(len(part)), size)]
 		if size -= int64(len(part)); s.tx.chunking { // else the octets are discarded
-			s.tx.body.add(part)
+			s.tx.body.appendWire(part)
 		}
 		return len(part), size == 0
 	})
 	if err != nil {
-		s.hangUp(s.abort(err))
+		s.hangUp(s.abortConnection(err))
 		return nil
 	}
 	switch {
 	case !wanted:
-		s.send(s.refuse(replyNoRcpt))
-	case s.tx.body.refusal != nil && !last:
-		s.send(s.refuse(s.tx.body.refusal)) // repeated for each chunk until RSET
+		s.writeReply(s.recordRefusal(replyNoRcpt))
+	case s.tx.body.refusalReply != nil && !last:
+		s.writeReply(s.recordRefusal(s.tx.body.refusalReply)) // repeated for each chunk until RSET
 	case !last:
-		s.send(replyChunk)
+		s.writeReply(replyChunk)
 	default:
-		s.tx.body.finish()
+		s.tx.body.finishBody()
 		s.tx.chunking = false
 		return dataCommand
 	}
@@ -58,9 +58,9 @@ func (s *session) chunk(line string) []byte {
 func (s *session) startChunk() {
 	switch body := &s.tx.body; {
 	case !s.tx.chunking: // the octets will be discarded
-		body.progress = s.progress()
-	case body.charged == 0:
-		body.progress.Restart()
+		body.progress = s.bodyProgress()
+	case body.chargedOctets == 0:
+		body.progress.RestartSpan()
 	}
 }
 

@@ -68,7 +68,7 @@ func (c *client) begins(rcpt string) *client {
 
 // inBubble runs test on a virtual clock, beside a server with opts: no time passes while either
 // side works, so that a timeout is over when it must be on the slowest machine as well.
-func inBubble(t *testing.T, opts Options, in Inboxes, test func(t *testing.T, s *Server, dial func() *client)) {
+func inBubble(t *testing.T, opts Options, in InboxReceiver, test func(t *testing.T, s *Server, dial func() *client)) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // who trickles finds out that it is over
 		open, closes := context.WithCancel(context.Background())

@@ -13,79 +13,79 @@ import (
 	"inboxd/smtp/lines"
 )
 
-// send writes one of our own replies.
-func (s *session) send(r *reply) {
-	if _, err := s.Conn.Write(r.line()); err != nil {
-		s.closing = true
+// writeReply writes one of our own replies.
+func (s *session) writeReply(r *smtpReply) {
+	if _, err := s.Conn.Write(r.formatLine()); err != nil {
+		s.isClosing = true
 	}
 }
 
 // hangUp sends a final reply and ends the session.
-func (s *session) hangUp(r *reply) {
-	s.send(r)
-	s.closing = true
+func (s *session) hangUp(r *smtpReply) {
+	s.writeReply(r)
+	s.isClosing = true
 }
 
-// command reads one command line. It either replies itself, or returns the line for go-smtp to
+// readCommand reads one command line. It either replies itself, or returns the line for go-smtp to
 // process.
-func (s *session) command() []byte {
-	s.answered()
-	if s.refusals >= maxRefusals {
+func (s *session) readCommand() []byte {
+	s.recordDuration()
+	if s.refusalCount >= maxRefusals {
 		s.hangUp(replyErrors)
 		return nil
 	}
-	line, err := s.await()
+	line, err := s.awaitLine()
 	if err != nil {
-		s.leave(err)
+		s.sayGoodbye(err)
 		return nil
 	}
 	text := string(bytes.TrimRight(line, "\r\n"))
 	verb, arg, _ := strings.Cut(text, " ")
 	verb = asciiUpper(verb)
-	s.timed = timed{command: verb, began: time.Now()}
-	switch word, misplaced := firstWord(text), s.misplaced(verb); {
+	s.commandTimer = commandTimer{command: verb, startedAt: time.Now()}
+	switch word, misplaced := firstWord(text), s.checkSequence(verb); {
 	case webMethods[word], strings.Contains(text, " HTTP/"):
-		s.hangUp(s.refuse(replyWeb))
+		s.hangUp(s.recordRefusal(replyWeb))
 	case strings.HasPrefix(word, "BDAT"): // however it is spelled, a chunk may follow
-		return s.chunk(text)
+		return s.readChunk(text)
 	case !isPlain(text), verb != "MAIL" && verb != "RCPT" && !address.IsASCII(text):
-		s.send(s.refuse(replyControl))
+		s.writeReply(s.recordRefusal(replyControl))
 	case !isWord(verb):
 		// go-smtp folds case by Unicode rules: with a long s (U+017F), another word becomes
 		// STARTTLS.
-		s.send(s.refuse(replyCommand))
+		s.writeReply(s.recordRefusal(replyCommand))
 	case verb == "STARTTLS" && s.offersTLS():
 		s.startTLS(arg)
-	case verb == "STARTTLS" && s.secure:
-		s.send(s.refuse(replySecure))
+	case verb == "STARTTLS" && s.isTLS:
+		s.writeReply(s.recordRefusal(replySecure))
 	case strings.HasPrefix(verb, "STARTTLS") && verb != "STARTTLS":
-		s.send(s.refuse(replyCommand))
+		s.writeReply(s.recordRefusal(replyCommand))
 	case misplaced != nil:
-		s.send(s.refuse(misplaced))
+		s.writeReply(s.recordRefusal(misplaced))
 	case verb == "MAIL" && s.declaredTooLarge(arg):
-		s.send(s.refuse(replyTooLarge))
+		s.writeReply(s.recordRefusal(replyTooLarge))
 	default:
 		if verb == "RCPT" {
-			line, arg = s.complete(line, arg)
+			line, arg = s.completePostmaster(line, arg)
 		}
-		s.note(verb, arg)
+		s.recordCommand(verb, arg)
 		return line
 	}
 	return nil
 }
 
-// misplaced returns the reply to a command that is out of sequence (RFC 5321 sections 4.1.4 and
+// checkSequence returns the reply to a command that is out of sequence (RFC 5321 sections 4.1.4 and
 // 4.3.2, RFC 4954 section 4), else nil. go-smtp would reply 502, "not implemented".
-func (s *session) misplaced(verb string) *reply {
+func (s *session) checkSequence(verb string) *smtpReply {
 	begins := verb == "MAIL" || verb == "AUTH"
 	switch {
 	case !begins && verb != "RCPT" && verb != "DATA":
 		return nil
 	case s.helo == nil:
 		return replyGreet
-	case s.tx.chunking, begins && s.tx.open:
+	case s.tx.chunking, begins && s.tx.isOpen:
 		return replySequence
-	case verb == "RCPT" && !s.tx.open:
+	case verb == "RCPT" && !s.tx.isOpen:
 		return replyNoMail
 	case verb == "DATA" && len(s.tx.env.RcptTo) == 0:
 		return replyNoRcpt
@@ -93,9 +93,9 @@ func (s *session) misplaced(verb string) *reply {
 	return nil
 }
 
-// complete appends our domain to postmaster, the only recipient that is valid without one (RFC 5321
+// completePostmaster appends our domain to postmaster, the only recipient that is valid without one (RFC 5321
 // section 4.5.1). Whether that inbox exists is then checked like any other.
-func (s *session) complete(line []byte, arg string) ([]byte, string) {
+func (s *session) completePostmaster(line []byte, arg string) ([]byte, string) {
 	const bare = "postmaster"
 	to, params, found := strings.Cut(arg, ">")
 	if !found || !isASCIIFold(strings.ReplaceAll(to, " ", ""), "TO:<POSTMASTER") {
@@ -105,70 +105,70 @@ func (s *session) complete(line []byte, arg string) ([]byte, string) {
 	return []byte("RCPT " + arg + "\r\n"), arg
 }
 
-// note stores what go-smtp does not pass on.
-func (s *session) note(verb, arg string) {
+// recordCommand stores what go-smtp does not pass on.
+func (s *session) recordCommand(verb, arg string) {
 	switch verb {
 	case "HELO", "EHLO":
 		s.esmtp = verb == "EHLO"
 	case "MAIL", "RCPT":
-		s.path = pathOf(arg)
+		s.commandPath = pathOf(arg)
 	}
 }
 
-// await returns the next command line. The whole line must arrive within the timeout: single bytes
+// awaitLine returns the next command line. The whole line must arrive within the timeout: single bytes
 // that trickle in do not extend it.
-func (s *session) await() ([]byte, error) {
+func (s *session) awaitLine() ([]byte, error) {
 	timeout := s.srv.opts.IdleTimeout
-	if !s.heard {
+	if !s.commandReceived {
 		timeout = s.srv.opts.SilentTimeout
 	}
 	until := time.Now().Add(timeout)
-	if body := &s.tx.body; body.charged > 0 && body.progress.Until.Before(until) {
-		until = body.progress.Until // between chunks, too, a body may hold memory only while it makes progress
+	if body := &s.tx.body; body.chargedOctets > 0 && body.progress.NextDeadline.Before(until) {
+		until = body.progress.NextDeadline // between chunks, too, a body may hold memory only while it makes progress
 	}
-	line, err := s.Line(until, !s.tx.open)
-	s.heard = true
+	line, err := s.ReadLine(until, !s.tx.isOpen)
+	s.commandReceived = true
 	return line, err
 }
 
-// leave ends a session whose peer sent no usable line.
-func (s *session) leave(err error) {
+// sayGoodbye ends a session whose peer sent no usable line.
+func (s *session) sayGoodbye(err error) {
 	switch {
 	case errors.Is(err, lines.ErrLong):
-		s.hangUp(s.refuse(replyLongLine))
+		s.hangUp(s.recordRefusal(replyLongLine))
 	case errors.Is(err, lines.ErrTLS):
-		s.refuse(replyCommand) // the peer could not read a reply
-		s.closing = true
+		s.recordRefusal(replyCommand) // the peer could not read a reply
+		s.isClosing = true
 	case errors.Is(err, lines.ErrDraining):
 		s.hangUp(replyShutdown)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		s.srv.stats.timeouts.Add(1)
 		s.hangUp(replyIdle)
 	default: // the peer disconnected, often without QUIT
-		s.closing = true
+		s.isClosing = true
 	}
 }
 
-func (s *session) offersTLS() bool { return s.srv.opts.TLSConfig != nil && !s.secure }
+func (s *session) offersTLS() bool { return s.srv.opts.TLSConfig != nil && !s.isTLS }
 
 // startTLS passes the connection to a new session under TLS, so that nothing said in plain text is
 // remembered (RFC 3207 section 4.2). Bytes that the peer sent after the command without waiting for
 // our 220 are dropped with this session's buffer.
 func (s *session) startTLS(arg string) {
 	if arg != "" {
-		s.send(s.refuse(replyArgument))
+		s.writeReply(s.recordRefusal(replyArgument))
 		return
 	}
-	s.send(replyStartTLS)
-	s.closing = true
+	s.writeReply(replyStartTLS)
+	s.isClosing = true
 	if s.SetReadDeadline(time.Now().Add(s.srv.opts.SilentTimeout)) != nil || s.Flush() != nil {
 		return
 	}
 	next := newSession(s.srv, tls.Server(s.Conn.Conn, s.srv.opts.TLSConfig), s.peer)
-	next.resumed = true
-	s.reset()
-	s.detached = true
-	s.srv.replace(s, next)
+	next.isResumed = true
+	s.resetTransaction()
+	s.isDetached = true
+	s.srv.replaceSession(s, next)
 }
 
 // declaredTooLarge reports a SIZE parameter above the limit. go-smtp reports a value beyond 32 bits

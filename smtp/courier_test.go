@@ -11,13 +11,13 @@ import (
 func TestOwnServer(t *testing.T) {
 	inboxes := &house{}
 	_, addr := serve(t, Options{}, inboxes)
-	c := courier.New(courier.Options{Hello: "us.example", Smarthost: courier.Smarthost{Addr: addr}})
+	c := courier.New(courier.Options{HelloName: "us.example", Smarthost: courier.Smarthost{Addr: addr}})
 	defer c.Close()
 	const text = "Subject: s\r\n\r\nHello\r\n.\r\n..dots\r\n"
 	for _, rcpts := range [][]string{{"m@inbox.test", "nobody@inbox.test"}, {"ü@inbox.test"}} {
-		job := courier.Consignment{Senders: []string{"me@us.example", ""}[:len(rcpts)], Rcpts: rcpts, Raw: []byte(text)}
+		job := courier.DeliveryRequest{Senders: []string{"me@us.example", ""}[:len(rcpts)], Rcpts: rcpts, Raw: []byte(text)}
 		got := c.Deliver(t.Context(), job)
-		if got[0].Outcome != delivery.Delivered || len(got) > 1 && (got[1].Outcome != delivery.Permanent || got[1].Enhanced != "5.1.1") {
+		if got[0].Outcome != delivery.OutcomeDelivered || len(got) > 1 && (got[1].Outcome != delivery.OutcomePermanent || got[1].Enhanced != "5.1.1") {
 			t.Errorf("%+v", got)
 		}
 		if mails := inboxes.received(); len(mails) != 1 || mails[0].body() != text || mails[0].env.MailFrom != job.Senders[0] || mails[0].env.RcptTo[0] != rcpts[0] {

@@ -76,8 +76,8 @@ func play(t *testing.T, scene string) {
 			}
 		case "CLOSE":
 			c.conn.Close()
-			for s.open() > 0 { // a session that does not end makes the test hang
-				<-s.gone
+			for s.openCount() > 0 { // a session that does not end makes the test hang
+				<-s.sessionEnded
 			}
 		case "D:":
 			if mails = append(mails, inboxes.received()...); len(mails) == 0 {

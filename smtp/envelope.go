@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Inboxes is what a receiving session needs from the rest of the server.
-type Inboxes interface {
-	// Accepts reports whether a message for rcpt would be accepted now: nil, or a fault (NoInbox,
-	// InboxFull, StorageFull, Unavailable). rcpt is canonical: as address.Inbox returns it, with
+// InboxReceiver is what a receiving session needs from the rest of the server.
+type InboxReceiver interface {
+	// CheckRecipient reports whether a message for rcpt would be accepted now: nil, or a fault (NoInbox,
+	// InboxFull, StorageFull, Unavailable). rcpt is canonical: as address.CanonicalInbox returns it, with
 	// its tag. Accepts is called at RCPT and must be fast.
-	Accepts(ctx context.Context, rcpt string) error
+	CheckRecipient(ctx context.Context, rcpt string) error
 
 	// Receive stores the message for every recipient. It returns nil only when every copy is
 	// durable, because the session replies 250 immediately. After nil, the callee must not read
@@ -34,8 +34,8 @@ type Envelope struct {
 	// peer sent begins after them: hash only that part to recognize a duplicate.
 	TraceLen int
 
-	// Stored is called, before Receive returns, for each inbox that stored the message, with the
+	// OnStored is called, before Receive returns, for each inbox that stored the message, with the
 	// message's id there. It is not called for a report on a message that we sent, because no inbox
 	// stores it.
-	Stored func(inbox string, id int64)
+	OnStored func(inbox string, id int64)
 }

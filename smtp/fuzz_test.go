@@ -50,7 +50,7 @@ func FuzzDialogue(f *testing.F) {
 	inboxes := &house{}
 	complaints := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))
 	s := New(Options{MaxMessageBytes: 4096, Logger: complaints}, inboxes)
-	s.start.Do(s.startProtocol)
+	s.startOnce.Do(s.startProtocol)
 	f.Cleanup(s.giveUp)
 	f.Fuzz(func(t *testing.T, state uint8, text []byte) {
 		if bytes.Contains(bytes.ToLower(text), []byte("panic@")) {
@@ -84,10 +84,10 @@ func converse(s *Server, text string) {
 		io.WriteString(theirs, text) // fails if the server closes first
 		theirs.Close()
 	}()
-	s.meet(ours, false)
+	s.admitConnection(ours, false)
 	go io.Copy(io.Discard, theirs)
-	for s.open() > 0 {
-		<-s.gone
+	for s.openCount() > 0 {
+		<-s.sessionEnded
 	}
 }
 
@@ -98,7 +98,7 @@ func possibleEnds(text string) int {
 
 // checkFirst compares what DATA stored with the result of the reference implementation.
 func checkFirst(t *testing.T, text string, mails []mail) {
-	body, _, end := linestest.Body(text)
+	body, _, end := linestest.ReferenceBody(text)
 	switch {
 	case !end && len(mails) > 0:
 		t.Fatalf("stored without an end: %q", mails[0].raw)
@@ -115,7 +115,7 @@ func checkChunk(t *testing.T, text string, mails []mail) {
 		}
 		return
 	}
-	want := linestest.Chunks(text[:chunkInBDAT])
+	want := linestest.ReferenceChunks(text[:chunkInBDAT])
 	if !isLooping([]byte(want)) && (len(mails) == 0 || mails[0].body() != want) {
 		t.Fatalf("stored %+q, want %q first", bodies(mails), want)
 	}
@@ -130,7 +130,7 @@ func checkMail(t *testing.T, m mail) {
 		t.Fatalf("trace %q", head)
 	}
 	for _, rcpt := range m.env.RcptTo {
-		if again, ok := address.Inbox(rcpt); !ok || again != rcpt || accepts[rcpt] != nil {
+		if again, ok := address.CanonicalInbox(rcpt); !ok || again != rcpt || accepts[rcpt] != nil {
 			t.Fatalf("stored for %q", rcpt)
 		}
 	}
@@ -144,11 +144,11 @@ type askedFor struct {
 	inside atomic.Bool
 }
 
-func (h *askedFor) Accepts(ctx context.Context, rcpt string) error {
+func (h *askedFor) CheckRecipient(ctx context.Context, rcpt string) error {
 	if rcpt == "inside@inbox.test" {
 		h.inside.Store(true)
 	}
-	return h.house.Accepts(ctx, rcpt)
+	return h.house.CheckRecipient(ctx, rcpt)
 }
 
 // FuzzChunk spells BDAT in any way: no octet that may belong to its chunk is read as a command.
@@ -163,7 +163,7 @@ func FuzzChunk(f *testing.F) {
 	}
 	inboxes := &askedFor{}
 	s := New(Options{MaxMessageBytes: 4096}, inboxes)
-	s.start.Do(s.startProtocol)
+	s.startOnce.Do(s.startProtocol)
 	f.Cleanup(s.giveUp)
 	f.Fuzz(func(t *testing.T, state uint8, line string) {
 		line, _, _ = strings.Cut(line, "\n")

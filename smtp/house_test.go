@@ -39,8 +39,8 @@ var accepts = map[string]error{
 	"late-busy@inbox.test": nil, "late-moved@inbox.test": nil, "late-large@inbox.test": nil,
 	"full@inbox.test":  fault.New(fault.InboxFull, "full"),
 	"disk@inbox.test":  fault.New(fault.StorageFull, "disk"),
-	"busy@inbox.test":  fault.New(fault.Unavailable, "busy"),
-	"moved@inbox.test": fault.New(fault.Moved, "moved"),
+	"busy@inbox.test":  fault.New(fault.TemporarilyUnavailable, "busy"),
+	"moved@inbox.test": fault.New(fault.MovedAway, "moved"),
 	"bug@inbox.test":   errors.New("secret cause\r\n250 injected"),
 }
 
@@ -49,14 +49,14 @@ var receives = map[string]error{
 	"late-full@inbox.test":    fault.New(fault.InboxFull, "full"),
 	"late-gone@inbox.test":    fault.New(fault.NoInbox, "gone"),
 	"late-disk@inbox.test":    fault.New(fault.StorageFull, "disk"),
-	"late-busy@inbox.test":    fault.New(fault.Unavailable, "busy"),
-	"late-moved@inbox.test":   fault.New(fault.Moved, "moved"),
+	"late-busy@inbox.test":    fault.New(fault.TemporarilyUnavailable, "busy"),
+	"late-moved@inbox.test":   fault.New(fault.MovedAway, "moved"),
 	"late-large@inbox.test":   fault.New(fault.TooLarge, "large"),
-	"late-invalid@inbox.test": fault.New(fault.Invalid, "invalid"),
+	"late-invalid@inbox.test": fault.New(fault.InvalidRequest, "invalid"),
 	"late-bug@inbox.test":     errors.New("secret cause"),
 }
 
-func (h *house) Accepts(_ context.Context, rcpt string) error {
+func (h *house) CheckRecipient(_ context.Context, rcpt string) error {
 	if rcpt == "panic@inbox.test" {
 		panic("Accepts panics")
 	}
@@ -111,7 +111,7 @@ func bodies(mails []mail) []string {
 var testClock = time.Date(2026, 11, 21, 10, 11, 12, 0, time.UTC)
 
 // serve runs a server on a free port until the test ends, and returns its address.
-func serve(t testing.TB, opts Options, in Inboxes) (*Server, string) {
+func serve(t testing.TB, opts Options, in InboxReceiver) (*Server, string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -121,7 +121,7 @@ func serve(t testing.TB, opts Options, in Inboxes) (*Server, string) {
 }
 
 // serveOn runs a server on l until the test ends.
-func serveOn(t testing.TB, l net.Listener, opts Options, in Inboxes) *Server {
+func serveOn(t testing.TB, l net.Listener, opts Options, in InboxReceiver) *Server {
 	opts.Domain = cmp.Or(opts.Domain, "mx.test")
 	opts.Clock = func() time.Time { return testClock }
 	s := New(opts, in)
@@ -134,12 +134,12 @@ func serveOn(t testing.TB, l net.Listener, opts Options, in Inboxes) *Server {
 		if err := <-done; err != nil {
 			t.Error("Serve:", err)
 		}
-		for end := time.Now().Add(30 * time.Second); s.open() > 0 && time.Now().Before(end); {
-			<-s.gone
+		for end := time.Now().Add(30 * time.Second); s.openCount() > 0 && time.Now().Before(end); {
+			<-s.sessionEnded
 		}
-		s.pace.mu.Lock()
-		defer s.pace.mu.Unlock()
-		if n := s.pace.under; n != 0 {
+		s.admissionControl.mu.Lock()
+		defer s.admissionControl.mu.Unlock()
+		if n := s.admissionControl.activeCount; n != 0 {
 			t.Errorf("%d mails that have ended are still under way", n)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// inner is the go-smtp side of a session. Below go-smtp it is the net.Conn that supplies one
+// innerConn is the go-smtp side of a session. Below go-smtp it is the net.Conn that supplies one
 // command at a time; above it, the gosmtp.Session that go-smtp calls. Only this file uses that
 // library. ADR 0037 has the figures.
 //
@@ -32,21 +32,21 @@ import (
 //     does not know about TLS.
 //
 // The goroutine that go-smtp runs for the connection owns inner and the session.
-type inner struct {
+type innerConn struct {
 	*session
-	pending []byte // what go-smtp may read now: the rest of a command, or the end of DATA
-	urgent  bool   // the next reply must be sent immediately
+	pendingInput []byte // what go-smtp may read now: the rest of a command, or the end of DATA
+	flushNow     bool   // the next reply must be sent immediately
 }
 
 var (
-	_ net.Conn       = (*inner)(nil)
-	_ gosmtp.Session = (*inner)(nil)
+	_ net.Conn       = (*innerConn)(nil)
+	_ gosmtp.Session = (*innerConn)(nil)
 )
 
 // startProtocol starts the go-smtp server that all sessions run in. It ends with s.ctx.
 func (s *Server) startProtocol() {
 	p := gosmtp.NewServer(gosmtp.BackendFunc(func(c *gosmtp.Conn) (gosmtp.Session, error) {
-		in := c.Conn().(*inner)
+		in := c.Conn().(*innerConn)
 		in.helo = c.Hostname
 		return in, nil
 	}))
@@ -56,8 +56,8 @@ func (s *Server) startProtocol() {
 	p.MaxLineLength = 0 // no limit: lines.Conn limits commands; bodies need no line limit
 	p.EnableSMTPUTF8 = true
 	p.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelError) // mainly for panics in a session
-	go p.Serve(handoff{s.sessions, s.ctx.Done()})
-	if s.opts.Crowds != nil {
+	go p.Serve(handoff{s.newSessions, s.ctx.Done()})
+	if s.opts.MailDominates != nil {
 		go s.keepPace()
 	}
 }
@@ -71,7 +71,7 @@ type handoff struct {
 func (h handoff) Accept() (net.Conn, error) {
 	select {
 	case s := <-h.sessions:
-		return &inner{session: s}, nil
+		return &innerConn{session: s}, nil
 	case <-h.closed:
 		return nil, net.ErrClosed
 	}
@@ -81,46 +81,46 @@ func (h handoff) Close() error   { return nil }
 func (h handoff) Addr() net.Addr { return &net.TCPAddr{} }
 
 // Read gives go-smtp the next command line that it should process, or the rest of one.
-func (in *inner) Read(p []byte) (n int, err error) {
-	defer in.contain(&err)
-	for !in.closing && len(in.pending) == 0 {
-		in.pending = in.command()
+func (in *innerConn) Read(p []byte) (n int, err error) {
+	defer in.recoverPanic(&err)
+	for !in.isClosing && len(in.pendingInput) == 0 {
+		in.pendingInput = in.readCommand()
 	}
-	if in.closing {
+	if in.isClosing {
 		return 0, io.EOF
 	}
-	n = copy(p, in.pending)
-	in.pending = in.pending[n:]
+	n = copy(p, in.pendingInput)
+	in.pendingInput = in.pendingInput[n:]
 	return n, nil
 }
 
-// contain ends only this session after a panic in our own code that go-smtp does not recover.
-func (in *inner) contain(err *error) {
+// recoverPanic ends only this session after a panic in our own code that go-smtp does not recover.
+func (in *innerConn) recoverPanic(err *error) {
 	if v := recover(); v != nil {
-		in.srv.log.Error("panic in a session", "err", fault.Panicked(v), "peer", in.peer.String(), "stack", string(debug.Stack()))
+		in.srv.log.Error("panic in a session", "err", fault.DescribePanic(v), "peer", in.peer.String(), "stack", string(debug.Stack()))
 		in.hangUp(replyInternal)
 		*err = io.EOF
 	}
 }
 
 // Write receives one line of a reply from go-smtp.
-func (in *inner) Write(line []byte) (int, error) {
+func (in *innerConn) Write(line []byte) (int, error) {
 	said := line
 	switch {
-	case in.resumed && !in.heard: // a second greeting, which a session continued under TLS must not send
+	case in.isResumed && !in.commandReceived: // a second greeting, which a session continued under TLS must not send
 		said = nil
-	case in.tx.body.whole && bytes.HasPrefix(line, []byte("354")): // BDAT already delivered the body
+	case in.tx.body.isComplete && bytes.HasPrefix(line, []byte("354")): // BDAT already delivered the body
 		said = nil
 	case in.offersTLS() && bytes.Equal(line, chunking):
 		said = append(bytes.Clone(line), "250-STARTTLS\r\n"...)
 	}
 	_, err := in.Conn.Write(said)
-	if in.urgent && err == nil {
-		in.urgent = false
+	if in.flushNow && err == nil {
+		in.flushNow = false
 		err = in.Flush()
 		in.logStored() // after the flush, so that the peer does not wait for the log
 	}
-	in.closing = in.closing || err != nil
+	in.isClosing = in.isClosing || err != nil
 	return len(line), err
 }
 
@@ -128,33 +128,33 @@ func (in *inner) Write(line []byte) (int, error) {
 var chunking = []byte("250-CHUNKING\r\n")
 
 // Mail implements gosmtp.Session.
-func (in *inner) Mail(_ string, opts *gosmtp.MailOptions) error {
-	return said(in.mail(opts.UTF8, opts.Size))
+func (in *innerConn) Mail(_ string, opts *gosmtp.MailOptions) error {
+	return smtpError(in.beginTransaction(opts.UTF8, opts.Size))
 }
 
 // Rcpt implements gosmtp.Session.
-func (in *inner) Rcpt(string, *gosmtp.RcptOptions) error { return said(in.rcpt()) }
+func (in *innerConn) Rcpt(string, *gosmtp.RcptOptions) error { return smtpError(in.rcpt()) }
 
 // Data returns the reply for the whole message. go-smtp's own reader sees only the end of DATA.
-func (in *inner) Data(io.Reader) error {
-	in.pending = endOfData
-	in.urgent = true // a delayed 250 makes the peer send the message again
-	return said(in.data())
+func (in *innerConn) Data(io.Reader) error {
+	in.pendingInput = endOfData
+	in.flushNow = true // a delayed 250 makes the peer send the message again
+	return smtpError(in.receiveData())
 }
 
-// said makes go-smtp send r. From Data, go-smtp also sends a 250; elsewhere nil means its own 250.
-func said(r *reply) error {
+// smtpError makes go-smtp send r. From Data, go-smtp also sends a 250; elsewhere nil means its own 250.
+func smtpError(r *smtpReply) error {
 	if r == nil {
 		return nil
 	}
-	return &gosmtp.SMTPError{Code: r.code, EnhancedCode: r.enhanced, Message: r.text}
+	return &gosmtp.SMTPError{Code: r.code, EnhancedCode: r.enhancedCode, Message: r.text}
 }
 
 // endOfData is all that go-smtp sees of a body.
 var endOfData = []byte(".\r\n")
 
 // Reset implements gosmtp.Session.
-func (in *inner) Reset() { in.reset() }
+func (in *innerConn) Reset() { in.resetTransaction() }
 
 // Logout does nothing: Close does the work.
-func (in *inner) Logout() error { return nil }
+func (in *innerConn) Logout() error { return nil }

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// paceLook is how often Options.Crowds is polled.
+	// paceLook is how often Options.MailDominates is polled.
 	paceLook = 100 * time.Millisecond
 	// pacePatience is the longest that a sender waits for a slot. After that it continues without
 	// one, because other transactions may hold their slots for minutes while they wait for their
@@ -17,23 +17,23 @@ const (
 	paceLeast = 8
 )
 
-// pace limits how many transactions are open at once while mail takes too much of the CPU
-// (Options.Crowds). A sender beyond that limit waits briefly for the reply to MAIL: a queue before
+// admissionControl limits how many transactions are open at once while mail takes too much of the CPU
+// (Options.MailDominates). A sender beyond that limit waits briefly for the reply to MAIL: a queue before
 // the work begins costs nothing, while one for the CPU delays everybody. No message is refused
 // because of it.
 //
 // Every session uses it; mu guards all fields below.
-type pace struct {
-	mu    sync.Mutex
-	under int             // open transactions
-	most  int             // how many may be open before others wait
-	line  []chan struct{} // waiting transactions, first in, first out
-	paced uint64          // transactions that waited
+type admissionControl struct {
+	mu          sync.Mutex
+	activeCount int             // open transactions
+	maxActive   int             // how many may be open before others wait
+	waitQueue   []chan struct{} // waiting transactions, first in, first out
+	waitedCount uint64          // transactions that waited
 }
 
-// enter waits for a slot, at most pacePatience and until stop is closed. leave frees the slot.
-func (p *pace) enter(stop <-chan struct{}) {
-	turn := p.ask()
+// acquireSlot waits for a slot, at most pacePatience and until stop is closed. leave frees the slot.
+func (p *admissionControl) acquireSlot(stop <-chan struct{}) {
+	turn := p.requestSlot()
 	if turn == nil {
 		return
 	}
@@ -48,61 +48,61 @@ func (p *pace) enter(stop <-chan struct{}) {
 	}
 }
 
-// ask takes a slot and returns nil, or queues up and returns a channel that is closed with a slot.
-func (p *pace) ask() (turn chan struct{}) {
+// requestSlot takes a slot and returns nil, or queues up and returns a channel that is closed with a slot.
+func (p *admissionControl) requestSlot() (turn chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.under < p.most {
-		p.under++
+	if p.activeCount < p.maxActive {
+		p.activeCount++
 		return nil
 	}
-	p.paced++
+	p.waitedCount++
 	turn = make(chan struct{})
-	p.line = append(p.line, turn)
+	p.waitQueue = append(p.waitQueue, turn)
 	return turn
 }
 
 // goOn leaves the queue and takes a slot beyond the limit, unless one was granted meanwhile.
-func (p *pace) goOn(turn chan struct{}) {
+func (p *admissionControl) goOn(turn chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i := slices.Index(p.line, turn); i >= 0 {
-		p.line = slices.Delete(p.line, i, i+1)
-		p.under++
+	if i := slices.Index(p.waitQueue, turn); i >= 0 {
+		p.waitQueue = slices.Delete(p.waitQueue, i, i+1)
+		p.activeCount++
 	}
 }
 
-func (p *pace) waited() uint64 {
+func (p *admissionControl) totalWaited() uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.paced
+	return p.waitedCount
 }
 
-func (p *pace) leave() {
+func (p *admissionControl) releaseSlot() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.under--
-	p.serve()
+	p.activeCount--
+	p.grantSlots()
 }
 
-// judge lowers the limit while mail takes too much of the CPU; otherwise it raises it, up to all.
-func (p *pace) judge(crowds bool, all int) {
+// adjustLimit lowers the limit while mail takes too much of the CPU; otherwise it raises it, up to all.
+func (p *admissionControl) adjustLimit(crowds bool, all int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if crowds {
-		p.most = max(paceLeast, min(p.most, p.under)*3/4)
+		p.maxActive = max(paceLeast, min(p.maxActive, p.activeCount)*3/4)
 	} else {
-		p.most = min(all, p.most+p.most/16+1)
+		p.maxActive = min(all, p.maxActive+p.maxActive/16+1)
 	}
-	p.serve()
+	p.grantSlots()
 }
 
-// serve grants the free slots.
-func (p *pace) serve() {
-	for p.under < p.most && len(p.line) > 0 {
-		close(p.line[0])
-		p.line = p.line[1:]
-		p.under++
+// grantSlots grants the free slots.
+func (p *admissionControl) grantSlots() {
+	for p.activeCount < p.maxActive && len(p.waitQueue) > 0 {
+		close(p.waitQueue[0])
+		p.waitQueue = p.waitQueue[1:]
+		p.activeCount++
 	}
 }
 
@@ -113,8 +113,8 @@ func (s *Server) keepPace() {
 	for {
 		select {
 		case <-tick.C:
-			s.pace.judge(s.opts.Crowds(), s.opts.MaxConns)
-		case <-s.stop:
+			s.admissionControl.adjustLimit(s.opts.MailDominates(), s.opts.MaxConns)
+		case <-s.stopChan:
 			return
 		}
 	}

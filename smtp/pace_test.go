@@ -13,14 +13,14 @@ import (
 // pacePatience, and that nobody waits after the server ends.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := pace{most: 2}
+		p := admissionControl{maxActive: 2}
 		stop := make(chan struct{})
 		began := time.Now()
 		var mu sync.Mutex
 		var in []string
 		come := func(who int) {
 			go func() {
-				p.enter(stop)
+				p.acquireSlot(stop)
 				mu.Lock()
 				defer mu.Unlock()
 				in = append(in, fmt.Sprint(who, " ", time.Since(began)))
@@ -34,8 +34,8 @@ func TestPace(t *testing.T) {
 			defer mu.Unlock()
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			if !slices.Equal(in, want) || p.under != under {
-				t.Errorf("%d under way, in came %q, want %d and %q", p.under, in, under, want)
+			if !slices.Equal(in, want) || p.activeCount != under {
+				t.Errorf("%d under way, in came %q, want %d and %q", p.activeCount, in, under, want)
 			}
 			in = nil
 		}
@@ -44,17 +44,17 @@ func TestPace(t *testing.T) {
 		}
 		expect(2, "0 0s", "1 0s")
 		time.Sleep(100 * time.Millisecond)
-		p.leave()
+		p.releaseSlot()
 		expect(2, "2 100ms")
 		time.Sleep(time.Second)
 		expect(3, "3 1s")
-		p.leave()
+		p.releaseSlot()
 		expect(2)
 		come(4)
 		expect(2)
-		p.judge(true, 3) // some are always admitted
+		p.adjustLimit(true, 3) // some are always admitted
 		expect(3, "4 1.1s")
-		p.most = 3
+		p.maxActive = 3
 		come(5)
 		close(stop)
 		expect(4, "5 1.1s")
@@ -64,25 +64,25 @@ func TestPace(t *testing.T) {
 // TestPaceIsJudged checks that the limit falls, down to a minimum, while mail takes too much of the
 // CPU, and then rises again, up to all.
 func TestPaceIsJudged(t *testing.T) {
-	p := pace{most: 1000, under: 80}
+	p := admissionControl{maxActive: 1000, activeCount: 80}
 	var seen []int
 	for _, crowds := range []bool{false, true, true, false, false} {
-		p.judge(crowds, 1000)
-		seen = append(seen, p.most)
+		p.adjustLimit(crowds, 1000)
+		seen = append(seen, p.maxActive)
 	}
 	if want := []int{1000, 60, 45, 48, 52}; !slices.Equal(seen, want) {
 		t.Errorf("at most %d, want %d", seen, want)
 	}
 	for range 100 {
-		p.judge(true, 1000)
+		p.adjustLimit(true, 1000)
 	}
-	if p.most != paceLeast {
-		t.Errorf("at least %d", p.most)
+	if p.maxActive != paceLeast {
+		t.Errorf("at least %d", p.maxActive)
 	}
 	for range 100 {
-		p.judge(false, 1000)
+		p.adjustLimit(false, 1000)
 	}
-	if p.most != 1000 {
-		t.Errorf("at most %d again", p.most)
+	if p.maxActive != 1000 {
+		t.Errorf("at most %d again", p.maxActive)
 	}
 }

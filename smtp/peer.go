@@ -20,9 +20,9 @@ func peerOf(conn net.Conn) peer {
 	return peer{}
 }
 
-// group returns the part of the address that limits per IP apply to: a whole IPv4 address, or the
+// limitGroup returns the part of the address that limits per IP apply to: a whole IPv4 address, or the
 // first 64 bits of an IPv6 one, because a single machine can use all addresses of a /64.
-func (p peer) group() netip.Addr {
+func (p peer) limitGroup() netip.Addr {
 	if p.addr.Is6() {
 		prefix, _ := p.addr.Prefix(64) // 64 is in range
 		return prefix.Addr()

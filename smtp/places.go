@@ -4,54 +4,54 @@ import (
 	"net"
 )
 
-// enter registers a session. It returns false when a connection limit is reached or the server
+// registerSession registers a session. It returns false when a connection limit is reached or the server
 // is draining.
-func (s *Server) enter(session *session) bool {
+func (s *Server) registerSession(session *session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	group := session.peer.group()
-	if s.lines.Draining.Load() || len(s.live) >= s.opts.MaxConns || s.byGroup[group] >= s.opts.MaxConnsPerIP {
+	group := session.peer.limitGroup()
+	if s.lineServer.IsDraining.Load() || len(s.activeSessions) >= s.opts.MaxConns || s.byGroup[group] >= s.opts.MaxConnsPerIP {
 		return false
 	}
-	s.live[session] = struct{}{}
+	s.activeSessions[session] = struct{}{}
 	s.byGroup[group]++
 	return true
 }
 
-// release unregisters a session, which frees its place in the connection limits.
-func (s *Server) release(session *session) {
+// releaseSession unregisters a session, which frees its place in the connection limits.
+func (s *Server) releaseSession(session *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.live, session)
-	group := session.peer.group()
+	delete(s.activeSessions, session)
+	group := session.peer.limitGroup()
 	if s.byGroup[group]--; s.byGroup[group] == 0 {
 		delete(s.byGroup, group)
 	}
 	select {
-	case s.gone <- struct{}{}:
+	case s.sessionEnded <- struct{}{}:
 	default:
 	}
 }
 
-// replace passes the place of a session to the one that continues it under TLS.
-func (s *Server) replace(old, next *session) {
+// replaceSession passes the place of a session to the one that continues it under TLS.
+func (s *Server) replaceSession(old, next *session) {
 	s.mu.Lock()
-	delete(s.live, old)
-	s.live[next] = struct{}{}
+	delete(s.activeSessions, old)
+	s.activeSessions[next] = struct{}{}
 	s.mu.Unlock()
-	s.hand(next)
+	s.enqueueSession(next)
 }
 
-func (s *Server) open() int {
+func (s *Server) openCount() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.live)
+	return len(s.activeSessions)
 }
 
-// track registers a listener for Shutdown to close. It returns false if Shutdown has begun.
-func (s *Server) track(l net.Listener) bool {
+// trackListener registers a listener for Shutdown to close. It returns false if Shutdown has begun.
+func (s *Server) trackListener(l net.Listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listeners[l] = struct{}{}
-	return !s.lines.Draining.Load()
+	return !s.lineServer.IsDraining.Load()
 }

@@ -23,16 +23,16 @@ const (
 
 var errProxyHeader = errors.New("smtp: malformed PROXY header")
 
-// trusts reports whether connections of this peer begin with a PROXY header.
-func (s *Server) trusts(p peer) bool {
+// trustsProxy reports whether connections of this peer begin with a PROXY header.
+func (s *Server) trustsProxy(p peer) bool {
 	return slices.ContainsFunc(s.opts.ProxyProtocol, func(n netip.Prefix) bool { return n.Contains(p.addr) })
 }
 
-// introduce reads the PROXY header of a load balancer's connection, and admits the connection under
-// the address that the header names. Until then the connection counts in Server.waiting.
-func (s *Server) introduce(conn net.Conn, secure bool) {
-	if !s.await(conn) {
-		s.stats.refused.Add(1)
+// admitProxied reads the PROXY header of a load balancer's connection, and admits the connection under
+// the address that the header names. Until then the connection counts in Server.awaitingProxy.
+func (s *Server) admitProxied(conn net.Conn, secure bool) {
+	if !s.registerWaiting(conn) {
+		s.stats.refusedConnections.Add(1)
 		turnAway(conn)
 		return
 	}
@@ -41,10 +41,10 @@ func (s *Server) introduce(conn net.Conn, secure bool) {
 		conn.SetReadDeadline(time.Now().Add(s.opts.SilentTimeout))
 		addr, err := readProxyHeader(conn)
 		s.mu.Lock()
-		delete(s.waiting, conn)
+		delete(s.awaitingProxy, conn)
 		s.mu.Unlock()
 		if err != nil {
-			s.stats.refused.Add(1)
+			s.stats.refusedConnections.Add(1)
 			s.logSometimes(slog.LevelWarn, "connection of a load balancer has no PROXY header", slog.String("peer", from.String()), slog.Any("err", err))
 			conn.Close()
 			return
@@ -56,14 +56,14 @@ func (s *Server) introduce(conn net.Conn, secure bool) {
 	}()
 }
 
-// await registers a connection whose header has not arrived yet, if there is room for it.
-func (s *Server) await(conn net.Conn) bool {
+// registerWaiting registers a connection whose header has not arrived yet, if there is room for it.
+func (s *Server) registerWaiting(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lines.Draining.Load() || len(s.live)+len(s.waiting) >= s.opts.MaxConns {
+	if s.lineServer.IsDraining.Load() || len(s.activeSessions)+len(s.awaitingProxy) >= s.opts.MaxConns {
 		return false
 	}
-	s.waiting[conn] = struct{}{}
+	s.awaitingProxy[conn] = struct{}{}
 	return true
 }
 

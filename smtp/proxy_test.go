@@ -126,7 +126,7 @@ func TestProxyProtocol(t *testing.T) {
 			t.Errorf("%q: %s", header, got)
 		}
 	}
-	if st := s.Stats(); st.Refused != 3 {
+	if st := s.Stats(); st.RefusedConnections != 3 {
 		t.Errorf("stats %+v", st)
 	}
 }

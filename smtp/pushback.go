@@ -25,51 +25,51 @@ const (
 //
 // Every session uses it; mu guards all fields below.
 type pushback struct {
-	mu       sync.Mutex
-	on       bool
-	from     time.Time // start of the current span
-	ended    bool      // storing a message ended, with or without success, in this span
-	quickest time.Duration
-	storing  *atomic.Int32 // messages being stored now; read elsewhere too
-	lastEnd  time.Time     // or when the first of those in progress began
+	mu               sync.Mutex
+	on               bool
+	spanStart        time.Time // start of the current span
+	transactionEnded bool      // storing a message ended, with or without success, in this span
+	fastestStore     time.Duration
+	storingCount     *atomic.Int32 // messages being stored now; read elsewhere too
+	lastEnd          time.Time     // or when the first of those in progress began
 }
 
-// takes reports whether new messages are accepted.
-func (p *pushback) takes(now time.Time) bool {
+// acceptsMessages reports whether new messages are accepted.
+func (p *pushback) acceptsMessages(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.roll(now)
-	return !p.on || p.storing.Load() < pushbackQueue
+	p.rollSpan(now)
+	return !p.on || p.storingCount.Load() < pushbackQueue
 }
 
-// begin and end must enclose the storing of a message.
-func (p *pushback) begin(now time.Time) {
+// beginStore and end must enclose the storing of a message.
+func (p *pushback) beginStore(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.roll(now)
-	if p.storing.Add(1) == 1 {
+	p.rollSpan(now)
+	if p.storingCount.Add(1) == 1 {
 		p.lastEnd = now
 	}
 }
 
-func (p *pushback) end(began, now time.Time) {
+func (p *pushback) endStore(began, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.roll(now)
-	p.storing.Add(-1)
-	if took := now.Sub(began); !p.ended || took < p.quickest {
-		p.quickest = took
+	p.rollSpan(now)
+	p.storingCount.Add(-1)
+	if took := now.Sub(began); !p.transactionEnded || took < p.fastestStore {
+		p.fastestStore = took
 	}
-	p.ended, p.lastEnd = true, now
+	p.transactionEnded, p.lastEnd = true, now
 }
 
-// roll decides when a span is over, and begins the next.
-func (p *pushback) roll(now time.Time) {
-	if now.Sub(p.from) < pushbackSpan {
+// rollSpan decides when a span is over, and begins the next.
+func (p *pushback) rollSpan(now time.Time) {
+	if now.Sub(p.spanStart) < pushbackSpan {
 		return
 	}
-	if p.on = p.quickest >= pushbackTarget; !p.ended {
-		p.on = p.storing.Load() > 0 && now.Sub(p.lastEnd) >= pushbackTarget
+	if p.on = p.fastestStore >= pushbackTarget; !p.transactionEnded {
+		p.on = p.storingCount.Load() > 0 && now.Sub(p.lastEnd) >= pushbackTarget
 	}
-	p.from, p.ended = now, false
+	p.spanStart, p.transactionEnded = now, false
 }

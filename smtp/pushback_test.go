@@ -15,33 +15,33 @@ import (
 
 func TestPushback(t *testing.T) {
 	start := time.Unix(1000, 0)
-	p := pushback{storing: new(atomic.Int32)}
+	p := pushback{storingCount: new(atomic.Int32)}
 	at := func(seconds float64) time.Time { return start.Add(time.Duration(seconds * float64(time.Second))) }
 	expect := func(seconds float64, want bool) {
 		t.Helper()
-		if got := p.takes(at(seconds)); got != want {
+		if got := p.acceptsMessages(at(seconds)); got != want {
 			t.Errorf("after %v s: open %v", seconds, got)
 		}
 	}
 	begin := func(n int, seconds float64) {
 		for range n {
-			p.begin(at(seconds))
+			p.beginStore(at(seconds))
 		}
 	}
 	begin(2*pushbackQueue, 0)
 	begin(1, 6.5)
-	p.end(at(0), at(7)) // slow, but with a fast one at the same time: a burst
-	p.end(at(6.5), at(7.2))
+	p.endStore(at(0), at(7)) // slow, but with a fast one at the same time: a burst
+	p.endStore(at(6.5), at(7.2))
 	expect(8.1, true)
-	p.end(at(0), at(8.2))
+	p.endStore(at(0), at(8.2))
 	expect(9.2, false) // none was fast
 	expect(10.1, false)
-	p.end(at(8), at(10.2)) // fast
+	p.endStore(at(8), at(10.2)) // fast
 	expect(11.2, true)
 	expect(15, true)
 	expect(16.3, false) // nothing has ended for a long time
 	for range 2*pushbackQueue - 3 {
-		p.end(at(0), at(16.4))
+		p.endStore(at(0), at(16.4))
 	}
 	expect(16.5, true) // the remaining messages are not a queue
 	begin(2*pushbackQueue, 16.6)
@@ -57,7 +57,7 @@ type slowHouse struct {
 	stored atomic.Int64
 }
 
-func (h *slowHouse) Accepts(context.Context, string) error { return nil }
+func (h *slowHouse) CheckRecipient(context.Context, string) error { return nil }
 
 func (h *slowHouse) Receive(ctx context.Context, _ Envelope, _ []byte) error {
 	h.turn <- struct{}{}
@@ -70,7 +70,7 @@ func (h *slowHouse) Receive(ctx context.Context, _ Envelope, _ []byte) error {
 // sender submits messages without end. When deferred, it waits and tries again.
 func sender(s *Server, until time.Time, deferred *atomic.Int64) {
 	ours, theirs := net.Pipe()
-	s.meet(ours, false)
+	s.admitConnection(ours, false)
 	defer theirs.Close()
 	in := bufio.NewReader(theirs)
 	reply := func() string {
@@ -105,7 +105,7 @@ func TestOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		house := &slowHouse{turn: make(chan struct{}, 1), each: 10 * time.Millisecond}
 		s := New(Options{MaxConnsPerIP: 1000}, house)
-		s.start.Do(s.startProtocol)
+		s.startOnce.Do(s.startProtocol)
 		var deferred atomic.Int64
 		load := func(senders int, length time.Duration) (perSecond float64) {
 			before, until := house.stored.Load(), time.Now().Add(length)

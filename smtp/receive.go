@@ -9,65 +9,65 @@ import (
 	"inboxd/smtp/lines"
 )
 
-// data reads the body, unless BDAT already did, and returns the reply for the whole message.
-func (s *session) data() *reply {
-	if !s.tx.body.whole {
-		s.begin(true)
-		if err := s.receive(s.tx.body.add); err != nil {
-			return s.abort(err)
+// receiveData reads the body, unless BDAT already did, and returns the reply for the whole message.
+func (s *session) receiveData() *smtpReply {
+	if !s.tx.body.isComplete {
+		s.beginBody(true)
+		if err := s.receiveBody(s.tx.body.appendWire); err != nil {
+			return s.abortConnection(err)
 		}
-		s.tx.body.whole = true
+		s.tx.body.isComplete = true
 	}
-	return s.finish()
+	return s.finishMessage()
 }
 
-// begin starts the body of the transaction. The recipients are final from here on.
-func (s *session) begin(dots bool) {
+// beginBody starts the body of the transaction. The recipients are final from here on.
+func (s *session) beginBody(dots bool) {
 	env := &s.tx.env
 	env.ID = s.srv.newID()
 	env.Helo = printableHelo(s.helo())
-	env.RemoteIP, env.TLS, env.SMTPUTF8 = s.peer.addr, s.secure, s.tx.utf8
+	env.RemoteIP, env.TLS, env.SMTPUTF8 = s.peer.addr, s.isTLS, s.tx.utf8
 	env.ReceivedAt = s.srv.now()
 	pooled := bodyBuffers.Get().(*[]byte)
 	buf := appendTrace((*pooled)[:0], env, s.srv.opts.Domain, s.esmtp)
 	env.TraceLen = len(buf)
-	s.tx.body = body{
-		lines: lines.Discipline{Dots: dots}, buf: buf, pooled: pooled, trace: len(buf), limit: s.srv.opts.MaxMessageBytes,
-		announced: s.tx.size, share: s.share(), progress: s.progress(),
+	s.tx.body = messageBody{
+		dataDecoder: lines.DataDecoder{DotStuffed: dots}, buf: buf, pooledBuffer: pooled, traceLength: len(buf), maxOctets: s.srv.opts.MaxMessageBytes,
+		announcedSize: s.tx.declaredSize, budgetShare: s.budgetShare(), progress: s.bodyProgress(),
 	}
 }
 
-func (s *session) progress() lines.Progress {
+func (s *session) bodyProgress() lines.Progress {
 	return lines.NewProgress(s.srv.opts.ProgressTimeout, s.srv.opts.TransferTimeout)
 }
 
-// receive passes input to take until take is done or the peer is too slow. The time spent waiting
+// receiveBody passes input to take until take is done or the peer is too slow. The time spent waiting
 // for the peer is not counted as time of the command.
-func (s *session) receive(take func(part []byte) (n int, done bool)) error {
-	s.timed.began = time.Time{}
+func (s *session) receiveBody(take func(part []byte) (n int, done bool)) error {
+	s.commandTimer.startedAt = time.Time{}
 	body := &s.tx.body
 	for {
-		n, done := take(s.Unread())
+		n, done := take(s.UnreadBytes())
 		s.Skip(n)
 		switch {
 		case done:
-			s.timed.began = time.Now()
+			s.commandTimer.startedAt = time.Now()
 			return nil
-		case body.hopeless():
-			return body.refusal
+		case body.exceedsDropLimit():
+			return body.refusalReply
 		}
-		before := len(s.Unread())
-		if err := s.More(body.progress.Until); err != nil {
+		before := len(s.UnreadBytes())
+		if err := s.AwaitMore(body.progress.NextDeadline); err != nil {
 			return err
 		}
-		body.progress.Moved(len(s.Unread())-before, body.charged)
+		body.progress.AddOctets(len(s.UnreadBytes())-before, body.chargedOctets)
 	}
 }
 
-// abort closes a connection during a body, because what follows on it is not a command.
-func (s *session) abort(err error) *reply {
-	s.closing = true
-	var r *reply
+// abortConnection closes a connection during a body, because what follows on it is not a command.
+func (s *session) abortConnection(err error) *smtpReply {
+	s.isClosing = true
+	var r *smtpReply
 	switch {
 	case errors.As(err, &r):
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -75,30 +75,30 @@ func (s *session) abort(err error) *reply {
 	default:
 		r = replyBroken
 	}
-	return s.refuse(r)
+	return s.recordRefusal(r)
 }
 
-// finish stores a complete message and returns the reply.
-func (s *session) finish() *reply {
-	if r := s.tx.body.refusal; r != nil {
-		return s.refuse(r)
+// finishMessage stores a complete message and returns the reply.
+func (s *session) finishMessage() *smtpReply {
+	if r := s.tx.body.refusalReply; r != nil {
+		return s.recordRefusal(r)
 	}
 	env := s.tx.env
-	env.Stored = s.noteStored
+	env.OnStored = s.noteStored
 	if isLooping(s.tx.body.buf[env.TraceLen:]) {
-		return s.refuse(replyLoop)
+		return s.recordRefusal(replyLoop)
 	}
-	raw := s.tx.body.take()
+	raw := s.tx.body.takeMessage()
 	env.ReceivedAt = s.srv.now()
 	stampTrace(raw[:env.TraceLen], env.ReceivedAt)
-	if err := s.srv.store(env, raw); err != nil {
+	if err := s.srv.storeMessage(env, raw); err != nil {
 		// raw is not pooled again after an error: something may still read it.
-		return s.fail(err, slog.String("id", env.ID))
+		return s.replyToError(err, slog.String("id", env.ID))
 	}
 	s.tx.body.giveBack(raw)
-	s.srv.stats.accepted.Add(1)
+	s.srv.stats.acceptedMessages.Add(1)
 	s.srv.stats.acceptedOctets.Add(uint64(len(raw)))
-	s.tx.octets = len(raw)
+	s.tx.storedOctets = len(raw)
 	return newReply("protocol", 250, 0, 0, "OK, stored as "+env.ID)
 }
 
@@ -109,33 +109,33 @@ type storedIn struct {
 }
 
 func (s *session) noteStored(inbox string, id int64) {
-	s.tx.stored = append(s.tx.stored, storedIn{inbox, id})
+	s.tx.storedCopies = append(s.tx.storedCopies, storedIn{inbox, id})
 }
 
 // logStored logs the message whose 250 was just sent, one line per inbox that stored it. A search
 // for an inbox and an id then finds everything that happened to a message.
 func (s *session) logStored() {
-	if s.tx.octets == 0 {
+	if s.tx.storedOctets == 0 {
 		return
 	}
-	env, all := &s.tx.env, s.tx.stored
+	env, all := &s.tx.env, s.tx.storedCopies
 	if len(all) == 0 {
 		all = []storedIn{{inbox: env.RcptTo[0]}} // a report on a sent message, which no inbox stores
 	}
 	for _, in := range all {
 		s.srv.log.LogAttrs(s.srv.ctx, slog.LevelInfo, "received", slog.String("id", env.ID), slog.String("from", env.MailFrom),
-			slog.String("inbox", in.inbox), slog.Int64("message_id", in.id), slog.Int("octets", s.tx.octets))
+			slog.String("inbox", in.inbox), slog.Int64("message_id", in.id), slog.Int("octets", s.tx.storedOctets))
 	}
 }
 
-// store passes a message to Inboxes and measures how long that takes. go-smtp recovers a panic.
-func (s *Server) store(env Envelope, raw []byte) error {
+// storeMessage passes a message to Inboxes and measures how long that takes. go-smtp recovers a panic.
+func (s *Server) storeMessage(env Envelope, raw []byte) error {
 	began := time.Now()
-	s.pushback.begin(began)
+	s.pushback.beginStore(began)
 	defer func() {
 		ended := time.Now()
-		s.pushback.end(began, ended)
-		s.stats.stored.Between(began, ended)
+		s.pushback.endStore(began, ended)
+		s.stats.storeDurations.ObserveBetween(began, ended)
 	}()
 	return s.inboxes.Receive(s.ctx, env, raw)
 }

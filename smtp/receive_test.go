@@ -17,9 +17,9 @@ func TestSmuggling(t *testing.T) {
 	inboxes := &house{}
 	_, addr := serve(t, Options{MaxConnsPerIP: 1000}, inboxes)
 	const smuggled = "MAIL FROM:<evil@b.test>\r\nRCPT TO:<n@inbox.test>\r\nDATA\r\nevil\r\n"
-	for _, mix := range linestest.Mixes() {
+	for _, mix := range linestest.MixedLineEnds() {
 		sent := "x" + mix + smuggled + ".\r\n"
-		body, rest, _ := linestest.Body(sent)
+		body, rest, _ := linestest.ReferenceBody(sent)
 		c := inData(t, addr, "m@inbox.test")
 		c.write(sent + "QUIT\r\n")
 		c.expect("250 2.0.0 OK, stored")
@@ -39,8 +39,8 @@ func TestSmuggling(t *testing.T) {
 			c.expect("250 ")
 		}
 		c.expect("221 ")
-		if got := bodies(inboxes.received()); !slices.Equal(got, []string{linestest.Chunks(sent)}) {
-			t.Errorf("%q over BDAT: received %q, want %q alone", mix, got, linestest.Chunks(sent))
+		if got := bodies(inboxes.received()); !slices.Equal(got, []string{linestest.ReferenceChunks(sent)}) {
+			t.Errorf("%q over BDAT: received %q, want %q alone", mix, got, linestest.ReferenceChunks(sent))
 		}
 	}
 }
@@ -67,7 +67,7 @@ func TestTrace(t *testing.T) {
 		{false, false, false, "SMTP"}, {true, false, true, "UTF8SMTP"}, {true, true, true, "UTF8SMTPS"},
 	} {
 		env.SMTPUTF8, env.TLS = c.utf8, c.tls
-		if got := protocol(&env, c.esmtp); got != c.want {
+		if got := withProtocol(&env, c.esmtp); got != c.want {
 			t.Errorf("protocol %+v = %s", c, got)
 		}
 	}
@@ -160,7 +160,7 @@ func TestStats(t *testing.T) {
 			t.Errorf("%s: %d, want %d", reason, n, want)
 		}
 	}
-	if st.Connections != 1 || st.Open != 0 || len(st.RejectionsByReason) != len(reasons) {
+	if st.Connections != 1 || st.OpenConnections != 0 || len(st.RejectionsByReason) != len(refusalReasons) {
 		t.Errorf("stats %+v", st)
 	}
 }

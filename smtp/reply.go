@@ -7,32 +7,32 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// reasons are the labels under which refusals are counted.
-var reasons = []string{
+// refusalReasons are the labels under which refusals are counted.
+var refusalReasons = []string{
 	"protocol", "address", "no_inbox", "policy", "inbox_full", "storage_full",
 	"unavailable", "too_large", "invalid", "loop", "broken", "slow", "overload",
 }
 
-// reply is a reply to a command. It is immutable.
-type reply struct {
-	code     int
-	enhanced [3]int // RFC 3463
-	text     string
-	reason   string // one of reasons; counted only for a refusal
+// smtpReply is a reply to a command. It is immutable.
+type smtpReply struct {
+	code          int
+	enhancedCode  [3]int // RFC 3463
+	text          string
+	refusalReason string // one of reasons; counted only for a refusal
 }
 
-func newReply(reason string, code, subject, detail int, text string) *reply {
-	if !slices.Contains(reasons, reason) {
+func newReply(reason string, code, subject, detail int, text string) *smtpReply {
+	if !slices.Contains(refusalReasons, reason) {
 		panic("no reason to count a reply under: " + reason)
 	}
-	return &reply{code, [3]int{code / 100, subject, detail}, text, reason}
+	return &smtpReply{code, [3]int{code / 100, subject, detail}, text, reason}
 }
 
-func (r *reply) Error() string   { return r.text }
-func (r *reply) temporary() bool { return r.code/100 == 4 }
+func (r *smtpReply) Error() string     { return r.text }
+func (r *smtpReply) isTemporary() bool { return r.code/100 == 4 }
 
-func (r *reply) line() []byte {
-	return fmt.Appendf(nil, "%d %d.%d.%d %s\r\n", r.code, r.enhanced[0], r.enhanced[1], r.enhanced[2], r.text)
+func (r *smtpReply) formatLine() []byte {
+	return fmt.Appendf(nil, "%d %d.%d.%d %s\r\n", r.code, r.enhancedCode[0], r.enhancedCode[1], r.enhancedCode[2], r.text)
 }
 
 // Replies of the SMTP protocol itself. Replies to faults are in faultReplies.
@@ -68,22 +68,22 @@ var (
 
 // faultReplies is the only table from a fault's kind to its reply. A missing kind, such as
 // Internal, gets replyUnavailable: a bug of ours must not bounce a message.
-var faultReplies = map[fault.Kind]*reply{
-	fault.NoInbox:     newReply("no_inbox", 550, 1, 1, "No such inbox"),
-	fault.NotFound:    newReply("no_inbox", 550, 1, 1, "No such inbox"),
-	fault.Forbidden:   newReply("policy", 550, 7, 1, "Not permitted"),
-	fault.Refused:     newReply("policy", 550, 7, 1, "Refused"),
-	fault.Invalid:     newReply("invalid", 550, 6, 0, "Message cannot be read"),
-	fault.TooLarge:    replyTooLarge,
-	fault.TooMany:     newReply("policy", 450, 7, 1, "Too many messages, try again later"),
-	fault.InboxFull:   newReply("inbox_full", 452, 2, 2, "Inbox is full"),
-	fault.StorageFull: newReply("storage_full", 452, 3, 1, "Insufficient storage, try again later"),
-	fault.Unavailable: replyUnavailable,
-	fault.Moved:       replyUnavailable,
+var faultReplies = map[fault.ErrorKind]*smtpReply{
+	fault.NoInbox:                newReply("no_inbox", 550, 1, 1, "No such inbox"),
+	fault.NotFound:               newReply("no_inbox", 550, 1, 1, "No such inbox"),
+	fault.Forbidden:              newReply("policy", 550, 7, 1, "Not permitted"),
+	fault.Refused:                newReply("policy", 550, 7, 1, "Refused"),
+	fault.InvalidRequest:         newReply("invalid", 550, 6, 0, "Message cannot be read"),
+	fault.TooLarge:               replyTooLarge,
+	fault.TooMany:                newReply("policy", 450, 7, 1, "Too many messages, try again later"),
+	fault.InboxFull:              newReply("inbox_full", 452, 2, 2, "Inbox is full"),
+	fault.StorageFull:            newReply("storage_full", 452, 3, 1, "Insufficient storage, try again later"),
+	fault.TemporarilyUnavailable: replyUnavailable,
+	fault.MovedAway:              replyUnavailable,
 }
 
 // replyTo returns the reply for err. The text is fixed: it never contains the error's own text.
-func replyTo(err error) *reply {
+func replyTo(err error) *smtpReply {
 	if r := faultReplies[fault.KindOf(err)]; r != nil {
 		return r
 	}

@@ -43,7 +43,7 @@ type Options struct {
 	ProgressTimeout time.Duration    // span of lines.Progress for bodies, and limit for writing a reply; default 30 s
 	TransferTimeout time.Duration    // for a whole body, all chunks of BDAT together; default 15 min
 	Logger          *slog.Logger     // default: nothing is logged
-	Crowds          func() bool      // polled every 100 ms: does mail take too much of the CPU? default: never
+	MailDominates   func() bool      // polled every 100 ms: does mail take too much of the CPU? default: never
 	Clock           func() time.Time // for ReceivedAt; default time.Now. Deadlines use real time
 }
 
@@ -68,52 +68,52 @@ func (o Options) withDefaults() Options {
 // Server receives messages. Make it with New; it may serve several listeners. It is safe for
 // concurrent use: the fields above mu are fixed by New or synchronize themselves.
 type Server struct {
-	opts     Options
-	inboxes  Inboxes
-	log      *slog.Logger
-	rarely   rate.Sometimes // throttles warnings that a full disk or a lack of descriptors repeats
-	stats    counters
-	lines    lines.Server
-	bootID   string // random; together with the counter it makes ids unique across restarts
-	mails    atomic.Uint64
-	budget   budget
-	pushback pushback
-	pace     pace
+	opts             Options
+	inboxes          InboxReceiver
+	log              *slog.Logger
+	throttledLog     rate.Sometimes // throttles warnings that a full disk or a lack of descriptors repeats
+	stats            counters
+	lineServer       lines.SharedState
+	bootID           string // random; together with the counter it makes ids unique across restarts
+	messageCount     atomic.Uint64
+	memoryBudget     memoryBudget
+	pushback         pushback
+	admissionControl admissionControl
 
-	ctx      context.Context // passed to Inboxes; Shutdown cancels it, which also ends go-smtp's accept loop
-	giveUp   context.CancelFunc
-	stop     chan struct{} // closed when Shutdown begins: no new connections after that
-	start    sync.Once
-	sessions chan *session // for go-smtp to accept
-	gone     chan struct{} // receives a value, if there is room, when a session ends
+	ctx          context.Context // passed to Inboxes; Shutdown cancels it, which also ends go-smtp's accept loop
+	giveUp       context.CancelFunc
+	stopChan     chan struct{} // closed when Shutdown begins: no new connections after that
+	startOnce    sync.Once
+	newSessions  chan *session // for go-smtp to accept
+	sessionEnded chan struct{} // receives a value, if there is room, when a session ends
 
-	mu        sync.Mutex // guards all fields below; never held during a blocking call
-	listeners map[net.Listener]struct{}
-	live      map[*session]struct{}
-	byGroup   map[netip.Addr]int    // number of live sessions by peer.group
-	waiting   map[net.Conn]struct{} // connections whose PROXY header has not arrived yet
+	mu             sync.Mutex // guards all fields below; never held during a blocking call
+	listeners      map[net.Listener]struct{}
+	activeSessions map[*session]struct{}
+	byGroup        map[netip.Addr]int    // number of live sessions by peer.limitGroup
+	awaitingProxy  map[net.Conn]struct{} // connections whose PROXY header has not arrived yet
 }
 
 // New returns a server that is not yet listening.
-func New(opts Options, inboxes Inboxes) *Server {
+func New(opts Options, inboxes InboxReceiver) *Server {
 	s := &Server{
 		opts: opts.withDefaults(), inboxes: inboxes,
-		rarely:    rate.Sometimes{First: 10, Interval: time.Second},
-		bootID:    strings.ToLower(rand.Text()[:8]),
-		stop:      make(chan struct{}),
-		sessions:  make(chan *session),
-		listeners: make(map[net.Listener]struct{}),
-		live:      make(map[*session]struct{}),
-		byGroup:   make(map[netip.Addr]int),
-		waiting:   make(map[net.Conn]struct{}),
-		gone:      make(chan struct{}, 1),
+		throttledLog:   rate.Sometimes{First: 10, Interval: time.Second},
+		bootID:         strings.ToLower(rand.Text()[:8]),
+		stopChan:       make(chan struct{}),
+		newSessions:    make(chan *session),
+		listeners:      make(map[net.Listener]struct{}),
+		activeSessions: make(map[*session]struct{}),
+		byGroup:        make(map[netip.Addr]int),
+		awaitingProxy:  make(map[net.Conn]struct{}),
+		sessionEnded:   make(chan struct{}, 1),
 	}
 	s.log = s.opts.Logger
-	s.stats.rejected = make([]atomic.Uint64, len(reasons))
-	s.budget = budget{limit: s.opts.BodyMemory, of: make(map[netip.Addr]int64)}
-	s.lines.WriteTimeout = s.opts.ProgressTimeout
-	s.pushback.storing = &s.lines.Storing
-	s.pace.most = s.opts.MaxConns
+	s.stats.rejectedByReason = make([]atomic.Uint64, len(refusalReasons))
+	s.memoryBudget = memoryBudget{maxOctets: s.opts.BodyMemory, of: make(map[netip.Addr]int64)}
+	s.lineServer.WriteTimeout = s.opts.ProgressTimeout
+	s.pushback.storingCount = &s.lineServer.StoringCount
+	s.admissionControl.maxActive = s.opts.MaxConns
 	s.ctx, s.giveUp = context.WithCancel(context.Background())
 	return s
 }
@@ -122,9 +122,9 @@ func (s *Server) now() time.Time { return s.opts.Clock().UTC() }
 
 func (s *Server) newID() string {
 	id := append(make([]byte, 0, 24), s.bootID...)
-	return string(strconv.AppendUint(id, s.mails.Add(1), 36))
+	return string(strconv.AppendUint(id, s.messageCount.Add(1), 36))
 }
 
 func (s *Server) logSometimes(level slog.Level, msg string, attrs ...slog.Attr) {
-	s.rarely.Do(func() { s.log.LogAttrs(s.ctx, level, msg, attrs...) })
+	s.throttledLog.Do(func() { s.log.LogAttrs(s.ctx, level, msg, attrs...) })
 }

@@ -9,10 +9,10 @@ import (
 // and returns the cause.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.beginDraining()
-	defer s.finish()
-	for s.open() > 0 {
+	defer s.finishSessions()
+	for s.openCount() > 0 {
 		select {
-		case <-s.gone:
+		case <-s.sessionEnded:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -23,26 +23,26 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) beginDraining() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.lines.Draining.Swap(true) {
+	if s.lineServer.IsDraining.Swap(true) {
 		return
 	}
-	close(s.stop)
+	close(s.stopChan)
 	for l := range s.listeners {
 		l.Close()
 	}
-	for session := range s.live {
+	for session := range s.activeSessions {
 		session.Wake()
 	}
-	for conn := range s.waiting {
+	for conn := range s.awaitingProxy {
 		conn.Close()
 	}
 }
 
-func (s *Server) finish() {
+func (s *Server) finishSessions() {
 	s.giveUp()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for session := range s.live {
-		session.kill()
+	for session := range s.activeSessions {
+		session.killConnection()
 	}
 }

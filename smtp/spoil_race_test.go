@@ -17,12 +17,12 @@ type keepers struct {
 	raw   []byte
 }
 
-func (*keepers) Accepts(context.Context, string) error { return nil }
+func (*keepers) CheckRecipient(context.Context, string) error { return nil }
 
 func (k *keepers) Receive(_ context.Context, _ Envelope, raw []byte) error {
 	k.raw = raw
 	if k.fails {
-		return fault.New(fault.Unavailable, "busy")
+		return fault.New(fault.TemporarilyUnavailable, "busy")
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func appendTrace(b []byte, env *Envelope, domain string, esmtp bool) []byte {
 	b = append(b, ")\r\n\tby "...)
 	b = append(b, domain...)
 	b = append(b, " with "...)
-	b = append(b, protocol(env, esmtp)...)
+	b = append(b, withProtocol(env, esmtp)...)
 	b = append(b, " id "...)
 	b = append(b, env.ID...)
 	if len(env.RcptTo) == 1 { // more would reveal the recipients to each other
@@ -59,8 +59,8 @@ func appendLiteral(b []byte, ip netip.Addr) []byte {
 	return append(ip.WithZone("").AppendTo(b), ']')
 }
 
-// protocol returns the registered value for "with", RFC 3848 and RFC 6531 section 4.3.
-func protocol(env *Envelope, esmtp bool) string {
+// withProtocol returns the registered value for "with", RFC 3848 and RFC 6531 section 4.3.
+func withProtocol(env *Envelope, esmtp bool) string {
 	switch {
 	case env.SMTPUTF8 && env.TLS:
 		return "UTF8SMTPS"

@@ -12,53 +12,53 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// fetches holds the last uses of links until they are on disk. mu guards of.
-type fetches struct {
+// pendingFetches holds the last uses of links until they are on disk. mu guards of.
+type pendingFetches struct {
 	mu sync.Mutex
-	of map[string]*fetch // by the address of the inbox
+	of map[string]*lastFetch // by the address of the inbox
 }
 
-// fetch is the last use of a link. It is immutable.
-type fetch struct{ inbox.NoteFetch }
+// lastFetch is the last use of a link. It is immutable.
+type lastFetch struct{ inbox.NoteFetch }
 
-// note counts a use of the link, and stores it as the last one unless a later use of the same link
+// noteFetch counts a use of the link, and stores it as the last one unless a later use of the same link
 // is known.
-func (fs *fetches) note(address string, link *calendar.Feed, now fetch) {
+func (fs *pendingFetches) noteFetch(address string, link *calendar.SubscriptionLink, now lastFetch) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	before := link.Fetches
-	if last := fs.of[address]; last != nil && last.Hash == now.Hash {
-		before = max(before, last.Total)
+	before := link.FetchCount
+	if last := fs.of[address]; last != nil && last.TokenHash == now.TokenHash {
+		before = max(before, last.FetchCount)
 		if last.At.After(now.At) {
 			now = *last
 		}
 	}
-	now.Total = before + 1
+	now.FetchCount = before + 1
 	fs.of[address] = &now
 }
 
-// known returns a link with its last use.
-func (fs *fetches) known(address string, link calendar.Feed) calendar.Feed {
+// withLastFetch returns a link with its last use.
+func (fs *pendingFetches) withLastFetch(address string, link calendar.SubscriptionLink) calendar.SubscriptionLink {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
-	if last := fs.of[address]; last != nil && last.Hash == link.Hash && last.At.After(link.FetchedAt) {
-		link.FetchedAt, link.Client, link.Had = last.At, last.Client, last.Had
-		link.Fetches = max(link.Fetches, last.Total)
+	if last := fs.of[address]; last != nil && last.TokenHash == link.TokenHash && last.At.After(link.FetchedAt) {
+		link.FetchedAt, link.LastClient, link.LastChangeFetched = last.At, last.ClientName, last.LastChangeFetched
+		link.FetchCount = max(link.FetchCount, last.FetchCount)
 	}
 	return link
 }
 
-// waiting returns the uses that are not on disk yet, for all inboxes that match.
-func (fs *fetches) waiting(match func(address string) bool) map[string]*fetch {
+// listWaiting returns the uses that are not on disk yet, for all inboxes that match.
+func (fs *pendingFetches) listWaiting(match func(address string) bool) map[string]*lastFetch {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	some := maps.Clone(fs.of)
-	maps.DeleteFunc(some, func(address string, _ *fetch) bool { return !match(address) })
+	maps.DeleteFunc(some, func(address string, _ *lastFetch) bool { return !match(address) })
 	return some
 }
 
-// forget drops a use, unless a later one has replaced it.
-func (fs *fetches) forget(address string, noted *fetch) {
+// forgetFetch drops a use, unless a later one has replaced it.
+func (fs *pendingFetches) forgetFetch(address string, noted *lastFetch) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if fs.of[address] == noted {
@@ -72,15 +72,15 @@ const notesAtOnce = 16
 // NoteFetches records the last uses of links: one commit for each inbox whose calendar was fetched
 // since the last call. A crash loses the uses after that call. Uses that cannot be written are
 // retried.
-func (f *Feeds) NoteFetches(ctx context.Context) {
-	f.write(ctx, func(string) bool { return true })
+func (f *FeedService) NoteFetches(ctx context.Context) {
+	f.writeFetches(ctx, func(string) bool { return true })
 }
 
 // noteEvery is how often uses are recorded.
 const noteEvery = time.Minute
 
 // Run records uses periodically until ctx ends.
-func (f *Feeds) Run(ctx context.Context) {
+func (f *FeedService) Run(ctx context.Context) {
 	tick := time.NewTicker(noteEvery)
 	defer tick.Stop()
 	for {
@@ -93,37 +93,37 @@ func (f *Feeds) Run(ctx context.Context) {
 	}
 }
 
-// End records the remaining uses at a stop, within grace.
-func (f *Feeds) End(grace time.Duration) {
+// FlushFetches records the remaining uses at a stop, within grace.
+func (f *FeedService) FlushFetches(grace time.Duration) {
 	ctx, end := context.WithTimeout(context.Background(), grace)
 	defer end()
 	f.NoteFetches(ctx)
 }
 
-// Gain implements groups.Holder.
-func (*Feeds) Gain(partition.Group) error { return nil }
+// AcquireGroup implements groups.GroupHolder.
+func (*FeedService) AcquireGroup(partition.Group) error { return nil }
 
-// Lose records the uses of a group's links while its inboxes can still commit, and then drops them.
-func (f *Feeds) Lose(g partition.Group) error {
+// ReleaseGroup records the uses of a group's links while its inboxes can still commit, and then drops them.
+func (f *FeedService) ReleaseGroup(g partition.Group) error {
 	of := func(address string) bool { return partition.Of(address).Group() == g }
-	f.write(context.Background(), of)
-	for address, noted := range f.fetches.waiting(of) {
-		f.fetches.forget(address, noted)
+	f.writeFetches(context.Background(), of)
+	for address, noted := range f.fetches.listWaiting(of) {
+		f.fetches.forgetFetch(address, noted)
 	}
 	return nil
 }
 
-func (f *Feeds) write(ctx context.Context, match func(address string) bool) {
+func (f *FeedService) writeFetches(ctx context.Context, match func(address string) bool) {
 	var under sync.WaitGroup
 	defer under.Wait()
 	turns := make(chan struct{}, notesAtOnce)
-	for address, noted := range f.fetches.waiting(match) {
+	for address, noted := range f.fetches.listWaiting(match) {
 		turns <- struct{}{}
 		under.Go(func() {
 			defer func() { <-turns }()
 			_, err := f.inboxes.Do(ctx, address, noted.NoteFetch)
-			if err == nil || fault.Is(err, fault.NoInbox) || fault.Is(err, fault.Moved) {
-				f.fetches.forget(address, noted)
+			if err == nil || fault.Is(err, fault.NoInbox) || fault.Is(err, fault.MovedAway) {
+				f.fetches.forgetFetch(address, noted)
 			}
 		})
 	}

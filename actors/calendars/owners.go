@@ -9,20 +9,20 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// Owners reads and changes the setting of the owner's copies. It is immutable; any goroutine may
+// OwnerSettings reads and changes the setting of the owner's copies. It is immutable; any goroutine may
 // use it.
-type Owners struct {
-	Inboxes Inboxes
-	// Email returns the sign-in address of an account, and whether messages may be sent there.
-	Email func(ctx context.Context, id account.ID) (email string, usable bool, err error)
-	// Lives reports whether messages to an address, in the form of an inbox address, go to an inbox
+type OwnerSettings struct {
+	Inboxes InboxViewer
+	// SignInEmail returns the sign-in address of an account, and whether messages may be sent there.
+	SignInEmail func(ctx context.Context, id account.ID) (email string, usable bool, err error)
+	// InboxExists reports whether messages to an address, in the form of an inbox address, go to an inbox
 	// of this service.
-	Lives func(address string) (bool, error)
+	InboxExists func(address string) (bool, error)
 }
 
-// Owner returns the current setting of an inbox.
-func (o *Owners) Owner(ctx context.Context, address string) (calendar.OwnerSetting, error) {
-	view, err := o.Inboxes.View(ctx, address)
+// ReadOwner returns the current setting of an inbox.
+func (o *OwnerSettings) ReadOwner(ctx context.Context, address string) (calendar.OwnerSetting, error) {
+	view, err := o.Inboxes.InboxView(ctx, address)
 	if err != nil {
 		return calendar.OwnerSetting{}, err
 	}
@@ -31,27 +31,27 @@ func (o *Owners) Owner(ctx context.Context, address string) (calendar.OwnerSetti
 
 // SetOwner switches the copies of an inbox on or off; they are sent only while Available is true.
 // Switching on also removes a block. It returns the setting after its commit.
-func (o *Owners) SetOwner(ctx context.Context, address string, enabled bool) (calendar.OwnerSetting, error) {
+func (o *OwnerSettings) SetOwner(ctx context.Context, address string, enabled bool) (calendar.OwnerSetting, error) {
 	if _, err := o.Inboxes.Do(ctx, address, inbox.SetOwnerCopies{Enabled: enabled}); err != nil {
 		return calendar.OwnerSetting{}, err
 	}
-	return o.Owner(ctx, address)
+	return o.ReadOwner(ctx, address)
 }
 
-func (o *Owners) of(ctx context.Context, view *inbox.View) (set calendar.OwnerSetting, err error) {
-	set.Owner = view.Calendar.Setting()
-	email, usable, err := o.Email(ctx, view.Account)
+func (o *OwnerSettings) of(ctx context.Context, view *inbox.View) (set calendar.OwnerSetting, err error) {
+	set.CopySetting = view.Calendar.CurrentSetting()
+	email, usable, err := o.SignInEmail(ctx, view.Account)
 	if err != nil {
 		return set, err
 	}
 	set.Email = email
-	if _, err := address.Recipient(email); err != nil || !usable {
+	if _, err := address.CanonicalRecipient(email); err != nil || !usable {
 		return set, nil // no message can be sent there
 	}
 	lives := false
-	if home, ok := address.Inbox(set.Email); ok {
-		lives, err = o.Lives(home)
+	if home, ok := address.CanonicalInbox(set.Email); ok {
+		lives, err = o.InboxExists(home)
 	}
-	set.Available = !lives && err == nil
+	set.EmailAvailable = !lives && err == nil
 	return set, err
 }

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Clock is the current Unix second, advanced by Set. Uses are recorded a million times a second and
+// CoarseClock is the current Unix second, advanced by Set. Uses are recorded a million times a second and
 // do not need a finer time.
-type Clock struct{ sec atomic.Int64 }
+type CoarseClock struct{ unixSeconds atomic.Int64 }
 
-// Set sets the clock to t.
-func (c *Clock) Set(t time.Time) { c.sec.Store(t.Unix()) }
+// SetTime sets the clock to t.
+func (c *CoarseClock) SetTime(t time.Time) { c.unixSeconds.Store(t.Unix()) }
 
 // Unix returns the Unix second.
-func (c *Clock) Unix() int64 { return c.sec.Load() }
+func (c *CoarseClock) Unix() int64 { return c.unixSeconds.Load() }

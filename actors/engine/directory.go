@@ -15,63 +15,63 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// Directory finds the owner of an entity by its key and activates the entity if it is not in
+// EntityDirectory finds the owner of an entity by its key and activates the entity if it is not in
 // memory. The entities are in a lock-free map; the gate in a slot guards who owns it. Any goroutine
 // may use a directory.
-type Directory struct {
+type EntityDirectory struct {
 	Options
-	root     *actor.RootContext
-	workers  dispatcher
-	clock    *Clock
-	activate func(key string) Entity
-	entities *xsync.Map[string, Entity]
+	rootContext *actor.RootContext
+	workers     ownerDispatcher
+	coarseClock *CoarseClock
+	newEntity   func(key string) Entity
+	entities    *xsync.Map[string, Entity]
 	// Tickers that nobody waits on: each message waits several times, and a new ticker costs more
 	// than the rest. The pool belongs to the directory, because a ticker of one synctest bubble is
 	// invalid in another.
-	tickers sync.Pool
-	waiting atomic.Int64 // commands admitted and not replied to
-	held    atomic.Int64 // bytes of all slots
-	left    atomic.Int64 // owners evicted since the start
+	tickerPool   sync.Pool
+	inFlight     atomic.Int64 // commands admitted and not replied to
+	heldBytes    atomic.Int64 // bytes of all slots
+	evictedCount atomic.Int64 // owners evicted since the start
 }
 
-// Stats is a snapshot of a directory.
-type Stats struct {
-	Resident int   // entities in memory
-	Bytes    int64 // what they hold
-	Left     int64 // entities evicted since the start
-	InFlight int64 // commands that wait for their result
+// DirectoryStats is a snapshot of a directory.
+type DirectoryStats struct {
+	ResidentCount int   // entities in memory
+	HeldBytes     int64 // what they hold
+	EvictedCount  int64 // entities evicted since the start
+	InFlight      int64 // commands that wait for their result
 }
 
-// Stats takes the snapshot.
-func (d *Directory) Stats() Stats {
-	return Stats{Resident: d.entities.Size(), Bytes: d.held.Load(), Left: d.left.Load(), InFlight: d.waiting.Load()}
+// ReadStats takes the snapshot.
+func (d *EntityDirectory) ReadStats() DirectoryStats {
+	return DirectoryStats{ResidentCount: d.entities.Size(), HeldBytes: d.heldBytes.Load(), EvictedCount: d.evictedCount.Load(), InFlight: d.inFlight.Load()}
 }
 
-// overhead is what an idle slot and its actor cost in addition to the entity.
-const overhead = 2048
+// slotOverhead is what an idle slot and its actor cost in addition to the entity.
+const slotOverhead = 2048
 
 // Do sends cmd to the owner of key and waits for its result. size is what cmd adds to a batch.
 // Beyond the admission limit it returns Unavailable at once. Mailboxes are unbounded, so this is
 // the back-pressure.
-func (d *Directory) Do(ctx context.Context, key string, cmd any, size int64) (any, error) {
-	if d.waiting.Add(1) > d.Admission {
-		d.waiting.Add(-1)
-		return nil, Busy(nil)
+func (d *EntityDirectory) Do(ctx context.Context, key string, cmd any, size int64) (any, error) {
+	if d.inFlight.Add(1) > d.MaxInFlight {
+		d.inFlight.Add(-1)
+		return nil, BusyError(nil)
 	}
-	defer d.waiting.Add(-1)
+	defer d.inFlight.Add(-1)
 	r := newRequest(cmd, size)
-	if err := d.post(key, r); err != nil {
+	if err := d.postMessage(key, r); err != nil {
 		return nil, err
 	}
-	if err := d.wait(ctx, r); err != nil {
+	if err := d.waitRequest(ctx, r); err != nil {
 		return r.giveUp(err)
 	}
 	return r.answer, r.err
 }
 
-// wait is Wait with a pooled ticker.
-func (d *Directory) wait(ctx context.Context, r *request) error {
-	stalled, kept := d.tickers.Get().(*time.Ticker)
+// waitRequest is Wait with a pooled ticker.
+func (d *EntityDirectory) waitRequest(ctx context.Context, r *commandRequest) error {
+	stalled, kept := d.tickerPool.Get().(*time.Ticker)
 	if kept {
 		stalled.Reset(stallCheck)
 	} else {
@@ -79,20 +79,20 @@ func (d *Directory) wait(ctx context.Context, r *request) error {
 	}
 	defer func() {
 		stalled.Stop()
-		d.tickers.Put(stalled)
+		d.tickerPool.Put(stalled)
 	}()
-	return wait(ctx, r.done, d.Full, stalled)
+	return waitWithTicker(ctx, r.done, d.IsDiskFull, stalled)
 }
 
 // Notify posts cmd without waiting for its result. It drops a command for a key that this node does
 // not own.
-func (d *Directory) Notify(key string, cmd any) {
-	_ = d.post(key, newRequest(cmd, 0))
+func (d *EntityDirectory) Notify(key string, cmd any) {
+	_ = d.postMessage(key, newRequest(cmd, 0))
 }
 
-// post sends msg to the owner of key. Counting and sending happen under the slot's gate. A key of a
+// postMessage sends msg to the owner of key. Counting and sending happen under the slot's gate. A key of a
 // group that this node does not own is refused and takes no slot.
-func (d *Directory) post(key string, msg any) error {
+func (d *EntityDirectory) postMessage(key string, msg any) error {
 	for {
 		e, found := d.entities.Load(key)
 		if !found {
@@ -101,7 +101,7 @@ func (d *Directory) post(key string, msg any) error {
 				return err
 			}
 			e, _ = d.entities.LoadOrCompute(key, func() (Entity, bool) {
-				e := d.activate(key)
+				e := d.newEntity(key)
 				e.slot().key, e.slot().group = key, group
 				return e, false
 			})
@@ -115,12 +115,12 @@ func (d *Directory) post(key string, msg any) error {
 // postTo sends msg through the gate of e's slot, unless e has left the directory. It checks under
 // the gate that this node owns the group: whoever releases the group finds what was sent before,
 // and nothing is sent after.
-func (d *Directory) postTo(e Entity, msg any) (sent bool, err error) {
+func (d *EntityDirectory) postTo(e Entity, msg any) (sent bool, err error) {
 	s := e.slot()
-	s.touch(d.clock.Unix())
+	s.noteUse(d.coarseClock.Unix())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.gone {
+	if s.isEvicted {
 		return false, nil
 	}
 	if err := d.Owner.CheckGroup(s.group); err != nil {
@@ -128,66 +128,66 @@ func (d *Directory) postTo(e Entity, msg any) (sent bool, err error) {
 		return false, err
 	}
 	if s.pid == nil {
-		s.pid = d.root.Spawn(actor.PropsFromProducer(func() actor.Actor {
-			return &owner{dir: d, slot: s, entity: e}
+		s.pid = d.rootContext.Spawn(actor.PropsFromProducer(func() actor.Actor {
+			return &entityOwner{dir: d, slot: s, entity: e}
 		}, actor.WithDispatcher(d.workers)))
 	}
-	s.posted.Add(1)
-	d.root.Send(s.pid, msg)
+	s.postedCount.Add(1)
+	d.rootContext.Send(s.pid, msg)
 	return true, nil
 }
 
-// vacate removes a slot that has no owner, because nobody else would.
-func (d *Directory) vacate(s *Slot) {
+// vacateSlot removes a slot that has no owner, because nobody else would.
+func (d *EntityDirectory) vacateSlot(s *EntitySlot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d.vacateInside(s)
 }
 
 // vacateInside is vacate under the gate.
-func (d *Directory) vacateInside(s *Slot) {
-	if s.pid == nil && !s.gone {
-		s.gone = true
+func (d *EntityDirectory) vacateInside(s *EntitySlot) {
+	if s.pid == nil && !s.isEvicted {
+		s.isEvicted = true
 		d.entities.Delete(s.key)
 	}
 }
 
-// Resident returns the entity of key if it is in memory and this node owns it, and counts as a use.
+// FindResident returns the entity of key if it is in memory and this node owns it, and counts as a use.
 // The caller may use only what the entity publishes to any goroutine. Resident takes no lock, does
 // not allocate and does not retain key.
-func (d *Directory) Resident(key []byte) Entity {
+func (d *EntityDirectory) FindResident(key []byte) Entity {
 	e, ok := d.entities.Load(unsafe.String(unsafe.SliceData(key), len(key)))
-	if !ok || !d.Owner.Owns(e.slot().group) {
+	if !ok || !d.Owner.OwnsGroup(e.slot().group) {
 		return nil
 	}
-	e.slot().touch(d.clock.Unix())
+	e.slot().noteUse(d.coarseClock.Unix())
 	return e
 }
 
-// remove removes s from the directory; its owner calls it under the gate.
-func (d *Directory) remove(s *Slot) {
+// removeSlot removes s from the directory; its owner calls it under the gate.
+func (d *EntityDirectory) removeSlot(s *EntitySlot) {
 	d.entities.Delete(s.key)
-	d.held.Add(-s.weight.Swap(0))
-	d.left.Add(1)
+	d.heldBytes.Add(-s.weightBytes.Swap(0))
+	d.evictedCount.Add(1)
 }
 
-// weigh records the new weight of s.
-func (d *Directory) weigh(s *Slot, bytes int64) {
-	bytes += overhead
-	d.held.Add(bytes - s.weight.Swap(bytes))
+// updateWeight records the new weight of s.
+func (d *EntityDirectory) updateWeight(s *EntitySlot, bytes int64) {
+	bytes += slotOverhead
+	d.heldBytes.Add(bytes - s.weightBytes.Swap(bytes))
 }
 
-// Sweep asks owners to leave: those idle for longer than age, and beyond the budget those idle for
+// SweepIdle asks owners to leave: those idle for longer than age, and beyond the budget those idle for
 // longest. It only posts; each owner decides for itself.
-func (d *Directory) Sweep(age time.Duration, budget int64) {
-	oldest := d.clock.Unix() - int64(age.Seconds())
-	over := d.held.Load() - budget
-	var idle []*Slot
+func (d *EntityDirectory) SweepIdle(age time.Duration, budget int64) {
+	oldest := d.coarseClock.Unix() - int64(age.Seconds())
+	over := d.heldBytes.Load() - budget
+	var idle []*EntitySlot
 	d.entities.Range(func(_ string, e Entity) bool {
 		s := e.slot()
 		switch {
-		case s.used.Load() < oldest && lastUse(e) < oldest:
-			over -= s.weight.Load()
+		case s.lastUsed.Load() < oldest && lastUse(e) < oldest:
+			over -= s.weightBytes.Load()
 			d.passivate(s, nil)
 		case over > 0:
 			lastUse(e) // updates used, by which idle is sorted below
@@ -199,12 +199,12 @@ func (d *Directory) Sweep(age time.Duration, budget int64) {
 		return
 	}
 	over += budget / 10 // leave some room, so that not every sweep sorts
-	slices.SortFunc(idle, func(a, b *Slot) int { return cmp.Compare(a.used.Load(), b.used.Load()) })
+	slices.SortFunc(idle, func(a, b *EntitySlot) int { return cmp.Compare(a.lastUsed.Load(), b.lastUsed.Load()) })
 	for _, s := range idle {
 		if over <= 0 {
 			return
 		}
-		over -= s.weight.Load()
+		over -= s.weightBytes.Load()
 		d.passivate(s, nil)
 	}
 }
@@ -212,22 +212,22 @@ func (d *Directory) Sweep(age time.Duration, budget int64) {
 // lastUse returns when the entity was last used, including uses without the directory.
 func lastUse(e Entity) int64 {
 	s := e.slot()
-	if at := e.Polled(); at > s.used.Load() {
-		s.used.Store(at)
+	if at := e.LastPolledUnix(); at > s.lastUsed.Load() {
+		s.lastUsed.Store(at)
 	}
-	return s.used.Load()
+	return s.lastUsed.Load()
 }
 
 // Passivate asks one owner to leave, as Sweep does.
-func (d *Directory) Passivate(key string) {
+func (d *EntityDirectory) Passivate(key string) {
 	if e, ok := d.entities.Load(key); ok {
 		d.passivate(e.slot(), nil)
 	}
 }
 
-// Evict returns when no entity of a group that this node has released is in memory. Nothing new is
+// EvictGroup returns when no entity of a group that this node has released is in memory. Nothing new is
 // posted to them, so each leaves once it has replied to what was posted before.
-func (d *Directory) Evict(g partition.Group) {
+func (d *EntityDirectory) EvictGroup(g partition.Group) {
 	for left := true; left; {
 		left = false
 		var asked []chan struct{}
@@ -237,7 +237,7 @@ func (d *Directory) Evict(g partition.Group) {
 				if seen := make(chan struct{}); d.passivate(s, seen) {
 					asked = append(asked, seen)
 				} else {
-					d.vacate(s)
+					d.vacateSlot(s)
 				}
 			}
 			return true
@@ -249,13 +249,13 @@ func (d *Directory) Evict(g partition.Group) {
 }
 
 // passivate does not count as a use. It reports whether an owner will handle the message.
-func (d *Directory) passivate(s *Slot, seen chan struct{}) bool {
+func (d *EntityDirectory) passivate(s *EntitySlot, seen chan struct{}) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.gone || s.pid == nil {
+	if s.isEvicted || s.pid == nil {
 		return false
 	}
-	s.posted.Add(1)
-	d.root.Send(s.pid, passivate{seen})
+	s.postedCount.Add(1)
+	d.rootContext.Send(s.pid, passivate{seen})
 	return true
 }

@@ -9,12 +9,12 @@ const (
 	ownerThroughput = 300
 )
 
-// dispatcher runs the owners on long-lived goroutines: a commit's call depth would make a new
+// ownerDispatcher runs the owners on long-lived goroutines: a commit's call depth would make a new
 // goroutine copy its stack several times.
-type dispatcher struct{ *stackpool.Pool }
+type ownerDispatcher struct{ *stackpool.Pool }
 
 // Schedule implements actor.Dispatcher.
-func (d dispatcher) Schedule(run func()) { d.Go(run) }
+func (d ownerDispatcher) Schedule(run func()) { d.Go(run) }
 
 // Throughput implements actor.Dispatcher.
-func (d dispatcher) Throughput() int { return ownerThroughput }
+func (d ownerDispatcher) Throughput() int { return ownerThroughput }

@@ -14,53 +14,53 @@ import (
 
 // Options configures an Engine; all fields except Owner are required.
 type Options struct {
-	Now       func() time.Time
-	Full      func() bool      // the disk is full: then waits for a commit end with StorageFull
-	Admission int64            // commands in flight at one directory before others are refused
-	Owner     *partition.Owner // whose entities may be in memory
-	Logger    *slog.Logger
+	Now         func() time.Time
+	IsDiskFull  func() bool               // the disk is full: then waits for a commit end with StorageFull
+	MaxInFlight int64                     // commands in flight at one directory before others are refused
+	Owner       *partition.OwnershipState // whose entities may be in memory
+	Logger      *slog.Logger
 }
 
 // Engine runs the owners of some directories. All directories are created before any is used;
 // afterwards it does not change.
 type Engine struct {
 	Options
-	Clock       Clock
-	actors      *actor.ActorSystem
-	workers     dispatcher
-	directories []*Directory
+	Clock       CoarseClock
+	actorSystem *actor.ActorSystem
+	workers     ownerDispatcher
+	directories []*EntityDirectory
 }
 
 // New returns a running engine.
 func New(o Options) *Engine {
-	e := &Engine{Options: o, workers: dispatcher{stackpool.NewPool(idleOwners)}}
-	e.Clock.Set(o.Now())
-	e.actors = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(warnings{o.Logger.Handler()})
+	e := &Engine{Options: o, workers: ownerDispatcher{stackpool.NewPool(idleOwners)}}
+	e.Clock.SetTime(o.Now())
+	e.actorSystem = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(warningHandler{o.Logger.Handler()})
 	}))
 	return e
 }
 
-// Directory creates a directory of the entities that activate returns.
-func (e *Engine) Directory(activate func(key string) Entity) *Directory {
-	d := &Directory{Options: e.Options, root: e.actors.Root, workers: e.workers, clock: &e.Clock, activate: activate, entities: xsync.NewMap[string, Entity]()}
+// NewDirectory creates a directory of the entities that activate returns.
+func (e *Engine) NewDirectory(activate func(key string) Entity) *EntityDirectory {
+	d := &EntityDirectory{Options: e.Options, rootContext: e.actorSystem.Root, workers: e.workers, coarseClock: &e.Clock, newEntity: activate, entities: xsync.NewMap[string, Entity]()}
 	e.directories = append(e.directories, d)
 	return d
 }
 
-// Gain admits commands to the entities of a group. It is the last step of acquiring a group.
-func (e *Engine) Gain(g partition.Group) error {
-	if !e.Owner.Owns(g) {
-		e.Owner.Set(g, true)
+// AcquireGroup admits commands to the entities of a group. It is the last step of acquiring a group.
+func (e *Engine) AcquireGroup(g partition.Group) error {
+	if !e.Owner.OwnsGroup(g) {
+		e.Owner.SetOwned(g, true)
 	}
 	return nil
 }
 
-// Lose refuses commands to the entities of a group and returns when none of them is in memory.
-func (e *Engine) Lose(g partition.Group) error {
-	e.Owner.Set(g, false)
+// ReleaseGroup refuses commands to the entities of a group and returns when none of them is in memory.
+func (e *Engine) ReleaseGroup(g partition.Group) error {
+	e.Owner.SetOwned(g, false)
 	for _, d := range e.directories {
-		d.Evict(g)
+		d.EvictGroup(g)
 	}
 	return nil
 }
@@ -69,15 +69,17 @@ func (e *Engine) Lose(g partition.Group) error {
 func (e *Engine) Stop(grace time.Duration) {
 	for _, d := range e.directories {
 		for end := time.Now().Add(grace); d.entities.Size() > 0 && time.Now().Before(end); {
-			d.Sweep(-time.Hour, 0)
+			d.SweepIdle(-time.Hour, 0)
 			time.Sleep(5 * time.Millisecond)
 		}
 	}
-	e.actors.Shutdown()
+	e.actorSystem.Shutdown()
 	e.workers.End()
 }
 
-// warnings drops protoactor's log records below warning level.
-type warnings struct{ slog.Handler }
+// warningHandler drops protoactor's log records below warning level.
+type warningHandler struct{ slog.Handler }
 
-func (warnings) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+func (warningHandler) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn
+}

@@ -18,7 +18,7 @@ import (
 
 // counter is an entity that adds up the commands it gets. Its disk is the world's map.
 type counter struct {
-	Slot
+	EntitySlot
 	world *world
 	sum   int
 	dirty bool
@@ -37,7 +37,7 @@ type world struct {
 	polled  atomic.Int64
 }
 
-func (c *counter) Load() error {
+func (c *counter) LoadState() error {
 	c.world.mu.Lock()
 	defer c.world.mu.Unlock()
 	c.world.loads++
@@ -45,7 +45,7 @@ func (c *counter) Load() error {
 	return c.world.loading
 }
 
-func (c *counter) Decide(cmd any) (any, error) {
+func (c *counter) DecideCommand(cmd any) (any, error) {
 	switch n := cmd.(type) {
 	case int:
 		c.sum += n
@@ -59,9 +59,9 @@ func (c *counter) Decide(cmd any) (any, error) {
 // missed is the follow-up of a result that nobody received.
 type missed int
 
-func (c *counter) Unheard(cmd, _ any) any { return missed(cmd.(int)) }
+func (c *counter) FollowUpCommand(cmd, _ any) any { return missed(cmd.(int)) }
 
-func (c *counter) Commit() error {
+func (c *counter) CommitRows() error {
 	if !c.dirty {
 		return nil
 	}
@@ -78,20 +78,20 @@ func (c *counter) Commit() error {
 	return nil
 }
 
-func (c *counter) Publish()      {}
-func (c *counter) Abandon()      { c.sum, c.dirty = 0, false }
-func (c *counter) Vacant() bool  { return c.sum == 0 }
-func (c *counter) Weight() int64 { return 1000 }
-func (c *counter) Polled() int64 { return c.world.polled.Load() }
+func (c *counter) PublishState()         {}
+func (c *counter) DiscardState()         { c.sum, c.dirty = 0, false }
+func (c *counter) IsVacant() bool        { return c.sum == 0 }
+func (c *counter) MemoryBytes() int64    { return 1000 }
+func (c *counter) LastPolledUnix() int64 { return c.world.polled.Load() }
 
-func start(t *testing.T, log *slog.Logger) (*Engine, *Directory, *world) {
+func start(t *testing.T, log *slog.Logger) (*Engine, *EntityDirectory, *world) {
 	w := &world{disk: map[string]int{}}
-	e := New(Options{Now: time.Now, Full: w.full.Load, Admission: 1000, Logger: log})
+	e := New(Options{Now: time.Now, IsDiskFull: w.full.Load, MaxInFlight: 1000, Logger: log})
 	t.Cleanup(func() { e.Stop(time.Second) })
-	return e, e.Directory(func(string) Entity { return &counter{world: w} }), w
+	return e, e.NewDirectory(func(string) Entity { return &counter{world: w} }), w
 }
 
-func add(t *testing.T, d *Directory, key string, n int) int {
+func add(t *testing.T, d *EntityDirectory, key string, n int) int {
 	t.Helper()
 	sum, err := d.Do(t.Context(), key, n, 0)
 	if err != nil {
@@ -117,7 +117,7 @@ func TestWhatWaitsIsCommittedTogether(t *testing.T) {
 	for range 100 {
 		senders.Go(send)
 	}
-	for d.Resident([]byte("k")).slot().posted.Load() < 101 {
+	for d.FindResident([]byte("k")).slot().postedCount.Load() < 101 {
 		time.Sleep(time.Millisecond)
 	}
 	close(open)
@@ -173,7 +173,7 @@ func TestAFailureIsLoggedOnce(t *testing.T) {
 			add(t, d, "k", 1)
 			w.before = before
 			_, err := d.Do(t.Context(), "k", 1, 0)
-			if !fault.Is(err, fault.Unavailable) || strings.Contains(fmt.Sprint(err), logged) {
+			if !fault.Is(err, fault.TemporarilyUnavailable) || strings.Contains(fmt.Sprint(err), logged) {
 				t.Errorf("answered %v", err)
 			}
 			if n := strings.Count(out.String(), logged); n != 1 || strings.Contains(out.String(), "somebody") {
@@ -198,29 +198,29 @@ func TestSweep(t *testing.T) {
 	e, d, w := start(t, slog.New(slog.DiscardHandler))
 	now := time.Now()
 	for n := range 10 {
-		e.Clock.Set(now.Add(time.Duration(n) * time.Minute))
+		e.Clock.SetTime(now.Add(time.Duration(n) * time.Minute))
 		add(t, d, fmt.Sprint(n), n+1) // an empty one would leave by itself
 	}
 	leaves := func(want int) {
 		t.Helper()
-		as := func(s Stats) bool {
-			return s.Resident == want && s.Bytes == int64(want)*(1000+overhead) && s.Left == int64(10-want)
+		as := func(s DirectoryStats) bool {
+			return s.ResidentCount == want && s.HeldBytes == int64(want)*(1000+slotOverhead) && s.EvictedCount == int64(10-want)
 		}
-		for end := time.Now().Add(30 * time.Second); !as(d.Stats()) && time.Now().Before(end); {
+		for end := time.Now().Add(30 * time.Second); !as(d.ReadStats()) && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
 		}
-		if s := d.Stats(); !as(s) {
+		if s := d.ReadStats(); !as(s) {
 			t.Errorf("%+v, want %d in memory", s, want)
 		}
 	}
 	leaves(10) // an owner is weighed after its reply
-	d.Sweep(24*time.Hour, 8*(1000+overhead)*10/9)
+	d.SweepIdle(24*time.Hour, 8*(1000+slotOverhead)*10/9)
 	leaves(8)
-	if d.entities.Size() != 8 || d.Resident([]byte("0")) != nil || d.Resident([]byte("1")) != nil {
+	if d.entities.Size() != 8 || d.FindResident([]byte("0")) != nil || d.FindResident([]byte("1")) != nil {
 		t.Error("others than the longest idle ones left")
 	}
 	w.polled.Store(now.Add(9 * time.Minute).Unix())
-	d.Sweep(time.Minute, 1<<40)
+	d.SweepIdle(time.Minute, 1<<40)
 	leaves(8)
 	d.Passivate("9")
 	leaves(7)
@@ -243,10 +243,10 @@ func TestWhatIsVacantLeaves(t *testing.T) {
 		})
 	}
 	senders.Wait()
-	for end := time.Now().Add(30 * time.Second); d.Stats().Resident != 1 && time.Now().Before(end); {
+	for end := time.Now().Add(30 * time.Second); d.ReadStats().ResidentCount != 1 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
-	if s := d.Stats(); s.Resident != 1 || s.Bytes != 1000+overhead || w.disk["k"] != 0 {
+	if s := d.ReadStats(); s.ResidentCount != 1 || s.HeldBytes != 1000+slotOverhead || w.disk["k"] != 0 {
 		t.Errorf("%+v, %d on disk", s, w.disk["k"])
 	}
 	if sum := add(t, d, "k", 5); sum != 5 {
@@ -267,10 +267,10 @@ func TestWait(t *testing.T) {
 		want func(error) bool
 	}{
 		"done":    {t.Context(), done, room, func(err error) bool { return err == nil }},
-		"context": {over, never, room, func(err error) bool { return fault.Is(err, fault.Unavailable) }},
+		"context": {over, never, room, func(err error) bool { return fault.Is(err, fault.TemporarilyUnavailable) }},
 		"full":    {t.Context(), never, full, func(err error) bool { return fault.Is(err, fault.StorageFull) }},
 	} {
-		if err := Wait(c.ctx, c.done, c.full); !c.want(err) {
+		if err := WaitDone(c.ctx, c.done, c.full); !c.want(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -280,12 +280,12 @@ func TestWait(t *testing.T) {
 // take no slot, waiting ones fail as moved, and nothing is committed. A commit in flight completes.
 // When the group returns, the state is loaded from disk.
 func TestWhatIsMovedIsRefused(t *testing.T) {
-	own, key := partition.NewOwner(partition.All()), "k"
+	own, key := partition.NewOwner(partition.AllGroups()), "k"
 	group := partition.Of(key).Group()
 	w := &world{disk: map[string]int{}}
-	e := New(Options{Now: time.Now, Full: w.full.Load, Admission: 1000, Owner: own, Logger: slog.New(slog.DiscardHandler)})
+	e := New(Options{Now: time.Now, IsDiskFull: w.full.Load, MaxInFlight: 1000, Owner: own, Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(func() { e.Stop(time.Second) })
-	d := e.Directory(func(string) Entity { return &counter{world: w} })
+	d := e.NewDirectory(func(string) Entity { return &counter{world: w} })
 	in, open := make(chan struct{}, 10), make(chan struct{})
 	w.before = func() error {
 		in <- struct{}{}
@@ -300,18 +300,18 @@ func TestWhatIsMovedIsRefused(t *testing.T) {
 			}
 		})
 	}
-	moved := func(err error) bool { return fault.Is(err, fault.Moved) }
+	moved := func(err error) bool { return fault.Is(err, fault.MovedAway) }
 	send(func(err error) bool { return err == nil })
 	<-in
 	for range 10 {
 		send(moved)
 	}
-	posted := &d.Resident([]byte(key)).slot().posted
+	posted := &d.FindResident([]byte(key)).slot().postedCount
 	for posted.Load() < 11 {
 		time.Sleep(time.Millisecond)
 	}
-	own.Set(group, false)
-	if d.Resident([]byte(key)) != nil {
+	own.SetOwned(group, false)
+	if d.FindResident([]byte(key)) != nil {
 		t.Error("what is another node's is shown")
 	}
 	close(open)
@@ -325,14 +325,14 @@ func TestWhatIsMovedIsRefused(t *testing.T) {
 		t.Errorf("%d messages were sent to an owner whose group is another node's", posted.Load()-sent)
 	}
 	d.Passivate(key)
-	for end := time.Now().Add(30 * time.Second); d.Stats().Resident > 0 && time.Now().Before(end); {
+	for end := time.Now().Add(30 * time.Second); d.ReadStats().ResidentCount > 0 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	if _, err := d.Do(t.Context(), key, 1, 0); !moved(err) || d.entities.Size() != 0 {
 		t.Errorf("%v, %d in memory", err, d.entities.Size())
 	}
 	w.disk[key] = 7 // another node changed it
-	own.Set(group, true)
+	own.SetOwned(group, true)
 	if sum := add(t, d, key, 1); sum != 8 {
 		t.Errorf("%d after the group came back", sum)
 	}
@@ -343,7 +343,7 @@ func TestMovedRowsAreNoFailure(t *testing.T) {
 	var log bytes.Buffer
 	_, d, w := start(t, slog.New(slog.NewTextHandler(&log, nil)))
 	w.loading = partition.ErrMoved
-	if _, err := d.Do(t.Context(), "k", 1, 0); !fault.Is(err, fault.Moved) {
+	if _, err := d.Do(t.Context(), "k", 1, 0); !fault.Is(err, fault.MovedAway) {
 		t.Error(err)
 	}
 	w.mu.Lock()
@@ -359,14 +359,14 @@ func TestMovedRowsAreNoFailure(t *testing.T) {
 func TestDamageIsSaidWhileItsOwnerRests(t *testing.T) {
 	var log bytes.Buffer
 	var now atomic.Int64
-	w := &world{disk: map[string]int{"k": 5}, loading: fault.New(fault.Damaged, "The row is damaged")}
-	e := New(Options{Now: func() time.Time { return time.UnixMilli(now.Load()) }, Full: w.full.Load, Admission: 1000, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	w := &world{disk: map[string]int{"k": 5}, loading: fault.New(fault.DataDamaged, "The row is damaged")}
+	e := New(Options{Now: func() time.Time { return time.UnixMilli(now.Load()) }, IsDiskFull: w.full.Load, MaxInFlight: 1000, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	t.Cleanup(func() { e.Stop(time.Second) })
-	d := e.Directory(func(string) Entity { return &counter{world: w} })
+	d := e.NewDirectory(func(string) Entity { return &counter{world: w} })
 	for loads, rest := range []int64{20, 40, 80} {
 		for at := range rest {
 			_, err := d.Do(t.Context(), "k", 1, 0)
-			if !fault.Is(err, fault.Damaged) || w.loads != loads+1 {
+			if !fault.Is(err, fault.DataDamaged) || w.loads != loads+1 {
 				t.Fatalf("%d ms into the rest: %v, read %d times", at, err, w.loads)
 			}
 			now.Add(1)

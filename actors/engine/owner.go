@@ -13,32 +13,32 @@ import (
 // Entity is what an owner owns: its state, and how that state is stored. Only its owner's goroutine
 // calls the methods, except for Polled.
 type Entity interface {
-	// Load reads the state from the store and replaces what was in memory.
-	Load() error
-	// Decide decides cmd, applies its events to the state and collects their rows. The state is
+	// LoadState reads the state from the store and replaces what was in memory.
+	LoadState() error
+	// DecideCommand decides cmd, applies its events to the state and collects their rows. The state is
 	// private: nobody sees it before Commit and Publish.
-	Decide(cmd any) (any, error)
-	// Unheard returns the command that follows cmd if its sender gave up before it received answer;
+	DecideCommand(cmd any) (any, error)
+	// FollowUpCommand returns the command that follows cmd if its sender gave up before it received answer;
 	// nil if none exists. It is in the same commit, or in one before any other command is
 	// decided.
-	Unheard(cmd, answer any) any
-	// Commit makes the collected rows durable; without rows it does nothing.
-	Commit() error
-	// Publish publishes the committed state.
-	Publish()
-	// Abandon drops the state and the collected rows after a failure.
-	Abandon()
-	// Vacant reports that nothing is stored for the entity. The owner then leaves memory at once,
+	FollowUpCommand(cmd, answer any) any
+	// CommitRows makes the collected rows durable; without rows it does nothing.
+	CommitRows() error
+	// PublishState publishes the committed state.
+	PublishState()
+	// DiscardState drops the state and the collected rows after a failure.
+	DiscardState()
+	// IsVacant reports that nothing is stored for the entity. The owner then leaves memory at once,
 	// so that deleted entities take no memory.
-	Vacant() bool
-	// Leave retracts what was published; the entity is not used again.
-	Leave()
-	// Weight is the approximate number of bytes held.
-	Weight() int64
-	// Polled is as in Slot, which every entity embeds.
-	Polled() int64
+	IsVacant() bool
+	// OnUnload retracts what was published; the entity is not used again.
+	OnUnload()
+	// MemoryBytes is the approximate number of bytes held.
+	MemoryBytes() int64
+	// LastPolledUnix is as in Slot, which every entity embeds.
+	LastPolledUnix() int64
 
-	slot() *Slot
+	slot() *EntitySlot
 }
 
 // Bounds of a group. Commands that queued up while a commit was in flight are decided together and
@@ -48,193 +48,193 @@ const (
 	groupBytes    = 8 << 20
 )
 
-// owner is the actor of one entity, and the only writer of its rows.
+// entityOwner is the actor of one entity, and the only writer of its rows.
 //
 // A group is decided on the private state, command by command. It becomes visible only after its
 // one commit. A crash before the commit returns loses the whole group, and no command in it was
 // acknowledged. A crash after the commit loses only the results.
 //
 // The goroutine that runs the mailbox owns all fields below slot; two never run it at once.
-type owner struct {
-	dir    *Directory
+type entityOwner struct {
+	dir    *EntityDirectory
 	entity Entity
-	slot   *Slot // the entity's
+	slot   *EntitySlot // the entity's
 
-	seen   uint64 // posts received; equals slot.posted when nothing is in the mailbox
-	loaded bool
-	group  []*request
-	bytes  int64
+	receivedCount uint64 // posts received; equals slot.posted when nothing is in the mailbox
+	stateLoaded   bool
+	group         []*commandRequest
+	groupSize     int64
 
-	failures int       // failures in a row
-	resting  time.Time // every command is refused until then
-	refusal  error     // the error of such a refusal
+	failureCount int       // failures in a row
+	restUntil    time.Time // every command is refused until then
+	restError    error     // the error of such a refusal
 }
 
 // Receive implements actor.Actor.
-func (o *owner) Receive(ctx actor.Context) {
+func (o *entityOwner) Receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
-	case *request:
-		o.seen++
-		o.take(msg)
+	case *commandRequest:
+		o.receivedCount++
+		o.addRequest(msg)
 		// An owner that failed stays, because otherwise its waiting time would be lost.
-		if len(o.group) == 0 && o.loaded && o.entity.Vacant() && o.tryLeave() {
+		if len(o.group) == 0 && o.stateLoaded && o.entity.IsVacant() && o.tryLeave() {
 			ctx.Stop(ctx.Self())
 		}
 	case passivate:
-		o.seen++
-		defer msg.done()
-		if o.settle(); o.tryLeave() {
+		o.receivedCount++
+		defer msg.signalDone()
+		if o.settleGroup(); o.tryLeave() {
 			ctx.Stop(ctx.Self())
 		}
 	}
 }
 
-// take adds a request to the group, and settles the group unless more requests are in the mailbox.
-func (o *owner) take(r *request) {
+// addRequest adds a request to the group, and settles the group unless more requests are in the mailbox.
+func (o *entityOwner) addRequest(r *commandRequest) {
 	o.group = append(o.group, r)
-	o.bytes += r.size
-	if o.seen < o.slot.posted.Load() && len(o.group) < groupCommands && o.bytes < groupBytes {
+	o.groupSize += r.batchBytes
+	if o.receivedCount < o.slot.postedCount.Load() && len(o.group) < groupCommands && o.groupSize < groupBytes {
 		return
 	}
-	o.settle()
+	o.settleGroup()
 }
 
-// settle decides, commits, publishes and replies to the group.
-func (o *owner) settle() {
+// settleGroup decides, commits, publishes and replies to the group.
+func (o *entityOwner) settleGroup() {
 	if len(o.group) == 0 {
 		return
 	}
 	group := o.group
-	err := o.run(group)
+	err := o.commitGroup(group)
 	if fault.Is(err, fault.StorageFull) && len(group) > 1 {
 		// A command that needs space must not make commands fail that free space.
 		for _, r := range group {
-			if err := o.run([]*request{r}); err != nil {
+			if err := o.commitGroup([]*commandRequest{r}); err != nil {
 				r.err = err
 			}
 		}
 		err = nil
 	}
-	var unheard []*request
+	var unheard []*commandRequest
 	for _, r := range group {
 		if err != nil {
 			r.answer, r.err = nil, err
 		}
-		if !r.tell() && r.err == nil && !r.followed {
+		if !r.deliverAnswer() && r.err == nil && !r.followUpDecided {
 			unheard = append(unheard, r)
 		}
 	}
 	o.followUp(unheard)
 	clear(o.group)
-	o.group, o.bytes = o.group[:0], 0
-	o.dir.weigh(o.slot, o.entity.Weight())
+	o.group, o.groupSize = o.group[:0], 0
+	o.dir.updateWeight(o.slot, o.entity.MemoryBytes())
 }
 
 // followUp commits the follow-ups of results that came too late. If the process dies before this
 // commit returns, neither the sender nor the disk says how the commands ended. The same holds for
 // any crash between a commit and its reply.
-func (o *owner) followUp(unheard []*request) {
-	var group []*request
+func (o *entityOwner) followUp(unheard []*commandRequest) {
+	var group []*commandRequest
 	for _, r := range unheard {
-		if cmd := o.entity.Unheard(r.cmd, r.answer); cmd != nil {
+		if cmd := o.entity.FollowUpCommand(r.cmd, r.answer); cmd != nil {
 			group = append(group, newRequest(cmd, 0))
 		}
 	}
 	if len(group) > 0 {
-		o.run(group) // run logs a failure
+		o.commitGroup(group) // run logs a failure
 	}
 }
 
-// run takes a group through decide, commit and publish. An error means that none of the group took
+// commitGroup takes a group through decide, commit and publish. An error means that none of the group took
 // effect as far as we know, and that the state must be loaded again.
-func (o *owner) run(group []*request) (err error) {
+func (o *entityOwner) commitGroup(group []*commandRequest) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = o.fail(fmt.Errorf("%s\n%s", fault.Panicked(p), debug.Stack()))
+			err = o.failGroup(fmt.Errorf("%s\n%s", fault.DescribePanic(p), debug.Stack()))
 		}
 	}()
 	if err := o.dir.Owner.CheckGroup(o.slot.group); err != nil {
-		return o.drop(err)
+		return o.dropState(err)
 	}
-	if err := o.activate(); err != nil {
+	if err := o.ensureLoaded(); err != nil {
 		return err
 	}
 	for _, r := range group {
-		o.decide(r)
+		o.decideRequest(r)
 	}
-	if err := o.entity.Commit(); err != nil {
-		if fault.Is(err, fault.StorageFull) || fault.Is(err, fault.Moved) {
-			return o.drop(err)
+	if err := o.entity.CommitRows(); err != nil {
+		if fault.Is(err, fault.StorageFull) || fault.Is(err, fault.MovedAway) {
+			return o.dropState(err)
 		}
-		return o.fail(err)
+		return o.failGroup(err)
 	}
-	o.failures = 0
-	o.entity.Publish()
+	o.failureCount = 0
+	o.entity.PublishState()
 	return nil
 }
 
-// decide decides a command, and its follow-up if the sender has already given up.
-func (o *owner) decide(r *request) {
-	r.answer, r.err = o.entity.Decide(r.cmd)
-	if r.followed = r.over.Load() && r.err == nil; !r.followed {
+// decideRequest decides a command, and its follow-up if the sender has already given up.
+func (o *entityOwner) decideRequest(r *commandRequest) {
+	r.answer, r.err = o.entity.DecideCommand(r.cmd)
+	if r.followUpDecided = r.isResolved.Load() && r.err == nil; !r.followUpDecided {
 		return
 	}
-	if next := o.entity.Unheard(r.cmd, r.answer); next != nil {
-		o.entity.Decide(next)
+	if next := o.entity.FollowUpCommand(r.cmd, r.answer); next != nil {
+		o.entity.DecideCommand(next)
 	}
 }
 
-// activate loads the state if it is not in memory, unless the owner still rests after a failure.
-func (o *owner) activate() error {
-	if o.loaded {
+// ensureLoaded loads the state if it is not in memory, unless the owner still rests after a failure.
+func (o *entityOwner) ensureLoaded() error {
+	if o.stateLoaded {
 		return nil
 	}
-	if o.dir.Now().Before(o.resting) {
-		return o.refusal
+	if o.dir.Now().Before(o.restUntil) {
+		return o.restError
 	}
-	if err := o.entity.Load(); err != nil {
-		if fault.Is(err, fault.Moved) {
-			return o.drop(err)
+	if err := o.entity.LoadState(); err != nil {
+		if fault.Is(err, fault.MovedAway) {
+			return o.dropState(err)
 		}
-		return o.fail(err)
+		return o.failGroup(err)
 	}
-	o.loaded = true
-	o.entity.Publish()
+	o.stateLoaded = true
+	o.entity.PublishState()
 	return nil
 }
 
-// drop drops the state after a refusal, which does not count as a failure.
-func (o *owner) drop(err error) error {
-	o.loaded = false
-	o.entity.Abandon()
+// dropState drops the state after a refusal, which does not count as a failure.
+func (o *entityOwner) dropState(err error) error {
+	o.stateLoaded = false
+	o.entity.DiscardState()
 	return err
 }
 
-// fail drops the state. What the disk holds is authoritative; it is read again after a rest that
+// failGroup drops the state. What the disk holds is authoritative; it is read again after a rest that
 // doubles with each failure in a row, up to 10 s. Failures are logged here: the senders of the
 // commands are only asked to retry. The store reports damage once, and the senders get that error,
 // because a retry is pointless.
-func (o *owner) fail(err error) error {
-	o.drop(err)
-	o.failures++
-	o.resting = o.dir.Now().Add(min(10*time.Millisecond<<min(o.failures, 12), 10*time.Second))
-	if o.refusal = err; !fault.Is(err, fault.Damaged) {
-		o.refusal = Busy(nil)
-		o.dir.Logger.Error("owner failed", "entity", o.slot.key, "failures", o.failures, "err", err)
+func (o *entityOwner) failGroup(err error) error {
+	o.dropState(err)
+	o.failureCount++
+	o.restUntil = o.dir.Now().Add(min(10*time.Millisecond<<min(o.failureCount, 12), 10*time.Second))
+	if o.restError = err; !fault.Is(err, fault.DataDamaged) {
+		o.restError = BusyError(nil)
+		o.dir.Logger.Error("owner failed", "entity", o.slot.key, "failures", o.failureCount, "err", err)
 	}
-	return o.refusal
+	return o.restError
 }
 
 // tryLeave lets the owner leave memory if its mailbox is empty. It runs under the gate, so that a
 // poster either has counted itself before or sees gone.
-func (o *owner) tryLeave() bool {
+func (o *entityOwner) tryLeave() bool {
 	o.slot.mu.Lock()
 	defer o.slot.mu.Unlock()
-	if o.slot.posted.Load() != o.seen {
+	if o.slot.postedCount.Load() != o.receivedCount {
 		return false
 	}
-	o.slot.gone = true
-	o.dir.remove(o.slot)
-	o.entity.Leave()
+	o.slot.isEvicted = true
+	o.dir.removeSlot(o.slot)
+	o.entity.OnUnload()
 	return true
 }

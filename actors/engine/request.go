@@ -8,23 +8,23 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// request is a command on its way to an owner, with the place for its result. answer and err belong
+// commandRequest is a command on its way to an owner, with the place for its result. answer and err belong
 // to the owner until it closes done; a sender that gave up reads neither.
-type request struct {
-	cmd    any
-	size   int64 // bytes that the command adds to a batch
-	answer any
-	err    error
-	done   chan struct{}
-	// over is swapped once, by the owner when it replies or by the sender when it gives up. Whoever
+type commandRequest struct {
+	cmd        any
+	batchBytes int64 // bytes that the command adds to a batch
+	answer     any
+	err        error
+	done       chan struct{}
+	// isResolved is swapped once, by the owner when it replies or by the sender when it gives up. Whoever
 	// comes second knows what the other did.
-	over     atomic.Bool
-	followed bool // the follow-up of giving up is decided; only the owner uses it
+	isResolved      atomic.Bool
+	followUpDecided bool // the follow-up of giving up is decided; only the owner uses it
 }
 
-// tell publishes the result; false if the sender has given up.
-func (r *request) tell() bool {
-	if r.over.Swap(true) {
+// deliverAnswer publishes the result; false if the sender has given up.
+func (r *commandRequest) deliverAnswer() bool {
+	if r.isResolved.Swap(true) {
 		return false
 	}
 	close(r.done)
@@ -32,26 +32,26 @@ func (r *request) tell() bool {
 }
 
 // giveUp ends the sender's wait with err, unless the result has arrived.
-func (r *request) giveUp(err error) (any, error) {
-	if !r.over.Swap(true) {
+func (r *commandRequest) giveUp(err error) (any, error) {
+	if !r.isResolved.Swap(true) {
 		return nil, err
 	}
 	<-r.done
 	return r.answer, r.err
 }
 
-func newRequest(cmd any, size int64) *request {
-	return &request{cmd: cmd, size: size, done: make(chan struct{})}
+func newRequest(cmd any, size int64) *commandRequest {
+	return &commandRequest{cmd: cmd, batchBytes: size, done: make(chan struct{})}
 }
 
 // passivate asks an owner to leave memory if its mailbox is empty.
 type passivate struct {
-	seen chan struct{} // closed when the owner has handled it; nil if nobody waits
+	doneCh chan struct{} // closed when the owner has handled it; nil if nobody waits
 }
 
-func (p passivate) done() {
-	if p.seen != nil {
-		close(p.seen)
+func (p passivate) signalDone() {
+	if p.doneCh != nil {
+		close(p.doneCh)
 	}
 }
 
@@ -62,39 +62,39 @@ const (
 	longestWait = 30 * time.Second
 )
 
-// Wait waits for done, for ctx, for longestWait, or until the disk is full. If a sender gives up,
+// WaitDone waits for done, for ctx, for longestWait, or until the disk is full. If a sender gives up,
 // it does not know whether its command was committed, but a command is never half done.
-func Wait(ctx context.Context, done <-chan struct{}, full func() bool) error {
+func WaitDone(ctx context.Context, done <-chan struct{}, full func() bool) error {
 	stalled := time.NewTicker(stallCheck)
 	defer stalled.Stop()
-	return wait(ctx, done, full, stalled)
+	return waitWithTicker(ctx, done, full, stalled)
 }
 
-// wait is Wait with a ticker of period stallCheck.
-func wait(ctx context.Context, done <-chan struct{}, full func() bool, stalled *time.Ticker) error {
+// waitWithTicker is Wait with a ticker of period stallCheck.
+func waitWithTicker(ctx context.Context, done <-chan struct{}, full func() bool, stalled *time.Ticker) error {
 	for waited := time.Duration(0); ; {
 		select {
 		case <-done:
 			return nil
 		case <-ctx.Done():
-			return Busy(ctx.Err())
+			return BusyError(ctx.Err())
 		case <-stalled.C:
 			if waited += stallCheck; full() {
 				return DiskFull()
 			} else if waited >= longestWait {
-				return Busy(nil)
+				return BusyError(nil)
 			}
 		}
 	}
 }
 
-// Busy returns the error for what may succeed a moment later; why may be nil. Errors about damage
+// BusyError returns the error for what may succeed a moment later; why may be nil. Errors about damage
 // or about another node's data pass through unchanged.
-func Busy(why error) error {
-	if fault.Is(why, fault.Damaged) || fault.Is(why, fault.Moved) {
+func BusyError(why error) error {
+	if fault.Is(why, fault.DataDamaged) || fault.Is(why, fault.MovedAway) {
 		return why
 	}
-	return fault.Wrap(fault.Unavailable, "The service is busy, try again in a moment", why)
+	return fault.Wrap(fault.TemporarilyUnavailable, "The service is busy, try again in a moment", why)
 }
 
 // DiskFull returns the error for what cannot be written because the disk is full.

@@ -12,16 +12,16 @@ import (
 
 // BenchmarkStep moves twenty events of as many inboxes to a journal, as a step does under load.
 func BenchmarkStep(b *testing.B) {
-	store := persisttest.Open(b)
+	store := persisttest.OpenStore(b)
 	j := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
-	events := make([]inbox.Public, 20)
+	events := make([]inbox.PublicEvent, 20)
 	for i := range events {
-		events[i] = inbox.Public{Account: someone, Address: fmt.Sprintf("i%d@inbox.localhost", i), Name: "message.received", At: time.Now(), From: "a@example.org", Subject: "Your code"}
+		events[i] = inbox.PublicEvent{Account: someone, Address: fmt.Sprintf("i%d@inbox.localhost", i), EventName: "message.received", At: time.Now(), From: "a@example.org", Subject: "Your code"}
 	}
 	for b.Loop() {
 		for i := range events {
-			events[i].Number++
+			events[i].SequenceNumber++
 		}
-		j.take(someone, events)
+		j.takeEvents(someone, events)
 	}
 }

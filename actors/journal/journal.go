@@ -17,7 +17,7 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// Journal moves public events from the inboxes' outboxes to their accounts' change journals, with
+// ChangeJournal moves public events from the inboxes' outboxes to their accounts' change journals, with
 // dense numbers and many at a time. One goroutine owns every account's last number, so a reader
 // never skips an entry and never sees two in a different order.
 //
@@ -25,26 +25,26 @@ import (
 // the store's write-ahead log keeps their order. So after a crash the outbox row or its entry
 // exists, or both. The append records the last event of each inbox, by which an event that arrives
 // again is deduplicated.
-type Journal struct {
-	store   Store
-	now     func() time.Time
-	log     *slog.Logger
-	hints   chan []inbox.Public
-	urged   chan struct{}      // a step must not wait for its whole delay
-	asked   chan chan struct{} // see settle
-	orders  chan func()        // for run's goroutine
-	ended   chan struct{}      // closed when run returns
-	readers changefeed.Readers // notified of appends; safe for concurrent use
-	turns   chan struct{}      // holds one for each page being read, see Events
-	done    sync.WaitGroup
+type ChangeJournal struct {
+	store          Store
+	now            func() time.Time
+	log            *slog.Logger
+	commitEvents   chan []inbox.PublicEvent
+	wakeEarly      chan struct{}        // a step must not wait for its whole delay
+	settleRequests chan chan struct{}   // see settle
+	runOrders      chan func()          // for run's goroutine
+	runEnded       chan struct{}        // closed when run returns
+	readers        changefeed.ReaderSet // notified of appends; safe for concurrent use
+	pageTurns      chan struct{}        // holds one for each page being read, see Events
+	done           sync.WaitGroup
 
 	// Used only by run's goroutine, and by TakeOver before it:
-	fan   FanOut
-	ends  map[account.ID]uint64    // last number assigned
-	doubt map[account.ID]bool      // a step failed: its events may be in the outbox or in the journal
-	looks map[account.ID]time.Time // last search for old entries
-	last  time.Time                // when the last step ended
-	lists [][]inbox.Public         // empty lists of earlier steps, for reuse
+	fanOut        FanOut
+	lastNumbers   map[account.ID]uint64    // last number assigned
+	inDoubt       map[account.ID]bool      // a step failed: its events may be in the outbox or in the journal
+	lastTrimmedAt map[account.ID]time.Time // last search for old entries
+	lastStepAt    time.Time                // when the last step ended
+	freeLists     [][]inbox.PublicEvent    // empty lists of earlier steps, for reuse
 }
 
 const (
@@ -62,8 +62,8 @@ const (
 	stepMore  = 10 * time.Millisecond
 	stepBusy  = 4
 	stepPace  = time.Millisecond
-	// Age is how long entries can be read (specification, Events).
-	Age = 7 * 24 * time.Hour
+	// EntryAge is how long entries can be read (specification, Events).
+	EntryAge = 7 * 24 * time.Hour
 	// trimAfter is how many entries an account gets between two searches for old ones. trimEvery is
 	// the age of the last search from which the next entry starts one.
 	trimAfter = 4096
@@ -72,89 +72,89 @@ const (
 
 // Store is the storage that the journal needs.
 type Store interface {
-	Outbox(limit int) ([]inbox.Public, error)
+	Outbox(limit int) ([]inbox.PublicEvent, error)
 	// OutboxBehind is Outbox for the events after one that it returned.
-	OutboxBehind(after *inbox.Public, limit int) ([]inbox.Public, error)
+	OutboxBehind(after *inbox.PublicEvent, limit int) ([]inbox.PublicEvent, error)
 	// OutboxOf is Outbox for events of one inbox above one number and below another.
-	OutboxOf(address string, after, below uint64, limit int) ([]inbox.Public, error)
-	DropOutbox([]inbox.Public) error
+	OutboxOf(address string, after, below uint64, limit int) ([]inbox.PublicEvent, error)
+	DropOutbox([]inbox.PublicEvent) error
 	JournalEnd(account.ID) (uint64, error)
 	// AppendJournal writes events with dense numbers starting at from, their webhook deliveries,
 	// and the number of each inbox's last event. Neither it nor DropOutbox syncs: the outbox row
 	// remains until the entry's position is reached.
-	AppendJournal(id account.ID, from uint64, events []inbox.Public, deliveries []webhook.Delivery) error
-	// Taken returns the number of the inbox's last event in the account's journal, 0 if there is
+	AppendJournal(id account.ID, from uint64, events []inbox.PublicEvent, deliveries []webhook.Delivery) error
+	// LastTaken returns the number of the inbox's last event in the account's journal, 0 if there is
 	// none.
-	Taken(id account.ID, address string) (uint64, error)
+	LastTaken(id account.ID, address string) (uint64, error)
 	TrimJournal(id account.ID, before time.Time) error
 	// ForgetEvents deletes the content of messages that are gone from entries.
 	ForgetEvents(id account.ID, numbers []uint64) error
 	// JournalPage reads entries above after, up to a limit, not older than since, of one inbox
 	// unless address is empty. What it or JournalEnd returned is on disk once the account's
 	// SyncJournal returned.
-	JournalPage(id account.ID, after uint64, address string, since time.Time, limit changefeed.Limit) (changefeed.Page, error)
+	JournalPage(id account.ID, after uint64, address string, since time.Time, limit changefeed.ReadLimit) (changefeed.JournalPage, error)
 	SyncJournal(account.ID) error
-	// Position returns the position after everything that was written to the partition before.
-	Position(partition.ID) partition.Position
-	// Reached returns once no crash can keep writes made from now on and lose writes before the
+	// WritePosition returns the position after everything that was written to the partition before.
+	WritePosition(partition.ID) partition.Position
+	// WaitForPosition returns once no crash can keep writes made from now on and lose writes before the
 	// position.
-	Reached(partition.Position) error
-	// Full reports that the disk has no space for messages.
-	Full() bool
+	WaitForPosition(partition.Position) error
+	// IsFull reports that the disk has no space for messages.
+	IsFull() bool
 }
 
 // FanOut makes the deliveries that events cause. They are in the batch that adds the events to
 // their journal, so an event in the journal has all its deliveries, or none was due. Only the
 // journal's goroutine calls it.
 type FanOut interface {
-	Out(id account.ID, events []inbox.Public, now time.Time) ([]webhook.Delivery, error)
-	// Done is called when the deliveries are in the store.
-	Done(account.ID, []webhook.Delivery)
-	// Forget is called after an append that failed but may have been written.
-	Forget(account.ID)
+	FanOutEvents(id account.ID, events []inbox.PublicEvent, now time.Time) ([]webhook.Delivery, error)
+	// MarkDone is called when the deliveries are in the store.
+	MarkDone(account.ID, []webhook.Delivery)
+	// ForgetAccount is called after an append that failed but may have been written.
+	ForgetAccount(account.ID)
 }
 
 // New returns a journal that does not run yet.
-func New(store Store, fan FanOut, now func() time.Time, log *slog.Logger) *Journal {
-	return &Journal{
-		store: store, fan: fan, now: now, log: log,
-		hints: make(chan []inbox.Public, hintsHeld), urged: make(chan struct{}, 1), asked: make(chan chan struct{}), orders: make(chan func()), ended: make(chan struct{}),
-		turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
-		ends:  map[account.ID]uint64{}, doubt: map[account.ID]bool{}, looks: map[account.ID]time.Time{},
+func New(store Store, fan FanOut, now func() time.Time, log *slog.Logger) *ChangeJournal {
+	return &ChangeJournal{
+		store: store, fanOut: fan, now: now, log: log,
+		commitEvents: make(chan []inbox.PublicEvent, hintsHeld), wakeEarly: make(chan struct{}, 1), settleRequests: make(chan chan struct{}), runOrders: make(chan func()), runEnded: make(chan struct{}),
+		pageTurns:   make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		lastNumbers: map[account.ID]uint64{}, inDoubt: map[account.ID]bool{}, lastTrimmedAt: map[account.ID]time.Time{},
 	}
 }
 
-// Notify adds the events of a commit. They must not be changed afterwards. While a step waits for
+// NotifyEvents adds the events of a commit. They must not be changed afterwards. While a step waits for
 // more events, Notify usually does not wake it: the message in the event has not been acknowledged
 // yet.
-func (j *Journal) Notify(events []inbox.Public) {
-	j.hints <- events
-	if j.listened(events) || len(j.hints) >= stepMost {
+func (j *ChangeJournal) NotifyEvents(events []inbox.PublicEvent) {
+	j.commitEvents <- events
+	if j.hasListener(events) || len(j.commitEvents) >= stepMost {
 		select {
-		case j.urged <- struct{}{}:
+		case j.wakeEarly <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// Waiting returns how many commits wait to be moved.
-func (j *Journal) Waiting() int { return len(j.hints) }
+// WaitingCommits returns how many commits wait to be moved.
+func (j *ChangeJournal) WaitingCommits() int { return len(j.commitEvents) }
 
 // Start starts moving events.
-func (j *Journal) Start() { j.done.Go(j.run) }
+func (j *ChangeJournal) Start() { j.done.Go(j.runLoop) }
 
 // Stop moves what was notified so far and ends.
-func (j *Journal) Stop() {
-	close(j.hints)
+func (j *ChangeJournal) Stop() {
+	close(j.commitEvents)
 	j.done.Wait()
 }
 
-// settle returns when everything passed to Notify before the call is in the journals.
-func (j *Journal) settle(ctx context.Context) error {
+// settlePending returns when everything passed to Notify before the call is in the journals.
+func (j *ChangeJournal) settlePending(ctx context.Context) error {
 	reached := make(chan struct{})
 	select {
-	case j.asked <- reached:
-	case <-j.ended:
+	case j.settleRequests <- reached:
+	case <-j.runEnded:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -167,56 +167,56 @@ func (j *Journal) settle(ctx context.Context) error {
 	}
 }
 
-func (j *Journal) run() {
-	defer close(j.ended)
-	pending := map[account.ID][]inbox.Public{}
+func (j *ChangeJournal) runLoop() {
+	defer close(j.runEnded)
+	pending := map[account.ID][]inbox.PublicEvent{}
 	for {
 		var reached chan struct{}
 		select {
-		case events, open := <-j.hints:
+		case events, open := <-j.commitEvents:
 			if !open {
 				return
 			}
-			reached = j.gather(pending, events)
-		case reached = <-j.asked:
+			reached = j.gatherEvents(pending, events)
+		case reached = <-j.settleRequests:
 			j.gatherWaiting(pending)
-		case order := <-j.orders:
+		case order := <-j.runOrders:
 			order()
 			continue
 		}
 		for id, events := range pending {
-			j.take(id, events)
+			j.takeEvents(id, events)
 			delete(pending, id)
-			j.reuse(events)
+			j.reuseList(events)
 		}
-		j.last = time.Now()
+		j.lastStepAt = time.Now()
 		if reached != nil {
 			close(reached)
 		}
 	}
 }
 
-// gather adds events to pending, and further ones until the delay is over or a step is full. It
+// gatherEvents adds events to pending, and further ones until the delay is over or a step is full. It
 // also ends when settle asks for everything notified so far, and returns settle's channel.
-func (j *Journal) gather(pending map[account.ID][]inbox.Public, events []inbox.Public) (reached chan struct{}) {
-	j.collect(pending, events)
+func (j *ChangeJournal) gatherEvents(pending map[account.ID][]inbox.PublicEvent, events []inbox.PublicEvent) (reached chan struct{}) {
+	j.collectPending(pending, events)
 	over := time.NewTimer(stepDelay)
 	defer over.Stop()
-	last := j.listened(events) // the step ends with the timer
+	last := j.hasListener(events) // the step ends with the timer
 	if last {
-		over.Reset(j.pace())
+		over.Reset(j.restLeft())
 	}
 	for {
 		select {
-		case <-j.urged:
-			if len(j.hints) < stepMost {
+		case <-j.wakeEarly:
+			if len(j.commitEvents) < stepMost {
 				last = true
-				over.Reset(j.pace())
+				over.Reset(j.restLeft())
 				continue
 			}
-		case reached = <-j.asked:
+		case reached = <-j.settleRequests:
 		case <-over.C:
-			if !last && 1+len(j.hints) >= stepBusy {
+			if !last && 1+len(j.commitEvents) >= stepBusy {
 				last = true
 				over.Reset(stepMore)
 				continue
@@ -228,26 +228,26 @@ func (j *Journal) gather(pending map[account.ID][]inbox.Public, events []inbox.P
 }
 
 // gatherWaiting adds what was notified but not gathered yet.
-func (j *Journal) gatherWaiting(pending map[account.ID][]inbox.Public) {
-	for n := len(j.hints); n > 0; n-- {
-		j.collect(pending, <-j.hints)
+func (j *ChangeJournal) gatherWaiting(pending map[account.ID][]inbox.PublicEvent) {
+	for n := len(j.commitEvents); n > 0; n-- {
+		j.collectPending(pending, <-j.commitEvents)
 	}
 }
 
-// pace is the rest of the pause after the last step.
-func (j *Journal) pace() time.Duration { return stepPace - time.Since(j.last) }
+// restLeft is the rest of the pause after the last step.
+func (j *ChangeJournal) restLeft() time.Duration { return stepPace - time.Since(j.lastStepAt) }
 
-// listened reports whether somebody listens for these events, which are of one account.
-func (j *Journal) listened(events []inbox.Public) bool {
-	return len(events) > 0 && j.readers.Listened(events[0].Account)
+// hasListener reports whether somebody listens for these events, which are of one account.
+func (j *ChangeJournal) hasListener(events []inbox.PublicEvent) bool {
+	return len(events) > 0 && j.readers.HasReader(events[0].Account)
 }
 
-func (j *Journal) collect(pending map[account.ID][]inbox.Public, events []inbox.Public) {
+func (j *ChangeJournal) collectPending(pending map[account.ID][]inbox.PublicEvent, events []inbox.PublicEvent) {
 	for i := range events {
 		id := events[i].Account
 		list, begun := pending[id]
-		if last := len(j.lists) - 1; !begun && last >= 0 {
-			list, j.lists = j.lists[last], j.lists[:last]
+		if last := len(j.freeLists) - 1; !begun && last >= 0 {
+			list, j.freeLists = j.freeLists[last], j.freeLists[:last]
 		}
 		pending[id] = append(list, events[i])
 	}
@@ -256,85 +256,85 @@ func (j *Journal) collect(pending map[account.ID][]inbox.Public, events []inbox.
 // keepLists is how many lists of a step are kept for reuse.
 const keepLists = 16
 
-// reuse recycles a list whose events are in their journal, or stay in the outbox.
-func (j *Journal) reuse(list []inbox.Public) {
-	if len(j.lists) < keepLists && cap(list) <= 2*stepMost {
+// reuseList recycles a list whose events are in their journal, or stay in the outbox.
+func (j *ChangeJournal) reuseList(list []inbox.PublicEvent) {
+	if len(j.freeLists) < keepLists && cap(list) <= 2*stepMost {
 		clear(list)
-		j.lists = append(j.lists, list[:0])
+		j.freeLists = append(j.freeLists, list[:0])
 	}
 }
 
-// take moves events to the account's journal after their commits notified it. It moves each once
+// takeEvents moves events to the account's journal after their commits notified it. It moves each once
 // and in order, so no look-up is needed. If a step fails, its events stay in the outbox until a
 // later event of their inbox comes, or until the next start.
-func (j *Journal) take(id account.ID, events []inbox.Public) {
+func (j *ChangeJournal) takeEvents(id account.ID, events []inbox.PublicEvent) {
 	for len(events) > 0 {
 		step := events[:min(len(events), stepMost)]
 		events = events[len(step):]
-		if err := j.step(id, step); err != nil {
-			if !fault.Is(err, fault.Moved) {
+		if err := j.takeStep(id, step); err != nil {
+			if !fault.Is(err, fault.MovedAway) {
 				j.log.Error("events could not be moved from the outbox to the change journal", "account", id, "events", len(step), "err", err)
 			}
-			delete(j.ends, id) // read again: the append may have been written
-			j.doubt[id] = true
-			j.fan.Forget(id)
+			delete(j.lastNumbers, id) // read again: the append may have been written
+			j.inDoubt[id] = true
+			j.fanOut.ForgetAccount(id)
 			return
 		}
 	}
 }
 
-func (j *Journal) step(id account.ID, events []inbox.Public) error {
-	if j.doubt[id] {
-		return j.append(id, events)
+func (j *ChangeJournal) takeStep(id account.ID, events []inbox.PublicEvent) error {
+	if j.inDoubt[id] {
+		return j.appendMissing(id, events)
 	}
-	return j.write(id, events, events)
+	return j.writeEntries(id, events, events)
 }
 
-// append adds those events to the journal that it does not have yet.
-func (j *Journal) append(id account.ID, events []inbox.Public) error {
-	missing, err := j.missing(id, events)
+// appendMissing adds those events to the journal that it does not have yet.
+func (j *ChangeJournal) appendMissing(id account.ID, events []inbox.PublicEvent) error {
+	missing, err := j.findMissing(id, events)
 	switch {
 	case err != nil:
 		return err
 	case len(missing) == 0:
-		return j.drop(id, events)
+		return j.dropOutbox(id, events)
 	}
-	return j.write(id, missing, events)
+	return j.writeEntries(id, missing, events)
 }
 
-// write appends missing events to the journal, and then removes the outbox rows of all taken
+// writeEntries appends missing events to the journal, and then removes the outbox rows of all taken
 // events.
-func (j *Journal) write(id account.ID, missing, taken []inbox.Public) error {
-	end, known := j.ends[id]
+func (j *ChangeJournal) writeEntries(id account.ID, missing, taken []inbox.PublicEvent) error {
+	end, known := j.lastNumbers[id]
 	if !known {
 		var err error
 		if end, err = j.store.JournalEnd(id); err != nil {
 			return err
 		}
 	}
-	also, err := j.fan.Out(id, missing, j.now())
+	also, err := j.fanOut.FanOutEvents(id, missing, j.now())
 	if err != nil {
 		return err
 	}
 	if err := j.store.AppendJournal(id, end+1, missing, also); err != nil {
 		return err
 	}
-	j.fan.Done(id, also)
+	j.fanOut.MarkDone(id, also)
 	last := end + uint64(len(missing))
-	j.ends[id] = last
-	j.readers.Announce(id, end+1, missing)
+	j.lastNumbers[id] = last
+	j.readers.AnnounceEvents(id, end+1, missing)
 	now := j.now()
-	if err := j.drop(id, taken); err != nil || last/trimAfter == end/trimAfter && now.Sub(j.looks[id]) < trimEvery {
+	if err := j.dropOutbox(id, taken); err != nil || last/trimAfter == end/trimAfter && now.Sub(j.lastTrimmedAt[id]) < trimEvery {
 		return err
 	}
-	j.looks[id] = now
-	return j.store.TrimJournal(id, now.Add(-Age))
+	j.lastTrimmedAt[id] = now
+	return j.store.TrimJournal(id, now.Add(-EntryAge))
 }
 
-// drop removes the outbox rows of events that are in the account's journal. It waits for the
+// dropOutbox removes the outbox rows of events that are in the account's journal. It waits for the
 // batches that hold them there, so a crash may bring the rows back but never loses both.
-func (j *Journal) drop(id account.ID, events []inbox.Public) error {
-	if err := j.store.Reached(j.store.Position(id.Partition())); err != nil {
+func (j *ChangeJournal) dropOutbox(id account.ID, events []inbox.PublicEvent) error {
+	if err := j.store.WaitForPosition(j.store.WritePosition(id.HomePartition())); err != nil {
 		return err
 	}
 	return j.store.DropOutbox(events)

@@ -21,31 +21,31 @@ var someone = account.NewID(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), [10]b
 // noFanOut is for an account without webhooks.
 type noFanOut struct{}
 
-func (noFanOut) Out(account.ID, []inbox.Public, time.Time) ([]webhook.Delivery, error) {
+func (noFanOut) FanOutEvents(account.ID, []inbox.PublicEvent, time.Time) ([]webhook.Delivery, error) {
 	return nil, nil
 }
-func (noFanOut) Done(account.ID, []webhook.Delivery) {}
-func (noFanOut) Forget(account.ID)                   {}
+func (noFanOut) MarkDone(account.ID, []webhook.Delivery) {}
+func (noFanOut) ForgetAccount(account.ID)                {}
 
 // TestSettleTakesAllThatCame uses more events than one step holds, in either order of notification
 // and settle.
 func TestSettleTakesAllThatCame(t *testing.T) {
 	for range 50 {
-		store := persisttest.Open(t)
+		store := persisttest.OpenStore(t)
 		j := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
 		const all = 2*stepMost + 1
 		for n := range uint64(all) {
-			j.Notify([]inbox.Public{{Account: someone, Address: "a@inbox.localhost", Number: n + 1, Name: "message.received", At: time.Now()}})
+			j.NotifyEvents([]inbox.PublicEvent{{Account: someone, Address: "a@inbox.localhost", SequenceNumber: n + 1, EventName: "message.received", At: time.Now()}})
 		}
 		j.Start()
-		if err := j.settle(t.Context()); err != nil {
+		if err := j.settlePending(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if end, err := j.store.JournalEnd(someone); end != all || err != nil {
 			t.Errorf("the journal ends at %d, %v", end, err)
 		}
 		j.Stop()
-		if err := j.settle(t.Context()); err != nil {
+		if err := j.settlePending(t.Context()); err != nil {
 			t.Errorf("after the end: %v", err)
 		}
 	}
@@ -56,14 +56,14 @@ func TestSettleTakesAllThatCame(t *testing.T) {
 // once.
 func TestBusyStepsGatherLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := persisttest.Open(t)
+		store := persisttest.OpenStore(t)
 		j := New(store, noFanOut{}, time.Now, slog.Default())
 		j.Start()
 		count := uint64(0)
 		notify := func(n int) {
 			for range n {
 				count++
-				j.Notify([]inbox.Public{{Number: count, Account: someone, Address: "a@inbox.localhost"}})
+				j.NotifyEvents([]inbox.PublicEvent{{SequenceNumber: count, Account: someone, Address: "a@inbox.localhost"}})
 			}
 		}
 		must := func(want uint64, when string) {
@@ -83,11 +83,11 @@ func TestBusyStepsGatherLonger(t *testing.T) {
 		must(count, "after more")
 		notify(stepMost + 1)
 		must(count, "when there is enough for a step")
-		j.readers.Listen(someone, "")
+		j.readers.AddReader(someone, "")
 		notify(stepBusy)
 		time.Sleep(stepPace)
 		must(count, "when somebody listens")
-		j.Notify(nil)
+		j.NotifyEvents(nil)
 		time.Sleep(stepPace)
 		notify(1)
 		must(count, "when somebody listens and a step waits")
@@ -103,28 +103,28 @@ type stopped struct {
 	syncs      atomic.Int32 // started
 }
 
-func (s *stopped) JournalPage(account.ID, uint64, string, time.Time, changefeed.Limit) (changefeed.Page, error) {
+func (s *stopped) JournalPage(account.ID, uint64, string, time.Time, changefeed.ReadLimit) (changefeed.JournalPage, error) {
 	s.pages.Add(1)
 	defer s.pages.Add(-1)
 	<-s.page
-	return changefeed.Page{}, nil
+	return changefeed.JournalPage{}, nil
 }
 
 func (s *stopped) SyncJournal(account.ID) error { s.syncs.Add(1); <-s.sync; return nil }
-func (s *stopped) Full() bool                   { return false }
+func (s *stopped) IsFull() bool                 { return false }
 
 // TestPagesAreReadByTurns checks that a thousand readers leave a processor to others, and that
 // those waiting for a sync do not block reads.
 func TestPagesAreReadByTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &stopped{page: make(chan struct{}), sync: make(chan struct{})}
-		reading := New(store, noFanOut{}, time.Now, slog.Default()).Reading(func(string, int64) (bool, error) { return false, nil })
+		reading := New(store, noFanOut{}, time.Now, slog.Default()).NewReading(func(string, int64) (bool, error) { return false, nil })
 		most := max(1, runtime.GOMAXPROCS(0)/2)
 		const all = 20
 		answers := make(chan error, all)
 		for range all {
 			go func() {
-				_, err := reading.Events(t.Context(), someone, 0, "", changefeed.Entries(10))
+				_, err := reading.ReadEvents(t.Context(), someone, 0, "", changefeed.EntryLimit(10))
 				answers <- err
 			}()
 		}
@@ -134,7 +134,7 @@ func TestPagesAreReadByTurns(t *testing.T) {
 		}
 		over, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := reading.Events(over, someone, 0, "", changefeed.Entries(10)); err == nil {
+		if _, err := reading.ReadEvents(over, someone, 0, "", changefeed.EntryLimit(10)); err == nil {
 			t.Error("a read outlives its request")
 		}
 		close(store.page)

@@ -13,14 +13,14 @@ import (
 // TakeOver moves the events that an earlier run or another node left in the outbox. Events of
 // accounts that another node owns stay there. It marks the accounts it found as in doubt, because
 // later steps may get the same events again, or an earlier event may have stayed behind.
-func (j *Journal) TakeOver() error {
+func (j *ChangeJournal) TakeOver() error {
 	left, err := j.store.Outbox(stepMost)
 	for err == nil && len(left) > 0 {
-		byAccount := map[account.ID][]inbox.Public{}
-		j.collect(byAccount, left)
+		byAccount := map[account.ID][]inbox.PublicEvent{}
+		j.collectPending(byAccount, left)
 		for id, events := range byAccount {
-			j.doubt[id] = true
-			if err := j.append(id, events); err != nil && !fault.Is(err, fault.Moved) {
+			j.inDoubt[id] = true
+			if err := j.appendMissing(id, events); err != nil && !fault.Is(err, fault.MovedAway) {
 				return err
 			}
 		}
@@ -29,55 +29,57 @@ func (j *Journal) TakeOver() error {
 	return err
 }
 
-// Gain moves the outbox events for the accounts of a group, and those of its inboxes. No owner may
+// AcquireGroup moves the outbox events for the accounts of a group, and those of its inboxes. No owner may
 // change them yet.
-func (j *Journal) Gain(partition.Group) error { return j.do(context.Background(), j.TakeOver) }
+func (j *ChangeJournal) AcquireGroup(partition.Group) error {
+	return j.do(context.Background(), j.TakeOver)
+}
 
-// Lose drops the cached state of a group that this node has released, and then wakes its readers.
+// ReleaseGroup drops the cached state of a group that this node has released, and then wakes its readers.
 // Events that are still pending stay in the outbox, also those of accounts that remain here; these
 // accounts are in doubt from now on.
-func (j *Journal) Lose(g partition.Group) error {
+func (j *ChangeJournal) ReleaseGroup(g partition.Group) error {
 	err := j.do(context.Background(), func() error {
-		pending := map[account.ID][]inbox.Public{}
+		pending := map[account.ID][]inbox.PublicEvent{}
 		j.gatherWaiting(pending)
 		for id, events := range pending {
-			j.take(id, events)
+			j.takeEvents(id, events)
 		}
-		for id := range j.ends {
-			if id.Partition().Group() == g {
-				delete(j.ends, id)
-				delete(j.looks, id)
-				j.fan.Forget(id)
+		for id := range j.lastNumbers {
+			if id.HomePartition().Group() == g {
+				delete(j.lastNumbers, id)
+				delete(j.lastTrimmedAt, id)
+				j.fanOut.ForgetAccount(id)
 			}
 		}
 		return nil
 	})
-	j.readers.Wake(func(id account.ID) bool { return id.Partition().Group() == g })
+	j.readers.WakeAccounts(func(id account.ID) bool { return id.HomePartition().Group() == g })
 	return err
 }
 
-// missing returns the events that the journal does not have yet. Events of an inbox arrive in the
+// findMissing returns the events that the journal does not have yet. Events of an inbox arrive in the
 // order of their numbers, so the last one taken decides. Once that record was trimmed, an event
 // that arrives again after Age is added twice, but it is too old to be returned. A gap in the
 // numbers means events that could not be moved in order: they are moved first.
-func (j *Journal) missing(id account.ID, events []inbox.Public) ([]inbox.Public, error) {
+func (j *ChangeJournal) findMissing(id account.ID, events []inbox.PublicEvent) ([]inbox.PublicEvent, error) {
 	last, missing, repeats := map[string]uint64{}, events, false
 	for i := range events {
 		e := &events[i]
 		taken, known := last[e.Address]
 		if !known {
 			var err error
-			if taken, err = j.store.Taken(id, e.Address); err == nil {
-				err = j.catchUp(id, e.Address, taken, e.Number)
+			if taken, err = j.store.LastTaken(id, e.Address); err == nil {
+				err = j.catchUp(id, e.Address, taken, e.SequenceNumber)
 			}
 			if err != nil {
 				return nil, err
 			}
 		}
-		switch last[e.Address] = max(taken, e.Number); {
-		case e.Number > taken && repeats:
+		switch last[e.Address] = max(taken, e.SequenceNumber); {
+		case e.SequenceNumber > taken && repeats:
 			missing = append(missing, *e)
-		case e.Number <= taken && !repeats:
+		case e.SequenceNumber <= taken && !repeats:
 			missing, repeats = slices.Clone(events[:i]), true
 		}
 	}
@@ -85,18 +87,18 @@ func (j *Journal) missing(id account.ID, events []inbox.Public) ([]inbox.Public,
 }
 
 // catchUp moves an inbox's outbox events above one number and below another.
-func (j *Journal) catchUp(id account.ID, address string, after, below uint64) error {
+func (j *ChangeJournal) catchUp(id account.ID, address string, after, below uint64) error {
 	for after+1 < below {
 		passed, err := j.store.OutboxOf(address, after, below, stepMost)
 		if err != nil || len(passed) == 0 {
 			return err
 		}
-		after = passed[len(passed)-1].Number
-		others := func(e inbox.Public) bool { return e.Account != id } // of other accounts that had or have the address
+		after = passed[len(passed)-1].SequenceNumber
+		others := func(e inbox.PublicEvent) bool { return e.Account != id } // of other accounts that had or have the address
 		if passed = slices.DeleteFunc(passed, others); len(passed) == 0 {
 			continue
 		}
-		if err := j.write(id, passed, passed); err != nil {
+		if err := j.writeEntries(id, passed, passed); err != nil {
 			return err
 		}
 	}

@@ -19,48 +19,48 @@ import (
 
 // shaky makes steps of the journal fail.
 type shaky struct {
-	*persisttest.Store
+	*persisttest.TestStore
 	append, drop bool
 }
 
-func (s *shaky) AppendJournal(id account.ID, from uint64, events []inbox.Public, deliveries []webhook.Delivery) error {
+func (s *shaky) AppendJournal(id account.ID, from uint64, events []inbox.PublicEvent, deliveries []webhook.Delivery) error {
 	if s.append {
 		return errors.New("injected")
 	}
-	return s.Store.AppendJournal(id, from, events, deliveries)
+	return s.TestStore.AppendJournal(id, from, events, deliveries)
 }
 
-func (s *shaky) DropOutbox(events []inbox.Public) error {
+func (s *shaky) DropOutbox(events []inbox.PublicEvent) error {
 	if s.drop {
 		return errors.New("injected")
 	}
-	return s.Store.DropOutbox(events)
+	return s.TestStore.DropOutbox(events)
 }
 
-func eventOf(address string, n uint64) inbox.Public {
-	return inbox.Public{Account: someone, Address: address, Number: n, Name: "message.received", At: time.Now()}
+func eventOf(address string, n uint64) inbox.PublicEvent {
+	return inbox.PublicEvent{Account: someone, Address: address, SequenceNumber: n, EventName: "message.received", At: time.Now()}
 }
 
 // commit adds an event to the outbox.
-func commit(t *testing.T, s *persisttest.Store, e inbox.Public) {
+func commit(t *testing.T, s *persisttest.TestStore, e inbox.PublicEvent) {
 	t.Helper()
-	if err := s.CommitInbox(&inbox.Rows{Address: e.Address, Public: []inbox.Public{e}}); err != nil {
+	if err := s.CommitInbox(&inbox.Rows{Address: e.Address, PublicEvents: []inbox.PublicEvent{e}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // checkWhole checks that the journal has the events 1 to the last of each inbox, once and in order,
 // and that the outbox is empty.
-func checkWhole(t *testing.T, s *persisttest.Store, when string, last map[string]uint64) {
+func checkWhole(t *testing.T, s *persisttest.TestStore, when string, last map[string]uint64) {
 	t.Helper()
-	page, err := s.JournalPage(someone, 0, "", time.Time{}, changefeed.Entries(1<<20))
+	page, err := s.JournalPage(someone, 0, "", time.Time{}, changefeed.EntryLimit(1<<20))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]uint64{}
 	for _, e := range page.Entries {
-		if got[e.Address]++; e.Number != got[e.Address] {
-			t.Fatalf("%s: %s has event %d at place %d", when, e.Address, e.Number, got[e.Address])
+		if got[e.Address]++; e.SequenceNumber != got[e.Address] {
+			t.Fatalf("%s: %s has event %d at place %d", when, e.Address, e.SequenceNumber, got[e.Address])
 		}
 	}
 	for address, n := range last {
@@ -76,18 +76,18 @@ func checkWhole(t *testing.T, s *persisttest.Store, when string, last map[string
 // TestARepeatIsKnown checks deduplication in the same run and in the next, however many events came
 // in between.
 func TestARepeatIsKnown(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	j := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
 	last := map[string]uint64{}
 	const many = 2*stepMost + 10
 	for n := range uint64(many) {
 		e := eventOf([]string{"a@x", "b@x"}[n%2], n/2+1)
-		last[e.Address] = e.Number
+		last[e.Address] = e.SequenceNumber
 		commit(t, store, e)
-		j.take(someone, []inbox.Public{e})
+		j.takeEvents(someone, []inbox.PublicEvent{e})
 	}
 	checkWhole(t, store, "at first", last)
-	if err := j.append(someone, []inbox.Public{eventOf("a@x", 1), eventOf("b@x", 7), eventOf("a@x", 2)}); err != nil {
+	if err := j.appendMissing(someone, []inbox.PublicEvent{eventOf("a@x", 1), eventOf("b@x", 7), eventOf("a@x", 2)}); err != nil {
 		t.Fatal(err)
 	}
 	checkWhole(t, store, "told again", last)
@@ -104,29 +104,29 @@ func TestARepeatIsKnown(t *testing.T) {
 // step of them, come before the next one of their inbox. Events of the previous account of the
 // address are left for its own journal.
 func TestPassedOverEventsAreTaken(t *testing.T) {
-	store := &shaky{Store: persisttest.Open(t)}
+	store := &shaky{TestStore: persisttest.OpenStore(t)}
 	j := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
 	foreign := eventOf("b@x", 1)
 	foreign.Account = account.NewID(time.Now(), [10]byte{9})
-	commit(t, store.Store, foreign)
+	commit(t, store.TestStore, foreign)
 	store.append = true
 	const passed = stepMost + 5
 	for n := range uint64(passed) {
-		commit(t, store.Store, eventOf("a@x", n+1))
-		j.take(someone, []inbox.Public{eventOf("a@x", n+1)})
+		commit(t, store.TestStore, eventOf("a@x", n+1))
+		j.takeEvents(someone, []inbox.PublicEvent{eventOf("a@x", n+1)})
 	}
 	store.append = false
-	j.take(someone, []inbox.Public{eventOf("b@x", 2)})
-	commit(t, store.Store, eventOf("a@x", passed+1))
-	j.take(someone, []inbox.Public{eventOf("a@x", passed+1)})
+	j.takeEvents(someone, []inbox.PublicEvent{eventOf("b@x", 2)})
+	commit(t, store.TestStore, eventOf("a@x", passed+1))
+	j.takeEvents(someone, []inbox.PublicEvent{eventOf("a@x", passed+1)})
 	if left, err := store.Outbox(10); len(left) != 1 || left[0].Account != foreign.Account || err != nil {
 		t.Errorf("left in the outbox: %v, %v", left, err)
 	}
-	if err := store.Store.DropOutbox([]inbox.Public{foreign}); err != nil {
+	if err := store.TestStore.DropOutbox([]inbox.PublicEvent{foreign}); err != nil {
 		t.Fatal(err)
 	}
-	page, err := store.JournalPage(someone, 0, "a@x", time.Time{}, changefeed.Entries(1<<20))
-	if err != nil || len(page.Entries) != passed+1 || page.Entries[passed].Number != passed+1 {
+	page, err := store.JournalPage(someone, 0, "a@x", time.Time{}, changefeed.EntryLimit(1<<20))
+	if err != nil || len(page.Entries) != passed+1 || page.Entries[passed].SequenceNumber != passed+1 {
 		t.Errorf("%d entries, %v", len(page.Entries), err)
 	}
 }
@@ -137,21 +137,21 @@ func TestEveryEventOnce(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	rng := rand.New(rand.NewPCG(seed, 4))
 	for round := range 12 {
-		store := &shaky{Store: persisttest.OpenCrashable(t)}
+		store := &shaky{TestStore: persisttest.OpenCrashable(t)}
 		j := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
 		last := map[string]uint64{}
 		for range 60 {
 			address := fmt.Sprintf("%c@x", 'a'+rng.IntN(3))
 			last[address]++
 			e := eventOf(address, last[address])
-			commit(t, store.Store, e)
+			commit(t, store.TestStore, e)
 			store.append, store.drop = rng.IntN(5) == 0, rng.IntN(5) == 0
-			j.take(someone, []inbox.Public{e})
+			j.takeEvents(someone, []inbox.PublicEvent{e})
 			if rng.IntN(6) == 0 {
-				_ = j.append(someone, []inbox.Public{eventOf(address, 1+rng.Uint64N(last[address]))}) // remains in the outbox
+				_ = j.appendMissing(someone, []inbox.PublicEvent{eventOf(address, 1+rng.Uint64N(last[address]))}) // remains in the outbox
 			}
 		}
-		after := store.Crash(t)
+		after := store.CrashCopy(t)
 		if err := New(after, noFanOut{}, time.Now, slog.Default()).TakeOver(); err != nil {
 			t.Fatal(err)
 		}
@@ -162,17 +162,17 @@ func TestEveryEventOnce(t *testing.T) {
 // TestTheOutboxWaitsForTheJournal checks that outbox rows stay until the position of their entries
 // is reached.
 func TestTheOutboxWaitsForTheJournal(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	j := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
 	e := eventOf("a@x", 1)
 	commit(t, store, e)
-	release := store.Hold(someone.Partition())
+	release := store.HoldPositions(someone.HomePartition())
 	taken := make(chan struct{}, 1)
-	go func() { j.take(someone, []inbox.Public{e}); taken <- struct{}{} }()
-	for store.Awaited(someone.Partition())+int64(len(taken)) == 0 {
+	go func() { j.takeEvents(someone, []inbox.PublicEvent{e}); taken <- struct{}{} }()
+	for store.WaitingCount(someone.HomePartition())+int64(len(taken)) == 0 {
 		runtime.Gosched()
 	}
-	page, err := store.JournalPage(someone, 0, "", time.Time{}, changefeed.Entries(10))
+	page, err := store.JournalPage(someone, 0, "", time.Time{}, changefeed.EntryLimit(10))
 	if left, _ := store.Outbox(10); len(left) != 1 || len(page.Entries) != 1 || err != nil {
 		t.Errorf("%d in the outbox, %d in the journal, %v", len(left), len(page.Entries), err)
 	}
@@ -184,39 +184,39 @@ func TestTheOutboxWaitsForTheJournal(t *testing.T) {
 // TestAJournalThatWasElsewhere checks that a journal continues where another node left it, with
 // what that node had not moved.
 func TestAJournalThatWasElsewhere(t *testing.T) {
-	own := partition.NewOwner(partition.All())
-	store, g := persisttest.OpenOwned(t, own), someone.Partition().Group()
+	own := partition.NewOwner(partition.AllGroups())
+	store, g := persisttest.OpenOwned(t, own), someone.HomePartition().Group()
 	here := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
 	there := New(store, noFanOut{}, time.Now, slog.New(slog.DiscardHandler))
-	for _, j := range []*Journal{here, there} {
+	for _, j := range []*ChangeJournal{here, there} {
 		j.Start()
 		defer j.Stop()
 	}
 	n := uint64(0)
-	takes := func(j *Journal) {
+	takes := func(j *ChangeJournal) {
 		for range 3 {
 			n++
 			commit(t, store, eventOf("a@x", n))
-			j.Notify([]inbox.Public{eventOf("a@x", n)})
+			j.NotifyEvents([]inbox.PublicEvent{eventOf("a@x", n)})
 		}
-		if err := j.settle(t.Context()); err != nil {
+		if err := j.settlePending(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for round, j := range []*Journal{here, there, here, there, here} {
+	for round, j := range []*ChangeJournal{here, there, here, there, here} {
 		takes(j)
 		n++
 		commit(t, store, eventOf("a@x", n)) // nobody is notified of it before the loss
-		own.Set(g, false)
+		own.SetOwned(g, false)
 		if round%2 == 1 {
-			j.Notify([]inbox.Public{eventOf("a@x", n)})
+			j.NotifyEvents([]inbox.PublicEvent{eventOf("a@x", n)})
 		}
-		if err := j.Lose(g); err != nil {
+		if err := j.ReleaseGroup(g); err != nil {
 			t.Fatal(err)
 		}
-		own.Set(g, true)
-		next := map[*Journal]*Journal{here: there, there: here}[j]
-		if err := next.Gain(g); err != nil {
+		own.SetOwned(g, true)
+		next := map[*ChangeJournal]*ChangeJournal{here: there, there: here}[j]
+		if err := next.AcquireGroup(g); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -42,7 +42,7 @@ func (q *Queue) deferAll() {
 			rest = deferPause
 		}
 		select {
-		case <-q.stopping:
+		case <-q.stopCh:
 		case <-time.After(rest):
 		}
 	}
@@ -52,37 +52,37 @@ func (q *Queue) deferAll() {
 func (q *Queue) nextDeferrals() (group []*scheduler.Deferral[mailKey], more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.stopped {
-		group, more = q.line.Deferrals(q.now(), deferGroup)
+	if !q.isStopped {
+		group, more = q.attemptScheduler.Deferrals(q.now(), deferGroup)
 	}
-	q.deferring = len(group) > 0
-	q.nudge() // some may have returned to their lanes
+	q.deferralRunning = len(group) > 0
+	q.wakeLoop() // some may have returned to their lanes
 	return group, more
 }
 
 // deferHeld defers messages of one inbox if its group is held.
 func (q *Queue) deferHeld(address string, group []*scheduler.Deferral[mailKey]) error {
 	of := partition.Of(address).Group()
-	if ctx, held := q.terms.Begin(of); held {
-		defer q.terms.End(of)
+	if ctx, held := q.groupWork.BeginWork(of); held {
+		defer q.groupWork.EndWork(of)
 		return q.deferGroup(ctx, address, group)
 	}
 	for _, d := range group {
-		q.deferred(d, nil, nil) // Lose makes the scheduler drop them
+		q.deferMessage(d, nil, nil) // Lose makes the scheduler drop them
 	}
 	return nil
 }
 
 // deferGroup commits an attempt without a connection for messages of one inbox.
 func (q *Queue) deferGroup(ctx context.Context, address string, group []*scheduler.Deferral[mailKey]) error {
-	order := inbox.Defer{At: q.now(), Schedule: q.Schedule, Mails: make([]inbox.Deferral, len(group))}
+	order := inbox.DeferMessages{At: q.now(), Schedule: q.RetrySchedule, MessageDeferrals: make([]inbox.Deferral, len(group))}
 	for i, d := range group {
-		order.Mails[i] = inbox.Deferral{ID: d.Key.id, Why: d.Report, Jitter: rand.Float64()}
+		order.MessageDeferrals[i] = inbox.Deferral{ID: d.Key.id, FailureReason: d.Report, Jitter: rand.Float64()}
 	}
 	outcome, err := q.Inboxes.Do(ctx, address, order)
 	left := make([]*inbox.Message, len(group)) // those that still wait
 	for i := 0; i < len(group) && err == nil; i++ {
-		left[i], err = q.Inboxes.Queued(ctx, address, group[i].Key.id)
+		left[i], err = q.Inboxes.QueuedMessage(ctx, address, group[i].Key.id)
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
 		q.Logger.Warn("messages could not be deferred", "inbox", address, "mails", len(group), "err", err)
@@ -90,39 +90,39 @@ func (q *Queue) deferGroup(ctx context.Context, address string, group []*schedul
 	for i, d := range group {
 		failed := err
 		switch {
-		case outcome.Each != nil && outcome.Each[i] > 0:
-			q.logDeferral(d, outcome.Each[i], left[i])
+		case outcome.AttemptCounts != nil && outcome.AttemptCounts[i] > 0:
+			q.logDeferral(d, outcome.AttemptCounts[i], left[i])
 		case err == nil:
-			failed = q.mend(ctx, d.Key, d.At, left[i])
+			failed = q.repairEntry(ctx, d.Key, d.At, left[i])
 		}
-		q.deferred(d, left[i], failed)
+		q.deferMessage(d, left[i], failed)
 	}
 	return err
 }
 
-// deferred schedules a message for its next time, which its owner returned. If the message was
+// deferMessage schedules a message for its next time, which its owner returned. If the message was
 // moved before, the known time counts. After an error, the index entry counts.
-func (q *Queue) deferred(d *scheduler.Deferral[mailKey], m *inbox.Message, err error) {
+func (q *Queue) deferMessage(d *scheduler.Deferral[mailKey], m *inbox.Message, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	defer q.nudge()
+	defer q.wakeLoop()
 	if err != nil {
-		q.line.NotDeferred(q.now(), d, againAfter)
+		q.attemptScheduler.NotDeferred(q.now(), d, againAfter)
 		return
 	}
 	var due time.Time
 	if m != nil {
-		due = m.Sending.Due
+		due = m.OutgoingDelivery.NextDue
 	}
-	q.line.Deferred(q.now(), d, due)
+	q.attemptScheduler.EntryDeferred(q.now(), d, due)
 }
 
 // logDeferral logs and counts an attempt. m is nil if it was the last one.
 func (q *Queue) logDeferral(d *scheduler.Deferral[mailKey], attempt int, m *inbox.Message) {
-	q.counts.temporary.Add(1)
+	q.counts.temporaryFailures.Add(1)
 	verb := "attempt"
 	if m == nil {
 		verb = "failed" // its retry period is over
 	}
-	q.Logger.Info(verb, "inbox", d.Key.address, "message_id", d.Key.id, "attempt", attempt, "destination", d.Lane, "tried", false, "answer", d.Report)
+	q.Logger.Info(verb, "inbox", d.Key.address, "message_id", d.Key.id, "attempt", attempt, "destination", d.DestinationName, "tried", false, "answer", d.Report)
 }

@@ -22,23 +22,23 @@ import (
 // mu guards all fields below it. Nothing blocks under it, and no other lock is taken under it.
 type Queue struct {
 	Options
-	ctx      context.Context // of attempts; cancelled when Stop gives up waiting
-	giveUp   context.CancelFunc
-	wake     chan struct{}
-	stopping chan struct{}
-	work     sync.WaitGroup
-	counts   counts
-	signing  signing
-	terms    groups.Work // attempts and deferrals in progress
+	ctx          context.Context // of attempts; cancelled when Stop gives up waiting
+	giveUp       context.CancelFunc
+	wakeCh       chan struct{}
+	stopCh       chan struct{}
+	workersDone  sync.WaitGroup
+	counts       deliveryCounts
+	signingTurns signingTurns
+	groupWork    groups.GroupWork // attempts and deferrals in progress
 
-	mu        sync.Mutex
-	line      *scheduler.Line[mailKey]
-	backlog   [partition.Groups]backlog  // nil for a group that is not held
-	leased    []scheduler.Entry[mailKey] // of a group that is counted but not held yet
-	tasks     map[mailKey]*task          // attempts in progress
-	ends      map[*scheduler.Attempt[mailKey]]context.CancelCauseFunc
-	deferring bool
-	stopped   bool
+	mu               sync.Mutex
+	attemptScheduler *scheduler.WorkQueue[mailKey]
+	backlog          [partition.NumGroups]minuteBacklog // nil for a group that is not held
+	leasedEntries    []scheduler.Entry[mailKey]         // of a group that is counted but not held yet
+	runningTasks     map[mailKey]*attemptTask           // attempts in progress
+	cancelAttempts   map[*scheduler.Attempt[mailKey]]context.CancelCauseFunc
+	deferralRunning  bool
+	isStopped        bool
 }
 
 type mailKey struct {
@@ -46,7 +46,7 @@ type mailKey struct {
 	id      int64
 }
 
-func (k mailKey) group() partition.Group { return partition.Of(k.address).Group() }
+func (k mailKey) groupOf() partition.Group { return partition.Of(k.address).Group() }
 
 const (
 	// pageSize is how many entries of the index are read at once.
@@ -55,35 +55,35 @@ const (
 	againAfter = 15 * time.Second
 )
 
-// counts is for metrics.
-type counts struct {
-	attempts, delivered, temporary, permanent, bounced atomic.Int64
-	seconds                                            meter.Seconds // of conversations with other servers
+// deliveryCounts is for metrics.
+type deliveryCounts struct {
+	attempts, delivered, temporaryFailures, permanentFailures, bounced atomic.Int64
+	conversationSeconds                                                meter.DurationHistogram // of conversations with other servers
 }
 
 // New returns a queue that does not run yet.
 func New(o Options) *Queue {
 	if o.Courier == nil {
-		o.Courier = nowhere{}
+		o.Courier = noDelivery{}
 	}
 	q := &Queue{
-		Options: o, wake: make(chan struct{}, 1), stopping: make(chan struct{}), signing: newSigning(),
-		tasks: map[mailKey]*task{}, ends: map[*scheduler.Attempt[mailKey]]context.CancelCauseFunc{},
+		Options: o, wakeCh: make(chan struct{}, 1), stopCh: make(chan struct{}), signingTurns: newSigning(),
+		runningTasks: map[mailKey]*attemptTask{}, cancelAttempts: map[*scheduler.Attempt[mailKey]]context.CancelCauseFunc{},
 	}
-	q.line = scheduler.New(scheduler.Options[mailKey]{
-		Workers: o.Workers, LaneWorkers: o.DomainWorkers, MostHanging: o.MostHanging, HangAfter: o.HangAfter,
-		Quiet: quiet(o.Schedule), Trusting: o.Smarthost != "",
-		Group:  func(k mailKey) string { return k.address },
-		Window: scheduler.Window{Page: pageSize},
+	q.attemptScheduler = scheduler.New(scheduler.Options[mailKey]{
+		Workers: o.MaxWorkers, LaneWorkers: o.DomainWorkers, MostHanging: o.MostHanging, HangAfter: o.HangAfter,
+		QuietPeriod: silenceAfter(o.RetrySchedule), TrustAll: o.Smarthost != "",
+		GroupOf: func(k mailKey) string { return k.address },
+		Window:  scheduler.MemoryWindow{PageSize: pageSize},
 	})
 	q.ctx, q.giveUp = context.WithCancel(context.Background())
 	return q
 }
 
-// quiet is how long a destination that did not respond is left alone. It is shorter than any retry
+// silenceAfter is how long a destination that did not respond is left alone. It is shorter than any retry
 // delay, so a message's own attempts serve as probes.
-func quiet(s delivery.Schedule) time.Duration {
-	delays := s.Delays
+func silenceAfter(s delivery.RetrySchedule) time.Duration {
+	delays := s.RetryDelays
 	if len(delays) == 0 {
 		delays = delivery.DefaultDelays
 	}
@@ -91,29 +91,29 @@ func quiet(s delivery.Schedule) time.Duration {
 }
 
 // Start starts processing the groups that the queue holds.
-func (q *Queue) Start() { q.work.Go(q.run) }
+func (q *Queue) Start() { q.workersDone.Go(q.runLoop) }
 
-// run drives the queue until it stops.
-func (q *Queue) run() {
-	if q.Released != nil {
+// runLoop drives the queue until it stops.
+func (q *Queue) runLoop() {
+	if q.SendingReleased != nil {
 		select {
-		case <-q.stopping:
+		case <-q.stopCh:
 			return
-		case <-q.Released:
+		case <-q.SendingReleased:
 		}
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
-		case <-q.stopping:
+		case <-q.stopCh:
 			return
 		case <-timer.C:
-		case <-q.wake:
+		case <-q.wakeCh:
 		}
-		read, wait := q.step()
+		read, wait := q.runStep()
 		if read != nil {
-			q.read(*read)
+			q.readPage(*read)
 			wait = 0
 		}
 		timer.Reset(wait)
@@ -124,60 +124,60 @@ func (q *Queue) run() {
 // them.
 func (q *Queue) Stop(grace time.Duration) {
 	q.mu.Lock()
-	q.stopped = true
+	q.isStopped = true
 	q.mu.Unlock()
-	close(q.stopping)
+	close(q.stopCh)
 	late := time.AfterFunc(grace, q.giveUp)
 	defer late.Stop()
-	q.work.Wait()
+	q.workersDone.Wait()
 	q.giveUp()
 }
 
 func (q *Queue) now() time.Time { return q.Now().UTC().Truncate(time.Millisecond) }
 
-func (q *Queue) nudge() {
+func (q *Queue) wakeLoop() {
 	select {
-	case q.wake <- struct{}{}:
+	case q.wakeCh <- struct{}{}:
 	default:
 	}
 }
 
-// Moved takes the queue changes of a commit. Owners call it after the commit and before they reply.
-func (q *Queue) Moved(address string, moves []inbox.Queued) {
+// ApplyMoves takes the queue changes of a commit. Owners call it after the commit and before they reply.
+func (q *Queue) ApplyMoves(address string, moves []inbox.QueueMove) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	group := partition.Of(address).Group()
-	held := q.terms.Holds(group)
+	held := q.groupWork.IsHeld(group)
 	for _, move := range moves {
-		if q.backlog[group].note(move); held && !move.Leased { // this process made the lease itself
-			q.line.Moved(q.now(), q.entry(inbox.QueueEntry{At: move.To, Address: address, ID: move.ID, Since: move.Since, Domains: move.Domains}))
+		if q.backlog[group].noteMove(move); held && !move.AttemptLeased { // this process made the lease itself
+			q.attemptScheduler.EntryMoved(q.now(), q.schedulerEntry(inbox.QueueEntry{At: move.To, Address: address, ID: move.ID, AcceptedAt: move.AcceptedAt, WaitingDomains: move.WaitingDomains}))
 		}
 	}
-	q.nudge()
+	q.wakeLoop()
 }
 
-// entry converts an index entry for the scheduler.
-func (q *Queue) entry(e inbox.QueueEntry) scheduler.Entry[mailKey] {
-	return scheduler.Entry[mailKey]{Key: mailKey{e.Address, e.ID}, At: e.At, Since: e.Since, Lanes: q.lanes(e.Domains), Leased: e.Leased}
+// schedulerEntry converts an index entry for the scheduler.
+func (q *Queue) schedulerEntry(e inbox.QueueEntry) scheduler.Entry[mailKey] {
+	return scheduler.Entry[mailKey]{Key: mailKey{e.Address, e.ID}, At: e.At, AcceptedAt: e.AcceptedAt, DestinationNames: q.laneNames(e.WaitingDomains), WasLeased: e.AttemptLeased}
 }
 
-// lanes returns the routes to domains.
-func (q *Queue) lanes(domains []string) []string {
+// laneNames returns the routes to domains.
+func (q *Queue) laneNames(domains []string) []string {
 	if q.Smarthost == "" {
 		return domains
 	}
 	var routes []string
 	for _, d := range domains {
-		if r := q.route(d); !slices.Contains(routes, r) {
+		if r := q.routeFor(d); !slices.Contains(routes, r) {
 			routes = append(routes, r)
 		}
 	}
 	return routes
 }
 
-// route names the route to a destination: with a smarthost, all destinations except our own share
+// routeFor names the route to a destination: with a smarthost, all destinations except our own share
 // one.
-func (q *Queue) route(host string) string {
+func (q *Queue) routeFor(host string) string {
 	if q.Smarthost == "" || q.isOurs(host) {
 		return host
 	}
@@ -185,37 +185,37 @@ func (q *Queue) route(host string) string {
 }
 
 // isOurs reports whether host is the service domain or below it.
-func (q *Queue) isOurs(host string) bool { return domain.Within(host, q.Domain) }
+func (q *Queue) isOurs(host string) bool { return domain.IsWithin(host, q.ServiceDomain) }
 
-// step starts and cancels what the scheduler decides. It returns the page that the scheduler wants
+// runStep starts and cancels what the scheduler decides. It returns the page that the scheduler wants
 // read, and how long to sleep.
-func (q *Queue) step() (*scheduler.Read[mailKey], time.Duration) {
+func (q *Queue) runStep() (*scheduler.PageRequest[mailKey], time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.stopped {
+	if q.isStopped {
 		return nil, time.Hour
 	}
 	now := q.now()
-	ready := q.line.Step(now)
-	for _, a := range ready.Start {
-		q.start(a)
+	ready := q.attemptScheduler.Step(now)
+	for _, a := range ready.StartAttempts {
+		q.startAttempt(a)
 	}
 	for _, a := range ready.BreakOff {
-		if end := q.ends[a]; end != nil {
+		if end := q.cancelAttempts[a]; end != nil {
 			end(errHangs)
 		}
 	}
-	if ready.Defer && !q.deferring {
-		q.deferring = true
-		q.work.Go(q.deferAll)
+	if ready.HasDeferrals && !q.deferralRunning {
+		q.deferralRunning = true
+		q.workersDone.Go(q.deferAll)
 	}
-	return ready.Read, ready.Next.Sub(now)
+	return ready.ReadPage, ready.NextStep.Sub(now)
 }
 
-// read reads a page of the index.
-func (q *Queue) read(r scheduler.Read[mailKey]) {
+// readPage reads a page of the index.
+func (q *Queue) readPage(r scheduler.PageRequest[mailKey]) {
 	after := inbox.QueueEntry{At: r.From}
-	if r.Behind {
+	if r.AfterKey {
 		after.Address, after.ID = r.Key.address, r.Key.id
 	}
 	page, more, err := q.Store.MailQueue(after, r.Limit)
@@ -226,42 +226,42 @@ func (q *Queue) read(r scheduler.Read[mailKey]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, e := range page {
-		if entry := q.entry(e); q.terms.Holds(entry.Key.group()) {
+		if entry := q.schedulerEntry(e); q.groupWork.IsHeld(entry.Key.groupOf()) {
 			entries = append(entries, entry)
 		}
 	}
 	if err != nil {
-		q.line.NoPage(q.now())
+		q.attemptScheduler.NoPage(q.now())
 		return
 	}
-	q.line.Page(q.now(), entries, more)
+	q.attemptScheduler.AddPage(q.now(), entries, more)
 }
 
-// Stats is a snapshot of the mail queue.
-type Stats struct {
-	scheduler.Stats               // of what is in memory
-	Depth           int           `json:"depth"`     // messages that are not settled
-	Oldest          time.Duration `json:"oldest_ns"` // since the first of them was accepted, to the minute
-	Attempts        int64         `json:"attempts"`
-	Delivered       int64         `json:"delivered"` // recipients
-	Temporary       int64         `json:"temporary"`
-	Permanent       int64         `json:"permanent"`
-	Bounced         int64         `json:"bounced"`
-	Seconds         meter.Reading `json:"seconds"` // of conversations with other servers
+// QueueStats is a snapshot of the mail queue.
+type QueueStats struct {
+	scheduler.Stats                             // of what is in memory
+	QueueDepth          int                     `json:"depth"`     // messages that are not settled
+	OldestAge           time.Duration           `json:"oldest_ns"` // since the first of them was accepted, to the minute
+	Attempts            int64                   `json:"attempts"`
+	Delivered           int64                   `json:"delivered"` // recipients
+	TemporaryFailures   int64                   `json:"temporary"`
+	PermanentFailures   int64                   `json:"permanent"`
+	Bounced             int64                   `json:"bounced"`
+	ConversationSeconds meter.HistogramSnapshot `json:"seconds"` // of conversations with other servers
 }
 
-// Stats takes the snapshot.
-func (q *Queue) Stats() Stats {
+// QueueStats takes the snapshot.
+func (q *Queue) ReadStats() QueueStats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s := Stats{
-		Stats: q.line.Stats(q.now()), Attempts: q.counts.attempts.Load(), Delivered: q.counts.delivered.Load(),
-		Temporary: q.counts.temporary.Load(), Permanent: q.counts.permanent.Load(), Bounced: q.counts.bounced.Load(),
-		Seconds: q.counts.seconds.Read(),
+	s := QueueStats{
+		Stats: q.attemptScheduler.Stats(q.now()), Attempts: q.counts.attempts.Load(), Delivered: q.counts.delivered.Load(),
+		TemporaryFailures: q.counts.temporaryFailures.Load(), PermanentFailures: q.counts.permanentFailures.Load(), Bounced: q.counts.bounced.Load(),
+		ConversationSeconds: q.counts.conversationSeconds.TakeSnapshot(),
 	}
 	for _, b := range q.backlog {
-		mails, oldest := b.depth(q.now())
-		s.Depth, s.Oldest = s.Depth+mails, max(s.Oldest, oldest)
+		mails, oldest := b.countWaiting(q.now())
+		s.QueueDepth, s.OldestAge = s.QueueDepth+mails, max(s.OldestAge, oldest)
 	}
 	return s
 }

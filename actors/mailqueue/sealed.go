@@ -9,40 +9,40 @@ import (
 // fields, because the digests in them would confirm a guess of the message. Both are decrypted in
 // memory for each attempt, and the commit that makes the status final deletes them.
 
-// outgoing returns a message as it was composed; nil if it is gone.
-func (q *Queue) outgoing(t *task) ([]byte, error) {
-	if t.message.Sealed == nil {
-		return q.Store.Raw(t.key.address, t.key.id)
+// composedMessage returns a message as it was composed; nil if it is gone.
+func (q *Queue) composedMessage(t *attemptTask) ([]byte, error) {
+	if t.message.EncryptedState == nil {
+		return q.Store.ReadRaw(t.messageKey.address, t.messageKey.id)
 	}
-	encrypted, err := q.Store.QueuedCopy(t.key.address, t.key.id)
+	encrypted, err := q.Store.QueuedCopy(t.messageKey.address, t.messageKey.id)
 	if err != nil || encrypted == nil {
 		return nil, err
 	}
-	return q.open(t, encrypted)
+	return q.decryptWaiting(t, encrypted)
 }
 
-// frozen returns the signature fields that the first attempt made.
-func (q *Queue) frozen(t *task) ([]byte, error) {
-	fields, err := q.Store.Signature(t.key.address, t.key.id)
-	if err != nil || fields == nil || t.message.Sealed == nil {
+// frozenSignature returns the signature fields that the first attempt made.
+func (q *Queue) frozenSignature(t *attemptTask) ([]byte, error) {
+	fields, err := q.Store.FrozenSignature(t.messageKey.address, t.messageKey.id)
+	if err != nil || fields == nil || t.message.EncryptedState == nil {
 		return fields, err
 	}
-	return q.open(t, fields)
+	return q.decryptWaiting(t, fields)
 }
 
-// freeze encrypts the order's fields if necessary, and returns them as they are sent.
-func (q *Queue) freeze(t *task, order *inbox.Attempt) (fields []byte, err error) {
-	if fields = order.Fields; t.message.Sealed != nil {
-		order.Fields, err = q.Store.Encrypt(inbox.QueuePurpose(t.key.address), fields)
+// freezeSignature encrypts the order's fields if necessary, and returns them as they are sent.
+func (q *Queue) freezeSignature(t *attemptTask, order *inbox.BeginAttempt) (fields []byte, err error) {
+	if fields = order.SignatureFields; t.message.EncryptedState != nil {
+		order.SignatureFields, err = q.Store.EncryptSecret(inbox.QueuePurpose(t.messageKey.address), fields)
 	}
 	return fields, err
 }
 
-// open decrypts a queued value. If the folder's key does not fit, the value is lost.
-func (q *Queue) open(t *task, encrypted []byte) ([]byte, error) {
-	plain, err := q.Store.Decrypt(inbox.QueuePurpose(t.key.address), encrypted)
+// decryptWaiting decrypts a queued value. If the folder's key does not fit, the value is lost.
+func (q *Queue) decryptWaiting(t *attemptTask, encrypted []byte) ([]byte, error) {
+	plain, err := q.Store.Decrypt(inbox.QueuePurpose(t.messageKey.address), encrypted)
 	if fault.Is(err, fault.Internal) {
-		err = inbox.DamagedMessage(t.key.id, t.key.address, err)
+		err = inbox.DamagedMessage(t.messageKey.id, t.messageKey.address, err)
 	}
 	return plain, err
 }

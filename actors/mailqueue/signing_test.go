@@ -30,10 +30,10 @@ func TestSigningRests(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := signing{make(chan struct{}, 2), make(chan struct{}, 1), new(atomic.Int64)}
-				s.callers.Store(c.callers)
+				s := signingTurns{make(chan struct{}, 2), make(chan struct{}, 1), new(atomic.Int64)}
+				s.waitingCallers.Store(c.callers)
 				failed, began := errors.New("no key"), time.Now()
-				err := s.sign(t.Context(), c.hopeful, func() error { time.Sleep(c.signs); return failed })
+				err := s.runSigning(t.Context(), c.hopeful, func() error { time.Sleep(c.signs); return failed })
 				if took := time.Since(began); took != c.turn || err != failed {
 					t.Errorf("took %v and gave %v, want %v", took, err, c.turn)
 				}
@@ -47,14 +47,14 @@ func TestSigningRests(t *testing.T) {
 func TestSigningTakesTurns(t *testing.T) {
 	for _, hopeful := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			s := signing{make(chan struct{}, 2), make(chan struct{}, 1), new(atomic.Int64)}
+			s := signingTurns{make(chan struct{}, 2), make(chan struct{}, 1), new(atomic.Int64)}
 			ctx, cancel := context.WithCancel(t.Context())
 			finish := make(chan struct{})
 			results := make(chan error, 5)
 			began := make(chan struct{}, 5)
 			for range 5 {
 				go func() {
-					results <- s.sign(ctx, hopeful, func() error { began <- struct{}{}; <-finish; return nil })
+					results <- s.runSigning(ctx, hopeful, func() error { began <- struct{}{}; <-finish; return nil })
 				}()
 			}
 			synctest.Wait()

@@ -12,57 +12,57 @@ import (
 // reported. The next owner of the group retries cancelled ones.
 const loseGrace = 5 * time.Second
 
-// Counted is the holder of what the queue counts in a group's index. It acquires a group before
+// IndexHolder is the holder of what the queue counts in a group's index. It acquires a group before
 // anybody changes the index, and releases it when nobody does any more.
-func (q *Queue) Counted() groups.Holder { return counted{q} }
+func (q *Queue) IndexHolder() groups.GroupHolder { return indexHolder{q} }
 
-type counted struct{ q *Queue }
+type indexHolder struct{ q *Queue }
 
-// Gain counts the group's part of the queue, and collects the leased entries: attempts that an
+// AcquireGroup counts the group's part of the queue, and collects the leased entries: attempts that an
 // earlier run did not finish.
-func (c counted) Gain(g partition.Group) error {
+func (c indexHolder) AcquireGroup(g partition.Group) error {
 	q := c.q
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.backlog[g], q.leased = backlog{}, nil
+	q.backlog[g], q.leasedEntries = minuteBacklog{}, nil
 	return q.Store.QueuedIn(g, func(e inbox.QueueEntry) {
-		if q.backlog[g].add(e.Since, 1); e.Leased {
-			q.leased = append(q.leased, q.entry(e))
+		if q.backlog[g].addMessages(e.AcceptedAt, 1); e.AttemptLeased {
+			q.leasedEntries = append(q.leasedEntries, q.schedulerEntry(e))
 		}
 	})
 }
 
-// Lose implements groups.Holder.
-func (c counted) Lose(g partition.Group) error {
+// ReleaseGroup implements groups.GroupHolder.
+func (c indexHolder) ReleaseGroup(g partition.Group) error {
 	c.q.mu.Lock()
 	defer c.q.mu.Unlock()
-	c.q.backlog[g], c.q.leased = nil, nil
+	c.q.backlog[g], c.q.leasedEntries = nil, nil
 	return nil
 }
 
-// Gain starts processing a group that was counted.
-func (q *Queue) Gain(g partition.Group) error {
+// AcquireGroup starts processing a group that was counted.
+func (q *Queue) AcquireGroup(g partition.Group) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.terms.Gain(q.ctx, g)
-	q.line.Anew(q.now())
-	for _, e := range q.leased {
-		q.line.Interrupted(q.now(), e)
+	q.groupWork.AcquireGroup(q.ctx, g)
+	q.attemptScheduler.RestartScan(q.now())
+	for _, e := range q.leasedEntries {
+		q.attemptScheduler.AddInterrupted(q.now(), e)
 	}
-	q.leased = nil
-	q.nudge()
+	q.leasedEntries = nil
+	q.wakeLoop()
 	return nil
 }
 
-// Lose ends the attempts of a group. Their outcomes can be committed until it returns.
-func (q *Queue) Lose(g partition.Group) error {
-	q.terms.Lose(g, loseGrace)
+// ReleaseGroup ends the attempts of a group. Their outcomes can be committed until it returns.
+func (q *Queue) ReleaseGroup(g partition.Group) error {
+	q.groupWork.ReleaseGroup(g, loseGrace)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.line.Drop(q.now(), func(k mailKey) bool { return k.group() == g })
-	for k := range q.tasks {
-		if k.group() == g { // a part of it will never begin
-			delete(q.tasks, k)
+	q.attemptScheduler.DropEntries(q.now(), func(k mailKey) bool { return k.groupOf() == g })
+	for k := range q.runningTasks {
+		if k.groupOf() == g { // a part of it will never begin
+			delete(q.runningTasks, k)
 		}
 	}
 	return nil

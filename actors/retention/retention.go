@@ -20,7 +20,7 @@ import (
 type Store interface {
 	// DueInboxes returns inboxes whose retention is due, in time order, and when the next one is
 	// due (zero if none is).
-	DueInboxes(until time.Time, limit int) (due []inbox.Due, next time.Time, err error)
+	DueInboxes(until time.Time, limit int) (due []inbox.RetentionEntry, next time.Time, err error)
 	// ClockTrusted reports whether the wall clock may remove anything.
 	ClockTrusted() bool
 	// ForgetOnce examines up to limit request records after a place. It removes those made before
@@ -33,17 +33,17 @@ type Store interface {
 	DeliveryAccounts(after account.ID, limit int) ([]account.ID, error)
 }
 
-// Retention is the supervisor that removes expired data by the due index, in bounded steps. It
+// RetentionSupervisor is the supervisor that removes expired data by the due index, in bounded steps. It
 // activates an inbox only if the index says so. Only Run's goroutine touches its fields.
-type Retention struct {
-	groups.Bell
+type RetentionSupervisor struct {
+	groups.WakeSignal
 	store Store
-	do    func(ctx context.Context, address string, cmd inbox.Command) (inbox.Outcome, error)
+	do    func(ctx context.Context, address string, cmd inbox.Command) (inbox.CommandOutcome, error)
 	now   func() time.Time
 	log   *slog.Logger
 
-	requests   walk
-	deliveries walk
+	requestWalk  rowWalk
+	deliveryWalk rowWalk
 }
 
 const (
@@ -53,20 +53,20 @@ const (
 )
 
 // New returns a supervisor that sends Expire to inboxes by do.
-func New(store Store, do func(context.Context, string, inbox.Command) (inbox.Outcome, error), quota Quota, now func() time.Time, log *slog.Logger) *Retention {
-	return &Retention{
-		Bell: groups.NewBell(), store: store, do: do, now: now, log: log,
-		requests: walk{what: "records of requests", step: forgetRequests(store, quota)}, deliveries: walk{what: "deliveries", step: forgetDeliveries(store)},
+func New(store Store, do func(context.Context, string, inbox.Command) (inbox.CommandOutcome, error), quota RequestQuota, now func() time.Time, log *slog.Logger) *RetentionSupervisor {
+	return &RetentionSupervisor{
+		WakeSignal: groups.NewBell(), store: store, do: do, now: now, log: log,
+		requestWalk: rowWalk{rowKind: "records of requests", removeSome: forgetRequests(store, quota)}, deliveryWalk: rowWalk{rowKind: "deliveries", removeSome: forgetDeliveries(store)},
 	}
 }
 
 // Run processes the index until stop is closed.
-func (r *Retention) Run(stop <-chan struct{}) {
+func (r *RetentionSupervisor) Run(stop <-chan struct{}) {
 	for {
 		wait := dueLook
 		if r.store.ClockTrusted() {
-			wait = r.step()
-			for _, w := range []*walk{&r.requests, &r.deliveries} {
+			wait = r.runStep()
+			for _, w := range []*rowWalk{&r.requestWalk, &r.deliveryWalk} {
 				if w.goOn(r.now(), r.log) {
 					wait = min(wait, walkPause)
 				}
@@ -75,23 +75,23 @@ func (r *Retention) Run(stop <-chan struct{}) {
 		select {
 		case <-stop:
 			return
-		case <-r.Bell:
+		case <-r.WakeSignal:
 		case <-time.After(wait):
 		}
 	}
 }
 
-// step removes one batch and returns how long to wait for the next.
-func (r *Retention) step() time.Duration {
+// runStep removes one batch and returns how long to wait for the next.
+func (r *RetentionSupervisor) runStep() time.Duration {
 	due, next, err := r.store.DueInboxes(r.now(), dueBatch)
 	if err != nil {
 		r.log.Error("retention due index could not be read", "err", err)
 		return dueLook
 	}
 	if len(due) == 0 {
-		return min(dueLook, max(time.Second, r.until(next)))
+		return min(dueLook, max(time.Second, r.waitUntil(next)))
 	}
-	switch failed, moved := r.expire(due); {
+	switch failed, moved := r.expireDue(due); {
 	case failed > 0:
 		r.log.Warn("retention of some inboxes failed, will be retried", "failed", failed, "of", len(due))
 		return dueLook
@@ -101,23 +101,23 @@ func (r *Retention) step() time.Duration {
 	return 0
 }
 
-func (r *Retention) until(next time.Time) time.Duration {
+func (r *RetentionSupervisor) waitUntil(next time.Time) time.Duration {
 	if next.IsZero() {
 		return dueLook
 	}
 	return next.Sub(r.now())
 }
 
-// expire sends Expire to the inbox of each entry, dueWorkers at once. It counts the failures, and
+// expireDue sends Expire to the inbox of each entry, dueWorkers at once. It counts the failures, and
 // the entries that another node owns by now.
-func (r *Retention) expire(due []inbox.Due) (failed, moved int64) {
+func (r *RetentionSupervisor) expireDue(due []inbox.RetentionEntry) (failed, moved int64) {
 	var workers sync.WaitGroup
 	var fails, moves atomic.Int64
 	for w := range dueWorkers {
 		workers.Go(func() {
 			for i := w; i < len(due); i += dueWorkers {
-				switch answer, err := r.do(context.Background(), due[i].Address, inbox.Expire{At: due[i].At}); {
-				case fault.Is(err, fault.Moved):
+				switch answer, err := r.do(context.Background(), due[i].Address, inbox.RemoveExpired{At: due[i].At}); {
+				case fault.Is(err, fault.MovedAway):
 					moves.Add(1)
 				case err != nil || answer.Count == 0: // an entry for which nothing expired also counts, or it would return at once
 					fails.Add(1)

@@ -20,9 +20,9 @@ var someone = account.NewID(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC), [10]b
 // noQuota counts nothing.
 type noQuota struct{}
 
-func (noQuota) Begin(time.Time)           {}
-func (noQuota) Found(*idempotency.Record) {}
-func (noQuota) End()                      {}
+func (noQuota) BeginWalk(time.Time)             {}
+func (noQuota) CountRecord(*idempotency.Record) {}
+func (noQuota) EndWalk()                        {}
 
 // TestDoubtOutlivesCrashes covers a clock that went 35 days ahead while the service was off.
 // Messages arrive and it crashes repeatedly; due messages are removed only after an hour in one
@@ -38,11 +38,11 @@ func TestDoubtOutlivesCrashes(t *testing.T) {
 		time.Sleep(time.Second) // until it is recorded
 		var expired atomic.Int64
 		run := func(d time.Duration) {
-			store = store.Crash(t)
+			store = store.CrashCopy(t)
 			stop := make(chan struct{})
-			r := New(store, func(context.Context, string, inbox.Command) (inbox.Outcome, error) {
+			r := New(store, func(context.Context, string, inbox.Command) (inbox.CommandOutcome, error) {
 				expired.Add(1)
-				return inbox.Outcome{}, nil
+				return inbox.CommandOutcome{}, nil
 			}, noQuota{}, time.Now, slog.New(slog.DiscardHandler))
 			go r.Run(stop)
 			mail := &inbox.Rows{Address: "new@x.test", Profile: &inbox.Profile{Address: "new@x.test"}}
@@ -68,12 +68,12 @@ func TestDoubtOutlivesCrashes(t *testing.T) {
 // TestOldRecordsOfRequestsGo checks the removal by the retention's clock, in a walk that pauses for
 // an hour.
 func TestOldRecordsOfRequestsGo(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	w := walk{step: forgetRequests(store, noQuota{})}
-	old := idempotency.Record{Request: idempotency.Request{Key: idempotency.Key{1}}, At: now.Add(-idempotency.Life - time.Second)}
-	young := idempotency.Record{Request: idempotency.Request{Key: idempotency.Key{2}}, At: now.Add(-idempotency.Life + time.Minute)}
-	if err := store.CommitAccount(&account.Rows{ID: someone, Once: idempotency.Records{Put: []idempotency.Record{old, young}}}); err != nil {
+	w := rowWalk{removeSome: forgetRequests(store, noQuota{})}
+	old := idempotency.Record{Request: idempotency.Request{Key: idempotency.RequestKey{1}}, At: now.Add(-idempotency.RecordLifetime - time.Second)}
+	young := idempotency.Record{Request: idempotency.Request{Key: idempotency.RequestKey{2}}, At: now.Add(-idempotency.RecordLifetime + time.Minute)}
+	if err := store.CommitAccount(&account.Rows{ID: someone, IdempotencyRecords: idempotency.BatchRecords{PutRecords: []idempotency.Record{old, young}}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -90,25 +90,25 @@ func TestOldRecordsOfRequestsGo(t *testing.T) {
 
 // countingStore counts the pages of accounts that are read.
 type countingStore struct {
-	*persisttest.Store
+	*persisttest.TestStore
 	walks int
 }
 
 func (s *countingStore) DeliveryAccounts(after account.ID, limit int) ([]account.ID, error) {
 	s.walks++
-	return s.Store.DeliveryAccounts(after, limit)
+	return s.TestStore.DeliveryAccounts(after, limit)
 }
 
 // TestRecordsOfQuietAccountsGo checks the periodic removal by age for any number of accounts.
 func TestRecordsOfQuietAccountsGo(t *testing.T) {
 	const accounts = dueBatch + 10
-	store := &countingStore{Store: persisttest.Open(t)}
+	store := &countingStore{TestStore: persisttest.OpenStore(t)}
 	now := time.UnixMilli(1_700_000_000_000)
 	fill := func(id account.ID, records int, at time.Time) {
-		var all []webhook.Change
+		var all []webhook.DeliveryChange
 		for n := range records {
-			del := webhook.Delivery{Account: id, ID: int64(n + 1), Webhook: 1, State: webhook.Delivered, At: at}
-			all = append(all, del.Put(time.Time{}, false))
+			del := webhook.Delivery{Account: id, ID: int64(n + 1), Webhook: 1, State: webhook.StateDelivered, At: at}
+			all = append(all, del.PutChange(time.Time{}, false))
 		}
 		if err := store.CommitDeliveries(id, all); err != nil {
 			t.Fatal(err)
@@ -120,7 +120,7 @@ func TestRecordsOfQuietAccountsGo(t *testing.T) {
 	}
 	fill(of(accounts-1), 2*deliveryStep+100, now.Add(-webhook.RecordAge-time.Second))
 	fill(of(7), 3, now.Add(-webhook.RecordAge))
-	w := walk{step: forgetDeliveries(store)}
+	w := rowWalk{removeSome: forgetDeliveries(store)}
 	for range 2 {
 		for steps := 0; w.goOn(now, nil); steps++ {
 			if steps > accounts {
@@ -133,7 +133,7 @@ func TestRecordsOfQuietAccountsGo(t *testing.T) {
 		if n == 7 {
 			want = 3
 		}
-		if all, err := store.Deliveries(of(n), 0, 0, 10_000); err != nil || len(all) != want {
+		if all, err := store.ListDeliveries(of(n), 0, 0, 10_000); err != nil || len(all) != want {
 			t.Errorf("account %d has %d records, %v; want %d", n, len(all), err, want)
 		}
 	}

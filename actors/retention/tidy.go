@@ -12,23 +12,23 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// Tidy deletes the content of messages that are gone from the rows derived from them: events and
+// ContentCleaner deletes the content of messages that are gone from the rows derived from them: events and
 // deliveries. Readers do not depend on it: they check whether the message exists. Any goroutine may
 // call Note; Run's goroutine does the rest.
-type Tidy struct {
-	accounts func(after account.ID, limit int) ([]account.ID, error) // that have had events
-	forget   []Forget
-	log      *slog.Logger
+type ContentCleaner struct {
+	listAccounts func(after account.ID, limit int) ([]account.ID, error) // that have had events
+	forgetFuncs  []ForgetFunc
+	log          *slog.Logger
 
-	mu     sync.Mutex // guards all below
-	noted  map[account.ID]bool
-	ripe   map[account.ID]bool    // noted before the last round: rows that were pending then are written
-	gained [partition.Groups]bool // since the last round: an earlier owner may have left rows
+	mu             sync.Mutex // guards all below
+	notedAccounts  map[account.ID]bool
+	dueAccounts    map[account.ID]bool       // noted before the last round: rows that were pending then are written
+	acquiredGroups [partition.NumGroups]bool // since the last round: an earlier owner may have left rows
 }
 
-// Forget deletes the content of messages that are gone from up to limit rows of an account, those
+// ForgetFunc deletes the content of messages that are gone from up to limit rows of an account, those
 // after from (0: from the first). It returns the last row it examined, and whether more follow.
-type Forget func(ctx context.Context, id account.ID, from uint64, limit int) (last uint64, more bool, err error)
+type ForgetFunc func(ctx context.Context, id account.ID, from uint64, limit int) (last uint64, more bool, err error)
 
 const (
 	tidyEvery = time.Minute
@@ -38,42 +38,42 @@ const (
 )
 
 // NewTidy returns a Tidy that calls each function of forget for the accounts.
-func NewTidy(accounts func(account.ID, int) ([]account.ID, error), log *slog.Logger, forget ...Forget) *Tidy {
-	return &Tidy{accounts: accounts, forget: forget, log: log, noted: map[account.ID]bool{}}
+func NewTidy(accounts func(account.ID, int) ([]account.ID, error), log *slog.Logger, forget ...ForgetFunc) *ContentCleaner {
+	return &ContentCleaner{listAccounts: accounts, forgetFuncs: forget, log: log, notedAccounts: map[account.ID]bool{}}
 }
 
-// Note records that messages of an account were deleted.
-func (t *Tidy) Note(id account.ID) {
+// NoteRemoved records that messages of an account were deleted.
+func (t *ContentCleaner) NoteRemoved(id account.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.noted[id] = true
+	t.notedAccounts[id] = true
 }
 
-// Gain makes the next round process the accounts of a group.
-func (t *Tidy) Gain(g partition.Group) error {
+// AcquireGroup makes the next round process the accounts of a group.
+func (t *ContentCleaner) AcquireGroup(g partition.Group) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.gained[g] = true
+	t.acquiredGroups[g] = true
 	return nil
 }
 
-// Lose drops a group's accounts.
-func (t *Tidy) Lose(g partition.Group) error {
+// ReleaseGroup drops a group's accounts.
+func (t *ContentCleaner) ReleaseGroup(g partition.Group) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.gained[g] = false
-	for _, noted := range []map[account.ID]bool{t.noted, t.ripe} {
-		maps.DeleteFunc(noted, func(id account.ID, _ bool) bool { return id.Partition().Group() == g })
+	t.acquiredGroups[g] = false
+	for _, noted := range []map[account.ID]bool{t.notedAccounts, t.dueAccounts} {
+		maps.DeleteFunc(noted, func(id account.ID, _ bool) bool { return id.HomePartition().Group() == g })
 	}
 	return nil
 }
 
 // Run processes the accounts of the groups that were acquired, and then the noted accounts, until
 // ctx ends.
-func (t *Tidy) Run(ctx context.Context) {
+func (t *ContentCleaner) Run(ctx context.Context) {
 	for {
 		from := time.Now()
-		t.round(ctx)
+		t.runRound(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -82,30 +82,30 @@ func (t *Tidy) Run(ctx context.Context) {
 	}
 }
 
-// round processes the acquired groups, and the accounts noted before the last round.
-func (t *Tidy) round(ctx context.Context) {
+// runRound processes the acquired groups, and the accounts noted before the last round.
+func (t *ContentCleaner) runRound(ctx context.Context) {
 	t.mu.Lock()
-	ripe, gained := t.ripe, t.gained
-	t.ripe, t.noted, t.gained = t.noted, map[account.ID]bool{}, [partition.Groups]bool{}
+	ripe, gained := t.dueAccounts, t.acquiredGroups
+	t.dueAccounts, t.notedAccounts, t.acquiredGroups = t.notedAccounts, map[account.ID]bool{}, [partition.NumGroups]bool{}
 	t.mu.Unlock()
-	if gained != [partition.Groups]bool{} {
-		t.all(ctx, gained)
+	if gained != [partition.NumGroups]bool{} {
+		t.cleanGroups(ctx, gained)
 	}
 	for id := range ripe {
-		t.one(ctx, id)
+		t.cleanAccount(ctx, id)
 	}
 }
 
-// all processes the accounts of some groups.
-func (t *Tidy) all(ctx context.Context, of [partition.Groups]bool) {
+// cleanGroups processes the accounts of some groups.
+func (t *ContentCleaner) cleanGroups(ctx context.Context, of [partition.NumGroups]bool) {
 	for last := (account.ID{}); ctx.Err() == nil; {
-		ids, err := t.accounts(last, dueBatch)
+		ids, err := t.listAccounts(last, dueBatch)
 		if err != nil {
 			t.log.Error("accounts with events could not be listed", "err", err)
 		}
 		for _, id := range ids {
-			if last = id; of[id.Partition().Group()] {
-				t.one(ctx, id)
+			if last = id; of[id.HomePartition().Group()] {
+				t.cleanAccount(ctx, id)
 			}
 		}
 		if len(ids) < dueBatch {
@@ -114,20 +114,20 @@ func (t *Tidy) all(ctx context.Context, of [partition.Groups]bool) {
 	}
 }
 
-// one processes one account. After a failure the account is noted again, unless another node owns
+// cleanAccount processes one account. After a failure the account is noted again, unless another node owns
 // it.
-func (t *Tidy) one(ctx context.Context, id account.ID) {
-	for _, forget := range t.forget {
-		if err := inSteps(ctx, id, forget); err != nil && !fault.Is(err, fault.Moved) {
+func (t *ContentCleaner) cleanAccount(ctx context.Context, id account.ID) {
+	for _, forget := range t.forgetFuncs {
+		if err := inSteps(ctx, id, forget); err != nil && !fault.Is(err, fault.MovedAway) {
 			if ctx.Err() == nil {
 				t.log.Error("content of deleted messages could not be removed from events", "account", id, "err", err)
 			}
-			t.Note(id)
+			t.NoteRemoved(id)
 		}
 	}
 }
 
-func inSteps(ctx context.Context, id account.ID, forget Forget) error {
+func inSteps(ctx context.Context, id account.ID, forget ForgetFunc) error {
 	for last, more := uint64(0), true; more; {
 		var err error
 		if last, more, err = forget(ctx, id, last, tidyStep); err != nil {

@@ -19,7 +19,7 @@ func TestTidyGoesWithTheGroups(t *testing.T) {
 		var all []account.ID // in three groups
 		for n := 0; len(all) < 3; n++ {
 			id := account.ID{byte(n), byte(n >> 8)}
-			if !slices.ContainsFunc(all, func(o account.ID) bool { return o.Partition().Group() == id.Partition().Group() }) {
+			if !slices.ContainsFunc(all, func(o account.ID) bool { return o.HomePartition().Group() == id.HomePartition().Group() }) {
 				all = append(all, id)
 			}
 		}
@@ -35,23 +35,23 @@ func TestTidyGoesWithTheGroups(t *testing.T) {
 			}
 			return 0, false, nil
 		})
-		group := func(n int) partition.Group { return all[n].Partition().Group() }
+		group := func(n int) partition.Group { return all[n].HomePartition().Group() }
 		is := func(when string, want ...int) {
 			t.Helper()
 			tidied = nil
-			tidy.round(t.Context())
+			tidy.runRound(t.Context())
 			if slices.Sort(tidied); !slices.Equal(tidied, want) {
 				t.Errorf("%s: %v, want %v", when, tidied, want)
 			}
 		}
-		_, _, _ = tidy.Gain(group(1)), tidy.Gain(group(2)), tidy.Lose(group(2))
+		_, _, _ = tidy.AcquireGroup(group(1)), tidy.AcquireGroup(group(2)), tidy.ReleaseGroup(group(2))
 		is("gained one, and one for a moment", 1)
 		for n := range 3 {
-			tidy.Note(all[n])
+			tidy.NoteRemoved(all[n])
 		}
-		_ = tidy.Lose(group(0))
+		_ = tidy.ReleaseGroup(group(0))
 		is("just noted")
-		_ = tidy.Lose(group(1))
+		_ = tidy.ReleaseGroup(group(1))
 		moved = 2
 		is("noted before, but for what was lost", 2)
 		is("moved")

@@ -10,14 +10,14 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// walk scans all rows of a kind and removes the old ones, one step at a time. It runs only while
+// rowWalk scans all rows of a kind and removes the old ones, one step at a time. It runs only while
 // the clock is trusted.
-type walk struct {
-	what string
-	// step removes some rows and reports whether the walk continues.
-	step  func(now time.Time) (more bool, err error)
-	going bool
-	ended time.Time
+type rowWalk struct {
+	rowKind string
+	// removeSome removes some rows and reports whether the walk continues.
+	removeSome func(now time.Time) (more bool, err error)
+	isRunning  bool
+	endedAt    time.Time
 }
 
 const (
@@ -29,39 +29,39 @@ const (
 )
 
 // goOn runs the next step if it is due, and reports whether the walk continues.
-func (w *walk) goOn(now time.Time, log *slog.Logger) bool {
-	if !w.going && now.Sub(w.ended) < walkEvery {
+func (w *rowWalk) goOn(now time.Time, log *slog.Logger) bool {
+	if !w.isRunning && now.Sub(w.endedAt) < walkEvery {
 		return false
 	}
-	more, err := w.step(now)
-	if err != nil && !fault.Is(err, fault.Moved) {
-		log.Error("old records could not be removed", "what", w.what, "err", err)
+	more, err := w.removeSome(now)
+	if err != nil && !fault.Is(err, fault.MovedAway) {
+		log.Error("old records could not be removed", "what", w.rowKind, "err", err)
 	}
-	if w.going = more; !more {
-		w.ended = now
+	if w.isRunning = more; !more {
+		w.endedAt = now
 	}
 	return more
 }
 
 // forgetRequests returns the step over request records that have expired.
-func forgetRequests(store Store, quota Quota) func(time.Time) (bool, error) {
+func forgetRequests(store Store, quota RequestQuota) func(time.Time) (bool, error) {
 	var place []byte
 	return func(now time.Time) (more bool, err error) {
 		if place == nil {
-			quota.Begin(now)
+			quota.BeginWalk(now)
 		}
-		if place, err = store.ForgetOnce(now.Add(-idempotency.Life), place, requestStep, quota.Found); place == nil && err == nil {
-			quota.End()
+		if place, err = store.ForgetOnce(now.Add(-idempotency.RecordLifetime), place, requestStep, quota.CountRecord); place == nil && err == nil {
+			quota.EndWalk()
 		}
 		return place != nil, err
 	}
 }
 
-// Quota counts the request records that each complete walk finds.
-type Quota interface {
-	Begin(now time.Time)
-	Found(*idempotency.Record)
-	End()
+// RequestQuota counts the request records that each complete walk finds.
+type RequestQuota interface {
+	BeginWalk(now time.Time)
+	CountRecord(*idempotency.Record)
+	EndWalk()
 }
 
 // forgetDeliveries returns the step over accounts. For accounts with recent events, the webhooks

@@ -16,35 +16,35 @@ import (
 type Store interface {
 	// RecipientOf returns an account's public key, or "" if it has none.
 	RecipientOf(account.ID) (string, error)
-	// MAC returns 32 bytes of data that no other data folder can compute.
-	MAC(purpose string, data []byte) ([]byte, error)
-	Encrypt(purpose string, secret []byte) ([]byte, error)
+	// ComputeMAC returns 32 bytes of data that no other data folder can compute.
+	ComputeMAC(purpose string, data []byte) ([]byte, error)
+	EncryptSecret(purpose string, secret []byte) ([]byte, error)
 }
 
-// Inboxes reports which inboxes are encrypted.
-type Inboxes interface {
-	// Encryption finds the account whose inbox lives at an address, and whether the inbox is
+// EncryptionReader reports which inboxes are encrypted.
+type EncryptionReader interface {
+	// InboxEncryption finds the account whose inbox lives at an address, and whether the inbox is
 	// encrypted.
-	Encryption(address string) (id account.ID, encrypted bool, err error)
+	InboxEncryption(address string) (id account.ID, encrypted bool, err error)
 }
 
-// Sealer encrypts messages. It is immutable; any goroutine may use it.
-type Sealer struct {
+// MessageSealer encrypts messages. It is immutable; any goroutine may use it.
+type MessageSealer struct {
 	store   Store
-	inboxes Inboxes
+	inboxes EncryptionReader
 }
 
 // New returns a Sealer.
-func New(store Store, inboxes Inboxes) *Sealer { return &Sealer{store, inboxes} }
+func New(store Store, inboxes EncryptionReader) *MessageSealer { return &MessageSealer{store, inboxes} }
 
-// For returns the public key for a message to an address. It returns nil if the message is stored
+// RecipientFor returns the public key for a message to an address. It returns nil if the message is stored
 // unencrypted, or if the address has no inbox. The caller calls it after it has received the whole
 // message. The key is read from the disk, where a change is written before it is acknowledged. So a
 // message that ends after the acknowledgement is encrypted for the new key.
-func (s *Sealer) For(address string) (*sealed.Recipient, error) {
-	id, encrypted, err := s.inboxes.Encryption(address)
+func (s *MessageSealer) RecipientFor(address string) (*sealed.RecipientKey, error) {
+	id, encrypted, err := s.inboxes.InboxEncryption(address)
 	if err != nil {
-		return nil, engine.Busy(err)
+		return nil, engine.BusyError(err)
 	}
 	if !encrypted {
 		return nil, nil
@@ -53,39 +53,39 @@ func (s *Sealer) For(address string) (*sealed.Recipient, error) {
 	return &r, err
 }
 
-func (s *Sealer) recipientOf(id account.ID) (sealed.Recipient, error) {
+func (s *MessageSealer) recipientOf(id account.ID) (sealed.RecipientKey, error) {
 	text, err := s.store.RecipientOf(id)
 	if err != nil {
-		return sealed.Recipient{}, engine.Busy(err)
+		return sealed.RecipientKey{}, engine.BusyError(err)
 	}
-	return sealed.Stored(text)
+	return sealed.ParseStored(text)
 }
 
-// Keyed turns d into a keyed digest, which does not confirm a guess of the content.
-func (s *Sealer) Keyed(d inbox.Digest) (inbox.Digest, error) {
-	mac, err := s.store.MAC("mail", d[:])
+// KeyedDigest turns d into a keyed digest, which does not confirm a guess of the content.
+func (s *MessageSealer) KeyedDigest(d inbox.MessageDigest) (inbox.MessageDigest, error) {
+	mac, err := s.store.ComputeMAC("mail", d[:])
 	copy(d[:], mac)
 	return d, err
 }
 
-// Request prepares a request for its record: for an encrypted inbox it replaces the digest by a
+// KeyedRequest prepares a request for its record: for an encrypted inbox it replaces the digest by a
 // keyed one.
-func (s *Sealer) Request(address string, req idempotency.Request) (idempotency.Request, error) {
-	_, encrypted, err := s.inboxes.Encryption(address)
+func (s *MessageSealer) KeyedRequest(address string, req idempotency.Request) (idempotency.Request, error) {
+	_, encrypted, err := s.inboxes.InboxEncryption(address)
 	if err != nil {
-		return req, engine.Busy(err)
+		return req, engine.BusyError(err)
 	}
-	if !encrypted || !req.Repeatable() {
+	if !encrypted || !req.IsRepeatable() {
 		return req, nil
 	}
-	mac, err := s.store.MAC("request", req.Digest[:])
+	mac, err := s.store.ComputeMAC("request", req.Digest[:])
 	copy(req.Digest[:], mac)
 	return req, err
 }
 
-// Submit encrypts a composed message of an encrypted inbox: under its account's key for reading,
+// SealSubmit encrypts a composed message of an encrypted inbox: under its account's key for reading,
 // and under the folder's key for the delivery attempts. For another inbox it changes nothing.
-func (s *Sealer) Submit(view *inbox.View, mail inbox.Submit) (inbox.Submit, error) {
+func (s *MessageSealer) SealSubmit(view *inbox.View, mail inbox.Submit) (inbox.Submit, error) {
 	if !view.Encrypted {
 		return mail, nil
 	}
@@ -93,19 +93,19 @@ func (s *Sealer) Submit(view *inbox.View, mail inbox.Submit) (inbox.Submit, erro
 	if err != nil {
 		return mail, err
 	}
-	envelopes, err := key.Mail(mail.Raw)
+	envelopes, err := key.SealMessage(mail.Raw)
 	if err != nil {
 		return mail, err
 	}
-	queued, err := s.store.Encrypt(inbox.QueuePurpose(view.Address), mail.Raw)
+	queued, err := s.store.EncryptSecret(inbox.QueuePurpose(view.Address), mail.Raw)
 	if err != nil {
 		return mail, err
 	}
-	var doc message.Document
+	var doc message.ParsedMessage
 	message.ParseFacts(&doc, mail.Raw)
 	return inbox.Submit{
-		From: message.Mailbox{Email: mail.From.Email}, Content: &inbox.Content{Doc: sealed.Facts(&doc)},
-		Raw: envelopes.Envelope, Recipients: mail.Recipients, Auto: mail.Auto, After: mail.After,
-		Sealed: &inbox.Sealing{Size: int64(len(mail.Raw)), Files: envelopes.Files, Queued: queued},
+		From: message.Mailbox{Email: mail.From.Email}, Content: &inbox.Content{Doc: sealed.UnencryptedFacts(&doc)},
+		Raw: envelopes.Envelope, Recipients: mail.Recipients, ServiceWritten: mail.ServiceWritten, AfterPosition: mail.AfterPosition,
+		EncryptedParts: &inbox.EncryptedParts{PlainSize: int64(len(mail.Raw)), EncryptedFiles: envelopes.Files, QueuedMessage: queued},
 	}, nil
 }

@@ -10,77 +10,77 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// Find reads the holder of a name.
-type Find func(name string) (account.Holding, error)
+// FindHolder reads the holder of a name.
+type FindHolder func(name string) (account.NameHolder, error)
 
-// Set writes the holder of a name and returns once that is on disk.
-type Set func(name string, holder account.Holding) error
+// SetHolder writes the holder of a name and returns once that is on disk.
+type SetHolder func(name string, holder account.NameHolder) error
 
-// Names sends commands to the owners of one kind of names. Any goroutine may use it.
-type Names struct{ *engine.Directory }
+// NameRegistry sends commands to the owners of one kind of names. Any goroutine may use it.
+type NameRegistry struct{ *engine.EntityDirectory }
 
 // New returns the names that find and set store.
-func New(e *engine.Engine, find Find, set Set) Names {
-	return Names{e.Directory(func(string) engine.Entity { return &entity{find: find, set: set} })}
+func New(e *engine.Engine, find FindHolder, set SetHolder) NameRegistry {
+	return NameRegistry{e.NewDirectory(func(string) engine.Entity { return &nameEntity{findHolder: find, setHolder: set} })}
 }
 
-// Order returns the holder of the name after the command's commit.
-func (n Names) Order(ctx context.Context, name string, cmd account.NameCommand) (account.Holding, error) {
+// SendCommand returns the holder of the name after the command's commit.
+func (n NameRegistry) SendCommand(ctx context.Context, name string, cmd account.NameCommand) (account.NameHolder, error) {
 	got, err := n.Do(ctx, name, cmd, 0)
-	holder, _ := got.(account.Holding)
+	holder, _ := got.(account.NameHolder)
 	return holder, err
 }
 
-// Claim assigns the name to by. If another account holds it, yield asks the owner of that account.
+// ClaimName assigns the name to by. If another account holds it, yield asks the owner of that account.
 // nil means that the account gives up the name and never uses it again as that holder. So exactly
 // one of several concurrent claims wins.
-func (n Names) Claim(ctx context.Context, name string, by account.Holding, yield func(account.Holding) error) error {
+func (n NameRegistry) ClaimName(ctx context.Context, name string, by account.NameHolder, yield func(account.NameHolder) error) error {
 	for claim := (account.ClaimName{By: by}); ; {
-		holder, err := n.Order(ctx, name, claim)
+		holder, err := n.SendCommand(ctx, name, claim)
 		if err != nil || holder.Account == by.Account {
 			return err
 		}
 		if err := yield(holder); err != nil {
 			return err
 		}
-		claim.Instead = holder
+		claim.ReplacedHolder = holder
 	}
 }
 
-// entity drives the rules of one name. Only its owner touches the fields below set.
-type entity struct {
-	engine.Slot
-	find Find
-	set  Set
+// nameEntity drives the rules of one name. Only its owner touches the fields below set.
+type nameEntity struct {
+	engine.EntitySlot
+	findHolder FindHolder
+	setHolder  SetHolder
 
-	holder  account.Holding
-	changed bool // by the group being decided
+	holder        account.NameHolder
+	holderChanged bool // by the group being decided
 }
 
-func (e *entity) Load() (err error) {
-	e.holder, err = e.find(e.Key())
+func (e *nameEntity) LoadState() (err error) {
+	e.holder, err = e.findHolder(e.Key())
 	return err
 }
 
-func (e *entity) Decide(cmd any) (any, error) {
-	holder := account.Holder(e.holder, cmd.(account.NameCommand))
-	e.changed = e.changed || holder != e.holder
+func (e *nameEntity) DecideCommand(cmd any) (any, error) {
+	holder := account.HolderAfter(e.holder, cmd.(account.NameCommand))
+	e.holderChanged = e.holderChanged || holder != e.holder
 	e.holder = holder
 	return holder, nil
 }
 
-func (e *entity) Commit() error {
-	if !e.changed {
+func (e *nameEntity) CommitRows() error {
+	if !e.holderChanged {
 		return nil
 	}
-	return e.set(e.Key(), e.holder)
+	return e.setHolder(e.Key(), e.holder)
 }
 
-func (e *entity) Publish() { e.changed = false }
+func (e *nameEntity) PublishState() { e.holderChanged = false }
 
-func (e *entity) Abandon() { e.holder, e.changed = account.Holding{}, false }
+func (e *nameEntity) DiscardState() { e.holder, e.holderChanged = account.NameHolder{}, false }
 
-// Vacant implements engine.Entity.
-func (e *entity) Vacant() bool { return e.holder == (account.Holding{}) }
+// IsVacant implements engine.Entity.
+func (e *nameEntity) IsVacant() bool { return e.holder == (account.NameHolder{}) }
 
-func (e *entity) Weight() int64 { return 0 }
+func (e *nameEntity) MemoryBytes() int64 { return 0 }

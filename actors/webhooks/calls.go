@@ -11,121 +11,121 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// call is one attempt. Only its goroutine uses it.
-type call struct {
-	*scheduler.Attempt[key]
-	ctx  context.Context
-	at   time.Time // time of its entry in the index
-	del  *webhook.Delivery
-	hook *account.Webhook
+// webhookCall is one attempt. Only its goroutine uses it.
+type webhookCall struct {
+	*scheduler.Attempt[deliveryKey]
+	ctx             context.Context
+	at              time.Time // time of its entry in the index
+	pendingDelivery *webhook.Delivery
+	hook            *account.Webhook
 }
 
-// begin starts the attempts that are due. The leases of one account's attempts are in one commit
+// beginCalls starts the attempts that are due. The leases of one account's attempts are in one commit
 // before them.
-func (s *Supervisor) begin(starts []*scheduler.Attempt[key]) {
-	groups := map[account.ID][]*call{}
+func (s *Supervisor) beginCalls(starts []*scheduler.Attempt[deliveryKey]) {
+	groups := map[account.ID][]*webhookCall{}
 	for _, a := range starts {
-		ctx, held := s.terms.Begin(a.Key.group())
+		ctx, held := s.groupWork.BeginWork(a.Key.groupOf())
 		if !held {
 			s.mu.Lock()
-			s.line.Finished(s.Now(), a, scheduler.Result{})
+			s.callScheduler.AttemptFinished(s.Now(), a, scheduler.AttemptResult{})
 			s.mu.Unlock()
 			continue
 		}
-		groups[a.Key.account] = append(groups[a.Key.account], &call{Attempt: a, ctx: ctx, at: a.At})
+		groups[a.Key.accountID] = append(groups[a.Key.accountID], &webhookCall{Attempt: a, ctx: ctx, at: a.At})
 	}
 	for id, group := range groups {
-		s.calls.Go(func() { s.beginGroup(id, group) })
+		s.callsDone.Go(func() { s.beginGroup(id, group) })
 	}
 }
 
-func (s *Supervisor) beginGroup(id account.ID, group []*call) {
+func (s *Supervisor) beginGroup(id account.ID, group []*webhookCall) {
 	group = s.atTheirHosts(id, group)
 	if len(group) == 0 {
 		return
 	}
 	until := s.Now().Add(callLease)
-	changes := make([]webhook.Change, len(group))
+	changes := make([]webhook.DeliveryChange, len(group))
 	for i, c := range group {
-		changes[i] = dueOf(c.Key, c.at).Move(until)
+		changes[i] = dueOf(c.Key, c.at).MoveTo(until)
 	}
-	if err := s.lease(id, changes); err != nil {
+	if err := s.commitLeases(id, changes); err != nil {
 		s.Logger.Warn("webhook attempts could not be started", "account", id, "calls", len(group), "err", err)
 		s.handBack(group, storePause/5)
 		return
 	}
 	for _, c := range group {
-		if c.at = until; s.ready(c) {
-			s.try(c)
+		if c.at = until; s.prepareCall(c) {
+			s.startCall(c)
 		}
 	}
 }
 
 // atTheirHosts returns the attempts whose webhook still points to the host of their lane. The
 // others move to the lane of their new host.
-func (s *Supervisor) atTheirHosts(id account.ID, group []*call) (kept []*call) {
-	var unread []*call
+func (s *Supervisor) atTheirHosts(id account.ID, group []*webhookCall) (kept []*webhookCall) {
+	var unread []*webhookCall
 	for _, c := range group {
-		hook, err := s.Subscriptions.find(id, c.Key.webhook)
+		hook, err := s.SubscriptionCache.findWebhook(id, c.Key.webhook)
 		switch {
 		case err != nil:
 			s.Logger.Error("webhook could not be read", "account", id, "err", err)
 			unread = append(unread, c)
-		case hook != nil && hostOfURL(hook.URL) != c.Lane:
+		case hook != nil && hostOfURL(hook.URL) != c.DestinationName:
 			s.mu.Lock()
-			s.line.Moved(s.Now(), entryOf(dueOf(c.Key, c.at), hostOfURL(hook.URL)))
-			s.line.Finished(s.Now(), c.Attempt, scheduler.Result{})
+			s.callScheduler.EntryMoved(s.Now(), entryOf(dueOf(c.Key, c.at), hostOfURL(hook.URL)))
+			s.callScheduler.AttemptFinished(s.Now(), c.Attempt, scheduler.AttemptResult{})
 			s.mu.Unlock()
-			s.terms.End(c.Key.group())
-			s.nudge()
+			s.groupWork.EndWork(c.Key.groupOf())
+			s.wakeLoop()
 		default:
 			kept = append(kept, c)
 		}
 	}
 	if len(unread) > 0 {
-		s.calls.Go(func() { s.handBack(unread, storePause) })
+		s.callsDone.Go(func() { s.handBack(unread, storePause) })
 	}
 	return kept
 }
 
 // handBack reschedules attempts of one account that could not begin, after a pause.
-func (s *Supervisor) handBack(group []*call, after time.Duration) {
+func (s *Supervisor) handBack(group []*webhookCall, after time.Duration) {
 	select {
 	case <-time.After(after):
-	case <-s.terms.Stopping(group[0].Key.group()):
+	case <-s.groupWork.Stopping(group[0].Key.groupOf()):
 	case <-s.ctx.Done():
 	}
 	for _, c := range group {
-		s.finished(c.Attempt, c.at, scheduler.Result{})
+		s.finishCall(c.Attempt, c.at, scheduler.AttemptResult{})
 	}
 }
 
-// unread reschedules an attempt whose delivery cannot be read.
-func (s *Supervisor) unread(c *call, err error) {
-	if !fault.Is(err, fault.Moved) {
-		s.Logger.Error("webhook delivery could not be read", "account", c.Key.account, "delivery", c.Key.id, "err", err)
+// deferUnread reschedules an attempt whose delivery cannot be read.
+func (s *Supervisor) deferUnread(c *webhookCall, err error) {
+	if !fault.Is(err, fault.MovedAway) {
+		s.Logger.Error("webhook delivery could not be read", "account", c.Key.accountID, "delivery", c.Key.id, "err", err)
 	}
-	s.calls.Go(func() { s.handBack([]*call{c}, storePause) })
+	s.callsDone.Go(func() { s.handBack([]*webhookCall{c}, storePause) })
 }
 
-// ready reads a delivery whose lease is committed. If it has no webhook or is not due yet, nothing
+// prepareCall reads a delivery whose lease is committed. If it has no webhook or is not due yet, nothing
 // is posted. The goroutine that posts must not call it: reading grows the stack, and a thousand
 // goroutines waiting for a response would hold such stacks.
-func (s *Supervisor) ready(c *call) bool {
-	del, err := s.Store.Delivery(c.Key.account, c.Key.id)
-	change := dueOf(c.Key, c.at).Move(time.Time{})
-	if err == nil && del != nil && del.State == webhook.Retrying {
-		c.del = del
-		s.forget(del)
-		if change = del.Put(c.at, false); !s.isEarly(del) {
-			c.hook, err = s.wanted(del)
+func (s *Supervisor) prepareCall(c *webhookCall) bool {
+	del, err := s.Store.FindDelivery(c.Key.accountID, c.Key.id)
+	change := dueOf(c.Key, c.at).MoveTo(time.Time{})
+	if err == nil && del != nil && del.State == webhook.StateRetrying {
+		c.pendingDelivery = del
+		s.forgetContent(del)
+		if change = del.PutChange(c.at, false); !s.isEarly(del) {
+			c.hook, err = s.subscribedWebhook(del)
 		}
 	}
 	switch {
 	case err != nil:
-		s.unread(c, err)
+		s.deferUnread(c, err)
 	case c.hook == nil:
-		s.results <- s.result(c, change, scheduler.Result{})
+		s.resultQueue <- s.newResult(c, change, scheduler.AttemptResult{})
 	}
 	return err == nil && c.hook != nil
 }
@@ -133,66 +133,66 @@ func (s *Supervisor) ready(c *call) bool {
 // isEarly reports whether the due entry is not the delivery's own, so that the delivery must wait.
 func (s *Supervisor) isEarly(del *webhook.Delivery) bool { return del.NextAt.After(s.Now()) }
 
-// try starts an attempt. A responsive host gets a pooled goroutine with a grown stack. A host that
+// startCall starts an attempt. A responsive host gets a pooled goroutine with a grown stack. A host that
 // may hang gets a new goroutine, whose stack stays small (ADR 0034).
-func (s *Supervisor) try(c *call) {
-	if c.Temper != scheduler.Answering {
-		s.calls.Go(func() { s.make(c) })
+func (s *Supervisor) startCall(c *webhookCall) {
+	if c.HealthAtStart != scheduler.HealthAnswering {
+		s.callsDone.Go(func() { s.makeCall(c) })
 		return
 	}
-	s.calls.Add(1)
-	s.answering.Go(func() {
-		defer s.calls.Done()
-		s.make(c)
+	s.callsDone.Add(1)
+	s.answeringPool.Go(func() {
+		defer s.callsDone.Done()
+		s.makeCall(c)
 	})
 }
 
-// make performs an attempt and passes its result to the recorder.
-func (s *Supervisor) make(c *call) {
-	failpoint.Here("call-taken")
-	a := s.post(c)
-	failpoint.Here("call-posted")
+// makeCall performs an attempt and passes its result to the recorder.
+func (s *Supervisor) makeCall(c *webhookCall) {
+	failpoint.MarkPoint("call-taken")
+	a := s.postCall(c)
+	failpoint.MarkPoint("call-posted")
 	if c.ctx.Err() != nil {
-		s.finished(c.Attempt, c.at, scheduler.Result{}) // interrupted: the lease stays
+		s.finishCall(c.Attempt, c.at, scheduler.AttemptResult{}) // interrupted: the lease stays
 		return
 	}
-	r := scheduler.Result{Temper: scheduler.Silent}
+	r := scheduler.AttemptResult{HealthState: scheduler.HealthSilent}
 	if a.Status != 0 {
-		r.Temper = scheduler.Answering
+		r.HealthState = scheduler.HealthAnswering
 	}
-	c.del.Tried(c.hook.URL, a, s.Schedule)
-	s.forget(c.del) // the message may have been deleted during the attempt
-	if c.del.State == webhook.Retrying {
-		_, _ = s.wanted(c.del) // the webhook may have been deleted meanwhile; after an error the next attempt checks again
+	c.pendingDelivery.RecordAttempt(c.hook.URL, a, s.RetrySchedule)
+	s.forgetContent(c.pendingDelivery) // the message may have been deleted during the attempt
+	if c.pendingDelivery.State == webhook.StateRetrying {
+		_, _ = s.subscribedWebhook(c.pendingDelivery) // the webhook may have been deleted meanwhile; after an error the next attempt checks again
 	}
-	s.results <- s.result(c, c.del.Put(c.at, true), r)
+	s.resultQueue <- s.newResult(c, c.pendingDelivery.PutChange(c.at, true), r)
 }
 
-// result is the change of an attempt, for the recorder.
-func (s *Supervisor) result(c *call, change webhook.Change, r scheduler.Result) result {
-	return result{c.Key.account, change, func(at time.Time, err error) {
+// newResult is the change of an attempt, for the recorder.
+func (s *Supervisor) newResult(c *webhookCall, change webhook.DeliveryChange, r scheduler.AttemptResult) callResult {
+	return callResult{c.Key.accountID, change, func(at time.Time, err error) {
 		if err != nil {
 			at = c.at
 		}
-		s.finished(c.Attempt, at, r)
+		s.finishCall(c.Attempt, at, r)
 	}}
 }
 
-// forget deletes the content of a delivery whose message is gone, and reports whether it had any.
-func (s *Supervisor) forget(del *webhook.Delivery) bool {
-	message, gone := del.About()
-	if lost := !gone && message != 0 && s.Gone(del.Inbox, message); !lost && !gone {
+// forgetContent deletes the content of a delivery whose message is gone, and reports whether it had any.
+func (s *Supervisor) forgetContent(del *webhook.Delivery) bool {
+	message, gone := del.AboutMessage()
+	if lost := !gone && message != 0 && s.IsMessageGone(del.Inbox, message); !lost && !gone {
 		return false
 	}
-	found := !gone || del.Echoes()
-	del.Forget()
+	found := !gone || del.StoresResponse()
+	del.RedactDeleted()
 	return found
 }
 
-// wanted returns the webhook of a delivery. If the webhook or the inbox is gone, it returns nil and
+// subscribedWebhook returns the webhook of a delivery. If the webhook or the inbox is gone, it returns nil and
 // cancels the delivery.
-func (s *Supervisor) wanted(del *webhook.Delivery) (*account.Webhook, error) {
-	hook, err := s.Subscriptions.find(del.Account, del.Webhook)
+func (s *Supervisor) subscribedWebhook(del *webhook.Delivery) (*account.Webhook, error) {
+	hook, err := s.SubscriptionCache.findWebhook(del.Account, del.Webhook)
 	if err != nil {
 		return nil, err
 	}
@@ -208,22 +208,22 @@ func (s *Supervisor) wanted(del *webhook.Delivery) (*account.Webhook, error) {
 	return hook, err
 }
 
-// post notes the connection in the scheduler and posts the delivery.
-func (s *Supervisor) post(c *call) webhook.Call {
+// postCall notes the connection in the scheduler and posts the delivery.
+func (s *Supervisor) postCall(c *webhookCall) webhook.DeliveryAttempt {
 	s.mu.Lock()
-	s.line.Connects(c.Attempt, 0)
+	s.callScheduler.AttemptConnecting(c.Attempt, 0)
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(c.ctx, callTimeout)
 	defer cancel()
 	now := s.Now()
-	headers := webhook.Headers(c.del.Event, c.del.EventID, now, c.del.Body, SecretsOf(c.hook, now)...)
-	return webhook.Call{At: now, Answer: s.Poster.Post(ctx, c.hook.URL, headers, c.del.Body)}
+	headers := webhook.SignedHeaders(c.pendingDelivery.Event, c.pendingDelivery.EventID, now, c.pendingDelivery.Body, SecretsOf(c.hook, now)...)
+	return webhook.DeliveryAttempt{At: now, ReceiverResponse: s.Poster.PostWebhook(ctx, c.hook.URL, headers, c.pendingDelivery.Body)}
 }
 
 // SecretsOf returns the secrets that sign a webhook's requests.
-func SecretsOf(hook *account.Webhook, now time.Time) (out []webhook.Secret) {
-	for _, s := range hook.Secrets(now) {
-		out = append(out, webhook.Secret(s))
+func SecretsOf(hook *account.Webhook, now time.Time) (out []webhook.SigningSecret) {
+	for _, s := range hook.SigningSecrets(now) {
+		out = append(out, webhook.SigningSecret(s))
 	}
 	return out
 }

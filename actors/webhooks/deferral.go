@@ -18,10 +18,10 @@ const errNotTried = "This attempt was skipped: the receiver has not responded re
 func (s *Supervisor) deferAll() {
 	for {
 		s.mu.Lock()
-		group, _ := s.line.Deferrals(s.Now(), groupMost)
-		s.deferring = len(group) > 0
+		group, _ := s.callScheduler.Deferrals(s.Now(), groupMost)
+		s.deferralRunning = len(group) > 0
 		s.mu.Unlock()
-		s.nudge() // some may have returned to their lanes
+		s.wakeLoop() // some may have returned to their lanes
 		if len(group) == 0 || s.ctx.Err() != nil {
 			return
 		}
@@ -35,45 +35,45 @@ func (s *Supervisor) deferAll() {
 }
 
 // deferGroup reports whether all were read and committed; the others stay in the index.
-func (s *Supervisor) deferGroup(group []*scheduler.Deferral[key]) bool {
+func (s *Supervisor) deferGroup(group []*scheduler.Deferral[deliveryKey]) bool {
 	var failed atomic.Bool
 	var left sync.WaitGroup
 	for _, d := range group {
-		if _, held := s.terms.Begin(d.Key.group()); !held {
+		if _, held := s.groupWork.BeginWork(d.Key.groupOf()); !held {
 			s.mu.Lock()
-			s.line.Deferred(s.Now(), d, time.Time{}) // Lose makes the scheduler drop it
+			s.callScheduler.EntryDeferred(s.Now(), d, time.Time{}) // Lose makes the scheduler drop it
 			s.mu.Unlock()
 			continue
 		}
 		left.Add(1)
 		done := func(at time.Time, err error) {
 			defer left.Done()
-			defer s.terms.End(d.Key.group())
+			defer s.groupWork.EndWork(d.Key.groupOf())
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if err != nil {
 				failed.Store(true)
-				s.line.NotDeferred(s.Now(), d, storePause)
+				s.callScheduler.NotDeferred(s.Now(), d, storePause)
 				return
 			}
-			s.line.Deferred(s.Now(), d, at)
+			s.callScheduler.EntryDeferred(s.Now(), d, at)
 		}
-		del, err := s.Store.Delivery(d.Key.account, d.Key.id)
+		del, err := s.Store.FindDelivery(d.Key.accountID, d.Key.id)
 		switch {
 		case err != nil:
-			s.Logger.Error("webhook delivery could not be read", "account", d.Key.account, "delivery", d.Key.id, "err", err)
+			s.Logger.Error("webhook delivery could not be read", "account", d.Key.accountID, "delivery", d.Key.id, "err", err)
 			done(time.Time{}, err)
-		case del == nil || del.State != webhook.Retrying:
-			s.results <- result{d.Key.account, dueOf(d.Key, d.At).Move(time.Time{}), done}
+		case del == nil || del.State != webhook.StateRetrying:
+			s.resultQueue <- callResult{d.Key.accountID, dueOf(d.Key, d.At).MoveTo(time.Time{}), done}
 		case s.isEarly(del):
-			s.results <- result{d.Key.account, del.Put(d.At, false), done}
+			s.resultQueue <- callResult{d.Key.accountID, del.PutChange(d.At, false), done}
 		default:
-			del.Tried(del.URL, webhook.Call{At: s.Now(), Answer: webhook.Answer{Error: errNotTried}}, s.Schedule)
-			s.forget(del)
-			s.results <- result{d.Key.account, del.Put(d.At, false), done}
+			del.RecordAttempt(del.URL, webhook.DeliveryAttempt{At: s.Now(), ReceiverResponse: webhook.ReceiverResponse{Error: errNotTried}}, s.RetrySchedule)
+			s.forgetContent(del)
+			s.resultQueue <- callResult{d.Key.accountID, del.PutChange(d.At, false), done}
 		}
 	}
 	left.Wait()
-	s.nudge()
+	s.wakeLoop()
 	return !failed.Load()
 }

@@ -27,108 +27,108 @@ const (
 	recordFull = atOnce / 2
 )
 
-// lease is a set of leases of one account to commit, or an order that is carried out alone.
-type lease struct {
-	account account.ID
-	changes []webhook.Change
-	alone   func() error // replaces changes
-	done    chan error   // buffered
+// leaseRequest is a set of leases of one account to commit, or an order that is carried out alone.
+type leaseRequest struct {
+	accountID account.ID
+	changes   []webhook.DeliveryChange
+	runAlone  func() error // replaces changes
+	doneCh    chan error   // buffered
 }
 
-// result is a change to commit. The recorder's goroutine then calls done with the new time of the
+// callResult is a change to commit. The recorder's goroutine then calls done with the new time of the
 // index entry, zero if it has none. If the change was not stored, it calls done with the error.
-type result struct {
-	account account.ID
-	change  webhook.Change
-	done    func(at time.Time, err error)
+type callResult struct {
+	accountID  account.ID
+	change     webhook.DeliveryChange
+	onRecorded func(at time.Time, err error)
 }
 
-// lease returns when the leases are on disk.
-func (s *Supervisor) lease(id account.ID, changes []webhook.Change) error {
-	l := lease{account: id, changes: changes, done: make(chan error, 1)}
-	s.leases <- l
-	return <-l.done
+// commitLeases returns when the leases are on disk.
+func (s *Supervisor) commitLeases(id account.ID, changes []webhook.DeliveryChange) error {
+	l := leaseRequest{accountID: id, changes: changes, doneCh: make(chan error, 1)}
+	s.leaseQueue <- l
+	return <-l.doneCh
 }
 
-// decide has the recorder carry out an order on an account's deliveries.
-func (s *Supervisor) decide(ctx context.Context, id account.ID, order func() error) error {
-	l := lease{account: id, alone: order, done: make(chan error, 1)}
+// runOrder has the recorder carry out an order on an account's deliveries.
+func (s *Supervisor) runOrder(ctx context.Context, id account.ID, order func() error) error {
+	l := leaseRequest{accountID: id, runAlone: order, doneCh: make(chan error, 1)}
 	select {
-	case s.leases <- l:
+	case s.leaseQueue <- l:
 	case <-ctx.Done():
-		return engine.Busy(ctx.Err())
+		return engine.BusyError(ctx.Err())
 	case <-s.ctx.Done(): // the recorder is about to end
-		return engine.Busy(nil)
+		return engine.BusyError(nil)
 	}
 	select {
-	case err := <-l.done:
+	case err := <-l.doneCh:
 		return err
 	case <-ctx.Done():
-		return engine.Busy(ctx.Err())
+		return engine.BusyError(ctx.Err())
 	}
 }
 
-// batch is what the recorder commits together for one account.
-type batch struct {
-	leases  []lease
-	results []result
+// accountBatch is what the recorder commits together for one account.
+type accountBatch struct {
+	leases  []leaseRequest
+	results []callResult
 }
 
-// batches are the batches of one step.
-type batches struct {
-	of      map[account.ID]*batch
-	leases  int
-	results int
+// stepBatches are the batches of one step.
+type stepBatches struct {
+	of          map[account.ID]*accountBatch
+	leaseCount  int
+	resultCount int
 }
 
-func (b *batches) batch(id account.ID) *batch {
+func (b *stepBatches) batchFor(id account.ID) *accountBatch {
 	if b.of[id] == nil {
-		b.of[id] = &batch{}
+		b.of[id] = &accountBatch{}
 	}
 	return b.of[id]
 }
 
-func (b *batches) lease(l lease) {
-	one := b.batch(l.account)
+func (b *stepBatches) addLease(l leaseRequest) {
+	one := b.batchFor(l.accountID)
 	one.leases = append(one.leases, l)
-	b.leases++
+	b.leaseCount++
 }
 
-func (b *batches) result(r result) {
-	one := b.batch(r.account)
+func (b *stepBatches) addResult(r callResult) {
+	one := b.batchFor(r.accountID)
 	one.results = append(one.results, r)
-	b.results++
+	b.resultCount++
 }
 
-// record commits until the results channel is closed.
-func (s *Supervisor) record() {
-	settled := map[account.ID]*tally{}
+// runRecorder commits until the results channel is closed.
+func (s *Supervisor) runRecorder() {
+	settled := map[account.ID]*accountTally{}
 	for open := true; open; {
-		b := batches{of: map[account.ID]*batch{}}
-		open = s.gather(&b)
+		b := stepBatches{of: map[account.ID]*accountBatch{}}
+		open = s.gatherBatches(&b)
 		var all sync.WaitGroup
 		for id, one := range b.of {
-			all.Go(func() { s.commit(id, one) })
+			all.Go(func() { s.commitBatch(id, one) })
 		}
 		all.Wait()
 		for id, one := range b.of {
-			s.tally(settled, id, one.results)
+			s.trimRecords(settled, id, one.results)
 		}
 	}
 }
 
-// gather waits for what to commit next; false if nothing more will come.
-func (s *Supervisor) gather(b *batches) (open bool) {
+// gatherBatches waits for what to commit next; false if nothing more will come.
+func (s *Supervisor) gatherBatches(b *stepBatches) (open bool) {
 	var over <-chan time.Time // set by the first result
-	for b.leases == 0 && b.results < recordFull {
+	for b.leaseCount == 0 && b.resultCount < recordFull {
 		select {
-		case l := <-s.leases:
-			b.lease(l)
-		case r, open := <-s.results:
+		case l := <-s.leaseQueue:
+			b.addLease(l)
+		case r, open := <-s.resultQueue:
 			if !open {
 				return false
 			}
-			b.result(r)
+			b.addResult(r)
 		case <-over:
 			return true
 		}
@@ -140,16 +140,16 @@ func (s *Supervisor) gather(b *batches) (open bool) {
 }
 
 // gatherReady adds what already waits.
-func (s *Supervisor) gatherReady(b *batches) (open bool) {
-	for b.leases+b.results < groupMost {
+func (s *Supervisor) gatherReady(b *stepBatches) (open bool) {
+	for b.leaseCount+b.resultCount < groupMost {
 		select {
-		case l := <-s.leases:
-			b.lease(l)
-		case r, open := <-s.results:
+		case l := <-s.leaseQueue:
+			b.addLease(l)
+		case r, open := <-s.resultQueue:
 			if !open {
 				return false
 			}
-			b.result(r)
+			b.addResult(r)
 		default:
 			return true
 		}
@@ -157,46 +157,46 @@ func (s *Supervisor) gatherReady(b *batches) (open bool) {
 	return true
 }
 
-// changes returns the changes of a batch. For a delivery that was erased with its account, only the
+// batchChanges returns the changes of a batch. For a delivery that was erased with its account, only the
 // index entry is removed.
-func (s *Supervisor) changes(b *batch) (all []webhook.Change) {
+func (s *Supervisor) batchChanges(b *accountBatch) (all []webhook.DeliveryChange) {
 	for _, l := range b.leases {
 		all = append(all, l.changes...)
 	}
 	for i := range b.results {
-		if c := &b.results[i].change; c.Delivery != nil && s.erased(c.Delivery) {
-			*c = webhook.Change{ID: c.ID, Webhook: c.Webhook, From: c.From}
+		if c := &b.results[i].change; c.Delivery != nil && s.isErased(c.Delivery) {
+			*c = webhook.DeliveryChange{ID: c.ID, Webhook: c.Webhook, DueBefore: c.DueBefore}
 		}
 		all = append(all, b.results[i].change)
 	}
 	return all
 }
 
-// erased reports whether a delivery was erased with its account, whose webhooks are erased first.
-func (s *Supervisor) erased(del *webhook.Delivery) bool {
-	if hook, err := s.Subscriptions.find(del.Account, del.Webhook); hook != nil || err != nil {
+// isErased reports whether a delivery was erased with its account, whose webhooks are erased first.
+func (s *Supervisor) isErased(del *webhook.Delivery) bool {
+	if hook, err := s.SubscriptionCache.findWebhook(del.Account, del.Webhook); hook != nil || err != nil {
 		return false
 	}
-	again, err := s.Store.Delivery(del.Account, del.ID)
+	again, err := s.Store.FindDelivery(del.Account, del.ID)
 	return err == nil && again == nil
 }
 
-func (s *Supervisor) commit(id account.ID, b *batch) {
-	b.leases = slices.DeleteFunc(b.leases, func(l lease) bool {
-		if l.alone != nil {
-			l.done <- l.alone()
+func (s *Supervisor) commitBatch(id account.ID, b *accountBatch) {
+	b.leases = slices.DeleteFunc(b.leases, func(l leaseRequest) bool {
+		if l.runAlone != nil {
+			l.doneCh <- l.runAlone()
 		}
-		return l.alone != nil
+		return l.runAlone != nil
 	})
 	if len(b.leases)+len(b.results) == 0 {
 		return
 	}
-	err := s.Store.CommitDeliveries(id, s.changes(b))
+	err := s.Store.CommitDeliveries(id, s.batchChanges(b))
 	if len(b.results) > 0 {
-		failpoint.Here("call-recorded")
+		failpoint.MarkPoint("call-recorded")
 	}
 	for _, l := range b.leases {
-		l.done <- err
+		l.doneCh <- err
 	}
 	if err != nil && len(b.results) > 0 {
 		s.Logger.Error("webhook results could not be stored, will be retried", "account", id, "calls", len(b.results), "err", err)
@@ -204,31 +204,31 @@ func (s *Supervisor) commit(id account.ID, b *batch) {
 	for _, r := range b.results {
 		var at time.Time
 		if del := r.change.Delivery; err == nil && del != nil {
-			s.counts.count(del, r.change.Tried)
-			s.note(del, r.change.Tried)
+			s.callCounts.countDelivery(del, r.change.IsAttempt)
+			s.logCall(del, r.change.IsAttempt)
 			at = del.NextAt
 		}
-		r.done(at, err)
+		r.onRecorded(at, err)
 	}
 }
 
-// note logs an attempt whose record was written. It logs only the host of the URL: the rest may be
+// logCall logs an attempt whose record was written. It logs only the host of the URL: the rest may be
 // secret.
-func (s *Supervisor) note(del *webhook.Delivery, tried bool) {
+func (s *Supervisor) logCall(del *webhook.Delivery, tried bool) {
 	if !tried {
 		return
 	}
-	s.counts.seconds.Observe(uint64(del.ID), del.Last.Duration)
-	s.Logger.Info("webhook", "state", del.State.Name(), "account", del.Account.String(), "webhook", del.Webhook, "delivery", del.ID, "event", del.Event, "inbox", del.Inbox,
-		"attempt", del.Calls, "host", hostOfURL(del.URL), "status", del.Last.Status, "duration", del.Last.Duration, "err", del.Last.Error)
+	s.callCounts.seconds.Observe(uint64(del.ID), del.LastAttempt.Duration)
+	s.Logger.Info("webhook", "state", del.State.WireName(), "account", del.Account.String(), "webhook", del.Webhook, "delivery", del.ID, "event", del.Event, "inbox", del.Inbox,
+		"attempt", del.AttemptCount, "host", hostOfURL(del.URL), "status", del.LastAttempt.Status, "duration", del.LastAttempt.Duration, "err", del.LastAttempt.Error)
 }
 
-// count counts a delivery whose record was written.
-func (c *counts) count(del *webhook.Delivery, tried bool) {
+// countDelivery counts a delivery whose record was written.
+func (c *callCounts) countDelivery(del *webhook.Delivery, tried bool) {
 	switch {
-	case del.State == webhook.Delivered:
+	case del.State == webhook.StateDelivered:
 		c.delivered.Add(1)
-	case del.State == webhook.Retrying:
+	case del.State == webhook.StateRetrying:
 		c.retried.Add(1)
 	case tried:
 		c.failed.Add(1)

@@ -14,17 +14,17 @@ import (
 
 // commitsStore counts commits of deliveries and their contents.
 type commitsStore struct {
-	*persisttest.Store
+	*persisttest.TestStore
 	mu               sync.Mutex
 	commits, changes int
 }
 
-func (c *commitsStore) CommitDeliveries(id account.ID, changes []webhook.Change) error {
+func (c *commitsStore) CommitDeliveries(id account.ID, changes []webhook.DeliveryChange) error {
 	c.mu.Lock()
 	c.commits++
 	c.changes += len(changes)
 	c.mu.Unlock()
-	return c.Store.CommitDeliveries(id, changes)
+	return c.TestStore.CommitDeliveries(id, changes)
 }
 
 // TestLeasesAndResultsShareCommits checks that leases and results of deliveries do not have
@@ -32,7 +32,7 @@ func (c *commitsStore) CommitDeliveries(id account.ID, changes []webhook.Change)
 func TestLeasesAndResultsShareCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const events, step = 200, 10
-		store := &commitsStore{Store: persisttest.Open(t)}
+		store := &commitsStore{TestStore: persisttest.OpenStore(t)}
 		poster := &quick{}
 		s := newSupervisor(store, poster)
 		stop := make(chan struct{})
@@ -41,12 +41,12 @@ func TestLeasesAndResultsShareCommits(t *testing.T) {
 		for first := 1; first <= events; first += step {
 			var told []webhook.Delivery
 			for i := range step {
-				told = append(told, webhook.Delivery{Account: someone, ID: int64(first + i), Webhook: 1, URL: "https://r/", State: webhook.Retrying, NextAt: time.Now()})
+				told = append(told, webhook.Delivery{Account: someone, ID: int64(first + i), Webhook: 1, URL: "https://r/", State: webhook.StateRetrying, NextAt: time.Now()})
 			}
 			if err := store.AppendJournal(someone, 1, nil, told); err != nil {
 				t.Fatal(err)
 			}
-			s.Notify(told)
+			s.NotifyCommitted(told)
 			if synctest.Wait(); first == 1 && poster.calls.Load() == 0 {
 				t.Error("leases wait for results")
 			}
@@ -55,8 +55,8 @@ func TestLeasesAndResultsShareCommits(t *testing.T) {
 		time.Sleep(time.Second)
 		close(stop)
 		running.Wait()
-		if store.changes != 2*events || s.counts.delivered.Load() != events {
-			t.Errorf("%d changes, %d delivered", store.changes, s.counts.delivered.Load())
+		if store.changes != 2*events || s.callCounts.delivered.Load() != events {
+			t.Errorf("%d changes, %d delivered", store.changes, s.callCounts.delivered.Load())
 		}
 		if store.commits > events/step*2 {
 			t.Errorf("%d events took %d commits", events, store.commits)
@@ -85,25 +85,25 @@ func TestWhatAStepGathers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newSupervisor(persisttest.Open(t), nil)
-				r := result{account: someone}
+				s := newSupervisor(persisttest.OpenStore(t), nil)
+				r := callResult{accountID: someone}
 				for range c.results {
-					s.results <- r
+					s.resultQueue <- r
 				}
 				for range c.leases {
-					go func() { s.leases <- lease{account: someone} }()
+					go func() { s.leaseQueue <- leaseRequest{accountID: someone} }()
 				}
 				if c.later > 0 {
-					time.AfterFunc(c.later, func() { s.results <- r })
+					time.AfterFunc(c.later, func() { s.resultQueue <- r })
 				}
 				synctest.Wait()
-				began, b := time.Now(), batches{of: map[account.ID]*batch{}}
-				open := s.gather(&b)
-				if took, n := time.Since(began), b.leases+b.results; took != c.took || n != c.gathered || !open {
+				began, b := time.Now(), stepBatches{of: map[account.ID]*accountBatch{}}
+				open := s.gatherBatches(&b)
+				if took, n := time.Since(began), b.leaseCount+b.resultCount; took != c.took || n != c.gathered || !open {
 					t.Errorf("%d after %v, want %d after %v; open %v", n, took, c.gathered, c.took, open)
 				}
-				for b.leases < c.leases {
-					s.gather(&b) // the rest
+				for b.leaseCount < c.leases {
+					s.gatherBatches(&b) // the rest
 				}
 				time.Sleep(c.later)
 			})
@@ -113,17 +113,17 @@ func TestWhatAStepGathers(t *testing.T) {
 
 // unreadStore is a store that cannot read some rows.
 type unreadStore struct {
-	*persisttest.Store
+	*persisttest.TestStore
 	webhooks, deliveries error
 }
 
 func (u *unreadStore) Webhooks(id account.ID) ([]account.Webhook, error) {
-	all, err := u.Store.Webhooks(id)
+	all, err := u.TestStore.Webhooks(id)
 	return all, errors.Join(err, u.webhooks)
 }
 
-func (u *unreadStore) Delivery(id account.ID, n int64) (*webhook.Delivery, error) {
-	del, err := u.Store.Delivery(id, n)
+func (u *unreadStore) FindDelivery(id account.ID, n int64) (*webhook.Delivery, error) {
+	del, err := u.TestStore.FindDelivery(id, n)
 	return del, errors.Join(err, u.deliveries)
 }
 
@@ -142,19 +142,19 @@ func TestWhatIsErased(t *testing.T) {
 		"webhooks can't be read":   {false, false, broken, nil, false},
 		"the record can't be read": {false, false, nil, broken, false},
 	} {
-		store := &unreadStore{persisttest.Open(t), c.webhooks, c.deliveries}
-		del := webhook.Delivery{Account: someone, ID: 1, Webhook: 1, State: webhook.Delivered}
+		store := &unreadStore{persisttest.OpenStore(t), c.webhooks, c.deliveries}
+		del := webhook.Delivery{Account: someone, ID: 1, Webhook: 1, State: webhook.StateDelivered}
 		if c.record {
-			if err := store.CommitDeliveries(someone, []webhook.Change{del.Put(time.Time{}, false)}); err != nil {
+			if err := store.CommitDeliveries(someone, []webhook.DeliveryChange{del.PutChange(time.Time{}, false)}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		s := newSupervisor(store, nil)
-		s.Subscriptions = NewSubscriptions(store)
+		s.SubscriptionCache = NewSubscriptions(store)
 		if c.hook {
-			s.Subscriptions.known[someone] = []account.Webhook{{ID: 1}}
+			s.SubscriptionCache.cachedWebhooks[someone] = []account.Webhook{{ID: 1}}
 		}
-		if got := s.erased(&del); got != c.erased {
+		if got := s.isErased(&del); got != c.erased {
 			t.Errorf("gone is %s: erased %v", name, got)
 		}
 	}

@@ -11,95 +11,95 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// Records lets the account read its deliveries. Any goroutine may use it.
-type Records struct{ s *Supervisor }
+// DeliveryRecords lets the account read its deliveries. Any goroutine may use it.
+type DeliveryRecords struct{ s *Supervisor }
 
-// Records returns the deliveries that s sends.
-func (s *Supervisor) Records() *Records { return &Records{s: s} }
+// NewRecords returns the deliveries that s sends.
+func (s *Supervisor) NewRecords() *DeliveryRecords { return &DeliveryRecords{s: s} }
 
-// Deliveries returns up to limit deliveries of the account with ids below before (0: all), newest
+// DeliveryPage returns up to limit deliveries of the account with ids below before (0: all), newest
 // first, to one webhook unless hook is 0. A waiting delivery whose webhook or inbox is gone is
 // returned as cancelled, and the content of a deleted message is removed.
-func (r *Records) Deliveries(_ context.Context, id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error) {
-	out, err := r.s.Store.Deliveries(id, hook, before, limit)
+func (r *DeliveryRecords) DeliveryPage(_ context.Context, id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error) {
+	out, err := r.s.Store.ListDeliveries(id, hook, before, limit)
 	for i := 0; err == nil && i < len(out); i++ {
-		r.s.forget(&out[i])
-		if out[i].State == webhook.Retrying {
-			_, err = r.s.wanted(&out[i])
+		r.s.forgetContent(&out[i])
+		if out[i].State == webhook.StateRetrying {
+			_, err = r.s.subscribedWebhook(&out[i])
 		}
 	}
 	if err != nil {
-		return nil, engine.Busy(err)
+		return nil, engine.BusyError(err)
 	}
 	return out, nil
 }
 
 // Redeliver retries a settled delivery with the same id and bytes, over the whole schedule.
-func (r *Records) Redeliver(ctx context.Context, id account.ID, delivery int64) error {
-	return r.s.decide(ctx, id, func() error { return r.redeliver(id, delivery) })
+func (r *DeliveryRecords) Redeliver(ctx context.Context, id account.ID, delivery int64) error {
+	return r.s.runOrder(ctx, id, func() error { return r.redeliver(id, delivery) })
 }
 
 // redeliver decides and commits; only the recorder calls it.
-func (r *Records) redeliver(id account.ID, delivery int64) error {
-	d, err := r.s.Store.Delivery(id, delivery)
+func (r *DeliveryRecords) redeliver(id account.ID, delivery int64) error {
+	d, err := r.s.Store.FindDelivery(id, delivery)
 	switch {
 	case err != nil:
-		return engine.Busy(err)
+		return engine.BusyError(err)
 	case d == nil:
 		return NoDelivery(fmt.Sprint(delivery))
 	}
-	tried := d.State == webhook.Retrying
-	switch hook, err := r.s.wanted(d); {
+	tried := d.State == webhook.StateRetrying
+	switch hook, err := r.s.subscribedWebhook(d); {
 	case err != nil:
-		return engine.Busy(err)
-	case hook == nil && d.Last.Error == webhook.InboxGone:
+		return engine.BusyError(err)
+	case hook == nil && d.LastAttempt.Error == webhook.InboxGone:
 		return fault.New(fault.NotFound, "The inbox of this delivery was deleted")
 	case tried:
 		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d is still in progress. Wait until it has succeeded or failed", delivery))
 	case hook == nil:
 		return fault.New(fault.Refused, "The webhook of this delivery was deleted")
-	case d.Spent(r.s.Schedule):
-		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d was already attempted %d times, which is the maximum", delivery, d.Calls))
+	case d.AttemptsExhausted(r.s.RetrySchedule):
+		return fault.New(fault.Refused, fmt.Sprintf("Delivery %d was already attempted %d times, which is the maximum", delivery, d.AttemptCount))
 	}
-	r.s.forget(d)
-	d.Again(r.s.Now().UTC().Truncate(time.Millisecond))
-	if err := r.s.Store.CommitDeliveries(id, []webhook.Change{d.Put(time.Time{}, false)}); err != nil {
+	r.s.forgetContent(d)
+	d.RestartSchedule(r.s.Now().UTC().Truncate(time.Millisecond))
+	if err := r.s.Store.CommitDeliveries(id, []webhook.DeliveryChange{d.PutChange(time.Time{}, false)}); err != nil {
 		return err
 	}
-	r.s.Notify([]webhook.Delivery{*d})
+	r.s.NotifyCommitted([]webhook.Delivery{*d})
 	return nil
 }
 
 // Forget deletes the content of messages that are gone from an account's deliveries: from the
 // newest limit below an id (0: of all). The recorder writes the rows, so that the result of an
 // attempt in progress cannot restore the content.
-func (r *Records) Forget(ctx context.Context, id account.ID, below uint64, limit int) (last uint64, more bool, err error) {
-	page, err := r.s.Store.Deliveries(id, 0, int64(below), limit)
+func (r *DeliveryRecords) Forget(ctx context.Context, id account.ID, below uint64, limit int) (last uint64, more bool, err error) {
+	page, err := r.s.Store.ListDeliveries(id, 0, int64(below), limit)
 	if err != nil {
 		return 0, false, err
 	}
 	var lost []int64
 	for i := range page {
-		if last = uint64(page[i].ID); r.s.forget(&page[i]) {
+		if last = uint64(page[i].ID); r.s.forgetContent(&page[i]) {
 			lost = append(lost, page[i].ID)
 		}
 	}
 	if len(lost) > 0 {
-		err = r.s.decide(ctx, id, func() error { return r.forgetSome(id, lost) })
+		err = r.s.runOrder(ctx, id, func() error { return r.forgetSome(id, lost) })
 	}
 	return last, len(page) == limit, err
 }
 
 // forgetSome reads and commits; only the recorder calls it.
-func (r *Records) forgetSome(id account.ID, lost []int64) error {
-	var changes []webhook.Change
+func (r *DeliveryRecords) forgetSome(id account.ID, lost []int64) error {
+	var changes []webhook.DeliveryChange
 	for _, n := range lost {
-		d, err := r.s.Store.Delivery(id, n)
+		d, err := r.s.Store.FindDelivery(id, n)
 		if err != nil {
 			return err
 		}
-		if d != nil && r.s.forget(d) {
-			changes = append(changes, webhook.Change{Delivery: d, ID: n, Webhook: d.Webhook, RowOnly: true})
+		if d != nil && r.s.forgetContent(d) {
+			changes = append(changes, webhook.DeliveryChange{Delivery: d, ID: n, Webhook: d.Webhook, RowOnly: true})
 		}
 	}
 	if len(changes) == 0 {

@@ -8,14 +8,14 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// Subscriptions caches the webhooks of accounts with recent events, so that an event costs a map
+// SubscriptionCache caches the webhooks of accounts with recent events, so that an event costs a map
 // look-up. A committed change of an account's webhooks invalidates its entry.
-type Subscriptions struct {
+type SubscriptionCache struct {
 	store Store
 
-	mu      sync.Mutex
-	changes uint64 // counts Forget: what was read before a Forget is not cached after it
-	known   map[account.ID][]account.Webhook
+	mu             sync.Mutex
+	changeCount    uint64 // counts Forget: what was read before a Forget is not cached after it
+	cachedWebhooks map[account.ID][]account.Webhook
 }
 
 // subscriptionsKept bounds how many accounts are cached; beyond it, entries are evicted and read
@@ -23,15 +23,15 @@ type Subscriptions struct {
 const subscriptionsKept = 65_536
 
 // NewSubscriptions returns an empty cache over the store.
-func NewSubscriptions(store Store) *Subscriptions {
-	return &Subscriptions{store: store, known: map[account.ID][]account.Webhook{}}
+func NewSubscriptions(store Store) *SubscriptionCache {
+	return &SubscriptionCache{store: store, cachedWebhooks: map[account.ID][]account.Webhook{}}
 }
 
 // of returns the account's webhooks, oldest first. Callers must not modify them.
-func (s *Subscriptions) of(id account.ID) ([]account.Webhook, error) {
+func (s *SubscriptionCache) of(id account.ID) ([]account.Webhook, error) {
 	s.mu.Lock()
-	hooks, known := s.known[id]
-	changes := s.changes
+	hooks, known := s.cachedWebhooks[id]
+	changes := s.changeCount
 	s.mu.Unlock()
 	if known {
 		return hooks, nil
@@ -42,24 +42,24 @@ func (s *Subscriptions) of(id account.ID) ([]account.Webhook, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.changes == changes {
+	if s.changeCount == changes {
 		s.makeRoom()
-		s.known[id] = hooks
+		s.cachedWebhooks[id] = hooks
 	}
 	return hooks, nil
 }
 
-func (s *Subscriptions) makeRoom() {
-	for id := range s.known {
-		if len(s.known) < subscriptionsKept {
+func (s *SubscriptionCache) makeRoom() {
+	for id := range s.cachedWebhooks {
+		if len(s.cachedWebhooks) < subscriptionsKept {
 			return
 		}
-		delete(s.known, id)
+		delete(s.cachedWebhooks, id)
 	}
 }
 
-// find returns one webhook, or nil if it is gone.
-func (s *Subscriptions) find(id account.ID, hook int64) (*account.Webhook, error) {
+// findWebhook returns one webhook, or nil if it is gone.
+func (s *SubscriptionCache) findWebhook(id account.ID, hook int64) (*account.Webhook, error) {
 	hooks, err := s.of(id)
 	for i := range hooks {
 		if hooks[i].ID == hook {
@@ -69,21 +69,21 @@ func (s *Subscriptions) find(id account.ID, hook int64) (*account.Webhook, error
 	return nil, err
 }
 
-// Forget is called after each commit that changed the account's webhooks, and before the change is
+// ForgetAccount is called after each commit that changed the account's webhooks, and before the change is
 // acknowledged.
-func (s *Subscriptions) Forget(id account.ID) {
+func (s *SubscriptionCache) ForgetAccount(id account.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.changes++
-	delete(s.known, id)
+	s.changeCount++
+	delete(s.cachedWebhooks, id)
 }
 
-// Lose drops the accounts of a group that this node has released. A look-up in progress fails, or
+// ReleaseGroup drops the accounts of a group that this node has released. A look-up in progress fails, or
 // its result is not cached.
-func (s *Subscriptions) Lose(g partition.Group) error {
+func (s *SubscriptionCache) ReleaseGroup(g partition.Group) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.changes++
-	maps.DeleteFunc(s.known, func(id account.ID, _ []account.Webhook) bool { return id.Partition().Group() == g })
+	s.changeCount++
+	maps.DeleteFunc(s.cachedWebhooks, func(id account.ID, _ []account.Webhook) bool { return id.HomePartition().Group() == g })
 	return nil
 }

@@ -19,39 +19,39 @@ import (
 
 // Options configures a Supervisor; all fields except Released are required.
 type Options struct {
-	Store     Store
-	Poster    Poster
-	Schedule  webhook.Schedule
-	AccountOf func(address string) (account.ID, error) // zero: the address has no inbox
-	Gone      func(address string, message int64) bool // nobody can read the message any more
-	Released  <-chan struct{}                          // closed when deliveries may be attempted; nil: at once
-	Now       func() time.Time
-	Logger    *slog.Logger
+	Store         Store
+	Poster        CallPoster
+	RetrySchedule webhook.Schedule
+	AccountOf     func(address string) (account.ID, error) // zero: the address has no inbox
+	IsMessageGone func(address string, message int64) bool // nobody can read the message any more
+	CallsReleased <-chan struct{}                          // closed when deliveries may be attempted; nil: at once
+	Now           func() time.Time
+	Logger        *slog.Logger
 }
 
-// Poster sends the requests.
-type Poster interface {
-	// Post always returns what happened; it ends soon after ctx.
-	Post(ctx context.Context, url string, headers []webhook.Header, body []byte) webhook.Answer
-	// Check returns Invalid for a URL that Post would not call now. A host that does not resolve
+// CallPoster sends the requests.
+type CallPoster interface {
+	// PostWebhook always returns what happened; it ends soon after ctx.
+	PostWebhook(ctx context.Context, url string, headers []webhook.HeaderField, body []byte) webhook.ReceiverResponse
+	// CheckURL returns Invalid for a URL that Post would not call now. A host that does not resolve
 	// passes.
-	Check(ctx context.Context, url string) error
+	CheckURL(ctx context.Context, url string) error
 }
 
 // Store is the storage that webhooks need.
 type Store interface {
 	// Webhooks reads an account's webhooks, oldest first.
 	Webhooks(account.ID) ([]account.Webhook, error)
-	Delivery(id account.ID, delivery int64) (*webhook.Delivery, error) // nil if it does not exist
-	// Deliveries returns deliveries below before (0: all), newest first, to one webhook
+	FindDelivery(id account.ID, delivery int64) (*webhook.Delivery, error) // nil if it does not exist
+	// ListDeliveries returns deliveries below before (0: all), newest first, to one webhook
 	// unless hook is 0.
-	Deliveries(id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error)
+	ListDeliveries(id account.ID, hook, before int64, limit int) ([]webhook.Delivery, error)
 	LastDelivery(account.ID) (int64, error)
 	// CommitDeliveries returns after the fsync, as other commits do.
-	CommitDeliveries(account.ID, []webhook.Change) error
+	CommitDeliveries(account.ID, []webhook.DeliveryChange) error
 	// DueDeliveries returns up to limit due entries in time order, and whether more follow. They
 	// start after the entry after; if after has no account, they start at its time.
-	DueDeliveries(after webhook.Due, limit int) (due []webhook.Due, more bool, err error)
+	DueDeliveries(after webhook.DueEntry, limit int) (due []webhook.DueEntry, more bool, err error)
 	// TrimDeliveries removes up to limit settled deliveries with ids above after that are beyond
 	// the newest keep or made before a time. It does not wait for the fsync.
 	TrimDeliveries(id account.ID, after int64, before time.Time, keep, limit int) (removed int, err error)
@@ -65,86 +65,86 @@ type Store interface {
 // mu guards all fields below it. Nothing blocks under it, and no other lock is taken under it.
 type Supervisor struct {
 	Options
-	Subscriptions *Subscriptions
-	answering     *stackpool.Pool // for hosts that respond
-	wake          chan struct{}   // step must run
-	leases        chan lease      // to the recorder
-	results       chan result
-	ctx           context.Context // of attempts
-	cancel        context.CancelFunc
-	calls         sync.WaitGroup
-	counts        counts
-	terms         groups.Work // attempts and deferrals in progress
+	SubscriptionCache *SubscriptionCache
+	answeringPool     *stackpool.Pool   // for hosts that respond
+	wakeCh            chan struct{}     // step must run
+	leaseQueue        chan leaseRequest // to the recorder
+	resultQueue       chan callResult
+	ctx               context.Context // of attempts
+	cancelCalls       context.CancelFunc
+	callsDone         sync.WaitGroup
+	callCounts        callCounts
+	groupWork         groups.GroupWork // attempts and deferrals in progress
 
-	mu        sync.Mutex
-	line      *scheduler.Line[key]
-	deferring bool
+	mu              sync.Mutex
+	callScheduler   *scheduler.WorkQueue[deliveryKey]
+	deferralRunning bool
 }
 
-// key identifies an entry independently of its time in the index.
-type key struct {
-	account account.ID
-	id      int64
-	webhook int64
+// deliveryKey identifies an entry independently of its time in the index.
+type deliveryKey struct {
+	accountID account.ID
+	id        int64
+	webhook   int64
 }
 
-func (k key) group() partition.Group { return k.account.Partition().Group() }
+func (k deliveryKey) groupOf() partition.Group { return k.accountID.HomePartition().Group() }
 
 const (
 	callLease    = 13 * time.Second // longer than an attempt
 	callTimeout  = 11 * time.Second // longer than the Poster's own timeout
 	storePause   = 5 * time.Second  // after a store error
-	grace        = 2 * time.Second  // how long a stop lets attempts continue
+	stopGrace    = 2 * time.Second  // how long a stop lets attempts continue
 	idlePosts    = 64               // goroutines kept for hosts that respond
 	groupMost    = 256              // attempts that start, or are recorded, together
 	slowAfter    = 500 * time.Millisecond
 	atOnce       = 32    // concurrent attempts to one host
-	working      = 1024  // attempts that have waited for less than slowAfter, or exceed the hanging limit
-	hanging      = 512   // attempts that have waited longer
+	maxWorking   = 1024  // attempts that have waited for less than slowAfter, or exceed the hanging limit
+	maxHanging   = 512   // attempts that have waited longer
 	pageSize     = 1024  // entries of one read
 	entriesAll   = 65536 // in memory
 	entriesShare = 1024  // of a host that does not respond
 )
 
-// rules are those of receivers. A receiver has only three attempts for each delivery, so none is
+// schedulerOptions are those of receivers. A receiver has only three attempts for each delivery, so none is
 // left alone. But what exceeds the limit of a silent receiver is not attempted, and a receiver that
 // lets an attempt hang is in doubt until it responds. An attempt ends by its timeout, so none is
 // cancelled for others.
-var rules = scheduler.Options[key]{
-	Workers: working, LaneWorkers: atOnce, Doubted: atOnce, HangAfter: slowAfter, MostHanging: hanging,
+var schedulerOptions = scheduler.Options[deliveryKey]{
+	Workers: maxWorking, LaneWorkers: atOnce, UnansweringWorkers: atOnce, HangAfter: slowAfter, MostHanging: maxHanging,
 	NeverGiveWay: true, DoubtHanging: true, DeferFull: true,
-	Group:  func(k key) string { return string(k.account[:]) },
-	Window: scheduler.Window{Page: pageSize, DueLow: 256, Share: entriesShare, Answering: 16 * entriesShare, Least: atOnce, Room: entriesAll / 2, All: entriesAll},
+	GroupOf: func(k deliveryKey) string { return string(k.accountID[:]) },
+	Window:  scheduler.MemoryWindow{PageSize: pageSize, DueLow: 256, MaxUnanswering: entriesShare, MaxAnswering: 16 * entriesShare, MaxCrowded: atOnce, CrowdedAbove: entriesAll / 2, MaxEntries: entriesAll},
 }
 
-// counts is for metrics.
-type counts struct {
+// callCounts is for metrics.
+type callCounts struct {
 	delivered, failed, retried, cancelled atomic.Int64
-	seconds                               meter.Seconds // of attempts
+	seconds                               meter.DurationHistogram // of attempts
 }
 
 // New returns a supervisor that does not run yet.
 func New(o Options) *Supervisor {
 	s := &Supervisor{
-		Options: o, Subscriptions: NewSubscriptions(o.Store), answering: stackpool.NewPool(idlePosts), wake: make(chan struct{}, 1),
-		leases: make(chan lease), results: make(chan result, groupMost), line: scheduler.New(rules),
+		Options: o, SubscriptionCache: NewSubscriptions(o.Store), answeringPool: stackpool.NewPool(idlePosts), wakeCh: make(chan struct{}, 1),
+		leaseQueue: make(chan leaseRequest), resultQueue: make(chan callResult, groupMost), callScheduler: scheduler.New(schedulerOptions),
 	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.ctx, s.cancelCalls = context.WithCancel(context.Background())
 	return s
 }
 
 // Run attempts what is due until stop is closed, and then lets attempts end.
 func (s *Supervisor) Run(stop <-chan struct{}) {
 	var recorder sync.WaitGroup
-	recorder.Go(s.record)
+	recorder.Go(s.runRecorder)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	stopped := false
-	if s.Released != nil {
+	if s.CallsReleased != nil {
 		select {
 		case <-stop:
 			stopped = true
-		case <-s.Released:
+		case <-s.CallsReleased:
 		}
 	}
 	for !stopped {
@@ -152,50 +152,50 @@ func (s *Supervisor) Run(stop <-chan struct{}) {
 		case <-stop:
 			stopped = true
 		case <-timer.C:
-			timer.Reset(s.step())
-		case <-s.wake:
-			timer.Reset(s.step())
+			timer.Reset(s.runStep())
+		case <-s.wakeCh:
+			timer.Reset(s.runStep())
 		}
 	}
-	late := time.AfterFunc(grace, s.cancel) // their leases make the next run attempt again
+	late := time.AfterFunc(stopGrace, s.cancelCalls) // their leases make the next run attempt again
 	defer late.Stop()
-	s.calls.Wait()
-	s.cancel()
-	close(s.results)
+	s.callsDone.Wait()
+	s.cancelCalls()
+	close(s.resultQueue)
 	recorder.Wait()
-	s.answering.End()
+	s.answeringPool.End()
 }
 
-func (s *Supervisor) nudge() {
+func (s *Supervisor) wakeLoop() {
 	select {
-	case s.wake <- struct{}{}:
+	case s.wakeCh <- struct{}{}:
 	default:
 	}
 }
 
-// step does what the scheduler decides and returns how long to sleep.
-func (s *Supervisor) step() time.Duration {
+// runStep does what the scheduler decides and returns how long to sleep.
+func (s *Supervisor) runStep() time.Duration {
 	s.mu.Lock()
 	now := s.Now()
-	ready := s.line.Step(now)
-	startDeferring := ready.Defer && !s.deferring
-	s.deferring = s.deferring || startDeferring
+	ready := s.callScheduler.Step(now)
+	startDeferring := ready.HasDeferrals && !s.deferralRunning
+	s.deferralRunning = s.deferralRunning || startDeferring
 	s.mu.Unlock()
 	if startDeferring {
-		s.calls.Go(s.deferAll)
+		s.callsDone.Go(s.deferAll)
 	}
-	s.begin(ready.Start)
-	if ready.Read != nil {
-		s.read(*ready.Read)
+	s.beginCalls(ready.StartAttempts)
+	if ready.ReadPage != nil {
+		s.readPage(*ready.ReadPage)
 		return 0
 	}
-	return ready.Next.Sub(now)
+	return ready.NextStep.Sub(now)
 }
 
-// read reads a page of the index.
-func (s *Supervisor) read(r scheduler.Read[key]) {
-	after := webhook.Due{At: r.From}
-	if r.Behind {
+// readPage reads a page of the index.
+func (s *Supervisor) readPage(r scheduler.PageRequest[deliveryKey]) {
+	after := webhook.DueEntry{At: r.From}
+	if r.AfterKey {
 		after = dueOf(r.Key, r.From)
 	}
 	page, more, err := s.Store.DueDeliveries(after, r.Limit)
@@ -208,31 +208,31 @@ func (s *Supervisor) read(r scheduler.Read[key]) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	entries := make([]scheduler.Entry[key], 0, len(page))
+	entries := make([]scheduler.Entry[deliveryKey], 0, len(page))
 	for i, due := range page {
-		if entry := entryOf(due, hosts[i]); s.terms.Holds(entry.Key.group()) {
+		if entry := entryOf(due, hosts[i]); s.groupWork.IsHeld(entry.Key.groupOf()) {
 			entries = append(entries, entry)
 		}
 	}
 	if err != nil {
-		s.line.NoPage(s.Now())
+		s.callScheduler.NoPage(s.Now())
 		return
 	}
-	s.line.Page(s.Now(), entries, more)
+	s.callScheduler.AddPage(s.Now(), entries, more)
 }
 
-func dueOf(k key, at time.Time) webhook.Due {
-	return webhook.Due{At: at, Account: k.account, ID: k.id, Webhook: k.webhook}
+func dueOf(k deliveryKey, at time.Time) webhook.DueEntry {
+	return webhook.DueEntry{At: at, Account: k.accountID, ID: k.id, Webhook: k.webhook}
 }
 
-func entryOf(due webhook.Due, host string) scheduler.Entry[key] {
-	return scheduler.Entry[key]{Key: key{due.Account, due.ID, due.Webhook}, At: due.At, Since: due.At, Lanes: []string{host}}
+func entryOf(due webhook.DueEntry, host string) scheduler.Entry[deliveryKey] {
+	return scheduler.Entry[deliveryKey]{Key: deliveryKey{due.Account, due.ID, due.Webhook}, At: due.At, AcceptedAt: due.At, DestinationNames: []string{host}}
 }
 
 // hostOf names the receiver of an entry. It is empty if that is unknown or the webhook is gone. It
 // is checked again before the attempt.
-func (s *Supervisor) hostOf(due webhook.Due) string {
-	hook, err := s.Subscriptions.find(due.Account, due.Webhook)
+func (s *Supervisor) hostOf(due webhook.DueEntry) string {
+	hook, err := s.SubscriptionCache.findWebhook(due.Account, due.Webhook)
 	if hook == nil || err != nil {
 		return ""
 	}
@@ -247,62 +247,62 @@ func hostOfURL(raw string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Notify schedules deliveries that were committed. It does not block on the store or the network.
-func (s *Supervisor) Notify(made []webhook.Delivery) {
+// NotifyCommitted schedules deliveries that were committed. It does not block on the store or the network.
+func (s *Supervisor) NotifyCommitted(made []webhook.Delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range made {
-		if e := entryOf(made[i].Due(), hostOfURL(made[i].URL)); s.terms.Holds(e.Key.group()) {
-			s.line.Moved(s.Now(), e)
+		if e := entryOf(made[i].DueEntry(), hostOfURL(made[i].URL)); s.groupWork.IsHeld(e.Key.groupOf()) {
+			s.callScheduler.EntryMoved(s.Now(), e)
 		}
 	}
-	s.nudge()
+	s.wakeLoop()
 }
 
-// finished returns an attempt whose entry is now at the time at; zero if it has no entry.
-func (s *Supervisor) finished(a *scheduler.Attempt[key], at time.Time, r scheduler.Result) {
+// finishCall returns an attempt whose entry is now at the time at; zero if it has no entry.
+func (s *Supervisor) finishCall(a *scheduler.Attempt[deliveryKey], at time.Time, r scheduler.AttemptResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.line.Moved(s.Now(), entryOf(dueOf(a.Key, at), a.Lane))
-	s.line.Finished(s.Now(), a, r)
-	s.nudge()
-	s.terms.End(a.Key.group())
+	s.callScheduler.EntryMoved(s.Now(), entryOf(dueOf(a.Key, at), a.DestinationName))
+	s.callScheduler.AttemptFinished(s.Now(), a, r)
+	s.wakeLoop()
+	s.groupWork.EndWork(a.Key.groupOf())
 }
 
-// Gain implements groups.Holder.
-func (s *Supervisor) Gain(g partition.Group) error {
+// AcquireGroup implements groups.GroupHolder.
+func (s *Supervisor) AcquireGroup(g partition.Group) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.terms.Gain(s.ctx, g)
-	s.line.Anew(s.Now())
-	s.nudge()
+	s.groupWork.AcquireGroup(s.ctx, g)
+	s.callScheduler.RestartScan(s.Now())
+	s.wakeLoop()
 	return nil
 }
 
-// Lose ends the attempts for a group's accounts. Their results can be committed until it returns.
+// ReleaseGroup ends the attempts for a group's accounts. Their results can be committed until it returns.
 // Cancelled attempts keep their leases, which make the next owner attempt again.
-func (s *Supervisor) Lose(g partition.Group) error {
-	s.terms.Lose(g, grace)
+func (s *Supervisor) ReleaseGroup(g partition.Group) error {
+	s.groupWork.ReleaseGroup(g, stopGrace)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.line.Drop(s.Now(), func(k key) bool { return k.group() == g })
+	s.callScheduler.DropEntries(s.Now(), func(k deliveryKey) bool { return k.groupOf() == g })
 	return nil
 }
 
-// Stats is a snapshot of the deliveries: those in memory, in progress, and since the start.
-type Stats struct {
+// DeliveryStats is a snapshot of the deliveries: those in memory, in progress, and since the start.
+type DeliveryStats struct {
 	scheduler.Stats
-	Delivered int64         `json:"delivered"`
-	Failed    int64         `json:"failed"`
-	Retried   int64         `json:"retried"`
-	Cancelled int64         `json:"cancelled"`
-	Seconds   meter.Reading `json:"seconds"` // of attempts
+	Delivered   int64                   `json:"delivered"`
+	Failed      int64                   `json:"failed"`
+	Retried     int64                   `json:"retried"`
+	Cancelled   int64                   `json:"cancelled"`
+	CallSeconds meter.HistogramSnapshot `json:"seconds"` // of attempts
 }
 
-// Stats takes the snapshot.
-func (s *Supervisor) Stats() Stats {
+// DeliveryStats takes the snapshot.
+func (s *Supervisor) ReadStats() DeliveryStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := &s.counts
-	return Stats{s.line.Stats(s.Now()), c.delivered.Load(), c.failed.Load(), c.retried.Load(), c.cancelled.Load(), c.seconds.Read()}
+	c := &s.callCounts
+	return DeliveryStats{s.callScheduler.Stats(s.Now()), c.delivered.Load(), c.failed.Load(), c.retried.Load(), c.cancelled.Load(), c.seconds.TakeSnapshot()}
 }

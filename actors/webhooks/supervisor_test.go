@@ -28,13 +28,13 @@ type quick struct {
 	dead  bool
 }
 
-func (p *quick) Check(context.Context, string) error { return nil }
+func (p *quick) CheckURL(context.Context, string) error { return nil }
 
-func (p *quick) Post(ctx context.Context, _ string, _ []webhook.Header, _ []byte) webhook.Answer {
+func (p *quick) PostWebhook(ctx context.Context, _ string, _ []webhook.HeaderField, _ []byte) webhook.ReceiverResponse {
 	p.calls.Add(1)
-	took, answer := 2*time.Millisecond, webhook.Answer{Status: 200}
+	took, answer := 2*time.Millisecond, webhook.ReceiverResponse{Status: 200}
 	if p.dead {
-		took, answer = 10*time.Second, webhook.Answer{Error: "no answer", Duration: 10 * time.Second}
+		took, answer = 10*time.Second, webhook.ReceiverResponse{Error: "no answer", Duration: 10 * time.Second}
 	}
 	select {
 	case <-time.After(took):
@@ -44,14 +44,14 @@ func (p *quick) Post(ctx context.Context, _ string, _ []webhook.Header, _ []byte
 }
 
 // newSupervisor delivers to webhook 1 of someone, who owns every inbox.
-func newSupervisor(store Store, poster Poster) *Supervisor {
+func newSupervisor(store Store, poster CallPoster) *Supervisor {
 	s := New(Options{
-		Store: store, Poster: poster, Schedule: webhook.DefaultSchedule(), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
-		AccountOf: func(string) (account.ID, error) { return someone, nil }, Gone: func(string, int64) bool { return false },
+		Store: store, Poster: poster, RetrySchedule: webhook.DefaultSchedule(), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+		AccountOf: func(string) (account.ID, error) { return someone, nil }, IsMessageGone: func(string, int64) bool { return false },
 	})
-	s.Subscriptions.known[someone] = []account.Webhook{{ID: 1, URL: "https://r/", Event: "*"}}
-	for g := range partition.Group(partition.Groups) {
-		_ = s.Gain(g)
+	s.SubscriptionCache.cachedWebhooks[someone] = []account.Webhook{{ID: 1, URL: "https://r/", EventFilter: "*"}}
+	for g := range partition.Group(partition.NumGroups) {
+		_ = s.AcquireGroup(g)
 	}
 	return s
 }
@@ -68,39 +68,39 @@ func runFor(s *Supervisor, long time.Duration) {
 
 // TestReceiversThatBeginToHangDelayOthersLittle covers receivers that all responded before.
 func TestReceiversThatBeginToHangDelayOthersLittle(t *testing.T) {
-	q, now := scheduler.New(rules), time.Now()
+	q, now := scheduler.New(schedulerOptions), time.Now()
 	id := int64(0)
-	start := func(host string) (started []*scheduler.Attempt[key]) {
+	start := func(host string) (started []*scheduler.Attempt[deliveryKey]) {
 		id++
-		q.Moved(now, entryOf(webhook.Due{At: now, Account: someone, ID: id}, host))
-		return q.Step(now).Start
+		q.EntryMoved(now, entryOf(webhook.DueEntry{At: now, Account: someone, ID: id}, host))
+		return q.Step(now).StartAttempts
 	}
-	answer := func(calls []*scheduler.Attempt[key]) {
+	answer := func(calls []*scheduler.Attempt[deliveryKey]) {
 		for _, c := range calls {
-			q.Finished(now, c, scheduler.Result{Temper: scheduler.Answering})
+			q.AttemptFinished(now, c, scheduler.AttemptResult{HealthState: scheduler.HealthAnswering})
 		}
 	}
-	for i := range working + 100 {
+	for i := range maxWorking + 100 {
 		answer(start(fmt.Sprint("h", i)))
 	}
 	answer(start("good"))
-	var hung []*scheduler.Attempt[key]
-	for i := range working + 100 {
+	var hung []*scheduler.Attempt[deliveryKey]
+	for i := range maxWorking + 100 {
 		hung = append(hung, start(fmt.Sprint("h", i))...)
 	}
-	if len(hung) != working || len(start("good")) != 0 {
+	if len(hung) != maxWorking || len(start("good")) != 0 {
 		t.Fatalf("%d calls of hosts that answered", len(hung))
 	}
 	for _, c := range hung {
-		q.Connects(c, 0)
+		q.AttemptConnecting(c, 0)
 	}
 	now = now.Add(slowAfter)
-	next := q.Step(now).Start
-	if !slices.ContainsFunc(next, func(c *scheduler.Attempt[key]) bool { return c.Lane == "good" }) {
+	next := q.Step(now).StartAttempts
+	if !slices.ContainsFunc(next, func(c *scheduler.Attempt[deliveryKey]) bool { return c.DestinationName == "good" }) {
 		t.Errorf("who answers waits for those that hang: %d other calls began", len(next))
 	}
 	for _, c := range append(hung, next...) {
-		q.Finished(now, c, scheduler.Result{Temper: scheduler.Silent})
+		q.AttemptFinished(now, c, scheduler.AttemptResult{HealthState: scheduler.HealthSilent})
 	}
 	if s := q.Stats(now); s.Running != 0 || s.Waiting != 0 {
 		t.Errorf("left over: %+v", s)
@@ -111,21 +111,21 @@ func TestReceiversThatBeginToHangDelayOthersLittle(t *testing.T) {
 func TestADeadReceiverCostsLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const events = 5 * entriesShare
-		store := persisttest.Open(t)
+		store := persisttest.OpenStore(t)
 		now := time.Now()
 		var all []webhook.Delivery
 		for i := range events {
 			all = append(all, webhook.Delivery{Account: someone, ID: int64(i + 1), Webhook: 1, EventID: fmt.Sprint("evt_", i), Event: webhook.MessageReceived, Inbox: "a@inbox.localhost",
-				Body: []byte("{}"), At: now, URL: "https://r/", State: webhook.Retrying, NextAt: now})
+				Body: []byte("{}"), At: now, URL: "https://r/", State: webhook.StateRetrying, NextAt: now})
 		}
 		if err := store.AppendJournal(someone, 1, nil, all); err != nil {
 			t.Fatal(err)
 		}
 		poster := &quick{dead: true}
 		runFor(newSupervisor(store, poster), 24*time.Hour)
-		left, err := store.Deliveries(someone, 0, 0, 2*events)
+		left, err := store.ListDeliveries(someone, 0, 0, 2*events)
 		for _, d := range left {
-			if d.State != webhook.Failed || d.Calls != 3 {
+			if d.State != webhook.StateFailed || d.AttemptCount != 3 {
 				t.Fatalf("left: %+v", d)
 			}
 		}
@@ -140,14 +140,14 @@ func TestADeadReceiverCostsLittle(t *testing.T) {
 
 // countingStore counts what a start reads.
 type countingStore struct {
-	*persisttest.Store
+	*persisttest.TestStore
 	mu              sync.Mutex
 	entries, bodies int
 	most            int // entries; beyond it reads fail
 }
 
-func (c *countingStore) DueDeliveries(after webhook.Due, limit int) ([]webhook.Due, bool, error) {
-	due, more, err := c.Store.DueDeliveries(after, limit)
+func (c *countingStore) DueDeliveries(after webhook.DueEntry, limit int) ([]webhook.DueEntry, bool, error) {
+	due, more, err := c.TestStore.DueDeliveries(after, limit)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.entries += len(due); c.most > 0 && c.entries > c.most {
@@ -156,11 +156,11 @@ func (c *countingStore) DueDeliveries(after webhook.Due, limit int) ([]webhook.D
 	return due, more, err
 }
 
-func (c *countingStore) Delivery(id account.ID, n int64) (*webhook.Delivery, error) {
+func (c *countingStore) FindDelivery(id account.ID, n int64) (*webhook.Delivery, error) {
 	c.mu.Lock()
 	c.bodies++
 	c.mu.Unlock()
-	return c.Store.Delivery(id, n)
+	return c.TestStore.FindDelivery(id, n)
 }
 
 // fill writes deliveries that are due at the given times.
@@ -168,7 +168,7 @@ func (c *countingStore) fill(t testing.TB, n int, at func(i int) time.Time) {
 	t.Helper()
 	all := make([]webhook.Delivery, n)
 	for i := range all {
-		all[i] = webhook.Delivery{Account: someone, ID: int64(i + 1), Webhook: 1, State: webhook.Retrying, NextAt: at(i)}
+		all[i] = webhook.Delivery{Account: someone, ID: int64(i + 1), Webhook: 1, State: webhook.StateRetrying, NextAt: at(i)}
 	}
 	if err := c.AppendJournal(someone, 1, nil, all); err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func (c *countingStore) fill(t testing.TB, n int, at func(i int) time.Time) {
 // TestAStartReadsTheIndexOnly also checks that a start reads only one page of 100,000 retries.
 func TestAStartReadsTheIndexOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, now := &countingStore{Store: persisttest.Open(t)}, time.Now()
+		store, now := &countingStore{TestStore: persisttest.OpenStore(t)}, time.Now()
 		store.fill(t, 100_000, func(i int) time.Time { return now.Add(time.Minute + time.Duration(i)*time.Millisecond) })
 		runFor(newSupervisor(store, &quick{}), time.Second)
 		if store.bodies != 0 || store.entries > pageSize {
@@ -194,15 +194,15 @@ func TestManyOverdue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const overdue = 9 * pageSize
-				store, now := &countingStore{Store: persisttest.Open(t), most: 20 * overdue}, time.Now()
+				store, now := &countingStore{TestStore: persisttest.OpenStore(t), most: 20 * overdue}, time.Now()
 				store.fill(t, overdue, func(i int) time.Time { return now.Add(time.Duration(i/1000)*time.Millisecond - time.Hour) })
 				s := newSupervisor(store, &quick{})
-				s.Subscriptions.known[someone] = hooks
-				few := rules
-				few.Window.All, few.Window.Room = 4*pageSize, 2*pageSize
-				s.line = scheduler.New(few)
+				s.SubscriptionCache.cachedWebhooks[someone] = hooks
+				few := schedulerOptions
+				few.Window.MaxEntries, few.Window.CrowdedAbove = 4*pageSize, 2*pageSize
+				s.callScheduler = scheduler.New(few)
 				runFor(s, time.Hour)
-				if due, _, _ := store.Store.DueDeliveries(webhook.Due{}, 10); len(due) != 0 || store.entries > store.most {
+				if due, _, _ := store.TestStore.DueDeliveries(webhook.DueEntry{}, 10); len(due) != 0 || store.entries > store.most {
 					t.Errorf("%d entries read, left in the index: %v", store.entries, due)
 				}
 			})
@@ -216,10 +216,10 @@ type echo struct {
 	gone atomic.Bool
 }
 
-func (p *echo) Post(ctx context.Context, url string, h []webhook.Header, body []byte) webhook.Answer {
-	a := p.quick.Post(ctx, url, h, body)
+func (p *echo) PostWebhook(ctx context.Context, url string, h []webhook.HeaderField, body []byte) webhook.ReceiverResponse {
+	a := p.quick.PostWebhook(ctx, url, h, body)
 	p.gone.Store(true)
-	a.Excerpt = string(body)
+	a.BodyExcerpt = string(body)
 	return a
 }
 
@@ -227,37 +227,37 @@ func (p *echo) Post(ctx context.Context, url string, h []webhook.Header, body []
 // deleted during the attempt.
 func TestGoneDuringTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, poster := persisttest.Open(t), &echo{}
+		store, poster := persisttest.OpenStore(t), &echo{}
 		s := newSupervisor(store, poster)
-		s.Gone = func(string, int64) bool { return poster.gone.Load() }
+		s.IsMessageGone = func(string, int64) bool { return poster.gone.Load() }
 		told := []webhook.Delivery{{
-			Account: someone, ID: 1, Webhook: 1, Inbox: "a@x.test", State: webhook.Retrying, NextAt: time.Now(),
+			Account: someone, ID: 1, Webhook: 1, Inbox: "a@x.test", State: webhook.StateRetrying, NextAt: time.Now(),
 			Body: []byte(`{"event":"message.received","message_id":7,"subject":"Your code is 482913"}`),
 		}}
 		if err := store.AppendJournal(someone, 1, nil, told); err != nil {
 			t.Fatal(err)
 		}
 		runFor(s, time.Second)
-		d, err := store.Delivery(someone, 1)
-		if err != nil || d.State == webhook.Retrying || d.Last.Status != 200 || d.Last.Excerpt != "" || strings.Contains(string(d.Body), "482913") {
-			t.Errorf("%v: %v, %q answered %q", err, d.State, d.Body, d.Last.Excerpt)
+		d, err := store.FindDelivery(someone, 1)
+		if err != nil || d.State == webhook.StateRetrying || d.LastAttempt.Status != 200 || d.LastAttempt.BodyExcerpt != "" || strings.Contains(string(d.Body), "482913") {
+			t.Errorf("%v: %v, %q answered %q", err, d.State, d.Body, d.LastAttempt.BodyExcerpt)
 		}
 	})
 }
 
 // TestALossForgetsSubscriptions checks that only the group's accounts are dropped.
 func TestALossForgetsSubscriptions(t *testing.T) {
-	s := newSupervisor(persisttest.Open(t), &quick{})
+	s := newSupervisor(persisttest.OpenStore(t), &quick{})
 	other := someone
-	for n := byte(2); other.Partition().Group() == someone.Partition().Group(); n++ {
+	for n := byte(2); other.HomePartition().Group() == someone.HomePartition().Group(); n++ {
 		other = account.NewID(time.Now(), [10]byte{n})
 	}
-	s.Subscriptions.known[other] = s.Subscriptions.known[someone]
-	if err := s.Subscriptions.Lose(someone.Partition().Group()); err != nil {
+	s.SubscriptionCache.cachedWebhooks[other] = s.SubscriptionCache.cachedWebhooks[someone]
+	if err := s.SubscriptionCache.ReleaseGroup(someone.HomePartition().Group()); err != nil {
 		t.Fatal(err)
 	}
 	for id, want := range map[account.ID]bool{someone: false, other: true} {
-		if hook, err := s.Subscriptions.find(id, 1); err != nil || (hook != nil) != want {
+		if hook, err := s.SubscriptionCache.findWebhook(id, 1); err != nil || (hook != nil) != want {
 			t.Errorf("%s: %v, %v", id, hook, err)
 		}
 	}

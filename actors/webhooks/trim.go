@@ -14,39 +14,39 @@ const (
 	trimStep = 1024
 )
 
-// tally is what the recorder knows of an account's records since its last search, so that each
+// accountTally is what the recorder knows of an account's records since its last search, so that each
 // search examines only new records.
-type tally struct {
-	settled int
-	newest  int64 // id of a settled record
-	looked  int64 // no record with an id up to here needs to be removed
+type accountTally struct {
+	settledCount  int
+	newestSettled int64 // id of a settled record
+	checkedUpTo   int64 // no record with an id up to here needs to be removed
 }
 
-// tally counts results, and after every trimEvery of them removes the oldest records.
-func (s *Supervisor) tally(of map[account.ID]*tally, id account.ID, results []result) {
+// accountTally counts results, and after every trimEvery of them removes the oldest records.
+func (s *Supervisor) trimRecords(of map[account.ID]*accountTally, id account.ID, results []callResult) {
 	t := of[id]
 	if t == nil {
 		if len(of) >= entriesAll {
 			clear(of)
 		}
-		t = &tally{}
+		t = &accountTally{}
 		of[id] = t
 	}
 	for _, r := range results {
-		if del := r.change.Delivery; del != nil && del.State != webhook.Retrying {
-			t.settled++
-			t.newest, t.looked = max(t.newest, del.ID), min(t.looked, del.ID-1)
+		if del := r.change.Delivery; del != nil && del.State != webhook.StateRetrying {
+			t.settledCount++
+			t.newestSettled, t.checkedUpTo = max(t.newestSettled, del.ID), min(t.checkedUpTo, del.ID-1)
 		}
 	}
-	if t.settled < trimEvery {
+	if t.settledCount < trimEvery {
 		return
 	}
-	t.settled = 0
-	removed, err := s.Store.TrimDeliveries(id, t.looked, time.Time{}, webhook.RecordsKept, trimStep)
+	t.settledCount = 0
+	removed, err := s.Store.TrimDeliveries(id, t.checkedUpTo, time.Time{}, webhook.RecordsKept, trimStep)
 	switch {
 	case err != nil:
 		s.Logger.Error("old webhook deliveries could not be removed", "account", id, "err", err)
 	case removed < trimStep:
-		t.looked = max(t.looked, t.newest-webhook.RecordsKept)
+		t.checkedUpTo = max(t.checkedUpTo, t.newestSettled-webhook.RecordsKept)
 	}
 }

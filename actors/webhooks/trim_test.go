@@ -12,18 +12,18 @@ import (
 
 // TestOldRecordsGo checks removal, however late records are settled.
 func TestOldRecordsGo(t *testing.T) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	s := newSupervisor(store, nil)
-	looks := &trimStore{Store: store}
+	looks := &trimStore{TestStore: store}
 	s.Store = looks
-	settled := map[account.ID]*tally{}
+	settled := map[account.ID]*accountTally{}
 	last := int64(0)
 	settle := func(id int64) {
-		del := webhook.Delivery{Account: someone, ID: id, Webhook: 1, State: webhook.Delivered}
-		if err := store.CommitDeliveries(someone, []webhook.Change{del.Put(time.Time{}, false)}); err != nil {
+		del := webhook.Delivery{Account: someone, ID: id, Webhook: 1, State: webhook.StateDelivered}
+		if err := store.CommitDeliveries(someone, []webhook.DeliveryChange{del.PutChange(time.Time{}, false)}); err != nil {
 			t.Fatal(err)
 		}
-		s.tally(settled, someone, []result{{account: someone, change: del.Put(time.Time{}, false)}})
+		s.trimRecords(settled, someone, []callResult{{accountID: someone, change: del.PutChange(time.Time{}, false)}})
 	}
 	settleUntil := func(to int64) {
 		for ; last < to; last++ {
@@ -34,12 +34,12 @@ func TestOldRecordsGo(t *testing.T) {
 	}
 	must := func(want int, when string) {
 		t.Helper()
-		if all, err := store.Deliveries(someone, 0, 0, 10_000); err != nil || len(all) != want {
+		if all, err := store.ListDeliveries(someone, 0, 0, 10_000); err != nil || len(all) != want {
 			t.Errorf("%d records %s, %v; want %d", len(all), when, err, want)
 		}
 	}
-	waits := webhook.Delivery{Account: someone, ID: 5, Webhook: 1, State: webhook.Retrying, NextAt: time.UnixMilli(1)}
-	if err := store.CommitDeliveries(someone, []webhook.Change{waits.Put(time.Time{}, false)}); err != nil {
+	waits := webhook.Delivery{Account: someone, ID: 5, Webhook: 1, State: webhook.StateRetrying, NextAt: time.UnixMilli(1)}
+	if err := store.CommitDeliveries(someone, []webhook.DeliveryChange{waits.PutChange(time.Time{}, false)}); err != nil {
 		t.Fatal(err)
 	}
 	settleUntil(8*trimEvery + 1)
@@ -53,11 +53,11 @@ func TestOldRecordsGo(t *testing.T) {
 	looks.err = errors.New("no disk")
 	settleUntil(last + trimEvery)
 	looks.err = nil
-	var backlog []webhook.Change
+	var backlog []webhook.DeliveryChange
 	for range trimStep {
 		last++
-		del := webhook.Delivery{Account: someone, ID: last, Webhook: 1, State: webhook.Delivered}
-		backlog = append(backlog, del.Put(time.Time{}, false))
+		del := webhook.Delivery{Account: someone, ID: last, Webhook: 1, State: webhook.StateDelivered}
+		backlog = append(backlog, del.PutChange(time.Time{}, false))
 	}
 	if err := store.CommitDeliveries(someone, backlog); err != nil {
 		t.Fatal(err)
@@ -65,9 +65,9 @@ func TestOldRecordsGo(t *testing.T) {
 	settleUntil(last + 2*trimEvery)
 	must(webhook.RecordsKept, "after an error, and when there was more than a step removes")
 	for n := range entriesAll {
-		settled[account.NewID(time.UnixMilli(int64(n)), [10]byte{})] = &tally{}
+		settled[account.NewID(time.UnixMilli(int64(n)), [10]byte{})] = &accountTally{}
 	}
-	s.tally(settled, account.ID{1}, nil)
+	s.trimRecords(settled, account.ID{1}, nil)
 	if len(settled) != 1 {
 		t.Errorf("%d accounts are remembered", len(settled))
 	}
@@ -75,7 +75,7 @@ func TestOldRecordsGo(t *testing.T) {
 
 // trimStore records how settled deliveries are removed.
 type trimStore struct {
-	*persisttest.Store
+	*persisttest.TestStore
 	times int   // number of calls
 	after int64 // of the last call
 	err   error
@@ -87,5 +87,5 @@ func (s *trimStore) TrimDeliveries(id account.ID, after int64, before time.Time,
 	}
 	s.times++
 	s.after = after
-	return s.Store.TrimDeliveries(id, after, before, keep, limit)
+	return s.TestStore.TrimDeliveries(id, after, before, keep, limit)
 }

@@ -71,22 +71,22 @@ type constantCmd struct {
 
 func main() {
 	var c cli
-	kctx := kong.Parse(&c, kong.Name("inbox-bench"), kong.Vars{"version": version.Line("inbox-bench")},
+	kctx := kong.Parse(&c, kong.Name("inbox-bench"), kong.Vars{"version": version.ProgramLine("inbox-bench")},
 		kong.Description("Loads an inbox server on this machine and reports figures next to their limits."))
-	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
+	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	defer stop()
 	c.settings = settingsOf(kctx)
-	kctx.FatalIfErrorf(c.run(ctx, kctx.Selected().Name))
+	kctx.FatalIfErrorf(c.runCommand(ctx, kctx.Selected().Name))
 }
 
 // Validate checks the bounds of the options before anything runs. Kong then calls the Validate of
 // the load's own options, if they have one.
 func (c *cli) Validate(kctx *kong.Context) error { return checkBounds(kctx.Flags()) }
 
-// endings are the signals that end a run, which then removes what it made. nohup has SIGHUP
+// endSignals are the signals that end a run, which then removes what it made. nohup has SIGHUP
 // ignored, and it stays so.
-func endings() []os.Signal {
+func endSignals() []os.Signal {
 	all := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		all = append(all, syscall.SIGHUP)
@@ -112,16 +112,16 @@ func settingsOf(kctx *kong.Context) map[string]any {
 	return settings
 }
 
-// load is a command that measures a server.
-type load func(context.Context, *bench.Bed) error
+// loadCommand is a command that measures a server.
+type loadCommand func(context.Context, *bench.Bed) error
 
 // on is a load with its options.
-func on[O any](run func(context.Context, *bench.Bed, O) error, opts O) load {
+func on[O any](run func(context.Context, *bench.Bed, O) error, opts O) loadCommand {
 	return func(ctx context.Context, bed *bench.Bed) error { return run(ctx, bed, opts) }
 }
 
-func (c *cli) loads() map[string]load {
-	return map[string]load{
+func (c *cli) loadCommands() map[string]loadCommand {
+	return map[string]loadCommand{
 		"poll":     on(bench.Poll, c.Poll),
 		"ingest":   on(bench.Ingest, c.Ingest),
 		"latency":  on(bench.Latency, c.Latency),
@@ -139,11 +139,11 @@ func (c *cli) loads() map[string]load {
 	}
 }
 
-// run runs one command, on a server as its load needs it.
-func (c *cli) run(ctx context.Context, name string) error {
+// runCommand runs one command, on a server as its load needs it.
+func (c *cli) runCommand(ctx context.Context, name string) error {
 	switch name {
 	case "compare":
-		return c.Compare.run()
+		return c.Compare.runComparison()
 	case "constant":
 		return fakes.Constant(ctx, c.Constant.HTTP, c.Constant.Status, c.Constant.Size, os.Stdout)
 	case "start", "scale", "send", "calendar", "webhooks", "restart":
@@ -156,10 +156,10 @@ func (c *cli) run(ctx context.Context, name string) error {
 	if name == "send" {
 		c.Server.Accounts = max(c.Server.Accounts, c.Send.Rounds+1)
 	}
-	return c.measure(ctx, name, c.loads()[name])
+	return c.measureLoad(ctx, name, c.loadCommands()[name])
 }
 
-func (cmd *compareCmd) run() error {
+func (cmd *compareCmd) runComparison() error {
 	a, err := report.Read(cmd.A)
 	if err != nil {
 		return err
@@ -171,10 +171,10 @@ func (cmd *compareCmd) run() error {
 	return report.Compare(os.Stdout, a, b)
 }
 
-// measure prepares the bed, runs one load on it, reports, and fails when what was measured
+// measureLoad prepares the bed, runs one load on it, reports, and fails when what was measured
 // is not right. Everything made and started is removed and stopped before it returns.
-func (c *cli) measure(ctx context.Context, name string, run load) (err error) {
-	if err := c.writable(); err != nil {
+func (c *cli) measureLoad(ctx context.Context, name string, run loadCommand) (err error) {
+	if err := c.checkWritable(); err != nil {
 		return err
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // else a closed pipe ends the process before it has removed what it made
@@ -192,12 +192,12 @@ func (c *cli) measure(ctx context.Context, name string, run load) (err error) {
 		return err
 	}
 	shown.Close()
-	return errors.Join(c.report(bed.Report), bed.Report.Err())
+	return errors.Join(c.writeReport(bed.Report), bed.Report.Err())
 }
 
-// writable opens the files that the report goes to before anything runs, and leaves their content
+// checkWritable opens the files that the report goes to before anything runs, and leaves their content
 // alone.
-func (c *cli) writable() error {
+func (c *cli) checkWritable() error {
 	for flag, path := range map[string]string{"--json": c.JSON, "--report": c.Report} {
 		if path == "" || path == "-" {
 			continue
@@ -211,9 +211,9 @@ func (c *cli) writable() error {
 	return nil
 }
 
-// report prints the table, except where the JSON takes standard output, and writes the files. One
+// writeReport prints the table, except where the JSON takes standard output, and writes the files. One
 // that fails does not keep the others from being written.
-func (c *cli) report(r *report.Report) error {
+func (c *cli) writeReport(r *report.Report) error {
 	var errs []error
 	if c.JSON != "-" {
 		errs = append(errs, r.WriteTable(os.Stdout))

@@ -34,15 +34,15 @@ type commandLine struct {
 }
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := runCommand(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "inbox-mcp: "+err.Error())
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
+func runCommand(args []string) error {
 	var cli commandLine
-	parser, err := kong.New(&cli, kong.Name("inbox-mcp"), kong.Vars{"version": version.Line("inbox-mcp")}, kong.Description("Serve real e-mail inboxes as tools for a model (Model Context Protocol)."))
+	parser, err := kong.New(&cli, kong.Name("inbox-mcp"), kong.Vars{"version": version.ProgramLine("inbox-mcp")}, kong.Description("Serve real e-mail inboxes as tools for a model (Model Context Protocol)."))
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func warnOfSecrets(chosen *kong.Context) {
 	}
 }
 
-func (c *commandLine) logger() (*slog.Logger, error) {
+func (c *commandLine) newLogger() (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		return nil, fmt.Errorf("--log-level: invalid level %q (debug, info, warn or error)", c.LogLevel)
@@ -85,7 +85,7 @@ type schemaCommand struct {
 
 // Run prints what GET /api/v1/tools responds.
 func (s *schemaCommand) Run() error {
-	b, err := tools.Functions(s.Format)
+	b, err := tools.FunctionsJSON(s.Format)
 	if err != nil {
 		return fmt.Errorf("--format: invalid or missing format. Valid formats: %s", strings.Join(tools.FormatNames(), ", "))
 	}

@@ -10,7 +10,7 @@ import (
 // Limits of the garbage when a collection begins: about 12 MiB, and at least as much as the live
 // heap.
 const (
-	garbage      = 12 << 20
+	garbageLimit = 12 << 20
 	leastGarbage = 100 // percent of the live heap
 	mostGarbage  = 400
 )
@@ -33,7 +33,7 @@ func afterCollection(was int) {
 	metrics.Read(live)
 	percent := mostGarbage
 	if n := live[0].Value.Uint64(); n > 0 {
-		percent = int(min(max(garbage*100/n, leastGarbage), mostGarbage))
+		percent = int(min(max(garbageLimit*100/n, leastGarbage), mostGarbage))
 	}
 	if percent != was {
 		debug.SetGCPercent(percent)

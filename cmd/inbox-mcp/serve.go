@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// grace is how long requests may continue after a signal, so that the process ends within a
+	// shutdownGrace is how long requests may continue after a signal, so that the process ends within a
 	// second.
-	grace = 800 * time.Millisecond
+	shutdownGrace = 800 * time.Millisecond
 	// slowHeader limits how long the header of a request may take to arrive.
 	slowHeader = 10 * time.Second
-	// idle is how long a connection without requests stays open.
-	idle = 2 * time.Minute
-	// kept limits the idle connections to the inbox server.
-	kept = 256
+	// idleTimeout is how long a connection without requests stays open.
+	idleTimeout = 2 * time.Minute
+	// maxIdleConns limits the idle connections to the inbox server.
+	maxIdleConns = 256
 )
 
 type serveCommand struct{}
@@ -34,23 +34,23 @@ type serveCommand struct{}
 // Run serves until the client disconnects or a signal arrives.
 func (serveCommand) Run(ctx context.Context, c *commandLine) error {
 	tuneMemory()
-	log, err := c.logger()
+	log, err := c.newLogger()
 	if err != nil {
 		return err
 	}
-	api, err := c.api()
+	api, err := c.newClient()
 	if err != nil {
 		return err
 	}
-	s := toolserver.New(toolserver.Options{API: api, Version: version.String(), Log: log})
+	s := toolserver.New(toolserver.Options{API: api, Version: version.BuildString(), Log: log})
 	if c.HTTP == "" {
 		return s.ServeStdio(ctx, os.Stdin, os.Stdout)
 	}
 	return c.serveHTTP(ctx, s, log)
 }
 
-// api returns a client of the inbox server with the configured key.
-func (c *commandLine) api() (*client.Client, error) {
+// newClient returns a client of the inbox server with the configured key.
+func (c *commandLine) newClient() (*client.Client, error) {
 	if c.APIKey == "" {
 		return nil, errors.New("the API key is missing: set INBOX_API_KEY (or --api-key) to an account key or an inbox key")
 	}
@@ -63,7 +63,7 @@ func (c *commandLine) api() (*client.Client, error) {
 	}
 	api := client.New(c.BaseURL, c.APIKey)
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = kept, kept
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = maxIdleConns, maxIdleConns
 	api.HTTP = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return api, nil
 }
@@ -82,8 +82,8 @@ func (c *commandLine) serveHTTP(ctx context.Context, s *toolserver.Server, log *
 		return err
 	}
 	server := &http.Server{
-		Handler:           s.Handler(toolserver.HTTPOptions{Address: c.HTTP, Token: c.HTTPToken}),
-		ReadHeaderTimeout: slowHeader, IdleTimeout: idle,
+		Handler:           s.Handler(toolserver.HTTPOptions{ListenAddress: c.HTTP, BearerToken: c.HTTPToken}),
+		ReadHeaderTimeout: slowHeader, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	fmt.Fprintf(os.Stderr, "inbox-mcp ready http=%s\n", l.Addr())
@@ -92,7 +92,7 @@ func (c *commandLine) serveHTTP(ctx context.Context, s *toolserver.Server, log *
 		defer close(stopped)
 		<-ctx.Done()
 		s.Stop()
-		end, cancel := context.WithTimeout(context.Background(), grace)
+		end, cancel := context.WithTimeout(context.Background(), shutdownGrace)
 		defer cancel()
 		if server.Shutdown(end) != nil {
 			server.Close()

@@ -330,7 +330,7 @@ func script(t *testing.T, folder string, env []string, args ...string) (out stri
 	if _, err := os.Stat(filepath.Join("testdata", "npm", "node_modules")); err != nil {
 		t.Fatal("the clients are missing: make deps")
 	}
-	cmd := exec.Command(testtools.Program(t, "node"), args...)
+	cmd := exec.Command(testtools.ProgramPath(t, "node"), args...)
 	cmd.Dir = filepath.Join("testdata", "npm", folder)
 	cmd.Env = append(os.Environ(), env...)
 	b, err := cmd.CombinedOutput()

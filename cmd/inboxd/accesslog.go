@@ -20,20 +20,20 @@ import (
 // openAccessLog opens the log that --access-log names: a file that is appended to (mode 0600), or -
 // for standard output. Without the flag, hear is nil. close writes buffered lines and closes the
 // file.
-func (c *serveCommand) openAccessLog(log *slog.Logger) (hear func(http.Access), close func(), err error) {
+func (c *serveCommand) openAccessLog(log *slog.Logger) (hear func(http.AccessEntry), close func(), err error) {
 	if c.AccessLog == "" {
 		return nil, func() {}, nil
 	}
 	out, ended := io.Writer(os.Stdout), func() {}
 	if c.AccessLog != "-" {
 		file := &logFile{path: c.AccessLog}
-		if err := file.reopen(); err != nil {
+		if err := file.reopenFile(); err != nil {
 			return nil, nil, fmt.Errorf("--access-log cannot be opened: %w", err)
 		}
 		out, ended = file, file.followHangups(log)
 	}
 	logger, flush := newLogger(out, c.LogFormat, slog.LevelInfo)
-	return func(a http.Access) { logAccess(logger, a) }, func() {
+	return func(a http.AccessEntry) { logAccess(logger, a) }, func() {
 		flush()
 		ended()
 	}, nil
@@ -54,8 +54,8 @@ func (l *logFile) Write(p []byte) (int, error) {
 	return l.file.Write(p)
 }
 
-// reopen keeps the old file if the name cannot be opened.
-func (l *logFile) reopen() error {
+// reopenFile keeps the old file if the name cannot be opened.
+func (l *logFile) reopenFile() error {
 	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (l *logFile) followHangups(log *slog.Logger) (end func()) {
 	go func() {
 		defer close(over)
 		for range hangups {
-			if err := l.reopen(); err != nil {
+			if err := l.reopenFile(); err != nil {
 				log.Error("the access log could not be reopened, the open file is kept", "err", err)
 			}
 		}
@@ -91,9 +91,9 @@ func (l *logFile) followHangups(log *slog.Logger) (end func()) {
 
 // logAccess writes one line. Its time is when the line is written; ms is the duration of the
 // response.
-func logAccess(logger *slog.Logger, a http.Access) {
-	logger.Info("access", "client", a.Peer, "method", string(a.Method), "path", loggable(string(a.Path)),
-		"status", a.Status, "bytes", a.Bytes, "ms", float64(a.Took.Microseconds())/1000, "request", string(a.Request))
+func logAccess(logger *slog.Logger, a http.AccessEntry) {
+	logger.Info("access", "client", a.PeerAddress, "method", string(a.Method), "path", loggable(string(a.Path)),
+		"status", a.StatusCode, "bytes", a.BodyBytes, "ms", float64(a.TimeTaken.Microseconds())/1000, "request", string(a.RequestID))
 }
 
 // loggable returns a path without secrets. It redacts the token of a calendar link and private
@@ -101,7 +101,7 @@ func logAccess(logger *slog.Logger, a http.Access) {
 func loggable(given string) string {
 	plain := unescape(given)
 	if sealed.IsPrivate(plain) {
-		return sealed.Veil(plain)
+		return sealed.RedactKeys(plain)
 	}
 	if strings.HasPrefix(slashed.Clean("/"+strings.ToLower(plain))+"/", http.FeedPath) {
 		return http.FeedPath + "*"
@@ -109,7 +109,7 @@ func loggable(given string) string {
 	segments := strings.Split(plain, "/")
 	hidden := false
 	for i, segment := range segments {
-		if len(segment) >= leastToken && !strings.Contains(segment, "@") && tokens.MatchString(segment) {
+		if len(segment) >= leastToken && !strings.Contains(segment, "@") && tokenPattern.MatchString(segment) {
 			segments[i], hidden = "*", true
 		}
 	}
@@ -123,14 +123,14 @@ func loggable(given string) string {
 // inbox's address may be as long.
 const leastToken = 40
 
-var tokens = regexp.MustCompile(`[A-Za-z0-9_-]{40}`)
+var tokenPattern = regexp.MustCompile(`[A-Za-z0-9_-]{40}`)
 
 // unescape decodes percent-encoding until none is left, because a reader of the log could decode it
 // twice, too. Invalid encodings are left unchanged.
 func unescape(text string) string {
 	for range maxEscapes {
 		before := text
-		if text = escape.ReplaceAllStringFunc(before, decodeOne); text == before {
+		if text = escapePattern.ReplaceAllStringFunc(before, decodeOne); text == before {
 			return text
 		}
 	}
@@ -140,7 +140,7 @@ func unescape(text string) string {
 // maxEscapes limits how often a path is decoded.
 const maxEscapes = 8
 
-var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
+var escapePattern = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
 func decodeOne(escaped string) string {
 	plain, err := url.PathUnescape(escaped)
@@ -152,7 +152,7 @@ func decodeOne(escaped string) string {
 
 // checkOrigins refuses origins that no browser sends: with a path, a trailing slash or a capital
 // letter.
-func (c *serveCommand) checkOrigins() (http.Origins, error) {
+func (c *serveCommand) checkOrigins() (http.AllowedOrigins, error) {
 	for _, origin := range c.CORSOrigin {
 		u, err := url.Parse(origin)
 		if origin == "*" || err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.Scheme+"://"+strings.ToLower(u.Host) == origin {
@@ -160,5 +160,5 @@ func (c *serveCommand) checkOrigins() (http.Origins, error) {
 		}
 		return nil, fmt.Errorf("--cors-origin: invalid origin %q (use an origin such as https://app.example.com, or *)", origin)
 	}
-	return http.Origins(c.CORSOrigin), nil
+	return http.AllowedOrigins(c.CORSOrigin), nil
 }

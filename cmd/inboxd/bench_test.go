@@ -22,7 +22,7 @@ func BenchmarkDeliver(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	system, err := actors.Start(actors.Options{Store: st, Namespaces: inbox.Namespaces{Domain: "x.test", Plain: true}, NewPlan: account.Paid, Logger: slog.New(slog.DiscardHandler)})
+	system, err := actors.Start(actors.Options{Store: st, Namespaces: inbox.Namespaces{ServiceDomain: "x.test", PlainAddresses: true}, NewPlan: account.PlanPaid, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func BenchmarkDeliver(b *testing.B) {
 	addresses := make([]string, 1000)
 	for i := range addresses {
 		prefix := fmt.Sprintf("box%d", i)
-		if _, _, err := system.CreateInbox(ctx, in.Profile.ID, inbox.Order{Prefix: &prefix}); err != nil {
+		if _, _, err := system.CreateInbox(ctx, in.Profile.ID, inbox.CreationRequest{Prefix: &prefix}); err != nil {
 			b.Fatal(err)
 		}
 		addresses[i] = prefix + "@x.test"
@@ -52,7 +52,7 @@ func BenchmarkDeliver(b *testing.B) {
 	for b.Loop() {
 		n++
 		env := ingest.Envelope{MailFrom: "a@b.test", RcptTo: addresses[n%len(addresses) : n%len(addresses)+1]}
-		if err := system.Receive(ctx, env, []byte(raw)); err != nil {
+		if err := system.ReceiveMessage(ctx, env, []byte(raw)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -31,28 +31,28 @@ func (c *checkCommand) Run() error {
 		fmt.Println(problem)
 	}
 	o := persist.Options{Logger: slog.New(slog.DiscardHandler)}
-	look := func() (persist.Checked, error) { return persist.Check(c.Dir, o, tell) }
+	look := func() (persist.CheckSummary, error) { return persist.CheckFolder(c.Dir, o, tell) }
 	if c.Repair != "" {
-		look = func() (persist.Checked, error) {
+		look = func() (persist.CheckSummary, error) {
 			if err := operator.CheckOutside(c.Dir, c.Repair); err != nil {
-				return persist.Checked{}, persist.Unfit{Err: err}
+				return persist.CheckSummary{}, persist.UnusableFolder{Err: err}
 			}
-			return persist.Repair(c.Dir, c.Repair, o, tell)
+			return persist.RepairFolder(c.Dir, c.Repair, o, tell)
 		}
 	}
 	sum, err := look()
-	if errors.As(err, new(persist.Unfit)) || errors.As(err, new(persist.Unwritten)) {
-		fmt.Fprintln(os.Stderr, "inboxd: "+operator.Sentence(err))
+	if errors.As(err, new(persist.UnusableFolder)) || errors.As(err, new(persist.RepairFailure)) {
+		fmt.Fprintln(os.Stderr, "inboxd: "+operator.ErrorSentence(err))
 		return exitCode(2)
 	}
 	if err != nil {
 		found++
-		fmt.Println(operator.Sentence(err))
+		fmt.Println(operator.ErrorSentence(err))
 	}
 	fmt.Printf("%s: %d accounts, %d inboxes, %d messages; %d rows and %d files, %s read; problems: %d\n",
-		c.Dir, sum.Accounts, sum.Inboxes, sum.Messages, sum.Rows, sum.Files, operator.ByteText(sum.Bytes), found)
-	if sum.Lost > 0 {
-		fmt.Printf("%s: a repair kept %d messages without their bytes or their parsed content\n", c.Dir, sum.Lost)
+		c.Dir, sum.LiveAccounts, sum.LiveInboxes, sum.MessageCount, sum.RowCount, sum.FileCount, operator.ByteText(sum.TotalBytes), found)
+	if sum.LostMessages > 0 {
+		fmt.Printf("%s: a repair kept %d messages without their bytes or their parsed content\n", c.Dir, sum.LostMessages)
 	}
 	if c.Repair != "" && err == nil {
 		next := "start the server with it as --data"

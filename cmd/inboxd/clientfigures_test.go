@@ -39,7 +39,7 @@ func TestClientFigures(t *testing.T) {
 	u := launch(t, filepath.Join(t.TempDir(), "data")).signUp(t, "me@example.test")
 	u.more = []string{fmt.Sprintf("ROUNDS=%d", rounds), "PYTHONPATH=../python/src"}
 	const dir = "../../clients/bench"
-	python := testtools.Program(t, "python3")
+	python := testtools.ProgramPath(t, "python3")
 	u.outside(t, pythonClient, python, "generate.py")
 	u.outside(t, typescriptClient, "npm", "run", "--silent", "build")
 	for _, c := range []struct {

@@ -24,7 +24,7 @@ func (u *user) program(t *testing.T, dir, name string, args ...string) *exec.Cmd
 	cmd.Dir, cmd.WaitDelay = dir, time.Second
 	cmd.Env = append(os.Environ(), "INBOX_BASE_URL=http://"+u.server.http, "INBOXD_SMTP="+u.server.smtp, "INBOX_API_KEY="+u.key,
 		"INBOXD_BIN="+os.Args[0], "INBOXD_TEST_MAIN=1", "npm_config_update_notifier=false", "PYTHONDONTWRITEBYTECODE=1",
-		"PYTHONPATH=src", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1", "CHROMIUM="+testtools.Program(t, "chromium"))
+		"PYTHONPATH=src", "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1", "CHROMIUM="+testtools.ProgramPath(t, "chromium"))
 	cmd.Env = append(cmd.Env, u.more...)
 	return cmd
 }
@@ -61,7 +61,7 @@ func TestClientsOfOtherLanguages(t *testing.T) {
 	})
 	t.Run("python", func(t *testing.T) {
 		t.Parallel()
-		python := testtools.Program(t, "python3")
+		python := testtools.ProgramPath(t, "python3")
 		u.outside(t, pythonClient, python, "generate.py")
 		u.outside(t, pythonClient, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "inboxd.pytest_plugin", "tests", "examples")
 		u.outside(t, pythonClient, python, "-m", "mypy", "--cache-dir", t.TempDir())

@@ -34,7 +34,7 @@ func openHouse(fs vfs.FS) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	system, err := actors.Start(actors.Options{Store: st, Namespaces: inbox.Namespaces{Domain: "x.test", Plain: true}, NewPlan: account.Paid, Logger: quiet})
+	system, err := actors.Start(actors.Options{Store: st, Namespaces: inbox.Namespaces{ServiceDomain: "x.test", PlainAddresses: true}, NewPlan: account.PlanPaid, Logger: quiet})
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +101,8 @@ func crashAddress(i int) string { return fmt.Sprintf("box%d@x.test", i) }
 func crashEncrypted(i int) bool { return i >= crashInboxes-2 }
 
 // crashKey is the public key of the account. Its private key was discarded.
-var crashKey = func() sealed.Recipient {
-	key, err := sealed.Parse("public_key", "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p")
+var crashKey = func() sealed.RecipientKey {
+	key, err := sealed.ParseRecipient("public_key", "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p")
 	if err != nil {
 		panic(err)
 	}
@@ -112,11 +112,11 @@ var crashKey = func() sealed.Recipient {
 // crashMail is the command that delivers a message to one of the inboxes.
 func crashMail(address string, raw []byte) inbox.Receive {
 	encrypted := address == crashAddress(crashInboxes-1) || address == crashAddress(crashInboxes-2)
-	mail := ingest.Read(ingest.Envelope{MailFrom: "s@x.test", RcptTo: []string{address}, Sealed: encrypted}, raw)
+	mail := ingest.ParseMessage(ingest.Envelope{MailFrom: "s@x.test", RcptTo: []string{address}, StoredEncrypted: encrypted}, raw)
 	if !encrypted {
-		return mail.For(address)
+		return mail.ReceiveFor(address)
 	}
-	cmd, err := mail.SealedFor([]string{address}, crashKey, func(d inbox.Digest) (inbox.Digest, error) { return d, nil })
+	cmd, err := mail.SealedFor([]string{address}, crashKey, func(d inbox.MessageDigest) (inbox.MessageDigest, error) { return d, nil })
 	if err != nil {
 		panic(err)
 	}
@@ -130,7 +130,7 @@ func TestCrashClones(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
-	for range iterations.Runs(t, "CRASH_CLONES", clones, perRun) {
+	for range iterations.GroupedRuns(t, "CRASH_CLONES", clones, perRun) {
 		if crashRun(t, random, perRun); t.Failed() {
 			return
 		}
@@ -154,7 +154,7 @@ func crashRun(t *testing.T, random *rand.Rand, clones int) {
 	ledgers := make([]*ledger, crashInboxes)
 	for i := range ledgers {
 		prefix := fmt.Sprintf("box%d", i)
-		if _, _, err := h.system.CreateInbox(ctx, in.Profile.ID, inbox.Order{Prefix: &prefix, Encrypted: crashEncrypted(i)}); err != nil {
+		if _, _, err := h.system.CreateInbox(ctx, in.Profile.ID, inbox.CreationRequest{Prefix: &prefix, Encrypted: crashEncrypted(i)}); err != nil {
 			t.Fatal(err)
 		}
 		ledgers[i] = &ledger{mails: map[int64]string{}, gone: map[int64]bool{}, asked: map[int64]bool{}}
@@ -223,14 +223,14 @@ func step(t *testing.T, h *house, address string, l *ledger, r *rand.Rand, n int
 	}
 	subject := fmt.Sprintf("mail %d %d", n, r.Uint64())
 	if r.IntN(4) == 0 {
-		id, err := h.system.Send(ctx, address, inbox.Letter{To: "bob@far.test", Cc: []string{"nobody@x.test"}, Subject: subject, Text: "x"})
+		id, err := h.system.SendMessage(ctx, address, inbox.SendRequest{To: "bob@far.test", Cc: []string{"nobody@x.test"}, Subject: subject, Text: "x"})
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		l.received(id, subject)
 		if r.IntN(2) == 0 { // its status becomes final
-			if _, err := h.system.Do(ctx, address, inbox.GiveUp{ID: id, Why: "dropped"}); err != nil && !fault.Is(err, fault.NotFound) {
+			if _, err := h.system.Do(ctx, address, inbox.GiveUp{ID: id, FailureReason: "dropped"}); err != nil && !fault.Is(err, fault.NotFound) {
 				t.Error(err)
 			}
 		}
@@ -268,7 +268,7 @@ func (l *ledger) pick(r *rand.Rand) int64 {
 
 func checkClone(t *testing.T, clone vfs.FS, in account.SignedIn, before []*ledger, deletions []map[int64]bool) {
 	t.Helper()
-	if _, err := persist.Check("data", persist.Options{FS: clone, Logger: slog.New(slog.DiscardHandler)}, func(problem string) {
+	if _, err := persist.CheckFolder("data", persist.Options{FS: clone, Logger: slog.New(slog.DiscardHandler)}, func(problem string) {
 		t.Errorf("a check of the clone finds: %s", problem)
 	}); err != nil {
 		t.Error(err)
@@ -285,7 +285,7 @@ func checkClone(t *testing.T, clone vfs.FS, in account.SignedIn, before []*ledge
 		t.Errorf("the session is lost: %v", err)
 	}
 	for i, l := range before {
-		view, err := h.system.View(ctx, crashAddress(i))
+		view, err := h.system.InboxView(ctx, crashAddress(i))
 		if err != nil {
 			t.Errorf("inbox %d is lost: %v", i, err)
 			continue
@@ -343,12 +343,12 @@ func checkMailQueue(t *testing.T, clone vfs.FS) {
 		}
 		for _, m := range state.Messages {
 			name := fmt.Sprint(state.Address, m.ID)
-			if at, there := entries[name]; m.Waiting() != there || there && !at.Equal(m.Sending.Due) {
-				t.Errorf("sent mail %s: %+v, in the queue %v at %v", name, m.Sending, there, at)
+			if at, there := entries[name]; m.IsWaiting() != there || there && !at.Equal(m.OutgoingDelivery.NextDue) {
+				t.Errorf("sent mail %s: %+v, in the queue %v at %v", name, m.OutgoingDelivery, there, at)
 			}
 			delete(entries, name)
-			if copied, err := rows.QueuedCopy(state.Address, m.ID); err != nil || (copied != nil) != (m.Sealed != nil && m.Waiting()) {
-				t.Errorf("sent mail %s waits: %v; the copy for that has %d bytes, %v", name, m.Waiting(), len(copied), err)
+			if copied, err := rows.QueuedCopy(state.Address, m.ID); err != nil || (copied != nil) != (m.EncryptedState != nil && m.IsWaiting()) {
+				t.Errorf("sent mail %s waits: %v; the copy for that has %d bytes, %v", name, m.IsWaiting(), len(copied), err)
 			}
 		}
 	}
@@ -360,20 +360,20 @@ func checkMailQueue(t *testing.T, clone vfs.FS) {
 // checkWhole checks that a listed message is complete.
 func checkWhole(t *testing.T, h *house, address string, m *inbox.Message) {
 	t.Helper()
-	content, err := h.system.Content(context.Background(), address, m.ID)
+	content, err := h.system.MessageContent(context.Background(), address, m.ID)
 	if err != nil || content == nil || content.Doc.Subject != m.Subject {
 		t.Errorf("%s: mail %d is half there: %v, %v", address, m.ID, content, err)
 	}
 	size := m.Size
-	if m.Sealed != nil {
+	if m.EncryptedState != nil {
 		size = sealed.EnvelopeSize(m.Size)
 	}
-	if m.Sealed != nil && m.Sealed.Files > 0 {
-		if file, err := h.system.File(context.Background(), address, m.ID, m.Sealed.Files); err != nil || file == nil {
+	if m.EncryptedState != nil && m.EncryptedState.MaxFileID > 0 {
+		if file, err := h.system.AttachmentFile(context.Background(), address, m.ID, m.EncryptedState.MaxFileID); err != nil || file == nil {
 			t.Errorf("%s: a file of mail %d is missing: %v", address, m.ID, err)
 		}
 	}
-	if raw, err := h.system.Raw(context.Background(), address, m.ID); err != nil || raw == nil || raw.Size() != size {
+	if raw, err := h.system.RawMessage(context.Background(), address, m.ID); err != nil || raw == nil || raw.Size() != size {
 		t.Errorf("%s: mail %d is not its %d bytes: %v, %v", address, m.ID, m.Size, raw, err)
 	}
 }

@@ -15,57 +15,57 @@ const (
 	mailInPolls = 16
 )
 
-// crowding reports whether mail takes more than half of an overloaded CPU. Only one goroutine uses
+// loadMonitor reports whether mail takes more than half of an overloaded CPU. Only one goroutine uses
 // it.
-type crowding struct {
-	mails, answers func() uint64 // totals since the start
+type loadMonitor struct {
+	messageCount, responseCount func() uint64 // totals since the start
 
-	waits            []metrics.Sample
-	before           []uint64 // the histogram of waits at the last call
-	mailed, answered uint64   // totals at the last call
+	schedulerWaits                      []metrics.Sample
+	previousCounts                      []uint64 // the histogram of waits at the last call
+	previousMessages, previousResponses uint64   // totals at the last call
 }
 
-func newCrowding(mails, answers func() uint64) *crowding {
-	return &crowding{mails: mails, answers: answers, waits: []metrics.Sample{{Name: "/sched/latencies:seconds"}}}
+func newCrowding(mails, answers func() uint64) *loadMonitor {
+	return &loadMonitor{messageCount: mails, responseCount: answers, schedulerWaits: []metrics.Sample{{Name: "/sched/latencies:seconds"}}}
 }
 
 // byMail reports whether mail crowded out other work since the last call.
-func (c *crowding) byMail() bool {
-	metrics.Read(c.waits)
-	waited := c.waited(c.waits[0].Value.Float64Histogram())
-	return c.mostly() && waited
+func (c *loadMonitor) byMail() bool {
+	metrics.Read(c.schedulerWaits)
+	waited := c.waitsTooLong(c.schedulerWaits[0].Value.Float64Histogram())
+	return c.mailDominates() && waited
 }
 
-// mostly reports whether mail used more CPU time than all HTTP responses since the last call. If
+// mailDominates reports whether mail used more CPU time than all HTTP responses since the last call. If
 // there were fewer responses than messages, it returns false: then mail may use the whole CPU.
-func (c *crowding) mostly() bool {
-	mails, answers := c.mails(), c.answers()
-	mailed, answered := mails-c.mailed, answers-c.answered
-	c.mailed, c.answered = mails, answers
+func (c *loadMonitor) mailDominates() bool {
+	mails, answers := c.messageCount(), c.responseCount()
+	mailed, answered := mails-c.previousMessages, answers-c.previousResponses
+	c.previousMessages, c.previousResponses = mails, answers
 	return mailed < answered && answered < mailed*mailInPolls
 }
 
-// waited reports whether more than a quarter of the goroutines that became runnable since the last
+// waitsTooLong reports whether more than a quarter of the goroutines that became runnable since the last
 // call waited longer than crowdWait.
-func (c *crowding) waited(h *metrics.Float64Histogram) bool {
-	if c.before == nil {
-		c.before = make([]uint64, len(h.Counts))
+func (c *loadMonitor) waitsTooLong(h *metrics.Float64Histogram) bool {
+	if c.previousCounts == nil {
+		c.previousCounts = make([]uint64, len(h.Counts))
 	}
 	all, long := uint64(0), uint64(0)
 	for i, n := range h.Counts {
-		all += n - c.before[i]
+		all += n - c.previousCounts[i]
 		if h.Buckets[i] >= crowdWait {
-			long += n - c.before[i]
+			long += n - c.previousCounts[i]
 		}
 	}
-	copy(c.before, h.Counts)
+	copy(c.previousCounts, h.Counts)
 	return long > all/4
 }
 
-// answered returns the number of HTTP responses.
-func answered(all []http.Served) (sum uint64) {
+// totalResponses returns the number of HTTP responses.
+func totalResponses(all []http.ServedClass) (sum uint64) {
 	for _, one := range all {
-		for _, n := range one.Codes {
+		for _, n := range one.CodeCounts {
 			sum += n
 		}
 	}

@@ -58,7 +58,7 @@ func TestCrowd(t *testing.T) {
 	}{{30, 10, false}, {30, 11, true}, {0, 1, true}, {5, 1, false}, {0, 0, false}} {
 		h.Counts[0] += step.short
 		h.Counts[1] += step.long
-		if got := c.waited(h); got != step.want {
+		if got := c.waitsTooLong(h); got != step.want {
 			t.Errorf("look %d: long waits %v", i, got)
 		}
 	}
@@ -70,7 +70,7 @@ func TestCrowd(t *testing.T) {
 	}{{1000, mailInPolls * 1000, false}, {1, mailInPolls - 1, true}, {2, 2, false}, {2, 3, true}, {0, 9, false}, {0, 0, false}} {
 		mails += step.mails
 		answers += step.answers
-		if got := c.mostly(); got != step.want {
+		if got := c.mailDominates(); got != step.want {
 			t.Errorf("look %d: mostly mail %v", i, got)
 		}
 	}

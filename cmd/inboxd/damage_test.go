@@ -37,12 +37,12 @@ func houseOnDisk(t *testing.T) (*vfs.MemFS, account.ID) {
 	}
 	for i := range damagedInboxes {
 		prefix := fmt.Sprintf("box%d", i)
-		if _, _, err := h.system.CreateInbox(ctx, in.Profile.ID, inbox.Order{Prefix: &prefix}); err != nil {
+		if _, _, err := h.system.CreateInbox(ctx, in.Profile.ID, inbox.CreationRequest{Prefix: &prefix}); err != nil {
 			t.Fatal(err)
 		}
 		for n := range damagedMails {
-			mail := ingest.Read(ingest.Envelope{MailFrom: "s@x.test", RcptTo: []string{crashAddress(i)}}, fmt.Appendf(nil, "Subject: mail %d\r\n\r\n%s\r\n", n+1, strings.Repeat("words ", 300)))
-			if _, err := h.system.Do(ctx, crashAddress(i), mail.For(crashAddress(i))); err != nil {
+			mail := ingest.ParseMessage(ingest.Envelope{MailFrom: "s@x.test", RcptTo: []string{crashAddress(i)}}, fmt.Appendf(nil, "Subject: mail %d\r\n\r\n%s\r\n", n+1, strings.Repeat("words ", 300)))
+			if _, err := h.system.Do(ctx, crashAddress(i), mail.ReceiveFor(crashAddress(i))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -125,18 +125,18 @@ func lookAround(fs vfs.FS, id account.ID) (outcome string, silent error) {
 
 func lookOnce(h *house, id account.ID) (outcome string, silent error) {
 	page, err := h.system.ListInboxes(context.Background(), id, "", 1000, func(*inbox.View) bool { return true })
-	if fault.Is(err, fault.Damaged) {
+	if fault.Is(err, fault.DataDamaged) {
 		return "list damaged", nil
 	}
-	if err != nil || len(page.Views)+len(page.Damaged) != damagedInboxes {
-		return "", fmt.Errorf("%d inboxes and %d damaged ones: %v", len(page.Views), len(page.Damaged), err)
+	if err != nil || len(page.Views)+len(page.DamagedAddresses) != damagedInboxes {
+		return "", fmt.Errorf("%d inboxes and %d damaged ones: %v", len(page.Views), len(page.DamagedAddresses), err)
 	}
-	for _, address := range page.Damaged {
-		if _, err := h.system.View(context.Background(), address); !fault.Is(err, fault.Damaged) {
+	for _, address := range page.DamagedAddresses {
+		if _, err := h.system.InboxView(context.Background(), address); !fault.Is(err, fault.DataDamaged) {
 			return "", fmt.Errorf("the damaged inbox %s: %v", address, err)
 		}
 		for range 2 { // immediately, and after its owner is idle
-			if _, err := h.system.Do(context.Background(), address, inbox.Burn{}); !fault.Is(err, fault.Damaged) {
+			if _, err := h.system.Do(context.Background(), address, inbox.Burn{}); !fault.Is(err, fault.DataDamaged) {
 				return "", fmt.Errorf("a command to the damaged inbox %s: %v", address, err)
 			}
 		}
@@ -148,9 +148,9 @@ func lookOnce(h *house, id account.ID) (outcome string, silent error) {
 			if i < 0 {
 				return "", fmt.Errorf("%s: mail %d is missing", v.Address, n+1)
 			}
-			content, err := h.system.Content(context.Background(), v.Address, int64(n+1))
+			content, err := h.system.MessageContent(context.Background(), v.Address, int64(n+1))
 			switch {
-			case v.Messages[i].Damaged, fault.Is(err, fault.Damaged):
+			case v.Messages[i].IsDamaged, fault.Is(err, fault.DataDamaged):
 				lost++
 			case err != nil || content == nil || content.Doc.Subject != fmt.Sprint("mail ", n+1):
 				return "", fmt.Errorf("%s: mail %d: %v, %v", v.Address, n+1, content, err)
@@ -158,7 +158,7 @@ func lookOnce(h *house, id account.ID) (outcome string, silent error) {
 		}
 	}
 	switch {
-	case len(page.Damaged) > 0:
+	case len(page.DamagedAddresses) > 0:
 		return "inboxes named", nil
 	case lost > 0:
 		return "mails named", nil

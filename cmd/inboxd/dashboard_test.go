@@ -58,11 +58,11 @@ func drivePage(t *testing.T, driver string, limit time.Duration) {
 	args := []string{"--dns", farZone(t).Addr, "--mx-port", far.port, "--delivery-allow", "127.0.0.0/8", "--trusted-proxies", "127.0.0.1/32", "--webhook-allow", "127.0.0.0/8", "--webhook-schedule", "0s,300ms", "--retry-schedule", "300ms"}
 	s := launch(t, dir, args...)
 	web, smtp := s.http, s.smtp
-	where, err := json.Marshal(map[string]string{"base": "http://" + web, "smtp": smtp, "chrome": testtools.Program(t, "chromium"), "shots": os.Getenv("PAGE_SHOTS")})
+	where, err := json.Marshal(map[string]string{"base": "http://" + web, "smtp": smtp, "chrome": testtools.ProgramPath(t, "chromium"), "shots": os.Getenv("PAGE_SHOTS")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(testtools.Program(t, "node"), driver, string(where))
+	cmd := exec.Command(testtools.ProgramPath(t, "node"), driver, string(where))
 	cmd.Dir = filepath.Join("..", "..", "http", "dashboard", "web", "test")
 	said := &lockedText{}
 	cmd.Stderr = said

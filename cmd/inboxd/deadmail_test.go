@@ -43,8 +43,8 @@ func BenchmarkDeadDestinations(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	names := dnstest.Serve(b)
-	names.Handle(livingAndDead)
+	names := dnstest.StartServer(b)
+	names.SetHandler(livingAndDead)
 	dir := b.TempDir()
 	config := filepath.Join(dir, "inboxd.toml")
 	if err := os.WriteFile(config, []byte("[plans.paid]\nsends_per_day = 1000000\n"), 0o600); err != nil {

@@ -67,7 +67,7 @@ func (u *user) zone(t testing.TB, name string) (records []string) {
 // TestOwnDomain takes a domain from its claim to messages and to its release, with a kill between
 // the steps.
 func TestOwnDomain(t *testing.T) {
-	server := dnstest.Serve(t)
+	server := dnstest.StartServer(t)
 	dir := filepath.Join(t.TempDir(), "data")
 	args := []string{"--dns", server.Addr, "--mx-host", "mx.service.test"}
 	s := launch(t, dir, args...)
@@ -90,7 +90,7 @@ func TestOwnDomain(t *testing.T) {
 	u.do(t, 422, "POST", "/inboxes", map[string]any{"domain": "example.org", "subdomain": "x"})
 
 	zone := u.zone(t, "example.org")
-	server.Set(t, zone...)
+	server.SetRecords(t, zone...)
 	if status, found := u.domain(t, "POST", "example.org/verify"); status != "verified" || found != "ownership mx spf dkim dkim dmarc" {
 		t.Fatalf("with all published: %s, found %q", status, found)
 	}
@@ -137,14 +137,14 @@ func TestOwnDomain(t *testing.T) {
 		t.Errorf("release: %v %v", a, err)
 	}
 
-	server.Set(t)
+	server.SetRecords(t)
 	if status, found := u.domain(t, "POST", "example.org/verify"); status != "failing" || found != "" {
 		t.Fatalf("with everything gone: %s, found %q", status, found)
 	}
 	if err := s.mail(address, "571204"); err != nil {
 		t.Errorf("mail under a failing domain: %v", err)
 	}
-	server.Set(t, zone...)
+	server.SetRecords(t, zone...)
 	if status, _ := u.domain(t, "POST", "example.org/verify"); status != "verified" {
 		t.Fatalf("with all back: %s", status)
 	}

@@ -52,7 +52,7 @@ func openDoubtful(t *testing.T, fs vfs.FS, room *atomic.Bool) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	system, err := actors.Start(actors.Options{Store: st, Namespaces: inbox.Namespaces{Domain: "x.test", Plain: true}, NewPlan: account.Paid, Logger: quiet})
+	system, err := actors.Start(actors.Options{Store: st, Namespaces: inbox.Namespaces{ServiceDomain: "x.test", PlainAddresses: true}, NewPlan: account.PlanPaid, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func frozenMail(t *testing.T, end string) {
 		t.Fatal(err)
 	}
 	prefix := "box"
-	if _, _, err := h.system.CreateInbox(ctx, in.Profile.ID, inbox.Order{Prefix: &prefix}); err != nil {
+	if _, _, err := h.system.CreateInbox(ctx, in.Profile.ID, inbox.CreationRequest{Prefix: &prefix}); err != nil {
 		t.Fatal(err)
 	}
 	offers := 0
@@ -89,11 +89,11 @@ func frozenMail(t *testing.T, end string) {
 		offers++
 		trace := fmt.Sprintf("Return-Path: <s@far.test>\r\nReceived: from far ([192.0.2.1])\r\n\tby x.test with ESMTP id %d\r\n\tfor <box+tag@x.test>;\r\n\t%s\r\n", offers, time.Now().Format(time.RFC1123Z))
 		env := ingest.Envelope{MailFrom: "s@far.test", RcptTo: []string{"box+tag@x.test"}, TraceLen: len(trace)}
-		return h.system.Receive(ctx, env, []byte(trace+text+"\r\n\r\nbody\r\n"))
+		return h.system.ReceiveMessage(ctx, env, []byte(trace+text+"\r\n\r\nbody\r\n"))
 	}
 	stored := func(h *house, want int, when string) {
 		t.Helper()
-		view, err := h.system.View(ctx, "box@x.test")
+		view, err := h.system.InboxView(ctx, "box@x.test")
 		if err != nil || len(view.Messages) != want {
 			t.Fatalf("%s: %v, %v, want %d", when, view, err, want)
 		}

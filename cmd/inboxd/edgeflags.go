@@ -23,8 +23,8 @@ type edgeFlags struct {
 	Spam          string   `help:"Spam scanner: rspamd+http://HOST:PORT or spamd://HOST:PORT (default: none)." placeholder:"URL"`
 }
 
-// scanner returns the configured spam scanner, or nil if none is set.
-func (f *edgeFlags) scanner(logger *slog.Logger) (ingest.Scanner, error) {
+// newScanner returns the configured spam scanner, or nil if none is set.
+func (f *edgeFlags) newScanner(logger *slog.Logger) (ingest.Scanner, error) {
 	if f.Spam == "" {
 		return nil, nil
 	}

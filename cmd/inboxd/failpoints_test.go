@@ -22,7 +22,7 @@ func TestFailpoints(t *testing.T) {
 	cases = append(cases, pointsOfMail()...)
 	cases = append(cases, pointsOfWebhooks()...)
 	cases = append(cases, failpointCase{"half of a mail", "", halfAMail}, failpointCase{"backup", "backup-copied", halfABackup})
-	for range iterations.Runs(t, moreKills, len(cases), len(cases)) {
+	for range iterations.GroupedRuns(t, moreKills, len(cases), len(cases)) {
 		for _, c := range cases {
 			t.Run(strings.TrimSuffix(c.name+" "+c.point, " "), func(t *testing.T) {
 				h := newHalted(t)

@@ -24,9 +24,9 @@ func fileLimit() int {
 // They use descriptors reserved for the store, most of which must stay free.
 func hangingConnections(limit int) int { return max(1, min(256, limit/16)) }
 
-// connections divides the descriptors: first the store, then at most half of the rest for SMTP, up
+// divideDescriptors divides the descriptors: first the store, then at most half of the rest for SMTP, up
 // to the configured number, and the remainder for HTTP.
-func (c *serveCommand) connections(limit int) (mail, web int) {
+func (c *serveCommand) divideDescriptors(limit int) (mail, web int) {
 	left := limit - min(storeFiles, limit/2)
 	mail = min(c.SMTPMaxConns, left/2)
 	web = max(1, min(200_000, left-mail-http.ConnsBeyond))

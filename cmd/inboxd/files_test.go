@@ -27,7 +27,7 @@ func TestConnectionsLeaveFilesToTheStore(t *testing.T) {
 		{256, 1000, 0, 64, 56}, {256, 10, 0, 10, 110}, {1 << 20, 1000, 50, 1000, 50}, {256, 1000, 5000, 64, 56}, {32, 1000, 0, 8, 1},
 	} {
 		command := &serveCommand{SMTPMaxConns: c.asked, HTTPMaxConns: c.web}
-		if mail, web := command.connections(c.limit); mail != c.wantMail || web != c.wantWeb {
+		if mail, web := command.divideDescriptors(c.limit); mail != c.wantMail || web != c.wantWeb {
 			t.Errorf("%+v: %d and %d", c, mail, web)
 		}
 	}

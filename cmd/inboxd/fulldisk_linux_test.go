@@ -26,7 +26,7 @@ func TestFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	names := dnstest.Serve(t)
+	names := dnstest.StartServer(t)
 	s := launch(t, filepath.Join(disk, "data"), "--dns", names.Addr)
 	u := s.signUp(t, "me@example.test")
 	address, key := u.inbox(t, "agent"), newAgeKey(t)
@@ -36,11 +36,11 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	names.Silence()
+	names.StopAnswering()
 	waiting, sealing := make(chan error, 1), make(chan error, 1)
 	go func() { waiting <- s.mailFrom("no-reply@silent.test", address, "333333") }()
 	go func() { sealing <- s.mailFrom("no-reply@silent.test", vault, "333333") }()
-	for !slices.Contains(names.Asked(), "silent.test TXT") {
+	for !slices.Contains(names.TakeQuestions(), "silent.test TXT") {
 		if len(waiting) > 0 {
 			t.Fatalf("DNS was not asked: %v", <-waiting)
 		}
@@ -55,7 +55,7 @@ func TestFullDisk(t *testing.T) {
 	if err := <-sealing; err == nil || !strings.HasPrefix(err.Error(), "452") {
 		t.Errorf("the mail that was to be sealed: %v", err)
 	}
-	names.Handle(nil)
+	names.SetHandler(nil)
 	began = time.Now()
 	for err := error(nil); err == nil || !strings.HasPrefix(err.Error(), "452"); {
 		if err = s.mail(address, "111111"); err != nil && !strings.HasPrefix(err.Error(), "452") {

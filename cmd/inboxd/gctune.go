@@ -39,7 +39,7 @@ func tuneMemory(budget int64) (follow func(ctx context.Context, mails func() uin
 	}
 	debug.SetGCPercent(gcMost)
 	return func(ctx context.Context, mails func() uint64) {
-		followMail(ctx, gcTune{flood: uint64(budget) / gcFloodShare}, mails)
+		followMail(ctx, gcTune{floodGarbage: uint64(budget) / gcFloodShare}, mails)
 	}
 }
 
@@ -48,9 +48,9 @@ func tuneMemory(budget int64) (follow func(ctx context.Context, mails func() uin
 func followMail(ctx context.Context, t gcTune, mails func() uint64) {
 	tick := time.NewTicker(gcLook)
 	defer tick.Stop()
-	collected := collections(ctx)
+	collected := watchCollections(ctx)
 	for set := gcMost; ; {
-		if want := t.percent(liveHeap()); max(want-set, set-want) >= gcStep {
+		if want := t.gcPercent(liveHeap()); max(want-set, set-want) >= gcStep {
 			debug.SetGCPercent(want)
 			set = want
 		}
@@ -58,17 +58,17 @@ func followMail(ctx context.Context, t gcTune, mails func() uint64) {
 		case <-collected:
 		case <-tick.C:
 			// GOMAXPROCS is the part of the machine that we may use.
-			t.count(mails(), gcFlood*gcLook.Seconds()*float64(runtime.GOMAXPROCS(0)))
+			t.recordMessages(mails(), gcFlood*gcLook.Seconds()*float64(runtime.GOMAXPROCS(0)))
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// collections returns a channel that receives a value after each collection, until ctx ends.
+// watchCollections returns a channel that receives a value after each collection, until ctx ends.
 // Checking at intervals is not enough: the live heap, and the garbage allowed with it, can triple
 // in between.
-func collections(ctx context.Context) <-chan struct{} {
+func watchCollections(ctx context.Context) <-chan struct{} {
 	told := make(chan struct{}, 1)
 	var await func(struct{})
 	await = func(struct{}) {
@@ -95,27 +95,27 @@ func liveHeap() uint64 {
 // gcTune computes how much garbage is allowed when a collection begins: one value normally and one
 // during a flood of messages. Only followMail's goroutine uses it.
 type gcTune struct {
-	flood   uint64 // octets of garbage allowed during a flood
-	mails   uint64
-	flooded int // checks for which the latest flood still counts
+	floodGarbage     uint64 // octets of garbage allowed during a flood
+	lastMessageCount uint64
+	floodLooks       int // checks for which the latest flood still counts
 }
 
-// count is called with the number of messages received so far. If many arrived since the last call,
+// recordMessages is called with the number of messages received so far. If many arrived since the last call,
 // a flood begins.
-func (t *gcTune) count(mails uint64, many float64) {
-	t.flooded = max(0, t.flooded-1)
-	if float64(mails-t.mails) >= many {
-		t.flooded = gcFloodLooks
+func (t *gcTune) recordMessages(mails uint64, many float64) {
+	t.floodLooks = max(0, t.floodLooks-1)
+	if float64(mails-t.lastMessageCount) >= many {
+		t.floodLooks = gcFloodLooks
 	}
-	t.mails = mails
+	t.lastMessageCount = mails
 }
 
-// percent returns the percentage of the live heap that may be garbage.
-func (t *gcTune) percent(live uint64) int {
+// gcPercent returns the percentage of the live heap that may be garbage.
+func (t *gcTune) gcPercent(live uint64) int {
 	live = max(live, 1)
 	calm := max(gcCalm, live/4, gcHeap-min(live, gcHeap))
-	if t.flooded > 0 && t.flood > calm {
-		return int(100 * t.flood / live)
+	if t.floodLooks > 0 && t.floodGarbage > calm {
+		return int(100 * t.floodGarbage / live)
 	}
 	return int(min(gcMost, 100*calm/live))
 }

@@ -14,7 +14,7 @@ import (
 // second. A smaller budget never allows less than normally.
 func TestGCTune(t *testing.T) {
 	const many = 1500 // messages in half a second that count as a flood
-	tune := gcTune{flood: 170 << 20}
+	tune := gcTune{floodGarbage: 170 << 20}
 	var mails uint64
 	for i, c := range []struct {
 		looks   int
@@ -28,9 +28,9 @@ func TestGCTune(t *testing.T) {
 	} {
 		for range c.looks {
 			mails += c.mails
-			tune.count(mails, many)
+			tune.recordMessages(mails, many)
 		}
-		if got := tune.percent(c.liveMB << 20); got != c.percent {
+		if got := tune.gcPercent(c.liveMB << 20); got != c.percent {
 			t.Errorf("step %d, %d mails with %d MB live: %d %%, want %d", i, c.mails, c.liveMB, got, c.percent)
 		}
 	}
@@ -73,7 +73,7 @@ func TestGCTuneFollowsMail(t *testing.T) {
 // TestCollectionsAreTold checks that every collection is reported, and none after the end.
 func TestCollectionsAreTold(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	told := collections(ctx)
+	told := watchCollections(ctx)
 	<-told // the start
 	for range 3 {
 		runtime.GC()

@@ -11,7 +11,7 @@ import (
 
 // TestGoClientDomains takes a domain from its claim to its release.
 func TestGoClientDomains(t *testing.T) {
-	dns := dnstest.Serve(t)
+	dns := dnstest.StartServer(t)
 	s := launch(t, filepath.Join(t.TempDir(), "data"), "--dns", dns.Addr)
 	u := s.signUp(t, "me@example.test")
 	ctx, agent := t.Context(), client.New("http://"+s.http, u.key)
@@ -27,7 +27,7 @@ func TestGoClientDomains(t *testing.T) {
 	if err != nil || !strings.Contains(zone, d.Records[0].Name) {
 		t.Fatalf("zone: %q %v", zone, err)
 	}
-	dns.Set(t, strings.Split(strings.TrimSpace(zone), "\n")...)
+	dns.SetRecords(t, strings.Split(strings.TrimSpace(zone), "\n")...)
 	if d, err = owner.VerifyDomain(ctx, "example.org"); err != nil || d.Status != "verified" || !d.Records[0].Found {
 		t.Fatalf("verify: %+v %v", d, err)
 	}

@@ -155,11 +155,11 @@ func rowsTell(t *testing.T, dir, text string) bool {
 	if len(ids) != 1 || err != nil {
 		t.Fatalf("accounts with events: %v, %v", ids, err)
 	}
-	page, err := store.JournalPage(ids[0], 0, "", time.Time{}, changefeed.Entries(10))
+	page, err := store.JournalPage(ids[0], 0, "", time.Time{}, changefeed.EntryLimit(10))
 	if len(page.Entries) != 1 || err != nil {
 		t.Fatalf("events: %v, %v", page, err)
 	}
-	all, err := store.Deliveries(ids[0], 0, 0, 10)
+	all, err := store.ListDeliveries(ids[0], 0, 0, 10)
 	if len(all) != 1 || err != nil {
 		t.Fatalf("deliveries: %v, %v", all, err)
 	}

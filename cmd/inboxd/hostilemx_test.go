@@ -91,9 +91,9 @@ func TestHostileServersAndNames(t *testing.T) {
 	for name, ip := range map[string]string{"endless": "11", "drip": "12", "gone": "13", "tls": "14", "http": "15"} {
 		zone = append(zone, fmt.Sprintf("%s.test. 60 IN MX 10 mx.%s.test.", name, name), fmt.Sprintf("mx.%s.test. 60 IN A 127.0.0.%s", name, ip))
 	}
-	names := dnstest.Serve(t, zone...)
-	honest := dnstest.Serve(t, zone...)
-	names.Handle(func(w dns.ResponseWriter, ask *dns.Msg) { // returns false data for some names, nothing for others
+	names := dnstest.StartServer(t, zone...)
+	honest := dnstest.StartServer(t, zone...)
+	names.SetHandler(func(w dns.ResponseWriter, ask *dns.Msg) { // returns false data for some names, nothing for others
 		switch q := ask.Question[0].Name; {
 		case strings.Contains(q, "silentdns"):
 		case strings.Contains(q, "servfail"):

@@ -28,27 +28,27 @@ func (l *logLevel) UnmarshalText(text []byte) error {
 // every message. A warning or worse is written at once.
 func newLogger(w io.Writer, format string, level slog.Level) (*slog.Logger, func()) {
 	out := &lineBuffer{w: bufio.NewWriterSize(w, 64<<10)}
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: readable}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: formatAttr}
 	var h slog.Handler = slog.NewTextHandler(out, options)
 	if format == "json" {
 		h = slog.NewJSONHandler(out, options)
 	}
-	return slog.New(urgentHandler{h, out}), out.flush
+	return slog.New(urgentHandler{h, out}), out.flushLines
 }
 
-// readable formats durations as text, such as 1.5s, in both formats; JSON would have nanoseconds.
+// formatAttr formats durations as text, such as 1.5s, in both formats; JSON would have nanoseconds.
 // It also redacts a private age key that somebody sent by mistake.
-func readable(_ []string, a slog.Attr) slog.Attr {
+func formatAttr(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() {
 	case slog.KindDuration:
 		a.Value = slog.StringValue(a.Value.Duration().String())
 	case slog.KindString:
 		if text := a.Value.String(); sealed.IsPrivate(text) {
-			a.Value = slog.StringValue(sealed.Veil(text))
+			a.Value = slog.StringValue(sealed.RedactKeys(text))
 		}
 	case slog.KindAny:
 		if err, is := a.Value.Any().(error); is && sealed.IsPrivate(err.Error()) {
-			a.Value = slog.StringValue(sealed.Veil(err.Error()))
+			a.Value = slog.StringValue(sealed.RedactKeys(err.Error()))
 		}
 	}
 	return a
@@ -59,25 +59,25 @@ const logDelay = 200 * time.Millisecond
 // lineBuffer buffers lines. The first line that waits starts a timer that writes all. mu guards all
 // fields.
 type lineBuffer struct {
-	mu      sync.Mutex
-	w       *bufio.Writer
-	waiting bool
+	mu           sync.Mutex
+	w            *bufio.Writer
+	flushPending bool
 }
 
 func (b *lineBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.waiting {
-		b.waiting = true
-		time.AfterFunc(logDelay, b.flush)
+	if !b.flushPending {
+		b.flushPending = true
+		time.AfterFunc(logDelay, b.flushLines)
 	}
 	return b.w.Write(p)
 }
 
-func (b *lineBuffer) flush() {
+func (b *lineBuffer) flushLines() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.waiting = false
+	b.flushPending = false
 	_ = b.w.Flush() // there is nowhere to report an error
 }
 
@@ -90,7 +90,7 @@ type urgentHandler struct {
 func (h urgentHandler) Handle(ctx context.Context, r slog.Record) error {
 	err := h.Handler.Handle(ctx, r)
 	if r.Level >= slog.LevelWarn {
-		h.out.flush()
+		h.out.flushLines()
 	}
 	return err
 }

@@ -23,7 +23,7 @@ var signer = mailauth.Signer{Domain: "example.com", Selector: "s", Key: ed25519.
 // exampleZone publishes a sender that is configured correctly and sends from this machine.
 func exampleZone(t *testing.T) []string {
 	t.Helper()
-	record, err := mailauth.Record(signer.Key.Public())
+	record, err := mailauth.KeyRecord(signer.Key.Public())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func word(email map[string]any, method string) string {
 // TestWhoVouches sends signed messages, changed messages and a message with a declared code, and
 // reads the verdicts, before and after a crash.
 func TestWhoVouches(t *testing.T) {
-	dns := dnstest.Serve(t, exampleZone(t)...)
+	dns := dnstest.StartServer(t, exampleZone(t)...)
 	dir := filepath.Join(t.TempDir(), "data")
 	s := launch(t, dir, "--dns", dns.Addr)
 	u := s.signUp(t, "me@example.test")
@@ -118,8 +118,8 @@ func TestWhoVouches(t *testing.T) {
 // TestSilentDNS checks that a DNS server that does not respond delays a message by at most 5 s,
 // once, that the message says so, and that verdicts return when the server does.
 func TestSilentDNS(t *testing.T) {
-	dns := dnstest.Serve(t, exampleZone(t)...)
-	dns.Silence()
+	dns := dnstest.StartServer(t, exampleZone(t)...)
+	dns.StopAnswering()
 	s := launch(t, filepath.Join(t.TempDir(), "data"), "--dns", dns.Addr)
 	u := s.signUp(t, "me@example.test")
 	address := u.inbox(t, "agent")
@@ -138,7 +138,7 @@ func TestSilentDNS(t *testing.T) {
 	if took := time.Since(start); took > 4*time.Second { // less than the 5 s of the first
 		t.Errorf("the second mail waited %v again", took)
 	}
-	dns.Handle(nil)
+	dns.SetHandler(nil)
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		s.send(t, "bounce@example.com", address, mail, nil)
 		if word(u.latest(t, address, ""), "dmarc") == "pass example.com" {
@@ -194,24 +194,24 @@ func TestVerdictsFollowTheDNS(t *testing.T) {
 	}
 	var passed atomic.Int64
 	begin := time.Now()
-	server := dnstest.Serve(t, record("v=spf1 ip4:192.0.2.0/24 -all")...)
-	j := ingest.Judge{Server: "inbox.test", Findings: mailauth.NewFindings(), Now: time.Now}
+	server := dnstest.StartServer(t, record("v=spf1 ip4:192.0.2.0/24 -all")...)
+	j := ingest.MessageAuthenticator{AuthServID: "inbox.test", CachedFindings: mailauth.NewFindings(), Now: time.Now}
 	j.DNS = resolve.New(server.Addr, resolve.Options{Clock: func() time.Time { return begin.Add(time.Duration(passed.Load())) }})
 	env := ingest.Envelope{MailFrom: "bounce@example.com", Helo: "mx.example.com", RemoteIP: netip.MustParseAddr("192.0.2.1")}
 	send := func(spf, dmarc string) {
 		t.Helper()
 		for range 3 {
-			if a := j.Verdict(t.Context(), env, []byte("From: Shop <shop@example.com>\r\n\r\n")).Auth; a.SPF.Word != spf || a.DMARC.Word != dmarc {
-				t.Errorf("spf=%s dmarc=%s, want %s, %s", a.SPF.Word, a.DMARC.Word, spf, dmarc)
+			if a := j.VerdictFor(t.Context(), env, []byte("From: Shop <shop@example.com>\r\n\r\n")).Auth; a.SPF.ResultKeyword != spf || a.DMARC.ResultKeyword != dmarc {
+				t.Errorf("spf=%s dmarc=%s, want %s, %s", a.SPF.ResultKeyword, a.DMARC.ResultKeyword, spf, dmarc)
 			}
 		}
 	}
 	send("pass", "pass")
-	server.Set(t, record("v=spf1 ip4:198.51.100.0/24 ~all")...)
+	server.SetRecords(t, record("v=spf1 ip4:198.51.100.0/24 ~all")...)
 	send("pass", "pass") // cached for 300 s
 	passed.Add(int64(301 * time.Second))
 	send("softfail", "fail")
-	server.Set(t)
+	server.SetRecords(t)
 	passed.Add(int64(301 * time.Second))
 	send("none", "none")
 }
@@ -224,9 +224,9 @@ func BenchmarkJudge(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	record, _ := mailauth.Record(signer.Key.Public())
+	record, _ := mailauth.KeyRecord(signer.Key.Public())
 	env := ingest.Envelope{MailFrom: "bounce@example.com", Helo: "mx.example.com", RemoteIP: netip.MustParseAddr("192.0.2.1")}
-	dns := resolve.New(dnstest.Serve(b, `example.com. 300 IN TXT "v=spf1 ip4:192.0.2.0/24 -all"`, `_dmarc.example.com. 300 IN TXT "v=DMARC1; p=reject"`,
+	dns := resolve.New(dnstest.StartServer(b, `example.com. 300 IN TXT "v=spf1 ip4:192.0.2.0/24 -all"`, `_dmarc.example.com. 300 IN TXT "v=DMARC1; p=reject"`,
 		mailauth.RecordName(signer.Domain, signer.Selector)+`. 300 IN TXT "`+record+`"`).Addr, resolve.Options{})
 	silent := resolve.New("", resolve.Options{})
 	for _, c := range []struct {
@@ -235,10 +235,10 @@ func BenchmarkJudge(b *testing.B) {
 		raw  []byte
 	}{{"warm", dns, []byte(raw)}, {"signed", dns, signed}, {"silent", silent, []byte(raw)}} {
 		b.Run(c.name, func(b *testing.B) {
-			j := ingest.Judge{Server: "inbox.test", DNS: c.dns, Findings: mailauth.NewFindings(), Now: time.Now}
+			j := ingest.MessageAuthenticator{AuthServID: "inbox.test", DNS: c.dns, CachedFindings: mailauth.NewFindings(), Now: time.Now}
 			b.ReportAllocs()
 			for b.Loop() {
-				j.Verdict(b.Context(), env, c.raw)
+				j.VerdictFor(b.Context(), env, c.raw)
 			}
 		})
 	}

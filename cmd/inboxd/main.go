@@ -32,7 +32,7 @@ func main() {
 		if code := exitCode(0); errors.As(err, &code) {
 			os.Exit(int(code))
 		}
-		fmt.Fprintln(os.Stderr, "inboxd: "+operator.Sentence(err))
+		fmt.Fprintln(os.Stderr, "inboxd: "+operator.ErrorSentence(err))
 		os.Exit(1)
 	}
 }
@@ -40,7 +40,7 @@ func main() {
 func kongOptions() []kong.Option {
 	return []kong.Option{
 		kong.Name("inboxd"),
-		kong.Vars{"version": version.Line("inboxd")},
+		kong.Vars{"version": version.ProgramLine("inboxd")},
 		kong.Description("E-mail inboxes for software agents: create inboxes, receive mail over SMTP, read one-time codes over HTTP."),
 		kong.DefaultEnvars("INBOXD"),
 		kong.Configuration(readTOML),

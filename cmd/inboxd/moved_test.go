@@ -25,12 +25,12 @@ func startHere(t *testing.T, dir string) (*node, *server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := cli.Serve.start(slog.New(slog.DiscardHandler))
+	n, err := cli.Serve.startNode(slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := n.stop(10 * time.Second); err != nil {
+		if err := n.stopNode(10 * time.Second); err != nil {
 			t.Error(err)
 		}
 	})
@@ -71,7 +71,7 @@ func TestWhatMovedIsPutOff(t *testing.T) {
 	}
 	poll(200)
 
-	if err := n.system.Lose(goes); err != nil {
+	if err := n.system.ReleaseGroup(goes); err != nil {
 		t.Fatal(err)
 	}
 	poll(503)
@@ -113,7 +113,7 @@ func TestWhatMovedIsPutOff(t *testing.T) {
 		t.Errorf("RCPT of nobody here: %d", code)
 	}
 
-	if err := n.system.Gain(goes); err != nil {
+	if err := n.system.AcquireGroup(goes); err != nil {
 		t.Fatal(err)
 	}
 	poll(200)

@@ -35,65 +35,65 @@ import (
 // it; after that it does not change.
 type node struct {
 	flags *serveCommand
-	settings
-	logger    *slog.Logger
-	owner     *partition.Owner // owns all partitions: this node is the only one
-	store     *persist.Store
-	listeners map[string]net.Listener // by edge
-	dns       *resolve.Resolver
-	courier   *courier.Courier
-	poster    *post.Caller
-	system    *actors.System
-	mail      *smtp.Server
-	web       *http.Server
-	admin     *operator.Socket
-	heard     func(http.Access) // called for every HTTP response; nil: no access log
-	unheard   func()            // closes the access log
-	started   time.Time
-	failed    chan error // has room for an error of every edge
+	serverSettings
+	logger         *slog.Logger
+	owner          *partition.OwnershipState // owns all partitions: this node is the only one
+	store          *persist.Store
+	listeners      map[string]net.Listener // by edge
+	dns            *resolve.Resolver
+	courier        *courier.Courier
+	poster         *post.WebhookCaller
+	system         *actors.System
+	mail           *smtp.Server
+	web            *http.Server
+	admin          *operator.Socket
+	onResponse     func(http.AccessEntry) // called for every HTTP response; nil: no access log
+	closeAccessLog func()                 // closes the access log
+	startedAt      time.Time
+	edgeErrors     chan error // has room for an error of every edge
 }
 
-// edges are the kinds of listeners, by the names of their flags.
-var edges = []string{"http", "smtp", "https", "smtps"}
+// edgeNames are the kinds of listeners, by the names of their flags.
+var edgeNames = []string{"http", "smtp", "https", "smtps"}
 
-// start starts a node. After an error, nothing is left running.
-func (c *serveCommand) start(logger *slog.Logger) (*node, error) {
-	s, err := c.settings(logger)
+// startNode starts a node. After an error, nothing is left running.
+func (c *serveCommand) startNode(logger *slog.Logger) (*node, error) {
+	s, err := c.parseSettings(logger)
 	if err != nil {
 		return nil, err
 	}
-	n := &node{started: time.Now(), flags: c, settings: s, logger: logger, owner: partition.NewOwner(partition.All()), listeners: map[string]net.Listener{}, failed: make(chan error, len(edges))}
+	n := &node{startedAt: time.Now(), flags: c, serverSettings: s, logger: logger, owner: partition.NewOwner(partition.AllGroups()), listeners: map[string]net.Listener{}, edgeErrors: make(chan error, len(edgeNames))}
 	// Listeners come before everything that makes outgoing connections: guard must know their
 	// addresses.
-	for _, step := range []func() error{n.openLog, n.openStore, n.listen, n.startSystem, n.openEdges} {
+	for _, step := range []func() error{n.openLog, n.openStore, n.openListeners, n.startSystem, n.openEdges} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, n.closeInner())
 		}
 	}
-	n.serve()
+	n.serveEdges()
 	n.logStart()
 	return n, nil
 }
 
 func (n *node) openLog() (err error) {
-	n.heard, n.unheard, err = n.flags.openAccessLog(n.logger)
+	n.onResponse, n.closeAccessLog, err = n.flags.openAccessLog(n.logger)
 	return err
 }
 
 func (n *node) openStore() (err error) {
 	n.store, err = persist.Open(n.flags.Data, persist.Options{Owner: n.owner, Logger: n.logger})
-	if err != nil || !n.store.Held() {
+	if err != nil || !n.store.IsHeld() {
 		return err
 	}
 	if n.flags.ResumeQueue {
-		return n.store.Release()
+		return n.store.ReleaseHold()
 	}
 	n.logger.Warn("restored backup: outgoing messages and webhooks are held because the original server may have sent them; send them with: inboxd admin queue release")
 	return nil
 }
 
-// listen opens the configured listeners.
-func (n *node) listen() error {
+// openListeners opens the configured listeners.
+func (n *node) openListeners() error {
 	c := n.flags
 	for i, addr := range []string{c.HTTP, c.SMTP, c.HTTPS, c.SMTPS} {
 		if addr == "" {
@@ -101,18 +101,18 @@ func (n *node) listen() error {
 		}
 		ln, err := net.Listen("tcp", addr)
 		if err != nil {
-			return fmt.Errorf("--%s: cannot listen at %s: %w", edges[i], addr, err)
+			return fmt.Errorf("--%s: cannot listen at %s: %w", edgeNames[i], addr, err)
 		}
-		n.listeners[edges[i]] = ln
+		n.listeners[edgeNames[i]] = ln
 	}
 	return nil
 }
 
-// guard allows connections to public addresses and to allow, but never to our own listeners.
-func (n *node) guard(allow []netip.Prefix) netguard.Policy {
-	p := netguard.Policy{Allow: allow}
+// egressPolicy allows connections to public addresses and to allow, but never to our own listeners.
+func (n *node) egressPolicy(allow []netip.Prefix) netguard.AddressPolicy {
+	p := netguard.AddressPolicy{AllowedPrefixes: allow}
 	for _, ln := range n.listeners {
-		p.Own = append(p.Own, ln.Addr().(*net.TCPAddr).AddrPort())
+		p.OwnListeners = append(p.OwnListeners, ln.Addr().(*net.TCPAddr).AddrPort())
 	}
 	return p
 }
@@ -122,17 +122,17 @@ func (n *node) startSystem() (err error) {
 	n.dns = resolve.New(n.dnsServer, resolve.Options{})
 	n.smarthost.Resolver = goResolver(n.dnsServer) // the system's resolver also uses its hosts file and search list
 	n.courier = courier.New(courier.Options{
-		Hello: n.domain, Resolver: n.dns, MXPort: c.Sending.MXPort, Smarthost: n.smarthost, Guard: n.guard(n.mayMail), Logger: n.logger,
+		HelloName: n.domain, Resolver: n.dns, MXPort: c.Sending.MXPort, Smarthost: n.smarthost, AddressPolicy: n.egressPolicy(n.mayMail), Logger: n.logger,
 	})
-	n.poster = post.New(n.guard(n.mayCall), goResolver(n.dnsServer))
+	n.poster = post.New(n.egressPolicy(n.mayCall), goResolver(n.dnsServer))
 	n.system, err = actors.Start(actors.Options{
-		Store: n.store, Owner: n.owner, Namespaces: inbox.Namespaces{Domain: n.domain, Plain: c.Namespace == "plain"},
-		MXHost: n.mxHost, Postmaster: n.postmaster, Resolver: freshResolver(n.dnsServer),
-		NewPlan: account.PlanName(c.DefaultPlan), Plans: n.plans, Memory: int64(c.Memory), Logger: n.logger,
-		Spam: n.scanner, MailReset: n.mailReset,
+		Store: n.store, Owner: n.owner, Namespaces: inbox.Namespaces{ServiceDomain: n.domain, PlainAddresses: c.Namespace == "plain"},
+		MXHost: n.mxHost, Postmaster: n.postmasterInbox, Resolver: freshResolver(n.dnsServer),
+		NewPlan: account.PlanName(c.DefaultPlan), Plans: n.plans, MaxResidentBytes: int64(c.Memory), Logger: n.logger,
+		SpamScanner: n.scanner, MailReset: n.mailReset,
 		MailVerification: n.mailVerification, VerifyAddresses: c.signup() != "unverified",
-		Courier: route{n.courier}, Signer: sign, Judge: ingest.Judge{Server: n.domain, DNS: n.dns, Now: time.Now}, Schedule: n.retries, Smarthost: c.Sending.Smarthost,
-		Held: n.store.Held(), MostHanging: hangingConnections(fileLimit()), Poster: n.poster, WebhookSchedule: n.calls,
+		Courier: courierAdapter{n.courier}, Signer: signMessage, SenderJudge: ingest.MessageAuthenticator{AuthServID: n.domain, DNS: n.dns, Now: time.Now}, RetrySchedule: n.retrySchedule, Smarthost: c.Sending.Smarthost,
+		HoldOutgoing: n.store.IsHeld(), MostHanging: hangingConnections(fileLimit()), Poster: n.poster, WebhookSchedule: n.webhookSchedule,
 	})
 	return err
 }
@@ -141,37 +141,37 @@ func (n *node) startSystem() (err error) {
 // that, so the socket exists when the node is reported as ready.
 func (n *node) openEdges() (err error) {
 	c := n.flags
-	mailConns, webConns := c.connections(fileLimit())
+	mailConns, webConns := c.divideDescriptors(fileLimit())
 	if mailConns < c.SMTPMaxConns {
 		n.logger.Warn("the limit of open files allows fewer SMTP connections than configured", "connections", mailConns)
 	}
 	n.mail = smtp.New(smtp.Options{
 		Domain: n.domain, MaxConns: mailConns, MaxConnsPerIP: c.SMTPMaxConnsIP, Logger: n.logger,
-		TLSConfig: n.tls.mail, ProxyProtocol: n.balancers,
-		Crowds: newCrowding(func() uint64 { return n.mail.Stats().MailsAccepted }, func() uint64 { return answered(n.web.Served()) }).byMail,
-	}, inboxes{n.system, ingest.Judge{Server: n.domain, DNS: n.dns, Keys: n.system, Findings: mailauth.NewFindings(), Now: time.Now}})
+		TLSConfig: n.tls.mailTLS, ProxyProtocol: n.balancers,
+		MailDominates: newCrowding(func() uint64 { return n.mail.Stats().MailsAccepted }, func() uint64 { return totalResponses(n.web.ServedClasses()) }).byMail,
+	}, inboxReceiver{n.system, ingest.MessageAuthenticator{AuthServID: n.domain, DNS: n.dns, LocalKeys: n.system, CachedFindings: mailauth.NewFindings(), Now: time.Now}})
 	n.web = http.New(http.Options{
-		BaseURL: n.baseURL(), SMTP: n.smtpHere(), Domain: n.domain, MaxConns: webConns, TrustedProxies: n.proxies,
+		BaseURL: n.baseURL(), SMTP: n.smtpHere(), ServiceDomain: n.domain, MaxConns: webConns, TrustedProxies: n.proxies,
 		LocalOnly:      c.BaseURL == "" && !isPublic(c.HTTP) && !isPublic(c.HTTPS),
 		SignupOpen:     func() bool { return c.Signup != "closed" },
 		MetricsHandler: n.metricsHandler(), MetricsPublic: c.Metrics == "public",
-		Owner: n.owner, Ready: n.store.Writable, Logger: n.logger, Origins: n.origins, Access: n.heard,
-		ChallengeHandler: n.tls.challenge,
+		PartitionOwner: n.owner, CheckReady: n.store.CheckWritable, Logger: n.logger, AllowedOrigins: n.origins, LogAccess: n.onResponse,
+		ChallengeHandler: n.tls.challengeHandler,
 	}, http.Ports{
 		Credentials: n.system, Views: n.system, Auth: n.system, Keys: n.system, Inboxes: n.system, Messages: n.system,
-		Events: n.system, Sending: n.system, Meetings: n.system, Feeds: n.system.Feeds, Owners: n.system.Owners, Webhooks: n.system, Domains: n.system,
+		Events: n.system, Sending: n.system, Meetings: n.system, Feeds: n.system.Feeds, Owners: n.system.OwnerSettings, Webhooks: n.system, Domains: n.system,
 	})
-	n.admin, err = operator.Open(cmp.Or(c.AdminSocket, filepath.Join(c.Data, "admin.sock")), operator.Node{
-		System: n.system, Store: n.store, Stats: n.stats, BaseURL: n.baseURL(), Data: c.Data, Domain: n.domain, MXHost: n.mxHost, DNS: freshResolver(n.dnsServer),
+	n.admin, err = operator.OpenSocket(cmp.Or(c.AdminSocket, filepath.Join(c.Data, "admin.sock")), operator.AdminTarget{
+		System: n.system, Store: n.store, ReadStats: n.collectStats, BaseURL: n.baseURL(), DataFolder: c.Data, ServiceDomain: n.domain, MXHost: n.mxHost, DNS: freshResolver(n.dnsServer),
 	})
 	return err
 }
 
-// serve serves the edges. If one fails, the server stops.
-func (n *node) serve() {
+// serveEdges serves the edges. If one fails, the server stops.
+func (n *node) serveEdges() {
 	for edge, serve := range map[string]func(net.Listener) error{
 		"http": n.web.Serve, "smtp": n.mail.Serve, "smtps": n.mail.ServeTLS,
-		"https": func(ln net.Listener) error { return n.web.Serve(tls.NewListener(ln, n.tls.web)) },
+		"https": func(ln net.Listener) error { return n.web.Serve(tls.NewListener(ln, n.tls.webTLS)) },
 	} {
 		ln := n.listeners[edge]
 		if ln == nil {
@@ -179,7 +179,7 @@ func (n *node) serve() {
 		}
 		go func() {
 			if err := serve(ln); err != nil {
-				n.failed <- fmt.Errorf("the %s server failed: %w", edge, err)
+				n.edgeErrors <- fmt.Errorf("the %s server failed: %w", edge, err)
 			}
 		}()
 	}
@@ -191,8 +191,8 @@ func (n *node) logStart() {
 	if err != nil {
 		folder = n.flags.Data
 	}
-	attrs := []any{"version", version.String(), "folder", folder, "domain", n.domain, "base_url", n.baseURL()}
-	for _, edge := range edges {
+	attrs := []any{"version", version.BuildString(), "folder", folder, "domain", n.domain, "base_url", n.baseURL()}
+	for _, edge := range edgeNames {
 		if ln := n.listeners[edge]; ln != nil {
 			attrs = append(attrs, edge, ln.Addr().String())
 		}
@@ -203,7 +203,7 @@ func (n *node) logStart() {
 // readyLine returns the line that lists the addresses of the configured listeners.
 func (n *node) readyLine() string {
 	line := "inboxd ready"
-	for _, edge := range edges {
+	for _, edge := range edgeNames {
 		if ln := n.listeners[edge]; ln != nil {
 			line += fmt.Sprintf(" %s=%s", edge, ln.Addr())
 		}
@@ -231,9 +231,9 @@ func (n *node) smtpHere() string {
 // the disk if the edges use up all of theirs.
 const closeShare = 5
 
-// stop stops accepting, lets work in progress finish, and closes the disk, all within drain. If the
+// stopNode stops accepting, lets work in progress finish, and closes the disk, all within drain. If the
 // disk hangs, it is left open after that: the next start finds everything that was acknowledged.
-func (n *node) stop(drain time.Duration) error {
+func (n *node) stopNode(drain time.Duration) error {
 	end := time.After(drain)
 	ctx, cancel := context.WithTimeout(context.Background(), drain-drain/closeShare)
 	defer cancel()
@@ -242,7 +242,7 @@ func (n *node) stop(drain time.Duration) error {
 	servers.Go(func() { n.logStop("smtp", n.mail.Shutdown(ctx)) })
 	servers.Go(func() { n.logStop("http", n.web.Shutdown(ctx)) })
 	servers.Wait()
-	n.unheard()
+	n.closeAccessLog()
 	closed := make(chan error, 1)
 	go func() {
 		n.admin.Close()
@@ -251,7 +251,7 @@ func (n *node) stop(drain time.Duration) error {
 	select {
 	case err := <-closed:
 		if err == nil {
-			n.logger.Info("stopped", "up", time.Since(n.started).Round(time.Second))
+			n.logger.Info("stopped", "up", time.Since(n.startedAt).Round(time.Second))
 		}
 		return err
 	case <-end:

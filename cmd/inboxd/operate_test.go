@@ -107,7 +107,7 @@ func TestPathsOfTheInstallation(t *testing.T) {
 
 func promtool(t *testing.T, folder, input string, args ...string) {
 	t.Helper()
-	cmd := exec.Command(testtools.Program(t, "promtool"), args...)
+	cmd := exec.Command(testtools.ProgramPath(t, "promtool"), args...)
 	cmd.Dir, cmd.Stdin = folder, strings.NewReader(input)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("promtool %v: %v\n%s", args, err, out)

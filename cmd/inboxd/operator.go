@@ -24,7 +24,7 @@ type versionCommand struct{}
 
 // Run implements the command.
 func (versionCommand) Run() error {
-	_, err := fmt.Println(version.Line("inboxd"))
+	_, err := fmt.Println(version.ProgramLine("inboxd"))
 	return err
 }
 
@@ -39,7 +39,7 @@ const readyPause = 200 * time.Millisecond
 
 // Run implements the command.
 func (c *readyzCommand) Run() error {
-	base, err := c.base()
+	base, err := c.serverURL()
 	if err != nil {
 		return err
 	}
@@ -58,9 +58,9 @@ func (c *readyzCommand) Run() error {
 	}
 }
 
-// base returns the server's URL. If the server listens on all addresses, the loopback address is
+// serverURL returns the server's URL. If the server listens on all addresses, the loopback address is
 // used.
-func (c *readyzCommand) base() (string, error) {
+func (c *readyzCommand) serverURL() (string, error) {
 	if c.URL != "" {
 		return strings.TrimRight(c.URL, "/"), nil
 	}
@@ -94,8 +94,8 @@ func askReady(ctx context.Context, client *http.Client, url string) error {
 // leastMemory is the least --memory with which a node can work properly.
 const leastMemory = 16 << 20
 
-// warn logs, at the start, settings that are allowed but probably not intended.
-func (c *serveCommand) warn(logger *slog.Logger) {
+// logWarnings logs, at the start, settings that are allowed but probably not intended.
+func (c *serveCommand) logWarnings(logger *slog.Logger) {
 	if c.Memory < leastMemory {
 		logger.Warn("--memory is too small to keep inboxes in memory; sizes without a unit are bytes", "memory", operator.ByteText(int64(c.Memory)))
 	}
@@ -111,7 +111,7 @@ func (c *serveCommand) warn(logger *slog.Logger) {
 	if c.Metrics == "public" && (isPublic(c.HTTP) || isPublic(c.HTTPS)) {
 		logger.Warn("anybody who reaches this address can read /metrics", "http", c.HTTP, "https", c.HTTPS)
 	}
-	if times, err := c.Webhooks.schedule(); err == nil && !slices.IsSorted(times) {
+	if times, err := c.Webhooks.parseSchedule(); err == nil && !slices.IsSorted(times) {
 		logger.Warn("--webhook-schedule must have increasing times after the event, not delays: an attempt whose time is before that of the previous one follows at once", "schedule", c.Webhooks.WebhookSchedule)
 	}
 	for _, name := range unknownVariables(os.Environ()) {
@@ -124,7 +124,7 @@ func (c *serveCommand) warn(logger *slog.Logger) {
 
 // isPublic reports whether clients on other machines may be able to reach the API.
 func (c *serveCommand) isPublic() bool {
-	return isPublic(c.HTTP) || isPublic(c.HTTPS) || isPublic(behind(c.BaseURL))
+	return isPublic(c.HTTP) || isPublic(c.HTTPS) || isPublic(publicAddress(c.BaseURL))
 }
 
 // signup returns --signup or its default. By default, accounts may send without a verified address
@@ -173,9 +173,9 @@ func isPublic(addr string) bool {
 	return ip == nil || !ip.IsLoopback()
 }
 
-// behind returns the address in a base URL, under which clients reach the API, possibly through a
+// publicAddress returns the address in a base URL, under which clients reach the API, possibly through a
 // proxy. It returns "" if there is no URL.
-func behind(base string) string {
+func publicAddress(base string) string {
 	u, err := url.Parse(base)
 	if err != nil || u.Hostname() == "" {
 		return ""

@@ -194,14 +194,14 @@ func TestOperatorLists(t *testing.T) {
 // TestOperatorSeesDNS checks the service domain before and after its records are published.
 func TestOperatorSeesDNS(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	names := dnstest.Serve(t, "other.test. 60 IN A 192.0.2.1")
+	names := dnstest.StartServer(t, "other.test. 60 IN A 192.0.2.1")
 	launch(t, dir, "--domain", "mail.test", "--mx-host", "mx.mail.test", "--dns", names.Addr)
 	look := func() (string, int) { return run("admin", "--data", dir, "dns") }
 	if out, code := look(); code != 1 || !strings.Contains(out, "8 of 8") {
 		t.Errorf("nothing is published: %d\n%s", code, out)
 	}
 	keys := strings.Split(strings.TrimSpace(admin(t, dir, "dkim", "show")), "\n")
-	names.Set(t, append(keys, "mail.test. 60 IN MX 10 mx.mail.test.", "mail.test. 60 IN TXT \"v=spf1 mx -all\"", "mx.mail.test. 60 IN A 192.0.2.7",
+	names.SetRecords(t, append(keys, "mail.test. 60 IN MX 10 mx.mail.test.", "mail.test. 60 IN TXT \"v=spf1 mx -all\"", "mx.mail.test. 60 IN A 192.0.2.7",
 		"7.2.0.192.in-addr.arpa. 60 IN PTR host7.provider.test.")...)
 	out, code := look()
 	shown := regexp.MustCompile(` {2,}`).ReplaceAllString(out, "  ")
@@ -228,7 +228,7 @@ func TestSillySettingsAreSaid(t *testing.T) {
 	}
 	said := func(c serveCommand) string {
 		var out bytes.Buffer
-		c.warn(slog.New(slog.NewTextHandler(&out, nil)))
+		c.logWarnings(slog.New(slog.NewTextHandler(&out, nil)))
 		return out.String()
 	}
 	silly := said(serveCommand{Data: dir, Memory: 5, Signup: "unverified", HTTP: "0.0.0.0:80", Metrics: "public", DNS: "foo.invalid", Webhooks: webhookFlags{WebhookSchedule: "0s,5m,1m"}})

@@ -92,7 +92,7 @@ func (u *user) tour(t *testing.T, dir, name string, args ...string) {
 // there.
 func (u *user) installPython(t *testing.T) {
 	t.Helper()
-	python, empty := testtools.Program(t, "python3"), t.TempDir()
+	python, empty := testtools.ProgramPath(t, "python3"), t.TempDir()
 	u.outside(t, pythonClient, python, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check", "-w", empty, ".")
 	wheels, _ := filepath.Glob(filepath.Join(empty, "*.whl"))
 	if len(wheels) != 1 {

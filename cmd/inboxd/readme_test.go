@@ -38,7 +38,7 @@ func TestReadmeTours(t *testing.T) {
 	typed := strings.NewReplacer("smtp://localhost:2525", "smtp://"+s.smtp, "localhost:8080", s.http).Replace(script.String())
 	bin, home := t.TempDir(), t.TempDir()
 	for _, name := range []string{"curl", "age", "age-keygen"} {
-		if err := os.Symlink(testtools.Program(t, name), filepath.Join(bin, name)); err != nil {
+		if err := os.Symlink(testtools.ProgramPath(t, name), filepath.Join(bin, name)); err != nil {
 			t.Fatal(err)
 		}
 	}

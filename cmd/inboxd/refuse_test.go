@@ -49,7 +49,7 @@ func BenchmarkRefusedInbox(b *testing.B) {
 	s = begin()
 	defer s.Stop()
 	for n := range each {
-		if _, err := s.View(ctx, fmt.Sprintf("warm%d@inbox.localhost", n)); err != nil {
+		if _, err := s.InboxView(ctx, fmt.Sprintf("warm%d@inbox.localhost", n)); err != nil {
 			b.Fatal(err)
 		}
 	}

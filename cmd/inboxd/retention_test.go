@@ -33,7 +33,7 @@ func TestRetentionAtScale(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		system, err := actors.Start(actors.Options{Store: st, Namespaces: inbox.Namespaces{Domain: "x.test", Plain: true}, NewPlan: account.Paid, Logger: quiet, Now: now})
+		system, err := actors.Start(actors.Options{Store: st, Namespaces: inbox.Namespaces{ServiceDomain: "x.test", PlainAddresses: true}, NewPlan: account.PlanPaid, Logger: quiet, Now: now})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,13 +48,13 @@ func TestRetentionAtScale(t *testing.T) {
 	large := []byte("Subject: large\r\n\r\n" + strings.Repeat("0123456789abcde\r\n", 20_000))
 	fill := func(i int) {
 		prefix, hour := fmt.Sprintf("box%d", i), 1
-		_, _, err := h.system.CreateInbox(t.Context(), in.Profile.ID, inbox.Order{Prefix: &prefix, RetentionHours: &hour})
+		_, _, err := h.system.CreateInbox(t.Context(), in.Profile.ID, inbox.CreationRequest{Prefix: &prefix, RetentionHours: &hour})
 		raw := []byte("Subject: x\r\n\r\nx\r\n")
 		if i%100 == 0 {
 			raw = large
 		}
 		if err == nil {
-			err = h.system.Receive(t.Context(), ingest.Envelope{RcptTo: []string{address(i)}}, raw)
+			err = h.system.ReceiveMessage(t.Context(), ingest.Envelope{RcptTo: []string{address(i)}}, raw)
 		}
 		if err != nil {
 			t.Error(err)
@@ -69,7 +69,7 @@ func TestRetentionAtScale(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	if blobs := h.store.Stats().Blobs; blobs < inboxes/100 {
+	if blobs := h.store.ReadStats().BlobFiles; blobs < inboxes/100 {
 		t.Fatalf("%d blob files", blobs)
 	}
 	clock.Add(time.Minute.Milliseconds())
@@ -77,11 +77,11 @@ func TestRetentionAtScale(t *testing.T) {
 	clock.Add(59 * time.Minute.Milliseconds())
 	readable := func() (ids []int) {
 		for i := range inboxes + 1 {
-			v, err := h.system.View(t.Context(), address(i))
+			v, err := h.system.InboxView(t.Context(), address(i))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if v.Latest(now(), nil) != nil {
+			if v.LatestMatching(now(), nil) != nil {
 				ids = append(ids, i)
 			}
 		}
@@ -101,14 +101,14 @@ func TestRetentionAtScale(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(due) == 0 && h.store.Stats().Blobs <= 2 { // those of the last inbox
+		if len(due) == 0 && h.store.ReadStats().BlobFiles <= 2 { // those of the last inbox
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatalf("still due: %v; %d blob files", due, h.store.Stats().Blobs)
+			t.Fatalf("still due: %v; %d blob files", due, h.store.ReadStats().BlobFiles)
 		}
 	}
-	if raw, err := h.system.Raw(t.Context(), address(0), 1); err == nil && raw != nil {
+	if raw, err := h.system.RawMessage(t.Context(), address(0), 1); err == nil && raw != nil {
 		t.Errorf("%d bytes of an expired mail are left", raw.Size())
 	}
 	if got := readable(); !slices.Equal(got, []int{inboxes}) {

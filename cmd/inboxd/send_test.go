@@ -52,7 +52,7 @@ func postal(t testing.TB, dir string, dns *dnstest.Server, port string, args ...
 }
 
 func farZone(t testing.TB) *dnstest.Server {
-	return dnstest.Serve(t, "far.test. 60 IN MX 10 mx.far.test.", "mx.far.test. 60 IN A 127.0.0.1",
+	return dnstest.StartServer(t, "far.test. 60 IN MX 10 mx.far.test.", "mx.far.test. 60 IN A 127.0.0.1",
 		"nomail.test. 60 IN MX 0 .", "backup.test. 60 IN MX 10 gone.far.test.", "backup.test. 60 IN MX 20 mx.far.test.", "gone.far.test. 60 IN A 127.0.0.9")
 }
 

@@ -26,13 +26,13 @@ type sendingFlags struct {
 	RetryFor      time.Duration `help:"How long delivery of a message is retried before it fails." default:"48h"`
 }
 
-// schedule parses the retry flags.
-func (f *sendingFlags) schedule() (s delivery.Schedule, err error) {
-	if s.For = f.RetryFor; s.For <= 0 {
+// retrySchedule parses the retry flags.
+func (f *sendingFlags) retrySchedule() (s delivery.RetrySchedule, err error) {
+	if s.MaxAge = f.RetryFor; s.MaxAge <= 0 {
 		return s, fmt.Errorf("--retry-for: invalid duration %v (must be greater than 0)", f.RetryFor)
 	}
 	if f.RetrySchedule != "" {
-		if s.Delays, err = delivery.ParseDelays(f.RetrySchedule); err != nil {
+		if s.RetryDelays, err = delivery.ParseDelays(f.RetrySchedule); err != nil {
 			return s, fmt.Errorf("--retry-schedule %q: %w", f.RetrySchedule, err)
 		}
 	}
@@ -66,14 +66,14 @@ func (f *sendingFlags) smarthost() (courier.Smarthost, error) {
 	return s, nil
 }
 
-// route adapts the courier to the interface of the mail queue.
-type route struct{ *courier.Courier }
+// courierAdapter adapts the courier to the interface of the mail queue.
+type courierAdapter struct{ *courier.Courier }
 
-var _ mailqueue.Courier = route{}
+var _ mailqueue.DeliveryAgent = courierAdapter{}
 
-// Deliver implements mailqueue.Courier.
-func (r route) Deliver(ctx context.Context, c mailqueue.Consignment) []mailqueue.Handover {
-	reports := r.Courier.Deliver(ctx, courier.Consignment(c))
+// Deliver implements mailqueue.DeliveryAgent.
+func (r courierAdapter) Deliver(ctx context.Context, c mailqueue.DeliveryRequest) []mailqueue.Handover {
+	reports := r.Courier.Deliver(ctx, courier.DeliveryRequest(c))
 	out := make([]mailqueue.Handover, len(reports))
 	for i, report := range reports {
 		out[i] = mailqueue.Handover(report)

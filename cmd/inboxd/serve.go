@@ -63,11 +63,11 @@ func (c *serveCommand) Run() error {
 	logger, flush := newLogger(os.Stderr, c.LogFormat, slog.Level(c.LogLevel))
 	defer flush()
 	slog.SetDefault(logger)
-	c.warn(logger)
+	c.logWarnings(logger)
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
 	followMail := tuneMemory(int64(c.Memory))
-	n, err := c.start(logger)
+	n, err := c.startNode(logger)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (c *serveCommand) Run() error {
 	var failed error
 	select {
 	case <-ctx.Done():
-	case failed = <-n.failed:
+	case failed = <-n.edgeErrors:
 	}
-	return errors.Join(failed, n.stop(c.Drain))
+	return errors.Join(failed, n.stopNode(c.Drain))
 }

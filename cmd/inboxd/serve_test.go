@@ -67,7 +67,7 @@ func TestSwaksDelivers(t *testing.T) {
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
 	u := s.signUp(t, "me@example.test")
 	address := u.inbox(t, "agent")
-	out, err := exec.Command(testtools.Program(t, "swaks"), "--server", s.smtp, "--from", "a@example.test", "--to", address,
+	out, err := exec.Command(testtools.ProgramPath(t, "swaks"), "--server", s.smtp, "--from", "a@example.test", "--to", address,
 		"--header", "Subject: Code 739 204", "--body", "Your login code: 739 204").CombinedOutput()
 	if err != nil {
 		t.Fatalf("swaks: %v\n%s", err, out)

@@ -18,39 +18,39 @@ import (
 	"inboxd/smtp/courier"
 )
 
-// settings are the values of the flags in the form that the packages need. They do not change.
-type settings struct {
+// serverSettings are the values of the flags in the form that the packages need. They do not change.
+type serverSettings struct {
 	domain, mxHost     string
-	postmaster         string // inbox; empty: none
+	postmasterInbox    string // inbox; empty: none
 	dnsServer          string // empty: the system's
 	proxies, balancers []netip.Prefix
-	origins            http.Origins
+	origins            http.AllowedOrigins
 	plans              account.Plans
 	scanner            ingest.Scanner // nil: none
-	tls                *encryption
+	tls                *tlsSettings
 	mayMail, mayCall   []netip.Prefix // allowed besides public networks: for outgoing messages, for webhooks
 	smarthost          courier.Smarthost
-	retries            delivery.Schedule
-	calls              webhook.Schedule
+	retrySchedule      delivery.RetrySchedule
+	webhookSchedule    webhook.Schedule
 }
 
-// settings parses the flags and returns the first error.
-func (c *serveCommand) settings(logger *slog.Logger) (s settings, _ error) {
+// serverSettings parses the flags and returns the first error.
+func (c *serveCommand) parseSettings(logger *slog.Logger) (s serverSettings, _ error) {
 	var errs [15]error
-	errs[0] = c.check()
+	errs[0] = c.validateFlags()
 	s.proxies, errs[1] = parseCIDRs("--trusted-proxies", c.TrustedProxies)
 	s.dnsServer, errs[2] = dnsServer(c.DNS)
-	s.domain, s.mxHost, errs[3] = c.names()
-	s.plans, errs[4] = account.DefaultPlans().With(c.Plans)
+	s.domain, s.mxHost, errs[3] = c.serviceNames()
+	s.plans, errs[4] = account.DefaultPlans().WithOverrides(c.Plans)
 	s.balancers, errs[5] = parseCIDRs("--smtp-proxy-protocol", c.ProxyProtocol)
-	s.scanner, errs[6] = c.scanner(logger)
-	s.tls, errs[7] = c.encryption(s.domain, logger)
-	s.retries, errs[8] = c.Sending.schedule()
-	s.calls, errs[9] = c.Webhooks.schedule()
+	s.scanner, errs[6] = c.newScanner(logger)
+	s.tls, errs[7] = c.configureTLS(s.domain, logger)
+	s.retrySchedule, errs[8] = c.Sending.retrySchedule()
+	s.webhookSchedule, errs[9] = c.Webhooks.parseSchedule()
 	s.mayMail, errs[10] = parseCIDRs("--delivery-allow", c.Sending.DeliveryAllow)
 	s.smarthost, errs[11] = c.Sending.smarthost()
 	s.mayCall, errs[12] = parseCIDRs("--webhook-allow", c.Webhooks.WebhookAllow)
-	s.postmaster, errs[13] = c.postmaster()
+	s.postmasterInbox, errs[13] = c.parsePostmaster()
 	s.origins, errs[14] = c.checkOrigins()
 	if errs[4] != nil {
 		errs[4] = fmt.Errorf("the config file: %w", errs[4])
@@ -58,35 +58,35 @@ func (c *serveCommand) settings(logger *slog.Logger) (s settings, _ error) {
 	return s, cmp.Or(errs[:]...)
 }
 
-// names returns the service domain and the host name of its mail server.
-func (c *serveCommand) names() (domain, mxHost string, err error) {
-	domain, ok := address.Domain(c.Domain)
+// serviceNames returns the service domain and the host name of its mail server.
+func (c *serveCommand) serviceNames() (domain, mxHost string, err error) {
+	domain, ok := address.CanonicalDomain(c.Domain)
 	if !ok {
 		return "", "", fmt.Errorf("--domain: invalid domain name %q (use a name such as mail.example.com)", c.Domain)
 	}
 	if c.MXHost == "" {
 		return domain, domain, nil
 	}
-	if mxHost, ok = address.Domain(c.MXHost); !ok {
+	if mxHost, ok = address.CanonicalDomain(c.MXHost); !ok {
 		return "", "", fmt.Errorf("--mx-host: invalid host name %q (use a name such as mx.example.com)", c.MXHost)
 	}
 	return domain, mxHost, nil
 }
 
-// postmaster returns the inbox of the operator of the service, or "" if none is set.
-func (c *serveCommand) postmaster() (string, error) {
+// parsePostmaster returns the inbox of the operator of the service, or "" if none is set.
+func (c *serveCommand) parsePostmaster() (string, error) {
 	if c.Postmaster == "" {
 		return "", nil
 	}
-	inbox, ok := address.Inbox(c.Postmaster)
+	inbox, ok := address.CanonicalInbox(c.Postmaster)
 	if !ok || address.WithoutTag(inbox) != inbox {
 		return "", fmt.Errorf("--postmaster: invalid address %q (use the address of an inbox, such as me@example.org)", c.Postmaster)
 	}
 	return inbox, nil
 }
 
-// check refuses values that the types of the flags allow.
-func (c *serveCommand) check() error {
+// validateFlags refuses values that the types of the flags allow.
+func (c *serveCommand) validateFlags() error {
 	if c.HTTP == "" {
 		return errors.New("--http must not be empty: the API needs an address, such as 127.0.0.1:8080")
 	}

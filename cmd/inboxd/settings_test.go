@@ -31,7 +31,7 @@ func TestFlagsThatCanNotBe(t *testing.T) {
 	} {
 		flags := good
 		c.change(&flags)
-		switch err := flags.check(); {
+		switch err := flags.validateFlags(); {
 		case c.want == "" && err != nil, c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)):
 			t.Errorf("%+v: %v, want %q", flags, err, c.want)
 		case strings.HasSuffix(flags.BaseURL, "/") && err == nil:

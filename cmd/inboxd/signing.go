@@ -7,11 +7,11 @@ import (
 	"inboxd/internal/mail/mailauth"
 )
 
-// sign returns the signature fields for a message, one for each key.
-func sign(raw []byte, domain string, keys []actors.SigningKey, at time.Time) ([]byte, error) {
+// signMessage returns the signature fields for a message, one for each key.
+func signMessage(raw []byte, domain string, keys []actors.SigningKey, at time.Time) ([]byte, error) {
 	signers := make([]mailauth.Signer, len(keys))
 	for i, k := range keys {
-		signers[i] = mailauth.Signer{Domain: domain, Selector: k.Selector, Key: k.Signer, At: at}
+		signers[i] = mailauth.Signer{Domain: domain, Selector: k.Selector, Key: k.PrivateKey, At: at}
 	}
 	signed, err := mailauth.Sign(raw, signers...)
 	if err != nil {

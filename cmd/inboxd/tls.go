@@ -22,16 +22,16 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-// encryption is the TLS configuration of the edges. Without certificates all configurations are
+// tlsSettings is the TLS configuration of the edges. Without certificates all configurations are
 // nil.
-type encryption struct {
-	mail      *tls.Config             // STARTTLS and implicit TLS
-	web       *tls.Config             // HTTPS
-	challenge fasthttp.RequestHandler // responds to HTTP-01 challenges of ACME
-	expiry    func() time.Time        // when the first certificate expires; zero if none is known
+type tlsSettings struct {
+	mailTLS          *tls.Config             // STARTTLS and implicit TLS
+	webTLS           *tls.Config             // HTTPS
+	challengeHandler fasthttp.RequestHandler // responds to HTTP-01 challenges of ACME
+	firstExpiry      func() time.Time        // when the first certificate expires; zero if none is known
 }
 
-func (c *serveCommand) encryption(domain string, logger *slog.Logger) (*encryption, error) {
+func (c *serveCommand) configureTLS(domain string, logger *slog.Logger) (*tlsSettings, error) {
 	switch {
 	case (c.TLSCert == "") != (c.TLSKey == ""):
 		return nil, errors.New("--tls-cert and --tls-key must be set together")
@@ -42,13 +42,13 @@ func (c *serveCommand) encryption(domain string, logger *slog.Logger) (*encrypti
 		if err != nil {
 			return nil, err
 		}
-		return &encryption{mail: tlsConfig(pair.certificate), web: tlsConfig(pair.certificate, "http/1.1"), expiry: pair.expiry}, nil
+		return &tlsSettings{mailTLS: tlsConfig(pair.getCertificate), webTLS: tlsConfig(pair.getCertificate, "http/1.1"), firstExpiry: pair.certificateExpiry}, nil
 	case c.ACME:
-		return c.acme(domain, logger)
+		return c.configureACME(domain, logger)
 	case c.HTTPS != "" || c.SMTPS != "":
 		return nil, errors.New("--https and --smtps need a certificate: --tls-cert with --tls-key, or --acme")
 	}
-	return &encryption{expiry: func() time.Time { return time.Time{} }}, nil
+	return &tlsSettings{firstExpiry: func() time.Time { return time.Time{} }}, nil
 }
 
 type certificateFor = func(*tls.ClientHelloInfo) (*tls.Certificate, error)
@@ -57,9 +57,9 @@ func tlsConfig(certificate certificateFor, protocols ...string) *tls.Config {
 	return &tls.Config{GetCertificate: certificate, NextProtos: protocols, MinVersion: tls.VersionTLS12}
 }
 
-// acme obtains certificates for the hosts on the first handshake, and renews them before they
+// configureACME obtains certificates for the hosts on the first handshake, and renews them before they
 // expire.
-func (c *serveCommand) acme(domain string, logger *slog.Logger) (*encryption, error) {
+func (c *serveCommand) configureACME(domain string, logger *slog.Logger) (*tlsSettings, error) {
 	hosts := c.ACMEHosts
 	if len(hosts) == 0 {
 		hosts = []string{domain}
@@ -82,7 +82,7 @@ func (c *serveCommand) acme(domain string, logger *slog.Logger) (*encryption, er
 		HostPolicy: autocert.HostWhitelist(hosts...), Client: client, Email: c.ACMEEmail,
 	}
 	var ends expiries
-	logged := ends.note(logFailures(manager.GetCertificate, hosts, logger))
+	logged := ends.recordExpiry(logFailures(manager.GetCertificate, hosts, logger))
 	// Mail servers often send no server name, or that of an MX host that has no certificate.
 	named := func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if !slices.Contains(hosts, hello.ServerName) {
@@ -90,10 +90,10 @@ func (c *serveCommand) acme(domain string, logger *slog.Logger) (*encryption, er
 		}
 		return logged(hello)
 	}
-	return &encryption{
-		mail: tlsConfig(named), web: tlsConfig(logged, "http/1.1", acme.ALPNProto),
-		challenge: fasthttpadaptor.NewFastHTTPHandler(withoutPort(manager.HTTPHandler(http.NotFoundHandler()))),
-		expiry:    ends.first,
+	return &tlsSettings{
+		mailTLS: tlsConfig(named), webTLS: tlsConfig(logged, "http/1.1", acme.ALPNProto),
+		challengeHandler: fasthttpadaptor.NewFastHTTPHandler(withoutPort(manager.HTTPHandler(http.NotFoundHandler()))),
+		firstExpiry:      ends.earliestExpiry,
 	}, nil
 }
 
@@ -101,7 +101,7 @@ func (c *serveCommand) acme(domain string, logger *slog.Logger) (*encryption, er
 // seen when it is first used.
 type expiries struct{ by sync.Map }
 
-func (e *expiries) note(get certificateFor) certificateFor {
+func (e *expiries) recordExpiry(get certificateFor) certificateFor {
 	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		cert, err := get(hello)
 		// Certificates of ALPNProto respond to a challenge.
@@ -112,7 +112,7 @@ func (e *expiries) note(get certificateFor) certificateFor {
 	}
 }
 
-func (e *expiries) first() (first time.Time) {
+func (e *expiries) earliestExpiry() (first time.Time) {
 	e.by.Range(func(_, ends any) bool {
 		if at := ends.(time.Time); first.IsZero() || at.Before(first) {
 			first = at
@@ -165,12 +165,12 @@ func readRoots(file string) (*x509.CertPool, error) {
 // mu guards the fields below it.
 type keyPair struct {
 	certFile, keyFile string
-	log               *slog.Logger
+	certLog           *slog.Logger
 
-	mu      sync.Mutex
-	current *tls.Certificate
-	seen    [2]fileMark // of the files when they were last read, with or without success
-	checked time.Time
+	mu                 sync.Mutex
+	currentCertificate *tls.Certificate
+	seenMarks          [2]fileMark // of the files when they were last read, with or without success
+	checkedAt          time.Time
 }
 
 // checkEvery is how often a handshake checks whether the files have changed.
@@ -178,23 +178,23 @@ const checkEvery = time.Second
 
 // fileMark identifies a state of a file.
 type fileMark struct {
-	modified time.Time
-	size     int64
+	modifiedAt time.Time
+	size       int64
 }
 
 func newKeyPair(certFile, keyFile string, logger *slog.Logger) (*keyPair, error) {
-	p := &keyPair{certFile: certFile, keyFile: keyFile, log: logger}
-	p.seen = p.marks()
-	if err := p.read(); err != nil {
+	p := &keyPair{certFile: certFile, keyFile: keyFile, certLog: logger}
+	p.seenMarks = p.fileMarks()
+	if err := p.readFiles(); err != nil {
 		return nil, fmt.Errorf("--tls-cert and --tls-key cannot be used: %w", err)
 	}
 	return p, nil
 }
 
-func (p *keyPair) read() error {
+func (p *keyPair) readFiles() error {
 	pair, err := tls.LoadX509KeyPair(p.certFile, p.keyFile)
 	if err == nil {
-		p.current = &pair
+		p.currentCertificate = &pair
 		p.warnOfDates(time.Now())
 		p.warnOfReaders()
 	}
@@ -204,23 +204,23 @@ func (p *keyPair) read() error {
 // warnOfDates warns that clients will refuse the certificate. It is served nevertheless: mail
 // servers accept it, and it may be our clock that is wrong.
 func (p *keyPair) warnOfDates(now time.Time) {
-	switch leaf := p.current.Leaf; {
+	switch leaf := p.currentCertificate.Leaf; {
 	case leaf == nil:
 	case now.After(leaf.NotAfter):
-		p.log.Warn("the certificate has expired, and clients will refuse it", "cert", p.certFile, "ended", leaf.NotAfter)
+		p.certLog.Warn("the certificate has expired, and clients will refuse it", "cert", p.certFile, "ended", leaf.NotAfter)
 	case now.Before(leaf.NotBefore):
-		p.log.Warn("the certificate is not valid yet, and clients will refuse it", "cert", p.certFile, "begins", leaf.NotBefore)
+		p.certLog.Warn("the certificate is not valid yet, and clients will refuse it", "cert", p.certFile, "begins", leaf.NotBefore)
 	}
 }
 
 // warnOfReaders warns that other users of this machine can read or replace the private key.
 func (p *keyPair) warnOfReaders() {
 	if info, err := os.Stat(p.keyFile); err == nil && info.Mode().Perm()&0o077 != 0 {
-		p.log.Warn("the private key of --tls-key is readable by other users: run chmod 600", "file", p.keyFile, "mode", info.Mode().Perm().String())
+		p.certLog.Warn("the private key of --tls-key is readable by other users: run chmod 600", "file", p.keyFile, "mode", info.Mode().Perm().String())
 	}
 }
 
-func (p *keyPair) marks() (marks [2]fileMark) {
+func (p *keyPair) fileMarks() (marks [2]fileMark) {
 	for i, name := range []string{p.certFile, p.keyFile} {
 		if info, err := os.Stat(name); err == nil {
 			marks[i] = fileMark{info.ModTime(), info.Size()}
@@ -229,35 +229,35 @@ func (p *keyPair) marks() (marks [2]fileMark) {
 	return marks
 }
 
-// certificate returns the current certificate. If new files cannot be used, the old certificate
+// getCertificate returns the current certificate. If new files cannot be used, the old certificate
 // stays in use, and the files are read again when they change.
-func (p *keyPair) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (p *keyPair) getCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now := time.Now(); now.Sub(p.checked) >= checkEvery {
-		p.checked = now
-		p.refresh()
+	if now := time.Now(); now.Sub(p.checkedAt) >= checkEvery {
+		p.checkedAt = now
+		p.refreshIfChanged()
 	}
-	return p.current, nil
+	return p.currentCertificate, nil
 }
 
-func (p *keyPair) expiry() time.Time {
-	current, err := p.certificate(nil)
+func (p *keyPair) certificateExpiry() time.Time {
+	current, err := p.getCertificate(nil)
 	if err != nil || current.Leaf == nil {
 		return time.Time{}
 	}
 	return current.Leaf.NotAfter
 }
 
-func (p *keyPair) refresh() {
-	marks := p.marks()
-	if marks == p.seen {
+func (p *keyPair) refreshIfChanged() {
+	marks := p.fileMarks()
+	if marks == p.seenMarks {
 		return
 	}
-	p.seen = marks
-	if err := p.read(); err != nil {
-		p.log.Error("new certificate cannot be used, the old one stays in use", "cert", p.certFile, "err", err)
+	p.seenMarks = marks
+	if err := p.readFiles(); err != nil {
+		p.certLog.Error("new certificate cannot be used, the old one stays in use", "cert", p.certFile, "err", err)
 		return
 	}
-	p.log.Info("certificate reloaded", "cert", p.certFile)
+	p.certLog.Info("certificate reloaded", "cert", p.certFile)
 }

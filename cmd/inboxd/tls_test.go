@@ -148,7 +148,7 @@ c.quit()
 	} {
 		to := u.inbox(t, c.name)
 		args := c.args(to)
-		cmd := exec.CommandContext(t.Context(), testtools.Program(t, args[0]), args[1:]...)
+		cmd := exec.CommandContext(t.Context(), testtools.ProgramPath(t, args[0]), args[1:]...)
 		if c.input != nil {
 			cmd.Stdin = &patient{text: c.input(to), done: func() { u.latest(t, to, "?wait=20") }}
 		}
@@ -251,8 +251,8 @@ func TestBadCertificateKeepsTheOld(t *testing.T) {
 		t.Fatal(err)
 	}
 	serial := func() string {
-		p.checked = time.Time{} // as if a second had passed
-		c, err := p.certificate(nil)
+		p.checkedAt = time.Time{} // as if a second had passed
+		c, err := p.getCertificate(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

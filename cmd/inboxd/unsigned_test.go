@@ -15,14 +15,14 @@ import (
 func TestUnsignedWhenThePublishedKeysDiffer(t *testing.T) {
 	far := receive(t, "127.0.0.1", "0", nil)
 	farRecords := []string{"far.test. 60 IN MX 10 mx.far.test.", "mx.far.test. 60 IN A 127.0.0.1"}
-	names := dnstest.Serve(t, farRecords...)
+	names := dnstest.StartServer(t, farRecords...)
 	dir := filepath.Join(t.TempDir(), "data")
 	args := []string{"--mx-host", "mx.service.test"}
 	s := postal(t, dir, names, far.port, args...)
 	u := s.signUp(t, "me@example.test")
 	u.asSession(t, 201, "POST", "/api/domains", map[string]any{"domain": "example.org"})
 	zone := u.zone(t, "example.org")
-	names.Set(t, append(slices.Clone(farRecords), zone...)...)
+	names.SetRecords(t, append(slices.Clone(farRecords), zone...)...)
 	if status, found := u.domain(t, "POST", "example.org/verify"); status != "verified" {
 		t.Fatalf("%s, found %q", status, found)
 	}
@@ -41,7 +41,7 @@ func TestUnsignedWhenThePublishedKeysDiffer(t *testing.T) {
 			}, key)
 		}
 	}
-	names.Set(t, append(slices.Clone(farRecords), zone...)...)
+	names.SetRecords(t, append(slices.Clone(farRecords), zone...)...)
 	s.terminate(t) // which clears the DNS cache
 	s = postal(t, dir, names, far.port, args...)
 	u.server = s

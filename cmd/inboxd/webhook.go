@@ -19,8 +19,8 @@ type webhookFlags struct {
 // webhookAttempts is the maximum length of a schedule.
 const webhookAttempts = 20
 
-// schedule parses --webhook-schedule.
-func (f *webhookFlags) schedule() (s webhook.Schedule, err error) {
+// parseSchedule parses --webhook-schedule.
+func (f *webhookFlags) parseSchedule() (s webhook.Schedule, err error) {
 	for _, text := range strings.Split(f.WebhookSchedule, ",") {
 		wait, err := time.ParseDuration(strings.TrimSpace(text))
 		if err != nil || wait < 0 || len(s) == webhookAttempts {

@@ -180,7 +180,7 @@ func TestWebhooks(t *testing.T) {
 // checkLegacy compares X-Service-Signature with the result of Python's hmac.
 func checkLegacy(t testing.TB, got hookCall, secret string) {
 	t.Helper()
-	python := exec.Command(testtools.Program(t, "python3"), "-c", "import hmac,sys; print('sha256='+hmac.new(sys.argv[1].encode(), sys.stdin.buffer.read(), 'sha256').hexdigest())", secret)
+	python := exec.Command(testtools.ProgramPath(t, "python3"), "-c", "import hmac,sys; print('sha256='+hmac.new(sys.argv[1].encode(), sys.stdin.buffer.read(), 'sha256').hexdigest())", secret)
 	python.Stdin = strings.NewReader(got.body)
 	out, err := python.CombinedOutput()
 	if want := strings.TrimSpace(string(out)); err != nil || got.header.Get("X-Service-Signature") != want {
@@ -308,7 +308,7 @@ const notPublic = "The receiver's address is not public. The operator can allow 
 func TestForbiddenAddressesAreNeverCalled(t *testing.T) {
 	canary := receiveHooks(t, "127.0.0.1:0", nil)
 	_, port, _ := net.SplitHostPort(canary.Listener.Addr().String())
-	zone := dnstest.Serve(t, "rebind.test. 0 IN A 8.8.8.8", "flip.test. 0 IN A 127.0.0.2")
+	zone := dnstest.StartServer(t, "rebind.test. 0 IN A 8.8.8.8", "flip.test. 0 IN A 127.0.0.2")
 	s := launch(t, filepath.Join(t.TempDir(), "data"), "--dns", zone.Addr, "--webhook-allow", "127.0.0.2/32", "--webhook-schedule", "0s,50ms,50ms")
 	u := s.signUp(t, "me@example.test")
 	address := u.inbox(t, "told")
@@ -328,12 +328,12 @@ func TestForbiddenAddressesAreNeverCalled(t *testing.T) {
 		{"rebind.test. 0 IN AAAA 64:ff9b::7f00:1"}, {"rebind.test. 0 IN A 0.0.0.0"}, {"rebind.test. 0 IN A 127.0.0.1", "rebind.test. 0 IN A 127.0.0.1"},
 		{"rebind.test. 0 IN CNAME inner.test.", "inner.test. 0 IN A 127.0.0.1"},
 	} {
-		zone.Set(t, lie...)
+		zone.SetRecords(t, lie...)
 		if a := u.account(t, 200, "POST", path+"/test", nil); a["ok"] != false || a["error"] == nil || a["status_code"] != nil {
 			t.Errorf("%v: %v", lie, a)
 		}
 	}
-	zone.Set(t, "rebind.test. 0 IN A 127.0.0.1", "flip.test. 0 IN A 127.0.0.2")
+	zone.SetRecords(t, "rebind.test. 0 IN A 127.0.0.1", "flip.test. 0 IN A 127.0.0.2")
 	if err := s.mail(address, "111111"); err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func TestForbiddenAddressesAreNeverCalled(t *testing.T) {
 
 	// Allowed at first; it redirects to the canary, and then its name resolves to the canary.
 	outer := receiveHooks(t, "127.0.0.2:"+port, func(_ int, w http.ResponseWriter) {
-		zone.Set(t, "flip.test. 0 IN A 127.0.0.1")
+		zone.SetRecords(t, "flip.test. 0 IN A 127.0.0.1")
 		w.Header().Set("Location", canary.URL)
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(307)

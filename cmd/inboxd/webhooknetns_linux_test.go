@@ -49,7 +49,7 @@ func addAddresses(t *testing.T, addrs ...string) {
 		commands = append(commands, []string{"addr", "add", netip.PrefixFrom(prefix, prefix.BitLen()).String(), "dev", "lo", "nodad"})
 	}
 	for _, c := range commands {
-		if out, err := exec.Command(testtools.Program(t, "ip"), c...).CombinedOutput(); err != nil {
+		if out, err := exec.Command(testtools.ProgramPath(t, "ip"), c...).CombinedOutput(); err != nil {
 			t.Fatalf("ip %v: %v %s", c, err, out)
 		}
 	}
@@ -84,7 +84,7 @@ func TestNoAddressOfOursIsEverCalled(t *testing.T) {
 		go server.Serve(ln)
 		t.Cleanup(func() { server.Close() })
 	}
-	zone := dnstest.Serve(t, "told.test. 0 IN A "+public)
+	zone := dnstest.StartServer(t, "told.test. 0 IN A "+public)
 	s := launch(t, filepath.Join(t.TempDir(), "data"), "--dns", zone.Addr, "--http", ours+":8080", "--webhook-schedule", "0s,50ms")
 	u := s.signUp(t, "me@example.test")
 	address := u.inbox(t, "told")
@@ -110,19 +110,19 @@ func TestNoAddressOfOursIsEverCalled(t *testing.T) {
 		return a.status
 	}
 	for _, a := range append([]string{"::ffff:127.0.0.1", "::ffff:10.1.2.3", "0.0.0.0", "::", "::127.0.0.1"}, forbidden...) {
-		zone.Set(t, record(a))
+		zone.SetRecords(t, record(a))
 		if literal, named := create(net.JoinHostPort(a, port)), create("told.test:"+port); literal != 422 || named != 422 {
 			t.Errorf("%s: %d, behind a name %d", a, literal, named)
 		}
 	}
-	zone.Set(t, "told.test. 0 IN A "+ours)
+	zone.SetRecords(t, "told.test. 0 IN A "+ours)
 	if status := create("told.test:8080"); status != 422 {
 		t.Errorf("our own API: %d", status)
 	}
 	untouched("made")
 
 	// Rebinding: told.test is public when the webhook is created, and for the first attempt.
-	zone.Set(t, record(public), record(public6))
+	zone.SetRecords(t, record(public), record(public6))
 	path, _ := u.subscribe(t, "http://told.test:"+port+"/", "*")
 	receive := func(answer func(n int, w http.ResponseWriter)) []*hookReceiver {
 		return []*hookReceiver{receiveHooks(t, public+":"+port, answer), receiveHooks(t, "["+public6+"]:"+port, answer)}
@@ -132,7 +132,7 @@ func TestNoAddressOfOursIsEverCalled(t *testing.T) {
 	status.Store(500)
 	receivers := receive(func(_ int, w http.ResponseWriter) {
 		if records := next.Load(); records != nil {
-			zone.Set(t, *records...)
+			zone.SetRecords(t, *records...)
 		}
 		w.Header().Set("Connection", "close")
 		w.Header().Set("Location", "http://127.0.0.1:"+port+"/")
@@ -156,7 +156,7 @@ func TestNoAddressOfOursIsEverCalled(t *testing.T) {
 		return u.delivery(t, func(d map[string]any) bool { return settled(d) && int(d["id"].(float64))/1000 == told })
 	}
 	for _, a := range forbidden {
-		zone.Set(t, record(a)) // between creation and attempt
+		zone.SetRecords(t, record(a)) // between creation and attempt
 		next.Store(nil)
 		if d := tell(); d["error"] != notPublic || d["attempt"] != 2.0 {
 			t.Errorf("rebound to %s: %v", a, d)
@@ -165,19 +165,19 @@ func TestNoAddressOfOursIsEverCalled(t *testing.T) {
 			t.Errorf("test call: %v", a)
 		}
 		before := calls()
-		zone.Set(t, record(public), record(public6)) // and between attempts
+		zone.SetRecords(t, record(public), record(public6)) // and between attempts
 		next.Store(&[]string{record(a)})
 		if d := tell(); d["error"] != notPublic || d["attempt"] != 2.0 || calls() != before+1 {
 			t.Errorf("rebound to %s between attempts: %v, %d calls", a, d, calls()-before)
 		}
 		next.Store(nil)
-		zone.Set(t, record(a), record(public))
+		zone.SetRecords(t, record(a), record(public))
 		if d := tell(); d["error"] != notPublic && d["status_code"] != 500.0 {
 			t.Errorf("%s beside a public one: %v", a, d)
 		}
 		untouched(a)
 	}
-	zone.Set(t, record(public), record(public6))
+	zone.SetRecords(t, record(public), record(public6))
 	for _, code := range []int64{301, 302, 303, 307, 308} {
 		status.Store(code)
 		if d := tell(); d["status_code"] != float64(code) || d["state"] != "failed" {

@@ -41,7 +41,7 @@ func verify(t testing.TB, calls []signedCall) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := exec.Command(testtools.Program(t, "node"), filepath.Join("testdata", "npm", "verify.js"))
+	node := exec.Command(testtools.ProgramPath(t, "node"), filepath.Join("testdata", "npm", "verify.js"))
 	node.Stdin = bytes.NewReader(in)
 	out, err := node.CombinedOutput()
 	if want := fmt.Sprintf("verified %d\n", len(calls)); err != nil || string(out) != want {
@@ -61,7 +61,7 @@ func TestOfficialLibrariesVerifyTestCalls(t *testing.T) {
 			t.Errorf("test of %s: %v", event, a)
 		}
 		got := r.wait(t, 1)[0]
-		if name := got.header.Get("X-Service-Event"); !webhook.Matches(event, name) {
+		if name := got.header.Get("X-Service-Event"); !webhook.MatchesEvent(event, name) {
 			t.Errorf("test of %s: %s", event, name)
 		}
 		calls = append(calls, signed(secret, got))

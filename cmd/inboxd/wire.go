@@ -13,18 +13,18 @@ import (
 
 var _ actors.Store = (*persist.Store)(nil)
 
-// inboxes implements smtp.Inboxes with the actor system and the judge of incoming messages.
-type inboxes struct {
+// inboxReceiver implements smtp.InboxReceiver with the actor system and the judge of incoming messages.
+type inboxReceiver struct {
 	*actors.System
-	judge ingest.Judge
+	messageJudge ingest.MessageAuthenticator
 }
 
-var _ smtp.Inboxes = inboxes{}
+var _ smtp.InboxReceiver = inboxReceiver{}
 
-// Receive implements smtp.Inboxes.
-func (i inboxes) Receive(ctx context.Context, env smtp.Envelope, raw []byte) error {
-	return i.System.Receive(ctx, ingest.Envelope{
+// Receive implements smtp.InboxReceiver.
+func (i inboxReceiver) Receive(ctx context.Context, env smtp.Envelope, raw []byte) error {
+	return i.System.ReceiveMessage(ctx, ingest.Envelope{
 		MailFrom: env.MailFrom, RcptTo: env.RcptTo, RemoteIP: env.RemoteIP, Helo: env.Helo, TraceLen: env.TraceLen,
-		Judge: i.judge.Verdict, Stored: env.Stored,
+		DetermineVerdict: i.messageJudge.VerdictFor, OnStored: env.OnStored,
 	}, raw)
 }

@@ -45,7 +45,7 @@ func TestWireBytesVerifyElsewhere(t *testing.T) {
 	if err := os.WriteFile(zone, publishedKeys(t, filepath.Join(dir, "data")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(testtools.Program(t, "python3"), append([]string{"-c", bothSignatures, zone}, paths...)...).CombinedOutput()
+	out, err := exec.Command(testtools.ProgramPath(t, "python3"), append([]string{"-c", bothSignatures, zone}, paths...)...).CombinedOutput()
 	if got := strings.Count(string(out), "True True\n"); err != nil || got != letters {
 		t.Errorf("dkimpy verifies both signatures of %d of %d: %v\n%s", got, letters, err, out)
 	}
@@ -53,7 +53,7 @@ func TestWireBytesVerifyElsewhere(t *testing.T) {
 	if err := os.WriteFile(conf, fmt.Appendf(nil, "Mode v\nSyslog no\nTestDNSData %s\n", zone), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	opendkim := testtools.Program(t, "opendkim")
+	opendkim := testtools.ProgramPath(t, "opendkim")
 	for _, path := range paths {
 		out, err := exec.Command(opendkim, "-t", path, "-x", conf).CombinedOutput()
 		if !bytes.Contains(out, []byte("succeeded")) || bytes.Contains(out, []byte("failed")) {

@@ -59,7 +59,7 @@ func (c *Client) SetEncryption(ctx context.Context, publicKey, password string) 
 		PublicKey string `json:"public_key"`
 		Password  string `json:"password,omitempty"`
 	}{publicKey, password}
-	out, err := fetch[struct{ Encryption Encryption }](ctx, c, call{method: "PUT", path: "/api/account/encryption", in: in})
+	out, err := fetchJSON[struct{ Encryption Encryption }](ctx, c, apiCall{method: "PUT", path: "/api/account/encryption", in: in})
 	return out.Encryption, err
 }
 
@@ -69,7 +69,7 @@ func (c *Client) EndEncryption(ctx context.Context, password string) (Encryption
 	in := struct {
 		Password string `json:"password"`
 	}{password}
-	out, err := fetch[struct{ Encryption Encryption }](ctx, c, call{method: "DELETE", path: "/api/account/encryption", in: in})
+	out, err := fetchJSON[struct{ Encryption Encryption }](ctx, c, apiCall{method: "DELETE", path: "/api/account/encryption", in: in})
 	return out.Encryption, err
 }
 
@@ -87,17 +87,17 @@ type signIn struct {
 
 // SignUp creates an account. The token of the session is a credential.
 func (c *Client) SignUp(ctx context.Context, email, password string) (Session, error) {
-	return fetch[Session](ctx, c, call{method: "POST", path: "/api/auth/signup", in: signIn{email, password}})
+	return fetchJSON[Session](ctx, c, apiCall{method: "POST", path: "/api/auth/signup", in: signIn{email, password}})
 }
 
 // LogIn starts a session.
 func (c *Client) LogIn(ctx context.Context, email, password string) (Session, error) {
-	return fetch[Session](ctx, c, call{method: "POST", path: "/api/auth/login", in: signIn{email, password}})
+	return fetchJSON[Session](ctx, c, apiCall{method: "POST", path: "/api/auth/login", in: signIn{email, password}})
 }
 
 // LogOut ends the session whose token is this client's credential.
 func (c *Client) LogOut(ctx context.Context) error {
-	return do(ctx, c, call{method: "POST", path: "/api/auth/logout"}, nil)
+	return do(ctx, c, apiCall{method: "POST", path: "/api/auth/logout"}, nil)
 }
 
 // RequestPasswordReset sends a reset link to the address if an account has it. The response is the
@@ -106,7 +106,7 @@ func (c *Client) RequestPasswordReset(ctx context.Context, email string) error {
 	in := struct {
 		Email string `json:"email"`
 	}{email}
-	return do(ctx, c, call{method: "POST", path: "/api/auth/password-reset", in: in}, nil)
+	return do(ctx, c, apiCall{method: "POST", path: "/api/auth/password-reset", in: in}, nil)
 }
 
 // Ended counts what a password reset has ended.
@@ -124,11 +124,11 @@ func (c *Client) ResetPassword(ctx context.Context, token, password string) (End
 		Token    string `json:"token"`
 		Password string `json:"password"`
 	}{token, password}
-	return fetch[Ended](ctx, c, call{method: "POST", path: "/api/auth/password-reset/confirm", in: in})
+	return fetchJSON[Ended](ctx, c, apiCall{method: "POST", path: "/api/auth/password-reset/confirm", in: in})
 }
 
 // SignIn groups the calls about logging in to the account: address, password and sessions.
-type SignIn struct{ client *Client }
+type SignIn struct{ apiClient *Client }
 
 // SignIn returns the calls about logging in to the account.
 func (c *Client) SignIn() SignIn { return SignIn{c} }
@@ -144,15 +144,15 @@ type SessionInfo struct {
 
 // Sessions returns the sessions of the account, oldest first. It needs a session.
 func (s SignIn) Sessions(ctx context.Context) ([]SessionInfo, error) {
-	out, err := fetch[struct {
+	out, err := fetchJSON[struct {
 		Sessions []SessionInfo `json:"sessions"`
-	}](ctx, s.client, call{method: "GET", path: "/api/account/sessions"})
+	}](ctx, s.apiClient, apiCall{method: "GET", path: "/api/account/sessions"})
 	return out.Sessions, err
 }
 
 // EndSession ends a session immediately. It needs a session.
 func (s SignIn) EndSession(ctx context.Context, id string) error {
-	return do(ctx, s.client, call{method: "DELETE", path: "/api/account/sessions/" + url.PathEscape(id)}, nil)
+	return do(ctx, s.apiClient, apiCall{method: "DELETE", path: "/api/account/sessions/" + url.PathEscape(id)}, nil)
 }
 
 // ChangePassword sets a new password and ends all other sessions.
@@ -161,12 +161,12 @@ func (s SignIn) ChangePassword(ctx context.Context, old, password string) error 
 		Old string `json:"old"`
 		New string `json:"new"`
 	}{old, password}
-	return do(ctx, s.client, call{method: "POST", path: "/api/account/password", in: in}, nil)
+	return do(ctx, s.apiClient, apiCall{method: "POST", path: "/api/account/password", in: in}, nil)
 }
 
 // RequestVerification sends the link that verifies the account's address again. It needs a session.
 func (s SignIn) RequestVerification(ctx context.Context) error {
-	return do(ctx, s.client, call{method: "POST", path: "/api/auth/verify-email"}, nil)
+	return do(ctx, s.apiClient, apiCall{method: "POST", path: "/api/auth/verify-email"}, nil)
 }
 
 // VerifyEmail verifies an account's address with the token of a verification link.
@@ -174,12 +174,12 @@ func (s SignIn) VerifyEmail(ctx context.Context, token string) error {
 	in := struct {
 		Token string `json:"token"`
 	}{token}
-	return do(ctx, s.client, call{method: "POST", path: "/api/auth/verify-email/confirm", in: in}, nil)
+	return do(ctx, s.apiClient, apiCall{method: "POST", path: "/api/auth/verify-email/confirm", in: in}, nil)
 }
 
 // Account returns the account of the session, with its limits and usage.
 func (c *Client) Account(ctx context.Context) (Account, error) {
-	out, err := fetch[struct{ Account Account }](ctx, c, call{method: "GET", path: "/api/account"})
+	out, err := fetchJSON[struct{ Account Account }](ctx, c, apiCall{method: "GET", path: "/api/account"})
 	return out.Account, err
 }
 
@@ -217,25 +217,25 @@ type issuedKey struct {
 	ExpiresAt *time.Time `json:"expires_at"`
 }
 
-func (k issuedKey) public() IssuedKey {
+func (k issuedKey) toIssued() IssuedKey {
 	return IssuedKey{k.Key + k.InboxKey, k.ID, k.Label, k.Scopes, k.ExpiresAt}
 }
 
 // IssueKey creates an account key. It needs a session.
 func (c *Client) IssueKey(ctx context.Context, order KeyOrder) (IssuedKey, error) {
-	out, err := fetch[issuedKey](ctx, c, call{method: "POST", path: "/api/keys", in: order})
-	return out.public(), err
+	out, err := fetchJSON[issuedKey](ctx, c, apiCall{method: "POST", path: "/api/keys", in: order})
+	return out.toIssued(), err
 }
 
 // IssueInboxKey creates the key of an inbox, which can have only one. It needs a session.
 func (c *Client) IssueInboxKey(ctx context.Context, address string, order KeyOrder) (IssuedKey, error) {
-	out, err := fetch[issuedKey](ctx, c, call{method: "POST", path: "/api/inboxes/" + url.PathEscape(address) + "/key", in: order})
-	return out.public(), err
+	out, err := fetchJSON[issuedKey](ctx, c, apiCall{method: "POST", path: "/api/inboxes/" + url.PathEscape(address) + "/key", in: order})
+	return out.toIssued(), err
 }
 
 // RevokeInboxKey revokes the key of an inbox, so that a new one can be created. It needs a session.
 func (c *Client) RevokeInboxKey(ctx context.Context, address string) error {
-	return do(ctx, c, call{method: "DELETE", path: "/api/inboxes/" + url.PathEscape(address) + "/key"}, nil)
+	return do(ctx, c, apiCall{method: "DELETE", path: "/api/inboxes/" + url.PathEscape(address) + "/key"}, nil)
 }
 
 // Key is an entry of the list of keys. It does not contain the key itself.
@@ -255,10 +255,10 @@ type Key struct {
 // Keys iterates over account keys and inbox keys, oldest first. It needs a session and ends after
 // an error.
 func (c *Client) Keys(ctx context.Context) iter.Seq2[Key, error] {
-	return listing[Key](ctx, c, "/api/keys", "keys", nil, nil)
+	return listItems[Key](ctx, c, "/api/keys", "keys", nil, nil)
 }
 
 // RevokeKey revokes a key immediately. It needs a session.
 func (c *Client) RevokeKey(ctx context.Context, id int64) error {
-	return do(ctx, c, call{method: "DELETE", path: "/api/keys/" + number(id)}, nil)
+	return do(ctx, c, apiCall{method: "DELETE", path: "/api/keys/" + formatID(id)}, nil)
 }

@@ -22,44 +22,44 @@ const (
 	longestBackOff = 8 * time.Second
 )
 
-// repeats returns how often a call of c may be retried.
-func repeats(c *Client) int {
+// maxRepeats returns how often a call of c may be retried.
+func maxRepeats(c *Client) int {
 	if c.Retries == 0 {
 		return defaultRepeats
 	}
 	return max(0, c.Retries)
 }
 
-// attempts makes the call and retries it where that is safe. read processes the response, whose
+// attemptCall makes the call and retries it where that is safe. read processes the response, whose
 // body attempts closes. All attempts have the same idempotency key.
-func attempts(ctx context.Context, c *Client, k call, read func(*http.Response) error) error {
-	if k.once && k.header == nil && repeats(c) > 0 {
-		k = k.named(rand.Text())
+func attemptCall(ctx context.Context, c *Client, k apiCall, read func(*http.Response) error) error {
+	if k.isNamed && k.extraHeader == nil && maxRepeats(c) > 0 {
+		k = k.withName(rand.Text())
 	}
-	limit, limited, cancel := limits(ctx, c, k)
+	limit, limited, cancel := callTimeout(ctx, c, k)
 	defer cancel()
 	for n := 0; ; n++ {
-		err := attempt(limited, c, k, read)
+		err := attemptOnce(limited, c, k, read)
 		switch {
 		case err == nil, ctx.Err() != nil:
 			return err
 		case limited.Err() != nil:
 			return fmt.Errorf("client: %s %s: no response within %v: %w", k.method, k.path, limit, limited.Err())
-		case n >= repeats(c) || !k.mayRepeat(err):
+		case n >= maxRepeats(c) || !k.mayRepeat(err):
 			return err
 		}
 		pause := max(backOff(n), askedPause(err))
 		if end, ends := limited.Deadline(); pause > longestPause || ends && time.Until(end) < pause {
 			return err
 		}
-		if rest(limited, pause) != nil {
+		if sleepFor(limited, pause) != nil {
 			return err
 		}
 	}
 }
 
-// limits applies the time limit of a call: that of the client plus the wait that it requests.
-func limits(ctx context.Context, c *Client, k call) (time.Duration, context.Context, context.CancelFunc) {
+// callTimeout applies the time limit of a call: that of the client plus the wait that it requests.
+func callTimeout(ctx context.Context, c *Client, k apiCall) (time.Duration, context.Context, context.CancelFunc) {
 	if c.Timeout < 0 {
 		return 0, ctx, func() {}
 	}
@@ -67,14 +67,14 @@ func limits(ctx context.Context, c *Client, k call) (time.Duration, context.Cont
 	if limit == 0 {
 		limit = defaultTimeout
 	}
-	seconds, _ := strconv.Atoi(k.query.Get("wait")) // 0: no wait
+	seconds, _ := strconv.Atoi(k.queryValues.Get("wait")) // 0: no wait
 	limit += time.Duration(seconds) * time.Second
 	limited, cancel := context.WithTimeout(ctx, limit)
 	return limit, limited, cancel
 }
 
-func attempt(ctx context.Context, c *Client, k call, read func(*http.Response) error) error {
-	resp, err := open(ctx, c, k)
+func attemptOnce(ctx context.Context, c *Client, k apiCall, read func(*http.Response) error) error {
+	resp, err := openCall(ctx, c, k)
 	if err != nil {
 		return err
 	}
@@ -83,18 +83,18 @@ func attempt(ctx context.Context, c *Client, k call, read func(*http.Response) e
 
 // mayRepeat reports whether a failed call may be retried: it was certainly not executed, or may be
 // executed twice.
-func (k call) mayRepeat(err error) bool {
-	twice := k.harmless || k.method == http.MethodGet || k.method == http.MethodPut || k.header.Get(idempotencyKey) != ""
+func (k apiCall) mayRepeat(err error) bool {
+	twice := k.isRepeatable || k.method == http.MethodGet || k.method == http.MethodPut || k.extraHeader.Get(idempotencyKey) != ""
 	var refused *Error
 	if errors.As(err, &refused) {
 		return refused.Status == http.StatusServiceUnavailable || refused.Status == http.StatusTooManyRequests ||
 			twice && refused.Status >= 500 && refused.Status != http.StatusInsufficientStorage
 	}
-	return broke(err) && (twice || neverSent(err))
+	return isConnectionError(err) && (twice || neverSent(err))
 }
 
-// broke reports whether the connection failed, as opposed to an invalid URL.
-func broke(err error) bool {
+// isConnectionError reports whether the connection failed, as opposed to an invalid URL.
+func isConnectionError(err error) bool {
 	var u *url.Error
 	return !errors.As(err, &u) || u.Op != "parse"
 }
@@ -105,13 +105,13 @@ func neverSent(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// passes reports whether an error is likely to be temporary, such as a restart of the service.
-func passes(err error) bool {
+// isTemporary reports whether an error is likely to be temporary, such as a restart of the service.
+func isTemporary(err error) bool {
 	var refused *Error
 	if errors.As(err, &refused) {
 		return refused.Status >= 500 || refused.Status == http.StatusTooManyRequests
 	}
-	return broke(err)
+	return isConnectionError(err)
 }
 
 // backOff returns the pause before retry n, from 0: it doubles, with jitter.

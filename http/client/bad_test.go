@@ -148,7 +148,7 @@ func TestHeldBackStreamsBecomePolls(t *testing.T) {
 			}
 			io.WriteString(w, `{"events":[{"event":"message.received","inbox":"a@b.test"}],"next":"c2"}`)
 		})
-		for e, err := range follow(t.Context(), c, EventQuery{}, 50*time.Millisecond) {
+		for e, err := range followEvents(t.Context(), c, EventQuery{}, 50*time.Millisecond) {
 			if err != nil || e.Cursor != "c2" {
 				t.Errorf("%+v %v", e, err)
 			}

@@ -146,26 +146,26 @@ type Arranged struct {
 
 // Calendar is the calendar of an inbox. It is immutable and safe for concurrent use.
 type Calendar struct {
-	client  *Client
-	address string
+	apiClient    *Client
+	inboxAddress string
 }
 
 // Calendar returns the calendar of the inbox at address. It makes no request.
 func (c *Client) Calendar(address string) Calendar { return Calendar{c, address} }
 
-func (c Calendar) path(rest ...string) string {
-	return inboxPath(c.address, append([]string{"calendar"}, rest...)...)
+func (c Calendar) buildPath(rest ...string) string {
+	return inboxPath(c.inboxAddress, append([]string{"calendar"}, rest...)...)
 }
 
 // Schedule creates a meeting that the inbox organizes and invites the guests. It needs email:send.
 func (c Calendar) Schedule(ctx context.Context, order MeetingOrder) (Arranged, error) {
-	return fetch[Arranged](ctx, c.client, call{method: "POST", path: c.path("events"), in: order, member: "event"}.named(order.IdempotencyKey))
+	return fetchJSON[Arranged](ctx, c.apiClient, apiCall{method: "POST", path: c.buildPath("events"), in: order, requiredMember: "event"}.withName(order.IdempotencyKey))
 }
 
 // Update changes a meeting that the inbox organizes; for others it fails with 403. It needs
 // email:send.
 func (c Calendar) Update(ctx context.Context, id int64, change MeetingChange) (Arranged, error) {
-	return fetch[Arranged](ctx, c.client, call{method: "PATCH", path: c.path("events", number(id)), in: change, member: "event"})
+	return fetchJSON[Arranged](ctx, c.apiClient, apiCall{method: "PATCH", path: c.buildPath("events", formatID(id)), in: change, requiredMember: "event"})
 }
 
 // Cancel cancels a meeting that the inbox organizes. message is a text for the guests and may be
@@ -175,13 +175,13 @@ func (c Calendar) Cancel(ctx context.Context, id int64, message, name string) (A
 	in := struct {
 		Message string `json:"message,omitempty"`
 	}{message}
-	return fetch[Arranged](ctx, c.client, call{method: "POST", path: c.path("events", number(id), "cancel"), in: in, member: "event"}.named(name))
+	return fetchJSON[Arranged](ctx, c.apiClient, apiCall{method: "POST", path: c.buildPath("events", formatID(id), "cancel"), in: in, requiredMember: "event"}.withName(name))
 }
 
 // Remove removes a meeting from this calendar. Nothing is sent, and no message restores the meeting
 // for 30 days. It needs message:write.
 func (c Calendar) Remove(ctx context.Context, id int64) error {
-	return do(ctx, c.client, call{method: "DELETE", path: c.path("events", number(id)), harmless: true}, nil)
+	return do(ctx, c.apiClient, apiCall{method: "DELETE", path: c.buildPath("events", formatID(id)), isRepeatable: true}, nil)
 }
 
 // Answer responds to an invitation: accepted, declined or tentative, with a comment for the
@@ -191,12 +191,12 @@ func (c Calendar) Answer(ctx context.Context, id int64, response, comment, name 
 		Response string `json:"response"`
 		Comment  string `json:"comment,omitempty"`
 	}{response, comment}
-	return fetch[Arranged](ctx, c.client, call{method: "POST", path: c.path("events", number(id), "rsvp"), in: in, member: "event"}.named(name))
+	return fetchJSON[Arranged](ctx, c.apiClient, apiCall{method: "POST", path: c.buildPath("events", formatID(id), "rsvp"), in: in, requiredMember: "event"}.withName(name))
 }
 
 // Meeting returns one meeting.
 func (c Calendar) Meeting(ctx context.Context, id int64) (Meeting, error) {
-	out, err := fetch[struct{ Event Meeting }](ctx, c.client, call{method: "GET", path: c.path("events", number(id)), member: "event"})
+	out, err := fetchJSON[struct{ Event Meeting }](ctx, c.apiClient, apiCall{method: "GET", path: c.buildPath("events", formatID(id)), requiredMember: "event"})
 	return out.Event, err
 }
 
@@ -215,7 +215,7 @@ func (c Calendar) Meetings(ctx context.Context, q MeetingQuery) iter.Seq2[Meetin
 	if q.Cancelled {
 		v.Set("include_cancelled", "true")
 	}
-	return listing(ctx, c.client, c.path("events"), "events", func(name json.RawMessage) (m Meeting, err error) {
+	return listItems(ctx, c.apiClient, c.buildPath("events"), "events", func(name json.RawMessage) (m Meeting, err error) {
 		m.Damaged = true
 		return m, json.Unmarshal(name, &m.ID)
 	}, v)
@@ -234,7 +234,7 @@ func (c Calendar) FreeBusy(ctx context.Context, from, to time.Time) ([]Busy, err
 	v := url.Values{}
 	setTime(v, "from", from)
 	setTime(v, "to", to)
-	out, err := fetch[struct{ Busy []Busy }](ctx, c.client, call{method: "GET", path: c.path("freebusy"), query: v, member: "busy"})
+	out, err := fetchJSON[struct{ Busy []Busy }](ctx, c.apiClient, apiCall{method: "GET", path: c.buildPath("freebusy"), queryValues: v, requiredMember: "busy"})
 	return out.Busy, err
 }
 
@@ -257,18 +257,18 @@ type CalendarFeed struct {
 
 // Feed returns the link. The first call creates it.
 func (c Calendar) Feed(ctx context.Context) (CalendarFeed, error) {
-	return fetch[CalendarFeed](ctx, c.client, call{method: "GET", path: c.path("feed"), member: "feed_url"})
+	return fetchJSON[CalendarFeed](ctx, c.apiClient, apiCall{method: "GET", path: c.buildPath("feed"), requiredMember: "feed_url"})
 }
 
 // RotateFeed replaces the link. The old one stops working immediately. name is as for Cancel. It
 // needs inbox:manage.
 func (c Calendar) RotateFeed(ctx context.Context, name string) (CalendarFeed, error) {
-	return fetch[CalendarFeed](ctx, c.client, call{method: "POST", path: c.path("feed", "rotate"), member: "feed_url"}.named(name))
+	return fetchJSON[CalendarFeed](ctx, c.apiClient, apiCall{method: "POST", path: c.buildPath("feed", "rotate"), requiredMember: "feed_url"}.withName(name))
 }
 
 // HideFeed disables the link. It needs inbox:manage.
 func (c Calendar) HideFeed(ctx context.Context) error {
-	return do(ctx, c.client, call{method: "DELETE", path: c.path("feed"), harmless: true}, nil)
+	return do(ctx, c.apiClient, apiCall{method: "DELETE", path: c.buildPath("feed"), isRepeatable: true}, nil)
 }
 
 // OwnerCopies is the setting whether the account's owner gets a copy of each meeting that the inbox
@@ -282,7 +282,7 @@ type OwnerCopies struct {
 
 // OwnerCopies returns the setting. It needs an account key or a session.
 func (c Calendar) OwnerCopies(ctx context.Context) (OwnerCopies, error) {
-	return fetch[OwnerCopies](ctx, c.client, call{method: "GET", path: c.path("owner"), member: "enabled"})
+	return fetchJSON[OwnerCopies](ctx, c.apiClient, apiCall{method: "GET", path: c.buildPath("owner"), requiredMember: "enabled"})
 }
 
 // SetOwnerCopies changes the setting. It needs an account key with inbox:manage, or a session.
@@ -290,5 +290,5 @@ func (c Calendar) SetOwnerCopies(ctx context.Context, enabled bool) (OwnerCopies
 	in := struct {
 		Enabled bool `json:"enabled"`
 	}{enabled}
-	return fetch[OwnerCopies](ctx, c.client, call{method: "PUT", path: c.path("owner"), in: in, member: "enabled"})
+	return fetchJSON[OwnerCopies](ctx, c.apiClient, apiCall{method: "PUT", path: c.buildPath("owner"), in: in, requiredMember: "enabled"})
 }

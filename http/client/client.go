@@ -75,28 +75,28 @@ func StatusOf(err error) int {
 // maxErrorBody limits how much of an error response is read, in bytes.
 const maxErrorBody = 64 << 10
 
-// call is one call of the API.
-type call struct {
-	method, path string
-	query        url.Values
-	in           any         // sent as JSON; nil: no body
-	header       http.Header // more fields; may be nil
-	member       string      // required in the response; empty: none
-	harmless     bool        // safe to execute twice, although its method does not imply it
-	once         bool        // has an idempotency key, or gets one
+// apiCall is one call of the API.
+type apiCall struct {
+	method, path   string
+	queryValues    url.Values
+	in             any         // sent as JSON; nil: no body
+	extraHeader    http.Header // more fields; may be nil
+	requiredMember string      // required in the response; empty: none
+	isRepeatable   bool        // safe to execute twice, although its method does not imply it
+	isNamed        bool        // has an idempotency key, or gets one
 }
 
-// named returns the call with an idempotency key, so that a retry gets the first response. If key
+// withName returns the call with an idempotency key, so that a retry gets the first response. If key
 // is empty, one is generated when the client retries calls.
-func (k call) named(name string) call {
-	if k.once = true; name != "" {
-		k.header = http.Header{idempotencyKey: {name}}
+func (k apiCall) withName(name string) apiCall {
+	if k.isNamed = true; name != "" {
+		k.extraHeader = http.Header{idempotencyKey: {name}}
 	}
 	return k
 }
 
-// open sends the request and returns a 2xx or 304 response, whose body the caller closes.
-func open(ctx context.Context, c *Client, k call) (*http.Response, error) {
+// openCall sends the request and returns a 2xx or 304 response, whose body the caller closes.
+func openCall(ctx context.Context, c *Client, k apiCall) (*http.Response, error) {
 	var body io.Reader
 	if k.in != nil {
 		b, err := json.Marshal(k.in)
@@ -106,21 +106,21 @@ func open(ctx context.Context, c *Client, k call) (*http.Response, error) {
 		body = bytes.NewReader(b)
 	}
 	target := c.BaseURL + k.path
-	if len(k.query) > 0 {
-		target += "?" + k.query.Encode()
+	if len(k.queryValues) > 0 {
+		target += "?" + k.queryValues.Encode()
 	}
 	req, err := http.NewRequestWithContext(ctx, k.method, target, body)
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range k.header {
+	for name, values := range k.extraHeader {
 		req.Header[name] = values
 	}
-	identify(c, req.Header)
+	setIdentity(c, req.Header)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := carrier(c).Do(req)
+	resp, err := httpClient(c).Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -128,36 +128,36 @@ func open(ctx context.Context, c *Client, k call) (*http.Response, error) {
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	return nil, refusal(resp)
+	return nil, refusedError(resp)
 }
 
-func carrier(c *Client) *http.Client {
+func httpClient(c *Client) *http.Client {
 	switch {
 	case c.HTTP == nil:
-		return shared
+		return sharedClient
 	case c.HTTP.CheckRedirect != nil:
 		return c.HTTP
 	}
 	own := *c.HTTP
-	own.CheckRedirect = stay
+	own.CheckRedirect = stopRedirect
 	return &own
 }
 
-// stay returns a redirect to the caller. Following it would send the credential to another server.
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// stopRedirect returns a redirect to the caller. Following it would send the credential to another server.
+func stopRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Transport returns the transport of clients without an HTTP of their own, for callers that wrap
 // it.
-func Transport() http.RoundTripper { return shared.Transport }
+func Transport() http.RoundTripper { return sharedClient.Transport }
 
-// shared keeps many idle connections, so that many waits can reuse them.
-var shared = func() *http.Client {
+// sharedClient keeps many idle connections, so that many waits can reuse them.
+var sharedClient = func() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1000
-	return &http.Client{Transport: t, CheckRedirect: stay}
+	return &http.Client{Transport: t, CheckRedirect: stopRedirect}
 }()
 
-func identify(c *Client, h http.Header) {
+func setIdentity(c *Client, h http.Header) {
 	switch {
 	case c.Credential == "":
 	case strings.HasPrefix(c.Credential, "svc_sess_"):
@@ -167,7 +167,7 @@ func identify(c *Client, h http.Header) {
 	}
 }
 
-func refusal(resp *http.Response) error {
+func refusedError(resp *http.Response) error {
 	e := &Error{Status: resp.StatusCode, RequestID: resp.Header.Get("X-Request-Id")}
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil {
@@ -186,23 +186,23 @@ func refusal(resp *http.Response) error {
 }
 
 // do makes the call and decodes the response into out; nil: the response is ignored.
-func do(ctx context.Context, c *Client, k call, out any) error {
-	return attempts(ctx, c, k, func(resp *http.Response) error {
+func do(ctx context.Context, c *Client, k apiCall, out any) error {
+	return attemptCall(ctx, c, k, func(resp *http.Response) error {
 		b, err := io.ReadAll(resp.Body)
 		switch {
-		case err != nil, out == nil && k.member == "", resp.StatusCode == http.StatusNotModified:
+		case err != nil, out == nil && k.requiredMember == "", resp.StatusCode == http.StatusNotModified:
 			return err
-		case k.member != "" && !bytes.Contains(b, []byte(`"`+k.member+`"`)):
-			return foreign(resp, b)
+		case k.requiredMember != "" && !bytes.Contains(b, []byte(`"`+k.requiredMember+`"`)):
+			return foreignResponse(resp, b)
 		case out != nil && json.Unmarshal(b, out) != nil:
-			return foreign(resp, b)
+			return foreignResponse(resp, b)
 		}
 		return nil
 	})
 }
 
-// foreign returns the error for a response that is not from the service or is truncated.
-func foreign(resp *http.Response, body []byte) error {
+// foreignResponse returns the error for a response that is not from the service or is truncated.
+func foreignResponse(resp *http.Response, body []byte) error {
 	return &Error{Status: resp.StatusCode, Detail: fmt.Sprintf("%s: %.200q", resp.Status, body), Foreign: true}
 }
 
@@ -219,14 +219,14 @@ type Request struct {
 
 // Do makes the call and returns the JSON of its response.
 func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
-	return fetch[json.RawMessage](ctx, c, call{method: r.Method, path: r.Path, query: r.Query, in: r.In}.named(r.IdempotencyKey))
+	return fetchJSON[json.RawMessage](ctx, c, apiCall{method: r.Method, path: r.Path, queryValues: r.Query, in: r.In}.withName(r.IdempotencyKey))
 }
 
 // InboxPath returns the path of an inbox in the API, followed by rest, for Do.
 func InboxPath(address string, rest ...string) string { return inboxPath(address, rest...) }
 
-// fetch makes the call and returns its decoded response.
-func fetch[T any](ctx context.Context, c *Client, k call) (out T, err error) {
+// fetchJSON makes the call and returns its decoded response.
+func fetchJSON[T any](ctx context.Context, c *Client, k apiCall) (out T, err error) {
 	err = do(ctx, c, k, &out)
 	return out, err
 }
@@ -241,4 +241,4 @@ func inboxPath(address string, rest ...string) string {
 	return b.String()
 }
 
-func number(n int64) string { return strconv.FormatInt(n, 10) }
+func formatID(n int64) string { return strconv.FormatInt(n, 10) }

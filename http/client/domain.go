@@ -32,35 +32,35 @@ func (c *Client) ClaimDomain(ctx context.Context, name string) (Domain, error) {
 	in := struct {
 		Domain string `json:"domain"`
 	}{name}
-	out, err := fetch[oneDomain](ctx, c, call{method: "POST", path: "/api/domains", in: in})
+	out, err := fetchJSON[oneDomain](ctx, c, apiCall{method: "POST", path: "/api/domains", in: in})
 	return out.Domain, err
 }
 
 // Domains returns all domains of the account.
 func (c *Client) Domains(ctx context.Context) ([]Domain, error) {
-	out, err := fetch[struct{ Domains []Domain }](ctx, c, call{method: "GET", path: "/api/domains"})
+	out, err := fetchJSON[struct{ Domains []Domain }](ctx, c, apiCall{method: "GET", path: "/api/domains"})
 	return out.Domains, err
 }
 
 // Domain returns one domain with the result of its latest check.
 func (c *Client) Domain(ctx context.Context, name string) (Domain, error) {
-	out, err := fetch[oneDomain](ctx, c, call{method: "GET", path: domainPath(name)})
+	out, err := fetchJSON[oneDomain](ctx, c, apiCall{method: "GET", path: domainPath(name)})
 	return out.Domain, err
 }
 
 // VerifyDomain checks the DNS records now.
 func (c *Client) VerifyDomain(ctx context.Context, name string) (Domain, error) {
-	out, err := fetch[oneDomain](ctx, c, call{method: "POST", path: domainPath(name) + "/verify"})
+	out, err := fetchJSON[oneDomain](ctx, c, apiCall{method: "POST", path: domainPath(name) + "/verify"})
 	return out.Domain, err
 }
 
 // DomainZone returns the records as a zone file that can be imported unchanged.
 func (c *Client) DomainZone(ctx context.Context, name string) (string, error) {
-	zone, err := download(ctx, c, domainPath(name)+"/zone")
+	zone, err := downloadBytes(ctx, c, domainPath(name)+"/zone")
 	return string(zone), err
 }
 
 // ReleaseDomain removes a domain. It fails with 400 while inboxes exist under it.
 func (c *Client) ReleaseDomain(ctx context.Context, name string) error {
-	return do(ctx, c, call{method: "DELETE", path: domainPath(name)}, nil)
+	return do(ctx, c, apiCall{method: "DELETE", path: domainPath(name)}, nil)
 }

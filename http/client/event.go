@@ -60,17 +60,17 @@ type EventQuery struct {
 	Limit int           // at most 500; 0: 100
 }
 
-func (q EventQuery) path() string {
+func (q EventQuery) buildPath() string {
 	if q.Inbox == "" {
 		return "/api/v1/events"
 	}
 	return inboxPath(q.Inbox, "events")
 }
 
-func (q EventQuery) values() url.Values {
+func (q EventQuery) queryValues() url.Values {
 	v := url.Values{}
-	set(v, "to", q.To)
-	set(v, "after", q.After)
+	setValue(v, "to", q.To)
+	setValue(v, "after", q.After)
 	if q.Wait > 0 {
 		v.Set("wait", strconv.Itoa(int(q.Wait.Seconds())))
 	}
@@ -90,7 +90,7 @@ type EventPage struct {
 
 // Events returns the events after a cursor: immediately, or by a long poll.
 func (c *Client) Events(ctx context.Context, q EventQuery) (EventPage, error) {
-	page, err := fetch[EventPage](ctx, c, call{method: "GET", path: q.path(), query: q.values(), member: "next"})
+	page, err := fetchJSON[EventPage](ctx, c, apiCall{method: "GET", path: q.buildPath(), queryValues: q.queryValues(), requiredMember: "next"})
 	for i := range page.Events {
 		page.Events[i].Cursor = q.After
 		if i == len(page.Events)-1 {

@@ -140,7 +140,7 @@ func (s *silentServer) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestSilentStreamIsGivenUp: the client reconnects if a connection sends nothing.
 func TestSilentStreamIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), silence+10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), maxSilence+10*time.Second)
 		defer cancel()
 		server := &silentServer{}
 		c := New("http://service.test", "")
@@ -149,7 +149,7 @@ func TestSilentStreamIsGivenUp(t *testing.T) {
 		for _, err := range c.StreamEvents(ctx, EventQuery{}) {
 			end = err
 		}
-		if !errors.Is(end, context.DeadlineExceeded) || len(server.asked) != 2 || server.asked[1].Sub(server.asked[0]) != silence+time.Second {
+		if !errors.Is(end, context.DeadlineExceeded) || len(server.asked) != 2 || server.asked[1].Sub(server.asked[0]) != maxSilence+time.Second {
 			t.Errorf("asked at %v, ended with %v", server.asked, end)
 		}
 	})

@@ -17,10 +17,10 @@ const firstSilence = 10 * time.Second
 // lost if the stream never begins. It continues after an interruption, and ends after a permanent
 // error or with ctx. After an interrupted long poll, the events of one response may be repeated.
 func (c *Client) Follow(ctx context.Context, q EventQuery) iter.Seq2[Event, error] {
-	return follow(ctx, c, q, firstSilence)
+	return followEvents(ctx, c, q, firstSilence)
 }
 
-func follow(ctx context.Context, c *Client, q EventQuery, patient time.Duration) iter.Seq2[Event, error] {
+func followEvents(ctx context.Context, c *Client, q EventQuery, patient time.Duration) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if q.After == "" || q.After == Now {
 			page, err := c.Events(ctx, EventQuery{Inbox: q.Inbox, To: q.To, After: Now})
@@ -30,9 +30,9 @@ func follow(ctx context.Context, c *Client, q EventQuery, patient time.Duration)
 			}
 			q.After = page.Next
 		}
-		s := stream{client: c, query: q, last: q.After, pause: firstPause, patient: patient}
-		if err := s.run(ctx, yield); noStream(err) {
-			q.After = s.last
+		s := eventStream{apiClient: c, eventQuery: q, lastCursor: q.After, retryDelay: firstPause, connectTimeout: patient}
+		if err := s.runStream(ctx, yield); noStream(err) {
+			q.After = s.lastCursor
 			pollOn(ctx, c, q, yield)
 		} else if err != errEnough {
 			yield(Event{}, err)
@@ -59,10 +59,10 @@ func pollOn(ctx context.Context, c *Client, q EventQuery, yield func(Event, erro
 				return
 			}
 		}
-		if ctx.Err() != nil || !passes(broken) || vain >= patience {
+		if ctx.Err() != nil || !isTemporary(broken) || vain >= maxVainPolls {
 			yield(Event{}, orOver(ctx, broken))
 			return
 		}
-		_ = rest(ctx, max(backOff(vain), min(askedPause(broken), longestPause))) // the next poll notices that ctx has ended
+		_ = sleepFor(ctx, max(backOff(vain), min(askedPause(broken), longestPause))) // the next poll notices that ctx has ended
 	}
 }

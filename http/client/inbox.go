@@ -50,12 +50,12 @@ func (c *Client) CreateEncryptedInbox(ctx context.Context, order InboxOrder) (In
 		InboxOrder
 		Encrypted bool `json:"encrypted"`
 	}{order, true}
-	return fetch[Inbox](ctx, c, call{method: "POST", path: "/api/inboxes", in: in, member: "address"}.named(order.IdempotencyKey))
+	return fetchJSON[Inbox](ctx, c, apiCall{method: "POST", path: "/api/inboxes", in: in, requiredMember: "address"}.withName(order.IdempotencyKey))
 }
 
 // CreateInbox creates an inbox.
 func (c *Client) CreateInbox(ctx context.Context, order InboxOrder) (Inbox, error) {
-	return fetch[Inbox](ctx, c, call{method: "POST", path: "/api/v1/inboxes", in: order, member: "address"}.named(order.IdempotencyKey))
+	return fetchJSON[Inbox](ctx, c, apiCall{method: "POST", path: "/api/v1/inboxes", in: order, requiredMember: "address"}.withName(order.IdempotencyKey))
 }
 
 // Creation is the result for one order of a batch.
@@ -72,14 +72,14 @@ func (c *Client) CreateInboxes(ctx context.Context, orders []InboxOrder, name st
 	in := struct {
 		Inboxes []InboxOrder `json:"inboxes"`
 	}{orders}
-	out, err := fetch[struct{ Results []Creation }](ctx, c, call{method: "POST", path: "/api/v1/inboxes/batch", in: in, member: "results"}.named(name))
+	out, err := fetchJSON[struct{ Results []Creation }](ctx, c, apiCall{method: "POST", path: "/api/v1/inboxes/batch", in: in, requiredMember: "results"}.withName(name))
 	return out.Results, err
 }
 
 // Inboxes iterates over all inboxes that the credential can access, newest first. Damaged ones come
 // last in their page. It ends after an error.
 func (c *Client) Inboxes(ctx context.Context) iter.Seq2[Inbox, error] {
-	return listing(ctx, c, "/api/v1/inboxes", "inboxes", func(name json.RawMessage) (in Inbox, err error) {
+	return listItems(ctx, c, "/api/v1/inboxes", "inboxes", func(name json.RawMessage) (in Inbox, err error) {
 		in.Damaged = true
 		return in, json.Unmarshal(name, &in.Address)
 	}, nil)
@@ -97,7 +97,7 @@ func Tagged(address, tag string) string {
 
 // Inbox returns one inbox.
 func (c *Client) Inbox(ctx context.Context, address string) (Inbox, error) {
-	out, err := fetch[struct{ Inbox Inbox }](ctx, c, call{method: "GET", path: inboxPath(address), member: "inbox"})
+	out, err := fetchJSON[struct{ Inbox Inbox }](ctx, c, apiCall{method: "GET", path: inboxPath(address), requiredMember: "inbox"})
 	return out.Inbox, err
 }
 
@@ -115,18 +115,18 @@ func (c *Client) UpdateInbox(ctx context.Context, address string, change InboxCh
 		Ignored []string `json:"ignored_fields"`
 		Note    string
 	}
-	err := do(ctx, c, call{method: "PATCH", path: inboxPath(address), in: change, member: "inbox", harmless: true}, &out)
+	err := do(ctx, c, apiCall{method: "PATCH", path: inboxPath(address), in: change, requiredMember: "inbox", isRepeatable: true}, &out)
 	out.Inbox.Ignored, out.Inbox.Note = out.Ignored, out.Note
 	return out.Inbox, err
 }
 
 // DeleteInbox permanently deletes an inbox with its messages.
 func (c *Client) DeleteInbox(ctx context.Context, address string) error {
-	return do(ctx, c, call{method: "DELETE", path: inboxPath(address), member: "ok"}, nil)
+	return do(ctx, c, apiCall{method: "DELETE", path: inboxPath(address), requiredMember: "ok"}, nil)
 }
 
 // BurnInbox deletes all messages, keeps the address, and returns how many messages it deleted.
 func (c *Client) BurnInbox(ctx context.Context, address string) (deleted int, err error) {
-	out, err := fetch[struct{ Deleted int }](ctx, c, call{method: "POST", path: inboxPath(address, "burn"), member: "deleted"})
+	out, err := fetchJSON[struct{ Deleted int }](ctx, c, apiCall{method: "POST", path: inboxPath(address, "burn"), requiredMember: "deleted"})
 	return out.Deleted, err
 }

@@ -8,15 +8,15 @@ import (
 	"net/url"
 )
 
-// listing iterates over a paged list, which is the field name of each response. It ends after an
+// listItems iterates over a paged list, which is the field name of each response. It ends after an
 // error. lost converts the id of a damaged item to an item; nil: the list has none. narrow holds
 // further parameters; nil: none.
-func listing[T any](ctx context.Context, c *Client, path, name string, lost func(json.RawMessage) (T, error), narrow url.Values) iter.Seq2[T, error] {
+func listItems[T any](ctx context.Context, c *Client, path, name string, lost func(json.RawMessage) (T, error), narrow url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		query := url.Values{"limit": {"1000"}}
 		maps.Copy(query, narrow)
 		for {
-			items, next, err := page[T](ctx, c, call{method: "GET", path: path, query: query, member: name}, name, lost)
+			items, next, err := fetchPage[T](ctx, c, apiCall{method: "GET", path: path, queryValues: query, requiredMember: name}, name, lost)
 			if err != nil {
 				yield(*new(T), err)
 				return
@@ -34,8 +34,8 @@ func listing[T any](ctx context.Context, c *Client, path, name string, lost func
 	}
 }
 
-func page[T any](ctx context.Context, c *Client, k call, name string, lost func(json.RawMessage) (T, error)) (items []T, next string, err error) {
-	fields, err := fetch[map[string]json.RawMessage](ctx, c, k)
+func fetchPage[T any](ctx context.Context, c *Client, k apiCall, name string, lost func(json.RawMessage) (T, error)) (items []T, next string, err error) {
+	fields, err := fetchJSON[map[string]json.RawMessage](ctx, c, k)
 	if err != nil {
 		return nil, "", err
 	}

@@ -113,16 +113,16 @@ type LatestQuery struct {
 	Fields    []string      // only these fields of the message
 }
 
-func (q LatestQuery) values() url.Values {
+func (q LatestQuery) queryValues() url.Values {
 	v := url.Values{}
 	if q.After > 0 {
-		v.Set("after", number(q.After))
+		v.Set("after", formatID(q.After))
 	}
 	if q.New {
 		v.Set("after", Now)
 	}
-	set(v, "direction", q.Direction)
-	set(v, "to", q.To)
+	setValue(v, "direction", q.Direction)
+	setValue(v, "to", q.To)
 	setTime(v, "since", q.Since)
 	if q.Wait > 0 {
 		v.Set("wait", strconv.Itoa(int(q.Wait.Seconds())))
@@ -133,13 +133,13 @@ func (q LatestQuery) values() url.Values {
 	if q.Verified {
 		v.Set("verified", "true")
 	}
-	set(v, "from", q.From)
-	set(v, "subject", q.Subject)
-	set(v, "fields", strings.Join(q.Fields, ","))
+	setValue(v, "from", q.From)
+	setValue(v, "subject", q.Subject)
+	setValue(v, "fields", strings.Join(q.Fields, ","))
 	return v
 }
 
-func set(v url.Values, name, value string) {
+func setValue(v url.Values, name, value string) {
 	if value != "" {
 		v.Set(name, value)
 	}
@@ -154,10 +154,10 @@ func setTime(v url.Values, name string, at time.Time) {
 // Latest returns the newest matching message, or nil if there is none. If a code is required and
 // the inbox is encrypted, the error is ErrEncrypted.
 func (c *Client) Latest(ctx context.Context, address string, q LatestQuery) (*Message, error) {
-	out, err := fetch[struct {
+	out, err := fetchJSON[struct {
 		Email     *Message
 		Encrypted bool
-	}](ctx, c, call{method: "GET", path: inboxPath(address, "latest"), query: q.values(), member: "email"})
+	}](ctx, c, apiCall{method: "GET", path: inboxPath(address, "latest"), queryValues: q.queryValues(), requiredMember: "email"})
 	if err == nil && q.OTP && out.Encrypted {
 		err = ErrEncrypted
 	}
@@ -179,13 +179,13 @@ type MessageQuery struct {
 	Fields    []string
 }
 
-func (q MessageQuery) values() url.Values {
+func (q MessageQuery) queryValues() url.Values {
 	v := url.Values{}
 	if q.Limit > 0 {
 		v.Set("limit", strconv.Itoa(q.Limit))
 	}
 	if q.Before > 0 {
-		v.Set("before", number(q.Before))
+		v.Set("before", formatID(q.Before))
 	}
 	if q.Unread {
 		v.Set("unread", "true")
@@ -193,13 +193,13 @@ func (q MessageQuery) values() url.Values {
 	if q.Verified {
 		v.Set("verified", "true")
 	}
-	set(v, "from", q.From)
-	set(v, "to", q.To)
+	setValue(v, "from", q.From)
+	setValue(v, "to", q.To)
 	setTime(v, "since", q.Since)
-	set(v, "direction", q.Direction)
-	set(v, "q", q.Search)
-	set(v, "include", strings.Join(q.Include, ","))
-	set(v, "fields", strings.Join(q.Fields, ","))
+	setValue(v, "direction", q.Direction)
+	setValue(v, "q", q.Search)
+	setValue(v, "include", strings.Join(q.Include, ","))
+	setValue(v, "fields", strings.Join(q.Fields, ","))
 	return v
 }
 
@@ -212,7 +212,7 @@ type MessagePage struct {
 
 // Messages returns one page of messages.
 func (c *Client) Messages(ctx context.Context, address string, q MessageQuery) (MessagePage, error) {
-	return fetch[MessagePage](ctx, c, call{method: "GET", path: inboxPath(address, "messages"), query: q.values(), member: "emails"})
+	return fetchJSON[MessagePage](ctx, c, apiCall{method: "GET", path: inboxPath(address, "messages"), queryValues: q.queryValues(), requiredMember: "emails"})
 }
 
 // AllQuery restricts AllMessages. The zero value selects the newest 100 received messages.
@@ -229,14 +229,14 @@ type AllQuery struct {
 	Fields            []string
 }
 
-func (q AllQuery) values() url.Values {
-	v := MessageQuery{Limit: q.Limit, To: q.To, From: q.From, Verified: q.Verified, Since: q.Since, Direction: q.Direction, Unread: q.Unread, Search: q.Search, Fields: q.Fields}.values()
+func (q AllQuery) queryValues() url.Values {
+	v := MessageQuery{Limit: q.Limit, To: q.To, From: q.From, Verified: q.Verified, Since: q.Since, Direction: q.Direction, Unread: q.Unread, Search: q.Search, Fields: q.Fields}.queryValues()
 	if q.OTP {
 		v.Set("otp", "true")
 	}
-	set(v, "subject", q.Subject)
-	set(v, "label", q.Label)
-	set(v, "cursor", q.Cursor)
+	setValue(v, "subject", q.Subject)
+	setValue(v, "label", q.Label)
+	setValue(v, "cursor", q.Cursor)
 	return v
 }
 
@@ -262,7 +262,7 @@ type InboxMessage struct {
 
 // AllMessages returns one page of the messages of all inboxes of the account.
 func (c *Client) AllMessages(ctx context.Context, q AllQuery) (AllPage, error) {
-	return fetch[AllPage](ctx, c, call{method: "GET", path: "/api/v1/messages", query: q.values(), member: "emails"})
+	return fetchJSON[AllPage](ctx, c, apiCall{method: "GET", path: "/api/v1/messages", queryValues: q.queryValues(), requiredMember: "emails"})
 }
 
 // ClearBefore deletes the messages with lower ids and returns how many it deleted. If address has a
@@ -277,28 +277,28 @@ func (c *Client) ClearOlder(ctx context.Context, address string, hours int) (del
 }
 
 func clearMessages(ctx context.Context, c *Client, address, by string, n int64) (int, error) {
-	out, err := fetch[struct{ Deleted int }](ctx, c, call{method: "DELETE", path: inboxPath(address, "messages"), query: url.Values{by: {number(n)}}, member: "deleted"})
+	out, err := fetchJSON[struct{ Deleted int }](ctx, c, apiCall{method: "DELETE", path: inboxPath(address, "messages"), queryValues: url.Values{by: {formatID(n)}}, requiredMember: "deleted"})
 	return out.Deleted, err
 }
 
 // Message returns one message.
 func (c *Client) Message(ctx context.Context, address string, id int64) (*Message, error) {
-	out, err := fetch[struct{ Email *Message }](ctx, c, call{method: "GET", path: inboxPath(address, "messages", number(id)), member: "email"})
+	out, err := fetchJSON[struct{ Email *Message }](ctx, c, apiCall{method: "GET", path: inboxPath(address, "messages", formatID(id)), requiredMember: "email"})
 	return out.Email, err
 }
 
 // Raw returns a message as it was received.
 func (c *Client) Raw(ctx context.Context, address string, id int64) ([]byte, error) {
-	return download(ctx, c, inboxPath(address, "messages", number(id), "raw"))
+	return downloadBytes(ctx, c, inboxPath(address, "messages", formatID(id), "raw"))
 }
 
 // Attachment returns the bytes of an attachment.
 func (c *Client) Attachment(ctx context.Context, address string, id, attachment int64) ([]byte, error) {
-	return download(ctx, c, inboxPath(address, "messages", number(id), "attachments", number(attachment)))
+	return downloadBytes(ctx, c, inboxPath(address, "messages", formatID(id), "attachments", formatID(attachment)))
 }
 
-func download(ctx context.Context, c *Client, path string) (content []byte, err error) {
-	err = attempts(ctx, c, call{method: "GET", path: path}, func(resp *http.Response) error {
+func downloadBytes(ctx context.Context, c *Client, path string) (content []byte, err error) {
+	err = attemptCall(ctx, c, apiCall{method: "GET", path: path}, func(resp *http.Response) error {
 		content, err = io.ReadAll(resp.Body)
 		return err
 	})
@@ -310,12 +310,12 @@ func (c *Client) MarkRead(ctx context.Context, address string, id int64, read bo
 	in := struct {
 		Read bool `json:"read"`
 	}{read}
-	return do(ctx, c, call{method: "POST", path: inboxPath(address, "messages", number(id), "read"), in: in, member: "ok", harmless: true}, nil)
+	return do(ctx, c, apiCall{method: "POST", path: inboxPath(address, "messages", formatID(id), "read"), in: in, requiredMember: "ok", isRepeatable: true}, nil)
 }
 
 // DeleteMessage deletes one message.
 func (c *Client) DeleteMessage(ctx context.Context, address string, id int64) error {
-	return do(ctx, c, call{method: "DELETE", path: inboxPath(address, "messages", number(id)), member: "ok"}, nil)
+	return do(ctx, c, apiCall{method: "DELETE", path: inboxPath(address, "messages", formatID(id)), requiredMember: "ok"}, nil)
 }
 
 // Claim marks a message as read and reports whether it was unread before. If several clients claim
@@ -324,6 +324,6 @@ func (c *Client) Claim(ctx context.Context, address string, id int64) (bool, err
 	in := struct {
 		Claim bool `json:"claim"`
 	}{true}
-	out, err := fetch[struct{ Claimed bool }](ctx, c, call{method: "POST", path: inboxPath(address, "messages", number(id), "read"), in: in, member: "claimed"})
+	out, err := fetchJSON[struct{ Claimed bool }](ctx, c, apiCall{method: "POST", path: inboxPath(address, "messages", formatID(id), "read"), in: in, requiredMember: "claimed"})
 	return out.Claimed, err
 }

@@ -12,7 +12,7 @@ func (c *Client) EachMessage(ctx context.Context, address string, q MessageQuery
 	if len(q.Fields) > 0 && !slices.Contains(q.Fields, "id") {
 		q.Fields = append([]string{"id"}, q.Fields...) // paging uses the ids
 	}
-	return each(q, func(q *MessageQuery) ([]Message, bool, error) {
+	return eachItem(q, func(q *MessageQuery) ([]Message, bool, error) {
 		page, err := c.Messages(ctx, address, *q)
 		if n := len(page.Emails); n > 0 {
 			q.Before = page.Emails[n-1].ID
@@ -23,16 +23,16 @@ func (c *Client) EachMessage(ctx context.Context, address string, q MessageQuery
 
 // EachMessageOfAll iterates over the messages of all inboxes of the account, like EachMessage.
 func (c *Client) EachMessageOfAll(ctx context.Context, q AllQuery) iter.Seq2[*InboxMessage, error] {
-	return each(q, func(q *AllQuery) ([]InboxMessage, bool, error) {
+	return eachItem(q, func(q *AllQuery) ([]InboxMessage, bool, error) {
 		page, err := c.AllMessages(ctx, *q)
 		q.Cursor = page.NextCursor
 		return page.Emails, q.Cursor != "", err
 	})
 }
 
-// each iterates over pages. next returns the page of q and whether more follow, and moves q to the
+// eachItem iterates over pages. next returns the page of q and whether more follow, and moves q to the
 // next page.
-func each[Q, T any](q Q, next func(q *Q) (page []T, more bool, err error)) iter.Seq2[*T, error] {
+func eachItem[Q, T any](q Q, next func(q *Q) (page []T, more bool, err error)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for q, more := q, true; more; {
 			page, behind, err := next(&q)

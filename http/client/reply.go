@@ -33,7 +33,7 @@ func Reply(m *Message) (Letter, error) {
 			to = []Mailbox{m.From}
 		}
 	}
-	l := Letter{Subject: answering(m.Subject)}
+	l := Letter{Subject: replySubject(m.Subject)}
 	for _, box := range to {
 		switch {
 		case box.Email == "":
@@ -65,9 +65,9 @@ func anyAddress(boxes []Mailbox) bool {
 // several languages: a known word of at most four letters, optionally a counter, and a colon.
 var answerPrefix = regexp.MustCompile(`(?i)^\s*(?:re|aw|antw|sv|vs|rif|odp|ynt|r|res|回复|回覆|答复|返信|ответ|отв)\s*(?:\[\d+\]|\(\d+\)|\^\d+)?\s*[:：]`)
 
-// answering returns the subject of a reply: "Re: " once, whatever prefixes there were (RFC 5322
+// replySubject returns the subject of a reply: "Re: " once, whatever prefixes there were (RFC 5322
 // section 3.6.5).
-func answering(subject string) string {
+func replySubject(subject string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '

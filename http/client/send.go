@@ -74,8 +74,8 @@ type Recipient struct {
 // Send queues a letter and returns the id of its message. The message is accepted, not yet
 // delivered.
 func (c *Client) Send(ctx context.Context, address string, letter Letter, opts SendOptions) (id int64, err error) {
-	k := call{method: "POST", path: inboxPath(address, "send"), in: letter, member: "message_id"}.named(opts.IdempotencyKey)
-	out, err := fetch[struct {
+	k := apiCall{method: "POST", path: inboxPath(address, "send"), in: letter, requiredMember: "message_id"}.withName(opts.IdempotencyKey)
+	out, err := fetchJSON[struct {
 		ID int64 `json:"message_id"`
 	}](ctx, c, k)
 	return out.ID, err
@@ -93,7 +93,7 @@ func (c *Client) WaitUntilSent(ctx context.Context, address string, id int64) (*
 		if err != nil {
 			return seen, orOver(ctx, err)
 		}
-		if seen == nil || events.Wait == 0 || page.Gap || len(page.Events) == 0 || page.tells(id) {
+		if seen == nil || events.Wait == 0 || page.Gap || len(page.Events) == 0 || page.hasMessage(id) {
 			m, err := c.Message(ctx, address, id)
 			if err != nil {
 				return seen, orOver(ctx, err)
@@ -103,7 +103,7 @@ func (c *Client) WaitUntilSent(ctx context.Context, address string, id int64) (*
 			}
 		}
 		if events.Wait > 0 && len(page.Events) == 0 {
-			if err := rest(ctx, betweenLooks); err != nil {
+			if err := sleepFor(ctx, betweenLooks); err != nil {
 				return seen, err
 			}
 		}
@@ -118,15 +118,15 @@ func untagged(address string) string {
 	return local + "@" + domain
 }
 
-func (p EventPage) tells(id int64) bool {
+func (p EventPage) hasMessage(id int64) bool {
 	return slices.ContainsFunc(p.Events, func(e Event) bool { return e.MessageID == id })
 }
 
 // betweenLooks is the minimum time between two reads that no event caused.
 const betweenLooks = 50 * time.Millisecond
 
-// rest waits for d, or until ctx ends.
-func rest(ctx context.Context, d time.Duration) error {
+// sleepFor waits for d, or until ctx ends.
+func sleepFor(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -157,10 +157,10 @@ type Suppression struct {
 // Suppressions iterates over the suppressions, sorted by address. It needs email:send. An inbox key
 // gets those of its inbox. It ends after an error.
 func (c *Client) Suppressions(ctx context.Context) iter.Seq2[Suppression, error] {
-	return listing[Suppression](ctx, c, "/api/v1/suppressions", "suppressions", nil, nil)
+	return listItems[Suppression](ctx, c, "/api/v1/suppressions", "suppressions", nil, nil)
 }
 
 // DropSuppression allows messages to an address again. It needs email:send.
 func (c *Client) DropSuppression(ctx context.Context, email string) error {
-	return do(ctx, c, call{method: "DELETE", path: "/api/v1/suppressions/" + url.PathEscape(email), member: "ok"}, nil)
+	return do(ctx, c, apiCall{method: "DELETE", path: "/api/v1/suppressions/" + url.PathEscape(email), requiredMember: "ok"}, nil)
 }

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// silence is how long a stream may send nothing before it is considered broken: three times the
+	// maxSilence is how long a stream may send nothing before it is considered broken: three times the
 	// server's heartbeat.
-	silence = 45 * time.Second
+	maxSilence = 45 * time.Second
 	// firstPause doubles with each failed attempt to reconnect, up to longestPause.
 	firstPause   = time.Second
 	longestPause = 30 * time.Second
@@ -33,8 +33,8 @@ const (
 // an expired credential.
 func (c *Client) StreamEvents(ctx context.Context, q EventQuery) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		s := stream{client: c, query: q, last: q.After, pause: firstPause, patient: silence}
-		if err := s.run(ctx, yield); err != errEnough {
+		s := eventStream{apiClient: c, eventQuery: q, lastCursor: q.After, retryDelay: firstPause, connectTimeout: maxSilence}
+		if err := s.runStream(ctx, yield); err != errEnough {
 			yield(Event{}, err)
 		}
 	}
@@ -49,23 +49,23 @@ var (
 	errHeldBack = errors.New("client: no data on the stream, something on the way buffers it")
 )
 
-// stream is the state of an event stream across connections.
-type stream struct {
-	client *Client
-	query  EventQuery
-	last   string        // cursor of the last complete block
-	begun  bool          // a connection was made before
-	pause  time.Duration // before the next attempt
+// eventStream is the state of an event stream across connections.
+type eventStream struct {
+	apiClient    *Client
+	eventQuery   EventQuery
+	lastCursor   string        // cursor of the last complete block
+	hasConnected bool          // a connection was made before
+	retryDelay   time.Duration // before the next attempt
 
-	patient time.Duration // how long the first connection may take until its first block
-	spoke   bool          // a block has arrived
+	connectTimeout   time.Duration // how long the first connection may take until its first block
+	hasReceivedBlock bool          // a block has arrived
 }
 
-// run delivers events until the consumer ends the iteration, ctx ends, or a permanent error occurs.
+// runStream delivers events until the consumer ends the iteration, ctx ends, or a permanent error occurs.
 // It returns the reason.
-func (s *stream) run(ctx context.Context, yield func(Event, error) bool) error {
+func (s *eventStream) runStream(ctx context.Context, yield func(Event, error) bool) error {
 	for {
-		err := s.follow(ctx, yield)
+		err := s.followOnce(ctx, yield)
 		switch {
 		case err == errEnough:
 			return err
@@ -74,42 +74,42 @@ func (s *stream) run(ctx context.Context, yield func(Event, error) bool) error {
 		case !s.mayReturn(err):
 			return err
 		}
-		s.rest(ctx, err)
+		s.waitRetry(ctx, err)
 	}
 }
 
 // mayReturn reports whether err is temporary: a broken connection or an overload.
-func (s *stream) mayReturn(err error) bool {
+func (s *eventStream) mayReturn(err error) bool {
 	status := StatusOf(err)
-	return s.begun && !errors.Is(err, errNoStream) && err != errHeldBack && (status == 0 || status == http.StatusTooManyRequests || status >= 500)
+	return s.hasConnected && !errors.Is(err, errNoStream) && err != errHeldBack && (status == 0 || status == http.StatusTooManyRequests || status >= 500)
 }
 
-// rest waits before the next attempt.
-func (s *stream) rest(ctx context.Context, err error) {
-	pause := s.pause
+// waitRetry waits before the next attempt.
+func (s *eventStream) waitRetry(ctx context.Context, err error) {
+	pause := s.retryDelay
 	var refused *Error
 	if errors.As(err, &refused) {
 		pause = max(pause, refused.RetryAfter)
 	}
-	s.pause = min(2*s.pause, longestPause)
-	_ = rest(ctx, pause) // the next attempt notices that ctx has ended
+	s.retryDelay = min(2*s.retryDelay, longestPause)
+	_ = sleepFor(ctx, pause) // the next attempt notices that ctx has ended
 }
 
-// follow reads one connection to its end.
-func (s *stream) follow(ctx context.Context, yield func(Event, error) bool) error {
+// followOnce reads one connection to its end.
+func (s *eventStream) followOnce(ctx context.Context, yield func(Event, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	patient := silence
-	if !s.spoke {
-		patient = s.patient
+	patient := maxSilence
+	if !s.hasReceivedBlock {
+		patient = s.connectTimeout
 	}
 	quiet := time.AfterFunc(patient, cancel)
 	defer quiet.Stop()
 	header := http.Header{"Accept": {"text/event-stream"}}
-	if s.last != "" && s.last != Now {
-		header.Set("Last-Event-ID", s.last)
+	if s.lastCursor != "" && s.lastCursor != Now {
+		header.Set("Last-Event-ID", s.lastCursor)
 	}
-	resp, err := open(ctx, s.client, call{method: "GET", path: s.query.path(), header: header})
+	resp, err := openCall(ctx, s.apiClient, apiCall{method: "GET", path: s.eventQuery.buildPath(), extraHeader: header})
 	if err != nil {
 		return s.heldBack(ctx, err)
 	}
@@ -117,19 +117,19 @@ func (s *stream) follow(ctx context.Context, yield func(Event, error) bool) erro
 	if kind := resp.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
 		return fmt.Errorf("%w but has the type %q", errNoStream, kind)
 	}
-	s.begun, s.pause = true, firstPause
+	s.hasConnected, s.retryDelay = true, firstPause
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(make([]byte, 0, 4<<10), maxStreamLine)
-	for b := (block{}); lines.Scan(); {
-		quiet.Reset(silence)
-		if !b.take(lines.Bytes()) {
+	for b := (eventBlock{}); lines.Scan(); {
+		quiet.Reset(maxSilence)
+		if !b.takeLine(lines.Bytes()) {
 			continue
 		}
-		s.spoke = true
-		if err := s.hand(&b, yield); err != nil {
+		s.hasReceivedBlock = true
+		if err := s.handEvent(&b, yield); err != nil {
 			return err
 		}
-		b = block{}
+		b = eventBlock{}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
 		return fmt.Errorf("%w: %w", errNoStream, err)
@@ -139,57 +139,57 @@ func (s *stream) follow(ctx context.Context, yield func(Event, error) bool) erro
 
 // heldBack returns errHeldBack if the time for the first block is over. The caller's ctx may have
 // ended instead; run checks that first.
-func (s *stream) heldBack(ctx context.Context, err error) error {
-	if !s.spoke && ctx.Err() != nil {
+func (s *eventStream) heldBack(ctx context.Context, err error) error {
+	if !s.hasReceivedBlock && ctx.Err() != nil {
 		return errHeldBack
 	}
 	return err
 }
 
-// hand passes the event of a complete block to the consumer. It first records the cursor.
-func (s *stream) hand(b *block, yield func(Event, error) bool) error {
+// handEvent passes the event of a complete block to the consumer. It first records the cursor.
+func (s *eventStream) handEvent(b *eventBlock, yield func(Event, error) bool) error {
 	if b.id != "" {
-		s.last = b.id
+		s.lastCursor = b.id
 	}
-	if b.retry > 0 {
-		s.pause = b.retry
+	if b.retryDelay > 0 {
+		s.retryDelay = b.retryDelay
 	}
-	if len(b.data) == 0 {
+	if len(b.eventData) == 0 {
 		return nil
 	}
 	var e Event
-	if err := json.Unmarshal(b.data, &e); err != nil {
+	if err := json.Unmarshal(b.eventData, &e); err != nil {
 		return fmt.Errorf("%w: %w", errNoStream, err)
 	}
-	e.Cursor = s.last
+	e.Cursor = s.lastCursor
 	if !yield(e, nil) {
 		return errEnough
 	}
 	return nil
 }
 
-// block is the part of a stream between two empty lines.
-type block struct {
-	id    string
-	data  []byte
-	retry time.Duration
+// eventBlock is the part of a stream between two empty lines.
+type eventBlock struct {
+	id         string
+	eventData  []byte
+	retryDelay time.Duration
 }
 
-// take adds a line. It returns true at the end of the block.
-func (b *block) take(line []byte) bool {
+// takeLine adds a line. It returns true at the end of the block.
+func (b *eventBlock) takeLine(line []byte) bool {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
 	case "id":
 		b.id = string(value)
 	case "data":
-		if b.data != nil {
-			b.data = append(b.data, '\n')
+		if b.eventData != nil {
+			b.eventData = append(b.eventData, '\n')
 		}
-		b.data = append(b.data, value...)
+		b.eventData = append(b.eventData, value...)
 	case "retry":
 		if ms, err := strconv.Atoi(string(value)); err == nil {
-			b.retry = min(time.Duration(ms)*time.Millisecond, longestPause)
+			b.retryDelay = min(time.Duration(ms)*time.Millisecond, longestPause)
 		}
 	}
 	return len(line) == 0

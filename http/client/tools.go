@@ -9,5 +9,5 @@ import (
 // Tools returns six tools as function schemas for a model's API: format is "openai", "anthropic" or
 // "gemini". It needs no credential.
 func (c *Client) Tools(ctx context.Context, format string) ([]json.RawMessage, error) {
-	return fetch[[]json.RawMessage](ctx, c, call{method: "GET", path: "/api/v1/tools", query: url.Values{"format": {format}}})
+	return fetchJSON[[]json.RawMessage](ctx, c, apiCall{method: "GET", path: "/api/v1/tools", queryValues: url.Values{"format": {format}}})
 }

@@ -13,8 +13,8 @@ import (
 const (
 	// longestWait is the longest time of one long poll.
 	longestWait = 60 * time.Second
-	// patience is how many consecutive requests may fail before a wait fails: about a minute.
-	patience = 12
+	// maxVainPolls is how many consecutive requests may fail before a wait fails: about a minute.
+	maxVainPolls = 12
 )
 
 // NoCodeError is the error of a wait for a code whose time is over, if a message without a code
@@ -62,7 +62,7 @@ type Wait struct {
 func (c *Client) WaitForMessage(ctx context.Context, address string, w Wait) (*Message, error) {
 	for seen := w.After; ; {
 		q := LatestQuery{After: seen, Since: w.Since, From: w.From, Verified: w.Verified, Subject: w.Subject, To: w.To, OTP: w.OTP}
-		newest, err := poll(ctx, c, address, q)
+		newest, err := pollLatest(ctx, c, address, q)
 		if w.OTP && errors.Is(err, context.DeadlineExceeded) {
 			q.After = w.After
 			return nil, withoutCode(ctx, c, address, q, err)
@@ -72,14 +72,14 @@ func (c *Client) WaitForMessage(ctx context.Context, address string, w Wait) (*M
 		}
 		ready := []*Message{newest}
 		if !w.OTP && newest.ID > seen+1 {
-			older, err := w.between(ctx, c, address, seen, newest.ID)
+			older, err := w.messagesBetween(ctx, c, address, seen, newest.ID)
 			if err != nil {
 				return nil, err
 			}
 			ready = append(older, newest)
 		}
 		for _, m := range ready {
-			if taken, err := w.takes(ctx, c, address, m); taken || err != nil {
+			if taken, err := w.takesMessage(ctx, c, address, m); taken || err != nil {
 				return m, err
 			}
 		}
@@ -100,8 +100,8 @@ func withoutCode(ctx context.Context, c *Client, address string, q LatestQuery, 
 	return &NoCodeError{MessageID: newest.ID, Subject: newest.Subject, Err: over}
 }
 
-// takes reports whether m is to be returned. It claims m if required.
-func (w Wait) takes(ctx context.Context, c *Client, address string, m *Message) (bool, error) {
+// takesMessage reports whether m is to be returned. It claims m if required.
+func (w Wait) takesMessage(ctx context.Context, c *Client, address string, m *Message) (bool, error) {
 	switch {
 	case w.Match != nil && !w.Match(m), w.Claim && m.IsRead:
 		return false, nil
@@ -115,8 +115,8 @@ func (w Wait) takes(ctx context.Context, c *Client, address string, m *Message) 
 	return claimed, err
 }
 
-// between returns the complete messages with ids between after and before, oldest first.
-func (w Wait) between(ctx context.Context, c *Client, address string, after, before int64) ([]*Message, error) {
+// messagesBetween returns the complete messages with ids between after and before, oldest first.
+func (w Wait) messagesBetween(ctx context.Context, c *Client, address string, after, before int64) ([]*Message, error) {
 	var ids []int64
 	for m, err := range c.EachMessage(ctx, address, MessageQuery{Before: before, Since: w.Since, To: w.To, From: w.From, Verified: w.Verified, Fields: []string{"id", "subject"}, Limit: 200}) {
 		if err != nil {
@@ -125,7 +125,7 @@ func (w Wait) between(ctx context.Context, c *Client, address string, after, bef
 		if m.ID <= after {
 			break
 		}
-		if holds(m.Subject, w.Subject) {
+		if containsFold(m.Subject, w.Subject) {
 			ids = append(ids, m.ID)
 		}
 	}
@@ -143,12 +143,12 @@ func (w Wait) between(ctx context.Context, c *Client, address string, after, bef
 	return out, nil
 }
 
-func holds(text, part string) bool {
+func containsFold(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
-// poll requests the newest matching message until there is one.
-func poll(ctx context.Context, c *Client, address string, q LatestQuery) (*Message, error) {
+// pollLatest requests the newest matching message until there is one.
+func pollLatest(ctx context.Context, c *Client, address string, q LatestQuery) (*Message, error) {
 	q.Wait = longestWait
 	for vain := 0; ; {
 		m, err := c.Latest(ctx, address, q)
@@ -160,10 +160,10 @@ func poll(ctx context.Context, c *Client, address string, q LatestQuery) (*Messa
 		case err == nil:
 			vain = 0
 			continue
-		case !passes(err) || vain >= patience || repeats(c) == 0:
+		case !isTemporary(err) || vain >= maxVainPolls || maxRepeats(c) == 0:
 			return nil, err
 		}
-		if over := rest(ctx, max(backOff(vain), min(askedPause(err), longestPause))); over != nil {
+		if over := sleepFor(ctx, max(backOff(vain), min(askedPause(err), longestPause))); over != nil {
 			return nil, over
 		}
 		vain++

@@ -26,22 +26,22 @@ type WebhookOrder struct {
 // CreateWebhook creates a webhook and returns its secret, which is shown only once. It needs a
 // session.
 func (c *Client) CreateWebhook(ctx context.Context, order WebhookOrder) (w Webhook, secret string, err error) {
-	out, err := fetch[struct {
+	out, err := fetchJSON[struct {
 		Webhook Webhook
 		Secret  string
-	}](ctx, c, call{method: "POST", path: "/api/webhooks", in: order})
+	}](ctx, c, apiCall{method: "POST", path: "/api/webhooks", in: order})
 	return out.Webhook, out.Secret, err
 }
 
 // Webhooks returns the account's webhooks. It needs a session.
 func (c *Client) Webhooks(ctx context.Context) ([]Webhook, error) {
-	out, err := fetch[struct{ Webhooks []Webhook }](ctx, c, call{method: "GET", path: "/api/webhooks"})
+	out, err := fetchJSON[struct{ Webhooks []Webhook }](ctx, c, apiCall{method: "GET", path: "/api/webhooks"})
 	return out.Webhooks, err
 }
 
 // RotateSecret replaces the secret of a webhook. The previous secret also signs for one more day.
 func (c *Client) RotateSecret(ctx context.Context, id int64) (secret string, err error) {
-	out, err := fetch[struct{ Secret string }](ctx, c, call{method: "POST", path: webhookPath(id) + "/rotate-secret"})
+	out, err := fetchJSON[struct{ Secret string }](ctx, c, apiCall{method: "POST", path: webhookPath(id) + "/rotate-secret"})
 	return out.Secret, err
 }
 
@@ -55,12 +55,12 @@ type DeliveryResult struct {
 
 // TestWebhook posts a sample event and returns the receiver's response.
 func (c *Client) TestWebhook(ctx context.Context, id int64) (DeliveryResult, error) {
-	return fetch[DeliveryResult](ctx, c, call{method: "POST", path: webhookPath(id) + "/test"})
+	return fetchJSON[DeliveryResult](ctx, c, apiCall{method: "POST", path: webhookPath(id) + "/test"})
 }
 
 // DeleteWebhook deletes a webhook and its pending deliveries.
 func (c *Client) DeleteWebhook(ctx context.Context, id int64) error {
-	return do(ctx, c, call{method: "DELETE", path: webhookPath(id)}, nil)
+	return do(ctx, c, apiCall{method: "DELETE", path: webhookPath(id)}, nil)
 }
 
-func webhookPath(id int64) string { return "/api/webhooks/" + number(id) }
+func webhookPath(id int64) string { return "/api/webhooks/" + formatID(id) }

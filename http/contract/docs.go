@@ -27,23 +27,23 @@ var guideTemplate string
 //go:embed copy.js
 var copyScript string
 
-// Policy returns the Content-Security-Policy of the page: its own styles and its one script,
+// DocsPolicy returns the Content-Security-Policy of the page: its own styles and its one script,
 // identified by a digest, and nothing else (CSP level 3).
-func Policy() string {
+func DocsPolicy() string {
 	digest := sha256.Sum256([]byte(copyScript))
 	return "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(digest[:]) +
 		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-// Docs renders the contract as an HTML page. Everything except the copy buttons works without
+// RenderDocs renders the contract as an HTML page. Everything except the copy buttons works without
 // scripts, and the page loads no external resources. base is the URL of the service for clients.
 // smtp (HOST:PORT) is where it receives messages on this machine.
-func Docs(base, smtp string) (*Document, error) {
-	doc := outline{Base: base, SMTP: smtp, Script: template.JS(copyScript)}
+func RenderDocs(base, smtp string) (*CachedDocument, error) {
+	doc := contractOutline{Base: base, SMTP: smtp, Script: template.JS(copyScript)}
 	if err := json.Unmarshal(openAPI, &doc, json.MatchCaseInsensitiveNames(true)); err != nil {
 		return nil, fmt.Errorf("contract: the document: %w", err)
 	}
-	t, err := template.New("docs").Funcs(template.FuncMap{"code": inlineCode, "anchor": anchor}).Parse(docsTemplate + guideTemplate)
+	t, err := template.New("docs").Funcs(template.FuncMap{"code": inlineCode, "anchor": anchorName}).Parse(docsTemplate + guideTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("contract: the page: %w", err)
 	}
@@ -54,19 +54,19 @@ func Docs(base, smtp string) (*Document, error) {
 	return NewDocument("text/html; charset=utf-8", out.Bytes()), nil
 }
 
-// outline is the part of the contract that the page shows, in the order of the contract.
-type outline struct {
+// contractOutline is the part of the contract that the page shows, in the order of the contract.
+type contractOutline struct {
 	Base   string      `json:"-"`
 	SMTP   string      `json:"-"`
 	Script template.JS `json:"-"`
 	Info   struct{ Title, Summary, Description string }
 	Tags   []struct{ Name, Description string }
 
-	Paths      ordered[ordered[jsontext.Value]]
+	Paths      orderedObject[orderedObject[jsontext.Value]]
 	Components struct {
 		Parameters map[string]parameterDoc
 		Responses  map[string]responseDoc
-		Schemas    ordered[schemaDoc]
+		Schemas    orderedObject[schemaDoc]
 	}
 }
 
@@ -83,7 +83,7 @@ type operationDoc struct {
 		Required bool
 		Content  map[string]mediaDoc
 	}
-	Responses ordered[responseDoc]
+	Responses orderedObject[responseDoc]
 }
 
 type parameterDoc struct {
@@ -96,7 +96,7 @@ type parameterDoc struct {
 type responseDoc struct {
 	Ref         string `json:"$ref"`
 	Description string
-	Content     ordered[mediaDoc]
+	Content     orderedObject[mediaDoc]
 }
 
 type mediaDoc struct {
@@ -113,23 +113,23 @@ type schemaDoc struct {
 	Minimum     *float64
 	Maximum     *float64
 	MaxLength   *int `json:"maxLength"`
-	Properties  ordered[schemaDoc]
+	Properties  orderedObject[schemaDoc]
 	Required    []string
 	Items       *schemaDoc
 	AnyOf       []schemaDoc `json:"anyOf"`
 	AllOf       []schemaDoc `json:"allOf"`
 }
 
-// ordered is a JSON object that preserves the order of its members.
-type ordered[T any] []member[T]
+// orderedObject is a JSON object that preserves the order of its members.
+type orderedObject[T any] []objectMember[T]
 
-type member[T any] struct {
+type objectMember[T any] struct {
 	Name  string
 	Value T
 }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
-func (o *ordered[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+func (o *orderedObject[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
 		return fmt.Errorf("an object is expected: %w", err)
 	}
@@ -138,7 +138,7 @@ func (o *ordered[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		if err != nil {
 			return err
 		}
-		m := member[T]{Name: name.String()}
+		m := objectMember[T]{Name: name.String()}
 		if err := json.UnmarshalDecode(d, &m.Value); err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (o *ordered[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 }
 
 // Operations returns the operations under a tag.
-func (d *outline) Operations(tag string) ([]operationDoc, error) {
+func (d *contractOutline) Operations(tag string) ([]operationDoc, error) {
 	var out []operationDoc
 	for _, path := range d.Paths {
 		var shared []parameterDoc
@@ -246,8 +246,8 @@ func (o operationDoc) Success() string {
 	return ""
 }
 
-// field is a row in the table of an object.
-type field struct {
+// fieldRow is a row in the table of an object.
+type fieldRow struct {
 	Name   string // including its path: attachments[].filename
 	Needed bool
 	schemaDoc
@@ -255,11 +255,11 @@ type field struct {
 
 // Fields returns the members of an object. Each is followed by the members of the unnamed object
 // that it contains, if any.
-func (s schemaDoc) Fields() []field {
-	var list []field
+func (s schemaDoc) Fields() []fieldRow {
+	var list []fieldRow
 	for _, m := range s.Properties {
-		list = append(list, field{m.Name, slices.Contains(s.Required, m.Name), m.Value})
-		object, mark := m.Value.within()
+		list = append(list, fieldRow{m.Name, slices.Contains(s.Required, m.Name), m.Value})
+		object, mark := m.Value.innerObject()
 		for _, f := range object.Fields() {
 			f.Name = m.Name + mark + "." + f.Name
 			list = append(list, f)
@@ -268,10 +268,10 @@ func (s schemaDoc) Fields() []field {
 	return list
 }
 
-// within returns the unnamed object that a value is, may be, or is a list of.
-func (s schemaDoc) within() (object schemaDoc, mark string) {
+// innerObject returns the unnamed object that a value is, may be, or is a list of.
+func (s schemaDoc) innerObject() (object schemaDoc, mark string) {
 	if s.Items != nil {
-		object, _ = s.Items.within()
+		object, _ = s.Items.innerObject()
 		return object, "[]"
 	}
 	for _, one := range s.AnyOf {
@@ -338,7 +338,7 @@ func (s schemaDoc) Limits() string {
 
 func refName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:] }
 
-func anchor(name string) string {
+func anchorName(name string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 			return r

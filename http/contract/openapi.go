@@ -16,16 +16,16 @@ import (
 //go:embed contract.json
 var openAPI []byte
 
-// Document is a document to serve. It is immutable.
-type Document struct {
-	Type, ETag string
-	Body       []byte
+// CachedDocument is a document to serve. It is immutable.
+type CachedDocument struct {
+	ContentType, ETag string
+	BodyBytes         []byte
 }
 
 // NewDocument returns a document with an ETag for a body of that content type.
-func NewDocument(kind string, body []byte) *Document {
-	return &Document{kind, fmt.Sprintf(`"%x"`, xxh3.Hash128(body).Bytes()), body}
+func NewDocument(kind string, body []byte) *CachedDocument {
+	return &CachedDocument{kind, fmt.Sprintf(`"%x"`, xxh3.Hash128(body).Bytes()), body}
 }
 
 // OpenAPI returns the OpenAPI document.
-func OpenAPI() *Document { return NewDocument("application/json", bytes.TrimSpace(openAPI)) }
+func OpenAPI() *CachedDocument { return NewDocument("application/json", bytes.TrimSpace(openAPI)) }

@@ -18,66 +18,66 @@ import (
 )
 
 //go:embed built
-var built embed.FS
+var builtFiles embed.FS
 
 //go:embed index.html
 var indexTemplate string
 
-// Policy is the Content-Security-Policy of the page (CSP level 3, Trusted Types). It permits the
+// ContentPolicy is the Content-Security-Policy of the page (CSP level 3, Trusted Types). It permits the
 // page's own scripts, calls to its own service, and blobs that show messages and inherit the
 // policy. Inline styles are permitted because messages use them. Images are never 'self', so that
 // no message can make the browser call the service.
-const Policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data: blob:; connect-src 'self'; font-src 'none'; frame-src blob:; " +
+const ContentPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src data: blob:; connect-src 'self'; font-src 'none'; frame-src blob:; " +
 	"object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // Options is what the page must know before anybody signs in.
 type Options struct {
-	BaseURL string // URL of the service for clients; empty: same as the page
-	Domain  string // service domain, shown next to the name
+	BaseURL       string // URL of the service for clients; empty: same as the page
+	ServiceDomain string // service domain, shown next to the name
 }
 
-// File is one response, identical for every client. It is immutable.
-type File struct {
-	Type, ETag string
-	Body       []byte
-	Zipped     []byte // Body compressed by gzip; nil if compression is not worthwhile
+// AssetFile is one response, identical for every client. It is immutable.
+type AssetFile struct {
+	ContentType, ETag string
+	BodyBytes         []byte
+	ZippedBody        []byte // Body compressed by gzip; nil if compression is not worthwhile
 }
 
-// Page holds the files by name.
-type Page struct {
-	open, closed *File
-	assets       map[string]*File
+// DashboardPage holds the files by name.
+type DashboardPage struct {
+	openIndex, closedIndex *AssetFile
+	assetFiles             map[string]*AssetFile
 }
 
 // New reads the built files. They are embedded, so an error is a defect of the build.
-func New(o Options) (*Page, error) {
-	p := &Page{assets: map[string]*File{}}
-	names, err := fs.Glob(built, "built/*.gz")
+func New(o Options) (*DashboardPage, error) {
+	p := &DashboardPage{assetFiles: map[string]*AssetFile{}}
+	names, err := fs.Glob(builtFiles, "built/*.gz")
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		f, err := unpack(name)
+		f, err := unpackAsset(name)
 		if err != nil {
 			return nil, fmt.Errorf("dashboard: %s: %w", name, err)
 		}
-		p.assets[strings.TrimSuffix(path.Base(name), ".gz")] = f
+		p.assetFiles[strings.TrimSuffix(path.Base(name), ".gz")] = f
 	}
 	for _, one := range []struct {
-		to     **File
+		to     **AssetFile
 		signup string
-	}{{&p.open, "open"}, {&p.closed, "closed"}} {
-		if *one.to, err = p.index(o, one.signup); err != nil {
+	}{{&p.openIndex, "open"}, {&p.closedIndex, "closed"}} {
+		if *one.to, err = p.renderIndex(o, one.signup); err != nil {
 			return nil, fmt.Errorf("dashboard: the page: %w", err)
 		}
 	}
 	return p, nil
 }
 
-var types = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8"}
+var contentTypes = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8"}
 
-func unpack(name string) (*File, error) {
-	zipped, err := built.ReadFile(name)
+func unpackAsset(name string) (*AssetFile, error) {
+	zipped, err := builtFiles.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
@@ -89,39 +89,39 @@ func unpack(name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := types[path.Ext(strings.TrimSuffix(name, ".gz"))]
+	kind := contentTypes[path.Ext(strings.TrimSuffix(name, ".gz"))]
 	if kind == "" {
 		return nil, fmt.Errorf("a file of no known type")
 	}
-	return &File{kind, etag(body), body, zipped}, nil
+	return &AssetFile{kind, etag(body), body, zipped}, nil
 }
 
 func etag(body []byte) string { return fmt.Sprintf(`"%x"`, xxh3.Hash128(body).Bytes()) }
 
-// index renders the page, which refers to its script and its style by their hashes.
-func (p *Page) index(o Options, signup string) (*File, error) {
+// renderIndex renders the page, which refers to its script and its style by their hashes.
+func (p *DashboardPage) renderIndex(o Options, signup string) (*AssetFile, error) {
 	t, err := template.New("index").Parse(indexTemplate)
 	if err != nil {
 		return nil, err
 	}
-	script, err := p.named("app.", ".js")
+	script, err := p.findNamed("app.", ".js")
 	if err != nil {
 		return nil, err
 	}
-	style, err := p.named("style.", ".css")
+	style, err := p.findNamed("style.", ".css")
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	if err := t.Execute(&b, map[string]string{"Base": o.BaseURL, "Domain": o.Domain, "Signup": signup, "Script": script, "Style": style}); err != nil {
+	if err := t.Execute(&b, map[string]string{"Base": o.BaseURL, "Domain": o.ServiceDomain, "Signup": signup, "Script": script, "Style": style}); err != nil {
 		return nil, err
 	}
-	return &File{Type: "text/html; charset=utf-8", ETag: etag(b.Bytes()), Body: b.Bytes()}, nil
+	return &AssetFile{ContentType: "text/html; charset=utf-8", ETag: etag(b.Bytes()), BodyBytes: b.Bytes()}, nil
 }
 
-// named returns the name of the only file that begins and ends with these strings.
-func (p *Page) named(begin, end string) (name string, err error) {
-	for n := range p.assets {
+// findNamed returns the name of the only file that begins and ends with these strings.
+func (p *DashboardPage) findNamed(begin, end string) (name string, err error) {
+	for n := range p.assetFiles {
 		if !strings.HasPrefix(n, begin) || !strings.HasSuffix(n, end) {
 			continue
 		}
@@ -136,13 +136,13 @@ func (p *Page) named(begin, end string) (name string, err error) {
 	return name, nil
 }
 
-// Index returns the page itself. signup says whether sign-up is open.
-func (p *Page) Index(signup bool) *File {
+// IndexFile returns the page itself. signup says whether sign-up is open.
+func (p *DashboardPage) IndexFile(signup bool) *AssetFile {
 	if signup {
-		return p.open
+		return p.openIndex
 	}
-	return p.closed
+	return p.closedIndex
 }
 
-// Asset returns a file of the page by its name, which includes the hash; nil if it does not exist.
-func (p *Page) Asset(name string) *File { return p.assets[name] }
+// FindAsset returns a file of the page by its name, which includes the hash; nil if it does not exist.
+func (p *DashboardPage) FindAsset(name string) *AssetFile { return p.assetFiles[name] }

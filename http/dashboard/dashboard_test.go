@@ -19,9 +19,9 @@ var sinks = regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\
 // may name other hosts.
 var elsewhere = regexp.MustCompile(`(?:import|from|fetch|url)\s*\(?\s*["'` + "`" + `](?:https?:)?//`)
 
-func page(t *testing.T) *Page {
+func page(t *testing.T) *DashboardPage {
 	t.Helper()
-	p, err := New(Options{BaseURL: "https://mail.example.com", Domain: "inbox.example.com"})
+	p, err := New(Options{BaseURL: "https://mail.example.com", ServiceDomain: "inbox.example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,17 +33,17 @@ func TestBuiltFiles(t *testing.T) {
 	if !sinks.MatchString("a.innerHTML=b") || !elsewhere.MatchString(`import("//cdn.example/x.js")`) {
 		t.Fatal("the search finds nothing")
 	}
-	for name, f := range p.assets {
+	for name, f := range p.assetFiles {
 		if strings.HasSuffix(name, ".txt") {
 			continue // text for people
 		}
-		if m := sinks.Find(f.Body); m != nil {
+		if m := sinks.Find(f.BodyBytes); m != nil {
 			t.Errorf("%s holds %s", name, m)
 		}
-		if m := elsewhere.Find(f.Body); m != nil {
+		if m := elsewhere.Find(f.BodyBytes); m != nil {
 			t.Errorf("%s asks elsewhere: %s", name, m)
 		}
-		if bytes.Contains(f.Body, []byte("sourceMappingURL")) {
+		if bytes.Contains(f.BodyBytes, []byte("sourceMappingURL")) {
 			t.Errorf("%s names a source map", name)
 		}
 	}
@@ -66,11 +66,11 @@ func TestLicencesOfWhatIsBundled(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := page(t)
-	name, err := p.named("licences.", ".txt")
+	name, err := p.findNamed("licences.", ".txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, n := string(p.Asset(name).Body), 0
+	text, n := string(p.FindAsset(name).BodyBytes), 0
 	for path, one := range locked.Packages {
 		if path == "" || one.Dev {
 			continue
@@ -85,7 +85,7 @@ func TestLicencesOfWhatIsBundled(t *testing.T) {
 	if n < 9 {
 		t.Errorf("the lock file names %d packages", n)
 	}
-	if app, err := p.named("app.", ".js"); err != nil || !bytes.Contains(p.Asset(app).Body, []byte(name)) {
+	if app, err := p.findNamed("app.", ".js"); err != nil || !bytes.Contains(p.FindAsset(app).BodyBytes, []byte(name)) {
 		t.Errorf("nothing in the page leads to %s: %v", name, err)
 	}
 }
@@ -97,28 +97,28 @@ func TestFirstLoadIsSmall(t *testing.T) {
 	seen, sum := map[string]bool{}, 0
 	var load func(name string)
 	load = func(name string) {
-		f := p.Asset(name)
+		f := p.FindAsset(name)
 		if f == nil {
 			t.Fatalf("there is no %s", name)
 		}
 		if seen[name] {
 			return
 		}
-		seen[name], sum = true, sum+len(f.Zipped)
-		for _, m := range imports.FindAllSubmatch(f.Body, -1) {
+		seen[name], sum = true, sum+len(f.ZippedBody)
+		for _, m := range imports.FindAllSubmatch(f.BodyBytes, -1) {
 			load(string(m[1]))
 		}
 	}
-	for _, m := range regexp.MustCompile(`/assets/([^"]+)"`).FindAllSubmatch(p.Index(true).Body, -1) {
+	for _, m := range regexp.MustCompile(`/assets/([^"]+)"`).FindAllSubmatch(p.IndexFile(true).BodyBytes, -1) {
 		load(string(m[1]))
 	}
 	if len(seen) < 2 || sum > 90<<10 {
 		t.Errorf("the first load has %d bytes in %d files", sum, len(seen))
 	}
 	all := 0
-	for name, f := range p.assets {
+	for name, f := range p.assetFiles {
 		if !strings.HasSuffix(name, ".txt") {
-			all += len(f.Zipped)
+			all += len(f.ZippedBody)
 		}
 	}
 	if rest := all - sum; rest > 120<<10 {
@@ -129,37 +129,37 @@ func TestFirstLoadIsSmall(t *testing.T) {
 
 func TestIndex(t *testing.T) {
 	p := page(t)
-	open, closed := p.Index(true), p.Index(false)
+	open, closed := p.IndexFile(true), p.IndexFile(false)
 	for _, want := range []string{`data-base="https://mail.example.com"`, `data-domain="inbox.example.com"`, `data-signup="open"`} {
-		if !strings.Contains(string(open.Body), want) {
+		if !strings.Contains(string(open.BodyBytes), want) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
-	if open.ETag == closed.ETag || !strings.Contains(string(closed.Body), `data-signup="closed"`) {
+	if open.ETag == closed.ETag || !strings.Contains(string(closed.BodyBytes), `data-signup="closed"`) {
 		t.Errorf("a closed sign-up looks like an open one")
 	}
 	inline := regexp.MustCompile(`<script[^>]*>[^<]|<style| on[a-z]+=|javascript:`)
-	if m := inline.Find(open.Body); m != nil {
+	if m := inline.Find(open.BodyBytes); m != nil {
 		t.Errorf("the page holds %s", m)
 	}
 	odd, err := New(Options{BaseURL: `https://x/"><script>alert(1)</script>`})
-	if err != nil || inline.Match(odd.Index(true).Body) {
-		t.Errorf("a base URL became markup: %v %s", err, odd.Index(true).Body)
+	if err != nil || inline.Match(odd.IndexFile(true).BodyBytes) {
+		t.Errorf("a base URL became markup: %v %s", err, odd.IndexFile(true).BodyBytes)
 	}
 }
 
 func TestAssetsComeCompressed(t *testing.T) {
 	p := page(t)
-	if p.Asset("app.js") != nil || p.Asset("../dashboard.go") != nil || p.Asset("") != nil {
+	if p.FindAsset("app.js") != nil || p.FindAsset("../dashboard.go") != nil || p.FindAsset("") != nil {
 		t.Error("a file that was never built is there")
 	}
-	for name, f := range p.assets {
-		r, err := gzip.NewReader(bytes.NewReader(f.Zipped))
+	for name, f := range p.assetFiles {
+		r, err := gzip.NewReader(bytes.NewReader(f.ZippedBody))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if _, err := b.ReadFrom(r); err != nil || !bytes.Equal(b.Bytes(), f.Body) {
+		if _, err := b.ReadFrom(r); err != nil || !bytes.Equal(b.Bytes(), f.BodyBytes) {
 			t.Errorf("%s differs when it is compressed: %v", name, err)
 		}
 		if !regexp.MustCompile(`^[a-z]+\.[0-9A-Z]{8}\.(js|css|svg|txt)$`).MatchString(name) {

@@ -9,48 +9,50 @@ import (
 	"inboxd/internal/core/calendar"
 )
 
-// Feed is the text of a calendar. It is immutable.
-type Feed struct {
-	Text     []byte
-	ETag     string    // hash of the text: unchanged after a restart
-	Modified time.Time // in whole seconds, unique among the texts of the calendar; zero: never changed
-	meetings []*calendar.Meeting
-	name     string
+// FeedText is the text of a calendar. It is immutable.
+type FeedText struct {
+	Text         []byte
+	ETag         string    // hash of the text: unchanged after a restart
+	ModifiedAt   time.Time // in whole seconds, unique among the texts of the calendar; zero: never changed
+	meetings     []*calendar.Meeting
+	calendarName string
 }
 
-// same reports whether two calendars hold the same meetings. Nearly always they share one list.
-func same(a, b []*calendar.Meeting) bool {
+// sameMeetings reports whether two calendars hold the same meetings. Nearly always they share one list.
+func sameMeetings(a, b []*calendar.Meeting) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
-// Make renders the text at now and caches it.
-func (f *Feeds) Make(address, name string, b *calendar.Book, now time.Time) *Feed {
-	t := &Feed{Text: calendar.AppendFeed(nil, name, b), meetings: b.Meetings, name: name}
+// RenderFeed renders the text at now and caches it.
+func (f *FeedCache) RenderFeed(address, name string, b *calendar.Book, now time.Time) *FeedText {
+	t := &FeedText{Text: calendar.AppendFeed(nil, name, b), meetings: b.Meetings, calendarName: name}
 	sum := sha256.Sum256(t.Text)
 	t.ETag = fmt.Sprintf(`"%x"`, sum[:16])
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var before *Feed
+	var before *FeedText
 	if c := f.byBox[address]; c != nil {
 		before = c.feed
 	}
-	t.date(b.ChangedAt.UTC(), now, before)
-	f.add(address, t)
+	t.setModified(b.ChangedAt.UTC(), now, before)
+	f.addFeed(address, t)
 	return t
 }
 
-// date sets Modified: to the second of the change, if that second is not over and no previous text
+// setModified sets Modified: to the second of the change, if that second is not over and no previous text
 // has it. Otherwise it sets the next second, because another change may have come in between.
-func (t *Feed) date(changed, now time.Time, before *Feed) {
+func (t *FeedText) setModified(changed, now time.Time, before *FeedText) {
 	if changed.IsZero() {
 		return
 	}
-	t.Modified = changed.Truncate(time.Second)
-	over := !now.Before(t.Modified.Add(time.Second))
-	if over || before != nil && !before.Modified.Before(t.Modified) {
-		t.Modified = t.Modified.Add(time.Second)
+	t.ModifiedAt = changed.Truncate(time.Second)
+	over := !now.Before(t.ModifiedAt.Add(time.Second))
+	if over || before != nil && !before.ModifiedAt.Before(t.ModifiedAt) {
+		t.ModifiedAt = t.ModifiedAt.Add(time.Second)
 	}
 }
 
-// Dated reports whether to send Modified as Last-Modified. A time in the future is not sent.
-func (t *Feed) Dated(now time.Time) bool { return !t.Modified.IsZero() && !now.Before(t.Modified) }
+// HasTime reports whether to send Modified as Last-Modified. A time in the future is not sent.
+func (t *FeedText) HasTime(now time.Time) bool {
+	return !t.ModifiedAt.IsZero() && !now.Before(t.ModifiedAt)
+}

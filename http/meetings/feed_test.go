@@ -13,7 +13,7 @@ func book(titles ...string) *calendar.Book {
 	var b *calendar.Book
 	at := time.Date(2026, 12, 1, 14, 0, 0, 0, time.UTC)
 	for i, title := range titles {
-		b = b.With(&calendar.Meeting{ID: int64(i + 1), Event: icalendar.Event{UID: title, Title: title, Start: at, End: at, Status: icalendar.Confirmed}, UpdatedAt: at}, 100)
+		b = b.WithMeeting(&calendar.Meeting{ID: int64(i + 1), Event: icalendar.Event{UID: title, Title: title, Start: at, End: at, Status: icalendar.StatusConfirmed}, UpdatedAt: at}, 100)
 	}
 	return b
 }
@@ -22,16 +22,16 @@ func book(titles ...string) *calendar.Book {
 // with another meeting, or another name, does not.
 func TestFeedsAreMadeOnce(t *testing.T) {
 	f, b := NewFeeds(), book("a")
-	made := f.Make("a@b.test", "a@b.test", b, time.Now())
+	made := f.RenderFeed("a@b.test", "a@b.test", b, time.Now())
 	noted := *b
-	noted.Feed = &calendar.Feed{Client: "somebody"}
-	if f.Cached("a@b.test", "a@b.test", &noted) != made {
+	noted.Feed = &calendar.SubscriptionLink{LastClient: "somebody"}
+	if f.FindCached("a@b.test", "a@b.test", &noted) != made {
 		t.Error("it was made again, for nothing")
 	}
-	if f.Cached("a@b.test", "a@b.test", b.With(&calendar.Meeting{ID: 1, UpdatedAt: time.Now()}, 100)) != nil || f.Cached("a@b.test", "A", b) != nil || f.Cached("b@b.test", "a@b.test", b) != nil {
+	if f.FindCached("a@b.test", "a@b.test", b.WithMeeting(&calendar.Meeting{ID: 1, UpdatedAt: time.Now()}, 100)) != nil || f.FindCached("a@b.test", "A", b) != nil || f.FindCached("b@b.test", "a@b.test", b) != nil {
 		t.Error("the text of another calendar")
 	}
-	if again := NewFeeds().Make("a@b.test", "a@b.test", book("a"), time.Now()); again.ETag != made.ETag || string(again.Text) != string(made.Text) {
+	if again := NewFeeds().RenderFeed("a@b.test", "a@b.test", book("a"), time.Now()); again.ETag != made.ETag || string(again.Text) != string(made.Text) {
 		t.Error("another text after a restart")
 	}
 }
@@ -43,7 +43,7 @@ func TestTextsHaveTimesOfTheirOwn(t *testing.T) {
 	changed := func(title string, after, asked time.Duration) time.Duration {
 		b := book(title)
 		b.ChangedAt = second.Add(after)
-		return f.Make("a", "a", b, second.Add(asked)).Modified.Sub(second)
+		return f.RenderFeed("a", "a", b, second.Add(asked)).ModifiedAt.Sub(second)
 	}
 	for i, c := range []struct{ changed, asked, want time.Duration }{
 		{300 * time.Millisecond, 400 * time.Millisecond, 0},
@@ -57,15 +57,15 @@ func TestTextsHaveTimesOfTheirOwn(t *testing.T) {
 			t.Errorf("%d: %v, want %v", i, got, c.want)
 		}
 	}
-	if never := f.Make("b", "b", new(calendar.Book), second); !never.Modified.IsZero() {
-		t.Errorf("a calendar that never changed is of %v", never.Modified)
+	if never := f.RenderFeed("b", "b", new(calendar.Book), second); !never.ModifiedAt.IsZero() {
+		t.Errorf("a calendar that never changed is of %v", never.ModifiedAt)
 	}
 }
 
 func TestSingle(t *testing.T) {
 	m := book("a").Meetings[0]
 	for conflicts, list := range map[string][]int64{"": nil, `,"conflicts":[]`: {}, `,"conflicts":[7,9]`: {7, 9}} {
-		got := string(Single(nil, m, list))
+		got := string(AppendMeeting(nil, m, list))
 		bare, _ := strings.CutPrefix(got, `{"event":`)
 		half := bare[:len(bare)/2]
 		if bare != half+","+half[1:] || !strings.HasSuffix(got, `"recurrence":null,"last_message_id":null,"responded_at":null`+conflicts+"}") {

@@ -17,82 +17,82 @@ const (
 	cacheIdle = 10 * time.Minute
 )
 
-// Feeds caches the texts of subscribed calendars, by inbox address. Each text is rendered once per
+// FeedCache caches the texts of subscribed calendars, by inbox address. Each text is rendered once per
 // change, and evicted when it has not been requested for cacheIdle. Any goroutine may use it.
-type Feeds struct {
-	mu    sync.Mutex // guards what is below
-	byBox map[string]*cachedFeed
-	bytes int64
-	sweep *time.Timer // nil: nothing is cached
+type FeedCache struct {
+	mu          sync.Mutex // guards what is below
+	byBox       map[string]*cachedFeed
+	cachedBytes int64
+	sweepTimer  *time.Timer // nil: nothing is cached
 }
 
 type cachedFeed struct {
-	feed  *Feed
-	bytes int64
-	used  time.Time
+	feed      *FeedText
+	sizeBytes int64
+	lastUsed  time.Time
 }
 
 // NewFeeds returns an empty cache.
-func NewFeeds() *Feeds { return &Feeds{byBox: map[string]*cachedFeed{}} }
+func NewFeeds() *FeedCache { return &FeedCache{byBox: map[string]*cachedFeed{}} }
 
-// Cached returns the cached text of the calendar of an inbox if it is still valid, else nil. name
+// FindCached returns the cached text of the calendar of an inbox if it is still valid, else nil. name
 // is the title of the calendar. A stored meeting never changes, so a changed calendar has a
 // different list of meetings.
-func (f *Feeds) Cached(address, name string, b *calendar.Book) *Feed {
+func (f *FeedCache) FindCached(address, name string, b *calendar.Book) *FeedText {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := f.byBox[address]
-	if c == nil || c.feed.name != name || !same(c.feed.meetings, b.Meetings) {
+	if c == nil || c.feed.calendarName != name || !sameMeetings(c.feed.meetings, b.Meetings) {
 		return nil
 	}
-	c.used = time.Now()
+	c.lastUsed = time.Now()
 	return c.feed
 }
 
-// add caches t and replaces the previous text. The caller holds mu.
-func (f *Feeds) add(address string, t *Feed) {
-	f.evict(address)
+// addFeed caches t and replaces the previous text. The caller holds mu.
+func (f *FeedCache) addFeed(address string, t *FeedText) {
+	f.evictFeed(address)
 	bytes := max(int64(len(t.Text)), leastCharge)
 	if bytes > cacheSize/2 {
 		return
 	}
-	for f.bytes+bytes > cacheSize {
-		f.evict(f.idlest())
+	for f.cachedBytes+bytes > cacheSize {
+		f.evictFeed(f.longestIdle())
 	}
 	f.byBox[address] = &cachedFeed{t, bytes, time.Now()}
-	f.bytes += bytes
-	if f.sweep == nil {
-		f.sweep = time.AfterFunc(cacheIdle, f.evictIdle)
+	f.cachedBytes += bytes
+	if f.sweepTimer == nil {
+		f.sweepTimer = time.AfterFunc(cacheIdle, f.evictIdle)
 	}
 }
 
-// idlest returns the address of the least recently requested text.
-func (f *Feeds) idlest() (address string) {
+// longestIdle returns the address of the least recently requested text.
+func (f *FeedCache) longestIdle() (address string) {
 	for other, c := range f.byBox {
-		if address == "" || c.used.Before(f.byBox[address].used) {
+		if address == "" || c.lastUsed.Before(f.byBox[address].lastUsed) {
 			address = other
 		}
 	}
 	return address
 }
 
-func (f *Feeds) evict(address string) {
+func (f *FeedCache) evictFeed(address string) {
 	if c := f.byBox[address]; c != nil {
-		f.bytes -= c.bytes
+		f.cachedBytes -= c.sizeBytes
 		delete(f.byBox, address)
 	}
 }
 
 // evictIdle runs on a timer as long as anything is cached.
-func (f *Feeds) evictIdle() {
+func (f *FeedCache) evictIdle() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for address, c := range f.byBox {
-		if time.Since(c.used) >= cacheIdle {
-			f.evict(address)
+		if time.Since(c.lastUsed) >= cacheIdle {
+			f.evictFeed(address)
 		}
 	}
-	if f.sweep = nil; len(f.byBox) > 0 {
-		f.sweep = time.AfterFunc(cacheIdle, f.evictIdle)
+	if f.sweepTimer = nil; len(f.byBox) > 0 {
+		f.sweepTimer = time.AfterFunc(cacheIdle, f.evictIdle)
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// Single appends the response to the read of one meeting: the meeting under "event", and its
+// AppendMeeting appends the response to the read of one meeting: the meeting under "event", and its
 // members again at the top level (specification, Calendar). conflicts are ids; nil: the meeting is
 // over, so the member is omitted.
-func Single(b []byte, m *calendar.Meeting, conflicts []int64) []byte {
+func AppendMeeting(b []byte, m *calendar.Meeting, conflicts []int64) []byte {
 	one := webhook.AppendMeeting(nil, m)
 	if conflicts != nil {
 		one = append(one[:len(one)-1], `,"conflicts":[`...)
@@ -29,8 +29,8 @@ func Single(b []byte, m *calendar.Meeting, conflicts []int64) []byte {
 	return append(append(b, ','), one[1:]...)
 }
 
-// Arranged returns the response to an order that was carried out.
-func Arranged(d calendar.Done) []byte {
+// MarshalArranged returns the response to an order that was carried out.
+func MarshalArranged(d calendar.ChangeResult) []byte {
 	b := webhook.AppendMeeting([]byte(`{"ok":true,"event":`), d.Meeting)
 	b = append(b, `,"message_id":`...)
 	if d.MessageID == 0 {

@@ -26,7 +26,7 @@ func AppendPage(b []byte, all []*calendar.Meeting, most int) ([]byte, int) {
 // members.
 func SizeOf(all []*calendar.Meeting) (size int64) {
 	for _, m := range all {
-		size += m.Bytes + bareMeeting
+		size += m.RowBytes + bareMeeting
 	}
 	return size
 }

@@ -18,7 +18,7 @@ func TestPagesEndBehindTheFirstThatIsTooMuch(t *testing.T) {
 func TestSizeOfCoversThePage(t *testing.T) {
 	all := book("Quarterly review", "Stand-up", "Lunch").Meetings
 	for _, m := range all {
-		m.Bytes = int64(len(m.UID) + len(m.Title)) // at least: a row contains its texts
+		m.RowBytes = int64(len(m.UID) + len(m.Title)) // at least: a row contains its texts
 	}
 	page, n := AppendPage(nil, all, 1<<20)
 	if size := SizeOf(all); n != len(all) || size < int64(len(page)) || size > 2*int64(len(page)) {

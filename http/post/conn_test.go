@@ -76,7 +76,7 @@ func TestCallerKeepsConnections(t *testing.T) {
 			p := newCaller(t, loopbackAllowed)
 			addr, conns, ended := scripted(t, c.answers...)
 			for range 4 {
-				a := p.Post(t.Context(), "http://"+addr, nil, []byte("{}"))
+				a := p.PostWebhook(t.Context(), "http://"+addr, nil, []byte("{}"))
 				if a.Status == 0 || a.Status == 500 {
 					t.Errorf("%+v", a)
 				}
@@ -107,7 +107,7 @@ func TestHangingCallsAreSmall(t *testing.T) {
 	var all sync.WaitGroup
 	before := held()
 	for range calls {
-		all.Go(func() { p.Post(t.Context(), "http://"+ln.Addr().String(), nil, []byte("{}")) })
+		all.Go(func() { p.PostWebhook(t.Context(), "http://"+ln.Addr().String(), nil, []byte("{}")) })
 	}
 	conns := make([]net.Conn, calls)
 	for i := range conns {
@@ -150,7 +150,7 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ours, err := request(t.Context(), canonical, []webhook.Header{{Name: "webhook-id", Value: "evt_1"}}, []byte(body))
+		ours, err := newRequest(t.Context(), canonical, []webhook.HeaderField{{Name: "webhook-id", Value: "evt_1"}}, []byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}

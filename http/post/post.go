@@ -36,25 +36,25 @@ const (
 	writeBufferBytes = 2 << 10 // so that nearly every request is one write
 )
 
-// Caller sends webhook requests. It follows no redirects and ignores proxy variables. It checks the
+// WebhookCaller sends webhook requests. It follows no redirects and ignores proxy variables. It checks the
 // address of every connection that it opens, and reads a limited part of the response (ADR 0034).
 // It is immutable, and any goroutine may use it.
-type Caller struct {
-	guard     netguard.Policy
-	resolver  *net.Resolver
-	transport *http.Transport
-	timeout   time.Duration // callTimeout
+type WebhookCaller struct {
+	addressGuard netguard.AddressPolicy
+	resolver     *net.Resolver
+	transport    *http.Transport
+	timeout      time.Duration // callTimeout
 }
 
 // New returns a Caller that connects only where guard permits, and looks up hosts with resolver.
 // nil selects the system's resolver.
-func New(guard netguard.Policy, resolver *net.Resolver) *Caller {
+func New(guard netguard.AddressPolicy, resolver *net.Resolver) *WebhookCaller {
 	if resolver == nil {
 		resolver = net.DefaultResolver
 	}
-	dialer := net.Dialer{Control: guard.Control, Resolver: resolver, KeepAlive: -1} // connections are closed before a keep-alive probe is due
-	return &Caller{
-		guard: guard, resolver: resolver, timeout: callTimeout,
+	dialer := net.Dialer{Control: guard.DialControl, Resolver: resolver, KeepAlive: -1} // connections are closed before a keep-alive probe is due
+	return &WebhookCaller{
+		addressGuard: guard, resolver: resolver, timeout: callTimeout,
 		transport: &http.Transport{
 			DialContext: dialer.DialContext, TLSClientConfig: &tls.Config{NextProtos: []string{"http/1.1"}},
 			DisableCompression: true, MaxResponseHeaderBytes: headBytes,
@@ -65,22 +65,22 @@ func New(guard netguard.Policy, resolver *net.Resolver) *Caller {
 }
 
 // Close closes the idle connections.
-func (c *Caller) Close() { c.transport.CloseIdleConnections() }
+func (c *WebhookCaller) Close() { c.transport.CloseIdleConnections() }
 
-// Check refuses a URL whose host currently has an address that may not be called, so that its owner
+// CheckURL refuses a URL whose host currently has an address that may not be called, so that its owner
 // gets the error immediately. A host that is not found within checkTimeout is accepted: the address
 // is checked again for each connection.
-func (c *Caller) Check(ctx context.Context, target string) error {
+func (c *WebhookCaller) CheckURL(ctx context.Context, target string) error {
 	u, err := url.Parse(target)
 	if err != nil {
-		return fault.Field("url", "is not a URL")
+		return fault.InvalidField("url", "is not a URL")
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	addrs, _ := c.resolver.LookupNetIP(ctx, "ip", u.Hostname())
 	for _, addr := range addrs {
-		if c.guard.Control("", net.JoinHostPort(addr.Unmap().String(), portOf(u)), nil) != nil {
-			return fault.Field("url", "points to an address that is not public. The operator can allow it with --webhook-allow")
+		if c.addressGuard.DialControl("", net.JoinHostPort(addr.Unmap().String(), portOf(u)), nil) != nil {
+			return fault.InvalidField("url", "points to an address that is not public. The operator can allow it with --webhook-allow")
 		}
 	}
 	return nil
@@ -90,27 +90,27 @@ func portOf(u *url.URL) string {
 	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
-// Post makes one attempt. Its result always describes what happened.
-func (c *Caller) Post(ctx context.Context, target string, headers []webhook.Header, body []byte) webhook.Answer {
+// PostWebhook makes one attempt. Its result always describes what happened.
+func (c *WebhookCaller) PostWebhook(ctx context.Context, target string, headers []webhook.HeaderField, body []byte) webhook.ReceiverResponse {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	answer, err := c.exchange(ctx, target, headers, body)
+	answer, err := c.exchangeOnce(ctx, target, headers, body)
 	switch {
 	case err != nil:
 		answer.Error = inWords(cmp.Or(ctx.Err(), err))
-	case !webhook.Succeeded(answer.Status):
+	case !webhook.IsSuccess(answer.Status):
 		answer.Error = fmt.Sprintf("The receiver responded with status %d", answer.Status)
 	}
 	answer.Duration = cmp.Or(answer.Duration, time.Since(began))
 	return answer
 }
 
-// exchange sends the request and reads the response. A slow or endless body cannot take longer than
+// exchangeOnce sends the request and reads the response. A slow or endless body cannot take longer than
 // the attempt's timeout, and does not change the status received before it.
-func (c *Caller) exchange(ctx context.Context, target string, headers []webhook.Header, body []byte) (answer webhook.Answer, err error) {
+func (c *WebhookCaller) exchangeOnce(ctx context.Context, target string, headers []webhook.HeaderField, body []byte) (answer webhook.ReceiverResponse, err error) {
 	began := time.Now()
-	req, err := request(ctx, target, headers, body)
+	req, err := newRequest(ctx, target, headers, body)
 	if err != nil {
 		return answer, err
 	}
@@ -127,17 +127,17 @@ func (c *Caller) exchange(ctx context.Context, target string, headers []webhook.
 		return answer, nil // the body is the connection
 	}
 	head, err := io.ReadAll(io.LimitReader(resp.Body, webhook.ExcerptBytes))
-	answer.Excerpt = strings.ToValidUTF8(string(head), "\uFFFD")
+	answer.BodyExcerpt = strings.ToValidUTF8(string(head), "\uFFFD")
 	if err == nil { // a connection can be reused only after its response was read completely
 		io.CopyN(io.Discard, resp.Body, responseBytes-webhook.ExcerptBytes)
 	}
 	return answer, nil
 }
 
-// request builds the HTTP request. Header names keep their spelling. net/http may send it again if
+// newRequest builds the HTTP request. Header names keep their spelling. net/http may send it again if
 // the receiver closes the connection at the same moment; receivers recognize a duplicate by its
 // webhook-id.
-func request(ctx context.Context, target string, headers []webhook.Header, body []byte) (*http.Request, error) {
+func newRequest(ctx context.Context, target string, headers []webhook.HeaderField, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func request(ctx context.Context, target string, headers []webhook.Header, body 
 // inWords describes why an attempt got no response. It must not reveal anything about the network
 // in which this server runs.
 func inWords(err error) string {
-	var refused *netguard.Refused
+	var refused *netguard.RefusedError
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	var plain tls.RecordHeaderError

@@ -19,9 +19,9 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-var loopbackAllowed = netguard.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+var loopbackAllowed = netguard.AddressPolicy{AllowedPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 
-func newCaller(t *testing.T, guard netguard.Policy) *Caller {
+func newCaller(t *testing.T, guard netguard.AddressPolicy) *WebhookCaller {
 	p := New(guard, nil)
 	t.Cleanup(p.Close)
 	return p
@@ -55,8 +55,8 @@ func TestCallerSendsTheBytesAndFieldsAsTheyAre(t *testing.T) {
 	}()
 	p := newCaller(t, loopbackAllowed)
 	secret := webhook.MintSecret([32]byte{1})
-	a := p.Post(t.Context(), "http://"+ln.Addr().String()+"/hook?x=1", webhook.Headers("message.received", "evt_1", time.Unix(5, 0), []byte(`{"a":1}`), secret), []byte(`{"a":1}`))
-	if a.Status != 202 || a.Error != "" || a.Excerpt != "tak\uFFFDn" {
+	a := p.PostWebhook(t.Context(), "http://"+ln.Addr().String()+"/hook?x=1", webhook.SignedHeaders("message.received", "evt_1", time.Unix(5, 0), []byte(`{"a":1}`), secret), []byte(`{"a":1}`))
+	if a.Status != 202 || a.Error != "" || a.BodyExcerpt != "tak\uFFFDn" {
 		t.Errorf("%+v", a)
 	}
 	wire := <-got
@@ -77,9 +77,9 @@ func TestCallerCallsNoForbiddenAddress(t *testing.T) {
 	defer canary.Close()
 	_, port, _ := net.SplitHostPort(canary.Listener.Addr().String())
 	t.Setenv("HTTP_PROXY", canary.URL)
-	p := newCaller(t, netguard.Policy{})
+	p := newCaller(t, netguard.AddressPolicy{})
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "127.1.2.3", "0.0.0.0", "[::]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "169.254.169.254", "10.0.0.1", "100.64.0.1", "192.0.2.1", "224.0.0.1"} {
-		a := p.Post(t.Context(), "http://"+host+":"+port+"/", nil, nil)
+		a := p.PostWebhook(t.Context(), "http://"+host+":"+port+"/", nil, nil)
 		if a.Status != 0 || a.Error != "The receiver's address is not public. The operator can allow it with --webhook-allow" {
 			t.Errorf("%s: %+v", host, a)
 		}
@@ -95,7 +95,7 @@ func TestCallerFollowsNoRedirect(t *testing.T) {
 	defer canary.Close()
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		s := httptest.NewServer(http.RedirectHandler(canary.URL, status))
-		a := newCaller(t, loopbackAllowed).Post(t.Context(), s.URL, nil, nil)
+		a := newCaller(t, loopbackAllowed).PostWebhook(t.Context(), s.URL, nil, nil)
 		s.Close()
 		if a.Status != status || a.Error != fmt.Sprintf("The receiver responded with status %d", status) {
 			t.Errorf("%+v", a)
@@ -127,8 +127,8 @@ func TestCallerAndBadReceivers(t *testing.T) {
 		"location to ftp": {"HTTP/1.1 302 F\r\nLocation: ftp://x/\r\nContent-Length: 0\r\n\r\n", 302, "status 302"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newCaller(t, loopbackAllowed).Post(t.Context(), "http://"+rawReceiver(t, c.answer), nil, []byte("{}"))
-			if a.Status != c.status || !strings.Contains(a.Error, c.says) || (c.says == "") != (a.Error == "") || len(a.Excerpt) > webhook.ExcerptBytes {
+			a := newCaller(t, loopbackAllowed).PostWebhook(t.Context(), "http://"+rawReceiver(t, c.answer), nil, []byte("{}"))
+			if a.Status != c.status || !strings.Contains(a.Error, c.says) || (c.says == "") != (a.Error == "") || len(a.BodyExcerpt) > webhook.ExcerptBytes {
 				t.Errorf("%+v", a)
 			}
 		})
@@ -138,16 +138,16 @@ func TestCallerAndBadReceivers(t *testing.T) {
 // TestCheckRefusesWhatMayNotBeCalled: forbidden addresses are refused, and unknown hosts are
 // accepted.
 func TestCheckRefusesWhatMayNotBeCalled(t *testing.T) {
-	strict, lax := newCaller(t, netguard.Policy{}), newCaller(t, loopbackAllowed)
+	strict, lax := newCaller(t, netguard.AddressPolicy{}), newCaller(t, loopbackAllowed)
 	for target, refused := range map[string]bool{
 		"http://127.0.0.1/": true, "http://localhost:8080/": true, "http://[::1]/": true, "http://[::ffff:10.0.0.1]/": true,
 		"https://169.254.169.254/latest/meta-data": true, "https://10.1.2.3/": true, "https://8.8.8.8/": false, "http://host.invalid/": false,
 	} {
-		if err := strict.Check(t.Context(), target); (err != nil) != refused || err != nil && !fault.Is(err, fault.Invalid) {
+		if err := strict.CheckURL(t.Context(), target); (err != nil) != refused || err != nil && !fault.Is(err, fault.InvalidRequest) {
 			t.Errorf("%s: %v", target, err)
 		}
 	}
-	if err := lax.Check(t.Context(), "http://127.0.0.1/"); err != nil {
+	if err := lax.CheckURL(t.Context(), "http://127.0.0.1/"); err != nil {
 		t.Errorf("what the operator allows: %v", err)
 	}
 }
@@ -163,18 +163,18 @@ func TestCallerGivesUpInTime(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if a := p.Post(ctx, s.URL, nil, nil); a.Status != 0 || a.Error != "The receiver did not respond within 10 s" {
+	if a := p.PostWebhook(ctx, s.URL, nil, nil); a.Status != 0 || a.Error != "The receiver did not respond within 10 s" {
 		t.Errorf("%+v", a)
 	}
 	tlsOnly := httptest.NewTLSServer(http.NotFoundHandler())
 	defer tlsOnly.Close()
-	if a := p.Post(t.Context(), tlsOnly.URL, nil, nil); a.Error != "The receiver's certificate is not valid for it" {
+	if a := p.PostWebhook(t.Context(), tlsOnly.URL, nil, nil); a.Error != "The receiver's certificate is not valid for it" {
 		t.Errorf("%+v", a)
 	}
-	if a := p.Post(t.Context(), strings.Replace(s.URL, "http://", "https://", 1), nil, nil); a.Error != "The receiver does not support TLS" {
+	if a := p.PostWebhook(t.Context(), strings.Replace(s.URL, "http://", "https://", 1), nil, nil); a.Error != "The receiver does not support TLS" {
 		t.Errorf("%+v", a)
 	}
-	if a := p.Post(t.Context(), "http://nobody.invalid/", nil, nil); a.Error != "The receiver's host name was not found" {
+	if a := p.PostWebhook(t.Context(), "http://nobody.invalid/", nil, nil); a.Error != "The receiver's host name was not found" {
 		t.Errorf("%+v", a)
 	}
 }

@@ -18,7 +18,7 @@ import (
 func TestFold(t *testing.T) {
 	for _, pair := range [][2]string{{"Straße K", "sTRASSE k"}, {"Kelvin", "\u212aELVIN"}, {"ſ", "S"}, {"ΣΊΣΥΦΟΣ", "σίσυφος"}, {"plain", "PLAIN"},
 		{"Cafe\u0301", "CAFÉ"}, {"A\u030angstro\u0308m", "ångström"}, {"\u212b", "å"}, {"Vie\u0323\u0302t", "việt"}, {"\u1112\u1161\u11ab", "한"}, {"\u0438\u0306", "Й"}} {
-		if same := Fold(pair[0]) == Fold(pair[1]); same == strings.Contains(pair[0], "ß") {
+		if same := FoldText(pair[0]) == FoldText(pair[1]); same == strings.Contains(pair[0], "ß") {
 			t.Errorf("%q and %q: %v", pair[0], pair[1], same)
 		}
 	}
@@ -29,7 +29,7 @@ func FuzzFold(f *testing.F) {
 	f.Add("aZ{`@[")
 	f.Add("\u212a \xff")
 	f.Fuzz(func(t *testing.T, s string) {
-		if got, want := Fold(s), strings.Map(foldRune, norm.NFC.String(s)); got != want {
+		if got, want := FoldText(s), strings.Map(foldRune, norm.NFC.String(s)); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	})
@@ -37,7 +37,7 @@ func FuzzFold(f *testing.F) {
 
 // TestNothingIsFoundAcrossParts: no query can contain the separator.
 func TestNothingIsFoundAcrossParts(t *testing.T) {
-	if joined := Join("AB", "CD"); strings.Contains(joined, "BC") || !strings.Contains(joined, "CD") {
+	if joined := JoinParts("AB", "CD"); strings.Contains(joined, "BC") || !strings.Contains(joined, "CD") {
 		t.Errorf("%q", joined)
 	}
 }
@@ -46,26 +46,26 @@ func TestNothingIsFoundAcrossParts(t *testing.T) {
 // limit.
 func TestTextsAreBounded(t *testing.T) {
 	texts := NewTexts()
-	texts.half = 100 * (1000 + besideText)
-	text, used := strings.Repeat("x", 1000), Mail{"a@b.c", 1, 7, false}
-	texts.Keep(used, text)
+	texts.halfBytes = 100 * (1000 + besideText)
+	text, used := strings.Repeat("x", 1000), TextKey{"a@b.c", 1, 7, false}
+	texts.KeepText(used, text)
 	for id := range int64(1000) {
-		texts.Keep(Mail{"a@b.c", id + 2, 7, false}, text)
+		texts.KeepText(TextKey{"a@b.c", id + 2, 7, false}, text)
 		if _, kept := texts.Of(used); !kept {
 			t.Fatalf("what is used is gone after %d others", id+1)
 		}
-		if n := len(texts.newer) + len(texts.older); n > 200 {
+		if n := len(texts.newerTexts) + len(texts.olderTexts); n > 200 {
 			t.Fatalf("%d texts are kept, of at most 200", n)
 		}
 	}
-	if _, kept := texts.Of(Mail{"a@b.c", 2, 7, false}); kept {
+	if _, kept := texts.Of(TextKey{"a@b.c", 2, 7, false}); kept {
 		t.Error("what nobody uses stays")
 	}
-	if _, kept := texts.Of(Mail{"a@b.c", 1, 8, false}); kept {
+	if _, kept := texts.Of(TextKey{"a@b.c", 1, 8, false}); kept {
 		t.Error("a mail of another time at the same address has its text")
 	}
-	texts.Keep(Mail{"a@b.c", 5000, 7, false}, strings.Repeat("x", int(texts.half)))
-	if _, kept := texts.Of(Mail{"a@b.c", 5000, 7, false}); kept {
+	texts.KeepText(TextKey{"a@b.c", 5000, 7, false}, strings.Repeat("x", int(texts.halfBytes)))
+	if _, kept := texts.Of(TextKey{"a@b.c", 5000, 7, false}); kept {
 		t.Error("a text that fills it all is kept")
 	}
 }
@@ -74,16 +74,16 @@ func TestTextsAreBounded(t *testing.T) {
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns()
-		turns.running = make(chan struct{}, 1)
+		turns.runningSearches = make(chan struct{}, 1)
 		alice, bob := account.ID{1}, account.ID{2}
-		done, err := turns.Take(t.Context(), alice)
+		done, err := turns.TakeTurn(t.Context(), alice)
 		if err != nil {
 			t.Fatal(err)
 		}
 		taken := make(chan error, mostOfAccount)
 		for range mostOfAccount - 1 {
 			go func() {
-				done, err := turns.Take(t.Context(), alice)
+				done, err := turns.TakeTurn(t.Context(), alice)
 				if err == nil {
 					done()
 				}
@@ -91,30 +91,30 @@ func TestTurns(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if _, err := turns.Take(t.Context(), alice); !fault.Is(err, fault.Unavailable) {
+		if _, err := turns.TakeTurn(t.Context(), alice); !fault.Is(err, fault.TemporarilyUnavailable) {
 			t.Errorf("one too many of an account: %v", err)
 		}
 		began := time.Now()
-		if _, err := turns.Take(t.Context(), bob); !fault.Is(err, fault.Unavailable) || time.Since(began) != patience {
+		if _, err := turns.TakeTurn(t.Context(), bob); !fault.Is(err, fault.TemporarilyUnavailable) || time.Since(began) != maxTurnWait {
 			t.Errorf("a wait without end: %v after %v", err, time.Since(began))
 		}
 		over, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := turns.Take(over, bob); !fault.Is(err, fault.Unavailable) {
+		if _, err := turns.TakeTurn(over, bob); !fault.Is(err, fault.TemporarilyUnavailable) {
 			t.Errorf("a request that is over: %v", err)
 		}
 		for range mostOfAccount - 1 { // they came before bob, and their wait has expired too
-			if err := <-taken; !fault.Is(err, fault.Unavailable) {
+			if err := <-taken; !fault.Is(err, fault.TemporarilyUnavailable) {
 				t.Errorf("a wait without end: %v", err)
 			}
 		}
 		done()
-		if done, err = turns.Take(t.Context(), bob); err != nil {
+		if done, err = turns.TakeTurn(t.Context(), bob); err != nil {
 			t.Fatal(err)
 		}
 		done()
-		if len(turns.underway) != 0 || len(turns.running) != 0 {
-			t.Errorf("%d accounts, %d turns are left", len(turns.underway), len(turns.running))
+		if len(turns.underway) != 0 || len(turns.runningSearches) != 0 {
+			t.Errorf("%d accounts, %d turns are left", len(turns.underway), len(turns.runningSearches))
 		}
 	})
 }
@@ -125,14 +125,14 @@ func TestPiecesTakeTurns(t *testing.T) {
 	const pieces, long = 100, 50 * time.Microsecond
 	synctest.Test(t, func(t *testing.T) {
 		turns := NewTurns()
-		half := cap(turns.running)
+		half := cap(turns.runningSearches)
 		all := func() time.Duration {
 			began := time.Now()
 			var done sync.WaitGroup
 			var now atomic.Int64
 			for range pieces {
 				done.Go(func() {
-					turns.Piece(func() {
+					turns.RunPiece(func() {
 						if n := now.Add(1); n > int64(half) {
 							t.Errorf("%d at once", n)
 						}
@@ -149,13 +149,13 @@ func TestPiecesTakeTurns(t *testing.T) {
 		}
 		var ends []func()
 		for range half {
-			end, err := turns.Wait(t.Context())
+			end, err := turns.WaitTurn(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			ends = append(ends, end)
 		}
-		if took := all(); took < pieces/time.Duration(half)*moment || took > pieces*(moment+long) {
+		if took := all(); took < pieces/time.Duration(half)*maxPieceWait || took > pieces*(maxPieceWait+long) {
 			t.Errorf("beside what takes long they took %v", took)
 		}
 		for _, end := range ends {

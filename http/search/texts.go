@@ -18,69 +18,71 @@ const (
 	// besideText is the approximate size of a cached text without its bytes: its key and its
 	// entries in two maps.
 	besideText = 128
-	// Between separates the parts of a text. It is invalid UTF-8, so no query can contain it.
-	Between = "\xff"
+	// PartSeparator separates the parts of a text. It is invalid UTF-8, so no query can contain it.
+	PartSeparator = "\xff"
 )
 
-// Mail identifies a message. An address never reuses an id while its account exists. At, in Unix
+// TextKey identifies a message. An address never reuses an id while its account exists. At, in Unix
 // milliseconds, distinguishes messages of a later account with the same address.
-type Mail struct {
-	Address string
-	ID, At  int64
-	Head    bool // only its subject and sender
+type TextKey struct {
+	InboxAddress string
+	ID, At       int64
+	HeadOnly     bool // only its subject and sender
 }
 
-// Texts caches the searchable texts of messages. It has two halves. When the newer half is full,
+// TextCache caches the searchable texts of messages. It has two halves. When the newer half is full,
 // the older one is dropped, except for texts that were used in the meantime. Any goroutine may use
 // it.
-type Texts struct {
-	half int64 // bytes
+type TextCache struct {
+	halfBytes int64 // bytes
 
-	mu           sync.Mutex // guards all below
-	newer, older map[Mail]string
-	held         int64 // bytes in newer
+	mu                     sync.Mutex // guards all below
+	newerTexts, olderTexts map[TextKey]string
+	heldBytes              int64 // bytes in newer
 }
 
 // NewTexts returns an empty cache.
-func NewTexts() *Texts { return &Texts{half: keptBytes / 2, newer: map[Mail]string{}} }
+func NewTexts() *TextCache {
+	return &TextCache{halfBytes: keptBytes / 2, newerTexts: map[TextKey]string{}}
+}
 
 // Of returns the searchable text of m, if it is cached.
-func (t *Texts) Of(m Mail) (text string, kept bool) {
+func (t *TextCache) Of(m TextKey) (text string, kept bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if text, kept = t.newer[m]; !kept {
-		if text, kept = t.older[m]; kept {
-			t.keep(m, text)
+	if text, kept = t.newerTexts[m]; !kept {
+		if text, kept = t.olderTexts[m]; kept {
+			t.storeText(m, text)
 		}
 	}
 	return text, kept
 }
 
-// Keep caches the text of m, unless it is too long.
-func (t *Texts) Keep(m Mail, text string) {
+// KeepText caches the text of m, unless it is too long.
+func (t *TextCache) KeepText(m TextKey, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.keep(m, text)
+	t.storeText(m, text)
 }
 
-func (t *Texts) keep(m Mail, text string) {
+func (t *TextCache) storeText(m TextKey, text string) {
 	size := int64(len(text) + besideText)
 	switch {
-	case size > t.half:
+	case size > t.halfBytes:
 		return
-	case t.held+size > t.half:
-		t.newer, t.older, t.held = map[Mail]string{}, t.newer, 0
+	case t.heldBytes+size > t.halfBytes:
+		t.newerTexts, t.olderTexts, t.heldBytes = map[TextKey]string{}, t.newerTexts, 0
 	}
-	t.newer[m] = text
-	t.held += size
+	t.newerTexts[m] = text
+	t.heldBytes += size
 }
 
-// Join joins several texts so that no match can span two of them.
-func Join(folded ...string) string { return strings.Join(folded, Between) }
+// JoinParts joins several texts so that no match can span two of them.
+func JoinParts(folded ...string) string { return strings.Join(folded, PartSeparator) }
 
-// Fold normalizes s for comparison: it composes letters (NFC), and maps each to the smallest of its
+// FoldText normalizes s for comparison: it composes letters (NFC), and maps each to the smallest of its
 // case variants (Unicode simple case folding).
-func Fold(s string) string {
+func FoldText(s string) string {
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return strings.Map(foldRune, norm.NFC.String(s))

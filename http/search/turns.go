@@ -13,79 +13,79 @@ import (
 const (
 	// mostOfAccount bounds the searches of one account that run or wait.
 	mostOfAccount = 4
-	// patience is how long a search waits for its turn.
-	patience = 5 * time.Second
-	// moment is how long a piece of a download waits for its turn.
-	moment = time.Millisecond
+	// maxTurnWait is how long a search waits for its turn.
+	maxTurnWait = 5 * time.Second
+	// maxPieceWait is how long a piece of a download waits for its turn.
+	maxPieceWait = time.Millisecond
 )
 
-// Turns limits searches and large reads to half of the processors, so that polls always find a free
+// TurnLimiter limits searches and large reads to half of the processors, so that polls always find a free
 // one. It also limits the searches of one account, so that others get a turn. Any goroutine may use
 // it.
-type Turns struct {
-	running chan struct{} // holds one element per running search or read
-	pieces  chan struct{} // holds one element per piece of a download
+type TurnLimiter struct {
+	runningSearches chan struct{} // holds one element per running search or read
+	runningPieces   chan struct{} // holds one element per piece of a download
 
 	mu       sync.Mutex         // guards underway
 	underway map[account.ID]int // searches that run or wait; no zeros
 }
 
 // NewTurns returns Turns with all turns free.
-func NewTurns() *Turns {
+func NewTurns() *TurnLimiter {
 	half := max(1, runtime.GOMAXPROCS(0)/2)
-	return &Turns{running: make(chan struct{}, half), pieces: make(chan struct{}, half), underway: map[account.ID]int{}}
+	return &TurnLimiter{runningSearches: make(chan struct{}, half), runningPieces: make(chan struct{}, half), underway: map[account.ID]int{}}
 }
 
-// Piece runs a short call, less than a tenth of a millisecond, of which thousands may arrive at
+// RunPiece runs a short call, less than a tenth of a millisecond, of which thousands may arrive at
 // once. Pieces wait for each other. Each also waits for a turn among the long calls, but no longer
 // than moment, so that a search does not delay a download. Without this, both kinds together would
 // keep every processor busy, and the Go scheduler polls the network only when a processor is idle.
-func (t *Turns) Piece(call func()) {
-	t.pieces <- struct{}{}
-	defer func() { <-t.pieces }()
+func (t *TurnLimiter) RunPiece(call func()) {
+	t.runningPieces <- struct{}{}
+	defer func() { <-t.runningPieces }()
 	select {
-	case t.running <- struct{}{}:
-		defer func() { <-t.running }()
+	case t.runningSearches <- struct{}{}:
+		defer func() { <-t.runningSearches }()
 	default:
-		wait := time.NewTimer(moment)
+		wait := time.NewTimer(maxPieceWait)
 		defer wait.Stop()
 		select {
-		case t.running <- struct{}{}:
-			defer func() { <-t.running }()
+		case t.runningSearches <- struct{}{}:
+			defer func() { <-t.runningSearches }()
 		case <-wait.C:
 		}
 	}
 	call()
 }
 
-// Take waits for a turn for a search; done ends it. The error is Unavailable if the account has too
+// TakeTurn waits for a turn for a search; done ends it. The error is Unavailable if the account has too
 // many searches in progress, or the wait was too long.
-func (t *Turns) Take(ctx context.Context, id account.ID) (done func(), err error) {
-	if !t.enter(id) {
-		return nil, fault.New(fault.Unavailable, "This account has too many searches in progress, try again soon")
+func (t *TurnLimiter) TakeTurn(ctx context.Context, id account.ID) (done func(), err error) {
+	if !t.enterSearch(id) {
+		return nil, fault.New(fault.TemporarilyUnavailable, "This account has too many searches in progress, try again soon")
 	}
-	end, err := t.Wait(ctx)
+	end, err := t.WaitTurn(ctx)
 	if err != nil {
-		t.leave(id)
+		t.leaveSearch(id)
 		return nil, err
 	}
-	return func() { end(); t.leave(id) }, nil
+	return func() { end(); t.leaveSearch(id) }, nil
 }
 
-// Wait is Take for work whose memory budget already limits each account.
-func (t *Turns) Wait(ctx context.Context) (done func(), err error) {
-	wait := time.NewTimer(patience)
+// WaitTurn is Take for work whose memory budget already limits each account.
+func (t *TurnLimiter) WaitTurn(ctx context.Context) (done func(), err error) {
+	wait := time.NewTimer(maxTurnWait)
 	defer wait.Stop()
 	select {
-	case t.running <- struct{}{}:
-		return func() { <-t.running }, nil
+	case t.runningSearches <- struct{}{}:
+		return func() { <-t.runningSearches }, nil
 	case <-ctx.Done():
 	case <-wait.C:
 	}
-	return nil, fault.New(fault.Unavailable, "The service has too many searches and large reads in progress, try again soon")
+	return nil, fault.New(fault.TemporarilyUnavailable, "The service has too many searches and large reads in progress, try again soon")
 }
 
-func (t *Turns) enter(id account.ID) bool {
+func (t *TurnLimiter) enterSearch(id account.ID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.underway[id] >= mostOfAccount {
@@ -95,7 +95,7 @@ func (t *Turns) enter(id account.ID) bool {
 	return true
 }
 
-func (t *Turns) leave(id account.ID) {
+func (t *TurnLimiter) leaveSearch(id account.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.underway[id]--; t.underway[id] == 0 {

@@ -18,10 +18,10 @@ const SmallBody = 8 << 10
 // inChunks is what fasthttp returns as the content length of a chunked body.
 const inChunks = -1
 
-// Allowance is how large the body of a request may be, and which account's budget it uses.
-type Allowance struct {
-	Bytes   int // at least SmallBody, unless every body must be smaller
-	Account account.ID
+// BodyAllowance is how large the body of a request may be, and which account's budget it uses.
+type BodyAllowance struct {
+	MaxBytes  int // at least SmallBody, unless every body must be smaller
+	AccountID account.ID
 }
 
 var (
@@ -32,29 +32,29 @@ var (
 // headerReceived is called before any of the body is read. A client that may not send the body is
 // treated as if it had sent Expect: 100-continue, see expected. So none of the body is read, and
 // the response is sent immediately.
-func (w *Wire) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	if !w.fits(h) {
+func (w *ConnServer) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	if !w.bodyFits(h) {
 		h.SetCanonical(headerExpect, continue100)
 	}
 	return fasthttp.RequestConfig{}
 }
 
-// fits reports whether the announced body is small enough to be read.
-func (w *Wire) fits(h *fasthttp.RequestHeader) bool {
+// bodyFits reports whether the announced body is small enough to be read.
+func (w *ConnServer) bodyFits(h *fasthttp.RequestHeader) bool {
 	n := h.ContentLength()
-	return n <= min(SmallBody, w.opts.MaxBody) || n <= w.opts.Body(h).Bytes
+	return n <= min(SmallBody, w.opts.MaxBody) || n <= w.opts.BodyAllowance(h).MaxBytes
 }
 
-// expected handles requests that wait for 100 (Continue), and those whose body is refused.
-func (w *Wire) expected(c *fasthttp.RequestCtx) int {
-	if w.fits(&c.Request.Header) {
+// answerExpect handles requests that wait for 100 (Continue), and those whose body is refused.
+func (w *ConnServer) answerExpect(c *fasthttp.RequestCtx) int {
+	if w.bodyFits(&c.Request.Header) {
 		return fasthttp.StatusContinue
 	}
-	w.stamp(c)
+	w.stampResponse(c)
 	if w.refuseProbe(c) {
 		return c.Response.StatusCode()
 	}
-	if why, _ := ambiguous(c.Request.Header.RawHeaders()); why != "" {
+	if why, _ := isAmbiguous(c.Request.Header.RawHeaders()); why != "" {
 		w.refuseFraming(c, why)
 	} else {
 		w.leaveBody(c)
@@ -63,39 +63,39 @@ func (w *Wire) expected(c *fasthttp.RequestCtx) int {
 }
 
 // leaveBody responds to a request without reading its body.
-func (w *Wire) leaveBody(c *fasthttp.RequestCtx) {
-	l := w.opts.Body(&c.Request.Header).linger()
+func (w *ConnServer) leaveBody(c *fasthttp.RequestCtx) {
+	l := w.opts.BodyAllowance(&c.Request.Header).newLinger()
 	w.opts.LeaveBody(c)
 	endRefused(c, l)
 }
 
-func (a Allowance) linger() *linger {
-	if a.Bytes > SmallBody {
+func (a BodyAllowance) newLinger() *lingerPolicy {
+	if a.MaxBytes > SmallBody {
 		return lingerKnown
 	}
 	return lingerStranger
 }
 
 // endRefused closes the connection after the response: the rest of the request is never read.
-func endRefused(c *fasthttp.RequestCtx, l *linger) {
+func endRefused(c *fasthttp.RequestCtx, l *lingerPolicy) {
 	c.SetConnectionClose()
-	if own, ok := c.Conn().(*conn); ok {
-		own.refusing.Store(l)
+	if own, ok := c.Conn().(*deadlineConn); ok {
+		own.refusalLinger.Store(l)
 	}
 }
 
 // handleLarge reads the body and calls the handler.
-func (w *Wire) handleLarge(c *fasthttp.RequestCtx) {
-	b := body{conn: c.Conn().(*conn), allowed: w.opts.Body(&c.Request.Header)}
-	b.charge = w.bodies.Charge(b.allowed.Account)
-	defer b.free(c)
+func (w *ConnServer) handleLarge(c *fasthttp.RequestCtx) {
+	b := bodyReader{conn: c.Conn().(*deadlineConn), bodyAllowance: w.opts.BodyAllowance(&c.Request.Header)}
+	b.budgetCharge = w.bodyBudget.NewCharge(b.bodyAllowance.AccountID)
+	defer b.freeBody(c)
 	size := c.Request.Header.ContentLength()
-	switch err := b.read(c.Request.BodyStream(), size); {
+	switch err := b.readBody(c.Request.BodyStream(), size); {
 	case err == nil && size == inChunks && dropTrailers(&c.Request.Header) != nil:
 		w.refuseFraming(c, "its header cannot be parsed after the trailer was removed")
 	case err == nil:
 		c.Request.SetBodyRaw(b.buf)
-		w.opts.Handler(c)
+		w.opts.RequestHandler(c)
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		w.leaveBody(c)
 	default:
@@ -103,17 +103,17 @@ func (w *Wire) handleLarge(c *fasthttp.RequestCtx) {
 		if status == fasthttp.StatusServiceUnavailable {
 			c.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 		}
-		w.opts.Refuse(c, status, detail)
-		endRefused(c, b.allowed.linger())
+		w.opts.RefuseRequest(c, status, detail)
+		endRefused(c, b.bodyAllowance.newLinger())
 	}
 }
 
-// body is a request body that is being read. The goroutine of its connection owns it.
-type body struct {
-	conn    *conn
-	allowed Allowance
-	charge  *Charge
-	buf     []byte
+// bodyReader is a request body that is being read. The goroutine of its connection owns it.
+type bodyReader struct {
+	conn          *deadlineConn
+	bodyAllowance BodyAllowance
+	budgetCharge  *BudgetCharge
+	buf           []byte
 }
 
 // errCrowded: the memory budget of all request bodies is used up.
@@ -127,18 +127,18 @@ var errChunks = errors.New("http: the framing of the chunks is much larger than 
 // Chunks of one octet take six.
 const chunkOverhead = 8
 
-// read reads size octets, or all of a chunked body.
-func (b *body) read(from io.Reader, size int) error {
+// readBody reads size octets, or all of a chunked body.
+func (b *bodyReader) readBody(from io.Reader, size int) error {
 	most := size
 	if size == inChunks {
-		most = b.allowed.Bytes + 1 // one more octet shows that it is too large
-		b.conn.most = chunkOverhead * max(most, SmallBody)
+		most = b.bodyAllowance.MaxBytes + 1 // one more octet shows that it is too large
+		b.conn.bytesLeft = chunkOverhead * max(most, SmallBody)
 	}
 	for {
-		if len(b.buf) > b.allowed.Bytes {
+		if len(b.buf) > b.bodyAllowance.MaxBytes {
 			return fasthttp.ErrBodyTooLarge
 		}
-		if len(b.buf) == cap(b.buf) && !b.grow(most) {
+		if len(b.buf) == cap(b.buf) && !b.growBuffer(most) {
 			return errCrowded
 		}
 		n, err := from.Read(b.buf[len(b.buf):cap(b.buf)])
@@ -154,9 +154,9 @@ func (b *body) read(from io.Reader, size int) error {
 	}
 }
 
-// grow enlarges the buffer. The announced size counts against the budget only once a part of it has
+// growBuffer enlarges the buffer. The announced size counts against the budget only once a part of it has
 // arrived. The more memory is held, the more octets must arrive in each progress step.
-func (b *body) grow(most int) bool {
+func (b *bodyReader) growBuffer(most int) bool {
 	size := most
 	for step := smallCharge; step <= 4<<20; step *= 4 {
 		if len(b.buf) < step {
@@ -164,17 +164,17 @@ func (b *body) grow(most int) bool {
 			break
 		}
 	}
-	if size > SmallBody+1 && !b.charge.Set(int64(size)) {
+	if size > SmallBody+1 && !b.budgetCharge.SetBytes(int64(size)) {
 		return false
 	}
-	b.conn.owed = size / heldSteps
+	b.conn.bytesOwed = size / heldSteps
 	b.buf = append(make([]byte, 0, size), b.buf...)
 	return true
 }
 
-// free releases the body. The request may outlive it, while its response is written.
-func (b *body) free(c *fasthttp.RequestCtx) {
+// freeBody releases the body. The request may outlive it, while its response is written.
+func (b *bodyReader) freeBody(c *fasthttp.RequestCtx) {
 	c.Request.ResetBody()
-	b.conn.owed, b.conn.most = 0, 0
-	b.charge.Set(0)
+	b.conn.bytesOwed, b.conn.bytesLeft = 0, 0
+	b.budgetCharge.SetBytes(0)
 }

@@ -32,11 +32,11 @@ const (
 	responseGrace = 100 * time.Millisecond
 )
 
-// linger is how much of a refused body is read and discarded, and how long the connection stays
+// lingerPolicy is how much of a refused body is read and discarded, and how long the connection stays
 // open. Without it, the reset that unread bytes cause would lose the response.
-type linger struct {
-	bytes int
-	stay  time.Duration
+type lingerPolicy struct {
+	maxBytes int
+	maxStay  time.Duration
 	// places, if not nil, bounds how many connections linger at once. Without a free place the
 	// connection is closed immediately.
 	places chan struct{}
@@ -45,12 +45,12 @@ type linger struct {
 // A stranger that sends more than this without reading the response may see only the reset. Without
 // a limit, a thousand strangers that send at full speed would take all processor time.
 var (
-	lingerKnown    = &linger{32 << 20, 5 * time.Second, nil}
-	lingerStranger = &linger{256 << 10, time.Second, make(chan struct{}, 64)}
+	lingerKnown    = &lingerPolicy{32 << 20, 5 * time.Second, nil}
+	lingerStranger = &lingerPolicy{256 << 10, time.Second, make(chan struct{}, 64)}
 )
 
-// enter acquires a place. It returns false if all are taken.
-func (l *linger) enter() bool {
+// takePlace acquires a place. It returns false if all are taken.
+func (l *lingerPolicy) takePlace() bool {
 	if l.places == nil {
 		return true
 	}
@@ -62,59 +62,59 @@ func (l *linger) enter() bool {
 	}
 }
 
-func (l *linger) leave() {
+func (l *lingerPolicy) leavePlace() {
 	if l.places != nil {
 		<-l.places
 	}
 }
 
-// conn puts progress deadlines on a connection. The goroutine that serves the connection owns all
+// deadlineConn puts progress deadlines on a connection. The goroutine that serves the connection owns all
 // fields. Only Close may also be called by Shutdown, and it reads only atomics.
-type conn struct {
+type deadlineConn struct {
 	net.Conn
-	number   uint64                 // of the connection, see requestIDs
-	requests uint64                 // stamped so far
-	refusing atomic.Pointer[linger] // set: the rest of a request will never be read, see Close
-	spoke    atomic.Bool            // a byte arrived
-	closed   atomic.Bool
+	connNumber    uint64                       // of the connection, see requestIDs
+	requestCount  uint64                       // stamped so far
+	refusalLinger atomic.Pointer[lingerPolicy] // set: the rest of a request will never be read, see Close
+	hasReceived   atomic.Bool                  // a byte arrived
+	isClosed      atomic.Bool
 	// quietSince is when c began to wait for a request, in Unix nanoseconds; 0 during a request.
-	quietSince atomic.Int64
-	client     netip.Prefix // its client; invalid: not limited per client
-	probe      bool         // it has a place beyond the limits, see ProbePlaces
-	// responding is set while Read writes the response to a poll, see poll.go. fasthttp takes the
+	quietSince   atomic.Int64
+	clientPrefix netip.Prefix // its client; invalid: not limited per client
+	isProbe      bool         // it has a place beyond the limits, see ProbePlaces
+	// isResponding is set while Read writes the response to a poll, see poll.go. fasthttp takes the
 	// connection for idle then, so a shutdown would cut the response off.
-	responding atomic.Bool
-	token      []byte       // of the last complete plain poll
-	hash       account.Hash // of token
-	release    func(*conn)
-	wire       *Wire
+	isResponding atomic.Bool
+	lastToken    []byte            // of the last complete plain poll
+	tokenHash    account.TokenHash // of token
+	releaseConn  func(*deadlineConn)
+	wire         *ConnServer
 
-	idle      bool      // between requests: the deadline is fasthttp's
-	readUntil time.Time // the armed read deadline
-	inStep    bool      // a progress step has begun
-	received  int       // bytes in this step
-	owed      int       // bytes that a step must bring, if more than minProgress
-	most      int       // bytes that may still arrive of a chunked body; 0: none is being read
-	piece     int       // bytes to write at once of a large body in memory; 0: not writing one
+	isIdle        bool      // between requests: the deadline is fasthttp's
+	readUntil     time.Time // the armed read deadline
+	inStep        bool      // a progress step has begun
+	bytesReceived int       // bytes in this step
+	bytesOwed     int       // bytes that a step must bring, if more than minProgress
+	bytesLeft     int       // bytes that may still arrive of a chunked body; 0: none is being read
+	pieceBytes    int       // bytes to write at once of a large body in memory; 0: not writing one
 
 	writeUntil time.Time // the armed write deadline
 
-	ahead    []byte // read before the connection was parked; belongs to the next request
-	detached bool   // nothing may be read, see detach
-	resumed  bool   // given back to fasthttp, and nothing was read since
+	readAhead  []byte // read before the connection was parked; belongs to the next request
+	isDetached bool   // nothing may be read, see detach
+	isResumed  bool   // given back to fasthttp, and nothing was read since
 	// handedOver counts the Close calls of fasthttp that are still to come and must be ignored.
-	handedOver atomic.Int32
-	streaming  atomic.Bool // sends events
+	handedOver  atomic.Int32
+	isStreaming atomic.Bool // sends events
 }
 
 // SetReadDeadline shows which state fasthttp is in: it sets a deadline while it waits for a next
 // request, and zero once the first byte has arrived.
-func (c *conn) SetReadDeadline(t time.Time) error {
+func (c *deadlineConn) SetReadDeadline(t time.Time) error {
 	if t.IsZero() {
-		c.begin()
+		c.beginRequest()
 		return nil
 	}
-	c.idle = true
+	c.isIdle = true
 	c.quietSince.Store(t.Add(-idleTimeout).UnixNano())
 	if late := t.Sub(c.readUntil); late >= 0 && late < deadlineSlack {
 		return nil
@@ -122,65 +122,65 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	return c.armRead(t)
 }
 
-// begin notes the start of a request.
-func (c *conn) begin() {
-	c.idle, c.inStep = false, false
+// beginRequest notes the start of a request.
+func (c *deadlineConn) beginRequest() {
+	c.isIdle, c.inStep = false, false
 	c.quietSince.Store(0)
 }
 
-func (c *conn) armRead(t time.Time) error {
+func (c *deadlineConn) armRead(t time.Time) error {
 	c.readUntil = t
 	return c.Conn.SetReadDeadline(t)
 }
 
-func (c *conn) Read(p []byte) (int, error) {
-	if c.resumed {
-		c.resumed = false
-		c.wire.parked.Add(-1)
+func (c *deadlineConn) Read(p []byte) (int, error) {
+	if c.isResumed {
+		c.isResumed = false
+		c.wire.parkedCount.Add(-1)
 	}
-	if c.detached {
+	if c.isDetached {
 		return 0, errDetached
 	}
-	if len(c.ahead) > 0 && len(p) > 0 {
-		n := copy(p, c.ahead)
-		c.ahead = c.ahead[n:]
-		c.begin()
+	if len(c.readAhead) > 0 && len(p) > 0 {
+		n := copy(p, c.readAhead)
+		c.readAhead = c.readAhead[n:]
+		c.beginRequest()
 		return n, nil
 	}
-	if !c.idle && (!c.inStep || c.received >= max(c.owed, minProgress)) {
+	if !c.isIdle && (!c.inStep || c.bytesReceived >= max(c.bytesOwed, minProgress)) {
 		if err := c.beginStep(); err != nil {
 			return 0, err
 		}
 	}
 	for {
 		n, err := c.Conn.Read(p)
-		c.received += n
-		if n > 0 && !c.spoke.Load() {
-			c.spoke.Store(true)
+		c.bytesReceived += n
+		if n > 0 && !c.hasReceived.Load() {
+			c.hasReceived.Store(true)
 			c.quietSince.Store(0)
 		}
-		if c.most > 0 && c.over(n) {
+		if c.bytesLeft > 0 && c.exceedsLimit(n) {
 			return 0, errChunks
 		}
-		if n == 0 && !c.spoke.Load() && (c.probe || c.quietSince.Load() == ending) {
+		if n == 0 && !c.hasReceived.Load() && (c.isProbe || c.quietSince.Load() == endingConn) {
 			return 0, c.turnAway()
 		}
-		if n == 0 || err != nil || !c.idle {
+		if n == 0 || err != nil || !c.isIdle {
 			return n, err
 		}
 		// While idle, fasthttp's buffer is empty and all responses are written. So p holds the
 		// start of a request, and perhaps all of it.
-		c.responding.Store(true)
+		c.isResponding.Store(true)
 		now := time.Now()
 		answered, err := c.wire.answerPoll(c, p[:n], now)
-		c.responding.Store(false)
+		c.isResponding.Store(false)
 		switch {
 		case err != nil:
 			return 0, err
 		case !answered:
-			c.begin() // also if fasthttp takes this for a first request
+			c.beginRequest() // also if fasthttp takes this for a first request
 			return n, nil
-		case c.closed.Load():
+		case c.isClosed.Load():
 			return 0, net.ErrClosed
 		}
 		if err := c.SetReadDeadline(now.Add(idleTimeout)); err != nil {
@@ -190,45 +190,45 @@ func (c *conn) Read(p []byte) (int, error) {
 }
 
 // beginStep begins a progress step.
-func (c *conn) beginStep() error {
-	c.inStep, c.received = true, 0
+func (c *deadlineConn) beginStep() error {
+	c.inStep, c.bytesReceived = true, 0
 	step := progressStep
-	if c.probe {
+	if c.isProbe {
 		step = probeStep
 	}
 	if err := c.armRead(time.Now().Add(step)); err != nil {
 		return err
 	}
-	if c.quietSince.Load() == ending { // before the deadline was set
+	if c.quietSince.Load() == endingConn { // before the deadline was set
 		return c.turnAway()
 	}
 	return nil
 }
 
 // turnAway ends a connection on which no request arrived.
-func (c *conn) turnAway() error {
-	if c.probe {
+func (c *deadlineConn) turnAway() error {
+	if c.isProbe {
 		c.wire.writeCrowded(c)
 	}
 	return io.EOF
 }
 
-// over counts n octets of a chunked body and reports whether they exceed the limit.
-func (c *conn) over(n int) bool {
-	c.most -= n
-	return c.most <= 0
+// exceedsLimit counts n octets of a chunked body and reports whether they exceed the limit.
+func (c *deadlineConn) exceedsLimit(n int) bool {
+	c.bytesLeft -= n
+	return c.bytesLeft <= 0
 }
 
 // Write writes a response in pieces, each with its own deadline. So a big download may take long,
 // but a peer that stops reading is dropped.
-func (c *conn) Write(p []byte) (int, error) {
-	if c.piece > 0 {
-		return c.writeAt(time.Now(), p, max(c.piece, writePiece), heldTimeout)
+func (c *deadlineConn) Write(p []byte) (int, error) {
+	if c.pieceBytes > 0 {
+		return c.writeAt(time.Now(), p, max(c.pieceBytes, writePiece), heldTimeout)
 	}
 	return c.writeAt(time.Now(), p, writePiece, writeTimeout)
 }
 
-func (c *conn) writeAt(now time.Time, p []byte, piece int, timeout time.Duration) (int, error) {
+func (c *deadlineConn) writeAt(now time.Time, p []byte, piece int, timeout time.Duration) (int, error) {
 	done := 0
 	for {
 		if left := c.writeUntil.Sub(now); left > timeout || left < timeout-deadlineSlack {
@@ -248,30 +248,30 @@ func (c *conn) writeAt(now time.Time, p []byte, piece int, timeout time.Duration
 
 // Close closes the connection once. After a refused body it first closes the writing half and reads
 // a little of what still arrives, so that the peer can read the response.
-func (c *conn) Close() error {
-	if c.keptOpen() || c.closed.Swap(true) {
+func (c *deadlineConn) Close() error {
+	if c.keptOpen() || c.isClosed.Swap(true) {
 		return nil
 	}
-	defer c.release(c)
-	for end := time.Now().Add(responseGrace); c.responding.Load() && time.Now().Before(end); {
+	defer c.releaseConn(c)
+	for end := time.Now().Add(responseGrace); c.isResponding.Load() && time.Now().Before(end); {
 		runtime.Gosched()
 	}
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		if l := c.refusing.Load(); l != nil && l.enter() {
-			defer l.leave()
+		if l := c.refusalLinger.Load(); l != nil && l.takePlace() {
+			defer l.leavePlace()
 			if half.CloseWrite() == nil {
-				c.drain(l)
+				c.drainRefused(l)
 			}
 		}
 	}
 	return c.Conn.Close()
 }
 
-func (c *conn) drain(l *linger) {
-	until := time.Now().Add(l.stay)
+func (c *deadlineConn) drainRefused(l *lingerPolicy) {
+	until := time.Now().Add(l.maxStay)
 	c.Conn.SetReadDeadline(until)
 	var sink [4096]byte
-	for total := 0; total < l.bytes; {
+	for total := 0; total < l.maxBytes; {
 		n, err := c.Conn.Read(sink[:])
 		if err != nil {
 			return

@@ -14,10 +14,10 @@ import (
 )
 
 // paced makes a conn over a pipe, in a synctest bubble with its own clock.
-func paced(t *testing.T, test func(t *testing.T, c *conn, peer net.Conn)) {
+func paced(t *testing.T, test func(t *testing.T, c *deadlineConn, peer net.Conn)) {
 	synctest.Test(t, func(t *testing.T) {
 		mine, peer := net.Pipe()
-		c := &conn{Conn: mine, release: func(*conn) {}}
+		c := &deadlineConn{Conn: mine, releaseConn: func(*deadlineConn) {}}
 		test(t, c, peer)
 		c.Close()
 		peer.Close()
@@ -26,7 +26,7 @@ func paced(t *testing.T, test func(t *testing.T, c *conn, peer net.Conn)) {
 }
 
 // readAll reads until an error and returns the duration.
-func readAll(c *conn) (n int, took time.Duration, err error) {
+func readAll(c *deadlineConn) (n int, took time.Duration, err error) {
 	began := time.Now()
 	for buf := make([]byte, 4096); ; {
 		got, err := c.Read(buf)
@@ -37,7 +37,7 @@ func readAll(c *conn) (n int, took time.Duration, err error) {
 }
 
 func TestASilentConnectionEnds(t *testing.T) {
-	paced(t, func(t *testing.T, c *conn, _ net.Conn) {
+	paced(t, func(t *testing.T, c *deadlineConn, _ net.Conn) {
 		if _, took, err := readAll(c); !errors.Is(err, os.ErrDeadlineExceeded) || took != progressStep {
 			t.Errorf("after %v: %v", took, err)
 		}
@@ -46,7 +46,7 @@ func TestASilentConnectionEnds(t *testing.T) {
 
 // TestADribbleIsNoProgress: a byte every few seconds does not keep a connection open.
 func TestADribbleIsNoProgress(t *testing.T) {
-	paced(t, func(t *testing.T, c *conn, peer net.Conn) {
+	paced(t, func(t *testing.T, c *deadlineConn, peer net.Conn) {
 		go func() {
 			for {
 				if _, err := peer.Write([]byte("x")); err != nil {
@@ -63,7 +63,7 @@ func TestADribbleIsNoProgress(t *testing.T) {
 
 // TestASlowBodyMayTakeItsTime: a slow body is accepted while it makes progress.
 func TestASlowBodyMayTakeItsTime(t *testing.T) {
-	paced(t, func(t *testing.T, c *conn, peer net.Conn) {
+	paced(t, func(t *testing.T, c *deadlineConn, peer net.Conn) {
 		go func() {
 			for range 20 {
 				peer.Write(make([]byte, minProgress))
@@ -84,9 +84,9 @@ func TestWhoHoldsMuchMustBringMuch(t *testing.T) {
 		bytes int // in each progressStep
 		whole bool
 	}{"a drip": {minProgress, false}, "in proportion": {4<<20/heldSteps + 1, true}} {
-		paced(t, func(t *testing.T, own *conn, peer net.Conn) {
+		paced(t, func(t *testing.T, own *deadlineConn, peer net.Conn) {
 			const size, sent = 4 << 20, 3 << 20
-			b := body{conn: own, allowed: Allowance{Bytes: size}, charge: NewBudget(2 * size).Charge(account.ID{})}
+			b := bodyReader{conn: own, bodyAllowance: BodyAllowance{MaxBytes: size}, budgetCharge: NewBudget(2 * size).NewCharge(account.ID{})}
 			go func() {
 				peer.Write(make([]byte, sent))
 				for left := size - sent; left > 0; left -= c.bytes {
@@ -97,7 +97,7 @@ func TestWhoHoldsMuchMustBringMuch(t *testing.T) {
 				}
 			}()
 			began := time.Now()
-			err := b.read(io.LimitReader(own, size), size)
+			err := b.readBody(io.LimitReader(own, size), size)
 			if c.whole != (err == nil) || !c.whole && (!errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) > 3*progressStep) {
 				t.Errorf("%s: %d bytes after %v: %v", name, len(b.buf), time.Since(began), err)
 			}
@@ -107,7 +107,7 @@ func TestWhoHoldsMuchMustBringMuch(t *testing.T) {
 
 // TestIdleAndProgressTakeTurns checks the deadlines in the order in which fasthttp sets them.
 func TestIdleAndProgressTakeTurns(t *testing.T) {
-	paced(t, func(t *testing.T, c *conn, peer net.Conn) {
+	paced(t, func(t *testing.T, c *deadlineConn, peer net.Conn) {
 		buf := make([]byte, 16)
 		for range 3 {
 			c.SetReadDeadline(time.Now().Add(idleTimeout))
@@ -128,7 +128,7 @@ func TestIdleAndProgressTakeTurns(t *testing.T) {
 
 // TestAnIdleConnectionEnds, including the slack of the armed deadline.
 func TestAnIdleConnectionEnds(t *testing.T) {
-	paced(t, func(t *testing.T, c *conn, _ net.Conn) {
+	paced(t, func(t *testing.T, c *deadlineConn, _ net.Conn) {
 		c.SetReadDeadline(time.Now().Add(idleTimeout))
 		time.Sleep(deadlineSlack - time.Millisecond)
 		c.SetReadDeadline(time.Now().Add(idleTimeout))
@@ -140,7 +140,7 @@ func TestAnIdleConnectionEnds(t *testing.T) {
 
 // TestAPeerThatStopsReadingIsLeft: it is disconnected, while a slow reader is served.
 func TestAPeerThatStopsReadingIsLeft(t *testing.T) {
-	paced(t, func(t *testing.T, c *conn, peer net.Conn) {
+	paced(t, func(t *testing.T, c *deadlineConn, peer net.Conn) {
 		go func() {
 			for range 9 {
 				io.ReadFull(peer, make([]byte, writePiece))
@@ -158,10 +158,10 @@ func TestAPeerThatStopsReadingIsLeft(t *testing.T) {
 // TestALargeAnswerMustGoOn: a response held in memory has a shorter timeout, which replaces a
 // deadline armed for another one.
 func TestALargeAnswerMustGoOn(t *testing.T) {
-	paced(t, func(t *testing.T, c *conn, peer net.Conn) {
+	paced(t, func(t *testing.T, c *deadlineConn, peer net.Conn) {
 		go io.ReadFull(peer, make([]byte, 10+2*writePiece))
 		c.Write(make([]byte, 10))
-		c.piece = 1
+		c.pieceBytes = 1
 		began := time.Now()
 		n, err := c.Write(make([]byte, 12*writePiece))
 		if !errors.Is(err, os.ErrDeadlineExceeded) || n != 2*writePiece || time.Since(began) > writeTimeout/2 {
@@ -183,9 +183,9 @@ func TestOnlySoManyStrangersLinger(t *testing.T) {
 		places := cap(lingerStranger.places)
 		lasted := func() time.Duration {
 			mine, peer := net.Pipe()
-			go io.Copy(peer, bytes.NewReader(make([]byte, lingerStranger.bytes+1)))
-			c, began := &conn{Conn: half{mine}, release: func(*conn) {}}, time.Now()
-			c.refusing.Store(lingerStranger)
+			go io.Copy(peer, bytes.NewReader(make([]byte, lingerStranger.maxBytes+1)))
+			c, began := &deadlineConn{Conn: half{mine}, releaseConn: func(*deadlineConn) {}}, time.Now()
+			c.refusalLinger.Store(lingerStranger)
 			c.Close()
 			peer.Close()
 			return time.Since(began)
@@ -197,9 +197,9 @@ func TestOnlySoManyStrangersLinger(t *testing.T) {
 		if d := lasted(); d != 0 {
 			t.Errorf("one more than %d stayed for %v", places, d)
 		}
-		time.Sleep(lingerStranger.stay)
+		time.Sleep(lingerStranger.maxStay)
 		synctest.Wait()
-		if d := lasted(); d != lingerStranger.stay {
+		if d := lasted(); d != lingerStranger.maxStay {
 			t.Errorf("once they are gone one stayed for %v", d)
 		}
 	})

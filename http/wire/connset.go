@@ -35,124 +35,124 @@ func ClientGroup(a netip.Addr) netip.Prefix {
 
 // connSet is the set of open connections of all listeners. Their number is limited to most.
 type connSet struct {
-	most   int
-	shared func(netip.Addr) bool // reports whether many clients share that address; nil: never
+	maxConns        int
+	isSharedAddress func(netip.Addr) bool // reports whether many clients share that address; nil: never
 
-	mu      sync.Mutex // guards what is below
-	open    map[*conn]struct{}
-	of      map[netip.Prefix]int // number of connections of each client in open
-	probes  []*conn              // beyond the limits, oldest first
-	idle    []idleConn           // result of the last scan, longest idle first
-	scanned time.Time
+	mu         sync.Mutex // guards what is below
+	openConns  map[*deadlineConn]struct{}
+	of         map[netip.Prefix]int // number of connections of each client in open
+	probeConns []*deadlineConn      // beyond the limits, oldest first
+	idleConns  []idleConn           // result of the last scan, longest idle first
+	scannedAt  time.Time
 }
 
 // idleConn is a connection that waited for a request at the time of a scan.
 type idleConn struct {
-	*conn
-	since int64
+	*deadlineConn
+	idleSince int64
 }
 
 func newConnSet(most int, shared func(netip.Addr) bool) connSet {
 	if shared == nil {
 		shared = func(netip.Addr) bool { return false }
 	}
-	return connSet{most: most, shared: shared, open: map[*conn]struct{}{}, of: map[netip.Prefix]int{}}
+	return connSet{maxConns: most, isSharedAddress: shared, openConns: map[*deadlineConn]struct{}{}, of: map[netip.Prefix]int{}}
 }
 
-// add registers c, as a normal connection or as a probe. It returns false if there is no place.
-func (cs *connSet) add(c *conn) bool {
+// addConn registers c, as a normal connection or as a probe. It returns false if there is no place.
+func (cs *connSet) addConn(c *deadlineConn) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c.quietSince.Store(time.Now().UnixNano())
-	if addr, ok := c.RemoteAddr().(*net.TCPAddr); ok && !cs.shared(addr.AddrPort().Addr().Unmap()) {
-		c.client = ClientGroup(addr.AddrPort().Addr())
+	if addr, ok := c.RemoteAddr().(*net.TCPAddr); ok && !cs.isSharedAddress(addr.AddrPort().Addr().Unmap()) {
+		c.clientPrefix = ClientGroup(addr.AddrPort().Addr())
 	}
-	if len(cs.open) >= cs.most || c.client.IsValid() && cs.of[c.client] >= max(1, cs.most/clientPart) {
+	if len(cs.openConns) >= cs.maxConns || c.clientPrefix.IsValid() && cs.of[c.clientPrefix] >= max(1, cs.maxConns/clientPart) {
 		return cs.addProbe(c)
 	}
 	if cs.isCrowded() {
 		cs.endLongestIdle()
 	}
-	cs.open[c] = struct{}{}
-	cs.of[c.client]++
+	cs.openConns[c] = struct{}{}
+	cs.of[c.clientPrefix]++
 	return true
 }
 
 // addProbe gives the new connection the place of the oldest probe that has sent no request yet. So
 // nobody can keep others out by holding places without a request.
-func (cs *connSet) addProbe(c *conn) bool {
-	if len(cs.probes) == ProbePlaces {
-		at := slices.IndexFunc(cs.probes, func(p *conn) bool { return p.endIfQuiet(p.quietSince.Load()) })
+func (cs *connSet) addProbe(c *deadlineConn) bool {
+	if len(cs.probeConns) == ProbePlaces {
+		at := slices.IndexFunc(cs.probeConns, func(p *deadlineConn) bool { return p.endIfQuiet(p.quietSince.Load()) })
 		if at < 0 {
 			return false
 		}
-		cs.probes[at].hangUp()
-		cs.probes = slices.Delete(cs.probes, at, at+1)
+		cs.probeConns[at].hangUp()
+		cs.probeConns = slices.Delete(cs.probeConns, at, at+1)
 	}
-	c.probe = true
-	cs.probes = append(cs.probes, c)
+	c.isProbe = true
+	cs.probeConns = append(cs.probeConns, c)
 	return true
 }
 
-func (cs *connSet) remove(c *conn) {
+func (cs *connSet) removeConn(c *deadlineConn) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if c.probe {
-		cs.probes = slices.DeleteFunc(cs.probes, func(p *conn) bool { return p == c })
+	if c.isProbe {
+		cs.probeConns = slices.DeleteFunc(cs.probeConns, func(p *deadlineConn) bool { return p == c })
 		return
 	}
-	if _, is := cs.open[c]; !is {
+	if _, is := cs.openConns[c]; !is {
 		return
 	}
-	delete(cs.open, c)
-	if cs.of[c.client]--; cs.of[c.client] == 0 {
-		delete(cs.of, c.client)
+	delete(cs.openConns, c)
+	if cs.of[c.clientPrefix]--; cs.of[c.clientPrefix] == 0 {
+		delete(cs.of, c.clientPrefix)
 	}
 	if !cs.isCrowded() {
-		cs.idle = nil
+		cs.idleConns = nil
 	}
 }
 
 // isCrowded reports whether one more connection would exceed crowdedPercent.
-func (cs *connSet) isCrowded() bool { return 100*(len(cs.open)+1) > crowdedPercent*cs.most }
+func (cs *connSet) isCrowded() bool { return 100*(len(cs.openConns)+1) > crowdedPercent*cs.maxConns }
 
 // endLongestIdle ends the connection that has waited longest for a request, if any waits. The order
 // of a scan stays valid: connections that began to wait after it have waited less.
 func (cs *connSet) endLongestIdle() {
 	for {
-		for len(cs.idle) > 0 {
-			next := cs.idle[0]
-			cs.idle = cs.idle[1:]
-			if _, is := cs.open[next.conn]; is && next.endIfQuiet(next.since) {
+		for len(cs.idleConns) > 0 {
+			next := cs.idleConns[0]
+			cs.idleConns = cs.idleConns[1:]
+			if _, is := cs.openConns[next.deadlineConn]; is && next.endIfQuiet(next.idleSince) {
 				return
 			}
 		}
 		// A scan takes about 50 ns per connection. When none is idle, not every new connection may
 		// cause one.
-		if time.Since(cs.scanned) < time.Duration(len(cs.open))*time.Microsecond {
+		if time.Since(cs.scannedAt) < time.Duration(len(cs.openConns))*time.Microsecond {
 			return
 		}
-		cs.scan()
-		if len(cs.idle) == 0 {
+		cs.scanIdle()
+		if len(cs.idleConns) == 0 {
 			return
 		}
 	}
 }
 
-func (cs *connSet) scan() {
-	cs.scanned = time.Now()
-	for c := range cs.open {
+func (cs *connSet) scanIdle() {
+	cs.scannedAt = time.Now()
+	for c := range cs.openConns {
 		if since := c.quietSince.Load(); since > 0 {
-			cs.idle = append(cs.idle, idleConn{c, since})
+			cs.idleConns = append(cs.idleConns, idleConn{c, since})
 		}
 	}
-	slices.SortFunc(cs.idle, func(a, b idleConn) int { return cmp.Compare(a.since, b.since) })
+	slices.SortFunc(cs.idleConns, func(a, b idleConn) int { return cmp.Compare(a.idleSince, b.idleSince) })
 }
 
 // endIfQuiet ends c if it has waited for a request since then: its goroutine, which reads, sees an
 // expired deadline. A connection that is writing the response to a poll is not cut off.
-func (c *conn) endIfQuiet(since int64) bool {
-	if since <= 0 || !c.quietSince.CompareAndSwap(since, ending) {
+func (c *deadlineConn) endIfQuiet(since int64) bool {
+	if since <= 0 || !c.quietSince.CompareAndSwap(since, endingConn) {
 		return false
 	}
 	c.Conn.SetReadDeadline(time.Unix(1, 0)) // an error shows with the next use
@@ -161,7 +161,7 @@ func (c *conn) endIfQuiet(since int64) bool {
 
 // hangUp releases the descriptor of c before the next connection is accepted. Its goroutine would
 // do so later, and clients that connect faster would use more descriptors than there are places.
-func (c *conn) hangUp() {
+func (c *deadlineConn) hangUp() {
 	switch socket := c.Conn.(type) {
 	case *tls.Conn:
 		socket.NetConn().Close() // an alert could not be read before the handshake
@@ -171,32 +171,32 @@ func (c *conn) hangUp() {
 	}
 }
 
-// ending is the value of quietSince of a connection that is being ended.
-const ending = -1
+// endingConn is the value of quietSince of a connection that is being ended.
+const endingConn = -1
 
-// silent returns the connections that never sent a byte. fasthttp regards them as busy.
-func (cs *connSet) silent() (out []*conn) {
+// silentConns returns the connections that never sent a byte. fasthttp regards them as busy.
+func (cs *connSet) silentConns() (out []*deadlineConn) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	for c := range cs.open {
-		if !c.spoke.Load() {
+	for c := range cs.openConns {
+		if !c.hasReceived.Load() {
 			out = append(out, c)
 		}
 	}
-	for _, c := range cs.probes {
-		if !c.spoke.Load() {
+	for _, c := range cs.probeConns {
+		if !c.hasReceived.Load() {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-// hurry sets a deadline for what streams still write, including writes in progress.
-func (cs *connSet) hurry(until time.Time) {
+// hurryStreams sets a deadline for what streams still write, including writes in progress.
+func (cs *connSet) hurryStreams(until time.Time) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	for c := range cs.open {
-		if c.streaming.Load() {
+	for c := range cs.openConns {
+		if c.isStreaming.Load() {
 			c.Conn.SetWriteDeadline(until)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func TestACrowdHasNoMoreSocketsThanPlaces(t *testing.T) {
 	for name, secure := range map[string]bool{"plain": false, "TLS": true} {
 		t.Run(name, func(t *testing.T) {
-			w := &Wire{ids: newRequestIDs(), conns: newConnSet(4, nil)}
+			w := &ConnServer{requestIDs: newRequestIDs(), conns: newConnSet(4, nil)}
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
@@ -32,11 +32,11 @@ func TestACrowdHasNoMoreSocketsThanPlaces(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer socket.Close()
-				c := &conn{Conn: socket, wire: w}
+				c := &deadlineConn{Conn: socket, wire: w}
 				if secure {
 					c.Conn = tls.Server(socket, &tls.Config{})
 				}
-				if !w.conns.add(c) {
+				if !w.conns.addConn(c) {
 					t.Fatalf("connection %d has no place", i)
 				}
 				peers = append(peers, peer)

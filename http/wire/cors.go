@@ -6,9 +6,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Origins are the web origins whose pages may read responses (Fetch standard, CORS protocol): in
+// AllowedOrigins are the web origins whose pages may read responses (Fetch standard, CORS protocol): in
 // the form that a browser sends, or "*" for all. Cookies never matter here: the service has none.
-type Origins []string
+type AllowedOrigins []string
 
 const (
 	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
@@ -19,9 +19,9 @@ const (
 
 var headerOrigin = []byte("Origin")
 
-// allow returns the Access-Control-Allow-Origin of a response to a page of this origin. Empty: the
+// allowedOrigin returns the Access-Control-Allow-Origin of a response to a page of this origin. Empty: the
 // browser does not let the page read the response.
-func (o Origins) allow(origin []byte) string {
+func (o AllowedOrigins) allowedOrigin(origin []byte) string {
 	switch {
 	case len(origin) == 0:
 	case slices.Contains(o, string(origin)):
@@ -32,23 +32,23 @@ func (o Origins) allow(origin []byte) string {
 	return ""
 }
 
-// share sets the headers that let pages of other origins read the response.
-func (o Origins) share(h *fasthttp.ResponseHeader, origin []byte) {
+// setHeaders sets the headers that let pages of other origins read the response.
+func (o AllowedOrigins) setHeaders(h *fasthttp.ResponseHeader, origin []byte) {
 	if len(o) == 0 {
 		return
 	}
 	h.Add("Vary", "Origin") // even without an Origin: a cache must not give that response to a page
-	if allowed := o.allow(origin); allowed != "" {
+	if allowed := o.allowedOrigin(origin); allowed != "" {
 		h.Set("Access-Control-Allow-Origin", allowed)
 		h.Set("Access-Control-Expose-Headers", corsExposed)
 	}
 }
 
 // Preflight responds to OPTIONS, which a browser sends before a cross-origin request.
-func (o Origins) Preflight(c *fasthttp.RequestCtx) {
+func (o AllowedOrigins) Preflight(c *fasthttp.RequestCtx) {
 	c.SetStatusCode(fasthttp.StatusNoContent)
 	h := &c.Request.Header
-	if o.allow(h.PeekBytes(headerOrigin)) == "" || len(h.Peek("Access-Control-Request-Method")) == 0 {
+	if o.allowedOrigin(h.PeekBytes(headerOrigin)) == "" || len(h.Peek("Access-Control-Request-Method")) == 0 {
 		return
 	}
 	out := &c.Response.Header
@@ -57,13 +57,13 @@ func (o Origins) Preflight(c *fasthttp.RequestCtx) {
 	out.Set("Access-Control-Max-Age", corsMaxAge)
 }
 
-// fields returns the headers of share as text, for a stream.
-func (o Origins) fields(origin []byte) string {
+// headerFields returns the headers of share as text, for a stream.
+func (o AllowedOrigins) headerFields(origin []byte) string {
 	if len(o) == 0 {
 		return ""
 	}
 	text := "Vary: Origin\r\n"
-	if allowed := o.allow(origin); allowed != "" {
+	if allowed := o.allowedOrigin(origin); allowed != "" {
 		text += "Access-Control-Allow-Origin: " + allowed + "\r\nAccess-Control-Expose-Headers: " + corsExposed + "\r\n"
 	}
 	return text

@@ -6,9 +6,9 @@ import (
 
 var headerIfNoneMatch = []byte("If-None-Match")
 
-// Matches reports whether an If-None-Match field contains the tag, by the weak comparison of RFC
+// MatchesETag reports whether an If-None-Match field contains the tag, by the weak comparison of RFC
 // 9110 section 13.1.2.
-func Matches(field, etag []byte) bool {
+func MatchesETag(field, etag []byte) bool {
 	for len(field) > 0 {
 		var one []byte
 		one, field, _ = bytes.Cut(field, []byte(","))

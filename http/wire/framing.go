@@ -19,10 +19,10 @@ func dropTrailers(h *fasthttp.RequestHeader) error {
 	return h.Read(bufio.NewReaderSize(bytes.NewReader(head), len(head)))
 }
 
-// ambiguous checks a header block, as received, for what two servers could parse differently (RFC
+// isAmbiguous checks a header block, as received, for what two servers could parse differently (RFC
 // 9112 sections 5.2, 6.3 and 11.2), and for duplicate credentials. It returns the reason, empty if
 // there is none, and whether the body is chunked.
-func ambiguous(raw []byte) (why string, chunked bool) {
+func isAmbiguous(raw []byte) (why string, chunked bool) {
 	var lengths, codings, keys, bearers int
 	for len(raw) > 0 {
 		end := bytes.IndexByte(raw, '\n')
@@ -37,23 +37,23 @@ func ambiguous(raw []byte) (why string, chunked bool) {
 		if line[0] == ' ' || line[0] == '\t' {
 			return "a header line is folded", false
 		}
-		if name, _, _ := bytes.Cut(line, []byte(":")); len(name) == 0 || !all(name, inToken) {
+		if name, _, _ := bytes.Cut(line, []byte(":")); len(name) == 0 || !allOf(name, inToken) {
 			return "the name of a header field is empty or contains an invalid byte", false
 		}
 		switch line[0] {
 		case 'c', 'C':
-			lengths += named(line, "Content-Length")
+			lengths += fieldNamed(line, "Content-Length")
 		case 't', 'T':
-			if named(line, "Transfer-Encoding") == 1 {
+			if fieldNamed(line, "Transfer-Encoding") == 1 {
 				codings++
 				if !bytes.EqualFold(bytes.TrimSpace(line[len("Transfer-Encoding:"):]), []byte("chunked")) {
 					return "Transfer-Encoding is not chunked", false
 				}
 			}
 		case 'x', 'X':
-			keys += named(line, "X-API-Key")
+			keys += fieldNamed(line, "X-API-Key")
 		case 'a', 'A':
-			bearers += named(line, "Authorization")
+			bearers += fieldNamed(line, "Authorization")
 		}
 	}
 	switch {
@@ -65,8 +65,8 @@ func ambiguous(raw []byte) (why string, chunked bool) {
 	return "", codings > 0
 }
 
-// named returns 1 if the line is a field with this name, else 0.
-func named(line []byte, name string) int {
+// fieldNamed returns 1 if the line is a field with this name, else 0.
+func fieldNamed(line []byte, name string) int {
 	if len(line) > len(name) && line[len(name)] == ':' && bytes.EqualFold(line[:len(name)], []byte(name)) {
 		return 1
 	}
@@ -75,17 +75,17 @@ func named(line []byte, name string) int {
 
 // refuseFraming responds 400 and closes the connection. The end of this request is ambiguous, so
 // nothing that follows on the connection may be parsed as a request.
-func (w *Wire) refuseFraming(c *fasthttp.RequestCtx, why string) {
-	w.opts.Refuse(c, fasthttp.StatusBadRequest, "The request is ambiguous: "+why)
+func (w *ConnServer) refuseFraming(c *fasthttp.RequestCtx, why string) {
+	w.opts.RefuseRequest(c, fasthttp.StatusBadRequest, "The request is ambiguous: "+why)
 	endRefused(c, lingerStranger)
 }
 
-// unreadable responds to a request that could not be parsed. fasthttp closes the connection
+// refuseUnreadable responds to a request that could not be parsed. fasthttp closes the connection
 // afterwards.
-func (w *Wire) unreadable(c *fasthttp.RequestCtx, err error) {
-	w.stamp(c)
+func (w *ConnServer) refuseUnreadable(c *fasthttp.RequestCtx, err error) {
+	w.stampResponse(c)
 	status, detail := unreadableResponse(err)
-	w.opts.Refuse(c, status, detail)
+	w.opts.RefuseRequest(c, status, detail)
 	endRefused(c, lingerStranger)
 }
 

@@ -18,54 +18,54 @@ import (
 // ordinary route, which is equally correct and slower.
 const maxLaneBytes = 64 << 20
 
-// lane returns its memory to the budget when it ends.
-type lane struct {
-	*Response
-	held *atomic.Int64 // sum over all lanes
-	once sync.Once
+// tagView returns its memory to the budget when it ends.
+type tagView struct {
+	*PollResponse
+	heldBytes *atomic.Int64 // sum over all lanes
+	once      sync.Once
 }
 
 // Retire implements inbox.Rendering.
-func (l *lane) Retire() {
-	l.Response.Retire()
-	l.once.Do(func() { l.held.Add(-l.size()) })
+func (l *tagView) Retire() {
+	l.PollResponse.Retire()
+	l.once.Do(func() { l.heldBytes.Add(-l.memoryBytes()) })
 }
 
-func (r *Response) size() int64 { return int64(unsafe.Sizeof(*r)) + int64(cap(r.text)) }
+func (r *PollResponse) memoryBytes() int64 { return int64(unsafe.Sizeof(*r)) + int64(cap(r.text)) }
 
 // KeepLane caches r in v for later polls of recipient, if r is small and the budget has room.
-func (w *Wire) KeepLane(v *inbox.View, recipient string, r *Response) {
-	if len(r.wire()) > maxWireBytes {
+func (w *ConnServer) KeepLane(v *inbox.View, recipient string, r *PollResponse) {
+	if len(r.wireBytes()) > maxWireBytes {
 		return
 	}
-	l := &lane{Response: r, held: &w.lanes}
-	if l.held.Add(l.size()) > maxLaneBytes || !v.CarryLane(recipient, l) {
+	l := &tagView{PollResponse: r, heldBytes: &w.tagBytes}
+	if l.heldBytes.Add(l.memoryBytes()) > maxLaneBytes || !v.CarryLane(recipient, l) {
 		l.Retire()
 	}
 }
 
 // LaneOf returns the response to polls of recipient that v carries if it is still valid at now.
-func LaneOf(v *inbox.View, recipient string, now time.Time) *Response {
-	if l, _ := v.Lane(recipient).(*lane); l != nil && l.alive(now) {
-		return l.Response
+func LaneOf(v *inbox.View, recipient string, now time.Time) *PollResponse {
+	if l, _ := v.RecipientRendering(recipient).(*tagView); l != nil && l.isAlive(now) {
+		return l.PollResponse
 	}
 	return nil
 }
 
-// Inbox returns the address of the polled inbox without the tag. The result aliases q.Address or
+// UntaggedAddress returns the address of the polled inbox without the tag. The result aliases q.Address or
 // room.
-func (q *Poll) Inbox(room *[address.MaxLength]byte) []byte {
-	plus, at := bytes.IndexByte(q.Address, '+'), bytes.IndexByte(q.Address, '@')
-	if plus <= 0 || plus > at || len(q.Address) > len(room) {
-		return q.Address
+func (q *PollRequest) UntaggedAddress(room *[address.MaxLength]byte) []byte {
+	plus, at := bytes.IndexByte(q.InboxAddress, '+'), bytes.IndexByte(q.InboxAddress, '@')
+	if plus <= 0 || plus > at || len(q.InboxAddress) > len(room) {
+		return q.InboxAddress
 	}
-	return append(append(room[:0], q.Address[:plus]...), q.Address[at:]...)
+	return append(append(room[:0], q.InboxAddress[:plus]...), q.InboxAddress[at:]...)
 }
 
 // responseTo returns the response to q that v carries if it is still valid at now.
-func responseTo(q Poll, v *inbox.View, now time.Time) *Response {
-	if bytes.IndexByte(q.Address, '+') < 0 {
+func responseTo(q PollRequest, v *inbox.View, now time.Time) *PollResponse {
+	if bytes.IndexByte(q.InboxAddress, '+') < 0 {
 		return ResponseOf(v, now)
 	}
-	return LaneOf(v, string(q.Address), now)
+	return LaneOf(v, string(q.InboxAddress), now)
 }

@@ -2,43 +2,43 @@ package wire
 
 import "unsafe"
 
-// room is a Response followed directly by the memory for its bytes.
-type room[Space any] struct {
-	Response
-	space Space
+// responseRoom is a Response followed directly by the memory for its bytes.
+type responseRoom[Space any] struct {
+	PollResponse
+	byteSpace Space
 }
 
-func newRoom[Space any]() *Response {
-	r := new(room[Space])
-	r.text = unsafe.Slice((*byte)(unsafe.Pointer(&r.space)), unsafe.Sizeof(r.space))[:0]
-	return &r.Response
+func newRoom[Space any]() *PollResponse {
+	r := new(responseRoom[Space])
+	r.text = unsafe.Slice((*byte)(unsafe.Pointer(&r.byteSpace)), unsafe.Sizeof(r.byteSpace))[:0]
+	return &r.PollResponse
 }
 
-// besides is what a room needs in addition to its bytes: the Response, and one word of the
+// roomOverhead is what a room needs in addition to its bytes: the Response, and one word of the
 // allocator.
-const besides = 72
+const roomOverhead = 72
 
-// rooms have the size classes of the Go allocator.
-var rooms = []struct {
+// roomSizes have the size classes of the Go allocator.
+var roomSizes = []struct {
 	bytes int
-	make  func() *Response
+	make  func() *PollResponse
 }{
-	{512 - besides, newRoom[[512 - besides]byte]}, {1024 - besides, newRoom[[1024 - besides]byte]},
-	{1536 - besides, newRoom[[1536 - besides]byte]}, {2048 - besides, newRoom[[2048 - besides]byte]},
-	{2688 - besides, newRoom[[2688 - besides]byte]}, {3072 - besides, newRoom[[3072 - besides]byte]},
-	{3456 - besides, newRoom[[3456 - besides]byte]}, {4096 - besides, newRoom[[4096 - besides]byte]},
-	{4864 - besides, newRoom[[4864 - besides]byte]}, {6144 - besides, newRoom[[6144 - besides]byte]},
-	{8192 - besides, newRoom[[8192 - besides]byte]}, {12288 - besides, newRoom[[12288 - besides]byte]},
-	{16384 - besides, newRoom[[16384 - besides]byte]}, {24576 - besides, newRoom[[24576 - besides]byte]},
+	{512 - roomOverhead, newRoom[[512 - roomOverhead]byte]}, {1024 - roomOverhead, newRoom[[1024 - roomOverhead]byte]},
+	{1536 - roomOverhead, newRoom[[1536 - roomOverhead]byte]}, {2048 - roomOverhead, newRoom[[2048 - roomOverhead]byte]},
+	{2688 - roomOverhead, newRoom[[2688 - roomOverhead]byte]}, {3072 - roomOverhead, newRoom[[3072 - roomOverhead]byte]},
+	{3456 - roomOverhead, newRoom[[3456 - roomOverhead]byte]}, {4096 - roomOverhead, newRoom[[4096 - roomOverhead]byte]},
+	{4864 - roomOverhead, newRoom[[4864 - roomOverhead]byte]}, {6144 - roomOverhead, newRoom[[6144 - roomOverhead]byte]},
+	{8192 - roomOverhead, newRoom[[8192 - roomOverhead]byte]}, {12288 - roomOverhead, newRoom[[12288 - roomOverhead]byte]},
+	{16384 - roomOverhead, newRoom[[16384 - roomOverhead]byte]}, {24576 - roomOverhead, newRoom[[24576 - roomOverhead]byte]},
 }
 
 // roomFor makes an empty Response with capacity for so many bytes. Bytes beyond the largest room
 // are allocated separately.
-func roomFor(bytes int) *Response {
-	for _, size := range rooms {
+func roomFor(bytes int) *PollResponse {
+	for _, size := range roomSizes {
 		if bytes <= size.bytes {
 			return size.make()
 		}
 	}
-	return &Response{text: make([]byte, 0, bytes)}
+	return &PollResponse{text: make([]byte, 0, bytes)}
 }

@@ -22,73 +22,73 @@ import (
 // recheckStep is how often a parked request checks whether its client closed the connection.
 const recheckStep = 5 * time.Second
 
-// Parked is a request that waits. Its goroutine owns it and the connection.
-type Parked struct {
-	wire        *Wire
-	conn        *conn
+// ParkedRequest is a request that waits. Its goroutine owns it and the connection.
+type ParkedRequest struct {
+	wire        *ConnServer
+	conn        *deadlineConn
 	id          []byte // X-Request-Id
 	ifNoneMatch []byte
 	origin      []byte // Origin, if pages of other origins may read responses
-	access      access
-	head        bool // HEAD: the response has no body
-	last        bool // the connection ends with the response
-	ended       bool // no longer counted in wire.parked, or counted by somebody else
+	accessEntry accessEntry
+	isHead      bool // HEAD: the response has no body
+	closesAfter bool // the connection ends with the response
+	hasEnded    bool // no longer counted in wire.parked, or counted by somebody else
 	timer       *time.Timer
 }
 
-// Park lets a request wait outside fasthttp. It calls run on a new goroutine, which ends with
+// ParkRequest lets a request wait outside fasthttp. It calls run on a new goroutine, which ends with
 // Respond or End. run must not use c.
-func (w *Wire) Park(c *fasthttp.RequestCtx, run func(*Parked)) {
+func (w *ConnServer) ParkRequest(c *fasthttp.RequestCtx, run func(*ParkedRequest)) {
 	h := &c.Request.Header
-	own := c.Conn().(*conn) // listener makes every connection
-	p := &Parked{wire: w, conn: own, id: []byte(RequestID(c)), head: c.IsHead(), last: h.ConnectionClose() || !h.IsHTTP11()}
+	own := c.Conn().(*deadlineConn) // listener makes every connection
+	p := &ParkedRequest{wire: w, conn: own, id: []byte(RequestID(c)), isHead: c.IsHead(), closesAfter: h.ConnectionClose() || !h.IsHTTP11()}
 	if tags := h.PeekCanonical(headerIfNoneMatch); len(tags) > 0 {
 		p.ifNoneMatch = append(p.ifNoneMatch, tags...)
 	}
-	if origin := h.PeekBytes(headerOrigin); len(origin) > 0 && len(w.opts.Origins) > 0 {
+	if origin := h.PeekBytes(headerOrigin); len(origin) > 0 && len(w.opts.AllowedOrigins) > 0 {
 		p.origin = append(p.origin, origin...)
 	}
-	p.access = w.accessOf(c)
-	w.parked.Add(1) // until the response is complete, see resume
+	p.accessEntry = w.accessOf(c)
+	w.parkedCount.Add(1) // until the response is complete, see resume
 	c.HijackSetNoResponse(true)
 	c.Hijack(func(hijacked net.Conn) {
-		own.detach(hijacked)
-		go p.run(run)
+		own.detachConn(hijacked)
+		go p.runParked(run)
 	})
 }
 
-func (p *Parked) run(run func(*Parked)) {
+func (p *ParkedRequest) runParked(run func(*ParkedRequest)) {
 	defer func() {
 		if e := recover(); e != nil {
-			p.wire.opts.Logger.Error("http: a waiting request panicked", "request", string(p.id), "err", fault.Panicked(e), "stack", string(debug.Stack()))
-			p.End()
+			p.wire.opts.Logger.Error("http: a waiting request panicked", "request", string(p.id), "err", fault.DescribePanic(e), "stack", string(debug.Stack()))
+			p.CloseConn()
 		}
 	}()
 	run(p)
 }
 
-// End closes the connection, with or without a response before.
-func (p *Parked) End() {
+// CloseConn closes the connection, with or without a response before.
+func (p *ParkedRequest) CloseConn() {
 	p.noteParked()
 	p.conn.Close()
-	if !p.ended {
-		p.ended = true
-		p.wire.parked.Add(-1)
+	if !p.hasEnded {
+		p.hasEnded = true
+		p.wire.parkedCount.Add(-1)
 	}
 }
 
-// Ended says how a wait ended.
-type Ended uint8
+// WaitResult says how a wait ended.
+type WaitResult uint8
 
 const (
-	Woken  Ended = iota // a channel was closed, or a timer fired: check again
-	Over                // the deadline passed, or the server is stopping
-	HungUp              // the client closed the connection
+	WokenUp  WaitResult = iota // a channel was closed, or a timer fired: check again
+	TimeOver                   // the deadline passed, or the server is stopping
+	HungUp                     // the client closed the connection
 )
 
-// Wait waits until one of the channels is closed (a nil channel never is), until the deadline, or
+// AwaitSignal waits until one of the channels is closed (a nil channel never is), until the deadline, or
 // until the server stops, but no longer than most.
-func (p *Parked) Wait(until time.Time, most time.Duration, a, b, c <-chan struct{}) Ended {
+func (p *ParkedRequest) AwaitSignal(until time.Time, most time.Duration, a, b, c <-chan struct{}) WaitResult {
 	most = min(most, recheckStep, time.Until(until))
 	if p.timer == nil {
 		p.timer = time.NewTimer(most)
@@ -99,124 +99,124 @@ func (p *Parked) Wait(until time.Time, most time.Duration, a, b, c <-chan struct
 	case <-a:
 	case <-b:
 	case <-c:
-	case <-p.wire.stopping:
-		return Over
+	case <-p.wire.stopCh:
+		return TimeOver
 	case <-p.timer.C:
 		switch {
 		case p.conn.hungUp():
 			return HungUp
 		case !time.Now().Before(until):
-			return Over
+			return TimeOver
 		}
 	}
-	return Woken
+	return WokenUp
 }
 
-// contexts are reused for the responses of parked requests.
-var contexts = sync.Pool{New: func() any { return new(fasthttp.RequestCtx) }}
+// contextPool are reused for the responses of parked requests.
+var contextPool = sync.Pool{New: func() any { return new(fasthttp.RequestCtx) }}
 
-// Respond calls write to make the response, sends it, and gives the connection back to fasthttp.
-func (p *Parked) Respond(write func(*fasthttp.RequestCtx)) {
+// SendResponse calls write to make the response, sends it, and gives the connection back to fasthttp.
+func (p *ParkedRequest) SendResponse(write func(*fasthttp.RequestCtx)) {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	err := p.send(write)
+	err := p.sendResponse(write)
 	p.noteParked()
-	if err != nil || p.last || p.wire.isStopping() {
-		p.End()
+	if err != nil || p.closesAfter || p.wire.isStopping() {
+		p.CloseConn()
 		return
 	}
-	p.resume()
+	p.resumeConn()
 }
 
-func (p *Parked) send(write func(*fasthttp.RequestCtx)) error {
-	c := contexts.Get().(*fasthttp.RequestCtx)
-	c.Init2(p.conn, silent{}, false)
+func (p *ParkedRequest) sendResponse(write func(*fasthttp.RequestCtx)) error {
+	c := contextPool.Get().(*fasthttp.RequestCtx)
+	c.Init2(p.conn, discardLogger{}, false)
 	defer func() {
 		c.Request.Reset()
 		c.Response.Reset()
-		contexts.Put(c)
+		contextPool.Put(c)
 	}()
 	if p.ifNoneMatch != nil {
 		c.Request.Header.SetCanonical(headerIfNoneMatch, p.ifNoneMatch)
 	}
 	h := &c.Response.Header
 	p.wire.stampWith(h, p.id)
-	p.wire.opts.Origins.share(h, p.origin)
+	p.wire.opts.AllowedOrigins.setHeaders(h, p.origin)
 	h.SetNoDefaultContentType(true)
 	write(c)
-	c.Response.SkipBody = p.head
-	if p.last = p.last || p.wire.isStopping() || h.ConnectionClose(); p.last {
+	c.Response.SkipBody = p.isHead
+	if p.closesAfter = p.closesAfter || p.wire.isStopping() || h.ConnectionClose(); p.closesAfter {
 		h.SetConnectionClose()
 	}
-	p.access.wrote(c.Response.StatusCode(), len(c.Response.Body()))
-	out := writers.Get().(*bufio.Writer)
-	defer writers.Put(out)
+	p.accessEntry.addWritten(c.Response.StatusCode(), len(c.Response.Body()))
+	out := writerPool.Get().(*bufio.Writer)
+	defer writerPool.Put(out)
 	out.Reset(p.conn)
 	return errors.Join(c.Response.Write(out), out.Flush())
 }
 
-var writers = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
+var writerPool = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
 
-// resume gives the connection back to fasthttp, as one between two requests.
-func (p *Parked) resume() {
+// resumeConn gives the connection back to fasthttp, as one between two requests.
+func (p *ParkedRequest) resumeConn() {
 	w, c := p.wire, p.conn
-	c.spoke.Store(false) // so that Shutdown closes it if that comes before the next request
+	c.hasReceived.Store(false) // so that Shutdown closes it if that comes before the next request
 	if w.isStopping() {
-		p.End()
+		p.CloseConn()
 		return
 	}
 	c.SetReadDeadline(time.Now().Add(idleTimeout))
-	p.ended, c.resumed = true, true // the first Read decrements wire.parked: fasthttp counts the connection then
-	if err := w.fast.ServeConn(c); errors.Is(err, fasthttp.ErrConcurrencyLimit) {
-		w.parked.Add(-1)
+	p.hasEnded, c.isResumed = true, true // the first Read decrements wire.parked: fasthttp counts the connection then
+	if err := w.fastServer.ServeConn(c); errors.Is(err, fasthttp.ErrConcurrencyLimit) {
+		w.parkedCount.Add(-1)
 	}
 }
 
-// Stream begins a response that ends with the connection: status 200, the fields, each with its
+// BeginStream begins a response that ends with the connection: status 200, the fields, each with its
 // CRLF, and the start of the body. The response to HEAD ends before the body.
-func (p *Parked) Stream(fields string, now time.Time, body []byte) error {
-	p.conn.streaming.Store(true)
-	p.conn.narrow(streamWindow)
+func (p *ParkedRequest) BeginStream(fields string, now time.Time, body []byte) error {
+	p.conn.isStreaming.Store(true)
+	p.conn.narrowWindow(streamWindow)
 	b := append(make([]byte, 0, 512), p.wire.status200...)
-	b = append(b, p.wire.date.at(now)...)
-	fields += p.wire.opts.Origins.fields(p.origin)
+	b = append(b, p.wire.dateHeader.at(now)...)
+	fields += p.wire.opts.AllowedOrigins.headerFields(p.origin)
 	b = append(append(append(b, "\r\n"...), fields...), "Connection: close\r\nX-Request-Id: "...)
 	b = append(append(b, p.id...), "\r\n\r\n"...)
-	p.access.wrote(fasthttp.StatusOK, -len(b))
-	if p.head {
-		return errors.Join(p.Write(b), errHead)
+	p.accessEntry.addWritten(fasthttp.StatusOK, -len(b))
+	if p.isHead {
+		return errors.Join(p.WriteBody(b), errHead)
 	}
-	return p.Write(append(b, body...))
+	return p.WriteBody(append(b, body...))
 }
 
 // errHead ends the stream that responds to a HEAD request.
 var errHead = errors.New("http: the method is HEAD")
 
-// Write continues the stream. It fails if the client accepts nothing for writeTimeout.
-func (p *Parked) Write(b []byte) error {
+// WriteBody continues the stream. It fails if the client accepts nothing for writeTimeout.
+func (p *ParkedRequest) WriteBody(b []byte) error {
 	n, err := p.conn.Write(b)
-	p.access.wrote(fasthttp.StatusOK, n)
+	p.accessEntry.addWritten(fasthttp.StatusOK, n)
 	return err
 }
 
 // errDetached stops fasthttp from reading ahead.
 var errDetached = errors.New("http: the connection is parked")
 
-// detach takes the connection away from fasthttp: it saves what fasthttp read ahead, and makes the
+// detachConn takes the connection away from fasthttp: it saves what fasthttp read ahead, and makes the
 // connection ignore the Close that fasthttp calls when the hijacker returns.
-func (c *conn) detach(hijacked io.Reader) {
-	c.detached = true
-	if c.ahead, _ = io.ReadAll(hijacked); len(c.ahead) == 0 {
-		c.ahead = nil // frees half a KiB for each request that waits
+func (c *deadlineConn) detachConn(hijacked io.Reader) {
+	c.isDetached = true
+	if c.readAhead, _ = io.ReadAll(hijacked); len(c.readAhead) == 0 {
+		c.readAhead = nil // frees half a KiB for each request that waits
 	}
-	c.detached = false
+	c.isDetached = false
 	c.handedOver.Add(1)
 }
 
 // keptOpen consumes one Close of fasthttp that must be ignored. Which one of several it consumes
 // does not matter: each detach leads to exactly one such Close.
-func (c *conn) keptOpen() bool {
+func (c *deadlineConn) keptOpen() bool {
 	for n := c.handedOver.Load(); n > 0; n = c.handedOver.Load() {
 		if c.handedOver.CompareAndSwap(n, n-1) {
 			return true
@@ -226,7 +226,7 @@ func (c *conn) keptOpen() bool {
 }
 
 // SetDeadline implements net.Conn. fasthttp calls it before it lets go of a connection.
-func (c *conn) SetDeadline(t time.Time) error {
+func (c *deadlineConn) SetDeadline(t time.Time) error {
 	c.readUntil, c.writeUntil = t, t
 	c.Conn.SetDeadline(t) // an error shows again with the next use
 	return nil
@@ -242,26 +242,26 @@ const (
 	downloadWindow = 256 << 10
 )
 
-// narrow bounds what the kernel buffers of what is written.
-func (c *conn) narrow(window int) {
+// narrowWindow bounds what the kernel buffers of what is written.
+func (c *deadlineConn) narrowWindow(window int) {
 	if tcp, ok := c.transport().(interface{ SetWriteBuffer(int) error }); ok {
 		tcp.SetWriteBuffer(window) // an error shows again with the next use
 	}
 }
 
-// Narrow prepares a request whose response is a download. Until widen is called, the kernel buffers
+// NarrowWindow prepares a request whose response is a download. Until widen is called, the kernel buffers
 // no more of it than of a stream, so that a peer that does not read cannot have it all buffered.
-func Narrow(at *fasthttp.RequestCtx) (widen func()) {
-	c, _ := at.Conn().(*conn)
+func NarrowWindow(at *fasthttp.RequestCtx) (widen func()) {
+	c, _ := at.Conn().(*deadlineConn)
 	if c == nil {
 		return func() {}
 	}
-	c.narrow(streamWindow)
-	return func() { c.narrow(downloadWindow) }
+	c.narrowWindow(streamWindow)
+	return func() { c.narrowWindow(downloadWindow) }
 }
 
 // transport returns the connection below TLS, or the connection itself without TLS.
-func (c *conn) transport() net.Conn {
+func (c *deadlineConn) transport() net.Conn {
 	if outer, ok := c.Conn.(interface{ NetConn() net.Conn }); ok {
 		return outer.NetConn()
 	}
@@ -270,7 +270,7 @@ func (c *conn) transport() net.Conn {
 
 // hungUp reports whether the client closed the connection. It consumes nothing: a next request
 // stays unread. A TLS connection is seen as closed when its transport is.
-func (c *conn) hungUp() bool {
+func (c *deadlineConn) hungUp() bool {
 	sys, ok := c.transport().(syscall.Conn)
 	if !ok {
 		return false

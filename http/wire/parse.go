@@ -11,18 +11,18 @@ var (
 )
 
 // parsePoll parses b, which must be exactly one plain poll.
-func parsePoll(b []byte) (q Poll, ok bool) {
+func parsePoll(b []byte) (q PollRequest, ok bool) {
 	line, rest, ok := cutLine(b)
 	if !ok {
 		return q, false
 	}
 	uri, get := bytes.CutPrefix(line, []byte("GET "))
 	uri, current := bytes.CutSuffix(uri, []byte(" HTTP/1.1"))
-	return q, get && current && q.path(uri) && q.fields(rest) && q.Token != nil
+	return q, get && current && q.readPath(uri) && q.readFields(rest) && q.BearerToken != nil
 }
 
-// fields parses the header fields, up to the end of b.
-func (q *Poll) fields(b []byte) bool {
+// readFields parses the header fields, up to the end of b.
+func (q *PollRequest) readFields(b []byte) bool {
 	hosts := 0
 	for {
 		line, rest, ok := cutLine(b)
@@ -33,7 +33,7 @@ func (q *Poll) fields(b []byte) bool {
 			return len(rest) == 0 && hosts == 1
 		}
 		name, value, ok := bytes.Cut(line, []byte(":"))
-		if !ok || !q.take(name, bytes.Trim(value, " \t"), &hosts) {
+		if !ok || !q.takeField(name, bytes.Trim(value, " \t"), &hosts) {
 			return false
 		}
 		b = rest
@@ -50,26 +50,26 @@ func cutLine(b []byte) (line, rest []byte, ok bool) {
 	return b[:end], b[end+2:], true
 }
 
-// path parses the path. The address must be in canonical form, with or without a tag, so that
+// readPath parses the path. The address must be in canonical form, with or without a tag, so that
 // nothing has to be decoded or lower-cased.
-func (q *Poll) path(uri []byte) (ok bool) {
-	if q.Address, ok = bytes.CutPrefix(uri, agentPrefix); !ok {
+func (q *PollRequest) readPath(uri []byte) (ok bool) {
+	if q.InboxAddress, ok = bytes.CutPrefix(uri, agentPrefix); !ok {
 		q.PerInbox = true
-		if q.Address, ok = bytes.CutPrefix(uri, perInboxPrefix); !ok {
+		if q.InboxAddress, ok = bytes.CutPrefix(uri, perInboxPrefix); !ok {
 			return false
 		}
 	}
-	address := q.Address
-	if q.Address, ok = bytes.CutSuffix(address, pollSuffix); !ok {
-		q.Address, ok = bytes.CutSuffix(address, receivedSuffix)
+	address := q.InboxAddress
+	if q.InboxAddress, ok = bytes.CutSuffix(address, pollSuffix); !ok {
+		q.InboxAddress, ok = bytes.CutSuffix(address, receivedSuffix)
 	}
-	return ok && all(q.Address, inAddress) && bytes.Count(q.Address, []byte("@")) == 1
+	return ok && allOf(q.InboxAddress, inAddress) && bytes.Count(q.InboxAddress, []byte("@")) == 1
 }
 
-// take notes one header field. It returns false if the field is a duplicate, or if it can change
+// takeField notes one header field. It returns false if the field is a duplicate, or if it can change
 // the meaning or the end of the request. fasthttp handles such requests.
-func (q *Poll) take(name, value []byte, hosts *int) bool {
-	if len(name) == 0 || !all(name, inName) || !all(value, inValue) {
+func (q *PollRequest) takeField(name, value []byte, hosts *int) bool {
+	if len(name) == 0 || !allOf(name, inName) || !allOf(value, inValue) {
 		return false
 	}
 	switch {
@@ -77,10 +77,10 @@ func (q *Poll) take(name, value []byte, hosts *int) bool {
 		*hosts++
 		return plainHost(value)
 	case is(name, "X-Api-Key"):
-		return q.credential(value)
+		return q.setCredential(value)
 	case is(name, "Authorization"):
 		token, bearer := bytes.CutPrefix(value, bearerScheme)
-		return bearer && q.credential(bytes.TrimLeft(token, " "))
+		return bearer && q.setCredential(bytes.TrimLeft(token, " "))
 	case is(name, "If-None-Match"):
 		again := q.ifNoneMatch != nil
 		q.ifNoneMatch = value
@@ -100,13 +100,13 @@ func (q *Poll) take(name, value []byte, hosts *int) bool {
 // else.
 func plainHost(value []byte) bool {
 	host, port, ported := bytes.Cut(value, []byte(":"))
-	return len(host) > 0 && all(host, inHost) && (!ported || len(port) > 0 && all(port, inPort))
+	return len(host) > 0 && allOf(host, inHost) && (!ported || len(port) > 0 && allOf(port, inPort))
 }
 
-// credential notes the token of the request, which must be the only one.
-func (q *Poll) credential(token []byte) bool {
-	again := q.Token != nil
-	q.Token = token
+// setCredential notes the token of the request, which must be the only one.
+func (q *PollRequest) setCredential(token []byte) bool {
+	again := q.BearerToken != nil
+	q.BearerToken = token
 	return !again && len(token) > 0
 }
 
@@ -120,7 +120,7 @@ const (
 	inToken // RFC 9110 section 5.6.2: the characters of a field name
 )
 
-var parts = func() (of [256]byte) {
+var charClasses = func() (of [256]byte) {
 	set := func(part byte, among string) {
 		for i := range len(among) {
 			of[among[i]] |= part
@@ -139,9 +139,9 @@ var parts = func() (of [256]byte) {
 	return of
 }()
 
-func all(text []byte, part byte) bool {
+func allOf(text []byte, part byte) bool {
 	for _, b := range text {
-		if parts[b]&part == 0 {
+		if charClasses[b]&part == 0 {
 			return false
 		}
 	}

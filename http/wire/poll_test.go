@@ -23,11 +23,11 @@ const (
 )
 
 // polls returns plain polls of an inbox with a cached response; its key is k.
-func polls() (w *Wire, c *conn, polls map[string][]byte) {
+func polls() (w *ConnServer, c *deadlineConn, polls map[string][]byte) {
 	p := &account.Principal{Hash: account.HashToken([]byte("k")), Kind: account.KindInboxKey}
 	view := inbox.NewView(&inbox.State{})
-	NewResponse(own, bytes.Repeat([]byte("x"), 2000), []byte(`"1-new"`), time.Time{}).Keep(view)
-	w = New(Options{MaxConns: 1, Owner: partition.NewOwner(partition.All()), Allow: func(Poll, time.Time) (*account.Principal, *inbox.View) { return p, view }})
+	NewResponse(own, bytes.Repeat([]byte("x"), 2000), []byte(`"1-new"`), time.Time{}).KeepInView(view)
+	w = New(Options{MaxConns: 1, PartitionOwner: partition.NewOwner(partition.AllGroups()), AllowPoll: func(PollRequest, time.Time) (*account.Principal, *inbox.View) { return p, view }})
 	w.KeepLane(view, tagged, NewResponse(tagged, bytes.Repeat([]byte("t"), 2000), []byte(`"1-new"`), time.Time{}))
 	polls = map[string][]byte{"tag": []byte("GET /api/v1/inboxes/" + tagged + "/latest HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\n")}
 	polls["received"] = []byte("GET /api/v1/inboxes/" + own + "/latest?direction=in HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\n")
@@ -39,7 +39,7 @@ func polls() (w *Wire, c *conn, polls map[string][]byte) {
 	} {
 		polls[name] = []byte("GET " + p[0] + own + "/latest HTTP/1.1\r\nHost: x\r\n" + p[1] + "\r\n\r\n")
 	}
-	return w, &conn{Conn: discard{}, number: 7, wire: w}, polls
+	return w, &deadlineConn{Conn: discard{}, connNumber: 7, wire: w}, polls
 }
 
 // TestAPollAllocatesNothing covers all work of the wire except the system call.
@@ -101,18 +101,18 @@ func FuzzParsePoll(f *testing.F) {
 		if err := h.Read(r); err != nil {
 			t.Fatalf("fasthttp refuses it: %v", err)
 		}
-		var of Poll
-		plain := of.path(h.RequestURI())
+		var of PollRequest
+		plain := of.readPath(h.RequestURI())
 		key, bearer := h.PeekCanonical([]byte("X-Api-Key")), h.PeekCanonical([]byte("Authorization"))
 		token := append(key[:len(key):len(key)], bytes.TrimLeft(bytes.TrimPrefix(bearer, bearerScheme), " ")...)
-		why, chunked := ambiguous(h.RawHeaders())
+		why, chunked := isAmbiguous(h.RawHeaders())
 		switch {
 		case r.Buffered() != 0:
 			t.Error("something follows")
-		case !plain || !bytes.Equal(of.Address, q.Address) || of.PerInbox != q.PerInbox:
-			t.Errorf("path %q %v and %q %v", of.Address, of.PerInbox, q.Address, q.PerInbox)
-		case len(key) > 0 && len(bearer) > 0, !bytes.Equal(token, q.Token):
-			t.Errorf("token %q and %q", token, q.Token)
+		case !plain || !bytes.Equal(of.InboxAddress, q.InboxAddress) || of.PerInbox != q.PerInbox:
+			t.Errorf("path %q %v and %q %v", of.InboxAddress, of.PerInbox, q.InboxAddress, q.PerInbox)
+		case len(key) > 0 && len(bearer) > 0, !bytes.Equal(token, q.BearerToken):
+			t.Errorf("token %q and %q", token, q.BearerToken)
 		case !h.IsGet() || h.ConnectionClose() || h.ContentLength() > 0 || h.ContentLength() == -1:
 			t.Errorf("method %s, close %v, length %d", h.Method(), h.ConnectionClose(), h.ContentLength())
 		case why != "" || chunked:
@@ -128,10 +128,10 @@ func FuzzParsePoll(f *testing.F) {
 // TestAPollOfAMovedInboxIsNotAnswered from memory: the route decides until the group returns.
 func TestAPollOfAMovedInboxIsNotAnswered(t *testing.T) {
 	w, c, polls := polls()
-	allow, asked := w.opts.Allow, 0
+	allow, asked := w.opts.AllowPoll, 0
 	group := partition.Of(own).Group()
-	w.opts.Allow = func(q Poll, now time.Time) (*account.Principal, *inbox.View) {
-		if asked++; !w.opts.Owner.Owns(group) {
+	w.opts.AllowPoll = func(q PollRequest, now time.Time) (*account.Principal, *inbox.View) {
+		if asked++; !w.opts.PartitionOwner.OwnsGroup(group) {
 			return nil, nil
 		}
 		return allow(q, now)
@@ -140,7 +140,7 @@ func TestAPollOfAMovedInboxIsNotAnswered(t *testing.T) {
 		owns, answered bool
 		asked          int
 	}{{true, true, 1}, {true, true, 1}, {false, false, 2}, {false, false, 3}, {true, true, 3}} {
-		w.opts.Owner.Set(group, want.owns)
+		w.opts.PartitionOwner.SetOwned(group, want.owns)
 		if ok, err := w.answerPoll(c, polls["agent"], time.Now()); ok != want.answered || err != nil || asked != want.asked {
 			t.Errorf("step %d: answered %v, %v, after %d questions, want %+v", step, ok, err, asked, want)
 		}

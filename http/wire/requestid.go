@@ -13,19 +13,19 @@ import (
 // process, the connection, and the number of the request on the connection. Any goroutine may use
 // it.
 type requestIDs struct {
-	process string
-	conns   *atomic.Uint64
+	processPrefix string
+	conns         *atomic.Uint64
 }
 
 func newRequestIDs() requestIDs {
 	var b [4]byte
 	rand.Read(b[:])
-	return requestIDs{process: hex.EncodeToString(b[:]), conns: new(atomic.Uint64)}
+	return requestIDs{processPrefix: hex.EncodeToString(b[:]), conns: new(atomic.Uint64)}
 }
 
-// append appends the id of the request to dst.
-func (ids requestIDs) append(dst []byte, conn, request uint64) []byte {
-	dst = append(dst, ids.process...)
+// appendID appends the id of the request to dst.
+func (ids requestIDs) appendID(dst []byte, conn, request uint64) []byte {
+	dst = append(dst, ids.processPrefix...)
 	dst = append(dst, '-')
 	dst = strconv.AppendUint(dst, conn, 32)
 	dst = append(dst, '-')
@@ -43,24 +43,24 @@ var (
 	secureAlways = []byte("max-age=31536000")
 )
 
-// stamp sets the headers of every response: an id, and nosniff, which keeps a browser from guessing
+// stampResponse sets the headers of every response: an id, and nosniff, which keeps a browser from guessing
 // the content type. The requests of one connection are served in sequence, so the counter needs no
 // lock.
-func (w *Wire) stamp(c *fasthttp.RequestCtx) {
+func (w *ConnServer) stampResponse(c *fasthttp.RequestCtx) {
 	var number, request uint64
-	if own, ok := c.Conn().(*conn); ok {
-		own.requests++
-		number, request = own.number, own.requests
+	if own, ok := c.Conn().(*deadlineConn); ok {
+		own.requestCount++
+		number, request = own.connNumber, own.requestCount
 	}
 	var buf [48]byte
-	w.stampWith(&c.Response.Header, w.ids.append(buf[:0], number, request))
-	w.opts.Origins.share(&c.Response.Header, c.Request.Header.PeekBytes(headerOrigin))
+	w.stampWith(&c.Response.Header, w.requestIDs.appendID(buf[:0], number, request))
+	w.opts.AllowedOrigins.setHeaders(&c.Response.Header, c.Request.Header.PeekBytes(headerOrigin))
 }
 
-func (w *Wire) stampWith(h *fasthttp.ResponseHeader, id []byte) {
+func (w *ConnServer) stampWith(h *fasthttp.ResponseHeader, id []byte) {
 	h.SetCanonical(headerRequestID, id)
 	h.SetCanonical(headerTypeOptions, nosniff)
-	if w.opts.Secure {
+	if w.opts.HTTPSOnly {
 		h.SetCanonical(headerSecure, secureAlways)
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // responses makes n responses for different addresses.
-func responses(n int) (out []*Response) {
+func responses(n int) (out []*PollResponse) {
 	for i := range n {
 		out = append(out, NewResponse(fmt.Sprint(i, "@x.test"), []byte(strings.Repeat("x", i%7)), []byte(`"1"`), time.Time{}))
 	}
@@ -19,23 +19,23 @@ func responses(n int) (out []*Response) {
 // TestShortcutsNeverLeadElsewhere: addresses with the same table line replace each other, and never
 // get each other's response.
 func TestShortcutsNeverLeadElsewhere(t *testing.T) {
-	var s shortcuts
+	var s responseTable
 	s.init()
 	crowd := responses(5 * firstShortcuts * shortcutWays)
 	for range 2 {
 		for _, r := range crowd {
-			s.keep(r)
-			if s.find(r.address()) != r {
-				t.Fatalf("%s was kept and is not found", r.address())
+			s.keepResponse(r)
+			if s.findResponse(r.pollAddress()) != r {
+				t.Fatalf("%s was kept and is not found", r.pollAddress())
 			}
 		}
 		for _, r := range crowd {
-			if got := s.find(r.address()); got != nil && got != r {
-				t.Errorf("%s: the response of %s", r.address(), got.address())
+			if got := s.findResponse(r.pollAddress()); got != nil && got != r {
+				t.Errorf("%s: the response of %s", r.pollAddress(), got.pollAddress())
 			}
 		}
 	}
-	if s.find([]byte("nobody@x.test")) != nil {
+	if s.findResponse([]byte("nobody@x.test")) != nil {
 		t.Error("an address that nobody kept has an answer")
 	}
 }
@@ -43,28 +43,28 @@ func TestShortcutsNeverLeadElsewhere(t *testing.T) {
 // TestShortcutsMakeRoom: the table grows with the number of inboxes, so that nearly all find a
 // place, but not beyond its limit.
 func TestShortcutsMakeRoom(t *testing.T) {
-	var s shortcuts
+	var s responseTable
 	s.init()
 	crowd := responses(10_000)
 	for range 3 { // responses lost when the table grew are stored again when they are polled
 		for _, r := range crowd {
-			if s.find(r.address()) == nil {
-				s.keep(r)
+			if s.findResponse(r.pollAddress()) == nil {
+				s.keepResponse(r)
 			}
 		}
 	}
 	missing := 0
 	for _, r := range crowd {
-		if s.find(r.address()) == nil {
+		if s.findResponse(r.pollAddress()) == nil {
 			missing++
 		}
 	}
-	lines := len(*s.table.Load())
+	lines := len(*s.linesTable.Load())
 	if missing > len(crowd)/50 || lines*shortcutWays > 8*len(crowd) {
 		t.Errorf("%d of %d have no place in %d lines", missing, len(crowd), lines)
 	}
 	s.resize(mostShortcuts)
-	if s.crowded() || len(*s.table.Load()) != mostShortcuts {
+	if s.growCrowded() || len(*s.linesTable.Load()) != mostShortcuts {
 		t.Error("the table outgrows its bound")
 	}
 }

@@ -37,20 +37,20 @@ import (
 
 // Options configures a Wire.
 type Options struct {
-	MaxConns  int                                                     // limit of open connections; a client may have a quarter. 503 above
-	Shared    func(netip.Addr) bool                                   // whether an address is shared by many clients, and has no such limit
-	Body      func(h *fasthttp.RequestHeader) Allowance               // called when the header of a large body has arrived
-	MaxBody   int                                                     // the largest Allowance that Body returns
-	LeaveBody fasthttp.RequestHandler                                 // responds to a request whose body is larger than allowed
-	Handler   fasthttp.RequestHandler                                 // receives complete and unambiguous requests, stamped with an id
-	Refuse    func(*fasthttp.RequestCtx, int, string)                 // writes an error response: status and detail
-	Allow     func(Poll, time.Time) (*account.Principal, *inbox.View) // see Poll
-	Origins   Origins                                                 // origins whose pages may read responses
-	Secure    bool                                                    // clients reach the service only by https: send HSTS
-	Access    func(Access)                                            // receives every response; nil: no access log
-	Owner     *partition.Owner                                        // knows which inboxes this server owns
-	Logger    *slog.Logger
-	Now       func() time.Time // nil: the real time
+	MaxConns        int                                                            // limit of open connections; a client may have a quarter. 503 above
+	IsSharedAddress func(netip.Addr) bool                                          // whether an address is shared by many clients, and has no such limit
+	BodyAllowance   func(h *fasthttp.RequestHeader) BodyAllowance                  // called when the header of a large body has arrived
+	MaxBody         int                                                            // the largest Allowance that Body returns
+	LeaveBody       fasthttp.RequestHandler                                        // responds to a request whose body is larger than allowed
+	RequestHandler  fasthttp.RequestHandler                                        // receives complete and unambiguous requests, stamped with an id
+	RefuseRequest   func(*fasthttp.RequestCtx, int, string)                        // writes an error response: status and detail
+	AllowPoll       func(PollRequest, time.Time) (*account.Principal, *inbox.View) // see Poll
+	AllowedOrigins  AllowedOrigins                                                 // origins whose pages may read responses
+	HTTPSOnly       bool                                                           // clients reach the service only by https: send HSTS
+	LogAccess       func(AccessEntry)                                              // receives every response; nil: no access log
+	PartitionOwner  *partition.OwnershipState                                      // knows which inboxes this server owns
+	Logger          *slog.Logger
+	Now             func() time.Time // nil: the real time
 }
 
 const (
@@ -62,38 +62,38 @@ const (
 	streamsEnd = time.Second
 )
 
-// Wire serves connections. The fields below opts are safe for concurrent use or never change. Any
+// ConnServer serves connections. The fields below opts are safe for concurrent use or never change. Any
 // goroutine may use a Wire.
-type Wire struct {
-	opts      Options
-	fast      *fasthttp.Server
-	ids       requestIDs
-	date      dateLine
-	conns     connSet
-	shortcuts shortcuts
-	served    served
-	bodies    *Budget      // of large bodies
-	parked    atomic.Int64 // requests outside fasthttp, see Park
-	lanes     atomic.Int64 // octets held by the responses to tags, see KeepLane
+type ConnServer struct {
+	opts          Options
+	fastServer    *fasthttp.Server
+	requestIDs    requestIDs
+	dateHeader    dateLine
+	conns         connSet
+	responseTable responseTable
+	servedCounts  servedCounts
+	bodyBudget    *MemoryBudget // of large bodies
+	parkedCount   atomic.Int64  // requests outside fasthttp, see Park
+	tagBytes      atomic.Int64  // octets held by the responses to tags, see KeepLane
 
 	status200, status304 string // start of responses that bypass fasthttp, up to the date
 
-	stopping chan struct{} // closed when Shutdown begins: ends every wait
+	stopCh   chan struct{} // closed when Shutdown begins: ends every wait
 	stopOnce sync.Once
 }
 
 // New returns a Wire that is not listening yet.
-func New(opts Options) *Wire {
-	w := &Wire{opts: opts, ids: newRequestIDs(), conns: newConnSet(opts.MaxConns, opts.Shared), stopping: make(chan struct{})}
-	w.bodies = NewBudget(2 * int64(opts.MaxBody)) // so that one account's largest body does not block the others
-	w.shortcuts.init()
+func New(opts Options) *ConnServer {
+	w := &ConnServer{opts: opts, requestIDs: newRequestIDs(), conns: newConnSet(opts.MaxConns, opts.IsSharedAddress), stopCh: make(chan struct{})}
+	w.bodyBudget = NewBudget(2 * int64(opts.MaxBody)) // so that one account's largest body does not block the others
+	w.responseTable.init()
 	w.status200, w.status304 = w.statusLine("200 OK"), w.statusLine("304 Not Modified")
-	w.fast = &fasthttp.Server{
-		Handler:        w.handle,
-		ErrorHandler:   w.unreadable,
+	w.fastServer = &fasthttp.Server{
+		Handler:        w.handleRequest,
+		ErrorHandler:   w.refuseUnreadable,
 		HeaderReceived: w.headerReceived,
-		ExpectHandler:  w.expected,
-		Logger:         silent{},
+		ExpectHandler:  w.answerExpect,
+		Logger:         discardLogger{},
 		// The listener refuses connections above MaxConns with a response of ours.
 		Concurrency:                  2*(opts.MaxConns+ProbePlaces) + 1, // twice: a connection may be parked and back before its old slot is free
 		ReadBufferSize:               readBufferBytes,
@@ -109,23 +109,25 @@ func New(opts Options) *Wire {
 	return w
 }
 
-// silent drops what fasthttp logs: protocol errors of clients, which can quote their bytes. What an
+// discardLogger drops what fasthttp logs: protocol errors of clients, which can quote their bytes. What an
 // operator needs to know is logged where it happens.
-type silent struct{}
+type discardLogger struct{}
 
-func (silent) Printf(string, ...any) {}
+func (discardLogger) Printf(string, ...any) {}
 
 // Serve serves the connections of ln until Shutdown, then returns nil.
-func (w *Wire) Serve(ln net.Listener) error { return w.fast.Serve(&listener{Listener: ln, wire: w}) }
+func (w *ConnServer) Serve(ln net.Listener) error {
+	return w.fastServer.Serve(&connListener{Listener: ln, wire: w})
+}
 
-// handle is the entry point of every request that fasthttp could parse.
-func (w *Wire) handle(c *fasthttp.RequestCtx) {
-	w.stamp(c)
+// handleRequest is the entry point of every request that fasthttp could parse.
+func (w *ConnServer) handleRequest(c *fasthttp.RequestCtx) {
+	w.stampResponse(c)
 	defer w.noteServed(c, c.Time())
 	if w.refuseProbe(c) {
 		return
 	}
-	why, chunked := ambiguous(c.Request.Header.RawHeaders())
+	why, chunked := isAmbiguous(c.Request.Header.RawHeaders())
 	if why != "" {
 		w.refuseFraming(c, why)
 		return
@@ -134,18 +136,18 @@ func (w *Wire) handle(c *fasthttp.RequestCtx) {
 		w.handleLarge(c)
 		return
 	}
-	w.opts.Handler(c)
+	w.opts.RequestHandler(c)
 }
 
 // Shutdown stops accepting, ends waiting requests with the response they have, and waits for
 // requests in flight. When ctx ends first, it returns the error of ctx.
-func (w *Wire) Shutdown(ctx context.Context) error {
-	w.stopOnce.Do(func() { close(w.stopping) })
-	w.conns.hurry(time.Now().Add(streamsEnd))
-	for _, c := range w.conns.silent() {
+func (w *ConnServer) Shutdown(ctx context.Context) error {
+	w.stopOnce.Do(func() { close(w.stopCh) })
+	w.conns.hurryStreams(time.Now().Add(streamsEnd))
+	for _, c := range w.conns.silentConns() {
 		c.Close()
 	}
-	if err := w.fast.ShutdownWithContext(ctx); err != nil {
+	if err := w.fastServer.ShutdownWithContext(ctx); err != nil {
 		return err
 	}
 	return w.awaitParked(ctx)
@@ -153,8 +155,8 @@ func (w *Wire) Shutdown(ctx context.Context) error {
 
 // awaitParked waits for the responses of parked requests. After fasthttp has shut down, no new
 // request is parked, but some may have been parked just before.
-func (w *Wire) awaitParked(ctx context.Context) error {
-	for tick := time.NewTicker(5 * time.Millisecond); w.parked.Load() > 0; {
+func (w *ConnServer) awaitParked(ctx context.Context) error {
+	for tick := time.NewTicker(5 * time.Millisecond); w.parkedCount.Load() > 0; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -162,18 +164,18 @@ func (w *Wire) awaitParked(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	for _, c := range w.conns.silent() { // given back to fasthttp in the meantime
+	for _, c := range w.conns.silentConns() { // given back to fasthttp in the meantime
 		c.Close()
 	}
 	return nil
 }
 
 // Stopping is closed when Shutdown begins.
-func (w *Wire) Stopping() <-chan struct{} { return w.stopping }
+func (w *ConnServer) Stopping() <-chan struct{} { return w.stopCh }
 
-func (w *Wire) isStopping() bool {
+func (w *ConnServer) isStopping() bool {
 	select {
-	case <-w.stopping:
+	case <-w.stopCh:
 		return true
 	default:
 		return false
@@ -181,10 +183,10 @@ func (w *Wire) isStopping() bool {
 }
 
 // Conns returns how many connections were accepted.
-func (w *Wire) Conns() uint64 { return w.ids.conns.Load() }
+func (w *ConnServer) Conns() uint64 { return w.requestIDs.conns.Load() }
 
-// Bodies returns how many octets of large bodies are in memory.
-func (w *Wire) Bodies() int64 { return w.bodies.Held() }
+// BodyBytes returns how many octets of large bodies are in memory.
+func (w *ConnServer) BodyBytes() int64 { return w.bodyBudget.HeldBytes() }
 
-// Parked returns how many requests wait outside fasthttp.
-func (w *Wire) Parked() int64 { return w.parked.Load() }
+// ParkedCount returns how many requests wait outside fasthttp.
+func (w *ConnServer) ParkedCount() int64 { return w.parkedCount.Load() }

@@ -12,13 +12,13 @@ var dialect = []struct {
 	pattern, use string
 	left         int
 }{
-	{`(?i)\b(tells?|told|telling)\b`, "report, return, notify or log", 50},
-	{`(?i)\b(hears?|heard|unheard)\b`, "is notified, is acknowledged", 20},
-	{`(?i)\b(a|each|every|one|another|no|this|that|first|next|last|whole) mail\b|\bmails\b`, "message", 34},
-	{`(?i)\banew\b`, "again", 1},
-	{`(?i)\bbeside\b`, "next to, together with", 2},
+	{`(?i)\b(tells?|told|telling)\b`, "report, return, notify or log", 33},
+	{`(?i)\b(hears?|heard|unheard)\b`, "is notified, is acknowledged", 7},
+	{`(?i)\b(a|each|every|one|another|no|this|that|first|next|last|whole) mail\b|\bmails\b`, "message", 32},
+	{`(?i)\banew\b`, "again", 0},
+	{`(?i)\bbeside\b`, "next to, together with", 1},
 	{`(?i)\blikewise\b`, "also", 0},
-	{`(?i)\bseldom\b`, "rarely; throttled", 2},
+	{`(?i)\bseldom\b`, "rarely; throttled", 1},
 	{`(?i)\bonce more\b`, "again, retry", 8},
 	{`(?i)\bput off\b`, "defer", 1},
 	{`(?i)\bin the middle of\b`, "while, during", 1},

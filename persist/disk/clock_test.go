@@ -36,7 +36,7 @@ func TestClockInDoubt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := &Folder{FS: vfs.NewMem(), Dir: "data", Log: &Logger{out: slog.New(slog.DiscardHandler)}}
+				f := &DataFolder{FS: vfs.NewMem(), Dir: "data", Log: &StoreLogger{slogOut: slog.New(slog.DiscardHandler)}}
 				must(t, f.FS.MkdirAll(f.Dir, 0o700))
 				must(t, WriteFile(f.FS, f.Dir, lockName, nil))
 				off := 0
@@ -47,21 +47,21 @@ func TestClockInDoubt(t *testing.T) {
 					return h
 				}
 				h := start()
-				h.write()
+				h.writeMark()
 				seen := now().UTC()
 				for i, s := range steps {
 					time.Sleep(time.Duration(s.minutes) * time.Minute)
 					if off = s.off; s.restart {
 						h = start()
 					}
-					h.write() // as for a message, before the clock is read
-					if got := h.Clock().Trusted(); got != s.trusted {
+					h.writeMark() // as for a message, before the clock is read
+					if got := h.Clock().IsTrusted(); got != s.trusted {
 						t.Errorf("step %d: trusted %v", i+1, got)
 					}
 					if s.trusted && now().After(seen) {
 						seen = now().UTC()
 					}
-					if got := h.Clock().Seen(); !got.Equal(seen) {
+					if got := h.Clock().LatestTrusted(); !got.Equal(seen) {
 						t.Errorf("step %d: seen %v, want %v", i+1, got, seen)
 					}
 				}

@@ -7,51 +7,51 @@ import (
 	"sync"
 )
 
-// Damage records which files were found damaged, so that each is logged and counted only once,
+// DamageLog records which files were found damaged, so that each is logged and counted only once,
 // however often it is read. Any goroutine may use it: mu guards files.
-type Damage struct {
-	log *Logger
+type DamageLog struct {
+	log *StoreLogger
 
-	mu    sync.Mutex
-	files map[string]struct{}
+	mu           sync.Mutex
+	damagedFiles map[string]struct{}
 }
 
-// File records that the file at this path does not hold what was written.
-func (d *Damage) File(path string, why error) {
+// NoteFile records that the file at this path does not hold what was written.
+func (d *DamageLog) NoteFile(path string, why error) {
 	d.mu.Lock()
-	_, known := d.files[path]
-	d.files[path] = struct{}{}
+	_, known := d.damagedFiles[path]
+	d.damagedFiles[path] = struct{}{}
 	d.mu.Unlock()
 	if !known {
 		d.log.Error("storage: file damaged, data in the damaged part cannot be read", "file", path, "err", why)
 	}
 }
 
-// Files returns how many files were found damaged.
-func (d *Damage) Files() int {
+// FileCount returns how many files were found damaged.
+func (d *DamageLog) FileCount() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.files)
+	return len(d.damagedFiles)
 }
 
 // ErrDamaged is in every error that Found returns.
 var ErrDamaged = errors.New("is damaged")
 
 // DamagedFile is a file that does not hold what was written.
-type DamagedFile struct{ path, how string }
+type DamagedFile struct{ filePath, damageText string }
 
 // Error implements error.
 func (d DamagedFile) Error() string {
-	return fmt.Sprintf("the file %s %v: %s", d.path, ErrDamaged, d.how)
+	return fmt.Sprintf("the file %s %v: %s", d.filePath, ErrDamaged, d.damageText)
 }
 
 // Unwrap returns ErrDamaged.
 func (DamagedFile) Unwrap() error { return ErrDamaged }
 
-// Found records a damaged file and returns the error for its reader.
-func (d *Damage) Found(path, how string) error {
+// NoteDamage records a damaged file and returns the error for its reader.
+func (d *DamageLog) NoteDamage(path, how string) error {
 	err := DamagedFile{path, how}
-	d.File(path, err)
+	d.NoteFile(path, err)
 	return err
 }
 

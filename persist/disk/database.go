@@ -23,12 +23,12 @@ const (
 // checkDatabase refuses a folder that has lost the marker files of the engine, or the whole
 // database. The engine would treat it as new: overwrite its first manifest, use up the spare log,
 // and reuse file numbers, before anything counts what is missing. A refusal changes nothing.
-func (f *Folder) checkDatabase() error {
-	names, err := f.FS.List(f.Path(EngineName))
+func (f *DataFolder) checkDatabase() error {
+	names, err := f.FS.List(f.FilePath(EngineName))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("the database in the data folder %s cannot be read: %w", f.Dir, err)
 	}
-	what := lacks(names)
+	what := missingFile(names)
 	if what == "" || f.isNew(names) {
 		return nil
 	}
@@ -39,8 +39,8 @@ func (f *Folder) checkDatabase() error {
 	return fmt.Errorf("the data folder %s has lost data: %s. Nothing was changed. %s", f.Dir, what, advice)
 }
 
-// lacks returns which marker file is missing, or that the database is; empty if nothing is missing.
-func lacks(names []string) string {
+// missingFile returns which marker file is missing, or that the database is; empty if nothing is missing.
+func missingFile(names []string) string {
 	has := func(marker string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, marker) })
 	}
@@ -58,15 +58,15 @@ func lacks(names []string) string {
 // standIn shows a read-only engine the marker files that a folder has lost, as lost says. The
 // newest manifest becomes current; if a crash left it unfinished, its reader reports that. Without
 // a manifest, standIn returns lost.
-func (f *Folder) standIn(lost error) error {
-	names, err := f.FS.List(f.Path(EngineName))
+func (f *DataFolder) standIn(lost error) error {
+	names, err := f.FS.List(f.FilePath(EngineName))
 	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, manifestPrefix) })
 	if lost == nil || err != nil || len(names) == 0 {
 		return lost
 	}
 	newest := slices.MaxFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
 	for _, marker := range []string{manifestMarker + "000000." + newest, fmt.Sprintf("%s000000.%03d", formatMarker, pebble.FormatNewest)} {
-		f.missing = append(f.missing, f.FS.PathJoin(f.Path(EngineName), marker)) // an existing marker has a greater number
+		f.missingFiles = append(f.missingFiles, f.FS.PathJoin(f.FilePath(EngineName), marker)) // an existing marker has a greater number
 	}
 	return LostEnd{lost}
 }
@@ -84,9 +84,9 @@ func isDatabase(name string) bool {
 // The engine creates its first manifest, writes its marker, starts a log, and writes the format
 // marker, each durable before the next. So a log, or another manifest, without a marker means that
 // the marker was lost.
-func (f *Folder) isNew(names []string) bool {
-	_, err := f.FS.Stat(f.Path(BlobsName))
-	if err == nil || f.Commits.previous.commits > 0 {
+func (f *DataFolder) isNew(names []string) bool {
+	_, err := f.FS.Stat(f.FilePath(BlobsName))
+	if err == nil || f.Commits.previousMark.commitCount > 0 {
 		return false
 	}
 	named := slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, manifestMarker) })

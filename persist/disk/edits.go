@@ -35,30 +35,30 @@ const (
 	tableHasPoints = 1 // bit of the byte before the bounds
 )
 
-// edit parses a manifest record, as far as file names need it. It keeps the first error.
-type edit struct {
+// manifestEdit parses a manifest record, as far as file names need it. It keeps the first error.
+type manifestEdit struct {
 	*bufio.Reader
-	err error
+	firstErr error
 }
 
-func (e *edit) number() (n uint64) {
-	if e.err == nil {
-		n, e.err = binary.ReadUvarint(e)
+func (e *manifestEdit) readNumber() (n uint64) {
+	if e.firstErr == nil {
+		n, e.firstErr = binary.ReadUvarint(e)
 	}
 	return n
 }
 
-func (e *edit) numbers(n int) {
+func (e *manifestEdit) skipNumbers(n int) {
 	for range n {
-		e.number()
+		e.readNumber()
 	}
 }
 
-// texts skips n length-prefixed texts.
-func (e *edit) texts(n int) {
+// skipTexts skips n length-prefixed texts.
+func (e *manifestEdit) skipTexts(n int) {
 	for range n {
-		if length := e.number(); e.err == nil {
-			_, e.err = e.Discard(int(length))
+		if length := e.readNumber(); e.firstErr == nil {
+			_, e.firstErr = e.Discard(int(length))
 		}
 	}
 }
@@ -70,78 +70,78 @@ type liveFiles struct {
 	tables, backings map[uint64]uint64
 }
 
-// table parses a table: level, number, size, bounds, two sequence numbers, and further fields.
-func (e *edit) table(ranges bool, live *liveFiles) {
-	e.number()
-	number, size := e.number(), e.number()
+// readTable parses a table: level, number, size, bounds, two sequence numbers, and further fields.
+func (e *manifestEdit) readTable(ranges bool, live *liveFiles) {
+	e.readNumber()
+	number, size := e.readNumber(), e.readNumber()
 	live.tables[number] = size
 	bounds := 2
 	if ranges {
 		marker, err := e.ReadByte()
-		e.err = errors.Join(e.err, err)
+		e.firstErr = errors.Join(e.firstErr, err)
 		if marker&tableHasPoints != 0 {
 			bounds += 2
 		}
 	}
-	e.texts(bounds)
-	e.numbers(2)
-	for e.err == nil {
-		switch e.number() {
+	e.skipTexts(bounds)
+	e.skipNumbers(2)
+	for e.firstErr == nil {
+		switch e.readNumber() {
 		case tableEnds:
 			return
 		case tableVirtual:
-			e.number()
+			e.readNumber()
 			delete(live.tables, number)
 		case tableValueRefs:
-			e.number()
-			for range e.number() {
-				if e.numbers(2); e.err != nil {
+			e.readNumber()
+			for range e.readNumber() {
+				if e.skipNumbers(2); e.firstErr != nil {
 					return
 				}
 			}
 		default:
-			e.texts(1)
+			e.skipTexts(1)
 		}
 	}
 }
 
 var errUnknownEdit = errors.New("unknown tag")
 
-// files applies the added and removed files of the record. For a moved table, the removal precedes
+// readFiles applies the added and removed files of the record. For a moved table, the removal precedes
 // the addition.
-func (e *edit) files(live *liveFiles) error {
+func (e *manifestEdit) readFiles(live *liveFiles) error {
 	for {
 		tag, err := binary.ReadUvarint(e)
 		if err != nil {
-			return e.err // end of the record
+			return e.firstErr // end of the record
 		}
 		switch tag {
 		case tagComparer:
-			e.texts(1)
+			e.skipTexts(1)
 		case tagLog, tagNextFile, tagLastSequence, tagPreviousLog:
-			e.number()
+			e.readNumber()
 		case tagDeletedTable:
-			e.number()
-			delete(live.tables, e.number())
+			e.readNumber()
+			delete(live.tables, e.readNumber())
 		case tagBacking:
-			number := e.number()
-			live.backings[number] = e.number()
+			number := e.readNumber()
+			live.backings[number] = e.readNumber()
 		case tagBackingGone:
-			delete(live.backings, e.number())
+			delete(live.backings, e.readNumber())
 		case tagTable, tagTableRanges:
-			e.table(tag == tagTableRanges, live)
+			e.readTable(tag == tagTableRanges, live)
 		case tagValueFile:
-			e.number()
-			live.values[e.number()] = true
-			e.numbers(3)
+			e.readNumber()
+			live.values[e.readNumber()] = true
+			e.skipNumbers(3)
 		case tagValueFileGone:
-			e.number()
-			delete(live.values, e.number())
+			e.readNumber()
+			delete(live.values, e.readNumber())
 		default:
 			return errUnknownEdit
 		}
-		if e.err != nil {
-			return e.err
+		if e.firstErr != nil {
+			return e.firstErr
 		}
 	}
 }
@@ -155,7 +155,7 @@ func filesOf(manifest []byte) liveFiles {
 		if err != nil {
 			return live // the end, torn or not
 		}
-		if (&edit{Reader: bufio.NewReader(r)}).files(&live) != nil {
+		if (&manifestEdit{Reader: bufio.NewReader(r)}).readFiles(&live) != nil {
 			return liveFiles{}
 		}
 	}
@@ -164,12 +164,12 @@ func filesOf(manifest []byte) liveFiles {
 // noteMissing records the missing value files. The engine checks only tables when it opens, and
 // panics at the first read from a value file that it did not list. So waitFS lists the missing
 // files, and opening one returns an error.
-func (f *Folder) noteMissing(dir string, live map[uint64]bool) {
+func (f *DataFolder) noteMissing(dir string, live map[uint64]bool) {
 	for number := range live {
 		path := f.FS.PathJoin(dir, fmt.Sprintf("%06d.blob", number))
 		if _, err := f.FS.Stat(path); errors.Is(err, os.ErrNotExist) {
-			_ = f.Damage.Found(path, "it is missing")
-			f.missing = append(f.missing, path)
+			_ = f.DamageLog.NoteDamage(path, "it is missing")
+			f.missingFiles = append(f.missingFiles, path)
 		}
 	}
 }
@@ -177,22 +177,22 @@ func (f *Folder) noteMissing(dir string, live map[uint64]bool) {
 // checkTables refuses a table that is missing or has another size; the engine would do the same
 // with a less clear error. A reader is shown missing tables, too, and gets the error when it opens
 // them: for their key range, other tables may hold only older data, which must not be read.
-func (f *Folder) checkTables(dir string, tables map[uint64]uint64) error {
+func (f *DataFolder) checkTables(dir string, tables map[uint64]uint64) error {
 	for _, number := range slices.Sorted(maps.Keys(tables)) {
 		path := f.FS.PathJoin(dir, fmt.Sprintf("%06d.sst", number))
 		info, err := f.FS.Stat(path)
 		switch {
 		case errors.Is(err, os.ErrNotExist):
-			f.missing = append(f.missing, path)
-			err = f.Damage.Found(path, "it is missing")
+			f.missingFiles = append(f.missingFiles, path)
+			err = f.DamageLog.NoteDamage(path, "it is missing")
 		case err == nil && uint64(info.Size()) != tables[number]:
-			err = f.Damage.Found(path, fmt.Sprintf("it has %d bytes of %d", info.Size(), tables[number]))
+			err = f.DamageLog.NoteDamage(path, fmt.Sprintf("it has %d bytes of %d", info.Size(), tables[number]))
 		}
-		if err != nil && !f.reading {
+		if err != nil && !f.isReadOnly {
 			return LostTable{err}
 		}
 		if err != nil {
-			f.broken[path] = err
+			f.tableErrors[path] = err
 		}
 	}
 	return nil

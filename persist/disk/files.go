@@ -47,16 +47,16 @@ func lockFolder(fs vfs.FS, dir string) (io.Closer, error) {
 	case heldElsewhere(err):
 		return nil, fmt.Errorf("the data folder %s is in use by another inboxd. Stop it, or choose another folder with --data", dir)
 	}
-	return nil, fmt.Errorf("the data folder %s cannot be written: %w", dir, Denied(fs.PathJoin(dir, lockName), err))
+	return nil, fmt.Errorf("the data folder %s cannot be written: %w", dir, AccessDenied(fs.PathJoin(dir, lockName), err))
 }
 
-// Denied converts a permission error into instructions: the file is not known to be damaged. It
+// AccessDenied converts a permission error into instructions: the file is not known to be damaged. It
 // passes other errors on.
-func Denied(path string, err error) error {
-	if !errors.Is(err, os.ErrPermission) || errors.As(err, new(Unfit)) {
+func AccessDenied(path string, err error) error {
+	if !errors.Is(err, os.ErrPermission) || errors.As(err, new(UnusableFolder)) {
 		return err
 	}
-	return Unfit{fmt.Errorf("%s cannot be opened by user %d: %w. Run inboxd as the owner of the data folder, or change its owner with chown and chmod", path, os.Geteuid(), os.ErrPermission)}
+	return UnusableFolder{fmt.Errorf("%s cannot be opened by user %d: %w. Run inboxd as the owner of the data folder, or change its owner with chown and chmod", path, os.Geteuid(), os.ErrPermission)}
 }
 
 // noLock is the lock of a folder on a read-only file system.
@@ -132,9 +132,9 @@ func checkFormat(fs vfs.FS, dir string) error {
 	case !ok || err != nil:
 		return fmt.Errorf("the file %s in the data folder %s is damaged: %q. Restore a backup of it", FormatName, dir, data)
 	case version > formatVersion:
-		return Unfit{fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use a newer inboxd", dir, version, formatVersion)}
+		return UnusableFolder{fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use a newer inboxd", dir, version, formatVersion)}
 	case version < formatVersion:
-		return Unfit{fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use an older inboxd, or export and import", dir, version, formatVersion)}
+		return UnusableFolder{fmt.Errorf("the data folder %s has format %d; this inboxd reads format %d: use an older inboxd, or export and import", dir, version, formatVersion)}
 	}
 	return nil
 }
@@ -147,7 +147,7 @@ func writeFormat(fs vfs.FS, dir string) error {
 func ReadFile(fs vfs.FS, path string) ([]byte, error) {
 	f, err := fs.Open(path)
 	if err != nil {
-		return nil, Denied(path, err)
+		return nil, AccessDenied(path, err)
 	}
 	defer f.Close()
 	return io.ReadAll(f)

@@ -27,28 +27,28 @@ const (
 // start that finds fewer commits has lost some. The count may lag behind the disk but is never
 // ahead of it.
 type HighWater struct {
-	folder   *Folder
-	clock    *Clock
-	previous mark // of the previous run
+	folder       *DataFolder
+	clock        *TrustedClock
+	previousMark highWaterMark // of the previous run
 	// unheard is the period of messages that the previous run did not record as durable; zero if it
 	// is empty. It does not change after Begin.
 	unheard struct{ from, to time.Time }
 
 	acked atomic.Uint64
-	// moved has an entry if acked changed since the entry was last taken.
-	moved chan struct{}
-	// written is the number in the file. Only keep's goroutine uses it, and afterwards Rest's.
-	written uint64
+	// ackedChanged has an entry if acked changed since the entry was last taken.
+	ackedChanged chan struct{}
+	// writtenCount is the number in the file. Only keep's goroutine uses it, and afterwards Rest's.
+	writtenCount uint64
 }
 
-// mark is the content of the high-water file: what a run knew to be durable.
-type mark struct {
-	commits uint64
-	at      time.Time // wall time of writing in milliseconds, or the last trusted reading
-	seen    time.Time // latest trusted reading ever; zero in files of form 1, where at stands for it
-	// manifest is how far the engine's manifest was known to be durable; zero in files of forms 1
+// highWaterMark is the content of the high-water file: what a run knew to be durable.
+type highWaterMark struct {
+	commitCount   uint64
+	at            time.Time // wall time of writing in milliseconds, or the last trusted reading
+	latestTrusted time.Time // latest trusted reading ever; zero in files of form 1, where at stands for it
+	// manifestEnd is how far the engine's manifest was known to be durable; zero in files of forms 1
 	// and 2.
-	manifest manifestEnd
+	manifestEnd manifestEnd
 }
 
 const (
@@ -57,45 +57,45 @@ const (
 	highWaterForm1 = "inboxd high-water 1\ncommits %d\ntime %d\n"
 )
 
-func (m mark) encode() []byte {
+func (m highWaterMark) encodeMark() []byte {
 	var body []byte
 	switch {
-	case m.seen.IsZero():
-		body = fmt.Appendf(nil, highWaterForm1, m.commits, m.at.UnixMilli())
-	case m.manifest == manifestEnd{}:
-		body = fmt.Appendf(nil, highWaterForm2, m.commits, m.at.UnixMilli(), m.seen.UnixMilli())
+	case m.latestTrusted.IsZero():
+		body = fmt.Appendf(nil, highWaterForm1, m.commitCount, m.at.UnixMilli())
+	case m.manifestEnd == manifestEnd{}:
+		body = fmt.Appendf(nil, highWaterForm2, m.commitCount, m.at.UnixMilli(), m.latestTrusted.UnixMilli())
 	default:
-		body = fmt.Appendf(nil, highWaterForm, m.commits, m.at.UnixMilli(), m.seen.UnixMilli(), m.manifest.name, m.manifest.length)
+		body = fmt.Appendf(nil, highWaterForm, m.commitCount, m.at.UnixMilli(), m.latestTrusted.UnixMilli(), m.manifestEnd.fileName, m.manifestEnd.length)
 	}
 	return fmt.Appendf(body, "sum %016x\n", xxh3.Hash(body))
 }
 
 // readMark returns true only for exactly what encode wrote.
-func readMark(data []byte) (m mark, ok bool) {
+func readMark(data []byte) (m highWaterMark, ok bool) {
 	var at, seen int64
 	scan := func(form string, into ...any) bool {
 		_, err := fmt.Sscanf(string(data), form, into...)
 		return err == nil
 	}
 	switch {
-	case scan(highWaterForm, &m.commits, &at, &seen, &m.manifest.name, &m.manifest.length), scan(highWaterForm2, &m.commits, &at, &seen):
-		m.seen = time.UnixMilli(seen).UTC()
-	case !scan(highWaterForm1, &m.commits, &at):
+	case scan(highWaterForm, &m.commitCount, &at, &seen, &m.manifestEnd.fileName, &m.manifestEnd.length), scan(highWaterForm2, &m.commitCount, &at, &seen):
+		m.latestTrusted = time.UnixMilli(seen).UTC()
+	case !scan(highWaterForm1, &m.commitCount, &at):
 		return m, false
 	}
 	m.at = time.UnixMilli(at).UTC()
-	return m, bytes.Equal(m.encode(), data)
+	return m, bytes.Equal(m.encodeMark(), data)
 }
 
 // readHighWater starts without a mark if the file does not exist: at the first start, and after an
 // operator removed it to continue with the remaining data.
-func readHighWater(f *Folder, now func() time.Time) (*HighWater, error) {
-	h := &HighWater{folder: f, clock: &Clock{now: now, log: f.Log}, moved: make(chan struct{}, 1)}
-	data, err := ReadFile(f.FS, f.Path(HighWaterName))
+func readHighWater(f *DataFolder, now func() time.Time) (*HighWater, error) {
+	h := &HighWater{folder: f, clock: &TrustedClock{now: now, log: f.Log}, ackedChanged: make(chan struct{}, 1)}
+	data, err := ReadFile(f.FS, f.FilePath(HighWaterName))
 	if errors.Is(err, os.ErrNotExist) {
 		return h, nil
 	}
-	if errors.As(err, new(Unfit)) {
+	if errors.As(err, new(UnusableFolder)) {
 		return h, err
 	}
 	previous, ok := readMark(data)
@@ -105,10 +105,10 @@ func readHighWater(f *Folder, now func() time.Time) (*HighWater, error) {
 	if err != nil {
 		return h, LostEnd{fmt.Errorf("the file %s in the data folder %s is damaged (remove it to start without its check): %w", HighWaterName, f.Dir, err)}
 	}
-	h.previous, h.written = previous, previous.commits
-	h.clock.trusted = reading{previous.at, time.Now()}
-	h.clock.observe(previous.at)
-	h.clock.observe(previous.seen)
+	h.previousMark, h.writtenCount = previous, previous.commitCount
+	h.clock.lastTrusted = clockReading{previous.at, time.Now()}
+	h.clock.noteTrusted(previous.at)
+	h.clock.noteTrusted(previous.latestTrusted)
 	return h, nil
 }
 
@@ -122,13 +122,13 @@ func (l LostEnd) Error() string { return l.Err.Error() }
 // Unwrap returns the cause.
 func (l LostEnd) Unwrap() error { return l.Err }
 
-// Begin gets the number of commits that a start found, and refuses a journal that has lost its end.
-func (h *HighWater) Begin(found uint64) error {
+// BeginCount gets the number of commits that a start found, and refuses a journal that has lost its end.
+func (h *HighWater) BeginCount(found uint64) error {
 	h.acked.Store(found)
-	if found > h.previous.commits && h.previous.commits > 0 {
-		h.unheard.from, h.unheard.to = h.previous.at.Add(-unheardBefore), h.clock.now()
+	if found > h.previousMark.commitCount && h.previousMark.commitCount > 0 {
+		h.unheard.from, h.unheard.to = h.previousMark.at.Add(-unheardBefore), h.clock.now()
 	}
-	if found >= h.previous.commits {
+	if found >= h.previousMark.commitCount {
 		return nil
 	}
 	advice := "Restore a backup"
@@ -136,35 +136,35 @@ func (h *HighWater) Begin(found uint64) error {
 		advice += ", or remove the file " + HighWaterName + " to continue with the remaining data"
 	}
 	return LostEnd{fmt.Errorf("the data folder %s has lost data: its journal ends at commit %d, but commit %d was on disk at %s. %s",
-		h.folder.Dir, found, h.previous.commits, h.previous.at.Format(time.RFC3339), advice)}
+		h.folder.Dir, found, h.previousMark.commitCount, h.previousMark.at.Format(time.RFC3339), advice)}
 }
 
-// Unheard returns the period of changes that a crash kept although they may be unacknowledged. Both
+// UnacknowledgedPeriod returns the period of changes that a crash kept although they may be unacknowledged. Both
 // times are zero if the period is empty.
-func (h *HighWater) Unheard() (from, to time.Time) { return h.unheard.from, h.unheard.to }
+func (h *HighWater) UnacknowledgedPeriod() (from, to time.Time) { return h.unheard.from, h.unheard.to }
 
 // Clock returns the judgement on the wall clock.
-func (h *HighWater) Clock() *Clock { return h.clock }
+func (h *HighWater) Clock() *TrustedClock { return h.clock }
 
-// Count returns the number of durable commits of all runs.
-func (h *HighWater) Count() uint64 { return h.acked.Load() }
+// CommitCount returns the number of durable commits of all runs.
+func (h *HighWater) CommitCount() uint64 { return h.acked.Load() }
 
 // Ack counts a durable commit.
 func (h *HighWater) Ack() {
 	h.acked.Add(1)
 	select {
-	case h.moved <- struct{}{}:
+	case h.ackedChanged <- struct{}{}:
 	default:
 	}
 }
 
-// keep writes the file while commits arrive, and periodically while none do, until stop is closed;
+// runWriter writes the file while commits arrive, and periodically while none do, until stop is closed;
 // Rest writes it last. While commits in progress are stuck, the file keeps the time of the last
 // finished one: later changes may be durable but unacknowledged.
-func (h *HighWater) keep(stop <-chan struct{}, busy func() bool) {
+func (h *HighWater) runWriter(stop <-chan struct{}, busy func() bool) {
 	for {
-		for h.acked.Load() != h.written {
-			h.write()
+		for h.acked.Load() != h.writtenCount {
+			h.writeMark()
 			select {
 			case <-stop:
 				return
@@ -172,36 +172,36 @@ func (h *HighWater) keep(stop <-chan struct{}, busy func() bool) {
 			}
 		}
 		var idle <-chan time.Time
-		if !h.folder.still {
+		if !h.folder.noTimers {
 			idle = time.After(highWaterIdle)
 		}
 		select {
 		case <-stop:
 			return
-		case <-h.moved:
+		case <-h.ackedChanged:
 		case <-idle:
 			if !busy() {
-				h.write()
+				h.writeMark()
 			}
 		}
 	}
 }
 
-// write only logs a failure: the file detects a loss, it does not prevent one. It does not write if
+// writeMark only logs a failure: the file detects a loss, it does not prevent one. It does not write if
 // another folder is at the path.
-func (h *HighWater) write() {
-	if h.folder.Ours() != nil {
+func (h *HighWater) writeMark() {
+	if h.folder.CheckIdentity() != nil {
 		return
 	}
 	acked := h.acked.Load()
-	at, seen, _ := h.clock.read()
-	manifest := h.previous.manifest
-	if end := h.folder.manifest.Load(); end != nil {
+	at, seen, _ := h.clock.readClock()
+	manifest := h.previousMark.manifestEnd
+	if end := h.folder.manifestEnd.Load(); end != nil {
 		manifest = *end
 	}
-	if err := WriteFile(h.folder.FS, h.folder.Dir, HighWaterName, mark{acked, at, seen, manifest}.encode()); err != nil {
-		h.folder.Log.Seldom(slog.LevelError, "storage: high-water file not written", "err", err)
+	if err := WriteFile(h.folder.FS, h.folder.Dir, HighWaterName, highWaterMark{acked, at, seen, manifest}.encodeMark()); err != nil {
+		h.folder.Log.LogThrottled(slog.LevelError, "storage: high-water file not written", "err", err)
 		return
 	}
-	h.written = acked
+	h.writtenCount = acked
 }

@@ -17,47 +17,47 @@ import (
 // goroutine may read length.
 type liveLog struct {
 	vfs.File
-	fs     *waitFS
-	name   string
-	length atomic.Int64
+	fs        *waitFS
+	logName   string
+	logLength atomic.Int64
 }
 
 func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
 
-// live makes f, which is empty or reused, the log of this name.
-func (fs *waitFS) live(name string, f vfs.File, err error) (vfs.File, error) {
-	if err != nil || !isLog(name) || fs.elsewhere(name) {
+// trackLog makes f, which is empty or reused, the log of this name.
+func (fs *waitFS) trackLog(name string, f vfs.File, err error) (vfs.File, error) {
+	if err != nil || !isLog(name) || fs.isForeign(name) {
 		return f, err
 	}
-	l := &liveLog{File: f, fs: fs, name: name}
-	fs.logs.Store(name, l)
+	l := &liveLog{File: f, fs: fs, logName: name}
+	fs.liveLogs.Store(name, l)
 	return l, nil
 }
 
 func (l *liveLog) Write(p []byte) (int, error) {
 	n, err := l.File.Write(p)
-	l.length.Add(int64(n))
+	l.logLength.Add(int64(n))
 	return n, err
 }
 
 func (l *liveLog) Close() error {
-	l.fs.logs.Delete(l.name)
+	l.fs.liveLogs.Delete(l.logName)
 	return l.File.Close()
 }
 
-// written returns f, limited to its written part if it is a live log.
-func (fs *waitFS) written(name string, f vfs.File) vfs.File {
-	l, is := fs.logs.Load(name)
+// wrapLog returns f, limited to its written part if it is a live log.
+func (fs *waitFS) wrapLog(name string, f vfs.File) vfs.File {
+	l, is := fs.liveLogs.Load(name)
 	if !is {
 		return f
 	}
-	return &prefix{f, io.LimitedReader{R: f, N: l.(*liveLog).length.Load()}}
+	return &prefixReader{f, io.LimitedReader{R: f, N: l.(*liveLog).logLength.Load()}}
 }
 
-// prefix reads the first part of a file.
-type prefix struct {
+// prefixReader reads the first part of a file.
+type prefixReader struct {
 	vfs.File
-	part io.LimitedReader
+	limitedPart io.LimitedReader
 }
 
-func (p *prefix) Read(b []byte) (int, error) { return p.part.Read(b) }
+func (p *prefixReader) Read(b []byte) (int, error) { return p.limitedPart.Read(b) }

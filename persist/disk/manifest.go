@@ -19,15 +19,15 @@ const (
 // manifestEnd is how far a manifest is durable. The engine only appends to it, and syncs it after
 // each record.
 type manifestEnd struct {
-	name   string // of the file, without the folder
-	length int64
+	fileName string // of the file, without the folder
+	length   int64
 }
 
 // CheckManifest refuses a damaged manifest of the engine. The engine would take the damage for the
 // end that a crash left, and ignore what follows. It would then remove files with messages in them,
 // and count the loss only afterwards. CheckManifest also records the missing value files that the
 // manifest lists.
-func (f *Folder) CheckManifest(path string) error {
+func (f *DataFolder) CheckManifest(path string) error {
 	data, err := ReadFile(f.FS, path)
 	if err != nil {
 		return err
@@ -36,24 +36,24 @@ func (f *Folder) CheckManifest(path string) error {
 	for next := 0; next >= 0; next = chunkEnd(data, at) {
 		at = next
 	}
-	if end := f.Commits.previous.manifest; end.name == f.FS.PathBase(path) && int64(at) < end.length {
-		return f.Damage.Found(path, fmt.Sprintf("from byte %d on it can't be read, but it was on disk up to byte %d", at, end.length))
+	if end := f.Commits.previousMark.manifestEnd; end.fileName == f.FS.PathBase(path) && int64(at) < end.length {
+		return f.DamageLog.NoteDamage(path, fmt.Sprintf("from byte %d on it can't be read, but it was on disk up to byte %d", at, end.length))
 	}
 	for behind := at + 1; behind < len(data); behind++ {
 		if chunkEnd(data, behind) >= 0 {
-			return f.Damage.Found(path, fmt.Sprintf("from byte %d on it can't be read, but it goes on at %d", at, behind))
+			return f.DamageLog.NoteDamage(path, fmt.Sprintf("from byte %d on it can't be read, but it goes on at %d", at, behind))
 		}
 	}
 	if !isTorn(data, at) {
-		return f.Damage.Found(path, fmt.Sprintf("its last record, at byte %d, can't be read", at))
+		return f.DamageLog.NoteDamage(path, fmt.Sprintf("its last record, at byte %d, can't be read", at))
 	}
 	dir, live := f.FS.PathDir(path), filesOf(data)
 	f.noteMissing(dir, live.values)
 	return errors.Join(f.checkTables(dir, live.tables), f.checkTables(dir, live.backings))
 }
 
-// sector is the unit in bytes that a disk writes atomically.
-const sector = 512
+// sectorSize is the unit in bytes that a disk writes atomically.
+const sectorSize = 512
 
 // isTorn reports whether a crash may have left the data after the last intact chunk of a manifest:
 // nothing, less than its length says, or zeros in place of a sector. A complete chunk was written,
@@ -69,7 +69,7 @@ func isTorn(data []byte, at int) bool {
 		return engineSum(data[at+chunkHead-1:]) != binary.LittleEndian.Uint32(head)
 	}
 	for from, to := at, 0; from < end; from = to {
-		to = min(end, from-from%sector+sector)
+		to = min(end, from-from%sectorSize+sectorSize)
 		if len(bytes.Trim(data[from:to], "\x00")) == 0 {
 			return true
 		}

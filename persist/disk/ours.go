@@ -13,20 +13,20 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// Identity identifies a file regardless of its name, by device and inode. It is zero on a file
+// FileIdentity identifies a file regardless of its name, by device and inode. It is zero on a file
 // system without inodes.
-type Identity struct{ device, inode uint64 }
+type FileIdentity struct{ device, inode uint64 }
 
-func identityOf(info os.FileInfo) (id Identity) {
+func identityOf(info os.FileInfo) (id FileIdentity) {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		id = Identity{uint64(s.Dev), s.Ino}
+		id = FileIdentity{uint64(s.Dev), s.Ino}
 	}
 	return id
 }
 
-// Linked returns the identity of a file that has several names; false for a file with a single name
+// LinkedIdentity returns the identity of a file that has several names; false for a file with a single name
 // or without an identity.
-func Linked(info os.FileInfo) (id Identity, ok bool) {
+func LinkedIdentity(info os.FileInfo) (id FileIdentity, ok bool) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return identityOf(info), ok && s.Nlink > 1
 }
@@ -34,7 +34,7 @@ func Linked(info os.FileInfo) (id Identity, ok bool) {
 // checkPrivate refuses a folder that other users can enter: they could read messages in it.
 func checkPrivate(fs vfs.FS, dir string) error {
 	info, err := fs.Stat(dir)
-	if err != nil || !info.IsDir() || identityOf(info) == (Identity{}) {
+	if err != nil || !info.IsDir() || identityOf(info) == (FileIdentity{}) {
 		return nil // creating or opening it reports the problem
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
@@ -55,7 +55,7 @@ func MakeOwn(fs vfs.FS, dir string) (intact func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if identityOf(info) == (Identity{}) { // an in-memory file system, which has one user
+	if identityOf(info) == (FileIdentity{}) { // an in-memory file system, which has one user
 		if _, err := fs.Stat(dir); err == nil {
 			return nil, os.ErrExist
 		}
@@ -85,33 +85,33 @@ func MakeOwn(fs vfs.FS, dir string) (intact func() error, err error) {
 // errAway is in every fault that Ours returns.
 var errAway = errors.New("the data folder is gone from its path")
 
-// witness is a file or folder inside the data folder that shows that the data folder is at its
+// pathWitness is a file or folder inside the data folder that shows that the data folder is at its
 // path.
-type witness struct {
-	path string
-	Identity
+type pathWitness struct {
+	witnessPath string
+	FileIdentity
 }
 
-// know adds the file at path to the witnesses.
-func (f *Folder) know(path string) error {
+// addWitness adds the file at path to the witnesses.
+func (f *DataFolder) addWitness(path string) error {
 	info, err := f.FS.Stat(path)
-	f.knowing.Lock()
-	defer f.knowing.Unlock()
+	f.witnessMu.Lock()
+	defer f.witnessMu.Unlock()
 	if err == nil {
-		f.witnesses = append(f.witnesses, witness{path, identityOf(info)})
+		f.witnesses = append(f.witnesses, pathWitness{path, identityOf(info)})
 	}
 	return err
 }
 
 // inPlace returns nil as long as all witnesses are at their paths.
-func (f *Folder) inPlace() error {
-	f.knowing.RLock()
+func (f *DataFolder) inPlace() error {
+	f.witnessMu.RLock()
 	witnesses := f.witnesses
-	f.knowing.RUnlock()
+	f.witnessMu.RUnlock()
 	for _, w := range witnesses {
-		info, err := f.FS.Stat(w.path)
-		if err == nil && identityOf(info) != w.Identity {
-			err = fmt.Errorf("%s is another file", w.path)
+		info, err := f.FS.Stat(w.witnessPath)
+		if err == nil && identityOf(info) != w.FileIdentity {
+			err = fmt.Errorf("%s is another file", w.witnessPath)
 		}
 		if err != nil {
 			return err
@@ -120,21 +120,21 @@ func (f *Folder) inPlace() error {
 	return nil
 }
 
-// Ours checks that the path of the folder still leads to the folder that this process locked, with
+// CheckIdentity checks that the path of the folder still leads to the folder that this process locked, with
 // its database and its large values. It returns nil, or the fault for new data. A folder that was
 // moved or removed still accepts writes, but to files that no start finds.
-func (f *Folder) Ours() error {
+func (f *DataFolder) CheckIdentity() error {
 	began := time.Now()
 	err := f.inPlace()
 	if err == nil {
-		f.away.Store(false)
-		f.ours.Store(int64(began.Sub(f.opened)))
+		f.isAway.Store(false)
+		f.lastSeenAt.Store(int64(began.Sub(f.openedAt)))
 		return nil
 	}
-	f.ours.Store(never)
+	f.lastSeenAt.Store(beforeAll)
 	err = fmt.Errorf("%w: %v", errAway, err) // without the engine's stack
-	if !f.away.Swap(true) {
-		f.Log.out.Error("storage: data folder missing, nothing is stored until it is back", "err", err)
+	if !f.isAway.Swap(true) {
+		f.Log.slogOut.Error("storage: data folder missing, nothing is stored until it is back", "err", err)
 	}
 	return fault.Wrap(fault.StorageFull, "The storage was moved away. Reading works; writing works again once the storage is back", err)
 }
@@ -144,13 +144,13 @@ func (f *Folder) Ours() error {
 // folder may be moved during the fsync as well.
 const oursFresh = time.Millisecond
 
-// never is before all times of Folder.ours.
-const never = math.MinInt64 / 2
+// beforeAll is before all times of Folder.lastSeenAt.
+const beforeAll = math.MinInt64 / 2
 
 // OursLately is Ours, cached for oursFresh, for frequent callers.
-func (f *Folder) OursLately() error {
-	if int64(time.Since(f.opened))-f.ours.Load() < int64(oursFresh) {
+func (f *DataFolder) OursLately() error {
+	if int64(time.Since(f.openedAt))-f.lastSeenAt.Load() < int64(oursFresh) {
 		return nil
 	}
-	return f.Ours()
+	return f.CheckIdentity()
 }

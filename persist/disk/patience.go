@@ -8,18 +8,18 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Patience schedules the engine's compactions as the engine itself does, except that none starts
+// CompactionScheduler schedules the engine's compactions as the engine itself does, except that none starts
 // for a while after one failed on a damaged file. The engine would pick the same compaction again
 // at once, forever. The engine's own scheduler polls, but it cannot be combined with this delay, so
 // Patience polls itself. Any goroutine may use it.
-type Patience struct {
+type CompactionScheduler struct {
 	pebble.CompactionScheduler
-	begun time.Time
-	until atomic.Int64 // nanoseconds after begun: end of the pause
-	still bool         // no polling
+	begunAt   time.Time
+	restUntil atomic.Int64 // nanoseconds after begun: end of the pause
+	noTimers  bool         // no polling
 
-	stop  chan struct{} // closed by Unregister, which waits for looks
-	looks sync.WaitGroup
+	stopCh    chan struct{} // closed by Unregister, which waits for looks
+	looksDone sync.WaitGroup
 }
 
 const (
@@ -29,33 +29,35 @@ const (
 	compactionLook = 100 * time.Millisecond
 )
 
-// Rest starts a pause.
-func (p *Patience) Rest() { p.until.Store(int64(time.Since(p.begun) + compactionRest)) }
+// BeginRest starts a pause.
+func (p *CompactionScheduler) BeginRest() {
+	p.restUntil.Store(int64(time.Since(p.begunAt) + compactionRest))
+}
 
 // NewPatience returns the scheduler of one engine. If still is set, it does not poll.
-func NewPatience(still bool) *Patience {
-	return &Patience{
+func NewPatience(still bool) *CompactionScheduler {
+	return &CompactionScheduler{
 		CompactionScheduler: pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest(),
-		begun:               time.Now(), still: still, stop: make(chan struct{}),
+		begunAt:             time.Now(), noTimers: still, stopCh: make(chan struct{}),
 	}
 }
 
 // Register implements pebble.CompactionScheduler.
-func (p *Patience) Register(goroutines int, db pebble.DBForCompaction) {
+func (p *CompactionScheduler) Register(goroutines int, db pebble.DBForCompaction) {
 	db = patientDB{db, p}
 	p.CompactionScheduler.Register(goroutines, db)
-	if !p.still {
-		p.looks.Go(func() { p.look(db) })
+	if !p.noTimers {
+		p.looksDone.Go(func() { p.startCompactions(db) })
 	}
 }
 
-// look starts waiting compactions when they are allowed.
-func (p *Patience) look(db pebble.DBForCompaction) {
+// startCompactions starts waiting compactions when they are allowed.
+func (p *CompactionScheduler) startCompactions(db pebble.DBForCompaction) {
 	t := time.NewTicker(compactionLook)
 	defer t.Stop()
 	for {
 		select {
-		case <-p.stop:
+		case <-p.stopCh:
 			return
 		case <-t.C:
 			if db.GetAllowedWithoutPermission() == 0 {
@@ -72,20 +74,20 @@ func (p *Patience) look(db pebble.DBForCompaction) {
 }
 
 // Unregister implements pebble.CompactionScheduler.
-func (p *Patience) Unregister() {
-	close(p.stop)
-	p.looks.Wait()
+func (p *CompactionScheduler) Unregister() {
+	close(p.stopCh)
+	p.looksDone.Wait()
 	p.CompactionScheduler.Unregister()
 }
 
 // patientDB is the engine as its scheduler sees it: it allows no compaction during a pause.
 type patientDB struct {
 	pebble.DBForCompaction
-	patience *Patience
+	compactionScheduler *CompactionScheduler
 }
 
 func (d patientDB) GetAllowedWithoutPermission() int {
-	if time.Since(d.patience.begun) < time.Duration(d.patience.until.Load()) {
+	if time.Since(d.compactionScheduler.begunAt) < time.Duration(d.compactionScheduler.restUntil.Load()) {
 		return 0
 	}
 	return d.DBForCompaction.GetAllowedWithoutPermission()

@@ -19,42 +19,44 @@ const (
 	pulseLook = 250 * time.Millisecond
 )
 
-// Pulse tracks whether the disk completes synced writes. Commits report theirs. Without commits it
+// WriteProbe tracks whether the disk completes synced writes. Commits report theirs. Without commits it
 // makes a write of its own, a probe. It makes only one at a time, so that a frozen disk blocks one
 // goroutine rather than one for each caller. Any goroutine may use it: mu guards probe, everything
 // else is atomic or immutable.
-type Pulse struct {
-	sync  func() error // makes a synced write
-	log   *Logger
-	begun time.Time // a start writes and syncs, so it counts as a beat
+type WriteProbe struct {
+	syncedWrite func() error // makes a synced write
+	log         *StoreLogger
+	begunAt     time.Time // a start writes and syncs, so it counts as a beat
 
-	last    atomic.Int64 // nanoseconds after begun: the last synced write
-	stalled atomic.Bool  // the running probe is late
+	lastWrite atomic.Int64 // nanoseconds after begun: the last synced write
+	isStalled atomic.Bool  // the running probe is late
 
-	mu    sync.Mutex
-	probe chan struct{} // closed when the running probe ends; nil if none runs
+	mu        sync.Mutex
+	probeDone chan struct{} // closed when the running probe ends; nil if none runs
 }
 
 var errStalled = errors.New("the disk does not respond")
 
-// Beat records a synced write.
-func (p *Pulse) Beat() { p.last.Store(int64(time.Since(p.begun))) }
+// NoteWrite records a synced write.
+func (p *WriteProbe) NoteWrite() { p.lastWrite.Store(int64(time.Since(p.begunAt))) }
 
-func (p *Pulse) age() time.Duration { return time.Since(p.begun) - time.Duration(p.last.Load()) }
+func (p *WriteProbe) sinceLastWrite() time.Duration {
+	return time.Since(p.begunAt) - time.Duration(p.lastWrite.Load())
+}
 
-// Stalled reports whether a synced write is late.
-func (p *Pulse) Stalled() bool { return p.stalled.Load() }
+// IsStalled reports whether a synced write is late.
+func (p *WriteProbe) IsStalled() bool { return p.isStalled.Load() }
 
-// Ready returns nil if a synced write succeeded recently or succeeds now in time.
-func (p *Pulse) Ready() error {
-	if !p.Stalled() {
-		if p.age() < pulseFresh {
+// CheckReady returns nil if a synced write succeeded recently or succeeds now in time.
+func (p *WriteProbe) CheckReady() error {
+	if !p.IsStalled() {
+		if p.sinceLastWrite() < pulseFresh {
 			return nil
 		}
 		late := time.NewTimer(pulseWait)
 		defer late.Stop()
 		select {
-		case <-p.try():
+		case <-p.beginProbe():
 			return nil
 		case <-late.C:
 		}
@@ -62,47 +64,47 @@ func (p *Pulse) Ready() error {
 	return fault.Wrap(fault.StorageFull, "The storage does not respond. Reading works; writing works again once it responds", errStalled)
 }
 
-// try starts a probe unless one is running, and returns a channel that is closed at its end.
-func (p *Pulse) try() <-chan struct{} {
+// beginProbe starts a probe unless one is running, and returns a channel that is closed at its end.
+func (p *WriteProbe) beginProbe() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.probe == nil {
-		p.probe = make(chan struct{})
-		go p.run(p.probe)
+	if p.probeDone == nil {
+		p.probeDone = make(chan struct{})
+		go p.runProbe(p.probeDone)
 	}
-	return p.probe
+	return p.probeDone
 }
 
-// run makes one write. A failed write ends the process, unless the store is closed.
-func (p *Pulse) run(done chan struct{}) {
-	late := time.AfterFunc(pulseWait, func() { p.late(done) })
+// runProbe makes one write. A failed write ends the process, unless the store is closed.
+func (p *WriteProbe) runProbe(done chan struct{}) {
+	late := time.AfterFunc(pulseWait, func() { p.noteLate(done) })
 	defer late.Stop()
-	err := p.sync()
+	err := p.syncedWrite()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stalled.Swap(false) {
-		p.log.Seldom(slog.LevelWarn, "storage: disk responds again")
+	if p.isStalled.Swap(false) {
+		p.log.LogThrottled(slog.LevelWarn, "storage: disk responds again")
 	}
 	if err == nil {
-		p.Beat()
+		p.NoteWrite()
 	}
-	p.probe = nil
+	p.probeDone = nil
 	close(done)
 }
 
-// late records that a probe is late, unless it has ended.
-func (p *Pulse) late(probe chan struct{}) {
+// noteLate records that a probe is late, unless it has ended.
+func (p *WriteProbe) noteLate(probe chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.probe == probe {
-		p.stalled.Store(true)
-		p.log.Seldom(slog.LevelError, "storage: disk does not respond, new data is refused until it does")
+	if p.probeDone == probe {
+		p.isStalled.Store(true)
+		p.log.LogThrottled(slog.LevelError, "storage: disk does not respond, new data is refused until it does")
 	}
 }
 
-// watch checks that the folder is ours, and starts a probe if commits in progress are stuck, until
+// watchFolder checks that the folder is ours, and starts a probe if commits in progress are stuck, until
 // stop is closed.
-func (f *Folder) watch(stop <-chan struct{}, busy func() bool) {
+func (f *DataFolder) watchFolder(stop <-chan struct{}, busy func() bool) {
 	t := time.NewTicker(pulseLook)
 	defer t.Stop()
 	for {
@@ -110,9 +112,9 @@ func (f *Folder) watch(stop <-chan struct{}, busy func() bool) {
 		case <-stop:
 			return
 		case <-t.C:
-			_ = f.Ours() // it stores the result
-			if busy() && f.Pulse.age() > pulseWait/2 {
-				f.Pulse.try()
+			_ = f.CheckIdentity() // it stores the result
+			if busy() && f.WriteProbe.sinceLastWrite() > pulseWait/2 {
+				f.WriteProbe.beginProbe()
 			}
 		}
 	}

@@ -35,9 +35,9 @@ func MarkCopy(fs vfs.FS, dir string) error { return markCopy(fs, dir, copyForm) 
 
 // MarkRepaired is MarkCopy for a copy that replaces f. What is held in f, or in a backup, is held
 // in the copy, too.
-func (f *Folder) MarkRepaired(fs vfs.FS, dir string) error {
+func (f *DataFolder) MarkRepaired(fs vfs.FS, dir string) error {
 	form := repairedForm
-	if data, err := ReadFile(f.FS, f.Path(CopyName)); err == nil && string(data) != repairedForm || f.Held() {
+	if data, err := ReadFile(f.FS, f.FilePath(CopyName)); err == nil && string(data) != repairedForm || f.IsHeld() {
 		form = copyForm
 	}
 	return markCopy(fs, dir, form)
@@ -52,63 +52,63 @@ func markCopy(fs vfs.FS, dir, form string) error {
 
 // CheckIDs reads the number above which ids are assigned in this folder. The error is a sentence
 // for the operator.
-func (f *Folder) CheckIDs() error {
-	data, err := ReadFile(f.FS, f.Path(IDsName))
+func (f *DataFolder) CheckIDs() error {
+	data, err := ReadFile(f.FS, f.FilePath(IDsName))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Sscanf(string(data), idsForm, &f.above)
-	if err != nil || string(data) != fmt.Sprintf(idsForm, f.above) {
+	_, err = fmt.Sscanf(string(data), idsForm, &f.minimumID)
+	if err != nil || string(data) != fmt.Sprintf(idsForm, f.minimumID) {
 		return fmt.Errorf("the file %s in the data folder %s is damaged: %q. Restore a backup of it", IDsName, f.Dir, data)
 	}
 	return nil
 }
 
-// restore runs at the first start of a copy. It raises the number above which ids are assigned,
+// raiseMinimumID runs at the first start of a copy. It raises the number above which ids are assigned,
 // because the original folder may have assigned any id since the copy. The original may also have
 // sent what waits here, so that is held until Release. A crash before the last step repeats all
 // steps.
-func (f *Folder) restore(now time.Time) error {
+func (f *DataFolder) raiseMinimumID(now time.Time) error {
 	if err := f.CheckIDs(); err != nil {
 		return err
 	}
-	form, err := ReadFile(f.FS, f.Path(CopyName))
+	form, err := ReadFile(f.FS, f.FilePath(CopyName))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	f.above = max(f.above, AboveAll(now))
-	if err := WriteFile(f.FS, f.Dir, IDsName, fmt.Appendf(nil, idsForm, f.above)); err != nil {
+	f.minimumID = max(f.minimumID, AboveAll(now))
+	if err := WriteFile(f.FS, f.Dir, IDsName, fmt.Appendf(nil, idsForm, f.minimumID)); err != nil {
 		return err
 	}
-	f.Log.Info("storage: restored backup, new ids are greater than all ids that were assigned since it was made", "above", f.above)
+	f.Log.Info("storage: restored backup, new ids are greater than all ids that were assigned since it was made", "above", f.minimumID)
 	if string(form) != repairedForm {
 		if err := WriteFile(f.FS, f.Dir, HeldName, []byte(heldForm)); err != nil {
 			return err
 		}
 	}
-	return f.FS.Remove(f.Path(CopyName))
+	return f.FS.Remove(f.FilePath(CopyName))
 }
 
-// Held reports whether queued messages and webhook deliveries are held: the original folder may
+// IsHeld reports whether queued messages and webhook deliveries are held: the original folder may
 // have sent them, and no operator has released them yet.
-func (f *Folder) Held() bool {
-	_, err := f.FS.Stat(f.Path(HeldName))
+func (f *DataFolder) IsHeld() bool {
+	_, err := f.FS.Stat(f.FilePath(HeldName))
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// Release ends the hold permanently: when it returns, no crash restores the mark.
-func (f *Folder) Release() error {
-	if err := f.FS.Remove(f.Path(HeldName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+// ReleaseHold ends the hold permanently: when it returns, no crash restores the mark.
+func (f *DataFolder) ReleaseHold() error {
+	if err := f.FS.Remove(f.FilePath(HeldName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return SyncFolder(f.FS, f.Dir)
 }
 
-// Above is the number above which ids are assigned here: 0 if the folder was never restored.
-func (f *Folder) Above() int64 { return f.above }
+// MinimumID is the number above which ids are assigned here: 0 if the folder was never restored.
+func (f *DataFolder) MinimumID() int64 { return f.minimumID }

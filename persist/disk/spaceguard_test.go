@@ -12,7 +12,7 @@ func TestSizes(t *testing.T) {
 	for _, c := range []struct{ total, memtable, reserve, ballast uint64 }{
 		{0, 8, 16, 8}, {64, 4, 8, 4}, {128, 8, 16, 8}, {1024, 8, 102, 8}, {2048, 8, 204, 8}, {1 << 20, 8, 256, 8},
 	} {
-		m, r, b := sizes(c.total * mib)
+		m, r, b := spaceSizes(c.total * mib)
 		if m/mib != c.memtable || r/mib != c.reserve || b/mib != c.ballast {
 			t.Errorf("%d MiB: memtable %d, reserve %d, ballast %d", c.total, m/mib, r/mib, b/mib)
 		}
@@ -25,20 +25,20 @@ func TestGuardDoesNotFlutter(t *testing.T) {
 	free := uint64(500)
 	o := &Options{FS: vfs.NewMem(), Logger: slog.New(slog.DiscardHandler), ReserveBytes: 100 * mib, BallastBytes: 10 * mib,
 		FreeSpace: func() (uint64, uint64, error) { return free * mib, 1000 * mib, nil }}
-	f, err := Open("data", o)
+	f, err := OpenFolder("data", o)
 	must(t, err)
 	for _, c := range []struct {
 		free          uint64
 		full, ballast bool
 	}{{500, false, true}, {100, false, true}, {99, true, false}, {101, true, false}, {134, true, false}, {135, false, true}, {100, false, true}} {
 		free = c.free
-		f.Space.Look()
-		_, err := o.FS.Stat(f.Path(BallastName))
-		if ballast := !os.IsNotExist(err); f.Space.Full() != c.full || ballast != c.ballast {
-			t.Errorf("%d MiB free: full %v, ballast %v", c.free, f.Space.Full(), ballast)
+		f.SpaceGuard.MeasureDisk()
+		_, err := o.FS.Stat(f.FilePath(BallastName))
+		if ballast := !os.IsNotExist(err); f.SpaceGuard.IsFull() != c.full || ballast != c.ballast {
+			t.Errorf("%d MiB free: full %v, ballast %v", c.free, f.SpaceGuard.IsFull(), ballast)
 		}
 	}
-	if _, _, closures := f.Space.Measured(); closures != 1 {
+	if _, _, closures := f.SpaceGuard.LastMeasured(); closures != 1 {
 		t.Errorf("closed %d times", closures)
 	}
 	must(t, f.Close())

@@ -19,11 +19,11 @@ import (
 // It is only an optimization: without a spare, because of a lack of space or an error, logs are
 // appended to.
 type spareLog struct {
-	folder *Folder
-	size   uint64
-	ready  atomic.Bool
-	used   chan struct{} // buffered with one place: a spare was used
-	zeros  []byte        // one piece, allocated for the first spare; used by open, then by keep's goroutine
+	folder    *DataFolder
+	logSize   uint64
+	isReady   atomic.Bool
+	spareUsed chan struct{} // buffered with one place: a spare was used
+	zeroPiece []byte        // one piece, allocated for the first spare; used by open, then by keep's goroutine
 }
 
 const (
@@ -33,41 +33,41 @@ const (
 	sparePace = 5 * time.Millisecond
 )
 
-func newSpareLog(f *Folder, size uint64) *spareLog {
-	return &spareLog{folder: f, size: size, used: make(chan struct{}, 1)}
+func newSpareLog(f *DataFolder, size uint64) *spareLog {
+	return &spareLog{folder: f, logSize: size, spareUsed: make(chan struct{}, 1)}
 }
 
-// open adopts the spare of an earlier run or creates one immediately.
-func (s *spareLog) open() {
-	if info, err := s.folder.FS.Stat(s.path()); err == nil && uint64(info.Size()) == s.size {
-		s.ready.Store(true)
+// openSpare adopts the spare of an earlier run or creates one immediately.
+func (s *spareLog) openSpare() {
+	if info, err := s.folder.FS.Stat(s.sparePath()); err == nil && uint64(info.Size()) == s.logSize {
+		s.isReady.Store(true)
 		return
 	}
-	s.make(nil, 0)
+	s.createSpare(nil, 0)
 }
 
-func (s *spareLog) path() string { return s.folder.Path(spareName) }
+func (s *spareLog) sparePath() string { return s.folder.FilePath(spareName) }
 
-// keep creates a new spare whenever one was used, until stop is closed.
-func (s *spareLog) keep(stop <-chan struct{}) {
+// keepReady creates a new spare whenever one was used, until stop is closed.
+func (s *spareLog) keepReady(stop <-chan struct{}) {
 	for {
 		select {
 		case <-stop:
 			return
-		case <-s.used:
-			s.make(stop, sparePace)
+		case <-s.spareUsed:
+			s.createSpare(stop, sparePace)
 		}
 	}
 }
 
-func (s *spareLog) make(stop <-chan struct{}, pace time.Duration) {
-	if !s.folder.Space.hasRoom(2 * s.size) {
+func (s *spareLog) createSpare(stop <-chan struct{}, pace time.Duration) {
+	if !s.folder.SpaceGuard.hasRoom(2 * s.logSize) {
 		return
 	}
-	temp := s.path() + ".tmp"
-	err := s.write(temp, stop, pace)
+	temp := s.sparePath() + ".tmp"
+	err := s.writeZeros(temp, stop, pace)
 	if err == nil {
-		err = s.folder.FS.Rename(temp, s.path())
+		err = s.folder.FS.Rename(temp, s.sparePath())
 	}
 	if err == nil {
 		err = SyncFolder(s.folder.FS, s.folder.Dir)
@@ -75,25 +75,25 @@ func (s *spareLog) make(stop <-chan struct{}, pace time.Duration) {
 	if err != nil {
 		_ = s.folder.FS.Remove(temp)
 		if !errors.Is(err, os.ErrClosed) {
-			s.folder.Log.Seldom(slog.LevelWarn, "storage: spare log not created", "err", err)
+			s.folder.Log.LogThrottled(slog.LevelWarn, "storage: spare log not created", "err", err)
 		}
 		return
 	}
-	s.ready.Store(true)
+	s.isReady.Store(true)
 }
 
-// write syncs piece by piece, so that it never delays a commit for long.
-func (s *spareLog) write(path string, stop <-chan struct{}, pace time.Duration) error {
+// writeZeros syncs piece by piece, so that it never delays a commit for long.
+func (s *spareLog) writeZeros(path string, stop <-chan struct{}, pace time.Duration) error {
 	f, err := s.folder.FS.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
-	if s.zeros == nil {
-		s.zeros = make([]byte, sparePiece)
+	if s.zeroPiece == nil {
+		s.zeroPiece = make([]byte, sparePiece)
 	}
-	for n := uint64(0); n < s.size && err == nil; n += sparePiece {
-		clear(s.zeros) // a writer may have changed them
-		if _, err = f.Write(s.zeros[:min(sparePiece, s.size-n)]); err == nil && pace > 0 {
+	for n := uint64(0); n < s.logSize && err == nil; n += sparePiece {
+		clear(s.zeroPiece) // a writer may have changed them
+		if _, err = f.Write(s.zeroPiece[:min(sparePiece, s.logSize-n)]); err == nil && pace > 0 {
 			err = f.SyncData()
 		}
 		select {
@@ -108,18 +108,18 @@ func (s *spareLog) write(path string, stop <-chan struct{}, pace time.Duration) 
 	return errors.Join(err, f.Close())
 }
 
-// become makes the spare the log of this name; it returns nil without a spare. A crash after the
+// takeSpare makes the spare the log of this name; it returns nil without a spare. A crash after the
 // rename leaves a log of zeros, which is empty, or no log. The folder is synced before anything is
 // written: otherwise the file could reappear as a spare that is also a log.
-func (s *spareLog) become(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	if !s.ready.Swap(false) {
+func (s *spareLog) takeSpare(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if !s.isReady.Swap(false) {
 		return nil, nil
 	}
-	if err := s.folder.FS.Rename(s.path(), name); err != nil {
+	if err := s.folder.FS.Rename(s.sparePath(), name); err != nil {
 		return nil, err
 	}
 	select {
-	case s.used <- struct{}{}:
+	case s.spareUsed <- struct{}{}:
 	default:
 	}
 	if err := SyncFolder(s.folder.FS, s.folder.Dir); err != nil {

@@ -13,20 +13,20 @@ import (
 func TestUsedSpareDoesNotComeBack(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	must(t, makeFolder(fs, "data"))
-	f := &Folder{FS: fs, Dir: "data", Space: &SpaceGuard{}}
+	f := &DataFolder{FS: fs, Dir: "data", SpaceGuard: &SpaceGuard{}}
 	s := newSpareLog(f, 64<<10)
-	s.open()
-	log, err := s.become(f.Path("000001.log"), vfs.WriteCategoryUnspecified)
+	s.openSpare()
+	log, err := s.takeSpare(f.FilePath("000001.log"), vfs.WriteCategoryUnspecified)
 	must(t, err)
 	if log == nil {
 		t.Fatal("there was no spare")
 	}
 	defer log.Close()
 	clone := fs.CrashClone(vfs.CrashCloneCfg{})
-	if _, err := clone.Stat(s.path()); !errors.Is(err, os.ErrNotExist) {
+	if _, err := clone.Stat(s.sparePath()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the used spare is back: %v", err)
 	}
-	if log, err := s.become(f.Path("000002.log"), vfs.WriteCategoryUnspecified); log != nil || err != nil {
+	if log, err := s.takeSpare(f.FilePath("000002.log"), vfs.WriteCategoryUnspecified); log != nil || err != nil {
 		t.Errorf("one spare became two logs: %v %v", log, err)
 	}
 }

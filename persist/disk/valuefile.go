@@ -21,9 +21,9 @@ import (
 // (docs/pebble-separated-value-error.md). It is immutable.
 type valueFile struct {
 	vfs.File
-	damage *Damage
-	name   string
-	blocks int64 // length of the part before the footer
+	damageLog    *DamageLog
+	fileName     string
+	blocksLength int64 // length of the part before the footer
 }
 
 // Format of a value file, version 1: blocks, each followed by its compression (1 byte) and checksum
@@ -39,8 +39,8 @@ const (
 func isValueFile(name string) bool { return strings.HasSuffix(name, ".blob") }
 
 // openValueFile verifies the footer of f. If the footer is damaged, it closes f.
-func openValueFile(f vfs.File, name string, damage *Damage) (vfs.File, error) {
-	v := &valueFile{File: f, damage: damage, name: name}
+func openValueFile(f vfs.File, name string, damage *DamageLog) (vfs.File, error) {
+	v := &valueFile{File: f, damageLog: damage, fileName: name}
 	err := v.readFooter()
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -53,18 +53,18 @@ func (v *valueFile) readFooter() error {
 	if err != nil {
 		return err
 	}
-	if v.blocks = info.Size() - valueFooterLen; v.blocks < 0 {
-		return v.damage.Found(v.name, fmt.Sprintf("it has %d bytes", info.Size()))
+	if v.blocksLength = info.Size() - valueFooterLen; v.blocksLength < 0 {
+		return v.damageLog.NoteDamage(v.fileName, fmt.Sprintf("it has %d bytes", info.Size()))
 	}
 	footer := make([]byte, valueFooterLen)
-	if _, err := v.File.ReadAt(footer, v.blocks); err != nil {
+	if _, err := v.File.ReadAt(footer, v.blocksLength); err != nil {
 		return err
 	}
 	if engineSum(footer[sumLen:]) != binary.LittleEndian.Uint32(footer) || !strings.HasSuffix(string(footer), valueMagic) {
-		return v.damage.Found(v.name, "the checksum of its footer differs")
+		return v.damageLog.NoteDamage(v.fileName, "the checksum of its footer differs")
 	}
 	if !strings.HasPrefix(string(footer[valueKindAt:]), valueForm) {
-		return v.damage.Found(v.name, fmt.Sprintf("its format %x is unknown", footer[valueKindAt:valueKindAt+len(valueForm)]))
+		return v.damageLog.NoteDamage(v.fileName, fmt.Sprintf("its format %x is unknown", footer[valueKindAt:valueKindAt+len(valueForm)]))
 	}
 	return nil
 }
@@ -72,8 +72,8 @@ func (v *valueFile) readFooter() error {
 // ReadAt reads one block with its checksum, as the engine always does, or the footer.
 func (v *valueFile) ReadAt(p []byte, off int64) (int, error) {
 	n, err := v.File.ReadAt(p, off)
-	if end := len(p) - sumLen; err == nil && off < v.blocks && end > 0 && engineSum(p[:end]) != binary.LittleEndian.Uint32(p[end:]) {
-		return 0, v.damage.Found(v.name, fmt.Sprintf("the checksum of its block at %d differs", off))
+	if end := len(p) - sumLen; err == nil && off < v.blocksLength && end > 0 && engineSum(p[:end]) != binary.LittleEndian.Uint32(p[end:]) {
+		return 0, v.damageLog.NoteDamage(v.fileName, fmt.Sprintf("the checksum of its block at %d differs", off))
 	}
 	return n, err
 }
@@ -81,14 +81,14 @@ func (v *valueFile) ReadAt(p []byte, off int64) (int, error) {
 // rewriteCategory is the write category of a rewritten value file.
 const rewriteCategory vfs.DiskWriteCategory = "pebble-blob-file-rewrite"
 
-// Rewrites records which value file the engine is about to rewrite; it rewrites one at a time.
-func (f *Folder) Rewrites(name string) { f.rewriting.Store(&name) }
+// NoteRewrite records which value file the engine is about to rewrite; it rewrites one at a time.
+func (f *DataFolder) NoteRewrite(name string) { f.rewritingFile.Store(&name) }
 
 // fitToRewrite reads a value file completely before the engine rewrites it. A block that fails
 // during a rewrite would end the process, whatever the error. A rewrite that cannot create its new
 // file is only abandoned.
 func (fs *waitFS) fitToRewrite() error {
-	name := fs.folder.rewriting.Load()
+	name := fs.folder.rewritingFile.Load()
 	if name == nil {
 		return nil
 	}

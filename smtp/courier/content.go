@@ -7,42 +7,42 @@ import (
 	"inboxd/internal/core/delivery"
 )
 
-// content sends the message with leading dots doubled (RFC 5321 section 4.5.2) and reads the reply.
-// Once the final dot may have been sent, a failure is reported as delivery.Unknown and not as an
+// sendContent sends the message with leading dots doubled (RFC 5321 section 4.5.2) and reads the reply.
+// Once the final dot may have been sent, a failure is reported as delivery.ReplyMissing and not as an
 // error: an error means that the server does not have the message.
-func (l *link) content(raw []byte) (verdict, error) {
+func (l *link) sendContent(raw []byte) (deliveryVerdict, error) {
 	whole := len(raw) == 0 || bytes.HasSuffix(raw, crlf)
 	lineStarts := true
 	for len(raw) > 0 {
 		if lineStarts && raw[0] == '.' {
-			l.out = append(l.out, '.')
+			l.outBuffer = append(l.outBuffer, '.')
 		}
 		n := min(len(raw), linkOutput)
 		if i := bytes.Index(raw[:n], dotLine); i >= 0 {
 			n = i + 1 // the next iteration begins with the dot
 		}
 		lineStarts = raw[n-1] == '\n'
-		l.out = append(l.out, raw[:n]...)
-		if raw = raw[n:]; len(l.out) < linkOutput {
+		l.outBuffer = append(l.outBuffer, raw[:n]...)
+		if raw = raw[n:]; len(l.outBuffer) < linkOutput {
 			continue
 		}
-		if err := l.flush(); err != nil {
-			return l.complaint(err)
+		if err := l.flushOutput(); err != nil {
+			return l.readComplaint(err)
 		}
 	}
 	if !whole {
-		l.out = append(l.out, "\r\n"...)
+		l.outBuffer = append(l.outBuffer, "\r\n"...)
 	}
-	l.out = append(l.out, ".\r\n"...)
-	if err := l.flush(); err != nil {
-		return l.unknown(), nil
+	l.outBuffer = append(l.outBuffer, ".\r\n"...)
+	if err := l.flushOutput(); err != nil {
+		return l.ambiguousVerdict(), nil
 	}
-	r, err := l.hear(l.timeouts.Dot, nil)
+	r, err := l.awaitReply(l.timeouts.FinalDot, nil)
 	if err != nil && r.code != 421 || r.code < 400 && !r.ok() {
-		return l.unknown(), nil
+		return l.ambiguousVerdict(), nil
 	}
-	l.spent = err != nil
-	return judge(r), nil
+	l.isSpent = err != nil
+	return replyVerdict(r), nil
 }
 
 var (
@@ -50,18 +50,18 @@ var (
 	dotLine = []byte("\n.")
 )
 
-// complaint looks for the reply with which a server stopped reading. err is the error of the write.
-func (l *link) complaint(err error) (verdict, error) {
-	if r, late := l.hear(quitTime, nil); late == nil && r.code >= 400 {
-		l.spent = true
-		return judge(r), nil
+// readComplaint looks for the reply with which a server stopped reading. err is the error of the write.
+func (l *link) readComplaint(err error) (deliveryVerdict, error) {
+	if r, late := l.awaitReply(quitTime, nil); late == nil && r.code >= 400 {
+		l.isSpent = true
+		return replyVerdict(r), nil
 	}
-	return verdict{}, err
+	return deliveryVerdict{}, err
 }
 
-func (l *link) unknown() verdict {
-	l.spent = true
-	return because(delivery.Unknown, "The connection to %s broke before it confirmed the message, which will be sent again and could arrive twice", l.host)
+func (l *link) ambiguousVerdict() deliveryVerdict {
+	l.isSpent = true
+	return localVerdict(delivery.ReplyMissing, "The connection to %s broke before it confirmed the message, which will be sent again and could arrive twice", l.hostName)
 }
 
 // checkWire names what in raw must not be sent to any server, or returns "". What one server reads

@@ -13,7 +13,7 @@ import (
 )
 
 // toEach is a message for n recipients, each with its own return path.
-func toEach(n int) Consignment {
+func toEach(n int) DeliveryRequest {
 	job := toX()
 	for i := range n {
 		job.Rcpts = append(job.Rcpts, fmt.Sprintf("r%d@x.example", i))
@@ -48,7 +48,7 @@ func TestEachRecipientHasAReturnPath(t *testing.T) {
 		var taken []string
 		job.Taken = func(rcpt, mx string) { taken = append(taken, rcpt+" "+mx) }
 		for i, got := range courier(t, Options{Resolver: oneMX(), MXPort: mx.port}).Deliver(t.Context(), job) {
-			if got.Outcome != delivery.Delivered || got.Rcpt != job.Rcpts[i] || got.MX != "mx.x.example" {
+			if got.Outcome != delivery.OutcomeDelivered || got.Rcpt != job.Rcpts[i] || got.MX != "mx.x.example" {
 				t.Errorf("%+v", got)
 			}
 		}
@@ -69,7 +69,7 @@ func TestEachRecipientHasAReturnPath(t *testing.T) {
 // TestCopiesThatAreLeft covers servers that end the connection or refuse one copy. Accepted copies
 // are never sent again, and the others are tried as long as the server accepts some.
 func TestCopiesThatAreLeft(t *testing.T) {
-	const yes, later, never = delivery.Delivered, delivery.Temporary, delivery.Permanent
+	const yes, later, never = delivery.OutcomeDelivered, delivery.OutcomeTemporary, delivery.OutcomePermanent
 	every := func(n int64, verb, reply string) func() *fakeMX { // of the commands with a verb
 		return func() *fakeMX {
 			var count atomic.Int64
@@ -90,18 +90,18 @@ func TestCopiesThatAreLeft(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		mx          func() *fakeMX
-		want        []delivery.Outcome
+		want        []delivery.AttemptOutcome
 		connections int
 		tries       int // transactions in total
 	}{
-		{"two over a connection", every(3, "MAIL", "421 4.7.0 too many messages"), []delivery.Outcome{yes, yes, yes, yes, yes}, 3, 7},
-		{"one over a connection", every(2, "MAIL", "451 4.7.0 one is enough"), []delivery.Outcome{yes, yes, yes, yes, yes}, 5, 9},
-		{"none at all", every(1, "MAIL", "421 4.7.0 not now"), []delivery.Outcome{later, later, later, later, later}, 1, 1},
-		{"no word after the second", silentAfter(2), []delivery.Outcome{yes, later, yes, yes, yes}, 2, 5},
-		{"no word after the first", silentAfter(1), []delivery.Outcome{later, later, later, later, later}, 1, 1},
+		{"two over a connection", every(3, "MAIL", "421 4.7.0 too many messages"), []delivery.AttemptOutcome{yes, yes, yes, yes, yes}, 3, 7},
+		{"one over a connection", every(2, "MAIL", "451 4.7.0 one is enough"), []delivery.AttemptOutcome{yes, yes, yes, yes, yes}, 5, 9},
+		{"none at all", every(1, "MAIL", "421 4.7.0 not now"), []delivery.AttemptOutcome{later, later, later, later, later}, 1, 1},
+		{"no word after the second", silentAfter(2), []delivery.AttemptOutcome{yes, later, yes, yes, yes}, 2, 5},
+		{"no word after the first", silentAfter(1), []delivery.AttemptOutcome{later, later, later, later, later}, 1, 1},
 		{"some refused", func() *fakeMX {
 			return &fakeMX{replies: map[string]string{"RCPT TO:<r1@": "550 no", "RCPT TO:<r3@": "450 4.2.0 greylisted"}}
-		}, []delivery.Outcome{yes, never, yes, later, yes}, 1, 5},
+		}, []delivery.AttemptOutcome{yes, never, yes, later, yes}, 1, 5},
 		{"one put off at DATA", func() *fakeMX {
 			var rcpt atomic.Value
 			return &fakeMX{answer: func(command string) string {
@@ -113,13 +113,13 @@ func TestCopiesThatAreLeft(t *testing.T) {
 				}
 				return ""
 			}}
-		}, []delivery.Outcome{yes, later, yes, yes, yes}, 1, 5},
+		}, []delivery.AttemptOutcome{yes, later, yes, yes, yes}, 1, 5},
 	} {
 		for _, ext := range [][]string{nil, pipelining} {
 			mx := c.mx()
 			mx.ext = ext
 			mx.start(t, "127.0.0.1", 0)
-			var got []delivery.Outcome
+			var got []delivery.AttemptOutcome
 			for _, report := range courier(t, Options{Resolver: oneMX(), MXPort: mx.port}).Deliver(t.Context(), toEach(len(c.want))) {
 				if got = append(got, report.Outcome); report.Text == "" {
 					t.Errorf("%s: no reason: %+v", c.name, report)
@@ -129,7 +129,7 @@ func TestCopiesThatAreLeft(t *testing.T) {
 				t.Errorf("%s, %v: %v over %d connections, %q", c.name, ext, got, mx.connections(), mx.transactions())
 			}
 			messages := slices.DeleteFunc(mx.received(), func(m string) bool { return m == "" })
-			taken := len(slices.DeleteFunc(got, func(o delivery.Outcome) bool { return o != yes }))
+			taken := len(slices.DeleteFunc(got, func(o delivery.AttemptOutcome) bool { return o != yes }))
 			if n := len(messages); n != taken && n != taken+1 { // one more that the server did not confirm
 				t.Errorf("%s, %v: %d messages arrived, %d of them confirmed", c.name, ext, n, taken)
 			}
@@ -148,11 +148,11 @@ func TestCopiesEndWithTheExchange(t *testing.T) {
 			cancel()
 		}
 	}
-	var got []delivery.Outcome
+	var got []delivery.AttemptOutcome
 	for _, report := range courier(t, Options{Resolver: oneMX(), MXPort: mx.port}).Deliver(ctx, job) {
 		got = append(got, report.Outcome)
 	}
-	if want := []delivery.Outcome{delivery.Delivered, delivery.Delivered, delivery.Temporary, delivery.Temporary}; !slices.Equal(got, want) || len(mx.received()) != 2 {
+	if want := []delivery.AttemptOutcome{delivery.OutcomeDelivered, delivery.OutcomeDelivered, delivery.OutcomeTemporary, delivery.OutcomeTemporary}; !slices.Equal(got, want) || len(mx.received()) != 2 {
 		t.Errorf("%v, %d messages", got, len(mx.received()))
 	}
 }
@@ -162,7 +162,7 @@ func TestCopiesEndWithTheExchange(t *testing.T) {
 func TestEachCopyNeedsItsOwnExtensions(t *testing.T) {
 	mx := (&fakeMX{}).start(t, "127.0.0.1", 0)
 	got := courier(t, Options{Resolver: oneMX(), MXPort: mx.port}).Deliver(t.Context(), toX("ü@x.example", "a@x.example"))
-	if got[0].Outcome != delivery.Permanent || got[1].Outcome != delivery.Delivered {
+	if got[0].Outcome != delivery.OutcomePermanent || got[1].Outcome != delivery.OutcomeDelivered {
 		t.Errorf("%+v", got)
 	}
 }

@@ -53,30 +53,30 @@ func (s Smarthost) SendsClear() bool {
 
 // Timeouts limit an exchange. Zero means the default given here.
 type Timeouts struct {
-	Connect time.Duration // TCP and TLS, per address: 30 s
-	Command time.Duration // a reply, or one write: 2 min
-	Dot     time.Duration // the reply to the final dot: 5 min
-	Whole   time.Duration // the whole exchange: 10 min
-	Idle    time.Duration // an idle connection that waits for another message: 15 s
+	Connect        time.Duration // TCP and TLS, per address: 30 s
+	Command        time.Duration // a reply, or one write: 2 min
+	FinalDot       time.Duration // the reply to the final dot: 5 min
+	WholeExchange  time.Duration // the whole exchange: 10 min
+	IdleConnection time.Duration // an idle connection that waits for another message: 15 s
 }
 
 // Options configure a Courier; defaults are given here. The zero value sends directly to public MX
 // hosts with the system's resolver.
 type Options struct {
-	Hello     string          // our name in EHLO; "localhost"
-	Resolver  Resolver        // net.DefaultResolver
-	MXPort    int             // 25
-	STSPort   int             // of MTA-STS policies, 443
-	Smarthost Smarthost       // reached without the guard, because the operator chose it
-	Guard     netguard.Policy // which addresses an MX may resolve to
-	RootCAs   *x509.CertPool  // for verified certificates; nil: the system's
-	Timeouts  Timeouts
-	Logger    *slog.Logger // nil: nothing is logged
+	HelloName     string                 // our name in EHLO; "localhost"
+	Resolver      Resolver               // net.DefaultResolver
+	MXPort        int                    // 25
+	STSPort       int                    // of MTA-STS policies, 443
+	Smarthost     Smarthost              // reached without the guard, because the operator chose it
+	AddressPolicy netguard.AddressPolicy // which addresses an MX may resolve to
+	RootCAs       *x509.CertPool         // for verified certificates; nil: the system's
+	Timeouts      Timeouts
+	Logger        *slog.Logger // nil: nothing is logged
 }
 
-// Consignment is one message for recipients of one domain. Each gets a copy in its own transaction,
+// DeliveryRequest is one message for recipients of one domain. Each gets a copy in its own transaction,
 // over the same connection where the server allows it.
-type Consignment struct {
+type DeliveryRequest struct {
 	Domain   string   // of the recipients; determines the MX hosts. Unused with a smarthost
 	Rcpts    []string // at most 100
 	Senders  []string // envelope sender for each of Rcpts; nil: the null sender for all
@@ -89,10 +89,10 @@ type Consignment struct {
 	Taken func(rcpt, mx string)
 }
 
-// Report is the outcome of an exchange for one recipient.
-type Report struct {
+// RecipientOutcome is the outcome of an exchange for one recipient.
+type RecipientOutcome struct {
 	Rcpt     string
-	Outcome  delivery.Outcome
+	Outcome  delivery.AttemptOutcome
 	Code     int    // of the SMTP reply; 0 when there was none
 	Enhanced string // "5.1.1"; "" when unknown
 	Text     string // one sentence for the sender, printable, at most 500 octets
@@ -107,18 +107,18 @@ type Report struct {
 // memory, and a message over a reused connection should cost two round trips (ADR 0014).
 type Courier struct {
 	opts Options
-	pool *pool
+	pool *linkPool
 	sts  *stsCache
 }
 
 // New returns a Courier. It starts nothing until Deliver is called.
 func New(opts Options) *Courier {
 	opts = opts.withDefaults()
-	return &Courier{opts: opts, pool: newPool(opts.Timeouts.Idle), sts: newSTSCache(opts)}
+	return &Courier{opts: opts, pool: newPool(opts.Timeouts.IdleConnection), sts: newSTSCache(opts)}
 }
 
 func (o Options) withDefaults() Options {
-	o.Hello = cmp.Or(o.Hello, "localhost")
+	o.HelloName = cmp.Or(o.HelloName, "localhost")
 	if o.Resolver == nil {
 		o.Resolver = net.DefaultResolver
 	}
@@ -131,24 +131,24 @@ func (o Options) withDefaults() Options {
 	}
 	t := &o.Timeouts
 	t.Connect, t.Command = cmp.Or(t.Connect, 30*time.Second), cmp.Or(t.Command, 2*time.Minute)
-	t.Dot, t.Whole = cmp.Or(t.Dot, 5*time.Minute), cmp.Or(t.Whole, 10*time.Minute)
-	t.Idle = cmp.Or(t.Idle, 15*time.Second)
+	t.FinalDot, t.WholeExchange = cmp.Or(t.FinalDot, 5*time.Minute), cmp.Or(t.WholeExchange, 10*time.Minute)
+	t.IdleConnection = cmp.Or(t.IdleConnection, 15*time.Second)
 	return o
 }
 
 // Deliver makes one exchange and returns one Report per recipient, in their order. It takes at most
-// Timeouts.Whole and returns soon after ctx ends. Recipients that were not reached by then are
+// Timeouts.WholeExchange and returns soon after ctx ends. Recipients that were not reached by then are
 // reported as Temporary.
-func (c *Courier) Deliver(ctx context.Context, job Consignment) []Report {
-	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeouts.Whole)
+func (c *Courier) Deliver(ctx context.Context, job DeliveryRequest) []RecipientOutcome {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeouts.WholeExchange)
 	defer cancel()
-	x := exchange{courier: c, Consignment: job, reports: make([]Report, len(job.Rcpts))}
-	stackpool.Do(x.address)
-	if len(x.left) > 0 {
-		x.run(ctx)
+	x := exchange{courier: c, DeliveryRequest: job, reports: make([]RecipientOutcome, len(job.Rcpts))}
+	stackpool.Do(x.buildEnvelopes)
+	if len(x.pendingCopies) > 0 {
+		x.deliverAll(ctx)
 	}
 	return x.reports
 }
 
 // Close closes every idle connection.
-func (c *Courier) Close() { c.pool.close() }
+func (c *Courier) Close() { c.pool.closeAll() }

@@ -17,16 +17,16 @@ func TestSmarthostIsResolved(t *testing.T) {
 	dns := &fakeDNS{ip: map[string][]string{"smart.example": {"127.0.0.1"}, "two.example": {"127.9.9.9", "127.0.0.1"}}, broken: map[string]bool{"broken.example": true}}
 	for _, c := range []struct {
 		host     string
-		outcome  delivery.Outcome
+		outcome  delivery.AttemptOutcome
 		enhanced string
 		text     string
 	}{
-		{"smart.example", delivery.Delivered, "", ""},
-		{"two.example", delivery.Delivered, "", ""}, // nobody listens at the first address
-		{"127.0.0.1", delivery.Delivered, "", ""},
-		{"localhost", delivery.Delivered, "", ""}, // this machine, whatever the DNS says
-		{"gone.example", delivery.Temporary, "4.4.1", "The smarthost gone.example has no address"},
-		{"broken.example", delivery.Temporary, "4.4.3", "The DNS lookup of the smarthost broken.example failed"},
+		{"smart.example", delivery.OutcomeDelivered, "", ""},
+		{"two.example", delivery.OutcomeDelivered, "", ""}, // nobody listens at the first address
+		{"127.0.0.1", delivery.OutcomeDelivered, "", ""},
+		{"localhost", delivery.OutcomeDelivered, "", ""}, // this machine, whatever the DNS says
+		{"gone.example", delivery.OutcomeTemporary, "4.4.1", "The smarthost gone.example has no address"},
+		{"broken.example", delivery.OutcomeTemporary, "4.4.3", "The DNS lookup of the smarthost broken.example failed"},
 	} {
 		opts := Options{Resolver: &fakeDNS{}, Smarthost: Smarthost{Addr: net.JoinHostPort(c.host, strconv.Itoa(mx.port)), Resolver: dns}}
 		got := courier(t, opts).Deliver(t.Context(), toX("a@x.example"))[0]
@@ -35,7 +35,7 @@ func TestSmarthostIsResolved(t *testing.T) {
 		}
 	}
 	opts := Options{Resolver: dns, Smarthost: Smarthost{Addr: "smart.example:" + strconv.Itoa(mx.port)}}
-	if got := courier(t, opts).Deliver(t.Context(), toX("a@x.example"))[0]; got.Outcome != delivery.Delivered {
+	if got := courier(t, opts).Deliver(t.Context(), toX("a@x.example"))[0]; got.Outcome != delivery.OutcomeDelivered {
 		t.Errorf("%+v", got)
 	}
 }
@@ -87,15 +87,15 @@ func TestLongSendersAreShortened(t *testing.T) {
 	for _, c := range []struct {
 		name, from, refuses string
 		ext                 []string
-		want                delivery.Outcome
+		want                delivery.AttemptOutcome
 		said                []string // MAIL commands
 	}{
-		{"pipelined", long, long, pipelining, delivery.Delivered, []string{long, inbox, inbox}},
-		{"in turn", long, long, nil, delivery.Delivered, []string{long, inbox, inbox}},
-		{"taken", long, "nobody", pipelining, delivery.Delivered, []string{long, long}},
-		{"refused for another reason", long, "", pipelining, delivery.Permanent, []string{long, inbox, inbox}},
-		{"a short one", short, "", pipelining, delivery.Permanent, []string{short, short}},
-		{"long without a tag", untagged, "", nil, delivery.Permanent, []string{untagged, untagged}},
+		{"pipelined", long, long, pipelining, delivery.OutcomeDelivered, []string{long, inbox, inbox}},
+		{"in turn", long, long, nil, delivery.OutcomeDelivered, []string{long, inbox, inbox}},
+		{"taken", long, "nobody", pipelining, delivery.OutcomeDelivered, []string{long, long}},
+		{"refused for another reason", long, "", pipelining, delivery.OutcomePermanent, []string{long, inbox, inbox}},
+		{"a short one", short, "", pipelining, delivery.OutcomePermanent, []string{short, short}},
+		{"long without a tag", untagged, "", nil, delivery.OutcomePermanent, []string{untagged, untagged}},
 	} {
 		mx := (&fakeMX{ext: c.ext, replies: map[string]string{"MAIL FROM:<" + c.refuses: "553 5.1.7 too long"}}).start(t, "127.0.0.1", 0)
 		job := toX("a@x.example", "b@x.example")

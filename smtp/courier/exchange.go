@@ -20,73 +20,73 @@ const (
 // exchange is one call of Deliver: it finds a server and sends it the copies. Only the goroutine of
 // Deliver uses it.
 type exchange struct {
-	Consignment
-	courier  *Courier
-	reports  []Report   // by recipient
-	left     []envelope // copies without a report
-	taken    int        // copies that servers accepted
-	eightBit bool       // Raw is not ASCII
-	refused  bool       // the sender of the latest copy was refused permanently
-	short    bool       // a server refused a sender longer than it must accept
+	DeliveryRequest
+	courier       *Courier
+	reports       []RecipientOutcome // by recipient
+	pendingCopies []copyEnvelope     // copies without a report
+	acceptedCount int                // copies that servers accepted
+	eightBit      bool               // Raw is not ASCII
+	senderRefused bool               // the sender of the latest copy was refused permanently
+	mustShorten   bool               // a server refused a sender longer than it must accept
 
-	mx    string // server that replied last
-	dials int
-	last  *trouble // the most informative one
+	mx          string // server that replied last
+	dialCount   int
+	lastTrouble *connectionError // the most informative one
 }
 
-// envelope is the envelope of one recipient's copy.
-type envelope struct {
-	index    int // in Rcpts
-	mailFrom string
-	rcpt     string
-	utf8     bool // SMTPUTF8 is needed
+// copyEnvelope is the envelope of one recipient's copy.
+type copyEnvelope struct {
+	rcptIndex int // in Rcpts
+	mailFrom  string
+	rcpt      string
+	utf8      bool // SMTPUTF8 is needed
 }
 
-// address makes the envelopes. Recipients whose address cannot be sent are reported immediately.
-func (x *exchange) address() {
+// buildEnvelopes makes the envelopes. Recipients whose address cannot be sent are reported immediately.
+func (x *exchange) buildEnvelopes() {
 	x.eightBit = !isASCII7(x.Raw)
 	wire := checkWire(x.Raw)
 	for i, rcpt := range x.Rcpts {
-		e, ok := envelope{index: i}, true
+		e, ok := copyEnvelope{rcptIndex: i}, true
 		if x.Senders != nil && x.Senders[i] != "" {
-			e.mailFrom, ok = address.Sender(x.Senders[i])
+			e.mailFrom, ok = address.CanonicalSender(x.Senders[i])
 		}
-		to, canBeWritten := address.Sender(rcpt)
+		to, canBeWritten := address.CanonicalSender(rcpt)
 		switch {
 		case wire != "":
-			x.settle(e, because(delivery.BadMessage, "The message contains %s and cannot be sent", wire), nil)
+			x.reportOutcome(e, localVerdict(delivery.BadMessage, "The message contains %s and cannot be sent", wire), nil)
 		case !ok:
-			x.settle(e, because(delivery.BadAddress, "The sender's address cannot be used in SMTP"), nil)
+			x.reportOutcome(e, localVerdict(delivery.BadAddress, "The sender's address cannot be used in SMTP"), nil)
 		case !canBeWritten:
-			x.settle(e, because(delivery.BadAddress, "This address cannot be used in SMTP"), nil)
+			x.reportOutcome(e, localVerdict(delivery.BadAddress, "This address cannot be used in SMTP"), nil)
 		default:
 			e.rcpt, e.utf8 = to, x.NeedUTF8 || !address.IsASCII(e.mailFrom) || !address.IsASCII(to)
-			x.left = append(x.left, e)
+			x.pendingCopies = append(x.pendingCopies, e)
 		}
 	}
 }
 
-// settle reports the outcome of a copy. l is the connection that it went over, nil for none.
-func (x *exchange) settle(e envelope, v verdict, l *link) {
-	r := Report{Rcpt: x.Rcpts[e.index], Outcome: v.outcome, Code: v.code, Enhanced: v.enhanced, Text: printable(v.text, maxReasonLen), MX: x.mx}
+// reportOutcome reports the outcome of a copy. l is the connection that it went over, nil for none.
+func (x *exchange) reportOutcome(e copyEnvelope, v deliveryVerdict, l *link) {
+	r := RecipientOutcome{Rcpt: x.Rcpts[e.rcptIndex], Outcome: v.outcome, Code: v.code, Enhanced: v.enhancedCode, Text: printableLine(v.text, maxReasonLen), MX: x.mx}
 	if l != nil {
-		r.MX, r.TLS = l.host, l.tls
+		r.MX, r.TLS = l.hostName, l.tls
 	}
-	x.reports[e.index] = r
+	x.reports[e.rcptIndex] = r
 }
 
 // settleAll reports the same outcome for all copies that are left.
-func (x *exchange) settleAll(v verdict) {
-	for _, e := range x.left {
-		x.settle(e, v, nil)
+func (x *exchange) settleAll(v deliveryVerdict) {
+	for _, e := range x.pendingCopies {
+		x.reportOutcome(e, v, nil)
 	}
-	x.left = nil
+	x.pendingCopies = nil
 }
 
-// shorten removes the tag of a sender whose local part is longer than servers must accept (RFC 5321
+// shortenSender removes the tag of a sender whose local part is longer than servers must accept (RFC 5321
 // section 4.5.3.1.1). A message whose bounces cannot be matched is better than one that is not
 // sent. It returns false if nothing changed.
-func (e *envelope) shorten() bool {
+func (e *copyEnvelope) shortenSender() bool {
 	local, _ := address.Split(e.mailFrom)
 	if len(local) <= address.MaxLocal {
 		return false
@@ -97,73 +97,73 @@ func (e *envelope) shorten() bool {
 	return changed
 }
 
-// run sends all copies for which it finds a server, and reports why the others were not sent.
-func (x *exchange) run(ctx context.Context) {
+// deliverAll sends all copies for which it finds a server, and reports why the others were not sent.
+func (x *exchange) deliverAll(ctx context.Context) {
 	if x.courier.opts.Smarthost.Addr != "" {
 		x.smarthost(ctx)
 		return
 	}
-	domain, ok := address.Host(strings.TrimSuffix(x.Domain, "."))
+	domain, ok := address.CanonicalHost(strings.TrimSuffix(x.Domain, "."))
 	if !ok {
-		x.settleAll(because(delivery.BadAddress, "The recipient's domain cannot be looked up"))
+		x.settleAll(localVerdict(delivery.BadAddress, "The recipient's domain cannot be looked up"))
 		return
 	}
 	var policy stsPolicy
-	stackpool.Do(func() { policy = x.courier.sts.policy(ctx, domain) })
-	if x.overIdle(ctx, domain, policy.accepts) {
+	stackpool.Do(func() { policy = x.courier.sts.policyFor(ctx, domain) })
+	if x.overIdle(ctx, domain, policy.acceptsLink) {
 		return
 	}
 	var hosts []string
-	var v *verdict
+	var v *deliveryVerdict
 	if stackpool.Do(func() { hosts, v = x.courier.mailHosts(ctx, domain) }); v != nil {
 		x.settleAll(*v)
 		return
 	}
 	for _, host := range hosts {
-		if x.host(ctx, domain, host, policy) {
+		if x.tryHost(ctx, domain, host, policy) {
 			return
 		}
 	}
-	x.exhausted(domain)
+	x.reportExhausted(domain)
 }
 
 func (x *exchange) smarthost(ctx context.Context) {
 	if x.overIdle(ctx, "", func(*link) bool { return true }) {
 		return
 	}
-	var targets []target
+	var targets []connectTarget
 	var host string
-	var why *trouble
+	var why *connectionError
 	if stackpool.Do(func() { targets, host, why = x.courier.smarthostTargets(ctx) }); why != nil {
-		x.fails(host, why)
+		x.recordFailure(host, why)
 	}
 	for _, t := range targets {
-		if x.over(ctx, "", t) {
+		if x.deliverOver(ctx, "", t) {
 			return
 		}
 		if ctx.Err() != nil {
 			break
 		}
 	}
-	x.exhausted(x.courier.opts.Smarthost.Addr)
+	x.reportExhausted(x.courier.opts.Smarthost.Addr)
 }
 
-// host tries the addresses of one MX host. It returns true when no copy is left.
-func (x *exchange) host(ctx context.Context, domain, host string, policy stsPolicy) bool {
-	if !policy.allows(host) {
-		x.fails(host, &trouble{because(delivery.TLSPolicy, "The MTA-STS policy does not allow the mail server %s for %s", host, domain)})
+// tryHost tries the addresses of one MX host. It returns true when no copy is left.
+func (x *exchange) tryHost(ctx context.Context, domain, host string, policy stsPolicy) bool {
+	if !policy.allowsHost(host) {
+		x.recordFailure(host, &connectionError{localVerdict(delivery.TLSPolicy, "The MTA-STS policy does not allow the mail server %s for %s", host, domain)})
 		return false
 	}
 	var addrs []netip.Addr
-	var why *trouble
-	if stackpool.Do(func() { addrs, why = x.courier.addresses(ctx, host) }); why != nil {
-		x.fails(host, why)
+	var why *connectionError
+	if stackpool.Do(func() { addrs, why = x.courier.lookupAddresses(ctx, host) }); why != nil {
+		x.recordFailure(host, why)
 	}
 	for _, addr := range addrs {
-		if x.dials++; x.dials > maxDials || ctx.Err() != nil {
+		if x.dialCount++; x.dialCount > maxDials || ctx.Err() != nil {
 			break
 		}
-		if x.over(ctx, domain, x.courier.mxTarget(host, addr, policy.enforce)) {
+		if x.deliverOver(ctx, domain, x.courier.mxTarget(host, addr, policy.isEnforced)) {
 			return true
 		}
 	}
@@ -173,16 +173,16 @@ func (x *exchange) host(ctx context.Context, domain, host string, policy stsPoli
 // overIdle uses an idle connection of an earlier exchange. Its error is not reported: the server
 // may have closed it long ago.
 func (x *exchange) overIdle(ctx context.Context, key string, fits func(*link) bool) bool {
-	l := x.courier.pool.take(key, fits)
+	l := x.courier.pool.acquireLink(key, fits)
 	return l != nil && x.handOver(ctx, key, l) == nil
 }
 
-// over connects to a target and sends it the copies that are left. If the connection ends after the
+// deliverOver connects to a target and sends it the copies that are left. If the connection ends after the
 // server accepted some, it connects again, because servers limit the copies per connection. It
 // returns true when no copy is left.
-func (x *exchange) over(ctx context.Context, key string, t target) bool {
+func (x *exchange) deliverOver(ctx context.Context, key string, t connectTarget) bool {
 	for {
-		before := x.taken
+		before := x.acceptedCount
 		l, err := x.courier.connect(ctx, t)
 		if err == nil {
 			err = x.handOver(ctx, key, l)
@@ -190,12 +190,12 @@ func (x *exchange) over(ctx context.Context, key string, t target) bool {
 		if err == nil {
 			return true
 		}
-		x.fails(t.host, broken(t.host, err))
+		x.recordFailure(t.host, networkError(t.host, err))
 		var unwanted *unwantedNow
-		if x.taken == before || ctx.Err() != nil || errors.As(err, &unwanted) {
+		if x.acceptedCount == before || ctx.Err() != nil || errors.As(err, &unwanted) {
 			return false
 		}
-		if x.dials++; x.dials > maxDials {
+		if x.dialCount++; x.dialCount > maxDials {
 			return false
 		}
 	}
@@ -207,66 +207,66 @@ func (x *exchange) handOver(ctx context.Context, key string, l *link) error {
 	if x.Greeted != nil {
 		x.Greeted()
 	}
-	l.begin(ctx)
+	l.bindExchange(ctx)
 	err := x.handAll(l)
-	l.end()
+	l.unbindExchange()
 	if err != nil {
 		l.Close()
 		return err
 	}
-	x.courier.pool.put(key, l)
+	x.courier.pool.releaseLink(key, l)
 	return nil
 }
 
 // handAll sends the copies one after the other. A copy that this server refuses temporarily is left
 // for another server, and the next copy is tried: the refusal may concern only that recipient.
 func (x *exchange) handAll(l *link) error {
-	var later []envelope
+	var later []copyEnvelope
 	var why error // the reason that copies are left for another server
-	for len(x.left) > 0 {
-		e := x.left[0]
-		v, err := l.transact(x, e)
+	for len(x.pendingCopies) > 0 {
+		e := x.pendingCopies[0]
+		v, err := l.sendCopy(x, e)
 		var unwanted *unwantedNow
 		switch {
 		case errors.As(err, &unwanted):
 			later, why = append(later, e), err
-			x.left = x.left[1:]
+			x.pendingCopies = x.pendingCopies[1:]
 			continue
 		case err != nil:
-			x.left = append(x.left, later...)
+			x.pendingCopies = append(x.pendingCopies, later...)
 			return err
 		}
-		x.settle(e, v, l)
-		if x.left = x.left[1:]; v.outcome == delivery.Delivered {
-			x.taken++
-			if more := len(x.left)+len(later) > 0; more && x.Taken != nil {
-				x.Taken(x.Rcpts[e.index], l.host)
+		x.reportOutcome(e, v, l)
+		if x.pendingCopies = x.pendingCopies[1:]; v.outcome == delivery.OutcomeDelivered {
+			x.acceptedCount++
+			if more := len(x.pendingCopies)+len(later) > 0; more && x.Taken != nil {
+				x.Taken(x.Rcpts[e.rcptIndex], l.hostName)
 			}
 		}
-		if l.spent && len(x.left) > 0 {
-			x.left = append(x.left, later...)
-			return &trouble{because(delivery.Broken, "%s ended the connection", l.host)}
+		if l.isSpent && len(x.pendingCopies) > 0 {
+			x.pendingCopies = append(x.pendingCopies, later...)
+			return &connectionError{localVerdict(delivery.ConnectionBroken, "%s ended the connection", l.hostName)}
 		}
 	}
-	x.left = later
+	x.pendingCopies = later
 	return why
 }
 
-// fails records why host did not accept the copies. A server's own reply wins over our own words.
-func (x *exchange) fails(host string, t *trouble) {
+// recordFailure records why host did not accept the copies. A server's own reply wins over our own words.
+func (x *exchange) recordFailure(host string, t *connectionError) {
 	if t.code != 0 {
 		x.mx = host
 	}
-	if x.last == nil || t.code != 0 || x.last.code == 0 {
-		x.last = t
+	if x.lastTrouble == nil || t.code != 0 || x.lastTrouble.code == 0 {
+		x.lastTrouble = t
 	}
 }
 
-// exhausted reports that no server was found for the copies that are left.
-func (x *exchange) exhausted(domain string) {
-	if x.last == nil {
-		x.settleAll(because(delivery.NoRoute, "No mail server of %s can be reached", domain))
+// reportExhausted reports that no server was found for the copies that are left.
+func (x *exchange) reportExhausted(domain string) {
+	if x.lastTrouble == nil {
+		x.settleAll(localVerdict(delivery.NoRoute, "No mail server of %s can be reached", domain))
 		return
 	}
-	x.settleAll(x.last.verdict)
+	x.settleAll(x.lastTrouble.deliveryVerdict)
 }

@@ -228,7 +228,7 @@ func (m *fakeMX) connections() int {
 }
 
 // allowLoopback is the value of --delivery-allow in tests.
-var allowLoopback = netguard.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+var allowLoopback = netguard.AddressPolicy{AllowedPrefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 
 // oneMX is a DNS in which x.example has one server, at 127.0.0.1.
 func oneMX() *fakeDNS {
@@ -238,12 +238,12 @@ func oneMX() *fakeDNS {
 // courier creates a Courier for a test, with short timeouts where opts has none.
 func courier(t testing.TB, opts Options) *Courier {
 	t.Helper()
-	opts.Hello = "us.example"
-	if opts.Guard.Allow == nil {
-		opts.Guard = allowLoopback
+	opts.HelloName = "us.example"
+	if opts.AddressPolicy.AllowedPrefixes == nil {
+		opts.AddressPolicy = allowLoopback
 	}
 	if opts.Timeouts == (Timeouts{}) {
-		opts.Timeouts = Timeouts{Whole: 20 * time.Second}
+		opts.Timeouts = Timeouts{WholeExchange: 20 * time.Second}
 	}
 	c := New(opts)
 	t.Cleanup(c.Close)
@@ -252,6 +252,6 @@ func courier(t testing.TB, opts Options) *Courier {
 
 const testMail = "Subject: s\r\n\r\nHello\r\n.\r\n..dots\r\n"
 
-func toX(rcpts ...string) Consignment {
-	return Consignment{Domain: "x.example", Rcpts: rcpts, Senders: slices.Repeat([]string{"me@us.example"}, len(rcpts)), Raw: []byte(testMail)}
+func toX(rcpts ...string) DeliveryRequest {
+	return DeliveryRequest{Domain: "x.example", Rcpts: rcpts, Senders: slices.Repeat([]string{"me@us.example"}, len(rcpts)), Raw: []byte(testMail)}
 }

@@ -65,13 +65,13 @@ func TestHostileServers(t *testing.T) {
 			}
 			mx := (&fakeMX{ext: ext, takeOver: takeOver}).start(t, "127.0.0.1", 0)
 			patience := 150 * time.Millisecond
-			c := courier(t, Options{Resolver: oneMX(), MXPort: mx.port, Timeouts: Timeouts{Connect: patience, Command: patience, Dot: patience, Whole: 20 * time.Second}})
+			c := courier(t, Options{Resolver: oneMX(), MXPort: mx.port, Timeouts: Timeouts{Connect: patience, Command: patience, FinalDot: patience, WholeExchange: 20 * time.Second}})
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			got := c.Deliver(t.Context(), toX("a@x.example"))[0]
 			runtime.ReadMemStats(&after)
 			mayDeliver := strings.HasSuffix(name, "flood of codes") // losing their own messages harms only them
-			if got.Outcome != delivery.Temporary && !mayDeliver || len(got.Text) > maxReasonLen {
+			if got.Outcome != delivery.OutcomeTemporary && !mayDeliver || len(got.Text) > maxReasonLen {
 				t.Errorf("%+v", got)
 			}
 			if used := after.TotalAlloc - before.TotalAlloc; used > 1<<20 {
@@ -86,9 +86,9 @@ func TestWholeExchangeEnds(t *testing.T) {
 	t.Parallel() // it mostly waits
 	dns := oneMX()
 	mx := (&fakeMX{takeOver: func(conn net.Conn, _ string) bool { io.Copy(io.Discard, conn); return true }}).start(t, "127.0.0.1", 0)
-	c := courier(t, Options{Resolver: dns, MXPort: mx.port, Timeouts: Timeouts{Whole: 2 * time.Second}})
+	c := courier(t, Options{Resolver: dns, MXPort: mx.port, Timeouts: Timeouts{WholeExchange: 2 * time.Second}})
 	got := c.Deliver(t.Context(), toX("a@x.example"))[0]
-	if got.Outcome != delivery.Temporary || got.Enhanced != "4.4.2" {
+	if got.Outcome != delivery.OutcomeTemporary || got.Enhanced != "4.4.2" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -96,25 +96,25 @@ func TestWholeExchangeEnds(t *testing.T) {
 func TestReadReply(t *testing.T) {
 	for _, c := range []struct {
 		wire string
-		want reply
+		want serverReply
 		ok   bool
 	}{
-		{"250 ok\r\n", reply{250, "", "ok"}, true},
-		{"250\r\n", reply{250, "", ""}, true},
-		{"250-a\r\n250-b\n250 c\r\n", reply{250, "", "a b c"}, true},
-		{"550-5.1.1 a\r\n550 5.1.1 b\r\n", reply{550, "5.1.1", "a b"}, true},
-		{"550 4.1.1 class\r\n", reply{550, "", "4.1.1 class"}, true},
-		{"550 5.1 short\r\n", reply{550, "", "5.1 short"}, true},
-		{"550 5.1.1\r\n", reply{550, "5.1.1", ""}, true},
-		{"550 \x1b[31mred\x00\xff\r\n", reply{550, "", "[31mred ?"}, true},
-		{"250-a\r\n251 b\r\n", reply{}, false},
-		{"250-a\r\n", reply{}, false},
-		{"250 a", reply{}, false},
-		{"25 a\r\n", reply{}, false}, {"\r\n", reply{}, false}, {"250xa\r\n", reply{}, false}, {"199 a\r\n", reply{}, false}, {"600 a\r\n", reply{}, false}, {"2x0 a\r\n", reply{}, false},
-		{strings.Repeat("250-x\r\n", maxReplyLines-1) + "250 x\r\n", reply{250, "", strings.TrimSpace(strings.Repeat("x ", maxReplyText/2))}, true},
-		{strings.Repeat("250-x\r\n", maxReplyLines) + "250 x\r\n", reply{}, false},
-		{strings.Repeat("250-"+strings.Repeat("y", 1000)+"\r\n", 66) + "250 x\r\n", reply{}, false},
-		{"250 " + strings.Repeat("z", maxReplyLine) + "\r\n", reply{}, false},
+		{"250 ok\r\n", serverReply{250, "", "ok"}, true},
+		{"250\r\n", serverReply{250, "", ""}, true},
+		{"250-a\r\n250-b\n250 c\r\n", serverReply{250, "", "a b c"}, true},
+		{"550-5.1.1 a\r\n550 5.1.1 b\r\n", serverReply{550, "5.1.1", "a b"}, true},
+		{"550 4.1.1 class\r\n", serverReply{550, "", "4.1.1 class"}, true},
+		{"550 5.1 short\r\n", serverReply{550, "", "5.1 short"}, true},
+		{"550 5.1.1\r\n", serverReply{550, "5.1.1", ""}, true},
+		{"550 \x1b[31mred\x00\xff\r\n", serverReply{550, "", "[31mred ?"}, true},
+		{"250-a\r\n251 b\r\n", serverReply{}, false},
+		{"250-a\r\n", serverReply{}, false},
+		{"250 a", serverReply{}, false},
+		{"25 a\r\n", serverReply{}, false}, {"\r\n", serverReply{}, false}, {"250xa\r\n", serverReply{}, false}, {"199 a\r\n", serverReply{}, false}, {"600 a\r\n", serverReply{}, false}, {"2x0 a\r\n", serverReply{}, false},
+		{strings.Repeat("250-x\r\n", maxReplyLines-1) + "250 x\r\n", serverReply{250, "", strings.TrimSpace(strings.Repeat("x ", maxReplyText/2))}, true},
+		{strings.Repeat("250-x\r\n", maxReplyLines) + "250 x\r\n", serverReply{}, false},
+		{strings.Repeat("250-"+strings.Repeat("y", 1000)+"\r\n", 66) + "250 x\r\n", serverReply{}, false},
+		{"250 " + strings.Repeat("z", maxReplyLine) + "\r\n", serverReply{}, false},
 	} {
 		got, err := readReply(bufio.NewReaderSize(strings.NewReader(c.wire), maxReplyLine), nil)
 		if got != c.want || (err == nil) != c.ok {
@@ -129,14 +129,14 @@ func FuzzReadReply(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, wire []byte) {
 		var ext extensions
-		a, err := readReply(bufio.NewReaderSize(bytes.NewReader(wire), maxReplyLine), ext.read)
+		a, err := readReply(bufio.NewReaderSize(bytes.NewReader(wire), maxReplyLine), ext.parseExtension)
 		if err != nil {
 			return
 		}
 		if a.code < 200 || a.code > 599 || len(a.text) > maxReplyText+1 || strings.ContainsAny(a.String(), "\r\n\x00\x1b") {
 			t.Fatalf("%+v", a)
 		}
-		if a.enhanced != "" && int(a.enhanced[0]-'0') != a.code/100 {
+		if a.enhancedCode != "" && int(a.enhancedCode[0]-'0') != a.code/100 {
 			t.Fatalf("%+v", a)
 		}
 	})
@@ -154,7 +154,7 @@ func sink(t testing.TB, flags ...string) (addr string) {
 	if os.Geteuid() == 0 { // it refuses to run as root
 		flags = append([]string{"-u", "nobody"}, flags...)
 	}
-	cmd := exec.Command(testtools.Program(t, "smtp-sink"), append(flags, addr, "1000")...)
+	cmd := exec.Command(testtools.ProgramPath(t, "smtp-sink"), append(flags, addr, "1000")...)
 	cmd.Dir = os.TempDir() // the user nobody must be able to enter it
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -185,16 +185,16 @@ func TestSink(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		flags []string
-		want  delivery.Outcome
+		want  delivery.AttemptOutcome
 	}{
-		{"as it is", nil, delivery.Delivered},
-		{"without ESMTP", []string{"-e"}, delivery.Delivered},
-		{"without pipelining", []string{"-p"}, delivery.Delivered},
-		{"5xx to RCPT", []string{"-f", "rcpt"}, delivery.Permanent},
-		{"4xx to MAIL", []string{"-r", "mail"}, delivery.Temporary},
-		{"4xx at the dot", []string{"-r", "."}, delivery.Temporary},
-		{"hangs up at DATA", []string{"-q", "data"}, delivery.Temporary},
-		{"hangs up at the dot", []string{"-q", "."}, delivery.Temporary},
+		{"as it is", nil, delivery.OutcomeDelivered},
+		{"without ESMTP", []string{"-e"}, delivery.OutcomeDelivered},
+		{"without pipelining", []string{"-p"}, delivery.OutcomeDelivered},
+		{"5xx to RCPT", []string{"-f", "rcpt"}, delivery.OutcomePermanent},
+		{"4xx to MAIL", []string{"-r", "mail"}, delivery.OutcomeTemporary},
+		{"4xx at the dot", []string{"-r", "."}, delivery.OutcomeTemporary},
+		{"hangs up at DATA", []string{"-q", "data"}, delivery.OutcomeTemporary},
+		{"hangs up at the dot", []string{"-q", "."}, delivery.OutcomeTemporary},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			courier := courier(t, Options{Smarthost: Smarthost{Addr: sink(t, c.flags...)}})
@@ -222,8 +222,8 @@ func BenchmarkDrain(b *testing.B) {
 	for range 16 {
 		workers.Go(func() {
 			for left.Add(-1) >= 0 {
-				got := c.Deliver(context.Background(), Consignment{Domain: "x.example", Rcpts: []string{"a@x.example"}, Raw: raw})
-				if got[0].Outcome != delivery.Delivered {
+				got := c.Deliver(context.Background(), DeliveryRequest{Domain: "x.example", Rcpts: []string{"a@x.example"}, Raw: raw})
+				if got[0].Outcome != delivery.OutcomeDelivered {
 					b.Errorf("%+v", got)
 					return
 				}

@@ -18,120 +18,120 @@ const (
 type extensions struct {
 	pipelining, startTLS, smtpUTF8, eightBit, dsn bool
 
-	limit int64 // octets of a message; 0 if not given
-	auth  []string
+	sizeLimit int64 // octets of a message; 0 if not given
+	auth      []string
 }
 
 // link is one connection to another server. An exchange owns it while it uses it, else the pool
 // does.
 type link struct {
 	net.Conn
-	host     string
-	r        *bufio.Reader
-	out      []byte
-	ext      extensions
-	tls      bool
-	verified bool // the certificate is valid for host
-	used     bool // for an earlier message, so that RSET comes first
-	spent    bool // not usable for another message
-	mails    int
-	timeouts Timeouts
+	hostName     string
+	r            *bufio.Reader
+	outBuffer    []byte
+	ext          extensions
+	tls          bool
+	isVerified   bool // the certificate is valid for host
+	wasUsed      bool // for an earlier message, so that RSET comes first
+	isSpent      bool // not usable for another message
+	messageCount int
+	timeouts     Timeouts
 
-	ctx    context.Context // of the current exchange
-	unwind func() bool     // stops watching ctx
-	expiry *time.Timer     // runs while the link is idle
+	ctx          context.Context // of the current exchange
+	stopWatching func() bool     // stops watching ctx
+	expiryTimer  *time.Timer     // runs while the link is idle
 }
 
 func newLink(conn net.Conn, host string, timeouts Timeouts) *link {
-	return &link{Conn: conn, host: host, timeouts: timeouts, r: bufio.NewReaderSize(conn, maxReplyLine)}
+	return &link{Conn: conn, hostName: host, timeouts: timeouts, r: bufio.NewReaderSize(conn, maxReplyLine)}
 }
 
-// begin binds the link to an exchange: when its ctx ends, every wait ends.
-func (l *link) begin(ctx context.Context) {
+// bindExchange binds the link to an exchange: when its ctx ends, every wait ends.
+func (l *link) bindExchange(ctx context.Context) {
 	l.ctx = ctx
 	conn := l.Conn // TLS may replace l.Conn meanwhile
-	l.unwind = context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	l.stopWatching = context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 }
 
-// end unbinds the link. If ctx ended just now, its late deadline could hit the next message.
-func (l *link) end() {
-	if !l.unwind() {
-		l.spent = true
+// unbindExchange unbinds the link. If ctx ended just now, its late deadline could hit the next message.
+func (l *link) unbindExchange() {
+	if !l.stopWatching() {
+		l.isSpent = true
 	}
 }
 
-// allow sets the deadline of the next step. It does so before it reads ctx, so that the step sees
+// armDeadline sets the deadline of the next step. It does so before it reads ctx, so that the step sees
 // either the end of ctx or the deadline that begin sets then.
-func (l *link) allow(wait time.Duration) error {
+func (l *link) armDeadline(wait time.Duration) error {
 	if err := l.SetDeadline(time.Now().Add(wait)); err != nil {
 		return err
 	}
 	return l.ctx.Err()
 }
 
-// say queues one command.
-func (l *link) say(words ...string) {
+// queueCommand queues one command.
+func (l *link) queueCommand(words ...string) {
 	for _, w := range words {
-		l.out = append(l.out, w...)
+		l.outBuffer = append(l.outBuffer, w...)
 	}
-	l.out = append(l.out, "\r\n"...)
+	l.outBuffer = append(l.outBuffer, "\r\n"...)
 }
 
-func (l *link) flush() error {
-	if err := l.allow(l.timeouts.Command); err != nil {
+func (l *link) flushOutput() error {
+	if err := l.armDeadline(l.timeouts.Command); err != nil {
 		return err
 	}
-	_, err := l.Write(l.out)
-	l.out = l.out[:0]
+	_, err := l.Write(l.outBuffer)
+	l.outBuffer = l.outBuffer[:0]
 	return err
 }
 
-// hear reads one reply, which must arrive completely within wait.
-func (l *link) hear(wait time.Duration, each func(string)) (reply, error) {
-	if err := l.allow(wait); err != nil {
-		return reply{}, err
+// awaitReply reads one reply, which must arrive completely within wait.
+func (l *link) awaitReply(wait time.Duration, each func(string)) (serverReply, error) {
+	if err := l.armDeadline(wait); err != nil {
+		return serverReply{}, err
 	}
 	r, err := readReply(l.r, each)
 	if err == nil && r.code == 421 { // the server is closing, whatever the command was
-		return r, refusal(r)
+		return r, sessionRefusal(r)
 	}
 	return r, err
 }
 
-// command sends one command and reads its reply.
-func (l *link) command(words ...string) (reply, error) {
-	l.say(words...)
-	if err := l.flush(); err != nil {
-		return reply{}, err
+// sendCommand sends one command and reads its reply.
+func (l *link) sendCommand(words ...string) (serverReply, error) {
+	l.queueCommand(words...)
+	if err := l.flushOutput(); err != nil {
+		return serverReply{}, err
 	}
-	return l.hear(l.timeouts.Command, nil)
+	return l.awaitReply(l.timeouts.Command, nil)
 }
 
-// greet sends EHLO, or HELO to a server that does not support it.
-func (l *link) greet(hello string) error {
+// sendHello sends EHLO, or HELO to a server that does not support it.
+func (l *link) sendHello(hello string) error {
 	l.ext = extensions{}
-	l.say("EHLO ", hello)
-	if err := l.flush(); err != nil {
+	l.queueCommand("EHLO ", hello)
+	if err := l.flushOutput(); err != nil {
 		return err
 	}
 	first := true
-	r, err := l.hear(l.timeouts.Command, func(line string) {
+	r, err := l.awaitReply(l.timeouts.Command, func(line string) {
 		if !first { // the first line is the server's name
-			l.ext.read(line)
+			l.ext.parseExtension(line)
 		}
 		first = false
 	})
 	if err == nil && r.code >= 500 {
 		l.ext = extensions{}
-		r, err = l.command("HELO ", hello)
+		r, err = l.sendCommand("HELO ", hello)
 	}
 	if err == nil && !r.ok() {
-		err = refusal(r)
+		err = sessionRefusal(r)
 	}
 	return err
 }
 
-func (e *extensions) read(line string) {
+func (e *extensions) parseExtension(line string) {
 	words := strings.Fields(strings.ToUpper(line))
 	if len(words) == 0 {
 		return
@@ -151,14 +151,14 @@ func (e *extensions) read(line string) {
 		e.auth = words[1:]
 	case "SIZE":
 		if len(words) > 1 {
-			e.limit, _ = strconv.ParseInt(words[1], 10, 64)
+			e.sizeLimit, _ = strconv.ParseInt(words[1], 10, 64)
 		}
 	}
 }
 
-// quit closes the link after a QUIT. It does not wait for the reply.
-func (l *link) quit() {
-	if !l.spent && l.SetDeadline(time.Now().Add(quitTime)) == nil {
+// sendQuit closes the link after a QUIT. It does not wait for the reply.
+func (l *link) sendQuit() {
+	if !l.isSpent && l.SetDeadline(time.Now().Add(quitTime)) == nil {
 		l.Write([]byte("QUIT\r\n"))
 	}
 	l.Close()

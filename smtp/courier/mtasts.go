@@ -27,15 +27,15 @@ const (
 // stsPolicy is what a domain requires of the servers that receive its messages. The zero value
 // requires nothing. It is immutable.
 type stsPolicy struct {
-	id      string
-	enforce bool
-	mx      []string
-	expires time.Time
+	id         string
+	isEnforced bool
+	mx         []string
+	expiresAt  time.Time
 }
 
-// allows reports whether the policy lists host (section 4.1).
-func (p stsPolicy) allows(host string) bool {
-	if !p.enforce {
+// allowsHost reports whether the policy lists host (section 4.1).
+func (p stsPolicy) allowsHost(host string) bool {
+	if !p.isEnforced {
 		return true
 	}
 	for _, pattern := range p.mx {
@@ -50,8 +50,10 @@ func (p stsPolicy) allows(host string) bool {
 	return false
 }
 
-// accepts reports whether an idle link satisfies the policy.
-func (p stsPolicy) accepts(l *link) bool { return !p.enforce || l.verified && p.allows(l.host) }
+// acceptsLink reports whether an idle link satisfies the policy.
+func (p stsPolicy) acceptsLink(l *link) bool {
+	return !p.isEnforced || l.isVerified && p.allowsHost(l.hostName)
+}
 
 // parsePolicy reads a policy file (section 3.2).
 func parsePolicy(r io.Reader) (p stsPolicy, maxAge time.Duration, err error) {
@@ -69,11 +71,11 @@ func parsePolicy(r io.Reader) (p stsPolicy, maxAge time.Duration, err error) {
 	}
 	seconds, bad := strconv.ParseUint(fields["max_age"], 10, 32)
 	mode := fields["mode"]
-	p.enforce = mode == "enforce"
+	p.isEnforced = mode == "enforce"
 	switch {
 	case lines.Err() != nil:
 		return p, 0, lines.Err()
-	case fields["version"] != "STSv1", bad != nil, mode != "enforce" && mode != "testing" && mode != "none", p.enforce && len(p.mx) == 0:
+	case fields["version"] != "STSv1", bad != nil, mode != "enforce" && mode != "testing" && mode != "none", p.isEnforced && len(p.mx) == 0:
 		return p, 0, errors.New("not an MTA-STS policy")
 	}
 	return p, min(time.Duration(seconds)*time.Second, maxPolicyAge), nil
@@ -110,13 +112,13 @@ type stsCache struct {
 }
 
 type stsEntry struct {
-	policy  stsPolicy
-	checked time.Time
+	policy    stsPolicy
+	checkedAt time.Time
 }
 
 func newSTSCache(opts Options) *stsCache {
 	s := &stsCache{resolver: opts.Resolver, port: opts.STSPort, entries: map[string]stsEntry{}}
-	guarded := net.Dialer{Timeout: stsFetchTime, Control: opts.Guard.Control}
+	guarded := net.Dialer{Timeout: stsFetchTime, Control: opts.AddressPolicy.DialControl}
 	s.client = &http.Client{
 		Timeout:       stsFetchTime,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // section 3.3
@@ -125,16 +127,16 @@ func newSTSCache(opts Options) *stsCache {
 			DisableKeepAlives:      true,
 			MaxResponseHeaderBytes: 16 << 10,
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-				return s.dial(ctx, guarded, network, address)
+				return s.dialGuarded(ctx, guarded, network, address)
 			},
 		},
 	}
 	return s
 }
 
-// dial resolves names with the same resolver as messages, so that the guard checks the address that
+// dialGuarded resolves names with the same resolver as messages, so that the guard checks the address that
 // is connected to.
-func (s *stsCache) dial(ctx context.Context, d net.Dialer, network, address string) (net.Conn, error) {
+func (s *stsCache) dialGuarded(ctx context.Context, d net.Dialer, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
@@ -152,42 +154,42 @@ func (s *stsCache) dial(ctx context.Context, d net.Dialer, network, address stri
 	return nil, err
 }
 
-// policy returns the policy of a domain. If a new policy cannot be fetched, the old one is valid
+// policyFor returns the policy of a domain. If a new policy cannot be fetched, the old one is valid
 // until it expires; without one, nothing is required (section 5.1).
-func (s *stsCache) policy(ctx context.Context, domain string) stsPolicy {
+func (s *stsCache) policyFor(ctx context.Context, domain string) stsPolicy {
 	now := time.Now()
 	s.mu.Lock()
 	entry, known := s.entries[domain]
 	s.mu.Unlock()
-	if known && now.Sub(entry.checked) < stsRecheck && (entry.policy.id == "" || now.Before(entry.policy.expires)) {
+	if known && now.Sub(entry.checkedAt) < stsRecheck && (entry.policy.id == "" || now.Before(entry.policy.expiresAt)) {
 		return entry.policy
 	}
 	old := entry.policy
-	if !now.Before(old.expires) {
+	if !now.Before(old.expiresAt) {
 		old = stsPolicy{}
 	}
-	next := s.renew(ctx, domain, old, now)
+	next := s.renewPolicy(ctx, domain, old, now)
 	if ctx.Err() == nil {
-		s.store(domain, stsEntry{next, now})
+		s.storeEntry(domain, stsEntry{next, now})
 	}
 	return next
 }
 
-func (s *stsCache) renew(ctx context.Context, domain string, old stsPolicy, now time.Time) stsPolicy {
+func (s *stsCache) renewPolicy(ctx context.Context, domain string, old stsPolicy, now time.Time) stsPolicy {
 	records, err := s.resolver.LookupTXT(ctx, "_mta-sts."+domain+".")
 	id, ok := recordID(records)
 	if err != nil || !ok || old.id != "" && id == old.id {
 		return old
 	}
-	next, maxAge, err := s.fetch(ctx, domain)
+	next, maxAge, err := s.fetchPolicy(ctx, domain)
 	if err != nil {
 		return old
 	}
-	next.id, next.expires = id, now.Add(maxAge)
+	next.id, next.expiresAt = id, now.Add(maxAge)
 	return next
 }
 
-func (s *stsCache) fetch(ctx context.Context, domain string) (stsPolicy, time.Duration, error) {
+func (s *stsCache) fetchPolicy(ctx context.Context, domain string) (stsPolicy, time.Duration, error) {
 	host := "mta-sts." + domain
 	if s.port != 443 {
 		host = net.JoinHostPort(host, strconv.Itoa(s.port))
@@ -207,9 +209,9 @@ func (s *stsCache) fetch(ctx context.Context, domain string) (stsPolicy, time.Du
 	return parsePolicy(resp.Body)
 }
 
-// store evicts an arbitrary entry if the cache is full. A stranger who fills the cache causes other
+// storeEntry evicts an arbitrary entry if the cache is full. A stranger who fills the cache causes other
 // domains only one more lookup.
-func (s *stsCache) store(domain string, entry stsEntry) {
+func (s *stsCache) storeEntry(domain string, entry stsEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, known := s.entries[domain]; !known && len(s.entries) >= maxPolicies {

@@ -18,7 +18,7 @@ const maxAddresses = 4
 
 // mailHosts returns the hosts that receive mail for a domain in the order to be tried (RFC 5321
 // section 5.1), or the reason that there is none.
-func (c *Courier) mailHosts(ctx context.Context, domain string) ([]string, *verdict) {
+func (c *Courier) mailHosts(ctx context.Context, domain string) ([]string, *deliveryVerdict) {
 	list, err := c.opts.Resolver.LookupMX(ctx, domain+".")
 	switch {
 	case len(list) == 0 && (err == nil || isNotFound(err)):
@@ -26,32 +26,32 @@ func (c *Courier) mailHosts(ctx context.Context, domain string) ([]string, *verd
 	case len(list) == 0:
 		return nil, dnsVerdict(domain)
 	case isNullMX(list):
-		v := because(delivery.NullMX, "The domain %s accepts no mail", domain)
+		v := localVerdict(delivery.NullMX, "The domain %s accepts no mail", domain)
 		return nil, &v
 	}
-	hosts := c.ordered(list)
+	hosts := c.orderHosts(list)
 	if len(hosts) == 0 {
-		v := because(delivery.NoRoute, "The MX records of %s name only this server, so its mail would loop", domain)
+		v := localVerdict(delivery.NoRoute, "The MX records of %s name only this server, so its mail would loop", domain)
 		return nil, &v
 	}
 	return hosts, nil
 }
 
 // implicitHost returns the domain itself, if it has an address.
-func (c *Courier) implicitHost(ctx context.Context, domain string) ([]string, *verdict) {
+func (c *Courier) implicitHost(ctx context.Context, domain string) ([]string, *deliveryVerdict) {
 	_, err := c.opts.Resolver.LookupIPAddr(ctx, domain+".")
 	switch {
 	case err == nil:
 		return []string{domain}, nil
 	case isNotFound(err):
-		v := because(delivery.NoDomain, "The domain %s does not exist or has no mail server", domain)
+		v := localVerdict(delivery.NoDomain, "The domain %s does not exist or has no mail server", domain)
 		return nil, &v
 	}
 	return nil, dnsVerdict(domain)
 }
 
-func dnsVerdict(domain string) *verdict {
-	v := because(delivery.DNSFailure, "The DNS lookup of %s failed", domain)
+func dnsVerdict(domain string) *deliveryVerdict {
+	v := localVerdict(delivery.DNSFailure, "The DNS lookup of %s failed", domain)
 	return &v
 }
 
@@ -60,20 +60,20 @@ func isNullMX(list []*net.MX) bool {
 	return len(list) == 1 && strings.Trim(list[0].Host, ".") == ""
 }
 
-// ordered sorts by preference, with equal ones in random order, and drops names that are not host
+// orderHosts sorts by preference, with equal ones in random order, and drops names that are not host
 // names. If we are listed, only hosts with a better preference remain: the others would send the
 // message back to us.
-func (c *Courier) ordered(list []*net.MX) (hosts []string) {
+func (c *Courier) orderHosts(list []*net.MX) (hosts []string) {
 	list = slices.Clone(list)
 	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	slices.SortStableFunc(list, func(a, b *net.MX) int { return int(a.Pref) - int(b.Pref) })
-	isUs := func(mx *net.MX) bool { return strings.EqualFold(strings.TrimSuffix(mx.Host, "."), c.opts.Hello) }
+	isUs := func(mx *net.MX) bool { return strings.EqualFold(strings.TrimSuffix(mx.Host, "."), c.opts.HelloName) }
 	if i := slices.IndexFunc(list, isUs); i >= 0 {
 		ours := list[i].Pref
 		list = slices.DeleteFunc(list, func(mx *net.MX) bool { return mx.Pref >= ours })
 	}
 	for _, mx := range list {
-		host, ok := address.Host(strings.TrimSuffix(mx.Host, "."))
+		host, ok := address.CanonicalHost(strings.TrimSuffix(mx.Host, "."))
 		if ok && !slices.Contains(hosts, host) && len(hosts) < maxHosts {
 			hosts = append(hosts, host)
 		}
@@ -81,37 +81,37 @@ func (c *Courier) ordered(list []*net.MX) (hosts []string) {
 	return hosts
 }
 
-// addresses returns the addresses of a mail server, IPv4 first: receivers that distrust an IPv6
+// lookupAddresses returns the addresses of a mail server, IPv4 first: receivers that distrust an IPv6
 // address are more common than the opposite.
-func (c *Courier) addresses(ctx context.Context, host string) ([]netip.Addr, *trouble) {
+func (c *Courier) lookupAddresses(ctx context.Context, host string) ([]netip.Addr, *connectionError) {
 	found, err := c.opts.Resolver.LookupIPAddr(ctx, host+".")
 	switch {
 	case len(found) > 0:
-		return preferred(found), nil
+		return preferredOrder(found), nil
 	case err == nil || isNotFound(err):
-		return nil, &trouble{because(delivery.NoRoute, "The mail server %s has no address", host)}
+		return nil, &connectionError{localVerdict(delivery.NoRoute, "The mail server %s has no address", host)}
 	}
-	return nil, &trouble{*dnsVerdict(host)}
+	return nil, &connectionError{*dnsVerdict(host)}
 }
 
 // smarthostAddresses returns the addresses of the configured smarthost. Its errors are never
 // permanent, because the operator can correct the configuration.
-func (c *Courier) smarthostAddresses(ctx context.Context, host string) (list []string, why *trouble) {
+func (c *Courier) smarthostAddresses(ctx context.Context, host string) (list []string, why *connectionError) {
 	found, err := c.opts.Smarthost.Resolver.LookupIPAddr(ctx, host)
 	switch {
 	case len(found) > 0:
-		for _, addr := range preferred(found) {
+		for _, addr := range preferredOrder(found) {
 			list = append(list, addr.String())
 		}
 		return list, nil
 	case err == nil || isNotFound(err):
-		return nil, &trouble{because(delivery.NoRoute, "The smarthost %s has no address in the DNS", host)}
+		return nil, &connectionError{localVerdict(delivery.NoRoute, "The smarthost %s has no address in the DNS", host)}
 	}
-	return nil, &trouble{because(delivery.DNSFailure, "The DNS lookup of the smarthost %s failed", host)}
+	return nil, &connectionError{localVerdict(delivery.DNSFailure, "The DNS lookup of the smarthost %s failed", host)}
 }
 
-// preferred returns the addresses of a host in the order to be tried.
-func preferred(found []net.IPAddr) []netip.Addr {
+// preferredOrder returns the addresses of a host in the order to be tried.
+func preferredOrder(found []net.IPAddr) []netip.Addr {
 	rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
 	var addrs []netip.Addr
 	for _, f := range found {

@@ -17,35 +17,35 @@ const (
 
 var errReply = errors.New("not an SMTP reply")
 
-// reply is one reply of another server.
-type reply struct {
-	code     int
-	enhanced string // RFC 2034; "" if there was none
-	text     string // its lines, joined by blanks, without the enhanced code
+// serverReply is one reply of another server.
+type serverReply struct {
+	code         int
+	enhancedCode string // RFC 2034; "" if there was none
+	text         string // its lines, joined by blanks, without the enhanced code
 }
 
 // String returns the reply as one line.
-func (r reply) String() string {
+func (r serverReply) String() string {
 	words := strconv.Itoa(r.code)
-	if r.enhanced != "" {
-		words += " " + r.enhanced
+	if r.enhancedCode != "" {
+		words += " " + r.enhancedCode
 	}
 	return strings.TrimSpace(words + " " + r.text)
 }
 
-func (r reply) ok() bool { return r.code >= 200 && r.code < 300 }
+func (r serverReply) ok() bool { return r.code >= 200 && r.code < 300 }
 
 // readReply reads one reply (RFC 5321 section 4.2.1) and calls each, if it is not nil, with every
 // line. Whatever the server sends, memory is limited to one line and maxReplyText.
-func readReply(in *bufio.Reader, each func(line string)) (reply, error) {
-	var r reply
+func readReply(in *bufio.Reader, each func(line string)) (serverReply, error) {
+	var r serverReply
 	for total, lines := 0, 1; lines <= maxReplyLines; lines++ {
 		line, err := in.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
 			err = errReply
 		}
 		if err != nil {
-			return reply{}, err
+			return serverReply{}, err
 		}
 		code, last, text, ok := parseReplyLine(string(line))
 		if lines == 1 {
@@ -54,7 +54,7 @@ func readReply(in *bufio.Reader, each func(line string)) (reply, error) {
 		if total += len(line); !ok || code != r.code || total > maxReplyBytes {
 			break
 		}
-		r.add(text)
+		r.addLine(text)
 		if each != nil {
 			each(text)
 		}
@@ -62,20 +62,20 @@ func readReply(in *bufio.Reader, each func(line string)) (reply, error) {
 			return r, nil
 		}
 	}
-	return reply{}, errReply
+	return serverReply{}, errReply
 }
 
-// add appends a line. Every line may repeat the enhanced code. It counts only if its class matches
+// addLine appends a line. Every line may repeat the enhanced code. It counts only if its class matches
 // that of the reply.
-func (r *reply) add(text string) {
+func (r *serverReply) addLine(text string) {
 	if code, rest, ok := cutEnhanced(text); ok && int(code[0]-'0') == r.code/100 {
-		if r.enhanced == "" {
-			r.enhanced = code
+		if r.enhancedCode == "" {
+			r.enhancedCode = code
 		}
 		text = rest
 	}
 	if room := maxReplyText - len(r.text) - 1; room > 0 {
-		r.text = strings.TrimSpace(r.text + " " + printable(text, room))
+		r.text = strings.TrimSpace(r.text + " " + printableLine(text, room))
 	}
 }
 

@@ -63,9 +63,9 @@ func TestOpportunisticTLS(t *testing.T) {
 	} {
 		mx := c.mx.start(t, "127.0.0.1", 0)
 		got := courier(t, Options{Resolver: oneMX(), MXPort: mx.port}).Deliver(t.Context(), toX("a@x.example"))[0]
-		want := delivery.Delivered
+		want := delivery.OutcomeDelivered
 		if name == "words before it all" {
-			want = delivery.Temporary // an attacker who can inject could do worse without TLS
+			want = delivery.OutcomeTemporary // an attacker who can inject could do worse without TLS
 		}
 		if got.Outcome != want || got.TLS != c.tls || mx.connections() != c.conns {
 			t.Errorf("%s: %+v, %d connections", name, got, mx.connections())
@@ -100,20 +100,20 @@ func TestSmarthost(t *testing.T) {
 		smart    Smarthost
 		trusted  bool
 		implicit bool
-		want     delivery.Outcome
+		want     delivery.AttemptOutcome
 		said     string
 	}{
-		{"no password", nil, nil, Smarthost{}, false, false, delivery.Delivered, "MAIL"},
-		{"plain", []string{"AUTH LOGIN PLAIN"}, map[string]string{"AUTH PLAIN": "235 ok"}, Smarthost{Username: "u", Password: "p"}, false, false, delivery.Delivered, "AUTH PLAIN AHUAcA=="},
-		{"login", []string{"AUTH LOGIN"}, map[string]string{"AUTH": "334 VXNlcg", "dQ==": "334 UGFzcw", "cA==": "235 ok"}, Smarthost{Username: "u", Password: "p"}, false, false, delivery.Delivered, "cA=="},
-		{"wrong password", []string{"AUTH PLAIN"}, map[string]string{"AUTH PLAIN": "535 5.7.8 no"}, Smarthost{Username: "u", Password: "p"}, false, false, delivery.Temporary, "AUTH"},
-		{"no AUTH", nil, nil, Smarthost{Username: "u", Password: "p"}, false, false, delivery.Temporary, "EHLO"},
-		{"required, absent", nil, nil, Smarthost{TLS: TLSRequired}, true, false, delivery.Temporary, "EHLO"},
-		{"required, refused", withTLS, map[string]string{"STARTTLS": "454 no"}, Smarthost{TLS: TLSRequired}, true, false, delivery.Temporary, "STARTTLS"},
-		{"required", withTLS, nil, Smarthost{TLS: TLSRequired}, true, false, delivery.Delivered, "STARTTLS"},
-		{"required, untrusted", withTLS, nil, Smarthost{TLS: TLSRequired}, false, false, delivery.Temporary, "STARTTLS"},
-		{"never", withTLS, nil, Smarthost{TLS: TLSNone}, true, false, delivery.Delivered, "MAIL"},
-		{"implicit", []string{"AUTH PLAIN"}, map[string]string{"AUTH PLAIN": "235 ok"}, Smarthost{TLS: TLSImplicit, Username: "u", Password: "p"}, true, true, delivery.Delivered, "AUTH"},
+		{"no password", nil, nil, Smarthost{}, false, false, delivery.OutcomeDelivered, "MAIL"},
+		{"plain", []string{"AUTH LOGIN PLAIN"}, map[string]string{"AUTH PLAIN": "235 ok"}, Smarthost{Username: "u", Password: "p"}, false, false, delivery.OutcomeDelivered, "AUTH PLAIN AHUAcA=="},
+		{"login", []string{"AUTH LOGIN"}, map[string]string{"AUTH": "334 VXNlcg", "dQ==": "334 UGFzcw", "cA==": "235 ok"}, Smarthost{Username: "u", Password: "p"}, false, false, delivery.OutcomeDelivered, "cA=="},
+		{"wrong password", []string{"AUTH PLAIN"}, map[string]string{"AUTH PLAIN": "535 5.7.8 no"}, Smarthost{Username: "u", Password: "p"}, false, false, delivery.OutcomeTemporary, "AUTH"},
+		{"no AUTH", nil, nil, Smarthost{Username: "u", Password: "p"}, false, false, delivery.OutcomeTemporary, "EHLO"},
+		{"required, absent", nil, nil, Smarthost{TLS: TLSRequired}, true, false, delivery.OutcomeTemporary, "EHLO"},
+		{"required, refused", withTLS, map[string]string{"STARTTLS": "454 no"}, Smarthost{TLS: TLSRequired}, true, false, delivery.OutcomeTemporary, "STARTTLS"},
+		{"required", withTLS, nil, Smarthost{TLS: TLSRequired}, true, false, delivery.OutcomeDelivered, "STARTTLS"},
+		{"required, untrusted", withTLS, nil, Smarthost{TLS: TLSRequired}, false, false, delivery.OutcomeTemporary, "STARTTLS"},
+		{"never", withTLS, nil, Smarthost{TLS: TLSNone}, true, false, delivery.OutcomeDelivered, "MAIL"},
+		{"implicit", []string{"AUTH PLAIN"}, map[string]string{"AUTH PLAIN": "235 ok"}, Smarthost{TLS: TLSImplicit, Username: "u", Password: "p"}, true, true, delivery.OutcomeDelivered, "AUTH"},
 	} {
 		mx := &fakeMX{ext: c.ext, replies: c.replies, tls: secure}
 		if c.implicit {
@@ -142,7 +142,7 @@ func TestSmarthost(t *testing.T) {
 func TestPasswordNeedsTLS(t *testing.T) {
 	mx := (&fakeMX{ext: []string{"AUTH PLAIN"}}).start(t, "127.0.0.1", 0)
 	c := courier(t, Options{})
-	target := target{host: "smart.example", addr: fmt.Sprintf("127.0.0.1:%d", mx.port), username: "u", password: "p"}
+	target := connectTarget{host: "smart.example", addr: fmt.Sprintf("127.0.0.1:%d", mx.port), username: "u", password: "p"}
 	if _, err := c.connect(t.Context(), target); err == nil || mx.said("AUTH") > 0 {
 		t.Errorf("%v %q", err, mx.lines)
 	}
@@ -179,19 +179,19 @@ func TestMTASTS(t *testing.T) {
 	for _, c := range []struct {
 		name, policy string
 		cert         *tls.Certificate // of the mail server; nil: none
-		want         delivery.Outcome
+		want         delivery.AttemptOutcome
 	}{
-		{"met", "version: STSv1\r\nmode: enforce\r\nmx: mx.x.example\r\nmax_age: 86400\r\n", &good, delivery.Delivered},
-		{"wildcard", "version: STSv1\nmode: enforce\nmx: other.example\nmx: *.X.example\nmax_age: 86400", &good, delivery.Delivered},
-		{"other host", "version: STSv1\nmode: enforce\nmx: x.example\nmx: *.mx.x.example\nmax_age: 86400", &good, delivery.Temporary},
-		{"bad certificate", "version: STSv1\nmode: enforce\nmx: mx.x.example\nmax_age: 86400", &bad, delivery.Temporary},
-		{"no TLS", "version: STSv1\nmode: enforce\nmx: mx.x.example\nmax_age: 86400", nil, delivery.Temporary},
-		{"testing", "version: STSv1\nmode: testing\nmx: other.example\nmax_age: 86400", &bad, delivery.Delivered},
-		{"none", "version: STSv1\nmode: none\nmax_age: 86400", nil, delivery.Delivered},
-		{"no policy", "", &bad, delivery.Delivered},
-		{"not one", "version: STSv2\nmode: enforce\nmx: other.example\nmax_age: 86400", &bad, delivery.Delivered},
-		{"too large", "version: STSv1\nmode: enforce\nmx: other.example\n" + strings.Repeat("x", maxPolicySize) + "\nmax_age: 86400", &bad, delivery.Delivered},
-		{"redirect", "redirect /other", &bad, delivery.Delivered},
+		{"met", "version: STSv1\r\nmode: enforce\r\nmx: mx.x.example\r\nmax_age: 86400\r\n", &good, delivery.OutcomeDelivered},
+		{"wildcard", "version: STSv1\nmode: enforce\nmx: other.example\nmx: *.X.example\nmax_age: 86400", &good, delivery.OutcomeDelivered},
+		{"other host", "version: STSv1\nmode: enforce\nmx: x.example\nmx: *.mx.x.example\nmax_age: 86400", &good, delivery.OutcomeTemporary},
+		{"bad certificate", "version: STSv1\nmode: enforce\nmx: mx.x.example\nmax_age: 86400", &bad, delivery.OutcomeTemporary},
+		{"no TLS", "version: STSv1\nmode: enforce\nmx: mx.x.example\nmax_age: 86400", nil, delivery.OutcomeTemporary},
+		{"testing", "version: STSv1\nmode: testing\nmx: other.example\nmax_age: 86400", &bad, delivery.OutcomeDelivered},
+		{"none", "version: STSv1\nmode: none\nmax_age: 86400", nil, delivery.OutcomeDelivered},
+		{"no policy", "", &bad, delivery.OutcomeDelivered},
+		{"not one", "version: STSv2\nmode: enforce\nmx: other.example\nmax_age: 86400", &bad, delivery.OutcomeDelivered},
+		{"too large", "version: STSv1\nmode: enforce\nmx: other.example\n" + strings.Repeat("x", maxPolicySize) + "\nmax_age: 86400", &bad, delivery.OutcomeDelivered},
+		{"redirect", "redirect /other", &bad, delivery.OutcomeDelivered},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			mx := &fakeMX{ext: pipelining}
@@ -207,14 +207,14 @@ func TestMTASTS(t *testing.T) {
 			dns.txt = map[string][]string{"_mta-sts.x.example": {"v=spf1 -all", "v=STSv1; id=1;"}}
 			courier := courier(t, Options{Resolver: dns, MXPort: mx.port, STSPort: port, RootCAs: roots})
 			for range 2 {
-				if got := courier.Deliver(t.Context(), toX("a@x.example"))[0]; got.Outcome != c.want || c.want == delivery.Temporary && got.Enhanced != "4.7.5" {
+				if got := courier.Deliver(t.Context(), toX("a@x.example"))[0]; got.Outcome != c.want || c.want == delivery.OutcomeTemporary && got.Enhanced != "4.7.5" {
 					t.Errorf("%+v", got)
 				}
 			}
 			if fetched.Load() != 1 {
 				t.Errorf("fetched %d times", fetched.Load())
 			}
-			if c.want == delivery.Temporary && len(mx.received()) > 0 {
+			if c.want == delivery.OutcomeTemporary && len(mx.received()) > 0 {
 				t.Error("the mail was sent")
 			}
 		})
@@ -231,18 +231,18 @@ func TestMTASTSRenewal(t *testing.T) {
 	dns := oneMX()
 	dns.ip["mta-sts.x.example"] = []string{"127.0.0.1"}
 	dns.txt = map[string][]string{"_mta-sts.x.example": {"v=STSv1; id=1"}}
-	opts := Options{Resolver: dns, STSPort: port, RootCAs: roots, Guard: allowLoopback}
+	opts := Options{Resolver: dns, STSPort: port, RootCAs: roots, AddressPolicy: allowLoopback}
 	s := newSTSCache(opts)
-	first := s.policy(t.Context(), "x.example")
+	first := s.policyFor(t.Context(), "x.example")
 	age := func(by time.Duration) {
 		e := s.entries["x.example"]
-		e.checked, e.policy.expires = e.checked.Add(-by), e.policy.expires.Add(-by)
+		e.checkedAt, e.policy.expiresAt = e.checkedAt.Add(-by), e.policy.expiresAt.Add(-by)
 		s.entries["x.example"] = e
 	}
 	step := func(what string, by time.Duration, enforce bool, id string, fetches int64) {
 		t.Helper()
 		age(by)
-		if p := s.policy(t.Context(), "x.example"); p.enforce != enforce || p.id != id || fetched.Load() != fetches {
+		if p := s.policyFor(t.Context(), "x.example"); p.isEnforced != enforce || p.id != id || fetched.Load() != fetches {
 			t.Errorf("%s: %+v after %d fetches", what, p, fetched.Load())
 		}
 	}
@@ -259,14 +259,14 @@ func TestMTASTSRenewal(t *testing.T) {
 	step("no record", time.Hour, true, "2", 3)
 	step("expired", 48*time.Hour, false, "", 3)
 
-	for _, l := range []*link{{host: "mx.x.example"}, {host: "other", verified: true}} {
-		if first.accepts(l) {
+	for _, l := range []*link{{hostName: "mx.x.example"}, {hostName: "other", isVerified: true}} {
+		if first.acceptsLink(l) {
 			t.Errorf("%+v meets the policy", l)
 		}
 	}
 	// The guard also applies to the policy host.
-	opts.Guard.Allow = nil
-	if _, _, err := newSTSCache(opts).fetch(t.Context(), "x.example"); err == nil || !strings.Contains(err.Error(), "loopback") {
+	opts.AddressPolicy.AllowedPrefixes = nil
+	if _, _, err := newSTSCache(opts).fetchPolicy(t.Context(), "x.example"); err == nil || !strings.Contains(err.Error(), "loopback") {
 		t.Error(err)
 	}
 }

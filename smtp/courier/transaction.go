@@ -9,49 +9,49 @@ import (
 	"inboxd/internal/core/delivery"
 )
 
-// transact sends one copy (RFC 5321 section 3.3). An error means that this server does not have it.
+// sendCopy sends one copy (RFC 5321 section 3.3). An error means that this server does not have it.
 // After unwantedNow the link can send other copies; after any other error it is unusable.
-func (l *link) transact(x *exchange, e envelope) (verdict, error) {
-	if v, bad := l.unable(x, e); bad {
+func (l *link) sendCopy(x *exchange, e copyEnvelope) (deliveryVerdict, error) {
+	if v, bad := l.unsupportedFeature(x, e); bad {
 		return v, nil
 	}
-	if x.short {
-		e.shorten()
+	if x.mustShorten {
+		e.shortenSender()
 	}
-	v, accepted, err := l.envelope(x, e)
-	if err == nil && x.refused && e.shorten() {
-		x.short = true
-		return l.transact(x, e)
+	v, accepted, err := l.sendEnvelope(x, e)
+	if err == nil && x.senderRefused && e.shortenSender() {
+		x.mustShorten = true
+		return l.sendCopy(x, e)
 	}
 	if err != nil || !accepted {
 		return v, err
 	}
-	l.mails++
-	return l.content(x.Raw)
+	l.messageCount++
+	return l.sendContent(x.Raw)
 }
 
 // unwantedNow is a temporary refusal of one copy.
-type unwantedNow struct{ *trouble }
+type unwantedNow struct{ *connectionError }
 
-func (u *unwantedNow) Unwrap() error { return u.trouble }
+func (u *unwantedNow) Unwrap() error { return u.connectionError }
 
-// unable reports why the server cannot accept the copy, if its EHLO reply says so.
-func (l *link) unable(x *exchange, e envelope) (verdict, bool) {
+// unsupportedFeature reports why the server cannot accept the copy, if its EHLO reply says so.
+func (l *link) unsupportedFeature(x *exchange, e copyEnvelope) (deliveryVerdict, bool) {
 	switch {
 	case e.utf8 && !l.ext.smtpUTF8:
-		return because(delivery.NeedsSMTPUTF8, "%s does not accept non-ASCII addresses (SMTPUTF8)", l.host), true
+		return localVerdict(delivery.NeedsSMTPUTF8, "%s does not accept non-ASCII addresses (SMTPUTF8)", l.hostName), true
 	case x.eightBit && !l.ext.eightBit && !l.ext.smtpUTF8:
-		return because(delivery.Needs8Bit, "%s does not accept 8-bit messages (8BITMIME)", l.host), true
-	case l.ext.limit > 0 && int64(len(x.Raw)) > l.ext.limit:
-		return because(delivery.TooLarge, "The message has %d bytes, but %s accepts at most %d", len(x.Raw), l.host, l.ext.limit), true
+		return localVerdict(delivery.Needs8Bit, "%s does not accept 8-bit messages (8BITMIME)", l.hostName), true
+	case l.ext.sizeLimit > 0 && int64(len(x.Raw)) > l.ext.sizeLimit:
+		return localVerdict(delivery.TooLarge, "The message has %d bytes, but %s accepts at most %d", len(x.Raw), l.hostName, l.ext.sizeLimit), true
 	}
-	return verdict{}, false
+	return deliveryVerdict{}, false
 }
 
-// commands returns the commands before the content, in order.
-func (l *link) commands(x *exchange, e envelope) []string {
-	mail, rcpt := "MAIL FROM:<"+address.Written(e.mailFrom)+">", "RCPT TO:<"+address.Written(e.rcpt)+">"
-	if l.ext.limit > 0 {
+// envelopeCommands returns the commands before the content, in order.
+func (l *link) envelopeCommands(x *exchange, e copyEnvelope) []string {
+	mail, rcpt := "MAIL FROM:<"+address.WireForm(e.mailFrom)+">", "RCPT TO:<"+address.WireForm(e.rcpt)+">"
+	if l.ext.sizeLimit > 0 {
 		mail += " SIZE=" + strconv.Itoa(len(x.Raw))
 	}
 	if l.ext.eightBit && (x.eightBit || e.utf8) {
@@ -96,71 +96,71 @@ func xtext(s, escape string) string {
 	return b.String()
 }
 
-// envelope sends everything up to DATA. accepted means that the server waits for the content.
-func (l *link) envelope(x *exchange, e envelope) (v verdict, accepted bool, err error) {
-	next, err := l.dialogue(l.commands(x, e))
+// sendEnvelope sends everything up to DATA. accepted means that the server waits for the content.
+func (l *link) sendEnvelope(x *exchange, e copyEnvelope) (v deliveryVerdict, accepted bool, err error) {
+	next, err := l.replySequence(l.envelopeCommands(x, e))
 	if err != nil {
-		return verdict{}, false, err
+		return deliveryVerdict{}, false, err
 	}
 	mail, err := next()
-	v = judge(mail)
-	x.refused = err == nil && v.outcome == delivery.Permanent
+	v = replyVerdict(mail)
+	x.senderRefused = err == nil && v.outcome == delivery.OutcomePermanent
 	switch {
 	case err != nil:
-		return verdict{}, false, err
-	case !mail.ok() && v.outcome == delivery.Temporary:
-		return verdict{}, false, refusal(mail)
+		return deliveryVerdict{}, false, err
+	case !mail.ok() && v.outcome == delivery.OutcomeTemporary:
+		return deliveryVerdict{}, false, sessionRefusal(mail)
 	case !mail.ok() && !l.ext.pipelining:
 		return v, false, nil
 	}
 	rcpt, err := next()
 	if err != nil {
-		return verdict{}, false, err
+		return deliveryVerdict{}, false, err
 	}
 	if mail.ok() {
-		v = judge(rcpt)
+		v = replyVerdict(rcpt)
 	}
-	if accepted = v.outcome == delivery.Delivered; !accepted && !l.ext.pipelining {
+	if accepted = v.outcome == delivery.OutcomeDelivered; !accepted && !l.ext.pipelining {
 		return v, false, nil
 	}
 	data, err := next()
 	switch {
 	case err != nil:
-		return verdict{}, false, err
+		return deliveryVerdict{}, false, err
 	case data.code == 354 && !accepted: // RFC 2920 section 3.1: an empty message without recipients
-		_, err = l.command(".")
+		_, err = l.sendCommand(".")
 		return v, false, err
 	case data.code == 354 || !accepted:
 		return v, accepted, nil
 	case data.code < 400:
-		return verdict{}, false, refusal(data) // not a valid reply to DATA
+		return deliveryVerdict{}, false, sessionRefusal(data) // not a valid reply to DATA
 	case data.code < 500:
-		return verdict{}, false, &unwantedNow{&trouble{judge(data)}}
+		return deliveryVerdict{}, false, &unwantedNow{&connectionError{replyVerdict(data)}}
 	}
-	return judge(data), false, nil
+	return replyVerdict(data), false, nil
 }
 
-// dialogue returns a function that returns the reply to each command in turn. With PIPELINING (RFC
+// replySequence returns a function that returns the reply to each command in turn. With PIPELINING (RFC
 // 2920) it sends all commands at once, after RSET if the link sent a message before. Without, next
 // sends each command when it is called.
-func (l *link) dialogue(commands []string) (next func() (reply, error), err error) {
-	reset := l.used
-	if l.used = true; reset {
+func (l *link) replySequence(commands []string) (next func() (serverReply, error), err error) {
+	reset := l.wasUsed
+	if l.wasUsed = true; reset {
 		commands = append([]string{"RSET"}, commands...)
 	}
-	next = func() (reply, error) {
+	next = func() (serverReply, error) {
 		command := commands[0]
 		commands = commands[1:]
-		return l.command(command)
+		return l.sendCommand(command)
 	}
 	if l.ext.pipelining {
 		for _, command := range commands {
-			l.say(command)
+			l.queueCommand(command)
 		}
-		if err := l.flush(); err != nil {
+		if err := l.flushOutput(); err != nil {
 			return nil, err
 		}
-		next = func() (reply, error) { return l.hear(l.timeouts.Command, nil) }
+		next = func() (serverReply, error) { return l.awaitReply(l.timeouts.Command, nil) }
 	}
 	if reset {
 		r, err := next()

@@ -20,25 +20,25 @@ const (
 	maxOutput = 8 << 10  // octets of replies held back while input is pending
 )
 
-// crowd is how many messages being stored make a session yield before it reads. Its peer needs a
+// yieldThreshold is how many messages being stored make a session yield before it reads. Its peer needs a
 // moment for the next command anyway. Yielding often saves a read that finds nothing, and the wait
 // and wake-up after it: a third more messages per second with 32 sessions on two cores. With a
 // single session it only wakes another thread that finds no work: a quarter fewer messages.
-const crowd = 2
+const yieldThreshold = 2
 
-// Errors of Conn.Line.
+// Errors of Conn.ReadLine.
 var (
 	ErrLong     = errors.New("smtp: command line too long")
 	ErrDraining = errors.New("smtp: shutting down")
 	ErrTLS      = errors.New("smtp: a TLS handshake instead of a line")
 )
 
-// Server is what the connections of one server share. Any goroutine may use it.
-type Server struct {
-	WriteTimeout time.Duration // for the peer to take a reply
-	Draining     atomic.Bool   // makes Line return ErrDraining where it is called with idle
-	Octets       atomic.Uint64 // received from all peers
-	Storing      atomic.Int32  // messages being stored now
+// SharedState is what the connections of one server share. Any goroutine may use it.
+type SharedState struct {
+	WriteTimeout   time.Duration // for the peer to take a reply
+	IsDraining     atomic.Bool   // makes Line return ErrDraining where it is called with idle
+	ReceivedOctets atomic.Uint64 // received from all peers
+	StoringCount   atomic.Int32  // messages being stored now
 }
 
 // Conn is one connection with buffers on both sides. Replies are held back until the peer has
@@ -48,54 +48,54 @@ type Server struct {
 // Only the session's goroutine uses it, except for Wake.
 type Conn struct {
 	net.Conn
-	server *Server
-	in     []byte // in[r:w] is unread
-	r, w   int
-	out    []byte // replies held back
+	sharedState    *SharedState
+	in             []byte // in[r:w] is unread
+	r, w           int
+	pendingReplies []byte // replies held back
 
 	readBy, writeBy time.Time // the deadlines set; zero: no valid one
 }
 
 // NewConn returns conn with empty buffers.
-func (s *Server) NewConn(conn net.Conn) Conn { return Conn{Conn: conn, server: s} }
+func (s *SharedState) NewConn(conn net.Conn) Conn { return Conn{Conn: conn, sharedState: s} }
 
-// Line returns the next line with its LF. It is valid until the next read. The whole line must
+// ReadLine returns the next line with its LF. It is valid until the next read. The whole line must
 // arrive by until. With idle, ErrDraining is returned when the server drains: an idle peer loses
 // nothing.
-func (c *Conn) Line(until time.Time, idle bool) ([]byte, error) {
+func (c *Conn) ReadLine(until time.Time, idle bool) ([]byte, error) {
 	for seen := 0; ; {
-		if bytes.HasPrefix(c.Unread(), handshake) {
+		if bytes.HasPrefix(c.UnreadBytes(), clientHelloPrefix) {
 			return nil, ErrTLS
 		}
-		if i := bytes.IndexByte(c.Unread()[seen:], '\n'); i >= 0 && seen+i < maxLine {
-			line := c.Unread()[:seen+i+1]
+		if i := bytes.IndexByte(c.UnreadBytes()[seen:], '\n'); i >= 0 && seen+i < maxLine {
+			line := c.UnreadBytes()[:seen+i+1]
 			c.Skip(len(line))
 			return line, nil
 		}
-		if seen = len(c.Unread()); seen >= maxLine {
+		if seen = len(c.UnreadBytes()); seen >= maxLine {
 			return nil, ErrLong
 		}
-		if err := c.fill(until, idle); err != nil {
+		if err := c.fillBuffer(until, idle); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// handshake begins every ClientHello (RFC 8446 section 5.1): type and major version.
-var handshake = []byte{0x16, 0x03}
+// clientHelloPrefix begins every ClientHello (RFC 8446 section 5.1): type and major version.
+var clientHelloPrefix = []byte{0x16, 0x03}
 
-// Unread returns the input that was read ahead. It is valid until the next read.
-func (c *Conn) Unread() []byte { return c.in[c.r:c.w] }
+// UnreadBytes returns the input that was read ahead. It is valid until the next read.
+func (c *Conn) UnreadBytes() []byte { return c.in[c.r:c.w] }
 
 // Skip removes n octets from Unread.
 func (c *Conn) Skip(n int) { c.r += n }
 
-// More waits until there is more input than now.
-func (c *Conn) More(until time.Time) error { return c.fill(until, false) }
+// AwaitMore waits until there is more input than now.
+func (c *Conn) AwaitMore(until time.Time) error { return c.fillBuffer(until, false) }
 
-// fill sends the replies held back and waits for more input. Bytes that arrive together with an
+// fillBuffer sends the replies held back and waits for more input. Bytes that arrive together with an
 // error are dropped.
-func (c *Conn) fill(until time.Time, idle bool) error {
+func (c *Conn) fillBuffer(until time.Time, idle bool) error {
 	c.makeRoom()
 	for {
 		// The deadline is set before Draining is read. Wake uses the opposite order, so it always
@@ -106,16 +106,16 @@ func (c *Conn) fill(until time.Time, idle bool) error {
 		if err := c.Flush(); err != nil {
 			return err
 		}
-		if idle && c.server.Draining.Load() {
+		if idle && c.sharedState.IsDraining.Load() {
 			return ErrDraining
 		}
-		if c.server.Storing.Load() >= crowd {
+		if c.sharedState.StoringCount.Load() >= yieldThreshold {
 			runtime.Gosched()
 		}
 		n, err := c.Conn.Read(c.in[c.w:])
 		if err == nil {
 			c.w += n
-			c.server.Octets.Add(uint64(n))
+			c.sharedState.ReceivedOctets.Add(uint64(n))
 			return nil
 		}
 		if !errors.Is(err, os.ErrDeadlineExceeded) || !time.Now().Before(until) {
@@ -144,23 +144,23 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 func (c *Conn) makeRoom() {
 	switch {
 	case c.in == nil:
-		c.in = inputs.Get().(*[inputSize]byte)[:]
+		c.in = inputPool.Get().(*[inputSize]byte)[:]
 	case c.r == c.w:
 		c.r, c.w = 0, 0
 	case c.w == len(c.in):
-		c.w = copy(c.in, c.Unread())
+		c.w = copy(c.in, c.UnreadBytes())
 		c.r = 0
 	}
 }
 
-// inputs are reused, because most peers send one message and disconnect.
-var inputs = sync.Pool{New: func() any { return new([inputSize]byte) }}
+// inputPool are reused, because most peers send one message and disconnect.
+var inputPool = sync.Pool{New: func() any { return new([inputSize]byte) }}
 
-// Forget releases the input buffer, which nothing may read afterwards.
-func (c *Conn) Forget() {
+// ReleaseInput releases the input buffer, which nothing may read afterwards.
+func (c *Conn) ReleaseInput() {
 	if c.in != nil {
-		Spoil(c.in)
-		inputs.Put((*[inputSize]byte)(c.in))
+		PoisonBuffer(c.in)
+		inputPool.Put((*[inputSize]byte)(c.in))
 	}
 	c.in, c.r, c.w = nil, 0, 0
 }
@@ -171,7 +171,7 @@ func (c *Conn) Wake() { c.Conn.SetReadDeadline(time.Unix(1, 0)) }
 
 // Write holds a reply back. It flushes when more than maxOutput is held back.
 func (c *Conn) Write(p []byte) (int, error) {
-	if c.out = append(c.out, p...); len(c.out) <= maxOutput {
+	if c.pendingReplies = append(c.pendingReplies, p...); len(c.pendingReplies) <= maxOutput {
 		return len(p), nil
 	}
 	return len(p), c.Flush()
@@ -179,23 +179,23 @@ func (c *Conn) Write(p []byte) (int, error) {
 
 // Flush sends the replies held back.
 func (c *Conn) Flush() error {
-	if len(c.out) == 0 {
+	if len(c.pendingReplies) == 0 {
 		return nil
 	}
 	if err := c.limitWrite(time.Now()); err != nil {
 		return err
 	}
-	_, err := c.Conn.Write(c.out)
-	c.out = c.out[:0]
+	_, err := c.Conn.Write(c.pendingReplies)
+	c.pendingReplies = c.pendingReplies[:0]
 	return err
 }
 
 // limitWrite gives a write at least WriteTimeout and at most an eighth more, so that not every
 // reply moves a timer.
 func (c *Conn) limitWrite(now time.Time) error {
-	if c.writeBy.Sub(now) >= c.server.WriteTimeout {
+	if c.writeBy.Sub(now) >= c.sharedState.WriteTimeout {
 		return nil
 	}
-	c.writeBy = now.Add(c.server.WriteTimeout + c.server.WriteTimeout/8)
+	c.writeBy = now.Add(c.sharedState.WriteTimeout + c.sharedState.WriteTimeout/8)
 	return c.SetWriteDeadline(c.writeBy)
 }

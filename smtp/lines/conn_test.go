@@ -46,13 +46,13 @@ func (c *scripted) SetWriteDeadline(t time.Time) error {
 // A read waits until its own deadline, even if the deadline of an earlier read comes first or Wake
 // interrupts it, and never longer.
 func TestReadDeadlines(t *testing.T) {
-	s, c := &Server{WriteTimeout: time.Hour}, &scripted{}
+	s, c := &SharedState{WriteTimeout: time.Hour}, &scripted{}
 	conn := s.NewConn(c)
 	now := time.Now()
 	read := func(what string, in time.Duration, late int, want ...time.Duration) {
 		t.Helper()
 		c.late, c.reads = late, nil
-		if _, err := conn.Line(now.Add(in), false); err != nil {
+		if _, err := conn.ReadLine(now.Add(in), false); err != nil {
 			t.Error(what, err)
 		}
 		for i := range want {
@@ -71,14 +71,14 @@ func TestReadDeadlines(t *testing.T) {
 	read("after the earlier deadline", time.Hour, 1, time.Hour)
 	read("woken twice", time.Hour, 2, time.Hour, time.Hour)
 	c.late = 1
-	if _, err := conn.Line(now, false); err != os.ErrDeadlineExceeded {
+	if _, err := conn.ReadLine(now, false); err != os.ErrDeadlineExceeded {
 		t.Error("too late:", err)
 	}
 }
 
 // A write has at least its time and little more. Not every write sets a deadline.
 func TestWriteDeadlines(t *testing.T) {
-	s, c := &Server{WriteTimeout: time.Hour}, &scripted{}
+	s, c := &SharedState{WriteTimeout: time.Hour}, &scripted{}
 	conn := s.NewConn(c)
 	now := time.Now()
 	for after := time.Duration(0); after < 5*time.Hour; after += time.Minute {
@@ -96,27 +96,27 @@ func TestWriteDeadlines(t *testing.T) {
 
 // When the server drains, an idle connection ends and others stay.
 func TestDraining(t *testing.T) {
-	s := &Server{}
-	s.Draining.Store(true)
+	s := &SharedState{}
+	s.IsDraining.Store(true)
 	conn := s.NewConn(&scripted{})
-	if _, err := conn.Line(time.Now().Add(time.Hour), true); err != ErrDraining {
+	if _, err := conn.ReadLine(time.Now().Add(time.Hour), true); err != ErrDraining {
 		t.Error(err)
 	}
-	if _, err := conn.Line(time.Now().Add(time.Hour), false); err != nil {
+	if _, err := conn.ReadLine(time.Now().Add(time.Hour), false); err != nil {
 		t.Error(err)
 	}
 }
 
 // Replies are one write, before the next read or when there are many.
 func TestReplies(t *testing.T) {
-	s, c := &Server{WriteTimeout: time.Hour}, &scripted{}
+	s, c := &SharedState{WriteTimeout: time.Hour}, &scripted{}
 	conn := s.NewConn(c)
 	io.WriteString(&conn, "250-a\r\n")
 	io.WriteString(&conn, "250 b\r\n")
 	if len(c.written) != 0 {
 		t.Error(c.written)
 	}
-	if err := conn.More(time.Now().Add(time.Hour)); err != nil {
+	if err := conn.AwaitMore(time.Now().Add(time.Hour)); err != nil {
 		t.Error(err)
 	}
 	if !slices.Equal(c.written, []string{"250-a\r\n250 b\r\n"}) {
@@ -138,30 +138,30 @@ func (lastWords) Read(p []byte) (int, error)      { return copy(p, "x\r\n.\r\n")
 func (lastWords) SetReadDeadline(time.Time) error { return nil }
 
 func TestBytesWithAnErrorAreDropped(t *testing.T) {
-	conn := new(Server).NewConn(lastWords{})
-	if line, err := conn.Line(time.Time{}, false); !errors.Is(err, io.EOF) {
+	conn := new(SharedState).NewConn(lastWords{})
+	if line, err := conn.ReadLine(time.Time{}, false); !errors.Is(err, io.EOF) {
 		t.Errorf("line %q, %v", line, err)
 	}
 }
 
 func TestProgress(t *testing.T) {
 	p := NewProgress(time.Hour, 3*time.Hour)
-	first := p.Until
-	if p.Moved(minProgress-1, 0); p.Until != first {
+	first := p.NextDeadline
+	if p.AddOctets(minProgress-1, 0); p.NextDeadline != first {
 		t.Error("a span was prolonged without progress")
 	}
-	if p.Moved(1, 0); !p.Until.After(first) {
+	if p.AddOctets(1, 0); !p.NextDeadline.After(first) {
 		t.Error("a span was not prolonged by progress")
 	}
-	first = p.Until
-	if p.Moved(minProgress, 1<<20); p.Until != first {
+	first = p.NextDeadline
+	if p.AddOctets(minProgress, 1<<20); p.NextDeadline != first {
 		t.Error("a span was prolonged by too little for what the body holds")
 	}
-	if p.Moved(1<<20/heldProgress-minProgress, 1<<20); !p.Until.After(first) {
+	if p.AddOctets(1<<20/heldProgress-minProgress, 1<<20); !p.NextDeadline.After(first) {
 		t.Error("a span was not prolonged by progress in proportion")
 	}
-	p.span = 4 * time.Hour
-	if p.Moved(minProgress, 0); p.Until != p.end {
+	p.spanLength = 4 * time.Hour
+	if p.AddOctets(minProgress, 0); p.NextDeadline != p.finalDeadline {
 		t.Error("a span ends after the transfer's time")
 	}
 }

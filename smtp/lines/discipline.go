@@ -13,7 +13,7 @@ const (
 	heldDotCR // CRLF "." CR is held back
 )
 
-// Discipline converts body bytes to lines that end in CRLF and contain no other CR, LF or NUL, and
+// DataDecoder converts body bytes to lines that end in CRLF and contain no other CR, LF or NUL, and
 // finds the end of DATA. The zero value reads a BDAT body; with Dots it reads DATA.
 //
 // Only the five bytes CRLF.CRLF end DATA (or .CRLF at its first byte). Only after CRLF does a dot
@@ -24,75 +24,77 @@ const (
 // common CR CRLF would otherwise create an empty line that ends the header.
 //
 // Only the session's goroutine uses it.
-type Discipline struct {
-	state lineState
-	Dots  bool
+type DataDecoder struct {
+	decoderState lineState
+	DotStuffed   bool
 }
 
-// Append appends the body bytes found in src to dst. It stops after the end of DATA: src[n:] are
+// AppendBody appends the body bytes found in src to dst. It stops after the end of DATA: src[n:] are
 // commands again. Every byte of src is scanned a bounded number of times, whatever src contains.
-func (d *Discipline) Append(dst, src []byte) (_ []byte, n int, end bool) {
-	cr, lf, nul := seek{b: '\r', at: -1}, seek{b: '\n', at: -1}, seek{b: 0, at: -1}
+func (d *DataDecoder) AppendBody(dst, src []byte) (_ []byte, n int, end bool) {
+	cr, lf, nul := byteSeeker{b: '\r', at: -1}, byteSeeker{b: '\n', at: -1}, byteSeeker{b: 0, at: -1}
 	run := 0 // src[run:n] needs no change and is not copied yet
 	for n < len(src) && !end {
-		if d.state <= inLine && !d.dotAt(src[n]) {
-			stop := min(cr.from(src, n), lf.from(src, n), nul.from(src, n))
+		if d.decoderState <= inLine && !d.dotAt(src[n]) {
+			stop := min(cr.nextIndex(src, n), lf.nextIndex(src, n), nul.nextIndex(src, n))
 			if stop+1 < len(src) && src[stop] == '\r' && src[stop+1] == '\n' {
-				n, d.state = stop+2, lineStart
+				n, d.decoderState = stop+2, lineStart
 				continue
 			}
 			if stop > n {
-				n, d.state = stop, inLine
+				n, d.decoderState = stop, inLine
 				continue
 			}
 			if nuls := leadingNULs(src[n:]); nuls > 1 { // many NULs; one by one is slow
 				dst = append(dst, src[run:n]...)
 				dst = append(dst, bytes.Repeat(space, nuls)...)
 				n += nuls
-				run, d.state = n, inLine
+				run, d.decoderState = n, inLine
 				continue
 			}
 		}
 		dst = append(dst, src[run:n]...)
-		dst, end = d.step(dst, src[n])
+		dst, end = d.decodeByte(dst, src[n])
 		n++
 		run = n
 	}
 	return append(dst, src[run:n]...), n, end
 }
 
-func (d *Discipline) dotAt(c byte) bool { return d.Dots && d.state == lineStart && c == '.' }
+func (d *DataDecoder) dotAt(c byte) bool {
+	return d.DotStuffed && d.decoderState == lineStart && c == '.'
+}
 
-// step processes one byte that is special or that follows a byte held back.
-func (d *Discipline) step(dst []byte, c byte) (_ []byte, end bool) {
-	switch d.state {
+// decodeByte processes one byte that is special or that follows a byte held back.
+func (d *DataDecoder) decodeByte(dst []byte, c byte) (_ []byte, end bool) {
+	switch d.decoderState {
 	case lineStart:
 		if d.dotAt(c) {
-			d.state = heldDot
+			d.decoderState = heldDot
 			return dst, false
 		}
 	case heldCR:
 		if c == '\n' {
-			d.state = lineStart
+			d.decoderState = lineStart
 			return append(dst, '\r', '\n'), false
 		}
 		dst = append(dst, ' ')
 	case heldDot: // remove a stuffed dot, RFC 5321 section 4.5.2
 		if c == '\r' {
-			d.state = heldDotCR
+			d.decoderState = heldDotCR
 			return dst, false
 		}
 	case heldDotCR:
 		if c == '\n' {
-			d.state = lineStart
+			d.decoderState = lineStart
 			return dst, true
 		}
 		dst = append(dst, ' ')
 	}
-	d.state = inLine
+	d.decoderState = inLine
 	switch c {
 	case '\r':
-		d.state = heldCR
+		d.decoderState = heldCR
 	case '\n':
 		dst = append(dst, '\r', '\n')
 	case 0:
@@ -103,12 +105,12 @@ func (d *Discipline) step(dst []byte, c byte) (_ []byte, end bool) {
 	return dst, false
 }
 
-// Finish ends a counted (BDAT) body, whose last line may lack its line end.
-func (d *Discipline) Finish(body []byte) []byte {
-	if d.state == heldCR {
+// FinishBody ends a counted (BDAT) body, whose last line may lack its line end.
+func (d *DataDecoder) FinishBody(body []byte) []byte {
+	if d.decoderState == heldCR {
 		body = append(body, ' ')
 	}
-	d.state = lineStart
+	d.decoderState = lineStart
 	if len(body) > 0 && !bytes.HasSuffix(body, crlf) {
 		body = append(body, crlf...)
 	}
@@ -127,15 +129,15 @@ func leadingNULs(b []byte) (n int) {
 	return n
 }
 
-// seek finds the next b in a slice and remembers its index, so that many occurrences of one special
+// byteSeeker finds the next b in a slice and remembers its index, so that many occurrences of one special
 // byte do not cause a scan for the others each time.
-type seek struct {
+type byteSeeker struct {
 	b  byte
 	at int
 }
 
-// from returns the index in src of the first b in src[n:], or len(src) if there is none.
-func (s *seek) from(src []byte, n int) int {
+// nextIndex returns the index in src of the first b in src[n:], or len(src) if there is none.
+func (s *byteSeeker) nextIndex(src []byte, n int) int {
 	if s.at < n {
 		s.at = len(src)
 		if i := bytes.IndexByte(src[n:], s.b); i >= 0 {

@@ -19,8 +19,8 @@ func TestDiscipline(t *testing.T) {
 		{"a\r\n.\r\r\n.\r\n", "a\r\n \r\n", ""},
 		{"\r\n.\r\n", "\r\n", ""},
 	} {
-		d := Discipline{Dots: true}
-		got, n, end := d.Append(nil, []byte(c.wire))
+		d := DataDecoder{DotStuffed: true}
+		got, n, end := d.AppendBody(nil, []byte(c.wire))
 		if !end || string(got) != c.body || c.wire[n:] != c.rest {
 			t.Errorf("%q: body %q rest %q end %v, want %q and %q", c.wire, got, c.wire[n:], end, c.body, c.rest)
 		}
@@ -32,20 +32,20 @@ func TestDiscipline(t *testing.T) {
 func TestDisciplineStorms(t *testing.T) {
 	for _, unit := range []string{"\r", "\n", "\x00", "\r\x00", "\n\r", "\r\n..", ".", "a"} {
 		src := bytes.Repeat([]byte(unit), 1<<20/len(unit))
-		d := Discipline{Dots: true}
-		if _, n, end := d.Append(nil, src); n != len(src) || end {
+		d := DataDecoder{DotStuffed: true}
+		if _, n, end := d.AppendBody(nil, src); n != len(src) || end {
 			t.Errorf("%q: read %d of %d, end %v", unit, n, len(src), end)
 		}
 	}
 }
 
 func FuzzDiscipline(f *testing.F) {
-	for _, mix := range linestest.Mixes() {
+	for _, mix := range linestest.MixedLineEnds() {
 		f.Add([]byte("a"+mix+"MAIL FROM:<b@c>\r\n.\r\nrest"), uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, wire []byte, step uint8) {
-		body, rest, want := linestest.Body(string(wire))
-		d := Discipline{Dots: true}
+		body, rest, want := linestest.ReferenceBody(string(wire))
+		d := DataDecoder{DotStuffed: true}
 		got, n, end := inSteps(&d, wire, int(step))
 		if end != want {
 			t.Fatalf("%q: end %v, want %v", wire, end, want)
@@ -53,19 +53,19 @@ func FuzzDiscipline(f *testing.F) {
 		if end && (string(got) != body || string(wire[n:]) != rest) {
 			t.Fatalf("%q: body %q rest %q, want %q and %q", wire, got, wire[n:], body, rest)
 		}
-		d = Discipline{}
+		d = DataDecoder{}
 		got, n, end = inSteps(&d, wire, int(step))
-		if got = d.Finish(got); end || n != len(wire) || string(got) != linestest.Chunks(string(wire)) {
-			t.Fatalf("%q: BDAT body %q, want %q", wire, got, linestest.Chunks(string(wire)))
+		if got = d.FinishBody(got); end || n != len(wire) || string(got) != linestest.ReferenceChunks(string(wire)) {
+			t.Fatalf("%q: BDAT body %q, want %q", wire, got, linestest.ReferenceChunks(string(wire)))
 		}
 	})
 }
 
 // inSteps passes wire in parts of step bytes, as a network would.
-func inSteps(d *Discipline, wire []byte, step int) (dst []byte, n int, end bool) {
+func inSteps(d *DataDecoder, wire []byte, step int) (dst []byte, n int, end bool) {
 	for step = max(step, 1); n < len(wire) && !end; {
 		var k int
-		dst, k, end = d.Append(dst, wire[n:min(n+step, len(wire))])
+		dst, k, end = d.AppendBody(dst, wire[n:min(n+step, len(wire))])
 		n += k
 	}
 	return dst, n, end
@@ -77,7 +77,7 @@ func BenchmarkDiscipline(b *testing.B) {
 	b.SetBytes(int64(len(msg)))
 	b.ReportAllocs()
 	for b.Loop() {
-		d := Discipline{Dots: true}
-		dst, _, _ = d.Append(dst[:0], msg)
+		d := DataDecoder{DotStuffed: true}
+		dst, _, _ = d.AppendBody(dst[:0], msg)
 	}
 }

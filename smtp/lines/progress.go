@@ -15,33 +15,33 @@ const (
 // Progress limits the time of a body: a number of octets in every span, more if the body holds much
 // memory, and the whole body by end. Only the session's goroutine uses it.
 type Progress struct {
-	Until  time.Time // the octets of this span must arrive by then
-	span   time.Duration
-	end    time.Time
-	octets int64
+	NextDeadline  time.Time // the octets of this span must arrive by then
+	spanLength    time.Duration
+	finalDeadline time.Time
+	spanOctets    int64
 }
 
 // NewProgress returns the limits of a body that begins now.
 func NewProgress(span, whole time.Duration) Progress {
 	now := time.Now()
-	p := Progress{span: span, end: now.Add(whole)}
-	p.restart(now)
+	p := Progress{spanLength: span, finalDeadline: now.Add(whole)}
+	p.restartSpan(now)
 	return p
 }
 
-// Moved counts n octets that arrived for a body that holds held octets of memory.
-func (p *Progress) Moved(n int, held int64) {
-	if p.octets += int64(n); p.octets >= max(minProgress, held/heldProgress) {
-		p.Restart()
+// AddOctets counts n octets that arrived for a body that holds held octets of memory.
+func (p *Progress) AddOctets(n int, held int64) {
+	if p.spanOctets += int64(n); p.spanOctets >= max(minProgress, held/heldProgress) {
+		p.RestartSpan()
 	}
 }
 
-// Restart begins a new span now. The end of the whole body does not move.
-func (p *Progress) Restart() { p.restart(time.Now()) }
+// RestartSpan begins a new span now. The end of the whole body does not move.
+func (p *Progress) RestartSpan() { p.restartSpan(time.Now()) }
 
-func (p *Progress) restart(now time.Time) {
-	p.octets = 0
-	if p.Until = now.Add(p.span); p.Until.After(p.end) {
-		p.Until = p.end
+func (p *Progress) restartSpan(now time.Time) {
+	p.spanOctets = 0
+	if p.NextDeadline = now.Add(p.spanLength); p.NextDeadline.After(p.finalDeadline) {
+		p.NextDeadline = p.finalDeadline
 	}
 }

@@ -2,5 +2,5 @@
 
 package lines
 
-// Spoil does nothing in builds without the race detector.
-func Spoil([]byte) {}
+// PoisonBuffer does nothing in builds without the race detector.
+func PoisonBuffer([]byte) {}

@@ -18,22 +18,22 @@ import (
 // arguments are the arguments of a call, checked and with defaults.
 type arguments map[string]any
 
-func (a arguments) text(name string) string {
+func (a arguments) getText(name string) string {
 	s, _ := a[name].(string)
 	return s
 }
 
-func (a arguments) number(name string) int64 {
+func (a arguments) getNumber(name string) int64 {
 	n, _ := a[name].(float64)
 	return int64(n)
 }
 
-func (a arguments) flag(name string) bool {
+func (a arguments) getFlag(name string) bool {
 	b, _ := a[name].(bool)
 	return b
 }
 
-func (a arguments) list(name string) []string {
+func (a arguments) getList(name string) []string {
 	var out []string
 	items, _ := a[name].([]any)
 	for _, item := range items {
@@ -44,9 +44,9 @@ func (a arguments) list(name string) []string {
 	return out
 }
 
-// but returns the arguments except some. The result is a body for the API, whose fields have the
+// exceptNames returns the arguments except some. The result is a body for the API, whose fields have the
 // same names.
-func (a arguments) but(names ...string) map[string]any {
+func (a arguments) exceptNames(names ...string) map[string]any {
 	out := map[string]any{}
 	for name, value := range a {
 		if !slices.Contains(names, name) {
@@ -56,10 +56,10 @@ func (a arguments) but(names ...string) map[string]any {
 	return out
 }
 
-// checked converts the arguments of a call to the form of the tool's schema, against which the SDK
+// validateArguments converts the arguments of a call to the form of the tool's schema, against which the SDK
 // checks them. If arguments are wrong, the call returns a sentence that names each of them and its
 // valid values, so that a model can correct all at once.
-func checked(next mcp.MethodHandler) mcp.MethodHandler {
+func validateArguments(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
 			if t, ok := tools.Find(call.Params.Name); ok {
@@ -77,7 +77,7 @@ func checked(next mcp.MethodHandler) mcp.MethodHandler {
 // wrongKey marks the context of a call whose arguments are wrong.
 type wrongKey struct{}
 
-func wrong(ctx context.Context) error {
+func argumentError(ctx context.Context) error {
 	err, _ := ctx.Value(wrongKey{}).(error)
 	return err
 }
@@ -87,7 +87,7 @@ func wrong(ctx context.Context) error {
 // reaches the tool.
 func sayWrong(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request, err error) (mcp.Result, error) {
 	result, bad := next(context.WithValue(ctx, wrongKey{}, err), method, req)
-	refusal := failed(err.Error())
+	refusal := failedResult(err.Error())
 	r, ok := result.(*mcp.CallToolResult)
 	if bad != nil || !ok {
 		return refusal, nil
@@ -103,17 +103,17 @@ const maxWrong = 30
 func readArguments(t tools.Tool, raw json.RawMessage) (json.RawMessage, error) {
 	given, ok := argumentsOf(raw)
 	if !ok {
-		return nil, refusal("Invalid request: 'arguments' must be a JSON object")
+		return nil, refusalError("Invalid request: 'arguments' must be a JSON object")
 	}
-	normalize(t.Params, given)
-	if err := check(t, given); err != nil {
+	normalizeArguments(t.Params, given)
+	if err := checkArguments(t, given); err != nil {
 		return nil, err
 	}
-	return encode(given)
+	return encodeJSON(given)
 }
 
-// check returns an error, in the style of the API, that lists everything wrong with the arguments.
-func check(t tools.Tool, given map[string]any) error {
+// checkArguments returns an error, in the style of the API, that lists everything wrong with the arguments.
+func checkArguments(t tools.Tool, given map[string]any) error {
 	var wrong []string
 	known := map[string]bool{}
 	for _, p := range t.Params {
@@ -121,14 +121,14 @@ func check(t tools.Tool, given map[string]any) error {
 		v, there := given[p.Name]
 		switch {
 		case there:
-			wrong = append(wrong, misfits(p.Name, p.Schema, v)...)
+			wrong = append(wrong, schemaViolations(p.Name, p.Schema, v)...)
 		case p.Required:
 			wrong = append(wrong, fmt.Sprintf("'%s' is required", p.Name))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !known[name] {
-			wrong = append(wrong, fmt.Sprintf("'%.100s' is not a field of %s. %s", name, t.Name, fields(t)))
+			wrong = append(wrong, fmt.Sprintf("'%.100s' is not a field of %s. %s", name, t.Name, parameterNames(t)))
 		}
 	}
 	if len(wrong) == 0 {
@@ -137,10 +137,10 @@ func check(t tools.Tool, given map[string]any) error {
 	if more := len(wrong) - maxWrong; more > 0 {
 		wrong = append(wrong[:maxWrong], fmt.Sprintf("and %d more", more))
 	}
-	return refusal("Invalid request: " + strings.Join(wrong, "; "))
+	return refusalError("Invalid request: " + strings.Join(wrong, "; "))
 }
 
-func fields(t tools.Tool) string {
+func parameterNames(t tools.Tool) string {
 	if len(t.Params) == 0 {
 		return "It has no fields"
 	}
@@ -151,13 +151,13 @@ func fields(t tools.Tool) string {
 	return "Its fields are: " + strings.Join(names, ", ")
 }
 
-// misfits describes how a value differs from its schema.
-func misfits(name string, s tools.Schema, v any) []string {
+// schemaViolations describes how a value differs from its schema.
+func schemaViolations(name string, s tools.Schema, v any) []string {
 	if len(s.AnyOf) > 0 {
 		return misfitsAll(name, s, v)
 	}
-	if !typed(s.Type, v) {
-		return []string{fmt.Sprintf("'%s' must be %s", name, kind(s))}
+	if !hasType(s.Type, v) {
+		return []string{fmt.Sprintf("'%s' must be %s", name, describeKind(s))}
 	}
 	switch v := v.(type) {
 	case string:
@@ -181,10 +181,10 @@ func misfits(name string, s tools.Schema, v any) []string {
 func misfitsAll(name string, s tools.Schema, v any) []string {
 	var forms []string
 	for _, form := range s.AnyOf {
-		if typed(form.Type, v) {
-			return misfits(name, form, v)
+		if hasType(form.Type, v) {
+			return schemaViolations(name, form, v)
 		}
-		forms = append(forms, kind(form))
+		forms = append(forms, describeKind(form))
 	}
 	return []string{fmt.Sprintf("'%s' must be %s", name, strings.Join(forms, " or "))}
 }
@@ -210,7 +210,7 @@ func wrongList(name string, s tools.Schema, v []any) []string {
 		return nil
 	}
 	for i, item := range v {
-		if wrong := misfits(fmt.Sprintf("%s[%d]", name, i), *s.Items, item); len(wrong) > 0 {
+		if wrong := schemaViolations(fmt.Sprintf("%s[%d]", name, i), *s.Items, item); len(wrong) > 0 {
 			return wrong
 		}
 	}
@@ -225,13 +225,13 @@ func wrongObject(name string, s tools.Schema, v map[string]any) []string {
 		value, there := v[p.Name]
 		switch {
 		case there:
-			wrong = append(wrong, misfits(name+"."+p.Name, p.Schema, value)...)
+			wrong = append(wrong, schemaViolations(name+"."+p.Name, p.Schema, value)...)
 		case p.Required:
 			wrong = append(wrong, fmt.Sprintf("'%s.%s' is required", name, p.Name))
 		}
 	}
 	for field := range v {
-		if !known[field] && !s.Open {
+		if !known[field] && !s.AllowsOthers {
 			wrong = append(wrong, fmt.Sprintf("'%s.%.100s' is not a field", name, field))
 		}
 	}
@@ -239,8 +239,8 @@ func wrongObject(name string, s tools.Schema, v map[string]any) []string {
 	return wrong
 }
 
-// typed reports whether v is of one of the JSON Schema types.
-func typed(types []string, v any) bool {
+// hasType reports whether v is of one of the JSON Schema types.
+func hasType(types []string, v any) bool {
 	if len(types) == 0 {
 		return true
 	}
@@ -265,8 +265,8 @@ func typed(types []string, v any) bool {
 	return slices.Contains(types, is)
 }
 
-// kind describes the values that a schema allows.
-func kind(s tools.Schema) string {
+// describeKind describes the values that a schema allows.
+func describeKind(s tools.Schema) string {
 	words := map[string]string{"string": "a string", "integer": "a whole number", "number": "a number", "boolean": "true or false", "array": "a list", "object": "an object", "null": "null"}
 	var names []string
 	for _, t := range s.Type {

@@ -36,8 +36,8 @@ func withinBudget(t *testing.T, r *mcp.CallToolResult) {
 }
 
 // newestFirst returns n equal messages.
-func newestFirst(n int, m stored) page {
-	p := page{}
+func newestFirst(n int, m apiMessage) messagePage {
+	p := messagePage{}
 	for i := range n {
 		m.ID = int64(n - i)
 		m.ReceivedAt = time.Unix(1e9, 0)
@@ -46,29 +46,29 @@ func newestFirst(n int, m stored) page {
 	return p
 }
 
-func read(c *call, p page) (*mcp.CallToolResult, []int64) {
-	views := make([]*shown, len(p.Emails))
+func read(c *toolCall, p messagePage) (*mcp.CallToolResult, []int64) {
+	views := make([]*messageView, len(p.Emails))
 	for i := range p.Emails {
-		views[i] = show(&p.Emails[i])
+		views[i] = newMessageView(&p.Emails[i])
 	}
 	a, err := c.messagesAnswer(views, p)
 	if err != nil {
 		panic(err)
 	}
-	var out struct{ Messages []shown }
-	if err := json.Unmarshal(a.structured, &out); err != nil {
+	var out struct{ Messages []messageView }
+	if err := json.Unmarshal(a.structuredJSON, &out); err != nil {
 		panic(err)
 	}
 	var ids []int64
 	for _, m := range out.Messages {
 		ids = append(ids, m.ID)
 	}
-	return a.result(), ids
+	return a.callResult(), ids
 }
 
 // TestNewestMessagesStay: older messages are omitted until the rest fits, and the result says so.
 func TestNewestMessagesStay(t *testing.T) {
-	c := &call{args: arguments{"address": inboxOfTests, "direction": "in"}}
+	c := &toolCall{args: arguments{"address": inboxOfTests, "direction": "in"}}
 	for name, m := range map[string]client.Message{
 		"small":          {Body: "hi"},
 		"long":           {Body: strings.Repeat("word ", 200_000)},
@@ -78,7 +78,7 @@ func TestNewestMessagesStay(t *testing.T) {
 		"many addresses": {To: make([]client.Mailbox, 5000)},
 		"controls":       {Body: strings.Repeat("\x1b\x00\u2028", 4000)},
 	} {
-		r, ids := read(c, newestFirst(maxShown, stored{Message: m}))
+		r, ids := read(c, newestFirst(maxShown, apiMessage{Message: m}))
 		withinBudget(t, r)
 		if len(ids) == 0 || ids[0] != maxShown {
 			t.Errorf("%s: shows %v", name, ids)
@@ -109,7 +109,7 @@ func TestALongListIsCut(t *testing.T) {
 	r := s.called(t.Context(), "list_inboxes", nil)
 	withinBudget(t, r)
 	var out struct {
-		Inboxes []listed
+		Inboxes []listedInbox
 		More    bool
 	}
 	if err := json.Unmarshal(r.StructuredContent.(json.RawMessage), &out); err != nil || !out.More || len(out.Inboxes) < 50 || !strings.Contains(textOf(r), "The list is truncated") {
@@ -151,11 +151,11 @@ func TestManyRecipientsAreCut(t *testing.T) {
 	for i := range 100 {
 		m.Recipients = append(m.Recipients, client.Recipient{Email: fmt.Sprintf("%s%d@far.test", strings.Repeat("x", 240), i), Status: client.StatusFailed, Error: strings.Repeat("<ü>", 500), MX: strings.Repeat("m", 250)})
 	}
-	a, err := (&call{args: arguments{"address": inboxOfTests}}).outcome(m)
+	a, err := (&toolCall{args: arguments{"address": inboxOfTests}}).outcomeResult(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := a.result()
+	r := a.callResult()
 	withinBudget(t, r)
 	tool, _ := tools.Find("wait_until_sent")
 	fitsSchema(t, tool, r.StructuredContent)
@@ -171,7 +171,7 @@ func TestControlsGo(t *testing.T) {
 		"{\"z\":1,\"a\":\"x\u202ey\"}":          `{"a":"xy","z":1}`,
 		`{"z":12345678901234567890, "a":"<b>"}`: `{"z":12345678901234567890,"a":"<b>"}`,
 	} {
-		if got := string(compactly(json.RawMessage(in))); got != want {
+		if got := string(compactJSON(json.RawMessage(in))); got != want {
 			t.Errorf("%s: %s", in, got)
 		}
 	}
@@ -183,7 +183,7 @@ func FuzzBudget(f *testing.F) {
 	f.Add("subject", "body", "name", "https://x.test/", uint8(3), uint16(100), `{"title":"x","start":"2026","attendees":[1,2]}`)
 	f.Add("<<<>>>", strings.Repeat("\u2028&", 3000), "\xff\xfe", "\x1b[31m", uint8(20), uint16(5000), `[[[["`+strings.Repeat("x", 9000)+`"]]]]`)
 	f.Fuzz(func(t *testing.T, subject, body, name, link string, n uint8, times uint16, event string) {
-		m := stored{Message: client.Message{
+		m := apiMessage{Message: client.Message{
 			Subject: strings.Repeat(subject, int(times)%50), Body: strings.Repeat(body, int(times)), From: client.Mailbox{Email: name, Name: subject}, SentState: client.SentState{SendError: body},
 			OTPCode: name, VerificationLink: link, Direction: "in",
 		}}
@@ -201,7 +201,7 @@ func FuzzBudget(f *testing.F) {
 		if len(m.Body) > 1<<22 {
 			t.Skip("longer than the API gives")
 		}
-		c := &call{args: arguments{"address": inboxOfTests, "direction": "in"}}
+		c := &toolCall{args: arguments{"address": inboxOfTests, "direction": "in"}}
 		p := newestFirst(int(n)%maxShown+1, m)
 		r, ids := read(c, p)
 		withinBudget(t, r)
@@ -222,13 +222,13 @@ func FuzzWithin(f *testing.F) {
 		if json.Unmarshal([]byte(doc), &v) != nil || v == nil {
 			t.Skip("no object")
 		}
-		got, gone := within(json.RawMessage(doc), int(max))
+		got, gone := truncateObject(json.RawMessage(doc), int(max))
 		var out map[string]any
 		if err := json.Unmarshal(got, &out); err != nil {
 			t.Fatal(err)
 		}
-		if escaped(got) > int(max) && string(got) != "{}" {
-			t.Errorf("%d bytes of %d", escaped(got), max)
+		if escapedLength(got) > int(max) && string(got) != "{}" {
+			t.Errorf("%d bytes of %d", escapedLength(got), max)
 		}
 		if !gone && string(got) != doc {
 			t.Error("changed, and does not say so")
@@ -240,9 +240,9 @@ func FuzzWithin(f *testing.F) {
 }
 
 func TestOmittedAttachmentsAreReported(t *testing.T) {
-	v := show(&stored{Message: client.Message{ID: 7, Direction: "in", Attachments: []client.Attachment{{ID: 1, ContentID: "logo@x"}}, AttachmentsOmitted: 3}})
-	it := v.item(fence{"x"})
-	if !strings.Contains(string(it.structured), `"content_id":"logo@x"}],"attachments_omitted":3,`) || !strings.Contains(it.text, ", 3 more attachments not recorded") {
-		t.Errorf("%s\n%s", it.structured, it.text)
+	v := newMessageView(&apiMessage{Message: client.Message{ID: 7, Direction: "in", Attachments: []client.Attachment{{ID: 1, ContentID: "logo@x"}}, AttachmentsOmitted: 3}})
+	it := v.toItem(fence{"x"})
+	if !strings.Contains(string(it.structuredJSON), `"content_id":"logo@x"}],"attachments_omitted":3,`) || !strings.Contains(it.text, ", 3 more attachments not recorded") {
+		t.Errorf("%s\n%s", it.structuredJSON, it.text)
 	}
 }

@@ -18,7 +18,7 @@ func TestMeetingsSayWhatToMind(t *testing.T) {
 			", organized by this inbox, time zone unknown, check the time, shown as free\n", ""},
 		{`{"id":1,"organizer_verified":true,"join_url":"https://meet.test/1"}`, "event_id 1", "Join: https://meet.test/1\n"},
 	} {
-		var m meeting
+		var m meetingView
 		if err := json.Unmarshal([]byte(row.event), &m); err != nil {
 			t.Fatal(err)
 		}
@@ -34,19 +34,19 @@ func TestMeetingsSayWhatToMind(t *testing.T) {
 // TestSeveralMeetingsOfAMessage: all of them are returned, as many as fit.
 func TestSeveralMeetingsOfAMessage(t *testing.T) {
 	one := json.RawMessage(`{"id":1,"event_id":1,"action":"created","title":"Leg","join_url":"https://meet.test/1"}`)
-	m := stored{Message: client.Message{ID: 7}, CalendarEvent: one}
+	m := apiMessage{Message: client.Message{ID: 7}, CalendarEvent: one}
 	for range 12 {
 		m.CalendarEvents = append(m.CalendarEvents, one)
 	}
-	v := show(&m)
-	if n := strings.Count(v.outside(), "Meeting (event_id 1, created): Leg"); n != maxMeetings || len(v.CalendarEvents) != maxMeetings {
+	v := newMessageView(&m)
+	if n := strings.Count(v.outsideText(), "Meeting (event_id 1, created): Leg"); n != maxMeetings || len(v.CalendarEvents) != maxMeetings {
 		t.Errorf("%d meetings in the text, %d in the content", n, len(v.CalendarEvents))
 	}
-	if !strings.Contains(v.heading(), "the meetings (12 in all)") || !strings.Contains(v.outside(), "Join: https://meet.test/1") {
-		t.Errorf("%s%s", v.heading(), v.outside())
+	if !strings.Contains(v.ownHeading(), "the meetings (12 in all)") || !strings.Contains(v.outsideText(), "Join: https://meet.test/1") {
+		t.Errorf("%s%s", v.ownHeading(), v.outsideText())
 	}
 	m.CalendarEvents = nil
-	if v := show(&m); strings.Count(v.outside(), "Meeting (") != 1 || v.CalendarEvents != nil {
-		t.Errorf("%s", v.outside())
+	if v := newMessageView(&m); strings.Count(v.outsideText(), "Meeting (") != 1 || v.CalendarEvents != nil {
+		t.Errorf("%s", v.outsideText())
 	}
 }

@@ -15,49 +15,49 @@ import (
 )
 
 const (
-	panicked  = "Internal error in the tool server. Its log has the details"
-	cancelled = "Cancelled before a result was available"
-	stopping  = "Cancelled because the tool server is stopping. Nothing is lost: call again when it is back"
+	panicMessage     = "Internal error in the tool server. Its log has the details"
+	cancelledMessage = "Cancelled before a result was available"
+	stoppingMessage  = "Cancelled because the tool server is stopping. Nothing is lost: call again when it is back"
 )
 
-// refusal is an error sentence of the tool server itself.
-type refusal string
+// refusalError is an error sentence of the tool server itself.
+type refusalError string
 
-func (r refusal) Error() string { return string(r) }
+func (r refusalError) Error() string { return string(r) }
 
-func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
+func newRefusal(format string, args ...any) error { return refusalError(fmt.Sprintf(format, args...)) }
 
-// sentence returns the text about an error for a model. If the API returned an error, it is the
+// errorSentence returns the text about an error for a model. If the API returned an error, it is the
 // API's sentence, unchanged.
-func (s *Server) sentence(ctx context.Context, err error) string {
-	var own refusal
+func (s *Server) errorSentence(ctx context.Context, err error) string {
+	var own refusalError
 	var said *client.Error
 	switch {
 	case errors.As(err, &own):
 		return string(own)
 	case errors.As(err, &said) && !said.Foreign:
 		return said.Detail
-	case s.stop.Err() != nil && errors.Is(err, context.Canceled):
-		return stopping
+	case s.stopContext.Err() != nil && errors.Is(err, context.Canceled):
+		return stoppingMessage
 	case errors.Is(ctx.Err(), context.Canceled):
-		return cancelled
+		return cancelledMessage
 	case said != nil:
-		return s.unreachable(said.Detail)
+		return s.unreachableSentence(said.Detail)
 	}
-	return s.unreachable(cause(err))
+	return s.unreachableSentence(rootCause(err))
 }
 
-func (s *Server) unreachable(cause string) string {
-	return Unreachable(s.api.BaseURL, cause)
+func (s *Server) unreachableSentence(cause string) string {
+	return UnreachableSentence(s.apiClient.BaseURL, cause)
 }
 
-// Unreachable returns the sentence that there is no inbox server at base.
-func Unreachable(base, cause string) string {
+// UnreachableSentence returns the sentence that there is no inbox server at base.
+func UnreachableSentence(base, cause string) string {
 	return fmt.Sprintf("The inbox server at %s gave no valid response: %s. Check --base-url", base, cause)
 }
 
-// cause returns the underlying cause of a failed request, without the request.
-func cause(err error) string {
+// rootCause returns the underlying cause of a failed request, without the request.
+func rootCause(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err
@@ -77,35 +77,35 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// Cause returns the sentence for a person about a request that got no response.
-func Cause(err error) string {
+// CauseSentence returns the sentence for a person about a request that got no response.
+func CauseSentence(err error) string {
 	var said *client.Error
 	if errors.As(err, &said) {
 		return said.Detail
 	}
-	return cause(err)
+	return rootCause(err)
 }
 
-// pause is the wait before the only retry of a request whose response was lost.
-const pause = 200 * time.Millisecond
+// retryPause is the wait before the only retry of a request whose response was lost.
+const retryPause = 200 * time.Millisecond
 
-// once makes a request. It retries it, with the same idempotency key, if the response was lost or
+// callIdempotently makes a request. It retries it, with the same idempotency key, if the response was lost or
 // the service was overloaded. The key makes sure that the request is executed once.
-func once[T any](ctx context.Context, order func() (T, error)) (T, error) {
+func callIdempotently[T any](ctx context.Context, order func() (T, error)) (T, error) {
 	out, err := order()
-	if !passes(err) || ctx.Err() != nil {
+	if !isTransient(err) || ctx.Err() != nil {
 		return out, err
 	}
 	select {
-	case <-time.After(pause):
+	case <-time.After(retryPause):
 	case <-ctx.Done():
 		return out, err
 	}
 	return order()
 }
 
-// passes reports whether an error may be gone when the request is retried.
-func passes(err error) bool {
+// isTransient reports whether an error may be gone when the request is retried.
+func isTransient(err error) bool {
 	var said *client.Error
 	if errors.As(err, &said) {
 		return said.Status == 503 && said.RetryAfter > 0
@@ -113,4 +113,4 @@ func passes(err error) bool {
 	return err != nil
 }
 
-func stack() string { return string(debug.Stack()) }
+func stackTrace() string { return string(debug.Stack()) }

@@ -26,9 +26,9 @@ func FuzzFence(f *testing.F) {
 		marks := []string{letters(first), letters(second), "last-of-all-" + strings.Repeat("z", len(subject)+len(body)+len(first)+len(second))}
 		draws := 0
 		draw := func() string { draws++; return marks[min(draws, len(marks))-1] }
-		v := show(&stored{Message: client.Message{ID: 7, Direction: "in", Subject: subject, Body: body, From: client.Mailbox{Email: body, Name: subject}, OTPCode: subject, VerificationLink: body}})
-		fe := newFence(draw, v.outside())
-		text := v.item(fe).text
+		v := newMessageView(&apiMessage{Message: client.Message{ID: 7, Direction: "in", Subject: subject, Body: body, From: client.Mailbox{Email: body, Name: subject}, OTPCode: subject, VerificationLink: body}})
+		fe := newFence(draw, v.outsideText())
+		text := v.toItem(fe).text
 		begins, ends := "----- "+fe.mark+" begins\n", "----- "+fe.mark+" ends\n"
 		head, rest, ok := strings.Cut(text, begins)
 		inside, tail, closed := strings.Cut(rest, ends)
@@ -50,7 +50,7 @@ func FuzzFence(f *testing.F) {
 func TestMarksAreDrawn(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
-		mark := newFence(drawn, "text").mark
+		mark := newFence(drawMark, "text").mark
 		if seen[mark] || len(mark) < 20 {
 			t.Fatal(mark)
 		}
@@ -92,17 +92,17 @@ func TestSenderVerified(t *testing.T) {
 		`{"sender_verified":false,"dmarc":{"result":"none"}}`: "unread, sender_verified false\n",
 		`{"sender_verified":false,"dmarc":{"result":"fail"}}`: "unread, sender_verified false (DMARC fails: the address in From is probably forged)\n",
 	} {
-		var m stored
+		var m apiMessage
 		if err := json.Unmarshal([]byte(`{"id":1,"direction":"in","auth":`+auth+`}`), &m); err != nil {
 			t.Fatal(err)
 		}
-		v := show(&m)
-		if !strings.HasSuffix(v.heading(), want) || !strings.Contains(string(v.item(fence{"x"}).structured), `"sender_verified":`) {
-			t.Errorf("%s: %q", auth, v.heading())
+		v := newMessageView(&m)
+		if !strings.HasSuffix(v.ownHeading(), want) || !strings.Contains(string(v.toItem(fence{"x"}).structuredJSON), `"sender_verified":`) {
+			t.Errorf("%s: %q", auth, v.ownHeading())
 		}
 		m.Direction = "out"
-		if v := show(&m); strings.Contains(v.heading(), "verified") || v.SenderVerified != nil {
-			t.Errorf("sent: %q", v.heading())
+		if v := newMessageView(&m); strings.Contains(v.ownHeading(), "verified") || v.SenderVerified != nil {
+			t.Errorf("sent: %q", v.ownHeading())
 		}
 	}
 }
@@ -133,11 +133,11 @@ func TestInvisibleCharactersAreRemoved(t *testing.T) {
 		"\u0600١\u06dd": "\u0600١\u06dd",
 		"plain\n\ttext": "plain\n\ttext",
 	} {
-		if got := plain(in); got != want {
+		if got := plainText(in); got != want {
 			t.Errorf("%+q, want %+q", got, want)
 		}
-		if hides(in) != (want != in) {
-			t.Errorf("%+q: hides %v", in, hides(in))
+		if hasHiddenText(in) != (want != in) {
+			t.Errorf("%+q: hides %v", in, hasHiddenText(in))
 		}
 	}
 }
@@ -152,12 +152,12 @@ func TestInvisibleCharactersReachNoModel(t *testing.T) {
 		"link": `"links":["https://x/` + hidden + `"]`, "invitation": `"calendar_event":{"title":"x` + hidden + `","attendees":[{"name":"` + hidden + `"}]}`,
 		"escaped": `"calendar_event":{"title":"x\udb40\udc41"}`, "several": `"calendar_events":[{"title":"` + hidden + `"}]`, "code": `"otp_code":"1` + hidden + `"`,
 	} {
-		var m stored
+		var m apiMessage
 		if err := json.Unmarshal([]byte(`{"id":1,"direction":"in",`+body+`}`), &m); err != nil {
 			t.Fatal(err)
 		}
-		it := show(&m).item(fence{"x"})
-		if all := it.text + string(it.structured); strings.ContainsFunc(all, isInvisible) || strings.Contains(all, `\udb40`) {
+		it := newMessageView(&m).toItem(fence{"x"})
+		if all := it.text + string(it.structuredJSON); strings.ContainsFunc(all, isInvisible) || strings.Contains(all, `\udb40`) {
 			t.Errorf("%s: %+q", place, all)
 		}
 		if place != "escaped" && !strings.Contains(strings.SplitN(it.text, "\n", 2)[0], ", invisible characters removed") {
@@ -165,12 +165,12 @@ func TestInvisibleCharactersReachNoModel(t *testing.T) {
 		}
 	}
 	items, _, _ := eventItems([]json.RawMessage{json.RawMessage(`{"id":1,"title":"x` + hidden + `"}`)})
-	if all := items[0].text + string(items[0].structured); strings.ContainsFunc(all, isInvisible) || !strings.Contains(all, ", invisible characters removed") {
+	if all := items[0].text + string(items[0].structuredJSON); strings.ContainsFunc(all, isInvisible) || !strings.Contains(all, ", invisible characters removed") {
 		t.Errorf("a meeting: %+q", all)
 	}
-	var clean stored
+	var clean apiMessage
 	_ = json.Unmarshal([]byte(`{"id":1,"direction":"in","subject":"x"}`), &clean)
-	if text := show(&clean).heading(); strings.Contains(text, "removed") {
+	if text := newMessageView(&clean).ownHeading(); strings.Contains(text, "removed") {
 		t.Errorf("nothing was removed: %q", text)
 	}
 }
@@ -181,8 +181,8 @@ func FuzzPlain(f *testing.F) {
 	f.Add("x\U000e0041\u200d👩🏽\u200d💻")
 	f.Add("\U0001f3f4" + tagged("gbeng") + "\U000e007f")
 	f.Fuzz(func(t *testing.T, s string) {
-		got := plain(s)
-		if again := plain(got); again != got {
+		got := plainText(s)
+		if again := plainText(got); again != got {
 			t.Errorf("%+q becomes %+q", got, again)
 		}
 		if len([]rune(got)) > len([]rune(s)) {

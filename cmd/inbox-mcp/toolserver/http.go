@@ -20,8 +20,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Path is the path of the tools over HTTP.
-const Path = "/mcp"
+// EndpointPath is the path of the tools over HTTP.
+const EndpointPath = "/mcp"
 
 const (
 	// maxRequest limits the body of a request, in bytes, and slowBody the time it may take to
@@ -32,11 +32,11 @@ const (
 
 // HTTPOptions configure who may call.
 type HTTPOptions struct {
-	// Address is the address the server listens on, HOST:PORT. The Host header of a request must
+	// ListenAddress is the address the server listens on, HOST:PORT. The Host header of a request must
 	// name it or a loopback address.
-	Address string
-	// Token is the bearer token that requests must send (RFC 6750); empty: none is required.
-	Token string
+	ListenAddress string
+	// BearerToken is the bearer token that requests must send (RFC 6750); empty: none is required.
+	BearerToken string
 }
 
 // Handler serves clients over streamable HTTP. It is stateless, without sessions (ADR 0071).
@@ -47,28 +47,28 @@ func (s *Server) Handler(o HTTPOptions) http.Handler {
 		DisableLocalhostProtection:   true, // gate is stricter
 		MaxRequestBodyBytes:          maxRequest,
 	})
-	return &gate{options: o, streams: streams}
+	return &requestGate{httpOptions: o, streamHandler: streams}
 }
 
-// gate passes on the requests that are allowed.
-type gate struct {
-	options HTTPOptions
-	streams http.Handler
+// requestGate passes on the requests that are allowed.
+type requestGate struct {
+	httpOptions   HTTPOptions
+	streamHandler http.Handler
 }
 
 // ServeHTTP implements http.Handler.
-func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *requestGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	coding := strings.Join(r.Header.Values("Content-Encoding"), ", ")
 	switch origin := r.Header.Get("Origin"); {
-	case !g.names(r.Host):
+	case !g.allowsHost(r.Host):
 		refuseHTTP(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, fmt.Sprintf("Unknown host %.100q. Use the host name that --http names, or a loopback address", r.Host))
-	case origin != "" && !g.own(origin):
+	case origin != "" && !g.isOwnOrigin(origin):
 		refuseHTTP(w, http.StatusForbidden, jsonrpc.CodeInvalidRequest, fmt.Sprintf("Web pages of the origin %.100q may not call this server", origin))
-	case !g.admits(r.Header.Get("Authorization")):
+	case !g.isAuthorized(r.Header.Get("Authorization")):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="inbox-mcp"`)
 		refuseHTTP(w, http.StatusUnauthorized, jsonrpc.CodeInvalidRequest, "A bearer token is required: send Authorization: Bearer TOKEN with the token of --http-token")
-	case r.URL.Path != Path:
-		refuseHTTP(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "Unknown path. The only path is "+Path)
+	case r.URL.Path != EndpointPath:
+		refuseHTTP(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "Unknown path. The only path is "+EndpointPath)
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
 		refuseHTTP(w, http.StatusMethodNotAllowed, jsonrpc.CodeInvalidRequest, "Send messages with POST. Sessions and standalone streams are not supported")
@@ -76,42 +76,42 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Accept-Encoding", "identity")
 		refuseHTTP(w, http.StatusUnsupportedMediaType, jsonrpc.CodeInvalidRequest, fmt.Sprintf("The content coding %.64q is not supported. Send the body without Content-Encoding", coding))
 	default:
-		if body, ok := readBody(w, r); ok && g.speaks(w, r, body) {
-			g.streams.ServeHTTP(&worded{ResponseWriter: w, id: idOf(body)}, r.WithContext(carried(r.Context())))
+		if body, ok := readBody(w, r); ok && g.checkRevision(w, r, body) {
+			g.streamHandler.ServeHTTP(&errorWriter{ResponseWriter: w, id: idOf(body)}, r.WithContext(attachRequest(r.Context())))
 		}
 	}
 }
 
-// speaks responds to requests of an unknown revision of the protocol.
-func (g *gate) speaks(w http.ResponseWriter, r *http.Request, body []byte) bool {
+// checkRevision responds to requests of an unknown revision of the protocol.
+func (g *requestGate) checkRevision(w http.ResponseWriter, r *http.Request, body []byte) bool {
 	asked := r.Header.Get("Mcp-Protocol-Version")
 	if asked == "" || slices.Contains(mcp.SupportedProtocolVersions(), asked) {
 		return true
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadRequest)
-	_, _ = w.Write(unsupported(idOf(body), asked)) // fails only if the client disconnected
+	_, _ = w.Write(unsupportedRevision(idOf(body), asked)) // fails only if the client disconnected
 	return false
 }
 
-// worded converts errors of the SDK, which are plain text, to the form of the protocol.
-type worded struct {
+// errorWriter converts errors of the SDK, which are plain text, to the form of the protocol.
+type errorWriter struct {
 	http.ResponseWriter
-	id      any
-	refused bool
+	id        any
+	isRefused bool
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (w *worded) WriteHeader(status int) {
-	if w.refused = status >= 400 && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain"); w.refused {
+func (w *errorWriter) WriteHeader(status int) {
+	if w.isRefused = status >= 400 && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain"); w.isRefused {
 		w.Header().Set("Content-Type", "application/json")
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
-func (w *worded) Write(b []byte) (int, error) {
-	if !w.refused {
+func (w *errorWriter) Write(b []byte) (int, error) {
+	if !w.isRefused {
 		return w.ResponseWriter.Write(b)
 	}
 	code := jsonrpc.CodeInvalidRequest
@@ -123,20 +123,20 @@ func (w *worded) Write(b []byte) (int, error) {
 }
 
 // Flush implements http.Flusher.
-func (w *worded) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() } // best effort
+func (w *errorWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() } // best effort
 
 // Unwrap implements the interface of http.ResponseController.
-func (w *worded) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *errorWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// names reports whether a host, with or without a port, is loopback or the one that the server
+// allowsHost reports whether a host, with or without a port, is loopback or the one that the server
 // listens on. If that is all addresses, any IP address is allowed: a hostile page can only make
 // names resolve to this machine (DNS rebinding).
-func (g *gate) names(host string) bool {
+func (g *requestGate) allowsHost(host string) bool {
 	name := hostname(host)
 	if Loopback(name) {
 		return true
 	}
-	own := hostname(g.options.Address)
+	own := hostname(g.httpOptions.ListenAddress)
 	if at, err := netip.ParseAddr(own); own == "" || err == nil && at.IsUnspecified() {
 		_, err := netip.ParseAddr(name)
 		return err == nil
@@ -144,9 +144,9 @@ func (g *gate) names(host string) bool {
 	return strings.EqualFold(name, own)
 }
 
-func (g *gate) own(origin string) bool {
+func (g *requestGate) isOwnOrigin(origin string) bool {
 	u, err := url.Parse(origin)
-	return err == nil && u.Host != "" && g.names(u.Host)
+	return err == nil && u.Host != "" && g.allowsHost(u.Host)
 }
 
 // hostname returns a host without its port and brackets.
@@ -166,13 +166,13 @@ func Loopback(host string) bool {
 	return err == nil && at.Unmap().IsLoopback()
 }
 
-// admits checks the token in a time that does not depend on the token or its length.
-func (g *gate) admits(authorization string) bool {
-	if g.options.Token == "" {
+// isAuthorized checks the token in a time that does not depend on the token or its length.
+func (g *requestGate) isAuthorized(authorization string) bool {
+	if g.httpOptions.BearerToken == "" {
 		return true
 	}
 	scheme, token, _ := strings.Cut(authorization, " ")
-	given, want := sha256.Sum256([]byte(strings.TrimSpace(token))), sha256.Sum256([]byte(g.options.Token))
+	given, want := sha256.Sum256([]byte(strings.TrimSpace(token))), sha256.Sum256([]byte(g.httpOptions.BearerToken))
 	return subtle.ConstantTimeCompare(given[:], want[:]) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 

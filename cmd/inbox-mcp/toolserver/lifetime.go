@@ -9,8 +9,8 @@ import (
 
 type requestKey struct{}
 
-// carried returns the context of an HTTP request with a reference to itself, for withRequest.
-func carried(request context.Context) context.Context {
+// attachRequest returns the context of an HTTP request with a reference to itself, for withRequest.
+func attachRequest(request context.Context) context.Context {
 	return context.WithValue(request, requestKey{}, request)
 }
 
@@ -26,12 +26,12 @@ func withRequest(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { forget(); cancel() }
 }
 
-// every is the time between two progress notifications.
-const every = 5 * time.Second
+// progressInterval is the time between two progress notifications.
+const progressInterval = 5 * time.Second
 
-// progressing sends progress notifications to a client that requested them: one immediately and one
+// reportProgress sends progress notifications to a client that requested them: one immediately and one
 // every five seconds, for a call of at most limit. After stop returns, nothing is sent.
-func (c *call) progressing(ctx context.Context, limit time.Duration, says string) (stop func()) {
+func (c *toolCall) reportProgress(ctx context.Context, limit time.Duration, says string) (stop func()) {
 	token := c.request.Params.GetProgressToken()
 	if token == nil || c.request.Session == nil {
 		return func() {}
@@ -40,9 +40,9 @@ func (c *call) progressing(ctx context.Context, limit time.Duration, says string
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		t := time.NewTicker(every)
+		t := time.NewTicker(progressInterval)
 		defer t.Stop()
-		for at := 0.0; ; at += every.Seconds() {
+		for at := 0.0; ; at += progressInterval.Seconds() {
 			// An error means that the client disconnected. Then ctx ends.
 			_ = c.request.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: at, Total: limit.Seconds(), Message: says})
 			select {

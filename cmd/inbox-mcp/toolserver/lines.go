@@ -17,60 +17,60 @@ import (
 // maxLine limits one line of input, in bytes: a message with the longest texts fits.
 const maxLine = 8 << 20
 
-// batched is the first revision of the protocol without batches.
-const batched = "2025-06-18"
+// firstUnbatched is the first revision of the protocol without batches.
+const firstUnbatched = "2025-06-18"
 
-// lines is a connection on which each message is a line. It responds itself to a line that is not a
+// lineConn is a connection on which each message is a line. It responds itself to a line that is not a
 // valid message, and continues.
-type lines struct {
-	messages chan jsonrpc.Message // to the goroutine that serves the connection
-	ended    chan struct{}        // no more messages are passed on
-	closed   chan struct{}        // nobody reads messages any more
-	answered chan struct{}        // gets a value after a call was responded to
-	ending   sync.Once
-	closing  sync.Once
+type lineConn struct {
+	messages     chan jsonrpc.Message // to the goroutine that serves the connection
+	inputEnded   chan struct{}        // no more messages are passed on
+	readerClosed chan struct{}        // nobody reads messages any more
+	answerSent   chan struct{}        // gets a value after a call was responded to
+	endOnce      sync.Once
+	closeOnce    sync.Once
 
-	writing sync.Mutex
-	out     io.Writer
+	writeMutex sync.Mutex
+	out        io.Writer
 
-	mu       sync.Mutex
-	open     map[jsonrpc.ID]*batch // calls without a response; nil: not part of a batch
-	leaving  int                   // responses that are being written
-	greeting jsonrpc.ID            // id of the initialize request
-	revision string                // agreed on by initialize; empty before
+	mu             sync.Mutex
+	openCalls      map[jsonrpc.ID]*batch // calls without a response; nil: not part of a batch
+	pendingWrites  int                   // responses that are being written
+	initializeID   jsonrpc.ID            // id of the initialize request
+	agreedRevision string                // agreed on by initialize; empty before
 }
 
 // batch is several messages on one line, whose responses are also on one line.
 type batch struct {
-	left    int
-	answers []json.RawMessage
+	openCount int
+	answers   []json.RawMessage
 }
 
-func newLines(out io.Writer) *lines {
-	return &lines{
-		out: out, messages: make(chan jsonrpc.Message), ended: make(chan struct{}), closed: make(chan struct{}),
-		answered: make(chan struct{}, 1), open: map[jsonrpc.ID]*batch{},
+func newLines(out io.Writer) *lineConn {
+	return &lineConn{
+		out: out, messages: make(chan jsonrpc.Message), inputEnded: make(chan struct{}), readerClosed: make(chan struct{}),
+		answerSent: make(chan struct{}, 1), openCalls: map[jsonrpc.ID]*batch{},
 	}
 }
 
 // readAll passes on messages until the input ends.
-func (c *lines) readAll(in io.Reader) {
+func (c *lineConn) readAll(in io.Reader) {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
 		line, whole, err := readLine(r)
 		switch {
 		case !whole:
-			c.refuse(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("Invalid Request: a message may have at most %d bytes", maxLine))
+			c.refuseMessage(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("Invalid Request: a message may have at most %d bytes", maxLine))
 		case len(line) > 0:
-			c.take(line)
+			c.takeLine(line)
 		}
 		if err != nil {
 			return
 		}
 		select {
-		case <-c.closed:
+		case <-c.readerClosed:
 			return
-		case <-c.ended:
+		case <-c.inputEnded:
 			return
 		default:
 		}
@@ -94,10 +94,10 @@ func readLine(r *bufio.Reader) (line []byte, whole bool, err error) {
 	}
 }
 
-// take passes on the messages of a line.
-func (c *lines) take(line []byte) {
+// takeLine passes on the messages of a line.
+func (c *lineConn) takeLine(line []byte) {
 	if !json.Valid(line) {
-		c.refuse(nil, jsonrpc.CodeParseError, "Parse error: the line is not valid JSON")
+		c.refuseMessage(nil, jsonrpc.CodeParseError, "Parse error: the line is not valid JSON")
 		return
 	}
 	if line[0] == '[' {
@@ -106,20 +106,20 @@ func (c *lines) take(line []byte) {
 	}
 	m, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
-		c.refuse(idOf(line), jsonrpc.CodeInvalidRequest, "Invalid Request: "+err.Error())
+		c.refuseMessage(idOf(line), jsonrpc.CodeInvalidRequest, "Invalid Request: "+err.Error())
 		return
 	}
 	if r, ok := m.(*jsonrpc.Response); ok && r.Result == nil && r.Error == nil {
-		c.refuse(idOf(line), jsonrpc.CodeInvalidRequest, "Invalid Request: the method is missing")
+		c.refuseMessage(idOf(line), jsonrpc.CodeInvalidRequest, "Invalid Request: the method is missing")
 		return
 	}
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
 		if asked := revisionOf(r); asked != "" && !slices.Contains(mcp.SupportedProtocolVersions(), asked) {
-			_ = c.write(unsupported(r.ID.Raw(), asked)) // ignored as in refuse
+			_ = c.writeLine(unsupportedRevision(r.ID.Raw(), asked)) // ignored as in refuse
 			return
 		}
 	}
-	c.hand(m, nil)
+	c.deliverMessage(m, nil)
 }
 
 // revisionOf returns the revision that a request claims to follow; those from 2026-07-28 on name
@@ -138,10 +138,10 @@ func revisionOf(r *jsonrpc.Request) string {
 	return asked
 }
 
-func (c *lines) takeBatch(line []byte) {
+func (c *lineConn) takeBatch(line []byte) {
 	var parts []json.RawMessage
 	if err := json.Unmarshal(line, &parts); err != nil || len(parts) == 0 || !c.takesBatches() {
-		c.refuse(nil, jsonrpc.CodeInvalidRequest, "Invalid Request: a batch is not part of this revision of the protocol; send one message on each line")
+		c.refuseMessage(nil, jsonrpc.CodeInvalidRequest, "Invalid Request: a batch is not part of this revision of the protocol; send one message on each line")
 		return
 	}
 	b, seen := &batch{}, map[jsonrpc.ID]bool{}
@@ -158,89 +158,89 @@ func (c *lines) takeBatch(line []byte) {
 			continue
 		}
 		if call {
-			b.left++
+			b.openCount++
 			seen[r.ID] = true
 		}
 		good = append(good, m)
 	}
-	if b.left == 0 && len(b.answers) > 0 {
-		_ = c.write(joined(b.answers)) // the next write reports a lost client
+	if b.openCount == 0 && len(b.answers) > 0 {
+		_ = c.writeLine(joinAnswers(b.answers)) // the next write reports a lost client
 	}
 	for _, m := range good {
-		c.hand(m, b)
+		c.deliverMessage(m, b)
 	}
 }
 
 var errInUse = errors.New("the id is in use")
 
-func (c *lines) inUse(id jsonrpc.ID) bool {
+func (c *lineConn) inUse(id jsonrpc.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, open := c.open[id]
+	_, open := c.openCalls[id]
 	return open
 }
 
-func (c *lines) takesBatches() bool {
+func (c *lineConn) takesBatches() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.revision != "" && c.revision < batched
+	return c.agreedRevision != "" && c.agreedRevision < firstUnbatched
 }
 
-// hand passes on a message. A call counts as running before anything else sees it.
-func (c *lines) hand(m jsonrpc.Message, b *batch) {
+// deliverMessage passes on a message. A call counts as running before anything else sees it.
+func (c *lineConn) deliverMessage(m jsonrpc.Message, b *batch) {
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
 		c.mu.Lock()
-		if _, twice := c.open[r.ID]; twice {
+		if _, twice := c.openCalls[r.ID]; twice {
 			c.mu.Unlock()
-			c.refuse(r.ID.Raw(), jsonrpc.CodeInvalidRequest, "Invalid Request: "+errInUse.Error())
+			c.refuseMessage(r.ID.Raw(), jsonrpc.CodeInvalidRequest, "Invalid Request: "+errInUse.Error())
 			return
 		}
-		c.open[r.ID] = b
+		c.openCalls[r.ID] = b
 		if r.Method == "initialize" {
-			c.greeting = r.ID
+			c.initializeID = r.ID
 		}
 		c.mu.Unlock()
 	}
 	select {
 	case c.messages <- m:
-	case <-c.closed:
-	case <-c.ended:
+	case <-c.readerClosed:
+	case <-c.inputEnded:
 	}
 }
 
 // noteRevision records the revision in the response to initialize.
-func (c *lines) noteRevision(r *jsonrpc.Response) {
+func (c *lineConn) noteRevision(r *jsonrpc.Response) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.ID != c.greeting || r.Error != nil || c.revision != "" {
+	if r.ID != c.initializeID || r.Error != nil || c.agreedRevision != "" {
 		return
 	}
 	var said struct{ ProtocolVersion string }
 	if json.Unmarshal(r.Result, &said) == nil {
-		c.revision = said.ProtocolVersion
+		c.agreedRevision = said.ProtocolVersion
 	}
 }
 
-// together returns what to write after a call was responded to: nothing while other calls of its
+// batchOutput returns what to write after a call was responded to: nothing while other calls of its
 // batch are running. The call's id is free from then on: the client may reuse it when it reads the
 // response.
-func (c *lines) together(id jsonrpc.ID, answer []byte) ([]byte, bool) {
+func (c *lineConn) batchOutput(id jsonrpc.ID, answer []byte) ([]byte, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b := c.open[id]
-	delete(c.open, id)
+	b := c.openCalls[id]
+	delete(c.openCalls, id)
 	if b != nil {
 		b.answers = append(b.answers, answer)
-		if b.left--; b.left > 0 {
+		if b.openCount--; b.openCount > 0 {
 			return nil, false
 		}
-		answer = joined(b.answers)
+		answer = joinAnswers(b.answers)
 	}
-	c.leaving++
+	c.pendingWrites++
 	return answer, true
 }
 
-func joined(parts []json.RawMessage) []byte {
+func joinAnswers(parts []json.RawMessage) []byte {
 	return append(append([]byte{'['}, bytes.Join(rawParts(parts), []byte{','})...), ']')
 }
 
@@ -252,49 +252,49 @@ func rawParts(parts []json.RawMessage) [][]byte {
 	return out
 }
 
-// gone counts a response as written.
-func (c *lines) gone() {
+// answerWritten counts a response as written.
+func (c *lineConn) answerWritten() {
 	c.mu.Lock()
-	c.leaving--
+	c.pendingWrites--
 	c.mu.Unlock()
 	select {
-	case c.answered <- struct{}{}:
+	case c.answerSent <- struct{}{}:
 	default:
 	}
 }
 
 // atWork reports whether responses are still to be written.
-func (c *lines) atWork() bool {
+func (c *lineConn) atWork() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.open)+c.leaving > 0
+	return len(c.openCalls)+c.pendingWrites > 0
 }
 
-// write writes one line.
-func (c *lines) write(message []byte) error {
-	c.writing.Lock()
-	defer c.writing.Unlock()
+// writeLine writes one line.
+func (c *lineConn) writeLine(message []byte) error {
+	c.writeMutex.Lock()
+	defer c.writeMutex.Unlock()
 	_, err := c.out.Write(append(message, '\n'))
 	return err
 }
 
-// refuse responds to a line that is not a valid message.
-func (c *lines) refuse(id any, code int, says string) {
-	_ = c.write(refusalOf(id, code, says)) // the next response reports a lost client
+// refuseMessage responds to a line that is not a valid message.
+func (c *lineConn) refuseMessage(id any, code int, says string) {
+	_ = c.writeLine(refusalOf(id, code, says)) // the next response reports a lost client
 }
 
 // refusalOf returns an error of JSON-RPC 2.0 (section 5.1). A nil id becomes null: the request is
 // unknown.
 func refusalOf(id any, code int, says string) []byte { return refusalWith(id, code, says, nil) }
 
-// unsupported returns the error for an unknown revision of the protocol, with the supported ones.
-func unsupported(id any, asked string) []byte {
+// unsupportedRevision returns the error for an unknown revision of the protocol, with the supported ones.
+func unsupportedRevision(id any, asked string) []byte {
 	return refusalWith(id, mcp.CodeUnsupportedProtocolVersion, "Unsupported protocol version",
 		mcp.UnsupportedProtocolVersionData{Supported: mcp.SupportedProtocolVersions(), Requested: asked})
 }
 
 func refusalWith(id any, code int, says string, data any) []byte {
-	b, err := encode(struct {
+	b, err := encodeJSON(struct {
 		Version string `json:"jsonrpc"`
 		ID      any    `json:"id"`
 		Error   any    `json:"error"`

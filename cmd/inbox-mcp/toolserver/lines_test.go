@@ -152,7 +152,7 @@ func TestTheEndOfInput(t *testing.T) {
 	if err := s.ServeStdio(t.Context(), in, &out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"protocolVersion":"2025-06-18"`, "Created the inbox " + inboxOfTests, stopping} {
+	for _, want := range []string{`"protocolVersion":"2025-06-18"`, "Created the inbox " + inboxOfTests, stoppingMessage} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in %s", want, out.String())
 		}

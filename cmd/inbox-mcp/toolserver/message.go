@@ -25,55 +25,55 @@ const (
 // read in it what a person does not see.
 const shownFields = "id,direction,from,to,reply_to,subject,received_at,internet_message_id,otp_code,verification_link,body,truncated_body,hidden_text,links,attachments,calendar_event,calendar_events,auth,is_read,send_status,send_error,encrypted,note"
 
-// stored is a message as the API returns it, with its invitation unparsed.
-type stored struct {
+// apiMessage is a message as the API returns it, with its invitation unparsed.
+type apiMessage struct {
 	client.Message
 	CalendarEvent  json.RawMessage   `json:"calendar_event"`
 	CalendarEvents []json.RawMessage `json:"calendar_events"`
 	LinksTruncated bool              `json:"links_truncated"`
-	Auth           *verdict          `json:"auth"`
+	Auth           *authVerdict      `json:"auth"`
 }
 
-// verdict is the authentication result of a message.
-type verdict struct {
+// authVerdict is the authentication result of a message.
+type authVerdict struct {
 	SenderVerified bool `json:"sender_verified"`
 	DMARC          struct {
 		Result string `json:"result"`
 	} `json:"dmarc"`
 }
 
-// shown is a message as a tool returns it.
-type shown struct {
-	ID               int64               `json:"id"`
-	Direction        string              `json:"direction"`
-	From             client.Mailbox      `json:"from"`
-	To               []client.Mailbox    `json:"to"`
-	Subject          *string             `json:"subject"`
-	ReceivedAt       string              `json:"received_at"`
-	OTPCode          *string             `json:"otp_code"`
-	VerificationLink *string             `json:"verification_link"`
-	Body             *string             `json:"body"`
-	TruncatedBody    bool                `json:"truncated_body"`
-	HiddenText       bool                `json:"hidden_text,omitempty"`
-	Links            []string            `json:"links"`
-	LinksTruncated   bool                `json:"links_truncated,omitempty"`
-	Attachments      []client.Attachment `json:"attachments"`
-	Omitted          int                 `json:"attachments_omitted,omitempty"`
-	CalendarEvent    json.RawMessage     `json:"calendar_event"`
-	CalendarEvents   []json.RawMessage   `json:"calendar_events,omitempty"` // all of them, if a message has several
-	SenderVerified   *bool               `json:"sender_verified,omitempty"` // nil for sent messages
-	IsRead           bool                `json:"is_read"`
-	SendStatus       *string             `json:"send_status"`
-	SendError        *string             `json:"send_error"`
-	Encrypted        bool                `json:"encrypted,omitempty"`
-	Note             string              `json:"note,omitempty"`
+// messageView is a message as a tool returns it.
+type messageView struct {
+	ID                 int64               `json:"id"`
+	Direction          string              `json:"direction"`
+	From               client.Mailbox      `json:"from"`
+	To                 []client.Mailbox    `json:"to"`
+	Subject            *string             `json:"subject"`
+	ReceivedAt         string              `json:"received_at"`
+	OTPCode            *string             `json:"otp_code"`
+	VerificationLink   *string             `json:"verification_link"`
+	Body               *string             `json:"body"`
+	TruncatedBody      bool                `json:"truncated_body"`
+	HiddenText         bool                `json:"hidden_text,omitempty"`
+	Links              []string            `json:"links"`
+	LinksTruncated     bool                `json:"links_truncated,omitempty"`
+	Attachments        []client.Attachment `json:"attachments"`
+	OmittedAttachments int                 `json:"attachments_omitted,omitempty"`
+	CalendarEvent      json.RawMessage     `json:"calendar_event"`
+	CalendarEvents     []json.RawMessage   `json:"calendar_events,omitempty"` // all of them, if a message has several
+	SenderVerified     *bool               `json:"sender_verified,omitempty"` // nil for sent messages
+	IsRead             bool                `json:"is_read"`
+	SendStatus         *string             `json:"send_status"`
+	SendError          *string             `json:"send_error"`
+	IsEncrypted        bool                `json:"encrypted,omitempty"`
+	Note               string              `json:"note,omitempty"`
 
 	dmarcFails bool
-	hidden     bool     // invisible characters were removed
-	cut        []string // what else was shortened, for the text
+	hasHidden  bool     // invisible characters were removed
+	cutParts   []string // what else was shortened, for the text
 }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 func orNull(s string) *string {
 	if s == "" {
@@ -82,49 +82,49 @@ func orNull(s string) *string {
 	return &s
 }
 
-// show shortens a message to a size that a model can process.
-func show(m *stored) *shown {
-	v := &shown{
-		ID: m.ID, Direction: m.Direction, ReceivedAt: stamp(m.ReceivedAt), IsRead: m.IsRead, Encrypted: m.Encrypted, Note: m.Note, HiddenText: m.HiddenText,
-		OTPCode: orNull(plain(m.OTPCode)), SendStatus: orNull(string(m.SendStatus)), CalendarEvent: json.RawMessage("null"),
+// newMessageView shortens a message to a size that a model can process.
+func newMessageView(m *apiMessage) *messageView {
+	v := &messageView{
+		ID: m.ID, Direction: m.Direction, ReceivedAt: formatTime(m.ReceivedAt), IsRead: m.IsRead, IsEncrypted: m.Encrypted, Note: m.Note, HiddenText: m.HiddenText,
+		OTPCode: orNull(plainText(m.OTPCode)), SendStatus: orNull(string(m.SendStatus)), CalendarEvent: json.RawMessage("null"),
 		From: plainBox(m.From), Links: []string{}, Attachments: []client.Attachment{}, To: []client.Mailbox{},
 	}
 	if m.SendError != "" {
-		text, _ := cut(line(m.SendError), 1000)
+		text, _ := truncateText(singleLine(m.SendError), 1000)
 		v.SendError = &text
 	}
 	if !m.Encrypted {
-		subject, _ := cut(line(m.Subject), maxHeading)
-		body, gone := cut(plain(m.Body), maxBody)
+		subject, _ := truncateText(singleLine(m.Subject), maxHeading)
+		body, gone := truncateText(plainText(m.Body), maxBody)
 		v.Subject, v.Body, v.TruncatedBody = &subject, &body, gone || m.TruncatedBody
 	}
 	if len(m.VerificationLink) <= maxLinks {
-		v.VerificationLink = orNull(line(m.VerificationLink))
+		v.VerificationLink = orNull(singleLine(m.VerificationLink))
 	}
 	if m.Direction == "in" {
 		v.SenderVerified = new(m.Auth != nil && m.Auth.SenderVerified)
 		v.dmarcFails = m.Auth != nil && m.Auth.DMARC.Result == "fail"
 	}
-	v.hidden = m.hides()
-	v.recipients(m.To)
-	v.links(m)
-	v.files(m.Attachments)
-	v.Omitted = m.AttachmentsOmitted
+	v.hasHidden = m.hidesText()
+	v.setRecipients(m.To)
+	v.setLinks(m)
+	v.setFiles(m.Attachments)
+	v.OmittedAttachments = m.AttachmentsOmitted
 	if len(m.CalendarEvent) > 0 {
-		event, gone := within(m.CalendarEvent, maxMeeting)
-		v.CalendarEvent = compactly(event)
-		v.note(gone, "the invitation")
+		event, gone := truncateObject(m.CalendarEvent, maxMeeting)
+		v.CalendarEvent = compactJSON(event)
+		v.noteCut(gone, "the invitation")
 	}
 	for _, one := range m.CalendarEvents[:min(len(m.CalendarEvents), maxMeetings)] {
-		event, _ := within(one, maxMeeting/maxMeetings)
-		v.CalendarEvents = append(v.CalendarEvents, compactly(event))
+		event, _ := truncateObject(one, maxMeeting/maxMeetings)
+		v.CalendarEvents = append(v.CalendarEvents, compactJSON(event))
 	}
-	v.note(len(m.CalendarEvents) > maxMeetings, fmt.Sprintf("the meetings (%d in all)", len(m.CalendarEvents)))
+	v.noteCut(len(m.CalendarEvents) > maxMeetings, fmt.Sprintf("the meetings (%d in all)", len(m.CalendarEvents)))
 	return v
 }
 
-// hides reports whether plain removes invisible characters from the message.
-func (m *stored) hides() bool {
+// hidesText reports whether plain removes invisible characters from the message.
+func (m *apiMessage) hidesText() bool {
 	texts := []string{m.Subject, m.Body, m.OTPCode, m.VerificationLink, m.SendError, m.From.Name, m.From.Email, string(m.CalendarEvent)}
 	for _, to := range m.To {
 		texts = append(texts, to.Name, to.Email)
@@ -135,84 +135,84 @@ func (m *stored) hides() bool {
 	for _, event := range m.CalendarEvents {
 		texts = append(texts, string(event))
 	}
-	return hides(append(texts, m.Links...)...)
+	return hasHiddenText(append(texts, m.Links...)...)
 }
 
 func plainBox(b client.Mailbox) client.Mailbox {
-	name, _ := cut(line(b.Name), maxHeading)
-	email, _ := cut(line(b.Email), maxHeading)
+	name, _ := truncateText(singleLine(b.Name), maxHeading)
+	email, _ := truncateText(singleLine(b.Email), maxHeading)
 	return client.Mailbox{Email: email, Name: name}
 }
 
-func (v *shown) note(gone bool, what string) {
+func (v *messageView) noteCut(gone bool, what string) {
 	if gone {
-		v.cut = append(v.cut, what)
+		v.cutParts = append(v.cutParts, what)
 	}
 }
 
-func (v *shown) recipients(to []client.Mailbox) {
+func (v *messageView) setRecipients(to []client.Mailbox) {
 	for _, b := range to[:min(len(to), maxBoxes)] {
 		v.To = append(v.To, plainBox(b))
 	}
-	v.note(len(to) > maxBoxes, fmt.Sprintf("the recipients (%d in all)", len(to)))
+	v.noteCut(len(to) > maxBoxes, fmt.Sprintf("the recipients (%d in all)", len(to)))
 }
 
-func (v *shown) links(m *stored) {
+func (v *messageView) setLinks(m *apiMessage) {
 	left := maxLinks
 	for _, l := range m.Links {
 		if len(l) > maxOneLink || len(l) > left {
 			continue // a shortened link would not work
 		}
 		left -= len(l) + len(`"",`)
-		v.Links = append(v.Links, line(l))
+		v.Links = append(v.Links, singleLine(l))
 	}
 	v.LinksTruncated = len(v.Links) < len(m.Links) || m.LinksTruncated
-	v.note(v.LinksTruncated, "the links")
+	v.noteCut(v.LinksTruncated, "the links")
 }
 
-func (v *shown) files(files []client.Attachment) {
+func (v *messageView) setFiles(files []client.Attachment) {
 	for _, f := range files {
-		f.Filename, _ = cut(line(f.Filename), maxFileName)
-		f.ContentType, _ = cut(line(f.ContentType), maxFileName)
-		f.ContentID, _ = cut(line(f.ContentID), maxFileName)
+		f.Filename, _ = truncateText(singleLine(f.Filename), maxFileName)
+		f.ContentType, _ = truncateText(singleLine(f.ContentType), maxFileName)
+		f.ContentID, _ = truncateText(singleLine(f.ContentID), maxFileName)
 		v.Attachments = append(v.Attachments, f)
 	}
 }
 
-// shorten halves the longest parts until the message has at most max bytes, counted both as
+// shortenTo halves the longest parts until the message has at most max bytes, counted both as
 // structured content and as text.
-func (v *shown) shorten(max int) {
-	for limit := maxBody / 2; v.item(fence{"x"}).weight() > max && limit > 50; limit /= 2 {
+func (v *messageView) shortenTo(max int) {
+	for limit := maxBody / 2; v.toItem(fence{"x"}).encodedSize() > max && limit > 50; limit /= 2 {
 		if v.Body != nil {
-			body, gone := cut(*v.Body, limit)
+			body, gone := truncateText(*v.Body, limit)
 			v.Body, v.TruncatedBody = &body, v.TruncatedBody || gone
 		}
 		if n := len(v.Links) / 2; n < len(v.Links) {
-			v.note(!v.LinksTruncated, "the links")
+			v.noteCut(!v.LinksTruncated, "the links")
 			v.Links, v.LinksTruncated = v.Links[:n], true
 		}
 		if limit < 500 {
-			v.CalendarEvent, _ = within(v.CalendarEvent, maxMeeting/4)
+			v.CalendarEvent, _ = truncateObject(v.CalendarEvent, maxMeeting/4)
 			v.CalendarEvents = nil
 			v.To = v.To[:min(len(v.To), 3)]
-			v.note(limit > 200, "its header and invitation")
+			v.noteCut(limit > 200, "its header and invitation")
 		}
 	}
 }
 
-func (it item) weight() int { return escaped(it.structured) + quoted(it.text) }
+func (it listItem) encodedSize() int { return escapedLength(it.structuredJSON) + quotedLength(it.text) }
 
-// item returns the message as an item of a list.
-func (v *shown) item(f fence) item {
-	b, err := encode(v)
+// toItem returns the message as an item of a list.
+func (v *messageView) toItem(f fence) listItem {
+	b, err := encodeJSON(v)
 	if err != nil {
 		panic(err) // cannot happen: every field can be encoded
 	}
-	return item{b, v.heading() + f.around(v.outside()) + "\n"}
+	return listItem{b, v.ownHeading() + f.wrapText(v.outsideText()) + "\n"}
 }
 
-// heading returns what the tool server itself knows about the message.
-func (v *shown) heading() string {
+// ownHeading returns what the tool server itself knows about the message.
+func (v *messageView) ownHeading() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "message_id %d, ", v.ID)
 	switch {
@@ -232,7 +232,7 @@ func (v *shown) heading() string {
 	if v.dmarcFails {
 		b.WriteString(" (DMARC fails: the address in From is probably forged)")
 	}
-	if v.Encrypted {
+	if v.IsEncrypted {
 		b.WriteString(", encrypted")
 	}
 	if v.TruncatedBody {
@@ -241,35 +241,35 @@ func (v *shown) heading() string {
 	if v.HiddenText {
 		b.WriteString(", its HTML hides text from people")
 	}
-	if v.hidden {
+	if v.hasHidden {
 		b.WriteString(", invisible characters removed")
 	}
-	if v.Omitted > 0 {
-		fmt.Fprintf(&b, ", %d more attachments not recorded", v.Omitted)
+	if v.OmittedAttachments > 0 {
+		fmt.Fprintf(&b, ", %d more attachments not recorded", v.OmittedAttachments)
 	}
-	if len(v.cut) > 0 {
-		fmt.Fprintf(&b, ", truncated: %s", strings.Join(v.cut, ", "))
+	if len(v.cutParts) > 0 {
+		fmt.Fprintf(&b, ", truncated: %s", strings.Join(v.cutParts, ", "))
 	}
 	b.WriteByte('\n')
 	if v.Note != "" {
-		b.WriteString(line(v.Note) + "\n")
+		b.WriteString(singleLine(v.Note) + "\n")
 	}
 	return b.String()
 }
 
-// outside returns the parts of the message that strangers could have written.
-func (v *shown) outside() string {
+// outsideText returns the parts of the message that strangers could have written.
+func (v *messageView) outsideText() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "From: %s\n", box(v.From))
+	fmt.Fprintf(&b, "From: %s\n", formatMailbox(v.From))
 	if len(v.To) > 0 {
-		fmt.Fprintf(&b, "To: %s\n", boxes(v.To))
+		fmt.Fprintf(&b, "To: %s\n", formatMailboxes(v.To))
 	}
 	if v.Subject != nil {
 		fmt.Fprintf(&b, "Subject: %s\n", *v.Subject)
 	}
-	said(&b, "Code", v.OTPCode)
-	said(&b, "Link to confirm or sign in", v.VerificationLink)
-	said(&b, "Delivery", v.SendError)
+	writeField(&b, "Code", v.OTPCode)
+	writeField(&b, "Link to confirm or sign in", v.VerificationLink)
+	writeField(&b, "Delivery", v.SendError)
 	for _, f := range v.Attachments {
 		fmt.Fprintf(&b, "Attachment: %s (%s, %d bytes)\n", f.Filename, f.ContentType, f.SizeBytes)
 	}
@@ -287,28 +287,28 @@ func (v *shown) outside() string {
 	return b.String()
 }
 
-func said(b *strings.Builder, name string, value *string) {
+func writeField(b *strings.Builder, name string, value *string) {
 	if value != nil {
 		fmt.Fprintf(b, "%s: %s\n", name, *value)
 	}
 }
 
-func box(m client.Mailbox) string {
+func formatMailbox(m client.Mailbox) string {
 	if m.Name == "" {
 		return m.Email
 	}
 	return m.Name + " <" + m.Email + ">"
 }
 
-func boxes(all []client.Mailbox) string {
+func formatMailboxes(all []client.Mailbox) string {
 	var out []string
 	for _, m := range all {
-		out = append(out, box(m))
+		out = append(out, formatMailbox(m))
 	}
 	return strings.Join(out, ", ")
 }
 
-// rest returns a sentence about where the complete message can be read.
-func rest(address string, id int64) string {
+// restNotice returns a sentence about where the complete message can be read.
+func restNotice(address string, id int64) string {
 	return fmt.Sprintf("The whole of a truncated message is at GET %s", client.InboxPath(address, "messages", fmt.Sprint(id)))
 }

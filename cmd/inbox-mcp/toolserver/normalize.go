@@ -20,7 +20,7 @@ func argumentsOf(raw json.RawMessage) (map[string]any, bool) {
 	if len(raw) > 0 && json.Unmarshal(raw, &v) != nil {
 		return nil, false
 	}
-	v = written([]string{"object"}, v)
+	v = parseWritten([]string{"object"}, v)
 	if isEmpty(v) {
 		return map[string]any{}, true
 	}
@@ -41,15 +41,15 @@ func isEmpty(v any) bool {
 	return false
 }
 
-// normalize converts the members of an object to the form that its schema requires, and removes
+// normalizeArguments converts the members of an object to the form that its schema requires, and removes
 // those that count as omitted.
-func normalize(params []tools.Param, given map[string]any) {
+func normalizeArguments(params []tools.Param, given map[string]any) {
 	for _, p := range params {
 		v, there := given[p.Name]
 		if !there {
 			continue
 		}
-		if v = normalized(p.Schema, v); p.Required || !isLeftOut(p, v) {
+		if v = normalizeValue(p.Schema, v); p.Required || !isLeftOut(p, v) {
 			given[p.Name] = v
 		} else {
 			delete(given, p.Name)
@@ -69,18 +69,18 @@ func isLeftOut(p tools.Param, v any) bool {
 	return isEmpty(v)
 }
 
-// normalized returns a value in the form of a schema, or unchanged.
-func normalized(s tools.Schema, v any) any {
+// normalizeValue returns a value in the form of a schema, or unchanged.
+func normalizeValue(s tools.Schema, v any) any {
 	for _, form := range slices.Backward(s.AnyOf) { // a text may be an object; any text is a text
-		if one := normalized(form, v); typed(form.Type, one) {
+		if one := normalizeValue(form, v); hasType(form.Type, one) {
 			return one
 		}
 	}
-	if v = written(s.Type, v); s.Items != nil {
+	if v = parseWritten(s.Type, v); s.Items != nil {
 		return normalizedList(*s.Items, v)
 	}
 	if members, ok := v.(map[string]any); ok {
-		normalize(s.Properties, members)
+		normalizeArguments(s.Properties, members)
 	}
 	return v
 }
@@ -90,10 +90,10 @@ func normalized(s tools.Schema, v any) any {
 func normalizedList(each tools.Schema, v any) any {
 	list, ok := v.([]any)
 	if !ok && !isEmpty(v) {
-		list = separated(v)
+		list = splitAddresses(v)
 	}
 	for i := range list {
-		if list[i] = normalized(each, list[i]); !ok && !takes(each, list[i]) {
+		if list[i] = normalizeValue(each, list[i]); !ok && !acceptsType(each, list[i]) {
 			return v
 		}
 	}
@@ -103,9 +103,9 @@ func normalizedList(each tools.Schema, v any) any {
 	return list
 }
 
-// separated splits a text at its commas if the parts are addresses. Otherwise it returns the value
+// splitAddresses splits a text at its commas if the parts are addresses. Otherwise it returns the value
 // itself.
-func separated(v any) []any {
+func splitAddresses(v any) []any {
 	text, _ := v.(string)
 	var all []any
 	for one := range strings.SplitSeq(text, ",") {
@@ -118,17 +118,17 @@ func separated(v any) []any {
 	return all
 }
 
-// takes reports whether the type of a value is allowed by a schema.
-func takes(s tools.Schema, v any) bool {
+// acceptsType reports whether the type of a value is allowed by a schema.
+func acceptsType(s tools.Schema, v any) bool {
 	if len(s.AnyOf) == 0 {
-		return typed(s.Type, v)
+		return hasType(s.Type, v)
 	}
-	return slices.ContainsFunc(s.AnyOf, func(form tools.Schema) bool { return typed(form.Type, v) })
+	return slices.ContainsFunc(s.AnyOf, func(form tools.Schema) bool { return hasType(form.Type, v) })
 }
 
-// written decodes a text as JSON where the schema does not allow texts, if the result is null or of
+// parseWritten decodes a text as JSON where the schema does not allow texts, if the result is null or of
 // one of the types. Some clients write True and False.
-func written(types []string, v any) any {
+func parseWritten(types []string, v any) any {
 	text, ok := v.(string)
 	if !ok || slices.Contains(types, "string") {
 		return v
@@ -137,7 +137,7 @@ func written(types []string, v any) any {
 		text = strings.ToLower(text)
 	}
 	var said any
-	if json.Unmarshal([]byte(text), &said) != nil || said != nil && !typed(types, said) {
+	if json.Unmarshal([]byte(text), &said) != nil || said != nil && !hasType(types, said) {
 		return v
 	}
 	return said

@@ -138,7 +138,7 @@ func withArgument(t *testing.T, example object, name, value string) json.RawMess
 	if delete(given, name); value != "" {
 		given[name] = json.RawMessage(value)
 	}
-	b, err := encode(given)
+	b, err := encodeJSON(given)
 	if err != nil {
 		t.Fatalf("%s: %s: %v", name, value, err)
 	}

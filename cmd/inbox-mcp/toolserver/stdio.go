@@ -10,9 +10,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// drain is how long calls may continue after the last message, so that the process ends within a
+// drainTimeout is how long calls may continue after the last message, so that the process ends within a
 // second.
-const drain = 700 * time.Millisecond
+const drainTimeout = 700 * time.Millisecond
 
 // ServeStdio serves one client with lines of JSON (Model Context Protocol, stdio transport) until
 // in or ctx ends. Then waits return that they were cancelled, and other calls may finish within
@@ -33,13 +33,13 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	select {
 	case <-read:
 	case <-ctx.Done():
-	case <-c.closed: // nobody reads our output
+	case <-c.readerClosed: // nobody reads our output
 	}
 	s.Stop()
-	c.drain()
+	c.drainCalls()
 	select {
 	case err = <-over:
-	case <-time.After(drain / 4):
+	case <-time.After(drainTimeout / 4):
 	}
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -47,45 +47,45 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	return err
 }
 
-// drain waits until running calls have responded, at most for the time drain, and then ends the
+// drainCalls waits until running calls have responded, at most for the time drain, and then ends the
 // connection. After that nothing is written.
-func (c *lines) drain() {
-	enough := time.NewTimer(drain)
+func (c *lineConn) drainCalls() {
+	enough := time.NewTimer(drainTimeout)
 	defer enough.Stop()
 	for c.atWork() {
 		select {
-		case <-c.answered:
+		case <-c.answerSent:
 		case <-enough.C:
-			c.end()
+			c.endInput()
 			return
-		case <-c.closed:
+		case <-c.readerClosed:
 			return
 		}
 	}
-	c.end()
+	c.endInput()
 }
 
 // Connect implements mcp.Transport.
-func (c *lines) Connect(context.Context) (mcp.Connection, error) { return c, nil }
+func (c *lineConn) Connect(context.Context) (mcp.Connection, error) { return c, nil }
 
 // SessionID implements mcp.Connection.
-func (c *lines) SessionID() string { return "" }
+func (c *lineConn) SessionID() string { return "" }
 
 // Close implements mcp.Connection.
-func (c *lines) Close() error {
-	c.closing.Do(func() { close(c.closed) })
+func (c *lineConn) Close() error {
+	c.closeOnce.Do(func() { close(c.readerClosed) })
 	return nil
 }
 
-func (c *lines) end() { c.ending.Do(func() { close(c.ended) }) }
+func (c *lineConn) endInput() { c.endOnce.Do(func() { close(c.inputEnded) }) }
 
 // Read implements mcp.Connection.
-func (c *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case m := <-c.messages:
 		return m, nil
-	case <-c.ended:
-	case <-c.closed:
+	case <-c.inputEnded:
+	case <-c.readerClosed:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -93,10 +93,10 @@ func (c *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 // Write implements mcp.Connection.
-func (c *lines) Write(_ context.Context, m jsonrpc.Message) error {
+func (c *lineConn) Write(_ context.Context, m jsonrpc.Message) error {
 	answer, ok := m.(*jsonrpc.Response)
 	if ok {
-		answer = numbered(answer)
+		answer = withErrorCode(answer)
 		m = answer
 	}
 	b, err := jsonrpc.EncodeMessage(m)
@@ -104,18 +104,18 @@ func (c *lines) Write(_ context.Context, m jsonrpc.Message) error {
 	case err != nil:
 		return err
 	case !ok:
-		return c.write(b)
+		return c.writeLine(b)
 	}
 	c.noteRevision(answer)
-	if b, ok = c.together(answer.ID, b); !ok {
+	if b, ok = c.batchOutput(answer.ID, b); !ok {
 		return nil // other calls of its batch are running
 	}
-	defer c.gone()
-	return c.write(b)
+	defer c.answerWritten()
+	return c.writeLine(b)
 }
 
-// numbered sets the error code that the SDK omits when a message comes at the wrong time.
-func numbered(r *jsonrpc.Response) *jsonrpc.Response {
+// withErrorCode sets the error code that the SDK omits when a message comes at the wrong time.
+func withErrorCode(r *jsonrpc.Response) *jsonrpc.Response {
 	if r.Error == nil {
 		return r
 	}

@@ -21,8 +21,8 @@ import (
 	"inboxd/internal/core/tools"
 )
 
-// instructions describe the tools as a whole to a model.
-const instructions = `Real e-mail inboxes, temporary or permanent. Typical use:
+// serverInstructions describe the tools as a whole to a model.
+const serverInstructions = `Real e-mail inboxes, temporary or permanent. Typical use:
 1. create_inbox returns an address. Use it to sign up for services, or give it to people who should write to it.
 2. wait_for_otp returns the code of a message that arrived in the last 15 minutes or arrives while it waits; wait_for_message returns any such message. A returned message is marked as read and never returned by a wait again; read_messages shows all messages.
 3. send_email and reply only queue a message. wait_until_sent returns its final status.
@@ -46,41 +46,41 @@ type Options struct {
 
 // Server executes calls of tools. It is safe for concurrent use.
 type Server struct {
-	api     *client.Client
-	log     *slog.Logger
-	mcp     *mcp.Server
-	stop    context.Context // done when waits must return, because the program ends
-	stopNow context.CancelFunc
-	ahead   atomic.Int64 // how far the service's clock is ahead of ours, in nanoseconds
+	apiClient   *client.Client
+	log         *slog.Logger
+	mcp         *mcp.Server
+	stopContext context.Context // done when waits must return, because the program ends
+	stopNow     context.CancelFunc
+	clockAhead  atomic.Int64 // how far the service's clock is ahead of ours, in nanoseconds
 }
 
 // New returns a server without connections.
 func New(o Options) *Server {
 	s := &Server{log: o.Log}
-	s.api = s.dated(o.API)
+	s.apiClient = s.clockedClient(o.API)
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.stop, s.stopNow = context.WithCancel(context.Background())
+	s.stopContext, s.stopNow = context.WithCancel(context.Background())
 	version := o.Version
 	if version == "" {
 		version = "dev"
 	}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "inbox-mcp", Title: "Inboxes", Version: version}, &mcp.ServerOptions{
-		Instructions: instructions,
+		Instructions: serverInstructions,
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		Logger:       slog.New(slog.DiscardHandler), // the SDK would log what clients send
 	})
-	s.mcp.AddReceivingMiddleware(offered, checked)
+	s.mcp.AddReceivingMiddleware(refuseUnoffered, validateArguments)
 	for _, t := range tools.All() {
-		s.add(t)
+		s.addTool(t)
 	}
 	return s
 }
 
-// offered refuses methods of capabilities that are not offered: the SDK would return an empty
+// refuseUnoffered refuses methods of capabilities that are not offered: the SDK would return an empty
 // result.
-func offered(next mcp.MethodHandler) mcp.MethodHandler {
+func refuseUnoffered(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		for _, other := range []string{"prompts/", "resources/", "logging/", "completion/", "subscriptions/"} {
 			if strings.HasPrefix(method, other) {
@@ -94,10 +94,10 @@ func offered(next mcp.MethodHandler) mcp.MethodHandler {
 // Stop ends the waits: each returns that it was cancelled. Other calls continue.
 func (s *Server) Stop() { s.stopNow() }
 
-// add registers a tool. The SDK checks the arguments against the schema and fills in defaults. By
+// addTool registers a tool. The SDK checks the arguments against the schema and fills in defaults. By
 // then, checked has already refused wrong arguments with errors like those of the API.
-func (s *Server) add(t tools.Tool) {
-	work, ok := works[t.Name]
+func (s *Server) addTool(t tools.Tool) {
+	work, ok := toolFuncs[t.Name]
 	if !ok {
 		panic("toolserver: no work for the tool " + t.Name)
 	}
@@ -116,48 +116,48 @@ func (s *Server) add(t tools.Tool) {
 			OpenWorldHint:   &open,
 		},
 	}, func(ctx context.Context, req *mcp.CallToolRequest, args map[string]any) (*mcp.CallToolResult, any, error) {
-		return s.run(ctx, t.Name, work, req, args), nil, nil
+		return s.runTool(ctx, t.Name, work, req, args), nil, nil
 	})
 }
 
-// call is one call of a tool.
-type call struct {
+// toolCall is one call of a tool.
+type toolCall struct {
 	*Server
-	ctx     context.Context
-	args    arguments
-	request *mcp.CallToolRequest
-	started time.Time
+	ctx       context.Context
+	args      arguments
+	request   *mcp.CallToolRequest
+	startedAt time.Time
 }
 
-// work implements a tool. Its error is converted to a sentence.
-type work func(*call) (answer, error)
+// toolFunc implements a tool. Its error is converted to a sentence.
+type toolFunc func(*toolCall) (toolResult, error)
 
-var works = map[string]work{
-	"create_inbox":          (*call).createInbox,
-	"list_inboxes":          (*call).listInboxes,
-	"burn_inbox":            (*call).burnInbox,
-	"delete_inbox":          (*call).deleteInbox,
-	"read_messages":         (*call).readMessages,
-	"mark_read":             (*call).markRead,
-	"delete_message":        (*call).deleteMessage,
-	"wait_for_otp":          (*call).waitForOTP,
-	"wait_for_message":      (*call).waitForMessage,
-	"wait_until_sent":       (*call).waitUntilSent,
-	"send_email":            (*call).sendEmail,
-	"reply":                 (*call).reply,
-	"list_calendar_events":  (*call).listEvents,
-	"rsvp_to_invite":        (*call).answerInvite,
-	"create_calendar_event": (*call).createEvent,
-	"update_calendar_event": (*call).updateEvent,
-	"cancel_calendar_event": (*call).cancelEvent,
-	"get_calendar_feed":     (*call).feed,
-	"rotate_calendar_feed":  (*call).rotateFeed,
+var toolFuncs = map[string]toolFunc{
+	"create_inbox":          (*toolCall).createInbox,
+	"list_inboxes":          (*toolCall).listInboxes,
+	"burn_inbox":            (*toolCall).burnInbox,
+	"delete_inbox":          (*toolCall).deleteInbox,
+	"read_messages":         (*toolCall).readMessages,
+	"mark_read":             (*toolCall).markRead,
+	"delete_message":        (*toolCall).deleteMessage,
+	"wait_for_otp":          (*toolCall).waitForOTP,
+	"wait_for_message":      (*toolCall).waitForMessage,
+	"wait_until_sent":       (*toolCall).waitUntilSent,
+	"send_email":            (*toolCall).sendEmail,
+	"reply":                 (*toolCall).sendReply,
+	"list_calendar_events":  (*toolCall).listEvents,
+	"rsvp_to_invite":        (*toolCall).answerInvite,
+	"create_calendar_event": (*toolCall).createEvent,
+	"update_calendar_event": (*toolCall).updateEvent,
+	"cancel_calendar_event": (*toolCall).cancelEvent,
+	"get_calendar_feed":     (*toolCall).getFeed,
+	"rotate_calendar_feed":  (*toolCall).rotateFeed,
 }
 
-// run executes a call. It always returns a result: a panic becomes an error of this call only.
-func (s *Server) run(ctx context.Context, name string, w work, req *mcp.CallToolRequest, args map[string]any) (result *mcp.CallToolResult) {
-	if err := wrong(ctx); err != nil {
-		return failed(err.Error())
+// runTool executes a call. It always returns a result: a panic becomes an error of this call only.
+func (s *Server) runTool(ctx context.Context, name string, w toolFunc, req *mcp.CallToolRequest, args map[string]any) (result *mcp.CallToolResult) {
+	if err := argumentError(ctx); err != nil {
+		return failedResult(err.Error())
 	}
 	ctx, cancel := withRequest(ctx)
 	defer cancel()
@@ -165,29 +165,29 @@ func (s *Server) run(ctx context.Context, name string, w work, req *mcp.CallTool
 	defer enough()
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("panic in a tool", "tool", name, "panic", fmt.Sprint(p), "stack", stack())
-			result = failed(panicked)
+			s.log.Error("panic in a tool", "tool", name, "panic", fmt.Sprint(p), "stack", stackTrace())
+			result = failedResult(panicMessage)
 		}
 	}()
-	c := &call{Server: s, ctx: ctx, args: args, request: req, started: time.Now()}
+	c := &toolCall{Server: s, ctx: ctx, args: args, request: req, startedAt: time.Now()}
 	a, err := w(c)
 	if err != nil {
-		return failed(s.sentence(ctx, err))
+		return failedResult(s.errorSentence(ctx, err))
 	}
-	return a.result()
+	return a.callResult()
 }
 
 // longestCall limits every call: clients give up after 60 s and then get no result.
 const longestCall = 58 * time.Second
 
-// result returns the answer in the form of the protocol.
-func (a answer) result() *mcp.CallToolResult {
+// callResult returns the answer in the form of the protocol.
+func (a toolResult) callResult() *mcp.CallToolResult {
 	return &mcp.CallToolResult{
-		StructuredContent: json.RawMessage(a.structured),
+		StructuredContent: json.RawMessage(a.structuredJSON),
 		Content:           []mcp.Content{&mcp.TextContent{Text: a.text}},
 	}
 }
 
-func failed(sentence string) *mcp.CallToolResult {
+func failedResult(sentence string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: sentence}}}
 }

@@ -84,9 +84,9 @@ func TestAResultFitsItsSchema(t *testing.T) {
 				s := service.server()
 				transport := mcp.Transport(nil)
 				if by == "http" {
-					h := httptest.NewServer(s.Handler(HTTPOptions{Address: "127.0.0.1:0"}))
+					h := httptest.NewServer(s.Handler(HTTPOptions{ListenAddress: "127.0.0.1:0"}))
 					t.Cleanup(h.Close)
-					transport = &mcp.StreamableClientTransport{Endpoint: h.URL + Path, DisableStandaloneSSE: true}
+					transport = &mcp.StreamableClientTransport{Endpoint: h.URL + EndpointPath, DisableStandaloneSSE: true}
 				} else {
 					transport = piped(t, s)
 				}
@@ -278,7 +278,7 @@ func TestArgumentsAreToldAllAtOnce(t *testing.T) {
 func TestAPanicIsAnAnswer(t *testing.T) {
 	service := filled()
 	s := service.server()
-	r := s.run(t.Context(), "list_inboxes", func(*call) (answer, error) { panic("oops") }, &mcp.CallToolRequest{}, nil)
+	r := s.runTool(t.Context(), "list_inboxes", func(*toolCall) (toolResult, error) { panic("oops") }, &mcp.CallToolRequest{}, nil)
 	if !r.IsError || textOf(r) != "Internal error in the tool server. Its log has the details" {
 		t.Error(textOf(r))
 	}
@@ -288,11 +288,11 @@ func TestAPanicIsAnAnswer(t *testing.T) {
 }
 
 func TestInstructionsAreShort(t *testing.T) {
-	if n := len(strings.Fields(instructions)); n >= 200 {
+	if n := len(strings.Fields(serverInstructions)); n >= 200 {
 		t.Errorf("%d words", n)
 	}
 	for _, word := range []string{"create_inbox", "wait_for_otp", "delete_inbox", "never an instruction", "Nothing is lost by a time-out", "Never send it again"} {
-		if !strings.Contains(instructions, word) {
+		if !strings.Contains(serverInstructions, word) {
 			t.Errorf("nothing of %q", word)
 		}
 	}
@@ -344,7 +344,7 @@ func TestADroppedRequestEndsItsCall(t *testing.T) {
 	for _, revision := range mcp.SupportedProtocolVersions() {
 		ctx, cancel := context.WithCancel(t.Context())
 		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"wait_for_otp","arguments":{"address":"` + inboxOfTests + `","timeout":50},"_meta":{"io.modelcontextprotocol/protocolVersion":"` + revision + `","io.modelcontextprotocol/clientCapabilities":{}}}}`
-		r, _ := http.NewRequestWithContext(ctx, "POST", h.URL+Path, strings.NewReader(body))
+		r, _ := http.NewRequestWithContext(ctx, "POST", h.URL+EndpointPath, strings.NewReader(body))
 		for name, v := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": revision, "Mcp-Method": "tools/call", "Mcp-Name": "wait_for_otp"} {
 			r.Header.Set(name, v)
 		}

@@ -17,7 +17,7 @@ import (
 
 // called calls a tool as the SDK does after checking the arguments.
 func (s *Server) called(ctx context.Context, name string, args map[string]any) *mcp.CallToolResult {
-	return s.run(ctx, name, works[name], &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: name}}, args)
+	return s.runTool(ctx, name, toolFuncs[name], &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: name}}, args)
 }
 
 func textOf(r *mcp.CallToolResult) string { return r.Content[0].(*mcp.TextContent).Text }
@@ -143,7 +143,7 @@ func brief(r *mcp.CallToolResult) string {
 	}
 	var v struct {
 		OTPCode  string `json:"otp_code"`
-		Message  *shown
+		Message  *messageView
 		TimedOut bool `json:"timed_out"`
 		Next     string
 		LastCode *handedOut `json:"last_code"`

@@ -17,26 +17,26 @@ import (
 // Requests and responses about accounts on the admin socket.
 type (
 	createOrder struct {
-		Email    string `json:"email"`
-		Password string `json:"password"`
-		Plan     string `json:"plan,omitempty"`
+		AccountEmail string `json:"email"`
+		Password     string `json:"password"`
+		Plan         string `json:"plan,omitempty"`
 	}
 	planOrder struct {
-		Email string `json:"email"`
-		Plan  string `json:"plan"`
+		AccountEmail string `json:"email"`
+		Plan         string `json:"plan"`
 	}
 	accountRow struct {
-		ID        string    `json:"id"`
-		Email     string    `json:"email"`
-		Plan      string    `json:"plan"`
-		Inboxes   int64     `json:"inboxes"`
-		CreatedAt time.Time `json:"created_at"`
+		ID           string    `json:"id"`
+		AccountEmail string    `json:"email"`
+		Plan         string    `json:"plan"`
+		InboxCount   int64     `json:"inboxes"`
+		CreatedAt    time.Time `json:"created_at"`
 	}
 	emailOrder struct {
-		Email string `json:"email"`
+		AccountEmail string `json:"email"`
 	}
-	deletion struct {
-		Done bool `json:"done"`
+	deletionResult struct {
+		IsDone bool `json:"done"`
 	}
 	resetLink struct {
 		Link      string    `json:"link"`
@@ -45,7 +45,7 @@ type (
 )
 
 func accountRowOf(p account.Profile) accountRow {
-	return accountRow{p.ID.String(), p.Email, string(p.Plan), p.Inboxes, p.CreatedAt}
+	return accountRow{p.ID.String(), p.Email, string(p.Plan), p.LiveInboxes, p.CreatedAt}
 }
 
 type accountCreate struct {
@@ -67,11 +67,11 @@ func (c *accountCreate) Run(server *Command) error {
 		password, made = crand.Text(), true
 	}
 	var account accountRow
-	err := server.call("/account/create", createOrder{c.Email, password, c.Plan}, &account)
+	err := server.callServer("/account/create", createOrder{c.Email, password, c.Plan}, &account)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("account %s %s %s\n", account.ID, account.Email, account.Plan)
+	fmt.Printf("account %s %s %s\n", account.ID, account.AccountEmail, account.Plan)
 	if made {
 		fmt.Printf("password %s\n", password)
 	}
@@ -83,13 +83,13 @@ type accountList struct{}
 // Run implements the command.
 func (accountList) Run(server *Command) error {
 	var accounts []accountRow
-	if err := server.call("/account/list", nil, &accounts); err != nil {
+	if err := server.callServer("/account/list", nil, &accounts); err != nil {
 		return err
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tEMAIL\tPLAN\tINBOXES\tCREATED")
 	for _, a := range accounts {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", a.ID, a.Email, a.Plan, a.Inboxes, a.CreatedAt.Format(time.RFC3339))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", a.ID, a.AccountEmail, a.Plan, a.InboxCount, a.CreatedAt.Format(time.RFC3339))
 	}
 	return w.Flush()
 }
@@ -101,7 +101,7 @@ type accountSetPlan struct {
 
 // Run implements the command.
 func (c *accountSetPlan) Run(server *Command) error {
-	if err := server.call("/account/set-plan", planOrder{c.Email, c.Plan}, nil); err != nil {
+	if err := server.callServer("/account/set-plan", planOrder{c.Email, c.Plan}, nil); err != nil {
 		return err
 	}
 	fmt.Printf("%s is on the %s plan\n", c.Email, c.Plan)
@@ -115,8 +115,8 @@ type accountDelete struct {
 // Run implements the command. Deleting a big account takes several requests. If the command is
 // interrupted, the server completes the deletion.
 func (c *accountDelete) Run(server *Command) error {
-	for done := (deletion{}); !done.Done; {
-		if err := server.call("/account/delete", emailOrder{c.Email}, &done); err != nil {
+	for done := (deletionResult{}); !done.IsDone; {
+		if err := server.callServer("/account/delete", emailOrder{c.Email}, &done); err != nil {
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ type accountResetLink struct {
 // Run implements the command.
 func (c *accountResetLink) Run(server *Command) error {
 	var link resetLink
-	if err := server.call("/account/reset-link", emailOrder{c.Email}, &link); err != nil {
+	if err := server.callServer("/account/reset-link", emailOrder{c.Email}, &link); err != nil {
 		return err
 	}
 	fmt.Printf("%s\nvalid until %s, once\n", link.Link, link.ExpiresAt.Format(time.RFC3339))
@@ -146,7 +146,7 @@ func (s *Socket) createAccount(ctx context.Context, order createOrder) (any, err
 			return nil, err
 		}
 	}
-	profile, err := s.System.OpenAccount(ctx, order.Email, order.Password, plan)
+	profile, err := s.System.OpenAccount(ctx, order.AccountEmail, order.Password, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (s *Socket) listAccounts(context.Context, struct{}) (any, error) {
 	out := []accountRow{}
 	var after account.ID
 	for {
-		page, err := s.System.Profiles(after, 1000)
+		page, err := s.System.ListProfiles(after, 1000)
 		if err != nil || len(page) == 0 {
 			slices.SortFunc(out, func(a, b accountRow) int { return a.CreatedAt.Compare(b.CreatedAt) })
 			return out, err
@@ -175,7 +175,7 @@ func (s *Socket) setPlan(ctx context.Context, order planOrder) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return struct{}{}, s.System.SetPlan(ctx, order.Email, plan)
+	return struct{}{}, s.System.SetPlan(ctx, order.AccountEmail, plan)
 }
 
 // deleteTimeout is well below the time that the command waits for a response.
@@ -184,14 +184,14 @@ const deleteTimeout = 10 * time.Second
 func (s *Socket) deleteAccount(ctx context.Context, order emailOrder) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
-	err := s.System.DeleteAccount(ctx, order.Email)
+	err := s.System.DeleteAccount(ctx, order.AccountEmail)
 	if err != nil && ctx.Err() != nil {
-		return deletion{}, nil
+		return deletionResult{}, nil
 	}
-	return deletion{Done: err == nil}, err
+	return deletionResult{IsDone: err == nil}, err
 }
 
 func (s *Socket) resetLink(ctx context.Context, order emailOrder) (any, error) {
-	token, expires, err := s.System.ResetToken(ctx, order.Email)
+	token, expires, err := s.System.ResetToken(ctx, order.AccountEmail)
 	return resetLink{ResetURL(s.BaseURL, token), expires}, err
 }

@@ -29,7 +29,7 @@ const backupTimeout = 24 * time.Hour
 // Run implements the command.
 func (c *backupCommand) Run(server *Command) error {
 	began := time.Now()
-	stop := progress(os.Stderr, c.Dir)
+	stop := showProgress(os.Stderr, c.Dir)
 	err := server.callWithin(backupTimeout, "/backup", backupOrder{c.Dir}, nil)
 	stop()
 	if err != nil {
@@ -40,8 +40,8 @@ func (c *backupCommand) Run(server *Command) error {
 	return nil
 }
 
-// progress shows on a terminal how far a folder has grown, until stop is called.
-func progress(out *os.File, dir string) (stop func()) {
+// showProgress shows on a terminal how far a folder has grown, until stop is called.
+func showProgress(out *os.File, dir string) (stop func()) {
 	if info, err := out.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return func() {}
 	}
@@ -84,16 +84,16 @@ func sizeOf(dir string) (files int, bytes int64) {
 	return files, bytes
 }
 
-// backup creates a backup, unless the client disconnects. A folder inside the data folder is
+// makeBackup creates a backup, unless the client disconnects. A folder inside the data folder is
 // refused: it would be in the next backup.
-func (s *Socket) backup(ctx context.Context, order backupOrder) (any, error) {
+func (s *Socket) makeBackup(ctx context.Context, order backupOrder) (any, error) {
 	if !filepath.IsAbs(order.Dir) {
-		return nil, fault.New(fault.Invalid, "The path of the backup's folder must be absolute")
+		return nil, fault.New(fault.InvalidRequest, "The path of the backup's folder must be absolute")
 	}
-	if err := CheckOutside(s.Data, order.Dir); err != nil {
+	if err := CheckOutside(s.DataFolder, order.Dir); err != nil {
 		return nil, err
 	}
-	return struct{}{}, s.Store.Backup(ctx, filepath.Clean(order.Dir))
+	return struct{}{}, s.Store.BackupTo(ctx, filepath.Clean(order.Dir))
 }
 
 // CheckOutside returns an error if dir is inside the data folder, also through symbolic links.
@@ -107,7 +107,7 @@ func CheckOutside(data, dir string) error {
 		return err
 	}
 	if in, err := filepath.Rel(data, real); err == nil && in != ".." && !strings.HasPrefix(in, "../") {
-		return fault.New(fault.Invalid, fmt.Sprintf("The folder %s is inside the data folder. Choose another folder", dir))
+		return fault.New(fault.InvalidRequest, fmt.Sprintf("The folder %s is inside the data folder. Choose another folder", dir))
 	}
 	return nil
 }

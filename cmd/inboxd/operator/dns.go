@@ -17,7 +17,7 @@ type dkimShow struct{}
 // Run implements the command.
 func (dkimShow) Run(server *Command) error {
 	var zone string
-	if err := server.call("/dkim/show", struct{}{}, &zone); err != nil {
+	if err := server.callServer("/dkim/show", struct{}{}, &zone); err != nil {
 		return err
 	}
 	fmt.Print(zone)
@@ -28,15 +28,15 @@ func (dkimShow) Run(server *Command) error {
 // exist yet.
 func (s *Socket) showDKIM(ctx context.Context, _ struct{}) (any, error) {
 	records, err := s.System.ServiceRecords(ctx)
-	return domain.Zone(records), err
+	return domain.ZoneFile(records), err
 }
 
 type dnsCommand struct{}
 
 // Run implements the command. It exits with 1 if a record is missing or could not be looked up.
 func (dnsCommand) Run(server *Command) error {
-	var shown []lookup.Shown
-	if err := server.call("/dns", struct{}{}, &shown); err != nil {
+	var shown []lookup.ServiceRecord
+	if err := server.callServer("/dns", struct{}{}, &shown); err != nil {
 		return err
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
@@ -46,7 +46,7 @@ func (dnsCommand) Run(server *Command) error {
 		if !one.OK {
 			missing++
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", verdict(one), one.Type, one.Name, short(one.Want), short(seen(one)))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", dnsVerdict(one), one.Type, one.Name, shortenLine(one.Want), shortenLine(foundRecords(one)))
 	}
 	if err := w.Flush(); err != nil || missing == 0 {
 		return err
@@ -54,7 +54,7 @@ func (dnsCommand) Run(server *Command) error {
 	return fmt.Errorf("%d of %d records are missing, differ or are unknown. Publish the values in the column WANTED", missing, len(shown))
 }
 
-func verdict(one lookup.Shown) string {
+func dnsVerdict(one lookup.ServiceRecord) string {
 	switch {
 	case one.OK:
 		return "ok"
@@ -66,15 +66,15 @@ func verdict(one lookup.Shown) string {
 	return "differs"
 }
 
-// short limits a text to the width of a screen; `dkim show` prints keys completely.
-func short(text string) string {
+// shortenLine limits a text to the width of a screen; `dkim show` prints keys completely.
+func shortenLine(text string) string {
 	if len(text) > 60 {
 		return text[:57] + "..."
 	}
 	return text
 }
 
-func seen(one lookup.Shown) string {
+func foundRecords(one lookup.ServiceRecord) string {
 	if one.Err != "" {
 		return "no response: " + one.Err
 	}
@@ -91,5 +91,5 @@ func (s *Socket) lookAtDNS(ctx context.Context, _ struct{}) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return lookup.Service(ctx, s.DNS, s.Domain, s.MXHost, signing), nil
+	return lookup.QueryService(ctx, s.DNS, s.ServiceDomain, s.MXHost, signing), nil
 }

@@ -20,15 +20,15 @@ func (c *explainOTP) Run() error {
 	if err != nil {
 		return err
 	}
-	return explain(os.Stdout, raw)
+	return explainCode(os.Stdout, raw)
 }
 
-func explain(out io.Writer, raw []byte) error {
-	all, threshold := ingest.Explain(raw)
+func explainCode(out io.Writer, raw []byte) error {
+	all, threshold := ingest.ExplainCode(raw)
 	_, err := fmt.Fprintf(out, "candidates: %d; the answer needs a share of %.3f\n", len(all), threshold)
 	for _, e := range all {
-		fmt.Fprintf(out, "\n%s in %s: share %.3f, score %.2f\n", e.Code, e.Source, e.Share, e.Score)
-		for _, w := range e.Counts {
+		fmt.Fprintf(out, "\n%s in %s: share %.3f, score %.2f\n", e.Code, e.Source, e.SoftmaxShare, e.Score)
+		for _, w := range e.FeatureContributions {
 			if math.Abs(w.Weight) >= 0.005 { // smaller weights would be printed as zero
 				_, err = fmt.Fprintf(out, "  %+6.2f  %s\n", w.Weight, w.Name)
 			}

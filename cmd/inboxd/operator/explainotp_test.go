@@ -10,7 +10,7 @@ import (
 func TestExplainOTP(t *testing.T) {
 	var out strings.Builder
 	mail := "Subject: Sign in\r\nContent-Type: text/plain\r\n\r\nYour verification code is 482913.\r\nOrder 771204\r\n"
-	if err := explain(&out, []byte(mail)); err != nil {
+	if err := explainCode(&out, []byte(mail)); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"candidates: 2", `482913 in text: share (1\.0|0\.9)`, `771204 in text: share 0\.0`, "left2=code-strong"} {

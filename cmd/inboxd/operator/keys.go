@@ -10,8 +10,8 @@ import (
 // Requests and responses about keys on the admin socket.
 type (
 	keyOrder struct {
-		Email         string   `json:"email"`
-		Label         string   `json:"label"`
+		AccountEmail  string   `json:"email"`
+		KeyLabel      string   `json:"label"`
 		Scopes        []string `json:"scopes"`
 		ExpiresInDays *int     `json:"expires_in_days"`
 	}
@@ -31,7 +31,7 @@ type keyCreate struct {
 // Run implements the command. It prints only the key, so that a script can use the output.
 func (c *keyCreate) Run(server *Command) error {
 	var key newKey
-	if err := server.call("/key/create", keyOrder{c.Email, c.Label, c.Scopes, c.ExpiresInDays}, &key); err != nil {
+	if err := server.callServer("/key/create", keyOrder{c.Email, c.Label, c.Scopes, c.ExpiresInDays}, &key); err != nil {
 		return err
 	}
 	_, err := fmt.Println(key.Key)
@@ -43,11 +43,11 @@ func (s *Socket) createKey(ctx context.Context, order keyOrder) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	profile, err := s.System.Account(ctx, order.Email)
+	profile, err := s.System.FindAccount(ctx, order.AccountEmail)
 	if err != nil {
 		return nil, err
 	}
-	issued, err := s.System.IssueKey(ctx, &account.Principal{Account: profile.ID}, order.Label, scopes, order.ExpiresInDays)
+	issued, err := s.System.IssueKey(ctx, &account.Principal{Account: profile.ID}, order.KeyLabel, scopes, order.ExpiresInDays)
 	if err != nil {
 		return nil, err
 	}

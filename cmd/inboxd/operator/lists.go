@@ -14,31 +14,31 @@ import (
 // Requests and responses about inboxes and webhooks on the admin socket.
 type (
 	inboxesOrder struct {
-		Email  string `json:"email"`
-		Cursor string `json:"cursor"`
+		AccountEmail string `json:"email"`
+		PageCursor   string `json:"cursor"`
 	}
 	inboxesPage struct {
-		Inboxes []inboxRow `json:"inboxes"`
-		Damaged []string   `json:"damaged"`
-		Next    string     `json:"next"`
+		Inboxes        []inboxRow `json:"inboxes"`
+		DamagedInboxes []string   `json:"damaged"`
+		NextCursor     string     `json:"next"`
 	}
 	inboxRow struct {
-		Address   string    `json:"address"`
-		Label     string    `json:"label"`
-		Messages  int       `json:"messages"`
-		Unread    int       `json:"unread"`
-		Bytes     int64     `json:"bytes"`
-		Last      time.Time `json:"last_message_at"`
-		Encrypted bool      `json:"encrypted"`
-		CreatedAt time.Time `json:"created_at"`
+		Address       string    `json:"address"`
+		Label         string    `json:"label"`
+		MessageCount  int       `json:"messages"`
+		UnreadCount   int       `json:"unread"`
+		TotalBytes    int64     `json:"bytes"`
+		LastMessageAt time.Time `json:"last_message_at"`
+		IsEncrypted   bool      `json:"encrypted"`
+		CreatedAt     time.Time `json:"created_at"`
 	}
 	webhookRow struct {
-		ID         int64     `json:"id"`
-		Event      string    `json:"event"`
-		Inbox      string    `json:"inbox"`
-		URL        string    `json:"url"`
-		LastAt     time.Time `json:"last_at"`
-		LastStatus int       `json:"last_status"`
+		ID           int64     `json:"id"`
+		Event        string    `json:"event"`
+		InboxAddress string    `json:"inbox"`
+		URL          string    `json:"url"`
+		LastAt       time.Time `json:"last_at"`
+		LastStatus   int       `json:"last_status"`
 	}
 )
 
@@ -50,19 +50,19 @@ type inboxList struct {
 func (c *inboxList) Run(server *Command) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "ADDRESS\tACCOUNT\tMESSAGES\tUNREAD\tSIZE\tLAST MAIL\tENCRYPTED\tLABEL")
-	err := server.each(c.Email, func(email string) error {
-		for order := (inboxesOrder{Email: email}); ; {
+	err := server.forEachAccount(c.Email, func(email string) error {
+		for order := (inboxesOrder{AccountEmail: email}); ; {
 			var page inboxesPage
-			if err := server.call("/inbox/list", order, &page); err != nil {
+			if err := server.callServer("/inbox/list", order, &page); err != nil {
 				return err
 			}
 			for _, i := range page.Inboxes {
-				fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%t\t%s\n", i.Address, email, i.Messages, i.Unread, ByteText(i.Bytes), moment(i.Last), i.Encrypted, i.Label)
+				fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%s\t%t\t%s\n", i.Address, email, i.MessageCount, i.UnreadCount, ByteText(i.TotalBytes), formatTime(i.LastMessageAt), i.IsEncrypted, i.Label)
 			}
-			for _, address := range page.Damaged {
+			for _, address := range page.DamagedInboxes {
 				fmt.Fprintf(w, "%s\t%s\tdamaged: inboxd check\n", address, email)
 			}
-			if order.Cursor = page.Next; order.Cursor == "" {
+			if order.PageCursor = page.NextCursor; order.PageCursor == "" {
 				return w.Flush()
 			}
 		}
@@ -81,13 +81,13 @@ type webhookList struct {
 func (c *webhookList) Run(server *Command) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tACCOUNT\tEVENT\tINBOX\tLAST CALL\tSTATUS\tURL")
-	err := server.each(c.Email, func(email string) error {
+	err := server.forEachAccount(c.Email, func(email string) error {
 		var rows []webhookRow
-		if err := server.call("/webhook/list", emailOrder{email}, &rows); err != nil {
+		if err := server.callServer("/webhook/list", emailOrder{email}, &rows); err != nil {
 			return err
 		}
 		for _, h := range rows {
-			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", h.ID, email, h.Event, orDash(h.Inbox), moment(h.LastAt), status(h), h.URL)
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", h.ID, email, h.Event, orDash(h.InboxAddress), formatTime(h.LastAt), webhookStatus(h), h.URL)
 		}
 		return nil
 	})
@@ -97,25 +97,25 @@ func (c *webhookList) Run(server *Command) error {
 	return w.Flush()
 }
 
-// each calls do for one account, or for all.
-func (c *Command) each(email string, do func(email string) error) error {
+// forEachAccount calls do for one account, or for all.
+func (c *Command) forEachAccount(email string, do func(email string) error) error {
 	if email != "" {
 		return do(email)
 	}
 	var accounts []accountRow
-	if err := c.call("/account/list", nil, &accounts); err != nil {
+	if err := c.callServer("/account/list", nil, &accounts); err != nil {
 		return err
 	}
 	for _, a := range accounts {
-		if err := do(a.Email); err != nil {
+		if err := do(a.AccountEmail); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// status returns the HTTP status of the last call of a webhook as text.
-func status(h webhookRow) string {
+// webhookStatus returns the HTTP status of the last call of a webhook as text.
+func webhookStatus(h webhookRow) string {
 	switch {
 	case h.LastAt.IsZero():
 		return "-"
@@ -125,7 +125,7 @@ func status(h webhookRow) string {
 	return strconv.Itoa(h.LastStatus)
 }
 
-func moment(at time.Time) string {
+func formatTime(at time.Time) string {
 	if at.IsZero() {
 		return "-"
 	}
@@ -143,29 +143,29 @@ func orDash(s string) string {
 const inboxesAPage = 500
 
 func (s *Socket) listInboxes(ctx context.Context, order inboxesOrder) (any, error) {
-	profile, err := s.System.Account(ctx, order.Email)
+	profile, err := s.System.FindAccount(ctx, order.AccountEmail)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.System.ListInboxes(ctx, profile.ID, order.Cursor, inboxesAPage, func(*inbox.View) bool { return true })
-	page := inboxesPage{Damaged: found.Damaged, Next: found.Next}
+	found, err := s.System.ListInboxes(ctx, profile.ID, order.PageCursor, inboxesAPage, func(*inbox.View) bool { return true })
+	page := inboxesPage{DamagedInboxes: found.DamagedAddresses, NextCursor: found.NextCursor}
 	for _, v := range found.Views {
-		row := inboxRow{Address: v.Address, Label: v.Label, Bytes: v.Bytes, Encrypted: v.Encrypted, CreatedAt: v.CreatedAt}
-		row.Messages, row.Unread, row.Last = v.Counts(time.Now())
+		row := inboxRow{Address: v.Address, Label: v.Label, TotalBytes: v.Bytes, IsEncrypted: v.Encrypted, CreatedAt: v.CreatedAt}
+		row.MessageCount, row.UnreadCount, row.LastMessageAt = v.MessageCounts(time.Now())
 		page.Inboxes = append(page.Inboxes, row)
 	}
 	return page, err
 }
 
 func (s *Socket) listWebhooks(ctx context.Context, order emailOrder) (any, error) {
-	profile, err := s.System.Account(ctx, order.Email)
+	profile, err := s.System.FindAccount(ctx, order.AccountEmail)
 	if err != nil {
 		return nil, err
 	}
 	rows := []webhookRow{}
 	hooks, err := s.System.ListWebhooks(ctx, profile.ID)
 	for _, h := range hooks {
-		rows = append(rows, webhookRow{h.ID, h.Event, h.Inbox, h.URL, h.LastAt, h.LastStatus})
+		rows = append(rows, webhookRow{h.ID, h.EventFilter, h.InboxFilter, h.URL, h.LastAt, h.LastStatus})
 	}
 	return rows, err
 }

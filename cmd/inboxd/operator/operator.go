@@ -54,14 +54,14 @@ type Command struct {
 	patience time.Duration // how long a server may take to respond at all; default 10 s
 }
 
-// call sends order to the server's socket and decodes the response into result.
-func (c *Command) call(path string, order, result any) error {
+// callServer sends order to the server's socket and decodes the response into result.
+func (c *Command) callServer(path string, order, result any) error {
 	return c.callWithin(30*time.Second, path, order, result)
 }
 
 func (c *Command) callWithin(timeout time.Duration, path string, order, result any) error {
 	socket := cmp.Or(c.AdminSocket, filepath.Join(c.Data, "admin.sock"))
-	if err := fits(socket); err != nil {
+	if err := checkPath(socket); err != nil {
 		return err
 	}
 	body, err := json.Marshal(order)
@@ -70,12 +70,12 @@ func (c *Command) callWithin(timeout time.Duration, path string, order, result a
 	}
 	// The system accepts connections even for a stopped process. Any response, also a 404, shows
 	// that the server runs; after that the order itself may take its time.
-	alive, err := post(socket, cmp.Or(c.patience, 10*time.Second), "/", nil)
+	alive, err := postOrder(socket, cmp.Or(c.patience, 10*time.Second), "/", nil)
 	if err != nil {
 		return err
 	}
 	_ = alive.Body.Close()
-	resp, err := post(socket, timeout, path, body)
+	resp, err := postOrder(socket, timeout, path, body)
 	if err != nil {
 		return err
 	}
@@ -90,8 +90,8 @@ func (c *Command) callWithin(timeout time.Duration, path string, order, result a
 	return json.NewDecoder(resp.Body).Decode(result)
 }
 
-// post makes one request. Its response must be read within timeout.
-func post(socket string, timeout time.Duration, path string, body []byte) (*http.Response, error) {
+// postOrder makes one request. Its response must be read within timeout.
+func postOrder(socket string, timeout time.Duration, path string, body []byte) (*http.Response, error) {
 	client := http.Client{Timeout: timeout, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

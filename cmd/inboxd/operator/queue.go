@@ -31,31 +31,31 @@ type queueList struct {
 type (
 	queueOrder struct{ Limit int }
 	queuePage  struct {
-		Items []mailqueue.Item `json:"items"`
-		More  bool             `json:"more"`
+		QueueItems []mailqueue.QueueItem `json:"items"`
+		HasMore    bool                  `json:"more"`
 	}
 	mailOrder struct {
-		Inbox string `json:"inbox"`
-		ID    int64  `json:"message_id"`
+		InboxAddress string `json:"inbox"`
+		ID           int64  `json:"message_id"`
 	}
 )
 
 // Run implements the command.
 func (c *queueList) Run(server *Command) error {
 	var queue queuePage
-	if err := server.call("/queue/list", queueOrder{c.Limit}, &queue); err != nil {
+	if err := server.callServer("/queue/list", queueOrder{c.Limit}, &queue); err != nil {
 		return err
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "INBOX\tMESSAGE\tDUE\tATTEMPTS\tSTATUS\tRECIPIENTS\tERROR")
-	for _, i := range queue.Items {
-		due := i.Due.Format(time.RFC3339)
-		if i.Running {
+	for _, i := range queue.QueueItems {
+		due := i.NextAttemptAt.Format(time.RFC3339)
+		if i.IsRunning {
 			due = "now"
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t%s\t%s\n", i.Inbox, i.ID, due, i.Attempts, i.Status, strings.Join(i.Recipients, ","), i.Error)
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t%s\t%s\n", i.InboxAddress, i.ID, due, i.AttemptCount, i.Status, strings.Join(i.WaitingRecipients, ","), i.LastError)
 	}
-	if queue.More {
+	if queue.HasMore {
 		fmt.Fprintln(w, "...")
 	}
 	return w.Flush()
@@ -68,7 +68,7 @@ type queueRetry struct {
 
 // Run implements the command.
 func (c *queueRetry) Run(server *Command) error {
-	return server.call("/queue/retry", mailOrder{c.Inbox, c.Message}, nil)
+	return server.callServer("/queue/retry", mailOrder{c.Inbox, c.Message}, nil)
 }
 
 type queueDrop struct {
@@ -78,66 +78,66 @@ type queueDrop struct {
 
 // Run implements the command.
 func (c *queueDrop) Run(server *Command) error {
-	return server.call("/queue/drop", mailOrder{c.Inbox, c.Message}, nil)
+	return server.callServer("/queue/drop", mailOrder{c.Inbox, c.Message}, nil)
 }
 
 type queueRelease struct{}
 
-// released is the response to a release.
-type released struct {
-	Held bool `json:"held"` // the queue was held before
-	Mail int  `json:"mail"` // number of messages in the queue
+// releaseResult is the response to a release.
+type releaseResult struct {
+	WasHeld         bool `json:"held"` // the queue was held before
+	WaitingMessages int  `json:"mail"` // number of messages in the queue
 }
 
 // Run implements the command.
 func (queueRelease) Run(server *Command) error {
-	var result released
-	if err := server.call("/queue/release", nil, &result); err != nil {
+	var result releaseResult
+	if err := server.callServer("/queue/release", nil, &result); err != nil {
 		return err
 	}
-	if !result.Held {
+	if !result.WasHeld {
 		fmt.Println("nothing was held")
 		return nil
 	}
-	fmt.Printf("released: %d waiting messages, and webhooks\n", result.Mail)
+	fmt.Printf("released: %d waiting messages, and webhooks\n", result.WaitingMessages)
 	return nil
 }
 
 // releaseQueue removes the mark on disk before it releases the queue, so that a released queue is
 // not held again after a restart.
 func (s *Socket) releaseQueue(context.Context, struct{}) (any, error) {
-	result := released{Held: s.System.Held(), Mail: s.System.Mail.Stats().Depth}
-	if !result.Held {
+	result := releaseResult{WasHeld: s.System.IsOutgoingHeld(), WaitingMessages: s.System.MailQueue.ReadStats().QueueDepth}
+	if !result.WasHeld {
 		return result, nil
 	}
-	if err := s.Store.Release(); err != nil {
+	if err := s.Store.ReleaseHold(); err != nil {
 		return nil, err
 	}
-	s.System.Release()
-	slog.Info("outgoing messages and webhooks released", "mail", result.Mail)
+	s.System.ReleaseOutgoing()
+	slog.Info("outgoing messages and webhooks released", "mail", result.WaitingMessages)
 	return result, nil
 }
 
 func (s *Socket) listQueue(ctx context.Context, order queueOrder) (any, error) {
-	items, more, err := s.System.Mail.List(ctx, min(max(order.Limit, 1), 10_000))
+	items, more, err := s.System.MailQueue.ListItems(ctx, min(max(order.Limit, 1), 10_000))
 	return queuePage{items, more}, err
 }
 
 func (s *Socket) retryMail(ctx context.Context, order mailOrder) (any, error) {
-	if s.System.Held() {
+	if s.System.IsOutgoingHeld() {
 		return nil, fault.New(fault.Refused, "The queue of a restored backup is held. Release it with inboxd admin queue release")
 	}
-	return struct{}{}, s.System.Mail.Retry(ctx, canonicalOr(order.Inbox), order.ID)
+	return struct{}{}, s.System.MailQueue.RetryNow(ctx, canonicalOr(order.InboxAddress), order.ID)
 }
 
 func (s *Socket) dropMail(ctx context.Context, order mailOrder) (any, error) {
-	return struct{}{}, s.System.Mail.Drop(ctx, canonicalOr(order.Inbox), order.ID)
+	return struct{}{}, s.System.MailQueue.DropMessage(ctx, canonicalOr(order.InboxAddress), order.ID)
 }
 
 // canonicalOr returns the canonical form of an address. An invalid one is returned as given, and
 // will not be found.
 func canonicalOr(given string) string {
-	if canonical, ok := address.Inbox(given); ok {
+	if canonical, ok := address.CanonicalInbox(given); ok {
 		return canonical
 	}
 	return given

@@ -17,29 +17,29 @@ import (
 	"inboxd/persist"
 )
 
-// Node is the server that executes the operator's commands.
-type Node struct {
-	System  *actors.System
-	Store   *persist.Store
-	Stats   func() Stats
-	BaseURL string
-	Data    string // folder
-	Domain  string // of the service
-	MXHost  string
-	DNS     lookup.ServiceResolver
+// AdminTarget is the server that executes the operator's commands.
+type AdminTarget struct {
+	System        *actors.System
+	Store         *persist.Store
+	ReadStats     func() Stats
+	BaseURL       string
+	DataFolder    string // folder
+	ServiceDomain string // of the service
+	MXHost        string
+	DNS           lookup.ServiceResolver
 }
 
 // Socket is a server of JSON over HTTP. Whoever can open the file (mode 0600) is the operator. It
 // does not change after Open.
 type Socket struct {
-	Node
-	path   string
-	file   os.FileInfo // of path when we created it
-	server *http.Server
+	AdminTarget
+	socketPath string
+	fileInfo   os.FileInfo // of path when we created it
+	httpServer *http.Server
 }
 
-// Open listens on path. It replaces a socket that a crashed run left there.
-func Open(path string, node Node) (*Socket, error) {
+// OpenSocket listens on path. It replaces a socket that a crashed run left there.
+func OpenSocket(path string, node AdminTarget) (*Socket, error) {
 	ln, err := listenPrivate(path)
 	if err != nil {
 		return nil, err
@@ -48,36 +48,36 @@ func Open(path string, node Node) (*Socket, error) {
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
-	s := &Socket{Node: node, path: path, file: file}
+	s := &Socket{AdminTarget: node, socketPath: path, fileInfo: file}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/account/create", handle(s.createAccount))
-	mux.HandleFunc("/account/list", handle(s.listAccounts))
-	mux.HandleFunc("/account/set-plan", handle(s.setPlan))
-	mux.HandleFunc("/dkim/show", handle(s.showDKIM))
-	mux.HandleFunc("/account/delete", handle(s.deleteAccount))
-	mux.HandleFunc("/account/reset-link", handle(s.resetLink))
-	mux.HandleFunc("/key/create", handle(s.createKey))
-	mux.HandleFunc("/inbox/list", handle(s.listInboxes))
-	mux.HandleFunc("/webhook/list", handle(s.listWebhooks))
-	mux.HandleFunc("/dns", handle(s.lookAtDNS))
-	mux.HandleFunc("/queue/list", handle(s.listQueue))
-	mux.HandleFunc("/queue/retry", handle(s.retryMail))
-	mux.HandleFunc("/queue/drop", handle(s.dropMail))
-	mux.HandleFunc("/queue/release", handle(s.releaseQueue))
-	mux.HandleFunc("/backup", handle(s.backup))
-	mux.HandleFunc("/stats", handle(func(context.Context, struct{}) (any, error) { return s.Stats(), nil }))
+	mux.HandleFunc("/account/create", handleOrder(s.createAccount))
+	mux.HandleFunc("/account/list", handleOrder(s.listAccounts))
+	mux.HandleFunc("/account/set-plan", handleOrder(s.setPlan))
+	mux.HandleFunc("/dkim/show", handleOrder(s.showDKIM))
+	mux.HandleFunc("/account/delete", handleOrder(s.deleteAccount))
+	mux.HandleFunc("/account/reset-link", handleOrder(s.resetLink))
+	mux.HandleFunc("/key/create", handleOrder(s.createKey))
+	mux.HandleFunc("/inbox/list", handleOrder(s.listInboxes))
+	mux.HandleFunc("/webhook/list", handleOrder(s.listWebhooks))
+	mux.HandleFunc("/dns", handleOrder(s.lookAtDNS))
+	mux.HandleFunc("/queue/list", handleOrder(s.listQueue))
+	mux.HandleFunc("/queue/retry", handleOrder(s.retryMail))
+	mux.HandleFunc("/queue/drop", handleOrder(s.dropMail))
+	mux.HandleFunc("/queue/release", handleOrder(s.releaseQueue))
+	mux.HandleFunc("/backup", handleOrder(s.makeBackup))
+	mux.HandleFunc("/stats", handleOrder(func(context.Context, struct{}) (any, error) { return s.ReadStats(), nil }))
 	mux.HandleFunc("/debug/pprof/", pprof.Index) // for curl --unix-socket; never on the public port
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	s.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = s.server.Serve(ln) }() // Close ends it
+	s.httpServer = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = s.httpServer.Serve(ln) }() // Close ends it
 	return s, nil
 }
 
 // listenPrivate creates the socket with mode 0600. Until then, the process's umask of 077 keeps
 // other users out.
 func listenPrivate(path string) (net.Listener, error) {
-	if err := fits(path); err != nil {
+	if err := checkPath(path); err != nil {
 		return nil, err
 	}
 	if err := makeRoom(path); err != nil {
@@ -97,8 +97,8 @@ func listenPrivate(path string) (net.Listener, error) {
 // longestPath is the system's limit for a socket's path: sun_path without its final zero, unix(7).
 const longestPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 
-// fits explains a path that is too long; the system would only report an invalid argument.
-func fits(path string) error {
+// checkPath explains a path that is too long; the system would only report an invalid argument.
+func checkPath(path string) error {
 	if len(path) <= longestPath {
 		return nil
 	}
@@ -116,7 +116,7 @@ func makeRoom(path string) error {
 		return fmt.Errorf("the admin socket %s cannot be opened: %w", path, err)
 	case info.Mode().Type() != os.ModeSocket:
 		return fmt.Errorf("%s exists and is not a socket, so it is not replaced. Choose another path with --admin-socket", path)
-	case !abandoned(path):
+	case !isAbandoned(path):
 		return fmt.Errorf("another program listens at %s. Choose another path with --admin-socket", path)
 	}
 	if err := os.Remove(path); err != nil {
@@ -125,8 +125,8 @@ func makeRoom(path string) error {
 	return nil
 }
 
-// abandoned reports whether nothing listens at a socket any more.
-func abandoned(path string) bool {
+// isAbandoned reports whether nothing listens at a socket any more.
+func isAbandoned(path string) bool {
 	conn, err := net.Dial("unix", path)
 	if err == nil {
 		_ = conn.Close()
@@ -138,14 +138,14 @@ func abandoned(path string) bool {
 // not ours: the folder may have been cleared and another server started there.
 func (s *Socket) Close() {
 	// Our open listener keeps the inode from being reused.
-	if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.file) {
-		_ = os.Remove(s.path)
+	if now, err := os.Lstat(s.socketPath); err == nil && os.SameFile(now, s.fileInfo) {
+		_ = os.Remove(s.socketPath)
 	}
-	_ = s.server.Close()
+	_ = s.httpServer.Close()
 }
 
-// handle adapts a function to HTTP. An error becomes 400 with a sentence for the operator.
-func handle[T any](do func(context.Context, T) (any, error)) http.HandlerFunc {
+// handleOrder adapts a function to HTTP. An error becomes 400 with a sentence for the operator.
+func handleOrder[T any](do func(context.Context, T) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var order T
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10)).Decode(&order); err != nil {
@@ -154,7 +154,7 @@ func handle[T any](do func(context.Context, T) (any, error)) http.HandlerFunc {
 		}
 		result, err := do(r.Context(), order)
 		if err != nil {
-			http.Error(w, Sentence(err), http.StatusBadRequest)
+			http.Error(w, ErrorSentence(err), http.StatusBadRequest)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")

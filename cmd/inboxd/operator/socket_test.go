@@ -22,7 +22,7 @@ func shortDir(t *testing.T) string {
 
 func mustOpen(t *testing.T, path string) *Socket {
 	t.Helper()
-	s, err := Open(path, Node{Stats: func() Stats { return Stats{Version: "v1"} }})
+	s, err := OpenSocket(path, AdminTarget{ReadStats: func() Stats { return Stats{Version: "v1"} }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func mustOpen(t *testing.T, path string) *Socket {
 func answers(t *testing.T, path string) {
 	t.Helper()
 	var stats Stats
-	if err := (&Command{AdminSocket: path}).call("/stats", struct{}{}, &stats); err != nil || stats.Version != "v1" {
+	if err := (&Command{AdminSocket: path}).callServer("/stats", struct{}{}, &stats); err != nil || stats.Version != "v1" {
 		t.Errorf("%s: %v, version %q", path, err, stats.Version)
 	}
 }
@@ -71,7 +71,7 @@ func TestOpenLeavesWhatIsNotOurs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := Open(path, Node{})
+		s, err := OpenSocket(path, AdminTarget{})
 		if err == nil {
 			s.Close()
 		}
@@ -129,8 +129,8 @@ func TestLengthOfThePath(t *testing.T) {
 	longest := filepath.Join(dir, strings.Repeat("s", longestPath-len(dir)-1))
 	mustOpen(t, longest)
 	answers(t, longest)
-	_, err := Open(longest+"s", Node{})
-	for side, err := range map[string]error{"server": err, "command": (&Command{AdminSocket: longest + "s"}).call("/stats", nil, nil)} {
+	_, err := OpenSocket(longest+"s", AdminTarget{})
+	for side, err := range map[string]error{"server": err, "command": (&Command{AdminSocket: longest + "s"}).callServer("/stats", nil, nil)} {
 		if err == nil {
 			t.Errorf("the %s takes what is too long", side)
 			continue

@@ -7,15 +7,15 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// Sentence returns the text of an error for an operator: a fault's own sentence with its cause.
-func Sentence(err error) string {
+// ErrorSentence returns the text of an error for an operator: a fault's own sentence with its cause.
+func ErrorSentence(err error) string {
 	var f *fault.Error
 	if !errors.As(err, &f) {
 		return err.Error()
 	}
 	text := f.Detail
-	if f.Field != "" {
-		text = fmt.Sprintf("Invalid request: '%s' %s", f.Field, f.Detail)
+	if f.FieldName != "" {
+		text = fmt.Sprintf("Invalid request: '%s' %s", f.FieldName, f.Detail)
 	}
 	if f.Err != nil {
 		text += ": " + f.Err.Error()

@@ -31,7 +31,7 @@ func TestFigures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := read(root)
+	got, err := readTree(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,17 +52,17 @@ func TestFigures(t *testing.T) {
 		{"its lines", "", 22, false},
 		{"lines of test support and tools, not among them", "internal/mail/otp", 6, false},
 	}
-	for i, f := range got.figures() {
+	for i, f := range got.computeFigures() {
 		w := want[i]
 		first := ""
-		if len(f.where) > 0 {
-			first = f.where[0].at
+		if len(f.worstPlaces) > 0 {
+			first = f.worstPlaces[0].at
 		}
-		if f.name != w.name || f.n != w.n || f.over() != w.over || first != w.first {
-			t.Errorf("%q = %d at %q over %v, want %q = %d at %q over %v", f.name, f.n, first, f.over(), w.name, w.n, w.first, w.over)
+		if f.name != w.name || f.n != w.n || f.isOver() != w.over || first != w.first {
+			t.Errorf("%q = %d at %q over %v, want %q = %d at %q over %v", f.name, f.n, first, f.isOver(), w.name, w.n, w.first, w.over)
 		}
-		if f.over() != strings.HasPrefix(f.String(), "over") {
-			t.Errorf("%q is over: %v, printed as %q", f.name, f.over(), f)
+		if f.isOver() != strings.HasPrefix(f.String(), "over") {
+			t.Errorf("%q is over: %v, printed as %q", f.name, f.isOver(), f)
 		}
 	}
 }

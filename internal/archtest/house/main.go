@@ -13,20 +13,20 @@ func main() {
 	root := flag.String("root", ".", "folder of the module")
 	check := flag.Bool("check", false, "fail when a bound does not hold")
 	flag.Parse()
-	t, err := read(*root)
+	t, err := readTree(*root)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "house:", err)
 		os.Exit(2)
 	}
 	broken := 0
-	for _, f := range t.figures() {
+	for _, f := range t.computeFigures() {
 		fmt.Print(f)
-		if f.over() {
+		if f.isOver() {
 			broken++
 		}
 	}
 	fmt.Println()
-	for _, l := range t.longest() {
+	for _, l := range t.longestFigures() {
 		fmt.Print(l)
 	}
 	if broken > 0 {

@@ -13,32 +13,32 @@ import (
 	"strings"
 )
 
-// module is the prefix of the project's own imports.
-const module = "inboxd/"
+// modulePrefix is the prefix of the project's own imports.
+const modulePrefix = "inboxd/"
 
-// source is one production file.
-type source struct {
-	path, folder string
-	lines        int
-	tokens       int // of Go, without comments
-	documented   bool
-	imports      []string            // folders of the project
-	methods      map[string][]string // names, by receiver; those of an interface, too
-	embedded     map[string][]string // by type: "folder Type" of what it embeds
-	functions    []place             // with their lines
-	operators    []place             // lines with at least four && and ||
+// sourceFile is one production file.
+type sourceFile struct {
+	path, folder  string
+	lineCount     int
+	tokenCount    int // of Go, without comments
+	isDocumented  bool
+	imports       []string            // folders of the project
+	methods       map[string][]string // names, by receiver; those of an interface, too
+	embeddedTypes map[string][]string // by type: "folder Type" of what it embeds
+	functions     []countedPlace      // with their lines
+	complexLines  []countedPlace      // lines with at least four && and ||
 }
 
-// place is somewhere in the tree and a number that was counted there.
-type place struct {
+// countedPlace is somewhere in the tree and a number that was counted there.
+type countedPlace struct {
 	at string
 	n  int
 }
 
 // tree is every production file below a root.
-type tree []*source
+type tree []*sourceFile
 
-func read(root string) (tree, error) {
+func readTree(root string) (tree, error) {
 	var t tree
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -53,14 +53,14 @@ func read(root string) (tree, error) {
 		if err != nil {
 			return err
 		}
-		s, err := parse(path, filepath.ToSlash(name))
+		s, err := parseFile(path, filepath.ToSlash(name))
 		t = append(t, s)
 		return err
 	})
 	return t, err
 }
 
-func parse(file, name string) (*source, error) {
+func parseFile(file, name string) (*sourceFile, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -70,18 +70,18 @@ func parse(file, name string) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &source{
-		path:       name,
-		folder:     filepath.ToSlash(filepath.Dir(name)),
-		lines:      bytes.Count(text, []byte("\n")),
-		documented: f.Doc.Text() != "",
-		methods:    map[string][]string{},
-		embedded:   map[string][]string{},
+	s := &sourceFile{
+		path:          name,
+		folder:        filepath.ToSlash(filepath.Dir(name)),
+		lineCount:     bytes.Count(text, []byte("\n")),
+		isDocumented:  f.Doc.Text() != "",
+		methods:       map[string][]string{},
+		embeddedTypes: map[string][]string{},
 	}
-	s.tokens, s.operators = scan(name, text)
+	s.tokenCount, s.complexLines = scanTokens(name, text)
 	folders := map[string]string{} // by the name in this file
 	for _, i := range f.Imports {
-		if own, ok := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), module); ok {
+		if own, ok := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), modulePrefix); ok {
 			s.imports = append(s.imports, own)
 			folders[path.Base(own)] = own
 			if i.Name != nil {
@@ -92,7 +92,7 @@ func parse(file, name string) (*source, error) {
 	for _, d := range f.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			s.function(set, d)
+			s.addFunction(set, d)
 		case *ast.GenDecl:
 			for _, spec := range d.Specs {
 				if t, ok := spec.(*ast.TypeSpec); ok {
@@ -104,7 +104,7 @@ func parse(file, name string) (*source, error) {
 	return s, nil
 }
 
-func (s *source) function(set *token.FileSet, fn *ast.FuncDecl) {
+func (s *sourceFile) addFunction(set *token.FileSet, fn *ast.FuncDecl) {
 	name := fn.Name.Name
 	if fn.Recv != nil {
 		receiver := receiverOf(fn.Recv.List[0].Type)
@@ -112,11 +112,11 @@ func (s *source) function(set *token.FileSet, fn *ast.FuncDecl) {
 		name = receiver + "." + name
 	}
 	lines := set.Position(fn.End()).Line - set.Position(fn.Pos()).Line + 1
-	s.functions = append(s.functions, place{s.path + " " + name, lines})
+	s.functions = append(s.functions, countedPlace{s.path + " " + name, lines})
 }
 
 // typeSpec notes what a type embeds, and the methods of an interface.
-func (s *source) typeSpec(t *ast.TypeSpec, folders map[string]string) {
+func (s *sourceFile) typeSpec(t *ast.TypeSpec, folders map[string]string) {
 	var fields []*ast.Field
 	name, methods := t.Name.Name, false
 	switch declared := t.Type.(type) {
@@ -129,9 +129,9 @@ func (s *source) typeSpec(t *ast.TypeSpec, folders map[string]string) {
 		if len(field.Names) == 0 {
 			pkg, other, imported := strings.Cut(receiverOf(field.Type), ".")
 			if !imported {
-				s.embedded[name] = append(s.embedded[name], s.folder+" "+pkg)
+				s.embeddedTypes[name] = append(s.embeddedTypes[name], s.folder+" "+pkg)
 			} else if folders[pkg] != "" {
-				s.embedded[name] = append(s.embedded[name], folders[pkg]+" "+other)
+				s.embeddedTypes[name] = append(s.embeddedTypes[name], folders[pkg]+" "+other)
 			}
 		} else if methods {
 			s.methods[name] = append(s.methods[name], field.Names[0].Name)
@@ -155,9 +155,9 @@ func receiverOf(e ast.Expr) string {
 	return "?"
 }
 
-// scan counts tokens, and finds the lines with at least four && and ||. What is in strings and comments does
+// scanTokens counts tokens, and finds the lines with at least four && and ||. What is in strings and comments does
 // not count, nor do semicolons that no one wrote.
-func scan(name string, text []byte) (tokens int, found []place) {
+func scanTokens(name string, text []byte) (tokens int, found []countedPlace) {
 	set := token.NewFileSet()
 	file := set.AddFile(name, -1, len(text))
 	var s scanner.Scanner
@@ -171,7 +171,7 @@ func scan(name string, text []byte) (tokens int, found []place) {
 		at := set.PositionFor(pos, false)
 		if at.Line != line || tok == token.EOF {
 			if n >= 4 {
-				found = append(found, place{token.Position{Filename: name, Line: line}.String(), n})
+				found = append(found, countedPlace{token.Position{Filename: name, Line: line}.String(), n})
 			}
 			line, n = at.Line, 0
 		}

@@ -22,24 +22,24 @@ const (
 	MaxLength = 254
 )
 
-// Inbox returns the form in which an inbox is stored and looked up: a plain dot-atom in lower case
+// CanonicalInbox returns the form in which an inbox is stored and looked up: a plain dot-atom in lower case
 // and NFC, at a domain in the form of Domain. It contains no quotes, source routes, %-hacks, bang
 // paths, literals or control bytes. A tag is kept, see WithoutTag, and may be longer than a prefix.
 // False means that it cannot be an inbox's address.
-func Inbox(s string) (string, bool) {
+func CanonicalInbox(s string) (string, bool) {
 	if len(s) > MaxLength {
 		return "", false
 	}
 	local, domain := Split(s)
-	local = unquoted(local)
+	local = unquoteLocal(local)
 	if !IsDotAtom(local) || strings.ContainsAny(local, "%!") {
 		return "", false
 	}
-	domain, ok := Domain(domain)
+	domain, ok := CanonicalDomain(domain)
 	if !ok {
 		return "", false
 	}
-	local = Fold(local)
+	local = FoldLocal(local)
 	canonical := local + "@" + domain
 	prefix, _ := Split(WithoutTag(canonical))
 	if len(prefix) > MaxLocal || len(canonical) > MaxLength || !IsDotAtom(local) {
@@ -48,32 +48,32 @@ func Inbox(s string) (string, bool) {
 	return canonical, true
 }
 
-// Fold returns the canonical form of a local part: lower case, NFC.
-func Fold(local string) string { return norm.NFC.String(strings.ToLower(local)) }
+// FoldLocal returns the canonical form of a local part: lower case, NFC.
+func FoldLocal(local string) string { return norm.NFC.String(strings.ToLower(local)) }
 
-// fits is also applied to the canonical form, because folding can lengthen a local part, and
+// fitsLimits is also applied to the canonical form, because folding can lengthen a local part, and
 // A-labels are longer than their Unicode form.
-func fits(local, domain string) bool {
+func fitsLimits(local, domain string) bool {
 	return len(local)+1+len(domain) <= MaxLength
 }
 
-// Recipient returns the form in which messages are sent to an address. Its local part, of any
+// CanonicalRecipient returns the form in which messages are sent to an address. Its local part, of any
 // script (RFC 6531), is unchanged, because its case matters to the receiver, but unnecessary quotes
 // are removed. Its domain has the form of Domain. Dots may be anywhere in the local part, because
 // some carriers assigned such mailboxes. The error ends a sentence that begins with "An address".
-func Recipient(s string) (string, error) {
+func CanonicalRecipient(s string) (string, error) {
 	if len(s) > MaxLength {
 		return "", fmt.Errorf("that is too long (%d characters). The limit is %d characters", utf8.RuneCountInString(s), MaxLength)
 	}
 	local, name := Split(s)
-	if local = unquoted(local); !isAtoms(local) {
+	if local = unquoteLocal(local); !isAtoms(local) {
 		return "", errForm
 	}
-	domain, ok := Domain(name)
+	domain, ok := CanonicalDomain(name)
 	if !ok || EndsInNumber(domain) {
 		return "", errDomain
 	}
-	if !fits(local, domain) {
+	if !fitsLimits(local, domain) {
 		return "", errLongInASCII
 	}
 	return local + "@" + domain, nil
@@ -85,28 +85,28 @@ var (
 	errLongInASCII = errors.New("that is too long once its domain is in ASCII")
 )
 
-// Sender returns the form of an envelope sender, to whom we only reply: any mailbox of RFC 5321
+// CanonicalSender returns the form of an envelope sender, to whom we only reply: any mailbox of RFC 5321
 // section 4.1.2, and the local parts that Recipient allows. The local part keeps its case and may
 // be a quoted string that needs its quotes, with % and !. The domain is a host in the form of Host,
 // or an address literal.
-func Sender(s string) (string, bool) {
+func CanonicalSender(s string) (string, bool) {
 	local, domain := Split(s)
-	if local = unquoted(local); !isAtoms(local) && !isQuoted(local) {
+	if local = unquoteLocal(local); !isAtoms(local) && !isQuoted(local) {
 		return "", false
 	}
 	ok := isLiteral(domain)
 	if !ok {
-		domain, ok = Host(domain)
+		domain, ok = CanonicalHost(domain)
 	}
-	if !ok || len(s) > MaxLength || !fits(local, domain) {
+	if !ok || len(s) > MaxLength || !fitsLimits(local, domain) {
 		return "", false
 	}
 	return local + "@" + domain, true
 }
 
-// Written returns the form of a mailbox in an SMTP command and in a header field. A local part that
+// WireForm returns the form of a mailbox in an SMTP command and in a header field. A local part that
 // is neither a dot-atom nor quoted, such as one that ends in a dot, is quoted.
-func Written(mailbox string) string {
+func WireForm(mailbox string) string {
 	local, domain := Split(mailbox)
 	if local == "" || local[0] == '"' || IsDotAtom(local) {
 		return mailbox
@@ -114,9 +114,9 @@ func Written(mailbox string) string {
 	return `"` + local + `"@` + domain
 }
 
-// unquoted returns the plain form of a quoted local part that needs no quotes, which is equivalent
+// unquoteLocal returns the plain form of a quoted local part that needs no quotes, which is equivalent
 // (RFC 5321 section 4.1.2), and any other unchanged.
-func unquoted(local string) string {
+func unquoteLocal(local string) string {
 	if !isQuoted(local) {
 		return local
 	}

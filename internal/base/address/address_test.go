@@ -73,13 +73,13 @@ func TestOneAddress(t *testing.T) {
 		{"a\u202eb@b.test", "", "", ""}, // a direction override is not visible
 		{"a\u00a0b@b.test", "", "", ""}, // a no-break space is not visible either
 	} {
-		if got, ok := Inbox(c.in); got != c.inbox || ok != (c.inbox != "") {
+		if got, ok := CanonicalInbox(c.in); got != c.inbox || ok != (c.inbox != "") {
 			t.Errorf("inbox %q: %q, %v; want %q", c.in, got, ok, c.inbox)
 		}
-		if got, err := Recipient(c.in); got != c.recipient || (err == nil) != (c.recipient != "") {
+		if got, err := CanonicalRecipient(c.in); got != c.recipient || (err == nil) != (c.recipient != "") {
 			t.Errorf("recipient %q: %q, %v; want %q", c.in, got, err, c.recipient)
 		}
-		if got, ok := Sender(c.in); got != c.sender || ok != (c.sender != "") {
+		if got, ok := CanonicalSender(c.in); got != c.sender || ok != (c.sender != "") {
 			t.Errorf("sender %q: %q, %v; want %q", c.in, got, ok, c.sender)
 		}
 	}
@@ -106,10 +106,10 @@ func TestOneName(t *testing.T) {
 		{strings.Repeat("ü.", 84) + "a", "", ""}, // 253 bytes, 841 in ASCII
 		{"", "", ""}, {".", "", ""}, {"a.", "", ""}, {".a", "", ""}, {"[::1]", "", ""}, {"::1", "", ""}, {"*.a", "", ""}, {"a@b", "", ""}, {"a:1", "", ""},
 	} {
-		if got, ok := Domain(c.in); got != c.domain || ok != (c.domain != "") {
+		if got, ok := CanonicalDomain(c.in); got != c.domain || ok != (c.domain != "") {
 			t.Errorf("domain %q: %q, %v; want %q", c.in, got, ok, c.domain)
 		}
-		if got, ok := Host(c.in); got != c.host || ok != (c.host != "") {
+		if got, ok := CanonicalHost(c.in); got != c.host || ok != (c.host != "") {
 			t.Errorf("host %q: %q, %v; want %q", c.in, got, ok, c.host)
 		}
 	}
@@ -127,7 +127,7 @@ func TestWritten(t *testing.T) {
 		"a.b@c.test": "a.b@c.test", "user.@c.test": `"user."@c.test`, "us..er@c.test": `"us..er"@c.test`, ".u@c.test": `".u"@c.test`,
 		`"a b"@c.test`: `"a b"@c.test`, "ü.@c.test": `"ü."@c.test`, "a@[192.0.2.1]": "a@[192.0.2.1]", "c.test": "c.test", "": "",
 	} {
-		if got := Written(in); got != want {
+		if got := WireForm(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
@@ -164,14 +164,14 @@ func FuzzInbox(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got, ok := Inbox(s)
+		got, ok := CanonicalInbox(s)
 		if !ok {
 			if got != "" {
 				t.Fatalf("%q is refused, yet %q", s, got)
 			}
 			return
 		}
-		if again, ok := Inbox(got); again != got || !ok {
+		if again, ok := CanonicalInbox(got); again != got || !ok {
 			t.Fatalf("%q is %q, that is %q, %v", s, got, again, ok)
 		}
 		local, domain, _ := strings.Cut(got, "@")
@@ -182,13 +182,13 @@ func FuzzInbox(f *testing.F) {
 		}
 		if plain := WithoutTag(got); !strings.HasSuffix(plain, "@"+domain) || plain != WithoutTag(plain) {
 			t.Fatalf("%q without its tag is %q", got, plain)
-		} else if found, ok := Inbox(plain); ok && found != plain { // a.+b@x.test becomes invalid
+		} else if found, ok := CanonicalInbox(plain); ok && found != plain { // a.+b@x.test becomes invalid
 			t.Fatalf("%q without its tag is %q, that is %q", got, plain, found)
 		}
-		if to, err := Recipient(got); !EndsInNumber(domain) && (err != nil || to != got) {
+		if to, err := CanonicalRecipient(got); !EndsInNumber(domain) && (err != nil || to != got) {
 			t.Fatalf("mail to the inbox %q goes to %q, %v", got, to, err)
 		}
-		if from, ok := Sender(got); !ok || from != got {
+		if from, ok := CanonicalSender(got); !ok || from != got {
 			t.Fatalf("mail of the inbox %q comes from %q, %v", got, from, ok)
 		}
 	})
@@ -200,18 +200,18 @@ func FuzzMailbox(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		from, ok := Sender(s)
-		if again, _ := Sender(from); ok && again != from {
+		from, ok := CanonicalSender(s)
+		if again, _ := CanonicalSender(from); ok && again != from {
 			t.Fatalf("the sender %q is %q, that is %q", s, from, again)
 		}
-		to, err := Recipient(s)
+		to, err := CanonicalRecipient(s)
 		if err != nil {
 			if to != "" {
 				t.Fatalf("%q is refused, yet %q", s, to)
 			}
 			return
 		}
-		if again, err := Recipient(to); err != nil || again != to {
+		if again, err := CanonicalRecipient(to); err != nil || again != to {
 			t.Fatalf("the recipient %q is %q, that is %q, %v", s, to, again, err)
 		}
 		if from != to {
@@ -223,8 +223,8 @@ func FuzzMailbox(f *testing.F) {
 		if local, _ := Split(to); local != given && local != strings.NewReplacer(`"`, "", `\`, "").Replace(given) {
 			t.Fatalf("%q is sent to as %q", s, to)
 		}
-		if same, ok := Sender(Written(to)); !ok || same != to {
-			t.Fatalf("%q is written as %q, that is %q, %v", to, Written(to), same, ok)
+		if same, ok := CanonicalSender(WireForm(to)); !ok || same != to {
+			t.Fatalf("%q is written as %q, that is %q, %v", to, WireForm(to), same, ok)
 		}
 	})
 }
@@ -246,8 +246,8 @@ func checkName(t *testing.T, name string) {
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") != "" || name == "" || len(name) > MaxName {
 		t.Fatalf("%q is a domain", name)
 	}
-	domain, ok := Domain(name)
-	host, known := Host(name)
+	domain, ok := CanonicalDomain(name)
+	host, known := CanonicalHost(name)
 	if !ok || !known || domain != name || host != name {
 		t.Fatalf("%q is %q as domain and %q as host", name, domain, host)
 	}
@@ -255,6 +255,6 @@ func checkName(t *testing.T, name string) {
 
 func BenchmarkInbox(b *testing.B) {
 	for b.Loop() {
-		Inbox("calm-otter-1234@n4kq7vwxyz.inbox.localhost")
+		CanonicalInbox("calm-otter-1234@n4kq7vwxyz.inbox.localhost")
 	}
 }

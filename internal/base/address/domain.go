@@ -12,10 +12,10 @@ const (
 	maxLabel = 63
 )
 
-// Host returns the canonical form of a name from a stranger that DNS may contain: lower case,
+// CanonicalHost returns the canonical form of a name from a stranger that DNS may contain: lower case,
 // A-labels, no final dot. Its labels contain letters, digits, inner hyphens and underscores,
 // because such names exist. It may be the text of an IPv4 address.
-func Host(s string) (string, bool) {
+func CanonicalHost(s string) (string, bool) {
 	name, ok := toASCII(s)
 	if !ok || len(name) > MaxName {
 		return "", false
@@ -28,11 +28,11 @@ func Host(s string) (string, bool) {
 	return name, true
 }
 
-// Domain returns the canonical form of a domain that people may register and messages are sent to.
+// CanonicalDomain returns the canonical form of a domain that people may register and messages are sent to.
 // It is Host without underscores, and with two hyphens in third and fourth place only in A-labels
 // (RFC 5891 section 4.2.3.1).
-func Domain(s string) (string, bool) {
-	name, ok := Host(s)
+func CanonicalDomain(s string) (string, bool) {
+	name, ok := CanonicalHost(s)
 	if !ok || strings.IndexByte(name, '_') >= 0 {
 		return "", false
 	}

@@ -4,5 +4,5 @@
 // failpoints it does nothing. It does not know the places that use it.
 package failpoint
 
-// Here marks the place with that name.
-func Here(string) {}
+// MarkPoint marks the place with that name.
+func MarkPoint(string) {}

@@ -6,9 +6,9 @@ package failpoint
 
 import "os"
 
-// Here blocks forever if the environment selects this place, so that a test can kill the process
+// MarkPoint blocks forever if the environment selects this place, so that a test can kill the process
 // there.
-func Here(name string) {
+func MarkPoint(name string) {
 	if os.Getenv("FAILPOINT") == name {
 		_, _ = os.Stderr.WriteString("failpoint " + name + "\n")
 		select {}

@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// Kind says what the caller can do about a failure.
-type Kind uint8
+// ErrorKind says what the caller can do about a failure.
+type ErrorKind uint8
 
 // The zero Kind is Internal, so that an unclassified error is our bug and never the caller's.
 const (
-	Internal        Kind = iota // our bug: nothing the caller can do
-	Unauthenticated             // present a valid credential
-	Forbidden                   // use another credential
-	NoInbox                     // no live inbox at this address
-	NotFound                    // something inside the inbox or account does not exist
-	Invalid                     // correct the request
-	Refused                     // refused by a plan or business rule
-	TooLarge                    // send less
-	TooMany                     // slow down, RetryAfter says how long
-	InboxFull                   // this one inbox is over its quota
-	StorageFull                 // the disk is full: retry later, not soon
-	Unavailable                 // try again soon
-	Damaged                     // stored data is no longer readable
-	Moved                       // owned by another node: retry soon
-	Unsupported                 // send the content in another form
+	Internal               ErrorKind = iota // our bug: nothing the caller can do
+	Unauthenticated                         // present a valid credential
+	Forbidden                               // use another credential
+	NoInbox                                 // no live inbox at this address
+	NotFound                                // something inside the inbox or account does not exist
+	InvalidRequest                          // correct the request
+	Refused                                 // refused by a plan or business rule
+	TooLarge                                // send less
+	TooMany                                 // slow down, RetryAfter says how long
+	InboxFull                               // this one inbox is over its quota
+	StorageFull                             // the disk is full: retry later, not soon
+	TemporarilyUnavailable                  // try again soon
+	DataDamaged                             // stored data is no longer readable
+	MovedAway                               // owned by another node: retry soon
+	UnsupportedContent                      // send the content in another form
 )
 
 var kindNames = [...]string{
@@ -36,7 +36,7 @@ var kindNames = [...]string{
 	"refused", "too large", "too many", "inbox full", "storage full", "unavailable", "damaged", "moved", "unsupported",
 }
 
-func (k Kind) String() string {
+func (k ErrorKind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
 	}
@@ -47,31 +47,31 @@ func (k Kind) String() string {
 // internals. Err is the cause, for our own log only. With a Field, Detail is the end of a sentence
 // that the edge begins, because each edge has its own names of fields.
 type Error struct {
-	Kind       Kind
-	Field      string // of the request, only for Invalid
+	Kind       ErrorKind
+	FieldName  string // of the request, only for Invalid
 	Detail     string
 	RetryAfter time.Duration // with TooMany and Unavailable; zero lets the edge choose
 	Err        error
 }
 
 // New makes an Error without a cause.
-func New(kind Kind, detail string) *Error { return &Error{Kind: kind, Detail: detail} }
+func New(kind ErrorKind, detail string) *Error { return &Error{Kind: kind, Detail: detail} }
 
-// Field makes an Invalid Error about one field of the request. The formatted text follows the
+// InvalidField makes an Invalid Error about one field of the request. The formatted text follows the
 // field's name: "is empty".
-func Field(name, format string, args ...any) *Error {
-	return &Error{Kind: Invalid, Field: name, Detail: fmt.Sprintf(format, args...)}
+func InvalidField(name, format string, args ...any) *Error {
+	return &Error{Kind: InvalidRequest, FieldName: name, Detail: fmt.Sprintf(format, args...)}
 }
 
 // Wrap makes an Error that keeps its cause for the log.
-func Wrap(kind Kind, detail string, err error) *Error {
+func Wrap(kind ErrorKind, detail string, err error) *Error {
 	return &Error{Kind: kind, Detail: detail, Err: err}
 }
 
 func (e *Error) Error() string {
 	text := e.Kind.String() + ": "
-	if e.Field != "" {
-		text += "'" + e.Field + "' "
+	if e.FieldName != "" {
+		text += "'" + e.FieldName + "' "
 	}
 	text += e.Detail
 	if e.Err != nil {
@@ -83,7 +83,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // KindOf returns the Kind of err, Internal for an error that is not a fault.
-func KindOf(err error) Kind {
+func KindOf(err error) ErrorKind {
 	var f *Error
 	if errors.As(err, &f) {
 		return f.Kind
@@ -92,4 +92,4 @@ func KindOf(err error) Kind {
 }
 
 // Is reports whether err is a fault of kind.
-func Is(err error, kind Kind) bool { return err != nil && KindOf(err) == kind }
+func Is(err error, kind ErrorKind) bool { return err != nil && KindOf(err) == kind }

@@ -14,12 +14,12 @@ func TestKindOf(t *testing.T) {
 	full := fault.New(fault.InboxFull, "This inbox is full")
 	for _, c := range []struct {
 		err  error
-		want fault.Kind
+		want fault.ErrorKind
 	}{
 		{full, fault.InboxFull},
 		{fmt.Errorf("deliver: %w", full), fault.InboxFull},
 		{errors.Join(io.EOF, full), fault.InboxFull},
-		{fault.Wrap(fault.Unavailable, "Try again soon", full), fault.Unavailable}, // the outer one counts
+		{fault.Wrap(fault.TemporarilyUnavailable, "Try again soon", full), fault.TemporarilyUnavailable}, // the outer one counts
 		{io.EOF, fault.Internal},
 		{&fault.Error{}, fault.Internal},
 		{nil, fault.Internal},
@@ -42,7 +42,7 @@ func TestError(t *testing.T) {
 	if got := plain.Error(); got != "not found: Message 7 not found" {
 		t.Error(got)
 	}
-	if got := fault.Field("prefix", "is too long (%d characters)", 65).Error(); got != "invalid: 'prefix' is too long (65 characters)" {
+	if got := fault.InvalidField("prefix", "is too long (%d characters)", 65).Error(); got != "invalid: 'prefix' is too long (65 characters)" {
 		t.Error(got)
 	}
 	wrapped := fault.Wrap(fault.StorageFull, "The disk is full", io.ErrShortWrite)
@@ -56,15 +56,15 @@ func TestError(t *testing.T) {
 
 // TestKindNames checks that every kind has a unique name.
 func TestKindNames(t *testing.T) {
-	seen := map[string]fault.Kind{}
-	for k := fault.Internal; k <= fault.Unsupported; k++ {
+	seen := map[string]fault.ErrorKind{}
+	for k := fault.Internal; k <= fault.UnsupportedContent; k++ {
 		name := k.String()
 		if other, twice := seen[name]; twice || name == "" || name == "unknown" {
 			t.Errorf("kind %d is called %q like %d", k, name, other)
 		}
 		seen[name] = k
 	}
-	if got := (fault.Unsupported + 1).String(); got != "unknown" {
+	if got := (fault.UnsupportedContent + 1).String(); got != "unknown" {
 		t.Errorf("a kind beyond the last is called %q", got)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"runtime"
 )
 
-// Panicked describes a recovered panic for the log without user data. A runtime error, which
+// DescribePanic describes a recovered panic for the log without user data. A runtime error, which
 // contains only indexes and sizes, is logged completely; any other value only by its type.
-func Panicked(p any) string {
+func DescribePanic(p any) string {
 	if err, ours := p.(runtime.Error); ours {
 		return err.Error()
 	}

@@ -9,7 +9,7 @@ import (
 
 func TestPanicked(t *testing.T) {
 	told := func(fn func()) (text string) {
-		defer func() { text = fault.Panicked(recover()) }()
+		defer func() { text = fault.DescribePanic(recover()) }()
 		fn()
 		return ""
 	}

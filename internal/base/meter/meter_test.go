@@ -8,7 +8,7 @@ import (
 )
 
 func TestReading(t *testing.T) {
-	var s Seconds
+	var s DurationHistogram
 	var all sync.WaitGroup
 	for by := range uint64(20) {
 		all.Go(func() {
@@ -18,8 +18,8 @@ func TestReading(t *testing.T) {
 		})
 	}
 	all.Wait()
-	r := s.Read()
-	if r.Count != 60 || r.Buckets[0.0001] != 20 || r.Buckets[0.00025] != 40 || r.Buckets[60] != 40 {
+	r := s.TakeSnapshot()
+	if r.Count != 60 || r.BucketCounts[0.0001] != 20 || r.BucketCounts[0.00025] != 40 || r.BucketCounts[60] != 40 {
 		t.Errorf("%+v", r)
 	}
 	if want := 20 * (0.000201 + 120); r.Sum < want-1e-6 || r.Sum > want+1e-6 {
@@ -35,7 +35,7 @@ func TestShardsShareNoLine(t *testing.T) {
 }
 
 func BenchmarkObserve(b *testing.B) {
-	var s Seconds
+	var s DurationHistogram
 	b.RunParallel(func(pb *testing.PB) {
 		by := uint64(uintptr(unsafe.Pointer(pb)) >> 6)
 		for pb.Next() {

@@ -9,68 +9,68 @@ import (
 	"syscall"
 )
 
-// Policy says which addresses are allowed. The zero value allows only public unicast.
-type Policy struct {
-	Allow []netip.Prefix   // the operator's exceptions; they override everything else
-	Own   []netip.AddrPort // our own listeners; an unspecified address means all addresses of this machine
+// AddressPolicy says which addresses are allowed. The zero value allows only public unicast.
+type AddressPolicy struct {
+	AllowedPrefixes []netip.Prefix   // the operator's exceptions; they override everything else
+	OwnListeners    []netip.AddrPort // our own listeners; an unspecified address means all addresses of this machine
 }
 
-// Refused is the error for an address that is not allowed.
-type Refused struct {
-	Addr netip.Addr
-	Why  string // "loopback", "private", ...
+// RefusedError is the error for an address that is not allowed.
+type RefusedError struct {
+	Addr          netip.Addr
+	RefusalReason string // "loopback", "private", ...
 }
 
-func (e *Refused) Error() string {
+func (e *RefusedError) Error() string {
 	if !e.Addr.IsValid() {
-		return "this is refused: " + e.Why
+		return "this is refused: " + e.RefusalReason
 	}
-	return e.Addr.String() + " is refused: " + e.Why
+	return e.Addr.String() + " is refused: " + e.RefusalReason
 }
 
-// Check returns a *Refused for an address outside the policy. For an IPv6 address that contains an
+// CheckAddr returns a *Refused for an address outside the policy. For an IPv6 address that contains an
 // IPv4 address, the latter must also be allowed: allowing the translator's prefix (64:ff9b::/96)
 // does not allow 127.0.0.1 behind it.
-func (p Policy) Check(addr netip.Addr) error {
+func (p AddressPolicy) CheckAddr(addr netip.Addr) error {
 	if !addr.IsValid() {
-		return &Refused{addr, "not an address"}
+		return &RefusedError{addr, "not an address"}
 	}
 	if addr.Zone() != "" {
-		return &Refused{addr, "link-local"} // a zone has no meaning outside this machine
+		return &RefusedError{addr, "link-local"} // a zone has no meaning outside this machine
 	}
-	inner, wrapped := embedded(addr)
+	inner, wrapped := embeddedIPv4(addr)
 	switch {
-	case addr.Is4In6() && p.allows(inner):
+	case addr.Is4In6() && p.allowsAddr(inner):
 		return nil // the connection would be made to inner
-	case p.allows(addr) && wrapped:
-		return p.Check(inner)
-	case p.allows(addr):
+	case p.allowsAddr(addr) && wrapped:
+		return p.CheckAddr(inner)
+	case p.allowsAddr(addr):
 		return nil
 	}
-	if why := special(addr); why != "" {
-		return &Refused{addr, why}
+	if why := specialReason(addr); why != "" {
+		return &RefusedError{addr, why}
 	}
 	return nil
 }
 
-// Control is for net.Dialer.Control. It checks the address that is really connected to, so that a
+// DialControl is for net.Dialer.Control. It checks the address that is really connected to, so that a
 // second lookup cannot substitute another one. In addition to Check, it refuses our own listeners.
-func (p Policy) Control(_, address string, _ syscall.RawConn) error {
+func (p AddressPolicy) DialControl(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return &Refused{Why: "not an address of a host"} // a Unix socket
+		return &RefusedError{RefusalReason: "not an address of a host"} // a Unix socket
 	}
-	if err := p.Check(at.Addr()); err != nil {
+	if err := p.CheckAddr(at.Addr()); err != nil {
 		return err
 	}
-	if addr := at.Addr().Unmap(); p.isOwn(addr, at.Port()) && !p.allows(addr) {
-		return &Refused{addr, "one of our own listeners"}
+	if addr := at.Addr().Unmap(); p.isOwn(addr, at.Port()) && !p.allowsAddr(addr) {
+		return &RefusedError{addr, "one of our own listeners"}
 	}
 	return nil
 }
 
-func (p Policy) allows(addr netip.Addr) bool {
-	for _, prefix := range p.Allow {
+func (p AddressPolicy) allowsAddr(addr netip.Addr) bool {
+	for _, prefix := range p.AllowedPrefixes {
 		if prefix.Contains(addr) {
 			return true
 		}
@@ -78,8 +78,8 @@ func (p Policy) allows(addr netip.Addr) bool {
 	return false
 }
 
-func (p Policy) isOwn(addr netip.Addr, port uint16) bool {
-	for _, own := range p.Own {
+func (p AddressPolicy) isOwn(addr netip.Addr, port uint16) bool {
+	for _, own := range p.OwnListeners {
 		if own.Port() == port && (own.Addr().Unmap() == addr || own.Addr().IsUnspecified() && isLocal(addr)) {
 			return true
 		}

@@ -39,19 +39,19 @@ func TestCheck(t *testing.T) {
 		{"fe00::1", "reserved"}, {"fe80::1", "link-local"}, {"febf::1", "link-local"}, {"fe80::1%eth0", "link-local"},
 		{"2003::1%eth0", "link-local"}, {"fec0::1", "site-local"}, {"ff02::1", "multicast"}, {"ff0e::1", "multicast"},
 	} {
-		if got := whyOf(Policy{}.Check(netip.MustParseAddr(c.addr))); got != c.why {
+		if got := whyOf(AddressPolicy{}.CheckAddr(netip.MustParseAddr(c.addr))); got != c.why {
 			t.Errorf("%s: %q, want %q", c.addr, got, c.why)
 		}
 	}
-	if whyOf(Policy{}.Check(netip.Addr{})) == "" {
+	if whyOf(AddressPolicy{}.CheckAddr(netip.Addr{})) == "" {
 		t.Error("the zero address is allowed")
 	}
 }
 
 func whyOf(err error) string {
-	var r *Refused
+	var r *RefusedError
 	if errors.As(err, &r) {
-		return r.Why
+		return r.RefusalReason
 	}
 	return ""
 }
@@ -76,7 +76,7 @@ func TestAllow(t *testing.T) {
 		{"::/0", "fc00::1", true},
 		{"0.0.0.0/0", "255.255.255.255", true},
 	} {
-		err := Policy{Allow: []netip.Prefix{netip.MustParsePrefix(c.allow)}}.Check(netip.MustParseAddr(c.addr))
+		err := AddressPolicy{AllowedPrefixes: []netip.Prefix{netip.MustParsePrefix(c.allow)}}.CheckAddr(netip.MustParseAddr(c.addr))
 		if (err == nil) != c.ok {
 			t.Errorf("%s with %s allowed: %v", c.addr, c.allow, err)
 		}
@@ -101,7 +101,7 @@ func TestControl(t *testing.T) {
 		{"/run/socket", nil, "not an address"},
 		{"localhost:25", nil, "not an address"},
 	} {
-		err := Policy{Allow: c.allow, Own: own}.Control("tcp", c.address, nil)
+		err := AddressPolicy{AllowedPrefixes: c.allow, OwnListeners: own}.DialControl("tcp", c.address, nil)
 		if got := whyOf(err); got != c.why && (c.why == "" || !strings.Contains(got, c.why)) {
 			t.Errorf("%s: %v, want %q", c.address, err, c.why)
 		}
@@ -115,12 +115,12 @@ func TestDialer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	d := net.Dialer{Control: Policy{}.Control}
+	d := net.Dialer{Control: AddressPolicy{}.DialControl}
 	if _, err := d.DialContext(t.Context(), "tcp", l.Addr().String()); whyOf(err) != "loopback" {
 		t.Fatalf("dialled: %v", err)
 	}
 	// The listener's own machine, by another of its addresses.
-	p := Policy{Own: []netip.AddrPort{netip.MustParseAddrPort("[::]:25")}}
+	p := AddressPolicy{OwnListeners: []netip.AddrPort{netip.MustParseAddrPort("[::]:25")}}
 	for _, a := range interfaceAddrs(t) {
 		if !p.isOwn(a, 25) || p.isOwn(a, 26) {
 			t.Errorf("%s is not ours", a)

@@ -2,16 +2,16 @@ package netguard
 
 import "net/netip"
 
-// block is one range of a special-purpose registry.
-type block struct {
-	prefix netip.Prefix
-	why    string
+// specialRange is one range of a special-purpose registry.
+type specialRange struct {
+	prefix      netip.Prefix
+	rangeReason string
 }
 
-func blocks(pairs ...string) []block {
-	list := make([]block, 0, len(pairs)/2)
+func parseRanges(pairs ...string) []specialRange {
+	list := make([]specialRange, 0, len(pairs)/2)
 	for i := 0; i < len(pairs); i += 2 {
-		list = append(list, block{netip.MustParsePrefix(pairs[i]), pairs[i+1]})
+		list = append(list, specialRange{netip.MustParsePrefix(pairs[i]), pairs[i+1]})
 	}
 	return list
 }
@@ -19,7 +19,7 @@ func blocks(pairs ...string) []block {
 // The IANA special-purpose address registries (RFC 6890 and its updates), multicast, and formerly
 // special ranges. Listed ranges that are globally reachable (AS112, AMT relays) have no mail server
 // and no webhook receiver. They are refused only if they are inside a range below.
-var special4 = blocks(
+var special4 = parseRanges(
 	"0.0.0.0/8", "this network", // RFC 791
 	"10.0.0.0/8", "private", // RFC 1918
 	"100.64.0.0/10", "shared address space", // RFC 6598
@@ -41,7 +41,7 @@ var special4 = blocks(
 // global6 is the space that IANA has allocated for public use; the rest is reserved.
 var global6 = netip.MustParsePrefix("2000::/3")
 
-var special6 = blocks(
+var special6 = parseRanges(
 	"::/128", "unspecified", // RFC 4291
 	"::1/128", "loopback",
 	"::ffff:0:0/96", "IPv4-mapped",
@@ -65,8 +65,8 @@ var special6 = blocks(
 	"ff00::/8", "multicast",
 )
 
-// special returns the reason why addr is special, "" for public unicast.
-func special(addr netip.Addr) string {
+// specialReason returns the reason why addr is special, "" for public unicast.
+func specialReason(addr netip.Addr) string {
 	list := special6
 	if addr.Is4() {
 		list = special4
@@ -75,7 +75,7 @@ func special(addr netip.Addr) string {
 	for _, b := range list {
 		// Overlaps is used because Contains never finds a mapped address in a mapped prefix.
 		if b.prefix.Overlaps(bits) {
-			return b.why
+			return b.rangeReason
 		}
 	}
 	if addr.Is6() && !global6.Contains(addr) {
@@ -84,13 +84,13 @@ func special(addr netip.Addr) string {
 	return ""
 }
 
-// embedded returns the IPv4 address that a gateway would extract from an IPv6 address.
-func embedded(addr netip.Addr) (netip.Addr, bool) {
+// embeddedIPv4 returns the IPv4 address that a gateway would extract from an IPv6 address.
+func embeddedIPv4(addr netip.Addr) (netip.Addr, bool) {
 	if !addr.Is6() {
 		return netip.Addr{}, false
 	}
 	b := addr.As16()
-	switch special(addr) {
+	switch specialReason(addr) {
 	case "IPv4-mapped", "IPv4-compatible", "NAT64":
 		return netip.AddrFrom4([4]byte(b[12:])), true
 	case "6to4":

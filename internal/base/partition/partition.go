@@ -4,8 +4,8 @@ package partition
 
 import "github.com/zeebo/xxh3"
 
-// Count is the number of partitions. It can never change: it is in every stored key.
-const Count = 4096
+// NumPartitions is the number of partitions. It can never change: it is in every stored key.
+const NumPartitions = 4096
 
 // ID is a partition, 0 to Count-1.
 type ID uint16
@@ -15,8 +15,8 @@ type ID uint16
 // issued tokens depend on it.
 func Of(routeKey string) ID { return ID(xxh3.HashString(routeKey)>>52) &^ apart }
 
-// Groups is the number of groups. It can never change: it is in the keys of the due index.
-const Groups = 64
+// NumGroups is the number of groups. It can never change: it is in the keys of the due index.
+const NumGroups = 64
 
 // Group is 64 adjacent partitions, 0 to Groups-1: the unit that a node acquires and releases, and
 // that is copied and dropped (ADR 0047).

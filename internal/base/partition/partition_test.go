@@ -26,8 +26,8 @@ func TestOfGolden(t *testing.T) {
 // TestSpread checks that similar keys fill every partition about evenly and none beyond the last.
 func TestSpread(t *testing.T) {
 	const perPartition = 100
-	var filled [partition.Count]int
-	for i := range partition.Count * perPartition {
+	var filled [partition.NumPartitions]int
+	for i := range partition.NumPartitions * perPartition {
 		filled[partition.Of(fmt.Sprintf("box-%d@inbox.localhost", i))]++ // panics beyond the last
 	}
 	for p, n := range filled {

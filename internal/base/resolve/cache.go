@@ -2,27 +2,27 @@ package resolve
 
 import "time"
 
-// cache holds answers in two generations. When the younger one is full, the older one is dropped as
+// answerCache holds answers in two generations. When the younger one is full, the older one is dropped as
 // a whole. So it is bounded without a clock of its own, and frequently used answers stay. The
 // Resolver's lock guards it.
-type cache struct {
-	max        int // entries in both generations
-	young, old map[question]answer
+type answerCache struct {
+	maxEntries               int // entries in both generations
+	youngEntries, oldEntries map[dnsQuestion]dnsAnswer
 }
 
-func (c *cache) get(q question, now time.Time) (answer, bool) {
-	a, ok := c.young[q]
+func (c *answerCache) getAnswer(q dnsQuestion, now time.Time) (dnsAnswer, bool) {
+	a, ok := c.youngEntries[q]
 	if !ok {
-		if a, ok = c.old[q]; ok && now.Before(a.until) {
-			c.put(q, a)
+		if a, ok = c.oldEntries[q]; ok && now.Before(a.validUntil) {
+			c.putAnswer(q, a)
 		}
 	}
-	return a, ok && now.Before(a.until)
+	return a, ok && now.Before(a.validUntil)
 }
 
-func (c *cache) put(q question, a answer) {
-	if c.young == nil || len(c.young) >= max(1, c.max/2) {
-		c.young, c.old = make(map[question]answer), c.young
+func (c *answerCache) putAnswer(q dnsQuestion, a dnsAnswer) {
+	if c.youngEntries == nil || len(c.youngEntries) >= max(1, c.maxEntries/2) {
+		c.youngEntries, c.oldEntries = make(map[dnsQuestion]dnsAnswer), c.youngEntries
 	}
-	c.young[q] = a
+	c.youngEntries[q] = a
 }

@@ -15,19 +15,19 @@ var errUnknown = errors.New("not known yet")
 // requested type. Both are IsNotFound.
 func NoSuchDomain(err error) bool { return errors.Is(err, errNoSuchDomain) }
 
-func noSuchDomain(q question) *net.DNSError {
+func noSuchDomain(q dnsQuestion) *net.DNSError {
 	return &net.DNSError{Err: "no such domain", Name: q.name, IsNotFound: true, UnwrapErr: errNoSuchDomain}
 }
 
-func noData(q question) *net.DNSError {
+func noData(q dnsQuestion) *net.DNSError {
 	return &net.DNSError{Err: "no such record", Name: q.name, IsNotFound: true}
 }
 
-func temporary(q question, why string) *net.DNSError {
+func temporaryError(q dnsQuestion, why string) *net.DNSError {
 	return &net.DNSError{Err: why, Name: q.name, IsTemporary: true}
 }
 
-func timedOut(q question, why string) *net.DNSError {
+func timedOut(q dnsQuestion, why string) *net.DNSError {
 	return &net.DNSError{Err: why, Name: q.name, IsTimeout: true, IsTemporary: true}
 }
 

@@ -29,38 +29,38 @@ var tryTimeouts = [...]time.Duration{400 * time.Millisecond, 800 * time.Millisec
 // errBad is an invalid answer: not parseable, too long, or to another question.
 var errBad = errors.New("the DNS server sent an invalid response")
 
-// exchange queries the servers, in order, until one returns NOERROR or NXDOMAIN. Its errors are
+// exchangeQuery queries the servers, in order, until one returns NOERROR or NXDOMAIN. Its errors are
 // *net.DNSError and temporary.
-func (r *Resolver) exchange(ctx context.Context, q question) (*dns.Msg, error) {
+func (r *Resolver) exchangeQuery(ctx context.Context, q dnsQuestion) (*dns.Msg, error) {
 	why, answered := "no DNS server is configured", false
 	for try := 0; try < len(tryTimeouts) && len(r.servers) > 0 && ctx.Err() == nil; try++ {
 		server := r.servers[try%len(r.servers)]
-		msg, err := r.try(ctx, server, q, tryTimeouts[try])
+		msg, err := r.tryServer(ctx, server, q, tryTimeouts[try])
 		answered = answered || err == nil || errors.Is(err, errBad)
 		switch {
 		case err != nil:
 			why = err.Error()
 		case msg.Rcode == dns.RcodeSuccess, msg.Rcode == dns.RcodeNameError:
-			r.health.heard()
+			r.health.noteAnswer()
 			return msg, nil
 		default:
 			why = "the DNS server responded with " + dns.RcodeToString[msg.Rcode]
 			if try+1 >= len(r.servers) { // every server was asked; a repeat would give the same
-				r.health.heard()
-				return nil, temporary(q, why)
+				r.health.noteAnswer()
+				return nil, temporaryError(q, why)
 			}
 		}
 	}
 	if answered {
-		r.health.heard()
-		return nil, temporary(q, why)
+		r.health.noteAnswer()
+		return nil, temporaryError(q, why)
 	}
-	r.health.unanswered.Add(1)
+	r.health.unansweredCount.Add(1)
 	return nil, timedOut(q, why)
 }
 
-// try queries one server once, over UDP, and over TCP if the answer was truncated.
-func (r *Resolver) try(ctx context.Context, server string, q question, wait time.Duration) (*dns.Msg, error) {
+// tryServer queries one server once, over UDP, and over TCP if the answer was truncated.
+func (r *Resolver) tryServer(ctx context.Context, server string, q dnsQuestion, wait time.Duration) (*dns.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	query := new(dns.Msg)
@@ -80,7 +80,7 @@ func (r *Resolver) try(ctx context.Context, server string, q question, wait time
 
 // overUDP sends from a fresh port with a fresh id, and reads until the answer comes.
 func overUDP(ctx context.Context, server string, query *dns.Msg) (*dns.Msg, error) {
-	conn, err := dial(ctx, "udp", server)
+	conn, err := dialServer(ctx, "udp", server)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func overUDP(ctx context.Context, server string, query *dns.Msg) (*dns.Msg, erro
 		if err != nil {
 			return nil, err
 		}
-		if msg, ok := answers(buf[:n], query); ok {
+		if msg, ok := parseAnswer(buf[:n], query); ok {
 			return msg, nil
 		}
 	}
@@ -107,7 +107,7 @@ func overUDP(ctx context.Context, server string, query *dns.Msg) (*dns.Msg, erro
 
 // overTCP uses a connection of its own, RFC 7766.
 func overTCP(ctx context.Context, server string, query *dns.Msg) (*dns.Msg, error) {
-	conn, err := dial(ctx, "tcp", server)
+	conn, err := dialServer(ctx, "tcp", server)
 	if err != nil {
 		return nil, err
 	}
@@ -130,14 +130,14 @@ func overTCP(ctx context.Context, server string, query *dns.Msg) (*dns.Msg, erro
 	if _, err := io.ReadFull(conn, buf); err != nil {
 		return nil, err
 	}
-	msg, ok := answers(buf, query)
+	msg, ok := parseAnswer(buf, query)
 	if !ok || msg.Truncated {
 		return nil, errBad
 	}
 	return msg, nil
 }
 
-func dial(ctx context.Context, network, server string) (net.Conn, error) {
+func dialServer(ctx context.Context, network, server string) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, server)
 	if err != nil {
@@ -151,9 +151,9 @@ func dial(ctx context.Context, network, server string) (net.Conn, error) {
 	return conn, nil
 }
 
-// answers parses wire if it is an answer to query, by its id and question. A server that refuses
+// parseAnswer parses wire if it is an answer to query, by its id and question. A server that refuses
 // may omit the question.
-func answers(wire []byte, query *dns.Msg) (*dns.Msg, bool) {
+func parseAnswer(wire []byte, query *dns.Msg) (*dns.Msg, bool) {
 	if len(wire) < 12 || binary.BigEndian.Uint16(wire) != query.Id {
 		return nil, false
 	}

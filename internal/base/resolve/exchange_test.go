@@ -24,7 +24,7 @@ func TestLongAnswers(t *testing.T) {
 	for i := range 600 {
 		records = append(records, fmt.Sprintf(`crowd.test. 60 IN A 192.0.%d.%d`, i/256, i%256))
 	}
-	r := New(dnstest.Serve(t, records...).Addr, Options{})
+	r := New(dnstest.StartServer(t, records...).Addr, Options{})
 	if v, err := r.LookupTXT(t.Context(), "many.test"); err != nil || len(v) != 100 {
 		t.Errorf("%d records, %v", len(v), err)
 	}
@@ -39,7 +39,7 @@ func TestLongAnswers(t *testing.T) {
 // TestLies checks that datagrams which do not answer the question are skipped, and that records of
 // other names are ignored.
 func TestLies(t *testing.T) {
-	server := dnstest.Serve(t)
+	server := dnstest.StartServer(t)
 	r := New(server.Addr, Options{})
 	for name, lie := range map[string]func(*dns.Msg){
 		"id":        func(m *dns.Msg) { m.Id++ },
@@ -50,7 +50,7 @@ func TestLies(t *testing.T) {
 		"question":  func(m *dns.Msg) { m.Response = false },
 		"not query": func(m *dns.Msg) { m.Opcode = dns.OpcodeNotify },
 	} {
-		server.Handle(func(w dns.ResponseWriter, m *dns.Msg) {
+		server.SetHandler(func(w dns.ResponseWriter, m *dns.Msg) {
 			false_ := answerTXT(m, "lie")
 			lie(false_)
 			w.WriteMsg(false_)
@@ -61,7 +61,7 @@ func TestLies(t *testing.T) {
 			t.Errorf("wrong %s: %q, %v", name, v, err)
 		}
 	}
-	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) {
+	server.SetHandler(func(w dns.ResponseWriter, m *dns.Msg) {
 		reply := answerTXT(m, "mine")
 		other := dns.Copy(reply.Answer[0]).(*dns.TXT)
 		other.Hdr.Name, other.Txt = "victim.test.", []string{"poison"}
@@ -71,7 +71,7 @@ func TestLies(t *testing.T) {
 	if v, err := r.LookupTXT(t.Context(), "attacker.test"); err != nil || !slices.Equal(v, []string{"mine"}) {
 		t.Errorf("%q, %v", v, err)
 	}
-	server.Handle(nil)
+	server.SetHandler(nil)
 	if v, err := r.LookupTXT(t.Context(), "victim.test"); !NoSuchDomain(err) {
 		t.Errorf("poisoned: %q, %v", v, err)
 	}
@@ -79,8 +79,8 @@ func TestLies(t *testing.T) {
 
 // TestGarbage checks that endless garbage fails soon.
 func TestGarbage(t *testing.T) {
-	server := dnstest.Serve(t)
-	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) {
+	server := dnstest.StartServer(t)
+	server.SetHandler(func(w dns.ResponseWriter, m *dns.Msg) {
 		reply, err := answerTXT(m, "x").Pack()
 		if err != nil {
 			t.Error(err)
@@ -100,8 +100,8 @@ func TestGarbage(t *testing.T) {
 
 // TestOldServer uses a server without EDNS support.
 func TestOldServer(t *testing.T) {
-	server := dnstest.Serve(t)
-	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) {
+	server := dnstest.StartServer(t)
+	server.SetHandler(func(w dns.ResponseWriter, m *dns.Msg) {
 		if m.IsEdns0() != nil {
 			w.WriteMsg(new(dns.Msg).SetRcodeFormatError(m))
 			return
@@ -115,8 +115,8 @@ func TestOldServer(t *testing.T) {
 
 // TestSecondServer is queried if the first fails.
 func TestSecondServer(t *testing.T) {
-	bad, good := dnstest.Serve(t), dnstest.Serve(t, `a.test. 60 IN TXT "a"`)
-	bad.Handle(func(w dns.ResponseWriter, m *dns.Msg) { w.WriteMsg(new(dns.Msg).SetRcode(m, dns.RcodeRefused)) })
+	bad, good := dnstest.StartServer(t), dnstest.StartServer(t, `a.test. 60 IN TXT "a"`)
+	bad.SetHandler(func(w dns.ResponseWriter, m *dns.Msg) { w.WriteMsg(new(dns.Msg).SetRcode(m, dns.RcodeRefused)) })
 	r := New(bad.Addr, Options{})
 	r.servers = []string{bad.Addr, good.Addr}
 	if v, err := r.LookupTXT(t.Context(), "a.test"); err != nil || v[0] != "a" {
@@ -137,11 +137,11 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(whole[:len(whole)-3])
 	f.Add([]byte{0, 7, 0x81, 0x80})
 	f.Fuzz(func(t *testing.T, wire []byte) {
-		msg, ok := answers(wire, query)
+		msg, ok := parseAnswer(wire, query)
 		if !ok {
 			return
 		}
-		out := read(msg, "a.test", dns.TypeTXT)
+		out := readRecords(msg, "a.test", dns.TypeTXT)
 		if len(out.records) > maxRecords {
 			t.Errorf("%d records", len(out.records))
 		}

@@ -16,34 +16,34 @@ const (
 	probeEvery = time.Second
 )
 
-// health records whether the servers answer at all. An answer of any kind counts, because a
+// serverHealth records whether the servers answer at all. An answer of any kind counts, because a
 // stranger's domain that times out must not silence the resolver for all others. The probe queries
 // the root, which a working server has cached. Any goroutine may use it.
-type health struct {
-	unanswered atomic.Int32 // lookups since the last answer
-	probed     atomic.Int64 // time of the last probe, in Unix nanoseconds
+type serverHealth struct {
+	unansweredCount atomic.Int32 // lookups since the last answer
+	lastProbe       atomic.Int64 // time of the last probe, in Unix nanoseconds
 }
 
-func (h *health) heard() { h.unanswered.Store(0) }
+func (h *serverHealth) noteAnswer() { h.unansweredCount.Store(0) }
 
-// silent reports whether the servers count as silent, and then makes sure that they are probed.
-func (r *Resolver) silent() bool {
-	if r.health.unanswered.Load() < silentAfter {
+// isSilent reports whether the servers count as silent, and then makes sure that they are probed.
+func (r *Resolver) isSilent() bool {
+	if r.health.unansweredCount.Load() < silentAfter {
 		return false
 	}
-	last := r.health.probed.Load()
-	if now := time.Now().UnixNano(); now-last >= int64(probeEvery) && r.health.probed.CompareAndSwap(last, now) {
-		r.probe()
+	last := r.health.lastProbe.Load()
+	if now := time.Now().UnixNano(); now-last >= int64(probeEvery) && r.health.lastProbe.CompareAndSwap(last, now) {
+		r.probeServers()
 	}
 	return true
 }
 
-// probe queries each server for the root, in the background; it ends within probeEvery.
-func (r *Resolver) probe() {
+// probeServers queries each server for the root, in the background; it ends within probeEvery.
+func (r *Resolver) probeServers() {
 	for _, server := range r.servers {
 		go func() {
-			if _, err := r.try(context.Background(), server, question{".", dns.TypeNS}, probeEvery); err == nil {
-				r.health.heard()
+			if _, err := r.tryServer(context.Background(), server, dnsQuestion{".", dns.TypeNS}, probeEvery); err == nil {
+				r.health.noteAnswer()
 			}
 		}()
 	}

@@ -15,8 +15,8 @@ import (
 // TestSilent checks that lookups do not wait long for a silent server, do not wait at all once it
 // counts as silent, and recover when it is back.
 func TestSilent(t *testing.T) {
-	server := dnstest.Serve(t, `a.test. 60 IN TXT "a"`)
-	server.Silence()
+	server := dnstest.StartServer(t, `a.test. 60 IN TXT "a"`)
+	server.StopAnswering()
 	r := New(server.Addr, Options{Timeout: 50 * time.Millisecond})
 	for i := range silentAfter {
 		if _, err := r.LookupTXT(t.Context(), fmt.Sprintf("%d.test", i)); kindOf(t, err) != "timeout" {
@@ -28,10 +28,10 @@ func TestSilent(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if asked := server.Asked(); slices.ContainsFunc(asked, func(q string) bool { return strings.Contains(q, ".more.test") }) {
+	if asked := server.TakeQuestions(); slices.ContainsFunc(asked, func(q string) bool { return strings.Contains(q, ".more.test") }) {
 		t.Errorf("still asked: %d questions", len(asked))
 	}
-	server.Handle(nil)
+	server.SetHandler(nil)
 	for { // each lookup may start the probe that finds it
 		if v, err := r.LookupTXT(t.Context(), "a.test"); err == nil && v[0] == "a" {
 			return
@@ -46,8 +46,8 @@ func TestSilent(t *testing.T) {
 // TestSilentDomain checks that a domain whose own server is silent does not affect others: the
 // resolver still answers for the root.
 func TestSilentDomain(t *testing.T) {
-	server := dnstest.Serve(t)
-	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) {
+	server := dnstest.StartServer(t)
+	server.SetHandler(func(w dns.ResponseWriter, m *dns.Msg) {
 		if !strings.Contains(m.Question[0].Name, "silent") {
 			w.WriteMsg(answerTXT(m, "x"))
 		}

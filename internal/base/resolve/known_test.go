@@ -17,7 +17,7 @@ func TestKnownTXT(t *testing.T) {
 	var ahead atomic.Int64
 	begin := time.Now()
 	clock := func() time.Time { return begin.Add(time.Duration(ahead.Load())) }
-	server := dnstest.Serve(t, append(slices.Clone(zone), `a\ b.example.com. 300 IN TXT "a name with a blank"`)...)
+	server := dnstest.StartServer(t, append(slices.Clone(zone), `a\ b.example.com. 300 IN TXT "a name with a blank"`)...)
 	r := New(server.Addr, Options{Clock: clock})
 	for _, c := range []struct {
 		name    string

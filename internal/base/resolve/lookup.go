@@ -16,7 +16,7 @@ import (
 
 // LookupTXT returns the TXT records of name, each with its strings joined.
 func (r *Resolver) LookupTXT(ctx context.Context, name string) ([]string, error) {
-	return records(ctx, r, r.query, name, dns.TypeTXT, textOf)
+	return lookupRecords(ctx, r, r.resolveQuestion, name, dns.TypeTXT, textOf)
 }
 
 // KnownTXT is LookupTXT without waiting: false if a query is needed. Callers that store an answer
@@ -24,12 +24,12 @@ func (r *Resolver) LookupTXT(ctx context.Context, name string) ([]string, error)
 // of them, and nobody may modify it.
 func (r *Resolver) KnownTXT(name string) ([]string, error, bool) {
 	r.mu.Lock()
-	a, ok := r.cache.get(question{canonical(presented(name)), dns.TypeTXT}, r.opts.Clock())
+	a, ok := r.cache.getAnswer(dnsQuestion{canonicalName(escapeName(name)), dns.TypeTXT}, r.opts.Clock())
 	r.mu.Unlock()
-	if ok && (a.err != nil || len(a.texts) > 0) {
-		return a.texts, a.err, true
+	if ok && (a.err != nil || len(a.txtStrings) > 0) {
+		return a.txtStrings, a.err, true
 	}
-	list, err := records(context.Background(), r, r.askKnown, name, dns.TypeTXT, textOf)
+	list, err := lookupRecords(context.Background(), r, r.askKnown, name, dns.TypeTXT, textOf)
 	return list, err, err != errUnknown
 }
 
@@ -38,7 +38,7 @@ func textOf(rr *dns.TXT) (string, bool) { return unescape(strings.Join(rr.Txt, "
 // LookupMX returns the MX records of name, the preferred first, equal ones shuffled. Hosts end in a
 // dot; a null MX (RFC 7505) is the host ".".
 func (r *Resolver) LookupMX(ctx context.Context, name string) ([]*net.MX, error) {
-	list, err := records(ctx, r, r.query, name, dns.TypeMX, func(rr *dns.MX) (*net.MX, bool) {
+	list, err := lookupRecords(ctx, r, r.resolveQuestion, name, dns.TypeMX, func(rr *dns.MX) (*net.MX, bool) {
 		return &net.MX{Host: rr.Mx, Pref: rr.Preference}, rr.Mx == "." || isHost(rr.Mx)
 	})
 	rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -57,12 +57,12 @@ func (r *Resolver) LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr,
 	}
 	six := make(chan found, 1)
 	go func() {
-		addrs, err := records(ctx, r, r.query, host, dns.TypeAAAA, func(rr *dns.AAAA) (net.IPAddr, bool) {
+		addrs, err := lookupRecords(ctx, r, r.resolveQuestion, host, dns.TypeAAAA, func(rr *dns.AAAA) (net.IPAddr, bool) {
 			return net.IPAddr{IP: rr.AAAA}, true
 		})
 		six <- found{addrs, err}
 	}()
-	addrs, err := records(ctx, r, r.query, host, dns.TypeA, func(rr *dns.A) (net.IPAddr, bool) {
+	addrs, err := lookupRecords(ctx, r, r.resolveQuestion, host, dns.TypeA, func(rr *dns.A) (net.IPAddr, bool) {
 		return net.IPAddr{IP: rr.A}, true
 	})
 	other := <-six
@@ -81,35 +81,35 @@ func (r *Resolver) LookupAddr(ctx context.Context, ip string) ([]string, error) 
 	if err != nil {
 		return nil, &net.DNSError{Err: "unrecognized address", Name: ip}
 	}
-	return records(ctx, r, r.query, name, dns.TypePTR, func(rr *dns.PTR) (string, bool) {
+	return lookupRecords(ctx, r, r.resolveQuestion, name, dns.TypePTR, func(rr *dns.PTR) (string, bool) {
 		return rr.Ptr, isHost(rr.Ptr)
 	})
 }
 
-// asking is a method that resolves a question.
-type asking func(context.Context, question) ([]dns.RR, error)
+// queryFunc is a method that resolves a question.
+type queryFunc func(context.Context, dnsQuestion) ([]dns.RR, error)
 
-// records looks up name and converts each usable record by take.
-func records[R dns.RR, T any](ctx context.Context, r *Resolver, query asking, name string, qtype uint16, take func(R) (T, bool)) ([]T, error) {
-	q := question{canonical(presented(name)), qtype}
+// lookupRecords looks up name and converts each usable record by take.
+func lookupRecords[R dns.RR, T any](ctx context.Context, r *Resolver, query queryFunc, name string, qtype uint16, take func(R) (T, bool)) ([]T, error) {
+	q := dnsQuestion{canonicalName(escapeName(name)), qtype}
 	if _, ok := dns.IsDomainName(q.name); !ok || q.name == "" {
 		return nil, noSuchDomain(q)
 	}
-	if r.system && isReserved(q.name) {
-		query = reserved
+	if r.usesSystemServers && isReserved(q.name) {
+		query = answerReserved
 	}
 	rrs, err := query(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	list := usable(rrs, take)
+	list := usableRecords(rrs, take)
 	if len(list) == 0 {
 		return nil, &net.DNSError{Err: "no usable record", Name: q.name}
 	}
 	return list, nil
 }
 
-func usable[R dns.RR, T any](rrs []dns.RR, take func(R) (T, bool)) (list []T) {
+func usableRecords[R dns.RR, T any](rrs []dns.RR, take func(R) (T, bool)) (list []T) {
 	for _, rr := range rrs {
 		if typed, ok := rr.(R); ok {
 			if v, ok := take(typed); ok {
@@ -125,9 +125,9 @@ func isReserved(name string) bool {
 	return top == "localhost" || top == "invalid"
 }
 
-// reserved answers for the names that are not sent to the machine's own servers (RFC 6761 sections
+// answerReserved answers for the names that are not sent to the machine's own servers (RFC 6761 sections
 // 6.3 and 6.4). A server that an operator configured gets every name.
-func reserved(_ context.Context, q question) ([]dns.RR, error) {
+func answerReserved(_ context.Context, q dnsQuestion) ([]dns.RR, error) {
 	switch {
 	case strings.HasSuffix(q.name, "invalid"):
 		return nil, noSuchDomain(q)
@@ -139,10 +139,10 @@ func reserved(_ context.Context, q question) ([]dns.RR, error) {
 	return nil, noData(q)
 }
 
-// presented escapes a name so that every character is literal, in the form of DNS messages. SPF
+// escapeName escapes a name so that every character is literal, in the form of DNS messages. SPF
 // makes names from strangers' local parts. A space in one was read as another name in every answer,
 // and made the server seem silent.
-func presented(name string) string {
+func escapeName(name string) string {
 	if isHost(name) {
 		return name
 	}
@@ -160,15 +160,15 @@ func presented(name string) string {
 	return string(b)
 }
 
-// canonical is the canonical form of a name: ASCII in lower case, no final dot.
-func canonical(name string) string {
+// canonicalName is the canonical form of a name: ASCII in lower case, no final dot.
+func canonicalName(name string) string {
 	return strings.ToLower(strings.TrimSuffix(name, "."))
 }
 
 // isHost reports whether name is a host name, with or without the final dot, without characters
 // that could be special elsewhere.
 func isHost(name string) bool {
-	_, ok := address.Host(strings.TrimSuffix(name, "."))
+	_, ok := address.CanonicalHost(strings.TrimSuffix(name, "."))
 	return ok
 }
 

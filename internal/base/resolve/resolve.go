@@ -39,35 +39,35 @@ const (
 
 // Resolver answers lookups. Any goroutine may call its methods.
 type Resolver struct {
-	opts    Options
-	system  bool     // the servers are those of this machine, not configured by an operator
-	servers []string // host:port
-	health  *health
-	places  chan struct{} // one for each question in progress
+	opts              Options
+	usesSystemServers bool     // the servers are those of this machine, not configured by an operator
+	servers           []string // host:port
+	health            *serverHealth
+	querySlots        chan struct{} // one for each question in progress
 
-	mu      sync.Mutex // guards what follows; nothing blocks while it is held
-	cache   cache
-	flights map[question]*flight
+	mu       sync.Mutex // guards what follows; nothing blocks while it is held
+	cache    answerCache
+	inFlight map[dnsQuestion]*pendingQuery
 }
 
-// question is a name and type to look up. The name is in lower case, without the final dot.
-type question struct {
+// dnsQuestion is a name and type to look up. The name is in lower case, without the final dot.
+type dnsQuestion struct {
 	name  string
 	qtype uint16
 }
 
-// answer is the result of a question: records, or err, which is a *net.DNSError.
-type answer struct {
-	records []dns.RR
-	texts   []string // the result of LookupTXT
-	err     error
-	until   time.Time
+// dnsAnswer is the result of a question: records, or err, which is a *net.DNSError.
+type dnsAnswer struct {
+	records    []dns.RR
+	txtStrings []string // the result of LookupTXT
+	err        error
+	validUntil time.Time
 }
 
-// flight is one question in progress. Only its own goroutine writes answer, before it closes done.
-type flight struct {
+// pendingQuery is one question in progress. Only its own goroutine writes answer, before it closes done.
+type pendingQuery struct {
 	done   chan struct{}
-	answer answer
+	answer dnsAnswer
 }
 
 // New makes a resolver that uses server (host:port). Empty means the servers of /etc/resolv.conf.
@@ -83,16 +83,16 @@ func New(server string, opts Options) *Resolver {
 		opts.Clock = time.Now
 	}
 	r := &Resolver{
-		opts: opts, system: server == "", servers: []string{server},
-		health:  &health{},
-		places:  make(chan struct{}, opts.MaxFlights),
-		cache:   cache{max: opts.MaxEntries},
-		flights: make(map[question]*flight),
+		opts: opts, usesSystemServers: server == "", servers: []string{server},
+		health:     &serverHealth{},
+		querySlots: make(chan struct{}, opts.MaxFlights),
+		cache:      answerCache{maxEntries: opts.MaxEntries},
+		inFlight:   make(map[dnsQuestion]*pendingQuery),
 	}
-	if r.system {
+	if r.usesSystemServers {
 		r.servers = systemServers("/etc/resolv.conf")
-		r.health.unanswered.Store(silentAfter)
-		r.probe()
+		r.health.unansweredCount.Store(silentAfter)
+		r.probeServers()
 	}
 	return r
 }
@@ -109,19 +109,19 @@ func systemServers(path string) []string {
 	return servers
 }
 
-// query answers q from the cache, or waits for a flight, its own or another's. Every error is a
+// resolveQuestion answers q from the cache, or waits for a flight, its own or another's. Every error is a
 // *net.DNSError.
-func (r *Resolver) query(ctx context.Context, q question) ([]dns.RR, error) {
+func (r *Resolver) resolveQuestion(ctx context.Context, q dnsQuestion) ([]dns.RR, error) {
 	r.mu.Lock()
-	if a, ok := r.known(q); ok {
+	if a, ok := r.knownAnswer(q); ok {
 		r.mu.Unlock()
 		return a.records, a.err
 	}
-	f := r.flights[q]
+	f := r.inFlight[q]
 	if f == nil {
-		f = &flight{done: make(chan struct{})}
-		r.flights[q] = f
-		go r.fly(q, f)
+		f = &pendingQuery{done: make(chan struct{})}
+		r.inFlight[q] = f
+		go r.runQuery(q, f)
 	}
 	r.mu.Unlock()
 	select {
@@ -132,108 +132,108 @@ func (r *Resolver) query(ctx context.Context, q question) ([]dns.RR, error) {
 	}
 }
 
-// known answers q if that needs no waiting. The lock is held.
-func (r *Resolver) known(q question) (answer, bool) {
-	a, ok := r.cache.get(q, r.opts.Clock())
-	if !ok && r.flights[q] == nil && r.silent() {
-		a, ok = answer{err: timedOut(q, "the DNS server does not respond")}, true
+// knownAnswer answers q if that needs no waiting. The lock is held.
+func (r *Resolver) knownAnswer(q dnsQuestion) (dnsAnswer, bool) {
+	a, ok := r.cache.getAnswer(q, r.opts.Clock())
+	if !ok && r.inFlight[q] == nil && r.isSilent() {
+		a, ok = dnsAnswer{err: timedOut(q, "the DNS server does not respond")}, true
 	}
 	return a, ok
 }
 
 // askKnown is query without waiting.
-func (r *Resolver) askKnown(_ context.Context, q question) ([]dns.RR, error) {
+func (r *Resolver) askKnown(_ context.Context, q dnsQuestion) ([]dns.RR, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if a, ok := r.known(q); ok {
+	if a, ok := r.knownAnswer(q); ok {
 		return a.records, a.err
 	}
 	return nil, errUnknown
 }
 
-// fly makes the query for all waiters of f. It does not end with the first caller's context,
+// runQuery makes the query for all waiters of f. It does not end with the first caller's context,
 // because the others and later callers still need the answer. Options.Timeout limits it.
-func (r *Resolver) fly(q question, f *flight) {
+func (r *Resolver) runQuery(q dnsQuestion, f *pendingQuery) {
 	ctx, cancel := context.WithTimeout(context.Background(), r.opts.Timeout)
 	defer cancel()
 	select {
-	case r.places <- struct{}{}:
-		f.answer = r.follow(ctx, q)
-		<-r.places
+	case r.querySlots <- struct{}{}:
+		f.answer = r.followCNAMEs(ctx, q)
+		<-r.querySlots
 	case <-ctx.Done():
-		f.answer = answer{err: temporary(q, "too many DNS queries at once")}
+		f.answer = dnsAnswer{err: temporaryError(q, "too many DNS queries at once")}
 	}
 	r.mu.Lock()
-	if f.answer.until.After(r.opts.Clock()) {
-		r.cache.put(q, f.answer)
+	if f.answer.validUntil.After(r.opts.Clock()) {
+		r.cache.putAnswer(q, f.answer)
 	}
-	delete(r.flights, q)
+	delete(r.inFlight, q)
 	r.mu.Unlock()
 	close(f.done)
 }
 
-// follow makes the query and follows CNAMEs that the answer does not resolve itself. A panic caused
+// followCNAMEs makes the query and follows CNAMEs that the answer does not resolve itself. A panic caused
 // by an answer is one failed lookup, because no caller could recover it.
-func (r *Resolver) follow(ctx context.Context, q question) (a answer) {
+func (r *Resolver) followCNAMEs(ctx context.Context, q dnsQuestion) (a dnsAnswer) {
 	defer func() {
 		if p := recover(); p != nil {
 			slog.Error("DNS response parser panicked", "name", q.name, "err", fmt.Sprint(p))
-			a = r.failed(temporary(q, "the DNS server's response could not be read"))
+			a = r.failedAnswer(temporaryError(q, "the DNS server's response could not be read"))
 		}
 	}()
 	ttl := r.opts.MaxTTL
 	name := q.name
 	for range maxHops {
-		msg, err := r.exchange(ctx, question{name, q.qtype})
+		msg, err := r.exchangeQuery(ctx, dnsQuestion{name, q.qtype})
 		if err != nil {
-			return r.failed(err)
+			return r.failedAnswer(err)
 		}
-		reading := read(msg, name, q.qtype)
+		reading := readRecords(msg, name, q.qtype)
 		ttl = min(ttl, reading.ttl)
 		switch {
 		case len(reading.records) > 0:
-			return answer{records: reading.records, texts: usable(reading.records, textOf), until: r.opts.Clock().Add(ttl)}
+			return dnsAnswer{records: reading.records, txtStrings: usableRecords(reading.records, textOf), validUntil: r.opts.Clock().Add(ttl)}
 		case msg.Rcode == dns.RcodeNameError:
-			return r.none(noSuchDomain(q), min(ttl, reading.negative))
-		case reading.end == "":
-			return r.failed(temporary(q, "too many CNAMEs"))
-		case reading.end == name: // no CNAME: the name has no record of this type
-			return r.none(noData(q), min(ttl, reading.negative))
+			return r.negativeAnswer(noSuchDomain(q), min(ttl, reading.negativeTTL))
+		case reading.chainEnd == "":
+			return r.failedAnswer(temporaryError(q, "too many CNAMEs"))
+		case reading.chainEnd == name: // no CNAME: the name has no record of this type
+			return r.negativeAnswer(noData(q), min(ttl, reading.negativeTTL))
 		}
-		name = reading.end
+		name = reading.chainEnd
 	}
-	return r.failed(temporary(q, "too many CNAMEs"))
+	return r.failedAnswer(temporaryError(q, "too many CNAMEs"))
 }
 
-func (r *Resolver) failed(err error) answer {
-	return answer{err: err, until: r.opts.Clock().Add(keepFailure)}
+func (r *Resolver) failedAnswer(err error) dnsAnswer {
+	return dnsAnswer{err: err, validUntil: r.opts.Clock().Add(keepFailure)}
 }
 
-// none is cached for as long as the zone says, RFC 2308 section 5.
-func (r *Resolver) none(err error, ttl time.Duration) answer {
-	return answer{err: err, until: r.opts.Clock().Add(min(ttl, r.opts.MaxNegative))}
+// negativeAnswer is cached for as long as the zone says, RFC 2308 section 5.
+func (r *Resolver) negativeAnswer(err error, ttl time.Duration) dnsAnswer {
+	return dnsAnswer{err: err, validUntil: r.opts.Clock().Add(min(ttl, r.opts.MaxNegative))}
 }
 
-// reading is the content of an answer about a name. Only the goroutine that parses the answer uses
+// parsedAnswer is the content of an answer about a name. Only the goroutine that parses the answer uses
 // it.
-type reading struct {
-	records  []dns.RR
-	end      string        // end of its chain of CNAMEs; empty if the chain is too long
-	ttl      time.Duration // the minimum along the chain
-	negative time.Duration // TTL of a negative answer
+type parsedAnswer struct {
+	records     []dns.RR
+	chainEnd    string        // end of its chain of CNAMEs; empty if the chain is too long
+	ttl         time.Duration // the minimum along the chain
+	negativeTTL time.Duration // TTL of a negative answer
 }
 
-// read extracts the records that answer the question from a message, and nothing else.
-func read(msg *dns.Msg, name string, qtype uint16) reading {
-	out := reading{end: name, negative: keepFailure, ttl: time.Duration(1<<32-1) * time.Second}
+// readRecords extracts the records that answer the question from a message, and nothing else.
+func readRecords(msg *dns.Msg, name string, qtype uint16) parsedAnswer {
+	out := parsedAnswer{chainEnd: name, negativeTTL: keepFailure, ttl: time.Duration(1<<32-1) * time.Second}
 	for hop := 0; ; hop++ {
 		next := ""
 		for _, rr := range msg.Answer {
-			if canonical(rr.Header().Name) != out.end || rr.Header().Class != dns.ClassINET {
+			if canonicalName(rr.Header().Name) != out.chainEnd || rr.Header().Class != dns.ClassINET {
 				continue
 			}
 			if cname, ok := rr.(*dns.CNAME); ok && qtype != dns.TypeCNAME {
-				next = canonical(cname.Target)
+				next = canonicalName(cname.Target)
 			} else if rr.Header().Rrtype != qtype || len(out.records) == maxRecords {
 				continue
 			} else {
@@ -244,14 +244,14 @@ func read(msg *dns.Msg, name string, qtype uint16) reading {
 		if next == "" || len(out.records) > 0 {
 			break
 		}
-		if out.end = next; hop == maxHops {
-			out.end = ""
+		if out.chainEnd = next; hop == maxHops {
+			out.chainEnd = ""
 			return out
 		}
 	}
 	for _, rr := range msg.Ns {
-		if soa, ok := rr.(*dns.SOA); ok && dns.IsSubDomain(soa.Hdr.Name, dns.Fqdn(out.end)) {
-			out.negative = time.Duration(min(soa.Hdr.Ttl, soa.Minttl)) * time.Second
+		if soa, ok := rr.(*dns.SOA); ok && dns.IsSubDomain(soa.Hdr.Name, dns.Fqdn(out.chainEnd)) {
+			out.negativeTTL = time.Duration(min(soa.Hdr.Ttl, soa.Minttl)) * time.Second
 		}
 	}
 	return out

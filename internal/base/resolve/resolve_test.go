@@ -35,7 +35,7 @@ var zone = []string{
 
 // TestLookups looks up one of each, and distinguishes the kinds of failure.
 func TestLookups(t *testing.T) {
-	r, ctx := New(dnstest.Serve(t, zone...).Addr, Options{}), t.Context()
+	r, ctx := New(dnstest.StartServer(t, zone...).Addr, Options{}), t.Context()
 	txt := func(name string) (string, error) { v, err := r.LookupTXT(ctx, name); return fmt.Sprintf("%q", v), err }
 	mx := func(name string) (string, error) {
 		v, err := r.LookupMX(ctx, name)
@@ -120,7 +120,7 @@ func TestReserved(t *testing.T) {
 	if _, err := r.LookupMX(t.Context(), "x.invalid"); kindOf(t, err) != "nxdomain" {
 		t.Errorf("MX of x.invalid: %v", err)
 	}
-	named := New(dnstest.Serve(t, `inbox.localhost. 300 IN TXT "here"`).Addr, Options{})
+	named := New(dnstest.StartServer(t, `inbox.localhost. 300 IN TXT "here"`).Addr, Options{})
 	if v, err := named.LookupTXT(t.Context(), "inbox.localhost"); err != nil || v[0] != "here" {
 		t.Errorf("the named server was not asked: %v, %v", v, err)
 	}
@@ -128,7 +128,7 @@ func TestReserved(t *testing.T) {
 
 // TestKept checks how long answers are cached: for their TTL, up to a limit.
 func TestKept(t *testing.T) {
-	server := dnstest.Serve(t, `a.test. 60 IN TXT "a"`, `long.test. 999999 IN TXT "l"`, `zero.test. 0 IN TXT "z"`)
+	server := dnstest.StartServer(t, `a.test. 60 IN TXT "a"`, `long.test. 999999 IN TXT "l"`, `zero.test. 0 IN TXT "z"`)
 	var shift atomic.Int64
 	start := time.Now()
 	r := New(server.Addr, Options{MaxTTL: 10 * time.Minute, MaxNegative: 30 * time.Second, Clock: func() time.Time {
@@ -137,9 +137,9 @@ func TestKept(t *testing.T) {
 	ask := func(name string, at time.Duration, want int) {
 		t.Helper()
 		shift.Store(int64(at))
-		server.Asked()
+		server.TakeQuestions()
 		r.LookupTXT(t.Context(), name)
-		if n := len(server.Asked()); n != want {
+		if n := len(server.TakeQuestions()); n != want {
 			t.Errorf("%s after %v: asked %d times, want %d", name, at, n, want)
 		}
 	}
@@ -154,11 +154,11 @@ func TestKept(t *testing.T) {
 	ask("none.test", 0, 1)
 	ask("none.test", 29*time.Second, 0)
 	ask("none.test", 30*time.Second, 1)
-	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) { w.WriteMsg(new(dns.Msg).SetRcode(m, dns.RcodeServerFailure)) })
+	server.SetHandler(func(w dns.ResponseWriter, m *dns.Msg) { w.WriteMsg(new(dns.Msg).SetRcode(m, dns.RcodeServerFailure)) })
 	ask("fails.test", 0, 1)
 	ask("fails.test", keepFailure-1, 0)
 	ask("fails.test", keepFailure, 1)
-	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) { w.WriteMsg(new(dns.Msg).SetRcode(m, dns.RcodeNameError)) })
+	server.SetHandler(func(w dns.ResponseWriter, m *dns.Msg) { w.WriteMsg(new(dns.Msg).SetRcode(m, dns.RcodeNameError)) })
 	ask("terse.test", 0, 1) // without a time
 	ask("terse.test", keepFailure-1, 0)
 	ask("terse.test", keepFailure, 1)
@@ -166,15 +166,15 @@ func TestKept(t *testing.T) {
 
 // TestBounded checks that the cache stays within its limit, and that entries in use stay.
 func TestBounded(t *testing.T) {
-	c, now := cache{max: 100}, time.Now()
-	hot := question{"hot.test", dns.TypeTXT}
-	c.put(hot, answer{until: now.Add(time.Hour)})
+	c, now := answerCache{maxEntries: 100}, time.Now()
+	hot := dnsQuestion{"hot.test", dns.TypeTXT}
+	c.putAnswer(hot, dnsAnswer{validUntil: now.Add(time.Hour)})
 	for i := range 10_000 {
-		c.put(question{fmt.Sprint(i), dns.TypeTXT}, answer{until: now.Add(time.Hour)})
-		if _, ok := c.get(hot, now); !ok {
+		c.putAnswer(dnsQuestion{fmt.Sprint(i), dns.TypeTXT}, dnsAnswer{validUntil: now.Add(time.Hour)})
+		if _, ok := c.getAnswer(hot, now); !ok {
 			t.Fatalf("after %d entries what is in use is gone", i)
 		}
-		if n := len(c.young) + len(c.old); n > 102 {
+		if n := len(c.youngEntries) + len(c.oldEntries); n > 102 {
 			t.Fatalf("%d entries", n)
 		}
 	}
@@ -182,9 +182,9 @@ func TestBounded(t *testing.T) {
 
 // TestTogether checks that concurrent lookups make one query.
 func TestTogether(t *testing.T) {
-	server := dnstest.Serve(t)
+	server := dnstest.StartServer(t)
 	release := make(chan struct{})
-	server.Handle(func(w dns.ResponseWriter, m *dns.Msg) {
+	server.SetHandler(func(w dns.ResponseWriter, m *dns.Msg) {
 		<-release
 		w.WriteMsg(answerTXT(m, "x"))
 	})
@@ -204,7 +204,7 @@ func TestTogether(t *testing.T) {
 	}
 	close(release)
 	all.Wait()
-	if asked := server.Asked(); len(asked) != 1 {
+	if asked := server.TakeQuestions(); len(asked) != 1 {
 		t.Errorf("asked %q", asked)
 	}
 }
@@ -217,7 +217,7 @@ func answerTXT(m *dns.Msg, text string) *dns.Msg {
 
 // TestOddNames uses names with characters that host names do not have, each of them literal.
 func TestOddNames(t *testing.T) {
-	d := dnstest.Serve(t, `a\ b.example.com. 300 IN A 192.0.2.1`, `x\'y\@z\(1\)\;\"q\\r.example.com. 300 IN A 192.0.2.2`,
+	d := dnstest.StartServer(t, `a\ b.example.com. 300 IN A 192.0.2.1`, `x\'y\@z\(1\)\;\"q\\r.example.com. 300 IN A 192.0.2.2`,
 		`caf\233\000.example.com. 300 IN A 192.0.2.3`, `%.example.com. 300 IN A 192.0.2.4`)
 	r := New(d.Addr, Options{})
 	for i, name := range []string{"A b.example.com", `x'y@z(1);"q\r.example.com`, "caf\xe9\x00.example.com", "%.example.com"} {

@@ -13,14 +13,14 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// failure is a panic of the function that Do ran, with its position. Like runtime errors it
-// contains no user data, so it is logged completely (fault.Panicked).
-type failure string
+// panicFailure is a panic of the function that Do ran, with its position. Like runtime errors it
+// contains no user data, so it is logged completely (fault.DescribePanic).
+type panicFailure string
 
-func (f failure) Error() string { return string(f) }
+func (f panicFailure) Error() string { return string(f) }
 
 // RuntimeError makes it a runtime.Error.
-func (failure) RuntimeError() {}
+func (panicFailure) RuntimeError() {}
 
 // Do runs f on a goroutine that ends with it, and returns when f does. It panics if f panics.
 func Do(f func()) {
@@ -30,7 +30,7 @@ func Do(f func()) {
 		defer close(done)
 		defer func() {
 			if p := recover(); p != nil {
-				failed = failure(fault.Panicked(p) + "\n" + string(debug.Stack()))
+				failed = panicFailure(fault.DescribePanic(p) + "\n" + string(debug.Stack()))
 			}
 		}()
 		f()
@@ -43,41 +43,41 @@ func Do(f func()) {
 // Pool is a set of goroutines with grown stacks. They stay after their work, up to a limit. Any
 // goroutine may use it.
 type Pool struct {
-	work  chan func()
-	idle  chan struct{} // a slot for each goroutine that may wait for work
-	ended chan struct{} // closed: waiting goroutines end
+	workQueue chan func()
+	idleSlots chan struct{} // a slot for each goroutine that may wait for work
+	endSignal chan struct{} // closed: waiting goroutines end
 }
 
 // NewPool returns a pool in which at most idle goroutines wait for work. None runs yet.
 func NewPool(idle int) *Pool {
-	return &Pool{work: make(chan func()), idle: make(chan struct{}, idle), ended: make(chan struct{})}
+	return &Pool{workQueue: make(chan func()), idleSlots: make(chan struct{}, idle), endSignal: make(chan struct{})}
 }
 
 // Go runs f. It never waits.
 func (p *Pool) Go(f func()) {
 	select {
-	case p.work <- f:
+	case p.workQueue <- f:
 	default:
-		go p.serve(f)
+		go p.serveWork(f)
 	}
 }
 
-func (p *Pool) serve(f func()) {
+func (p *Pool) serveWork(f func()) {
 	for {
 		f()
 		select {
-		case p.idle <- struct{}{}:
+		case p.idleSlots <- struct{}{}:
 		default:
 			return
 		}
 		select {
-		case f = <-p.work:
-			<-p.idle
-		case <-p.ended:
+		case f = <-p.workQueue:
+			<-p.idleSlots
+		case <-p.endSignal:
 			return
 		}
 	}
 }
 
 // End ends the goroutines without work. Work that is added later still runs.
-func (p *Pool) End() { close(p.ended) }
+func (p *Pool) End() { close(p.endSignal) }

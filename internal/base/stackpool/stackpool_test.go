@@ -17,7 +17,7 @@ func TestDo(t *testing.T) {
 		t.Errorf("ran %d times", n)
 	}
 	defer func() {
-		if told := fault.Panicked(recover()); !strings.HasPrefix(told, "a panic of type string\n") || !strings.Contains(told, "stackpool_test.go") || strings.Contains(told, "no such row") {
+		if told := fault.DescribePanic(recover()); !strings.HasPrefix(told, "a panic of type string\n") || !strings.Contains(told, "stackpool_test.go") || strings.Contains(told, "no such row") {
 			t.Errorf("panicked with %v", told)
 		}
 	}()
@@ -43,7 +43,7 @@ func TestPool(t *testing.T) {
 			})
 		}
 		done.Wait()
-		if n := len(p.idle); n > idle {
+		if n := len(p.idleSlots); n > idle {
 			t.Errorf("round %d: %d wait", round, n)
 		}
 	}

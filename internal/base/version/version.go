@@ -11,9 +11,9 @@ import (
 // stamped is set by make build (-ldflags -X), and empty in a build by go build or go install.
 var stamped string
 
-// String is the version: the stamped one, else the version or commit of the module from the Go
+// BuildString is the version: the stamped one, else the version or commit of the module from the Go
 // toolchain, else "unknown".
-var String = sync.OnceValue(func() string {
+var BuildString = sync.OnceValue(func() string {
 	if stamped != "" {
 		return stamped
 	}
@@ -32,7 +32,7 @@ var String = sync.OnceValue(func() string {
 	return "unknown"
 })
 
-// Line is the output of a program for --version, such as "inboxd 1.2.0 (go1.26.0 linux/amd64)".
-func Line(program string) string {
-	return program + " " + String() + " (" + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH + ")"
+// ProgramLine is the output of a program for --version, such as "inboxd 1.2.0 (go1.26.0 linux/amd64)".
+func ProgramLine(program string) string {
+	return program + " " + BuildString() + " (" + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH + ")"
 }

@@ -35,7 +35,7 @@ func NewIDBeside(email string, now time.Time, random [10]byte) ID {
 	group := partition.Of(email).Group()
 	for n := binary.BigEndian.Uint64(random[2:]); ; n++ {
 		binary.BigEndian.PutUint64(random[2:], n)
-		if id := NewID(now, random); id.Partition().Group() == group {
+		if id := NewID(now, random); id.HomePartition().Group() == group {
 			return id
 		}
 	}
@@ -43,36 +43,36 @@ func NewIDBeside(email string, now time.Time, random [10]byte) ID {
 
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// Partition returns the partition of the account's rows, which its tokens also contain.
-func (id ID) Partition() partition.ID { return partition.Of(string(id[:])) }
+// HomePartition returns the partition of the account's rows, which its tokens also contain.
+func (id ID) HomePartition() partition.ID { return partition.Of(string(id[:])) }
 
 // Profile is the account's own row.
 type Profile struct {
-	ID           ID
-	Email        string // canonical, see CanonicalEmail
-	PasswordHash string // argon2id in PHC form
-	Plan         PlanName
-	CreatedAt    time.Time
-	Inboxes      int64     // live inboxes; reservations are counted separately
-	LastKey      int64     // highest key id ever assigned; ids are never reused
-	AccountKeys  int64     // account keys in the inventory, including expired ones
-	InboxKeys    int64     // inbox keys in the inventory
-	ClosingAt    time.Time // when its deletion began; zero while it is open
-	LastWebhook  int64     // highest webhook id ever assigned
-	LastClaim    int64     // highest claim number ever assigned
-	Subdomains   int64     // claims of subdomains that were chosen, not random
-	Encryption   Encryption
-	Unverified   bool // the e-mail address is not verified yet (ADR 0108)
+	ID              ID
+	Email           string // canonical, see CanonicalEmail
+	PasswordHash    string // argon2id in PHC form
+	Plan            PlanName
+	CreatedAt       time.Time
+	LiveInboxes     int64     // live inboxes; reservations are counted separately
+	LastKey         int64     // highest key id ever assigned; ids are never reused
+	AccountKeys     int64     // account keys in the inventory, including expired ones
+	InboxKeys       int64     // inbox keys in the inventory
+	ClosingAt       time.Time // when its deletion began; zero while it is open
+	LastWebhook     int64     // highest webhook id ever assigned
+	LastClaim       int64     // highest claim number ever assigned
+	Subdomains      int64     // claims of subdomains that were chosen, not random
+	Encryption      EncryptionState
+	EmailUnverified bool // the e-mail address is not verified yet (ADR 0108)
 	// EndedKeys is the highest key id that a password reset ended. Such keys are refused even while
 	// their rows are still being removed.
 	EndedKeys int64
 }
 
-// Encryption is an account's state of end-to-end encryption.
-type Encryption struct {
-	Recipient string    // the public key; empty: none
-	SetAt     time.Time // when it was set
-	Inboxes   int64     // live encrypted inboxes; reservations are counted separately
+// EncryptionState is an account's state of end-to-end encryption.
+type EncryptionState struct {
+	PublicKey        string    // the public key; empty: none
+	SetAt            time.Time // when it was set
+	EncryptedInboxes int64     // live encrypted inboxes; reservations are counted separately
 }
 
 // State is the state of one account. Its actor owns it; no other goroutine may touch it. It does
@@ -80,37 +80,37 @@ type Encryption struct {
 // the stored key instead.
 type State struct {
 	Profile
-	Sessions map[Hash]*Session
-	Resets   map[Hash]Reset
-	Reserved map[string]Reservation // by address; live once confirmed
-	Sends    Sends
-	Webhooks map[int64]*Webhook
-	Domains  map[string]time.Time // names on the list of own domains, see ListDomain, with their marks
+	Sessions        map[TokenHash]*Session
+	ResetTokens     map[TokenHash]ResetToken
+	ReservedInboxes map[string]InboxReservation // by address; live once confirmed
+	DailySends      SendCount
+	Webhooks        map[int64]*Webhook
+	ListedDomains   map[string]time.Time // names on the list of own domains, see ListDomain, with their marks
 }
 
 // NewState returns the state of an account that does not exist yet.
 func NewState() *State {
 	return &State{
-		Sessions: map[Hash]*Session{}, Resets: map[Hash]Reset{}, Reserved: map[string]Reservation{}, Webhooks: map[int64]*Webhook{},
-		Domains: map[string]time.Time{},
+		Sessions: map[TokenHash]*Session{}, ResetTokens: map[TokenHash]ResetToken{}, ReservedInboxes: map[string]InboxReservation{}, Webhooks: map[int64]*Webhook{},
+		ListedDomains: map[string]time.Time{},
 	}
 }
 
-// Reservation holds a place in the quota for an inbox that is being created. It contains what a
+// InboxReservation holds a place in the quota for an inbox that is being created. It contains what a
 // repeated request needs to continue the creation after a crash.
-type Reservation struct {
+type InboxReservation struct {
 	At             time.Time
 	Label          string
 	RetentionHours int
 	KeepNewest     bool
 	Encrypted      bool
-	Once           idempotency.Key // of the request, zero when it may not be repeated
-	Claim          int64           // number of the claim that counts it; zero: it is not in a subdomain
+	IdempotencyKey idempotency.RequestKey // of the request, zero when it may not be repeated
+	ClaimNumber    int64                  // number of the claim that counts it; zero: it is not in a subdomain
 }
 
 // Session is one login. Only the hash of its token is stored.
 type Session struct {
-	Hash      Hash
+	Hash      TokenHash
 	CreatedAt time.Time
 	ExpiresAt time.Time // extended by use, see SessionLife
 	ClockSeen time.Time // Env.clockSeen when it was created or extended
@@ -122,22 +122,22 @@ func (s *Session) ID() string { return hex.EncodeToString(s.Hash[:8]) }
 // LastUsed is the last recorded use, which may be up to SessionStep old.
 func (s *Session) LastUsed() time.Time { return s.ExpiresAt.Add(-SessionLife) }
 
-func (s *Session) over(env Env) bool { return env.over(s.ExpiresAt, s.ClockSeen) }
+func (s *Session) isExpired(env Env) bool { return env.hasExpired(s.ExpiresAt, s.ClockSeen) }
 
 // InboxEntry is a row of the account's list of inboxes.
 type InboxEntry struct {
 	Address   string
 	CreatedAt time.Time
-	Live      bool // false while only reserved
+	IsLive    bool // false while only reserved
 	Encrypted bool // if live
 
-	Reservation Reservation // if only reserved
+	Reservation InboxReservation // if only reserved
 }
 
 // In finds the row of e in a list. Its address, time and kind must match.
 func (e InboxEntry) In(list []InboxEntry) (InboxEntry, bool) {
 	for _, other := range list {
-		if other.Address == e.Address && other.CreatedAt.Equal(e.CreatedAt) && other.Live == e.Live {
+		if other.Address == e.Address && other.CreatedAt.Equal(e.CreatedAt) && other.IsLive == e.IsLive {
 			return other, true
 		}
 	}
@@ -150,36 +150,36 @@ func (e InboxEntry) In(list []InboxEntry) (InboxEntry, bool) {
 // keys and idempotency records, drops come before puts, because an inbox's next key replaces the
 // previous one.
 type Rows struct {
-	ID           ID
-	Profile      *Profile
-	PutKeys      []*Key
-	DropKeys     []*Key
-	PutSessions  []*Session
-	DropSessions []*Session
-	PutResets    []Reset
-	DropResets   []Reset
-	PutInboxes   []InboxEntry
-	DropInboxes  []InboxEntry
-	Once         idempotency.Records
-	Sends        *Sends
-	PutWebhooks  []*Webhook
-	NewWebhooks  []int64 // the ids in PutWebhooks that were added
-	DropWebhooks []int64 // by id, applied after the puts
-	PutDomains   []Listed
-	DropDomains  []string // none of them is also put
-	Claims       []Claim  // after each change, in order; without a number: removed
+	ID                 ID
+	Profile            *Profile
+	PutKeys            []*APIKey
+	DropKeys           []*APIKey
+	PutSessions        []*Session
+	DropSessions       []*Session
+	PutResets          []ResetToken
+	DropResets         []ResetToken
+	PutInboxes         []InboxEntry
+	DropInboxes        []InboxEntry
+	IdempotencyRecords idempotency.BatchRecords
+	Sends              *SendCount
+	PutWebhooks        []*Webhook
+	NewWebhooks        []int64 // the ids in PutWebhooks that were added
+	DropWebhooks       []int64 // by id, applied after the puts
+	PutDomains         []ListedDomain
+	DropDomains        []string         // none of them is also put
+	Claims             []SubdomainClaim // after each change, in order; without a number: removed
 
-	// Erase removes everything that is left of a closed account. The rows contain nothing else
+	// EraseAll removes everything that is left of a closed account. The rows contain nothing else
 	// then.
-	Erase bool
+	EraseAll bool
 }
 
-// Reset is an unused token that resets the password or verifies the e-mail address.
-type Reset struct {
-	Hash      Hash
-	ExpiresAt time.Time
-	ClockSeen time.Time // Env.clockSeen when it was created
-	Verify    bool      // it verifies the e-mail address and cannot set a password
+// ResetToken is an unused token that resets the password or verifies the e-mail address.
+type ResetToken struct {
+	Hash          TokenHash
+	ExpiresAt     time.Time
+	ClockSeen     time.Time // Env.clockSeen when it was created
+	VerifiesEmail bool      // it verifies the e-mail address and cannot set a password
 }
 
-func (r Reset) over(env Env) bool { return env.over(r.ExpiresAt, r.ClockSeen) }
+func (r ResetToken) hasExpired(env Env) bool { return env.hasExpired(r.ExpiresAt, r.ClockSeen) }

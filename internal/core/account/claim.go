@@ -16,106 +16,106 @@ import (
 // ClaimKept is how long a claim lasts after its last inbox is deleted (specification, Addresses).
 const ClaimKept = 30 * 24 * time.Hour
 
-// Claim is an account's use of one subdomain.
-type Claim struct {
-	Label   string
-	Random  bool      // generated, not chosen: plans do not limit these
-	Number  int64     // unique within the account, never reused; zero: the account has no claim here
-	Inboxes int64     // live and reserved ones
-	EndedAt time.Time // when the last inbox in it was deleted; zero: never
+// SubdomainClaim is an account's use of one subdomain.
+type SubdomainClaim struct {
+	Label        string
+	IsRandom     bool      // generated, not chosen: plans do not limit these
+	SerialNumber int64     // unique within the account, never reused; zero: the account has no claim here
+	InboxCount   int64     // live and reserved ones
+	EndedAt      time.Time // when the last inbox in it was deleted; zero: never
 }
 
-// Over reports whether the account no longer needs the subdomain.
-func (c Claim) Over(now time.Time) bool {
-	return c.Inboxes == 0 && !now.Before(c.EndedAt.Add(ClaimKept))
+// HasLapsed reports whether the account no longer needs the subdomain.
+func (c SubdomainClaim) HasLapsed(now time.Time) bool {
+	return c.InboxCount == 0 && !now.Before(c.EndedAt.Add(ClaimKept))
 }
 
 // YieldClaim ends a claim that is over, so that another account may have the subdomain. It is
 // Refused while the claim is not over. If the account comes back after the commit, its claim gets a
 // new number.
-type YieldClaim struct{ Claim Claim }
+type YieldClaim struct{ Claim SubdomainClaim }
 
 type (
 	// claimKept is a claim after a change.
 	claimKept struct {
-		Claim Claim
-		New   bool
+		Claim SubdomainClaim
+		IsNew bool
 	}
-	claimEnded struct{ Claim Claim }
+	claimEnded struct{ Claim SubdomainClaim }
 )
 
-func (c YieldClaim) decide(_ *State, env Env) ([]Event, error) {
+func (c YieldClaim) decideEvents(_ *State, env Env) ([]Event, error) {
 	switch {
-	case c.Claim.Number == 0:
+	case c.Claim.SerialNumber == 0:
 		return nil, nil
-	case !c.Claim.Over(env.Now):
+	case !c.Claim.HasLapsed(env.Now):
 		return nil, fault.New(fault.Refused, "The subdomain "+c.Claim.Label+" is taken")
 	}
 	return []Event{claimEnded{c.Claim}}, nil
 }
 
-// enter counts one more inbox in c. If the plan limits claims and is full, a new claim replaces
+// addInbox counts one more inbox in c. If the plan limits claims and is full, a new claim replaces
 // claims that are over.
-func (c Claim) enter(s *State, env Env, over []Claim) (Claim, []Event, error) {
-	c.Inboxes++
-	if c.Number != 0 {
+func (c SubdomainClaim) addInbox(s *State, env Env, over []SubdomainClaim) (SubdomainClaim, []Event, error) {
+	c.InboxCount++
+	if c.SerialNumber != 0 {
 		return c, []Event{claimKept{Claim: c}}, nil
 	}
 	var evs []Event
 	for _, o := range over {
 		evs = append(evs, claimEnded{o})
 	}
-	if limit := env.Plans.Of(s.Plan).MaxSubdomains; !c.Random && s.Subdomains-int64(len(over)) >= limit {
+	if limit := env.Plans.Of(s.Plan).MaxSubdomains; !c.IsRandom && s.Subdomains-int64(len(over)) >= limit {
 		return c, nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d subdomains. A subdomain is released 30 days after its last inbox is deleted", s.Plan.Title(), limit))
 	}
-	c.Number = s.LastClaim + 1
+	c.SerialNumber = s.LastClaim + 1
 	return c, append(evs, claimKept{c, true}), nil
 }
 
-// exit counts one inbox less. A claim that never had a live inbox, because its creation was
+// removeInbox counts one inbox less. A claim that never had a live inbox, because its creation was
 // refused, is over immediately.
-func (c Claim) exit() []Event {
-	if c.Number == 0 || c.Inboxes == 0 {
+func (c SubdomainClaim) removeInbox() []Event {
+	if c.SerialNumber == 0 || c.InboxCount == 0 {
 		return nil // from a folder written before inboxes were counted
 	}
-	c.Inboxes--
-	if c.Inboxes == 0 && c.EndedAt.IsZero() {
+	c.InboxCount--
+	if c.InboxCount == 0 && c.EndedAt.IsZero() {
 		return []Event{claimEnded{c}}
 	}
 	return []Event{claimKept{Claim: c}}
 }
 
-func (e claimKept) apply(s *State) {
-	if e.New {
-		s.LastClaim = e.Claim.Number
+func (e claimKept) applyTo(s *State) {
+	if e.IsNew {
+		s.LastClaim = e.Claim.SerialNumber
 		s.countSubdomain(e.Claim, 1)
 	}
 }
-func (e claimKept) rows(s *State, r *Rows) {
+func (e claimKept) collectRows(s *State, r *Rows) {
 	r.Claims = append(r.Claims, e.Claim)
-	if e.New {
-		r.profile(s)
+	if e.IsNew {
+		r.writeProfile(s)
 	}
 }
 
-func (e claimEnded) apply(s *State) { s.countSubdomain(e.Claim, -1) }
-func (e claimEnded) rows(s *State, r *Rows) {
-	r.Claims = append(r.Claims, Claim{Label: e.Claim.Label, Random: e.Claim.Random})
-	r.profile(s)
+func (e claimEnded) applyTo(s *State) { s.countSubdomain(e.Claim, -1) }
+func (e claimEnded) collectRows(s *State, r *Rows) {
+	r.Claims = append(r.Claims, SubdomainClaim{Label: e.Claim.Label, IsRandom: e.Claim.IsRandom})
+	r.writeProfile(s)
 }
 
-func (s *State) countSubdomain(c Claim, by int64) {
-	if !c.Random {
+func (s *State) countSubdomain(c SubdomainClaim, by int64) {
+	if !c.IsRandom {
 		s.Subdomains += by
 	}
 }
 
-// Claim returns the account's claim of a subdomain after r is committed, if r contains it.
-func (r *Rows) Claim(label string) (c Claim, known bool) {
+// ClaimOf returns the account's claim of a subdomain after r is committed, if r contains it.
+func (r *Rows) ClaimOf(label string) (c SubdomainClaim, known bool) {
 	for i := len(r.Claims) - 1; i >= 0; i-- {
 		if r.Claims[i].Label == label {
 			return r.Claims[i], true
 		}
 	}
-	return Claim{}, false
+	return SubdomainClaim{}, false
 }

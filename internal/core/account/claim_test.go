@@ -12,18 +12,18 @@ import (
 // uses is an account with its claims by label in place of the store.
 type uses struct {
 	state  *account.State
-	claims map[string]account.Claim
+	claims map[string]account.SubdomainClaim
 	now    time.Time
 	plans  account.Plans
 }
 
 func newUses(t *testing.T) *uses {
 	plans := account.DefaultPlans()
-	paid := plans[account.Paid]
+	paid := plans[account.PlanPaid]
 	paid.MaxSubdomains = 2
-	plans[account.Paid] = paid
-	u := &uses{state: account.NewState(), claims: map[string]account.Claim{}, now: start, plans: plans}
-	if err := u.do(account.Open{ID: me, Plan: account.Paid}); err != nil {
+	plans[account.PlanPaid] = paid
+	u := &uses{state: account.NewState(), claims: map[string]account.SubdomainClaim{}, now: start, plans: plans}
+	if err := u.do(account.Open{ID: me, Plan: account.PlanPaid}); err != nil {
 		t.Fatal(err)
 	}
 	return u
@@ -34,7 +34,7 @@ func (u *uses) do(cmd account.Command) error {
 	var rows account.Rows
 	rows.Apply(u.state, evs)
 	for _, c := range rows.Claims {
-		if c.Number == 0 {
+		if c.SerialNumber == 0 {
 			delete(u.claims, c.Label)
 		} else {
 			u.claims[c.Label] = c
@@ -47,14 +47,14 @@ func (u *uses) do(cmd account.Command) error {
 func (u *uses) command(what, address, label string) account.Command {
 	claim, known := u.claims[label]
 	if !known {
-		claim = account.Claim{Label: label, Random: label[0] == '~'}
+		claim = account.SubdomainClaim{Label: label, IsRandom: label[0] == '~'}
 	}
 	switch what {
 	case "reserve":
 		cmd := account.ReserveInbox{Address: address, At: start, Claim: &claim}
 		for _, c := range u.claims {
-			if !c.Random && c.Over(u.now) && c.Label != label {
-				cmd.Over = append(cmd.Over, c)
+			if !c.IsRandom && c.HasLapsed(u.now) && c.Label != label {
+				cmd.LapsedClaims = append(cmd.LapsedClaims, c)
 			}
 		}
 		return cmd
@@ -63,7 +63,7 @@ func (u *uses) command(what, address, label string) account.Command {
 	case "release":
 		return account.ReleaseInbox{Address: address, CreatedAt: start, Claim: claim}
 	case "delete":
-		return account.ReleaseInbox{Address: address, CreatedAt: start, Claim: claim, Listed: true}
+		return account.ReleaseInbox{Address: address, CreatedAt: start, Claim: claim, WasListed: true}
 	}
 	return account.YieldClaim{Claim: claim}
 }
@@ -150,7 +150,7 @@ func TestTheLifeOfAClaim(t *testing.T) {
 				if s.refused != fault.Is(err, fault.Refused) || err != nil && !s.refused {
 					t.Fatalf("step %d, %s: %v", i, s.what, err)
 				}
-				if c := u.claims[s.label]; c.Number != s.number || c.Inboxes != s.inboxes || u.state.Subdomains != s.chosen {
+				if c := u.claims[s.label]; c.SerialNumber != s.number || c.InboxCount != s.inboxes || u.state.Subdomains != s.chosen {
 					t.Fatalf("step %d, %s: %+v, %d chosen", i, s.what, c, u.state.Subdomains)
 				}
 			}
@@ -184,8 +184,8 @@ func TestARefusedReservationChangesNothing(t *testing.T) {
 // TestAnInboxThatWasNeverCounted uses an inbox from an older folder.
 func TestAnInboxThatWasNeverCounted(t *testing.T) {
 	u := newUses(t)
-	u.state.Inboxes = 1
-	if err := u.do(account.ReleaseInbox{Address: "a", CreatedAt: start, Listed: true}); err != nil || u.state.Inboxes != 0 || len(u.claims) != 0 {
+	u.state.LiveInboxes = 1
+	if err := u.do(account.ReleaseInbox{Address: "a", CreatedAt: start, WasListed: true}); err != nil || u.state.LiveInboxes != 0 || len(u.claims) != 0 {
 		t.Errorf("%v, %+v, %v", err, u.state, u.claims)
 	}
 }

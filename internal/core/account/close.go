@@ -16,18 +16,18 @@ type (
 	// grow.
 	Close struct{}
 	// RevokeKeys removes some keys of an account that is closing, or whose password was reset.
-	RevokeKeys struct{ Keys []Key }
+	RevokeKeys struct{ Keys []APIKey }
 	// Erase removes the closed account itself, after its inboxes and keys are removed.
 	Erase struct{}
 )
 
 type (
-	closed struct{ At time.Time }
-	erased struct{}
+	closingBegun struct{ At time.Time }
+	rowsErased   struct{}
 )
 
-// grows reports whether a closing account refuses cmd.
-func grows(cmd Command) bool {
+// growsAccount reports whether a closing account refuses cmd.
+func growsAccount(cmd Command) bool {
 	switch cmd.(type) {
 	case StartSession, IssueKey, ReserveInbox, StartReset, CheckReset, ResetPassword, VerifyEmail, ChangePassword, SetPlan, AddWebhook, ListDomain, SetRecipient:
 		return true
@@ -35,35 +35,35 @@ func grows(cmd Command) bool {
 	return false
 }
 
-func (Close) decide(s *State, env Env) ([]Event, error) {
+func (Close) decideEvents(s *State, env Env) ([]Event, error) {
 	if !s.ClosingAt.IsZero() {
 		return nil, nil
 	}
-	return append(append(s.endTokens(), closed{env.Now}), s.dropWebhooks()...), nil
+	return append(append(s.endTokens(), closingBegun{env.Now}), s.dropWebhooks()...), nil
 }
 
-func (c RevokeKeys) decide(s *State, _ Env) (evs []Event, _ error) {
+func (c RevokeKeys) decideEvents(s *State, _ Env) (evs []Event, _ error) {
 	for _, k := range c.Keys {
 		evs = append(evs, keyRevoked{k})
 	}
 	return evs, nil
 }
 
-func (Erase) decide(s *State, _ Env) ([]Event, error) {
-	if s.ClosingAt.IsZero() || s.Inboxes > 0 || s.AccountKeys+s.InboxKeys > 0 || len(s.Reserved) > 0 {
-		return nil, fault.New(fault.Unavailable, "The account is not empty yet")
+func (Erase) decideEvents(s *State, _ Env) ([]Event, error) {
+	if s.ClosingAt.IsZero() || s.LiveInboxes > 0 || s.AccountKeys+s.InboxKeys > 0 || len(s.ReservedInboxes) > 0 {
+		return nil, fault.New(fault.TemporarilyUnavailable, "The account is not empty yet")
 	}
-	return []Event{erased{}}, nil
+	return []Event{rowsErased{}}, nil
 }
 
-func (e closed) apply(s *State)         { s.ClosingAt = e.At }
-func (e closed) rows(s *State, r *Rows) { r.profile(s) }
+func (e closingBegun) applyTo(s *State)              { s.ClosingAt = e.At }
+func (e closingBegun) collectRows(s *State, r *Rows) { r.writeProfile(s) }
 
-// apply leaves the state of an account that never existed. Earlier writes of the same batch are
+// applyTo leaves the state of an account that never existed. Earlier writes of the same batch are
 // removed too.
-func (erased) apply(s *State) {
+func (rowsErased) applyTo(s *State) {
 	id := s.ID
 	*s = *NewState()
 	s.ID = id
 }
-func (erased) rows(s *State, r *Rows) { *r = Rows{ID: s.ID, Erase: true} }
+func (rowsErased) collectRows(s *State, r *Rows) { *r = Rows{ID: s.ID, EraseAll: true} }

@@ -11,28 +11,28 @@ import (
 // Command is an order to one account. The commands are the exported structs of this package with a
 // decide method.
 type Command interface {
-	decide(*State, Env) ([]Event, error)
+	decideEvents(*State, Env) ([]Event, error)
 }
 
 // Env is what Decide knows besides state and command.
 type Env struct {
-	Now   time.Time
-	Seen  time.Time // latest time ever trusted; the clock may have gone back since
-	Plans Plans
+	Now        time.Time
+	LatestSeen time.Time // latest time ever trusted; the clock may have gone back since
+	Plans      Plans
 }
 
-// over reports whether a credential that ends at until (zero: never) has expired. It stays expired
+// hasExpired reports whether a credential that ends at until (zero: never) has expired. It stays expired
 // if the clock goes back. This does not apply to a credential created after the clock went back:
 // seen is the latest trusted time at its creation.
-func (e Env) over(until, seen time.Time) bool {
-	return !until.IsZero() && (!e.Now.Before(until) || !e.Seen.Before(until) && e.Seen.After(seen))
+func (e Env) hasExpired(until, seen time.Time) bool {
+	return !until.IsZero() && (!e.Now.Before(until) || !e.LatestSeen.Before(until) && e.LatestSeen.After(seen))
 }
 
 // clockSeen is the latest trusted time, which a new credential stores. It is zero if it is not
 // after Now.
 func (e Env) clockSeen() time.Time {
-	if e.Seen.After(e.Now) {
-		return e.Seen
+	if e.LatestSeen.After(e.Now) {
+		return e.LatestSeen
 	}
 	return time.Time{}
 }
@@ -49,52 +49,52 @@ const (
 type (
 	// Open creates the account. ID, Email and PasswordHash are ready to store.
 	Open struct {
-		ID           ID
-		Email        string
-		PasswordHash string
-		Plan         PlanName
-		Verified     bool // the e-mail address needs no verification message
+		ID            ID
+		Email         string
+		PasswordHash  string
+		Plan          PlanName
+		EmailVerified bool // the e-mail address needs no verification message
 	}
 	// StartSession stores the hash of a new session token. PasswordHash is the hash that the
 	// password was checked against, because a concurrent request may have changed it.
 	StartSession struct {
-		Hash         Hash
+		Hash         TokenHash
 		PasswordHash string
 	}
 	// TouchSession extends a session, at most once an hour.
-	TouchSession struct{ Hash Hash }
+	TouchSession struct{ Hash TokenHash }
 	// EndSession ends a session immediately.
-	EndSession struct{ Hash Hash }
+	EndSession struct{ Hash TokenHash }
 	// IssueKey adds a key; Decide assigns ID and CreatedAt. Held means that the inbox of an inbox
 	// key already has one, expired or not. By is as for AddWebhook.
 	IssueKey struct {
-		By   *Principal
-		Key  Key
-		Held bool
+		By          *Principal
+		Key         APIKey
+		InboxHasKey bool
 	}
 	// EndExpired records that the credential with this hash was seen as expired: a session, a reset
 	// token, or the key KeyID. Found is as for TouchKey.
 	EndExpired struct {
-		Hash  Hash
-		KeyID int64
-		Found *Key
+		Hash     TokenHash
+		KeyID    int64
+		FoundKey *APIKey
 	}
 	// TouchKey records a use of a key. Found is the stored key, nil if it was removed.
 	TouchKey struct {
-		ID    int64
-		At    time.Time
-		Found *Key
+		ID       int64
+		At       time.Time
+		FoundKey *APIKey
 	}
 	// RevokeKey removes a key from the inventory immediately. Found is as for TouchKey.
 	RevokeKey struct {
-		ID    int64
-		Found *Key
+		ID       int64
+		FoundKey *APIKey
 	}
 	// RevokeInboxKey removes the key of an inbox immediately, expired or not. Found is as for
 	// TouchKey.
 	RevokeInboxKey struct {
-		Inbox string
-		Found *Key
+		Inbox    string
+		FoundKey *APIKey
 	}
 	// ReserveInbox takes a place in the quota before the address is created. At becomes the inbox's
 	// creation time and its position in the account's list. Record, if not nil, is stored with it
@@ -102,15 +102,15 @@ type (
 	// nil if the inbox is not in one. Over are chosen claims that are over, which a new claim may
 	// replace.
 	ReserveInbox struct {
-		Address        string
-		At             time.Time
-		Label          string
-		RetentionHours int
-		KeepNewest     bool
-		Encrypted      bool
-		Record         *idempotency.Record
-		Claim          *Claim
-		Over           []Claim
+		Address           string
+		At                time.Time
+		Label             string
+		RetentionHours    int
+		KeepNewest        bool
+		Encrypted         bool
+		IdempotencyRecord *idempotency.Record
+		Claim             *SubdomainClaim
+		LapsedClaims      []SubdomainClaim
 	}
 	// ConfirmInbox turns the reservation of a time into a live inbox. A repeat changes nothing, and
 	// a late one does not affect a newer reservation.
@@ -126,9 +126,9 @@ type (
 	ReleaseInbox struct {
 		Address   string
 		CreatedAt time.Time
-		Listed    bool
+		WasListed bool
 		Encrypted bool
-		Claim     Claim
+		Claim     SubdomainClaim
 	}
 	// SetPlan moves the account to another plan.
 	SetPlan struct{ Plan PlanName }
@@ -137,33 +137,33 @@ type (
 // Decide returns the effect of cmd on s as events; no events mean no change. It does not modify s.
 func Decide(s *State, cmd Command, env Env) ([]Event, error) {
 	switch cmd.(type) {
-	case Open, Void:
-		return cmd.decide(s, env)
+	case Open, BarOpening:
+		return cmd.decideEvents(s, env)
 	}
 	if s.CreatedAt.IsZero() {
 		return nil, fault.New(fault.NotFound, "This account does not exist")
 	}
-	if !s.ClosingAt.IsZero() && grows(cmd) {
+	if !s.ClosingAt.IsZero() && growsAccount(cmd) {
 		return nil, fault.New(fault.NotFound, "This account is being deleted")
 	}
-	return cmd.decide(s, env)
+	return cmd.decideEvents(s, env)
 }
 
-func (c Open) decide(s *State, env Env) ([]Event, error) {
+func (c Open) decideEvents(s *State, env Env) ([]Event, error) {
 	if !s.CreatedAt.IsZero() || !s.ClosingAt.IsZero() { // or it was voided
 		return nil, fault.New(fault.Refused, "This account already exists")
 	}
-	return []Event{opened{Profile{ID: c.ID, Email: c.Email, PasswordHash: c.PasswordHash, Plan: c.Plan, CreatedAt: env.Now, Unverified: !c.Verified}}}, nil
+	return []Event{profileOpened{Profile{ID: c.ID, Email: c.Email, PasswordHash: c.PasswordHash, Plan: c.Plan, CreatedAt: env.Now, EmailUnverified: !c.EmailVerified}}}, nil
 }
 
-func (c StartSession) decide(s *State, env Env) ([]Event, error) {
+func (c StartSession) decideEvents(s *State, env Env) ([]Event, error) {
 	if c.PasswordHash != s.PasswordHash {
 		return nil, BadSignIn()
 	}
 	evs := []Event{sessionStarted{Session{Hash: c.Hash, CreatedAt: env.Now, ExpiresAt: env.Now.Add(SessionLife), ClockSeen: env.clockSeen()}}}
 	var oldest *Session
 	for _, ses := range s.Sessions {
-		if ses.over(env) {
+		if ses.isExpired(env) {
 			evs = append(evs, sessionEnded{ses.Hash})
 		} else if oldest == nil || ses.ExpiresAt.Before(oldest.ExpiresAt) {
 			oldest = ses
@@ -175,45 +175,45 @@ func (c StartSession) decide(s *State, env Env) ([]Event, error) {
 	return evs, nil
 }
 
-func (c TouchSession) decide(s *State, env Env) ([]Event, error) {
+func (c TouchSession) decideEvents(s *State, env Env) ([]Event, error) {
 	ses := s.Sessions[c.Hash]
 	until := env.Now.Add(SessionLife)
-	if ses == nil || ses.over(env) || until.Sub(ses.ExpiresAt) < SessionStep {
+	if ses == nil || ses.isExpired(env) || until.Sub(ses.ExpiresAt) < SessionStep {
 		return nil, nil // unknown, over, or recorded recently
 	}
 	return []Event{sessionStarted{Session{Hash: c.Hash, CreatedAt: ses.CreatedAt, ExpiresAt: until, ClockSeen: env.clockSeen()}}}, nil
 }
 
-func (c EndSession) decide(s *State, _ Env) ([]Event, error) {
+func (c EndSession) decideEvents(s *State, _ Env) ([]Event, error) {
 	if s.Sessions[c.Hash] == nil {
 		return nil, nil
 	}
 	return []Event{sessionEnded{c.Hash}}, nil
 }
 
-func (c EndExpired) decide(s *State, env Env) ([]Event, error) {
-	if ses := s.Sessions[c.Hash]; ses != nil && ses.over(env) {
+func (c EndExpired) decideEvents(s *State, env Env) ([]Event, error) {
+	if ses := s.Sessions[c.Hash]; ses != nil && ses.isExpired(env) {
 		return []Event{sessionEnded{c.Hash}}, nil
 	}
-	if r, reset := s.Resets[c.Hash]; reset && r.over(env) {
+	if r, reset := s.ResetTokens[c.Hash]; reset && r.hasExpired(env) {
 		return []Event{resetEnded{c.Hash}}, nil
 	}
-	if c.Found == nil || c.Found.Ended || !c.Found.Expired(env) {
+	if c.FoundKey == nil || c.FoundKey.SeenExpired || !c.FoundKey.Expired(env) {
 		return nil, nil
 	}
-	k := *c.Found
-	k.Ended = true
+	k := *c.FoundKey
+	k.SeenExpired = true
 	return []Event{keyNoted{k}}, nil
 }
 
-func (c IssueKey) decide(s *State, env Env) ([]Event, error) {
-	if err := s.admits(c.By); err != nil {
+func (c IssueKey) decideEvents(s *State, env Env) ([]Event, error) {
+	if err := s.checkPrincipal(c.By); err != nil {
 		return nil, err
 	}
 	switch {
 	case c.Key.Kind == KindAccountKey && s.AccountKeys >= env.Plans.Of(s.Plan).MaxKeys:
 		return nil, fault.New(fault.Refused, fmt.Sprintf("An account can have at most %d API keys. Revoke one first", env.Plans.Of(s.Plan).MaxKeys))
-	case c.Key.Kind == KindInboxKey && c.Held:
+	case c.Key.Kind == KindInboxKey && c.InboxHasKey:
 		return nil, fault.New(fault.Refused, fmt.Sprintf("The inbox %s already has a key. Delete that key first", c.Key.Inbox))
 	}
 	k := c.Key
@@ -221,79 +221,79 @@ func (c IssueKey) decide(s *State, env Env) ([]Event, error) {
 	return []Event{keyIssued{k}}, nil
 }
 
-func (c TouchKey) decide(_ *State, _ Env) ([]Event, error) {
-	if c.Found == nil || c.At.Sub(c.Found.LastUsedAt) < LastUsedStep {
+func (c TouchKey) decideEvents(_ *State, _ Env) ([]Event, error) {
+	if c.FoundKey == nil || c.At.Sub(c.FoundKey.LastUsedAt) < LastUsedStep {
 		return nil, nil
 	}
-	k := *c.Found
+	k := *c.FoundKey
 	k.LastUsedAt = c.At
 	return []Event{keyNoted{k}}, nil
 }
 
-func (c RevokeKey) decide(_ *State, _ Env) ([]Event, error) {
-	if c.Found == nil {
+func (c RevokeKey) decideEvents(_ *State, _ Env) ([]Event, error) {
+	if c.FoundKey == nil {
 		return nil, fault.New(fault.NotFound, fmt.Sprintf("API key %d not found", c.ID))
 	}
-	return []Event{keyRevoked{*c.Found}}, nil
+	return []Event{keyRevoked{*c.FoundKey}}, nil
 }
 
-func (c RevokeInboxKey) decide(_ *State, _ Env) ([]Event, error) {
-	if c.Found == nil {
+func (c RevokeInboxKey) decideEvents(_ *State, _ Env) ([]Event, error) {
+	if c.FoundKey == nil {
 		return nil, fault.New(fault.NotFound, fmt.Sprintf("The inbox %s has no key", c.Inbox))
 	}
-	return []Event{keyRevoked{*c.Found}}, nil
+	return []Event{keyRevoked{*c.FoundKey}}, nil
 }
 
-func (c ReserveInbox) decide(s *State, env Env) ([]Event, error) {
-	if _, twice := s.Reserved[c.Address]; twice {
+func (c ReserveInbox) decideEvents(s *State, env Env) ([]Event, error) {
+	if _, twice := s.ReservedInboxes[c.Address]; twice {
 		return nil, fault.New(fault.Refused, fmt.Sprintf("The address %s is already being created", c.Address))
 	}
-	if limit := env.Plans.Of(s.Plan).MaxInboxes; s.Inboxes+int64(len(s.Reserved)) >= limit {
+	if limit := env.Plans.Of(s.Plan).MaxInboxes; s.LiveInboxes+int64(len(s.ReservedInboxes)) >= limit {
 		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d agent inboxes. Delete an inbox or upgrade the plan", s.Plan.Title(), limit))
 	}
 	if err := s.checkEncrypted(c.Encrypted); err != nil {
 		return nil, err
 	}
-	r := Reservation{At: c.At, Label: c.Label, RetentionHours: c.RetentionHours, KeepNewest: c.KeepNewest, Encrypted: c.Encrypted}
-	if c.Record != nil {
-		r.Once = c.Record.Key
+	r := InboxReservation{At: c.At, Label: c.Label, RetentionHours: c.RetentionHours, KeepNewest: c.KeepNewest, Encrypted: c.Encrypted}
+	if c.IdempotencyRecord != nil {
+		r.IdempotencyKey = c.IdempotencyRecord.Key
 	}
 	var evs []Event
 	if c.Claim != nil {
-		claim, entered, err := c.Claim.enter(s, env, c.Over)
+		claim, entered, err := c.Claim.addInbox(s, env, c.LapsedClaims)
 		if err != nil {
 			return nil, err
 		}
-		r.Claim, evs = claim.Number, entered
+		r.ClaimNumber, evs = claim.SerialNumber, entered
 	}
-	return append(evs, inboxReserved{c.Address, r, c.Record}), nil
+	return append(evs, inboxReserved{c.Address, r, c.IdempotencyRecord}), nil
 }
 
-func (c ConfirmInbox) decide(s *State, _ Env) ([]Event, error) {
-	r, reserved := s.Reserved[c.Address]
+func (c ConfirmInbox) decideEvents(s *State, _ Env) ([]Event, error) {
+	r, reserved := s.ReservedInboxes[c.Address]
 	if !reserved || !r.At.Equal(c.At) {
 		return nil, nil
 	}
 	return []Event{inboxConfirmed{c.Address, r.At, r.Encrypted}}, nil
 }
 
-func (c ReleaseInbox) decide(s *State, env Env) ([]Event, error) {
-	if r, reserved := s.Reserved[c.Address]; reserved && (c.CreatedAt.IsZero() || c.CreatedAt.Equal(r.At)) {
+func (c ReleaseInbox) decideEvents(s *State, env Env) ([]Event, error) {
+	if r, reserved := s.ReservedInboxes[c.Address]; reserved && (c.CreatedAt.IsZero() || c.CreatedAt.Equal(r.At)) {
 		evs := []Event{reservationReleased{c.Address, r}}
-		if r.Claim == c.Claim.Number {
-			evs = append(evs, c.Claim.exit()...)
+		if r.ClaimNumber == c.Claim.SerialNumber {
+			evs = append(evs, c.Claim.removeInbox()...)
 		}
 		return evs, nil
 	}
-	if !c.Listed {
+	if !c.WasListed {
 		return nil, nil
 	}
 	c.Claim.EndedAt = env.Now
-	evs := append(c.Claim.exit(), inboxReleased{c.Address, c.CreatedAt, c.Encrypted})
+	evs := append(c.Claim.removeInbox(), inboxReleased{c.Address, c.CreatedAt, c.Encrypted})
 	return append(evs, s.dropWebhooksOf(c.Address)...), nil
 }
 
-func (c SetPlan) decide(s *State, _ Env) ([]Event, error) {
+func (c SetPlan) decideEvents(s *State, _ Env) ([]Event, error) {
 	if s.Plan == c.Plan {
 		return nil, nil
 	}

@@ -19,21 +19,21 @@ var (
 	me    = account.NewID(start, [10]byte{1})
 )
 
-func hash(name string) account.Hash { return account.HashToken([]byte(name)) }
+func hash(name string) account.TokenHash { return account.HashToken([]byte(name)) }
 
 // story is one account that the commands of a test file change.
 type story struct {
 	state *account.State
 	now   time.Time
-	names map[account.Hash]string // of the tokens in the file
-	keys  map[int64]*account.Key  // as the store would return them
+	names map[account.TokenHash]string // of the tokens in the file
+	keys  map[int64]*account.APIKey    // as the store would return them
 }
 
 // TestDecide runs testdata/decide: a command, then the rows that it writes, "nothing", or the
 // fault. It also checks that no command changes the state before Apply.
 func TestDecide(t *testing.T) {
 	datadriven.Walk(t, "testdata/decide", func(t *testing.T, path string) {
-		s := &story{state: account.NewState(), now: start, names: map[account.Hash]string{}, keys: map[int64]*account.Key{}}
+		s := &story{state: account.NewState(), now: start, names: map[account.TokenHash]string{}, keys: map[int64]*account.APIKey{}}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "advance":
@@ -43,7 +43,7 @@ func TestDecide(t *testing.T) {
 				return s.startSessions(t, number(t, d, 0))
 			case "issue-keys":
 				for range number(t, d, 0) {
-					s.run(t, account.IssueKey{Key: account.Key{Kind: account.KindAccountKey}})
+					s.run(t, account.IssueKey{Key: account.APIKey{Kind: account.KindAccountKey}})
 				}
 				return fmt.Sprintf("%d keys\n", s.state.AccountKeys)
 			case "keys":
@@ -70,7 +70,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData) account.Command {
 		c := account.EndExpired{Hash: hash(word(t, d, 0))}
 		for _, k := range s.keys {
 			if k.Hash == c.Hash {
-				c.Found = k
+				c.FoundKey = k
 			}
 		}
 		return c
@@ -79,35 +79,35 @@ func (s *story) command(t *testing.T, d *datadriven.TestData) account.Command {
 		if len(d.CmdArgs) > 1 {
 			expires = s.now.AddDate(0, 0, number(t, d, 1))
 		}
-		return account.IssueKey{Key: account.Key{
+		return account.IssueKey{Key: account.APIKey{
 			ExpiresAt: expires,
 			ID:        77, CreatedAt: start.AddDate(-1, 0, 0), // Decide assigns its own
 			Hash: s.token(word(t, d, 0)), Kind: account.KindAccountKey, Scopes: account.ScopeRead, Prefix: "svc_live_head",
 		}}
 	case "issue-inbox-key": // token inbox
-		return account.IssueKey{Held: s.keyOf(word(t, d, 1)) != nil, Key: account.Key{Hash: s.token(word(t, d, 0)), Kind: account.KindInboxKey, Inbox: word(t, d, 1), Scopes: account.ScopeRead, Prefix: "svc_sk_head"}}
+		return account.IssueKey{InboxHasKey: s.keyOf(word(t, d, 1)) != nil, Key: account.APIKey{Hash: s.token(word(t, d, 0)), Kind: account.KindInboxKey, Inbox: word(t, d, 1), Scopes: account.ScopeRead, Prefix: "svc_sk_head"}}
 	case "revoke-inbox-key":
-		return account.RevokeInboxKey{Inbox: word(t, d, 0), Found: s.keyOf(word(t, d, 0))}
+		return account.RevokeInboxKey{Inbox: word(t, d, 0), FoundKey: s.keyOf(word(t, d, 0))}
 	case "touch-key":
-		return account.TouchKey{ID: int64(number(t, d, 0)), At: s.now, Found: s.keys[int64(number(t, d, 0))]}
+		return account.TouchKey{ID: int64(number(t, d, 0)), At: s.now, FoundKey: s.keys[int64(number(t, d, 0))]}
 	case "revoke-key":
-		return account.RevokeKey{ID: int64(number(t, d, 0)), Found: s.keys[int64(number(t, d, 0))]}
+		return account.RevokeKey{ID: int64(number(t, d, 0)), FoundKey: s.keys[int64(number(t, d, 0))]}
 	case "reserve":
 		return account.ReserveInbox{Address: word(t, d, 0), At: s.now}
 	case "confirm": // address [age of the reservation]
-		c := account.ConfirmInbox{Address: word(t, d, 0), At: s.state.Reserved[word(t, d, 0)].At}
+		c := account.ConfirmInbox{Address: word(t, d, 0), At: s.state.ReservedInboxes[word(t, d, 0)].At}
 		if len(d.CmdArgs) > 1 {
 			c.At = s.now.Add(-duration(t, d, 1))
 		}
 		return c
 	case "release": // address [age of the inbox] [listed]
-		c := account.ReleaseInbox{Address: word(t, d, 0), Listed: d.HasArg("listed")}
+		c := account.ReleaseInbox{Address: word(t, d, 0), WasListed: d.HasArg("listed")}
 		if len(d.CmdArgs) > 1 {
 			c.CreatedAt = s.now.Add(-duration(t, d, 1))
 		}
 		return c
 	case "start-reset":
-		return account.StartReset{Hash: s.token(word(t, d, 0)), Operator: d.HasArg("operator")}
+		return account.StartReset{Hash: s.token(word(t, d, 0)), ByOperator: d.HasArg("operator")}
 	case "reset-password": // token, new hash
 		return account.ResetPassword{Hash: hash(word(t, d, 0)), PasswordHash: word(t, d, 1)}
 	case "close":
@@ -167,7 +167,7 @@ func (s *story) inventory() string {
 	return b.String()
 }
 
-func (s *story) keyOf(address string) *account.Key {
+func (s *story) keyOf(address string) *account.APIKey {
 	for _, k := range s.keys {
 		if k.Kind == account.KindInboxKey && k.Inbox == address {
 			return k
@@ -176,7 +176,7 @@ func (s *story) keyOf(address string) *account.Key {
 	return nil
 }
 
-func (s *story) token(name string) account.Hash {
+func (s *story) token(name string) account.TokenHash {
 	s.names[hash(name)] = name
 	return hash(name)
 }
@@ -184,7 +184,7 @@ func (s *story) token(name string) account.Hash {
 func (s *story) describe(r *account.Rows) string {
 	var b strings.Builder
 	if p := r.Profile; p != nil {
-		fmt.Fprintf(&b, "profile %s, created %s, %d inboxes, last key %d\n", p.Plan, stamp(p.CreatedAt), p.Inboxes, p.LastKey)
+		fmt.Fprintf(&b, "profile %s, created %s, %d inboxes, last key %d\n", p.Plan, stamp(p.CreatedAt), p.LiveInboxes, p.LastKey)
 		if p.LastKey > 0 {
 			fmt.Fprintf(&b, "%d account keys, %d inbox keys\n", p.AccountKeys, p.InboxKeys)
 		}
@@ -197,7 +197,7 @@ func (s *story) describe(r *account.Rows) string {
 	}
 	for _, k := range r.PutKeys {
 		fmt.Fprintf(&b, "put key %d %s %s, created %s, used %s", k.ID, s.names[k.Hash], k.Scopes, stamp(k.CreatedAt), stamp(k.LastUsedAt))
-		if k.Ended {
+		if k.SeenExpired {
 			b.WriteString(", ended")
 		}
 		b.WriteString("\n")
@@ -226,7 +226,7 @@ func (s *story) describe(r *account.Rows) string {
 	for _, e := range r.DropInboxes {
 		fmt.Fprintf(&b, "drop %s\n", entry(e))
 	}
-	if r.Erase {
+	if r.EraseAll {
 		b.WriteString("erase\n")
 	}
 	return b.String()
@@ -234,7 +234,7 @@ func (s *story) describe(r *account.Rows) string {
 
 func entry(e account.InboxEntry) string {
 	kind := "reservation"
-	if e.Live {
+	if e.IsLive {
 		kind = "inbox"
 	}
 	return fmt.Sprintf("%s %s of %s", kind, e.Address, stamp(e.CreatedAt))

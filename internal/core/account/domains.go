@@ -20,39 +20,39 @@ type (
 	// ListDomain adds a name to the list before it is claimed. With Claimed it is sent again after
 	// the claim; then it sets a new mark and no limit applies.
 	ListDomain struct {
-		Name    string
-		Claimed bool
+		Name           string
+		AlreadyClaimed bool
 	}
 	// UnlistDomain removes a name that turned out not to be the account's after the list showed it
 	// with Mark. With another mark it was claimed since, and stays.
 	UnlistDomain struct {
-		Name string
-		Mark time.Time
+		Name     string
+		SeenMark time.Time
 	}
 )
 
 type (
-	domainListed   struct{ Domain Listed }
+	domainListed   struct{ Domain ListedDomain }
 	domainUnlisted struct{ Name string }
 )
 
-// Listed is an entry of the list.
-type Listed struct {
-	Name string
-	Mark time.Time // zero: written before entries had marks
+// ListedDomain is an entry of the list.
+type ListedDomain struct {
+	Name      string
+	WrittenAt time.Time // zero: written before entries had marks
 }
 
-func (c ListDomain) decide(s *State, env Env) ([]Event, error) {
-	mark, listed := s.Domains[c.Name]
+func (c ListDomain) decideEvents(s *State, env Env) ([]Event, error) {
+	mark, listed := s.ListedDomains[c.Name]
 	switch {
-	case c.Claimed:
+	case c.AlreadyClaimed:
 	case listed:
 		return nil, nil // left by a crash
-	case len(s.Domains) >= MaxDomains:
+	case len(s.ListedDomains) >= MaxDomains:
 		return nil, fault.New(fault.Refused, fmt.Sprintf("An account can have at most %d domains. Delete one first", MaxDomains))
 	}
 	now := env.Now
-	if c.Claimed {
+	if c.AlreadyClaimed {
 		// Two requests may have seen the entry from before the claim. One may have removed it
 		// within this very millisecond, and the other is still to come. The new mark must differ
 		// from the one that they saw.
@@ -61,30 +61,30 @@ func (c ListDomain) decide(s *State, env Env) ([]Event, error) {
 	if listed && !now.After(mark) {
 		now = mark.Add(time.Millisecond)
 	}
-	return []Event{domainListed{Listed{c.Name, now}}}, nil
+	return []Event{domainListed{ListedDomain{c.Name, now}}}, nil
 }
 
-func (c UnlistDomain) decide(s *State, _ Env) ([]Event, error) {
-	if mark, listed := s.Domains[c.Name]; !listed || !mark.Equal(c.Mark) {
+func (c UnlistDomain) decideEvents(s *State, _ Env) ([]Event, error) {
+	if mark, listed := s.ListedDomains[c.Name]; !listed || !mark.Equal(c.SeenMark) {
 		return nil, nil
 	}
 	return []Event{domainUnlisted{c.Name}}, nil
 }
 
-func (e domainListed) apply(s *State) { s.Domains[e.Domain.Name] = e.Domain.Mark }
-func (e domainListed) rows(_ *State, r *Rows) {
+func (e domainListed) applyTo(s *State) { s.ListedDomains[e.Domain.Name] = e.Domain.WrittenAt }
+func (e domainListed) collectRows(_ *State, r *Rows) {
 	r.forgetDomain(e.Domain.Name)
 	r.PutDomains = append(r.PutDomains, e.Domain)
 }
 
 // forgetDomain removes from r what it contains about a name.
 func (r *Rows) forgetDomain(name string) {
-	r.PutDomains = slices.DeleteFunc(r.PutDomains, func(l Listed) bool { return l.Name == name })
+	r.PutDomains = slices.DeleteFunc(r.PutDomains, func(l ListedDomain) bool { return l.Name == name })
 	r.DropDomains = slices.DeleteFunc(r.DropDomains, func(n string) bool { return n == name })
 }
 
-func (e domainUnlisted) apply(s *State) { delete(s.Domains, e.Name) }
-func (e domainUnlisted) rows(_ *State, r *Rows) {
+func (e domainUnlisted) applyTo(s *State) { delete(s.ListedDomains, e.Name) }
+func (e domainUnlisted) collectRows(_ *State, r *Rows) {
 	r.forgetDomain(e.Name)
 	r.DropDomains = append(r.DropDomains, e.Name)
 }

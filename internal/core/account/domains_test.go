@@ -22,7 +22,7 @@ func TestListOfDomains(t *testing.T) {
 	}
 	marked := func(what string, want time.Time) {
 		t.Helper()
-		if mark := s.Domains["a.test"]; !mark.Equal(want) {
+		if mark := s.ListedDomains["a.test"]; !mark.Equal(want) {
 			t.Errorf("%s: marked %v, want %v", what, mark, want)
 		}
 	}
@@ -35,24 +35,24 @@ func TestListOfDomains(t *testing.T) {
 	now = now.Add(time.Hour)
 	_ = do(account.ListDomain{Name: "a.test"})
 	marked("listed again", first)
-	_ = do(account.ListDomain{Name: "a.test", Claimed: true})
+	_ = do(account.ListDomain{Name: "a.test", AlreadyClaimed: true})
 	claimed := now.Add(time.Millisecond)
 	marked("claimed", claimed)
-	_ = do(account.UnlistDomain{Name: "a.test", Mark: first})
+	_ = do(account.UnlistDomain{Name: "a.test", SeenMark: first})
 	marked("found not claimed before", claimed)
 	_ = do(account.ListDomain{Name: "b.test"})
 	for range 2 { // readers that saw it before, and found it not claimed
-		_ = do(account.UnlistDomain{Name: "b.test", Mark: now})
-		_ = do(account.ListDomain{Name: "b.test", Claimed: true})
+		_ = do(account.UnlistDomain{Name: "b.test", SeenMark: now})
+		_ = do(account.ListDomain{Name: "b.test", AlreadyClaimed: true})
 	}
-	if mark := s.Domains["b.test"]; !mark.After(now) {
+	if mark := s.ListedDomains["b.test"]; !mark.After(now) {
 		t.Errorf("claimed at once: marked %v", mark)
 	}
-	_ = do(account.UnlistDomain{Name: "b.test", Mark: s.Domains["b.test"]})
+	_ = do(account.UnlistDomain{Name: "b.test", SeenMark: s.ListedDomains["b.test"]})
 	now = first
-	_ = do(account.ListDomain{Name: "a.test", Claimed: true})
+	_ = do(account.ListDomain{Name: "a.test", AlreadyClaimed: true})
 	marked("claimed by a clock that went back", claimed.Add(time.Millisecond))
-	_ = do(account.UnlistDomain{Name: "a.test", Mark: claimed.Add(time.Millisecond)})
+	_ = do(account.UnlistDomain{Name: "a.test", SeenMark: claimed.Add(time.Millisecond)})
 	marked("released", time.Time{})
 	for n := range account.MaxDomains {
 		if err := do(account.ListDomain{Name: fmt.Sprint(n)}); err != nil {
@@ -62,11 +62,11 @@ func TestListOfDomains(t *testing.T) {
 	if err := do(account.ListDomain{Name: "a.test"}); !fault.Is(err, fault.Refused) {
 		t.Errorf("one too many: %v", err)
 	}
-	if err := do(account.ListDomain{Name: "a.test", Claimed: true}); err != nil || len(s.Domains) != account.MaxDomains+1 {
+	if err := do(account.ListDomain{Name: "a.test", AlreadyClaimed: true}); err != nil || len(s.ListedDomains) != account.MaxDomains+1 {
 		t.Errorf("one that was claimed: %v", err)
 	}
 	_ = do(account.Close{})
-	if err := do(account.ListDomain{Name: "b.test", Claimed: true}); !fault.Is(err, fault.NotFound) {
+	if err := do(account.ListDomain{Name: "b.test", AlreadyClaimed: true}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("of an account that goes: %v", err)
 	}
 }

@@ -12,9 +12,9 @@ import (
 // and its domain must contain a dot.
 func CanonicalEmail(s string) (string, error) {
 	local, domain := address.Split(strings.TrimSpace(s))
-	email, err := address.Recipient(address.Fold(local) + "@" + domain)
+	email, err := address.CanonicalRecipient(address.FoldLocal(local) + "@" + domain)
 	if err != nil || !strings.Contains(address.DomainOf(email), ".") {
-		return "", fault.Field("email", "is not a valid e-mail address")
+		return "", fault.InvalidField("email", "is not a valid e-mail address")
 	}
 	return email, nil
 }

@@ -38,7 +38,7 @@ func TestCanonicalEmail(t *testing.T) {
 		long[2:]:                          "",
 	} {
 		got, err := account.CanonicalEmail(in)
-		if got != want || (want == "") != fault.Is(err, fault.Invalid) {
+		if got != want || (want == "") != fault.Is(err, fault.InvalidRequest) {
 			t.Errorf("%q: %q, %v", in, got, err)
 		}
 	}
@@ -53,7 +53,7 @@ func FuzzCanonicalEmail(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		got, err := account.CanonicalEmail(s)
 		if err != nil {
-			if got != "" || !fault.Is(err, fault.Invalid) {
+			if got != "" || !fault.Is(err, fault.InvalidRequest) {
 				t.Fatalf("%q: %q, %v", s, got, err)
 			}
 			return

@@ -19,15 +19,19 @@ type (
 	DropRecipient struct{ PasswordHash string }
 )
 
-type recipientSet struct{ Encryption }
+type recipientSet struct{ EncryptionState }
 
-// Encrypted is the number of the account's encrypted inboxes, live and reserved.
-func (s *State) Encrypted() int64 { return s.Encryption.Inboxes + encrypted(s.Reserved) }
+// EncryptedCount is the number of the account's encrypted inboxes, live and reserved.
+func (s *State) EncryptedCount() int64 {
+	return s.Encryption.EncryptedInboxes + encryptedReservations(s.ReservedInboxes)
+}
 
-// Encrypted is State.Encrypted.
-func (u *Usage) Encrypted() int64 { return u.Profile.Encryption.Inboxes + encrypted(u.Reserved) }
+// EncryptedCount is State.EncryptedCount.
+func (u *QuotaUsage) EncryptedCount() int64 {
+	return u.Profile.Encryption.EncryptedInboxes + encryptedReservations(u.ReservedInboxes)
+}
 
-func encrypted(reserved map[string]Reservation) (n int64) {
+func encryptedReservations(reserved map[string]InboxReservation) (n int64) {
 	for _, r := range reserved {
 		if r.Encrypted {
 			n++
@@ -36,36 +40,36 @@ func encrypted(reserved map[string]Reservation) (n int64) {
 	return n
 }
 
-func (c SetRecipient) decide(s *State, env Env) ([]Event, error) {
-	if s.Encryption.Recipient == c.Recipient {
+func (c SetRecipient) decideEvents(s *State, env Env) ([]Event, error) {
+	if s.Encryption.PublicKey == c.Recipient {
 		return nil, nil
 	}
 	if err := s.mayChangeKey(c.PasswordHash); err != nil {
 		return nil, err
 	}
-	return []Event{recipientSet{Encryption{Recipient: c.Recipient, SetAt: env.Now}}}, nil
+	return []Event{recipientSet{EncryptionState{PublicKey: c.Recipient, SetAt: env.Now}}}, nil
 }
 
 // mayChangeKey requires the password before a key is replaced or deleted, because a session alone
 // may be stolen.
 func (s *State) mayChangeKey(passwordHash string) error {
 	switch {
-	case s.Encryption.Recipient == "" || passwordHash == s.PasswordHash:
+	case s.Encryption.PublicKey == "" || passwordHash == s.PasswordHash:
 		return nil
 	case passwordHash == "":
-		return fault.Field("password", "is required to change or delete the current key")
+		return fault.InvalidField("password", "is required to change or delete the current key")
 	}
 	return BadPassword()
 }
 
-func (c DropRecipient) decide(s *State, _ Env) ([]Event, error) {
+func (c DropRecipient) decideEvents(s *State, _ Env) ([]Event, error) {
 	if err := s.mayChangeKey(c.PasswordHash); err != nil {
 		return nil, err
 	}
-	if n := s.Encrypted(); n > 0 {
+	if n := s.EncryptedCount(); n > 0 {
 		return nil, fault.New(fault.Refused, fmt.Sprintf("The public key is in use by %s. Delete them first", encryptedInboxes(n)))
 	}
-	if s.Encryption.Recipient == "" {
+	if s.Encryption.PublicKey == "" {
 		return nil, nil
 	}
 	return []Event{recipientSet{}}, nil
@@ -80,19 +84,19 @@ func encryptedInboxes(n int64) string {
 
 // checkEncrypted refuses an encrypted inbox if the account has no key to encrypt to.
 func (s *State) checkEncrypted(wanted bool) error {
-	if wanted && s.Encryption.Recipient == "" {
+	if wanted && s.Encryption.PublicKey == "" {
 		return fault.New(fault.Refused, "This account has no encryption key yet. Set up encryption in the dashboard first")
 	}
 	return nil
 }
 
-func (e recipientSet) apply(s *State) {
-	s.Encryption.Recipient, s.Encryption.SetAt = e.Recipient, e.SetAt
+func (e recipientSet) applyTo(s *State) {
+	s.Encryption.PublicKey, s.Encryption.SetAt = e.PublicKey, e.SetAt
 }
-func (e recipientSet) rows(s *State, r *Rows) { r.profile(s) }
+func (e recipientSet) collectRows(s *State, r *Rows) { r.writeProfile(s) }
 
 func (s *State) countEncrypted(encrypted bool, by int64) {
 	if encrypted {
-		s.Encryption.Inboxes += by
+		s.Encryption.EncryptedInboxes += by
 	}
 }

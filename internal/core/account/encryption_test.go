@@ -36,18 +36,18 @@ func TestEncryption(t *testing.T) {
 		}
 	}
 	const first, second = "age1first", "age1second"
-	must(account.Open{ID: me, Email: "me@example.test", PasswordHash: "phc", Plan: account.Free})
+	must(account.Open{ID: me, Email: "me@example.test", PasswordHash: "phc", Plan: account.PlanFree})
 	must(account.DropRecipient{})
 	refused(account.ReserveInbox{Address: "a@x.test", At: now, Encrypted: true}, "This account has no encryption key yet. Set up encryption in the dashboard first")
 	must(account.ReserveInbox{Address: "plain@x.test", At: now})
 	must(account.SetRecipient{Recipient: first})
 	set := now
 	must(account.SetRecipient{Recipient: first})
-	if s.Encryption != (account.Encryption{Recipient: first, SetAt: set}) {
+	if s.Encryption != (account.EncryptionState{PublicKey: first, SetAt: set}) {
 		t.Errorf("the same key again: %+v", s.Encryption)
 	}
 	for _, cmd := range []account.Command{account.DropRecipient{}, account.SetRecipient{Recipient: second}} {
-		if err := do(cmd); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "'password' is required") {
+		if err := do(cmd); !fault.Is(err, fault.InvalidRequest) || !strings.Contains(err.Error(), "'password' is required") {
 			t.Errorf("%T without the password: %v", cmd, err)
 		}
 	}
@@ -65,18 +65,18 @@ func TestEncryption(t *testing.T) {
 	must(account.ConfirmInbox{Address: "a@x.test", At: at})
 	must(account.ConfirmInbox{Address: "a@x.test", At: at})
 	must(account.ReserveInbox{Address: "b@x.test", At: now, Encrypted: true})
-	if s.Encrypted() != 2 || s.Encryption.Inboxes != 1 || s.Inboxes != 1 {
-		t.Errorf("%d encrypted, %d of them live: %+v", s.Encrypted(), s.Encryption.Inboxes, s.Profile)
+	if s.EncryptedCount() != 2 || s.Encryption.EncryptedInboxes != 1 || s.LiveInboxes != 1 {
+		t.Errorf("%d encrypted, %d of them live: %+v", s.EncryptedCount(), s.Encryption.EncryptedInboxes, s.Profile)
 	}
 	refused(account.DropRecipient{PasswordHash: "phc"}, "The public key is in use by 2 encrypted inboxes. Delete them first")
 	must(account.SetRecipient{Recipient: second, PasswordHash: "phc"})
-	if s.Encryption.Recipient != second || !s.Encryption.SetAt.Equal(now) {
+	if s.Encryption.PublicKey != second || !s.Encryption.SetAt.Equal(now) {
 		t.Errorf("another key: %+v", s.Encryption)
 	}
 	must(account.ReleaseInbox{Address: "b@x.test"})
-	must(account.ReleaseInbox{Address: "a@x.test", CreatedAt: at, Listed: true, Encrypted: true})
+	must(account.ReleaseInbox{Address: "a@x.test", CreatedAt: at, WasListed: true, Encrypted: true})
 	must(account.DropRecipient{PasswordHash: "phc"})
-	if s.Encryption != (account.Encryption{}) {
+	if s.Encryption != (account.EncryptionState{}) {
 		t.Errorf("what is left: %+v", s.Encryption)
 	}
 	must(account.SetRecipient{Recipient: first})

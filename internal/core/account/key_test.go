@@ -17,9 +17,9 @@ func TestLifetime(t *testing.T) {
 		{nil, "never"}, {days(30), "2026-12-21 08:00"}, {days(90), "2027-02-19 08:00"}, {days(365), "2027-11-21 08:00"},
 		{days(0), ""}, {days(-30), ""}, {days(31), ""}, {days(366), ""},
 	} {
-		at, err := account.Lifetime(c.days, start)
+		at, err := account.ExpiryAfter(c.days, start)
 		switch {
-		case c.want == "" && !fault.Is(err, fault.Invalid):
+		case c.want == "" && !fault.Is(err, fault.InvalidRequest):
 			t.Errorf("%d days: %v, %v", *c.days, at, err)
 		case c.want != "" && (err != nil || stamp(at) != c.want):
 			t.Errorf("want %s, got %s, %v", c.want, stamp(at), err)
@@ -33,7 +33,7 @@ func TestPrincipal(t *testing.T) {
 	s.ID = me
 	end := start.Add(time.Hour)
 	s.Sessions[hash("session")] = &account.Session{Hash: hash("session"), ExpiresAt: end}
-	keys := map[string]*account.Key{
+	keys := map[string]*account.APIKey{
 		"forever": {ID: 1, Hash: hash("forever"), Kind: account.KindAccountKey, Scopes: account.ScopeSend, LastUsedAt: start},
 		"ends":    {ID: 2, Hash: hash("ends"), Kind: account.KindInboxKey, Inbox: "a@x.test", Scopes: account.ScopeRead, ExpiresAt: end},
 		"unknown": {ID: 3, Hash: hash("another")}, // a lookup row of another key
@@ -41,9 +41,9 @@ func TestPrincipal(t *testing.T) {
 	for _, c := range []struct {
 		token        string
 		now          time.Time
-		kind         account.Kind // 0: no principal
+		kind         account.TokenKind // 0: no principal
 		key          int64
-		scopes       account.Scope
+		scopes       account.ScopeSet
 		inbox        string
 		validAfter   bool
 		lastWritten  time.Time
@@ -67,11 +67,11 @@ func TestPrincipal(t *testing.T) {
 			t.Errorf("%s at %v: %+v", c.token, c.now, p)
 			continue
 		}
-		if !p.Valid(c.now) || p.Valid(end) != c.validAfter {
-			t.Errorf("%s: valid %v, later %v", c.token, p.Valid(c.now), p.Valid(end))
+		if !p.IsValid(c.now) || p.IsValid(end) != c.validAfter {
+			t.Errorf("%s: valid %v, later %v", c.token, p.IsValid(c.now), p.IsValid(end))
 		}
-		if !c.lastWritten.IsZero() && !p.Noted().Equal(c.lastWritten) || c.neverWritten && !p.Noted().IsZero() {
-			t.Errorf("%s: noted %v", c.token, p.Noted())
+		if !c.lastWritten.IsZero() && !p.LastRecorded().Equal(c.lastWritten) || c.neverWritten && !p.LastRecorded().IsZero() {
+			t.Errorf("%s: noted %v", c.token, p.LastRecorded())
 		}
 	}
 }
@@ -80,7 +80,7 @@ func TestPrincipal(t *testing.T) {
 func TestNobodySpeaksForAClosingAccount(t *testing.T) {
 	s := account.NewState()
 	s.Sessions[hash("session")] = &account.Session{Hash: hash("session"), ExpiresAt: start.Add(time.Hour)}
-	key := &account.Key{ID: 1, Hash: hash("key"), Kind: account.KindAccountKey}
+	key := &account.APIKey{ID: 1, Hash: hash("key"), Kind: account.KindAccountKey}
 	if account.PrincipalOf(s, hash("session"), nil, account.Env{Now: start}) == nil || account.PrincipalOf(s, hash("key"), key, account.Env{Now: start}) == nil {
 		t.Fatal("an open account is shut")
 	}
@@ -92,11 +92,11 @@ func TestNobodySpeaksForAClosingAccount(t *testing.T) {
 
 func TestRevokeReachesEveryHolder(t *testing.T) {
 	p := &account.Principal{}
-	if !p.Valid(start) {
+	if !p.IsValid(start) {
 		t.Error("a principal without an end is over")
 	}
 	p.Revoke()
-	if p.Valid(start) {
+	if p.IsValid(start) {
 		t.Error("a revoked principal is valid")
 	}
 }
@@ -105,16 +105,16 @@ func TestRevokeReachesEveryHolder(t *testing.T) {
 // holds it, and for no later one.
 func TestWhoLeftMemoryIsNotCurrent(t *testing.T) {
 	p := &account.Principal{ExpiresAt: start.Add(time.Hour)}
-	if !p.Current(start) || p.Current(start.Add(time.Hour)) {
+	if !p.IsCurrent(start) || p.IsCurrent(start.Add(time.Hour)) {
 		t.Error("current is not what is valid")
 	}
-	p.Drop()
-	if p.Current(start) || !p.Valid(start) {
+	p.MarkDropped()
+	if p.IsCurrent(start) || !p.IsValid(start) {
 		t.Error("a dropped principal: current, or no longer valid")
 	}
 	p.Revoke()
-	p.Drop()
-	if p.Valid(start) {
+	p.MarkDropped()
+	if p.IsValid(start) {
 		t.Error("a drop undid a revocation")
 	}
 }
@@ -133,12 +133,12 @@ func TestIDsSortByAge(t *testing.T) {
 
 func TestEndedTellsOfARevocation(t *testing.T) {
 	before, after := &account.Principal{}, &account.Principal{}
-	waiting := before.Ended()
+	waiting := before.EndedSignal()
 	for _, p := range []*account.Principal{before, after} {
 		p.Revoke()
 		p.Revoke()
 	}
-	for name, ended := range map[string]<-chan struct{}{"asked before": waiting, "asked after": after.Ended()} {
+	for name, ended := range map[string]<-chan struct{}{"asked before": waiting, "asked after": after.EndedSignal()} {
 		select {
 		case <-ended:
 		default:
@@ -146,7 +146,7 @@ func TestEndedTellsOfARevocation(t *testing.T) {
 		}
 	}
 	select {
-	case <-(&account.Principal{}).Ended():
+	case <-(&account.Principal{}).EndedSignal():
 		t.Error("ended without a revocation")
 	default:
 	}

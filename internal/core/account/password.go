@@ -32,9 +32,9 @@ func CheckPassword(password string) error { return CheckPasswordIn("password", p
 func CheckPasswordIn(field, password string) error {
 	switch n := utf8.RuneCountInString(password); {
 	case n < 10:
-		return fault.Field(field, "is too short (%d characters). The minimum is 10 characters", n)
+		return fault.InvalidField(field, "is too short (%d characters). The minimum is 10 characters", n)
 	case n > 128:
-		return fault.Field(field, "is too long (%d characters). The limit is 128 characters", n)
+		return fault.InvalidField(field, "is too long (%d characters). The limit is 128 characters", n)
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func BadPassword() error { return fault.New(fault.Forbidden, "The password is wr
 // HashPassword returns the PHC string of an argon2id hash. It takes about 50 ms and waits for one
 // of two slots; never call it inside an actor.
 func HashPassword(password string, salt [saltBytes]byte) string {
-	tag := derive(password, salt[:], argonMemoryKiB, argonPasses)
+	tag := deriveKey(password, salt[:], argonMemoryKiB, argonPasses)
 	b64 := base64.RawStdEncoding
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=1$%s$%s", argon2.Version, argonMemoryKiB, argonPasses,
 		b64.EncodeToString(salt[:]), b64.EncodeToString(tag))
@@ -71,11 +71,11 @@ func PasswordMatches(phc, password string) bool {
 	if err != nil {
 		return false
 	}
-	got := derive(password, salt, memory, passes)
+	got := deriveKey(password, salt, memory, passes)
 	return subtle.ConstantTimeCompare(got, want) == 1 && known
 }
 
-func derive(password string, salt []byte, memory, passes uint32) []byte {
+func deriveKey(password string, salt []byte, memory, passes uint32) []byte {
 	hashSlots <- struct{}{}
 	defer func() { <-hashSlots }()
 	return argon2.IDKey([]byte(password), salt, passes, memory, 1, tagBytes)

@@ -28,7 +28,7 @@ func TestCheckPassword(t *testing.T) {
 		if c.want == "" && err != nil {
 			t.Errorf("%q: %v", c.password, err)
 		}
-		if c.want != "" && (!fault.Is(err, fault.Invalid) || !strings.HasSuffix(err.Error(), "'password' "+c.want)) {
+		if c.want != "" && (!fault.Is(err, fault.InvalidRequest) || !strings.HasSuffix(err.Error(), "'password' "+c.want)) {
 			t.Errorf("%q: %v", c.password, err)
 		}
 	}
@@ -78,7 +78,7 @@ func TestUnknownAccountCostsTheSame(t *testing.T) {
 	cheapest := func(phc string) time.Duration {
 		best := time.Hour
 		for range 3 {
-			took := budget.Measure(func() {
+			took := budget.MeasureOnce(func() {
 				if account.PasswordMatches(phc, "wrong password") {
 					t.Error("a wrong password matches")
 				}

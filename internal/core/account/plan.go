@@ -11,8 +11,8 @@ type PlanName string
 
 // The plans (specification, Plans).
 const (
-	Free PlanName = "free"
-	Paid PlanName = "paid"
+	PlanFree PlanName = "free"
+	PlanPaid PlanName = "paid"
 )
 
 // Plan is what a plan allows. Every figure is a default that the operator may change.
@@ -21,7 +21,7 @@ type Plan struct {
 	MaxInboxes            int64
 	DefaultRetentionHours int
 	MaxRetentionHours     int
-	Labels                bool // a label set by a person is stored
+	LabelsAllowed         bool // a label set by a person is stored
 	Subdomains            bool // a subdomain may be chosen
 	MaxSubdomains         int64
 
@@ -42,13 +42,13 @@ type Plans map[PlanName]Plan
 // DefaultPlans are the figures in docs/operate/configuration.md (specification, Plans).
 func DefaultPlans() Plans {
 	return Plans{
-		Free: {
-			Name: Free, MaxInboxes: 3, DefaultRetentionHours: 24, MaxRetentionHours: 72, MaxSubdomains: 100,
+		PlanFree: {
+			Name: PlanFree, MaxInboxes: 3, DefaultRetentionHours: 24, MaxRetentionHours: 72, MaxSubdomains: 100,
 			MaxKeys: 1000, SendsPerDay: 100, MaxRecipients: 10, MaxAttachments: 1, MaxAttachmentBytes: 512 << 10, MaxWebhooks: 10,
 			MaxMessages: 10_000, MaxBytes: 500 << 20,
 		},
-		Paid: {
-			Name: Paid, MaxInboxes: 1_000_000, DefaultRetentionHours: 168, MaxRetentionHours: 8760, Labels: true, Subdomains: true, MaxSubdomains: 100,
+		PlanPaid: {
+			Name: PlanPaid, MaxInboxes: 1_000_000, DefaultRetentionHours: 168, MaxRetentionHours: 8760, LabelsAllowed: true, Subdomains: true, MaxSubdomains: 100,
 			MaxKeys: 1000, SendsPerDay: 10_000, MaxRecipients: 100, MaxAttachments: 10, MaxAttachmentBytes: 10 << 20, MaxWebhooks: 10,
 			MaxMessages: 10_000, MaxBytes: 500 << 20,
 		},
@@ -60,29 +60,29 @@ func (p Plans) Of(name PlanName) Plan {
 	if plan, ok := p[name]; ok {
 		return plan
 	}
-	return p[Free]
+	return p[PlanFree]
 }
 
 // ParsePlan parses a plan name.
 func ParsePlan(s string) (PlanName, error) {
 	switch name := PlanName(s); name {
-	case Free, Paid:
+	case PlanFree, PlanPaid:
 		return name, nil
 	}
-	return "", fault.New(fault.Invalid, fmt.Sprintf("Unknown plan %q. Valid plans: free, paid", s))
+	return "", fault.New(fault.InvalidRequest, fmt.Sprintf("Unknown plan %q. Valid plans: free, paid", s))
 }
 
 // Title is the plan's name at the beginning of a sentence.
 func (n PlanName) Title() string {
-	if n == Paid {
+	if n == PlanPaid {
 		return "Paid"
 	}
 	return "Free"
 }
 
-// Retention returns the effective retention in hours. nil gives the default. More than the plan's
+// EffectiveRetention returns the effective retention in hours. nil gives the default. More than the plan's
 // maximum is reduced to it silently (specification, Retention).
-func (p Plan) Retention(asked *int) int {
+func (p Plan) EffectiveRetention(asked *int) int {
 	if asked == nil {
 		return p.DefaultRetentionHours
 	}

@@ -25,7 +25,7 @@ func TestParseScopes(t *testing.T) {
 	} {
 		set, err := account.ParseScopes(c.names)
 		switch {
-		case c.want == "" && (!fault.Is(err, fault.Invalid) || set != 0):
+		case c.want == "" && (!fault.Is(err, fault.InvalidRequest) || set != 0):
 			t.Errorf("%q: %v, %v", c.names, set, err)
 		case c.want != "" && (err != nil || set.String() != c.want):
 			t.Errorf("%q: %v, %v", c.names, set, err)
@@ -39,7 +39,7 @@ func TestAllows(t *testing.T) {
 	const later = account.ScopeFull << 1
 	four := account.ScopeRead | account.ScopeSend | account.ScopeWrite | account.ScopeManage
 	for set := range account.ScopeFull {
-		for need := account.Scope(1); need <= later; need <<= 1 {
+		for need := account.ScopeSet(1); need <= later; need <<= 1 {
 			if want := set&need != 0; set.Allows(need) != want {
 				t.Errorf("%q allows %b: %v", set, need, !want)
 			}

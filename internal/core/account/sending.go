@@ -17,11 +17,11 @@ type Suppression struct {
 	At      time.Time
 }
 
-// Sends counts the messages that were accepted on one day (UTC), for the plan's quota.
-type Sends struct {
-	Day     int64 // days since 1970-01-01
-	Count   int64
-	Answers int64 // copies of guests' answers to the account's owner, not included in Count
+// SendCount counts the messages that were accepted on one day (UTC), for the plan's quota.
+type SendCount struct {
+	UTCDay       int64 // days since 1970-01-01
+	Count        int64
+	AnswerCopies int64 // copies of guests' answers to the account's owner, not included in Count
 }
 
 // AnswerCopiesPerDay limits the copies of guests' answers that the owner of an account gets on one
@@ -29,19 +29,19 @@ type Sends struct {
 const AnswerCopiesPerDay = 200
 
 // On is the count of the day of now.
-func (s Sends) On(now time.Time) int64 {
+func (s SendCount) On(now time.Time) int64 {
 	return s.on(now).Count
 }
 
 // on returns the counts of the day of t, which are zero if s is of another day.
-func (s Sends) on(t time.Time) Sends {
-	if s.Day == day(t) {
+func (s SendCount) on(t time.Time) SendCount {
+	if s.UTCDay == utcDay(t) {
 		return s
 	}
-	return Sends{Day: day(t)}
+	return SendCount{UTCDay: utcDay(t)}
 }
 
-func day(t time.Time) int64 { return t.Unix() / (24 * 60 * 60) }
+func utcDay(t time.Time) int64 { return t.Unix() / (24 * 60 * 60) }
 
 // CountSend checks a message against the plan and takes a place in the day's quota (specification,
 // Plans). ReturnSend releases the place of a message that was not accepted after all; At is the
@@ -49,67 +49,67 @@ func day(t time.Time) int64 { return t.Unix() / (24 * 60 * 60) }
 // guests' answers; with Answer, ReturnSend releases one of those.
 type (
 	CountSend struct {
-		Recipients int
-		Files      int
-		FileBytes  int64
+		RecipientCount int
+		FileCount      int
+		FileBytes      int64
 	}
 	CountAnswerCopy struct{}
 	ReturnSend      struct {
-		At     time.Time
-		Answer bool
+		At           time.Time
+		IsAnswerCopy bool
 	}
 )
 
-func (c CountSend) decide(s *State, env Env) ([]Event, error) {
+func (c CountSend) decideEvents(s *State, env Env) ([]Event, error) {
 	plan := env.Plans.Of(s.Plan)
 	title := s.Plan.Title()
 	switch {
-	case c.Recipients > plan.MaxRecipients:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d recipients per message; this one has %d", title, plan.MaxRecipients, c.Recipients))
-	case c.Files > plan.MaxAttachments:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %s per message; this one has %d", title, files(plan.MaxAttachments), c.Files))
+	case c.RecipientCount > plan.MaxRecipients:
+		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d recipients per message; this one has %d", title, plan.MaxRecipients, c.RecipientCount))
+	case c.FileCount > plan.MaxAttachments:
+		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %s per message; this one has %d", title, fileCount(plan.MaxAttachments), c.FileCount))
 	case c.FileBytes > plan.MaxAttachmentBytes:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %s of attachments per message; this one has %d bytes", title, size(plan.MaxAttachmentBytes), c.FileBytes))
-	case s.Sends.On(env.Now) >= plan.SendsPerDay:
+		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %s of attachments per message; this one has %d bytes", title, formatBytes(plan.MaxAttachmentBytes), c.FileBytes))
+	case s.DailySends.On(env.Now) >= plan.SendsPerDay:
 		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d sends a day (UTC). The next day begins in %s", title, plan.SendsPerDay, untilMidnight(env.Now)))
 	}
-	today := s.Sends.on(env.Now)
+	today := s.DailySends.on(env.Now)
 	today.Count++
 	return []Event{sendsCounted{today}}, nil
 }
 
-func (CountAnswerCopy) decide(s *State, env Env) ([]Event, error) {
-	today := s.Sends.on(env.Now)
-	if today.Answers >= AnswerCopiesPerDay {
+func (CountAnswerCopy) decideEvents(s *State, env Env) ([]Event, error) {
+	today := s.DailySends.on(env.Now)
+	if today.AnswerCopies >= AnswerCopiesPerDay {
 		return nil, fault.New(fault.Refused, fmt.Sprintf("The owner of an account gets at most %d copies of responses a day (UTC). The next day begins in %s",
 			AnswerCopiesPerDay, untilMidnight(env.Now)))
 	}
-	today.Answers++
+	today.AnswerCopies++
 	return []Event{sendsCounted{today}}, nil
 }
 
-func (c ReturnSend) decide(s *State, _ Env) ([]Event, error) {
-	sends := s.Sends
+func (c ReturnSend) decideEvents(s *State, _ Env) ([]Event, error) {
+	sends := s.DailySends
 	count := &sends.Count
-	if c.Answer {
-		count = &sends.Answers
+	if c.IsAnswerCopy {
+		count = &sends.AnswerCopies
 	}
-	if sends.Day != day(c.At) || *count == 0 {
+	if sends.UTCDay != utcDay(c.At) || *count == 0 {
 		return nil, nil // the day is over
 	}
 	*count--
 	return []Event{sendsCounted{sends}}, nil
 }
 
-func files(n int) string {
+func fileCount(n int) string {
 	if n == 1 {
 		return "1 attachment"
 	}
 	return fmt.Sprintf("%d attachments", n)
 }
 
-// size formats bytes in the largest unit that divides them.
-func size(n int64) string {
+// formatBytes formats bytes in the largest unit that divides them.
+func formatBytes(n int64) string {
 	switch {
 	case n >= 1<<20 && n%(1<<20) == 0:
 		return fmt.Sprintf("%d MB", n>>20)
@@ -120,17 +120,17 @@ func size(n int64) string {
 }
 
 // NextDay is when the next day of quotas begins.
-func NextDay(now time.Time) time.Time { return time.Unix((day(now)+1)*24*60*60, 0).UTC() }
+func NextDay(now time.Time) time.Time { return time.Unix((utcDay(now)+1)*24*60*60, 0).UTC() }
 
 func untilMidnight(now time.Time) string {
 	left := NextDay(now).Sub(now)
 	return fmt.Sprintf("%d h %d min", int(left.Hours()), int(left.Minutes())%60)
 }
 
-type sendsCounted struct{ Sends Sends }
+type sendsCounted struct{ Sends SendCount }
 
-func (e sendsCounted) apply(s *State)         { s.Sends = e.Sends }
-func (e sendsCounted) rows(s *State, r *Rows) { r.Sends = &e.Sends }
+func (e sendsCounted) applyTo(s *State)              { s.DailySends = e.Sends }
+func (e sendsCounted) collectRows(s *State, r *Rows) { r.Sends = &e.Sends }
 
 // OnlyCounts reports whether the rows contain only the day's count. Such rows need no sync of their
 // own, because the message that they count is committed after them in the log.

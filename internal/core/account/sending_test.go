@@ -11,26 +11,26 @@ import (
 // place that is released later does not change another day.
 func TestQuotasOfADay(t *testing.T) {
 	plans := DefaultPlans()
-	free := plans[Free]
+	free := plans[PlanFree]
 	free.SendsPerDay = 2
-	plans[Free] = free
+	plans[PlanFree] = free
 	noon := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	s := NewState()
-	s.Profile.Plan = Free
+	s.Profile.Plan = PlanFree
 	do := func(c Command, at time.Time) error {
-		evs, err := c.decide(s, Env{Now: at, Plans: plans})
+		evs, err := c.decideEvents(s, Env{Now: at, Plans: plans})
 		for _, ev := range evs {
-			ev.apply(s)
+			ev.applyTo(s)
 		}
 		return err
 	}
-	want := func(when string, sends Sends) {
+	want := func(when string, sends SendCount) {
 		t.Helper()
-		if s.Sends != sends {
-			t.Errorf("%s: %+v, want %+v", when, s.Sends, sends)
+		if s.DailySends != sends {
+			t.Errorf("%s: %+v, want %+v", when, s.DailySends, sends)
 		}
 	}
-	today := day(noon)
+	today := utcDay(noon)
 	for range AnswerCopiesPerDay {
 		if err := do(CountAnswerCopy{}, noon); err != nil {
 			t.Fatal(err)
@@ -40,22 +40,22 @@ func TestQuotasOfADay(t *testing.T) {
 		t.Errorf("one copy more: %v", err)
 	}
 	for range 2 {
-		if err := do(CountSend{Recipients: 1}, noon); err != nil {
+		if err := do(CountSend{RecipientCount: 1}, noon); err != nil {
 			t.Errorf("copies of answers take the place of sends: %v", err)
 		}
 	}
-	if err := do(CountSend{Recipients: 1}, noon); !fault.Is(err, fault.Refused) {
+	if err := do(CountSend{RecipientCount: 1}, noon); !fault.Is(err, fault.Refused) {
 		t.Errorf("one send more: %v", err)
 	}
-	want("used up", Sends{today, 2, AnswerCopiesPerDay})
+	want("used up", SendCount{today, 2, AnswerCopiesPerDay})
 	_ = do(ReturnSend{At: noon}, noon)
-	_ = do(ReturnSend{At: noon, Answer: true}, noon)
-	want("given back", Sends{today, 1, AnswerCopiesPerDay - 1})
+	_ = do(ReturnSend{At: noon, IsAnswerCopy: true}, noon)
+	want("given back", SendCount{today, 1, AnswerCopiesPerDay - 1})
 	_ = do(CountAnswerCopy{}, NextDay(noon))
-	want("the next day", Sends{today + 1, 0, 1})
-	_ = do(ReturnSend{At: noon, Answer: true}, NextDay(noon))
+	want("the next day", SendCount{today + 1, 0, 1})
+	_ = do(ReturnSend{At: noon, IsAnswerCopy: true}, NextDay(noon))
 	_ = do(ReturnSend{At: NextDay(noon)}, NextDay(noon))
-	want("of another day", Sends{today + 1, 0, 1})
-	_ = do(CountSend{Recipients: 1}, NextDay(noon))
-	want("both", Sends{today + 1, 1, 1})
+	want("of another day", SendCount{today + 1, 0, 1})
+	_ = do(CountSend{RecipientCount: 1}, NextDay(noon))
+	want("both", SendCount{today + 1, 1, 1})
 }

@@ -9,19 +9,19 @@ type SignedIn struct {
 	Profile   Profile
 }
 
-// Issued is the result of issuing a key, and the only time that the token is visible.
-type Issued struct {
+// IssuedKey is the result of issuing a key, and the only time that the token is visible.
+type IssuedKey struct {
 	Token string
-	Key   Key
+	Key   APIKey
 }
 
-// Usage is an account's profile with what its plan allows and what it uses.
-type Usage struct {
-	Profile Profile
-	Plan    Plan
-	Inboxes int64 // live and reserved
-	Keys    int64 // in the inventory, including inbox keys and expired ones
-	Sends   int64 // accepted today (UTC)
+// QuotaUsage is an account's profile with what its plan allows and what it uses.
+type QuotaUsage struct {
+	Profile    Profile
+	Plan       Plan
+	InboxCount int64 // live and reserved
+	KeyCount   int64 // in the inventory, including inbox keys and expired ones
+	SendsToday int64 // accepted today (UTC)
 
-	Reserved map[string]Reservation // included in Inboxes
+	ReservedInboxes map[string]InboxReservation // included in Inboxes
 }

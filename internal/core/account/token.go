@@ -9,31 +9,31 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// Hash is the SHA-256 of a whole token. Only hashes are stored.
-type Hash [sha256.Size]byte
+// TokenHash is the SHA-256 of a whole token. Only hashes are stored.
+type TokenHash [sha256.Size]byte
 
 // HashToken hashes a token as presented, whether or not it is well formed.
-func HashToken(token []byte) Hash { return sha256.Sum256(token) }
+func HashToken(token []byte) TokenHash { return sha256.Sum256(token) }
 
-// Kind is what a token is for (specification, Credentials). Stored: append only; never reorder.
-type Kind uint8
+// TokenKind is what a token is for (specification, Credentials). Stored: append only; never reorder.
+type TokenKind uint8
 
 // The kinds of credentials. A session is for people; both kinds of keys are for programs.
 const (
-	KindSession Kind = iota + 1
+	KindSession TokenKind = iota + 1
 	KindAccountKey
 	KindInboxKey
 	KindReset  // only for a password reset
 	KindVerify // grants no access; it verifies an e-mail address
 )
 
-var kindPrefixes = map[Kind]string{
+var kindPrefixes = map[TokenKind]string{
 	KindSession: "svc_sess_", KindAccountKey: "svc_live_", KindInboxKey: "svc_sk_", KindReset: "svc_reset_",
 	KindVerify: "svc_verify_",
 }
 
-// Name is the wire name of a key's kind.
-func (k Kind) Name() string {
+// WireName is the wire name of a key's kind.
+func (k TokenKind) WireName() string {
 	switch k {
 	case KindAccountKey:
 		return "account"
@@ -52,7 +52,7 @@ const (
 // MintToken makes a token of 32 random bytes. Its first 12 bits become the partition of the
 // account, so a lookup finds the partition without an index. The checksum detects a typo or a
 // leaked string without a lookup (specification, Keys: prefix, base62, checksum).
-func MintToken(kind Kind, home partition.ID, random [32]byte) string {
+func MintToken(kind TokenKind, home partition.ID, random [32]byte) string {
 	random[0] = byte(home >> 4)
 	random[1] = byte(home<<4) | random[1]&0x0f
 	body := toBase62(new(big.Int).SetBytes(random[:]), bodyChars)
@@ -61,7 +61,7 @@ func MintToken(kind Kind, home partition.ID, random [32]byte) string {
 
 // ParseToken returns the kind and home partition of a well-formed token. False means that no such
 // token was ever issued.
-func ParseToken(token string) (Kind, partition.ID, bool) {
+func ParseToken(token string) (TokenKind, partition.ID, bool) {
 	for kind, prefix := range kindPrefixes {
 		rest, ok := strings.CutPrefix(token, prefix)
 		if !ok || len(rest) != bodyChars+sumChars {

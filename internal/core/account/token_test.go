@@ -12,7 +12,7 @@ import (
 	"inboxd/internal/core/account"
 )
 
-var kinds = map[account.Kind]string{
+var kinds = map[account.TokenKind]string{
 	account.KindSession: "svc_sess_", account.KindAccountKey: "svc_live_", account.KindInboxKey: "svc_sk_", account.KindReset: "svc_reset_",
 }
 
@@ -28,7 +28,7 @@ func randomBytes(seed byte) (b [32]byte) {
 // TestTokenOfEveryPartition mints a token of every kind for every partition and parses it.
 func TestTokenOfEveryPartition(t *testing.T) {
 	for kind, prefix := range kinds {
-		for home := range partition.ID(partition.Count) {
+		for home := range partition.ID(partition.NumPartitions) {
 			token := account.MintToken(kind, home, randomBytes(byte(home)))
 			if !strings.HasPrefix(token, prefix) || len(token) != len(prefix)+49 {
 				t.Fatalf("kind %d: %q", kind, token)
@@ -51,7 +51,7 @@ func TestAnAccountLiesBesideItsAddress(t *testing.T) {
 			random = [10]byte{9, byte(i), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 		}
 		id := account.NewIDBeside(email, start, random)
-		if plain := account.NewID(start, random); ids[id] || id.Partition().Group() != partition.Of(email).Group() || !bytes.Equal(id[:8], plain[:8]) {
+		if plain := account.NewID(start, random); ids[id] || id.HomePartition().Group() != partition.Of(email).Group() || !bytes.Equal(id[:8], plain[:8]) {
 			t.Errorf("%s: %v of %v", email, id, plain)
 		}
 		ids[id] = true
@@ -132,8 +132,8 @@ func TestNoToken(t *testing.T) {
 
 func TestTokenRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		kind := rapid.SampledFrom([]account.Kind{account.KindSession, account.KindAccountKey, account.KindInboxKey}).Draw(t, "kind")
-		home := partition.ID(rapid.IntRange(0, partition.Count-1).Draw(t, "home"))
+		kind := rapid.SampledFrom([]account.TokenKind{account.KindSession, account.KindAccountKey, account.KindInboxKey}).Draw(t, "kind")
+		home := partition.ID(rapid.IntRange(0, partition.NumPartitions-1).Draw(t, "home"))
 		var random [32]byte
 		copy(random[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "random"))
 		token := account.MintToken(kind, home, random)
@@ -161,7 +161,7 @@ func FuzzParseToken(f *testing.F) {
 			}
 			return
 		}
-		if prefix := kinds[kind]; prefix == "" || !strings.HasPrefix(s, prefix) || len(s) != len(prefix)+49 || home >= partition.Count {
+		if prefix := kinds[kind]; prefix == "" || !strings.HasPrefix(s, prefix) || len(s) != len(prefix)+49 || home >= partition.NumPartitions {
 			t.Fatalf("%q is read as kind %d of partition %d", s, kind, home)
 		}
 	})

@@ -12,22 +12,22 @@ import (
 // Webhook is one subscription of an account (specification, Webhooks). It never changes once it is
 // in a published list; a change replaces it.
 type Webhook struct {
-	ID        int64
-	URL       string // canonical
-	Event     string // an event name, or a subscription that selects several
-	Inbox     string // empty: every inbox
-	Secret    string
-	CreatedAt time.Time
+	ID          int64
+	URL         string // canonical
+	EventFilter string // an event name, or a subscription that selects several
+	InboxFilter string // empty: every inbox
+	Secret      string
+	CreatedAt   time.Time
 
-	// Previous also signs, together with Secret, until PreviousUntil after a rotation.
-	Previous      string
-	PreviousUntil time.Time
+	// PreviousSecret also signs, together with Secret, until PreviousUntil after a rotation.
+	PreviousSecret string
+	PreviousUntil  time.Time
 }
 
-// Secrets returns the secrets that sign a delivery at now, newest first.
-func (w *Webhook) Secrets(now time.Time) []string {
-	if w.Previous != "" && now.Before(w.PreviousUntil) {
-		return []string{w.Secret, w.Previous}
+// SigningSecrets returns the secrets that sign a delivery at now, newest first.
+func (w *Webhook) SigningSecrets(now time.Time) []string {
+	if w.PreviousSecret != "" && now.Before(w.PreviousUntil) {
+		return []string{w.Secret, w.PreviousSecret}
 	}
 	return []string{w.Secret}
 }
@@ -42,15 +42,15 @@ type (
 	}
 	// ChangeWebhook changes the fields that are not nil.
 	ChangeWebhook struct {
-		ID    int64
-		URL   *string
-		Event *string
+		ID          int64
+		URL         *string
+		EventFilter *string
 	}
 	// RotateSecret gives a webhook a new secret; the previous one also signs for Overlap.
 	RotateSecret struct {
-		ID      int64
-		Secret  string
-		Overlap time.Duration
+		ID            int64
+		Secret        string
+		OverlapPeriod time.Duration
 	}
 	// DropWebhook ends a subscription, and cancels its pending deliveries.
 	DropWebhook struct{ ID int64 }
@@ -62,8 +62,8 @@ type (
 	webhookDropped struct{ ID int64 }
 )
 
-func (c AddWebhook) decide(s *State, env Env) ([]Event, error) {
-	if err := s.admits(c.By); err != nil {
+func (c AddWebhook) decideEvents(s *State, env Env) ([]Event, error) {
+	if err := s.checkPrincipal(c.By); err != nil {
 		return nil, err
 	}
 	if limit := env.Plans.Of(s.Plan).MaxWebhooks; len(s.Webhooks) >= limit {
@@ -74,7 +74,7 @@ func (c AddWebhook) decide(s *State, env Env) ([]Event, error) {
 	return []Event{webhookAdded{w}}, nil
 }
 
-func (c ChangeWebhook) decide(s *State, _ Env) ([]Event, error) {
+func (c ChangeWebhook) decideEvents(s *State, _ Env) ([]Event, error) {
 	w, err := s.webhook(c.ID)
 	if err != nil {
 		return nil, err
@@ -82,8 +82,8 @@ func (c ChangeWebhook) decide(s *State, _ Env) ([]Event, error) {
 	if c.URL != nil {
 		w.URL = *c.URL
 	}
-	if c.Event != nil {
-		w.Event = *c.Event
+	if c.EventFilter != nil {
+		w.EventFilter = *c.EventFilter
 	}
 	if w == *s.Webhooks[c.ID] {
 		return nil, nil
@@ -91,16 +91,16 @@ func (c ChangeWebhook) decide(s *State, _ Env) ([]Event, error) {
 	return []Event{webhookChanged{w}}, nil
 }
 
-func (c RotateSecret) decide(s *State, env Env) ([]Event, error) {
+func (c RotateSecret) decideEvents(s *State, env Env) ([]Event, error) {
 	w, err := s.webhook(c.ID)
 	if err != nil {
 		return nil, err
 	}
-	w.Previous, w.PreviousUntil, w.Secret = w.Secret, env.Now.Add(c.Overlap), c.Secret
+	w.PreviousSecret, w.PreviousUntil, w.Secret = w.Secret, env.Now.Add(c.OverlapPeriod), c.Secret
 	return []Event{webhookChanged{w}}, nil
 }
 
-func (c DropWebhook) decide(s *State, _ Env) ([]Event, error) {
+func (c DropWebhook) decideEvents(s *State, _ Env) ([]Event, error) {
 	if _, err := s.webhook(c.ID); err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (c DropWebhook) decide(s *State, _ Env) ([]Event, error) {
 // dropWebhooksOf ends the subscriptions to one inbox, which was deleted.
 func (s *State) dropWebhooksOf(address string) (evs []Event) {
 	for _, w := range s.WebhookList() {
-		if w.Inbox == address {
+		if w.InboxFilter == address {
 			evs = append(evs, webhookDropped{w.ID})
 		}
 	}
@@ -149,18 +149,18 @@ func (s *State) WebhookList() []Webhook {
 	return out
 }
 
-func (e webhookAdded) apply(s *State) {
+func (e webhookAdded) applyTo(s *State) {
 	w := e.Webhook
 	s.Webhooks[w.ID], s.LastWebhook = &w, w.ID
 }
-func (e webhookAdded) rows(s *State, r *Rows) {
+func (e webhookAdded) collectRows(s *State, r *Rows) {
 	r.putWebhook(e.Webhook)
 	r.NewWebhooks = append(r.NewWebhooks, e.Webhook.ID)
-	r.profile(s)
+	r.writeProfile(s)
 }
-func (e webhookChanged) apply(s *State)         { w := e.Webhook; s.Webhooks[w.ID] = &w }
-func (e webhookChanged) rows(_ *State, r *Rows) { r.putWebhook(e.Webhook) }
-func (e webhookDropped) apply(s *State)         { delete(s.Webhooks, e.ID) }
-func (e webhookDropped) rows(_ *State, r *Rows) { r.DropWebhooks = append(r.DropWebhooks, e.ID) }
+func (e webhookChanged) applyTo(s *State)              { w := e.Webhook; s.Webhooks[w.ID] = &w }
+func (e webhookChanged) collectRows(_ *State, r *Rows) { r.putWebhook(e.Webhook) }
+func (e webhookDropped) applyTo(s *State)              { delete(s.Webhooks, e.ID) }
+func (e webhookDropped) collectRows(_ *State, r *Rows) { r.DropWebhooks = append(r.DropWebhooks, e.ID) }
 
 func (r *Rows) putWebhook(w Webhook) { r.PutWebhooks = append(r.PutWebhooks, &w) }

@@ -19,40 +19,40 @@ const (
 	maxName        = 200
 )
 
-// complete reports a missing field of a new meeting.
-func (f *Fields) complete() error {
+// checkComplete reports a missing field of a new meeting.
+func (f *MeetingFields) checkComplete() error {
 	switch {
 	case f.Title == nil:
-		return fault.Field("title", "is required")
+		return fault.InvalidField("title", "is required")
 	case f.Start == nil:
-		return fault.Field("start", "is required")
+		return fault.InvalidField("start", "is required")
 	case f.Attendees == nil:
-		return fault.Field("attendees", "is required")
+		return fault.InvalidField("attendees", "is required")
 	}
 	return nil
 }
 
-// reading is a client's description of a meeting, checked as far as possible without the stored
+// parsedFields is a client's description of a meeting, checked as far as possible without the stored
 // one.
-type reading struct {
-	*Fields
-	written
+type parsedFields struct {
+	*MeetingFields
+	clientTimes
 	guests []Attendee // nil: not given
 }
 
-func (a *arranger) read(f *Fields, message string) (r reading, err error) {
-	r.Fields = f
+func (a *changePlanner) parseFields(f *MeetingFields, message string) (r parsedFields, err error) {
+	r.MeetingFields = f
 	if err := f.checkTexts(message); err != nil {
 		return r, err
 	}
-	if r.written, err = f.times(); err != nil || f.Attendees == nil {
+	if r.clientTimes, err = f.parseTimes(); err != nil || f.Attendees == nil {
 		return r, err
 	}
-	r.guests, err = a.guests(*f.Attendees)
+	r.guests, err = a.parseGuests(*f.Attendees)
 	return r, err
 }
 
-func (f *Fields) checkTexts(message string) error {
+func (f *MeetingFields) checkTexts(message string) error {
 	for _, t := range []struct {
 		name  string
 		text  *string
@@ -72,76 +72,76 @@ func (f *Fields) checkTexts(message string) error {
 		}
 	}
 	if f.Title != nil && strings.TrimSpace(*f.Title) == "" {
-		return fault.Field("title", "is empty")
+		return fault.InvalidField("title", "is empty")
 	}
 	return nil
 }
 
-// guests parses the invited guests: each once, in whatever spelling, and never the inbox itself.
-func (a *arranger) guests(list []Guest) (guests []Attendee, err error) {
+// parseGuests parses the invited guests: each once, in whatever spelling, and never the inbox itself.
+func (a *changePlanner) parseGuests(list []Guest) (guests []Attendee, err error) {
 	if len(list) == 0 {
-		return nil, fault.Field("attendees", "must have at least one entry")
+		return nil, fault.InvalidField("attendees", "must have at least one entry")
 	}
 	named := map[string]bool{}
 	for i, g := range list {
 		field := fmt.Sprintf("attendees[%d].", i)
-		email, err := address.Recipient(g.Email)
+		email, err := address.CanonicalRecipient(g.Email)
 		if err != nil {
-			return nil, fault.Field(field+"email", "contains an e-mail address %v", err)
+			return nil, fault.InvalidField(field+"email", "contains an e-mail address %v", err)
 		}
 		if err := fault.CheckText(field+"name", g.Name, maxName, true); err != nil {
 			return nil, err
 		}
-		if one := folded(email); !a.me.is(email) && !named[one] {
+		if one := foldAddress(email); !a.me.is(email) && !named[one] {
 			named[one] = true
 			guests = append(guests, guestOf(email, g))
 		}
 	}
 	if guests == nil {
-		return nil, fault.Field("attendees", "must name at least one guest other than this inbox")
+		return nil, fault.InvalidField("attendees", "must name at least one guest other than this inbox")
 	}
 	return guests, nil
 }
 
 func guestOf(email string, g Guest) Attendee {
-	a := Attendee{Person: icalendar.Person{Email: email, Name: icalendar.Line(g.Name)}, Role: icalendar.Required, Status: icalendar.NeedsAction, Kind: "INDIVIDUAL", Asked: true}
+	a := Attendee{Person: icalendar.Person{Email: email, Name: icalendar.SingleLine(g.Name)}, Role: icalendar.RoleRequired, ParticipationStatus: icalendar.NeedsAction, UserType: "INDIVIDUAL", ResponseRequested: true}
 	if g.Optional {
-		a.Role = icalendar.Optional
+		a.Role = icalendar.RoleOptional
 	}
 	return a
 }
 
-// apply sets the given fields of the event, except the guests. Texts are stored in the form in
+// applyTo sets the given fields of the event, except the guests. Texts are stored in the form in
 // which they are read back.
-func (r *reading) apply(e *icalendar.Event) error {
+func (r *parsedFields) applyTo(e *icalendar.Event) error {
 	for _, t := range []struct{ to, from *string }{{&e.Title, r.Title}, {&e.Location, r.Location}, {&e.Description, r.Description}} {
 		if t.from != nil {
-			*t.to = icalendar.Text(*t.from)
+			*t.to = icalendar.NormalizeText(*t.from)
 		}
 	}
-	return r.setTimes(e, r.written)
+	return r.setTimes(e, r.clientTimes)
 }
 
 // guestChange is the change of a list of guests.
 type guestChange struct {
-	stay                    []Attendee // all that are invited now
+	allInvited              []Attendee // all that are invited now
 	added, altered, removed []Attendee
 }
 
-func (c *guestChange) none() bool { return len(c.added)+len(c.altered)+len(c.removed) == 0 }
+func (c *guestChange) isEmpty() bool { return len(c.added)+len(c.altered)+len(c.removed) == 0 }
 
 // changeOf compares two lists of guests. A guest that stays keeps the answer, and the name unless a
 // new one is given.
 func changeOf(old, given []Attendee) (c guestChange) {
 	at := map[string]int{}
 	for i := range old {
-		at[folded(old[i].Email)] = i
+		at[foldAddress(old[i].Email)] = i
 	}
 	stays := make([]bool, len(old))
 	for _, g := range given {
-		i, known := at[folded(g.Email)]
+		i, known := at[foldAddress(g.Email)]
 		if !known {
-			c.stay, c.added = append(c.stay, g), append(c.added, g)
+			c.allInvited, c.added = append(c.allInvited, g), append(c.added, g)
 			continue
 		}
 		stays[i] = true
@@ -149,8 +149,8 @@ func changeOf(old, given []Attendee) (c guestChange) {
 		if g.Name == "" {
 			g.Name = was.Name
 		}
-		g.Status, g.Email = was.Status, was.Email
-		c.stay = append(c.stay, g)
+		g.ParticipationStatus, g.Email = was.ParticipationStatus, was.Email
+		c.allInvited = append(c.allInvited, g)
 		if g != was {
 			c.altered = append(c.altered, g)
 		}
@@ -160,13 +160,13 @@ func changeOf(old, given []Attendee) (c guestChange) {
 			c.removed = append(c.removed, old[i])
 		}
 	}
-	if c.none() {
-		c.stay = slices.Clone(old)
+	if c.isEmpty() {
+		c.allInvited = slices.Clone(old)
 	}
 	return c
 }
 
-func emails(list []Attendee) (all []string) {
+func emailsOf(list []Attendee) (all []string) {
 	for i := range list {
 		all = append(all, list[i].Email)
 	}

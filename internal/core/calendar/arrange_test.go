@@ -33,7 +33,7 @@ func TestArrange(t *testing.T) {
 			}
 		}
 		if d.Cmd == "mails" {
-			return strings.ReplaceAll(mailsText(s.plan.Mails), "\r\n", "\n")
+			return strings.ReplaceAll(mailsText(s.plan.OutgoingMessages), "\r\n", "\n")
 		}
 		return s.told.String()
 	})
@@ -43,7 +43,7 @@ func TestArrange(t *testing.T) {
 type story struct {
 	book *Book
 	now  time.Time
-	plan Plan
+	plan PlannedChange
 	told strings.Builder
 }
 
@@ -57,13 +57,13 @@ func (s *story) do(t *testing.T, verb, text string) string {
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	s.plan, err = Arrange(s.book, o, me, s.now, [16]byte{1, 2, 3})
+	s.plan, err = PlanChange(s.book, o, me, s.now, [16]byte{1, 2, 3})
 	if err != nil {
-		s.plan = Plan{}
+		s.plan = PlannedChange{}
 		return err.Error() + "\n"
 	}
-	for i := range s.plan.Mails {
-		checkMail(t, &s.plan.Mails[i])
+	for i := range s.plan.OutgoingMessages {
+		checkMail(t, &s.plan.OutgoingMessages[i])
 	}
 	s.keep()
 	return planText(&s.plan)
@@ -75,7 +75,7 @@ func (s *story) receive(t *testing.T, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.plan = Plan{Meeting: Meeting{Event: c.Event, Source: Inbound, Mail: "first@org.test", CreatedAt: s.now, UpdatedAt: s.now}, Changed: true}
+	s.plan = PlannedChange{Meeting: Meeting{Event: c.Event, Source: SourceInbound, FirstMessageID: "first@org.test", CreatedAt: s.now, UpdatedAt: s.now}, HasChanged: true}
 	s.keep()
 	return "kept\n"
 }
@@ -87,12 +87,12 @@ func (s *story) keep() {
 		if s.book != nil {
 			m.ID = s.book.LastID + 1
 		}
-		m.Mail = "first@inbox.test"
+		m.FirstMessageID = "first@inbox.test"
 	}
-	s.book = s.book.With(&m, 1)
+	s.book = s.book.WithMeeting(&m, 1)
 }
 
-func orderOf(verb, text string) (Order, error) {
+func orderOf(verb, text string) (MeetingOrder, error) {
 	read := json.NewDecoder(strings.NewReader(text))
 	read.DisallowUnknownFields()
 	switch verb {
@@ -115,27 +115,27 @@ func orderOf(verb, text string) (Order, error) {
 	return nil, fmt.Errorf("no order %q", verb)
 }
 
-func planText(p *Plan) string {
-	if !p.Changed {
+func planText(p *PlannedChange) string {
+	if !p.HasChanged {
 		return "nothing differs\n"
 	}
 	var b strings.Builder
 	m := &p.Meeting
 	fmt.Fprintf(&b, "#%d %s %s to %s", m.Sequence, m.Status, stampText(m.Start, m.AllDay), stampText(m.End, m.AllDay))
-	if m.Zone.Name != "" {
-		fmt.Fprintf(&b, " %s", m.Zone.Name)
+	if m.TimeZone.Name != "" {
+		fmt.Fprintf(&b, " %s", m.TimeZone.Name)
 	}
-	fmt.Fprintf(&b, ", asked at %d, %s:", m.Asked, m.Title)
+	fmt.Fprintf(&b, ", asked at %d, %s:", m.AskedSequence, m.Title)
 	for i := range m.Attendees {
-		fmt.Fprintf(&b, " %s,%s", guestText(&m.Attendees[i]), m.Attendees[i].Status)
+		fmt.Fprintf(&b, " %s,%s", guestText(&m.Attendees[i]), m.Attendees[i].ParticipationStatus)
 	}
 	b.WriteString("\n")
-	for i := range p.Mails {
-		mail := &p.Mails[i]
+	for i := range p.OutgoingMessages {
+		mail := &p.OutgoingMessages[i]
 		fmt.Fprintf(&b, "  %s %q to %v, %s, thread %q\n", mail.Method, mail.Subject, mail.To, mail.Action, mail.InReplyTo)
 	}
-	if len(p.Must) > 0 {
-		fmt.Fprintf(&b, "  must reach %v\n", p.Must)
+	if len(p.RequiredRecipients) > 0 {
+		fmt.Fprintf(&b, "  must reach %v\n", p.RequiredRecipients)
 	}
 	return b.String()
 }
@@ -147,7 +147,7 @@ func stampText(t time.Time, allDay bool) string {
 	return t.Format("2006-01-02T15:04:05Z07:00")
 }
 
-func mailsText(mails []Mail) string {
+func mailsText(mails []MeetingMessage) string {
 	var b strings.Builder
 	for i := range mails {
 		m := &mails[i]
@@ -158,7 +158,7 @@ func mailsText(mails []Mail) string {
 
 // checkMail checks every message: its calendar is read back as Event, its lines are well formed,
 // and its subject is one line.
-func checkMail(t *testing.T, m *Mail) {
+func checkMail(t *testing.T, m *MeetingMessage) {
 	t.Helper()
 	c, err := readOne(m.Calendar)
 	if err != nil {
@@ -184,15 +184,15 @@ func checkMail(t *testing.T, m *Mail) {
 // time cannot express are in UTC.
 func facts(e icalendar.Event) icalendar.Event {
 	if e.Status == "" {
-		e.Status = icalendar.Confirmed
+		e.Status = icalendar.StatusConfirmed
 	}
 	if e.Organizer != nil {
 		who := *e.Organizer
-		who.Name = icalendar.Line(who.Name)
+		who.Name = icalendar.SingleLine(who.Name)
 		e.Organizer = &who
 	}
-	if clock := e.Zone.Clock(); !clock.Instant(clock.Local(e.Start)).Equal(e.Start) {
-		e.Zone.Name = "UTC"
+	if clock := e.TimeZone.Clock(); !clock.ToInstant(clock.ToLocal(e.Start)).Equal(e.Start) {
+		e.TimeZone.Name = "UTC"
 	}
 	e.Recurrence = nil
 	return e
@@ -306,7 +306,7 @@ func TestSentences(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.text, err)
 		}
-		plan, err := Arrange(someBook(), o, me, at("2026-03-01"), [16]byte{})
+		plan, err := PlanChange(someBook(), o, me, at("2026-03-01"), [16]byte{})
 		want := c.want
 		if strings.HasPrefix(want, "'") {
 			want = "invalid: " + want
@@ -314,7 +314,7 @@ func TestSentences(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("%s %.200s\nis  %v, %+v\nwant %s", c.verb, c.text, err, plan.Meeting, want)
 		}
-		if fault.KindOf(err) == fault.Invalid == (err.(*fault.Error).Field == "") {
+		if fault.KindOf(err) == fault.InvalidRequest == (err.(*fault.Error).FieldName == "") {
 			t.Errorf("%v names no field", err)
 		}
 	}
@@ -325,20 +325,20 @@ func TestSentences(t *testing.T) {
 func someBook() (b *Book) {
 	us := []Attendee{{Person: icalendar.Person{Email: "agent+cal@inbox.test"}}}
 	boss := &icalendar.Person{Email: "boss@org.test"}
-	event := icalendar.Event{Start: at("2026-03-02 10:00"), End: at("2026-03-02 11:00"), Status: icalendar.Confirmed, Organizer: boss, Attendees: us}
+	event := icalendar.Event{Start: at("2026-03-02 10:00"), End: at("2026-03-02 11:00"), Status: icalendar.StatusConfirmed, Organizer: boss, Attendees: us}
 	for i, change := range []func(*Meeting){
-		func(m *Meeting) { m.Source, m.Organizer = Outbound, &icalendar.Person{Email: me.Address} },
+		func(m *Meeting) { m.Source, m.Organizer = SourceOutbound, &icalendar.Person{Email: me.Address} },
 		func(m *Meeting) {},
-		func(m *Meeting) { m.Source, m.Status = Outbound, icalendar.Cancelled },
-		func(m *Meeting) { m.Status = icalendar.Cancelled },
+		func(m *Meeting) { m.Source, m.Status = SourceOutbound, icalendar.StatusCancelled },
+		func(m *Meeting) { m.Status = icalendar.StatusCancelled },
 		func(m *Meeting) { m.Attendees = nil },
 		func(m *Meeting) { m.Organizer = nil },
 		func(m *Meeting) { m.Organizer = &icalendar.Person{Email: "urn:room:1"} },
-		func(m *Meeting) { m.Published = true },
+		func(m *Meeting) { m.IsPublished = true },
 	} {
-		m := Meeting{Event: event, ID: int64(i + 1), Source: Inbound}
+		m := Meeting{Event: event, ID: int64(i + 1), Source: SourceInbound}
 		change(&m)
-		b = b.With(&m, 1)
+		b = b.WithMeeting(&m, 1)
 	}
 	return b
 }
@@ -348,17 +348,17 @@ func TestArrangeLeavesTheBook(t *testing.T) {
 	s := story{now: at("2026-03-01")}
 	s.do(t, "schedule", `{"Title":"T","Start":"2026-03-02T10:00Z","Attendees":[{"Email":"bob@b.test"},{"Email":"cy@c.test"}]}`)
 	s.do(t, "received", "UID:u\nDTSTART:20260302T100000Z\nORGANIZER:mailto:boss@org.test\nATTENDEE:mailto:agent@inbox.test")
-	s.book.Meeting(1).Attendees[0].Status = icalendar.Accepted
-	for _, o := range []Order{
-		Reschedule{ID: 1, Fields: Fields{Start: str("2026-03-05T10:00Z")}},
-		Reschedule{ID: 1, Fields: Fields{Attendees: &[]Guest{{Email: "BOB@b.test", Name: "Bob"}}}},
+	s.book.Meeting(1).Attendees[0].ParticipationStatus = icalendar.StatusAccepted
+	for _, o := range []MeetingOrder{
+		Reschedule{ID: 1, MeetingFields: MeetingFields{Start: str("2026-03-05T10:00Z")}},
+		Reschedule{ID: 1, MeetingFields: MeetingFields{Attendees: &[]Guest{{Email: "BOB@b.test", Name: "Bob"}}}},
 		Cancel{ID: 1},
-		Respond{ID: 2, Response: icalendar.Declined},
+		Respond{ID: 2, Response: icalendar.StatusDeclined},
 	} {
-		shown := s.book.Meeting(o.meeting())
+		shown := s.book.Meeting(o.meetingID())
 		before := *shown
 		before.Attendees = slices.Clone(before.Attendees)
-		if plan, err := Arrange(s.book, o, me, at("2026-03-01"), [16]byte{}); err != nil || !plan.Changed {
+		if plan, err := PlanChange(s.book, o, me, at("2026-03-01"), [16]byte{}); err != nil || !plan.HasChanged {
 			t.Fatalf("%v, %+v", err, plan)
 		}
 		if !reflect.DeepEqual(&before, shown) {
@@ -391,10 +391,10 @@ func TestCopiesAreDue(t *testing.T) {
 	} {
 		verb, text, _ := strings.Cut(order, "\n")
 		s.do(t, verb, text)
-		if want := [...]int{0, 0, 0, 1, 2}[i]; s.book.Meeting(1).Copy.Sequence != want {
-			t.Errorf("after %s: %d, want %d", order, s.book.Meeting(1).Copy.Sequence, want)
+		if want := [...]int{0, 0, 0, 1, 2}[i]; s.book.Meeting(1).OwnerCopy.ChangeCount != want {
+			t.Errorf("after %s: %d, want %d", order, s.book.Meeting(1).OwnerCopy.ChangeCount, want)
 		}
-		s.book.Owner.Enabled = i >= 2
+		s.book.CopySetting.Enabled = i >= 2
 	}
 }
 
@@ -404,15 +404,15 @@ func TestAnswersInOneSecond(t *testing.T) {
 	b := someBook()
 	var last time.Time
 	for i := range 5 {
-		plan, err := Arrange(b, Respond{ID: 2, Response: [...]string{"accepted", "declined"}[i%2]}, me, at("2026-03-01 09:00"), [16]byte{})
+		plan, err := PlanChange(b, Respond{ID: 2, Response: [...]string{"accepted", "declined"}[i%2]}, me, at("2026-03-01 09:00"), [16]byte{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if at := plan.Mails[0].Event.Stamp; !at.After(last) {
+		if at := plan.OutgoingMessages[0].Event.StampedAt; !at.After(last) {
 			t.Errorf("answer %d is as old as the one before: %v", i, at)
 		}
-		last = plan.Mails[0].Event.Stamp
-		b = b.With(&plan.Meeting, 1)
+		last = plan.OutgoingMessages[0].Event.StampedAt
+		b = b.WithMeeting(&plan.Meeting, 1)
 	}
 }
 
@@ -435,29 +435,29 @@ func FuzzArrange(f *testing.F) {
 		if minutes != 0 {
 			o.Minutes = &minutes
 		}
-		plan, err := Arrange(nil, o, me, at("2026-03-01"), [16]byte{})
+		plan, err := PlanChange(nil, o, me, at("2026-03-01"), [16]byte{})
 		if err != nil {
-			if k := fault.KindOf(err); k != fault.Invalid {
+			if k := fault.KindOf(err); k != fault.InvalidRequest {
 				t.Fatal(err)
 			}
 			return
 		}
 		checkFuzzed(t, &plan)
-		b := (*Book)(nil).With(&Meeting{Event: plan.Meeting.Event, ID: 1, Source: Outbound}, 1)
-		if again, err := Arrange(b, Reschedule{ID: 1, Fields: o.Fields}, me, at("2026-03-01"), [16]byte{}); err != nil || again.Changed {
+		b := (*Book)(nil).WithMeeting(&Meeting{Event: plan.Meeting.Event, ID: 1, Source: SourceOutbound}, 1)
+		if again, err := PlanChange(b, Reschedule{ID: 1, MeetingFields: o.MeetingFields}, me, at("2026-03-01"), [16]byte{}); err != nil || again.HasChanged {
 			t.Fatalf("the same once more: %v, %+v", err, again)
 		}
-		if plan, err = Arrange(b, Cancel{ID: 1, Message: message}, me, at("2026-03-01"), [16]byte{}); err != nil {
+		if plan, err = PlanChange(b, Cancel{ID: 1, Message: message}, me, at("2026-03-01"), [16]byte{}); err != nil {
 			t.Fatal(err)
 		}
 		checkFuzzed(t, &plan)
 	})
 }
 
-func checkFuzzed(t *testing.T, plan *Plan) {
+func checkFuzzed(t *testing.T, plan *PlannedChange) {
 	t.Helper()
-	for i := range plan.Mails {
-		m := &plan.Mails[i]
+	for i := range plan.OutgoingMessages {
+		m := &plan.OutgoingMessages[i]
 		checkMail(t, m)
 		names := []string{}
 		for _, line := range strings.Split(m.Text, "\n")[1:] {

@@ -10,26 +10,26 @@ import (
 
 // Meeting returns the meeting with the id, or nil.
 func (b *Book) Meeting(id int64) *Meeting {
-	if i, ok := b.find(id); ok {
+	if i, ok := b.indexOf(id); ok {
 		return b.Meetings[i]
 	}
 	return nil
 }
 
-// Find is Meeting for the inbox with that address. The fault says that it is missing, or that it
+// FindFor is Meeting for the inbox with that address. The fault says that it is missing, or that it
 // was lost.
-func (b *Book) Find(id int64, address string) (*Meeting, error) {
+func (b *Book) FindFor(id int64, address string) (*Meeting, error) {
 	switch m := b.Meeting(id); {
 	case m != nil:
 		return m, nil
-	case b != nil && slices.Contains(b.Damaged, id):
-		return nil, fault.New(fault.Damaged, fmt.Sprintf("Meeting %d in inbox %s is damaged on the disk of this service and cannot be read", id, address))
+	case b != nil && slices.Contains(b.DamagedIDs, id):
+		return nil, fault.New(fault.DataDamaged, fmt.Sprintf("Meeting %d in inbox %s is damaged on the disk of this service and cannot be read", id, address))
 	}
 	return nil, fault.New(fault.NotFound, fmt.Sprintf("Meeting %d not found in inbox %s", id, address))
 }
 
-// find returns the index of the meeting with the id, or where it would be inserted.
-func (b *Book) find(id int64) (int, bool) {
+// indexOf returns the index of the meeting with the id, or where it would be inserted.
+func (b *Book) indexOf(id int64) (int, bool) {
 	if b == nil {
 		return 0, false
 	}
@@ -55,15 +55,15 @@ func (b *Book) HasRules() bool {
 	return b != nil && slices.ContainsFunc(b.Meetings, func(m *Meeting) bool { return m.Recurrence != nil })
 }
 
-// With returns the calendar with that meeting, which replaces the one with its id if there is one.
+// WithMeeting returns the calendar with that meeting, which replaces the one with its id if there is one.
 // bytes is the size of its row on disk. The caller keeps m: a copy is stored.
-func (b *Book) With(m *Meeting, bytes int64) *Book {
+func (b *Book) WithMeeting(m *Meeting, bytes int64) *Book {
 	kept := *m
-	kept.Bytes, kept.sender = bytes, senderOf(m)
-	next := b.copy()
-	i, known := b.find(m.ID)
+	kept.RowBytes, kept.quotaSender = bytes, senderOf(m)
+	next := b.mutableCopy()
+	i, known := b.indexOf(m.ID)
 	if known {
-		next.Bytes -= next.Meetings[i].Bytes
+		next.Bytes -= next.Meetings[i].RowBytes
 		next.Meetings[i] = &kept
 	} else {
 		next.Meetings = slices.Insert(next.Meetings, i, &kept)
@@ -76,29 +76,29 @@ func (b *Book) With(m *Meeting, bytes int64) *Book {
 	return next
 }
 
-// Restore appends a meeting that was read from the disk, where its row has the given size. b must
+// RestoreMeeting appends a meeting that was read from the disk, where its row has the given size. b must
 // not be published yet.
-func (b *Book) Restore(m *Meeting, bytes int64) {
-	m.Bytes, m.sender = bytes, senderOf(m)
+func (b *Book) RestoreMeeting(m *Meeting, bytes int64) {
+	m.RowBytes, m.quotaSender = bytes, senderOf(m)
 	b.Meetings = append(b.Meetings, m)
 	b.Bytes += bytes
 }
 
-// Without returns the calendar without the meetings of those ids. The ids are not reused.
-func (b *Book) Without(ids []int64) *Book {
-	next := b.copy()
+// WithoutMeetings returns the calendar without the meetings of those ids. The ids are not reused.
+func (b *Book) WithoutMeetings(ids []int64) *Book {
+	next := b.mutableCopy()
 	next.Meetings = slices.DeleteFunc(next.Meetings, func(m *Meeting) bool {
 		gone := slices.Contains(ids, m.ID)
 		if gone {
-			next.Bytes -= m.Bytes
+			next.Bytes -= m.RowBytes
 		}
 		return gone
 	})
 	return next
 }
 
-// copy returns a calendar that may be modified until it is published.
-func (b *Book) copy() *Book {
+// mutableCopy returns a calendar that may be modified until it is published.
+func (b *Book) mutableCopy() *Book {
 	if b == nil {
 		return &Book{}
 	}

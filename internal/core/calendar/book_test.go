@@ -25,11 +25,11 @@ func TestBookNeverChanges(t *testing.T) {
 		return m
 	}
 	var none *Book
-	one := none.With(m(3, "c", "2026-03-01"), 30)
-	two := one.With(m(1, "a", "2026-02-01"), 10)
-	three := two.With(m(7, "g", "2026-04-01"), 70)
-	changed := three.With(m(3, "C", "2026-05-01"), 33)
-	fewer := changed.Without([]int64{7, 99, 1})
+	one := none.WithMeeting(m(3, "c", "2026-03-01"), 30)
+	two := one.WithMeeting(m(1, "a", "2026-02-01"), 10)
+	three := two.WithMeeting(m(7, "g", "2026-04-01"), 70)
+	changed := three.WithMeeting(m(3, "C", "2026-05-01"), 33)
+	fewer := changed.WithoutMeetings([]int64{7, 99, 1})
 	for _, c := range []struct {
 		name string
 		b    *Book
@@ -41,7 +41,7 @@ func TestBookNeverChanges(t *testing.T) {
 		{"three", three, "[1a 3c 7g] 110 octets, last 7, changed 2026-04-01"},
 		{"changed", changed, "[1a 3C 7g] 113 octets, last 7, changed 2026-05-01"},
 		{"fewer", fewer, "[3C] 33 octets, last 7, changed 2026-05-01"},
-		{"empty", none.Without([]int64{1}), "[] 0 octets, last 0, changed 0001-01-01"},
+		{"empty", none.WithoutMeetings([]int64{1}), "[] 0 octets, last 0, changed 0001-01-01"},
 	} {
 		if got := tellBook(c.b); got != c.want {
 			t.Errorf("%s is %s, want %s", c.name, got, c.want)
@@ -64,9 +64,9 @@ func TestBookNeverChanges(t *testing.T) {
 // TestBookKeepsACopy checks that the caller may modify a meeting that it gave to a book.
 func TestBookKeepsACopy(t *testing.T) {
 	m := &Meeting{ID: 1}
-	b := (*Book)(nil).With(m, 5)
+	b := (*Book)(nil).WithMeeting(m, 5)
 	m.ID = 9
-	if b.Meeting(1) == nil || m.Bytes != 0 {
+	if b.Meeting(1) == nil || m.RowBytes != 0 {
 		t.Error("the book and its maker share a meeting")
 	}
 }

@@ -10,23 +10,23 @@ import (
 // AppendFeed appends the feed of a calendar to dst: every stored meeting, with attendees and
 // answers; cancelled ones are marked. name is the calendar's name in clients.
 func AppendFeed(dst []byte, name string, b *Book) []byte {
-	d := icalendar.Document{Method: "PUBLISH", Name: name}
+	d := icalendar.OutgoingCalendar{Method: "PUBLISH", FeedName: name}
 	if b != nil {
 		d.Events = make([]icalendar.Event, len(b.Meetings))
 		for i, m := range b.Meetings {
 			d.Events[i] = m.Event
-			d.Events[i].Attendees = unasked(m.Attendees)
+			d.Events[i].Attendees = withoutRequests(m.Attendees)
 			d.Events[i].Comment = ""
 		}
 	}
-	return icalendar.Append(dst, &d)
+	return icalendar.AppendDocument(dst, &d)
 }
 
-// unasked returns attendees who are not asked for an answer.
-func unasked(list []Attendee) []Attendee {
+// withoutRequests returns attendees who are not asked for an answer.
+func withoutRequests(list []Attendee) []Attendee {
 	list = slices.Clone(list)
 	for i := range list {
-		list[i].Asked = false
+		list[i].ResponseRequested = false
 	}
 	return list
 }
@@ -34,9 +34,9 @@ func unasked(list []Attendee) []Attendee {
 // maxClient is the maximum length of an unknown client's name.
 const maxClient = 64
 
-// Client is the short name of a program that fetches a feed, by its User-Agent. Known programs get
+// ClientName is the short name of a program that fetches a feed, by its User-Agent. Known programs get
 // their common names, others their first product. It is empty if the header is.
-func Client(agent string) string {
+func ClientName(agent string) string {
 	words := strings.FieldsFunc(agent, func(r rune) bool { return strings.ContainsRune(" \t();,", r) })
 	begins := func(names ...string) bool {
 		return slices.ContainsFunc(words, func(word string) bool {
@@ -53,12 +53,12 @@ func Client(agent string) string {
 	case begins("Thunderbird"):
 		return "Thunderbird"
 	}
-	return product(agent)
+	return productName(agent)
 }
 
-// product is the name of the first product (RFC 9110, section 10.1.5), up to the first invalid
+// productName is the name of the first product (RFC 9110, section 10.1.5), up to the first invalid
 // character.
-func product(agent string) string {
+func productName(agent string) string {
 	agent = strings.TrimLeft(agent, " \t")
 	end := strings.IndexFunc(agent, func(r rune) bool {
 		letter := 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9'

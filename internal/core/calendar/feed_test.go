@@ -17,7 +17,7 @@ func TestFeed(t *testing.T) {
 	datadriven.RunTest(t, "testdata/feed.txt", func(t *testing.T, d *datadriven.TestData) string {
 		s := story{now: at("2026-03-01 09:00")}
 		if d.Cmd == "owner" {
-			s.book = &Book{Owner: Owner{Enabled: true}}
+			s.book = &Book{CopySetting: CopySetting{Enabled: true}}
 		}
 		out := ""
 		for block := range strings.SplitSeq(d.Input, "\n\n") {
@@ -41,16 +41,16 @@ func copyText(t *testing.T, s *story) string {
 	t.Helper()
 	c := OwnersCopy(s.book.Meeting(1), me, owner, s.now)
 	checkMail(t, &c)
-	for i := range s.plan.Mails {
-		if m := &s.plan.Mails[i]; bytes.Contains(m.Calendar, []byte(owner)) || strings.Contains(m.Text, owner) {
+	for i := range s.plan.OutgoingMessages {
+		if m := &s.plan.OutgoingMessages[i]; bytes.Contains(m.Calendar, []byte(owner)) || strings.Contains(m.Text, owner) {
 			t.Errorf("a guest sees the owner: %s", m.Text)
 		}
 	}
 	if again := OwnersCopy(s.book.Meeting(1), me, owner, s.now); !bytes.Equal(again.Calendar, c.Calendar) || again.Text != c.Text {
 		t.Error("composed again it is another copy")
 	}
-	s.book.Meeting(1).Copy.Told = s.book.Meeting(1).Copy.Sequence
-	return mailsText([]Mail{c})
+	s.book.Meeting(1).OwnerCopy.LastSentChange = s.book.Meeting(1).OwnerCopy.ChangeCount
+	return mailsText([]MeetingMessage{c})
 }
 
 // checkFeed checks that each meeting of a feed is read back as the stored one.
@@ -100,7 +100,7 @@ func TestClient(t *testing.T) {
 		{"", ""}, {" ", ""}, {"\r\nx", ""}, {"<b>", ""}, {"é", ""},
 		{strings.Repeat("x", 100) + "/1", strings.Repeat("x", 64)},
 	} {
-		if got := Client(c.agent); got != c.want {
+		if got := ClientName(c.agent); got != c.want {
 			t.Errorf("%q is %q, want %q", c.agent, got, c.want)
 		}
 	}
@@ -122,7 +122,7 @@ func BenchmarkFeed(b *testing.B) {
 		m.UID, m.Title, m.Description = fmt.Sprint(i, "@inbox.test"), "A meeting of some kind", strings.Repeat("What it is about. ", 20)
 		m.Start = at("2026-03-01 10:00").AddDate(0, 0, i%365)
 		m.End = m.Start.Add(1)
-		m.Zone.Name = [...]string{"Europe/Berlin", "UTC", "America/New_York"}[i%3]
+		m.TimeZone.Name = [...]string{"Europe/Berlin", "UTC", "America/New_York"}[i%3]
 		m.Attendees = []Attendee{guestOf("bob@b.test", Guest{}), guestOf("cy@c.test", Guest{Name: "Cy"})}
 		book.Meetings = append(book.Meetings, m)
 	}

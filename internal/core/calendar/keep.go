@@ -9,12 +9,12 @@ import (
 // keptFor is how long a meeting is stored after its end, see Goes.
 const keptFor = 30 * day
 
-// Goes returns when a meeting is removed: 30 days after the last of its occurrences, its
+// RemovalTime returns when a meeting is removed: 30 days after the last of its occurrences, its
 // cancellation and its last change. ever is false while a rule without an end applies. It takes up
 // to 20 ms for a stranger's rule, so it is called when a meeting changes, and its result is stored.
-func Goes(m *Meeting) (at time.Time, ever bool) {
-	last, ends := m.Last()
-	if !ends && m.Status != icalendar.Cancelled {
+func RemovalTime(m *Meeting) (at time.Time, ever bool) {
+	last, ends := m.LastOccurrenceEnd()
+	if !ends && m.Status != icalendar.StatusCancelled {
 		return time.Time{}, false
 	}
 	if !ends || m.UpdatedAt.After(last) {

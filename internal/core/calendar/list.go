@@ -11,66 +11,66 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// Query selects meetings. Zero times mean no limit.
-type Query struct {
-	From, To  time.Time
-	Cancelled bool   // include cancelled ones
-	Cursor    string // empty: from the beginning
-	Limit     int    // 1 or more
+// MeetingQuery selects meetings. Zero times mean no limit.
+type MeetingQuery struct {
+	From, To         time.Time
+	IncludeCancelled bool   // include cancelled ones
+	Cursor           string // empty: from the beginning
+	Limit            int    // 1 or more
 }
 
-// Page is a part of a list of meetings.
-type Page struct {
-	Meetings []*Meeting
-	Next     string // the cursor of the next page; empty: this is the last
-	Stops    int    // rules that were not expanded to their end
+// MeetingPage is a part of a list of meetings.
+type MeetingPage struct {
+	Meetings        []*Meeting
+	NextCursor      string // the cursor of the next page; empty: this is the last
+	UnexpandedRules int    // rules that were not expanded to their end
 }
 
-// List returns meetings by start and id. It selects those that overlap [From, To): recurring ones
+// ListMeetings returns meetings by start and id. It selects those that overlap [From, To): recurring ones
 // by any occurrence, and those whose rule is not expanded by their first. A cursor stays valid when
 // meetings are added, removed and moved. The work is limited, see icalendar.Search.
-func List(b *Book, q Query) (p Page, err error) {
+func ListMeetings(b *Book, q MeetingQuery) (p MeetingPage, err error) {
 	after, err := readCursor(q.Cursor)
 	if err != nil {
 		return p, err
 	}
 	if !q.From.IsZero() && !q.To.IsZero() && !q.To.After(q.From) {
-		return p, fault.Field("to", "must be after 'from'")
+		return p, fault.InvalidField("to", "must be after 'from'")
 	}
 	if b == nil {
 		return p, nil
 	}
 	found := b.candidates(&q, after)
 	search := searchOf(found, q.From, q.To)
-	search.One = true
+	search.FirstOnly = true
 	for _, m := range found {
 		if len(p.Meetings) > q.Limit {
 			break
 		}
-		if search.touches(m) {
+		if search.overlapsWindow(m) {
 			p.Meetings = append(p.Meetings, m)
 		}
 	}
-	p.Stops = search.Stops
+	p.UnexpandedRules = search.IncompleteEvents
 	if len(p.Meetings) > q.Limit {
 		p.Meetings = p.Meetings[:q.Limit:q.Limit]
-		p.Next = CursorBehind(p.Meetings[q.Limit-1])
+		p.NextCursor = CursorBehind(p.Meetings[q.Limit-1])
 	}
 	return p, nil
 }
 
 // CursorBehind is the cursor after a meeting, for a page that ends there.
-func CursorBehind(m *Meeting) string { return placeOf(m).cursor() }
+func CursorBehind(m *Meeting) string { return placeOf(m).encodeCursor() }
 
 // candidates are the meetings after a place, in order. Non-recurring ones are included only if they
 // are within the window.
-func (b *Book) candidates(q *Query, after place) (found []*Meeting) {
+func (b *Book) candidates(q *MeetingQuery, after listPosition) (found []*Meeting) {
 	once := searchOf(nil, q.From, q.To)
 	for _, m := range b.Meetings {
-		if m.Status == icalendar.Cancelled && !q.Cancelled || placeOf(m).compare(after) <= 0 {
+		if m.Status == icalendar.StatusCancelled && !q.IncludeCancelled || placeOf(m).compare(after) <= 0 {
 			continue
 		}
-		if m.Recurrence != nil || once.touches(m) {
+		if m.Recurrence != nil || once.overlapsWindow(m) {
 			found = append(found, m)
 		}
 	}
@@ -78,52 +78,54 @@ func (b *Book) candidates(q *Query, after place) (found []*Meeting) {
 	return found
 }
 
-// search looks for the occurrences of meetings.
-type search struct {
+// windowSearch looks for the occurrences of meetings.
+type windowSearch struct {
 	icalendar.Search
-	all bool // the window is unlimited
+	isUnlimited bool // the window is unlimited
 }
 
-func searchOf(list []*Meeting, from, to time.Time) *search {
-	s := search{all: from.IsZero() && to.IsZero()}
+func searchOf(list []*Meeting, from, to time.Time) *windowSearch {
+	s := windowSearch{isUnlimited: from.IsZero() && to.IsZero()}
 	s.From, s.To = from, to
 	if to.IsZero() {
 		s.To = icalendar.LastEnd
 	}
 	for _, m := range list {
 		if m.Recurrence != nil {
-			s.Events++
+			s.RemainingEvents++
 		}
 	}
 	return &s
 }
 
-func (s *search) touches(m *Meeting) bool { return s.all || len(s.In(&m.Event)) > 0 }
+func (s *windowSearch) overlapsWindow(m *Meeting) bool {
+	return s.isUnlimited || len(s.In(&m.Event)) > 0
+}
 
-// place is the position of a meeting in the list.
-type place struct{ start, id int64 }
+// listPosition is the position of a meeting in the list.
+type listPosition struct{ startUnix, id int64 }
 
 // cursorVersion distinguishes a cursor from other text.
 const cursorVersion = 1
 
-func placeOf(m *Meeting) place { return place{m.Start.Unix(), m.ID} }
+func placeOf(m *Meeting) listPosition { return listPosition{m.Start.Unix(), m.ID} }
 
-func (p place) compare(q place) int {
-	return cmp.Or(cmp.Compare(p.start, q.start), cmp.Compare(p.id, q.id))
+func (p listPosition) compare(q listPosition) int {
+	return cmp.Or(cmp.Compare(p.startUnix, q.startUnix), cmp.Compare(p.id, q.id))
 }
 
-func (p place) cursor() string {
-	b := binary.BigEndian.AppendUint64([]byte{cursorVersion}, uint64(p.start))
+func (p listPosition) encodeCursor() string {
+	b := binary.BigEndian.AppendUint64([]byte{cursorVersion}, uint64(p.startUnix))
 	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint64(b, uint64(p.id)))
 }
 
-func readCursor(s string) (p place, err error) {
+func readCursor(s string) (p listPosition, err error) {
 	if s == "" {
-		return place{start: -1}, nil
+		return listPosition{startUnix: -1}, nil
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	if err != nil || len(b) != 17 || s != base64.RawURLEncoding.EncodeToString(b) || b[0] != cursorVersion { // decoding ignores line breaks
-		return p, fault.Field("cursor", "is not a valid cursor of this list. Use 'next_cursor' of the previous page")
+		return p, fault.InvalidField("cursor", "is not a valid cursor of this list. Use 'next_cursor' of the previous page")
 	}
-	return place{int64(binary.BigEndian.Uint64(b[1:])), int64(binary.BigEndian.Uint64(b[9:]))}, nil
+	return listPosition{int64(binary.BigEndian.Uint64(b[1:])), int64(binary.BigEndian.Uint64(b[9:]))}, nil
 }

@@ -22,17 +22,17 @@ func meetings(t testing.TB, lines string) (b *Book) {
 		if len(f) < 3 {
 			continue
 		}
-		m := Meeting{Source: Inbound, MyStatus: icalendar.Accepted}
+		m := Meeting{Source: SourceInbound, MyStatus: icalendar.StatusAccepted}
 		if _, err := fmt.Sscan(f[0], &m.ID); err != nil {
 			t.Fatal(err)
 		}
-		m.Status, m.Zone = icalendar.Confirmed, zone.UTC
+		m.Status, m.TimeZone = icalendar.StatusConfirmed, zone.UTC
 		m.Start, m.End = at(f[1]), at(f[2])
 		m.UpdatedAt = at("2026-03-01")
 		for _, word := range f[3:] {
 			describe(&m, word)
 		}
-		b = b.With(&m, 1)
+		b = b.WithMeeting(&m, 1)
 	}
 	return b
 }
@@ -46,11 +46,11 @@ func describe(m *Meeting, word string) {
 		if m.Recurrence == nil {
 			m.Recurrence = &icalendar.Recurrence{}
 		}
-		m.Recurrence.Also = append(m.Recurrence.Also, at(value))
+		m.Recurrence.AdditionalDates = append(m.Recurrence.AdditionalDates, at(value))
 	case name == "changed":
 		m.UpdatedAt = at(value)
 	case word == "own":
-		m.Source, m.MyStatus = Outbound, ""
+		m.Source, m.MyStatus = SourceOutbound, ""
 	case word == "cancelled":
 		m.Status = word
 	case word == "nobody":
@@ -100,35 +100,35 @@ func TestList(t *testing.T) {
 		{"2026-04-01", "", false, "[2 8]"},
 		{"", "2026-02-02", false, "[6]"},
 	} {
-		q := Query{Cancelled: c.cancelled, Limit: 100}
+		q := MeetingQuery{IncludeCancelled: c.cancelled, Limit: 100}
 		if c.from != "" {
 			q.From = at(c.from)
 		}
 		if c.to != "" {
 			q.To = at(c.to)
 		}
-		p, err := List(b, q)
-		if got := fmt.Sprint(idsOf(p.Meetings)); got != c.want || err != nil || p.Next != "" {
-			t.Errorf("%s to %s: %s %q, %v, want %s", c.from, c.to, got, p.Next, err, c.want)
+		p, err := ListMeetings(b, q)
+		if got := fmt.Sprint(idsOf(p.Meetings)); got != c.want || err != nil || p.NextCursor != "" {
+			t.Errorf("%s to %s: %s %q, %v, want %s", c.from, c.to, got, p.NextCursor, err, c.want)
 		}
 	}
-	if p, err := List(nil, Query{Limit: 1}); err != nil || p.Meetings != nil {
+	if p, err := ListMeetings(nil, MeetingQuery{Limit: 1}); err != nil || p.Meetings != nil {
 		t.Errorf("of no calendar: %v, %v", p, err)
 	}
 }
 
 func TestListRefuses(t *testing.T) {
 	for _, c := range []struct {
-		q    Query
+		q    MeetingQuery
 		want string
 	}{
-		{Query{From: at("2026-03-05"), To: at("2026-03-05")}, "invalid: 'to' must be after 'from'"},
-		{Query{Cursor: "x"}, "invalid: 'cursor' is not a valid cursor of this list. Use 'next_cursor' of the previous page"},
-		{Query{Cursor: place{1, 1}.cursor() + "A"}, "invalid: 'cursor' is not a valid cursor of this list. Use 'next_cursor' of the previous page"},
-		{Query{Cursor: place{1, 1}.cursor() + "\n"}, "invalid: 'cursor' is not a valid cursor of this list. Use 'next_cursor' of the previous page"},
-		{Query{Cursor: "AAAAAAAAAAAAAAAAAAAAAAA"}, "invalid: 'cursor' is not a valid cursor of this list. Use 'next_cursor' of the previous page"},
+		{MeetingQuery{From: at("2026-03-05"), To: at("2026-03-05")}, "invalid: 'to' must be after 'from'"},
+		{MeetingQuery{Cursor: "x"}, "invalid: 'cursor' is not a valid cursor of this list. Use 'next_cursor' of the previous page"},
+		{MeetingQuery{Cursor: listPosition{1, 1}.encodeCursor() + "A"}, "invalid: 'cursor' is not a valid cursor of this list. Use 'next_cursor' of the previous page"},
+		{MeetingQuery{Cursor: listPosition{1, 1}.encodeCursor() + "\n"}, "invalid: 'cursor' is not a valid cursor of this list. Use 'next_cursor' of the previous page"},
+		{MeetingQuery{Cursor: "AAAAAAAAAAAAAAAAAAAAAAA"}, "invalid: 'cursor' is not a valid cursor of this list. Use 'next_cursor' of the previous page"},
 	} {
-		if _, err := List(nil, c.q); err == nil || err.Error() != c.want {
+		if _, err := ListMeetings(nil, c.q); err == nil || err.Error() != c.want {
 			t.Errorf("%+v: %v", c.q, err)
 		}
 	}
@@ -143,23 +143,23 @@ func TestPages(t *testing.T) {
 			m := Meeting{ID: int64(i + 1)}
 			m.Start = at("2026-03-01").Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "day")) * day)
 			m.End = m.Start.Add(time.Hour)
-			b = b.With(&m, 1)
+			b = b.WithMeeting(&m, 1)
 		}
-		whole, err := List(b, Query{Limit: 100})
+		whole, err := ListMeetings(b, MeetingQuery{Limit: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
 		limit := rapid.IntRange(1, 5).Draw(t, "limit")
 		var all []*Meeting
 		for cursor, first := "", true; first || cursor != ""; first = false {
-			p, err := List(b, Query{Limit: limit, Cursor: cursor})
-			if err != nil || len(p.Meetings) > limit || p.Next != "" && len(p.Meetings) < limit {
+			p, err := ListMeetings(b, MeetingQuery{Limit: limit, Cursor: cursor})
+			if err != nil || len(p.Meetings) > limit || p.NextCursor != "" && len(p.Meetings) < limit {
 				t.Fatalf("%v, %v", p, err)
 			}
-			all, cursor = append(all, p.Meetings...), p.Next
+			all, cursor = append(all, p.Meetings...), p.NextCursor
 			if cursor != "" && rapid.Bool().Draw(t, "goes") {
 				gone := p.Meetings[rapid.IntRange(0, len(p.Meetings)-1).Draw(t, "which")] // already returned
-				b = b.Without([]int64{gone.ID})
+				b = b.WithoutMeetings([]int64{gone.ID})
 			}
 		}
 		if !slices.Equal(idsOf(all), idsOf(whole.Meetings)) {
@@ -182,10 +182,10 @@ func TestBusy(t *testing.T) {
 		{"2026-03-01", "2026-06-02", "error: invalid: 'to' must be within 92 days of 'from'"},
 		{"2026-03-01", "2026-03-01", "error: invalid: 'to' must be after 'from'"},
 	} {
-		list, _, err := Busy(b, at(c.from), at(c.to))
+		list, _, err := FindBusySlots(b, at(c.from), at(c.to))
 		var got []string
 		for _, s := range list {
-			got = append(got, fmt.Sprintf("%d %s %s-%s", s.Meeting, s.Status, s.Start.Format("02 15:04"), s.End.Format("02 15:04")))
+			got = append(got, fmt.Sprintf("%d %s %s-%s", s.MeetingID, s.Status, s.Start.Format("02 15:04"), s.End.Format("02 15:04")))
 		}
 		if err != nil {
 			got = []string{"error: " + err.Error()}
@@ -194,13 +194,13 @@ func TestBusy(t *testing.T) {
 			t.Errorf("%s to %s:\n%s\nwant\n%s", c.from, c.to, got, c.want)
 		}
 	}
-	if _, _, err := Busy(b, time.Time{}, at("2026-03-01")); err == nil || err.Error() != "invalid: 'from' is required" {
+	if _, _, err := FindBusySlots(b, time.Time{}, at("2026-03-01")); err == nil || err.Error() != "invalid: 'from' is required" {
 		t.Error(err)
 	}
-	if _, _, err := Busy(b, at("2026-03-01"), time.Time{}); err == nil || err.Error() != "invalid: 'to' is required" {
+	if _, _, err := FindBusySlots(b, at("2026-03-01"), time.Time{}); err == nil || err.Error() != "invalid: 'to' is required" {
 		t.Error(err)
 	}
-	if list, _, err := Busy(nil, at("2026-03-01"), at("2026-05-31")); list != nil || err != nil {
+	if list, _, err := FindBusySlots(nil, at("2026-03-01"), at("2026-05-31")); list != nil || err != nil {
 		t.Errorf("of no calendar: %v, %v", list, err)
 	}
 }
@@ -232,7 +232,7 @@ func TestConflicts(t *testing.T) {
 		{7, "2026-03-01", "[1]"},
 		{8, "2026-03-01", "[1 2]"},
 	} {
-		got := Conflicts(b, b.Meeting(c.id), at(c.now))
+		got := ConflictingMeetings(b, b.Meeting(c.id), at(c.now))
 		text := fmt.Sprint(got)
 		if got == nil {
 			text = "<nil>"
@@ -244,9 +244,9 @@ func TestConflicts(t *testing.T) {
 	for id := range int64(20) {
 		m := *b.Meeting(1)
 		m.ID = 20 + id
-		b = b.With(&m, 1)
+		b = b.WithMeeting(&m, 1)
 	}
-	if got := Conflicts(b, b.Meeting(1), at("2026-03-01")); len(got) != 10 {
+	if got := ConflictingMeetings(b, b.Meeting(1), at("2026-03-01")); len(got) != 10 {
 		t.Errorf("%d conflicts", len(got))
 	}
 }
@@ -264,7 +264,7 @@ func TestGoes(t *testing.T) {
 	9 | 2026-03-05 10:00 | 2026-03-05 11:00 | cancelled | changed 2026-03-01
 	`)
 	for i, want := range []string{"2026-04-04 11:00", "2026-05-31 00:00", "never", "2026-05-01 00:00", "2026-04-06 11:00", "2026-04-09 11:00", "2026-05-05 11:00", "2026-04-04 11:00", "2026-04-04 11:00"} {
-		at, ever := Goes(b.Meeting(int64(i + 1)))
+		at, ever := RemovalTime(b.Meeting(int64(i + 1)))
 		got := at.Format("2006-01-02 15:04")
 		if !ever {
 			got = "never"
@@ -281,15 +281,18 @@ func TestGoes(t *testing.T) {
 func TestRulesOfMany(t *testing.T) {
 	var b Book
 	for i := range MaxMeetings {
-		m := &Meeting{ID: int64(i + 1), Source: Inbound, MyStatus: icalendar.Accepted}
-		m.Start, m.End, m.Zone = at("1990-01-01 10:00"), at("1990-01-01 11:00"), zone.Zone{Name: "Europe/Berlin"}
+		m := &Meeting{ID: int64(i + 1), Source: SourceInbound, MyStatus: icalendar.StatusAccepted}
+		m.Start, m.End, m.TimeZone = at("1990-01-01 10:00"), at("1990-01-01 11:00"), zone.Zone{Name: "Europe/Berlin"}
 		m.Recurrence = &icalendar.Recurrence{Rule: [...]string{"FREQ=DAILY;COUNT=10000;BYMONTH=2", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30", "FREQ=DAILY;BYDAY=MO;BYMONTHDAY=31;BYMONTH=2"}[i%3]}
 		b.Meetings = append(b.Meetings, m)
 	}
 	for name, f := range map[string]func() int{
-		"list":      func() int { p, _ := List(&b, Query{From: at("2026-03-01"), Limit: 1000}); return p.Stops },
-		"busy":      func() int { _, stops, _ := Busy(&b, at("2026-03-01"), at("2026-05-31")); return stops },
-		"conflicts": func() int { return len(Conflicts(&b, b.Meetings[0], at("2016-03-01"))) },
+		"list": func() int {
+			p, _ := ListMeetings(&b, MeetingQuery{From: at("2026-03-01"), Limit: 1000})
+			return p.UnexpandedRules
+		},
+		"busy":      func() int { _, stops, _ := FindBusySlots(&b, at("2026-03-01"), at("2026-05-31")); return stops },
+		"conflicts": func() int { return len(ConflictingMeetings(&b, b.Meetings[0], at("2016-03-01"))) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := 0
@@ -311,7 +314,7 @@ func BenchmarkList(b *testing.B) {
 		b.Run(fmt.Sprint(limit), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if p, err := List(&book, Query{Limit: limit}); err != nil || len(p.Meetings) != limit {
+				if p, err := ListMeetings(&book, MeetingQuery{Limit: limit}); err != nil || len(p.Meetings) != limit {
 					b.Fatal(err)
 				}
 			}
@@ -323,23 +326,23 @@ func BenchmarkList(b *testing.B) {
 // busy, is listed only together with cancelled meetings, and is omitted once the others are known.
 func TestAheadIsNotSeen(t *testing.T) {
 	at := firstDay.AddDate(0, 0, 7)
-	cancel := said("CANCEL", icalendar.Event{UID: "u", Sequence: 1, Stamp: firstDay, Organizer: person(boss), RecurrenceID: at, Start: at, End: at.Add(time.Hour)})
+	cancel := said("CANCEL", icalendar.Event{UID: "u", Sequence: 1, StampedAt: firstDay, Organizer: person(boss), RecurrenceID: at, Start: at, End: at.Add(time.Hour)})
 	whole := said("REQUEST", icalendar.Event{
-		UID: "u", Stamp: firstDay, Organizer: person(boss), Start: firstDay, End: firstDay.Add(time.Hour), Status: icalendar.Confirmed,
+		UID: "u", StampedAt: firstDay, Organizer: person(boss), Start: firstDay, End: firstDay.Add(time.Hour), Status: icalendar.StatusConfirmed,
 		Recurrence: &icalendar.Recurrence{Rule: "FREQ=WEEKLY;COUNT=3"}, Attendees: []Attendee{line(us, icalendar.NeedsAction)},
 	})
 	cancel.From, whole.From = boss, boss
 	for n, mails := range [][]*Invitation{{cancel}, {cancel, whole}} {
 		book := merged(mails)
-		shown, err := List(book, Query{Limit: 9})
+		shown, err := ListMeetings(book, MeetingQuery{Limit: 9})
 		if err != nil || len(shown.Meetings) != n {
 			t.Errorf("after %d mails the list has %d meetings, %v", n+1, len(shown.Meetings), err)
 		}
-		if all, err := List(book, Query{Limit: 9, Cancelled: true}); err != nil || len(all.Meetings) != 1 {
+		if all, err := ListMeetings(book, MeetingQuery{Limit: 9, IncludeCancelled: true}); err != nil || len(all.Meetings) != 1 {
 			t.Errorf("after %d mails the list of all has %d meetings, %v", n+1, len(all.Meetings), err)
 		}
-		busy, _, err := Busy(book, firstDay, firstDay.AddDate(0, 0, 30))
-		if err != nil || len(busy) != 2*n || slices.ContainsFunc(busy, func(s Slot) bool { return s.Start.Equal(at) }) {
+		busy, _, err := FindBusySlots(book, firstDay, firstDay.AddDate(0, 0, 30))
+		if err != nil || len(busy) != 2*n || slices.ContainsFunc(busy, func(s BusySlot) bool { return s.Start.Equal(at) }) {
 			t.Errorf("after %d mails busy at %v, %v", n+1, busy, err)
 		}
 		text := string(AppendFeed(nil, "me", book))

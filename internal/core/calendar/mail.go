@@ -9,68 +9,68 @@ import (
 	"inboxd/internal/mail/icalendar/zone"
 )
 
-// answers are the texts of each answer.
-var answers = map[string]struct{ subject, says string }{
-	icalendar.Accepted:  {"Accepted: ", "accepted the invitation."},
-	icalendar.Tentative: {"Tentative: ", "accepted the invitation tentatively."},
-	icalendar.Declined:  {"Declined: ", "declined the invitation."},
+// answerTexts are the texts of each answer.
+var answerTexts = map[string]struct{ subject, says string }{
+	icalendar.StatusAccepted:  {"Accepted: ", "accepted the invitation."},
+	icalendar.StatusTentative: {"Tentative: ", "accepted the invitation tentatively."},
+	icalendar.StatusDeclined:  {"Declined: ", "declined the invitation."},
 }
 
-// letter is a message about a meeting. Other people's text is on lines of its own, after a name or
+// messageBuilder is a message about a meeting. Other people's text is on lines of its own, after a name or
 // indented, so that it cannot be mistaken for ours.
-type letter struct {
-	meeting *Meeting
-	subject string // prefix of the title
-	opening string // the first line
-	note    string // the client's own text; empty: none
-	thread  string // Mail.InReplyTo
+type messageBuilder struct {
+	meeting       *Meeting
+	subjectPrefix string // prefix of the title
+	openingLine   string // the first line
+	clientNote    string // the client's own text; empty: none
+	threadID      string // Mail.InReplyTo
 }
 
-func (l *letter) request(to []Attendee, action Action) Mail {
-	return l.mail("REQUEST", people(to), l.meeting.Event, action, "Please answer from your calendar, or write to "+l.meeting.Organizer.Email+".")
+func (l *messageBuilder) buildRequest(to []Attendee, action MeetingAction) MeetingMessage {
+	return l.buildMessage("REQUEST", personsOf(to), l.meeting.Event, action, "Please answer from your calendar, or write to "+l.meeting.Organizer.Email+".")
 }
 
-// cancel notifies those guests that the meeting does not take place.
-func (l *letter) cancel(to []Attendee) Mail {
-	l.subject = "Cancelled: "
+// buildCancel notifies those guests that the meeting does not take place.
+func (l *messageBuilder) buildCancel(to []Attendee) MeetingMessage {
+	l.subjectPrefix = "Cancelled: "
 	e := l.meeting.Event
-	e.Status, e.Attendees = icalendar.Cancelled, unasked(to)
-	return l.mail("CANCEL", people(to), e, Cancelled, "")
+	e.Status, e.Attendees = icalendar.StatusCancelled, withoutRequests(to)
+	return l.buildMessage("CANCEL", personsOf(to), e, ActionCancelled, "")
 }
 
-// reply is the answer of one attendee (RFC 5546, section 3.2.3) to the last received version. It
+// buildReply is the answer of one attendee (RFC 5546, section 3.2.3) to the last received version. It
 // contains only that attendee's line, as invited.
-func (l *letter) reply(us int, organizer string, stamp time.Time) Mail {
+func (l *messageBuilder) buildReply(us int, organizer string, stamp time.Time) MeetingMessage {
 	m := l.meeting
 	me := m.Attendees[us]
-	me.Asked = false
+	me.ResponseRequested = false
 	e := icalendar.Event{
-		UID: m.UID, Sequence: m.Sequence, Stamp: stamp, RecurrenceID: m.RecurrenceID, Title: m.Title, Location: m.Location,
-		Start: m.Start, End: m.End, AllDay: m.AllDay, Zone: m.Zone, Organizer: m.Organizer, Attendees: []Attendee{me},
+		UID: m.UID, Sequence: m.Sequence, StampedAt: stamp, RecurrenceID: m.RecurrenceID, Title: m.Title, Location: m.Location,
+		Start: m.Start, End: m.End, AllDay: m.AllDay, TimeZone: m.TimeZone, Organizer: m.Organizer, Attendees: []Attendee{me},
 	}
-	return l.mail("REPLY", []icalendar.Person{{Email: organizer, Name: m.Organizer.Name}}, e, Replied, "")
+	return l.buildMessage("REPLY", []icalendar.Person{{Email: organizer, Name: m.Organizer.Name}}, e, ActionReplied, "")
 }
 
-func (l *letter) mail(method string, to []icalendar.Person, e icalendar.Event, action Action, closing string) Mail {
-	e.Comment = icalendar.Text(l.note)
-	return Mail{
-		To: to, Subject: l.subject + icalendar.Line(e.Title), Text: l.text(&e, closing),
-		Method: method, Calendar: icalendar.Append(nil, &icalendar.Document{Method: method, Events: []icalendar.Event{e}}),
-		Event: e, InReplyTo: l.thread, Action: action,
+func (l *messageBuilder) buildMessage(method string, to []icalendar.Person, e icalendar.Event, action MeetingAction, closing string) MeetingMessage {
+	e.Comment = icalendar.NormalizeText(l.clientNote)
+	return MeetingMessage{
+		To: to, Subject: l.subjectPrefix + icalendar.SingleLine(e.Title), Text: l.renderText(&e, closing),
+		Method: method, Calendar: icalendar.AppendDocument(nil, &icalendar.OutgoingCalendar{Method: method, Events: []icalendar.Event{e}}),
+		Event: e, InReplyTo: l.threadID, Action: action,
 	}
 }
 
-func people(list []Attendee) (to []icalendar.Person) {
+func personsOf(list []Attendee) (to []icalendar.Person) {
 	for i := range list {
 		to = append(to, list[i].Person)
 	}
 	return to
 }
 
-// text is the part for people.
-func (l *letter) text(e *icalendar.Event, closing string) string {
+// renderText is the part for people.
+func (l *messageBuilder) renderText(e *icalendar.Event, closing string) string {
 	var b strings.Builder
-	b.WriteString(l.opening + "\n\n")
+	b.WriteString(l.openingLine + "\n\n")
 	writeField(&b, "Title", e.Title)
 	for _, when := range whenOf(&l.meeting.Event) {
 		writeField(&b, "When", when)
@@ -83,7 +83,7 @@ func (l *letter) text(e *icalendar.Event, closing string) string {
 		writeField(&b, "Guest", guestText(&e.Attendees[i]))
 	}
 	writeBlock(&b, "Description", e.Description)
-	writeBlock(&b, "Message", l.note)
+	writeBlock(&b, "Message", l.clientNote)
 	if closing != "" {
 		b.WriteString("\n" + closing + "\n")
 	}
@@ -92,14 +92,14 @@ func (l *letter) text(e *icalendar.Event, closing string) string {
 
 // writeField writes a line, unless it would be empty.
 func writeField(b *strings.Builder, name, value string) {
-	if value = icalendar.Line(value); value != "" {
+	if value = icalendar.SingleLine(value); value != "" {
 		fmt.Fprintf(b, "%-10s %s\n", name+":", value)
 	}
 }
 
 // writeBlock writes a text of several lines, each indented, unless it would be empty.
 func writeBlock(b *strings.Builder, name, text string) {
-	if text = strings.TrimSpace(icalendar.Text(text)); text != "" {
+	if text = strings.TrimSpace(icalendar.NormalizeText(text)); text != "" {
 		fmt.Fprintf(b, "\n%s:\n  %s\n", name, strings.ReplaceAll(text, "\n", "\n  "))
 	}
 }
@@ -115,11 +115,11 @@ func personText(p icalendar.Person) string {
 // guestText is a guest with role and answer.
 func guestText(a *Attendee) string {
 	s := personText(a.Person)
-	if a.Role == icalendar.Optional {
+	if a.Role == icalendar.RoleOptional {
 		s += ", optional"
 	}
-	if a.Status != icalendar.NeedsAction {
-		s += ", " + a.Status
+	if a.ParticipationStatus != icalendar.NeedsAction {
+		s += ", " + a.ParticipationStatus
 	}
 	return s
 }
@@ -130,13 +130,13 @@ func whenOf(e *icalendar.Event) (lines []string) {
 	if e.AllDay {
 		lines = []string{datesText(e.Start, e.End) + " (all day)"}
 	} else {
-		if e.Zone.Name != "" && e.Zone.Name != zone.UTC.Name {
-			clock := e.Zone.Clock()
-			lines = append(lines, spanText(clock.Local(e.Start), clock.Local(e.End))+" ("+e.Zone.Name+")")
+		if e.TimeZone.Name != "" && e.TimeZone.Name != zone.UTC.Name {
+			clock := e.TimeZone.Clock()
+			lines = append(lines, spanText(clock.ToLocal(e.Start), clock.ToLocal(e.End))+" ("+e.TimeZone.Name+")")
 		}
 		lines = append(lines, spanText(e.Start, e.End)+" (UTC)")
 	}
-	if e.Recurring() {
+	if e.IsRecurring() {
 		lines = append(lines, "and again after that")
 	}
 	return lines

@@ -7,25 +7,25 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// Merged is the effect of a message on a calendar.
-type Merged struct {
+// MergeResult is the effect of a message on a calendar.
+type MergeResult struct {
 	// Meeting is the new state of the meeting; nil: nothing is to be stored. The ID of a new one is
 	// 0. It may have to be stored although the action is Unchanged, because the message's revision
 	// is stored.
 	Meeting *Meeting
-	// Said is what the message said. Its ID is also 0 for a new meeting: the caller that assigns
+	// MessageEvent is what the message said. Its ID is also 0 for a new meeting: the caller that assigns
 	// ids sets both.
-	Said Said
-	// Event is the public event about it; empty: none.
-	Event string
+	MessageEvent MessageEvent
+	// PublicEvent is the public event about it; empty: none.
+	PublicEvent string
 	// Attendee is the person who answered, as stored in the meeting now; nil: nobody.
 	Attendee *Attendee
-	// Refused is a word for why the message did not count; empty if it did, or contained nothing
+	// RefusalReason is a word for why the message did not count; empty if it did, or contained nothing
 	// new.
-	Refused string
+	RefusalReason string
 }
 
-// Values of Merged.Refused.
+// Values of Merged.RefusalReason.
 const (
 	RefusedMethod     = "method"     // one that never counts
 	RefusedUnknown    = "unknown"    // no meeting has this UID
@@ -43,11 +43,11 @@ const (
 )
 
 // publicEvents are the event names for subscribers (specification, Events).
-var publicEvents = map[Action]string{
-	Created:   "calendar.event.created",
-	Updated:   "calendar.event.updated",
-	Cancelled: "calendar.event.cancelled",
-	Replied:   "calendar.attendee.responded",
+var publicEvents = map[MeetingAction]string{
+	ActionCreated:   "calendar.event.created",
+	ActionUpdated:   "calendar.event.updated",
+	ActionCancelled: "calendar.event.cancelled",
+	ActionReplied:   "calendar.attendee.responded",
 }
 
 // IsInvitation reports whether Merge understands a file. The file has a METHOD, times where that
@@ -66,94 +66,96 @@ func IsInvitation(c *icalendar.Calendar) bool {
 	return true
 }
 
-// Merge returns the effect of a message that reached the inbox me at now on its calendar, by the
+// MergeMessage returns the effect of a message that reached the inbox me at now on its calendar, by the
 // rules of ADR 0063. It modifies none of its arguments; the result shares immutable parts with
 // them.
-func Merge(b *Book, inv *Invitation, me string, now time.Time) Merged {
-	x := merger{book: b, inv: inv, address: me, now: now, known: b.ByUID(inv.Event.UID)}
-	x.revision = x.revisionOf(icalendar.Revision{Sequence: inv.Event.Sequence, Stamp: inv.Event.Stamp})
-	x.complete()
-	o := x.weigh()
-	out := Merged{Meeting: o.next, Attendee: o.attendee, Refused: o.refused, Event: publicEvents[o.action], Said: x.said(o)}
-	if o.next != nil && x.known != nil {
-		o.next.Version = x.known.Version + 1
+func MergeMessage(b *Book, inv *Invitation, me string, now time.Time) MergeResult {
+	x := messageMerger{book: b, inv: inv, address: me, now: now, knownMeeting: b.ByUID(inv.Event.UID)}
+	x.messageRevision = x.revisionOf(icalendar.Revision{Sequence: inv.Event.Sequence, StampedAt: inv.Event.StampedAt})
+	x.fillOmitted()
+	o := x.applyMethod()
+	out := MergeResult{Meeting: o.nextMeeting, Attendee: o.attendee, RefusalReason: o.refusalReason, PublicEvent: publicEvents[o.action], MessageEvent: x.messageEvent(o)}
+	if o.nextMeeting != nil && x.knownMeeting != nil {
+		o.nextMeeting.Version = x.knownMeeting.Version + 1
 	}
 	return out
 }
 
 // WithoutRoom is the result if the calendar has no room for the meeting.
-func (m Merged) WithoutRoom() Merged {
-	said := m.Said
-	said.Action, said.Reason = Unchanged, RefusedRoom
-	return Merged{Said: said, Refused: RefusedRoom}
+func (m MergeResult) WithoutRoom() MergeResult {
+	said := m.MessageEvent
+	said.Action, said.RefusalReason = ActionUnchanged, RefusedRoom
+	return MergeResult{MessageEvent: said, RefusalReason: RefusedRoom}
 }
 
-// merger evaluates one message. One call of Merge owns it.
-type merger struct {
-	book     *Book
-	inv      *Invitation
-	address  string // of the event in the message
-	now      time.Time
-	revision revision // of what the mail describes
-	known    *Meeting // the stored meeting with that UID; nil: none
+// messageMerger evaluates one message. One call of Merge owns it.
+type messageMerger struct {
+	book            *Book
+	inv             *Invitation
+	address         string // of the event in the message
+	now             time.Time
+	messageRevision eventRevision // of what the mail describes
+	knownMeeting    *Meeting      // the stored meeting with that UID; nil: none
 }
 
-// outcome is the result of the evaluation.
-type outcome struct {
-	next     *Meeting
-	action   Action
-	attendee *Attendee
-	refused  string
+// mergeOutcome is the result of the evaluation.
+type mergeOutcome struct {
+	nextMeeting   *Meeting
+	action        MeetingAction
+	attendee      *Attendee
+	refusalReason string
 }
 
-func refuse(why string) outcome { return outcome{action: Unchanged, refused: why} }
+func refuseMerge(why string) mergeOutcome {
+	return mergeOutcome{action: ActionUnchanged, refusalReason: why}
+}
 
-// weigh applies the rule of the METHOD.
-func (x *merger) weigh() outcome {
+// applyMethod applies the rule of the METHOD.
+func (x *messageMerger) applyMethod() mergeOutcome {
 	switch {
-	case x.inv.Unwanted:
-		return refuse(RefusedDMARC)
-	case x.known == nil && x.book.removed(x.inv.Event.UID, x.now):
-		return refuse(RefusedRemoved)
-	case x.inv.LostOccurrence && x.known != nil && x.known.Recurrence != nil:
-		return refuse(RefusedOccurrence) // it is unknown which occurrence is meant, so the others must not change
+	case x.inv.FailsDMARC:
+		return refuseMerge(RefusedDMARC)
+	case x.knownMeeting == nil && x.book.wasRemoved(x.inv.Event.UID, x.now):
+		return refuseMerge(RefusedRemoved)
+	case x.inv.LostOccurrence && x.knownMeeting != nil && x.knownMeeting.Recurrence != nil:
+		return refuseMerge(RefusedOccurrence) // it is unknown which occurrence is meant, so the others must not change
 	}
 	switch x.inv.Method {
 	case "REQUEST":
 		if why := x.fromOrganizer(); why != "" {
-			return refuse(why)
+			return refuseMerge(why)
 		}
-		return x.tell()
+		return x.applyRequest()
 	case "PUBLISH":
 		if why := x.fromPublisher(); why != "" {
-			return refuse(why)
+			return refuseMerge(why)
 		}
-		return x.tell()
+		return x.applyRequest()
 	case "CANCEL":
-		return x.cancel()
+		return x.applyCancel()
 	case "REPLY":
-		return x.reply()
+		return x.applyReply()
 	}
-	return refuse(RefusedMethod)
+	return refuseMerge(RefusedMethod)
 }
 
-// said is what the message said.
-func (x *merger) said(o outcome) Said {
-	s := Said{Meeting: Meeting{Event: x.inv.Event, Source: Inbound}, Action: o.action, Method: x.inv.Method, Reason: o.refused}
-	s.Meeting.Speaker = x.speaker()
-	s.Meeting.Signed = x.authentic(s.Meeting.Speaker)
+// messageEvent is what the message said.
+func (x *messageMerger) messageEvent(o mergeOutcome) MessageEvent {
+	s := MessageEvent{Meeting: Meeting{Event: x.inv.Event, Source: SourceInbound}, Action: o.action, Method: x.inv.Method, RefusalReason: o.refusalReason}
+	s.Meeting.AuthorizedMailbox = x.speakerMailbox()
+	s.Meeting.MailboxAuthenticated = x.isAuthenticated(s.Meeting.AuthorizedMailbox)
 	if own := x.ownLine(x.inv.Event.Attendees); own != nil && x.inv.Method != "PUBLISH" { // a PUBLISH invites nobody
-		s.Meeting.MyStatus = own.Status
+		s.Meeting.MyStatus = own.ParticipationStatus
 	}
 	if org := x.inv.Event.Organizer; org != nil && x.me().isPerson(org) {
-		s.Meeting.Source, s.Meeting.MyStatus = Outbound, ""
+		s.Meeting.Source, s.Meeting.MyStatus = SourceOutbound, ""
 	}
-	of := x.known
+	of := x.knownMeeting
 	if of != nil {
 		s.Meeting.ID, s.Meeting.Source = of.ID, of.Source
 	}
-	if o.next != nil {
-		of = o.next
+	if o.nextMeeting != nil {
+		of = o.nextMeeting
 	}
 	if of != nil {
 		s.Meeting.CreatedAt, s.Meeting.UpdatedAt = of.CreatedAt, of.UpdatedAt
@@ -161,32 +163,34 @@ func (x *merger) said(o outcome) Said {
 	return s
 }
 
-// revision orders the states of an event (RFC 5546, section 2.1.5).
-type revision icalendar.Revision
+// eventRevision orders the states of an event (RFC 5546, section 2.1.5).
+type eventRevision icalendar.Revision
 
 // revisionOf completes a revision for comparison: a missing DTSTAMP is the time of receipt.
-func (x *merger) revisionOf(r icalendar.Revision) revision {
-	if r.Stamp.IsZero() {
-		r.Stamp = x.now
+func (x *messageMerger) revisionOf(r icalendar.Revision) eventRevision {
+	if r.StampedAt.IsZero() {
+		r.StampedAt = x.now
 	}
-	return revision(r)
+	return eventRevision(r)
 }
 
-// newer reports whether a revision replaces the other.
-func (r revision) newer(than revision) bool {
-	return r.Sequence > than.Sequence || r.Sequence == than.Sequence && r.Stamp.After(than.Stamp)
+// isNewer reports whether a revision replaces the other.
+func (r eventRevision) isNewer(than eventRevision) bool {
+	return r.Sequence > than.Sequence || r.Sequence == than.Sequence && r.StampedAt.After(than.StampedAt)
 }
 
-// below reports whether a cancellation is too old: its SEQUENCE is lower or its DTSTAMP is older.
-func (r revision) below(other revision) bool {
-	return r.Sequence < other.Sequence || r.Stamp.Before(other.Stamp)
+// isTooOld reports whether a cancellation is too old: its SEQUENCE is lower or its DTSTAMP is older.
+func (r eventRevision) isTooOld(other eventRevision) bool {
+	return r.Sequence < other.Sequence || r.StampedAt.Before(other.StampedAt)
 }
 
-func (m *Meeting) revision() revision { return revision{m.Sequence, m.Stamp} }
+func (m *Meeting) currentRevision() eventRevision { return eventRevision{m.Sequence, m.StampedAt} }
 
-func (h *Heard) revision() revision { return revision{h.Sequence, h.Stamp} }
+func (h *OccurrenceRevision) asEventRevision() eventRevision {
+	return eventRevision{h.Sequence, h.Stamp}
+}
 
-// heard is the index in m.Heard of an occurrence; -1: none.
-func (m *Meeting) heard(id time.Time) int {
-	return slices.IndexFunc(m.Heard, func(h Heard) bool { return h.RecurrenceID.Equal(id) })
+// revisionIndex is the index in m.Heard of an occurrence; -1: none.
+func (m *Meeting) revisionIndex(id time.Time) int {
+	return slices.IndexFunc(m.OccurrenceRevisions, func(h OccurrenceRevision) bool { return h.RecurrenceID.Equal(id) })
 }

@@ -21,7 +21,7 @@ func drawnMail(t *rapid.T, method string, seq int, alone time.Time) *Invitation 
 	title := fmt.Sprint("in revision ", seq)
 	start := firstDay.Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "hour")) * time.Hour)
 	e := icalendar.Event{
-		UID: "u", Sequence: seq, Stamp: firstDay.Add(time.Duration(seq/2) * time.Hour), Title: title, Status: icalendar.Confirmed,
+		UID: "u", Sequence: seq, StampedAt: firstDay.Add(time.Duration(seq/2) * time.Hour), Title: title, Status: icalendar.StatusConfirmed,
 		Start: start, End: start.Add(time.Hour), Organizer: person(boss), RecurrenceID: alone, Description: "told " + title,
 	}
 	if rapid.IntRange(0, 3).Draw(t, "asked") > 0 {
@@ -36,11 +36,11 @@ func drawnMail(t *rapid.T, method string, seq int, alone time.Time) *Invitation 
 	}
 	for _, id := range overrides {
 		at := id.Add(start.Sub(firstDay))
-		e.Recurrence.Overrides = append(e.Recurrence.Overrides, icalendar.Override{RecurrenceID: id, Start: at, End: at.Add(time.Hour), Title: title, Status: icalendar.Confirmed})
+		e.Recurrence.Overrides = append(e.Recurrence.Overrides, icalendar.Override{RecurrenceID: id, Start: at, End: at.Add(time.Hour), Title: title, Status: icalendar.StatusConfirmed})
 	}
 	inv := &Invitation{Calendar: icalendar.Calendar{Method: method, Event: e}, From: boss}
 	for range e.Recurrence.Overrides {
-		inv.Revisions = append(inv.Revisions, icalendar.Revision{Sequence: seq, Stamp: e.Stamp})
+		inv.Revisions = append(inv.Revisions, icalendar.Revision{Sequence: seq, StampedAt: e.StampedAt})
 	}
 	if !alone.IsZero() {
 		o := e.Recurrence.Overrides[0]
@@ -57,12 +57,12 @@ func occurrence() *rapid.Generator[time.Time] {
 func merged(mails []*Invitation) *Book {
 	book := &Book{}
 	for _, inv := range mails {
-		book = kept(book, Merge(book, inv, us, firstDay))
+		book = kept(book, MergeMessage(book, inv, us, firstDay))
 	}
 	return book
 }
 
-func kept(book *Book, m Merged) *Book {
+func kept(book *Book, m MergeResult) *Book {
 	if m.Meeting == nil {
 		return book
 	}
@@ -70,7 +70,7 @@ func kept(book *Book, m Merged) *Book {
 	if next.ID == 0 {
 		next.ID = book.LastID + 1
 	}
-	return book.With(&next, 0)
+	return book.WithMeeting(&next, 0)
 }
 
 // TestMergeInAnyOrder checks that one organizer's messages, each with a SEQUENCE of its own, give
@@ -91,14 +91,14 @@ func TestMergeInAnyOrder(t *testing.T) {
 		}
 		other := rapid.Permutation(mails).Draw(t, "order")
 		a, b := merged(mails).ByUID("u"), merged(other).ByUID("u")
-		known := [2]any{a.Outlived, a.RecurrenceID.IsZero()}
-		if !reflect.DeepEqual(known, [2]any{b.Outlived, b.RecurrenceID.IsZero()}) {
+		known := [2]any{a.CancelledRevision, a.RecurrenceID.IsZero()}
+		if !reflect.DeepEqual(known, [2]any{b.CancelledRevision, b.RecurrenceID.IsZero()}) {
 			t.Fatalf("in their order:\n%s\nin another:\n%s", tellMeeting(a), tellMeeting(b))
 		}
-		if a.Status == icalendar.Cancelled && b.Status == icalendar.Cancelled {
+		if a.Status == icalendar.StatusCancelled && b.Status == icalendar.StatusCancelled {
 			a, b = whenCancelled(a), whenCancelled(b)
 		}
-		if !sameShown(a, b) || !sameHeard(a, b) || a.Sequence != b.Sequence || !a.Stamp.Equal(b.Stamp) {
+		if !sameShown(a, b) || !sameHeard(a, b) || a.Sequence != b.Sequence || !a.StampedAt.Equal(b.StampedAt) {
 			t.Fatalf("in their order:\n%s\nin another:\n%s", tellMeeting(a), tellMeeting(b))
 		}
 	})
@@ -106,17 +106,17 @@ func TestMergeInAnyOrder(t *testing.T) {
 
 // whenCancelled reduces a meeting to what does not depend on its state before the cancellation.
 func whenCancelled(m *Meeting) *Meeting {
-	left := Meeting{Event: icalendar.Event{Status: m.Status, Sequence: m.Sequence, Stamp: m.Stamp}}
-	for _, h := range m.Heard {
-		left.put(m.Recurrence.Overrides[m.override(h.RecurrenceID)])
+	left := Meeting{Event: icalendar.Event{Status: m.Status, Sequence: m.Sequence, StampedAt: m.StampedAt}}
+	for _, h := range m.OccurrenceRevisions {
+		left.putOverride(m.Recurrence.Overrides[m.overrideIndex(h.RecurrenceID)])
 		left.hearOf(h)
 	}
 	return &left
 }
 
 func sameHeard(a, b *Meeting) bool {
-	alone := func(m *Meeting) []Heard {
-		return slices.DeleteFunc(append([]Heard{}, m.Heard...), func(h Heard) bool { return h.Within })
+	alone := func(m *Meeting) []OccurrenceRevision {
+		return slices.DeleteFunc(append([]OccurrenceRevision{}, m.OccurrenceRevisions...), func(h OccurrenceRevision) bool { return h.FromWholeMeeting })
 	}
 	return reflect.DeepEqual(alone(a), alone(b))
 }
@@ -133,11 +133,11 @@ func drawnBook(t *rapid.T) (book *Book, mails []*Invitation) {
 		if method == "REPLY" {
 			inv.From, inv.FromSigned, inv.Event.UID = guest, true, "ours"
 			inv.Event.RecurrenceID = time.Time{}
-			inv.Event.Attendees = []Attendee{line(guest, rapid.SampledFrom([]string{icalendar.Accepted, icalendar.Declined}).Draw(t, "answer"))}
+			inv.Event.Attendees = []Attendee{line(guest, rapid.SampledFrom([]string{icalendar.StatusAccepted, icalendar.StatusDeclined}).Draw(t, "answer"))}
 		}
 		mails = append(mails, inv)
 	}
-	return (&Book{}).With(ownMeeting(1, "ours", firstDay), 0), mails
+	return (&Book{}).WithMeeting(ownMeeting(1, "ours", firstDay), 0), mails
 }
 
 // TestMergeOnce checks that a repeated message changes nothing, and that Merge modifies neither the
@@ -147,18 +147,18 @@ func TestMergeOnce(t *testing.T) {
 		book, mails := drawnBook(t)
 		for i, inv := range mails {
 			before := inJSON(t, book, inv)
-			m := Merge(book, inv, us, firstDay.Add(time.Duration(i+1)*time.Minute))
+			m := MergeMessage(book, inv, us, firstDay.Add(time.Duration(i+1)*time.Minute))
 			next := kept(book, m)
 			if now := inJSON(t, book, inv); now != before {
 				t.Fatalf("Merge changed\n%s\nto\n%s", before, now)
 			}
 			checkMerged(t, book, &m)
-			again := Merge(next, inv, us, firstDay.Add(time.Hour))
-			if again.Said.Action != Unchanged || again.Meeting != nil || again.Event != "" {
+			again := MergeMessage(next, inv, us, firstDay.Add(time.Hour))
+			if again.MessageEvent.Action != ActionUnchanged || again.Meeting != nil || again.PublicEvent != "" {
 				t.Fatalf("%s again: %s%s", inv.Method, tellMerged(&again), tellMeeting(again.Meeting))
 			}
-			if isNew := m.Meeting != nil && m.Meeting.ID == 0; !isNew && again.Said.Meeting.ID != m.Said.Meeting.ID {
-				t.Fatalf("named meeting %d, then %d", m.Said.Meeting.ID, again.Said.Meeting.ID)
+			if isNew := m.Meeting != nil && m.Meeting.ID == 0; !isNew && again.MessageEvent.Meeting.ID != m.MessageEvent.Meeting.ID {
+				t.Fatalf("named meeting %d, then %d", m.MessageEvent.Meeting.ID, again.MessageEvent.Meeting.ID)
 			}
 			book = answered(t, next)
 		}
@@ -172,17 +172,17 @@ func answered(t *rapid.T, book *Book) *Book {
 		return book
 	}
 	next := *m
-	next.MyStatus = icalendar.Accepted
-	next.Attendees = []Attendee{line("Me+Tag@inbox.test", icalendar.Accepted)}
-	return book.With(&next, 0)
+	next.MyStatus = icalendar.StatusAccepted
+	next.Attendees = []Attendee{line("Me+Tag@inbox.test", icalendar.StatusAccepted)}
+	return book.WithMeeting(&next, 0)
 }
 
 // checkMerged checks invariants of every result.
-func checkMerged(t interface{ Fatalf(string, ...any) }, book *Book, m *Merged) {
-	if (m.Event == "") != (m.Said.Action == Unchanged) || (m.Attendee != nil) != (m.Said.Action == Replied) {
+func checkMerged(t interface{ Fatalf(string, ...any) }, book *Book, m *MergeResult) {
+	if (m.PublicEvent == "") != (m.MessageEvent.Action == ActionUnchanged) || (m.Attendee != nil) != (m.MessageEvent.Action == ActionReplied) {
 		t.Fatalf("%s", tellMerged(m))
 	}
-	if m.Event != "" && (m.Meeting == nil || m.Refused != "") {
+	if m.PublicEvent != "" && (m.Meeting == nil || m.RefusalReason != "") {
 		t.Fatalf("%s", tellMerged(m))
 	}
 	if m.Meeting == nil {
@@ -190,7 +190,7 @@ func checkMerged(t interface{ Fatalf(string, ...any) }, book *Book, m *Merged) {
 	}
 	if was := book.Meeting(m.Meeting.ID); was != nil {
 		same := m.Meeting.UpdatedAt.Equal(was.UpdatedAt)
-		if m.Meeting.Version != was.Version+1 || m.Event == "" && !same {
+		if m.Meeting.Version != was.Version+1 || m.PublicEvent == "" && !same {
 			t.Fatalf("%sversion %d after %d, changed at %v", tellMerged(m), m.Meeting.Version, was.Version, m.Meeting.UpdatedAt)
 		}
 	}
@@ -199,8 +199,8 @@ func checkMerged(t interface{ Fatalf(string, ...any) }, book *Book, m *Merged) {
 	if !sorted || len(overrides) > maxOverrides {
 		t.Fatalf("%d overrides, sorted: %v", len(overrides), sorted)
 	}
-	for _, h := range m.Meeting.Heard {
-		if m.Meeting.override(h.RecurrenceID) < 0 {
+	for _, h := range m.Meeting.OccurrenceRevisions {
+		if m.Meeting.overrideIndex(h.RecurrenceID) < 0 {
 			t.Fatalf("remembers %v, which nothing was told of", h)
 		}
 	}
@@ -223,7 +223,7 @@ func FuzzMerge(f *testing.F) {
 	f.Add([]byte(storyFile("PUBLISH", "0", "0900", "")), []byte(storyFile("CANCEL", "1", "none", "")))
 	f.Add([]byte(storyFile("REPLY", "0", "0900", "UID:ours")), []byte(storyFile("REPLY", "0", "0901", "UID:ours\nATTENDEE;PARTSTAT=DECLINED:mailto:bea@guest.test")))
 	f.Fuzz(func(t *testing.T, first, second []byte) {
-		book := (&Book{}).With(ownMeeting(1, "ours", firstDay), 0)
+		book := (&Book{}).WithMeeting(ownMeeting(1, "ours", firstDay), 0)
 		for _, text := range [][]byte{first, second, second} {
 			c, err := readOne(text)
 			if err != nil {
@@ -234,13 +234,13 @@ func FuzzMerge(f *testing.F) {
 				inv.From = c.Event.Organizer.Email
 			}
 			before := inJSON(t, book, inv)
-			m := Merge(book, inv, us, firstDay)
+			m := MergeMessage(book, inv, us, firstDay)
 			checkMerged(t, book, &m)
 			if now := inJSON(t, book, inv); now != before {
 				t.Fatalf("Merge changed\n%s\nto\n%s", before, now)
 			}
-			again := Merge(kept(book, m), inv, us, firstDay)
-			if again.Event != "" || again.Meeting != nil {
+			again := MergeMessage(kept(book, m), inv, us, firstDay)
+			if again.PublicEvent != "" || again.Meeting != nil {
 				t.Fatalf("again: %s%s", tellMerged(&again), tellMeeting(again.Meeting))
 			}
 			book = kept(book, m)

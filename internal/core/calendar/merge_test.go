@@ -51,16 +51,16 @@ func (s *mails) play(d *datadriven.TestData) string {
 		*s = *newMails(s.t)
 		return ""
 	case "remove": // the inbox removes the meeting
-		s.book = s.book.Removing(s.book.ByUID("u"), s.now)
+		s.book = s.book.WithRemoval(s.book.ByUID("u"), s.now)
 		return ""
 	case "days":
 		s.now = s.now.AddDate(0, 0, 30)
 		return ""
 	case "owner": // enables copies
-		s.book.Owner.Enabled = true
+		s.book.CopySetting.Enabled = true
 		return ""
 	case "own": // this inbox organizes a meeting
-		s.book = s.book.With(ownMeeting(s.book.LastID+1, "u", s.now), 0)
+		s.book = s.book.WithMeeting(ownMeeting(s.book.LastID+1, "u", s.now), 0)
 		return tellMeeting(s.book.ByUID("u"))
 	case "move", "cancelled", "rsvp":
 		s.call(d)
@@ -78,46 +78,46 @@ func (s *mails) call(d *datadriven.TestData) {
 	switch d.Cmd {
 	case "move":
 		m.Sequence++
-		m.Asked, m.Stamp, m.Start, m.End = m.Sequence, s.now, m.Start.Add(time.Hour), m.End.Add(time.Hour)
+		m.AskedSequence, m.StampedAt, m.Start, m.End = m.Sequence, s.now, m.Start.Add(time.Hour), m.End.Add(time.Hour)
 		for i := range m.Attendees {
-			m.Attendees[i].Status = icalendar.NeedsAction
+			m.Attendees[i].ParticipationStatus = icalendar.NeedsAction
 		}
 	case "cancelled":
 		m.Sequence++
-		m.Status, m.Stamp = icalendar.Cancelled, s.now
+		m.Status, m.StampedAt = icalendar.StatusCancelled, s.now
 	case "rsvp":
 		m.MyStatus = d.CmdArgs[0].Key
 		for i := range m.Attendees {
 			if strings.HasPrefix(m.Attendees[i].Email, "me") {
-				m.Attendees[i].Status = m.MyStatus
+				m.Attendees[i].ParticipationStatus = m.MyStatus
 			}
 		}
 	}
 	m.Version++
-	s.book = s.book.With(&m, 0)
+	s.book = s.book.WithMeeting(&m, 0)
 }
 
 func ownMeeting(id int64, uid string, now time.Time) *Meeting {
 	return &Meeting{
 		Event: icalendar.Event{
-			UID: uid, Title: "Ours", Status: icalendar.Confirmed, Stamp: now, Organizer: &icalendar.Person{Email: us},
+			UID: uid, Title: "Ours", Status: icalendar.StatusConfirmed, StampedAt: now, Organizer: &icalendar.Person{Email: us},
 			Start: now.AddDate(0, 0, 1), End: now.AddDate(0, 0, 1).Add(time.Hour),
 			Attendees: []Attendee{
-				{Person: icalendar.Person{Email: guest}, Role: icalendar.Required, Status: icalendar.NeedsAction},
-				{Person: icalendar.Person{Email: "Carl+cal@Guest.test"}, Role: icalendar.Optional, Status: icalendar.NeedsAction},
-				{Person: icalendar.Person{Email: "agent+trip@inbox.test"}, Role: icalendar.Required, Status: icalendar.NeedsAction},
+				{Person: icalendar.Person{Email: guest}, Role: icalendar.RoleRequired, ParticipationStatus: icalendar.NeedsAction},
+				{Person: icalendar.Person{Email: "Carl+cal@Guest.test"}, Role: icalendar.RoleOptional, ParticipationStatus: icalendar.NeedsAction},
+				{Person: icalendar.Person{Email: "agent+trip@inbox.test"}, Role: icalendar.RoleRequired, ParticipationStatus: icalendar.NeedsAction},
 			},
 		},
-		ID: id, Source: Outbound, CreatedAt: now, UpdatedAt: now,
+		ID: id, Source: SourceOutbound, CreatedAt: now, UpdatedAt: now,
 	}
 }
 
 // mail merges a message and stores the result.
 func (s *mails) mail(d *datadriven.TestData) string {
 	inv := s.invitation(d)
-	m := Merge(s.book, inv, us, s.now)
+	m := MergeMessage(s.book, inv, us, s.now)
 	checkMerged(s.t, s.book, &m)
-	if asked := m.Said.Meeting.MyStatus; inv.Method == "PUBLISH" && asked != "" {
+	if asked := m.MessageEvent.Meeting.MyStatus; inv.Method == "PUBLISH" && asked != "" {
 		s.t.Errorf("%s: a PUBLISH asks nobody, my_status is %s", d.Pos, asked)
 	}
 	if m.Meeting != nil {
@@ -125,34 +125,34 @@ func (s *mails) mail(d *datadriven.TestData) string {
 		if kept.ID == 0 {
 			kept.ID = s.book.LastID + 1
 		}
-		s.book = s.book.With(&kept, 0)
+		s.book = s.book.WithMeeting(&kept, 0)
 	}
 	return tellMerged(&m) + tellMeeting(m.Meeting)
 }
 
-func tellMerged(m *Merged) string {
+func tellMerged(m *MergeResult) string {
 	id := "null"
-	if m.Said.Meeting.ID != 0 {
-		id = fmt.Sprint(m.Said.Meeting.ID)
+	if m.MessageEvent.Meeting.ID != 0 {
+		id = fmt.Sprint(m.MessageEvent.Meeting.ID)
 	}
-	said := fmt.Sprintf("%s event_id=%s", m.Said.Action, id)
-	for _, word := range []string{m.Event, m.Refused} {
+	said := fmt.Sprintf("%s event_id=%s", m.MessageEvent.Action, id)
+	for _, word := range []string{m.PublicEvent, m.RefusalReason} {
 		if word != "" {
 			said += " " + word
 		}
 	}
-	if m.Said.Reason != m.Refused {
-		said += " reason=" + m.Said.Reason
+	if m.MessageEvent.RefusalReason != m.RefusalReason {
+		said += " reason=" + m.MessageEvent.RefusalReason
 	}
 	if m.Attendee != nil {
-		said += fmt.Sprintf(" %s %s", m.Attendee.Email, m.Attendee.Status)
+		said += fmt.Sprintf(" %s %s", m.Attendee.Email, m.Attendee.ParticipationStatus)
 	}
 	return said + "\n"
 }
 
 func (s *mails) invitation(d *datadriven.TestData) *Invitation {
 	method := strings.ToUpper(d.Cmd)
-	inv := &Invitation{From: boss, Mail: "m@org.test"}
+	inv := &Invitation{From: boss, MessageID: "m@org.test"}
 	if method == "REPLY" {
 		inv.From, inv.FromSigned = guest, true
 	}
@@ -176,11 +176,11 @@ func (s *mails) invitation(d *datadriven.TestData) *Invitation {
 		case "aligned":
 			inv.FromAligned = true
 		case "unwanted":
-			inv.Unwanted = true
+			inv.FailsDMARC = true
 		case "to":
 			inv.SignedTo = []string{v}
 		case "local":
-			inv.Local = true
+			inv.IsLocal = true
 		case "unsigned":
 			inv.FromSigned = false
 		case "sender-signed":
@@ -264,19 +264,19 @@ func tellMeeting(m *Meeting) string {
 	if mine == "" {
 		mine = "null"
 	}
-	fmt.Fprintf(&b, "%s %q %s seq=%d stamp=%s my_status=%s %s\n", m.Status, m.Title, span(m.Start, m.End, m.AllDay), m.Sequence, m.Stamp.Format("1504"), mine, kind(m))
+	fmt.Fprintf(&b, "%s %q %s seq=%d stamp=%s my_status=%s %s\n", m.Status, m.Title, span(m.Start, m.End, m.AllDay), m.Sequence, m.StampedAt.Format("1504"), mine, kind(m))
 	if !m.RecurrenceID.IsZero() {
 		fmt.Fprintf(&b, "only %s\n", m.RecurrenceID.Format("0102T1504"))
 	}
 	if m.Comment != "" {
 		fmt.Fprintf(&b, "comment %q\n", m.Comment)
 	}
-	if m.Asked != 0 || m.Copy.Sequence != 0 {
-		fmt.Fprintf(&b, "asked=%d copy=%d\n", m.Asked, m.Copy.Sequence)
+	if m.AskedSequence != 0 || m.OwnerCopy.ChangeCount != 0 {
+		fmt.Fprintf(&b, "asked=%d copy=%d\n", m.AskedSequence, m.OwnerCopy.ChangeCount)
 	}
 	var people []string
 	for _, a := range m.Attendees {
-		people = append(people, a.Email+" "+a.Status)
+		people = append(people, a.Email+" "+a.ParticipationStatus)
 	}
 	if len(people) == 0 {
 		people = []string{"nobody asked"}
@@ -288,16 +288,16 @@ func tellMeeting(m *Meeting) string {
 		}
 		for _, o := range r.Overrides {
 			fmt.Fprintf(&b, "of %s: %s %q %s", o.RecurrenceID.Format("0102T1504"), span(o.Start, o.End, o.AllDay), o.Title, o.Status)
-			if i := m.heard(o.RecurrenceID); i >= 0 {
-				fmt.Fprintf(&b, " seq=%d stamp=%s", m.Heard[i].Sequence, m.Heard[i].Stamp.Format("1504"))
-				if m.Heard[i].Within {
+			if i := m.revisionIndex(o.RecurrenceID); i >= 0 {
+				fmt.Fprintf(&b, " seq=%d stamp=%s", m.OccurrenceRevisions[i].Sequence, m.OccurrenceRevisions[i].Stamp.Format("1504"))
+				if m.OccurrenceRevisions[i].FromWholeMeeting {
 					b.WriteString(" within")
 				}
 			}
 			b.WriteString("\n")
 		}
 	}
-	for _, a := range m.Answers {
+	for _, a := range m.LastAnswers {
 		fmt.Fprintf(&b, "answered %s %s\n", a.Email, a.Stamp.Format("1504"))
 	}
 	return b.String()
@@ -312,16 +312,16 @@ func span(start, end time.Time, allDay bool) string {
 
 func kind(m *Meeting) string {
 	words := []string{m.Source}
-	if m.Published {
+	if m.IsPublished {
 		words = append(words, "published")
 	}
-	if m.Signed {
+	if m.MailboxAuthenticated {
 		words = append(words, "signed")
 	}
-	if m.Source == Inbound && m.boundToSender() {
-		words = append(words, "bound to "+m.Speaker)
+	if m.Source == SourceInbound && m.boundToSender() {
+		words = append(words, "bound to "+m.AuthorizedMailbox)
 	}
-	if m.Transparent {
+	if m.IsTransparent {
 		words = append(words, "transparent")
 	}
 	return strings.Join(words, " ")

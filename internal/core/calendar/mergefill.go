@@ -8,22 +8,22 @@ import (
 	"inboxd/internal/mail/icalendar/zone"
 )
 
-// complete fills in what a REPLY or CANCEL may omit, mainly its times (RFC 5546, sections 3.2.3 and
+// fillOmitted fills in what a REPLY or CANCEL may omit, mainly its times (RFC 5546, sections 3.2.3 and
 // 3.2.5), from the stored meeting. Without one, it uses the time of the occurrence, or else of
 // the message, because a list sorts by it.
-func (x *merger) complete() {
+func (x *messageMerger) fillOmitted() {
 	if !x.inv.NoStart {
 		return
 	}
-	full, k := *x.inv, x.known // the original is shared with all recipients
+	full, k := *x.inv, x.knownMeeting // the original is shared with all recipients
 	x.inv = &full
 	e := &full.Event
 	if k == nil {
 		if e.Start = e.RecurrenceID; e.Start.IsZero() {
-			e.Start = x.revision.Stamp
+			e.Start = x.messageRevision.StampedAt
 		}
 		if e.End = e.Start; !e.AllDay {
-			e.Zone = zone.UTC
+			e.TimeZone = zone.UTC
 		}
 		return
 	}
@@ -36,7 +36,7 @@ func (x *merger) complete() {
 		}
 		return id
 	}
-	e.Start, e.End, e.AllDay, e.Zone = k.Start, k.End, k.AllDay, k.Zone
+	e.Start, e.End, e.AllDay, e.TimeZone = k.Start, k.End, k.AllDay, k.TimeZone
 	e.Title, e.Location = cmp.Or(e.Title, k.Title), cmp.Or(e.Location, k.Location)
 	if !e.RecurrenceID.IsZero() {
 		e.RecurrenceID = occurrence(e.RecurrenceID)

@@ -11,45 +11,45 @@ import (
 // contain.
 const maxOverrides = 200
 
-// telling is what a message says about one occurrence.
-type telling struct {
+// occurrenceChange is what a message says about one occurrence.
+type occurrenceChange struct {
 	icalendar.Override
-	revision
+	eventRevision
 }
 
 // tellings are the message's occurrences, the newest revision of each.
-func (x *merger) tellings() (list []telling) {
+func (x *messageMerger) tellings() (list []occurrenceChange) {
 	for i, o := range orNone(x.inv.Event.Recurrence).Overrides {
-		t := telling{o, x.revision}
+		t := occurrenceChange{o, x.messageRevision}
 		if i < len(x.inv.Revisions) {
-			t.revision = x.revisionOf(x.inv.Revisions[i])
+			t.eventRevision = x.revisionOf(x.inv.Revisions[i])
 		}
 		if x.inv.Method == "CANCEL" {
-			t.Status = icalendar.Cancelled
+			t.Status = icalendar.StatusCancelled
 		}
-		at := slices.IndexFunc(list, func(have telling) bool { return have.RecurrenceID.Equal(o.RecurrenceID) })
+		at := slices.IndexFunc(list, func(have occurrenceChange) bool { return have.RecurrenceID.Equal(o.RecurrenceID) })
 		if at < 0 {
 			list = append(list, t)
-		} else if t.newer(list[at].revision) {
+		} else if t.isNewer(list[at].eventRevision) {
 			list[at] = t
 		}
 	}
 	return list
 }
 
-// detail is what the message says about that occurrence in addition to its override, if it
+// occurrenceDetail is what the message says about that occurrence in addition to its override, if it
 // describes this one.
-func (x *merger) detail(t *telling) *Detail {
+func (x *messageMerger) occurrenceDetail(t *occurrenceChange) *OccurrenceDetail {
 	e := &x.inv.Event
-	if x.inv.Method == "CANCEL" || t.revision != x.revision || !t.RecurrenceID.Equal(e.RecurrenceID) {
+	if x.inv.Method == "CANCEL" || t.eventRevision != x.messageRevision || !t.RecurrenceID.Equal(e.RecurrenceID) {
 		return nil
 	}
-	return &Detail{e.Zone, e.Description, e.Organizer, e.Attendees}
+	return &OccurrenceDetail{e.TimeZone, e.Description, e.Organizer, e.Attendees}
 }
 
-// hear takes over the occurrences of a message about the whole meeting, or of the first one. It
+// takeOccurrences takes over the occurrences of a message about the whole meeting, or of the first one. It
 // stores the revision of those that are newer than the meeting.
-func (x *merger) hear(m *Meeting) {
+func (x *messageMerger) takeOccurrences(m *Meeting) {
 	if m.Recurrence == nil {
 		return
 	}
@@ -58,187 +58,187 @@ func (x *merger) hear(m *Meeting) {
 	m.Recurrence = &r
 	single := !m.RecurrenceID.IsZero()
 	for _, t := range x.tellings() {
-		if !m.put(t.Override) {
+		if !m.putOverride(t.Override) {
 			break
 		}
-		if single || t.newer(m.revision()) {
-			m.hearOf(Heard{t.RecurrenceID, t.Sequence, t.Stamp, !single, x.detail(&t)})
+		if single || t.isNewer(m.currentRevision()) {
+			m.hearOf(OccurrenceRevision{t.RecurrenceID, t.Sequence, t.StampedAt, !single, x.occurrenceDetail(&t)})
 		}
 	}
-	m.settle()
+	m.showRemaining()
 }
 
-// remember takes over occurrences from the previous state of the meeting that came in messages of
+// keepNewerOccurrences takes over occurrences from the previous state of the meeting that came in messages of
 // their own and are newer than m. m is the organizer's current version.
-func (m *Meeting) remember(before *Meeting) {
-	for _, h := range before.Heard {
-		if told, _ := m.told(h.RecurrenceID); h.Within || !h.revision().newer(told) {
+func (m *Meeting) keepNewerOccurrences(before *Meeting) {
+	for _, h := range before.OccurrenceRevisions {
+		if told, _ := m.knownRevision(h.RecurrenceID); h.FromWholeMeeting || !h.asEventRevision().isNewer(told) {
 			continue
 		}
-		if i := before.override(h.RecurrenceID); i >= 0 && m.put(before.Recurrence.Overrides[i]) {
+		if i := before.overrideIndex(h.RecurrenceID); i >= 0 && m.putOverride(before.Recurrence.Overrides[i]) {
 			m.hearOf(h)
 		}
 	}
 }
 
-// occurrences changes the occurrences that the message is about.
-func (x *merger) occurrences() outcome {
-	if x.inv.Following {
-		return refuse(RefusedOccurrence) // the later occurrences would not change
+// changeOccurrences changes the occurrences that the message is about.
+func (x *messageMerger) changeOccurrences() mergeOutcome {
+	if x.inv.ThisAndFuture {
+		return refuseMerge(RefusedOccurrence) // the later occurrences would not change
 	}
-	m, o := x.successor(), outcome{action: Unchanged}
+	m, o := x.copyKnown(), mergeOutcome{action: ActionUnchanged}
 	m.mayChange()
 	counted, changed := false, false
 	for _, t := range x.tellings() {
-		switch told, any := x.known.told(t.RecurrenceID); {
-		case any && x.stale(&t, told):
-			o = old(t.revision, told)
-		case !m.put(t.Override):
-			o = refuse(RefusedRoom)
+		switch told, any := x.knownMeeting.knownRevision(t.RecurrenceID); {
+		case any && x.isStale(&t, told):
+			o = oldRevision(t.eventRevision, told)
+		case !m.putOverride(t.Override):
+			o = refuseMerge(RefusedRoom)
 		default:
-			m.hearOf(Heard{t.RecurrenceID, t.Sequence, t.Stamp, false, x.detail(&t)})
+			m.hearOf(OccurrenceRevision{t.RecurrenceID, t.Sequence, t.StampedAt, false, x.occurrenceDetail(&t)})
 			counted = true
-			changed = changed || x.changes(&t, told)
+			changed = changed || x.changesOccurrence(&t, told)
 		}
 	}
 	if !counted {
 		return o
 	}
-	m.settle()
+	m.showRemaining()
 	x.answerMyself(m)
-	return x.updated(m, changed)
+	return x.updateOutcome(m, changed)
 }
 
-// stale reports whether a message about an occurrence is too old to count.
-func (x *merger) stale(t *telling, told revision) bool {
+// isStale reports whether a message about an occurrence is too old to count.
+func (x *messageMerger) isStale(t *occurrenceChange, told eventRevision) bool {
 	if x.takesOver() {
 		return false
 	}
-	if x.inv.Method == "CANCEL" && t.below(told) {
+	if x.inv.Method == "CANCEL" && t.isTooOld(told) {
 		return true
 	}
-	return !t.newer(told) && !x.cancels(t.RecurrenceID)
+	return !t.isNewer(told) && !x.cancelsOccurrence(t.RecurrenceID)
 }
 
-// cancels reports whether the message cancels an occurrence that is not cancelled yet.
-func (x *merger) cancels(id time.Time) bool {
-	i := x.known.override(id)
+// cancelsOccurrence reports whether the message cancels an occurrence that is not cancelled yet.
+func (x *messageMerger) cancelsOccurrence(id time.Time) bool {
+	i := x.knownMeeting.overrideIndex(id)
 	if i < 0 {
-		return x.inv.Method == "CANCEL" && x.known.Outlived == nil
+		return x.inv.Method == "CANCEL" && x.knownMeeting.CancelledRevision == nil
 	}
-	return x.inv.Method == "CANCEL" && x.known.Recurrence.Overrides[i].Status != icalendar.Cancelled
+	return x.inv.Method == "CANCEL" && x.knownMeeting.Recurrence.Overrides[i].Status != icalendar.StatusCancelled
 }
 
-// changes reports whether the message contains something new about an occurrence, visible or not.
-func (x *merger) changes(t *telling, told revision) bool {
+// changesOccurrence reports whether the message contains something new about an occurrence, visible or not.
+func (x *messageMerger) changesOccurrence(t *occurrenceChange, told eventRevision) bool {
 	if x.inv.Method == "CANCEL" {
-		return x.cancels(t.RecurrenceID)
+		return x.cancelsOccurrence(t.RecurrenceID)
 	}
-	return x.known.override(t.RecurrenceID) < 0 || t.Sequence > told.Sequence
+	return x.knownMeeting.overrideIndex(t.RecurrenceID) < 0 || t.Sequence > told.Sequence
 }
 
-// settle handles a meeting of which only single occurrences are known or take place. The meeting
+// showRemaining handles a meeting of which only single occurrences are known or take place. The meeting
 // shows the first one that takes place. If none does, it is cancelled.
-func (m *Meeting) settle() {
-	whole, known := m.whole()
-	if m.RecurrenceID.IsZero() && m.Status != icalendar.Cancelled || m.Recurrence == nil {
+func (m *Meeting) showRemaining() {
+	whole, known := m.wholeRevision()
+	if m.RecurrenceID.IsZero() && m.Status != icalendar.StatusCancelled || m.Recurrence == nil {
 		return
 	}
 	all := m.Recurrence.Overrides
 	if known {
-		all = m.since(whole)
+		all = m.overridesSince(whole)
 	}
-	i := slices.IndexFunc(all, func(o icalendar.Override) bool { return o.Status != icalendar.Cancelled })
+	i := slices.IndexFunc(all, func(o icalendar.Override) bool { return o.Status != icalendar.StatusCancelled })
 	switch {
 	case i >= 0 && known:
-		m.Outlived, m.Recurrence = (*icalendar.Revision)(&whole), &icalendar.Recurrence{Overrides: all}
-		m.Heard = slices.DeleteFunc(m.Heard, func(h Heard) bool { return m.override(h.RecurrenceID) < 0 })
+		m.CancelledRevision, m.Recurrence = (*icalendar.Revision)(&whole), &icalendar.Recurrence{Overrides: all}
+		m.OccurrenceRevisions = slices.DeleteFunc(m.OccurrenceRevisions, func(h OccurrenceRevision) bool { return m.overrideIndex(h.RecurrenceID) < 0 })
 		fallthrough
 	case i >= 0:
-		m.show(&all[i])
+		m.showOccurrence(&all[i])
 	case known:
 		m.cancelWhole(whole)
 	default:
-		m.Status = icalendar.Cancelled
-		for _, h := range m.Heard {
-			if h.revision().newer(m.revision()) {
-				m.Sequence, m.Stamp = h.Sequence, h.Stamp
+		m.Status = icalendar.StatusCancelled
+		for _, h := range m.OccurrenceRevisions {
+			if h.asEventRevision().isNewer(m.currentRevision()) {
+				m.Sequence, m.StampedAt = h.Sequence, h.Stamp
 			}
 		}
 	}
 }
 
-// since are the occurrences that came in messages of their own and are newer than whole.
-func (m *Meeting) since(whole revision) (list []icalendar.Override) {
-	for _, h := range m.Heard {
-		if i := m.override(h.RecurrenceID); i >= 0 && !h.Within && h.revision().newer(whole) {
+// overridesSince are the occurrences that came in messages of their own and are newer than whole.
+func (m *Meeting) overridesSince(whole eventRevision) (list []icalendar.Override) {
+	for _, h := range m.OccurrenceRevisions {
+		if i := m.overrideIndex(h.RecurrenceID); i >= 0 && !h.FromWholeMeeting && h.asEventRevision().isNewer(whole) {
 			list = append(list, m.Recurrence.Overrides[i])
 		}
 	}
 	return list
 }
 
-// show makes m display the occurrence o.
-func (m *Meeting) show(o *icalendar.Override) {
-	m.RecurrenceID, m.Start, m.End, m.AllDay, m.Transparent = o.RecurrenceID, o.Start, o.End, o.AllDay, o.Transparent
+// showOccurrence makes m display the occurrence o.
+func (m *Meeting) showOccurrence(o *icalendar.Override) {
+	m.RecurrenceID, m.Start, m.End, m.AllDay, m.IsTransparent = o.RecurrenceID, o.Start, o.End, o.AllDay, o.IsTransparent
 	m.Title, m.Location, m.Status = o.Title, o.Location, o.Status
-	i := m.heard(o.RecurrenceID)
+	i := m.revisionIndex(o.RecurrenceID)
 	if i < 0 {
 		return
 	}
-	h := &m.Heard[i]
-	m.Sequence, m.Stamp = h.Sequence, h.Stamp
+	h := &m.OccurrenceRevisions[i]
+	m.Sequence, m.StampedAt = h.Sequence, h.Stamp
 	if d := h.Detail; d != nil {
-		m.Zone, m.Description, m.Organizer, m.Attendees = d.Zone, d.Description, d.Organizer, d.Attendees
+		m.TimeZone, m.Description, m.Organizer, m.Attendees = d.Zone, d.Description, d.Organizer, d.Attendees
 	}
 }
 
 // cancelWhole marks m as cancelled as a whole.
-func (m *Meeting) cancelWhole(as revision) {
-	m.Status, m.Sequence, m.Stamp = icalendar.Cancelled, as.Sequence, as.Stamp
-	m.RecurrenceID, m.Outlived = time.Time{}, nil
+func (m *Meeting) cancelWhole(as eventRevision) {
+	m.Status, m.Sequence, m.StampedAt = icalendar.StatusCancelled, as.Sequence, as.StampedAt
+	m.RecurrenceID, m.CancelledRevision = time.Time{}, nil
 }
 
 // endEach cancels the occurrences of m by a cancellation of the whole, and drops their revisions.
 // Occurrences that a later message of their own changed stay. An organizer that numbers each
 // occurrence separately may give an old one a SEQUENCE above that of the cancellation; its DTSTAMP
 // shows that it is older.
-func (m *Meeting) endEach(as revision, single bool) {
+func (m *Meeting) endEach(as eventRevision, single bool) {
 	if m.Recurrence == nil {
 		return
 	}
-	all := m.Heard
-	m.Heard = nil
+	all := m.OccurrenceRevisions
+	m.OccurrenceRevisions = nil
 	m.mayChange()
 	for _, h := range all {
-		if !h.Within && h.revision().newer(as) && !h.Stamp.Before(as.Stamp) {
-			m.Heard = append(m.Heard, h)
+		if !h.FromWholeMeeting && h.asEventRevision().isNewer(as) && !h.Stamp.Before(as.StampedAt) {
+			m.OccurrenceRevisions = append(m.OccurrenceRevisions, h)
 		}
 	}
 	for i := range m.Recurrence.Overrides {
-		if o := &m.Recurrence.Overrides[i]; single && m.heard(o.RecurrenceID) < 0 {
-			o.Status = icalendar.Cancelled
+		if o := &m.Recurrence.Overrides[i]; single && m.revisionIndex(o.RecurrenceID) < 0 {
+			o.Status = icalendar.StatusCancelled
 		}
 	}
 }
 
-// whole is the revision of m as a whole; false: only single occurrences are known.
-func (m *Meeting) whole() (r revision, known bool) {
+// wholeRevision is the revision of m as a whole; false: only single occurrences are known.
+func (m *Meeting) wholeRevision() (r eventRevision, known bool) {
 	switch {
 	case m.RecurrenceID.IsZero():
-		return m.revision(), true
-	case m.Outlived != nil:
-		return revision(*m.Outlived), true
+		return m.currentRevision(), true
+	case m.CancelledRevision != nil:
+		return eventRevision(*m.CancelledRevision), true
 	}
 	return r, false
 }
 
-// told is the known revision of an occurrence: that of the meeting, or its own. It is false if
+// knownRevision is the known revision of an occurrence: that of the meeting, or its own. It is false if
 // neither is known.
-func (m *Meeting) told(id time.Time) (r revision, any bool) {
-	r, any = m.whole()
-	if i := m.heard(id); i >= 0 && (!any || m.Heard[i].revision().newer(r)) {
-		return m.Heard[i].revision(), true
+func (m *Meeting) knownRevision(id time.Time) (r eventRevision, any bool) {
+	r, any = m.wholeRevision()
+	if i := m.revisionIndex(id); i >= 0 && (!any || m.OccurrenceRevisions[i].asEventRevision().isNewer(r)) {
+		return m.OccurrenceRevisions[i].asEventRevision(), true
 	}
 	return r, any
 }
@@ -248,17 +248,17 @@ func (m *Meeting) told(id time.Time) (r revision, any bool) {
 func (m *Meeting) mayChange() {
 	r := orNone(m.Recurrence)
 	r.Overrides = slices.Clone(r.Overrides)
-	m.Recurrence, m.Heard = &r, slices.Clone(m.Heard)
+	m.Recurrence, m.OccurrenceRevisions = &r, slices.Clone(m.OccurrenceRevisions)
 }
 
-// override is the index of an occurrence's override; -1: none.
-func (m *Meeting) override(id time.Time) int {
+// overrideIndex is the index of an occurrence's override; -1: none.
+func (m *Meeting) overrideIndex(id time.Time) int {
 	return slices.IndexFunc(orNone(m.Recurrence).Overrides, func(o icalendar.Override) bool { return o.RecurrenceID.Equal(id) })
 }
 
-// put stores an override in order. It returns false if the meeting has no room for another one.
-func (m *Meeting) put(o icalendar.Override) bool {
-	if i := m.override(o.RecurrenceID); i >= 0 {
+// putOverride stores an override in order. It returns false if the meeting has no room for another one.
+func (m *Meeting) putOverride(o icalendar.Override) bool {
+	if i := m.overrideIndex(o.RecurrenceID); i >= 0 {
 		m.Recurrence.Overrides[i] = o
 		return true
 	}
@@ -275,11 +275,11 @@ func (m *Meeting) put(o icalendar.Override) bool {
 }
 
 // hearOf stores the revision of an occurrence, in order.
-func (m *Meeting) hearOf(h Heard) {
-	if i := m.heard(h.RecurrenceID); i >= 0 {
-		m.Heard[i] = h
+func (m *Meeting) hearOf(h OccurrenceRevision) {
+	if i := m.revisionIndex(h.RecurrenceID); i >= 0 {
+		m.OccurrenceRevisions[i] = h
 		return
 	}
-	i, _ := slices.BinarySearchFunc(m.Heard, h.RecurrenceID, func(h Heard, id time.Time) int { return h.RecurrenceID.Compare(id) })
-	m.Heard = slices.Insert(m.Heard, i, h)
+	i, _ := slices.BinarySearchFunc(m.OccurrenceRevisions, h.RecurrenceID, func(h OccurrenceRevision, id time.Time) int { return h.RecurrenceID.Compare(id) })
+	m.OccurrenceRevisions = slices.Insert(m.OccurrenceRevisions, i, h)
 }

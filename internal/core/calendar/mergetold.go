@@ -7,136 +7,136 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// tell applies an authorized REQUEST or PUBLISH.
-func (x *merger) tell() outcome {
+// applyRequest applies an authorized REQUEST or PUBLISH.
+func (x *messageMerger) applyRequest() mergeOutcome {
 	switch {
-	case x.known == nil:
-		return x.create()
+	case x.knownMeeting == nil:
+		return x.createMeeting()
 	case !x.inv.Event.RecurrenceID.IsZero():
-		return x.occurrences()
+		return x.changeOccurrences()
 	}
-	return x.update()
+	return x.updateMeeting()
 }
 
-func (x *merger) create() outcome {
+func (x *messageMerger) createMeeting() mergeOutcome {
 	m := &Meeting{
-		Event: x.event(), Source: Inbound, CreatedAt: x.now, UpdatedAt: x.now, Version: 1, Mail: x.inv.Mail,
-		Speaker: x.speaker(), Signed: x.authentic(x.speaker()), Published: x.inv.Method == "PUBLISH",
+		Event: x.storedEvent(), Source: SourceInbound, CreatedAt: x.now, UpdatedAt: x.now, Version: 1, FirstMessageID: x.inv.MessageID,
+		AuthorizedMailbox: x.speakerMailbox(), MailboxAuthenticated: x.isAuthenticated(x.speakerMailbox()), IsPublished: x.inv.Method == "PUBLISH",
 	}
-	x.hear(m)
+	x.takeOccurrences(m)
 	x.answerMyself(m)
-	return outcome{next: m, action: Created}
+	return mergeOutcome{nextMeeting: m, action: ActionCreated}
 }
 
-// event is the message's event as a meeting stores it: with the revision for the next comparison,
+// storedEvent is the message's event as a meeting stores it: with the revision for the next comparison,
 // and without the comment, which belongs to the message.
-func (x *merger) event() icalendar.Event {
+func (x *messageMerger) storedEvent() icalendar.Event {
 	e := x.inv.Event
-	e.Stamp, e.Comment = x.revision.Stamp, ""
+	e.StampedAt, e.Comment = x.messageRevision.StampedAt, ""
 	return e
 }
 
-// update takes the whole meeting over from the message. If only single occurrences are known and
+// updateMeeting takes the whole meeting over from the message. If only single occurrences are known and
 // take place, this is the first version of the whole.
-func (x *merger) update() outcome {
-	k, takesOver := x.known, x.takesOver()
-	if whole, known := k.whole(); known && !takesOver && !x.revision.newer(whole) {
-		return old(x.revision, whole)
+func (x *messageMerger) updateMeeting() mergeOutcome {
+	k, takesOver := x.knownMeeting, x.takesOver()
+	if whole, known := k.wholeRevision(); known && !takesOver && !x.messageRevision.isNewer(whole) {
+		return oldRevision(x.messageRevision, whole)
 	}
-	m := x.successor()
-	m.Event, m.Heard, m.Outlived = x.event(), nil, nil
-	x.hear(m)
+	m := x.copyKnown()
+	m.Event, m.OccurrenceRevisions, m.CancelledRevision = x.storedEvent(), nil, nil
+	x.takeOccurrences(m)
 	if !takesOver {
-		m.remember(k)
+		m.keepNewerOccurrences(k)
 	}
-	m.settle()
-	x.attribute(m)
+	m.showRemaining()
+	x.setOrigin(m)
 	if x.inv.Method == "PUBLISH" {
 		keepAsked(m, k)
 	}
 	x.answerMyself(m)
-	return x.updated(m, m.Sequence != k.Sequence || !k.RecurrenceID.IsZero())
+	return x.updateOutcome(m, m.Sequence != k.Sequence || !k.RecurrenceID.IsZero())
 }
 
-// attribute sets the origin of a version of the whole meeting. A publisher, or a sender other than
+// setOrigin sets the origin of a version of the whole meeting. A publisher, or a sender other than
 // the organizer, cannot replace the organizer once the organizer has sent a message.
-func (x *merger) attribute(m *Meeting) {
-	k := x.known
-	m.Signed = k.Signed || x.authentic(x.speaker())
+func (x *messageMerger) setOrigin(m *Meeting) {
+	k := x.knownMeeting
+	m.MailboxAuthenticated = k.MailboxAuthenticated || x.isAuthenticated(x.speakerMailbox())
 	if x.inv.Method != "PUBLISH" && (!k.boundToSender() || x.takesOver()) {
-		m.Published, m.Speaker = false, x.speaker()
+		m.IsPublished, m.AuthorizedMailbox = false, x.speakerMailbox()
 	}
 }
 
-// old is the result for a revision that is not newer than the known one. A repeat is not reported
+// oldRevision is the result for a revision that is not newer than the known one. A repeat is not reported
 // as stale.
-func old(r, known revision) outcome {
-	if r.Sequence == known.Sequence && r.Stamp.Equal(known.Stamp) {
-		return outcome{action: Unchanged}
+func oldRevision(r, known eventRevision) mergeOutcome {
+	if r.Sequence == known.Sequence && r.StampedAt.Equal(known.StampedAt) {
+		return mergeOutcome{action: ActionUnchanged}
 	}
-	return refuse(RefusedStale)
+	return refuseMerge(RefusedStale)
 }
 
-// successor is a copy of the known meeting, to be modified.
-func (x *merger) successor() *Meeting {
-	m := *x.known
+// copyKnown is a copy of the known meeting, to be modified.
+func (x *messageMerger) copyKnown() *Meeting {
+	m := *x.knownMeeting
 	m.UpdatedAt = x.now
 	return &m
 }
 
-// updated is the result of a change. If nothing visible changed, only the revision is stored.
-func (x *merger) updated(m *Meeting, certainly bool) outcome {
-	switch k := x.known; {
-	case k.Untold && x.inv.Method != "CANCEL":
-		m.Untold = false
-		return outcome{next: m, action: Created}
-	case k.Untold, !certainly && sameShown(m, k):
+// updateOutcome is the result of a change. If nothing visible changed, only the revision is stored.
+func (x *messageMerger) updateOutcome(m *Meeting, certainly bool) mergeOutcome {
+	switch k := x.knownMeeting; {
+	case k.OnlyCancelled && x.inv.Method != "CANCEL":
+		m.OnlyCancelled = false
+		return mergeOutcome{nextMeeting: m, action: ActionCreated}
+	case k.OnlyCancelled, !certainly && sameShown(m, k):
 		m.UpdatedAt = k.UpdatedAt
-		return outcome{next: m, action: Unchanged}
-	case m.Status == icalendar.Cancelled && k.Status != icalendar.Cancelled && x.inv.Event.RecurrenceID.IsZero():
-		return outcome{next: m, action: Cancelled}
+		return mergeOutcome{nextMeeting: m, action: ActionUnchanged}
+	case m.Status == icalendar.StatusCancelled && k.Status != icalendar.StatusCancelled && x.inv.Event.RecurrenceID.IsZero():
+		return mergeOutcome{nextMeeting: m, action: ActionCancelled}
 	}
-	return outcome{next: m, action: Updated}
+	return mergeOutcome{nextMeeting: m, action: ActionUpdated}
 }
 
 // keepAsked keeps the invited guests of a meeting that can be answered, because a PUBLISH names
 // nobody.
 func keepAsked(m, known *Meeting) {
-	if !known.Published {
+	if !known.IsPublished {
 		m.Attendees = known.Attendees
 	}
 }
 
 // answerMyself sets this inbox's own answer after a change, and its attendee line. It is the stored
 // answer, else the one in the message. It is reset if the meeting has moved.
-func (x *merger) answerMyself(m *Meeting) {
+func (x *messageMerger) answerMyself(m *Meeting) {
 	own := x.ownLine(m.Attendees)
-	if own == nil || m.Published {
+	if own == nil || m.IsPublished {
 		m.MyStatus = ""
 		return
 	}
-	known := x.known
+	known := x.knownMeeting
 	switch {
-	case known != nil && moved(m, known):
+	case known != nil && timesChanged(m, known):
 		m.MyStatus = icalendar.NeedsAction
 	case m.MyStatus == "":
-		m.MyStatus = own.Status
+		m.MyStatus = own.ParticipationStatus
 	}
-	if own.Status != m.MyStatus {
+	if own.ParticipationStatus != m.MyStatus {
 		m.Attendees = slices.Clone(m.Attendees)
-		x.ownLine(m.Attendees).Status = m.MyStatus
+		x.ownLine(m.Attendees).ParticipationStatus = m.MyStatus
 	}
 }
 
-// moved reports whether the times of a meeting changed. An occurrence that is removed or differs
+// timesChanged reports whether the times of a meeting changed. An occurrence that is removed or differs
 // does not move the others.
-func moved(m, known *Meeting) bool {
+func timesChanged(m, known *Meeting) bool {
 	a, b := orNone(m.Recurrence), orNone(known.Recurrence)
 	switch {
 	case !m.Start.Equal(known.Start), !m.End.Equal(known.End), m.AllDay != known.AllDay:
 		return true
 	}
-	return a.Rule != b.Rule || !slices.EqualFunc(a.Also, b.Also, time.Time.Equal)
+	return a.Rule != b.Rule || !slices.EqualFunc(a.AdditionalDates, b.AdditionalDates, time.Time.Equal)
 }
 
 func orNone(r *icalendar.Recurrence) icalendar.Recurrence {
@@ -146,48 +146,48 @@ func orNone(r *icalendar.Recurrence) icalendar.Recurrence {
 	return *r
 }
 
-// cancel applies a CANCEL.
-func (x *merger) cancel() outcome {
-	k := x.known
+// applyCancel applies a CANCEL.
+func (x *messageMerger) applyCancel() mergeOutcome {
+	k := x.knownMeeting
 	if why := x.fromOrganizer(); why != "" {
-		return refuse(why)
+		return refuseMerge(why)
 	}
 	switch {
 	case k == nil:
-		return x.ahead()
+		return x.storeEarlyCancel()
 	case !x.inv.Event.RecurrenceID.IsZero():
-		return x.occurrences()
+		return x.changeOccurrences()
 	}
-	whole, known := k.whole()
-	cancelled := k.Outlived != nil || k.Status == icalendar.Cancelled
+	whole, known := k.wholeRevision()
+	cancelled := k.CancelledRevision != nil || k.Status == icalendar.StatusCancelled
 	switch {
-	case known && x.revision.below(whole) && !x.takesOver():
-		return refuse(RefusedStale)
-	case known && cancelled && !x.revision.newer(whole):
-		return outcome{action: Unchanged}
+	case known && x.messageRevision.isTooOld(whole) && !x.takesOver():
+		return refuseMerge(RefusedStale)
+	case known && cancelled && !x.messageRevision.isNewer(whole):
+		return mergeOutcome{action: ActionUnchanged}
 	}
-	m := x.successor()
-	if !k.Published {
-		x.attribute(m)
+	m := x.copyKnown()
+	if !k.IsPublished {
+		x.setOrigin(m)
 	}
-	m.endEach(x.revision, !k.RecurrenceID.IsZero())
-	m.cancelWhole(x.revision)
-	m.settle()
+	m.endEach(x.messageRevision, !k.RecurrenceID.IsZero())
+	m.cancelWhole(x.messageRevision)
+	m.showRemaining()
 	x.answerMyself(m)
-	return x.updated(m, false)
+	return x.updateOutcome(m, false)
 }
 
-// ahead stores the revision of a CANCEL without a known REQUEST (RFC 5546, section 2.1.5), in a
+// storeEarlyCancel stores the revision of a CANCEL without a known REQUEST (RFC 5546, section 2.1.5), in a
 // cancelled meeting. It covers the whole meeting or single occurrences. Otherwise a late REQUEST
 // would create the meeting. It changes nothing that anybody was notified of.
-func (x *merger) ahead() outcome {
-	if x.inv.Following {
-		return refuse(RefusedOccurrence)
+func (x *messageMerger) storeEarlyCancel() mergeOutcome {
+	if x.inv.ThisAndFuture {
+		return refuseMerge(RefusedOccurrence)
 	}
-	o := x.create()
-	if m := o.next; m != nil {
-		m.Status, m.Untold = icalendar.Cancelled, true
-		o.action, o.refused = Unchanged, RefusedUnknown
+	o := x.createMeeting()
+	if m := o.nextMeeting; m != nil {
+		m.Status, m.OnlyCancelled = icalendar.StatusCancelled, true
+		o.action, o.refusalReason = ActionUnchanged, RefusedUnknown
 	}
 	return o
 }
@@ -203,7 +203,7 @@ func sameWords(a, b *Meeting) bool {
 }
 
 func sameTimes(a, b *Meeting) bool {
-	same := a.AllDay == b.AllDay && a.Zone.Name == b.Zone.Name && a.Transparent == b.Transparent
+	same := a.AllDay == b.AllDay && a.TimeZone.Name == b.TimeZone.Name && a.IsTransparent == b.IsTransparent
 	return same && a.Start.Equal(b.Start) && a.End.Equal(b.End)
 }
 
@@ -215,8 +215,8 @@ func samePeople(a, b *Meeting) bool {
 }
 
 func sameRecurrence(a, b icalendar.Recurrence) bool {
-	return a.Rule == b.Rule && slices.EqualFunc(a.Also, b.Also, time.Time.Equal) &&
-		slices.EqualFunc(a.Except, b.Except, time.Time.Equal) && slices.EqualFunc(a.Overrides, b.Overrides, sameOverride)
+	return a.Rule == b.Rule && slices.EqualFunc(a.AdditionalDates, b.AdditionalDates, time.Time.Equal) &&
+		slices.EqualFunc(a.ExceptionDates, b.ExceptionDates, time.Time.Equal) && slices.EqualFunc(a.Overrides, b.Overrides, sameOverride)
 }
 
 func sameOverride(a, b icalendar.Override) bool {

@@ -9,42 +9,42 @@ import (
 
 // fromOrganizer returns why a REQUEST or CANCEL may not change the calendar; empty: it may (ADR
 // 0098).
-func (x *merger) fromOrganizer() string {
-	o, k := x.inv.Event.Organizer, x.known
+func (x *messageMerger) fromOrganizer() string {
+	o, k := x.inv.Event.Organizer, x.knownMeeting
 	switch {
 	case o == nil:
 		return RefusedOrganizer
 	case x.organizedHere():
 		return RefusedOwn
 	case k == nil:
-		return x.opens()
+		return x.creationRefusal()
 	}
 	// The stored meeting determines its organizer: a message must not name its own sender in EMAIL
 	// or SENT-BY.
-	by := x.authorIn(organizers(&k.Event))
+	by := x.authorIn(organizerMailboxes(&k.Event))
 	bound := k.boundToSender()
 	switch {
-	case bound && x.inv.From != "" && sameMailbox(x.inv.From, k.Speaker):
+	case bound && x.inv.From != "" && sameMailbox(x.inv.From, k.AuthorizedMailbox):
 		by = x.inv.From
 	case by == "":
 		return RefusedSender
 	}
-	isSender := bound && sameMailbox(by, k.Speaker)
+	isSender := bound && sameMailbox(by, k.AuthorizedMailbox)
 	switch {
 	case !sameOrganizer(k, x.inv):
 		return RefusedOrganizer
-	case x.authentic(by):
+	case x.isAuthenticated(by):
 		return ""
-	case k.Signed, isSender && !x.inv.FromAligned, bound && !isSender:
+	case k.MailboxAuthenticated, isSender && !x.inv.FromAligned, bound && !isSender:
 		return RefusedUnsigned
 	}
 	return ""
 }
 
-// opens returns why a message may not create a meeting; empty: it may. A sender other than the
+// creationRefusal returns why a message may not create a meeting; empty: it may. A sender other than the
 // organizer, such as a booking service, must be authenticated.
-func (x *merger) opens() string {
-	if x.authorIn(organizers(&x.inv.Event)) == "" && !(x.inv.From != "" && x.inv.FromAligned) {
+func (x *messageMerger) creationRefusal() string {
+	if x.authorIn(organizerMailboxes(&x.inv.Event)) == "" && !(x.inv.From != "" && x.inv.FromAligned) {
 		return RefusedSender
 	}
 	return ""
@@ -52,33 +52,33 @@ func (x *merger) opens() string {
 
 // fromPublisher returns why a PUBLISH is not from the meeting's sender; empty: it is. It cannot
 // change the organizer of a meeting that can be answered.
-func (x *merger) fromPublisher() string {
-	from, known := x.author(), x.known
+func (x *messageMerger) fromPublisher() string {
+	from, known := x.authorMailbox(), x.knownMeeting
 	switch {
 	case x.organizedHere():
 		return RefusedOwn
-	case from == "", known != nil && !sameMailbox(from, known.Speaker):
+	case from == "", known != nil && !sameMailbox(from, known.AuthorizedMailbox):
 		return RefusedSender
-	case known != nil && known.Signed && !x.authentic(from):
+	case known != nil && known.MailboxAuthenticated && !x.isAuthenticated(from):
 		return RefusedUnsigned
-	case known != nil && !known.Published && !sameOrganizer(known, x.inv):
+	case known != nil && !known.IsPublished && !sameOrganizer(known, x.inv):
 		return RefusedOrganizer
 	}
 	return ""
 }
 
 // organizedHere reports whether only this inbox's own requests create and change the meeting.
-func (x *merger) organizedHere() bool {
-	if x.known != nil && x.known.Source == Outbound {
+func (x *messageMerger) organizedHere() bool {
+	if x.knownMeeting != nil && x.knownMeeting.Source == SourceOutbound {
 		return true
 	}
 	o := x.inv.Event.Organizer
 	return o != nil && x.me().isPerson(o)
 }
 
-// organizers are the mailboxes of an event's organizer: that of ORGANIZER, its EMAIL and its
+// organizerMailboxes are the mailboxes of an event's organizer: that of ORGANIZER, its EMAIL and its
 // SENT-BY.
-func organizers(e *icalendar.Event) []string {
+func organizerMailboxes(e *icalendar.Event) []string {
 	if e.Organizer == nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func organizers(e *icalendar.Event) []string {
 }
 
 // authorIn is From, or else Sender, if it is in the list; empty: neither is.
-func (x *merger) authorIn(list []string) string {
+func (x *messageMerger) authorIn(list []string) string {
 	for _, author := range [...]string{x.inv.From, x.inv.Sender} {
 		if slices.ContainsFunc(list, func(one string) bool { return sameMailbox(author, one) }) {
 			return author
@@ -95,25 +95,25 @@ func (x *merger) authorIn(list []string) string {
 	return ""
 }
 
-// author is the mailbox that the message is from.
-func (x *merger) author() string {
+// authorMailbox is the mailbox that the message is from.
+func (x *messageMerger) authorMailbox() string {
 	if x.inv.From != "" {
 		return x.inv.From
 	}
 	return x.inv.Sender
 }
 
-// speaker is the author, preferably one of the organizer's mailboxes.
-func (x *merger) speaker() string {
-	if by := x.authorIn(organizers(&x.inv.Event)); by != "" && x.inv.Method != "PUBLISH" {
+// speakerMailbox is the author, preferably one of the organizer's mailboxes.
+func (x *messageMerger) speakerMailbox() string {
+	if by := x.authorIn(organizerMailboxes(&x.inv.Event)); by != "" && x.inv.Method != "PUBLISH" {
 		return by
 	}
-	return x.author()
+	return x.authorMailbox()
 }
 
-// authentic reports whether the message is authenticated for that mailbox: by a signature over the
+// isAuthenticated reports whether the message is authenticated for that mailbox: by a signature over the
 // field that contains it, or by SPF for From.
-func (x *merger) authentic(email string) bool {
+func (x *messageMerger) isAuthenticated(email string) bool {
 	from := (x.inv.FromSigned || x.inv.FromSPF) && sameMailbox(x.inv.From, email)
 	return from || x.inv.SenderSigned && sameMailbox(x.inv.Sender, email)
 }
@@ -121,39 +121,39 @@ func (x *merger) authentic(email string) bool {
 // takesOver reports whether a message is authenticated for the organizer or publisher, but the
 // stored state is not. It then replaces the state whatever its SEQUENCE. Otherwise a forged
 // invitation with a high SEQUENCE could lock the organizer out.
-func (x *merger) takesOver() bool {
-	if k := x.known; x.inv.Method == "PUBLISH" {
-		return !k.Signed && x.authentic(k.Speaker)
+func (x *messageMerger) takesOver() bool {
+	if k := x.knownMeeting; x.inv.Method == "PUBLISH" {
+		return !k.MailboxAuthenticated && x.isAuthenticated(k.AuthorizedMailbox)
 	}
-	now := Meeting{Event: x.inv.Event, Speaker: x.speaker()}
-	now.Signed = x.authentic(now.Speaker)
-	return !x.known.OrganizerVerified() && now.OrganizerVerified()
+	now := Meeting{Event: x.inv.Event, AuthorizedMailbox: x.speakerMailbox()}
+	now.MailboxAuthenticated = x.isAuthenticated(now.AuthorizedMailbox)
+	return !x.knownMeeting.OrganizerVerified() && now.OrganizerVerified()
 }
 
 // OrganizerVerified reports whether the last version is authenticated for its organizer: for the
 // displayed mailbox, or for a SENT-BY of its domain. It is true for meetings of this inbox.
 func (m *Meeting) OrganizerVerified() bool {
 	switch {
-	case m.Source == Outbound:
+	case m.Source == SourceOutbound:
 		return true
-	case m.Organizer == nil || !m.Signed:
+	case m.Organizer == nil || !m.MailboxAuthenticated:
 		return false
 	}
 	shown := m.Organizer.Email
-	return sameMailbox(m.Speaker, shown) || sameMailbox(m.Speaker, m.SentBy) && address.DomainOf(folded(m.SentBy)) == address.DomainOf(folded(shown))
+	return sameMailbox(m.AuthorizedMailbox, shown) || sameMailbox(m.AuthorizedMailbox, m.SentBy) && address.DomainOf(foldAddress(m.SentBy)) == address.DomainOf(foldAddress(shown))
 }
 
 // boundToSender reports whether a sender other than the organizer first sent a received invitation.
 // Only that sender or the organizer may change it.
 func (m *Meeting) boundToSender() bool {
-	return !m.Published && !slices.ContainsFunc(organizers(&m.Event), func(one string) bool { return sameMailbox(m.Speaker, one) })
+	return !m.IsPublished && !slices.ContainsFunc(organizerMailboxes(&m.Event), func(one string) bool { return sameMailbox(m.AuthorizedMailbox, one) })
 }
 
 // me is the inbox that the message reached.
-func (x *merger) me() Me { return Me{Address: x.address} }
+func (x *messageMerger) me() Me { return Me{Address: x.address} }
 
 // ownLine is this inbox's own line in a list, or nil.
-func (x *merger) ownLine(list []Attendee) *Attendee {
+func (x *messageMerger) ownLine(list []Attendee) *Attendee {
 	i := slices.IndexFunc(list, func(a Attendee) bool { return x.me().isPerson(&a.Person) })
 	if i < 0 {
 		return nil

@@ -79,31 +79,31 @@ func (d *document) wanted() opinion {
 
 func foundOf(e *icalendar.Event, allDay bool) found {
 	f := found{
-		UID: e.UID, Sequence: e.Sequence, Stamp: told(e.Stamp, false), ID: told(e.RecurrenceID, allDay), Start: told(e.Start, allDay), End: told(e.End, allDay),
+		UID: e.UID, Sequence: e.Sequence, Stamp: told(e.StampedAt, false), ID: told(e.RecurrenceID, allDay), Start: told(e.Start, allDay), End: told(e.End, allDay),
 		Title: e.Title, Location: e.Location, Description: e.Description, Status: e.Status, Comment: e.Comment,
 	}
 	if e.Organizer != nil {
-		f.Organizer = e.Organizer.Email + "|" + icalendar.Line(e.Organizer.Name)
+		f.Organizer = e.Organizer.Email + "|" + icalendar.SingleLine(e.Organizer.Name)
 	}
 	for i := range e.Attendees {
 		a := &e.Attendees[i]
 		asked := ""
-		if a.Asked {
+		if a.ResponseRequested {
 			asked = "TRUE"
 		}
-		f.Attendees = append(f.Attendees, strings.Join([]string{a.Email, icalendar.Line(a.Name), a.Role, a.Status, a.Kind, asked}, "|"))
+		f.Attendees = append(f.Attendees, strings.Join([]string{a.Email, icalendar.SingleLine(a.Name), a.Role, a.ParticipationStatus, a.UserType, asked}, "|"))
 	}
 	if r := e.Recurrence; r != nil {
-		for _, at := range r.Except {
+		for _, at := range r.ExceptionDates {
 			f.Except = append(f.Except, told(at, allDay))
 		}
-		for _, at := range r.Also {
+		for _, at := range r.AdditionalDates {
 			f.Also = append(f.Also, told(at, allDay))
 		}
 	}
 	slices.Sort(f.Except)
 	slices.Sort(f.Also)
-	if e.Recurring() && comesBack(e.Recurrence) {
+	if e.IsRecurring() && comesBack(e.Recurrence) {
 		f.Occurs = occursOf(e)
 	}
 	return f
@@ -112,7 +112,7 @@ func foundOf(e *icalendar.Event, allDay bool) found {
 // comesBack reports whether an event recurs for its readers: an invalid rule is not written.
 func comesBack(r *icalendar.Recurrence) bool {
 	_, err := rule.Parse(r.Rule)
-	return err == nil || len(r.Also) > 0
+	return err == nil || len(r.AdditionalDates) > 0
 }
 
 // occursOf returns the first eight occurrences by their original times, as ical.js expands them.
@@ -145,11 +145,11 @@ func TestOthersReadWhatWeSend(t *testing.T) {
 		texts = append(texts, all[i].text)
 	}
 	if _, err := os.Stat(filepath.Join("testdata", "npm", "node_modules")); err != nil {
-		testtools.Missing(t, "ical.js")
+		testtools.FailMissing(t, "ical.js")
 	}
 	script := filepath.Join("testdata", "npm", "read.mjs")
-	compare(t, "ical.js", all, ask(t, texts, testtools.Program(t, "node"), script))
-	compare(t, "python3-icalendar", all, ask(t, texts, testtools.Program(t, "python3"), filepath.Join("testdata", "read.py")))
+	compare(t, "ical.js", all, ask(t, texts, testtools.ProgramPath(t, "node"), script))
+	compare(t, "python3-icalendar", all, ask(t, texts, testtools.ProgramPath(t, "python3"), filepath.Join("testdata", "read.py")))
 }
 
 func ask(t *testing.T, texts []string, program ...string) (all []opinion) {
@@ -205,8 +205,8 @@ func storyDocuments(t *testing.T) (all []document) {
 		for block := range strings.SplitSeq(d.Input, "\n\n") {
 			verb, rest, _ := strings.Cut(block, "\n")
 			s.do(t, verb, rest)
-			for i := range s.plan.Mails {
-				m := &s.plan.Mails[i]
+			for i := range s.plan.OutgoingMessages {
+				m := &s.plan.OutgoingMessages[i]
 				all = append(all, document{name: d.Pos + " " + m.Subject, method: m.Method, text: string(m.Calendar), events: []icalendar.Event{m.Event}})
 			}
 		}
@@ -221,11 +221,11 @@ func hardDocuments() (all []document) {
 	hard := []string{`a;b,c:d\e"f^g`, "two\nlines\n\nand \\ more", `^n ^' ^^`, strings.Repeat("Zürich 家族 👩‍👩‍👧 ", 20), " blanks at the ends ", "=?utf-8?q?x?=", "100%"}
 	for i, s := range hard {
 		e := icalendar.Event{
-			UID: "u@x.test", Sequence: i, Stamp: at("2026-03-01 09:00"), Title: icalendar.Line(s), Location: icalendar.Line(s), Description: s, Comment: s, Status: icalendar.Confirmed,
-			Start: at("2026-03-02 10:00"), End: at("2026-03-02 11:00"), Organizer: &icalendar.Person{Email: "boss@org.test", Name: icalendar.Line(s)},
-			Attendees: []icalendar.Attendee{{Person: icalendar.Person{Email: "a@b.test", Name: icalendar.Line(s)}, Role: icalendar.Optional, Status: icalendar.Tentative, Kind: "ROOM", Asked: true}},
+			UID: "u@x.test", Sequence: i, StampedAt: at("2026-03-01 09:00"), Title: icalendar.SingleLine(s), Location: icalendar.SingleLine(s), Description: s, Comment: s, Status: icalendar.StatusConfirmed,
+			Start: at("2026-03-02 10:00"), End: at("2026-03-02 11:00"), Organizer: &icalendar.Person{Email: "boss@org.test", Name: icalendar.SingleLine(s)},
+			Attendees: []icalendar.Attendee{{Person: icalendar.Person{Email: "a@b.test", Name: icalendar.SingleLine(s)}, Role: icalendar.RoleOptional, ParticipationStatus: icalendar.StatusTentative, UserType: "ROOM", ResponseRequested: true}},
 		}
-		e.Zone.Name = "UTC"
+		e.TimeZone.Name = "UTC"
 		all = append(all, sentAs("hard text "+s, e))
 	}
 	return append(all, recurring()...)
@@ -238,9 +238,9 @@ func feedOf(all []document) document {
 	for i := range all {
 		m := Meeting{ID: int64(i + 1), Event: all[i].events[0]}
 		m.UID = fmt.Sprint(i, "@x.test")
-		b = b.With(&m, 1)
+		b = b.WithMeeting(&m, 1)
 		e := m.Event
-		e.Attendees, e.Comment = unasked(e.Attendees), ""
+		e.Attendees, e.Comment = withoutRequests(e.Attendees), ""
 		feed.events = append(feed.events, e)
 	}
 	feed.text = string(AppendFeed(nil, feed.title, b))
@@ -249,7 +249,7 @@ func feedOf(all []document) document {
 
 // copyOf is the owner's copy of a meeting.
 func copyOf(e *icalendar.Event) document {
-	m := OwnersCopy(&Meeting{ID: 1, Event: *e, Copy: Copy{Sequence: 3}}, me, "owner@home.test", at("2026-03-01 10:00"))
+	m := OwnersCopy(&Meeting{ID: 1, Event: *e, OwnerCopy: OwnerCopy{ChangeCount: 3}}, me, "owner@home.test", at("2026-03-01 10:00"))
 	return document{name: "owner's copy", method: m.Method, text: string(m.Calendar), events: []icalendar.Event{m.Event}}
 }
 
@@ -292,6 +292,6 @@ func recurring() (all []document) {
 }
 
 func sentAs(name string, e icalendar.Event) document {
-	text := icalendar.Append(nil, &icalendar.Document{Method: "REQUEST", Events: []icalendar.Event{e}})
+	text := icalendar.AppendDocument(nil, &icalendar.OutgoingCalendar{Method: "REQUEST", Events: []icalendar.Event{e}})
 	return document{name: name, method: "REQUEST", text: string(text), events: []icalendar.Event{e}}
 }

@@ -14,22 +14,22 @@ import (
 // invitation, to the owner alone, with a UID of its own. So no guest learns of the owner, and an
 // answer to it is not mixed with guests' answers. Guests and their answers are in its description.
 // m.Copy.Sequence is its SEQUENCE: composing it again gives the same copy.
-func OwnersCopy(m *Meeting, me Me, owner string, now time.Time) Mail {
-	organizer, to := me.Person(), icalendar.Person{Email: owner}
+func OwnersCopy(m *Meeting, me Me, owner string, now time.Time) MeetingMessage {
+	organizer, to := me.AsPerson(), icalendar.Person{Email: owner}
 	e := m.Event
-	e.UID, e.Sequence, e.Stamp, e.Organizer = ownersUID(m, me), m.Copy.Sequence, now.UTC().Truncate(time.Second), &organizer
-	e.Attendees = []Attendee{{Person: to, Role: icalendar.Required, Status: icalendar.Accepted, Kind: "INDIVIDUAL"}}
+	e.UID, e.Sequence, e.StampedAt, e.Organizer = ownersUID(m, me), m.OwnerCopy.ChangeCount, now.UTC().Truncate(time.Second), &organizer
+	e.Attendees = []Attendee{{Person: to, Role: icalendar.RoleRequired, ParticipationStatus: icalendar.StatusAccepted, UserType: "INDIVIDUAL"}}
 	e.Description = strings.TrimSpace(guestsText(m.Attendees) + "\n" + m.Description)
-	l := letter{meeting: m, subject: "Invitation: ", opening: "This is a copy for you: " + personText(organizer) + " organizes this meeting."}
+	l := messageBuilder{meeting: m, subjectPrefix: "Invitation: ", openingLine: "This is a copy for you: " + personText(organizer) + " organizes this meeting."}
 	method := "REQUEST"
 	switch {
-	case m.Status == icalendar.Cancelled:
-		method, l.subject, l.opening = "CANCEL", "Cancelled: ", "This is a copy for you: "+personText(organizer)+" cancelled this meeting."
-	case m.Copy.Told > 0:
-		l.subject = "Updated invitation: "
+	case m.Status == icalendar.StatusCancelled:
+		method, l.subjectPrefix, l.openingLine = "CANCEL", "Cancelled: ", "This is a copy for you: "+personText(organizer)+" cancelled this meeting."
+	case m.OwnerCopy.LastSentChange > 0:
+		l.subjectPrefix = "Updated invitation: "
 	}
-	copied := l.mail(method, []icalendar.Person{to}, e, "", "")
-	copied.Text = l.text(&m.Event, "")
+	copied := l.buildMessage(method, []icalendar.Person{to}, e, "", "")
+	copied.Text = l.renderText(&m.Event, "")
 	return copied
 }
 
@@ -45,7 +45,7 @@ func guestsText(list []Attendee) string {
 	b.WriteString("Guests:\n")
 	for i := range list {
 		a := &list[i]
-		answer := a.Status
+		answer := a.ParticipationStatus
 		if answer == icalendar.NeedsAction {
 			answer = "no answer yet"
 		}

@@ -24,21 +24,23 @@ const (
 // senderOf is whose share a received meeting counts against: the domain of an authenticated sender.
 // It is empty for all others together, and for what the inbox organizes.
 func senderOf(m *Meeting) string {
-	if m.Source != Outbound && (m.Signed || m.boundToSender()) {
-		return strings.ToLower(address.DomainOf(m.Speaker))
+	if m.Source != SourceOutbound && (m.MailboxAuthenticated || m.boundToSender()) {
+		return strings.ToLower(address.DomainOf(m.AuthorizedMailbox))
 	}
 	return ""
 }
 
-// use is the room that meetings take.
-type use struct {
+// roomUsage is the room that meetings take.
+type roomUsage struct {
 	meetings int
 	bytes    int64
 }
 
-func (u use) beyond(meetings int, bytes int64) bool { return u.meetings > meetings || u.bytes > bytes }
+func (u roomUsage) exceedsLimits(meetings int, bytes int64) bool {
+	return u.meetings > meetings || u.bytes > bytes
+}
 
-func (u *use) add(bytes int64, sign int) {
+func (u *roomUsage) add(bytes int64, sign int) {
 	u.meetings += sign
 	u.bytes += int64(sign) * bytes
 }
@@ -51,8 +53,8 @@ func (b *Book) MakeRoom(m *Meeting, bytes int64, now time.Time) (gone []int64, o
 	if b == nil {
 		return nil, true
 	}
-	own, sender := m.Source == Outbound, senderOf(m)
-	var all, received, share use
+	own, sender := m.Source == SourceOutbound, senderOf(m)
+	var all, received, share roomUsage
 	all.add(bytes, 1)
 	if !own {
 		received, share = all, all
@@ -62,13 +64,13 @@ func (b *Book) MakeRoom(m *Meeting, bytes int64, now time.Time) (gone []int64, o
 		if other.ID == m.ID {
 			continue
 		}
-		all.add(other.Bytes, 1)
-		if other.Source == Outbound {
+		all.add(other.RowBytes, 1)
+		if other.Source == SourceOutbound {
 			continue
 		}
-		received.add(other.Bytes, 1)
-		if !own && other.sender == sender {
-			share.add(other.Bytes, 1)
+		received.add(other.RowBytes, 1)
+		if !own && other.quotaSender == sender {
+			share.add(other.RowBytes, 1)
 		}
 		if other.isOver(now) {
 			over = append(over, other)
@@ -78,11 +80,11 @@ func (b *Book) MakeRoom(m *Meeting, bytes int64, now time.Time) (gone []int64, o
 	if sender == "" {
 		most = maxUnauthenticated
 	}
-	slices.SortStableFunc(over, func(a, b *Meeting) int { return a.Until.Compare(b.Until) })
+	slices.SortStableFunc(over, func(a, b *Meeting) int { return a.RemoveAt.Compare(b.RemoveAt) })
 	for _, other := range over {
-		crowded := share.beyond(most, maxShareBytes)
-		full := received.beyond(MaxMeetings-reservedMeetings, MaxBytes-reservedBytes) || all.beyond(MaxMeetings, MaxBytes)
-		ofShare := !own && other.sender == sender
+		crowded := share.exceedsLimits(most, maxShareBytes)
+		full := received.exceedsLimits(MaxMeetings-reservedMeetings, MaxBytes-reservedBytes) || all.exceedsLimits(MaxMeetings, MaxBytes)
+		ofShare := !own && other.quotaSender == sender
 		if !crowded && !full {
 			break
 		}
@@ -90,27 +92,27 @@ func (b *Book) MakeRoom(m *Meeting, bytes int64, now time.Time) (gone []int64, o
 			continue
 		}
 		gone = append(gone, other.ID)
-		all.add(other.Bytes, -1)
-		received.add(other.Bytes, -1)
+		all.add(other.RowBytes, -1)
+		received.add(other.RowBytes, -1)
 		if ofShare {
-			share.add(other.Bytes, -1)
+			share.add(other.RowBytes, -1)
 		}
 	}
-	if share.beyond(most, maxShareBytes) || all.beyond(MaxMeetings, MaxBytes) {
+	if share.exceedsLimits(most, maxShareBytes) || all.exceedsLimits(MaxMeetings, MaxBytes) {
 		return nil, false
 	}
-	return gone, own || !received.beyond(MaxMeetings-reservedMeetings, MaxBytes-reservedBytes)
+	return gone, own || !received.exceedsLimits(MaxMeetings-reservedMeetings, MaxBytes-reservedBytes)
 }
 
 // isOver reports whether a meeting has no future occurrence and only waits for its removal.
 func (m *Meeting) isOver(now time.Time) bool {
-	return !m.Until.IsZero() && !m.Until.Add(-keptFor).After(now)
+	return !m.RemoveAt.IsZero() && !m.RemoveAt.Add(-keptFor).After(now)
 }
 
-// Removal records that the inbox removed a meeting, so that no message restores it before Until.
-type Removal struct {
-	UID   uint64 // a digest of it
-	Until time.Time
+// RemovedMeeting records that the inbox removed a meeting, so that no message restores it before Until.
+type RemovedMeeting struct {
+	UID      uint64 // a digest of it
+	ForgetAt time.Time
 }
 
 // maxRemovals is how many are stored; beyond it the oldest are forgotten.
@@ -121,22 +123,24 @@ func digestOf(uid string) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// Removing returns the calendar without that meeting. Messages do not restore it for 30 days.
-func (b *Book) Removing(m *Meeting, now time.Time) *Book {
-	next := b.Without([]int64{m.ID})
+// WithRemoval returns the calendar without that meeting. Messages do not restore it for 30 days.
+func (b *Book) WithRemoval(m *Meeting, now time.Time) *Book {
+	next := b.WithoutMeetings([]int64{m.ID})
 	next.ChangedAt = now
-	next.Removed = slices.DeleteFunc(slices.Clone(b.Removed), func(r Removal) bool { return !r.Until.After(now) })
-	next.Removed = append(next.Removed, Removal{digestOf(m.UID), now.Add(keptFor).Truncate(time.Second)})
-	slices.SortStableFunc(next.Removed, func(a, b Removal) int { return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.UID, b.UID)) })
-	next.Removed = next.Removed[max(len(next.Removed)-maxRemovals, 0):]
+	next.RemovedMeetings = slices.DeleteFunc(slices.Clone(b.RemovedMeetings), func(r RemovedMeeting) bool { return !r.ForgetAt.After(now) })
+	next.RemovedMeetings = append(next.RemovedMeetings, RemovedMeeting{digestOf(m.UID), now.Add(keptFor).Truncate(time.Second)})
+	slices.SortStableFunc(next.RemovedMeetings, func(a, b RemovedMeeting) int {
+		return cmp.Or(a.ForgetAt.Compare(b.ForgetAt), cmp.Compare(a.UID, b.UID))
+	})
+	next.RemovedMeetings = next.RemovedMeetings[max(len(next.RemovedMeetings)-maxRemovals, 0):]
 	return next
 }
 
-// removed reports whether the inbox removed a meeting with that UID recently.
-func (b *Book) removed(uid string, now time.Time) bool {
-	if b == nil || len(b.Removed) == 0 {
+// wasRemoved reports whether the inbox removed a meeting with that UID recently.
+func (b *Book) wasRemoved(uid string, now time.Time) bool {
+	if b == nil || len(b.RemovedMeetings) == 0 {
 		return false
 	}
 	digest := digestOf(uid)
-	return slices.ContainsFunc(b.Removed, func(r Removal) bool { return r.UID == digest && r.Until.After(now) })
+	return slices.ContainsFunc(b.RemovedMeetings, func(r RemovedMeeting) bool { return r.UID == digest && r.ForgetAt.After(now) })
 }

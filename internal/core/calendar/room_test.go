@@ -16,29 +16,29 @@ func crowd(b *Book, now time.Time, n, over int, bytes int64, change func(*Meetin
 	}
 	for i := range n {
 		b.LastID++
-		m := &Meeting{ID: b.LastID, Source: Inbound, Speaker: boss, Until: now.AddDate(1, 0, 0)}
+		m := &Meeting{ID: b.LastID, Source: SourceInbound, AuthorizedMailbox: boss, RemoveAt: now.AddDate(1, 0, 0)}
 		m.UID, m.Organizer = fmt.Sprint("u", m.ID), &icalendar.Person{Email: boss}
 		if i < over {
-			m.Until = now.Add(keptFor - time.Hour + time.Duration(i)*time.Minute)
+			m.RemoveAt = now.Add(keptFor - time.Hour + time.Duration(i)*time.Minute)
 		}
 		change(m)
-		b.Restore(m, bytes)
+		b.RestoreMeeting(m, bytes)
 	}
 	return b
 }
 
 func unauthenticated(*Meeting) {}
 func signedBy(domain string) func(*Meeting) {
-	return func(m *Meeting) { m.Speaker, m.Signed = "x@"+domain, true }
+	return func(m *Meeting) { m.AuthorizedMailbox, m.MailboxAuthenticated = "x@"+domain, true }
 }
-func ours(m *Meeting) { m.Source = Outbound }
+func ours(m *Meeting) { m.Source = SourceOutbound }
 
 // TestShares checks that a sender's meetings displace those of others only if these are over, and
 // never what the inbox organizes.
 func TestShares(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	with := func(change func(*Meeting)) *Meeting {
-		m := &Meeting{Source: Inbound, Speaker: boss}
+		m := &Meeting{Source: SourceInbound, AuthorizedMailbox: boss}
 		m.Organizer = &icalendar.Person{Email: boss}
 		change(m)
 		return m
@@ -70,7 +70,7 @@ func TestShares(t *testing.T) {
 		{"500 of strangers do not crowd out a domain", crowd(nil, now, 500, 0, 100, unauthenticated), with(signedBy("org.test")), 100, "[]", true},
 		{"1,000 of a domain", crowd(nil, now, 1000, 3, 100, signedBy("org.test")), with(signedBy("ORG.test")), 100, "[1]", true},
 		{"1,000 of a domain, and another domain", crowd(nil, now, 1000, 3, 100, signedBy("org.test")), with(signedBy("other.test")), 100, "[]", true},
-		{"bound to a domain that is aligned alone", crowd(nil, now, 1000, 1, 100, func(m *Meeting) { m.Speaker = "x@cal.test" }), with(func(m *Meeting) { m.Speaker = "y@cal.test" }), 100, "[1]", true},
+		{"bound to a domain that is aligned alone", crowd(nil, now, 1000, 1, 100, func(m *Meeting) { m.AuthorizedMailbox = "x@cal.test" }), with(func(m *Meeting) { m.AuthorizedMailbox = "y@cal.test" }), 100, "[1]", true},
 		{"4,000 received", domains(4), with(signedBy("new.test")), 100, "[1]", true},
 		{"4,000 received, and one of ours", domains(4), with(ours), 100, "[]", true},
 		{"5,000 in all, one of ours", crowd(domains(4), now, 1000, 0, 100, ours), with(ours), 100, "[1]", true},
@@ -91,17 +91,17 @@ func TestRemovals(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	b := crowd(nil, now, maxRemovals+1, 0, 100, unauthenticated)
 	for i, m := range slices.Clone(b.Meetings) {
-		b = b.Removing(m, now.Add(time.Duration(i)*time.Second))
+		b = b.WithRemoval(m, now.Add(time.Duration(i)*time.Second))
 	}
 	at := now.AddDate(0, 0, 29)
-	if len(b.Removed) != maxRemovals || len(b.Meetings) != 0 || b.Bytes != 0 || b.removed("u1", at) || !b.removed("u2", at) || b.removed("U2", at) {
-		t.Errorf("%d are remembered, %d are left with %d bytes", len(b.Removed), len(b.Meetings), b.Bytes)
+	if len(b.RemovedMeetings) != maxRemovals || len(b.Meetings) != 0 || b.Bytes != 0 || b.wasRemoved("u1", at) || !b.wasRemoved("u2", at) || b.wasRemoved("U2", at) {
+		t.Errorf("%d are remembered, %d are left with %d bytes", len(b.RemovedMeetings), len(b.Meetings), b.Bytes)
 	}
-	if b.removed("u2", now.AddDate(0, 0, 31)) {
+	if b.wasRemoved("u2", now.AddDate(0, 0, 31)) {
 		t.Error("remembered for more than 30 days")
 	}
 	later := crowd(b, now, 1, 0, 100, unauthenticated)
-	if b := later.Removing(later.Meetings[0], now.AddDate(0, 0, 40)); len(b.Removed) != 1 {
-		t.Errorf("%d are remembered behind their time", len(b.Removed))
+	if b := later.WithRemoval(later.Meetings[0], now.AddDate(0, 0, 40)); len(b.RemovedMeetings) != 1 {
+		t.Errorf("%d are remembered behind their time", len(b.RemovedMeetings))
 	}
 }

@@ -9,23 +9,23 @@ import (
 // copy of the meeting. It then contains all answers up to that time.
 const betweenAnswers = time.Minute
 
-// Sharing returns the calendar with that link; nil: without one. The calendar owns f from now on.
+// WithLink returns the calendar with that link; nil: without one. The calendar owns f from now on.
 // hidden means that the link was ended and that readers cannot create another.
-func (b *Book) Sharing(f *Feed, hidden bool) *Book {
-	next := b.copy()
-	next.Feed, next.Hidden = f, hidden
+func (b *Book) WithLink(f *SubscriptionLink, hidden bool) *Book {
+	next := b.mutableCopy()
+	next.Feed, next.LinkHidden = f, hidden
 	return next
 }
 
-// Telling returns the calendar with that setting of the owner's copies.
-func (b *Book) Telling(o Owner) *Book {
-	next := b.copy()
-	next.Owner = o
+// WithCopySetting returns the calendar with that setting of the owner's copies.
+func (b *Book) WithCopySetting(o CopySetting) *Book {
+	next := b.mutableCopy()
+	next.CopySetting = o
 	return next
 }
 
-// Link is the subscription link of the calendar, or nil.
-func (b *Book) Link() *Feed {
+// CurrentLink is the subscription link of the calendar, or nil.
+func (b *Book) CurrentLink() *SubscriptionLink {
 	if b == nil {
 		return nil
 	}
@@ -33,27 +33,27 @@ func (b *Book) Link() *Feed {
 }
 
 // IsHidden reports whether the link was ended and readers cannot create another.
-func (b *Book) IsHidden() bool { return b != nil && b.Hidden }
+func (b *Book) IsHidden() bool { return b != nil && b.LinkHidden }
 
-// Setting is the setting of the owner's copies.
-func (b *Book) Setting() Owner {
+// CurrentSetting is the setting of the owner's copies.
+func (b *Book) CurrentSetting() CopySetting {
 	if b == nil {
-		return Owner{}
+		return CopySetting{}
 	}
-	return b.Owner
+	return b.CopySetting
 }
 
-// Wants reports whether the owner is to be notified of changes.
-func (o Owner) Wants() bool { return o.Enabled && !o.Blocked }
+// CopiesWanted reports whether the owner is to be notified of changes.
+func (o CopySetting) CopiesWanted() bool { return o.Enabled && !o.Blocked }
 
 // IsDue reports whether the owner was not notified of the last change.
-func (c Copy) IsDue() bool { return c.Sequence != c.Told }
+func (c OwnerCopy) IsDue() bool { return c.ChangeCount != c.LastSentChange }
 
 // OfAnswers reports whether only guests' answers changed the meeting since the owner's last copy.
-func (c Copy) OfAnswers() bool { return c.Called <= c.Told }
+func (c OwnerCopy) OfAnswers() bool { return c.LastClientChange <= c.LastSentChange }
 
-// from is when a due copy is to be queued. Copies of answers also wait until answersFrom.
-func (c Copy) from(now, answersFrom time.Time) time.Time {
+// dueTime is when a due copy is to be queued. Copies of answers also wait until answersFrom.
+func (c OwnerCopy) dueTime(now, answersFrom time.Time) time.Time {
 	if !c.OfAnswers() {
 		return time.Time{}
 	}
@@ -65,20 +65,20 @@ func (c Copy) from(now, answersFrom time.Time) time.Time {
 
 // HasDue reports whether the owner is to get a copy of some change, now or later.
 func (b *Book) HasDue() bool {
-	return b != nil && slices.ContainsFunc(b.Meetings, func(m *Meeting) bool { return m.Copy.IsDue() })
+	return b != nil && slices.ContainsFunc(b.Meetings, func(m *Meeting) bool { return m.OwnerCopy.IsDue() })
 }
 
-// Due is the first meeting whose copy is to be queued now; copies of answers not before
+// DueCopy is the first meeting whose copy is to be queued now; copies of answers not before
 // answersFrom. If none is due, next is when one will be; zero for never.
-func (b *Book) Due(now, answersFrom time.Time) (m *Meeting, next time.Time) {
+func (b *Book) DueCopy(now, answersFrom time.Time) (m *Meeting, next time.Time) {
 	if b == nil {
 		return nil, next
 	}
 	for _, m := range b.Meetings {
-		if !m.Copy.IsDue() {
+		if !m.OwnerCopy.IsDue() {
 			continue
 		}
-		at := m.Copy.from(now, answersFrom)
+		at := m.OwnerCopy.dueTime(now, answersFrom)
 		if !at.After(now) {
 			return m, time.Time{}
 		}
@@ -89,8 +89,8 @@ func (b *Book) Due(now, answersFrom time.Time) (m *Meeting, next time.Time) {
 	return nil, next
 }
 
-// Stale reports whether the calendar changed since it was fetched by that link; false before the
+// ChangedSinceFetch reports whether the calendar changed since it was fetched by that link; false before the
 // first fetch.
-func (b *Book) Stale(f Feed) bool {
-	return b != nil && !f.FetchedAt.IsZero() && b.ChangedAt.After(f.Had)
+func (b *Book) ChangedSinceFetch(f SubscriptionLink) bool {
+	return b != nil && !f.FetchedAt.IsZero() && b.ChangedAt.After(f.LastChangeFetched)
 }

@@ -19,12 +19,12 @@ type talker struct {
 }
 
 // order applies a client's order, and sends the messages to the other inbox.
-func (k *talker) order(t *rapid.T, o Order, to *talker, now time.Time) {
-	plan, err := Arrange(k.book, o, k.Me, now, [16]byte{7})
+func (k *talker) order(t *rapid.T, o MeetingOrder, to *talker, now time.Time) {
+	plan, err := PlanChange(k.book, o, k.Me, now, [16]byte{7})
 	if err != nil {
 		t.Fatalf("%T: %v", o, err)
 	}
-	if !plan.Changed {
+	if !plan.HasChanged {
 		return
 	}
 	m := plan.Meeting
@@ -32,13 +32,13 @@ func (k *talker) order(t *rapid.T, o Order, to *talker, now time.Time) {
 		m.ID = 1
 	}
 	m.Version++
-	k.book = k.book.With(&m, 0)
-	for _, mail := range plan.Mails {
+	k.book = k.book.WithMeeting(&m, 0)
+	for _, mail := range plan.OutgoingMessages {
 		c, err := readOne(mail.Calendar)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", mail.Subject, err, mail.Calendar)
 		}
-		to.letters = append(to.letters, &Invitation{Calendar: *c, From: k.Address, FromSigned: true, Local: true, Mail: fmt.Sprint(now.Unix())})
+		to.letters = append(to.letters, &Invitation{Calendar: *c, From: k.Address, FromSigned: true, IsLocal: true, MessageID: fmt.Sprint(now.Unix())})
 	}
 }
 
@@ -48,8 +48,8 @@ func (k *talker) receive(t *rapid.T, i int, again bool, now time.Time) {
 	if !again {
 		k.letters = append(k.letters[:i:i], k.letters[i+1:]...)
 	}
-	m := Merge(k.book, inv, k.Address, now)
-	switch m.Refused {
+	m := MergeMessage(k.book, inv, k.Address, now)
+	switch m.RefusalReason {
 	case "", RefusedStale:
 	default:
 		t.Fatalf("%s: %s", inv.Method, tellMerged(&m))
@@ -68,24 +68,24 @@ func TestTwoInboxesMeet(t *testing.T) {
 		start := time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)
 		title, first := "Talk; with, marks", start.Format(time.RFC3339)
 		guests := []Guest{{Email: "Visitor+tag@two.test", Name: "V"}, {Email: "other@three.test"}}
-		host.order(t, Schedule{Fields: Fields{Title: &title, Start: &first, Attendees: &guests}}, visitor, now)
+		host.order(t, Schedule{MeetingFields: MeetingFields{Title: &title, Start: &first, Attendees: &guests}}, visitor, now)
 		visitor.receive(t, 0, rapid.Bool().Draw(t, "the first twice"), now)
 		for range rapid.IntRange(0, 15).Draw(t, "steps") {
 			now = now.Add(time.Second)
-			over := host.book.Meeting(1).Status == icalendar.Cancelled
+			over := host.book.Meeting(1).Status == icalendar.StatusCancelled
 			invited := visitor.book.Meeting(1)
 			switch step := rapid.IntRange(0, 9).Draw(t, "step"); {
 			case step < 2 && !over: // times only move forward: moving back cannot be distinguished from no change
 				start = start.Add(time.Hour)
 				at := start.Format(time.RFC3339)
-				host.order(t, Reschedule{ID: 1, Fields: Fields{Start: &at}}, visitor, now)
+				host.order(t, Reschedule{ID: 1, MeetingFields: MeetingFields{Start: &at}}, visitor, now)
 			case step == 2 && !over:
 				title := fmt.Sprint("Talk at ", now)
-				host.order(t, Reschedule{ID: 1, Fields: Fields{Title: &title}}, visitor, now)
+				host.order(t, Reschedule{ID: 1, MeetingFields: MeetingFields{Title: &title}}, visitor, now)
 			case step == 3 && !over && rapid.IntRange(0, 3).Draw(t, "cancels") == 0:
 				host.order(t, Cancel{ID: 1}, visitor, now)
-			case step < 6 && invited.Status != icalendar.Cancelled:
-				answer := rapid.SampledFrom([]string{icalendar.Accepted, icalendar.Declined, icalendar.Tentative}).Draw(t, "answer")
+			case step < 6 && invited.Status != icalendar.StatusCancelled:
+				answer := rapid.SampledFrom([]string{icalendar.StatusAccepted, icalendar.StatusDeclined, icalendar.StatusTentative}).Draw(t, "answer")
 				visitor.order(t, Respond{ID: 1, Response: answer, Comment: "so be it"}, host, now)
 			case len(visitor.letters) > 0 && step < 8:
 				visitor.receive(t, rapid.IntRange(0, len(visitor.letters)-1).Draw(t, "to the visitor"), rapid.Bool().Draw(t, "again"), now)
@@ -102,13 +102,13 @@ func TestTwoInboxesMeet(t *testing.T) {
 		if ours.Status != theirs.Status || ours.Sequence != theirs.Sequence || *ours.Organizer != *theirs.Organizer {
 			t.Fatalf("the host:\n%s\nthe visitor:\n%s", tellMeeting(ours), tellMeeting(theirs))
 		}
-		if ours.Status == icalendar.Cancelled {
+		if ours.Status == icalendar.StatusCancelled {
 			return // the content before the cancellation depends on the order
 		}
 		if !sameTimes(ours, theirs) || !sameWords(ours, theirs) {
 			t.Fatalf("the host:\n%s\nthe visitor:\n%s", tellMeeting(ours), tellMeeting(theirs))
 		}
-		if got := ours.Attendees[0].Status; got != theirs.MyStatus {
+		if got := ours.Attendees[0].ParticipationStatus; got != theirs.MyStatus {
 			t.Fatalf("the host knows of %s, the visitor said %s", got, theirs.MyStatus)
 		}
 	})

@@ -17,10 +17,10 @@ const (
 	maxMinutes    = 365 * 24 * 60
 )
 
-// moment is a time that a client wrote: an instant or, for all-day events, a date at midnight UTC.
-type moment struct {
-	at   time.Time
-	date bool
+// clientTime is a time that a client wrote: an instant or, for all-day events, a date at midnight UTC.
+type clientTime struct {
+	at     time.Time
+	isDate bool
 }
 
 var (
@@ -30,9 +30,9 @@ var (
 )
 
 // momentOf parses the time of a field. where is the given time zone, nil: none.
-func momentOf(field, s string, where *zone.Zone) (m moment, err error) {
+func momentOf(field, s string, where *zone.Zone) (m clientTime, err error) {
 	if dateForm.MatchString(s) {
-		m.date = true
+		m.isDate = true
 		m.at, err = time.Parse(time.DateOnly, s)
 		return m, notATime(field, err)
 	}
@@ -52,9 +52,9 @@ func momentOf(field, s string, where *zone.Zone) (m moment, err error) {
 		return m, notATime(field, err)
 	}
 	if where == nil {
-		return m, fault.Field(field, "has no UTC offset, so 'timezone' is required")
+		return m, fault.InvalidField(field, "has no UTC offset, so 'timezone' is required")
 	}
-	m.at, err = only(field, local, *where)
+	m.at, err = resolveLocal(field, local, *where)
 	return m, err
 }
 
@@ -64,7 +64,7 @@ func notATime(field string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fault.Field(field, "must be a time such as 2026-03-02T10:00:00+01:00 or, with 'all_day', a date such as 2026-03-02")
+	return fault.InvalidField(field, "must be a time such as 2026-03-02T10:00:00+01:00 or, with 'all_day', a date such as 2026-03-02")
 }
 
 // instantOf parses what clockForm found: the time, its seconds, the offset, and the offset without
@@ -79,39 +79,39 @@ func instantOf(parts []string) (time.Time, error) {
 	return t.UTC(), err
 }
 
-// only is the single instant at which clocks show a local time.
-func only(field string, local time.Time, where zone.Zone) (time.Time, error) {
+// resolveLocal is the single instant at which clocks show a local time.
+func resolveLocal(field string, local time.Time, where zone.Zone) (time.Time, error) {
 	clock := where.Clock()
-	at := clock.Instant(local)
-	if !clock.Local(at).Equal(local) {
-		return at, fault.Field(field, "does not exist in %s, where clocks skip it. Give the time with an offset", where.Name)
+	at := clock.ToInstant(local)
+	if !clock.ToLocal(at).Equal(local) {
+		return at, fault.InvalidField(field, "does not exist in %s, where clocks skip it. Give the time with an offset", where.Name)
 	}
 	later := at.Add(26 * time.Hour) // no zone is that far from UTC
-	second := local.Add(later.Sub(clock.Local(later)))
-	if !second.Equal(at) && clock.Local(second).Equal(local) {
-		return at, fault.Field(field, "occurs twice in %s, where clocks are set back. Give the time with an offset", where.Name)
+	second := local.Add(later.Sub(clock.ToLocal(later)))
+	if !second.Equal(at) && clock.ToLocal(second).Equal(local) {
+		return at, fault.InvalidField(field, "occurs twice in %s, where clocks are set back. Give the time with an offset", where.Name)
 	}
 	return at, nil
 }
 
-// written are the times that a client wrote, each nil if not given.
-type written struct {
-	start, end *moment
+// clientTimes are the times that a client wrote, each nil if not given.
+type clientTimes struct {
+	start, end *clientTime
 	zone       *zone.Zone
 }
 
-// times parses what can be checked without the meeting.
-func (f *Fields) times() (w written, err error) {
+// parseTimes parses what can be checked without the meeting.
+func (f *MeetingFields) parseTimes() (w clientTimes, err error) {
 	if f.End != nil && f.Minutes != nil {
-		return w, fault.Field("end", "and 'duration_minutes' cannot be given together")
+		return w, fault.InvalidField("end", "and 'duration_minutes' cannot be given together")
 	}
 	if f.Minutes != nil && (*f.Minutes < 1 || *f.Minutes > maxMinutes) {
-		return w, fault.Field("duration_minutes", "is %d; it must be 1 to %d", *f.Minutes, maxMinutes)
+		return w, fault.InvalidField("duration_minutes", "is %d; it must be 1 to %d", *f.Minutes, maxMinutes)
 	}
 	if f.Timezone != nil {
 		z, ok := zone.Find(*f.Timezone)
 		if !ok {
-			return w, fault.Field("timezone", "is not a time zone of the IANA list, such as Europe/Berlin")
+			return w, fault.InvalidField("timezone", "is not a time zone of the IANA list, such as Europe/Berlin")
 		}
 		w.zone = &z
 	}
@@ -122,7 +122,7 @@ func (f *Fields) times() (w written, err error) {
 	return w, err
 }
 
-func readTime(field string, s *string, where *zone.Zone) (*moment, error) {
+func readTime(field string, s *string, where *zone.Zone) (*clientTime, error) {
 	if s == nil {
 		return nil, nil
 	}
@@ -132,15 +132,15 @@ func readTime(field string, s *string, where *zone.Zone) (*moment, error) {
 
 // setTimes sets the given times of a meeting. A time that is not given stays, or is the default of
 // a new meeting.
-func (f *Fields) setTimes(e *icalendar.Event, w written) error {
+func (f *MeetingFields) setTimes(e *icalendar.Event, w clientTimes) error {
 	fresh := e.Start.IsZero()
 	if f.AllDay != nil && *f.AllDay != e.AllDay {
 		if w.start == nil {
-			return fault.Field("all_day", "can't change without 'start'")
+			return fault.InvalidField("all_day", "can't change without 'start'")
 		}
 		e.AllDay, fresh = *f.AllDay, true
 	}
-	if err := f.fit(e.AllDay, w); err != nil {
+	if err := f.checkTimes(e.AllDay, w); err != nil {
 		return err
 	}
 	length := e.End.Sub(e.Start)
@@ -159,7 +159,7 @@ func (f *Fields) setTimes(e *icalendar.Event, w written) error {
 	default:
 		e.End = e.Start.Add(length)
 	}
-	e.Zone = zoneOf(e, w.zone, fresh)
+	e.TimeZone = zoneOf(e, w.zone, fresh)
 	return checkTimes(e, field)
 }
 
@@ -170,21 +170,21 @@ func lengthOf(allDay bool) time.Duration {
 	return defaultLength
 }
 
-// fit checks that the times are of the right kind.
-func (f *Fields) fit(allDay bool, w written) error {
+// checkTimes checks that the times are of the right kind.
+func (f *MeetingFields) checkTimes(allDay bool, w clientTimes) error {
 	if allDay && f.Minutes != nil {
-		return fault.Field("duration_minutes", "can't be given for an all-day event, which has an 'end'")
+		return fault.InvalidField("duration_minutes", "can't be given for an all-day event, which has an 'end'")
 	}
 	for _, t := range []struct {
 		name string
-		*moment
+		*clientTime
 	}{{"start", w.start}, {"end", w.end}} {
 		switch {
-		case t.moment == nil, t.date == allDay:
+		case t.clientTime == nil, t.isDate == allDay:
 		case allDay:
-			return fault.Field(t.name, "must be a date such as 2026-03-02, because the event is all-day")
+			return fault.InvalidField(t.name, "must be a date such as 2026-03-02, because the event is all-day")
 		default:
-			return fault.Field(t.name, "is a date, which is valid only with 'all_day'")
+			return fault.InvalidField(t.name, "is a date, which is valid only with 'all_day'")
 		}
 	}
 	return nil
@@ -199,20 +199,20 @@ func zoneOf(e *icalendar.Event, given *zone.Zone, fresh bool) zone.Zone {
 	case fresh:
 		return zone.UTC
 	}
-	return e.Zone
+	return e.TimeZone
 }
 
 // checkTimes checks the limits of a meeting's times; field is the one that determined its end.
 func checkTimes(e *icalendar.Event, field string) error {
 	switch {
 	case e.Start.Year() < icalendar.FirstYear, e.Start.Year() > icalendar.LastYear:
-		return fault.Field("start", "must be in the years %d to %d", icalendar.FirstYear, icalendar.LastYear)
+		return fault.InvalidField("start", "must be in the years %d to %d", icalendar.FirstYear, icalendar.LastYear)
 	case e.End.After(icalendar.LastEnd):
-		return fault.Field(field, "must make the event end in the years %d to %d", icalendar.FirstYear, icalendar.LastYear)
+		return fault.InvalidField(field, "must make the event end in the years %d to %d", icalendar.FirstYear, icalendar.LastYear)
 	case !e.End.After(e.Start):
-		return fault.Field("end", "must be after 'start'")
+		return fault.InvalidField("end", "must be after 'start'")
 	case e.End.After(e.Start.AddDate(1, 0, 0)):
-		return fault.Field(field, "must make the event last at most a year")
+		return fault.InvalidField(field, "must make the event last at most a year")
 	}
 	return nil
 }

@@ -11,175 +11,175 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// Entry is one event in its account's journal. Seq is dense and starts at 1.
-type Entry struct {
+// JournalEntry is one event in its account's journal. Seq is dense and starts at 1.
+type JournalEntry struct {
 	Seq uint64
-	inbox.Public
+	inbox.PublicEvent
 }
 
-// Page is the result of one read of a journal.
-type Page struct {
-	Entries []Entry
-	// Last is the position from which the next read continues: every entry up to it was examined.
-	Last uint64
-	// More means that the read ended at a limit and not at the end of the journal.
-	More bool
-	// Gap means that entries right after the requested position were already deleted.
-	Gap bool
-	// Size is the size of the rows of Entries, in octets.
-	Size int
-	// Need is the size of a row that was too large, at which the read ended; 0: there was none.
-	Need int
+// JournalPage is the result of one read of a journal.
+type JournalPage struct {
+	Entries []JournalEntry
+	// LastPosition is the position from which the next read continues: every entry up to it was examined.
+	LastPosition uint64
+	// HasMore means that the read ended at a limit and not at the end of the journal.
+	HasMore bool
+	// HasGap means that entries right after the requested position were already deleted.
+	HasGap bool
+	// RowBytes is the size of the rows of Entries, in octets.
+	RowBytes int
+	// NeededBytes is the size of a row that was too large, at which the read ended; 0: there was none.
+	NeededBytes int
 }
 
-// Limit bounds a read of a journal.
-type Limit struct{ Entries, Bytes int }
+// ReadLimit bounds a read of a journal.
+type ReadLimit struct{ MaxEntries, MaxBytes int }
 
-// Entries returns a limit of n entries of any size.
-func Entries(n int) Limit { return Limit{n, math.MaxInt} }
+// EntryLimit returns a limit of n entries of any size.
+func EntryLimit(n int) ReadLimit { return ReadLimit{n, math.MaxInt} }
 
-// Add appends the result of a read that continues p.
-func (p *Page) Add(rest Page) {
+// AppendPage appends the result of a read that continues p.
+func (p *JournalPage) AppendPage(rest JournalPage) {
 	rest.Entries = append(p.Entries, rest.Entries...)
-	rest.Gap, rest.Size = rest.Gap || p.Gap, rest.Size+p.Size
+	rest.HasGap, rest.RowBytes = rest.HasGap || p.HasGap, rest.RowBytes+p.RowBytes
 	*p = rest
 }
 
-// Readers wakes the readers of all journals. The zero value is ready.
-type Readers struct {
+// ReaderSet wakes the readers of all journals. The zero value is ready.
+type ReaderSet struct {
 	mu       sync.Mutex // guards everything below, the readers included
-	accounts map[account.ID]*audience
+	accounts map[account.ID]*accountReaders
 }
 
-// audience is the set of readers of one account's journal. The lock of Readers guards it.
-type audience struct {
-	last    uint64 // newest entry announced since the audience exists; 0: none
-	whole   map[*Reader]struct{}
-	byInbox map[string]map[*Reader]struct{}
+// accountReaders is the set of readers of one account's journal. The lock of Readers guards it.
+type accountReaders struct {
+	lastAnnounced uint64 // newest entry announced since the audience exists; 0: none
+	wholeAccount  map[*JournalReader]struct{}
+	byInbox       map[string]map[*JournalReader]struct{}
 }
 
-// Reader follows one journal, or the events of one inbox in it. A client calls Next before each
+// JournalReader follows one journal, or the events of one inbox in it. A client calls Next before each
 // read of the journal. It waits for the signal if the read found nothing. So no event can be lost
 // between reading and waiting. Call Close when done. The lock of Readers guards it.
-type Reader struct {
-	all     *Readers
-	account account.ID
-	inbox   string
-	signal  *Signal // nil when nobody waits
+type JournalReader struct {
+	parentSet *ReaderSet
+	account   account.ID
+	inbox     string
+	signal    *WakeSignal // nil when nobody waits
 }
 
-// Signal is one wait.
-type Signal struct {
-	C     chan struct{} // closed when there is an event for the reader
-	first uint64        // number of that event; written before C is closed
+// WakeSignal is one wait.
+type WakeSignal struct {
+	C           chan struct{} // closed when there is an event for the reader
+	firstNumber uint64        // number of that event; written before C is closed
 }
 
-// Listen adds a reader of the account's journal, or of one inbox if address is not empty.
-func (all *Readers) Listen(id account.ID, address string) *Reader {
-	r := &Reader{all: all, account: id, inbox: address}
+// AddReader adds a reader of the account's journal, or of one inbox if address is not empty.
+func (all *ReaderSet) AddReader(id account.ID, address string) *JournalReader {
+	r := &JournalReader{parentSet: all, account: id, inbox: address}
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.accounts == nil {
-		all.accounts = map[account.ID]*audience{}
+		all.accounts = map[account.ID]*accountReaders{}
 	}
 	a := all.accounts[id]
 	if a == nil {
-		a = &audience{whole: map[*Reader]struct{}{}, byInbox: map[string]map[*Reader]struct{}{}}
+		a = &accountReaders{wholeAccount: map[*JournalReader]struct{}{}, byInbox: map[string]map[*JournalReader]struct{}{}}
 		all.accounts[id] = a
 	}
 	if address == "" {
-		a.whole[r] = struct{}{}
+		a.wholeAccount[r] = struct{}{}
 		return r
 	}
 	if a.byInbox[address] == nil {
-		a.byInbox[address] = map[*Reader]struct{}{}
+		a.byInbox[address] = map[*JournalReader]struct{}{}
 	}
 	a.byInbox[address][r] = struct{}{}
 	return r
 }
 
 // Close removes the reader.
-func (r *Reader) Close() {
-	all := r.all
+func (r *JournalReader) Close() {
+	all := r.parentSet
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	a := all.accounts[r.account]
-	delete(a.whole, r)
+	delete(a.wholeAccount, r)
 	delete(a.byInbox[r.inbox], r)
 	if len(a.byInbox[r.inbox]) == 0 {
 		delete(a.byInbox, r.inbox)
 	}
-	if len(a.whole)+len(a.byInbox) == 0 {
+	if len(a.wholeAccount)+len(a.byInbox) == 0 {
 		delete(all.accounts, r.account)
 	}
 }
 
-// Next returns the signal of the first event that is announced from now on.
-func (r *Reader) Next() *Signal {
-	r.all.mu.Lock()
-	defer r.all.mu.Unlock()
+// NextSignal returns the signal of the first event that is announced from now on.
+func (r *JournalReader) NextSignal() *WakeSignal {
+	r.parentSet.mu.Lock()
+	defer r.parentSet.mu.Unlock()
 	if r.signal == nil {
-		r.signal = &Signal{C: make(chan struct{})}
+		r.signal = &WakeSignal{C: make(chan struct{})}
 	}
 	return r.signal
 }
 
-// Passed returns the position up to which the reader has missed nothing. The reader must have read
+// PassedPosition returns the position up to which the reader has missed nothing. The reader must have read
 // to the end of the journal after it took s. Continuing from this position skips the events of
 // other inboxes. The position may be behind the reader's own.
-func (r *Reader) Passed(s *Signal) uint64 {
-	r.all.mu.Lock()
-	defer r.all.mu.Unlock()
-	if s.first > 0 {
-		return s.first - 1
+func (r *JournalReader) PassedPosition(s *WakeSignal) uint64 {
+	r.parentSet.mu.Lock()
+	defer r.parentSet.mu.Unlock()
+	if s.firstNumber > 0 {
+		return s.firstNumber - 1
 	}
-	return r.all.accounts[r.account].last
+	return r.parentSet.accounts[r.account].lastAnnounced
 }
 
-// Listened reports whether the account's journal has a reader.
-func (all *Readers) Listened(id account.ID) bool {
+// HasReader reports whether the account's journal has a reader.
+func (all *ReaderSet) HasReader(id account.ID) bool {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	return all.accounts[id] != nil
 }
 
-// Announce wakes the readers that the events concern. The events are already in the journal,
+// AnnounceEvents wakes the readers that the events concern. The events are already in the journal,
 // numbered from, from+1 and so on. One account's events are announced in order.
-func (all *Readers) Announce(id account.ID, from uint64, events []inbox.Public) {
+func (all *ReaderSet) AnnounceEvents(id account.ID, from uint64, events []inbox.PublicEvent) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	a := all.accounts[id]
 	if a == nil {
 		return
 	}
-	a.last = from + uint64(len(events)) - 1
-	wake(a.whole, from)
+	a.lastAnnounced = from + uint64(len(events)) - 1
+	wakeReaders(a.wholeAccount, from)
 	for i := range events {
 		if readers := a.byInbox[events[i].Address]; readers != nil {
-			wake(readers, from+uint64(i))
+			wakeReaders(readers, from+uint64(i))
 		}
 	}
 }
 
-// Wake makes the readers of the selected accounts read again without an event.
-func (all *Readers) Wake(of func(account.ID) bool) {
+// WakeAccounts makes the readers of the selected accounts read again without an event.
+func (all *ReaderSet) WakeAccounts(of func(account.ID) bool) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	for id, a := range all.accounts {
 		if !of(id) {
 			continue
 		}
-		wake(a.whole, 0)
+		wakeReaders(a.wholeAccount, 0)
 		for _, readers := range a.byInbox {
-			wake(readers, 0)
+			wakeReaders(readers, 0)
 		}
 	}
 }
 
-func wake(readers map[*Reader]struct{}, first uint64) {
+func wakeReaders(readers map[*JournalReader]struct{}, first uint64) {
 	for r := range readers {
 		if r.signal != nil {
-			r.signal.first = first
+			r.signal.firstNumber = first
 			close(r.signal.C)
 			r.signal = nil
 		}

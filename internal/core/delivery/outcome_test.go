@@ -10,31 +10,31 @@ func TestClassify(t *testing.T) {
 	for _, c := range []struct {
 		code     int
 		enhanced string
-		want     Outcome
+		want     AttemptOutcome
 	}{
-		{250, "2.1.5", Delivered}, {251, "", Delivered}, {299, "", Delivered},
-		{354, "", Temporary}, {199, "", Temporary}, {0, "", Temporary}, {600, "", Temporary}, {999, "5.0.0", Temporary},
-		{421, "4.7.0", Temporary}, {450, "", Temporary}, {451, "5.7.1", Temporary}, {452, "4.2.2", Temporary},
-		{500, "", Permanent}, {550, "5.1.1", Permanent}, {550, "", Permanent}, {553, "", Permanent}, {554, "5.7.1", Permanent}, {599, "", Permanent},
-		{550, "4.1.1", Permanent}, // the reply code decides
-		{552, "5.2.2", Permanent}, {552, "", Permanent}, {552, "4.5.3", Temporary}, {552, "5.5.3", Temporary},
-		{530, "5.7.0", Temporary}, {535, "5.7.8", Temporary}, {534, "", Temporary}, {538, "", Temporary},
+		{250, "2.1.5", OutcomeDelivered}, {251, "", OutcomeDelivered}, {299, "", OutcomeDelivered},
+		{354, "", OutcomeTemporary}, {199, "", OutcomeTemporary}, {0, "", OutcomeTemporary}, {600, "", OutcomeTemporary}, {999, "5.0.0", OutcomeTemporary},
+		{421, "4.7.0", OutcomeTemporary}, {450, "", OutcomeTemporary}, {451, "5.7.1", OutcomeTemporary}, {452, "4.2.2", OutcomeTemporary},
+		{500, "", OutcomePermanent}, {550, "5.1.1", OutcomePermanent}, {550, "", OutcomePermanent}, {553, "", OutcomePermanent}, {554, "5.7.1", OutcomePermanent}, {599, "", OutcomePermanent},
+		{550, "4.1.1", OutcomePermanent}, // the reply code decides
+		{552, "5.2.2", OutcomePermanent}, {552, "", OutcomePermanent}, {552, "4.5.3", OutcomeTemporary}, {552, "5.5.3", OutcomeTemporary},
+		{530, "5.7.0", OutcomeTemporary}, {535, "5.7.8", OutcomeTemporary}, {534, "", OutcomeTemporary}, {538, "", OutcomeTemporary},
 	} {
-		if got := Classify(c.code, c.enhanced); got != c.want {
+		if got := ClassifyReply(c.code, c.enhanced); got != c.want {
 			t.Errorf("%d %s: %s, want %s", c.code, c.enhanced, got, c.want)
 		}
 	}
 }
 
 func TestCauses(t *testing.T) {
-	permanent := []Cause{NullMX, NoDomain, BadAddress, NeedsSMTPUTF8, Needs8Bit, TooLarge, BadMessage}
+	permanent := []FailureCause{NullMX, NoDomain, BadAddress, NeedsSMTPUTF8, Needs8Bit, TooLarge, BadMessage}
 	for c := NoCause; c <= BadMessage; c++ {
-		want := Temporary
+		want := OutcomeTemporary
 		if slices.Contains(permanent, c) {
-			want = Permanent
+			want = OutcomePermanent
 		}
-		if c.Outcome() != want || c != NoCause && c.Enhanced() == "" {
-			t.Errorf("cause %d: %s %q", c, c.Outcome(), c.Enhanced())
+		if c.Outcome() != want || c != NoCause && c.EnhancedCode() == "" {
+			t.Errorf("cause %d: %s %q", c, c.Outcome(), c.EnhancedCode())
 		}
 	}
 }
@@ -45,7 +45,7 @@ func TestSchedule(t *testing.T) {
 	now, tries := accepted, 0
 	for {
 		tries++
-		due, ok := Schedule{}.Next(tries, accepted, now, 0.5)
+		due, ok := RetrySchedule{}.NextRetry(tries, accepted, now, 0.5)
 		if !ok {
 			break
 		}
@@ -64,7 +64,7 @@ func TestSchedule(t *testing.T) {
 
 func TestScheduleJitterAndEnd(t *testing.T) {
 	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	s := Schedule{Delays: []time.Duration{time.Second, 10 * time.Second}, For: time.Minute}
+	s := RetrySchedule{RetryDelays: []time.Duration{time.Second, 10 * time.Second}, MaxAge: time.Minute}
 	for _, c := range []struct {
 		attempts int
 		after    time.Duration
@@ -81,7 +81,7 @@ func TestScheduleJitterAndEnd(t *testing.T) {
 		{2, time.Hour, 0.5, -1},
 	} {
 		now := at.Add(c.after)
-		due, ok := s.Next(c.attempts, at, now, c.jitter)
+		due, ok := s.NextRetry(c.attempts, at, now, c.jitter)
 		if ok != (c.want >= 0) || ok && due.Sub(now).Round(time.Millisecond) != c.want {
 			t.Errorf("%+v: %s %v", c, due.Sub(now), ok)
 		}

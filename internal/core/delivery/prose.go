@@ -13,11 +13,11 @@ var (
 	barePattern    = regexp.MustCompile(`^[^\s<>:,;"]{1,254}@[^\s<>:,;"]{1,254}$`)
 )
 
-// subjects are prefixes of the subjects of reports without RFC 3464, in lower case. Delayed ones
+// reportSubjects are prefixes of the subjects of reports without RFC 3464, in lower case. Delayed ones
 // come first.
-var subjects = []struct {
+var reportSubjects = []struct {
 	words  string
-	action Action
+	action ReportAction
 }{
 	{"warning: ", ActionDelayed},
 	{"delivery delayed", ActionDelayed},
@@ -54,7 +54,7 @@ var subjects = []struct {
 // state in its subject what happened. It must name recipients in X-Failed-Recipients (Exim), on
 // lines of their own or in brackets (qmail and others). If the text names no recipient, one report
 // without a name is returned. A person's reply or a vacation notice is not a bounce.
-func readProse(doc *message.Document) []RecipientReport {
+func readProse(doc *message.ParsedMessage) []RecipientReport {
 	action := subjectAction(doc.Subject)
 	if action == ActionUnknown || !isDaemon(doc.From.Email) {
 		return nil
@@ -66,11 +66,11 @@ func readProse(doc *message.Document) []RecipientReport {
 		if why == "" {
 			why = replyLine(lines)
 		}
-		list = append(list, RecipientReport{Recipient: email, Final: email, Action: action, Status: judged("", why), Diagnostic: why})
+		list = append(list, RecipientReport{Recipient: email, FinalRecipient: email, Action: action, Status: specificStatus("", why), Diagnostic: why})
 	}
 	if list == nil {
 		why := replyLine(lines)
-		list = []RecipientReport{{Action: action, Status: judged("", why), Diagnostic: why}}
+		list = []RecipientReport{{Action: action, Status: specificStatus("", why), Diagnostic: why}}
 	}
 	return list
 }
@@ -78,7 +78,7 @@ func readProse(doc *message.Document) []RecipientReport {
 // proseLines returns the lines of a report's text, without the copy of the message that qmail
 // appends.
 func proseLines(text string) []string {
-	text = string(cut([]byte(text), maxProse))
+	text = string(firstBytes([]byte(text), maxProse))
 	if i := strings.Index(text, "--- Below this line"); i >= 0 {
 		text = text[:i]
 	}
@@ -91,12 +91,12 @@ func reasonFor(lines []string, names ...string) string {
 	for n, name := range names {
 		mentions := 0
 		for i := 0; i < len(lines) && mentions < maxMentions && !slices.Contains(names[:n], name); i++ {
-			rest, named := behind(lines[i], name)
+			rest, named := restAfter(lines[i], name)
 			if !named {
 				continue
 			}
 			mentions++
-			if why := explanation(lines[i:], rest); hasWords(why) {
+			if why := explanationFor(lines[i:], rest); hasWords(why) {
 				return why
 			}
 		}
@@ -104,18 +104,18 @@ func reasonFor(lines []string, names ...string) string {
 	return ""
 }
 
-// explanation returns the rest of the first line, which names a recipient, and the lines below it.
+// explanationFor returns the rest of the first line, which names a recipient, and the lines below it.
 // It ends at an empty line or at another recipient.
-func explanation(lines []string, rest string) string {
+func explanationFor(lines []string, rest string) string {
 	const maxLines = 12
 	said := []string{rest}
 	for _, below := range lines[1:min(maxLines, len(lines))] {
-		if isBlank(below) || indent(below) <= indent(lines[0]) && otherPattern.MatchString(below) {
+		if isBlank(below) || indentWidth(below) <= indentWidth(lines[0]) && otherPattern.MatchString(below) {
 			break
 		}
 		said = append(said, below)
 	}
-	why := strings.TrimLeft(clean(originPattern.ReplaceAllString(strings.Join(said, " "), " ")), ")>:. ")
+	why := strings.TrimLeft(printableLine(originPattern.ReplaceAllString(strings.Join(said, " "), " ")), ")>:. ")
 	if strings.Count(why, ")") > strings.Count(why, "(") {
 		why = strings.TrimSuffix(why, ")")
 	}
@@ -130,9 +130,9 @@ var (
 	originPattern = regexp.MustCompile(`\((?:(?:ultimately )?generated|expanded) from:? [^()]*\)|\(reason:`)
 )
 
-// behind returns the rest of a line after an address. The address must be a whole word; case does
+// restAfter returns the rest of a line after an address. The address must be a whole word; case does
 // not matter.
-func behind(line, address string) (rest string, named bool) {
+func restAfter(line, address string) (rest string, named bool) {
 	if address == "" || len(line) < len(address) {
 		return "", false
 	}
@@ -149,11 +149,11 @@ func behind(line, address string) (rest string, named bool) {
 	return strings.TrimLeft(line[end:], `"'>):., `+"\t"), true
 }
 
-func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+func indentWidth(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
-func subjectAction(subject string) Action {
+func subjectAction(subject string) ReportAction {
 	subject = strings.ToLower(strings.TrimSpace(subject))
-	for _, s := range subjects {
+	for _, s := range reportSubjects {
 		if strings.HasPrefix(subject, s.words) {
 			return s.action
 		}
@@ -171,10 +171,10 @@ func isDaemon(from string) bool {
 }
 
 // proseRecipients returns the recipients that a report is about, without duplicates.
-func proseRecipients(doc *message.Document, lines []string) (list []string) {
+func proseRecipients(doc *message.ParsedMessage, lines []string) (list []string) {
 	seen := map[string]bool{}
 	add := func(email string) {
-		email = address(email)
+		email = parseAddress(email)
 		if email != "" && !seen[strings.ToLower(email)] && len(list) < maxReportRecipients {
 			seen[strings.ToLower(email)] = true
 			list = append(list, email)
@@ -202,7 +202,7 @@ func proseRecipients(doc *message.Document, lines []string) (list []string) {
 func replyLine(lines []string) string {
 	for _, line := range lines {
 		if replyPattern.MatchString(line) || codePattern.MatchString(line) {
-			return clean(line)
+			return printableLine(line)
 		}
 	}
 	return ""

@@ -46,9 +46,9 @@ func firstCode(pattern *regexp.Regexp, v string) string {
 	return ""
 }
 
-// judged returns the most specific code. The code of the server that rejected the message, found in
+// specificStatus returns the most specific code. The code of the server that rejected the message, found in
 // its diagnostic, comes before the code of the reporting server. A generic code counts as missing.
-func judged(status, diagnostic string) string {
+func specificStatus(status, diagnostic string) string {
 	own := firstCode(ownPattern, diagnostic)
 	switch {
 	case strings.HasPrefix(status, "4.") && !isGeneric(status):
@@ -102,7 +102,7 @@ func isHardCode(code string) bool {
 func (p RecipientReport) Reason() string {
 	code := p.Status
 	switch {
-	case hasWords(p.Diagnostic) && (code == "" || enhancedCode(p.Diagnostic) != "" || contradicts(p.Diagnostic, code)):
+	case hasWords(p.Diagnostic) && (code == "" || enhancedCode(p.Diagnostic) != "" || contradictsCode(p.Diagnostic, code)):
 		return p.Diagnostic
 	case hasWords(p.Diagnostic):
 		return code + " " + p.Diagnostic
@@ -112,11 +112,11 @@ func (p RecipientReport) Reason() string {
 	if code == "" {
 		return "The message bounced without a reason"
 	}
-	return meaning(p.Status) + " (" + code + ")"
+	return meaningOf(p.Status) + " (" + code + ")"
 }
 
-// contradicts reports whether a text begins with a reply of another class than code.
-func contradicts(text, code string) bool {
+// contradictsCode reports whether a text begins with a reply of another class than code.
+func contradictsCode(text, code string) bool {
 	reply := replyPattern.FindString(text)
 	return reply != "" && reply[0] != code[0]
 }
@@ -125,8 +125,8 @@ func hasWords(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' || r >= 0xa0 }) >= 0
 }
 
-// meanings are texts for codes without their class (RFC 3463 section 3), the more specific first.
-var meanings = []struct{ code, text string }{
+// codeMeanings are texts for codes without their class (RFC 3463 section 3), the more specific first.
+var codeMeanings = []struct{ code, text string }{
 	{"1.1", "The mailbox does not exist"},
 	{"1.2", "The domain does not exist or accepts no mail"},
 	{"1.3", "The address is not valid"},
@@ -149,10 +149,10 @@ var meanings = []struct{ code, text string }{
 	{"7.", "The message was refused by a policy"},
 }
 
-// meaning returns a code in words.
-func meaning(code string) string {
+// meaningOf returns a code in words.
+func meaningOf(code string) string {
 	if len(code) > 2 {
-		for _, m := range meanings {
+		for _, m := range codeMeanings {
 			if detail := code[2:]; detail == m.code || strings.HasSuffix(m.code, ".") && strings.HasPrefix(detail, m.code) {
 				return m.text
 			}

@@ -18,12 +18,12 @@ const (
 	maxDiagnostic       = 500       // octets
 )
 
-// Action is what happened according to a report (RFC 3464 section 2.3.3).
-type Action uint8
+// ReportAction is what happened according to a report (RFC 3464 section 2.3.3).
+type ReportAction uint8
 
 // The values of the Action field (RFC 3464 section 2.3.3).
 const (
-	ActionUnknown Action = iota
+	ActionUnknown ReportAction = iota
 	ActionFailed
 	ActionDelayed
 	ActionDelivered
@@ -31,162 +31,162 @@ const (
 	ActionExpanded
 )
 
-var actions = map[string]Action{
+var actionNames = map[string]ReportAction{
 	"failed": ActionFailed, "delayed": ActionDelayed, "delivered": ActionDelivered,
 	"relayed": ActionRelayed, "expanded": ActionExpanded,
 }
 
-// Report is a delivery status notification.
-type Report struct {
+// StatusReport is a delivery status notification.
+type StatusReport struct {
 	ReportingMTA string
 	MessageID    string            // of the returned message, without brackets; "" if it is not enclosed
-	Standard     bool              // RFC 3464; else read from prose
+	IsStandard   bool              // RFC 3464; else read from prose
 	Recipients   []RecipientReport // at least one
 }
 
 // RecipientReport is what a Report says about one recipient.
 type RecipientReport struct {
-	Recipient  string // Original-Recipient, else Final-Recipient, without its type; may be empty in prose
-	Final      string // Final-Recipient
-	Action     Action
-	Status     string // most specific enhanced code, such as "5.1.1"; "" if there were only generic ones
-	Diagnostic string // words of the last server, else of the report's text, on one line
-	RemoteMTA  string
+	Recipient      string // Original-Recipient, else Final-Recipient, without its type; may be empty in prose
+	FinalRecipient string // Final-Recipient
+	Action         ReportAction
+	Status         string // most specific enhanced code, such as "5.1.1"; "" if there were only generic ones
+	Diagnostic     string // words of the last server, else of the report's text, on one line
+	RemoteMTA      string
 }
 
 // ReadReport reads a report from a message; false means that the message is not a report. Its cost
 // is linear in len(raw), and at most 100 recipients are read. Its content is not trusted. Only the
 // address that the report came to proves that it is about a message of ours (ReadReturnPath).
-func ReadReport(raw []byte) (Report, bool) {
+func ReadReport(raw []byte) (StatusReport, bool) {
 	doc := message.Parse(raw)
-	var r Report
+	var r StatusReport
 	for _, a := range doc.Attachments {
 		switch a.ContentType {
 		case "message/delivery-status", "message/global-delivery-status":
-			if !r.Standard {
-				r.readStatus(cut(attachment(raw, a), maxReportBytes), doc.Text)
-				r.Standard = len(r.Recipients) > 0
+			if !r.IsStandard {
+				r.readStatus(firstBytes(attachmentBytes(raw, a), maxReportBytes), doc.Text)
+				r.IsStandard = len(r.Recipients) > 0
 			}
 		case "message/rfc822", "message/global", "text/rfc822-headers", "message/global-headers":
 			if r.MessageID == "" {
-				r.MessageID = enclosedID(attachment(raw, a))
+				r.MessageID = enclosedID(attachmentBytes(raw, a))
 			}
 		}
 	}
-	if !r.Standard {
+	if !r.IsStandard {
 		r.Recipients = readProse(doc)
 	}
 	return r, len(r.Recipients) > 0
 }
 
-func attachment(raw []byte, a message.Attachment) []byte {
+func attachmentBytes(raw []byte, a message.Attachment) []byte {
 	content, _ := message.AttachmentBytes(raw, a.ID)
 	return content
 }
 
-func cut(b []byte, max int) []byte { return b[:min(len(b), max)] }
+func firstBytes(b []byte, max int) []byte { return b[:min(len(b), max)] }
 
 // enclosedID reads the Message-ID of a message, or of its header alone.
 func enclosedID(mail []byte) string {
-	return message.Parse(cut(mail, 64<<10)).MessageID
+	return message.Parse(firstBytes(mail, 64<<10)).MessageID
 }
 
-// group holds the fields of one recipient.
-type group struct {
+// recipientFields holds the fields of one recipient.
+type recipientFields struct {
 	RecipientReport
-	actual string // X-Actual-Recipient of sendmail
-	vague  bool   // the Diagnostic-Code is from the reporting machine, not from a mail server
-	again  bool   // further attempts will follow
+	actualRecipient string // X-Actual-Recipient of sendmail
+	isVague         bool   // the Diagnostic-Code is from the reporting machine, not from a mail server
+	willRetry       bool   // further attempts will follow
 }
 
 // readStatus reads the groups of fields of RFC 3464 section 2.1. Groups are separated by their
 // fields, not only by blank lines, because some senders omit the blank lines.
-func (r *Report) readStatus(status []byte, text string) {
-	var present group
-	var groups []group
+func (r *StatusReport) readStatus(status []byte, text string) {
+	var present recipientFields
+	var groups []recipientFields
 	flush := func() {
 		if present.Recipient != "" && len(groups) < maxReportRecipients {
 			groups = append(groups, present)
 		}
-		present = group{}
+		present = recipientFields{}
 	}
 	for name, value := range statusFields(string(status)) {
 		switch name {
 		case "":
 			flush()
 		case "reporting-mta":
-			r.ReportingMTA = clean(withoutType(value))
+			r.ReportingMTA = printableLine(withoutType(value))
 		case "final-recipient":
-			if present.Final != "" {
+			if present.FinalRecipient != "" {
 				flush()
 			}
 		}
-		present.take(name, value)
+		present.addField(name, value)
 	}
 	flush()
 	lines := proseLines(text)
 	for _, g := range groups {
-		r.Recipients = append(r.Recipients, g.settle(lines, len(groups) == 1))
+		r.Recipients = append(r.Recipients, g.completeReport(lines, len(groups) == 1))
 	}
 }
 
-func (g *group) take(name, value string) {
+func (g *recipientFields) addField(name, value string) {
 	switch name {
 	case "final-recipient":
-		g.Final = address(value)
+		g.FinalRecipient = parseAddress(value)
 		if g.Recipient == "" {
-			g.Recipient = g.Final
+			g.Recipient = g.FinalRecipient
 		}
 	case "original-recipient":
-		if original := address(value); original != "" {
+		if original := parseAddress(value); original != "" {
 			g.Recipient = original
 		}
 	case "x-actual-recipient":
-		g.actual = address(value)
+		g.actualRecipient = parseAddress(value)
 	case "action":
 		word, _, _ := strings.Cut(strings.ToLower(value), " ")
-		g.Action = actions[strings.Trim(word, "();")]
+		g.Action = actionNames[strings.Trim(word, "();")]
 	case "status":
 		g.Status = enhancedCode(value)
 	case "diagnostic-code":
-		g.Diagnostic = clean(withoutType(value))
-		g.vague = strings.HasPrefix(strings.ToLower(value), "x-unix")
+		g.Diagnostic = printableLine(withoutType(value))
+		g.isVague = strings.HasPrefix(strings.ToLower(value), "x-unix")
 	case "remote-mta":
-		g.RemoteMTA = clean(withoutType(value))
+		g.RemoteMTA = printableLine(withoutType(value))
 	case "will-retry-until":
-		g.again = true
+		g.willRetry = true
 	}
 }
 
-// settle completes the report from other fields and from the lines of the text part. alone means
+// completeReport completes the report from other fields and from the lines of the text part. alone means
 // that the report is about no other recipient.
-func (g group) settle(lines []string, alone bool) RecipientReport {
+func (g recipientFields) completeReport(lines []string, alone bool) RecipientReport {
 	p := g.RecipientReport
-	if g.vague || !hasWords(p.Diagnostic) {
-		why := reasonFor(lines, p.Final, p.Recipient, g.actual)
+	if g.isVague || !hasWords(p.Diagnostic) {
+		why := reasonFor(lines, p.FinalRecipient, p.Recipient, g.actualRecipient)
 		if why == "" && alone {
 			why = replyLine(lines)
 		}
 		p.Diagnostic = cmp.Or(why, p.Diagnostic)
 	}
 	class := cmp.Or(p.Status, enhancedCode(p.Diagnostic))
-	p.Status = judged(p.Status, p.Diagnostic)
+	p.Status = specificStatus(p.Status, p.Diagnostic)
 	if p.Action == ActionUnknown && class != "" {
-		p.Action = map[byte]Action{'2': ActionDelivered, '4': ActionDelayed, '5': ActionFailed}[class[0]]
+		p.Action = map[byte]ReportAction{'2': ActionDelivered, '4': ActionDelayed, '5': ActionFailed}[class[0]]
 	}
-	if p.Action == ActionDelayed && p.Status == "4.4.7" && !g.again && endedWords.MatchString(strings.ToLower(p.Diagnostic)) {
+	if p.Action == ActionDelayed && p.Status == "4.4.7" && !g.willRetry && endedWords.MatchString(strings.ToLower(p.Diagnostic)) {
 		p.Action = ActionFailed // OpenSMTPD writes "delayed" when it gives up
 	}
 	return p
 }
 
-// Names returns the names of the recipient in the report, the most likely first.
-func (p RecipientReport) Names() []string {
+// RecipientNames returns the names of the recipient in the report, the most likely first.
+func (p RecipientReport) RecipientNames() []string {
 	decoded := escapePattern.ReplaceAllStringFunc(p.Recipient, func(escape string) string {
 		n, _ := strconv.ParseUint(strings.Trim(escape, `+\x{}`), 16, 21) // cannot fail: the pattern matched
 		return string(rune(n))
 	})
-	return []string{p.Recipient, decoded, p.Final}
+	return []string{p.Recipient, decoded, p.FinalRecipient}
 }
 
 // escapePattern finds escapes of ORCPT (RFC 3461 section 4, RFC 6533 section 3). Some servers
@@ -226,17 +226,17 @@ func withoutType(v string) string {
 	return v
 }
 
-// address parses "rfc822; <a@b>".
-func address(v string) string {
+// parseAddress parses "rfc822; <a@b>".
+func parseAddress(v string) string {
 	v = strings.Trim(withoutType(v), " <>")
 	if len(v) > 320 || strings.ContainsAny(v, " \t") {
 		return ""
 	}
-	return clean(v)
+	return printableLine(v)
 }
 
-// clean returns v as one printable line.
-func clean(v string) string {
+// printableLine returns v as one printable line.
+func printableLine(v string) string {
 	v = strings.ToValidUTF8(v, "\uFFFD")
 	v = strings.Join(strings.FieldsFunc(v, func(r rune) bool { return r <= ' ' || r >= 0x7f && r < 0xa0 }), " ")
 	if len(v) > maxDiagnostic {

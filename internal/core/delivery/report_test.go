@@ -23,46 +23,46 @@ const postfixStatus = "Reporting-MTA: dns; mx.example\r\nX-Postfix-Queue-ID: 1\r
 
 func TestReadReport(t *testing.T) {
 	bob := RecipientReport{
-		Recipient: "Bob@x.example", Final: "bob@y.example", Action: ActionFailed, Status: "5.1.1",
+		Recipient: "Bob@x.example", FinalRecipient: "bob@y.example", Action: ActionFailed, Status: "5.1.1",
 		Diagnostic: "550 5.1.1 <bob@y.example>: Recipient address rejected: User unknown", RemoteMTA: "mx.y.example",
 	}
 	for _, c := range []struct {
 		name, raw string
-		want      Report
+		want      StatusReport
 	}{
-		{"postfix", dsn(postfixStatus), Report{"mx.example", "m1@inbox.example", true, []RecipientReport{bob}}},
+		{"postfix", dsn(postfixStatus), StatusReport{"mx.example", "m1@inbox.example", true, []RecipientReport{bob}}},
 		{"LF and lower case", strings.ReplaceAll(strings.Replace(dsn(postfixStatus), "Action: failed", "ACTION:Failed (really)", 1), "\r\n", "\n"),
-			Report{"mx.example", "m1@inbox.example", true, []RecipientReport{bob}}},
+			StatusReport{"mx.example", "m1@inbox.example", true, []RecipientReport{bob}}},
 		{"without blank lines", dsn("Reporting-MTA: dns; mx.example\r\nFinal-Recipient: rfc822; <a@x>\r\nStatus: 4.2.2 (full)\r\nFinal-Recipient: b@x\r\nAction: relayed\r\nDiagnostic-Code: smtp; 250 2.1.5 ok"),
-			Report{"mx.example", "m1@inbox.example", true, []RecipientReport{
-				{Recipient: "a@x", Final: "a@x", Action: ActionDelayed, Status: "4.2.2"},
-				{Recipient: "b@x", Final: "b@x", Action: ActionRelayed, Status: "2.1.5", Diagnostic: "250 2.1.5 ok"},
+			StatusReport{"mx.example", "m1@inbox.example", true, []RecipientReport{
+				{Recipient: "a@x", FinalRecipient: "a@x", Action: ActionDelayed, Status: "4.2.2"},
+				{Recipient: "b@x", FinalRecipient: "b@x", Action: ActionRelayed, Status: "2.1.5", Diagnostic: "250 2.1.5 ok"},
 			}}},
 		{"code only in the diagnostic", dsn("\r\nFinal-Recipient: rfc822; a@x\r\nDiagnostic-Code: X-Notes; 550 5.7.1 from 10.5.1.1\x01\r\n"),
-			Report{"", "m1@inbox.example", true, []RecipientReport{{Recipient: "a@x", Final: "a@x", Action: ActionFailed, Status: "5.7.1", Diagnostic: "550 5.7.1 from 10.5.1.1"}}}},
+			StatusReport{"", "m1@inbox.example", true, []RecipientReport{{Recipient: "a@x", FinalRecipient: "a@x", Action: ActionFailed, Status: "5.7.1", Diagnostic: "550 5.7.1 from 10.5.1.1"}}}},
 		{"exim", "From: Mail Delivery System <Mailer-Daemon@x.example>\nSubject: Mail delivery failed: returning message to sender\nX-Failed-Recipients: a@y.example, b@y.example\n\n" +
 			"A message that you sent could not be delivered.\n\n  a@y.example\n    host mx.y.example [1.5.1.2]: 550 5.7.1 rejected\n",
-			Report{"", "", false, []RecipientReport{
-				{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed, Status: "5.7.1", Diagnostic: "host mx.y.example [1.5.1.2]: 550 5.7.1 rejected"},
-				{Recipient: "b@y.example", Final: "b@y.example", Action: ActionFailed, Status: "5.7.1", Diagnostic: "host mx.y.example [1.5.1.2]: 550 5.7.1 rejected"},
+			StatusReport{"", "", false, []RecipientReport{
+				{Recipient: "a@y.example", FinalRecipient: "a@y.example", Action: ActionFailed, Status: "5.7.1", Diagnostic: "host mx.y.example [1.5.1.2]: 550 5.7.1 rejected"},
+				{Recipient: "b@y.example", FinalRecipient: "b@y.example", Action: ActionFailed, Status: "5.7.1", Diagnostic: "host mx.y.example [1.5.1.2]: 550 5.7.1 rejected"},
 			}}},
 		{"qmail", "From: MAILER-DAEMON@q.example\nSubject: failure notice\n\nHi. This is the qmail-send program at q.example.\n\n<a@y.example>:\n1.2.3.4 does not like recipient.\nRemote host said: 550 no such user\n\n" +
 			"<b@y.example>:\nThis address no longer accepts mail. (#5.2.1)\n\n--- Below this line is a copy of the message.\n\nTo: <z@y.example>\n",
-			Report{"", "", false, []RecipientReport{
-				{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed, Diagnostic: "1.2.3.4 does not like recipient. Remote host said: 550 no such user"},
-				{Recipient: "b@y.example", Final: "b@y.example", Action: ActionFailed, Status: "5.2.1", Diagnostic: "This address no longer accepts mail. (#5.2.1)"},
+			StatusReport{"", "", false, []RecipientReport{
+				{Recipient: "a@y.example", FinalRecipient: "a@y.example", Action: ActionFailed, Diagnostic: "1.2.3.4 does not like recipient. Remote host said: 550 no such user"},
+				{Recipient: "b@y.example", FinalRecipient: "b@y.example", Action: ActionFailed, Status: "5.2.1", Diagnostic: "This address no longer accepts mail. (#5.2.1)"},
 			}}},
 		{"two in a list", "From: Mailer-Daemon@x.example\nSubject: Mail delivery failed\n\n  a@y.example\n  b@y.example\n    Unrouteable address\n",
-			Report{"", "", false, []RecipientReport{
-				{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed},
-				{Recipient: "b@y.example", Final: "b@y.example", Action: ActionFailed, Diagnostic: "Unrouteable address"},
+			StatusReport{"", "", false, []RecipientReport{
+				{Recipient: "a@y.example", FinalRecipient: "a@y.example", Action: ActionFailed},
+				{Recipient: "b@y.example", FinalRecipient: "b@y.example", Action: ActionFailed, Diagnostic: "Unrouteable address"},
 			}}},
 		{"a reply that names the recipient again", "From: MAILER-DAEMON@y.example\nSubject: Failure Notice\n\n<a@y.example>:\n554: delivery error: no such account (a@y.example)\n",
-			Report{"", "", false, []RecipientReport{{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed, Diagnostic: "554: delivery error: no such account (a@y.example)"}}}},
+			StatusReport{"", "", false, []RecipientReport{{Recipient: "a@y.example", FinalRecipient: "a@y.example", Action: ActionFailed, Diagnostic: "554: delivery error: no such account (a@y.example)"}}}},
 		{"on the recipient's own line", "From: <>\nSubject: Undelivered Mail\n\n<a@y.example>: host mx.y.example said: 550 5.1.1 no\n",
-			Report{"", "", false, []RecipientReport{{Recipient: "a@y.example", Final: "a@y.example", Action: ActionFailed, Status: "5.1.1", Diagnostic: "host mx.y.example said: 550 5.1.1 no"}}}},
+			StatusReport{"", "", false, []RecipientReport{{Recipient: "a@y.example", FinalRecipient: "a@y.example", Action: ActionFailed, Status: "5.1.1", Diagnostic: "host mx.y.example said: 550 5.1.1 no"}}}},
 		{"delay in prose", "From: postmaster@q.example\nSubject: Warning: message 1 delayed 24 hours\n\nstill trying\n",
-			Report{"", "", false, []RecipientReport{{Action: ActionDelayed}}}},
+			StatusReport{"", "", false, []RecipientReport{{Action: ActionDelayed}}}},
 	} {
 		got, ok := ReadReport([]byte(c.raw))
 		if !ok || !reflect.DeepEqual(got, c.want) {
@@ -78,7 +78,7 @@ func TestReadReportOfPostfix(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, ok := ReadReport(raw)
-	if !ok || !r.Standard || r.MessageID != "m1@inbox.example" || r.ReportingMTA != "pf.dest.test" || len(r.Recipients) != 2 {
+	if !ok || !r.IsStandard || r.MessageID != "m1@inbox.example" || r.ReportingMTA != "pf.dest.test" || len(r.Recipients) != 2 {
 		t.Fatalf("%v %+v", ok, r)
 	}
 	for i, want := range []string{
@@ -160,7 +160,7 @@ func FuzzReadReport(f *testing.F) {
 			t.Fatalf("%v %d", ok, len(r.Recipients))
 		}
 		for _, p := range r.Recipients {
-			for _, s := range []string{p.Recipient, p.Final, p.Diagnostic, p.RemoteMTA, p.Status} {
+			for _, s := range []string{p.Recipient, p.FinalRecipient, p.Diagnostic, p.RemoteMTA, p.Status} {
 				if !utf8.ValidString(s) || len(s) > maxDiagnostic || strings.ContainsAny(s, "\r\n\x00") {
 					t.Fatalf("%q", s)
 				}
@@ -169,7 +169,7 @@ func FuzzReadReport(f *testing.F) {
 				t.Fatalf("%+v is told as %q", p, why)
 			}
 			p.IsHard()
-			if p.Status != "" && (enhancedCode(p.Status) != p.Status || p.Action == ActionUnknown && r.Standard) {
+			if p.Status != "" && (enhancedCode(p.Status) != p.Status || p.Action == ActionUnknown && r.IsStandard) {
 				t.Fatalf("%+v", p)
 			}
 		}

@@ -36,12 +36,12 @@ var (
 	sharedTag = tagForm{"-", "return path", 12}
 )
 
-// Returned is what a return path identifies.
-type Returned struct {
-	Inbox     string
-	Message   int64
-	Recipient int  // index in the message's recipients, or OwnersCopy
-	Shared    bool // all recipients of the copy knew the path, so it does not prove Recipient
+// ReturnTarget is what a return path identifies.
+type ReturnTarget struct {
+	Inbox          string
+	MessageID      int64
+	RecipientIndex int  // index in the message's recipients, or OwnersCopy
+	IsShared       bool // all recipients of the copy knew the path, so it does not prove Recipient
 }
 
 // ReturnPath returns the envelope sender of one recipient's copy: the inbox's own address with a
@@ -55,7 +55,7 @@ func ReturnPath(secret []byte, inbox string, message int64, recipient int) strin
 		return inbox
 	}
 	name := strconv.FormatInt(message, 36) + ownTag.separator + strconv.FormatInt(int64(recipient), 36)
-	path := inbox[:at] + tagMark + name + ownTag.separator + ownTag.mac(secret, inbox, name) + inbox[at:]
+	path := inbox[:at] + tagMark + name + ownTag.separator + ownTag.signName(secret, inbox, name) + inbox[at:]
 	if len(path) > maxAddress {
 		return inbox
 	}
@@ -64,19 +64,19 @@ func ReturnPath(secret []byte, inbox string, message int64, recipient int) strin
 
 // ReadReturnPath parses the recipient of a bounce that ReturnPath made. False means that secret did
 // not sign it. The case of the address may have changed on its way.
-func ReadReturnPath(secret []byte, address string) (Returned, bool) {
+func ReadReturnPath(secret []byte, address string) (ReturnTarget, bool) {
 	inbox, tag := splitTag(address)
 	for _, form := range []tagForm{ownTag, sharedTag} {
-		name, mac, ok := form.split(tag)
-		if !ok || !hmac.Equal([]byte(mac), []byte(form.mac(secret, inbox, name))) {
+		name, mac, ok := form.splitTag(tag)
+		if !ok || !hmac.Equal([]byte(mac), []byte(form.signName(secret, inbox, name))) {
 			continue
 		}
 		id, index, _ := strings.Cut(name, form.separator)
 		message, err1 := strconv.ParseInt(id, 36, 64)
 		n, err2 := strconv.ParseInt(index, 36, 32)
-		return Returned{inbox, message, int(n), form == sharedTag}, err1 == nil && err2 == nil
+		return ReturnTarget{inbox, message, int(n), form == sharedTag}, err1 == nil && err2 == nil
 	}
-	return Returned{}, false
+	return ReturnTarget{}, false
 }
 
 // LooksLikeReturnPath reports whether the address has a tag in one of our forms, whoever signed it.
@@ -100,8 +100,8 @@ func splitTag(address string) (inbox, tag string) {
 	return address[:mark] + address[at:], address[mark+len(tagMark) : at]
 }
 
-// split splits a tag of this form without verifying its MAC.
-func (f tagForm) split(tag string) (name, mac string, ok bool) {
+// splitTag splits a tag of this form without verifying its MAC.
+func (f tagForm) splitTag(tag string) (name, mac string, ok bool) {
 	end := strings.LastIndex(tag, f.separator)
 	if end < 0 || len(tag)-end-1 != f.macLength {
 		return "", "", false
@@ -109,8 +109,8 @@ func (f tagForm) split(tag string) (name, mac string, ok bool) {
 	return tag[:end], tag[end+1:], true
 }
 
-// mac signs the name in a tag for one inbox. The case of the inbox address does not matter.
-func (f tagForm) mac(secret []byte, inbox, name string) string {
+// signName signs the name in a tag for one inbox. The case of the inbox address does not matter.
+func (f tagForm) signName(secret []byte, inbox, name string) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(f.purpose + "\x00" + strings.ToLower(inbox) + "\x00" + name))
 	return strings.ToLower(base32.StdEncoding.EncodeToString(mac.Sum(nil))[:f.macLength])

@@ -17,7 +17,7 @@ func TestReturnPath(t *testing.T) {
 			t.Fatalf("%s: %d octets", path, len(path))
 		}
 		for _, p := range []string{path, strings.ToUpper(path)} {
-			if got, ok := ReadReturnPath(secret, p); !ok || got != (Returned{inbox, id, rcpt, false}) || !LooksLikeReturnPath(p) {
+			if got, ok := ReadReturnPath(secret, p); !ok || got != (ReturnTarget{inbox, id, rcpt, false}) || !LooksLikeReturnPath(p) {
 				t.Fatalf("%s: %+v %v", p, got, ok)
 			}
 		}
@@ -51,7 +51,7 @@ func TestReturnPathsStayWhatTheyAre(t *testing.T) {
 	if got := ReturnPath([]byte("s"), "a@x.example", 12345, 99); got != "a+b9ix=2r=v26kqna3@x.example" {
 		t.Error(got)
 	}
-	for path, want := range map[string]Returned{
+	for path, want := range map[string]ReturnTarget{
 		"a+b9ix=2r=v26kqna3@x.example":     {"a@x.example", 12345, 99, false},
 		"a+b9ix-2r-vcc5e6hnnryk@x.example": {"a@x.example", 12345, 99, true}, // of ADR 0014
 	} {

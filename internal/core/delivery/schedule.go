@@ -14,17 +14,17 @@ var DefaultDelays = []time.Duration{
 // DefaultRetryFor is how long after its acceptance a message is retried.
 const DefaultRetryFor = 48 * time.Hour
 
-// Schedule decides when to retry. The zero value is the default.
-type Schedule struct {
-	Delays []time.Duration // after the first, second, ... attempt; the last repeats
-	For    time.Duration   // after acceptance
+// RetrySchedule decides when to retry. The zero value is the default.
+type RetrySchedule struct {
+	RetryDelays []time.Duration // after the first, second, ... attempt; the last repeats
+	MaxAge      time.Duration   // after acceptance
 }
 
-// Next returns when to retry a message after attempts (1 or more) attempts. accepted is when the
+// NextRetry returns when to retry a message after attempts (1 or more) attempts. accepted is when the
 // message was accepted. jitter in [0,1) spreads the wait over ±10 %. A wait beyond the end is
 // shortened, so that the last attempt is made at the end. False means that the end is reached.
-func (s Schedule) Next(attempts int, accepted, now time.Time, jitter float64) (time.Time, bool) {
-	delays, lasts := s.Delays, s.For
+func (s RetrySchedule) NextRetry(attempts int, accepted, now time.Time, jitter float64) (time.Time, bool) {
+	delays, lasts := s.RetryDelays, s.MaxAge
 	if len(delays) == 0 {
 		delays = DefaultDelays
 	}

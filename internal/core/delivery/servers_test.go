@@ -113,8 +113,8 @@ func TestLayouts(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n got %q\nwant %q", name, got, c.want)
 		}
-		if name == "escaped original" && r.Recipients[0].Names()[1] != "jürgen+x@far.example" {
-			t.Errorf("%q", r.Recipients[0].Names())
+		if name == "escaped original" && r.Recipients[0].RecipientNames()[1] != "jürgen+x@far.example" {
+			t.Errorf("%q", r.Recipients[0].RecipientNames())
 		}
 	}
 }

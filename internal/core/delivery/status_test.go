@@ -18,7 +18,7 @@ func TestStatus(t *testing.T) {
 }
 
 type story struct {
-	recipients []Recipient
+	recipients []RecipientState
 	unsigned   bool
 }
 
@@ -31,20 +31,20 @@ func (s *story) play(t *testing.T, d *datadriven.TestData) string {
 		*s = story{unsigned: slices.Contains(args, "unsigned")}
 		for _, email := range args {
 			if email != "unsigned" {
-				s.recipients = append(s.recipients, Recipient{Email: email, Status: Queued})
+				s.recipients = append(s.recipients, RecipientState{Email: email, Status: StatusQueued})
 			}
 		}
 		return s.String()
 	}
-	i := slices.IndexFunc(s.recipients, func(r Recipient) bool { return r.Email == args[0] })
+	i := slices.IndexFunc(s.recipients, func(r RecipientState) bool { return r.Email == args[0] })
 	r := &s.recipients[i]
 	switch d.Cmd {
 	case "attempt":
-		o := Outcome(slices.Index(outcomeNames[:], args[1]))
-		if !r.Status.Final() {
+		o := AttemptOutcome(slices.Index(outcomeNames[:], args[1]))
+		if !r.Status.IsFinal() {
 			r.Error = d.Input
 		}
-		r.Status = r.Status.After(o, slices.Contains(args, "expired"), !s.unsigned)
+		r.Status = r.Status.AfterAttempt(o, slices.Contains(args, "expired"), !s.unsigned)
 	case "bounce":
 		if now := r.Status.AfterBounce(); now != r.Status {
 			r.Status, r.Error = now, d.Input
@@ -60,7 +60,7 @@ func (s *story) String() string {
 	for _, r := range s.recipients {
 		words = append(words, r.Email+" "+r.Status.String())
 	}
-	status, sendError := Message(s.recipients, s.unsigned)
+	status, sendError := MessageStatus(s.recipients, s.unsigned)
 	line := fmt.Sprintf("message %s", status)
 	if sendError != "" {
 		line += ": " + sendError

@@ -31,7 +31,7 @@ func newStory(t *testing.T) *story {
 }
 
 // do expects cmd to succeed (kind Internal) or to fail with kind.
-func (s *story) do(cmd domain.Command, kind fault.Kind) {
+func (s *story) do(cmd domain.Command, kind fault.ErrorKind) {
 	s.t.Helper()
 	evs, err := domain.Decide(s.state, cmd, domain.Env{Now: s.now})
 	if err == nil != (kind == fault.Internal) || err != nil && !fault.Is(err, kind) {
@@ -43,7 +43,7 @@ func (s *story) do(cmd domain.Command, kind fault.Kind) {
 	}
 }
 
-func (s *story) is(status domain.Status, account account.ID) {
+func (s *story) is(status domain.ClaimStatus, account account.ID) {
 	s.t.Helper()
 	if s.state.Status != status || s.state.Account != account {
 		s.t.Fatalf("%v of %v, want %v of %v", s.state.Status, s.state.Account, status, account)
@@ -53,56 +53,56 @@ func (s *story) is(status domain.Status, account account.ID) {
 const ok = fault.Internal
 
 func claim(id account.ID, token string) domain.Claim {
-	return domain.Claim{Account: id, Token: token, Keys: []domain.Key{{Selector: token}}}
+	return domain.Claim{Account: id, Token: token, Keys: []domain.DKIMKey{{Selector: token}}}
 }
 
 // seen is a check in which DNS answered for every record.
-func seen(token string, found domain.Found) domain.Checked {
-	return domain.Checked{Token: token, Known: 0xffff, Found: found}
+func seen(token string, found domain.RecordSet) domain.ReportCheck {
+	return domain.ReportCheck{Token: token, AnsweredRecords: 0xffff, FoundRecords: found}
 }
 
 func TestOneAccountPerDomain(t *testing.T) {
 	s := newStory(t)
 	s.do(claim(ada, "a"), ok)
-	s.is(domain.Pending, ada)
+	s.is(domain.StatusPending, ada)
 	s.do(claim(ada, "a"), fault.Refused) // twice
 	s.do(claim(bob, "b"), fault.Refused) // pending, and not proven
 	s.do(seen("a", both), ok)
-	s.is(domain.Verified, ada)
+	s.is(domain.StatusVerified, ada)
 	proven := claim(bob, "b")
-	proven.Proven = true
+	proven.OwnershipProven = true
 	s.do(proven, fault.Refused) // while ada's records exist
 	s.do(domain.Release{Account: bob}, fault.NotFound)
 	s.do(domain.Release{Account: ada}, ok)
-	if !s.rows.Drop || !s.rows.Clear || s.state.Claimed() || s.state.Token != "" {
+	if !s.rows.DropRecord || !s.rows.ClearInboxes || s.state.IsClaimed() || s.state.OwnershipToken != "" {
 		t.Errorf("released: %+v, rows %+v", s.state, s.rows)
 	}
 	s.do(claim(bob, "b"), ok)
-	s.is(domain.Pending, bob)
+	s.is(domain.StatusPending, bob)
 }
 
 // TestProofWinsOverAClaimWithout checks that a claim that was never verified, or whose records are
 // missing, is replaced.
 func TestProofWinsOverAClaimWithout(t *testing.T) {
 	proven := claim(bob, "b")
-	proven.Proven = true
+	proven.OwnershipProven = true
 	s := newStory(t)
 	s.do(claim(ada, "a"), ok)
 	s.do(proven, ok)
-	s.is(domain.Pending, bob)
+	s.is(domain.StatusPending, bob)
 	s.do(seen("a", both), ok) // a late report about ada's claim
-	s.is(domain.Pending, bob)
+	s.is(domain.StatusPending, bob)
 
 	s = newStory(t)
 	s.do(claim(ada, "a"), ok)
 	s.do(seen("a", both), ok)
-	s.do(domain.Attach{Account: ada, Address: "x@example.org"}, ok)
-	s.do(domain.Checked{Token: "a", Known: both, Asked: true}, ok)
-	s.is(domain.Failing, ada)
+	s.do(domain.AttachInbox{Account: ada, Address: "x@example.org"}, ok)
+	s.do(domain.ReportCheck{Token: "a", AnsweredRecords: both, OwnerAsked: true}, ok)
+	s.is(domain.StatusFailing, ada)
 	s.do(claim(bob, "b"), fault.Refused)
 	s.do(proven, ok)
-	s.is(domain.Pending, bob)
-	if s.state.Inboxes != 0 || !s.rows.Clear || s.state.Keys[0].Selector != "b" || s.state.Found != 0 || !s.state.VerifiedAt.IsZero() {
+	s.is(domain.StatusPending, bob)
+	if s.state.InboxCount != 0 || !s.rows.ClearInboxes || s.state.Keys[0].Selector != "b" || s.state.FoundRecords != 0 || !s.state.VerifiedAt.IsZero() {
 		t.Errorf("the new owner has something of the old one: %+v", s.state)
 	}
 }
@@ -110,24 +110,24 @@ func TestProofWinsOverAClaimWithout(t *testing.T) {
 func TestStatus(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		checks []domain.Checked
+		checks []domain.ReportCheck
 		every  time.Duration
-		want   domain.Status
+		want   domain.ClaimStatus
 	}{
-		{"both found", []domain.Checked{seen("a", both)}, 0, domain.Verified},
-		{"ownership alone", []domain.Checked{seen("a", domain.Ownership)}, 0, domain.Pending},
-		{"mx alone", []domain.Checked{seen("a", domain.MX|domain.SPF)}, 0, domain.Pending},
-		{"one after the other", []domain.Checked{seen("a", domain.MX), seen("a", domain.Ownership)}, 0, domain.Pending},
-		{"trouble verifies nothing", []domain.Checked{{Token: "a", Known: domain.MX, Found: both}}, 0, domain.Pending},
-		{"a flap", []domain.Checked{seen("a", both), seen("a", 0), seen("a", both)}, 24 * time.Hour, domain.Verified},
-		{"gone within the grace", []domain.Checked{seen("a", both), seen("a", 0), seen("a", 0)}, 47 * time.Hour, domain.Verified},
-		{"gone for good", []domain.Checked{seen("a", both), seen("a", 0), seen("a", 0)}, 48 * time.Hour, domain.Failing},
-		{"half gone for good", []domain.Checked{seen("a", both), seen("a", domain.MX), seen("a", domain.MX)}, 48 * time.Hour, domain.Failing},
-		{"gone, asked", []domain.Checked{seen("a", both), {Token: "a", Known: both, Asked: true}}, 0, domain.Failing},
-		{"trouble, asked", []domain.Checked{seen("a", both), {Token: "a", Asked: true}}, 0, domain.Verified},
-		{"trouble for ever", []domain.Checked{seen("a", both), {Token: "a"}, {Token: "a"}, {Token: "a"}}, 1000 * time.Hour, domain.Verified},
-		{"back", []domain.Checked{seen("a", both), seen("a", 0), seen("a", 0), seen("a", both)}, 48 * time.Hour, domain.Verified},
-		{"back is a new grace", []domain.Checked{seen("a", both), seen("a", 0), seen("a", both), seen("a", 0)}, 48 * time.Hour, domain.Verified},
+		{"both found", []domain.ReportCheck{seen("a", both)}, 0, domain.StatusVerified},
+		{"ownership alone", []domain.ReportCheck{seen("a", domain.Ownership)}, 0, domain.StatusPending},
+		{"mx alone", []domain.ReportCheck{seen("a", domain.MX|domain.SPF)}, 0, domain.StatusPending},
+		{"one after the other", []domain.ReportCheck{seen("a", domain.MX), seen("a", domain.Ownership)}, 0, domain.StatusPending},
+		{"trouble verifies nothing", []domain.ReportCheck{{Token: "a", AnsweredRecords: domain.MX, FoundRecords: both}}, 0, domain.StatusPending},
+		{"a flap", []domain.ReportCheck{seen("a", both), seen("a", 0), seen("a", both)}, 24 * time.Hour, domain.StatusVerified},
+		{"gone within the grace", []domain.ReportCheck{seen("a", both), seen("a", 0), seen("a", 0)}, 47 * time.Hour, domain.StatusVerified},
+		{"gone for good", []domain.ReportCheck{seen("a", both), seen("a", 0), seen("a", 0)}, 48 * time.Hour, domain.StatusFailing},
+		{"half gone for good", []domain.ReportCheck{seen("a", both), seen("a", domain.MX), seen("a", domain.MX)}, 48 * time.Hour, domain.StatusFailing},
+		{"gone, asked", []domain.ReportCheck{seen("a", both), {Token: "a", AnsweredRecords: both, OwnerAsked: true}}, 0, domain.StatusFailing},
+		{"trouble, asked", []domain.ReportCheck{seen("a", both), {Token: "a", OwnerAsked: true}}, 0, domain.StatusVerified},
+		{"trouble for ever", []domain.ReportCheck{seen("a", both), {Token: "a"}, {Token: "a"}, {Token: "a"}}, 1000 * time.Hour, domain.StatusVerified},
+		{"back", []domain.ReportCheck{seen("a", both), seen("a", 0), seen("a", 0), seen("a", both)}, 48 * time.Hour, domain.StatusVerified},
+		{"back is a new grace", []domain.ReportCheck{seen("a", both), seen("a", 0), seen("a", both), seen("a", 0)}, 48 * time.Hour, domain.StatusVerified},
 	} {
 		s := newStory(t)
 		s.do(claim(ada, "a"), ok)
@@ -146,36 +146,36 @@ func TestTroubleKeepsWhatWasFound(t *testing.T) {
 	s := newStory(t)
 	s.do(claim(ada, "a"), ok)
 	s.do(seen("a", both|domain.SPF|domain.DKIMRSA), ok)
-	s.do(domain.Checked{Token: "a", Known: domain.SPF | domain.DMARC, Found: domain.DMARC | domain.DKIMEd25519}, ok)
-	if want := both | domain.DKIMRSA | domain.DMARC; s.state.Found != want {
-		t.Errorf("found %b, want %b", s.state.Found, want)
+	s.do(domain.ReportCheck{Token: "a", AnsweredRecords: domain.SPF | domain.DMARC, FoundRecords: domain.DMARC | domain.DKIMEd25519}, ok)
+	if want := both | domain.DKIMRSA | domain.DMARC; s.state.FoundRecords != want {
+		t.Errorf("found %b, want %b", s.state.FoundRecords, want)
 	}
 }
 
 func TestInboxesUnderADomain(t *testing.T) {
 	s := newStory(t)
 	t1, t2, t3 := start.Add(1), start.Add(2), start.Add(3)
-	attach := domain.Attach{Account: ada, Address: "x@example.org", At: t1}
+	attach := domain.AttachInbox{Account: ada, Address: "x@example.org", At: t1}
 	s.do(attach, fault.Refused)
 	s.do(claim(ada, "a"), ok)
 	s.do(attach, fault.Refused) // pending
 	s.do(seen("a", both), ok)
-	s.do(domain.Attach{Account: bob, Address: "x@example.org"}, fault.Refused)
+	s.do(domain.AttachInbox{Account: bob, Address: "x@example.org"}, fault.Refused)
 	s.do(attach, ok)
-	attach.Noted = []time.Time{t1}
+	attach.CreationTimes = []time.Time{t1}
 	s.do(attach, ok) // again: changes nothing
-	s.do(domain.Attach{Account: ada, Address: "y@example.org", At: t1}, ok)
+	s.do(domain.AttachInbox{Account: ada, Address: "y@example.org", At: t1}, ok)
 	_, err := domain.Decide(s.state, domain.Release{Account: ada}, domain.Env{})
 	if err == nil || err.Error() != "refused: 2 inboxes use the domain example.org. Delete them first" {
 		t.Errorf("release: %v", err)
 	}
-	s.do(domain.Checked{Token: "a", Known: both, Asked: true}, ok)
-	s.do(domain.Attach{Account: ada, Address: "z@example.org"}, fault.Refused) // failing
+	s.do(domain.ReportCheck{Token: "a", AnsweredRecords: both, OwnerAsked: true}, ok)
+	s.do(domain.AttachInbox{Account: ada, Address: "z@example.org"}, fault.Refused) // failing
 	y := []time.Time{t1}
 	detach := func(address string, noted []time.Time, at time.Time, dead bool, want ...time.Time) {
 		t.Helper()
-		s.do(domain.Detach{Address: address, At: at, Dead: dead, Noted: noted}, ok)
-		left, said := s.rows.Noted(address)
+		s.do(domain.DetachInbox{Address: address, At: at, InboxGone: dead, CreationTimes: noted}, ok)
+		left, said := s.rows.NotedCreations(address)
 		if !said {
 			left = noted
 		}
@@ -189,8 +189,8 @@ func TestInboxesUnderADomain(t *testing.T) {
 	detach("y@example.org", []time.Time{t1, t2}, t1, false, t2)              // a newer inbox exists there
 	detach("y@example.org", []time.Time{{}, t3}, t2, false, time.Time{}, t3) // the first has no time: its inbox may exist
 	detach("y@example.org", []time.Time{{}, t3}, t3, false, time.Time{})
-	if s.state.Inboxes != 1 {
-		t.Errorf("%d inboxes are counted", s.state.Inboxes)
+	if s.state.InboxCount != 1 {
+		t.Errorf("%d inboxes are counted", s.state.InboxCount)
 	}
 	s.do(domain.Release{Account: ada}, fault.Refused)
 	detach("y@example.org", []time.Time{{}}, t2, true)
@@ -234,9 +234,9 @@ func TestRowsOfAGroup(t *testing.T) {
 	var rows domain.Rows
 	one := []time.Time{start}
 	for _, cmd := range []domain.Command{
-		domain.Attach{Account: ada, Address: "x@example.org", At: start}, domain.Detach{Address: "x@example.org", At: start, Noted: one},
-		domain.Attach{Account: ada, Address: "y@example.org", At: start}, domain.Detach{Address: "y@example.org", At: start, Noted: one},
-		domain.Attach{Account: ada, Address: "y@example.org", At: start},
+		domain.AttachInbox{Account: ada, Address: "x@example.org", At: start}, domain.DetachInbox{Address: "x@example.org", At: start, CreationTimes: one},
+		domain.AttachInbox{Account: ada, Address: "y@example.org", At: start}, domain.DetachInbox{Address: "y@example.org", At: start, CreationTimes: one},
+		domain.AttachInbox{Account: ada, Address: "y@example.org", At: start},
 	} {
 		evs, err := domain.Decide(s.state, cmd, domain.Env{Now: s.now})
 		if err != nil {
@@ -245,11 +245,11 @@ func TestRowsOfAGroup(t *testing.T) {
 		rows.Apply(s.state, evs)
 	}
 	for address, want := range map[string]bool{"x@example.org": false, "y@example.org": true} {
-		if got, known := rows.Noted(address); len(got) > 0 != want || !known {
+		if got, known := rows.NotedCreations(address); len(got) > 0 != want || !known {
 			t.Errorf("%s: attached %v, known %v", address, got, known)
 		}
 	}
-	if rows.Put.Inboxes != 1 || len(rows.Attach) != 1 || len(rows.Detach) != 1 {
+	if rows.PutState.InboxCount != 1 || len(rows.AttachInboxes) != 1 || len(rows.DetachInboxes) != 1 {
 		t.Errorf("rows %+v", rows)
 	}
 }

@@ -13,41 +13,41 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// Status is the state of a claim. Stored: append only.
-type Status uint8
+// ClaimStatus is the state of a claim. Stored: append only.
+type ClaimStatus uint8
 
 // A pending claim was never verified. A failing one was, but its records are missing now.
 const (
-	Pending  Status = 1
-	Verified Status = 2
-	Failing  Status = 3
+	StatusPending  ClaimStatus = 1
+	StatusVerified ClaimStatus = 2
+	StatusFailing  ClaimStatus = 3
 )
 
-func (s Status) String() string {
+func (s ClaimStatus) String() string {
 	switch s {
-	case Verified:
+	case StatusVerified:
 		return "verified"
-	case Failing:
+	case StatusFailing:
 		return "failing"
 	}
 	return "pending"
 }
 
-// Found is a set of published records. Stored: append only.
-type Found uint16
+// RecordSet is a set of published records. Stored: append only.
+type RecordSet uint16
 
 // The records of a domain, one bit each.
 const (
-	Ownership   Found = 1 << 0
-	MX          Found = 1 << 1
-	SPF         Found = 1 << 2
-	DKIMRSA     Found = 1 << 3
-	DKIMEd25519 Found = 1 << 4
-	DMARC       Found = 1 << 5
+	Ownership   RecordSet = 1 << 0
+	MX          RecordSet = 1 << 1
+	SPF         RecordSet = 1 << 2
+	DKIMRSA     RecordSet = 1 << 3
+	DKIMEd25519 RecordSet = 1 << 4
+	DMARC       RecordSet = 1 << 5
 )
 
-// needed are the records that a verified domain must have (specification, Own domains).
-const needed = Ownership | MX
+// neededRecords are the records that a verified domain must have (specification, Own domains).
+const neededRecords = Ownership | MX
 
 // Algorithm of a DKIM key. Stored: append only.
 type Algorithm uint8
@@ -58,8 +58,8 @@ const (
 	Ed25519 Algorithm = 2
 )
 
-// Key is one DKIM key of a domain. It never changes.
-type Key struct {
+// DKIMKey is one DKIM key of a domain. It never changes.
+type DKIMKey struct {
 	Selector  string
 	Algorithm Algorithm
 	Public    []byte // PKIX
@@ -67,10 +67,10 @@ type Key struct {
 }
 
 // PublicKey is the *rsa.PublicKey or ed25519.PublicKey.
-func (k Key) PublicKey() (crypto.PublicKey, error) { return x509.ParsePKIXPublicKey(k.Public) }
+func (k DKIMKey) PublicKey() (crypto.PublicKey, error) { return x509.ParsePKIXPublicKey(k.Public) }
 
 // FoundOf is the bit of a key's DNS record.
-func FoundOf(k Key) Found {
+func FoundOf(k DKIMKey) RecordSet {
 	if k.Algorithm == Ed25519 {
 		return DKIMEd25519
 	}
@@ -80,26 +80,26 @@ func FoundOf(k Key) Found {
 // State is one domain. Its owner goroutine owns it; no other may touch it. The service's own domain
 // has only keys.
 type State struct {
-	Name    string     // as returned by Fold
-	Account account.ID // that claimed it; zero: none
-	Token   string     // value of the ownership record
-	Status  Status
-	Found   Found
-	Keys    []Key
+	Name           string     // as returned by Fold
+	Account        account.ID // that claimed it; zero: none
+	OwnershipToken string     // value of the ownership record
+	Status         ClaimStatus
+	FoundRecords   RecordSet
+	Keys           []DKIMKey
 
 	ClaimedAt    time.Time
 	VerifiedAt   time.Time // when it was first verified; zero: never
 	CheckedAt    time.Time
 	MissingSince time.Time // since when a needed record of a verified domain is missing
-	Inboxes      int64     // attached; see Attach
+	InboxCount   int64     // attached; see Attach
 }
 
 // ReceivesHere reports whether messages to the domain reach this service: the last check found its
 // MX record. Other needed records may be missing.
-func (s *State) ReceivesHere() bool { return s.Status == Verified && s.Found&MX != 0 }
+func (s *State) ReceivesHere() bool { return s.Status == StatusVerified && s.FoundRecords&MX != 0 }
 
-// Claimed reports whether some account claims the domain.
-func (s *State) Claimed() bool { return s.Account != account.ID{} }
+// IsClaimed reports whether some account claims the domain.
+func (s *State) IsClaimed() bool { return s.Account != account.ID{} }
 
 // Intervals of checks: daily (specification, Own domains), more often while the owner is likely
 // active, and never for an abandoned claim.
@@ -118,9 +118,9 @@ func (s *State) DueAt() time.Time {
 		last = s.ClaimedAt
 	}
 	switch age := last.Sub(s.ClaimedAt); {
-	case !s.Claimed(), s.Status == Pending && age > pendingFor:
+	case !s.IsClaimed(), s.Status == StatusPending && age > pendingFor:
 		return time.Time{}
-	case s.Status == Pending && age < soonFor, s.Status == Verified && !s.MissingSince.IsZero():
+	case s.Status == StatusPending && age < soonFor, s.Status == StatusVerified && !s.MissingSince.IsZero():
 		return last.Add(soonEvery)
 	}
 	return last.Add(CheckEvery)
@@ -129,18 +129,18 @@ func (s *State) DueAt() time.Time {
 // Rows is what a committed change writes, in one atomic batch. It contains the record, or with Drop
 // its removal, and entries of the list of attached inboxes. Clear comes before the others.
 type Rows struct {
-	Name   string
-	Put    *State // a copy; nil: the record is unchanged
-	Drop   bool
-	Clear  bool
-	Attach []Attached
-	Detach []string
+	Name          string
+	PutState      *State // a copy; nil: the record is unchanged
+	DropRecord    bool
+	ClearInboxes  bool
+	AttachInboxes []AttachedInbox
+	DetachInboxes []string
 }
 
-// Attached is an entry of the list: an address, and the times of its creations that are not over.
+// AttachedInbox is an entry of the list: an address, and the times of its creations that are not over.
 // There is more than one only while they overlap. The zero time is an inbox from before entries had
 // times.
-type Attached struct {
-	Address string
-	Times   []time.Time
+type AttachedInbox struct {
+	Address       string
+	CreationTimes []time.Time
 }

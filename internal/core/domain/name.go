@@ -14,21 +14,21 @@ import (
 // 4.5.3.1.3).
 const maxName = address.MaxLength - address.MaxLocal - len("@")
 
-// Fold returns the form in which a domain is stored and looked up: that of address.Domain, without
+// FoldName returns the form in which a domain is stored and looked up: that of address.CanonicalDomain, without
 // a final dot. False means that given is not a domain name of at least two labels.
-func Fold(given string) (string, bool) {
-	name, ok := address.Domain(strings.TrimSuffix(given, "."))
+func FoldName(given string) (string, bool) {
+	name, ok := address.CanonicalDomain(strings.TrimSuffix(given, "."))
 	if !ok || len(name) > maxName || !strings.Contains(name, ".") || address.EndsInNumber(name) {
 		return "", false
 	}
 	return name, true
 }
 
-// Parse is Fold for a request. It returns Invalid if given is not a domain name.
-func Parse(given string) (string, error) {
-	name, ok := Fold(given)
+// ParseName is Fold for a request. It returns Invalid if given is not a domain name.
+func ParseName(given string) (string, error) {
+	name, ok := FoldName(given)
 	if !ok {
-		return "", fault.Field("domain", "must be a domain name such as example.com, at most %d characters in its ASCII form", maxName)
+		return "", fault.InvalidField("domain", "must be a domain name such as example.com, at most %d characters in its ASCII form", maxName)
 	}
 	return name, nil
 }
@@ -36,11 +36,11 @@ func Parse(given string) (string, error) {
 // Claimable folds given and checks whether an account may claim it. It returns Invalid if given is
 // not a domain name, and Refused for the service's own names and for public suffixes.
 func Claimable(given, service string) (string, error) {
-	name, err := Parse(given)
+	name, err := ParseName(given)
 	if err != nil {
 		return "", err
 	}
-	if Within(name, service) {
+	if IsWithin(name, service) {
 		return "", fault.New(fault.Refused, fmt.Sprintf("The domain %s belongs to this service", name))
 	}
 	if suffix, _ := publicsuffix.PublicSuffix(name); suffix == name {
@@ -49,7 +49,7 @@ func Claimable(given, service string) (string, error) {
 	return name, nil
 }
 
-// Within reports whether name is parent or a subdomain of it.
-func Within(name, parent string) bool {
+// IsWithin reports whether name is parent or a subdomain of it.
+func IsWithin(name, parent string) bool {
 	return name == parent || strings.HasSuffix(name, "."+parent)
 }

@@ -18,12 +18,12 @@ func TestClaimable(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", given, name, err, want)
 		}
 	}
-	for given, kind := range map[string]fault.Kind{
-		"": fault.Invalid, ".": fault.Invalid, "localhost": fault.Invalid, "com": fault.Invalid, "127.0.0.1": fault.Invalid,
-		"[127.0.0.1]": fault.Invalid, "::1": fault.Invalid, "[::1]": fault.Invalid, "1.2.3": fault.Invalid, "a..example.org": fault.Invalid,
-		"example.org..": fault.Invalid, "a_b.example.org": fault.Invalid, "me@example.org": fault.Invalid, "http://example.org": fault.Invalid,
-		"-a.example.org": fault.Invalid, "exa mple.org": fault.Invalid, "example.org/x": fault.Invalid, "*.example.org": fault.Invalid, "a\x00.example.org": fault.Invalid,
-		strings.Repeat("a", 64) + ".example.org": fault.Invalid, strings.Repeat("a.", 120) + "example.org": fault.Invalid, "xn--a.example": fault.Invalid,
+	for given, kind := range map[string]fault.ErrorKind{
+		"": fault.InvalidRequest, ".": fault.InvalidRequest, "localhost": fault.InvalidRequest, "com": fault.InvalidRequest, "127.0.0.1": fault.InvalidRequest,
+		"[127.0.0.1]": fault.InvalidRequest, "::1": fault.InvalidRequest, "[::1]": fault.InvalidRequest, "1.2.3": fault.InvalidRequest, "a..example.org": fault.InvalidRequest,
+		"example.org..": fault.InvalidRequest, "a_b.example.org": fault.InvalidRequest, "me@example.org": fault.InvalidRequest, "http://example.org": fault.InvalidRequest,
+		"-a.example.org": fault.InvalidRequest, "exa mple.org": fault.InvalidRequest, "example.org/x": fault.InvalidRequest, "*.example.org": fault.InvalidRequest, "a\x00.example.org": fault.InvalidRequest,
+		strings.Repeat("a", 64) + ".example.org": fault.InvalidRequest, strings.Repeat("a.", 120) + "example.org": fault.InvalidRequest, "xn--a.example": fault.InvalidRequest,
 		"inbox.localhost": fault.Refused, "a.b.Inbox.Localhost": fault.Refused,
 		"co.uk": fault.Refused, "github.io": fault.Refused,
 	} {
@@ -42,7 +42,7 @@ func FuzzClaimable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, given string) {
 		name, err := domain.Claimable(given, "inbox.localhost")
 		if err != nil {
-			if k := fault.KindOf(err); k != fault.Invalid && k != fault.Refused {
+			if k := fault.KindOf(err); k != fault.InvalidRequest && k != fault.Refused {
 				t.Fatalf("%q: %v", given, err)
 			}
 			return

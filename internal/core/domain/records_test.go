@@ -29,7 +29,7 @@ func looked() *domain.State {
 	if err != nil {
 		panic(err)
 	}
-	return &domain.State{Name: "example.org", Account: ada, Token: "tok", Keys: []domain.Key{
+	return &domain.State{Name: "example.org", Account: ada, OwnershipToken: "tok", Keys: []domain.DKIMKey{
 		{Selector: "r1", Algorithm: domain.RSA, Public: rsa}, {Selector: "e1", Algorithm: domain.Ed25519, Public: ed},
 	}}
 }
@@ -44,7 +44,7 @@ func TestPublished(t *testing.T) {
 		name string
 		txt  map[string][]string
 		mx   []string
-		want domain.Found
+		want domain.RecordSet
 	}{
 		{"nothing", nil, nil, 0},
 		{"ownership among others", map[string][]string{own: {"hello", " inboxd-verification=tok "}}, nil, domain.Ownership},
@@ -68,14 +68,14 @@ func TestPublished(t *testing.T) {
 		{"two keys at one selector", map[string][]string{"r1._domainkey.example.org": {rsa, rsa}}, nil, 0},
 		{"dmarc of one's own", map[string][]string{"_dmarc.example.org": {"v=DMARC1; p=reject"}}, nil, domain.DMARC},
 	} {
-		var found domain.Found
+		var found domain.RecordSet
 		for _, rec := range records {
 			answers := c.txt[rec.Name]
 			if rec.Type == "MX" {
 				answers = c.mx
 			}
-			if rec.Published(answers) {
-				found |= rec.Bit
+			if rec.IsPublished(answers) {
+				found |= rec.FoundBit
 			}
 		}
 		if found != c.want {
@@ -86,7 +86,7 @@ func TestPublished(t *testing.T) {
 
 // TestZoneGolden pins the text that people paste into their zones.
 func TestZoneGolden(t *testing.T) {
-	text := domain.Zone(looked().Records("mx.inbox.test"))
+	text := domain.ZoneFile(looked().Records("mx.inbox.test"))
 	const file = "testdata/example.org.zone"
 	if *update {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {

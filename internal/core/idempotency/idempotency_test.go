@@ -14,8 +14,8 @@ func TestNamesOfRequests(t *testing.T) {
 		"": false, strings.Repeat("k", 256): false, "a b": false, "a\t": false, "a\x7f": false, "é": false, "\x00": false,
 	} {
 		r, err := NewRequest(name, "POST /x", nil)
-		if (err == nil) != good || r.Repeatable() != good || err != nil && !fault.Is(err, fault.Invalid) {
-			t.Errorf("%q: %v, %v", name, r.Repeatable(), err)
+		if (err == nil) != good || r.IsRepeatable() != good || err != nil && !fault.Is(err, fault.InvalidRequest) {
+			t.Errorf("%q: %v, %v", name, r.IsRepeatable(), err)
 		}
 	}
 }
@@ -47,25 +47,25 @@ func TestRequestsAreToldApart(t *testing.T) {
 func TestARecordEndsAfterADay(t *testing.T) {
 	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	r := Record{At: at}
-	if r.Over(at.Add(Life-time.Millisecond)) || !r.Over(at.Add(Life)) {
+	if r.IsExpired(at.Add(RecordLifetime-time.Millisecond)) || !r.IsExpired(at.Add(RecordLifetime)) {
 		t.Error("the end is elsewhere")
 	}
-	if r.Check(Request{}) != nil || !fault.Is(r.Check(Request{Digest: Digest{1}}), fault.Invalid) {
+	if r.CheckSame(Request{}) != nil || !fault.Is(r.CheckSame(Request{Digest: BodyDigest{1}}), fault.InvalidRequest) {
 		t.Error("digests are not compared")
 	}
 }
 
 func TestRecordsOfOneBatch(t *testing.T) {
 	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	k := Key{1}
+	k := RequestKey{1}
 	record := func(d time.Duration) Record { return Record{Request: Request{Key: k}, At: at.Add(d)} }
-	var rs Records
+	var rs BatchRecords
 	if put, dropped := rs.Find(k); put != nil || dropped {
 		t.Error("an empty batch knows something")
 	}
 	rs.Add(record(0))
 	rs.Remove(k, at)
-	if put, dropped := rs.Find(k); put != nil || !dropped || len(rs.Put) != 0 || len(rs.Drop) != 1 {
+	if put, dropped := rs.Find(k); put != nil || !dropped || len(rs.PutRecords) != 0 || len(rs.DropRecords) != 1 {
 		t.Errorf("put and dropped: %+v", rs)
 	}
 	rs.Add(record(time.Second))

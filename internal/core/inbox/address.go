@@ -37,13 +37,13 @@ func isReservedLabel(label string) bool {
 func CheckPrefix(prefix string) error {
 	switch {
 	case prefix == "":
-		return fault.Field("prefix", "is empty")
+		return fault.InvalidField("prefix", "is empty")
 	case strings.Trim(prefix, prefixCharacters) != "":
-		return fault.Field("prefix", "may only contain the characters a-z, 0-9, dot, underscore and hyphen")
+		return fault.InvalidField("prefix", "may only contain the characters a-z, 0-9, dot, underscore and hyphen")
 	case len(prefix) > 64:
-		return fault.Field("prefix", "is too long (%d characters). The limit is 64 characters", len(prefix))
+		return fault.InvalidField("prefix", "is too long (%d characters). The limit is 64 characters", len(prefix))
 	case prefix[0] == '.', prefix[len(prefix)-1] == '.', strings.Contains(prefix, ".."):
-		return fault.Field("prefix", "must not start or end with a dot or contain two dots in a row")
+		return fault.InvalidField("prefix", "must not start or end with a dot or contain two dots in a row")
 	}
 	return nil
 }
@@ -57,22 +57,22 @@ func CheckLabel(label string) error {
 	if isReservedLabel(label) {
 		return nil
 	}
-	name, ok := address.Domain(label)
+	name, ok := address.CanonicalDomain(label)
 	if !ok || name != label || strings.Contains(label, ".") || strings.HasPrefix(label, "xn--") {
-		return fault.Field("subdomain", "must be one DNS label: 1 to 63 of a-z, 0-9 and hyphen, without a hyphen at an end or two as third and fourth character")
+		return fault.InvalidField("subdomain", "must be one DNS label: 1 to 63 of a-z, 0-9 and hyphen, without a hyphen at an end or two as third and fourth character")
 	}
 	return nil
 }
 
 // GeneratedPrefix makes two words and four digits from 64 random bits.
 func GeneratedPrefix(random uint64) string {
-	a, b := words(random)
+	a, b := randomWords(random)
 	return fmt.Sprintf("%s-%s-%04d", a, b, random>>32%10_000)
 }
 
 // GeneratedLabel is the dashboard name of an inbox without a chosen one.
 func GeneratedLabel(random uint64) string {
-	a, b := words(random)
+	a, b := randomWords(random)
 	return strings.ToUpper(a[:1]) + a[1:] + " " + strings.ToUpper(b[:1]) + b[1:]
 }
 
@@ -100,7 +100,7 @@ func GeneratedSubdomain(random uint64) string {
 	return string(out)
 }
 
-func words(random uint64) (string, string) {
+func randomWords(random uint64) (string, string) {
 	return adjectives[random&0xffff%uint64(len(adjectives))], nouns[random>>16&0xffff%uint64(len(nouns))]
 }
 

@@ -50,7 +50,7 @@ func TestCheckLabel(t *testing.T) {
 		"": false, strings.Repeat("a", 64): false, "-a": false, "a-": false, "-": false, "a.b": false, "a_b": false, "A": false, "_dmarc": true, "_a": false,
 		"ä": false, "a b": false, "ab--cd": false, "xn--bcher-kva": false, "ab--": false,
 	} {
-		if err := inbox.CheckLabel(label); ok && err != nil || !ok && !fault.Is(err, fault.Invalid) {
+		if err := inbox.CheckLabel(label); ok && err != nil || !ok && !fault.Is(err, fault.InvalidRequest) {
 			t.Errorf("%q: %v", label, err)
 		}
 	}
@@ -66,7 +66,7 @@ func TestPlacedAddressesAreFound(t *testing.T) {
 			return
 		}
 		placed := prefix + "@" + label + ".inbox.localhost"
-		found, ok := address.Inbox(strings.ToUpper(placed))
+		found, ok := address.CanonicalInbox(strings.ToUpper(placed))
 		if !ok || address.WithoutTag(found) != placed {
 			t.Fatalf("%s is looked up as %q, %v", placed, found, ok)
 		}

@@ -5,30 +5,30 @@ import (
 	"strings"
 )
 
-func (c Bounce) decide(s *State, env Env) ([]Event, Outcome, error) {
-	i, ok := s.find(c.ID)
-	if !ok || s.Messages[i].Sending == nil {
-		return nil, Outcome{}, nil // removed meanwhile
+func (c RecordBounce) decideEvents(s *State, env Env) ([]Event, CommandOutcome, error) {
+	i, ok := s.indexOf(c.ID)
+	if !ok || s.Messages[i].OutgoingDelivery == nil {
+		return nil, CommandOutcome{}, nil // removed meanwhile
 	}
 	m := s.Messages[i]
-	at := m.Sending.indexOf(c.Recipient)
+	at := m.OutgoingDelivery.indexOf(c.Recipient)
 	if at < 0 {
-		return nil, Outcome{}, nil
+		return nil, CommandOutcome{}, nil
 	}
-	was := m.Sending.Recipients[at]
+	was := m.OutgoingDelivery.Recipients[at]
 	now := was.Status.AfterBounce()
 	if now == was.Status {
-		return nil, Outcome{}, nil // already reported, or never accepted by the next server
+		return nil, CommandOutcome{}, nil // already reported, or never accepted by the next server
 	}
-	ev := moved{ID: c.ID, Sending: *m.Sending, From: m.Sending.Due}
-	ev.Sending.Recipients = slices.Clone(ev.Sending.Recipients)
-	r := &ev.Sending.Recipients[at]
+	ev := deliveryChanged{ID: c.ID, OutgoingDelivery: *m.OutgoingDelivery, DueBefore: m.OutgoingDelivery.NextDue}
+	ev.OutgoingDelivery.Recipients = slices.Clone(ev.OutgoingDelivery.Recipients)
+	r := &ev.OutgoingDelivery.Recipients[at]
 	r.Status, r.Error, r.At = now, c.Error, env.Now
-	ev.Public = s.sendEvent("message.bounced", m, &ev.Sending, []string{r.Email}, c.Error, env.Now)
-	return []Event{ev}, Outcome{ID: c.ID, Count: 1}, nil
+	ev.PublicEvent = s.sendEvent("message.bounced", m, &ev.OutgoingDelivery, []string{r.Email}, c.Error, env.Now)
+	return []Event{ev}, CommandOutcome{ID: c.ID, Count: 1}, nil
 }
 
 // indexOf finds a recipient by address; -1 if it is missing.
-func (s *Sending) indexOf(email string) int {
-	return slices.IndexFunc(s.Recipients, func(r Recipient) bool { return strings.EqualFold(r.Email, email) })
+func (s *OutgoingDelivery) indexOf(email string) int {
+	return slices.IndexFunc(s.Recipients, func(r OutgoingRecipient) bool { return strings.EqualFold(r.Email, email) })
 }

@@ -13,7 +13,7 @@ import (
 // Command is an order to one inbox. The commands are the exported structs of this package with a
 // decide method.
 type Command interface {
-	decide(*State, Env) ([]Event, Outcome, error)
+	decideEvents(*State, Env) ([]Event, CommandOutcome, error)
 }
 
 // Env is what Decide knows besides state and command.
@@ -22,17 +22,17 @@ type Env struct {
 	Capacity Capacity // of the inbox; used only by Receive and Submit
 }
 
-// Outcome is the result of a committed command for its sender.
-type Outcome struct {
-	ID        int64 // of the received message
-	Count     int   // messages deleted or changed, and entries corrected; or the number of the attempt
-	Duplicate bool  // the message was already stored; ID is the first one's
-	Marked    bool  // by MarkRead: the mark changed
-	Each      []int // as Count, for each message of a Defer
+// CommandOutcome is the result of a committed command for its sender.
+type CommandOutcome struct {
+	ID            int64 // of the received message
+	Count         int   // messages deleted or changed, and entries corrected; or the number of the attempt
+	IsDuplicate   bool  // the message was already stored; ID is the first one's
+	MarkChanged   bool  // by MarkRead: the mark changed
+	AttemptCounts []int // as Count, for each message of a Defer
 	// Meeting is the meeting that the command was about, as it is now.
 	Meeting *calendar.Meeting
-	// Said is what a received message said about meetings, and the effect.
-	Said []*calendar.Said
+	// MessageEvents is what a received message said about meetings, and the effect.
+	MessageEvents []*calendar.MessageEvent
 }
 
 const (
@@ -51,18 +51,18 @@ type (
 	// Create makes the inbox live at At, the time when its account reserved it. Again means that
 	// this creation was attempted before and may have succeeded; then nothing changes.
 	Create struct {
-		Address        string
-		Account        account.ID
-		Label          string
-		RetentionHours int
-		KeepNewest     bool
-		Encrypted      bool
-		At             time.Time
-		Again          bool
+		Address          string
+		Account          account.ID
+		Label            string
+		RetentionHours   int
+		KeepNewest       bool
+		Encrypted        bool
+		At               time.Time
+		AlreadyAttempted bool
 	}
-	// Forgo ensures that a creation that was not made never will be, because its reservation is
+	// BarCreation ensures that a creation that was not made never will be, because its reservation is
 	// released. Outcome.Count is 1 if the inbox was created and is live; then nothing changes.
-	Forgo struct {
+	BarCreation struct {
 		Address string
 		Account account.ID
 		At      time.Time
@@ -72,27 +72,27 @@ type (
 	// until Settle reports that the sender got a 250. A message to one recipient is recognised only
 	// after a Doubt; see Repeat.
 	Receive struct {
-		From       message.Mailbox
-		EnvelopeTo string
-		Named      []string // see Message.Named; nil if EnvelopeTo is the only one
-		Subject    string
-		Content    *Content
-		Raw        []byte
-		TraceLen   int    // octets at the top of Raw that a repeat does not have
-		MailFrom   string // envelope sender
-		Digest     Digest
-		Sealed     *Sealing // for an encrypted inbox; nil: not encrypted
-		Shared     *Shared  // with the message's other recipients that store it unencrypted; nil: there are none
+		From            message.Mailbox
+		EnvelopeTo      string
+		NamedRecipients []string // see Message.NamedRecipients; nil if EnvelopeTo is the only one
+		Subject         string
+		Content         *Content
+		Raw             []byte
+		TraceLen        int    // octets at the top of Raw that a repeat does not have
+		MailFrom        string // envelope sender
+		Digest          MessageDigest
+		EncryptedParts  *EncryptedParts // for an encrypted inbox; nil: not encrypted
+		SharedStorage   *SharedStorage  // with the message's other recipients that store it unencrypted; nil: there are none
 		// Invitations are what it says about meetings.
 		Invitations []*calendar.Invitation
 	}
-	// Settle ends the recognition of repeats.
-	Settle struct{ Digest Digest }
-	// Doubt reports that message ID was stored after its sender had got a temporary failure. A
+	// ConfirmReceipt ends the recognition of repeats.
+	ConfirmReceipt struct{ Digest MessageDigest }
+	// MarkAmbiguous reports that message ID was stored after its sender had got a temporary failure. A
 	// repeat is recognised from now on.
-	Doubt struct {
+	MarkAmbiguous struct {
 		ID     int64
-		Digest Digest
+		Digest MessageDigest
 	}
 	// MarkRead sets or clears the read mark.
 	MarkRead struct {
@@ -106,9 +106,9 @@ type (
 	// before Until (one of them is zero). Unless To is empty, it removes only those of that
 	// envelope recipient. Messages waiting for delivery stay.
 	DeleteOlder struct {
-		Before int64
-		Until  time.Time
-		To     string
+		BeforeID       int64
+		ReceivedBefore time.Time
+		To             string
 	}
 	// Burn removes every message and keeps the address. Queued messages were accepted and are still
 	// delivered: they are hidden, and removed when their status is final.
@@ -118,33 +118,33 @@ type (
 	// Erase is Delete for an account that is being deleted. It also removes queued messages, even
 	// of an inbox that was deleted before.
 	Erase struct{ Account account.ID }
-	// Update changes the owner's settings; nil leaves a field as it is.
-	Update struct {
+	// UpdateSettings changes the owner's settings; nil leaves a field as it is.
+	UpdateSettings struct {
 		Label          *string
 		RetentionHours *int
 		KeepNewest     *bool
 	}
-	// Expire removes expired messages and meetings, at most expireStep of each. At is the inbox's
+	// RemoveExpired removes expired messages and meetings, at most expireStep of each. At is the inbox's
 	// time in the due index, zero for unknown. An entry that is not the inbox's own is removed, and
 	// its own is written again.
-	Expire struct{ At time.Time }
+	RemoveExpired struct{ At time.Time }
 )
 
 // Decide returns the effect of cmd on s as events; no events mean no change. It does not modify s.
 // Errors are faults: NoInbox, NotFound, InboxFull, Refused.
-func Decide(s *State, cmd Command, env Env) ([]Event, Outcome, error) {
+func Decide(s *State, cmd Command, env Env) ([]Event, CommandOutcome, error) {
 	switch cmd.(type) {
-	case Create, Forgo, Expire, MendEntry: // an entry may outlive its inbox
-		return cmd.decide(s, env)
+	case Create, BarCreation, RemoveExpired, MendEntry: // an entry may outlive its inbox
+		return cmd.decideEvents(s, env)
 	}
-	if s.Live() {
-		return cmd.decide(s, env)
+	if s.IsLive() {
+		return cmd.decideEvents(s, env)
 	}
 	switch cmd.(type) {
-	case Attempt, Attempted, Defer, Requeue, GiveUp, Erase:
-		return cmd.decide(s, env) // messages that the inbox sent are attempted to the end
+	case BeginAttempt, ReportAttempt, DeferMessages, Requeue, GiveUp, Erase:
+		return cmd.decideEvents(s, env) // messages that the inbox sent are attempted to the end
 	}
-	return nil, Outcome{}, NoInbox(s.Address)
+	return nil, CommandOutcome{}, NoInbox(s.Address)
 }
 
 // NoInbox is the fault for an address without a live inbox.
@@ -159,20 +159,20 @@ func NoMessage(id int64, address string) error {
 
 // DamagedMessage is the fault for a message that cannot be read from the disk as it was stored.
 func DamagedMessage(id int64, address string, why error) error {
-	return fault.Wrap(fault.Damaged, fmt.Sprintf("Message %d in inbox %s is damaged on the disk of this service and cannot be read", id, address), why)
+	return fault.Wrap(fault.DataDamaged, fmt.Sprintf("Message %d in inbox %s is damaged on the disk of this service and cannot be read", id, address), why)
 }
 
-func (c Create) decide(s *State, env Env) ([]Event, Outcome, error) {
-	if c.Again && s.Live() && s.Account == c.Account && s.CreatedAt.Equal(c.At) {
-		return nil, Outcome{}, nil
+func (c Create) decideEvents(s *State, env Env) ([]Event, CommandOutcome, error) {
+	if c.AlreadyAttempted && s.IsLive() && s.Account == c.Account && s.CreatedAt.Equal(c.At) {
+		return nil, CommandOutcome{}, nil
 	}
-	if s.Live() || s.kept(c.Account, env.Now) || s.over(c.Account, c.At, c.Again) {
-		return nil, Outcome{}, fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", c.Address))
+	if s.IsLive() || s.reservedForOther(c.Account, env.Now) || s.creationSuperseded(c.Account, c.At, c.AlreadyAttempted) {
+		return nil, CommandOutcome{}, fault.New(fault.Refused, fmt.Sprintf("The address %s is taken", c.Address))
 	}
 	if s.wasEncrypted(c.Account) && !c.Encrypted {
-		return nil, Outcome{}, fault.New(fault.Refused, fmt.Sprintf("The address %s belonged to an encrypted inbox. It can be created again only as an encrypted inbox", c.Address))
+		return nil, CommandOutcome{}, fault.New(fault.Refused, fmt.Sprintf("The address %s belonged to an encrypted inbox. It can be created again only as an encrypted inbox", c.Address))
 	}
-	return []Event{created{Profile{Address: c.Address, Account: c.Account, Label: c.Label, RetentionHours: c.RetentionHours, KeepNewest: c.KeepNewest, Encrypted: c.Encrypted, CreatedAt: c.At}}}, Outcome{}, nil
+	return []Event{profileCreated{Profile{Address: c.Address, Account: c.Account, Label: c.Label, RetentionHours: c.RetentionHours, KeepNewest: c.KeepNewest, Encrypted: c.Encrypted, CreatedAt: c.At}}}, CommandOutcome{}, nil
 }
 
 // wasEncrypted reports whether the account had an encrypted inbox here. Senders to the address rely
@@ -181,194 +181,194 @@ func (s *State) wasEncrypted(id account.ID) bool {
 	return s.Encrypted && !s.DeletedAt.IsZero() && s.Account == id
 }
 
-// kept reports whether the address is still closed to an account, because another account had it.
-func (s *State) kept(id account.ID, now time.Time) bool {
+// reservedForOther reports whether the address is still closed to an account, because another account had it.
+func (s *State) reservedForOther(id account.ID, now time.Time) bool {
 	return !s.DeletedAt.IsZero() && s.Account != id && now.Sub(s.DeletedAt) < tombstoneFor
 }
 
-// over reports whether an account's creation of that time was given up, or is older than one that
+// creationSuperseded reports whether an account's creation of that time was given up, or is older than one that
 // was made. It is also over if it was attempted before, made, and deleted since.
-func (s *State) over(id account.ID, at time.Time, again bool) bool {
+func (s *State) creationSuperseded(id account.ID, at time.Time, again bool) bool {
 	if s.DeletedAt.IsZero() || s.Account != id {
 		return false
 	}
-	return s.CreatedAt.After(at) || s.CreatedAt.Equal(at) && (again || s.forgone())
+	return s.CreatedAt.After(at) || s.CreatedAt.Equal(at) && (again || s.wasNeverLive())
 }
 
-// forgone reports whether the inbox was deleted without ever being live: only then it has no
+// wasNeverLive reports whether the inbox was deleted without ever being live: only then it has no
 // retention.
-func (s *State) forgone() bool { return s.RetentionHours == 0 }
+func (s *State) wasNeverLive() bool { return s.RetentionHours == 0 }
 
-func (c Forgo) decide(s *State, env Env) ([]Event, Outcome, error) {
+func (c BarCreation) decideEvents(s *State, env Env) ([]Event, CommandOutcome, error) {
 	switch {
-	case s.Live() && s.Account == c.Account && s.CreatedAt.Equal(c.At):
-		return nil, Outcome{Count: 1}, nil
-	case s.Live(), s.kept(c.Account, env.Now), s.over(c.Account, c.At, false):
-		return nil, Outcome{}, nil // Create is already refused
+	case s.IsLive() && s.Account == c.Account && s.CreatedAt.Equal(c.At):
+		return nil, CommandOutcome{Count: 1}, nil
+	case s.IsLive(), s.reservedForOther(c.Account, env.Now), s.creationSuperseded(c.Account, c.At, false):
+		return nil, CommandOutcome{}, nil // Create is already refused
 	}
-	return []Event{created{Profile{Address: c.Address, Account: c.Account, CreatedAt: c.At, DeletedAt: env.Now, Encrypted: s.wasEncrypted(c.Account)}}}, Outcome{}, nil
+	return []Event{profileCreated{Profile{Address: c.Address, Account: c.Account, CreatedAt: c.At, DeletedAt: env.Now, Encrypted: s.wasEncrypted(c.Account)}}}, CommandOutcome{}, nil
 }
 
-func (c Receive) decide(s *State, env Env) ([]Event, Outcome, error) {
-	if err := c.Sealed.check(s); err != nil {
-		return nil, Outcome{}, err
+func (c Receive) decideEvents(s *State, env Env) ([]Event, CommandOutcome, error) {
+	if err := c.EncryptedParts.checkInbox(s); err != nil {
+		return nil, CommandOutcome{}, err
 	}
-	if s.Unsettled > 0 { // otherwise there is nothing to look for, and no digest is computed
-		if m := s.unsettled(c.Repeat(), env.Now); m != nil {
-			return nil, Outcome{ID: m.ID, Duplicate: true}, nil
+	if s.RepeatableCount > 0 { // otherwise there is nothing to look for, and no digest is computed
+		if m := s.findRepeat(c.RepeatDigest(), env.Now); m != nil {
+			return nil, CommandOutcome{ID: m.ID, IsDuplicate: true}, nil
 		}
 	}
-	size := c.Sealed.sized(c.Raw)
+	size := c.EncryptedParts.countedSize(c.Raw)
 	gone, err := s.makeRoom(1, size, env.Capacity, env.Now)
 	if err != nil {
-		return nil, Outcome{}, err
+		return nil, CommandOutcome{}, err
 	}
 	m := &Message{
 		ID: s.LastID + 1, Direction: In, ReceivedAt: env.Now,
 		ExpiresAt: env.Now.Add(time.Duration(s.RetentionHours) * time.Hour),
 		From:      c.From, FromVerified: c.Content.Auth.FromVerified, EnvelopeTo: c.EnvelopeTo, Subject: c.Subject, OTP: c.Content.OTP.Code,
-		Named: several(c.Named),
-		Size:  size, Unsettled: c.Digest.orNil(), Thread: ThreadKey(c.Content.Doc.MessageID), Sealed: c.Sealed.sealed(),
+		NamedRecipients: storedRecipients(c.NamedRecipients),
+		Size:            size, RepeatDigest: c.Digest.orNil(), ThreadKey: ThreadKey(c.Content.Doc.MessageID), EncryptedState: c.EncryptedParts.storedState(),
 	}
-	content, evs, said := c.merge(s, m)
-	evs = append(instead(gone, received{Message: m, Content: content, Raw: c.Raw, Sealed: c.Sealed, Shared: c.Shared}), evs...)
-	return evs, Outcome{ID: m.ID, Said: said}, nil
+	content, evs, said := c.mergeInvitations(s, m)
+	evs = append(withRemoval(gone, messageReceived{Message: m, Content: content, Raw: c.Raw, EncryptedParts: c.EncryptedParts, SharedStorage: c.SharedStorage}), evs...)
+	return evs, CommandOutcome{ID: m.ID, MessageEvents: said}, nil
 }
 
-// several stores the list of recipients only if there are at least two. Most messages have one.
-func several(recipients []string) *[]string {
+// storedRecipients stores the list of recipients only if there are at least two. Most messages have one.
+func storedRecipients(recipients []string) *[]string {
 	if len(recipients) < 2 {
 		return nil
 	}
 	return &recipients
 }
 
-// Repeat is the digest by which a repeat of the message is recognised.
-func (c *Receive) Repeat() Digest {
-	if c.Digest != (Digest{}) {
+// RepeatDigest is the digest by which a repeat of the message is recognised.
+func (c *Receive) RepeatDigest() MessageDigest {
+	if c.Digest != (MessageDigest{}) {
 		return c.Digest
 	}
-	if c.Sealed != nil {
-		return c.Sealed.Repeat
+	if c.EncryptedParts != nil {
+		return c.EncryptedParts.RepeatDigest
 	}
 	return DigestOf(c.MailFrom, []string{c.EnvelopeTo}, c.Raw[c.TraceLen:])
 }
 
-// unsettled looks for the message with this digest among the newest messages, as far back as
+// findRepeat looks for the message with this digest among the newest messages, as far back as
 // repeats are recognised.
-func (s *State) unsettled(d Digest, now time.Time) *Message {
-	if d == (Digest{}) {
+func (s *State) findRepeat(d MessageDigest, now time.Time) *Message {
+	if d == (MessageDigest{}) {
 		return nil
 	}
 	for i := len(s.Messages) - 1; i >= 0 && now.Sub(s.Messages[i].ReceivedAt) < unsettledFor; i-- {
-		if u := s.Messages[i].Unsettled; u != nil && *u == d {
+		if u := s.Messages[i].RepeatDigest; u != nil && *u == d {
 			return s.Messages[i]
 		}
 	}
 	return nil
 }
 
-func (c Settle) decide(s *State, env Env) ([]Event, Outcome, error) {
-	if m := s.unsettled(c.Digest, env.Now); m != nil {
-		return []Event{settled{m.ID}}, Outcome{}, nil
+func (c ConfirmReceipt) decideEvents(s *State, env Env) ([]Event, CommandOutcome, error) {
+	if m := s.findRepeat(c.Digest, env.Now); m != nil {
+		return []Event{receiptConfirmed{m.ID}}, CommandOutcome{}, nil
 	}
-	return nil, Outcome{}, nil
+	return nil, CommandOutcome{}, nil
 }
 
-func (c Doubt) decide(s *State, env Env) ([]Event, Outcome, error) {
-	if m := s.visible(c.ID, env.Now); m == nil || m.Unsettled != nil {
-		return nil, Outcome{}, nil
+func (c MarkAmbiguous) decideEvents(s *State, env Env) ([]Event, CommandOutcome, error) {
+	if m := s.visibleMessage(c.ID, env.Now); m == nil || m.RepeatDigest != nil {
+		return nil, CommandOutcome{}, nil
 	}
-	return []Event{doubted{c.ID, c.Digest}}, Outcome{}, nil
+	return []Event{ambiguityMarked{c.ID, c.Digest}}, CommandOutcome{}, nil
 }
 
-func (c MarkRead) decide(s *State, env Env) ([]Event, Outcome, error) {
-	m := s.visible(c.ID, env.Now)
+func (c MarkRead) decideEvents(s *State, env Env) ([]Event, CommandOutcome, error) {
+	m := s.visibleMessage(c.ID, env.Now)
 	switch {
 	case m == nil:
-		return nil, Outcome{}, NoMessage(c.ID, s.Address)
-	case m.Damaged:
-		return nil, Outcome{}, DamagedMessage(c.ID, s.Address, nil)
-	case m.Read == c.Read:
-		return nil, Outcome{}, nil
+		return nil, CommandOutcome{}, NoMessage(c.ID, s.Address)
+	case m.IsDamaged:
+		return nil, CommandOutcome{}, DamagedMessage(c.ID, s.Address, nil)
+	case m.IsRead == c.Read:
+		return nil, CommandOutcome{}, nil
 	}
-	return []Event{marked{c.ID, c.Read}}, Outcome{Marked: true}, nil
+	return []Event{readMarked{c.ID, c.Read}}, CommandOutcome{MarkChanged: true}, nil
 }
 
-func (c DeleteMessage) decide(s *State, env Env) ([]Event, Outcome, error) {
-	m := s.visible(c.ID, env.Now)
+func (c DeleteMessage) decideEvents(s *State, env Env) ([]Event, CommandOutcome, error) {
+	m := s.visibleMessage(c.ID, env.Now)
 	if m == nil {
-		return nil, Outcome{}, NoMessage(c.ID, s.Address)
+		return nil, CommandOutcome{}, NoMessage(c.ID, s.Address)
 	}
-	if m.Waiting() {
-		return s.takeBack(m, env.Now), Outcome{Count: 1}, nil
+	if m.IsWaiting() {
+		return s.takeBack(m, env.Now), CommandOutcome{Count: 1}, nil
 	}
-	return []Event{removed{[]*Message{m}}}, Outcome{Count: 1}, nil
+	return []Event{messagesRemoved{[]*Message{m}}}, CommandOutcome{Count: 1}, nil
 }
 
-func (c DeleteOlder) decide(s *State, env Env) ([]Event, Outcome, error) {
+func (c DeleteOlder) decideEvents(s *State, env Env) ([]Event, CommandOutcome, error) {
 	var gone []*Message
 	for _, m := range s.Messages {
-		if !m.Expired(env.Now) && !m.Waiting() && c.takes(m) {
+		if !m.IsExpired(env.Now) && !m.IsWaiting() && c.matchesMessage(m) {
 			gone = append(gone, m)
 		}
 	}
 	if len(gone) == 0 {
-		return nil, Outcome{}, nil
+		return nil, CommandOutcome{}, nil
 	}
-	return []Event{removed{gone}}, Outcome{Count: len(gone)}, nil
+	return []Event{messagesRemoved{gone}}, CommandOutcome{Count: len(gone)}, nil
 }
 
-func (c DeleteOlder) takes(m *Message) bool {
-	older := m.ID < c.Before || m.ReceivedAt.Before(c.Until)
-	known := c.To == "" || !m.Damaged // the recipient of a damaged message is unknown
+func (c DeleteOlder) matchesMessage(m *Message) bool {
+	older := m.ID < c.BeforeID || m.ReceivedAt.Before(c.ReceivedBefore)
+	known := c.To == "" || !m.IsDamaged // the recipient of a damaged message is unknown
 	return older && known && m.IsTo(c.To)
 }
 
-func (Burn) decide(s *State, env Env) ([]Event, Outcome, error) {
+func (Burn) decideEvents(s *State, env Env) ([]Event, CommandOutcome, error) {
 	n := 0
 	var gone, queued []*Message
 	for _, m := range s.Messages {
-		if !m.Expired(env.Now) {
+		if !m.IsExpired(env.Now) {
 			n++
 		}
 		switch {
-		case !m.Waiting():
+		case !m.IsWaiting():
 			gone = append(gone, m)
-		case !m.Hidden:
+		case !m.IsHidden:
 			queued = append(queued, m)
 		}
 	}
 	var evs []Event
 	if len(gone) > 0 {
-		evs = append(evs, removed{gone})
+		evs = append(evs, messagesRemoved{gone})
 	}
 	if len(queued) > 0 {
-		evs = append(evs, hidden(queued))
+		evs = append(evs, messagesHidden(queued))
 	}
-	return evs, Outcome{Count: n}, nil
+	return evs, CommandOutcome{Count: n}, nil
 }
 
-func (c Erase) decide(s *State, env Env) (evs []Event, _ Outcome, _ error) {
+func (c Erase) decideEvents(s *State, env Env) (evs []Event, _ CommandOutcome, _ error) {
 	if s.Account != c.Account {
-		return nil, Outcome{}, nil
+		return nil, CommandOutcome{}, nil
 	}
 	if len(s.Messages) > 0 {
-		evs = append(evs, removed{s.Messages})
+		evs = append(evs, messagesRemoved{s.Messages})
 	}
-	if s.Live() {
-		evs = append(append(evs, s.withoutCalendar(env.Now)...), deleted{env.Now})
+	if s.IsLive() {
+		evs = append(append(evs, s.withoutCalendar(env.Now)...), tombstoneSet{env.Now})
 	}
-	return evs, Outcome{}, nil
+	return evs, CommandOutcome{}, nil
 }
 
-func (Delete) decide(s *State, env Env) ([]Event, Outcome, error) {
-	evs, a, err := Burn{}.decide(s, env)
-	return append(append(evs, s.withoutCalendar(env.Now)...), deleted{env.Now}), a, err
+func (Delete) decideEvents(s *State, env Env) ([]Event, CommandOutcome, error) {
+	evs, a, err := Burn{}.decideEvents(s, env)
+	return append(append(evs, s.withoutCalendar(env.Now)...), tombstoneSet{env.Now}), a, err
 }
 
-func (c Update) decide(s *State, _ Env) ([]Event, Outcome, error) {
-	ev := updated{s.Label, s.RetentionHours, s.KeepNewest}
+func (c UpdateSettings) decideEvents(s *State, _ Env) ([]Event, CommandOutcome, error) {
+	ev := settingsUpdated{s.Label, s.RetentionHours, s.KeepNewest}
 	was := ev
 	if c.Label != nil {
 		ev.Label = *c.Label
@@ -380,15 +380,15 @@ func (c Update) decide(s *State, _ Env) ([]Event, Outcome, error) {
 		ev.KeepNewest = *c.KeepNewest
 	}
 	if ev == was {
-		return nil, Outcome{}, nil
+		return nil, CommandOutcome{}, nil
 	}
-	return []Event{ev}, Outcome{}, nil
+	return []Event{ev}, CommandOutcome{}, nil
 }
 
-func (c Expire) decide(s *State, env Env) (evs []Event, outcome Outcome, _ error) {
+func (c RemoveExpired) decideEvents(s *State, env Env) (evs []Event, outcome CommandOutcome, _ error) {
 	var over []*Message
 	for _, m := range s.Messages {
-		if m.over(env.Now) && len(over) < expireStep {
+		if m.retentionOver(env.Now) && len(over) < expireStep {
 			over = append(over, m)
 		}
 	}
@@ -398,7 +398,7 @@ func (c Expire) decide(s *State, env Env) (evs []Event, outcome Outcome, _ error
 	}
 	if outcome.Count = len(over) + len(ids); outcome.Count > 0 || !s.DueAt.IsZero() && !s.DueAt.After(env.Now) {
 		// If none is over, the due entry was for a message whose own time is lost: the entry moves.
-		evs = append(evs, removed{over})
+		evs = append(evs, messagesRemoved{over})
 	}
 	if !c.At.IsZero() && !c.At.Equal(s.DueAt) {
 		evs = append(evs, dueMended{c.At})
@@ -407,9 +407,9 @@ func (c Expire) decide(s *State, env Env) (evs []Event, outcome Outcome, _ error
 	return evs, outcome, nil
 }
 
-// visible returns the message unless it has expired or is hidden at now.
-func (s *State) visible(id int64, now time.Time) *Message {
-	if i, ok := s.find(id); ok && !s.Messages[i].Expired(now) {
+// visibleMessage returns the message unless it has expired or is hidden at now.
+func (s *State) visibleMessage(id int64, now time.Time) *Message {
+	if i, ok := s.indexOf(id); ok && !s.Messages[i].IsExpired(now) {
 		return s.Messages[i]
 	}
 	return nil

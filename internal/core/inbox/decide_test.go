@@ -39,8 +39,8 @@ func TestDecide(t *testing.T) {
 				s.now = s.now.Add(span)
 				return stamp(s.now) + "\n"
 			case "capacity": // messages bytes
-				s.holds = inbox.Capacity{Messages: number(t, d, 0), Bytes: int64(number(t, d, 1))}
-				return fmt.Sprintf("full: %t\n", inbox.NewView(s.state).Full(s.holds, s.now))
+				s.holds = inbox.Capacity{MaxMessages: number(t, d, 0), MaxBytes: int64(number(t, d, 1))}
+				return fmt.Sprintf("full: %t\n", inbox.NewView(s.state).IsFull(s.holds, s.now))
 			case "receive-many":
 				for range number(t, d, 0) {
 					s.run(t, mail("one of many"))
@@ -71,15 +71,15 @@ func command(t *testing.T, s *story, d *datadriven.TestData) inbox.Command {
 	case "submit":
 		return submit(false, "x@far.test")
 	case "sent": // id
-		return inbox.GiveUp{ID: int64(number(t, d, 0)), Why: "dropped"}
+		return inbox.GiveUp{ID: int64(number(t, d, 0)), FailureReason: "dropped"}
 	case "settle":
-		return inbox.Settle{Digest: digest(t, d)}
+		return inbox.ConfirmReceipt{Digest: digest(t, d)}
 	case "doubt": // id subject
 		of := mail(word(t, d, 1))
-		return inbox.Doubt{ID: int64(number(t, d, 0)), Digest: of.Repeat()}
+		return inbox.MarkAmbiguous{ID: int64(number(t, d, 0)), Digest: of.RepeatDigest()}
 	case "settle-alone": // subject
 		of := mail(word(t, d, 0))
-		return inbox.Settle{Digest: of.Repeat()}
+		return inbox.ConfirmReceipt{Digest: of.RepeatDigest()}
 	case "mark-read":
 		return inbox.MarkRead{ID: int64(number(t, d, 0)), Read: true}
 	case "mark-unread":
@@ -91,9 +91,9 @@ func command(t *testing.T, s *story, d *datadriven.TestData) inbox.Command {
 	case "delete":
 		return inbox.Delete{}
 	case "expire":
-		return inbox.Expire{}
+		return inbox.RemoveExpired{}
 	case "update": // [label=] [hours=] [keep-newest=]
-		var c inbox.Update
+		var c inbox.UpdateSettings
 		if arg, ok := d.Arg("label"); ok {
 			c.Label = &arg.Vals[0]
 		}
@@ -110,7 +110,7 @@ func command(t *testing.T, s *story, d *datadriven.TestData) inbox.Command {
 	return nil
 }
 
-func digest(t *testing.T, d *datadriven.TestData) (of inbox.Digest) {
+func digest(t *testing.T, d *datadriven.TestData) (of inbox.MessageDigest) {
 	var name string
 	if d.MaybeScanArgs(t, "several", &name) {
 		copy(of[:], name)
@@ -126,7 +126,7 @@ func (s *story) run(t *testing.T, cmd inbox.Command) string {
 		t.Fatalf("Decide touched the state:\n%s\n%s", before, after)
 	}
 	if err != nil {
-		if evs != nil || !reflect.DeepEqual(outcome, inbox.Outcome{}) {
+		if evs != nil || !reflect.DeepEqual(outcome, inbox.CommandOutcome{}) {
 			t.Fatalf("%T: an outcome beside %v", cmd, err)
 		}
 		return err.Error() + "\n"
@@ -141,9 +141,9 @@ func (s *story) run(t *testing.T, cmd inbox.Command) string {
 	return out
 }
 
-func tell(a inbox.Outcome) string {
+func tell(a inbox.CommandOutcome) string {
 	switch {
-	case a.Duplicate:
+	case a.IsDuplicate:
 		return fmt.Sprintf("a duplicate of %d\n", a.ID)
 	case a.ID != 0:
 		return fmt.Sprintf("id %d\n", a.ID)
@@ -164,21 +164,21 @@ func rows(r *inbox.Rows) string {
 	if !r.DueFrom.Equal(r.DueTo) {
 		fmt.Fprintf(&b, "due %s, was %s\n", stamp(r.DueTo), stamp(r.DueFrom))
 	}
-	for _, m := range r.Put {
+	for _, m := range r.PutMessages {
 		fmt.Fprintf(&b, "put %s\n", line(m))
 	}
-	for _, st := range r.Store {
+	for _, st := range r.StoreMessages {
 		fmt.Fprintf(&b, "store %d, %d bytes\n", st.ID, len(st.Raw))
 	}
-	if len(r.Drop) > 5 {
-		fmt.Fprintf(&b, "drop %d to %d\n", r.Drop[0].ID, r.Drop[len(r.Drop)-1].ID)
+	if len(r.DropMessages) > 5 {
+		fmt.Fprintf(&b, "drop %d to %d\n", r.DropMessages[0].ID, r.DropMessages[len(r.DropMessages)-1].ID)
 	} else {
-		for _, m := range r.Drop {
+		for _, m := range r.DropMessages {
 			fmt.Fprintf(&b, "drop %d\n", m.ID)
 		}
 	}
-	for _, e := range r.Public {
-		fmt.Fprintf(&b, "public %d %s of %d, from %s, %q, code %s\n", e.Number, e.Name, e.MessageID, e.From, e.Subject, e.OTP)
+	for _, e := range r.PublicEvents {
+		fmt.Fprintf(&b, "public %d %s of %d, from %s, %q, code %s\n", e.SequenceNumber, e.EventName, e.MessageID, e.From, e.Subject, e.OTP)
 	}
 	return b.String()
 }
@@ -192,10 +192,10 @@ func keeps(p *inbox.Profile) string {
 
 func line(m *inbox.Message) string {
 	s := fmt.Sprintf("%d %q, code %s, %d bytes, until %s", m.ID, m.Subject, m.OTP, m.Size, stamp(m.ExpiresAt))
-	if m.Read {
+	if m.IsRead {
 		s += ", read"
 	}
-	if m.Unsettled != nil {
+	if m.RepeatDigest != nil {
 		s += ", unsettled"
 	}
 	return s
@@ -206,7 +206,7 @@ func (s *story) messages() string {
 	for _, m := range s.state.Messages {
 		fmt.Fprintln(&b, line(m))
 	}
-	fmt.Fprintf(&b, "%d bytes, newest at hand: %d\n", s.state.Bytes, s.state.Newest.ID())
+	fmt.Fprintf(&b, "%d bytes, newest at hand: %d\n", s.state.Bytes, s.state.NewestContent.ID())
 	return b.String()
 }
 
@@ -262,12 +262,12 @@ func TestRoom(t *testing.T) {
 		before, full bool // before: one nanosecond before the expired ones are over
 	}{
 		{name: "empty", offered: 25 * mb},
-		{name: "one short of the count", n: roomy.Messages - 1},
-		{name: "at the count", n: roomy.Messages, full: true},
-		{name: "at the count, one over", n: roomy.Messages, expired: 1},
-		{name: "at the count, one not yet over", n: roomy.Messages, expired: 1, before: true, full: true},
-		{name: "beyond the count, one too few over", n: roomy.Messages + 5, expired: 5, full: true},
-		{name: "beyond the count, enough over", n: roomy.Messages + 5, expired: 6},
+		{name: "one short of the count", n: roomy.MaxMessages - 1},
+		{name: "at the count", n: roomy.MaxMessages, full: true},
+		{name: "at the count, one over", n: roomy.MaxMessages, expired: 1},
+		{name: "at the count, one not yet over", n: roomy.MaxMessages, expired: 1, before: true, full: true},
+		{name: "beyond the count, one too few over", n: roomy.MaxMessages + 5, expired: 5, full: true},
+		{name: "beyond the count, enough over", n: roomy.MaxMessages + 5, expired: 6},
 		{name: "to the last byte", n: 499, size: mb, offered: mb},
 		{name: "past the last byte", n: 499, size: mb, offered: mb + 1, full: true},
 		{name: "bytes of one over", n: 500, size: mb, expired: 1, offered: mb},
@@ -284,7 +284,7 @@ func TestRoom(t *testing.T) {
 		if fault.Is(err, fault.InboxFull) != c.full || (err != nil) != c.full {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if viewed := inbox.NewView(s).Room(c.offered, roomy, now); fmt.Sprint(viewed) != fmt.Sprint(err) {
+		if viewed := inbox.NewView(s).CheckRoom(c.offered, roomy, now); fmt.Sprint(viewed) != fmt.Sprint(err) {
 			t.Errorf("%s: its view says %v, the inbox %v", c.name, viewed, err)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 // Event is something that happened to an inbox. apply changes the state and cannot fail. rows adds
 // what must be written for it, from the state after apply.
 type Event interface {
-	apply(*State)
-	rows(*State, *Rows)
+	applyTo(*State)
+	collectRows(*State, *Rows)
 }
 
 // Begin starts collecting the rows of a change to s, which may contain several commands that are
@@ -24,10 +24,10 @@ const keepRows = 16
 // Clear prepares committed rows for another Begin. Public and Queue stay valid for those that they
 // were passed to.
 func (r *Rows) Clear() {
-	*r = Rows{Put: cleared(r.Put), Store: cleared(r.Store)}
+	*r = Rows{PutMessages: clearedSlice(r.PutMessages), StoreMessages: clearedSlice(r.StoreMessages)}
 }
 
-func cleared[T any](list []T) []T {
+func clearedSlice[T any](list []T) []T {
 	if cap(list) > keepRows {
 		return nil
 	}
@@ -39,37 +39,37 @@ func cleared[T any](list []T) []T {
 // rows before anybody may see s. If the commit fails, s must be discarded and loaded again.
 func (r *Rows) Apply(s *State, evs []Event) {
 	for _, ev := range evs {
-		ev.apply(s)
-		ev.rows(s, r)
+		ev.applyTo(s)
+		ev.collectRows(s, r)
 	}
 	r.Address = s.Address
 	if r.Profile != nil || !s.DueAt.Equal(r.DueTo) { // a later event may have changed what an earlier one wrote
 		r.DueTo = s.DueAt
-		r.profile(s)
+		r.writeProfile(s)
 	}
 }
 
 type (
-	created  struct{ Profile Profile }
-	received struct {
-		Message *Message
-		Content *Content
-		Raw     []byte
-		Sealed  *Sealing
-		Shared  *Shared
+	profileCreated  struct{ Profile Profile }
+	messageReceived struct {
+		Message        *Message
+		Content        *Content
+		Raw            []byte
+		EncryptedParts *EncryptedParts
+		SharedStorage  *SharedStorage
 	}
-	marked struct {
+	readMarked struct {
 		ID   int64
 		Read bool
 	}
-	settled struct{ ID int64 }
-	doubted struct {
+	receiptConfirmed struct{ ID int64 }
+	ambiguityMarked  struct {
 		ID     int64
-		Digest Digest
+		Digest MessageDigest
 	}
-	removed struct{ Messages []*Message } // deleted, burnt, expired, or removed to make room
-	deleted struct{ At time.Time }
-	updated struct {
+	messagesRemoved struct{ Messages []*Message } // deleted, burnt, expired, or removed to make room
+	tombstoneSet    struct{ At time.Time }
+	settingsUpdated struct {
 		Label          string
 		RetentionHours int
 		KeepNewest     bool
@@ -78,77 +78,81 @@ type (
 	dueMended struct{ At time.Time }
 )
 
-func (r *Rows) profile(s *State) {
+func (r *Rows) writeProfile(s *State) {
 	r.ofProfile = s.Profile
 	r.Profile = &r.ofProfile
 }
 
-// settings is profile for a change of more than its counters.
-func (r *Rows) settings(s *State) {
-	r.profile(s)
-	r.Spare = true
+// writeSettings is profile for a change of more than its counters.
+func (r *Rows) writeSettings(s *State) {
+	r.writeProfile(s)
+	r.WriteSpareCopy = true
 }
 
-// apply takes over the counters of a tombstone.
-func (e created) apply(s *State) {
+// applyTo takes over the counters of a tombstone.
+func (e profileCreated) applyTo(s *State) {
 	p := e.Profile
 	p.LastID, p.LastEvent, p.HasCalendar = s.LastID, s.LastEvent, s.HasCalendar
 	s.Profile = p
 }
-func (e created) rows(s *State, r *Rows) { r.settings(s) }
+func (e profileCreated) collectRows(s *State, r *Rows) { r.writeSettings(s) }
 
-func (e received) apply(s *State) {
+func (e messageReceived) applyTo(s *State) {
 	m := e.Message
-	s.Add(m)
+	s.AddMessage(m)
 	s.LastID = m.ID
 	s.LastEvent++
-	s.Newest = newest(m, e.Content)
+	s.NewestContent = cacheContent(m, e.Content)
 	s.dueBy(m.ExpiresAt)
 }
-func (e received) rows(s *State, r *Rows) {
-	r.profile(s)
+func (e messageReceived) collectRows(s *State, r *Rows) {
+	r.writeProfile(s)
 	m := e.Message
-	r.Put = append(r.Put, m)
-	stored := store(m.ID, e.Content, e.Raw, e.Sealed)
-	stored.Shared = e.Shared
-	r.Store = append(r.Store, stored)
-	r.Public = append(r.Public, Public{
-		Number: s.LastEvent, Name: "message.received", Account: s.Account, Address: s.Address, Named: m.named(),
-		MessageID: m.ID, At: m.ReceivedAt, From: m.From.Email, EnvelopeTo: m.EnvelopeTo, Subject: m.Subject, OTP: m.OTP, Encrypted: m.Sealed != nil,
+	r.PutMessages = append(r.PutMessages, m)
+	stored := storedMessage(m.ID, e.Content, e.Raw, e.EncryptedParts)
+	stored.SharedStorage = e.SharedStorage
+	r.StoreMessages = append(r.StoreMessages, stored)
+	r.PublicEvents = append(r.PublicEvents, PublicEvent{
+		SequenceNumber: s.LastEvent, EventName: "message.received", Account: s.Account, Address: s.Address, NamedRecipients: m.allRecipients(),
+		MessageID: m.ID, At: m.ReceivedAt, From: m.From.Email, EnvelopeTo: m.EnvelopeTo, Subject: m.Subject, OTP: m.OTP, Encrypted: m.EncryptedState != nil,
 	})
 }
 
-// replace replaces one message by a changed copy, in a new array, because views keep the old one.
-func (s *State) replace(id int64, change func(*Message)) {
-	i, ok := s.find(id)
+// replaceMessage replaces one message by a changed copy, in a new array, because views keep the old one.
+func (s *State) replaceMessage(id int64, change func(*Message)) {
+	i, ok := s.indexOf(id)
 	if !ok {
 		return
 	}
 	m := *s.Messages[i]
-	s.count(&m, -1)
+	s.addTotals(&m, -1)
 	change(&m)
-	s.count(&m, 1)
+	s.addTotals(&m, 1)
 	s.Messages = slices.Clone(s.Messages)
 	s.Messages[i] = &m
 }
-func (r *Rows) put(s *State, id int64) {
-	if i, ok := s.find(id); ok {
-		r.Put = append(r.Put, s.Messages[i])
+func (r *Rows) putMessage(s *State, id int64) {
+	if i, ok := s.indexOf(id); ok {
+		r.PutMessages = append(r.PutMessages, s.Messages[i])
 	}
 }
 
-func (e marked) apply(s *State)          { s.replace(e.ID, func(m *Message) { m.Read = e.Read }) }
-func (e marked) rows(s *State, r *Rows)  { r.put(s, e.ID) }
-func (e settled) apply(s *State)         { s.replace(e.ID, func(m *Message) { m.Unsettled = nil }) }
-func (e settled) rows(s *State, r *Rows) { r.put(s, e.ID) }
-func (e doubted) apply(s *State)         { s.replace(e.ID, func(m *Message) { m.Unsettled = &e.Digest }) }
-func (e doubted) rows(s *State, r *Rows) { r.put(s, e.ID); r.Doubted = true }
+func (e readMarked) applyTo(s *State)              { s.replaceMessage(e.ID, func(m *Message) { m.IsRead = e.Read }) }
+func (e readMarked) collectRows(s *State, r *Rows) { r.putMessage(s, e.ID) }
+func (e receiptConfirmed) applyTo(s *State) {
+	s.replaceMessage(e.ID, func(m *Message) { m.RepeatDigest = nil })
+}
+func (e receiptConfirmed) collectRows(s *State, r *Rows) { r.putMessage(s, e.ID) }
+func (e ambiguityMarked) applyTo(s *State) {
+	s.replaceMessage(e.ID, func(m *Message) { m.RepeatDigest = &e.Digest })
+}
+func (e ambiguityMarked) collectRows(s *State, r *Rows) { r.putMessage(s, e.ID); r.HasAmbiguous = true }
 
-func (e removed) apply(s *State) {
+func (e messagesRemoved) applyTo(s *State) {
 	gone := make(map[int64]bool, len(e.Messages))
 	for _, m := range e.Messages {
 		gone[m.ID] = true
-		s.count(m, -1)
+		s.addTotals(m, -1)
 	}
 	left := make([]*Message, 0, len(s.Messages))
 	for _, m := range s.Messages {
@@ -157,26 +161,26 @@ func (e removed) apply(s *State) {
 		}
 	}
 	s.Messages = left
-	if gone[s.Newest.ID()] {
-		s.Newest = nil
+	if gone[s.NewestContent.ID()] {
+		s.NewestContent = nil
 	}
-	s.schedule()
+	s.rescheduleDue()
 }
-func (e removed) rows(_ *State, r *Rows) {
-	r.Drop = append(r.Drop, e.Messages...)
+func (e messagesRemoved) collectRows(_ *State, r *Rows) {
+	r.DropMessages = append(r.DropMessages, e.Messages...)
 	r.unqueue(e.Messages)
 }
 
-func (e deleted) apply(s *State)         { s.DeletedAt = e.At }
-func (e deleted) rows(s *State, r *Rows) { r.settings(s) }
+func (e tombstoneSet) applyTo(s *State)              { s.DeletedAt = e.At }
+func (e tombstoneSet) collectRows(s *State, r *Rows) { r.writeSettings(s) }
 
-func (dueMended) apply(*State)             {}
-func (e dueMended) rows(_ *State, r *Rows) { r.DueStray = append(r.DueStray, e.At) }
+func (dueMended) applyTo(*State)                  {}
+func (e dueMended) collectRows(_ *State, r *Rows) { r.DueStray = append(r.DueStray, e.At) }
 
-func (e updated) apply(s *State) {
+func (e settingsUpdated) applyTo(s *State) {
 	s.Label, s.RetentionHours, s.KeepNewest = e.Label, e.RetentionHours, e.KeepNewest
 }
-func (e updated) rows(s *State, r *Rows) { r.settings(s) }
+func (e settingsUpdated) collectRows(s *State, r *Rows) { r.writeSettings(s) }
 
 // dueBy makes retention examine the inbox at a time, or earlier. The zero time changes nothing.
 func (s *State) dueBy(at time.Time) {
@@ -185,13 +189,13 @@ func (s *State) dueBy(at time.Time) {
 	}
 }
 
-// schedule moves DueAt to the earliest remaining expiry, if DueAt was the expiry of a removed
+// rescheduleDue moves DueAt to the earliest remaining expiry, if DueAt was the expiry of a removed
 // message or of a removed or changed meeting. No other event can make it later. While DueAt is
 // still somebody's expiry it stays, so an ordinary message writes no due entry.
-func (s *State) schedule() {
+func (s *State) rescheduleDue() {
 	var next time.Time
 	for _, m := range s.Messages {
-		if m.Waiting() {
+		if m.IsWaiting() {
 			continue
 		}
 		if m.ExpiresAt.Equal(s.DueAt) {
@@ -204,13 +208,13 @@ func (s *State) schedule() {
 	s.DueAt = next
 	if s.Calendar != nil {
 		for _, m := range s.Calendar.Meetings {
-			s.dueBy(m.Until)
+			s.dueBy(m.RemoveAt)
 		}
 	}
 }
 
-// find returns the index of a message by binary search: ids ascend.
-func (s *State) find(id int64) (int, bool) {
+// indexOf returns the index of a message by binary search: ids ascend.
+func (s *State) indexOf(id int64) (int, bool) {
 	return slices.BinarySearchFunc(s.Messages, id, func(m *Message, id int64) int {
 		switch {
 		case m.ID < id:
@@ -222,28 +226,28 @@ func (s *State) find(id int64) (int, bool) {
 	})
 }
 
-// weighed is how many messages are sampled to estimate the weight of an inbox.
-const weighed = 32
+// weightSamples is how many messages are sampled to estimate the weight of an inbox.
+const weightSamples = 32
 
 // Weight is the approximate number of bytes that the state uses in memory.
 func (s *State) Weight() int64 {
 	var w int64
 	all := len(s.Messages)
-	n := min(all, weighed)
+	n := min(all, weightSamples)
 	for i := range n {
-		w += s.Messages[i*all/n].weight()
+		w += s.Messages[i*all/n].memoryWeight()
 	}
 	if n > 0 {
 		w = w * int64(all) / int64(n)
 	}
-	return w + s.answer() + calendarWeight(s.Calendar)
+	return w + s.responseWeight() + calendarWeight(s.Calendar)
 }
 
-// answer is the approximate size of the rendered response to polls, present or future, if one of
+// responseWeight is the approximate size of the rendered response to polls, present or future, if one of
 // the last messages was received.
-func (s *State) answer() int64 {
+func (s *State) responseWeight() int64 {
 	const fields, most = 1 << 10, 256 << 10
-	for _, m := range slices.Backward(s.Messages[max(0, len(s.Messages)-weighed):]) {
+	for _, m := range slices.Backward(s.Messages[max(0, len(s.Messages)-weightSamples):]) {
 		if m.Direction == In {
 			return fields + min(m.Size, most)
 		}
@@ -251,22 +255,22 @@ func (s *State) answer() int64 {
 	return 0
 }
 
-// weight is the memory of a message, its place in the list and its strings. A sent one also has its
+// memoryWeight is the memory of a message, its place in the list and its strings. A sent one also has its
 // recipients and their reports.
-func (m *Message) weight() int64 {
+func (m *Message) memoryWeight() int64 {
 	const perMessage, perSealed, perSending, perRecipient, perName = 288, 40, 64, 96, 16
 	w := perMessage + len(m.From.Email) + len(m.From.Name) + len(m.Subject) + len(m.EnvelopeTo)
-	for _, recipient := range m.named() {
+	for _, recipient := range m.allRecipients() {
 		w += perName + len(recipient)
 	}
-	if m.Sealed != nil {
+	if m.EncryptedState != nil {
 		w += perSealed
 	}
-	if m.Sending == nil {
+	if m.OutgoingDelivery == nil {
 		return int64(w)
 	}
 	w += perSending
-	for _, r := range m.Sending.Recipients {
+	for _, r := range m.OutgoingDelivery.Recipients {
 		w += perRecipient + len(r.Email) + len(r.Error) + len(r.MX)
 	}
 	return int64(w)

@@ -9,17 +9,17 @@ import (
 // MaxLanes is how many recipients of one inbox have renderings of their own.
 const MaxLanes = 1000
 
-// lanes are renderings of a view for single recipients, user+tag@host: one for each that is polled.
+// recipientRenderings are renderings of a view for single recipients, user+tag@host: one for each that is polled.
 // They pass from view to view, so a message to one tag leaves the others' renderings valid. Writing
 // needs the lock of the view that holds them; any goroutine may read.
-type lanes struct {
-	byRecipient sync.Map // string to Rendering
-	count       int
+type recipientRenderings struct {
+	byRecipient    sync.Map // string to Rendering
+	renderingCount int
 }
 
-// Lane returns the rendering of v for messages to recipient, or nil. It takes no lock.
-func (v *View) Lane(recipient string) Rendering {
-	l := v.lanes.Load()
+// RecipientRendering returns the rendering of v for messages to recipient, or nil. It takes no lock.
+func (v *View) RecipientRendering(recipient string) Rendering {
+	l := v.recipientRenderings.Load()
 	if l == nil {
 		return nil
 	}
@@ -33,31 +33,31 @@ func (v *View) Lane(recipient string) Rendering {
 func (v *View) CarryLane(recipient string, r Rendering) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.closed {
+	if v.isClosed {
 		return false
 	}
-	l := v.lanes.Load()
+	l := v.recipientRenderings.Load()
 	if l == nil {
-		l = new(lanes)
-		v.lanes.Store(l)
+		l = new(recipientRenderings)
+		v.recipientRenderings.Store(l)
 	}
-	l.drop(recipient)
-	if l.count == MaxLanes {
+	l.dropRendering(recipient)
+	if l.renderingCount == MaxLanes {
 		return false
 	}
 	l.byRecipient.Store(recipient, r)
-	l.count++
+	l.renderingCount++
 	return true
 }
 
-func (l *lanes) drop(recipient string) {
+func (l *recipientRenderings) dropRendering(recipient string) {
 	if old, found := l.byRecipient.LoadAndDelete(recipient); found {
 		old.(Rendering).Retire()
-		l.count--
+		l.renderingCount--
 	}
 }
 
-func (l *lanes) each(fn func(Rendering)) {
+func (l *recipientRenderings) forEach(fn func(Rendering)) {
 	l.byRecipient.Range(func(_, r any) bool {
 		fn(r.(Rendering))
 		return true
@@ -65,9 +65,9 @@ func (l *lanes) each(fn func(Rendering)) {
 }
 
 // polledAt is the Unix second of the last poll answered by a lane.
-func (l *lanes) polledAt() (last int64) {
+func (l *recipientRenderings) polledAt() (last int64) {
 	if l != nil {
-		l.each(func(r Rendering) { last = max(last, r.PolledAt()) })
+		l.forEach(func(r Rendering) { last = max(last, r.PolledAt()) })
 	}
 	return last
 }
@@ -75,20 +75,20 @@ func (l *lanes) polledAt() (last int64) {
 // passLanes hands v's lanes over to next (nil for none), except those whose messages differ
 // there. The lock of v is held. The lock of the newer view nests in it, never the other way.
 func (v *View) passLanes(next *View) {
-	l := v.lanes.Swap(nil)
+	l := v.recipientRenderings.Swap(nil)
 	if l == nil {
 		return
 	}
 	if next != nil {
 		next.mu.Lock()
 		defer next.mu.Unlock()
-		if !next.closed && next.lanes.Load() == nil {
-			changedRecipients(v.Messages, next.Messages, l.drop)
-			next.lanes.Store(l)
+		if !next.isClosed && next.recipientRenderings.Load() == nil {
+			changedRecipients(v.Messages, next.Messages, l.dropRendering)
+			next.recipientRenderings.Store(l)
 			return
 		}
 	}
-	l.each(Rendering.Retire)
+	l.forEach(Rendering.Retire)
 }
 
 // changedRecipients calls fn with the recipient of each message that differs between the lists,
@@ -111,22 +111,22 @@ func changedRecipients(before, now []*Message, fn func(string)) {
 // IsTo reports whether m came to that envelope recipient; empty: any. It is true for a damaged
 // message, whose recipient is unknown.
 func (m *Message) IsTo(recipient string) bool {
-	return recipient == "" || m.Damaged || m.EnvelopeTo == recipient || slices.Contains(m.named(), recipient)
+	return recipient == "" || m.IsDamaged || m.EnvelopeTo == recipient || slices.Contains(m.allRecipients(), recipient)
 }
 
-func (m *Message) named() []string {
-	if m.Named == nil {
+func (m *Message) allRecipients() []string {
+	if m.NamedRecipients == nil {
 		return nil
 	}
-	return *m.Named
+	return *m.NamedRecipients
 }
 
 // EnvelopeRecipients are all recipients of this inbox in the envelope, in its order. A sent message
 // has none.
 func (m *Message) EnvelopeRecipients() []string {
 	switch {
-	case m.Named != nil:
-		return *m.Named
+	case m.NamedRecipients != nil:
+		return *m.NamedRecipients
 	case m.EnvelopeTo == "":
 		return nil
 	}
@@ -134,18 +134,18 @@ func (m *Message) EnvelopeRecipients() []string {
 }
 
 func (m *Message) eachRecipient(fn func(string)) {
-	if m.Named == nil {
+	if m.NamedRecipients == nil {
 		fn(m.EnvelopeTo)
 		return
 	}
-	for _, recipient := range *m.Named {
+	for _, recipient := range *m.NamedRecipients {
 		fn(recipient)
 	}
 }
 
 // IsTo is Message.IsTo for the message that the event is about.
-func (p *Public) IsTo(recipient string) bool {
-	return p.EnvelopeTo == recipient || slices.Contains(p.Named, recipient)
+func (p *PublicEvent) IsTo(recipient string) bool {
+	return p.EnvelopeTo == recipient || slices.Contains(p.NamedRecipients, recipient)
 }
 
 // IsSince reports whether m was received at t or later, compared by the displayed milliseconds.

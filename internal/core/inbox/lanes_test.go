@@ -46,7 +46,7 @@ func to(tag string) inbox.Receive {
 
 func both(tag, other string) inbox.Receive {
 	m := to(tag)
-	m.Named = []string{m.EnvelopeTo, lanePrefix + other}
+	m.NamedRecipients = []string{m.EnvelopeTo, lanePrefix + other}
 	return m
 }
 
@@ -75,7 +75,7 @@ func TestLanesPassOn(t *testing.T) {
 		"an older of one deleted": {inbox.DeleteMessage{ID: 1}, []string{"none", "two"}},
 		"the newest of two gone":  {inbox.DeleteMessage{ID: 3}, []string{"none", "one"}},
 		"all gone":                {inbox.Burn{}, []string{"none"}},
-		"another retention":       {inbox.Update{RetentionHours: new(int)}, []string{"none", "one", "two"}},
+		"another retention":       {inbox.UpdateSettings{RetentionHours: new(int)}, []string{"none", "one", "two"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, v, lanes := tagged(t)
@@ -84,7 +84,7 @@ func TestLanesPassOn(t *testing.T) {
 			v.SupersedeBy(next)
 			for tag, l := range lanes {
 				left := slices.Contains(c.left, tag)
-				if carried := next.Lane(lanePrefix+tag) == inbox.Rendering(l); carried != left || l.ended.Load() == 0 != left {
+				if carried := next.RecipientRendering(lanePrefix+tag) == inbox.Rendering(l); carried != left || l.ended.Load() == 0 != left {
 					t.Errorf("%s: carried on %v, ended %d times", tag, carried, l.ended.Load())
 				}
 			}
@@ -93,7 +93,7 @@ func TestLanesPassOn(t *testing.T) {
 			}
 			next.Supersede()
 			for tag, l := range lanes {
-				if l.ended.Load() != 1 || next.Lane(lanePrefix+tag) != nil {
+				if l.ended.Load() != 1 || next.RecipientRendering(lanePrefix+tag) != nil {
 					t.Errorf("%s: ended %d times with its inbox", tag, l.ended.Load())
 				}
 			}
@@ -109,11 +109,11 @@ func TestLanesAreBounded(t *testing.T) {
 			t.Fatalf("%d lanes were enough", i+len(lanes))
 		}
 	}
-	if v.CarryLane("a+more", new(lane)) || v.Lane("a+more") != nil {
+	if v.CarryLane("a+more", new(lane)) || v.RecipientRendering("a+more") != nil {
 		t.Error("there is no end of lanes")
 	}
 	again := &lane{at: 7}
-	if !v.CarryLane("a+one", again) || lanes["one"].ended.Load() != 1 || v.Lane("a+one") != inbox.Rendering(again) {
+	if !v.CarryLane("a+one", again) || lanes["one"].ended.Load() != 1 || v.RecipientRendering("a+one") != inbox.Rendering(again) {
 		t.Error("a lane has no place for its own successor")
 	}
 	if v.PolledAt() != 7 {
@@ -156,7 +156,7 @@ func TestLanesRace(t *testing.T) {
 	last := now.Load()
 	for _, lanes := range ended {
 		for tag := range maps.Keys(lanes) {
-			if l, _ := last.Lane(tag).(*lane); l != nil && l.ended.Load() != 0 {
+			if l, _ := last.RecipientRendering(tag).(*lane); l != nil && l.ended.Load() != 0 {
 				t.Errorf("%s is carried although it ended", tag)
 			}
 		}

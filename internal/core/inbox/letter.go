@@ -8,28 +8,30 @@ import (
 	"inboxd/internal/mail/message/compose"
 )
 
-// Letter is a client's request to send a message (specification, Sending). Addresses are as
+// SendRequest is a client's request to send a message (specification, Sending). Addresses are as
 // CheckRecipient returns them; InReplyTo has no angle brackets.
-type Letter struct {
-	To        string
-	Cc, Bcc   []string
-	Subject   string
-	Text      string
-	HTML      string
-	Files     []compose.File
-	InReplyTo string
+type SendRequest struct {
+	To            string
+	Cc, Bcc       []string
+	Subject       string
+	Text          string
+	HTML          string
+	AttachedFiles []compose.DraftAttachment
+	InReplyTo     string
 }
 
 // To is a recipient without any attempt.
-func To(email string) Recipient { return Recipient{Recipient: delivery.Recipient{Email: email}} }
+func To(email string) OutgoingRecipient {
+	return OutgoingRecipient{RecipientState: delivery.RecipientState{Email: email}}
+}
 
 // Recipients lists all recipients of the message, each once in whatever spelling. A recipient in To
 // or Cc is not a blind copy.
-func (l *Letter) Recipients() []Recipient {
-	var out []Recipient
+func (l *SendRequest) Recipients() []OutgoingRecipient {
+	var out []OutgoingRecipient
 	named := map[string]bool{}
 	add := func(email string, bcc bool) {
-		if one := address.Fold(email); !named[one] {
+		if one := address.FoldLocal(email); !named[one] {
 			named[one] = true
 			r := To(email)
 			r.Bcc = bcc
@@ -46,21 +48,21 @@ func (l *Letter) Recipients() []Recipient {
 	return out
 }
 
-// Count is what the account's plan must allow for the message.
-func (l *Letter) Count() account.CountSend {
-	c := account.CountSend{Recipients: len(l.Recipients()), Files: len(l.Files)}
-	for _, f := range l.Files {
+// QuotaCount is what the account's plan must allow for the message.
+func (l *SendRequest) QuotaCount() account.CountSend {
+	c := account.CountSend{RecipientCount: len(l.Recipients()), FileCount: len(l.AttachedFiles)}
+	for _, f := range l.AttachedFiles {
 		c.FileBytes += int64(len(f.Bytes))
 	}
 	return c
 }
 
-// CheckRecipient returns the canonical form of a recipient address, see address.Recipient. The
-// error is a fault.Invalid that names the field.
+// CheckRecipient returns the canonical form of a recipient address, see address.CanonicalRecipient. The
+// error is a fault.InvalidRequest that names the field.
 func CheckRecipient(field, email string) (string, error) {
-	to, err := address.Recipient(email)
+	to, err := address.CanonicalRecipient(email)
 	if err != nil {
-		return "", fault.Field(field, "contains an e-mail address %v", err)
+		return "", fault.InvalidField(field, "contains an e-mail address %v", err)
 	}
 	return to, nil
 }

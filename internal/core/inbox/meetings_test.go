@@ -25,11 +25,11 @@ const boss = "boss@far.test"
 // invitation is what a message from boss says about a meeting.
 func invitation(method, uid string, sequence int, at time.Time) *calendar.Invitation {
 	return &calendar.Invitation{
-		From: boss, FromSigned: true, Mail: "m1@far.test",
+		From: boss, FromSigned: true, MessageID: "m1@far.test",
 		Calendar: icalendar.Calendar{Method: method, Event: icalendar.Event{
-			UID: uid, Sequence: sequence, Stamp: start.Add(time.Duration(sequence) * time.Minute), Title: "Plan", Start: at, End: at.Add(time.Hour), Zone: zone.UTC, Status: icalendar.Confirmed,
+			UID: uid, Sequence: sequence, StampedAt: start.Add(time.Duration(sequence) * time.Minute), Title: "Plan", Start: at, End: at.Add(time.Hour), TimeZone: zone.UTC, Status: icalendar.StatusConfirmed,
 			Organizer: &icalendar.Person{Email: boss},
-			Attendees: []calendar.Attendee{{Person: icalendar.Person{Email: "a@inbox.localhost"}, Role: icalendar.Required, Status: icalendar.NeedsAction}},
+			Attendees: []calendar.Attendee{{Person: icalendar.Person{Email: "a@inbox.localhost"}, Role: icalendar.RoleRequired, ParticipationStatus: icalendar.NeedsAction}},
 		}},
 	}
 }
@@ -38,15 +38,15 @@ func invitation(method, uid string, sequence int, at time.Time) *calendar.Invita
 func alone(method, uid string, sequence int, at time.Time) *calendar.Invitation {
 	said := invitation(method, uid, sequence, at)
 	said.Event.RecurrenceID, said.Event.Description = at, "Alone"
-	said.Event.Recurrence = &icalendar.Recurrence{Overrides: []icalendar.Override{{RecurrenceID: at, Start: at, End: at.Add(time.Hour), Title: "Plan", Status: icalendar.Confirmed}}}
+	said.Event.Recurrence = &icalendar.Recurrence{Overrides: []icalendar.Override{{RecurrenceID: at, Start: at, End: at.Add(time.Hour), Title: "Plan", Status: icalendar.StatusConfirmed}}}
 	return said
 }
 
 // reply is a guest's answer to a meeting of this inbox.
 func reply(m *calendar.Meeting, guest, status string, at time.Time) *calendar.Invitation {
 	said := invitation("REPLY", m.UID, m.Sequence, m.Start)
-	said.From, said.Event.Stamp, said.Event.Organizer = guest, at, m.Organizer
-	said.Event.Attendees = []calendar.Attendee{{Person: icalendar.Person{Email: guest}, Status: status}}
+	said.From, said.Event.StampedAt, said.Event.Organizer = guest, at, m.Organizer
+	said.Event.Attendees = []calendar.Attendee{{Person: icalendar.Person{Email: guest}, ParticipationStatus: status}}
 	return said
 }
 
@@ -57,10 +57,10 @@ func inviting(said *calendar.Invitation) inbox.Receive {
 }
 
 // arrange plans an order for the calendar of s, as the handlers do.
-func arrange(s *inbox.State, o calendar.Order, now time.Time) (inbox.Arrange, error) {
-	plan, err := calendar.Arrange(s.Calendar, o, calendar.Me{Address: "a@inbox.localhost"}, now, [16]byte{byte(s.LastID), byte(s.LastID >> 8), 1})
-	c := inbox.Arrange{Plan: plan}
-	for _, m := range plan.Mails {
+func arrange(s *inbox.State, o calendar.MeetingOrder, now time.Time) (inbox.ApplyMeetingPlan, error) {
+	plan, err := calendar.PlanChange(s.Calendar, o, calendar.Me{Address: "a@inbox.localhost"}, now, [16]byte{byte(s.LastID), byte(s.LastID >> 8), 1})
+	c := inbox.ApplyMeetingPlan{MeetingPlan: plan}
+	for _, m := range plan.OutgoingMessages {
 		var to []string
 		for _, p := range m.To {
 			to = append(to, p.Email)
@@ -71,7 +71,7 @@ func arrange(s *inbox.State, o calendar.Order, now time.Time) (inbox.Arrange, er
 }
 
 func schedule(at time.Time, guests ...string) calendar.Schedule {
-	o := calendar.Schedule{Fields: calendar.Fields{Title: new("Plan"), Start: new(at.Format(time.RFC3339)), Attendees: &[]calendar.Guest{}}}
+	o := calendar.Schedule{MeetingFields: calendar.MeetingFields{Title: new("Plan"), Start: new(at.Format(time.RFC3339)), Attendees: &[]calendar.Guest{}}}
 	for _, g := range guests {
 		*o.Attendees = append(*o.Attendees, calendar.Guest{Email: g})
 	}
@@ -90,16 +90,16 @@ func drawMeetings(t *rapid.T, s *inbox.State, now time.Time) []inbox.Command {
 	several := inviting(invitation("PUBLISH", "u4", sequence, at))
 	several.Invitations = append(several.Invitations, invitation("PUBLISH", "u5", sequence, at), invitation("PUBLISH", "u4", sequence+1, at))
 	cmds = append(cmds, several, inbox.RemoveMeeting{ID: id})
-	if m := s.Calendar.Meeting(id); m != nil && m.Source == calendar.Outbound {
-		cmds = append(cmds, inviting(reply(m, "eve@far.test", icalendar.Accepted, now)))
+	if m := s.Calendar.Meeting(id); m != nil && m.Source == calendar.SourceOutbound {
+		cmds = append(cmds, inviting(reply(m, "eve@far.test", icalendar.StatusAccepted, now)))
 	}
-	for _, o := range []calendar.Order{
-		schedule(at, "eve@far.test"), calendar.Reschedule{ID: id, Fields: calendar.Fields{Start: new(at.Format(time.RFC3339))}},
-		calendar.Reschedule{ID: id, Fields: calendar.Fields{Attendees: &[]calendar.Guest{{Email: "carl@far.test"}}}}, calendar.Cancel{ID: id},
-		calendar.Respond{ID: id, Response: icalendar.Accepted},
+	for _, o := range []calendar.MeetingOrder{
+		schedule(at, "eve@far.test"), calendar.Reschedule{ID: id, MeetingFields: calendar.MeetingFields{Start: new(at.Format(time.RFC3339))}},
+		calendar.Reschedule{ID: id, MeetingFields: calendar.MeetingFields{Attendees: &[]calendar.Guest{{Email: "carl@far.test"}}}}, calendar.Cancel{ID: id},
+		calendar.Respond{ID: id, Response: icalendar.StatusAccepted},
 	} {
 		if c, err := arrange(s, o, now); err == nil {
-			c.Plan.Meeting.Version -= int64(rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "outdated"))
+			c.MeetingPlan.Meeting.Version -= int64(rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "outdated"))
 			cmds = append(cmds, c)
 		}
 	}
@@ -110,7 +110,7 @@ func drawMeetings(t *rapid.T, s *inbox.State, now time.Time) []inbox.Command {
 // after messages about a meeting and its single occurrences in any order.
 func TestReplayOfOccurrences(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		store := persisttest.Open(t)
+		store := persisttest.OpenStore(t)
 		state := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
 		cmds := []inbox.Command{create()}
 		for range rapid.IntRange(1, 6).Draw(t, "mails") {
@@ -161,7 +161,7 @@ func compareCalendars(t *rapid.T, memory, rebuilt *calendar.Book) {
 		if !reflect.DeepEqual(m, rebuilt.Meetings[i]) {
 			t.Fatalf("meeting in memory %+v\nfrom rows %+v", *m, *rebuilt.Meetings[i])
 		}
-		bytes += m.Bytes
+		bytes += m.RowBytes
 	}
 	a, b := *memory, *rebuilt
 	a.Meetings, b.Meetings = nil, nil
@@ -184,14 +184,14 @@ func newMeets(t *testing.T) *meets {
 	return m
 }
 
-func (m *meets) try(cmd inbox.Command) (inbox.Outcome, error) {
+func (m *meets) try(cmd inbox.Command) (inbox.CommandOutcome, error) {
 	m.t.Helper()
 	evs, got, err := inbox.Decide(m.s, cmd, env(m.now))
 	m.rows = change(m.s, evs)
 	return got, err
 }
 
-func (m *meets) do(cmd inbox.Command) inbox.Outcome {
+func (m *meets) do(cmd inbox.Command) inbox.CommandOutcome {
 	m.t.Helper()
 	got, err := m.try(cmd)
 	if err != nil {
@@ -200,7 +200,7 @@ func (m *meets) do(cmd inbox.Command) inbox.Outcome {
 	return got
 }
 
-func (m *meets) order(o calendar.Order) inbox.Outcome {
+func (m *meets) order(o calendar.MeetingOrder) inbox.CommandOutcome {
 	m.t.Helper()
 	c, err := arrange(m.s, o, m.now)
 	if err != nil {
@@ -211,8 +211,8 @@ func (m *meets) order(o calendar.Order) inbox.Outcome {
 
 // names are the public events of the last command.
 func (m *meets) names() (out []string) {
-	for _, p := range m.rows.Public {
-		out = append(out, p.Name)
+	for _, p := range m.rows.PublicEvents {
+		out = append(out, p.EventName)
 	}
 	return out
 }
@@ -230,32 +230,32 @@ func (m *meets) ids() (out []int64) {
 func TestAMailMergesOnce(t *testing.T) {
 	m := newMeets(t)
 	c := inviting(invitation("REQUEST", "u1", 1, start.Add(time.Hour)))
-	c.Digest = inbox.Digest{1}
-	if got := m.do(c); got.ID != 1 || got.Said[0].Action != calendar.Created || got.Said[0].Reason != "" {
+	c.Digest = inbox.MessageDigest{1}
+	if got := m.do(c); got.ID != 1 || got.MessageEvents[0].Action != calendar.ActionCreated || got.MessageEvents[0].RefusalReason != "" {
 		t.Errorf("%+v", got)
 	}
 	if want := []string{"message.received", "calendar.event.created"}; !slices.Equal(m.names(), want) {
 		t.Errorf("events %q", m.names())
 	}
-	told := m.rows.Public[1]
-	if told.Number != 2 || told.MessageID != 1 || told.Meeting.ID != 1 || told.Meeting.Title != "Plan" {
+	told := m.rows.PublicEvents[1]
+	if told.SequenceNumber != 2 || told.MessageID != 1 || told.Meeting.ID != 1 || told.Meeting.Title != "Plan" {
 		t.Errorf("%+v", told)
 	}
-	said := m.rows.Store[0].Content.Calendar
-	if said == nil || said.Action != calendar.Created || said.Meeting.ID != 1 || c.Content.Calendar != nil {
+	said := m.rows.StoreMessages[0].Content.Calendar
+	if said == nil || said.Action != calendar.ActionCreated || said.Meeting.ID != 1 || c.Content.Calendar != nil {
 		t.Errorf("said %+v, the mail's own content says %+v", said, c.Content.Calendar)
 	}
-	if len(m.rows.Meetings) != 1 || m.rows.Calendar.LastID != 1 || !m.rows.Profile.HasCalendar {
+	if len(m.rows.PutMeetings) != 1 || m.rows.Calendar.LastID != 1 || !m.rows.Profile.HasCalendar {
 		t.Errorf("%+v", m.rows)
 	}
 	c.Invitations = []*calendar.Invitation{invitation("REQUEST", "u1", 2, start.Add(2*time.Hour))} // the content does not matter
-	if got := m.do(c); !got.Duplicate || m.s.Calendar.Meeting(1).Sequence != 1 || len(m.rows.Meetings) != 0 {
+	if got := m.do(c); !got.IsDuplicate || m.s.Calendar.Meeting(1).Sequence != 1 || len(m.rows.PutMeetings) != 0 {
 		t.Errorf("a repeat: %+v", got)
 	}
-	if got := m.do(inviting(invitation("REQUEST", "u1", 0, start.Add(2*time.Hour)))); got.Said[0].Action != calendar.Unchanged || got.Said[0].Reason == "" || len(m.rows.Public) != 1 {
+	if got := m.do(inviting(invitation("REQUEST", "u1", 0, start.Add(2*time.Hour)))); got.MessageEvents[0].Action != calendar.ActionUnchanged || got.MessageEvents[0].RefusalReason == "" || len(m.rows.PublicEvents) != 1 {
 		t.Errorf("a stale one: %+v, events %q", got, m.names())
 	}
-	if said := m.rows.Store[0].Content.Calendar; said.Action != calendar.Unchanged || said.Meeting.ID != 1 {
+	if said := m.rows.StoreMessages[0].Content.Calendar; said.Action != calendar.ActionUnchanged || said.Meeting.ID != 1 {
 		t.Errorf("it said %+v", said)
 	}
 }
@@ -266,20 +266,20 @@ func TestAnOrderIsOneChange(t *testing.T) {
 	m := newMeets(t)
 	m.do(mail("before"))
 	got := m.order(schedule(start.Add(time.Hour), "eve@far.test", "carl@far.test"))
-	if got.ID != 2 || got.Meeting.ID != 1 || got.Meeting.Version != 1 || len(m.rows.Put) != 1 || len(m.rows.Queue) != 1 || len(m.rows.Meetings) != 1 || len(m.rows.Public) != 0 {
+	if got.ID != 2 || got.Meeting.ID != 1 || got.Meeting.Version != 1 || len(m.rows.PutMessages) != 1 || len(m.rows.QueueMoves) != 1 || len(m.rows.PutMeetings) != 1 || len(m.rows.PublicEvents) != 0 {
 		t.Errorf("%+v, %+v", got, m.rows)
 	}
-	if said := m.rows.Store[0].Content.Calendar; said.Action != calendar.Created || said.Meeting.ID != 1 {
+	if said := m.rows.StoreMessages[0].Content.Calendar; said.Action != calendar.ActionCreated || said.Meeting.ID != 1 {
 		t.Errorf("said %+v", said)
 	}
-	got = m.order(calendar.Reschedule{ID: 1, Fields: calendar.Fields{Title: new("Other"), Attendees: &[]calendar.Guest{{Email: "eve@far.test"}}}})
-	if got.ID != 3 || m.s.LastID != 4 || len(m.rows.Queue) != 2 {
+	got = m.order(calendar.Reschedule{ID: 1, MeetingFields: calendar.MeetingFields{Title: new("Other"), Attendees: &[]calendar.Guest{{Email: "eve@far.test"}}}})
+	if got.ID != 3 || m.s.LastID != 4 || len(m.rows.QueueMoves) != 2 {
 		t.Errorf("two mails: %+v, the last is %d", got, m.s.LastID)
 	}
-	if a, b := m.rows.Store[0].Content.Calendar, m.rows.Store[1].Content.Calendar; a.Action != calendar.Updated || b.Action != calendar.Cancelled || b.Meeting.Title != "Plan" {
+	if a, b := m.rows.StoreMessages[0].Content.Calendar, m.rows.StoreMessages[1].Content.Calendar; a.Action != calendar.ActionUpdated || b.Action != calendar.ActionCancelled || b.Meeting.Title != "Plan" {
 		t.Errorf("said %+v and %+v", a, b)
 	}
-	if got := m.order(calendar.Reschedule{ID: 1, Fields: calendar.Fields{Title: new("Other")}}); got.ID != 0 || got.Meeting.Version != 2 || len(m.rows.Meetings) != 0 {
+	if got := m.order(calendar.Reschedule{ID: 1, MeetingFields: calendar.MeetingFields{Title: new("Other")}}); got.ID != 0 || got.Meeting.Version != 2 || len(m.rows.PutMeetings) != 0 {
 		t.Errorf("nothing new: %+v", got)
 	}
 	late, err := arrange(m.s, calendar.Cancel{ID: 1}, m.now)
@@ -287,10 +287,10 @@ func TestAnOrderIsOneChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.now = m.now.Add(time.Minute)
-	if got := m.do(inviting(reply(m.s.Calendar.Meeting(1), "eve@far.test", icalendar.Accepted, m.now))); got.Said[0].Action != calendar.Replied {
+	if got := m.do(inviting(reply(m.s.Calendar.Meeting(1), "eve@far.test", icalendar.StatusAccepted, m.now))); got.MessageEvents[0].Action != calendar.ActionReplied {
 		t.Fatalf("%+v", got)
 	}
-	if p := m.rows.Public[1]; p.Name != "calendar.attendee.responded" || p.Attendee == nil || p.Attendee.Status != icalendar.Accepted {
+	if p := m.rows.PublicEvents[1]; p.EventName != "calendar.attendee.responded" || p.Attendee == nil || p.Attendee.ParticipationStatus != icalendar.StatusAccepted {
 		t.Errorf("%+v", p)
 	}
 	before := m.s.LastID
@@ -312,9 +312,9 @@ func TestMeetingsKnowTheirMessages(t *testing.T) {
 	}
 	m.do(inviting(invitation("REQUEST", "u", 0, start.Add(time.Hour))))
 	is("received", 1, 1, false)
-	m.order(calendar.Respond{ID: 1, Response: icalendar.Accepted})
+	m.order(calendar.Respond{ID: 1, Response: icalendar.StatusAccepted})
 	is("answered", 1, 2, true)
-	if said := m.rows.Store[0].Content.Calendar.Meeting; said.LastMessage != 0 || !said.RespondedAt.IsZero() {
+	if said := m.rows.StoreMessages[0].Content.Calendar.Meeting; said.LastMessage != 0 || !said.RespondedAt.IsZero() {
 		t.Errorf("the answer says %d, %v", said.LastMessage, said.RespondedAt)
 	}
 	m.do(inviting(invitation("REQUEST", "u", 0, start.Add(time.Hour))))
@@ -323,7 +323,7 @@ func TestMeetingsKnowTheirMessages(t *testing.T) {
 	is("moved", 1, 4, true)
 	m.order(schedule(start.Add(time.Hour), "eve@far.test"))
 	is("organized", 2, 5, false)
-	m.order(calendar.Reschedule{ID: 2, Fields: calendar.Fields{Title: new("Other"), Attendees: &[]calendar.Guest{{Email: "carl@far.test"}}}})
+	m.order(calendar.Reschedule{ID: 2, MeetingFields: calendar.MeetingFields{Title: new("Other"), Attendees: &[]calendar.Guest{{Email: "carl@far.test"}}}})
 	is("changed, by the first of two messages", 2, 6, false)
 }
 
@@ -332,15 +332,15 @@ func TestMeetingsKnowTheirMessages(t *testing.T) {
 func TestACalendarIsFull(t *testing.T) {
 	full := &calendar.Book{LastID: calendar.MaxMeetings + 7}
 	for id := int64(8); id <= full.LastID; id++ {
-		full.Meetings = append(full.Meetings, &calendar.Meeting{ID: id, Source: calendar.Outbound, Event: icalendar.Event{UID: "x"}})
+		full.Meetings = append(full.Meetings, &calendar.Meeting{ID: id, Source: calendar.SourceOutbound, Event: icalendar.Event{UID: "x"}})
 	}
-	large := (*calendar.Book)(nil).With(&calendar.Meeting{ID: 1, Event: icalendar.Event{UID: "x"}}, calendar.MaxBytes-200)
+	large := (*calendar.Book)(nil).WithMeeting(&calendar.Meeting{ID: 1, Event: icalendar.Event{UID: "x"}}, calendar.MaxBytes-200)
 	for number, book := range map[string]*calendar.Book{"5000 meetings": full, "16777216 bytes": large} {
 		m := newMeets(t)
 		m.s.Calendar = book
 		got := m.do(inviting(invitation("REQUEST", "u1", 1, start)))
-		said := m.rows.Store[0].Content.Calendar
-		if said.Reason != calendar.RefusedRoom || said.Action != calendar.Unchanged || said.Meeting.ID != 0 || m.s.Calendar != book || len(m.names()) != 1 {
+		said := m.rows.StoreMessages[0].Content.Calendar
+		if said.RefusalReason != calendar.RefusedRoom || said.Action != calendar.ActionUnchanged || said.Meeting.ID != 0 || m.s.Calendar != book || len(m.names()) != 1 {
 			t.Errorf("%s: %+v, said %+v", number, got, said)
 		}
 		c, err := arrange(m.s, schedule(start, "eve@far.test"), m.now)
@@ -362,14 +362,14 @@ func TestRemovedMeetings(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	m.do(inbox.RemoveMeeting{ID: 1})
-	if !slices.Equal(m.rows.DropMeetings, []int64{1}) || len(m.rows.Public) != 0 || len(m.ids()) != 0 || len(m.s.Calendar.Removed) != 1 {
+	if !slices.Equal(m.rows.DropMeetings, []int64{1}) || len(m.rows.PublicEvents) != 0 || len(m.ids()) != 0 || len(m.s.Calendar.RemovedMeetings) != 1 {
 		t.Errorf("%+v, left %v", m.rows, m.ids())
 	}
-	if got := m.do(inviting(invitation("REQUEST", "u1", 2, start.Add(time.Hour)))); got.Said[0].Reason != calendar.RefusedRemoved || len(m.ids()) != 0 {
+	if got := m.do(inviting(invitation("REQUEST", "u1", 2, start.Add(time.Hour)))); got.MessageEvents[0].RefusalReason != calendar.RefusedRemoved || len(m.ids()) != 0 {
 		t.Errorf("%+v", got)
 	}
 	m.now = m.now.AddDate(0, 0, 31)
-	if got := m.do(inviting(invitation("REQUEST", "u1", 3, m.now.Add(time.Hour)))); got.Said[0].Action != calendar.Created || !slices.Equal(m.ids(), []int64{2}) {
+	if got := m.do(inviting(invitation("REQUEST", "u1", 3, m.now.Add(time.Hour)))); got.MessageEvents[0].Action != calendar.ActionCreated || !slices.Equal(m.ids(), []int64{2}) {
 		t.Errorf("%+v, %v", got, m.ids())
 	}
 }
@@ -411,12 +411,12 @@ func TestMeetingsOutliveMail(t *testing.T) {
 	}
 	own := newMeets(t)
 	own.order(schedule(start.Add(time.Hour), "eve@far.test"))
-	own.order(calendar.Reschedule{ID: 1, Fields: calendar.Fields{Start: new(start.Add(9 * time.Hour).Format(time.RFC3339))}})
+	own.order(calendar.Reschedule{ID: 1, MeetingFields: calendar.MeetingFields{Start: new(start.Add(9 * time.Hour).Format(time.RFC3339))}})
 	if want := own.s.Calendar.Meeting(1).End.Add(after); !own.s.DueAt.Equal(want) {
 		t.Errorf("an own one moved: due at %v, want %v", own.s.DueAt, want)
 	}
 	m.now = start.Add(21*time.Hour + after)
-	if got := m.do(inbox.Expire{}); got.Count != 1 || !slices.Equal(m.ids(), []int64{2}) || !m.s.DueAt.Equal(start.Add(51*time.Hour+after)) || !slices.Equal(m.rows.DropMeetings, []int64{1}) {
+	if got := m.do(inbox.RemoveExpired{}); got.Count != 1 || !slices.Equal(m.ids(), []int64{2}) || !m.s.DueAt.Equal(start.Add(51*time.Hour+after)) || !slices.Equal(m.rows.DropMeetings, []int64{1}) {
 		t.Errorf("%+v, meetings %d, due at %v", got, m.ids(), m.s.DueAt)
 	}
 	m.do(inbox.Delete{})
@@ -437,7 +437,7 @@ func TestMeetingsOutliveMail(t *testing.T) {
 		m.do(inviting(c))
 	}
 	m.now = m.now.Add(2 * after)
-	if got := m.do(inbox.Expire{}); got.Count != 500+len(m.rows.Drop) || len(m.ids()) != 101 {
+	if got := m.do(inbox.RemoveExpired{}); got.Count != 500+len(m.rows.DropMessages) || len(m.ids()) != 101 {
 		t.Errorf("%d at once, %d are left", got.Count, len(m.ids()))
 	}
 }

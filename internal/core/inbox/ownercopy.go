@@ -14,9 +14,9 @@ type (
 	// is 0 if the owner was notified before, if the meeting changed meanwhile, or if copies are
 	// switched off.
 	TellOwner struct {
-		Meeting  int64
-		Sequence int
-		Mail     *Submit
+		MeetingID   int64
+		Sequence    int
+		CopyMessage *Submit
 	}
 	// BlockOwnerCopies reports that a copy bounced.
 	BlockOwnerCopies struct{}
@@ -24,83 +24,85 @@ type (
 
 type (
 	// ownerSet is a changed setting of the owner's copies.
-	ownerSet struct{ Owner calendar.Owner }
+	ownerSet struct{ CopySetting calendar.CopySetting }
 	// caughtUp means that possibly no copy is due any more.
 	caughtUp struct{}
 )
 
-func (e ownerSet) apply(s *State)       { s.setCalendar(s.Calendar.Telling(e.Owner)) }
-func (ownerSet) rows(s *State, r *Rows) { r.calendar(s) }
+func (e ownerSet) applyTo(s *State)            { s.setCalendar(s.Calendar.WithCopySetting(e.CopySetting)) }
+func (ownerSet) collectRows(s *State, r *Rows) { r.writeCalendar(s) }
 
-func (caughtUp) apply(*State)           {}
-func (caughtUp) rows(s *State, r *Rows) { r.CopyDue = new(s.Calendar.HasDue()) }
+func (caughtUp) applyTo(*State)                {}
+func (caughtUp) collectRows(s *State, r *Rows) { r.CopyDue = new(s.Calendar.HasDue()) }
 
-// told marks a meeting as having no copy due. It counts as a change, so that an order planned
+// markCopySent marks a meeting as having no copy due. It counts as a change, so that an order planned
 // before does not restore the old mark.
-func told(m calendar.Meeting) []Event {
-	m.Copy.Told = m.Copy.Sequence
+func markCopySent(m calendar.Meeting) []Event {
+	m.OwnerCopy.LastSentChange = m.OwnerCopy.ChangeCount
 	m.Version++
-	return []Event{met{Meeting: m}, caughtUp{}}
+	return []Event{meetingStored{Meeting: m}, caughtUp{}}
 }
 
-func (c SetOwnerCopies) decide(s *State, _ Env) ([]Event, Outcome, error) {
-	was := s.Calendar.Setting()
-	now := calendar.Owner{Enabled: c.Enabled, Blocked: was.Blocked && !c.Enabled}
+func (c SetOwnerCopies) decideEvents(s *State, _ Env) ([]Event, CommandOutcome, error) {
+	was := s.Calendar.CurrentSetting()
+	now := calendar.CopySetting{Enabled: c.Enabled, Blocked: was.Blocked && !c.Enabled}
 	if now == was {
-		return nil, Outcome{}, nil
+		return nil, CommandOutcome{}, nil
 	}
-	return []Event{ownerSet{now}}, Outcome{Count: 1}, nil
+	return []Event{ownerSet{now}}, CommandOutcome{Count: 1}, nil
 }
 
-func (c TellOwner) decide(s *State, env Env) ([]Event, Outcome, error) {
-	m := s.Calendar.Meeting(c.Meeting)
+func (c TellOwner) decideEvents(s *State, env Env) ([]Event, CommandOutcome, error) {
+	m := s.Calendar.Meeting(c.MeetingID)
 	switch {
 	case m == nil && !s.Calendar.HasDue():
-		return []Event{caughtUp{}}, Outcome{}, nil
-	case m == nil, m.Copy.Sequence != c.Sequence, m.Copy.Told == c.Sequence:
-		return nil, Outcome{}, nil
-	case c.Mail == nil, !s.Calendar.Setting().Wants():
-		return told(*m), Outcome{Count: 1}, nil
+		return []Event{caughtUp{}}, CommandOutcome{}, nil
+	case m == nil, m.OwnerCopy.ChangeCount != c.Sequence, m.OwnerCopy.LastSentChange == c.Sequence:
+		return nil, CommandOutcome{}, nil
+	case c.CopyMessage == nil, !s.Calendar.CurrentSetting().CopiesWanted():
+		return markCopySent(*m), CommandOutcome{Count: 1}, nil
 	}
-	mail := c.Mail.submitted(s, env.Now, s.LastID+1)
-	mail.Message.Hidden, mail.Message.Sending.Meeting = true, c.Meeting
+	mail := c.CopyMessage.storageEvent(s, env.Now, s.LastID+1)
+	mail.Message.IsHidden, mail.Message.OutgoingDelivery.CopyOfMeeting = true, c.MeetingID
 	copied := *m
-	if m.Copy.OfAnswers() {
-		copied.Copy.AnswersAt = env.Now
+	if m.OwnerCopy.OfAnswers() {
+		copied.OwnerCopy.AnswersAt = env.Now
 	}
-	evs := told(copied)
-	if older := s.waitingCopies(c.Meeting); len(older) > 0 {
-		evs = append(evs, removed{older})
+	evs := markCopySent(copied)
+	if older := s.waitingCopies(c.MeetingID); len(older) > 0 {
+		evs = append(evs, messagesRemoved{older})
 	}
-	return append(evs, mail), Outcome{ID: mail.Message.ID, Count: 1}, nil
+	return append(evs, mail), CommandOutcome{ID: mail.Message.ID, Count: 1}, nil
 }
 
 // waitingCopies are a meeting's copies that are queued without an attempt in progress.
 func (s *State) waitingCopies(meeting int64) (waiting []*Message) {
 	for _, m := range s.Messages {
-		if m.Waiting() && m.Sending.Meeting == meeting && !m.Sending.Leased {
+		if m.IsWaiting() && m.OutgoingDelivery.CopyOfMeeting == meeting && !m.OutgoingDelivery.AttemptLeased {
 			waiting = append(waiting, m)
 		}
 	}
 	return waiting
 }
 
-func (BlockOwnerCopies) decide(s *State, _ Env) ([]Event, Outcome, error) {
+func (BlockOwnerCopies) decideEvents(s *State, _ Env) ([]Event, CommandOutcome, error) {
 	evs := s.blockCopies()
-	return evs, Outcome{Count: len(evs)}, nil
+	return evs, CommandOutcome{Count: len(evs)}, nil
 }
 
 // blockCopies blocks the copies of an inbox that sends them.
 func (s *State) blockCopies() []Event {
-	if owner := s.Calendar.Setting(); s.Live() && owner.Wants() {
+	if owner := s.Calendar.CurrentSetting(); s.IsLive() && owner.CopiesWanted() {
 		owner.Blocked = true
 		return []Event{ownerSet{owner}}
 	}
 	return nil
 }
 
-// refused reports whether this is an owner's copy that failed.
-func (s *Sending) refused() bool { return s.Meeting != 0 && s.Status == delivery.Failed }
+// ownerCopyFailed reports whether this is an owner's copy that failed.
+func (s *OutgoingDelivery) ownerCopyFailed() bool {
+	return s.CopyOfMeeting != 0 && s.Status == delivery.StatusFailed
+}
 
-// unseen reports whether the message has no events, because the service wrote it.
-func (s *Sending) unseen() bool { return s.Auto || s.Meeting != 0 }
+// hasNoEvents reports whether the message has no events, because the service wrote it.
+func (s *OutgoingDelivery) hasNoEvents() bool { return s.ServiceWritten || s.CopyOfMeeting != 0 }

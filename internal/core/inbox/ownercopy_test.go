@@ -23,7 +23,7 @@ type copying struct {
 	told  []string
 }
 
-func (s *copying) do(cmd inbox.Command) inbox.Outcome {
+func (s *copying) do(cmd inbox.Command) inbox.CommandOutcome {
 	evs, outcome, err := inbox.Decide(s.state, cmd, env(s.now))
 	if err != nil {
 		s.told = append(s.told, "refused: "+err.Error())
@@ -33,10 +33,10 @@ func (s *copying) do(cmd inbox.Command) inbox.Outcome {
 	if rows.CopyDue != nil {
 		s.due = rows.CopyDue
 	}
-	for _, ev := range rows.Public {
-		s.told = append(s.told, ev.Name)
+	for _, ev := range rows.PublicEvents {
+		s.told = append(s.told, ev.EventName)
 	}
-	for _, move := range rows.Queue {
+	for _, move := range rows.QueueMoves {
 		if move.To.IsZero() {
 			s.told = append(s.told, fmt.Sprintf("unqueued %d", move.ID))
 		}
@@ -45,27 +45,27 @@ func (s *copying) do(cmd inbox.Command) inbox.Outcome {
 }
 
 // ordered plans a client's order, without the messages.
-func ordered(t interface{ Fatal(...any) }, s *inbox.State, o calendar.Order, now time.Time) inbox.Arrange {
-	plan, err := calendar.Arrange(s.Calendar, o, calendar.Me{Address: s.Address}, now, [16]byte{1})
+func ordered(t interface{ Fatal(...any) }, s *inbox.State, o calendar.MeetingOrder, now time.Time) inbox.ApplyMeetingPlan {
+	plan, err := calendar.PlanChange(s.Calendar, o, calendar.Me{Address: s.Address}, now, [16]byte{1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan.Mails = nil
-	return inbox.Arrange{Plan: plan}
+	plan.OutgoingMessages = nil
+	return inbox.ApplyMeetingPlan{MeetingPlan: plan}
 }
 
 func scheduled(title string) calendar.Schedule {
 	begin, guests := "2026-12-01T10:00:00Z", []calendar.Guest{{Email: "guest@far.test"}}
-	return calendar.Schedule{Fields: calendar.Fields{Title: &title, Start: &begin, Attendees: &guests}}
+	return calendar.Schedule{MeetingFields: calendar.MeetingFields{Title: &title, Start: &begin, Attendees: &guests}}
 }
 
 func renamed(id int64, title string) calendar.Reschedule {
-	return calendar.Reschedule{ID: id, Fields: calendar.Fields{Title: &title}}
+	return calendar.Reschedule{ID: id, MeetingFields: calendar.MeetingFields{Title: &title}}
 }
 
 func telling(m *calendar.Meeting) inbox.TellOwner {
 	mail := submit(false, "owner@home.test")
-	return inbox.TellOwner{Meeting: m.ID, Sequence: m.Copy.Sequence, Mail: &mail}
+	return inbox.TellOwner{MeetingID: m.ID, Sequence: m.OwnerCopy.ChangeCount, CopyMessage: &mail}
 }
 
 func (s *copying) order(line string) {
@@ -84,29 +84,29 @@ func (s *copying) order(line string) {
 	case "answer":
 		s.do(inviting(reply(s.state.Calendar.Meeting(id), "guest@far.test", words[2], s.now)))
 		s.told = nil
-		s.state.Messages = slices.DeleteFunc(slices.Clone(s.state.Messages), func(m *inbox.Message) bool { return m.Sending == nil })
+		s.state.Messages = slices.DeleteFunc(slices.Clone(s.state.Messages), func(m *inbox.Message) bool { return m.OutgoingDelivery == nil })
 	case "tell":
 		m := *s.state.Calendar.Meeting(id)
 		if n, err := strconv.Atoi(words[2]); err == nil && n != 0 {
-			m.Copy.Sequence = n
+			m.OwnerCopy.ChangeCount = n
 		}
 		s.do(telling(&m))
 	case "leave":
-		s.do(inbox.TellOwner{Meeting: id, Sequence: s.state.Calendar.Meeting(id).Copy.Sequence})
+		s.do(inbox.TellOwner{MeetingID: id, Sequence: s.state.Calendar.Meeting(id).OwnerCopy.ChangeCount})
 	case "nothing":
 		s.do(inbox.TellOwner{})
 	case "attempt":
-		s.do(inbox.Attempt{ID: id, Signed: inbox.Signed, Fields: []byte("x")})
+		s.do(inbox.BeginAttempt{ID: id, SigningResult: inbox.MessageSigned, SignatureFields: []byte("x")})
 	case "report":
-		outcome := map[string]delivery.Outcome{"250": delivery.Delivered, "450": delivery.Temporary, "550": delivery.Permanent}[words[2]]
-		s.do(inbox.Attempted{ID: id, Attempt: 1, Done: true, Next: s.now.Add(time.Hour), Reports: []inbox.Report{{Email: "owner@home.test", Outcome: outcome, Error: words[2]}}})
+		outcome := map[string]delivery.AttemptOutcome{"250": delivery.OutcomeDelivered, "450": delivery.OutcomeTemporary, "550": delivery.OutcomePermanent}[words[2]]
+		s.do(inbox.ReportAttempt{ID: id, AttemptNumber: 1, IsDone: true, NextAttempt: s.now.Add(time.Hour), Reports: []inbox.AttemptReport{{Email: "owner@home.test", Outcome: outcome, Error: words[2]}}})
 	case "over":
-		s.do(inbox.Attempted{ID: id, Attempt: 1, Done: true, Reports: []inbox.Report{{Email: "owner@home.test", Outcome: delivery.Temporary, Error: "450"}}})
+		s.do(inbox.ReportAttempt{ID: id, AttemptNumber: 1, IsDone: true, Reports: []inbox.AttemptReport{{Email: "owner@home.test", Outcome: delivery.OutcomeTemporary, Error: "450"}}})
 	case "putoff":
 		s.now = s.now.Add(72 * time.Hour)
-		s.do(inbox.Defer{Mails: []inbox.Deferral{{ID: id, Why: "silent"}}, At: s.now})
+		s.do(inbox.DeferMessages{MessageDeferrals: []inbox.Deferral{{ID: id, FailureReason: "silent"}}, At: s.now})
 	case "giveup":
-		s.do(inbox.GiveUp{ID: id, Why: "dropped"})
+		s.do(inbox.GiveUp{ID: id, FailureReason: "dropped"})
 	case "bounce":
 		s.do(inbox.BlockOwnerCopies{})
 	case "burn":
@@ -123,8 +123,8 @@ func (s *copying) order(line string) {
 // tell prints the setting, each meeting with the Sequence due and sent to its owner, the messages,
 // and the reports since the last time.
 func (s *copying) tell() string {
-	b := []string{map[bool]string{true: "on", false: "off"}[s.state.Calendar.Setting().Enabled]}
-	if s.state.Calendar.Setting().Blocked {
+	b := []string{map[bool]string{true: "on", false: "off"}[s.state.Calendar.CurrentSetting().Enabled]}
+	if s.state.Calendar.CurrentSetting().Blocked {
 		b = append(b, "blocked")
 	}
 	if s.due != nil && *s.due {
@@ -134,16 +134,16 @@ func (s *copying) tell() string {
 		s.t.Errorf("the mark says %t", *s.due)
 	}
 	for _, m := range s.state.Calendar.Meetings {
-		b = append(b, fmt.Sprintf("| meeting %d: %d/%d", m.ID, m.Copy.Told, m.Copy.Sequence))
-		if m.Copy.IsDue() && m.Copy.OfAnswers() {
+		b = append(b, fmt.Sprintf("| meeting %d: %d/%d", m.ID, m.OwnerCopy.LastSentChange, m.OwnerCopy.ChangeCount))
+		if m.OwnerCopy.IsDue() && m.OwnerCopy.OfAnswers() {
 			b = append(b, "of answers")
 		}
-		if at := m.Copy.AnswersAt; !at.IsZero() {
+		if at := m.OwnerCopy.AnswersAt; !at.IsZero() {
 			b = append(b, fmt.Sprint("answers=", int(at.Sub(start).Minutes())))
 		}
 	}
 	for _, m := range s.state.Messages {
-		b = append(b, fmt.Sprintf("| mail %d of %d:", m.ID, m.Sending.Meeting), strings.Join(status(m), " "))
+		b = append(b, fmt.Sprintf("| mail %d of %d:", m.ID, m.OutgoingDelivery.CopyOfMeeting), strings.Join(status(m), " "))
 	}
 	for _, told := range s.told {
 		b = append(b, "|", told)

@@ -10,8 +10,8 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// Order is a request for a new inbox (specification, Addresses); nil means not given.
-type Order struct {
+// CreationRequest is a request for a new inbox (specification, Addresses); nil means not given.
+type CreationRequest struct {
 	Prefix         *string
 	Subdomain      *string
 	Domain         *string
@@ -23,14 +23,14 @@ type Order struct {
 
 // Namespaces says where the addresses of a service may be.
 type Namespaces struct {
-	Domain string // the service domain
-	Plain  bool   // addresses without a subdomain are directly in the service domain
-	Own    string // the verified domain that an order names, canonical; empty: none
+	ServiceDomain  string // the service domain
+	PlainAddresses bool   // addresses without a subdomain are directly in the service domain
+	OwnDomain      string // the verified domain that an order names, canonical; empty: none
 }
 
 // Subdomain is the label of an address's service subdomain; empty: not in one.
 func (ns Namespaces) Subdomain(addr string) string {
-	label, ok := strings.CutSuffix(address.DomainOf(addr), "."+ns.Domain)
+	label, ok := strings.CutSuffix(address.DomainOf(addr), "."+ns.ServiceDomain)
 	if !ok || strings.Contains(label, ".") {
 		return ""
 	}
@@ -40,54 +40,54 @@ func (ns Namespaces) Subdomain(addr string) string {
 // Placement is an order after the plan's rules: what will be created, and which known fields were
 // not applied.
 type Placement struct {
-	Address        string
-	Subdomain      string // label of its service subdomain; empty: not in one
-	Random         bool   // the subdomain was generated
-	Label          string
-	RetentionHours int
-	KeepNewest     bool
-	Encrypted      bool
-	Ignored        []string
-	Note           string
+	Address         string
+	Subdomain       string // label of its service subdomain; empty: not in one
+	RandomSubdomain bool   // the subdomain was generated
+	Label           string
+	RetentionHours  int
+	KeepNewest      bool
+	Encrypted       bool
+	IgnoredFields   []string
+	Note            string
 }
 
-// Place applies plan to order. The random bits choose the names that the order leaves open. Errors:
+// PlaceAddress applies plan to order. The random bits choose the names that the order leaves open. Errors:
 // Invalid for an impossible value, Refused by a rule.
-func (o Order) Place(plan account.Plan, ns Namespaces, random [3]uint64) (Placement, error) {
-	if err := o.check(); err != nil {
+func (o CreationRequest) PlaceAddress(plan account.Plan, ns Namespaces, random [3]uint64) (Placement, error) {
+	if err := o.checkValues(); err != nil {
 		return Placement{}, err
 	}
-	if err := o.allowed(plan, ns); err != nil {
+	if err := o.checkAllowed(plan, ns); err != nil {
 		return Placement{}, err
 	}
-	p := Placement{RetentionHours: plan.Retention(o.RetentionHours), Label: GeneratedLabel(random[0]), KeepNewest: o.KeepNewest, Encrypted: o.Encrypted}
+	p := Placement{RetentionHours: plan.EffectiveRetention(o.RetentionHours), Label: GeneratedLabel(random[0]), KeepNewest: o.KeepNewest, Encrypted: o.Encrypted}
 	prefix := GeneratedPrefix(random[0])
 	if o.Prefix != nil {
 		prefix = *o.Prefix
 	}
 	if o.Label != nil {
-		if plan.Labels {
+		if plan.LabelsAllowed {
 			p.Label = *o.Label
 		} else {
-			p.Ignored = append(p.Ignored, "label")
+			p.IgnoredFields = append(p.IgnoredFields, "label")
 		}
 	}
-	host := ns.Domain
+	host := ns.ServiceDomain
 	switch {
 	case o.Domain != nil:
-		host = ns.Own
+		host = ns.OwnDomain
 	case o.Subdomain != nil && plan.Subdomains:
 		p.Subdomain = *o.Subdomain
-	case !ns.Plain:
-		p.Subdomain, p.Random = GeneratedSubdomain(random[1]), true
+	case !ns.PlainAddresses:
+		p.Subdomain, p.RandomSubdomain = GeneratedSubdomain(random[1]), true
 	}
 	if p.Subdomain != "" {
 		host = p.Subdomain + "." + host
 	}
 	if o.Subdomain != nil && !plan.Subdomains {
-		p.Ignored = append(p.Ignored, "subdomain")
+		p.IgnoredFields = append(p.IgnoredFields, "subdomain")
 	}
-	p.Note = IgnoredNote(plan, p.Ignored)
+	p.Note = IgnoredNote(plan, p.IgnoredFields)
 	p.Address = prefix + "@" + host
 	return p, nil
 }
@@ -104,15 +104,15 @@ func IgnoredNote(plan account.Plan, ignored []string) string {
 // CheckRetention refuses less than one hour.
 func CheckRetention(hours int) error {
 	if hours <= 0 {
-		return fault.Field("retention_hours", "is %d; it must be at least 1", hours)
+		return fault.InvalidField("retention_hours", "is %d; it must be at least 1", hours)
 	}
 	return nil
 }
 
-// check refuses impossible values.
-func (o Order) check() error {
+// checkValues refuses impossible values.
+func (o CreationRequest) checkValues() error {
 	if o.Domain != nil && o.Subdomain != nil {
-		return fault.Field("domain", "and 'subdomain' cannot be given together")
+		return fault.InvalidField("domain", "and 'subdomain' cannot be given together")
 	}
 	if o.RetentionHours != nil {
 		if err := CheckRetention(*o.RetentionHours); err != nil {
@@ -130,11 +130,11 @@ func (o Order) check() error {
 	return nil
 }
 
-// allowed refuses names that belong to others or to the operator. An own domain has no reserved
+// checkAllowed refuses names that belong to others or to the operator. An own domain has no reserved
 // prefixes, because its owner is responsible for it.
-func (o Order) allowed(plan account.Plan, ns Namespaces) error {
+func (o CreationRequest) checkAllowed(plan account.Plan, ns Namespaces) error {
 	switch {
-	case o.Domain != nil && ns.Own == "":
+	case o.Domain != nil && ns.OwnDomain == "":
 		return fault.New(fault.Refused, fmt.Sprintf("The domain %s is not a verified domain of this account", *o.Domain))
 	case o.Domain == nil && o.Prefix != nil && slices.Contains(reservedPrefixes, *o.Prefix):
 		return fault.New(fault.Refused, fmt.Sprintf("The prefix %q is reserved", *o.Prefix))

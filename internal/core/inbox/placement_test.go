@@ -17,11 +17,11 @@ var update = flag.Bool("update", false, "write testdata/placement.golden anew")
 func given[T any](v T) *T { return &v }
 
 var (
-	free  = account.DefaultPlans().Of(account.Free)
-	paid  = account.DefaultPlans().Of(account.Paid)
-	plain = inbox.Namespaces{Domain: "inbox.localhost", Plain: true}
-	many  = inbox.Namespaces{Domain: "inbox.localhost"}
-	own   = inbox.Namespaces{Domain: "inbox.localhost", Own: "example.org"}
+	free  = account.DefaultPlans().Of(account.PlanFree)
+	paid  = account.DefaultPlans().Of(account.PlanPaid)
+	plain = inbox.Namespaces{ServiceDomain: "inbox.localhost", PlainAddresses: true}
+	many  = inbox.Namespaces{ServiceDomain: "inbox.localhost"}
+	own   = inbox.Namespaces{ServiceDomain: "inbox.localhost", OwnDomain: "example.org"}
 	bits  = [3]uint64{0, 1, 2} // amber-acorn-0000, Amber Acorn, baaaaaaaaa
 )
 
@@ -29,7 +29,7 @@ var (
 func TestPlace(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		order   inbox.Order
+		order   inbox.CreationRequest
 		plan    account.Plan
 		ns      inbox.Namespaces
 		address string
@@ -37,25 +37,25 @@ func TestPlace(t *testing.T) {
 		hours   int
 		ignored string
 	}{
-		{"all left out", inbox.Order{}, free, plain, "amber-acorn-0000@inbox.localhost", "Amber Acorn", 24, ""},
-		{"all left out, random subdomains", inbox.Order{}, free, many, "amber-acorn-0000@baaaaaaaaa.inbox.localhost", "Amber Acorn", 24, ""},
-		{"paid, all left out", inbox.Order{}, paid, many, "amber-acorn-0000@baaaaaaaaa.inbox.localhost", "Amber Acorn", 168, ""},
-		{"a prefix", inbox.Order{Prefix: given("me")}, free, plain, "me@inbox.localhost", "Amber Acorn", 24, ""},
-		{"hours on Free", inbox.Order{RetentionHours: given(72)}, free, plain, "amber-acorn-0000@inbox.localhost", "Amber Acorn", 72, ""},
-		{"hours above Free", inbox.Order{RetentionHours: given(73)}, free, plain, "amber-acorn-0000@inbox.localhost", "Amber Acorn", 72, ""},
-		{"hours above paid", inbox.Order{RetentionHours: given(1 << 40)}, paid, plain, "amber-acorn-0000@inbox.localhost", "Amber Acorn", 8760, ""},
-		{"a label on Free", inbox.Order{Label: given("Mine")}, free, plain, "amber-acorn-0000@inbox.localhost", "Amber Acorn", 24, "label"},
-		{"a label on paid", inbox.Order{Label: given("Mine")}, paid, plain, "amber-acorn-0000@inbox.localhost", "Mine", 168, ""},
-		{"a subdomain on Free", inbox.Order{Subdomain: given("acme")}, free, many, "amber-acorn-0000@baaaaaaaaa.inbox.localhost", "Amber Acorn", 24, "subdomain"},
-		{"a subdomain on Free, plain", inbox.Order{Subdomain: given("acme")}, free, plain, "amber-acorn-0000@inbox.localhost", "Amber Acorn", 24, "subdomain"},
-		{"a subdomain on paid", inbox.Order{Prefix: given("me"), Subdomain: given("acme")}, paid, many, "me@acme.inbox.localhost", "Amber Acorn", 168, ""},
-		{"a subdomain on paid, plain", inbox.Order{Prefix: given("me"), Subdomain: given("acme")}, paid, plain, "me@acme.inbox.localhost", "Amber Acorn", 168, ""},
-		{"a verified domain", inbox.Order{Domain: given("EXAMPLE.org")}, free, own, "amber-acorn-0000@example.org", "Amber Acorn", 24, ""},
-		{"a verified domain and a prefix", inbox.Order{Prefix: given("me"), Domain: given("example.org")}, paid, own, "me@example.org", "Amber Acorn", 168, ""},
-		{"both on Free", inbox.Order{Label: given("Mine"), Subdomain: given("acme")}, free, plain, "amber-acorn-0000@inbox.localhost", "Amber Acorn", 24, "label,subdomain"},
+		{"all left out", inbox.CreationRequest{}, free, plain, "amber-acorn-0000@inbox.localhost", "Amber Acorn", 24, ""},
+		{"all left out, random subdomains", inbox.CreationRequest{}, free, many, "amber-acorn-0000@baaaaaaaaa.inbox.localhost", "Amber Acorn", 24, ""},
+		{"paid, all left out", inbox.CreationRequest{}, paid, many, "amber-acorn-0000@baaaaaaaaa.inbox.localhost", "Amber Acorn", 168, ""},
+		{"a prefix", inbox.CreationRequest{Prefix: given("me")}, free, plain, "me@inbox.localhost", "Amber Acorn", 24, ""},
+		{"hours on Free", inbox.CreationRequest{RetentionHours: given(72)}, free, plain, "amber-acorn-0000@inbox.localhost", "Amber Acorn", 72, ""},
+		{"hours above Free", inbox.CreationRequest{RetentionHours: given(73)}, free, plain, "amber-acorn-0000@inbox.localhost", "Amber Acorn", 72, ""},
+		{"hours above paid", inbox.CreationRequest{RetentionHours: given(1 << 40)}, paid, plain, "amber-acorn-0000@inbox.localhost", "Amber Acorn", 8760, ""},
+		{"a label on Free", inbox.CreationRequest{Label: given("Mine")}, free, plain, "amber-acorn-0000@inbox.localhost", "Amber Acorn", 24, "label"},
+		{"a label on paid", inbox.CreationRequest{Label: given("Mine")}, paid, plain, "amber-acorn-0000@inbox.localhost", "Mine", 168, ""},
+		{"a subdomain on Free", inbox.CreationRequest{Subdomain: given("acme")}, free, many, "amber-acorn-0000@baaaaaaaaa.inbox.localhost", "Amber Acorn", 24, "subdomain"},
+		{"a subdomain on Free, plain", inbox.CreationRequest{Subdomain: given("acme")}, free, plain, "amber-acorn-0000@inbox.localhost", "Amber Acorn", 24, "subdomain"},
+		{"a subdomain on paid", inbox.CreationRequest{Prefix: given("me"), Subdomain: given("acme")}, paid, many, "me@acme.inbox.localhost", "Amber Acorn", 168, ""},
+		{"a subdomain on paid, plain", inbox.CreationRequest{Prefix: given("me"), Subdomain: given("acme")}, paid, plain, "me@acme.inbox.localhost", "Amber Acorn", 168, ""},
+		{"a verified domain", inbox.CreationRequest{Domain: given("EXAMPLE.org")}, free, own, "amber-acorn-0000@example.org", "Amber Acorn", 24, ""},
+		{"a verified domain and a prefix", inbox.CreationRequest{Prefix: given("me"), Domain: given("example.org")}, paid, own, "me@example.org", "Amber Acorn", 168, ""},
+		{"both on Free", inbox.CreationRequest{Label: given("Mine"), Subdomain: given("acme")}, free, plain, "amber-acorn-0000@inbox.localhost", "Amber Acorn", 24, "label,subdomain"},
 	} {
-		p, err := c.order.Place(c.plan, c.ns, bits)
-		if err != nil || p.Address != c.address || p.Label != c.label || p.RetentionHours != c.hours || strings.Join(p.Ignored, ",") != c.ignored {
+		p, err := c.order.PlaceAddress(c.plan, c.ns, bits)
+		if err != nil || p.Address != c.address || p.Label != c.label || p.RetentionHours != c.hours || strings.Join(p.IgnoredFields, ",") != c.ignored {
 			t.Errorf("%s: %+v, %v", c.name, p, err)
 		}
 		if (p.Note == "") != (c.ignored == "") {
@@ -69,25 +69,25 @@ func TestPlace(t *testing.T) {
 func TestWhoseNamesAreWhose(t *testing.T) {
 	domain := given("example.org")
 	for _, prefix := range []string{"postmaster", "abuse", "mailer-daemon", "hostmaster", "noreply", "support", "info"} {
-		for _, o := range []inbox.Order{{Prefix: &prefix}, {Prefix: &prefix, Subdomain: given("acme")}} {
-			if _, err := o.Place(paid, many, bits); !fault.Is(err, fault.Refused) {
+		for _, o := range []inbox.CreationRequest{{Prefix: &prefix}, {Prefix: &prefix, Subdomain: given("acme")}} {
+			if _, err := o.PlaceAddress(paid, many, bits); !fault.Is(err, fault.Refused) {
 				t.Errorf("%s: %v", prefix, err)
 			}
 		}
-		if p, err := (inbox.Order{Prefix: &prefix, Domain: domain}).Place(free, own, bits); err != nil || p.Address != prefix+"@example.org" {
+		if p, err := (inbox.CreationRequest{Prefix: &prefix, Domain: domain}).PlaceAddress(free, own, bits); err != nil || p.Address != prefix+"@example.org" {
 			t.Errorf("%s on an own domain: %+v %v", prefix, p, err)
 		}
 	}
 	for _, label := range strings.Fields("www www2 mail mail1 mx mx1 mx10 smtp imap pop pop3 api admin autoconfig autodiscover mta-sts ns ns1 ns12 webmail localhost _dmarc _domainkey") {
-		if _, err := (inbox.Order{Subdomain: &label}).Place(paid, plain, bits); !fault.Is(err, fault.Refused) {
+		if _, err := (inbox.CreationRequest{Subdomain: &label}).PlaceAddress(paid, plain, bits); !fault.Is(err, fault.Refused) {
 			t.Errorf("%s: %v", label, err)
 		}
-		if p, err := (inbox.Order{Subdomain: &label}).Place(free, plain, bits); err != nil || p.Subdomain != "" {
+		if p, err := (inbox.CreationRequest{Subdomain: &label}).PlaceAddress(free, plain, bits); err != nil || p.Subdomain != "" {
 			t.Errorf("%s on Free: %+v %v", label, p, err)
 		}
 	}
 	for _, label := range strings.Fields("wwww mails 1mx api2 a1 support fleet") {
-		if p, err := (inbox.Order{Subdomain: &label}).Place(paid, plain, bits); err != nil || p.Subdomain != label || p.Random {
+		if p, err := (inbox.CreationRequest{Subdomain: &label}).PlaceAddress(paid, plain, bits); err != nil || p.Subdomain != label || p.RandomSubdomain {
 			t.Errorf("%s: %+v %v", label, p, err)
 		}
 	}
@@ -97,14 +97,14 @@ func TestWhoseNamesAreWhose(t *testing.T) {
 // in.
 func TestSubdomainOfAnAddress(t *testing.T) {
 	for _, c := range []struct {
-		order inbox.Order
+		order inbox.CreationRequest
 		ns    inbox.Namespaces
 		label string
 	}{
-		{inbox.Order{}, plain, ""}, {inbox.Order{}, many, "baaaaaaaaa"}, {inbox.Order{Subdomain: given("acme")}, many, "acme"}, {inbox.Order{Domain: given("example.org")}, own, ""},
+		{inbox.CreationRequest{}, plain, ""}, {inbox.CreationRequest{}, many, "baaaaaaaaa"}, {inbox.CreationRequest{Subdomain: given("acme")}, many, "acme"}, {inbox.CreationRequest{Domain: given("example.org")}, own, ""},
 	} {
-		p, err := c.order.Place(paid, c.ns, bits)
-		if err != nil || p.Subdomain != c.label || p.Random != (c.label == "baaaaaaaaa") || c.ns.Subdomain(p.Address) != c.label {
+		p, err := c.order.PlaceAddress(paid, c.ns, bits)
+		if err != nil || p.Subdomain != c.label || p.RandomSubdomain != (c.label == "baaaaaaaaa") || c.ns.Subdomain(p.Address) != c.label {
 			t.Errorf("%+v: %+v %v, of its address %q", c.order, p, err, c.ns.Subdomain(p.Address))
 		}
 	}
@@ -120,30 +120,30 @@ func TestPlaceGolden(t *testing.T) {
 	var b strings.Builder
 	for _, c := range []struct {
 		name  string
-		order inbox.Order
+		order inbox.CreationRequest
 	}{
-		{"label", inbox.Order{Label: given("Mine")}},
-		{"subdomain", inbox.Order{Subdomain: given("acme")}},
-		{"label and subdomain", inbox.Order{Label: given("Mine"), Subdomain: given("acme")}},
-		{"domain and subdomain", inbox.Order{Domain: given("example.org"), Subdomain: given("acme")}},
-		{"domain", inbox.Order{Domain: given("example.org")}},
-		{"no hours", inbox.Order{RetentionHours: given(0)}},
-		{"negative hours", inbox.Order{RetentionHours: given(-24)}},
-		{"bad subdomain", inbox.Order{Subdomain: given("a.b")}},
-		{"empty prefix", inbox.Order{Prefix: given("")}},
-		{"long prefix", inbox.Order{Prefix: given(strings.Repeat("a", 65))}},
-		{"bad prefix", inbox.Order{Prefix: given("a b")}},
-		{"dots in prefix", inbox.Order{Prefix: given("a..b")}},
-		{"reserved prefix", inbox.Order{Prefix: given("postmaster")}},
-		{"reserved subdomain", inbox.Order{Subdomain: given("www")}},
+		{"label", inbox.CreationRequest{Label: given("Mine")}},
+		{"subdomain", inbox.CreationRequest{Subdomain: given("acme")}},
+		{"label and subdomain", inbox.CreationRequest{Label: given("Mine"), Subdomain: given("acme")}},
+		{"domain and subdomain", inbox.CreationRequest{Domain: given("example.org"), Subdomain: given("acme")}},
+		{"domain", inbox.CreationRequest{Domain: given("example.org")}},
+		{"no hours", inbox.CreationRequest{RetentionHours: given(0)}},
+		{"negative hours", inbox.CreationRequest{RetentionHours: given(-24)}},
+		{"bad subdomain", inbox.CreationRequest{Subdomain: given("a.b")}},
+		{"empty prefix", inbox.CreationRequest{Prefix: given("")}},
+		{"long prefix", inbox.CreationRequest{Prefix: given(strings.Repeat("a", 65))}},
+		{"bad prefix", inbox.CreationRequest{Prefix: given("a b")}},
+		{"dots in prefix", inbox.CreationRequest{Prefix: given("a..b")}},
+		{"reserved prefix", inbox.CreationRequest{Prefix: given("postmaster")}},
+		{"reserved subdomain", inbox.CreationRequest{Subdomain: given("www")}},
 	} {
 		plan := free
 		if c.name == "reserved subdomain" {
 			plan = paid
 		}
-		p, err := c.order.Place(plan, plain, bits)
+		p, err := c.order.PlaceAddress(plan, plain, bits)
 		if err == nil {
-			fmt.Fprintf(&b, "%s: %s: %s\n", c.name, strings.Join(p.Ignored, ","), p.Note)
+			fmt.Fprintf(&b, "%s: %s: %s\n", c.name, strings.Join(p.IgnoredFields, ","), p.Note)
 		} else {
 			fmt.Fprintf(&b, "%s: %v\n", c.name, err)
 		}
@@ -163,11 +163,11 @@ func TestPlaceGolden(t *testing.T) {
 // TestShapeBeforeRules checks that invalid values are reported before refused ones.
 func TestShapeBeforeRules(t *testing.T) {
 	reserved, domain := given("postmaster"), given("example.org")
-	for _, o := range []inbox.Order{
+	for _, o := range []inbox.CreationRequest{
 		{Prefix: reserved, RetentionHours: given(0)}, {Prefix: reserved, Subdomain: given("-")},
 		{Domain: domain, RetentionHours: given(0)}, {Domain: domain, Prefix: given("A")},
 	} {
-		if _, err := o.Place(paid, plain, bits); !fault.Is(err, fault.Invalid) {
+		if _, err := o.PlaceAddress(paid, plain, bits); !fault.Is(err, fault.InvalidRequest) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}

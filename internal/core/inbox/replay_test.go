@@ -21,7 +21,7 @@ var (
 )
 
 // roomy is the default capacity of plans.
-var roomy = inbox.CapacityOf(account.DefaultPlans().Of(account.Free))
+var roomy = inbox.CapacityOf(account.DefaultPlans().Of(account.PlanFree))
 
 func env(now time.Time) inbox.Env { return inbox.Env{Now: now, Capacity: roomy} }
 
@@ -32,7 +32,7 @@ func create() inbox.Create {
 func mail(subject string) inbox.Receive {
 	return inbox.Receive{
 		From: message.Mailbox{Email: "s@example.test"}, EnvelopeTo: "a@inbox.localhost", Subject: subject,
-		Content: &inbox.Content{Doc: message.Document{Subject: subject}, OTP: inbox.OTP{Code: "123456"}}, Raw: []byte("Subject: " + subject + "\r\n\r\n"),
+		Content: &inbox.Content{Doc: message.ParsedMessage{Subject: subject}, OTP: inbox.OTP{Code: "123456"}}, Raw: []byte("Subject: " + subject + "\r\n\r\n"),
 	}
 }
 
@@ -58,7 +58,7 @@ func TestReplay(t *testing.T) {
 
 // replay changes a state by drawn commands, and returns how many sent messages became final.
 func replay(t *rapid.T, draw func(*rapid.T, *inbox.State, time.Time) inbox.Command) (settled int) {
-	store := persisttest.Open(t)
+	store := persisttest.OpenStore(t)
 	now := start
 	state := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
 	highest := int64(0)
@@ -68,13 +68,13 @@ func replay(t *rapid.T, draw func(*rapid.T, *inbox.State, time.Time) inbox.Comma
 		for range rapid.IntRange(1, 5).Draw(t, "group") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 40*3600).Draw(t, "s")) * time.Second)
 			cmd := draw(t, state, now)
-			tight := inbox.Env{Now: now, Capacity: inbox.Capacity{Messages: rapid.IntRange(1, 6).Draw(t, "room"), Bytes: rapid.Int64Range(16, 100).Draw(t, "bytes")}}
+			tight := inbox.Env{Now: now, Capacity: inbox.Capacity{MaxMessages: rapid.IntRange(1, 6).Draw(t, "room"), MaxBytes: rapid.Int64Range(16, 100).Draw(t, "bytes")}}
 			evs, outcome, err := inbox.Decide(state, cmd, tight)
 			if err != nil {
 				continue
 			}
 			before := state.Messages
-			if adds(cmd) && !outcome.Duplicate && outcome.ID != 0 {
+			if adds(cmd) && !outcome.IsDuplicate && outcome.ID != 0 {
 				if outcome.ID <= highest {
 					t.Fatalf("id %d was given again", outcome.ID)
 				}
@@ -83,15 +83,15 @@ func replay(t *rapid.T, draw func(*rapid.T, *inbox.State, time.Time) inbox.Comma
 			met := lastMeeting(state)
 			changed = changed || len(evs) > 0
 			rows.Apply(state, evs)
-			for i, p := range rows.Public {
-				if p.Number != state.LastEvent-uint64(len(rows.Public)-1-i) {
-					t.Fatalf("event %d of %d is number %d, the last one is %d", i, len(rows.Public), p.Number, state.LastEvent)
+			for i, p := range rows.PublicEvents {
+				if p.SequenceNumber != state.LastEvent-uint64(len(rows.PublicEvents)-1-i) {
+					t.Fatalf("event %d of %d is number %d, the last one is %d", i, len(rows.PublicEvents), p.SequenceNumber, state.LastEvent)
 				}
 			}
 			if now := lastMeeting(state); now < met {
 				t.Fatalf("meeting ids went back from %d to %d", met, now)
 			}
-			if adds(cmd) && !outcome.Duplicate {
+			if adds(cmd) && !outcome.IsDuplicate {
 				compareRoom(t, before, state, tight)
 			}
 		}
@@ -99,7 +99,7 @@ func replay(t *rapid.T, draw func(*rapid.T, *inbox.State, time.Time) inbox.Comma
 			if err := store.CommitInbox(rows); err != nil {
 				t.Fatal(err)
 			}
-			settled += len(rows.Settled)
+			settled += len(rows.FinalMessages)
 		}
 		rebuilt, _ := store.LoadInbox(state.Address)
 		compare(t, state, rebuilt, store)
@@ -110,7 +110,7 @@ func replay(t *rapid.T, draw func(*rapid.T, *inbox.State, time.Time) inbox.Comma
 
 func draw(t *rapid.T, s *inbox.State, now time.Time) inbox.Command {
 	id := rapid.Int64Range(1, s.LastID+1).Draw(t, "id")
-	digest := inbox.Digest{byte(rapid.IntRange(1, 2).Draw(t, "digest"))}
+	digest := inbox.MessageDigest{byte(rapid.IntRange(1, 2).Draw(t, "digest"))}
 	several, one := mail("several"), mail("one")
 	several.Digest = digest
 	label := "named"
@@ -121,19 +121,19 @@ func draw(t *rapid.T, s *inbox.State, now time.Time) inbox.Command {
 	again.At = start.Add(time.Duration(s.LastID+1) * time.Hour)
 	again.Encrypted = rapid.Bool().Draw(t, "encrypted")
 	return sealedFor(t, s, rapid.SampledFrom(slices.Concat(drawSending(t, id), drawMeetings(t, s, now), []inbox.Command{
-		again, one, mail("two"), several, inbox.Settle{Digest: digest},
-		inbox.Doubt{ID: id, Digest: one.Repeat()}, inbox.Settle{Digest: one.Repeat()}, inbox.MarkRead{ID: id, Read: true},
-		inbox.MarkRead{ID: id}, inbox.DeleteMessage{ID: id}, inbox.Burn{}, inbox.Delete{}, inbox.Erase{Account: owner}, inbox.Expire{}, inbox.Expire{At: hour("due")}, inbox.Update{Label: &label},
-		inbox.Update{KeepNewest: new(true)}, inbox.Update{KeepNewest: new(false)},
+		again, one, mail("two"), several, inbox.ConfirmReceipt{Digest: digest},
+		inbox.MarkAmbiguous{ID: id, Digest: one.RepeatDigest()}, inbox.ConfirmReceipt{Digest: one.RepeatDigest()}, inbox.MarkRead{ID: id, Read: true},
+		inbox.MarkRead{ID: id}, inbox.DeleteMessage{ID: id}, inbox.Burn{}, inbox.Delete{}, inbox.Erase{Account: owner}, inbox.RemoveExpired{}, inbox.RemoveExpired{At: hour("due")}, inbox.UpdateSettings{Label: &label},
+		inbox.UpdateSettings{KeepNewest: new(true)}, inbox.UpdateSettings{KeepNewest: new(false)},
 	})).Draw(t, "command"))
 }
 
-func compare(t *rapid.T, memory, rebuilt *inbox.State, store *persisttest.Store) {
+func compare(t *rapid.T, memory, rebuilt *inbox.State, store *persisttest.TestStore) {
 	if memory.Profile != rebuilt.Profile {
 		t.Fatalf("profile in memory %+v\nfrom rows %+v", memory.Profile, rebuilt.Profile)
 	}
-	if memory.Unsettled != rebuilt.Unsettled {
-		t.Fatalf("%d unsettled in memory, %d from rows", memory.Unsettled, rebuilt.Unsettled)
+	if memory.RepeatableCount != rebuilt.RepeatableCount {
+		t.Fatalf("%d unsettled in memory, %d from rows", memory.RepeatableCount, rebuilt.RepeatableCount)
 	}
 	if memory.Bytes != rebuilt.Bytes || len(memory.Messages) != len(rebuilt.Messages) {
 		t.Fatalf("%d messages of %d bytes in memory, %d of %d from rows", len(memory.Messages), memory.Bytes, len(rebuilt.Messages), rebuilt.Bytes)
@@ -143,14 +143,14 @@ func compare(t *rapid.T, memory, rebuilt *inbox.State, store *persisttest.Store)
 		if !reflect.DeepEqual(m, rebuilt.Messages[i]) {
 			t.Fatalf("message in memory %+v\nfrom rows %+v", *m, *rebuilt.Messages[i])
 		}
-		if !m.Waiting() && (due.IsZero() || m.ExpiresAt.Before(due)) {
+		if !m.IsWaiting() && (due.IsZero() || m.ExpiresAt.Before(due)) {
 			due = m.ExpiresAt
 		}
 	}
 	if memory.Calendar != nil {
 		for _, m := range memory.Calendar.Meetings {
-			if !m.Until.IsZero() && (due.IsZero() || m.Until.Before(due)) {
-				due = m.Until
+			if !m.RemoveAt.IsZero() && (due.IsZero() || m.RemoveAt.Before(due)) {
+				due = m.RemoveAt
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func compare(t *rapid.T, memory, rebuilt *inbox.State, store *persisttest.Store)
 	if index, _, err := store.DueInboxes(start.Add(10_000*time.Hour), 10); err != nil || len(index) > 1 || len(index) == 0 != due.IsZero() || len(index) == 1 && !index[0].At.Equal(due) {
 		t.Fatalf("due at %v, the index has %v (%v)", due, index, err)
 	}
-	if n := memory.Newest.ID(); n != 0 && (!has(memory, n) || memory.Newest.Of(n) == nil) {
+	if n := memory.NewestContent.ID(); n != 0 && (!has(memory, n) || memory.NewestContent.Of(n) == nil) {
 		t.Fatalf("newest at hand is %d, which is not there", n)
 	}
 }
@@ -172,15 +172,15 @@ func compare(t *rapid.T, memory, rebuilt *inbox.State, store *persisttest.Store)
 func compareRoom(t *rapid.T, before []*inbox.Message, after *inbox.State, env inbox.Env) {
 	n, bytes, oldest := 0, int64(0), int64(0)
 	for _, m := range after.Messages {
-		if !m.Expired(env.Now) {
+		if !m.IsExpired(env.Now) {
 			n++
 			bytes += m.Size
 		}
-		if m.Direction == inbox.In && oldest == 0 && !m.Expired(env.Now) {
+		if m.Direction == inbox.In && oldest == 0 && !m.IsExpired(env.Now) {
 			oldest = m.ID
 		}
 	}
-	if n > env.Capacity.Messages || bytes > env.Capacity.Bytes {
+	if n > env.Capacity.MaxMessages || bytes > env.Capacity.MaxBytes {
 		t.Fatalf("%d messages of %d bytes are more than %+v", n, bytes, env.Capacity)
 	}
 	for _, m := range before {
@@ -238,7 +238,7 @@ func TestAnEncryptedAddressStaysEncrypted(t *testing.T) {
 			}
 			at = at.Add(again.after)
 			if forgone {
-				if err := do(inbox.Forgo{Address: s.Address, Account: owner, At: at.Add(-time.Minute)}); err != nil {
+				if err := do(inbox.BarCreation{Address: s.Address, Account: owner, At: at.Add(-time.Minute)}); err != nil {
 					t.Fatal(err)
 				}
 				if again.account != owner {

@@ -23,11 +23,11 @@ func TestClearedRows(t *testing.T) {
 		}
 	}
 	r := begin(s)
-	apply(r, create(), mail("one"), submit(false, "x@far.test"), inbox.Attempt{ID: 2, Signed: inbox.Signed, Fields: []byte("x")}, mail("two"), inbox.DeleteMessage{ID: 1})
-	public, queue, put, store := r.Public, r.Queue, r.Put, r.Store
+	apply(r, create(), mail("one"), submit(false, "x@far.test"), inbox.BeginAttempt{ID: 2, SigningResult: inbox.MessageSigned, SignatureFields: []byte("x")}, mail("two"), inbox.DeleteMessage{ID: 1})
+	public, queue, put, store := r.PublicEvents, r.QueueMoves, r.PutMessages, r.StoreMessages
 	told := fmt.Sprint(public, queue)
 	r.Clear()
-	if want := (inbox.Rows{Put: put[:0], Store: store[:0]}); !reflect.DeepEqual(*r, want) {
+	if want := (inbox.Rows{PutMessages: put[:0], StoreMessages: store[:0]}); !reflect.DeepEqual(*r, want) {
 		t.Errorf("left: %+v", *r)
 	}
 	for i := range put {
@@ -36,7 +36,7 @@ func TestClearedRows(t *testing.T) {
 		}
 	}
 	for i := range store {
-		if !reflect.DeepEqual(store[i], inbox.Stored{}) {
+		if !reflect.DeepEqual(store[i], inbox.StoredMessage{}) {
 			t.Errorf("place %d holds %+v", i, store[i])
 		}
 	}
@@ -45,14 +45,14 @@ func TestClearedRows(t *testing.T) {
 	if got := fmt.Sprint(public, queue); got != told {
 		t.Errorf("told was %s, now %s", told, got)
 	}
-	if &r.Put[0] != &put[0] || &r.Store[0] != &store[0] {
+	if &r.PutMessages[0] != &put[0] || &r.StoreMessages[0] != &store[0] {
 		t.Error("the room is not used again")
 	}
 	for range 20 {
 		apply(r, mail("many"))
 	}
-	if r.Clear(); cap(r.Put) != 0 || cap(r.Store) != 0 {
-		t.Errorf("room for %d messages is kept, and for %d contents", cap(r.Put), cap(r.Store))
+	if r.Clear(); cap(r.PutMessages) != 0 || cap(r.StoreMessages) != 0 {
+		t.Errorf("room for %d messages is kept, and for %d contents", cap(r.PutMessages), cap(r.StoreMessages))
 	}
 }
 
@@ -64,15 +64,15 @@ func TestSpareIsWritten(t *testing.T) {
 		cmd  inbox.Command
 		want bool
 	}{
-		{create(), true}, {mail("one"), false}, {inbox.Update{Label: new("billing")}, true}, {inbox.DeleteMessage{ID: 1}, false}, {inbox.Delete{}, true},
+		{create(), true}, {mail("one"), false}, {inbox.UpdateSettings{Label: new("billing")}, true}, {inbox.DeleteMessage{ID: 1}, false}, {inbox.Delete{}, true},
 	} {
 		evs, _, err := inbox.Decide(s, c.cmd, env(start))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := begin(s)
-		if r.Apply(s, evs); r.Spare != c.want || c.want && r.Profile == nil {
-			t.Errorf("%T: spare %v", c.cmd, r.Spare)
+		if r.Apply(s, evs); r.WriteSpareCopy != c.want || c.want && r.Profile == nil {
+			t.Errorf("%T: spare %v", c.cmd, r.WriteSpareCopy)
 		}
 	}
 }

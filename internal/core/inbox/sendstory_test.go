@@ -18,7 +18,7 @@ type delivering struct {
 	state *inbox.State
 	now   time.Time
 	told  int // events already printed
-	log   []inbox.Public
+	log   []inbox.PublicEvent
 }
 
 func (s *delivering) do(cmd inbox.Command) {
@@ -26,7 +26,7 @@ func (s *delivering) do(cmd inbox.Command) {
 	if err != nil {
 		return // late orders are refused or change nothing, as the printed state shows
 	}
-	s.log = append(s.log, change(s.state, evs).Public...)
+	s.log = append(s.log, change(s.state, evs).PublicEvents...)
 }
 
 func (s *delivering) order(line string) {
@@ -35,20 +35,20 @@ func (s *delivering) order(line string) {
 	case "submit":
 		s.do(s.submit(rest))
 	case "attempt":
-		signed := map[string]inbox.Signature{"signed": inbox.Signed, "unsigned": inbox.Unsigned}[rest[0]]
-		s.do(inbox.Attempt{ID: 1, Signed: signed, Fields: []byte("x")})
+		signed := map[string]inbox.SigningResult{"signed": inbox.MessageSigned, "unsigned": inbox.MessageUnsigned}[rest[0]]
+		s.do(inbox.BeginAttempt{ID: 1, SigningResult: signed, SignatureFields: []byte("x")})
 	case "report":
 		s.do(s.report(rest))
 	case "putoff":
-		s.do(inbox.Defer{Mails: []inbox.Deferral{{ID: 1, Why: "No route to far.test", Jitter: 0.5}}, At: s.now})
+		s.do(inbox.DeferMessages{MessageDeferrals: []inbox.Deferral{{ID: 1, FailureReason: "No route to far.test", Jitter: 0.5}}, At: s.now})
 	case "bounce":
-		s.do(inbox.Bounce{ID: 1, Recipient: rest[0], Error: "5.1.1 gone"})
+		s.do(inbox.RecordBounce{ID: 1, Recipient: rest[0], Error: "5.1.1 gone"})
 	case "requeue":
 		s.do(inbox.Requeue{ID: 1})
 	case "giveup":
-		s.do(inbox.GiveUp{ID: 1, Why: "dropped"})
+		s.do(inbox.GiveUp{ID: 1, FailureReason: "dropped"})
 	case "expire":
-		s.do(inbox.Expire{})
+		s.do(inbox.RemoveExpired{})
 	case "delete":
 		s.do(inbox.DeleteMessage{ID: 1})
 	case "burn":
@@ -77,26 +77,26 @@ func (s *delivering) submit(words []string) inbox.Submit {
 	return cmd
 }
 
-func (s *delivering) report(words []string) inbox.Attempted {
-	cmd := inbox.Attempted{ID: 1, Attempt: 99}
+func (s *delivering) report(words []string) inbox.ReportAttempt {
+	cmd := inbox.ReportAttempt{ID: 1, AttemptNumber: 99}
 	if len(s.state.Messages) > 0 {
-		cmd.Attempt = s.state.Messages[0].Sending.Attempts
+		cmd.AttemptNumber = s.state.Messages[0].OutgoingDelivery.AttemptCount
 	}
 	for _, w := range words {
 		switch {
 		case w == "done":
-			cmd.Done = true
+			cmd.IsDone = true
 		case w == "late":
-			cmd.Attempt--
+			cmd.AttemptNumber--
 		case strings.HasPrefix(w, "next="):
 			n, err := strconv.Atoi(w[5:])
 			if err != nil {
 				s.t.Fatal(err)
 			}
-			cmd.Next = start.Add(time.Duration(n) * time.Minute)
+			cmd.NextAttempt = start.Add(time.Duration(n) * time.Minute)
 		default:
-			r := map[byte]inbox.Report{
-				'+': {Outcome: delivery.Delivered}, '~': {Outcome: delivery.Temporary, Error: "later"}, '-': {Outcome: delivery.Permanent, Error: "no"},
+			r := map[byte]inbox.AttemptReport{
+				'+': {Outcome: delivery.OutcomeDelivered}, '~': {Outcome: delivery.OutcomeTemporary, Error: "later"}, '-': {Outcome: delivery.OutcomePermanent, Error: "no"},
 			}[w[0]]
 			r.Email = w[1:]
 			cmd.Reports = append(cmd.Reports, r)
@@ -112,8 +112,8 @@ func (s *delivering) tell() string {
 		b = status(s.state.Messages[0])
 	}
 	for _, ev := range s.log[s.told:] {
-		b = append(b, fmt.Sprintf("| %s to=%v %s", ev.Name, ev.To, ev.SendStatus))
-		if ev.Gone {
+		b = append(b, fmt.Sprintf("| %s to=%v %s", ev.EventName, ev.To, ev.SendStatus))
+		if ev.MessageDeleted {
 			b = append(b, "gone "+strconv.Quote(ev.From+ev.Subject+ev.SendError))
 		}
 		for _, r := range ev.Recipients {
@@ -125,18 +125,18 @@ func (s *delivering) tell() string {
 }
 
 func status(message *inbox.Message) (b []string) {
-	m := message.Sending
-	if message.Expired(start) {
+	m := message.OutgoingDelivery
+	if message.IsExpired(start) {
 		b = append(b, "hidden")
 	}
 	b = append(b, m.Status.String())
-	if m.Reason() != "" {
-		b = append(b, strconv.Quote(m.Reason()))
+	if m.LastFailure() != "" {
+		b = append(b, strconv.Quote(m.LastFailure()))
 	}
-	if !m.Due.IsZero() {
-		b = append(b, fmt.Sprintf("due=%d", int(m.Due.Sub(start).Minutes())))
+	if !m.NextDue.IsZero() {
+		b = append(b, fmt.Sprintf("due=%d", int(m.NextDue.Sub(start).Minutes())))
 	}
-	if m.Leased {
+	if m.AttemptLeased {
 		b = append(b, "leased")
 	}
 	for _, r := range m.Recipients {

@@ -20,7 +20,7 @@ import (
 
 // TestLinkTokens checks that a token names its partition and has exactly one spelling.
 func TestLinkTokens(t *testing.T) {
-	for _, home := range []partition.ID{0, 1, 255, 256, partition.Count - 1} {
+	for _, home := range []partition.ID{0, 1, 255, 256, partition.NumPartitions - 1} {
 		token := inbox.LinkToken(home, [32]byte{1, 2, 3, 31: 255})
 		got, hash, ok := inbox.ReadLinkToken(token)
 		if !ok || got != home || hash != account.HashToken([]byte(token)) || len(token) != 46 {
@@ -30,7 +30,7 @@ func TestLinkTokens(t *testing.T) {
 	token := inbox.LinkToken(7, [32]byte{31: 1})
 	for _, wrong := range []string{
 		"", "x", token[1:], token + "A", token + "=", token + "==", token[:45] + "Z", token[:10] + "/" + token[11:], token[:10] + "\n" + token[10:],
-		inbox.LinkToken(partition.Count, [32]byte{}), inbox.LinkToken(1<<16-1, [32]byte{}),
+		inbox.LinkToken(partition.NumPartitions, [32]byte{}), inbox.LinkToken(1<<16-1, [32]byte{}),
 	} {
 		if _, _, ok := inbox.ReadLinkToken(wrong); ok {
 			t.Errorf("%q reads as a token", wrong)
@@ -39,15 +39,15 @@ func TestLinkTokens(t *testing.T) {
 }
 
 func minted(n int, rotate bool) inbox.ShareCalendar {
-	return inbox.ShareCalendar{Hash: account.Hash{byte(n), 31: 1}, Sealed: []byte{byte(n)}, Rotate: rotate, By: calendar.Reader{Manage: true}}
+	return inbox.ShareCalendar{TokenHash: account.TokenHash{byte(n), 31: 1}, EncryptedToken: []byte{byte(n)}, Rotate: rotate, By: calendar.LinkReader{CanManage: true}}
 }
 
 // TestSharing runs the life of a link: which token opens it after each order, and its recorded use.
 func TestSharing(t *testing.T) {
 	s := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
-	opens := map[account.Hash]bool{} // the rows
+	opens := map[account.TokenHash]bool{} // the rows
 	fetch := func(n, minute int) inbox.NoteFetch {
-		return inbox.NoteFetch{Hash: account.Hash{byte(n), 31: 1}, At: start.Add(time.Duration(minute) * time.Minute), Client: fmt.Sprint("c", minute)}
+		return inbox.NoteFetch{TokenHash: account.TokenHash{byte(n), 31: 1}, At: start.Add(time.Duration(minute) * time.Minute), ClientName: fmt.Sprint("c", minute)}
 	}
 	for _, c := range []struct {
 		name string
@@ -61,20 +61,20 @@ func TestSharing(t *testing.T) {
 		{"the same again", minted(2, false), "[1] used 00:00 by "},
 		{"used", fetch(1, 5), "[1] used 08:05 by c5"},
 		{"an older use", fetch(1, 4), "[1] used 08:05 by c5"},
-		{"the same use", inbox.NoteFetch{Hash: account.Hash{1, 31: 1}, At: start.Add(5 * time.Minute), Client: "other"}, "[1] used 08:05 by c5"},
+		{"the same use", inbox.NoteFetch{TokenHash: account.TokenHash{1, 31: 1}, At: start.Add(5 * time.Minute), ClientName: "other"}, "[1] used 08:05 by c5"},
 		{"another", minted(3, true), "[3] used 00:00 by "},
 		{"a use of the one before", fetch(1, 9), "[3] used 00:00 by "},
 		{"used again", fetch(3, 9), "[3] used 08:09 by c9"},
 		{"hidden", inbox.HideCalendar{}, "[]"},
 		{"hidden again", inbox.HideCalendar{}, "[]"},
-		{"of a reader", inbox.ShareCalendar{Hash: account.Hash{7, 31: 1}, Sealed: []byte{7}}, "[]"},
-		{"made by a key", inbox.ShareCalendar{Hash: account.Hash{8, 31: 1}, By: calendar.Reader{Key: [32]byte{7}, Manage: true}}, "[8] used 00:00 by  with 7"},
+		{"of a reader", inbox.ShareCalendar{TokenHash: account.TokenHash{7, 31: 1}, EncryptedToken: []byte{7}}, "[]"},
+		{"made by a key", inbox.ShareCalendar{TokenHash: account.TokenHash{8, 31: 1}, By: calendar.LinkReader{KeyHash: [32]byte{7}, CanManage: true}}, "[8] used 00:00 by  with 7"},
 		{"used as such", fetch(8, 7), "[8] used 08:07 by c7 with 7"},
-		{"another was read", inbox.KeepLink{Hash: account.Hash{4, 31: 1}}, "[8] used 08:07 by c7 with 7"},
-		{"another ended", inbox.ShareCalendar{Hash: account.Hash{9, 31: 1}, Ended: account.Hash{4, 31: 1}}, "[8] used 08:07 by c7 with 7"},
-		{"it was read", inbox.KeepLink{Hash: account.Hash{8, 31: 1}}, "[8] used 08:07 by c7"},
-		{"read again", inbox.KeepLink{Hash: account.Hash{8, 31: 1}}, "[8] used 08:07 by c7"},
-		{"it ended", inbox.ShareCalendar{Hash: account.Hash{9, 31: 1}, Ended: account.Hash{8, 31: 1}}, "[9] used 00:00 by "},
+		{"another was read", inbox.KeepLink{TokenHash: account.TokenHash{4, 31: 1}}, "[8] used 08:07 by c7 with 7"},
+		{"another ended", inbox.ShareCalendar{TokenHash: account.TokenHash{9, 31: 1}, EndedLink: account.TokenHash{4, 31: 1}}, "[8] used 08:07 by c7 with 7"},
+		{"it was read", inbox.KeepLink{TokenHash: account.TokenHash{8, 31: 1}}, "[8] used 08:07 by c7"},
+		{"read again", inbox.KeepLink{TokenHash: account.TokenHash{8, 31: 1}}, "[8] used 08:07 by c7"},
+		{"it ended", inbox.ShareCalendar{TokenHash: account.TokenHash{9, 31: 1}, EndedLink: account.TokenHash{8, 31: 1}}, "[9] used 00:00 by "},
 		{"made by rotating", minted(4, true), "[4] used 00:00 by "},
 		{"deleted", inbox.Delete{}, "[]"},
 		{"nobody's", minted(5, false), "[]"},
@@ -83,9 +83,9 @@ func TestSharing(t *testing.T) {
 		{"erased", inbox.Erase{Account: owner}, "[]"},
 	} {
 		evs, _, _ := inbox.Decide(s, c.cmd, env(start.Add(2*time.Hour)))
-		for _, l := range change(s, evs).Links {
-			if delete(opens, l.Hash); !l.Gone {
-				opens[l.Hash] = true
+		for _, l := range change(s, evs).LinkRows {
+			if delete(opens, l.TokenHash); !l.IsRemoved {
+				opens[l.TokenHash] = true
 			}
 		}
 		got := []int{}
@@ -93,10 +93,10 @@ func TestSharing(t *testing.T) {
 			got = append(got, int(h[0]))
 		}
 		tell := fmt.Sprint(got)
-		if link := s.Calendar.Link(); link != nil {
-			tell += fmt.Sprintf(" used %s by %s", link.FetchedAt.Format("15:04"), link.Client)
-			if link.Bound() {
-				tell += fmt.Sprint(" with ", link.Key[0])
+		if link := s.Calendar.CurrentLink(); link != nil {
+			tell += fmt.Sprintf(" used %s by %s", link.FetchedAt.Format("15:04"), link.LastClient)
+			if link.EndsWithKey() {
+				tell += fmt.Sprint(" with ", link.CreatorKey[0])
 			}
 		}
 		if tell != c.want {
@@ -111,7 +111,7 @@ func TestSharing(t *testing.T) {
 // least a minute apart.
 func TestReplayOfLinksAndCopies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		store := persisttest.Open(t)
+		store := persisttest.OpenStore(t)
 		now := start
 		state := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
 		tokens, told, answered := 0, map[string]bool{}, map[int64]time.Time{}
@@ -127,13 +127,13 @@ func TestReplayOfLinksAndCopies(t *testing.T) {
 				}
 				rows.Apply(state, evs)
 				if c, ok := cmd.(inbox.TellOwner); ok && outcome.ID != 0 {
-					if m := state.Calendar.Meeting(c.Meeting); m.Copy.AnswersAt.Equal(now) {
-						if was, ok := answered[c.Meeting]; ok && now.Sub(was) < time.Minute {
+					if m := state.Calendar.Meeting(c.MeetingID); m.OwnerCopy.AnswersAt.Equal(now) {
+						if was, ok := answered[c.MeetingID]; ok && now.Sub(was) < time.Minute {
 							t.Fatalf("two copies of answers within %v", now.Sub(was))
 						}
-						answered[c.Meeting] = now
+						answered[c.MeetingID] = now
 					}
-					change := fmt.Sprint(c.Meeting, c.Sequence, state.CreatedAt)
+					change := fmt.Sprint(c.MeetingID, c.Sequence, state.CreatedAt)
 					if told[change] {
 						t.Fatalf("%s was told twice", change)
 					}
@@ -141,7 +141,7 @@ func TestReplayOfLinksAndCopies(t *testing.T) {
 				}
 				oneCopyWaits(t, state)
 			}
-			if rows.Profile == nil && len(rows.Put)+len(rows.Drop) == 0 && rows.CopyDue == nil {
+			if rows.Profile == nil && len(rows.PutMessages)+len(rows.DropMessages) == 0 && rows.CopyDue == nil {
 				continue
 			}
 			if err := store.CommitInbox(rows); err != nil {
@@ -181,15 +181,15 @@ func drawCalendar(t *rapid.T, s *inbox.State, token int, now time.Time) inbox.Co
 	cmds := []inbox.Command{
 		again, minted(token, false), minted(token, true), inbox.HideCalendar{},
 		inbox.SetOwnerCopies{Enabled: true}, inbox.SetOwnerCopies{Enabled: true}, inbox.SetOwnerCopies{}, inbox.BlockOwnerCopies{}, inbox.TellOwner{},
-		inbox.Attempt{ID: id, Signed: inbox.Unsigned}, inbox.GiveUp{ID: id, Why: "dropped"}, inbox.Burn{}, inbox.Delete{}, inbox.Erase{Account: owner},
-		inbox.Attempted{ID: id, Attempt: 1, Done: true, Reports: []inbox.Report{{Email: "owner@home.test", Outcome: delivery.Permanent, Error: "550 no"}}},
-		inbox.Attempted{ID: id, Attempt: 1, Done: true, Next: now.Add(time.Hour), Reports: []inbox.Report{{Email: "owner@home.test", Outcome: delivery.Temporary, Error: "450"}}},
+		inbox.BeginAttempt{ID: id, SigningResult: inbox.MessageUnsigned}, inbox.GiveUp{ID: id, FailureReason: "dropped"}, inbox.Burn{}, inbox.Delete{}, inbox.Erase{Account: owner},
+		inbox.ReportAttempt{ID: id, AttemptNumber: 1, IsDone: true, Reports: []inbox.AttemptReport{{Email: "owner@home.test", Outcome: delivery.OutcomePermanent, Error: "550 no"}}},
+		inbox.ReportAttempt{ID: id, AttemptNumber: 1, IsDone: true, NextAttempt: now.Add(time.Hour), Reports: []inbox.AttemptReport{{Email: "owner@home.test", Outcome: delivery.OutcomeTemporary, Error: "450"}}},
 	}
-	if link := s.Calendar.Link(); link != nil {
-		cmds = append(cmds, inbox.NoteFetch{Hash: link.Hash, At: now, Client: "c", Had: now})
+	if link := s.Calendar.CurrentLink(); link != nil {
+		cmds = append(cmds, inbox.NoteFetch{TokenHash: link.TokenHash, At: now, ClientName: "c", LastChangeFetched: now})
 	}
-	if s.Live() {
-		order := calendar.Order(scheduled("First"))
+	if s.IsLive() {
+		order := calendar.MeetingOrder(scheduled("First"))
 		if s.Calendar != nil && len(s.Calendar.Meetings) > 2 {
 			order = renamed(s.Calendar.Meetings[0].ID, now.String())
 		}
@@ -197,12 +197,12 @@ func drawCalendar(t *rapid.T, s *inbox.State, token int, now time.Time) inbox.Co
 	}
 	if s.Calendar != nil && len(s.Calendar.Meetings) > 0 {
 		m := rapid.SampledFrom(s.Calendar.Meetings).Draw(t, "answered")
-		status := rapid.SampledFrom([]string{icalendar.Accepted, icalendar.Declined}).Draw(t, "answer")
+		status := rapid.SampledFrom([]string{icalendar.StatusAccepted, icalendar.StatusDeclined}).Draw(t, "answer")
 		answer := inviting(reply(m, "guest@far.test", status, now))
 		cmds = append(cmds, answer, answer, answer)
 	}
-	if m, _ := s.Calendar.Due(now, time.Time{}); m != nil {
-		cmds = append(cmds, telling(m), telling(m), telling(m), inbox.TellOwner{Meeting: m.ID, Sequence: m.Copy.Sequence})
+	if m, _ := s.Calendar.DueCopy(now, time.Time{}); m != nil {
+		cmds = append(cmds, telling(m), telling(m), telling(m), inbox.TellOwner{MeetingID: m.ID, Sequence: m.OwnerCopy.ChangeCount})
 	}
 	return rapid.SampledFrom(cmds).Draw(t, "command")
 }
@@ -210,27 +210,27 @@ func drawCalendar(t *rapid.T, s *inbox.State, token int, now time.Time) inbox.Co
 func oneCopyWaits(t *rapid.T, s *inbox.State) {
 	waiting := map[int64]int{}
 	for _, m := range s.Messages {
-		if m.Waiting() && m.Sending.Meeting != 0 && m.Sending.Attempts == 0 {
-			waiting[m.Sending.Meeting]++
+		if m.IsWaiting() && m.OutgoingDelivery.CopyOfMeeting != 0 && m.OutgoingDelivery.AttemptCount == 0 {
+			waiting[m.OutgoingDelivery.CopyOfMeeting]++
 		}
-		if !m.Hidden && m.Sending != nil && m.Sending.Meeting != 0 {
+		if !m.IsHidden && m.OutgoingDelivery != nil && m.OutgoingDelivery.CopyOfMeeting != 0 {
 			t.Fatalf("copy %d can be seen", m.ID)
 		}
 	}
 	for meeting, n := range waiting {
-		if n > 1 && s.Live() && s.Calendar.Meeting(meeting) != nil {
+		if n > 1 && s.IsLive() && s.Calendar.Meeting(meeting) != nil {
 			t.Fatalf("%d copies of meeting %d wait", n, meeting)
 		}
 	}
 }
 
-func compareMarks(t *rapid.T, s *inbox.State, store *persisttest.Store, tokens int) {
+func compareMarks(t *rapid.T, s *inbox.State, store *persisttest.TestStore, tokens int) {
 	home := partition.Of(s.Address)
 	for n := range tokens + 1 {
-		hash := minted(n, false).Hash
-		address, err := store.Linked(home, hash)
-		link := s.Calendar.Link()
-		if err != nil || (address == s.Address) != (link != nil && link.Hash == hash) {
+		hash := minted(n, false).TokenHash
+		address, err := store.FindLinked(home, hash)
+		link := s.Calendar.CurrentLink()
+		if err != nil || (address == s.Address) != (link != nil && link.TokenHash == hash) {
 			t.Fatalf("token %d opens %q (%v), the link is %+v", n, address, err, link)
 		}
 	}

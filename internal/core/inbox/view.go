@@ -15,29 +15,29 @@ import (
 // expired messages: readers filter by their own now.
 type View struct {
 	Profile
-	Messages []*Message     // ascending by id
-	Bytes    int64          // of all messages
-	Newest   *Newest        // of the newest received message, if it came while the inbox was in memory
-	Calendar *calendar.Book // nil: none
+	Messages      []*Message     // ascending by id
+	Bytes         int64          // of all messages
+	NewestContent *CachedContent // of the newest received message, if it came while the inbox was in memory
+	Calendar      *calendar.Book // nil: none
 
-	rendering atomic.Pointer[Rendering] // written under mu
-	lanes     atomic.Pointer[lanes]     // written under mu; nil: none
+	rendering           atomic.Pointer[Rendering]           // written under mu
+	recipientRenderings atomic.Pointer[recipientRenderings] // written under mu; nil: none
 
-	mu         sync.Mutex    // guards what is below
-	superseded chan struct{} // created when somebody waits, closed by Supersede
-	closed     bool
+	mu               sync.Mutex    // guards what is below
+	supersededSignal chan struct{} // created when somebody waits, closed by Supersede
+	isClosed         bool
 }
 
-// Page is a page of an account's inboxes. It never changes.
-type Page struct {
-	Views   []*View  // newest first
-	Damaged []string // addresses on the page that the disk has lost
-	Next    string   // cursor after the page; empty at the end
+// ListPage is a page of an account's inboxes. It never changes.
+type ListPage struct {
+	Views            []*View  // newest first
+	DamagedAddresses []string // addresses on the page that the disk has lost
+	NextCursor       string   // cursor after the page; empty at the end
 }
 
 // NewView makes a snapshot of s.
 func NewView(s *State) *View {
-	return &View{Profile: s.Profile, Messages: s.Messages[:len(s.Messages):len(s.Messages)], Bytes: s.Bytes, Newest: s.Newest, Calendar: s.Calendar}
+	return &View{Profile: s.Profile, Messages: s.Messages[:len(s.Messages):len(s.Messages)], Bytes: s.Bytes, NewestContent: s.NewestContent, Calendar: s.Calendar}
 }
 
 // Rendering is a response that an edge made from a view once, to answer all polls. The view stores
@@ -55,14 +55,14 @@ func (v *View) Rendering() Rendering {
 	return nil
 }
 
-// Carry stores r in v until v is superseded.
-func (v *View) Carry(r Rendering) {
+// StoreRendering stores r in v until v is superseded.
+func (v *View) StoreRendering(r Rendering) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if old := v.rendering.Swap(&r); old != nil {
 		(*old).Retire()
 	}
-	if v.closed {
+	if v.isClosed {
 		r.Retire()
 	}
 }
@@ -70,7 +70,7 @@ func (v *View) Carry(r Rendering) {
 // PolledAt is the Unix second of the last poll that a rendering answered without the view; 0 if
 // there was none.
 func (v *View) PolledAt() int64 {
-	last := v.lanes.Load().polledAt()
+	last := v.recipientRenderings.Load().polledAt()
 	if r := v.Rendering(); r != nil {
 		return max(last, r.PolledAt())
 	}
@@ -80,47 +80,49 @@ func (v *View) PolledAt() int64 {
 // Message returns one message, nil if it is missing or expired at now.
 func (v *View) Message(id int64, now time.Time) *Message {
 	s := State{Messages: v.Messages}
-	return s.visible(id, now)
+	return s.visibleMessage(id, now)
 }
 
-// Queued returns a message whose status is not final, hidden or not, otherwise nil.
-func (v *View) Queued(id int64) *Message { return (&State{Messages: v.Messages}).Queued(id) }
+// QueuedMessage returns a message whose status is not final, hidden or not, otherwise nil.
+func (v *View) QueuedMessage(id int64) *Message {
+	return (&State{Messages: v.Messages}).QueuedMessage(id)
+}
 
-// Room is State.Room.
-func (v *View) Room(size int64, c Capacity, now time.Time) error {
+// CheckRoom is State.CheckRoom.
+func (v *View) CheckRoom(size int64, c Capacity, now time.Time) error {
 	s := State{Profile: v.Profile, Messages: v.Messages, Bytes: v.Bytes}
-	return s.Room(size, c, now)
+	return s.CheckRoom(size, c, now)
 }
 
-// Full reports whether the smallest message would be refused.
-func (v *View) Full(c Capacity, now time.Time) bool { return v.Room(1, c, now) != nil }
+// IsFull reports whether the smallest message would be refused.
+func (v *View) IsFull(c Capacity, now time.Time) bool { return v.CheckRoom(1, c, now) != nil }
 
-// Latest returns the newest message that is visible at now and that match accepts (nil accepts
+// LatestMatching returns the newest message that is visible at now and that match accepts (nil accepts
 // all), or nil.
-func (v *View) Latest(now time.Time, match func(*Message) bool) *Message {
+func (v *View) LatestMatching(now time.Time, match func(*Message) bool) *Message {
 	for _, m := range slices.Backward(v.Messages) {
-		if !m.Expired(now) && (match == nil || match(m)) {
+		if !m.IsExpired(now) && (match == nil || match(m)) {
 			return m
 		}
 	}
 	return nil
 }
 
-// Behind returns how many messages have ids above after.
-func (v *View) Behind(after int64) int {
+// CountAfter returns how many messages have ids above after.
+func (v *View) CountAfter(after int64) int {
 	n, _ := slices.BinarySearchFunc(v.Messages, after+1, func(m *Message, id int64) int { return cmp.Compare(m.ID, id) })
 	return len(v.Messages) - n
 }
 
-// Counts returns how many messages are visible at now, how many of the received ones are unread,
+// MessageCounts returns how many messages are visible at now, how many of the received ones are unread,
 // and when the newest came (zero: none).
-func (v *View) Counts(now time.Time) (messages, unread int, last time.Time) {
+func (v *View) MessageCounts(now time.Time) (messages, unread int, last time.Time) {
 	for _, m := range v.Messages {
-		if m.Expired(now) {
+		if m.IsExpired(now) {
 			continue
 		}
 		messages++
-		if m.Direction == In && !m.Read {
+		if m.Direction == In && !m.IsRead {
 			unread++
 		}
 		last = m.ReceivedAt
@@ -128,18 +130,18 @@ func (v *View) Counts(now time.Time) (messages, unread int, last time.Time) {
 	return messages, unread, last
 }
 
-// Superseded returns a channel that is closed when a newer view is published, or when this one is
+// SupersededSignal returns a channel that is closed when a newer view is published, or when this one is
 // evicted. The waiter then asks for the view again.
-func (v *View) Superseded() <-chan struct{} {
+func (v *View) SupersededSignal() <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.superseded == nil {
-		v.superseded = make(chan struct{})
-		if v.closed {
-			close(v.superseded)
+	if v.supersededSignal == nil {
+		v.supersededSignal = make(chan struct{})
+		if v.isClosed {
+			close(v.supersededSignal)
 		}
 	}
-	return v.superseded
+	return v.supersededSignal
 }
 
 // Supersede is SupersedeBy without a newer view.
@@ -151,15 +153,15 @@ func (v *View) Supersede() { v.SupersedeBy(nil) }
 func (v *View) SupersedeBy(next *View) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.closed {
+	if v.isClosed {
 		return
 	}
-	v.closed = true
+	v.isClosed = true
 	if r := v.Rendering(); r != nil {
 		r.Retire()
 	}
 	v.passLanes(next)
-	if v.superseded != nil {
-		close(v.superseded)
+	if v.supersededSignal != nil {
+		close(v.supersededSignal)
 	}
 }

@@ -16,7 +16,7 @@ func at(hours int) time.Time { return start.Add(time.Duration(hours) * time.Hour
 func mixed() *inbox.View {
 	return inbox.NewView(&inbox.State{Messages: []*inbox.Message{
 		{ID: 1, Direction: inbox.In, ReceivedAt: at(1), ExpiresAt: at(10), Subject: "first", OTP: "111111"},
-		{ID: 2, Direction: inbox.In, ReceivedAt: at(2), ExpiresAt: at(20), Subject: "second", Read: true},
+		{ID: 2, Direction: inbox.In, ReceivedAt: at(2), ExpiresAt: at(20), Subject: "second", IsRead: true},
 		{ID: 3, Direction: inbox.Out, ReceivedAt: at(3), ExpiresAt: at(20), Subject: "sent"},
 		{ID: 4, Direction: inbox.In, ReceivedAt: at(4), ExpiresAt: at(6), Subject: "newest", OTP: "444444"},
 		{ID: 5, Direction: inbox.Out, ReceivedAt: at(5), ExpiresAt: at(8), Subject: "sent too"},
@@ -35,12 +35,12 @@ func TestLatest(t *testing.T) {
 		{5, nil, 5}, {8, nil, 3}, {5, received, 4}, {6, received, 2}, {19, received, 2}, {20, nil, 0},
 		{5, withCode, 4}, {6, withCode, 1}, {10, withCode, 0}, {5, nobody, 0},
 	} {
-		m := mixed().Latest(at(c.hour), c.match)
+		m := mixed().LatestMatching(at(c.hour), c.match)
 		if got := idOf(m); got != c.want {
 			t.Errorf("hour %d: message %d, want %d", c.hour, got, c.want)
 		}
 	}
-	if m := inbox.NewView(&inbox.State{}).Latest(start, nil); m != nil {
+	if m := inbox.NewView(&inbox.State{}).LatestMatching(start, nil); m != nil {
 		t.Errorf("an empty inbox holds %+v", m)
 	}
 }
@@ -74,7 +74,7 @@ func TestCounts(t *testing.T) {
 	}{
 		{5, 5, 2, at(5)}, {6, 4, 1, at(5)}, {8, 3, 1, at(3)}, {10, 2, 0, at(3)}, {20, 0, 0, time.Time{}},
 	} {
-		messages, unread, last := mixed().Counts(at(c.hour))
+		messages, unread, last := mixed().MessageCounts(at(c.hour))
 		if messages != c.messages || unread != c.unread || !last.Equal(c.last) {
 			t.Errorf("hour %d: %d messages, %d unread, last %v; want %+v", c.hour, messages, unread, last, c)
 		}
@@ -129,18 +129,18 @@ func closed(c <-chan struct{}) bool {
 // TestSuperseded wakes those that wait before and those that come after, in any order.
 func TestSuperseded(t *testing.T) {
 	v := mixed()
-	early := v.Superseded()
-	if closed(early) || v.Superseded() != early {
+	early := v.SupersededSignal()
+	if closed(early) || v.SupersededSignal() != early {
 		t.Error("a view in force is superseded, or has two channels")
 	}
 	v.Supersede()
 	v.Supersede()
-	if !closed(early) || !closed(v.Superseded()) {
+	if !closed(early) || !closed(v.SupersededSignal()) {
 		t.Error("a superseded view keeps somebody waiting")
 	}
 	nobodyWaited := mixed()
 	nobodyWaited.Supersede()
-	if !closed(nobodyWaited.Superseded()) {
+	if !closed(nobodyWaited.SupersededSignal()) {
 		t.Error("who comes after the end waits for ever")
 	}
 }
@@ -151,7 +151,7 @@ func TestSupersedeRace(t *testing.T) {
 		v := mixed()
 		var all sync.WaitGroup
 		for range 4 {
-			all.Go(func() { <-v.Superseded() })
+			all.Go(func() { <-v.SupersededSignal() })
 		}
 		for range 2 {
 			all.Go(v.Supersede)

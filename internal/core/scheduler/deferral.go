@@ -5,32 +5,36 @@ import "time"
 // Deferral is an entry of a silent lane that is deferred without an attempt. Most entries of an
 // index full of dead destinations need only this, and it needs no worker.
 type Deferral[K comparable] struct {
-	Key    K
-	Lane   string
-	At     time.Time // the entry's time in the index
-	Report string    // from the lane's last attempt
+	Key             K
+	DestinationName string
+	At              time.Time // the entry's time in the index
+	Report          string    // from the lane's last attempt
 
-	entry *entry[K]
-	lane  *lane[K]
+	entry            *entry[K]
+	destinationQueue *destinationQueue[K]
 }
 
-// aside holds the entries to be deferred. It belongs to its Line.
-type aside[K comparable] struct {
-	groups map[string][]*Deferral[K]
-	turns  []string // the groups, in order of arrival
+// deferredEntries holds the entries to be deferred. It belongs to its Line.
+type deferredEntries[K comparable] struct {
+	groups     map[string][]*Deferral[K]
+	groupOrder []string // the groups, in order of arrival
 }
 
 // defersFull reports whether entries that do not fit into the lane are deferred.
-func (q *Line[K]) defersFull(l *lane[K]) bool { return q.DeferFull && l.temper == Silent }
+func (q *WorkQueue[K]) defersFull(l *destinationQueue[K]) bool {
+	return q.DeferFull && l.healthState == HealthSilent
+}
 
-// overflows reports whether an entry for the lane is to be deferred because the lane is full.
-func (q *Line[K]) overflows(l *lane[K]) bool { return q.defersFull(l) && len(l.jobs) >= q.most(l) }
+// isOverflowing reports whether an entry for the lane is to be deferred because the lane is full.
+func (q *WorkQueue[K]) isOverflowing(l *destinationQueue[K]) bool {
+	return q.defersFull(l) && len(l.jobs) >= q.maxHeld(l)
+}
 
 // deferWaiting takes all entries out of the lane that wait only for it.
-func (q *Line[K]) deferWaiting(l *lane[K]) {
+func (q *WorkQueue[K]) deferWaiting(l *destinationQueue[K]) {
 	kept := l.jobs[:0]
 	for _, m := range l.jobs {
-		if m.wanted() || m.left > 1 || m.begun {
+		if m.isWanted() || m.partsLeft > 1 || m.hasBegun {
 			kept = append(kept, m)
 			continue
 		}
@@ -42,76 +46,76 @@ func (q *Line[K]) deferWaiting(l *lane[K]) {
 	}
 }
 
-func (q *Line[K]) deferOne(l *lane[K], m *entry[K]) {
-	l.deferred++
-	group := q.Group(m.key)
-	if len(q.aside.groups[group]) == 0 {
-		q.aside.turns = append(q.aside.turns, group)
+func (q *WorkQueue[K]) deferOne(l *destinationQueue[K], m *entry[K]) {
+	l.deferredCount++
+	group := q.GroupOf(m.key)
+	if len(q.deferredEntries.groups[group]) == 0 {
+		q.deferredEntries.groupOrder = append(q.deferredEntries.groupOrder, group)
 	}
-	q.aside.groups[group] = append(q.aside.groups[group], &Deferral[K]{Key: m.key, Lane: l.name, At: m.when, entry: m, lane: l})
+	q.deferredEntries.groups[group] = append(q.deferredEntries.groups[group], &Deferral[K]{Key: m.key, DestinationName: l.name, At: m.dueTime, entry: m, destinationQueue: l})
 }
 
 // Deferrals takes up to most entries of one group that are to be deferred, and reports whether the
 // group has more. It returns none when nothing is left. Each entry ends with Deferred. Entries that
 // are to be attempted after all go back to their lane: call Step then too.
-func (q *Line[K]) Deferrals(now time.Time, most int) (some []*Deferral[K], more bool) {
-	q.now = now
-	for len(some) == 0 && len(q.aside.turns) > 0 {
+func (q *WorkQueue[K]) Deferrals(now time.Time, most int) (some []*Deferral[K], more bool) {
+	q.callTime = now
+	for len(some) == 0 && len(q.deferredEntries.groupOrder) > 0 {
 		var taken []*Deferral[K]
-		taken, more = q.aside.take(most)
+		taken, more = q.deferredEntries.takeGroup(most)
 		for _, d := range taken {
-			if d.entry.wanted() || d.lane.temper == Answering {
-				d.lane.deferred--
-				q.enqueue(d.lane, d.entry)
+			if d.entry.isWanted() || d.destinationQueue.healthState == HealthAnswering {
+				d.destinationQueue.deferredCount--
+				q.enqueue(d.destinationQueue, d.entry)
 				continue
 			}
-			d.Report = d.lane.report
+			d.Report = d.destinationQueue.lastReport
 			some = append(some, d)
 		}
 	}
 	return some, more
 }
 
-// take takes some entries of the group whose turn it is.
-func (a *aside[K]) take(most int) (some []*Deferral[K], more bool) {
-	group := a.turns[0]
+// takeGroup takes some entries of the group whose turn it is.
+func (a *deferredEntries[K]) takeGroup(most int) (some []*Deferral[K], more bool) {
+	group := a.groupOrder[0]
 	all := a.groups[group]
 	some = all[:min(len(all), most)]
 	a.groups[group] = all[len(some):]
 	if more = len(some) < len(all); !more {
 		delete(a.groups, group)
-		a.turns = a.turns[1:]
+		a.groupOrder = a.groupOrder[1:]
 	}
 	return some, more
 }
 
-// Deferred reports the new time of a deferred entry in the index, zero if it was removed. A move
+// EntryDeferred reports the new time of a deferred entry in the index, zero if it was removed. A move
 // that was reported takes precedence.
-func (q *Line[K]) Deferred(now time.Time, d *Deferral[K], at time.Time) {
-	q.undo(now, d)
-	if d.entry.again.IsZero() {
-		d.entry.again = at
+func (q *WorkQueue[K]) EntryDeferred(now time.Time, d *Deferral[K], at time.Time) {
+	q.undoDeferral(now, d)
+	if d.entry.nextTime.IsZero() {
+		d.entry.nextTime = at
 	}
-	q.settle(d.entry)
+	q.waitOrDrop(d.entry)
 }
 
 // NotDeferred reports that an entry is in the index as it was. It is found there again, or taken up
 // after a while if only memory knows its time.
-func (q *Line[K]) NotDeferred(now time.Time, d *Deferral[K], after time.Duration) {
-	q.undo(now, d)
+func (q *WorkQueue[K]) NotDeferred(now time.Time, d *Deferral[K], after time.Duration) {
+	q.undoDeferral(now, d)
 	switch m := d.entry; {
-	case !m.again.IsZero():
-	case m.astray:
-		m.again = now.Add(after)
+	case !m.nextTime.IsZero():
+	case m.isAstray:
+		m.nextTime = now.Add(after)
 	default:
-		q.leaveTo(d.lane, m.when)
+		q.leaveTo(d.destinationQueue, m.dueTime)
 	}
-	q.settle(d.entry)
+	q.waitOrDrop(d.entry)
 }
 
-func (q *Line[K]) undo(now time.Time, d *Deferral[K]) {
-	q.now = now
-	d.lane.deferred--
-	d.lane.lastUse = now
-	q.noteHunger(d.lane)
+func (q *WorkQueue[K]) undoDeferral(now time.Time, d *Deferral[K]) {
+	q.callTime = now
+	d.destinationQueue.deferredCount--
+	d.destinationQueue.lastUse = now
+	q.noteHunger(d.destinationQueue)
 }

@@ -8,128 +8,128 @@ import (
 // entry is an entry in memory. It waits for its time (at >= 0), or its parts are in lanes, in
 // attempts or deferred.
 type entry[K comparable] struct {
-	key   K
-	when  time.Time
-	since int64 // Unix milliseconds
-	lanes []string
-	again time.Time // its next time; zero: it leaves memory
-	at    int32     // index in due; -1 if not there
-	left  int32     // unfinished parts: one for each lane
+	key              K
+	dueTime          time.Time
+	acceptedMillis   int64 // Unix milliseconds
+	destinationNames []string
+	nextTime         time.Time // its next time; zero: it leaves memory
+	at               int32     // index in due; -1 if not there
+	partsLeft        int32     // unfinished parts: one for each lane
 
-	probes  bool // its next attempt is made whatever the health of its destinations
-	begun   bool // a part of it has begun
-	probing bool // the attempts of all its parts are made whatever the health of their destinations
-	astray  bool // its time in the index is another: only memory knows when
+	probeNext  bool // its next attempt is made whatever the health of its destinations
+	hasBegun   bool // a part of it has begun
+	allProbing bool // the attempts of all its parts are made whatever the health of their destinations
+	isAstray   bool // its time in the index is another: only memory knows when
 }
 
-// wanted reports whether it is to be attempted whatever the health of its destinations.
-func (m *entry[K]) wanted() bool { return m.probes || m.begun && m.probing }
+// isWanted reports whether it is to be attempted whatever the health of its destinations.
+func (m *entry[K]) isWanted() bool { return m.probeNext || m.hasBegun && m.allProbing }
 
-// Moved reports that the entry moved in the index, or left it. A lease is not a move.
-func (q *Line[K]) Moved(now time.Time, e Entry[K]) {
-	q.now = now
+// EntryMoved reports that the entry moved in the index, or left it. A lease is not a move.
+func (q *WorkQueue[K]) EntryMoved(now time.Time, e Entry[K]) {
+	q.callTime = now
 	m := q.entries[e.Key]
 	switch {
 	case e.At.IsZero():
-		q.forget(m)
+		q.forgetEntry(m)
 	case m == nil && q.isBeyond(e.At):
-	case m == nil && len(q.entries) >= q.Window.All:
+	case m == nil && len(q.entries) >= q.Window.MaxEntries:
 		q.drawIn(e.At)
 	case m == nil:
-		q.enter(&entry[K]{key: e.Key, when: e.At, since: e.Since.UnixMilli()}, e.Lanes)
+		q.admitEntry(&entry[K]{key: e.Key, dueTime: e.At, acceptedMillis: e.AcceptedAt.UnixMilli()}, e.DestinationNames)
 	case m.at < 0:
-		m.again, m.lanes, m.astray = e.At, q.lanes.shared(e.Lanes), false
+		m.nextTime, m.destinationNames, m.isAstray = e.At, q.destinationSet.shareNames(e.DestinationNames), false
 	default:
-		m.when, m.lanes, m.astray = e.At, q.lanes.shared(e.Lanes), false
-		q.due.fix(int(m.at))
+		m.dueTime, m.destinationNames, m.isAstray = e.At, q.destinationSet.shareNames(e.DestinationNames), false
+		q.dueEntries.fixAt(int(m.at))
 	}
 }
 
-// forget drops an entry that left the index. If it has an attempt, it is dropped when that ends.
-func (q *Line[K]) forget(m *entry[K]) {
+// forgetEntry drops an entry that left the index. If it has an attempt, it is dropped when that ends.
+func (q *WorkQueue[K]) forgetEntry(m *entry[K]) {
 	switch {
 	case m == nil:
 	case m.at < 0:
-		m.again = time.Time{}
+		m.nextTime = time.Time{}
 	default:
-		q.due.remove(int(m.at))
+		q.dueEntries.removeAt(int(m.at))
 		delete(q.entries, m.key)
 	}
 }
 
-// Probe makes the next attempt of an entry whatever the health of its destinations, wherever the
+// ProbeEntry makes the next attempt of an entry whatever the health of its destinations, wherever the
 // entry waits.
-func (q *Line[K]) Probe(now time.Time, e Entry[K]) {
-	q.now = now
+func (q *WorkQueue[K]) ProbeEntry(now time.Time, e Entry[K]) {
+	q.callTime = now
 	m := q.entries[e.Key]
 	if m == nil {
-		m = &entry[K]{key: e.Key, when: e.At, since: e.Since.UnixMilli(), lanes: q.lanes.shared(e.Lanes), astray: true}
+		m = &entry[K]{key: e.Key, dueTime: e.At, acceptedMillis: e.AcceptedAt.UnixMilli(), destinationNames: q.destinationSet.shareNames(e.DestinationNames), isAstray: true}
 		q.entries[e.Key] = m
-		q.await(m)
+		q.awaitTime(m)
 	}
-	m.probes = true
+	m.probeNext = true
 }
 
-// Interrupted takes up an entry that an earlier run left leased, wherever it is in the index.
-func (q *Line[K]) Interrupted(now time.Time, e Entry[K]) {
-	q.now = now
-	q.load(e)
+// AddInterrupted takes up an entry that an earlier run left leased, wherever it is in the index.
+func (q *WorkQueue[K]) AddInterrupted(now time.Time, e Entry[K]) {
+	q.callTime = now
+	q.loadEntry(e)
 }
 
-// load takes an entry of the index into memory. If it is in memory already, memory is newer.
-func (q *Line[K]) load(e Entry[K]) {
+// loadEntry takes an entry of the index into memory. If it is in memory already, memory is newer.
+func (q *WorkQueue[K]) loadEntry(e Entry[K]) {
 	if q.entries[e.Key] != nil {
 		return
 	}
-	if e.Leased {
-		e.At = q.now
+	if e.WasLeased {
+		e.At = q.callTime
 	}
-	q.enter(&entry[K]{key: e.Key, when: e.At, since: e.Since.UnixMilli(), astray: e.Leased}, e.Lanes)
+	q.admitEntry(&entry[K]{key: e.Key, dueTime: e.At, acceptedMillis: e.AcceptedAt.UnixMilli(), isAstray: e.WasLeased}, e.DestinationNames)
 }
 
-// enter takes an entry into memory unless it is due and its lane already left others in the index.
-func (q *Line[K]) enter(m *entry[K], lanes []string) {
-	if !m.astray && !m.when.After(q.now) && q.leave(m.when, lanes) {
+// admitEntry takes an entry into memory unless it is due and its lane already left others in the index.
+func (q *WorkQueue[K]) admitEntry(m *entry[K], lanes []string) {
+	if !m.isAstray && !m.dueTime.After(q.callTime) && q.leaveInIndex(m.dueTime, lanes) {
 		return
 	}
-	m.lanes = q.lanes.shared(lanes)
+	m.destinationNames = q.destinationSet.shareNames(lanes)
 	q.entries[m.key] = m
-	q.await(m)
+	q.awaitTime(m)
 }
 
-// await makes an entry wait in memory for its time.
-func (q *Line[K]) await(m *entry[K]) {
-	q.due.add(m)
-	if q.due.Len() > q.Window.DueMost {
-		q.shed()
+// awaitTime makes an entry wait in memory for its time.
+func (q *WorkQueue[K]) awaitTime(m *entry[K]) {
+	q.dueEntries.pushItem(m)
+	if q.dueEntries.Len() > q.Window.DueMost {
+		q.shedWaiting()
 	}
 }
 
-// settle makes an entry without work in progress wait for its next time, or drops it.
-func (q *Line[K]) settle(m *entry[K]) {
-	if m.begun, m.left = false, 0; m.again.IsZero() {
+// waitOrDrop makes an entry without work in progress wait for its next time, or drops it.
+func (q *WorkQueue[K]) waitOrDrop(m *entry[K]) {
+	if m.hasBegun, m.partsLeft = false, 0; m.nextTime.IsZero() {
 		delete(q.entries, m.key)
 		return
 	}
-	m.when, m.again = m.again, time.Time{}
-	q.await(m)
+	m.dueTime, m.nextTime = m.nextTime, time.Time{}
+	q.awaitTime(m)
 }
 
 // enterLanes hands a due entry to the lanes of its destinations. An entry without destinations goes
 // to a lane without a name, and its worker handles the case.
-func (q *Line[K]) enterLanes(m *entry[K]) {
-	if !m.astray && !m.probes && q.leave(m.when, m.lanes) {
+func (q *WorkQueue[K]) enterLanes(m *entry[K]) {
+	if !m.isAstray && !m.probeNext && q.leaveInIndex(m.dueTime, m.destinationNames) {
 		delete(q.entries, m.key)
 		return
 	}
-	lanes := m.lanes
+	lanes := m.destinationNames
 	if len(lanes) == 0 {
 		lanes = []string{""}
 	}
-	m.left = int32(len(lanes))
+	m.partsLeft = int32(len(lanes))
 	for _, name := range lanes {
-		l := q.lanes.get(name, q.now)
-		if len(lanes) == 1 && q.overflows(l) && !m.wanted() {
+		l := q.destinationSet.getOrAdd(name, q.callTime)
+		if len(lanes) == 1 && q.isOverflowing(l) && !m.isWanted() {
 			q.deferOne(l, m)
 			continue
 		}
@@ -138,14 +138,14 @@ func (q *Line[K]) enterLanes(m *entry[K]) {
 }
 
 // enqueue adds an entry to a lane. A wanted entry goes first.
-func (q *Line[K]) enqueue(l *lane[K], m *entry[K]) {
+func (q *WorkQueue[K]) enqueue(l *destinationQueue[K], m *entry[K]) {
 	if len(l.jobs) == 0 {
-		l.since = time.UnixMilli(m.since)
+		l.firstAcceptedAt = time.UnixMilli(m.acceptedMillis)
 	}
-	if m.wanted() {
+	if m.isWanted() {
 		l.jobs = slices.Insert(l.jobs, 0, m)
 	} else {
 		l.jobs = append(l.jobs, m)
 	}
-	q.enlist(l)
+	q.listDestination(l)
 }

@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// Drop forgets the entries in a part of the index that another owner works on from now on. None of
+// DropEntries forgets the entries in a part of the index that another owner works on from now on. None of
 // them may have an attempt, or be handed out to be deferred. Nothing of the part may be reported
 // afterwards.
-func (q *Line[K]) Drop(now time.Time, of func(K) bool) {
-	q.now = now
+func (q *WorkQueue[K]) DropEntries(now time.Time, of func(K) bool) {
+	q.callTime = now
 	q.keepDue(func(m *entry[K]) bool { return !of(m.key) })
-	for _, l := range q.lanes.byName {
-		l.jobs = q.without(l.jobs, of)
+	for _, l := range q.destinationSet.byName {
+		l.jobs = q.withoutJobs(l.jobs, of)
 		q.noteHunger(l)
-		q.enlist(l)
+		q.listDestination(l)
 	}
-	for group, all := range q.aside.groups {
-		q.aside.groups[group] = slices.DeleteFunc(all, func(d *Deferral[K]) bool {
+	for group, all := range q.deferredEntries.groups {
+		q.deferredEntries.groups[group] = slices.DeleteFunc(all, func(d *Deferral[K]) bool {
 			gone := of(d.Key)
 			if gone {
-				d.lane.deferred--
-				q.noteHunger(d.lane)
+				d.destinationQueue.deferredCount--
+				q.noteHunger(d.destinationQueue)
 				q.dropPart(d.entry)
 			}
 			return gone
@@ -29,8 +29,8 @@ func (q *Line[K]) Drop(now time.Time, of func(K) bool) {
 	}
 }
 
-// without takes jobs out of a lane.
-func (q *Line[K]) without(jobs []*entry[K], of func(K) bool) []*entry[K] {
+// withoutJobs takes jobs out of a lane.
+func (q *WorkQueue[K]) withoutJobs(jobs []*entry[K], of func(K) bool) []*entry[K] {
 	jobs = slices.DeleteFunc(jobs, func(m *entry[K]) bool {
 		gone := of(m.key)
 		if gone {
@@ -45,14 +45,14 @@ func (q *Line[K]) without(jobs []*entry[K], of func(K) bool) []*entry[K] {
 }
 
 // dropPart drops an entry with the last of its parts.
-func (q *Line[K]) dropPart(m *entry[K]) {
-	if m.left--; m.left == 0 {
+func (q *WorkQueue[K]) dropPart(m *entry[K]) {
+	if m.partsLeft--; m.partsLeft == 0 {
 		delete(q.entries, m.key)
 	}
 }
 
 // keepDue keeps the waiting entries that keep selects, and forgets the rest.
-func (q *Line[K]) keepDue(keep func(*entry[K]) bool) {
+func (q *WorkQueue[K]) keepDue(keep func(*entry[K]) bool) {
 	all := q.sortedDue()
 	kept := all[:0]
 	for _, m := range all {
@@ -64,19 +64,19 @@ func (q *Line[K]) keepDue(keep func(*entry[K]) bool) {
 		}
 	}
 	clear(all[len(kept):])
-	q.due.items = kept
+	q.dueEntries.items = kept
 }
 
 // sortedDue sorts the waiting entries. keepDue then sets their indexes.
-func (q *Line[K]) sortedDue() []*entry[K] {
-	slices.SortFunc(q.due.items, func(a, b *entry[K]) int { return a.when.Compare(b.when) }) // a sorted slice is also a heap
-	return q.due.items
+func (q *WorkQueue[K]) sortedDue() []*entry[K] {
+	slices.SortFunc(q.dueEntries.items, func(a, b *entry[K]) int { return a.dueTime.Compare(b.dueTime) }) // a sorted slice is also a heap
+	return q.dueEntries.items
 }
 
-// Anew starts reading the index from its beginning, because entries came into it without a report.
+// RestartScan starts reading the index from its beginning, because entries came into it without a report.
 // Entries that only wait for their time are found there again.
-func (q *Line[K]) Anew(now time.Time) {
-	q.now = now
-	q.keepDue(func(m *entry[K]) bool { return m.astray || m.probes })
+func (q *WorkQueue[K]) RestartScan(now time.Time) {
+	q.callTime = now
+	q.keepDue(func(m *entry[K]) bool { return m.isAstray || m.probeNext })
 	q.drawIn(time.Time{})
 }

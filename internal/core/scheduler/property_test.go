@@ -14,11 +14,11 @@ import (
 func tight(t *rapid.T) Options[string] {
 	o := Options[string]{
 		Workers: rapid.IntRange(1, 12).Draw(t, "workers"), LaneWorkers: 2, MostHanging: rapid.IntRange(1, 6).Draw(t, "hanging"), HangingBytes: 20,
-		Quiet: 30 * time.Second, Window: Window{Page: 7, DueLow: 10, DueMost: 25, Share: 2, Answering: 8, Least: 2, Room: 60, All: 90},
-		Group: func(key string) string { return key[:1] },
+		QuietPeriod: 30 * time.Second, Window: MemoryWindow{PageSize: 7, DueLow: 10, DueMost: 25, MaxUnanswering: 2, MaxAnswering: 8, MaxCrowded: 2, CrowdedAbove: 60, MaxEntries: 90},
+		GroupOf: func(key string) string { return key[:1] },
 	}
 	if rapid.Bool().Draw(t, "receivers") {
-		o.Quiet, o.DeferFull, o.DoubtHanging, o.NeverGiveWay, o.Doubted, o.Window.Share = 0, true, true, true, 2, 5
+		o.QuietPeriod, o.DeferFull, o.DoubtHanging, o.NeverGiveWay, o.UnansweringWorkers, o.Window.MaxUnanswering = 0, true, true, true, 2, 5
 	}
 	return o
 }
@@ -32,7 +32,7 @@ func TestNothingIsLost(t *testing.T) {
 		last := 0
 		tell := func(at time.Time, lanes ...string) {
 			last++
-			w.move(Entry[string]{Key: fmt.Sprint(string(rune('a'+last%3)), last), Since: w.now, Lanes: lanes}, at)
+			w.move(Entry[string]{Key: fmt.Sprint(string(rune('a'+last%3)), last), AcceptedAt: w.now, DestinationNames: lanes}, at)
 		}
 		lane := func() string { return fmt.Sprint("d", rapid.IntRange(0, 4).Draw(t, "lane")) }
 		some := func(do func(a *Attempt[string])) {
@@ -50,9 +50,9 @@ func TestNothingIsLost(t *testing.T) {
 			"tell of two lanes": func(*rapid.T) { tell(w.now, "d0", "d1") },
 			"interrupted": func(*rapid.T) {
 				last++
-				e := Entry[string]{Key: fmt.Sprint("l", last), At: w.now.Add(time.Hour), Lanes: []string{lane()}, Leased: true}
+				e := Entry[string]{Key: fmt.Sprint("l", last), At: w.now.Add(time.Hour), DestinationNames: []string{lane()}, WasLeased: true}
 				w.index[e.Key] = e
-				w.q.Interrupted(w.now, e)
+				w.q.AddInterrupted(w.now, e)
 			},
 			"step": func(*rapid.T) { w.step() },
 			"step while entries come": func(t *rapid.T) {
@@ -69,18 +69,22 @@ func TestNothingIsLost(t *testing.T) {
 			"step without the disk": func(*rapid.T) { w.broken = true; w.step() },
 			"connects": func(t *rapid.T) {
 				some(func(a *Attempt[string]) {
-					if !a.connecting {
-						w.q.Connects(a, int64(rapid.IntRange(0, 10).Draw(t, "bytes")))
+					if !a.isConnecting {
+						w.q.AttemptConnecting(a, int64(rapid.IntRange(0, 10).Draw(t, "bytes")))
 					}
 				})
 			},
-			"greets":  func(*rapid.T) { some(w.q.Greeted) },
-			"answers": func(*rapid.T) { some(func(a *Attempt[string]) { w.end(a, Result{Temper: Answering}, time.Time{}) }) },
+			"greets": func(*rapid.T) { some(w.q.AttemptGreeted) },
+			"answers": func(*rapid.T) {
+				some(func(a *Attempt[string]) { w.end(a, AttemptResult{HealthState: HealthAnswering}, time.Time{}) })
+			},
 			"is silent": func(*rapid.T) {
-				some(func(a *Attempt[string]) { w.end(a, Result{Temper: Silent, Report: "no"}, w.now.Add(time.Minute)) })
+				some(func(a *Attempt[string]) {
+					w.end(a, AttemptResult{HealthState: HealthSilent, Report: "no"}, w.now.Add(time.Minute))
+				})
 			},
 			"fails": func(*rapid.T) {
-				some(func(a *Attempt[string]) { w.end(a, Result{Again: w.now.Add(15 * time.Second)}, time.Time{}) })
+				some(func(a *Attempt[string]) { w.end(a, AttemptResult{NextTime: w.now.Add(15 * time.Second)}, time.Time{}) })
 			},
 			"defer": func(t *rapid.T) { w.deferred(rapid.IntRange(0, 2).Draw(t, "how")) },
 			"wait": func(t *rapid.T) {
@@ -92,8 +96,8 @@ func TestNothingIsLost(t *testing.T) {
 				}
 				e := rapid.SampledFrom(w.sorted()).Draw(t, "entry")
 				to := rapid.SampledFrom([]time.Time{{}, w.now, w.now.Add(time.Minute)}).Draw(t, "to")
-				if to.Equal(w.now) && !e.Leased {
-					if w.q.Probe(w.now, e); !w.q.entries[e.Key].probes {
+				if to.Equal(w.now) && !e.WasLeased {
+					if w.q.ProbeEntry(w.now, e); !w.q.entries[e.Key].probeNext {
 						t.Fatalf("%s is not wanted", e.Key)
 					}
 				}
@@ -113,7 +117,7 @@ func TestNothingIsLost(t *testing.T) {
 			w.now = w.now.Add(time.Second)
 			w.step()
 			for len(w.running) > 0 {
-				w.end(w.running[0], Result{Temper: Answering}, time.Time{})
+				w.end(w.running[0], AttemptResult{HealthState: HealthAnswering}, time.Time{})
 			}
 			w.deferred(0)
 			w.check(t)
@@ -139,7 +143,7 @@ func (w *world) deferred(how int) {
 		case waits && how == 0:
 			w.move(e, w.now.Add(time.Minute))
 		}
-		w.q.Deferred(w.now, d, e.At)
+		w.q.EntryDeferred(w.now, d, e.At)
 	}
 	w.deferrals = nil
 }
@@ -149,16 +153,18 @@ func (w *world) deferred(how int) {
 // steps.
 func TestTheLivingAlwaysGetTheirTurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		o := Options[string]{Workers: rapid.IntRange(4, 64).Draw(t, "workers"), MostHanging: rapid.IntRange(8, 128).Draw(t, "hanging"), Quiet: 30 * time.Second}
+		o := Options[string]{Workers: rapid.IntRange(4, 64).Draw(t, "workers"), MostHanging: rapid.IntRange(8, 128).Draw(t, "hanging"), QuietPeriod: 30 * time.Second}
 		w := newWorld(o)
-		tell := func(key, lane string) { w.move(Entry[string]{Key: key, Since: w.now, Lanes: []string{lane}}, w.now) }
+		tell := func(key, lane string) {
+			w.move(Entry[string]{Key: key, AcceptedAt: w.now, DestinationNames: []string{lane}}, w.now)
+		}
 		lapsed := rapid.IntRange(0, 20).Draw(t, "lapsed")
 		tell("live0", "live")
 		for n := range lapsed {
 			tell(fmt.Sprint("before", n), fmt.Sprint("lapsed", n))
 		}
 		for w.step(); len(w.running) > 0; w.step() {
-			w.end(w.running[0], Result{Temper: Answering}, time.Time{})
+			w.end(w.running[0], AttemptResult{HealthState: HealthAnswering}, time.Time{})
 		}
 		for n := range rapid.IntRange(0, 300).Draw(t, "dead") {
 			tell(fmt.Sprint("dead", n), fmt.Sprint("dead", n))
@@ -170,14 +176,14 @@ func TestTheLivingAlwaysGetTheirTurn(t *testing.T) {
 			for range seconds {
 				r, _ := w.step()
 				for _, a := range r.BreakOff {
-					w.end(a, Result{Temper: Silent, Report: "gave way"}, w.now.Add(time.Minute))
+					w.end(a, AttemptResult{HealthState: HealthSilent, Report: "gave way"}, w.now.Add(time.Minute))
 				}
 				for _, a := range w.running {
-					if !a.connecting {
-						w.q.Connects(a, 100)
+					if !a.isConnecting {
+						w.q.AttemptConnecting(a, 100)
 					}
 				}
-				if slices.ContainsFunc(w.running, func(a *Attempt[string]) bool { return a.Lane == lane }) {
+				if slices.ContainsFunc(w.running, func(a *Attempt[string]) bool { return a.DestinationName == lane }) {
 					return true
 				}
 				w.deferred(0)
@@ -192,7 +198,7 @@ func TestTheLivingAlwaysGetTheirTurn(t *testing.T) {
 			if !hang(30, lane) {
 				var at []string
 				for _, a := range w.running {
-					at = append(at, a.Lane)
+					at = append(at, a.DestinationName)
 				}
 				t.Fatalf("%s waits for %s", lane, strings.Join(at, " "))
 			}

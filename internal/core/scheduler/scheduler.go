@@ -14,9 +14,9 @@ import "time"
 type Options[K comparable] struct {
 	Workers     int // concurrent attempts that do not hang; default 64
 	LaneWorkers int // concurrent attempts at one destination that answers; default 5
-	// Doubted limits the concurrent attempts at one destination that does not answer. All such
+	// UnansweringWorkers limits the concurrent attempts at one destination that does not answer. All such
 	// destinations share half of Workers evenly, or have one each. Default 1.
-	Doubted int
+	UnansweringWorkers int
 
 	HangAfter    time.Duration // after which an attempt without a response gives up its slot; default 1 s
 	SlowAfter    time.Duration // the same once the server responded; default 30 times HangAfter
@@ -26,24 +26,24 @@ type Options[K comparable] struct {
 	HangingBytes int64         // memory that these hold; default 64 MiB
 	DoubtHanging bool          // a destination with a hanging attempt is unproven until it answers
 
-	Quiet     time.Duration // how long entries of a silent destination are deferred before the next attempt; default: they are not
-	DeferFull bool          // entries that do not fit into a silent lane are deferred; otherwise they stay in the index
-	Trusting  bool          // every lane counts as answering: there is one route, and it gets every worker
+	QuietPeriod time.Duration // how long entries of a silent destination are deferred before the next attempt; default: they are not
+	DeferFull   bool          // entries that do not fit into a silent lane are deferred; otherwise they stay in the index
+	TrustAll    bool          // every lane counts as answering: there is one route, and it gets every worker
 
-	Group  func(K) string // entries of one group are deferred together; default: all
-	Window Window
+	GroupOf func(K) string // entries of one group are deferred together; default: all
+	Window  MemoryWindow
 }
 
-// Window limits what is in memory, about 300 bytes an entry.
-type Window struct {
-	Page      int // entries of one read; default 2,048
-	DueLow    int // if fewer entries wait for their time, read on; default 2,048
-	DueMost   int // if more do, the later half is left to the index; default 8,192
-	Share     int // entries of a lane that does not answer; default 16
-	Answering int // entries of a lane that answers; default 8,192
-	Least     int // entries of each lane, if more than Room are in memory; default 16
-	Room      int // default 50,000
-	All       int // maximum in memory; default 250,000
+// MemoryWindow limits what is in memory, about 300 bytes an entry.
+type MemoryWindow struct {
+	PageSize       int // entries of one read; default 2,048
+	DueLow         int // if fewer entries wait for their time, read on; default 2,048
+	DueMost        int // if more do, the later half is left to the index; default 8,192
+	MaxUnanswering int // entries of a lane that does not answer; default 16
+	MaxAnswering   int // entries of a lane that answers; default 8,192
+	MaxCrowded     int // entries of each lane, if more than Room are in memory; default 16
+	CrowdedAbove   int // default 50,000
+	MaxEntries     int // maximum in memory; default 250,000
 }
 
 func orElse[T int | int64 | time.Duration](v *T, or T) {
@@ -54,117 +54,117 @@ func orElse[T int | int64 | time.Duration](v *T, or T) {
 
 func (o Options[K]) withDefaults() Options[K] {
 	orElse(&o.Workers, 64)
-	if orElse(&o.LaneWorkers, 5); o.Trusting {
+	if orElse(&o.LaneWorkers, 5); o.TrustAll {
 		o.LaneWorkers = o.Workers
 	}
-	orElse(&o.Doubted, 1)
+	orElse(&o.UnansweringWorkers, 1)
 	orElse(&o.HangAfter, time.Second)
 	orElse(&o.SlowAfter, 30*o.HangAfter)
 	orElse(&o.GiveWayAfter, 10*o.HangAfter)
 	orElse(&o.MostHanging, 512)
 	orElse(&o.HangingBytes, 64<<20)
-	if o.Group == nil {
-		o.Group = func(K) string { return "" }
+	if o.GroupOf == nil {
+		o.GroupOf = func(K) string { return "" }
 	}
 	w := &o.Window
-	orElse(&w.Page, 2048)
+	orElse(&w.PageSize, 2048)
 	orElse(&w.DueLow, 2048)
 	orElse(&w.DueMost, 8192)
-	orElse(&w.Share, 16)
-	orElse(&w.Answering, 8192)
-	orElse(&w.Least, 16)
-	orElse(&w.Room, 50_000)
-	orElse(&w.All, 250_000)
+	orElse(&w.MaxUnanswering, 16)
+	orElse(&w.MaxAnswering, 8192)
+	orElse(&w.MaxCrowded, 16)
+	orElse(&w.CrowdedAbove, 50_000)
+	orElse(&w.MaxEntries, 250_000)
 	return o
 }
 
 const (
-	// look is how often the index is read although nothing seems due.
-	look = 30 * time.Second
-	// pause is how long nothing is read after a read that failed.
-	pause = time.Second
+	// idleReadInterval is how often the index is read although nothing seems due.
+	idleReadInterval = 30 * time.Second
+	// readRetryPause is how long nothing is read after a read that failed.
+	readRetryPause = time.Second
 )
 
 // Entry is an entry of the index.
 type Entry[K comparable] struct {
-	Key    K
-	At     time.Time // its time in the index; zero: not in it
-	Since  time.Time // when it was accepted
-	Lanes  []string  // its destinations, each once
-	Leased bool      // found with the lease of an interrupted attempt: it is due
+	Key              K
+	At               time.Time // its time in the index; zero: not in it
+	AcceptedAt       time.Time // when it was accepted
+	DestinationNames []string  // its destinations, each once
+	WasLeased        bool      // found with the lease of an interrupted attempt: it is due
 }
 
-// Line is the schedule of one index. Its caller owns it: one call at a time.
-type Line[K comparable] struct {
+// WorkQueue is the schedule of one index. Its caller owns it: one call at a time.
+type WorkQueue[K comparable] struct {
 	Options[K]
-	now     time.Time // of the call
-	entries map[K]*entry[K]
-	due     pile[*entry[K]] // wait for their time
-	window  window[K]
-	lanes   lanes[K]
-	hanging hanging[K]
-	aside   aside[K]
-	ready   Ready[K] // what the next Step returns
+	callTime        time.Time // of the call
+	entries         map[K]*entry[K]
+	dueEntries      priorityQueue[*entry[K]] // wait for their time
+	window          indexWindow[K]
+	destinationSet  destinationSet[K]
+	hangingAttempts hangingAttempts[K]
+	deferredEntries deferredEntries[K]
+	nextReady       ReadyWork[K] // what the next Step returns
 }
 
 // New returns the Line of an index that was not read yet.
-func New[K comparable](o Options[K]) *Line[K] {
-	return &Line[K]{
+func New[K comparable](o Options[K]) *WorkQueue[K] {
+	return &WorkQueue[K]{
 		Options: o.withDefaults(), entries: map[K]*entry[K]{},
-		due:     pile[*entry[K]]{before: func(a, b *entry[K]) bool { return a.when.Before(b.when) }, moved: func(e *entry[K], i int) { e.at = int32(i) }},
-		lanes:   newLanes[K](),
-		hanging: hanging[K]{checks: pile[*Attempt[K]]{before: func(a, b *Attempt[K]) bool { return a.check.Before(b.check) }, moved: func(a *Attempt[K], i int) { a.at = i }}},
-		aside:   aside[K]{groups: map[string][]*Deferral[K]{}},
+		dueEntries:      priorityQueue[*entry[K]]{comesBefore: func(a, b *entry[K]) bool { return a.dueTime.Before(b.dueTime) }, onMoved: func(e *entry[K], i int) { e.at = int32(i) }},
+		destinationSet:  newLanes[K](),
+		hangingAttempts: hangingAttempts[K]{pendingChecks: priorityQueue[*Attempt[K]]{comesBefore: func(a, b *Attempt[K]) bool { return a.hangCheckAt.Before(b.hangCheckAt) }, onMoved: func(a *Attempt[K], i int) { a.at = i }}},
+		deferredEntries: deferredEntries[K]{groups: map[string][]*Deferral[K]{}},
 	}
 }
 
-// Ready is what is to be done now.
-type Ready[K comparable] struct {
-	Start    []*Attempt[K] // begin these; each ends with Finished
-	BreakOff []*Attempt[K] // others wait for their slots; they end with Finished
-	Read     *Read[K]      // read this page, and call Page; nil: none
-	Defer    bool          // Deferrals has some
-	Next     time.Time     // call Step again, or after the next input
+// ReadyWork is what is to be done now.
+type ReadyWork[K comparable] struct {
+	StartAttempts []*Attempt[K]   // begin these; each ends with Finished
+	BreakOff      []*Attempt[K]   // others wait for their slots; they end with Finished
+	ReadPage      *PageRequest[K] // read this page, and call Page; nil: none
+	HasDeferrals  bool            // Deferrals has some
+	NextStep      time.Time       // call Step again, or after the next input
 }
 
 // Step returns what is to be done. Call it after inputs, and at Next.
-func (q *Line[K]) Step(now time.Time) Ready[K] {
-	q.now = now
+func (q *WorkQueue[K]) Step(now time.Time) ReadyWork[K] {
+	q.callTime = now
 	q.checkPatience()
 	q.turnBack()
-	for q.due.Len() > 0 && !q.due.first().when.After(now) {
-		q.enterLanes(q.due.pop())
+	for q.dueEntries.Len() > 0 && !q.dueEntries.firstItem().dueTime.After(now) {
+		q.enterLanes(q.dueEntries.popFirst())
 	}
-	q.dispatch()
-	r := q.ready
-	q.ready = Ready[K]{}
-	r.Read, r.Defer = q.read(), len(q.aside.turns) > 0
-	wait := min(look, q.untilRead(), q.hanging.untilCheck(now))
-	if q.due.Len() > 0 {
-		wait = min(wait, q.due.first().when.Sub(now))
+	q.startAttempts()
+	r := q.nextReady
+	q.nextReady = ReadyWork[K]{}
+	r.ReadPage, r.HasDeferrals = q.nextRead(), len(q.deferredEntries.groupOrder) > 0
+	wait := min(idleReadInterval, q.untilRead(), q.hangingAttempts.untilCheck(now))
+	if q.dueEntries.Len() > 0 {
+		wait = min(wait, q.dueEntries.firstItem().dueTime.Sub(now))
 	}
-	r.Next = now.Add(max(wait, time.Millisecond))
+	r.NextStep = now.Add(max(wait, time.Millisecond))
 	return r
 }
 
 // Stats are figures about a Line.
 type Stats struct {
-	Waiting int           `json:"waiting"` // entries in memory
-	Running int           `json:"running"` // attempts in progress, including those that hang
-	Lanes   int           `json:"lanes"`   // destinations with entries or a recent attempt
-	Lag     time.Duration `json:"lag_ns"`  // how long the oldest due entry has been waiting for a worker
-	Whole   bool          `json:"whole"`   // memory holds the whole index
+	Waiting          int           `json:"waiting"` // entries in memory
+	Running          int           `json:"running"` // attempts in progress, including those that hang
+	DestinationCount int           `json:"lanes"`   // destinations with entries or a recent attempt
+	OldestWait       time.Duration `json:"lag_ns"`  // how long the oldest due entry has been waiting for a worker
+	IsWhole          bool          `json:"whole"`   // memory holds the whole index
 }
 
 // Stats returns the current figures.
-func (q *Line[K]) Stats(now time.Time) Stats {
+func (q *WorkQueue[K]) Stats(now time.Time) Stats {
 	s := Stats{
-		Waiting: len(q.entries), Running: q.lanes.running() + q.hanging.n, Lanes: len(q.lanes.byName),
-		Whole: q.window.whole && q.lanes.earliestLeft() == nil,
+		Waiting: len(q.entries), Running: q.destinationSet.runningCount() + q.hangingAttempts.n, DestinationCount: len(q.destinationSet.byName),
+		IsWhole: q.window.isWhole && q.destinationSet.earliestLeft() == nil,
 	}
-	for _, l := range q.lanes.byName {
+	for _, l := range q.destinationSet.byName {
 		if len(l.jobs) > 0 {
-			s.Lag = max(s.Lag, now.Sub(l.jobs[0].when))
+			s.OldestWait = max(s.OldestWait, now.Sub(l.jobs[0].dueTime))
 		}
 	}
 	return s

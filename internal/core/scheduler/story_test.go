@@ -42,12 +42,12 @@ func TestStories(t *testing.T) {
 
 func options(t *testing.T, d *datadriven.TestData) (o Options[string]) {
 	figures := map[string]*int{
-		"workers": &o.Workers, "lane": &o.LaneWorkers, "doubted": &o.Doubted, "most-hanging": &o.MostHanging,
-		"page": &o.Window.Page, "low": &o.Window.DueLow, "due": &o.Window.DueMost, "share": &o.Window.Share,
-		"answering": &o.Window.Answering, "least": &o.Window.Least, "room": &o.Window.Room, "all": &o.Window.All,
+		"workers": &o.Workers, "lane": &o.LaneWorkers, "doubted": &o.UnansweringWorkers, "most-hanging": &o.MostHanging,
+		"page": &o.Window.PageSize, "low": &o.Window.DueLow, "due": &o.Window.DueMost, "share": &o.Window.MaxUnanswering,
+		"answering": &o.Window.MaxAnswering, "least": &o.Window.MaxCrowded, "room": &o.Window.CrowdedAbove, "all": &o.Window.MaxEntries,
 	}
-	flags := map[string]*bool{"defer-full": &o.DeferFull, "doubt-hanging": &o.DoubtHanging, "trusting": &o.Trusting, "never-give-way": &o.NeverGiveWay}
-	o.Group = func(key string) string { return key[:1] }
+	flags := map[string]*bool{"defer-full": &o.DeferFull, "doubt-hanging": &o.DoubtHanging, "trusting": &o.TrustAll, "never-give-way": &o.NeverGiveWay}
+	o.GroupOf = func(key string) string { return key[:1] }
 	for _, arg := range d.CmdArgs {
 		switch key := arg.Key; {
 		case figures[key] != nil:
@@ -55,7 +55,7 @@ func options(t *testing.T, d *datadriven.TestData) (o Options[string]) {
 		case flags[key] != nil:
 			*flags[key] = true
 		case key == "quiet":
-			o.Quiet = duration(t, d, arg.Vals[0])
+			o.QuietPeriod = duration(t, d, arg.Vals[0])
 		case key == "bytes":
 			o.HangingBytes = int64(number(t, d, arg.Vals[0]))
 		default:
@@ -113,7 +113,7 @@ func each(t *testing.T, d *datadriven.TestData, names string, do func(name, n st
 func (w *world) tried(t *testing.T, d *datadriven.TestData, names string) (out []*Attempt[string]) {
 	key, name, _ := strings.Cut(names, "@")
 	for _, a := range w.running {
-		if (key == "" || key == a.Key) && strings.HasPrefix(a.Lane, name) {
+		if (key == "" || key == a.Key) && strings.HasPrefix(a.DestinationName, name) {
 			out = append(out, a)
 		}
 	}
@@ -143,20 +143,20 @@ func (w *world) tell(t *testing.T, d *datadriven.TestData) string {
 	case "connects", "greets":
 		for _, a := range w.tried(t, d, names) {
 			if bytes, _ := strconv.Atoi(value(d, "bytes")); d.Cmd == "connects" {
-				w.q.Connects(a, int64(bytes))
+				w.q.AttemptConnecting(a, int64(bytes))
 			} else {
-				w.q.Greeted(a)
+				w.q.AttemptGreeted(a)
 			}
 		}
 	case "end":
 		return w.ends(t, d, names)
 	case "probe":
-		each(t, d, names, func(name, _ string) { w.q.Probe(w.now, w.index[name]) })
+		each(t, d, names, func(name, _ string) { w.q.ProbeEntry(w.now, w.index[name]) })
 	case "defer":
 		return w.defers(t, d)
 	case "stats":
 		s := w.q.Stats(w.now)
-		return fmt.Sprintf("%d in memory, %d tried at %d lanes, %d hang with %d bytes, lag %v, whole %v", s.Waiting, s.Running, s.Lanes, w.q.hanging.n, w.q.hanging.bytes, s.Lag, s.Whole)
+		return fmt.Sprintf("%d in memory, %d tried at %d lanes, %d hang with %d bytes, lag %v, whole %v", s.Waiting, s.Running, s.DestinationCount, w.q.hangingAttempts.n, w.q.hangingAttempts.heldBytes, s.OldestWait, s.IsWhole)
 	default:
 		d.Fatalf(t, "unknown command %s", d.Cmd)
 	}
@@ -165,33 +165,33 @@ func (w *world) tell(t *testing.T, d *datadriven.TestData) string {
 
 func (w *world) place(t *testing.T, d *datadriven.TestData, names string) string {
 	each(t, d, names, func(name, n string) {
-		e := Entry[string]{Key: name, At: w.now, Since: w.now, Leased: d.HasArg("leased")}
+		e := Entry[string]{Key: name, At: w.now, AcceptedAt: w.now, WasLeased: d.HasArg("leased")}
 		for _, arg := range d.CmdArgs[1:] {
 			switch {
 			case arg.Key == "at":
 				e.At = w.later(t, d, "at")
 			case arg.Key != "leased":
-				e.Lanes = append(e.Lanes, strings.ReplaceAll(arg.Key, "*", n))
+				e.DestinationNames = append(e.DestinationNames, strings.ReplaceAll(arg.Key, "*", n))
 			}
 		}
 		if d.Cmd == "tell" {
 			w.move(e, e.At)
 			return
 		}
-		if w.index[name] = e; e.Leased {
-			w.q.Interrupted(w.now, e)
+		if w.index[name] = e; e.WasLeased {
+			w.q.AddInterrupted(w.now, e)
 		}
 	})
 	return ""
 }
 
 func (w *world) ends(t *testing.T, d *datadriven.TestData, names string) string {
-	r := Result{Temper: map[string]Temper{"answers": Answering, "silent": Silent}[d.CmdArgs[1].Key]}
-	if r.Temper == Silent {
+	r := AttemptResult{HealthState: map[string]HealthState{"answers": HealthAnswering, "silent": HealthSilent}[d.CmdArgs[1].Key]}
+	if r.HealthState == HealthSilent {
 		r.Report = "no route"
 	}
 	if v := value(d, "again"); v != "" {
-		r.Again = w.now.Add(duration(t, d, v))
+		r.NextTime = w.now.Add(duration(t, d, v))
 	}
 	for _, a := range w.tried(t, d, names) {
 		w.end(a, r, w.later(t, d, "next"))
@@ -208,7 +208,7 @@ func (w *world) defers(t *testing.T, d *datadriven.TestData) string {
 	w.takeDeferrals(most)
 	var names []string
 	for _, one := range w.deferrals {
-		names = append(names, fmt.Sprintf("%s@%s (%s)", one.Key, one.Lane, one.Report))
+		names = append(names, fmt.Sprintf("%s@%s (%s)", one.Key, one.DestinationName, one.Report))
 	}
 	out := fmt.Sprintf("%d in %d groups%s", len(names), w.groups, listed(names))
 	if d.HasArg("held") {
@@ -223,7 +223,7 @@ func (w *world) defers(t *testing.T, d *datadriven.TestData) string {
 		case waits:
 			w.move(e, w.later(t, d, "next"))
 		}
-		w.q.Deferred(w.now, one, time.Time{})
+		w.q.EntryDeferred(w.now, one, time.Time{})
 	}
 	w.deferrals = nil
 	return out
@@ -242,18 +242,18 @@ func listed(names []string) string {
 	return ": " + strings.Join(names, ", ")
 }
 
-func (w *world) show(r Ready[string], pages int) string {
+func (w *world) show(r ReadyWork[string], pages int) string {
 	var out strings.Builder
 	starts := map[string][]string{}
-	for _, a := range r.Start {
-		how := "start " + a.Temper.String()
+	for _, a := range r.StartAttempts {
+		how := "start " + a.HealthAtStart.String()
 		switch {
 		case a.Report != "":
 			how = "say " + a.Report
-		case a.Hopeful && a.Temper == Unproven:
+		case a.MayAnswer && a.HealthAtStart == HealthUnproven:
 			how += " new"
 		}
-		starts[how] = append(starts[how], a.Key+"@"+a.Lane)
+		starts[how] = append(starts[how], a.Key+"@"+a.DestinationName)
 	}
 	var kinds []string
 	for how := range starts {
@@ -264,14 +264,14 @@ func (w *world) show(r Ready[string], pages int) string {
 		fmt.Fprintf(&out, "%s %d%s\n", how, len(starts[how]), listed(starts[how]))
 	}
 	for _, a := range r.BreakOff {
-		fmt.Fprintf(&out, "break off %s@%s\n", a.Key, a.Lane)
+		fmt.Fprintf(&out, "break off %s@%s\n", a.Key, a.DestinationName)
 	}
 	if pages > 0 {
 		fmt.Fprintf(&out, "read %d pages\n", pages)
 	}
-	if r.Defer {
+	if r.HasDeferrals {
 		fmt.Fprintf(&out, "there are deferrals\n")
 	}
-	fmt.Fprintf(&out, "next in %v", r.Next.Sub(w.now))
+	fmt.Fprintf(&out, "next in %v", r.NextStep.Sub(w.now))
 	return out.String()
 }

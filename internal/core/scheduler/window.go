@@ -2,28 +2,28 @@ package scheduler
 
 import "time"
 
-// window connects the entries in memory to the index by one invariant: every entry up to horizon is
+// indexWindow connects the entries in memory to the index by one invariant: every entry up to horizon is
 // in memory, except those of lanes that left some in the index. So an index of any length needs
 // memory only for what can be worked on soon (ADR 0019). It belongs to its Line.
-type window[K comparable] struct {
-	horizon time.Time
-	whole   bool      // horizon is the end of the index
-	resume  Read[K]   // where the next read begins
-	reading bool      // a page is being read: entries that it may miss stay in memory
-	stale   bool      // horizon moved back during the read: the page is useless
-	hungry  bool      // a lane has room for what it left in the index
-	scanned int       // entries read since the scan started over
-	turned  time.Time // when that was
-	paused  time.Time // nothing is read until then, because a read failed
+type indexWindow[K comparable] struct {
+	horizon      time.Time
+	isWhole      bool           // horizon is the end of the index
+	resumeAt     PageRequest[K] // where the next read begins
+	isReading    bool           // a page is being read: entries that it may miss stay in memory
+	pageStale    bool           // horizon moved back during the read: the page is useless
+	wantsRescan  bool           // a lane has room for what it left in the index
+	scannedCount int            // entries read since the scan started over
+	scanStarted  time.Time      // when that was
+	pausedUntil  time.Time      // nothing is read until then, because a read failed
 }
 
-// Read is a page to be read: up to Limit entries in the order of the index, from a time on, or
+// PageRequest is a page to be read: up to Limit entries in the order of the index, from a time on, or
 // after one entry.
-type Read[K comparable] struct {
-	From   time.Time // zero: the beginning
-	Key    K         // of the entry at From after which the page begins
-	Behind bool      // Key is set
-	Limit  int
+type PageRequest[K comparable] struct {
+	From     time.Time // zero: the beginning
+	Key      K         // of the entry at From after which the page begins
+	AfterKey bool      // Key is set
+	Limit    int
 }
 
 // scanCost is the pause for each entry that the last scan read, before the next scan starts over.
@@ -32,39 +32,39 @@ const scanCost = 30 * time.Microsecond
 
 // isBeyond reports whether an entry that is not in memory is found in the index when its time
 // comes. A due entry is not beyond: new entries must not wait for the end of a scan.
-func (q *Line[K]) isBeyond(when time.Time) bool {
+func (q *WorkQueue[K]) isBeyond(when time.Time) bool {
 	w := &q.window
-	return !w.whole && !w.reading && when.After(w.horizon) && when.After(q.now)
+	return !w.isWhole && !w.isReading && when.After(w.horizon) && when.After(q.callTime)
 }
 
-// shed leaves the later half of the waiting entries to the index.
-func (q *Line[K]) shed() {
+// shedWaiting leaves the later half of the waiting entries to the index.
+func (q *WorkQueue[K]) shedWaiting() {
 	all := q.sortedDue()
-	cut := all[len(all)/2].when
-	q.keepDue(func(m *entry[K]) bool { return m.when.Before(cut) || m.astray })
+	cut := all[len(all)/2].dueTime
+	q.keepDue(func(m *entry[K]) bool { return m.dueTime.Before(cut) || m.isAstray })
 	q.drawIn(cut)
 }
 
 // drawIn moves the horizon back to before when.
-func (q *Line[K]) drawIn(when time.Time) {
+func (q *WorkQueue[K]) drawIn(when time.Time) {
 	w := &q.window
-	w.stale = true
-	if w.whole || !when.After(w.horizon) {
-		w.whole, w.horizon, w.resume = false, when.Add(-time.Millisecond), Read[K]{From: when}
+	w.pageStale = true
+	if w.isWhole || !when.After(w.horizon) {
+		w.isWhole, w.horizon, w.resumeAt = false, when.Add(-time.Millisecond), PageRequest[K]{From: when}
 	}
 }
 
-// leave reports whether a due entry stays in the index, because enough others wait in memory for
+// leaveInIndex reports whether a due entry stays in the index, because enough others wait in memory for
 // its only destination.
-func (q *Line[K]) leave(when time.Time, lanes []string) bool {
+func (q *WorkQueue[K]) leaveInIndex(when time.Time, lanes []string) bool {
 	if len(lanes) != 1 {
 		return false
 	}
-	l := q.lanes.byName[lanes[0]]
+	l := q.destinationSet.byName[lanes[0]]
 	switch {
 	case l == nil, q.defersFull(l):
 		return false
-	case l.left.IsZero() && l.held() < q.most(l):
+	case l.firstLeftAt.IsZero() && l.heldCount() < q.maxHeld(l):
 		return false
 	}
 	q.leaveTo(l, when)
@@ -72,105 +72,107 @@ func (q *Line[K]) leave(when time.Time, lanes []string) bool {
 }
 
 // leaveTo records that an entry of the lane is only in the index.
-func (q *Line[K]) leaveTo(l *lane[K], when time.Time) {
-	if l.left.IsZero() || when.Before(l.left) {
-		l.left = when
+func (q *WorkQueue[K]) leaveTo(l *destinationQueue[K], when time.Time) {
+	if l.firstLeftAt.IsZero() || when.Before(l.firstLeftAt) {
+		l.firstLeftAt = when
 	}
 	q.noteHunger(l)
 }
 
-// most is how many entries the lane may have in memory. A lane whose destination does not answer
+// maxHeld is how many entries the lane may have in memory. A lane whose destination does not answer
 // needs few.
-func (q *Line[K]) most(l *lane[K]) int {
-	most := q.Window.Share
-	if q.trusts(l) {
-		most = q.Window.Answering
+func (q *WorkQueue[K]) maxHeld(l *destinationQueue[K]) int {
+	most := q.Window.MaxUnanswering
+	if q.isTrusted(l) {
+		most = q.Window.MaxAnswering
 	}
-	if len(q.entries) >= q.Window.Room {
-		most = min(most, q.Window.Least)
+	if len(q.entries) >= q.Window.CrowdedAbove {
+		most = min(most, q.Window.MaxCrowded)
 	}
 	return most
 }
 
 // noteHunger records that the lane has room for much of what it left in the index.
-func (q *Line[K]) noteHunger(l *lane[K]) {
-	if !l.left.IsZero() && l.held() <= q.most(l)/4 {
-		q.window.hungry = true
+func (q *WorkQueue[K]) noteHunger(l *destinationQueue[K]) {
+	if !l.firstLeftAt.IsZero() && l.heldCount() <= q.maxHeld(l)/4 {
+		q.window.wantsRescan = true
 	}
 }
 
 // turnBack starts reading the index again at the first entry that a lane left there, so that all
 // lanes get what they have room for. Such a scan reads all due entries. So scans take at most a
 // tenth of the time, and a scan in progress ends first.
-func (q *Line[K]) turnBack() {
+func (q *WorkQueue[K]) turnBack() {
 	w := &q.window
-	if !w.hungry || q.isWanting() || w.nextTurn().After(q.now) {
+	if !w.wantsRescan || q.isWanting() || w.nextTurn().After(q.callTime) {
 		return
 	}
-	first := q.lanes.earliestLeft()
-	w.hungry, w.scanned, w.turned = false, 0, q.now
+	first := q.destinationSet.earliestLeft()
+	w.wantsRescan, w.scannedCount, w.scanStarted = false, 0, q.callTime
 	if first == nil {
 		return
 	}
-	q.drawIn(first.left)
-	for _, l := range q.lanes.byName {
-		l.left = time.Time{}
+	q.drawIn(first.firstLeftAt)
+	for _, l := range q.destinationSet.byName {
+		l.firstLeftAt = time.Time{}
 	}
 }
 
-func (w *window[K]) nextTurn() time.Time {
-	return w.turned.Add(time.Duration(w.scanned) * scanCost)
+func (w *indexWindow[K]) nextTurn() time.Time {
+	return w.scanStarted.Add(time.Duration(w.scannedCount) * scanCost)
 }
 
 // isWanting reports whether more of the index should be read.
-func (q *Line[K]) isWanting() bool {
-	return !q.window.whole && q.due.Len() < q.Window.DueLow && len(q.entries) < q.Window.All
+func (q *WorkQueue[K]) isWanting() bool {
+	return !q.window.isWhole && q.dueEntries.Len() < q.Window.DueLow && len(q.entries) < q.Window.MaxEntries
 }
 
-// read returns the page to be read now. It is only one page, so that new entries do not wait for
+// nextRead returns the page to be read now. It is only one page, so that new entries do not wait for
 // the others.
-func (q *Line[K]) read() *Read[K] {
+func (q *WorkQueue[K]) nextRead() *PageRequest[K] {
 	w := &q.window
-	if w.reading || !q.isWanting() || w.paused.After(q.now) {
+	if w.isReading || !q.isWanting() || w.pausedUntil.After(q.callTime) {
 		return nil
 	}
-	w.reading, w.stale = true, false
-	page := w.resume
-	page.Limit = q.Window.Page
+	w.isReading, w.pageStale = true, false
+	page := w.resumeAt
+	page.Limit = q.Window.PageSize
 	return &page
 }
 
 // untilRead returns how long to wait before the index is read again.
-func (q *Line[K]) untilRead() time.Duration {
+func (q *WorkQueue[K]) untilRead() time.Duration {
 	w := &q.window
 	switch {
-	case w.reading:
-	case w.paused.After(q.now):
-		return w.paused.Sub(q.now)
-	case w.hungry && !q.isWanting():
-		return w.nextTurn().Sub(q.now)
+	case w.isReading:
+	case w.pausedUntil.After(q.callTime):
+		return w.pausedUntil.Sub(q.callTime)
+	case w.wantsRescan && !q.isWanting():
+		return w.nextTurn().Sub(q.callTime)
 	}
-	return look
+	return idleReadInterval
 }
 
-// Page takes the page that Step asked for, and whether more follows it.
-func (q *Line[K]) Page(now time.Time, page []Entry[K], more bool) {
-	q.now = now
+// AddPage takes the page that Step asked for, and whether more follows it.
+func (q *WorkQueue[K]) AddPage(now time.Time, page []Entry[K], more bool) {
+	q.callTime = now
 	w := &q.window
-	w.reading = false
-	if w.stale {
+	w.isReading = false
+	if w.pageStale {
 		return
 	}
 	if len(page) > 0 {
 		last := page[len(page)-1]
-		w.resume, w.horizon = Read[K]{From: last.At, Key: last.Key, Behind: true}, last.At
+		w.resumeAt, w.horizon = PageRequest[K]{From: last.At, Key: last.Key, AfterKey: true}, last.At
 	}
-	w.whole = !more
-	w.scanned += len(page)
+	w.isWhole = !more
+	w.scannedCount += len(page)
 	for _, e := range page {
-		q.load(e)
+		q.loadEntry(e)
 	}
 }
 
 // NoPage reports that the page could not be read. Step asks for it again after a pause.
-func (q *Line[K]) NoPage(now time.Time) { q.window.reading, q.window.paused = false, now.Add(pause) }
+func (q *WorkQueue[K]) NoPage(now time.Time) {
+	q.window.isReading, q.window.pausedUntil = false, now.Add(readRetryPause)
+}

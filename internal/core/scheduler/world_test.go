@@ -10,7 +10,7 @@ import (
 
 // world is the environment of a Line: an index, attempts in progress, and a clock.
 type world struct {
-	q         *Line[string]
+	q         *WorkQueue[string]
 	start     time.Time
 	now       time.Time
 	index     map[string]Entry[string]
@@ -28,14 +28,14 @@ func (w *world) moveAway(part string, fails bool) {
 	for _, a := range slices.Clone(w.running) {
 		if of(a.Key) {
 			w.running = slices.DeleteFunc(w.running, func(b *Attempt[string]) bool { return a == b })
-			r := Result{}
+			r := AttemptResult{}
 			if fails {
-				r.Again = w.now.Add(time.Minute)
+				r.NextTime = w.now.Add(time.Minute)
 			}
-			w.q.Finished(w.now, a, r)
+			w.q.AttemptFinished(w.now, a, r)
 		}
 	}
-	w.q.Drop(w.now, of)
+	w.q.DropEntries(w.now, of)
 	for key, e := range w.index {
 		if of(key) {
 			w.elsewhere[key] = e
@@ -51,10 +51,10 @@ func (w *world) moveAway(part string, fails bool) {
 
 // comeBack restores the entries that were taken away. Leased ones are taken up.
 func (w *world) comeBack() {
-	w.q.Anew(w.now)
+	w.q.RestartScan(w.now)
 	for key, e := range w.elsewhere {
-		if w.index[key] = e; e.Leased {
-			w.q.Interrupted(w.now, e)
+		if w.index[key] = e; e.WasLeased {
+			w.q.AddInterrupted(w.now, e)
 		}
 	}
 	clear(w.elsewhere)
@@ -77,19 +77,19 @@ func (w *world) sorted() (all []Entry[string]) {
 
 // move changes the index and reports it.
 func (w *world) move(e Entry[string], to time.Time) {
-	e.At, e.Leased = to, false
+	e.At, e.WasLeased = to, false
 	if to.IsZero() {
 		delete(w.index, e.Key)
 	} else {
 		w.index[e.Key] = e
 	}
-	w.q.Moved(w.now, e)
+	w.q.EntryMoved(w.now, e)
 }
 
-func (w *world) read(r *Read[string]) {
+func (w *world) read(r *PageRequest[string]) {
 	all := w.sorted()
 	first, found := slices.BinarySearchFunc(all, Entry[string]{At: r.From, Key: r.Key}, byPlace)
-	if found && r.Behind {
+	if found && r.AfterKey {
 		first++
 	}
 	all = all[first:]
@@ -103,27 +103,27 @@ func (w *world) read(r *Read[string]) {
 		w.q.NoPage(w.now)
 		return
 	}
-	w.q.Page(w.now, page, more)
+	w.q.AddPage(w.now, page, more)
 }
 
 // step does what the Line returns, and reads as often as it asks.
-func (w *world) step() (all Ready[string], pages int) {
+func (w *world) step() (all ReadyWork[string], pages int) {
 	for {
 		r := w.q.Step(w.now)
-		w.running = append(w.running, r.Start...)
-		all.Start, all.BreakOff = append(all.Start, r.Start...), append(all.BreakOff, r.BreakOff...)
-		all.Next, all.Defer = r.Next, r.Defer
-		if r.Read == nil {
+		w.running = append(w.running, r.StartAttempts...)
+		all.StartAttempts, all.BreakOff = append(all.StartAttempts, r.StartAttempts...), append(all.BreakOff, r.BreakOff...)
+		all.NextStep, all.HasDeferrals = r.NextStep, r.HasDeferrals
+		if r.ReadPage == nil {
 			return all, pages
 		}
 		pages++
-		w.read(r.Read)
+		w.read(r.ReadPage)
 	}
 }
 
 // takeDeferrals takes all deferrals.
 func (w *world) takeDeferrals(most int) (back bool) {
-	waiting := len(w.q.aside.turns) > 0
+	waiting := len(w.q.deferredEntries.groupOrder) > 0
 	for {
 		group, _ := w.q.Deferrals(w.now, most)
 		if len(group) == 0 {
@@ -136,30 +136,30 @@ func (w *world) takeDeferrals(most int) (back bool) {
 
 // end finishes an attempt. next is the new time of the entry if it was the last part; zero removes
 // it.
-func (w *world) end(a *Attempt[string], r Result, next time.Time) {
+func (w *world) end(a *Attempt[string], r AttemptResult, next time.Time) {
 	w.running = slices.DeleteFunc(w.running, func(b *Attempt[string]) bool { return a == b })
 	e, waits := w.index[a.Key]
-	if last := a.entry.left == 1; waits && last && r.Again.IsZero() {
+	if last := a.entry.partsLeft == 1; waits && last && r.NextTime.IsZero() {
 		w.move(e, next)
 	}
-	w.q.Finished(w.now, a, r)
+	w.q.AttemptFinished(w.now, a, r)
 }
 
 // lost names an entry of the index that the Line will never find; empty: none.
 func (w *world) lost() string {
 	q := w.q
 	for _, e := range w.sorted() {
-		var l *lane[string]
-		if len(e.Lanes) == 1 {
-			l = q.lanes.byName[e.Lanes[0]]
+		var l *destinationQueue[string]
+		if len(e.DestinationNames) == 1 {
+			l = q.destinationSet.byName[e.DestinationNames[0]]
 		}
-		behind := q.window.resume.Behind && e.At.Equal(q.window.resume.From) && e.Key > q.window.resume.Key
+		behind := q.window.resumeAt.AfterKey && e.At.Equal(q.window.resumeAt.From) && e.Key > q.window.resumeAt.Key
 		switch {
 		case q.entries[e.Key] != nil:
-		case !q.window.whole && (e.At.After(q.window.horizon) || behind):
-		case l != nil && !l.left.IsZero() && !e.At.Before(l.left) && (l.held() > 0 || q.window.hungry):
+		case !q.window.isWhole && (e.At.After(q.window.horizon) || behind):
+		case l != nil && !l.firstLeftAt.IsZero() && !e.At.Before(l.firstLeftAt) && (l.heldCount() > 0 || q.window.wantsRescan):
 		default:
-			return fmt.Sprintf("%+v: horizon %v, whole %v, lane %+v", e, q.window.horizon, q.window.whole, l)
+			return fmt.Sprintf("%+v: horizon %v, whole %v, lane %+v", e, q.window.horizon, q.window.isWhole, l)
 		}
 	}
 	return ""
@@ -168,49 +168,49 @@ func (w *world) lost() string {
 // unsound names a limit or a count that does not hold; empty: none.
 func (w *world) unsound() string {
 	q, waiting := w.q, 0
-	for _, m := range q.due.items {
-		if !m.astray {
+	for _, m := range q.dueEntries.items {
+		if !m.isAstray {
 			waiting++
 		}
 	}
 	at, hanging, bytes, busy := [3]int{}, 0, int64(0), 0
 	parts := map[string]bool{}
 	for _, a := range w.running {
-		if name := a.Key + "@" + a.Lane; parts[name] {
+		if name := a.Key + "@" + a.DestinationName; parts[name] {
 			return name + " is tried twice at the same time"
 		} else {
 			parts[name] = true
 		}
-		if a.hangs {
+		if a.isHanging {
 			hanging++
-			bytes += a.bytes
+			bytes += a.heldBytes
 		} else {
-			at[a.Temper]++
+			at[a.HealthAtStart]++
 		}
 	}
-	deferred := map[*lane[string]]int{}
+	deferred := map[*destinationQueue[string]]int{}
 	for _, d := range w.deferrals {
-		deferred[d.lane]++
+		deferred[d.destinationQueue]++
 	}
-	for _, group := range q.aside.groups {
+	for _, group := range q.deferredEntries.groups {
 		for _, d := range group {
-			deferred[d.lane]++
+			deferred[d.destinationQueue]++
 		}
 	}
-	for _, l := range q.lanes.byName {
-		if l.deferred != deferred[l] {
-			return fmt.Sprintf("%d entries of %s are to be deferred, counted %d", deferred[l], l.name, l.deferred)
+	for _, l := range q.destinationSet.byName {
+		if l.deferredCount != deferred[l] {
+			return fmt.Sprintf("%d entries of %s are to be deferred, counted %d", deferred[l], l.name, l.deferredCount)
 		}
 		if l.isBusy {
 			busy++
 		}
 	}
 	switch {
-	case len(q.entries) > q.Window.All+64, waiting > q.Window.DueMost:
+	case len(q.entries) > q.Window.MaxEntries+64, waiting > q.Window.DueMost:
 		return fmt.Sprintf("%d entries in memory, %d of them wait for their time", len(q.entries), waiting)
-	case at != q.lanes.at, hanging != q.hanging.n, bytes != q.hanging.bytes, busy != q.lanes.doubted:
-		return fmt.Sprintf("%v run and %d hang with %d bytes, counted are %v and %d with %d; %d busy, counted %d", at, hanging, bytes, q.lanes.at, q.hanging.n, q.hanging.bytes, busy, q.lanes.doubted)
-	case at[0]+at[1]+at[2] > q.Workers, at[Unproven] > max(1, q.Workers/2), at[Silent] > max(1, q.Workers/8):
+	case at != q.destinationSet.at, hanging != q.hangingAttempts.n, bytes != q.hangingAttempts.heldBytes, busy != q.destinationSet.unansweringCount:
+		return fmt.Sprintf("%v run and %d hang with %d bytes, counted are %v and %d with %d; %d busy, counted %d", at, hanging, bytes, q.destinationSet.at, q.hangingAttempts.n, q.hangingAttempts.heldBytes, busy, q.destinationSet.unansweringCount)
+	case at[0]+at[1]+at[2] > q.Workers, at[HealthUnproven] > max(1, q.Workers/2), at[HealthSilent] > max(1, q.Workers/8):
 		return fmt.Sprintf("%v run of %d", at, q.Workers)
 	case hanging > q.MostHanging, bytes > q.HangingBytes:
 		return fmt.Sprintf("%d hang with %d bytes", hanging, bytes)

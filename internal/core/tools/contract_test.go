@@ -217,18 +217,18 @@ func TestResultsAreTheContracts(t *testing.T) {
 		api    string
 		except []string // that the tool server adds
 	}{
-		{"created", created, "CreatedInbox", nil},
+		{"created", createdResult, "CreatedInbox", nil},
 		{"list_inboxes", *member(t, "list_inboxes", "inboxes").Items, "Inbox", nil},
-		{"message", message, "Message", []string{"links_truncated", "note", "sender_verified"}},
-		{"recipient", recipient, "SentRecipient", nil},
-		{"meeting", meeting, "Meeting", nil},
-		{"said", said(), "SaidMeeting", nil},
-		{"arranged", arranged, "Arranged", nil},
-		{"feed", feed, "CalendarFeed", nil},
+		{"message", messageSchema, "Message", []string{"links_truncated", "note", "sender_verified"}},
+		{"recipient", recipientSchema, "SentRecipient", nil},
+		{"meeting", meetingSchema, "Meeting", nil},
+		{"said", describedMeeting(), "SaidMeeting", nil},
+		{"arranged", arrangedResult, "Arranged", nil},
+		{"feed", feedResult, "CalendarFeed", nil},
 	} {
 		sameMembers(t, c, r.what, r.s, c.Components.Schemas[r.api], r.except)
 	}
-	sameMembers(t, c, "sent", sent, c.operation(t, "post /api/v1/inboxes/{addr}/send").Responses["202"].Content["application/json"].Schema, []string{"to"})
+	sameMembers(t, c, "sent", sentResult, c.operation(t, "post /api/v1/inboxes/{addr}/send").Responses["202"].Content["application/json"].Schema, []string{"to"})
 	burnt, _ := Find("burn_inbox")
 	sameMembers(t, c, "burn_inbox", burnt.Result, c.operation(t, "post /api/v1/inboxes/{addr}/burn").Responses["200"].Content["application/json"].Schema, nil)
 }

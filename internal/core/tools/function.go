@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// formats are the function formats of model vendors, by name.
-var formats = map[string]func([]Tool) any{
+// functionFormats are the function formats of model vendors, by name.
+var functionFormats = map[string]func([]Tool) any{
 	"openai":    openAI,
 	"anthropic": anthropic,
-	"gemini":    gemini,
+	"gemini":    geminiFunctions,
 }
 
 // FormatNames are the formats that Functions supports.
 func FormatNames() []string { return []string{"openai", "anthropic", "gemini"} }
 
-// Functions returns the core tools as the JSON array that the named vendor's API takes, indented
+// FunctionsJSON returns the core tools as the JSON array that the named vendor's API takes, indented
 // for people. Its error is a sentence for people.
-func Functions(format string) ([]byte, error) {
-	form, known := formats[format]
+func FunctionsJSON(format string) ([]byte, error) {
+	form, known := functionFormats[format]
 	if !known {
 		return nil, fmt.Errorf("'format' must be one of %s", strings.Join(FormatNames(), ", "))
 	}
-	core := slices.DeleteFunc(All(), func(t Tool) bool { return !t.Core })
-	out, err := json.MarshalIndent(json.RawMessage(render(form(core))), "", "  ")
+	core := slices.DeleteFunc(All(), func(t Tool) bool { return !t.IsCore })
+	out, err := json.MarshalIndent(json.RawMessage(renderJSON(form(core))), "", "  ")
 	return append(out, '\n'), err
 }
 
@@ -59,9 +59,9 @@ func anthropic(core []Tool) any {
 	return out
 }
 
-// gemini omits empty parameters, because an object without properties makes the API refuse the
+// geminiFunctions omits empty parameters, because an object without properties makes the API refuse the
 // whole call. An unknown word in a schema does the same.
-func gemini(core []Tool) any {
+func geminiFunctions(core []Tool) any {
 	type declaration struct {
 		Name        string  `json:"name"`
 		Description string  `json:"description"`
@@ -74,7 +74,7 @@ func gemini(core []Tool) any {
 	for _, t := range core {
 		d := declaration{Name: t.Name, Description: t.Description}
 		if len(t.Params) > 0 {
-			s := plain(t.Input())
+			s := plainSchema(t.ArgumentSchema())
 			d.Parameters = &s
 		}
 		one.Declarations = append(one.Declarations, d)
@@ -82,17 +82,17 @@ func gemini(core []Tool) any {
 	return []tool{one}
 }
 
-// plain reduces a schema to what every version of Gemini's subset of OpenAPI 3.0 has accepted:
+// plainSchema reduces a schema to what every version of Gemini's subset of OpenAPI 3.0 has accepted:
 // types, descriptions, enums, items, properties and required. Limits and defaults are in the
 // descriptions.
-func plain(s Schema) Schema {
-	out := Schema{Type: s.Type, Description: s.Description, Enum: s.Enum, Open: true}
+func plainSchema(s Schema) Schema {
+	out := Schema{Type: s.Type, Description: s.Description, Enum: s.Enum, AllowsOthers: true}
 	if s.Items != nil {
-		items := plain(*s.Items)
+		items := plainSchema(*s.Items)
 		out.Items = &items
 	}
 	for _, p := range s.Properties {
-		p.Schema = plain(p.Schema)
+		p.Schema = plainSchema(p.Schema)
 		out.Properties = append(out.Properties, p)
 	}
 	return out

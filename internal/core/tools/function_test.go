@@ -10,7 +10,7 @@ import (
 
 func TestGoldenFunctions(t *testing.T) {
 	for _, format := range FormatNames() {
-		got, err := Functions(format)
+		got, err := FunctionsJSON(format)
 		if err != nil || !json.Valid(got) {
 			t.Fatalf("%s: %v\n%s", format, err, got)
 		}
@@ -20,7 +20,7 @@ func TestGoldenFunctions(t *testing.T) {
 
 func TestUnknownFormat(t *testing.T) {
 	for _, format := range []string{"", "OpenAI", "mistral"} {
-		if out, err := Functions(format); out != nil || err == nil || err.Error() != "'format' must be one of openai, anthropic, gemini" {
+		if out, err := FunctionsJSON(format); out != nil || err == nil || err.Error() != "'format' must be one of openai, anthropic, gemini" {
 			t.Errorf("Functions(%q) = %s, %v", format, out, err)
 		}
 	}
@@ -33,7 +33,7 @@ type core struct {
 }
 
 func unwrapped(t *testing.T, format string) (all []core) {
-	raw, err := Functions(format)
+	raw, err := FunctionsJSON(format)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestFunctionsAreTheTools(t *testing.T) {
 		}
 		for _, f := range functions {
 			tool, ok := Find(f.Name)
-			if !ok || !tool.Core || f.Description != tool.Description {
+			if !ok || !tool.IsCore || f.Description != tool.Description {
 				t.Errorf("%s: %s is not a core tool, or says something else", format, f.Name)
 			}
 			if f.Schema == nil {
@@ -121,7 +121,7 @@ func TestFunctionsAreTheTools(t *testing.T) {
 // schema, and for an object without properties.
 func TestGeminiWords(t *testing.T) {
 	taken := []string{"type", "description", "enum", "items", "properties", "required"}
-	raw, err := Functions("gemini")
+	raw, err := FunctionsJSON("gemini")
 	if err != nil {
 		t.Fatal(err)
 	}

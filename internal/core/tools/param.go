@@ -20,19 +20,19 @@ const (
 	maxMinutes     = 365 * 24 * 60
 )
 
-// must returns the parameter as required.
-func must(p Param) Param {
+// requiredParam returns the parameter as required.
+func requiredParam(p Param) Param {
 	p.Required = true
 	return p
 }
 
-// may is an optional text.
-func may(name string, limit int, says string) Param {
+// optionalText is an optional text.
+func optionalText(name string, limit int, says string) Param {
 	return Param{Name: name, Schema: Schema{Type: []string{"string"}, Description: says, MaxLength: limit}}
 }
 
-// clears returns the text as one whose empty value removes the stored one.
-func clears(p Param) Param {
+// clearableText returns the text as one whose empty value removes the stored one.
+func clearableText(p Param) Param {
 	p.EmptyClears = true
 	return p
 }
@@ -41,19 +41,19 @@ func yesNo(name, says string) Param {
 	return Param{Name: name, Schema: Schema{Type: []string{"boolean"}, Description: says}}
 }
 
-// count is an integer of at least least.
-func count(name string, least int, says string) Param {
+// integerParam is an integer of at least least.
+func integerParam(name string, least int, says string) Param {
 	return Param{Name: name, Schema: Schema{Type: []string{"integer"}, Description: says, Minimum: &least}}
 }
 
-// most sets the maximum of an integer.
-func most(p Param, limit int) Param {
+// withMaximum sets the maximum of an integer.
+func withMaximum(p Param, limit int) Param {
 	p.Maximum = &limit
 	return p
 }
 
-// choice is one of several words.
-func choice(name, says string, words ...string) Param {
+// enumParam is one of several words.
+func enumParam(name, says string, words ...string) Param {
 	return Param{Name: name, Schema: Schema{Type: []string{"string"}, Description: says, Enum: words}}
 }
 
@@ -63,25 +63,25 @@ func or(p Param, value any) Param {
 	return p
 }
 
-// list is an array; each describes one element.
-func list(name, says string, each Schema) Param {
+// arrayParam is an array; each describes one element.
+func arrayParam(name, says string, each Schema) Param {
 	return Param{Name: name, Schema: Schema{Type: []string{"array"}, Description: says, Items: &each}}
 }
 
-func object(members ...Param) Schema {
+func objectSchema(members ...Param) Schema {
 	return Schema{Type: []string{"object"}, Properties: members}
 }
 
 // Parameters shared by several tools.
 var (
-	address = must(Param{Name: "address", Schema: Schema{
+	addressParam = requiredParam(Param{Name: "address", Schema: Schema{
 		Type: []string{"string"}, MinLength: 1, MaxLength: maxAddress,
 		Description: "Address of the inbox, as returned by create_inbox or list_inboxes."}})
-	messageID = must(count("message_id", 1, "Id of the message in that inbox, as returned by another tool."))
-	eventID   = must(count("event_id", 1, "Id of the meeting in that inbox, from list_calendar_events or a message's calendar_event."))
-	body      = may("body", maxBody, "Plain text of the message, at most 1,000,000 characters.")
-	html      = may("html", maxHTML, "The same content as HTML, for mail programs that show it; at most 2,000,000 characters.")
-	copied    = Schema{Type: []string{"string"}, MaxLength: maxAddress, Description: "An e-mail address."}
-	cc        = list("cc", "Additional recipients, visible to all.", copied)
-	bcc       = list("bcc", "Additional recipients, hidden from the others.", copied)
+	messageID         = requiredParam(integerParam("message_id", 1, "Id of the message in that inbox, as returned by another tool."))
+	eventID           = requiredParam(integerParam("event_id", 1, "Id of the meeting in that inbox, from list_calendar_events or a message's calendar_event."))
+	bodyParam         = optionalText("body", maxBody, "Plain text of the message, at most 1,000,000 characters.")
+	htmlParam         = optionalText("html", maxHTML, "The same content as HTML, for mail programs that show it; at most 2,000,000 characters.")
+	mailAddressSchema = Schema{Type: []string{"string"}, MaxLength: maxAddress, Description: "An e-mail address."}
+	cc                = arrayParam("cc", "Additional recipients, visible to all.", mailAddressSchema)
+	bcc               = arrayParam("bcc", "Additional recipients, hidden from the others.", mailAddressSchema)
 )

@@ -9,21 +9,21 @@ import (
 // accepts anything. It has no `$schema`: the Model Context Protocol then assumes 2020-12, and some
 // clients refuse a dialect by its name alone.
 type Schema struct {
-	Type        []string // one, or two of which one is "null"
-	Description string
-	Enum        []string
-	Const       any
-	Default     any // the value if the caller omits it
-	Minimum     *int
-	Maximum     *int
-	MinItems    int
-	MinLength   int // Unicode code points, as MaxLength
-	MaxLength   int // 0: none
-	Items       *Schema
-	Properties  []Param // of an object, in display order
-	Open        bool    // an object may have members other than Properties
-	AnyOf       []Schema
-	OneOf       [][]string // of an object: exactly one of these sets of members is present
+	Type         []string // one, or two of which one is "null"
+	Description  string
+	Enum         []string
+	Const        any
+	Default      any // the value if the caller omits it
+	Minimum      *int
+	Maximum      *int
+	MinItems     int
+	MinLength    int // Unicode code points, as MaxLength
+	MaxLength    int // 0: none
+	Items        *Schema
+	Properties   []Param // of an object, in display order
+	AllowsOthers bool    // an object may have members other than Properties
+	AnyOf        []Schema
+	OneOf        [][]string // of an object: exactly one of these sets of members is present
 }
 
 // Param is a member of an object: of a tool's arguments, or of its result.
@@ -36,13 +36,13 @@ type Param struct {
 
 // MarshalJSON implements json.Marshaler. The same schema gives the same bytes.
 func (s Schema) MarshalJSON() ([]byte, error) {
-	w := words{}
+	w := objectWriter{}
 	switch len(s.Type) {
 	case 0:
 	case 1:
-		w.add("type", s.Type[0])
+		w.addMember("type", s.Type[0])
 	default:
-		w.add("type", s.Type)
+		w.addMember("type", s.Type)
 	}
 	w.addUnless(s.Description == "", "description", s.Description)
 	w.addUnless(s.Enum == nil, "enum", s.alternatives())
@@ -56,13 +56,13 @@ func (s Schema) MarshalJSON() ([]byte, error) {
 	w.addUnless(s.Items == nil, "items", s.Items)
 	w.addUnless(s.AnyOf == nil, "anyOf", s.AnyOf)
 	if s.is("object") {
-		w.add("properties", members(s.Properties))
+		w.addMember("properties", schemaMembers(s.Properties))
 		required := s.required()
 		w.addUnless(required == nil, "required", required)
-		w.addUnless(s.Open, "additionalProperties", false)
+		w.addUnless(s.AllowsOthers, "additionalProperties", false)
 	}
-	w.addUnless(s.OneOf == nil, "oneOf", sets(s.OneOf))
-	return w.end()
+	w.addUnless(s.OneOf == nil, "oneOf", requiredSets(s.OneOf))
+	return w.endObject()
 }
 
 // is reports whether the schema allows the type.
@@ -95,23 +95,23 @@ func (s Schema) required() (names []string) {
 	return names
 }
 
-// members is a JSON object of schemas that keeps their order.
-type members []Param
+// schemaMembers is a JSON object of schemas that keeps their order.
+type schemaMembers []Param
 
 // MarshalJSON implements json.Marshaler.
-func (m members) MarshalJSON() ([]byte, error) {
-	w := words{}
+func (m schemaMembers) MarshalJSON() ([]byte, error) {
+	w := objectWriter{}
 	for _, p := range m {
-		w.add(p.Name, p.Schema)
+		w.addMember(p.Name, p.Schema)
 	}
-	return w.end()
+	return w.endObject()
 }
 
-// sets is `oneOf` over sets of required members.
-type sets [][]string
+// requiredSets is `oneOf` over sets of required members.
+type requiredSets [][]string
 
 // MarshalJSON implements json.Marshaler.
-func (s sets) MarshalJSON() ([]byte, error) {
+func (s requiredSets) MarshalJSON() ([]byte, error) {
 	all := make([]map[string][]string, 0, len(s))
 	for _, names := range s {
 		all = append(all, map[string][]string{"required": names})
@@ -119,36 +119,36 @@ func (s sets) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// words is a JSON object under construction. Its members keep the order in which they were added.
-type words struct {
-	out bytes.Buffer
-	err error
+// objectWriter is a JSON object under construction. Its members keep the order in which they were added.
+type objectWriter struct {
+	outBuf bytes.Buffer
+	err    error
 }
 
-func (w *words) add(name string, value any) {
-	text, err := compact(value)
+func (w *objectWriter) addMember(name string, value any) {
+	text, err := compactJSON(value)
 	if err != nil && w.err == nil {
 		w.err = err
 	}
-	if w.out.Len() > 0 {
-		w.out.WriteByte(',')
+	if w.outBuf.Len() > 0 {
+		w.outBuf.WriteByte(',')
 	}
-	w.out.WriteString(`"` + name + `":`)
-	w.out.Write(text)
+	w.outBuf.WriteString(`"` + name + `":`)
+	w.outBuf.Write(text)
 }
 
-func (w *words) addUnless(left bool, name string, value any) {
+func (w *objectWriter) addUnless(left bool, name string, value any) {
 	if !left {
-		w.add(name, value)
+		w.addMember(name, value)
 	}
 }
 
-func (w *words) end() ([]byte, error) {
-	return append(append([]byte{'{'}, w.out.Bytes()...), '}'), w.err
+func (w *objectWriter) endObject() ([]byte, error) {
+	return append(append([]byte{'{'}, w.outBuf.Bytes()...), '}'), w.err
 }
 
-// compact is a value as JSON, without the escapes that only HTML needs.
-func compact(value any) ([]byte, error) {
+// compactJSON is a value as JSON, without the escapes that only HTML needs.
+func compactJSON(value any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)

@@ -15,7 +15,7 @@ type Tool struct {
 	Title       string // for people
 	Description string // for models
 	Params      []Param
-	Core        bool // also offered as a function
+	IsCore      bool // also offered as a function
 	Hints       Hints
 	Scopes      []string // permissions that a key needs, all of them
 	AccountKey  bool     // the key of one inbox is not enough
@@ -33,12 +33,12 @@ type Hints struct {
 
 // The combinations of hints that tools have.
 var (
-	reads = Hints{ReadOnly: true, Idempotent: true}
-	adds  = Hints{}
-	hands = Hints{} // returns messages and marks them as read: never the same twice
-	marks = Hints{Idempotent: true}
-	wipes = Hints{Destructive: true, Idempotent: true}
-	mails = Hints{OpenWorld: true}
+	readHints    = Hints{ReadOnly: true, Idempotent: true}
+	addHints     = Hints{}
+	handoutHints = Hints{} // returns messages and marks them as read: never the same twice
+	markHints    = Hints{Idempotent: true}
+	deleteHints  = Hints{Destructive: true, Idempotent: true}
+	sendHints    = Hints{OpenWorld: true}
 )
 
 // Permissions of a key (specification, Permissions).
@@ -50,14 +50,14 @@ var (
 	mayManage = []string{"inbox:manage"}
 )
 
-var all = append(append([]Tool{}, mailTools...), calendarTools...)
+var allTools = append(append([]Tool{}, mailTools...), calendarTools...)
 
 // All returns the tools in the promised order. The caller must not change their contents.
-func All() []Tool { return append([]Tool(nil), all...) }
+func All() []Tool { return append([]Tool(nil), allTools...) }
 
 // Find returns the tool with the given name.
 func Find(name string) (Tool, bool) {
-	for _, t := range all {
+	for _, t := range allTools {
 		if t.Name == name {
 			return t, true
 		}
@@ -65,20 +65,20 @@ func Find(name string) (Tool, bool) {
 	return Tool{}, false
 }
 
-// Input is the schema of the tool's arguments.
-func (t Tool) Input() Schema {
+// ArgumentSchema is the schema of the tool's arguments.
+func (t Tool) ArgumentSchema() Schema {
 	return Schema{Type: []string{"object"}, Properties: t.Params}
 }
 
 // InputSchema is Input as JSON; the same tool gives the same bytes.
-func (t Tool) InputSchema() json.RawMessage { return render(t.Input()) }
+func (t Tool) InputSchema() json.RawMessage { return renderJSON(t.ArgumentSchema()) }
 
 // OutputSchema is the schema of the structured result as JSON.
-func (t Tool) OutputSchema() json.RawMessage { return render(t.Result) }
+func (t Tool) OutputSchema() json.RawMessage { return renderJSON(t.Result) }
 
-// render cannot fail, because schemas contain only values from this package.
-func render(v any) json.RawMessage {
-	b, err := compact(v)
+// renderJSON cannot fail, because schemas contain only values from this package.
+func renderJSON(v any) json.RawMessage {
+	b, err := compactJSON(v)
 	if err != nil {
 		panic("tools: a schema that is no JSON: " + err.Error())
 	}

@@ -42,7 +42,7 @@ func TestSpecifiedTools(t *testing.T) {
 	var got strings.Builder
 	for _, tool := range All() {
 		got.WriteString("\n" + tool.Name)
-		if tool.Core {
+		if tool.IsCore {
 			got.WriteString("!")
 		}
 		got.WriteString(" |")

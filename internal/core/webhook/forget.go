@@ -8,11 +8,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// About returns the id of the message that a delivery is about, 0 for none. gone reports whether
+// AboutMessage returns the id of the message that a delivery is about, 0 for none. gone reports whether
 // the body already says that the message is deleted.
-func (d *Delivery) About() (message int64, gone bool) {
-	message = d.Message
-	_ = members(d.Body, func(name string, value jsontext.Value) {
+func (d *Delivery) AboutMessage() (message int64, gone bool) {
+	message = d.MessageID
+	_ = eachMember(d.Body, func(name string, value jsontext.Value) {
 		switch name {
 		case "message_id":
 			message, _ = strconv.ParseInt(string(value), 10, 64)
@@ -23,46 +23,46 @@ func (d *Delivery) About() (message int64, gone bool) {
 	return message, gone
 }
 
-// Echoes reports whether a receiver's response body is stored. It may repeat what was sent to the
+// StoresResponse reports whether a receiver's response body is stored. It may repeat what was sent to the
 // receiver.
-func (d *Delivery) Echoes() bool {
-	return d.Last.Excerpt != "" || slices.ContainsFunc(d.Past, func(t Try) bool { return t.Excerpt != "" })
+func (d *Delivery) StoresResponse() bool {
+	return d.LastAttempt.BodyExcerpt != "" || slices.ContainsFunc(d.PastAttempts, func(t StoredAttempt) bool { return t.BodyExcerpt != "" })
 }
 
-// Forget removes from a delivery what must not be published after its message is deleted. The body
+// RedactDeleted removes from a delivery what must not be published after its message is deleted. The body
 // becomes what Payload makes of the event then, and all stored response bodies are dropped.
-func (d *Delivery) Forget() {
-	d.Last.Excerpt = ""
-	for i := range d.Past {
-		d.Past[i].Excerpt = ""
+func (d *Delivery) RedactDeleted() {
+	d.LastAttempt.BodyExcerpt = ""
+	for i := range d.PastAttempts {
+		d.PastAttempts[i].BodyExcerpt = ""
 	}
-	if _, gone := d.About(); gone {
+	if _, gone := d.AboutMessage(); gone {
 		return
 	}
-	o := object{[]byte{'{'}}
-	err := members(d.Body, func(name string, value jsontext.Value) {
-		o.name(name)
+	o := jsonObject{[]byte{'{'}}
+	err := eachMember(d.Body, func(name string, value jsontext.Value) {
+		o.beginMember(name)
 		switch name {
 		case "from", "subject", "otp", "to", "calendar_event", "attendee":
 			o.b = append(o.b, "null"...)
 		case "recipients":
-			o.b = append(o.b, anonymous(value)...)
+			o.b = append(o.b, withoutAddresses(value)...)
 		default:
 			o.b = append(o.b, value...)
 		}
 	})
 	if err != nil { // not a body that we wrote: publish nothing of it
 		o.b = append(o.b[:0], '{')
-		o.text("event", d.Event)
-		o.text("inbox", d.Inbox)
+		o.writeText("event", d.Event)
+		o.writeText("inbox", d.Inbox)
 	}
-	o.flag("gone", true)
+	o.writeFlag("gone", true)
 	d.Body = append(o.b, '}')
 }
 
-// anonymous removes the addresses from a list of recipients.
-func anonymous(recipients jsontext.Value) []byte {
-	o := object{[]byte{'['}}
+// withoutAddresses removes the addresses from a list of recipients.
+func withoutAddresses(recipients jsontext.Value) []byte {
+	o := jsonObject{[]byte{'['}}
 	d := jsontext.NewDecoder(bytes.NewReader(recipients))
 	for _, err := d.ReadToken(); err == nil && d.PeekKind() == '{'; {
 		one, _ := d.ReadValue()
@@ -70,8 +70,8 @@ func anonymous(recipients jsontext.Value) []byte {
 			o.b = append(o.b, ',')
 		}
 		o.b = append(o.b, '{')
-		_ = members(one, func(name string, value jsontext.Value) {
-			if o.name(name); name == "email" {
+		_ = eachMember(one, func(name string, value jsontext.Value) {
+			if o.beginMember(name); name == "email" {
 				value = jsontext.Value("null")
 			}
 			o.b = append(o.b, value...)
@@ -81,8 +81,8 @@ func anonymous(recipients jsontext.Value) []byte {
 	return append(o.b, ']')
 }
 
-// members calls each for every member of a JSON object. The value is valid only during the call.
-func members(body []byte, each func(name string, value jsontext.Value)) error {
+// eachMember calls each for every member of a JSON object. The value is valid only during the call.
+func eachMember(body []byte, each func(name string, value jsontext.Value)) error {
 	d := jsontext.NewDecoder(bytes.NewReader(body))
 	if _, err := d.ReadToken(); err != nil {
 		return err

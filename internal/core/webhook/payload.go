@@ -15,55 +15,55 @@ import (
 // Payload returns the body of an event: one line of JSON, the same bytes for the same facts
 // (specification, Events). Text that is not UTF-8 is repaired. An unknown event name, written by a
 // newer version of the program, gets only event, inbox and at.
-func Payload(e inbox.Public) []byte { return Append(make([]byte, 0, 256), &e) }
+func Payload(e inbox.PublicEvent) []byte { return AppendPayload(make([]byte, 0, 256), &e) }
 
-// Append appends the body of an event to dst.
-func Append(dst []byte, e *inbox.Public) []byte {
-	o := object{append(dst, '{')}
-	o.text("event", e.Name)
-	o.text("inbox", e.Address)
-	switch e.Name {
+// AppendPayload appends the body of an event to dst.
+func AppendPayload(dst []byte, e *inbox.PublicEvent) []byte {
+	o := jsonObject{append(dst, '{')}
+	o.writeText("event", e.EventName)
+	o.writeText("inbox", e.Address)
+	switch e.EventName {
 	case MessageReceived:
 		if !e.Encrypted {
-			o.number("message_id", e.MessageID)
+			o.writeNumber("message_id", e.MessageID)
 		}
-		o.textUnless(e.Gone, "from", e.From)
-		o.time("received_at", e.At)
+		o.textUnless(e.MessageDeleted, "from", e.From)
+		o.writeTime("received_at", e.At)
 		if e.Encrypted {
-			o.flag("encrypted", true)
+			o.writeFlag("encrypted", true)
 			break
 		}
-		o.textUnless(e.Gone, "subject", e.Subject)
+		o.textUnless(e.MessageDeleted, "subject", e.Subject)
 		o.textOrNull("otp", e.OTP)
 	case MessageDelivered, MessageFailed, MessageBounced:
-		o.number("message_id", e.MessageID)
-		if e.Gone {
-			o.null("to")
+		o.writeNumber("message_id", e.MessageID)
+		if e.MessageDeleted {
+			o.writeNull("to")
 		} else {
-			o.texts("to", e.To)
+			o.writeTexts("to", e.To)
 		}
-		o.text("send_status", e.SendStatus)
+		o.writeText("send_status", e.SendStatus)
 		o.textOrNull("send_error", e.SendError)
-		if e.Name != MessageBounced { // "to" already names the recipient that bounced
-			o.recipients(e.Recipients, e.Gone)
+		if e.EventName != MessageBounced { // "to" already names the recipient that bounced
+			o.writeRecipients(e.Recipients, e.MessageDeleted)
 		}
-		o.time("at", e.At)
+		o.writeTime("at", e.At)
 	case CalendarCreated, CalendarUpdated, CalendarCancelled, CalendarResponded:
-		o.number("message_id", e.MessageID)
-		o.time("received_at", e.At)
-		o.name("calendar_event")
+		o.writeNumber("message_id", e.MessageID)
+		o.writeTime("received_at", e.At)
+		o.beginMember("calendar_event")
 		o.b = AppendMeeting(o.b, e.Meeting)
 		switch {
 		case e.Attendee != nil:
-			o.object("attendee", func() { o.attendee(e.Attendee) })
-		case e.Gone && e.Name == CalendarResponded:
-			o.null("attendee")
+			o.writeObject("attendee", func() { o.attendee(e.Attendee) })
+		case e.MessageDeleted && e.EventName == CalendarResponded:
+			o.writeNull("attendee")
 		}
 	default:
-		o.time("at", e.At)
+		o.writeTime("at", e.At)
 	}
-	if e.Gone {
-		o.flag("gone", true)
+	if e.MessageDeleted {
+		o.writeFlag("gone", true)
 	}
 	return append(o.b, '}')
 }
@@ -73,52 +73,52 @@ func AppendMeeting(dst []byte, m *calendar.Meeting) []byte {
 	if m == nil {
 		return append(dst, "null"...)
 	}
-	o := object{append(dst, '{')}
-	o.meeting(m)
+	o := jsonObject{append(dst, '{')}
+	o.writeMeeting(m)
 	o.idOrNull("last_message_id", m.LastMessage)
 	o.timeOrNull("responded_at", m.RespondedAt)
 	return append(o.b, '}')
 }
 
-// meeting writes the members that a stored meeting shares with what a message says about one.
-func (o *object) meeting(m *calendar.Meeting) {
+// writeMeeting writes the members that a stored meeting shares with what a message says about one.
+func (o *jsonObject) writeMeeting(m *calendar.Meeting) {
 	o.idOrNull("id", m.ID)
-	o.text("uid", m.UID)
-	o.text("title", m.Title)
-	o.moment("start", m.Start, m.AllDay)
-	o.moment("end", m.End, m.AllDay)
-	o.flag("all_day", m.AllDay)
-	o.textOrNull("timezone", m.Zone.Name)
-	o.flag("timezone_unknown", m.ZoneUnknown())
-	o.text("location", m.Location)
-	o.text("description", m.Description)
+	o.writeText("uid", m.UID)
+	o.writeText("title", m.Title)
+	o.writeMoment("start", m.Start, m.AllDay)
+	o.writeMoment("end", m.End, m.AllDay)
+	o.writeFlag("all_day", m.AllDay)
+	o.textOrNull("timezone", m.TimeZone.Name)
+	o.writeFlag("timezone_unknown", m.ZoneUnknown())
+	o.writeText("location", m.Location)
+	o.writeText("description", m.Description)
 	if m.Organizer == nil {
-		o.null("organizer")
+		o.writeNull("organizer")
 	} else {
-		o.object("organizer", func() { o.person(*m.Organizer) })
+		o.writeObject("organizer", func() { o.writePerson(*m.Organizer) })
 	}
-	list(o, "attendees", m.Attendees, func(a *calendar.Attendee) {
+	writeList(o, "attendees", m.Attendees, func(a *calendar.Attendee) {
 		o.b = append(o.b, '{')
-		o.person(a.Person)
-		o.text("role", a.Role)
-		o.text("status", a.Status)
+		o.writePerson(a.Person)
+		o.writeText("role", a.Role)
+		o.writeText("status", a.ParticipationStatus)
 		o.b = append(o.b, '}')
 	})
-	o.flag("organizer_verified", m.OrganizerVerified())
-	o.text("status", m.Status)
-	o.text("transparency", transparency(m))
+	o.writeFlag("organizer_verified", m.OrganizerVerified())
+	o.writeText("status", m.Status)
+	o.writeText("transparency", transparency(m))
 	o.textOrNull("join_url", m.JoinURL)
-	o.text("source", m.Source)
-	o.number("sequence", int64(m.Sequence))
-	o.flag("recurring", m.Recurring())
+	o.writeText("source", m.Source)
+	o.writeNumber("sequence", int64(m.Sequence))
+	o.writeFlag("recurring", m.IsRecurring())
 	o.textOrNull("my_status", m.MyStatus)
 	o.timeOrNull("created_at", m.CreatedAt)
 	o.timeOrNull("updated_at", m.UpdatedAt)
-	o.recurrence(m)
+	o.writeRecurrence(m)
 }
 
 func transparency(m *calendar.Meeting) string {
-	if m.Transparent {
+	if m.IsTransparent {
 		return "transparent"
 	}
 	return "opaque"
@@ -126,7 +126,7 @@ func transparency(m *calendar.Meeting) string {
 
 // AppendAllSaid appends a list of what a message says about several meetings. It appends nothing if
 // the message is about at most one.
-func AppendAllSaid(dst []byte, first *calendar.Said, more []*calendar.Said) []byte {
+func AppendAllSaid(dst []byte, first *calendar.MessageEvent, more []*calendar.MessageEvent) []byte {
 	if len(more) == 0 {
 		return dst
 	}
@@ -139,48 +139,48 @@ func AppendAllSaid(dst []byte, first *calendar.Said, more []*calendar.Said) []by
 
 // AppendSaid appends what a message says about a meeting, null for nothing. A meeting that is not
 // stored has null for its id and its storage times.
-func AppendSaid(dst []byte, s *calendar.Said) []byte {
+func AppendSaid(dst []byte, s *calendar.MessageEvent) []byte {
 	if s == nil {
 		return append(dst, "null"...)
 	}
-	o := object{append(dst, '{')}
-	o.meeting(&s.Meeting)
-	o.text("action", string(s.Action))
+	o := jsonObject{append(dst, '{')}
+	o.writeMeeting(&s.Meeting)
+	o.writeText("action", string(s.Action))
 	o.idOrNull("event_id", s.Meeting.ID)
 	o.textOrNull("method", s.Method)
-	o.textOrNull("reason", s.Reason)
+	o.textOrNull("reason", s.RefusalReason)
 	return append(o.b, '}')
 }
 
-func (o *object) recurrence(m *calendar.Meeting) {
+func (o *jsonObject) writeRecurrence(m *calendar.Meeting) {
 	r := m.Recurrence
 	if r == nil {
-		o.null("recurrence")
+		o.writeNull("recurrence")
 		return
 	}
 	when := func(t *time.Time) { o.b = appendMoment(o.b, *t, m.AllDay) }
-	o.object("recurrence", func() {
+	o.writeObject("recurrence", func() {
 		o.textOrNull("rrule", r.Rule)
-		list(o, "exdates", r.Except, when)
-		list(o, "rdates", r.Also, when)
-		list(o, "overrides", r.Overrides, func(v *icalendar.Override) {
+		writeList(o, "exdates", r.ExceptionDates, when)
+		writeList(o, "rdates", r.AdditionalDates, when)
+		writeList(o, "overrides", r.Overrides, func(v *icalendar.Override) {
 			o.b = append(o.b, '{')
-			o.moment("recurrence_id", v.RecurrenceID, m.AllDay)
-			o.moment("start", v.Start, v.AllDay)
-			o.moment("end", v.End, v.AllDay)
-			o.text("title", v.Title)
-			o.text("location", v.Location)
-			o.text("status", v.Status)
+			o.writeMoment("recurrence_id", v.RecurrenceID, m.AllDay)
+			o.writeMoment("start", v.Start, v.AllDay)
+			o.writeMoment("end", v.End, v.AllDay)
+			o.writeText("title", v.Title)
+			o.writeText("location", v.Location)
+			o.writeText("status", v.Status)
 			o.b = append(o.b, '}')
 		})
 	})
 }
 
-// object is a JSON object under construction. One goroutine owns it.
-type object struct{ b []byte }
+// jsonObject is a JSON object under construction. One goroutine owns it.
+type jsonObject struct{ b []byte }
 
-// name begins the next member.
-func (o *object) name(name string) {
+// beginMember begins the next member.
+func (o *jsonObject) beginMember(name string) {
 	if o.b[len(o.b)-1] != '{' {
 		o.b = append(o.b, ',')
 	}
@@ -189,18 +189,18 @@ func (o *object) name(name string) {
 	o.b = append(o.b, '"', ':')
 }
 
-// quote appends s quoted. Bytes that are not UTF-8 become U+FFFD.
-func (o *object) quote(s string) {
-	if plain(s) {
+// appendQuoted appends s quoted. Bytes that are not UTF-8 become U+FFFD.
+func (o *jsonObject) appendQuoted(s string) {
+	if needsNoEscape(s) {
 		o.b = append(append(append(o.b, '"'), s...), '"')
 		return
 	}
 	o.b, _ = jsontext.AppendQuote(o.b, s)
 }
 
-// plain reports whether s needs no escaping in JSON, which is true of most text. The check takes a
+// needsNoEscape reports whether s needs no escaping in JSON, which is true of most text. The check takes a
 // fifth of the time of quoting.
-func plain(s string) bool {
+func needsNoEscape(s string) bool {
 	const each = 0x0101010101010101 // 1 in each of eight octets
 	const high = each << 7
 	for ; len(s) >= 8; s = s[8:] {
@@ -221,37 +221,37 @@ func plain(s string) bool {
 	return true
 }
 
-func (o *object) text(name, s string) {
-	o.name(name)
-	o.quote(s)
+func (o *jsonObject) writeText(name, s string) {
+	o.beginMember(name)
+	o.appendQuoted(s)
 }
 
 // textOrNull writes null for empty text.
-func (o *object) textOrNull(name, s string) {
+func (o *jsonObject) textOrNull(name, s string) {
 	o.textUnless(s == "", name, s)
 }
 
 // textUnless writes null if none is set.
-func (o *object) textUnless(none bool, name, s string) {
+func (o *jsonObject) textUnless(none bool, name, s string) {
 	if none {
-		o.null(name)
+		o.writeNull(name)
 		return
 	}
-	o.text(name, s)
+	o.writeText(name, s)
 }
 
-func (o *object) null(name string) {
-	o.name(name)
+func (o *jsonObject) writeNull(name string) {
+	o.beginMember(name)
 	o.b = append(o.b, "null"...)
 }
 
-func (o *object) texts(name string, all []string) {
-	list(o, name, all, func(s *string) { o.quote(*s) })
+func (o *jsonObject) writeTexts(name string, all []string) {
+	writeList(o, name, all, func(s *string) { o.appendQuoted(*s) })
 }
 
-// list writes a member that is a list. item writes each element.
-func list[T any](o *object, name string, all []T, item func(*T)) {
-	o.name(name)
+// writeList writes a member that is a list. item writes each element.
+func writeList[T any](o *jsonObject, name string, all []T, item func(*T)) {
+	o.beginMember(name)
 	o.b = append(o.b, '[')
 	for i := range all {
 		if i > 0 {
@@ -262,55 +262,55 @@ func list[T any](o *object, name string, all []T, item func(*T)) {
 	o.b = append(o.b, ']')
 }
 
-func (o *object) number(name string, n int64) {
-	o.name(name)
+func (o *jsonObject) writeNumber(name string, n int64) {
+	o.beginMember(name)
 	o.b = strconv.AppendInt(o.b, n, 10)
 }
 
 // idOrNull writes null for the id 0.
-func (o *object) idOrNull(name string, id int64) {
+func (o *jsonObject) idOrNull(name string, id int64) {
 	if id == 0 {
-		o.null(name)
+		o.writeNull(name)
 		return
 	}
-	o.number(name, id)
+	o.writeNumber(name, id)
 }
 
-func (o *object) flag(name string, yes bool) {
-	o.name(name)
+func (o *jsonObject) writeFlag(name string, yes bool) {
+	o.beginMember(name)
 	o.b = strconv.AppendBool(o.b, yes)
 }
 
-// object writes a member that is an object. fill writes its members.
-func (o *object) object(name string, fill func()) {
-	o.name(name)
+// jsonObject writes a member that is an object. fill writes its members.
+func (o *jsonObject) writeObject(name string, fill func()) {
+	o.beginMember(name)
 	o.b = append(o.b, '{')
 	fill()
 	o.b = append(o.b, '}')
 }
 
-func (o *object) person(p icalendar.Person) {
-	o.text("email", p.Email)
+func (o *jsonObject) writePerson(p icalendar.Person) {
+	o.writeText("email", p.Email)
 	o.textOrNull("name", p.Name)
 }
 
-func (o *object) recipients(all []delivery.Recipient, gone bool) {
-	list(o, "recipients", all, func(r *delivery.Recipient) {
+func (o *jsonObject) writeRecipients(all []delivery.RecipientState, gone bool) {
+	writeList(o, "recipients", all, func(r *delivery.RecipientState) {
 		o.b = append(o.b, '{')
 		o.textUnless(gone, "email", r.Email)
-		o.text("status", r.Status.String())
+		o.writeText("status", r.Status.String())
 		o.b = append(o.b, '}')
 	})
 }
 
-func (o *object) attendee(a *calendar.Attendee) {
-	o.person(a.Person)
-	o.text("status", a.Status)
+func (o *jsonObject) attendee(a *calendar.Attendee) {
+	o.writePerson(a.Person)
+	o.writeText("status", a.ParticipationStatus)
 }
 
-// moment writes a time, or only its date (specification, Calendar).
-func (o *object) moment(name string, t time.Time, dateOnly bool) {
-	o.name(name)
+// writeMoment writes a time, or only its date (specification, Calendar).
+func (o *jsonObject) writeMoment(name string, t time.Time, dateOnly bool) {
+	o.beginMember(name)
 	o.b = appendMoment(o.b, t, dateOnly)
 }
 
@@ -322,16 +322,16 @@ func appendMoment(dst []byte, t time.Time, dateOnly bool) []byte {
 }
 
 // timeOrNull writes null for the zero time.
-func (o *object) timeOrNull(name string, t time.Time) {
+func (o *jsonObject) timeOrNull(name string, t time.Time) {
 	if t.IsZero() {
-		o.null(name)
+		o.writeNull(name)
 		return
 	}
-	o.time(name, t)
+	o.writeTime(name, t)
 }
 
-func (o *object) time(name string, t time.Time) {
-	o.name(name)
+func (o *jsonObject) writeTime(name string, t time.Time) {
+	o.beginMember(name)
 	o.b = appendTime(o.b, t)
 }
 

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Try is an attempt and the state of its delivery afterwards.
-type Try struct {
-	Call
+// StoredAttempt is an attempt and the state of its delivery afterwards.
+type StoredAttempt struct {
+	DeliveryAttempt
 	URL    string
-	State  State
+	State  DeliveryState
 	NextAt time.Time // of the next attempt; zero: none
 }
 
-// Record is one attempt of a delivery as its owner sees it. If no attempt was made since the
+// AttemptRecord is one attempt of a delivery as its owner sees it. If no attempt was made since the
 // schedule began, it is the next attempt: it has the number 0 and the zero Call.
-type Record struct {
-	ID       int64
-	Delivery *Delivery
-	Attempt  int // counted over all attempts, redeliveries included; the first is 1
-	Try
+type AttemptRecord struct {
+	ID            int64
+	Delivery      *Delivery
+	AttemptNumber int // counted over all attempts, redeliveries included; the first is 1
+	StoredAttempt
 }
 
 const (
@@ -48,17 +48,19 @@ func BehindRecord(id int64) (before int64) {
 	return OfRecord(id) + 1
 }
 
-// Spent reports whether a delivery had so many attempts that its schedule may not be restarted.
-func (d *Delivery) Spent(schedule Schedule) bool { return d.Calls+len(schedule) >= recordIDs }
+// AttemptsExhausted reports whether a delivery had so many attempts that its schedule may not be restarted.
+func (d *Delivery) AttemptsExhausted(schedule Schedule) bool {
+	return d.AttemptCount+len(schedule) >= recordIDs
+}
 
-// Records returns the newest attempts of deliveries, in the order of the deliveries, newest attempt
+// NewestRecords returns the newest attempts of deliveries, in the order of the deliveries, newest attempt
 // first. It returns up to limit records with ids below before (0: all).
-func Records(of []Delivery, before int64, limit int) (out []Record) {
+func NewestRecords(of []Delivery, before int64, limit int) (out []AttemptRecord) {
 	if before == 0 {
 		before = math.MaxInt64
 	}
 	for i := range of {
-		for _, r := range of[i].records() {
+		for _, r := range of[i].attemptRecords() {
 			if len(out) < limit && r.ID < before {
 				out = append(out, r)
 			}
@@ -67,29 +69,31 @@ func Records(of []Delivery, before int64, limit int) (out []Record) {
 	return out
 }
 
-// records returns the records of one delivery, newest first.
-func (d *Delivery) records() []Record {
-	n := d.Calls
-	out := []Record{{recordID(d.ID, n), d, n, d.last()}}
-	if d.Last.At.IsZero() {
-		out[0].ID, out[0].Attempt = recordID(d.ID, n+1), 0
+// attemptRecords returns the records of one delivery, newest first.
+func (d *Delivery) attemptRecords() []AttemptRecord {
+	n := d.AttemptCount
+	out := []AttemptRecord{{recordID(d.ID, n), d, n, d.lastStored()}}
+	if d.LastAttempt.At.IsZero() {
+		out[0].ID, out[0].AttemptNumber = recordID(d.ID, n+1), 0
 		n++
 	}
-	for _, t := range slices.Backward(d.Past) {
+	for _, t := range slices.Backward(d.PastAttempts) {
 		n--
-		out = append(out, Record{recordID(d.ID, n), d, n, t})
+		out = append(out, AttemptRecord{recordID(d.ID, n), d, n, t})
 	}
 	return out
 }
 
-func (d *Delivery) last() Try { return Try{d.Last, d.URL, d.State, d.NextAt} }
+func (d *Delivery) lastStored() StoredAttempt {
+	return StoredAttempt{d.LastAttempt, d.URL, d.State, d.NextAt}
+}
 
-// pass moves the last attempt to Past before the next one replaces it.
-func (d *Delivery) pass() {
-	if d.Last.At.IsZero() {
+// archiveLast moves the last attempt to Past before the next one replaces it.
+func (d *Delivery) archiveLast() {
+	if d.LastAttempt.At.IsZero() {
 		return
 	}
-	d.Past = append(slices.Clone(d.Past), d.last())
-	d.Past = d.Past[max(0, len(d.Past)-triesKept):]
-	d.Last = Call{}
+	d.PastAttempts = append(slices.Clone(d.PastAttempts), d.lastStored())
+	d.PastAttempts = d.PastAttempts[max(0, len(d.PastAttempts)-triesKept):]
+	d.LastAttempt = DeliveryAttempt{}
 }

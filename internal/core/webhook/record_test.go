@@ -22,29 +22,29 @@ func TestEachAttemptHasARecord(t *testing.T) {
 		"gone":                    "7001 0 null failed",
 		"500 500 200 again again": "7004 0 null retrying next, 7003 3 200 succeeded, 7002 2 500 retrying next, 7001 1 500 retrying next",
 	} {
-		d := Delivery{ID: 7, At: noon, State: Retrying, NextAt: noon}
+		d := Delivery{ID: 7, At: noon, State: StateRetrying, NextAt: noon}
 		for i, step := range strings.Fields(story) {
 			switch step {
 			case "again":
-				d.Again(noon.Add(time.Hour))
+				d.RestartSchedule(noon.Add(time.Hour))
 			case "gone":
 				d.Cancel(WebhookGone)
 			default:
 				var status int
 				fmt.Sscan(step, &status)
-				d.Tried("https://a/", Call{At: noon.Add(time.Duration(i) * time.Second), Answer: Answer{Status: status}}, DefaultSchedule())
+				d.RecordAttempt("https://a/", DeliveryAttempt{At: noon.Add(time.Duration(i) * time.Second), ReceiverResponse: ReceiverResponse{Status: status}}, DefaultSchedule())
 			}
 		}
-		if got := told(Records([]Delivery{d}, 0, 100)); got != want {
+		if got := told(NewestRecords([]Delivery{d}, 0, 100)); got != want {
 			t.Errorf("%q: %s, want %s", story, got, want)
 		}
 	}
 }
 
-func told(records []Record) string {
+func told(records []AttemptRecord) string {
 	var all []string
 	for _, r := range records {
-		one := fmt.Sprintf("%d %d %d %s", r.ID, r.Attempt, r.Status, r.State.Name())
+		one := fmt.Sprintf("%d %d %d %s", r.ID, r.AttemptNumber, r.Status, r.State.WireName())
 		if one = strings.Replace(one, " 0 0 ", " 0 null ", 1); !r.NextAt.IsZero() {
 			one += " next"
 		}
@@ -57,20 +57,20 @@ func told(records []Record) string {
 func TestRecordsInPages(t *testing.T) {
 	var all []Delivery // newest first
 	for id := int64(9); id > 0; id-- {
-		d := Delivery{ID: id, At: noon, State: Retrying, NextAt: noon}
+		d := Delivery{ID: id, At: noon, State: StateRetrying, NextAt: noon}
 		for n := range id % 4 {
-			d.Tried("https://a/", Call{At: noon.Add(time.Duration(n) * time.Second), Answer: Answer{Status: 500}}, DefaultSchedule())
+			d.RecordAttempt("https://a/", DeliveryAttempt{At: noon.Add(time.Duration(n) * time.Second), ReceiverResponse: ReceiverResponse{Status: 500}}, DefaultSchedule())
 		}
 		all = append(all, d)
 	}
-	want := told(Records(all, 0, 100))
+	want := told(NewestRecords(all, 0, 100))
 	for limit := 1; limit < 20; limit++ {
 		var pages []string
 		for before := int64(0); ; {
 			left := all
 			for upper := BehindRecord(before); upper > 0 && len(left) > 0 && left[0].ID >= upper; left = left[1:] {
 			}
-			page := Records(left[:min(limit+1, len(left))], before, limit)
+			page := NewestRecords(left[:min(limit+1, len(left))], before, limit)
 			if len(page) == 0 {
 				break
 			}
@@ -88,12 +88,12 @@ func TestRecordsInPages(t *testing.T) {
 
 // TestFewAttemptsAreKept also checks that a delivery does not run out of ids.
 func TestFewAttemptsAreKept(t *testing.T) {
-	d := Delivery{ID: 7, At: noon, State: Retrying, NextAt: noon}
-	for n := 0; !d.Spent(DefaultSchedule()); n++ {
-		d.Tried("https://a/", Call{At: noon.Add(time.Duration(n) * time.Second), Answer: Answer{Status: 200}}, DefaultSchedule())
-		d.Again(noon)
+	d := Delivery{ID: 7, At: noon, State: StateRetrying, NextAt: noon}
+	for n := 0; !d.AttemptsExhausted(DefaultSchedule()); n++ {
+		d.RecordAttempt("https://a/", DeliveryAttempt{At: noon.Add(time.Duration(n) * time.Second), ReceiverResponse: ReceiverResponse{Status: 200}}, DefaultSchedule())
+		d.RestartSchedule(noon)
 	}
-	records := Records([]Delivery{d}, 0, 100)
+	records := NewestRecords([]Delivery{d}, 0, 100)
 	if len(records) != 1+triesKept || OfRecord(records[0].ID) != 7 || records[0].ID != records[1].ID+1 {
 		t.Errorf("%d records, %d and %d", len(records), records[0].ID, records[1].ID)
 	}

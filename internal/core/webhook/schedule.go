@@ -10,9 +10,9 @@ type Schedule []time.Duration
 // Webhooks).
 func DefaultSchedule() Schedule { return Schedule{0, 30 * time.Second, 5 * time.Minute} }
 
-// Next returns when the attempt after the given number of attempts is due. ended is the end of the
+// NextAttempt returns when the attempt after the given number of attempts is due. ended is the end of the
 // last one. It returns false if there are no attempts left.
-func (s Schedule) Next(calls int, began, ended time.Time) (time.Time, bool) {
+func (s Schedule) NextAttempt(calls int, began, ended time.Time) (time.Time, bool) {
 	if calls >= len(s) {
 		return time.Time{}, false
 	}
@@ -22,25 +22,25 @@ func (s Schedule) Next(calls int, began, ended time.Time) (time.Time, bool) {
 	return ended, true
 }
 
-// Succeeded reports whether a response status means success.
-func Succeeded(status int) bool { return status/100 == 2 }
+// IsSuccess reports whether a response status means success.
+func IsSuccess(status int) bool { return status/100 == 2 }
 
-// State is the state of a delivery. Stored: append only; never reorder.
-type State uint8
+// DeliveryState is the state of a delivery. Stored: append only; never reorder.
+type DeliveryState uint8
 
 // The states. Delivered and Failed are final.
 const (
-	Retrying State = iota + 1 // or waiting for its first attempt
-	Delivered
-	Failed
+	StateRetrying DeliveryState = iota + 1 // or waiting for its first attempt
+	StateDelivered
+	StateFailed
 )
 
-// Name returns the state's wire name (specification, Webhooks).
-func (s State) Name() string {
+// WireName returns the state's wire name (specification, Webhooks).
+func (s DeliveryState) WireName() string {
 	switch s {
-	case Delivered:
+	case StateDelivered:
 		return "succeeded"
-	case Failed:
+	case StateFailed:
 		return "failed"
 	}
 	return "retrying"

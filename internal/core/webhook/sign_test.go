@@ -13,13 +13,13 @@ import (
 // TestSignatureOfTheStandard pins the example of the Standard Webhooks specification.
 func TestSignatureOfTheStandard(t *testing.T) {
 	const (
-		secret = Secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+		secret = SigningSecret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 		id     = "msg_p5jXN8AQM9LWM0D4loKWxJek"
 		body   = `{"test": 2432232314}`
 	)
 	at := time.Unix(1614265330, 0)
 	got := map[string]string{}
-	for _, h := range Headers(MessageReceived, id, at, []byte(body), secret) {
+	for _, h := range SignedHeaders(MessageReceived, id, at, []byte(body), secret) {
 		got[h.Name] = h.Value
 	}
 	legacy := hmac.New(sha256.New, []byte(secret))
@@ -40,12 +40,12 @@ func TestSignatureOfTheStandard(t *testing.T) {
 func TestBothSecretsSignDuringARotation(t *testing.T) {
 	older, newer := MintSecret([32]byte{1}), MintSecret([32]byte{2})
 	at := time.Unix(1, 0)
-	both := Headers("*", "id", at, nil, newer, older)
+	both := SignedHeaders("*", "id", at, nil, newer, older)
 	signatures := strings.Split(both[4].Value, " ")
-	if len(signatures) != 2 || signatures[0] != Headers("*", "id", at, nil, newer)[4].Value || signatures[1] != Headers("*", "id", at, nil, older)[4].Value {
+	if len(signatures) != 2 || signatures[0] != SignedHeaders("*", "id", at, nil, newer)[4].Value || signatures[1] != SignedHeaders("*", "id", at, nil, older)[4].Value {
 		t.Errorf("%v", signatures)
 	}
-	if both[6] != Headers("*", "id", at, nil, newer)[6] {
+	if both[6] != SignedHeaders("*", "id", at, nil, newer)[6] {
 		t.Errorf("the older signature is not the newest secret's: %v", both[6])
 	}
 }
@@ -53,7 +53,7 @@ func TestBothSecretsSignDuringARotation(t *testing.T) {
 func TestSecretsAreWhole(t *testing.T) {
 	s := MintSecret([32]byte{0xff, 31: 0xfe})
 	rest, ok := strings.CutPrefix(string(s), "whsec_")
-	if b, err := base64.StdEncoding.DecodeString(rest); !ok || err != nil || len(b) != 32 || string(s.key()) != string(b) {
+	if b, err := base64.StdEncoding.DecodeString(rest); !ok || err != nil || len(b) != 32 || string(s.signingKey()) != string(b) {
 		t.Errorf("%s: %v", s, err)
 	}
 }
@@ -68,13 +68,13 @@ func TestSchedule(t *testing.T) {
 	} {
 		ended, s := begin, DefaultSchedule()
 		for n, want := range []time.Duration{0, c.second, c.third} {
-			next, more := s.Next(n, begin, ended)
+			next, more := s.NextAttempt(n, begin, ended)
 			if !more || next.Sub(begin) != want {
 				t.Errorf("each takes %v: attempt %d at %v, %v", c.takes, n+1, next.Sub(begin), more)
 			}
 			ended = next.Add(c.takes)
 		}
-		if _, more := s.Next(3, begin, ended); more {
+		if _, more := s.NextAttempt(3, begin, ended); more {
 			t.Error("there is a fourth attempt")
 		}
 	}

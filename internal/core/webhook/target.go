@@ -62,7 +62,7 @@ func canonicalHost(host string) (string, error) {
 		}
 		return "[" + a.String() + "]", nil
 	}
-	name, ok := address.Domain(strings.TrimSuffix(host, "."))
+	name, ok := address.CanonicalDomain(strings.TrimSuffix(host, "."))
 	if !ok {
 		return "", badURL("has an invalid host")
 	}
@@ -73,5 +73,5 @@ func canonicalHost(host string) (string, error) {
 }
 
 func badURL(format string, args ...any) error {
-	return fault.Field("url", format, args...)
+	return fault.InvalidField("url", format, args...)
 }

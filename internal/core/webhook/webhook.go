@@ -23,7 +23,7 @@ const (
 
 // Subscriptions that select more than one event name.
 const (
-	Everything  = "*" // includes events added later
+	AllEvents   = "*" // includes events added later
 	AllCalendar = calendarPrefix + "*"
 
 	calendarPrefix = "calendar."
@@ -33,17 +33,17 @@ const (
 func Subscriptions() []string {
 	return []string{
 		MessageReceived, MessageDelivered, MessageFailed, MessageBounced,
-		CalendarCreated, CalendarUpdated, CalendarCancelled, CalendarResponded, AllCalendar, Everything,
+		CalendarCreated, CalendarUpdated, CalendarCancelled, CalendarResponded, AllCalendar, AllEvents,
 	}
 }
 
-// Known reports whether subscription is valid.
-func Known(subscription string) bool { return slices.Contains(Subscriptions(), subscription) }
+// IsSubscription reports whether subscription is valid.
+func IsSubscription(subscription string) bool { return slices.Contains(Subscriptions(), subscription) }
 
-// Matches reports whether a subscription selects the event with this name.
-func Matches(subscription, name string) bool {
+// MatchesEvent reports whether a subscription selects the event with this name.
+func MatchesEvent(subscription, name string) bool {
 	switch subscription {
-	case Everything:
+	case AllEvents:
 		return true
 	case AllCalendar:
 		return strings.HasPrefix(name, calendarPrefix)

@@ -30,8 +30,8 @@ func TestMatches(t *testing.T) {
 	}{
 		{MessageReceived, MessageReceived, true},
 		{MessageReceived, MessageDelivered, false},
-		{Everything, MessageBounced, true},
-		{Everything, "something.new", true},
+		{AllEvents, MessageBounced, true},
+		{AllEvents, "something.new", true},
 		{AllCalendar, CalendarCreated, true},
 		{AllCalendar, CalendarResponded, true},
 		{AllCalendar, MessageReceived, false},
@@ -39,56 +39,56 @@ func TestMatches(t *testing.T) {
 		{"message.*", MessageReceived, false}, // not a subscription
 		{"", MessageReceived, false},
 	} {
-		if got := Matches(c.subscription, c.name); got != c.want {
+		if got := MatchesEvent(c.subscription, c.name); got != c.want {
 			t.Errorf("Matches(%q, %q) = %v", c.subscription, c.name, got)
 		}
 	}
 }
 
 func TestKnown(t *testing.T) {
-	for _, s := range []string{MessageReceived, CalendarResponded, AllCalendar, Everything} {
-		if !Known(s) {
+	for _, s := range []string{MessageReceived, CalendarResponded, AllCalendar, AllEvents} {
+		if !IsSubscription(s) {
 			t.Errorf("%s is not known", s)
 		}
 	}
 	for _, s := range []string{"", "message.*", "calendar.", "calendar.event.*", "MESSAGE.RECEIVED", "message.received "} {
-		if Known(s) {
+		if IsSubscription(s) {
 			t.Errorf("%q is known", s)
 		}
 	}
 }
 
 // facts returns one event of each shape, with text that must survive encoding.
-func facts() map[string]inbox.Public {
+func facts() map[string]inbox.PublicEvent {
 	at := time.Date(2026, 11, 21, 12, 30, 5, 7e6, time.FixedZone("", 3600))
-	received := inbox.Public{
-		Number: 7, Name: MessageReceived, Address: "agent@inbox.test", MessageID: 12, At: at,
+	received := inbox.PublicEvent{
+		SequenceNumber: 7, EventName: MessageReceived, Address: "agent@inbox.test", MessageID: 12, At: at,
 		From: "no-reply@shop.example", Subject: `Code <482913> & "more" für Sie`, OTP: "482913",
 	}
 	bare, hostile := received, received
 	bare.Subject, bare.OTP, bare.From = "", "", ""
 	hostile.Subject = "a\xff\x00\r\n\u2028b"
-	sent := inbox.Public{
-		Number: 8, Name: MessageDelivered, Address: "agent@inbox.test", MessageID: 13, At: at,
+	sent := inbox.PublicEvent{
+		SequenceNumber: 8, EventName: MessageDelivered, Address: "agent@inbox.test", MessageID: 13, At: at,
 		To: []string{"a@example.com", "b@example.com"}, SendStatus: "sent",
-		Recipients: []delivery.Recipient{{Email: "a@example.com", Status: delivery.Sent}, {Email: "b@example.com", Status: delivery.Bounced}},
+		Recipients: []delivery.RecipientState{{Email: "a@example.com", Status: delivery.StatusSent}, {Email: "b@example.com", Status: delivery.StatusBounced}},
 	}
 	failed, bounced := sent, sent
-	failed.Recipients = []delivery.Recipient{{Email: "a@example.com", Status: delivery.Failed}}
-	failed.Name, failed.SendStatus, failed.SendError = MessageFailed, "failed", "a@example.com: 550 5.1.1 no such user"
-	bounced.Name, bounced.To, bounced.SendError = MessageBounced, []string{"b@example.com"}, "5.2.2 mailbox full"
-	secret := inbox.Public{Number: 9, Name: MessageReceived, Address: received.Address, MessageID: 14, At: at, From: received.From, Subject: "Secret", OTP: "999999", Encrypted: true}
-	invited := inbox.Public{
-		Number: 10, Name: CalendarCreated, Address: "agent@inbox.test", MessageID: 15, At: at,
+	failed.Recipients = []delivery.RecipientState{{Email: "a@example.com", Status: delivery.StatusFailed}}
+	failed.EventName, failed.SendStatus, failed.SendError = MessageFailed, "failed", "a@example.com: 550 5.1.1 no such user"
+	bounced.EventName, bounced.To, bounced.SendError = MessageBounced, []string{"b@example.com"}, "5.2.2 mailbox full"
+	secret := inbox.PublicEvent{SequenceNumber: 9, EventName: MessageReceived, Address: received.Address, MessageID: 14, At: at, From: received.From, Subject: "Secret", OTP: "999999", Encrypted: true}
+	invited := inbox.PublicEvent{
+		SequenceNumber: 10, EventName: CalendarCreated, Address: "agent@inbox.test", MessageID: 15, At: at,
 		Meeting: &calendar.Meeting{
 			Event: icalendar.Event{
-				UID: "u1@example.com", Title: `Quarter "Q1" <plan>`, Start: at, End: at.Add(30 * time.Minute), Zone: zone.Zone{Name: "Europe/Berlin"},
+				UID: "u1@example.com", Title: `Quarter "Q1" <plan>`, Start: at, End: at.Add(30 * time.Minute), TimeZone: zone.Zone{Name: "Europe/Berlin"},
 				Location: "Raum 1", Description: "Bring\nnumbers", Organizer: &icalendar.Person{Email: "boss@example.com"},
 				Attendees: []calendar.Attendee{
-					{Person: icalendar.Person{Email: "agent@inbox.test", Name: "Agent"}, Role: "req-participant", Status: "needs-action"},
-					{Person: icalendar.Person{Email: "b@example.com"}, Role: "opt-participant", Status: "tentative"},
+					{Person: icalendar.Person{Email: "agent@inbox.test", Name: "Agent"}, Role: "req-participant", ParticipationStatus: "needs-action"},
+					{Person: icalendar.Person{Email: "b@example.com"}, Role: "opt-participant", ParticipationStatus: "tentative"},
 				},
-				Status: "confirmed", Sequence: 2, Recurrence: &icalendar.Recurrence{Rule: "FREQ=WEEKLY", Except: []time.Time{at.Add(7 * 24 * time.Hour)}, Overrides: []icalendar.Override{
+				Status: "confirmed", Sequence: 2, Recurrence: &icalendar.Recurrence{Rule: "FREQ=WEEKLY", ExceptionDates: []time.Time{at.Add(7 * 24 * time.Hour)}, Overrides: []icalendar.Override{
 					{RecurrenceID: at.Add(14 * 24 * time.Hour), Start: at.Add(15 * 24 * time.Hour), End: at.Add(15*24*time.Hour + time.Hour), Title: "Later", Location: "Raum 2", Status: "cancelled"},
 				}},
 			},
@@ -96,25 +96,25 @@ func facts() map[string]inbox.Public {
 		},
 	}
 	moved, cancelled, responded := invited, invited, invited
-	moved.Name, cancelled.Name, responded.Name = CalendarUpdated, CalendarCancelled, CalendarResponded
+	moved.EventName, cancelled.EventName, responded.EventName = CalendarUpdated, CalendarCancelled, CalendarResponded
 	gone := *invited.Meeting
 	day := time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC)
-	gone.Status, gone.AllDay, gone.Start, gone.End, gone.Zone, gone.Organizer = "cancelled", true, day, day.AddDate(0, 0, 1), zone.Zone{}, nil
-	gone.Recurrence = &icalendar.Recurrence{Also: []time.Time{day.AddDate(0, 0, 2)}}
+	gone.Status, gone.AllDay, gone.Start, gone.End, gone.TimeZone, gone.Organizer = "cancelled", true, day, day.AddDate(0, 0, 1), zone.Zone{}, nil
+	gone.Recurrence = &icalendar.Recurrence{AdditionalDates: []time.Time{day.AddDate(0, 0, 2)}}
 	cancelled.Meeting = &gone
 	mine := gone
 	mine.Status, mine.Source, mine.MyStatus, mine.Attendees, mine.Recurrence = "confirmed", "outbound", "", invited.Meeting.Attendees[1:], nil
 	responded.Meeting, responded.Attendee = &mine, &mine.Attendees[0]
-	all := map[string]inbox.Public{
+	all := map[string]inbox.PublicEvent{
 		"message.received-encrypted": secret, "calendar.event.created": invited, "calendar.event.updated": moved,
 		"calendar.event.cancelled": cancelled, "calendar.attendee.responded": responded,
 		"message.received": received, "message.received-bare": bare, "message.received-hostile": hostile,
 		"message.delivered": sent, "message.failed": failed, "message.bounced": bounced,
-		"unknown": {Name: "something.new", Address: "agent@inbox.test", At: at},
+		"unknown": {EventName: "something.new", Address: "agent@inbox.test", At: at},
 	}
 	for _, name := range []string{"message.received", "message.received-encrypted", "message.failed", "message.bounced", "calendar.event.created", "calendar.attendee.responded"} {
 		e := all[name]
-		e.Forget()
+		e.RedactDeleted()
 		all[name+"-gone"] = e
 	}
 	return all
@@ -155,12 +155,12 @@ func TestSamples(t *testing.T) {
 	}
 	real := facts()
 	for _, s := range Subscriptions() {
-		e := Sample(s, "agent@inbox.test", time.Unix(1, 0))
-		if !Matches(s, e.Name) {
-			t.Errorf("the sample of %s is %s", s, e.Name)
+		e := SampleEvent(s, "agent@inbox.test", time.Unix(1, 0))
+		if !MatchesEvent(s, e.EventName) {
+			t.Errorf("the sample of %s is %s", s, e.EventName)
 		}
-		if got, want := members(Payload(e)), members(Payload(real[e.Name])); !slices.Equal(got, want) {
-			t.Errorf("%s has the members %v, want %v", e.Name, got, want)
+		if got, want := members(Payload(e)), members(Payload(real[e.EventName])); !slices.Equal(got, want) {
+			t.Errorf("%s has the members %v, want %v", e.EventName, got, want)
 		}
 	}
 }
@@ -177,11 +177,11 @@ func TestEncryptedTellsNothing(t *testing.T) {
 // writes.
 func FuzzPayload(f *testing.F) {
 	for _, e := range facts() {
-		f.Add(e.Name, e.From, e.Subject, e.OTP, e.SendError)
+		f.Add(e.EventName, e.From, e.Subject, e.OTP, e.SendError)
 	}
 	f.Fuzz(func(t *testing.T, name, from, subject, otp, sendError string) {
-		e := inbox.Public{Name: name, From: from, Subject: subject, OTP: otp, SendError: sendError, To: []string{from}}
-		e.Attendee = &calendar.Attendee{Person: icalendar.Person{Email: from, Name: subject}, Status: otp}
+		e := inbox.PublicEvent{EventName: name, From: from, Subject: subject, OTP: otp, SendError: sendError, To: []string{from}}
+		e.Attendee = &calendar.Attendee{Person: icalendar.Person{Email: from, Name: subject}, ParticipationStatus: otp}
 		e.Meeting = &calendar.Meeting{Event: icalendar.Event{Title: subject, Location: from, Description: sendError, Attendees: []calendar.Attendee{*e.Attendee, *e.Attendee}, Recurrence: &icalendar.Recurrence{Rule: otp, Overrides: []icalendar.Override{{Title: subject}}}}}
 		body := Payload(e)
 		if bytes.ContainsAny(body, "\r\n") || !utf8.Valid(body) {
@@ -204,13 +204,13 @@ func FuzzPayload(f *testing.F) {
 // stored one.
 func TestSaid(t *testing.T) {
 	at := time.Date(2026, 12, 1, 14, 0, 0, 0, time.UTC)
-	m := calendar.Meeting{Event: icalendar.Event{UID: "u", Title: "Review", Start: at, End: at}, Source: calendar.Inbound}
+	m := calendar.Meeting{Event: icalendar.Event{UID: "u", Title: "Review", Start: at, End: at}, Source: calendar.SourceInbound}
 	if got := string(AppendSaid(nil, nil)); got != "null" {
 		t.Errorf("nothing: %s", got)
 	}
-	for want, said := range map[string]calendar.Said{
-		`{"id":null,"uid":"u","title":"Review",| "created_at":null,"updated_at":null,"recurrence":null,"action":"unchanged","event_id":null,"method":"REQUEST","reason":"stale"}`:                             {Meeting: m, Action: calendar.Unchanged, Method: "REQUEST", Reason: calendar.RefusedStale},
-		`{"id":7,"uid":"u","title":"Review",| "created_at":"2026-12-01T14:00:00.000Z","updated_at":"2026-12-01T14:00:00.000Z","recurrence":null,"action":"created","event_id":7,"method":null,"reason":null}`: {Meeting: func(m calendar.Meeting) calendar.Meeting { m.ID, m.CreatedAt, m.UpdatedAt = 7, at, at; return m }(m), Action: calendar.Created},
+	for want, said := range map[string]calendar.MessageEvent{
+		`{"id":null,"uid":"u","title":"Review",| "created_at":null,"updated_at":null,"recurrence":null,"action":"unchanged","event_id":null,"method":"REQUEST","reason":"stale"}`:                             {Meeting: m, Action: calendar.ActionUnchanged, Method: "REQUEST", RefusalReason: calendar.RefusedStale},
+		`{"id":7,"uid":"u","title":"Review",| "created_at":"2026-12-01T14:00:00.000Z","updated_at":"2026-12-01T14:00:00.000Z","recurrence":null,"action":"created","event_id":7,"method":null,"reason":null}`: {Meeting: func(m calendar.Meeting) calendar.Meeting { m.ID, m.CreatedAt, m.UpdatedAt = 7, at, at; return m }(m), Action: calendar.ActionCreated},
 	} {
 		got := string(AppendSaid(nil, &said))
 		head, tail, _ := strings.Cut(want, "| ")
@@ -218,8 +218,8 @@ func TestSaid(t *testing.T) {
 			t.Errorf("%s\nwant %s", got, want)
 		}
 	}
-	said := calendar.Said{Meeting: m}
-	if one, two := string(AppendAllSaid(nil, &said, nil)), string(AppendAllSaid(nil, &said, []*calendar.Said{&said})); one != "" || strings.Count(two, `"uid":"u"`) != 2 {
+	said := calendar.MessageEvent{Meeting: m}
+	if one, two := string(AppendAllSaid(nil, &said, nil)), string(AppendAllSaid(nil, &said, []*calendar.MessageEvent{&said})); one != "" || strings.Count(two, `"uid":"u"`) != 2 {
 		t.Errorf("one is told as %q, two as %s", one, two)
 	}
 }
@@ -228,8 +228,8 @@ func TestSaid(t *testing.T) {
 // to each other.
 func TestTextIsQuotedAsTheLibraryDoes(t *testing.T) {
 	quoted := func(s string) {
-		o := object{}
-		o.quote(s)
+		o := jsonObject{}
+		o.appendQuoted(s)
 		if want, _ := jsontext.AppendQuote(nil, s); string(o.b) != string(want) {
 			t.Fatalf("%q became %s, want %s", s, o.b, want)
 		}

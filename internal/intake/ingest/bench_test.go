@@ -18,6 +18,6 @@ func BenchmarkReadOTPMail(b *testing.B) {
 	b.SetBytes(int64(len(raw)))
 	b.ReportAllocs()
 	for b.Loop() {
-		ingest.Read(envelope, raw)
+		ingest.ParseMessage(envelope, raw)
 	}
 }

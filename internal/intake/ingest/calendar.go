@@ -14,18 +14,18 @@ import (
 // maxMethod is the maximum length of a METHOD, in octets.
 const maxMethod = 64
 
-// invitations returns what a message says about meetings: the events of the first leaf with a
+// readInvitations returns what a message says about meetings: the events of the first leaf with a
 // METHOD, and how the sender was authenticated. It returns none if nothing could be parsed. A file
 // that exceeds the limits of package icalendar, is invalid, or makes the parser panic marks the
 // document as degraded and has no other effect. Links for joining a conference are added to those
 // of the document.
-func invitations(env Envelope, raw []byte, doc *message.Document, leaves []message.Calendar) (list []*calendar.Invitation) {
+func readInvitations(env Envelope, raw []byte, doc *message.ParsedMessage, leaves []message.CalendarCandidate) (list []*calendar.Invitation) {
 	if len(leaves) == 0 {
 		return nil
 	}
-	if !survive(raw, func() {
+	if !survivesPanic(raw, func() {
 		all, leaf, dropped := firstMethod(leaves, env.RcptTo)
-		doc.Degraded = doc.Degraded || dropped
+		doc.IsDegraded = doc.IsDegraded || dropped
 		if len(all) == 0 {
 			return
 		}
@@ -33,7 +33,7 @@ func invitations(env Envelope, raw []byte, doc *message.Document, leaves []messa
 		for _, said := range all {
 			addJoinLinks(doc, said)
 			if !calendar.IsInvitation(said) {
-				doc.Degraded = doc.Degraded || said.NoStart
+				doc.IsDegraded = doc.IsDegraded || said.NoStart
 				continue
 			}
 			inv := who
@@ -41,25 +41,25 @@ func invitations(env Envelope, raw []byte, doc *message.Document, leaves []messa
 			list = append(list, &inv)
 		}
 	}) {
-		doc.Degraded, list = true, nil
+		doc.IsDegraded, list = true, nil
 	}
 	return list
 }
 
 // spokenBy is an Invitation without its calendar: who sent it, and how that was authenticated (ADRs
 // 0097 and 0098).
-func spokenBy(env Envelope, raw []byte, doc *message.Document, leaf *message.Calendar) calendar.Invitation {
+func spokenBy(env Envelope, raw []byte, doc *message.ParsedMessage, leaf *message.CalendarCandidate) calendar.Invitation {
 	authors, v := message.AuthorsOf(raw), env.Verdict
 	inv := calendar.Invitation{
-		From: authors.From, Sender: authors.Sender, Mail: strings.Clone(doc.MessageID), Local: env.Helo == "", Unwanted: v.Unwanted,
+		From: authors.From, Sender: authors.Sender, MessageID: strings.Clone(doc.MessageID), IsLocal: env.Helo == "", FailsDMARC: v.FailsDMARC,
 	}
-	if !authors.Whole {
+	if !authors.IsComplete {
 		return inv
 	}
 	from := address.DomainOf(inv.From)
-	covered := append(shape(doc, leaf), mustCover(raw)...)
+	covered := append(decodingFields(doc, leaf), mustCover(raw)...)
 	vouches := func(domain string, more ...string) bool {
-		return v.vouches(domain, append(covered[:len(covered):len(covered)], more...))
+		return v.isSignedFor(domain, append(covered[:len(covered):len(covered)], more...))
 	}
 	inv.FromSigned = vouches(from)
 	inv.SenderSigned = vouches(address.DomainOf(inv.Sender), "Sender")
@@ -80,12 +80,12 @@ func ownAmong(list, rcptTo []string) []string {
 
 // addJoinLinks adds the links of a calendar file to those of the message. If no property contains
 // the link for joining the conference, it chooses one of them.
-func addJoinLinks(doc *message.Document, said *icalendar.Calendar) {
+func addJoinLinks(doc *message.ParsedMessage, said *icalendar.Calendar) {
 	links := said.Links
 	if said.AltHTML != "" {
 		var found html.Links
-		var view html.View
-		html.Render(said.AltHTML, html.Options{Links: &found, View: &view})
+		var view html.RenderedView
+		html.RenderText(said.AltHTML, html.Options{Links: &found, View: &view})
 		links = append(links, found.List()...)
 		if said.Event.JoinURL == "" {
 			said.Event.JoinURL = joinLink(found.List(), view.Anchors)
@@ -122,10 +122,10 @@ func joinLink(links []string, anchors []html.Anchor) string {
 
 // firstMethod parses the first leaf with a METHOD, as a property or else as a parameter of its
 // type; or nothing. dropped means that part of it was invalid.
-func firstMethod(leaves []message.Calendar, rcptTo []string) (all []*icalendar.Calendar, leaf *message.Calendar, dropped bool) {
+func firstMethod(leaves []message.CalendarCandidate, rcptTo []string) (all []*icalendar.Calendar, leaf *message.CalendarCandidate, dropped bool) {
 	for i := range leaves {
 		leaf = &leaves[i]
-		text := leaf.Text(icalendar.MaxBytes + 1)
+		text := leaf.DecodedText(icalendar.MaxBytes + 1)
 		parameter := strings.TrimSpace(leaf.Method[:min(len(leaf.Method), maxMethod)])
 		if parameter == "" && !icalendar.HasMethod(text) {
 			continue
@@ -141,11 +141,11 @@ func firstMethod(leaves []message.Calendar, rcptTo []string) (all []*icalendar.C
 	return nil, nil, false
 }
 
-// shape returns the fields of the top header that determine how a message without parts is decoded.
+// decodingFields returns the fields of the top header that determine how a message without parts is decoded.
 // Most signatures do not cover them; added to a signed text, they could turn it into a calendar
 // file.
-func shape(doc *message.Document, leaf *message.Calendar) (names []string) {
-	if !leaf.Root {
+func decodingFields(doc *message.ParsedMessage, leaf *message.CalendarCandidate) (names []string) {
+	if !leaf.IsRoot {
 		return nil
 	}
 	for _, name := range [...]string{"Content-Transfer-Encoding", "Content-Disposition"} {
@@ -163,7 +163,7 @@ func ownOf(rcptTo []string) func(string) bool {
 		own[address.WithoutTag(rcpt)] = true
 	}
 	return func(other string) bool {
-		canonical, ok := address.Inbox(other)
+		canonical, ok := address.CanonicalInbox(other)
 		return ok && own[address.WithoutTag(canonical)]
 	}
 }

@@ -40,7 +40,7 @@ func multi(leaves ...string) []byte {
 }
 
 // first is the first thing that a message says about a meeting; nil: nothing.
-func first(m *ingest.Mail) *calendar.Invitation {
+func first(m *ingest.IncomingMessage) *calendar.Invitation {
 	if len(m.Invitations) == 0 {
 		return nil
 	}
@@ -123,19 +123,19 @@ func TestWhichPartIsTheInvitation(t *testing.T) {
 		{"a task", multi(leaf(typed, strings.ReplaceAll(file("REQUEST", "a"), "VEVENT", "VTODO"))), "", false},
 		{"the eleventh file", multi(append(slices.Repeat([]string{leaf("Content-Type: text/calendar", file("", "a"))}, 10), leaf(typed, file("REQUEST", "a")))...), "", false},
 	} {
-		m := ingest.Read(envelope, c.mail)
+		m := ingest.ParseMessage(envelope, c.mail)
 		got := ""
 		if inv := first(&m); inv != nil {
 			got = inv.Method + " " + inv.Event.Title
 		}
-		if got != c.want || m.Content.Doc.Degraded != c.cut {
-			t.Errorf("%s: %q, degraded %v", c.name, got, m.Content.Doc.Degraded)
+		if got != c.want || m.Content.Doc.IsDegraded != c.cut {
+			t.Errorf("%s: %q, degraded %v", c.name, got, m.Content.Doc.IsDegraded)
 		}
-		if cmd := m.For("a@inbox.localhost"); !slices.Equal(cmd.Invitations, m.Invitations) {
+		if cmd := m.ReceiveFor("a@inbox.localhost"); !slices.Equal(cmd.Invitations, m.Invitations) {
 			t.Errorf("%s: the command carries %v", c.name, cmd.Invitations)
 		}
-		if again := ingest.Reread(&inbox.Content{Unread: true}, c.mail); again.Doc.Degraded != c.cut {
-			t.Errorf("%s: read again, degraded %v", c.name, again.Doc.Degraded)
+		if again := ingest.RereadContent(&inbox.Content{DocumentOmitted: true}, c.mail); again.Doc.IsDegraded != c.cut {
+			t.Errorf("%s: read again, degraded %v", c.name, again.Doc.IsDegraded)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func TestSeveralMeetings(t *testing.T) {
 	}
 	broken := strings.Replace(three, "DTSTART:20260410T100000Z\r\nSUMMARY:Leg 3", "DTSTART:soon\r\nSUMMARY:Leg 3", 1)
 	for text, want := range map[string]string{three: "[Leg 2 Leg 3 Leg 4] false", broken: "[Leg 2 Leg 4] true"} {
-		m := ingest.Read(ingest.Envelope{RcptTo: envelope.RcptTo, Verdict: vouched("corp.test", "From")}, multi(leaf(typed, text)))
+		m := ingest.ParseMessage(ingest.Envelope{RcptTo: envelope.RcptTo, Verdict: vouched("corp.test", "From")}, multi(leaf(typed, text)))
 		var titles []string
 		for _, inv := range m.Invitations {
 			titles = append(titles, inv.Event.Title)
@@ -159,7 +159,7 @@ func TestSeveralMeetings(t *testing.T) {
 				t.Errorf("%s is from %q, signed %v", inv.Event.Title, inv.From, inv.FromSigned)
 			}
 		}
-		if got := fmt.Sprint(titles, m.Content.Doc.Degraded); got != want {
+		if got := fmt.Sprint(titles, m.Content.Doc.IsDegraded); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
@@ -180,11 +180,11 @@ func TestJoinLinks(t *testing.T) {
 		"URL:ftp://x.test/e": " [https://a.test/1]",
 	} {
 		raw := multi(body, leaf(typed, file("REQUEST", "a", line)))
-		m := ingest.Read(envelope, raw)
+		m := ingest.ParseMessage(envelope, raw)
 		if got := fmt.Sprint(m.Invitations[0].Event.JoinURL, " ", m.Content.Doc.Links); got != want {
 			t.Errorf("%s: %s, want %s", line, got, want)
 		}
-		if again := ingest.Reread(&inbox.Content{Unread: true, Calendar: &calendar.Said{}}, raw).Doc.Links; !slices.Equal(again, m.Content.Doc.Links) {
+		if again := ingest.RereadContent(&inbox.Content{DocumentOmitted: true, Calendar: &calendar.MessageEvent{}}, raw).Doc.Links; !slices.Equal(again, m.Content.Doc.Links) {
 			t.Errorf("%s: read again %v", line, again)
 		}
 	}
@@ -206,7 +206,7 @@ func TestSignedTo(t *testing.T) {
 	} {
 		raw := bytes.Replace(multi(leaf(typed, file("REPLY", "a"))), []byte("MIME-Version"), []byte(row.header+"\r\nMIME-Version"), 1)
 		env := ingest.Envelope{RcptTo: []string{"a@inbox.localhost", "b@inbox.localhost"}, Verdict: vouched("corp.test", append(row.signed, "From")...)}
-		m := ingest.Read(env, raw)
+		m := ingest.ParseMessage(env, raw)
 		if got := fmt.Sprint(m.Invitations[0].SignedTo); got != row.want {
 			t.Errorf("%s: %s, want %s", row.header, got, row.want)
 		}
@@ -246,11 +246,11 @@ func TestWhoInvites(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		header string
-		signed ingest.Verdict
+		signed ingest.AuthVerdict
 		want   string // From and Sender, in brackets if signed
 	}{
 		{"signed", from, vouched("corp.test", usual...), "[ada@corp.test] "},
-		{"nobody asked", from, ingest.Verdict{}, "ada@corp.test "},
+		{"nobody asked", from, ingest.AuthVerdict{}, "ada@corp.test "},
 		{"another domain", from, vouched("evil.test", usual...), "ada@corp.test "},
 		{"From not covered", from, vouched("corp.test", "Content-Type", "MIME-Version"), "ada@corp.test "},
 		{"Content-Type not covered", from, vouched("corp.test", "From", "MIME-Version"), "ada@corp.test "},
@@ -277,7 +277,7 @@ func TestWhoInvites(t *testing.T) {
 		{"by one that is", from + "Content-Disposition: inline; filename=a.ics\r\n", vouched("corp.test", append(usual, "Content-Disposition")...), "[ada@corp.test] "},
 		{"made readable by a field that is not signed", from + "Content-Transfer-Encoding: 8bit\r\n", vouched("corp.test", usual...), "ada@corp.test "},
 	} {
-		m := ingest.Read(ingest.Envelope{RcptTo: envelope.RcptTo, Verdict: c.signed}, []byte(c.header+body))
+		m := ingest.ParseMessage(ingest.Envelope{RcptTo: envelope.RcptTo, Verdict: c.signed}, []byte(c.header+body))
 		inv := first(&m)
 		if inv == nil {
 			if c.name != "a header beyond what is read" { // whose type is also beyond the limit
@@ -291,8 +291,8 @@ func TestWhoInvites(t *testing.T) {
 			}
 			return s
 		}
-		if got := bracket(inv.From, inv.FromSigned) + " " + bracket(inv.Sender, inv.SenderSigned); got != c.want || inv.Mail != "m1@corp.test" {
-			t.Errorf("%s: %q of %q", c.name, got, inv.Mail)
+		if got := bracket(inv.From, inv.FromSigned) + " " + bracket(inv.Sender, inv.SenderSigned); got != c.want || inv.MessageID != "m1@corp.test" {
+			t.Errorf("%s: %q of %q", c.name, got, inv.MessageID)
 		}
 	}
 }
@@ -305,7 +305,7 @@ func TestOwnLinesStay(t *testing.T) {
 	}
 	lines = append(lines, "ATTENDEE:MAILTO:A+tag@INBOX.localhost", "ATTENDEE:mailto:b@inbox.localhost", "ATTENDEE:mailto:c@inbox.localhost")
 	env := ingest.Envelope{RcptTo: []string{"a@inbox.localhost", "b+other@inbox.localhost"}}
-	got := ingest.Read(env, multi(leaf(typed, file("REQUEST", "a", lines...)))).Invitations[0].Event.Attendees
+	got := ingest.ParseMessage(env, multi(leaf(typed, file("REQUEST", "a", lines...)))).Invitations[0].Event.Attendees
 	if len(got) != 502 || got[500].Email != "A+tag@INBOX.localhost" || got[501].Email != "b@inbox.localhost" {
 		t.Errorf("%d attendees, the last %+v", len(got), got[len(got)-1])
 	}
@@ -315,16 +315,16 @@ func TestOwnLinesStay(t *testing.T) {
 func TestLittleIsHeld(t *testing.T) {
 	pad := strings.Repeat(" ", 250<<10)
 	raw := multi(leaf(typed, file("REQUEST", strings.Repeat("a", 250<<10), "LOCATION:"+strings.Repeat("b", 250<<10), "RRULE:FREQ=DAILY"+pad)))
-	held := make([]*ingest.Mail, 64)
+	held := make([]*ingest.IncomingMessage, 64)
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for i := range held {
-		m := ingest.Read(envelope, raw)
+		m := ingest.ParseMessage(envelope, raw)
 		if m.Invitations[0].Event.Recurrence.Rule != "FREQ=DAILY" {
 			t.Fatalf("%+v", m.Invitations[0].Event.Recurrence)
 		}
-		held[i] = &ingest.Mail{Invitations: m.Invitations}
+		held[i] = &ingest.IncomingMessage{Invitations: m.Invitations}
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -354,7 +354,7 @@ func TestHostileFilesInMails(t *testing.T) {
 		"three without a METHOD": multi(slices.Repeat([]string{leaf("Content-Type: text/calendar", none)}, 3)...),
 	} {
 		t.Run(name, func(t *testing.T) {
-			took := budget.AtMost(t, budget.Of{CPU: 100 * time.Millisecond, Bytes: 32 << 20}, func() { ingest.Read(envelope, raw) })
+			took := budget.AtMost(t, budget.Of{CPU: 100 * time.Millisecond, Bytes: 32 << 20}, func() { ingest.ParseMessage(envelope, raw) })
 			t.Logf("%v, %d KiB", took.CPU, took.Bytes>>10)
 		})
 	}
@@ -371,10 +371,10 @@ func FuzzInvitation(f *testing.F) {
 	} {
 		f.Add(raw)
 	}
-	env := ingest.Envelope{RcptTo: []string{"a@inbox.localhost"}, Verdict: ingest.Verdict{Vouches: func(string, ...string) bool { return true }}}
+	env := ingest.Envelope{RcptTo: []string{"a@inbox.localhost"}, Verdict: ingest.AuthVerdict{SignsFor: func(string, ...string) bool { return true }}}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		m := ingest.Read(env, raw)
-		if again := ingest.Reread(&inbox.Content{}, raw).Doc.Degraded; again != m.Content.Doc.Degraded {
+		m := ingest.ParseMessage(env, raw)
+		if again := ingest.RereadContent(&inbox.Content{}, raw).Doc.IsDegraded; again != m.Content.Doc.IsDegraded {
 			t.Errorf("degraded: %v, read again %v", !again, again)
 		}
 		inv := first(&m)
@@ -401,7 +401,7 @@ func BenchmarkReadInvitation(b *testing.B) {
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()
 			for b.Loop() {
-				ingest.Read(envelope, raw)
+				ingest.ParseMessage(envelope, raw)
 			}
 		})
 	}
@@ -411,9 +411,9 @@ func BenchmarkReadInvitation(b *testing.B) {
 // this node.
 func TestLocalMails(t *testing.T) {
 	for helo, want := range map[string]bool{"": true, "unknown": false, "mx.corp.test": false} {
-		got := ingest.Read(ingest.Envelope{Helo: helo}, multi(leaf(typed, file("REPLY", "a")))).Invitations[0]
-		if got.Local != want {
-			t.Errorf("HELO %q: local %v", helo, got.Local)
+		got := ingest.ParseMessage(ingest.Envelope{Helo: helo}, multi(leaf(typed, file("REPLY", "a")))).Invitations[0]
+		if got.IsLocal != want {
+			t.Errorf("HELO %q: local %v", helo, got.IsLocal)
 		}
 	}
 }

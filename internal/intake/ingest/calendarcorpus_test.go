@@ -63,7 +63,7 @@ func TestCorpusMails(t *testing.T) {
 	var invited int
 	book := calendarOf(now)
 	for _, name := range others {
-		var m *ingest.Mail
+		var m *ingest.IncomingMessage
 		if book, m = merge(t, book, name, now, nil); first(m) != nil {
 			invited++
 		}
@@ -74,8 +74,8 @@ func TestCorpusMails(t *testing.T) {
 	book = calendarOf(now)
 	for i, name := range told {
 		var got string
-		book, _ = merge(t, book, name, now, func(inv *calendar.Invitation, m calendar.Merged) {
-			got = inv.Method + " " + string(m.Said.Action) + " " + string(rune('0'+m.Said.Meeting.ID)) + " " + m.Event
+		book, _ = merge(t, book, name, now, func(inv *calendar.Invitation, m calendar.MergeResult) {
+			got = inv.Method + " " + string(m.MessageEvent.Action) + " " + string(rune('0'+m.MessageEvent.Meeting.ID)) + " " + m.PublicEvent
 		})
 		if got != series[i] {
 			t.Errorf("%s: %q, want %q", filepath.Base(name), got, series[i])
@@ -87,36 +87,36 @@ func TestCorpusMails(t *testing.T) {
 // calendarOf is the calendar of the agent, with the meeting that the answers of the series belong
 // to.
 func calendarOf(now time.Time) (b *calendar.Book) {
-	return b.With(&calendar.Meeting{ID: 1, Source: calendar.Outbound, Event: icalendar.Event{
-		UID: "out-1@inbox.example", Title: "Our own meeting", Status: icalendar.Confirmed, Start: now, End: now.Add(time.Hour),
-		Organizer: &icalendar.Person{Email: agent}, Attendees: []calendar.Attendee{{Person: icalendar.Person{Email: bea}, Status: icalendar.NeedsAction}},
+	return b.WithMeeting(&calendar.Meeting{ID: 1, Source: calendar.SourceOutbound, Event: icalendar.Event{
+		UID: "out-1@inbox.example", Title: "Our own meeting", Status: icalendar.StatusConfirmed, Start: now, End: now.Add(time.Hour),
+		Organizer: &icalendar.Person{Email: agent}, Attendees: []calendar.Attendee{{Person: icalendar.Person{Email: bea}, ParticipationStatus: icalendar.NeedsAction}},
 	}}, 1)
 }
 
 // merge receives one message, signed by its sender's domain.
-func merge(t *testing.T, b *calendar.Book, name string, now time.Time, tell func(*calendar.Invitation, calendar.Merged)) (*calendar.Book, *ingest.Mail) {
+func merge(t *testing.T, b *calendar.Book, name string, now time.Time, tell func(*calendar.Invitation, calendar.MergeResult)) (*calendar.Book, *ingest.IncomingMessage) {
 	t.Helper()
 	raw, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	raw = bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
-	all := ingest.Verdict{Vouches: func(string, ...string) bool { return true }}
-	m := ingest.Read(ingest.Envelope{RcptTo: []string{agent}, Verdict: all}, raw)
-	if ingest.Reread(&inbox.Content{}, raw).Doc.Degraded != m.Content.Doc.Degraded {
+	all := ingest.AuthVerdict{SignsFor: func(string, ...string) bool { return true }}
+	m := ingest.ParseMessage(ingest.Envelope{RcptTo: []string{agent}, Verdict: all}, raw)
+	if ingest.RereadContent(&inbox.Content{}, raw).Doc.IsDegraded != m.Content.Doc.IsDegraded {
 		t.Errorf("%s: read again it is degraded, or no longer", name)
 	}
 	if first(&m) == nil {
 		return b, &m
 	}
-	merged := calendar.Merge(b, first(&m), agent, now)
+	merged := calendar.MergeMessage(b, first(&m), agent, now)
 	if next := merged.Meeting; next != nil {
 		if next.ID == 0 {
 			next.ID = b.Meetings[len(b.Meetings)-1].ID + 1
-			merged.Said.Meeting.ID = next.ID
+			merged.MessageEvent.Meeting.ID = next.ID
 		}
 		next.Occurrences(now, now.AddDate(1, 0, 0))
-		b = b.With(next, 1)
+		b = b.WithMeeting(next, 1)
 	}
 	if tell != nil {
 		tell(first(&m), merged)
@@ -126,30 +126,30 @@ func merge(t *testing.T, b *calendar.Book, name string, now time.Time, tell func
 
 func checkSeries(t *testing.T, b *calendar.Book) {
 	t.Helper()
-	if got := b.Meeting(1).Attendees[0].Status; got != icalendar.Accepted {
+	if got := b.Meeting(1).Attendees[0].ParticipationStatus; got != icalendar.StatusAccepted {
 		t.Errorf("the guest's answer: %s", got)
 	}
 	review := b.Meeting(2)
-	if review.Status != icalendar.Cancelled || review.Sequence != 2 || !review.Signed || review.Mail != "imip45@corp.example" {
+	if review.Status != icalendar.StatusCancelled || review.Sequence != 2 || !review.MailboxAuthenticated || review.FirstMessageID != "imip45@corp.example" {
 		t.Errorf("the review: %+v", review)
 	}
 	standup := b.Meeting(3)
 	overrides := standup.Recurrence.Overrides
-	if len(overrides) != 2 || overrides[0].Title != "Standup (late)" || overrides[1].Status != icalendar.Cancelled || standup.MyStatus != icalendar.NeedsAction {
+	if len(overrides) != 2 || overrides[0].Title != "Standup (late)" || overrides[1].Status != icalendar.StatusCancelled || standup.MyStatus != icalendar.NeedsAction {
 		t.Errorf("the standup: %+v", standup)
 	}
 	for id, want := range map[int64]string{
 		2: "2026-04-11T12:30:00Z Europe/Berlin", 3: "2026-04-07T07:00:00Z Europe/Berlin", 8: "2026-07-01T17:00:00Z UTC",
 	} {
 		m := b.Meeting(id)
-		if got := m.Start.UTC().Format(time.RFC3339) + " " + strings.TrimSpace(m.Zone.Name); got != want {
+		if got := m.Start.UTC().Format(time.RFC3339) + " " + strings.TrimSpace(m.TimeZone.Name); got != want {
 			t.Errorf("%s: %s, want %s", m.Title, got, want)
 		}
 	}
 	if !b.Meeting(4).AllDay || b.Meeting(4).End.Sub(b.Meeting(4).Start) != 72*time.Hour {
 		t.Errorf("three days: %v to %v", b.Meeting(4).Start, b.Meeting(4).End)
 	}
-	if !b.Meeting(8).Published || b.Meeting(8).MyStatus != "" {
+	if !b.Meeting(8).IsPublished || b.Meeting(8).MyStatus != "" {
 		t.Errorf("the talk: %+v", b.Meeting(8))
 	}
 }

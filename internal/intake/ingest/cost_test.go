@@ -39,7 +39,7 @@ func TestLargestMails(t *testing.T) {
 			raw := []byte(mail)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			m := ingest.Read(envelope, raw)
+			m := ingest.ParseMessage(envelope, raw)
 			runtime.ReadMemStats(&after)
 			if used := after.TotalAlloc - before.TotalAlloc; used > maxAllocated {
 				t.Errorf("%d MB of mail took %d MB", len(raw)>>20, used>>20)

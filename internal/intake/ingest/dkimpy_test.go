@@ -118,7 +118,7 @@ func TestSignedByDkimpy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := mailauth.Record(key.Public())
+	record, err := mailauth.KeyRecord(key.Public())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestSignedByDkimpy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), testtools.Program(t, "python3"), "-c", dkimpyScript)
+	cmd := exec.CommandContext(t.Context(), testtools.ProgramPath(t, "python3"), "-c", dkimpyScript)
 	cmd.Stdin = bytes.NewReader(in)
 	out, err := cmd.Output()
 	if err != nil {
@@ -147,13 +147,13 @@ func TestSignedByDkimpy(t *testing.T) {
 	if err := json.Unmarshal(out, &signatures); err != nil || len(signatures) != len(rows) {
 		t.Fatalf("%v: %s", err, out)
 	}
-	judge := ingest.Judge{Server: "inbox.test", DNS: dns, Now: time.Now}
+	judge := ingest.MessageAuthenticator{AuthServID: "inbox.test", DNS: dns, Now: time.Now}
 	for i, row := range rows {
 		mail := append(signatures[i], row.sign.Raw...)
 		if row.then != nil {
 			mail = row.then(mail)
 		}
-		env := ingest.Envelope{RcptTo: envelope.RcptTo, Helo: "mx.corp.test", MailFrom: "ada@corp.test", Judge: judge.Verdict}
+		env := ingest.Envelope{RcptTo: envelope.RcptTo, Helo: "mx.corp.test", MailFrom: "ada@corp.test", DetermineVerdict: judge.VerdictFor}
 		m := ingest.ReadScanned(t.Context(), nil, env, mail)
 		inv := first(&m)
 		if inv == nil {

@@ -16,15 +16,15 @@ import (
 func TestFailpointParserPanics(t *testing.T) {
 	env := ingest.Envelope{MailFrom: "s@shop.test", RcptTo: []string{"a@x.test", "b@x.test"}}
 	poisoned := wire("From: other@shop.test", "X-Failpoint: parser-panic", "Subject: Your code is 482913", "", "Your code is 482913")
-	m := ingest.Read(env, poisoned)
-	if !m.Content.Doc.Degraded || m.Content.OTP.Code != "" || m.Subject != "" || m.From != (message.Mailbox{Email: "s@shop.test"}) {
+	m := ingest.ParseMessage(env, poisoned)
+	if !m.Content.Doc.IsDegraded || m.Content.OTP.Code != "" || m.Subject != "" || m.From != (message.Mailbox{Email: "s@shop.test"}) {
 		t.Errorf("read as %+v", m)
 	}
-	if cmd := m.For("a@x.test"); !bytes.Equal(cmd.Raw, poisoned) || cmd.Content == nil || cmd.Digest == (inbox.Digest{}) {
+	if cmd := m.ReceiveFor("a@x.test"); !bytes.Equal(cmd.Raw, poisoned) || cmd.Content == nil || cmd.Digest == (inbox.MessageDigest{}) {
 		t.Errorf("delivered as %+v", cmd)
 	}
-	next := ingest.Read(env, wire("From: other@shop.test", "Subject: Your code is 482913", "", "Your code is 482913"))
-	if next.Content.Doc.Degraded || next.Content.OTP.Code != "482913" || next.From.Email != "other@shop.test" {
+	next := ingest.ParseMessage(env, wire("From: other@shop.test", "Subject: Your code is 482913", "", "Your code is 482913"))
+	if next.Content.Doc.IsDegraded || next.Content.OTP.Code != "482913" || next.From.Email != "other@shop.test" {
 		t.Errorf("the next mail is read as %+v", next)
 	}
 }

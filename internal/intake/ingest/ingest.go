@@ -32,55 +32,55 @@ type Envelope struct {
 	// TraceLen is how many bytes at the top of the message are this node's own trace fields. They
 	// differ each time the message is offered.
 	TraceLen int
-	Verdict  Verdict
-	// Judge determines the verdict on the message of this envelope, within a few seconds; nil if
+	Verdict  AuthVerdict
+	// DetermineVerdict determines the verdict on the message of this envelope, within a few seconds; nil if
 	// there is nothing to check.
-	Judge func(ctx context.Context, env Envelope, raw []byte) Verdict
-	// Sealed means that the message is stored only encrypted: no code, links or invitation are
+	DetermineVerdict func(ctx context.Context, env Envelope, raw []byte) AuthVerdict
+	// StoredEncrypted means that the message is stored only encrypted: no code, links or invitation are
 	// searched for.
-	Sealed bool
-	// Stored is called for each inbox that stored the message, with its id there; nil: not needed.
-	Stored func(inbox string, id int64)
-	// Shared is for the recipients of several envelopes with the same bytes; nil: only the
+	StoredEncrypted bool
+	// OnStored is called for each inbox that stored the message, with its id there; nil: not needed.
+	OnStored func(inbox string, id int64)
+	// SharedStorage is for the recipients of several envelopes with the same bytes; nil: only the
 	// recipients of this one share them.
-	Shared *inbox.Shared
+	SharedStorage *inbox.SharedStorage
 }
 
-// Mail is one message, parsed once for all its recipients.
-type Mail struct {
+// IncomingMessage is one message, parsed once for all its recipients.
+type IncomingMessage struct {
 	From    message.Mailbox
 	Subject string
 	Content *inbox.Content
 	Raw     []byte
-	Digest  inbox.Digest // zero for a single recipient
+	Digest  inbox.MessageDigest // zero for a single recipient
 	// Invitations are what the message says about meetings, in the order of its file.
 	Invitations []*calendar.Invitation
-	// Stored is that of the envelope.
-	Stored func(inbox string, id int64)
+	// OnStored is that of the envelope.
+	OnStored func(inbox string, id int64)
 
-	mailFrom string
-	traceLen int
-	shared   *inbox.Shared // nil for a single recipient
+	mailFrom      string
+	traceLen      int
+	sharedStorage *inbox.SharedStorage // nil for a single recipient
 }
 
-// Read parses raw. It always succeeds: if something is invalid, the document is marked as degraded.
-func Read(env Envelope, raw []byte) Mail {
+// ParseMessage parses raw. It always succeeds: if something is invalid, the document is marked as degraded.
+func ParseMessage(env Envelope, raw []byte) IncomingMessage {
 	var content *inbox.Content
 	var invited []*calendar.Invitation
-	if env.Sealed {
-		content = facts(env, raw)
+	if env.StoredEncrypted {
+		content = extractFacts(env, raw)
 	} else {
-		content, invited = read(env, raw)
+		content, invited = readContent(env, raw)
 	}
-	m := Mail{Content: content, Raw: raw, Invitations: invited, Stored: env.Stored, mailFrom: env.MailFrom, traceLen: env.TraceLen, shared: env.Shared}
+	m := IncomingMessage{Content: content, Raw: raw, Invitations: invited, OnStored: env.OnStored, mailFrom: env.MailFrom, traceLen: env.TraceLen, sharedStorage: env.SharedStorage}
 	// Lists keep these strings longer than the document, whose header strings share one block.
-	m.Subject, m.From = own(content.Doc.Subject, content.Doc.From)
+	m.Subject, m.From = copyStrings(content.Doc.Subject, content.Doc.From)
 	if m.From.Email == "" {
 		m.From.Email = strings.ToValidUTF8(env.MailFrom, "\uFFFD")
 	}
 	if len(env.RcptTo) > 1 {
 		m.Digest = inbox.DigestOf(env.MailFrom, env.RcptTo, raw[env.TraceLen:])
-		m.shared = cmp.Or(m.shared, new(inbox.Shared))
+		m.sharedStorage = cmp.Or(m.sharedStorage, new(inbox.SharedStorage))
 	}
 	return m
 }
@@ -102,112 +102,112 @@ func Untraced(raw []byte) (mailFrom string, sent []byte, ok bool) {
 	return mailFrom, rest, true
 }
 
-// own copies subject and from into one new block of memory.
-func own(subject string, from message.Mailbox) (string, message.Mailbox) {
+// copyStrings copies subject and from into one new block of memory.
+func copyStrings(subject string, from message.Mailbox) (string, message.Mailbox) {
 	all := strings.Join([]string{subject, from.Email, from.Name}, "")
 	email := all[len(subject):][:len(from.Email)]
 	return all[:len(subject)], message.Mailbox{Email: email, Name: all[len(subject)+len(email):]}
 }
 
-// For is the command that delivers the message to one inbox, whose recipients are rcpts.
-func (m Mail) For(rcpts ...string) inbox.Receive {
+// ReceiveFor is the command that delivers the message to one inbox, whose recipients are rcpts.
+func (m IncomingMessage) ReceiveFor(rcpts ...string) inbox.Receive {
 	return inbox.Receive{
-		From: m.From, EnvelopeTo: rcpts[0], Named: several(rcpts), Subject: m.Subject, Content: m.Content,
+		From: m.From, EnvelopeTo: rcpts[0], NamedRecipients: copySeveral(rcpts), Subject: m.Subject, Content: m.Content,
 		Raw: m.Raw, TraceLen: m.traceLen, MailFrom: m.mailFrom, Digest: m.Digest,
-		Shared: m.shared, Invitations: m.Invitations,
+		SharedStorage: m.sharedStorage, Invitations: m.Invitations,
 	}
 }
 
-// several is a copy of more than one recipient; nil for one.
-func several(rcpts []string) []string {
+// copySeveral is a copy of more than one recipient; nil for one.
+func copySeveral(rcpts []string) []string {
 	if len(rcpts) < 2 {
 		return nil
 	}
 	return slices.Clone(rcpts)
 }
 
-func read(env Envelope, raw []byte) (*inbox.Content, []*calendar.Invitation) {
+func readContent(env Envelope, raw []byte) (*inbox.Content, []*calendar.Invitation) {
 	content := &inbox.Content{Auth: env.Verdict.Auth}
-	var view html.View
-	var calendars []message.Calendar
-	if !survive(raw, func() {
+	var view html.RenderedView
+	var calendars []message.CalendarCandidate
+	if !survivesPanic(raw, func() {
 		failpoint(raw)
 		view, calendars = message.ParseView(&content.Doc, raw)
 	}) {
-		content.Doc, calendars = message.Document{Degraded: true}, nil // not a partial document
+		content.Doc, calendars = message.ParsedMessage{IsDegraded: true}, nil // not a partial document
 	}
-	survive(raw, func() { content.OTP = code(raw, &content.Doc, &view, env.Verdict) })
-	invited := invitations(env, raw, &content.Doc, calendars)
+	survivesPanic(raw, func() { content.OTP = findCode(raw, &content.Doc, &view, env.Verdict) })
+	invited := readInvitations(env, raw, &content.Doc, calendars)
 	showAuth(&content.Doc, &content.Auth)
 	return content, invited
 }
 
-// Reread is the content of a message of which only kept was stored in addition to its raw bytes.
-func Reread(kept *inbox.Content, raw []byte) *inbox.Content {
+// RereadContent is the content of a message of which only kept was stored in addition to its raw bytes.
+func RereadContent(kept *inbox.Content, raw []byte) *inbox.Content {
 	content := *kept
-	content.Doc, content.Unread = document(raw), false
+	content.Doc, content.DocumentOmitted = parseDocument(raw), false
 	showAuth(&content.Doc, &content.Auth)
 	return &content
 }
 
-// document parses raw. If the parser panics, the document is empty and marked as degraded.
-func document(raw []byte) message.Document {
-	doc := message.Document{Degraded: true}
-	var calendars []message.Calendar
-	survive(raw, func() {
+// parseDocument parses raw. If the parser panics, the document is empty and marked as degraded.
+func parseDocument(raw []byte) message.ParsedMessage {
+	doc := message.ParsedMessage{IsDegraded: true}
+	var calendars []message.CalendarCandidate
+	survivesPanic(raw, func() {
 		failpoint(raw)
-		var read message.Document
+		var read message.ParsedMessage
 		calendars = message.ParseCalendars(&read, raw)
 		doc = read
 	})
-	invitations(Envelope{}, raw, &doc, calendars) // for the links and the mark that it may set
+	readInvitations(Envelope{}, raw, &doc, calendars) // for the links and the mark that it may set
 	return doc
 }
 
-// survive runs a part of parsing raw that may panic on strangers' bytes; false: it did.
-func survive(raw []byte, part func()) (survived bool) {
+// survivesPanic runs a part of parsing raw that may panic on strangers' bytes; false: it did.
+func survivesPanic(raw []byte, part func()) (survived bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.Error("message parser panicked, the message is stored unparsed", "size", len(raw), "err", fault.Panicked(p))
+			slog.Error("message parser panicked, the message is stored unparsed", "size", len(raw), "err", fault.DescribePanic(p))
 		}
 	}()
 	part()
 	return true
 }
 
-func code(raw []byte, doc *message.Document, view *html.View, verdict Verdict) inbox.OTP {
-	in := shown(doc, view)
-	in.Declared = declaredCodes(raw, doc, verdict)
-	r := otp.Find(in)
+func findCode(raw []byte, doc *message.ParsedMessage, view *html.RenderedView, verdict AuthVerdict) inbox.OTP {
+	in := codeInput(doc, view)
+	in.DeclaredCodes = declaredCodes(raw, doc, verdict)
+	r := otp.FindCode(in)
 	return inbox.OTP{
 		Code: r.Code, Confidence: r.Confidence, Source: string(r.Source), Origin: r.Origin,
 		Candidates: r.Candidates, VerificationLink: r.VerificationLink,
 	}
 }
 
-// Explain returns the candidates in the search for a message's code, and the minimum share of an
+// ExplainCode returns the candidates in the search for a message's code, and the minimum share of an
 // accepted one.
-func Explain(raw []byte) (all []otp.Explained, threshold float64) {
-	survive(raw, func() {
-		var doc message.Document
+func ExplainCode(raw []byte) (all []otp.ScoredCandidate, threshold float64) {
+	survivesPanic(raw, func() {
+		var doc message.ParsedMessage
 		view, _ := message.ParseView(&doc, raw)
-		all, threshold = otp.Explain(shown(&doc, &view))
+		all, threshold = otp.ExplainCandidates(codeInput(&doc, &view))
 	})
 	return all, threshold
 }
 
-// shown is the visible content of a message, as input of the search for its code.
-func shown(doc *message.Document, view *html.View) otp.Input {
-	in := otp.Input{Subject: doc.Subject, Visible: view.Visible, Preview: view.Preview, Alt: view.Alt, Links: doc.Links,
-		Answers: doc.InReplyTo != ""}
+// codeInput is the visible content of a message, as input of the search for its code.
+func codeInput(doc *message.ParsedMessage, view *html.RenderedView) otp.Input {
+	in := otp.Input{Subject: doc.Subject, VisibleText: view.VisibleText, PreviewText: view.PreviewText, AltTexts: view.AltTexts, Links: doc.Links,
+		IsReply: doc.InReplyTo != ""}
 	for _, a := range view.Anchors {
 		in.Anchors = append(in.Anchors, link.Anchor(a))
 	}
-	if len(view.Unseen) > 0 {
-		in.Links = slices.DeleteFunc(slices.Clone(in.Links), func(url string) bool { return slices.Contains(view.Unseen, url) })
+	if len(view.HiddenLinks) > 0 {
+		in.Links = slices.DeleteFunc(slices.Clone(in.Links), func(url string) bool { return slices.Contains(view.HiddenLinks, url) })
 	}
-	for _, span := range view.Indented {
-		in.Indented = append(in.Indented, quote.Span(span))
+	for _, span := range view.IndentedSpans {
+		in.IndentedSpans = append(in.IndentedSpans, quote.TextSpan(span))
 	}
 	if !doc.TextFromHTML {
 		in.Text = doc.Text

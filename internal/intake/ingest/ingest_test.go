@@ -97,14 +97,14 @@ func TestRead(t *testing.T) {
 		if env.RcptTo == nil {
 			env = envelope
 		}
-		m := ingest.Read(env, c.raw)
+		m := ingest.ParseMessage(env, c.raw)
 		if m.From != c.from || m.Subject != c.subject || m.Content.OTP.Code != c.code || m.Content.OTP.Source != c.source {
 			t.Errorf("%s: from %+v, subject %q, code %+v", c.name, m.From, m.Subject, m.Content.OTP)
 		}
-		if !strings.Contains(m.Content.Doc.Text, c.text) || m.Content.Doc.TextFromHTML != c.fromHTML || m.Content.Doc.Degraded {
+		if !strings.Contains(m.Content.Doc.Text, c.text) || m.Content.Doc.TextFromHTML != c.fromHTML || m.Content.Doc.IsDegraded {
 			t.Errorf("%s: document %+v", c.name, m.Content.Doc)
 		}
-		if !bytes.Equal(m.Raw, c.raw) || m.Digest != (inbox.Digest{}) {
+		if !bytes.Equal(m.Raw, c.raw) || m.Digest != (inbox.MessageDigest{}) {
 			t.Errorf("%s: the bytes changed, or a digest for one recipient: %x", c.name, m.Digest)
 		}
 	}
@@ -113,13 +113,13 @@ func TestRead(t *testing.T) {
 // TestFor delivers one parsed message to each recipient.
 func TestFor(t *testing.T) {
 	env := ingest.Envelope{MailFrom: "s@shop.test", RcptTo: []string{"a@inbox.localhost", "b+tag@inbox.localhost"}}
-	m := ingest.Read(env, wire("From: s@shop.test", "Subject: Your code is 482913", "", "Your code is 482913"))
+	m := ingest.ParseMessage(env, wire("From: s@shop.test", "Subject: Your code is 482913", "", "Your code is 482913"))
 	for _, rcpt := range env.RcptTo {
-		cmd := m.For(rcpt)
+		cmd := m.ReceiveFor(rcpt)
 		if cmd.EnvelopeTo != rcpt || cmd.Content != m.Content || cmd.From != m.From || cmd.Subject != m.Subject || &cmd.Raw[0] != &m.Raw[0] || cmd.Digest != m.Digest {
 			t.Errorf("%s: %+v", rcpt, cmd)
 		}
-		if cmd.Digest == (inbox.Digest{}) {
+		if cmd.Digest == (inbox.MessageDigest{}) {
 			t.Errorf("%s: no digest beside other recipients", rcpt)
 		}
 	}
@@ -129,11 +129,11 @@ func TestFor(t *testing.T) {
 // fields, and any other message has another.
 func TestDigest(t *testing.T) {
 	const trace, body = "Received: by inbox.localhost id 1\r\n", "Subject: x\r\n\r\nhello\r\n"
-	offer := func(from string, trace, body string, rcpts ...string) inbox.Digest {
-		return ingest.Read(ingest.Envelope{MailFrom: from, RcptTo: rcpts, TraceLen: len(trace)}, []byte(trace+body)).Digest
+	offer := func(from string, trace, body string, rcpts ...string) inbox.MessageDigest {
+		return ingest.ParseMessage(ingest.Envelope{MailFrom: from, RcptTo: rcpts, TraceLen: len(trace)}, []byte(trace+body)).Digest
 	}
 	first := offer("s@shop.test", trace, body, "a@x.test", "b@x.test")
-	for name, again := range map[string]inbox.Digest{
+	for name, again := range map[string]inbox.MessageDigest{
 		"the same":             offer("s@shop.test", trace, body, "a@x.test", "b@x.test"),
 		"another trace":        offer("s@shop.test", "Received: by inbox.localhost id 22\r\n", body, "a@x.test", "b@x.test"),
 		"no trace":             offer("s@shop.test", "", body, "a@x.test", "b@x.test"),
@@ -143,7 +143,7 @@ func TestDigest(t *testing.T) {
 			t.Errorf("%s: not recognised", name)
 		}
 	}
-	for name, other := range map[string]inbox.Digest{
+	for name, other := range map[string]inbox.MessageDigest{
 		"another sender":                offer("t@shop.test", trace, body, "a@x.test", "b@x.test"),
 		"the null sender":               offer("", trace, body, "a@x.test", "b@x.test"),
 		"another body":                  offer("s@shop.test", trace, body+"\r\n", "a@x.test", "b@x.test"),
@@ -153,7 +153,7 @@ func TestDigest(t *testing.T) {
 		"recipients run into the other": offer("s@shop.test", trace, body, `a@x.test" "b@x.test`, ""),
 		"a trace of the sender's":       offer("s@shop.test", "", trace+body, "a@x.test", "b@x.test"),
 	} {
-		if other == first || other == (inbox.Digest{}) {
+		if other == first || other == (inbox.MessageDigest{}) {
 			t.Errorf("%s: taken for the first", name)
 		}
 	}
@@ -162,7 +162,7 @@ func TestDigest(t *testing.T) {
 // TestDigestKeepsTheEnvelope checks that parsing does not reorder the caller's recipients.
 func TestDigestKeepsTheEnvelope(t *testing.T) {
 	env := ingest.Envelope{RcptTo: []string{"b@x.test", "a@x.test"}}
-	ingest.Read(env, wire("Subject: x", "", "hello"))
+	ingest.ParseMessage(env, wire("Subject: x", "", "hello"))
 	if env.RcptTo[0] != "b@x.test" {
 		t.Errorf("recipients are now %q", env.RcptTo)
 	}
@@ -171,7 +171,7 @@ func TestDigestKeepsTheEnvelope(t *testing.T) {
 // TestLinkByItsText checks that the text of a link counts if its URL is a click counter's.
 func TestLinkByItsText(t *testing.T) {
 	const link = "https://click.shop.test/ls/c?upn=u001.9f8e7d6c5b4a39281706"
-	m := ingest.Read(envelope, wire("From: a@shop.test", "Subject: Welcome", "MIME-Version: 1.0", "Content-Type: text/html", "",
+	m := ingest.ParseMessage(envelope, wire("From: a@shop.test", "Subject: Welcome", "MIME-Version: 1.0", "Content-Type: text/html", "",
 		`<a href="https://shop.test/">Shop</a><p><a href="`+link+`"><b>Confirm</b> my address</a></p><a href="`+link+`2">Unsubscribe</a>`))
 	if got := m.Content.OTP; got.VerificationLink != link || got.Code != "" {
 		t.Errorf("%+v", got)

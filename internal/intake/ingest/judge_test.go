@@ -43,20 +43,20 @@ func TestFromVerified(t *testing.T) {
 		"strict DMARC fails":   {map[string]string{spf: allow, "_dmarc.bank.example": "v=DMARC1; p=none; aspf=s"}, "mail.bank.example", false},
 		"DMARC is not known":   {map[string]string{spf: allow, "_dmarc.bank.example": "trouble"}, "bank.example", false},
 	} {
-		j := ingest.Judge{Server: "inbox.test", DNS: txtRecords{txt: c.txt}, Now: time.Now}
+		j := ingest.MessageAuthenticator{AuthServID: "inbox.test", DNS: txtRecords{txt: c.txt}, Now: time.Now}
 		env := ingest.Envelope{Helo: "mx.example", MailFrom: "a@bank.example", RemoteIP: netip.MustParseAddr("192.0.2.1")}
-		a := j.Verdict(t.Context(), env, []byte("From: a@"+c.from+"\r\n\r\nhello\r\n")).Auth
+		a := j.VerdictFor(t.Context(), env, []byte("From: a@"+c.from+"\r\n\r\nhello\r\n")).Auth
 		if a.FromVerified != c.want {
 			t.Errorf("%s: %+v", name, a)
 		}
-		two := j.Verdict(t.Context(), env, []byte("From: a@"+c.from+"\r\nFrom: b@bank.example\r\n\r\nhello\r\n")).Auth
+		two := j.VerdictFor(t.Context(), env, []byte("From: a@"+c.from+"\r\nFrom: b@bank.example\r\n\r\nhello\r\n")).Auth
 		if two.FromVerified {
 			t.Errorf("%s, two From fields: %+v", name, two)
 		}
 	}
 	for record, want := range map[string]bool{"v=DMARC1; p=reject": false, "trouble": true, "": true} {
-		j := ingest.Judge{Server: "inbox.test", DNS: txtRecords{txt: map[string]string{"_dmarc.inbox.test": record}}, Now: time.Now}
-		if a := j.Verdict(t.Context(), ingest.Envelope{}, []byte("From: a@inbox.test\r\n\r\nhello\r\n")).Auth; a.FromVerified != want {
+		j := ingest.MessageAuthenticator{AuthServID: "inbox.test", DNS: txtRecords{txt: map[string]string{"_dmarc.inbox.test": record}}, Now: time.Now}
+		if a := j.VerdictFor(t.Context(), ingest.Envelope{}, []byte("From: a@inbox.test\r\n\r\nhello\r\n")).Auth; a.FromVerified != want {
 			t.Errorf("an unsigned message of this node, record %q: %+v", record, a)
 		}
 	}
@@ -79,11 +79,11 @@ func (silence) LookupIPAddr(_ context.Context, name string) ([]net.IPAddr, error
 // TestVerdictOfLocalMail checks that a message that never left the node is judged as from this
 // server, although its envelope, which a scanner also sees, has no HELO.
 func TestVerdictOfLocalMail(t *testing.T) {
-	j := ingest.Judge{Server: "inbox.test", DNS: silence{}, Now: time.Now}
+	j := ingest.MessageAuthenticator{AuthServID: "inbox.test", DNS: silence{}, Now: time.Now}
 	raw := []byte("Received: here\r\nFrom: a@example.com\r\n\r\nhello\r\n")
 	for helo, want := range map[string]string{"": "inbox.test", "mx.example.com": "mx.example.com"} {
-		a := j.Verdict(t.Context(), ingest.Envelope{Helo: helo, TraceLen: len("Received: here\r\n")}, raw).Auth
-		if a.Server != "inbox.test" || !a.HELO || a.SPF.Domain != want || a.DMARC.Domain != "example.com" {
+		a := j.VerdictFor(t.Context(), ingest.Envelope{Helo: helo, TraceLen: len("Received: here\r\n")}, raw).Auth
+		if a.CheckingServer != "inbox.test" || !a.HELO || a.SPF.Domain != want || a.DMARC.Domain != "example.com" {
 			t.Errorf("HELO %q: %+v", helo, a)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // received is a message with an HTML part, a text part, or both.
-func received(subject, inReplyTo, text, markup string) Mail {
+func received(subject, inReplyTo, text, markup string) IncomingMessage {
 	header := "From: Ann <ann@x.example>\r\nTo: joe@inbox.example\r\nSubject: " + subject + "\r\nMIME-Version: 1.0\r\n"
 	if inReplyTo != "" {
 		header += "In-Reply-To: " + inReplyTo + "\r\n"
@@ -16,11 +16,11 @@ func received(subject, inReplyTo, text, markup string) Mail {
 	}
 	switch {
 	case markup == "":
-		return Read(Envelope{}, []byte(header+part("plain", text)))
+		return ParseMessage(Envelope{}, []byte(header+part("plain", text)))
 	case text == "":
-		return Read(Envelope{}, []byte(header+part("html", markup)))
+		return ParseMessage(Envelope{}, []byte(header+part("html", markup)))
 	}
-	return Read(Envelope{}, []byte(header+"Content-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\n"+part("plain", text)+"--b\r\n"+part("html", markup)+"--b--\r\n"))
+	return ParseMessage(Envelope{}, []byte(header+"Content-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\n"+part("plain", text)+"--b\r\n"+part("html", markup)+"--b--\r\n"))
 }
 
 // quotedMarkup is how mail programs quote %OLD% in HTML.
@@ -51,7 +51,7 @@ func TestQuotedMessages(t *testing.T) {
 	const text = "Thanks!\n\nShop wrote on 26.11.2026:\n> Your verification code is 111111\n> Verify your address: " + link + "\n"
 	for name, markup := range quotedMarkup {
 		markup = strings.ReplaceAll(markup, "%OLD%", old)
-		for kind, m := range map[string]Mail{
+		for kind, m := range map[string]IncomingMessage{
 			"HTML":         received("Re: Verify your address", "<1@shop.example>", "", markup),
 			"subject":      received("Re: Verify your address", "", "", markup),
 			"with a text":  received("Re: Verify your address", "<1@shop.example>", text, markup),
@@ -77,7 +77,7 @@ func TestQuotedMessages(t *testing.T) {
 func TestOwnMessages(t *testing.T) {
 	const link = "https://shop.example/verify?token=9f8e7d6c5b4a"
 	const code = `<div>Your verification code is 482913</div><p><a href="` + link + `">Verify your address</a></p>`
-	for name, m := range map[string]Mail{
+	for name, m := range map[string]IncomingMessage{
 		"all in a blockquote":            received("Your code", "", "", "<blockquote>"+code+"</blockquote>"),
 		"all of an answer":               received("Re: Your code", "<1@x.example>", "", "<blockquote>"+code+"</blockquote>"),
 		"a blockquote for a layout":      received("Your code", "", "", "<p>Hello Joe</p><blockquote>"+code+"</blockquote><p>Bye</p>"),
@@ -114,7 +114,7 @@ func TestHiddenText(t *testing.T) {
 			t.Errorf("%s, and seen: %+v", style, o)
 		}
 	}
-	for _, plain := range []Mail{received("Your code", "", "Your code is 482913", ""), received("Your code", "", "", "<p>Your code is 482913</p>"),
+	for _, plain := range []IncomingMessage{received("Your code", "", "Your code is 482913", ""), received("Your code", "", "", "<p>Your code is 482913</p>"),
 		received("Your code", "", "", "<div style='display:none;color:#fff'>Preview</div><p>Your code is 482913</p>")} {
 		if plain.Content.OTP.Code != "482913" || plain.Content.Doc.HiddenText {
 			t.Errorf("%+v, %v", plain.Content.OTP, plain.Content.Doc.HiddenText)

@@ -11,14 +11,14 @@ import (
 // Scanner judges messages by their content. It returns within a few seconds, nil if it has no
 // verdict. Afterwards it does not read raw any more.
 type Scanner interface {
-	Scan(ctx context.Context, env Envelope, raw []byte) *inbox.Spam
+	Scan(ctx context.Context, env Envelope, raw []byte) *inbox.SpamVerdict
 }
 
 // ReadScanned is Read with the scanner's verdict; a nil scanner gives none. The scan runs
 // concurrently with the judge, so that a message waits only for the slower of the two. The judge
 // and the parser, which costs little compared to the network, stay on this goroutine, so that most
 // messages need no handoff.
-func ReadScanned(ctx context.Context, scanner Scanner, env Envelope, raw []byte) Mail {
+func ReadScanned(ctx context.Context, scanner Scanner, env Envelope, raw []byte) IncomingMessage {
 	if scanner == nil {
 		return readJudged(ctx, env, raw)
 	}
@@ -28,24 +28,24 @@ func ReadScanned(ctx context.Context, scanner Scanner, env Envelope, raw []byte)
 	return m
 }
 
-func beginScan(ctx context.Context, scanner Scanner, env Envelope, raw []byte) <-chan *inbox.Spam {
-	verdict := make(chan *inbox.Spam, 1)
-	go func() { verdict <- scan(ctx, scanner, env, raw) }()
+func beginScan(ctx context.Context, scanner Scanner, env Envelope, raw []byte) <-chan *inbox.SpamVerdict {
+	verdict := make(chan *inbox.SpamVerdict, 1)
+	go func() { verdict <- scanSafely(ctx, scanner, env, raw) }()
 	return verdict
 }
 
-func readJudged(ctx context.Context, env Envelope, raw []byte) Mail {
-	if env.Judge != nil {
-		env.Verdict = env.Judge(ctx, env, raw)
+func readJudged(ctx context.Context, env Envelope, raw []byte) IncomingMessage {
+	if env.DetermineVerdict != nil {
+		env.Verdict = env.DetermineVerdict(ctx, env, raw)
 	}
-	return Read(env, raw)
+	return ParseMessage(env, raw)
 }
 
-// scan has no verdict if the scanner panics.
-func scan(ctx context.Context, scanner Scanner, env Envelope, raw []byte) (verdict *inbox.Spam) {
+// scanSafely has no verdict if the scanner panics.
+func scanSafely(ctx context.Context, scanner Scanner, env Envelope, raw []byte) (verdict *inbox.SpamVerdict) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.Error("spam scanner client panicked", "err", fault.Panicked(p))
+			slog.Error("spam scanner client panicked", "err", fault.DescribePanic(p))
 			verdict = nil
 		}
 	}()

@@ -9,9 +9,9 @@ import (
 )
 
 // scanner returns a verdict when its message may end.
-type scanner func(env ingest.Envelope, raw []byte) *inbox.Spam
+type scanner func(env ingest.Envelope, raw []byte) *inbox.SpamVerdict
 
-func (s scanner) Scan(_ context.Context, env ingest.Envelope, raw []byte) *inbox.Spam {
+func (s scanner) Scan(_ context.Context, env ingest.Envelope, raw []byte) *inbox.SpamVerdict {
 	return s(env, raw)
 }
 
@@ -25,8 +25,8 @@ func TestReadScanned(t *testing.T) {
 		}
 		return m.Content
 	}
-	verdict := &inbox.Spam{Score: 0, Required: 5}
-	got := read(scanner(func(env ingest.Envelope, b []byte) *inbox.Spam {
+	verdict := &inbox.SpamVerdict{Score: 0, RequiredScore: 5}
+	got := read(scanner(func(env ingest.Envelope, b []byte) *inbox.SpamVerdict {
 		if env.MailFrom != envelope.MailFrom || &b[0] != &raw[0] {
 			t.Errorf("scanned %+v, %d bytes", env, len(b))
 		}
@@ -35,10 +35,10 @@ func TestReadScanned(t *testing.T) {
 	if got.Spam != verdict {
 		t.Errorf("verdict %+v", got.Spam)
 	}
-	if read(nil).Spam != nil || read(scanner(func(ingest.Envelope, []byte) *inbox.Spam { return nil })).Spam != nil {
+	if read(nil).Spam != nil || read(scanner(func(ingest.Envelope, []byte) *inbox.SpamVerdict { return nil })).Spam != nil {
 		t.Error("a verdict out of nothing")
 	}
-	if read(scanner(func(ingest.Envelope, []byte) *inbox.Spam { panic("scanner") })).Spam != nil {
+	if read(scanner(func(ingest.Envelope, []byte) *inbox.SpamVerdict { panic("scanner") })).Spam != nil {
 		t.Error("a verdict out of a panic")
 	}
 }
@@ -48,17 +48,17 @@ func TestReadScanned(t *testing.T) {
 func TestJudgeAndScannerSideBySide(t *testing.T) {
 	scanning, judging := make(chan struct{}), make(chan struct{})
 	env := envelope
-	env.Judge = func(context.Context, ingest.Envelope, []byte) ingest.Verdict {
+	env.DetermineVerdict = func(context.Context, ingest.Envelope, []byte) ingest.AuthVerdict {
 		close(judging)
 		<-scanning
-		return ingest.Verdict{Auth: inbox.Auth{Server: "inbox.test"}}
+		return ingest.AuthVerdict{Auth: inbox.Auth{CheckingServer: "inbox.test"}}
 	}
-	m := ingest.ReadScanned(t.Context(), scanner(func(ingest.Envelope, []byte) *inbox.Spam {
+	m := ingest.ReadScanned(t.Context(), scanner(func(ingest.Envelope, []byte) *inbox.SpamVerdict {
 		close(scanning)
 		<-judging
-		return &inbox.Spam{Score: 1}
+		return &inbox.SpamVerdict{Score: 1}
 	}), env, wire("Subject: x", "", "x"))
-	if m.Content.Spam == nil || m.Content.Auth.Server != "inbox.test" || len(m.Content.Doc.Headers) != 2 {
+	if m.Content.Spam == nil || m.Content.Auth.CheckingServer != "inbox.test" || len(m.Content.Doc.Headers) != 2 {
 		t.Errorf("read as %+v", m.Content)
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"inboxd/internal/mail/sealed"
 )
 
-// Keyed makes a digest of another one that only this node can make.
-type Keyed func(inbox.Digest) (inbox.Digest, error)
+// DigestKeyer makes a digest of another one that only this node can make.
+type DigestKeyer func(inbox.MessageDigest) (inbox.MessageDigest, error)
 
 // SealedFor is For with the recipient's public key. The command contains only envelopes and the
 // unencrypted facts of an encrypted message, and shares no memory with the message. If it fails,
 // nothing is stored: a message that cannot be encrypted is refused.
-func (m Mail) SealedFor(rcpts []string, key sealed.Recipient, keyed Keyed) (inbox.Receive, error) {
-	digest, single := m.Digest, m.Digest == (inbox.Digest{})
+func (m IncomingMessage) SealedFor(rcpts []string, key sealed.RecipientKey, keyed DigestKeyer) (inbox.Receive, error) {
+	digest, single := m.Digest, m.Digest == (inbox.MessageDigest{})
 	if single {
 		digest = inbox.DigestOf(m.mailFrom, rcpts, m.Raw[m.traceLen:])
 	}
@@ -23,15 +23,15 @@ func (m Mail) SealedFor(rcpts []string, key sealed.Recipient, keyed Keyed) (inbo
 	if err != nil {
 		return inbox.Receive{}, err
 	}
-	mail, err := key.Mail(m.Raw)
+	mail, err := key.SealMessage(m.Raw)
 	if err != nil {
 		return inbox.Receive{}, err
 	}
 	cmd := inbox.Receive{
-		From: message.Mailbox{Email: strings.Clone(m.From.Email)}, EnvelopeTo: rcpts[0], Named: several(rcpts),
-		Content: &inbox.Content{Doc: sealed.Facts(&m.Content.Doc), Auth: m.Content.Auth, Spam: undescribed(m.Content.Spam)},
-		Raw:     mail.Envelope,
-		Sealed:  &inbox.Sealing{Size: int64(len(m.Raw)), Files: mail.Files, Repeat: repeat, Named: m.Content.Doc.MessageID != ""},
+		From: message.Mailbox{Email: strings.Clone(m.From.Email)}, EnvelopeTo: rcpts[0], NamedRecipients: copySeveral(rcpts),
+		Content:        &inbox.Content{Doc: sealed.UnencryptedFacts(&m.Content.Doc), Auth: m.Content.Auth, Spam: undescribed(m.Content.Spam)},
+		Raw:            mail.Envelope,
+		EncryptedParts: &inbox.EncryptedParts{PlainSize: int64(len(m.Raw)), EncryptedFiles: mail.Files, RepeatDigest: repeat, HasMessageID: m.Content.Doc.MessageID != ""},
 	}
 	if !single {
 		cmd.Digest = repeat
@@ -40,7 +40,7 @@ func (m Mail) SealedFor(rcpts []string, key sealed.Recipient, keyed Keyed) (inbo
 }
 
 // undescribed is a verdict without the descriptions of rules, which may quote the message.
-func undescribed(s *inbox.Spam) *inbox.Spam {
+func undescribed(s *inbox.SpamVerdict) *inbox.SpamVerdict {
 	if s == nil {
 		return nil
 	}
@@ -52,14 +52,14 @@ func undescribed(s *inbox.Spam) *inbox.Spam {
 	return &told
 }
 
-// facts extracts the facts of a message that may be stored unencrypted.
-func facts(env Envelope, raw []byte) *inbox.Content {
+// extractFacts extracts the facts of a message that may be stored unencrypted.
+func extractFacts(env Envelope, raw []byte) *inbox.Content {
 	content := &inbox.Content{Auth: env.Verdict.Auth}
-	if !survive(raw, func() {
+	if !survivesPanic(raw, func() {
 		failpoint(raw)
 		message.ParseFacts(&content.Doc, raw)
 	}) {
-		content.Doc = message.Document{Degraded: true}
+		content.Doc = message.ParsedMessage{IsDegraded: true}
 	}
 	return content
 }

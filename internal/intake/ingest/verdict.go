@@ -9,25 +9,25 @@ import (
 	"inboxd/internal/mail/otp"
 )
 
-// Verdict is the authentication result of a message, determined before it is parsed. The zero
+// AuthVerdict is the authentication result of a message, determined before it is parsed. The zero
 // Verdict: not checked, not authenticated.
-type Verdict struct {
+type AuthVerdict struct {
 	Auth inbox.Auth
-	// Vouches reports whether a DKIM signature authenticates the mailboxes of domain and signs
+	// SignsFor reports whether a DKIM signature authenticates the mailboxes of domain and signs
 	// every instance of the header fields in covered; nil: none does.
-	Vouches func(domain string, covered ...string) bool
+	SignsFor func(domain string, covered ...string) bool
 	// FromAligned means that DKIM or SPF passes for From's organizational domain. SPFVouches means
 	// that SPF passes for From's domain or an ancestor of it. Both are false unless there is
 	// exactly one From.
 	FromAligned, SPFVouches bool
-	// Unwanted means that From fails DMARC, and that its domain's policy is to quarantine or reject
+	// FailsDMARC means that From fails DMARC, and that its domain's policy is to quarantine or reject
 	// such messages.
-	Unwanted bool
+	FailsDMARC bool
 }
 
-// vouches is Vouches, also for the zero Verdict.
-func (v Verdict) vouches(domain string, covered []string) bool {
-	return domain != "" && v.Vouches != nil && v.Vouches(domain, covered...)
+// isSignedFor is Vouches, also for the zero Verdict.
+func (v AuthVerdict) isSignedFor(domain string, covered []string) bool {
+	return domain != "" && v.SignsFor != nil && v.SignsFor(domain, covered...)
 }
 
 const authResults = "Authentication-Results"
@@ -35,12 +35,12 @@ const authResults = "Authentication-Results"
 // showAuth puts this node's own Authentication-Results at the top of the header fields, and removes
 // those that claim to be its own, because nobody else may use its name (RFC 8601 section 5). The
 // raw message stays as received. doc was just parsed and is not shared yet.
-func showAuth(doc *message.Document, auth *inbox.Auth) {
-	if auth.Server == "" {
+func showAuth(doc *message.ParsedMessage, auth *inbox.Auth) {
+	if auth.CheckingServer == "" {
 		return
 	}
 	others := slices.DeleteFunc(doc.Headers, func(h message.Header) bool {
-		return strings.EqualFold(h.Name, authResults) && speaksFor(h.Value, auth.Server)
+		return strings.EqualFold(h.Name, authResults) && speaksFor(h.Value, auth.CheckingServer)
 	})
 	doc.Headers = slices.Insert(others, 0, message.Header{Name: authResults, Value: authText(auth)})
 }
@@ -84,19 +84,19 @@ func authservID(value string) string {
 func authText(a *inbox.Auth) string {
 	var b strings.Builder
 	b.Grow(192)
-	b.WriteString(a.Server)
+	b.WriteString(a.CheckingServer)
 	identity := "smtp.mailfrom"
 	if a.HELO {
 		identity = "smtp.helo"
 	}
-	writeResult(&b, "spf", a.SPF.Word, identity, a.SPF.Domain)
+	writeResult(&b, "spf", a.SPF.ResultKeyword, identity, a.SPF.Domain)
 	if len(a.Signatures) == 0 {
-		writeResult(&b, "dkim", a.DKIM.Word)
+		writeResult(&b, "dkim", a.DKIM.ResultKeyword)
 	}
 	for _, s := range a.Signatures {
 		writeResult(&b, "dkim", s.Word, "header.d", s.Domain, "header.s", s.Selector, "header.a", s.Algorithm)
 	}
-	writeResult(&b, "dmarc", a.DMARC.Word, "header.from", a.DMARC.Domain)
+	writeResult(&b, "dmarc", a.DMARC.ResultKeyword, "header.from", a.DMARC.Domain)
 	return b.String()
 }
 
@@ -119,9 +119,9 @@ func writeProperty(b *strings.Builder, before, name, value string) {
 // declaredCodes returns the values of header fields that declare a code. Each of the two counts
 // only if it occurs once, and if a signature that authenticates the named origin covers it
 // (specification, Codes; ADR 0097).
-func declaredCodes(raw []byte, doc *message.Document, v Verdict) (values []string) {
+func declaredCodes(raw []byte, doc *message.ParsedMessage, v AuthVerdict) (values []string) {
 	for _, name := range [...]string{"OTP-Token", "One-Time-Code"} {
-		if list := doc.HeaderValues(name); len(list) == 1 && v.vouches(otp.Origin(list[0]), append(mustCover(raw), name)) {
+		if list := doc.HeaderValues(name); len(list) == 1 && v.isSignedFor(otp.DeclaredOrigin(list[0]), append(mustCover(raw), name)) {
 			values = append(values, list[0])
 		}
 	}

@@ -11,11 +11,11 @@ import (
 )
 
 // vouched is the verdict of a message that domain signed, with these fields covered.
-func vouched(domain string, signed ...string) ingest.Verdict {
-	return ingest.Verdict{
-		Auth: inbox.Auth{Server: "inbox.test", SPF: inbox.AuthResult{Word: "pass", Domain: "b.example.com"}, DKIM: inbox.AuthResult{Word: "pass", Domain: domain},
-			DMARC: inbox.AuthResult{Word: "none"}, Signatures: []inbox.AuthSignature{{Word: "pass", Domain: domain, Selector: "s", Algorithm: "rsa-sha256"}}},
-		Vouches: func(asked string, covered ...string) bool {
+func vouched(domain string, signed ...string) ingest.AuthVerdict {
+	return ingest.AuthVerdict{
+		Auth: inbox.Auth{CheckingServer: "inbox.test", SPF: inbox.AuthResult{ResultKeyword: "pass", Domain: "b.example.com"}, DKIM: inbox.AuthResult{ResultKeyword: "pass", Domain: domain},
+			DMARC: inbox.AuthResult{ResultKeyword: "none"}, Signatures: []inbox.AuthSignature{{Word: "pass", Domain: domain, Selector: "s", Algorithm: "rsa-sha256"}}},
+		SignsFor: func(asked string, covered ...string) bool {
 			return asked == domain && !slices.ContainsFunc(covered, func(name string) bool { return !slices.Contains(signed, name) })
 		},
 	}
@@ -31,13 +31,13 @@ func TestAuthResults(t *testing.T) {
 		"Authentication-Results: mx.example.net; spf=fail", "Authentication-Results: notinbox.test; spf=fail", "Authentication-Results:", "", "hello")
 	const ours = "inbox.test; spf=pass smtp.mailfrom=b.example.com; dkim=pass header.d=example.com header.s=s header.a=rsa-sha256; dmarc=none"
 	want := []string{ours, "mx.example.net; spf=fail", "notinbox.test; spf=fail", ""}
-	m := ingest.Read(ingest.Envelope{MailFrom: "a@b.example.com", RcptTo: []string{"a@inbox.test"}, Verdict: vouched("example.com")}, raw)
-	again := ingest.Reread(&inbox.Content{Auth: m.Content.Auth, Unread: true}, raw)
+	m := ingest.ParseMessage(ingest.Envelope{MailFrom: "a@b.example.com", RcptTo: []string{"a@inbox.test"}, Verdict: vouched("example.com")}, raw)
+	again := ingest.RereadContent(&inbox.Content{Auth: m.Content.Auth, DocumentOmitted: true}, raw)
 	for name, content := range map[string]*inbox.Content{"read": m.Content, "read again": again} {
 		if got := content.Doc.HeaderValues("Authentication-Results"); !slices.Equal(got, want) {
 			t.Errorf("%s: %q", name, got)
 		}
-		if first := content.Doc.Headers[0]; first.Value != ours || content.Unread {
+		if first := content.Doc.Headers[0]; first.Value != ours || content.DocumentOmitted {
 			t.Errorf("%s: on top is %+v", name, first)
 		}
 		if content.Doc.HeaderValues("Subject")[0] != "hello" {
@@ -51,7 +51,7 @@ func TestAuthResults(t *testing.T) {
 
 // TestAuthResultsOfNobody checks that without a verdict the headers are those of the message.
 func TestAuthResultsOfNobody(t *testing.T) {
-	m := ingest.Read(envelope, wire("Authentication-Results: x; spf=pass", "", "hello"))
+	m := ingest.ParseMessage(envelope, wire("Authentication-Results: x; spf=pass", "", "hello"))
 	if got := m.Content.Doc.Headers; !slices.Equal(got, []message.Header{{Name: "Authentication-Results", Value: "x; spf=pass"}}) {
 		t.Errorf("%+v", got)
 	}
@@ -61,13 +61,13 @@ func TestAuthResultsOfNobody(t *testing.T) {
 func TestAuthResultsText(t *testing.T) {
 	for want, auth := range map[string]inbox.Auth{
 		"x.test; spf=none; dkim=none; dmarc=none": {
-			SPF: inbox.AuthResult{Word: "none"}, DKIM: inbox.AuthResult{Word: "none"}, DMARC: inbox.AuthResult{Word: "none"}},
+			SPF: inbox.AuthResult{ResultKeyword: "none"}, DKIM: inbox.AuthResult{ResultKeyword: "none"}, DMARC: inbox.AuthResult{ResultKeyword: "none"}},
 		"x.test; spf=fail smtp.helo=mx.example; dkim=permerror; dkim=fail header.d=a.example header.s=s; dmarc=fail header.from=a.example": {
-			SPF: inbox.AuthResult{Word: "fail", Domain: "mx.example"}, HELO: true, DKIM: inbox.AuthResult{Word: "permerror"}, DMARC: inbox.AuthResult{Word: "fail", Domain: "a.example"},
+			SPF: inbox.AuthResult{ResultKeyword: "fail", Domain: "mx.example"}, HELO: true, DKIM: inbox.AuthResult{ResultKeyword: "permerror"}, DMARC: inbox.AuthResult{ResultKeyword: "fail", Domain: "a.example"},
 			Signatures: []inbox.AuthSignature{{Word: "permerror"}, {Word: "fail", Domain: "a.example", Selector: "s"}}},
 	} {
-		auth.Server = "x.test"
-		if got := ingest.Reread(&inbox.Content{Auth: auth}, nil).Doc.Headers[0].Value; got != want {
+		auth.CheckingServer = "x.test"
+		if got := ingest.RereadContent(&inbox.Content{Auth: auth}, nil).Doc.Headers[0].Value; got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestDeclaredCodes(t *testing.T) {
 	signed := vouched("example.com", "From", "Content-Type", "OTP-Token", "One-Time-Code")
 	for _, c := range []struct {
 		name    string
-		verdict ingest.Verdict
+		verdict ingest.AuthVerdict
 		header  []string
 		want    string
 		source  string
@@ -91,7 +91,7 @@ func TestDeclaredCodes(t *testing.T) {
 		{"both", signed, []string{code, token}, "123456", "header"},
 		{"two tokens", signed, []string{token, token}, "777777", "text"},
 		{"two tokens, one code", signed, []string{token, strings.ToLower(token), code}, "654321", "header"},
-		{"nobody vouches", ingest.Verdict{}, []string{token}, "777777", "text"},
+		{"nobody vouches", ingest.AuthVerdict{}, []string{token}, "777777", "text"},
 		{"somebody else vouches", vouched("evil.example", "OTP-Token"), []string{token}, "777777", "text"},
 		{"not under the signature", vouched("example.com", "From", "Content-Type", "Subject"), []string{token}, "777777", "text"},
 		{"From not under the signature", vouched("example.com", "Content-Type", "OTP-Token"), []string{token}, "777777", "text"},
@@ -100,13 +100,13 @@ func TestDeclaredCodes(t *testing.T) {
 		{"not readable", signed, []string{`OTP-Token: ; origin="https://example.com"`}, "777777", "text"},
 	} {
 		lines := append(append([]string{"From: a@example.com"}, c.header...), "Subject: hello", "", "Your code is 777777")
-		m := ingest.Read(ingest.Envelope{RcptTo: envelope.RcptTo, Verdict: c.verdict}, wire(lines...))
+		m := ingest.ParseMessage(ingest.Envelope{RcptTo: envelope.RcptTo, Verdict: c.verdict}, wire(lines...))
 		if o := m.Content.OTP; o.Code != c.want || o.Source != c.source {
 			t.Errorf("%s: %+v", c.name, o)
 		}
 	}
 	inner := wire("From: a@example.com", "Content-Type: multipart/mixed; boundary=b", "", "--b", token, "", "hello", "--b--")
-	if m := ingest.Read(ingest.Envelope{RcptTo: envelope.RcptTo, Verdict: signed}, inner); m.Content.OTP.Code != "" {
+	if m := ingest.ParseMessage(ingest.Envelope{RcptTo: envelope.RcptTo, Verdict: signed}, inner); m.Content.OTP.Code != "" {
 		t.Errorf("inside a part: %+v", m.Content.OTP)
 	}
 }
@@ -119,7 +119,7 @@ func FuzzAuthResults(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, value string) {
 		auth := vouched("example.com").Auth
-		doc := ingest.Reread(&inbox.Content{Auth: auth}, []byte("Authentication-Results: "+value+"\r\n\r\nx")).Doc
+		doc := ingest.RereadContent(&inbox.Content{Auth: auth}, []byte("Authentication-Results: "+value+"\r\n\r\nx")).Doc
 		values := doc.HeaderValues("Authentication-Results")
 		if len(values) == 0 || !strings.HasPrefix(values[0], "inbox.test; spf=pass smtp.mailfrom=b.example.com; dkim=pass") {
 			t.Fatalf("ours is missing: %q", values)

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// breaker prevents messages from waiting for a scanner that does not answer. After tripAfter
+// circuitBreaker prevents messages from waiting for a scanner that does not answer. After tripAfter
 // consecutive failures the scanner is not asked for a while, and then by one message at a time.
-type breaker struct {
+type circuitBreaker struct {
 	log *slog.Logger
 	now func() time.Time
 
-	mu       sync.Mutex // guards what follows
-	failures int        // consecutive
-	until    time.Time  // the scanner is not asked before; used from tripAfter failures on
-	trying   bool       // one message is testing whether the scanner is back
+	mu           sync.Mutex // guards what follows
+	failureCount int        // consecutive
+	openUntil    time.Time  // the scanner is not asked before; used from tripAfter failures on
+	isTesting    bool       // one message is testing whether the scanner is back
 }
 
 const (
@@ -24,44 +24,44 @@ const (
 	maxRest   = 30 * time.Second
 )
 
-// allow reports whether the scanner may be asked. Each true is followed by one report or untried.
-func (b *breaker) allow() bool {
+// allowRequest reports whether the scanner may be asked. Each true is followed by one report or untried.
+func (b *circuitBreaker) allowRequest() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.failures < tripAfter {
+	if b.failureCount < tripAfter {
 		return true
 	}
-	if b.trying || b.now().Before(b.until) {
+	if b.isTesting || b.now().Before(b.openUntil) {
 		return false
 	}
-	b.trying = true
+	b.isTesting = true
 	return true
 }
 
-// untried cancels an allow.
-func (b *breaker) untried() {
+// cancelAllow cancels an allow.
+func (b *circuitBreaker) cancelAllow() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.trying = false
+	b.isTesting = false
 }
 
-// report records the result of a request. It logs one line when the scanner is given up and one
+// reportResult records the result of a request. It logs one line when the scanner is given up and one
 // when it is back.
-func (b *breaker) report(err error) {
+func (b *circuitBreaker) reportResult(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.trying = false
+	b.isTesting = false
 	if err == nil {
-		if b.failures >= tripAfter {
+		if b.failureCount >= tripAfter {
 			b.log.Info("spam scanner responds again")
 		}
-		b.failures = 0
+		b.failureCount = 0
 		return
 	}
-	if b.failures++; b.failures == tripAfter {
+	if b.failureCount++; b.failureCount == tripAfter {
 		b.log.Warn("spam scanner does not respond, messages are stored without a verdict", "err", err)
 	}
-	if over := b.failures - tripAfter; over >= 0 {
-		b.until = b.now().Add(min(firstRest<<min(over, 6), maxRest))
+	if over := b.failureCount - tripAfter; over >= 0 {
+		b.openUntil = b.now().Add(min(firstRest<<min(over, 6), maxRest))
 	}
 }

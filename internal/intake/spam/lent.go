@@ -6,41 +6,41 @@ import (
 	"sync"
 )
 
-// lent is a message that nobody reads after end. net/http may still be sending a body when its
+// lentMessage is a message that nobody reads after end. net/http may still be sending a body when its
 // response has arrived, or when nobody waits for one any more.
-type lent struct {
-	mu   sync.Mutex // guards what follows
-	raw  []byte
-	over bool
+type lentMessage struct {
+	mu     sync.Mutex // guards what follows
+	raw    []byte
+	isOver bool
 }
 
 var errOver = errors.New("the mail was taken back")
 
-func (l *lent) end() {
+func (l *lentMessage) endLoan() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.over = true
+	l.isOver = true
 }
 
-// body is the message from its beginning.
-func (l *lent) body() io.ReadCloser { return io.NopCloser(&lentReader{mail: l}) }
+// newBody is the message from its beginning.
+func (l *lentMessage) newBody() io.ReadCloser { return io.NopCloser(&lentReader{lentMessage: l}) }
 
 // lentReader is used by one goroutine, which sends the request.
 type lentReader struct {
-	mail *lent
-	at   int
+	lentMessage *lentMessage
+	at          int
 }
 
 func (r *lentReader) Read(p []byte) (int, error) {
-	r.mail.mu.Lock()
-	defer r.mail.mu.Unlock()
+	r.lentMessage.mu.Lock()
+	defer r.lentMessage.mu.Unlock()
 	switch {
-	case r.mail.over:
+	case r.lentMessage.isOver:
 		return 0, errOver
-	case r.at == len(r.mail.raw):
+	case r.at == len(r.lentMessage.raw):
 		return 0, io.EOF
 	}
-	n := copy(p, r.mail.raw[r.at:])
+	n := copy(p, r.lentMessage.raw[r.at:])
 	r.at += n
 	return n, nil
 }

@@ -15,17 +15,17 @@ import (
 // TestRspamdReadsNothingAfterwards checks that a message which is only partly sent when its scan
 // ends is not read any more.
 func TestRspamdReadsNothingAfterwards(t *testing.T) {
-	mail := &lent{raw: []byte("a mail")}
-	body := mail.body()
+	mail := &lentMessage{raw: []byte("a mail")}
+	body := mail.newBody()
 	half := make([]byte, 3)
 	if _, err := io.ReadFull(body, half); err != nil || string(half) != "a m" {
 		t.Fatalf("%q, %v", half, err)
 	}
-	mail.end()
+	mail.endLoan()
 	if n, err := body.Read(half); n != 0 || err != errOver {
 		t.Errorf("%d bytes behind the end, %v", n, err)
 	}
-	again := (&lent{raw: []byte("a mail")}).body()
+	again := (&lentMessage{raw: []byte("a mail")}).newBody()
 	if all, err := io.ReadAll(again); err != nil || string(all) != "a mail" {
 		t.Errorf("%q, %v", all, err)
 	}

@@ -44,15 +44,15 @@ type rspamdAnswer struct {
 	} `json:"symbols"`
 }
 
-func (r rspamd) judge(ctx context.Context, env ingest.Envelope, raw []byte) (*inbox.Spam, error) {
-	mail := &lent{raw: raw}
-	defer mail.end()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, mail.body())
+func (r rspamd) judgeMessage(ctx context.Context, env ingest.Envelope, raw []byte) (*inbox.SpamVerdict, error) {
+	mail := &lentMessage{raw: raw}
+	defer mail.endLoan()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url, mail.newBody())
 	if err != nil {
 		return nil, err
 	}
 	req.ContentLength = int64(len(raw))
-	req.GetBody = func() (io.ReadCloser, error) { return mail.body(), nil } // for a connection that was closed meanwhile
+	req.GetBody = func() (io.ReadCloser, error) { return mail.newBody(), nil } // for a connection that was closed meanwhile
 	setEnvelope(req.Header, env)
 	resp, err := r.client.Do(req)
 	if err != nil {
@@ -95,7 +95,7 @@ func headerText(s string) string {
 
 // readRspamd parses a response. A message is spam if its score reaches the threshold, or if rspamd
 // would reject it whatever the score. A message that rspamd skipped was not scanned.
-func readRspamd(body []byte) (*inbox.Spam, error) {
+func readRspamd(body []byte) (*inbox.SpamVerdict, error) {
 	var a rspamdAnswer
 	if err := json.Unmarshal(body, &a); err != nil {
 		return nil, fmt.Errorf("rspamd response: %w", err)
@@ -106,7 +106,7 @@ func readRspamd(body []byte) (*inbox.Spam, error) {
 	if a.Skipped && len(a.Symbols) == 0 {
 		return nil, nil
 	}
-	v := &inbox.Spam{Score: *a.Score, Required: a.Required, IsSpam: a.Action == "reject" || a.Required > 0 && *a.Score >= a.Required}
+	v := &inbox.SpamVerdict{Score: *a.Score, RequiredScore: a.Required, IsSpam: a.Action == "reject" || a.Required > 0 && *a.Score >= a.Required}
 	for _, name := range slices.Sorted(maps.Keys(a.Symbols)) {
 		s := a.Symbols[name]
 		v.Rules = append(v.Rules, inbox.SpamRule{Name: name, Weight: s.Score, Description: s.Description})

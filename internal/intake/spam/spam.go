@@ -35,19 +35,19 @@ const (
 // Scanner is one scanner and its health. Any goroutine may use it: only breaker changes, and has
 // its own lock.
 type Scanner struct {
-	judge   judge
-	limit   int64         // size of the largest message to scan, in bytes
-	places  chan struct{} // one slot for each message being scanned
-	breaker breaker
-	timeout time.Duration
+	scanProtocol scanProtocol
+	maxBytes     int64         // size of the largest message to scan, in bytes
+	scanSlots    chan struct{} // one slot for each message being scanned
+	breaker      circuitBreaker
+	timeout      time.Duration
 }
 
 var _ ingest.Scanner = (*Scanner)(nil)
 
-// judge is one protocol. A nil verdict without an error means that the scanner did not scan the
+// scanProtocol is one protocol. A nil verdict without an error means that the scanner did not scan the
 // message.
-type judge interface {
-	judge(ctx context.Context, env ingest.Envelope, raw []byte) (*inbox.Spam, error)
+type scanProtocol interface {
+	judgeMessage(ctx context.Context, env ingest.Envelope, raw []byte) (*inbox.SpamVerdict, error)
 }
 
 // isServer reports whether a URL consists of host and port only.
@@ -65,13 +65,13 @@ func New(address string, logger *slog.Logger) (*Scanner, error) {
 	if err != nil || !isServer(u) {
 		return nil, fmt.Errorf("invalid scanner %q: use an address such as rspamd+http://127.0.0.1:11333 or spamd://127.0.0.1:783", address)
 	}
-	s := &Scanner{places: make(chan struct{}, atOnce), timeout: timeout, breaker: breaker{log: logger, now: time.Now}}
+	s := &Scanner{scanSlots: make(chan struct{}, atOnce), timeout: timeout, breaker: circuitBreaker{log: logger, now: time.Now}}
 	switch u.Scheme {
 	case "rspamd+http":
-		s.judge, s.limit = newRspamd(u.Host), 32<<20
+		s.scanProtocol, s.maxBytes = newRspamd(u.Host), 32<<20
 	case "spamd":
 		// spamc's own limit is 500 KB, because the rules take seconds for larger messages.
-		s.judge, s.limit = spamd{address: u.Host}, 512<<10
+		s.scanProtocol, s.maxBytes = spamd{address: u.Host}, 512<<10
 	default:
 		return nil, fmt.Errorf("invalid scanner %q: it must begin with rspamd+http:// or spamd://", address)
 	}
@@ -79,43 +79,43 @@ func New(address string, logger *slog.Logger) (*Scanner, error) {
 }
 
 // Scan implements ingest.Scanner: nil if the verdict does not come in time.
-func (s *Scanner) Scan(ctx context.Context, env ingest.Envelope, raw []byte) *inbox.Spam {
-	if int64(len(raw)) > s.limit || !s.breaker.allow() {
+func (s *Scanner) Scan(ctx context.Context, env ingest.Envelope, raw []byte) *inbox.SpamVerdict {
+	if int64(len(raw)) > s.maxBytes || !s.breaker.allowRequest() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	select {
-	case s.places <- struct{}{}:
-		defer func() { <-s.places }()
+	case s.scanSlots <- struct{}{}:
+		defer func() { <-s.scanSlots }()
 	case <-ctx.Done():
-		s.breaker.untried()
+		s.breaker.cancelAllow()
 		return nil
 	}
-	verdict, err := s.judge.judge(ctx, env, raw)
+	verdict, err := s.scanProtocol.judgeMessage(ctx, env, raw)
 	if err != nil && errors.Is(context.Cause(ctx), context.Canceled) {
-		s.breaker.untried() // the server is stopping: not the scanner's failure
+		s.breaker.cancelAllow() // the server is stopping: not the scanner's failure
 		return nil
 	}
-	s.breaker.report(err)
-	return bounded(verdict)
+	s.breaker.reportResult(err)
+	return boundVerdict(verdict)
 }
 
-// bounded limits a verdict so that it can be stored, whatever the scanner returned.
-func bounded(v *inbox.Spam) *inbox.Spam {
+// boundVerdict limits a verdict so that it can be stored, whatever the scanner returned.
+func boundVerdict(v *inbox.SpamVerdict) *inbox.SpamVerdict {
 	if v == nil {
 		return nil
 	}
 	v.Rules = v.Rules[:min(len(v.Rules), maxRules)]
 	for i := range v.Rules {
-		v.Rules[i].Name = cut(v.Rules[i].Name, maxName)
-		v.Rules[i].Description = cut(v.Rules[i].Description, maxDescription)
+		v.Rules[i].Name = truncateText(v.Rules[i].Name, maxName)
+		v.Rules[i].Description = truncateText(v.Rules[i].Description, maxDescription)
 	}
 	return v
 }
 
-// cut shortens s to max bytes of valid UTF-8.
-func cut(s string, max int) string {
+// truncateText shortens s to max bytes of valid UTF-8.
+func truncateText(s string, max int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= max {
 		return s

@@ -37,7 +37,7 @@ func open(t *testing.T, address string) *Scanner {
 	return s
 }
 
-func (s *Scanner) scan(t *testing.T, env ingest.Envelope, raw []byte) inbox.Spam {
+func (s *Scanner) scan(t *testing.T, env ingest.Envelope, raw []byte) inbox.SpamVerdict {
 	t.Helper()
 	v := s.Scan(t.Context(), env, raw)
 	if v == nil {
@@ -46,7 +46,7 @@ func (s *Scanner) scan(t *testing.T, env ingest.Envelope, raw []byte) inbox.Spam
 	return *v
 }
 
-func weights(v inbox.Spam) string {
+func weights(v inbox.SpamVerdict) string {
 	var all []string
 	for _, r := range v.Rules {
 		all = append(all, fmt.Sprintf("%s=%g", r.Name, r.Weight))
@@ -70,7 +70,7 @@ func TestRspamd(t *testing.T) {
 		{"x", spamtest.GTUBE, envelope, 15, true, "GTUBE=0"},
 	} {
 		v := s.scan(t, c.env, mail(c.subject, c.text))
-		if v.Score != c.score || v.Required != 15 || v.IsSpam != c.isSpam || weights(v) != c.rules {
+		if v.Score != c.score || v.RequiredScore != 15 || v.IsSpam != c.isSpam || weights(v) != c.rules {
 			t.Errorf("%s: %+v, want %g %v %q", c.subject, v, c.score, c.isSpam, c.rules)
 		}
 	}
@@ -86,7 +86,7 @@ func TestSpamd(t *testing.T) {
 	t.Parallel()
 	s := open(t, spamtest.Spamd(t))
 	good := s.scan(t, envelope, mail("hello", "See you on Monday, dear friend."))
-	if good.IsSpam || good.Required != 5 || good.Score >= 5 {
+	if good.IsSpam || good.RequiredScore != 5 || good.Score >= 5 {
 		t.Errorf("a plain mail: %+v", good)
 	}
 	bad := s.scan(t, envelope, mail("hello", spamtest.GTUBE))
@@ -107,7 +107,7 @@ func TestReadSpamd(t *testing.T) {
 		" 0.6 MISSING_MID            Missing Message-Id: header\n-0.0 NO_RELAYS\n1000 GTUBE                  BODY: Generic\n" +
 		"                             9.9 OTHER_LINE of a description\n-100 USER_IN_WELCOMELIST x\n"
 	v, err := readSpamd([]byte(head + table))
-	if err != nil || !v.IsSpam || v.Score != 1003.3 || v.Required != 5 ||
+	if err != nil || !v.IsSpam || v.Score != 1003.3 || v.RequiredScore != 5 ||
 		weights(*v) != "GTUBE=1000 USER_IN_WELCOMELIST=-100 MISSING_MID=0.6 NO_RELAYS=0" || v.Rules[0].Description != "BODY: Generic" {
 		t.Errorf("%+v %v", v, err)
 	}
@@ -145,7 +145,7 @@ func TestReadRspamd(t *testing.T) {
 		got := "error"
 		if v, err := readRspamd([]byte(text)); err == nil {
 			if got = "null"; v != nil {
-				got = fmt.Sprintf("%g %g %v %s", v.Score, v.Required, v.IsSpam, weights(*v))
+				got = fmt.Sprintf("%g %g %v %s", v.Score, v.RequiredScore, v.IsSpam, weights(*v))
 			}
 		}
 		if got != want {
@@ -155,11 +155,11 @@ func TestReadRspamd(t *testing.T) {
 }
 
 func TestVerdictIsBounded(t *testing.T) {
-	v := &inbox.Spam{}
+	v := &inbox.SpamVerdict{}
 	for range 500 {
 		v.Rules = append(v.Rules, inbox.SpamRule{Name: strings.Repeat("N", 1000), Description: strings.Repeat("\xff\u20ac", 1000)})
 	}
-	v = bounded(v)
+	v = boundVerdict(v)
 	if len(v.Rules) != maxRules || len(v.Rules[0].Name) != maxName || len(v.Rules[0].Description) > maxDescription || len(v.Rules[0].Description) < maxDescription-3 {
 		t.Errorf("%d rules, name %d, description %d bytes", len(v.Rules), len(v.Rules[0].Name), len(v.Rules[0].Description))
 	}
@@ -231,36 +231,36 @@ func TestDeadScannerIsLeftAlone(t *testing.T) {
 
 func TestBreaker(t *testing.T) {
 	now := time.Unix(0, 0)
-	b := breaker{log: slog.New(slog.DiscardHandler), now: func() time.Time { return now }}
+	b := circuitBreaker{log: slog.New(slog.DiscardHandler), now: func() time.Time { return now }}
 	failed := fmt.Errorf("failed")
 	for range tripAfter {
-		if !b.allow() {
+		if !b.allowRequest() {
 			t.Fatal("given up too early")
 		}
-		b.report(failed)
+		b.reportResult(failed)
 	}
 	for rest := firstRest; rest < 2*maxRest; rest *= 2 {
 		now = now.Add(min(rest, maxRest) - 1)
-		if b.allow() {
+		if b.allowRequest() {
 			t.Fatal("asked before", rest)
 		}
 		now = now.Add(1)
-		if !b.allow() || b.allow() {
+		if !b.allowRequest() || b.allowRequest() {
 			t.Fatal("not one mail tries after", rest)
 		}
-		b.report(failed)
+		b.reportResult(failed)
 	}
 	now = now.Add(maxRest)
-	if !b.allow() {
+	if !b.allowRequest() {
 		t.Fatal("never tries again")
 	}
-	b.untried()
-	if !b.allow() {
+	b.cancelAllow()
+	if !b.allowRequest() {
 		t.Fatal("an attempt that was given back is lost")
 	}
-	b.report(nil)
+	b.reportResult(nil)
 	for range 3 {
-		if !b.allow() {
+		if !b.allowRequest() {
 			t.Fatal("not back")
 		}
 	}
@@ -270,7 +270,7 @@ func TestBreaker(t *testing.T) {
 // does not count as a failure.
 func TestTurns(t *testing.T) {
 	held := &holding{enter: make(chan struct{}), leave: make(chan struct{})}
-	s := &Scanner{judge: held, limit: 10, places: make(chan struct{}, 1), timeout: time.Minute, breaker: breaker{log: slog.New(slog.DiscardHandler), now: time.Now}}
+	s := &Scanner{scanProtocol: held, maxBytes: 10, scanSlots: make(chan struct{}, 1), timeout: time.Minute, breaker: circuitBreaker{log: slog.New(slog.DiscardHandler), now: time.Now}}
 	var done sync.WaitGroup
 	done.Go(func() { s.Scan(t.Context(), envelope, nil) })
 	<-held.enter
@@ -298,22 +298,22 @@ func TestTurns(t *testing.T) {
 
 type holding struct{ enter, leave chan struct{} }
 
-func (h *holding) judge(context.Context, ingest.Envelope, []byte) (*inbox.Spam, error) {
+func (h *holding) judgeMessage(context.Context, ingest.Envelope, []byte) (*inbox.SpamVerdict, error) {
 	h.enter <- struct{}{}
 	<-h.leave
-	return &inbox.Spam{}, nil
+	return &inbox.SpamVerdict{}, nil
 }
 
 func FuzzReadAnswers(f *testing.F) {
 	f.Add([]byte("SPAMD/1.1 0 EX_OK\r\nSpam: True ; 1.0 / 5.0\r\n\r\n---- ----------------------\n 1.0 A b\n"))
 	f.Add([]byte(`{"score":1,"required_score":15,"symbols":{"A":{"score":1,"description":"x"}}}`))
 	f.Fuzz(func(t *testing.T, answer []byte) {
-		for _, read := range []func([]byte) (*inbox.Spam, error){readSpamd, readRspamd} {
+		for _, read := range []func([]byte) (*inbox.SpamVerdict, error){readSpamd, readRspamd} {
 			v, err := read(answer)
 			if err != nil {
 				continue
 			}
-			if v = bounded(v); v != nil && len(v.Rules) > maxRules {
+			if v = boundVerdict(v); v != nil && len(v.Rules) > maxRules {
 				t.Fatal("too many rules")
 			}
 		}

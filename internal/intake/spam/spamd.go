@@ -23,7 +23,7 @@ import (
 // and Received lines.
 type spamd struct{ address string }
 
-func (s spamd) judge(ctx context.Context, _ ingest.Envelope, raw []byte) (*inbox.Spam, error) {
+func (s spamd) judgeMessage(ctx context.Context, _ ingest.Envelope, raw []byte) (*inbox.SpamVerdict, error) {
 	conn, err := dialer.DialContext(ctx, "tcp", s.address)
 	if err != nil {
 		return nil, err
@@ -49,14 +49,14 @@ func (s spamd) judge(ctx context.Context, _ ingest.Envelope, raw []byte) (*inbox
 var errSpamd = errors.New("the spamd response cannot be read")
 
 // readSpamd parses a response: a status line, header lines, and the report.
-func readSpamd(answer []byte) (*inbox.Spam, error) {
+func readSpamd(answer []byte) (*inbox.SpamVerdict, error) {
 	r := textproto.NewReader(bufio.NewReader(bytes.NewReader(answer)))
 	status, err := r.ReadLine()
 	if err != nil || !strings.HasPrefix(status, "SPAMD/") {
 		return nil, errSpamd
 	}
 	if words := strings.Fields(status); len(words) < 2 || words[1] != "0" {
-		return nil, fmt.Errorf("spamd responded with %q", cut(status, maxName))
+		return nil, fmt.Errorf("spamd responded with %q", truncateText(status, maxName))
 	}
 	header, err := r.ReadMIMEHeader()
 	if err != nil {
@@ -64,10 +64,10 @@ func readSpamd(answer []byte) (*inbox.Spam, error) {
 	}
 	verdict, numbers, _ := strings.Cut(header.Get("Spam"), ";")
 	score, required, _ := strings.Cut(numbers, "/")
-	v := &inbox.Spam{IsSpam: strings.TrimSpace(verdict) == "True" || strings.TrimSpace(verdict) == "Yes"}
+	v := &inbox.SpamVerdict{IsSpam: strings.TrimSpace(verdict) == "True" || strings.TrimSpace(verdict) == "Yes"}
 	var ok, ok2 bool
-	v.Score, ok = number(score)
-	v.Required, ok2 = number(required)
+	v.Score, ok = parseNumber(score)
+	v.RequiredScore, ok2 = parseNumber(required)
 	if !ok || !ok2 {
 		return nil, errSpamd
 	}
@@ -80,8 +80,8 @@ func readSpamd(answer []byte) (*inbox.Spam, error) {
 	return v, nil
 }
 
-// number parses a finite number; minus zero becomes zero.
-func number(s string) (float64, bool) {
+// parseNumber parses a finite number; minus zero becomes zero.
+func parseNumber(s string) (float64, bool) {
 	f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	return f + 0, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
@@ -106,7 +106,7 @@ func readReport(report string) []inbox.SpamRule {
 		if m == nil {
 			continue
 		}
-		if weight, ok := number(m[1]); ok {
+		if weight, ok := parseNumber(m[1]); ok {
 			rules = append(rules, inbox.SpamRule{Name: m[2], Weight: weight, Description: m[3]})
 		}
 	}

@@ -55,7 +55,7 @@ func webURL(text string) (link string, ok bool) {
 // isTransparent reports whether an event makes nobody busy.
 func isTransparent(c *ical.Component) bool {
 	says := func(name, free string) bool {
-		s, _ := value(c, name)
+		s, _ := firstValue(c, name)
 		return strings.EqualFold(strings.TrimSpace(s), free)
 	}
 	return says(ical.PropTransparency, "TRANSPARENT") || says(propBusyStatus, "FREE") || says(propIntendedStatus, "FREE")

@@ -15,23 +15,23 @@ import (
 // FirstYear and LastYear are the range of years of event times.
 const FirstYear, LastYear = 1970, 2100
 
-// event parses a VEVENT. It fails if UID is missing or invalid, or if the times are outside the
+// parseEvent parses a VEVENT. It fails if UID is missing or invalid, or if the times are outside the
 // limits; any other invalid property is dropped. Without a valid DTSTART the event has no times.
 // master is the meeting that the event is an override of, whose times RECURRENCE-ID is one of; nil
 // for the described event.
-func (r *reader) event(c *ical.Component, master *Event) (*Event, error) {
-	e := &Event{Status: statusOf(c), Transparent: isTransparent(c)}
-	if err := r.identify(e, c); err != nil {
+func (r *calendarParser) parseEvent(c *ical.Component, master *Event) (*Event, error) {
+	e := &Event{Status: statusOf(c), IsTransparent: isTransparent(c)}
+	if err := r.parseIdentity(e, c); err != nil {
 		return nil, err
 	}
-	start, err := r.times(e, c)
+	start, err := r.parseTimes(e, c)
 	if err != nil {
 		return nil, err
 	}
-	if p := first(c, ical.PropRecurrenceID); p != nil {
+	if p := firstProperty(c, ical.PropRecurrenceID); p != nil {
 		var ok bool
 		e.RecurrenceID, ok = r.occurrenceOf(p, e, master)
-		r.dropped = r.dropped || !ok
+		r.droppedInvalid = r.droppedInvalid || !ok
 	}
 	e.Title = textProp(c, ical.PropSummary, MaxTitle)
 	e.Location = textProp(c, ical.PropLocation, MaxTitle)
@@ -40,13 +40,13 @@ func (r *reader) event(c *ical.Component, master *Event) (*Event, error) {
 	e.Organizer, e.SentBy = organizerOf(c)
 	e.Attendees = attendeesOf(c)
 	if master == nil {
-		e.Recurrence = r.recurrence(c, e, start)
+		e.Recurrence = r.parseRecurrence(c, e, start)
 	}
 	return e, nil
 }
 
 // occurrenceOf parses RECURRENCE-ID as a time of the meeting; false and no time if it is invalid.
-func (r *reader) occurrenceOf(p *ical.Prop, e, master *Event) (at time.Time, ok bool) {
+func (r *calendarParser) occurrenceOf(p *ical.Prop, e, master *Event) (at time.Time, ok bool) {
 	if master != nil {
 		e = master
 	}
@@ -55,11 +55,11 @@ func (r *reader) occurrenceOf(p *ical.Prop, e, master *Event) (at time.Time, ok 
 		return at, false
 	}
 	if e.Start.IsZero() {
-		e.AllDay = m.date // the meeting is not described
+		e.AllDay = m.isDateOnly // the meeting is not described
 	}
-	where := place{e.Zone, e.Zone.Clock()}
-	at = r.convert(p, m, where, e.AllDay)
-	if m.date {
+	where := zoneClock{e.TimeZone, e.TimeZone.Clock()}
+	at = r.convertTime(p, m, where, e.AllDay)
+	if m.isDateOnly {
 		at = e.atClock(at, where.clock)
 	}
 	if !inYears(at) {
@@ -68,63 +68,63 @@ func (r *reader) occurrenceOf(p *ical.Prop, e, master *Event) (at time.Time, ok 
 	return at, true
 }
 
-// identify parses the properties that identify an event and its revision.
-func (r *reader) identify(e *Event, c *ical.Component) (err error) {
-	uid, _ := value(c, ical.PropUID)
+// parseIdentity parses the properties that identify an event and its revision.
+func (r *calendarParser) parseIdentity(e *Event, c *ical.Component) (err error) {
+	uid, _ := firstValue(c, ical.PropUID)
 	e.UID = lineOf(textOf(uid, 2*maxUID), 2*maxUID)
 	if e.UID == "" || len(e.UID) > maxUID {
 		return errors.New("icalendar: no UID of 1 to 1,000 octets")
 	}
-	if s, ok := value(c, ical.PropSequence); ok {
+	if s, ok := firstValue(c, ical.PropSequence); ok {
 		e.Sequence, err = sequenceOf(s)
-		r.dropped = r.dropped || err != nil
+		r.droppedInvalid = r.droppedInvalid || err != nil
 	}
-	if s, ok := value(c, ical.PropDateTimeStamp); ok {
+	if s, ok := firstValue(c, ical.PropDateTimeStamp); ok {
 		if m, err := momentOf(s, false); err == nil && inYears(m.at) {
-			e.Stamp = m.at
+			e.StampedAt = m.at
 		} else {
-			r.dropped = true
+			r.droppedInvalid = true
 		}
 	}
 	return nil
 }
 
 func textProp(c *ical.Component, name string, most int) string {
-	s, _ := value(c, name)
+	s, _ := firstValue(c, name)
 	return textOf(s, most)
 }
 
 func statusOf(c *ical.Component) string {
-	s, _ := value(c, ical.PropStatus)
+	s, _ := firstValue(c, ical.PropStatus)
 	switch strings.ToUpper(strings.TrimSpace(s)) {
 	case "CANCELLED":
-		return Cancelled
+		return StatusCancelled
 	case "TENTATIVE":
-		return Tentative
+		return StatusTentative
 	}
-	return Confirmed
+	return StatusConfirmed
 }
 
-// times parses start and end, and returns the zone of the start.
-func (r *reader) times(e *Event, c *ical.Component) (where place, err error) {
+// parseTimes parses start and end, and returns the zone of the start.
+func (r *calendarParser) parseTimes(e *Event, c *ical.Component) (where zoneClock, err error) {
 	where.clock = zone.UTC.Clock()
-	p := first(c, ical.PropDateTimeStart)
+	p := firstProperty(c, ical.PropDateTimeStart)
 	if p == nil {
 		return where, nil
 	}
 	start, err := momentOf(p.Value, isDate(p))
 	if err != nil {
-		r.dropped = true
+		r.droppedInvalid = true
 		return where, nil
 	}
 	where = r.zones.at(p, start)
-	e.AllDay, e.Start = start.date, start.at
-	if !start.date {
-		e.Zone = where.zone
-		e.Start = where.clock.Instant(start.at)
+	e.AllDay, e.Start = start.isDateOnly, start.at
+	if !start.isDateOnly {
+		e.TimeZone = where.zone
+		e.Start = where.clock.ToInstant(start.at)
 	}
 	if e.End = r.endOf(c, e, start, where); e.End.Before(e.Start) {
-		e.End, r.dropped = e.Start, true
+		e.End, r.droppedInvalid = e.Start, true
 	}
 	if !inYears(e.Start) || e.End.After(LastEnd) || e.End.After(e.Start.AddDate(1, 0, 0)) {
 		return where, errors.New("icalendar: outside 1970 to 2100, or longer than a year")
@@ -138,68 +138,68 @@ var LastEnd = time.Date(LastYear+1, 1, 1, 0, 0, 0, 0, time.UTC)
 func inYears(t time.Time) bool { return t.Year() >= FirstYear && t.Year() <= LastYear }
 
 // endOf parses DTEND, else DURATION.
-func (r *reader) endOf(c *ical.Component, e *Event, start moment, where place) (end time.Time) {
+func (r *calendarParser) endOf(c *ical.Component, e *Event, start dateOrTime, where zoneClock) (end time.Time) {
 	end = e.Start
 	if e.AllDay {
 		end = end.AddDate(0, 0, 1)
 	}
-	if s, ok := value(c, ical.PropDuration); ok {
+	if s, ok := firstValue(c, ical.PropDuration); ok {
 		if d, err := durationOf(s); err == nil {
-			end = d.from(start, where)
+			end = d.addTo(start, where)
 		} else {
-			r.dropped = true
+			r.droppedInvalid = true
 		}
 	}
-	if p := first(c, ical.PropDateTimeEnd); p != nil {
+	if p := firstProperty(c, ical.PropDateTimeEnd); p != nil {
 		if m, err := momentOf(p.Value, isDate(p)); err == nil {
-			end = r.convert(p, m, where, e.AllDay)
+			end = r.convertTime(p, m, where, e.AllDay)
 		} else {
-			r.dropped = true
+			r.droppedInvalid = true
 		}
 	}
 	return end
 }
 
-// from is the end of a span that begins at start: days by the local clock, then the rest.
-func (d span) from(start moment, where place) time.Time {
+// addTo is the end of a span that begins at start: days by the local clock, then the rest.
+func (d nominalDuration) addTo(start dateOrTime, where zoneClock) time.Time {
 	switch day := start.at.AddDate(0, 0, d.days); {
-	case start.date:
-		return day.Add(d.rest).Truncate(24 * time.Hour)
-	case start.utc:
-		return day.Add(d.rest)
+	case start.isDateOnly:
+		return day.Add(d.exactPart).Truncate(24 * time.Hour)
+	case start.isUTC:
+		return day.Add(d.exactPart)
 	default:
-		return where.clock.Instant(day).Add(d.rest)
+		return where.clock.ToInstant(day).Add(d.exactPart)
 	}
 }
 
-// convert returns a time of an event whose start is in the zone start: a date for an all-day event,
+// convertTime returns a time of an event whose start is in the zone start: a date for an all-day event,
 // an instant for any other, whichever of the two was sent.
-func (r *reader) convert(p *ical.Prop, m moment, start place, allDay bool) time.Time {
+func (r *calendarParser) convertTime(p *ical.Prop, m dateOrTime, start zoneClock, allDay bool) time.Time {
 	switch {
 	case allDay:
 		return m.at.Truncate(24 * time.Hour)
-	case m.date:
-		return start.clock.Instant(m.at)
+	case m.isDateOnly:
+		return start.clock.ToInstant(m.at)
 	}
-	return r.zones.at(p, m).clock.Instant(m.at)
+	return r.zones.at(p, m).clock.ToInstant(m.at)
 }
 
-// recurrence parses RRULE, RDATE and EXDATE.
-func (r *reader) recurrence(c *ical.Component, e *Event, start place) *Recurrence {
-	text, ruled := value(c, ical.PropRecurrenceRule)
+// parseRecurrence parses RRULE, RDATE and EXDATE.
+func (r *calendarParser) parseRecurrence(c *ical.Component, e *Event, start zoneClock) *Recurrence {
+	text, ruled := firstValue(c, ical.PropRecurrenceRule)
 	rec := &Recurrence{
-		Rule:   ruleText(text),
-		Also:   r.dates(c.Props[ical.PropRecurrenceDates], start, e.AllDay),
-		Except: r.dates(c.Props[ical.PropExceptionDates], start, e.AllDay),
+		Rule:            ruleText(text),
+		AdditionalDates: r.parseDates(c.Props[ical.PropRecurrenceDates], start, e.AllDay),
+		ExceptionDates:  r.parseDates(c.Props[ical.PropExceptionDates], start, e.AllDay),
 	}
-	r.dropped = r.dropped || ruled && rec.Rule == ""
-	if rec.Rule == "" && len(rec.Also) == 0 {
+	r.droppedInvalid = r.droppedInvalid || ruled && rec.Rule == ""
+	if rec.Rule == "" && len(rec.AdditionalDates) == 0 {
 		return nil
 	}
 	by := Event{Start: e.Start, AllDay: e.AllDay, Recurrence: rec}
-	for i, at := range rec.Except {
-		if !slices.ContainsFunc(rec.Also, at.Equal) {
-			rec.Except[i] = by.atClock(at, start.clock)
+	for i, at := range rec.ExceptionDates {
+		if !slices.ContainsFunc(rec.AdditionalDates, at.Equal) {
+			rec.ExceptionDates[i] = by.atClock(at, start.clock)
 		}
 	}
 	return rec
@@ -208,7 +208,7 @@ func (r *reader) recurrence(c *ical.Component, e *Event, start place) *Recurrenc
 // atClock returns the occurrence on a day. Some programs send a date, or its midnight, for an
 // occurrence of a meeting with another clock time.
 func (e *Event) atClock(at time.Time, clock zone.Clock) time.Time {
-	local := clock.Local(at)
+	local := clock.ToLocal(at)
 	if e.AllDay || !local.Equal(local.Truncate(24*time.Hour)) {
 		return at
 	}
@@ -216,7 +216,7 @@ func (e *Event) atClock(at time.Time, clock zone.Clock) time.Time {
 	if err != nil {
 		r, _ = rule.Parse("FREQ=DAILY")
 	}
-	return clock.Instant(r.On(local, clock.Local(e.Start)))
+	return clock.ToInstant(r.On(local, clock.ToLocal(e.Start)))
 }
 
 // ruleText returns s if it is a well-formed rule with permitted characters only.
@@ -231,14 +231,14 @@ func ruleText(s string) string {
 	return strings.Clone(s) // without the surrounding spaces
 }
 
-// dates are the valid times of a list, within the limits.
-func (r *reader) dates(props []ical.Prop, start place, allDay bool) (list []time.Time) {
+// parseDates are the valid times of a list, within the limits.
+func (r *calendarParser) parseDates(props []ical.Prop, start zoneClock, allDay bool) (list []time.Time) {
 	for i := range props {
 		p := &props[i]
 		moments, whole := momentsOf(p, maxDates-len(list))
-		r.dropped = r.dropped || !whole
+		r.droppedInvalid = r.droppedInvalid || !whole
 		for _, m := range moments {
-			if at := r.convert(p, m, start, allDay); inYears(at) {
+			if at := r.convertTime(p, m, start, allDay); inYears(at) {
 				list = append(list, at)
 			}
 		}

@@ -24,18 +24,18 @@ type Occurrence struct {
 // RDATE are known, or it exceeds MaxOccurrences or rule.MaxDays. The work is limited to 20 ms.
 func (e *Event) Occurrences(from, to time.Time) (list []Occurrence, whole bool) {
 	x := e.expander(from, to)
-	return x.all()
+	return x.allOccurrences()
 }
 
-// all are the occurrences, by start.
-func (x *expander) all() (list []Occurrence, whole bool) {
+// allOccurrences are the occurrences, by start.
+func (x *expander) allOccurrences() (list []Occurrence, whole bool) {
 	if x.Recurrence != nil {
-		for _, at := range x.Recurrence.Also {
-			x.add(at, at, x.clock.Local(at))
+		for _, at := range x.Recurrence.AdditionalDates {
+			x.addOccurrence(at, at, x.clock.ToLocal(at))
 		}
-		x.overrides()
+		x.addOverrides()
 	}
-	whole = x.rule()
+	whole = x.expandRule()
 	slices.SortFunc(x.list, func(a, b Occurrence) int {
 		if c := a.Start.Compare(b.Start); c != 0 {
 			return c
@@ -45,16 +45,16 @@ func (x *expander) all() (list []Occurrence, whole bool) {
 	return slices.CompactFunc(x.list, func(a, b Occurrence) bool { return a.ID.Equal(b.ID) && a.Start.Equal(b.Start) }), whole
 }
 
-// Last is the end of the last occurrence; false for an event whose rule has no end. For a rule that
+// LastOccurrenceEnd is the end of the last occurrence; false for an event whose rule has no end. For a rule that
 // is never expanded, only DTSTART and RDATE are known.
-func (e *Event) Last() (end time.Time, ends bool) {
-	end, ends, _ = e.last(rule.MaxDays)
+func (e *Event) LastOccurrenceEnd() (end time.Time, ends bool) {
+	end, ends, _ = e.lastEndWithin(rule.MaxDays)
 	return end, ends
 }
 
-// last expands at most the given number of days, and returns how many it expanded. A rule with
+// lastEndWithin expands at most the given number of days, and returns how many it expanded. A rule with
 // COUNT that was not expanded to its end counts as endless.
-func (e *Event) last(days int) (end time.Time, ends bool, walked int) {
+func (e *Event) lastEndWithin(days int) (end time.Time, ends bool, walked int) {
 	if e.Recurrence == nil {
 		return e.End, true, 0
 	}
@@ -63,20 +63,20 @@ func (e *Event) last(days int) (end time.Time, ends bool, walked int) {
 		return time.Time{}, false, 0
 	}
 	x := e.expander(e.Start, LastEnd)
-	x.days = min(max(days, 0), rule.MaxDays)
-	list, whole := x.all()
+	x.maxDays = min(max(days, 0), rule.MaxDays)
+	list, whole := x.allOccurrences()
 	end = e.End
 	for _, o := range list {
-		end = later(end, o.End)
+		end = laterTime(end, o.End)
 	}
 	if err == nil && !whole {
-		end = later(end, r.Until.Add(e.End.Sub(e.Start)))
+		end = laterTime(end, r.Until.Add(e.End.Sub(e.Start)))
 	}
-	ends = err != nil || whole || !r.Until.IsZero() || x.days == rule.MaxDays
-	return end, ends, x.walked
+	ends = err != nil || whole || !r.Until.IsZero() || x.maxDays == rule.MaxDays
+	return end, ends, x.expandedDays
 }
 
-func later(a, b time.Time) time.Time {
+func laterTime(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
 	}
@@ -93,21 +93,21 @@ func (e *Event) ruleOf() (rule.Rule, error) {
 // expander searches for the occurrences within a window. One call of Occurrences owns it.
 type expander struct {
 	*Event
-	from, to time.Time
-	length   time.Duration
-	clock    zone.Clock
-	except   map[time.Time]bool // EXDATE
-	dates    map[time.Time]bool // the local days of EXDATEs at midnight, which are treated as dates
-	moved    map[time.Time]bool // the RECURRENCE-ID of overrides
-	list     []Occurrence
-	days     int  // maximum number of days to expand
-	walked   int  // days expanded
-	one      bool // the rule need not be expanded beyond the first match
-	beside   int  // how many of list are not from the rule
+	from, to        time.Time
+	eventLength     time.Duration
+	clock           zone.Clock
+	exceptionTimes  map[time.Time]bool // EXDATE
+	exceptionDays   map[time.Time]bool // the local days of EXDATEs at midnight, which are treated as dates
+	overriddenTimes map[time.Time]bool // the RECURRENCE-ID of overrides
+	list            []Occurrence
+	maxDays         int  // maximum number of days to expand
+	expandedDays    int  // days expanded
+	firstOnly       bool // the rule need not be expanded beyond the first match
+	nonRuleCount    int  // how many of list are not from the rule
 }
 
 func (e *Event) expander(from, to time.Time) *expander {
-	x := &expander{Event: e, length: e.End.Sub(e.Start), clock: e.Zone.Clock(), except: map[time.Time]bool{}, dates: map[time.Time]bool{}, moved: map[time.Time]bool{}, days: rule.MaxDays}
+	x := &expander{Event: e, eventLength: e.End.Sub(e.Start), clock: e.TimeZone.Clock(), exceptionTimes: map[time.Time]bool{}, exceptionDays: map[time.Time]bool{}, overriddenTimes: map[time.Time]bool{}, maxDays: rule.MaxDays}
 	if x.from = from.UTC(); from.Year() < FirstYear {
 		x.from = time.Date(FirstYear-1, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
@@ -117,49 +117,49 @@ func (e *Event) expander(from, to time.Time) *expander {
 	if e.Recurrence == nil {
 		return x
 	}
-	for _, at := range e.Recurrence.Except {
-		x.except[at.UTC()] = true
-		if local := x.clock.Local(at); local.Equal(local.Truncate(24 * time.Hour)) {
-			x.dates[local] = true
+	for _, at := range e.Recurrence.ExceptionDates {
+		x.exceptionTimes[at.UTC()] = true
+		if local := x.clock.ToLocal(at); local.Equal(local.Truncate(24 * time.Hour)) {
+			x.exceptionDays[local] = true
 		}
 	}
 	for _, o := range e.Recurrence.Overrides {
-		x.moved[o.RecurrenceID.UTC()] = true
+		x.overriddenTimes[o.RecurrenceID.UTC()] = true
 	}
 	return x
 }
 
-// rule adds the occurrences of DTSTART and RRULE, and reports whether they are complete.
-func (x *expander) rule() (whole bool) {
+// expandRule adds the occurrences of DTSTART and RRULE, and reports whether they are complete.
+func (x *expander) expandRule() (whole bool) {
 	id := x.Start
 	if !x.RecurrenceID.IsZero() {
 		id = x.RecurrenceID // the event is that occurrence
 	}
-	first := x.clock.Local(x.Start)
-	x.beside = len(x.list)
-	x.add(id, x.Start, first)
+	first := x.clock.ToLocal(x.Start)
+	x.nonRuleCount = len(x.list)
+	x.addOccurrence(id, x.Start, first)
 	r, err := x.ruleOf()
 	if err != nil {
 		return false
 	}
-	if x.enough() {
+	if x.isFirstFound() {
 		return true
 	}
-	return x.walk(&r, first)
+	return x.walkRule(&r, first)
 }
 
-// enough reports whether the first match is found. Those of a rule come in order.
-func (x *expander) enough() bool { return x.one && len(x.list) > x.beside }
+// isFirstFound reports whether the first match is found. Those of a rule come in order.
+func (x *expander) isFirstFound() bool { return x.firstOnly && len(x.list) > x.nonRuleCount }
 
-// walk adds the occurrences of the rule after the first, and reports whether they are complete.
-func (x *expander) walk(r *rule.Rule, first time.Time) (whole bool) {
-	near, end := x.clock.Local(x.from.Add(-x.length)).AddDate(0, 0, -2), x.clock.Local(x.to).AddDate(0, 0, 1)
+// walkRule adds the occurrences of the rule after the first, and reports whether they are complete.
+func (x *expander) walkRule(r *rule.Rule, first time.Time) (whole bool) {
+	near, end := x.clock.ToLocal(x.from.Add(-x.eventLength)).AddDate(0, 0, -2), x.clock.ToLocal(x.to).AddDate(0, 0, 1)
 	begin := first
 	if r.Count == 0 && near.After(first) {
 		begin = near
 	}
 	last, short := end, false
-	if limit := begin.AddDate(0, 0, x.days); limit.Before(end) {
+	if limit := begin.AddDate(0, 0, x.maxDays); limit.Before(end) {
 		last, short = limit, true
 	}
 	seen, at := 1, last
@@ -167,50 +167,50 @@ func (x *expander) walk(r *rule.Rule, first time.Time) (whole bool) {
 		if local.Equal(first) {
 			return true
 		}
-		start := x.clock.Instant(local)
+		start := x.clock.ToInstant(local)
 		seen++
-		over := r.Count > 0 && seen > r.Count || ended(r, local, start)
+		over := r.Count > 0 && seen > r.Count || isAfterUntil(r, local, start)
 		if !over && seen <= MaxOccurrences {
-			x.add(start, start, local)
+			x.addOccurrence(start, start, local)
 		}
-		if over || seen > MaxOccurrences || !start.Before(x.to) || x.enough() {
+		if over || seen > MaxOccurrences || !start.Before(x.to) || x.isFirstFound() {
 			at, short = local, seen > MaxOccurrences && !over
 			return false
 		}
 		return true
 	})
-	x.walked = max(int(at.Sub(begin)/(24*time.Hour)), 0)
+	x.expandedDays = max(int(at.Sub(begin)/(24*time.Hour)), 0)
 	return whole && !short
 }
 
-// ended reports whether a time is after the rule's UNTIL.
-func ended(r *rule.Rule, local, instant time.Time) bool {
+// isAfterUntil reports whether a time is after the rule's UNTIL.
+func isAfterUntil(r *rule.Rule, local, instant time.Time) bool {
 	if r.UntilUTC {
 		local = instant
 	}
 	return !r.Until.IsZero() && local.After(r.Until)
 }
 
-// add adds an occurrence that is within the window, and neither excepted nor overridden.
-func (x *expander) add(id, start, local time.Time) {
-	end := start.Add(x.length)
-	if x.except[start.UTC()] || x.moved[id.UTC()] || x.dates[local.Truncate(24*time.Hour)] {
+// addOccurrence adds an occurrence that is within the window, and neither excepted nor overridden.
+func (x *expander) addOccurrence(id, start, local time.Time) {
+	end := start.Add(x.eventLength)
+	if x.exceptionTimes[start.UTC()] || x.overriddenTimes[id.UTC()] || x.exceptionDays[local.Truncate(24*time.Hour)] {
 		return
 	}
-	if x.within(start, end) {
+	if x.overlapsWindow(start, end) {
 		x.list = append(x.list, Occurrence{ID: id, Start: start, End: end})
 	}
 }
 
-func (x *expander) within(start, end time.Time) bool {
+func (x *expander) overlapsWindow(start, end time.Time) bool {
 	return start.Before(x.to) && (end.After(x.from) || start.Equal(end) && !start.Before(x.from))
 }
 
-// overrides adds the overrides that are not cancelled.
-func (x *expander) overrides() {
+// addOverrides adds the overrides that are not cancelled.
+func (x *expander) addOverrides() {
 	for i := range x.Recurrence.Overrides {
 		o := &x.Recurrence.Overrides[i]
-		if o.Status != Cancelled && x.within(o.Start, o.End) {
+		if o.Status != StatusCancelled && x.overlapsWindow(o.Start, o.End) {
 			x.list = append(x.list, Occurrence{o.RecurrenceID, o.Start, o.End, o})
 		}
 	}

@@ -91,7 +91,7 @@ func TestLast(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := "endless"
-		if end, ends := c.Event.Last(); ends {
+		if end, ends := c.Event.LastOccurrenceEnd(); ends {
 			got = end.Format(time.RFC3339)
 		}
 		if got != want {
@@ -178,7 +178,7 @@ func TestOccurrencesAgreeWithRRuleGo(t *testing.T) {
 			continue
 		}
 		compared++
-		e := Event{Start: want[0], End: want[0], Zone: zone.UTC, Recurrence: &Recurrence{Rule: text + until.Format(";UNTIL=20060102T150405Z")}}
+		e := Event{Start: want[0], End: want[0], TimeZone: zone.UTC, Recurrence: &Recurrence{Rule: text + until.Format(";UNTIL=20060102T150405Z")}}
 		// The rule's phase is DTSTART's: it must begin where rrule-go's did.
 		if !strings.Contains(text, "INTERVAL") || want[0].Equal(start) {
 			same(t, text+" from "+start.String(), occurrences(&e), want)
@@ -230,9 +230,9 @@ func TestExpandingIsBounded(t *testing.T) {
 	}
 	for _, text := range []string{"FREQ=DAILY", "FREQ=DAILY;COUNT=10000", "FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30", "FREQ=YEARLY;BYWEEKNO=53;BYYEARDAY=366;BYDAY=MO;BYMONTHDAY=1", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYSETPOS=-1,1,2,3"} {
 		for name, z := range map[string]zone.Zone{"UTC": zone.UTC, "Berlin": {Name: "Europe/Berlin"}, "observed": {Observances: europe}, "wild": {Observances: wild}} {
-			e := Event{Start: start, End: start.AddDate(1, 0, 0), Zone: z, Recurrence: &Recurrence{Rule: text}}
+			e := Event{Start: start, End: start.AddDate(1, 0, 0), TimeZone: z, Recurrence: &Recurrence{Rule: text}}
 			for range 100 {
-				e.Recurrence.Except = append(e.Recurrence.Except, start)
+				e.Recurrence.ExceptionDates = append(e.Recurrence.ExceptionDates, start)
 			}
 			var list []Occurrence
 			took := budget.AtMost(t, budget.Of{CPU: 20 * time.Millisecond, Bytes: 32 << 20}, func() { list, _ = e.Occurrences(start, LastEnd) })

@@ -21,16 +21,16 @@ const (
 
 // Values of Status, Role and of an attendee's Status, as clients see them.
 const (
-	Confirmed = "confirmed"
-	Tentative = "tentative"
-	Cancelled = "cancelled"
+	StatusConfirmed = "confirmed"
+	StatusTentative = "tentative"
+	StatusCancelled = "cancelled"
 
-	Required = "req-participant"
-	Optional = "opt-participant"
+	RoleRequired = "req-participant"
+	RoleOptional = "opt-participant"
 
-	Accepted    = "accepted"
-	Declined    = "declined"
-	NeedsAction = "needs-action"
+	StatusAccepted = "accepted"
+	StatusDeclined = "declined"
+	NeedsAction    = "needs-action"
 )
 
 // Calendar is the content of a file about one event, with its METHOD.
@@ -49,38 +49,38 @@ type Calendar struct {
 	AltHTML string
 	// Revisions are the revisions of the Event's overrides, in their order.
 	Revisions []Revision
-	// Following means that the file is about Event.RecurrenceID and all later occurrences
+	// ThisAndFuture means that the file is about Event.RecurrenceID and all later occurrences
 	// (RANGE=THISANDFUTURE).
-	Following bool
+	ThisAndFuture bool
 }
 
 // Revision identifies one state of an event (RFC 5546, section 2.1.5).
 type Revision struct {
-	Sequence int
-	Stamp    time.Time // DTSTAMP; zero if missing
+	Sequence  int
+	StampedAt time.Time // DTSTAMP; zero if missing
 }
 
 // Event is one meeting. Times are instants; for an all-day event they are its dates, at midnight
 // UTC.
 type Event struct {
-	UID          string
-	Sequence     int
-	Stamp        time.Time // DTSTAMP; zero if missing
-	Title        string
-	Location     string
-	Description  string
-	Status       string // Confirmed, Tentative, Cancelled
-	Start, End   time.Time
-	AllDay       bool      // then End is exclusive
-	Transparent  bool      // it makes nobody busy (TRANSP, RFC 5545 section 3.8.2.7)
-	Zone         zone.Zone // of the start; zero for all-day events and for an unknown TZID
-	JoinURL      string    // URL for joining its conference (http or https); empty: none
-	Organizer    *Person   // nil: none
-	SentBy       string    // mailbox that acts for the organizer (SENT-BY); empty: none
-	Attendees    []Attendee
-	Recurrence   *Recurrence // nil: it occurs once
-	RecurrenceID time.Time   // the file is only about this occurrence; zero: about the meeting
-	Comment      string      // COMMENT, which replies contain
+	UID           string
+	Sequence      int
+	StampedAt     time.Time // DTSTAMP; zero if missing
+	Title         string
+	Location      string
+	Description   string
+	Status        string // Confirmed, Tentative, Cancelled
+	Start, End    time.Time
+	AllDay        bool      // then End is exclusive
+	IsTransparent bool      // it makes nobody busy (TRANSP, RFC 5545 section 3.8.2.7)
+	TimeZone      zone.Zone // of the start; zero for all-day events and for an unknown TZID
+	JoinURL       string    // URL for joining its conference (http or https); empty: none
+	Organizer     *Person   // nil: none
+	SentBy        string    // mailbox that acts for the organizer (SENT-BY); empty: none
+	Attendees     []Attendee
+	Recurrence    *Recurrence // nil: it occurs once
+	RecurrenceID  time.Time   // the file is only about this occurrence; zero: about the meeting
+	Comment       string      // COMMENT, which replies contain
 }
 
 // Person is identified by a mailbox address, or by another URI.
@@ -102,43 +102,43 @@ func (p *Person) Mailbox() string {
 // Attendee is an invited person.
 type Attendee struct {
 	Person
-	Role   string // Required, Optional
-	Status string // Accepted, Declined, Tentative, NeedsAction
-	Kind   string // CUTYPE: INDIVIDUAL, GROUP, RESOURCE, ROOM, UNKNOWN; empty: not given
-	Asked  bool   // RSVP=TRUE
+	Role                string // Required, Optional
+	ParticipationStatus string // Accepted, Declined, Tentative, NeedsAction
+	UserType            string // CUTYPE: INDIVIDUAL, GROUP, RESOURCE, ROOM, UNKNOWN; empty: not given
+	ResponseRequested   bool   // RSVP=TRUE
 }
 
 // Recurrence defines the further occurrences of an event.
 type Recurrence struct {
-	Rule      string // the first RRULE as it was sent; empty: none
-	Except    []time.Time
-	Also      []time.Time
-	Overrides []Override
+	Rule            string // the first RRULE as it was sent; empty: none
+	ExceptionDates  []time.Time
+	AdditionalDates []time.Time
+	Overrides       []Override
 }
 
 // Override is one occurrence that differs.
 type Override struct {
-	RecurrenceID time.Time // the original time
-	Start, End   time.Time
-	AllDay       bool
-	Transparent  bool
-	Title        string
-	Location     string
-	Status       string
+	RecurrenceID  time.Time // the original time
+	Start, End    time.Time
+	AllDay        bool
+	IsTransparent bool
+	Title         string
+	Location      string
+	Status        string
 }
 
 // ZoneUnknown reports whether the TZID of an event is unknown. Its times then follow the file's
 // VTIMEZONE, or UTC without one.
-func (e *Event) ZoneUnknown() bool { return !e.AllDay && e.Zone.Name == "" }
+func (e *Event) ZoneUnknown() bool { return !e.AllDay && e.TimeZone.Name == "" }
 
 // OccurrenceOn is the occurrence that a date means as the RECURRENCE-ID of an event with another
 // clock time.
 func (e *Event) OccurrenceOn(day time.Time) time.Time {
-	clock := e.Zone.Clock()
-	return e.atClock(clock.Instant(day), clock)
+	clock := e.TimeZone.Clock()
+	return e.atClock(clock.ToInstant(day), clock)
 }
 
-// Recurring reports whether the event itself recurs, by a rule or by dates.
-func (e *Event) Recurring() bool {
-	return e.Recurrence != nil && (e.Recurrence.Rule != "" || len(e.Recurrence.Also) > 0)
+// IsRecurring reports whether the event itself recurs, by a rule or by dates.
+func (e *Event) IsRecurring() bool {
+	return e.Recurrence != nil && (e.Recurrence.Rule != "" || len(e.Recurrence.AdditionalDates) > 0)
 }

@@ -8,53 +8,53 @@ import (
 	"github.com/emersion/go-ical"
 )
 
-// lines returns the logical lines of a file: unfolded, with any line ending (CRLF, LF or CR),
+// lineReader returns the logical lines of a file: unfolded, with any line ending (CRLF, LF or CR),
 // without empty lines. One call of parse owns it.
-type lines struct {
-	rest []byte
-	fold []byte // buffer for a folded line
+type lineReader struct {
+	unreadBytes []byte
+	foldBuffer  []byte // buffer for a folded line
 }
 
 const byteOrderMark = "\xef\xbb\xbf"
 
-// next returns the next logical line, which is valid until the next call, and false at the end.
+// nextLine returns the next logical line, which is valid until the next call, and false at the end.
 // Pieces are joined as bytes, because a fold may be inside a character.
-func (l *lines) next() ([]byte, bool) {
-	for len(l.rest) > 0 {
-		line := l.piece()
+func (l *lineReader) nextLine() ([]byte, bool) {
+	for len(l.unreadBytes) > 0 {
+		line := l.readPiece()
 		if len(line) == 0 {
 			continue
 		}
-		if !l.folded() {
+		if !l.continuesLine() {
 			return line, true
 		}
-		l.fold = append(l.fold[:0], line...)
-		for l.folded() {
-			l.fold = append(l.fold, l.piece()[1:]...)
+		l.foldBuffer = append(l.foldBuffer[:0], line...)
+		for l.continuesLine() {
+			l.foldBuffer = append(l.foldBuffer, l.readPiece()[1:]...)
 		}
-		return l.fold, true
+		return l.foldBuffer, true
 	}
 	return nil, false
 }
 
-// folded reports whether the next piece continues the previous line.
-func (l *lines) folded() bool {
-	return len(l.rest) > 0 && (l.rest[0] == ' ' || l.rest[0] == '\t')
+// continuesLine reports whether the next piece continues the previous line.
+func (l *lineReader) continuesLine() bool {
+	return len(l.unreadBytes) > 0 && (l.unreadBytes[0] == ' ' || l.unreadBytes[0] == '\t')
 }
 
-// piece takes the bytes up to the next line break.
-func (l *lines) piece() []byte {
-	i := bytes.IndexAny(l.rest, "\r\n")
+// readPiece takes the bytes up to the next line break.
+func (l *lineReader) readPiece() []byte {
+	i := bytes.IndexAny(l.unreadBytes, "\r\n")
 	if i < 0 {
-		line := l.rest
-		l.rest = nil
+		line := l.unreadBytes
+		l.unreadBytes = nil
 		return line
 	}
-	line, n := l.rest[:i], i+1
-	if n < len(l.rest) && l.rest[i] == '\r' && l.rest[n] == '\n' {
+	line, n := l.unreadBytes[:i], i+1
+	if n < len(l.unreadBytes) && l.unreadBytes[i] == '\r' && l.unreadBytes[n] == '\n' {
 		n++
 	}
-	l.rest = l.rest[n:]
+	l.unreadBytes = l.unreadBytes[n:]
 	return line
 }
 
@@ -79,16 +79,16 @@ func contentLine(line []byte) (name string, rest []byte, ok bool) {
 	return strings.ToUpper(string(bytes.TrimSpace(line[:i]))), line[i:], true
 }
 
-// property parses the parameters and the value of a line without its name. It fails for a line
+// parseProperty parses the parameters and the value of a line without its name. It fails for a line
 // without a colon outside quotes.
-func property(name string, rest []byte) (p ical.Prop, ok bool) {
+func parseProperty(name string, rest []byte) (p ical.Prop, ok bool) {
 	p.Name = name
 	for {
 		if rest[0] == ':' {
-			p.Value = valid(rest[1:])
+			p.Value = copyValidUTF8(rest[1:])
 			return p, true
 		}
-		end := unquoted(rest[1:])
+		end := indexUnquotedDelimiter(rest[1:])
 		if end < 0 {
 			return p, false
 		}
@@ -97,8 +97,8 @@ func property(name string, rest []byte) (p ical.Prop, ok bool) {
 	}
 }
 
-// unquoted is the index of the first colon or semicolon outside quotes, -1 for none.
-func unquoted(b []byte) int {
+// indexUnquotedDelimiter is the index of the first colon or semicolon outside quotes, -1 for none.
+func indexUnquotedDelimiter(b []byte) int {
 	quoted := false
 	for i, c := range b {
 		switch {
@@ -125,13 +125,13 @@ func takeParam(params ical.Params, b []byte) ical.Params {
 		params = ical.Params{}
 	}
 	value = bytes.ReplaceAll(value[:min(len(value), maxParam)], []byte(`"`), nil)
-	params[name] = []string{caretDecoded(valid(value))}
+	params[name] = []string{caretDecoded(copyValidUTF8(value))}
 	return params
 }
 
-// valid returns a copy in UTF-8. It is a copy so that a stored value does not keep the whole file
+// copyValidUTF8 returns a copy in UTF-8. It is a copy so that a stored value does not keep the whole file
 // in memory.
-func valid(b []byte) string {
+func copyValidUTF8(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
 	}

@@ -24,7 +24,7 @@ type asked struct {
 
 // MarshalJSON returns the input format of testdata/occurrences.py.
 func (a asked) MarshalJSON() ([]byte, error) {
-	text := Append(nil, &Document{Method: "REQUEST", Events: []Event{*a.event}})
+	text := AppendDocument(nil, &OutgoingCalendar{Method: "REQUEST", Events: []Event{*a.event}})
 	return json.Marshal([]string{string(text), a.from.Format(time.RFC3339), a.to.Format(time.RFC3339)})
 }
 
@@ -46,7 +46,7 @@ func TestOccurrencesAgreeWithPython(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), testtools.Program(t, "python3"), filepath.Join("testdata", "occurrences.py"))
+	cmd := exec.CommandContext(t.Context(), testtools.ProgramPath(t, "python3"), filepath.Join("testdata", "occurrences.py"))
 	var said bytes.Buffer
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), &said
 	var theirs [][]string
@@ -62,7 +62,7 @@ func TestOccurrencesAgreeWithPython(t *testing.T) {
 		ours := starts(a)
 		times += len(ours)
 		if !slices.Equal(ours, theirs[i]) {
-			t.Errorf("%s\nfrom %v to %v: %d times, they have %d; %s", Append(nil, &Document{Events: []Event{*a.event}}), a.from, a.to, len(ours), len(theirs[i]), firstDifference(ours, theirs[i]))
+			t.Errorf("%s\nfrom %v to %v: %d times, they have %d; %s", AppendDocument(nil, &OutgoingCalendar{Events: []Event{*a.event}}), a.from, a.to, len(ours), len(theirs[i]), firstDifference(ours, theirs[i]))
 		}
 	}
 	if times < 2000 {
@@ -102,7 +102,7 @@ func randomEvent(r *rand.Rand) *Event {
 		e.Start = e.Start.Truncate(24 * time.Hour)
 		text = strings.Split(strings.Split(text, ";BYHOUR")[0], ";BYMINUTE")[0]
 	} else {
-		e.Zone = zone.Zone{Name: []string{"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Sydney"}[r.IntN(5)]}
+		e.TimeZone = zone.Zone{Name: []string{"UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Sydney"}[r.IntN(5)]}
 	}
 	e.Recurrence = &Recurrence{Rule: text}
 	e.End = e.Start
@@ -115,17 +115,17 @@ func randomEvent(r *rand.Rand) *Event {
 		length = 24 * time.Hour
 	}
 	e.Start = all[1].Start
-	if clock := e.Zone.Clock(); !e.AllDay && clock.Local(e.Start).Hour() < 5 {
+	if clock := e.TimeZone.Clock(); !e.AllDay && clock.ToLocal(e.Start).Hour() < 5 {
 		return nil // for an hour that occurs twice, pytz takes the second, RFC 5545 the first
 	}
 	e.End = e.Start.Add(length)
 	e.Recurrence.Rule += []string{"", ";COUNT=20", ";UNTIL=" + all[len(all)-1].Start.Format("20060102T150405Z")}[r.IntN(3)]
 	if r.IntN(2) == 0 {
-		e.Recurrence.Except = []time.Time{all[2].Start, all[3].Start}
+		e.Recurrence.ExceptionDates = []time.Time{all[2].Start, all[3].Start}
 	}
 	also := e.Start.AddDate(0, 5, 3)
 	if beside, _ := e.Occurrences(also.AddDate(0, 0, -2), also.AddDate(0, 0, 2)); len(beside) == 0 { // they allow one occurrence a day
-		e.Recurrence.Also = []time.Time{also}
+		e.Recurrence.AdditionalDates = []time.Time{also}
 	}
 	if e.AllDay {
 		e.Recurrence.Rule = strings.ReplaceAll(e.Recurrence.Rule, "T000000Z", "")

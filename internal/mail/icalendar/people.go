@@ -8,7 +8,7 @@ import (
 )
 
 func organizerOf(c *ical.Component) (who *Person, sentBy string) {
-	p := first(c, ical.PropOrganizer)
+	p := firstProperty(c, ical.PropOrganizer)
 	if p == nil {
 		return nil, ""
 	}
@@ -24,16 +24,16 @@ func attendeesOf(c *ical.Component) []Attendee {
 	var list []Attendee
 	for i := range c.Props[ical.PropAttendee] {
 		p := &c.Props[ical.PropAttendee][i]
-		a := Attendee{Person: personOf(p), Role: Optional, Status: partStat(p)}
+		a := Attendee{Person: personOf(p), Role: RoleOptional, ParticipationStatus: partStat(p)}
 		if a.Email == "" {
 			continue
 		}
 		switch strings.ToUpper(p.Params.Get(ical.ParamRole)) {
 		case "", "CHAIR", "REQ-PARTICIPANT":
-			a.Role = Required
+			a.Role = RoleRequired
 		}
-		a.Asked = strings.EqualFold(p.Params.Get(ical.ParamRSVP), "TRUE")
-		a.Kind = kindOf(p)
+		a.ResponseRequested = strings.EqualFold(p.Params.Get(ical.ParamRSVP), "TRUE")
+		a.UserType = kindOf(p)
 		list = append(list, a)
 	}
 	return list
@@ -42,11 +42,11 @@ func attendeesOf(c *ical.Component) []Attendee {
 func partStat(p *ical.Prop) string {
 	switch strings.ToUpper(p.Params.Get(ical.ParamParticipationStatus)) {
 	case "ACCEPTED":
-		return Accepted
+		return StatusAccepted
 	case "DECLINED":
-		return Declined
+		return StatusDeclined
 	case "TENTATIVE":
-		return Tentative
+		return StatusTentative
 	}
 	return NeedsAction
 }
@@ -63,7 +63,7 @@ func kindOf(p *ical.Prop) string {
 // personOf parses ORGANIZER or ATTENDEE. EMAIL is the mailbox of a person whose calendar address is
 // a token or not a mailbox, as in invitations from iCloud.
 func personOf(p *ical.Prop) Person {
-	who := Person{Name: cut(lineOf(p.Params.Get(ical.ParamCommonName), maxParam), MaxPersonName)}
+	who := Person{Name: truncateText(lineOf(p.Params.Get(ical.ParamCommonName), maxParam), MaxPersonName)}
 	uri := lineOf(p.Value, maxUID)
 	mailbox, ok := mailboxOf(uri)
 	if !ok {

@@ -22,7 +22,7 @@ var (
 // beyond the limit; nil: none. dropped means that something was invalid and left out. ErrOverCaps
 // reports a file that is too large; any other error means that no event could be parsed.
 func Read(text []byte, own func(address string) bool) (all []*Calendar, dropped bool, err error) {
-	roots, dropped, err := parse(text, own)
+	roots, dropped, err := parseTree(text, own)
 	if err != nil {
 		return nil, dropped, err
 	}
@@ -47,13 +47,13 @@ func Read(text []byte, own func(address string) bool) (all []*Calendar, dropped 
 // HasMethod reports whether a file has a METHOD, whatever else is wrong with it, within its first
 // MaxBytes. A file without METHOD is not a message about a meeting (RFC 5546).
 func HasMethod(text []byte) bool {
-	in := lines{rest: bytes.TrimPrefix(text[:min(len(text), MaxBytes)], []byte(byteOrderMark))}
-	for line, ok := in.next(); ok; line, ok = in.next() {
+	in := lineReader{unreadBytes: bytes.TrimPrefix(text[:min(len(text), MaxBytes)], []byte(byteOrderMark))}
+	for line, ok := in.nextLine(); ok; line, ok = in.nextLine() {
 		if line = bytes.TrimLeft(line, " \t"); len(line) < len(ical.PropMethod) || !bytes.EqualFold(line[:len(ical.PropMethod)], []byte(ical.PropMethod)) {
 			continue
 		}
 		if name, rest, ok := contentLine(line); ok && name == ical.PropMethod {
-			p, ok := property(name, rest)
+			p, ok := parseProperty(name, rest)
 			if ok && lineOf(p.Value, maxName) != "" {
 				return true
 			}
@@ -85,11 +85,11 @@ func calendarOf(c *ical.Component) (all []*Calendar, dropped bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	r := reader{zones: zonesOf(c)}
+	r := calendarParser{zones: zonesOf(c)}
 	for _, group := range groupsOf(c) {
-		one, failed := r.calendar(group)
+		one, failed := r.parseCalendar(group)
 		if failed != nil {
-			if r.dropped = true; err == nil {
+			if r.droppedInvalid = true; err == nil {
 				err = failed
 			}
 			continue
@@ -97,7 +97,7 @@ func calendarOf(c *ical.Component) (all []*Calendar, dropped bool, err error) {
 		one.Method = method
 		all = append(all, one)
 	}
-	return all, r.dropped, err
+	return all, r.droppedInvalid, err
 }
 
 // groupsOf returns the events of a VCALENDAR grouped by UID, in the order of the first of each.
@@ -107,7 +107,7 @@ func groupsOf(c *ical.Component) (groups [][]*ical.Component) {
 		if !isEvent(e) {
 			continue
 		}
-		uid, _ := value(e, ical.PropUID)
+		uid, _ := firstValue(e, ical.PropUID)
 		i, known := at[uid]
 		if !known {
 			i, groups = len(groups), append(groups, nil)
@@ -118,22 +118,22 @@ func groupsOf(c *ical.Component) (groups [][]*ical.Component) {
 	return groups
 }
 
-// calendar parses the events of one UID.
-func (r *reader) calendar(group []*ical.Component) (*Calendar, error) {
+// parseCalendar parses the events of one UID.
+func (r *calendarParser) parseCalendar(group []*ical.Component) (*Calendar, error) {
 	described := group[0]
 	for _, e := range group {
-		if first(e, ical.PropRecurrenceID) == nil {
+		if firstProperty(e, ical.PropRecurrenceID) == nil {
 			described = e
 			break
 		}
 	}
-	e, err := r.event(described, nil)
+	e, err := r.parseEvent(described, nil)
 	if err != nil {
 		return nil, err
 	}
-	one := &Calendar{NoStart: e.Start.IsZero(), Following: following(described)}
-	one.LostOccurrence = e.RecurrenceID.IsZero() && first(described, ical.PropRecurrenceID) != nil
-	one.Revisions = r.overrides(e, group)
+	one := &Calendar{NoStart: e.Start.IsZero(), ThisAndFuture: isThisAndFuture(described)}
+	one.LostOccurrence = e.RecurrenceID.IsZero() && firstProperty(described, ical.PropRecurrenceID) != nil
+	one.Revisions = r.parseOverrides(e, group)
 	one.Links, one.AltHTML = linksOf(described)
 	if len(one.Links) > 0 {
 		e.JoinURL = one.Links[0]
@@ -154,32 +154,32 @@ func methodOf(all []ical.Prop) (method string, err error) {
 	return method, nil
 }
 
-// reader parses the events of one VCALENDAR. One call of Read owns it.
-type reader struct {
-	zones   *zones
-	dropped bool // something was invalid and left out
+// calendarParser parses the events of one VCALENDAR. One call of Read owns it.
+type calendarParser struct {
+	zones          *fileZones
+	droppedInvalid bool // something was invalid and left out
 }
 
-// overrides parses the overrides, and returns their revisions. An invitation only to single
+// parseOverrides parses the overrides, and returns their revisions. An invitation only to single
 // occurrences, the first of which is e, has itself among them. An invalid override is left out; one
 // without times takes place when the meeting would.
-func (r *reader) overrides(e *Event, group []*ical.Component) (revisions []Revision) {
+func (r *calendarParser) parseOverrides(e *Event, group []*ical.Component) (revisions []Revision) {
 	var list []Override
 	for _, c := range group {
-		if first(c, ical.PropRecurrenceID) == nil {
+		if firstProperty(c, ical.PropRecurrenceID) == nil {
 			continue
 		}
-		o, err := r.event(c, e)
-		unknown := err == nil && o.Start.IsZero() && first(c, ical.PropDateTimeStart) != nil // moved to an unknown time
+		o, err := r.parseEvent(c, e)
+		unknown := err == nil && o.Start.IsZero() && firstProperty(c, ical.PropDateTimeStart) != nil // moved to an unknown time
 		if err != nil || o.RecurrenceID.IsZero() || unknown {
-			r.dropped = true
+			r.droppedInvalid = true
 			continue
 		}
 		if o.Start.IsZero() {
 			o.Start, o.End, o.AllDay = o.RecurrenceID, o.RecurrenceID.Add(e.End.Sub(e.Start)), e.AllDay
 		}
-		list = append(list, Override{o.RecurrenceID, o.Start, o.End, o.AllDay, o.Transparent, o.Title, o.Location, o.Status})
-		revisions = append(revisions, Revision{o.Sequence, o.Stamp})
+		list = append(list, Override{o.RecurrenceID, o.Start, o.End, o.AllDay, o.IsTransparent, o.Title, o.Location, o.Status})
+		revisions = append(revisions, Revision{o.Sequence, o.StampedAt})
 	}
 	if len(list) == 0 {
 		return nil
@@ -191,8 +191,8 @@ func (r *reader) overrides(e *Event, group []*ical.Component) (revisions []Revis
 	return revisions
 }
 
-// following reports whether the override also applies to all later occurrences.
-func following(c *ical.Component) bool {
-	p := first(c, ical.PropRecurrenceID)
+// isThisAndFuture reports whether the override also applies to all later occurrences.
+func isThisAndFuture(c *ical.Component) bool {
+	p := firstProperty(c, ical.PropRecurrenceID)
 	return p != nil && strings.EqualFold(p.Params.Get(ical.ParamRange), "THISANDFUTURE")
 }

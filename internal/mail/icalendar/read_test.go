@@ -50,7 +50,7 @@ func readOne(text []byte, own func(string) bool) (*Calendar, error) {
 // tellRevisions prints the revisions of the overrides, which are not written.
 func tellRevisions(c *Calendar) string {
 	var b strings.Builder
-	if c.Following {
+	if c.ThisAndFuture {
 		b.WriteString("following\n")
 	}
 	if c.LostOccurrence {
@@ -58,7 +58,7 @@ func tellRevisions(c *Calendar) string {
 	}
 	for _, v := range c.Revisions {
 		if v != (Revision{}) {
-			fmt.Fprintf(&b, "revision: %d %s\n", v.Sequence, times([]time.Time{v.Stamp}))
+			fmt.Fprintf(&b, "revision: %d %s\n", v.Sequence, times([]time.Time{v.StampedAt}))
 		}
 	}
 	return b.String()
@@ -105,27 +105,27 @@ func tell(c *Calendar) string {
 	switch {
 	case e.AllDay:
 		b.WriteString(" all day\n")
-	case e.Zone.Name != "":
-		b.WriteString(" " + e.Zone.Name + "\n")
+	case e.TimeZone.Name != "":
+		b.WriteString(" " + e.TimeZone.Name + "\n")
 	default:
-		fmt.Fprintf(&b, " by %d observances\n", len(e.Zone.Observances))
+		fmt.Fprintf(&b, " by %d observances\n", len(e.TimeZone.Observances))
 	}
 	if e.UID != "u" {
 		say("uid", fmt.Sprintf("%.80q", e.UID))
 	}
 	say("sequence", e.Sequence)
-	if !e.Stamp.IsZero() {
-		say("stamp", e.Stamp.Format(time.RFC3339))
+	if !e.StampedAt.IsZero() {
+		say("stamp", e.StampedAt.Format(time.RFC3339))
 	}
 	for _, text := range [][2]string{{"title", e.Title}, {"location", e.Location}, {"description", e.Description}, {"comment", e.Comment}} {
 		if text[1] != "" {
 			say(text[0], fmt.Sprintf("%.80q", text[1]))
 		}
 	}
-	if e.Status != Confirmed {
+	if e.Status != StatusConfirmed {
 		say("status", e.Status)
 	}
-	if e.Transparent {
+	if e.IsTransparent {
 		b.WriteString("transparent\n")
 	}
 	say("join", e.JoinURL)
@@ -139,16 +139,16 @@ func tell(c *Calendar) string {
 	say("sent by", e.SentBy)
 	for i := range e.Attendees {
 		a := &e.Attendees[i]
-		say("attendee", strings.TrimSpace(fmt.Sprintf("%s %s %s %s %v", tellPerson(&a.Person), a.Role, a.Status, a.Kind, a.Asked)))
+		say("attendee", strings.TrimSpace(fmt.Sprintf("%s %s %s %s %v", tellPerson(&a.Person), a.Role, a.ParticipationStatus, a.UserType, a.ResponseRequested)))
 	}
 	if !e.RecurrenceID.IsZero() {
 		say("of", shown(e.RecurrenceID, e.AllDay))
 	}
 	if r := e.Recurrence; r != nil {
-		say("recurring", e.Recurring())
+		say("recurring", e.IsRecurring())
 		say("rule", r.Rule)
-		say("also", times(r.Also))
-		say("except", times(r.Except))
+		say("also", times(r.AdditionalDates))
+		say("except", times(r.ExceptionDates))
 		for _, o := range r.Overrides {
 			say("override", fmt.Sprintf("%s: %s to %s %q %q %s", shown(o.RecurrenceID, o.AllDay), shown(o.Start, o.AllDay), shown(o.End, o.AllDay), o.Title, o.Location, o.Status))
 		}
@@ -196,8 +196,8 @@ func TestReadCaps(t *testing.T) {
 		return 0
 	}, 1)
 	rule := "RRULE:FREQ=DAILY\n"
-	count("EXDATE", rule+repeat(120, "EXDATE:20260302T10%04[1]d,20260402T10%04[1]d"), func(e *Event) int { return len(e.Recurrence.Except) }, 100)
-	count("RDATE", rule+"RDATE:20270101T000000Z"+strings.Repeat(",20270101T000000Z", 120), func(e *Event) int { return len(e.Recurrence.Also) }, 100)
+	count("EXDATE", rule+repeat(120, "EXDATE:20260302T10%04[1]d,20260402T10%04[1]d"), func(e *Event) int { return len(e.Recurrence.ExceptionDates) }, 100)
+	count("RDATE", rule+"RDATE:20270101T000000Z"+strings.Repeat(",20270101T000000Z", 120), func(e *Event) int { return len(e.Recurrence.AdditionalDates) }, 100)
 	points := func(s *string) int { return len([]rune(*s)) }
 	count("title", "SUMMARY:"+strings.Repeat("é", 1001), func(e *Event) int { return points(&e.Title) }, 1000)
 	count("location", "LOCATION:"+strings.Repeat("é", 1001), func(e *Event) int { return points(&e.Location) }, 1000)

@@ -14,47 +14,47 @@ const MaxSearchDays = 5 * rule.MaxDays
 // MaxSearchDays, and each at most its share of what the previous ones left. So the rules of a
 // stranger do not use up the budget of others. One goroutine owns it.
 type Search struct {
-	From, To time.Time
-	One      bool // the first occurrence of each event is enough; more may be returned
-	Events   int  // remaining events with a Recurrence
-	Stops    int  // events that were not searched completely
+	From, To         time.Time
+	FirstOnly        bool // the first occurrence of each event is enough; more may be returned
+	RemainingEvents  int  // remaining events with a Recurrence
+	IncompleteEvents int  // events that were not searched completely
 
-	spent int
+	spentDays int
 }
 
-// costs are the days that an event costs before its rule is expanded: for its lists, and the rules
+// expansionCost are the days that an event costs before its rule is expanded: for its lists, and the rules
 // of its zone.
-func costs(e *Event) int {
+func expansionCost(e *Event) int {
 	r := e.Recurrence
-	return 10 + (len(r.Also)+len(r.Except)+len(r.Overrides))/2 + 100*len(e.Zone.Observances)
+	return 10 + (len(r.AdditionalDates)+len(r.ExceptionDates)+len(r.Overrides))/2 + 100*len(e.TimeZone.Observances)
 }
 
 // In returns the occurrences of an event within the window, by start. If no budget is left, only
 // the first is known.
 func (s *Search) In(e *Event) []Occurrence {
 	if e.Recurrence == nil {
-		return s.first(e)
+		return s.firstOccurrence(e)
 	}
-	share := (MaxSearchDays-s.spent)/max(s.Events, 1) - costs(e)
-	s.Events--
+	share := (MaxSearchDays-s.spentDays)/max(s.RemainingEvents, 1) - expansionCost(e)
+	s.RemainingEvents--
 	if share < 0 {
-		s.Stops++
-		return s.first(e)
+		s.IncompleteEvents++
+		return s.firstOccurrence(e)
 	}
 	x := e.expander(s.From, s.To)
-	x.days, x.one = min(share, rule.MaxDays), s.One
-	list, whole := x.all()
-	s.spent += costs(e) + x.walked
+	x.maxDays, x.firstOnly = min(share, rule.MaxDays), s.FirstOnly
+	list, whole := x.allOccurrences()
+	s.spentDays += expansionCost(e) + x.expandedDays
 	if !whole {
-		s.Stops++
+		s.IncompleteEvents++
 	}
 	return list
 }
 
-// first is the event itself, if it is within the window.
-func (s *Search) first(e *Event) []Occurrence {
+// firstOccurrence is the event itself, if it is within the window.
+func (s *Search) firstOccurrence(e *Event) []Occurrence {
 	x := expander{from: s.From, to: s.To}
-	if !x.within(e.Start, e.End) {
+	if !x.overlapsWindow(e.Start, e.End) {
 		return nil
 	}
 	id := e.Start

@@ -48,49 +48,49 @@ var observanceProps = map[string]int{
 	ical.PropDateTimeStart: 1, ical.PropTimezoneOffsetFrom: 1, ical.PropTimezoneOffsetTo: 1, ical.PropRecurrenceRule: 1, ical.PropRecurrenceDates: maxDates + 1, // DTSTART may be among them
 }
 
-// builder makes the component tree of a file. One call of parse owns it.
+// treeBuilder makes the component tree of a file. One call of parse owns it.
 //
 // go-ical's Decoder does the same, but is not used. It appends each octet of a parameter to a
 // string (a megabyte in parameters of 800 octets: 0.5 s and 430 MB; in one of 256 KiB: 120 s and
 // 140 GB). It also panics if a line ends inside a parameter, recurses, and gives up at the first
 // invalid line. Its value parsers are not used either: DateTime passes a stranger's TZID to
 // time.LoadLocation, a file path; Text fails at an unknown escape; Duration overflows.
-type builder struct {
-	own   func(string) bool
-	open  []*ical.Component
-	roots []*ical.Component
-	count int
-	full  bool // attendees or dates beyond the limit were left out
+type treeBuilder struct {
+	isOwnAddress   func(string) bool
+	openComponents []*ical.Component
+	roots          []*ical.Component
+	componentCount int
+	limitExceeded  bool // attendees or dates beyond the limit were left out
 }
 
-// parse parses a file into its components, with the known properties. An invalid line is skipped,
+// parseTree parses a file into its components, with the known properties. An invalid line is skipped,
 // and components that are open at the end are closed. cut means that attendees or dates are
 // missing, because there were too many.
-func parse(text []byte, own func(address string) bool) (roots []*ical.Component, cut bool, err error) {
+func parseTree(text []byte, own func(address string) bool) (roots []*ical.Component, cut bool, err error) {
 	if len(text) > MaxBytes {
 		return nil, true, ErrOverCaps
 	}
-	b := builder{own: own}
-	in := lines{rest: bytes.TrimPrefix(text, []byte(byteOrderMark))}
-	for line, ok := in.next(); ok; line, ok = in.next() {
-		if err := b.line(line); err != nil {
+	b := treeBuilder{isOwnAddress: own}
+	in := lineReader{unreadBytes: bytes.TrimPrefix(text, []byte(byteOrderMark))}
+	for line, ok := in.nextLine(); ok; line, ok = in.nextLine() {
+		if err := b.addLine(line); err != nil {
 			return nil, true, err
 		}
 	}
-	return b.roots, b.full, nil
+	return b.roots, b.limitExceeded, nil
 }
 
-func (b *builder) line(line []byte) error {
+func (b *treeBuilder) addLine(line []byte) error {
 	name, rest, ok := contentLine(line)
 	switch {
 	case !ok:
 		return nil
 	case name == "BEGIN":
-		return b.begin(componentName(rest))
+		return b.beginComponent(componentName(rest))
 	case name == "END":
-		b.end(componentName(rest))
-	case len(b.open) > 0:
-		b.keep(b.open[len(b.open)-1], name, rest)
+		b.endComponent(componentName(rest))
+	case len(b.openComponents) > 0:
+		b.addProperty(b.openComponents[len(b.openComponents)-1], name, rest)
 	}
 	return nil
 }
@@ -100,43 +100,43 @@ func componentName(rest []byte) string {
 	return strings.ToUpper(string(rest[:min(len(rest), maxName)]))
 }
 
-func (b *builder) begin(name string) error {
+func (b *treeBuilder) beginComponent(name string) error {
 	c := &ical.Component{Name: name, Props: ical.Props{}}
-	if b.count++; b.count > maxComponents || len(b.open) == maxDepth {
+	if b.componentCount++; b.componentCount > maxComponents || len(b.openComponents) == maxDepth {
 		return ErrOverCaps
 	}
-	if len(b.open) == 0 {
+	if len(b.openComponents) == 0 {
 		b.roots = append(b.roots, c)
 	} else {
-		parent := b.open[len(b.open)-1]
+		parent := b.openComponents[len(b.openComponents)-1]
 		parent.Children = append(parent.Children, c)
 	}
-	b.open = append(b.open, c)
+	b.openComponents = append(b.openComponents, c)
 	return nil
 }
 
-// end closes the component of that name, and those left open inside it.
-func (b *builder) end(name string) {
-	for i, c := range slices.Backward(b.open) {
+// endComponent closes the component of that name, and those left open inside it.
+func (b *treeBuilder) endComponent(name string) {
+	for i, c := range slices.Backward(b.openComponents) {
 		if c.Name == name {
-			b.open = b.open[:i]
+			b.openComponents = b.openComponents[:i]
 			return
 		}
 	}
 }
 
-func (b *builder) keep(c *ical.Component, name string, rest []byte) {
+func (b *treeBuilder) addProperty(c *ical.Component, name string, rest []byte) {
 	limit := keptProps[c.Name][name]
 	if limit == 0 {
 		return
 	}
 	have := len(c.Props[name])
 	full := have >= limit
-	b.full = b.full || full && limit >= maxDates
+	b.limitExceeded = b.limitExceeded || full && limit >= maxDates
 	if full && (name != ical.PropAttendee || have >= limit+maxOwn) {
 		return
 	}
-	p, ok := property(name, rest)
+	p, ok := parseProperty(name, rest)
 	if !ok {
 		return
 	}
@@ -146,10 +146,10 @@ func (b *builder) keep(c *ical.Component, name string, rest []byte) {
 	c.Props[name] = append(c.Props[name], p)
 }
 
-func (b *builder) isOwn(p *ical.Prop) bool {
-	if b.own == nil {
+func (b *treeBuilder) isOwn(p *ical.Prop) bool {
+	if b.isOwnAddress == nil {
 		return false
 	}
 	who := personOf(p)
-	return b.own(who.Email) || b.own(who.Mailbox())
+	return b.isOwnAddress(who.Email) || b.isOwnAddress(who.Mailbox())
 }

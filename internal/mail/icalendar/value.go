@@ -14,29 +14,29 @@ func textOf(value string, most int) string {
 	if strings.IndexByte(value, '\\') >= 0 {
 		value = unescaper.Replace(value)
 	}
-	return clean(value, most)
+	return cleanText(value, most)
 }
 
 var unescaper = strings.NewReplacer(`\n`, "\n", `\N`, "\n", `\\`, `\`, `\,`, ",", `\;`, ";")
 
-// Text returns a text in the form in which it is read back: LF for every kind of line break, UTF-8,
+// NormalizeText returns a text in the form in which it is read back: LF for every kind of line break, UTF-8,
 // and no other control character except TAB.
-func Text(s string) string {
+func NormalizeText(s string) string {
 	s = lineBreaks.Replace(strings.ToValidUTF8(s, "\uFFFD"))
-	return clean(s, len(s))
+	return cleanText(s, len(s))
 }
 
 var lineBreaks = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// Line returns somebody else's text on one line.
-func Line(s string) string {
+// SingleLine returns somebody else's text on one line.
+func SingleLine(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	return lineOf(s, len(s))
 }
 
-// clean removes control characters except line feed and tab, and everything beyond most code
+// cleanText removes control characters except line feed and tab, and everything beyond most code
 // points.
-func clean(s string, most int) string {
+func cleanText(s string, most int) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	s = strings.Map(func(r rune) rune {
 		if isControl(r) && r != '\n' && r != '\t' {
@@ -47,11 +47,11 @@ func clean(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	return cut(s, most)
+	return truncateText(s, most)
 }
 
-// cut returns a copy of the first code points, so that the rest can be freed.
-func cut(s string, most int) string {
+// truncateText returns a copy of the first code points, so that the rest can be freed.
+func truncateText(s string, most int) string {
 	for i := range s {
 		if most == 0 {
 			return strings.Clone(s[:i])
@@ -102,14 +102,14 @@ var (
 	errDuration = errors.New("icalendar: bad duration")
 )
 
-// span is a duration: days follow the local clock, the rest is exact.
-type span struct {
-	days int
-	rest time.Duration
+// nominalDuration is a duration: days follow the local clock, the rest is exact.
+type nominalDuration struct {
+	days      int
+	exactPart time.Duration
 }
 
 // durationOf parses a DURATION (RFC 5545, section 3.3.6).
-func durationOf(value string) (d span, err error) {
+func durationOf(value string) (d nominalDuration, err error) {
 	s := strings.ToUpper(strings.TrimSpace(value))
 	negative := strings.HasPrefix(s, "-")
 	s, ok := strings.CutPrefix(strings.TrimLeft(s, "+-"), "P")
@@ -128,55 +128,55 @@ func durationOf(value string) (d span, err error) {
 			return d, errDuration
 		}
 		n, _ := strconv.Atoi(s[:i])
-		if !d.add(n, s[i], inTime) {
+		if !d.addUnit(n, s[i], inTime) {
 			return d, errDuration
 		}
 		s = s[i+1:]
 	}
 	if negative {
-		d.days, d.rest = -d.days, -d.rest
+		d.days, d.exactPart = -d.days, -d.exactPart
 	}
 	return d, nil
 }
 
-func (d *span) add(n int, unit byte, inTime bool) bool {
+func (d *nominalDuration) addUnit(n int, unit byte, inTime bool) bool {
 	switch {
 	case !inTime && unit == 'W':
 		d.days += 7 * n
 	case !inTime && unit == 'D':
 		d.days += n
 	case inTime && unit == 'H':
-		d.rest += time.Duration(n) * time.Hour
+		d.exactPart += time.Duration(n) * time.Hour
 	case inTime && unit == 'M':
-		d.rest += time.Duration(n) * time.Minute
+		d.exactPart += time.Duration(n) * time.Minute
 	case inTime && unit == 'S':
-		d.rest += time.Duration(n) * time.Second
+		d.exactPart += time.Duration(n) * time.Second
 	default:
 		return false
 	}
 	return true
 }
 
-// moment is a date or a local time, represented in UTC, or an instant.
-type moment struct {
-	at   time.Time
-	date bool
-	utc  bool
+// dateOrTime is a date or a local time, represented in UTC, or an instant.
+type dateOrTime struct {
+	at         time.Time
+	isDateOnly bool
+	isUTC      bool
 }
 
 // momentOf parses a DATE or DATE-TIME; asDate makes both a date. A PERIOD becomes its start, a leap
 // second the second before it.
-func momentOf(value string, asDate bool) (m moment, err error) {
+func momentOf(value string, asDate bool) (m dateOrTime, err error) {
 	s, _, _ := strings.Cut(strings.ToUpper(strings.TrimSpace(value)), "/")
 	if asDate && len(s) > 8 && s[8] == 'T' {
 		s = s[:8]
 	}
 	if len(s) == 8 {
-		m.date = true
+		m.isDateOnly = true
 		m.at, err = parseTime("20060102", s)
 		return m, err
 	}
-	s, m.utc = strings.CutSuffix(s, "Z")
+	s, m.isUTC = strings.CutSuffix(s, "Z")
 	if len(s) == 13 || len(s) == 14 {
 		s = s[:13] + "00" // seconds are missing or lost a digit
 	}

@@ -9,42 +9,42 @@ import (
 	"inboxd/internal/mail/icalendar/zone"
 )
 
-// Document is a calendar that we write.
-type Document struct {
-	Method string
-	Name   string // of a feed, which also asks clients to refresh each hour; empty: not a feed
-	Events []Event
+// OutgoingCalendar is a calendar that we write.
+type OutgoingCalendar struct {
+	Method   string
+	FeedName string // of a feed, which also asks clients to refresh each hour; empty: not a feed
+	Events   []Event
 }
 
-const product = "-//inboxd//inboxd//EN"
+const productID = "-//inboxd//inboxd//EN"
 
-// Append appends the document to dst: CRLF, folded, escaped, with one VTIMEZONE for each zone.
+// AppendDocument appends the document to dst: CRLF, folded, escaped, with one VTIMEZONE for each zone.
 // Other people's text is escaped or, where that is impossible, dropped, so that it cannot inject a
 // line.
-func Append(dst []byte, d *Document) []byte {
-	w := writer{b: dst, places: map[string]place{}, customs: map[*zone.Observance]string{}, asks: d.Method == "REQUEST"}
-	w.line("BEGIN", "VCALENDAR")
-	w.line("PRODID", product)
-	w.line("VERSION", "2.0")
-	w.line("CALSCALE", "GREGORIAN")
-	w.text("METHOD", d.Method)
-	if d.Name != "" {
-		w.text("NAME", d.Name)
-		w.text("X-WR-CALNAME", d.Name)
-		w.line("REFRESH-INTERVAL;VALUE=DURATION", "PT1H")
-		w.line("X-PUBLISHED-TTL", "PT1H")
+func AppendDocument(dst []byte, d *OutgoingCalendar) []byte {
+	w := calendarWriter{b: dst, writtenZones: map[string]zoneClock{}, customZoneIDs: map[*zone.Observance]string{}, requestsReplies: d.Method == "REQUEST"}
+	w.writeLine("BEGIN", "VCALENDAR")
+	w.writeLine("PRODID", productID)
+	w.writeLine("VERSION", "2.0")
+	w.writeLine("CALSCALE", "GREGORIAN")
+	w.writeText("METHOD", d.Method)
+	if d.FeedName != "" {
+		w.writeText("NAME", d.FeedName)
+		w.writeText("X-WR-CALNAME", d.FeedName)
+		w.writeLine("REFRESH-INTERVAL;VALUE=DURATION", "PT1H")
+		w.writeLine("X-PUBLISHED-TTL", "PT1H")
 	}
-	w.zones(d.Events)
+	w.writeZones(d.Events)
 	for i := range d.Events {
-		w.meeting(&d.Events[i])
+		w.writeMeeting(&d.Events[i])
 	}
-	w.line("END", "VCALENDAR")
+	w.writeLine("END", "VCALENDAR")
 	return w.b
 }
 
-// meeting writes an event and its overrides. A single occurrence is its own override.
-func (w *writer) meeting(e *Event) {
-	w.event(e, e)
+// writeMeeting writes an event and its overrides. A single occurrence is its own override.
+func (w *calendarWriter) writeMeeting(e *Event) {
+	w.writeEvent(e, e)
 	if e.Recurrence == nil {
 		return
 	}
@@ -55,14 +55,14 @@ func (w *writer) meeting(e *Event) {
 			continue
 		}
 		one := Event{
-			UID: e.UID, Sequence: e.Sequence, Stamp: e.Stamp, RecurrenceID: o.RecurrenceID, Title: o.Title, Location: o.Location, Status: o.Status,
-			Start: o.Start, End: o.End, AllDay: o.AllDay, Transparent: o.Transparent, Zone: e.Zone,
+			UID: e.UID, Sequence: e.Sequence, StampedAt: e.StampedAt, RecurrenceID: o.RecurrenceID, Title: o.Title, Location: o.Location, Status: o.Status,
+			Start: o.Start, End: o.End, AllDay: o.AllDay, IsTransparent: o.IsTransparent, TimeZone: e.TimeZone,
 		}
 		if full {
 			one.Description, one.JoinURL = e.Description, e.JoinURL
 			one.Organizer, one.SentBy, one.Attendees = e.Organizer, e.SentBy, e.Attendees
 		}
-		w.event(&one, e)
+		w.writeEvent(&one, e)
 	}
 }
 
@@ -70,72 +70,72 @@ func (w *writer) meeting(e *Event) {
 // of 1 MiB could become a hundred.
 const maxRepeated = 64 << 10
 
-// event writes a VEVENT of a meeting.
-func (w *writer) event(e, meeting *Event) {
-	w.line("BEGIN", "VEVENT")
-	w.text("UID", e.UID)
-	if !e.Stamp.IsZero() {
-		w.line("DTSTAMP", utc(e.Stamp))
+// writeEvent writes a VEVENT of a meeting.
+func (w *calendarWriter) writeEvent(e, meeting *Event) {
+	w.writeLine("BEGIN", "VEVENT")
+	w.writeText("UID", e.UID)
+	if !e.StampedAt.IsZero() {
+		w.writeLine("DTSTAMP", formatUTC(e.StampedAt))
 	}
-	w.line("SEQUENCE", strconv.Itoa(e.Sequence))
+	w.writeLine("SEQUENCE", strconv.Itoa(e.Sequence))
 	if !e.RecurrenceID.IsZero() {
-		w.time("RECURRENCE-ID", e.RecurrenceID, meeting)
+		w.writeTime("RECURRENCE-ID", e.RecurrenceID, meeting)
 	}
 	if !e.Start.IsZero() {
-		w.time("DTSTART", e.Start, e)
-		w.time("DTEND", e.End, e)
+		w.writeTime("DTSTART", e.Start, e)
+		w.writeTime("DTEND", e.End, e)
 	}
 	if r := e.Recurrence; r != nil {
-		w.recurrence(r, e)
+		w.writeRecurrence(r, e)
 	}
-	w.text("SUMMARY", e.Title)
-	w.text("LOCATION", e.Location)
-	w.text("DESCRIPTION", e.Description)
-	w.text("STATUS", strings.ToUpper(e.Status))
-	if e.Transparent {
-		w.line("TRANSP", "TRANSPARENT")
+	w.writeText("SUMMARY", e.Title)
+	w.writeText("LOCATION", e.Location)
+	w.writeText("DESCRIPTION", e.Description)
+	w.writeText("STATUS", strings.ToUpper(e.Status))
+	if e.IsTransparent {
+		w.writeLine("TRANSP", "TRANSPARENT")
 	}
 	if e.JoinURL != "" {
-		w.line("URL", e.JoinURL)
+		w.writeLine("URL", e.JoinURL)
 	}
 	if o := e.Organizer; o != nil {
 		name, value := calendarAddress(o)
 		if e.SentBy != "" {
 			name += param("SENT-BY", uri(e.SentBy))
 		}
-		w.line("ORGANIZER"+param("CN", o.Name)+name, value)
+		w.writeLine("ORGANIZER"+param("CN", o.Name)+name, value)
 	}
 	for i := range e.Attendees {
 		w.attendee(&e.Attendees[i])
 	}
-	w.text("COMMENT", e.Comment)
-	w.line("END", "VEVENT")
+	w.writeText("COMMENT", e.Comment)
+	w.writeLine("END", "VEVENT")
 }
 
-func (w *writer) recurrence(r *Recurrence, e *Event) {
-	if text := e.spelled(r.Rule); text != "" {
-		w.line("RRULE", text)
+func (w *calendarWriter) writeRecurrence(r *Recurrence, e *Event) {
+	if text := e.formatRule(r.Rule); text != "" {
+		w.writeLine("RRULE", text)
 	}
-	for _, at := range r.Also {
-		w.time("RDATE", at, e)
+	for _, at := range r.AdditionalDates {
+		w.writeTime("RDATE", at, e)
 	}
-	for _, at := range r.Except {
-		w.time("EXDATE", at, e)
+	for _, at := range r.ExceptionDates {
+		w.writeTime("EXDATE", at, e)
 	}
 }
 
-// spelled is a rule as it is written. An invalid one is left out, because it makes some clients
+// formatRule is a rule as it is written. An invalid one is left out, because it makes some clients
 // reject the whole feed. UNTIL is a date if the start is one, else an instant (RFC 5545, section
 // 3.3.10).
-func (e *Event) spelled(text string) string {
-	spelled, ok := rule.Spell(text, func(end time.Time, instant bool) string {
+func (e *Event) formatRule(text string) string {
+	spelled, ok := rule.NormalizeRule(text, func(end time.Time, instant bool) string {
 		if e.AllDay {
 			return end.Format("20060102")
 		}
 		if !instant {
-			end = e.Zone.Clock().Instant(end)
+			end = e.TimeZone.Clock().ToInstant(end)
 		}
-		return utc(end)
+		return formatUTC(end)
 	})
 	if !ok {
 		return ""
@@ -143,16 +143,16 @@ func (e *Event) spelled(text string) string {
 	return spelled
 }
 
-func (w *writer) attendee(a *Attendee) {
+func (w *calendarWriter) attendee(a *Attendee) {
 	asked := ""
 	switch {
-	case a.Asked:
+	case a.ResponseRequested:
 		asked = "TRUE"
-	case w.asks:
+	case w.requestsReplies:
 		asked = "FALSE" // some clients treat a missing RSVP as a request for an answer
 	}
 	name, value := calendarAddress(&a.Person)
-	w.line("ATTENDEE"+param("CUTYPE", a.Kind)+param("ROLE", strings.ToUpper(a.Role))+param("PARTSTAT", strings.ToUpper(a.Status))+
+	w.writeLine("ATTENDEE"+param("CUTYPE", a.UserType)+param("ROLE", strings.ToUpper(a.Role))+param("PARTSTAT", strings.ToUpper(a.ParticipationStatus))+
 		param("RSVP", asked)+param("CN", a.Name)+name, value)
 }
 
@@ -165,33 +165,33 @@ func calendarAddress(p *Person) (parameter, value string) {
 	return param(paramEmail, p.Email), p.URI
 }
 
-// time writes a time in the form of e's times: a date, or a local time of its zone. It writes UTC
+// writeTime writes a time in the form of e's times: a date, or a local time of its zone. It writes UTC
 // without a zone, or if the local time would be read as another instant.
-func (w *writer) time(name string, at time.Time, e *Event) {
+func (w *calendarWriter) writeTime(name string, at time.Time, e *Event) {
 	if e.AllDay {
-		w.line(name+";VALUE=DATE", at.UTC().Format("20060102"))
+		w.writeLine(name+";VALUE=DATE", at.UTC().Format("20060102"))
 		return
 	}
-	id := w.tzid(e.Zone)
+	id := w.tzid(e.TimeZone)
 	if id == "" {
-		w.line(name, utc(at))
+		w.writeLine(name, formatUTC(at))
 		return
 	}
-	clock := w.places[id].clock
-	local := clock.Local(at)
-	if !clock.Instant(local).Equal(at) {
-		w.line(name, utc(at))
+	clock := w.writtenZones[id].clock
+	local := clock.ToLocal(at)
+	if !clock.ToInstant(local).Equal(at) {
+		w.writeLine(name, formatUTC(at))
 		return
 	}
-	w.line(name+param("TZID", id), local.Format("20060102T150405"))
+	w.writeLine(name+param("TZID", id), local.Format("20060102T150405"))
 }
 
-func utc(t time.Time) string { return t.UTC().Format("20060102T150405Z") }
+func formatUTC(t time.Time) string { return t.UTC().Format("20060102T150405Z") }
 
 // tzid is the name under which a zone is written; empty for UTC.
-func (w *writer) tzid(z zone.Zone) string {
+func (w *calendarWriter) tzid(z zone.Zone) string {
 	if len(z.Observances) > 0 {
-		return w.customs[&z.Observances[0]]
+		return w.customZoneIDs[&z.Observances[0]]
 	}
 	if z.Name == zone.UTC.Name {
 		return ""

@@ -26,9 +26,9 @@ func TestWrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		doc := Document{Method: c.Method, Events: []Event{c.Event}}
-		d.MaybeScanArgs(t, "name", &doc.Name)
-		out := Append(nil, &doc)
+		doc := OutgoingCalendar{Method: c.Method, Events: []Event{c.Event}}
+		d.MaybeScanArgs(t, "name", &doc.FeedName)
+		out := AppendDocument(nil, &doc)
 		checkLines(t, out)
 		again(t, c, out)
 		return strings.ReplaceAll(string(out), "\r\n", "\n")
@@ -59,13 +59,13 @@ func again(t *testing.T, c *Calendar, text []byte) {
 	if err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
-	if clock := c.Event.Zone.Clock(); !clock.Instant(clock.Local(c.Event.Start)).Equal(c.Event.Start) {
-		d.Event.Zone = c.Event.Zone // it was written in UTC
+	if clock := c.Event.TimeZone.Clock(); !clock.ToInstant(clock.ToLocal(c.Event.Start)).Equal(c.Event.Start) {
+		d.Event.TimeZone = c.Event.TimeZone // it was written in UTC
 	}
 	takesPlaceAlike(t, c, d, text)
 	c = spelt(c)
-	if !reflect.DeepEqual(c.Event.Zone.Observances, d.Event.Zone.Observances) {
-		t.Errorf("observances: %v, want %v", d.Event.Zone, c.Event.Zone)
+	if !reflect.DeepEqual(c.Event.TimeZone.Observances, d.Event.TimeZone.Observances) {
+		t.Errorf("observances: %v, want %v", d.Event.TimeZone, c.Event.TimeZone)
 	}
 	if d.Event.JoinURL != c.Event.JoinURL {
 		t.Errorf("joined at %q, want %q", d.Event.JoinURL, c.Event.JoinURL)
@@ -102,19 +102,19 @@ func spelt(c *Calendar) *Calendar {
 	d := *c
 	d.AltHTML = "" // is not written
 	d.Links = d.Links[:min(len(d.Links), 1)]
-	if e := &d.Event; e.ZoneUnknown() && len(e.Zone.Observances) == 0 && !e.Start.IsZero() {
-		e.Zone = zone.UTC // its times are written in UTC
+	if e := &d.Event; e.ZoneUnknown() && len(e.TimeZone.Observances) == 0 && !e.Start.IsZero() {
+		e.TimeZone = zone.UTC // its times are written in UTC
 	}
 	if r := c.Event.Recurrence; r != nil {
 		rec := *r
-		rec.Rule = d.Event.spelled(r.Rule)
-		if d.Event.Recurrence = &rec; rec.Rule == "" && len(rec.Also)+len(rec.Overrides) == 0 {
+		rec.Rule = d.Event.formatRule(r.Rule)
+		if d.Event.Recurrence = &rec; rec.Rule == "" && len(rec.AdditionalDates)+len(rec.Overrides) == 0 {
 			d.Event.Recurrence = nil
 		}
 	}
-	d.Event.Zone.Observances = slices.Clone(c.Event.Zone.Observances)
-	for i, o := range d.Event.Zone.Observances {
-		d.Event.Zone.Observances[i].Rule, _ = zoneRule(o)
+	d.Event.TimeZone.Observances = slices.Clone(c.Event.TimeZone.Observances)
+	for i, o := range d.Event.TimeZone.Observances {
+		d.Event.TimeZone.Observances[i].Rule, _ = zoneRule(o)
 	}
 	return &d
 }
@@ -127,16 +127,16 @@ func TestNothingBreaksOut(t *testing.T) {
 		`a";ROLE=CHAIR:mailto:evil@x.test`, `a^"b`, "a^nb", "a^'b", `a\`, `a\nb`, `a;b,c:d`, "a\xffb", strings.Repeat("é", 100), strings.Repeat("\"", 80), "",
 	} {
 		e := Event{
-			UID: "u" + s, Title: s, Location: s, Description: s, Comment: s, Status: Confirmed,
-			Start: at("2026-03-02 10:00"), End: at("2026-03-02 11:00"), Zone: zone.UTC, Stamp: at("2026-01-01"),
-			Organizer: &Person{Email: "boss@org.test" + s, Name: s}, Attendees: []Attendee{{Person: Person{Email: "a@b.test" + s, Name: s}, Role: Required, Status: Accepted, Kind: s}},
+			UID: "u" + s, Title: s, Location: s, Description: s, Comment: s, Status: StatusConfirmed,
+			Start: at("2026-03-02 10:00"), End: at("2026-03-02 11:00"), TimeZone: zone.UTC, StampedAt: at("2026-01-01"),
+			Organizer: &Person{Email: "boss@org.test" + s, Name: s}, Attendees: []Attendee{{Person: Person{Email: "a@b.test" + s, Name: s}, Role: RoleRequired, ParticipationStatus: StatusAccepted, UserType: s}},
 			Recurrence: &Recurrence{Rule: "FREQ=DAILY" + s},
 		}
-		text := Append(nil, &Document{Method: "REQUEST" + s, Name: "n" + s, Events: []Event{e}})
+		text := AppendDocument(nil, &OutgoingCalendar{Method: "REQUEST" + s, FeedName: "n" + s, Events: []Event{e}})
 		checkLines(t, text)
 		var names []string
-		in := lines{rest: text}
-		for line, ok := in.next(); ok; line, ok = in.next() {
+		in := lineReader{unreadBytes: text}
+		for line, ok := in.nextLine(); ok; line, ok = in.nextLine() {
 			name, _, _ := contentLine(line)
 			names = append(names, name)
 		}
@@ -149,13 +149,13 @@ func TestNothingBreaksOut(t *testing.T) {
 			t.Errorf("%q: %v", s, err)
 			continue
 		}
-		if a := c.Event.Attendees; len(a) != 1 || a[0].Role != Required || a[0].Status != Accepted {
+		if a := c.Event.Attendees; len(a) != 1 || a[0].Role != RoleRequired || a[0].ParticipationStatus != StatusAccepted {
 			t.Errorf("%q: attendees %+v", s, a)
 		}
-		if got, want := c.Event.Title, clean(strings.ToValidUTF8(s, "\uFFFD"), MaxTitle); got != want {
+		if got, want := c.Event.Title, cleanText(strings.ToValidUTF8(s, "\uFFFD"), MaxTitle); got != want {
 			t.Errorf("title is %q, want %q", got, want)
 		}
-		if got, want := c.Event.Organizer.Name, lineOf(strings.ToValidUTF8(clean(s, 200), "\uFFFD"), 2000); got != want {
+		if got, want := c.Event.Organizer.Name, lineOf(strings.ToValidUTF8(cleanText(s, 200), "\uFFFD"), 2000); got != want {
 			t.Errorf("name is %q, want %q", got, want)
 		}
 	}
@@ -165,7 +165,7 @@ func TestNothingBreaksOut(t *testing.T) {
 func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 	for _, s := range seeds(t) {
 		if c, err := readOne([]byte(s), nil); err == nil {
-			again(t, c, Append(nil, &Document{Method: c.Method, Events: []Event{c.Event}}))
+			again(t, c, AppendDocument(nil, &OutgoingCalendar{Method: c.Method, Events: []Event{c.Event}}))
 		}
 	}
 	dir := corpus(t)
@@ -174,7 +174,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		text := Append(nil, &Document{Method: c.Method, Events: []Event{c.Event}})
+		text := AppendDocument(nil, &OutgoingCalendar{Method: c.Method, Events: []Event{c.Event}})
 		checkLines(t, text)
 		again(t, c, text)
 	}
@@ -184,18 +184,18 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 // others, and that its size is limited.
 func TestVTimezonesAreKept(t *testing.T) {
 	var texts vtimezoneTexts
-	first := texts.of(years{"Europe/Berlin", 2026, 2031})
+	first := texts.of(zoneYears{"Europe/Berlin", 2026, 2031})
 	for last := 2031; last < 2031+mostVTimezones; last++ {
-		s := years{"Europe/Berlin", 2026, last}
+		s := zoneYears{"Europe/Berlin", 2026, last}
 		if got := texts.of(s); !bytes.Equal(got, vtimezone(s)) || last > 2031 && bytes.Equal(got, first) {
 			t.Fatalf("to %d: %s", last, got)
 		}
 	}
-	if again := texts.of(years{"Europe/Berlin", 2026, 2031}); !bytes.Equal(again, first) || &again[0] != &first[0] {
+	if again := texts.of(zoneYears{"Europe/Berlin", 2026, 2031}); !bytes.Equal(again, first) || &again[0] != &first[0] {
 		t.Error("it was written anew")
 	}
-	texts.of(years{"Asia/Tokyo", 2026, 2031})
-	if n := len(texts.kept); n != 1 {
+	texts.of(zoneYears{"Asia/Tokyo", 2026, 2031})
+	if n := len(texts.cachedTexts); n != 1 {
 		t.Errorf("%d are kept", n)
 	}
 }
@@ -204,10 +204,10 @@ func TestVTimezonesAreKept(t *testing.T) {
 // first year of use to five years after the last.
 func TestWrittenZonesAreTrue(t *testing.T) {
 	for _, name := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "America/Sao_Paulo", "Africa/Casablanca", "Europe/Dublin"} {
-		e := Event{UID: "u", Start: at("2016-03-02 10:00"), End: at("2021-03-02 11:00"), Zone: zone.Zone{Name: name}}
+		e := Event{UID: "u", Start: at("2016-03-02 10:00"), End: at("2021-03-02 11:00"), TimeZone: zone.Zone{Name: name}}
 		e.End = e.Start.Add(time.Hour)
 		e.Recurrence = &Recurrence{Rule: "FREQ=YEARLY;COUNT=6"}
-		text := string(Append(nil, &Document{Method: "REQUEST", Events: []Event{e}}))
+		text := string(AppendDocument(nil, &OutgoingCalendar{Method: "REQUEST", Events: []Event{e}}))
 		if n := strings.Count(text, "BEGIN:VTIMEZONE"); n != 1 {
 			t.Fatalf("%s: %d VTIMEZONEs", name, n)
 		}
@@ -215,12 +215,12 @@ func TestWrittenZonesAreTrue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		named, written := e.Zone.Clock(), c.Event.Zone.Clock()
-		if c.Event.Zone.Name != "" {
+		named, written := e.TimeZone.Clock(), c.Event.TimeZone.Clock()
+		if c.Event.TimeZone.Name != "" {
 			t.Fatalf("%s: the VTIMEZONE was not asked", name)
 		}
 		for hour := at("2016-01-02"); hour.Year() < 2027; hour = hour.Add(time.Hour) {
-			if a, b := named.Local(hour), written.Local(hour); !a.Equal(b) {
+			if a, b := named.ToLocal(hour), written.ToLocal(hour); !a.Equal(b) {
 				t.Fatalf("%s: %v UTC shows %v, by the VTIMEZONE %v", name, hour, a, b)
 			}
 		}
@@ -231,8 +231,8 @@ func TestWrittenZonesAreTrue(t *testing.T) {
 // time cannot express.
 func TestAmbiguousTimesAreWrittenInUTC(t *testing.T) {
 	second := at("2026-10-25 01:30") // 02:30 in Berlin, the second time
-	e := Event{UID: "u", Start: second, End: second, Zone: zone.Zone{Name: "Europe/Berlin"}, Status: Confirmed}
-	c, err := readOne(Append(nil, &Document{Method: "REQUEST", Events: []Event{e}}), nil)
+	e := Event{UID: "u", Start: second, End: second, TimeZone: zone.Zone{Name: "Europe/Berlin"}, Status: StatusConfirmed}
+	c, err := readOne(AppendDocument(nil, &OutgoingCalendar{Method: "REQUEST", Events: []Event{e}}), nil)
 	if err != nil || !c.Event.Start.Equal(second) {
 		t.Errorf("%v, %v", c, err)
 	}
@@ -241,12 +241,12 @@ func TestAmbiguousTimesAreWrittenInUTC(t *testing.T) {
 // TestOverridesRepeatLittle checks that the feed of a stranger's meeting is not much larger than
 // the original file.
 func TestOverridesRepeatLittle(t *testing.T) {
-	e := Event{UID: "u", Start: at("2026-03-02 10:00"), End: at("2026-03-02 10:00"), Zone: zone.UTC, Description: strings.Repeat("x", 20_000), Recurrence: &Recurrence{Rule: "FREQ=DAILY"}}
+	e := Event{UID: "u", Start: at("2026-03-02 10:00"), End: at("2026-03-02 10:00"), TimeZone: zone.UTC, Description: strings.Repeat("x", 20_000), Recurrence: &Recurrence{Rule: "FREQ=DAILY"}}
 	for i := range 199 {
 		day := e.Start.AddDate(0, 0, i+1)
 		e.Recurrence.Overrides = append(e.Recurrence.Overrides, Override{RecurrenceID: day, Start: day, End: day})
 	}
-	if n := len(Append(nil, &Document{Method: "PUBLISH", Events: []Event{e}})); n > 128<<10 {
+	if n := len(AppendDocument(nil, &OutgoingCalendar{Method: "PUBLISH", Events: []Event{e}})); n > 128<<10 {
 		t.Errorf("%d octets", n)
 	}
 }
@@ -263,12 +263,12 @@ func FuzzWrite(f *testing.F) {
 			return
 		}
 		if c.Event.RecurrenceID.IsZero() { // otherwise it is also an override
-			c.Event.Title = clean(strings.ToValidUTF8(title, "\uFFFD"), MaxTitle)
+			c.Event.Title = cleanText(strings.ToValidUTF8(title, "\uFFFD"), MaxTitle)
 		}
 		for i := range c.Event.Attendees {
-			c.Event.Attendees[i].Name = cut(lineOf(strings.ToValidUTF8(name, "\uFFFD"), maxParam), MaxPersonName)
+			c.Event.Attendees[i].Name = truncateText(lineOf(strings.ToValidUTF8(name, "\uFFFD"), maxParam), MaxPersonName)
 		}
-		out := Append(nil, &Document{Method: c.Method, Events: []Event{c.Event}})
+		out := AppendDocument(nil, &OutgoingCalendar{Method: c.Method, Events: []Event{c.Event}})
 		checkLines(t, out)
 		again(t, c, out)
 	})

@@ -7,22 +7,22 @@ import (
 	"inboxd/internal/mail/icalendar/zone"
 )
 
-// writer writes a document. One call of Append owns it.
-type writer struct {
-	b      []byte
-	places map[string]place // the written zones, by TZID
-	// customs are the TZIDs of zones that only a file defines, by the address of their observances.
-	customs map[*zone.Observance]string
-	asks    bool // guests are asked for answers
-	walked  int  // expanded days of rules
+// calendarWriter writes a document. One call of Append owns it.
+type calendarWriter struct {
+	b            []byte
+	writtenZones map[string]zoneClock // the written zones, by TZID
+	// customZoneIDs are the TZIDs of zones that only a file defines, by the address of their observances.
+	customZoneIDs   map[*zone.Observance]string
+	requestsReplies bool // guests are asked for answers
+	expandedDays    int  // expanded days of rules
 }
 
 // maxLine is the maximum length of a line in octets; longer ones are folded (RFC 5545, section
 // 3.1).
 const maxLine = 75
 
-// line writes a property. Its value must not contain control characters.
-func (w *writer) line(name, value string) {
+// writeLine writes a property. Its value must not contain control characters.
+func (w *calendarWriter) writeLine(name, value string) {
 	if len(name)+1+len(value) <= maxLine {
 		w.b = append(append(append(append(w.b, name...), ':'), value...), "\r\n"...)
 		return
@@ -42,10 +42,10 @@ func (w *writer) line(name, value string) {
 	w.b = append(w.b, "\r\n"...)
 }
 
-// text writes a property with a text, unless the text is empty.
-func (w *writer) text(name, value string) {
-	if value = clean(strings.ToValidUTF8(value, "\uFFFD"), len(value)); value != "" {
-		w.line(name, escaper.Replace(value))
+// writeText writes a property with a text, unless the text is empty.
+func (w *calendarWriter) writeText(name, value string) {
+	if value = cleanText(strings.ToValidUTF8(value, "\uFFFD"), len(value)); value != "" {
+		w.writeLine(name, escaper.Replace(value))
 	}
 }
 
@@ -54,7 +54,7 @@ var escaper = strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\n", `\n`)
 // param is a parameter with its semicolon, unless it is empty. It is quoted where necessary and
 // encoded by RFC 6868.
 func param(name, value string) string {
-	value = clean(strings.ToValidUTF8(value, "\uFFFD"), len(value))
+	value = cleanText(strings.ToValidUTF8(value, "\uFFFD"), len(value))
 	if value == "" {
 		return ""
 	}

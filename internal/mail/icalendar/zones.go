@@ -9,26 +9,26 @@ import (
 	"inboxd/internal/mail/icalendar/zone"
 )
 
-// zones are the zones of one file, each interpreted once. One call of Read owns it.
-type zones struct {
-	defined map[string]*zone.Definition
-	known   map[string]place
+// fileZones are the zones of one file, each interpreted once. One call of Read owns it.
+type fileZones struct {
+	defined       map[string]*zone.Definition
+	resolvedZones map[string]zoneClock
 }
 
-// place is a zone with its clock.
-type place struct {
+// zoneClock is a zone with its clock.
+type zoneClock struct {
 	zone  zone.Zone
 	clock zone.Clock
 }
 
-func zonesOf(calendar *ical.Component) *zones {
-	z := &zones{defined: map[string]*zone.Definition{}, known: map[string]place{}}
+func zonesOf(calendar *ical.Component) *fileZones {
+	z := &fileZones{defined: map[string]*zone.Definition{}, resolvedZones: map[string]zoneClock{}}
 	for _, c := range calendar.Children {
 		if c.Name != ical.CompTimezone {
 			continue
 		}
-		if id := first(c, ical.PropTimezoneID); id != nil && z.defined[tzid(id.Value)] == nil {
-			z.defined[tzid(id.Value)] = definition(c)
+		if id := firstProperty(c, ical.PropTimezoneID); id != nil && z.defined[tzid(id.Value)] == nil {
+			z.defined[tzid(id.Value)] = parseDefinition(c)
 		}
 	}
 	return z
@@ -37,40 +37,40 @@ func zonesOf(calendar *ical.Component) *zones {
 // tzid is a zone's name as its uses write it: a VTIMEZONE escapes it, a parameter does not.
 func tzid(s string) string { return lineOf(textOf(s, maxUID), maxUID) }
 
-func first(c *ical.Component, name string) *ical.Prop {
+func firstProperty(c *ical.Component, name string) *ical.Prop {
 	if all := c.Props[name]; len(all) > 0 {
 		return &all[0]
 	}
 	return nil
 }
 
-// value is the value of the first property of a name, and whether there is one.
-func value(c *ical.Component, name string) (string, bool) {
-	if p := first(c, name); p != nil {
+// firstValue is the value of the first property of a name, and whether there is one.
+func firstValue(c *ical.Component, name string) (string, bool) {
+	if p := firstProperty(c, name); p != nil {
 		return p.Value, true
 	}
 	return "", false
 }
 
-func definition(c *ical.Component) *zone.Definition {
+func parseDefinition(c *ical.Component) *zone.Definition {
 	d := &zone.Definition{}
-	d.Location, _ = value(c, "X-LIC-LOCATION")
+	d.Location, _ = firstValue(c, "X-LIC-LOCATION")
 	for _, child := range c.Children {
-		if o, ok := observance(child); ok {
+		if o, ok := parseObservance(child); ok {
 			d.Observances = append(d.Observances, o)
 		}
 	}
 	return d
 }
 
-// observance parses a STANDARD or DAYLIGHT; false if it is invalid.
-func observance(c *ical.Component) (o zone.Observance, ok bool) {
+// parseObservance parses a STANDARD or DAYLIGHT; false if it is invalid.
+func parseObservance(c *ical.Component) (o zone.Observance, ok bool) {
 	if c.Name != ical.CompTimezoneStandard && c.Name != ical.CompTimezoneDaylight {
 		return o, false
 	}
-	start, _ := value(c, ical.PropDateTimeStart)
-	from, _ := value(c, ical.PropTimezoneOffsetFrom)
-	to, _ := value(c, ical.PropTimezoneOffsetTo)
+	start, _ := firstValue(c, ical.PropDateTimeStart)
+	from, _ := firstValue(c, ical.PropTimezoneOffsetFrom)
+	to, _ := firstValue(c, ical.PropTimezoneOffsetTo)
 	begin, err := momentOf(start, false)
 	if err != nil {
 		return o, false
@@ -82,13 +82,13 @@ func observance(c *ical.Component) (o zone.Observance, ok bool) {
 	if o.From, err = offsetOf(from); err != nil {
 		return o, false
 	}
-	if rule, _ := value(c, ical.PropRecurrenceRule); len(rule) <= maxRuleText {
+	if rule, _ := firstValue(c, ical.PropRecurrenceRule); len(rule) <= maxRuleText {
 		o.Rule = ruleText(rule)
 	}
 	for _, p := range c.Props[ical.PropRecurrenceDates] {
 		dates, _ := momentsOf(&p, maxDates-len(o.Dates))
 		for _, m := range dates {
-			if m.utc {
+			if m.isUTC {
 				m.at = m.at.Add(time.Duration(o.From) * time.Second)
 			}
 			if m.at.Year() > 0 && m.at.Year() < 10_000 && !m.at.Equal(o.Start) {
@@ -101,7 +101,7 @@ func observance(c *ical.Component) (o zone.Observance, ok bool) {
 
 // momentsOf are the valid values of a list property, at most the given number; whole reports
 // whether they are complete.
-func momentsOf(p *ical.Prop, most int) (list []moment, whole bool) {
+func momentsOf(p *ical.Prop, most int) (list []dateOrTime, whole bool) {
 	whole = true
 	for item := range strings.SplitSeq(p.Value, ",") {
 		m, err := momentOf(item, isDate(p))
@@ -120,18 +120,18 @@ func momentsOf(p *ical.Prop, most int) (list []moment, whole bool) {
 func isDate(p *ical.Prop) bool { return strings.EqualFold(p.Params.Get(ical.ParamValue), "DATE") }
 
 // at is the zone of a property's time: UTC for "Z" and for floating times.
-func (z *zones) at(p *ical.Prop, m moment) place {
+func (z *fileZones) at(p *ical.Prop, m dateOrTime) zoneClock {
 	id := tzid(p.Params.Get(ical.ParamTimezoneID))
-	if m.utc {
+	if m.isUTC {
 		id = ""
 	}
-	if known, ok := z.known[id]; ok {
+	if known, ok := z.resolvedZones[id]; ok {
 		return known
 	}
 	where := zone.UTC
 	if id != "" {
-		where = zone.Explain(id, z.defined[id])
+		where = zone.ResolveTZID(id, z.defined[id])
 	}
-	z.known[id] = place{where, where.Clock()}
-	return z.known[id]
+	z.resolvedZones[id] = zoneClock{where, where.Clock()}
+	return z.resolvedZones[id]
 }

@@ -35,7 +35,7 @@ func TestDeadlineOnDemand(t *testing.T) {
 	if end, ok := p.ctx.Deadline(); !ok || end.Before(began.Add(maxTime)) || end.After(time.Now().Add(maxTime)) {
 		t.Errorf("look-ups end %v after the begin", end.Sub(began))
 	}
-	if p.over(); p.ctx.Err() == nil {
+	if p.stopQueries(); p.ctx.Err() == nil {
 		t.Error("what is still asked was not broken off")
 	}
 }
@@ -47,7 +47,7 @@ func TestKnownAndAsked(t *testing.T) {
 		"_dmarc.example.com": {"v=DMARC1; p=reject"},
 	}
 	want := verify(plain, z)
-	if want.SPF.Word != Pass || want.DMARC.Word != Pass {
+	if want.SPF.ResultCode != Pass || want.DMARC.ResultCode != Pass {
 		t.Fatalf("%+v", want)
 	}
 	for _, asked := range []string{"", "example.com", "_spf.example.com", "_dmarc.example.com"} {

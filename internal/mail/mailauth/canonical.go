@@ -9,7 +9,7 @@ import (
 // Canonicalization, RFC 6376 section 3.4.
 
 // appendHeader appends a field in canonical form, without the last CRLF.
-func appendHeader(b []byte, f *field, relaxed bool) []byte {
+func appendHeader(b []byte, f *headerField, relaxed bool) []byte {
 	if !relaxed {
 		return append(b, f.raw...)
 	}
@@ -78,12 +78,12 @@ func hashRelaxed(h hash.Hash, body []byte) {
 			continue
 		}
 		for ; breaks > 0; breaks-- {
-			out = room(h, append(out, crlf...), chunk)
+			out = flushToHash(h, append(out, crlf...), chunk)
 		}
 		if blank {
 			out, blank = append(out, ' '), false
 		}
-		out, written = room(h, append(out, c), chunk), true
+		out, written = flushToHash(h, append(out, c), chunk), true
 	}
 	if written {
 		out = append(out, crlf...)
@@ -91,8 +91,8 @@ func hashRelaxed(h hash.Hash, body []byte) {
 	h.Write(out)
 }
 
-// room hashes the content of out before it would exceed size.
-func room(h hash.Hash, out []byte, size int) []byte {
+// flushToHash hashes the content of out before it would exceed size.
+func flushToHash(h hash.Hash, out []byte, size int) []byte {
 	if len(out) < size-len(crlf) {
 		return out
 	}

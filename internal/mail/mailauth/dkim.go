@@ -9,105 +9,105 @@ import (
 	"strings"
 )
 
-// bodies is a body with its hashes in both canonical forms, each computed on first use, so that a
+// bodyHashes is a body with its hashes in both canonical forms, each computed on first use, so that a
 // second signature costs little. Only the goroutine of Verify uses it.
-type bodies struct {
-	body []byte
-	made [2]bool
-	sums [2][sha256.Size]byte
+type bodyHashes struct {
+	body        []byte
+	isComputed  [2]bool
+	bodyDigests [2][sha256.Size]byte
 }
 
-func (b *bodies) hash(relaxed bool) []byte {
+func (b *bodyHashes) hashBody(relaxed bool) []byte {
 	i := 0
 	if relaxed {
 		i = 1
 	}
-	if !b.made[i] {
-		b.made[i], b.sums[i] = true, bodyHash(b.body, relaxed)
+	if !b.isComputed[i] {
+		b.isComputed[i], b.bodyDigests[i] = true, bodyHash(b.body, relaxed)
 	}
-	return b.sums[i][:]
+	return b.bodyDigests[i][:]
 }
 
 // readSignatures parses the first signatures of a message, in their order, and starts the lookups
 // of their keys.
-func readSignatures(in VerifyInput, fields []field, whole bool, dns *bounded) (list []Signature) {
+func readSignatures(in VerifyInput, fields []headerField, whole bool, dns *verificationResolver) (list []Signature) {
 	for i := range fields {
 		if !fields[i].is("DKIM-Signature") || len(list) == maxSignatures {
 			continue
 		}
 		s := readSignature(&fields[i], in.Now)
 		if !whole {
-			s.fail(PermError, "header too long")
+			s.setFailure(PermError, "header too long")
 		}
-		if s.Word == None {
-			s.key = seekKey(s.Domain, s.Selector, in, dns).get
+		if s.ResultCode == None {
+			s.lookupKey = seekKey(s.Domain, s.Selector, in, dns).awaitAnswer
 		}
 		list = append(list, s)
 	}
 	return list
 }
 
-func seekKey(domain, selector string, in VerifyInput, dns *bounded) pending[keyAnswer] {
+func seekKey(domain, selector string, in VerifyInput, dns *verificationResolver) pendingAnswer[keyAnswer] {
 	if key, ok := localKey(domain, selector, in.LocalKeys); ok {
-		return pending[keyAnswer]{answer: key}
+		return pendingAnswer[keyAnswer]{answer: key}
 	}
 	name := RecordName(domain, selector)
 	find := func(txt txtLookup) keyAnswer { return findKey(name, txt) }
-	return ahead(dns, in.Findings.keys, subject{name: name}, find, keyAnswer{word: PermError, reason: "unreadable key"})
+	return startSearch(dns, in.Findings.keys, searchSubject{name: name}, find, keyAnswer{resultCode: PermError, reason: "unreadable key"})
 }
 
 // verifySignatures sets the result of each signature.
-func verifySignatures(list []Signature, fields []field, body []byte) {
-	content := bodies{body: body}
+func verifySignatures(list []Signature, fields []headerField, body []byte) {
+	content := bodyHashes{body: body}
 	for i := range list {
 		s := &list[i]
-		if s.key != nil {
-			s.verify(fields, &content, s.key())
+		if s.lookupKey != nil {
+			s.verifyWithKey(fields, &content, s.lookupKey())
 		}
-		s.cover(fields)
-		s.field, s.tags, s.key = nil, nil, nil // raw belongs to the caller
+		s.recordCovered(fields)
+		s.rawField, s.tags, s.lookupKey = nil, nil, nil // raw belongs to the caller
 	}
 }
 
-// verify sets the result of a signature by its key, RFC 6376 section 6.1.3.
-func (s *Signature) verify(fields []field, content *bodies, found keyAnswer) {
-	if found.word != None {
-		s.fail(found.word, found.reason)
+// verifyWithKey sets the result of a signature by its key, RFC 6376 section 6.1.3.
+func (s *Signature) verifyWithKey(fields []headerField, content *bodyHashes, found keyAnswer) {
+	if found.resultCode != None {
+		s.setFailure(found.resultCode, found.reason)
 		return
 	}
 	key := found.key
-	s.Testing = key.testing
-	switch _, isRSA := key.public.(*rsa.PublicKey); {
+	s.IsTesting = key.isTesting
+	switch _, isRSA := key.publicKey.(*rsa.PublicKey); {
 	case isRSA != (s.Algorithm == "rsa-sha256"):
-		s.fail(PermError, "key of another algorithm")
+		s.setFailure(PermError, "key of another algorithm")
 	case !key.sha256:
-		s.fail(PermError, "key not for SHA-256")
-	case !key.email:
-		s.fail(PermError, "key not for e-mail")
-	case key.exact && s.Signer != s.Domain:
-		s.fail(PermError, "key not for subdomains")
+		s.setFailure(PermError, "key not for SHA-256")
+	case !key.allowsEmail:
+		s.setFailure(PermError, "key not for e-mail")
+	case key.exactDomain && s.SignerDomain != s.Domain:
+		s.setFailure(PermError, "key not for subdomains")
 	}
 	bh, ok := s.tags.base64("bh")
 	b, okay := s.tags.base64("b")
 	if !ok || !okay {
-		s.fail(PermError, "unreadable signature")
+		s.setFailure(PermError, "unreadable signature")
 	}
-	if s.Word != None {
+	if s.ResultCode != None {
 		return
 	}
-	if subtle.ConstantTimeCompare(bh, content.hash(s.relaxed[1])) != 1 {
-		s.fail(Fail, "the body was changed")
+	if subtle.ConstantTimeCompare(bh, content.hashBody(s.isRelaxed[1])) != 1 {
+		s.setFailure(Fail, "the body was changed")
 		return
 	}
 	digest := s.headerHash(fields)
-	if !verifies(key.public, digest, b) {
-		s.fail(Fail, "the header was changed")
+	if !verifySignature(key.publicKey, digest, b) {
+		s.setFailure(Fail, "the header was changed")
 		return
 	}
-	s.Word = Pass
+	s.ResultCode = Pass
 }
 
-func verifies(public crypto.PublicKey, digest [sha256.Size]byte, signature []byte) bool {
+func verifySignature(public crypto.PublicKey, digest [sha256.Size]byte, signature []byte) bool {
 	switch k := public.(type) {
 	case *rsa.PublicKey:
 		return rsa.VerifyPKCS1v15(k, crypto.SHA256, digest[:], signature) == nil
@@ -119,18 +119,18 @@ func verifies(public crypto.PublicKey, digest [sha256.Size]byte, signature []byt
 
 // headerHash is the hash of the signed data: the fields of h=, then the signature itself without
 // b=.
-func (s *Signature) headerHash(fields []field) [sha256.Size]byte {
+func (s *Signature) headerHash(fields []headerField) [sha256.Size]byte {
 	b := make([]byte, 0, 2048)
-	pick(fields, s.Signed, func(i int) {
-		b = append(appendHeader(b, &fields[i], s.relaxed[0]), crlf...)
+	selectFields(fields, s.SignedFields, func(i int) {
+		b = append(appendHeader(b, &fields[i], s.isRelaxed[0]), crlf...)
 	})
-	bare := newField(withoutSignature(s.field))
-	return sha256.Sum256(appendHeader(b, &bare, s.relaxed[0]))
+	bare := newField(withoutSignature(s.rawField))
+	return sha256.Sum256(appendHeader(b, &bare, s.isRelaxed[0]))
 }
 
-// pick iterates over the fields that names select: for each name, the lowest field that was not
+// selectFields iterates over the fields that names select: for each name, the lowest field that was not
 // picked yet. A name without a field selects nothing (RFC 6376 section 5.4.2).
-func pick(fields []field, names []string, picked func(int)) {
+func selectFields(fields []headerField, names []string, picked func(int)) {
 	used := make([]bool, len(fields))
 	for _, name := range names {
 		for i := len(fields) - 1; i >= 0; i-- {
@@ -143,19 +143,19 @@ func pick(fields []field, names []string, picked func(int)) {
 	}
 }
 
-// cover records the names of which every field in the message is signed.
-func (s *Signature) cover(fields []field) {
+// recordCovered records the names of which every field in the message is signed.
+func (s *Signature) recordCovered(fields []headerField) {
 	signed := make([]bool, len(fields))
-	pick(fields, s.Signed, func(i int) { signed[i] = true })
-	s.coversFrom = !unsigned(fields, signed, "From")
-	for _, name := range s.Signed {
-		if !unsigned(fields, signed, name) {
-			s.covered = append(s.covered, strings.ToLower(name))
+	selectFields(fields, s.SignedFields, func(i int) { signed[i] = true })
+	s.coversFrom = !hasUnsigned(fields, signed, "From")
+	for _, name := range s.SignedFields {
+		if !hasUnsigned(fields, signed, name) {
+			s.coveredNames = append(s.coveredNames, strings.ToLower(name))
 		}
 	}
 }
 
-func unsigned(fields []field, signed []bool, name string) bool {
+func hasUnsigned(fields []headerField, signed []bool, name string) bool {
 	for i := range fields {
 		if !signed[i] && fields[i].is(name) {
 			return true

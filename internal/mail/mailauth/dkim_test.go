@@ -35,14 +35,14 @@ func TestExamples(t *testing.T) {
 		"brisbane._domainkey.football.example.com": {"v=DKIM1; k=ed25519; p=11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="},
 	}
 	r := verify(fromFile(t, "testdata/rfc6376.eml"), z)
-	if len(r.Signatures) != 1 || r.DKIM != (Verdict{Pass, "example.com"}) || !r.Signatures[0].Aligned || r.Signatures[0].Signer != "football.example.com" {
+	if len(r.Signatures) != 1 || r.DKIM != (Verdict{Pass, "example.com"}) || !r.Signatures[0].IsAligned || r.Signatures[0].SignerDomain != "football.example.com" {
 		t.Errorf("RFC 6376: %+v", r)
 	}
 	r = verify(fromFile(t, "testdata/rfc8463.eml"), z)
-	if len(r.Signatures) != 2 || r.Signatures[0].Word != Pass || r.Signatures[1].Word != Pass {
+	if len(r.Signatures) != 2 || r.Signatures[0].ResultCode != Pass || r.Signatures[1].ResultCode != Pass {
 		t.Errorf("RFC 8463: %+v", r)
 	}
-	if s := r.Signatures[0]; s.Algorithm != "ed25519-sha256" || s.Selector != "brisbane" || s.Made.Unix() != 1528637909 {
+	if s := r.Signatures[0]; s.Algorithm != "ed25519-sha256" || s.Selector != "brisbane" || s.SignedAt.Unix() != 1528637909 {
 		t.Errorf("RFC 8463: %+v", s)
 	}
 }
@@ -86,7 +86,7 @@ func TestSignatures(t *testing.T) {
 		name   string
 		change func([]byte) []byte
 		key    string // tags after the key's, or the whole record if it begins with v=
-		word   Word
+		word   ResultCode
 		strict bool
 	}{
 		{name: "as signed", word: Pass, strict: true},
@@ -152,11 +152,11 @@ func TestSignatures(t *testing.T) {
 			raw = c.change(raw)
 		}
 		r := verify(raw, z)
-		if r.DKIM.Word != c.word || len(r.Signatures) != 1 || (c.word == Pass) != (r.Signatures[0].Reason == "") {
+		if r.DKIM.ResultCode != c.word || len(r.Signatures) != 1 || (c.word == Pass) != (r.Signatures[0].Reason == "") {
 			t.Errorf("%s: %s, %+v", c.name, r.DKIM, r.Signatures)
 		}
-		if r.Vouches("example.com") != c.strict || r.Vouches("other.example.net") {
-			t.Errorf("%s: may be relied on: %v", c.name, r.Vouches("example.com"))
+		if r.AuthenticatesDomain("example.com") != c.strict || r.AuthenticatesDomain("other.example.net") {
+			t.Errorf("%s: may be relied on: %v", c.name, r.AuthenticatesDomain("example.com"))
 		}
 	}
 }
@@ -178,31 +178,31 @@ func TestVouches(t *testing.T) {
 		"github.io":          {},
 	} {
 		r := verify(signed(t, wire("From: a@example.co.uk", "", "x"), by(signer)), z)
-		if r.DKIM.Word != Pass {
+		if r.DKIM.ResultCode != Pass {
 			t.Fatalf("%s: %+v", signer, r)
 		}
 		for _, domain := range []string{
 			"example.co.uk", "mail.example.co.uk", "MAIL.example.co.uk", "a.mail.example.co.uk", "shop.example.co.uk", "xmail.example.co.uk",
 			"eve.github.io", "ada.github.io", "other.co.uk", "uk", "", "example.com", "example.co.uk.evil.com", "a b",
 		} {
-			if got := r.Vouches(domain); got != slices.Contains(vouched, domain) {
+			if got := r.AuthenticatesDomain(domain); got != slices.Contains(vouched, domain) {
 				t.Errorf("%s vouches for %q: %v", signer, domain, got)
 			}
 		}
 	}
 	r := verify(signed(t, wire("From: a@example.co.uk", "OTP-Token: 1", "X-Other: 1", "", "x"), by("example.co.uk")), z)
-	if !r.Vouches("example.co.uk", "OTP-Token", "from") || r.Vouches("example.co.uk", "X-Other") || r.Vouches("example.co.uk", "OTP-Token", "X-Absent") {
+	if !r.AuthenticatesDomain("example.co.uk", "OTP-Token", "from") || r.AuthenticatesDomain("example.co.uk", "X-Other") || r.AuthenticatesDomain("example.co.uk", "OTP-Token", "X-Absent") {
 		t.Error("what is covered")
 	}
 	if !r.FromAligned() || r.SPFVouches() {
 		t.Error("a signature of From's domain is aligned, and no SPF")
 	}
 	private := verify(signed(t, wire("From: a@ada.github.io", "", "x"), by("eve.github.io")), z)
-	if private.DKIM.Word != Pass || private.Vouches("ada.github.io") || private.Signatures[0].Aligned || private.FromAligned() {
+	if private.DKIM.ResultCode != Pass || private.AuthenticatesDomain("ada.github.io") || private.Signatures[0].IsAligned || private.FromAligned() {
 		t.Errorf("customers of one host vouch for each other: %+v", private)
 	}
 	below := verify(signed(t, wire("From: a@example.co.uk", "", "x"), by("mail.example.co.uk")), z)
-	if !below.FromAligned() || below.Vouches("example.co.uk") {
+	if !below.FromAligned() || below.AuthenticatesDomain("example.co.uk") {
 		t.Errorf("a subdomain is aligned as DMARC says, and vouches for nobody above: %+v", below)
 	}
 }
@@ -221,12 +221,12 @@ func TestUnwanted(t *testing.T) {
 		z := zone{"_dmarc.example.com": {record}}
 		for i, from := range []string{"a@example.com", "a@mail.example.com"} {
 			r := verify(wire("From: "+from, "", "x"), z)
-			if r.DMARC.Word != Fail || r.Unwanted != want[i] {
-				t.Errorf("%s: %s is %s, unwanted %v", record, from, r.DMARC.Word, r.Unwanted)
+			if r.DMARC.ResultCode != Fail || r.FailsEnforcedPolicy != want[i] {
+				t.Errorf("%s: %s is %s, unwanted %v", record, from, r.DMARC.ResultCode, r.FailsEnforcedPolicy)
 			}
 		}
 		z.publish(t, ed, "")
-		if r := verify(signed(t, plain, ed), z); r.DMARC.Word != Pass || r.Unwanted {
+		if r := verify(signed(t, plain, ed), z); r.DMARC.ResultCode != Pass || r.FailsEnforcedPolicy {
 			t.Errorf("%s: what passes is unwanted: %+v", record, r)
 		}
 	}
@@ -240,8 +240,8 @@ func TestSPFVouches(t *testing.T) {
 	for sender, want := range map[string][2]bool{ // aligned, vouches
 		"a@example.com": {true, true}, "b@bounces.example.com": {true, false}, "a@example.net": {false, false},
 	} {
-		r := Verify(t.Context(), VerifyInput{ClientIP: netip.MustParseAddr("192.0.2.1"), HELO: "mx.test", MailFrom: sender, Raw: wire("From: a@example.com", "", "x"), Now: now}, z)
-		if got := [2]bool{r.FromAligned(), r.SPFVouches()}; r.SPF.Word != Pass || got != want {
+		r := VerifyMessage(t.Context(), VerifyInput{ClientIP: netip.MustParseAddr("192.0.2.1"), HELO: "mx.test", MailFrom: sender, RawMessage: wire("From: a@example.com", "", "x"), Now: now}, z)
+		if got := [2]bool{r.FromAligned(), r.SPFVouches()}; r.SPF.ResultCode != Pass || got != want {
 			t.Errorf("%s: %v, %+v", sender, got, r.SPF)
 		}
 	}
@@ -256,9 +256,9 @@ func TestExpiry(t *testing.T) {
 	if err := godkim.Sign(&out, bytes.NewReader(plain), &godkim.SignOptions{Domain: "example.com", Selector: "ed", Signer: edKey, Expiration: expires}); err != nil {
 		t.Fatal(err)
 	}
-	for at, want := range map[time.Time]Word{expires: Pass, expires.Add(time.Second): Fail} {
-		r := Verify(t.Context(), VerifyInput{Raw: out.Bytes(), Now: at}, z)
-		if r.DKIM.Word != want || r.Vouches("example.com") != (want == Pass) || !r.Signatures[0].Expires.Equal(expires) {
+	for at, want := range map[time.Time]ResultCode{expires: Pass, expires.Add(time.Second): Fail} {
+		r := VerifyMessage(t.Context(), VerifyInput{RawMessage: out.Bytes(), Now: at}, z)
+		if r.DKIM.ResultCode != want || r.AuthenticatesDomain("example.com") != (want == Pass) || !r.Signatures[0].ExpiresAt.Equal(expires) {
 			t.Errorf("at %v: %+v", at, r.Signatures)
 		}
 	}
@@ -276,12 +276,12 @@ func TestLocalKeys(t *testing.T) {
 	raw := signed(t, plain, ed)
 	keys := localKeys{"ed._domainkey.example.com": edKey.Public()}
 	for name, z := range map[string]zone{"nothing": {}, "trouble": {"ed._domainkey.example.com": {"TEMP"}}, "a lie": {"ed._domainkey.example.com": {exampleKey}}} {
-		r := Verify(t.Context(), VerifyInput{Raw: raw, LocalKeys: keys, Now: now}, z)
-		if r.DKIM != (Verdict{Pass, "example.com"}) || !r.Vouches("example.com") {
+		r := VerifyMessage(t.Context(), VerifyInput{RawMessage: raw, LocalKeys: keys, Now: now}, z)
+		if r.DKIM != (Verdict{Pass, "example.com"}) || !r.AuthenticatesDomain("example.com") {
 			t.Errorf("%s in the DNS: %+v", name, r.Signatures)
 		}
 	}
-	if r := Verify(t.Context(), VerifyInput{Raw: signed(t, plain, absent), LocalKeys: keys, Now: now}, zone{}); r.DKIM.Word != PermError {
+	if r := VerifyMessage(t.Context(), VerifyInput{RawMessage: signed(t, plain, absent), LocalKeys: keys, Now: now}, zone{}); r.DKIM.ResultCode != PermError {
 		t.Errorf("another selector: %+v", r.DKIM)
 	}
 }
@@ -295,12 +295,12 @@ func TestBestFirst(t *testing.T) {
 	r := verify(signed(t, plain, absent, other, ed), z)
 	var order []string
 	for _, s := range r.Signatures {
-		order = append(order, fmt.Sprintf("%s %s %v", s.Word, s.Domain, s.Aligned))
+		order = append(order, fmt.Sprintf("%s %s %v", s.ResultCode, s.Domain, s.IsAligned))
 	}
 	if want := []string{"pass example.com true", "pass esp.example.net false", "permerror example.com true"}; !slices.Equal(order, want) {
 		t.Errorf("%q", order)
 	}
-	if r := verify(signed(t, plain, absent, absent, absent, absent, absent, ed), z); len(r.Signatures) != maxSignatures || r.DKIM.Word != PermError {
+	if r := verify(signed(t, plain, absent, absent, absent, absent, absent, ed), z); len(r.Signatures) != maxSignatures || r.DKIM.ResultCode != PermError {
 		t.Errorf("the sixth was looked at: %+v", r.DKIM)
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// policy is the content of a domain's DMARC record that matters for the verdict, or the reason
+// dmarcPolicy is the content of a domain's DMARC record that matters for the verdict, or the reason
 // for its absence.
-type policy struct {
-	word       Word // Pass: the record exists
-	enforced   bool // the policy is to quarantine or reject failures
+type dmarcPolicy struct {
+	resultCode ResultCode // Pass: the record exists
+	isEnforced bool       // the policy is to quarantine or reject failures
 	strictDKIM bool
 	strictSPF  bool
 }
@@ -18,7 +18,7 @@ type policy struct {
 // findPolicy looks up the record of domain, then of its organizational domain (RFC 7489 section
 // 6.6.3). Then it looks up the public suffix above, whose record counts only if it declares itself
 // one (RFC 9091 section 3.5).
-func findPolicy(domain string, lookup txtLookup) policy {
+func findPolicy(domain string, lookup txtLookup) dmarcPolicy {
 	asked := ""
 	suffix := publicSuffix(domain)
 	for _, at := range [...]string{domain, orgBelow(suffix, domain), suffix} {
@@ -28,13 +28,13 @@ func findPolicy(domain string, lookup txtLookup) policy {
 		asked = at
 		records, err := lookup("_dmarc." + at)
 		if err != nil && isTemporary(err) {
-			return policy{word: TempError}
+			return dmarcPolicy{resultCode: TempError}
 		}
-		if p, psd := readPolicy(records, at != domain); p.word != None && (psd || at == domain || at != suffix) {
+		if p, psd := readPolicy(records, at != domain); p.resultCode != None && (psd || at == domain || at != suffix) {
 			return p
 		}
 	}
-	return policy{word: None}
+	return dmarcPolicy{resultCode: None}
 }
 
 func publicSuffix(domain string) string {
@@ -44,8 +44,8 @@ func publicSuffix(domain string) string {
 
 // readPolicy parses the only DMARC record among records; several count as none. below means that
 // the record is of a domain above, whose sp= applies (RFC 7489 section 6.3).
-func readPolicy(records []string, below bool) (p policy, psd bool) {
-	p.word = None
+func readPolicy(records []string, below bool) (p dmarcPolicy, psd bool) {
+	p.resultCode = None
 	for _, record := range records {
 		if !strings.HasPrefix(record, "v=DMARC1") || len(record) > maxTags {
 			continue
@@ -54,56 +54,56 @@ func readPolicy(records []string, below bool) (p policy, psd bool) {
 		if ok && list[0].value != "DMARC1" {
 			continue
 		}
-		if p.word != None {
-			return policy{word: None}, false
+		if p.resultCode != None {
+			return dmarcPolicy{resultCode: None}, false
 		}
-		p = policy{word: PermError}
+		p = dmarcPolicy{resultCode: PermError}
 		// A record without a valid policy counts as p=none if it requests reports.
 		_, usable := list.get("rua")
-		asks := list.lower("p", "")
+		asks := list.lowerValue("p", "")
 		switch asks {
 		case "none", "quarantine", "reject":
 			usable = true
 		}
 		if below {
-			asks = list.lower("sp", asks)
+			asks = list.lowerValue("sp", asks)
 		}
-		if list.lower("pct", "") == "0" {
+		if list.lowerValue("pct", "") == "0" {
 			asks = "none" // a policy on trial applies to no message, RFC 7489 section 6.6.4
 		}
 		if ok && usable {
-			p = policy{
-				word: Pass, enforced: asks == "quarantine" || asks == "reject",
-				strictDKIM: list.lower("adkim", "r") == "s", strictSPF: list.lower("aspf", "r") == "s",
+			p = dmarcPolicy{
+				resultCode: Pass, isEnforced: asks == "quarantine" || asks == "reject",
+				strictDKIM: list.lowerValue("adkim", "r") == "s", strictSPF: list.lowerValue("aspf", "r") == "s",
 			}
-			psd = list.lower("psd", "n") == "y"
+			psd = list.lowerValue("psd", "n") == "y"
 		}
 	}
 	return p, psd
 }
 
-// judge reports whether SPF or a passing signature is for From's domain (RFC 7489 section 6.6.2).
+// evaluateResult reports whether SPF or a passing signature is for From's domain (RFC 7489 section 6.6.2).
 // If a DNS failure may hide one, the word is TempError.
-func (p policy) judge(r *Result) Word {
-	if p.word != Pass {
-		return p.word
+func (p dmarcPolicy) evaluateResult(r *AuthResult) ResultCode {
+	if p.resultCode != Pass {
+		return p.resultCode
 	}
 	word := Fail
 	for _, s := range r.Signatures {
-		if aligned(s.Domain, r.From, p.strictDKIM) {
-			if s.counts() {
+		if isAligned(s.Domain, r.FromDomain, p.strictDKIM) {
+			if s.isReliable() {
 				return Pass
 			}
-			if s.Word == TempError {
+			if s.ResultCode == TempError {
 				word = TempError
 			}
 		}
 	}
-	if aligned(r.SPF.Domain, r.From, p.strictSPF) {
-		if r.SPF.Word == Pass {
+	if isAligned(r.SPF.Domain, r.FromDomain, p.strictSPF) {
+		if r.SPF.ResultCode == Pass {
 			return Pass
 		}
-		if r.SPF.Word == TempError {
+		if r.SPF.ResultCode == TempError {
 			word = TempError
 		}
 	}

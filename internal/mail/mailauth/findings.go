@@ -23,86 +23,86 @@ const (
 //
 // Any goroutine may use it, with any Resolver.
 type Findings struct {
-	spf      *table[Word]
-	policies *table[policy]
-	keys     *table[keyAnswer]
+	spf      *findingTable[ResultCode]
+	policies *findingTable[dmarcPolicy]
+	keys     *findingTable[keyAnswer]
 }
 
 // NewFindings returns empty findings.
 func NewFindings() Findings {
 	seed := maphash.MakeSeed()
-	return Findings{&table[Word]{seed: seed}, &table[policy]{seed: seed}, &table[keyAnswer]{seed: seed}}
+	return Findings{&findingTable[ResultCode]{seed: seed}, &findingTable[dmarcPolicy]{seed: seed}, &findingTable[keyAnswer]{seed: seed}}
 }
 
-// subject is the input of a search apart from DNS.
-type subject struct {
+// searchSubject is the input of a search apart from DNS.
+type searchSubject struct {
 	name   string
 	client netip.Addr // for SPF
 }
 
-// table is a hash table with one finding in each slot: the latest whose subject hashes there.
+// findingTable is a hash table with one finding in each slot: the latest whose subject hashes there.
 // Strangers cannot predict which subjects share a slot.
-type table[T any] struct {
+type findingTable[T any] struct {
 	seed  maphash.Seed
-	slots [tableSlots]atomic.Pointer[finding[T]]
+	slots [tableSlots]atomic.Pointer[cachedFinding[T]]
 }
 
-// finding is the result for a subject. It never changes.
-type finding[T any] struct {
-	subject
-	found   T
-	grounds []answer
+// cachedFinding is the result for a subject. It never changes.
+type cachedFinding[T any] struct {
+	searchSubject
+	found       T
+	answersUsed []dnsAnswer
 }
 
-// answer is the DNS answer for the TXT records of name: the records, or that there are none.
-type answer struct {
-	name    string
-	records []string
-	none    bool
+// dnsAnswer is the DNS answer for the TXT records of name: the records, or that there are none.
+type dnsAnswer struct {
+	name      string
+	records   []string
+	noRecords bool
 }
 
-// find returns the result of search, which may use only about and dns. The result is stored if dns
+// findOrSearch returns the result of search, which may use only about and dns. The result is stored if dns
 // had all its answers cached.
-func (t *table[T]) find(about subject, dns *bounded, search func() T) T {
-	if t == nil || dns.source == nil {
+func (t *findingTable[T]) findOrSearch(about searchSubject, dns *verificationResolver, search func() T) T {
+	if t == nil || dns.cacheSource == nil {
 		return search()
 	}
 	slot := &t.slots[maphash.Comparable(t.seed, about)%tableSlots]
-	if f := slot.Load(); f != nil && f.subject == about && f.holds(dns.source) {
+	if f := slot.Load(); f != nil && f.searchSubject == about && f.stillHolds(dns.cacheSource) {
 		return f.found
 	}
-	dns.heard = grounds{}
+	dns.receivedAnswers = searchEvidence{}
 	found := search()
-	if dns.heard.firm() {
+	if dns.receivedAnswers.isStorable() {
 		about.name = strings.Clone(about.name) // it may be a substring of a long From
-		slot.Store(&finding[T]{about, found, dns.heard.answers})
+		slot.Store(&cachedFinding[T]{about, found, dns.receivedAnswers.answers})
 	}
 	return found
 }
 
-// holds reports whether the cache of dns still has the same answers.
-func (f *finding[T]) holds(dns knowing) bool {
-	return !slices.ContainsFunc(f.grounds, func(a answer) bool {
+// stillHolds reports whether the cache of dns still has the same answers.
+func (f *cachedFinding[T]) stillHolds(dns cachingResolver) bool {
+	return !slices.ContainsFunc(f.answersUsed, func(a dnsAnswer) bool {
 		records, err, had := dns.KnownTXT(a.name)
-		none, settled := settles(err)
-		return !had || !settled || none != a.none || !slices.Equal(records, a.records)
+		none, settled := isDefinitive(err)
+		return !had || !settled || none != a.noRecords || !slices.Equal(records, a.records)
 	})
 }
 
-// grounds are the answers that a search received.
-type grounds struct {
-	answers []answer
-	loose   bool // it also received answers that cannot be compared
+// searchEvidence are the answers that a search received.
+type searchEvidence struct {
+	answers         []dnsAnswer
+	hasUncomparable bool // it also received answers that cannot be compared
 }
 
-func (g *grounds) add(name string, records []string, err error) {
-	none, settled := settles(err)
-	g.loose = g.loose || !settled
-	g.answers = append(g.answers, answer{strings.Clone(name), records, none}) // may be a substring of a sender
+func (g *searchEvidence) addAnswer(name string, records []string, err error) {
+	none, settled := isDefinitive(err)
+	g.hasUncomparable = g.hasUncomparable || !settled
+	g.answers = append(g.answers, dnsAnswer{strings.Clone(name), records, none}) // may be a substring of a sender
 }
 
-// settles distinguishes an answer, also a negative one, from a failure.
-func settles(err error) (none, settled bool) {
+// isDefinitive distinguishes an answer, also a negative one, from a failure.
+func isDefinitive(err error) (none, settled bool) {
 	if err == nil {
 		return false, true
 	}
@@ -110,8 +110,8 @@ func settles(err error) (none, settled bool) {
 	return true, ok && d.IsNotFound && !d.Temporary()
 }
 
-// firm reports whether a finding with these grounds may be stored.
-func (g *grounds) firm() bool {
+// isStorable reports whether a finding with these grounds may be stored.
+func (g *searchEvidence) isStorable() bool {
 	size := 0
 	for _, a := range g.answers {
 		size += len(a.name)
@@ -119,12 +119,12 @@ func (g *grounds) firm() bool {
 			size += len(record) + 16 // for its slice element
 		}
 	}
-	return !g.loose && len(g.answers) > 0 && size <= maxGrounds
+	return !g.hasUncomparable && len(g.answers) > 0 && size <= maxGrounds
 }
 
-// has reports whether any record contains s.
-func (g *grounds) has(s string) bool {
-	return slices.ContainsFunc(g.answers, func(a answer) bool {
+// anyContains reports whether any record contains s.
+func (g *searchEvidence) anyContains(s string) bool {
+	return slices.ContainsFunc(g.answers, func(a dnsAnswer) bool {
 		return slices.ContainsFunc(a.records, func(record string) bool { return strings.Contains(record, s) })
 	})
 }

@@ -21,18 +21,18 @@ import (
 func knower(z zone) partly { return partly{zone: z} }
 
 // planted is a word that no search returns: a verdict with it came from a finding.
-const planted Word = "planted"
+const planted ResultCode = "planted"
 
 // plant copies findings and replaces their words by planted.
 func plant(f Findings) Findings {
 	out := NewFindings()
-	copyTable(out.spf, f.spf, func(w *Word) { *w = planted })
-	copyTable(out.policies, f.policies, func(p *policy) { p.word = planted })
-	copyTable(out.keys, f.keys, func(k *keyAnswer) { k.word = planted })
+	copyTable(out.spf, f.spf, func(w *ResultCode) { *w = planted })
+	copyTable(out.policies, f.policies, func(p *dmarcPolicy) { p.resultCode = planted })
+	copyTable(out.keys, f.keys, func(k *keyAnswer) { k.resultCode = planted })
 	return out
 }
 
-func copyTable[T any](to, from *table[T], change func(*T)) {
+func copyTable[T any](to, from *findingTable[T], change func(*T)) {
 	to.seed = from.seed
 	for i := range from.slots {
 		if f := from.slots[i].Load(); f != nil {
@@ -43,7 +43,7 @@ func copyTable[T any](to, from *table[T], change func(*T)) {
 	}
 }
 
-func kept[T any](t *table[T]) (list []*finding[T]) {
+func kept[T any](t *findingTable[T]) (list []*cachedFinding[T]) {
 	for i := range t.slots {
 		if f := t.slots[i].Load(); f != nil {
 			list = append(list, f)
@@ -54,20 +54,20 @@ func kept[T any](t *table[T]) (list []*finding[T]) {
 
 // twice verifies a message without and with findings; the results must be equal. found says which
 // verdicts came from findings.
-func twice(t testing.TB, in VerifyInput, findings Findings, dns Resolver) (r Result, found []string) {
+func twice(t testing.TB, in VerifyInput, findings Findings, dns Resolver) (r AuthResult, found []string) {
 	t.Helper()
 	in.Findings = Findings{}
-	fresh := Verify(t.Context(), in, dns)
+	fresh := VerifyMessage(t.Context(), in, dns)
 	in.Findings = plant(findings)
-	marked := Verify(t.Context(), in, dns)
-	for name, word := range map[string]Word{"spf": marked.SPF.Word, "dkim": marked.DKIM.Word, "dmarc": marked.DMARC.Word} {
+	marked := VerifyMessage(t.Context(), in, dns)
+	for name, word := range map[string]ResultCode{"spf": marked.SPF.ResultCode, "dkim": marked.DKIM.ResultCode, "dmarc": marked.DMARC.ResultCode} {
 		if word == planted {
 			found = append(found, name)
 		}
 	}
 	slices.Sort(found)
 	in.Findings = findings
-	if r = Verify(t.Context(), in, dns); !reflect.DeepEqual(r, fresh) {
+	if r = VerifyMessage(t.Context(), in, dns); !reflect.DeepEqual(r, fresh) {
 		t.Errorf("with findings (%s) %+v, afresh %+v", found, r, fresh)
 	}
 	return r, found
@@ -83,9 +83,9 @@ func TestFindings(t *testing.T) {
 		helo  string
 		from  string // default x@example.com
 		asked string // a name that is not cached
-		spf   Word
-		dmarc Word   // default none
-		found string // default both; "-" is neither
+		spf   ResultCode
+		dmarc ResultCode // default none
+		found string     // default both; "-" is neither
 	}
 	all := zone{"example.com": {"v=spf1 ip4:192.0.2.1 -all", "some-verification=1"}}
 	for name, steps := range map[string][]step{
@@ -162,10 +162,10 @@ func TestFindings(t *testing.T) {
 			for i, s := range steps {
 				maps.Copy(z, s.zone)
 				maps.DeleteFunc(z, func(_ string, v []string) bool { return v == nil })
-				in := VerifyInput{ClientIP: netip.MustParseAddr(cmp.Or(s.ip, "192.0.2.1")), HELO: cmp.Or(s.helo, "mx.example.net"), MailFrom: strings.TrimPrefix(cmp.Or(s.from, "x@example.com"), "<>"), Raw: plain, Now: now}
+				in := VerifyInput{ClientIP: netip.MustParseAddr(cmp.Or(s.ip, "192.0.2.1")), HELO: cmp.Or(s.helo, "mx.example.net"), MailFrom: strings.TrimPrefix(cmp.Or(s.from, "x@example.com"), "<>"), RawMessage: plain, Now: now}
 				r, found := twice(t, in, findings, partly{z, s.asked})
-				if r.SPF.Word != s.spf || r.DMARC.Word != cmp.Or(s.dmarc, None) {
-					t.Errorf("step %d: spf=%s dmarc=%s", i+1, r.SPF.Word, r.DMARC.Word)
+				if r.SPF.ResultCode != s.spf || r.DMARC.ResultCode != cmp.Or(s.dmarc, None) {
+					t.Errorf("step %d: spf=%s dmarc=%s", i+1, r.SPF.ResultCode, r.DMARC.ResultCode)
 				}
 				if got, want := cmp.Or(strings.Join(found, " "), "-"), cmp.Or(s.found, "dmarc spf"); got != want {
 					t.Errorf("step %d: %s came out of findings, not %s", i+1, got, want)
@@ -188,12 +188,12 @@ func (k ownKeys) PublicKey(domain, selector string) (crypto.PublicKey, bool) {
 func TestFoundKeys(t *testing.T) {
 	z, findings, own := zone{}, NewFindings(), ownKeys{}
 	name := RecordName(ed.Domain, ed.Selector)
-	in := VerifyInput{Raw: signed(t, plain, ed), Now: now, LocalKeys: own}
-	step := func(what string, word Word, testing bool, fromFindings bool) {
+	in := VerifyInput{RawMessage: signed(t, plain, ed), Now: now, LocalKeys: own}
+	step := func(what string, word ResultCode, testing bool, fromFindings bool) {
 		t.Helper()
 		r, found := twice(t, in, findings, knower(z))
-		if r.DKIM.Word != word || r.Signatures[0].Testing != testing || slices.Contains(found, "dkim") != fromFindings {
-			t.Errorf("%s: %s, in testing: %t; out of findings: %s", what, r.DKIM.Word, r.Signatures[0].Testing, found)
+		if r.DKIM.ResultCode != word || r.Signatures[0].IsTesting != testing || slices.Contains(found, "dkim") != fromFindings {
+			t.Errorf("%s: %s, in testing: %t; out of findings: %s", what, r.DKIM.ResultCode, r.Signatures[0].IsTesting, found)
 		}
 	}
 	step("no key", PermError, false, false)
@@ -202,8 +202,8 @@ func TestFoundKeys(t *testing.T) {
 	step("published", Pass, false, false)
 	step("published before", Pass, false, true)
 	z.publish(t, ed, "; t=y")
-	if r, _ := twice(t, VerifyInput{Raw: signed(t, plain, absent), Now: now}, findings, knower(z)); r.DKIM.Word != PermError {
-		t.Errorf("by another selector: %s", r.DKIM.Word)
+	if r, _ := twice(t, VerifyInput{RawMessage: signed(t, plain, absent), Now: now}, findings, knower(z)); r.DKIM.ResultCode != PermError {
+		t.Errorf("by another selector: %s", r.DKIM.ResultCode)
 	}
 	step("in testing", Pass, true, false)
 	z[name] = []string{"v=DKIM1; p="}
@@ -231,7 +231,7 @@ func TestFindingsAreBounded(t *testing.T) {
 		for i := range domains {
 			name := fmt.Sprintf("d%d.example", i)
 			in := VerifyInput{ClientIP: netip.MustParseAddr("192.0.2.1"), MailFrom: "a@" + name, Findings: findings}
-			if got, want := Verify(t.Context(), in, dns(name)).SPF, (Verdict{[]Word{Pass, Fail, Neutral}[i%3], name}); got != want {
+			if got, want := VerifyMessage(t.Context(), in, dns(name)).SPF, (Verdict{[]ResultCode{Pass, Fail, Neutral}[i%3], name}); got != want {
 				t.Fatalf("%+v, want %+v", got, want)
 			}
 		}
@@ -266,13 +266,13 @@ func TestLittleIsKept(t *testing.T) {
 	} {
 		findings := NewFindings()
 		in := VerifyInput{ClientIP: netip.MustParseAddr("192.0.2.1"), MailFrom: "a@example.com", Findings: findings}
-		Verify(t.Context(), in, knower(c.zone))
+		VerifyMessage(t.Context(), in, knower(c.zone))
 		if n := len(kept(findings.spf)); n != c.kept {
 			t.Errorf("%s: %d findings", name, n)
 		}
 	}
 	findings := NewFindings()
-	Verify(t.Context(), VerifyInput{MailFrom: "a@example.com", Raw: plain, Findings: findings}, zone{"example.com": {"v=spf1 -all"}})
+	VerifyMessage(t.Context(), VerifyInput{MailFrom: "a@example.com", RawMessage: plain, Findings: findings}, zone{"example.com": {"v=spf1 -all"}})
 	if n := len(kept(findings.spf)) + len(kept(findings.policies)); n != 0 {
 		t.Errorf("%d findings from a Resolver that knows nothing", n)
 	}
@@ -284,8 +284,8 @@ func TestFindingsKeepNoMail(t *testing.T) {
 	for i := range 100 {
 		name := fmt.Sprintf("d%d.example", i)
 		from := long + "@" + name
-		in := VerifyInput{ClientIP: netip.MustParseAddr("192.0.2.1"), MailFrom: from, Raw: wire("From: "+from, ""), Findings: findings}
-		Verify(t.Context(), in, knower(zone{name: {"v=spf1 -all"}}))
+		in := VerifyInput{ClientIP: netip.MustParseAddr("192.0.2.1"), MailFrom: from, RawMessage: wire("From: "+from, ""), Findings: findings}
+		VerifyMessage(t.Context(), in, knower(zone{name: {"v=spf1 -all"}}))
 	}
 	more := heap() - before
 	if n := len(kept(findings.spf)) + len(kept(findings.policies)); n < 100 || more > 5<<20 {
@@ -320,12 +320,12 @@ func TestPanicIsForgotten(t *testing.T) {
 	in := VerifyInput{ClientIP: netip.MustParseAddr("192.0.2.1"), MailFrom: "a@example.com", Findings: findings}
 	for _, c := range []struct {
 		panics string
-		word   Word
+		word   ResultCode
 		kept   int
 	}{{"a.example", PermError, 0}, {"", Pass, 1}, {"a.example", PermError, 1}, {"", Pass, 1}} {
-		r := Verify(t.Context(), in, breaking{knower(z), c.panics})
-		if n := len(kept(findings.spf)); r.SPF.Word != c.word || n != c.kept {
-			t.Errorf("panic at %q: %s, %d findings", c.panics, r.SPF.Word, n)
+		r := VerifyMessage(t.Context(), in, breaking{knower(z), c.panics})
+		if n := len(kept(findings.spf)); r.SPF.ResultCode != c.word || n != c.kept {
+			t.Errorf("panic at %q: %s, %d findings", c.panics, r.SPF.ResultCode, n)
 		}
 	}
 }
@@ -346,7 +346,7 @@ func FuzzFindings(f *testing.F) {
 			}
 			in := VerifyInput{
 				ClientIP: netip.MustParseAddr(oneOf(rnd, "192.0.2.1", "192.0.2.2", "2001:db8::1")), HELO: oneOf(rnd, "a.example.com", "b.example.com"),
-				MailFrom: oneOf(rnd, "", "x@example.com", "y@example.com", "x@a.example.com", "x@b.example.com"), Raw: raw, Now: now,
+				MailFrom: oneOf(rnd, "", "x@example.com", "y@example.com", "x@a.example.com", "x@b.example.com"), RawMessage: raw, Now: now,
 			}
 			_, found := twice(t, in, findings, partly{z, oneOf(rnd, "", "", "example.com", "a.example.com", "_dmarc.example.com")})
 			hits += len(found)
@@ -391,13 +391,13 @@ func TestFindingsTogether(t *testing.T) {
 	var mu sync.RWMutex
 	z, findings := zone{"example.com": {"v=spf1 +all"}, "_dmarc.example.com": {"v=DMARC1; p=none"}}, NewFindings()
 	dns := locked{&mu, knower(z)}
-	in := VerifyInput{ClientIP: netip.MustParseAddr("192.0.2.1"), MailFrom: "a@example.com", Raw: plain, Findings: findings}
+	in := VerifyInput{ClientIP: netip.MustParseAddr("192.0.2.1"), MailFrom: "a@example.com", RawMessage: plain, Findings: findings}
 	var senders sync.WaitGroup
 	for range 4 {
 		senders.Go(func() {
 			for range 500 {
-				if r := Verify(t.Context(), in, dns); r.SPF.Word != Pass && r.SPF.Word != Fail || r.DMARC.Word != r.SPF.Word {
-					t.Errorf("spf=%s dmarc=%s", r.SPF.Word, r.DMARC.Word)
+				if r := VerifyMessage(t.Context(), in, dns); r.SPF.ResultCode != Pass && r.SPF.ResultCode != Fail || r.DMARC.ResultCode != r.SPF.ResultCode {
+					t.Errorf("spf=%s dmarc=%s", r.SPF.ResultCode, r.DMARC.ResultCode)
 				}
 			}
 		})
@@ -406,8 +406,8 @@ func TestFindingsTogether(t *testing.T) {
 		mu.Lock()
 		z["example.com"] = []string{[]string{"v=spf1 +all", "v=spf1 -all"}[i%2]}
 		mu.Unlock()
-		if r, _ := twice(t, in, findings, dns); r.SPF.Word != []Word{Pass, Fail}[i%2] {
-			t.Errorf("after change %d: %s", i, r.SPF.Word)
+		if r, _ := twice(t, in, findings, dns); r.SPF.ResultCode != []ResultCode{Pass, Fail}[i%2] {
+			t.Errorf("after change %d: %s", i, r.SPF.ResultCode)
 		}
 	}
 	senders.Wait()
@@ -442,11 +442,11 @@ func TestHolds(t *testing.T) {
 		{nil, nil, true}, {nil, none, true}, {nil, trouble, true}, {nil, nil, false}, {[]string{"a", "b"}, nil, false}, {[]string{"a", "b"}, none, true},
 	}
 	for i, given := range answers {
-		var g grounds
-		g.add("example.com", given.records, given.err)
+		var g searchEvidence
+		g.addAnswer("example.com", given.records, given.err)
 		for j, now := range answers {
-			f := finding[Word]{grounds: g.answers}
-			if got, want := f.holds(now), i == j; given.had && !g.loose && got != want {
+			f := cachedFinding[ResultCode]{answersUsed: g.answers}
+			if got, want := f.stillHolds(now), i == j; given.had && !g.hasUncomparable && got != want {
 				t.Errorf("%+v then %+v: %t", given, now, got)
 			}
 		}
@@ -466,7 +466,7 @@ func TestSettles(t *testing.T) {
 		{&net.DNSError{Err: "no usable record"}, true, false},
 		{context.Canceled, true, false},
 	} {
-		if none, settled := settles(c.err); none != c.none || settled != c.settled {
+		if none, settled := isDefinitive(c.err); none != c.none || settled != c.settled {
 			t.Errorf("%v: %t, %t", c.err, none, settled)
 		}
 	}

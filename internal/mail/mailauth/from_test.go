@@ -17,7 +17,7 @@ func TestFromIsTheOneShown(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, from string
-		word       Word
+		word       ResultCode
 		shown      string
 	}{
 		{"recovered", "From: Smith, Jr, Eve <eve@evil.example>, Inc", Pass, "eve@evil.example"},
@@ -45,10 +45,10 @@ func TestFromIsTheOneShown(t *testing.T) {
 		{"a field behind a bare line feed", "X-A: b\nFrom: ceo@bank.example\r\nFrom: eve@evil.example", PermError, "ceo@bank.example"},
 	} {
 		raw := wire(c.from, "To: bob@example.net", "", "x")
-		r := Verify(context.Background(), VerifyInput{
-			ClientIP: netip.MustParseAddr("192.0.2.1"), HELO: "mx.evil.example", MailFrom: "eve@evil.example", Raw: raw, Now: now,
+		r := VerifyMessage(context.Background(), VerifyInput{
+			ClientIP: netip.MustParseAddr("192.0.2.1"), HELO: "mx.evil.example", MailFrom: "eve@evil.example", RawMessage: raw, Now: now,
 		}, z)
-		if shown := message.FromOf(raw).Email; r.DMARC.Word != c.word || shown != c.shown {
+		if shown := message.FromOf(raw).Email; r.DMARC.ResultCode != c.word || shown != c.shown {
 			t.Errorf("%s: DMARC %+v, shown %q", c.name, r.DMARC, shown)
 		}
 	}
@@ -61,12 +61,12 @@ func FuzzFrom(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r := verify(raw, zone{})
-		if r.From != "" && r.From != shownDomain(raw) {
-			t.Errorf("%q is judged", r.From)
+		if r.FromDomain != "" && r.FromDomain != shownDomain(raw) {
+			t.Errorf("%q is judged", r.FromDomain)
 		}
-		if _, at, _ := cutLast(message.Parse(raw).From.Email, '@'); r.From != "" {
-			if domain, _ := canonicalDomain(at); domain != r.From {
-				t.Errorf("%q is judged, %q is shown", r.From, domain)
+		if _, at, _ := cutLast(message.Parse(raw).From.Email, '@'); r.FromDomain != "" {
+			if domain, _ := canonicalDomain(at); domain != r.FromDomain {
+				t.Errorf("%q is judged, %q is shown", r.FromDomain, domain)
 			}
 		}
 	})

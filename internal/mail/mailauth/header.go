@@ -7,14 +7,14 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// field is one header field as received.
-type field struct {
+// headerField is one header field as received.
+type headerField struct {
 	name  []byte // without the colon and the whitespace before it
 	value []byte // after the colon, with its line breaks, without the last CRLF
 	raw   []byte // all of it, without the last CRLF
 }
 
-func (f *field) is(name string) bool {
+func (f *headerField) is(name string) bool {
 	return len(f.name) == len(name) && strings.EqualFold(string(f.name), name)
 }
 
@@ -25,7 +25,7 @@ const usualFields = 24
 
 // splitMail splits a message into header fields, stored in room, and body. False means that the
 // header exceeds the limits: fields are then those within them.
-func splitMail(raw []byte, room []field) (fields []field, body []byte, whole bool) {
+func splitMail(raw []byte, room []headerField) (fields []headerField, body []byte, whole bool) {
 	fields = room[:0]
 	for size := 0; len(raw) > 0; {
 		n := fieldLength(raw)
@@ -61,18 +61,18 @@ func fieldLength(b []byte) int {
 	return n
 }
 
-func newField(raw []byte) field {
+func newField(raw []byte) headerField {
 	name, value, ok := bytes.Cut(raw, []byte(":"))
 	if !ok {
-		return field{raw: raw}
+		return headerField{raw: raw}
 	}
-	return field{name: bytes.TrimRight(name, " \t"), value: value, raw: raw}
+	return headerField{name: bytes.TrimRight(name, " \t"), value: value, raw: raw}
 }
 
 // fromDomain is the domain of the only mailbox in the only From field, empty if it is missing or
 // is invalid. froms is how many mailboxes and further From fields there are.
-func fromDomain(fields []field) (domain string, froms int) {
-	var first *field
+func fromDomain(fields []headerField) (domain string, froms int) {
+	var first *headerField
 	for i := range fields {
 		switch f := &fields[i]; {
 		case !f.is("From"):
@@ -85,7 +85,7 @@ func fromDomain(fields []field) (domain string, froms int) {
 	if first == nil {
 		return "", 0
 	}
-	boxes := message.Mailboxes(lineBreaks.Replace(string(first.value)))
+	boxes := message.ParseMailboxes(lineBreaks.Replace(string(first.value)))
 	if froms += len(boxes); froms != 1 || len(boxes) != 1 {
 		return "", froms
 	}

@@ -49,12 +49,12 @@ func TestBombs(t *testing.T) {
 	z := zone{}
 	z.publish(t, ed, "")
 	for name, raw := range bombs(t) {
-		var r Result
+		var r AuthResult
 		t.Run(name, func(t *testing.T) {
 			budget.AtMost(t, budget.Of{CPU: 250 * time.Millisecond, Bytes: 1 << 30}, func() { r = verify(raw, z) })
 		})
-		if want := name == "a body of blanks"; len(r.Signatures) > maxSignatures || (r.DKIM.Word == Pass) != want {
-			t.Errorf("%s: %d signatures, %s", name, len(r.Signatures), r.DKIM.Word)
+		if want := name == "a body of blanks"; len(r.Signatures) > maxSignatures || (r.DKIM.ResultCode == Pass) != want {
+			t.Errorf("%s: %d signatures, %s", name, len(r.Signatures), r.DKIM.ResultCode)
 		}
 	}
 }
@@ -74,8 +74,8 @@ func (c *counting) LookupTXT(_ context.Context, name string) ([]string, error) {
 func TestHostileSPF(t *testing.T) {
 	c := &counting{zone: zone{}}
 	v := checkSPF(t.Context(), VerifyInput{ClientIP: netip.MustParseAddr("192.0.2.1"), HELO: "x.example"}, spfIdentity{"a", "evil.example"}, c)
-	if v.Word != PermError || c.asked.Load() > 11 {
-		t.Errorf("%s after %d questions", v.Word, c.asked.Load())
+	if v.ResultCode != PermError || c.asked.Load() > 11 {
+		t.Errorf("%s after %d questions", v.ResultCode, c.asked.Load())
 	}
 }
 
@@ -96,7 +96,7 @@ func TestMuteDNS(t *testing.T) {
 		if took := time.Since(start); took != maxTime {
 			t.Errorf("took %v", took)
 		}
-		if r.SPF.Word != TempError || r.DKIM.Word != TempError || r.DMARC.Word != TempError {
+		if r.SPF.ResultCode != TempError || r.DKIM.ResultCode != TempError || r.DMARC.ResultCode != TempError {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -110,10 +110,10 @@ func (panicking) LookupTXT(context.Context, string) ([]string, error) { panic("f
 // TestPanic checks that a parser's bug only affects the verdict.
 func TestPanic(t *testing.T) {
 	r := verify(signed(t, plain, ed, absent), panicking{})
-	if r.SPF.Word != PermError || r.DMARC.Word != PermError || r.DKIM.Word != PermError || r.Vouches("example.com") {
+	if r.SPF.ResultCode != PermError || r.DMARC.ResultCode != PermError || r.DKIM.ResultCode != PermError || r.AuthenticatesDomain("example.com") {
 		t.Errorf("%+v", r)
 	}
-	if r := verify(signed(t, plain, ed), panicking{}); r.DKIM.Word == Pass || r.Vouches("example.com") {
+	if r := verify(signed(t, plain, ed), panicking{}); r.DKIM.ResultCode == Pass || r.AuthenticatesDomain("example.com") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -132,10 +132,10 @@ func FuzzVerify(f *testing.F) {
 	z.publish(f, ed, "")
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		r := verify(raw, z)
-		if r.Vouches("example.com") && r.DKIM.Word != Pass {
+		if r.AuthenticatesDomain("example.com") && r.DKIM.ResultCode != Pass {
 			t.Errorf("%+v", r)
 		}
-		if r.DKIM.Word != Pass || bytes.IndexByte(raw, 0) >= 0 {
+		if r.DKIM.ResultCode != Pass || bytes.IndexByte(raw, 0) >= 0 {
 			return
 		}
 		list, err := godkim.VerifyWithOptions(bytes.NewReader(raw), &godkim.VerifyOptions{MaxVerifications: maxSignatures, LookupTXT: func(name string) ([]string, error) {
@@ -156,13 +156,13 @@ func FuzzRecords(f *testing.F) {
 	f.Add("v=DMARC1; p=none; rua=mailto:x@y.example; adkim=s; psd=y")
 	f.Add("v=spf1 include:%{d}.example.com mx:a.b/24//64 exists:%{ir}.%{v}._spf.%{d2} redirect=x.example")
 	f.Fuzz(func(t *testing.T, record string) {
-		if k, reason := parseKey(record); (k.public == nil) && reason == "" {
+		if k, reason := parseKey(record); (k.publicKey == nil) && reason == "" {
 			t.Errorf("no key, and no reason: %q", record)
 		}
 		readPolicy([]string{record}, true)
 		z := zone{"example.com": {record}, "mx example.com": {"a.example.com"}}
 		in := VerifyInput{ClientIP: netip.MustParseAddr("192.0.2.1"), HELO: "mx.example.com"}
-		if v := checkSPF(t.Context(), in, spfIdentity{"a", "example.com"}, z); v.Word == "" {
+		if v := checkSPF(t.Context(), in, spfIdentity{"a", "example.com"}, z); v.ResultCode == "" {
 			t.Errorf("no word for %q", record)
 		}
 	})
@@ -179,7 +179,7 @@ func BenchmarkVerify(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if verify(mail, z).SPF.Word != Pass {
+				if verify(mail, z).SPF.ResultCode != Pass {
 					b.Fatal("no pass")
 				}
 			}

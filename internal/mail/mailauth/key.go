@@ -11,20 +11,20 @@ import (
 	"slices"
 )
 
-// key is the content of a key record (RFC 6376 section 3.6.1).
-type key struct {
-	public  crypto.PublicKey
-	testing bool // t=y
-	exact   bool // t=s: not for subdomains
-	sha256  bool
-	email   bool
+// publishedKey is the content of a key record (RFC 6376 section 3.6.1).
+type publishedKey struct {
+	publicKey   crypto.PublicKey
+	isTesting   bool // t=y
+	exactDomain bool // t=s: not for subdomains
+	sha256      bool
+	allowsEmail bool
 }
 
 // keyAnswer is a key, or the reason for its absence. None means that the key exists.
 type keyAnswer struct {
-	key    key
-	word   Word
-	reason string
+	key        publishedKey
+	resultCode ResultCode
+	reason     string
 }
 
 // RecordName is the DNS name of a selector's key.
@@ -33,8 +33,8 @@ func RecordName(domain, selector string) string { return selector + "._domainkey
 // localKey is the key of a selector that this node has itself; false: DNS must be queried.
 func localKey(domain, selector string, local LocalKeys) (found keyAnswer, ok bool) {
 	if local != nil {
-		found = keyAnswer{word: None, key: key{sha256: true, email: true}}
-		guard(func() { found.key.public, ok = local.PublicKey(domain, selector) }, func() {})
+		found = keyAnswer{resultCode: None, key: publishedKey{sha256: true, allowsEmail: true}}
+		recoverPanic(func() { found.key.publicKey, ok = local.PublicKey(domain, selector) }, func() {})
 	}
 	return found, ok
 }
@@ -44,47 +44,47 @@ func findKey(name string, lookup txtLookup) keyAnswer {
 	records, err := lookup(name)
 	switch {
 	case err != nil && isTemporary(err):
-		return keyAnswer{word: TempError, reason: "the key lookup failed"}
+		return keyAnswer{resultCode: TempError, reason: "the key lookup failed"}
 	case err != nil:
-		return keyAnswer{word: PermError, reason: "no key"}
+		return keyAnswer{resultCode: PermError, reason: "no key"}
 	case len(records) != 1: // RFC 6376 section 3.6.2.2
-		return keyAnswer{word: PermError, reason: "more than one key"}
+		return keyAnswer{resultCode: PermError, reason: "more than one key"}
 	}
 	k, reason := parseKey(records[0])
 	if reason != "" {
-		return keyAnswer{word: PermError, reason: reason}
+		return keyAnswer{resultCode: PermError, reason: reason}
 	}
-	return keyAnswer{word: None, key: k}
+	return keyAnswer{resultCode: None, key: k}
 }
 
 // parseKey parses a key record, or returns why it is unusable.
-func parseKey(record string) (key, string) {
+func parseKey(record string) (publishedKey, string) {
 	if len(record) > maxTags {
-		return key{}, "key too long"
+		return publishedKey{}, "key too long"
 	}
 	list, ok := parseTags(record)
-	if !ok || list.lower("v", "dkim1") != "dkim1" {
-		return key{}, "unreadable key"
+	if !ok || list.lowerValue("v", "dkim1") != "dkim1" {
+		return publishedKey{}, "unreadable key"
 	}
 	if p, given := list.get("p"); given && p == "" {
-		return key{}, "key revoked"
+		return publishedKey{}, "key revoked"
 	}
 	der, ok := list.base64("p")
 	if !ok {
-		return key{}, "unreadable key"
+		return publishedKey{}, "unreadable key"
 	}
-	flags, hashes, services := list.list("t"), list.list("h"), list.list("s")
-	k := key{
-		testing: slices.Contains(flags, "y"), exact: slices.Contains(flags, "s"),
-		sha256: hashes == nil || slices.Contains(hashes, "sha256"),
-		email:  services == nil || slices.Contains(services, "*") || slices.Contains(services, "email"),
+	flags, hashes, services := list.splitValue("t"), list.splitValue("h"), list.splitValue("s")
+	k := publishedKey{
+		isTesting: slices.Contains(flags, "y"), exactDomain: slices.Contains(flags, "s"),
+		sha256:      hashes == nil || slices.Contains(hashes, "sha256"),
+		allowsEmail: services == nil || slices.Contains(services, "*") || slices.Contains(services, "email"),
 	}
 	var reason string
-	switch list.lower("k", "rsa") {
+	switch list.lowerValue("k", "rsa") {
 	case "rsa":
-		k.public, reason = parseRSA(der)
+		k.publicKey, reason = parseRSA(der)
 	case "ed25519":
-		if k.public = ed25519.PublicKey(der); len(der) != ed25519.PublicKeySize {
+		if k.publicKey = ed25519.PublicKey(der); len(der) != ed25519.PublicKeySize {
 			reason = "unreadable key"
 		}
 	default:
@@ -128,9 +128,9 @@ func NewKeys() (Keys, error) {
 	return Keys{RSA: r, Ed25519: e}, err
 }
 
-// Record is the text of the TXT record that publishes a key. A text longer than 255 octets is split
+// KeyRecord is the text of the TXT record that publishes a key. A text longer than 255 octets is split
 // into several strings in the zone.
-func Record(public crypto.PublicKey) (string, error) {
+func KeyRecord(public crypto.PublicKey) (string, error) {
 	switch k := public.(type) {
 	case *rsa.PublicKey:
 		der, err := x509.MarshalPKIXPublicKey(k)
@@ -141,17 +141,17 @@ func Record(public crypto.PublicKey) (string, error) {
 	return "", fmt.Errorf("no record for a %T", public)
 }
 
-// Publishes reports whether the records at a key's name publish the same key as wanted, a Record,
+// PublishesKey reports whether the records at a key's name publish the same key as wanted, a Record,
 // for all verifiers. Two records, or one in testing mode, do not count.
-func Publishes(records []string, wanted string) bool {
+func PublishesKey(records []string, wanted string) bool {
 	if len(records) != 1 {
 		return false
 	}
 	k, reason := parseKey(records[0])
-	if reason != "" || k.testing || !k.sha256 || !k.email {
+	if reason != "" || k.isTesting || !k.sha256 || !k.allowsEmail {
 		return false
 	}
 	want, _ := parseKey(wanted)
-	same, ok := k.public.(interface{ Equal(crypto.PublicKey) bool })
-	return ok && same.Equal(want.public)
+	same, ok := k.publicKey.(interface{ Equal(crypto.PublicKey) bool })
+	return ok && same.Equal(want.publicKey)
 }

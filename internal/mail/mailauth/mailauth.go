@@ -46,107 +46,107 @@ type LocalKeys interface {
 	PublicKey(domain, selector string) (crypto.PublicKey, bool)
 }
 
-// Word is a result of RFC 8601 section 2.7.
-type Word string
+// ResultCode is a result of RFC 8601 section 2.7.
+type ResultCode string
 
 // The result words. SPF has softfail but not policy; DKIM has policy but not softfail.
 const (
-	None      Word = "none"
-	Pass      Word = "pass"
-	Fail      Word = "fail"
-	SoftFail  Word = "softfail"
-	Policy    Word = "policy"
-	Neutral   Word = "neutral"
-	TempError Word = "temperror"
-	PermError Word = "permerror"
+	None      ResultCode = "none"
+	Pass      ResultCode = "pass"
+	Fail      ResultCode = "fail"
+	SoftFail  ResultCode = "softfail"
+	Policy    ResultCode = "policy"
+	Neutral   ResultCode = "neutral"
+	TempError ResultCode = "temperror"
+	PermError ResultCode = "permerror"
 )
 
 // VerifyInput is one message with its envelope.
 type VerifyInput struct {
-	ClientIP  netip.Addr // of the peer; invalid if it has none
-	HELO      string
-	MailFrom  string // empty for the null sender
-	Raw       []byte // as received, without this node's own header lines; CRLF
-	LocalKeys LocalKeys
-	Now       time.Time // for the expiry of signatures
-	Findings  Findings  // cache of earlier messages; the zero value caches nothing
+	ClientIP   netip.Addr // of the peer; invalid if it has none
+	HELO       string
+	MailFrom   string // empty for the null sender
+	RawMessage []byte // as received, without this node's own header lines; CRLF
+	LocalKeys  LocalKeys
+	Now        time.Time // for the expiry of signatures
+	Findings   Findings  // cache of earlier messages; the zero value caches nothing
 }
 
 // Verdict is one method's result, and the domain that it is about (empty: none).
 type Verdict struct {
-	Word   Word
-	Domain string
+	ResultCode ResultCode
+	Domain     string
 }
 
-// Result is the authentication result of a message.
-type Result struct {
-	SPF        Verdict
-	HELO       bool // SPF is about the HELO name, because the sender is null
-	DKIM       Verdict
-	DMARC      Verdict
-	Unwanted   bool        // DMARC fails, and the domain's policy is to quarantine or reject such messages
-	From       string      // domain of the only From; empty unless there is exactly one
-	Signatures []Signature // the best first: those that pass, and among them those aligned with From
+// AuthResult is the authentication result of a message.
+type AuthResult struct {
+	SPF                 Verdict
+	HELO                bool // SPF is about the HELO name, because the sender is null
+	DKIM                Verdict
+	DMARC               Verdict
+	FailsEnforcedPolicy bool        // DMARC fails, and the domain's policy is to quarantine or reject such messages
+	FromDomain          string      // domain of the only From; empty unless there is exactly one
+	Signatures          []Signature // the best first: those that pass, and among them those aligned with From
 }
 
-// Verify authenticates a message. It takes 5 s at most, whatever DNS does; a result that is not
+// VerifyMessage authenticates a message. It takes 5 s at most, whatever DNS does; a result that is not
 // available by then is a temperror. It never fails and never panics.
-func Verify(ctx context.Context, in VerifyInput, resolver Resolver) Result {
+func VerifyMessage(ctx context.Context, in VerifyInput, resolver Resolver) AuthResult {
 	dns := newBounded(ctx, resolver)
-	defer dns.over()
-	var room [usualFields]field
-	fields, body, whole := splitMail(in.Raw, room[:])
+	defer dns.stopQueries()
+	var room [usualFields]headerField
+	fields, body, whole := splitMail(in.RawMessage, room[:])
 	from, froms := fromDomain(fields)
-	if from != "" && from != shownDomain(in.Raw) {
+	if from != "" && from != shownDomain(in.RawMessage) {
 		from, froms = "", froms+1
 	}
-	r := Result{From: from, HELO: in.MailFrom == "", DKIM: Verdict{Word: None}, DMARC: Verdict{Word: None}}
+	r := AuthResult{FromDomain: from, HELO: in.MailFrom == "", DKIM: Verdict{ResultCode: None}, DMARC: Verdict{ResultCode: None}}
 	// Policy and keys are looked up concurrently with SPF, whose lookups depend on each other.
-	var dmarc pending[policy]
+	var dmarc pendingAnswer[dmarcPolicy]
 	if from != "" {
-		find := func(txt txtLookup) policy { return findPolicy(from, txt) }
-		dmarc = ahead(dns, in.Findings.policies, subject{name: from}, find, policy{word: PermError})
+		find := func(txt txtLookup) dmarcPolicy { return findPolicy(from, txt) }
+		dmarc = startSearch(dns, in.Findings.policies, searchSubject{name: from}, find, dmarcPolicy{resultCode: PermError})
 	}
 	r.Signatures = readSignatures(in, fields, whole, dns)
 	sender := spfSender(in)
-	guard(func() { r.SPF = findSPF(ctx, in, sender, dns) }, func() { r.SPF = Verdict{PermError, sender.domain} })
-	guard(func() { verifySignatures(r.Signatures, fields, body) }, func() { r.Signatures = nil })
-	rank(r.Signatures, from)
+	recoverPanic(func() { r.SPF = findSPF(ctx, in, sender, dns) }, func() { r.SPF = Verdict{PermError, sender.domain} })
+	recoverPanic(func() { verifySignatures(r.Signatures, fields, body) }, func() { r.Signatures = nil })
+	sortByRank(r.Signatures, from)
 	if len(r.Signatures) > 0 {
-		r.DKIM = Verdict{r.Signatures[0].Word, r.Signatures[0].Domain}
+		r.DKIM = Verdict{r.Signatures[0].ResultCode, r.Signatures[0].Domain}
 	}
 	if from != "" {
-		found := dmarc.get()
-		r.DMARC = Verdict{found.judge(&r), from}
-		r.Unwanted = r.DMARC.Word == Fail && found.enforced
+		found := dmarc.awaitAnswer()
+		r.DMARC = Verdict{found.evaluateResult(&r), from}
+		r.FailsEnforcedPolicy = r.DMARC.ResultCode == Fail && found.isEnforced
 	} else if froms > 1 { // it is undefined which one a reader sees, RFC 7489 section 6.6.1
-		r.DMARC.Word = PermError
+		r.DMARC.ResultCode = PermError
 	}
 	return r
 }
 
-// guard recovers a panic that strangers' bytes may cause; otherwise then sets the result.
-func guard(part, otherwise func()) {
+// recoverPanic recovers a panic that strangers' bytes may cause; otherwise then sets the result.
+func recoverPanic(part, otherwise func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			slog.Error("message authentication panicked", "err", fault.Panicked(p))
+			slog.Error("message authentication panicked", "err", fault.DescribePanic(p))
 			otherwise()
 		}
 	}()
 	part()
 }
 
-// Vouches reports whether a signature authenticates the mailboxes of a domain. The signature must
+// AuthenticatesDomain reports whether a signature authenticates the mailboxes of a domain. The signature must
 // verify, not be in testing mode, and be made by the domain itself or by an ancestor up to the
 // organizational domain. The message must have one From. Every From and every field in covered must
 // be signed, so that none of them was added later.
-func (r *Result) Vouches(domain string, covered ...string) bool {
+func (r *AuthResult) AuthenticatesDomain(domain string, covered ...string) bool {
 	domain, ok := canonicalDomain(domain)
-	if !ok || r.From == "" {
+	if !ok || r.FromDomain == "" {
 		return false
 	}
 	for i := range r.Signatures {
-		if s := &r.Signatures[i]; s.counts() && s.coversFrom && speaksFor(s.Domain, domain) && s.covers(covered) {
+		if s := &r.Signatures[i]; s.isReliable() && s.coversFrom && speaksFor(s.Domain, domain) && s.coversAll(covered) {
 			return true
 		}
 	}
@@ -156,24 +156,24 @@ func (r *Result) Vouches(domain string, covered ...string) bool {
 // FromAligned reports whether a signature or SPF passes for the organizational domain of From. This
 // is DMARC's condition in relaxed mode (RFC 7489 section 3.1), whether or not the domain has a
 // record.
-func (r *Result) FromAligned() bool {
-	return r.From != "" && (policy{word: Pass}).judge(r) == Pass
+func (r *AuthResult) FromAligned() bool {
+	return r.FromDomain != "" && (dmarcPolicy{resultCode: Pass}).evaluateResult(r) == Pass
 }
 
 // SPFVouches reports whether SPF passes for From's domain itself or for an ancestor of it.
-func (r *Result) SPFVouches() bool {
-	return r.From != "" && r.SPF.Word == Pass && speaksFor(r.SPF.Domain, r.From)
+func (r *AuthResult) SPFVouches() bool {
+	return r.FromDomain != "" && r.SPF.ResultCode == Pass && speaksFor(r.SPF.Domain, r.FromDomain)
 }
 
 // speaksFor reports whether signer may authenticate the mailboxes of domain: it is domain itself or
 // an ancestor, up to their organizational domain. A subdomain or a sibling may not, because others
 // often run it.
 func speaksFor(signer, domain string) bool {
-	return signer == domain || strings.HasSuffix(domain, "."+signer) && aligned(signer, domain, false)
+	return signer == domain || strings.HasSuffix(domain, "."+signer) && isAligned(signer, domain, false)
 }
 
-// aligned compares two canonical domains, RFC 7489 section 3.1.
-func aligned(a, b string, strict bool) bool {
+// isAligned compares two canonical domains, RFC 7489 section 3.1.
+func isAligned(a, b string, strict bool) bool {
 	switch {
 	case a == b:
 		return true
@@ -200,10 +200,10 @@ func orgBelow(suffix, domain string) string {
 	return domain[strings.LastIndexByte(domain[:above], '.')+1:]
 }
 
-// canonicalDomain is a domain in the form of address.Host. False: no message can be from it,
+// canonicalDomain is a domain in the form of address.CanonicalHost. False: no message can be from it,
 // because a domain needs at least two labels.
 func canonicalDomain(s string) (string, bool) {
-	name, ok := address.Host(s)
+	name, ok := address.CanonicalHost(s)
 	return name, ok && strings.Contains(name, ".")
 }
 

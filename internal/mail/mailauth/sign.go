@@ -48,7 +48,7 @@ func Sign(raw []byte, signers ...Signer) ([]byte, error) {
 	if err := checkWire(raw); err != nil {
 		return nil, err
 	}
-	fields, body, whole := splitMail(raw, make([]field, 0, usualFields))
+	fields, body, whole := splitMail(raw, make([]headerField, 0, usualFields))
 	if _, froms := fromDomain(fields); !whole || froms != 1 {
 		return nil, errors.New("a message to sign needs exactly one From field")
 	}
@@ -75,7 +75,7 @@ func checkWire(raw []byte) error {
 	return nil
 }
 
-func signedNames(fields []field) (names []string) {
+func signedNames(fields []headerField) (names []string) {
 	add := func(name string, more int) {
 		for i := range fields {
 			if fields[i].is(name) {
@@ -95,7 +95,7 @@ func signedNames(fields []field) (names []string) {
 	return names
 }
 
-func (s Signer) appendSignature(out []byte, fields []field, names []string, body [sha256.Size]byte) ([]byte, error) {
+func (s Signer) appendSignature(out []byte, fields []headerField, names []string, body [sha256.Size]byte) ([]byte, error) {
 	var algorithm string
 	hash := crypto.SHA256
 	switch s.Key.(type) {
@@ -107,7 +107,7 @@ func (s Signer) appendSignature(out []byte, fields []field, names []string, body
 		return nil, fmt.Errorf("no signature with a %T", s.Key)
 	}
 	domain, ok := canonicalDomain(s.Domain)
-	selector, named := address.Host(s.Selector)
+	selector, named := address.CanonicalHost(s.Selector)
 	if !ok || !named || domain != s.Domain || selector != s.Selector {
 		return nil, fmt.Errorf("invalid domain %q or selector %q", s.Domain, s.Selector)
 	}
@@ -118,7 +118,7 @@ func (s Signer) appendSignature(out []byte, fields []field, names []string, body
 	}
 	out = appendNames(append(out, "\r\n\th="...), names)
 	out = append(out, ";\r\n\tbh="+base64.StdEncoding.EncodeToString(body[:])+";\r\n\tb="...)
-	own := Signature{Signed: names, relaxed: [2]bool{true, true}, field: out[start:]}
+	own := Signature{SignedFields: names, isRelaxed: [2]bool{true, true}, rawField: out[start:]}
 	digest := own.headerHash(fields)
 	signature, err := s.Key.Sign(rand.Reader, digest[:], hash)
 	if err != nil {

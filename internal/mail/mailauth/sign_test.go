@@ -39,7 +39,7 @@ func TestSecondOpinion(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if r := verify(theirs.Bytes(), z); r.DKIM.Word != Pass {
+		if r := verify(theirs.Bytes(), z); r.DKIM.ResultCode != Pass {
 			t.Fatalf("%d: we do not verify go-msgauth's: %+v\n%q", i, r.Signatures, theirs.Bytes())
 		}
 	}
@@ -101,9 +101,9 @@ func TestSign(t *testing.T) {
 
 // TestPublishes compares DNS records with the key.
 func TestPublishes(t *testing.T) {
-	mine, _ := Record(edKey.Public())
+	mine, _ := KeyRecord(edKey.Public())
 	otherKeys := rsaKeys()
-	other, _ := Record(otherKeys.RSA.Public())
+	other, _ := KeyRecord(otherKeys.RSA.Public())
 	for name, c := range map[string]struct {
 		records []string
 		want    bool
@@ -118,11 +118,11 @@ func TestPublishes(t *testing.T) {
 		"not for mail":   {[]string{mine + "; s=x"}, false},
 		"something else": {[]string{"hello"}, false},
 	} {
-		if Publishes(c.records, mine) != c.want {
+		if PublishesKey(c.records, mine) != c.want {
 			t.Errorf("%s: %v", name, !c.want)
 		}
 	}
-	if _, err := Record(ed25519.PrivateKey{}); err == nil {
+	if _, err := KeyRecord(ed25519.PrivateKey{}); err == nil {
 		t.Error("a record of a private key")
 	}
 }

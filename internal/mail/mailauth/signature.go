@@ -11,135 +11,135 @@ import (
 
 // Signature is one DKIM-Signature with its result.
 type Signature struct {
-	Word       Word
-	Reason     string // a short phrase; empty if it passes
-	Domain     string // d=, canonical; empty if invalid
-	Selector   string // s=
-	Algorithm  string // a=, one of rsa-sha256 and ed25519-sha256; empty for any other
-	Signed     []string
-	Signer     string    // domain of i=
-	Made       time.Time // zero: not given
-	Expires    time.Time // zero: never
-	Testing    bool      // its key has t=y: nobody should rely on it
-	BodyLength bool      // it has l=: unsigned text may follow the signed part
-	Aligned    bool      // with From's domain, relaxed
+	ResultCode   ResultCode
+	Reason       string // a short phrase; empty if it passes
+	Domain       string // d=, canonical; empty if invalid
+	Selector     string // s=
+	Algorithm    string // a=, one of rsa-sha256 and ed25519-sha256; empty for any other
+	SignedFields []string
+	SignerDomain string    // domain of i=
+	SignedAt     time.Time // zero: not given
+	ExpiresAt    time.Time // zero: never
+	IsTesting    bool      // its key has t=y: nobody should rely on it
+	BodyLength   bool      // it has l=: unsigned text may follow the signed part
+	IsAligned    bool      // with From's domain, relaxed
 
-	coversFrom bool     // every From field in the message is signed
-	relaxed    [2]bool  // canonicalization of header, body
-	covered    []string // names of which every field in the message is signed, in lower case
-	tags       tags
-	field      []byte           // of the message, without the last CRLF
-	key        func() keyAnswer // nil if nothing is to be verified
+	coversFrom   bool     // every From field in the message is signed
+	isRelaxed    [2]bool  // canonicalization of header, body
+	coveredNames []string // names of which every field in the message is signed, in lower case
+	tags         tagList
+	rawField     []byte           // of the message, without the last CRLF
+	lookupKey    func() keyAnswer // nil if nothing is to be verified
 }
 
-// counts reports whether the signature may be relied on.
-func (s *Signature) counts() bool { return s.Word == Pass && !s.Testing }
+// isReliable reports whether the signature may be relied on.
+func (s *Signature) isReliable() bool { return s.ResultCode == Pass && !s.IsTesting }
 
-func (s *Signature) covers(names []string) bool {
+func (s *Signature) coversAll(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
-		return !slices.Contains(s.covered, strings.ToLower(name))
+		return !slices.Contains(s.coveredNames, strings.ToLower(name))
 	})
 }
 
-// fail sets the result of a signature that has none yet.
-func (s *Signature) fail(word Word, reason string) {
-	if s.Word == None {
-		s.Word, s.Reason = word, reason
+// setFailure sets the result of a signature that has none yet.
+func (s *Signature) setFailure(word ResultCode, reason string) {
+	if s.ResultCode == None {
+		s.ResultCode, s.Reason = word, reason
 	}
 }
 
 // readSignature parses a DKIM-Signature field. One that cannot be verified gets its result
 // immediately; the others keep the word None.
-func readSignature(f *field, now time.Time) Signature {
-	s := Signature{Word: None, field: f.raw}
+func readSignature(f *headerField, now time.Time) Signature {
+	s := Signature{ResultCode: None, rawField: f.raw}
 	var ok bool
 	if len(f.value) > maxTags {
-		s.fail(PermError, "signature too long")
+		s.setFailure(PermError, "signature too long")
 		return s
 	}
 	if s.tags, ok = parseTags(string(f.value)); !ok {
-		s.fail(PermError, "unreadable signature")
+		s.setFailure(PermError, "unreadable signature")
 		return s
 	}
-	s.identify()
-	s.algorithm()
-	s.times(now)
-	s.Signed = s.tags.list("h")
+	s.parseIdentity()
+	s.parseAlgorithm()
+	s.parseTimes(now)
+	s.SignedFields = s.tags.splitValue("h")
 	switch _, s.BodyLength = s.tags.get("l"); {
-	case len(s.Signed) > maxSigned:
-		s.fail(PermError, "too many signed fields")
-	case !slices.ContainsFunc(s.Signed, func(name string) bool { return strings.EqualFold(name, "From") }):
-		s.fail(PermError, "From is not signed")
+	case len(s.SignedFields) > maxSigned:
+		s.setFailure(PermError, "too many signed fields")
+	case !slices.ContainsFunc(s.SignedFields, func(name string) bool { return strings.EqualFold(name, "From") }):
+		s.setFailure(PermError, "From is not signed")
 	case s.BodyLength:
-		s.fail(Policy, "only a part of the body is signed")
+		s.setFailure(Policy, "only a part of the body is signed")
 	}
 	return s
 }
 
-// identify parses the signer's identity, RFC 6376 section 3.5.
-func (s *Signature) identify() {
+// parseIdentity parses the signer's identity, RFC 6376 section 3.5.
+func (s *Signature) parseIdentity() {
 	d, _ := s.tags.get("d")
 	selector, _ := s.tags.get("s")
 	var ok, named bool
 	s.Domain, ok = canonicalDomain(d)
-	s.Selector, named = address.Host(selector)
+	s.Selector, named = address.CanonicalHost(selector)
 	switch v, _ := s.tags.get("v"); {
 	case v != "1":
-		s.fail(PermError, "unknown version")
+		s.setFailure(PermError, "unknown version")
 	case !ok || !named:
-		s.fail(PermError, "not a domain")
+		s.setFailure(PermError, "not a domain")
 	}
 	if !ok {
 		s.Domain = ""
 	}
-	s.Signer = s.Domain
+	s.SignerDomain = s.Domain
 	if i, given := s.tags.get("i"); given {
 		_, signer, _ := cutLast(i, '@')
-		s.Signer, _ = canonicalDomain(signer)
-		if s.Signer != s.Domain && !strings.HasSuffix(s.Signer, "."+s.Domain) {
-			s.fail(PermError, "signer outside of its domain")
+		s.SignerDomain, _ = canonicalDomain(signer)
+		if s.SignerDomain != s.Domain && !strings.HasSuffix(s.SignerDomain, "."+s.Domain) {
+			s.setFailure(PermError, "signer outside of its domain")
 		}
 	}
 }
 
-func (s *Signature) algorithm() {
-	switch a := s.tags.lower("a", ""); a {
+func (s *Signature) parseAlgorithm() {
+	switch a := s.tags.lowerValue("a", ""); a {
 	case "rsa-sha256", "ed25519-sha256":
 		s.Algorithm = a
 	case "rsa-sha1":
-		s.fail(PermError, "SHA-1 is not accepted") // RFC 8301 section 3.1
+		s.setFailure(PermError, "SHA-1 is not accepted") // RFC 8301 section 3.1
 	default:
-		s.fail(PermError, "unknown algorithm")
+		s.setFailure(PermError, "unknown algorithm")
 	}
-	header, body, _ := strings.Cut(s.tags.lower("c", "simple/simple"), "/")
+	header, body, _ := strings.Cut(s.tags.lowerValue("c", "simple/simple"), "/")
 	for i, form := range [...]string{header, body} {
 		switch form {
 		case "relaxed":
-			s.relaxed[i] = true
+			s.isRelaxed[i] = true
 		case "simple", "":
 		default:
-			s.fail(PermError, "unknown canonicalization")
+			s.setFailure(PermError, "unknown canonicalization")
 		}
 	}
-	if q := s.tags.list("q"); q != nil && !slices.Contains(q, "dns/txt") {
-		s.fail(PermError, "unknown place of the key")
+	if q := s.tags.splitValue("q"); q != nil && !slices.Contains(q, "dns/txt") {
+		s.setFailure(PermError, "unknown place of the key")
 	}
 }
 
-// times parses t= and x=.
-func (s *Signature) times(now time.Time) {
+// parseTimes parses t= and x=.
+func (s *Signature) parseTimes(now time.Time) {
 	var ok [2]bool
-	s.Made, ok[0] = s.time("t")
-	s.Expires, ok[1] = s.time("x")
+	s.SignedAt, ok[0] = s.parseTime("t")
+	s.ExpiresAt, ok[1] = s.parseTime("x")
 	switch {
-	case !ok[0] || !ok[1], !s.Expires.IsZero() && s.Expires.Before(s.Made):
-		s.fail(PermError, "unreadable times")
-	case !s.Expires.IsZero() && now.After(s.Expires):
-		s.fail(Fail, "expired")
+	case !ok[0] || !ok[1], !s.ExpiresAt.IsZero() && s.ExpiresAt.Before(s.SignedAt):
+		s.setFailure(PermError, "unreadable times")
+	case !s.ExpiresAt.IsZero() && now.After(s.ExpiresAt):
+		s.setFailure(Fail, "expired")
 	}
 }
 
-func (s *Signature) time(name string) (time.Time, bool) {
+func (s *Signature) parseTime(name string) (time.Time, bool) {
 	v, given := s.tags.get(name)
 	if !given {
 		return time.Time{}, true
@@ -148,22 +148,22 @@ func (s *Signature) time(name string) (time.Time, bool) {
 	return time.Unix(int64(seconds), 0), err == nil
 }
 
-// rank sorts the best first: reliable and aligned, reliable, passing, then aligned. Otherwise the
+// sortByRank sorts the best first: reliable and aligned, reliable, passing, then aligned. Otherwise the
 // order in the message is kept.
-func rank(list []Signature, from string) {
+func sortByRank(list []Signature, from string) {
 	for i := range list {
-		list[i].Aligned = aligned(list[i].Domain, from, false)
+		list[i].IsAligned = isAligned(list[i].Domain, from, false)
 	}
-	slices.SortStableFunc(list, func(a, b Signature) int { return b.rank() - a.rank() })
+	slices.SortStableFunc(list, func(a, b Signature) int { return b.sortRank() - a.sortRank() })
 }
 
-func (s *Signature) rank() (n int) {
-	if s.counts() {
+func (s *Signature) sortRank() (n int) {
+	if s.isReliable() {
 		n += 4
-	} else if s.Word == Pass {
+	} else if s.ResultCode == Pass {
 		n += 2
 	}
-	if s.Aligned {
+	if s.IsAligned {
 		n++
 	}
 	return n

@@ -9,8 +9,8 @@ import (
 
 // spfIdentity is the checked identity: the sender, or for the null sender the HELO name.
 type spfIdentity struct {
-	local  string
-	domain string // canonical; empty if no domain is to be looked up
+	localPart string
+	domain    string // canonical; empty if no domain is to be looked up
 }
 
 // spfSender follows RFC 7208 section 2.4.
@@ -31,11 +31,11 @@ func spfSender(in VerifyInput) spfIdentity {
 
 // findSPF is checkSPF with caching. Records with macros are not cached, because macros also depend
 // on the HELO name and the local part.
-func findSPF(ctx context.Context, in VerifyInput, who spfIdentity, dns *bounded) Verdict {
-	word := in.Findings.spf.find(subject{who.domain, in.ClientIP}, dns, func() Word {
+func findSPF(ctx context.Context, in VerifyInput, who spfIdentity, dns *verificationResolver) Verdict {
+	word := in.Findings.spf.findOrSearch(searchSubject{who.domain, in.ClientIP}, dns, func() ResultCode {
 		verdict := checkSPF(ctx, in, who, dns)
-		dns.heard.loose = dns.heard.loose || dns.heard.has("%")
-		return verdict.Word
+		dns.receivedAnswers.hasUncomparable = dns.receivedAnswers.hasUncomparable || dns.receivedAnswers.anyContains("%")
+		return verdict.ResultCode
 	})
 	return Verdict{word, who.domain}
 }
@@ -46,6 +46,6 @@ func checkSPF(ctx context.Context, in VerifyInput, who spfIdentity, dns Resolver
 	if who.domain == "" || !in.ClientIP.IsValid() {
 		return Verdict{None, who.domain}
 	}
-	result, _ := spf.CheckHostWithSender(in.ClientIP.AsSlice(), in.HELO, who.local+"@"+who.domain, spf.WithContext(ctx), spf.WithResolver(strictSPF{dns}))
-	return Verdict{Word(result), who.domain}
+	result, _ := spf.CheckHostWithSender(in.ClientIP.AsSlice(), in.HELO, who.localPart+"@"+who.domain, spf.WithContext(ctx), spf.WithResolver(strictSPF{dns}))
+	return Verdict{ResultCode(result), who.domain}
 }

@@ -23,7 +23,7 @@ func TestStories(t *testing.T) {
 				for line := range strings.Lines(d.Input) {
 					name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 					if more, ok := strings.CutPrefix(value, "KEY"); ok {
-						value, _ = Record(edKey.Public())
+						value, _ = KeyRecord(edKey.Public())
 						value += more
 					}
 					z[name] = append(z[name], value)
@@ -46,17 +46,17 @@ func TestStories(t *testing.T) {
 					}
 				}
 			}
-			in.Raw = raw
+			in.RawMessage = raw
 			for range 2 {
 				twice(t, in, findings, knower(z))
 			}
-			r := Verify(t.Context(), in, z)
+			r := VerifyMessage(t.Context(), in, z)
 			var b strings.Builder
-			fmt.Fprintf(&b, "spf=%s %s\n", r.SPF.Word, r.SPF.Domain)
+			fmt.Fprintf(&b, "spf=%s %s\n", r.SPF.ResultCode, r.SPF.Domain)
 			for _, s := range r.Signatures {
-				fmt.Fprintf(&b, "dkim=%s %s %s\n", s.Word, s.Domain, s.Reason)
+				fmt.Fprintf(&b, "dkim=%s %s %s\n", s.ResultCode, s.Domain, s.Reason)
 			}
-			fmt.Fprintf(&b, "dmarc=%s %s\n", r.DMARC.Word, r.DMARC.Domain)
+			fmt.Fprintf(&b, "dmarc=%s %s\n", r.DMARC.ResultCode, r.DMARC.Domain)
 			return strings.ReplaceAll(b.String(), " \n", "\n")
 		})
 	})

@@ -8,12 +8,12 @@ import (
 // tag is one name=value of RFC 6376 section 3.2, without the surrounding whitespace.
 type tag struct{ name, value string }
 
-// tags is a tag list in its order.
-type tags []tag
+// tagList is a tag list in its order.
+type tagList []tag
 
 // parseTags parses a tag list; false if it is invalid or contains a tag twice.
-func parseTags(s string) (tags, bool) {
-	list := make(tags, 0, 12)
+func parseTags(s string) (tagList, bool) {
+	list := make(tagList, 0, 12)
 	for s != "" {
 		var one string
 		one, s, _ = strings.Cut(s, ";")
@@ -35,7 +35,7 @@ func parseTags(s string) (tags, bool) {
 
 const fws = " \t\r\n"
 
-func (l tags) get(name string) (string, bool) {
+func (l tagList) get(name string) (string, bool) {
 	for i := range l {
 		if l[i].name == name {
 			return l[i].value, true
@@ -44,16 +44,16 @@ func (l tags) get(name string) (string, bool) {
 	return "", false
 }
 
-// lower returns a value for case-insensitive comparison; fallback if it is absent.
-func (l tags) lower(name, fallback string) string {
+// lowerValue returns a value for case-insensitive comparison; fallback if it is absent.
+func (l tagList) lowerValue(name, fallback string) string {
 	if v, ok := l.get(name); ok {
 		return strings.ToLower(v)
 	}
 	return fallback
 }
 
-// list returns the parts of a value between colons.
-func (l tags) list(name string) []string {
+// splitValue returns the parts of a value between colons.
+func (l tagList) splitValue(name string) []string {
 	v, ok := l.get(name)
 	if !ok {
 		return nil
@@ -66,7 +66,7 @@ func (l tags) list(name string) []string {
 }
 
 // base64 decodes a value that may be folded.
-func (l tags) base64(name string) ([]byte, bool) {
+func (l tagList) base64(name string) ([]byte, bool) {
 	v, _ := l.get(name)
 	if strings.ContainsAny(v, fws) {
 		v = strings.Join(strings.Fields(v), "")

@@ -23,7 +23,7 @@ func TestOtherVerifiers(t *testing.T) {
 	}
 	dir, records := t.TempDir(), ""
 	for _, s := range signers {
-		record, err := Record(s.Key.Public())
+		record, err := KeyRecord(s.Key.Public())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ for path in sys.argv[2:]:
 
 func dkimpy(t *testing.T, dns string, paths []string) (verify []bool) {
 	t.Helper()
-	out, err := exec.Command(testtools.Program(t, "python3"),
+	out, err := exec.Command(testtools.ProgramPath(t, "python3"),
 		append([]string{"-c", dkimpyScript, dns}, paths...)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("dkimpy: %v: %s", err, out)
@@ -98,7 +98,7 @@ func opendkim(t *testing.T, dns string, paths []string) (verify []bool) {
 	conf := filepath.Join(t.TempDir(), "conf")
 	write(t, conf, fmt.Appendf(nil, "Mode v\nSyslog no\nTestDNSData %s\n", dns))
 	for _, path := range paths {
-		out, err := exec.Command(testtools.Program(t, "opendkim"), "-t", path, "-x", conf).CombinedOutput()
+		out, err := exec.Command(testtools.ProgramPath(t, "opendkim"), "-t", path, "-x", conf).CombinedOutput()
 		good, bad := bytes.Contains(out, []byte("succeeded")), bytes.Contains(out, []byte("failed"))
 		if good == bad {
 			t.Fatalf("opendkim: %v: %s", err, out)

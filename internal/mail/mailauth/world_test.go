@@ -69,7 +69,7 @@ func (z zone) LookupAddr(ctx context.Context, ip string) ([]string, error) {
 // publish puts the record of a key into the zone, followed by more tags.
 func (z zone) publish(t testing.TB, s Signer, more string) {
 	t.Helper()
-	record, err := Record(s.Key.Public())
+	record, err := KeyRecord(s.Key.Public())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,8 +98,8 @@ func fromFile(t testing.TB, path string) []byte {
 	return []byte(strings.ReplaceAll(string(b), "\n", "\r\n"))
 }
 
-func verify(raw []byte, z Resolver) Result {
-	return Verify(context.Background(), VerifyInput{
-		ClientIP: netip.MustParseAddr("192.0.2.1"), HELO: "mx.example.com", MailFrom: "bounce@example.com", Raw: raw, Now: now,
+func verify(raw []byte, z Resolver) AuthResult {
+	return VerifyMessage(context.Background(), VerifyInput{
+		ClientIP: netip.MustParseAddr("192.0.2.1"), HELO: "mx.example.com", MailFrom: "bounce@example.com", RawMessage: raw, Now: now,
 	}, z)
 }

@@ -10,40 +10,40 @@ import (
 // decoded only inside a name, so that a decoded comma or bracket stays text. It belongs to one
 // parse.
 type addressReader struct {
-	list    []Mailbox
-	text    pieces // outside brackets and comments; quotes kept around a local part
-	angle   string // the last <...>
-	comment string
-	bracket bool
-	at      bool     // text has an @
-	group   bool     // text contains members of a group
-	flushed int      // parsed elements, including empty ones
-	halves  []string // "Bell" of Bell, Anna <a@b.example>: a name that should have been quoted
+	list             []Mailbox
+	pendingText      stringJoiner // outside brackets and comments; quotes kept around a local part
+	bracketedAddress string       // the last <...>
+	lastComment      string
+	insideBrackets   bool
+	at               bool     // text has an @
+	insideGroup      bool     // text contains members of a group
+	parsedCount      int      // parsed elements, including empty ones
+	unquotedHalves   []string // "Bell" of Bell, Anna <a@b.example>: a name that should have been quoted
 }
 
-// pieces joins strings. A single one, the usual case, is not copied. Its reader owns it.
-type pieces struct {
-	only string
-	all  strings.Builder
+// stringJoiner joins strings. A single one, the usual case, is not copied. Its reader owns it.
+type stringJoiner struct {
+	singlePiece  string
+	joinedPieces strings.Builder
 }
 
-func (p *pieces) add(s string) {
+func (p *stringJoiner) addPiece(s string) {
 	switch {
-	case p.all.Len() > 0:
-		p.all.WriteString(s)
-	case p.only == "":
-		p.only = s
+	case p.joinedPieces.Len() > 0:
+		p.joinedPieces.WriteString(s)
+	case p.singlePiece == "":
+		p.singlePiece = s
 	case s != "":
-		p.all.WriteString(p.only)
-		p.all.WriteString(s)
+		p.joinedPieces.WriteString(p.singlePiece)
+		p.joinedPieces.WriteString(s)
 	}
 }
 
-func (p *pieces) String() string {
-	if p.all.Len() > 0 {
-		return p.all.String()
+func (p *stringJoiner) String() string {
+	if p.joinedPieces.Len() > 0 {
+		return p.joinedPieces.String()
 	}
-	return p.only
+	return p.singlePiece
 }
 
 // appendMailboxes appends the mailboxes of one field. Groups give their members, and an element
@@ -55,53 +55,53 @@ func appendMailboxes(list []Mailbox, value string) []Mailbox {
 }
 
 func (r *addressReader) readAll(value string) {
-	for value != "" && r.flushed < maxAddresses {
-		value = r.read(value)
+	for value != "" && r.parsedCount < maxAddresses {
+		value = r.readPiece(value)
 	}
-	r.flush()
+	r.flushMailbox()
 }
 
-// read parses the next piece of value.
-func (r *addressReader) read(value string) (rest string) {
+// readPiece parses the next piece of value.
+func (r *addressReader) readPiece(value string) (rest string) {
 	switch c := value[0]; c {
 	case ',':
-		if text := strings.TrimSpace(r.text.String()); !r.bracket && !r.at && text != "" {
-			r.halves, r.text = append(r.halves, text), pieces{}
-			r.flushed++
+		if text := strings.TrimSpace(r.pendingText.String()); !r.insideBrackets && !r.at && text != "" {
+			r.unquotedHalves, r.pendingText = append(r.unquotedHalves, text), stringJoiner{}
+			r.parsedCount++
 			break
 		}
-		r.flush()
+		r.flushMailbox()
 	case ';':
-		r.flush()
+		r.flushMailbox()
 	case '"':
-		quoted, rest := unquote(value)
+		quoted, rest := parseQuoted(value)
 		if strings.HasPrefix(rest, "@") {
 			quoted = `"` + quoted + `"`
 		}
-		r.text.add(quoted)
+		r.pendingText.addPiece(quoted)
 		return rest
 	case '(':
-		r.comment, rest = cutComment(value)
+		r.lastComment, rest = cutComment(value)
 		return rest
 	case '<':
 		inner, rest := cutAngle(value[1:])
-		r.angle, r.bracket = inner, true
+		r.bracketedAddress, r.insideBrackets = inner, true
 		return rest
 	case ':':
-		switch text, isURL := cutMailto(r.text.String()); {
+		switch text, isURL := cutMailto(r.pendingText.String()); {
 		case isURL:
-			r.text = pieces{only: text}
-		case !r.bracket && !r.at:
-			r.text, r.group = pieces{}, true // that was the group's name
+			r.pendingText = stringJoiner{singlePiece: text}
+		case !r.insideBrackets && !r.at:
+			r.pendingText, r.insideGroup = stringJoiner{}, true // that was the group's name
 		default:
-			r.text.add(":")
+			r.pendingText.addPiece(":")
 		}
 	default:
 		end := strings.IndexAny(value, `,;"(<:`)
 		if end < 0 {
 			end = len(value)
 		}
-		r.text.add(value[:end])
+		r.pendingText.addPiece(value[:end])
 		r.at = r.at || strings.Contains(value[:end], "@")
 		return value[end:]
 	}
@@ -144,28 +144,28 @@ func cutComment(s string) (comment, rest string) {
 	return s[1:], ""
 }
 
-// flush ends the current mailbox.
-func (r *addressReader) flush() {
-	text := strings.TrimSpace(r.text.String())
-	if len(r.halves) > 0 && r.bracket && text != "" {
-		text = strings.Join(append(r.halves, text), ", ")
+// flushMailbox ends the current mailbox.
+func (r *addressReader) flushMailbox() {
+	text := strings.TrimSpace(r.pendingText.String())
+	if len(r.unquotedHalves) > 0 && r.insideBrackets && text != "" {
+		text = strings.Join(append(r.unquotedHalves, text), ", ")
 	} else {
-		for _, half := range r.halves {
-			r.append(splitBare(half))
+		for _, half := range r.unquotedHalves {
+			r.appendMailbox(splitBare(half))
 		}
 	}
-	m := Mailbox{Email: r.angle, Name: text}
-	if !r.bracket {
+	m := Mailbox{Email: r.bracketedAddress, Name: text}
+	if !r.insideBrackets {
 		m.Name, m.Email = splitBare(text)
 	}
 	if m.Name == "" {
-		m.Name = r.comment
+		m.Name = r.lastComment
 	}
-	r.append(m.Name, m.Email)
-	*r = addressReader{list: r.list, group: r.group, flushed: r.flushed + 1}
+	r.appendMailbox(m.Name, m.Email)
+	*r = addressReader{list: r.list, insideGroup: r.insideGroup, parsedCount: r.parsedCount + 1}
 }
 
-func (r *addressReader) append(name, email string) {
+func (r *addressReader) appendMailbox(name, email string) {
 	m := Mailbox{Name: strings.TrimSpace(decodeWords(name)), Email: cleanAddress(email)}
 	if m != (Mailbox{}) {
 		r.list = append(r.list, m)
@@ -247,10 +247,10 @@ func cutMailto(text string) (before string, found bool) {
 	return text[:at], true
 }
 
-// atoms are the characters of a dot-atom (RFC 5322 section 3.2.3).
-const atoms = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-/=?^_`{|}~."
+// atomChars are the characters of a dot-atom (RFC 5322 section 3.2.3).
+const atomChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-/=?^_`{|}~."
 
-func isWordByte(c byte) bool { return c >= utf8.RuneSelf || strings.IndexByte(atoms, c) >= 0 }
+func isWordByte(c byte) bool { return c >= utf8.RuneSelf || strings.IndexByte(atomChars, c) >= 0 }
 
 // isAddress reports whether s has the form something@something. An encoded word is never an
 // address.
@@ -259,11 +259,11 @@ func isAddress(s string) bool {
 	return at > 0 && at < len(s)-1 && !strings.HasPrefix(s, "=?")
 }
 
-// Mailboxes parses the unfolded value of a field that usually contains one mailbox, From or
+// ParseMailboxes parses the unfolded value of a field that usually contains one mailbox, From or
 // Reply-To, in the same way as Parse. Code that judges a sender must read the one that is
 // displayed. A malformed value that contains exactly one address gives that address, because a name
 // with commas is not a mailbox.
-func Mailboxes(value string) []Mailbox { return appendAuthors(nil, value) }
+func ParseMailboxes(value string) []Mailbox { return appendAuthors(nil, value) }
 
 func appendAuthors(list []Mailbox, value string) []Mailbox {
 	known := len(list)
@@ -330,9 +330,9 @@ func onlyAddress(s string) (email string) {
 
 // FromOf is the mailbox that Parse takes as the author of a message.
 func FromOf(raw []byte) Mailbox {
-	w := walker{raw: readable(raw), headers: maxHeadersSize}
-	var doc Document
-	var seen [len(singles)]bool
+	w := walker{raw: normalizeLineEndings(raw), headerBudget: maxHeadersSize}
+	var doc ParsedMessage
+	var seen [len(singletonFields)]bool
 	for _, f := range w.readFields(w.fields[:0]) {
 		if strings.EqualFold(f.name, "From") {
 			doc.readSingle(&seen, f, "")

@@ -12,58 +12,58 @@ import (
 	"unicode/utf8"
 )
 
-// ledger holds the files of a message in order, and applies the receiving limits (specification,
+// attachmentIndex holds the files of a message in order, and applies the receiving limits (specification,
 // Attachments). One walk owns it.
 //
 // The id of a file is its position in the message. Unlisted files count too, so that an id does not
 // depend on which files are listed. Files inside an opaque signature come after all others, so that
 // the message's own files have the same ids as without parsing the signature.
-type ledger struct {
-	outer, signed []numbered
+type attachmentIndex struct {
+	outerFiles, signedFiles []numberedPart
 }
 
-// numbered is a part with its id.
-type numbered struct {
-	part
-	id    int
-	shown bool // displayed by the HTML
+// numberedPart is a part with its id.
+type numberedPart struct {
+	mimePart
+	id          int
+	shownInHTML bool // displayed by the HTML
 }
 
-func (l *ledger) add(p *part) {
-	if p.signed {
-		l.signed = append(l.signed, numbered{part: *p})
+func (l *attachmentIndex) addFile(p *mimePart) {
+	if p.isSigned {
+		l.signedFiles = append(l.signedFiles, numberedPart{mimePart: *p})
 	} else {
-		l.outer = append(l.outer, numbered{part: *p, id: len(l.outer) + 1})
+		l.outerFiles = append(l.outerFiles, numberedPart{mimePart: *p, id: len(l.outerFiles) + 1})
 	}
 }
 
-// all are the files by id.
-func (l *ledger) all() []numbered {
-	all := l.outer
-	for _, n := range l.signed {
+// allFiles are the files by id.
+func (l *attachmentIndex) allFiles() []numberedPart {
+	all := l.outerFiles
+	for _, n := range l.signedFiles {
 		n.id = len(all) + 1
 		all = append(all, n)
 	}
 	return all
 }
 
-// recorded are the listed files. If there are more than maxFiles, other files take precedence over
+// listedFiles are the listed files. If there are more than maxFiles, other files take precedence over
 // images that the HTML displays.
-func (l *ledger) recorded(page func() string) (kept []numbered, omitted int) {
-	all := l.all()
+func (l *attachmentIndex) listedFiles(page func() string) (kept []numberedPart, omitted int) {
+	all := l.allFiles()
 	if len(all) <= maxFiles {
 		return all, 0
 	}
 	all = slices.Clone(all)
 	cids := contentIDs(page())
 	for i := range all {
-		all[i].shown = all[i].isShown(cids)
+		all[i].shownInHTML = all[i].isShown(cids)
 	}
-	slices.SortStableFunc(all, func(a, b numbered) int {
+	slices.SortStableFunc(all, func(a, b numberedPart) int {
 		switch {
-		case a.shown == b.shown:
+		case a.shownInHTML == b.shownInHTML:
 			return 0
-		case a.shown:
+		case a.shownInHTML:
 			return 1
 		}
 		return -1
@@ -72,12 +72,12 @@ func (l *ledger) recorded(page func() string) (kept []numbered, omitted int) {
 }
 
 // isShown reports whether an image is referenced by a page, or belongs to a page by its position.
-func (p *part) isShown(cids map[string]bool) bool {
+func (p *mimePart) isShown(cids map[string]bool) bool {
 	if !strings.HasPrefix(p.mediaType, "image/") && p.mediaType != "application/octet-stream" {
 		return false
 	}
 	related := p.parent != nil && p.parent.subtype == "related"
-	return cids[p.contentID] || p.inline && related
+	return cids[p.contentID] || p.isInline && related
 }
 
 // contentIDs are the Content-IDs that HTML refers to (RFC 2392).
@@ -103,15 +103,15 @@ func contentIDs(page string) map[string]bool {
 	return ids
 }
 
-// list describes the listed files. A file beyond a limit is truncated and does not use up the limit
+// describeFiles describes the listed files. A file beyond a limit is truncated and does not use up the limit
 // of later ones. page returns the HTML, and is called only if something is omitted.
-func (l *ledger) list(page func() string) (list []Attachment, omitted int) {
-	kept, omitted := l.recorded(page)
+func (l *attachmentIndex) describeFiles(page func() string) (list []Attachment, omitted int) {
+	kept, omitted := l.listedFiles(page)
 	total := int64(0)
 	for i := range kept {
 		n := &kept[i]
 		d := decoder{src: n.body, encoding: n.encoding}
-		a := Attachment{ID: n.id, ContentType: n.mediaType, Size: d.size(), ContentID: shortID(n.contentID)}
+		a := Attachment{ID: n.id, ContentType: n.mediaType, Size: d.decodedSize(), ContentID: shortID(n.contentID)}
 		a.Filename = CleanFilename(n.filename)
 		if a.Filename == "" {
 			a.Filename = "attachment-" + strconv.Itoa(a.ID) + extensionOf(n.mediaType)
@@ -132,12 +132,12 @@ func shortID(id string) string {
 }
 
 // filesOf walks a message only for its files.
-func filesOf(raw []byte) *ledger {
-	var sort sorter
-	files := new(ledger)
-	walkLeaves(raw, nil, func(p part) {
-		if sort.role(&p) == attached {
-			files.add(&p)
+func filesOf(raw []byte) *attachmentIndex {
+	var sort leafSorter
+	files := new(attachmentIndex)
+	walkLeaves(raw, nil, func(p mimePart) {
+		if sort.assignRole(&p) == attachedLeaf {
+			files.addFile(&p)
 		}
 	})
 	return files
@@ -150,24 +150,24 @@ func AttachmentBytes(raw []byte, id int) ([]byte, bool) {
 	if !found {
 		return nil, false
 	}
-	return p.decoded(size), true
+	return p.decodeBody(size), true
 }
 
-func (p *part) decoded(size int64) []byte {
+func (p *mimePart) decodeBody(size int64) []byte {
 	d := decoder{src: p.body, encoding: p.encoding}
 	return d.appendTo(make([]byte, 0, size), int(size))
 }
 
 // findAttachment also returns the decoded size of the file. It does not depend on which files are
 // listed, because the list stored with a message may have been made by other rules.
-func findAttachment(raw []byte, id int) (at *part, size int64, found bool) {
-	all := filesOf(raw).all()
+func findAttachment(raw []byte, id int) (at *mimePart, size int64, found bool) {
+	all := filesOf(raw).allFiles()
 	if id < 1 || id > len(all) {
 		return nil, 0, false
 	}
-	at = &all[id-1].part
+	at = &all[id-1].mimePart
 	d := decoder{src: at.body, encoding: at.encoding}
-	size = d.size()
+	size = d.decodedSize()
 	return at, size, size <= maxFileSize
 }
 
@@ -175,19 +175,19 @@ func pageOf(raw []byte) func() string { return func() string { return Parse(raw)
 
 // EachFile calls fn with every attachment that is not truncated, in one walk, until it returns
 // false. place is its position in the list, from 1.
-func EachFile(raw []byte, fn func(place int, f *File) bool) {
+func EachFile(raw []byte, fn func(place int, f *AttachmentSource) bool) {
 	files := filesOf(raw)
-	list, _ := files.list(pageOf(raw))
-	all := files.all()
+	list, _ := files.describeFiles(pageOf(raw))
+	all := files.allFiles()
 	for i, a := range list {
-		if !a.Truncated && !fn(i+1, all[a.ID-1].file(raw, a.Size)) {
+		if !a.Truncated && !fn(i+1, all[a.ID-1].attachmentSource(raw, a.Size)) {
 			return
 		}
 	}
 }
 
-// File is an attachment to be read in pieces.
-type File struct {
+// AttachmentSource is an attachment to be read in pieces.
+type AttachmentSource struct {
 	Size  int64
 	Bytes []byte // the decoded file, if it cannot be read in pieces; else nil
 
@@ -196,29 +196,29 @@ type File struct {
 }
 
 // FindAttachment is AttachmentBytes for reading in pieces.
-func FindAttachment(raw []byte, id int) (*File, bool) {
+func FindAttachment(raw []byte, id int) (*AttachmentSource, bool) {
 	p, size, found := findAttachment(raw, id)
 	if !found {
 		return nil, false
 	}
-	return p.file(raw, size), true
+	return p.attachmentSource(raw, size), true
 }
 
-// file is a part of raw as a file of size bytes.
-func (p *part) file(raw []byte, size int64) *File {
-	f := &File{Size: size, base64: p.encoding == base64Encoding}
+// attachmentSource is a part of raw as a file of size bytes.
+func (p *mimePart) attachmentSource(raw []byte, size int64) *AttachmentSource {
+	f := &AttachmentSource{Size: size, base64: p.encoding == base64Encoding}
 	at := cap(raw) - cap(p.body)
 	inPlace := at >= 0 && at < len(raw) && len(p.body) > 0 && &raw[at] == &p.body[0] // otherwise it was modified for parsing
-	if !inPlace || !f.base64 && p.encoding != identity {
-		f.Bytes = p.decoded(size)
+	if !inPlace || !f.base64 && p.encoding != identityEncoding {
+		f.Bytes = p.decodeBody(size)
 		return f
 	}
 	f.at, f.end = int64(at), int64(at+len(p.body))
 	return f
 }
 
-// Reader reads the file from the message in which it was found.
-func (f *File) Reader(raw io.ReaderAt) io.Reader {
+// OpenReader reads the file from the message in which it was found.
+func (f *AttachmentSource) OpenReader(raw io.ReaderAt) io.Reader {
 	if f.Bytes != nil {
 		return bytes.NewReader(f.Bytes)
 	}
@@ -227,7 +227,7 @@ func (f *File) Reader(raw io.ReaderAt) io.Reader {
 		return encoded
 	}
 	// Data after the end of the base64 text is not part of the file.
-	return io.LimitReader(&base64Reader{src: encoded, decoder: decoder{encoding: base64Encoding, pieces: true}}, f.Size)
+	return io.LimitReader(&base64Reader{src: encoded, decoder: decoder{encoding: base64Encoding, isPiece: true}}, f.Size)
 }
 
 // base64Reader decodes in pieces and in place, because decoded data is never longer than its

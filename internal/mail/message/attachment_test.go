@@ -27,7 +27,7 @@ func pageOfPictures(n int) string {
 	return section(b.String(), "Content-Type: text/html")
 }
 
-func ids(doc *Document) (list []int) {
+func ids(doc *ParsedMessage) (list []int) {
 	for _, a := range doc.Attachments {
 		list = append(list, a.ID)
 	}
@@ -60,13 +60,13 @@ func TestFilesComeBeforeImagesThatAreShown(t *testing.T) {
 			t.Errorf("%s: %v and %d omitted, want %v and %d", c.name, got, doc.AttachmentsOmitted, c.ids, c.omitted)
 		}
 		checkDocument(t, raw, doc)
-		var facts Document
+		var facts ParsedMessage
 		ParseFacts(&facts, raw)
 		if !reflect.DeepEqual(facts.Attachments, doc.Attachments) || facts.AttachmentsOmitted != doc.AttachmentsOmitted {
 			t.Errorf("%s: facts %+v", c.name, facts.Attachments)
 		}
 		var places []int
-		EachFile(raw, func(place int, f *File) bool {
+		EachFile(raw, func(place int, f *AttachmentSource) bool {
 			places = append(places, place)
 			if f.Size != doc.Attachments[place-1].Size {
 				t.Errorf("%s: place %d has %d bytes", c.name, place, f.Size)

@@ -255,12 +255,12 @@ func TestBombsAreCheap(t *testing.T) {
 			if len(raw) > maxMail+4096 {
 				t.Fatalf("%d bytes are more than SMTP lets through", len(raw))
 			}
-			var doc *Document
+			var doc *ParsedMessage
 			took := budget.AtMost(t, allowed, func() {
-				doc = new(Document)
+				doc = new(ParsedMessage)
 				ParseView(doc, raw)
 			})
-			t.Logf("%v, %.1f MB, degraded %t", took.CPU, float64(took.Bytes)/(1<<20), doc.Degraded)
+			t.Logf("%v, %.1f MB, degraded %t", took.CPU, float64(took.Bytes)/(1<<20), doc.IsDegraded)
 			checkDocument(t, raw, doc)
 		})
 	}

@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// Calendar is a leaf that may be a calendar file, by its type or by the extension of its name. It
+// CalendarCandidate is a leaf that may be a calendar file, by its type or by the extension of its name. It
 // points into the raw message.
-type Calendar struct {
+type CalendarCandidate struct {
 	Method string // the parameter of its Content-Type; empty: none
-	Root   bool   // it is the whole message
+	IsRoot bool   // it is the whole message
 
 	charset  string
-	encoding transfer
+	encoding transferEncoding
 	body     []byte
 }
 
@@ -23,7 +23,7 @@ const maxCalendars = maxFiles
 // isCalendar reports whether a part may be a calendar file. An attached message is not, whatever
 // its name, because it is not addressed to this reader; nor is a multipart that was nested too
 // deep.
-func (p *part) isCalendar() bool {
+func (p *mimePart) isCalendar() bool {
 	if p.mediaType == "text/calendar" || p.mediaType == "application/ics" {
 		return true
 	}
@@ -36,20 +36,20 @@ func isCalendarName(name string) bool {
 	return len(name) >= len(extension) && strings.EqualFold(name[len(name)-len(extension):], extension)
 }
 
-func (p *part) calendar() Calendar {
+func (p *mimePart) calendarCandidate() CalendarCandidate {
 	encoding := p.encoding
 	if encoding == base64Encoding && !isBase64(p.body) {
-		encoding = identity
+		encoding = identityEncoding
 	}
-	return Calendar{Method: p.method, Root: p.root, charset: p.charset, encoding: encoding, body: p.body}
+	return CalendarCandidate{Method: p.method, IsRoot: p.isRoot, charset: p.charset, encoding: encoding, body: p.body}
 }
 
-// Text is the file in UTF-8, of at most max octets. Its charset is found as for any text part.
+// DecodedText is the file in UTF-8, of at most max octets. Its charset is found as for any text part.
 // Folds (RFC 5545 section 3.1) may be inside a multi-byte character, so they are removed before the
 // charset is decoded.
-func (c *Calendar) Text(max int) []byte {
+func (c *CalendarCandidate) DecodedText(max int) []byte {
 	d := decoder{src: c.body, encoding: c.encoding}
-	b := d.appendTo(make([]byte, 0, min(d.room(), max)), max)
+	b := d.appendTo(make([]byte, 0, min(d.spaceNeeded(), max)), max)
 	plain := c.charset == "" || isUTF8(c.charset) || isASCII(c.charset)
 	if !(plain && utf8.Valid(b)) && !isWide(c.charset, b) {
 		b = withoutFolds(b)
@@ -90,16 +90,16 @@ func withoutFolds(b []byte) []byte {
 // Authors are the senders that a message names, for code that must exclude any other reading.
 type Authors struct {
 	From, Sender string // address of the only mailbox of the only field, as written; else empty
-	// Whole is false if the header is longer than the parsed part, or contains lines that are not
+	// IsComplete is false if the header is longer than the parsed part, or contains lines that are not
 	// fields. Other parsers may then find other fields and another start of the body.
-	Whole bool
+	IsComplete bool
 }
 
 // AuthorsOf parses them from the top header.
 func AuthorsOf(raw []byte) Authors {
-	w := walker{raw: readable(raw), headers: maxHeadersSize}
+	w := walker{raw: normalizeLineEndings(raw), headerBudget: maxHeadersSize}
 	fields := w.readFields(w.fields[:0])
-	return Authors{From: onlyMailbox(fields, "From"), Sender: onlyMailbox(fields, "Sender"), Whole: !w.degraded}
+	return Authors{From: onlyMailbox(fields, "From"), Sender: onlyMailbox(fields, "Sender"), IsComplete: !w.isDegraded}
 }
 
 // BodyFixesParts reports whether the body alone determines the parts of a message, so that no other
@@ -109,7 +109,7 @@ func AuthorsOf(raw []byte) Authors {
 // count, because relaxed canonicalization permits changes of whitespace (RFC 6376 section 3.4.4). A
 // digest does not count either, because the default type of its parts differs.
 func BodyFixesParts(raw []byte) bool {
-	w := walker{raw: readable(raw), headers: maxHeadersSize}
+	w := walker{raw: normalizeLineEndings(raw), headerBudget: maxHeadersSize}
 	fields := w.readFields(w.fields[:0])
 	types := 0
 	for _, f := range fields {
@@ -127,7 +127,7 @@ func BodyFixesParts(raw []byte) bool {
 	if p.boundary == "" || strings.ContainsAny(p.boundary, " \t") {
 		return false
 	}
-	first := bytes.TrimRight(w.line(w.pos), " \t\r\n")
+	first := bytes.TrimRight(w.lineAt(w.pos), " \t\r\n")
 	return string(first) == "--"+p.boundary
 }
 
@@ -142,7 +142,7 @@ func isUnencoded(encoding string) bool {
 // MailboxesIn are the addresses in every field called name of the top header, as written; name is
 // To or Cc.
 func MailboxesIn(raw []byte, name string) (list []string) {
-	w := walker{raw: readable(raw), headers: maxHeadersSize}
+	w := walker{raw: normalizeLineEndings(raw), headerBudget: maxHeadersSize}
 	for _, f := range w.readFields(w.fields[:0]) {
 		if !strings.EqualFold(f.name, name) {
 			continue
@@ -157,7 +157,7 @@ func MailboxesIn(raw []byte, name string) (list []string) {
 }
 
 // onlyMailbox is the mailbox of the only field called name. A group does not count.
-func onlyMailbox(fields []field, name string) (email string) {
+func onlyMailbox(fields []headerField, name string) (email string) {
 	found := 0
 	for _, f := range fields {
 		if !strings.EqualFold(f.name, name) {
@@ -166,7 +166,7 @@ func onlyMailbox(fields []field, name string) (email string) {
 		r := addressReader{}
 		r.readAll(f.value)
 		found += len(r.list)
-		if found != 1 || r.group {
+		if found != 1 || r.insideGroup {
 			return ""
 		}
 		email = r.list[0].Email

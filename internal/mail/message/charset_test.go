@@ -51,15 +51,15 @@ func TestCharsetLabels(t *testing.T) {
 		}
 		for label := range strings.FieldsSeq(c.labels) {
 			doc := Parse([]byte("Content-Type: text/plain; charset=\"" + label + "\"\nContent-Transfer-Encoding: base64\n\n" + base64.StdEncoding.EncodeToString([]byte(b))))
-			if doc.Text != c.text || doc.Degraded {
-				t.Errorf("%s: %q, degraded %v, want %q", label, doc.Text, doc.Degraded, c.text)
+			if doc.Text != c.text || doc.IsDegraded {
+				t.Errorf("%s: %q, degraded %v, want %q", label, doc.Text, doc.IsDegraded, c.text)
 			}
 		}
 	}
 	for _, label := range []string{"x-nobody", "iso-8859-1 (Latin 1)", "macgreek"} {
 		want := label != "iso-8859-1 (Latin 1)"
-		if doc := Parse([]byte("Content-Type: text/plain; charset=\"" + label + "\"\n\ncaf\xe9")); doc.Text != "café" || doc.Degraded != want {
-			t.Errorf("%s: %q, degraded %v", label, doc.Text, doc.Degraded)
+		if doc := Parse([]byte("Content-Type: text/plain; charset=\"" + label + "\"\n\ncaf\xe9")); doc.Text != "café" || doc.IsDegraded != want {
+			t.Errorf("%s: %q, degraded %v", label, doc.Text, doc.IsDegraded)
 		}
 	}
 }

@@ -16,7 +16,7 @@ const (
 )
 
 // isSMIME reports whether the part has a type or the file name of RFC 8551 section 3.9.
-func (p *part) isSMIME() bool {
+func (p *mimePart) isSMIME() bool {
 	switch p.mediaType {
 	case "application/pkcs7-mime", "application/x-pkcs7-mime":
 		return true
@@ -26,24 +26,24 @@ func (p *part) isSMIME() bool {
 	return false
 }
 
-// signed parses the content of p, if it is an opaque signature, as a part of its own. Its leaves
+// parseSigned parses the content of p, if it is an opaque signature, as a part of its own. Its leaves
 // follow p, and are marked.
-func (w *walker) signed(p *part, leaf func(part)) {
+func (w *walker) parseSigned(p *mimePart, leaf func(mimePart)) {
 	d := decoder{src: p.body, encoding: p.encoding}
 	head := d.appendTo(make([]byte, 0, 64), 64)
-	if w.signatures >= maxSignatures || !bytes.Contains(head, signedData) {
+	if w.signatureDepth >= maxSignatures || !bytes.Contains(head, signedData) {
 		return // also encrypted content, which may be large
 	}
 	content, whole, ok := signedContent(d.appendTo(head, len(p.body)))
 	if !ok {
 		return
 	}
-	inner := walker{raw: readable(content), headers: w.headers, looks: w.looks, parts: w.parts, depth: w.depth, signatures: w.signatures + 1}
+	inner := walker{raw: normalizeLineEndings(content), headerBudget: w.headerBudget, searchBudget: w.searchBudget, partCount: w.partCount, depth: w.depth, signatureDepth: w.signatureDepth + 1}
 	top := inner.newPart(inner.readFields(inner.fields[:0]))
-	top.root = true
-	inner.entity(top, leaf)
-	w.headers, w.looks, w.parts, w.stopped = inner.headers, inner.looks, inner.parts, inner.stopped
-	w.degraded = w.degraded || inner.degraded || !whole
+	top.isRoot = true
+	inner.parseEntity(top, leaf)
+	w.headerBudget, w.searchBudget, w.partCount, w.limitReached = inner.headerBudget, inner.searchBudget, inner.partCount, inner.limitReached
+	w.isDegraded = w.isDegraded || inner.isDegraded || !whole
 }
 
 // The object identifiers id-signedData and id-data (RFC 5652 sections 4 and 5.1), encoded.
@@ -64,26 +64,26 @@ const (
 // signature is detached, or if it is not data. whole is false if its end is missing.
 func signedContent(b []byte) (content []byte, whole, ok bool) {
 	r := ber{b: b}
-	ok = r.enter(berSequence) && r.literal(signedData) && r.enter(berExplicit) &&
-		r.enter(berSequence) && r.skip(0) && r.skip(0) // version, digestAlgorithms
-	ok = ok && r.enter(berSequence) && r.literal(plainData) && r.enter(berExplicit)
+	ok = r.enterConstructed(berSequence) && r.skipLiteral(signedData) && r.enterConstructed(berExplicit) &&
+		r.enterConstructed(berSequence) && r.skipEncoding(0) && r.skipEncoding(0) // version, digestAlgorithms
+	ok = ok && r.enterConstructed(berSequence) && r.skipLiteral(plainData) && r.enterConstructed(berExplicit)
 	if !ok {
 		return nil, false, false
 	}
-	content, ok = r.octets(nil, 0)
-	return content, !r.cut, ok && len(content) > 0
+	content, ok = r.appendOctets(nil, 0)
+	return content, !r.isTruncated, ok && len(content) > 0
 }
 
 // ber parses encodings (ITU-T X.690), front to back. One call of signedContent owns it.
 type ber struct {
-	b   []byte
-	cut bool // a length exceeds the data
+	b           []byte
+	isTruncated bool // a length exceeds the data
 }
 
-const indefinite = -1
+const indefiniteLength = -1
 
-// header parses a tag and a length, which is indefinite or within the data.
-func (r *ber) header() (tag byte, length int, ok bool) {
+// readTagLength parses a tag and a length, which is indefinite or within the data.
+func (r *ber) readTagLength() (tag byte, length int, ok bool) {
 	if len(r.b) < 2 {
 		return 0, 0, false
 	}
@@ -96,7 +96,7 @@ func (r *ber) header() (tag byte, length int, ok bool) {
 	case first < 0x80:
 		length = n
 	case first == 0x80:
-		return tag, indefinite, tag&0x20 != 0
+		return tag, indefiniteLength, tag&0x20 != 0
 	case n > 8 || n > len(r.b):
 		return 0, 0, false
 	default:
@@ -106,29 +106,29 @@ func (r *ber) header() (tag byte, length int, ok bool) {
 		r.b = r.b[n:]
 	}
 	if length > len(r.b) {
-		r.cut, length = true, len(r.b)
+		r.isTruncated, length = true, len(r.b)
 	}
 	return tag, length, true
 }
 
-// enter goes into a constructed encoding, and drops what follows it.
-func (r *ber) enter(tag byte) bool {
-	got, length, ok := r.header()
+// enterConstructed goes into a constructed encoding, and drops what follows it.
+func (r *ber) enterConstructed(tag byte) bool {
+	got, length, ok := r.readTagLength()
 	if length >= 0 {
 		r.b = r.b[:length]
 	}
 	return ok && got == tag
 }
 
-// literal skips these octets.
-func (r *ber) literal(want []byte) (ok bool) {
+// skipLiteral skips these octets.
+func (r *ber) skipLiteral(want []byte) (ok bool) {
 	r.b, ok = bytes.CutPrefix(r.b, want)
 	return ok
 }
 
-// skip skips an encoding with all its content.
-func (r *ber) skip(depth int) bool {
-	_, length, ok := r.header()
+// skipEncoding skips an encoding with all its content.
+func (r *ber) skipEncoding(depth int) bool {
+	_, length, ok := r.readTagLength()
 	if !ok || depth > maxBER {
 		return false
 	}
@@ -136,30 +136,30 @@ func (r *ber) skip(depth int) bool {
 		r.b = r.b[length:]
 		return true
 	}
-	for !r.ended() {
-		if !r.skip(depth + 1) {
+	for !r.skipEnd() {
+		if !r.skipEncoding(depth + 1) {
 			return false
 		}
 	}
 	return true
 }
 
-// ended skips the end-of-contents that closes an indefinite length. The end of the data closes it,
+// skipEnd skips the end-of-contents that closes an indefinite length. The end of the data closes it,
 // too.
-func (r *ber) ended() bool {
+func (r *ber) skipEnd() bool {
 	rest, ok := bytes.CutPrefix(r.b, []byte{0, 0})
 	if ok {
 		r.b = rest
 	} else if len(r.b) == 0 {
-		r.cut, ok = true, true
+		r.isTruncated, ok = true, true
 	}
 	return ok
 }
 
-// octets appends an OCTET STRING, which may be in pieces, to b. For a single piece it returns a
+// appendOctets appends an OCTET STRING, which may be in pieces, to b. For a single piece it returns a
 // slice of the data.
-func (r *ber) octets(b []byte, depth int) (_ []byte, ok bool) {
-	tag, length, ok := r.header()
+func (r *ber) appendOctets(b []byte, depth int) (_ []byte, ok bool) {
+	tag, length, ok := r.readTagLength()
 	switch {
 	case !ok, depth > maxBER:
 		return b, false
@@ -171,17 +171,17 @@ func (r *ber) octets(b []byte, depth int) (_ []byte, ok bool) {
 	case tag != berOctetPieces:
 		return b, false
 	}
-	pieces, ended := r, r.ended
+	pieces, ended := r, r.skipEnd
 	if length >= 0 {
-		pieces = &ber{b: r.b[:length], cut: r.cut}
+		pieces = &ber{b: r.b[:length], isTruncated: r.isTruncated}
 		r.b, ended = r.b[length:], func() bool { return len(pieces.b) == 0 }
 	}
 	for !ended() {
-		if b, ok = pieces.octets(b, depth+1); !ok {
-			pieces.cut = true
+		if b, ok = pieces.appendOctets(b, depth+1); !ok {
+			pieces.isTruncated = true
 			break
 		}
 	}
-	r.cut = pieces.cut
+	r.isTruncated = pieces.isTruncated
 	return b, ok || len(b) > 0
 }

@@ -56,8 +56,8 @@ func TestOpaqueSignatureIsRead(t *testing.T) {
 	} {
 		raw := []byte(c.mail)
 		doc := Parse(raw)
-		if doc.Text != "Your code is 482913" || doc.Degraded {
-			t.Errorf("%s: text %q, degraded %t", c.name, doc.Text, doc.Degraded)
+		if doc.Text != "Your code is 482913" || doc.IsDegraded {
+			t.Errorf("%s: text %q, degraded %t", c.name, doc.Text, doc.IsDegraded)
 		}
 		if doc.Attachments[0].Filename != "smime.p7m" {
 			t.Errorf("%s: %+v", c.name, doc.Attachments)
@@ -90,8 +90,8 @@ func TestWhatIsNoOpaqueSignature(t *testing.T) {
 			t.Errorf("%s: text %q, %+v", name, doc.Text, doc.Attachments)
 		}
 	}
-	if doc := Parse([]byte(smime(pkcs7, whole[:strings.Index(whole, "secret")+3]))); doc.Text != "sec" || !doc.Degraded {
-		t.Errorf("cut: %q, degraded %t", doc.Text, doc.Degraded)
+	if doc := Parse([]byte(smime(pkcs7, whole[:strings.Index(whole, "secret")+3]))); doc.Text != "sec" || !doc.IsDegraded {
+		t.Errorf("cut: %q, degraded %t", doc.Text, doc.IsDegraded)
 	}
 	deep := text
 	for range maxSignatures + 1 {
@@ -110,7 +110,7 @@ func TestFilesInsideASignature(t *testing.T) {
 	raw := []byte(multipartMail("mixed",
 		section(base64.StdEncoding.EncodeToString([]byte(opaque(tlv, inner))), pkcs7, "Content-Transfer-Encoding: base64"),
 		section("x", "Content-Type: a/b; name=c.bin")))
-	doc := new(Document)
+	doc := new(ParsedMessage)
 	_, calendars := ParseView(doc, raw)
 	var names []string
 	for _, a := range doc.Attachments {

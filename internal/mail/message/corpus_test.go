@@ -45,7 +45,7 @@ func readFile(t testing.TB, name string) []byte {
 }
 
 // checkDocument checks invariants of every Document.
-func checkDocument(t testing.TB, raw []byte, doc *Document) {
+func checkDocument(t testing.TB, raw []byte, doc *ParsedMessage) {
 	t.Helper()
 	valid := func(what string, values ...string) {
 		t.Helper()
@@ -55,7 +55,7 @@ func checkDocument(t testing.TB, raw []byte, doc *Document) {
 			}
 		}
 	}
-	valid("bodies", doc.Text, doc.HTML, viewOf(doc.HTML).Visible, viewOf(doc.HTML).Preview)
+	valid("bodies", doc.Text, doc.HTML, viewOf(doc.HTML).VisibleText, viewOf(doc.HTML).PreviewText)
 	valid("ids", doc.MessageID, doc.InReplyTo, doc.Subject)
 	valid("references", doc.References...)
 	valid("links", doc.Links...)
@@ -76,7 +76,7 @@ func checkDocument(t testing.TB, raw []byte, doc *Document) {
 	checkAttachments(t, raw, doc)
 }
 
-func checkAttachments(t testing.TB, raw []byte, doc *Document) {
+func checkAttachments(t testing.TB, raw []byte, doc *ParsedMessage) {
 	t.Helper()
 	for i, a := range doc.Attachments {
 		if doc.AttachmentsOmitted == 0 && a.ID != i+1 || a.Filename == "" || a.ContentType == "" || strings.ContainsAny(a.Filename, "/\\\x00\n") {
@@ -111,7 +111,7 @@ func checkPieces(t testing.TB, raw []byte, id int, content []byte, ok bool) {
 			continue
 		}
 		var got []byte
-		r, piece := file.Reader(bytes.NewReader(raw)), make([]byte, size)
+		r, piece := file.OpenReader(bytes.NewReader(raw)), make([]byte, size)
 		for {
 			n, err := r.Read(piece)
 			if got = append(got, piece[:n]...); err != nil {
@@ -151,7 +151,7 @@ func TestCodesOfTheCorpusAreVisible(t *testing.T) {
 			continue
 		}
 		doc := Parse(readFile(t, filepath.Join(dir, row[0])))
-		seen := digits.Replace(strings.ToUpper(strings.Join([]string{doc.Subject, doc.Text, viewOf(doc.HTML).Visible, viewOf(doc.HTML).Preview}, "|")))
+		seen := digits.Replace(strings.ToUpper(strings.Join([]string{doc.Subject, doc.Text, viewOf(doc.HTML).VisibleText, viewOf(doc.HTML).PreviewText}, "|")))
 		found := false
 		for _, form := range strings.Split(row[2], "|") {
 			found = found || strings.Contains(seen, digits.Replace(strings.ToUpper(form)))

@@ -19,10 +19,10 @@ func parseDate(v string) (_ time.Time, ok bool) {
 		if end < 0 {
 			end = len(v)
 		}
-		d.read(v[:end])
+		d.readWord(v[:end])
 		v = v[end:]
 	}
-	if !d.complete() {
+	if !d.isComplete() {
 		t, err := time.Parse(time.RFC3339, whole)
 		return inYears(t.UTC(), err == nil)
 	}
@@ -59,8 +59,8 @@ func joinClock(v string) string {
 	return strings.Join(parts, ":")
 }
 
-// complete reports whether there is a day, a month, a year and a time.
-func (d *dateWords) complete() bool {
+// isComplete reports whether there is a day, a month, a year and a time.
+func (d *dateWords) isComplete() bool {
 	switch {
 	case d.day < 1, d.day > 31, d.month == 0, d.year < 1900, d.year > 9999, d.hour < 0:
 		return false
@@ -82,10 +82,10 @@ type dateWords struct {
 	month                time.Month
 	hour, minute, second int
 	offset               time.Duration // east of UTC
-	zone                 bool          // offset was given in digits
+	hasOffset            bool          // offset was given in digits
 }
 
-func (d *dateWords) read(word string) {
+func (d *dateWords) readWord(word string) {
 	c := word[0]
 	switch {
 	case strings.IndexByte(word, ':') > 0 && d.hour < 0:
@@ -96,7 +96,7 @@ func (d *dateWords) read(word string) {
 		d.readNumber(word)
 	case d.month == 0 && monthOf(word) != 0:
 		d.month = monthOf(word)
-	case d.hour >= 0 && !d.zone:
+	case d.hour >= 0 && !d.hasOffset:
 		d.readZone(word)
 	}
 }
@@ -108,7 +108,7 @@ func (d *dateWords) readZone(word string) {
 		d.readOffset(name[sign:])
 		return
 	}
-	switch offset, known := zones[name]; {
+	switch offset, known := namedZones[name]; {
 	case known:
 		d.offset = offset
 	case name == "PM" && d.hour < 12:
@@ -178,7 +178,7 @@ func (d *dateWords) readOffset(word string) {
 	if err != nil || len(digits) != 4 || !inRange(n/100, 23) || !inRange(n%100, 59) {
 		return
 	}
-	d.zone = true
+	d.hasOffset = true
 	d.offset = time.Duration(n/100)*time.Hour + time.Duration(n%100)*time.Minute
 	if word[0] == '-' {
 		d.offset = -d.offset
@@ -192,7 +192,7 @@ func monthOf(word string) time.Month {
 	if len(word) < 3 {
 		return 0
 	}
-	for i, name := range months {
+	for i, name := range monthNames {
 		if strings.EqualFold(word[:3], name) {
 			return time.Month(i + 1)
 		}
@@ -200,12 +200,12 @@ func monthOf(word string) time.Month {
 	return 0
 }
 
-var months = [...]string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
+var monthNames = [...]string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
 
-// zones are the named zones of RFC 5322 section 4.3, and others whose names mean one zone in
+// namedZones are the named zones of RFC 5322 section 4.3, and others whose names mean one zone in
 // messages. Every other name counts as UTC: BST and IST are ambiguous, and single letters were used
 // wrongly.
-var zones = map[string]time.Duration{
+var namedZones = map[string]time.Duration{
 	"EST": -5 * time.Hour, "EDT": -4 * time.Hour,
 	"CST": -6 * time.Hour, "CDT": -5 * time.Hour,
 	"MST": -7 * time.Hour, "MDT": -6 * time.Hour,

@@ -34,9 +34,9 @@ type Attachment struct {
 	ContentID   string // without angle brackets: HTML refers to it as cid:; may be empty
 }
 
-// Document is the parsed form of one received message. It never changes after Parse. The strings of
+// ParsedMessage is the parsed form of one received message. It never changes after Parse. The strings of
 // the header share memory: clone one that must outlive the rest.
-type Document struct {
+type ParsedMessage struct {
 	Subject     string
 	From        Mailbox
 	To          []Mailbox
@@ -60,11 +60,11 @@ type Document struct {
 	TextCut      bool // Text was cut at MaxText
 	LinksCut     bool // some links did not fit into Links
 	HiddenText   bool // the HTML contains invisible text, which Text, Links and codes do not include
-	Degraded     bool // something could not be parsed; the rest is here
+	IsDegraded   bool // something could not be parsed; the rest is here
 }
 
 // HeaderValues returns the values of every field called name (in any case), in their order.
-func (d *Document) HeaderValues(name string) []string {
+func (d *ParsedMessage) HeaderValues(name string) []string {
 	var values []string
 	for _, h := range d.Headers {
 		if strings.EqualFold(h.Name, name) {

@@ -7,10 +7,10 @@ import (
 
 // encodedWord is =?charset?encoding?text?= (RFC 2047 section 2).
 type encodedWord struct {
-	charset string
-	binary  bool // encoding B, else Q
-	text    string
-	size    int // bytes of the whole word
+	charset     string
+	usesBase64  bool // encoding B, else Q
+	text        string
+	encodedSize int // bytes of the whole word
 }
 
 // decodeWords returns an unfolded header value as valid UTF-8 without control characters. Adjacent
@@ -54,7 +54,7 @@ func decodeWords(s string) string {
 		}
 		charset, afterWord = word.charset, true
 		out = word.appendTo(out, &binary)
-		i += word.size
+		i += word.encodedSize
 		from = i
 	}
 	flush()
@@ -73,7 +73,7 @@ func parseWord(s string) (w encodedWord, ok bool) {
 	w.charset, _, _ = strings.Cut(s[2:mark], "*") // RFC 2231 section 5: a language may follow
 	switch s[mark+1] {
 	case 'b', 'B':
-		w.binary = true
+		w.usesBase64 = true
 	case 'q', 'Q':
 	default:
 		return w, false
@@ -83,7 +83,7 @@ func parseWord(s string) (w encodedWord, ok bool) {
 	if end < 0 || strings.ContainsAny(w.charset, " \t\"") {
 		return w, false
 	}
-	w.text, w.size = text[:end], mark+3+end+2
+	w.text, w.encodedSize = text[:end], mark+3+end+2
 	return w, true
 }
 
@@ -91,7 +91,7 @@ func parseWord(s string) (w encodedWord, ok bool) {
 // it as base64, inside a group of four. d holds the bits that remain from the previous word. They
 // are zero, and are ignored, if only padding is missing.
 func (w encodedWord) appendTo(b []byte, d *decoder) []byte {
-	if w.binary {
+	if w.usesBase64 {
 		if cut := d.bits == 6 || d.bits == 2 && len(w.text)%4 == 1; !cut && d.acc&(1<<d.bits-1) == 0 {
 			d.bits = 0
 		}

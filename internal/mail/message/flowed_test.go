@@ -16,7 +16,7 @@ func TestFlowedText(t *testing.T) {
 		{"; format=flowed; delsp=yes", "open \n", "open\n"},
 		{"; format=fixed", "a \nb\n", "a \nb\n"},
 	} {
-		if doc := Parse([]byte("Content-Type: text/plain" + c.params + "\n\n" + c.text)); doc.Text != c.want || doc.Degraded {
+		if doc := Parse([]byte("Content-Type: text/plain" + c.params + "\n\n" + c.text)); doc.Text != c.want || doc.IsDegraded {
 			t.Errorf("%q %s: %q, want %q", c.text, c.params, doc.Text, c.want)
 		}
 	}

@@ -20,10 +20,10 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(mail))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		doc := new(Document)
+		doc := new(ParsedMessage)
 		view, _ := ParseView(doc, raw)
 		checkDocument(t, raw, doc)
-		view.Unseen = nil // depends on the links of the other parts
+		view.HiddenLinks = nil // depends on the links of the other parts
 		if !reflect.DeepEqual(doc, Parse(raw)) || !reflect.DeepEqual(view, viewOf(doc.HTML)) {
 			t.Errorf("one walk and two differ: %+v, %+v", doc, view)
 		}

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// field is one header field, unfolded, with its value still encoded.
-type field struct {
+// headerField is one header field, unfolded, with its value still encoded.
+type headerField struct {
 	name, value string
 }
 
@@ -15,15 +15,15 @@ type field struct {
 // field nor a continuation is left out and reported by clean = false; the other lines are still
 // parsed. The envelope line of an mbox ("From x@y Mon...") is neither a field nor an error. It
 // precedes the sender's header and follows the trace fields that a server added at the top.
-func parseFields(fields []field, block []byte) (_ []field, clean bool) {
+func parseFields(fields []headerField, block []byte) (_ []headerField, clean bool) {
 	clean = true
-	for rest := unfold(block); rest != ""; {
+	for rest := unfoldHeader(block); rest != ""; {
 		var line string
 		line, rest, _ = strings.Cut(rest, "\n")
 		name, value, ok := splitField(line)
 		switch {
 		case ok:
-			fields = append(fields, field{name, value})
+			fields = append(fields, headerField{name, value})
 		case line != "" && !isEnvelopeLine(line):
 			clean = false
 		}
@@ -68,9 +68,9 @@ func isKnownField(name string) bool {
 	return false
 }
 
-// unfold joins continuation lines with one space (RFC 5322 section 2.2.3) and ends every field with
+// unfoldHeader joins continuation lines with one space (RFC 5322 section 2.2.3) and ends every field with
 // LF. The whole block becomes one string, and the values are slices of it.
-func unfold(block []byte) string {
+func unfoldHeader(block []byte) string {
 	var b strings.Builder
 	b.Grow(len(block))
 	for len(block) > 0 {
@@ -110,12 +110,12 @@ func splitField(line string) (name, value string, ok bool) {
 }
 
 // is reports whether the field has this name; case does not matter.
-func (f *field) is(name string) bool {
+func (f *headerField) is(name string) bool {
 	return len(f.name) == len(name) && strings.EqualFold(f.name, name)
 }
 
 // fieldValue returns the value of the first field with this name that is not empty, otherwise "".
-func fieldValue(fields []field, name string) string {
+func fieldValue(fields []headerField, name string) string {
 	for i := range fields {
 		if fields[i].value != "" && fields[i].is(name) {
 			return fields[i].value
@@ -125,9 +125,9 @@ func fieldValue(fields []field, name string) string {
 }
 
 // readHeader sets everything that comes from the header of the message itself, not of its parts.
-func (d *Document) readHeader(fields []field) {
+func (d *ParsedMessage) readHeader(fields []headerField) {
 	d.Headers = make([]Header, len(fields), len(fields)+1) // package ingest adds one at the top
-	var seen [len(singles)]bool
+	var seen [len(singletonFields)]bool
 	for i, f := range fields {
 		d.Headers[i] = Header{Name: f.name, Value: decodeWords(f.value)}
 		switch {
@@ -143,23 +143,23 @@ func (d *Document) readHeader(fields []field) {
 	}
 }
 
-// singles are the fields that may appear only once. If one is repeated, the first value that is not
+// singletonFields are the fields that may appear only once. If one is repeated, the first value that is not
 // empty counts.
-var singles = [...]string{"Subject", "From", "Date", "Message-ID", "In-Reply-To", "References"}
+var singletonFields = [...]string{"Subject", "From", "Date", "Message-ID", "In-Reply-To", "References"}
 
 // readSingle sets the value of a field in singles, unless an earlier one has set it. decoded is the
 // value with its encoded words decoded (RFC 2047).
-func (d *Document) readSingle(seen *[len(singles)]bool, f field, decoded string) {
-	i := slices.IndexFunc(singles[:], func(known string) bool { return strings.EqualFold(f.name, known) })
+func (d *ParsedMessage) readSingle(seen *[len(singletonFields)]bool, f headerField, decoded string) {
+	i := slices.IndexFunc(singletonFields[:], func(known string) bool { return strings.EqualFold(f.name, known) })
 	if i < 0 || seen[i] || f.value == "" {
 		return
 	}
 	seen[i] = true
-	switch singles[i] {
+	switch singletonFields[i] {
 	case "Subject":
 		d.Subject = decoded
 	case "From":
-		if from := Mailboxes(f.value); len(from) > 0 {
+		if from := ParseMailboxes(f.value); len(from) > 0 {
 			d.From = from[0]
 		}
 	case "Date":

@@ -69,15 +69,15 @@ func TestHeaders(t *testing.T) {
 	if !reflect.DeepEqual(doc.References, []string{"3@b", "4@b", "5@b"}) {
 		t.Errorf("references %q", doc.References)
 	}
-	if !doc.Degraded || doc.Text != "Body\n" {
-		t.Errorf("degraded %t, text %q", doc.Degraded, doc.Text)
+	if !doc.IsDegraded || doc.Text != "Body\n" {
+		t.Errorf("degraded %t, text %q", doc.IsDegraded, doc.Text)
 	}
 }
 
 func TestHeaderCap(t *testing.T) {
 	doc := Parse([]byte(strings.Repeat("X-A: "+strings.Repeat("x", 1017)+"\r\n", 300) + "\r\nstill read"))
-	if n := len(doc.Headers); n != maxHeaderBytes/1024 || !doc.Degraded || doc.Text != "still read" {
-		t.Errorf("%d fields, degraded %t, text %q", n, doc.Degraded, doc.Text)
+	if n := len(doc.Headers); n != maxHeaderBytes/1024 || !doc.IsDegraded || doc.Text != "still read" {
+		t.Errorf("%d fields, degraded %t, text %q", n, doc.IsDegraded, doc.Text)
 	}
 }
 
@@ -255,8 +255,8 @@ func TestBeginnings(t *testing.T) {
 		{"", "", "", false},
 	} {
 		for _, raw := range []string{c.raw, trace + c.raw} {
-			if doc := Parse([]byte(raw)); doc.Subject != c.subject || doc.Text != c.text || doc.Degraded != c.degraded {
-				t.Errorf("%q: subject %q, text %q, degraded %v", raw, doc.Subject, doc.Text, doc.Degraded)
+			if doc := Parse([]byte(raw)); doc.Subject != c.subject || doc.Text != c.text || doc.IsDegraded != c.degraded {
+				t.Errorf("%q: subject %q, text %q, degraded %v", raw, doc.Subject, doc.Text, doc.IsDegraded)
 			}
 		}
 	}

@@ -34,44 +34,44 @@ func IsToken(s string) bool {
 // params iterates over the parameters of a structured field, value; name=value; ... One goroutine
 // owns it.
 type params struct {
-	rest  string
-	count int
+	remainingText string
+	paramCount    int
 }
 
 func newParams(field string) params {
 	_, rest, _ := strings.Cut(field, ";")
-	return params{rest: rest}
+	return params{remainingText: rest}
 }
 
-// next returns the next parameter without quotes. Unquoted values extend to the next semicolon,
+// nextParam returns the next parameter without quotes. Unquoted values extend to the next semicolon,
 // because file names with spaces are sent unquoted.
-func (p *params) next() (name, value string, ok bool) {
-	p.rest = strings.TrimLeft(p.rest, "; \t")
-	if p.count++; p.rest == "" || p.count > maxParameters {
+func (p *params) nextParam() (name, value string, ok bool) {
+	p.remainingText = strings.TrimLeft(p.remainingText, "; \t")
+	if p.paramCount++; p.remainingText == "" || p.paramCount > maxParameters {
 		return "", "", false
 	}
-	end := strings.IndexAny(p.rest, "=;")
+	end := strings.IndexAny(p.remainingText, "=;")
 	if end < 0 {
-		name, p.rest = p.rest, ""
+		name, p.remainingText = p.remainingText, ""
 		return strings.TrimSpace(name), "", true
 	}
-	separator := p.rest[end]
-	name, p.rest = strings.TrimSpace(p.rest[:end]), p.rest[end+1:]
+	separator := p.remainingText[end]
+	name, p.remainingText = strings.TrimSpace(p.remainingText[:end]), p.remainingText[end+1:]
 	if separator == ';' {
 		return name, "", true
 	}
-	p.rest = strings.TrimLeft(p.rest, " \t")
-	if strings.HasPrefix(p.rest, `"`) {
-		value, p.rest = unquote(p.rest)
+	p.remainingText = strings.TrimLeft(p.remainingText, " \t")
+	if strings.HasPrefix(p.remainingText, `"`) {
+		value, p.remainingText = parseQuoted(p.remainingText)
 		return name, value, true
 	}
-	value, p.rest, _ = strings.Cut(p.rest, ";")
+	value, p.remainingText, _ = strings.Cut(p.remainingText, ";")
 	return name, strings.TrimSpace(value), true
 }
 
-// unquote parses the quoted string at the start of s. A backslash counts only before a quote or a
+// parseQuoted parses the quoted string at the start of s. A backslash counts only before a quote or a
 // backslash: Windows paths are sent without escaping.
-func unquote(s string) (value, rest string) {
+func parseQuoted(s string) (value, rest string) {
 	s = s[1:]
 	end := strings.IndexAny(s, `"\`)
 	if end < 0 {
@@ -96,27 +96,27 @@ func unquote(s string) (value, rest string) {
 // Param returns the raw value of one plain parameter.
 func Param(field, name string) string {
 	for p := newParams(field); ; {
-		n, value, ok := p.next()
+		n, value, ok := p.nextParam()
 		if !ok || strings.EqualFold(n, name) {
 			return value
 		}
 	}
 }
 
-// segment is one piece of a parameter that RFC 2231 section 3 splits: name*0, name*1*, ...
-type segment struct {
-	index   int
-	encoded bool // percent-encoded
-	value   string
+// paramSegment is one piece of a parameter that RFC 2231 section 3 splits: name*0, name*1*, ...
+type paramSegment struct {
+	index     int
+	isEncoded bool // percent-encoded
+	value     string
 }
 
 // decodedParam returns a parameter as text: its extended form of RFC 2231 if present, else the
 // plain one, in which encoded words are decoded although RFC 2047 forbids them.
 func decodedParam(field, name string) string {
 	var plain string
-	var segments []segment
+	var segments []paramSegment
 	for p := newParams(field); len(segments) < maxSegments; {
-		n, value, ok := p.next()
+		n, value, ok := p.nextParam()
 		if !ok {
 			break
 		}
@@ -141,13 +141,13 @@ func decodedParam(field, name string) string {
 }
 
 // parseSegment parses what follows the first asterisk of a name: "", "0", "0*".
-func parseSegment(suffix, value string) (s segment, ok bool) {
+func parseSegment(suffix, value string) (s paramSegment, ok bool) {
 	s.value = value
 	if suffix == "" {
-		s.encoded = true
+		s.isEncoded = true
 		return s, true
 	}
-	suffix, s.encoded = strings.CutSuffix(suffix, "*")
+	suffix, s.isEncoded = strings.CutSuffix(suffix, "*")
 	for i := range len(suffix) {
 		if suffix[i] < '0' || suffix[i] > '9' || s.index > maxSegments {
 			return s, false
@@ -159,8 +159,8 @@ func parseSegment(suffix, value string) (s segment, ok bool) {
 
 // joinSegments joins the segments up to the first missing one, and decodes them as a whole, because
 // a character may be split between two.
-func joinSegments(segments []segment) string {
-	slices.SortStableFunc(segments, func(a, b segment) int { return cmp.Compare(a.index, b.index) })
+func joinSegments(segments []paramSegment) string {
+	slices.SortStableFunc(segments, func(a, b paramSegment) int { return cmp.Compare(a.index, b.index) })
 	var charset string
 	var b []byte
 	plain := true
@@ -173,12 +173,12 @@ func joinSegments(segments []segment) string {
 			break
 		}
 		next++
-		if i == 0 && s.encoded {
+		if i == 0 && s.isEncoded {
 			if parts := strings.SplitN(s.value, "'", 3); len(parts) == 3 {
 				charset, s.value = parts[0], parts[2]
 			}
 		}
-		if s.encoded {
+		if s.isEncoded {
 			b = appendUnescaped(b, s.value)
 			plain = plain && !strings.Contains(s.value, "%")
 		} else {

@@ -25,19 +25,19 @@ func TestOTPMail(t *testing.T) {
 	if want := "https://shop.example/verify?token=k3jd82hf&user=7"; !reflect.DeepEqual(doc.Links, []string{want}) {
 		t.Errorf("links %q", doc.Links)
 	}
-	visible := viewOf(doc.HTML).Visible
+	visible := viewOf(doc.HTML).VisibleText
 	if !strings.Contains(visible, "\n482913\n") || strings.Contains(visible, "771200") {
 		t.Errorf("visible text %q", visible)
 	}
-	if doc.Degraded || !doc.HasHTML || doc.Attachments != nil {
-		t.Errorf("degraded %t, HTML %t, attachments %v", doc.Degraded, doc.HasHTML, doc.Attachments)
+	if doc.IsDegraded || !doc.HasHTML || doc.Attachments != nil {
+		t.Errorf("degraded %t, HTML %t, attachments %v", doc.IsDegraded, doc.HasHTML, doc.Attachments)
 	}
 	checkDocument(t, raw, doc)
 }
 
 // viewOf is what a person would see of HTML.
-func viewOf(in string) (v html.View) {
-	html.Render(strings.ToValidUTF8(in, ""), html.Options{View: &v})
+func viewOf(in string) (v html.RenderedView) {
+	html.RenderText(strings.ToValidUTF8(in, ""), html.Options{View: &v})
 	return v
 }
 
@@ -103,8 +103,8 @@ func TestBodies(t *testing.T) {
 		{name: "enriched", mail: "Content-Type: text/enriched\n\n<bold>a</bold>", text: "<bold>a</bold>"},
 	} {
 		doc := Parse([]byte(c.mail))
-		if doc.Text != c.text || doc.HTML != c.html || doc.Degraded != c.degraded || doc.Attachments != nil {
-			t.Errorf("%s: text %q, html %q, degraded %t, attachments %v", c.name, doc.Text, doc.HTML, doc.Degraded, doc.Attachments)
+		if doc.Text != c.text || doc.HTML != c.html || doc.IsDegraded != c.degraded || doc.Attachments != nil {
+			t.Errorf("%s: text %q, html %q, degraded %t, attachments %v", c.name, doc.Text, doc.HTML, doc.IsDegraded, doc.Attachments)
 		}
 		checkDocument(t, []byte(c.mail), doc)
 	}
@@ -116,8 +116,8 @@ func TestTextIsCut(t *testing.T) {
 		t.Errorf("%d bytes, cut %t", len(whole.Text), whole.TextCut)
 	}
 	cut := Parse([]byte("A: b\n\n" + strings.Repeat("é", MaxText/2) + "x"))
-	if len(cut.Text) != MaxText || !cut.TextCut || cut.Degraded {
-		t.Errorf("%d bytes, cut %t, degraded %t", len(cut.Text), cut.TextCut, cut.Degraded)
+	if len(cut.Text) != MaxText || !cut.TextCut || cut.IsDegraded {
+		t.Errorf("%d bytes, cut %t, degraded %t", len(cut.Text), cut.TextCut, cut.IsDegraded)
 	}
 	joined := Parse([]byte(multipartMail("mixed", section(strings.Repeat("é", MaxText/2-1)), section("more"), section("even more"))))
 	if len(joined.Text) != MaxText || !joined.TextCut || !strings.HasSuffix(joined.Text, "\nm") {
@@ -128,8 +128,8 @@ func TestTextIsCut(t *testing.T) {
 		t.Errorf("%d bytes, %.10q", len(guessed.Text), guessed.Text)
 	}
 	html := Parse([]byte("Content-Type: text/html\n\n" + strings.Repeat("y", maxHTML+1)))
-	if len(html.HTML) != maxHTML || len(html.Text) != MaxText || !html.TextCut || !html.Degraded {
-		t.Errorf("%d and %d bytes, cut %t, degraded %t", len(html.HTML), len(html.Text), html.TextCut, html.Degraded)
+	if len(html.HTML) != maxHTML || len(html.Text) != MaxText || !html.TextCut || !html.IsDegraded {
+		t.Errorf("%d and %d bytes, cut %t, degraded %t", len(html.HTML), len(html.Text), html.TextCut, html.IsDegraded)
 	}
 }
 
@@ -140,13 +140,13 @@ func TestDepthAndParts(t *testing.T) {
 	if doc := Parse([]byte(deep(maxDepth))); doc.Text != "deep\n" {
 		t.Errorf("depth %d: %q", maxDepth, doc.Text)
 	}
-	if doc := Parse([]byte(deep(maxDepth + 1))); doc.Text != "" || !doc.Degraded {
-		t.Errorf("depth %d: %q, degraded %t", maxDepth+1, doc.Text, doc.Degraded)
+	if doc := Parse([]byte(deep(maxDepth + 1))); doc.Text != "" || !doc.IsDegraded {
+		t.Errorf("depth %d: %q, degraded %t", maxDepth+1, doc.Text, doc.IsDegraded)
 	}
 	// The multipart itself is a part too.
 	many := Parse([]byte(multipartMail("mixed", strings.Repeat(section("x"), maxParts))))
-	if n := strings.Count(many.Text, "x"); n != maxParts-1 || !many.Degraded {
-		t.Errorf("%d parts, degraded %t", n, many.Degraded)
+	if n := strings.Count(many.Text, "x"); n != maxParts-1 || !many.IsDegraded {
+		t.Errorf("%d parts, degraded %t", n, many.IsDegraded)
 	}
 }
 
@@ -176,8 +176,8 @@ func TestAttachments(t *testing.T) {
 	if !reflect.DeepEqual(doc.Attachments, want) {
 		t.Errorf("attachments %+v", doc.Attachments)
 	}
-	if doc.Text != "the text" || doc.HasHTML || doc.Degraded || doc.Subject != "" {
-		t.Errorf("text %q, HTML %t, degraded %t, subject %q", doc.Text, doc.HasHTML, doc.Degraded, doc.Subject)
+	if doc.Text != "the text" || doc.HasHTML || doc.IsDegraded || doc.Subject != "" {
+		t.Errorf("text %q, HTML %t, degraded %t, subject %q", doc.Text, doc.HasHTML, doc.IsDegraded, doc.Subject)
 	}
 	for id, content := range map[int]string{3: "hallo", 5: "Subject: inner\n\ninner text", 6: "x\x9f>", 8: "hallo"} {
 		if got, ok := AttachmentBytes([]byte(mail), id); !ok || string(got) != content {
@@ -238,8 +238,8 @@ func TestReceivingLimits(t *testing.T) {
 				t.Errorf("%s: file %d has %d bytes", c.name, a.ID, a.Size)
 			}
 		}
-		if !reflect.DeepEqual(truncated, c.truncated) || doc.Degraded {
-			t.Errorf("%s: truncated %v, degraded %t", c.name, truncated, doc.Degraded)
+		if !reflect.DeepEqual(truncated, c.truncated) || doc.IsDegraded {
+			t.Errorf("%s: truncated %v, degraded %t", c.name, truncated, doc.IsDegraded)
 		}
 		checkDocument(t, raw, doc)
 	}

@@ -25,8 +25,8 @@ func TestLastAlternativeWithContent(t *testing.T) {
 		{"two alternatives one after the other", multipartMail("mixed", inner("i", "alternative", section("<p>a</p>", page), section("<p>b</p>", page)), inner("j", "alternative", section("<p>c</p>", page), section("<p>d</p>", page)), section("<p>e</p>", page)), "b\n\nd\n\ne", "<p>b</p>\n<p>d</p>\n<p>e</p>"},
 	} {
 		doc := Parse([]byte(c.mail))
-		if doc.Text != c.text || doc.HTML != c.html || doc.Degraded {
-			t.Errorf("%s: text %q, html %q, degraded %t", c.name, doc.Text, doc.HTML, doc.Degraded)
+		if doc.Text != c.text || doc.HTML != c.html || doc.IsDegraded {
+			t.Errorf("%s: text %q, html %q, degraded %t", c.name, doc.Text, doc.HTML, doc.IsDegraded)
 		}
 	}
 }
@@ -55,8 +55,8 @@ func TestContentTypeThatMatchesTheBody(t *testing.T) {
 		{"not named, behind a preamble", "Content-Type: multipart/alternative\n\nThis is a message of several parts.\n" + body("bb"), true},
 	} {
 		doc := Parse([]byte(c.mail))
-		if strings.TrimSpace(doc.Text) != "code" || strings.TrimSpace(doc.HTML) != "<p>code</p>" || doc.Degraded != c.degraded {
-			t.Errorf("%s: text %q, html %q, degraded %t", c.name, doc.Text, doc.HTML, doc.Degraded)
+		if strings.TrimSpace(doc.Text) != "code" || strings.TrimSpace(doc.HTML) != "<p>code</p>" || doc.IsDegraded != c.degraded {
+			t.Errorf("%s: text %q, html %q, degraded %t", c.name, doc.Text, doc.HTML, doc.IsDegraded)
 		}
 	}
 	encoding := "Content-Transfer-Encoding:\nContent-Transfer-Encoding: base64\n\nY29kZQ==\n"

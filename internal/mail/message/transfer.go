@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// transfer is a Content-Transfer-Encoding (RFC 2045 section 6).
-type transfer uint8
+// transferEncoding is a Content-Transfer-Encoding (RFC 2045 section 6).
+type transferEncoding uint8
 
 const (
-	identity transfer = iota // 7bit, 8bit, binary and any unknown encoding
+	identityEncoding transferEncoding = iota // 7bit, 8bit, binary and any unknown encoding
 	base64Encoding
 	quotedPrintable
 	uuencode
 )
 
-func parseTransfer(v string) transfer {
+func parseTransfer(v string) transferEncoding {
 	v = strings.TrimLeft(v, " \t\"'")
 	if end := strings.IndexAny(v, " \t\"';("); end >= 0 {
 		v = v[:end] // a remark
@@ -29,7 +29,7 @@ func parseTransfer(v string) transfer {
 	case "x-uuencode", "x-uue", "uuencode":
 		return uuencode
 	}
-	return identity
+	return identityEncoding
 }
 
 // decoder decodes a transfer encoding in one pass over src. It tolerates what real messages
@@ -37,20 +37,20 @@ func parseTransfer(v string) transfer {
 // decoding use the same code, so that sizes always agree. One goroutine owns it.
 type decoder struct {
 	src      []byte
-	encoding transfer
+	encoding transferEncoding
 
-	acc      uint32   // base64: bits read and not yet written
-	bits     int      // base64: how many, less than eight between reads
-	pieces   bool     // base64: src is a piece of what was measured before, so padding ends nothing
-	verbatim int      // quoted-printable: this many bytes of src are copied as they are
-	begun    bool     // uuencode: the "begin" line was seen
-	line     [66]byte // uuencode: one decoded line; line[from:to] is not yet read
-	from, to int
+	acc           uint32   // base64: bits read and not yet written
+	bits          int      // base64: how many, less than eight between reads
+	isPiece       bool     // base64: src is a piece of what was measured before, so padding ends nothing
+	verbatimBytes int      // quoted-printable: this many bytes of src are copied as they are
+	hasBegun      bool     // uuencode: the "begin" line was seen
+	line          [66]byte // uuencode: one decoded line; line[from:to] is not yet read
+	from, to      int
 }
 
 // appendTo appends at most max decoded bytes to b, with as few allocations as possible.
 func (d *decoder) appendTo(b []byte, max int) []byte {
-	if d.encoding == identity {
+	if d.encoding == identityEncoding {
 		n := min(max, len(d.src))
 		b, d.src = append(b, d.src[:n]...), d.src[n:]
 		return b
@@ -59,7 +59,7 @@ func (d *decoder) appendTo(b []byte, max int) []byte {
 		if cap(b)-len(b) < 64 {
 			b = append(make([]byte, 0, len(b)+min(max, len(d.src))+64), b...)
 		}
-		n := d.read(b[len(b) : len(b)+min(max, cap(b)-len(b))])
+		n := d.readDecoded(b[len(b) : len(b)+min(max, cap(b)-len(b))])
 		if n == 0 {
 			break
 		}
@@ -68,10 +68,10 @@ func (d *decoder) appendTo(b []byte, max int) []byte {
 	return b
 }
 
-// room is the free space that appendTo needs to avoid another allocation.
-func (d *decoder) room() int {
+// spaceNeeded is the free space that appendTo needs to avoid another allocation.
+func (d *decoder) spaceNeeded() int {
 	switch d.encoding {
-	case identity:
+	case identityEncoding:
 		return len(d.src)
 	case base64Encoding:
 		return len(d.src)/4*3 + 64
@@ -79,14 +79,14 @@ func (d *decoder) room() int {
 	return len(d.src) + 64
 }
 
-// size counts the decoded bytes.
-func (d *decoder) size() (n int64) {
-	if d.encoding == identity {
+// decodedSize counts the decoded bytes.
+func (d *decoder) decodedSize() (n int64) {
+	if d.encoding == identityEncoding {
 		return int64(len(d.src))
 	}
 	var scratch [4096]byte
 	for {
-		read := d.read(scratch[:])
+		read := d.readDecoded(scratch[:])
 		if read == 0 {
 			return n
 		}
@@ -94,8 +94,8 @@ func (d *decoder) size() (n int64) {
 	}
 }
 
-// read fills dst with decoded bytes; 0 means the end.
-func (d *decoder) read(dst []byte) int {
+// readDecoded fills dst with decoded bytes; 0 means the end.
+func (d *decoder) readDecoded(dst []byte) int {
 	switch d.encoding {
 	case base64Encoding:
 		return d.readBase64(dst)
@@ -164,7 +164,7 @@ func (d *decoder) readBase64(dst []byte) (n int) {
 		} else if c == '=' {
 			complete := d.bits == 2 || d.bits == 4 // a group of three or two characters
 			d.bits = 0
-			if complete && !d.pieces && !continuesBase64(src) {
+			if complete && !d.isPiece && !continuesBase64(src) {
 				src = nil
 			}
 		}
@@ -212,30 +212,30 @@ func isPlainText(b []byte) bool {
 // padding, = at the end joins lines. A run of whitespace is examined once.
 func (d *decoder) readQuotedPrintable(dst []byte) (n int) {
 	for len(d.src) > 0 && n < len(dst) {
-		if d.verbatim > 0 {
-			m := copy(dst[n:], d.src[:d.verbatim])
-			n, d.verbatim, d.src = n+m, d.verbatim-m, d.src[m:]
+		if d.verbatimBytes > 0 {
+			m := copy(dst[n:], d.src[:d.verbatimBytes])
+			n, d.verbatimBytes, d.src = n+m, d.verbatimBytes-m, d.src[m:]
 			continue
 		}
 		switch c := d.src[0]; {
 		case c == '=':
-			if v, ok := escaped(d.src); ok {
+			if v, ok := decodeEscape(d.src); ok {
 				dst[n], n, d.src = v, n+1, d.src[3:]
 			} else if blanks := countBlanks(d.src[1:]); atLineEnd(d.src[1+blanks:]) {
 				d.src = afterLineEnd(d.src[1+blanks:])
 			} else {
-				d.verbatim = 1 + blanks
+				d.verbatimBytes = 1 + blanks
 			}
 		case isBlank(c):
 			if blanks := countBlanks(d.src); atLineEnd(d.src[blanks:]) {
 				d.src = d.src[blanks:]
 			} else {
-				d.verbatim = blanks
+				d.verbatimBytes = blanks
 			}
 		default:
-			d.verbatim = 1
-			for d.verbatim < len(d.src) && d.src[d.verbatim] > ' ' && d.src[d.verbatim] != '=' {
-				d.verbatim++
+			d.verbatimBytes = 1
+			for d.verbatimBytes < len(d.src) && d.src[d.verbatimBytes] > ' ' && d.src[d.verbatimBytes] != '=' {
+				d.verbatimBytes++
 			}
 		}
 	}
@@ -278,10 +278,10 @@ func (d *decoder) nextUULine() bool {
 		d.src = rest
 		line = bytes.TrimRight(line, "\r")
 		switch {
-		case !d.begun:
-			d.begun = bytes.HasPrefix(line, []byte("begin "))
+		case !d.hasBegun:
+			d.hasBegun = bytes.HasPrefix(line, []byte("begin "))
 		case bytes.HasPrefix(line, []byte("end")):
-			d.begun = false // another file may follow
+			d.hasBegun = false // another file may follow
 		case len(line) == 0:
 		default:
 			if d.from, d.to = 0, d.decodeUULine(line); d.to > 0 {
@@ -308,8 +308,8 @@ func (d *decoder) decodeUULine(line []byte) int {
 	return n
 }
 
-// escaped decodes the byte of an =XX at the beginning of b.
-func escaped(b []byte) (byte, bool) {
+// decodeEscape decodes the byte of an =XX at the beginning of b.
+func decodeEscape(b []byte) (byte, bool) {
 	if len(b) < 3 {
 		return 0, false
 	}

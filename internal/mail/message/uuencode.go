@@ -8,8 +8,8 @@ import (
 // inlineFiles extracts the files that old mail programs wrote into a text (POSIX uuencode), and
 // returns them as parts after the text. A text that only resembles one stays unchanged. The work is
 // linear: an invalid block is not read beyond the next "begin".
-func inlineFiles(p *part) (files []*part) {
-	if p.encoding != identity || p.mediaType != "text/plain" || p.attachment {
+func inlineFiles(p *mimePart) (files []*mimePart) {
+	if p.encoding != identityEncoding || p.mediaType != "text/plain" || p.isAttachment {
 		return nil
 	}
 	var text []byte
@@ -27,8 +27,8 @@ func inlineFiles(p *part) (files []*part) {
 			continue
 		}
 		end += at + len(line)
-		files = append(files, &part{mediaType: "application/octet-stream", encoding: uuencode, attachment: true,
-			filename: decodeWords(name), body: p.body[at:end], parent: p.parent, signed: p.signed})
+		files = append(files, &mimePart{mediaType: "application/octet-stream", encoding: uuencode, isAttachment: true,
+			filename: decodeWords(name), body: p.body[at:end], parent: p.parent, isSigned: p.isSigned})
 		text = append(text, p.body[from:at]...)
 		from, at = end, end
 	}

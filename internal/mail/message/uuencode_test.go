@@ -14,8 +14,8 @@ func TestFilesWrittenIntoATextAreAttachments(t *testing.T) {
 		if len(doc.Attachments) != 2 || doc.Attachments[0].Filename != "hello.txt" || doc.Attachments[1].Filename != "two.txt" || doc.Attachments[0].Size != 11 {
 			t.Fatalf("%q: %+v", header, doc.Attachments)
 		}
-		if doc.Text != "See the file.\n\n\nRegards\n" || doc.Degraded {
-			t.Errorf("%q: text %q, degraded %t", header, doc.Text, doc.Degraded)
+		if doc.Text != "See the file.\n\n\nRegards\n" || doc.IsDegraded {
+			t.Errorf("%q: text %q, degraded %t", header, doc.Text, doc.IsDegraded)
 		}
 		for id := 1; id <= 2; id++ {
 			if b, ok := AttachmentBytes(raw, id); !ok || string(b) != "hello world" {

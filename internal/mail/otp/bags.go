@@ -2,12 +2,12 @@ package otp
 
 import "inboxd/internal/mail/otp/text"
 
-// bag is a set of signs; bit n stands for sign n. It is the bag-of-words feature of the model: the
+// signSet is a set of signs; bit n stands for sign n. It is the bag-of-words feature of the model: the
 // order of the tokens does not count.
-type bag uint64
+type signSet uint64
 
-// has reports whether the bag contains at least one of the classes.
-func (b bag) has(classes ...text.Class) bool {
+// hasClass reports whether the bag contains at least one of the classes.
+func (b signSet) hasClass(classes ...text.Class) bool {
 	for _, c := range classes {
 		if b&(1<<c) != 0 {
 			return true
@@ -20,7 +20,7 @@ func (b bag) has(classes ...text.Class) bool {
 const maxBag = 40
 
 // bagOf returns the signs of line li, or an empty bag if the page has no such line.
-func (p *page) bagOf(li int32) bag {
+func (p *sourcePage) bagOf(li int32) signSet {
 	if li < 0 || int(li) >= len(p.bags) {
 		return 0
 	}
@@ -28,8 +28,8 @@ func (p *page) bagOf(li int32) bag {
 }
 
 // sentenceBefore returns the signs of the candidate's sentence before it, on its line.
-func (p *page) sentenceBefore(c *candidate) (b bag) {
-	for k := c.first - 1; k >= p.Lines[c.line].First && p.signs[k] != signPeriod && k > c.first-maxBag; k-- {
+func (p *sourcePage) sentenceBefore(c *candidate) (b signSet) {
+	for k := c.first - 1; k >= p.Lines[c.line].FirstToken && p.signs[k] != signPeriod && k > c.first-maxBag; k-- {
 		b |= 1 << p.signs[k]
 	}
 	return b
@@ -37,15 +37,15 @@ func (p *page) sentenceBefore(c *candidate) (b bag) {
 
 // sentenceBehind returns the signs of the candidate's sentence behind it, on the line of its last
 // token.
-func (p *page) sentenceBehind(c *candidate) (b bag) {
-	for k := c.last + 1; k < p.Lines[p.lineOf(c.last, c.line)].Last && p.signs[k] != signPeriod && k < c.last+maxBag; k++ {
+func (p *sourcePage) sentenceBehind(c *candidate) (b signSet) {
+	for k := c.last + 1; k < p.Lines[p.lineOf(c.last, c.line)].EndToken && p.signs[k] != signPeriod && k < c.last+maxBag; k++ {
 		b |= 1 << p.signs[k]
 	}
 	return b
 }
 
 // signIn returns the sign of token k, or signEdge if k is outside of [first, last).
-func (p *page) signIn(first, last, k int32) sign {
+func (p *sourcePage) signIn(first, last, k int32) sign {
 	if k < first || k >= last {
 		return signEdge
 	}

@@ -56,7 +56,7 @@ func TestBatch(t *testing.T) {
 		if n < 3 {
 			t.Fatalf("%q has no answers", head)
 		}
-		res := otp.Find(written(body))
+		res := otp.FindCode(written(body))
 		codes.judge(t, "code", head, words[n-2], res.Code)
 		links.judge(t, "link", head, words[n-1], res.VerificationLink)
 	}

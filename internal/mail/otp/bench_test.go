@@ -16,7 +16,7 @@ func newsletter() Input {
 		"Free delivery on orders over $75. Returns within 30 days.\nQuestions? Call us on +1 (415) 555-0132, Monday to Friday, 9:00 to 17:00.\n" +
 		"You receive this email because you subscribed on our website.\nUnsubscribe\nPrivacy policy\n" +
 		"© 2026 Marlow & Finch Ltd, 410 Terry Ave. North, Seattle, WA 98109. All rights reserved.\n"
-	in := Input{Subject: "New arrivals for the cold season", Visible: visible, Preview: "Soft merino, warm boots and coats that last"}
+	in := Input{Subject: "New arrivals for the cold season", VisibleText: visible, PreviewText: "Soft merino, warm boots and coats that last"}
 	for _, a := range []link.Anchor{
 		{URL: "https://click.marlow.example/view?u=7f3a9c&id=81", Text: "View this email in your browser"},
 		{URL: "https://click.marlow.example/track?u=7f3a9c2e&id=83&to=shop", Text: "Shop now"},
@@ -33,7 +33,7 @@ func newsletter() Input {
 // without a word that can announce one.
 func BenchmarkMails(b *testing.B) {
 	plain := typical()
-	plain.Visible = ""
+	plain.VisibleText = ""
 	for _, m := range []struct {
 		name string
 		in   Input
@@ -46,7 +46,7 @@ func BenchmarkMails(b *testing.B) {
 		b.Run(m.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				Find(m.in)
+				FindCode(m.in)
 			}
 		})
 	}

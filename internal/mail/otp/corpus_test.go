@@ -43,7 +43,7 @@ func corpus(t testing.TB) (dir string, rows []row) {
 
 func input(raw []byte) otp.Input {
 	d := message.Parse(raw)
-	in := otp.Input{Subject: d.Subject, Visible: otp.ViewOf(d.HTML).Visible, Preview: otp.ViewOf(d.HTML).Preview, Links: d.Links}
+	in := otp.Input{Subject: d.Subject, VisibleText: otp.ViewOf(d.HTML).VisibleText, PreviewText: otp.ViewOf(d.HTML).PreviewText, Links: d.Links}
 	if !d.TextFromHTML {
 		in.Text = d.Text
 	}
@@ -91,7 +91,7 @@ func TestCorpus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res := otp.Find(input(raw))
+		res := otp.FindCode(input(raw))
 		if !r.right(res.Code) {
 			t.Logf("%s (%s, doubtful %v): %q, want %s; others %q", r.file, r.category, r.doubtful, res.Code, r.code, res.Candidates)
 		}

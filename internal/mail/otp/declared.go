@@ -11,13 +11,13 @@ import (
 // maxDeclared is the largest number of characters of a declared code.
 const maxDeclared = 32
 
-// declared reads the value of a header field that declares a code (specification, Codes):
+// parseDeclared reads the value of a header field that declares a code (specification, Codes):
 //
 //	"123456"; origin="https://example.com"
 //	code=123456; origin=https://example.com
 //
 // ok is false for every other form, and for a parameter that appears twice.
-func declared(value string) (code, host string, ok bool) {
+func parseDeclared(value string) (code, host string, ok bool) {
 	for part := range strings.SplitSeq(value, ";") {
 		name, said, named := strings.Cut(strings.TrimSpace(part), "=")
 		name, said = strings.ToLower(strings.TrimSpace(name)), strings.Trim(strings.TrimSpace(said), `"`)
@@ -36,11 +36,11 @@ func declared(value string) (code, host string, ok bool) {
 	return code, host, code != "" && host != ""
 }
 
-// Origin returns the host that the declared code in a header value claims to be bound to, or "" if
+// DeclaredOrigin returns the host that the declared code in a header value claims to be bound to, or "" if
 // the value does not declare a code. The caller must verify this host before it fills
-// Input.Declared.
-func Origin(value string) string {
-	if _, host, ok := declared(value); ok {
+// Input.DeclaredCodes.
+func DeclaredOrigin(value string) string {
+	if _, host, ok := parseDeclared(value); ok {
 		return host
 	}
 	return ""
@@ -59,7 +59,7 @@ func originHost(origin string) string {
 // boundHost returns the canonical form of a domain name with at least two labels, or "" if name is
 // not one. A code is only bound to such a host.
 func boundHost(name string) string {
-	host, ok := address.Domain(name)
+	host, ok := address.CanonicalDomain(name)
 	if !ok || !strings.Contains(host, ".") {
 		return ""
 	}
@@ -70,7 +70,7 @@ func boundHost(name string) string {
 // else as written. It returns "" for a value that cannot be a code.
 func normalForm(code string) string {
 	code = string(text.Fold(code).Plain)
-	if digits := bare.Replace(code); strings.Trim(digits, "0123456789") == "" {
+	if digits := separatorRemover.Replace(code); strings.Trim(digits, "0123456789") == "" {
 		code = digits
 	}
 	if len(code) < minCode || len(code) > maxDeclared || strings.Trim(strings.ToLower(code), "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
@@ -82,7 +82,7 @@ func normalForm(code string) string {
 // originLine finds the domain-bound code of a page. Its last line, or the last line above the
 // signature, is then "@example.com #123456". The host of the embedding frame may follow the code.
 // Only the last 16 lines are read.
-func (p *page) originLine() (code, host string, ok bool) {
+func (p *sourcePage) originLine() (code, host string, ok bool) {
 	last := len(p.Lines) - 1
 	for i := last; i >= 0 && i > last-16 && !ok; i-- {
 		if p.Lower[p.Lines[i].Start] == '@' && (i == last || strings.Trim(p.lineText(i+1), "- ") == "") {
@@ -93,7 +93,7 @@ func (p *page) originLine() (code, host string, ok bool) {
 }
 
 // lineText returns line i as written, without accents.
-func (p *page) lineText(i int) string { return string(p.Plain[p.Lines[i].Start:p.Lines[i].End]) }
+func (p *sourcePage) lineText(i int) string { return string(p.Plain[p.Lines[i].Start:p.Lines[i].End]) }
 
 // boundLine parses a line in the format of WICG "Origin-bound one-time codes delivered via SMS".
 func boundLine(s string) (code, host string, ok bool) {

@@ -23,7 +23,7 @@ func TestDeclared(t *testing.T) {
 		`"12"; origin="https://example.com"`:                               {},
 		``:                                                                 {},
 	} {
-		res := Find(Input{Declared: []string{value}})
+		res := FindCode(Input{DeclaredCodes: []string{value}})
 		if res.Code != want[0] || res.Origin != want[1] {
 			t.Errorf("%s: %q of %q, want %q", value, res.Code, res.Origin, want)
 		}
@@ -36,27 +36,27 @@ func TestDeclared(t *testing.T) {
 // TestOrderOfTrust checks the order of the sources: header, domain-bound line, subject, text, HTML.
 func TestOrderOfTrust(t *testing.T) {
 	in := Input{
-		Subject:  "Your code is 333333",
-		Text:     "Your code is 444444\n@accounts.example.com #222222",
-		Visible:  "Your code is 555555",
-		Declared: []string{"unreadable", `"111111"; origin="https://example.com"`},
+		Subject:       "Your code is 333333",
+		Text:          "Your code is 444444\n@accounts.example.com #222222",
+		VisibleText:   "Your code is 555555",
+		DeclaredCodes: []string{"unreadable", `"111111"; origin="https://example.com"`},
 	}
 	steps := []struct {
 		code   string
 		source Source
 		drop   func()
 	}{
-		{"111111", SourceHeader, func() { in.Declared = nil }},
+		{"111111", SourceHeader, func() { in.DeclaredCodes = nil }},
 		{"222222", SourceOriginLine, func() { in.Text = "Your code is 444444" }},
 		{"333333", SourceSubject, func() { in.Subject = "" }},
 		{"444444", SourceText, func() { in.Text = "" }},
-		{"555555", SourceHTML, func() { in.Alt = []string{"Logo", "Your code is 555555"} }},
-		{"555555", SourceAlt, func() { in.Visible, in.Preview = "Hello", "Your code is 666666" }},
-		{"666666", SourceHTML, func() { in.Preview = "" }},
+		{"555555", SourceHTML, func() { in.AltTexts = []string{"Logo", "Your code is 555555"} }},
+		{"555555", SourceAlt, func() { in.VisibleText, in.PreviewText = "Hello", "Your code is 666666" }},
+		{"666666", SourceHTML, func() { in.PreviewText = "" }},
 		{"", "", func() {}},
 	}
 	for _, s := range steps {
-		if res := Find(in); res.Code != s.code || res.Source != s.source {
+		if res := FindCode(in); res.Code != s.code || res.Source != s.source {
 			t.Errorf("%q from %q, want %q from %q", res.Code, res.Source, s.code, s.source)
 		}
 		s.drop()
@@ -76,7 +76,7 @@ func TestOriginLine(t *testing.T) {
 		"On 2 Mar 2026, a@b.example wrote:\n\n@example.com #482913":      {},
 		"@example.com #482913\n\nOn 2 Mar 2026, a@b.example wrote:\n> x": {"482913", "example.com"},
 	} {
-		if res := Find(Input{Text: text}); res.Code != want[0] || res.Origin != want[1] {
+		if res := FindCode(Input{Text: text}); res.Code != want[0] || res.Origin != want[1] {
 			t.Errorf("%q: %q of %q, want %q", text, res.Code, res.Origin, want)
 		}
 	}

@@ -6,65 +6,67 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// groups summarizes the runs of digits of a number, which may span several tokens.
-type groups struct {
-	n, total int // number of groups, and of digits in all of them
-	size     int // digits of each group, 0 if the groups differ
-	odd      int // number of groups that do not have two to four digits
+// digitGroups summarizes the runs of digits of a number, which may span several tokens.
+type digitGroups struct {
+	n, totalDigits int // number of groups, and of digits in all of them
+	groupSize      int // digits of each group, 0 if the groups differ
+	oddGroups      int // number of groups that do not have two to four digits
 }
 
-func (g *groups) add(written []byte) {
+func (g *digitGroups) addDigits(written []byte) {
 	for run := range bytes.SplitSeq(written, []byte("-")) {
-		if g.n > 0 && g.size != len(run) {
-			g.size = 0
+		if g.n > 0 && g.groupSize != len(run) {
+			g.groupSize = 0
 		} else {
-			g.size = len(run)
+			g.groupSize = len(run)
 		}
-		g.odd += bit(!text.Between(len(run), 2, 4))
+		g.oddGroups += boolToInt(!text.InRange(len(run), 2, 4))
 		g.n++
-		g.total += len(run)
+		g.totalDigits += len(run)
 	}
 }
 
-// even reports whether the groups are equally long and of a length that codes have: 482 913,
+// areEven reports whether the groups are equally long and of a length that codes have: 482 913,
 // 48-29-13, 4829 1300.
-func (g *groups) even() bool {
+func (g *digitGroups) areEven() bool {
 	switch {
 	case g.n == 1:
-		return text.Between(g.total, minCode, maxCode)
-	case g.size == 1:
-		return text.Between(g.n, minCode, maxCode)
+		return text.InRange(g.totalDigits, minCode, maxCode)
+	case g.groupSize == 1:
+		return text.InRange(g.n, minCode, maxCode)
 	}
-	return text.Between(g.size, 2, 5) && text.Between(g.total, 6, maxCode)
+	return text.InRange(g.groupSize, 2, 5) && text.InRange(g.totalDigits, 6, maxCode)
 }
 
-// uneven reports whether the groups differ as in a code of seven digits: 825 44 71. Telephone
+// areUneven reports whether the groups differ as in a code of seven digits: 825 44 71. Telephone
 // numbers look the same, so this is a feature of the candidate.
-func (g *groups) uneven() bool { return g.odd == 0 && g.size == 0 && text.Between(g.total, 6, 8) }
+func (g *digitGroups) areUneven() bool {
+	return g.oddGroups == 0 && g.groupSize == 0 && text.InRange(g.totalDigits, 6, 8)
+}
 
 // mostDigits is the number of digits after which no further group is read.
 const mostDigits = 24
 
-// number reads digits, with or without groups, from token k on. It skips all groups of a telephone
+// readNumber reads digits, with or without groups, from token k on. It skips all groups of a telephone
 // or card number.
-func (p *page) number(ln *text.Line, k int32) (c candidate, next int32) {
-	var g groups
-	g.add(p.Raw(k))
+func (p *sourcePage) readNumber(ln *text.TokenLine, k int32) (c candidate, next int32) {
+	var g digitGroups
+	g.addDigits(p.RawToken(k))
 	all, last := g, k
-	for i := p.nextGroup(ln, k); i > 0 && all.total <= mostDigits; i = p.nextGroup(ln, i) {
-		all.add(p.Raw(i))
+	for i := p.nextGroup(ln, k); i > 0 && all.totalDigits <= mostDigits; i = p.nextGroup(ln, i) {
+		all.addDigits(p.RawToken(i))
 		last = i
 	}
 	switch {
-	case p.keyed(ln, k):
-	case all.even(), all.n == 2 && all.total == 7 && p.Length(k) == 3: // "555 0142": a local telephone number, or a code
-		c = p.reading(formDigits, k, last)
-	case all.uneven():
-		c = p.reading(formDigits, k, last)
-		c.uneven = true
-	case g.even() && (g.n == 1 && g.total > minCode || all.total < 9):
-		return p.reading(formDigits, k, k), k + 1 // a complete code, and another number behind it
-	case all.total < 9:
+	case p.isIssueKey(ln, k):
+	case all.areEven(), all.n == 2 && all.totalDigits == 7 && p.TokenLength(k) == 3: // "555 0142": a local telephone number, or a code
+		c = p.newCandidate(formDigits, k, last)
+	case all.areUneven():
+		c = p.newCandidate(formDigits, k, last)
+		c.hasUnevenGroups = true
+	case g.areEven() && (g.n == 1 && g.totalDigits > minCode || all.totalDigits < 9):
+		return p.newCandidate(formDigits, k, k), k + 1 // a complete code, and another number behind it
+	case all.totalDigits < 9:
 		return c, k + 1
 	}
 	return c, last + 1
@@ -73,25 +75,25 @@ func (p *page) number(ln *text.Line, k int32) (c candidate, next int32) {
 // nextGroup returns the token behind token i that may be the next group of the same number, or 0.
 // The group follows one space, a hyphen between spaces, or, for two halves of three digits, it is
 // alone in the next cell of a table.
-func (p *page) nextGroup(ln *text.Line, i int32) int32 {
+func (p *sourcePage) nextGroup(ln *text.TokenLine, i int32) int32 {
 	j := i + 1
-	if p.Length(i) == 3 && ln.Last-ln.First == 1 && int(j) < len(p.Tokens) && p.endsLine(j) && p.Length(j) == 3 && p.Tokens[j].Kind == text.KindNumber {
+	if p.TokenLength(i) == 3 && ln.EndToken-ln.FirstToken == 1 && int(j) < len(p.Tokens) && p.endsLine(j) && p.TokenLength(j) == 3 && p.Tokens[j].Kind == text.KindNumber {
 		return j
 	}
-	if j < ln.Last && p.Lower[p.Tokens[j].Start] == '-' && p.Tokens[j].Gap {
+	if j < ln.EndToken && p.Lower[p.Tokens[j].Start] == '-' && p.Tokens[j].GapBefore {
 		j++
 	}
-	if j >= ln.Last || p.Tokens[j].Kind != text.KindNumber || !p.Tokens[j].Gap || p.Tokens[j].Wide {
+	if j >= ln.EndToken || p.Tokens[j].Kind != text.KindNumber || !p.Tokens[j].GapBefore || p.Tokens[j].WideGapBefore {
 		return 0
 	}
-	if j+1 < ln.Last && text.Between(p.Tokens[j+1].Class, text.ClassMoney, text.ClassTimeUnit) {
+	if j+1 < ln.EndToken && text.InRange(p.Tokens[j+1].Class, text.ClassMoney, text.ClassTimeUnit) {
 		return 0 // "482 913 10 minutes"
 	}
 	return j
 }
 
-// keyed reports whether the number at k belongs to the key of an issue tracker: "SEC-4829". A label
+// isIssueKey reports whether the number at k belongs to the key of an issue tracker: "SEC-4829". A label
 // before the hyphen makes it a code: "OTP-4829".
-func (p *page) keyed(ln *text.Line, k int32) bool {
-	return k >= ln.First+2 && p.Lower[p.Tokens[k-1].Start] == '-' && p.tight(k-1, k) && p.Length(k-2) > 1 && p.upper(k-2)
+func (p *sourcePage) isIssueKey(ln *text.TokenLine, k int32) bool {
+	return k >= ln.FirstToken+2 && p.Lower[p.Tokens[k-1].Start] == '-' && p.isContiguous(k-1, k) && p.TokenLength(k-2) > 1 && p.isUpperWord(k-2)
 }

@@ -81,9 +81,9 @@ func TestFeatures(t *testing.T) {
 			t.Errorf("%q, %q: no %s in %q", c.subject, c.text, c.want, names)
 		}
 	}
-	for _, f := range base {
-		if !strings.HasSuffix(f.Says, ".") || len(f.Values) < 2 {
-			t.Errorf("%s: %q, values %q", f.Name, f.Says, f.Values)
+	for _, f := range baseFeatures {
+		if !strings.HasSuffix(f.HelpText, ".") || len(f.Values) < 2 {
+			t.Errorf("%s: %q, values %q", f.Name, f.HelpText, f.Values)
 		}
 	}
 }
@@ -107,12 +107,12 @@ type known struct {
 // explained returns the candidates of a message with all their feature values, and the names of all
 // places of the model.
 func explained(in Input) (all []known, names []string) {
-	names = codes.Names()
-	s := new(search)
-	s.read(in, false)
-	s.each(func(v *view) {
-		k := known{code: v.c.code()}
-		for _, p := range codes.Places(v, nil) {
+	names = codeModel.PlaceNames()
+	s := new(searchState)
+	s.readPages(in, false)
+	s.eachCandidate(func(v *candidateView) {
+		k := known{code: v.c.codeString()}
+		for _, p := range codeModel.ActivePlaces(v, nil) {
 			k.names = append(k.names, names[p])
 		}
 		all = append(all, k)

@@ -21,15 +21,15 @@ func typical() Input {
 		strings.Repeat("Never share this code with anyone. Our staff will never ask for it, neither by phone nor by mail.\n", 3) +
 		"\n© 2026 Kestrel Inc., 410 Terry Ave. North, Seattle, WA 98109. All rights reserved.\n"
 	return Input{
-		Subject: "Your Kestrel verification code",
-		Text:    body,
-		Visible: strings.ReplaceAll(body, "\n\n", "\n"),
-		Links:   []string{"https://kestrel.example/", "https://help.kestrel.example/articles/4829137", "https://kestrel.example/auth/verify?token=9f8e7d6c5b4a3928"},
+		Subject:     "Your Kestrel verification code",
+		Text:        body,
+		VisibleText: strings.ReplaceAll(body, "\n\n", "\n"),
+		Links:       []string{"https://kestrel.example/", "https://help.kestrel.example/articles/4829137", "https://kestrel.example/auth/verify?token=9f8e7d6c5b4a3928"},
 	}
 }
 
 func TestTypical(t *testing.T) {
-	res := Find(typical())
+	res := FindCode(typical())
 	if res.Code != "482913" || res.Source != SourceText || res.Confidence < 0.8 || res.VerificationLink == "" || len(res.Candidates) > 0 {
 		t.Errorf("%+v", res)
 	}
@@ -38,7 +38,7 @@ func TestTypical(t *testing.T) {
 // TestCandidates checks that the result has the other codes of a message, best first, and nothing
 // else.
 func TestCandidates(t *testing.T) {
-	res := Find(Input{Text: "Your verification code is 482913.\nYour other code is 551234.\nInvoice 771100, card ending in 4213."})
+	res := FindCode(Input{Text: "Your verification code is 482913.\nYour other code is 551234.\nInvoice 771100, card ending in 4213."})
 	if res.Code != "482913" || len(res.Candidates) != 1 || res.Candidates[0] != "551234" {
 		t.Errorf("%+v", res)
 	}
@@ -49,19 +49,19 @@ func TestCandidates(t *testing.T) {
 		b.WriteString(strings.TrimPrefix(time.Unix(int64(i), 0).UTC().Format("150405"), "0"))
 		b.WriteString(".\n")
 	}
-	if res = Find(Input{Text: b.String()}); len(res.Candidates) > maxOthers {
+	if res = FindCode(Input{Text: b.String()}); len(res.Candidates) > maxOthers {
 		t.Errorf("%d candidates", len(res.Candidates))
 	}
 }
 
 // TestResultsAreCopies checks that a Result does not change while later searches reuse the memory.
 func TestResultsAreCopies(t *testing.T) {
-	first := Find(Input{Text: "Your login code is 482913. It replaces code 551234"})
+	first := FindCode(Input{Text: "Your login code is 482913. It replaces code 551234"})
 	var group sync.WaitGroup
 	for range 3 {
 		group.Go(func() {
 			for range 200 {
-				if r := Find(Input{Text: "Your login code is 771100"}); r.Code != "771100" {
+				if r := FindCode(Input{Text: "Your login code is 771100"}); r.Code != "771100" {
 					t.Error(r.Code)
 				}
 			}
@@ -129,8 +129,8 @@ func TestBombs(t *testing.T) {
 func best(s string) time.Duration {
 	shortest := time.Hour
 	for range 3 {
-		took := budget.Measure(func() {
-			Find(Input{Subject: s, Text: s, Visible: s, Links: []string{s}, Anchors: []link.Anchor{{URL: s, Text: s}}, Declared: []string{s}, Alt: []string{s}})
+		took := budget.MeasureOnce(func() {
+			FindCode(Input{Subject: s, Text: s, VisibleText: s, Links: []string{s}, Anchors: []link.Anchor{{URL: s, Text: s}}, DeclaredCodes: []string{s}, AltTexts: []string{s}})
 		})
 		shortest = min(shortest, took.CPU)
 	}
@@ -140,15 +140,15 @@ func best(s string) time.Duration {
 // FuzzFind checks that Find does not panic, and that the message contains every code it returns.
 func FuzzFind(f *testing.F) {
 	in := typical()
-	f.Add(in.Subject, in.Text, in.Visible, in.Links[2], `"123456"; origin="https://example.com"`)
+	f.Add(in.Subject, in.Text, in.VisibleText, in.Links[2], `"123456"; origin="https://example.com"`)
 	for _, s := range []string{"Your code: 4-8-2-9-1-3", "G-482913 is your code\n@example.com #482913", "रमज ४८२९१३ कोड", "验证码４８２９１３，5分钟", "code\n4\n8\n2\n9",
 		"On 2 Mar 2026 a@b wrote:\n> code 1234", "OTP482913 K7QX2M XKJ-BVT 482 913 10 minutes"} {
 		f.Add(s, s, s, "https://a.example/verify?token="+s, s)
 	}
 	f.Fuzz(func(t *testing.T, subject, text, visible, link, header string) {
-		in := Input{Subject: subject, Text: text, Visible: visible, Links: []string{link, link + "x"}, Declared: []string{header}}
+		in := Input{Subject: subject, Text: text, VisibleText: visible, Links: []string{link, link + "x"}, DeclaredCodes: []string{header}}
 		start := time.Now()
-		res := Find(in)
+		res := FindCode(in)
 		if took := time.Since(start); took > time.Second { // it takes a few milliseconds on a loaded machine
 			t.Fatalf("took %v", took)
 		}
@@ -190,21 +190,21 @@ func squeeze(texts ...string) string {
 
 func BenchmarkFind(b *testing.B) {
 	in := typical()
-	b.SetBytes(int64(len(in.Text) + len(in.Visible)))
+	b.SetBytes(int64(len(in.Text) + len(in.VisibleText)))
 	b.ReportAllocs()
 	for b.Loop() {
-		Find(in)
+		FindCode(in)
 	}
 }
 
 func BenchmarkFindText(b *testing.B) {
 	in := typical()
-	in.Visible, in.Links = "", nil
+	in.VisibleText, in.Links = "", nil
 	in.Text = strings.Repeat(in.Text, 3)[:2048]
 	b.SetBytes(int64(len(in.Text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		Find(in)
+		FindCode(in)
 	}
 }
 
@@ -213,7 +213,7 @@ func BenchmarkFindChinese(b *testing.B) {
 	b.SetBytes(int64(len(in.Text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		Find(in)
+		FindCode(in)
 	}
 }
 
@@ -221,22 +221,22 @@ func BenchmarkBomb(b *testing.B) {
 	s := bombs()["label, code"]
 	b.SetBytes(int64(len(s)))
 	for b.Loop() {
-		Find(Input{Text: s})
+		FindCode(Input{Text: s})
 	}
 }
 
 // TestSameWords checks that a text and a visible text with the same words are searched once, and
 // that the HTML is searched, too, if the text alone has no code.
 func TestSameWords(t *testing.T) {
-	in := Input{Subject: "Here's your code", Text: "Hello Kim account 905118 expires in 10 minutes", Visible: "Hello Kim account\n905118\nexpires in 10 minutes"}
-	if !sameWords(in.Text, in.Visible) || sameWords(in.Text, in.Visible+".") || sameWords("", "a") {
+	in := Input{Subject: "Here's your code", Text: "Hello Kim account 905118 expires in 10 minutes", VisibleText: "Hello Kim account\n905118\nexpires in 10 minutes"}
+	if !sameWords(in.Text, in.VisibleText) || sameWords(in.Text, in.VisibleText+".") || sameWords("", "a") {
 		t.Error("same words are not told")
 	}
-	if res := Find(in); res.Code != "905118" || res.Source != SourceHTML {
+	if res := FindCode(in); res.Code != "905118" || res.Source != SourceHTML {
 		t.Errorf("%+v", res)
 	}
-	in = Input{Text: "Your code is 905118", Visible: "Your code is\n905118"}
-	if res := Find(in); res.Code != "905118" || res.Source != SourceText {
+	in = Input{Text: "Your code is 905118", VisibleText: "Your code is\n905118"}
+	if res := FindCode(in); res.Code != "905118" || res.Source != SourceText {
 		t.Errorf("%+v", res)
 	}
 }

@@ -44,9 +44,9 @@ func tales(t testing.TB, file string) (all []tale) {
 	return all
 }
 
-func (m tale) find() otp.Result {
-	return otp.Find(otp.Input{Subject: m.subject, Text: m.text,
-		Visible: otp.ViewOf(m.html).Visible + m.visible, Preview: otp.ViewOf(m.html).Preview})
+func (m tale) find() otp.CodeResult {
+	return otp.FindCode(otp.Input{Subject: m.subject, Text: m.text,
+		VisibleText: otp.ViewOf(m.html).VisibleText + m.visible, PreviewText: otp.ViewOf(m.html).PreviewText})
 }
 
 // TestInventedMails checks the results on the training data, from the text of a message to its

@@ -12,7 +12,7 @@ func check(t *testing.T, mails []mail) {
 	t.Helper()
 	for _, m := range mails {
 		t.Run(m.name, func(t *testing.T) {
-			res := Find(Input{Subject: m.subject, Text: m.text, Visible: m.visible})
+			res := FindCode(Input{Subject: m.subject, Text: m.text, VisibleText: m.visible})
 			if res.Code != m.want {
 				t.Errorf("code %q, want %q (confidence %.2f, others %q)", res.Code, m.want, res.Confidence, res.Candidates)
 			}

@@ -19,22 +19,22 @@ import (
 type Input struct {
 	Subject string
 	Text    string // the plain text part, or empty
-	// Visible is the visible text of the HTML part, or empty. Each block element and
+	// VisibleText is the visible text of the HTML part, or empty. Each block element and
 	// table cell is on a line of its own.
-	Visible string
-	// Preview is hidden text at the top of the HTML, which e-mail clients show in the list of
+	VisibleText string
+	// PreviewText is hidden text at the top of the HTML, which e-mail clients show in the list of
 	// messages. It is the last source in order.
-	Preview string
-	Links   []string
-	Anchors []link.Anchor // visible links with a short text; their URLs are also in Links
-	Alt     []string      // alternative texts of visible images; they are also in Visible
-	Answers bool          // the header names the message that this one replies to
+	PreviewText string
+	Links       []string
+	Anchors     []link.Anchor // visible links with a short text; their URLs are also in Links
+	AltTexts    []string      // alternative texts of visible images; they are also in Visible
+	IsReply     bool          // the header names the message that this one replies to
 
-	Indented []quote.Span // parts of Visible in blockquotes that are not marked as quotations
+	IndentedSpans []quote.TextSpan // parts of Visible in blockquotes that are not marked as quotations
 
-	// Declared has the values of the OTP-Token and One-Time-Code header fields. The caller must
+	// DeclaredCodes has the values of the OTP-Token and One-Time-Code header fields. The caller must
 	// fill it only after it verified their origin (specification, Codes).
-	Declared []string
+	DeclaredCodes []string
 }
 
 // Source is the part of a message in which a code was found.
@@ -50,8 +50,8 @@ const (
 	SourceAlt        Source = "alt"
 )
 
-// Result is the result for one message. The zero Result means no code and no link.
-type Result struct {
+// CodeResult is the result for one message. The zero Result means no code and no link.
+type CodeResult struct {
 	Code       string  // empty if none reaches the threshold
 	Confidence float64 // calibrated probability that Code is right, 0 to 1
 	Source     Source

@@ -2,20 +2,20 @@ package otp
 
 import "inboxd/internal/mail/otp/text"
 
-// page is one source of a message, split into tokens. The search that contains it owns it; no other
+// sourcePage is one source of a message, split into tokens. The search that contains it owns it; no other
 // goroutine may use it.
-type page struct {
+type sourcePage struct {
 	text.Page
-	source   Source
-	hidden   bool   // the opened message does not show it
-	borrowed bool   // the subject of a reply: its numbers belong to the older message and are not candidates
-	signs    []sign // of each token
-	bags     []bag  // of each line
+	source          Source
+	isHidden        bool      // the opened message does not show it
+	numbersBorrowed bool      // the subject of a reply: its numbers belong to the older message and are not candidates
+	signs           []sign    // of each token
+	bags            []signSet // of each line
 }
 
-// read splits s into tokens, without their signs.
-func (p *page) read(source Source, s string) {
-	p.source, p.hidden, p.borrowed = source, false, false
-	p.Page.Read(s)
-	p.Split()
+// readText splits s into tokens, without their signs.
+func (p *sourcePage) readText(source Source, s string) {
+	p.source, p.isHidden, p.numbersBorrowed = source, false, false
+	p.Page.ReadText(s)
+	p.SplitTokens()
 }

@@ -48,7 +48,7 @@ func (p phrase) mails(i int, use func(name, want string, in Input)) {
 	code := fmt.Sprintf("%06d", (i*77_773+104_729)%1_000_000)
 	page := func(name, want, body string) {
 		v := ViewOf("<style>.x{color:#123456}</style>" + body)
-		use("HTML "+name, want, Input{Subject: p.subject, Visible: v.Visible, Preview: v.Preview, Alt: v.Alt})
+		use("HTML "+name, want, Input{Subject: p.subject, VisibleText: v.VisibleText, PreviewText: v.PreviewText, AltTexts: v.AltTexts})
 	}
 	use("no code", "", Input{Subject: "Stork", Text: p.without})
 	page("no code", "", "<p>"+p.without+"</p>")

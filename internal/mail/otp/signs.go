@@ -42,11 +42,11 @@ const (
 	signSlash
 	signStar
 	signPunct
-	signs
+	signCount
 )
 
 // signNames are the names of the signs in weights.txt.
-var signNames = func() (names [signs]string) {
+var signNames = func() (names [signCount]string) {
 	copy(names[:], text.ClassNames)
 	copy(names[signWeak:], []string{"code-weak", "code-medium", "code-strong", "codes", "lower", "capital", "upper", "short", "foreign",
 		"few-digits", "number", "mixed", "figure", "ref", "colon", "period", "comma", "dash", "open", "close", "quote", "currency", "percent", "hash", "slash", "star", "punct"})
@@ -56,11 +56,11 @@ var signNames = func() (names [signs]string) {
 
 // readSigns sets the sign of every token and the bag of every line, and returns the bag of the
 // page. It needs the strengths that compose sets.
-func (p *page) readSigns() (all bag) {
+func (p *sourcePage) readSigns() (all signSet) {
 	p.signs, p.bags = p.signs[:0], p.bags[:0]
 	for i := range p.Lines {
-		ln, b := &p.Lines[i], bag(0)
-		for k := ln.First; k < ln.Last; k++ {
+		ln, b := &p.Lines[i], signSet(0)
+		for k := ln.FirstToken; k < ln.EndToken; k++ {
 			s := p.signOf(ln, k)
 			p.signs = append(p.signs, s)
 			b |= 1 << s
@@ -72,18 +72,18 @@ func (p *page) readSigns() (all bag) {
 }
 
 // signOf returns the sign of token k.
-func (p *page) signOf(ln *text.Line, k int32) sign {
+func (p *sourcePage) signOf(ln *text.TokenLine, k int32) sign {
 	t := &p.Tokens[k]
 	switch t.Kind {
 	case text.KindPunct:
-		return p.punctuation(ln, k)
+		return p.punctuationSign(ln, k)
 	case text.KindNumber:
-		if p.Length(k) < minCode {
+		if p.TokenLength(k) < minCode {
 			return signFew
 		}
 		return signNumber
 	case text.KindMixed:
-		if p.branded(k) {
+		if p.isBrandName(k) {
 			return signLower
 		}
 		return signMixed
@@ -93,28 +93,28 @@ func (p *page) signOf(ln *text.Line, k int32) sign {
 		return signRef
 	}
 	switch {
-	case t.Strength > 0 && p.plural(k):
+	case t.LabelStrength > 0 && p.isPlural(k):
 		return signPlural
-	case t.Strength > 0:
-		return signWeak + sign(t.Strength) - 1
-	case t.Class.Label():
+	case t.LabelStrength > 0:
+		return signWeak + sign(t.LabelStrength) - 1
+	case t.Class.IsLabel():
 		return signWeak
 	case t.Class != text.ClassNone:
 		return sign(t.Class)
 	}
-	return p.unknown(k)
+	return p.unknownSign(k)
 }
 
-// unknown returns the sign of a word that is not in the vocabulary, by its shape.
-func (p *page) unknown(k int32) sign {
-	switch b := p.Raw(k); {
+// unknownSign returns the sign of a word that is not in the vocabulary, by its shape.
+func (p *sourcePage) unknownSign(k int32) sign {
+	switch b := p.RawToken(k); {
 	case p.Lower[p.Tokens[k].Start] >= 0x80:
 		return signForeign
-	case len(b) <= 3 && !(len(b) == 2 && capital(b[0]) && capital(b[1])): // "PR" and "MR" are signUpper
+	case len(b) <= 3 && !(len(b) == 2 && isCapital(b[0]) && isCapital(b[1])): // "PR" and "MR" are signUpper
 		return signShort
-	case capital(b[0]) && capital(b[len(b)-1]):
+	case isCapital(b[0]) && isCapital(b[len(b)-1]):
 		return signUpper
-	case capital(b[0]):
+	case isCapital(b[0]):
 		return signCapital
 	}
 	return signLower
@@ -131,19 +131,19 @@ var punctuations = func() (table [utf8.RuneSelf]sign) {
 	return table
 }()
 
-// punctuation returns the sign of the punctuation token k. A point that does not end a sentence is
+// punctuationSign returns the sign of the punctuation token k. A point that does not end a sentence is
 // signPunct.
-func (p *page) punctuation(ln *text.Line, k int32) sign {
+func (p *sourcePage) punctuationSign(ln *text.TokenLine, k int32) sign {
 	s := punctuations[p.Lower[p.Tokens[k].Start]]
-	if s == signPeriod && !p.period(ln, k) {
+	if s == signPeriod && !p.endsSentence(ln, k) {
 		return signPunct
 	}
 	return s
 }
 
-// branded reports whether token k is a name that ends in one or two digits: "Auth0", "Web3".
-func (p *page) branded(k int32) bool {
-	b := p.Raw(k)
+// isBrandName reports whether token k is a name that ends in one or two digits: "Auth0", "Web3".
+func (p *sourcePage) isBrandName(k int32) bool {
+	b := p.RawToken(k)
 	name := bytes.TrimRight(b, "0123456789")
-	return len(name) >= 3 && text.Between(len(b)-len(name), 1, 2) && lower(name[1:])
+	return len(name) >= 3 && text.InRange(len(b)-len(name), 1, 2) && isLower(name[1:])
 }

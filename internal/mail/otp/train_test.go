@@ -26,16 +26,16 @@ var trains = flag.Bool("train", false, "write weights.txt from testdata and prin
 // example returns a message as a training example. It collects the candidates and their features in
 // the way of Find.
 func example(family, want string, weight float64, in Input) *train.Example {
-	e := &train.Example{Family: family, Group: train.Tongue(in.Subject + " " + in.Text + " " + in.Visible), Weight: weight, Want: want}
-	s := new(search)
-	in = in.own()
-	s.same = sameWords(in.Text, in.Visible)
-	s.read(in, !s.same)
-	if !s.speaks() {
+	e := &train.Example{Family: family, Group: train.GuessLanguage(in.Subject + " " + in.Text + " " + in.VisibleText), Weight: weight, WantAnswer: want}
+	s := new(searchState)
+	in = in.withoutQuotes()
+	s.textsMatch = sameWords(in.Text, in.VisibleText)
+	s.readPages(in, !s.textsMatch)
+	if !s.canAnnounceCode() {
 		return e
 	}
-	s.each(func(v *view) {
-		e.Answers, e.Places, e.Parts = append(e.Answers, v.c.code()), append(e.Places, codes.Places(v, nil)), append(e.Parts, slices.IndexFunc(s.pages[:], func(p page) bool { return p.source == v.source && p.hidden == v.hidden }))
+	s.eachCandidate(func(v *candidateView) {
+		e.Answers, e.Places, e.Parts = append(e.Answers, v.c.codeString()), append(e.Places, codeModel.ActivePlaces(v, nil)), append(e.Parts, slices.IndexFunc(s.pages[:], func(p sourcePage) bool { return p.source == v.source && p.isHidden == v.isHidden }))
 	})
 	return e
 }
@@ -102,9 +102,9 @@ const (
 // input renders the message for Find.
 func (m *taleMail) input() Input {
 	v := ViewOf(m.html)
-	in := Input{Subject: m.subject, Text: m.text, Visible: v.Visible + m.visible, Preview: v.Preview}
-	for _, span := range v.Indented {
-		in.Indented = append(in.Indented, quote.Span(span))
+	in := Input{Subject: m.subject, Text: m.text, VisibleText: v.VisibleText + m.visible, PreviewText: v.PreviewText}
+	for _, span := range v.IndentedSpans {
+		in.IndentedSpans = append(in.IndentedSpans, quote.TextSpan(span))
 	}
 	return in
 }
@@ -206,8 +206,8 @@ func TestWeights(t *testing.T) {
 		retrain(t, data(t, 1))
 		return
 	}
-	if got := digest(t); got != codes.Digest() {
-		t.Errorf("weights.txt is of other data: %s, want %s; run make otp-train", codes.Digest(), got)
+	if got := digest(t); got != codeModel.DataDigest() {
+		t.Errorf("weights.txt is of other data: %s, want %s; run make otp-train", codeModel.DataDigest(), got)
 	}
 }
 
@@ -223,9 +223,9 @@ func digest(t *testing.T) string {
 		}
 		h.Write(raw)
 	}
-	fmt.Fprintln(h, codes.Names())
+	fmt.Fprintln(h, codeModel.PlaceNames())
 	for _, e := range data(t, sampled) {
-		fmt.Fprintln(h, e.Family, e.Group, e.Weight, e.Want, e.Answers, e.Places)
+		fmt.Fprintln(h, e.Family, e.Group, e.Weight, e.WantAnswer, e.Answers, e.Places)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
@@ -234,7 +234,7 @@ func digest(t *testing.T) string {
 // stories (batches). It logs the results, sets the threshold and the calibration curve from them,
 // trains the model on all data, and writes weights.txt.
 func retrain(t *testing.T, all []*train.Example) {
-	names := codes.Names()
+	names := codeModel.PlaceNames()
 	var hard []train.Outcome
 	left := func(part func(*train.Example) string) (easy []train.Outcome) {
 		easy, hard = stories(settings.LeaveOut(all, len(names), part))
@@ -243,18 +243,18 @@ func retrain(t *testing.T, all []*train.Example) {
 	families := left(func(e *train.Example) string { return e.Family })
 	tongues := left(func(e *train.Example) string { return e.Group })
 	batches := left(func(e *train.Example) string { f, _, _ := strings.Cut(e.Family, " "); return f })
-	threshold := max(train.Threshold(families, mostWrong), train.Threshold(tongues, mostWrongTongue))
-	sure := train.Surely(threshold, mostWrongSure, families, tongues)
+	threshold := max(train.FindThreshold(families, mostWrong), train.FindThreshold(tongues, mostWrongTongue))
+	sure := train.ReliableShare(threshold, mostWrongSure, families, tongues)
 	for _, from := range []float64{0.7, threshold, 0.85} {
-		train.Print(t, "leave-family-out", families, from)
-		train.Print(t, "leave-language-out", tongues, from)
-		train.Print(t, "leave-batch-out", batches, from)
-		train.Print(t, "... of hard mails", hard, from)
+		train.LogFigures(t, "leave-family-out", families, from)
+		train.LogFigures(t, "leave-language-out", tongues, from)
+		train.LogFigures(t, "leave-batch-out", batches, from)
+		train.LogFigures(t, "... of hard mails", hard, from)
 	}
-	train.Misses(t, "family", families, threshold)
-	train.Misses(t, "language", tongues, threshold)
-	net := settings.Learn(all, len(names), func(*train.Example) bool { return true })
-	file := train.File(digest(t), names, net, threshold, train.Curve(tongues, sure))
+	train.LogMisses(t, "family", families, threshold)
+	train.LogMisses(t, "language", tongues, threshold)
+	net := settings.TrainNetwork(all, len(names), func(*train.Example) bool { return true })
+	file := train.FormatWeights(digest(t), names, net, threshold, train.CalibrationCurve(tongues, sure))
 	t.Logf("%d places, a file of %d bytes", len(names), len(file))
 	train.PrintSure(t, "leave-family-out", families, threshold, sure)
 	train.PrintSure(t, "leave-language-out", tongues, threshold, sure)
@@ -265,13 +265,13 @@ func retrain(t *testing.T, all []*train.Example) {
 }
 
 // settings are the hyperparameters of the model.
-var settings = train.Settings{Hidden: 0.4, None: 2}
+var settings = train.Settings{InputDropout: 0.4, NoAnswerWeight: 2}
 
 // The largest fractions of wrong answers on held-out folds.
 const (
 	mostWrong       = 0.003 // of held-out families
 	mostWrongTongue = 0.005 // of held-out languages
-	mostWrongSure   = 0.002 // of the answers with a confidence of at least train.Sure, in both
+	mostWrongSure   = 0.002 // of the answers with a confidence of at least train.SureConfidence, in both
 )
 
 // stories returns the outcomes of stories, which decide the threshold, and those of adversarial
@@ -313,7 +313,7 @@ func readPhrases(t testing.TB) (all []phrase) {
 }
 
 // ViewOf renders HTML in the way of the parser of messages.
-func ViewOf(in string) (v html.View) {
-	html.Render(strings.ToValidUTF8(in, ""), html.Options{View: &v})
+func ViewOf(in string) (v html.RenderedView) {
+	html.RenderText(strings.ToValidUTF8(in, ""), html.Options{View: &v})
 	return v
 }

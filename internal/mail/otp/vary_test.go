@@ -41,11 +41,11 @@ func lend(all []told) loans {
 	l := loans{map[string][]loan{}, map[bool]map[string][]loan{false: {}, true: {}}}
 	for _, m := range all {
 		if s := m.in.Subject; s != "" && !numbered(s) {
-			of := l.subjects[m.Want != ""]
+			of := l.subjects[m.WantAnswer != ""]
 			of[m.Group] = append(of[m.Group], loan{m.Example, s})
 		}
 		for _, p := range m.paragraphs() {
-			if m.Want == "" && numbered(p) {
+			if m.WantAnswer == "" && numbered(p) {
 				l.paragraphs[m.Group] = append(l.paragraphs[m.Group], loan{m.Example, p})
 			}
 		}
@@ -61,7 +61,7 @@ func (m *told) paragraphs() (all []string) {
 	if m.in.Text != "" {
 		return strings.Split(m.in.Text, "\n\n")
 	}
-	for lines := strings.Split(m.in.Visible, "\n"); len(lines) > 0; lines = lines[min(4, len(lines)):] {
+	for lines := strings.Split(m.in.VisibleText, "\n"); len(lines) > 0; lines = lines[min(4, len(lines)):] {
 		all = append(all, strings.Join(lines[:min(4, len(lines))], "\n"))
 	}
 	return all
@@ -100,7 +100,7 @@ func (m *told) pick(from []loan, r *rand.Rand) (l loan, ok bool) {
 // nil.
 func (m *told) made(want string, in Input, lender *train.Example) []*train.Example {
 	e := example(m.Family, want, variedWeight, in)
-	e.Lender = lender
+	e.IncludedExample = lender
 	return []*train.Example{e}
 }
 
@@ -111,7 +111,7 @@ func (m *told) longer(loans loans, r *rand.Rand) []*train.Example {
 		return nil
 	}
 	in, first := m.in, r.Intn(3) == 0
-	for _, s := range []*string{&in.Text, &in.Visible} {
+	for _, s := range []*string{&in.Text, &in.VisibleText} {
 		switch {
 		case *s == "":
 		case first:
@@ -120,7 +120,7 @@ func (m *told) longer(loans loans, r *rand.Rand) []*train.Example {
 			*s += "\n\n" + l.words
 		}
 	}
-	return m.made(m.Want, in, l.lender)
+	return m.made(m.WantAnswer, in, l.lender)
 }
 
 // renamed returns the message with the subject of another story, or without a subject. The other
@@ -131,25 +131,25 @@ func (m *told) renamed(loans loans, r *rand.Rand) []*train.Example {
 	}
 	in := m.in
 	in.Subject = ""
-	l, ok := m.pick(loans.subjects[m.Want != ""][m.Group], r)
+	l, ok := m.pick(loans.subjects[m.WantAnswer != ""][m.Group], r)
 	if !ok || r.Intn(3) == 0 {
-		return m.made(m.Want, in, nil)
+		return m.made(m.WantAnswer, in, nil)
 	}
 	in.Subject = l.words
-	return m.made(m.Want, in, l.lender)
+	return m.made(m.WantAnswer, in, l.lender)
 }
 
 // without returns the message without the lines that contain its code, as an example without an
 // answer.
 func (m *told) without() []*train.Example {
-	if m.Want == "" {
+	if m.WantAnswer == "" {
 		return nil
 	}
-	in, code := m.in, bare.Replace(m.Want)
-	for _, s := range []*string{&in.Subject, &in.Text, &in.Visible} {
+	in, code := m.in, separatorRemover.Replace(m.WantAnswer)
+	for _, s := range []*string{&in.Subject, &in.Text, &in.VisibleText} {
 		var rest []string
 		for line := range strings.SplitSeq(*s, "\n") {
-			if !strings.Contains(strings.ReplaceAll(bare.Replace(line), "\u00a0", ""), code) {
+			if !strings.Contains(strings.ReplaceAll(separatorRemover.Replace(line), "\u00a0", ""), code) {
 				rest = append(rest, line)
 			}
 		}
@@ -157,7 +157,7 @@ func (m *told) without() []*train.Example {
 	}
 	made := m.made("", in, nil)
 	for _, answer := range made[0].Answers {
-		if answer == m.Want { // another spelling of the code is left
+		if answer == m.WantAnswer { // another spelling of the code is left
 			return nil
 		}
 	}

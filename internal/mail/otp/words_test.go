@@ -61,9 +61,9 @@ func TestNouns(t *testing.T) {
 func nounMails(noun string) []Input {
 	return []Input{
 		{Subject: "New sign-in to your account", Text: "We noticed a new sign-in to your account.\n\n" + noun + ": 482913\n\nIf this wasn't you, change your password."},
-		{Subject: "New sign-in", Visible: "We noticed a new sign-in.\n\n" + noun + "\n482913\n\nNever share your verification code with anyone."},
+		{Subject: "New sign-in", VisibleText: "We noticed a new sign-in.\n\n" + noun + "\n482913\n\nNever share your verification code with anyone."},
 		{Subject: "Your verification code was used", Text: "Your verification code was used to sign in. " + noun + " 482913."},
-		{Subject: "Thank you", Visible: "Thanks, Kim\n" + noun + "\n4829\nAcme Ltd"},
+		{Subject: "Thank you", VisibleText: "Thanks, Kim\n" + noun + "\n4829\nAcme Ltd"},
 		{Subject: noun + " 482913", Text: "Hello Kim, thank you. Call us if you have questions."},
 	}
 }
@@ -73,15 +73,15 @@ func nounMails(noun string) []Input {
 type misses struct{ none, of int }
 
 func (m *misses) count(t *testing.T, name string, in Input, want string) {
-	got := Find(in).Code
+	got := FindCode(in).Code
 	m.of++
 	switch {
 	case got == want:
 	case got == "":
 		m.none++
-		t.Logf("%s: none, want %q in %q", name, want, in.Text+in.Visible)
+		t.Logf("%s: none, want %q in %q", name, want, in.Text+in.VisibleText)
 	default:
-		t.Errorf("%s: %q, want %q in %q", name, got, want, in.Subject+" "+in.Text+in.Visible)
+		t.Errorf("%s: %q, want %q in %q", name, got, want, in.Subject+" "+in.Text+in.VisibleText)
 	}
 }
 

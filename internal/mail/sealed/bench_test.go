@@ -12,7 +12,7 @@ func BenchmarkMail(b *testing.B) {
 	b.SetBytes(int64(len(raw)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := p.Mail(raw); err != nil {
+		if _, err := p.SealMessage(raw); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -13,54 +13,54 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// Recipient is a public key to encrypt to. It never changes; the zero Recipient encrypts nothing.
-type Recipient struct {
-	text  string
-	point *ecdh.PublicKey
+// RecipientKey is a public key to encrypt to. It never changes; the zero Recipient encrypts nothing.
+type RecipientKey struct {
+	encodedKey string
+	publicKey  *ecdh.PublicKey
 }
 
 // maxRecipient is far above the 62 characters of a recipient.
 const maxRecipient = 128
 
-// Parse parses a recipient that a person entered: one X25519 recipient, "age1" and 58 more
-// lower-case characters with their checksum. Errors are fault.Invalid of the field. No error
+// ParseRecipient parses a recipient that a person entered: one X25519 recipient, "age1" and 58 more
+// lower-case characters with their checksum. Errors are fault.InvalidRequest of the field. No error
 // contains a part of text, because text may be a private key.
-func Parse(field, text string) (Recipient, error) {
+func ParseRecipient(field, text string) (RecipientKey, error) {
 	if IsPrivate(text) {
-		return Recipient{}, fault.Field(field, "is a private key. Never send it to anybody: create a new key pair")
+		return RecipientKey{}, fault.InvalidField(field, "is a private key. Never send it to anybody: create a new key pair")
 	}
-	r, ok := read(text)
+	r, ok := decodeRecipient(text)
 	if ok {
 		// A point of low order gives every sender the same secret, so nothing may be encrypted to
 		// it.
-		_, err := stanza(r).Wrap(make([]byte, 16))
+		_, err := stanzaRecipient(r).Wrap(make([]byte, 16))
 		ok = err == nil
 	}
 	if !ok {
-		return Recipient{}, fault.Field(field, "is not an age public key: it must be one X25519 recipient, 'age1' and 58 more characters")
+		return RecipientKey{}, fault.InvalidField(field, "is not an age public key: it must be one X25519 recipient, 'age1' and 58 more characters")
 	}
 	return r, nil
 }
 
-// Stored parses a recipient that Parse accepted before.
-func Stored(text string) (Recipient, error) {
-	r, ok := read(text)
+// ParseStored parses a recipient that Parse accepted before.
+func ParseStored(text string) (RecipientKey, error) {
+	r, ok := decodeRecipient(text)
 	if !ok {
-		return Recipient{}, fault.New(fault.Unavailable, "The public key of this account cannot be read, so nothing can be encrypted for it. Try again later")
+		return RecipientKey{}, fault.New(fault.TemporarilyUnavailable, "The public key of this account cannot be read, so nothing can be encrypted for it. Try again later")
 	}
 	return r, nil
 }
 
-func read(text string) (Recipient, bool) {
+func decodeRecipient(text string) (RecipientKey, bool) {
 	if len(text) > maxRecipient {
-		return Recipient{}, false
+		return RecipientKey{}, false
 	}
 	key, err := age.ParseX25519Recipient(text)
 	if err != nil || key.String() != text { // another spelling of the same key
-		return Recipient{}, false
+		return RecipientKey{}, false
 	}
 	point, err := ecdh.X25519().NewPublicKey(pointIn(text))
-	return Recipient{text, point}, err == nil
+	return RecipientKey{text, point}, err == nil
 }
 
 // pointIn decodes the point of a recipient in its canonical spelling with a valid checksum (BIP
@@ -80,4 +80,4 @@ func pointIn(text string) (point []byte) {
 }
 
 // String is the recipient in its canonical spelling.
-func (r Recipient) String() string { return r.text }
+func (r RecipientKey) String() string { return r.encodedKey }

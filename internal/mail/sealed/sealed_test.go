@@ -21,7 +21,7 @@ import (
 
 // person has a key pair.
 type person struct {
-	Recipient
+	RecipientKey
 	identity *age.X25519Identity
 }
 
@@ -31,7 +31,7 @@ func newPerson(t testing.TB) person {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Parse("public_key", identity.Recipient().String())
+	r, err := ParseRecipient("public_key", identity.Recipient().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,14 +92,14 @@ func TestParse(t *testing.T) {
 		{"a key file", "# created: today\n# public key: " + good + "\n" + private + "\n", secret},
 		{"a post-quantum private key", "AGE-SECRET-KEY-PQ-1" + strings.Repeat("Q", 58), secret},
 	} {
-		r, err := Parse("public_key", c.text)
+		r, err := ParseRecipient("public_key", c.text)
 		if c.want == "" {
 			if err != nil || r.String() != c.text {
 				t.Errorf("%s: %q, %v", c.name, r, err)
 			}
 			continue
 		}
-		if err == nil || err.Error() != c.want || !fault.Is(err, fault.Invalid) {
+		if err == nil || err.Error() != c.want || !fault.Is(err, fault.InvalidRequest) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -107,11 +107,11 @@ func TestParse(t *testing.T) {
 
 // TestLowOrder checks that Seal refuses the point even if its spelling is accepted.
 func TestLowOrder(t *testing.T) {
-	r, err := Stored(lowOrder)
+	r, err := ParseStored(lowOrder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if envelope, err := r.Seal([]byte("x")); err == nil || envelope != nil || !fault.Is(err, fault.Unavailable) {
+	if envelope, err := r.Seal([]byte("x")); err == nil || envelope != nil || !fault.Is(err, fault.TemporarilyUnavailable) {
 		t.Errorf("%d bytes, %v", len(envelope), err)
 	}
 }
@@ -123,7 +123,7 @@ func TestWrap(t *testing.T) {
 	key := []byte("sixteen bytes...")
 	seen := map[string]bool{}
 	for range 3 {
-		ours, err := stanza(p.Recipient).Wrap(key)
+		ours, err := stanzaRecipient(p.RecipientKey).Wrap(key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,17 +148,17 @@ func TestWrap(t *testing.T) {
 
 func TestStored(t *testing.T) {
 	p := newPerson(t)
-	if r, err := Stored(p.String()); err != nil || r.String() != p.String() {
+	if r, err := ParseStored(p.String()); err != nil || r.String() != p.String() {
 		t.Errorf("%q, %v", r, err)
 	}
-	if _, err := Stored("age1"); !fault.Is(err, fault.Unavailable) {
+	if _, err := ParseStored("age1"); !fault.Is(err, fault.TemporarilyUnavailable) {
 		t.Errorf("%v", err)
 	}
-	var none Recipient
-	if envelope, err := none.Seal(nil); !fault.Is(err, fault.Unavailable) || envelope != nil || none.String() != "" {
+	var none RecipientKey
+	if envelope, err := none.Seal(nil); !fault.Is(err, fault.TemporarilyUnavailable) || envelope != nil || none.String() != "" {
 		t.Errorf("the zero Recipient sealed %d bytes, %v", len(envelope), err)
 	}
-	if m, err := none.Mail([]byte("a: b\r\n\r\nc")); !fault.Is(err, fault.Unavailable) || m.Envelope != nil {
+	if m, err := none.SealMessage([]byte("a: b\r\n\r\nc")); !fault.Is(err, fault.TemporarilyUnavailable) || m.Envelope != nil {
 		t.Errorf("the zero Recipient sealed %+v, %v", m, err)
 	}
 }
@@ -167,7 +167,7 @@ func TestStored(t *testing.T) {
 // the envelope is not much longer.
 func TestSeal(t *testing.T) {
 	p, other := newPerson(t), newPerson(t)
-	for _, size := range []int{0, 1, 2047, chunk - 1, chunk, chunk + 1, 2 * chunk, 3<<20 + 7} {
+	for _, size := range []int{0, 1, 2047, chunkSize - 1, chunkSize, chunkSize + 1, 2 * chunkSize, 3<<20 + 7} {
 		plain := bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
 		envelope, err := p.Seal(plain)
 		if err != nil {
@@ -212,10 +212,10 @@ func TestMoreFilesThanAreKept(t *testing.T) {
 		images += fmt.Sprintf("\r\n--b\r\nContent-Type: image/png\r\nContent-ID: <%d>\r\n\r\nimage %d", i, i)
 	}
 	raw = append(raw, page+images+"\r\n--b\r\nContent-Type: application/pdf\r\n\r\ninvoice\r\n--b--\r\n"...)
-	var doc message.Document
+	var doc message.ParsedMessage
 	message.ParseFacts(&doc, raw)
-	facts := Facts(&doc)
-	m, err := p.Mail(raw)
+	facts := UnencryptedFacts(&doc)
+	m, err := p.SealMessage(raw)
 	if err != nil || len(m.Files) != 10 || len(facts.Attachments) != 10 || facts.AttachmentsOmitted != 291 {
 		t.Fatalf("%d files, facts %+v, %v", len(m.Files), facts, err)
 	}
@@ -240,7 +240,7 @@ func TestMail(t *testing.T) {
 		"Content-Transfer-Encoding: base64\r\n\r\n"+strings.Repeat("QUFB", 7<<18), // above the limit
 		"Content-Transfer-Encoding: base64\r\n\r\n")
 	before := bytes.Clone(raw)
-	m, err := p.Mail(raw)
+	m, err := p.SealMessage(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,11 +256,11 @@ func TestMail(t *testing.T) {
 			t.Errorf("file %d: %d bytes, want %d", f.ID, len(got), len(want[f.ID]))
 		}
 	}
-	facts := Facts(message.Parse(raw))
+	facts := UnencryptedFacts(message.Parse(raw))
 	if len(facts.Attachments) != 6 || facts.Attachments[1] != (message.Attachment{ID: 2, Filename: "encrypted-2.age", ContentType: MediaType, Size: 16}) || !facts.Attachments[4].Truncated {
 		t.Errorf("%+v", facts.Attachments)
 	}
-	if facts.Attachments = nil; fmt.Sprintf("%+v", facts) != fmt.Sprintf("%+v", message.Document{}) {
+	if facts.Attachments = nil; fmt.Sprintf("%+v", facts) != fmt.Sprintf("%+v", message.ParsedMessage{}) {
 		t.Errorf("more is told: %+v", facts)
 	}
 }
@@ -271,7 +271,7 @@ func TestSizes(t *testing.T) {
 	p := newPerson(t)
 	for _, c := range []struct{ files, size, least int }{{0, 1, 0}, {1, 1, 0}, {4, 1, 0}, {4, 0, 0}, {10, 1200, 11_760}, {10, 300_000, 11_760}} {
 		raw := mailOf(slices.Repeat([]string{"\r\n" + strings.Repeat("x", c.size)}, c.files)...)
-		m, err := p.Mail(raw)
+		m, err := p.SealMessage(raw)
 		if err != nil || len(m.Files) != c.files || len(raw) < c.least {
 			t.Fatalf("%d files, %v", len(m.Files), err)
 		}
@@ -287,7 +287,7 @@ func TestSizes(t *testing.T) {
 
 // TestAge checks that Debian's age opens an envelope for a key of age-keygen.
 func TestAge(t *testing.T) {
-	age, keygen := testtools.Program(t, "age"), testtools.Program(t, "age-keygen")
+	age, keygen := testtools.ProgramPath(t, "age"), testtools.ProgramPath(t, "age-keygen")
 	key := filepath.Join(t.TempDir(), "key.txt")
 	if out, err := exec.CommandContext(t.Context(), keygen, "-o", key).CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
@@ -296,12 +296,12 @@ func TestAge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Parse("public_key", strings.TrimSpace(string(public)))
+	r, err := ParseRecipient("public_key", strings.TrimSpace(string(public)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	raw := mailOf("\r\nthe file")
-	m, err := r.Mail(raw)
+	m, err := r.SealMessage(raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,9 +322,9 @@ func FuzzRecipient(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := Parse("public_key", text)
+		r, err := ParseRecipient("public_key", text)
 		if err != nil {
-			if !fault.Is(err, fault.Invalid) || len(text) > 8 && strings.Contains(err.Error(), text) && !strings.Contains("'public_key' is not an age public key: it must be one X25519 recipient, 'age1' and 58 more characters is a private key. Never send it to anybody: create a new key pair", text) {
+			if !fault.Is(err, fault.InvalidRequest) || len(text) > 8 && strings.Contains(err.Error(), text) && !strings.Contains("'public_key' is not an age public key: it must be one X25519 recipient, 'age1' and 58 more characters is a private key. Never send it to anybody: create a new key pair", text) {
 				t.Errorf("%q: %v", text, err)
 			}
 			return
@@ -345,7 +345,7 @@ func FuzzSealedMail(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		m, err := p.Mail(raw)
+		m, err := p.SealMessage(raw)
 		if err != nil {
 			t.Fatal(err)
 		}

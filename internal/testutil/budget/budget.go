@@ -16,12 +16,12 @@ type Of struct {
 	Bytes uint64
 }
 
-// Measure runs work once.
-func Measure(work func()) Of {
+// MeasureOnce runs work once.
+func MeasureOnce(work func()) Of {
 	runtime.GC()
-	bytes, cpu := allocated(), used()
+	bytes, cpu := allocatedBytes(), processCPU()
 	work()
-	return Of{used() - cpu, allocated() - bytes}
+	return Of{processCPU() - cpu, allocatedBytes() - bytes}
 }
 
 // AtMost runs work and fails the test if it exceeds limit three times in a row, because other load
@@ -33,8 +33,8 @@ func AtMost(t testing.TB, limit Of, work func()) (took Of) {
 	t.Helper()
 	var allowed time.Duration
 	for range 3 {
-		allowed = time.Duration(float64(limit.CPU) * slowness())
-		if took = Measure(work); took.CPU <= allowed {
+		allowed = time.Duration(float64(limit.CPU) * slownessFactor())
+		if took = MeasureOnce(work); took.CPU <= allowed {
 			break
 		}
 	}
@@ -44,21 +44,21 @@ func AtMost(t testing.TB, limit Of, work func()) (took Of) {
 	return took
 }
 
-// yardstick is the time of the calibration work on the machine on which the limits were set.
-const yardstick = 2500 * time.Microsecond
+// referenceTime is the time of the calibration work on the machine on which the limits were set.
+const referenceTime = 2500 * time.Microsecond
 
-// slowness is how many times longer this machine takes now; at least 1.
-func slowness() float64 {
-	cpu := used()
-	known()
-	return max(1, float64(used()-cpu)/float64(yardstick))
+// slownessFactor is how many times longer this machine takes now; at least 1.
+func slownessFactor() float64 {
+	cpu := processCPU()
+	calibrationWork()
+	return max(1, float64(processCPU()-cpu)/float64(referenceTime))
 }
 
-// known is the calibration work: table lookups for each byte of a text, like all parsing of
+// calibrationWork is the calibration work: table lookups for each byte of a text, like all parsing of
 // messages.
 //
 //go:noinline
-func known() uint32 {
+func calibrationWork() uint32 {
 	var table [256]uint32
 	for i := range table {
 		table[i] = uint32(i) * 2654435761
@@ -74,8 +74,8 @@ func known() uint32 {
 	return sum
 }
 
-// used is the CPU time of this process so far.
-func used() time.Duration {
+// processCPU is the CPU time of this process so far.
+func processCPU() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		panic(err) // RUSAGE_SELF is always valid
@@ -83,8 +83,8 @@ func used() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// allocated is the number of bytes that this process has allocated so far, freed or not.
-func allocated() uint64 {
+// allocatedBytes is the number of bytes that this process has allocated so far, freed or not.
+func allocatedBytes() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc

@@ -21,7 +21,7 @@ var kept []byte
 func TestAtMost(t *testing.T) {
 	spin := func() {
 		for range 20 {
-			known()
+			calibrationWork()
 		}
 	}
 	plenty := Of{time.Hour, 1 << 40}
@@ -32,8 +32,8 @@ func TestAtMost(t *testing.T) {
 		fails bool
 	}{
 		{"within both", plenty, spin, false},
-		{"twenty times the yardstick where forty are allowed", Of{40 * yardstick, 1 << 40}, spin, false},
-		{"twenty times the yardstick where five are allowed", Of{5 * yardstick, 1 << 40}, spin, true},
+		{"twenty times the yardstick where forty are allowed", Of{40 * referenceTime, 1 << 40}, spin, false},
+		{"twenty times the yardstick where five are allowed", Of{5 * referenceTime, 1 << 40}, spin, true},
 		{"too many bytes", Of{time.Hour, 1 << 20}, func() { kept = make([]byte, 8<<20) }, true},
 	} {
 		f := &failures{TB: t}
@@ -45,6 +45,6 @@ func TestAtMost(t *testing.T) {
 
 func BenchmarkKnown(b *testing.B) {
 	for b.Loop() {
-		known()
+		calibrationWork()
 	}
 }

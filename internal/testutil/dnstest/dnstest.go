@@ -15,19 +15,19 @@ import (
 type Server struct {
 	Addr string // host:port
 
-	mu      sync.Mutex // guards what follows
-	records []dns.RR
-	asked   []string // "name TYPE" of each question, the name in lower case
-	handler dns.HandlerFunc
+	mu             sync.Mutex // guards what follows
+	records        []dns.RR
+	askedQuestions []string // "name TYPE" of each question, the name in lower case
+	handler        dns.HandlerFunc
 }
 
-// Serve starts a server with these records, in zone file form, until the test ends. Names without a
+// StartServer starts a server with these records, in zone file form, until the test ends. Names without a
 // record and without a name below them do not exist.
-func Serve(t testing.TB, records ...string) *Server {
+func StartServer(t testing.TB, records ...string) *Server {
 	t.Helper()
 	s := &Server{}
-	s.Set(t, records...)
-	packets, listener := listen(t)
+	s.SetRecords(t, records...)
+	packets, listener := listenBoth(t)
 	s.Addr = packets.LocalAddr().String()
 	for _, server := range []*dns.Server{{PacketConn: packets, Handler: s}, {Listener: listener, Handler: s}} {
 		started := make(chan struct{})
@@ -39,8 +39,8 @@ func Serve(t testing.TB, records ...string) *Server {
 	return s
 }
 
-// listen finds a port that is free for UDP and for TCP.
-func listen(t testing.TB) (net.PacketConn, net.Listener) {
+// listenBoth finds a port that is free for UDP and for TCP.
+func listenBoth(t testing.TB) (net.PacketConn, net.Listener) {
 	t.Helper()
 	for try := 0; ; try++ {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -58,8 +58,8 @@ func listen(t testing.TB) (net.PacketConn, net.Listener) {
 	}
 }
 
-// Set replaces the records.
-func (s *Server) Set(t testing.TB, records ...string) {
+// SetRecords replaces the records.
+func (s *Server) SetRecords(t testing.TB, records ...string) {
 	t.Helper()
 	var all []dns.RR
 	for _, line := range records {
@@ -74,22 +74,22 @@ func (s *Server) Set(t testing.TB, records ...string) {
 	s.records = all
 }
 
-// Handle makes h answer instead of the records; nil restores them.
-func (s *Server) Handle(h dns.HandlerFunc) {
+// SetHandler makes h answer instead of the records; nil restores them.
+func (s *Server) SetHandler(h dns.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.handler = h
 }
 
-// Silence answers nothing from now on, until Handle(nil).
-func (s *Server) Silence() { s.Handle(func(dns.ResponseWriter, *dns.Msg) {}) }
+// StopAnswering answers nothing from now on, until Handle(nil).
+func (s *Server) StopAnswering() { s.SetHandler(func(dns.ResponseWriter, *dns.Msg) {}) }
 
-// Asked returns the questions since the last call.
-func (s *Server) Asked() []string {
+// TakeQuestions returns the questions since the last call.
+func (s *Server) TakeQuestions() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	asked := s.asked
-	s.asked = nil
+	asked := s.askedQuestions
+	s.askedQuestions = nil
 	return asked
 }
 
@@ -97,14 +97,14 @@ func (s *Server) Asked() []string {
 func (s *Server) ServeDNS(w dns.ResponseWriter, query *dns.Msg) {
 	q := query.Question[0]
 	s.mu.Lock()
-	s.asked = append(s.asked, strings.ToLower(strings.TrimSuffix(q.Name, "."))+" "+dns.TypeToString[q.Qtype])
+	s.askedQuestions = append(s.askedQuestions, strings.ToLower(strings.TrimSuffix(q.Name, "."))+" "+dns.TypeToString[q.Qtype])
 	h, records := s.handler, s.records
 	s.mu.Unlock()
 	if h != nil {
 		h(w, query)
 		return
 	}
-	reply := answer(query, records)
+	reply := answerFrom(query, records)
 	if _, udp := w.RemoteAddr().(*net.UDPAddr); udp {
 		size := dns.MinMsgSize
 		if opt := query.IsEdns0(); opt != nil {
@@ -115,9 +115,9 @@ func (s *Server) ServeDNS(w dns.ResponseWriter, query *dns.Msg) {
 	w.WriteMsg(reply) // may fail: the resolver may have closed the connection
 }
 
-// answer returns the response from the records. It follows at most 20 CNAMEs, and answers NXDOMAIN
+// answerFrom returns the response from the records. It follows at most 20 CNAMEs, and answers NXDOMAIN
 // for a name that does not exist.
-func answer(query *dns.Msg, records []dns.RR) *dns.Msg {
+func answerFrom(query *dns.Msg, records []dns.RR) *dns.Msg {
 	reply := new(dns.Msg)
 	reply.SetReply(query)
 	q := query.Question[0]

@@ -16,11 +16,13 @@ import (
 // variable is a duration, such as 3m, iterations begin until it has passed, at least one. Their
 // numbers then start at a random one, so that a test seeded by them uses new random data. The total
 // is logged.
-func Times(t testing.TB, variable string, n int) iter.Seq[uint64] { return Runs(t, variable, n, 1) }
+func Times(t testing.TB, variable string, n int) iter.Seq[uint64] {
+	return GroupedRuns(t, variable, n, 1)
+}
 
-// Runs is Times for tests that make several iterations per run. It yields the numbers of runs; each
+// GroupedRuns is Times for tests that make several iterations per run. It yields the numbers of runs; each
 // counts as each iterations.
-func Runs(t testing.TB, variable string, n, each int) iter.Seq[uint64] {
+func GroupedRuns(t testing.TB, variable string, n, each int) iter.Seq[uint64] {
 	first, within := uint64(0), time.Duration(0)
 	if said := os.Getenv(variable); said != "" {
 		var err error

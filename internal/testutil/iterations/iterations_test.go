@@ -24,7 +24,7 @@ const variable = "OFTEN_TEST"
 
 // tries returns the numbers of the runs. Each run takes a second.
 func tries(t testing.TB, n, each int) (numbers []uint64) {
-	for i := range Runs(t, variable, n, each) {
+	for i := range GroupedRuns(t, variable, n, each) {
 		numbers = append(numbers, i)
 		time.Sleep(time.Second) // of virtual time
 	}

@@ -48,14 +48,14 @@ lua = "%[1]s/rules.lua";
 func Rspamd(t testing.TB) string {
 	t.Helper()
 	dir, addr := t.TempDir(), freeAddress(t)
-	write(t, dir, "rules.lua", rspamdRules)
-	write(t, dir, "tld", "com\ntest\n") // the full list takes half a minute to compile without a cache
-	write(t, dir, "rspamd.conf", fmt.Sprintf(rspamdConfig, dir, addr))
+	writeFile(t, dir, "rules.lua", rspamdRules)
+	writeFile(t, dir, "tld", "com\ntest\n") // the full list takes half a minute to compile without a cache
+	writeFile(t, dir, "rspamd.conf", fmt.Sprintf(rspamdConfig, dir, addr))
 	args := []string{"-f", "-c", filepath.Join(dir, "rspamd.conf")}
 	if os.Geteuid() == 0 {
 		args = append(args, "-i") // otherwise it would not run as root
 	}
-	run(t, addr, "GET /ping HTTP/1.0\r\n\r\n", "pong", "rspamd", args...)
+	runProgram(t, addr, "GET /ping HTTP/1.0\r\n\r\n", "pong", "rspamd", args...)
 	return "rspamd+http://" + addr
 }
 
@@ -64,11 +64,11 @@ func Rspamd(t testing.TB) string {
 func Spamd(t testing.TB) string {
 	t.Helper()
 	dir, addr := t.TempDir(), freeAddress(t)
-	write(t, dir, "local.cf", "required_score 5\ndns_available no\nskip_rbl_checks 1\nuse_bayes 0\n")
-	write(t, dir, "plugins.pre", "loadplugin Mail::SpamAssassin::Plugin::Check\nloadplugin Mail::SpamAssassin::Plugin::HeaderEval\n"+
+	writeFile(t, dir, "local.cf", "required_score 5\ndns_available no\nskip_rbl_checks 1\nuse_bayes 0\n")
+	writeFile(t, dir, "plugins.pre", "loadplugin Mail::SpamAssassin::Plugin::Check\nloadplugin Mail::SpamAssassin::Plugin::HeaderEval\n"+
 		"loadplugin Mail::SpamAssassin::Plugin::BodyEval\n")
 	host, port, _ := net.SplitHostPort(addr)
-	args := []string{"--local", "--nouser-config", "--syslog=stderr", "--siteconfigpath=" + dir, "--configpath=" + testtools.File(t, "/usr/share/spamassassin"),
+	args := []string{"--local", "--nouser-config", "--syslog=stderr", "--siteconfigpath=" + dir, "--configpath=" + testtools.FilePath(t, "/usr/share/spamassassin"),
 		"--listen=" + host, "--port=" + port, "--max-children=2", "--min-children=1", "--pidfile=" + filepath.Join(dir, "pid"), "--helper-home-dir=" + dir}
 	if os.Geteuid() == 0 {
 		if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
@@ -76,11 +76,11 @@ func Spamd(t testing.TB) string {
 		}
 		args = append(args, "--username=nobody")
 	}
-	run(t, addr, "PING SPAMC/1.5\r\n\r\n", "PONG", "spamd", args...)
+	runProgram(t, addr, "PING SPAMC/1.5\r\n\r\n", "PONG", "spamd", args...)
 	return "spamd://" + addr
 }
 
-func write(t testing.TB, dir, name, text string) {
+func writeFile(t testing.TB, dir, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -98,11 +98,11 @@ func freeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// run starts a program in a process group of its own until the test ends, and waits until it
+// runProgram starts a program in a process group of its own until the test ends, and waits until it
 // answers ping at addr.
-func run(t testing.TB, addr, ping, pong, program string, args ...string) {
+func runProgram(t testing.TB, addr, ping, pong, program string, args ...string) {
 	t.Helper()
-	cmd := exec.Command(testtools.Program(t, program), args...)
+	cmd := exec.Command(testtools.ProgramPath(t, program), args...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -119,7 +119,7 @@ func run(t testing.TB, addr, ping, pong, program string, args ...string) {
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		<-ended
 	})
-	for limit := time.Now().Add(60 * time.Second); !answers(addr, ping, pong); {
+	for limit := time.Now().Add(60 * time.Second); !answersPing(addr, ping, pong); {
 		select {
 		case <-ended:
 			t.Fatalf("%s ended: %s", program, said.String())
@@ -131,8 +131,8 @@ func run(t testing.TB, addr, ping, pong, program string, args ...string) {
 	}
 }
 
-// answers reports whether a program at addr answers ping with pong.
-func answers(addr, ping, pong string) bool {
+// answersPing reports whether a program at addr answers ping with pong.
+func answersPing(addr, ping, pong string) bool {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
 		return false

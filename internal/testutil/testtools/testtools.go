@@ -9,40 +9,40 @@ import (
 	"testing"
 )
 
-// Program is the path of a program. The folder comes first, then Debian's own directories, because
+// ProgramPath is the path of a program. The folder comes first, then Debian's own directories, because
 // only its python3 finds its modules, then the PATH. If it is missing, the test ends; see Missing.
-func Program(t testing.TB, name string) string {
+func ProgramPath(t testing.TB, name string) string {
 	t.Helper()
-	bare(t, name)
-	for _, dir := range []string{filepath.Join(folder(), "bin"), "/usr/bin", "/usr/sbin"} {
-		if path := filepath.Join(dir, name); exists(path) {
+	skipUnpacked(t, name)
+	for _, dir := range []string{filepath.Join(depsFolder(), "bin"), "/usr/bin", "/usr/sbin"} {
+		if path := filepath.Join(dir, name); fileExists(path) {
 			return path
 		}
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		Missing(t, name)
+		FailMissing(t, name)
 	}
 	return path
 }
 
-// File is the path of a file that came with a package, given as on an installed system, such as
+// FilePath is the path of a file that came with a package, given as on an installed system, such as
 // /usr/share/spamassassin. If it is missing, the test ends; see Missing.
-func File(t testing.TB, path string) string {
+func FilePath(t testing.TB, path string) string {
 	t.Helper()
-	bare(t, path)
-	if unpacked := filepath.Join(folder(), "root", path); exists(unpacked) {
+	skipUnpacked(t, path)
+	if unpacked := filepath.Join(depsFolder(), "root", path); fileExists(unpacked) {
 		return unpacked
 	}
-	if !exists(path) {
-		Missing(t, path)
+	if !fileExists(path) {
+		FailMissing(t, path)
 	}
 	return path
 }
 
-// Missing ends a test without a required program or file. The test fails, except for the quick
+// FailMissing ends a test without a required program or file. The test fails, except for the quick
 // tests of make check, which need only Go.
-func Missing(t testing.TB, what string) {
+func FailMissing(t testing.TB, what string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skipf("%s is missing, and make check does without", what)
@@ -50,30 +50,30 @@ func Missing(t testing.TB, what string) {
 	t.Fatalf("%s is missing: make deps", what)
 }
 
-// bare skips a quick test if nothing was unpacked, because the machine's own programs may be
+// skipUnpacked skips a quick test if nothing was unpacked, because the machine's own programs may be
 // incomplete, such as a python3 without the modules.
-func bare(t testing.TB, what string) {
+func skipUnpacked(t testing.TB, what string) {
 	t.Helper()
-	if testing.Short() && !exists(folder()) {
-		Missing(t, what)
+	if testing.Short() && !fileExists(depsFolder()) {
+		FailMissing(t, what)
 	}
 }
 
-// folder is the folder .deps next to go.mod. Tests run in the folder of their package.
-func folder() string {
+// depsFolder is the folder .deps next to go.mod. Tests run in the folder of their package.
+func depsFolder() string {
 	dir, err := os.Getwd()
 	if err != nil {
 		return ""
 	}
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if exists(filepath.Join(dir, "go.mod")) {
+		if fileExists(filepath.Join(dir, "go.mod")) {
 			return filepath.Join(dir, ".deps")
 		}
 	}
 	return ""
 }
 
-func exists(path string) bool {
+func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }

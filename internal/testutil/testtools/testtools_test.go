@@ -31,8 +31,8 @@ func TestMissing(t *testing.T) {
 	for set, want := range map[string]string{"true": "skipped", "false": "failed"} {
 		_ = short.Value.Set(set)
 		program, file := &witness{}, &witness{}
-		Program(program, "a-program-that-nobody-has")
-		File(file, "/usr/share/a-file-that-nobody-has")
+		ProgramPath(program, "a-program-that-nobody-has")
+		FilePath(file, "/usr/share/a-file-that-nobody-has")
 		if program.ended != want || file.ended != want {
 			t.Errorf("short %s: %s, %s", set, program.ended, file.ended)
 		}

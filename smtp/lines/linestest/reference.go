@@ -4,31 +4,31 @@ package linestest
 
 import "strings"
 
-// Body applies the line discipline to a DATA body. The message is what precedes the first
+// ReferenceBody applies the line discipline to a DATA body. The message is what precedes the first
 // CRLF.CRLF; the search includes the CRLF of the DATA command. CRLF divides the lines. One leading
 // dot of each line is removed; then remaining CRs, LFs and NULs are repaired.
-func Body(wire string) (body string, rest string, end bool) {
+func ReferenceBody(wire string) (body string, rest string, end bool) {
 	text, rest, end := strings.Cut("\r\n"+wire, "\r\n.\r\n")
 	if !end {
 		return "", "", false
 	}
 	lines := strings.Split(text, "\r\n")[1:]
 	for i, line := range lines {
-		lines[i] = repair(strings.TrimPrefix(line, ".")) + "\r\n"
+		lines[i] = repairLine(strings.TrimPrefix(line, ".")) + "\r\n"
 	}
 	return strings.Join(lines, ""), rest, true
 }
 
-// repair replaces CR, LF and NUL in text without CRLF.
-func repair(line string) string {
+// repairLine replaces CR, LF and NUL in text without CRLF.
+func repairLine(line string) string {
 	return strings.NewReplacer("\r", " ", "\n", "\r\n", "\x00", " ").Replace(line)
 }
 
-// Chunks applies the line discipline to the joined chunks of BDAT.
-func Chunks(wire string) string {
+// ReferenceChunks applies the line discipline to the joined chunks of BDAT.
+func ReferenceChunks(wire string) string {
 	lines := strings.Split(wire, "\r\n")
 	for i := range lines {
-		lines[i] = repair(lines[i])
+		lines[i] = repairLine(lines[i])
 	}
 	body := strings.Join(lines, "\r\n")
 	if body != "" && !strings.HasSuffix(body, "\r\n") {
@@ -42,8 +42,8 @@ var lineEnds = []string{
 	"\r\n", "\n", "\r", "\r\r\n", "\n\n", "\r\r", "\n\r", "\r\n\x00", "\x00\r\n", "\r\x00\n", "\x00\n", "\r\x00",
 }
 
-// Mixes returns every pair of lineEnds around a dot.
-func Mixes() []string {
+// MixedLineEnds returns every pair of lineEnds around a dot.
+func MixedLineEnds() []string {
 	var all []string
 	for _, before := range lineEnds {
 		for _, after := range lineEnds {

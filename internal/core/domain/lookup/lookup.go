@@ -17,21 +17,21 @@ type Resolver interface {
 	LookupTXT(ctx context.Context, name string) ([]string, error)
 }
 
-// All queries all records concurrently. It returns for which of them DNS gave an answer, and which
+// QueryAll queries all records concurrently. It returns for which of them DNS gave an answer, and which
 // of those are published.
-func All(ctx context.Context, r Resolver, records []domain.Record) (known, found domain.Found) {
+func QueryAll(ctx context.Context, r Resolver, records []domain.DNSRecord) (known, found domain.RecordSet) {
 	var mu sync.Mutex // guards the results
 	var asking sync.WaitGroup
 	for _, rec := range records {
 		asking.Go(func() {
-			ok, err := Published(ctx, r, rec)
+			ok, err := IsPublished(ctx, r, rec)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
-				known |= rec.Bit
+				known |= rec.FoundBit
 			}
 			if ok {
-				found |= rec.Bit
+				found |= rec.FoundBit
 			}
 		})
 	}
@@ -41,14 +41,14 @@ func All(ctx context.Context, r Resolver, records []domain.Record) (known, found
 
 var errDamaged = errors.New("lookup: the key in the record is invalid")
 
-// Published reports whether DNS has rec. An error means that this is unknown.
-func Published(ctx context.Context, r Resolver, rec domain.Record) (bool, error) {
+// IsPublished reports whether DNS has rec. An error means that this is unknown.
+func IsPublished(ctx context.Context, r Resolver, rec domain.DNSRecord) (bool, error) {
 	if rec.Value == "" {
 		return false, errDamaged
 	}
-	texts, err := answers(ctx, r, rec)
-	if absent(err) {
+	texts, err := publishedValues(ctx, r, rec)
+	if isAbsent(err) {
 		return false, nil
 	}
-	return err == nil && rec.Published(texts), err
+	return err == nil && rec.IsPublished(texts), err
 }

@@ -41,7 +41,7 @@ func claimed(t *testing.T) *domain.State {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &domain.State{Name: "example.org", Token: "tok", Keys: []domain.Key{
+	return &domain.State{Name: "example.org", OwnershipToken: "tok", Keys: []domain.DKIMKey{
 		{Selector: "r1", Algorithm: domain.RSA, Public: public}, {Selector: "e1", Algorithm: domain.Ed25519, Public: public},
 	}}
 }
@@ -55,10 +55,10 @@ func TestAll(t *testing.T) {
 			dns.txt[rec.Name] = append(dns.txt[rec.Name], rec.Value)
 		}
 	}
-	if known, found := All(t.Context(), dns, records); known != 1<<6-1 || found != known {
+	if known, found := QueryAll(t.Context(), dns, records); known != 1<<6-1 || found != known {
 		t.Errorf("what was published: found %b of %b", found, known)
 	}
-	if known, found := All(t.Context(), fakeDNS{}, records); known != 1<<6-1 || found != 0 {
+	if known, found := QueryAll(t.Context(), fakeDNS{}, records); known != 1<<6-1 || found != 0 {
 		t.Errorf("nothing published: found %b of %b", found, known)
 	}
 }
@@ -67,18 +67,18 @@ func TestAll(t *testing.T) {
 func TestTroubleIsNoAnswer(t *testing.T) {
 	s := claimed(t)
 	dns := fakeDNS{txt: map[string][]string{"_inboxd.example.org": {"inboxd-verification=tok"}}, trouble: map[string]bool{"example.org": true, "r1._domainkey.example.org": true}}
-	known, found := All(t.Context(), dns, s.Records("mx.inbox.test"))
+	known, found := QueryAll(t.Context(), dns, s.Records("mx.inbox.test"))
 	if known != domain.Ownership|domain.DKIMEd25519|domain.DMARC || found != domain.Ownership {
 		t.Errorf("known %b, found %b", known, found)
 	}
 	ownership := domain.OwnershipRecord("example.org", "tok")
-	if _, err := Published(t.Context(), fakeDNS{trouble: map[string]bool{ownership.Name: true}}, ownership); err == nil {
+	if _, err := IsPublished(t.Context(), fakeDNS{trouble: map[string]bool{ownership.Name: true}}, ownership); err == nil {
 		t.Error("trouble gave an answer")
 	}
-	if ok, err := Published(t.Context(), dns, domain.KeyRecord("example.org", s.Keys[1])); ok || err != nil {
+	if ok, err := IsPublished(t.Context(), dns, domain.KeyRecord("example.org", s.Keys[1])); ok || err != nil {
 		t.Errorf("a key that is not there: %v, %v", ok, err)
 	}
-	if ok, err := Published(t.Context(), dns, domain.KeyRecord("example.org", domain.Key{Selector: "e2", Public: []byte("x")})); ok || err == nil {
+	if ok, err := IsPublished(t.Context(), dns, domain.KeyRecord("example.org", domain.DKIMKey{Selector: "e2", Public: []byte("x")})); ok || err == nil {
 		t.Errorf("a damaged key: %v, %v", ok, err)
 	}
 }

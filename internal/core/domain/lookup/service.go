@@ -18,8 +18,8 @@ type ServiceResolver interface {
 	LookupAddr(ctx context.Context, ip string) ([]string, error)
 }
 
-// Shown is a record that others must find in DNS about the service's own domain.
-type Shown struct {
+// ServiceRecord is a record that others must find in DNS about the service's own domain.
+type ServiceRecord struct {
 	Type string   // MX, A, PTR or TXT
 	Name string   // the queried name
 	Want string   // the value to publish; a description where only the operator knows the value
@@ -28,52 +28,52 @@ type Shown struct {
 	Err  string // why DNS did not answer; empty: it did
 }
 
-// Service queries the DNS records of the service at name, whose mail server is mxHost. MX, wildcard
+// QueryService queries the DNS records of the service at name, whose mail server is mxHost. MX, wildcard
 // and A bring messages to it and its subdomains; PTR, SPF, DKIM and DMARC make others accept its
 // messages. signing are the records of the keys that it signs with.
-func Service(ctx context.Context, r ServiceResolver, name, mxHost string, signing []domain.Record) []Shown {
+func QueryService(ctx context.Context, r ServiceResolver, name, mxHost string, signing []domain.DNSRecord) []ServiceRecord {
 	state := domain.State{Name: name}
-	var all []Shown
+	var all []ServiceRecord
 	for _, rec := range append(state.Records(mxHost)[1:], signing...) { // the first proves ownership, which a service does not need
-		all = append(all, record(ctx, r, rec.Name, rec))
-		if rec.Bit == domain.MX || rec.Bit == domain.SPF { // subdomains have no records of their own
-			below := record(ctx, r, strings.ToLower(rand.Text())+"."+name, rec)
+		all = append(all, queryRecord(ctx, r, rec.Name, rec))
+		if rec.FoundBit == domain.MX || rec.FoundBit == domain.SPF { // subdomains have no records of their own
+			below := queryRecord(ctx, r, strings.ToLower(rand.Text())+"."+name, rec)
 			below.Name = "*." + name
 			all = append(all, below)
 		}
 	}
-	return append(all, addresses(ctx, r, mxHost)...)
+	return append(all, queryAddresses(ctx, r, mxHost)...)
 }
 
-// record queries name for the value of rec.
-func record(ctx context.Context, r Resolver, name string, rec domain.Record) Shown {
-	s := Shown{Type: rec.Type, Name: name, Want: rec.Value}
+// queryRecord queries name for the value of rec.
+func queryRecord(ctx context.Context, r Resolver, name string, rec domain.DNSRecord) ServiceRecord {
+	s := ServiceRecord{Type: rec.Type, Name: name, Want: rec.Value}
 	rec.Name = name
-	texts, err := answers(ctx, r, rec)
-	s.Has, s.Err = texts, unanswered(err)
-	s.OK = err == nil && rec.Value != "" && rec.Published(texts)
+	texts, err := publishedValues(ctx, r, rec)
+	s.Has, s.Err = texts, unansweredReason(err)
+	s.OK = err == nil && rec.Value != "" && rec.IsPublished(texts)
 	return s
 }
 
-// addresses looks up the addresses of the mail server, and whether each has the server's name. Many
+// queryAddresses looks up the addresses of the mail server, and whether each has the server's name. Many
 // servers reject messages from an address without it.
-func addresses(ctx context.Context, r ServiceResolver, host string) []Shown {
+func queryAddresses(ctx context.Context, r ServiceResolver, host string) []ServiceRecord {
 	found, err := r.LookupIPAddr(ctx, host)
-	at := Shown{Type: "A", Name: host, Want: "the public addresses of this server", OK: len(found) > 0, Err: unanswered(err)}
-	all := []Shown{at}
+	at := ServiceRecord{Type: "A", Name: host, Want: "the public addresses of this server", OK: len(found) > 0, Err: unansweredReason(err)}
+	all := []ServiceRecord{at}
 	for _, ip := range found {
 		all[0].Has = append(all[0].Has, ip.String())
 		names, err := r.LookupAddr(ctx, ip.String())
-		all = append(all, Shown{
-			Type: "PTR", Name: ip.String(), Want: host, Has: names, Err: unanswered(err),
+		all = append(all, ServiceRecord{
+			Type: "PTR", Name: ip.String(), Want: host, Has: names, Err: unansweredReason(err),
 			OK: slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(strings.TrimSuffix(n, "."), host) }),
 		})
 	}
 	return all
 }
 
-// answers are the texts or hosts at rec's name, in the form that Record.Published takes.
-func answers(ctx context.Context, r Resolver, rec domain.Record) (texts []string, err error) {
+// publishedValues are the texts or hosts at rec's name, in the form that Record.IsPublished takes.
+func publishedValues(ctx context.Context, r Resolver, rec domain.DNSRecord) (texts []string, err error) {
 	if rec.Type != "MX" {
 		return r.LookupTXT(ctx, rec.Name)
 	}
@@ -84,17 +84,17 @@ func answers(ctx context.Context, r Resolver, rec domain.Record) (texts []string
 	return texts, err
 }
 
-// absent reports whether DNS answered that the record does not exist.
-func absent(err error) bool {
+// isAbsent reports whether DNS answered that the record does not exist.
+func isAbsent(err error) bool {
 	var none *net.DNSError
 	return errors.As(err, &none) && none.IsNotFound
 }
 
-// unanswered is why DNS gave no answer, without the name, which is displayed next to it.
-func unanswered(err error) string {
+// unansweredReason is why DNS gave no answer, without the name, which is displayed next to it.
+func unansweredReason(err error) string {
 	var why *net.DNSError
 	switch {
-	case err == nil, absent(err):
+	case err == nil, isAbsent(err):
 		return ""
 	case errors.As(err, &why):
 		return why.Err

@@ -33,10 +33,10 @@ func stored(name string) string {
 }
 
 // service prints what DNS has for mail.test, one record a line.
-func service(t *testing.T, server *dnstest.Server, signing ...domain.Record) string {
+func service(t *testing.T, server *dnstest.Server, signing ...domain.DNSRecord) string {
 	t.Helper()
 	var b strings.Builder
-	for _, s := range Service(t.Context(), wild{resolve.New(server.Addr, resolve.Options{MaxTTL: 1, MaxNegative: 1})}, "mail.test", "mx.mail.test", signing) {
+	for _, s := range QueryService(t.Context(), wild{resolve.New(server.Addr, resolve.Options{MaxTTL: 1, MaxNegative: 1})}, "mail.test", "mx.mail.test", signing) {
 		fmt.Fprintf(&b, "%t %s %s %q %t\n", s.OK, s.Type, s.Name, s.Has, s.Err != "")
 	}
 	return b.String()
@@ -50,7 +50,7 @@ func TestService(t *testing.T) {
 		"_dmarc.mail.test. 60 IN TXT \"v=DMARC1; p=reject\"", dkim.Name + ". 60 IN TXT \"" + dkim.Value + "\"",
 		"mx.mail.test. 60 IN A 192.0.2.7", "7.2.0.192.in-addr.arpa. 60 IN PTR MX.mail.test.",
 	}
-	server := dnstest.Serve(t, all...)
+	server := dnstest.StartServer(t, all...)
 	whole := fmt.Sprintf(`true MX mail.test ["mx.mail.test."] false
 true MX *.mail.test ["mx.mail.test."] false
 true TXT mail.test ["v=spf1 mx -all"] false
@@ -67,16 +67,16 @@ true PTR 192.0.2.7 ["MX.mail.test."] false
 		"false MX mail.test []", "false MX *.mail.test []", "false TXT mail.test []", "false TXT *.mail.test []", "false TXT _dmarc.mail.test []",
 		"false TXT " + dkim.Name + " []", "false A mx.mail.test []", "false PTR 192.0.2.7 []",
 	} {
-		server.Set(t, append(append([]string{"other.test. 60 IN A 192.0.2.1"}, all[:i]...), all[i+1:]...)...)
+		server.SetRecords(t, append(append([]string{"other.test. 60 IN A 192.0.2.1"}, all[:i]...), all[i+1:]...)...)
 		if got := service(t, server, dkim); !strings.Contains(got, want) || strings.Count(got, "false ") != 1 {
 			t.Errorf("without %q:\n%swant %s", all[i], got, want)
 		}
 	}
-	server.Set(t, append(all[:7:7], "7.2.0.192.in-addr.arpa. 60 IN PTR host7.provider.test.")...)
+	server.SetRecords(t, append(all[:7:7], "7.2.0.192.in-addr.arpa. 60 IN PTR host7.provider.test.")...)
 	if got := service(t, server, dkim); !strings.Contains(got, `false PTR 192.0.2.7 ["host7.provider.test."]`) {
 		t.Errorf("called by another name:\n%s", got)
 	}
-	if got := Service(t.Context(), resolve.New(server.Addr, resolve.Options{}), "mail.test", "mx.mail.test", []domain.Record{domain.KeyRecord("mail.test", domain.Key{Selector: "x"})})[5]; got.OK {
+	if got := QueryService(t.Context(), resolve.New(server.Addr, resolve.Options{}), "mail.test", "mx.mail.test", []domain.DNSRecord{domain.KeyRecord("mail.test", domain.DKIMKey{Selector: "x"})})[5]; got.OK {
 		t.Errorf("a damaged key: %+v", got)
 	}
 }
@@ -90,7 +90,7 @@ func TestNoAnswerIsTold(t *testing.T) {
 		{nil, ""}, {&net.DNSError{Err: "no such host", IsNotFound: true}, ""}, {context.Canceled, "context canceled"},
 		{&net.DNSError{Err: "server misbehaving", Name: "a-name-that-stands-beside-it.mail.test"}, "server misbehaving"},
 	} {
-		if got := unanswered(c.err); got != c.want {
+		if got := unansweredReason(c.err); got != c.want {
 			t.Errorf("%v: %q", c.err, got)
 		}
 	}

@@ -39,27 +39,27 @@ type Rule struct {
 	Until    time.Time // zero: no UNTIL
 	UntilUTC bool      // Until is an instant; else a local time, for a date its last second
 
-	months     uint16 // bit n is month n
-	monthDays  places
-	yearDays   places
-	weeks      places
-	weekdays   [7]places // place 0 is every such day
-	byWeekday  bool
-	set        places // BYSETPOS
-	weekStart  time.Weekday
-	hour       int // -1: that of the first occurrence
-	min, sec   int
-	everyClock bool // no BYHOUR, BYMINUTE or BYSECOND
+	months       uint16 // bit n is month n
+	monthDays    positionSet
+	yearDays     positionSet
+	weekNumbers  positionSet
+	weekdays     [7]positionSet // place 0 is every such day
+	byWeekday    bool
+	setPositions positionSet // BYSETPOS
+	weekStart    time.Weekday
+	hour         int // -1: that of the first occurrence
+	min, sec     int
+	everyClock   bool // no BYHOUR, BYMINUTE or BYSECOND
 }
 
-// places are positions counted from the front and from the back, 1 to 366.
-type places struct {
+// positionSet are positions counted from the front and from the back, 1 to 366.
+type positionSet struct {
 	front, back [6]uint64
-	any         bool
+	hasAny      bool
 }
 
-func (p *places) add(n int) {
-	p.any = true
+func (p *positionSet) addPosition(n int) {
+	p.hasAny = true
 	if n < 0 {
 		p.back[-n/64] |= 1 << (-n % 64)
 		return
@@ -67,7 +67,7 @@ func (p *places) add(n int) {
 	p.front[n/64] |= 1 << (n % 64)
 }
 
-func (p *places) has(front, back int) bool {
+func (p *positionSet) hasPosition(front, back int) bool {
 	return p.front[front/64]&(1<<(front%64)) != 0 || p.back[back/64]&(1<<(back%64)) != 0
 }
 
@@ -89,7 +89,7 @@ func Parse(text string) (Rule, error) {
 			return Rule{}, fmt.Errorf("rule: bad part %.40q", part)
 		}
 		seen[key] = true
-		if err := r.take(key, value); err != nil {
+		if err := r.parsePart(key, value); err != nil {
 			return Rule{}, err
 		}
 	}
@@ -103,34 +103,34 @@ func Parse(text string) (Rule, error) {
 	return r, r.ordinalsFit()
 }
 
-func (r *Rule) take(key, value string) (err error) {
+func (r *Rule) parsePart(key, value string) (err error) {
 	switch key {
 	case "FREQ":
 		r.Freq, err = freqOf(value)
 	case "INTERVAL":
-		r.Interval, err = number(value, 1, maxInterval)
+		r.Interval, err = parseNumber(value, 1, maxInterval)
 	case "COUNT":
-		r.Count, err = number(value, 1, maxCount)
+		r.Count, err = parseNumber(value, 1, maxCount)
 	case "UNTIL":
 		err = r.takeUntil(value)
 	case "BYMONTH":
-		err = numbers(value, 1, 12, func(n int) { r.months |= 1 << n })
+		err = parseNumbers(value, 1, 12, func(n int) { r.months |= 1 << n })
 	case "BYMONTHDAY":
-		err = signed(value, 31, r.monthDays.add)
+		err = parseSignedNumbers(value, 31, r.monthDays.addPosition)
 	case "BYYEARDAY":
-		err = signed(value, 366, r.yearDays.add)
+		err = parseSignedNumbers(value, 366, r.yearDays.addPosition)
 	case "BYWEEKNO":
-		err = signed(value, 53, r.weeks.add)
+		err = parseSignedNumbers(value, 53, r.weekNumbers.addPosition)
 	case "BYSETPOS":
-		err = signed(value, 366, r.set.add)
+		err = parseSignedNumbers(value, 366, r.setPositions.addPosition)
 	case "BYDAY":
 		err = r.takeDays(value)
 	case "BYHOUR":
-		r.hour, err = number(value, 0, 23)
+		r.hour, err = parseNumber(value, 0, 23)
 	case "BYMINUTE":
-		r.min, err = number(value, 0, 59)
+		r.min, err = parseNumber(value, 0, 59)
 	case "BYSECOND":
-		r.sec, err = number(value, 0, 59)
+		r.sec, err = parseNumber(value, 0, 59)
 	case "WKST":
 		r.weekStart, err = weekdayOf(value)
 	default:
@@ -141,7 +141,7 @@ func (r *Rule) take(key, value string) (err error) {
 
 // ordinalsFit rejects ordinals, such as the third Monday, in periods other than a month or a year.
 func (r *Rule) ordinalsFit() error {
-	if r.Freq == Monthly || r.Freq == Yearly && !r.weeks.any {
+	if r.Freq == Monthly || r.Freq == Yearly && !r.weekNumbers.hasAny {
 		return nil
 	}
 	for _, p := range r.weekdays {
@@ -199,7 +199,7 @@ func (r *Rule) takeDays(list string) error {
 			}
 		}
 		r.byWeekday = true
-		r.weekdays[day].add(n)
+		r.weekdays[day].addPosition(n)
 	}
 	return nil
 }
@@ -212,7 +212,7 @@ func weekdayOf(s string) (time.Weekday, error) {
 	return time.Weekday(i / 2), nil
 }
 
-func number(s string, low, high int) (int, error) {
+func parseNumber(s string, low, high int) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < low || n > high {
 		return 0, fmt.Errorf("rule: %.40q is not one number from %d to %d", s, low, high)
@@ -221,16 +221,16 @@ func number(s string, low, high int) (int, error) {
 }
 
 func signedNumber(s string, high int) (int, error) {
-	n, err := number(s, -high, high)
+	n, err := parseNumber(s, -high, high)
 	if err == nil && n == 0 {
 		err = errors.New("rule: place 0")
 	}
 	return n, err
 }
 
-func numbers(list string, low, high int, add func(int)) error {
+func parseNumbers(list string, low, high int, add func(int)) error {
 	for item := range strings.SplitSeq(list, ",") {
-		n, err := number(strings.TrimSpace(item), low, high)
+		n, err := parseNumber(strings.TrimSpace(item), low, high)
 		if err != nil {
 			return err
 		}
@@ -239,7 +239,7 @@ func numbers(list string, low, high int, add func(int)) error {
 	return nil
 }
 
-func signed(list string, high int, add func(int)) error {
+func parseSignedNumbers(list string, high int, add func(int)) error {
 	for item := range strings.SplitSeq(list, ",") {
 		n, err := signedNumber(strings.TrimSpace(item), high)
 		if err != nil {

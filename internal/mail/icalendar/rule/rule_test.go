@@ -199,7 +199,7 @@ func TestSpell(t *testing.T) {
 		"FREQ=DAILY;COUNT=3;COUNT=3":                    "",
 		"RSCALE=CHINESE;FREQ=YEARLY":                    "",
 	} {
-		if got, ok := Spell(text, until); ok != (want != "") || ok && got != want {
+		if got, ok := NormalizeRule(text, until); ok != (want != "") || ok && got != want {
 			t.Errorf("%q: %q %t, want %q", text, got, ok, want)
 		}
 	}

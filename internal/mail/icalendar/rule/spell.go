@@ -6,39 +6,39 @@ import (
 	"time"
 )
 
-// bounds check, for each part of a rule, whether its value is valid by RFC 5545, section 3.3.10.
+// partValidators check, for each part of a rule, whether its value is valid by RFC 5545, section 3.3.10.
 // More is valid than what is expanded.
-var bounds = map[string]func(value string) bool{
+var partValidators = map[string]func(value string) bool{
 	"FREQ":       func(s string) bool { return slices.Contains(freqs, s) },
-	"INTERVAL":   func(s string) bool { return counts(s) },
-	"COUNT":      func(s string) bool { return counts(s) },
+	"INTERVAL":   func(s string) bool { return isPositiveNumber(s) },
+	"COUNT":      func(s string) bool { return isPositiveNumber(s) },
 	"UNTIL":      func(s string) bool { return new(Rule).takeUntil(s) == nil },
-	"BYSECOND":   func(s string) bool { return numbers(s, 0, 60, ignore) == nil },
-	"BYMINUTE":   func(s string) bool { return numbers(s, 0, 59, ignore) == nil },
-	"BYHOUR":     func(s string) bool { return numbers(s, 0, 23, ignore) == nil },
+	"BYSECOND":   func(s string) bool { return parseNumbers(s, 0, 60, ignoreNumber) == nil },
+	"BYMINUTE":   func(s string) bool { return parseNumbers(s, 0, 59, ignoreNumber) == nil },
+	"BYHOUR":     func(s string) bool { return parseNumbers(s, 0, 23, ignoreNumber) == nil },
 	"BYDAY":      func(s string) bool { return new(Rule).takeDays(s) == nil },
-	"BYMONTHDAY": func(s string) bool { return signed(s, 31, ignore) == nil },
-	"BYYEARDAY":  func(s string) bool { return signed(s, 366, ignore) == nil },
-	"BYWEEKNO":   func(s string) bool { return signed(s, 53, ignore) == nil },
-	"BYMONTH":    func(s string) bool { return numbers(s, 1, 12, ignore) == nil },
-	"BYSETPOS":   func(s string) bool { return signed(s, 366, ignore) == nil },
+	"BYMONTHDAY": func(s string) bool { return parseSignedNumbers(s, 31, ignoreNumber) == nil },
+	"BYYEARDAY":  func(s string) bool { return parseSignedNumbers(s, 366, ignoreNumber) == nil },
+	"BYWEEKNO":   func(s string) bool { return parseSignedNumbers(s, 53, ignoreNumber) == nil },
+	"BYMONTH":    func(s string) bool { return parseNumbers(s, 1, 12, ignoreNumber) == nil },
+	"BYSETPOS":   func(s string) bool { return parseSignedNumbers(s, 366, ignoreNumber) == nil },
 	"WKST":       func(s string) bool { _, err := weekdayOf(s); return err == nil },
 }
 
 var freqs = []string{"SECONDLY", "MINUTELY", "HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY"}
 
-func counts(s string) bool {
-	_, err := number(s, 1, 1<<31-1)
+func isPositiveNumber(s string) bool {
+	_, err := parseNumber(s, 1, 1<<31-1)
 	return err == nil && s[0] != '+'
 }
 
-func ignore(int) {}
+func ignoreNumber(int) {}
 
-// Spell normalizes a rule for strict readers that reject a whole calendar because of one invalid
+// NormalizeRule normalizes a rule for strict readers that reject a whole calendar because of one invalid
 // rule: upper case, with FREQ, no part twice, each within its bounds, not both COUNT and UNTIL. It
 // returns false for an invalid rule; rules that Parse rejects may be valid. until formats the end
 // of the rule: an instant, or a local time, which for a date is its last second.
-func Spell(text string, until func(end time.Time, instant bool) string) (spelled string, ok bool) {
+func NormalizeRule(text string, until func(end time.Time, instant bool) string) (spelled string, ok bool) {
 	seen := map[string]bool{}
 	var parts []string
 	for part := range strings.SplitSeq(strings.ToUpper(strings.TrimSpace(text)), ";") {
@@ -46,7 +46,7 @@ func Spell(text string, until func(end time.Time, instant bool) string) (spelled
 			continue
 		}
 		key, value, _ := strings.Cut(part, "=")
-		if within := bounds[key]; within == nil || seen[key] || !within(value) {
+		if within := partValidators[key]; within == nil || seen[key] || !within(value) {
 			return "", false
 		}
 		if seen[key] = true; key == "UNTIL" {
@@ -65,7 +65,7 @@ func WellFormed(text string) bool {
 	known := false
 	for part := range strings.SplitSeq(strings.ToUpper(strings.TrimSpace(text)), ";") {
 		key, value, ok := strings.Cut(strings.TrimSpace(part), "=")
-		within := bounds[key]
+		within := partValidators[key]
 		if part != "" && (!ok || within != nil && !within(value)) {
 			return false
 		}
@@ -76,6 +76,6 @@ func WellFormed(text string) bool {
 
 // On is the time at which the rule names a day, if it does. first is its first occurrence.
 func (r *Rule) On(day, first time.Time) time.Time {
-	w := walk{Rule: *r, first: first}
-	return w.clock(midnight(day))
+	w := ruleWalk{Rule: *r, firstOccurrence: first}
+	return w.atClockTime(startOfDay(day))
 }

@@ -5,11 +5,11 @@ import "time"
 // MaxDays is the maximum number of days of a walk.
 const MaxDays = 50_000
 
-// walk is a rule completed by its first occurrence. One call of Walk owns it.
-type walk struct {
+// ruleWalk is a rule completed by its first occurrence. One call of Walk owns it.
+type ruleWalk struct {
 	Rule
-	first time.Time
-	named [367]time.Time // days of the current period
+	firstOccurrence time.Time
+	matchedDays     [367]time.Time // days of the current period
 }
 
 // Walk calls yield with the local times that the rule names, in order. first is the first
@@ -17,18 +17,18 @@ type walk struct {
 // may begin at near's period. It ends after end, or when yield returns false, by which the caller
 // applies COUNT or UNTIL; then it returns true. It returns false if it ended because of MaxDays.
 func (r *Rule) Walk(first, near, end time.Time, yield func(time.Time) bool) bool {
-	w := walk{Rule: *r, first: first}
-	w.complete()
-	start := w.period(midnight(first))
+	w := ruleWalk{Rule: *r, firstOccurrence: first}
+	w.applyDefaults()
+	start := w.periodStart(startOfDay(first))
 	if r.Count == 0 && near.After(first) {
-		start = w.jump(start, w.period(midnight(near)))
+		start = w.jumpToPeriod(start, w.periodStart(startOfDay(near)))
 	}
-	for last := start.AddDate(0, 0, MaxDays); !start.After(end); start = w.next(start, w.Interval) {
+	for last := start.AddDate(0, 0, MaxDays); !start.After(end); start = w.nextPeriod(start, w.Interval) {
 		if start.After(last) {
 			return false
 		}
-		for _, day := range w.days(start) {
-			at := w.clock(day)
+		for _, day := range w.matchingDays(start) {
+			at := w.atClockTime(day)
 			if !at.Before(first) && !yield(at) {
 				return true
 			}
@@ -37,32 +37,32 @@ func (r *Rule) Walk(first, near, end time.Time, yield func(time.Time) bool) bool
 	return true
 }
 
-// complete fills in what a rule takes from its first occurrence.
-func (w *walk) complete() {
-	alone := w.weeks.any
+// applyDefaults fills in what a rule takes from its first occurrence.
+func (w *ruleWalk) applyDefaults() {
+	alone := w.weekNumbers.hasAny
 	switch {
-	case w.byWeekday || w.monthDays.any || w.yearDays.any:
+	case w.byWeekday || w.monthDays.hasAny || w.yearDays.hasAny:
 		return
 	case w.Freq == Weekly || w.Freq == Yearly && alone:
 		w.byWeekday = true
-		w.weekdays[w.first.Weekday()].add(0)
+		w.weekdays[w.firstOccurrence.Weekday()].addPosition(0)
 	case w.Freq == Monthly && !alone:
-		w.monthDays.add(w.first.Day())
+		w.monthDays.addPosition(w.firstOccurrence.Day())
 	case w.Freq == Yearly:
-		w.monthDays.add(w.first.Day())
+		w.monthDays.addPosition(w.firstOccurrence.Day())
 		if w.months == 0 {
-			w.months = 1 << w.first.Month()
+			w.months = 1 << w.firstOccurrence.Month()
 		}
 	}
 }
 
-func midnight(t time.Time) time.Time {
+func startOfDay(t time.Time) time.Time {
 	y, m, d := t.Date()
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 }
 
-// period is the first day of the period that contains a day.
-func (w *walk) period(day time.Time) time.Time {
+// periodStart is the first day of the period that contains a day.
+func (w *ruleWalk) periodStart(day time.Time) time.Time {
 	switch y, m, _ := day.Date(); w.Freq {
 	case Weekly:
 		return day.AddDate(0, 0, -w.inWeek(day.Weekday()))
@@ -75,9 +75,9 @@ func (w *walk) period(day time.Time) time.Time {
 }
 
 // inWeek is the position of a weekday in the week, from 0.
-func (w *walk) inWeek(d time.Weekday) int { return int(d-w.weekStart+7) % 7 }
+func (w *ruleWalk) inWeek(d time.Weekday) int { return int(d-w.weekStart+7) % 7 }
 
-func (w *walk) next(period time.Time, n int) time.Time {
+func (w *ruleWalk) nextPeriod(period time.Time, n int) time.Time {
 	switch w.Freq {
 	case Weekly:
 		return period.AddDate(0, 0, 7*n)
@@ -89,8 +89,8 @@ func (w *walk) next(period time.Time, n int) time.Time {
 	return period.AddDate(0, 0, n)
 }
 
-// jump is the last period, a whole number of intervals after start, that is not after target.
-func (w *walk) jump(start, target time.Time) time.Time {
+// jumpToPeriod is the last period, a whole number of intervals after start, that is not after target.
+func (w *ruleWalk) jumpToPeriod(start, target time.Time) time.Time {
 	n := 0
 	switch days := int(target.Sub(start).Hours() / 24); w.Freq {
 	case Daily:
@@ -102,34 +102,34 @@ func (w *walk) jump(start, target time.Time) time.Time {
 	case Yearly:
 		n = target.Year() - start.Year()
 	}
-	return w.next(start, n-n%w.Interval)
+	return w.nextPeriod(start, n-n%w.Interval)
 }
 
-// days are the days of the period that the rule names.
-func (w *walk) days(period time.Time) []time.Time {
+// matchingDays are the days of the period that the rule names.
+func (w *ruleWalk) matchingDays(period time.Time) []time.Time {
 	n := 0
-	for day, end := period, w.next(period, 1); day.Before(end); {
+	for day, end := period, w.nextPeriod(period, 1); day.Before(end); {
 		if w.Freq == Yearly && w.months != 0 && w.months&(1<<day.Month()) == 0 {
 			day = day.AddDate(0, 1, 0) // day is the first of its month
 			continue
 		}
-		if w.names(day) {
-			w.named[n] = day
+		if w.matchesDay(day) {
+			w.matchedDays[n] = day
 			n++
 		}
 		day = day.Add(24 * time.Hour)
 	}
-	if w.set.any {
-		return w.positions(w.named[:n])
+	if w.setPositions.hasAny {
+		return w.filterPositions(w.matchedDays[:n])
 	}
-	return w.named[:n]
+	return w.matchedDays[:n]
 }
 
-// positions filters days by BYSETPOS.
-func (w *walk) positions(days []time.Time) []time.Time {
+// filterPositions filters days by BYSETPOS.
+func (w *ruleWalk) filterPositions(days []time.Time) []time.Time {
 	n := 0
 	for i, day := range days {
-		if w.set.has(i+1, len(days)-i) {
+		if w.setPositions.hasPosition(i+1, len(days)-i) {
 			days[n] = day
 			n++
 		}
@@ -137,37 +137,37 @@ func (w *walk) positions(days []time.Time) []time.Time {
 	return days[:n]
 }
 
-func (w *walk) names(day time.Time) bool {
+func (w *ruleWalk) matchesDay(day time.Time) bool {
 	if w.months != 0 && w.months&(1<<day.Month()) == 0 {
 		return false
 	}
-	if w.monthDays.any && !w.monthDays.has(day.Day(), monthLength(day)-day.Day()+1) {
+	if w.monthDays.hasAny && !w.monthDays.hasPosition(day.Day(), monthLength(day)-day.Day()+1) {
 		return false
 	}
-	if w.yearDays.any && !w.yearDays.has(day.YearDay(), yearLength(day.Year())-day.YearDay()+1) {
+	if w.yearDays.hasAny && !w.yearDays.hasPosition(day.YearDay(), yearLength(day.Year())-day.YearDay()+1) {
 		return false
 	}
 	if w.byWeekday && !w.namesWeekday(day) {
 		return false
 	}
-	return !w.weeks.any || w.namesWeek(day)
+	return !w.weekNumbers.hasAny || w.namesWeek(day)
 }
 
-func (w *walk) namesWeekday(day time.Time) bool {
+func (w *ruleWalk) namesWeekday(day time.Time) bool {
 	p := &w.weekdays[day.Weekday()]
-	if !p.any || p.front[0]&1 != 0 {
-		return p.any
+	if !p.hasAny || p.front[0]&1 != 0 {
+		return p.hasAny
 	}
 	n, length := day.Day(), monthLength(day)
 	if w.Freq == Yearly && w.months == 0 {
 		n, length = day.YearDay(), yearLength(day.Year())
 	}
-	return p.has((n-1)/7+1, (length-n)/7+1)
+	return p.hasPosition((n-1)/7+1, (length-n)/7+1)
 }
 
 // namesWeek reports whether the day is in a week of BYWEEKNO. A week belongs to the year that
 // contains four of its days (RFC 5545, section 3.3.10).
-func (w *walk) namesWeek(day time.Time) bool {
+func (w *ruleWalk) namesWeek(day time.Time) bool {
 	year := day.Year()
 	n := (day.YearDay() - w.inWeek(day.Weekday()) + 9) / 7
 	if n == 0 {
@@ -177,10 +177,10 @@ func (w *walk) namesWeek(day time.Time) bool {
 		year++
 		n = 1
 	}
-	return w.weeks.has(n, w.weeksOf(year)-n+1)
+	return w.weekNumbers.hasPosition(n, w.weeksOf(year)-n+1)
 }
 
-func (w *walk) weeksOf(year int) int {
+func (w *ruleWalk) weeksOf(year int) int {
 	first := w.inWeek(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC).Weekday())
 	if first == 3 || first == 2 && yearLength(year) == 366 {
 		return 53
@@ -205,11 +205,11 @@ func yearLength(year int) int {
 	return 365
 }
 
-// clock is the time of an occurrence on that day.
-func (w *walk) clock(day time.Time) time.Time {
-	h, m, s := w.first.Clock()
+// atClockTime is the time of an occurrence on that day.
+func (w *ruleWalk) atClockTime(day time.Time) time.Time {
+	h, m, s := w.firstOccurrence.Clock()
 	if w.everyClock {
-		return day.Add(w.first.Sub(midnight(w.first)))
+		return day.Add(w.firstOccurrence.Sub(startOfDay(w.firstOccurrence)))
 	}
 	return time.Date(day.Year(), day.Month(), day.Day(), or(w.hour, h), or(w.min, m), or(w.sec, s), 0, time.UTC)
 }

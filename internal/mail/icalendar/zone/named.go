@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// named is the IANA name that a TZID certainly means; empty if that is not certain. Programs write
+// resolveName is the IANA name that a TZID certainly means; empty if that is not certain. Programs write
 // an IANA name, one at the end of a path, or a Windows name, also followed by a number (Outlook
 // numbers zones of the same name). They also write the name that Windows displays, "(UTC-05:00)
 // Eastern Time (US & Canada)", an offset, or an abbreviation.
-func named(tzid string) string {
+func resolveName(tzid string) string {
 	tzid = strings.Trim(tzid, " \t\"")
 	if z, ok := Find(tzid); ok {
 		return z.Name
@@ -24,35 +24,35 @@ func named(tzid string) string {
 		return ""
 	}
 	shown := strings.ToLower(strings.Join(strings.Fields(tzid), " "))
-	if m := offset.FindStringSubmatch(shown); m != nil {
+	if m := offsetPattern.FindStringSubmatch(shown); m != nil {
 		return byOffset(m)
 	}
-	for _, name := range [...]string{shown, numbered.ReplaceAllString(shown, "")} {
+	for _, name := range [...]string{shown, numberSuffix.ReplaceAllString(shown, "")} {
 		if found := windowsName(name); found != "" {
 			return found
 		}
-		if found := abbreviations[name]; found != "" {
+		if found := zoneAbbreviations[name]; found != "" {
 			return found
 		}
 	}
-	return displayed(shown)
+	return resolveDisplayName(shown)
 }
 
 // longestShown is more than the longest display name of Windows, in octets.
 const longestShown = 200
 
 var (
-	numbered = regexp.MustCompile(` \d{1,2}$`)
-	// offset matches "GMT+0200", "UTC+2", "+02:00", "(UTC-05:00)" and the like.
-	offset = regexp.MustCompile(`^\(?(?:utc|gmt|z)? ?([+-])(\d{1,2})[:.]?(\d{2})?\)?$`)
-	// prefix matches the offset that Windows displays before a name.
-	prefix = regexp.MustCompile(`^\((?:utc|gmt)(?:[+-]\d{1,2}[:.]?\d{2})?\) ?`)
+	numberSuffix = regexp.MustCompile(` \d{1,2}$`)
+	// offsetPattern matches "GMT+0200", "UTC+2", "+02:00", "(UTC-05:00)" and the like.
+	offsetPattern = regexp.MustCompile(`^\(?(?:utc|gmt|z)? ?([+-])(\d{1,2})[:.]?(\d{2})?\)?$`)
+	// offsetPrefix matches the offset that Windows displays before a name.
+	offsetPrefix = regexp.MustCompile(`^\((?:utc|gmt)(?:[+-]\d{1,2}[:.]?\d{2})?\) ?`)
 )
 
 // windowsName is the IANA name of a Windows zone, in lower case, or of a name that differs from one
 // only in its season: "Eastern Daylight Time", "Eastern Time".
 func windowsName(name string) string {
-	windows := lists().windows
+	windows := knownNames().windows
 	if found := windows[name]; found != "" {
 		return found
 	}
@@ -66,13 +66,13 @@ func windowsName(name string) string {
 	return ""
 }
 
-// displayed is the zone that Windows displays as a list of cities or regions, with or without an
+// resolveDisplayName is the zone that Windows displays as a list of cities or regions, with or without an
 // offset. The first known one is taken, because all have the same time.
-func displayed(shown string) string {
-	shown = prefix.ReplaceAllString(shown, "")
+func resolveDisplayName(shown string) string {
+	shown = offsetPrefix.ReplaceAllString(shown, "")
 	for place := range strings.FieldsFuncSeq(shown, func(r rune) bool { return r == ',' || r == '/' || r == ';' }) {
 		place = strings.TrimSpace(place)
-		if name := lists().cities[place]; name != "" {
+		if name := knownNames().cities[place]; name != "" {
 			return name
 		}
 		region, _, _ := strings.Cut(place, " (") // "Pacific Time (US & Canada)"
@@ -128,8 +128,8 @@ var partHours = map[string]string{
 	"+8:45": "Australia/Eucla", "+9:30": "Australia/Darwin", "-9:30": "Pacific/Marquesas",
 }
 
-// abbreviations mean the same zone wherever they are written. CST, IST and BST do not.
-var abbreviations = map[string]string{
+// zoneAbbreviations mean the same zone wherever they are written. CST, IST and BST do not.
+var zoneAbbreviations = map[string]string{
 	"edt": "America/New_York", "cdt": "America/Chicago", "mdt": "America/Denver", "pst": "America/Los_Angeles", "pdt": "America/Los_Angeles",
 	"et": "America/New_York", "pt": "America/Los_Angeles", "akst": "America/Anchorage", "akdt": "America/Anchorage", "hast": "Pacific/Honolulu",
 	"cest": "Europe/Brussels", "mez": "Europe/Berlin", "mesz": "Europe/Berlin", "eest": "Europe/Athens", "west": "Europe/Lisbon", "msk": "Europe/Moscow",

@@ -20,8 +20,8 @@ var nameList string
 //go:embed windows.txt
 var windowsList string
 
-// lists are the known names, parsed once at the first use.
-var lists = sync.OnceValue(func() (l struct{ iana, windows, cities map[string]string }) {
+// knownNames are the known names, parsed once at the first use.
+var knownNames = sync.OnceValue(func() (l struct{ iana, windows, cities map[string]string }) {
 	l.iana, l.windows, l.cities = map[string]string{}, map[string]string{}, map[string]string{}
 	for name := range strings.Lines(nameList) {
 		name = strings.TrimSpace(name)
@@ -37,8 +37,8 @@ var lists = sync.OnceValue(func() (l struct{ iana, windows, cities map[string]st
 	return l
 })
 
-// locations caches loaded zones, at most those of the list. Any goroutine may use it.
-var locations sync.Map // name to *time.Location
+// locationCache caches loaded zones, at most those of the list. Any goroutine may use it.
+var locationCache sync.Map // name to *time.Location
 
 // Zone is the zone of an event in a form that can be stored: its IANA name or, if only the file
 // defines it, the file's observances. The zero value is an unknown zone, whose clock is UTC.
@@ -58,16 +58,16 @@ type Definition struct {
 
 // Find returns the IANA zone or alias of that name, in any case, in the spelling of the list.
 func Find(name string) (Zone, bool) {
-	if known := lists().iana[strings.ToLower(name)]; known != "" {
+	if known := knownNames().iana[strings.ToLower(name)]; known != "" {
 		return Zone{Name: known}, true
 	}
 	return Zone{}, false
 }
 
-// Explain returns the zone of a TZID: the one that its name means, see named, else that of the
+// ResolveTZID returns the zone of a TZID: the one that its name means, see named, else that of the
 // file's definition, which may be nil. It returns the zero Zone if neither is known.
-func Explain(tzid string, def *Definition) Zone {
-	if name := named(tzid); name != "" {
+func ResolveTZID(tzid string, def *Definition) Zone {
+	if name := resolveName(tzid); name != "" {
 		return Zone{Name: name}
 	}
 	if def == nil {
@@ -98,11 +98,11 @@ func behindPrefix(path string) string {
 
 // Clock converts local times. One goroutine owns it.
 type Clock interface {
-	// Instant is the instant of a local time. For a time that occurs twice it is the first, and for
+	// ToInstant is the instant of a local time. For a time that occurs twice it is the first, and for
 	// one that the zone skips it uses the offset before the gap (RFC 5545, section 3.3.5).
-	Instant(local time.Time) time.Time
-	// Local is the local time at that instant.
-	Local(instant time.Time) time.Time
+	ToInstant(local time.Time) time.Time
+	// ToLocal is the local time at that instant.
+	ToLocal(instant time.Time) time.Time
 }
 
 // Clock returns the zone's clock. A name that is not in the list, which no zone of this package
@@ -111,11 +111,11 @@ func (z Zone) Clock() Clock {
 	if z.Name == "" && len(z.Observances) > 0 {
 		return newObserved(z.Observances)
 	}
-	return located{location(z.Name)}
+	return locationClock{loadLocation(z.Name)}
 }
 
-func location(name string) *time.Location {
-	if known, ok := locations.Load(name); ok {
+func loadLocation(name string) *time.Location {
+	if known, ok := locationCache.Load(name); ok {
 		return known.(*time.Location)
 	}
 	z, ok := Find(name)
@@ -126,34 +126,34 @@ func location(name string) *time.Location {
 	if err != nil {
 		return time.UTC // every name of the list is embedded: TestEveryNameLoads
 	}
-	locations.Store(z.Name, loc)
+	locationCache.Store(z.Name, loc)
 	return loc
 }
 
-// located is the clock of a named zone.
-type located struct{ loc *time.Location }
+// locationClock is the clock of a named zone.
+type locationClock struct{ loc *time.Location }
 
-func (c located) offset(t time.Time) time.Duration {
+func (c locationClock) offsetAt(t time.Time) time.Duration {
 	_, seconds := t.In(c.loc).Zone()
 	return time.Duration(seconds) * time.Second
 }
 
-func (c located) Instant(local time.Time) time.Time {
+func (c locationClock) ToInstant(local time.Time) time.Time {
 	if c.loc == time.UTC {
 		return local
 	}
-	before := c.offset(local.Add(-26 * time.Hour)) // no zone is that far from UTC
+	before := c.offsetAt(local.Add(-26 * time.Hour)) // no zone is that far from UTC
 	t := local.Add(-before)
-	if c.offset(t) == before {
+	if c.offsetAt(t) == before {
 		return t
 	}
-	after := c.offset(local.Add(26 * time.Hour))
-	if u := local.Add(-after); c.offset(u) == after {
+	after := c.offsetAt(local.Add(26 * time.Hour))
+	if u := local.Add(-after); c.offsetAt(u) == after {
 		return u
 	}
 	return t
 }
 
-func (c located) Local(instant time.Time) time.Time {
-	return instant.UTC().Add(c.offset(instant))
+func (c locationClock) ToLocal(instant time.Time) time.Time {
+	return instant.UTC().Add(c.offsetAt(instant))
 }

@@ -84,24 +84,24 @@ func TestExplain(t *testing.T) {
 		{"()", nil, Zone{}},
 		{strings.Repeat("(UTC) ", 100), nil, Zone{}},
 	} {
-		if got := Explain(row.tzid, row.def); !reflect.DeepEqual(got, row.want) {
+		if got := ResolveTZID(row.tzid, row.def); !reflect.DeepEqual(got, row.want) {
 			t.Errorf("%.60q is %v, want %v", row.tzid, got, row.want)
 		}
 	}
 }
 
 func TestEveryNameLoads(t *testing.T) {
-	for _, name := range lists().iana {
-		if loc := location(name); loc == time.UTC && !slices.Contains([]string{"UTC"}, name) && loc.String() != name {
+	for _, name := range knownNames().iana {
+		if loc := loadLocation(name); loc == time.UTC && !slices.Contains([]string{"UTC"}, name) && loc.String() != name {
 			t.Errorf("%s does not load", name)
 		}
 	}
-	for windows, name := range lists().windows {
+	for windows, name := range knownNames().windows {
 		if _, ok := Find(name); !ok {
 			t.Errorf("%s is %s, which is not in the list", windows, name)
 		}
 	}
-	if n, w := len(lists().iana), len(lists().windows); n < 590 || w < 130 {
+	if n, w := len(knownNames().iana), len(knownNames().windows); n < 590 || w < 130 {
 		t.Errorf("%d names, %d of Windows", n, w)
 	}
 }
@@ -151,10 +151,10 @@ func TestClocks(t *testing.T) {
 		{"at the year's end", "2026-12-31 23:59", "2026-12-31 22:59"},
 	} {
 		for name, c := range map[string]Clock{"named": named, "observed": observed} {
-			if got := c.Instant(local(row.local)); !got.Equal(local(row.utc)) {
+			if got := c.ToInstant(local(row.local)); !got.Equal(local(row.utc)) {
 				t.Errorf("%s, %s: %v is %v, want %s", name, row.what, row.local, got, row.utc)
 			}
-			back := c.Local(local(row.utc))
+			back := c.ToLocal(local(row.utc))
 			if row.what != "in the gap" && !back.Equal(local(row.local)) {
 				t.Errorf("%s, %s: %v UTC shows %v, want %s", name, row.what, row.utc, back, row.local)
 			}
@@ -167,10 +167,10 @@ func TestClocks(t *testing.T) {
 func TestObservancesAgreeWithTheName(t *testing.T) {
 	named, observed := Zone{Name: "Europe/Berlin"}.Clock(), Zone{Observances: europe()}.Clock()
 	for at := local("2024-01-01 00:00"); at.Year() < 2027; at = at.Add(30 * time.Minute) {
-		if a, b := named.Instant(at), observed.Instant(at); !a.Equal(b) {
+		if a, b := named.ToInstant(at), observed.ToInstant(at); !a.Equal(b) {
 			t.Fatalf("%v is %v by name, %v by observances", at, a, b)
 		}
-		if a, b := named.Local(at), observed.Local(at); !a.Equal(b) {
+		if a, b := named.ToLocal(at), observed.ToLocal(at); !a.Equal(b) {
 			t.Fatalf("%v UTC shows %v by name, %v by observances", at, a, b)
 		}
 	}
@@ -198,7 +198,7 @@ func TestObservances(t *testing.T) {
 		{"no such day", dst("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"), "2020-07-01 00:00", 3600},
 	} {
 		at := local(row.local)
-		if got := int(at.Sub(Zone{Observances: row.zone}.Clock().Instant(at)).Seconds()); got != row.want {
+		if got := int(at.Sub(Zone{Observances: row.zone}.Clock().ToInstant(at)).Seconds()); got != row.want {
 			t.Errorf("%s: %d s, want %d", row.what, got, row.want)
 		}
 	}
@@ -207,7 +207,7 @@ func TestObservances(t *testing.T) {
 // TestPeriodsGoOnBehindTheTable covers the years after the zone's table, for which Go ends a period
 // on the last day of each leap year without a change.
 func TestPeriodsGoOnBehindTheTable(t *testing.T) {
-	list := Zone{Name: "Europe/Berlin"}.Periods(2035, 2050)
+	list := Zone{Name: "Europe/Berlin"}.PeriodsBetween(2035, 2050)
 	if len(list) != 3 || len(list[1].Dates) != 15 || len(list[2].Dates) != 15 {
 		t.Errorf("%d periods: %+v", len(list), list)
 	}

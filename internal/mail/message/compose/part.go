@@ -19,25 +19,25 @@ const (
 	boundaryMark = "=_"
 )
 
-// node is one part to be written: a multipart with parts, or a leaf with content.
-type node struct {
+// partNode is one part to be written: a multipart with parts, or a leaf with content.
+type partNode struct {
 	mediaType   string
 	params      []string // name=value, ready to be written
 	disposition []string // the words of Content-Disposition
 	encoding    string
 	content     []byte // of a text with LF line ends
-	parts       []node
+	parts       []partNode
 }
 
-func textNode(mediaType, text string) node {
+func textNode(mediaType, text string) partNode {
 	content := sendable(text)
-	return node{mediaType: mediaType, params: []string{"charset=utf-8"}, encoding: textEncoding(content), content: content}
+	return partNode{mediaType: mediaType, params: []string{"charset=utf-8"}, encoding: textEncoding(content), content: content}
 }
 
 // fileNode makes an attachment. Multiparts and messages may not be encoded as base64 (RFC 2046
 // section 5.2.1), so their bytes are sent as application/octet-stream.
-func fileNode(f File) node {
-	n := node{mediaType: "application/octet-stream", encoding: "base64", content: f.Bytes}
+func fileNode(f DraftAttachment) partNode {
+	n := partNode{mediaType: "application/octet-stream", encoding: "base64", content: f.Bytes}
 	if kind := message.MediaType(f.ContentType); kind != "text/plain" || strings.HasPrefix(strings.ToLower(f.ContentType), kind) {
 		if !strings.HasPrefix(kind, "multipart/") && !strings.HasPrefix(kind, "message/") {
 			n.mediaType = kind
@@ -158,41 +158,41 @@ func isSafe7Bit(text []byte) bool {
 	return true
 }
 
-// builder appends parts to a message. One call of Write owns it.
-type builder struct {
-	out        []byte
-	seed       [16]byte
-	boundaries int
+// mimeBuilder appends parts to a message. One call of Write owns it.
+type mimeBuilder struct {
+	out           []byte
+	seed          [16]byte
+	boundaryCount int
 }
 
-// write appends a part's header and content. The header before it is not terminated yet.
-func (b *builder) write(n node) {
+// writePart appends a part's header and content. The header before it is not terminated yet.
+func (b *mimeBuilder) writePart(n partNode) {
 	h := headerWriter{out: b.out}
 	if n.parts == nil {
 		h.params("Content-Type", n.mediaType, n.params)
-		h.field("Content-Transfer-Encoding", n.encoding)
+		h.writeField("Content-Transfer-Encoding", n.encoding)
 		if n.disposition != nil {
 			h.params("Content-Disposition", n.disposition[0], n.disposition[1:])
 		}
 		b.out = append(h.out, "\r\n"...)
-		b.content(n)
+		b.writeContent(n)
 		return
 	}
-	b.boundaries++
-	boundary := boundaryMark + strconv.Itoa(b.boundaries) + "_" + hex.EncodeToString(b.seed[:])
+	b.boundaryCount++
+	boundary := boundaryMark + strconv.Itoa(b.boundaryCount) + "_" + hex.EncodeToString(b.seed[:])
 	h.params("Content-Type", n.mediaType, []string{"boundary=" + quoteString(boundary)})
 	b.out = append(h.out, "\r\n"...)
 	for _, part := range n.parts {
-		b.line("--" + boundary)
-		b.write(part)
-		b.line("") // belongs to the delimiter that follows
+		b.writeLine("--" + boundary)
+		b.writePart(part)
+		b.writeLine("") // belongs to the delimiter that follows
 	}
-	b.line("--" + boundary + "--")
+	b.writeLine("--" + boundary + "--")
 }
 
-func (b *builder) line(s string) { b.out = append(append(b.out, s...), "\r\n"...) }
+func (b *mimeBuilder) writeLine(s string) { b.out = append(append(b.out, s...), "\r\n"...) }
 
-func (b *builder) content(n node) {
+func (b *mimeBuilder) writeContent(n partNode) {
 	switch {
 	case n.encoding == "base64" && n.disposition == nil: // a text, whose line ends are CRLF in base64 too
 		b.base64(bytes.ReplaceAll(n.content, []byte("\n"), []byte("\r\n")))
@@ -202,12 +202,12 @@ func (b *builder) content(n node) {
 		b.out = appendQuotedPrintable(b.out, n.content)
 	default:
 		for line := range bytes.Lines(n.content) {
-			b.line(string(bytes.TrimSuffix(line, []byte("\n"))))
+			b.writeLine(string(bytes.TrimSuffix(line, []byte("\n"))))
 		}
 	}
 }
 
-func (b *builder) base64(content []byte) {
+func (b *mimeBuilder) base64(content []byte) {
 	const perLine = base64Line / 4 * 3
 	for len(content) > 0 {
 		n := min(len(content), perLine)

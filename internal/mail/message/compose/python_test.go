@@ -36,7 +36,7 @@ func TestComposeForPython(t *testing.T) {
 	var in bytes.Buffer
 	for range 200 {
 		d := plainDraft(r)
-		raw, err := Write(d)
+		raw, err := WriteMessage(d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestComposeForPython(t *testing.T) {
 		drafts = append(drafts, d)
 		in.WriteString(base64.StdEncoding.EncodeToString(raw) + "\n")
 	}
-	cmd := exec.Command(testtools.Program(t, "python3"), "testdata/readmail.py")
+	cmd := exec.Command(testtools.ProgramPath(t, "python3"), "testdata/readmail.py")
 	cmd.Stdin = &in
 	out, err := cmd.Output()
 	if err != nil {
@@ -93,10 +93,10 @@ func plainDraft(r *rand.Rand) Draft {
 	}
 	for range r.IntN(3) {
 		name := pick([]string{"plan.pdf", "größe & maß.txt", "a b;c=\"d\".csv", strings.Repeat("漢", 60) + ".png", strings.Repeat("long ", 20) + ".txt", "=?utf-8?q?x?=.txt"})
-		d.Attachments = append(d.Attachments, File{name, pick([]string{"", "application/pdf", "text/csv"}), []byte(pick(bodies))})
+		d.Attachments = append(d.Attachments, DraftAttachment{name, pick([]string{"", "application/pdf", "text/csv"}), []byte(pick(bodies))})
 	}
-	for i := range d.Seed {
-		d.Seed[i] = byte(r.Uint32())
+	for i := range d.BoundarySeed {
+		d.BoundarySeed[i] = byte(r.Uint32())
 	}
 	return d
 }
@@ -113,7 +113,7 @@ func meantForPython(d Draft) seenByPython {
 		People: map[string][][2]string{"from": people(d.From), "to": people(d.To...), "cc": people(d.Cc...)},
 		Text:   d.Text, HTML: d.HTML, Files: [][3]string{}, Defects: []string{},
 	}
-	for _, id := range chain(d.References, d.InReplyTo) {
+	for _, id := range threadReferences(d.References, d.InReplyTo) {
 		want.References = append(want.References, "<"+id+">")
 	}
 	if d.Calendar != nil {
@@ -139,7 +139,7 @@ func BenchmarkCompose(b *testing.B) {
 	b.SetBytes(int64(len(d.Text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Write(d); err != nil {
+		if _, err := WriteMessage(d); err != nil {
 			b.Fatal(err)
 		}
 	}

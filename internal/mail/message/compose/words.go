@@ -20,8 +20,8 @@ func notAtext(r rune) bool {
 	return r <= ' ' || r == 0x7f || strings.ContainsRune(`()<>[]:;@\,."`, r)
 }
 
-// phrase writes a display name as atoms, as a quoted string, or as encoded words (RFC 2047).
-func phrase(name string) []string {
+// encodePhrase writes a display name as atoms, as a quoted string, or as encoded words (RFC 2047).
+func encodePhrase(name string) []string {
 	switch {
 	case name == "":
 		return nil
@@ -38,17 +38,17 @@ func phrase(name string) []string {
 // isAtoms reports whether a name consists of atoms (RFC 5322 section 3.2.3), each short enough for
 // a line, with single spaces between them.
 func isAtoms(name string) bool {
-	return !strings.Contains(name, "  ") && strings.IndexFunc(strings.ReplaceAll(name, " ", ""), notAtext) < 0 && longest(name) < softLine
+	return !strings.Contains(name, "  ") && strings.IndexFunc(strings.ReplaceAll(name, " ", ""), notAtext) < 0 && longestWord(name) < softLine
 }
 
-// unstructured writes an unstructured field, such as a subject. The text stays as it is if folding
+// encodeUnstructured writes an unstructured field, such as a subject. The text stays as it is if folding
 // at its spaces does not change it. Otherwise it becomes encoded words.
-func unstructured(text string) []string {
+func encodeUnstructured(text string) []string {
 	text = oneLine(text)
 	switch {
 	case text == "":
 		return nil
-	case !isPlainASCII(text), strings.Contains(text, "=?"), strings.Contains(text, "  "), longest(text) >= softLine-len("Subject: "):
+	case !isPlainASCII(text), strings.Contains(text, "=?"), strings.Contains(text, "  "), longestWord(text) >= softLine-len("Subject: "):
 		return encodeWords(text)
 	}
 	return strings.Split(text, " ")
@@ -61,8 +61,8 @@ func oneLine(text string) string {
 
 func isAlphanumeric(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// longest returns the length of the longest word.
-func longest(text string) (n int) {
+// longestWord returns the length of the longest word.
+func longestWord(text string) (n int) {
 	for word := range strings.SplitSeq(text, " ") {
 		n = max(n, len(word))
 	}
@@ -127,10 +127,10 @@ func qOctet(c byte) string {
 
 // quoteString returns s as a quoted string. s must not contain control characters.
 func quoteString(s string) string {
-	return `"` + quoted.Replace(s) + `"`
+	return `"` + quoteEscaper.Replace(s) + `"`
 }
 
-var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+var quoteEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 // isPlainASCII reports whether a text has only printable ASCII characters and spaces.
 func isPlainASCII(s string) bool {

@@ -17,16 +17,16 @@ type color struct {
 type colorKind uint8
 
 const (
-	undeclared   colorKind = iota
-	inheritColor           // that of the parent, or transparent for a background
-	unknownColor           // an image, or a value that this package does not parse
+	undeclaredColor colorKind = iota
+	inheritColor              // that of the parent, or transparent for a background
+	unknownColor              // an image, or a value that this package does not parse
 	knownColor
 )
 
 // The colors of a message that declares none.
 var (
-	white = color{knownColor, 255, 255, 255, 255}
-	black = color{kind: knownColor, a: 255}
+	opaqueWhite = color{knownColor, 255, 255, 255, 255}
+	opaqueBlack = color{kind: knownColor, a: 255}
 )
 
 //go:embed colors.tsv
@@ -104,7 +104,7 @@ func functionColor(name, args string) color {
 	}
 	values := [4]float64{3: 1}
 	for i, part := range parts {
-		n, unit, ok := number(part)
+		n, unit, ok := parseNumber(part)
 		if !ok {
 			return color{kind: unknownColor}
 		}
@@ -138,8 +138,8 @@ func fromHSL(h, s, l float64) (r, g, b float64) {
 	return part(0), part(8), part(4)
 }
 
-// number splits "-1.5px" into a number and its unit.
-func number(s string) (n float64, unit string, ok bool) {
+// parseNumber splits "-1.5px" into a number and its unit.
+func parseNumber(s string) (n float64, unit string, ok bool) {
 	digits := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyz%")
 	n, err := strconv.ParseFloat(digits, 64)
 	return n, s[len(digits):], err == nil && !math.IsNaN(n) && !math.IsInf(n, 0)

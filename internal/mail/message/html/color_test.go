@@ -6,7 +6,7 @@ import (
 )
 
 func hiddenIn(s string) bool {
-	_, _, disguised := Render(strings.ToValidUTF8(s, ""), Options{})
+	_, _, disguised := RenderText(strings.ToValidUTF8(s, ""), Options{})
 	return disguised
 }
 
@@ -101,7 +101,7 @@ func TestNoPreviewOfDisguisedText(t *testing.T) {
 		"<p style='opacity:0'>Your code is 111111</p>Hello":                         "",
 		"<p style='display:none;color:#fff;opacity:0'>Your code is 482913</p>Hello": "Your code is 482913",
 	} {
-		if got := viewOf(in).Preview; got != want {
+		if got := viewOf(in).PreviewText; got != want {
 			t.Errorf("%s: %q, want %q", in, got, want)
 		}
 	}
@@ -123,8 +123,8 @@ func FuzzHiddenText(f *testing.F) {
 		viewOf(s)
 		parseStyle(s)
 		const seen, unseen = `<p style="color:#000 !important;background:#fff !important;opacity:1">seen</p>`, `<p style="display:none">unseen</p>`
-		if v := viewOf(seen + unseen + `<div style="` + s + `">x</div>`); !strings.Contains(v.Visible, "seen") || strings.Contains(v.Visible, "unseen") {
-			t.Errorf("%q: %q", s, v.Visible)
+		if v := viewOf(seen + unseen + `<div style="` + s + `">x</div>`); !strings.Contains(v.VisibleText, "seen") || strings.Contains(v.VisibleText, "unseen") {
+			t.Errorf("%q: %q", s, v.VisibleText)
 		}
 	})
 }

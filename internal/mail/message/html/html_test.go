@@ -8,12 +8,12 @@ import (
 )
 
 // viewOf renders HTML after it is converted to valid UTF-8, as package message does.
-func viewOf(in string) (v View) {
-	Render(strings.ToValidUTF8(in, ""), Options{View: &v})
+func viewOf(in string) (v RenderedView) {
+	RenderText(strings.ToValidUTF8(in, ""), Options{View: &v})
 	return v
 }
 
-func visible(in string) string { return viewOf(in).Visible }
+func visible(in string) string { return viewOf(in).VisibleText }
 
 func TestVisibleText(t *testing.T) {
 	for _, c := range []struct{ name, in, want string }{
@@ -98,7 +98,7 @@ func TestPreview(t *testing.T) {
 		"Hello<div hidden>no</div>": "",
 		"":                          "",
 	} {
-		if got := viewOf(in).Preview; got != want {
+		if got := viewOf(in).PreviewText; got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
@@ -107,7 +107,7 @@ func TestPreview(t *testing.T) {
 func TestViewTellsImagesAndLinksApart(t *testing.T) {
 	v := viewOf(`<img alt="482 913"><img alt=""><p hidden><img alt=no><a href=http://no.example>no</a></p>
 		<a href="https://a.example/?x=1&amp;y=2"> Verify <b>it</b><img alt=logo></a><a href=mailto:a@b>mail</a><a href=http://b.example></a>`)
-	want := View{Visible: v.Visible, Alt: []string{"482 913", "logo"}, Anchors: []Anchor{{"https://a.example/?x=1&y=2", "Verify it logo", 8}}}
+	want := RenderedView{VisibleText: v.VisibleText, AltTexts: []string{"482 913", "logo"}, Anchors: []Anchor{{"https://a.example/?x=1&y=2", "Verify it logo", 8}}}
 	if !reflect.DeepEqual(v, want) {
 		t.Errorf("%+v", v)
 	}

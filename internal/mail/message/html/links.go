@@ -9,37 +9,37 @@ import (
 // Links collects HTTP and HTTPS URLs in order of appearance, without duplicates, at most MaxLinks.
 // It is not safe for concurrent use; the goroutine that parses the message owns it.
 type Links struct {
-	list []string
-	seen map[string]struct{} // nil while list is short
-	more bool                // there are more than MaxLinks
+	list     []string
+	seenURLs map[string]struct{} // nil while list is short
+	hasMore  bool                // there are more than MaxLinks
 }
 
 // List returns the URLs so far. Later URLs do not change the returned slice.
 func (l *Links) List() []string { return l.list }
 
-// More reports whether the message has more than MaxLinks URLs.
-func (l *Links) More() bool { return l.more }
+// HasMore reports whether the message has more than MaxLinks URLs.
+func (l *Links) HasMore() bool { return l.hasMore }
 
-// full reports whether further URLs make no difference: there are no Links, or More is already
+// isFull reports whether further URLs make no difference: there are no Links, or More is already
 // true.
-func (l *Links) full() bool { return l == nil || l.more }
+func (l *Links) isFull() bool { return l == nil || l.hasMore }
 
-// add adds a URL, unless it is too long or a duplicate.
-func (l *Links) add(url string) {
-	if l.full() || len(url) > maxLinkLen || l.has(url) {
+// addURL adds a URL, unless it is too long or a duplicate.
+func (l *Links) addURL(url string) {
+	if l.isFull() || len(url) > maxLinkLen || l.hasURL(url) {
 		return
 	}
-	if l.more = len(l.list) == MaxLinks; l.more {
+	if l.hasMore = len(l.list) == MaxLinks; l.hasMore {
 		return
 	}
 	url = strings.Clone(url) // the URL is a slice of the message, and must not keep it in memory
 	l.list = append(l.list, url)
-	if l.seen != nil {
-		l.seen[url] = struct{}{}
+	if l.seenURLs != nil {
+		l.seenURLs[url] = struct{}{}
 	} else if len(l.list) == fewLinks {
-		l.seen = make(map[string]struct{}, 2*fewLinks)
+		l.seenURLs = make(map[string]struct{}, 2*fewLinks)
 		for _, url := range l.list {
-			l.seen[url] = struct{}{}
+			l.seenURLs[url] = struct{}{}
 		}
 	}
 }
@@ -47,11 +47,11 @@ func (l *Links) add(url string) {
 // fewLinks is the number of links from which on a map is faster than a search through the list.
 const fewLinks = 16
 
-func (l *Links) has(url string) bool {
-	if l.seen == nil {
+func (l *Links) hasURL(url string) bool {
+	if l.seenURLs == nil {
 		return slices.Contains(l.list, url)
 	}
-	_, ok := l.seen[url]
+	_, ok := l.seenURLs[url]
 	return ok
 }
 
@@ -66,7 +66,7 @@ func hrefURL(href string) string {
 	href = unescapeAttribute(href)
 	href = strings.TrimFunc(href, unicode.IsSpace)
 	if strings.ContainsAny(href, "\r\n\t") {
-		href = breaks.Replace(href)
+		href = breakRemover.Replace(href)
 	}
 	scheme, rest, ok := strings.Cut(href, "://")
 	if !ok || rest == "" || schemeLen(scheme) != len(scheme) || hasControl(rest) {
@@ -75,6 +75,6 @@ func hrefURL(href string) string {
 	return strings.ReplaceAll(href, " ", "%20")
 }
 
-var breaks = strings.NewReplacer("\r", "", "\n", "", "\t", "")
+var breakRemover = strings.NewReplacer("\r", "", "\n", "", "\t", "")
 
 func hasControl(s string) bool { return strings.IndexFunc(s, unicode.IsControl) >= 0 }

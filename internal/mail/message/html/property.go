@@ -2,51 +2,55 @@ package html
 
 import "strings"
 
-// properties are the CSS properties that decide whether text is visible. Each function parses a
+// propertyParsers are the CSS properties that decide whether text is visible. Each function parses a
 // value in lower case.
-var properties = map[string]func(value string) style{
-	"display":    func(v string) style { return style{declared: displays, on: displayOf(v)} },
-	"visibility": func(v string) style { return hides(invisible, v == "hidden" || v == "collapse") },
-	"opacity":    func(v string) style { return hides(zeroOpacity, isFaint(v)) },
-	"filter":     func(v string) style { return hides(zeroOpacity, isFaint(argumentsOf(v, "opacity"))) },
-	"max-height": func(v string) style { return hides(zeroHeight, isZero(v)) },
-	"height":     func(v string) style { return hides(flatHeight, isZero(v)) },
-	"overflow":   func(v string) style { return hides(overflowHidden, v == "hidden") },
-	"overflow-y": func(v string) style { return hides(overflowHidden, v == "hidden") },
-	"mso-hide":   func(v string) style { return hides(outlookHide, v == "all") },
+var propertyParsers = map[string]func(value string) style{
+	"display":    func(v string) style { return style{declared: displayBits, on: displayOf(v)} },
+	"visibility": func(v string) style { return declareProperty(invisible, v == "hidden" || v == "collapse") },
+	"opacity":    func(v string) style { return declareProperty(zeroOpacity, isFaint(v)) },
+	"filter":     func(v string) style { return declareProperty(zeroOpacity, isFaint(argumentsOf(v, "opacity"))) },
+	"max-height": func(v string) style { return declareProperty(zeroHeight, isZero(v)) },
+	"height":     func(v string) style { return declareProperty(flatHeight, isZero(v)) },
+	"overflow":   func(v string) style { return declareProperty(overflowHidden, v == "hidden") },
+	"overflow-y": func(v string) style { return declareProperty(overflowHidden, v == "hidden") },
+	"mso-hide":   func(v string) style { return declareProperty(outlookHide, v == "all") },
 
-	"text-indent":  func(v string) style { return hides(offIndent, isFar(v)) },
-	"left":         func(v string) style { return hides(offLeft, isFar(v)) },
-	"right":        func(v string) style { return hides(offLeft, isFar(v)) },
-	"top":          func(v string) style { return hides(offTop, isFar(v)) },
-	"bottom":       func(v string) style { return hides(offTop, isFar(v)) },
-	"margin-left":  func(v string) style { return hides(offMargin, isFar(v)) },
-	"margin-top":   func(v string) style { return hides(offMargin, isFar(v)) },
-	"margin-right": func(v string) style { return hides(offMargin, isFar(v)) },
+	"text-indent":  func(v string) style { return declareProperty(offIndent, isFar(v)) },
+	"left":         func(v string) style { return declareProperty(offLeft, isFar(v)) },
+	"right":        func(v string) style { return declareProperty(offLeft, isFar(v)) },
+	"top":          func(v string) style { return declareProperty(offTop, isFar(v)) },
+	"bottom":       func(v string) style { return declareProperty(offTop, isFar(v)) },
+	"margin-left":  func(v string) style { return declareProperty(offMargin, isFar(v)) },
+	"margin-top":   func(v string) style { return declareProperty(offMargin, isFar(v)) },
+	"margin-right": func(v string) style { return declareProperty(offMargin, isFar(v)) },
 
-	"clip":              func(v string) style { return hides(zeroClip, clipsAll(argumentsOf(v, "rect"))) },
-	"clip-path":         func(v string) style { return hides(zeroShape, shapesNothing(v)) },
-	"-webkit-clip-path": func(v string) style { return hides(zeroShape, shapesNothing(v)) },
-	"transform":         func(v string) style { return hides(zeroScale, scalesAway(v)) },
-	"-webkit-transform": func(v string) style { return hides(zeroScale, scalesAway(v)) },
-	"scale":             func(v string) style { return hides(zeroScale, anyZero(v, 2)) },
-	"zoom":              func(v string) style { return hides(zeroScale, isZero(v)) },
+	"clip":              func(v string) style { return declareProperty(zeroClip, clipsAll(argumentsOf(v, "rect"))) },
+	"clip-path":         func(v string) style { return declareProperty(zeroShape, shapesNothing(v)) },
+	"-webkit-clip-path": func(v string) style { return declareProperty(zeroShape, shapesNothing(v)) },
+	"transform":         func(v string) style { return declareProperty(zeroScale, scalesAway(v)) },
+	"-webkit-transform": func(v string) style { return declareProperty(zeroScale, scalesAway(v)) },
+	"scale":             func(v string) style { return declareProperty(zeroScale, anyZero(v, 2)) },
+	"zoom":              func(v string) style { return declareProperty(zeroScale, isZero(v)) },
 
-	"font-size":   fontSize,
-	"font":        font,
-	"white-space": func(v string) style { return hides(preformatted, strings.HasPrefix(v, "pre") || v == "break-spaces") },
+	"font-size": fontSize,
+	"font":      parseFont,
+	"white-space": func(v string) style {
+		return declareProperty(preformatted, strings.HasPrefix(v, "pre") || v == "break-spaces")
+	},
 
 	"color":                   textColor,
 	"-webkit-text-fill-color": textColor,
-	"text-shadow":             func(v string) style { return hides(painted, v != "none") },
-	"background-clip":         func(v string) style { return hides(painted, v == "text") },
-	"-webkit-background-clip": func(v string) style { return hides(painted, v == "text") },
-	"background-color":        func(v string) style { return style{declared: backed, on: backed, ground: parseColor(v)} },
-	"background-image":        func(v string) style { return hides(pictured, v != "none") },
+	"text-shadow":             func(v string) style { return declareProperty(paintedText, v != "none") },
+	"background-clip":         func(v string) style { return declareProperty(paintedText, v == "text") },
+	"-webkit-background-clip": func(v string) style { return declareProperty(paintedText, v == "text") },
+	"background-color": func(v string) style {
+		return style{declared: hasBackground, on: hasBackground, backgroundColor: parseColor(v)}
+	},
+	"background-image": func(v string) style { return declareProperty(hasBackgroundImage, v != "none") },
 	"background": func(v string) style {
 		ground, picture := backgroundOf(v)
-		s := hides(pictured, picture)
-		s.declared, s.on, s.ground = s.declared|backed, s.on|backed, ground
+		s := declareProperty(hasBackgroundImage, picture)
+		s.declared, s.on, s.backgroundColor = s.declared|hasBackground, s.on|hasBackground, ground
 		return s
 	},
 }
@@ -54,7 +58,7 @@ var properties = map[string]func(value string) style{
 // propertyLengths is a quick filter, since most declarations are of other properties: for each
 // length it has the first letters of the properties of that length, as bits.
 var propertyLengths = func() (letters [32]uint32) {
-	for name := range properties {
+	for name := range propertyParsers {
 		letters[len(name)] |= 1 << (name[0] & 31)
 	}
 	return letters
@@ -66,41 +70,41 @@ func propertyNamed(name string) func(value string) style {
 	if name == "" || len(name) >= len(propertyLengths) || propertyLengths[len(name)]&(1<<(name[0]&31)) == 0 {
 		return nil
 	}
-	return properties[strings.ToLower(name)]
+	return propertyParsers[strings.ToLower(name)]
 }
 
 func textColor(value string) style {
-	return style{declared: colored, on: colored, text: parseColor(value)}
+	return style{declared: hasColor, on: hasColor, foregroundColor: parseColor(value)}
 }
 
 // fontSize parses a font size. Layouts often set 0 on a table cell and a real size on the elements
 // inside. A relative size does not undo the 0, so that fontSize ignores it unless it is tiny
 // itself.
 func fontSize(value string) style {
-	n, unit, ok := number(value)
+	n, unit, ok := parseNumber(value)
 	switch {
 	case unit == "em", unit == "%", unit == "ex", unit == "ch":
 		if unit == "%" {
 			n /= 100
 		}
 		if ok && n < 0.1 {
-			return hides(tiny, true)
+			return declareProperty(tinyFont, true)
 		}
 		return style{}
 	case unit == "rem", unit == "vw", unit == "vh":
-		return hides(tiny, ok && n < 0.1)
+		return declareProperty(tinyFont, ok && n < 0.1)
 	}
-	return hides(tiny, ok && n <= 2) // pixels or points
+	return declareProperty(tinyFont, ok && n <= 2) // pixels or points
 }
 
-// font parses the shorthand property font. Its size is the first length, or the number before a
+// parseFont parses the shorthand property font. Its size is the first length, or the number before a
 // slash.
-func font(value string) style {
+func parseFont(value string) style {
 	for value != "" {
 		var part string
 		part, value = cutPart(value)
 		size, _, height := strings.Cut(part, "/")
-		if _, unit, ok := number(size); ok && (unit != "" || height || size == "0") {
+		if _, unit, ok := parseNumber(size); ok && (unit != "" || height || size == "0") {
 			return fontSize(size)
 		}
 	}
@@ -109,13 +113,13 @@ func font(value string) style {
 
 // isZero reports whether a length or number is zero, whatever its unit.
 func isZero(value string) bool {
-	n, _, ok := number(value)
+	n, _, ok := parseNumber(value)
 	return ok && n == 0
 }
 
 // isFaint reports whether an opacity makes text invisible.
 func isFaint(value string) bool {
-	n, unit, ok := number(value)
+	n, unit, ok := parseNumber(value)
 	if unit == "%" {
 		n /= 100
 	}
@@ -138,13 +142,13 @@ func argumentsOf(value, name string) string {
 	return strings.TrimSpace(arguments)
 }
 
-// lengths parses at most four numbers, separated by white space or commas. It returns nil if there
+// parseLengths parses at most four numbers, separated by white space or commas. It returns nil if there
 // is anything else.
-func lengths(arguments string) (all []float64) {
+func parseLengths(arguments string) (all []float64) {
 	for arguments != "" && len(all) < 4 {
 		var part string
 		part, arguments = cutPart(arguments)
-		n, _, ok := number(part)
+		n, _, ok := parseNumber(part)
 		if !ok {
 			return nil
 		}
@@ -155,7 +159,7 @@ func lengths(arguments string) (all []float64) {
 
 // anyZero reports whether one of the first most numbers is zero.
 func anyZero(arguments string, most int) bool {
-	for i, n := range lengths(arguments) {
+	for i, n := range parseLengths(arguments) {
 		if i < most && n == 0 {
 			return true
 		}
@@ -166,13 +170,13 @@ func anyZero(arguments string, most int) bool {
 // clipsAll reports whether a rect() with these arguments (top, right, bottom, left) has no visible
 // inside.
 func clipsAll(arguments string) bool {
-	at := lengths(arguments)
+	at := parseLengths(arguments)
 	return len(at) == 4 && (at[2]-at[0] <= 1 || at[1]-at[3] <= 1)
 }
 
 // shapesNothing reports whether a clip-path has no visible inside.
 func shapesNothing(value string) bool {
-	if at := lengths(argumentsOf(value, "inset")); len(at) > 0 && strings.Contains(value, "%") {
+	if at := parseLengths(argumentsOf(value, "inset")); len(at) > 0 && strings.Contains(value, "%") {
 		across := at[min(1, len(at)-1)]
 		sides := [4]float64{at[0], across, at[0], across} // the defaults of missing sides
 		copy(sides[:], at)

@@ -34,8 +34,8 @@ func TestReferencesInAttributes(t *testing.T) {
 func TestWhereReferencesAreRead(t *testing.T) {
 	v := viewOf(`<a href='https://x.example/?a=1&region=2'>1 &copy=2</a><img alt='a&para=b &copy;'><input value='c&reg=d'>` +
 		`<p style='display&colon;none'>no</p><p style='color:red&semi;display:none'>no</p><style>.q1{display:none}</style><p class='q&#49;'>no</p>`)
-	if v.Visible != "1 ©=2 a&para=b © c&reg=d" {
-		t.Errorf("%q", v.Visible)
+	if v.VisibleText != "1 ©=2 a&para=b © c&reg=d" {
+		t.Errorf("%q", v.VisibleText)
 	}
 	if len(v.Anchors) != 1 || v.Anchors[0].URL != "https://x.example/?a=1&region=2" {
 		t.Errorf("%+v", v.Anchors)

@@ -10,174 +10,174 @@ import (
 
 // Options says which results Render produces.
 type Options struct {
-	Max      int    // maximum length of the text in bytes; 0 for no text
-	Readable bool   // the text is for readers: links are written as "text (URL)"
-	Links    *Links // receives the links, nil if they are not needed
-	View     *View  // receives the visible text, nil if it is not needed
+	MaxBytes   int           // maximum length of the text in bytes; 0 for no text
+	ForReaders bool          // the text is for readers: links are written as "text (URL)"
+	Links      *Links        // receives the links, nil if they are not needed
+	View       *RenderedView // receives the visible text, nil if it is not needed
 }
 
 // element is an open element.
 type element struct {
-	tag    tag
-	looks  looks
-	quoted bool  // inside a quoted message
-	text   color // of the text
-	ground color // of the background
+	tag             elementTag
+	visibilityBits  visibilityBits
+	isQuoted        bool  // inside a quoted message
+	foregroundColor color // of the text
+	backgroundColor color // of the background
 }
 
 // renderer reads HTML once. One call of Render owns it. Its stack of open elements follows the HTML
 // standard as far as needed to know where a hidden element ends, also in invalid HTML.
 type renderer struct {
 	Options
-	out        writer // writes the text, at most Max bytes
-	seen       writer // writes View.Visible
-	hidden     writer // writes View.Preview
-	sheet      stylesheet
-	open       [maxOpen]element // open[0] stands for the message itself
-	depth      int              // index of the innermost open element
-	deeper     int              // number of open elements that did not fit into open
-	paragraphs int              // number of open p elements
-	href       string           // URL of the open link, "" outside of a link
-	linkAt     int              // length of the text at the start of the link
-	seenAt     int              // length of the visible text at the start of the link
-	inStyle    bool             // the next text is a style sheet
-	indented   int              // depth of the outermost blockquote that is not marked as a quotation, 0 outside
-	indentedAt int              // length of the visible text at the start of that blockquote
-	run        textRun
-	disguised  bool // see Render
+	textWriter     layoutWriter // writes the text, at most Max bytes
+	visibleWriter  layoutWriter // writes View.VisibleText
+	previewWriter  layoutWriter // writes View.PreviewText
+	sheet          stylesheet
+	openElements   [maxOpen]element // open[0] stands for the message itself
+	depth          int              // index of the innermost open element
+	overflowDepth  int              // number of open elements that did not fit into open
+	openParagraphs int              // number of open p elements
+	href           string           // URL of the open link, "" outside of a link
+	linkAt         int              // length of the text at the start of the link
+	seenAt         int              // length of the visible text at the start of the link
+	inStyle        bool             // the next text is a style sheet
+	indentDepth    int              // depth of the outermost blockquote that is not marked as a quotation, 0 outside
+	indentedAt     int              // length of the visible text at the start of that blockquote
+	currentRun     textRun
+	isDisguised    bool // see Render
 }
 
-// Render returns the text of HTML, which must be valid UTF-8, and whether it was cut at Max.
+// RenderText returns the text of HTML, which must be valid UTF-8, and whether it was cut at Max.
 // disguised reports whether a text is drawn in a way that makes it invisible, for example white on
 // white. Text that a layout does not draw at all does not count, because every preview text of a
 // newsletter is hidden like that (ADR 0100).
-func Render(s string, o Options) (text string, cut, disguised bool) {
+func RenderText(s string, o Options) (text string, cut, disguised bool) {
 	r := renderer{Options: o}
-	r.out = newWriter(o.Max, len(s), o.Readable)
-	r.seen.full, r.hidden.full = true, true
+	r.textWriter = newWriter(o.MaxBytes, len(s), o.ForReaders)
+	r.visibleWriter.isFull, r.previewWriter.isFull = true, true
 	if o.View != nil {
-		r.seen, r.hidden = newWriter(maxVisible, len(s), false), newWriter(maxPreview, 0, false)
+		r.visibleWriter, r.previewWriter = newWriter(maxVisible, len(s), false), newWriter(maxPreview, 0, false)
 	}
-	r.open[0].text, r.open[0].ground = black, white
-	in := scanner{s: s}
-	var t token
-	for in.next(&t); t.kind != endOfInput; in.next(&t) {
+	r.openElements[0].foregroundColor, r.openElements[0].backgroundColor = opaqueBlack, opaqueWhite
+	in := htmlScanner{s: s}
+	var t htmlToken
+	for in.readToken(&t); t.kind != endOfInput; in.readToken(&t) {
 		switch t.kind {
 		case textToken:
-			r.text(t.text)
+			r.handleText(t.text)
 		case startTag:
-			r.start(&t)
+			r.startElement(&t)
 		case endTag:
-			r.end(t.tag)
+			r.endElement(t.tag)
 		}
-		if r.full() && r.disguised {
+		if r.isFull() && r.isDisguised {
 			break
 		}
 	}
 	r.endLink()
-	r.run.end(r.Links)
+	r.currentRun.flushURLs(r.Links)
 	r.endIndented()
 	if o.View != nil {
-		o.View.Visible, o.View.Preview = string(r.seen.b), string(r.hidden.b)
+		o.View.VisibleText, o.View.PreviewText = string(r.visibleWriter.b), string(r.previewWriter.b)
 	}
-	return string(r.out.b), r.out.full && o.Max > 0, r.disguised
+	return string(r.textWriter.b), r.textWriter.isFull && o.MaxBytes > 0, r.isDisguised
 }
 
-// full reports whether all results have reached their limits.
-func (r *renderer) full() bool {
-	return r.out.full && r.seen.full && r.hidden.full && r.Links.full()
+// isFull reports whether all results have reached their limits.
+func (r *renderer) isFull() bool {
+	return r.textWriter.isFull && r.visibleWriter.isFull && r.previewWriter.isFull && r.Links.isFull()
 }
 
-// top returns the innermost open element.
-func (r *renderer) top() *element { return &r.open[r.depth] }
+// currentElement returns the innermost open element.
+func (r *renderer) currentElement() *element { return &r.openElements[r.depth] }
 
-// text handles a text between two tags.
-func (r *renderer) text(s string) {
+// handleText handles a text between two tags.
+func (r *renderer) handleText(s string) {
 	if r.inStyle {
 		r.inStyle = false
-		r.sheet.read(s)
+		r.sheet.parseSheet(s)
 		return
 	}
-	e := r.top()
+	e := r.currentElement()
 	switch {
-	case e.looks&noContent != 0:
-	case e.looks&hiding == 0:
+	case e.visibilityBits&noContent != 0:
+	case e.visibilityBits&hidingBits == 0:
 		s = html.UnescapeString(s)
 		if r.href == "" {
-			r.run.add(s, r.Links)
+			r.currentRun.addText(s, r.Links)
 		}
-		r.write(s, e)
-	case e.looks&quiet == 0:
-		r.disguised = r.disguised || strings.IndexFunc(html.UnescapeString(s), isWordRune) >= 0
-	case !r.hidden.full:
-		r.hidden.write(html.UnescapeString(s), e)
+		r.writeVisible(s, e)
+	case e.visibilityBits&legitimateHiding == 0:
+		r.isDisguised = r.isDisguised || strings.IndexFunc(html.UnescapeString(s), isWordRune) >= 0
+	case !r.previewWriter.isFull:
+		r.previewWriter.writeText(html.UnescapeString(s), e)
 	}
 }
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// write adds visible text. Hidden text behind visible text is not a preview.
-func (r *renderer) write(s string, e *element) {
-	r.out.write(s, e)
-	r.seen.write(s, e)
-	r.hidden.full = r.hidden.full || strings.TrimSpace(s) != ""
+// writeVisible adds visible text. Hidden text behind visible text is not a preview.
+func (r *renderer) writeVisible(s string, e *element) {
+	r.textWriter.writeText(s, e)
+	r.visibleWriter.writeText(s, e)
+	r.previewWriter.isFull = r.previewWriter.isFull || strings.TrimSpace(s) != ""
 }
 
-// boundary handles the start or the end of an element.
-func (r *renderer) boundary(e *element) {
-	if e.looks&unshown != 0 {
-		r.hidden.boundary(e)
+// handleBoundary handles the start or the end of an element.
+func (r *renderer) handleBoundary(e *element) {
+	if e.visibilityBits&unshown != 0 {
+		r.previewWriter.handleBoundary(e)
 		return
 	}
-	if e.tag.has(block) || e.looks&blockBox != 0 {
-		r.run.end(r.Links)
+	if e.tag.hasTrait(block) || e.visibilityBits&blockBox != 0 {
+		r.currentRun.flushURLs(r.Links)
 	}
-	r.out.boundary(e)
-	r.seen.boundary(e)
+	r.textWriter.handleBoundary(e)
+	r.visibleWriter.handleBoundary(e)
 }
 
-// image adds the alternative text of an image, or the value of a form field.
-func (r *renderer) image(t *token, e *element) {
-	s := unescapeAttribute(t.attr.shown(t.tag))
+// handleImage adds the alternative text of an image, or the value of a form field.
+func (r *renderer) handleImage(t *htmlToken, e *element) {
+	s := unescapeAttribute(t.attr.alternativeText(t.tag))
 	if s == "" {
 		return
 	}
-	r.run.add(" ", r.Links)
-	r.out.writeApart(s, e)
-	r.seen.writeApart(s, e)
-	r.hidden.full = r.hidden.full || strings.TrimSpace(s) != ""
-	if r.View != nil && t.tag == tagImg && len(r.View.Alt) < maxAlts && !r.seen.full {
-		r.View.Alt = append(r.View.Alt, s)
+	r.currentRun.addText(" ", r.Links)
+	r.textWriter.writeApart(s, e)
+	r.visibleWriter.writeApart(s, e)
+	r.previewWriter.isFull = r.previewWriter.isFull || strings.TrimSpace(s) != ""
+	if r.View != nil && t.tag == tagImg && len(r.View.AltTexts) < maxAlts && !r.visibleWriter.isFull {
+		r.View.AltTexts = append(r.View.AltTexts, s)
 	}
 }
 
-// start opens an element.
-func (r *renderer) start(t *token) {
+// startElement opens an element.
+func (r *renderer) startElement(t *htmlToken) {
 	if t.tag == tagA {
 		r.endLink()
 	}
 	r.closeImplied(t.tag)
 	e := r.newElement(t)
-	seen := e.looks&hiding == 0
-	r.boundary(&e)
+	seen := e.visibilityBits&hidingBits == 0
+	r.handleBoundary(&e)
 	switch t.tag {
 	case tagBR:
-		if e.looks&unshown == 0 {
-			r.run.add("\n", r.Links)
-			r.out.newline()
-			r.seen.newline()
+		if e.visibilityBits&unshown == 0 {
+			r.currentRun.addText("\n", r.Links)
+			r.textWriter.addNewline()
+			r.visibleWriter.addNewline()
 		}
 	case tagImg, tagInput:
-		if seen || t.tag == tagImg && e.looks&unshown == 0 { // an image has colors of its own
-			r.image(t, &e)
+		if seen || t.tag == tagImg && e.visibilityBits&unshown == 0 { // an image has colors of its own
+			r.handleImage(t, &e)
 		}
 	case tagA, tagArea:
 		r.startLink(t, seen)
 	case tagStyle:
 		r.inStyle = onScreens(t.attr.media)
 	}
-	if !t.tag.has(void) {
-		r.push(e)
+	if !t.tag.hasTrait(void) {
+		r.pushElement(e)
 	}
 }
 
@@ -192,80 +192,80 @@ func onScreens(media string) bool {
 }
 
 // newElement computes the looks of an element inside the open elements.
-func (r *renderer) newElement(t *token) element {
-	s := r.sheet.of(t, t.hints())
-	e := element{tag: t.tag, looks: s.inside(r.top().looks), quoted: r.top().quoted || t.isQuote()}
+func (r *renderer) newElement(t *htmlToken) element {
+	s := r.sheet.of(t, t.attributeStyle())
+	e := element{tag: t.tag, visibilityBits: s.resolveInside(r.currentElement().visibilityBits), isQuoted: r.currentElement().isQuoted || t.isQuote()}
 	switch {
-	case t.tag.has(unseen):
-		e.looks |= noContent
-	case t.attr.hidden && s.on&(blockBox|inlineBox) == 0:
-		e.looks |= displayNone
+	case t.tag.hasTrait(neverVisible):
+		e.visibilityBits |= noContent
+	case t.attr.isHidden && s.on&(blockBox|inlineBox) == 0:
+		e.visibilityBits |= displayNone
 	case t.tag == tagA && s.on&outlookHide != 0:
 		// A button that only Outlook hides; Outlook shows a VML drawing instead of it.
-		e.looks = e.looks&^outlookHide | r.top().looks&outlookHide
+		e.visibilityBits = e.visibilityBits&^outlookHide | r.currentElement().visibilityBits&outlookHide
 	case t.tag == tagPre && s.declared&preformatted == 0:
-		e.looks |= preformatted
+		e.visibilityBits |= preformatted
 	}
-	e.paint(s, r.top())
+	e.computeColors(s, r.currentElement())
 	return e
 }
 
-// hints returns the colors that attributes other than style declare, and those of the style sheet
+// attributeStyle returns the colors that attributes other than style declare, and those of the style sheet
 // of a browser.
-func (t *token) hints() (s style) {
+func (t *htmlToken) attributeStyle() (s style) {
 	unknown := color{kind: unknownColor}
 	switch t.tag {
 	case tagA:
-		return style{declared: colored, on: colored, text: unknown}
+		return style{declared: hasColor, on: hasColor, foregroundColor: unknown}
 	case tagButton, tagInput, tagMark, tagSelect, tagTextarea:
-		return style{declared: colored | backed, on: colored | backed, text: unknown, ground: unknown}
+		return style{declared: hasColor | hasBackground, on: hasColor | hasBackground, foregroundColor: unknown, backgroundColor: unknown}
 	case tagFont:
 		if t.attr.color != "" {
-			return style{declared: colored, on: colored, text: attributeColor(unescapeAttribute(t.attr.color))}
+			return style{declared: hasColor, on: hasColor, foregroundColor: attributeColor(unescapeAttribute(t.attr.color))}
 		}
 	case tagBody, tagTable, tagTBody, tagTD, tagTFoot, tagTH, tagTHead, tagTR:
 		if t.attr.bgcolor != "" {
-			s = style{declared: backed, on: backed, ground: attributeColor(unescapeAttribute(t.attr.bgcolor))}
+			s = style{declared: hasBackground, on: hasBackground, backgroundColor: attributeColor(unescapeAttribute(t.attr.bgcolor))}
 		}
 		if t.attr.background != "" {
-			s.declared, s.on = s.declared|pictured, s.on|pictured
+			s.declared, s.on = s.declared|hasBackgroundImage, s.on|hasBackgroundImage
 		}
 		if t.attr.text != "" && t.tag == tagBody {
-			s.declared, s.on, s.text = s.declared|colored, s.on|colored, attributeColor(unescapeAttribute(t.attr.text))
+			s.declared, s.on, s.foregroundColor = s.declared|hasColor, s.on|hasColor, attributeColor(unescapeAttribute(t.attr.text))
 		}
 	}
 	return s
 }
 
-// paint computes the colors of an element, and whether its text is invisible on its background.
-func (e *element) paint(s style, parent *element) {
-	e.text, e.ground = parent.text, parent.ground
-	if s.declared&paints == 0 {
-		e.looks |= parent.looks & faint
+// computeColors computes the colors of an element, and whether its text is invisible on its background.
+func (e *element) computeColors(s style, parent *element) {
+	e.foregroundColor, e.backgroundColor = parent.foregroundColor, parent.backgroundColor
+	if s.declared&paintBits == 0 {
+		e.visibilityBits |= parent.visibilityBits & faintText
 		return
 	}
-	if s.declared&colored != 0 && s.text.kind != inheritColor {
-		e.text = s.text
+	if s.declared&hasColor != 0 && s.foregroundColor.kind != inheritColor {
+		e.foregroundColor = s.foregroundColor
 	}
 	switch {
-	case s.on&pictured != 0:
-		e.ground = color{kind: unknownColor}
-	case s.declared&backed != 0 && s.ground.kind != inheritColor:
-		e.ground = s.ground.on(parent.ground)
+	case s.on&hasBackgroundImage != 0:
+		e.backgroundColor = color{kind: unknownColor}
+	case s.declared&hasBackground != 0 && s.backgroundColor.kind != inheritColor:
+		e.backgroundColor = s.backgroundColor.on(parent.backgroundColor)
 	}
-	if e.looks&painted == 0 && e.text.unseenOn(e.ground) {
-		e.looks |= faint
+	if e.visibilityBits&paintedText == 0 && e.foregroundColor.unseenOn(e.backgroundColor) {
+		e.visibilityBits |= faintText
 	}
 }
 
 // isQuote reports whether an element is marked as a quotation of an older message.
-func (t *token) isQuote() bool {
+func (t *htmlToken) isQuote() bool {
 	return t.tag == tagBlockquote &&
 		(t.attr.cite != "" || strings.EqualFold(t.attr.kind, "cite") || strings.Contains(t.attr.class, "quote"))
 }
 
-// shown returns the text that is visible in place of an image or in a form field.
-func (a *attributes) shown(t tag) string {
+// alternativeText returns the text that is visible in place of an image or in a form field.
+func (a *attributes) alternativeText(t elementTag) string {
 	if t == tagImg {
 		return a.alt
 	}
@@ -276,69 +276,69 @@ func (a *attributes) shown(t tag) string {
 	return ""
 }
 
-// push opens an element. Beyond maxOpen elements it only counts them.
-func (r *renderer) push(e element) {
-	if r.depth+1 == len(r.open) {
-		r.deeper++
+// pushElement opens an element. Beyond maxOpen elements it only counts them.
+func (r *renderer) pushElement(e element) {
+	if r.depth+1 == len(r.openElements) {
+		r.overflowDepth++
 		return
 	}
 	r.depth++
-	r.open[r.depth] = e
+	r.openElements[r.depth] = e
 	switch {
 	case e.tag == tagP:
-		r.paragraphs++
-	case e.tag == tagBlockquote && !e.quoted && r.indented == 0:
-		r.indented, r.indentedAt = r.depth, len(r.seen.b)
+		r.openParagraphs++
+	case e.tag == tagBlockquote && !e.isQuoted && r.indentDepth == 0:
+		r.indentDepth, r.indentedAt = r.depth, len(r.visibleWriter.b)
 	}
 }
 
-// endIndented adds the blockquote that ends to View.Indented.
+// endIndented adds the blockquote that ends to View.IndentedSpans.
 func (r *renderer) endIndented() {
-	if r.indented != 0 && r.View != nil && len(r.View.Indented) < maxIndented && len(r.seen.b) > r.indentedAt {
-		r.View.Indented = append(r.View.Indented, Span{r.indentedAt, len(r.seen.b)})
+	if r.indentDepth != 0 && r.View != nil && len(r.View.IndentedSpans) < maxIndented && len(r.visibleWriter.b) > r.indentedAt {
+		r.View.IndentedSpans = append(r.View.IndentedSpans, TextSpan{r.indentedAt, len(r.visibleWriter.b)})
 	}
-	r.indented = 0
+	r.indentDepth = 0
 }
 
-// pop closes the elements from open[i] on.
-func (r *renderer) pop(i int) {
+// popElements closes the elements from open[i] on.
+func (r *renderer) popElements(i int) {
 	for ; r.depth >= i; r.depth-- {
-		e := r.top()
-		r.boundary(e)
+		e := r.currentElement()
+		r.handleBoundary(e)
 		if e.tag == tagP {
-			r.paragraphs--
+			r.openParagraphs--
 		}
-		if r.depth == r.indented {
+		if r.depth == r.indentDepth {
 			r.endIndented()
 		}
 	}
 }
 
-// end closes the nearest open element with this tag. An inline end tag does not close an element
+// endElement closes the nearest open element with this tag. An inline end tag does not close an element
 // outside of the current block. No end tag closes an element outside of the current cell or table,
 // except that the end tags of rows and other parts of a table close elements up to their table.
-func (r *renderer) end(t tag) {
+func (r *renderer) endElement(t elementTag) {
 	if t == tagA {
 		r.endLink()
 	}
-	if r.deeper > 0 {
-		r.deeper--
+	if r.overflowDepth > 0 {
+		r.overflowDepth--
 		return
 	}
 	for i := r.depth; i > 0; i-- {
-		open := r.open[i].tag
+		open := r.openElements[i].tag
 		switch {
 		case open == t:
-			r.pop(i)
+			r.popElements(i)
 			return
-		case open == tagTable, open.has(scope) && !t.has(tablePart), open.has(block) && !t.has(block):
+		case open == tagTable, open.hasTrait(scope) && !t.hasTrait(tablePart), open.hasTrait(block) && !t.hasTrait(block):
 			return
 		}
 	}
 }
 
 // closeImplied closes the elements that the start tag t ends implicitly.
-func (r *renderer) closeImplied(t tag) {
+func (r *renderer) closeImplied(t elementTag) {
 	switch t {
 	case tagLI:
 		r.closeUpTo(tagLI, tagLI, tagUL, tagOL)
@@ -351,17 +351,17 @@ func (r *renderer) closeImplied(t tag) {
 	case tagTBody, tagTHead, tagTFoot:
 		r.closeUpTo(tagTBody, tagTHead, tagTable, tagTable)
 	}
-	if r.paragraphs > 0 && t.has(block) {
+	if r.openParagraphs > 0 && t.hasTrait(block) {
 		r.closeUpTo(tagP, tagP, tagTable, tagTable)
 	}
 }
 
 // closeUpTo closes the nearest open element with tag a or b, unless wall1 or wall2 is between.
-func (r *renderer) closeUpTo(a, b, wall1, wall2 tag) {
+func (r *renderer) closeUpTo(a, b, wall1, wall2 elementTag) {
 	for i := r.depth; i > 0; i-- {
-		switch r.open[i].tag {
+		switch r.openElements[i].tag {
 		case a, b:
-			r.pop(i)
+			r.popElements(i)
 			return
 		case wall1, wall2:
 			return
@@ -370,29 +370,29 @@ func (r *renderer) closeUpTo(a, b, wall1, wall2 tag) {
 }
 
 // startLink adds a link, also a hidden one, since every URL counts (specification, Messages).
-func (r *renderer) startLink(t *token, seen bool) {
-	if t.attr.href == "" || r.Links == nil && !r.Readable && r.View == nil {
+func (r *renderer) startLink(t *htmlToken, seen bool) {
+	if t.attr.href == "" || r.Links == nil && !r.ForReaders && r.View == nil {
 		return
 	}
-	r.run.end(r.Links)
+	r.currentRun.flushURLs(r.Links)
 	url := hrefURL(t.attr.href)
 	if url != "" && r.Links != nil {
 		r.noteUnseen(url, seen)
-		r.Links.add(url)
+		r.Links.addURL(url)
 	}
 	if seen && t.tag == tagA {
-		r.href, r.linkAt, r.seenAt = url, len(r.out.b), len(r.seen.b)
+		r.href, r.linkAt, r.seenAt = url, len(r.textWriter.b), len(r.visibleWriter.b)
 	}
 }
 
-// noteUnseen adds a hidden link to View.Unseen, and removes it when it is also visible elsewhere.
+// noteUnseen adds a hidden link to View.HiddenLinks, and removes it when it is also visible elsewhere.
 func (r *renderer) noteUnseen(url string, seen bool) {
 	switch v := r.View; {
 	case v == nil:
 	case seen:
-		v.Unseen = slices.DeleteFunc(v.Unseen, func(u string) bool { return u == url })
-	case len(v.Unseen) < maxUnseen && !r.Links.has(url):
-		v.Unseen = append(v.Unseen, strings.Clone(url))
+		v.HiddenLinks = slices.DeleteFunc(v.HiddenLinks, func(u string) bool { return u == url })
+	case len(v.HiddenLinks) < maxUnseen && !r.Links.hasURL(url):
+		v.HiddenLinks = append(v.HiddenLinks, strings.Clone(url))
 	}
 }
 
@@ -400,18 +400,18 @@ func (r *renderer) noteUnseen(url string, seen bool) {
 // does not show it.
 func (r *renderer) endLink() {
 	if r.href != "" && r.View != nil && len(r.View.Anchors) < maxAnchors {
-		said := r.seen.b[r.seenAt:]
+		said := r.visibleWriter.b[r.seenAt:]
 		if text := strings.TrimSpace(string(said)); text != "" && len(text) <= maxAnchorText {
 			at := r.seenAt + bytes.Index(said, []byte(text))
 			r.View.Anchors = append(r.View.Anchors, Anchor{strings.Clone(r.href), text, at})
 		}
 	}
-	if r.href != "" && r.Readable {
-		shown := strings.TrimRight(strings.TrimSpace(string(r.out.b[r.linkAt:])), "/")
+	if r.href != "" && r.ForReaders {
+		shown := strings.TrimRight(strings.TrimSpace(string(r.textWriter.b[r.linkAt:])), "/")
 		target := strings.TrimRight(r.href, "/")
 		_, bare, _ := strings.Cut(target, "://")
 		if shown != target && shown != bare {
-			r.out.writeBehind("(" + r.href + ")")
+			r.textWriter.writeBehind("(" + r.href + ")")
 		}
 	}
 	r.href = ""

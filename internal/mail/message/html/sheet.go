@@ -7,13 +7,13 @@ import "strings"
 // color. It does not match other selectors with elements; the colors that they may set are unknown.
 // A renderer owns it.
 type stylesheet struct {
-	classes map[string]style
-	tags    map[tag]style
-	all     style // colors that rules with other selectors make unknown
+	classes  map[string]style
+	tags     map[elementTag]style
+	catchAll style // colors that rules with other selectors make unknown
 }
 
-// read parses the text of a style element.
-func (sheet *stylesheet) read(css string) {
+// parseSheet parses the text of a style element.
+func (sheet *stylesheet) parseSheet(css string) {
 	if css = removeComments(css); strings.Contains(css, "--") {
 		css = markupComments.Replace(css)
 	}
@@ -28,15 +28,15 @@ func (sheet *stylesheet) read(css string) {
 		}
 		end := blockEnd(rest)
 		if selectors = strings.TrimSpace(selectors); !strings.HasPrefix(selectors, "@") {
-			sheet.add(selectors, parseStyle(rest[:end]))
+			sheet.addRule(selectors, parseStyle(rest[:end]))
 		}
 		css = rest[min(end+1, len(rest)):]
 	}
 }
 
-// add adds a rule, unless it has nothing to do with visibility.
-func (sheet *stylesheet) add(selectors string, s style) {
-	if s.declared&(hiding|paints|preformatted|overflowHidden|flatHeight|displays) == 0 {
+// addRule adds a rule, unless it has nothing to do with visibility.
+func (sheet *stylesheet) addRule(selectors string, s style) {
+	if s.declared&(hidingBits|paintBits|preformatted|overflowHidden|flatHeight|displayBits) == 0 {
 		return
 	}
 	for selector := range strings.SplitSeq(selectors, ",") {
@@ -45,16 +45,16 @@ func (sheet *stylesheet) add(selectors string, s style) {
 		name, pseudo, _ := strings.Cut(last, ":")
 		plain, _, _ := strings.Cut(name, "[")
 		if plain == selector && strings.IndexByte(plain, '#') < 0 && strings.Count(plain, ".") < 2 && plain != "*" {
-			sheet.remember(plain, s)
-		} else if !momentary(pseudo) {
-			sheet.remember(plain, s.unknown())
+			sheet.storeRule(plain, s)
+		} else if !isMomentary(pseudo) {
+			sheet.storeRule(plain, s.withUnknownColors())
 		}
 	}
 }
 
-// momentary reports whether a pseudo-class applies only during an interaction, or only to a part of
+// isMomentary reports whether a pseudo-class applies only during an interaction, or only to a part of
 // the text.
-func momentary(pseudo string) bool {
+func isMomentary(pseudo string) bool {
 	pseudo = strings.ToLower(strings.TrimLeft(pseudo, ":"))
 	switch pseudo {
 	case "hover", "active", "focus", "visited", "selection", "before", "after", "placeholder":
@@ -63,61 +63,61 @@ func momentary(pseudo string) bool {
 	return false
 }
 
-// unknown returns the effect of a rule that may or may not apply: the colors that it sets become
+// withUnknownColors returns the effect of a rule that may or may not apply: the colors that it sets become
 // unknown.
-func (s style) unknown() style {
-	return style{declared: s.declared & (colored | backed | pictured), on: s.declared & (colored | backed | pictured), text: color{kind: unknownColor}, ground: color{kind: unknownColor}}
+func (s style) withUnknownColors() style {
+	return style{declared: s.declared & (hasColor | hasBackground | hasBackgroundImage), on: s.declared & (hasColor | hasBackground | hasBackgroundImage), foregroundColor: color{kind: unknownColor}, backgroundColor: color{kind: unknownColor}}
 }
 
-// remember stores a style under the class at the end of a selector, or else under its element.
-func (sheet *stylesheet) remember(selector string, s style) {
+// storeRule stores a style under the class at the end of a selector, or else under its element.
+func (sheet *stylesheet) storeRule(selector string, s style) {
 	name, class, classed := strings.Cut(selector, ".")
 	name, _, identified := strings.Cut(name, "#")
 	switch {
 	case classed:
 		class = class[strings.LastIndexByte(class, '.')+1:]
 		class, _, _ = strings.Cut(class, "#")
-		remember(&sheet.classes, class, s)
+		mergeRule(&sheet.classes, class, s)
 	case name != "" && name != "*" && !identified:
 		if s.on&displayNone == 0 {
-			s.declared, s.on = s.declared&^displays, s.on&^displays
+			s.declared, s.on = s.declared&^displayBits, s.on&^displayBits
 		}
 		s.declared &^= preformatted
-		remember(&sheet.tags, lookupTag(name), s)
+		mergeRule(&sheet.tags, lookupTag(name), s)
 	default:
-		sheet.all = s.unknown().over(sheet.all)
+		sheet.catchAll = s.withUnknownColors().cascadeOver(sheet.catchAll)
 	}
 }
 
 // markupComments removes the marks that hid style sheets from very old browsers. CSS ignores them.
 var markupComments = strings.NewReplacer("<!--", "", "-->", "")
 
-// remember merges a style into the rules for key. New keys are ignored beyond maxClasses.
-func remember[K comparable](rules *map[K]style, key K, s style) {
+// mergeRule merges a style into the rules for key. New keys are ignored beyond maxClasses.
+func mergeRule[K comparable](rules *map[K]style, key K, s style) {
 	if *rules == nil {
 		*rules = make(map[K]style)
 	}
 	if old, ok := (*rules)[key]; ok || len(*rules) < maxClasses {
-		(*rules)[key] = s.over(old)
+		(*rules)[key] = s.cascadeOver(old)
 	}
 }
 
 // of returns the style of an element. In ascending priority it comes from other attributes (hints),
 // rules for the tag, rules for the classes, and the style attribute.
-func (sheet *stylesheet) of(t *token, hints style) (s style) {
-	if s = hints; sheet.all.declared != 0 {
-		s = sheet.all.over(s)
+func (sheet *stylesheet) of(t *htmlToken, hints style) (s style) {
+	if s = hints; sheet.catchAll.declared != 0 {
+		s = sheet.catchAll.cascadeOver(s)
 	}
 	if len(sheet.tags) > 0 {
-		s = sheet.tags[t.tag].over(s)
+		s = sheet.tags[t.tag].cascadeOver(s)
 	}
 	if len(sheet.classes) > 0 && t.attr.class != "" {
 		for name := range strings.FieldsSeq(unescapeAttribute(t.attr.class)) {
-			s = sheet.classes[name].over(s)
+			s = sheet.classes[name].cascadeOver(s)
 		}
 	}
 	if t.attr.style != "" {
-		s = parseStyle(unescapeAttribute(t.attr.style)).over(s)
+		s = parseStyle(unescapeAttribute(t.attr.style)).cascadeOver(s)
 	}
 	return s
 }

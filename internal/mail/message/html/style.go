@@ -2,11 +2,11 @@ package html
 
 import "strings"
 
-// looks are the properties that decide whether text is visible, as bits.
-type looks uint32
+// visibilityBits are the properties that decide whether text is visible, as bits.
+type visibilityBits uint32
 
 const (
-	displayNone looks = 1 << iota
+	displayNone visibilityBits = 1 << iota
 	zeroOpacity
 	zeroHeight  // max-height:0, or height:0 with overflow:hidden
 	outlookHide // mso-hide:all
@@ -17,72 +17,72 @@ const (
 	zeroClip
 	zeroShape // clip-path
 	zeroScale
-	noContent // an element without visible text: style, script, title and others
-	invisible // visibility:hidden, inherited until a child is visible again
-	tiny      // a very small font-size, also inherited
-	faint     // in the color of the background, or nearly transparent
-	painted   // text-shadow or background-clip:text: the color alone does not say whether it is visible
+	noContent   // an element without visible text: style, script, title and others
+	invisible   // visibility:hidden, inherited until a child is visible again
+	tinyFont    // a very small font-size, also inherited
+	faintText   // in the color of the background, or nearly transparent
+	paintedText // text-shadow or background-clip:text: the color alone does not say whether it is visible
 	preformatted
 	overflowHidden
-	flatHeight // height:0
-	inlineBox  // display: inline, inline-block, ...
-	blockBox   // display: block, flex, table, ...
-	colored    // color
-	backed     // background-color
-	pictured   // background-image
+	flatHeight         // height:0
+	inlineBox          // display: inline, inline-block, ...
+	blockBox           // display: block, flex, table, ...
+	hasColor           // color
+	hasBackground      // background-color
+	hasBackgroundImage // background-image
 )
 
 // Sets of looks.
 const (
-	displays  = displayNone | inlineBox | blockBox
-	outside   = offIndent | offLeft | offTop | offMargin | zeroClip | zeroShape | zeroScale
-	gone      = displayNone | zeroOpacity | zeroHeight | outlookHide | noContent | outside // for the whole subtree
-	inherited = invisible | tiny | painted | preformatted
-	unshown   = gone | invisible | tiny // nothing is drawn, whatever its color
-	hiding    = unshown | faint
-	paints    = colored | backed | pictured | painted
+	displayBits   = displayNone | inlineBox | blockBox
+	offscreenBits = offIndent | offLeft | offTop | offMargin | zeroClip | zeroShape | zeroScale
+	removedBits   = displayNone | zeroOpacity | zeroHeight | outlookHide | noContent | offscreenBits // for the whole subtree
+	inheritedBits = invisible | tinyFont | paintedText | preformatted
+	unshown       = removedBits | invisible | tinyFont // nothing is drawn, whatever its color
+	hidingBits    = unshown | faintText
+	paintBits     = hasColor | hasBackground | hasBackgroundImage | paintedText
 
-	// quiet are the ways in which layouts legitimately hide text: preview texts, and text for other
+	// legitimateHiding are the ways in which layouts legitimately hide text: preview texts, and text for other
 	// screens. Text that is hidden only in other ways counts as disguised.
-	quiet = displayNone | zeroHeight | outlookHide | noContent
+	legitimateHiding = displayNone | zeroHeight | outlookHide | noContent
 )
 
 // style is what one rule or attribute declares: the properties that it names, those that it sets,
 // and those that are !important.
 type style struct {
-	declared, on, important looks
-	text, ground            color // valid if colored and backed are declared
+	declared, on, important          visibilityBits
+	foregroundColor, backgroundColor color // valid if colored and backed are declared
 }
 
-// over returns s on top of base: a declaration of s wins, unless only that of base is important.
-func (s style) over(base style) style {
+// cascadeOver returns s on top of base: a declaration of s wins, unless only that of base is important.
+func (s style) cascadeOver(base style) style {
 	if base.declared == 0 {
 		return s
 	}
 	wins := s.declared &^ (base.important &^ s.important)
 	over := style{
-		declared:  base.declared | s.declared,
-		on:        base.on&^wins | s.on&wins,
-		important: base.important | s.important,
-		text:      base.text,
-		ground:    base.ground,
+		declared:        base.declared | s.declared,
+		on:              base.on&^wins | s.on&wins,
+		important:       base.important | s.important,
+		foregroundColor: base.foregroundColor,
+		backgroundColor: base.backgroundColor,
 	}
-	if wins&colored != 0 {
-		over.text = s.text
+	if wins&hasColor != 0 {
+		over.foregroundColor = s.foregroundColor
 	}
-	if wins&backed != 0 {
-		over.ground = s.ground
+	if wins&hasBackground != 0 {
+		over.backgroundColor = s.backgroundColor
 	}
 	return over
 }
 
-// inside returns the looks of an element with this style inside a parent.
-func (s style) inside(parent looks) looks {
-	on := s.on &^ (colored | backed | pictured)
+// resolveInside returns the looks of an element with this style inside a parent.
+func (s style) resolveInside(parent visibilityBits) visibilityBits {
+	on := s.on &^ (hasColor | hasBackground | hasBackgroundImage)
 	if on&(flatHeight|overflowHidden) == flatHeight|overflowHidden {
 		on |= zeroHeight
 	}
-	return on | parent&gone | parent&inherited&^s.declared
+	return on | parent&removedBits | parent&inheritedBits&^s.declared
 }
 
 // parseStyle parses the declarations of a style attribute or of one rule.
@@ -104,13 +104,13 @@ func parseStyle(css string) (s style) {
 		if important {
 			declared.important = declared.declared
 		}
-		s = declared.over(s)
+		s = declared.cascadeOver(s)
 	}
 	return s
 }
 
-// hides returns a style that declares one property, and sets it if on is true.
-func hides(property looks, on bool) style {
+// declareProperty returns a style that declares one property, and sets it if on is true.
+func declareProperty(property visibilityBits, on bool) style {
 	if on {
 		return style{declared: property, on: property}
 	}
@@ -118,7 +118,7 @@ func hides(property looks, on bool) style {
 }
 
 // displayOf returns the looks of a value of display.
-func displayOf(value string) looks {
+func displayOf(value string) visibilityBits {
 	switch {
 	case value == "none":
 		return displayNone

@@ -2,26 +2,26 @@ package html
 
 import "strings"
 
-// tag is the name of an HTML element: an index into knownTags, or a hash of an unknown name with
+// elementTag is the name of an HTML element: an index into knownTags, or a hash of an unknown name with
 // the top bit set.
-type tag uint16
+type elementTag uint16
 
-// traits is a set of properties of an element.
-type traits uint16
+// elementTraits is a set of properties of an element.
+type elementTraits uint16
 
 const (
-	block     traits = 1 << iota // begins and ends on a line of its own
-	paragraph                    // ... with an empty line around it
-	void                         // has no content and no end tag
-	rawText                      // its content is text, even if it looks like tags
-	unseen                       // never visible
-	scope                        // end tags inside do not close elements outside
-	tablePart                    // its end tag closes elements outside of the cell, up to the table
+	block        elementTraits = 1 << iota // begins and ends on a line of its own
+	paragraph                              // ... with an empty line around it
+	void                                   // has no content and no end tag
+	rawText                                // its content is text, even if it looks like tags
+	neverVisible                           // never visible
+	scope                                  // end tags inside do not close elements outside
+	tablePart                              // its end tag closes elements outside of the cell, up to the table
 )
 
 // The tags that the code handles by name. The other known tags follow them in knownTags.
 const (
-	tagA tag = 1 + iota
+	tagA elementTag = 1 + iota
 	tagArea
 	tagBlockquote
 	tagBody
@@ -54,11 +54,11 @@ const (
 // knownTags has every element that is not an ordinary inline element. The index is the tag.
 var knownTags = [...]struct {
 	name   string
-	traits traits
+	traits elementTraits
 }{
 	tagA: {"a", 0}, tagArea: {"area", void}, tagBlockquote: {"blockquote", block | paragraph}, tagBody: {"body", block}, tagBR: {"br", void}, tagButton: {"button", 0}, tagFont: {"font", 0}, tagMark: {"mark", 0},
 	tagImg: {"img", void}, tagInput: {"input", void}, tagLI: {"li", block}, tagOL: {"ol", block | paragraph},
-	tagP: {"p", block | paragraph}, tagPre: {"pre", block | paragraph}, tagSelect: {"select", block}, tagStyle: {"style", rawText | unseen}, tagTextarea: {"textarea", rawText | block},
+	tagP: {"p", block | paragraph}, tagPre: {"pre", block | paragraph}, tagSelect: {"select", block}, tagStyle: {"style", rawText | neverVisible}, tagTextarea: {"textarea", rawText | block},
 	tagTable: {"table", block | scope | tablePart}, tagTBody: {"tbody", block | tablePart}, tagTD: {"td", block | scope | tablePart}, tagTFoot: {"tfoot", block | tablePart},
 	tagTH: {"th", block | scope | tablePart}, tagTHead: {"thead", block | tablePart}, tagTR: {"tr", block | tablePart}, tagUL: {"ul", block | paragraph},
 	tagDL: {"dl", block | paragraph}, tagDT: {"dt", block}, tagDD: {"dd", block},
@@ -72,19 +72,19 @@ var knownTags = [...]struct {
 	{"optgroup", block}, {"option", block}, {"section", block}, {"summary", block},
 	{"base", void}, {"col", void}, {"embed", void}, {"link", void}, {"meta", void}, {"param", void}, {"source", void},
 	{"track", void}, {"wbr", void},
-	{"script", rawText | unseen}, {"title", rawText | unseen}, {"iframe", rawText | unseen}, {"noembed", rawText | unseen},
-	{"noframes", rawText | unseen}, {"xmp", rawText | block},
-	{"template", unseen}, {"datalist", unseen},
+	{"script", rawText | neverVisible}, {"title", rawText | neverVisible}, {"iframe", rawText | neverVisible}, {"noembed", rawText | neverVisible},
+	{"noframes", rawText | neverVisible}, {"xmp", rawText | block},
+	{"template", neverVisible}, {"datalist", neverVisible},
 }
 
 // tagNumbers is a hash table from names to tags, with linear probing.
-var tagNumbers = func() (table [1 << tagBits]tag) {
+var tagNumbers = func() (table [1 << tagBits]elementTag) {
 	for i, t := range knownTags[1:] {
 		place := hashName(t.name) >> (32 - tagBits)
 		for table[place] != 0 {
 			place = (place + 1) % (1 << tagBits)
 		}
-		table[place] = tag(i + 1)
+		table[place] = elementTag(i + 1)
 	}
 	return table
 }()
@@ -107,19 +107,21 @@ func hashName(name string) uint32 {
 
 // lookupTag returns the tag of a name; case does not matter. Unknown names get a hash, which is
 // enough to match start tags with end tags.
-func lookupTag(name string) tag {
+func lookupTag(name string) elementTag {
 	hash := hashName(name)
 	for place := hash >> (32 - tagBits); tagNumbers[place] != 0; place = (place + 1) % (1 << tagBits) {
 		if t := tagNumbers[place]; strings.EqualFold(knownTags[t].name, name) {
 			return t
 		}
 	}
-	return 0x8000 | tag(hash>>16)
+	return 0x8000 | elementTag(hash>>16)
 }
 
-func (t tag) has(x traits) bool { return int(t) < len(knownTags) && knownTags[t].traits&x != 0 }
+func (t elementTag) hasTrait(x elementTraits) bool {
+	return int(t) < len(knownTags) && knownTags[t].traits&x != 0
+}
 
-func (t tag) name() string {
+func (t elementTag) elementName() string {
 	if int(t) < len(knownTags) {
 		return knownTags[t].name
 	}

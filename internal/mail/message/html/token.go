@@ -15,12 +15,12 @@ const (
 	endTag
 )
 
-// token is one token of HTML. Its strings are slices of the input with unresolved character
+// htmlToken is one token of HTML. Its strings are slices of the input with unresolved character
 // references.
-type token struct {
+type htmlToken struct {
 	kind tokenKind
 	text string // of a textToken
-	tag  tag
+	tag  elementTag
 	attr attributes // of a startTag
 }
 
@@ -28,26 +28,26 @@ type token struct {
 type attributes struct {
 	alt, class, cite, href, style, kind, value string // kind is type=
 	background, bgcolor, color, media, text    string
-	hidden                                     bool
-	any                                        bool // at least one of them is set
+	isHidden                                   bool
+	anySet                                     bool // at least one of them is set
 }
 
-// scanner splits HTML into texts and tags in one pass. It follows the tokenizer of the HTML
+// htmlScanner splits HTML into texts and tags in one pass. It follows the tokenizer of the HTML
 // standard as far as needed to decide what is text, which comments, attribute values, scripts and
 // style sheets are not. A renderer owns it.
-type scanner struct {
-	s   string
-	pos int
-	raw tag // tag of the element that has just started, for rawText
+type htmlScanner struct {
+	s          string
+	pos        int
+	rawTextTag elementTag // tag of the element that has just started, for rawText
 }
 
-// next reads the next token into t.
-func (h *scanner) next(t *token) {
+// readToken reads the next token into t.
+func (h *htmlScanner) readToken(t *htmlToken) {
 	t.kind, t.text, t.tag = endOfInput, "", 0
-	if t.attr.any {
+	if t.attr.anySet {
 		t.attr = attributes{}
 	}
-	if h.raw.has(rawText) {
+	if h.rawTextTag.hasTrait(rawText) {
 		h.rawText(t)
 		return
 	}
@@ -70,13 +70,13 @@ func (h *scanner) next(t *token) {
 		case c == '/':
 			h.pos += 2
 			t.kind, t.tag = endTag, h.tagName()
-			h.attributes(&t.attr) // an end tag has no attributes, but this finds its end
+			h.readAttributes(&t.attr) // an end tag has no attributes, but this finds its end
 			return
 		default:
 			h.pos++
 			t.kind, t.tag = startTag, h.tagName()
-			h.attributes(&t.attr)
-			h.raw = t.tag
+			h.readAttributes(&t.attr)
+			h.rawTextTag = t.tag
 			return
 		}
 	}
@@ -98,9 +98,9 @@ func opensMarkup(s string) bool {
 }
 
 // rawText reads the text up to the end tag of h.raw. The caller decides whether it is visible.
-func (h *scanner) rawText(t *token) {
-	name, rest := h.raw.name(), h.s[h.pos:]
-	h.raw = 0
+func (h *htmlScanner) rawText(t *htmlToken) {
+	name, rest := h.rawTextTag.elementName(), h.s[h.pos:]
+	h.rawTextTag = 0
 	end := 0
 	for {
 		i := strings.Index(rest[end:], "</")
@@ -120,7 +120,7 @@ func (h *scanner) rawText(t *token) {
 }
 
 // skipComment moves behind a comment. A comment without an end hides the rest, as in a browser.
-func (h *scanner) skipComment() {
+func (h *htmlScanner) skipComment() {
 	rest := h.s[h.pos+4:]
 	switch {
 	case strings.HasPrefix(rest, ">"):
@@ -133,7 +133,7 @@ func (h *scanner) skipComment() {
 }
 
 // skipPast moves behind the next mark that is at least from bytes ahead.
-func (h *scanner) skipPast(mark string, from int) {
+func (h *htmlScanner) skipPast(mark string, from int) {
 	if i := strings.Index(h.s[h.pos+from:], mark); i >= 0 {
 		h.pos += from + i + len(mark)
 		return
@@ -142,7 +142,7 @@ func (h *scanner) skipPast(mark string, from int) {
 }
 
 // tagName reads the name of a tag.
-func (h *scanner) tagName() tag {
+func (h *htmlScanner) tagName() elementTag {
 	start := h.pos
 	for h.pos < len(h.s) && !isSpace(h.s[h.pos]) && h.s[h.pos] != '>' && h.s[h.pos] != '/' {
 		h.pos++
@@ -150,9 +150,9 @@ func (h *scanner) tagName() tag {
 	return lookupTag(h.s[start:h.pos])
 }
 
-// attributes reads the attributes up to the ">" of a tag. If the input ends inside a tag, the
+// readAttributes reads the attributes up to the ">" of a tag. If the input ends inside a tag, the
 // attributes make no difference, since nothing follows.
-func (h *scanner) attributes(a *attributes) {
+func (h *htmlScanner) readAttributes(a *attributes) {
 	s := h.s
 	for {
 		for h.pos < len(s) && (isSpace(s[h.pos]) || s[h.pos] == '/') {
@@ -170,12 +170,12 @@ func (h *scanner) attributes(a *attributes) {
 			h.pos++
 		}
 		name := s[start:h.pos]
-		a.set(name, h.attributeValue())
+		a.setAttribute(name, h.attributeValue())
 	}
 }
 
 // attributeValue reads "=value" behind the name of an attribute. It returns "" without a value.
-func (h *scanner) attributeValue() string {
+func (h *htmlScanner) attributeValue() string {
 	h.skipSpace()
 	if h.pos == len(h.s) || h.s[h.pos] != '=' {
 		return ""
@@ -201,29 +201,29 @@ func (h *scanner) attributeValue() string {
 	return h.s[start:h.pos]
 }
 
-func (h *scanner) skipSpace() {
+func (h *htmlScanner) skipSpace() {
 	for h.pos < len(h.s) && isSpace(h.s[h.pos]) {
 		h.pos++
 	}
 }
 
-// set stores the value of an attribute. If a name appears twice, the first value counts.
-func (a *attributes) set(name, value string) {
+// setAttribute stores the value of an attribute. If a name appears twice, the first value counts.
+func (a *attributes) setAttribute(name, value string) {
 	if len(name) == len("hidden") && strings.EqualFold(name, "hidden") {
-		a.hidden, a.any = true, true
+		a.isHidden, a.anySet = true, true
 		return
 	}
-	to := a.named(name)
+	to := a.fieldNamed(name)
 	if to == nil {
 		return
 	}
-	if a.any = true; *to == "" {
+	if a.anySet = true; *to == "" {
 		*to = value
 	}
 }
 
-// named returns the field of an attribute, or nil for an attribute that is not needed.
-func (a *attributes) named(name string) *string {
+// fieldNamed returns the field of an attribute, or nil for an attribute that is not needed.
+func (a *attributes) fieldNamed(name string) *string {
 	if len(name) < len("alt") || len(name) > len("background") {
 		return nil
 	}

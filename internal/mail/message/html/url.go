@@ -9,7 +9,7 @@ import (
 
 // AddText adds every URL that appears in a plain text.
 func (l *Links) AddText(text string) {
-	for !l.full() {
+	for !l.isFull() {
 		i := strings.Index(text, "://")
 		if i < 0 {
 			return
@@ -21,7 +21,7 @@ func (l *Links) AddText(text string) {
 			if !ok {
 				url, after = text[start:end], end
 			}
-			l.add(url)
+			l.addURL(url)
 			end = after
 		}
 		text = text[end:]
@@ -201,20 +201,20 @@ func unspaced(r rune) bool {
 // keeps only the text that may belong to a URL: the last word if it may end in a part of a scheme,
 // and all text from the first URL on. A renderer owns it.
 type textRun struct {
-	b    []byte
-	urls bool // b contains "://"
+	b      []byte
+	hasURL bool // b contains "://"
 }
 
 // maxRun is the length at which a run is searched for URLs even if it may continue.
 const maxRun = 8 * maxLinkLen
 
-// add appends a text to the run.
-func (t *textRun) add(s string, links *Links) {
-	if links.full() {
+// addText appends a text to the run.
+func (t *textRun) addText(s string, links *Links) {
+	if links.isFull() {
 		return
 	}
 	if len(t.b)+len(s) > maxRun {
-		t.end(links)
+		t.flushURLs(links)
 	}
 	if len(t.b) == 0 && !strings.Contains(s, "://") {
 		if s != "" && strings.IndexByte("htpsHTPS:/", s[len(s)-1]) >= 0 {
@@ -224,7 +224,7 @@ func (t *textRun) add(s string, links *Links) {
 	}
 	from := max(0, len(t.b)-len(":/"))
 	t.b = append(t.b, s...)
-	if t.urls = t.urls || bytes.Contains(t.b[from:], []byte("://")); !t.urls {
+	if t.hasURL = t.hasURL || bytes.Contains(t.b[from:], []byte("://")); !t.hasURL {
 		t.b = append(t.b[:0], t.b[lastBlank(t.b):]...)
 	}
 }
@@ -238,12 +238,12 @@ func lastBlank[T string | []byte](s T) int {
 	return i
 }
 
-// end adds the URLs of the run to links, and starts an empty run.
-func (t *textRun) end(links *Links) {
-	if t.urls {
+// flushURLs adds the URLs of the run to links, and starts an empty run.
+func (t *textRun) flushURLs(links *Links) {
+	if t.hasURL {
 		links.AddText(softBreaks.Replace(string(t.b)))
 	}
-	t.b, t.urls = t.b[:0], false
+	t.b, t.hasURL = t.b[:0], false
 }
 
 // softBreaks removes invisible characters at which a word may be broken or joined.

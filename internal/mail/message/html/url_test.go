@@ -15,7 +15,7 @@ func textLinks(s string) []string {
 
 func htmlLinks(s string) []string {
 	var l Links
-	Render(s, Options{Links: &l})
+	RenderText(s, Options{Links: &l})
 	return l.List()
 }
 

@@ -10,7 +10,7 @@ const (
 	maxPreview    = 1 << 10  // bytes
 	maxAnchors    = 64
 	maxAnchorText = 80 // bytes
-	maxAlts       = 64 // elements of View.Alt
+	maxAlts       = 64 // elements of View.AltTexts
 	maxIndented   = 64
 	maxUnseen     = 64
 	maxOpen       = 128 // nested elements that are tracked
@@ -21,36 +21,36 @@ const (
 	maxLinkLen = 8 << 10 // bytes; longer links are ignored
 )
 
-// View is what the recipient sees of HTML.
-type View struct {
-	// Visible is the visible text, at most 64 KiB. Block elements, rows and cells are on lines of
+// RenderedView is what the recipient sees of HTML.
+type RenderedView struct {
+	// VisibleText is the visible text, at most 64 KiB. Block elements, rows and cells are on lines of
 	// their own, and inline elements are joined without a space. It includes the alternative texts
 	// of images, and excludes scripts, style sheets, comments, titles and hidden elements.
 	// Zero-width characters are removed and white space is collapsed. Lines of a quoted message
 	// begin with "> ".
-	Visible string
-	// Preview is the text that e-mail clients show in the list of messages, but not in the opened
+	VisibleText string
+	// PreviewText is the text that e-mail clients show in the list of messages, but not in the opened
 	// message: the hidden text before all visible text, at most 1 KiB. The sender wrote it, but it
 	// is weaker evidence than Visible.
-	Preview string
-	// Alt has the alternative texts of visible images, in order, at most 64.
-	Alt []string
+	PreviewText string
+	// AltTexts has the alternative texts of visible images, in order, at most 64.
+	AltTexts []string
 	// Anchors are the visible links with a short text, in order, at most 64.
 	Anchors []Anchor
-	// Indented are the parts of Visible in blockquotes that are not marked as quotations, in order,
+	// IndentedSpans are the parts of Visible in blockquotes that are not marked as quotations, in order,
 	// at most 64. Their lines do not begin with "> ".
-	Indented []Span
-	// Unseen are the links that appear only in hidden elements, so that nobody can follow them, at
+	IndentedSpans []TextSpan
+	// HiddenLinks are the links that appear only in hidden elements, so that nobody can follow them, at
 	// most 64. They are also in Links. Unseen is filled only if Options.Links is set. It does not
 	// have a link that Options.Links already contains from another part, where it may be visible.
-	Unseen []string
+	HiddenLinks []string
 }
 
 // Anchor is a link to an HTTP or HTTPS URL with its visible text, at most 80 bytes.
 type Anchor struct {
 	URL, Text string
-	At        int // byte offset of Text in View.Visible
+	At        int // byte offset of Text in View.VisibleText
 }
 
-// Span is a part of a text, from byte Start to before byte End.
-type Span struct{ Start, End int }
+// TextSpan is a part of a text, from byte Start to before byte End.
+type TextSpan struct{ Start, End int }

@@ -26,62 +26,62 @@ const (
 	Activate
 	Join
 	Approve
-	Follow   // click, link, button, continue
-	Ignore   // "if you did not ask for this"
-	Expires  // "valid for ten minutes"
-	Decline  // cancel, reject, block
-	NotMe    // "this wasn't me"
-	Help     // help, contact
-	Legal    // terms, privacy
-	Settings // settings, profile
-	Order    // what is bought, booked, sent or paid
+	FollowLink     // click, link, button, continue
+	IgnoreNotice   // "if you did not ask for this"
+	ExpiryNotice   // "valid for ten minutes"
+	Decline        // cancel, reject, block
+	NotMe          // "this wasn't me"
+	HelpContact    // help, contact
+	LegalTerms     // terms, privacy
+	Settings       // settings, profile
+	OrderOrPayment // what is bought, booked, sent or paid
 	Survey
 	Unsubscribe
-	Read // what is read, shared or downloaded
-	Done // what has already happened
+	ReadContent // what is read, shared or downloaded
+	AlreadyDone // what has already happened
 	Password
 	Email
 
-	Every = Email<<1 - 1 // all concepts
-	// Asks are the concepts of an action that a message asks for: see package link.
-	Asks = Confirm | SignIn | Reset | Activate | Join | Approve
-	// Others are the concepts of links with another purpose.
-	Others = Decline | NotMe | Help | Legal | Settings | Order | Survey | Unsubscribe | Read
+	EveryConcept = Email<<1 - 1 // all concepts
+	// ActionRequests are the concepts of an action that a message asks for: see package link.
+	ActionRequests = Confirm | SignIn | Reset | Activate | Join | Approve
+	// OtherPurposes are the concepts of links with another purpose.
+	OtherPurposes = Decline | NotMe | HelpContact | LegalTerms | Settings | OrderOrPayment | Survey | Unsubscribe | ReadContent
 )
 
-// Has reports whether s contains at least one concept of any.
-func (s Set) Has(any Set) bool { return s&any != 0 }
+// HasAny reports whether s contains at least one concept of any.
+func (s Set) HasAny(any Set) bool { return s&any != 0 }
 
-// Says summarizes s as an index into Leanings.
-func (s Set) Says() int {
-	switch asks, others := s.Has(Asks), s.Has(Others); {
+// LeaningIndex summarizes s as an index into Leanings.
+func (s Set) LeaningIndex() int {
+	switch asks, others := s.HasAny(ActionRequests), s.HasAny(OtherPurposes); {
 	case asks && others:
 		return 3
 	case others:
 		return 2
 	case asks:
 		return 1
-	case s.Has(Done):
+	case s.HasAny(AlreadyDone):
 		return 5
-	case s.Has(Follow):
+	case s.HasAny(FollowLink):
 		return 4
 	}
 	return 0
 }
 
-// Leanings are the values of a feature that Says computes.
-var Leanings = []string{"", "asks", "other", "both", "go", "done"}
+// LeaningValues are the values of a feature that Says computes.
+var LeaningValues = []string{"", "asks", "other", "both", "go", "done"}
 
-// Names are the names of the concepts in the word lists and in the files of weights; Names[i] is
+// NamesByBit are the names of the concepts in the word lists and in the files of weights; Names[i] is
 // bit i.
-var Names = []string{"confirm", "signin", "reset", "activate", "join", "approve", "go", "ignore", "expires", "decline", "notme", "help", "legal",
+var NamesByBit = []string{"confirm", "signin", "reset", "activate", "join", "approve", "go", "ignore", "expires", "decline", "notme", "help", "legal",
 	"settings", "order", "survey", "unsubscribe", "read", "done", "password", "email"}
 
 //go:embed words/*.txt
 var conceptFiles embed.FS
 
-// known has the words of all languages.
-var known = readConcepts(conceptFiles)
+// knownWords has the words of all languages.
+var knownWords = readConcepts(conceptFiles)
 
 // readConcepts parses the word lists. It panics on an invalid one, since they are part of the
 // program.
@@ -89,8 +89,8 @@ var known = readConcepts(conceptFiles)
 // A line is "concept: word, word". A word matches with any ending, unless it ends in "$". Words
 // that several languages share get the union of their concepts.
 func readConcepts(files fs.FS) *text.Lexicon {
-	means, all := map[string]Set{}, map[string]text.Entry{}
-	for i, name := range Names {
+	means, all := map[string]Set{}, map[string]text.LexiconEntry{}
+	for i, name := range NamesByBit {
 		means[name] = 1 << i
 	}
 	names, _ := fs.Glob(files, "words/*.txt")
@@ -106,26 +106,26 @@ func readConcepts(files fs.FS) *text.Lexicon {
 			}
 			for word := range strings.SplitSeq(words, ", ") {
 				word, whole := strings.CutSuffix(word, "$")
-				word = string(Spell(nil, word))
+				word = string(NormalizeText(nil, word))
 				e := all[word]
-				all[word] = text.Entry{Word: word, Means: e.Means | uint32(means[key]), Begins: e.Begins || !whole}
+				all[word] = text.LexiconEntry{Word: word, WordValue: e.WordValue | uint32(means[key]), AnyEnding: e.AnyEnding || !whole}
 			}
 		}
 	}
 	return text.NewLexicon(slices.Collect(maps.Values(all)))
 }
 
-// Spell normalizes a text in the way of the word lists: it folds it, and replaces optional
+// NormalizeText normalizes a text in the way of the word lists: it folds it, and replaces optional
 // separators of words, such as hyphens, by one space. It overwrites and returns to.
-func Spell(to []byte, s string) []byte {
+func NormalizeText(to []byte, s string) []byte {
 	f := text.Folded{Lower: to[:0]}
 	f.Fold(s)
-	return Respell(f.Lower[:0], f.Lower)
+	return NormalizeFolded(f.Lower[:0], f.Lower)
 }
 
-// Respell is Spell for a text that is already folded. It overwrites and returns to, which may be
+// NormalizeFolded is Spell for a text that is already folded. It overwrites and returns to, which may be
 // the same slice as folded.
-func Respell(to, folded []byte) []byte {
+func NormalizeFolded(to, folded []byte) []byte {
 	to = to[:0]
 	for _, c := range folded {
 		switch c {
@@ -157,20 +157,20 @@ const (
 func in(b []byte, inside int) (all Set) {
 	before := byte(' ')
 	for i := 0; i < len(b); i++ {
-		starts := !letter(before) || b[i] >= 0xC0 && inside == inText
-		if before = b[i]; !letter(before) || !utf8.RuneStart(before) {
+		starts := !isLetter(before) || b[i] >= 0xC0 && inside == inText
+		if before = b[i]; !isLetter(before) || !utf8.RuneStart(before) {
 			continue
 		}
-		if !starts && (i+inside > len(b) || !letter(b[i+inside-1])) { // too short a rest for a match inside a word
+		if !starts && (i+inside > len(b) || !isLetter(b[i+inside-1])) { // too short a rest for a match inside a word
 			continue
 		}
-		if f := known.At(b, i, text.Words); f.Means != 0 && (starts || f.End-i >= inside) {
-			all |= Set(f.Means)
+		if f := knownWords.At(b, i, text.WholeWords); f.WordValue != 0 && (starts || f.End-i >= inside) {
+			all |= Set(f.WordValue)
 			i, before = f.End-1, b[f.End-1]
 		}
 	}
 	return all
 }
 
-// letter reports whether c belongs to a letter in folded text.
-func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 0x80 }
+// isLetter reports whether c belongs to a letter in folded text.
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 0x80 }

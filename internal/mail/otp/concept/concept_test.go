@@ -16,17 +16,17 @@ func TestWords(t *testing.T) {
 		{"Войти в аккаунт", SignIn},
 		{"パスワード再設定", Reset | Password},
 		{"Firma il contratto", Approve},
-		{"Your order was shipped", Order},
+		{"Your order was shipped", OrderOrPayment},
 		{"Se désinscrire", Unsubscribe},
 		{"Larch and birch", 0},
 		{"", 0},
 	} {
-		got := InText(Spell(nil, c.text))
+		got := InText(NormalizeText(nil, c.text))
 		if got&c.want != c.want || c.want == 0 && got != 0 {
 			t.Errorf("%q: %b, want %b", c.text, got, c.want)
 		}
 	}
-	if got := InURL([]byte(" account verify email")); !got.Has(Confirm) {
+	if got := InURL([]byte(" account verify email")); !got.HasAny(Confirm) {
 		t.Errorf("verify email: %b", got)
 	}
 }
@@ -34,15 +34,15 @@ func TestWords(t *testing.T) {
 // TestRespell checks that Respell accepts a folded text, also in place.
 func TestRespell(t *testing.T) {
 	folded := []byte("e-mail,\n(sign  in)")
-	if got := string(Respell(folded, folded)); got != "e mail sign in " {
+	if got := string(NormalizeFolded(folded, folded)); got != "e mail sign in " {
 		t.Errorf("%q", got)
 	}
 }
 
-// TestSays checks the order of the cases of Set.Says.
+// TestSays checks the order of the cases of Set.LeaningIndex.
 func TestSays(t *testing.T) {
-	for want, set := range map[string]Set{"asks": Confirm | Done, "other": Order | Follow, "both": Confirm | Decline, "done": Done | Follow, "go": Follow, "": Email} {
-		if got := Leanings[set.Says()]; got != want {
+	for want, set := range map[string]Set{"asks": Confirm | AlreadyDone, "other": OrderOrPayment | FollowLink, "both": Confirm | Decline, "done": AlreadyDone | FollowLink, "go": FollowLink, "": Email} {
+		if got := LeaningValues[set.LeaningIndex()]; got != want {
 			t.Errorf("%b: %q, want %q", set, got, want)
 		}
 	}
@@ -50,7 +50,7 @@ func TestSays(t *testing.T) {
 
 // TestLongText checks that a long text without spaces takes linear time.
 func TestLongText(t *testing.T) {
-	if got := InText([]byte(strings.Repeat("confirmconfirm", 1<<16))); !got.Has(Confirm) {
+	if got := InText([]byte(strings.Repeat("confirmconfirm", 1<<16))); !got.HasAny(Confirm) {
 		t.Errorf("%b", got)
 	}
 }

@@ -19,105 +19,105 @@ const (
 	maxBehind  = 160 // bytes behind a link that are read
 )
 
-// view is one link with the data that its features read.
-type view struct {
+// linkView is one link with the data that its features read.
+type linkView struct {
 	url string
-	address
-	said  concept.Set // concepts of its own texts
-	same  concept.Set // ... of the sentence before it
-	above concept.Set // ... of the lines above it
-	below concept.Set // ... of the text behind it
-	long  bool        // its text is a sentence
+	parsedURL
+	ownConcepts      concept.Set // concepts of its own texts
+	sentenceConcepts concept.Set // ... of the sentence before it
+	conceptsAbove    concept.Set // ... of the lines above it
+	conceptsBelow    concept.Set // ... of the text behind it
+	isSentence       bool        // its text is a sentence
 
-	may     bool // its URL does not exclude it: see address.may
-	anchors int  // number of anchors with this URL in the HTML
-	printed bool // the text of an anchor is a URL: "or copy this link"
-	located bool // its position in a text is known
-	quoted  bool // its line begins with ">"
-	order   int  // index among the candidates
-	alike   int  // number of other candidates with the same host and first part of the path
-	asked   bool // its voice asks for an action
-	twins   int  // number of other candidates that ask for the same action
-	mail    *about
+	isPermitted     bool // its URL does not exclude it: see address.canBeCandidate
+	anchorCount     int  // number of anchors with this URL in the HTML
+	showsURL        bool // the text of an anchor is a URL: "or copy this link"
+	isLocated       bool // its position in a text is known
+	isQuoted        bool // its line begins with ">"
+	candidateIndex  int  // index among the candidates
+	similarCount    int  // number of other candidates with the same host and first part of the path
+	asksAction      bool // its voice asks for an action
+	sameActionCount int  // number of other candidates that ask for the same action
+	messageContext  *messageContext
 }
 
-// about holds the features of the whole message.
-type about struct {
-	subject concept.Set // concepts of the subject
-	links   int         // number of links
-	asking  int         // number of links that ask for an action
-	beside  concept.Set // concepts of the other links
-	html    bool        // the message has links in HTML
+// messageContext holds the features of the whole message.
+type messageContext struct {
+	subjectConcepts concept.Set // concepts of the subject
+	linkCount       int         // number of links
+	askingCount     int         // number of links that ask for an action
+	otherConcepts   concept.Set // concepts of the other links
+	hasHTML         bool        // the message has links in HTML
 }
 
-// telling are the concepts that decide which text describes a link.
-const telling = concept.Asks | concept.Others
+// decisiveConcepts are the concepts that decide which text describes a link.
+const decisiveConcepts = concept.ActionRequests | concept.OtherPurposes
 
-// voice returns the concepts of the text that describes a link: its own text, or also the sentence
+// describingConcepts returns the concepts of the text that describes a link: its own text, or also the sentence
 // before it, or also the lines above.
-func (v *view) voice() concept.Set {
-	switch v.speaker() {
+func (v *linkView) describingConcepts() concept.Set {
+	switch v.describingText() {
 	case 1:
-		return v.said
+		return v.ownConcepts
 	case 2:
-		return v.said | v.same
+		return v.ownConcepts | v.sentenceConcepts
 	}
-	return v.said | v.same | v.above
+	return v.ownConcepts | v.sentenceConcepts | v.conceptsAbove
 }
 
-// speaker returns which text describes the link: 1 for its own text, 2 for the sentence before it,
+// describingText returns which text describes the link: 1 for its own text, 2 for the sentence before it,
 // 3 for the lines above, 0 if none has a concept of telling.
-func (v *view) speaker() int {
-	return 1 + slices.IndexFunc([]concept.Set{v.said, v.same, v.above}, func(s concept.Set) bool { return s.Has(telling) })
+func (v *linkView) describingText() int {
+	return 1 + slices.IndexFunc([]concept.Set{v.ownConcepts, v.sentenceConcepts, v.conceptsAbove}, func(s concept.Set) bool { return s.HasAny(decisiveConcepts) })
 }
 
-// rivals returns how many other links ask for an action.
-func (v *view) rivals() int {
-	if v.asked {
-		return v.mail.asking - 1
+// rivalCount returns how many other links ask for an action.
+func (v *linkView) rivalCount() int {
+	if v.asksAction {
+		return v.messageContext.askingCount - 1
 	}
-	return v.mail.asking
+	return v.messageContext.askingCount
 }
 
-// collector collects the links of a message. Find owns it from collectors.Get until collectors.Put.
+// linkCollector collects the links of a message. Find owns it from collectors.Get until collectors.Put.
 // The next message cannot see data of an earlier one, because collect overwrites all and mail.
-type collector struct {
-	all  []view
-	mail about
-	buf  []byte
+type linkCollector struct {
+	allViews       []linkView
+	messageContext messageContext
+	buf            []byte
 
 	address addressReader
 }
 
-// collectors is a pool of collectors, for their memory.
-var collectors = sync.Pool{New: func() any { return new(collector) }}
+// collectorPool is a pool of collectors, for their memory.
+var collectorPool = sync.Pool{New: func() any { return new(linkCollector) }}
 
-// collect returns the candidates among the links of a message, in order. The collector owns the
+// collectCandidates returns the candidates among the links of a message, in order. The collector owns the
 // slice.
-func (c *collector) collect(m *Mail) []view {
-	c.all = c.all[:0]
-	c.mail = about{subject: c.concepts(m.Subject[:min(len(m.Subject), maxAround)]), html: len(m.Anchors) > 0}
-	c.anchors(m.Visible, m.Anchors[:min(len(m.Anchors), maxAnchors)])
-	c.bare(m.Text, m.Links[:min(len(m.Links), maxLinks)])
-	return c.kept()
+func (c *linkCollector) collectCandidates(m *SearchInput) []linkView {
+	c.allViews = c.allViews[:0]
+	c.messageContext = messageContext{subjectConcepts: c.conceptsOf(m.Subject[:min(len(m.Subject), maxAround)]), hasHTML: len(m.Anchors) > 0}
+	c.addAnchors(m.VisibleText, m.Anchors[:min(len(m.Anchors), maxAnchors)])
+	c.addPlainLinks(m.Text, m.Links[:min(len(m.Links), maxLinks)])
+	return c.filterCandidates()
 }
 
-// concepts returns the concepts of a piece of text.
-func (c *collector) concepts(s string) concept.Set {
-	c.buf = concept.Spell(c.buf, s)
+// conceptsOf returns the concepts of a piece of text.
+func (c *linkCollector) conceptsOf(s string) concept.Set {
+	c.buf = concept.NormalizeText(c.buf, s)
 	return concept.InText(c.buf)
 }
 
 // at returns the view of a URL, and adds it if it is new. The pointer is valid until the next call.
-func (c *collector) at(url string) *view {
-	for i := range c.all {
-		if sameLink(c.all[i].url, url) {
-			return &c.all[i]
+func (c *linkCollector) at(url string) *linkView {
+	for i := range c.allViews {
+		if sameLink(c.allViews[i].url, url) {
+			return &c.allViews[i]
 		}
 	}
-	address, ok := c.address.read(url)
-	c.all = append(c.all, view{url: url, address: address, mail: &c.mail, may: ok && address.may()})
-	return &c.all[len(c.all)-1]
+	address, ok := c.address.parseLink(url)
+	c.allViews = append(c.allViews, linkView{url: url, parsedURL: address, messageContext: &c.messageContext, isPermitted: ok && address.canBeCandidate()})
+	return &c.allViews[len(c.allViews)-1]
 }
 
 // sameLink reports whether two URLs differ at most in a trailing slash, or in punctuation that an
@@ -133,79 +133,79 @@ func sameLink(a, b string) bool {
 	return trim(a) == trim(b)
 }
 
-// scan searches the links of a message in a text, in order.
-type scan struct {
-	text       string
-	from, lost int // position behind the last link that was found, and number of failed searches
+// textScan searches the links of a message in a text, in order.
+type textScan struct {
+	text                      string
+	nextStart, failedSearches int // position behind the last link that was found, and number of failed searches
 }
 
-// next searches what, a URL or the text of a link, behind the link found last. It returns the text
+// findNext searches what, a URL or the text of a link, behind the link found last. It returns the text
 // before it, at most maxAround bytes, and the text behind it, at most maxBehind bytes and not
 // beyond another URL.
-func (s *scan) next(what string) (before, behind string, found bool) {
-	if s.lost > maxLost || what == "" {
+func (s *textScan) findNext(what string) (before, behind string, found bool) {
+	if s.failedSearches > maxLost || what == "" {
 		return "", "", false
 	}
-	n := strings.Index(s.text[s.from:], what)
+	n := strings.Index(s.text[s.nextStart:], what)
 	if n < 0 {
-		s.lost++
+		s.failedSearches++
 		return "", "", false
 	}
-	before = s.text[s.from:][max(0, n-maxAround):n]
-	s.from += n + len(what)
-	behind, _, _ = strings.Cut(s.text[s.from:min(len(s.text), s.from+maxBehind)], "://")
+	before = s.text[s.nextStart:][max(0, n-maxAround):n]
+	s.nextStart += n + len(what)
+	behind, _, _ = strings.Cut(s.text[s.nextStart:min(len(s.text), s.nextStart+maxBehind)], "://")
 	return before, behind, true
 }
 
-// anchors adds the links of the HTML with the concepts of their texts and of the text around them.
-func (c *collector) anchors(visible string, anchors []Anchor) {
-	at := scan{text: visible}
+// addAnchors adds the links of the HTML with the concepts of their texts and of the text around them.
+func (c *linkCollector) addAnchors(visible string, anchors []Anchor) {
+	at := textScan{text: visible}
 	for _, a := range anchors {
 		v := c.at(a.URL)
-		if v.anchors++; !v.may {
+		if v.anchorCount++; !v.isPermitted {
 			continue
 		}
-		before, behind, found := at.next(a.Text)
+		before, behind, found := at.findNext(a.Text)
 		if strings.Contains(a.Text, "://") {
-			v.printed = true
+			v.showsURL = true
 		} else {
-			v.said |= c.concepts(a.Text)
-			v.long = v.long || strings.Count(a.Text, " ") > 6
+			v.ownConcepts |= c.conceptsOf(a.Text)
+			v.isSentence = v.isSentence || strings.Count(a.Text, " ") > 6
 		}
-		if found && (!v.said.Has(concept.Others) || v.said.Has(concept.Asks)) {
-			c.around(v, before, behind)
+		if found && (!v.ownConcepts.HasAny(concept.OtherPurposes) || v.ownConcepts.HasAny(concept.ActionRequests)) {
+			c.addSurroundings(v, before, behind)
 		}
 	}
 }
 
-// bare adds the links of the plain text with the concepts of the text around them.
-func (c *collector) bare(s string, links []string) {
-	at := scan{text: s[:min(len(s), text.MaxScan)]}
+// addPlainLinks adds the links of the plain text with the concepts of the text around them.
+func (c *linkCollector) addPlainLinks(s string, links []string) {
+	at := textScan{text: s[:min(len(s), text.MaxScan)]}
 	for _, link := range links {
 		v := c.at(link)
-		if v.anchors > 0 || !v.may {
+		if v.anchorCount > 0 || !v.isPermitted {
 			continue
 		}
-		if before, behind, found := at.next(link); found {
-			c.around(v, before, behind)
+		if before, behind, found := at.findNext(link); found {
+			c.addSurroundings(v, before, behind)
 		}
 	}
 }
 
-// around adds the concepts of the text before and behind a link.
-func (c *collector) around(v *view, before, behind string) {
+// addSurroundings adds the concepts of the text before and behind a link.
+func (c *linkCollector) addSurroundings(v *linkView, before, behind string) {
 	n := strings.LastIndexByte(before, '\n') + 1
 	line := before[n:]
-	v.quoted = strings.HasPrefix(strings.TrimLeft(line, " "), ">")
-	v.located = true
-	v.same |= c.concepts(sentence(line))
-	v.above |= c.concepts(lastLines(before[:n]))
-	v.below |= c.concepts(behind)
+	v.isQuoted = strings.HasPrefix(strings.TrimLeft(line, " "), ">")
+	v.isLocated = true
+	v.sentenceConcepts |= c.conceptsOf(lastSentence(line))
+	v.conceptsAbove |= c.conceptsOf(lastLines(before[:n]))
+	v.conceptsBelow |= c.conceptsOf(behind)
 }
 
-// sentence returns the last sentence of the text before a link. If that text ends with the end of a
+// lastSentence returns the last sentence of the text before a link. If that text ends with the end of a
 // sentence or with a colon, the sentence that ends there is the one that describes the link.
-func sentence(line string) string {
+func lastSentence(line string) string {
 	body := strings.TrimRight(line, " \t<([:.?!-。：")
 	if i := strings.LastIndexAny(body, ".!?。！？|·:"); i >= 0 {
 		return line[i+1:]
@@ -233,33 +233,33 @@ func lastLines(s string) string {
 	return s[end:]
 }
 
-// kept filters c.all in place and returns the candidates, with the counts that compare them.
-func (c *collector) kept() []view {
-	c.mail.links = len(c.all)
-	some := c.all[:0]
-	for i := range c.all {
-		v := c.all[i]
-		voice := v.voice()
-		v.asked = voice.Has(concept.Asks) && !voice.Has(concept.Others)
-		if v.asked {
-			c.mail.asking++
+// filterCandidates filters c.all in place and returns the candidates, with the counts that compare them.
+func (c *linkCollector) filterCandidates() []linkView {
+	c.messageContext.linkCount = len(c.allViews)
+	some := c.allViews[:0]
+	for i := range c.allViews {
+		v := c.allViews[i]
+		voice := v.describingConcepts()
+		v.asksAction = voice.HasAny(concept.ActionRequests) && !voice.HasAny(concept.OtherPurposes)
+		if v.asksAction {
+			c.messageContext.askingCount++
 		} else {
-			c.mail.beside |= v.voice() | v.means
+			c.messageContext.otherConcepts |= v.describingConcepts() | v.wordConcepts
 		}
-		plausible := (voice | v.means | v.inner).Has(concept.Asks) || !voice.Has(concept.Others) && v.secret != open && c.mail.subject.Has(concept.Asks)
-		if v.may && plausible && len(some) < maxKept {
+		plausible := (voice | v.wordConcepts | v.nestedConcepts).HasAny(concept.ActionRequests) || !voice.HasAny(concept.OtherPurposes) && v.secret != guessablePart && c.messageContext.subjectConcepts.HasAny(concept.ActionRequests)
+		if v.isPermitted && plausible && len(some) < maxKept {
 			some = append(some, v)
 		}
 	}
 	for i := range some {
 		v := &some[i]
-		v.order = i
+		v.candidateIndex = i
 		for k := range some {
-			if k != i && some[k].shape == v.shape {
-				v.alike++
+			if k != i && some[k].urlShape == v.urlShape {
+				v.similarCount++
 			}
-			if k != i && v.asked && some[k].asked && some[k].voice()&concept.Asks == v.voice()&concept.Asks {
-				v.twins++
+			if k != i && v.asksAction && some[k].asksAction && some[k].describingConcepts()&concept.ActionRequests == v.describingConcepts()&concept.ActionRequests {
+				v.sameActionCount++
 			}
 		}
 	}

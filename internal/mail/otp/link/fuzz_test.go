@@ -13,7 +13,7 @@ func FuzzFind(f *testing.F) {
 	f.Add("\u202e\u200b", "> \u0301\u00ad https://%zz", "https://a.example/?url=https%3A%2F%2F%25", "\xff\xfe")
 	f.Add("تأكيد", strings.Repeat("确认", 99), "http://a.example/%D8%AA%", "\n\n")
 	f.Fuzz(func(t *testing.T, subject, text, links, said string) {
-		m := Mail{Subject: subject, Text: text, Visible: text + said, Links: strings.Fields(links)}
+		m := SearchInput{Subject: subject, Text: text, VisibleText: text + said, Links: strings.Fields(links)}
 		for i, url := range m.Links {
 			if i%2 == 0 {
 				m.Anchors = append(m.Anchors, Anchor{URL: url, Text: said})

@@ -9,17 +9,17 @@ import (
 )
 
 // one returns a message with a single link in HTML.
-func one(subject, said, url string) Mail {
-	return Mail{Subject: subject, Visible: "Hello Mara,\n" + said + "\nBye", Links: []string{url}, Anchors: []Anchor{{URL: url, Text: said}}}
+func one(subject, said, url string) SearchInput {
+	return SearchInput{Subject: subject, VisibleText: "Hello Mara,\n" + said + "\nBye", Links: []string{url}, Anchors: []Anchor{{URL: url, Text: said}}}
 }
 
 // TestFeatures has a message for each feature, in which it has the wanted value.
 func TestFeatures(t *testing.T) {
 	const secret = "https://tern.example/v/9f8e7d6c5b4a3928"
-	text := func(s string, links ...string) Mail { return Mail{Text: s, Links: links} }
+	text := func(s string, links ...string) SearchInput { return SearchInput{Text: s, Links: links} }
 	for _, c := range []struct {
 		feature, value string
-		mail           Mail
+		mail           SearchInput
 	}{
 		{"secret", "", one("", "Verify", "https://tern.example/verify/now")},
 		{"secret", "digits", one("", "Verify", "https://tern.example/verify/482913")},
@@ -41,14 +41,14 @@ func TestFeatures(t *testing.T) {
 		{"topic", "done", one("Something has been done", "Verify", secret)},
 		{"quoted", "yes", text("> Verify: "+secret, secret)},
 		{"printed", "yes", one("Verify", secret, secret)},
-		{"stray", "yes", Mail{Text: "Verify: " + secret, Links: []string{"https://tern.example/x", secret}, Anchors: []Anchor{{URL: "https://tern.example/x", Text: "Tern"}}}},
-		{"lost", "yes", Mail{Subject: "Verify", Links: []string{secret}}},
+		{"stray", "yes", SearchInput{Text: "Verify: " + secret, Links: []string{"https://tern.example/x", secret}, Anchors: []Anchor{{URL: "https://tern.example/x", Text: "Tern"}}}},
+		{"lost", "yes", SearchInput{Subject: "Verify", Links: []string{secret}}},
 		{"ignore", "yes", text("Verify: "+secret+"\nIf you did not request this, ignore it.", secret)},
 		{"expires", "yes", text("Verify: "+secret+"\nThis link expires tomorrow.", secret)},
 		{"twins", "1", text("Sign in as Ola: "+secret+"1\nSign in as Mara: "+secret+"2", secret+"1", secret+"2")},
 		{"rivals", "1", text("Sign in: "+secret+"1\nConfirm: "+secret+"2", secret+"1", secret+"2")},
 		{"alike", "1", text("Sign in: "+secret+"1\nConfirm: "+secret+"2", secret+"1", secret+"2")},
-		{"anchors", "2", Mail{Links: []string{secret}, Anchors: []Anchor{{URL: secret, Text: "Verify"}, {URL: secret, Text: "Verify"}}}},
+		{"anchors", "2", SearchInput{Links: []string{secret}, Anchors: []Anchor{{URL: secret, Text: "Verify"}, {URL: secret, Text: "Verify"}}}},
 		{"says", "signin", one("", "Zur Anmeldung", secret)},
 		{"says", "confirm", one("", "E-Mail-Adresse bestätigen", secret)},
 		{"says", "confirm", one("", "Sähköpostiosoitteen vahvistaminen", secret)},
@@ -65,9 +65,9 @@ func TestFeatures(t *testing.T) {
 		{"speaker", "above", text("Verify:\n"+secret, secret)},
 		{"unlike", "yes", text("If this wasn't you, reset your password: "+secret, secret)},
 		{"behind", "decline", text("Accept: "+secret+"\nDecline, or do nothing.", secret)},
-		{"beside", "unsubscribe", Mail{Links: []string{secret[:20] + "/u/9f8e7d6c5b4a", secret}, Anchors: []Anchor{{URL: secret[:20] + "/u/9f8e7d6c5b4a", Text: "Unsubscribe"}, {URL: secret, Text: "Verify"}}}},
+		{"beside", "unsubscribe", SearchInput{Links: []string{secret[:20] + "/u/9f8e7d6c5b4a", secret}, Anchors: []Anchor{{URL: secret[:20] + "/u/9f8e7d6c5b4a", Text: "Unsubscribe"}, {URL: secret, Text: "Verify"}}}},
 	} {
-		all := new(collector).collect(&c.mail)
+		all := new(linkCollector).collectCandidates(&c.mail)
 		if len(all) == 0 {
 			if c.value != "" && c.value[0] != '!' {
 				t.Errorf("%s: no link of %+v is looked at", c.feature, c.mail)
@@ -75,8 +75,8 @@ func TestFeatures(t *testing.T) {
 			continue
 		}
 		var got []string
-		names := links.Names()
-		for _, p := range links.Places(&all[len(all)-1], nil) {
+		names := linkModel.PlaceNames()
+		for _, p := range linkModel.ActivePlaces(&all[len(all)-1], nil) {
 			got = append(got, names[p])
 		}
 		value, not := strings.CutPrefix(c.value, "!")
@@ -92,7 +92,7 @@ func TestFeatures(t *testing.T) {
 // TestNoLinks checks that only HTTP and HTTPS URLs are results.
 func TestNoLinks(t *testing.T) {
 	for _, links := range [][]string{nil, {"mailto:verify@example.com"}, {"ftp://example.com/verify?token=abc123def456"}, {"x"}, {""}, {"://"}, {"http://"}, {"https://%"}, {"https://" + strings.Repeat("a", maxLink)}} {
-		if got := Find(Mail{Subject: "Verify your address", Text: "Verify: " + strings.Join(links, " "), Links: links}); got != "" {
+		if got := Find(SearchInput{Subject: "Verify your address", Text: "Verify: " + strings.Join(links, " "), Links: links}); got != "" {
 			t.Errorf("%q: %q", links, got)
 		}
 	}
@@ -100,7 +100,7 @@ func TestNoLinks(t *testing.T) {
 
 // TestHostileLinks checks that hostile messages take linear time.
 func TestHostileLinks(t *testing.T) {
-	many := func(n int, link string) (m Mail) {
+	many := func(n int, link string) (m SearchInput) {
 		m.Subject = "Verify your address"
 		for i := range n {
 			url := link + strings.Repeat("z", i%7) + string(rune('a'+i%26)) + strings.Repeat("9", i%11)
@@ -110,14 +110,14 @@ func TestHostileLinks(t *testing.T) {
 				m.Anchors = append(m.Anchors, Anchor{URL: url, Text: "Verify " + url[len(url)-3:]})
 			}
 		}
-		m.Visible = m.Text
+		m.VisibleText = m.Text
 		return m
 	}
 	flat := many(1, "https://a.example/")
 	flat.Text = strings.Repeat("verify ", 2<<20/7)
-	flat.Visible = flat.Text
+	flat.VisibleText = flat.Text
 	escapes := many(300, "https://a.example/?url=https%3A%2F%2Fb.example%2F%3Furl%3D"+strings.Repeat("%25", 300))
-	for name, m := range map[string]Mail{
+	for name, m := range map[string]SearchInput{
 		"a thousand": many(1000, "https://a.example/verify/"), "long ones": many(64, "https://a.example/verify?t="+strings.Repeat("a1", 32<<10)),
 		"just short enough": many(1000, "https://a.example/"+strings.Repeat("verify/", 500)), "flat": flat, "escapes": escapes,
 	} {

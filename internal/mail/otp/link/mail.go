@@ -7,13 +7,13 @@ package link
 
 import "inboxd/internal/mail/otp/model"
 
-// Mail is the part of a message that Find reads.
-type Mail struct {
-	Subject string
-	Text    string   // the plain text part
-	Visible string   // visible text of the HTML part
-	Links   []string // URLs of the message
-	Anchors []Anchor // visible links of the HTML with a short text
+// SearchInput is the part of a message that Find reads.
+type SearchInput struct {
+	Subject     string
+	Text        string   // the plain text part
+	VisibleText string   // visible text of the HTML part
+	Links       []string // URLs of the message
+	Anchors     []Anchor // visible links of the HTML with a short text
 }
 
 // Anchor is a link of the HTML with its visible text.
@@ -25,20 +25,20 @@ type Anchor struct {
 // Find returns the link of a message that confirms, signs in, resets or accepts. It returns "" if
 // no single link reaches the threshold of the model: the message has none, or several are equally
 // likely. Its work is linear in the input.
-func Find(m Mail) string {
+func Find(m SearchInput) string {
 	if len(m.Links) == 0 {
 		return ""
 	}
-	c := collectors.Get().(*collector)
-	defer collectors.Put(c)
-	all, scores := c.collect(&m), [maxKept]float64{}
+	c := collectorPool.Get().(*linkCollector)
+	defer collectorPool.Put(c)
+	all, scores := c.collectCandidates(&m), [maxKept]float64{}
 	shares := scores[:len(all)]
 	for i := range all {
-		shares[i] = links.Score(&all[i])
+		shares[i] = linkModel.Score(&all[i])
 	}
-	model.Shares(shares)
+	model.ApplySoftmax(shares)
 	for i, share := range shares {
-		if share >= links.Threshold {
+		if share >= linkModel.Threshold {
 			return all[i].url
 		}
 	}

@@ -23,7 +23,7 @@ var trains = flag.Bool("train", false, "write weights.txt from testdata and prin
 // story is an invented message with its link, "" for none.
 type story struct {
 	name, want string
-	mail       Mail
+	mail       SearchInput
 }
 
 // stories reads a file in this format:
@@ -65,9 +65,9 @@ func (m *story) read(text, markup string) {
 		raw += "\r\n--parts\r\nContent-Type: text/html; charset=utf-8\r\n\r\n" + markup
 	}
 	d := message.Parse([]byte(raw + "\r\n--parts--\r\n"))
-	var v html.View
-	html.Render(strings.ToValidUTF8(d.HTML, ""), html.Options{View: &v})
-	m.mail.Visible, m.mail.Links = v.Visible, d.Links
+	var v html.RenderedView
+	html.RenderText(strings.ToValidUTF8(d.HTML, ""), html.Options{View: &v})
+	m.mail.VisibleText, m.mail.Links = v.VisibleText, d.Links
 	if !d.TextFromHTML {
 		m.mail.Text = d.Text
 	}
@@ -77,12 +77,12 @@ func (m *story) read(text, markup string) {
 }
 
 // example returns a message as a training example, with its candidates and their features.
-func example(family, want string, weight float64, m Mail) *train.Example {
-	e := &train.Example{Family: family, Group: train.Tongue(m.Subject + " " + m.Text + " " + m.Visible), Weight: weight, Want: want}
-	c := new(collector)
-	views := c.collect(&m)
+func example(family, want string, weight float64, m SearchInput) *train.Example {
+	e := &train.Example{Family: family, Group: train.GuessLanguage(m.Subject + " " + m.Text + " " + m.VisibleText), Weight: weight, WantAnswer: want}
+	c := new(linkCollector)
+	views := c.collectCandidates(&m)
 	for i := range views {
-		e.Answers, e.Places = append(e.Answers, views[i].url), append(e.Places, links.Places(&views[i], nil))
+		e.Answers, e.Places = append(e.Answers, views[i].url), append(e.Places, linkModel.ActivePlaces(&views[i], nil))
 	}
 	return e
 }
@@ -117,8 +117,8 @@ func (s story) others() (all []story) {
 	vague := s
 	vague.mail.Subject = "Larch"
 	all = append(all, hidden, vague)
-	if a, _ := new(addressReader).read(s.want); a.means.Has(concept.Asks) && a.secret != open {
-		all = append(all, story{want: s.want, mail: Mail{Links: s.mail.Links}})
+	if a, _ := new(addressReader).parseLink(s.want); a.wordConcepts.HasAny(concept.ActionRequests) && a.secret != guessablePart {
+		all = append(all, story{want: s.want, mail: SearchInput{Links: s.mail.Links}})
 	}
 	if s.want != "" && len(s.mail.Anchors) > 1 {
 		all = append(all, story{mail: s.mail.without(s.want)})
@@ -127,7 +127,7 @@ func (s story) others() (all []story) {
 }
 
 // readdressed returns the message with other URLs.
-func (m Mail) readdressed(to func(int, string) string) Mail {
+func (m SearchInput) readdressed(to func(int, string) string) SearchInput {
 	var pairs []string
 	out := m
 	out.Links, out.Anchors = nil, nil
@@ -140,7 +140,7 @@ func (m Mail) readdressed(to func(int, string) string) Mail {
 		pairs[i], pairs[i+1] = pairs[i+1], pairs[i]
 	}
 	replace := strings.NewReplacer(pairs...)
-	out.Text, out.Visible = replace.Replace(m.Text), replace.Replace(m.Visible)
+	out.Text, out.VisibleText = replace.Replace(m.Text), replace.Replace(m.VisibleText)
 	for _, a := range m.Anchors {
 		out.Anchors = append(out.Anchors, Anchor{URL: to(0, a.URL), Text: replace.Replace(a.Text)})
 	}
@@ -148,8 +148,8 @@ func (m Mail) readdressed(to func(int, string) string) Mail {
 }
 
 // without returns the message with its HTML only, without a link.
-func (m Mail) without(url string) Mail {
-	out := Mail{Subject: m.Subject, Visible: m.Visible}
+func (m SearchInput) without(url string) SearchInput {
+	out := SearchInput{Subject: m.Subject, VisibleText: m.VisibleText}
 	for _, link := range m.Links {
 		if link != url {
 			out.Links = append(out.Links, link)
@@ -157,7 +157,7 @@ func (m Mail) without(url string) Mail {
 	}
 	for _, a := range m.Anchors {
 		if a.URL == url {
-			out.Visible = strings.Replace(out.Visible, a.Text, "", 1)
+			out.VisibleText = strings.Replace(out.VisibleText, a.Text, "", 1)
 		} else {
 			out.Anchors = append(out.Anchors, a)
 		}
@@ -168,7 +168,7 @@ func (m Mail) without(url string) Mail {
 // digest returns a hash of the training data and of the names of all feature values.
 func digest(all []*train.Example) string {
 	h := sha256.New()
-	fmt.Fprintln(h, links.Names())
+	fmt.Fprintln(h, linkModel.PlaceNames())
 	for _, e := range all {
 		fmt.Fprintln(h, *e)
 	}
@@ -187,13 +187,13 @@ func whole(all []train.Outcome) (some []train.Outcome) {
 
 // settings are the hyperparameters of the model. It does not use dropout, because the absence of a
 // feature of a link is as informative as its presence.
-var settings = train.Settings{None: 1}
+var settings = train.Settings{NoAnswerWeight: 1}
 
 // The largest fractions of wrong answers on held-out folds.
 const (
 	mostWrong       = 0.003 // of held-out families
 	mostWrongTongue = 0.005 // of held-out languages
-	mostWrongSure   = 0.002 // of the answers with a confidence of at least train.Sure, in both
+	mostWrongSure   = 0.002 // of the answers with a confidence of at least train.SureConfidence, in both
 )
 
 // TestWeights checks that weights.txt was made from the present training data and features. With
@@ -201,29 +201,29 @@ const (
 func TestWeights(t *testing.T) {
 	all := data(t)
 	if !*trains {
-		if got := digest(all); got != links.Digest() {
-			t.Errorf("weights.txt is of other data: %s, want %s; run make otp-train", links.Digest(), got)
+		if got := digest(all); got != linkModel.DataDigest() {
+			t.Errorf("weights.txt is of other data: %s, want %s; run make otp-train", linkModel.DataDigest(), got)
 		}
 		return
 	}
-	names := links.Names()
+	names := linkModel.PlaceNames()
 	left := func(part func(*train.Example) string) []train.Outcome {
 		return whole(settings.LeaveOut(all, len(names), part))
 	}
 	families := left(func(e *train.Example) string { return e.Family })
 	batches := left(func(e *train.Example) string { f, _, _ := strings.Cut(e.Family, " "); return f })
 	tongues := left(func(e *train.Example) string { return e.Group })
-	threshold := max(train.Threshold(families, mostWrong), train.Threshold(tongues, mostWrongTongue))
-	sure := train.Surely(threshold, mostWrongSure, families, tongues)
+	threshold := max(train.FindThreshold(families, mostWrong), train.FindThreshold(tongues, mostWrongTongue))
+	sure := train.ReliableShare(threshold, mostWrongSure, families, tongues)
 	for _, from := range []float64{0.5, 0.7, threshold} {
-		train.Print(t, "leave-family-out", families, from)
-		train.Print(t, "leave-batch-out", batches, from)
-		train.Print(t, "leave-language-out", tongues, from)
+		train.LogFigures(t, "leave-family-out", families, from)
+		train.LogFigures(t, "leave-batch-out", batches, from)
+		train.LogFigures(t, "leave-language-out", tongues, from)
 	}
-	train.Misses(t, "family", families, threshold)
-	train.Misses(t, "language", tongues, threshold)
-	net := settings.Learn(all, len(names), func(*train.Example) bool { return true })
-	file := train.File(digest(all), names, net, threshold, train.Curve(tongues, sure))
+	train.LogMisses(t, "family", families, threshold)
+	train.LogMisses(t, "language", tongues, threshold)
+	net := settings.TrainNetwork(all, len(names), func(*train.Example) bool { return true })
+	file := train.FormatWeights(digest(all), names, net, threshold, train.CalibrationCurve(tongues, sure))
 	train.PrintSure(t, "leave-family-out", families, threshold, sure)
 	train.PrintSure(t, "leave-language-out", tongues, threshold, sure)
 	train.PrintSure(t, "leave-batch-out", batches, threshold, sure)

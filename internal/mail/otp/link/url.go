@@ -17,64 +17,64 @@ const (
 	maxWord  = 60   // of one part of a URL that are read as words
 )
 
-// secrecy says how hard it is to guess a part of a URL. A link that proves who clicked has a secret
+// secretStrength says how hard it is to guess a part of a URL. A link that proves who clicked has a secret
 // part.
-type secrecy uint8
+type secretStrength uint8
 
 const (
-	open   secrecy = iota // can be guessed
-	digits                // a number of five digits or more
-	short                 // a mix of letters and digits
-	long                  // ... with sixteen characters or more
-	named                 // the value of a parameter with a name such as token
+	guessablePart secretStrength = iota // can be guessed
+	longNumber                          // a number of five digits or more
+	shortSecret                         // a mix of letters and digits
+	longSecret                          // ... with sixteen characters or more
+	namedSecret                         // the value of a parameter with a name such as token
 )
 
-// address is the result of parsing a URL.
-type address struct {
-	means  concept.Set // concepts of its words
-	inner  concept.Set // concepts of a URL inside it, the target of a redirect
-	secret secrecy     // of its hardest part
-	words  int         // number of its words
-	shape  string      // scheme, host and first part of the path
+// parsedURL is the result of parsing a URL.
+type parsedURL struct {
+	wordConcepts   concept.Set    // concepts of its words
+	nestedConcepts concept.Set    // concepts of a URL inside it, the target of a redirect
+	secret         secretStrength // of its hardest part
+	wordCount      int            // number of its words
+	urlShape       string         // scheme, host and first part of the path
 }
 
-// may reports whether the URL permits the link to be a candidate: its words ask for an action, or
+// canBeCandidate reports whether the URL permits the link to be a candidate: its words ask for an action, or
 // it has a secret part.
-func (a *address) may() bool {
-	return (a.means | a.inner).Has(concept.Asks) || a.secret > digits || a.secret == digits && !a.means.Has(concept.Others)
+func (a *parsedURL) canBeCandidate() bool {
+	return (a.wordConcepts | a.nestedConcepts).HasAny(concept.ActionRequests) || a.secret > longNumber || a.secret == longNumber && !a.wordConcepts.HasAny(concept.OtherPurposes)
 }
 
 // addressReader parses URLs.
 type addressReader struct {
-	words  text.Folded // words of the URL, folded, with a space before each
-	inner  concept.Set
-	secret secrecy
-	nested bool // it reads a URL inside another one, and does not read a third level
+	words          text.Folded // words of the URL, folded, with a space before each
+	nestedConcepts concept.Set
+	secret         secretStrength
+	isNested       bool // it reads a URL inside another one, and does not read a third level
 }
 
-// read parses a web link. ok is false if the link is not an HTTP or HTTPS URL, or has only a host.
-func (r *addressReader) read(link string) (a address, ok bool) {
+// parseLink parses a web link. ok is false if the link is not an HTTP or HTTPS URL, or has only a host.
+func (r *addressReader) parseLink(link string) (a parsedURL, ok bool) {
 	scheme, rest, _ := strings.Cut(link, "://")
 	host, path := splitAt(rest, "/?#")
 	if len(link) > maxLink || strings.TrimSuffix(strings.ToLower(scheme), "s") != "http" || len(host) < 3 || len(path) < 2 || strings.ContainsAny(host, "% <>") {
 		return a, false
 	}
-	*r = addressReader{words: text.Folded{Lower: r.words.Lower[:0], Plain: r.words.Plain[:0]}, nested: r.nested}
+	*r = addressReader{words: text.Folded{Lower: r.words.Lower[:0], Plain: r.words.Plain[:0]}, isNested: r.isNested}
 	for label, more, _ := strings.Cut(host, "."); strings.Contains(more, "."); label, more, _ = strings.Cut(more, ".") {
 		if len(label) > 3 { // not app, www or api
-			r.word(label)
+			r.addWord(label)
 		}
 	}
 	first, _ := splitAt(path[1:], "/?#")
-	a.shape = link[:len(link)-len(path)+1+len(first)]
+	a.urlShape = link[:len(link)-len(path)+1+len(first)]
 	for path != "" {
 		var part string
 		part, path = splitAt(path[1:], "/?#&;")
-		r.part(part)
+		r.readPart(part)
 	}
-	spelled := concept.Respell(r.words.Lower, r.words.Lower)
-	a.words = bytes.Count(spelled, []byte(" "))
-	a.means, a.secret, a.inner = concept.InURL(spelled), r.secret, r.inner
+	spelled := concept.NormalizeFolded(r.words.Lower, r.words.Lower)
+	a.wordCount = bytes.Count(spelled, []byte(" "))
+	a.wordConcepts, a.secret, a.nestedConcepts = concept.InURL(spelled), r.secret, r.nestedConcepts
 	return a, true
 }
 
@@ -86,44 +86,44 @@ func splitAt(s, signs string) (before, from string) {
 	return s, ""
 }
 
-// part reads a part of the path, or a parameter with its value.
-func (r *addressReader) part(part string) {
+// readPart reads a part of the path, or a parameter with its value.
+func (r *addressReader) readPart(part string) {
 	name, value, pair := strings.Cut(part, "=")
 	name = strings.ToLower(name)
-	secret, target := opaque(value), unescape(value)
+	secret, target := estimateSecrecy(value), unescape(value)
 	switch {
 	case !pair:
-		value, secret = part, opaque(part)
-	case slices.Contains(tracking, name), strings.HasPrefix(name, "utm"), strings.HasPrefix(name, "mc_"):
+		value, secret = part, estimateSecrecy(part)
+	case slices.Contains(trackingNames, name), strings.HasPrefix(name, "utm"), strings.HasPrefix(name, "mc_"):
 		return
 	case strings.HasPrefix(target, "http"):
-		r.nest(target)
+		r.readNested(target)
 		return
 	default:
-		r.word(name)
-		if len(value) >= 4 && proves(name) {
-			secret = named
+		r.addWord(name)
+		if len(value) >= 4 && isProvingName(name) {
+			secret = namedSecret
 		}
 	}
-	if r.secret = max(r.secret, secret); secret == open {
-		r.word(value)
+	if r.secret = max(r.secret, secret); secret == guessablePart {
+		r.addWord(value)
 	}
 }
 
-// nest reads a URL inside another one. Its secret counts as short at most.
-func (r *addressReader) nest(link string) {
-	inner := addressReader{nested: true}
-	if r.nested {
+// readNested reads a URL inside another one. Its secret counts as short at most.
+func (r *addressReader) readNested(link string) {
+	inner := addressReader{isNested: true}
+	if r.isNested {
 		return
 	}
-	if a, ok := inner.read(link); ok {
-		r.inner |= a.means
-		r.secret = max(r.secret, min(a.secret, short))
+	if a, ok := inner.parseLink(link); ok {
+		r.nestedConcepts |= a.wordConcepts
+		r.secret = max(r.secret, min(a.secret, shortSecret))
 	}
 }
 
-// word adds a part of a URL to the words: "verifyEmail", "sign-in".
-func (r *addressReader) word(part string) {
+// addWord adds a part of a URL to the words: "verifyEmail", "sign-in".
+func (r *addressReader) addWord(part string) {
 	if len(part) > maxWord && !strings.Contains(part, "%") || len(r.words.Lower) > maxWords {
 		return
 	}
@@ -132,7 +132,7 @@ func (r *addressReader) word(part string) {
 	r.words.Fold(" ")
 	from := 0
 	for i := 1; i < len(part); i++ {
-		hump := text.Between(part[i], 'A', 'Z') && text.Between(part[i-1], 'a', 'z')
+		hump := text.InRange(part[i], 'A', 'Z') && text.InRange(part[i-1], 'a', 'z')
 		if hump || part[i] == '.' {
 			r.words.Fold(part[from:i])
 			r.words.Fold(" ")
@@ -150,48 +150,48 @@ func unescape(s string) string {
 	return s
 }
 
-// proving and provingEnds are names of parameters, and ends of names, with a value that proves who
+// provingNames and provingEnds are names of parameters, and ends of names, with a value that proves who
 // clicked.
-var proving, provingEnds = []string{"otp", "ticket", "hmac", "jwt", "sig", "signature", "hash"}, []string{"code", "key", "sessionid"}
+var provingNames, provingEnds = []string{"otp", "ticket", "hmac", "jwt", "sig", "signature", "hash"}, []string{"code", "key", "sessionid"}
 
-// tracking are names of parameters for analytics and language, which are ignored.
-var tracking = []string{"ref", "source", "lang", "locale", "hl"}
+// trackingNames are names of parameters for analytics and language, which are ignored.
+var trackingNames = []string{"ref", "source", "lang", "locale", "hl"}
 
-// proves reports whether the value of a parameter with this name proves who clicked.
-func proves(name string) bool {
+// isProvingName reports whether the value of a parameter with this name proves who clicked.
+func isProvingName(name string) bool {
 	ends := func(end string) bool { return strings.HasSuffix(name, end) }
-	return strings.Contains(name, "token") || strings.Contains(name, "secret") || slices.Contains(proving, name) || slices.ContainsFunc(provingEnds, ends)
+	return strings.Contains(name, "token") || strings.Contains(name, "secret") || slices.Contains(provingNames, name) || slices.ContainsFunc(provingEnds, ends)
 }
 
-// opaque returns how hard a part of a URL is to guess, by its length and its mix of characters.
-func opaque(s string) secrecy {
+// estimateSecrecy returns how hard a part of a URL is to guess, by its length and its mix of characters.
+func estimateSecrecy(s string) secretStrength {
 	letters, numbers, upper, other := 0, 0, 0, 0
 	for i := range len(s) {
 		switch c := s[i]; {
 		case text.IsDigit(c):
 			numbers++
-		case text.Between(c, 'a', 'z'):
+		case text.InRange(c, 'a', 'z'):
 			letters++
-		case text.Between(c, 'A', 'Z'):
+		case text.InRange(c, 'A', 'Z'):
 			letters++
 			upper++
 		case strings.IndexByte("-_=~:%.+!", c) >= 0:
 			other++
 		default:
-			return open
+			return guessablePart
 		}
 	}
 	switch n := letters + numbers; {
 	case letters == 0 && numbers >= 5:
-		return digits
+		return longNumber
 	case other >= max(1, n/3):
-		return open
+		return guessablePart
 	case n >= 16 && (numbers >= 2 || upper >= 4 && upper < letters):
-		return long
+		return longSecret
 	case n >= 6 && numbers >= 2 && letters >= 2:
-		return short
-	case n >= 8 && numbers > 0 && text.Between(upper, 2, n-3):
-		return short
+		return shortSecret
+	case n >= 8 && numbers > 0 && text.InRange(upper, 2, n-3):
+		return shortSecret
 	}
-	return open
+	return guessablePart
 }

@@ -23,22 +23,22 @@ import (
 // Feature is a categorical feature of a V: it has exactly one of Values. The first value is the
 // default, which has no weight.
 type Feature[V any] struct {
-	Name   string
-	Says   string // description, one sentence
-	Values []string
-	Of     func(*V) int // index into Values
+	Name     string
+	HelpText string // description, one sentence
+	Values   []string
+	Of       func(*V) int // index into Values
 }
 
-// Bag is a multi-valued feature of a V: it has any subset of Values. All of them have a weight.
-type Bag[V any] struct {
-	Name   string
-	Says   string // description, one sentence
-	Values []string
-	Of     func(*V) uint64 // bit i is set for Values[i]
+// BagFeature is a multi-valued feature of a V: it has any subset of Values. All of them have a weight.
+type BagFeature[V any] struct {
+	Name     string
+	HelpText string // description, one sentence
+	Values   []string
+	Of       func(*V) uint64 // bit i is set for Values[i]
 }
 
-// Yes returns a boolean feature.
-func Yes[V any](name, says string, holds func(*V) bool) Feature[V] {
+// BooleanFeature returns a boolean feature.
+func BooleanFeature[V any](name, says string, holds func(*V) bool) Feature[V] {
 	return Feature[V]{name, says, []string{"", "yes"}, func(v *V) int {
 		if holds(v) {
 			return 1
@@ -47,8 +47,8 @@ func Yes[V any](name, says string, holds func(*V) bool) Feature[V] {
 	}}
 }
 
-// Count returns a feature whose value is a number from 0 to most; larger numbers count as most.
-func Count[V any](name, says string, most int, n func(*V) int) Feature[V] {
+// CountFeature returns a feature whose value is a number from 0 to most; larger numbers count as most.
+func CountFeature[V any](name, says string, most int, n func(*V) int) Feature[V] {
 	values := []string{""}
 	for i := 1; i <= most; i++ {
 		values = append(values, strconv.Itoa(i))
@@ -56,9 +56,9 @@ func Count[V any](name, says string, most int, n func(*V) int) Feature[V] {
 	return Feature[V]{name, says, values, func(v *V) int { return min(n(v), most) }}
 }
 
-// Grid returns the cross product of several features as one feature. If the first part has its
+// CrossProduct returns the cross product of several features as one feature. If the first part has its
 // first value, the other parts do not count.
-func Grid[V any](name, says string, parts ...Feature[V]) Feature[V] {
+func CrossProduct[V any](name, says string, parts ...Feature[V]) Feature[V] {
 	values := parts[0].Values[1:]
 	for _, part := range parts[1:] {
 		var longer []string
@@ -81,9 +81,9 @@ func Grid[V any](name, says string, parts ...Feature[V]) Feature[V] {
 	}}
 }
 
-// Step returns the index of the first of the ascending steps that n does not exceed, or len(steps).
+// BucketIndex returns the index of the first of the ascending steps that n does not exceed, or len(steps).
 // It puts a number into a bucket.
-func Step(n int, steps ...int) int {
+func BucketIndex(n int, steps ...int) int {
 	for i, s := range steps {
 		if n <= s {
 			return i
@@ -92,27 +92,27 @@ func Step(n int, steps ...int) int {
 	return len(steps)
 }
 
-// Units is the number of units in the hidden layer.
-const Units = 48
+// HiddenUnits is the number of units in the hidden layer.
+const HiddenUnits = 48
 
 // Model is a trained network. An index into weights and units is called a place: one value of one
 // feature, in the order of Names.
 type Model[V any] struct {
-	features []Feature[V]
-	bags     []Bag[V]
-	first    []int            // for each feature and then each bag, the place of its first value with a weight
-	weights  []float32        // for each place, the weight of the direct connection to the score
-	units    [][Units]float32 // for each place, its weights into the hidden layer
-	from, to [Units]float32   // biases of the hidden units, and their weights into the score
+	features      []Feature[V]
+	bags          []BagFeature[V]
+	firstPlaces   []int                  // for each feature and then each bag, the place of its first value with a weight
+	directWeights []float32              // for each place, the weight of the direct connection to the score
+	hiddenWeights [][HiddenUnits]float32 // for each place, its weights into the hidden layer
+	from, to      [HiddenUnits]float32   // biases of the hidden units, and their weights into the score
 
-	Threshold float64 // smallest share with which a candidate is the answer
-	curve     []knot  // calibration curve, by ascending share
-	digest    string
+	Threshold        float64            // smallest share with which a candidate is the answer
+	calibrationCurve []calibrationPoint // calibration curve, by ascending share
+	dataDigest       string
 }
 
-// knot is a point of the calibration curve: a share, and a lower bound of the probability that an
+// calibrationPoint is a point of the calibration curve: a share, and a lower bound of the probability that an
 // answer with this share is right, measured on held-out folds.
-type knot struct{ share, right float64 }
+type calibrationPoint struct{ share, lowerBound float64 }
 
 // maxPlaces is the largest number of places of one candidate that fit into an array on the stack.
 // Places allocates if there are more.
@@ -121,25 +121,25 @@ const maxPlaces = 256
 // New makes a model from features, bags and a file of weights. It panics if they do not fit
 // together, since they are part of the program. An empty file gives a model with all weights 0, for
 // training.
-func New[V any](features []Feature[V], bags []Bag[V], file string) *Model[V] {
+func New[V any](features []Feature[V], bags []BagFeature[V], file string) *Model[V] {
 	m := &Model[V]{features: features, bags: bags}
 	known, size := map[string]bool{}, 0
 	for i := range len(features) + len(bags) {
-		name, values := m.part(i)
+		name, values := m.featureAt(i)
 		known[name] = true
-		m.first = append(m.first, size)
+		m.firstPlaces = append(m.firstPlaces, size)
 		size += len(values)
 	}
-	if len(known) != len(m.first) {
+	if len(known) != len(m.firstPlaces) {
 		panic("model: two features of one name")
 	}
-	m.weights, m.units = make([]float32, size), make([][Units]float32, size)
-	m.read(file)
+	m.directWeights, m.hiddenWeights = make([]float32, size), make([][HiddenUnits]float32, size)
+	m.readWeights(file)
 	return m
 }
 
-// part returns the name of feature or bag i, and its values that have a weight.
-func (m *Model[V]) part(i int) (name string, values []string) {
+// featureAt returns the name of feature or bag i, and its values that have a weight.
+func (m *Model[V]) featureAt(i int) (name string, values []string) {
 	if i < len(m.features) {
 		return m.features[i].Name, m.features[i].Values[1:]
 	}
@@ -147,12 +147,12 @@ func (m *Model[V]) part(i int) (name string, values []string) {
 	return b.Name, b.Values
 }
 
-// read parses a file of weights. A line of a feature value has its direct weight and its weights
+// readWeights parses a file of weights. A line of a feature value has its direct weight and its weights
 // into the hidden layer; the lines "from" and "to" have the biases and the output weights of that
 // layer.
-func (m *Model[V]) read(file string) {
-	at := make(map[string]int, len(m.weights))
-	for i, name := range m.Names() {
+func (m *Model[V]) readWeights(file string) {
+	at := make(map[string]int, len(m.directWeights))
+	for i, name := range m.PlaceNames() {
 		at[name] = i
 	}
 	for line := range strings.Lines(file) {
@@ -162,35 +162,35 @@ func (m *Model[V]) read(file string) {
 		}
 		switch name := words[0]; name {
 		case "data":
-			m.digest = words[1]
+			m.dataDigest = words[1]
 		case "threshold":
-			m.Threshold = number(words[1])
+			m.Threshold = parseWeight(words[1])
 		case "right":
-			m.curve = append(m.curve, knot{number(words[1]), number(words[2])})
+			m.calibrationCurve = append(m.calibrationCurve, calibrationPoint{parseWeight(words[1]), parseWeight(words[2])})
 		case "from":
-			m.from = row(words[1:])
+			m.from = parseRow(words[1:])
 		case "to":
-			m.to = row(words[1:])
+			m.to = parseRow(words[1:])
 		default:
 			if place, known := at[name]; known { // ignore features that were removed since the training
-				m.weights[place], m.units[place] = float32(number(words[1])), row(words[2:])
+				m.directWeights[place], m.hiddenWeights[place] = float32(parseWeight(words[1])), parseRow(words[2:])
 			}
 		}
 	}
 }
 
-// row parses one weight for each unit.
-func row(words []string) (all [Units]float32) {
-	if len(words) != Units {
+// parseRow parses one weight for each unit.
+func parseRow(words []string) (all [HiddenUnits]float32) {
+	if len(words) != HiddenUnits {
 		panic("model: not as many words as units")
 	}
 	for i, word := range words {
-		all[i] = float32(number(word))
+		all[i] = float32(parseWeight(word))
 	}
 	return all
 }
 
-func number(word string) float64 {
+func parseWeight(word string) float64 {
 	f, err := strconv.ParseFloat(word, 64)
 	if err != nil {
 		panic("model: " + err.Error())
@@ -198,13 +198,13 @@ func number(word string) float64 {
 	return f
 }
 
-// Digest returns the digest of the training data of the weights.
-func (m *Model[V]) Digest() string { return m.digest }
+// DataDigest returns the digest of the training data of the weights.
+func (m *Model[V]) DataDigest() string { return m.dataDigest }
 
-// Names returns the name of each place: "feature=value".
-func (m *Model[V]) Names() (names []string) {
-	for i := range m.first {
-		name, values := m.part(i)
+// PlaceNames returns the name of each place: "feature=value".
+func (m *Model[V]) PlaceNames() (names []string) {
+	for i := range m.firstPlaces {
+		name, values := m.featureAt(i)
 		for _, value := range values {
 			names = append(names, name+"="+value)
 		}
@@ -212,15 +212,15 @@ func (m *Model[V]) Names() (names []string) {
 	return names
 }
 
-// Places appends to all the places that are active for v, which is its one-hot encoding.
-func (m *Model[V]) Places(v *V, all []int32) []int32 {
+// ActivePlaces appends to all the places that are active for v, which is its one-hot encoding.
+func (m *Model[V]) ActivePlaces(v *V, all []int32) []int32 {
 	for i := range m.features {
 		if value := m.features[i].Of(v) - 1; value >= 0 {
-			all = append(all, int32(m.first[i]+value))
+			all = append(all, int32(m.firstPlaces[i]+value))
 		}
 	}
 	for i := range m.bags {
-		first := m.first[len(m.features)+i]
+		first := m.firstPlaces[len(m.features)+i]
 		for set := m.bags[i].Of(v); set != 0; set &= set - 1 {
 			all = append(all, int32(first+bits.TrailingZeros64(set)))
 		}
@@ -232,7 +232,7 @@ func (m *Model[V]) Places(v *V, all []int32) []int32 {
 // layer. The alternative "none of the candidates" has score 0.
 func (m *Model[V]) Score(v *V) float64 {
 	var room [maxPlaces]int32
-	sum, units := m.sum(m.Places(v, room[:0]))
+	sum, units := m.directSum(m.ActivePlaces(v, room[:0]))
 	for i, u := range units {
 		if u > 0 {
 			sum += float32(u * m.to[i])
@@ -241,69 +241,69 @@ func (m *Model[V]) Score(v *V) float64 {
 	return float64(sum)
 }
 
-// sum returns the direct part of the score, and the inputs of the hidden units before ReLU. The
+// directSum returns the direct part of the score, and the inputs of the hidden units before ReLU. The
 // loop adds four rows at a time, which halves its time.
-func (m *Model[V]) sum(places []int32) (sum float32, units [Units]float32) {
+func (m *Model[V]) directSum(places []int32) (sum float32, units [HiddenUnits]float32) {
 	units = m.from
 	for _, p := range places {
-		sum += m.weights[p]
+		sum += m.directWeights[p]
 	}
 	for ; len(places) >= 4; places = places[4:] {
-		a, b, c, d := &m.units[places[0]], &m.units[places[1]], &m.units[places[2]], &m.units[places[3]]
+		a, b, c, d := &m.hiddenWeights[places[0]], &m.hiddenWeights[places[1]], &m.hiddenWeights[places[2]], &m.hiddenWeights[places[3]]
 		for i := range units {
 			units[i] += a[i] + b[i] + c[i] + d[i]
 		}
 	}
 	for _, p := range places {
-		for i, w := range &m.units[p] {
+		for i, w := range &m.hiddenWeights[p] {
 			units[i] += w
 		}
 	}
 	return sum, units
 }
 
-// Weighed is a feature value and its contribution to a score.
-type Weighed struct {
+// FeatureContribution is a feature value and its contribution to a score.
+type FeatureContribution struct {
 	Name   string
 	Weight float64
 }
 
-// Explain returns the contribution of each active feature value of v; their sum is the score. ReLU
+// ExplainScore returns the contribution of each active feature value of v; their sum is the score. ReLU
 // is linear for the active units, so the contribution through the hidden layer is exact for this v.
-func (m *Model[V]) Explain(v *V) (all []Weighed) {
-	names, places := m.Names(), m.Places(v, nil)
-	_, units := m.sum(places)
-	weigh := func(name string, weight float32, row *[Units]float32) {
+func (m *Model[V]) ExplainScore(v *V) (all []FeatureContribution) {
+	names, places := m.PlaceNames(), m.ActivePlaces(v, nil)
+	_, units := m.directSum(places)
+	weigh := func(name string, weight float32, row *[HiddenUnits]float32) {
 		for i, u := range units {
 			if u > 0 {
 				weight += float32(row[i] * m.to[i])
 			}
 		}
-		all = append(all, Weighed{name, float64(weight)})
+		all = append(all, FeatureContribution{name, float64(weight)})
 	}
 	weigh("always", 0, &m.from)
 	for _, p := range places {
-		weigh(names[p], m.weights[p], &m.units[p])
+		weigh(names[p], m.directWeights[p], &m.hiddenWeights[p])
 	}
 	return all
 }
 
-// Right returns the confidence of an answer with this share: the calibration curve, interpolated
+// ConfidenceAt returns the confidence of an answer with this share: the calibration curve, interpolated
 // linearly.
-func (m *Model[V]) Right(share float64) float64 {
-	low := knot{0, 0}
-	for _, high := range m.curve {
+func (m *Model[V]) ConfidenceAt(share float64) float64 {
+	low := calibrationPoint{0, 0}
+	for _, high := range m.calibrationCurve {
 		if share < high.share {
-			return low.right + (high.right-low.right)*(share-low.share)/(high.share-low.share)
+			return low.lowerBound + (high.lowerBound-low.lowerBound)*(share-low.share)/(high.share-low.share)
 		}
 		low = high
 	}
-	return low.right
+	return low.lowerBound
 }
 
-// Shares replaces scores by their softmax, with "none of the candidates" as one more class of score
+// ApplySoftmax replaces scores by their softmax, with "none of the candidates" as one more class of score
 // 0. The shares therefore sum to less than 1.
-func Shares(scores []float64) {
+func ApplySoftmax(scores []float64) {
 	most := 0.0
 	for _, s := range scores {
 		most = max(most, s)

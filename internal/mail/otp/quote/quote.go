@@ -15,45 +15,45 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// Span is a part of a text, from byte Start to before byte End.
-type Span struct{ Start, End int }
+// TextSpan is a part of a text, from byte Start to before byte End.
+type TextSpan struct{ Start, End int }
 
-// Message is the part of a message that Find reads.
-type Message struct {
-	Subject string
-	Answers bool   // its header names the message that it replies to
-	Text    string // the plain text part
-	Visible string // visible text of the HTML part; lines of marked quotations begin with ">"
-	// Indented are the parts of Visible in blockquotes without such a mark, in order. Some of these
+// SearchInput is the part of a message that Find reads.
+type SearchInput struct {
+	Subject     string
+	IsReply     bool   // its header names the message that it replies to
+	Text        string // the plain text part
+	VisibleText string // visible text of the HTML part; lines of marked quotations begin with ">"
+	// IndentedSpans are the parts of Visible in blockquotes without such a mark, in order. Some of these
 	// are not quotations, because layouts also use blockquotes.
-	Indented []Span
+	IndentedSpans []TextSpan
 }
 
 // Find returns the quotations in the text and in the visible text of a message, in order.
 // Its work is linear in what it reads, which is text.MaxScan bytes of each.
-func Find(m *Message) (inText, inVisible []Span) {
-	reply, forward, stem := Prefixed(m.Subject)
-	f := finders.Get().(*finder)
-	defer finders.Put(f)
-	if f.reply, f.forward, f.stem = reply || m.Answers, forward, ""; f.reply {
-		f.stem = string(f.fold(stem))
+func Find(m *SearchInput) (inText, inVisible []TextSpan) {
+	reply, forward, stem := ParsePrefixes(m.Subject)
+	f := finderPool.Get().(*finder)
+	defer finderPool.Put(f)
+	if f.isReply, f.isForward, f.subjectStem = reply || m.IsReply, forward, ""; f.isReply {
+		f.subjectStem = string(f.foldLine(stem))
 	}
-	inText = f.read(m.Text, nil)
-	f.forward = forward
-	inVisible = f.read(m.Visible, m.Indented)
-	if f.reply && (inText != nil) != (inVisible != nil) && m.Text != "" && m.Visible != "" {
+	inText = f.findQuotations(m.Text, nil)
+	f.isForward = forward
+	inVisible = f.findQuotations(m.VisibleText, m.IndentedSpans)
+	if f.isReply && (inText != nil) != (inVisible != nil) && m.Text != "" && m.VisibleText != "" {
 		// Only one part marks its quotation; the other one has the same lines without a mark.
 		if inText == nil {
-			inText = repeated(m.Text, m.Visible, inVisible)
+			inText = repeatedLines(m.Text, m.VisibleText, inVisible)
 		} else {
-			inVisible = repeated(m.Visible, m.Text, inText)
+			inVisible = repeatedLines(m.VisibleText, m.Text, inText)
 		}
 	}
 	return inText, inVisible
 }
 
-// Cut returns s without the spans.
-func Cut(s string, spans []Span) string {
+// RemoveSpans returns s without the spans.
+func RemoveSpans(s string, spans []TextSpan) string {
 	if len(spans) == 0 {
 		return s
 	}
@@ -67,9 +67,9 @@ func Cut(s string, spans []Span) string {
 	return b.String()
 }
 
-// Within reports whether position at is in one of the spans, which must be in order.
-func Within(spans []Span, at int) bool {
-	_, found := slices.BinarySearchFunc(spans, at, func(s Span, at int) int {
+// InSpans reports whether position at is in one of the spans, which must be in order.
+func InSpans(spans []TextSpan, at int) bool {
+	_, found := slices.BinarySearchFunc(spans, at, func(s TextSpan, at int) int {
 		switch {
 		case s.End <= at:
 			return -1
@@ -81,69 +81,69 @@ func Within(spans []Span, at int) bool {
 	return found
 }
 
-// finders is a pool of working memory. No message can see data of an earlier one, because every
+// finderPool is a pool of working memory. No message can see data of an earlier one, because every
 // field is written before it is read.
-var finders = sync.Pool{New: func() any { return new(finder) }}
+var finderPool = sync.Pool{New: func() any { return new(finder) }}
 
 // finder searches the texts of one message. Find owns it from finders.Get until finders.Put.
 type finder struct {
-	reply   bool   // the message replies to another one
-	forward bool   // it forwards another one, whose header is not a quotation
-	stem    string // its subject without prefixes, folded; empty if it is not a reply
+	isReply     bool   // the message replies to another one
+	isForward   bool   // it forwards another one, whose header is not a quotation
+	subjectStem string // its subject without prefixes, folded; empty if it is not a reply
 
 	folded text.Folded
 	page   text.Page
 }
 
-// verdict says who wrote a line.
-type verdict uint8
+// lineAuthor says who wrote a line.
+type lineAuthor uint8
 
 const (
-	own    verdict = iota // the sender of this message
-	quoted                // the sender of an older message; the next line may be from the sender of this one
-	rest                  // the sender of an older message, and so is all text behind it
+	ownLine    lineAuthor = iota // the sender of this message
+	quotedLine                   // the sender of an older message; the next line may be from the sender of this one
+	quotedRest                   // the sender of an older message, and so is all text behind it
 )
 
-// reading is the position in a text, one line at a time.
-type reading struct {
-	s        string
-	at, end  int    // of the line
-	line     string // without the white space around it
-	above    string // the line before that is not empty, "" at the start
-	adjacent bool   // no empty line is between them
-	own      bool   // the sender of this message wrote an earlier line
+// lineCursor is the position in a text, one line at a time.
+type lineCursor struct {
+	s          string
+	at, end    int    // of the line
+	line       string // without the white space around it
+	lineAbove  string // the line before that is not empty, "" at the start
+	isAdjacent bool   // no empty line is between them
+	hasOwnLine bool   // the sender of this message wrote an earlier line
 
-	indented   []Span // blockquotes that are ahead or contain the line
-	attributed bool   // an attribution line is above the next blockquote
+	indentedSpans []TextSpan // blockquotes that are ahead or contain the line
+	isAttributed  bool       // an attribution line is above the next blockquote
 }
 
-// next moves to the next line that is not empty. It returns false at the end.
-func (r *reading) next() bool {
-	r.above, r.adjacent = r.line, true
+// nextLine moves to the next line that is not empty. It returns false at the end.
+func (r *lineCursor) nextLine() bool {
+	r.lineAbove, r.isAdjacent = r.line, true
 	for at := r.end; at < min(len(r.s), text.MaxScan); at = r.end + 1 {
 		r.at, r.end = at, len(r.s)
 		if n := strings.IndexByte(r.s[at:], '\n'); n >= 0 {
 			r.end = at + n
 		}
-		if r.line = trimmed(r.s[at:r.end]); r.line != "" {
+		if r.line = trimLine(r.s[at:r.end]); r.line != "" {
 			r.end++
 			return true
 		}
-		r.adjacent = false
+		r.isAdjacent = false
 	}
 	return false
 }
 
-// following moves to the next line and returns it, or "" at the end.
-func (r *reading) following() string {
-	if !r.next() {
+// followingLine moves to the next line and returns it, or "" at the end.
+func (r *lineCursor) followingLine() string {
+	if !r.nextLine() {
 		return ""
 	}
 	return r.line
 }
 
-// trimmed returns a line without the white space and the invisible characters around it.
-func trimmed(l string) string {
+// trimLine returns a line without the white space and the invisible characters around it.
+func trimLine(l string) string {
 	if l = strings.TrimSpace(l); l != "" && (l[0] >= 0x80 || l[len(l)-1] >= 0x80) {
 		l = strings.TrimFunc(l, func(r rune) bool { return unicode.In(r, unicode.Cf, unicode.White_Space) })
 	}
@@ -151,27 +151,27 @@ func trimmed(l string) string {
 }
 
 // blockquote returns the blockquote that contains the line.
-func (r *reading) blockquote() (Span, bool) {
-	for len(r.indented) > 0 && r.indented[0].End <= r.at {
-		r.indented, r.attributed = r.indented[1:], false
+func (r *lineCursor) blockquote() (TextSpan, bool) {
+	for len(r.indentedSpans) > 0 && r.indentedSpans[0].End <= r.at {
+		r.indentedSpans, r.isAttributed = r.indentedSpans[1:], false
 	}
-	if len(r.indented) == 0 || r.indented[0].Start > r.at {
-		return Span{}, false
+	if len(r.indentedSpans) == 0 || r.indentedSpans[0].Start > r.at {
+		return TextSpan{}, false
 	}
-	return r.indented[0], true
+	return r.indentedSpans[0], true
 }
 
-// read finds the quotations of one text. A blockquote is a quotation if an attribution line is
+// findQuotations finds the quotations of one text. A blockquote is a quotation if an attribution line is
 // above it. In a reply it is one also if the sender wrote something outside of it; a blockquote
 // around the whole message is a layout.
-func (f *finder) read(s string, indented []Span) (spans []Span) {
-	var blocks []Span
-	for r := (reading{s: s, indented: indented}); ; {
-		if !r.next() {
-			return f.settled(s, spans, blocks, r.own)
+func (f *finder) findQuotations(s string, indented []TextSpan) (spans []TextSpan) {
+	var blocks []TextSpan
+	for r := (lineCursor{s: s, indentedSpans: indented}); ; {
+		if !r.nextLine() {
+			return f.settleBlocks(s, spans, blocks, r.hasOwnLine)
 		}
-		if block, ok := r.blockquote(); ok && f.quotes(&r) {
-			if block.Start = r.at; r.attributed {
+		if block, ok := r.blockquote(); ok && f.isBlockQuotation(&r) {
+			if block.Start = r.at; r.isAttributed {
 				spans = append(spans, block)
 			} else {
 				blocks = append(blocks, block)
@@ -179,74 +179,76 @@ func (f *finder) read(s string, indented []Span) (spans []Span) {
 			r.end = max(r.end, block.End)
 			continue
 		}
-		switch f.judge(&r) {
-		case own:
-			r.own = r.own || strings.IndexFunc(r.line, isWord) >= 0
-		case quoted:
-			spans = append(spans, Span{r.at, min(r.end, len(s))})
-		case rest:
-			return f.settled(s, append(spans, Span{r.at, len(s)}), blocks, r.own)
+		switch f.judgeLine(&r) {
+		case ownLine:
+			r.hasOwnLine = r.hasOwnLine || strings.IndexFunc(r.line, isWord) >= 0
+		case quotedLine:
+			spans = append(spans, TextSpan{r.at, min(r.end, len(s))})
+		case quotedRest:
+			return f.settleBlocks(s, append(spans, TextSpan{r.at, len(s)}), blocks, r.hasOwnLine)
 		}
 	}
 }
 
-// quotes reports whether the blockquote of the line may be a quotation. It is not if the line above
+// isBlockQuotation reports whether the blockquote of the line may be a quotation. It is not if the line above
 // announces a code. quotes removes a blockquote that is not a quotation.
-func (f *finder) quotes(r *reading) bool {
-	quotes := r.attributed || f.reply && !f.presents(r.above)
-	if quotes = quotes && !f.forward; !quotes {
-		r.indented = r.indented[1:]
+func (f *finder) isBlockQuotation(r *lineCursor) bool {
+	quotes := r.isAttributed || f.isReply && !f.introducesCode(r.lineAbove)
+	if quotes = quotes && !f.isForward; !quotes {
+		r.indentedSpans = r.indentedSpans[1:]
 	}
 	return quotes
 }
 
-// presents reports whether a line announces a code and ends with a colon.
-func (f *finder) presents(line string) bool { return endsWithColon(line) && f.announces(line) }
+// introducesCode reports whether a line announces a code and ends with a colon.
+func (f *finder) introducesCode(line string) bool {
+	return endsWithColon(line) && f.announcesCode(line)
+}
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// settled adds the blockquotes to the other quotations if the sender wrote something outside of
+// settleBlocks adds the blockquotes to the other quotations if the sender wrote something outside of
 // them (own). Otherwise they are a layout, and it reads the text again as if they were not there.
-func (f *finder) settled(s string, spans, blocks []Span, own bool) []Span {
+func (f *finder) settleBlocks(s string, spans, blocks []TextSpan, own bool) []TextSpan {
 	switch {
 	case len(blocks) == 0:
 		return spans
 	case !own:
-		return f.read(s, nil)
+		return f.findQuotations(s, nil)
 	}
 	spans = append(spans, blocks...)
-	slices.SortFunc(spans, func(a, b Span) int { return a.Start - b.Start })
+	slices.SortFunc(spans, func(a, b TextSpan) int { return a.Start - b.Start })
 	return spans
 }
 
-// judge returns who wrote a line that is not in a blockquote.
-func (f *finder) judge(r *reading) verdict {
+// judgeLine returns who wrote a line that is not in a blockquote.
+func (f *finder) judgeLine(r *lineCursor) lineAuthor {
 	l := r.line
 	switch {
-	case marked(l), f.reply && initialed(l):
-		return quoted
+	case isMarked(l), f.isReply && isInitialed(l):
+		return quotedLine
 	case startsWithDash(l):
 		return f.judgeRule(r)
-	case endsWithColon(l) && f.attributes(r):
-		return r.behind()
-	case !f.forward && f.header(r):
-		return rest
+	case endsWithColon(l) && f.isAttribution(r):
+		return r.authorAfter()
+	case !f.isForward && f.matchHeader(r):
+		return quotedRest
 	}
-	return own
+	return ownLine
 }
 
-// marked reports whether a line is marked as a quotation. ">>> 482913 <<<" is not, and neither is
+// isMarked reports whether a line is marked as a quotation. ">>> 482913 <<<" is not, and neither is
 // the row of a table.
-func marked(l string) bool {
+func isMarked(l string) bool {
 	if strings.HasPrefix(l, "＞") {
 		return true
 	}
 	return l[0] == '>' && l[len(l)-1] != '<' || strings.HasPrefix(l, "| ") && strings.Count(l, "|") == 1
 }
 
-// initialed reports whether a line is marked as a quotation with the name of its author before ">":
+// isInitialed reports whether a line is marked as a quotation with the name of its author before ">":
 // "AB> ...".
-func initialed(l string) bool {
+func isInitialed(l string) bool {
 	name, _, ok := strings.Cut(l[:min(len(l), maxInitials)], "> ")
 	return ok && strings.IndexFunc(name, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
 }
@@ -254,33 +256,33 @@ func initialed(l string) bool {
 // maxInitials is the length of the longest such name together with ">", in bytes.
 const maxInitials = 12
 
-// behind returns the verdict on an attribution line. If the next line is marked or in a blockquote,
+// authorAfter returns the verdict on an attribution line. If the next line is marked or in a blockquote,
 // this limits the quotation; otherwise all text behind the attribution is quoted.
-func (r *reading) behind() verdict {
+func (r *lineCursor) authorAfter() lineAuthor {
 	next := *r
-	if !next.next() || marked(next.line) {
-		return quoted
+	if !next.nextLine() || isMarked(next.line) {
+		return quotedLine
 	}
 	if _, ok := next.blockquote(); ok {
-		r.indented, r.attributed = next.indented, true
-		return quoted
+		r.indentedSpans, r.isAttributed = next.indentedSpans, true
+		return quotedLine
 	}
-	return rest
+	return quotedRest
 }
 
-// repeated returns the lines of s that are in the quotations of another text, and not also outside
+// repeatedLines returns the lines of s that are in the quotations of another text, and not also outside
 // of them.
-func repeated(s, other string, spans []Span) (lines []Span) {
+func repeatedLines(s, other string, spans []TextSpan) (lines []TextSpan) {
 	all := map[string]bool{} // for each line of the other text, whether it is only in quotations
-	for r := (reading{s: other}); r.next(); {
-		line, in := trimmed(strings.TrimLeft(r.line, "> ")), Within(spans, r.at)
+	for r := (lineCursor{s: other}); r.nextLine(); {
+		line, in := trimLine(strings.TrimLeft(r.line, "> ")), InSpans(spans, r.at)
 		if known, ok := all[line]; !ok || known {
 			all[line] = in
 		}
 	}
-	for r := (reading{s: s}); r.next(); {
+	for r := (lineCursor{s: s}); r.nextLine(); {
 		if all[r.line] {
-			lines = append(lines, Span{r.at, min(r.end, len(s))})
+			lines = append(lines, TextSpan{r.at, min(r.end, len(s))})
 		}
 	}
 	return lines

@@ -11,9 +11,9 @@ import (
 )
 
 // remains returns the texts of a message without their quotations.
-func remains(m Message) string {
+func remains(m SearchInput) string {
 	inText, inVisible := Find(&m)
-	return Cut(m.Text, inText) + Cut(m.Visible, inVisible)
+	return RemoveSpans(m.Text, inText) + RemoveSpans(m.VisibleText, inVisible)
 }
 
 // attributions are lines that e-mail clients insert above a quotation.
@@ -87,11 +87,11 @@ var attributions = []string{
 func TestQuotations(t *testing.T) {
 	const answer, old = "Thanks, that worked.\n\n", "\n\nYour verification code is 111111\nhttps://shop.example/verify?token=1"
 	for _, line := range attributions {
-		for name, m := range map[string]Message{
-			"text":          {Subject: "Re: Your code", Answers: true, Text: answer + line + old},
-			"HTML":          {Subject: "AW: Your code", Answers: true, Visible: strings.ReplaceAll(answer+line+old, "\n\n", "\n")},
+		for name, m := range map[string]SearchInput{
+			"text":          {Subject: "Re: Your code", IsReply: true, Text: answer + line + old},
+			"HTML":          {Subject: "AW: Your code", IsReply: true, VisibleText: strings.ReplaceAll(answer+line+old, "\n\n", "\n")},
 			"subject alone": {Subject: "Re: Your code", Text: answer + line + old},
-			"header alone":  {Subject: "Your code", Answers: true, Text: answer + line + old},
+			"header alone":  {Subject: "Your code", IsReply: true, Text: answer + line + old},
 			"signature":     {Subject: "Re: Your code", Text: answer + "Ann\n-- \nAnn Lee, +1 555 0100\n" + line + old},
 		} {
 			if got := remains(m); strings.Contains(got, "111111") || !strings.Contains(got, "worked") {
@@ -99,7 +99,7 @@ func TestQuotations(t *testing.T) {
 			}
 		}
 		// Marks limit the quotation.
-		m := Message{Subject: "Re: Your code", Answers: true, Text: answer + line + strings.ReplaceAll(old, "\n", "\n> ") + "\n\nThe new code is 222222"}
+		m := SearchInput{Subject: "Re: Your code", IsReply: true, Text: answer + line + strings.ReplaceAll(old, "\n", "\n> ") + "\n\nThe new code is 222222"}
 		if got := remains(m); strings.Contains(got, "111111") || !strings.Contains(got, "222222") && !strings.Contains(line, "\n") && line[0] != '-' {
 			t.Errorf("%s, marked: %q remains", line, got)
 		}
@@ -131,10 +131,10 @@ func TestNoQuotations(t *testing.T) {
 		"A:\nB:\nC: 482913",
 	} {
 		for _, subject := range []string{"Your code", "[Ticket] Your code"} {
-			if got := remains(Message{Subject: subject, Text: s}); got != s {
+			if got := remains(SearchInput{Subject: subject, Text: s}); got != s {
 				t.Errorf("%q: %q remains", s, got)
 			}
-			if got := remains(Message{Subject: subject, Visible: s}); got != s {
+			if got := remains(SearchInput{Subject: subject, VisibleText: s}); got != s {
 				t.Errorf("%q: %q remains", s, got)
 			}
 		}
@@ -144,7 +144,7 @@ func TestNoQuotations(t *testing.T) {
 		"Hello,\n\nyour sign-in code, valid until 26.11.2026 10:00:\n482913",
 		"Your code:\n482913\nhttps://x.example/",
 	} {
-		if got := remains(Message{Subject: "Re: Your code", Answers: true, Text: s}); got != s {
+		if got := remains(SearchInput{Subject: "Re: Your code", IsReply: true, Text: s}); got != s {
 			t.Errorf("%q in an answer: %q remains", s, got)
 		}
 	}
@@ -154,13 +154,13 @@ func TestNoQuotations(t *testing.T) {
 // in a reply that has other text.
 func TestBlockquotes(t *testing.T) {
 	const code = "Your code is 482913"
-	at := func(before, inside, behind string) Message {
-		return Message{Visible: before + inside + behind, Indented: []Span{{len(before), len(before) + len(inside)}}}
+	at := func(before, inside, behind string) SearchInput {
+		return SearchInput{VisibleText: before + inside + behind, IndentedSpans: []TextSpan{{len(before), len(before) + len(inside)}}}
 	}
 	for _, c := range []struct {
 		name   string
 		reply  bool
-		m      Message
+		m      SearchInput
 		quoted bool
 	}{
 		{"answer", true, at("Thanks!", "\n\n"+code, ""), true},
@@ -177,7 +177,7 @@ func TestBlockquotes(t *testing.T) {
 		if got := remains(c.m); strings.Contains(got, "482913") == c.quoted {
 			t.Errorf("%s: %q remains", c.name, got)
 		}
-		if c.m.Subject = "Fwd: Code"; strings.Contains(c.m.Visible, "wrote") == false && !strings.Contains(remains(c.m), "482913") && !strings.Contains(c.name, "attribution") {
+		if c.m.Subject = "Fwd: Code"; strings.Contains(c.m.VisibleText, "wrote") == false && !strings.Contains(remains(c.m), "482913") && !strings.Contains(c.name, "attribution") {
 			t.Errorf("%s, forwarded: %q remains", c.name, remains(c.m))
 		}
 	}
@@ -190,10 +190,10 @@ func TestBlockquotes(t *testing.T) {
 // TestForwards checks that a forwarded message is not a quotation.
 func TestForwards(t *testing.T) {
 	const header = "From: Shop <a@shop.example>\nDate: Thu, 26 Nov 2026 10:00\nSubject: Your code\nTo: joe@x.example\n\nYour code is 482913"
-	for _, m := range []Message{
+	for _, m := range []SearchInput{
 		{Subject: "Fwd: Your code", Text: header},
 		{Subject: "Fwd: Re: Your code", Text: "See below\n\n" + header},
-		{Subject: "WG: Your code", Visible: "-----Original Message-----\n" + header},
+		{Subject: "WG: Your code", VisibleText: "-----Original Message-----\n" + header},
 		{Subject: "Your code", Text: "---------- Forwarded message ---------\n" + header},
 		{Subject: "Your code", Text: "-------- Weitergeleitete Nachricht --------\n" + header},
 	} {
@@ -206,7 +206,7 @@ func TestForwards(t *testing.T) {
 // TestMarks checks that all kinds of marks are quotations in a reply.
 func TestMarks(t *testing.T) {
 	for _, mark := range []string{"> ", ">", ">> ", "  > ", "＞ ", "| ", "AB> ", "Shop> "} {
-		if got := remains(Message{Subject: "Re: x", Text: "Thanks!\n" + mark + "Your code is 111111\nBye"}); got != "Thanks!\nBye" {
+		if got := remains(SearchInput{Subject: "Re: x", Text: "Thanks!\n" + mark + "Your code is 111111\nBye"}); got != "Thanks!\nBye" {
 			t.Errorf("%q: %q remains", mark, got)
 		}
 	}
@@ -215,16 +215,16 @@ func TestMarks(t *testing.T) {
 // TestPartsOfOneAnswer checks a reply of which only one part marks its quotation.
 func TestPartsOfOneAnswer(t *testing.T) {
 	marked, bare := "Thanks!\n> Your code is 111111\n> https://x.example/v", "Thanks!\nYour code is 111111\nhttps://x.example/v"
-	for _, m := range []Message{
-		{Subject: "Re: x", Text: marked, Visible: bare},
-		{Subject: "Re: x", Text: bare, Visible: marked},
-		{Subject: "Re: x", Text: bare, Visible: bare, Indented: []Span{{len("Thanks!"), len(bare)}}},
+	for _, m := range []SearchInput{
+		{Subject: "Re: x", Text: marked, VisibleText: bare},
+		{Subject: "Re: x", Text: bare, VisibleText: marked},
+		{Subject: "Re: x", Text: bare, VisibleText: bare, IndentedSpans: []TextSpan{{len("Thanks!"), len(bare)}}},
 	} {
 		if got := remains(m); strings.Contains(got, "111111") {
 			t.Errorf("%+v: %q remains", m, got)
 		}
 	}
-	if got := remains(Message{Subject: "x", Text: "> 482913", Visible: "482913"}); !strings.Contains(got, "482913") {
+	if got := remains(SearchInput{Subject: "x", Text: "> 482913", VisibleText: "482913"}); !strings.Contains(got, "482913") {
 		t.Errorf("no answer: %q remains", got)
 	}
 }
@@ -234,7 +234,7 @@ func TestPrefixes(t *testing.T) {
 		"Re: a": "re a", "RE : a": "re a", "Re[2]: a": "re a", "AW: WG: a": "re a", "Fwd: Re: a": "fwd a", "回复：a": "re a", "Отв: a": "re a",
 		"[External] Re: a": "re a", "[Ticket 5] a": " [Ticket 5] a", "a: b": " a: b", "": " ", "Re:": "re ", "Tr: a": "fwd a", "Rechnung: a": " Rechnung: a",
 	} {
-		reply, forward, stem := Prefixed(subject)
+		reply, forward, stem := ParsePrefixes(subject)
 		got := map[bool]string{true: "re"}[reply] + map[bool]string{true: "fwd"}[forward] + " " + stem
 		if got != want {
 			t.Errorf("%q: %q, want %q", subject, got, want)
@@ -245,9 +245,9 @@ func TestPrefixes(t *testing.T) {
 func TestHostileTextsAreCheap(t *testing.T) {
 	fill := func(s string) string { return strings.Repeat(s, text.MaxScan/len(s)) }
 	for _, s := range []string{"From: a\n", "From: a@b.example\n", "a:\n", "On 2026 a@b:\n", "--\n", "---------\n", "> x\n", "\n", " \n", "x@", "<a@b>:\n", "1:\n", "a: b\n", "From:\n\n", "Re: ", "-- 1 2 3 4 5 6 <a@b.example> --\n", "\u202b:\n"} {
-		m := Message{Subject: "Re: " + fill(s), Answers: true, Text: "own\n" + fill(s), Visible: "own\n" + fill(s)}
+		m := SearchInput{Subject: "Re: " + fill(s), IsReply: true, Text: "own\n" + fill(s), VisibleText: "own\n" + fill(s)}
 		for i := range 64 {
-			m.Indented = append(m.Indented, Span{i * 100, i*100 + 50})
+			m.IndentedSpans = append(m.IndentedSpans, TextSpan{i * 100, i*100 + 50})
 		}
 		budget.AtMost(t, budget.Of{CPU: 150 * time.Millisecond, Bytes: 32 << 20}, func() { Find(&m) })
 	}
@@ -261,25 +261,25 @@ func FuzzQuotations(f *testing.F) {
 	}
 	f.Add("[x] AW:", "> a\n| b\n-- original --", "From:\nTo: a@b\n\nSubject:", 0, 1)
 	f.Fuzz(func(t *testing.T, subject, s, visible string, start, end int) {
-		m := Message{Subject: subject, Answers: len(s)%2 == 0, Text: s, Visible: visible}
+		m := SearchInput{Subject: subject, IsReply: len(s)%2 == 0, Text: s, VisibleText: visible}
 		if 0 <= start && start < end && end <= len(visible) {
-			m.Indented = []Span{{start, end}}
+			m.IndentedSpans = []TextSpan{{start, end}}
 		}
 		inText, inVisible := Find(&m)
 		for _, c := range []struct {
 			s     string
-			spans []Span
+			spans []TextSpan
 		}{{s, inText}, {visible, inVisible}} {
 			at := 0
 			for _, span := range c.spans {
 				if span.Start < at || span.End <= span.Start || span.End > len(c.s) {
 					t.Fatalf("%+v of %q", c.spans, c.s)
 				}
-				if at = span.End; !Within(c.spans, span.Start) || !Within(c.spans, span.End-1) {
+				if at = span.End; !InSpans(c.spans, span.Start) || !InSpans(c.spans, span.End-1) {
 					t.Fatalf("%+v of %q", c.spans, c.s)
 				}
 			}
-			Cut(c.s, c.spans)
+			RemoveSpans(c.s, c.spans)
 		}
 		if again, _ := Find(&m); !slices.Equal(again, inText) {
 			t.Errorf("%v, then %v", inText, again)

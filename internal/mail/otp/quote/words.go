@@ -12,10 +12,10 @@ import (
 //go:embed words.tsv
 var wordTable string
 
-// marks are the folded words that mark an older message, by the names of their rows in words.tsv.
-var marks = func() map[string][][]byte {
+// markWords are the folded words that mark an older message, by the names of their rows in words.tsv.
+var markWords = func() map[string][][]byte {
 	m := map[string][][]byte{}
-	for columns := range text.Rows(wordTable) {
+	for columns := range text.TableRows(wordTable) {
 		for word := range strings.SplitSeq(columns[1], ", ") {
 			m[columns[0]] = append(m[columns[0]], text.Fold(word).Lower)
 		}
@@ -23,24 +23,24 @@ var marks = func() map[string][][]byte {
 	return m
 }()
 
-// field is a set of header fields that e-mail clients show above a quotation.
-type field uint8
+// fieldSet is a set of header fields that e-mail clients show above a quotation.
+type fieldSet uint8
 
 // The header fields.
 const (
-	fromField field = 1 << iota
+	fromField fieldSet = 1 << iota
 	sentField
 	toField
 	subjectField
 	copyField
 )
 
-// fields maps the folded names in words.tsv to their header fields. If several fields have the same
+// headerFields maps the folded names in words.tsv to their header fields. If several fields have the same
 // name in some languages, the first one counts.
-var fields = func() map[string]field {
-	m := map[string]field{}
+var headerFields = func() map[string]fieldSet {
+	m := map[string]fieldSet{}
 	for i, which := range []string{"from", "sent", "to", "subject", "copy"} {
-		for _, name := range marks[which] {
+		for _, name := range markWords[which] {
 			if m[string(name)] == 0 {
 				m[string(name)] = 1 << i
 			}
@@ -55,7 +55,7 @@ const maxMarked = 300
 
 // hasAny reports whether a folded line contains one of the marks as a whole word.
 func hasAny(l []byte, which string) bool {
-	return len(l) <= maxMarked && slices.ContainsFunc(marks[which], func(w []byte) bool {
+	return len(l) <= maxMarked && slices.ContainsFunc(markWords[which], func(w []byte) bool {
 		i := bytes.Index(l, w)
 		return i >= 0 && !inWord(l, i) && !inWord(l, i+len(w))
 	})
@@ -64,25 +64,25 @@ func hasAny(l []byte, which string) bool {
 // inWord reports whether position i is inside a word of ASCII letters. Other scripts may have no
 // spaces between words, so their letters do not count.
 func inWord(l []byte, i int) bool {
-	return 0 < i && i < len(l) && text.Between(l[i-1], 'a', 'z') && text.Between(l[i], 'a', 'z')
+	return 0 < i && i < len(l) && text.InRange(l[i-1], 'a', 'z') && text.InRange(l[i], 'a', 'z')
 }
 
-// Prefixed reports whether the first prefix of a subject says that the message is a reply ("Re:")
+// ParsePrefixes reports whether the first prefix of a subject says that the message is a reply ("Re:")
 // or that it is forwarded ("Fwd:"), in any language. stem is the subject without its prefixes.
-func Prefixed(subject string) (reply, forward bool, stem string) {
+func ParsePrefixes(subject string) (reply, forward bool, stem string) {
 	stem = strings.TrimSpace(subject)
 	if rest, ok := strings.CutPrefix(stem, "["); ok { // "[External] Re: ..."
 		if _, behind, ok := strings.Cut(rest, "]"); ok {
-			if r, f, s := prefixes(strings.TrimSpace(behind)); r || f {
+			if r, f, s := untaggedPrefixes(strings.TrimSpace(behind)); r || f {
 				return r, f, s
 			}
 		}
 	}
-	return prefixes(stem)
+	return untaggedPrefixes(stem)
 }
 
-// prefixes is Prefixed for a subject without a tag in brackets at the front.
-func prefixes(stem string) (reply, forward bool, rest string) {
+// untaggedPrefixes is Prefixed for a subject without a tag in brackets at the front.
+func untaggedPrefixes(stem string) (reply, forward bool, rest string) {
 	for first := true; ; first = false {
 		if _, _, ok := cutColon(stem[:min(len(stem), maxPrefix)]); !ok {
 			return reply, forward, stem
@@ -93,7 +93,7 @@ func prefixes(stem string) (reply, forward bool, rest string) {
 		name, _, _ = bytes.Cut(name, []byte("("))
 		name = bytes.TrimSpace(name)
 		is := func(which string) bool {
-			return ok && slices.ContainsFunc(marks[which], func(w []byte) bool { return bytes.Equal(w, name) })
+			return ok && slices.ContainsFunc(markWords[which], func(w []byte) bool { return bytes.Equal(w, name) })
 		}
 		again, passed := is("re"), is("fwd")
 		if !again && !passed {

@@ -2,27 +2,27 @@ package text
 
 import "bytes"
 
-// chunk reads the token that starts with the ASCII letter or digit at b[i], and returns its end.
-func (p *Page) chunk(b []byte, i int) int {
-	if k := lettersEnd(b, i); k > i && (k == len(b) || !joins(b, k)) {
-		return p.word(b, i, words.At(b, i, Words))
+// readChunk reads the token that starts with the ASCII letter or digit at b[i], and returns its end.
+func (p *Page) readChunk(b []byte, i int) int {
+	if k := lettersEnd(b, i); k > i && (k == len(b) || !mayJoin(b, k)) {
+		return p.addWord(b, i, wordLexicon.At(b, i, WholeWords))
 	}
-	s, f := p.survey(b, i), words.At(b, i, Words)
+	s, f := p.surveyRun(b, i), wordLexicon.At(b, i, WholeWords)
 	switch {
-	case s.ref && s.end-i < 6 && Class(f.Means) == ClassExample: // "e.g."
-		return p.put(i, s.end, KindWord, ClassExample, 1)
-	case s.ref:
-		return p.put(i, s.end, KindRef, ClassNone, 1)
-	case s.digits && s.letters && p.stellig(b, i, s.end):
-		return p.put(i, i+1, KindNumber, ClassNone, 1)
-	case s.figure:
-		return p.put(i, s.end, KindFigure, ClassNone, 1)
-	case !s.letters:
-		return p.put(i, s.end, KindNumber, ClassNone, 1)
-	case s.digits && (f.Means == 0 || f.End-i == 1): // "K-482913" does not begin with the Slovak word "k"
-		return p.put(i, s.end, KindMixed, ClassNone, 1)
+	case s.isReference && s.end-i < 6 && Class(f.WordValue) == ClassExample: // "e.g."
+		return p.addToken(i, s.end, KindWord, ClassExample, 1)
+	case s.isReference:
+		return p.addToken(i, s.end, KindRef, ClassNone, 1)
+	case s.hasDigits && s.hasLetters && p.stellig(b, i, s.end):
+		return p.addToken(i, i+1, KindNumber, ClassNone, 1)
+	case s.isFigure:
+		return p.addToken(i, s.end, KindFigure, ClassNone, 1)
+	case !s.hasLetters:
+		return p.addToken(i, s.end, KindNumber, ClassNone, 1)
+	case s.hasDigits && (f.WordValue == 0 || f.End-i == 1): // "K-482913" does not begin with the Slovak word "k"
+		return p.addToken(i, s.end, KindMixed, ClassNone, 1)
 	}
-	return p.word(b, i, f)
+	return p.addWord(b, i, f)
 }
 
 // lettersEnd returns the end of the run of lower-case ASCII letters at b[i].
@@ -33,9 +33,9 @@ func lettersEnd(b []byte, i int) int {
 	return i
 }
 
-// joins reports whether b[k], behind a letter, may continue the token. It is a quick test before
+// mayJoin reports whether b[k], behind a letter, may continue the token. It is a quick test before
 // survey.
-func joins(b []byte, k int) bool {
+func mayJoin(b []byte, k int) bool {
 	return b[k] > ' ' && bytes.IndexByte([]byte("-.@:_0123456789"), b[k]) >= 0
 }
 
@@ -45,33 +45,33 @@ func (p *Page) stellig(b []byte, i, end int) bool {
 	if k < end && b[k] == '-' {
 		k++
 	}
-	return IsDigit(b[i]) && k < end && Class(words.At(b, k, Words).Means) == ClassDigits
+	return IsDigit(b[i]) && k < end && Class(wordLexicon.At(b, k, WholeWords).WordValue) == ClassDigits
 }
 
-// shape is what survey finds in a run of characters without white space.
-type shape struct {
-	end                          int
-	letters, digits, ref, figure bool
+// runShape is what survey finds in a run of characters without white space.
+type runShape struct {
+	end                                          int
+	hasLetters, hasDigits, isReference, isFigure bool
 }
 
 // maxChain is the largest number of bytes that survey reads ahead over hyphens. It repeats this for
 // each word between them, so that the limit keeps the work linear.
 const maxChain = 48
 
-// survey reads ahead over letters, digits and the punctuation that joins them.
-func (p *Page) survey(b []byte, start int) (s shape) {
+// surveyRun reads ahead over letters, digits and the punctuation that joins them.
+func (p *Page) surveyRun(b []byte, start int) (s runShape) {
 	for s.end = start; s.end < len(b); s.end++ {
 		switch c := b[s.end]; {
 		case IsDigit(c):
-			s.digits = true
-		case Between(c, 'a', 'z'):
-			s.letters = true
+			s.hasDigits = true
+		case InRange(c, 'a', 'z'):
+			s.hasLetters = true
 			s.end = lettersEnd(b, s.end) - 1
 		case c == '-' && s.end-start < maxChain && s.end+1 < len(b) && IsAlnum(b[s.end+1]):
-		case !p.point(&s, b, start):
+		case !p.continuesRun(&s, b, start):
 			return s
 		}
-		if s.ref {
+		if s.isReference {
 			s.end = refEnd(b, s.end)
 			return s
 		}
@@ -79,22 +79,22 @@ func (p *Page) survey(b []byte, start int) (s shape) {
 	return s
 }
 
-// point reports whether the punctuation at s.end continues the run. It sets figure for decimals,
+// continuesRun reports whether the punctuation at s.end continues the run. It sets figure for decimals,
 // dates and times, and ref for URLs, hosts, files and addresses. A sentence may also end without a
 // space behind it, and then the run ends.
-func (p *Page) point(s *shape, b []byte, start int) (joined bool) {
+func (p *Page) continuesRun(s *runShape, b []byte, start int) (joined bool) {
 	c, before, more := b[s.end], b[s.end-1], b[s.end+1:]
 	switch {
-	case c == ',' && s.end-start > 4 && !s.figure: // not a thousands separator, but the end of a clause
+	case c == ',' && s.end-start > 4 && !s.isFigure: // not a thousands separator, but the end of a clause
 		return false
 	case c == '_' || bytes.HasPrefix(b[s.end:], []byte("://")):
-		s.ref = true
+		s.isReference = true
 	case len(more) == 0 || !IsAlnum(more[0]):
 		return false
 	case bytes.IndexByte([]byte(".,:/"), c) >= 0 && IsDigit(before) && IsDigit(more[0]):
-		s.figure = true
-	case c == '@', c == '.' && s.letters && p.Plain[s.end+1] == more[0]: // "example.com", not "code.Enter"
-		s.ref = true
+		s.isFigure = true
+	case c == '@', c == '.' && s.hasLetters && p.Plain[s.end+1] == more[0]: // "example.com", not "code.Enter"
+		s.isReference = true
 	default:
 		return false
 	}
@@ -121,24 +121,24 @@ func wordEnd(b []byte, i int) int {
 	return i
 }
 
-// word adds the word at b[i] and returns its end; f is its entry in the vocabulary. A word with any
+// addWord adds the word at b[i] and returns its end; f is its entry in the vocabulary. A word with any
 // ending may be the first part of a compound: "login|code".
-func (p *Page) word(b []byte, i int, f Found) int {
-	end, class := f.End, Class(f.Means)
-	if f.Means == 0 || f.Begins {
+func (p *Page) addWord(b []byte, i int, f FoundWord) int {
+	end, class := f.End, Class(f.WordValue)
+	if f.WordValue == 0 || f.AnyEnding {
 		end = wordEnd(b, max(i, f.End))
 	}
 	if end > f.End && (class == ClassVerify || class == ClassConfirm || class == ClassOnce) {
-		class = compound(b[:end], i+2, class)
+		class = compoundClass(b[:end], i+2, class)
 	}
-	return p.put(i, end, KindWord, class, 1)
+	return p.addToken(i, end, KindWord, class, 1)
 }
 
-// compound returns the class of a word whose first part has class c. If a later part is a label,
+// compoundClass returns the class of a word whose first part has class c. If a later part is a label,
 // the word is a label, too.
-func compound(b []byte, from int, c Class) Class {
+func compoundClass(b []byte, from int, c Class) Class {
 	for k := from; k < len(b); k++ {
-		if Class(words.At(b, k, Tails).Means).Label() {
+		if Class(wordLexicon.At(b, k, CompoundTails).WordValue).IsLabel() {
 			if c == ClassConfirm {
 				return ClassPasscode
 			}

@@ -45,19 +45,19 @@ const (
 	ClassTo             // "to": a recipient follows
 	ClassHarmless       // an exception: begins like a word of the vocabulary, but has another meaning
 
-	Classes = iota // number of classes
+	ClassCount = iota // number of classes
 )
 
 // ClassNames are the names of the classes in vocabulary.tsv; ClassNames[c] is class c.
 var ClassNames = strings.Fields(`none code password passcode otp approval verify confirm once enter is of other promo booking parcel meeting
 	account place money unit long-unit time-unit paper by digits fresh example stale spoilt secret never id number to harmless`)
 
-// Label reports whether a word of class c can announce a code.
-func (c Class) Label() bool { return c >= ClassCode && c <= ClassApproval }
+// IsLabel reports whether a word of class c can announce a code.
+func (c Class) IsLabel() bool { return c >= ClassCode && c <= ClassApproval }
 
-// Other reports whether a word of class c announces a number that is not a code.
-func (c Class) Other() bool { return c >= ClassOther && c <= ClassMeeting }
+// IsOther reports whether a word of class c announces a number that is not a code.
+func (c Class) IsOther() bool { return c >= ClassOther && c <= ClassMeeting }
 
-// Announcing are the classes that announce a code, ask to enter it, or are about signing in, as
-// bits of Page.Seen.
-const Announcing = 1<<ClassCode | 1<<ClassPassword | 1<<ClassPasscode | 1<<ClassOTP | 1<<ClassApproval | 1<<ClassEnter | 1<<ClassVerify
+// AnnouncingClasses are the classes that announce a code, ask to enter it, or are about signing in, as
+// bits of Page.SeenClasses.
+const AnnouncingClasses = 1<<ClassCode | 1<<ClassPassword | 1<<ClassPasscode | 1<<ClassOTP | 1<<ClassApproval | 1<<ClassEnter | 1<<ClassVerify

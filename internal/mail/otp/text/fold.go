@@ -17,8 +17,8 @@ type Folded struct {
 	Lower []byte
 	Plain []byte
 
-	blanks   int // pending spaces: see gap
-	newlines int // pending newlines
+	pendingSpaces   int // pending spaces: see gap
+	pendingNewlines int // pending newlines
 }
 
 // NotASCII stands in Folded.Plain for a Latin letter that lost its accent.
@@ -40,40 +40,40 @@ func (f *Folded) Fold(s string) {
 		switch c := s[i]; {
 		case c >= utf8.RuneSelf:
 			r, size := utf8.DecodeRuneInString(s[i:])
-			f.rune(r)
+			f.foldRune(r)
 			i += size
 		case c > ' ' && c < 0x7F:
-			i = f.run(s, i)
+			i = f.foldRun(s, i)
 		default:
-			f.control(c)
+			f.foldControl(c)
 			i++
 		}
 	}
 }
 
-// control counts white space, and ignores other control characters. A carriage return counts as a
+// foldControl counts white space, and ignores other control characters. A carriage return counts as a
 // space; spaces before a newline are dropped.
-func (f *Folded) control(c byte) {
+func (f *Folded) foldControl(c byte) {
 	switch c {
 	case '\n':
-		f.newlines++
+		f.pendingNewlines++
 	case '\t':
-		f.blanks += 3
+		f.pendingSpaces += 3
 	case ' ', '\v', '\f', '\r':
-		f.blanks++
+		f.pendingSpaces++
 	}
 }
 
-// run folds the visible ASCII characters from s[i] on, with the single spaces and newlines between
+// foldRun folds the visible ASCII characters from s[i] on, with the single spaces and newlines between
 // them, and returns the end. This is the fast path for most of the text of a message.
-func (f *Folded) run(s string, i int) int {
-	f.gap()
+func (f *Folded) foldRun(s string, i int) int {
+	f.writeGap()
 	n, end := len(f.Lower), runEnd(s, i)
 	f.Plain = append(f.Plain, s[i:end]...)
 	f.Lower = append(f.Lower, s[i:end]...)
 	low := f.Lower[n:]
 	for k, c := range low {
-		low[k] = spelling[c]
+		low[k] = asciiForms[c]
 	}
 	return end
 }
@@ -82,19 +82,19 @@ func (f *Folded) run(s string, i int) int {
 // run ends where two white space characters follow each other.
 func runEnd(s string, i int) int {
 	for ; i < len(s); i++ {
-		if c := spelling[s[i]]; c <= ' ' && (c == 0 || i+1 == len(s) || spelling[s[i+1]] <= ' ') {
+		if c := asciiForms[s[i]]; c <= ' ' && (c == 0 || i+1 == len(s) || asciiForms[s[i+1]] <= ' ') {
 			break
 		}
 	}
 	return i
 }
 
-// spelling has the folded form of visible ASCII characters, space and newline, and 0 for every
+// asciiForms has the folded form of visible ASCII characters, space and newline, and 0 for every
 // other byte.
-var spelling = func() (table [256]byte) {
+var asciiForms = func() (table [256]byte) {
 	for c := byte(' '); c < 0x7F; c++ {
 		table[c] = c
-		if Between(c, 'A', 'Z') {
+		if InRange(c, 'A', 'Z') {
 			table[c] = c | 0x20
 		}
 	}
@@ -102,59 +102,59 @@ var spelling = func() (table [256]byte) {
 	return table
 }()
 
-// gap writes the pending white space. It is deferred until a visible character follows, so that
+// writeGap writes the pending white space. It is deferred until a visible character follows, so that
 // none is at the start or the end of the text.
-func (f *Folded) gap() {
-	if f.blanks == 0 && f.newlines == 0 {
+func (f *Folded) writeGap() {
+	if f.pendingSpaces == 0 && f.pendingNewlines == 0 {
 		return
 	}
 	white := ""
 	switch {
 	case len(f.Lower) == 0:
-	case f.newlines > 0:
-		white = "\n\n"[:min(f.newlines, 2)]
-	case f.blanks >= 3:
+	case f.pendingNewlines > 0:
+		white = "\n\n"[:min(f.pendingNewlines, 2)]
+	case f.pendingSpaces >= 3:
 		white = "\t"
 	default:
 		white = " "
 	}
 	f.Lower, f.Plain = append(f.Lower, white...), append(f.Plain, white...)
-	f.blanks, f.newlines = 0, 0
+	f.pendingSpaces, f.pendingNewlines = 0, 0
 }
 
-// write adds a visible character.
-func (f *Folded) write(low, plain byte) {
-	f.gap()
+// writeChar adds a visible character.
+func (f *Folded) writeChar(low, plain byte) {
+	f.writeGap()
 	f.Lower, f.Plain = append(f.Lower, low), append(f.Plain, plain)
 }
 
-// rune writes the folded form of a character that is not ASCII.
-func (f *Folded) rune(r rune) {
-	switch to := folding.of(r); {
+// foldRune writes the folded form of a character that is not ASCII.
+func (f *Folded) foldRune(r rune) {
+	switch to := foldTable.of(r); {
 	case to < utf8.RuneSelf:
-		f.write(spelling[to], byte(to))
-	case to < letters:
-		f.row(folding.rows[to-utf8.RuneSelf])
+		f.writeChar(asciiForms[to], byte(to))
+	case to < firstLetterRow:
+		f.writeRow(foldTable.rows[to-utf8.RuneSelf])
 	default:
-		f.gap()
+		f.writeGap()
 		f.Lower, f.Plain = utf8.AppendRune(f.Lower, to), utf8.AppendRune(f.Plain, to)
 	}
 }
 
-// row writes the text of a row of folding.tsv. A row of one letter is a Latin letter that lost its
+// writeRow writes the text of a row of folding.tsv. A row of one letter is a Latin letter that lost its
 // accent.
-func (f *Folded) row(s string) {
+func (f *Folded) writeRow(s string) {
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c <= ' ':
-			f.control(c)
-		case len(s) == 1 && Between(c, 'a', 'z'):
-			f.write(c, NotASCII)
+			f.foldControl(c)
+		case len(s) == 1 && InRange(c, 'a', 'z'):
+			f.writeChar(c, NotASCII)
 		default:
-			f.write(c, c)
+			f.writeChar(c, c)
 		}
 	}
 }
 
-// Between reports whether low <= x <= high.
-func Between[T ~byte | ~int32 | ~int](x, low, high T) bool { return low <= x && x <= high }
+// InRange reports whether low <= x <= high.
+func InRange[T ~byte | ~int32 | ~int](x, low, high T) bool { return low <= x && x <= high }

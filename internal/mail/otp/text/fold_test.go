@@ -11,13 +11,13 @@ func slowly(s string) (low, plain string) {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case c > ' ' && c < 0x7F:
-			f.write(spelling[c], c)
+			f.writeChar(asciiForms[c], c)
 		case c == '\n':
-			f.newlines++
+			f.pendingNewlines++
 		case c == '\t':
-			f.blanks += 3
+			f.pendingSpaces += 3
 		case c == ' ':
-			f.blanks++
+			f.pendingSpaces++
 		}
 	}
 	return string(f.Lower), string(f.Plain)

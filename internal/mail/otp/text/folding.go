@@ -20,21 +20,21 @@ type foldings struct {
 // The result of foldings.of is an ASCII character below nothing, an index into rows plus nothing
 // below letters, and a letter of another script from letters on.
 const (
-	nothing = utf8.RuneSelf // the first row of the table, which removes the character
-	letters = 0xDF
+	removedRow     = utf8.RuneSelf // the first row of the table, which removes the character
+	firstLetterRow = 0xDF
 )
 
-var folding = newFoldings()
+var foldTable = newFoldings()
 
 // newFoldings parses folding.tsv. A character that is not in the table is folded like its
 // lower-case form, or else by unlisted.
 func newFoldings() *foldings {
 	x := new(foldings)
 	listed := map[rune]rune{}
-	for columns := range Rows(foldingTable) {
+	for columns := range TableRows(foldingTable) {
 		written := strings.NewReplacer("␣", " ", "␤", "\n").Replace(columns[0])
 		to, _ := utf8.DecodeRuneInString(written)
-		if to < letters || utf8.RuneCountInString(written) != 1 {
+		if to < firstLetterRow || utf8.RuneCountInString(written) != 1 {
 			to, x.rows = utf8.RuneSelf+rune(len(x.rows)), append(x.rows, written)
 		}
 		for _, r := range charactersOf(columns[1]) {
@@ -47,7 +47,7 @@ func newFoldings() *foldings {
 			to, known = listed[unicode.ToLower(r)]
 		}
 		if !known {
-			to = unlisted(r)
+			to = foldUnlisted(r)
 		}
 		x.to[r] = uint16(to)
 	}
@@ -77,34 +77,34 @@ func (x *foldings) of(r rune) rune {
 	if r < rune(len(x.to)) {
 		return rune(x.to[r])
 	}
-	return unlisted(r)
+	return foldUnlisted(r)
 }
 
-// unlisted folds a character that is not in the table.
-func unlisted(r rune) rune {
+// foldUnlisted folds a character that is not in the table.
+func foldUnlisted(r rune) rune {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	switch {
-	case Between(r, 0x3400, 0x9FFF), Between(r, 0xAC00, 0xD7A3): // CJK and Hangul, which have no case
+	case InRange(r, 0x3400, 0x9FFF), InRange(r, 0xAC00, 0xD7A3): // CJK and Hangul, which have no case
 		return r
-	case Between(r, 0xFF01, 0xFF5E): // full-width ASCII
+	case InRange(r, 0xFF01, 0xFF5E): // full-width ASCII
 		return r - 0xFEE0
-	case Between(r, 0x1D400, 0x1D6A3): // mathematical letters: bold, italic and others
+	case InRange(r, 0x1D400, 0x1D6A3): // mathematical letters: bold, italic and others
 		return rune(alphabet[(r-0x1D400)%52])
-	case Between(r, 0x1D7CE, 0x1D7FF): // mathematical digits
+	case InRange(r, 0x1D7CE, 0x1D7FF): // mathematical digits
 		return '0' + (r-0x1D7CE)%10
 	case r >= 0xE0000: // tags
-		return nothing
+		return removedRow
 	case unicode.Is(unicode.Nd, r):
-		return digit(r)
+		return asciiDigit(r)
 	case unicode.IsLetter(r), unicode.IsMark(r):
 		return unicode.ToLower(r)
 	}
 	return '*'
 }
 
-// digit returns the ASCII form of a decimal digit of any script. Unicode encodes the ten digits of
+// asciiDigit returns the ASCII form of a decimal digit of any script. Unicode encodes the ten digits of
 // a script consecutively, so the number of digits before r is its value.
-func digit(r rune) rune {
+func asciiDigit(r rune) rune {
 	n := rune(0)
 	for n < 9 && unicode.Is(unicode.Nd, r-n-1) {
 		n++

@@ -7,11 +7,11 @@ func (p *Page) foreignWord(b []byte, i int) int {
 	if unspaced(b, i) {
 		return p.unspacedRun(b, i)
 	}
-	f := words.At(b, i, Words)
-	for k := i + 2; f.Means == 0 && k < min(i+8, len(b)) && Between(b[k-2], 0xD7, 0xD9); k += 2 {
-		f = words.At(b, k, Words)
+	f := wordLexicon.At(b, i, WholeWords)
+	for k := i + 2; f.WordValue == 0 && k < min(i+8, len(b)) && InRange(b[k-2], 0xD7, 0xD9); k += 2 {
+		f = wordLexicon.At(b, k, WholeWords)
 	}
-	return p.word(b, i, f)
+	return p.addWord(b, i, f)
 }
 
 // unspacedRun splits a run of a script without spaces into words of the vocabulary and the unknown
@@ -20,17 +20,17 @@ func (p *Page) unspacedRun(b []byte, i int) int {
 	plain := i
 	flush := func(end int) {
 		if end > plain {
-			p.put(plain, end, KindWord, ClassNone, min(1+(end-plain)/6, 20))
+			p.addToken(plain, end, KindWord, ClassNone, min(1+(end-plain)/6, 20))
 		}
 	}
 	for i < len(b) && unspaced(b, i) {
-		f := words.At(b, i, Anywhere)
-		if f.Means == 0 {
+		f := wordLexicon.At(b, i, AnyPosition)
+		if f.WordValue == 0 {
 			i += 3 // every letter of these scripts takes three bytes
 			continue
 		}
 		flush(i)
-		p.put(i, f.End, KindWord, Class(f.Means), 1)
+		p.addToken(i, f.End, KindWord, Class(f.WordValue), 1)
 		i, plain = f.End, f.End
 	}
 	i = min(i, len(b))
@@ -49,8 +49,8 @@ func unspaced(b []byte, i int) bool {
 	case 0xE0:
 		return b[i+1] >= 0xB8
 	case 0xE1:
-		return Between(b[i+1], 0x80, 0x82) || Between(b[i+1], 0x9E, 0x9F)
+		return InRange(b[i+1], 0x80, 0x82) || InRange(b[i+1], 0x9E, 0x9F)
 	default:
-		return Between(c, 0xE3, 0xED)
+		return InRange(c, 0xE3, 0xED)
 	}
 }

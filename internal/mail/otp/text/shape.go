@@ -7,9 +7,9 @@ const MaxWritten = 32
 // them.
 const ChainTokens = 5
 
-// Jumbled reports whether letters cannot be pronounced and so are probably not a word: four
+// IsJumbled reports whether letters cannot be pronounced and so are probably not a word: four
 // consonants in a row, or Q without U. "PENDING" and "EXPIRED" are words.
-func Jumbled(b []byte) bool {
+func IsJumbled(b []byte) bool {
 	run := 0
 	for i, c := range b {
 		switch c &^ 0x20 {
@@ -25,9 +25,9 @@ func Jumbled(b []byte) bool {
 	return false
 }
 
-// Chained reports whether a line consists only of three or more groups of lower-case letters with
+// IsHyphenChain reports whether a line consists only of three or more groups of lower-case letters with
 // hyphens between them: "lorem-ipsu-dolor". It returns after the first word of most lines.
-func Chained(b []byte) bool {
+func IsHyphenChain(b []byte) bool {
 	if len(b) > MaxWritten {
 		return false
 	}

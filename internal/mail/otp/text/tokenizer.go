@@ -20,48 +20,48 @@ const (
 
 // Token is a piece of a line. Start and End are byte offsets into the folded text.
 type Token struct {
-	Start, End int32
-	Kind       Kind
-	Class      Class
-	Strength   uint8 // of a label, 0 to 3; the caller sets it
-	Weight     uint8 // number of words that it counts for in distances
-	Gap        bool  // white space or the start of the line is before it
-	Wide       bool  // a tab, or several spaces, is before it
+	Start, End    int32
+	Kind          Kind
+	Class         Class
+	LabelStrength uint8 // of a label, 0 to 3; the caller sets it
+	WordWeight    uint8 // number of words that it counts for in distances
+	GapBefore     bool  // white space or the start of the line is before it
+	WideGapBefore bool  // a tab, or several spaces, is before it
 }
 
-// Line is a line that is not empty. The caller sets Place, Colon, Heading, Strength, Label and
+// TokenLine is a line that is not empty. The caller sets Place, Colon, Heading, Strength, Label and
 // Words.
-type Line struct {
-	Start, End  int32 // bytes of the folded text
-	First, Last int32 // tokens, without Last
-	Paragraph   bool  // an empty line is above it
-	Place       bool  // it is a street address
-	Colon       bool  // it ends with a colon
-	Starts      bool  // a code may start in it
-	Heading     bool  // it has a label, and it is short or ends with a colon
-	Strength    uint8 // of its label
-	Label       int32 // the token of its strongest label, or -1
-	Words       int32
+type TokenLine struct {
+	Start, End           int32 // bytes of the folded text
+	FirstToken, EndToken int32 // tokens, without Last
+	AfterBlankLine       bool  // an empty line is above it
+	IsAddress            bool  // it is a street address
+	ColonAtEnd           bool  // it ends with a colon
+	MayStartCode         bool  // a code may start in it
+	IsHeading            bool  // it has a label, and it is short or ends with a colon
+	LabelStrength        uint8 // of its label
+	LabelToken           int32 // the token of its strongest label, or -1
+	WordCount            int32
 }
 
 // Page is one text, split into tokens. It is not safe for concurrent use. Read reuses its memory
 // for the next text.
 type Page struct {
 	Folded
-	Tokens []Token
-	Lines  []Line
-	Seen   uint64 // bit n is set if the text has a word of class n
+	Tokens      []Token
+	Lines       []TokenLine
+	SeenClasses uint64 // bit n is set if the text has a word of class n
 }
 
-// Read folds s; Split must follow. The work of both is linear in len(s).
-func (p *Page) Read(s string) {
+// ReadText folds s; Split must follow. The work of both is linear in len(s).
+func (p *Page) ReadText(s string) {
 	p.reset()
-	p.Tokens, p.Lines, p.Seen = p.Tokens[:0], p.Lines[:0], 0
+	p.Tokens, p.Lines, p.SeenClasses = p.Tokens[:0], p.Lines[:0], 0
 	p.Fold(s)
 }
 
-// Split cuts the text into lines, and these into tokens.
-func (p *Page) Split() {
+// SplitTokens cuts the text into lines, and these into tokens.
+func (p *Page) SplitTokens() {
 	b := p.Lower
 	paragraph := false
 	for i := 0; i < len(b); {
@@ -100,28 +100,28 @@ func (p *Page) tokenize(start, end int, paragraph bool) {
 		n := len(p.Tokens)
 		switch {
 		case IsAlnum(c):
-			i = p.chunk(b, i)
+			i = p.readChunk(b, i)
 		case c >= 0x80:
 			i = p.foreignWord(b, i)
 		default:
-			p.put(i, i+1, KindPunct, ClassNone, 0)
+			p.addToken(i, i+1, KindPunct, ClassNone, 0)
 			i++
 		}
-		p.Tokens[n].Gap, p.Tokens[n].Wide = gap, wide
+		p.Tokens[n].GapBefore, p.Tokens[n].WideGapBefore = gap, wide
 		gap, wide = false, false
 		for ; n < len(p.Tokens); n++ {
 			starts = starts || p.MayStart(int32(n))
 		}
 	}
-	starts = starts || len(p.Tokens)-first >= ChainTokens && Chained(p.Plain[start:end])
-	p.Lines = append(p.Lines, Line{Start: int32(start), End: int32(end), First: int32(first),
-		Last: int32(len(p.Tokens)), Paragraph: paragraph, Starts: starts, Label: -1})
+	starts = starts || len(p.Tokens)-first >= ChainTokens && IsHyphenChain(p.Plain[start:end])
+	p.Lines = append(p.Lines, TokenLine{Start: int32(start), End: int32(end), FirstToken: int32(first),
+		EndToken: int32(len(p.Tokens)), AfterBlankLine: paragraph, MayStartCode: starts, LabelToken: -1})
 }
 
-// put adds a token and returns its end.
-func (p *Page) put(start, end int, k Kind, c Class, weight int) int {
-	p.Tokens = append(p.Tokens, Token{Start: int32(start), End: int32(end), Kind: k, Class: c, Weight: uint8(weight)})
-	p.Seen |= 1 << (c & 63)
+// addToken adds a token and returns its end.
+func (p *Page) addToken(start, end int, k Kind, c Class, weight int) int {
+	p.Tokens = append(p.Tokens, Token{Start: int32(start), End: int32(end), Kind: k, Class: c, WordWeight: uint8(weight)})
+	p.SeenClasses |= 1 << (c & 63)
 	return end
 }
 
@@ -133,21 +133,21 @@ func (p *Page) MayStart(k int32) bool {
 		return true
 	case KindWord:
 		last := p.Plain[t.End-1]
-		return t.End-t.Start == 1 && IsAlnum(p.Lower[t.Start]) || Between(last, 'A', 'Z') && t.Class == ClassNone
+		return t.End-t.Start == 1 && IsAlnum(p.Lower[t.Start]) || InRange(last, 'A', 'Z') && t.Class == ClassNone
 	}
 	return false
 }
 
-// Raw returns the bytes of token k as written, without accents.
-func (p *Page) Raw(k int32) []byte { t := &p.Tokens[k]; return p.Plain[t.Start:t.End] }
+// RawToken returns the bytes of token k as written, without accents.
+func (p *Page) RawToken(k int32) []byte { t := &p.Tokens[k]; return p.Plain[t.Start:t.End] }
 
-// Length returns the length of token k in bytes of the folded text.
-func (p *Page) Length(k int32) int { t := &p.Tokens[k]; return int(t.End - t.Start) }
+// TokenLength returns the length of token k in bytes of the folded text.
+func (p *Page) TokenLength(k int32) int { t := &p.Tokens[k]; return int(t.End - t.Start) }
 
 // EndsWithColon reports whether the punctuation at the end of a line has a colon, and no end of a
 // sentence behind the colon.
-func (p *Page) EndsWithColon(ln *Line) bool {
-	for k := ln.Last - 1; k >= ln.First && p.Tokens[k].Kind == KindPunct; k-- {
+func (p *Page) EndsWithColon(ln *TokenLine) bool {
+	for k := ln.EndToken - 1; k >= ln.FirstToken && p.Tokens[k].Kind == KindPunct; k-- {
 		switch p.Lower[p.Tokens[k].Start] {
 		case ':':
 			return true

@@ -11,8 +11,8 @@ import (
 //go:embed vocabulary.tsv
 var wordTable string
 
-// words maps the words of all languages to their classes.
-var words = NewLexicon(readVocabulary(wordTable))
+// wordLexicon maps the words of all languages to their classes.
+var wordLexicon = NewLexicon(readVocabulary(wordTable))
 
 // readVocabulary parses the table of the vocabulary. It panics on an invalid one, since the table
 // is part of the program. The notation of a word:
@@ -23,8 +23,8 @@ var words = NewLexicon(readVocabulary(wordTable))
 //	two words: a space matches a space or a hyphen
 //
 // In scripts without spaces between words, a word matches at every letter.
-func readVocabulary(table string) (all []Entry) {
-	for columns := range Rows(table) {
+func readVocabulary(table string) (all []LexiconEntry) {
+	for columns := range TableRows(table) {
 		class := slices.Index(ClassNames, columns[0])
 		if class <= 0 || len(columns) != 3 {
 			panic(fmt.Sprintf("vocabulary: %q", columns))
@@ -32,15 +32,15 @@ func readVocabulary(table string) (all []Entry) {
 		for word := range strings.SplitSeq(columns[2], ", ") {
 			word, tail := strings.CutPrefix(word, "~")
 			word, begins := strings.CutSuffix(word, "*")
-			all = append(all, Entry{string(Fold(word).Lower), uint32(class), begins, tail})
+			all = append(all, LexiconEntry{string(Fold(word).Lower), uint32(class), begins, tail})
 		}
 	}
 	return all
 }
 
-// Rows returns the rows of a tab-separated table as their columns, without comments and empty
+// TableRows returns the rows of a tab-separated table as their columns, without comments and empty
 // lines.
-func Rows(table string) iter.Seq[[]string] {
+func TableRows(table string) iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(table) {
 			if line = strings.TrimSuffix(line, "\n"); line == "" || line[0] == '#' {

@@ -12,9 +12,9 @@ import (
 type mark struct{ red, round bool }
 
 var marks = []model.Feature[mark]{
-	model.Yes("red", "It is red.", func(m *mark) bool { return m.red }),
-	model.Yes("round", "It is round.", func(m *mark) bool { return m.round }),
-	model.Yes("there", "It is there.", func(*mark) bool { return true }),
+	model.BooleanFeature("red", "It is red.", func(m *mark) bool { return m.red }),
+	model.BooleanFeature("round", "It is round.", func(m *mark) bool { return m.round }),
+	model.BooleanFeature("there", "It is there.", func(*mark) bool { return true }),
 }
 
 // TestLearn checks that the network learns XOR, which needs the hidden layer, that the training is
@@ -31,21 +31,21 @@ func TestLearn(t *testing.T) {
 	var examples []*Example
 	for i := range 400 {
 		c := all[i%4]
-		examples = append(examples, &Example{Family: fmt.Sprint("f", i), Weight: 1, Answers: []string{"yes"}, Places: [][]int32{m.Places(&c, nil)}, Want: want(c)})
+		examples = append(examples, &Example{Family: fmt.Sprint("f", i), Weight: 1, Answers: []string{"yes"}, Places: [][]int32{m.ActivePlaces(&c, nil)}, WantAnswer: want(c)})
 	}
-	net := Settings{None: 1}.Learn(examples, len(m.Names()), func(*Example) bool { return true })
-	file := File("x", m.Names(), net, 0.5, nil)
-	if again := File("x", m.Names(), Settings{None: 1}.Learn(examples, len(m.Names()), func(*Example) bool { return true }), 0.5, nil); string(again) != string(file) {
+	net := Settings{NoAnswerWeight: 1}.TrainNetwork(examples, len(m.PlaceNames()), func(*Example) bool { return true })
+	file := FormatWeights("x", m.PlaceNames(), net, 0.5, nil)
+	if again := FormatWeights("x", m.PlaceNames(), Settings{NoAnswerWeight: 1}.TrainNetwork(examples, len(m.PlaceNames()), func(*Example) bool { return true }), 0.5, nil); string(again) != string(file) {
 		t.Error("the same mails give other weights")
 	}
 	m = model.New(marks, nil, string(file))
 	for _, c := range all {
 		score := m.Score(&c)
-		if share := net.shares([][]int32{m.Places(&c, nil)})[0]; (share > 0.5) != (want(c) == "yes") || (score > 0) != (share > 0.5) {
+		if share := net.softmaxShares([][]int32{m.ActivePlaces(&c, nil)})[0]; (share > 0.5) != (want(c) == "yes") || (score > 0) != (share > 0.5) {
 			t.Errorf("%+v: share %.2f, score %.2f", c, share, score)
 		}
 		sum := 0.0
-		for _, w := range m.Explain(&c) {
+		for _, w := range m.ExplainScore(&c) {
 			sum += w.Weight
 		}
 		if math.Abs(sum-score) > 1e-4 {
@@ -57,12 +57,12 @@ func TestLearn(t *testing.T) {
 // TestLeaveOut checks that the training for a fold leaves out its examples, and those whose lender
 // is in it.
 func TestLeaveOut(t *testing.T) {
-	lender := &Example{Family: "lender", Weight: 1, Answers: []string{"a"}, Places: [][]int32{{0}}, Want: "a"}
+	lender := &Example{Family: "lender", Weight: 1, Answers: []string{"a"}, Places: [][]int32{{0}}, WantAnswer: "a"}
 	all := []*Example{lender}
 	for i := range 60 {
-		all = append(all, &Example{Family: fmt.Sprint("made", i), Lender: lender, Weight: 1, Answers: []string{"a"}, Places: [][]int32{{0}}, Want: "a"})
+		all = append(all, &Example{Family: fmt.Sprint("made", i), IncludedExample: lender, Weight: 1, Answers: []string{"a"}, Places: [][]int32{{0}}, WantAnswer: "a"})
 	}
-	for _, o := range (Settings{None: 1}).LeaveOut(all, 1, func(e *Example) string { return e.Family }) {
+	for _, o := range (Settings{NoAnswerWeight: 1}).LeaveOut(all, 1, func(e *Example) string { return e.Family }) {
 		if o.Example == lender && o.Share > 0.6 {
 			t.Errorf("the share of what was left out is %.2f", o.Share)
 		}

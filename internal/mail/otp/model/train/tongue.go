@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// Tongue guesses the language of a text by its script and by frequent short words (stop words). It
+// GuessLanguage guesses the language of a text by its script and by frequent short words (stop words). It
 // returns the name of the script if it finds no such words.
-func Tongue(s string) string {
+func GuessLanguage(s string) string {
 	counts := map[string]int{}
 	for _, r := range s {
 		if r < 0x80 || !unicode.IsLetter(r) {
@@ -37,7 +37,7 @@ func Tongue(s string) string {
 func byWords(s, script string) string {
 	words := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !unicode.IsLetter(r) })
 	best, most := script, 0
-	for line := range strings.Lines(tongues) {
+	for line := range strings.Lines(languageTable) {
 		columns := strings.Split(strings.TrimSpace(line), "\t")
 		if columns[0] != script {
 			continue
@@ -55,10 +55,10 @@ func byWords(s, script string) string {
 	return best
 }
 
-// tongues has the columns script, language and stop words.
+// languageTable has the columns script, language and stop words.
 //
 //go:embed tongues.tsv
-var tongues string
+var languageTable string
 
 // scriptNames are the scripts that decide, as unicode.Scripts names them.
 var scriptNames = []string{"Cyrillic", "Greek", "Arabic", "Hebrew", "Devanagari", "Bengali", "Gujarati", "Gurmukhi", "Tamil", "Telugu", "Kannada", "Malayalam", "Sinhala", "Thai", "Lao", "Khmer", "Myanmar", "Georgian", "Armenian", "Ethiopic", "Hangul", "Hiragana", "Katakana", "Han", "Mongolian", "Oriya"}
