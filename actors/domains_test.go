@@ -262,7 +262,7 @@ func TestOneAddressMadeAndDeletedAtOnce(t *testing.T) {
 }
 
 // TestALateDetachLeavesTheNewer deletes an inbox and creates its address again before the domain's
-// list is told of the deletion, twice.
+// list receives the deletion, twice.
 func TestALateDetachLeavesTheNewer(t *testing.T) {
 	store := persisttest.OpenCrashable(t)
 	w := startDomains(t, store)

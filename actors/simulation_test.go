@@ -21,7 +21,7 @@ import (
 
 // simulation is one node over days of virtual time. It applies operations drawn from a seed, one
 // after another. Meanwhile commits fail, the disk is full, and power is lost before a commit, after
-// it, or between two. The ledger is what a client was told. The rest is in doubt until somebody
+// it, or between two. The ledger is what a client got as responses. The rest is in doubt until somebody
 // reads it, and certain from then on.
 type simulation struct {
 	t      *testing.T

@@ -23,7 +23,7 @@ const (
 	moreClones = "CRASH_CLONES"
 )
 
-// promise is what one inbox's writer was told, for the crash tests. Ids above acked may exist or
+// promise is what was acknowledged to one inbox's writer, for the crash tests. Ids above acked may exist or
 // not; everything below dropped must be gone.
 type promise struct {
 	addr           string

@@ -45,7 +45,7 @@ func (f *nth) MaybeError(op errorfs.Op) error {
 	return nil
 }
 
-// acks is what a failing run was told.
+// acks is what was acknowledged in a failing run.
 type acks struct {
 	mu      sync.Mutex
 	mails   []int64

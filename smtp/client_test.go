@@ -66,7 +66,7 @@ func (c *client) begins(rcpt string) *client {
 	return c
 }
 
-// inBubble runs test on a virtual clock, beside a server with opts: no time passes while either
+// inBubble runs test on a virtual clock, together with a server with opts: no time passes while either
 // side works, so that a timeout is over when it must be on the slowest machine as well.
 func inBubble(t *testing.T, opts Options, in InboxReceiver, test func(t *testing.T, s *Server, dial func() *client)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -130,7 +130,7 @@ func (p partsReader) Read(into []byte) (int, error) {
 	return copy(into, part), nil // all of it: a bufio.Reader asks for more than 512
 }
 
-// write sends raw bytes. The server may have hung up already, which expect will tell.
+// write sends raw bytes. The server may have hung up already, which expect reports.
 func (c *client) write(s string) { io.WriteString(c.conn, s) }
 
 // ask sends a line and expects a reply.

@@ -12,7 +12,7 @@ type Codes struct {
 	Recall    float64 `json:"recall"`
 }
 
-// Miss is a message whose response was not right. "" is no code.
+// Miss is a message whose response was not right. "" means none.
 type Miss struct {
 	File string `json:"file"`
 	Want string `json:"want"`

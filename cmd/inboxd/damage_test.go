@@ -62,8 +62,8 @@ func houseOnDisk(t *testing.T) (*vfs.MemFS, account.ID) {
 }
 
 // TestDamageCostsWhatItHit flips bits all over the tables and value files. The list of inboxes
-// shows what is readable and names the rest, or says that it is damaged itself. No client is told
-// to try again, and due messages after the damage are found.
+// shows what is readable and names the rest, or says that it is damaged itself. No client is asked to
+// retry, and due messages after the damage are found.
 func TestDamageCostsWhatItHit(t *testing.T) {
 	whole, id := houseOnDisk(t)
 	names, err := whole.List("data/db")

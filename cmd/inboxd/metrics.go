@@ -126,7 +126,7 @@ func (f metricsSink) writeActors(a actors.SystemStats) {
 	writeCounters(f, "meetings_merged_total", "Mails that spoke of a meeting, by what they did to it.", "outcome", a.MergedMeetings)
 	writeCounters(f, "meeting_mails_refused_total", "Those that did not count, by reason.", "reason", a.RefusedMeetings)
 	writeCounters(f, "calendar_owner_copies_total", "Owner's copies of meetings queued, by what made them due (call, answers), and inboxes whose copies of answers wait for the next day (held).", "result", a.OwnerCopies)
-	f.writeCounter("codes_found_total", "One-time codes found in mails, counted for each inbox that has one.", float64(a.CodesFound))
+	f.writeCounter("codes_found_total", "One-time codes found in received messages, counted for each inbox that has one.", float64(a.CodesFound))
 	f.writeGauge("webhook_deliveries_waiting", "Deliveries of webhooks that wait or are on their way, as far as they are in memory.", float64(a.WebhookStats.Waiting))
 	f.writeGauge("webhook_attempts_active", "Attempts of webhooks under way.", float64(a.WebhookStats.Running))
 	f.writeGauge("webhook_overdue_seconds", "How long the earliest waiting delivery is overdue.", a.WebhookStats.OldestWait.Seconds())
@@ -145,7 +145,7 @@ func (f metricsSink) writeQueue(q mailqueue.QueueStats) {
 	f.writeGauge("mail_queue_lag_seconds", "How long the oldest due mail has waited for a worker.", q.OldestWait.Seconds())
 	f.writeGauge("mail_queue_destinations", "Destinations with mail waiting or tried lately.", float64(q.DestinationCount))
 	f.writeHistogram("mail_handover_duration_seconds", "Conversations in which mail was handed to other servers.", q.ConversationSeconds)
-	f.writeCounter("mail_attempts_total", "Attempts to deliver a mail begun.", float64(q.Attempts))
+	f.writeCounter("mail_attempts_total", "Delivery attempts that were started.", float64(q.Attempts))
 	writeCounters(f, "mail_results_total", "What attempts brought, by recipient.", "result", map[string]int64{
 		"delivered": q.Delivered, "temporary": q.TemporaryFailures, "permanent": q.PermanentFailures, "bounced": q.Bounced,
 	})
@@ -157,15 +157,15 @@ func (f metricsSink) smtp(mail smtp.Stats) {
 	f.writeGauge("smtp_connections_open", "SMTP connections now.", float64(mail.OpenConnections))
 	f.writeCounter("smtp_timeouts_total", "SMTP sessions ended because the peer said nothing.", float64(mail.Timeouts))
 	f.writeCounter("smtp_mails_paced_total", "Mails that waited up to a second at MAIL, while mail took more than half of a machine that had too much to do.", float64(mail.WaitedTransactions))
-	f.writeCounter("smtp_mails_accepted_total", "Mails answered with 250 after their commit.", float64(mail.MailsAccepted))
-	f.writeCounter("smtp_mail_accepted_bytes_total", "Bytes of accepted mails.", float64(mail.MailBytesAccepted))
+	f.writeCounter("smtp_mails_accepted_total", "Messages acknowledged with 250 after their commit.", float64(mail.MailsAccepted))
+	f.writeCounter("smtp_mail_accepted_bytes_total", "Bytes of accepted messages.", float64(mail.MailBytesAccepted))
 	for _, one := range mail.CommandStats {
 		f.secondsOf("smtp_command_duration_seconds", "From the line of an SMTP command, or the end of the body that belongs to it, to its answer.", []string{"command"}, one.Seconds, one.Name)
 	}
-	f.writeHistogram("smtp_store_duration_seconds", "From the final dot of a mail to its commit, or to its refusal.", mail.StoreDurations)
+	f.writeHistogram("smtp_store_duration_seconds", "From the final dot of a message to its commit, or to its refusal.", mail.StoreDurations)
 	f.writeCounter("smtp_received_bytes_total", "Bytes read from SMTP peers.", float64(mail.BytesReceived))
-	f.writeGauge("smtp_body_bytes", "Bytes that large mails on their way in hold now.", float64(mail.BodyBytes))
-	writeCounters(f, "smtp_rejections_total", "Refused SMTP commands and mails.", "reason", mail.RejectionsByReason)
+	f.writeGauge("smtp_body_bytes", "Bytes that large incoming messages hold now.", float64(mail.BodyBytes))
+	writeCounters(f, "smtp_rejections_total", "Refused SMTP commands and messages.", "reason", mail.RejectionsByReason)
 }
 
 func (f metricsSink) writeTotals(t persist.FolderTotals, disk persist.StoreStats) {
@@ -186,7 +186,7 @@ func (f metricsSink) writeStore(st persist.StoreStats) {
 	f.writeGauge("store_blob_files", "Blob files.", float64(st.BlobFiles))
 	f.writeGauge("store_disk_free_bytes", "Free space of the data folder's disk.", float64(st.DiskFree))
 	f.writeGauge("store_full", "1 while new mail is refused for want of space.", full)
-	f.writeCounter("store_full_total", "Times that new mail began to be refused for want of space, and mails too large for what was left.", float64(st.FullCount))
+	f.writeCounter("store_full_total", "Times that new mail began to be refused for lack of space, and messages too large for what was left.", float64(st.FullCount))
 	f.writeCounter("store_damaged_items_total", "Messages and inboxes found damaged on disk, each counted once.", float64(st.DamagedItems))
 	f.writeCounter("store_damaged_files_total", "Files found damaged on disk, each counted once.", float64(st.DamagedFiles))
 	f.writeGauge("store_wal_bytes", "Live bytes of the write-ahead log.", float64(st.WALBytes))

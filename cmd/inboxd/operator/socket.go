@@ -29,7 +29,7 @@ type AdminTarget struct {
 	DNS           lookup.ServiceResolver
 }
 
-// Socket is a server of JSON over HTTP. Whoever can open the file (mode 0600) is the operator. It
+// Socket is a server of JSON over HTTP. Anybody who can open the file (mode 0600) is the operator. It
 // does not change after Open.
 type Socket struct {
 	AdminTarget

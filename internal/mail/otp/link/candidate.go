@@ -66,7 +66,7 @@ func (v *linkView) describingConcepts() concept.Set {
 }
 
 // describingText returns which text describes the link: 1 for its own text, 2 for the sentence before it,
-// 3 for the lines above, 0 if none has a concept of telling.
+// 3 for the lines above, 0 if none has a concept of announcing.
 func (v *linkView) describingText() int {
 	return 1 + slices.IndexFunc([]concept.Set{v.ownConcepts, v.sentenceConcepts, v.conceptsAbove}, func(s concept.Set) bool { return s.HasAny(decisiveConcepts) })
 }
