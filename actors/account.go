@@ -37,9 +37,9 @@ type accountEntity struct {
 
 // Commands that read an account, in addition to those of internal/core/account.
 type (
-	// presentCredential looks up a credential. It returns the principal, or nil if the credential is unknown
-	// or has ended. key is the id of the key that the store has under this hash, 0 if there is
-	// none.
+	// presentCredential looks up a credential. It returns the principal, or nil if the credential
+	// is unknown or has ended. key is the id of the key that the store has under this hash, 0 if
+	// there is none.
 	presentCredential struct {
 		hash  account.TokenHash
 		keyID int64
@@ -127,8 +127,8 @@ func (e *accountEntity) DecideCommand(cmd any) (any, error) {
 	return nil, nil
 }
 
-// presentCredential finds a principal. All requests with the same credential share one principal, so that
-// revoking it reaches each of them, including those that asked during the look-up.
+// presentCredential finds a principal. All requests with the same credential share one principal,
+// so that revoking it reaches each of them, including those that asked during the look-up.
 func (e *accountEntity) presentCredential(cmd presentCredential) (*account.Principal, error) {
 	env := e.env()
 	for _, p := range append(e.foundPrincipals, e.principals.findPrincipal(cmd.hash)) {

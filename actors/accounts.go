@@ -22,7 +22,8 @@ type AccountStore interface {
 	FindKey(id account.ID, key int64) (*account.APIKey, error)
 	KeyOfInbox(id account.ID, address string) (int64, error)
 	ListKeys(id account.ID, after int64, limit int) ([]account.APIKey, error)
-	// FindListing reports whether the account's list shows an inbox, and whether the inbox is encrypted.
+	// FindListing reports whether the account's list shows an inbox, and whether the inbox is
+	// encrypted.
 	FindListing(account.ID, account.InboxEntry) (listed, encrypted bool, err error)
 	// ClockSeen reads the clock and returns the latest reading that was ever trusted.
 	ClockSeen() time.Time
@@ -174,9 +175,9 @@ func (a *AccountService) profileByEmail(ctx context.Context, email string) (acco
 	return profile, err
 }
 
-// eraseAccount frees an account's e-mail address and then removes the rest of the account, so the address
-// never leads to an account that no longer exists. A crash between the two steps leaves an account
-// that is closing.
+// eraseAccount frees an account's e-mail address and then removes the rest of the account, so the
+// address never leads to an account that no longer exists. A crash between the two steps leaves an
+// account that is closing.
 func (a *AccountService) eraseAccount(ctx context.Context, profile account.Profile) error {
 	if _, err := a.emailRegistry.SendCommand(ctx, profile.Email, account.FreeName{Of: profile.ID}); err != nil {
 		return err

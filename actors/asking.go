@@ -29,7 +29,7 @@ type RemoteReader interface {
 	RecipientOf(account.ID) (string, error)
 	FindSuppression(id account.ID, email string) (account.Suppression, bool, error)
 	PutSuppression(account.ID, account.Suppression) error
-	// LoadDomain and Attached read domains: whether they serve an address, and their signing keys.
+	// LoadDomain and AttachedAt read domains: whether they serve an address, and their signing keys.
 	LoadDomain(name string) (*domain.State, error)
 	AttachedAt(name, address string) ([]time.Time, error)
 	// LeftQueued searches all partitions that this node does not own.
@@ -38,7 +38,7 @@ type RemoteReader interface {
 
 // routingStore is the routing store for every caller that is neither an entity's owner nor a supervisor
 // of this node's groups. Before any row is read, it decides by the partition who owns the row. It
-// reads rows of this node directly. For rows of another node it asks Elsewhere, but only for reads
+// reads rows of this node directly. For rows of another node it asks RemoteReader, but only for reads
 // that cross partitions. All other calls fail as "moved", because the caller must go to the owner
 // (ADR 0062). It is immutable; any goroutine may use it.
 //
@@ -222,7 +222,7 @@ func (a *routingStore) ListDeliveries(id account.ID, hook, before int64, limit i
 	return readOwned(a, id.HomePartition(), func() ([]webhook.Delivery, error) { return a.Store.ListDeliveries(id, hook, before, limit) })
 }
 
-// noRemoteReader is the Elsewhere of a node that knows no other nodes.
+// noRemoteReader is the RemoteReader of a node that knows no other nodes.
 type noRemoteReader struct{}
 
 func (noRemoteReader) InboxExists(string) (bool, error)     { return false, partition.ErrMoved }

@@ -19,7 +19,8 @@ type atHand struct {
 	firstIndex int
 }
 
-// keepNewest adds n to the cache and evicts what no longer fits, possibly n itself. A nil n does nothing.
+// keepNewest adds n to the cache and evicts what no longer fits, possibly n itself. A nil n does
+// nothing.
 func (h *atHand) keepNewest(n *inbox.CachedContent) {
 	if n == nil {
 		return

@@ -18,8 +18,8 @@ type BounceStore interface {
 	PutSuppression(account.ID, account.Suppression) error
 }
 
-// BounceHandler reads the messages that return to the return paths of sent messages. It is immutable; any
-// goroutine may use it.
+// BounceHandler reads the messages that return to the return paths of sent messages. It is
+// immutable; any goroutine may use it.
 type BounceHandler struct {
 	inboxes          *InboxService
 	store            BounceStore
@@ -94,8 +94,8 @@ func (b *BounceHandler) takeReport(ctx context.Context, r delivery.ReturnTarget,
 	return b.recordBounce(ctx, view.Account, r, email, about)
 }
 
-// recordBounce writes the suppression first. If the process dies before the inbox records the bounce, the
-// repeated bounce completes it.
+// recordBounce writes the suppression first. If the process dies before the inbox records the
+// bounce, the repeated bounce completes it.
 func (b *BounceHandler) recordBounce(ctx context.Context, id account.ID, r delivery.ReturnTarget, email string, about delivery.RecipientReport) error {
 	why := about.Reason()
 	if about.IsHard() {
@@ -112,11 +112,11 @@ func (b *BounceHandler) recordBounce(ctx context.Context, id account.ID, r deliv
 	return err
 }
 
-// failedRecipient returns the recipient that a report is about and what it says of that recipient; email is
-// "" if none exists. A report counts only for the recipient whose return path it was sent to,
-// because only that recipient and the servers on the way know the path. The report must name either
-// that recipient or an address that is not a recipient of the message, because the message may have
-// been forwarded.
+// failedRecipient returns the recipient that a report is about and what it says of that recipient;
+// email is "" if none exists. A report counts only for the recipient whose return path it was sent
+// to, because only that recipient and the servers on the way know the path. The report must name
+// either that recipient or an address that is not a recipient of the message, because the message
+// may have been forwarded.
 func failedRecipient(to []inbox.OutgoingRecipient, r delivery.ReturnTarget, report delivery.StatusReport) (email string, about delivery.RecipientReport) {
 	if r.RecipientIndex < 0 || r.RecipientIndex >= len(to) || r.IsShared && len(to) > 1 {
 		return "", about

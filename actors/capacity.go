@@ -55,9 +55,9 @@ func (c *capacityCache) currentCapacity(id account.ID) (*knownCapacity, error) {
 	return k, nil
 }
 
-// readCapacity reads the account's plan. It reads the change counter and the ownership first, so a cached
-// value is never older than its counter says. The service's own inbox has no plan and gets the
-// default figures.
+// readCapacity reads the account's plan. It reads the change counter and the ownership first, so a
+// cached value is never older than its counter says. The service's own inbox has no plan and gets
+// the default figures.
 func (c *capacityCache) readCapacity(id account.ID) (*knownCapacity, error) {
 	k := &knownCapacity{account: id, changes: c.planChanges.Load()}
 	if id == systemAccount {

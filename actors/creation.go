@@ -71,8 +71,8 @@ func (r *InboxRegistry) createBy(ctx context.Context, id account.ID, order inbox
 	}
 }
 
-// checkSubdomainFree refuses a chosen subdomain that another account uses, before anything is written. It is only
-// an early check: claimSubdomain decides.
+// checkSubdomainFree refuses a chosen subdomain that another account uses, before anything is
+// written. It is only an early check: claimSubdomain decides.
 func (r *InboxRegistry) checkSubdomainFree(ctx context.Context, id account.ID, place inbox.Placement) error {
 	if place.Subdomain == "" || place.RandomSubdomain {
 		return nil
@@ -126,8 +126,8 @@ func (r *InboxRegistry) createInbox(ctx context.Context, id account.ID, place in
 	return nil, r.finishCreation(ctx, id, place.Address, reserved, record != nil)
 }
 
-// finishCreation runs the remaining steps for a reserved place. again says that a repeated request may run
-// the same steps concurrently.
+// finishCreation runs the remaining steps for a reserved place. again says that a repeated request
+// may run the same steps concurrently.
 func (r *InboxRegistry) finishCreation(ctx context.Context, id account.ID, address string, place account.InboxReservation, again bool) error {
 	err := r.claimSubdomain(ctx, id, address, place.ClaimNumber)
 	if err == nil {
@@ -147,9 +147,9 @@ func (r *InboxRegistry) finishCreation(ctx context.Context, id account.ID, addre
 	return err
 }
 
-// releaseReservation releases a reservation if the creation was refused. It leaves the domain's list first,
-// because repair finds the work by the reservation. After any other failure it is unknown whether
-// the inbox exists: repair finds out later.
+// releaseReservation releases a reservation if the creation was refused. It leaves the domain's
+// list first, because repair finds the work by the reservation. After any other failure it is
+// unknown whether the inbox exists: repair finds out later.
 func (r *InboxRegistry) releaseReservation(ctx context.Context, id account.ID, address string, at time.Time, why error) {
 	if (fault.Is(why, fault.Refused) || fault.Is(why, fault.StorageFull)) && r.domains.detachInbox(ctx, address, at) == nil {
 		r.owners.notifyOwner(id, account.ReleaseInbox{Address: address, CreatedAt: at})

@@ -103,7 +103,8 @@ func (c *CredentialService) IsInUse(h account.TokenHash) bool {
 	return p != nil && p.IsValid(c.now())
 }
 
-// shouldExtendSession reports whether a use at now extends the expiry of the session p enough to record it.
+// shouldExtendSession reports whether a use at now extends the expiry of the session p enough to
+// record it.
 func shouldExtendSession(p *account.Principal, now time.Time) bool {
 	return p.Kind == account.KindSession && now.Add(account.SessionLife).Sub(p.ExpiresAt) > account.SessionStep
 }
@@ -167,9 +168,9 @@ func (c *CredentialService) RevokeInboxKey(ctx context.Context, id account.ID, a
 	return err
 }
 
-// AccountKeys pages through the account's keys, oldest first, including expired ones and uses that are not
-// recorded yet. Ended is set in each key that has ended. An empty cursor starts; the returned
-// cursor is empty at the end.
+// AccountKeys pages through the account's keys, oldest first, including expired ones and uses that
+// are not recorded yet. Ended is set in each key that has ended. An empty cursor starts; the
+// returned cursor is empty at the end.
 func (c *CredentialService) AccountKeys(_ context.Context, id account.ID, cursor string, limit int) ([]account.APIKey, string, error) {
 	after, err := parseKeyCursor(cursor)
 	if err != nil {

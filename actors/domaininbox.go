@@ -29,8 +29,8 @@ func (d *OwnDomains) attachInbox(ctx context.Context, id account.ID, address str
 	return err
 }
 
-// detachInbox removes a deleted inbox, or a creation that can no longer succeed, from its domain's list.
-// It is idempotent and may run late.
+// detachInbox removes a deleted inbox, or a creation that can no longer succeed, from its domain's
+// list. It is idempotent and may run late.
 func (d *OwnDomains) detachInbox(ctx context.Context, address string, at time.Time) error {
 	host := hostOf(address)
 	if domain.IsWithin(host, d.namespaces.ServiceDomain) {

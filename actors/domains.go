@@ -89,8 +89,8 @@ func (d *OwnDomains) ClaimDomain(ctx context.Context, id account.ID, given strin
 	return state.OwnerView(d.mxHost), d.keepListed(ctx, state)
 }
 
-// keepListed marks a claimed domain as claimed on its account's list, even if the list entry was removed
-// meanwhile. If the account is being deleted or is gone, keep releases the domain.
+// keepListed marks a claimed domain as claimed on its account's list, even if the list entry was
+// removed meanwhile. If the account is being deleted or is gone, keep releases the domain.
 func (d *OwnDomains) keepListed(ctx context.Context, state domain.State) error {
 	_, err := d.accounts.sendCommand(ctx, state.Account, account.ListDomain{Name: state.Name, AlreadyClaimed: true})
 	if fault.Is(err, fault.NotFound) {
@@ -133,8 +133,8 @@ func (d *OwnDomains) hasOwnershipRecord(ctx context.Context, name, token string)
 	return ok
 }
 
-// AccountDomains lists the account's domains in alphabetical order. It removes entries that were left by a
-// crash, or by a claim of the actual owner.
+// AccountDomains lists the account's domains in alphabetical order. It removes entries that were
+// left by a crash, or by a claim of the actual owner.
 func (d *OwnDomains) AccountDomains(ctx context.Context, id account.ID) ([]domain.OwnerView, error) {
 	listed, err := d.accounts.listDomains(ctx, id)
 	if err != nil {

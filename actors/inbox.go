@@ -22,7 +22,8 @@ type inboxEntity struct {
 	now   func() time.Time
 	// onPublicEvents receives the public events of a commit, after the commit.
 	onPublicEvents func([]inbox.PublicEvent)
-	// onMessagesRemoved receives the account whose messages were deleted from the disk, after the commit.
+	// onMessagesRemoved receives the account whose messages were deleted from the disk, after the
+	// commit.
 	onMessagesRemoved func(account.ID)
 	// onQueueMoves receives the changes to the mail queue, after the commit.
 	onQueueMoves func(address string, moves []inbox.QueueMove)
@@ -39,7 +40,7 @@ type inboxEntity struct {
 	state             *inbox.State
 	justLoaded        bool                 // just loaded, not published yet
 	pendingRows       *inbox.Rows          // of the group being decided; nil if nothing changed
-	requiredPositions []partition.Position // positions that must be Reached before the rows are committed
+	requiredPositions []partition.Position // positions that must be WaitForPosition before the rows are committed
 	cachedNewest      *inbox.CachedContent // the one that atHand has
 }
 
@@ -90,8 +91,8 @@ func (e *inboxEntity) repeatOf(m *inbox.Message) (digest inbox.MessageDigest, kn
 	return digest, ok
 }
 
-// activateInbox only activates an inbox. It returns the view, which stays valid for the caller even if the
-// inbox is evicted immediately.
+// activateInbox only activates an inbox. It returns the view, which stays valid for the caller even
+// if the inbox is evicted immediately.
 type activateInbox struct{}
 
 // findQueued returns a message that waits in the mail queue, or nil if it does not wait.
@@ -180,8 +181,8 @@ func (e *inboxEntity) FollowUpCommand(cmd, answer any) any {
 	return nil
 }
 
-// rowsPool are rows for reuse. Only Publish puts rows there, after the store has committed them; the
-// slices that Publish passes on no longer belong to them.
+// rowsPool are rows for reuse. Only PublishState puts rows there, after the store has committed
+// them; the slices that PublishState passes on no longer belong to them.
 var rowsPool = sync.Pool{New: func() any { return new(inbox.Rows) }}
 
 // beginRows starts the rows of a group.

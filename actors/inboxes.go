@@ -34,8 +34,9 @@ type InboxStore interface {
 	FindMessage(address string, id int64) (*inbox.Message, error)
 	ReadContent(address string, id int64) (*inbox.Content, error)
 	ReadRaw(address string, id int64) ([]byte, error)
-	// UnacknowledgedPeriod returns the period whose received messages may be unacknowledged: a crash kept them,
-	// but their senders may not have received the reply. Both times are zero if there are none.
+	// UnacknowledgedPeriod returns the period whose received messages may be unacknowledged: a
+	// crash kept them, but their senders may not have received the reply. Both times are zero if
+	// there are none.
 	UnacknowledgedPeriod() (from, to time.Time)
 	// OpenRaw is Raw for callers that read in pieces.
 	OpenRaw(address string, id int64) (*io.SectionReader, error)
@@ -134,9 +135,9 @@ func (i *InboxService) QueuedMessage(ctx context.Context, address string, id int
 	return m, err
 }
 
-// isMessageGone reports whether a message can no longer be read: a look at the view of a resident inbox,
-// else one look-up. A message that cannot be read for another reason counts as gone. For an inbox
-// of another node, gone also returns an error.
+// isMessageGone reports whether a message can no longer be read: a look at the view of a resident
+// inbox, else one look-up. A message that cannot be read for another reason counts as gone. For an
+// inbox of another node, gone also returns an error.
 func (i *InboxService) isMessageGone(address string, id int64, now time.Time) (bool, error) {
 	if v := i.ResidentView([]byte(address)); v != nil {
 		return v.Message(id, now) == nil, nil
@@ -155,8 +156,8 @@ func (i *InboxService) Do(ctx context.Context, address string, cmd inbox.Command
 	return outcome, err
 }
 
-// isCreationDone reports whether the account's creation at that time succeeded and the inbox lives. If not,
-// it never will succeed.
+// isCreationDone reports whether the account's creation at that time succeeded and the inbox lives.
+// If not, it never will succeed.
 func (i *InboxService) isCreationDone(ctx context.Context, id account.ID, address string, at time.Time) (bool, error) {
 	if at.IsZero() { // of an earlier release: it cannot be in progress
 		live, err := i.store.InboxExists(address)
@@ -198,8 +199,8 @@ func sizeOf(cmd inbox.Command) int64 {
 	return 0
 }
 
-// MessageContent reads the document of a message, or parses a small message again; nil if the message is
-// gone.
+// MessageContent reads the document of a message, or parses a small message again; nil if the
+// message is gone.
 func (i *InboxService) MessageContent(_ context.Context, address string, id int64) (*inbox.Content, error) {
 	c, err := i.store.ReadContent(address, id)
 	if err != nil || c == nil || !c.DocumentOmitted {
@@ -225,8 +226,8 @@ func (i *InboxService) AttachmentFile(_ context.Context, address string, id int6
 	return envelope, wrapReadError(err)
 }
 
-// InboxEncryption finds the account whose inbox lives at an address and whether its messages are sealed;
-// the zero ID if none exists.
+// InboxEncryption finds the account whose inbox lives at an address and whether its messages are
+// sealed; the zero ID if none exists.
 func (i *InboxService) InboxEncryption(address string) (id account.ID, encrypted bool, err error) {
 	if v := i.ResidentView([]byte(address)); v != nil {
 		return v.Account, v.Encrypted, nil

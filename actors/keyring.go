@@ -45,7 +45,8 @@ type Keyring struct {
 	serviceKeysMu sync.Mutex    // the service domain's keys are generated only once
 }
 
-// domainSigner is what is cached of one domain. It belongs to the claim with this token and is immutable.
+// domainSigner is what is cached of one domain. It belongs to the claim with this token and is
+// immutable.
 type domainSigner struct {
 	claimToken string
 	keys       []SigningKey     // one for each key of the domain, in the same order

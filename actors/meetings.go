@@ -17,24 +17,25 @@ import (
 	"inboxd/internal/mail/message/compose"
 )
 
-// MeetingService takes orders about the meetings of inboxes. The result of an order is computed from the
-// published calendar, outside the inbox's owner, because it needs look-ups and a place in the day's
-// quota. The owner applies it only if the meeting has not changed meanwhile. It is immutable; any
-// goroutine may use it.
+// MeetingService takes orders about the meetings of inboxes. The result of an order is computed
+// from the published calendar, outside the inbox's owner, because it needs look-ups and a place in
+// the day's quota. The owner applies it only if the meeting has not changed meanwhile. It is
+// immutable; any goroutine may use it.
 type MeetingService struct{ sending *SendingService }
 
 // weighings is how often an order is computed again while others change its meeting.
 const weighings = 8
 
-// ArrangeMeeting applies an order. It returns when the meeting and the messages about it are on disk, in
-// one batch. It returns the errors of calendar.PlanChange, and those of Send before anything changed.
+// ArrangeMeeting applies an order. It returns when the meeting and the messages about it are on
+// disk, in one batch. It returns the errors of calendar.PlanChange, and those of SendMessage before
+// anything changed.
 func (m *MeetingService) ArrangeMeeting(ctx context.Context, address string, o calendar.MeetingOrder) (calendar.ChangeResult, error) {
 	return m.submitWithRetry(ctx, address, o, func(c inbox.ApplyMeetingPlan) (inbox.CommandOutcome, error) {
 		return m.sending.inboxes.Do(ctx, address, c)
 	})
 }
 
-// ArrangeOnce is Arrange for an idempotent request: see SendOnce.
+// ArrangeOnce is ArrangeMeeting for an idempotent request: see SendOnce.
 func (m *MeetingService) ArrangeOnce(ctx context.Context, address string, o calendar.MeetingOrder, req idempotency.Request, tell func(calendar.ChangeResult) []byte) (idempotency.FirstResult, error) {
 	return m.sending.unlessDone(ctx, address, req, func() (given idempotency.FirstResult, err error) {
 		_, err = m.submitWithRetry(ctx, address, o, func(c inbox.ApplyMeetingPlan) (got inbox.CommandOutcome, err error) {
@@ -58,7 +59,8 @@ func doneOf(a inbox.CommandOutcome) calendar.ChangeResult {
 	return calendar.ChangeResult{Meeting: a.Meeting, MessageID: a.ID}
 }
 
-// submitWithRetry computes an order and sends it to the inbox, again each time the meeting changed meanwhile.
+// submitWithRetry computes an order and sends it to the inbox, again each time the meeting changed
+// meanwhile.
 func (m *MeetingService) submitWithRetry(ctx context.Context, address string, o calendar.MeetingOrder, hand func(inbox.ApplyMeetingPlan) (inbox.CommandOutcome, error)) (calendar.ChangeResult, error) {
 	defer m.sending.noteCallerWaits()()
 	for range weighings {

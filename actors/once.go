@@ -145,8 +145,8 @@ func (q *requestQuota) EndWalk() {
 	}
 }
 
-// runningRequests holds the named requests in progress; any goroutine may use it. The values are channels
-// that are closed when a request ends.
+// runningRequests holds the named requests in progress; any goroutine may use it. The values are
+// channels that are closed when a request ends.
 type runningRequests struct{ at sync.Map }
 
 // requestName identifies a request.

@@ -24,7 +24,7 @@ type Options struct {
 	Store            Store
 	Namespaces       inbox.Namespaces
 	Owner            *partition.OwnershipState // which partitions this node serves; default all
-	RowOwner         *partition.OwnershipState // what Store may read and write; default Owner. Set it if Gain and Lose are called
+	RowOwner         *partition.OwnershipState // what Store may read and write; default Owner. Set it if AcquireGroup and ReleaseGroup are called
 	RemoteReader     RemoteReader              // reads what is not in Rows; default: such reads fail as "moved"
 	Plans            account.Plans             // default account.DefaultPlans
 	NewPlan          account.PlanName          // of a sign-up; default free

@@ -56,8 +56,8 @@ func (o queueAdapter) LetSleep(address string) {
 	}
 }
 
-// ReceiveLocal implements mailqueue.LocalReceiver. The message is received as if from outside, but it is
-// authenticated without its Received fields.
+// ReceiveLocal implements mailqueue.LocalReceiver. The message is received as if from outside, but
+// it is authenticated without its Received fields.
 func (o queueAdapter) ReceiveLocal(ctx context.Context, rcptTo string, in mailqueue.Incoming) delivery.LocalReceipt {
 	err := o.acceptsMail(rcptTo)
 	if err == nil {

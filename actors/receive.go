@@ -54,8 +54,9 @@ func (t *outcomeCounter) readCounts() map[string]int64 {
 	return out
 }
 
-// inboxAddress returns the address of the inbox that receives messages to rcpt. Messages to postmaster and
-// abuse go to the inbox that the operator configured (RFC 5321 section 4.5.1, RFC 2142 section 4).
+// inboxAddress returns the address of the inbox that receives messages to rcpt. Messages to
+// postmaster and abuse go to the inbox that the operator configured (RFC 5321 section 4.5.1, RFC
+// 2142 section 4).
 func (r *ReceivingService) inboxAddress(rcpt string) string {
 	to := address.WithoutTag(rcpt)
 	if local, host := address.Split(to); r.postmasterInbox != "" && host == r.serviceDomain && (local == "postmaster" || local == "abuse") {
@@ -102,11 +103,11 @@ func (r *ReceivingService) acceptsMail(rcpt string) error {
 	return r.domains.checkServed(address)
 }
 
-// ReceiveMessage stores one message for all its recipients. It returns nil only when all of it is on disk.
-// If some recipients fail temporarily, the sender must retry the whole message. Inboxes that
-// already have the message deduplicate it by its digest. So does the inbox of a single recipient
-// that stored it after the sender was asked to retry (ADR 0044). A recipient who was deleted since
-// RCPT does not delay the others.
+// ReceiveMessage stores one message for all its recipients. It returns nil only when all of it is
+// on disk. If some recipients fail temporarily, the sender must retry the whole message. Inboxes
+// that already have the message deduplicate it by its digest. So does the inbox of a single
+// recipient that stored it after the sender was asked to retry (ADR 0044). A recipient who was
+// deleted since RCPT does not delay the others.
 //
 // The look-ups about the message are bounded by untilFull, not by ctx. After Receive returned nil,
 // nothing reads raw any more: every owner has replied, and an owner drops its reference before it
@@ -159,7 +160,8 @@ func (r *ReceivingService) ReceiveMessage(ctx context.Context, env ingest.Envelo
 	return nil
 }
 
-// receivingInbox is an inbox that gets a message, once, even if the envelope names several of its addresses.
+// receivingInbox is an inbox that gets a message, once, even if the envelope names several of its
+// addresses.
 type receivingInbox struct {
 	address    string
 	rcpts      []string // of the envelope, in its order
@@ -187,8 +189,8 @@ func (r *ReceivingService) takeReport(ctx context.Context, rcpt string, raw []by
 	return false, nil
 }
 
-// sealingKeys are the public keys that a message is encrypted for, by recipient; nil for a recipient who
-// gets it unencrypted. For most messages the whole slice is nil.
+// sealingKeys are the public keys that a message is encrypted for, by recipient; nil for a
+// recipient who gets it unencrypted. For most messages the whole slice is nil.
 type sealingKeys []*sealed.RecipientKey
 
 func (k sealingKeys) of(i int) *sealed.RecipientKey {

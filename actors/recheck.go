@@ -17,8 +17,9 @@ const (
 	recheckPage    = 256
 )
 
-// runSupervisor is the supervisor that checks claimed domains when they are due, until ctx ends. It scans all
-// records each time: there are few of them compared to inboxes, and each record holds its due time.
+// runSupervisor is the supervisor that checks claimed domains when they are due, until ctx ends. It
+// scans all records each time: there are few of them compared to inboxes, and each record holds its
+// due time.
 func (d *OwnDomains) runSupervisor(ctx context.Context) {
 	tick := time.NewTicker(recheckLook)
 	defer tick.Stop()
@@ -105,7 +106,8 @@ type lookOf struct {
 	name    string
 }
 
-// acquireCheck reports whether an account may have DNS queried about a domain now, and counts the query.
+// acquireCheck reports whether an account may have DNS queried about a domain now, and counts the
+// query.
 func (l *checkLimiter) acquireCheck(id account.ID, name string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -48,10 +48,10 @@ type SendingService struct {
 	mustVerifyEmail bool // as Options.VerifyAddresses
 }
 
-// SendMessage composes a message, takes its place in the day's quota, and queues it. It returns when the
-// queue entry is on disk: the message was accepted, not delivered. The quota count is written
-// before the message. The message waits for the count's position, but the count needs no fsync of
-// its own (ADR 0015, 0061).
+// SendMessage composes a message, takes its place in the day's quota, and queues it. It returns
+// when the queue entry is on disk: the message was accepted, not delivered. The quota count is
+// written before the message. The message waits for the count's position, but the count needs no
+// fsync of its own (ADR 0015, 0061).
 func (s *SendingService) SendMessage(ctx context.Context, address string, letter inbox.SendRequest) (int64, error) {
 	return s.submitMessage(ctx, address, letter, func(submit inbox.Submit) (int64, error) {
 		answer, err := s.inboxes.Do(ctx, address, submit)
@@ -59,7 +59,7 @@ func (s *SendingService) SendMessage(ctx context.Context, address string, letter
 	})
 }
 
-// SendOnce is Send for an idempotent request: the record of its result is in one batch with the
+// SendOnce is SendMessage for an idempotent request: the record of its result is in one batch with the
 // message. A repeat waits for the first request, which may have taken the last place in the quota.
 // tell is as in DoOnce.
 func (s *SendingService) SendOnce(ctx context.Context, address string, letter inbox.SendRequest, req idempotency.Request, tell func(inbox.CommandOutcome) []byte) (given idempotency.FirstResult, err error) {

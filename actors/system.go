@@ -138,7 +138,8 @@ func Start(o Options) (_ *System, err error) {
 	return s, nil
 }
 
-// acquireGroups acquires all groups that this node owns at the start. groups.GroupHolder documents the order.
+// acquireGroups acquires all groups that this node owns at the start. groups.GroupHolder documents
+// the order.
 func (s *System) acquireGroups() error {
 	o := s.Options
 	s.retain = retention.New(s.store, s.Do, &s.requestQuota, s.now, s.Logger)
@@ -162,8 +163,8 @@ func (s *System) acquireGroups() error {
 // AcquireGroup starts serving a group, whose rows must be in the store.
 func (s *System) AcquireGroup(g partition.Group) error { return s.groupHolders.AcquireGroup(g) }
 
-// ReleaseGroup stops everything that this node does for a group. When it returns, nothing of the group is
-// written, shown or cached here any more; waiting callers were asked to retry.
+// ReleaseGroup stops everything that this node does for a group. When it returns, nothing of the
+// group is written, shown or cached here any more; waiting callers were asked to retry.
 func (s *System) ReleaseGroup(g partition.Group) error { return s.groupHolders.ReleaseGroup(g) }
 
 // makeDirectories creates the owners and the parts that reach them.
@@ -203,7 +204,8 @@ func (s *System) makeAccounts() {
 	}
 }
 
-// queueNotice queues a message from the service itself. A failure is only logged: the event it reports has happened.
+// queueNotice queues a message from the service itself. A failure is only logged: the event it
+// reports has happened.
 func (s *System) queueNotice(ctx context.Context, n ServiceNotice) {
 	if err := s.SendNotice(ctx, n); err != nil {
 		s.Logger.Warn("service message could not be queued", "subject", n.Subject, "err", err)

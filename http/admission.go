@@ -60,8 +60,8 @@ func (a *admissionCheck) admitPoll(q wire.PollRequest, now time.Time) (*account.
 	return p, view
 }
 
-// admitRequest checks a request before its handler runs (specification, Surfaces): first the credential,
-// then scope, ownership and the shape of the body.
+// admitRequest checks a request before its handler runs (specification, Surfaces): first the
+// credential, then scope, ownership and the shape of the body.
 func (a *admissionCheck) admitRequest(r *apiRequest) (err error) {
 	left := r.httpCtx.UserValue(bodyLeft) != nil
 	if r.route.acceptedCredentials != noCredential {
@@ -200,8 +200,8 @@ func reachesAddress(p *account.Principal, address string) bool {
 	return p.Kind != account.KindInboxKey || p.Inbox == address
 }
 
-// findOwnInbox finds the inbox in the path, and refuses the request unless the credential owns it. Every
-// refusal has the same bytes, whatever its reason.
+// findOwnInbox finds the inbox in the path, and refuses the request unless the credential owns it.
+// Every refusal has the same bytes, whatever its reason.
 func (r *apiRequest) findOwnInbox() error {
 	given := pathParameter(r.httpCtx, "addr")
 	canonical, ok := address.CanonicalInbox(given)

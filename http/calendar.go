@@ -63,8 +63,8 @@ func withoutRequired(s bodyShape) bodyShape {
 
 // MeetingArranger is what the handlers of meetings need besides views, which hold the meetings to read.
 type MeetingArranger interface {
-	// ArrangeMeeting carries out the order and notifies the guests. It returns the result after both are
-	// committed.
+	// ArrangeMeeting carries out the order and notifies the guests. It returns the result after
+	// both are committed.
 	ArrangeMeeting(ctx context.Context, address string, o calendar.MeetingOrder) (calendar.ChangeResult, error)
 	// ArrangeOnce is Arrange for a request with an idempotency key. tell makes the response, now
 	// and for a repeat, and must use only its argument.
@@ -73,7 +73,8 @@ type MeetingArranger interface {
 	RemoveMeeting(ctx context.Context, address string, id int64) error
 }
 
-// calendarHandlers has the calendar handlers: they show, arrange, change, cancel and respond to meetings.
+// calendarHandlers has the calendar handlers: they show, arrange, change, cancel and respond to
+// meetings.
 type calendarHandlers struct {
 	meetingPort MeetingArranger
 	ruleStops   *atomic.Int64 // recurrence rules whose expansion reached a limit

@@ -136,8 +136,8 @@ func (m *messageHandlers) findAttachment(r *apiRequest, id int64, aid int, raw *
 	return file, nil
 }
 
-// attachmentPlaces caches where attachments are in their messages, which never change. Locating one requires
-// parsing the whole message, and its downloads often come together.
+// attachmentPlaces caches where attachments are in their messages, which never change. Locating one
+// requires parsing the whole message, and its downloads often come together.
 type attachmentPlaces struct {
 	mu          sync.Mutex
 	knownPlaces map[fileID]*message.AttachmentSource
@@ -276,8 +276,8 @@ func inertType(declared string) string {
 	return "application/octet-stream"
 }
 
-// contentDisposition returns a Content-Disposition with the name in ASCII for old clients and in UTF-8 for
-// others (RFC 6266 appendix D, RFC 8187).
+// contentDisposition returns a Content-Disposition with the name in ASCII for old clients and in
+// UTF-8 for others (RFC 6266 appendix D, RFC 8187).
 func contentDisposition(filename string) string {
 	if filename == "" {
 		filename = "attachment"

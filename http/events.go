@@ -55,8 +55,8 @@ func (e *eventHandlers) listRoutes() []routeSpec {
 	}
 }
 
-// journalFollower reads the change journal of an account, or of the inbox in address. The goroutine of its
-// request owns it.
+// journalFollower reads the change journal of an account, or of the inbox in address. The goroutine
+// of its request owns it.
 type journalFollower struct {
 	account     account.ID
 	address     string
@@ -68,8 +68,8 @@ type journalFollower struct {
 	maxEvents   int
 }
 
-// showEvents responds with the events of the account or of one inbox: as a stream if the client asks for
-// one, else immediately or by a long poll (specification, Events; ADR 0009).
+// showEvents responds with the events of the account or of one inbox: as a stream if the client
+// asks for one, else immediately or by a long poll (specification, Events; ADR 0009).
 func (e *eventHandlers) showEvents(r *apiRequest) error {
 	f, err := e.newFollower(r)
 	if err != nil {
@@ -119,8 +119,8 @@ func (e *eventHandlers) newFollower(r *apiRequest) (*journalFollower, error) {
 	return f, e.placeFollower(r, f, name, begin)
 }
 
-// placeFollower sets the start position: a cursor, the end, or the oldest stored event. A cursor beyond the
-// end means the end. That occurs only after a backup was restored.
+// placeFollower sets the start position: a cursor, the end, or the oldest stored event. A cursor
+// beyond the end means the end. That occurs only after a backup was restored.
 func (e *eventHandlers) placeFollower(r *apiRequest, f *journalFollower, name, begin string) error {
 	if begin == "" {
 		return nil

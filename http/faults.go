@@ -17,8 +17,8 @@ import (
 	"inboxd/internal/mail/sealed"
 )
 
-// faultStatuses is the only mapping from the kind of a fault to the status of a response (specification,
-// Errors).
+// faultStatuses is the only mapping from the kind of a fault to the status of a response
+// (specification, Errors).
 var faultStatuses = map[fault.ErrorKind]int{
 	fault.Internal:               fasthttp.StatusInternalServerError,
 	fault.Unauthenticated:        fasthttp.StatusUnauthorized,

@@ -221,8 +221,8 @@ func feedName(view *inbox.View) string {
 // feedCache lets programs cache the text and revalidate it with its ETag.
 const feedCache = "private, no-cache"
 
-// isNotModified writes the header of the response and reports whether the client has the text. If so, the
-// response is 304.
+// isNotModified writes the header of the response and reports whether the client has the text. If
+// so, the response is 304.
 func (r *apiRequest) isNotModified(text *meetings.FeedText) bool {
 	h, asked := &r.httpCtx.Response.Header, &r.httpCtx.Request.Header
 	h.Set("ETag", text.ETag)

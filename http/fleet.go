@@ -293,9 +293,9 @@ func (f *fleetHandlers) readCreations(r *apiRequest) ([]*batchCreation, error) {
 	return all, nil
 }
 
-// planCreations decides which creations may run concurrently, and which must follow one after the other. If
-// there may not be enough places, all run in sequence, so that the first ones get them. A prefix
-// that occurred before in the batch also runs in sequence, so that its first entry gets it.
+// planCreations decides which creations may run concurrently, and which must follow one after the
+// other. If there may not be enough places, all run in sequence, so that the first ones get them. A
+// prefix that occurred before in the batch also runs in sequence, so that its first entry gets it.
 func (f *fleetHandlers) planCreations(r *apiRequest, all []*batchCreation) (together, after []*batchCreation, err error) {
 	usage, err := f.accounts.AccountUsage(r.ctx, r.principal.Account)
 	if err != nil {

@@ -180,8 +180,8 @@ func (b inboxFilter) matchesView(v *inbox.View) bool {
 	return strings.Contains(search.FoldText(v.Label), b.labelPart) && !b.matchesDamaged(v.Address)
 }
 
-// matchesDamaged reports whether an address does not match. Nothing but its address is known of a damaged
-// inbox.
+// matchesDamaged reports whether an address does not match. Nothing but its address is known of a
+// damaged inbox.
 func (b inboxFilter) matchesDamaged(address string) bool {
 	return !strings.HasPrefix(address, b.addressPrefix)
 }

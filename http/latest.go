@@ -175,8 +175,8 @@ func (w *latestQuery) answeredBy(found *inbox.Message) bool {
 	return !wire.MatchesETag([]byte(w.ifNoneMatch), etagOf(found))
 }
 
-// awaitMessage returns when p.view has a matching message, or when the wait is over. It checks ownership
-// again after each change.
+// awaitMessage returns when p.view has a matching message, or when the wait is over. It checks
+// ownership again after each change.
 func (p *parkedRequest) awaitMessage(w *latestQuery) error {
 	p.server.waitingPolls.Add(1)
 	defer p.server.waitingPolls.Add(-1)

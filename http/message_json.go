@@ -197,8 +197,8 @@ func (e *messageJSON) recipientTag() string {
 	return tag
 }
 
-// envelopeSender returns the envelope sender, empty for the null sender. The receiving server wrote it into
-// the first header field (RFC 5321 section 4.4).
+// envelopeSender returns the envelope sender, empty for the null sender. The receiving server wrote
+// it into the first header field (RFC 5321 section 4.4).
 func (e *messageJSON) envelopeSender() string {
 	if e.messageMeta.Direction == inbox.Out {
 		return e.messageMeta.From.Email

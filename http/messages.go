@@ -232,8 +232,8 @@ func (l *messageListing) reserveTurn(r *apiRequest) (err error) {
 	return r.awaitTurn(held + mails*readingCost)
 }
 
-// estimateBytes estimates the memory of a listing while it is rendered: the page, and the largest message
-// that is read for it.
+// estimateBytes estimates the memory of a listing while it is rendered: the page, and the largest
+// message that is read for it.
 func (l *messageListing) estimateBytes(r *apiRequest) (held, mails int64) {
 	if l.shownFields&contentFields == 0 && l.searchText == "" {
 		return 0, 0
@@ -257,8 +257,8 @@ func (l *messageListing) estimateBytes(r *apiRequest) (held, mails int64) {
 	return min(page, maxListBytes) + largest, int64(l.pageLimit - left)
 }
 
-// matchesSearch reports whether e contains the folded text: in subject or sender, or in the body, which it
-// reads if it is not cached.
+// matchesSearch reports whether e contains the folded text: in subject or sender, or in the body,
+// which it reads if it is not cached.
 func (m *messageHandlers) matchesSearch(r *apiRequest, e *messageJSON, folded string) (bool, error) {
 	if folded == "" {
 		return true, nil

@@ -126,8 +126,8 @@ func (q *queryReader) readWords(name string) string {
 	return s
 }
 
-// senderFilter is a filter for sender addresses. The zero sender matches every address. Display names are
-// not compared, because senders choose them freely.
+// senderFilter is a filter for sender addresses. The zero sender matches every address. Display
+// names are not compared, because senders choose them freely.
 type senderFilter struct {
 	exactAddress string // exactly this address, in the form of foldAddress
 	exactDomain  string // exactly this domain

@@ -145,9 +145,9 @@ func (s *Server) answerRequest(r *apiRequest, fn func(*apiRequest) error) {
 
 const headerOnce = "Idempotency-Key"
 
-// idempotencyRequest returns the request's idempotency key (specification, Repeats), or the zero Request without
-// that header. Handlers that support the header call it together with the checks of the body's
-// shape.
+// idempotencyRequest returns the request's idempotency key (specification, Repeats), or the zero
+// Request without that header. Handlers that support the header call it together with the checks of
+// the body's shape.
 func (r *apiRequest) idempotencyRequest() (idempotency.Request, error) {
 	h := &r.httpCtx.Request.Header
 	switch given := h.PeekAll(headerOnce); len(given) {

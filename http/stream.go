@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// heartbeatInterval is how often a stream sends a comment, because proxies close silent connections.
+	// heartbeatInterval is how often a stream sends a comment, because proxies close silent
+	// connections.
 	heartbeatInterval = 15 * time.Second
 	// streamPage is how many events a stream reads at once. maxStreamWrite limits their size,
 	// except for a single larger event. A stream holds nothing else while it writes.
@@ -17,9 +18,9 @@ const (
 	maxStreamWrite = smallAnswer
 )
 
-// streamEvents sends events as they occur (WHATWG HTML section 9.2, server-sent events). It ends when the
-// client disconnects or stops reading, when the credential or the inbox ends, or when the server
-// stops. Events that a slow client has not read remain in the journal.
+// streamEvents sends events as they occur (WHATWG HTML section 9.2, server-sent events). It ends
+// when the client disconnects or stops reading, when the credential or the inbox ends, or when the
+// server stops. Events that a slow client has not read remain in the journal.
 func (e *eventHandlers) streamEvents(p *parkedRequest, f *journalFollower) {
 	s := p.server
 	s.openStreams.Add(1)
@@ -55,8 +56,8 @@ func (e *eventHandlers) streamEvents(p *parkedRequest, f *journalFollower) {
 	}
 }
 
-// sendStreamHead sends the header. The first block has an id but no event, so that a client that loses the
-// connection before the first event resumes at the same position.
+// sendStreamHead sends the header. The first block has an id but no event, so that a client that
+// loses the connection before the first event resumes at the same position.
 func (p *parkedRequest) sendStreamHead(f *journalFollower) error {
 	b := appendCursor([]byte("retry: 1000\nid: "), f.account, f.afterNumber)
 	return p.BeginStream("Content-Type: text/event-stream\r\nCache-Control: no-store\r\nX-Accel-Buffering: no\r\n", p.requestTime, append(b, "\n\n"...))

@@ -12,8 +12,8 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// parkedRequest is a request that waits outside fasthttp. Its goroutine owns it. The fields http and ctx
-// of request are nil until there is a response to write.
+// parkedRequest is a request that waits outside fasthttp. Its goroutine owns it. The fields http
+// and ctx of request are nil until there is a response to write.
 type parkedRequest struct {
 	apiRequest
 	*wire.ParkedRequest

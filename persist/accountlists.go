@@ -63,8 +63,8 @@ func reservedKey(id account.ID, address string) []byte {
 	return append(appendPart(nil, id, partReserved), address...)
 }
 
-// writeInboxList writes the changes of the account's inboxes. A reservation has its row among the account's
-// own rows; a live inbox has its row in the list.
+// writeInboxList writes the changes of the account's inboxes. A reservation has its row among the
+// account's own rows; a live inbox has its row in the list.
 func (w *batchWriter) writeInboxList(r *account.Rows) {
 	for _, e := range r.PutInboxes {
 		if e.IsLive {

@@ -179,8 +179,8 @@ func accountBytes(r *account.Rows) int64 {
 	return some
 }
 
-// writeProfile writes the account's own row. An account that is being deleted also gets a mark, by which
-// the next start finds it.
+// writeProfile writes the account's own row. An account that is being deleted also gets a mark, by
+// which the next start finds it.
 func (w *batchWriter) writeProfile(r *account.Rows) {
 	if r.Profile == nil {
 		return
@@ -201,10 +201,10 @@ func (w *batchWriter) writeUsage(r *account.Rows) {
 	}
 }
 
-// eraseAccount removes what is left of a closed account: its own rows, its lists, its journal, the numbers
-// of taken events, its suppressions, its deliveries, its request records and its closing mark. The
-// due entries of the deliveries then lead nowhere. Its credential rows were removed with their
-// keys, sessions and reset tokens.
+// eraseAccount removes what is left of a closed account: its own rows, its lists, its journal, the
+// numbers of taken events, its suppressions, its deliveries, its request records and its closing
+// mark. The due entries of the deliveries then lead nowhere. Its credential rows were removed with
+// their keys, sessions and reset tokens.
 func (w *batchWriter) eraseAccount(id account.ID) {
 	for _, k := range [...]rowKind{kindAccount, kindList, kindJournal, kindInboxKey, kindSuppression, kindLastCall, kindDelivery, kindTaken, kindDomainList, kindClaim} {
 		w.deleteRange(prefixRange(appendOwner(nil, k, id)))

@@ -100,7 +100,8 @@ func (c *folderChecker) reportRow(what string, err error) {
 	}
 }
 
-// checkAllRows reads every row except those in damaged blocks, which it reports by the name of their file.
+// checkAllRows reads every row except those in damaged blocks, which it reports by the name of
+// their file.
 //
 // A file that this user may not open ends it, because its content is not lost.
 func (c *folderChecker) checkAllRows() (err error) {

@@ -114,11 +114,11 @@ func rawOf(value []byte) ([]byte, error) {
 	return value[checksumHead:], nil
 }
 
-// commitUpdate commits what fill writes as one synced batch of partition p. adds is the approximate number
-// of bytes that the batch adds; the commit is refused if there is no room for them. 0 means that
-// the commit must not be refused for lack of space. On nil the whole batch is durable; on an error
-// nothing of it is stored. If the outcome is ambiguous, the process ends. The batch also stores the
-// new position of the partition.
+// commitUpdate commits what fill writes as one synced batch of partition p. adds is the approximate
+// number of bytes that the batch adds; the commit is refused if there is no room for them. 0 means
+// that the commit must not be refused for lack of space. On nil the whole batch is durable; on an
+// error nothing of it is stored. If the outcome is ambiguous, the process ends. The batch also
+// stores the new position of the partition.
 func (e *storageEngine) commitUpdate(p partition.ID, adds int64, fill func(*batchWriter)) error {
 	return e.runCall(func() error { return e.updateInside(p, adds, fill) })
 }
@@ -260,10 +260,10 @@ func (e *storageEngine) fillBatch(fill func(*batchWriter), apply func(*pebble.Ba
 	return nil
 }
 
-// commitPositions counts the synced commits of each partition. Every such commit writes the new position
-// of its partition in its own batch. The sum of the positions at start is therefore the number of
-// commits on disk. Pebble's sequence number is unsuitable for this, because a flush records it in
-// the manifest ahead of the synced log.
+// commitPositions counts the synced commits of each partition. Every such commit writes the new
+// position of its partition in its own batch. The sum of the positions at start is therefore the
+// number of commits on disk. Pebble's sequence number is unsuitable for this, because a flush
+// records it in the manifest ahead of the synced log.
 type commitPositions [partition.NumPartitions]struct {
 	// mu guards n and given, and orders the positions of a partition as their batches are
 	// ordered in the log.
@@ -317,8 +317,9 @@ func (e *storageEngine) WritePosition(p partition.ID) partition.Position {
 	return partition.Position{Partition: p, N: part.given}
 }
 
-// WaitForPosition returns nil once a crash can no longer keep later writes without the writes before the
-// position. All partitions of a node share one ordered log, so it never waits for the disk.
+// WaitForPosition returns nil once a crash can no longer keep later writes without the writes
+// before the position. All partitions of a node share one ordered log, so it never waits for the
+// disk.
 func (e *storageEngine) WaitForPosition(at partition.Position) error {
 	if e.WritePosition(at.Partition).N < at.N {
 		return fault.New(fault.TemporarilyUnavailable, "This depends on data that is not stored here yet, try again")

@@ -80,7 +80,8 @@ func (r attachmentRecord) toAttachment() message.Attachment { return message.Att
 // noDocument stands for a document that is parsed from the raw message when it is needed.
 var noDocument message.ParsedMessage
 
-// copyFrom omits the document if it is unread. auth is memory for the record of the authentication result.
+// copyFrom omits the document if it is unread. auth is memory for the record of the authentication
+// result.
 func (r *contentRecord) copyFrom(c *inbox.Content, unread bool, auth *authRecord) {
 	d := &c.Doc
 	if unread {

@@ -23,8 +23,8 @@ const (
 	moreClones = "CRASH_CLONES"
 )
 
-// promise is what was acknowledged to one inbox's writer, for the crash tests. Ids above acked may exist or
-// not; everything below dropped must be gone.
+// promise is what was acknowledged to one inbox's writer, for the crash tests. Ids above acked may
+// exist or not; everything below dropped must be gone.
 type promise struct {
 	addr           string
 	acked, dropped atomic.Int64

@@ -300,9 +300,9 @@ func (p *pastIterator) reportDamage(err error) {
 	p.log.LogThrottled(slog.LevelError, "storage: damaged rows of a work queue skipped", "err", namedError(err))
 }
 
-// skipToReadable seeks the first readable row after the damage. It searches by eight octets of the key. Rows
-// on both sides of the damage's end may share these, so it then searches by the next eight. So it
-// finds the end exactly.
+// skipToReadable seeks the first readable row after the damage. It searches by eight octets of the
+// key. Rows on both sides of the damage's end may share these, so it then searches by the next
+// eight. So it finds the end exactly.
 func (p *pastIterator) skipToReadable() (valid bool) {
 	head, rest := slices.Clone(p.startKey[:p.commonPrefix]), slices.Clone(p.startKey[p.commonPrefix:])
 	var best []byte
@@ -325,8 +325,8 @@ func (p *pastIterator) skipToReadable() (valid bool) {
 // mostOfKey is longer than any key, in octets.
 const mostOfKey = 512
 
-// leastReadable returns the smallest number above at from which, after head, no damage begins. It doubles
-// its steps and then bisects.
+// leastReadable returns the smallest number above at from which, after head, no damage begins. It
+// doubles its steps and then bisects.
 func (p *pastIterator) leastReadable(head []byte, at uint64) (n uint64, found bool) {
 	whole := func(n uint64) bool {
 		p.SeekGE(appendNumber(slices.Clip(head), n))

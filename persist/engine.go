@@ -179,8 +179,8 @@ func (e *storageEngine) noteFailed(err error) {
 	}
 }
 
-// valueSeparation configures value separation. The rewrite of a damaged value file fails and would start
-// again at once, forever. So no rewrite starts while a file is damaged.
+// valueSeparation configures value separation. The rewrite of a damaged value file fails and would
+// start again at once, forever. So no rewrite starts while a file is damaged.
 func (e *storageEngine) valueSeparation() pebble.ValueSeparationPolicy {
 	garbage := 0.3
 	if e.folder.DamageLog.FileCount() > 0 {

@@ -130,8 +130,8 @@ func (t *accountTable) FindClaim(id account.ID, label string) (c account.Subdoma
 	return account.SubdomainClaim{Label: label}, nil
 }
 
-// ListClaims returns up to limit claims of an account after the claim after, chosen ones first. The zero
-// claim starts at the beginning.
+// ListClaims returns up to limit claims of an account after the claim after, chosen ones first. The
+// zero claim starts at the beginning.
 func (t *accountTable) ListClaims(id account.ID, after account.SubdomainClaim, limit int) ([]account.SubdomainClaim, error) {
 	all := prefixRange(appendOwner(nil, kindClaim, id))
 	return listRows(t.storageEngine, all.afterKey(claimKey(id, after)), limit, func(key, value []byte) (account.SubdomainClaim, error) {

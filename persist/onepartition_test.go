@@ -154,8 +154,8 @@ func TestNoBatchHasTwoPartitions(t *testing.T) {
 			t.Errorf("%s writes, and this test does not call it", name)
 		}
 	}
-	// syncLog writes no key. beginCopy, keepRow, settlePart and writeBatch belong to a repair: they write into a
-	// folder that is not open.
+	// syncLog writes no key. beginCopy, keepRow, settlePart and writeBatch belong to a repair: they
+	// write into a folder that is not open.
 	if want := []string{"beginCopy", "deleteKey", "deleteRange", "enqueue", "fillBatch", "keepProfile", "keepRow", "setKey", "setRaw", "settleDue", "settlePart", "syncLog", "updateLater", "writeBatch"}; !slices.Equal(doors, want) {
 		t.Errorf("batches are made and applied in %v, not in %v", doors, want)
 	}

@@ -58,9 +58,9 @@ func walkKeys(db pebble.Reader, keys keyRange, begin, step func(*pebble.Iterator
 	return lostError(it.Close()) // reports what ended the iteration
 }
 
-// checkOwned refuses a key of a group that this node does not own. Every read of rows for a caller checks
-// it, as every write goes through batchOf. After the check, the result belongs to a moment at which
-// this node owned the group.
+// checkOwned refuses a key of a group that this node does not own. Every read of rows for a caller
+// checks it, as every write goes through batchOf. After the check, the result belongs to a moment
+// at which this node owned the group.
 func (e *storageEngine) checkOwned(key []byte) error {
 	g := groupOfKey(key)
 	err := e.owner.CheckGroup(g)
@@ -84,8 +84,8 @@ var pastOwner = func(had bool, of any) {
 // ofOne reports that the keys are of one entity.
 func (s keyRange) ofOne() bool { return len(s.to) > prefixLen }
 
-// ownedRows wraps row for a scan by this node. A scan of one entity is refused if another node owns it; a
-// scan of many entities skips those of other nodes.
+// ownedRows wraps row for a scan by this node. A scan of one entity is refused if another node owns
+// it; a scan of many entities skips those of other nodes.
 func (e *storageEngine) ownedRows(keys keyRange, row func(key, value []byte) error) (func(key, value []byte) error, error) {
 	if keys.ofOne() {
 		return row, e.checkOwned(keys.from)

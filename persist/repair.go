@@ -20,10 +20,10 @@ import (
 // repairStep is how many octets of rows a repair writes at once.
 const repairStep = 1 << 20
 
-// RepairFolder creates the folder to as a sound copy of what can be read in dir. It does not change dir.
-// It calls found as Check does, and then with what each inbox has lost. It omits rows that cannot
-// be read, and rows whose files are damaged. Messages that are incomplete without them appear as
-// damaged messages. After an Unwritten error, the process must end.
+// RepairFolder creates the folder to as a sound copy of what can be read in dir. It does not change
+// dir. It calls found as Check does, and then with what each inbox has lost. It omits rows that
+// cannot be read, and rows whose files are damaged. Messages that are incomplete without them
+// appear as damaged messages. After an RepairFailure error, the process must end.
 func RepairFolder(dir, to string, o Options, found func(problem string)) (CheckSummary, error) {
 	if o.FS == nil {
 		o.FS = disk.RealFS

@@ -25,7 +25,7 @@ type StoreStats struct {
 	DiskFree  uint64 `json:"disk_free_bytes"` // bytes; 0 if the file system does not report it
 	DiskTotal uint64 `json:"disk_total_bytes"`
 	IsFull    bool   `json:"full"`       // new data are refused now
-	FullCount uint64 `json:"full_count"` // times that Full began, and writes too large for the free space
+	FullCount uint64 `json:"full_count"` // times that IsFull began, and writes too large for the free space
 
 	WALBytes       uint64 `json:"wal_bytes"`             // live bytes in the log now
 	MemTableBytes  uint64 `json:"mem_table_bytes"`       // now
@@ -64,8 +64,8 @@ func (e *storageEngine) CheckWritable() error {
 // ClockTrusted reports whether messages may be removed by the wall clock (ADR 0043).
 func (e *storageEngine) ClockTrusted() bool { return e.folder.Commits.Clock().IsTrusted() }
 
-// UnacknowledgedPeriod returns the time range of changes that survived a crash but may be unacknowledged. Both
-// times are zero if there are none (ADR 0044).
+// UnacknowledgedPeriod returns the time range of changes that survived a crash but may be
+// unacknowledged. Both times are zero if there are none (ADR 0044).
 func (e *storageEngine) UnacknowledgedPeriod() (from, to time.Time) {
 	return e.folder.Commits.UnacknowledgedPeriod()
 }

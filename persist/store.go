@@ -101,5 +101,5 @@ func (s *Store) Close() error {
 // IsHeld reports whether queued messages and webhook attempts are held: see disk.DataFolder.
 func (s *Store) IsHeld() bool { return s.folder.IsHeld() }
 
-// ReleaseHold permanently ends the hold that Held reports.
+// ReleaseHold permanently ends the hold that IsHeld reports.
 func (s *Store) ReleaseHold() error { return s.runCall(s.folder.ReleaseHold) }

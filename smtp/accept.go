@@ -43,8 +43,8 @@ func (s *Server) serveListener(l net.Listener, secure bool) error {
 	}
 }
 
-// transientErrors lists the errors of Accept that are temporary: a lack of descriptors or memory, or a peer
-// that closed its connection while it waited to be accepted.
+// transientErrors lists the errors of Accept that are temporary: a lack of descriptors or memory,
+// or a peer that closed its connection while it waited to be accepted.
 var transientErrors = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR}
 
 func isPassing(err error) bool {

@@ -17,8 +17,8 @@ var bodyBuffers = sync.Pool{New: func() any {
 	return &b
 }}
 
-// messageBody is a message that is being received: our trace lines, then what the peer sent, with repaired
-// line ends. Its session owns it, except for what take lent out.
+// messageBody is a message that is being received: our trace lines, then what the peer sent, with
+// repaired line ends. Its session owns it, except for what take lent out.
 type messageBody struct {
 	dataDecoder   lines.DataDecoder
 	buf           []byte
@@ -79,8 +79,8 @@ func (b *messageBody) makeRoom(n int) bool {
 	return true
 }
 
-// nextBufferSize returns the size of the next buffer. An announced size counts only after the peer has sent a
-// part of it, so that an announcement alone reserves no memory.
+// nextBufferSize returns the size of the next buffer. An announced size counts only after the peer
+// has sent a part of it, so that an announcement alone reserves no memory.
 func (b *messageBody) nextBufferSize(need int64) int64 {
 	whole := b.maxOctets + bodySlack
 	if b.announcedSize > 0 {

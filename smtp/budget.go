@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// memoryBudget limits the octets that the bodies of all sessions hold. A body is charged from when it no
-// longer fits a pooled buffer until the message is stored. Smaller ones are not charged: the number
-// of sessions limits what they hold. Every session uses it.
+// memoryBudget limits the octets that the bodies of all sessions hold. A body is charged from when
+// it no longer fits a pooled buffer until the message is stored. Smaller ones are not charged: the
+// number of sessions limits what they hold. Every session uses it.
 type memoryBudget struct {
 	maxOctets int64
 
@@ -16,9 +16,9 @@ type memoryBudget struct {
 	of         map[netip.Addr]int64 // what each peer.limitGroup holds
 }
 
-// budgetShare is what the sessions of one peer.limitGroup may take from a budget: a quarter of it, so that it
-// takes four groups to block a fifth. A group may exceed its quarter as long as half of the budget
-// stays free for others, because a site may receive all its messages from one relay.
+// budgetShare is what the sessions of one peer.limitGroup may take from a budget: a quarter of it,
+// so that it takes four groups to block a fifth. A group may exceed its quarter as long as half of
+// the budget stays free for others, because a site may receive all its messages from one relay.
 type budgetShare struct {
 	*memoryBudget
 	peerGroup netip.Addr

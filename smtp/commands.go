@@ -93,8 +93,8 @@ func (s *session) checkSequence(verb string) *smtpReply {
 	return nil
 }
 
-// completePostmaster appends our domain to postmaster, the only recipient that is valid without one (RFC 5321
-// section 4.5.1). Whether that inbox exists is then checked like any other.
+// completePostmaster appends our domain to postmaster, the only recipient that is valid without one
+// (RFC 5321 section 4.5.1). Whether that inbox exists is then checked like any other.
 func (s *session) completePostmaster(line []byte, arg string) ([]byte, string) {
 	const bare = "postmaster"
 	to, params, found := strings.Cut(arg, ">")

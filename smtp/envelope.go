@@ -8,9 +8,9 @@ import (
 
 // InboxReceiver is what a receiving session needs from the rest of the server.
 type InboxReceiver interface {
-	// CheckRecipient reports whether a message for rcpt would be accepted now: nil, or a fault (NoInbox,
-	// InboxFull, StorageFull, Unavailable). rcpt is canonical: as address.CanonicalInbox returns it, with
-	// its tag. Accepts is called at RCPT and must be fast.
+	// CheckRecipient reports whether a message for rcpt would be accepted now: nil, or a fault
+	// (NoInbox, InboxFull, StorageFull, Unavailable). rcpt is canonical: as address.CanonicalInbox
+	// returns it, with its tag. Accepts is called at RCPT and must be fast.
 	CheckRecipient(ctx context.Context, rcpt string) error
 
 	// Receive stores the message for every recipient. It returns nil only when every copy is

@@ -14,7 +14,7 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// house is an Inboxes with a fixed set of inboxes.
+// house is an InboxReceiver with a fixed set of inboxes.
 type house struct {
 	mu    sync.Mutex
 	mails []mail

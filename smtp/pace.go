@@ -17,10 +17,10 @@ const (
 	paceLeast = 8
 )
 
-// admissionControl limits how many transactions are open at once while mail takes too much of the CPU
-// (Options.MailDominates). A sender beyond that limit waits briefly for the reply to MAIL: a queue before
-// the work begins costs nothing, while one for the CPU delays everybody. No message is refused
-// because of it.
+// admissionControl limits how many transactions are open at once while mail takes too much of the
+// CPU (Options.MailDominates). A sender beyond that limit waits briefly for the reply to MAIL: a
+// queue before the work begins costs nothing, while one for the CPU delays everybody. No message is
+// refused because of it.
 //
 // Every session uses it; mu guards all fields below.
 type admissionControl struct {
@@ -48,7 +48,8 @@ func (p *admissionControl) acquireSlot(stop <-chan struct{}) {
 	}
 }
 
-// requestSlot takes a slot and returns nil, or queues up and returns a channel that is closed with a slot.
+// requestSlot takes a slot and returns nil, or queues up and returns a channel that is closed with
+// a slot.
 func (p *admissionControl) requestSlot() (turn chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

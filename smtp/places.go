@@ -4,8 +4,8 @@ import (
 	"net"
 )
 
-// registerSession registers a session. It returns false when a connection limit is reached or the server
-// is draining.
+// registerSession registers a session. It returns false when a connection limit is reached or the
+// server is draining.
 func (s *Server) registerSession(session *session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -128,7 +128,8 @@ func (s *session) logStored() {
 	}
 }
 
-// storeMessage passes a message to Inboxes and measures how long that takes. go-smtp recovers a panic.
+// storeMessage passes a message to InboxReceiver and measures how long that takes. go-smtp recovers
+// a panic.
 func (s *Server) storeMessage(env Envelope, raw []byte) error {
 	began := time.Now()
 	s.pushback.beginStore(began)

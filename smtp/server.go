@@ -1,6 +1,6 @@
 // Package smtp is the SMTP server that receives messages. It knows SMTP and its replies, and limits
 // what hostile, slow or numerous peers can use up. It does not know actors, storage or HTTP:
-// recipients and complete messages go through the Inboxes interface.
+// recipients and complete messages go through the InboxReceiver interface.
 //
 // It is built on go-smtp, but handles lines, bodies, timeouts, limits and STARTTLS itself; the
 // comment on inner says why. Package smtp/courier sends messages.
@@ -80,7 +80,7 @@ type Server struct {
 	pushback         pushback
 	admissionControl admissionControl
 
-	ctx          context.Context // passed to Inboxes; Shutdown cancels it, which also ends go-smtp's accept loop
+	ctx          context.Context // passed to InboxReceiver; Shutdown cancels it, which also ends go-smtp's accept loop
 	giveUp       context.CancelFunc
 	stopChan     chan struct{} // closed when Shutdown begins: no new connections after that
 	startOnce    sync.Once

@@ -83,7 +83,7 @@ func (s *session) budgetShare() budgetShare {
 	return budgetShare{&s.srv.memoryBudget, s.peer.limitGroup()}
 }
 
-// rcpt checks the recipient with Inboxes. A repeated recipient is accepted and counted once.
+// rcpt checks the recipient with InboxReceiver. A repeated recipient is accepted and counted once.
 func (s *session) rcpt() *smtpReply {
 	rcpt, ok := address.CanonicalInbox(s.commandPath)
 	if !ok || !s.tx.utf8 && !address.IsASCII(s.commandPath) {
@@ -107,7 +107,8 @@ func (s *session) badAddress(utf8 bool, bad *smtpReply) *smtpReply {
 	return replyNonASCII
 }
 
-// replyToError converts an error of Inboxes to a reply. The error is logged here and nowhere else.
+// replyToError converts an error of InboxReceiver to a reply. The error is logged here and nowhere
+// else.
 func (s *session) replyToError(err error, about slog.Attr) *smtpReply {
 	r := replyTo(err)
 	switch fault.KindOf(err) {
@@ -119,8 +120,8 @@ func (s *session) replyToError(err error, about slog.Attr) *smtpReply {
 	return s.recordRefusal(r, about)
 }
 
-// recordRefusal counts and logs a refusal. Temporary ones are logged at debug level, because a full disk
-// causes many.
+// recordRefusal counts and logs a refusal. Temporary ones are logged at debug level, because a full
+// disk causes many.
 func (s *session) recordRefusal(r *smtpReply, about ...slog.Attr) *smtpReply {
 	s.refusalCount++
 	s.srv.stats.countRejection(r)

@@ -5,8 +5,8 @@ import (
 )
 
 // Shutdown stops accepting, sends 421 to idle sessions and lets open transactions finish. If ctx
-// ends first, it closes the remaining connections, cancels the context of running calls to Inboxes
-// and returns the cause.
+// ends first, it closes the remaining connections, cancels the context of running calls to
+// InboxReceiver and returns the cause.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.beginDraining()
 	defer s.finishSessions()

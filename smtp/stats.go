@@ -39,7 +39,8 @@ func (s *session) recordDuration() {
 	s.commandTimer = commandTimer{}
 }
 
-// Stats is a snapshot of the server's counters. All of them only grow, except Open and BodyBytes.
+// Stats is a snapshot of the server's counters. All of them only grow, except OpenConnections and
+// BodyBytes.
 type Stats struct {
 	Connections        uint64                  `json:"connections"`          // accepted since start, without refused ones
 	RefusedConnections uint64                  `json:"refused"`              // connections rejected with 421
@@ -55,8 +56,8 @@ type Stats struct {
 	RejectionsByReason map[string]uint64       `json:"rejections_by_reason"` // refused commands and messages; every reason is a key
 }
 
-// CommandTiming is how long one kind of command took until its reply: measured from its line, or from the
-// end of the body that belongs to it.
+// CommandTiming is how long one kind of command took until its reply: measured from its line, or
+// from the end of the body that belongs to it.
 type CommandTiming struct {
 	Name    string                  `json:"name"`
 	Seconds meter.HistogramSnapshot `json:"seconds"`

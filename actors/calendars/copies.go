@@ -17,7 +17,7 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// CopyOptions configures Copies.
+// CopyOptions configures CopySupervisor.
 type CopyOptions struct {
 	*OwnerSettings
 	// EachDue calls inbox with the address of each inbox of a group in which a copy is due.
@@ -42,10 +42,10 @@ const (
 	loseGrace = 5 * time.Second
 )
 
-// CopySupervisor is the supervisor of the owner's copies. The actors of inboxes notify it after each commit
-// that makes a copy due. After a crash, it finds due copies by their marks when it acquires a
-// group. A copy is composed from committed state, and its message and the record that it was queued
-// are in one batch. So each Sequence is sent once, wherever the process crashes.
+// CopySupervisor is the supervisor of the owner's copies. The actors of inboxes notify it after
+// each commit that makes a copy due. After a crash, it finds due copies by their marks when it
+// acquires a group. A copy is composed from committed state, and its message and the record that it
+// was queued are in one batch. So each Sequence is sent once, wherever the process crashes.
 //
 // Copies that only guests' replies make due are sent at most once a minute and meeting
 // (calendar.Book.Due). If the account's quota for them is used up, they wait for the next day and
@@ -199,7 +199,7 @@ func (c *CopySupervisor) serveInbox(ctx context.Context, address string) {
 }
 
 // queueDue queues what is due in an inbox, one meeting at a time. It returns when to look again; zero
-// means when Note is called. A meeting that changes meanwhile calls Note.
+// means when NoteDue is called. A meeting that changes meanwhile calls NoteDue.
 func (c *CopySupervisor) queueDue(ctx context.Context, address string) (next time.Time, err error) {
 	for {
 		view, err := c.Inboxes.InboxView(ctx, address)

@@ -54,7 +54,7 @@ func NewFeeds(inboxes InboxViewer, store LinkStore, keys KeyChecker, random func
 // sealedFor binds an encrypted token to its inbox: a row copied to another inbox is refused.
 func sealedFor(address string) string { return "feed " + address }
 
-// shareTries bounds the retries of Share if somebody hides the calendar concurrently.
+// shareTries bounds the retries of ShareFeed if somebody hides the calendar concurrently.
 const shareTries = 4
 
 // errNoLink is returned to a reader that must not create a link.
@@ -104,8 +104,8 @@ func (f *FeedService) linkOf(ctx context.Context, view *inbox.View) (link *calen
 	return link, live, err
 }
 
-// readToken returns the token of a link. Once a session or a key with inbox:manage has read it, the link
-// outlives the key that created it.
+// readToken returns the token of a link. Once a session or a key with inbox:manage has read it, the
+// link outlives the key that created it.
 func (f *FeedService) readToken(ctx context.Context, address string, link *calendar.SubscriptionLink, by calendar.LinkReader) (string, calendar.SubscriptionLink, error) {
 	if link.EndsWithKey() && by.CanManage && !by.IsHead {
 		if _, err := f.inboxes.Do(ctx, address, inbox.KeepLink{TokenHash: link.TokenHash}); err != nil {
@@ -170,7 +170,7 @@ func (f *FeedService) HideFeed(ctx context.Context, address string) error {
 var errNoFeed = fault.New(fault.NotFound, "This calendar link is invalid or was turned off. Ask the calendar's owner for the current link")
 
 // OpenFeed returns the view of the inbox whose calendar a token opens; NotFound if it opens none. While
-// the inbox moves to another node, Open returns a temporary error, because calendar programs
+// the inbox moves to another node, OpenFeed returns a temporary error, because calendar programs
 // unsubscribe after NotFound.
 func (f *FeedService) OpenFeed(ctx context.Context, token string) (*inbox.View, error) {
 	home, hash, ok := inbox.ReadLinkToken(token)

@@ -103,7 +103,8 @@ func (f *FeedService) FlushFetches(grace time.Duration) {
 // AcquireGroup implements groups.GroupHolder.
 func (*FeedService) AcquireGroup(partition.Group) error { return nil }
 
-// ReleaseGroup records the uses of a group's links while its inboxes can still commit, and then drops them.
+// ReleaseGroup records the uses of a group's links while its inboxes can still commit, and then
+// drops them.
 func (f *FeedService) ReleaseGroup(g partition.Group) error {
 	of := func(address string) bool { return partition.Of(address).Group() == g }
 	f.writeFetches(context.Background(), of)

@@ -15,8 +15,8 @@ type OwnerSettings struct {
 	Inboxes InboxViewer
 	// SignInEmail returns the sign-in address of an account, and whether messages may be sent there.
 	SignInEmail func(ctx context.Context, id account.ID) (email string, usable bool, err error)
-	// InboxExists reports whether messages to an address, in the form of an inbox address, go to an inbox
-	// of this service.
+	// InboxExists reports whether messages to an address, in the form of an inbox address, go to an
+	// inbox of this service.
 	InboxExists func(address string) (bool, error)
 }
 

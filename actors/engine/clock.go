@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// CoarseClock is the current Unix second, advanced by Set. Uses are recorded a million times a second and
-// do not need a finer time.
+// CoarseClock is the current Unix second, advanced by SetTime. Uses are recorded a million times a
+// second and do not need a finer time.
 type CoarseClock struct{ unixSeconds atomic.Int64 }
 
 // SetTime sets the clock to t.

@@ -90,8 +90,8 @@ func (d *EntityDirectory) Notify(key string, cmd any) {
 	_ = d.postMessage(key, newRequest(cmd, 0))
 }
 
-// postMessage sends msg to the owner of key. Counting and sending happen under the slot's gate. A key of a
-// group that this node does not own is refused and takes no slot.
+// postMessage sends msg to the owner of key. Counting and sending happen under the slot's gate. A
+// key of a group that this node does not own is refused and takes no slot.
 func (d *EntityDirectory) postMessage(key string, msg any) error {
 	for {
 		e, found := d.entities.Load(key)
@@ -218,7 +218,7 @@ func lastUse(e Entity) int64 {
 	return s.lastUsed.Load()
 }
 
-// Passivate asks one owner to leave, as Sweep does.
+// Passivate asks one owner to leave, as SweepIdle does.
 func (d *EntityDirectory) Passivate(key string) {
 	if e, ok := d.entities.Load(key); ok {
 		d.passivate(e.slot(), nil)

@@ -355,7 +355,7 @@ func TestMovedRowsAreNoFailure(t *testing.T) {
 }
 
 // TestDamageIsSaidWhileItsOwnerRests checks that each reader of damaged data gets that error and
-// not Busy. The disk is read once per rest, which doubles, and the owner logs nothing.
+// not BusyError. The disk is read once per rest, which doubles, and the owner logs nothing.
 func TestDamageIsSaidWhileItsOwnerRests(t *testing.T) {
 	var log bytes.Buffer
 	var now atomic.Int64

@@ -18,8 +18,8 @@ type Entity interface {
 	// DecideCommand decides cmd, applies its events to the state and collects their rows. The state is
 	// private: nobody sees it before Commit and Publish.
 	DecideCommand(cmd any) (any, error)
-	// FollowUpCommand returns the command that follows cmd if its sender gave up before it received answer;
-	// nil if none exists. It is in the same commit, or in one before any other command is
+	// FollowUpCommand returns the command that follows cmd if its sender gave up before it received
+	// answer; nil if none exists. It is in the same commit, or in one before any other command is
 	// decided.
 	FollowUpCommand(cmd, answer any) any
 	// CommitRows makes the collected rows durable; without rows it does nothing.
@@ -35,7 +35,7 @@ type Entity interface {
 	OnUnload()
 	// MemoryBytes is the approximate number of bytes held.
 	MemoryBytes() int64
-	// LastPolledUnix is as in Slot, which every entity embeds.
+	// LastPolledUnix is as in EntitySlot, which every entity embeds.
 	LastPolledUnix() int64
 
 	slot() *EntitySlot
@@ -89,7 +89,8 @@ func (o *entityOwner) Receive(ctx actor.Context) {
 	}
 }
 
-// addRequest adds a request to the group, and settles the group unless more requests are in the mailbox.
+// addRequest adds a request to the group, and settles the group unless more requests are in the
+// mailbox.
 func (o *entityOwner) addRequest(r *commandRequest) {
 	o.group = append(o.group, r)
 	o.groupSize += r.batchBytes
@@ -145,8 +146,8 @@ func (o *entityOwner) followUp(unheard []*commandRequest) {
 	}
 }
 
-// commitGroup takes a group through decide, commit and publish. An error means that none of the group took
-// effect as far as we know, and that the state must be loaded again.
+// commitGroup takes a group through decide, commit and publish. An error means that none of the
+// group took effect as far as we know, and that the state must be loaded again.
 func (o *entityOwner) commitGroup(group []*commandRequest) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

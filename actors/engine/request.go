@@ -8,16 +8,16 @@ import (
 	"inboxd/internal/base/fault"
 )
 
-// commandRequest is a command on its way to an owner, with the place for its result. answer and err belong
-// to the owner until it closes done; a sender that gave up reads neither.
+// commandRequest is a command on its way to an owner, with the place for its result. answer and err
+// belong to the owner until it closes done; a sender that gave up reads neither.
 type commandRequest struct {
 	cmd        any
 	batchBytes int64 // bytes that the command adds to a batch
 	answer     any
 	err        error
 	done       chan struct{}
-	// isResolved is swapped once, by the owner when it replies or by the sender when it gives up. Whoever
-	// comes second knows what the other did.
+	// isResolved is swapped once, by the owner when it replies or by the sender when it gives up.
+	// Whoever comes second knows what the other did.
 	isResolved      atomic.Bool
 	followUpDecided bool // the follow-up of giving up is decided; only the owner uses it
 }

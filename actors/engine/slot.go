@@ -31,8 +31,8 @@ type EntitySlot struct {
 // Key is the key of the entity in its directory.
 func (s *EntitySlot) Key() string { return s.key }
 
-// LastPolledUnix is for an entity that is also used without the directory. It returns the Unix second of
-// the last such use, 0 if there was none. Any goroutine may call it.
+// LastPolledUnix is for an entity that is also used without the directory. It returns the Unix
+// second of the last such use, 0 if there was none. Any goroutine may call it.
 func (s *EntitySlot) LastPolledUnix() int64 { return 0 }
 
 // IsVacant is the default: the entity is never vacant.

@@ -12,10 +12,10 @@ import (
 
 // GroupHolder holds something of groups: rows, owners, timers, attempts, caches.
 type GroupHolder interface {
-	// AcquireGroup starts serving a group. After an error, Lose is called for the group.
+	// AcquireGroup starts serving a group. After an error, ReleaseGroup is called for the group.
 	AcquireGroup(partition.Group) error
-	// ReleaseGroup stops serving a group, also one whose Gain failed. When it returns, the holder does no
-	// work for the group any more and has dropped its caches about it.
+	// ReleaseGroup stops serving a group, also one whose AcquireGroup failed. When it returns, the
+	// holder does no work for the group any more and has dropped its caches about it.
 	ReleaseGroup(partition.Group) error
 }
 
@@ -40,8 +40,8 @@ func (t *HolderList) AcquireGroup(g partition.Group) error {
 	return nil
 }
 
-// ReleaseGroup makes all holders release a group, in reverse order. A crash during it is like a crash of a
-// node that owns the group: the next owner finds on the disk what was acknowledged.
+// ReleaseGroup makes all holders release a group, in reverse order. A crash during it is like a
+// crash of a node that owns the group: the next owner finds on the disk what was acknowledged.
 func (t *HolderList) ReleaseGroup(g partition.Group) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,13 +62,13 @@ type RowHolder struct {
 	WaitWritten func(partition.Group) error // waits for pending writes
 }
 
-// AcquireGroup implements Holder.
+// AcquireGroup implements GroupHolder.
 func (r RowHolder) AcquireGroup(g partition.Group) error {
 	r.Owner.SetOwned(g, true)
 	return nil
 }
 
-// ReleaseGroup implements Holder.
+// ReleaseGroup implements GroupHolder.
 func (r RowHolder) ReleaseGroup(g partition.Group) error {
 	r.Owner.SetOwned(g, false)
 	return r.WaitWritten(g)
@@ -77,19 +77,19 @@ func (r RowHolder) ReleaseGroup(g partition.Group) error {
 // OnGain is a holder that does nothing on a loss.
 type OnGain func(partition.Group) error
 
-// AcquireGroup implements Holder.
+// AcquireGroup implements GroupHolder.
 func (f OnGain) AcquireGroup(g partition.Group) error { return f(g) }
 
-// ReleaseGroup implements Holder.
+// ReleaseGroup implements GroupHolder.
 func (OnGain) ReleaseGroup(partition.Group) error { return nil }
 
 // OnLoss is a holder that does nothing on a gain.
 type OnLoss func(partition.Group) error
 
-// AcquireGroup implements Holder.
+// AcquireGroup implements GroupHolder.
 func (OnLoss) AcquireGroup(partition.Group) error { return nil }
 
-// ReleaseGroup implements Holder.
+// ReleaseGroup implements GroupHolder.
 func (f OnLoss) ReleaseGroup(g partition.Group) error { return f(g) }
 
 // WakeSignal wakes a supervisor that scans the disk periodically. It holds nothing itself.
@@ -98,7 +98,7 @@ type WakeSignal chan struct{}
 // NewBell returns a bell for one supervisor.
 func NewBell() WakeSignal { return make(WakeSignal, 1) }
 
-// AcquireGroup implements Holder.
+// AcquireGroup implements GroupHolder.
 func (b WakeSignal) AcquireGroup(partition.Group) error {
 	select {
 	case b <- struct{}{}:
@@ -107,5 +107,5 @@ func (b WakeSignal) AcquireGroup(partition.Group) error {
 	return nil
 }
 
-// ReleaseGroup implements Holder.
+// ReleaseGroup implements GroupHolder.
 func (WakeSignal) ReleaseGroup(partition.Group) error { return nil }

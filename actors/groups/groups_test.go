@@ -47,8 +47,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRows checks that nothing is admitted any more while Lose waits for pending writes, and that a
-// failed drain is returned.
+// TestRows checks that nothing is admitted any more while ReleaseGroup waits for pending writes,
+// and that a failed drain is returned.
 func TestRows(t *testing.T) {
 	own, failed := partition.NewOwner(partition.OwnershipMap{}), errors.New("no")
 	drained := false

@@ -40,8 +40,8 @@ func (w *GroupWork) IsHeld(g partition.Group) bool {
 	return w.of[g].isHeld
 }
 
-// BeginWork starts work for the group, unless the group is not held. The caller must call End, and soon
-// after ctx ends.
+// BeginWork starts work for the group, unless the group is not held. The caller must call EndWork,
+// and soon after ctx ends.
 func (w *GroupWork) BeginWork(g partition.Group) (ctx context.Context, held bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -52,11 +52,11 @@ func (w *GroupWork) BeginWork(g partition.Group) (ctx context.Context, held bool
 	return t.ctx, t.isHeld
 }
 
-// EndWork ends work that Begin started.
+// EndWork ends work that BeginWork started.
 func (w *GroupWork) EndWork(g partition.Group) { w.of[g].underWay.Done() }
 
 // Stopping returns a channel that is closed when the group is lost. It is for work that waits for
-// its turn without Begin: Lose does not wait for such work.
+// its turn without BeginWork: Lose does not wait for such work.
 func (w *GroupWork) Stopping(g partition.Group) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,7 +72,8 @@ func (w *GroupWork) stopGroup(g partition.Group) {
 	}
 }
 
-// ReleaseGroup returns when no work is in progress for the group any more. After grace it cancels the rest.
+// ReleaseGroup returns when no work is in progress for the group any more. After grace it cancels
+// the rest.
 func (w *GroupWork) ReleaseGroup(g partition.Group, grace time.Duration) {
 	w.stopGroup(g)
 	t := &w.of[g]

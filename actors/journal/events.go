@@ -68,8 +68,9 @@ func (r JournalReader) hasLostContent(e *changefeed.JournalEntry) (bool, error) 
 	return r.isMessageGone(e.Address, e.MessageID)
 }
 
-// ForgetContent deletes the content of messages that are gone from the journal rows of an account, in the
-// first limit entries after a number. The goroutine that appends and trims also writes these rows.
+// ForgetContent deletes the content of messages that are gone from the journal rows of an account,
+// in the first limit entries after a number. The goroutine that appends and trims also writes these
+// rows.
 func (r JournalReader) ForgetContent(ctx context.Context, id account.ID, after uint64, limit int) (last uint64, more bool, err error) {
 	page, err := r.j.store.JournalPage(id, after, "", time.Time{}, changefeed.ReadLimit{MaxEntries: limit, MaxBytes: forgetBytes})
 	if err != nil {

@@ -35,7 +35,7 @@ type ChangeJournal struct {
 	runOrders      chan func()          // for run's goroutine
 	runEnded       chan struct{}        // closed when run returns
 	readers        changefeed.ReaderSet // notified of appends; safe for concurrent use
-	pageTurns      chan struct{}        // holds one for each page being read, see Events
+	pageTurns      chan struct{}        // holds one for each page being read, see ReadEvents
 	done           sync.WaitGroup
 
 	// Used only by run's goroutine, and by TakeOver before it:
@@ -124,9 +124,9 @@ func New(store Store, fan FanOut, now func() time.Time, log *slog.Logger) *Chang
 	}
 }
 
-// NotifyEvents adds the events of a commit. They must not be changed afterwards. While a step waits for
-// more events, Notify usually does not wake it: the message in the event has not been acknowledged
-// yet.
+// NotifyEvents adds the events of a commit. They must not be changed afterwards. While a step waits
+// for more events, NotifyEvents usually does not wake it: the message in the event has not been
+// acknowledged yet.
 func (j *ChangeJournal) NotifyEvents(events []inbox.PublicEvent) {
 	j.commitEvents <- events
 	if j.hasListener(events) || len(j.commitEvents) >= stepMost {
@@ -149,7 +149,7 @@ func (j *ChangeJournal) Stop() {
 	j.done.Wait()
 }
 
-// settlePending returns when everything passed to Notify before the call is in the journals.
+// settlePending returns when everything passed to NotifyEvents before the call is in the journals.
 func (j *ChangeJournal) settlePending(ctx context.Context) error {
 	reached := make(chan struct{})
 	select {

@@ -29,15 +29,15 @@ func (j *ChangeJournal) TakeOver() error {
 	return err
 }
 
-// AcquireGroup moves the outbox events for the accounts of a group, and those of its inboxes. No owner may
-// change them yet.
+// AcquireGroup moves the outbox events for the accounts of a group, and those of its inboxes. No
+// owner may change them yet.
 func (j *ChangeJournal) AcquireGroup(partition.Group) error {
 	return j.do(context.Background(), j.TakeOver)
 }
 
-// ReleaseGroup drops the cached state of a group that this node has released, and then wakes its readers.
-// Events that are still pending stay in the outbox, also those of accounts that remain here; these
-// accounts are in doubt from now on.
+// ReleaseGroup drops the cached state of a group that this node has released, and then wakes its
+// readers. Events that are still pending stay in the outbox, also those of accounts that remain
+// here; these accounts are in doubt from now on.
 func (j *ChangeJournal) ReleaseGroup(g partition.Group) error {
 	err := j.do(context.Background(), func() error {
 		pending := map[account.ID][]inbox.PublicEvent{}
@@ -60,7 +60,7 @@ func (j *ChangeJournal) ReleaseGroup(g partition.Group) error {
 
 // findMissing returns the events that the journal does not have yet. Events of an inbox arrive in the
 // order of their numbers, so the last one taken decides. Once that record was trimmed, an event
-// that arrives again after Age is added twice, but it is too old to be returned. A gap in the
+// that arrives again after EntryAge is added twice, but it is too old to be returned. A gap in the
 // numbers means events that could not be moved in order: they are moved first.
 func (j *ChangeJournal) findMissing(id account.ID, events []inbox.PublicEvent) ([]inbox.PublicEvent, error) {
 	last, missing, repeats := map[string]uint64{}, events, false

@@ -18,8 +18,8 @@ import (
 	"inboxd/internal/core/scheduler"
 )
 
-// attemptTask is one attempt of one message, shared by the workers of its destinations; once guards what
-// the first of them fills in.
+// attemptTask is one attempt of one message, shared by the workers of its destinations; once guards
+// what the first of them fills in.
 type attemptTask struct {
 	messageKey     mailKey
 	jobCount       int          // number of jobs
@@ -54,8 +54,8 @@ var (
 	errHangs = errors.New("a slow attempt was cancelled because other messages are waiting")
 )
 
-// startAttempt starts a worker for an attempt; the caller holds mu. The first attempt of a message creates
-// the shared task.
+// startAttempt starts a worker for an attempt; the caller holds mu. The first attempt of a message
+// creates the shared task.
 func (q *Queue) startAttempt(a *scheduler.Attempt[mailKey]) {
 	ctx, held := q.groupWork.BeginWork(a.Key.groupOf())
 	if !held {
@@ -149,8 +149,8 @@ func (q *Queue) takeUp(t *attemptTask, err error) time.Time {
 	return q.now().Add(againAfter)
 }
 
-// beginAttempt signs the message at its first attempt and leases it. From here on the bytes are frozen: a
-// crash can cause a second copy, but not a different one.
+// beginAttempt signs the message at its first attempt and leases it. From here on the bytes are
+// frozen: a crash can cause a second copy, but not a different one.
 func (q *Queue) beginAttempt(ctx context.Context, t *attemptTask, a *scheduler.Attempt[mailKey]) error {
 	if q.Store.IsFull() {
 		return fault.New(fault.StorageFull, "The disk is full")
@@ -206,7 +206,8 @@ func (q *Queue) writeOff(ctx context.Context, t *attemptTask) error {
 	return errGone
 }
 
-// findMessage reads the message of a task if an attempt is due. at is the time in the index or in memory.
+// findMessage reads the message of a task if an attempt is due. at is the time in the index or in
+// memory.
 func (q *Queue) findMessage(ctx context.Context, t *attemptTask, at time.Time) error {
 	m, err := q.Inboxes.QueuedMessage(ctx, t.messageKey.address, t.messageKey.id)
 	if err != nil {
@@ -224,9 +225,9 @@ func (q *Queue) findMessage(ctx context.Context, t *attemptTask, at time.Time) e
 	return nil
 }
 
-// repairEntry makes the owner correct an index entry whose time differs from the message's own. m is the
-// message, nil if it does not wait. Usually no such entry exists, because an attempt moved the
-// message or memory has another time: then mend costs one look-up.
+// repairEntry makes the owner correct an index entry whose time differs from the message's own. m
+// is the message, nil if it does not wait. Usually no such entry exists, because an attempt moved
+// the message or memory has another time: then mend costs one look-up.
 func (q *Queue) repairEntry(ctx context.Context, key mailKey, at time.Time, m *inbox.Message) error {
 	order := inbox.MendEntry{ID: key.id, At: at}
 	if m != nil && m.OutgoingDelivery.NextDue.Equal(at) {

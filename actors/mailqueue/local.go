@@ -9,7 +9,8 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// splitRecipients separates recipients on this node, including those at verified own domains, from all others.
+// splitRecipients separates recipients on this node, including those at verified own domains, from
+// all others.
 func (q *Queue) splitRecipients(ctx context.Context, rcpts []string) (here, away []string) {
 	own := map[string]bool{}
 	for _, rcpt := range rcpts {
@@ -49,8 +50,8 @@ func canonicalRecipient(rcpt string) string {
 	return rcpt
 }
 
-// buildIncoming puts Return-Path and Received above a message. All recipients share the bytes, in memory
-// and on disk, so Received names the recipient only if there is just one.
+// buildIncoming puts Return-Path and Received above a message. All recipients share the bytes, in
+// memory and on disk, so Received names the recipient only if there is just one.
 func (q *Queue) buildIncoming(t *attemptTask) Incoming {
 	var in Incoming
 	if !t.message.OutgoingDelivery.ServiceWritten {

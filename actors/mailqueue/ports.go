@@ -39,8 +39,8 @@ type Options struct {
 // SenderInboxes is what the queue needs of the sending inboxes.
 type SenderInboxes interface {
 	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.CommandOutcome, error)
-	// QueuedMessage returns a message that is not settled, even if readers no longer see it; nil if it is
-	// settled.
+	// QueuedMessage returns a message that is not settled, even if readers no longer see it; nil if
+	// it is settled.
 	QueuedMessage(ctx context.Context, address string, id int64) (*inbox.Message, error)
 	IsResident(address string) bool
 	// LetSleep evicts an inbox again if many such inboxes are resident.
@@ -90,8 +90,8 @@ type DeliveryAgent interface {
 	Deliver(ctx context.Context, c DeliveryRequest) []Handover
 }
 
-// SignerFinder finds the keys that sign messages from an address. The returned function makes the fields
-// that go before raw; if it is nil, the message is sent unsigned.
+// SignerFinder finds the keys that sign messages from an address. The returned function makes the
+// fields that go before raw; if it is nil, the message is sent unsigned.
 type SignerFinder func(ctx context.Context, from string) (sign func(raw []byte) (fields []byte, err error), err error)
 
 // DeliveryRequest is one message for recipients that share a route. Each recipient gets a separate

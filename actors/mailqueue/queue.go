@@ -80,8 +80,8 @@ func New(o Options) *Queue {
 	return q
 }
 
-// silenceAfter is how long a destination that did not respond is left alone. It is shorter than any retry
-// delay, so a message's own attempts serve as probes.
+// silenceAfter is how long a destination that did not respond is left alone. It is shorter than any
+// retry delay, so a message's own attempts serve as probes.
 func silenceAfter(s delivery.RetrySchedule) time.Duration {
 	delays := s.RetryDelays
 	if len(delays) == 0 {
@@ -142,7 +142,8 @@ func (q *Queue) wakeLoop() {
 	}
 }
 
-// ApplyMoves takes the queue changes of a commit. Owners call it after the commit and before they reply.
+// ApplyMoves takes the queue changes of a commit. Owners call it after the commit and before they
+// reply.
 func (q *Queue) ApplyMoves(address string, moves []inbox.QueueMove) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -30,7 +30,8 @@ func isTemporary(reports []Handover) bool {
 	return len(reports) > 0
 }
 
-// destinationResult returns how a destination responded; it is silent if none of its servers replied at all.
+// destinationResult returns how a destination responded; it is silent if none of its servers
+// replied at all.
 func destinationResult(reports []Handover) scheduler.AttemptResult {
 	for _, r := range reports {
 		if r.MX != "" || r.Code != 0 || r.Outcome != delivery.OutcomeTemporary {

@@ -33,8 +33,8 @@ type Store interface {
 	DeliveryAccounts(after account.ID, limit int) ([]account.ID, error)
 }
 
-// RetentionSupervisor is the supervisor that removes expired data by the due index, in bounded steps. It
-// activates an inbox only if the index says so. Only Run's goroutine touches its fields.
+// RetentionSupervisor is the supervisor that removes expired data by the due index, in bounded
+// steps. It activates an inbox only if the index says so. Only Run's goroutine touches its fields.
 type RetentionSupervisor struct {
 	groups.WakeSignal
 	store Store

@@ -12,9 +12,9 @@ import (
 	"inboxd/internal/core/account"
 )
 
-// ContentCleaner deletes the content of messages that are gone from the rows derived from them: events and
-// deliveries. Readers do not depend on it: they check whether the message exists. Any goroutine may
-// call Note; Run's goroutine does the rest.
+// ContentCleaner deletes the content of messages that are gone from the rows derived from them:
+// events and deliveries. Readers do not depend on it: they check whether the message exists. Any
+// goroutine may call NoteRemoved; Run's goroutine does the rest.
 type ContentCleaner struct {
 	listAccounts func(after account.ID, limit int) ([]account.ID, error) // that have had events
 	forgetFuncs  []ForgetFunc
@@ -37,7 +37,7 @@ const (
 	tidyPause = 10 * time.Millisecond // after each step
 )
 
-// NewTidy returns a Tidy that calls each function of forget for the accounts.
+// NewTidy returns a ContentCleaner that calls each function of forget for the accounts.
 func NewTidy(accounts func(account.ID, int) ([]account.ID, error), log *slog.Logger, forget ...ForgetFunc) *ContentCleaner {
 	return &ContentCleaner{listAccounts: accounts, forgetFuncs: forget, log: log, notedAccounts: map[account.ID]bool{}}
 }
@@ -114,8 +114,8 @@ func (t *ContentCleaner) cleanGroups(ctx context.Context, of [partition.NumGroup
 	}
 }
 
-// cleanAccount processes one account. After a failure the account is noted again, unless another node owns
-// it.
+// cleanAccount processes one account. After a failure the account is noted again, unless another
+// node owns it.
 func (t *ContentCleaner) cleanAccount(ctx context.Context, id account.ID) {
 	for _, forget := range t.forgetFuncs {
 		if err := inSteps(ctx, id, forget); err != nil && !fault.Is(err, fault.MovedAway) {

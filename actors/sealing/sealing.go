@@ -34,13 +34,13 @@ type MessageSealer struct {
 	inboxes EncryptionReader
 }
 
-// New returns a Sealer.
+// New returns a MessageSealer.
 func New(store Store, inboxes EncryptionReader) *MessageSealer { return &MessageSealer{store, inboxes} }
 
-// RecipientFor returns the public key for a message to an address. It returns nil if the message is stored
-// unencrypted, or if the address has no inbox. The caller calls it after it has received the whole
-// message. The key is read from the disk, where a change is written before it is acknowledged. So a
-// message that ends after the acknowledgement is encrypted for the new key.
+// RecipientFor returns the public key for a message to an address. It returns nil if the message is
+// stored unencrypted, or if the address has no inbox. The caller calls it after it has received the
+// whole message. The key is read from the disk, where a change is written before it is
+// acknowledged. So a message that ends after the acknowledgement is encrypted for the new key.
 func (s *MessageSealer) RecipientFor(address string) (*sealed.RecipientKey, error) {
 	id, encrypted, err := s.inboxes.InboxEncryption(address)
 	if err != nil {

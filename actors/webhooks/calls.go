@@ -108,9 +108,9 @@ func (s *Supervisor) deferUnread(c *webhookCall, err error) {
 	s.callsDone.Go(func() { s.handBack([]*webhookCall{c}, storePause) })
 }
 
-// prepareCall reads a delivery whose lease is committed. If it has no webhook or is not due yet, nothing
-// is posted. The goroutine that posts must not call it: reading grows the stack, and a thousand
-// goroutines waiting for a response would hold such stacks.
+// prepareCall reads a delivery whose lease is committed. If it has no webhook or is not due yet,
+// nothing is posted. The goroutine that posts must not call it: reading grows the stack, and a
+// thousand goroutines waiting for a response would hold such stacks.
 func (s *Supervisor) prepareCall(c *webhookCall) bool {
 	del, err := s.Store.FindDelivery(c.Key.accountID, c.Key.id)
 	change := dueOf(c.Key, c.at).MoveTo(time.Time{})
@@ -133,8 +133,8 @@ func (s *Supervisor) prepareCall(c *webhookCall) bool {
 // isEarly reports whether the due entry is not the delivery's own, so that the delivery must wait.
 func (s *Supervisor) isEarly(del *webhook.Delivery) bool { return del.NextAt.After(s.Now()) }
 
-// startCall starts an attempt. A responsive host gets a pooled goroutine with a grown stack. A host that
-// may hang gets a new goroutine, whose stack stays small (ADR 0034).
+// startCall starts an attempt. A responsive host gets a pooled goroutine with a grown stack. A host
+// that may hang gets a new goroutine, whose stack stays small (ADR 0034).
 func (s *Supervisor) startCall(c *webhookCall) {
 	if c.HealthAtStart != scheduler.HealthAnswering {
 		s.callsDone.Go(func() { s.makeCall(c) })
@@ -178,7 +178,8 @@ func (s *Supervisor) newResult(c *webhookCall, change webhook.DeliveryChange, r 
 	}}
 }
 
-// forgetContent deletes the content of a delivery whose message is gone, and reports whether it had any.
+// forgetContent deletes the content of a delivery whose message is gone, and reports whether it had
+// any.
 func (s *Supervisor) forgetContent(del *webhook.Delivery) bool {
 	message, gone := del.AboutMessage()
 	if lost := !gone && message != 0 && s.IsMessageGone(del.Inbox, message); !lost && !gone {
@@ -189,8 +190,8 @@ func (s *Supervisor) forgetContent(del *webhook.Delivery) bool {
 	return found
 }
 
-// subscribedWebhook returns the webhook of a delivery. If the webhook or the inbox is gone, it returns nil and
-// cancels the delivery.
+// subscribedWebhook returns the webhook of a delivery. If the webhook or the inbox is gone, it
+// returns nil and cancels the delivery.
 func (s *Supervisor) subscribedWebhook(del *webhook.Delivery) (*account.Webhook, error) {
 	hook, err := s.SubscriptionCache.findWebhook(del.Account, del.Webhook)
 	if err != nil {

@@ -24,7 +24,8 @@ func (s *Supervisor) FanOut() *FanOut {
 	return &FanOut{store: s.Store, subscriptionCache: s.SubscriptionCache, schedule: s.RetrySchedule, lastIDs: map[account.ID]int64{}, notifyCommitted: s.NotifyCommitted}
 }
 
-// FanOutEvents makes the deliveries of events. For an account without webhooks it only costs a map look-up.
+// FanOutEvents makes the deliveries of events. For an account without webhooks it only costs a map
+// look-up.
 func (f *FanOut) FanOutEvents(id account.ID, events []inbox.PublicEvent, now time.Time) ([]webhook.Delivery, error) {
 	hooks, err := f.subscriptionCache.of(id)
 	if len(hooks) == 0 || err != nil {

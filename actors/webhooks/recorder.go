@@ -157,8 +157,8 @@ func (s *Supervisor) gatherReady(b *stepBatches) (open bool) {
 	return true
 }
 
-// batchChanges returns the changes of a batch. For a delivery that was erased with its account, only the
-// index entry is removed.
+// batchChanges returns the changes of a batch. For a delivery that was erased with its account,
+// only the index entry is removed.
 func (s *Supervisor) batchChanges(b *accountBatch) (all []webhook.DeliveryChange) {
 	for _, l := range b.leases {
 		all = append(all, l.changes...)

@@ -69,8 +69,8 @@ func (s *SubscriptionCache) findWebhook(id account.ID, hook int64) (*account.Web
 	return nil, err
 }
 
-// ForgetAccount is called after each commit that changed the account's webhooks, and before the change is
-// acknowledged.
+// ForgetAccount is called after each commit that changed the account's webhooks, and before the
+// change is acknowledged.
 func (s *SubscriptionCache) ForgetAccount(id account.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,8 +78,8 @@ func (s *SubscriptionCache) ForgetAccount(id account.ID) {
 	delete(s.cachedWebhooks, id)
 }
 
-// ReleaseGroup drops the accounts of a group that this node has released. A look-up in progress fails, or
-// its result is not cached.
+// ReleaseGroup drops the accounts of a group that this node has released. A look-up in progress
+// fails, or its result is not cached.
 func (s *SubscriptionCache) ReleaseGroup(g partition.Group) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"inboxd/internal/core/webhook"
 )
 
-// Options configures a Supervisor; all fields except Released are required.
+// Options configures a Supervisor; all fields except CallsReleased are required.
 type Options struct {
 	Store         Store
 	Poster        CallPoster
@@ -106,10 +106,10 @@ const (
 	entriesShare = 1024  // of a host that does not respond
 )
 
-// schedulerOptions are those of receivers. A receiver has only three attempts for each delivery, so none is
-// left alone. But what exceeds the limit of a silent receiver is not attempted, and a receiver that
-// lets an attempt hang is in doubt until it responds. An attempt ends by its timeout, so none is
-// cancelled for others.
+// schedulerOptions are those of receivers. A receiver has only three attempts for each delivery, so
+// none is left alone. But what exceeds the limit of a silent receiver is not attempted, and a
+// receiver that lets an attempt hang is in doubt until it responds. An attempt ends by its timeout,
+// so none is cancelled for others.
 var schedulerOptions = scheduler.Options[deliveryKey]{
 	Workers: maxWorking, LaneWorkers: atOnce, UnansweringWorkers: atOnce, HangAfter: slowAfter, MostHanging: maxHanging,
 	NeverGiveWay: true, DoubtHanging: true, DeferFull: true,
@@ -247,7 +247,8 @@ func hostOfURL(raw string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// NotifyCommitted schedules deliveries that were committed. It does not block on the store or the network.
+// NotifyCommitted schedules deliveries that were committed. It does not block on the store or the
+// network.
 func (s *Supervisor) NotifyCommitted(made []webhook.Delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -279,8 +280,8 @@ func (s *Supervisor) AcquireGroup(g partition.Group) error {
 	return nil
 }
 
-// ReleaseGroup ends the attempts for a group's accounts. Their results can be committed until it returns.
-// Cancelled attempts keep their leases, which make the next owner attempt again.
+// ReleaseGroup ends the attempts for a group's accounts. Their results can be committed until it
+// returns. Cancelled attempts keep their leases, which make the next owner attempt again.
 func (s *Supervisor) ReleaseGroup(g partition.Group) error {
 	s.groupWork.ReleaseGroup(g, stopGrace)
 	s.mu.Lock()

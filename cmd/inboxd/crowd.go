@@ -45,8 +45,8 @@ func (c *loadMonitor) mailDominates() bool {
 	return mailed < answered && answered < mailed*mailInPolls
 }
 
-// waitsTooLong reports whether more than a quarter of the goroutines that became runnable since the last
-// call waited longer than crowdWait.
+// waitsTooLong reports whether more than a quarter of the goroutines that became runnable since the
+// last call waited longer than crowdWait.
 func (c *loadMonitor) waitsTooLong(h *metrics.Float64Histogram) bool {
 	if c.previousCounts == nil {
 		c.previousCounts = make([]uint64, len(h.Counts))

@@ -24,8 +24,8 @@ func fileLimit() int {
 // They use descriptors reserved for the store, most of which must stay free.
 func hangingConnections(limit int) int { return max(1, min(256, limit/16)) }
 
-// divideDescriptors divides the descriptors: first the store, then at most half of the rest for SMTP, up
-// to the configured number, and the remainder for HTTP.
+// divideDescriptors divides the descriptors: first the store, then at most half of the rest for
+// SMTP, up to the configured number, and the remainder for HTTP.
 func (c *serveCommand) divideDescriptors(limit int) (mail, web int) {
 	left := limit - min(storeFiles, limit/2)
 	mail = min(c.SMTPMaxConns, left/2)

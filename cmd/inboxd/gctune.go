@@ -100,8 +100,8 @@ type gcTune struct {
 	floodLooks       int // checks for which the latest flood still counts
 }
 
-// recordMessages is called with the number of messages received so far. If many arrived since the last call,
-// a flood begins.
+// recordMessages is called with the number of messages received so far. If many arrived since the
+// last call, a flood begins.
 func (t *gcTune) recordMessages(mails uint64, many float64) {
 	t.floodLooks = max(0, t.floodLooks-1)
 	if float64(mails-t.lastMessageCount) >= many {

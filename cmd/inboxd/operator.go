@@ -173,8 +173,8 @@ func isPublic(addr string) bool {
 	return ip == nil || !ip.IsLoopback()
 }
 
-// publicAddress returns the address in a base URL, under which clients reach the API, possibly through a
-// proxy. It returns "" if there is no URL.
+// publicAddress returns the address in a base URL, under which clients reach the API, possibly
+// through a proxy. It returns "" if there is no URL.
 func publicAddress(base string) string {
 	u, err := url.Parse(base)
 	if err != nil || u.Hostname() == "" {

@@ -143,7 +143,8 @@ func httpClient(c *Client) *http.Client {
 	return &own
 }
 
-// stopRedirect returns a redirect to the caller. Following it would send the credential to another server.
+// stopRedirect returns a redirect to the caller. Following it would send the credential to another
+// server.
 func stopRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Transport returns the transport of clients without an HTTP of their own, for callers that wrap

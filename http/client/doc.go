@@ -10,9 +10,9 @@
 //	mail, err := c.WaitForOTP(ctx, inbox.Address, 0)
 //	fmt.Println(mail.OTPCode)
 //
-// A call is retried, twice by default, only where that is safe: a read, a call that sets a value, a call
-// with an Idempotency-Key (generated once for each call, or given by the caller), and a call that the
-// service says it did not execute (503, 429). A call ends after Client.Timeout, or when its context ends.
-// A wait ends only with its context. It continues over a restart of the service, and fails after about a
-// minute without a response.
+// A call is retried, twice by default, only where that is safe: a read, a call that sets a value, a
+// call with an Idempotency-Key (generated once for each call, or given by the caller), and a call
+// that the service says it did not execute (503, 429). A call ends after Client.Timeout, or when
+// its context ends. A wait ends only with its context. It continues over a restart of the service,
+// and fails after about a minute without a response.
 package client

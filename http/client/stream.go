@@ -61,8 +61,8 @@ type eventStream struct {
 	hasReceivedBlock bool          // a block has arrived
 }
 
-// runStream delivers events until the consumer ends the iteration, ctx ends, or a permanent error occurs.
-// It returns the reason.
+// runStream delivers events until the consumer ends the iteration, ctx ends, or a permanent error
+// occurs. It returns the reason.
 func (s *eventStream) runStream(ctx context.Context, yield func(Event, error) bool) error {
 	for {
 		err := s.followOnce(ctx, yield)

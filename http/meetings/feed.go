@@ -39,8 +39,9 @@ func (f *FeedCache) RenderFeed(address, name string, b *calendar.Book, now time.
 	return t
 }
 
-// setModified sets Modified: to the second of the change, if that second is not over and no previous text
-// has it. Otherwise it sets the next second, because another change may have come in between.
+// setModified sets ModifiedAt: to the second of the change, if that second is not over and no
+// previous text has it. Otherwise it sets the next second, because another change may have come in
+// between.
 func (t *FeedText) setModified(changed, now time.Time, before *FeedText) {
 	if changed.IsZero() {
 		return
@@ -52,7 +53,7 @@ func (t *FeedText) setModified(changed, now time.Time, before *FeedText) {
 	}
 }
 
-// HasTime reports whether to send Modified as Last-Modified. A time in the future is not sent.
+// HasTime reports whether to send ModifiedAt as Last-Modified. A time in the future is not sent.
 func (t *FeedText) HasTime(now time.Time) bool {
 	return !t.ModifiedAt.IsZero() && !now.Before(t.ModifiedAt)
 }

@@ -80,7 +80,8 @@ func TestCallerKeepsConnections(t *testing.T) {
 				if a.Status == 0 || a.Status == 500 {
 					t.Errorf("%+v", a)
 				}
-				// A call that is quicker than the end of this one meets the surplus, its receiver's own.
+				// A call that is quicker than the end of this one meets the surplus, its receiver's
+				// own.
 				for name == "more than asked" && ended.Load() < conns.Load() {
 					time.Sleep(time.Millisecond)
 				}

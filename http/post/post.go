@@ -36,9 +36,9 @@ const (
 	writeBufferBytes = 2 << 10 // so that nearly every request is one write
 )
 
-// WebhookCaller sends webhook requests. It follows no redirects and ignores proxy variables. It checks the
-// address of every connection that it opens, and reads a limited part of the response (ADR 0034).
-// It is immutable, and any goroutine may use it.
+// WebhookCaller sends webhook requests. It follows no redirects and ignores proxy variables. It
+// checks the address of every connection that it opens, and reads a limited part of the response
+// (ADR 0034). It is immutable, and any goroutine may use it.
 type WebhookCaller struct {
 	addressGuard netguard.AddressPolicy
 	resolver     *net.Resolver
@@ -46,7 +46,7 @@ type WebhookCaller struct {
 	timeout      time.Duration // callTimeout
 }
 
-// New returns a Caller that connects only where guard permits, and looks up hosts with resolver.
+// New returns a WebhookCaller that connects only where guard permits, and looks up hosts with resolver.
 // nil selects the system's resolver.
 func New(guard netguard.AddressPolicy, resolver *net.Resolver) *WebhookCaller {
 	if resolver == nil {

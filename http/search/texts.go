@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// keptBytes bounds the cache of Texts.
+	// keptBytes bounds the cache of TextCache.
 	keptBytes = 64 << 20
 	// besideText is the approximate size of a cached text without its bytes: its key and its
 	// entries in two maps.

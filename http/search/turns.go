@@ -19,9 +19,9 @@ const (
 	maxPieceWait = time.Millisecond
 )
 
-// TurnLimiter limits searches and large reads to half of the processors, so that polls always find a free
-// one. It also limits the searches of one account, so that others get a turn. Any goroutine may use
-// it.
+// TurnLimiter limits searches and large reads to half of the processors, so that polls always find
+// a free one. It also limits the searches of one account, so that others get a turn. Any goroutine
+// may use it.
 type TurnLimiter struct {
 	runningSearches chan struct{} // holds one element per running search or read
 	runningPieces   chan struct{} // holds one element per piece of a download
@@ -30,7 +30,7 @@ type TurnLimiter struct {
 	underway map[account.ID]int // searches that run or wait; no zeros
 }
 
-// NewTurns returns Turns with all turns free.
+// NewTurns returns TurnLimiter with all turns free.
 func NewTurns() *TurnLimiter {
 	half := max(1, runtime.GOMAXPROCS(0)/2)
 	return &TurnLimiter{runningSearches: make(chan struct{}, half), runningPieces: make(chan struct{}, half), underway: map[account.ID]int{}}
@@ -72,7 +72,7 @@ func (t *TurnLimiter) TakeTurn(ctx context.Context, id account.ID) (done func(),
 	return func() { end(); t.leaveSearch(id) }, nil
 }
 
-// WaitTurn is Take for work whose memory budget already limits each account.
+// WaitTurn is TakeTurn for work whose memory budget already limits each account.
 func (t *TurnLimiter) WaitTurn(ctx context.Context) (done func(), err error) {
 	wait := time.NewTimer(maxTurnWait)
 	defer wait.Stop()

@@ -154,8 +154,8 @@ func (b *bodyReader) readBody(from io.Reader, size int) error {
 	}
 }
 
-// growBuffer enlarges the buffer. The announced size counts against the budget only once a part of it has
-// arrived. The more memory is held, the more octets must arrive in each progress step.
+// growBuffer enlarges the buffer. The announced size counts against the budget only once a part of
+// it has arrived. The more memory is held, the more octets must arrive in each progress step.
 func (b *bodyReader) growBuffer(most int) bool {
 	size := most
 	for step := smallCharge; step <= 4<<20; step *= 4 {

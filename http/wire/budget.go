@@ -42,8 +42,8 @@ type BudgetCharge struct {
 	heldBytes int64
 }
 
-// SetBytes changes the charge to n. It returns false, and changes nothing, if there is no room. A charge
-// above an account's share fits only while the account holds nothing else.
+// SetBytes changes the charge to n. It returns false, and changes nothing, if there is no room. A
+// charge above an account's share fits only while the account holds nothing else.
 func (c *BudgetCharge) SetBytes(n int64) bool {
 	b := c.budget
 	b.mu.Lock()
@@ -111,8 +111,8 @@ func (b *MemoryBudget) HeldBytes() int64 {
 	return b.heldBytes
 }
 
-// HoldUntilWritten keeps the charge until the body of the response is written or abandoned. fasthttp closes a
-// body stream in both cases.
+// HoldUntilWritten keeps the charge until the body of the response is written or abandoned.
+// fasthttp closes a body stream in both cases.
 func (c *BudgetCharge) HoldUntilWritten(at *fasthttp.RequestCtx) {
 	h := &heldBody{charge: c}
 	body := at.Response.Body()

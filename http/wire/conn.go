@@ -68,8 +68,8 @@ func (l *lingerPolicy) leavePlace() {
 	}
 }
 
-// deadlineConn puts progress deadlines on a connection. The goroutine that serves the connection owns all
-// fields. Only Close may also be called by Shutdown, and it reads only atomics.
+// deadlineConn puts progress deadlines on a connection. The goroutine that serves the connection
+// owns all fields. Only Close may also be called by Shutdown, and it reads only atomics.
 type deadlineConn struct {
 	net.Conn
 	connNumber    uint64                       // of the connection, see requestIDs

@@ -19,8 +19,8 @@ const (
 
 var headerOrigin = []byte("Origin")
 
-// allowedOrigin returns the Access-Control-Allow-Origin of a response to a page of this origin. Empty: the
-// browser does not let the page read the response.
+// allowedOrigin returns the Access-Control-Allow-Origin of a response to a page of this origin.
+// Empty: the browser does not let the page read the response.
 func (o AllowedOrigins) allowedOrigin(origin []byte) string {
 	switch {
 	case len(origin) == 0:

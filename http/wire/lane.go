@@ -52,8 +52,8 @@ func LaneOf(v *inbox.View, recipient string, now time.Time) *PollResponse {
 	return nil
 }
 
-// UntaggedAddress returns the address of the polled inbox without the tag. The result aliases q.Address or
-// room.
+// UntaggedAddress returns the address of the polled inbox without the tag. The result aliases
+// q.Address or room.
 func (q *PollRequest) UntaggedAddress(room *[address.MaxLength]byte) []byte {
 	plus, at := bytes.IndexByte(q.InboxAddress, '+'), bytes.IndexByte(q.InboxAddress, '@')
 	if plus <= 0 || plus > at || len(q.InboxAddress) > len(room) {

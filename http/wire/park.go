@@ -37,7 +37,7 @@ type ParkedRequest struct {
 }
 
 // ParkRequest lets a request wait outside fasthttp. It calls run on a new goroutine, which ends with
-// Respond or End. run must not use c.
+// SendResponse or CloseConn. run must not use c.
 func (w *ConnServer) ParkRequest(c *fasthttp.RequestCtx, run func(*ParkedRequest)) {
 	h := &c.Request.Header
 	own := c.Conn().(*deadlineConn) // listener makes every connection
@@ -86,8 +86,8 @@ const (
 	HungUp                     // the client closed the connection
 )
 
-// AwaitSignal waits until one of the channels is closed (a nil channel never is), until the deadline, or
-// until the server stops, but no longer than most.
+// AwaitSignal waits until one of the channels is closed (a nil channel never is), until the
+// deadline, or until the server stops, but no longer than most.
 func (p *ParkedRequest) AwaitSignal(until time.Time, most time.Duration, a, b, c <-chan struct{}) WaitResult {
 	most = min(most, recheckStep, time.Until(until))
 	if p.timer == nil {
@@ -249,8 +249,9 @@ func (c *deadlineConn) narrowWindow(window int) {
 	}
 }
 
-// NarrowWindow prepares a request whose response is a download. Until widen is called, the kernel buffers
-// no more of it than of a stream, so that a peer that does not read cannot have it all buffered.
+// NarrowWindow prepares a request whose response is a download. Until widen is called, the kernel
+// buffers no more of it than of a stream, so that a peer that does not read cannot have it all
+// buffered.
 func NarrowWindow(at *fasthttp.RequestCtx) (widen func()) {
 	c, _ := at.Conn().(*deadlineConn)
 	if c == nil {

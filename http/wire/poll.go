@@ -29,7 +29,8 @@ type PollRequest struct {
 	ifNoneMatch []byte
 }
 
-// TakesCredential reports whether the surface accepts that kind of credential (specification, Credentials).
+// TakesCredential reports whether the surface accepts that kind of credential (specification,
+// Credentials).
 func (q *PollRequest) TakesCredential(p *account.Principal) bool {
 	return !q.PerInbox || p.Kind != account.KindAccountKey
 }
@@ -75,9 +76,9 @@ func (c *deadlineConn) hashOf(token []byte) account.TokenHash {
 	return c.tokenHash
 }
 
-// readyResponse returns the finished response to a poll whose token has the given hash. It returns nil if a
-// needed part is not in memory, or if any check fails. For a principal that already got this
-// response, it repeats only those checks whose result can have changed.
+// readyResponse returns the finished response to a poll whose token has the given hash. It returns
+// nil if a needed part is not in memory, or if any check fails. For a principal that already got
+// this response, it repeats only those checks whose result can have changed.
 func (w *ConnServer) readyResponse(q PollRequest, hash account.TokenHash, now time.Time) *PollResponse {
 	if r := w.responseTable.findResponse(q.InboxAddress); r != nil && w.opts.PartitionOwner.OwnsGroup(r.textOffsets.group) {
 		if p := r.readerNow(now); p != nil && p.Hash == hash && q.TakesCredential(p) && r.isAlive(now) {

@@ -43,9 +43,9 @@ var (
 	secureAlways = []byte("max-age=31536000")
 )
 
-// stampResponse sets the headers of every response: an id, and nosniff, which keeps a browser from guessing
-// the content type. The requests of one connection are served in sequence, so the counter needs no
-// lock.
+// stampResponse sets the headers of every response: an id, and nosniff, which keeps a browser from
+// guessing the content type. The requests of one connection are served in sequence, so the counter
+// needs no lock.
 func (w *ConnServer) stampResponse(c *fasthttp.RequestCtx) {
 	var number, request uint64
 	if own, ok := c.Conn().(*deadlineConn); ok {

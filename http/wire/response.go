@@ -161,8 +161,8 @@ func (r *PollResponse) Retire() {
 	}
 }
 
-// responsePlace holds a response for look-ups by address, until its view is superseded. Any goroutine may
-// use it.
+// responsePlace holds a response for look-ups by address, until its view is superseded. Any
+// goroutine may use it.
 type responsePlace struct{ heldResponse atomic.Pointer[PollResponse] }
 
 // loadResponse returns the response in the place, or nil.

@@ -50,8 +50,8 @@ func (s *responseTable) of(address []byte) (line *shortcutLine, tag uint64) {
 	return &table[h&uint64(len(table)-1)], h >> 56
 }
 
-// findResponse returns the response to polls of address if it has a place. The response may be superseded:
-// its reader shows that.
+// findResponse returns the response to polls of address if it has a place. The response may be
+// superseded: its reader shows that.
 func (s *responseTable) findResponse(address []byte) *PollResponse {
 	line, tag := s.of(address)
 	differ := line.tags.Load() ^ tag*eachByte

@@ -1,5 +1,5 @@
 // Package wire carries requests between sockets and handlers. fasthttp reads and writes HTTP/1.1.
-// Everything that bypasses fasthttp, or that fasthttp does not provide, is behind the type Wire:
+// Everything that bypasses fasthttp, or that fasthttp does not provide, is behind the type ConnServer:
 //
 //	what                                  why                                         what it buys
 //	reading, routing and writing of a     many clients repeat the same request;       with fasthttp a poll cost a fifth more
@@ -35,16 +35,16 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// Options configures a Wire.
+// Options configures a ConnServer.
 type Options struct {
 	MaxConns        int                                                            // limit of open connections; a client may have a quarter. 503 above
 	IsSharedAddress func(netip.Addr) bool                                          // whether an address is shared by many clients, and has no such limit
 	BodyAllowance   func(h *fasthttp.RequestHeader) BodyAllowance                  // called when the header of a large body has arrived
-	MaxBody         int                                                            // the largest Allowance that Body returns
+	MaxBody         int                                                            // the largest BodyAllowance that Body returns
 	LeaveBody       fasthttp.RequestHandler                                        // responds to a request whose body is larger than allowed
 	RequestHandler  fasthttp.RequestHandler                                        // receives complete and unambiguous requests, stamped with an id
 	RefuseRequest   func(*fasthttp.RequestCtx, int, string)                        // writes an error response: status and detail
-	AllowPoll       func(PollRequest, time.Time) (*account.Principal, *inbox.View) // see Poll
+	AllowPoll       func(PollRequest, time.Time) (*account.Principal, *inbox.View) // see PollRequest
 	AllowedOrigins  AllowedOrigins                                                 // origins whose pages may read responses
 	HTTPSOnly       bool                                                           // clients reach the service only by https: send HSTS
 	LogAccess       func(AccessEntry)                                              // receives every response; nil: no access log
@@ -63,7 +63,7 @@ const (
 )
 
 // ConnServer serves connections. The fields below opts are safe for concurrent use or never change. Any
-// goroutine may use a Wire.
+// goroutine may use a ConnServer.
 type ConnServer struct {
 	opts          Options
 	fastServer    *fasthttp.Server
@@ -73,7 +73,7 @@ type ConnServer struct {
 	responseTable responseTable
 	servedCounts  servedCounts
 	bodyBudget    *MemoryBudget // of large bodies
-	parkedCount   atomic.Int64  // requests outside fasthttp, see Park
+	parkedCount   atomic.Int64  // requests outside fasthttp, see ParkRequest
 	tagBytes      atomic.Int64  // octets held by the responses to tags, see KeepLane
 
 	status200, status304 string // start of responses that bypass fasthttp, up to the date
@@ -82,7 +82,7 @@ type ConnServer struct {
 	stopOnce sync.Once
 }
 
-// New returns a Wire that is not listening yet.
+// New returns a ConnServer that is not listening yet.
 func New(opts Options) *ConnServer {
 	w := &ConnServer{opts: opts, requestIDs: newRequestIDs(), conns: newConnSet(opts.MaxConns, opts.IsSharedAddress), stopCh: make(chan struct{})}
 	w.bodyBudget = NewBudget(2 * int64(opts.MaxBody)) // so that one account's largest body does not block the others
@@ -109,8 +109,8 @@ func New(opts Options) *ConnServer {
 	return w
 }
 
-// discardLogger drops what fasthttp logs: protocol errors of clients, which can quote their bytes. What an
-// operator needs to know is logged where it happens.
+// discardLogger drops what fasthttp logs: protocol errors of clients, which can quote their bytes.
+// What an operator needs to know is logged where it happens.
 type discardLogger struct{}
 
 func (discardLogger) Printf(string, ...any) {}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// dialect is words that this project used in a meaning of its own, with the word to use and how many may be
-// left in comments and documents. The numbers may only fall.
+// dialect is words that this project used in a meaning of its own, with the word to use and how
+// many may be left in comments and documents. The numbers may only fall.
 var dialect = []struct {
 	pattern, use string
 	left         int

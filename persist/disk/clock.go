@@ -45,8 +45,8 @@ func (c *TrustedClock) IsTrusted() bool {
 	return trusted
 }
 
-// LatestTrusted reads the clock and returns the latest reading that was ever trusted. A clock that went back
-// or is in doubt does not change it.
+// LatestTrusted reads the clock and returns the latest reading that was ever trusted. A clock that
+// went back or is in doubt does not change it.
 func (c *TrustedClock) LatestTrusted() time.Time {
 	_, seen, _ := c.readClock()
 	return seen

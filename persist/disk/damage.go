@@ -34,7 +34,7 @@ func (d *DamageLog) FileCount() int {
 	return len(d.damagedFiles)
 }
 
-// ErrDamaged is in every error that Found returns.
+// ErrDamaged is in every error that NoteDamage returns.
 var ErrDamaged = errors.New("is damaged")
 
 // DamagedFile is a file that does not hold what was written.

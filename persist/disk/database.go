@@ -39,7 +39,8 @@ func (f *DataFolder) checkDatabase() error {
 	return fmt.Errorf("the data folder %s has lost data: %s. Nothing was changed. %s", f.Dir, what, advice)
 }
 
-// missingFile returns which marker file is missing, or that the database is; empty if nothing is missing.
+// missingFile returns which marker file is missing, or that the database is; empty if nothing is
+// missing.
 func missingFile(names []string) string {
 	has := func(marker string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, marker) })

@@ -92,7 +92,7 @@ type DataFolder struct {
 	// the engine's compactions may already check the folder, so knowing guards them.
 	witnesses        []pathWitness
 	witnessMu        sync.RWMutex
-	isAway           atomic.Bool  // the folder is not at its path; Ours sets it
+	isAway           atomic.Bool  // the folder is not at its path; CheckIdentity sets it
 	lastSeenAt       atomic.Int64 // nanoseconds after opened: when the folder was last found at its path
 	spareLog         *spareLog
 	deferredRemovals deferredRemovals
@@ -112,13 +112,13 @@ type DataFolder struct {
 	// isReadOnly means that nothing is written: damage is reported by its reader, and the rest is
 	// read.
 	isReadOnly bool
-	minimumID  int64          // see Above; as Open found it
+	minimumID  int64          // see MinimumID; as Open found it
 	stopCh     chan struct{}  // closed by Rest
-	tasksDone  sync.WaitGroup // started by Work, ended by stop
+	tasksDone  sync.WaitGroup // started by StartWork, ended by stop
 }
 
-// OpenFolder locks the folder dir, creates it if it is new, and checks its format. It sets the sizes that
-// o leaves unset. Errors are sentences for the operator.
+// OpenFolder locks the folder dir, creates it if it is new, and checks its format. It sets the
+// sizes that o leaves unset. Errors are sentences for the operator.
 func OpenFolder(dir string, o *Options) (*DataFolder, error) {
 	o.setDefaults(dir)
 	f, err := takeFolder(dir, o, lockFolder)
@@ -139,8 +139,8 @@ func OpenFolder(dir string, o *Options) (*DataFolder, error) {
 	return f, nil
 }
 
-// takeFolder locks the folder and reads its own files. It returns the folder also with an error, so that
-// the caller can unlock it.
+// takeFolder locks the folder and reads its own files. It returns the folder also with an error, so
+// that the caller can unlock it.
 func takeFolder(dir string, o *Options, lock func(fs vfs.FS, dir string) (io.Closer, error)) (f *DataFolder, err error) {
 	f = &DataFolder{
 		Dir: dir, FS: o.FS, noTimers: o.DisableTimers, stopCh: make(chan struct{}), openedAt: time.Now(),
@@ -183,7 +183,7 @@ func (u UnusableFolder) Error() string { return u.Err.Error() }
 func (u UnusableFolder) Unwrap() error { return u.Err }
 
 // OpenToRead locks a folder for reading; it writes nothing. Errors are sentences for the operator.
-// Errors other than Unfit report damage; with a LostEnd the folder is returned, too.
+// Errors other than UnusableFolder report damage; with a LostEnd the folder is returned, too.
 func OpenToRead(dir string, o *Options) (*DataFolder, error) {
 	o.setDefaults(dir)
 	_, format := o.FS.Stat(o.FS.PathJoin(dir, FormatName))
@@ -216,8 +216,8 @@ func (f *DataFolder) EngineFS() vfs.FS {
 // FilePath returns the path of the file with this name.
 func (f *DataFolder) FilePath(name string) string { return f.FS.PathJoin(f.Dir, name) }
 
-// StartWork is called when the engine is open. From now on writes may wait for space, and the background
-// work runs. sync makes a synced write; busy reports whether commits are in progress.
+// StartWork is called when the engine is open. From now on writes may wait for space, and the
+// background work runs. sync makes a synced write; busy reports whether commits are in progress.
 func (f *DataFolder) StartWork(sync func() error, busy func() bool) {
 	for _, name := range []string{EngineName, BlobsName} {
 		_ = f.addWitness(f.FilePath(name)) // a missing one cannot be a witness

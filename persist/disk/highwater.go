@@ -31,7 +31,7 @@ type HighWater struct {
 	clock        *TrustedClock
 	previousMark highWaterMark // of the previous run
 	// unheard is the period of messages that the previous run did not record as durable; zero if it
-	// is empty. It does not change after Begin.
+	// is empty. It does not change after BeginCount.
 	unheard struct{ from, to time.Time }
 
 	acked atomic.Uint64
@@ -122,7 +122,8 @@ func (l LostEnd) Error() string { return l.Err.Error() }
 // Unwrap returns the cause.
 func (l LostEnd) Unwrap() error { return l.Err }
 
-// BeginCount gets the number of commits that a start found, and refuses a journal that has lost its end.
+// BeginCount gets the number of commits that a start found, and refuses a journal that has lost its
+// end.
 func (h *HighWater) BeginCount(found uint64) error {
 	h.acked.Store(found)
 	if found > h.previousMark.commitCount && h.previousMark.commitCount > 0 {
@@ -139,8 +140,8 @@ func (h *HighWater) BeginCount(found uint64) error {
 		h.folder.Dir, found, h.previousMark.commitCount, h.previousMark.at.Format(time.RFC3339), advice)}
 }
 
-// UnacknowledgedPeriod returns the period of changes that a crash kept although they may be unacknowledged. Both
-// times are zero if the period is empty.
+// UnacknowledgedPeriod returns the period of changes that a crash kept although they may be
+// unacknowledged. Both times are zero if the period is empty.
 func (h *HighWater) UnacknowledgedPeriod() (from, to time.Time) { return h.unheard.from, h.unheard.to }
 
 // Clock returns the judgement on the wall clock.

@@ -31,8 +31,8 @@ type skippedLines struct {
 	skippedCount int
 }
 
-// LogThrottled logs at most one record of a kind every logEvery, with the number of dropped ones. kind is
-// a constant of the code, so the map stays small.
+// LogThrottled logs at most one record of a kind every logEvery, with the number of dropped ones.
+// kind is a constant of the code, so the map stays small.
 func (l *StoreLogger) LogThrottled(level slog.Level, kind string, args ...any) {
 	l.mu.Lock()
 	s := l.lastLines[kind]

@@ -24,8 +24,8 @@ func identityOf(info os.FileInfo) (id FileIdentity) {
 	return id
 }
 
-// LinkedIdentity returns the identity of a file that has several names; false for a file with a single name
-// or without an identity.
+// LinkedIdentity returns the identity of a file that has several names; false for a file with a
+// single name or without an identity.
 func LinkedIdentity(info os.FileInfo) (id FileIdentity, ok bool) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return identityOf(info), ok && s.Nlink > 1
@@ -82,7 +82,7 @@ func MakeOwn(fs vfs.FS, dir string) (intact func() error, err error) {
 	return intact, intact()
 }
 
-// errAway is in every fault that Ours returns.
+// errAway is in every fault that CheckIdentity returns.
 var errAway = errors.New("the data folder is gone from its path")
 
 // pathWitness is a file or folder inside the data folder that shows that the data folder is at its
@@ -120,9 +120,9 @@ func (f *DataFolder) inPlace() error {
 	return nil
 }
 
-// CheckIdentity checks that the path of the folder still leads to the folder that this process locked, with
-// its database and its large values. It returns nil, or the fault for new data. A folder that was
-// moved or removed still accepts writes, but to files that no start finds.
+// CheckIdentity checks that the path of the folder still leads to the folder that this process
+// locked, with its database and its large values. It returns nil, or the fault for new data. A
+// folder that was moved or removed still accepts writes, but to files that no start finds.
 func (f *DataFolder) CheckIdentity() error {
 	began := time.Now()
 	err := f.inPlace()
@@ -139,15 +139,15 @@ func (f *DataFolder) CheckIdentity() error {
 	return fault.Wrap(fault.StorageFull, "The storage was moved away. Reading works; writing works again once the storage is back", err)
 }
 
-// oursFresh is how long commits rely on a result of Ours. A check costs as much as a tenth of a
-// commit that shares its fsync with others. An fsync alone takes a good part of this time, and the
-// folder may be moved during the fsync as well.
+// oursFresh is how long commits rely on a result of CheckIdentity. A check costs as much as a tenth
+// of a commit that shares its fsync with others. An fsync alone takes a good part of this time, and
+// the folder may be moved during the fsync as well.
 const oursFresh = time.Millisecond
 
-// beforeAll is before all times of Folder.lastSeenAt.
+// beforeAll is before all times of DataFolder.lastSeenAt.
 const beforeAll = math.MinInt64 / 2
 
-// OursLately is Ours, cached for oursFresh, for frequent callers.
+// OursLately is CheckIdentity, cached for oursFresh, for frequent callers.
 func (f *DataFolder) OursLately() error {
 	if int64(time.Since(f.openedAt))-f.lastSeenAt.Load() < int64(oursFresh) {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestOursAsWorkBegins checks that the engine, which compacts as soon as it is open, may call Ours
-// while Work adds witnesses. The race detector reports a violation.
+// TestOursAsWorkBegins checks that the engine, which compacts as soon as it is open, may call
+// CheckIdentity while StartWork adds witnesses. The race detector reports a violation.
 func TestOursAsWorkBegins(t *testing.T) {
 	f, err := OpenFolder("data", &Options{FS: vfs.NewMem(), FreeSpace: func() (uint64, uint64, error) { return 1 << 30, 1 << 30, nil }, DisableTimers: true})
 	must(t, err)

@@ -8,10 +8,10 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// CompactionScheduler schedules the engine's compactions as the engine itself does, except that none starts
-// for a while after one failed on a damaged file. The engine would pick the same compaction again
-// at once, forever. The engine's own scheduler polls, but it cannot be combined with this delay, so
-// Patience polls itself. Any goroutine may use it.
+// CompactionScheduler schedules the engine's compactions as the engine itself does, except that
+// none starts for a while after one failed on a damaged file. The engine would pick the same
+// compaction again at once, forever. The engine's own scheduler polls, but it cannot be combined
+// with this delay, so CompactionScheduler polls itself. Any goroutine may use it.
 type CompactionScheduler struct {
 	pebble.CompactionScheduler
 	begunAt   time.Time

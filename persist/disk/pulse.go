@@ -102,8 +102,8 @@ func (p *WriteProbe) noteLate(probe chan struct{}) {
 	}
 }
 
-// watchFolder checks that the folder is ours, and starts a probe if commits in progress are stuck, until
-// stop is closed.
+// watchFolder checks that the folder is ours, and starts a probe if commits in progress are stuck,
+// until stop is closed.
 func (f *DataFolder) watchFolder(stop <-chan struct{}, busy func() bool) {
 	t := time.NewTicker(pulseLook)
 	defer t.Stop()

@@ -229,8 +229,8 @@ func (g *SpaceGuard) watchSpace(stop <-chan struct{}) {
 	}
 }
 
-// waitForSpace repeats op while the disk is full, the folder is away or no file descriptors are left: until
-// op succeeds, or for about a second if brief. It does not log a full disk again.
+// waitForSpace repeats op while the disk is full, the folder is away or no file descriptors are
+// left: until op succeeds, or for about a second if brief. It does not log a full disk again.
 func (g *SpaceGuard) waitForSpace(brief bool, op func() error) error {
 	begun := time.Now()
 	for {

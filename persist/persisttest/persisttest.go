@@ -28,15 +28,15 @@ type TB interface {
 	Cleanup(func())
 }
 
-// TestStore is an open store. A test sets Before and After while no commit is in progress; everything
-// else may be used from any goroutine.
+// TestStore is an open store. A test sets BeforeCommit and AfterCommit while no commit is in
+// progress; everything else may be used from any goroutine.
 type TestStore struct {
 	*persist.Store
 	fs *vfs.MemFS
 
 	// BeforeCommit runs before each commit of rows: it may block the commit, panic, or fail it.
 	BeforeCommit func(rows any) error
-	mu           sync.Mutex // guards Before for SetBefore
+	mu           sync.Mutex // guards BeforeCommit for SetBefore
 	// AfterCommit runs after each successful commit of rows, before the commit returns. Its result is
 	// returned in place of nil.
 	AfterCommit func(rows any) error
@@ -48,8 +48,8 @@ type TestStore struct {
 	planLookups                 atomic.Int64
 }
 
-// OpenStore creates an empty store that lives until the test ends. Nothing in it runs only by the clock,
-// so that it costs nothing to let days pass in a synctest bubble.
+// OpenStore creates an empty store that lives until the test ends. Nothing in it runs only by the
+// clock, so that it costs nothing to let days pass in a synctest bubble.
 func OpenStore(t TB) *TestStore {
 	t.Helper()
 	return openStore(t, vfs.NewMem(), new(atomic.Int64), nil)
@@ -61,14 +61,14 @@ func OpenOwned(t TB, owner *partition.OwnershipState) *TestStore {
 	return openStore(t, vfs.NewMem(), new(atomic.Int64), owner)
 }
 
-// OpenCrashableOwned is OpenOwned for a test that calls Crash or CrashOwned. Crash opens the store
+// OpenCrashableOwned is OpenOwned for a test that calls CrashCopy or CrashOwned. Crash opens the store
 // as on a node without others.
 func OpenCrashableOwned(t TB, owner *partition.OwnershipState) *TestStore {
 	t.Helper()
 	return openStore(t, vfs.NewCrashableMem(), new(atomic.Int64), owner)
 }
 
-// OpenCrashable is Open for a test that calls Crash. Every fsync then copies the log.
+// OpenCrashable is Open for a test that calls CrashCopy. Every fsync then copies the log.
 func OpenCrashable(t TB) *TestStore {
 	t.Helper()
 	return openStore(t, vfs.NewCrashableMem(), new(atomic.Int64), nil)
@@ -80,7 +80,7 @@ func (s *TestStore) CrashCopy(t TB) *TestStore {
 	return s.CrashOwned(t, nil)
 }
 
-// CrashOwned is Crash on a node with this owner.
+// CrashOwned is CrashCopy on a node with this owner.
 func (s *TestStore) CrashOwned(t TB, owner *partition.OwnershipState) *TestStore {
 	t.Helper()
 	return openStore(t, s.fs.CrashClone(vfs.CrashCloneCfg{}), s.clockAhead, owner)
@@ -166,14 +166,14 @@ func (s *TestStore) OnceRecords() (n int) {
 	}
 }
 
-// SetBefore sets Before while commits may be in progress.
+// SetBefore sets BeforeCommit while commits may be in progress.
 func (s *TestStore) SetBefore(before func(rows any) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.BeforeCommit = before
 }
 
-// commitRows runs Before, the write and After.
+// commitRows runs BeforeCommit, the write and AfterCommit.
 func (s *TestStore) commitRows(rows any, write func() error) error {
 	s.mu.Lock()
 	before := s.BeforeCommit
@@ -203,27 +203,27 @@ func (s *TestStore) CommitInbox(r *inbox.Rows) error {
 	})
 }
 
-// CommitAccount runs Before and After around the commit.
+// CommitAccount runs BeforeCommit and AfterCommit around the commit.
 func (s *TestStore) CommitAccount(r *account.Rows) error {
 	return s.commitRows(r, func() error { return s.Store.CommitAccount(r) })
 }
 
-// CommitDomain runs Before and After around the commit.
+// CommitDomain runs BeforeCommit and AfterCommit around the commit.
 func (s *TestStore) CommitDomain(r *domain.Rows) error {
 	return s.commitRows(r, func() error { return s.Store.CommitDomain(r) })
 }
 
-// CommitDeliveries runs Before and After around the commit.
+// CommitDeliveries runs BeforeCommit and AfterCommit around the commit.
 func (s *TestStore) CommitDeliveries(id account.ID, changes []webhook.DeliveryChange) error {
 	return s.commitRows(changes, func() error { return s.Store.CommitDeliveries(id, changes) })
 }
 
-// SetEmail runs Before and After around the commit.
+// SetEmail runs BeforeCommit and AfterCommit around the commit.
 func (s *TestStore) SetEmail(email string, holder account.NameHolder) error {
 	return s.commitRows(email, func() error { return s.Store.SetEmail(email, holder) })
 }
 
-// SetSubdomain runs Before and After around the commit.
+// SetSubdomain runs BeforeCommit and AfterCommit around the commit.
 func (s *TestStore) SetSubdomain(label string, holder account.NameHolder) error {
 	return s.commitRows(label, func() error { return s.Store.SetSubdomain(label, holder) })
 }

@@ -136,9 +136,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Deliver makes one exchange and returns one Report per recipient, in their order. It takes at most
-// Timeouts.WholeExchange and returns soon after ctx ends. Recipients that were not reached by then are
-// reported as Temporary.
+// Deliver makes one exchange and returns one RecipientOutcome per recipient, in their order. It
+// takes at most Timeouts.WholeExchange and returns soon after ctx ends. Recipients that were not
+// reached by then are reported as Temporary.
 func (c *Courier) Deliver(ctx context.Context, job DeliveryRequest) []RecipientOutcome {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeouts.WholeExchange)
 	defer cancel()

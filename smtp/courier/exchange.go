@@ -14,7 +14,7 @@ import (
 const (
 	maxHosts     = 10  // MX hosts tried in one exchange
 	maxDials     = 12  // addresses tried in one exchange
-	maxReasonLen = 500 // octets of a Report's text
+	maxReasonLen = 500 // octets of a RecipientOutcome's text
 )
 
 // exchange is one call of Deliver: it finds a server and sends it the copies. Only the goroutine of
@@ -83,9 +83,9 @@ func (x *exchange) settleAll(v deliveryVerdict) {
 	x.pendingCopies = nil
 }
 
-// shortenSender removes the tag of a sender whose local part is longer than servers must accept (RFC 5321
-// section 4.5.3.1.1). A message whose bounces cannot be matched is better than one that is not
-// sent. It returns false if nothing changed.
+// shortenSender removes the tag of a sender whose local part is longer than servers must accept
+// (RFC 5321 section 4.5.3.1.1). A message whose bounces cannot be matched is better than one that
+// is not sent. It returns false if nothing changed.
 func (e *copyEnvelope) shortenSender() bool {
 	local, _ := address.Split(e.mailFrom)
 	if len(local) <= address.MaxLocal {
@@ -177,9 +177,9 @@ func (x *exchange) overIdle(ctx context.Context, key string, fits func(*link) bo
 	return l != nil && x.handOver(ctx, key, l) == nil
 }
 
-// deliverOver connects to a target and sends it the copies that are left. If the connection ends after the
-// server accepted some, it connects again, because servers limit the copies per connection. It
-// returns true when no copy is left.
+// deliverOver connects to a target and sends it the copies that are left. If the connection ends
+// after the server accepted some, it connects again, because servers limit the copies per
+// connection. It returns true when no copy is left.
 func (x *exchange) deliverOver(ctx context.Context, key string, t connectTarget) bool {
 	for {
 		before := x.acceptedCount
@@ -252,7 +252,8 @@ func (x *exchange) handAll(l *link) error {
 	return why
 }
 
-// recordFailure records why host did not accept the copies. A server's own reply wins over our own words.
+// recordFailure records why host did not accept the copies. A server's own reply wins over our own
+// words.
 func (x *exchange) recordFailure(host string, t *connectionError) {
 	if t.code != 0 {
 		x.mx = host

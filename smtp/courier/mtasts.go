@@ -134,8 +134,8 @@ func newSTSCache(opts Options) *stsCache {
 	return s
 }
 
-// dialGuarded resolves names with the same resolver as messages, so that the guard checks the address that
-// is connected to.
+// dialGuarded resolves names with the same resolver as messages, so that the guard checks the
+// address that is connected to.
 func (s *stsCache) dialGuarded(ctx context.Context, d net.Dialer, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -209,8 +209,8 @@ func (s *stsCache) fetchPolicy(ctx context.Context, domain string) (stsPolicy, t
 	return parsePolicy(resp.Body)
 }
 
-// storeEntry evicts an arbitrary entry if the cache is full. A stranger who fills the cache causes other
-// domains only one more lookup.
+// storeEntry evicts an arbitrary entry if the cache is full. A stranger who fills the cache causes
+// other domains only one more lookup.
 func (s *stsCache) storeEntry(domain string, entry stsEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

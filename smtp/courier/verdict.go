@@ -34,8 +34,8 @@ func replyVerdict(r serverReply) deliveryVerdict {
 	return deliveryVerdict{delivery.ClassifyReply(r.code, r.enhancedCode), r.code, r.enhancedCode, text}
 }
 
-// connectionError is an error that ends a connection but not the exchange: nothing was sent, and another
-// server may accept the copies.
+// connectionError is an error that ends a connection but not the exchange: nothing was sent, and
+// another server may accept the copies.
 type connectionError struct{ deliveryVerdict }
 
 func (t *connectionError) Error() string { return t.text }

@@ -20,10 +20,10 @@ const (
 	maxOutput = 8 << 10  // octets of replies held back while input is pending
 )
 
-// yieldThreshold is how many messages being stored make a session yield before it reads. Its peer needs a
-// moment for the next command anyway. Yielding often saves a read that finds nothing, and the wait
-// and wake-up after it: a third more messages per second with 32 sessions on two cores. With a
-// single session it only wakes another thread that finds no work: a quarter fewer messages.
+// yieldThreshold is how many messages being stored make a session yield before it reads. Its peer
+// needs a moment for the next command anyway. Yielding often saves a read that finds nothing, and
+// the wait and wake-up after it: a third more messages per second with 32 sessions on two cores.
+// With a single session it only wakes another thread that finds no work: a quarter fewer messages.
 const yieldThreshold = 2
 
 // Errors of Conn.ReadLine.
@@ -36,7 +36,7 @@ var (
 // SharedState is what the connections of one server share. Any goroutine may use it.
 type SharedState struct {
 	WriteTimeout   time.Duration // for the peer to take a reply
-	IsDraining     atomic.Bool   // makes Line return ErrDraining where it is called with idle
+	IsDraining     atomic.Bool   // makes ReadLine return ErrDraining where it is called with idle
 	ReceivedOctets atomic.Uint64 // received from all peers
 	StoringCount   atomic.Int32  // messages being stored now
 }
@@ -87,7 +87,7 @@ var clientHelloPrefix = []byte{0x16, 0x03}
 // UnreadBytes returns the input that was read ahead. It is valid until the next read.
 func (c *Conn) UnreadBytes() []byte { return c.in[c.r:c.w] }
 
-// Skip removes n octets from Unread.
+// Skip removes n octets from UnreadBytes.
 func (c *Conn) Skip(n int) { c.r += n }
 
 // AwaitMore waits until there is more input than now.
@@ -98,7 +98,7 @@ func (c *Conn) AwaitMore(until time.Time) error { return c.fillBuffer(until, fal
 func (c *Conn) fillBuffer(until time.Time, idle bool) error {
 	c.makeRoom()
 	for {
-		// The deadline is set before Draining is read. Wake uses the opposite order, so it always
+		// The deadline is set before IsDraining is read. Wake uses the opposite order, so it always
 		// interrupts this read or is seen through the flag. A TLS handshake may run in Flush.
 		if err := c.limitReads(until); err != nil {
 			return err

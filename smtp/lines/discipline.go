@@ -14,7 +14,7 @@ const (
 )
 
 // DataDecoder converts body bytes to lines that end in CRLF and contain no other CR, LF or NUL, and
-// finds the end of DATA. The zero value reads a BDAT body; with Dots it reads DATA.
+// finds the end of DATA. The zero value reads a BDAT body; with DotStuffed it reads DATA.
 //
 // Only the five bytes CRLF.CRLF end DATA (or .CRLF at its first byte). Only after CRLF does a dot
 // count as the first of a line. Hence nothing that another server took for body can be taken for an
@@ -129,8 +129,8 @@ func leadingNULs(b []byte) (n int) {
 	return n
 }
 
-// byteSeeker finds the next b in a slice and remembers its index, so that many occurrences of one special
-// byte do not cause a scan for the others each time.
+// byteSeeker finds the next b in a slice and remembers its index, so that many occurrences of one
+// special byte do not cause a scan for the others each time.
 type byteSeeker struct {
 	b  byte
 	at int

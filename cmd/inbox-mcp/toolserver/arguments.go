@@ -44,8 +44,8 @@ func (a arguments) getList(name string) []string {
 	return out
 }
 
-// exceptNames returns the arguments except some. The result is a body for the API, whose fields have the
-// same names.
+// exceptNames returns the arguments except some. The result is a body for the API, whose fields
+// have the same names.
 func (a arguments) exceptNames(names ...string) map[string]any {
 	out := map[string]any{}
 	for name, value := range a {
@@ -56,9 +56,9 @@ func (a arguments) exceptNames(names ...string) map[string]any {
 	return out
 }
 
-// validateArguments converts the arguments of a call to the form of the tool's schema, against which the SDK
-// checks them. If arguments are wrong, the call returns a sentence that names each of them and its
-// valid values, so that a model can correct all at once.
+// validateArguments converts the arguments of a call to the form of the tool's schema, against
+// which the SDK checks them. If arguments are wrong, the call returns a sentence that names each of
+// them and its valid values, so that a model can correct all at once.
 func validateArguments(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
@@ -112,7 +112,8 @@ func readArguments(t tools.Tool, raw json.RawMessage) (json.RawMessage, error) {
 	return encodeJSON(given)
 }
 
-// checkArguments returns an error, in the style of the API, that lists everything wrong with the arguments.
+// checkArguments returns an error, in the style of the API, that lists everything wrong with the
+// arguments.
 func checkArguments(t tools.Tool, given map[string]any) error {
 	var wrong []string
 	known := map[string]bool{}

@@ -73,8 +73,8 @@ func joinItems(items []listItem) json.RawMessage {
 	return b.Bytes()
 }
 
-// truncateObject shortens strings and lists in a JSON object of the API, in steps, until it has at most max
-// bytes. Its members and their types are kept. It reports whether it shortened anything.
+// truncateObject shortens strings and lists in a JSON object of the API, in steps, until it has at
+// most max bytes. Its members and their types are kept. It reports whether it shortened anything.
 func truncateObject(object json.RawMessage, max int) (json.RawMessage, bool) {
 	if escapedLength(object) <= max {
 		return object, false

@@ -7,11 +7,12 @@ import (
 	"inboxd/http/client"
 )
 
-// minClockDifference is the least difference of the two clocks that counts: a Date header has whole seconds.
+// minClockDifference is the least difference of the two clocks that counts: a Date header has whole
+// seconds.
 const minClockDifference = 5 * time.Second
 
-// clockedClient returns a client whose responses set the clock, because the service's clock defines the age
-// of messages. It does not retry: errors are returned to the model, which decides.
+// clockedClient returns a client whose responses set the clock, because the service's clock defines
+// the age of messages. It does not retry: errors are returned to the model, which decides.
 func (s *Server) clockedClient(api *client.Client) *client.Client {
 	c, plain := *api, http.Client{}
 	if c.HTTP != nil {

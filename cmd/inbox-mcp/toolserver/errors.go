@@ -89,8 +89,8 @@ func CauseSentence(err error) string {
 // retryPause is the wait before the only retry of a request whose response was lost.
 const retryPause = 200 * time.Millisecond
 
-// callIdempotently makes a request. It retries it, with the same idempotency key, if the response was lost or
-// the service was overloaded. The key makes sure that the request is executed once.
+// callIdempotently makes a request. It retries it, with the same idempotency key, if the response
+// was lost or the service was overloaded. The key makes sure that the request is executed once.
 func callIdempotently[T any](ctx context.Context, order func() (T, error)) (T, error) {
 	out, err := order()
 	if !isTransient(err) || ctx.Err() != nil {

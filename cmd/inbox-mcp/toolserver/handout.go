@@ -73,8 +73,8 @@ func (w *messageWait) recordReadCode(m *messageHeadline) {
 	}
 }
 
-// takeMessage marks a message as read for this call alone and returns it, or nil if another call has taken
-// it. m is the message if it was read before.
+// takeMessage marks a message as read for this call alone and returns it, or nil if another call
+// has taken it. m is the message if it was read before.
 func (w *messageWait) takeMessage(ctx context.Context, id int64, m *apiMessage) (*apiMessage, error) {
 	if m == nil {
 		var err error

@@ -287,7 +287,8 @@ func (c *lineConn) refuseMessage(id any, code int, says string) {
 // unknown.
 func refusalOf(id any, code int, says string) []byte { return refusalWith(id, code, says, nil) }
 
-// unsupportedRevision returns the error for an unknown revision of the protocol, with the supported ones.
+// unsupportedRevision returns the error for an unknown revision of the protocol, with the supported
+// ones.
 func unsupportedRevision(id any, asked string) []byte {
 	return refusalWith(id, mcp.CodeUnsupportedProtocolVersion, "Unsupported protocol version",
 		mcp.UnsupportedProtocolVersionData{Supported: mcp.SupportedProtocolVersions(), Requested: asked})

@@ -41,8 +41,8 @@ func isEmpty(v any) bool {
 	return false
 }
 
-// normalizeArguments converts the members of an object to the form that its schema requires, and removes
-// those that count as omitted.
+// normalizeArguments converts the members of an object to the form that its schema requires, and
+// removes those that count as omitted.
 func normalizeArguments(params []tools.Param, given map[string]any) {
 	for _, p := range params {
 		v, there := given[p.Name]
@@ -126,8 +126,8 @@ func acceptsType(s tools.Schema, v any) bool {
 	return slices.ContainsFunc(s.AnyOf, func(form tools.Schema) bool { return hasType(form.Type, v) })
 }
 
-// parseWritten decodes a text as JSON where the schema does not allow texts, if the result is null or of
-// one of the types. Some clients write True and False.
+// parseWritten decodes a text as JSON where the schema does not allow texts, if the result is null
+// or of one of the types. Some clients write True and False.
 func parseWritten(types []string, v any) any {
 	text, ok := v.(string)
 	if !ok || slices.Contains(types, "string") {

@@ -30,7 +30,7 @@ type AdminTarget struct {
 }
 
 // Socket is a server of JSON over HTTP. Anybody who can open the file (mode 0600) is the operator. It
-// does not change after Open.
+// does not change after OpenSocket.
 type Socket struct {
 	AdminTarget
 	socketPath string

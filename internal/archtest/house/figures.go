@@ -20,8 +20,8 @@ const (
 	nearPercent      = 80      // of a bound is where a figure is marked
 )
 
-// largePackages are those with more tokens than maxPackageTokens until they are divided: how many they had when
-// that bound was set. These numbers only fall (ADR 0114).
+// largePackages are those with more tokens than maxPackageTokens until they are divided: how many
+// they had when that bound was set. These numbers only fall (ADR 0114).
 var largePackages = map[string]int{
 	"persist":                  47_500,
 	"http":                     43_680,
@@ -162,8 +162,8 @@ func (t tree) methodSets() map[string]int {
 	return counts
 }
 
-// splitFolders parts the folders into what the server, the tool server and the public client are made of and what
-// only their tests use. The bench is neither.
+// splitFolders parts the folders into what the server, the tool server and the public client are
+// made of and what only their tests use. The bench is neither.
 func (t tree) splitFolders(lines map[string]int) (production, support []countedPlace) {
 	reached := t.reachedFolders("cmd/inboxd", "cmd/inbox-mcp", "http/client")
 	for folder, n := range lines {

@@ -155,8 +155,8 @@ func receiverOf(e ast.Expr) string {
 	return "?"
 }
 
-// scanTokens counts tokens, and finds the lines with at least four && and ||. What is in strings and comments does
-// not count, nor do semicolons that no one wrote.
+// scanTokens counts tokens, and finds the lines with at least four && and ||. What is in strings
+// and comments does not count, nor do semicolons that no one wrote.
 func scanTokens(name string, text []byte) (tokens int, found []countedPlace) {
 	set := token.NewFileSet()
 	file := set.AddFile(name, -1, len(text))

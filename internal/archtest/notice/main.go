@@ -1,5 +1,5 @@
-// Command notice writes NOTICE: the modules that are linked into the programs, and their licences, as they lie in the
-// module cache. It refuses to know what any licence asks for.
+// Command notice writes NOTICE: the modules that are linked into the programs, and their licences,
+// as they lie in the module cache. It refuses to know what any licence asks for.
 package main
 
 import (

@@ -22,10 +22,10 @@ const (
 	MaxLength = 254
 )
 
-// CanonicalInbox returns the form in which an inbox is stored and looked up: a plain dot-atom in lower case
-// and NFC, at a domain in the form of Domain. It contains no quotes, source routes, %-hacks, bang
-// paths, literals or control bytes. A tag is kept, see WithoutTag, and may be longer than a prefix.
-// False means that it cannot be an inbox's address.
+// CanonicalInbox returns the form in which an inbox is stored and looked up: a plain dot-atom in
+// lower case and NFC, at a domain in the form of CanonicalDomain. It contains no quotes, source
+// routes, %-hacks, bang paths, literals or control bytes. A tag is kept, see WithoutTag, and may be
+// longer than a prefix. False means that it cannot be an inbox's address.
 func CanonicalInbox(s string) (string, bool) {
 	if len(s) > MaxLength {
 		return "", false
@@ -57,10 +57,11 @@ func fitsLimits(local, domain string) bool {
 	return len(local)+1+len(domain) <= MaxLength
 }
 
-// CanonicalRecipient returns the form in which messages are sent to an address. Its local part, of any
-// script (RFC 6531), is unchanged, because its case matters to the receiver, but unnecessary quotes
-// are removed. Its domain has the form of Domain. Dots may be anywhere in the local part, because
-// some carriers assigned such mailboxes. The error ends a sentence that begins with "An address".
+// CanonicalRecipient returns the form in which messages are sent to an address. Its local part, of
+// any script (RFC 6531), is unchanged, because its case matters to the receiver, but unnecessary
+// quotes are removed. Its domain has the form of CanonicalDomain. Dots may be anywhere in the local
+// part, because some carriers assigned such mailboxes. The error ends a sentence that begins with
+// "An address".
 func CanonicalRecipient(s string) (string, error) {
 	if len(s) > MaxLength {
 		return "", fmt.Errorf("that is too long (%d characters). The limit is %d characters", utf8.RuneCountInString(s), MaxLength)
@@ -85,10 +86,10 @@ var (
 	errLongInASCII = errors.New("that is too long once its domain is in ASCII")
 )
 
-// CanonicalSender returns the form of an envelope sender, to whom we only reply: any mailbox of RFC 5321
-// section 4.1.2, and the local parts that Recipient allows. The local part keeps its case and may
-// be a quoted string that needs its quotes, with % and !. The domain is a host in the form of Host,
-// or an address literal.
+// CanonicalSender returns the form of an envelope sender, to whom we only reply: any mailbox of RFC
+// 5321 section 4.1.2, and the local parts that CanonicalRecipient allows. The local part keeps its
+// case and may be a quoted string that needs its quotes, with % and !. The domain is a host in the
+// form of CanonicalHost, or an address literal.
 func CanonicalSender(s string) (string, bool) {
 	local, domain := Split(s)
 	if local = unquoteLocal(local); !isAtoms(local) && !isQuoted(local) {

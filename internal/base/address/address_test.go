@@ -240,7 +240,8 @@ func checkLine(t *testing.T, address string) {
 	}
 }
 
-// checkName checks that a name is canonical, and that Domain and Host return it unchanged.
+// checkName checks that a name is canonical, and that CanonicalDomain and CanonicalHost return it
+// unchanged.
 func checkName(t *testing.T, name string) {
 	t.Helper()
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") != "" || name == "" || len(name) > MaxName {

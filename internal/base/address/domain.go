@@ -28,9 +28,9 @@ func CanonicalHost(s string) (string, bool) {
 	return name, true
 }
 
-// CanonicalDomain returns the canonical form of a domain that people may register and messages are sent to.
-// It is Host without underscores, and with two hyphens in third and fourth place only in A-labels
-// (RFC 5891 section 4.2.3.1).
+// CanonicalDomain returns the canonical form of a domain that people may register and messages are
+// sent to. It is CanonicalHost without underscores, and with two hyphens in third and fourth place
+// only in A-labels (RFC 5891 section 4.2.3.1).
 func CanonicalDomain(s string) (string, bool) {
 	name, ok := CanonicalHost(s)
 	if !ok || strings.IndexByte(name, '_') >= 0 {

@@ -48,17 +48,17 @@ func (k ErrorKind) String() string {
 // that the edge begins, because each edge has its own names of fields.
 type Error struct {
 	Kind       ErrorKind
-	FieldName  string // of the request, only for Invalid
+	FieldName  string // of the request, only for InvalidRequest
 	Detail     string
-	RetryAfter time.Duration // with TooMany and Unavailable; zero lets the edge choose
+	RetryAfter time.Duration // with TooMany and TemporarilyUnavailable; zero lets the edge choose
 	Err        error
 }
 
 // New makes an Error without a cause.
 func New(kind ErrorKind, detail string) *Error { return &Error{Kind: kind, Detail: detail} }
 
-// InvalidField makes an Invalid Error about one field of the request. The formatted text follows the
-// field's name: "is empty".
+// InvalidField makes an InvalidRequest Error about one field of the request. The formatted text
+// follows the field's name: "is empty".
 func InvalidField(name, format string, args ...any) *Error {
 	return &Error{Kind: InvalidRequest, FieldName: name, Detail: fmt.Sprintf(format, args...)}
 }

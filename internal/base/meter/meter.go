@@ -19,8 +19,9 @@ var bucketBounds = [...]time.Duration{
 
 const shardCount = 8
 
-// DurationHistogram is a histogram of durations. Any goroutine may use it. Goroutines that pass different
-// numbers, as connections do, mostly write to different memory. The zero Seconds is ready.
+// DurationHistogram is a histogram of durations. Any goroutine may use it. Goroutines that pass
+// different numbers, as connections do, mostly write to different memory. The zero Seconds is
+// ready.
 type DurationHistogram struct{ shards [shardCount]shard }
 
 // shard fills whole cache lines, so that two shards never share one.
@@ -46,8 +47,8 @@ func (s *DurationHistogram) ObserveBetween(began, ended time.Time) {
 	s.Observe(uint64(began.UnixNano()>>10), ended.Sub(began))
 }
 
-// HistogramSnapshot is a snapshot of a histogram. If others count concurrently, its parts may differ by one
-// observation.
+// HistogramSnapshot is a snapshot of a histogram. If others count concurrently, its parts may
+// differ by one observation.
 type HistogramSnapshot struct {
 	Count        uint64             `json:"count"`
 	Sum          float64            `json:"sum"` // seconds

@@ -28,9 +28,9 @@ func (e *RefusedError) Error() string {
 	return e.Addr.String() + " is refused: " + e.RefusalReason
 }
 
-// CheckAddr returns a *Refused for an address outside the policy. For an IPv6 address that contains an
-// IPv4 address, the latter must also be allowed: allowing the translator's prefix (64:ff9b::/96)
-// does not allow 127.0.0.1 behind it.
+// CheckAddr returns a *RefusedError for an address outside the policy. For an IPv6 address that
+// contains an IPv4 address, the latter must also be allowed: allowing the translator's prefix
+// (64:ff9b::/96) does not allow 127.0.0.1 behind it.
 func (p AddressPolicy) CheckAddr(addr netip.Addr) error {
 	if !addr.IsValid() {
 		return &RefusedError{addr, "not an address"}
@@ -54,7 +54,7 @@ func (p AddressPolicy) CheckAddr(addr netip.Addr) error {
 }
 
 // DialControl is for net.Dialer.Control. It checks the address that is really connected to, so that a
-// second lookup cannot substitute another one. In addition to Check, it refuses our own listeners.
+// second lookup cannot substitute another one. In addition to CheckAddr, it refuses our own listeners.
 func (p AddressPolicy) DialControl(_, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {

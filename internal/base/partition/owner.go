@@ -17,9 +17,9 @@ func AllGroups() (m OwnershipMap) {
 	return m
 }
 
-// OwnershipState is what a node knows about the ownership of groups. It is checked when a command is posted,
-// a view or a row is read and a batch is committed, at the cost of one atomic load (ADR 0051). Any
-// goroutine may use it. Nil is the Owner of a single node.
+// OwnershipState is what a node knows about the ownership of groups. It is checked when a command
+// is posted, a view or a row is read and a batch is committed, at the cost of one atomic load (ADR
+// 0051). Any goroutine may use it. Nil is the OwnershipState of a single node.
 type OwnershipState struct {
 	currentMap atomic.Pointer[OwnershipMap]
 	everOwned  [NumGroups]atomic.Bool
@@ -58,7 +58,7 @@ func (o *OwnershipState) IsAlone() bool { return o == nil || *o.currentMap.Load(
 // CheckPartition refuses a partition that this node does not own.
 func (o *OwnershipState) CheckPartition(p ID) error { return o.CheckGroup(p.Group()) }
 
-// CheckGroup is Check for a group.
+// CheckGroup is CheckPartition for a group.
 func (o *OwnershipState) CheckGroup(g Group) error {
 	if o.OwnsGroup(g) {
 		return nil

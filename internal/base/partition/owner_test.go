@@ -9,8 +9,8 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// TestOwner checks that a nil Owner owns everything, and that any other owns its map and what was
-// acquired and released since.
+// TestOwner checks that a nil OwnershipState owns everything, and that any other owns its map and
+// what was acquired and released since.
 func TestOwner(t *testing.T) {
 	all := partition.NumGroups
 	if partition.Checked {

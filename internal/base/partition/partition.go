@@ -7,7 +7,7 @@ import "github.com/zeebo/xxh3"
 // NumPartitions is the number of partitions. It can never change: it is in every stored key.
 const NumPartitions = 4096
 
-// ID is a partition, 0 to Count-1.
+// ID is a partition, 0 to NumPartitions-1.
 type ID uint16
 
 // Of returns the partition of a route key: the lower-cased address of an inbox, the raw id of an
@@ -18,7 +18,7 @@ func Of(routeKey string) ID { return ID(xxh3.HashString(routeKey)>>52) &^ apart 
 // NumGroups is the number of groups. It can never change: it is in the keys of the due index.
 const NumGroups = 64
 
-// Group is 64 adjacent partitions, 0 to Groups-1: the unit that a node acquires and releases, and
+// Group is 64 adjacent partitions, 0 to NumGroups-1: the unit that a node acquires and releases, and
 // that is copied and dropped (ADR 0047).
 type Group uint8
 

@@ -2,9 +2,9 @@ package resolve
 
 import "time"
 
-// answerCache holds answers in two generations. When the younger one is full, the older one is dropped as
-// a whole. So it is bounded without a clock of its own, and frequently used answers stay. The
-// Resolver's lock guards it.
+// answerCache holds answers in two generations. When the younger one is full, the older one is
+// dropped as a whole. So it is bounded without a clock of its own, and frequently used answers
+// stay. The Resolver's lock guards it.
 type answerCache struct {
 	maxEntries               int // entries in both generations
 	youngEntries, oldEntries map[dnsQuestion]dnsAnswer

@@ -125,8 +125,8 @@ func isReserved(name string) bool {
 	return top == "localhost" || top == "invalid"
 }
 
-// answerReserved answers for the names that are not sent to the machine's own servers (RFC 6761 sections
-// 6.3 and 6.4). A server that an operator configured gets every name.
+// answerReserved answers for the names that are not sent to the machine's own servers (RFC 6761
+// sections 6.3 and 6.4). A server that an operator configured gets every name.
 func answerReserved(_ context.Context, q dnsQuestion) ([]dns.RR, error) {
 	switch {
 	case strings.HasSuffix(q.name, "invalid"):

@@ -64,7 +64,8 @@ type dnsAnswer struct {
 	validUntil time.Time
 }
 
-// pendingQuery is one question in progress. Only its own goroutine writes answer, before it closes done.
+// pendingQuery is one question in progress. Only its own goroutine writes answer, before it closes
+// done.
 type pendingQuery struct {
 	done   chan struct{}
 	answer dnsAnswer
@@ -109,8 +110,8 @@ func systemServers(path string) []string {
 	return servers
 }
 
-// resolveQuestion answers q from the cache, or waits for a flight, its own or another's. Every error is a
-// *net.DNSError.
+// resolveQuestion answers q from the cache, or waits for a flight, its own or another's. Every
+// error is a *net.DNSError.
 func (r *Resolver) resolveQuestion(ctx context.Context, q dnsQuestion) ([]dns.RR, error) {
 	r.mu.Lock()
 	if a, ok := r.knownAnswer(q); ok {
@@ -172,8 +173,8 @@ func (r *Resolver) runQuery(q dnsQuestion, f *pendingQuery) {
 	close(f.done)
 }
 
-// followCNAMEs makes the query and follows CNAMEs that the answer does not resolve itself. A panic caused
-// by an answer is one failed lookup, because no caller could recover it.
+// followCNAMEs makes the query and follows CNAMEs that the answer does not resolve itself. A panic
+// caused by an answer is one failed lookup, because no caller could recover it.
 func (r *Resolver) followCNAMEs(ctx context.Context, q dnsQuestion) (a dnsAnswer) {
 	defer func() {
 		if p := recover(); p != nil {

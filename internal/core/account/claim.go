@@ -8,7 +8,7 @@ import (
 )
 
 // A subdomain of the service belongs to the account that has inboxes in it. This is the account's
-// claim (ADR 0054). The owner of the label decides who holds it, see Holding. The holder's account
+// claim (ADR 0054). The owner of the label decides who holds it, see NameHolder. The holder's account
 // decides whether it still needs it: it counts its inboxes in the batch that reserves or releases
 // one. Claims are not in an account's state, because there may be one for each of a million
 // inboxes. Commands carry the stored claim that they are about.

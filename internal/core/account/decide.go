@@ -21,9 +21,9 @@ type Env struct {
 	Plans      Plans
 }
 
-// hasExpired reports whether a credential that ends at until (zero: never) has expired. It stays expired
-// if the clock goes back. This does not apply to a credential created after the clock went back:
-// seen is the latest trusted time at its creation.
+// hasExpired reports whether a credential that ends at until (zero: never) has expired. It stays
+// expired if the clock goes back. This does not apply to a credential created after the clock went
+// back: seen is the latest trusted time at its creation.
 func (e Env) hasExpired(until, seen time.Time) bool {
 	return !until.IsZero() && (!e.Now.Before(until) || !e.LatestSeen.Before(until) && e.LatestSeen.After(seen))
 }

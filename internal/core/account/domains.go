@@ -17,8 +17,8 @@ const MaxDomains = 100
 
 // Commands of the list of own domains.
 type (
-	// ListDomain adds a name to the list before it is claimed. With Claimed it is sent again after
-	// the claim; then it sets a new mark and no limit applies.
+	// ListDomain adds a name to the list before it is claimed. With AlreadyClaimed it is sent again
+	// after the claim; then it sets a new mark and no limit applies.
 	ListDomain struct {
 		Name           string
 		AlreadyClaimed bool

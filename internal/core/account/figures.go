@@ -34,8 +34,8 @@ var planFigures = []planFigure{
 	{name: "max_bytes", minValue: 1 << 10, maxValue: 1 << 40, setNumber: func(p *Plan, n int64) { p.MaxBytes = n }},
 }
 
-// WithOverrides returns the plans with the operator's figures: plan → figure → int64 or bool. Errors are
-// sentences for the operator.
+// WithOverrides returns the plans with the operator's figures: plan → figure → int64 or bool.
+// Errors are sentences for the operator.
 func (p Plans) WithOverrides(changes map[string]map[string]any) (Plans, error) {
 	out := maps.Clone(p)
 	for _, name := range slices.Sorted(maps.Keys(changes)) {

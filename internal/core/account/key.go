@@ -138,8 +138,8 @@ func (p *Principal) EndedSignal() <-chan struct{} {
 // IsRevoked reports whether a revocation of p is durable.
 func (p *Principal) IsRevoked() bool { return p.lifecycleState.Load() == stateRevoked }
 
-// checkPrincipal refuses a command of a credential that has ended. What the command creates would outlive
-// the credential, because a password reset ends only what exists at that time.
+// checkPrincipal refuses a command of a credential that has ended. What the command creates would
+// outlive the credential, because a password reset ends only what exists at that time.
 func (s *State) checkPrincipal(p *Principal) error {
 	switch {
 	case p == nil, p.Kind == 0, p.Kind == KindSession && s.Sessions[p.Hash] != nil, p.Kind != KindSession && p.KeyID > s.EndedKeys:

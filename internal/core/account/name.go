@@ -25,8 +25,8 @@ type NameCommand interface {
 type (
 	// ClaimName gives the name to By, unless another account holds it. Instead, if not zero, is a
 	// holder that By may replace. It is an account that was never opened and never can be, see
-	// Void, or a claim that was yielded, see YieldClaim. The holder's own claims only replace those
-	// with a lower number, so a late command does not restore a yielded claim.
+	// BarOpening, or a claim that was yielded, see YieldClaim. The holder's own claims only replace
+	// those with a lower number, so a late command does not restore a yielded claim.
 	ClaimName struct{ By, ReplacedHolder NameHolder }
 	// FreeName ends what Of holds. It does nothing if another account holds the name.
 	FreeName struct{ Of ID }

@@ -80,8 +80,8 @@ func (n PlanName) Title() string {
 	return "Free"
 }
 
-// EffectiveRetention returns the effective retention in hours. nil gives the default. More than the plan's
-// maximum is reduced to it silently (specification, Retention).
+// EffectiveRetention returns the effective retention in hours. nil gives the default. More than the
+// plan's maximum is reduced to it silently (specification, Retention).
 func (p Plan) EffectiveRetention(asked *int) int {
 	if asked == nil {
 		return p.DefaultRetentionHours

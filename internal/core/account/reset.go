@@ -35,8 +35,8 @@ type (
 		Hash         TokenHash
 		PasswordHash string
 	}
-	// ChangePassword sets the password. It ends every session but the one with hash Keep, and every
-	// unused token. Old is the hash that the old password was checked against.
+	// ChangePassword sets the password. It ends every session but the one with hash KeepSession,
+	// and every unused token. Old is the hash that the old password was checked against.
 	ChangePassword struct {
 		OldHash      string
 		PasswordHash string

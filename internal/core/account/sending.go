@@ -46,7 +46,7 @@ func utcDay(t time.Time) int64 { return t.Unix() / (24 * 60 * 60) }
 // CountSend checks a message against the plan and takes a place in the day's quota (specification,
 // Plans). ReturnSend releases the place of a message that was not accepted after all; At is the
 // time that CountSend was decided for. CountAnswerCopy takes a place in the quota for copies of
-// guests' answers; with Answer, ReturnSend releases one of those.
+// guests' answers; with IsAnswerCopy, ReturnSend releases one of those.
 type (
 	CountSend struct {
 		RecipientCount int

@@ -46,7 +46,7 @@ type (
 		URL         *string
 		EventFilter *string
 	}
-	// RotateSecret gives a webhook a new secret; the previous one also signs for Overlap.
+	// RotateSecret gives a webhook a new secret; the previous one also signs for OverlapPeriod.
 	RotateSecret struct {
 		ID            int64
 		Secret        string

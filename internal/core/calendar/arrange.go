@@ -13,8 +13,8 @@ import (
 
 // PlanChange returns the plan of an order, given the calendar: the changed meeting and the messages
 // about it. uid is random and becomes the UID of a new meeting. An error of the request itself is a
-// fault.InvalidRequest that names the field. NotFound, Forbidden and Refused come after it (specification,
-// Calendar). The caller checks recipients and quotas.
+// fault.InvalidRequest that names the field. NotFound, Forbidden and Refused come after it
+// (specification, Calendar). The caller checks recipients and quotas.
 func PlanChange(b *Book, o MeetingOrder, me Me, now time.Time, uid [16]byte) (PlannedChange, error) {
 	a := changePlanner{book: b, me: me, now: now.UTC()}
 	switch o := o.(type) {
@@ -30,7 +30,7 @@ func PlanChange(b *Book, o MeetingOrder, me Me, now time.Time, uid [16]byte) (Pl
 	return PlannedChange{}, fmt.Errorf("calendar: unknown command %T", o)
 }
 
-// changePlanner is the context of an order. One call of Arrange owns it.
+// changePlanner is the context of an order. One call of PlanChange owns it.
 type changePlanner struct {
 	book *Book
 	me   Me
@@ -69,7 +69,8 @@ func (a *changePlanner) markChanged(m *Meeting) {
 	}
 }
 
-// countOwnerChange counts a change of an own meeting that the owner gets a copy of, if copies are enabled.
+// countOwnerChange counts a change of an own meeting that the owner gets a copy of, if copies are
+// enabled.
 func (b *Book) countOwnerChange(m *Meeting) bool {
 	if !b.CurrentSetting().CopiesWanted() {
 		return false

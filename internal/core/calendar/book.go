@@ -55,8 +55,8 @@ func (b *Book) HasRules() bool {
 	return b != nil && slices.ContainsFunc(b.Meetings, func(m *Meeting) bool { return m.Recurrence != nil })
 }
 
-// WithMeeting returns the calendar with that meeting, which replaces the one with its id if there is one.
-// bytes is the size of its row on disk. The caller keeps m: a copy is stored.
+// WithMeeting returns the calendar with that meeting, which replaces the one with its id if there
+// is one. bytes is the size of its row on disk. The caller keeps m: a copy is stored.
 func (b *Book) WithMeeting(m *Meeting, bytes int64) *Book {
 	kept := *m
 	kept.RowBytes, kept.quotaSender = bytes, senderOf(m)
@@ -76,8 +76,8 @@ func (b *Book) WithMeeting(m *Meeting, bytes int64) *Book {
 	return next
 }
 
-// RestoreMeeting appends a meeting that was read from the disk, where its row has the given size. b must
-// not be published yet.
+// RestoreMeeting appends a meeting that was read from the disk, where its row has the given size. b
+// must not be published yet.
 func (b *Book) RestoreMeeting(m *Meeting, bytes int64) {
 	m.RowBytes, m.quotaSender = bytes, senderOf(m)
 	b.Meetings = append(b.Meetings, m)

@@ -23,10 +23,10 @@ type BusySlot struct {
 	Status     string // the inbox's answer; icalendar.StatusAccepted for its own meetings
 }
 
-// FindBusySlots returns the times within [from, to) at which the inbox is busy, by start. Meetings count
-// that it organizes, accepted or did not answer yet; adjoining times of one meeting are merged.
-// stops is the number of rules that were not expanded to their end. At most the 10,000 earliest are
-// returned.
+// FindBusySlots returns the times within [from, to) at which the inbox is busy, by start. Meetings
+// count that it organizes, accepted or did not answer yet; adjoining times of one meeting are
+// merged. stops is the number of rules that were not expanded to their end. At most the 10,000
+// earliest are returned.
 func FindBusySlots(b *Book, from, to time.Time) (list []BusySlot, stops int, err error) {
 	switch {
 	case from.IsZero():
@@ -109,8 +109,9 @@ func (b *Book) busyMeetings(but int64) (list []*Meeting) {
 	return list
 }
 
-// ConflictingMeetings are other meetings at the time of m's next occurrence, at most 10, by id. It is nil if
-// m is over or cancelled. For a declined meeting they are the conflicts if it were accepted.
+// ConflictingMeetings are other meetings at the time of m's next occurrence, at most 10, by id. It
+// is nil if m is over or cancelled. For a declined meeting they are the conflicts if it were
+// accepted.
 func ConflictingMeetings(b *Book, m *Meeting, now time.Time) []int64 {
 	if m.Status == icalendar.StatusCancelled {
 		return nil

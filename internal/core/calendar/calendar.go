@@ -52,16 +52,16 @@ type Meeting struct {
 
 	// Version counts the changes. An order that was planned for another version is planned again.
 	Version int64
-	// FirstMessageID is the Message-ID, without brackets, of the first message about the meeting. Later ones
-	// reply to it.
+	// FirstMessageID is the Message-ID, without brackets, of the first message about the meeting.
+	// Later ones reply to it.
 	FirstMessageID string
 	// AskedSequence is the SEQUENCE of the last change of an own meeting that asked everybody again.
 	AskedSequence int
 	// LastAnswers are the last answers that counted, one for each guest. For a received meeting it is
 	// the last answer of this inbox, so that the next one is newer.
 	LastAnswers []GuestAnswer
-	// AuthorizedMailbox is the mailbox that may change a received meeting: one of its organizer's, or the
-	// sender that the meeting is bound to (ADR 0098). Signed means that this mailbox was
+	// AuthorizedMailbox is the mailbox that may change a received meeting: one of its organizer's,
+	// or the sender that the meeting is bound to (ADR 0098). Signed means that this mailbox was
 	// authenticated, and must be in the next message too.
 	AuthorizedMailbox    string
 	MailboxAuthenticated bool
@@ -70,8 +70,8 @@ type Meeting struct {
 	// OnlyCancelled means that only cancellations of the meeting came, ahead of its REQUEST. Nobody was
 	// notified of it.
 	OnlyCancelled bool
-	// OccurrenceRevision contains the revisions of single occurrences of a received meeting that are newer than
-	// the meeting's. Each belongs to an override.
+	// OccurrenceRevision contains the revisions of single occurrences of a received meeting that
+	// are newer than the meeting's. Each belongs to an override.
 	OccurrenceRevisions []OccurrenceRevision
 	// CancelledRevision is the revision of the cancellation of all other occurrences, if only single
 	// occurrences of a received meeting take place. If it is nil and RecurrenceID is set, nothing
@@ -79,7 +79,7 @@ type Meeting struct {
 	CancelledRevision *icalendar.Revision
 	// OwnerCopy is the state of the owner's copy of an own meeting.
 	OwnerCopy OwnerCopy
-	// RemoveAt is when the meeting is removed, see Goes; zero: never, in its current state.
+	// RemoveAt is when the meeting is removed, see RemovalTime; zero: never, in its current state.
 	RemoveAt time.Time
 	// RowBytes is the size of its row on disk; 0: it is not in a Book.
 	RowBytes int64
@@ -117,7 +117,8 @@ type OccurrenceRevision struct {
 	Detail *OccurrenceDetail
 }
 
-// OccurrenceDetail is what a message says about one occurrence in addition to an override. It never changes.
+// OccurrenceDetail is what a message says about one occurrence in addition to an override. It never
+// changes.
 type OccurrenceDetail struct {
 	Zone        zone.Zone
 	Description string
@@ -125,9 +126,9 @@ type OccurrenceDetail struct {
 	Attendees   []Attendee
 }
 
-// OwnerCopy is the state of the owner's copy of a meeting. Sequence counts the changes that the owner is
-// notified of. Told is the last one that was sent, so a copy is due while they differ. Called is
-// the last change made by a client; guests' answers made the others.
+// OwnerCopy is the state of the owner's copy of a meeting. Sequence counts the changes that the
+// owner is notified of. Told is the last one that was sent, so a copy is due while they differ.
+// Called is the last change made by a client; guests' answers made the others.
 type OwnerCopy struct {
 	ChangeCount      int
 	LastSentChange   int
@@ -157,8 +158,8 @@ type Invitation struct {
 	MessageID string
 }
 
-// MessageEvent is what a message said about a meeting, and the effect: a message's calendar_event. It is
-// stored with the message and never changes.
+// MessageEvent is what a message said about a meeting, and the effect: a message's calendar_event.
+// It is stored with the message and never changes.
 type MessageEvent struct {
 	Meeting       Meeting // ID is the event_id; 0: it belongs to no meeting
 	Action        MeetingAction
@@ -177,8 +178,8 @@ type Book struct {
 	Feed        *SubscriptionLink // nil without a link
 	LinkHidden  bool              // the link was ended, and readers cannot create another
 	CopySetting CopySetting
-	// RemovedMeetings are meetings that the inbox removed in the last 30 days, by the time when they are
-	// forgotten.
+	// RemovedMeetings are meetings that the inbox removed in the last 30 days, by the time when
+	// they are forgotten.
 	RemovedMeetings []RemovedMeeting
 	// DamagedIDs are the ids, ascending, of meetings that the disk has lost. They are found when the
 	// calendar is loaded, and never written.
@@ -193,11 +194,11 @@ type SubscriptionLink struct {
 	FetchCount     int64 // how often it was fetched
 	FetchedAt      time.Time
 	LastClient     string // short name of the last client
-	// CreatorKey is the hash of the key that created the link, which ends with that key. It is zero if a
-	// session created it, or if a session or a key with inbox:manage has read the link since.
+	// CreatorKey is the hash of the key that created the link, which ends with that key. It is zero
+	// if a session created it, or if a session or a key with inbox:manage has read the link since.
 	CreatorKey [32]byte
-	// LastChangeFetched is the calendar's ChangedAt at the last fetch. A change that was being committed then
-	// counts as newer, whatever its time.
+	// LastChangeFetched is the calendar's ChangedAt at the last fetch. A change that was being
+	// committed then counts as newer, whatever its time.
 	LastChangeFetched time.Time
 }
 
@@ -303,10 +304,11 @@ type PlannedChange struct {
 	Meeting Meeting
 	// HasChanged is false if the meeting stays as it is; then there are no messages.
 	HasChanged bool
-	// OutgoingMessages are the messages about the change. The API response contains the id of the first one.
+	// OutgoingMessages are the messages about the change. The API response contains the id of the
+	// first one.
 	OutgoingMessages []MeetingMessage
-	// RequiredRecipients are the recipients that the order is about. The order is refused if messages to one of
-	// them bounce. Other suppressed recipients are left out of To.
+	// RequiredRecipients are the recipients that the order is about. The order is refused if
+	// messages to one of them bounce. Other suppressed recipients are left out of To.
 	RequiredRecipients []string
 }
 

@@ -6,7 +6,7 @@ import (
 	"inboxd/internal/mail/icalendar"
 )
 
-// keptFor is how long a meeting is stored after its end, see Goes.
+// keptFor is how long a meeting is stored after its end, see RemovalTime.
 const keptFor = 30 * day
 
 // RemovalTime returns when a meeting is removed: 30 days after the last of its occurrences, its

@@ -26,9 +26,10 @@ type MeetingPage struct {
 	UnexpandedRules int    // rules that were not expanded to their end
 }
 
-// ListMeetings returns meetings by start and id. It selects those that overlap [From, To): recurring ones
-// by any occurrence, and those whose rule is not expanded by their first. A cursor stays valid when
-// meetings are added, removed and moved. The work is limited, see icalendar.Search.
+// ListMeetings returns meetings by start and id. It selects those that overlap [From, To):
+// recurring ones by any occurrence, and those whose rule is not expanded by their first. A cursor
+// stays valid when meetings are added, removed and moved. The work is limited, see
+// icalendar.Search.
 func ListMeetings(b *Book, q MeetingQuery) (p MeetingPage, err error) {
 	after, err := readCursor(q.Cursor)
 	if err != nil {

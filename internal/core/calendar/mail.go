@@ -16,8 +16,8 @@ var answerTexts = map[string]struct{ subject, says string }{
 	icalendar.StatusDeclined:  {"Declined: ", "declined the invitation."},
 }
 
-// messageBuilder is a message about a meeting. Other people's text is on lines of its own, after a name or
-// indented, so that it cannot be mistaken for ours.
+// messageBuilder is a message about a meeting. Other people's text is on lines of its own, after a
+// name or indented, so that it cannot be mistaken for ours.
 type messageBuilder struct {
 	meeting       *Meeting
 	subjectPrefix string // prefix of the title

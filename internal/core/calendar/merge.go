@@ -10,11 +10,11 @@ import (
 // MergeResult is the effect of a message on a calendar.
 type MergeResult struct {
 	// Meeting is the new state of the meeting; nil: nothing is to be stored. The ID of a new one is
-	// 0. It may have to be stored although the action is Unchanged, because the message's revision
+	// 0. It may have to be stored although the action is ActionUnchanged, because the message's revision
 	// is stored.
 	Meeting *Meeting
-	// MessageEvent is what the message said. Its ID is also 0 for a new meeting: the caller that assigns
-	// ids sets both.
+	// MessageEvent is what the message said. Its ID is also 0 for a new meeting: the caller that
+	// assigns ids sets both.
 	MessageEvent MessageEvent
 	// PublicEvent is the public event about it; empty: none.
 	PublicEvent string
@@ -25,7 +25,7 @@ type MergeResult struct {
 	RefusalReason string
 }
 
-// Values of Merged.RefusalReason.
+// Values of MergeResult.RefusalReason.
 const (
 	RefusedMethod     = "method"     // one that never counts
 	RefusedUnknown    = "unknown"    // no meeting has this UID

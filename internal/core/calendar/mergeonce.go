@@ -47,8 +47,8 @@ func (x *messageMerger) occurrenceDetail(t *occurrenceChange) *OccurrenceDetail 
 	return &OccurrenceDetail{e.TimeZone, e.Description, e.Organizer, e.Attendees}
 }
 
-// takeOccurrences takes over the occurrences of a message about the whole meeting, or of the first one. It
-// stores the revision of those that are newer than the meeting.
+// takeOccurrences takes over the occurrences of a message about the whole meeting, or of the first
+// one. It stores the revision of those that are newer than the meeting.
 func (x *messageMerger) takeOccurrences(m *Meeting) {
 	if m.Recurrence == nil {
 		return
@@ -68,8 +68,8 @@ func (x *messageMerger) takeOccurrences(m *Meeting) {
 	m.showRemaining()
 }
 
-// keepNewerOccurrences takes over occurrences from the previous state of the meeting that came in messages of
-// their own and are newer than m. m is the organizer's current version.
+// keepNewerOccurrences takes over occurrences from the previous state of the meeting that came in
+// messages of their own and are newer than m. m is the organizer's current version.
 func (m *Meeting) keepNewerOccurrences(before *Meeting) {
 	for _, h := range before.OccurrenceRevisions {
 		if told, _ := m.knownRevision(h.RecurrenceID); h.FromWholeMeeting || !h.asEventRevision().isNewer(told) {
@@ -129,7 +129,8 @@ func (x *messageMerger) cancelsOccurrence(id time.Time) bool {
 	return x.inv.Method == "CANCEL" && x.knownMeeting.Recurrence.Overrides[i].Status != icalendar.StatusCancelled
 }
 
-// changesOccurrence reports whether the message contains something new about an occurrence, visible or not.
+// changesOccurrence reports whether the message contains something new about an occurrence, visible
+// or not.
 func (x *messageMerger) changesOccurrence(t *occurrenceChange, told eventRevision) bool {
 	if x.inv.Method == "CANCEL" {
 		return x.cancelsOccurrence(t.RecurrenceID)

@@ -68,8 +68,8 @@ func (x *messageMerger) setOrigin(m *Meeting) {
 	}
 }
 
-// oldRevision is the result for a revision that is not newer than the known one. A repeat is not reported
-// as stale.
+// oldRevision is the result for a revision that is not newer than the known one. A repeat is not
+// reported as stale.
 func oldRevision(r, known eventRevision) mergeOutcome {
 	if r.Sequence == known.Sequence && r.StampedAt.Equal(known.StampedAt) {
 		return mergeOutcome{action: ActionUnchanged}
@@ -177,9 +177,9 @@ func (x *messageMerger) applyCancel() mergeOutcome {
 	return x.updateOutcome(m, false)
 }
 
-// storeEarlyCancel stores the revision of a CANCEL without a known REQUEST (RFC 5546, section 2.1.5), in a
-// cancelled meeting. It covers the whole meeting or single occurrences. Otherwise a late REQUEST
-// would create the meeting. It changes nothing that anybody was notified of.
+// storeEarlyCancel stores the revision of a CANCEL without a known REQUEST (RFC 5546, section
+// 2.1.5), in a cancelled meeting. It covers the whole meeting or single occurrences. Otherwise a
+// late REQUEST would create the meeting. It changes nothing that anybody was notified of.
 func (x *messageMerger) storeEarlyCancel() mergeOutcome {
 	if x.inv.ThisAndFuture {
 		return refuseMerge(RefusedOccurrence)

@@ -41,8 +41,8 @@ func (x *messageMerger) fromOrganizer() string {
 	return ""
 }
 
-// creationRefusal returns why a message may not create a meeting; empty: it may. A sender other than the
-// organizer, such as a booking service, must be authenticated.
+// creationRefusal returns why a message may not create a meeting; empty: it may. A sender other
+// than the organizer, such as a booking service, must be authenticated.
 func (x *messageMerger) creationRefusal() string {
 	if x.authorIn(organizerMailboxes(&x.inv.Event)) == "" && !(x.inv.From != "" && x.inv.FromAligned) {
 		return RefusedSender
@@ -111,8 +111,8 @@ func (x *messageMerger) speakerMailbox() string {
 	return x.authorMailbox()
 }
 
-// isAuthenticated reports whether the message is authenticated for that mailbox: by a signature over the
-// field that contains it, or by SPF for From.
+// isAuthenticated reports whether the message is authenticated for that mailbox: by a signature
+// over the field that contains it, or by SPF for From.
 func (x *messageMerger) isAuthenticated(email string) bool {
 	from := (x.inv.FromSigned || x.inv.FromSPF) && sameMailbox(x.inv.From, email)
 	return from || x.inv.SenderSigned && sameMailbox(x.inv.Sender, email)

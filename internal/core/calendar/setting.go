@@ -89,8 +89,8 @@ func (b *Book) DueCopy(now, answersFrom time.Time) (m *Meeting, next time.Time) 
 	return nil, next
 }
 
-// ChangedSinceFetch reports whether the calendar changed since it was fetched by that link; false before the
-// first fetch.
+// ChangedSinceFetch reports whether the calendar changed since it was fetched by that link; false
+// before the first fetch.
 func (b *Book) ChangedSinceFetch(f SubscriptionLink) bool {
 	return b != nil && !f.FetchedAt.IsZero() && b.ChangedAt.After(f.LastChangeFetched)
 }

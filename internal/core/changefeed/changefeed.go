@@ -20,7 +20,8 @@ type JournalEntry struct {
 // JournalPage is the result of one read of a journal.
 type JournalPage struct {
 	Entries []JournalEntry
-	// LastPosition is the position from which the next read continues: every entry up to it was examined.
+	// LastPosition is the position from which the next read continues: every entry up to it was
+	// examined.
 	LastPosition uint64
 	// HasMore means that the read ended at a limit and not at the end of the journal.
 	HasMore bool
@@ -51,16 +52,16 @@ type ReaderSet struct {
 	accounts map[account.ID]*accountReaders
 }
 
-// accountReaders is the set of readers of one account's journal. The lock of Readers guards it.
+// accountReaders is the set of readers of one account's journal. The lock of ReaderSet guards it.
 type accountReaders struct {
 	lastAnnounced uint64 // newest entry announced since the audience exists; 0: none
 	wholeAccount  map[*JournalReader]struct{}
 	byInbox       map[string]map[*JournalReader]struct{}
 }
 
-// JournalReader follows one journal, or the events of one inbox in it. A client calls Next before each
-// read of the journal. It waits for the signal if the read found nothing. So no event can be lost
-// between reading and waiting. Call Close when done. The lock of Readers guards it.
+// JournalReader follows one journal, or the events of one inbox in it. A client calls NextSignal
+// before each read of the journal. It waits for the signal if the read found nothing. So no event
+// can be lost between reading and waiting. Call Close when done. The lock of ReaderSet guards it.
 type JournalReader struct {
 	parentSet *ReaderSet
 	account   account.ID
@@ -124,9 +125,9 @@ func (r *JournalReader) NextSignal() *WakeSignal {
 	return r.signal
 }
 
-// PassedPosition returns the position up to which the reader has missed nothing. The reader must have read
-// to the end of the journal after it took s. Continuing from this position skips the events of
-// other inboxes. The position may be behind the reader's own.
+// PassedPosition returns the position up to which the reader has missed nothing. The reader must
+// have read to the end of the journal after it took s. Continuing from this position skips the
+// events of other inboxes. The position may be behind the reader's own.
 func (r *JournalReader) PassedPosition(s *WakeSignal) uint64 {
 	r.parentSet.mu.Lock()
 	defer r.parentSet.mu.Unlock()

@@ -78,7 +78,7 @@ func TestNobodyIsLeftBehind(t *testing.T) {
 }
 
 // TestNoEventIsMissed appends to a journal while readers reach its end again and again. By the
-// rules of Reader, each reader must see all its events, once and in order.
+// rules of JournalReader, each reader must see all its events, once and in order.
 func TestNoEventIsMissed(t *testing.T) {
 	const total = 3000
 	var all ReaderSet

@@ -5,8 +5,8 @@ package delivery
 
 import "strings"
 
-// AttemptOutcome is the result of one attempt for one recipient. The zero value is Temporary, so an
-// unclassified result is retried and never bounces.
+// AttemptOutcome is the result of one attempt for one recipient. The zero value is
+// OutcomeTemporary, so an unclassified result is retried and never bounces.
 type AttemptOutcome uint8
 
 const (
@@ -64,7 +64,7 @@ const (
 	BadMessage                    // contains NUL or lines that do not end in CRLF, and cannot be sent
 )
 
-// causeCodes gives each Cause its enhanced code (RFC 3463, RFC 7505, RFC 6531).
+// causeCodes gives each FailureCause its enhanced code (RFC 3463, RFC 7505, RFC 6531).
 var causeCodes = [...]string{
 	NoCause: "", NullMX: "5.1.10", NoDomain: "5.1.2", BadAddress: "5.1.3", NeedsSMTPUTF8: "5.6.7",
 	Needs8Bit: "5.6.3", TooLarge: "5.3.4", DNSFailure: "4.4.3", NoRoute: "4.4.1", TimedOut: "4.4.2",

@@ -46,8 +46,9 @@ func firstCode(pattern *regexp.Regexp, v string) string {
 	return ""
 }
 
-// specificStatus returns the most specific code. The code of the server that rejected the message, found in
-// its diagnostic, comes before the code of the reporting server. A generic code counts as missing.
+// specificStatus returns the most specific code. The code of the server that rejected the message,
+// found in its diagnostic, comes before the code of the reporting server. A generic code counts as
+// missing.
 func specificStatus(status, diagnostic string) string {
 	own := firstCode(ownPattern, diagnostic)
 	switch {

@@ -44,7 +44,7 @@ type StatusReport struct {
 	Recipients   []RecipientReport // at least one
 }
 
-// RecipientReport is what a Report says about one recipient.
+// RecipientReport is what a StatusReport says about one recipient.
 type RecipientReport struct {
 	Recipient      string // Original-Recipient, else Final-Recipient, without its type; may be empty in prose
 	FinalRecipient string // Final-Recipient
@@ -158,8 +158,8 @@ func (g *recipientFields) addField(name, value string) {
 	}
 }
 
-// completeReport completes the report from other fields and from the lines of the text part. alone means
-// that the report is about no other recipient.
+// completeReport completes the report from other fields and from the lines of the text part. alone
+// means that the report is about no other recipient.
 func (g recipientFields) completeReport(lines []string, alone bool) RecipientReport {
 	p := g.RecipientReport
 	if g.isVague || !hasWords(p.Diagnostic) {

@@ -14,7 +14,7 @@ const (
 	StatusQueued   SendStatus = 1 // not yet attempted
 	StatusRetrying SendStatus = 2 // an attempt failed temporarily
 	StatusSent     SendStatus = 3 // the next server accepted it
-	StatusUnsigned SendStatus = 4 // as Sent, but without a DKIM signature
+	StatusUnsigned SendStatus = 4 // as StatusSent, but without a DKIM signature
 	StatusFailed   SendStatus = 5 // permanently
 	StatusBounced  SendStatus = 6 // accepted, and returned later; only for a recipient
 )
@@ -32,9 +32,9 @@ func (s SendStatus) String() string {
 // IsFinal reports whether no attempt will follow.
 func (s SendStatus) IsFinal() bool { return s >= StatusSent }
 
-// AfterAttempt returns a recipient's status after an attempt. expired means that the schedule has no later
-// attempt; signed means that the message was signed. A late report about a recipient with a final
-// status changes nothing.
+// AfterAttempt returns a recipient's status after an attempt. expired means that the schedule has
+// no later attempt; signed means that the message was signed. A late report about a recipient with
+// a final status changes nothing.
 func (s SendStatus) AfterAttempt(o AttemptOutcome, expired, signed bool) SendStatus {
 	switch {
 	case s.IsFinal():

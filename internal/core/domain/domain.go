@@ -80,7 +80,7 @@ func FoundOf(k DKIMKey) RecordSet {
 // State is one domain. Its owner goroutine owns it; no other may touch it. The service's own domain
 // has only keys.
 type State struct {
-	Name           string     // as returned by Fold
+	Name           string     // as returned by FoldName
 	Account        account.ID // that claimed it; zero: none
 	OwnershipToken string     // value of the ownership record
 	Status         ClaimStatus
@@ -126,8 +126,9 @@ func (s *State) DueAt() time.Time {
 	return last.Add(CheckEvery)
 }
 
-// Rows is what a committed change writes, in one atomic batch. It contains the record, or with Drop
-// its removal, and entries of the list of attached inboxes. Clear comes before the others.
+// Rows is what a committed change writes, in one atomic batch. It contains the record, or with
+// DropRecord its removal, and entries of the list of attached inboxes. Clear comes before the
+// others.
 type Rows struct {
 	Name          string
 	PutState      *State // a copy; nil: the record is unchanged

@@ -14,8 +14,9 @@ import (
 // 4.5.3.1.3).
 const maxName = address.MaxLength - address.MaxLocal - len("@")
 
-// FoldName returns the form in which a domain is stored and looked up: that of address.CanonicalDomain, without
-// a final dot. False means that given is not a domain name of at least two labels.
+// FoldName returns the form in which a domain is stored and looked up: that of
+// address.CanonicalDomain, without a final dot. False means that given is not a domain name of at
+// least two labels.
 func FoldName(given string) (string, bool) {
 	name, ok := address.CanonicalDomain(strings.TrimSuffix(given, "."))
 	if !ok || len(name) > maxName || !strings.Contains(name, ".") || address.EndsInNumber(name) {
@@ -24,7 +25,7 @@ func FoldName(given string) (string, bool) {
 	return name, true
 }
 
-// ParseName is Fold for a request. It returns Invalid if given is not a domain name.
+// ParseName is FoldName for a request. It returns Invalid if given is not a domain name.
 func ParseName(given string) (string, error) {
 	name, ok := FoldName(given)
 	if !ok {

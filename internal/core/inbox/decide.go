@@ -28,7 +28,7 @@ type CommandOutcome struct {
 	Count         int   // messages deleted or changed, and entries corrected; or the number of the attempt
 	IsDuplicate   bool  // the message was already stored; ID is the first one's
 	MarkChanged   bool  // by MarkRead: the mark changed
-	AttemptCounts []int // as Count, for each message of a Defer
+	AttemptCounts []int // as Count, for each message of a DeferMessages
 	// Meeting is the meeting that the command was about, as it is now.
 	Meeting *calendar.Meeting
 	// MessageEvents is what a received message said about meetings, and the effect.
@@ -36,8 +36,8 @@ type CommandOutcome struct {
 }
 
 const (
-	// expireStep limits how many messages one Expire removes, so that a large inbox never makes a
-	// large batch. The rest stays due.
+	// expireStep limits how many messages one RemoveExpired removes, so that a large inbox never
+	// makes a large batch. The rest stays due.
 	expireStep = 500
 	// unsettledFor is how long a repeat of an unsettled message is recognised: as long as senders
 	// retry (RFC 5321 §4.5.4.1).
@@ -69,8 +69,8 @@ type (
 	}
 	// Receive stores one message. A message to several recipients carries a Digest. If one of them
 	// fails and the sender repeats the whole transaction, the others recognise it by the digest,
-	// until Settle reports that the sender got a 250. A message to one recipient is recognised only
-	// after a Doubt; see Repeat.
+	// until ConfirmReceipt reports that the sender got a 250. A message to one recipient is
+	// recognised only after a MarkAmbiguous; see Repeat.
 	Receive struct {
 		From            message.Mailbox
 		EnvelopeTo      string
@@ -103,7 +103,7 @@ type (
 	// delivered yet never will be.
 	DeleteMessage struct{ ID int64 }
 	// DeleteOlder removes the messages, received and sent, with an id below Before or received
-	// before Until (one of them is zero). Unless To is empty, it removes only those of that
+	// before ReceivedBefore (one of them is zero). Unless To is empty, it removes only those of that
 	// envelope recipient. Messages waiting for delivery stay.
 	DeleteOlder struct {
 		BeforeID       int64
@@ -124,9 +124,9 @@ type (
 		RetentionHours *int
 		KeepNewest     *bool
 	}
-	// RemoveExpired removes expired messages and meetings, at most expireStep of each. At is the inbox's
-	// time in the due index, zero for unknown. An entry that is not the inbox's own is removed, and
-	// its own is written again.
+	// RemoveExpired removes expired messages and meetings, at most expireStep of each. At is the
+	// inbox's time in the due index, zero for unknown. An entry that is not the inbox's own is
+	// removed, and its own is written again.
 	RemoveExpired struct{ At time.Time }
 )
 
@@ -181,13 +181,14 @@ func (s *State) wasEncrypted(id account.ID) bool {
 	return s.Encrypted && !s.DeletedAt.IsZero() && s.Account == id
 }
 
-// reservedForOther reports whether the address is still closed to an account, because another account had it.
+// reservedForOther reports whether the address is still closed to an account, because another
+// account had it.
 func (s *State) reservedForOther(id account.ID, now time.Time) bool {
 	return !s.DeletedAt.IsZero() && s.Account != id && now.Sub(s.DeletedAt) < tombstoneFor
 }
 
-// creationSuperseded reports whether an account's creation of that time was given up, or is older than one that
-// was made. It is also over if it was attempted before, made, and deleted since.
+// creationSuperseded reports whether an account's creation of that time was given up, or is older
+// than one that was made. It is also over if it was attempted before, made, and deleted since.
 func (s *State) creationSuperseded(id account.ID, at time.Time, again bool) bool {
 	if s.DeletedAt.IsZero() || s.Account != id {
 		return false
@@ -235,7 +236,8 @@ func (c Receive) decideEvents(s *State, env Env) ([]Event, CommandOutcome, error
 	return evs, CommandOutcome{ID: m.ID, MessageEvents: said}, nil
 }
 
-// storedRecipients stores the list of recipients only if there are at least two. Most messages have one.
+// storedRecipients stores the list of recipients only if there are at least two. Most messages have
+// one.
 func storedRecipients(recipients []string) *[]string {
 	if len(recipients) < 2 {
 		return nil

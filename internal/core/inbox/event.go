@@ -21,7 +21,7 @@ func (r *Rows) Begin(s *State) {
 // keepRows is the largest capacity of a list that cleared rows keep.
 const keepRows = 16
 
-// Clear prepares committed rows for another Begin. Public and Queue stay valid for those that they
+// Clear prepares committed rows for another Begin. Public and QueueMoves stay valid for those that they
 // were passed to.
 func (r *Rows) Clear() {
 	*r = Rows{PutMessages: clearedSlice(r.PutMessages), StoreMessages: clearedSlice(r.StoreMessages)}
@@ -118,7 +118,8 @@ func (e messageReceived) collectRows(s *State, r *Rows) {
 	})
 }
 
-// replaceMessage replaces one message by a changed copy, in a new array, because views keep the old one.
+// replaceMessage replaces one message by a changed copy, in a new array, because views keep the old
+// one.
 func (s *State) replaceMessage(id int64, change func(*Message)) {
 	i, ok := s.indexOf(id)
 	if !ok {
@@ -243,8 +244,8 @@ func (s *State) Weight() int64 {
 	return w + s.responseWeight() + calendarWeight(s.Calendar)
 }
 
-// responseWeight is the approximate size of the rendered response to polls, present or future, if one of
-// the last messages was received.
+// responseWeight is the approximate size of the rendered response to polls, present or future, if
+// one of the last messages was received.
 func (s *State) responseWeight() int64 {
 	const fields, most = 1 << 10, 256 << 10
 	for _, m := range slices.Backward(s.Messages[max(0, len(s.Messages)-weightSamples):]) {
@@ -255,8 +256,8 @@ func (s *State) responseWeight() int64 {
 	return 0
 }
 
-// memoryWeight is the memory of a message, its place in the list and its strings. A sent one also has its
-// recipients and their reports.
+// memoryWeight is the memory of a message, its place in the list and its strings. A sent one also
+// has its recipients and their reports.
 func (m *Message) memoryWeight() int64 {
 	const perMessage, perSealed, perSending, perRecipient, perName = 288, 40, 64, 96, 16
 	w := perMessage + len(m.From.Email) + len(m.From.Name) + len(m.Subject) + len(m.EnvelopeTo)

@@ -112,8 +112,8 @@ type Content struct {
 	Calendar *calendar.MessageEvent
 	// MoreCalendar is what it said about other meetings.
 	MoreCalendar []*calendar.MessageEvent
-	// DocumentOmitted means that Doc is missing: the raw message is small and is parsed again on demand. That
-	// costs less than storing every message twice.
+	// DocumentOmitted means that Doc is missing: the raw message is small and is parsed again on
+	// demand. That costs less than storing every message twice.
 	DocumentOmitted bool
 }
 
@@ -148,10 +148,10 @@ type SpamRule struct {
 	Description string
 }
 
-// CachedContent is the cached content of the newest received message. It is cached from the commit until
-// it is dropped, so that the poll after a new message does not read the disk. States and views
-// share it; a state that was loaded has none (nil). Any goroutine may use it: only content changes,
-// as a whole.
+// CachedContent is the cached content of the newest received message. It is cached from the commit
+// until it is dropped, so that the poll after a new message does not read the disk. States and
+// views share it; a state that was loaded has none (nil). Any goroutine may use it: only content
+// changes, as a whole.
 type CachedContent struct {
 	id, size int64
 	content  atomic.Pointer[Content]
@@ -236,7 +236,7 @@ type Rows struct {
 	LinkRows     []LinkRow // in order
 	CopyDue      *bool     // whether an owner's copy is due; nil: unchanged
 
-	HasAmbiguous bool // a message of Put is in doubt, because its sender got a temporary failure; the mark must not be lost
+	HasAmbiguous bool // a message of PutMessages is in doubt, because its sender got a temporary failure; the mark must not be lost
 
 	ofProfile Profile // storage for Profile
 }
@@ -250,7 +250,7 @@ type StoredMessage struct {
 	SharedStorage   *SharedStorage // with other recipients of the message; nil: it has none, or their bytes differ
 
 	EncryptedFiles []sealed.FileEnvelope // of an encrypted message
-	QueuedMessage  []byte                // of an encrypted sent message, see Sealing
+	QueuedMessage  []byte                // of an encrypted sent message, see EncryptedParts
 }
 
 // Size is the approximate number of stored bytes of the message, without Content.
@@ -262,8 +262,8 @@ func (s *StoredMessage) Size() int64 {
 	return int64(n)
 }
 
-// storedMessage returns the bulk of a message. If the raw message is parsed again on demand, its Doc is not
-// stored.
+// storedMessage returns the bulk of a message. If the raw message is parsed again on demand, its
+// Doc is not stored.
 func storedMessage(id int64, c *Content, raw []byte, s *EncryptedParts) StoredMessage {
 	if s != nil {
 		return StoredMessage{ID: id, Content: c, Raw: raw, EncryptedFiles: s.EncryptedFiles, QueuedMessage: s.QueuedMessage}
@@ -292,7 +292,7 @@ type PublicEvent struct {
 	NamedRecipients []string // as Message.NamedRecipients
 	OTP             string
 	Encrypted       bool // subject and code are withheld
-	MessageDeleted  bool // the message is deleted: see Forget
+	MessageDeleted  bool // the message is deleted: see RedactDeleted
 
 	// Of a sent message.
 	To         []string
@@ -305,8 +305,8 @@ type PublicEvent struct {
 	Attendee *calendar.Attendee
 }
 
-// RedactDeleted removes from an event what must not be published after its message is deleted: all of the
-// message's content and all addresses.
+// RedactDeleted removes from an event what must not be published after its message is deleted: all
+// of the message's content and all addresses.
 func (p *PublicEvent) RedactDeleted() {
 	p.MessageDeleted, p.From, p.Subject, p.OTP, p.To, p.Meeting, p.Attendee = true, "", "", "", nil, nil, nil
 	p.Recipients = slices.Clone(p.Recipients)

@@ -9,9 +9,9 @@ import (
 // MaxLanes is how many recipients of one inbox have renderings of their own.
 const MaxLanes = 1000
 
-// recipientRenderings are renderings of a view for single recipients, user+tag@host: one for each that is polled.
-// They pass from view to view, so a message to one tag leaves the others' renderings valid. Writing
-// needs the lock of the view that holds them; any goroutine may read.
+// recipientRenderings are renderings of a view for single recipients, user+tag@host: one for each
+// that is polled. They pass from view to view, so a message to one tag leaves the others'
+// renderings valid. Writing needs the lock of the view that holds them; any goroutine may read.
 type recipientRenderings struct {
 	byRecipient    sync.Map // string to Rendering
 	renderingCount int

@@ -9,9 +9,10 @@ import (
 	"inboxd/internal/core/calendar"
 )
 
-// ApplyMeetingPlan carries out an order: it stores the resulting meeting and queues the messages about it,
-// Submits[i] for Plan.OutgoingMessages[i]. After is the position of their count in the day's quota, as for
-// Submit. It is refused with ErrOutdated if the meeting changed since the plan was made.
+// ApplyMeetingPlan carries out an order: it stores the resulting meeting and queues the messages
+// about it, Submits[i] for Plan.OutgoingMessages[i]. After is the position of their count in the
+// day's quota, as for Submit. It is refused with ErrOutdated if the meeting changed since the plan
+// was made.
 type ApplyMeetingPlan struct {
 	MeetingPlan   calendar.PlannedChange
 	Submits       []Submit
@@ -90,8 +91,8 @@ func (e meetingStored) collectRows(s *State, r *Rows) {
 	}
 }
 
-// unmet are meetings that are over at a time. With All the calendar is removed too; its ids are not
-// reused.
+// unmet are meetings that are over at a time. With AllMeetings the calendar is removed too; its ids
+// are not reused.
 type unmet struct {
 	IDs         []int64
 	At          time.Time
@@ -143,8 +144,8 @@ type meetingToStore struct {
 	removedIDs []int64
 }
 
-// prepareMeeting assigns an id to a new meeting and makes room for it. The error means that the calendar is
-// full.
+// prepareMeeting assigns an id to a new meeting and makes room for it. The error means that the
+// calendar is full.
 func prepareMeeting(in *calendar.Book, m calendar.Meeting, now time.Time) (k meetingToStore, err error) {
 	if in.Meeting(m.ID) == nil {
 		m.ID = 1
@@ -171,8 +172,8 @@ func (k *meetingToStore) changeEvents(public *PublicEvent, now time.Time) (evs [
 	return append(evs, meetingStored{k.meeting, public})
 }
 
-// mergeInvitations applies what the message says about meetings, in order, and returns the content of m and
-// the events.
+// mergeInvitations applies what the message says about meetings, in order, and returns the content
+// of m and the events.
 func (c *Receive) mergeInvitations(s *State, m *Message) (*Content, []Event, []*calendar.MessageEvent) {
 	if len(c.Invitations) == 0 {
 		return c.Content, nil, nil

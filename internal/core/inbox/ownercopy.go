@@ -10,9 +10,9 @@ type (
 	// SetOwnerCopies switches the copies on or off. On also removes a block.
 	SetOwnerCopies struct{ Enabled bool }
 	// TellOwner queues the copy of a meeting at that Sequence of its Copy, and replaces an older
-	// one that waits. Without Mail the owner is not notified. Outcome.ID is the id of the copy. It
-	// is 0 if the owner was notified before, if the meeting changed meanwhile, or if copies are
-	// switched off.
+	// one that waits. Without CopyMessage the owner is not notified. Outcome.ID is the id of the
+	// copy. It is 0 if the owner was notified before, if the meeting changed meanwhile, or if
+	// copies are switched off.
 	TellOwner struct {
 		MeetingID   int64
 		Sequence    int

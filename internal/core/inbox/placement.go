@@ -51,8 +51,8 @@ type Placement struct {
 	Note            string
 }
 
-// PlaceAddress applies plan to order. The random bits choose the names that the order leaves open. Errors:
-// Invalid for an impossible value, Refused by a rule.
+// PlaceAddress applies plan to order. The random bits choose the names that the order leaves open.
+// Errors: Invalid for an impossible value, Refused by a rule.
 func (o CreationRequest) PlaceAddress(plan account.Plan, ns Namespaces, random [3]uint64) (Placement, error) {
 	if err := o.checkValues(); err != nil {
 		return Placement{}, err

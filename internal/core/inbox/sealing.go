@@ -19,16 +19,16 @@ type EncryptedState struct {
 	MaxFileID    int // highest id of an attachment with an envelope
 }
 
-// EncryptedParts comes with the command of an encrypted message. Raw of the command is then the envelope,
-// and its Content holds sealed.UnencryptedFacts.
+// EncryptedParts comes with the command of an encrypted message. Raw of the command is then the
+// envelope, and its Content holds sealed.UnencryptedFacts.
 type EncryptedParts struct {
 	PlainSize      int64                 // of the unencrypted message
 	EncryptedFiles []sealed.FileEnvelope // ascending by id
 	// RepeatDigest is the keyed digest of a received message; Named means that it has a Message-ID.
 	RepeatDigest MessageDigest
 	HasMessageID bool
-	// QueuedMessage is a sent message encrypted under the folder's key, for the delivery attempts. It is
-	// removed when the status is final.
+	// QueuedMessage is a sent message encrypted under the folder's key, for the delivery attempts.
+	// It is removed when the status is final.
 	QueuedMessage []byte
 }
 

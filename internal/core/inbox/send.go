@@ -83,8 +83,8 @@ func (e deliveryChanged) collectRows(s *State, r *Rows) {
 	r.dropAttemptData(s, e.ID)
 }
 
-// dropAttemptData removes what was stored for the attempts of an encrypted message when its status is final.
-// From then on only its envelope is stored.
+// dropAttemptData removes what was stored for the attempts of an encrypted message when its status
+// is final. From then on only its envelope is stored.
 func (r *Rows) dropAttemptData(s *State, id int64) {
 	if i, ok := s.indexOf(id); ok && s.Messages[i].EncryptedState != nil && !s.Messages[i].IsWaiting() {
 		r.FinalMessages = append(r.FinalMessages, s.Messages[i])
@@ -323,8 +323,8 @@ func (s *OutgoingDelivery) deriveStatus() {
 	}
 }
 
-// statusEvent is the public event of a status that became final. It is nil before that, and for messages
-// that the service wrote.
+// statusEvent is the public event of a status that became final. It is nil before that, and for
+// messages that the service wrote.
 func (s *State) statusEvent(m *Message, n *OutgoingDelivery, now time.Time) *PublicEvent {
 	if !n.Status.IsFinal() || n.hasNoEvents() {
 		return nil

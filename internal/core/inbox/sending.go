@@ -11,8 +11,8 @@ import (
 	"inboxd/internal/mail/message"
 )
 
-// OutgoingDelivery is the delivery of an outgoing message. Like the message, it never changes once it is in
-// a published view; a change replaces it.
+// OutgoingDelivery is the delivery of an outgoing message. Like the message, it never changes once
+// it is in a published view; a change replaces it.
 type OutgoingDelivery struct {
 	Recipients     []OutgoingRecipient
 	NextDue        time.Time // when the queue examines it next; zero once the status is final
@@ -21,8 +21,8 @@ type OutgoingDelivery struct {
 	AttemptLeased  bool // an attempt is in progress; Due is when it counts as interrupted
 	SigningResult  SigningResult
 	ServiceWritten bool // the service wrote it: sent with the null sender and without events
-	// CopyOfMeeting is the meeting of an owner's copy; 0: not such a copy. The service wrote it, too: it is
-	// hidden from the start, has a return path of its own, and has no events.
+	// CopyOfMeeting is the meeting of an owner's copy; 0: not such a copy. The service wrote it,
+	// too: it is hidden from the start, has a return path of its own, and has no events.
 	CopyOfMeeting int64
 }
 
@@ -84,8 +84,8 @@ type (
 		SigningResult   SigningResult
 		SignatureFields []byte // the signature fields, to precede Raw
 	}
-	// ReportAttempt reports on recipients. Until Done, more reports of the same attempt follow. With
-	// Done, Next is when to retry the remaining recipients, zero for never.
+	// ReportAttempt reports on recipients. Until IsDone, more reports of the same attempt follow. With
+	// IsDone, Next is when to retry the remaining recipients, zero for never.
 	ReportAttempt struct {
 		ID            int64
 		AttemptNumber int
@@ -93,10 +93,10 @@ type (
 		IsDone        bool
 		NextAttempt   time.Time
 	}
-	// DeferMessages counts an attempt, for each of several messages, without a connection. All waiting
-	// recipients get the report Why, and the message waits for its next time. A message that was
-	// removed, or was not due At, is unchanged. Its outcome counts the attempt of Each, 0 where
-	// there was none.
+	// DeferMessages counts an attempt, for each of several messages, without a connection. All
+	// waiting recipients get the report FailureReason, and the message waits for its next time. A
+	// message that was removed, or was not due At, is unchanged. Its outcome counts the attempt of
+	// AttemptCounts, 0 where there was none.
 	DeferMessages struct {
 		MessageDeferrals []Deferral // each only once
 		At               time.Time
@@ -108,7 +108,7 @@ type (
 		Recipient string
 		Error     string
 	}
-	// MendEntry reports that the queue has an entry, accepted Since, at a time that is not the
+	// MendEntry reports that the queue has an entry, accepted AcceptedAt, at a time that is not the
 	// message's. It is removed, and the message's own is written again. Missing is the message's
 	// own time, if the queue has no entry there.
 	MendEntry struct {

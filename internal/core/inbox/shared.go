@@ -2,8 +2,8 @@ package inbox
 
 import "sync"
 
-// SharedStorage is where the store keeps what the recipients of one message have in common, so that it is
-// on disk only once. The zero value is ready; any goroutine may use it.
+// SharedStorage is where the store keeps what the recipients of one message have in common, so that
+// it is on disk only once. The zero value is ready; any goroutine may use it.
 type SharedStorage struct {
 	mu          sync.Mutex
 	storedParts map[byte]any

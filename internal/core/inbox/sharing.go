@@ -13,7 +13,7 @@ import (
 
 // Commands of the subscription link of a calendar.
 type (
-	// ShareCalendar creates the link for By, unless there is one that is not Ended. With Rotate it
+	// ShareCalendar creates the link for By, unless there is one that is not EndedLink. With Rotate it
 	// replaces any. Hash is the token's, Sealed the token encrypted under the folder's key. If the
 	// calendar was hidden, the command is NotFound unless By may manage the inbox.
 	ShareCalendar struct {

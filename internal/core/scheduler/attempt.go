@@ -53,12 +53,13 @@ func (q *WorkQueue[K]) startFirst(l *destinationQueue[K]) {
 
 // AttemptResult is the result of an attempt.
 type AttemptResult struct {
-	HealthState HealthState // how its destination answered; Unproven: not known
+	HealthState HealthState // how its destination answered; HealthUnproven: not known
 	Report      string      // of a silent destination, for the entries that are deferred
 	NextTime    time.Time   // when to take the entry up again unless it is moved; zero: it left the index
 }
 
-// AttemptFinished ends an attempt. A change of the entry in the index was reported by Moved before.
+// AttemptFinished ends an attempt. A change of the entry in the index was reported by EntryMoved
+// before.
 func (q *WorkQueue[K]) AttemptFinished(now time.Time, a *Attempt[K], r AttemptResult) {
 	q.callTime = now
 	q.releaseAttempt(a)
@@ -98,7 +99,7 @@ func (q *WorkQueue[K]) releaseAttempt(a *Attempt[K]) {
 }
 
 // hangingAttempts holds the attempts that gave up their worker slots, and those that may have to. It
-// belongs to its Line.
+// belongs to its WorkQueue.
 type hangingAttempts[K comparable] struct {
 	n             int
 	heldBytes     int64

@@ -14,7 +14,7 @@ type Deferral[K comparable] struct {
 	destinationQueue *destinationQueue[K]
 }
 
-// deferredEntries holds the entries to be deferred. It belongs to its Line.
+// deferredEntries holds the entries to be deferred. It belongs to its WorkQueue.
 type deferredEntries[K comparable] struct {
 	groups     map[string][]*Deferral[K]
 	groupOrder []string // the groups, in order of arrival
@@ -56,8 +56,8 @@ func (q *WorkQueue[K]) deferOne(l *destinationQueue[K], m *entry[K]) {
 }
 
 // Deferrals takes up to most entries of one group that are to be deferred, and reports whether the
-// group has more. It returns none when nothing is left. Each entry ends with Deferred. Entries that
-// are to be attempted after all go back to their lane: call Step then too.
+// group has more. It returns none when nothing is left. Each entry ends with EntryDeferred. Entries
+// that are to be attempted after all go back to their lane: call Step then too.
 func (q *WorkQueue[K]) Deferrals(now time.Time, most int) (some []*Deferral[K], more bool) {
 	q.callTime = now
 	for len(some) == 0 && len(q.deferredEntries.groupOrder) > 0 {

@@ -20,8 +20,8 @@ const (
 // String returns the name of the state.
 func (t HealthState) String() string { return [...]string{"unproven", "answering", "silent"}[t] }
 
-// destinationQueue is one destination: the entries that wait for a worker there, and its health. It belongs to
-// its Line.
+// destinationQueue is one destination: the entries that wait for a worker there, and its health. It
+// belongs to its WorkQueue.
 type destinationQueue[K comparable] struct {
 	name          string
 	jobs          []*entry[K]
@@ -59,7 +59,7 @@ const (
 	inSilent
 )
 
-// destinationSet are all lanes of a Line, which owns them.
+// destinationSet are all lanes of a WorkQueue, which owns them.
 type destinationSet[K comparable] struct {
 	byName           map[string]*destinationQueue[K]
 	unproven         priorityQueue[*destinationQueue[K]] // never answered
@@ -150,8 +150,8 @@ func (q *WorkQueue[K]) listOf(l *destinationQueue[K]) dispatchList {
 	return inUnproven
 }
 
-// attemptLimit returns how many attempts a lane may have now. Destinations that do not answer get few. The
-// exceptions are wanted entries, and lanes that need no server.
+// attemptLimit returns how many attempts a lane may have now. Destinations that do not answer get
+// few. The exceptions are wanted entries, and lanes that need no server.
 func (q *WorkQueue[K]) attemptLimit(l *destinationQueue[K], quiet bool) int {
 	if quiet || q.isTrusted(l) || l.jobs[0].isWanted() {
 		return q.LaneWorkers
@@ -216,8 +216,8 @@ func (q *WorkQueue[K]) isNew(l *destinationQueue[K]) bool {
 	return q.callTime.Sub(l.firstAcceptedAt) <= q.HangAfter
 }
 
-// serveDestination starts the first entry of a lane that was taken out of its list, if it still belongs there,
-// and lists it again.
+// serveDestination starts the first entry of a lane that was taken out of its list, if it still
+// belongs there, and lists it again.
 func (q *WorkQueue[K]) serveDestination(l *destinationQueue[K]) {
 	from := l.onList
 	l.onList = notListed

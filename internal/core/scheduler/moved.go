@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// DropEntries forgets the entries in a part of the index that another owner works on from now on. None of
-// them may have an attempt, or be handed out to be deferred. Nothing of the part may be reported
-// afterwards.
+// DropEntries forgets the entries in a part of the index that another owner works on from now on.
+// None of them may have an attempt, or be handed out to be deferred. Nothing of the part may be
+// reported afterwards.
 func (q *WorkQueue[K]) DropEntries(now time.Time, of func(K) bool) {
 	q.callTime = now
 	q.keepDue(func(m *entry[K]) bool { return !of(m.key) })
@@ -73,8 +73,8 @@ func (q *WorkQueue[K]) sortedDue() []*entry[K] {
 	return q.dueEntries.items
 }
 
-// RestartScan starts reading the index from its beginning, because entries came into it without a report.
-// Entries that only wait for their time are found there again.
+// RestartScan starts reading the index from its beginning, because entries came into it without a
+// report. Entries that only wait for their time are found there again.
 func (q *WorkQueue[K]) RestartScan(now time.Time) {
 	q.callTime = now
 	q.keepDue(func(m *entry[K]) bool { return m.isAstray || m.probeNext })

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// tight returns limits that a few hundred entries reach, for both kinds of Line.
+// tight returns limits that a few hundred entries reach, for both kinds of WorkQueue.
 func tight(t *rapid.T) Options[string] {
 	o := Options[string]{
 		Workers: rapid.IntRange(1, 12).Draw(t, "workers"), LaneWorkers: 2, MostHanging: rapid.IntRange(1, 6).Draw(t, "hanging"), HangingBytes: 20,

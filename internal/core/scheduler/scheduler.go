@@ -10,12 +10,12 @@ package scheduler
 
 import "time"
 
-// Options are the limits of a Line. A figure that is not positive means its default.
+// Options are the limits of a WorkQueue. A figure that is not positive means its default.
 type Options[K comparable] struct {
 	Workers     int // concurrent attempts that do not hang; default 64
 	LaneWorkers int // concurrent attempts at one destination that answers; default 5
-	// UnansweringWorkers limits the concurrent attempts at one destination that does not answer. All such
-	// destinations share half of Workers evenly, or have one each. Default 1.
+	// UnansweringWorkers limits the concurrent attempts at one destination that does not answer.
+	// All such destinations share half of Workers evenly, or have one each. Default 1.
 	UnansweringWorkers int
 
 	HangAfter    time.Duration // after which an attempt without a response gives up its slot; default 1 s
@@ -41,7 +41,7 @@ type MemoryWindow struct {
 	DueMost        int // if more do, the later half is left to the index; default 8,192
 	MaxUnanswering int // entries of a lane that does not answer; default 16
 	MaxAnswering   int // entries of a lane that answers; default 8,192
-	MaxCrowded     int // entries of each lane, if more than Room are in memory; default 16
+	MaxCrowded     int // entries of each lane, if more than CrowdedAbove are in memory; default 16
 	CrowdedAbove   int // default 50,000
 	MaxEntries     int // maximum in memory; default 250,000
 }
@@ -107,7 +107,7 @@ type WorkQueue[K comparable] struct {
 	nextReady       ReadyWork[K] // what the next Step returns
 }
 
-// New returns the Line of an index that was not read yet.
+// New returns the WorkQueue of an index that was not read yet.
 func New[K comparable](o Options[K]) *WorkQueue[K] {
 	return &WorkQueue[K]{
 		Options: o.withDefaults(), entries: map[K]*entry[K]{},
@@ -120,14 +120,14 @@ func New[K comparable](o Options[K]) *WorkQueue[K] {
 
 // ReadyWork is what is to be done now.
 type ReadyWork[K comparable] struct {
-	StartAttempts []*Attempt[K]   // begin these; each ends with Finished
-	BreakOff      []*Attempt[K]   // others wait for their slots; they end with Finished
+	StartAttempts []*Attempt[K]   // begin these; each ends with AttemptFinished
+	BreakOff      []*Attempt[K]   // others wait for their slots; they end with AttemptFinished
 	ReadPage      *PageRequest[K] // read this page, and call Page; nil: none
 	HasDeferrals  bool            // Deferrals has some
 	NextStep      time.Time       // call Step again, or after the next input
 }
 
-// Step returns what is to be done. Call it after inputs, and at Next.
+// Step returns what is to be done. Call it after inputs, and at NextStep.
 func (q *WorkQueue[K]) Step(now time.Time) ReadyWork[K] {
 	q.callTime = now
 	q.checkPatience()
@@ -147,7 +147,7 @@ func (q *WorkQueue[K]) Step(now time.Time) ReadyWork[K] {
 	return r
 }
 
-// Stats are figures about a Line.
+// Stats are figures about a WorkQueue.
 type Stats struct {
 	Waiting          int           `json:"waiting"` // entries in memory
 	Running          int           `json:"running"` // attempts in progress, including those that hang

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestStories runs a Line step by step. Entries are named by a letter and a number; "m1-20" are
+// TestStories runs a WorkQueue step by step. Entries are named by a letter and a number; "m1-20" are
 // twenty of them, and a star in a lane's name is the entry's number. Attempts are named by their
 // entry, "m1" or "m1@far", or by the prefix of their lanes, "@far". The commands:
 //

@@ -2,9 +2,9 @@ package scheduler
 
 import "time"
 
-// indexWindow connects the entries in memory to the index by one invariant: every entry up to horizon is
-// in memory, except those of lanes that left some in the index. So an index of any length needs
-// memory only for what can be worked on soon (ADR 0019). It belongs to its Line.
+// indexWindow connects the entries in memory to the index by one invariant: every entry up to
+// horizon is in memory, except those of lanes that left some in the index. So an index of any
+// length needs memory only for what can be worked on soon (ADR 0019). It belongs to its WorkQueue.
 type indexWindow[K comparable] struct {
 	horizon      time.Time
 	isWhole      bool           // horizon is the end of the index

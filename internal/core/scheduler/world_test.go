@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// world is the environment of a Line: an index, attempts in progress, and a clock.
+// world is the environment of a WorkQueue: an index, attempts in progress, and a clock.
 type world struct {
 	q         *WorkQueue[string]
 	start     time.Time
@@ -106,7 +106,7 @@ func (w *world) read(r *PageRequest[string]) {
 	w.q.AddPage(w.now, page, more)
 }
 
-// step does what the Line returns, and reads as often as it asks.
+// step does what the WorkQueue returns, and reads as often as it asks.
 func (w *world) step() (all ReadyWork[string], pages int) {
 	for {
 		r := w.q.Step(w.now)
@@ -145,7 +145,7 @@ func (w *world) end(a *Attempt[string], r AttemptResult, next time.Time) {
 	w.q.AttemptFinished(w.now, a, r)
 }
 
-// lost names an entry of the index that the Line will never find; empty: none.
+// lost names an entry of the index that the WorkQueue will never find; empty: none.
 func (w *world) lost() string {
 	q := w.q
 	for _, e := range w.sorted() {

@@ -1,7 +1,7 @@
 package tools
 
-// waitLimitText describes the time limit of waits. A wait ends before clients give up on the call, whatever
-// timeout is requested.
+// waitLimitText describes the time limit of waits. A wait ends before clients give up on the call,
+// whatever timeout is requested.
 const waitLimitText = " A call returns within 55 s; after a time-out, with timed_out and what to do next."
 
 var mailTools = []Tool{

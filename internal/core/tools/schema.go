@@ -119,7 +119,8 @@ func (s requiredSets) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// objectWriter is a JSON object under construction. Its members keep the order in which they were added.
+// objectWriter is a JSON object under construction. Its members keep the order in which they were
+// added.
 type objectWriter struct {
 	outBuf bytes.Buffer
 	err    error

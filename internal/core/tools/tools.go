@@ -70,7 +70,7 @@ func (t Tool) ArgumentSchema() Schema {
 	return Schema{Type: []string{"object"}, Properties: t.Params}
 }
 
-// InputSchema is Input as JSON; the same tool gives the same bytes.
+// InputSchema is ArgumentSchema as JSON; the same tool gives the same bytes.
 func (t Tool) InputSchema() json.RawMessage { return renderJSON(t.ArgumentSchema()) }
 
 // OutputSchema is the schema of the structured result as JSON.

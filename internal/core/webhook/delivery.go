@@ -22,8 +22,8 @@ const (
 )
 
 // Delivery is one event on its way to one webhook. Body and EventID are fixed when the event enters
-// its account's journal. All attempts send the same bytes until the message is deleted: see Forget.
-// The goroutine that works on a Delivery owns it.
+// its account's journal. All attempts send the same bytes until the message is deleted: see
+// RedactDeleted. The goroutine that works on a Delivery owns it.
 type Delivery struct {
 	Account   account.ID
 	ID        int64 // counts up per account
@@ -42,8 +42,8 @@ type Delivery struct {
 	AttemptsBefore int       // attempts made before the schedule began, or was restarted
 	RestartedAt    time.Time // when the schedule was restarted; zero: it began with the event
 	NextAt         time.Time
-	LastAttempt    DeliveryAttempt // the last attempt; the zero Call: none since the schedule began
-	PastAttempts   []StoredAttempt // the stored attempts before Last
+	LastAttempt    DeliveryAttempt // the last attempt; the zero DeliveryAttempt: none since the schedule began
+	PastAttempts   []StoredAttempt // the stored attempts before LastAttempt
 }
 
 // DeliveryAttempt is one attempt and its result.
@@ -209,12 +209,12 @@ type DeliveryChange struct {
 	IsAttempt bool      // Delivery.LastAttempt is a new attempt, and the last one of its webhook
 }
 
-// PutChange returns the Change that writes d.
+// PutChange returns the DeliveryChange that writes d.
 func (d *Delivery) PutChange(from time.Time, tried bool) DeliveryChange {
 	return DeliveryChange{Delivery: d, ID: d.ID, Webhook: d.Webhook, DueBefore: from, IsAttempt: tried}
 }
 
-// MoveTo returns the Change that moves a due entry. The zero time removes the entry.
+// MoveTo returns the DeliveryChange that moves a due entry. The zero time removes the entry.
 func (d DueEntry) MoveTo(to time.Time) DeliveryChange {
 	return DeliveryChange{ID: d.ID, Webhook: d.Webhook, DueBefore: d.At, To: to}
 }

@@ -23,14 +23,15 @@ func (d *Delivery) AboutMessage() (message int64, gone bool) {
 	return message, gone
 }
 
-// StoresResponse reports whether a receiver's response body is stored. It may repeat what was sent to the
-// receiver.
+// StoresResponse reports whether a receiver's response body is stored. It may repeat what was sent
+// to the receiver.
 func (d *Delivery) StoresResponse() bool {
 	return d.LastAttempt.BodyExcerpt != "" || slices.ContainsFunc(d.PastAttempts, func(t StoredAttempt) bool { return t.BodyExcerpt != "" })
 }
 
-// RedactDeleted removes from a delivery what must not be published after its message is deleted. The body
-// becomes what Payload makes of the event then, and all stored response bodies are dropped.
+// RedactDeleted removes from a delivery what must not be published after its message is deleted.
+// The body becomes what Payload makes of the event then, and all stored response bodies are
+// dropped.
 func (d *Delivery) RedactDeleted() {
 	d.LastAttempt.BodyExcerpt = ""
 	for i := range d.PastAttempts {

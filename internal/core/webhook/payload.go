@@ -198,8 +198,8 @@ func (o *jsonObject) appendQuoted(s string) {
 	o.b, _ = jsontext.AppendQuote(o.b, s)
 }
 
-// needsNoEscape reports whether s needs no escaping in JSON, which is true of most text. The check takes a
-// fifth of the time of quoting.
+// needsNoEscape reports whether s needs no escaping in JSON, which is true of most text. The check
+// takes a fifth of the time of quoting.
 func needsNoEscape(s string) bool {
 	const each = 0x0101010101010101 // 1 in each of eight octets
 	const high = each << 7

@@ -15,7 +15,7 @@ type StoredAttempt struct {
 }
 
 // AttemptRecord is one attempt of a delivery as its owner sees it. If no attempt was made since the
-// schedule began, it is the next attempt: it has the number 0 and the zero Call.
+// schedule began, it is the next attempt: it has the number 0 and the zero DeliveryAttempt.
 type AttemptRecord struct {
 	ID            int64
 	Delivery      *Delivery
@@ -48,13 +48,14 @@ func BehindRecord(id int64) (before int64) {
 	return OfRecord(id) + 1
 }
 
-// AttemptsExhausted reports whether a delivery had so many attempts that its schedule may not be restarted.
+// AttemptsExhausted reports whether a delivery had so many attempts that its schedule may not be
+// restarted.
 func (d *Delivery) AttemptsExhausted(schedule Schedule) bool {
 	return d.AttemptCount+len(schedule) >= recordIDs
 }
 
-// NewestRecords returns the newest attempts of deliveries, in the order of the deliveries, newest attempt
-// first. It returns up to limit records with ids below before (0: all).
+// NewestRecords returns the newest attempts of deliveries, in the order of the deliveries, newest
+// attempt first. It returns up to limit records with ids below before (0: all).
 func NewestRecords(of []Delivery, before int64, limit int) (out []AttemptRecord) {
 	if before == 0 {
 		before = math.MaxInt64
@@ -88,7 +89,7 @@ func (d *Delivery) lastStored() StoredAttempt {
 	return StoredAttempt{d.LastAttempt, d.URL, d.State, d.NextAt}
 }
 
-// archiveLast moves the last attempt to Past before the next one replaces it.
+// archiveLast moves the last attempt to PastAttempts before the next one replaces it.
 func (d *Delivery) archiveLast() {
 	if d.LastAttempt.At.IsZero() {
 		return

@@ -10,8 +10,8 @@ type Schedule []time.Duration
 // Webhooks).
 func DefaultSchedule() Schedule { return Schedule{0, 30 * time.Second, 5 * time.Minute} }
 
-// NextAttempt returns when the attempt after the given number of attempts is due. ended is the end of the
-// last one. It returns false if there are no attempts left.
+// NextAttempt returns when the attempt after the given number of attempts is due. ended is the end
+// of the last one. It returns false if there are no attempts left.
 func (s Schedule) NextAttempt(calls int, began, ended time.Time) (time.Time, bool) {
 	if calls >= len(s) {
 		return time.Time{}, false
@@ -28,7 +28,7 @@ func IsSuccess(status int) bool { return status/100 == 2 }
 // DeliveryState is the state of a delivery. Stored: append only; never reorder.
 type DeliveryState uint8
 
-// The states. Delivered and Failed are final.
+// The states. Delivered and StateFailed are final.
 const (
 	StateRetrying DeliveryState = iota + 1 // or waiting for its first attempt
 	StateDelivered

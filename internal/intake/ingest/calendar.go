@@ -141,9 +141,9 @@ func firstMethod(leaves []message.CalendarCandidate, rcptTo []string) (all []*ic
 	return nil, nil, false
 }
 
-// decodingFields returns the fields of the top header that determine how a message without parts is decoded.
-// Most signatures do not cover them; added to a signed text, they could turn it into a calendar
-// file.
+// decodingFields returns the fields of the top header that determine how a message without parts is
+// decoded. Most signatures do not cover them; added to a signed text, they could turn it into a
+// calendar file.
 func decodingFields(doc *message.ParsedMessage, leaf *message.CalendarCandidate) (names []string) {
 	if !leaf.IsRoot {
 		return nil

@@ -33,8 +33,8 @@ type Envelope struct {
 	// differ each time the message is offered.
 	TraceLen int
 	Verdict  AuthVerdict
-	// DetermineVerdict determines the verdict on the message of this envelope, within a few seconds; nil if
-	// there is nothing to check.
+	// DetermineVerdict determines the verdict on the message of this envelope, within a few
+	// seconds; nil if there is nothing to check.
 	DetermineVerdict func(ctx context.Context, env Envelope, raw []byte) AuthVerdict
 	// StoredEncrypted means that the message is stored only encrypted: no code, links or invitation are
 	// searched for.
@@ -63,7 +63,8 @@ type IncomingMessage struct {
 	sharedStorage *inbox.SharedStorage // nil for a single recipient
 }
 
-// ParseMessage parses raw. It always succeeds: if something is invalid, the document is marked as degraded.
+// ParseMessage parses raw. It always succeeds: if something is invalid, the document is marked as
+// degraded.
 func ParseMessage(env Envelope, raw []byte) IncomingMessage {
 	var content *inbox.Content
 	var invited []*calendar.Invitation

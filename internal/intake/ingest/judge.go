@@ -9,8 +9,8 @@ import (
 	"inboxd/internal/mail/mailauth"
 )
 
-// MessageAuthenticator authenticates a message, between the final dot and the commit. Sessions share it and never
-// modify it.
+// MessageAuthenticator authenticates a message, between the final dot and the commit. Sessions
+// share it and never modify it.
 type MessageAuthenticator struct {
 	AuthServID     string             // our authserv-id
 	DNS            mailauth.Resolver  // nil: nothing is checked

@@ -11,7 +11,7 @@ import (
 // DigestKeyer makes a digest of another one that only this node can make.
 type DigestKeyer func(inbox.MessageDigest) (inbox.MessageDigest, error)
 
-// SealedFor is For with the recipient's public key. The command contains only envelopes and the
+// SealedFor is ReceiveFor with the recipient's public key. The command contains only envelopes and the
 // unencrypted facts of an encrypted message, and shares no memory with the message. If it fails,
 // nothing is stored: a message that cannot be encrypted is refused.
 func (m IncomingMessage) SealedFor(rcpts []string, key sealed.RecipientKey, keyed DigestKeyer) (inbox.Receive, error) {

@@ -25,7 +25,7 @@ type AuthVerdict struct {
 	FailsDMARC bool
 }
 
-// isSignedFor is Vouches, also for the zero Verdict.
+// isSignedFor is SignsFor, also for the zero Verdict.
 func (v AuthVerdict) isSignedFor(domain string, covered []string) bool {
 	return domain != "" && v.SignsFor != nil && v.SignsFor(domain, covered...)
 }

@@ -24,7 +24,8 @@ const (
 	maxRest   = 30 * time.Second
 )
 
-// allowRequest reports whether the scanner may be asked. Each true is followed by one report or untried.
+// allowRequest reports whether the scanner may be asked. Each true is followed by one report or
+// untried.
 func (b *circuitBreaker) allowRequest() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -45,8 +45,8 @@ func (x *expander) allOccurrences() (list []Occurrence, whole bool) {
 	return slices.CompactFunc(x.list, func(a, b Occurrence) bool { return a.ID.Equal(b.ID) && a.Start.Equal(b.Start) }), whole
 }
 
-// LastOccurrenceEnd is the end of the last occurrence; false for an event whose rule has no end. For a rule that
-// is never expanded, only DTSTART and RDATE are known.
+// LastOccurrenceEnd is the end of the last occurrence; false for an event whose rule has no end.
+// For a rule that is never expanded, only DTSTART and RDATE are known.
 func (e *Event) LastOccurrenceEnd() (end time.Time, ends bool) {
 	end, ends, _ = e.lastEndWithin(rule.MaxDays)
 	return end, ends

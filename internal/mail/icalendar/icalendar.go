@@ -69,7 +69,7 @@ type Event struct {
 	Title         string
 	Location      string
 	Description   string
-	Status        string // Confirmed, Tentative, Cancelled
+	Status        string // Confirmed, StatusTentative, StatusCancelled
 	Start, End    time.Time
 	AllDay        bool      // then End is exclusive
 	IsTransparent bool      // it makes nobody busy (TRANSP, RFC 5545 section 3.8.2.7)
@@ -102,8 +102,8 @@ func (p *Person) Mailbox() string {
 // Attendee is an invited person.
 type Attendee struct {
 	Person
-	Role                string // Required, Optional
-	ParticipationStatus string // Accepted, Declined, Tentative, NeedsAction
+	Role                string // Required, RoleOptional
+	ParticipationStatus string // StatusAccepted, StatusDeclined, StatusTentative, NeedsAction
 	UserType            string // CUTYPE: INDIVIDUAL, GROUP, RESOURCE, ROOM, UNKNOWN; empty: not given
 	ResponseRequested   bool   // RSVP=TRUE
 }

@@ -129,8 +129,8 @@ func takeParam(params ical.Params, b []byte) ical.Params {
 	return params
 }
 
-// copyValidUTF8 returns a copy in UTF-8. It is a copy so that a stored value does not keep the whole file
-// in memory.
+// copyValidUTF8 returns a copy in UTF-8. It is a copy so that a stored value does not keep the
+// whole file in memory.
 func copyValidUTF8(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)

@@ -22,8 +22,8 @@ type Search struct {
 	spentDays int
 }
 
-// expansionCost are the days that an event costs before its rule is expanded: for its lists, and the rules
-// of its zone.
+// expansionCost are the days that an event costs before its rule is expanded: for its lists, and
+// the rules of its zone.
 func expansionCost(e *Event) int {
 	r := e.Recurrence
 	return 10 + (len(r.AdditionalDates)+len(r.ExceptionDates)+len(r.Overrides))/2 + 100*len(e.TimeZone.Observances)

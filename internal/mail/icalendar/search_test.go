@@ -11,8 +11,8 @@ import (
 	"inboxd/internal/testutil/budget"
 )
 
-// TestSearchIsOccurrences checks that the search of a single event equals Occurrences. With One, it
-// finds the first of those.
+// TestSearchIsOccurrences checks that the search of a single event equals Occurrences. With
+// FirstOnly, it finds the first of those.
 func TestSearchIsOccurrences(t *testing.T) {
 	rules := []string{"", "FREQ=DAILY", "FREQ=DAILY;COUNT=5", "FREQ=WEEKLY;BYDAY=MO,TH", "FREQ=MONTHLY;UNTIL=20270101T000000Z", "FREQ=YEARLY", "FREQ=HOURLY", "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"}
 	rapid.Check(t, func(t *rapid.T) {

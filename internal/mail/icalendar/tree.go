@@ -54,7 +54,7 @@ var observanceProps = map[string]int{
 // string (a megabyte in parameters of 800 octets: 0.5 s and 430 MB; in one of 256 KiB: 120 s and
 // 140 GB). It also panics if a line ends inside a parameter, recurses, and gives up at the first
 // invalid line. Its value parsers are not used either: DateTime passes a stranger's TZID to
-// time.LoadLocation, a file path; Text fails at an unknown escape; Duration overflows.
+// time.LoadLocation, a file path; NormalizeText fails at an unknown escape; Duration overflows.
 type treeBuilder struct {
 	isOwnAddress   func(string) bool
 	openComponents []*ical.Component

@@ -19,8 +19,8 @@ func textOf(value string, most int) string {
 
 var unescaper = strings.NewReplacer(`\n`, "\n", `\N`, "\n", `\\`, `\`, `\,`, ",", `\;`, ";")
 
-// NormalizeText returns a text in the form in which it is read back: LF for every kind of line break, UTF-8,
-// and no other control character except TAB.
+// NormalizeText returns a text in the form in which it is read back: LF for every kind of line
+// break, UTF-8, and no other control character except TAB.
 func NormalizeText(s string) string {
 	s = lineBreaks.Replace(strings.ToValidUTF8(s, "\uFFFD"))
 	return cleanText(s, len(s))

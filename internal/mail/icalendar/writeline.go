@@ -7,11 +7,12 @@ import (
 	"inboxd/internal/mail/icalendar/zone"
 )
 
-// calendarWriter writes a document. One call of Append owns it.
+// calendarWriter writes a document. One call of AppendDocument owns it.
 type calendarWriter struct {
 	b            []byte
 	writtenZones map[string]zoneClock // the written zones, by TZID
-	// customZoneIDs are the TZIDs of zones that only a file defines, by the address of their observances.
+	// customZoneIDs are the TZIDs of zones that only a file defines, by the address of their
+	// observances.
 	customZoneIDs   map[*zone.Observance]string
 	requestsReplies bool // guests are asked for answers
 	expandedDays    int  // expanded days of rules

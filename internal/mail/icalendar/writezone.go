@@ -50,8 +50,9 @@ func (w *calendarWriter) usedYears(events []Event, name string) (first, last int
 	return first, last
 }
 
-// writeNamedZone writes the VTIMEZONE of a named zone. The texts are cached, because most meetings are in
-// few zones, and computing the changes of one takes as long as writing the rest of a meeting.
+// writeNamedZone writes the VTIMEZONE of a named zone. The texts are cached, because most meetings
+// are in few zones, and computing the changes of one takes as long as writing the rest of a
+// meeting.
 func (w *calendarWriter) writeNamedZone(z zone.Zone, first, last int) {
 	w.b = append(w.b, vtimezones.of(zoneYears{z.Name, first, last})...)
 }

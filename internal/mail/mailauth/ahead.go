@@ -15,9 +15,9 @@ type cachingResolver interface {
 	KnownTXT(name string) ([]string, error, bool)
 }
 
-// verificationResolver is the Resolver of one verification. All its lookups together get maxTime. Only the first
-// one that needs a query starts the timer: most messages need none. The goroutine of Verify owns
-// it.
+// verificationResolver is the Resolver of one verification. All its lookups together get maxTime.
+// Only the first one that needs a query starts the timer: most messages need none. The goroutine of
+// Verify owns it.
 type verificationResolver struct {
 	dns             Resolver
 	cacheSource     cachingResolver // dns, nil if it has no cache

@@ -82,8 +82,8 @@ func readPolicy(records []string, below bool) (p dmarcPolicy, psd bool) {
 	return p, psd
 }
 
-// evaluateResult reports whether SPF or a passing signature is for From's domain (RFC 7489 section 6.6.2).
-// If a DNS failure may hide one, the word is TempError.
+// evaluateResult reports whether SPF or a passing signature is for From's domain (RFC 7489 section
+// 6.6.2). If a DNS failure may hide one, the word is TempError.
 func (p dmarcPolicy) evaluateResult(r *AuthResult) ResultCode {
 	if p.resultCode != Pass {
 		return p.resultCode

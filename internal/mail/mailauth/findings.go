@@ -61,8 +61,8 @@ type dnsAnswer struct {
 	noRecords bool
 }
 
-// findOrSearch returns the result of search, which may use only about and dns. The result is stored if dns
-// had all its answers cached.
+// findOrSearch returns the result of search, which may use only about and dns. The result is stored
+// if dns had all its answers cached.
 func (t *findingTable[T]) findOrSearch(about searchSubject, dns *verificationResolver, search func() T) T {
 	if t == nil || dns.cacheSource == nil {
 		return search()

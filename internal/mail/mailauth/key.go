@@ -141,7 +141,7 @@ func KeyRecord(public crypto.PublicKey) (string, error) {
 	return "", fmt.Errorf("no record for a %T", public)
 }
 
-// PublishesKey reports whether the records at a key's name publish the same key as wanted, a Record,
+// PublishesKey reports whether the records at a key's name publish the same key as wanted, a KeyRecord,
 // for all verifiers. Two records, or one in testing mode, do not count.
 func PublishesKey(records []string, wanted string) bool {
 	if len(records) != 1 {

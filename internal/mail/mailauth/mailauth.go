@@ -136,10 +136,10 @@ func recoverPanic(part, otherwise func()) {
 	part()
 }
 
-// AuthenticatesDomain reports whether a signature authenticates the mailboxes of a domain. The signature must
-// verify, not be in testing mode, and be made by the domain itself or by an ancestor up to the
-// organizational domain. The message must have one From. Every From and every field in covered must
-// be signed, so that none of them was added later.
+// AuthenticatesDomain reports whether a signature authenticates the mailboxes of a domain. The
+// signature must verify, not be in testing mode, and be made by the domain itself or by an ancestor
+// up to the organizational domain. The message must have one From. Every From and every field in
+// covered must be signed, so that none of them was added later.
 func (r *AuthResult) AuthenticatesDomain(domain string, covered ...string) bool {
 	domain, ok := canonicalDomain(domain)
 	if !ok || r.FromDomain == "" {

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// attachmentIndex holds the files of a message in order, and applies the receiving limits (specification,
-// Attachments). One walk owns it.
+// attachmentIndex holds the files of a message in order, and applies the receiving limits
+// (specification, Attachments). One walk owns it.
 //
 // The id of a file is its position in the message. Unlisted files count too, so that an id does not
 // depend on which files are listed. Files inside an opaque signature come after all others, so that
@@ -103,8 +103,8 @@ func contentIDs(page string) map[string]bool {
 	return ids
 }
 
-// describeFiles describes the listed files. A file beyond a limit is truncated and does not use up the limit
-// of later ones. page returns the HTML, and is called only if something is omitted.
+// describeFiles describes the listed files. A file beyond a limit is truncated and does not use up
+// the limit of later ones. page returns the HTML, and is called only if something is omitted.
 func (l *attachmentIndex) describeFiles(page func() string) (list []Attachment, omitted int) {
 	kept, omitted := l.listedFiles(page)
 	total := int64(0)

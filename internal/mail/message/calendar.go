@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// CalendarCandidate is a leaf that may be a calendar file, by its type or by the extension of its name. It
-// points into the raw message.
+// CalendarCandidate is a leaf that may be a calendar file, by its type or by the extension of its
+// name. It points into the raw message.
 type CalendarCandidate struct {
 	Method string // the parameter of its Content-Type; empty: none
 	IsRoot bool   // it is the whole message

@@ -44,7 +44,7 @@ func readFile(t testing.TB, name string) []byte {
 	return b
 }
 
-// checkDocument checks invariants of every Document.
+// checkDocument checks invariants of every ParsedMessage.
 func checkDocument(t testing.TB, raw []byte, doc *ParsedMessage) {
 	t.Helper()
 	valid := func(what string, values ...string) {

@@ -1,4 +1,4 @@
-// Package message parses RFC 5322 messages into a Document: text, HTML, the text that a person
+// Package message parses RFC 5322 messages into a ParsedMessage: text, HTML, the text that a person
 // would see, headers, attachments within the receiving limits, and links. Its input is one byte
 // slice; its output is always valid UTF-8, whatever was received. It does not know who receives the
 // message, what a code is, the disk and the network. Package compose does the opposite: it makes
@@ -34,8 +34,8 @@ type Attachment struct {
 	ContentID   string // without angle brackets: HTML refers to it as cid:; may be empty
 }
 
-// ParsedMessage is the parsed form of one received message. It never changes after Parse. The strings of
-// the header share memory: clone one that must outlive the rest.
+// ParsedMessage is the parsed form of one received message. It never changes after Parse. The
+// strings of the header share memory: clone one that must outlive the rest.
 type ParsedMessage struct {
 	Subject     string
 	From        Mailbox

@@ -68,8 +68,8 @@ func isKnownField(name string) bool {
 	return false
 }
 
-// unfoldHeader joins continuation lines with one space (RFC 5322 section 2.2.3) and ends every field with
-// LF. The whole block becomes one string, and the values are slices of it.
+// unfoldHeader joins continuation lines with one space (RFC 5322 section 2.2.3) and ends every
+// field with LF. The whole block becomes one string, and the values are slices of it.
 func unfoldHeader(block []byte) string {
 	var b strings.Builder
 	b.Grow(len(block))
@@ -143,8 +143,8 @@ func (d *ParsedMessage) readHeader(fields []headerField) {
 	}
 }
 
-// singletonFields are the fields that may appear only once. If one is repeated, the first value that is not
-// empty counts.
+// singletonFields are the fields that may appear only once. If one is repeated, the first value
+// that is not empty counts.
 var singletonFields = [...]string{"Subject", "From", "Date", "Message-ID", "In-Reply-To", "References"}
 
 // readSingle sets the value of a field in singles, unless an earlier one has set it. decoded is the

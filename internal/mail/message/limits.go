@@ -1,7 +1,7 @@
 package message
 
 // Limits on the cost of one message. Below them, the work is linear in the size of the message. So
-// they limit a parse without a clock: the same bytes always give the same Document, however busy
+// they limit a parse without a clock: the same bytes always give the same ParsedMessage, however busy
 // the machine is.
 const (
 	maxHeaderBytes = 256 << 10 // of one header block; fields beyond it are not parsed
@@ -16,7 +16,7 @@ const (
 	maxParameters  = 500       // parameters of one field
 	maxWord        = 4 << 10   // characters of one RFC 2047 encoded word (RFC: 75)
 
-	// MaxText is the size in bytes at which Document.Text is cut.
+	// MaxText is the size in bytes at which ParsedMessage.Text is cut.
 	MaxText = 1 << 20
 	maxHTML = 2 << 20
 

@@ -9,27 +9,27 @@ import (
 )
 
 // Parse reads one message (RFC 5322, RFC 2045–2049). It never fails: what can't be read is
-// left out and Degraded is set. Its cost is linear in len(raw) and bounded by the caps in
-// limits.go. The Document keeps no reference to raw.
+// left out and IsDegraded is set. Its cost is linear in len(raw) and bounded by the caps in
+// limits.go. The ParsedMessage keeps no reference to raw.
 func Parse(raw []byte) *ParsedMessage {
 	doc := new(ParsedMessage)
 	doc.parseRaw(raw, nil)
 	return doc
 }
 
-// ParseView is Parse into an empty Document. It also returns what a person would see of the HTML,
+// ParseView is Parse into an empty ParsedMessage. It also returns what a person would see of the HTML,
 // from the same walk, and the leaves that may be calendar files, in order.
 func ParseView(doc *ParsedMessage, raw []byte) (view html.RenderedView, calendars []CalendarCandidate) {
 	calendars = doc.parseRaw(raw, &view)
 	return view, calendars
 }
 
-// ParseCalendars is Parse into an empty Document, with the leaves that may be calendar files.
+// ParseCalendars is Parse into an empty ParsedMessage, with the leaves that may be calendar files.
 func ParseCalendars(doc *ParsedMessage, raw []byte) []CalendarCandidate {
 	return doc.parseRaw(raw, nil)
 }
 
-// ParseFacts parses the header and counts the attachments into an empty Document. The contents of
+// ParseFacts parses the header and counts the attachments into an empty ParsedMessage. The contents of
 // the parts are skipped.
 func ParseFacts(doc *ParsedMessage, raw []byte) {
 	var sort leafSorter
@@ -111,8 +111,8 @@ func (s *leafSorter) assignRole(p *mimePart) leafRole {
 	return attachedLeaf
 }
 
-// contentCollector collects the bodies and the attachments of a message. One Parse owns it and its contents
-// until the Document is returned.
+// contentCollector collects the bodies and the attachments of a message. One Parse owns it and its
+// contents until the ParsedMessage is returned.
 type contentCollector struct {
 	doc       *ParsedMessage
 	sorter    leafSorter
@@ -158,7 +158,8 @@ func (b *bodyText) addText(p *mimePart, text string) {
 	b.moreTexts = append(b.moreTexts, text)
 }
 
-// innermostAlternative is the innermost alternative around p, and the index of the part of it that contains p.
+// innermostAlternative is the innermost alternative around p, and the index of the part of it that
+// contains p.
 func (p *mimePart) innermostAlternative() (alternative *multipart, index int) {
 	index = p.index
 	for m := p.parent; m != nil; index, m = m.index, m.parent {

@@ -34,8 +34,8 @@ func (p *sourcePage) endsSentence(ln *text.TokenLine, k int32) bool {
 	return p.Lower[p.Tokens[k].Start] != '.' || !text.InRange(p.Plain[p.Tokens[k+1].Start], 'a', 'z')
 }
 
-// labelsLaterCode reports whether the label at k announces a code behind it, and so not the candidate before
-// it.
+// labelsLaterCode reports whether the label at k announces a code behind it, and so not the
+// candidate before it.
 func (p *sourcePage) labelsLaterCode(ln *text.TokenLine, k int32) bool {
 	for i := k + 1; i < ln.EndToken && i <= k+3; i++ {
 		switch t := &p.Tokens[i]; {
@@ -60,9 +60,9 @@ func (p *sourcePage) lineOf(k, li int32) int32 {
 	return li
 }
 
-// quotationLevel returns 0 if the candidate is not inside quotation marks, 1 if it is alone inside them,
-// and 2 if words are inside them as well. Folding has turned the quotation marks of all scripts
-// into '"'.
+// quotationLevel returns 0 if the candidate is not inside quotation marks, 1 if it is alone inside
+// them, and 2 if words are inside them as well. Folding has turned the quotation marks of all
+// scripts into '"'.
 func (v *candidateView) quotationLevel() int {
 	open, before := v.upToMark(v.c.first-1, -1)
 	closed, behind := v.upToMark(v.c.last+1, 1)
@@ -80,8 +80,8 @@ func (v *candidateView) upToMark(k, step int32) (mark, words bool) {
 	return mark, words
 }
 
-// countSentenceWords counts the other words of the candidate's sentence on its line, up to about 12 on each
-// side.
+// countSentenceWords counts the other words of the candidate's sentence on its line, up to about 12
+// on each side.
 func (p *sourcePage) countSentenceWords(c *candidate) (n int) {
 	ln := &p.Lines[p.lineOf(c.last, c.line)]
 	for k := c.first - 1; k >= p.Lines[c.line].FirstToken && p.signs[k] != signPeriod && n < 12; k-- {

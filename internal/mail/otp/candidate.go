@@ -37,8 +37,8 @@ type candidate struct {
 
 func (c *candidate) codeString() string { return string(c.codeBytes[:c.n]) }
 
-// newCandidate makes a candidate of the tokens first to last, as written, without the separators between
-// them. A candidate of digits alone also loses the hyphens inside its tokens.
+// newCandidate makes a candidate of the tokens first to last, as written, without the separators
+// between them. A candidate of digits alone also loses the hyphens inside its tokens.
 func (p *sourcePage) newCandidate(form codeForm, first, last int32) (c candidate) {
 	c = candidate{page: p, first: first, last: last, form: form, isSplit: last > first}
 	for k := first; k <= last; k++ {
@@ -58,8 +58,8 @@ func (c *candidate) appendToken(written []byte) {
 	}
 }
 
-// collectCandidates appends the candidates of the page to out, until out has most elements. Only the form of
-// a token counts here; the model scores the candidates later.
+// collectCandidates appends the candidates of the page to out, until out has most elements. Only
+// the form of a token counts here; the model scores the candidates later.
 func (p *sourcePage) collectCandidates(out []candidate, most int) []candidate {
 	next := int32(0) // token
 	for li := range p.Lines {
@@ -112,8 +112,8 @@ func (p *sourcePage) isSingleChar(k int32) bool {
 	return t.End-t.Start == 1 && text.IsAlnum(p.Lower[t.Start]) && p.Plain[t.Start] != text.NotASCII
 }
 
-// readSingleChars reads a code of single characters: "4 8 2 9 1 3", "1 u 8 k u f". It also reads them from
-// the cells of a table, which become one line each in the text.
+// readSingleChars reads a code of single characters: "4 8 2 9 1 3", "1 u 8 k u f". It also reads
+// them from the cells of a table, which become one line each in the text.
 func (p *sourcePage) readSingleChars(ln *text.TokenLine, k int32) (c candidate) {
 	digits, letters, last := 0, 0, k
 	column := k == ln.FirstToken && p.endsLine(k)
@@ -183,7 +183,8 @@ func (p *sourcePage) readCapitals(ln *text.TokenLine, k int32) candidate {
 	return candidate{}
 }
 
-// hasEqualHalves reports whether token k starts two equally long groups with a hyphen between: "XKJ-BVT".
+// hasEqualHalves reports whether token k starts two equally long groups with a hyphen between:
+// "XKJ-BVT".
 func (p *sourcePage) hasEqualHalves(ln *text.TokenLine, k int32) bool {
 	return k+2 < ln.EndToken && p.Lower[p.Tokens[k+1].Start] == '-' && p.isContiguous(k+1, k+2) && p.isUpperWord(k+2) && p.TokenLength(k) == p.TokenLength(k+2)
 }

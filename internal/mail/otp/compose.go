@@ -17,8 +17,8 @@ const (
 	interruptedLabel = 5 // only of a label above the candidate: another number is between them
 )
 
-// messageContext holds the features of the whole message. search.eachCandidate fills it before it scores the first
-// candidate; after that it is read only.
+// messageContext holds the features of the whole message. search.eachCandidate fills it before it
+// scores the first candidate; after that it is read only.
 type messageContext struct {
 	maxStrength     uint8 // of the strongest label in the message
 	subjectStrength uint8 // of the strongest label in the subject
@@ -33,8 +33,8 @@ type messageContext struct {
 	subjectConcepts concept.Set // concepts of the subject
 }
 
-// setLabelStrengths sets the strength of every label from the words around it, and the summary fields of
-// every line. It reads each token once, and a few neighbours of each label.
+// setLabelStrengths sets the strength of every label from the words around it, and the summary
+// fields of every line. It reads each token once, and a few neighbours of each label.
 func (p *sourcePage) setLabelStrengths(ctx *messageContext) {
 	for i := range p.Lines {
 		ln := &p.Lines[i]
@@ -134,8 +134,8 @@ func (p *sourcePage) qualifyLabel(ln *text.TokenLine, k int32, ctx *messageConte
 	}
 }
 
-// followsEnterVerb reports whether a verb such as "enter" is among the six tokens before the label at k: "enter
-// the following code".
+// followsEnterVerb reports whether a verb such as "enter" is among the six tokens before the label
+// at k: "enter the following code".
 func (p *sourcePage) followsEnterVerb(ln *text.TokenLine, k int32) bool {
 	for i := k - 1; i >= ln.FirstToken && i >= k-6; i-- {
 		if p.Tokens[i].Class == text.ClassEnter {

@@ -36,8 +36,8 @@ func parseDeclared(value string) (code, host string, ok bool) {
 	return code, host, code != "" && host != ""
 }
 
-// DeclaredOrigin returns the host that the declared code in a header value claims to be bound to, or "" if
-// the value does not declare a code. The caller must verify this host before it fills
+// DeclaredOrigin returns the host that the declared code in a header value claims to be bound to,
+// or "" if the value does not declare a code. The caller must verify this host before it fills
 // Input.DeclaredCodes.
 func DeclaredOrigin(value string) string {
 	if _, host, ok := parseDeclared(value); ok {

@@ -92,8 +92,8 @@ func (p *sourcePage) nextGroup(ln *text.TokenLine, i int32) int32 {
 	return j
 }
 
-// isIssueKey reports whether the number at k belongs to the key of an issue tracker: "SEC-4829". A label
-// before the hyphen makes it a code: "OTP-4829".
+// isIssueKey reports whether the number at k belongs to the key of an issue tracker: "SEC-4829". A
+// label before the hyphen makes it a code: "OTP-4829".
 func (p *sourcePage) isIssueKey(ln *text.TokenLine, k int32) bool {
 	return k >= ln.FirstToken+2 && p.Lower[p.Tokens[k-1].Start] == '-' && p.isContiguous(k-1, k) && p.TokenLength(k-2) > 1 && p.isUpperWord(k-2)
 }

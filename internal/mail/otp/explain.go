@@ -11,9 +11,9 @@ type ScoredCandidate struct {
 	FeatureContributions []model.FeatureContribution // contribution of each feature value to Score
 }
 
-// ExplainCandidates returns every candidate that Find scores, in the order of the message, and the smallest
-// share with which Find returns a code. It does not include declared codes: Find returns those
-// without a score.
+// ExplainCandidates returns every candidate that Find scores, in the order of the message, and the
+// smallest share with which Find returns a code. It does not include declared codes: Find returns
+// those without a score.
 func ExplainCandidates(in Input) (all []ScoredCandidate, threshold float64) {
 	s := new(searchState)
 	in = in.withoutQuotes()

@@ -89,7 +89,8 @@ var baseFeatures = func() []feature {
 	}
 }()
 
-// bagFeatures are the bag features of a candidate: the signs and concepts around it, without their order.
+// bagFeatures are the bag features of a candidate: the signs and concepts around it, without their
+// order.
 var bagFeatures = []model.BagFeature[candidateView]{
 	bagOf("left", "Stands before it in its sentence.", func(v *candidateView) signSet { return v.seenL }),
 	bagOf("right", "Stands behind it in its sentence.", func(v *candidateView) signSet { return v.seenR }),
@@ -103,12 +104,13 @@ var bagFeatures = []model.BagFeature[candidateView]{
 	{Name: "topic", HelpText: "The subject does.", Values: concept.NamesByBit, Of: func(v *candidateView) uint64 { return uint64(v.ctx.subjectConcepts) }},
 }
 
-// announcementValues are the values of the feature said: how clearly the message announces the candidate as a
-// code.
+// announcementValues are the values of the feature said: how clearly the message announces the
+// candidate as a code.
 var announcementValues = []string{"", "weak", "strong", "weak-above", "strong-above", "below", "asked", "entered", "far"}
 
-// announcementIndex returns the index in plainly of the first case that holds: a label next to the candidate, a
-// label on the line above or below it, a verb such as "enter" near it, or a label farther away.
+// announcementIndex returns the index in plainly of the first case that holds: a label next to the
+// candidate, a label on the line above or below it, a verb such as "enter" near it, or a label
+// farther away.
 func (v *candidateView) announcementIndex() int {
 	const weakly, strongly, above, under, asked, entered, far = 1, 2, 3, 5, 6, 7, 8
 	near := func(t *nearbyLabel) bool {

@@ -14,7 +14,7 @@ import (
 )
 
 // maxRated is the largest number of candidates of one page, maxKept of different codes of one
-// message, and maxOthers of elements of Result.Candidates. A message with more numbers is a table,
+// message, and maxOthers of elements of CodeResult.Candidates. A message with more numbers is a table,
 // not a message with a code, and codes are near its top.
 const (
 	maxRated  = 128
@@ -22,7 +22,7 @@ const (
 	maxOthers = 5
 )
 
-// plausibleScore is the score above which a candidate is reported in Result.Candidates.
+// plausibleScore is the score above which a candidate is reported in CodeResult.Candidates.
 const plausibleScore = -1.5
 
 // searchState is the working memory of one call of Find. Find owns it from searches.Get until
@@ -49,7 +49,7 @@ type rankedCode struct {
 }
 
 // searchPool is a pool of working memory. No message can see data of an earlier one: every slice is
-// cut to length 0 before use, and a Result holds copies.
+// cut to length 0 before use, and a CodeResult holds copies.
 var searchPool = sync.Pool{New: func() any { return new(searchState) }}
 
 // FindCode returns the one-time code of a message, if it has one, and the link that confirms or signs
@@ -117,8 +117,8 @@ func (s *searchState) eachCandidate(use func(*candidateView)) {
 	}
 }
 
-// countSimilar returns how many other candidates of the page have the form of c, and again: 1 if the same
-// code is in the message a second time, 2 if it is in the subject.
+// countSimilar returns how many other candidates of the page have the form of c, and again: 1 if
+// the same code is in the message a second time, 2 if it is in the subject.
 func (s *searchState) countSimilar(c *candidate) (alike, again int) {
 	for i := range s.candidates {
 		switch o := &s.candidates[i]; {
@@ -148,7 +148,7 @@ func (s *searchState) conceptsOf(folded []byte) concept.Set {
 }
 
 // setAnswer sets the code with the largest share if the share reaches the threshold of the model, and
-// reports the other plausible codes in Result.Candidates.
+// reports the other plausible codes in CodeResult.Candidates.
 func (s *searchState) setAnswer(res *CodeResult, alt []string) {
 	res.Candidates = nil
 	s.mergeShares(0, len(s.candidates))
@@ -174,9 +174,10 @@ func (s *searchState) setAnswer(res *CodeResult, alt []string) {
 	}
 }
 
-// mergeShares sums the shares of the candidates [first, last) for each code, and sorts the code with the
-// largest sum to the front. Codes from an earlier merge keep their best score and get a share of 0.
-// The source of a code is that of its first plausible candidate, in the order subject, text, HTML.
+// mergeShares sums the shares of the candidates [first, last) for each code, and sorts the code
+// with the largest sum to the front. Codes from an earlier merge keep their best score and get a
+// share of 0. The source of a code is that of its first plausible candidate, in the order subject,
+// text, HTML.
 func (s *searchState) mergeShares(first, last int) {
 	s.softmaxShares = append(s.softmaxShares[:0], s.scores[first:last]...)
 	model.ApplySoftmax(s.softmaxShares)
@@ -238,8 +239,8 @@ func (s *searchState) readPages(in Input, visible bool) {
 	s.pages[3].isHidden = true
 }
 
-// findBoundCode sets the domain-bound code of the text or of the visible HTML, and reports whether there is
-// one.
+// findBoundCode sets the domain-bound code of the text or of the visible HTML, and reports whether
+// there is one.
 func (s *searchState) findBoundCode(res *CodeResult) bool {
 	for i := 1; i < len(s.pages) && !s.pages[i].isHidden; i++ {
 		if code, host, ok := s.pages[i].originLine(); ok {

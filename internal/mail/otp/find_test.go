@@ -54,7 +54,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// TestResultsAreCopies checks that a Result does not change while later searches reuse the memory.
+// TestResultsAreCopies checks that a CodeResult does not change while later searches reuse the memory.
 func TestResultsAreCopies(t *testing.T) {
 	first := FindCode(Input{Text: "Your login code is 482913. It replaces code 551234"})
 	var group sync.WaitGroup

@@ -66,8 +66,8 @@ func (v *candidateView) isProgramText() bool {
 	return false
 }
 
-// isContiguous reports whether the tokens first to last follow each other without white space, also before
-// the first one.
+// isContiguous reports whether the tokens first to last follow each other without white space, also
+// before the first one.
 func (p *sourcePage) isContiguous(first, last int32) bool {
 	for k := first; k <= last; k++ {
 		if p.Tokens[k].GapBefore {

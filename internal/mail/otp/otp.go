@@ -27,10 +27,10 @@ type Input struct {
 	PreviewText string
 	Links       []string
 	Anchors     []link.Anchor // visible links with a short text; their URLs are also in Links
-	AltTexts    []string      // alternative texts of visible images; they are also in Visible
+	AltTexts    []string      // alternative texts of visible images; they are also in VisibleText
 	IsReply     bool          // the header names the message that this one replies to
 
-	IndentedSpans []quote.TextSpan // parts of Visible in blockquotes that are not marked as quotations
+	IndentedSpans []quote.TextSpan // parts of VisibleText in blockquotes that are not marked as quotations
 
 	// DeclaredCodes has the values of the OTP-Token and One-Time-Code header fields. The caller must
 	// fill it only after it verified their origin (specification, Codes).
@@ -50,7 +50,7 @@ const (
 	SourceAlt        Source = "alt"
 )
 
-// CodeResult is the result for one message. The zero Result means no code and no link.
+// CodeResult is the result for one message. The zero CodeResult means no code and no link.
 type CodeResult struct {
 	Code       string  // empty if none reaches the threshold
 	Confidence float64 // calibrated probability that Code is right, 0 to 1

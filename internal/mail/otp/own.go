@@ -8,9 +8,9 @@ import (
 	"inboxd/internal/mail/otp/text"
 )
 
-// withoutQuotes returns the input without the parts that the message quotes from older messages, because
-// their codes and links do not belong to this message (ADR 0100). The subject of a reply stays as
-// context, but its numbers are not candidates: see page.numbersBorrowed.
+// withoutQuotes returns the input without the parts that the message quotes from older messages,
+// because their codes and links do not belong to this message (ADR 0100). The subject of a reply
+// stays as context, but its numbers are not candidates: see page.numbersBorrowed.
 func (in Input) withoutQuotes() Input {
 	quoted, visible := quote.Find(&quote.SearchInput{Subject: in.Subject, IsReply: in.IsReply, Text: in.Text, VisibleText: in.VisibleText, IndentedSpans: in.IndentedSpans})
 	if len(quoted) == 0 && len(visible) == 0 {

@@ -2,8 +2,8 @@ package otp
 
 import "inboxd/internal/mail/otp/text"
 
-// sourcePage is one source of a message, split into tokens. The search that contains it owns it; no other
-// goroutine may use it.
+// sourcePage is one source of a message, split into tokens. The search that contains it owns it; no
+// other goroutine may use it.
 type sourcePage struct {
 	text.Page
 	source          Source

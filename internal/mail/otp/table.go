@@ -63,8 +63,8 @@ func (v *candidateView) belowWord() bool {
 	return false
 }
 
-// cellPosition returns the column of token k in line li, counted from 0, and the number of columns. Columns
-// are separated by vertical bars or by wide gaps.
+// cellPosition returns the column of token k in line li, counted from 0, and the number of columns.
+// Columns are separated by vertical bars or by wide gaps.
 func (p *sourcePage) cellPosition(li, k int32) (at, of int) {
 	ln := &p.Lines[li]
 	bars := p.Lower[ln.Start] == '|' || bytes.Contains(p.Lower[ln.Start:ln.End], []byte(" | "))

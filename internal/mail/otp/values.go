@@ -34,8 +34,8 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// labelFeature returns a feature that combines the strength of the label on one side, its distance, whether
-// a colon or "is" joins it to the candidate, and more.
+// labelFeature returns a feature that combines the strength of the label on one side, its distance,
+// whether a colon or "is" joins it to the candidate, and more.
 func labelFeature(name, says string, which func(*candidateView) *nearbyLabel, dists []string, steps []int, more ...feature) feature {
 	return model.CrossProduct(name, says, append([]feature{
 		of("", "", []string{"none", "weak", "medium", "strong", "plural", "taken"}, func(v *candidateView) int { return int(which(v).labelStrength) }),

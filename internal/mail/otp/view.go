@@ -14,8 +14,8 @@ const (
 	maxWrapped = 4 // words between the candidate and the end of its line, to continue on another line
 )
 
-// nearbyLabel is the label that a view found in one direction, and its distance. A strength of 0 means that
-// it found none.
+// nearbyLabel is the label that a view found in one direction, and its distance. A strength of 0
+// means that it found none.
 type nearbyLabel struct {
 	labelStrength   uint8
 	dist            int        // words before and behind the candidate, lines above it
@@ -44,8 +44,8 @@ type candidateView struct {
 	nearbyConcepts        concept.Set // concepts of its line and of the line above
 }
 
-// fillView sets the view of candidate c, except for order, topic, alike and again, which search.eachCandidate
-// sets.
+// fillView sets the view of candidate c, except for order, topic, alike and again, which
+// search.eachCandidate sets.
 func (v *candidateView) fillView(p *sourcePage, c *candidate, ctx *messageContext) {
 	*v = candidateView{sourcePage: p, c: c, ctx: ctx, ln: &p.Lines[c.line]}
 	last := p.Lines[p.lineOf(c.last, c.line)].EndToken
@@ -57,7 +57,8 @@ func (v *candidateView) fillView(p *sourcePage, c *candidate, ctx *messageContex
 	v.lookUp()
 }
 
-// isFiller reports whether tokens of sign s say nothing about a code, so that side.nearestSigns skips them.
+// isFiller reports whether tokens of sign s say nothing about a code, so that side.nearestSigns
+// skips them.
 func isFiller(s sign) bool {
 	switch s {
 	case sign(text.ClassIs), sign(text.ClassOf), sign(text.ClassFresh), signQuote, signStar, signOpen, signClose, signColon, signDash, sign(text.ClassNumber), signPunct, signHash:

@@ -16,8 +16,9 @@ func IsPrivate(text string) bool {
 
 var privateKeys = regexp.MustCompile(`(?i)(` + privateKey + `)[^\s']*`)
 
-// RedactKeys replaces every private key in text by the common prefix of all private keys. It is for texts
-// about a request that may contain a key in an unexpected place, such as a member's name or the path.
+// RedactKeys replaces every private key in text by the common prefix of all private keys. It is for
+// texts about a request that may contain a key in an unexpected place, such as a member's name or
+// the path.
 func RedactKeys(text string) string {
 	if !IsPrivate(text) {
 		return text

@@ -21,8 +21,8 @@ type Server struct {
 	handler        dns.HandlerFunc
 }
 
-// StartServer starts a server with these records, in zone file form, until the test ends. Names without a
-// record and without a name below them do not exist.
+// StartServer starts a server with these records, in zone file form, until the test ends. Names
+// without a record and without a name below them do not exist.
 func StartServer(t testing.TB, records ...string) *Server {
 	t.Helper()
 	s := &Server{}
@@ -81,7 +81,7 @@ func (s *Server) SetHandler(h dns.HandlerFunc) {
 	s.handler = h
 }
 
-// StopAnswering answers nothing from now on, until Handle(nil).
+// StopAnswering answers nothing from now on, until SetHandler(nil).
 func (s *Server) StopAnswering() { s.SetHandler(func(dns.ResponseWriter, *dns.Msg) {}) }
 
 // TakeQuestions returns the questions since the last call.

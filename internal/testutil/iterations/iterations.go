@@ -20,8 +20,8 @@ func Times(t testing.TB, variable string, n int) iter.Seq[uint64] {
 	return GroupedRuns(t, variable, n, 1)
 }
 
-// GroupedRuns is Times for tests that make several iterations per run. It yields the numbers of runs; each
-// counts as each iterations.
+// GroupedRuns is Times for tests that make several iterations per run. It yields the numbers of
+// runs; each counts as each iterations.
 func GroupedRuns(t testing.TB, variable string, n, each int) iter.Seq[uint64] {
 	first, within := uint64(0), time.Duration(0)
 	if said := os.Getenv(variable); said != "" {

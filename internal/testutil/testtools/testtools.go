@@ -10,7 +10,7 @@ import (
 )
 
 // ProgramPath is the path of a program. The folder comes first, then Debian's own directories, because
-// only its python3 finds its modules, then the PATH. If it is missing, the test ends; see Missing.
+// only its python3 finds its modules, then the PATH. If it is missing, the test ends; see FailMissing.
 func ProgramPath(t testing.TB, name string) string {
 	t.Helper()
 	skipUnpacked(t, name)
@@ -27,7 +27,7 @@ func ProgramPath(t testing.TB, name string) string {
 }
 
 // FilePath is the path of a file that came with a package, given as on an installed system, such as
-// /usr/share/spamassassin. If it is missing, the test ends; see Missing.
+// /usr/share/spamassassin. If it is missing, the test ends; see FailMissing.
 func FilePath(t testing.TB, path string) string {
 	t.Helper()
 	skipUnpacked(t, path)

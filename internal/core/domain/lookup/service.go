@@ -28,9 +28,9 @@ type ServiceRecord struct {
 	Err  string // why DNS did not answer; empty: it did
 }
 
-// QueryService queries the DNS records of the service at name, whose mail server is mxHost. MX, wildcard
-// and A bring messages to it and its subdomains; PTR, SPF, DKIM and DMARC make others accept its
-// messages. signing are the records of the keys that it signs with.
+// QueryService queries the DNS records of the service at name, whose mail server is mxHost. MX,
+// wildcard and A bring messages to it and its subdomains; PTR, SPF, DKIM and DMARC make others
+// accept its messages. signing are the records of the keys that it signs with.
 func QueryService(ctx context.Context, r ServiceResolver, name, mxHost string, signing []domain.DNSRecord) []ServiceRecord {
 	state := domain.State{Name: name}
 	var all []ServiceRecord
@@ -55,8 +55,8 @@ func queryRecord(ctx context.Context, r Resolver, name string, rec domain.DNSRec
 	return s
 }
 
-// queryAddresses looks up the addresses of the mail server, and whether each has the server's name. Many
-// servers reject messages from an address without it.
+// queryAddresses looks up the addresses of the mail server, and whether each has the server's name.
+// Many servers reject messages from an address without it.
 func queryAddresses(ctx context.Context, r ServiceResolver, host string) []ServiceRecord {
 	found, err := r.LookupIPAddr(ctx, host)
 	at := ServiceRecord{Type: "A", Name: host, Want: "the public addresses of this server", OK: len(found) > 0, Err: unansweredReason(err)}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// partValidators check, for each part of a rule, whether its value is valid by RFC 5545, section 3.3.10.
-// More is valid than what is expanded.
+// partValidators check, for each part of a rule, whether its value is valid by RFC 5545, section
+// 3.3.10. More is valid than what is expanded.
 var partValidators = map[string]func(value string) bool{
 	"FREQ":       func(s string) bool { return slices.Contains(freqs, s) },
 	"INTERVAL":   func(s string) bool { return isPositiveNumber(s) },
@@ -34,10 +34,10 @@ func isPositiveNumber(s string) bool {
 
 func ignoreNumber(int) {}
 
-// NormalizeRule normalizes a rule for strict readers that reject a whole calendar because of one invalid
-// rule: upper case, with FREQ, no part twice, each within its bounds, not both COUNT and UNTIL. It
-// returns false for an invalid rule; rules that Parse rejects may be valid. until formats the end
-// of the rule: an instant, or a local time, which for a date is its last second.
+// NormalizeRule normalizes a rule for strict readers that reject a whole calendar because of one
+// invalid rule: upper case, with FREQ, no part twice, each within its bounds, not both COUNT and
+// UNTIL. It returns false for an invalid rule; rules that Parse rejects may be valid. until formats
+// the end of the rule: an instant, or a local time, which for a date is its last second.
 func NormalizeRule(text string, until func(end time.Time, instant bool) string) (spelled string, ok bool) {
 	seen := map[string]bool{}
 	var parts []string

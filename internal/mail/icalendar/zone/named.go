@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// resolveName is the IANA name that a TZID certainly means; empty if that is not certain. Programs write
-// an IANA name, one at the end of a path, or a Windows name, also followed by a number (Outlook
-// numbers zones of the same name). They also write the name that Windows displays, "(UTC-05:00)
-// Eastern Time (US & Canada)", an offset, or an abbreviation.
+// resolveName is the IANA name that a TZID certainly means; empty if that is not certain. Programs
+// write an IANA name, one at the end of a path, or a Windows name, also followed by a number
+// (Outlook numbers zones of the same name). They also write the name that Windows displays,
+// "(UTC-05:00) Eastern Time (US & Canada)", an offset, or an abbreviation.
 func resolveName(tzid string) string {
 	tzid = strings.Trim(tzid, " \t\"")
 	if z, ok := Find(tzid); ok {
@@ -66,8 +66,8 @@ func windowsName(name string) string {
 	return ""
 }
 
-// resolveDisplayName is the zone that Windows displays as a list of cities or regions, with or without an
-// offset. The first known one is taken, because all have the same time.
+// resolveDisplayName is the zone that Windows displays as a list of cities or regions, with or
+// without an offset. The first known one is taken, because all have the same time.
 func resolveDisplayName(shown string) string {
 	shown = offsetPrefix.ReplaceAllString(shown, "")
 	for place := range strings.FieldsFuncSeq(shown, func(r rune) bool { return r == ',' || r == '/' || r == ';' }) {

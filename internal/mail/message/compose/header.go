@@ -15,7 +15,7 @@ const (
 	maxMessageID  = 995 // octets of one message id; with brackets and a space it fills a line
 )
 
-// headerWriter appends header fields, folded (RFC 5322 section 2.2.3). One Write owns it.
+// headerWriter appends header fields, folded (RFC 5322 section 2.2.3). One WriteMessage owns it.
 type headerWriter struct {
 	out    []byte
 	column int
@@ -105,8 +105,8 @@ func ReadMessageID(s string) (id string, ok bool) {
 	return s, left != "" && right != ""
 }
 
-// threadReferences is the thread up to the original message (RFC 5322 section 3.6.4): its References and then
-// itself. Of a long thread the first and the last ids are kept.
+// threadReferences is the thread up to the original message (RFC 5322 section 3.6.4): its
+// References and then itself. Of a long thread the first and the last ids are kept.
 func threadReferences(references []string, answered string) []string {
 	ids := make([]string, 0, len(references)+1)
 	for _, id := range references {

@@ -158,7 +158,7 @@ func isSafe7Bit(text []byte) bool {
 	return true
 }
 
-// mimeBuilder appends parts to a message. One call of Write owns it.
+// mimeBuilder appends parts to a message. One call of WriteMessage owns it.
 type mimeBuilder struct {
 	out           []byte
 	seed          [16]byte

@@ -41,8 +41,8 @@ func isAtoms(name string) bool {
 	return !strings.Contains(name, "  ") && strings.IndexFunc(strings.ReplaceAll(name, " ", ""), notAtext) < 0 && longestWord(name) < softLine
 }
 
-// encodeUnstructured writes an unstructured field, such as a subject. The text stays as it is if folding
-// at its spaces does not change it. Otherwise it becomes encoded words.
+// encodeUnstructured writes an unstructured field, such as a subject. The text stays as it is if
+// folding at its spaces does not change it. Otherwise it becomes encoded words.
 func encodeUnstructured(text string) []string {
 	text = oneLine(text)
 	switch {

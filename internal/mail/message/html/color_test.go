@@ -11,7 +11,7 @@ func hiddenIn(s string) bool {
 }
 
 // TestTextInTheColourOfItsBackground checks that text in the color of its background is not
-// visible, and that Render reports it as disguised.
+// visible, and that RenderText reports it as disguised.
 func TestTextInTheColourOfItsBackground(t *testing.T) {
 	for _, in := range []string{
 		"<body bgcolor='#FFFFFF'><p style='color:#FFFFFF;background:#FFFFFF'>no</p><p>yes</p>",

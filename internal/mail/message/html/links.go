@@ -20,7 +20,7 @@ func (l *Links) List() []string { return l.list }
 // HasMore reports whether the message has more than MaxLinks URLs.
 func (l *Links) HasMore() bool { return l.hasMore }
 
-// isFull reports whether further URLs make no difference: there are no Links, or More is already
+// isFull reports whether further URLs make no difference: there are no Links, or HasMore is already
 // true.
 func (l *Links) isFull() bool { return l == nil || l.hasMore }
 

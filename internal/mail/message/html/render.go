@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Options says which results Render produces.
+// Options says which results RenderText produces.
 type Options struct {
 	MaxBytes   int           // maximum length of the text in bytes; 0 for no text
 	ForReaders bool          // the text is for readers: links are written as "text (URL)"
@@ -25,11 +25,11 @@ type element struct {
 	backgroundColor color // of the background
 }
 
-// renderer reads HTML once. One call of Render owns it. Its stack of open elements follows the HTML
+// renderer reads HTML once. One call of RenderText owns it. Its stack of open elements follows the HTML
 // standard as far as needed to know where a hidden element ends, also in invalid HTML.
 type renderer struct {
 	Options
-	textWriter     layoutWriter // writes the text, at most Max bytes
+	textWriter     layoutWriter // writes the text, at most MaxBytes bytes
 	visibleWriter  layoutWriter // writes View.VisibleText
 	previewWriter  layoutWriter // writes View.PreviewText
 	sheet          stylesheet
@@ -44,10 +44,10 @@ type renderer struct {
 	indentDepth    int              // depth of the outermost blockquote that is not marked as a quotation, 0 outside
 	indentedAt     int              // length of the visible text at the start of that blockquote
 	currentRun     textRun
-	isDisguised    bool // see Render
+	isDisguised    bool // see RenderText
 }
 
-// RenderText returns the text of HTML, which must be valid UTF-8, and whether it was cut at Max.
+// RenderText returns the text of HTML, which must be valid UTF-8, and whether it was cut at MaxBytes.
 // disguised reports whether a text is drawn in a way that makes it invisible, for example white on
 // white. Text that a layout does not draw at all does not count, because every preview text of a
 // newsletter is hidden like that (ADR 0100).
@@ -210,8 +210,8 @@ func (r *renderer) newElement(t *htmlToken) element {
 	return e
 }
 
-// attributeStyle returns the colors that attributes other than style declare, and those of the style sheet
-// of a browser.
+// attributeStyle returns the colors that attributes other than style declare, and those of the
+// style sheet of a browser.
 func (t *htmlToken) attributeStyle() (s style) {
 	unknown := color{kind: unknownColor}
 	switch t.tag {

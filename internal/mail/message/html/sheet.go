@@ -63,8 +63,8 @@ func isMomentary(pseudo string) bool {
 	return false
 }
 
-// withUnknownColors returns the effect of a rule that may or may not apply: the colors that it sets become
-// unknown.
+// withUnknownColors returns the effect of a rule that may or may not apply: the colors that it sets
+// become unknown.
 func (s style) withUnknownColors() style {
 	return style{declared: s.declared & (hasColor | hasBackground | hasBackgroundImage), on: s.declared & (hasColor | hasBackground | hasBackgroundImage), foregroundColor: color{kind: unknownColor}, backgroundColor: color{kind: unknownColor}}
 }

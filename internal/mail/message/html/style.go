@@ -42,8 +42,8 @@ const (
 	hidingBits    = unshown | faintText
 	paintBits     = hasColor | hasBackground | hasBackgroundImage | paintedText
 
-	// legitimateHiding are the ways in which layouts legitimately hide text: preview texts, and text for other
-	// screens. Text that is hidden only in other ways counts as disguised.
+	// legitimateHiding are the ways in which layouts legitimately hide text: preview texts, and
+	// text for other screens. Text that is hidden only in other ways counts as disguised.
 	legitimateHiding = displayNone | zeroHeight | outlookHide | noContent
 )
 

@@ -31,14 +31,14 @@ type RenderedView struct {
 	VisibleText string
 	// PreviewText is the text that e-mail clients show in the list of messages, but not in the opened
 	// message: the hidden text before all visible text, at most 1 KiB. The sender wrote it, but it
-	// is weaker evidence than Visible.
+	// is weaker evidence than VisibleText.
 	PreviewText string
 	// AltTexts has the alternative texts of visible images, in order, at most 64.
 	AltTexts []string
 	// Anchors are the visible links with a short text, in order, at most 64.
 	Anchors []Anchor
-	// IndentedSpans are the parts of Visible in blockquotes that are not marked as quotations, in order,
-	// at most 64. Their lines do not begin with "> ".
+	// IndentedSpans are the parts of VisibleText in blockquotes that are not marked as quotations,
+	// in order, at most 64. Their lines do not begin with "> ".
 	IndentedSpans []TextSpan
 	// HiddenLinks are the links that appear only in hidden elements, so that nobody can follow them, at
 	// most 64. They are also in Links. Unseen is filled only if Options.Links is set. It does not

@@ -18,7 +18,7 @@ import (
 // Set is a set of concepts.
 type Set uint32
 
-// The concepts, and unions of them. The order is that of Names.
+// The concepts, and unions of them. The order is that of NamesByBit.
 const (
 	Confirm Set = 1 << iota
 	SignIn
@@ -52,7 +52,7 @@ const (
 // HasAny reports whether s contains at least one concept of any.
 func (s Set) HasAny(any Set) bool { return s&any != 0 }
 
-// LeaningIndex summarizes s as an index into Leanings.
+// LeaningIndex summarizes s as an index into LeaningValues.
 func (s Set) LeaningIndex() int {
 	switch asks, others := s.HasAny(ActionRequests), s.HasAny(OtherPurposes); {
 	case asks && others:
@@ -69,11 +69,11 @@ func (s Set) LeaningIndex() int {
 	return 0
 }
 
-// LeaningValues are the values of a feature that Says computes.
+// LeaningValues are the values of a feature that LeaningIndex computes.
 var LeaningValues = []string{"", "asks", "other", "both", "go", "done"}
 
-// NamesByBit are the names of the concepts in the word lists and in the files of weights; Names[i] is
-// bit i.
+// NamesByBit are the names of the concepts in the word lists and in the files of weights;
+// NamesByBit[i] is bit i.
 var NamesByBit = []string{"confirm", "signin", "reset", "activate", "join", "approve", "go", "ignore", "expires", "decline", "notme", "help", "legal",
 	"settings", "order", "survey", "unsubscribe", "read", "done", "password", "email"}
 
@@ -123,8 +123,8 @@ func NormalizeText(to []byte, s string) []byte {
 	return NormalizeFolded(f.Lower[:0], f.Lower)
 }
 
-// NormalizeFolded is Spell for a text that is already folded. It overwrites and returns to, which may be
-// the same slice as folded.
+// NormalizeFolded is NormalizeText for a text that is already folded. It overwrites and returns to,
+// which may be the same slice as folded.
 func NormalizeFolded(to, folded []byte) []byte {
 	to = to[:0]
 	for _, c := range folded {
@@ -139,10 +139,10 @@ func NormalizeFolded(to, folded []byte) []byte {
 	return to
 }
 
-// InText returns the concepts of the words in a text that Spell has normalized.
+// InText returns the concepts of the words in a text that NormalizeText has normalized.
 func InText(b []byte) Set { return in(b, inText) }
 
-// InURL returns the concepts of the words in the parts of a URL that Spell has normalized.
+// InURL returns the concepts of the words in the parts of a URL that NormalizeText has normalized.
 func InURL(b []byte) Set { return in(b, inURL) }
 
 // Patterns of at least this many bytes also match inside a word: in compounds, and in words written

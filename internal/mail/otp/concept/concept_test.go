@@ -31,7 +31,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestRespell checks that Respell accepts a folded text, also in place.
+// TestRespell checks that NormalizeFolded accepts a folded text, also in place.
 func TestRespell(t *testing.T) {
 	folded := []byte("e-mail,\n(sign  in)")
 	if got := string(NormalizeFolded(folded, folded)); got != "e mail sign in " {

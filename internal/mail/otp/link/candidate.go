@@ -53,8 +53,8 @@ type messageContext struct {
 // decisiveConcepts are the concepts that decide which text describes a link.
 const decisiveConcepts = concept.ActionRequests | concept.OtherPurposes
 
-// describingConcepts returns the concepts of the text that describes a link: its own text, or also the sentence
-// before it, or also the lines above.
+// describingConcepts returns the concepts of the text that describes a link: its own text, or also
+// the sentence before it, or also the lines above.
 func (v *linkView) describingConcepts() concept.Set {
 	switch v.describingText() {
 	case 1:
@@ -65,8 +65,8 @@ func (v *linkView) describingConcepts() concept.Set {
 	return v.ownConcepts | v.sentenceConcepts | v.conceptsAbove
 }
 
-// describingText returns which text describes the link: 1 for its own text, 2 for the sentence before it,
-// 3 for the lines above, 0 if none has a concept of announcing.
+// describingText returns which text describes the link: 1 for its own text, 2 for the sentence
+// before it, 3 for the lines above, 0 if none has a concept of announcing.
 func (v *linkView) describingText() int {
 	return 1 + slices.IndexFunc([]concept.Set{v.ownConcepts, v.sentenceConcepts, v.conceptsAbove}, func(s concept.Set) bool { return s.HasAny(decisiveConcepts) })
 }
@@ -92,8 +92,8 @@ type linkCollector struct {
 // collectorPool is a pool of collectors, for their memory.
 var collectorPool = sync.Pool{New: func() any { return new(linkCollector) }}
 
-// collectCandidates returns the candidates among the links of a message, in order. The collector owns the
-// slice.
+// collectCandidates returns the candidates among the links of a message, in order. The collector
+// owns the slice.
 func (c *linkCollector) collectCandidates(m *SearchInput) []linkView {
 	c.allViews = c.allViews[:0]
 	c.messageContext = messageContext{subjectConcepts: c.conceptsOf(m.Subject[:min(len(m.Subject), maxAround)]), hasHTML: len(m.Anchors) > 0}
@@ -233,7 +233,8 @@ func lastLines(s string) string {
 	return s[end:]
 }
 
-// filterCandidates filters c.all in place and returns the candidates, with the counts that compare them.
+// filterCandidates filters c.all in place and returns the candidates, with the counts that compare
+// them.
 func (c *linkCollector) filterCandidates() []linkView {
 	c.messageContext.linkCount = len(c.allViews)
 	some := c.allViews[:0]

@@ -19,7 +19,7 @@ type SearchInput struct {
 // Anchor is a link of the HTML with its visible text.
 type Anchor struct {
 	URL, Text string
-	At        int // byte offset of Text in Visible
+	At        int // byte offset of Text in VisibleText
 }
 
 // Find returns the link of a message that confirms, signs in, resets or accepts. It returns "" if

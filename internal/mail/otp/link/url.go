@@ -17,8 +17,8 @@ const (
 	maxWord  = 60   // of one part of a URL that are read as words
 )
 
-// secretStrength says how hard it is to guess a part of a URL. A link that proves who clicked has a secret
-// part.
+// secretStrength says how hard it is to guess a part of a URL. A link that proves who clicked has a
+// secret part.
 type secretStrength uint8
 
 const (
@@ -38,8 +38,8 @@ type parsedURL struct {
 	urlShape       string         // scheme, host and first part of the path
 }
 
-// canBeCandidate reports whether the URL permits the link to be a candidate: its words ask for an action, or
-// it has a secret part.
+// canBeCandidate reports whether the URL permits the link to be a candidate: its words ask for an
+// action, or it has a secret part.
 func (a *parsedURL) canBeCandidate() bool {
 	return (a.wordConcepts | a.nestedConcepts).HasAny(concept.ActionRequests) || a.secret > longNumber || a.secret == longNumber && !a.wordConcepts.HasAny(concept.OtherPurposes)
 }
@@ -163,7 +163,8 @@ func isProvingName(name string) bool {
 	return strings.Contains(name, "token") || strings.Contains(name, "secret") || slices.Contains(provingNames, name) || slices.ContainsFunc(provingEnds, ends)
 }
 
-// estimateSecrecy returns how hard a part of a URL is to guess, by its length and its mix of characters.
+// estimateSecrecy returns how hard a part of a URL is to guess, by its length and its mix of
+// characters.
 func estimateSecrecy(s string) secretStrength {
 	letters, numbers, upper, other := 0, 0, 0, 0
 	for i := range len(s) {

@@ -1,9 +1,9 @@
 // Package model scores candidates with a small neural network. Each candidate has named categorical
-// features, encoded one-hot. The network has one hidden layer of Units ReLU units, and in addition
-// a direct linear connection from the features to the score (a skip connection). The softmax over
-// the scores of all candidates, and of the alternative "none of them" with score 0, gives each a
-// share. A candidate whose share reaches the threshold is the answer, and the calibration curve
-// turns its share into a confidence.
+// features, encoded one-hot. The network has one hidden layer of HiddenUnits ReLU units, and in
+// addition a direct linear connection from the features to the score (a skip connection). The
+// softmax over the scores of all candidates, and of the alternative "none of them" with score 0,
+// gives each a share. A candidate whose share reaches the threshold is the answer, and the
+// calibration curve turns its share into a confidence.
 //
 // The hidden layer is an ensemble: package train trains several smaller networks and joins their
 // hidden units in one layer. Training uses dropout on the input and weight decay; neither has an
@@ -81,8 +81,8 @@ func CrossProduct[V any](name, says string, parts ...Feature[V]) Feature[V] {
 	}}
 }
 
-// BucketIndex returns the index of the first of the ascending steps that n does not exceed, or len(steps).
-// It puts a number into a bucket.
+// BucketIndex returns the index of the first of the ascending steps that n does not exceed, or
+// len(steps). It puts a number into a bucket.
 func BucketIndex(n int, steps ...int) int {
 	for i, s := range steps {
 		if n <= s {
@@ -96,7 +96,7 @@ func BucketIndex(n int, steps ...int) int {
 const HiddenUnits = 48
 
 // Model is a trained network. An index into weights and units is called a place: one value of one
-// feature, in the order of Names.
+// feature, in the order of PlaceNames.
 type Model[V any] struct {
 	features      []Feature[V]
 	bags          []BagFeature[V]
@@ -110,8 +110,8 @@ type Model[V any] struct {
 	dataDigest       string
 }
 
-// calibrationPoint is a point of the calibration curve: a share, and a lower bound of the probability that an
-// answer with this share is right, measured on held-out folds.
+// calibrationPoint is a point of the calibration curve: a share, and a lower bound of the
+// probability that an answer with this share is right, measured on held-out folds.
 type calibrationPoint struct{ share, lowerBound float64 }
 
 // maxPlaces is the largest number of places of one candidate that fit into an array on the stack.
@@ -301,7 +301,8 @@ func (m *Model[V]) ConfidenceAt(share float64) float64 {
 	return low.lowerBound
 }
 
-// ApplySoftmax replaces scores by their softmax, with "none of the candidates" as one more class of score
+// ApplySoftmax replaces scores by their softmax, with "none of the candidates" as one more class of
+// score
 // 0. The shares therefore sum to less than 1.
 func ApplySoftmax(scores []float64) {
 	most := 0.0

@@ -24,8 +24,8 @@ type SearchInput struct {
 	IsReply     bool   // its header names the message that it replies to
 	Text        string // the plain text part
 	VisibleText string // visible text of the HTML part; lines of marked quotations begin with ">"
-	// IndentedSpans are the parts of Visible in blockquotes without such a mark, in order. Some of these
-	// are not quotations, because layouts also use blockquotes.
+	// IndentedSpans are the parts of VisibleText in blockquotes without such a mark, in order. Some
+	// of these are not quotations, because layouts also use blockquotes.
 	IndentedSpans []TextSpan
 }
 
@@ -161,9 +161,9 @@ func (r *lineCursor) blockquote() (TextSpan, bool) {
 	return r.indentedSpans[0], true
 }
 
-// findQuotations finds the quotations of one text. A blockquote is a quotation if an attribution line is
-// above it. In a reply it is one also if the sender wrote something outside of it; a blockquote
-// around the whole message is a layout.
+// findQuotations finds the quotations of one text. A blockquote is a quotation if an attribution
+// line is above it. In a reply it is one also if the sender wrote something outside of it; a
+// blockquote around the whole message is a layout.
 func (f *finder) findQuotations(s string, indented []TextSpan) (spans []TextSpan) {
 	var blocks []TextSpan
 	for r := (lineCursor{s: s, indentedSpans: indented}); ; {
@@ -190,8 +190,8 @@ func (f *finder) findQuotations(s string, indented []TextSpan) (spans []TextSpan
 	}
 }
 
-// isBlockQuotation reports whether the blockquote of the line may be a quotation. It is not if the line above
-// announces a code. quotes removes a blockquote that is not a quotation.
+// isBlockQuotation reports whether the blockquote of the line may be a quotation. It is not if the
+// line above announces a code. quotes removes a blockquote that is not a quotation.
 func (f *finder) isBlockQuotation(r *lineCursor) bool {
 	quotes := r.isAttributed || f.isReply && !f.introducesCode(r.lineAbove)
 	if quotes = quotes && !f.isForward; !quotes {
@@ -256,8 +256,8 @@ func isInitialed(l string) bool {
 // maxInitials is the length of the longest such name together with ">", in bytes.
 const maxInitials = 12
 
-// authorAfter returns the verdict on an attribution line. If the next line is marked or in a blockquote,
-// this limits the quotation; otherwise all text behind the attribution is quoted.
+// authorAfter returns the verdict on an attribution line. If the next line is marked or in a
+// blockquote, this limits the quotation; otherwise all text behind the attribution is quoted.
 func (r *lineCursor) authorAfter() lineAuthor {
 	next := *r
 	if !next.nextLine() || isMarked(next.line) {

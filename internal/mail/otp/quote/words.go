@@ -35,8 +35,8 @@ const (
 	copyField
 )
 
-// headerFields maps the folded names in words.tsv to their header fields. If several fields have the same
-// name in some languages, the first one counts.
+// headerFields maps the folded names in words.tsv to their header fields. If several fields have
+// the same name in some languages, the first one counts.
 var headerFields = func() map[string]fieldSet {
 	m := map[string]fieldSet{}
 	for i, which := range []string{"from", "sent", "to", "subject", "copy"} {
@@ -81,7 +81,7 @@ func ParsePrefixes(subject string) (reply, forward bool, stem string) {
 	return untaggedPrefixes(stem)
 }
 
-// untaggedPrefixes is Prefixed for a subject without a tag in brackets at the front.
+// untaggedPrefixes is ParsePrefixes for a subject without a tag in brackets at the front.
 func untaggedPrefixes(stem string) (reply, forward bool, rest string) {
 	for first := true; ; first = false {
 		if _, _, ok := cutColon(stem[:min(len(stem), maxPrefix)]); !ok {

@@ -5,7 +5,7 @@ import "strings"
 // Class is the meaning of a word of the vocabulary for the search.
 type Class uint8
 
-// The classes. Their order matters: Label and Other are ranges, and package otp uses the classes as
+// The classes. Their order matters: Label and IsOther are ranges, and package otp uses the classes as
 // signs.
 const (
 	ClassNone     Class = iota

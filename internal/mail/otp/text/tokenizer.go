@@ -29,11 +29,11 @@ type Token struct {
 	WideGapBefore bool  // a tab, or several spaces, is before it
 }
 
-// TokenLine is a line that is not empty. The caller sets Place, Colon, Heading, Strength, Label and
-// Words.
+// TokenLine is a line that is not empty. The caller sets IsAddress, ColonAtEnd, IsHeading,
+// LabelStrength, Label and Words.
 type TokenLine struct {
 	Start, End           int32 // bytes of the folded text
-	FirstToken, EndToken int32 // tokens, without Last
+	FirstToken, EndToken int32 // tokens, without EndToken
 	AfterBlankLine       bool  // an empty line is above it
 	IsAddress            bool  // it is a street address
 	ColonAtEnd           bool  // it ends with a colon

@@ -160,7 +160,7 @@ func (l *learner) learnExample(e *Example, step float64) {
 }
 
 // forwardPass does the forward pass with dropout: it leaves out each place of each candidate with
-// probability Hidden. It does not rescale the others, and inference uses all places without a
+// probability InputDropout. It does not rescale the others, and inference uses all places without a
 // factor.
 func (l *learner) forwardPass(e *Example) []float64 {
 	for len(l.activePlaces) < len(e.Places) {
@@ -180,9 +180,9 @@ func (l *learner) forwardPass(e *Example) []float64 {
 	return shares
 }
 
-// backwardPass does the backward pass for one candidate, whose score has the gradient slope, and updates
-// every weight that took part in the score. The gradients include weight decay, except for the
-// biases.
+// backwardPass does the backward pass for one candidate, whose score has the gradient slope, and
+// updates every weight that took part in the score. The gradients include weight decay, except for
+// the biases.
 func (l *learner) backwardPass(places []int32, h []float64, slope, step float64) {
 	for k, x := range h {
 		l.hiddenGradients[k] = 0
@@ -203,15 +203,15 @@ func (l *learner) backwardPass(places []int32, h []float64, slope, step float64)
 	}
 }
 
-// updateWeight updates the weight x with one step of AdaGrad: the step is divided by the root of the sum of
-// all squared gradients so far. least avoids a division by a very small number.
+// updateWeight updates the weight x with one step of AdaGrad: the step is divided by the root of
+// the sum of all squared gradients so far. least avoids a division by a very small number.
 func updateWeight(x, squares *float64, slope, step, least float64) {
 	*squares += float64(slope * slope)
 	*x -= float64(step*slope) / math.Sqrt(*squares+least)
 }
 
-// usableExamples returns the examples that use accepts and that can be learned from: they have candidates,
-// and if they have an answer, it is among these.
+// usableExamples returns the examples that use accepts and that can be learned from: they have
+// candidates, and if they have an answer, it is among these.
 func usableExamples(all []*Example, use func(*Example) bool) (set []*Example) {
 	for _, e := range all {
 		if use(e) && len(e.Places) > 0 && (e.WantAnswer == "" || slices.Contains(e.Answers, e.WantAnswer)) {

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// GuessLanguage guesses the language of a text by its script and by frequent short words (stop words). It
-// returns the name of the script if it finds no such words.
+// GuessLanguage guesses the language of a text by its script and by frequent short words (stop
+// words). It returns the name of the script if it finds no such words.
 func GuessLanguage(s string) string {
 	counts := map[string]int{}
 	for _, r := range s {

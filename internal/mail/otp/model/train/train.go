@@ -31,8 +31,8 @@ type Example struct {
 // FoldCount is the number of folds of the cross-validation.
 const FoldCount = 10
 
-// rightShare returns the share of the right answer, which is that of "none of the candidates" if Want is
-// empty.
+// rightShare returns the share of the right answer, which is that of "none of the candidates" if
+// WantAnswer is empty.
 func (e *Example) rightShare(shares []float64) (sum float64) {
 	rest := 1.0
 	for i, share := range shares {
@@ -61,7 +61,7 @@ type BestAnswer struct {
 }
 
 // AnswerAt returns the prediction at a threshold. If the whole message does not reach it, the first
-// part that reaches it by itself counts. It returns the zero Said if none does.
+// part that reaches it by itself counts. It returns the zero BestAnswer if none does.
 func (o Outcome) AnswerAt(threshold float64) BestAnswer {
 	for _, s := range append([]BestAnswer{o.BestAnswer}, o.partPredictions...) {
 		if s.Share >= threshold {
@@ -95,9 +95,9 @@ func bestAnswer(answers []string, shares []float64) (most BestAnswer) {
 	return most
 }
 
-// LeaveOut runs a cross-validation with Folds folds and returns the predictions for all examples.
+// LeaveOut runs a cross-validation with FoldCount folds and returns the predictions for all examples.
 // Examples for which part returns the same string are in the same fold. Training for a fold also
-// leaves out examples whose Lender is in it: they contain words of a held-out example.
+// leaves out examples whose IncludedExample is in it: they contain words of a held-out example.
 func (o Settings) LeaveOut(all []*Example, size int, part func(*Example) string) []Outcome {
 	fold := func(e *Example) uint32 { return foldHash(part(e)) % FoldCount }
 	var outcomes [FoldCount][]Outcome
@@ -169,8 +169,8 @@ func LogFigures(to Logger, name string, outcomes []Outcome, threshold float64) {
 	to.Logf("%-20s %d mails, from share %.3f: right %.2f %%, wrong %.2f %%", name, f.ExampleCount, threshold, 100*f.RightFraction, 100*f.WrongFraction)
 }
 
-// PrintSure logs how many answers have a confidence of at least Sure, and how many of these are
-// wrong. The share sure is the one at which the calibration curve reaches Sure.
+// PrintSure logs how many answers have a confidence of at least SureConfidence, and how many of
+// these are wrong. The share sure is the one at which the calibration curve reaches SureConfidence.
 func PrintSure(to Logger, name string, outcomes []Outcome, threshold, sure float64) {
 	answers, wrong := answersFrom(outcomes, threshold, sure)
 	all, _ := answersFrom(outcomes, threshold, 0)
@@ -206,8 +206,8 @@ func atLeast(right, n float64) float64 {
 	return (p + z*z/(2*n) - z*math.Sqrt(float64(p*(1-p)/n)+z*z/(4*n*n))) / (1 + z*z/n)
 }
 
-// ReliableShare returns the smallest share, from threshold on, such that at most the fraction wrong of the
-// answers with this share or more is wrong, for every kind of fold.
+// ReliableShare returns the smallest share, from threshold on, such that at most the fraction wrong
+// of the answers with this share or more is wrong, for every kind of fold.
 func ReliableShare(threshold, wrong float64, kinds ...[]Outcome) float64 {
 	for t := threshold; t < 0.999; t += 0.001 {
 		most := 0.0
@@ -234,13 +234,13 @@ func answersFrom(outcomes []Outcome, threshold, share float64) (answers int, wro
 	return answers, wrong / float64(max(answers, 1))
 }
 
-// SureConfidence is the confidence from which callers may rely on an answer: see Surely.
+// SureConfidence is the confidence from which callers may rely on an answer: see ReliableShare.
 const SureConfidence = 0.9
 
-// CalibrationCurve returns the calibration curve: pairs of a share and a confidence, both ascending. Each
-// point is a bucket of outcomes with its mean share and the lower bound of the fraction that is
-// right; buckets of fewer than 10 outcomes are left out. The curve reaches Sure exactly at the
-// share sure.
+// CalibrationCurve returns the calibration curve: pairs of a share and a confidence, both
+// ascending. Each point is a bucket of outcomes with its mean share and the lower bound of the
+// fraction that is right; buckets of fewer than 10 outcomes are left out. The curve reaches
+// SureConfidence exactly at the share sure.
 func CalibrationCurve(outcomes []Outcome, sure float64) (knots [][2]float64) {
 	answers := slices.Clone(outcomes)
 	slices.SortStableFunc(answers, func(a, b Outcome) int { return cmp.Compare(a.Share, b.Share) })
