@@ -212,7 +212,7 @@ func (e *accountEntity) CommitRows() error {
 // PublishState adds the principals that were looked up to the cache. Then it removes those that a
 // committed change ended, because one group may hold both.
 func (e *accountEntity) PublishState() {
-	e.tellMoved()
+	e.notifyMoved()
 	rows, reset := e.pendingRows, e.passwordReset
 	e.pendingRows, e.passwordReset = nil, false
 	for _, p := range e.foundPrincipals {
@@ -246,8 +246,8 @@ func (e *accountEntity) PublishState() {
 	failpoint.MarkPoint("account-published")
 }
 
-// tellMoved makes the inboxes read their capacity again.
-func (e *accountEntity) tellMoved() {
+// notifyMoved makes the inboxes read their capacity again.
+func (e *accountEntity) notifyMoved() {
 	if e.planChanged {
 		e.planChanged = false
 		e.capacities.planChanges.Add(1)
@@ -256,7 +256,7 @@ func (e *accountEntity) tellMoved() {
 
 // DiscardState implements engine.Entity. After a failed commit it is unknown what is on disk.
 func (e *accountEntity) DiscardState() {
-	e.tellMoved()
+	e.notifyMoved()
 	e.state, e.pendingRows, e.foundPrincipals, e.passwordReset = nil, nil, nil, false
 }
 

@@ -38,7 +38,7 @@ func TestAtHand(t *testing.T) {
 // TestAtHandKeepsNothingTooLarge checks that a large content is evicted at once, together with all
 // older ones.
 func TestAtHandKeepsNothingTooLarge(t *testing.T) {
-	h := &atHand{maxBytes: 10 << 10}
+	h := &contentCache{maxBytes: 10 << 10}
 	small, large := newestOf(t, 1, 100), newestOf(t, 2, 25<<20)
 	h.keepNewest(small)
 	h.keepNewest(nil)

@@ -7,10 +7,10 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// atHand bounds the memory for contents of new messages that inboxes cache for the polls that
+// contentCache bounds the memory for contents of new messages that inboxes cache for the polls that
 // follow. The oldest content of the node is evicted first. Caching a message longer would only add
 // work for the garbage collector; a later request reads it from the store (ADR 0025).
-type atHand struct {
+type contentCache struct {
 	maxBytes int64 // bytes
 
 	mu         sync.Mutex // guards all below
@@ -21,7 +21,7 @@ type atHand struct {
 
 // keepNewest adds n to the cache and evicts what no longer fits, possibly n itself. A nil n does
 // nothing.
-func (h *atHand) keepNewest(n *inbox.CachedContent) {
+func (h *contentCache) keepNewest(n *inbox.CachedContent) {
 	if n == nil {
 		return
 	}

@@ -30,8 +30,8 @@ type inboxEntity struct {
 	// copyDue is called when an owner's copy is due, after the commit.
 	copyDue    func(address string)
 	capacities *capacityCache
-	// atHand caches the contents of new messages for a while.
-	atHand       *atHand
+	// contents caches the contents of new messages for a while.
+	contents     *contentCache
 	requestQuota *requestQuota
 
 	publishedView  atomic.Pointer[inbox.View]    // nil until loaded, or if no inbox lives there; any goroutine reads it
@@ -41,23 +41,24 @@ type inboxEntity struct {
 	justLoaded        bool                 // just loaded, not published yet
 	pendingRows       *inbox.Rows          // of the group being decided; nil if nothing changed
 	requiredPositions []partition.Position // positions that must be WaitForPosition before the rows are committed
-	cachedNewest      *inbox.CachedContent // the one that atHand has
+	cachedNewest      *inbox.CachedContent // the one that contents has
 }
 
 func (e *inboxEntity) LoadState() (err error) {
 	e.state, err = e.store.LoadInbox(e.Key())
 	e.justLoaded = true
 	if err == nil {
-		e.doubtUnheard()
+		e.distrustUnacknowledged()
 	}
 	return err
 }
 
-// doubtUnheard watches for repeats of messages that a crash left unacknowledged: their senders may
-// not have received the 250 reply. The digest is computed from the stored bytes. Nothing is
-// written, because every run until the next start computes the same, and senders retry within
-// minutes. Messages without a Message-ID are skipped: identical bytes may be a different message.
-func (e *inboxEntity) doubtUnheard() {
+// distrustUnacknowledged watches for repeats of messages that a crash left unacknowledged: their
+// senders may not have received the 250 reply. The digest is computed from the stored bytes.
+// Nothing is written, because every run until the next start computes the same, and senders retry
+// within minutes. Messages without a Message-ID are skipped: identical bytes may be a different
+// message.
+func (e *inboxEntity) distrustUnacknowledged() {
 	from, to := e.store.UnacknowledgedPeriod()
 	for _, m := range slices.Backward(e.state.Messages) {
 		if from.IsZero() || m.ReceivedAt.Before(from) {
@@ -220,7 +221,7 @@ func (e *inboxEntity) PublishState() {
 	if e.state.IsLive() {
 		if n := e.state.NewestContent; n != e.cachedNewest {
 			e.cachedNewest = n
-			e.atHand.keepNewest(n)
+			e.contents.keepNewest(n)
 		}
 		e.publishView(inbox.NewView(e.state))
 	} else {

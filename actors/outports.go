@@ -92,7 +92,7 @@ func (o queueAdapter) signerFor(ctx context.Context, from string) (func([]byte) 
 // makeCalendars creates the calendar links and what notifies owners of meetings.
 func (s *System) makeCalendars() {
 	s.Feeds = calendars.NewFeeds(s.InboxService, s.routingStore, s.CredentialService, s.FillRandom)
-	s.OwnerSettings = &calendars.OwnerSettings{Inboxes: s.InboxService, SignInEmail: s.emailOf, InboxExists: s.isOurs}
+	s.OwnerSettings = &calendars.OwnerSettings{Inboxes: s.InboxService, SignInEmail: s.emailOf, InboxExists: s.isServiceAddress}
 	s.copies = calendars.NewCopies(calendars.CopyOptions{
 		OwnerSettings: s.OwnerSettings, EachDue: s.store.CopiesDue, CountCopy: s.countCopy, ComposeMessage: s.writeCopy, Me: meOf, Now: s.now, Log: s.Logger,
 	})
@@ -105,8 +105,8 @@ func (s *System) emailOf(ctx context.Context, id account.ID) (email string, usab
 	return picture.profile.Email, !s.VerifyAddresses || !picture.profile.EmailUnverified, err
 }
 
-// isOurs reports whether messages to an address go to an inbox of this service.
-func (s *System) isOurs(address string) (bool, error) {
+// isServiceAddress reports whether messages to an address go to an inbox of this service.
+func (s *System) isServiceAddress(address string) (bool, error) {
 	return s.routingStore.InboxExists(s.ReceivingService.inboxAddress(address))
 }
 

@@ -117,7 +117,7 @@ func Start(o Options) (_ *System, err error) {
 	s.DeliveryRecords = s.webhookSupervisor.NewRecords()
 	s.journal = journal.New(s.routingStore, s.webhookSupervisor.FanOut(), s.now, o.Logger)
 	s.JournalReader = s.journal.NewReading(s.isGoneNow)
-	s.messageCleanup = retention.NewTidy(o.Store.JournalAccounts, o.Logger, s.JournalReader.ForgetContent, s.DeliveryRecords.Forget)
+	s.messageCleanup = retention.NewContentCleaner(o.Store.JournalAccounts, o.Logger, s.JournalReader.ForgetContent, s.DeliveryRecords.Forget)
 	if err := s.journal.TakeOver(); err != nil {
 		return nil, err
 	}
@@ -170,10 +170,10 @@ func (s *System) ReleaseGroup(g partition.Group) error { return s.groupHolders.R
 // makeDirectories creates the owners and the parts that reach them.
 func (s *System) makeDirectories() {
 	o := s.Options
-	principals, newest := newPrincipals(), &atHand{maxBytes: o.MaxResidentBytes / 64}
+	principals, newest := newPrincipals(), &contentCache{maxBytes: o.MaxResidentBytes / 64}
 	s.capacities = &capacityCache{rows: s.routingStore, plans: o.Plans, now: s.now}
 	s.inboxDirectory = s.engine.NewDirectory(func(string) engine.Entity {
-		return &inboxEntity{store: o.Store, now: s.now, onPublicEvents: s.journal.NotifyEvents, onMessagesRemoved: s.messageCleanup.NoteRemoved, onQueueMoves: s.MailQueue.ApplyMoves, copyDue: s.copies.NoteDue, capacities: s.capacities, atHand: newest, requestQuota: &s.requestQuota}
+		return &inboxEntity{store: o.Store, now: s.now, onPublicEvents: s.journal.NotifyEvents, onMessagesRemoved: s.messageCleanup.NoteRemoved, onQueueMoves: s.MailQueue.ApplyMoves, copyDue: s.copies.NoteDue, capacities: s.capacities, contents: newest, requestQuota: &s.requestQuota}
 	})
 	s.accountOwners = accountOwners{s.engine.NewDirectory(func(key string) engine.Entity {
 		return &accountEntity{

@@ -244,7 +244,7 @@ func (w *latestQuery) carriedResponse(r *apiRequest) *wire.PollResponse {
 	case w.to == "":
 		return wire.ResponseOf(r.inboxView, r.requestTime)
 	}
-	return wire.LaneOf(r.inboxView, w.to, r.requestTime)
+	return wire.TagViewOf(r.inboxView, w.to, r.requestTime)
 }
 
 // newResponse makes the response, and lets the view carry it if polls share it.
@@ -260,7 +260,7 @@ func (l *latestHandlers) newResponse(r *apiRequest, w *latestQuery, body []byte,
 	case w.to == "":
 		response.KeepInView(r.inboxView)
 	case w.to != r.inboxAddress && address.WithoutTag(w.to) == r.inboxAddress:
-		l.server.wire.KeepLane(r.inboxView, w.to, response)
+		l.server.wire.KeepTagView(r.inboxView, w.to, response)
 	}
 	return response
 }

@@ -156,7 +156,7 @@ func (e *storageEngine) updateOwn(p partition.ID, adds int64, fill func(*batchWr
 			return err
 		}
 	}
-	if err := e.folder.OursLately(); err != nil {
+	if err := e.folder.CheckIdentityCached(); err != nil {
 		return err
 	}
 	e.syncsRunning.Add(1)

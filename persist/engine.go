@@ -165,7 +165,7 @@ func (e *storageEngine) pebbleOptions(o *Options) *pebble.Options {
 	for i := range p.Levels {
 		p.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
-	e.compactionScheduler = disk.NewPatience(o.DisableTimers)
+	e.compactionScheduler = disk.NewCompactionScheduler(o.DisableTimers)
 	p.Experimental.CompactionScheduler = e.compactionScheduler
 	p.Experimental.ValueSeparationPolicy = e.valueSeparation
 	return p

@@ -20,7 +20,7 @@ var formatRecords = map[string]any{
 	"attachment (in content)": attachmentRecord{}, "spam verdict (in content)": spamRecord{}, "code (in content)": otpRecord{},
 	"auth (in content)": authRecord{}, "signature (in auth)": signatureRecord{}, "public": publicRecord{}, "meeting (also in public, content)": meetingRecord{},
 	"calendar": calendarRecord{}, "feed (in calendar)": feedRecord{}, "said (in content)": saidRecord{}, "recurrence (in meeting)": recurrenceRecord{},
-	"override (in recurrence)": overrideRecord{}, "observance (in meeting)": observanceRecord{}, "answer (in meeting)": answerRecord{}, "occurrence (in meeting)": heardRecord{}, "detail (in occurrence)": detailRecord{}, "revision (in meeting)": revisionRecord{},
+	"override (in recurrence)": overrideRecord{}, "observance (in meeting)": observanceRecord{}, "answer (in meeting)": answerRecord{}, "occurrence (in meeting)": occurrenceRecord{}, "detail (in occurrence)": detailRecord{}, "revision (in meeting)": revisionRecord{},
 	"attendee (in public, meeting)": attendeeRecord{}, "account": accountRecord{}, "key": keyRecord{}, "session": sessionRecord{},
 	"reserved": reservedRecord{}, "claim": claimRecord{}, "domain": domainRecord{}, "key (in domain)": domainKeyPart{}, "reset": resetRecord{}, "request": requestRecord{},
 	"webhook": webhookRecord{}, "last call": lastCallRecord{}, "delivery": deliveryRecord{}, "attempt (in delivery)": tryRecord{}, "blob": blobRecord{}, "sealed (in message)": sealedRecord{},

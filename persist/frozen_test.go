@@ -117,7 +117,8 @@ func TestMovedFolder(t *testing.T) {
 	must(t, s.CommitInbox(mail(victim, 1, "x")))
 	storesNothing := func(what string) {
 		t.Helper()
-		// A commit within oursFresh after the last check need not notice it yet; CheckWritable does.
+		// A commit within identityCheckAge after the last check need not notice it yet;
+		// CheckWritable does.
 		if err := s.CheckWritable(); !fault.Is(err, fault.StorageFull) || !s.IsFull() {
 			t.Errorf("%s: writable: %v, full %v", what, err, s.IsFull())
 		}

@@ -129,7 +129,7 @@ type meetingRecord struct {
 	Speaker             string             `cbor:"28,keyasint,omitempty"`
 	IsSigned            bool               `cbor:"29,keyasint,omitempty"`
 	IsPublished         bool               `cbor:"30,keyasint,omitempty"`
-	OccurrenceRevisions []heardRecord      `cbor:"31,keyasint,omitempty"`
+	OccurrenceRevisions []occurrenceRecord `cbor:"31,keyasint,omitempty"`
 	CopySequence        int                `cbor:"32,keyasint,omitempty"` // Copy.ChangeCount
 	NotifiedSequence    int                `cbor:"33,keyasint,omitempty"` // Copy.LastSentChange
 	RemovedAt           unixMillis         `cbor:"34,keyasint,omitempty"`
@@ -188,7 +188,7 @@ type answerRecord struct {
 	DateStamp unixMillis `cbor:"2,keyasint,omitempty"`
 }
 
-type heardRecord struct {
+type occurrenceRecord struct {
 	RecurrenceID     unixMillis    `cbor:"1,keyasint,omitempty"`
 	Sequence         int           `cbor:"2,keyasint,omitempty"`
 	DateStamp        unixMillis    `cbor:"3,keyasint,omitempty"`
@@ -260,10 +260,10 @@ func recordAnswer(a calendar.GuestAnswer) answerRecord {
 func (r answerRecord) toAnswer() calendar.GuestAnswer {
 	return calendar.GuestAnswer{Email: r.Email, Stamp: r.DateStamp.toTime()}
 }
-func recordHeard(h calendar.OccurrenceRevision) heardRecord {
-	return heardRecord{stampOf(h.RecurrenceID), h.Sequence, stampOf(h.Stamp), h.FromWholeMeeting, convertOptional(h.Detail, recordDetail)}
+func recordOccurrence(h calendar.OccurrenceRevision) occurrenceRecord {
+	return occurrenceRecord{stampOf(h.RecurrenceID), h.Sequence, stampOf(h.Stamp), h.FromWholeMeeting, convertOptional(h.Detail, recordDetail)}
 }
-func (r heardRecord) toHeard() calendar.OccurrenceRevision {
+func (r occurrenceRecord) toRevision() calendar.OccurrenceRevision {
 	return calendar.OccurrenceRevision{
 		RecurrenceID: r.RecurrenceID.toTime(), Sequence: r.Sequence, Stamp: r.DateStamp.toTime(), FromWholeMeeting: r.FromWholeMeeting,
 		Detail: convertOptional(r.Detail, detailRecord.toDetail),
@@ -315,7 +315,7 @@ func recordMeeting(m calendar.Meeting) meetingRecord {
 		Recurrence: convertOptional(m.Recurrence, recordRecurrence), DateStamp: stampOf(m.StampedAt), OccurrenceAt: stampOf(m.RecurrenceID), Comment: m.Comment,
 		Observances: convertList(m.TimeZone.Observances, recordObservance), Version: m.Version, FirstMessageID: m.FirstMessageID, AskedSequence: m.AskedSequence,
 		Answers: convertList(m.LastAnswers, recordAnswer), Speaker: m.AuthorizedMailbox, IsSigned: m.MailboxAuthenticated, IsPublished: m.IsPublished,
-		OccurrenceRevisions: convertList(m.OccurrenceRevisions, recordHeard), CopySequence: m.OwnerCopy.ChangeCount, NotifiedSequence: m.OwnerCopy.LastSentChange, RemovedAt: stampOf(m.RemoveAt),
+		OccurrenceRevisions: convertList(m.OccurrenceRevisions, recordOccurrence), CopySequence: m.OwnerCopy.ChangeCount, NotifiedSequence: m.OwnerCopy.LastSentChange, RemovedAt: stampOf(m.RemoveAt),
 		CancelledRevision: convertOptional(m.CancelledRevision, recordRevision), OnlyCancelled: m.OnlyCancelled,
 		OrganizerURI: uriOf(m.Organizer), SentBy: m.SentBy, IsTransparent: m.IsTransparent, JoinURL: m.JoinURL,
 		LastMessage: m.LastMessage, RespondedAt: stampOf(m.RespondedAt),
@@ -334,7 +334,7 @@ func (r meetingRecord) toMeeting() calendar.Meeting {
 		},
 		ID: r.ID, Source: internString(r.Source), MyStatus: internString(r.MyStatus), CreatedAt: r.CreatedAt.toTime(), UpdatedAt: r.UpdatedAt.toTime(),
 		LastMessage: r.LastMessage, RespondedAt: r.RespondedAt.toTime(), Version: r.Version, FirstMessageID: r.FirstMessageID, AskedSequence: r.AskedSequence, LastAnswers: convertList(r.Answers, answerRecord.toAnswer),
-		AuthorizedMailbox: internString(r.Speaker), MailboxAuthenticated: r.IsSigned, IsPublished: r.IsPublished, OccurrenceRevisions: convertList(r.OccurrenceRevisions, heardRecord.toHeard),
+		AuthorizedMailbox: internString(r.Speaker), MailboxAuthenticated: r.IsSigned, IsPublished: r.IsPublished, OccurrenceRevisions: convertList(r.OccurrenceRevisions, occurrenceRecord.toRevision),
 		OwnerCopy: calendar.OwnerCopy{ChangeCount: r.CopySequence, LastSentChange: r.NotifiedSequence, LastClientChange: r.ClientSequence, AnswersAt: r.AnswersAt.toTime()}, RemoveAt: r.RemovedAt.toTime(),
 		CancelledRevision: convertOptional(r.CancelledRevision, revisionRecord.toRevision), OnlyCancelled: r.OnlyCancelled,
 	}

@@ -16,7 +16,7 @@ func (q *Queue) splitRecipients(ctx context.Context, rcpts []string) (here, away
 	for _, rcpt := range rcpts {
 		host := address.DomainOf(rcpt)
 		if _, known := own[host]; !known {
-			own[host] = q.isOurs(host) || q.LocalReceiver.ReceivesHere(ctx, host)
+			own[host] = q.isServiceHost(host) || q.LocalReceiver.ReceivesHere(ctx, host)
 		}
 		if own[host] {
 			here = append(here, rcpt)

@@ -159,11 +159,11 @@ func (q *Queue) ApplyMoves(address string, moves []inbox.QueueMove) {
 
 // schedulerEntry converts an index entry for the scheduler.
 func (q *Queue) schedulerEntry(e inbox.QueueEntry) scheduler.Entry[mailKey] {
-	return scheduler.Entry[mailKey]{Key: mailKey{e.Address, e.ID}, At: e.At, AcceptedAt: e.AcceptedAt, DestinationNames: q.laneNames(e.WaitingDomains), WasLeased: e.AttemptLeased}
+	return scheduler.Entry[mailKey]{Key: mailKey{e.Address, e.ID}, At: e.At, AcceptedAt: e.AcceptedAt, DestinationNames: q.destinationNames(e.WaitingDomains), WasLeased: e.AttemptLeased}
 }
 
-// laneNames returns the routes to domains.
-func (q *Queue) laneNames(domains []string) []string {
+// destinationNames returns the routes to domains.
+func (q *Queue) destinationNames(domains []string) []string {
 	if q.Smarthost == "" {
 		return domains
 	}
@@ -179,14 +179,14 @@ func (q *Queue) laneNames(domains []string) []string {
 // routeFor names the route to a destination: with a smarthost, all destinations except our own share
 // one.
 func (q *Queue) routeFor(host string) string {
-	if q.Smarthost == "" || q.isOurs(host) {
+	if q.Smarthost == "" || q.isServiceHost(host) {
 		return host
 	}
 	return q.Smarthost
 }
 
-// isOurs reports whether host is the service domain or below it.
-func (q *Queue) isOurs(host string) bool { return domain.IsWithin(host, q.ServiceDomain) }
+// isServiceHost reports whether host is the service domain or below it.
+func (q *Queue) isServiceHost(host string) bool { return domain.IsWithin(host, q.ServiceDomain) }
 
 // runStep starts and cancels what the scheduler decides. It returns the page that the scheduler wants
 // read, and how long to sleep.

@@ -37,8 +37,8 @@ const (
 	tidyPause = 10 * time.Millisecond // after each step
 )
 
-// NewTidy returns a ContentCleaner that calls each function of forget for the accounts.
-func NewTidy(accounts func(account.ID, int) ([]account.ID, error), log *slog.Logger, forget ...ForgetFunc) *ContentCleaner {
+// NewContentCleaner returns a ContentCleaner that calls each function of forget for the accounts.
+func NewContentCleaner(accounts func(account.ID, int) ([]account.ID, error), log *slog.Logger, forget ...ForgetFunc) *ContentCleaner {
 	return &ContentCleaner{listAccounts: accounts, forgetFuncs: forget, log: log, notedAccounts: map[account.ID]bool{}}
 }
 

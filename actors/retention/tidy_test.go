@@ -25,7 +25,7 @@ func TestTidyGoesWithTheGroups(t *testing.T) {
 		}
 		var tidied []int
 		moved := -1
-		tidy := NewTidy(func(after account.ID, limit int) ([]account.ID, error) {
+		tidy := NewContentCleaner(func(after account.ID, limit int) ([]account.ID, error) {
 			return all[slices.Index(all, after)+1:], nil
 		}, slog.New(slog.DiscardHandler), func(_ context.Context, id account.ID, _ uint64, _ int) (uint64, bool, error) {
 			n := slices.Index(all, id)

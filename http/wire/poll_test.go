@@ -28,7 +28,7 @@ func polls() (w *ConnServer, c *deadlineConn, polls map[string][]byte) {
 	view := inbox.NewView(&inbox.State{})
 	NewResponse(own, bytes.Repeat([]byte("x"), 2000), []byte(`"1-new"`), time.Time{}).KeepInView(view)
 	w = New(Options{MaxConns: 1, PartitionOwner: partition.NewOwner(partition.AllGroups()), AllowPoll: func(PollRequest, time.Time) (*account.Principal, *inbox.View) { return p, view }})
-	w.KeepLane(view, tagged, NewResponse(tagged, bytes.Repeat([]byte("t"), 2000), []byte(`"1-new"`), time.Time{}))
+	w.KeepTagView(view, tagged, NewResponse(tagged, bytes.Repeat([]byte("t"), 2000), []byte(`"1-new"`), time.Time{}))
 	polls = map[string][]byte{"tag": []byte("GET /api/v1/inboxes/" + tagged + "/latest HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\n")}
 	polls["received"] = []byte("GET /api/v1/inboxes/" + own + "/latest?direction=in HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\n")
 	for name, p := range map[string][2]string{

@@ -14,9 +14,9 @@ import (
 // A lane is the response to the plain polls of one tag of an inbox, user+tag@host. It is stored
 // next to the response of the inbox (ADR 0055) and in the same shortcuts, under its own address.
 
-// maxLaneBytes bounds the memory of all lanes together. A poll of a tag without a lane takes its
+// maxTagViewBytes bounds the memory of all lanes together. A poll of a tag without a lane takes its
 // ordinary route, which is equally correct and slower.
-const maxLaneBytes = 64 << 20
+const maxTagViewBytes = 64 << 20
 
 // tagView returns its memory to the budget when it ends.
 type tagView struct {
@@ -33,19 +33,19 @@ func (l *tagView) Retire() {
 
 func (r *PollResponse) memoryBytes() int64 { return int64(unsafe.Sizeof(*r)) + int64(cap(r.text)) }
 
-// KeepLane caches r in v for later polls of recipient, if r is small and the budget has room.
-func (w *ConnServer) KeepLane(v *inbox.View, recipient string, r *PollResponse) {
+// KeepTagView caches r in v for later polls of recipient, if r is small and the budget has room.
+func (w *ConnServer) KeepTagView(v *inbox.View, recipient string, r *PollResponse) {
 	if len(r.wireBytes()) > maxWireBytes {
 		return
 	}
 	l := &tagView{PollResponse: r, heldBytes: &w.tagBytes}
-	if l.heldBytes.Add(l.memoryBytes()) > maxLaneBytes || !v.CarryLane(recipient, l) {
+	if l.heldBytes.Add(l.memoryBytes()) > maxTagViewBytes || !v.KeepRendering(recipient, l) {
 		l.Retire()
 	}
 }
 
-// LaneOf returns the response to polls of recipient that v carries if it is still valid at now.
-func LaneOf(v *inbox.View, recipient string, now time.Time) *PollResponse {
+// TagViewOf returns the response to polls of recipient that v carries if it is still valid at now.
+func TagViewOf(v *inbox.View, recipient string, now time.Time) *PollResponse {
 	if l, _ := v.RecipientRendering(recipient).(*tagView); l != nil && l.isAlive(now) {
 		return l.PollResponse
 	}
@@ -67,5 +67,5 @@ func responseTo(q PollRequest, v *inbox.View, now time.Time) *PollResponse {
 	if bytes.IndexByte(q.InboxAddress, '+') < 0 {
 		return ResponseOf(v, now)
 	}
-	return LaneOf(v, string(q.InboxAddress), now)
+	return TagViewOf(v, string(q.InboxAddress), now)
 }

@@ -74,7 +74,7 @@ type ConnServer struct {
 	servedCounts  servedCounts
 	bodyBudget    *MemoryBudget // of large bodies
 	parkedCount   atomic.Int64  // requests outside fasthttp, see ParkRequest
-	tagBytes      atomic.Int64  // octets held by the responses to tags, see KeepLane
+	tagBytes      atomic.Int64  // octets held by the responses to tags, see KeepTagView
 
 	status200, status304 string // start of responses that bypass fasthttp, up to the date
 

@@ -34,8 +34,8 @@ func (p *CompactionScheduler) BeginRest() {
 	p.restUntil.Store(int64(time.Since(p.begunAt) + compactionRest))
 }
 
-// NewPatience returns the scheduler of one engine. If still is set, it does not poll.
-func NewPatience(still bool) *CompactionScheduler {
+// NewCompactionScheduler returns the scheduler of one engine. If still is set, it does not poll.
+func NewCompactionScheduler(still bool) *CompactionScheduler {
 	return &CompactionScheduler{
 		CompactionScheduler: pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest(),
 		begunAt:             time.Now(), noTimers: still, stopCh: make(chan struct{}),

@@ -139,17 +139,17 @@ func (f *DataFolder) CheckIdentity() error {
 	return fault.Wrap(fault.StorageFull, "The storage was moved away. Reading works; writing works again once the storage is back", err)
 }
 
-// oursFresh is how long commits rely on a result of CheckIdentity. A check costs as much as a tenth
-// of a commit that shares its fsync with others. An fsync alone takes a good part of this time, and
-// the folder may be moved during the fsync as well.
-const oursFresh = time.Millisecond
+// identityCheckAge is how long commits rely on a result of CheckIdentity. A check costs as much as
+// a tenth of a commit that shares its fsync with others. An fsync alone takes a good part of this
+// time, and the folder may be moved during the fsync as well.
+const identityCheckAge = time.Millisecond
 
 // beforeAll is before all times of DataFolder.lastSeenAt.
 const beforeAll = math.MinInt64 / 2
 
-// OursLately is CheckIdentity, cached for oursFresh, for frequent callers.
-func (f *DataFolder) OursLately() error {
-	if int64(time.Since(f.openedAt))-f.lastSeenAt.Load() < int64(oursFresh) {
+// CheckIdentityCached is CheckIdentity, cached for identityCheckAge, for frequent callers.
+func (f *DataFolder) CheckIdentityCached() error {
+	if int64(time.Since(f.openedAt))-f.lastSeenAt.Load() < int64(identityCheckAge) {
 		return nil
 	}
 	return f.CheckIdentity()

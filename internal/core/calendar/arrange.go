@@ -141,7 +141,7 @@ func (a *changePlanner) planReschedule(o *Reschedule) (plan PlannedChange, err e
 	}
 	a.markChanged(next)
 	plan.HasChanged, plan.RequiredRecipients = true, emailsOf(guests.added)
-	plan.OutgoingMessages = a.tellChange(old, next, what, &guests, o.Message)
+	plan.OutgoingMessages = a.notifyChange(old, next, what, &guests, o.Message)
 	return plan, nil
 }
 
@@ -170,10 +170,10 @@ func askAgain(m *Meeting) {
 	}
 }
 
-// tellChange returns one message to all invited guests, and one to those that were removed. If only
+// notifyChange returns one message to all invited guests, and one to those that were removed. If only
 // the list of guests changed, the others are not notified. A removed guest is notified about the
 // meeting as they know it.
-func (a *changePlanner) tellChange(old, m *Meeting, what int, guests *guestChange, note string) (mails []MeetingMessage) {
+func (a *changePlanner) notifyChange(old, m *Meeting, what int, guests *guestChange, note string) (mails []MeetingMessage) {
 	l := messageBuilder{meeting: m, clientNote: note, threadID: m.FirstMessageID}
 	to := m.Attendees
 	if what == sameEvent {

@@ -109,7 +109,7 @@ func whenCancelled(m *Meeting) *Meeting {
 	left := Meeting{Event: icalendar.Event{Status: m.Status, Sequence: m.Sequence, StampedAt: m.StampedAt}}
 	for _, h := range m.OccurrenceRevisions {
 		left.putOverride(m.Recurrence.Overrides[m.overrideIndex(h.RecurrenceID)])
-		left.hearOf(h)
+		left.noteRevision(h)
 	}
 	return &left
 }

@@ -62,7 +62,7 @@ func (x *messageMerger) takeOccurrences(m *Meeting) {
 			break
 		}
 		if single || t.isNewer(m.currentRevision()) {
-			m.hearOf(OccurrenceRevision{t.RecurrenceID, t.Sequence, t.StampedAt, !single, x.occurrenceDetail(&t)})
+			m.noteRevision(OccurrenceRevision{t.RecurrenceID, t.Sequence, t.StampedAt, !single, x.occurrenceDetail(&t)})
 		}
 	}
 	m.showRemaining()
@@ -76,7 +76,7 @@ func (m *Meeting) keepNewerOccurrences(before *Meeting) {
 			continue
 		}
 		if i := before.overrideIndex(h.RecurrenceID); i >= 0 && m.putOverride(before.Recurrence.Overrides[i]) {
-			m.hearOf(h)
+			m.noteRevision(h)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func (x *messageMerger) changeOccurrences() mergeOutcome {
 		case !m.putOverride(t.Override):
 			o = refuseMerge(RefusedRoom)
 		default:
-			m.hearOf(OccurrenceRevision{t.RecurrenceID, t.Sequence, t.StampedAt, false, x.occurrenceDetail(&t)})
+			m.noteRevision(OccurrenceRevision{t.RecurrenceID, t.Sequence, t.StampedAt, false, x.occurrenceDetail(&t)})
 			counted = true
 			changed = changed || x.changesOccurrence(&t, told)
 		}
@@ -275,8 +275,8 @@ func (m *Meeting) putOverride(o icalendar.Override) bool {
 	return true
 }
 
-// hearOf stores the revision of an occurrence, in order.
-func (m *Meeting) hearOf(h OccurrenceRevision) {
+// noteRevision stores the revision of an occurrence, in order.
+func (m *Meeting) noteRevision(h OccurrenceRevision) {
 	if i := m.revisionIndex(h.RecurrenceID); i >= 0 {
 		m.OccurrenceRevisions[i] = h
 		return

@@ -160,7 +160,7 @@ func (v *View) SupersedeBy(next *View) {
 	if r := v.Rendering(); r != nil {
 		r.Retire()
 	}
-	v.passLanes(next)
+	v.passRenderings(next)
 	if v.supersededSignal != nil {
 		close(v.supersededSignal)
 	}

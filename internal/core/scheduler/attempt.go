@@ -122,8 +122,8 @@ func (h *hangingAttempts[K]) untilCheck(now time.Time) time.Duration {
 	return h.pendingChecks.firstItem().hangCheckAt.Sub(now)
 }
 
-// checkPatience looks for attempts that hang.
-func (q *WorkQueue[K]) checkPatience() {
+// checkHanging looks for attempts that hang.
+func (q *WorkQueue[K]) checkHanging() {
 	checks := &q.hangingAttempts.pendingChecks
 	for checks.Len() > 0 && !checks.firstItem().hangCheckAt.After(q.callTime) {
 		a := checks.popFirst()

@@ -70,12 +70,12 @@ type destinationSet[K comparable] struct {
 	lastSweep        time.Time
 }
 
-// laneKept is how long an idle lane remembers the health of its destination.
-const laneKept = time.Hour
+// destinationKept is how long an idle lane remembers the health of its destination.
+const destinationKept = time.Hour
 
-// newLanes orders unproven lanes by their entry's acceptance, newest first. A new one must not wait
-// behind a thousand that may be dead.
-func newLanes[K comparable]() destinationSet[K] {
+// newDestinationSet orders unproven lanes by their entry's acceptance, newest first. A new one must
+// not wait behind a thousand that may be dead.
+func newDestinationSet[K comparable]() destinationSet[K] {
 	return destinationSet[K]{byName: map[string]*destinationQueue[K]{}, unproven: priorityQueue[*destinationQueue[K]]{comesBefore: func(a, b *destinationQueue[K]) bool { return a.firstAcceptedAt.After(b.firstAcceptedAt) }}}
 }
 
@@ -115,13 +115,13 @@ func (s *destinationSet[K]) earliestLeft() (first *destinationQueue[K]) {
 
 // sweepIdle forgets, about once a minute, destinations that nothing was sent to for laneKept.
 func (s *destinationSet[K]) sweepIdle(now time.Time) {
-	if now.Before(s.lastSweep.Add(laneKept / 60)) {
+	if now.Before(s.lastSweep.Add(destinationKept / 60)) {
 		return
 	}
 	s.lastSweep = now
 	for name, l := range s.byName {
 		used := l.runningCount > 0 || l.heldCount() > 0 || l.onList != notListed || !l.firstLeftAt.IsZero()
-		if !used && now.Sub(l.lastUse) > laneKept {
+		if !used && now.Sub(l.lastUse) > destinationKept {
 			delete(s.byName, name)
 		}
 	}

@@ -115,9 +115,9 @@ func (q *WorkQueue[K]) waitOrDrop(m *entry[K]) {
 	q.awaitTime(m)
 }
 
-// enterLanes hands a due entry to the lanes of its destinations. An entry without destinations goes
-// to a lane without a name, and its worker handles the case.
-func (q *WorkQueue[K]) enterLanes(m *entry[K]) {
+// enterDestinations hands a due entry to the lanes of its destinations. An entry without
+// destinations goes to a lane without a name, and its worker handles the case.
+func (q *WorkQueue[K]) enterDestinations(m *entry[K]) {
 	if !m.isAstray && !m.probeNext && q.leaveInIndex(m.dueTime, m.destinationNames) {
 		delete(q.entries, m.key)
 		return

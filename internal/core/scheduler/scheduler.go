@@ -112,7 +112,7 @@ func New[K comparable](o Options[K]) *WorkQueue[K] {
 	return &WorkQueue[K]{
 		Options: o.withDefaults(), entries: map[K]*entry[K]{},
 		dueEntries:      priorityQueue[*entry[K]]{comesBefore: func(a, b *entry[K]) bool { return a.dueTime.Before(b.dueTime) }, onMoved: func(e *entry[K], i int) { e.at = int32(i) }},
-		destinationSet:  newLanes[K](),
+		destinationSet:  newDestinationSet[K](),
 		hangingAttempts: hangingAttempts[K]{pendingChecks: priorityQueue[*Attempt[K]]{comesBefore: func(a, b *Attempt[K]) bool { return a.hangCheckAt.Before(b.hangCheckAt) }, onMoved: func(a *Attempt[K], i int) { a.at = i }}},
 		deferredEntries: deferredEntries[K]{groups: map[string][]*Deferral[K]{}},
 	}
@@ -130,10 +130,10 @@ type ReadyWork[K comparable] struct {
 // Step returns what is to be done. Call it after inputs, and at NextStep.
 func (q *WorkQueue[K]) Step(now time.Time) ReadyWork[K] {
 	q.callTime = now
-	q.checkPatience()
+	q.checkHanging()
 	q.turnBack()
 	for q.dueEntries.Len() > 0 && !q.dueEntries.firstItem().dueTime.After(now) {
-		q.enterLanes(q.dueEntries.popFirst())
+		q.enterDestinations(q.dueEntries.popFirst())
 	}
 	q.startAttempts()
 	r := q.nextReady

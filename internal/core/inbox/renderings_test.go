@@ -29,7 +29,7 @@ func tagged(t *testing.T) (s *inbox.State, v *inbox.View, lanes map[string]*lane
 	v, lanes = inbox.NewView(s), map[string]*lane{}
 	for _, tag := range []string{"one", "two", "none"} {
 		lanes[tag] = new(lane)
-		if !v.CarryLane(lanePrefix+tag, lanes[tag]) {
+		if !v.KeepRendering(lanePrefix+tag, lanes[tag]) {
 			t.Fatalf("no place for %s", tag)
 		}
 	}
@@ -88,7 +88,7 @@ func TestLanesPassOn(t *testing.T) {
 					t.Errorf("%s: carried on %v, ended %d times", tag, carried, l.ended.Load())
 				}
 			}
-			if v.CarryLane(lanePrefix+"late", new(lane)) {
+			if v.KeepRendering(lanePrefix+"late", new(lane)) {
 				t.Error("a superseded view took a lane")
 			}
 			next.Supersede()
@@ -104,16 +104,16 @@ func TestLanesPassOn(t *testing.T) {
 // TestLanesAreBounded also checks that a new rendering retires the previous one.
 func TestLanesAreBounded(t *testing.T) {
 	s, v, lanes := tagged(t)
-	for i := range inbox.MaxLanes - len(lanes) {
-		if !v.CarryLane(fmt.Sprint("a+", i), new(lane)) {
+	for i := range inbox.MaxRecipientRenderings - len(lanes) {
+		if !v.KeepRendering(fmt.Sprint("a+", i), new(lane)) {
 			t.Fatalf("%d lanes were enough", i+len(lanes))
 		}
 	}
-	if v.CarryLane("a+more", new(lane)) || v.RecipientRendering("a+more") != nil {
+	if v.KeepRendering("a+more", new(lane)) || v.RecipientRendering("a+more") != nil {
 		t.Error("there is no end of lanes")
 	}
 	again := &lane{at: 7}
-	if !v.CarryLane("a+one", again) || lanes["one"].ended.Load() != 1 || v.RecipientRendering("a+one") != inbox.Rendering(again) {
+	if !v.KeepRendering("a+one", again) || lanes["one"].ended.Load() != 1 || v.RecipientRendering("a+one") != inbox.Rendering(again) {
 		t.Error("a lane has no place for its own successor")
 	}
 	if v.PolledAt() != 7 {
@@ -122,7 +122,7 @@ func TestLanesAreBounded(t *testing.T) {
 	decided(t, s, to("two"))
 	next := inbox.NewView(s)
 	v.SupersedeBy(next)
-	if !next.CarryLane("a+more", new(lane)) {
+	if !next.KeepRendering("a+more", new(lane)) {
 		t.Error("the place of a lane that ended is lost")
 	}
 }
@@ -140,7 +140,7 @@ func TestLanesRace(t *testing.T) {
 		all.Go(func() {
 			for range 500 {
 				tag, l := fmt.Sprint("a+", i), new(lane)
-				if now.Load().CarryLane(tag, l) {
+				if now.Load().KeepRendering(tag, l) {
 					ended[i][tag] = l
 				}
 			}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// MaxLanes is how many recipients of one inbox have renderings of their own.
-const MaxLanes = 1000
+// MaxRecipientRenderings is how many recipients of one inbox have renderings of their own.
+const MaxRecipientRenderings = 1000
 
 // recipientRenderings are renderings of a view for single recipients, user+tag@host: one for each
 // that is polled. They pass from view to view, so a message to one tag leaves the others'
@@ -28,9 +28,10 @@ func (v *View) RecipientRendering(recipient string) Rendering {
 	return r
 }
 
-// CarryLane stores r in v, and in the views after it, until the messages for recipient change. r
-// was made from v. False means that r was not stored, because v was superseded or has MaxLanes.
-func (v *View) CarryLane(recipient string, r Rendering) bool {
+// KeepRendering stores r in v, and in the views after it, until the messages for recipient change.
+// r was made from v. False means that r was not stored, because v was superseded or has
+// MaxRecipientRenderings.
+func (v *View) KeepRendering(recipient string, r Rendering) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.isClosed {
@@ -42,7 +43,7 @@ func (v *View) CarryLane(recipient string, r Rendering) bool {
 		v.recipientRenderings.Store(l)
 	}
 	l.dropRendering(recipient)
-	if l.renderingCount == MaxLanes {
+	if l.renderingCount == MaxRecipientRenderings {
 		return false
 	}
 	l.byRecipient.Store(recipient, r)
@@ -72,9 +73,9 @@ func (l *recipientRenderings) polledAt() (last int64) {
 	return last
 }
 
-// passLanes hands v's lanes over to next (nil for none), except those whose messages differ
+// passRenderings hands v's lanes over to next (nil for none), except those whose messages differ
 // there. The lock of v is held. The lock of the newer view nests in it, never the other way.
-func (v *View) passLanes(next *View) {
+func (v *View) passRenderings(next *View) {
 	l := v.recipientRenderings.Swap(nil)
 	if l == nil {
 		return
