@@ -66,12 +66,11 @@ func (c *serveCommand) Run() error {
 	c.logWarnings(logger)
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
-	followMail := tuneMemory(int64(c.Memory))
+	limitMemory(int64(c.Memory))
 	n, err := c.startNode(logger)
 	if err != nil {
 		return err
 	}
-	go followMail(ctx, func() uint64 { return n.mail.Stats().MailsAccepted })
 	fmt.Println(n.readyLine())
 	var failed error
 	select {

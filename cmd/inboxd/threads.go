@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"runtime"
+	"runtime/debug"
 )
 
 // fitThreads adapts Go's scheduler to a server in which one goroutine, that of the log, is in
@@ -22,3 +23,11 @@ func fitThreads() {
 }
 
 const timerSlack = "1000000"
+
+// limitMemory makes the garbage collector work harder as memory nears twice the budget and 512 MiB.
+// An operator's GOMEMLIMIT takes precedence.
+func limitMemory(budget int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(2*budget + 512<<20)
+	}
+}
