@@ -129,14 +129,14 @@ func (e *inboxEntity) applyCommand(order inbox.Command) (answer inbox.CommandOut
 	}
 	e.beginRows()
 	e.pendingRows.Apply(e.state, evs)
-	switch mails := order.(type) {
+	switch submit := order.(type) {
 	case inbox.Submit:
-		e.requiredPositions = append(e.requiredPositions, mails.AfterPosition)
+		e.requiredPositions = append(e.requiredPositions, submit.AfterPosition)
 	case inbox.ApplyMeetingPlan:
-		e.requiredPositions = append(e.requiredPositions, mails.AfterPosition)
+		e.requiredPositions = append(e.requiredPositions, submit.AfterPosition)
 	case inbox.TellOwner:
-		if mails.CopyMessage != nil {
-			e.requiredPositions = append(e.requiredPositions, mails.CopyMessage.AfterPosition)
+		if submit.CopyMessage != nil {
+			e.requiredPositions = append(e.requiredPositions, submit.CopyMessage.AfterPosition)
 		}
 	}
 	return answer, true, nil

@@ -167,10 +167,10 @@ func (i *InboxService) isCreationDone(ctx context.Context, id account.ID, addres
 	return found.Count > 0, err
 }
 
-// DoOnce is Do for an idempotent request. tell makes the response for the client from its argument
+// DoOnce is Do for an idempotent request. encode makes the response for the client from its argument
 // alone; it runs in the inbox's owner and must be quick. Refused requests leave no record.
-func (i *InboxService) DoOnce(ctx context.Context, address string, cmd inbox.Command, req idempotency.Request, tell func(inbox.CommandOutcome) []byte) (idempotency.FirstResult, error) {
-	got, err := i.owners.Do(ctx, address, onceCommand{cmd, req, tell}, sizeOf(cmd))
+func (i *InboxService) DoOnce(ctx context.Context, address string, cmd inbox.Command, req idempotency.Request, encode func(inbox.CommandOutcome) []byte) (idempotency.FirstResult, error) {
+	got, err := i.owners.Do(ctx, address, onceCommand{cmd, req, encode}, sizeOf(cmd))
 	result, _ := got.(idempotency.FirstResult)
 	return result, err
 }

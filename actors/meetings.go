@@ -36,12 +36,12 @@ func (m *MeetingService) ArrangeMeeting(ctx context.Context, address string, o c
 }
 
 // ArrangeOnce is ArrangeMeeting for an idempotent request: see SendOnce.
-func (m *MeetingService) ArrangeOnce(ctx context.Context, address string, o calendar.MeetingOrder, req idempotency.Request, tell func(calendar.ChangeResult) []byte) (idempotency.FirstResult, error) {
+func (m *MeetingService) ArrangeOnce(ctx context.Context, address string, o calendar.MeetingOrder, req idempotency.Request, encode func(calendar.ChangeResult) []byte) (idempotency.FirstResult, error) {
 	return m.sending.unlessDone(ctx, address, req, func() (given idempotency.FirstResult, err error) {
 		_, err = m.submitWithRetry(ctx, address, o, func(c inbox.ApplyMeetingPlan) (got inbox.CommandOutcome, err error) {
 			given, err = m.sending.inboxes.DoOnce(ctx, address, c, req, func(a inbox.CommandOutcome) []byte {
 				got = a
-				return tell(doneOf(a))
+				return encode(doneOf(a))
 			})
 			return got, err
 		})
@@ -107,9 +107,9 @@ func (m *MeetingService) submitOrder(ctx context.Context, address string, o cale
 }
 
 // countMessages takes places in the day's quota for messages, all or none.
-func (m *MeetingService) countMessages(ctx context.Context, id account.ID, mails []inbox.Submit) error {
+func (m *MeetingService) countMessages(ctx context.Context, id account.ID, messages []inbox.Submit) error {
 	at := m.sending.now()
-	for n, mail := range mails {
+	for n, mail := range messages {
 		if _, err := m.sending.owners.sendCommand(ctx, id, account.CountSend{RecipientCount: len(mail.Recipients)}); err != nil {
 			m.giveBack(id, at, n)
 			return err

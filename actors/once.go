@@ -244,11 +244,11 @@ func (e *accountEntity) onceRecord(key idempotency.RequestKey) (*idempotency.Rec
 	return e.store.AccountOnce(e.id, key)
 }
 
-// CreateInboxOnce is CreateInbox for an idempotent request. tell is as in DoOnce.
-func (r *InboxRegistry) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.CreationRequest, req idempotency.Request, tell func(inbox.Placement, time.Time) []byte) (idempotency.FirstResult, error) {
+// CreateInboxOnce is CreateInbox for an idempotent request. encode is as in DoOnce.
+func (r *InboxRegistry) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.CreationRequest, req idempotency.Request, encode func(inbox.Placement, time.Time) []byte) (idempotency.FirstResult, error) {
 	var made *idempotency.Record
 	record := func(place inbox.Placement, at time.Time) *idempotency.Record {
-		made = &idempotency.Record{Request: req, At: at, FirstResult: idempotency.FirstResult{Address: place.Address, EncodedResponse: tell(place, at)}}
+		made = &idempotency.Record{Request: req, At: at, FirstResult: idempotency.FirstResult{Address: place.Address, EncodedResponse: encode(place, at)}}
 		return made
 	}
 	for range placeTries {

@@ -61,8 +61,8 @@ func (s *SendingService) SendMessage(ctx context.Context, address string, letter
 
 // SendOnce is SendMessage for an idempotent request: the record of its result is in one batch with the
 // message. A repeat waits for the first request, which may have taken the last place in the quota.
-// tell is as in DoOnce.
-func (s *SendingService) SendOnce(ctx context.Context, address string, letter inbox.SendRequest, req idempotency.Request, tell func(inbox.CommandOutcome) []byte) (given idempotency.FirstResult, err error) {
+// encode is as in DoOnce.
+func (s *SendingService) SendOnce(ctx context.Context, address string, letter inbox.SendRequest, req idempotency.Request, encode func(inbox.CommandOutcome) []byte) (given idempotency.FirstResult, err error) {
 	if req, err = s.sealer.KeyedRequest(address, req); err != nil {
 		return idempotency.FirstResult{}, err
 	}
@@ -70,7 +70,7 @@ func (s *SendingService) SendOnce(ctx context.Context, address string, letter in
 		_, err = s.submitMessage(ctx, address, letter, func(submit inbox.Submit) (id int64, err error) {
 			given, err = s.inboxes.DoOnce(ctx, address, submit, req, func(a inbox.CommandOutcome) []byte {
 				id = a.ID
-				return tell(a)
+				return encode(a)
 			})
 			return id, err
 		})

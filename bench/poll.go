@@ -96,8 +96,8 @@ type mailedInbox struct {
 	own, etag string // its own key and the ETag of its newest message, where a load needs them
 }
 
-// lane is the tagged address that the message came to.
-func (m mailedInbox) lane() string { return strings.Replace(m.Address, "@", "+lane@", 1) }
+// taggedAddress is the tagged address that the message came to.
+func (m mailedInbox) taggedAddress() string { return strings.Replace(m.Address, "@", "+tag@", 1) }
 
 // mailOnce sends each inbox one message.
 func mailOnce(ctx context.Context, bed *Bed, inboxes []Inbox) ([]mailedInbox, error) {
@@ -119,7 +119,7 @@ func mailEach(ctx context.Context, addr string, mailed []mailedInbox, first int)
 	load := drive.MailLoad{Addr: addr, Sessions: min(SetUpConns, len(mailed)), Messages: len(mailed), Size: drive.MailSize, First: first}
 	for i := range mailed {
 		mailed[i].code = load.Code(i)
-		load.To = append(load.To, mailed[i].lane())
+		load.To = append(load.To, mailed[i].taggedAddress())
 	}
 	if err := load.Deliver(ctx); err != nil {
 		return fmt.Errorf("one message for each inbox: %w", err)

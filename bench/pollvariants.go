@@ -87,7 +87,7 @@ func (v pollVariant) request(host string, m mailedInbox) []byte {
 	}
 	address := m.Address
 	if v.tag {
-		address = m.lane()
+		address = m.taggedAddress()
 	}
 	return drive.BuildRequest("GET", v.path(address), host, fields, nil)
 }

@@ -66,9 +66,9 @@ type MeetingArranger interface {
 	// ArrangeMeeting carries out the order and notifies the guests. It returns the result after
 	// both are committed.
 	ArrangeMeeting(ctx context.Context, address string, o calendar.MeetingOrder) (calendar.ChangeResult, error)
-	// ArrangeOnce is Arrange for a request with an idempotency key. tell makes the response, now
+	// ArrangeOnce is Arrange for a request with an idempotency key. encode makes the response, now
 	// and for a repeat, and must use only its argument.
-	ArrangeOnce(ctx context.Context, address string, o calendar.MeetingOrder, req idempotency.Request, tell func(calendar.ChangeResult) []byte) (idempotency.FirstResult, error)
+	ArrangeOnce(ctx context.Context, address string, o calendar.MeetingOrder, req idempotency.Request, encode func(calendar.ChangeResult) []byte) (idempotency.FirstResult, error)
 	// RemoveMeeting removes a meeting from the calendar and sends nothing.
 	RemoveMeeting(ctx context.Context, address string, id int64) error
 }
@@ -207,23 +207,23 @@ func (d *calendarHandlers) arrangeMeeting(r *apiRequest, o calendar.MeetingOrder
 		return err
 	}
 	rt := r.route
-	tell := func(done calendar.ChangeResult) []byte {
+	encode := func(done calendar.ChangeResult) []byte {
 		done.Meeting = rt.shownMeeting(done.Meeting)
 		return meetings.MarshalArranged(done)
 	}
-	var told []byte
+	var encoded []byte
 	if req.IsRepeatable() {
 		var done idempotency.FirstResult
-		done, err = d.meetingPort.ArrangeOnce(r.ctx, r.inboxAddress, o, req, tell)
-		told = done.EncodedResponse
+		done, err = d.meetingPort.ArrangeOnce(r.ctx, r.inboxAddress, o, req, encode)
+		encoded = done.EncodedResponse
 	} else {
 		var done calendar.ChangeResult
 		if done, err = d.meetingPort.ArrangeMeeting(r.ctx, r.inboxAddress, o); err == nil {
-			told = tell(done)
+			encoded = encode(done)
 		}
 	}
 	if err == nil {
-		writeJSON(r.httpCtx, fasthttp.StatusAccepted, told)
+		writeJSON(r.httpCtx, fasthttp.StatusAccepted, encoded)
 	}
 	return err
 }

@@ -20,9 +20,9 @@ type InboxManager interface {
 	// CreateInbox creates the inbox of an order within the limits of the account's plan.
 	CreateInbox(ctx context.Context, id account.ID, order inbox.CreationRequest) (*inbox.View, inbox.Placement, error)
 	// CreateInboxOnce is CreateInbox for a request with an idempotency key. The first result is
-	// stored with the inbox, and every repeat gets it. tell makes the response, and must use only
+	// stored with the inbox, and every repeat gets it. encode makes the response, and must use only
 	// its arguments.
-	CreateInboxOnce(ctx context.Context, id account.ID, order inbox.CreationRequest, req idempotency.Request, tell func(inbox.Placement, time.Time) []byte) (idempotency.FirstResult, error)
+	CreateInboxOnce(ctx context.Context, id account.ID, order inbox.CreationRequest, req idempotency.Request, encode func(inbox.Placement, time.Time) []byte) (idempotency.FirstResult, error)
 	// CheckRequest refuses an idempotency key of a creation that was used with a different request.
 	// It changes nothing.
 	CheckRequest(ctx context.Context, id account.ID, req idempotency.Request) error

@@ -221,7 +221,7 @@ func (p *messagePage) addMessage(e *messageJSON, fields fieldSet) {
 
 // reserveTurn waits for the memory and the turn of a listing. A search takes its own kind of turn.
 func (l *messageListing) reserveTurn(r *apiRequest) (err error) {
-	held, mails := l.estimateBytes(r)
+	held, messages := l.estimateBytes(r)
 	if err = r.awaitCharge(held); err != nil {
 		return err
 	}
@@ -229,12 +229,12 @@ func (l *messageListing) reserveTurn(r *apiRequest) (err error) {
 		r.endTurn, err = r.server.searchTurns.TakeTurn(r.ctx, r.principal.Account)
 		return err
 	}
-	return r.awaitTurn(held + mails*readingCost)
+	return r.awaitTurn(held + messages*readingCost)
 }
 
 // estimateBytes estimates the memory of a listing while it is rendered: the page, and the largest
 // message that is read for it.
-func (l *messageListing) estimateBytes(r *apiRequest) (held, mails int64) {
+func (l *messageListing) estimateBytes(r *apiRequest) (held, messages int64) {
 	if l.shownFields&contentFields == 0 && l.searchText == "" {
 		return 0, 0
 	}

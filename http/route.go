@@ -54,14 +54,14 @@ const (
 
 // routeTable lists all routes (specification, Surfaces).
 func (s *Server) routeTable(p Ports) []routeSpec {
-	mails, boxes := &messageHandlers{messageReader: p.Messages, textCache: s.textCache}, &inboxHandlers{p.Inboxes, s.opts.BaseURL}
+	messages, inboxes := &messageHandlers{messageReader: p.Messages, textCache: s.textCache}, &inboxHandlers{p.Inboxes, s.opts.BaseURL}
 	return withCompat(slices.Concat(
 		(&auth{p.Auth, s.admission.tryCounter, s.opts.SignupOpen, s.noteFailedSignIn}).listRoutes(),
 		(&keyHandlers{p.Keys}).listRoutes(),
-		boxes.listRoutes(),
-		mails.listRoutes(),
-		(&fleetHandlers{boxes, mails, p.Auth}).listRoutes(),
-		(&latestHandlers{mails, s}).listRoutes(),
+		inboxes.listRoutes(),
+		messages.listRoutes(),
+		(&fleetHandlers{inboxes, messages, p.Auth}).listRoutes(),
+		(&latestHandlers{messages, s}).listRoutes(),
 		(&eventHandlers{p.Events, s}).listRoutes(),
 		(&sendingHandlers{p.Sending}).listRoutes(),
 		(&calendarHandlers{p.Meetings, &s.ruleStops}).listRoutes(),

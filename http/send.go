@@ -78,9 +78,9 @@ type MessageSender interface {
 	// SendMessage queues a message and returns its id when it is durable. A Refused fault names the
 	// violated limit of the plan, or the suppressed recipients.
 	SendMessage(ctx context.Context, address string, letter inbox.SendRequest) (int64, error)
-	// SendOnce is Send for a request with an idempotency key. tell makes the response, now and for
+	// SendOnce is Send for a request with an idempotency key. encode makes the response, now and for
 	// a repeat, and must use only its argument.
-	SendOnce(ctx context.Context, address string, letter inbox.SendRequest, req idempotency.Request, tell func(inbox.CommandOutcome) []byte) (idempotency.FirstResult, error)
+	SendOnce(ctx context.Context, address string, letter inbox.SendRequest, req idempotency.Request, encode func(inbox.CommandOutcome) []byte) (idempotency.FirstResult, error)
 	// Suppressions pages through the suppressed addresses that follow after. If inboxOnly is not
 	// empty, it returns only those that bounced messages of that inbox.
 	Suppressions(ctx context.Context, id account.ID, inboxOnly, after string, limit int) ([]account.Suppression, error)

@@ -38,16 +38,16 @@ func RepairFolder(dir, to string, o Options, found func(problem string)) (CheckS
 		failed <- err // the first error: nobody gets the lock again
 	})}
 	go func() {
-		tell := func(problem string) {
+		report := func(problem string) {
 			over.Lock()
 			defer over.Unlock()
 			found(problem)
 		}
-		sum, err := checkRows(dir, o, tell, r.keepRow)
+		sum, err := checkRows(dir, o, report, r.keepRow)
 		if unfitError(err) != nil {
 			err = errors.Join(err, r.abandonCopy())
 		} else {
-			err = errors.Join(err, r.finishCopy(tell))
+			err = errors.Join(err, r.finishCopy(report))
 		}
 		sum.NeedsKey = r.needsKey
 		done <- repairOutcome{sum, err}
@@ -192,13 +192,13 @@ func (r *folderRepair) writeBatch() error {
 	return err
 }
 
-// finishCopy makes what was written durable, and makes the folder a data folder. tell gets what the
+// finishCopy makes what was written durable, and makes the folder a data folder. report gets what the
 // inboxes have lost.
-func (r *folderRepair) finishCopy(tell func(string)) error {
+func (r *folderRepair) finishCopy(report func(string)) error {
 	if r.db == nil {
 		return errNothing
 	}
-	err := errors.Join(r.writeBatch(), r.settleCopy(tell), r.writeBatch(), r.db.Flush(), r.rowBatch.Close(), r.db.Close(), r.checkIntact())
+	err := errors.Join(r.writeBatch(), r.settleCopy(report), r.writeBatch(), r.db.Flush(), r.rowBatch.Close(), r.db.Close(), r.checkIntact())
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (r *folderRepair) abandonCopy() error {
 // settleCopy makes the rows of the copy consistent. A message without its bytes or its parsed content
 // is kept and recorded, because the rest of it is readable. Parts of a message whose row is lost
 // are unreachable, so they are left out. An inbox is due again when its row says so.
-func (r *folderRepair) settleCopy(tell func(string)) error {
+func (r *folderRepair) settleCopy(report func(string)) error {
 	err := scanKeys(r.db, ofKind(kindInbox), func(key, value []byte) error {
 		addr, rest, _ := bytes.Cut(key[prefixLen:], []byte{0})
 		if len(rest) == 0 {
@@ -233,8 +233,8 @@ func (r *folderRepair) settleCopy(tell func(string)) error {
 	for _, k := range [...]rowKind{kindContent, kindRaw, kindBlob} {
 		err = errors.Join(err, scanKeys(r.db, ofKind(k), r.settlePart))
 	}
-	r.incompleteMessages.reportMessages(tell, "the inbox %s has lost the bytes or the parsed content of %d messages; they are kept and shown as damaged: %s")
-	r.lostMessages.reportMessages(tell, "the inbox %s has lost %d messages whose rows cannot be read: %s")
+	r.incompleteMessages.reportMessages(report, "the inbox %s has lost the bytes or the parsed content of %d messages; they are kept and shown as damaged: %s")
+	r.lostMessages.reportMessages(report, "the inbox %s has lost %d messages whose rows cannot be read: %s")
 	return err
 }
 
@@ -286,11 +286,11 @@ func (m *messageList) addMessage(name messageName) {
 }
 
 // reportMessages reports each inbox by a format of its address, the number of ids, and the ids.
-func (m messageList) reportMessages(tell func(string), format string) {
+func (m messageList) reportMessages(report func(string), format string) {
 	for _, addr := range slices.Sorted(maps.Keys(m)) {
 		slices.Sort(m[addr])
 		m[addr] = slices.Compact(m[addr])
-		tell(fmt.Sprintf(format, addr, len(m[addr]), formatRanges(m[addr])))
+		report(fmt.Sprintf(format, addr, len(m[addr]), formatRanges(m[addr])))
 	}
 }
 

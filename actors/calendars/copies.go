@@ -263,12 +263,12 @@ func (c *CopySupervisor) queueCopy(ctx context.Context, view *inbox.View, m *cal
 			return err
 		}
 	}
-	told, err := c.Inboxes.Do(ctx, view.Address, order)
+	queued, err := c.Inboxes.Do(ctx, view.Address, order)
 	failpoint.MarkPoint("owners-copy-queued")
 	switch {
-	case err == nil && told.ID != 0:
+	case err == nil && queued.ID != 0:
 		c.counts.countQueued(m.OwnerCopy)
-		c.Log.Info("queued", "inbox", view.Address, "message_id", told.ID, "meeting", m.ID, "recipients", 1, "octets", len(order.CopyMessage.Raw))
+		c.Log.Info("queued", "inbox", view.Address, "message_id", queued.ID, "meeting", m.ID, "recipients", 1, "octets", len(order.CopyMessage.Raw))
 	case err == nil, inbox.NotQueued(err):
 		back()
 	}

@@ -17,7 +17,7 @@ import (
 type InboxViewer interface {
 	InboxView(ctx context.Context, address string) (*inbox.View, error)
 	Do(ctx context.Context, address string, cmd inbox.Command) (inbox.CommandOutcome, error)
-	DoOnce(ctx context.Context, address string, cmd inbox.Command, req idempotency.Request, tell func(inbox.CommandOutcome) []byte) (idempotency.FirstResult, error)
+	DoOnce(ctx context.Context, address string, cmd inbox.Command, req idempotency.Request, encode func(inbox.CommandOutcome) []byte) (idempotency.FirstResult, error)
 }
 
 // LinkStore is the storage that links need.

@@ -116,16 +116,16 @@ func (o *entityOwner) settleGroup() {
 		}
 		err = nil
 	}
-	var unheard []*commandRequest
+	var unanswered []*commandRequest
 	for _, r := range group {
 		if err != nil {
 			r.answer, r.err = nil, err
 		}
 		if !r.deliverAnswer() && r.err == nil && !r.followUpDecided {
-			unheard = append(unheard, r)
+			unanswered = append(unanswered, r)
 		}
 	}
-	o.followUp(unheard)
+	o.followUp(unanswered)
 	clear(o.group)
 	o.group, o.groupSize = o.group[:0], 0
 	o.dir.updateWeight(o.slot, o.entity.MemoryBytes())
@@ -134,9 +134,9 @@ func (o *entityOwner) settleGroup() {
 // followUp commits the follow-ups of results that came too late. If the process dies before this
 // commit returns, neither the sender nor the disk says how the commands ended. The same holds for
 // any crash between a commit and its reply.
-func (o *entityOwner) followUp(unheard []*commandRequest) {
+func (o *entityOwner) followUp(unanswered []*commandRequest) {
 	var group []*commandRequest
-	for _, r := range unheard {
+	for _, r := range unanswered {
 		if cmd := o.entity.FollowUpCommand(r.cmd, r.answer); cmd != nil {
 			group = append(group, newRequest(cmd, 0))
 		}

@@ -29,10 +29,10 @@ func (b minuteBacklog) addMessages(since time.Time, n int) {
 }
 
 // countWaiting returns the number of messages and the age of the oldest.
-func (b minuteBacklog) countWaiting(now time.Time) (mails int, oldest time.Duration) {
+func (b minuteBacklog) countWaiting(now time.Time) (messages int, oldest time.Duration) {
 	for minute, n := range b {
-		mails += n
+		messages += n
 		oldest = max(oldest, now.Sub(time.Unix(minute*60, 0)))
 	}
-	return mails, oldest
+	return messages, oldest
 }

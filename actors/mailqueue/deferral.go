@@ -56,7 +56,7 @@ func (q *Queue) nextDeferrals() (group []*scheduler.Deferral[mailKey], more bool
 		group, more = q.attemptScheduler.Deferrals(q.now(), deferGroup)
 	}
 	q.deferralRunning = len(group) > 0
-	q.wakeLoop() // some may have returned to their lanes
+	q.wakeLoop() // some may have returned to their destinations
 	return group, more
 }
 

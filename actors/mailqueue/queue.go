@@ -261,8 +261,8 @@ func (q *Queue) ReadStats() QueueStats {
 		ConversationSeconds: q.counts.conversationSeconds.TakeSnapshot(),
 	}
 	for _, b := range q.backlog {
-		mails, oldest := b.countWaiting(q.now())
-		s.QueueDepth, s.OldestAge = s.QueueDepth+mails, max(s.OldestAge, oldest)
+		messages, oldest := b.countWaiting(q.now())
+		s.QueueDepth, s.OldestAge = s.QueueDepth+messages, max(s.OldestAge, oldest)
 	}
 	return s
 }

@@ -21,7 +21,7 @@ func (s *Supervisor) deferAll() {
 		group, _ := s.callScheduler.Deferrals(s.Now(), groupMost)
 		s.deferralRunning = len(group) > 0
 		s.mu.Unlock()
-		s.wakeLoop() // some may have returned to their lanes
+		s.wakeLoop() // some may have returned to their destinations
 		if len(group) == 0 || s.ctx.Err() != nil {
 			return
 		}

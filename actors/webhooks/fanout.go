@@ -41,12 +41,12 @@ func (f *FanOut) FanOutEvents(id account.ID, events []inbox.PublicEvent, now tim
 }
 
 // MarkDone records deliveries that are in the store.
-func (f *FanOut) MarkDone(id account.ID, told []webhook.Delivery) {
-	if len(told) == 0 {
+func (f *FanOut) MarkDone(id account.ID, deliveries []webhook.Delivery) {
+	if len(deliveries) == 0 {
 		return
 	}
-	f.lastIDs[id] = told[len(told)-1].ID
-	f.notifyCommitted(told)
+	f.lastIDs[id] = deliveries[len(deliveries)-1].ID
+	f.notifyCommitted(deliveries)
 }
 
 // ForgetAccount drops the account's cached last id: an append that failed may have been written.

@@ -199,7 +199,7 @@ func (f *Fake) shown(code string) any {
 	return code
 }
 
-func withoutTag(address string) string { return strings.Replace(address, "+lane@", "@", 1) }
+func withoutTag(address string) string { return strings.Replace(address, "+tag@", "@", 1) }
 
 func (f *Fake) knows(to string) bool {
 	f.mu.Lock()

@@ -18,9 +18,9 @@ import (
 )
 
 // openAccessLog opens the log that --access-log names: a file that is appended to (mode 0600), or -
-// for standard output. Without the flag, hear is nil. close writes buffered lines and closes the
+// for standard output. Without the flag, record is nil. close writes buffered lines and closes the
 // file.
-func (c *serveCommand) openAccessLog(log *slog.Logger) (hear func(http.AccessEntry), close func(), err error) {
+func (c *serveCommand) openAccessLog(log *slog.Logger) (record func(http.AccessEntry), close func(), err error) {
 	if c.AccessLog == "" {
 		return nil, func() {}, nil
 	}

@@ -26,18 +26,18 @@ func (c exitCode) Error() string { return fmt.Sprintf("exit %d", int(c)) }
 func (c *checkCommand) Run() error {
 	syscall.Umask(0o077)
 	found := 0
-	tell := func(problem string) {
+	report := func(problem string) {
 		found++
 		fmt.Println(problem)
 	}
 	o := persist.Options{Logger: slog.New(slog.DiscardHandler)}
-	look := func() (persist.CheckSummary, error) { return persist.CheckFolder(c.Dir, o, tell) }
+	look := func() (persist.CheckSummary, error) { return persist.CheckFolder(c.Dir, o, report) }
 	if c.Repair != "" {
 		look = func() (persist.CheckSummary, error) {
 			if err := operator.CheckOutside(c.Dir, c.Repair); err != nil {
 				return persist.CheckSummary{}, persist.UnusableFolder{Err: err}
 			}
-			return persist.RepairFolder(c.Dir, c.Repair, o, tell)
+			return persist.RepairFolder(c.Dir, c.Repair, o, report)
 		}
 	}
 	sum, err := look()

@@ -25,8 +25,8 @@ type loadMonitor struct {
 	previousMessages, previousResponses uint64   // totals at the last call
 }
 
-func newCrowding(mails, answers func() uint64) *loadMonitor {
-	return &loadMonitor{messageCount: mails, responseCount: answers, schedulerWaits: []metrics.Sample{{Name: "/sched/latencies:seconds"}}}
+func newCrowding(messages, answers func() uint64) *loadMonitor {
+	return &loadMonitor{messageCount: messages, responseCount: answers, schedulerWaits: []metrics.Sample{{Name: "/sched/latencies:seconds"}}}
 }
 
 // byMail reports whether mail crowded out other work since the last call.
@@ -39,9 +39,9 @@ func (c *loadMonitor) byMail() bool {
 // mailDominates reports whether mail used more CPU time than all HTTP responses since the last call. If
 // there were fewer responses than messages, it returns false: then mail may use the whole CPU.
 func (c *loadMonitor) mailDominates() bool {
-	mails, answers := c.messageCount(), c.responseCount()
-	mailed, answered := mails-c.previousMessages, answers-c.previousResponses
-	c.previousMessages, c.previousResponses = mails, answers
+	messages, answers := c.messageCount(), c.responseCount()
+	mailed, answered := messages-c.previousMessages, answers-c.previousResponses
+	c.previousMessages, c.previousResponses = messages, answers
 	return mailed < answered && answered < mailed*mailInPolls
 }
 

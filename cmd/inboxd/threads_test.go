@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -29,5 +30,22 @@ func TestFitThreads(t *testing.T) {
 		if strings.TrimSpace(string(slack)) != timerSlack {
 			t.Errorf("a thread has a slack of %s", slack)
 		}
+	}
+}
+
+// TestLimitMemory checks that the memory limit follows the budget, and that an operator's GOMEMLIMIT
+// takes precedence.
+func TestLimitMemory(t *testing.T) {
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	t.Setenv("GOMEMLIMIT", "")
+	limitMemory(1 << 30)
+	if got := debug.SetMemoryLimit(-1); got != 2<<30+512<<20 {
+		t.Errorf("the limit is %d", got)
+	}
+	t.Setenv("GOMEMLIMIT", "3GiB")
+	limitMemory(1 << 20)
+	if got := debug.SetMemoryLimit(-1); got != 2<<30+512<<20 {
+		t.Errorf("the operator's limit was changed to %d", got)
 	}
 }

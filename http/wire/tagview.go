@@ -11,17 +11,17 @@ import (
 	"inboxd/internal/core/inbox"
 )
 
-// A lane is the response to the plain polls of one tag of an inbox, user+tag@host. It is stored
+// A tag view is the response to the plain polls of one tag of an inbox, user+tag@host. It is stored
 // next to the response of the inbox (ADR 0055) and in the same shortcuts, under its own address.
 
-// maxTagViewBytes bounds the memory of all lanes together. A poll of a tag without a lane takes its
-// ordinary route, which is equally correct and slower.
+// maxTagViewBytes bounds the memory of all views of tags together. A poll of a tag without one
+// takes its ordinary route, which is equally correct and slower.
 const maxTagViewBytes = 64 << 20
 
 // tagView returns its memory to the budget when it ends.
 type tagView struct {
 	*PollResponse
-	heldBytes *atomic.Int64 // sum over all lanes
+	heldBytes *atomic.Int64 // sum over all views of tags
 	once      sync.Once
 }
 

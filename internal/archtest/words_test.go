@@ -12,8 +12,8 @@ var dialect = []struct {
 	pattern, use string
 	left         int
 }{
-	{`(?i)\b(tells?|told|telling)\b`, "report, return, notify or log", 24},
-	{`(?i)\b(hears?|heard|unheard)\b`, "is notified, is acknowledged", 7},
+	{`(?i)\b(tells?|told|telling)\b`, "report, return, notify or log", 17},
+	{`(?i)\b(hears?|heard|unheard)\b`, "is notified, is acknowledged", 5},
 	{`(?i)\b(a|each|every|one|another|no|this|that|first|next|last|whole) mail\b|\bmails\b`, "message", 24},
 	{`(?i)\banew\b`, "again", 0},
 	{`(?i)\bbeside\b`, "next to, together with", 0},

@@ -19,8 +19,8 @@ const (
 	// highWaterIdle is the maximum age during an idle period. A crash loses that much of the
 	// clock's readings.
 	highWaterIdle = time.Minute
-	// unheardBefore is how long a change may wait for its fsync while others are recorded.
-	unheardBefore = time.Second
+	// unacknowledgedBefore is how long a change may wait for its fsync while others are recorded.
+	unacknowledgedBefore = time.Second
 )
 
 // HighWater counts the commits that are known to be durable, and records the number in a file. A
@@ -30,9 +30,9 @@ type HighWater struct {
 	folder       *DataFolder
 	clock        *TrustedClock
 	previousMark highWaterMark // of the previous run
-	// unheard is the period of messages that the previous run did not record as durable; zero if it
-	// is empty. It does not change after BeginCount.
-	unheard struct{ from, to time.Time }
+	// unacknowledged is the period of messages that the previous run did not record as durable;
+	// zero if it is empty. It does not change after BeginCount.
+	unacknowledged struct{ from, to time.Time }
 
 	acked atomic.Uint64
 	// ackedChanged has an entry if acked changed since the entry was last taken.
@@ -127,7 +127,7 @@ func (l LostEnd) Unwrap() error { return l.Err }
 func (h *HighWater) BeginCount(found uint64) error {
 	h.acked.Store(found)
 	if found > h.previousMark.commitCount && h.previousMark.commitCount > 0 {
-		h.unheard.from, h.unheard.to = h.previousMark.at.Add(-unheardBefore), h.clock.now()
+		h.unacknowledged.from, h.unacknowledged.to = h.previousMark.at.Add(-unacknowledgedBefore), h.clock.now()
 	}
 	if found >= h.previousMark.commitCount {
 		return nil
@@ -142,7 +142,9 @@ func (h *HighWater) BeginCount(found uint64) error {
 
 // UnacknowledgedPeriod returns the period of changes that a crash kept although they may be
 // unacknowledged. Both times are zero if the period is empty.
-func (h *HighWater) UnacknowledgedPeriod() (from, to time.Time) { return h.unheard.from, h.unheard.to }
+func (h *HighWater) UnacknowledgedPeriod() (from, to time.Time) {
+	return h.unacknowledged.from, h.unacknowledged.to
+}
 
 // Clock returns the judgement on the wall clock.
 func (h *HighWater) Clock() *TrustedClock { return h.clock }

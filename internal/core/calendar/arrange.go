@@ -173,7 +173,7 @@ func askAgain(m *Meeting) {
 // notifyChange returns one message to all invited guests, and one to those that were removed. If only
 // the list of guests changed, the others are not notified. A removed guest is notified about the
 // meeting as they know it.
-func (a *changePlanner) notifyChange(old, m *Meeting, what int, guests *guestChange, note string) (mails []MeetingMessage) {
+func (a *changePlanner) notifyChange(old, m *Meeting, what int, guests *guestChange, note string) (messages []MeetingMessage) {
 	l := messageBuilder{meeting: m, clientNote: note, threadID: m.FirstMessageID}
 	to := m.Attendees
 	if what == sameEvent {
@@ -187,15 +187,15 @@ func (a *changePlanner) notifyChange(old, m *Meeting, what int, guests *guestCha
 		case len(to) == len(guests.added):
 			l.subjectPrefix, l.openingLine = "Invitation: ", a.displayName()+" invites you to a meeting."
 		}
-		mails = append(mails, l.buildRequest(to, ActionUpdated))
+		messages = append(messages, l.buildRequest(to, ActionUpdated))
 	}
 	if len(guests.removed) > 0 {
 		was := *old
 		was.Sequence, was.StampedAt, was.Organizer = m.Sequence, m.StampedAt, m.Organizer
 		l.meeting, l.openingLine = &was, "You are no longer invited to this meeting."
-		mails = append(mails, l.buildCancel(guests.removed))
+		messages = append(messages, l.buildCancel(guests.removed))
 	}
-	return mails
+	return messages
 }
 
 func (a *changePlanner) planCancel(o *Cancel) (plan PlannedChange, err error) {

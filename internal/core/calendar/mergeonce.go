@@ -17,8 +17,8 @@ type occurrenceChange struct {
 	eventRevision
 }
 
-// tellings are the message's occurrences, the newest revision of each.
-func (x *messageMerger) tellings() (list []occurrenceChange) {
+// occurrenceChanges are the message's occurrences, the newest revision of each.
+func (x *messageMerger) occurrenceChanges() (list []occurrenceChange) {
 	for i, o := range orNone(x.inv.Event.Recurrence).Overrides {
 		t := occurrenceChange{o, x.messageRevision}
 		if i < len(x.inv.Revisions) {
@@ -57,7 +57,7 @@ func (x *messageMerger) takeOccurrences(m *Meeting) {
 	r.Overrides = nil
 	m.Recurrence = &r
 	single := !m.RecurrenceID.IsZero()
-	for _, t := range x.tellings() {
+	for _, t := range x.occurrenceChanges() {
 		if !m.putOverride(t.Override) {
 			break
 		}
@@ -72,7 +72,7 @@ func (x *messageMerger) takeOccurrences(m *Meeting) {
 // messages of their own and are newer than m. m is the organizer's current version.
 func (m *Meeting) keepNewerOccurrences(before *Meeting) {
 	for _, h := range before.OccurrenceRevisions {
-		if told, _ := m.knownRevision(h.RecurrenceID); h.FromWholeMeeting || !h.asEventRevision().isNewer(told) {
+		if known, _ := m.knownRevision(h.RecurrenceID); h.FromWholeMeeting || !h.asEventRevision().isNewer(known) {
 			continue
 		}
 		if i := before.overrideIndex(h.RecurrenceID); i >= 0 && m.putOverride(before.Recurrence.Overrides[i]) {
@@ -89,16 +89,16 @@ func (x *messageMerger) changeOccurrences() mergeOutcome {
 	m, o := x.copyKnown(), mergeOutcome{action: ActionUnchanged}
 	m.mayChange()
 	counted, changed := false, false
-	for _, t := range x.tellings() {
-		switch told, any := x.knownMeeting.knownRevision(t.RecurrenceID); {
-		case any && x.isStale(&t, told):
-			o = oldRevision(t.eventRevision, told)
+	for _, t := range x.occurrenceChanges() {
+		switch known, any := x.knownMeeting.knownRevision(t.RecurrenceID); {
+		case any && x.isStale(&t, known):
+			o = oldRevision(t.eventRevision, known)
 		case !m.putOverride(t.Override):
 			o = refuseMerge(RefusedRoom)
 		default:
 			m.noteRevision(OccurrenceRevision{t.RecurrenceID, t.Sequence, t.StampedAt, false, x.occurrenceDetail(&t)})
 			counted = true
-			changed = changed || x.changesOccurrence(&t, told)
+			changed = changed || x.changesOccurrence(&t, known)
 		}
 	}
 	if !counted {
@@ -110,14 +110,14 @@ func (x *messageMerger) changeOccurrences() mergeOutcome {
 }
 
 // isStale reports whether a message about an occurrence is too old to count.
-func (x *messageMerger) isStale(t *occurrenceChange, told eventRevision) bool {
+func (x *messageMerger) isStale(t *occurrenceChange, known eventRevision) bool {
 	if x.takesOver() {
 		return false
 	}
-	if x.inv.Method == "CANCEL" && t.isTooOld(told) {
+	if x.inv.Method == "CANCEL" && t.isTooOld(known) {
 		return true
 	}
-	return !t.isNewer(told) && !x.cancelsOccurrence(t.RecurrenceID)
+	return !t.isNewer(known) && !x.cancelsOccurrence(t.RecurrenceID)
 }
 
 // cancelsOccurrence reports whether the message cancels an occurrence that is not cancelled yet.
@@ -131,11 +131,11 @@ func (x *messageMerger) cancelsOccurrence(id time.Time) bool {
 
 // changesOccurrence reports whether the message contains something new about an occurrence, visible
 // or not.
-func (x *messageMerger) changesOccurrence(t *occurrenceChange, told eventRevision) bool {
+func (x *messageMerger) changesOccurrence(t *occurrenceChange, known eventRevision) bool {
 	if x.inv.Method == "CANCEL" {
 		return x.cancelsOccurrence(t.RecurrenceID)
 	}
-	return x.knownMeeting.overrideIndex(t.RecurrenceID) < 0 || t.Sequence > told.Sequence
+	return x.knownMeeting.overrideIndex(t.RecurrenceID) < 0 || t.Sequence > known.Sequence
 }
 
 // showRemaining handles a meeting of which only single occurrences are known or take place. The meeting

@@ -30,11 +30,11 @@ func (s *State) CheckRoom(size int64, c Capacity, now time.Time) error {
 // bytes together. While there is room it returns none. With KeepNewest it returns the oldest
 // received messages, no more than needed. Sent messages are never removed for room, nor damaged
 // ones, because their direction is unknown.
-func (s *State) makeRoom(mails int, size int64, c Capacity, now time.Time) (gone []*Message, err error) {
-	if len(s.Messages)+mails <= c.MaxMessages && s.Bytes+size <= c.MaxBytes {
+func (s *State) makeRoom(added int, size int64, c Capacity, now time.Time) (gone []*Message, err error) {
+	if len(s.Messages)+added <= c.MaxMessages && s.Bytes+size <= c.MaxBytes {
 		return nil, nil
 	}
-	n, bytes := mails, size
+	n, bytes := added, size
 	for _, m := range s.Messages {
 		if !m.IsExpired(now) {
 			n++

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Attempt is an attempt of the part of an entry that goes to one lane. The exported fields do not
-// change.
+// Attempt is an attempt of the part of an entry that goes to one destination. The exported fields
+// do not change.
 type Attempt[K comparable] struct {
 	Key             K
 	DestinationName string
 	At              time.Time   // the entry's time in the index
 	PartCount       int         // number of parts of the entry, if this is the first of them
-	HealthAtStart   HealthState // of the lane when the attempt began
+	HealthAtStart   HealthState // of the destination when the attempt began
 	MayAnswer       bool        // the destination answers, or may, because its entry is new
 	Report          string      // not empty: report this for the entry without an attempt
 
@@ -27,7 +27,7 @@ type Attempt[K comparable] struct {
 	at               int       // index in checks; -1: not there
 }
 
-// startFirst begins the first entry of a lane.
+// startFirst begins the first entry of a destination.
 func (q *WorkQueue[K]) startFirst(l *destinationQueue[K]) {
 	m := popFront(&l.jobs)
 	if !m.hasBegun {

@@ -2,13 +2,13 @@ package scheduler
 
 import "time"
 
-// Deferral is an entry of a silent lane that is deferred without an attempt. Most entries of an
+// Deferral is an entry of a silent destination that is deferred without an attempt. Most entries of an
 // index full of dead destinations need only this, and it needs no worker.
 type Deferral[K comparable] struct {
 	Key             K
 	DestinationName string
 	At              time.Time // the entry's time in the index
-	Report          string    // from the lane's last attempt
+	Report          string    // from the destination's last attempt
 
 	entry            *entry[K]
 	destinationQueue *destinationQueue[K]
@@ -20,17 +20,18 @@ type deferredEntries[K comparable] struct {
 	groupOrder []string // the groups, in order of arrival
 }
 
-// defersFull reports whether entries that do not fit into the lane are deferred.
+// defersFull reports whether entries that do not fit into the destination are deferred.
 func (q *WorkQueue[K]) defersFull(l *destinationQueue[K]) bool {
 	return q.DeferFull && l.healthState == HealthSilent
 }
 
-// isOverflowing reports whether an entry for the lane is to be deferred because the lane is full.
+// isOverflowing reports whether an entry for the destination is to be deferred because the
+// destination is full.
 func (q *WorkQueue[K]) isOverflowing(l *destinationQueue[K]) bool {
 	return q.defersFull(l) && len(l.jobs) >= q.maxHeld(l)
 }
 
-// deferWaiting takes all entries out of the lane that wait only for it.
+// deferWaiting takes all entries out of the destination that wait only for it.
 func (q *WorkQueue[K]) deferWaiting(l *destinationQueue[K]) {
 	kept := l.jobs[:0]
 	for _, m := range l.jobs {
@@ -57,7 +58,7 @@ func (q *WorkQueue[K]) deferOne(l *destinationQueue[K], m *entry[K]) {
 
 // Deferrals takes up to most entries of one group that are to be deferred, and reports whether the
 // group has more. It returns none when nothing is left. Each entry ends with EntryDeferred. Entries
-// that are to be attempted after all go back to their lane: call Step then too.
+// that are to be attempted after all go back to their destination: call Step then too.
 func (q *WorkQueue[K]) Deferrals(now time.Time, most int) (some []*Deferral[K], more bool) {
 	q.callTime = now
 	for len(some) == 0 && len(q.deferredEntries.groupOrder) > 0 {

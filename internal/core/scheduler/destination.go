@@ -28,7 +28,7 @@ type destinationQueue[K comparable] struct {
 	deferredCount int // entries that are to be deferred
 	runningCount  int
 	onList        dispatchList
-	isBusy        bool // counted in lanes.unansweringCount
+	isBusy        bool // counted in destinations.unansweringCount
 	// firstLeftAt is when the first entry was due that did not fit here and waits in the index; zero:
 	// none. Later entries wait behind it.
 	firstLeftAt time.Time
@@ -41,7 +41,7 @@ type destinationQueue[K comparable] struct {
 	lastUse     time.Time
 }
 
-// heldCount is how many entries the lane has in memory without an attempt.
+// heldCount is how many entries the destination has in memory without an attempt.
 func (l *destinationQueue[K]) heldCount() int { return len(l.jobs) + l.deferredCount }
 
 // isQuiet reports whether the destination was silent a moment ago.
@@ -49,7 +49,7 @@ func (l *destinationQueue[K]) isQuiet(now time.Time) bool {
 	return l.healthState == HealthSilent && now.Before(l.quietTo)
 }
 
-// dispatchList is a list that dispatch takes lanes from.
+// dispatchList is a list that dispatch takes destinations from.
 type dispatchList uint8
 
 const (
@@ -59,22 +59,22 @@ const (
 	inSilent
 )
 
-// destinationSet are all lanes of a WorkQueue, which owns them.
+// destinationSet are all destinations of a WorkQueue, which owns them.
 type destinationSet[K comparable] struct {
 	byName           map[string]*destinationQueue[K]
 	unproven         priorityQueue[*destinationQueue[K]] // never answered
 	answering        []*destinationQueue[K]
 	silent           []*destinationQueue[K] // did not answer last time
 	at               [3]int                 // attempts that do not hang, by health when they began
-	unansweringCount int                    // lanes that do not answer and have work
+	unansweringCount int                    // destinations that do not answer and have work
 	lastSweep        time.Time
 }
 
-// destinationKept is how long an idle lane remembers the health of its destination.
+// destinationKept is how long the health of an idle destination is remembered.
 const destinationKept = time.Hour
 
-// newDestinationSet orders unproven lanes by their entry's acceptance, newest first. A new one must
-// not wait behind a thousand that may be dead.
+// newDestinationSet orders unproven destinations by their entry's acceptance, newest first. A new
+// one must not wait behind a thousand that may be dead.
 func newDestinationSet[K comparable]() destinationSet[K] {
 	return destinationSet[K]{byName: map[string]*destinationQueue[K]{}, unproven: priorityQueue[*destinationQueue[K]]{comesBefore: func(a, b *destinationQueue[K]) bool { return a.firstAcceptedAt.After(b.firstAcceptedAt) }}}
 }
@@ -92,7 +92,7 @@ func (s *destinationSet[K]) getOrAdd(name string, now time.Time) *destinationQue
 	return l
 }
 
-// shareNames copies names, and reuses the strings that lanes hold.
+// shareNames copies names, and reuses the strings that destinations hold.
 func (s *destinationSet[K]) shareNames(names []string) []string {
 	out := slices.Clone(names)
 	for i, name := range out {
@@ -103,7 +103,7 @@ func (s *destinationSet[K]) shareNames(names []string) []string {
 	return out
 }
 
-// earliestLeft returns the lane that left the earliest entry in the index, or nil.
+// earliestLeft returns the destination that left the earliest entry in the index, or nil.
 func (s *destinationSet[K]) earliestLeft() (first *destinationQueue[K]) {
 	for _, l := range s.byName {
 		if !l.firstLeftAt.IsZero() && (first == nil || l.firstLeftAt.Before(first.firstLeftAt)) {
@@ -127,12 +127,12 @@ func (s *destinationSet[K]) sweepIdle(now time.Time) {
 	}
 }
 
-// isTrusted reports whether a lane gets the share of those that answer.
+// isTrusted reports whether a destination gets the share of those that answer.
 func (q *WorkQueue[K]) isTrusted(l *destinationQueue[K]) bool {
 	return q.TrustAll || l.healthState == HealthAnswering
 }
 
-// listOf returns the list that a lane belongs in.
+// listOf returns the list that a destination belongs in.
 func (q *WorkQueue[K]) listOf(l *destinationQueue[K]) dispatchList {
 	quiet := l.isQuiet(q.callTime)
 	if quiet {
@@ -150,8 +150,8 @@ func (q *WorkQueue[K]) listOf(l *destinationQueue[K]) dispatchList {
 	return inUnproven
 }
 
-// attemptLimit returns how many attempts a lane may have now. Destinations that do not answer get
-// few. The exceptions are wanted entries, and lanes that need no server.
+// attemptLimit returns how many attempts a destination may have now. Destinations that do not
+// answer get few. The exceptions are wanted entries, and destinations that need no server.
 func (q *WorkQueue[K]) attemptLimit(l *destinationQueue[K], quiet bool) int {
 	if quiet || q.isTrusted(l) || l.jobs[0].isWanted() {
 		return q.LaneWorkers
@@ -159,7 +159,7 @@ func (q *WorkQueue[K]) attemptLimit(l *destinationQueue[K], quiet bool) int {
 	return max(1, min(q.UnansweringWorkers, q.Workers/2/max(1, q.destinationSet.unansweringCount)))
 }
 
-// listDestination puts a lane into its list, if a worker may take an entry of it.
+// listDestination puts a destination into its list, if a worker may take an entry of it.
 func (q *WorkQueue[K]) listDestination(l *destinationQueue[K]) {
 	if l.onList != notListed {
 		return // dispatch removes it if it no longer belongs there
@@ -174,7 +174,7 @@ func (q *WorkQueue[K]) listDestination(l *destinationQueue[K]) {
 	}
 }
 
-// countBusy records whether a lane is busy and does not answer.
+// countBusy records whether a destination is busy and does not answer.
 func (s *destinationSet[K]) countBusy(l *destinationQueue[K], busy bool) {
 	if busy != l.isBusy {
 		if l.isBusy = busy; busy {
@@ -186,7 +186,7 @@ func (s *destinationSet[K]) countBusy(l *destinationQueue[K], busy bool) {
 }
 
 // startAttempts starts attempts. Destinations that do not answer get their share first, then the others
-// get one for each lane and turn.
+// get one for each destination and turn.
 func (q *WorkQueue[K]) startAttempts() {
 	s := &q.destinationSet
 	free := func() bool { return s.runningCount() < q.Workers }
@@ -203,7 +203,7 @@ func (q *WorkQueue[K]) startAttempts() {
 }
 
 // mostUnproven limits the attempts at destinations that never answered. A part of them is reserved
-// for new lanes.
+// for new destinations.
 func (q *WorkQueue[K]) mostUnproven(l *destinationQueue[K]) int {
 	if q.isNew(l) {
 		return max(1, q.Workers/2)
@@ -211,12 +211,12 @@ func (q *WorkQueue[K]) mostUnproven(l *destinationQueue[K]) int {
 	return max(1, q.Workers/3)
 }
 
-// isNew reports whether the first entry of the lane was accepted a moment ago.
+// isNew reports whether the first entry of the destination was accepted a moment ago.
 func (q *WorkQueue[K]) isNew(l *destinationQueue[K]) bool {
 	return q.callTime.Sub(l.firstAcceptedAt) <= q.HangAfter
 }
 
-// serveDestination starts the first entry of a lane that was taken out of its list, if it still
+// serveDestination starts the first entry of a destination that was taken out of its list, if it still
 // belongs there, and lists it again.
 func (q *WorkQueue[K]) serveDestination(l *destinationQueue[K]) {
 	from := l.onList

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// entry is an entry in memory. It waits for its time (at >= 0), or its parts are in lanes, in
+// entry is an entry in memory. It waits for its time (at >= 0), or its parts are in destinations, in
 // attempts or deferred.
 type entry[K comparable] struct {
 	key              K
@@ -14,7 +14,7 @@ type entry[K comparable] struct {
 	destinationNames []string
 	nextTime         time.Time // its next time; zero: it leaves memory
 	at               int32     // index in due; -1 if not there
-	partsLeft        int32     // unfinished parts: one for each lane
+	partsLeft        int32     // unfinished parts: one for each destination
 
 	probeNext  bool // its next attempt is made whatever the health of its destinations
 	hasBegun   bool // a part of it has begun
@@ -87,12 +87,13 @@ func (q *WorkQueue[K]) loadEntry(e Entry[K]) {
 	q.admitEntry(&entry[K]{key: e.Key, dueTime: e.At, acceptedMillis: e.AcceptedAt.UnixMilli(), isAstray: e.WasLeased}, e.DestinationNames)
 }
 
-// admitEntry takes an entry into memory unless it is due and its lane already left others in the index.
-func (q *WorkQueue[K]) admitEntry(m *entry[K], lanes []string) {
-	if !m.isAstray && !m.dueTime.After(q.callTime) && q.leaveInIndex(m.dueTime, lanes) {
+// admitEntry takes an entry into memory unless it is due and its destination already left others in
+// the index.
+func (q *WorkQueue[K]) admitEntry(m *entry[K], destinations []string) {
+	if !m.isAstray && !m.dueTime.After(q.callTime) && q.leaveInIndex(m.dueTime, destinations) {
 		return
 	}
-	m.destinationNames = q.destinationSet.shareNames(lanes)
+	m.destinationNames = q.destinationSet.shareNames(destinations)
 	q.entries[m.key] = m
 	q.awaitTime(m)
 }
@@ -115,21 +116,21 @@ func (q *WorkQueue[K]) waitOrDrop(m *entry[K]) {
 	q.awaitTime(m)
 }
 
-// enterDestinations hands a due entry to the lanes of its destinations. An entry without
-// destinations goes to a lane without a name, and its worker handles the case.
+// enterDestinations hands a due entry to its destinations. An entry without
+// destinations goes to the destination without a name, and its worker handles the case.
 func (q *WorkQueue[K]) enterDestinations(m *entry[K]) {
 	if !m.isAstray && !m.probeNext && q.leaveInIndex(m.dueTime, m.destinationNames) {
 		delete(q.entries, m.key)
 		return
 	}
-	lanes := m.destinationNames
-	if len(lanes) == 0 {
-		lanes = []string{""}
+	destinations := m.destinationNames
+	if len(destinations) == 0 {
+		destinations = []string{""}
 	}
-	m.partsLeft = int32(len(lanes))
-	for _, name := range lanes {
+	m.partsLeft = int32(len(destinations))
+	for _, name := range destinations {
 		l := q.destinationSet.getOrAdd(name, q.callTime)
-		if len(lanes) == 1 && q.isOverflowing(l) && !m.isWanted() {
+		if len(destinations) == 1 && q.isOverflowing(l) && !m.isWanted() {
 			q.deferOne(l, m)
 			continue
 		}
@@ -137,7 +138,7 @@ func (q *WorkQueue[K]) enterDestinations(m *entry[K]) {
 	}
 }
 
-// enqueue adds an entry to a lane. A wanted entry goes first.
+// enqueue adds an entry to a destination. A wanted entry goes first.
 func (q *WorkQueue[K]) enqueue(l *destinationQueue[K], m *entry[K]) {
 	if len(l.jobs) == 0 {
 		l.firstAcceptedAt = time.UnixMilli(m.acceptedMillis)

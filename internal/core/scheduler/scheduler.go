@@ -1,8 +1,8 @@
 // Package scheduler decides when the entries of a due index are worked on. The caller owns the
-// index, which is on disk and may have any length. The scheduler holds a window of it, a lane for
-// each destination, and the health of the destinations. It only decides: Step returns what to
-// start, to read and to break off, and the caller reports the results. It does not know locks,
-// goroutines, clocks and disks, or what an entry is about.
+// index, which is on disk and may have any length. The scheduler holds a window of it, a
+// destination for each destination, and the health of the destinations. It only decides: Step
+// returns what to start, to read and to break off, and the caller reports the results. It does not
+// know locks, goroutines, clocks and disks, or what an entry is about.
 //
 // Destinations that answer must not wait for those that do not, so the latter never get all
 // workers. A destination that holds an attempt open in silence costs a connection, not a worker.
@@ -27,8 +27,8 @@ type Options[K comparable] struct {
 	DoubtHanging bool          // a destination with a hanging attempt is unproven until it answers
 
 	QuietPeriod time.Duration // how long entries of a silent destination are deferred before the next attempt; default: they are not
-	DeferFull   bool          // entries that do not fit into a silent lane are deferred; otherwise they stay in the index
-	TrustAll    bool          // every lane counts as answering: there is one route, and it gets every worker
+	DeferFull   bool          // entries that do not fit into a silent destination are deferred; otherwise they stay in the index
+	TrustAll    bool          // every destination counts as answering: there is one route, and it gets every worker
 
 	GroupOf func(K) string // entries of one group are deferred together; default: all
 	Window  MemoryWindow
@@ -39,9 +39,9 @@ type MemoryWindow struct {
 	PageSize       int // entries of one read; default 2,048
 	DueLow         int // if fewer entries wait for their time, read on; default 2,048
 	DueMost        int // if more do, the later half is left to the index; default 8,192
-	MaxUnanswering int // entries of a lane that does not answer; default 16
-	MaxAnswering   int // entries of a lane that answers; default 8,192
-	MaxCrowded     int // entries of each lane, if more than CrowdedAbove are in memory; default 16
+	MaxUnanswering int // entries of a destination that does not answer; default 16
+	MaxAnswering   int // entries of a destination that answers; default 8,192
+	MaxCrowded     int // entries of each destination, if more than CrowdedAbove are in memory; default 16
 	CrowdedAbove   int // default 50,000
 	MaxEntries     int // maximum in memory; default 250,000
 }

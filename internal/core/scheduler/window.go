@@ -3,7 +3,7 @@ package scheduler
 import "time"
 
 // indexWindow connects the entries in memory to the index by one invariant: every entry up to
-// horizon is in memory, except those of lanes that left some in the index. So an index of any
+// horizon is in memory, except those of destinations that left some in the index. So an index of any
 // length needs memory only for what can be worked on soon (ADR 0019). It belongs to its WorkQueue.
 type indexWindow[K comparable] struct {
 	horizon      time.Time
@@ -11,7 +11,7 @@ type indexWindow[K comparable] struct {
 	resumeAt     PageRequest[K] // where the next read begins
 	isReading    bool           // a page is being read: entries that it may miss stay in memory
 	pageStale    bool           // horizon moved back during the read: the page is useless
-	wantsRescan  bool           // a lane has room for what it left in the index
+	wantsRescan  bool           // a destination has room for what it left in the index
 	scannedCount int            // entries read since the scan started over
 	scanStarted  time.Time      // when that was
 	pausedUntil  time.Time      // nothing is read until then, because a read failed
@@ -56,11 +56,11 @@ func (q *WorkQueue[K]) drawIn(when time.Time) {
 
 // leaveInIndex reports whether a due entry stays in the index, because enough others wait in memory for
 // its only destination.
-func (q *WorkQueue[K]) leaveInIndex(when time.Time, lanes []string) bool {
-	if len(lanes) != 1 {
+func (q *WorkQueue[K]) leaveInIndex(when time.Time, destinations []string) bool {
+	if len(destinations) != 1 {
 		return false
 	}
-	l := q.destinationSet.byName[lanes[0]]
+	l := q.destinationSet.byName[destinations[0]]
 	switch {
 	case l == nil, q.defersFull(l):
 		return false
@@ -71,7 +71,7 @@ func (q *WorkQueue[K]) leaveInIndex(when time.Time, lanes []string) bool {
 	return true
 }
 
-// leaveTo records that an entry of the lane is only in the index.
+// leaveTo records that an entry of the destination is only in the index.
 func (q *WorkQueue[K]) leaveTo(l *destinationQueue[K], when time.Time) {
 	if l.firstLeftAt.IsZero() || when.Before(l.firstLeftAt) {
 		l.firstLeftAt = when
@@ -79,8 +79,8 @@ func (q *WorkQueue[K]) leaveTo(l *destinationQueue[K], when time.Time) {
 	q.noteHunger(l)
 }
 
-// maxHeld is how many entries the lane may have in memory. A lane whose destination does not answer
-// needs few.
+// maxHeld is how many entries the destination may have in memory. A destination whose destination
+// does not answer needs few.
 func (q *WorkQueue[K]) maxHeld(l *destinationQueue[K]) int {
 	most := q.Window.MaxUnanswering
 	if q.isTrusted(l) {
@@ -92,15 +92,15 @@ func (q *WorkQueue[K]) maxHeld(l *destinationQueue[K]) int {
 	return most
 }
 
-// noteHunger records that the lane has room for much of what it left in the index.
+// noteHunger records that the destination has room for much of what it left in the index.
 func (q *WorkQueue[K]) noteHunger(l *destinationQueue[K]) {
 	if !l.firstLeftAt.IsZero() && l.heldCount() <= q.maxHeld(l)/4 {
 		q.window.wantsRescan = true
 	}
 }
 
-// turnBack starts reading the index again at the first entry that a lane left there, so that all
-// lanes get what they have room for. Such a scan reads all due entries. So scans take at most a
+// turnBack starts reading the index again at the first entry that a destination left there, so that all
+// destinations get what they have room for. Such a scan reads all due entries. So scans take at most a
 // tenth of the time, and a scan in progress ends first.
 func (q *WorkQueue[K]) turnBack() {
 	w := &q.window

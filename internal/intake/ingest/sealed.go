@@ -44,12 +44,12 @@ func undescribed(s *inbox.SpamVerdict) *inbox.SpamVerdict {
 	if s == nil {
 		return nil
 	}
-	told := *s
-	told.Rules = make([]inbox.SpamRule, len(s.Rules))
+	visible := *s
+	visible.Rules = make([]inbox.SpamRule, len(s.Rules))
 	for i, r := range s.Rules {
-		told.Rules[i] = inbox.SpamRule{Name: r.Name, Weight: r.Weight}
+		visible.Rules[i] = inbox.SpamRule{Name: r.Name, Weight: r.Weight}
 	}
-	return &told
+	return &visible
 }
 
 // extractFacts extracts the facts of a message that may be stored unencrypted.
