@@ -82,14 +82,14 @@ var (
 )
 
 // copies returns the messages to the owner, each by METHOD and SEQUENCE.
-func (f *fakeCourier) copies() (told []string) {
+func (f *fakeCourier) copies() (reported []string) {
 	for _, c := range f.handed() {
 		if slices.Contains(c.Rcpts, "me@example.test") {
 			text := ics(c.Raw)
-			told = append(told, fmt.Sprintf("%s %s", methodLine.Find(text), sequenceLine.Find(text)))
+			reported = append(reported, fmt.Sprintf("%s %s", methodLine.Find(text), sequenceLine.Find(text)))
 		}
 	}
-	return told
+	return reported
 }
 
 // ics finds the calendar part of a composed message.
@@ -133,8 +133,8 @@ func TestOwnersCopies(t *testing.T) {
 	if n, _, _ := view.MessageCounts(o.now()); n != guests || len(view.Messages) != guests {
 		t.Errorf("%d messages are seen, and %d are there, of %d mails to guests", n, len(view.Messages), guests)
 	}
-	if told := must[[]inbox.PublicEvent](t)(events(store, o.System, o.account)); len(told) != guests {
-		t.Errorf("told was %+v", told)
+	if reported := must[[]inbox.PublicEvent](t)(events(store, o.System, o.account)); len(reported) != guests {
+		t.Errorf("told was %+v", reported)
 	}
 	if usage := must[account.QuotaUsage](t)(o.AccountUsage(t.Context(), o.account)); usage.SendsToday != int64(guests+3) {
 		t.Errorf("%d sends are counted, of %d to guests", usage.SendsToday, guests)
@@ -684,11 +684,11 @@ func TestCopiesOfAnswersAreMerged(t *testing.T) {
 		o := organize(t, store, nil)
 		o.owner(true)
 		id := o.begin("Plan")
-		told := []string{"METHOD:REQUEST SEQUENCE:1"}
-		o.got("scheduled", 2, told...)
+		reported := []string{"METHOD:REQUEST SEQUENCE:1"}
+		o.got("scheduled", 2, reported...)
 		o.changesHisMind(id, 200)
-		told = append(told, "METHOD:REQUEST SEQUENCE:2", "METHOD:REQUEST SEQUENCE:87", "METHOD:REQUEST SEQUENCE:173")
-		o.got("200 answers", 2, told...)
+		reported = append(reported, "METHOD:REQUEST SEQUENCE:2", "METHOD:REQUEST SEQUENCE:87", "METHOD:REQUEST SEQUENCE:173")
+		o.got("200 answers", 2, reported...)
 
 		again := &organizer{t: t, courier: &fakeCourier{}, account: o.account, address: o.address, answers: o.answers}
 		again.System = startSystem(t, store.CrashCopy(t), func(o *Options) { o.Courier = again.courier })
@@ -707,10 +707,10 @@ func TestCopiesOfAnswersAreMerged(t *testing.T) {
 		again.got("two answers", 2, "METHOD:REQUEST SEQUENCE:201", "METHOD:REQUEST SEQUENCE:202")
 		title := "Moved"
 		must[calendar.ChangeResult](t)(again.ArrangeMeeting(t.Context(), again.address, calendar.Reschedule{ID: id, MeetingFields: calendar.MeetingFields{Title: &title}}))
-		told = []string{"METHOD:REQUEST SEQUENCE:201", "METHOD:REQUEST SEQUENCE:202", "METHOD:REQUEST SEQUENCE:204"}
-		again.got("a call within the minute", 4, told...)
+		reported = []string{"METHOD:REQUEST SEQUENCE:201", "METHOD:REQUEST SEQUENCE:202", "METHOD:REQUEST SEQUENCE:204"}
+		again.got("a call within the minute", 4, reported...)
 		time.Sleep(time.Hour)
-		again.got("nothing is left of the answers", 4, told...)
+		again.got("nothing is left of the answers", 4, reported...)
 	})
 }
 
@@ -729,13 +729,13 @@ func TestCopiesOfAnswersHaveAQuota(t *testing.T) {
 			}
 		}
 		o.changesHisMind(id, 1)
-		told := []string{"METHOD:REQUEST SEQUENCE:1", "METHOD:REQUEST SEQUENCE:2"}
-		o.got("the last of the day", 2, told...)
+		reported := []string{"METHOD:REQUEST SEQUENCE:1", "METHOD:REQUEST SEQUENCE:2"}
+		o.got("the last of the day", 2, reported...)
 		o.changesHisMind(id, 100)
-		o.got("beyond", 2, told...)
+		o.got("beyond", 2, reported...)
 		o.begin("Another")
-		told = append(told, "METHOD:REQUEST SEQUENCE:1")
-		o.got("a call", 4, told...)
+		reported = append(reported, "METHOD:REQUEST SEQUENCE:1")
+		o.got("a call", 4, reported...)
 		if counts := o.ReadStats().OwnerCopies; fmt.Sprint(counts) != "map[answers:1 call:2 held:1]" {
 			t.Errorf("counted: %v", counts)
 		}
@@ -744,7 +744,7 @@ func TestCopiesOfAnswersHaveAQuota(t *testing.T) {
 		again.System = startSystem(t, store.CrashCopy(t), func(o *Options) { o.Courier = again.courier })
 		again.got("after a crash", 4)
 		time.Sleep(time.Until(account.NextDay(time.Now())))
-		o.got("the next day", 0, append(told, "METHOD:REQUEST SEQUENCE:102")...)
+		o.got("the next day", 0, append(reported, "METHOD:REQUEST SEQUENCE:102")...)
 		again.got("the next day, after a crash", 0, "METHOD:REQUEST SEQUENCE:102")
 	})
 }

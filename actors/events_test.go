@@ -40,7 +40,7 @@ func followed(t *testing.T, s *System, address string, want int) (events []chang
 // TestReadersSeeEveryEventOnceAndInOrder runs 64 readers, some of one inbox only, while messages
 // arrive at several inboxes.
 func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
-	const inboxes, mails = 4, 50
+	const inboxes, mailCount = 4, 50
 	store := persisttest.OpenStore(t)
 	s := startSystem(t, store, nil)
 	var all sync.WaitGroup
@@ -48,9 +48,9 @@ func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 		makeInbox(t, s, fmt.Sprintf("i%d@inbox.localhost", i))
 	}
 	for n := range 64 {
-		address, want := "", inboxes*mails
+		address, want := "", inboxes*mailCount
 		if n%2 == 1 {
-			address, want = fmt.Sprintf("i%d@inbox.localhost", n/2%inboxes), mails
+			address, want = fmt.Sprintf("i%d@inbox.localhost", n/2%inboxes), mailCount
 		}
 		all.Go(func() {
 			last, numbers := uint64(0), map[string]uint64{}
@@ -64,7 +64,7 @@ func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 	}
 	for i := range inboxes {
 		all.Go(func() {
-			for range mails {
+			for range mailCount {
 				if _, err := s.Do(context.Background(), fmt.Sprintf("i%d@inbox.localhost", i), receive("x")); err != nil {
 					t.Error(err)
 				}
@@ -72,7 +72,7 @@ func TestReadersSeeEveryEventOnceAndInOrder(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if end, err := s.JournalEnd(t.Context(), someone); end != inboxes*mails || err != nil {
+	if end, err := s.JournalEnd(t.Context(), someone); end != inboxes*mailCount || err != nil {
 		t.Errorf("the journal ends at %d, %v", end, err)
 	}
 }

@@ -24,7 +24,7 @@ import (
 )
 
 // comingAndGoing is a node that acquires and releases groups under load, and what its clients were
-// told.
+// reported.
 type comingAndGoing struct {
 	*System
 	t     *testing.T
@@ -47,16 +47,16 @@ type box struct {
 	group   partition.Group
 	hooked  bool // each received message causes a webhook delivery
 
-	mu      sync.Mutex
-	told    map[string]int64 // ids of acknowledged messages, by subject
-	ids     map[int64]string
-	refused map[string]bool
-	sent    map[string]bool // of told: messages that the inbox sent
-	highest int64
+	mu       sync.Mutex
+	reported map[string]int64 // ids of acknowledged messages, by subject
+	ids      map[int64]string
+	refused  map[string]bool
+	sent     map[string]bool // of told: messages that the inbox sent
+	highest  int64
 }
 
-// tell records how a command about a subject ended.
-func (c *comingAndGoing) tell(b *box, subject string, id int64, err error) {
+// describe records how a command about a subject ended.
+func (c *comingAndGoing) describe(b *box, subject string, id int64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch was, twice := b.ids[id]; {
@@ -68,7 +68,7 @@ func (c *comingAndGoing) tell(b *box, subject string, id int64, err error) {
 	case twice:
 		c.t.Errorf("%s: id %d means %q and %q", b.address, id, was, subject)
 	default:
-		b.told[subject], b.ids[id], b.highest = id, subject, max(b.highest, id)
+		b.reported[subject], b.ids[id], b.highest = id, subject, max(b.highest, id)
 	}
 }
 
@@ -133,12 +133,12 @@ func TestGroupsComeAndGo(t *testing.T) {
 		all := make([]byte, 1<<20)
 		t.Errorf("%d goroutines, %d before\n%s", n, before, all[:runtime.Stack(all, true)])
 	}
-	told := 0
+	reported := 0
 	for _, b := range c.boxes {
-		told += len(b.told)
+		reported += len(b.reported)
 	}
-	t.Logf("%d commands acknowledged, %d refused", told, c.moved.Load())
-	if told == 0 || c.moved.Load() == 0 {
+	t.Logf("%d commands acknowledged, %d refused", reported, c.moved.Load())
+	if reported == 0 || c.moved.Load() == 0 {
 		t.Error("there was no load")
 	}
 }
@@ -172,7 +172,7 @@ func newComingAndGoing(t *testing.T) *comingAndGoing {
 	for i, g := range c.of {
 		for n, id := range []account.ID{c.homes[i], c.homes[i], c.homes[(i+1)%len(c.of)]} {
 			b := &box{address: drawn(g, fmt.Sprint("b", n, "-%d@inbox.localhost")), account: id, group: g,
-				told: map[string]int64{}, ids: map[int64]string{}, refused: map[string]bool{}, sent: map[string]bool{}}
+				reported: map[string]int64{}, ids: map[int64]string{}, refused: map[string]bool{}, sent: map[string]bool{}}
 			must[inbox.CommandOutcome](t)(s.Do(t.Context(), b.address, inbox.Create{Address: b.address, Account: id, RetentionHours: 24, At: s.now()}))
 			c.boxes = append(c.boxes, b)
 			// An attempt about an inbox on another node is made when its lease ends. Only many
@@ -198,7 +198,7 @@ func (c *comingAndGoing) subject() string { return fmt.Sprint("subject ", c.coun
 func (c *comingAndGoing) receive(b *box) {
 	subject := c.subject()
 	got, err := c.Do(context.Background(), b.address, receive(subject))
-	c.tell(b, subject, got.ID, err)
+	c.describe(b, subject, got.ID, err)
 }
 
 func (c *comingAndGoing) send(b *box) {
@@ -207,7 +207,7 @@ func (c *comingAndGoing) send(b *box) {
 	b.mu.Lock()
 	b.sent[subject] = true
 	b.mu.Unlock()
-	c.tell(b, subject, id, err)
+	c.describe(b, subject, id, err)
 }
 
 // read compares what is visible with what was acknowledged before.
@@ -296,7 +296,7 @@ func (c *comingAndGoing) elsewhere(g partition.Group) {
 			rows.Apply(state, evs)
 			err = c.store.CommitInbox(rows)
 		}
-		c.tell(b, subject, answer.ID, err)
+		c.describe(b, subject, answer.ID, err)
 	}
 }
 
@@ -339,7 +339,7 @@ func (c *comingAndGoing) check() {
 	received := 0
 	for _, b := range c.boxes {
 		if b.hooked {
-			received += len(b.told) - len(b.handed())
+			received += len(b.reported) - len(b.handed())
 		}
 	}
 	if len(c.hooks.of) != received {
@@ -358,7 +358,7 @@ func (c *comingAndGoing) events(id account.ID) (all []changefeed.JournalEntry) {
 
 // handed returns the subjects of acknowledged messages that the inbox sent.
 func (b *box) handed() (own []string) {
-	for subject := range b.told {
+	for subject := range b.reported {
 		if b.sent[subject] {
 			own = append(own, subject)
 		}
@@ -386,7 +386,7 @@ func (c *comingAndGoing) checkBox(b *box, handed map[string]int, events uint64) 
 		}
 		found[m.Subject] = m.ID
 	}
-	for subject, id := range b.told {
+	for subject, id := range b.reported {
 		if found[subject] != id {
 			c.t.Errorf("%s: %s was acknowledged as %d and is %d", b.address, subject, id, found[subject])
 		}

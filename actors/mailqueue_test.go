@@ -150,8 +150,8 @@ func TestAMailWaitsForItsCount(t *testing.T) {
 // half of the workers, one each.
 func TestDeadDestinationsDoNotHoldUpTheLiving(t *testing.T) {
 	store := persisttest.OpenStore(t)
-	const mails, workers = 100, 8
-	over, dead := make(chan struct{}), make(chan string, mails)
+	const mailCount, workers = 100, 8
+	over, dead := make(chan struct{}), make(chan string, mailCount)
 	courier := &fakeCourier{answer: func(c mailqueue.DeliveryRequest) mailqueue.Handover {
 		if strings.HasPrefix(c.Domain, "dead") {
 			dead <- c.Domain
@@ -165,7 +165,7 @@ func TestDeadDestinationsDoNotHoldUpTheLiving(t *testing.T) {
 	_, address := openAccount(t, s)
 	id := must[int64](t)(s.SendMessage(t.Context(), address, letter("a@live.test")))
 	sending(t, s, address, id, final)
-	for n := range mails {
+	for n := range mailCount {
 		must[int64](t)(s.SendMessage(t.Context(), address, letter(fmt.Sprintf("a@dead%d.test", n%25))))
 	}
 	hanging := map[string]bool{}
@@ -215,7 +215,7 @@ func TestAStrangerDoesNotWaitForThoseThatHang(t *testing.T) {
 func TestSlowServersKeepTheirWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := persisttest.OpenStore(t)
-		const workers, mails = 4, 12
+		const workers, mailCount = 4, 12
 		courier := &fakeCourier{}
 		var now, most atomic.Int64
 		courier.answer = func(c mailqueue.DeliveryRequest) mailqueue.Handover {
@@ -234,7 +234,7 @@ func TestSlowServersKeepTheirWorkers(t *testing.T) {
 		})
 		_, address := openAccount(t, s)
 		var ids []int64
-		for n := range mails {
+		for n := range mailCount {
 			ids = append(ids, must[int64](t)(s.SendMessage(t.Context(), address, letter(fmt.Sprintf("a@slow%d.test", n)))))
 		}
 		for _, id := range ids {
@@ -560,7 +560,7 @@ func TestAcceptedMailOutlivesItsInbox(t *testing.T) {
 				t.Errorf("left in the queue: %v, %v", queue, err)
 			}
 			all := must[[]inbox.PublicEvent](t)(events(store, s, id))
-			if told := len(all) == 1 && all[0].MessageDeleted && all[0].EventName == "message.delivered"; told != lives {
+			if reported := len(all) == 1 && all[0].MessageDeleted && all[0].EventName == "message.delivered"; reported != lives {
 				t.Errorf("events: %+v", all)
 			}
 		})

@@ -23,7 +23,7 @@ func requestNamed(t testing.TB, name, body string) idempotency.Request {
 	return must[idempotency.Request](t)(idempotency.NewRequest(name, "POST /inboxes", []byte(body)))
 }
 
-func told(place inbox.Placement, at time.Time) []byte {
+func reported(place inbox.Placement, at time.Time) []byte {
 	return fmt.Appendf(nil, "%s %s %d", place.Address, place.Label, at.UnixMilli())
 }
 
@@ -52,12 +52,12 @@ func TestARepeatedCreationMakesOneInbox(t *testing.T) {
 			}
 			return nil
 		}
-		first, err := s.CreateInboxOnce(context.Background(), id, inbox.CreationRequest{}, req, told)
+		first, err := s.CreateInboxOnce(context.Background(), id, inbox.CreationRequest{}, req, reported)
 		s.Stop()
 		store.BeforeCommit = nil
 		again := startSystem(t, store, nil)
-		second := must[idempotency.FirstResult](t)(again.CreateInboxOnce(context.Background(), id, inbox.CreationRequest{}, req, told))
-		third := must[idempotency.FirstResult](t)(again.CreateInboxOnce(context.Background(), id, inbox.CreationRequest{}, req, told))
+		second := must[idempotency.FirstResult](t)(again.CreateInboxOnce(context.Background(), id, inbox.CreationRequest{}, req, reported))
+		third := must[idempotency.FirstResult](t)(again.CreateInboxOnce(context.Background(), id, inbox.CreationRequest{}, req, reported))
 		if fmt.Sprint(third) != fmt.Sprint(second) || err == nil && fmt.Sprint(first) != fmt.Sprint(second) {
 			t.Errorf("commit %d: answered %s, then %s, then %s", failing, first.EncodedResponse, second.EncodedResponse, third.EncodedResponse)
 		}
@@ -86,7 +86,7 @@ func TestRepeatsThatCrossEachOther(t *testing.T) {
 		var callers sync.WaitGroup
 		for range 50 {
 			callers.Go(func() {
-				a, err := s.CreateInboxOnce(context.Background(), id, inbox.CreationRequest{}, req, told)
+				a, err := s.CreateInboxOnce(context.Background(), id, inbox.CreationRequest{}, req, reported)
 				if err != nil {
 					t.Error(err)
 				}
@@ -111,7 +111,7 @@ func TestARequestIsKeptForADay(t *testing.T) {
 	ctx := context.Background()
 	id, other := signUp(t, s).Profile.ID, must[account.SignedIn](t)(s.SignUp(ctx, "you@example.test", "correct horse")).Profile.ID
 	create := func(id account.ID, name, body string) (idempotency.FirstResult, error) {
-		return s.CreateInboxOnce(ctx, id, inbox.CreationRequest{}, requestNamed(t, name, body), told)
+		return s.CreateInboxOnce(ctx, id, inbox.CreationRequest{}, requestNamed(t, name, body), reported)
 	}
 	first := must[idempotency.FirstResult](t)(create(id, "k", "{}"))
 	if _, err := create(id, "k", `{"prefix":"x"}`); !fault.Is(err, fault.InvalidRequest) {
@@ -150,16 +150,16 @@ func TestARefusalIsNotKept(t *testing.T) {
 	for range 3 {
 		last, _, _ = s.CreateInbox(ctx, id, inbox.CreationRequest{})
 	}
-	if _, err := s.CreateInboxOnce(ctx, id, inbox.CreationRequest{}, requestNamed(t, "k", "{}"), told); !fault.Is(err, fault.Refused) {
+	if _, err := s.CreateInboxOnce(ctx, id, inbox.CreationRequest{}, requestNamed(t, "k", "{}"), reported); !fault.Is(err, fault.Refused) {
 		t.Fatalf("over the quota: %v", err)
 	}
 	if err := s.DeleteInbox(ctx, id, last.Address); err != nil {
 		t.Fatal(err)
 	}
-	must[idempotency.FirstResult](t)(s.CreateInboxOnce(ctx, id, inbox.CreationRequest{}, requestNamed(t, "k", "{}"), told))
+	must[idempotency.FirstResult](t)(s.CreateInboxOnce(ctx, id, inbox.CreationRequest{}, requestNamed(t, "k", "{}"), reported))
 	taken := last.Address[:len(last.Address)-len("@inbox.localhost")]
 	other := must[account.SignedIn](t)(s.SignUp(ctx, "you@example.test", "correct horse")).Profile.ID
-	if _, err := s.CreateInboxOnce(ctx, other, inbox.CreationRequest{Prefix: &taken}, requestNamed(t, "k", "{}"), told); !fault.Is(err, fault.Refused) {
+	if _, err := s.CreateInboxOnce(ctx, other, inbox.CreationRequest{Prefix: &taken}, requestNamed(t, "k", "{}"), reported); !fault.Is(err, fault.Refused) {
 		t.Errorf("a taken address: %v", err)
 	}
 	until(func() bool { return store.OnceRecords() == 1 }) // the place is released after the response
@@ -175,11 +175,11 @@ func TestAnAddressLostMeanwhile(t *testing.T) {
 	req := requestNamed(t, "k", "{}")
 	place := inbox.Placement{Address: "lost@inbox.localhost", Label: "l", RetentionHours: 1}
 	at := s.now()
-	if _, err := s.accountOwners.sendCommand(ctx, id, account.ReserveInbox{Address: place.Address, At: at, IdempotencyRecord: &idempotency.Record{Request: req, At: at, FirstResult: idempotency.FirstResult{Address: place.Address, EncodedResponse: told(place, at)}}}); err != nil {
+	if _, err := s.accountOwners.sendCommand(ctx, id, account.ReserveInbox{Address: place.Address, At: at, IdempotencyRecord: &idempotency.Record{Request: req, At: at, FirstResult: idempotency.FirstResult{Address: place.Address, EncodedResponse: reported(place, at)}}}); err != nil {
 		t.Fatal(err)
 	}
 	makeInbox(t, s, place.Address) // owned by someone
-	a := must[idempotency.FirstResult](t)(s.CreateInboxOnce(ctx, id, inbox.CreationRequest{}, req, told))
+	a := must[idempotency.FirstResult](t)(s.CreateInboxOnce(ctx, id, inbox.CreationRequest{}, req, reported))
 	count, views := inboxesOf(t, s, id)
 	if a.Address == place.Address || count != 1 || len(views) != 1 || views[0].Address != a.Address {
 		t.Errorf("answered %s, %d inboxes", a.Address, count)
@@ -200,12 +200,12 @@ func TestACreationGoesOnAsItWasOrdered(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := s.CreateInboxOnce(ctx, id, inbox.CreationRequest{KeepNewest: true}, req, told); err == nil {
+	if _, err := s.CreateInboxOnce(ctx, id, inbox.CreationRequest{KeepNewest: true}, req, reported); err == nil {
 		t.Fatal("made, and yet nothing was stored")
 	}
 	store = store.CrashCopy(t)
 	s = startSystem(t, store, nil)
-	made := must[idempotency.FirstResult](t)(s.CreateInboxOnce(ctx, id, inbox.CreationRequest{KeepNewest: true}, req, told))
+	made := must[idempotency.FirstResult](t)(s.CreateInboxOnce(ctx, id, inbox.CreationRequest{KeepNewest: true}, req, reported))
 	if view := must[*inbox.View](t)(s.InboxView(ctx, made.Address)); !view.KeepNewest {
 		t.Errorf("made was %+v", view.Profile)
 	}
@@ -288,7 +288,7 @@ func TestWhatChangesNothingLeavesNoRecord(t *testing.T) {
 	if err := change("one-more", "d"); !fault.Is(err, fault.Refused) || !strings.Contains(err.Error(), "10000") {
 		t.Errorf("beyond the limit: %v", err)
 	}
-	if _, err := s.CreateInboxOnce(t.Context(), id, inbox.CreationRequest{}, requestNamed(t, "new", ""), told); !fault.Is(err, fault.Refused) {
+	if _, err := s.CreateInboxOnce(t.Context(), id, inbox.CreationRequest{}, requestNamed(t, "new", ""), reported); !fault.Is(err, fault.Refused) {
 		t.Errorf("a creation beyond the limit: %v", err)
 	}
 	if err := change("k0", "a"); err != nil {
@@ -327,7 +327,7 @@ func TestARepeatInDoubtIsNotDoneAgain(t *testing.T) {
 	req := requestNamed(t, "k", "mail")
 	numbered := func(a inbox.CommandOutcome) []byte { return fmt.Append(nil, a.ID) }
 	must[idempotency.FirstResult](t)(s.DoOnce(t.Context(), address, receive("x"), req, numbered))
-	made := must[idempotency.FirstResult](t)(s.CreateInboxOnce(t.Context(), id, inbox.CreationRequest{}, req, told))
+	made := must[idempotency.FirstResult](t)(s.CreateInboxOnce(t.Context(), id, inbox.CreationRequest{}, req, reported))
 	ahead.Store(int64(month))
 	store.SetAhead(month)
 	if a := must[idempotency.FirstResult](t)(s.DoOnce(t.Context(), address, receive("x"), req, numbered)); string(a.EncodedResponse) != "1" {
@@ -336,7 +336,7 @@ func TestARepeatInDoubtIsNotDoneAgain(t *testing.T) {
 	if a, known, err := s.RecallResult(t.Context(), address, req); !known || err != nil || string(a.EncodedResponse) != "1" {
 		t.Errorf("not recalled: %s %v", a.EncodedResponse, err)
 	}
-	if a := must[idempotency.FirstResult](t)(s.CreateInboxOnce(t.Context(), id, inbox.CreationRequest{}, req, told)); a.Address != made.Address {
+	if a := must[idempotency.FirstResult](t)(s.CreateInboxOnce(t.Context(), id, inbox.CreationRequest{}, req, reported)); a.Address != made.Address {
 		t.Errorf("created again: %s", a.Address)
 	}
 }

@@ -195,7 +195,7 @@ func TestNamesOfAnotherNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTwoNodes(t)
 		s, ctx, p := w.node(t, false, nil), t.Context(), w.ada
-		req, tell := idempotency.Request{Key: idempotency.RequestKey{1}}, func(inbox.CommandOutcome) []byte { return nil }
+		req, describe := idempotency.Request{Key: idempotency.RequestKey{1}}, func(inbox.CommandOutcome) []byte { return nil }
 		retention, url := 1, "https://hook/"
 		prefix, _, _ := strings.Cut(p.far, "@")
 		calls := map[string]func() error{
@@ -220,7 +220,7 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			"DeleteInbox":     func() error { return s.DeleteInbox(ctx, p.id, p.far) },
 			"DeliveryPage":    func() error { _, err := s.DeliveryPage(ctx, p.id, 0, 0, 9); return err },
 			"Do":              func() error { _, err := s.Do(ctx, p.far, receive("x")); return err },
-			"DoOnce":          func() error { _, err := s.DoOnce(ctx, p.far, receive("x"), req, tell); return err },
+			"DoOnce":          func() error { _, err := s.DoOnce(ctx, p.far, receive("x"), req, describe); return err },
 			"ShowDomain":      func() error { _, err := s.ShowDomain(ctx, p.id, p.domain); return err },
 			"AccountDomains":  func() error { _, err := s.AccountDomains(ctx, p.id); return err },
 			"DropSuppression": func() error { return s.DropSuppression(ctx, p.id, "", "gone@far.test") },
@@ -257,7 +257,7 @@ func TestNamesOfAnotherNode(t *testing.T) {
 			"RotateSecret":   func() error { _, err := s.RotateSecret(ctx, p.id, p.hook); return err },
 			"SendMessage":    func() error { _, err := s.SendMessage(ctx, p.far, letter("bob@far.test")); return err },
 			"SendNotice":     func() error { return s.SendNotice(ctx, ServiceNotice{To: "bob@far.test"}) },
-			"SendOnce":       func() error { _, err := s.SendOnce(ctx, p.far, letter("bob@far.test"), req, tell); return err },
+			"SendOnce":       func() error { _, err := s.SendOnce(ctx, p.far, letter("bob@far.test"), req, describe); return err },
 			"ServiceRecords": func() error { _, err := s.ServiceRecords(ctx); return err },
 			"SetRecipient":   func() error { return s.SetRecipient(ctx, p.id, sealed.RecipientKey{}, "") },
 			"SetPlan":        func() error { return s.SetPlan(ctx, p.email, account.PlanFree) },

@@ -122,13 +122,13 @@ func TestRepeatedLetterOfAnEncryptedInbox(t *testing.T) {
 		}
 		return req
 	}
-	tell := func(inbox.CommandOutcome) []byte { return []byte("told") }
+	describe := func(inbox.CommandOutcome) []byte { return []byte("told") }
 	for range 2 {
-		if given, err := s.SendOnce(t.Context(), address, letter("bob@far.test"), request("body"), tell); err != nil || string(given.EncodedResponse) != "told" {
+		if given, err := s.SendOnce(t.Context(), address, letter("bob@far.test"), request("body"), describe); err != nil || string(given.EncodedResponse) != "told" {
 			t.Errorf("%s %v", given.EncodedResponse, err)
 		}
 	}
-	if _, err := s.SendOnce(t.Context(), address, letter("bob@far.test"), request("other"), tell); !fault.Is(err, fault.InvalidRequest) {
+	if _, err := s.SendOnce(t.Context(), address, letter("bob@far.test"), request("other"), describe); !fault.Is(err, fault.InvalidRequest) {
 		t.Errorf("another body: %v", err)
 	}
 	kept := must[*idempotency.Record](t)(store.InboxOnce(address, request("body").Key))

@@ -28,7 +28,7 @@ type simulation struct {
 	rng    *rand.Rand
 	store  *persisttest.TestStore
 	system *System
-	ledger map[string]*heard
+	ledger map[string]*gotNotice
 	trace  []string
 
 	// fate is what happens to commits; the test's goroutine sets it while no commit is in progress.
@@ -48,12 +48,12 @@ const (
 	diesAfter
 )
 
-// heard is what a client knows of one inbox.
-type heard struct {
-	mails map[int64]*heardMail
-	last  int64    // highest id that was ever read or returned
-	doubt []string // subjects of messages whose outcome was not reported
-	lives doubtful
+// gotNotice is what a client knows of one inbox.
+type gotNotice struct {
+	mailCount map[int64]*heardMail
+	last      int64    // highest id that was ever read or returned
+	doubt     []string // subjects of messages whose outcome was not reported
+	lives     doubtful
 }
 
 type heardMail struct {
@@ -110,7 +110,7 @@ func TestSimulation(t *testing.T) {
 
 func simulate(t *testing.T, seed uint64) (trace []string) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &simulation{t: t, rng: rand.New(rand.NewPCG(seed, 23)), ledger: map[string]*heard{}}
+		s := &simulation{t: t, rng: rand.New(rand.NewPCG(seed, 23)), ledger: map[string]*gotNotice{}}
 		s.start(persisttest.OpenCrashable(t))
 		defer func() { s.system.Stop() }()
 		for i := range 3 {
@@ -200,7 +200,7 @@ func (s *simulation) step() {
 
 func (s *simulation) create(address string) {
 	makeInbox(s.t, s.system, address)
-	s.ledger[address] = &heard{mails: map[int64]*heardMail{}, lives: yes}
+	s.ledger[address] = &gotNotice{mailCount: map[int64]*heardMail{}, lives: yes}
 }
 
 func (s *simulation) receive(address string) {
@@ -214,7 +214,7 @@ func (s *simulation) receive(address string) {
 			s.t.Errorf("id %d of %s was given before", got.ID, address)
 		}
 		in.last = got.ID
-		in.mails[got.ID] = &heardMail{text: text, expires: time.Now().Add(24 * time.Hour), there: yes}
+		in.mailCount[got.ID] = &heardMail{text: text, expires: time.Now().Add(24 * time.Hour), there: yes}
 	case !fault.Is(err, fault.StorageFull):
 		in.doubt = append(in.doubt, text)
 	}
@@ -223,7 +223,7 @@ func (s *simulation) receive(address string) {
 // some draws a message that certainly exists; false if none does.
 func (s *simulation) some(address string) (id int64, ok bool) {
 	var ids []int64
-	for id, l := range s.ledger[address].mails {
+	for id, l := range s.ledger[address].mailCount {
 		if l.there == yes && time.Now().Before(l.expires) {
 			ids = append(ids, id)
 		}
@@ -242,7 +242,7 @@ func (s *simulation) delete(address string) {
 	}
 	_, err := s.system.Do(s.t.Context(), address, inbox.DeleteMessage{ID: id})
 	s.note("delete %d of %s: %v", id, address, err)
-	s.ledger[address].mails[id].there = afterwards(no, err)
+	s.ledger[address].mailCount[id].there = afterwards(no, err)
 }
 
 func (s *simulation) read(address string) {
@@ -252,7 +252,7 @@ func (s *simulation) read(address string) {
 	}
 	_, err := s.system.Do(s.t.Context(), address, inbox.MarkRead{ID: id, Read: true})
 	s.note("read %d of %s: %v", id, address, err)
-	if l := s.ledger[address].mails[id]; l.read != yes {
+	if l := s.ledger[address].mailCount[id]; l.read != yes {
 		l.read = afterwards(yes, err)
 	}
 }
@@ -260,7 +260,7 @@ func (s *simulation) read(address string) {
 func (s *simulation) burn(address string) {
 	_, err := s.system.Do(s.t.Context(), address, inbox.Burn{})
 	s.note("burn %s: %v", address, err)
-	for _, l := range s.ledger[address].mails {
+	for _, l := range s.ledger[address].mailCount {
 		if l.there != no {
 			l.there = afterwards(no, err)
 		}
@@ -318,7 +318,7 @@ func (s *simulation) compare() {
 			}
 		}
 		s.newcomers(address, seen)
-		for id, l := range s.ledger[address].mails {
+		for id, l := range s.ledger[address].mailCount {
 			s.settle(address, id, l, seen[id])
 		}
 	}
@@ -328,14 +328,14 @@ func (s *simulation) compare() {
 func (s *simulation) newcomers(address string, seen map[int64]*inbox.Message) {
 	in := s.ledger[address]
 	for id, m := range seen {
-		if in.mails[id] != nil {
+		if in.mailCount[id] != nil {
 			continue
 		}
 		if i := slices.Index(in.doubt, m.Subject); i < 0 || id <= in.last {
 			s.t.Errorf("%s: message %d, %q, came from nowhere", address, id, m.Subject)
 			continue
 		}
-		in.mails[id] = &heardMail{text: m.Subject, expires: m.ExpiresAt, there: yes}
+		in.mailCount[id] = &heardMail{text: m.Subject, expires: m.ExpiresAt, there: yes}
 		in.last = id
 	}
 }

@@ -159,7 +159,7 @@ func TestWebhookBodiesConform(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, _ := filepath.Glob("../internal/core/webhook/testdata/golden/*.json")
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, name := range files {
 		raw, err := os.ReadFile(name)
 		if err != nil {
@@ -173,7 +173,7 @@ func TestWebhookBodiesConform(t *testing.T) {
 		if !webhook.IsSubscription(event) {
 			continue
 		}
-		told[event] = true
+		reported[event] = true
 		item := m.doc.Webhooks[event]
 		if item == nil || item.Post == nil {
 			t.Errorf("%s is not among the webhooks of the contract", event)
@@ -185,7 +185,7 @@ func TestWebhookBodiesConform(t *testing.T) {
 		}
 	}
 	for name := range m.doc.Webhooks {
-		if !told[name] {
+		if !reported[name] {
 			t.Errorf("no test has a body of %s", name)
 		}
 	}

@@ -542,7 +542,7 @@ func (f *fakeAccounts) CheckRequest(_ context.Context, _ account.ID, req idempot
 }
 
 // CreateInboxOnce stores its response under the idempotency key.
-func (f *fakeAccounts) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.CreationRequest, req idempotency.Request, tell func(inbox.Placement, time.Time) []byte) (idempotency.FirstResult, error) {
+func (f *fakeAccounts) CreateInboxOnce(ctx context.Context, id account.ID, order inbox.CreationRequest, req idempotency.Request, describe func(inbox.Placement, time.Time) []byte) (idempotency.FirstResult, error) {
 	f.mu.RLock()
 	known, again := f.requests[req.Key]
 	f.mu.RUnlock()
@@ -553,7 +553,7 @@ func (f *fakeAccounts) CreateInboxOnce(ctx context.Context, id account.ID, order
 	if err != nil {
 		return idempotency.FirstResult{}, err
 	}
-	a := idempotency.FirstResult{Address: place.Address, EncodedResponse: tell(place, view.CreatedAt)}
+	a := idempotency.FirstResult{Address: place.Address, EncodedResponse: describe(place, view.CreatedAt)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.requests[req.Key] = idempotency.Record{Request: req, FirstResult: a}

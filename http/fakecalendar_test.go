@@ -70,7 +70,7 @@ func (f *fakeCalendars) show(address string, b *calendar.Book) {
 	old.SupersedeBy(f.mail.views[address])
 }
 
-func (f *fakeCalendars) ArrangeOnce(_ context.Context, address string, o calendar.MeetingOrder, req idempotency.Request, tell func(calendar.ChangeResult) []byte) (idempotency.FirstResult, error) {
+func (f *fakeCalendars) ArrangeOnce(_ context.Context, address string, o calendar.MeetingOrder, req idempotency.Request, describe func(calendar.ChangeResult) []byte) (idempotency.FirstResult, error) {
 	f.mail.mu.Lock()
 	defer f.mail.mu.Unlock()
 	if known, again := f.mail.requests[req.Key]; again {
@@ -80,7 +80,7 @@ func (f *fakeCalendars) ArrangeOnce(_ context.Context, address string, o calenda
 	if err != nil {
 		return idempotency.FirstResult{}, err
 	}
-	r := idempotency.Record{Request: req, FirstResult: idempotency.FirstResult{EncodedResponse: tell(done)}}
+	r := idempotency.Record{Request: req, FirstResult: idempotency.FirstResult{EncodedResponse: describe(done)}}
 	f.mail.requests[req.Key] = r
 	return r.FirstResult, nil
 }

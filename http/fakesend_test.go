@@ -25,7 +25,7 @@ func (f *fakeInboxes) Send(ctx context.Context, address string, l inbox.SendRequ
 }
 
 // SendOnce stores its response under the idempotency key.
-func (f *fakeInboxes) SendOnce(ctx context.Context, address string, l inbox.SendRequest, req idempotency.Request, tell func(inbox.CommandOutcome) []byte) (idempotency.FirstResult, error) {
+func (f *fakeInboxes) SendOnce(ctx context.Context, address string, l inbox.SendRequest, req idempotency.Request, describe func(inbox.CommandOutcome) []byte) (idempotency.FirstResult, error) {
 	f.mu.RLock()
 	known, again := f.requests[req.Key]
 	f.mu.RUnlock()
@@ -36,7 +36,7 @@ func (f *fakeInboxes) SendOnce(ctx context.Context, address string, l inbox.Send
 	if err != nil {
 		return idempotency.FirstResult{}, err
 	}
-	a := idempotency.FirstResult{EncodedResponse: tell(inbox.CommandOutcome{ID: id})}
+	a := idempotency.FirstResult{EncodedResponse: describe(inbox.CommandOutcome{ID: id})}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.requests[req.Key] = idempotency.Record{Request: req, FirstResult: a}

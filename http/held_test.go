@@ -171,12 +171,12 @@ func (p *pipes) dial() net.Conn {
 }
 
 // overPipes starts a world over pipes. An inbox of alice contains the messages.
-func overPipes(t *testing.T, mails ...inbox.Receive) (w *world, p *pipes, address, key string) {
+func overPipes(t *testing.T, mailCount ...inbox.Receive) (w *world, p *pipes, address, key string) {
 	w, p = prepare(t), &pipes{made: make(chan net.Conn), over: make(chan struct{})}
 	w.serve(p)
 	w.signUp(alice)
 	address = w.newInbox(alice, "own")
-	for _, m := range mails {
+	for _, m := range mailCount {
 		w.deliver(address, m)
 	}
 	return w, p, address, w.key(alice, account.ScopeFull)
@@ -343,15 +343,15 @@ func (w *world) takeTurns() (free func()) {
 
 // TestAListEndsEarly beyond 8 MB, and continues where it ended.
 func TestAListEndsEarly(t *testing.T) {
-	mails := make([]inbox.Receive, 5)
-	for i := range mails {
-		mails[i] = htmlMail(2 << 20)
+	mailCount := make([]inbox.Receive, 5)
+	for i := range mailCount {
+		mailCount[i] = htmlMail(2 << 20)
 	}
 	w := start(t)
 	w.unbound = true
 	w.signUp(alice)
 	address, key := w.newInbox(alice, "own"), w.key(alice, account.ScopeFull)
-	for _, m := range mails {
+	for _, m := range mailCount {
 		w.deliver(address, m)
 	}
 	for path, rest := range map[string]string{"/api/v1/inboxes/" + address + "/messages?include=html": "&before=100", allPath + "?include=html": ""} {

@@ -189,15 +189,15 @@ func TestAStreamIsResumed(t *testing.T) {
 // TestAStreamCatchesUp over several reads, then waits.
 func TestAStreamCatchesUp(t *testing.T) {
 	w, one, _, key := fleet(t)
-	const mails = 2*streamPage + 7
-	for n := range mails {
+	const mailCount = 2*streamPage + 7
+	for n := range mailCount {
 		w.deliver(one, inbox.Receive{Subject: fmt.Sprint("s", n)})
 	}
 	start := string(appendCursor(nil, w.idOf(alice), 0))
 	s := w.stream(eventsPath, key, "Last-Event-ID", start)
 	var subjects []string
-	for n := range mails + 1 {
-		if n == mails {
+	for n := range mailCount + 1 {
+		if n == mailCount {
 			w.deliver(one, inbox.Receive{Subject: fmt.Sprint("s", n)})
 		}
 		data := s.next().data
@@ -205,7 +205,7 @@ func TestAStreamCatchesUp(t *testing.T) {
 		subject, _, _ := strings.Cut(rest, `"`)
 		subjects = append(subjects, subject)
 	}
-	if subjects[0] != "s0" || subjects[mails] != fmt.Sprint("s", mails) || len(slices.Compact(subjects)) != mails+1 {
+	if subjects[0] != "s0" || subjects[mailCount] != fmt.Sprint("s", mailCount) || len(slices.Compact(subjects)) != mailCount+1 {
 		t.Errorf("%v", subjects)
 	}
 }

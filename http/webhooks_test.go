@@ -63,25 +63,25 @@ func (f *fakeAccounts) Webhook(ctx context.Context, id account.ID, hook int64) (
 	return webhook.ListedWebhook{}, account.NoWebhook(fmt.Sprint(hook))
 }
 
-func (f *fakeAccounts) tell(id account.ID, cmd account.Command) error {
+func (f *fakeAccounts) describe(id account.ID, cmd account.Command) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.decide(id, cmd)
 }
 
 func (f *fakeAccounts) ChangeWebhook(_ context.Context, id account.ID, hook int64, url, event *string) error {
-	return f.tell(id, account.ChangeWebhook{ID: hook, URL: url, EventFilter: event})
+	return f.describe(id, account.ChangeWebhook{ID: hook, URL: url, EventFilter: event})
 }
 
 func (f *fakeAccounts) RotateSecret(_ context.Context, id account.ID, hook int64) (string, error) {
 	f.mu.Lock()
 	secret := f.secret()
 	f.mu.Unlock()
-	return secret, f.tell(id, account.RotateSecret{ID: hook, Secret: secret, OverlapPeriod: webhook.SecretOverlap})
+	return secret, f.describe(id, account.RotateSecret{ID: hook, Secret: secret, OverlapPeriod: webhook.SecretOverlap})
 }
 
 func (f *fakeAccounts) DropWebhook(_ context.Context, id account.ID, hook int64) error {
-	return f.tell(id, account.DropWebhook{ID: hook})
+	return f.describe(id, account.DropWebhook{ID: hook})
 }
 
 func (f *fakeAccounts) TestWebhook(ctx context.Context, id account.ID, hook int64) (webhook.ReceiverResponse, error) {

@@ -76,8 +76,8 @@ func (f theSending) SendMessage(ctx context.Context, address string, l inbox.Sen
 	return f.mail.Send(ctx, address, l)
 }
 
-func (f theSending) SendOnce(ctx context.Context, address string, l inbox.SendRequest, req idempotency.Request, tell func(inbox.CommandOutcome) []byte) (idempotency.FirstResult, error) {
-	return f.mail.SendOnce(ctx, address, l, req, tell)
+func (f theSending) SendOnce(ctx context.Context, address string, l inbox.SendRequest, req idempotency.Request, describe func(inbox.CommandOutcome) []byte) (idempotency.FirstResult, error) {
+	return f.mail.SendOnce(ctx, address, l, req, describe)
 }
 
 // prepare makes a world that does not listen.

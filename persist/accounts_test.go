@@ -27,7 +27,7 @@ func TestAccountRoundTrip(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"commit": m.commit,
 			"reopen": func(t *rapid.T) {
-				seldom(t)
+				rarely(t)
 				must(t, s.Close())
 				s, err = Open(folder, options(fs))
 				must(t, err)
@@ -38,8 +38,8 @@ func TestAccountRoundTrip(t *testing.T) {
 	})
 }
 
-// seldom skips an action most of the time: opening a store is expensive under the race detector.
-func seldom(t *rapid.T) {
+// rarely skips an action most of the time: opening a store is expensive under the race detector.
+func rarely(t *rapid.T) {
 	if rapid.IntRange(0, 4).Draw(t, "seldom") > 0 {
 		t.Skip("this time")
 	}

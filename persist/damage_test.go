@@ -20,13 +20,13 @@ import (
 
 // inTables is a store of messages with their bytes in a value file and their rows in tables. The
 // last messages are in the log, and one is in a blob file.
-func inTables(t *testing.T, mails int64) *vfs.MemFS {
+func inTables(t *testing.T, messages int64) *vfs.MemFS {
 	t.Helper()
 	fs := vfs.NewCrashableMem()
 	s := open(t, fs)
-	for id := int64(1); id <= mails; id++ {
+	for id := int64(1); id <= messages; id++ {
 		must(t, s.CommitInbox(mail(victim, id, large(id))))
-		if id == mails*3/4 {
+		if id == messages*3/4 {
 			must(t, s.db.Flush())
 		}
 	}
@@ -79,8 +79,8 @@ func filesOf(t *testing.T, fs vfs.FS, like string) (paths []string) {
 // with an error that names the file and says what to do. Or every message is intact or reported as
 // damaged, logged and counted. Nothing panics, and closing succeeds.
 func TestDamageIsNamed(t *testing.T) {
-	const mails = 24
-	mem := inTables(t, mails)
+	const messages = 24
+	mem := inTables(t, messages)
 	blobFile := must1(mem.List(mem.PathJoin(folder, disk.BlobsName)))(t)[0]
 	for kind, places := range map[string][]float64{
 		".blob": {0.01, 0.5, 0.9}, ".sst": {0.01, 0.3, 0.6}, ".log": {0.0001, 0.001}, "MANIFEST": {0.1, 0.5, 0.95}, "OPTIONS": {0.5},
@@ -97,7 +97,7 @@ func TestDamageIsNamed(t *testing.T) {
 				if at >= 0 {
 					fs := mem.CrashClone(vfs.CrashCloneCfg{})
 					flip(t, fs, path, at)
-					if err := damagedRun(fs, mails); err != nil {
+					if err := damagedRun(fs, messages); err != nil {
 						t.Errorf("bit flipped at %d of %s (%d bytes): %v", at, path, size, err)
 					}
 				}
@@ -115,7 +115,7 @@ func must1[T any](v T, err error) func(*testing.T) T {
 }
 
 // damagedRun opens a damaged store and reads everything; an error means unreported damage.
-func damagedRun(fs vfs.FS, mails int64) (silent error) {
+func damagedRun(fs vfs.FS, messages int64) (silent error) {
 	var log bytes.Buffer
 	o := options(fs)
 	o.Logger = slog.New(slog.NewTextHandler(&lockedWriter{w: &log}, nil))
@@ -133,7 +133,7 @@ func damagedRun(fs vfs.FS, mails int64) (silent error) {
 			silent = fmt.Errorf("closing: %w", err)
 		}
 	}()
-	damaged, silent := readMails(s, mails)
+	damaged, silent := readMails(s, messages)
 	if _, err := s.ComputeMAC("", nil); err != nil {
 		damaged++
 	}
@@ -144,12 +144,12 @@ func damagedRun(fs vfs.FS, mails int64) (silent error) {
 }
 
 // readMails reads every message twice, to detect damage that is logged twice.
-func readMails(s *Store, mails int64) (damaged int, silent error) {
+func readMails(s *Store, messages int64) (damaged int, silent error) {
 	st, err := s.LoadInbox(victim)
 	if err != nil {
 		return 1, nil // reported by its error
 	}
-	for id := int64(1); id <= mails; id++ {
+	for id := int64(1); id <= messages; id++ {
 		i := slices.IndexFunc(st.Messages, func(m *inbox.Message) bool { return m.ID == id })
 		if i < 0 {
 			return damaged, fmt.Errorf("message %d is missing", id)

@@ -29,7 +29,7 @@ func TestDomainRoundTrip(t *testing.T) {
 			"commit": m.commit,
 			"list":   m.list,
 			"reopen": func(t *rapid.T) {
-				seldom(t)
+				rarely(t)
 				must(t, s.Close())
 				s, err = Open(folder, options(fs))
 				must(t, err)

@@ -47,10 +47,10 @@ func (f *nth) MaybeError(op errorfs.Op) error {
 
 // acks is what was acknowledged in a failing run.
 type acks struct {
-	mu      sync.Mutex
-	mails   []int64
-	dropped []int64
-	account bool
+	mu       sync.Mutex
+	messages []int64
+	dropped  []int64
+	account  bool
 }
 
 func (a *acks) note(f func()) {
@@ -100,8 +100,8 @@ func failingRun(f *nth) error {
 		once.Do(func() { close(exited) })
 		select {} // the process is gone
 	}
-	told := &acks{}
-	go func() { done <- use(o, told) }()
+	reported := &acks{}
+	go func() { done <- use(o, reported) }()
 	select {
 	case <-exited:
 	case err := <-done:
@@ -109,9 +109,9 @@ func failingRun(f *nth) error {
 			return fmt.Errorf("unclear error: %w", err)
 		}
 	}
-	told.mu.Lock()
-	defer told.mu.Unlock()
-	return told.verify(mem.CrashClone(vfs.CrashCloneCfg{}))
+	reported.mu.Lock()
+	defer reported.mu.Unlock()
+	return reported.verify(mem.CrashClone(vfs.CrashCloneCfg{}))
 }
 
 type lockedWriter struct {
@@ -129,10 +129,10 @@ const victim = "victim@example.org"
 
 // use is a short run of a store with everything in it. It continues after errors of commits, as
 // actors do, and returns the first error.
-func use(o Options, told *acks) (first error) {
+func use(o Options, reported *acks) (first error) {
 	note := func(err error, ack func()) {
 		if err == nil {
-			told.note(ack)
+			reported.note(ack)
 		} else if first == nil {
 			first = err
 		}
@@ -142,14 +142,14 @@ func use(o Options, told *acks) (first error) {
 		return err
 	}
 	for _, id := range append(firstIDs(14), 26) { // 13 and 26 have their own files, and 26 is kept
-		note(s.CommitInbox(mail(victim, id, body(victim, id))), func() { told.mails = append(told.mails, id) })
+		note(s.CommitInbox(mail(victim, id, body(victim, id))), func() { reported.messages = append(reported.messages, id) })
 		if id == 5 {
 			note(s.db.Flush(), func() {})
 		}
 	}
 	gone := []*inbox.Message{{ID: 13}, {ID: 12}}
-	note(s.CommitInbox(&inbox.Rows{Address: victim, DropMessages: gone}), func() { told.dropped = []int64{12, 13} })
-	note(s.CommitAccount(&account.Rows{ID: accountID(1), Profile: &account.Profile{ID: accountID(1), Email: "e", CreatedAt: at(0)}}), func() { told.account = true })
+	note(s.CommitInbox(&inbox.Rows{Address: victim, DropMessages: gone}), func() { reported.dropped = []int64{12, 13} })
+	note(s.CommitAccount(&account.Rows{ID: accountID(1), Profile: &account.Profile{ID: accountID(1), Email: "e", CreatedAt: at(0)}}), func() { reported.account = true })
 	note(s.AppendJournal(accountID(1), 1, mail(victim, 1, "").PublicEvents, nil), func() {})
 	note(s.db.Flush(), func() {})
 	note(s.Close(), func() {})
@@ -181,7 +181,7 @@ func (a *acks) verify(fs vfs.FS) error {
 			return err
 		}
 	}
-	for _, id := range a.mails {
+	for _, id := range a.messages {
 		there := true
 		for _, gone := range []int64{12, 13} {
 			// A drop that was not acknowledged may have happened.

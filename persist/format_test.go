@@ -45,9 +45,9 @@ func TestStorageFormat(t *testing.T) {
 	if want := constants(t, "part"); !reflect.DeepEqual(parts, want) {
 		t.Errorf("the document has parts %v of an account's rows, the code %v", parts, want)
 	}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, row := range rowsOf(t, string(text), "| record | members |") {
-		told[row[0]] = true
+		reported[row[0]] = true
 		record, known := formatRecords[row[0]]
 		if !known {
 			t.Errorf("the document has a record %q, which the code has not", row[0])
@@ -58,7 +58,7 @@ func TestStorageFormat(t *testing.T) {
 		}
 	}
 	for name := range formatRecords {
-		if !told[name] {
+		if !reported[name] {
 			t.Errorf("the document lacks the record %q", name)
 		}
 	}

@@ -370,8 +370,8 @@ func goldens() map[string]struct {
 	var known requestRecord
 	known.copyFrom(request)
 	hook, delivery := goldenWebhook(), goldenDelivery()
-	var told deliveryRecord
-	told.copyFrom(&delivery)
+	var reported deliveryRecord
+	reported.copyFrom(&delivery)
 	tried := goldenDelivery()
 	tried.RestartedAt = goldenTime.Add(-time.Minute)
 	tried.PastAttempts = []webhook.StoredAttempt{{DeliveryAttempt: tried.LastAttempt, URL: "https://example.com/old", State: webhook.StateFailed}, {DeliveryAttempt: webhook.DeliveryAttempt{At: goldenTime}, State: webhook.StateRetrying, NextAt: goldenTime.Add(time.Second)}}
@@ -720,7 +720,7 @@ func goldens() map[string]struct {
 			err := decodeRecord(b, &r)
 			return r.toDelivery(goldenID, 300), err
 		}, tried},
-		"record-delivery": {record(&told), func(b []byte) (any, error) {
+		"record-delivery": {record(&reported), func(b []byte) (any, error) {
 			var r deliveryRecord
 			err := decodeRecord(b, &r)
 			return r.toDelivery(goldenID, 300), err

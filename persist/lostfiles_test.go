@@ -305,10 +305,10 @@ func contentsOf(t *testing.T, fs vfs.FS) map[string]string {
 // a byte. A repair keeps all rows outside the table's key range, reports the others, and its copy
 // is sound.
 func TestLostTable(t *testing.T) {
-	const mails = 10_000 // three tables: one has rows of the inbox on both sides
+	const messages = 10_000 // three tables: one has rows of the inbox on both sides
 	mem := vfs.NewCrashableMem()
 	s := open(t, mem)
-	for id := int64(1); id <= mails; {
+	for id := int64(1); id <= messages; {
 		r := &inbox.Rows{Address: victim}
 		for range 100 {
 			one := mail(victim, id, large(id + 10)[:900])

@@ -54,7 +54,7 @@ func TestRepair(t *testing.T) {
 	var found []string
 	sum, err := RepairFolder(folder, "/repaired", options(fs), func(problem string) { found = append(found, problem) })
 	must(t, err)
-	told := found[min(len(before), len(found)):]
+	reported := found[min(len(before), len(found)):]
 	if len(before) < 2 || !slices.Equal(found[:min(len(before), len(found))], before) || !slices.Equal(problemsOf(t, fs, folder), before) {
 		t.Errorf("a check finds %q, a repair %q", before, found)
 	}
@@ -83,8 +83,8 @@ func TestRepair(t *testing.T) {
 	if len(st.Messages) != 60 || whole < 5 || whole > 59 {
 		t.Errorf("%d messages, %d of them whole", len(st.Messages), whole)
 	}
-	if len(told) != 1 || !strings.Contains(told[0], fmt.Sprintf("the inbox %s has lost the bytes or the parsed content of %d messages", harmed, 60-whole)) || !strings.Contains(told[0], "7") {
-		t.Errorf("of %d messages that lack something the repair tells %q", 60-whole, told)
+	if len(reported) != 1 || !strings.Contains(reported[0], fmt.Sprintf("the inbox %s has lost the bytes or the parsed content of %d messages", harmed, 60-whole)) || !strings.Contains(reported[0], "7") {
+		t.Errorf("of %d messages that lack something the repair tells %q", 60-whole, reported)
 	}
 	must(t, copied.BackupTo(t.Context(), "/backup of it"))
 	if got := problemsOf(t, fs, "/backup of it"); len(got) > 0 {

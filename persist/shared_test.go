@@ -125,13 +125,13 @@ func TestRecipientsShareAFile(t *testing.T) {
 	closeStore(t, s)
 
 	var problems []string
-	tell := func(problem string) { problems = append(problems, problem) }
-	sum := must1(CheckFolder(copied, o, tell))(t)
+	describe := func(problem string) { problems = append(problems, problem) }
+	sum := must1(CheckFolder(copied, o, describe))(t)
 	if sum.FileCount != 2*recipients || sum.TotalBytes > 4*int64(len(raw)) {
 		t.Errorf("a check reads %d bytes of %d files", sum.TotalBytes, sum.FileCount)
 	}
 	repaired := filepath.Join(dir, "repaired")
-	must1(RepairFolder(copied, repaired, o, tell))(t)
+	must1(RepairFolder(copied, repaired, o, describe))(t)
 	fits("a repaired copy", repaired)
 	again := must1(Open(repaired, o))(t)
 	reads(again, 0)
@@ -143,7 +143,7 @@ func TestRecipientsShareAFile(t *testing.T) {
 	if len(problems) > 0 {
 		t.Errorf("problems: %v", problems)
 	}
-	if must1(CheckFolder(copied, o, tell))(t); len(problems) != 1 {
+	if must1(CheckFolder(copied, o, describe))(t); len(problems) != 1 {
 		t.Errorf("one damaged name of a file: %v", problems)
 	}
 }

@@ -63,11 +63,11 @@ func TestStrangeFiles(t *testing.T) {
 			}
 			must(t, put(path))
 			ends(t, what+" at "+path, func() {
-				told := false
-				_, err := CheckFolder(dir, options(nil), func(problem string) { told = true })
+				reported := false
+				_, err := CheckFolder(dir, options(nil), func(problem string) { reported = true })
 				// A start creates these again, or does not read them: they may be missing.
 				replaced := strings.Contains("LOCK high-water spare.log ballast", filepath.Base(path)) || strings.Contains(path, "OPTIONS") || strings.HasSuffix(path, ".log")
-				if !told && err == nil && !replaced && what != "a folder" {
+				if !reported && err == nil && !replaced && what != "a folder" {
 					t.Errorf("a check says nothing of %s at %s", what, path)
 				}
 				if s, err := Open(dir, options(nil)); err == nil {

@@ -222,8 +222,8 @@ func TestImplicitTLS(t *testing.T) {
 	for range 3 {
 		c.expect("250 ")
 	}
-	if mails := inboxes.received(); len(mails) != 1 || !mails[0].env.TLS {
-		t.Error(mails)
+	if messages := inboxes.received(); len(messages) != 1 || !messages[0].env.TLS {
+		t.Error(messages)
 	}
 }
 

@@ -140,8 +140,8 @@ func TestBuffersAreUsedAgain(t *testing.T) {
 	a := &addresses{seen: map[*byte]bool{}}
 	s, addr := serve(t, Options{}, a)
 	c := greeted(t, addr)
-	const mails = 100
-	for n := range mails {
+	const messages = 100
+	for n := range messages {
 		for _, text := range []string{"small\r\n", strings.Repeat(line70, 2*pooledBody/72)}[:1+n%2] {
 			c.ask("MAIL FROM:<>", "250 ")
 			c.ask("RCPT TO:<m@inbox.test>", "250 ")
@@ -154,8 +154,8 @@ func TestBuffersAreUsedAgain(t *testing.T) {
 	allLeft(s)
 	// Every second message is followed by a large one, which takes the buffer along. The race
 	// detector makes the pool drop a quarter of the others.
-	if len(a.seen) > mails*9/10 || a.large > pooledBody {
-		t.Errorf("%d mails had %d buffers, of up to %d octets", mails, len(a.seen), a.large)
+	if len(a.seen) > messages*9/10 || a.large > pooledBody {
+		t.Errorf("%d mails had %d buffers, of up to %d octets", messages, len(a.seen), a.large)
 	}
 }
 

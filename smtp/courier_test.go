@@ -20,8 +20,8 @@ func TestOwnServer(t *testing.T) {
 		if got[0].Outcome != delivery.OutcomeDelivered || len(got) > 1 && (got[1].Outcome != delivery.OutcomePermanent || got[1].Enhanced != "5.1.1") {
 			t.Errorf("%+v", got)
 		}
-		if mails := inboxes.received(); len(mails) != 1 || mails[0].body() != text || mails[0].env.MailFrom != job.Senders[0] || mails[0].env.RcptTo[0] != rcpts[0] {
-			t.Errorf("%+v", mails)
+		if messages := inboxes.received(); len(messages) != 1 || messages[0].body() != text || messages[0].env.MailFrom != job.Senders[0] || messages[0].env.RcptTo[0] != rcpts[0] {
+			t.Errorf("%+v", messages)
 		}
 	}
 }

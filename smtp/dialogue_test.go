@@ -53,7 +53,7 @@ func play(t *testing.T, scene string) {
 	inboxes := &house{}
 	s, addr := serve(t, opts, inboxes)
 	c := dial(t, addr)
-	var mails []mail
+	var messages []mail
 	for i, line := range lines {
 		word, rest, _ := strings.Cut(line, " ")
 		switch word {
@@ -80,18 +80,18 @@ func play(t *testing.T, scene string) {
 				<-s.sessionEnded
 			}
 		case "D:":
-			if mails = append(mails, inboxes.received()...); len(mails) == 0 {
+			if messages = append(messages, inboxes.received()...); len(messages) == 0 {
 				t.Fatalf("line %d: no mail was received", i+1)
 			}
-			if got := describe(mails[0]); got != rest {
+			if got := describe(messages[0]); got != rest {
 				t.Fatalf("line %d: received\n  %s\nwant\n  %s", i+1, got, rest)
 			}
-			mails = mails[1:]
+			messages = messages[1:]
 		default:
 			t.Fatalf("line %d: %q", i+1, line)
 		}
 	}
-	for _, m := range append(mails, inboxes.received()...) {
+	for _, m := range append(messages, inboxes.received()...) {
 		t.Errorf("received besides: %s", describe(m))
 	}
 }

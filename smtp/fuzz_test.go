@@ -61,17 +61,17 @@ func FuzzDialogue(f *testing.F) {
 		if said := log.String(); strings.Contains(said, "panic") {
 			t.Fatal(said)
 		}
-		mails := inboxes.received()
+		messages := inboxes.received()
 		switch int(state) % len(sessionStates) {
 		case stateInData:
-			checkFirst(t, string(text), mails)
+			checkFirst(t, string(text), messages)
 		case stateInBDAT:
-			checkChunk(t, string(text), mails)
+			checkChunk(t, string(text), messages)
 		}
-		if n := possibleEnds(before + string(text)); len(mails) > n {
-			t.Fatalf("%d mails out of %d ends", len(mails), n)
+		if n := possibleEnds(before + string(text)); len(messages) > n {
+			t.Fatalf("%d mails out of %d ends", len(messages), n)
 		}
-		for _, m := range mails {
+		for _, m := range messages {
 			checkMail(t, m)
 		}
 	})
@@ -97,27 +97,27 @@ func possibleEnds(text string) int {
 }
 
 // checkFirst compares what DATA stored with the result of the reference implementation.
-func checkFirst(t *testing.T, text string, mails []mail) {
+func checkFirst(t *testing.T, text string, messages []mail) {
 	body, _, end := linestest.ReferenceBody(text)
 	switch {
-	case !end && len(mails) > 0:
-		t.Fatalf("stored without an end: %q", mails[0].raw)
-	case end && len(body) <= 4096 && !isLooping([]byte(body)) && (len(mails) == 0 || mails[0].body() != body):
-		t.Fatalf("stored %+q, want %q first", bodies(mails), body)
+	case !end && len(messages) > 0:
+		t.Fatalf("stored without an end: %q", messages[0].raw)
+	case end && len(body) <= 4096 && !isLooping([]byte(body)) && (len(messages) == 0 || messages[0].body() != body):
+		t.Fatalf("stored %+q, want %q first", bodies(messages), body)
 	}
 }
 
 // checkChunk does the same for one chunk that is a whole message.
-func checkChunk(t *testing.T, text string, mails []mail) {
+func checkChunk(t *testing.T, text string, messages []mail) {
 	if len(text) < chunkInBDAT {
-		if len(mails) > 0 {
-			t.Fatalf("stored half a chunk: %q", mails[0].raw)
+		if len(messages) > 0 {
+			t.Fatalf("stored half a chunk: %q", messages[0].raw)
 		}
 		return
 	}
 	want := linestest.ReferenceChunks(text[:chunkInBDAT])
-	if !isLooping([]byte(want)) && (len(mails) == 0 || mails[0].body() != want) {
-		t.Fatalf("stored %+q, want %q first", bodies(mails), want)
+	if !isLooping([]byte(want)) && (len(messages) == 0 || messages[0].body() != want) {
+		t.Fatalf("stored %+q, want %q first", bodies(messages), want)
 	}
 }
 

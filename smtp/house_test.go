@@ -16,8 +16,8 @@ import (
 
 // house is an InboxReceiver with a fixed set of inboxes.
 type house struct {
-	mu    sync.Mutex
-	mails []mail
+	mu       sync.Mutex
+	messages []mail
 	// enter, if not nil, receives a value when Receive begins. Receive then waits for leave or for
 	// the end of its context.
 	enter, leave chan struct{}
@@ -83,7 +83,7 @@ func (h *house) Receive(ctx context.Context, env Envelope, raw []byte) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.mails = append(h.mails, mail{env, string(raw)})
+	h.messages = append(h.messages, mail{env, string(raw)})
 	return nil
 }
 
@@ -91,17 +91,17 @@ func (h *house) Receive(ctx context.Context, env Envelope, raw []byte) error {
 func (h *house) received() []mail {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	mails := h.mails
-	h.mails = nil
-	return mails
+	messages := h.messages
+	h.messages = nil
+	return messages
 }
 
 // body returns what the peer sent.
 func (m mail) body() string { return m.raw[m.env.TraceLen:] }
 
-func bodies(mails []mail) []string {
+func bodies(messages []mail) []string {
 	var all []string
-	for _, m := range mails {
+	for _, m := range messages {
 		all = append(all, m.body())
 	}
 	return all

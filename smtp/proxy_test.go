@@ -117,9 +117,9 @@ func TestProxyProtocol(t *testing.T) {
 	c.ask("RCPT TO:<m@inbox.test>", "250 ")
 	c.ask("DATA", "354 ")
 	c.ask("x\r\n.", "250 ")
-	mails := inboxes.received()
-	if len(mails) != 1 || mails[0].env.RemoteIP != netip.MustParseAddr("192.0.2.7") || !strings.Contains(mails[0].raw, "Received: from c.test ([192.0.2.7])") {
-		t.Errorf("%+v", mails)
+	messages := inboxes.received()
+	if len(messages) != 1 || messages[0].env.RemoteIP != netip.MustParseAddr("192.0.2.7") || !strings.Contains(messages[0].raw, "Received: from c.test ([192.0.2.7])") {
+		t.Errorf("%+v", messages)
 	}
 	for _, header := range []string{"EHLO c.test\r\nMAIL FROM:<>\r\n", "PROXY TCP4 nonsense nonsense 1 2\r\n"} {
 		if got := behind(t, addr, header).line(); got != "EOF" {

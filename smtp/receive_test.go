@@ -93,11 +93,11 @@ func TestEnvelope(t *testing.T) {
 	c.ask("RCPT TO:<m@inbox.test>", "250 ")
 	c.ask("DATA", "354 ")
 	answer := c.ask("Subject: x\r\n\r\ny\r\n.", "250 ")
-	mails := inboxes.received()
-	if len(mails) != 1 {
-		t.Fatal(mails)
+	messages := inboxes.received()
+	if len(messages) != 1 {
+		t.Fatal(messages)
 	}
-	env := mails[0].env
+	env := messages[0].env
 	if env.Helo != "evil????host?" || env.RemoteIP != netip.MustParseAddr("127.0.0.1") || env.TLS || !env.ReceivedAt.Equal(testClock) {
 		t.Errorf("envelope %+v", env)
 	}
@@ -106,8 +106,8 @@ func TestEnvelope(t *testing.T) {
 	}
 	want := "Return-Path: <a@b.test>\r\nReceived: from evil????host? ([127.0.0.1])\r\n\tby mx.test with ESMTP id " + env.ID +
 		"\r\n\tfor <m@inbox.test>;\r\n\tSat, 21 Nov 2026 10:11:12 +0000\r\nSubject: x\r\n\r\ny\r\n"
-	if mails[0].raw != want {
-		t.Errorf("raw\n%q\nwant\n%q", mails[0].raw, want)
+	if messages[0].raw != want {
+		t.Errorf("raw\n%q\nwant\n%q", messages[0].raw, want)
 	}
 }
 

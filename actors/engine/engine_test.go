@@ -135,13 +135,13 @@ func TestWhatWaitsIsCommittedTogether(t *testing.T) {
 // both and never neither, whenever senders give up. A follow-up is decided before later commands.
 func TestEachAnswerIsHeardOrFollowed(t *testing.T) {
 	_, d, w := start(t, slog.New(slog.DiscardHandler))
-	var heard, gaveUp atomic.Int64
+	var received, gaveUp atomic.Int64
 	var senders sync.WaitGroup
 	for n := range 500 {
 		ctx, cancel := context.WithCancel(t.Context())
 		senders.Go(func() {
 			if _, err := d.Do(ctx, "k", 1, 0); err == nil {
-				heard.Add(1)
+				received.Add(1)
 			} else {
 				gaveUp.Add(1)
 			}
@@ -156,7 +156,7 @@ func TestEachAnswerIsHeardOrFollowed(t *testing.T) {
 	add(t, d, "k", 0) // everything before it is decided
 	add(t, d, "k", 0) // and the follow-ups
 	if w.disk["k"] != 500 || w.missed != int(gaveUp.Load()) {
-		t.Errorf("%d done, %d heard, %d gave up, %d followed", w.disk["k"], heard.Load(), gaveUp.Load(), w.missed)
+		t.Errorf("%d done, %d heard, %d gave up, %d followed", w.disk["k"], received.Load(), gaveUp.Load(), w.missed)
 	}
 }
 

@@ -9,10 +9,10 @@ import (
 	"inboxd/internal/base/partition"
 )
 
-// told records the calls of holders.
-type told []string
+// reported records the calls of holders.
+type reported []string
 
-func (l *told) holder(name string, fails bool) GroupHolder {
+func (l *reported) holder(name string, fails bool) GroupHolder {
 	return holder{
 		gain: func(g partition.Group) error {
 			*l = append(*l, fmt.Sprint("gain ", name, g))
@@ -33,7 +33,7 @@ func (h holder) ReleaseGroup(g partition.Group) error { return h.lose(g) }
 // TestOrder checks that a loss runs in reverse order, and so does a failed gain, from the holder
 // that failed.
 func TestOrder(t *testing.T) {
-	var l told
+	var l reported
 	whole := New(l.holder("a", false), l.holder("b", false))
 	if err := errors.Join(whole.AcquireGroup(7), whole.ReleaseGroup(7)); err != nil {
 		t.Error(err)
@@ -41,7 +41,7 @@ func TestOrder(t *testing.T) {
 	if err := New(l.holder("a", false), l.holder("b", true), l.holder("c", false)).AcquireGroup(8); err == nil {
 		t.Error("a gain that failed is told as one")
 	}
-	want := told{"gain a7", "gain b7", "lose b7", "lose a7", "gain a8", "gain b8", "lose b8", "lose a8"}
+	want := reported{"gain a7", "gain b7", "lose b7", "lose a7", "gain a8", "gain b8", "lose b8", "lose a8"}
 	if !slices.Equal(l, want) {
 		t.Errorf("%v", l)
 	}

@@ -22,8 +22,8 @@ func TestBacklogFollowsEveryMove(t *testing.T) {
 		{inbox.QueueMove{From: at(20), AcceptedAt: at(20)}, "0 0s"},
 	} {
 		c.noteMove(step.move)
-		if mails, oldest := c.countWaiting(at(100)); fmt.Sprint(mails, oldest) != step.want {
-			t.Errorf("after %+v: %d %v, want %s", step.move, mails, oldest, step.want)
+		if mailCount, oldest := c.countWaiting(at(100)); fmt.Sprint(mailCount, oldest) != step.want {
+			t.Errorf("after %+v: %d %v, want %s", step.move, mailCount, oldest, step.want)
 		}
 	}
 	if len(c) != 0 {

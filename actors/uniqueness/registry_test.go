@@ -81,17 +81,17 @@ func TestTheLifeOfAName(t *testing.T) {
 // TestOneOfManyWins also checks that all callers get the winner.
 func TestOneOfManyWins(t *testing.T) {
 	n, _ := start(t)
-	heard := make([]account.NameHolder, 50)
+	received := make([]account.NameHolder, 50)
 	var all sync.WaitGroup
-	for i := range heard {
+	for i := range received {
 		all.Go(func() {
-			heard[i], _ = n.SendCommand(context.Background(), "name", account.ClaimName{By: account.NameHolder{Account: account.ID{byte(i + 1)}}})
+			received[i], _ = n.SendCommand(context.Background(), "name", account.ClaimName{By: account.NameHolder{Account: account.ID{byte(i + 1)}}})
 		})
 	}
 	all.Wait()
-	for _, h := range heard {
-		if h != heard[0] || h == nobody {
-			t.Fatalf("different winners: %v", heard)
+	for _, h := range received {
+		if h != received[0] || h == nobody {
+			t.Fatalf("different winners: %v", received)
 		}
 	}
 }

@@ -39,14 +39,14 @@ func TestLeasesAndResultsShareCommits(t *testing.T) {
 		var running sync.WaitGroup
 		running.Go(func() { s.Run(stop) })
 		for first := 1; first <= events; first += step {
-			var told []webhook.Delivery
+			var reported []webhook.Delivery
 			for i := range step {
-				told = append(told, webhook.Delivery{Account: someone, ID: int64(first + i), Webhook: 1, URL: "https://r/", State: webhook.StateRetrying, NextAt: time.Now()})
+				reported = append(reported, webhook.Delivery{Account: someone, ID: int64(first + i), Webhook: 1, URL: "https://r/", State: webhook.StateRetrying, NextAt: time.Now()})
 			}
-			if err := store.AppendJournal(someone, 1, nil, told); err != nil {
+			if err := store.AppendJournal(someone, 1, nil, reported); err != nil {
 				t.Fatal(err)
 			}
-			s.NotifyCommitted(told)
+			s.NotifyCommitted(reported)
 			if synctest.Wait(); first == 1 && poster.calls.Load() == 0 {
 				t.Error("leases wait for results")
 			}

@@ -230,11 +230,11 @@ func TestGoneDuringTheCall(t *testing.T) {
 		store, poster := persisttest.OpenStore(t), &echo{}
 		s := newSupervisor(store, poster)
 		s.IsMessageGone = func(string, int64) bool { return poster.gone.Load() }
-		told := []webhook.Delivery{{
+		reported := []webhook.Delivery{{
 			Account: someone, ID: 1, Webhook: 1, Inbox: "a@x.test", State: webhook.StateRetrying, NextAt: time.Now(),
 			Body: []byte(`{"event":"message.received","message_id":7,"subject":"Your code is 482913"}`),
 		}}
-		if err := store.AppendJournal(someone, 1, nil, told); err != nil {
+		if err := store.AppendJournal(someone, 1, nil, reported); err != nil {
 			t.Fatal(err)
 		}
 		runFor(s, time.Second)

@@ -75,23 +75,23 @@ func (r *replayed) play(line string) {
 	r.say(r.t, line)
 	switch asked["method"] {
 	case "initialize", "server/discover":
-		r.begins(asked, r.hear(r.t))
+		r.begins(asked, r.receive(r.t))
 	case "tools/list":
-		if listed, _ := r.hear(r.t).at("result", "tools").([]any); len(listed) != len(toolNames()) {
+		if listed, _ := r.receive(r.t).at("result", "tools").([]any); len(listed) != len(toolNames()) {
 			r.t.Errorf("%d tools", len(listed))
 		}
 		r.passed = append(r.passed, "tools/list")
 	case "tools/call":
 		r.waits = asked["id"]
 		if token := asked.at("params", "_meta", "progressToken"); token != nil {
-			progress := r.hear(r.t)
+			progress := r.receive(r.t)
 			if progress["method"] != "notifications/progress" || progress.at("params", "progressToken") != token || progress.at("params", "message") == "" {
 				r.t.Fatalf("progress: %v", progress)
 			}
 			r.passed = append(r.passed, "progress")
 		}
 	case "ping":
-		if pong := r.hear(r.t); pong["id"] != asked["id"] || pong.at("result") == nil {
+		if pong := r.receive(r.t); pong["id"] != asked["id"] || pong.at("result") == nil {
 			r.t.Errorf("a ping while a call waits: %v", pong)
 		}
 	case "notifications/cancelled":
@@ -132,9 +132,9 @@ func (r *replayed) mailComes() {
 // answer returns the response to the waiting call.
 func (r *replayed) answer() said {
 	r.waits = nil
-	answer := r.hear(r.t)
+	answer := r.receive(r.t)
 	for answer["method"] == "notifications/progress" {
-		answer = r.hear(r.t)
+		answer = r.receive(r.t)
 	}
 	return answer
 }
@@ -162,7 +162,7 @@ func (p *process) say(t testing.TB, line string) {
 	}
 }
 
-func (p *process) hear(t testing.TB) (s said) {
+func (p *process) receive(t testing.TB) (s said) {
 	t.Helper()
 	line := p.line()
 	if err := json.Unmarshal([]byte(line), &s); err != nil {
@@ -174,5 +174,5 @@ func (p *process) hear(t testing.TB) (s said) {
 func (p *process) ask(t testing.TB, line string) said {
 	t.Helper()
 	p.say(t, line)
-	return p.hear(t)
+	return p.receive(t)
 }

@@ -50,7 +50,7 @@ type toolAnswer struct {
 	IsError    bool
 }
 
-func (c *lineClient) hear(id int) (a toolAnswer) {
+func (c *lineClient) receive(id int) (a toolAnswer) {
 	c.t.Helper()
 	for {
 		line := c.p.line()
@@ -73,7 +73,7 @@ func (c *lineClient) hear(id int) (a toolAnswer) {
 
 func (c *lineClient) call(method string, params any) toolAnswer {
 	c.t.Helper()
-	return c.hear(c.begin(method, params))
+	return c.receive(c.begin(method, params))
 }
 
 func (c *lineClient) beginTool(name string, args map[string]any) int {
@@ -82,7 +82,7 @@ func (c *lineClient) beginTool(name string, args map[string]any) int {
 
 func (c *lineClient) tool(name string, args map[string]any) toolAnswer {
 	c.t.Helper()
-	return c.hear(c.beginTool(name, args))
+	return c.receive(c.beginTool(name, args))
 }
 
 // TestTwoConversationsShareNoMail: if two tool servers wait for one message, one gets it. Each of
@@ -97,7 +97,7 @@ func TestTwoConversationsShareNoMail(t *testing.T) {
 		for k := range 2 {
 			w.near.mail(t, address, "Sign in", fmt.Sprintf("Your code is %d", 100000+2*n+k))
 		}
-		for _, a := range []toolAnswer{one.hear(first), two.hear(second)} {
+		for _, a := range []toolAnswer{one.receive(first), two.receive(second)} {
 			given = append(given, fmt.Sprint(a.Structured["otp_code"]))
 		}
 	}
@@ -131,7 +131,7 @@ func TestTheServerRestartsInAWait(t *testing.T) {
 		t.Fatal(again.stderr)
 	}
 	n.mail(t, address, "Sign in", "Your code is 482913")
-	if a := c.hear(id); a.Structured["otp_code"] != "482913" {
+	if a := c.receive(id); a.Structured["otp_code"] != "482913" {
 		t.Errorf("%+v", a)
 	}
 }
@@ -160,7 +160,7 @@ func TestAnEncryptedInbox(t *testing.T) {
 	id := c.beginTool("wait_for_message", pick(args, "address", "timeout"))
 	n.polled(t, 1)
 	n.mail(t, in.Address, "A secret", "Your code is 482913")
-	a := c.hear(id)
+	a := c.receive(id)
 	text, m := a.Content[0].Text, a.Structured["message"].(map[string]any)
 	if a.IsError || m["encrypted"] != true || m["body"] != nil || m["subject"] != nil || m["otp_code"] != nil || m["note"] == nil || !strings.Contains(text, m["note"].(string)) || strings.Contains(text, "482913") {
 		t.Errorf("wait_for_message: %s %+v", text, m)
@@ -225,7 +225,7 @@ func TestItEndsAtOnce(t *testing.T) {
 			c.tool("list_inboxes", nil) // so that the wait has certainly begun
 			asked := time.Now()
 			end(c.p)
-			if a := c.hear(id); !a.IsError || !strings.HasPrefix(a.Content[0].Text, "Cancelled") {
+			if a := c.receive(id); !a.IsError || !strings.HasPrefix(a.Content[0].Text, "Cancelled") {
 				t.Errorf("%s: %+v", name, a)
 			}
 			if code := c.p.exits(t, closing); code != 0 || c.p.stderr.String() != "" {

@@ -292,7 +292,7 @@ func TestCreationsAreRepeatedAcrossKills(t *testing.T) {
 				if err != nil || status != 201 {
 					t.Fatalf("%s: %d %s %v", name, status, answer, err)
 				}
-				if before, told := answers[name]; told && before != answer {
+				if before, reported := answers[name]; reported && before != answer {
 					t.Fatalf("%s was answered %s, then %s", name, before, answer)
 				}
 				answers[name] = answer

@@ -28,9 +28,9 @@ func TestBackupUnderLoad(t *testing.T) {
 	dir, copied := filepath.Join(home, "data"), filepath.Join(home, "copy")
 	s := launch(t, dir)
 	u := s.signUp(t, "me@example.test")
-	addresses, told, ids := make([]string, senders), make([]map[string]bool, senders), make([]map[float64]string, senders)
+	addresses, reported, ids := make([]string, senders), make([]map[string]bool, senders), make([]map[float64]string, senders)
 	for i := range addresses {
-		addresses[i], told[i], ids[i] = u.inbox(t, fmt.Sprintf("box%d", i)), map[string]bool{}, map[float64]string{}
+		addresses[i], reported[i], ids[i] = u.inbox(t, fmt.Sprintf("box%d", i)), map[string]bool{}, map[float64]string{}
 	}
 	var over atomic.Bool // messages no longer count
 	var all atomic.Int64
@@ -43,7 +43,7 @@ func TestBackupUnderLoad(t *testing.T) {
 					return // killed
 				}
 				if !over.Load() {
-					told[i][code] = true
+					reported[i][code] = true
 				}
 				all.Add(1)
 			}
@@ -69,8 +69,8 @@ func TestBackupUnderLoad(t *testing.T) {
 		if err := restored.mail(addresses[i], "999999"); err != nil {
 			t.Fatal(err)
 		}
-		told[i]["999999"] = true
-		checkLedger(t, u, addresses[i], told[i], ids[i])
+		reported[i]["999999"] = true
+		checkLedger(t, u, addresses[i], reported[i], ids[i])
 	}
 }
 

@@ -158,10 +158,10 @@ func (c canaries) cutOff(t testing.TB, s *server, rcpt string) net.Conn {
 type canaryStory struct {
 	*user
 	canaries
-	address string
-	far     *receiver
-	tell    atomic.Bool // the other server accepts messages
-	told    bytes.Buffer
+	address  string
+	far      *receiver
+	describe atomic.Bool // the other server accepts messages
+	reported bytes.Buffer
 }
 
 // answer records what a call returns.
@@ -179,8 +179,8 @@ func (s *canaryStory) answer(t testing.TB, path string, header map[string]string
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	_ = resp.Header.Write(&s.told)
-	if _, err := io.Copy(&s.told, resp.Body); err != nil || resp.StatusCode >= 500 {
+	_ = resp.Header.Write(&s.reported)
+	if _, err := io.Copy(&s.reported, resp.Body); err != nil || resp.StatusCode >= 500 {
 		t.Fatalf("%s: %d %v", path, resp.StatusCode, err)
 	}
 }
@@ -227,7 +227,7 @@ func canarySearch(t *testing.T, encrypted bool) map[string]map[string]string {
 	t.Helper()
 	story := &canaryStory{canaries: newCanaries(t)}
 	story.far = receive(t, "127.0.0.1", "0", func(line string) string {
-		if !story.tell.Load() && strings.HasPrefix(line, "RCPT TO:") {
+		if !story.describe.Load() && strings.HasPrefix(line, "RCPT TO:") {
 			return "451 4.7.1 Greylisted, come back later"
 		}
 		return ""
@@ -274,7 +274,7 @@ func canarySearch(t *testing.T, encrypted bool) map[string]map[string]string {
 	order("admin", "stats", "--json", "--data", dir)
 	look("while it runs")
 	conn.Close()
-	story.tell.Store(true)
+	story.describe.Store(true)
 	u.until(t, story.address, 2, "sent")
 	taken := <-story.far.arrived
 	for len(taken.rcpt) == 0 { // of a deferred attempt: without recipients there is no message
@@ -310,12 +310,12 @@ func canarySearch(t *testing.T, encrypted bool) map[string]map[string]string {
 		t.Errorf("the access log: %v %.300s", err, accesses)
 	}
 	log.Write(accesses)
-	found["the log"], found["the answers"] = story.in([]byte(log.String())), story.in(story.told.Bytes())
-	var told bytes.Buffer
+	found["the log"], found["the answers"] = story.in([]byte(log.String())), story.in(story.reported.Bytes())
+	var reported bytes.Buffer
 	for _, call := range hooks.wait(t, 2) {
-		told.WriteString(call.body)
+		reported.WriteString(call.body)
 	}
-	found["the webhooks"] = story.in(told.Bytes())
+	found["the webhooks"] = story.in(reported.Bytes())
 	return found
 }
 

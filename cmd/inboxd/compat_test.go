@@ -261,16 +261,16 @@ func (c *foreignClient) meets(box, peer string, compat bool) {
 // encrypted waits at an encrypted inbox, empty and with a message: such clients stop immediately.
 func (c *foreignClient) encrypted(s *server, vault string, compat bool) {
 	at := "/inboxes/" + vault
-	told := map[string]any{"encrypted": true, "note": "*"}
-	c.has("an empty encrypted inbox", c.answers(200, "GET", at+"/latest?direction=in", ""), told)
+	reported := map[string]any{"encrypted": true, "note": "*"}
+	c.has("an empty encrypted inbox", c.answers(200, "GET", at+"/latest?direction=in", ""), reported)
 	file := "From: a@shop.test\r\nSubject: Code 482913\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nx\r\n--b\r\nContent-Type: text/plain; name=a.txt\r\nContent-Disposition: attachment; filename=a.txt\r\n\r\ny\r\n--b--\r\n"
 	if err := netsmtp.SendMail(s.smtp, nil, "a@shop.test", []string{vault}, []byte(file)); err != nil {
 		c.t.Fatal(err)
 	}
 	latest := c.answers(200, "GET", at+"/latest?direction=in", "")
-	c.has("an encrypted inbox", latest, told)
+	c.has("an encrypted inbox", latest, reported)
 	c.has("an encrypted message", latest["email"], map[string]any{"is_encrypted": true, "otp_code": nil, "subject": nil, "body_text": nil, "headers": nil, "sender": nil})
-	c.has("its list", c.answers(200, "GET", at+"/messages?direction=in", ""), told)
+	c.has("its list", c.answers(200, "GET", at+"/messages?direction=in", ""), reported)
 	kind, text := c.file(at + "/messages/1/attachments/1")
 	if compat != (kind == "application/json" && strings.Contains(text, `"envelope":"`)) {
 		c.t.Errorf("its file: %s %.60s", kind, text)

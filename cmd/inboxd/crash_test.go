@@ -53,17 +53,17 @@ func (h *house) close() error {
 
 // ledger is what the senders of one inbox know.
 type ledger struct {
-	mu      sync.Mutex
-	mails   map[int64]string // id → subject of messages acknowledged, without a requested deletion
-	gone    map[int64]bool   // deletion acknowledged
-	asked   map[int64]bool   // deletion requested: the message may exist or not
-	highest int64
+	mu        sync.Mutex
+	mailCount map[int64]string // id → subject of messages acknowledged, without a requested deletion
+	gone      map[int64]bool   // deletion acknowledged
+	asked     map[int64]bool   // deletion requested: the message may exist or not
+	highest   int64
 }
 
 func (l *ledger) received(id int64, subject string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mails[id] = subject
+	l.mailCount[id] = subject
 	l.highest = max(l.highest, id)
 }
 
@@ -71,9 +71,9 @@ func (l *ledger) received(id int64, subject string) {
 func (l *ledger) snapshot() *ledger {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := &ledger{mails: map[int64]string{}, gone: map[int64]bool{}, highest: l.highest}
-	for id, s := range l.mails {
-		c.mails[id] = s
+	c := &ledger{mailCount: map[int64]string{}, gone: map[int64]bool{}, highest: l.highest}
+	for id, s := range l.mailCount {
+		c.mailCount[id] = s
 	}
 	for id := range l.gone {
 		c.gone[id] = true
@@ -157,7 +157,7 @@ func crashRun(t *testing.T, random *rand.Rand, clones int) {
 		if _, _, err := h.system.CreateInbox(ctx, in.Profile.ID, inbox.CreationRequest{Prefix: &prefix, Encrypted: crashEncrypted(i)}); err != nil {
 			t.Fatal(err)
 		}
-		ledgers[i] = &ledger{mails: map[int64]string{}, gone: map[int64]bool{}, asked: map[int64]bool{}}
+		ledgers[i] = &ledger{mailCount: map[int64]string{}, gone: map[int64]bool{}, asked: map[int64]bool{}}
 	}
 	stop := make(chan struct{})
 	var senders sync.WaitGroup
@@ -257,7 +257,7 @@ func (l *ledger) pick(r *rand.Rand) int64 {
 	if r.IntN(5) != 0 {
 		return 0
 	}
-	for id := range l.mails {
+	for id := range l.mailCount {
 		if !l.asked[id] {
 			l.asked[id] = true
 			return id
@@ -295,7 +295,7 @@ func checkClone(t *testing.T, clone vfs.FS, in account.SignedIn, before []*ledge
 			there[m.ID] = true
 			checkWhole(t, h, view.Address, m)
 		}
-		for id, subject := range l.mails {
+		for id, subject := range l.mailCount {
 			if !there[id] && !deletions[i][id] {
 				t.Errorf("inbox %d: mail %d (%s) was acknowledged and is lost", i, id, subject)
 			}

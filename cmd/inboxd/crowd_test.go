@@ -62,13 +62,13 @@ func TestCrowd(t *testing.T) {
 			t.Errorf("look %d: long waits %v", i, got)
 		}
 	}
-	mails, answers := uint64(0), uint64(0)
-	c = newCrowding(func() uint64 { return mails }, func() uint64 { return answers })
+	mailCount, answers := uint64(0), uint64(0)
+	c = newCrowding(func() uint64 { return mailCount }, func() uint64 { return answers })
 	for i, step := range []struct {
-		mails, answers uint64
-		want           bool
+		mailCount, answers uint64
+		want               bool
 	}{{1000, mailInPolls * 1000, false}, {1, mailInPolls - 1, true}, {2, 2, false}, {2, 3, true}, {0, 9, false}, {0, 0, false}} {
-		mails += step.mails
+		mailCount += step.mailCount
 		answers += step.answers
 		if got := c.mailDominates(); got != step.want {
 			t.Errorf("look %d: mostly mail %v", i, got)

@@ -13,8 +13,8 @@ import (
 	"inboxd/internal/testutil/testtools"
 )
 
-// told is a line that the driver of the page prints.
-type told struct {
+// reported is a line that the driver of the page prints.
+type reported struct {
 	Name  string
 	OK    bool
 	MS    int
@@ -81,7 +81,7 @@ func drivePage(t *testing.T, driver string, limit time.Duration) {
 	defer stuck.Stop()
 	done := false
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		var l told
+		var l reported
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 			t.Errorf("the driver says %s", lines.Text())
 			continue

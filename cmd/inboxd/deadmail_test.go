@@ -26,9 +26,9 @@ import (
 // and after a crash. Each median has its ratio to that of a second, idle server in the same
 // seconds, because the speed of the machine varies.
 func BenchmarkDeadDestinations(b *testing.B) {
-	mails := 20_000
+	mailCount := 20_000
 	if n, err := strconv.Atoi(os.Getenv("DEAD_MAILS")); err == nil {
-		mails = n
+		mailCount = n
 	}
 	far := receive(b, "127.0.0.1", "0", nil)
 	deaf, err := net.Listen("tcp", "127.0.0.9:"+far.port) // its backlog accepts all connections
@@ -59,7 +59,7 @@ func BenchmarkDeadDestinations(b *testing.B) {
 	idle.inbox(b, "living")
 	living := u.inbox(b, "living")
 	var boxes []string
-	for i := range mails/5000 + 1 {
+	for i := range mailCount/5000 + 1 {
 		boxes = append(boxes, u.inbox(b, fmt.Sprint("agent", i)))
 	}
 	for b.Loop() {
@@ -70,7 +70,7 @@ func BenchmarkDeadDestinations(b *testing.B) {
 		var senders sync.WaitGroup
 		for w := range 16 {
 			senders.Go(func() {
-				for i := w; i < mails; i += 16 {
+				for i := w; i < mailCount; i += 16 {
 					a, err := s.call("POST", "/api/v1/inboxes/"+boxes[i/5000]+"/send", map[string]string{"X-API-Key": u.key},
 						map[string]any{"to": fmt.Sprintf("bob@dead%d.test", i%1000), "subject": "x", "body": "x"})
 					if err != nil || a.status != 202 {
@@ -81,7 +81,7 @@ func BenchmarkDeadDestinations(b *testing.B) {
 			})
 		}
 		senders.Wait()
-		b.ReportMetric(float64(mails)/time.Since(from).Seconds(), "accepted/s")
+		b.ReportMetric(float64(mailCount)/time.Since(from).Seconds(), "accepted/s")
 		stranger := u.deliveryTime(b, living, "bob@live2.test", 1, far)
 		reportLiving(b, "busy", u, idle, living, far)
 		time.Sleep(watch) // the memory of attempts shows later
@@ -100,15 +100,15 @@ func BenchmarkDeadDestinations(b *testing.B) {
 // reportLiving sends 200 messages to a working domain from the server and, alternately, from an
 // idle one. It reports the median and the maximum of the former.
 func reportLiving(b *testing.B, phase string, u, idle *user, from string, far *receiver) {
-	var took, beside []time.Duration
+	var took, alongside []time.Duration
 	for range 200 {
 		took = append(took, u.deliveryTime(b, from, "bob@live.test", 1, far))
-		beside = append(beside, idle.deliveryTime(b, from, "bob@live.test", 1, far))
+		alongside = append(alongside, idle.deliveryTime(b, from, "bob@live.test", 1, far))
 	}
 	slices.Sort(took)
-	slices.Sort(beside)
+	slices.Sort(alongside)
 	b.ReportMetric(took[100].Seconds()*1000, "ms-"+phase)
-	b.ReportMetric(took[100].Seconds()/beside[100].Seconds(), "x-"+phase)
+	b.ReportMetric(took[100].Seconds()/alongside[100].Seconds(), "x-"+phase)
 	b.ReportMetric(took[199].Seconds()*1000, "ms-most-"+phase)
 }
 

@@ -115,9 +115,9 @@ func envelopeOf(t testing.TB, email map[string]any) []byte {
 }
 
 // mimeMails are messages of the corpora, if they are installed, and some of our own.
-func mimeMails(t testing.TB) (mails [][]byte) {
+func mimeMails(t testing.TB) (mailCount [][]byte) {
 	t.Helper()
-	mails = [][]byte{
+	mailCount = [][]byte{
 		[]byte("From: a@b.test\r\nSubject: small\r\n\r\nhello\r\n"),
 		[]byte("Subject: no sender, no end"),
 		[]byte("From: a@b.test\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\ntext\r\n--b\r\nContent-Disposition: attachment; filename=a.bin\r\nContent-Transfer-Encoding: base64\r\n\r\n" +
@@ -134,10 +134,10 @@ func mimeMails(t testing.TB) (mails [][]byte) {
 			t.Fatal(err)
 		}
 		if i%3 == 0 && len(raw) < 1<<20 { // a third is sufficient
-			mails = append(mails, raw)
+			mailCount = append(mailCount, raw)
 		}
 	}
-	return mails
+	return mailCount
 }
 
 // TestAgeOpensWhatWasReceived checks that Debian's age and typage decrypt each envelope, message

@@ -102,15 +102,15 @@ func (p *present) set(s *server) {
 
 // sendAll sends messages with codes from first on until n are acknowledged, and returns those. A
 // code that was not acknowledged is not returned: it may have been stored.
-func (p *present) sendAll(to string, first, mails int) (told []string) {
-	for code := strconv.Itoa(first); len(told) < mails; code = strconv.Itoa(first) {
+func (p *present) sendAll(to string, first, mailCount int) (reported []string) {
+	for code := strconv.Itoa(first); len(reported) < mailCount; code = strconv.Itoa(first) {
 		if first++; p.get().mail(to, code) == nil {
-			told = append(told, code)
+			reported = append(reported, code)
 		} else {
 			time.Sleep(5 * time.Millisecond) // while the server is down
 		}
 	}
-	return told
+	return reported
 }
 
 // lastCode is the code of the message that ends reading.
@@ -159,18 +159,18 @@ func (p *present) polled(key, cursor string) map[string]int {
 // TestEventsSurviveKills checks that streams and long polls that continue after each kill -9 with
 // their cursor see every acknowledged message, and none twice.
 func TestEventsSurviveKills(t *testing.T) {
-	const kills, inboxes, mails, readers = 3, 4, 120, 3
+	const kills, inboxes, mailCount, readers = 3, 4, 120, 3
 	dir := filepath.Join(t.TempDir(), "data")
 	now := &present{server: launch(t, dir)}
 	u := now.server.signUp(t, "me@example.test")
 	start := u.do(t, 200, "GET", "/events?after=now", nil)["next"].(string)
 	var sending, reading sync.WaitGroup
-	told := make([][]string, inboxes)
+	reported := make([][]string, inboxes)
 	var address string
 	for i := range inboxes {
 		address = u.inbox(t, fmt.Sprint("box", i))
 		to := address
-		sending.Go(func() { told[i] = now.sendAll(to, 100_000*(i+1), mails) })
+		sending.Go(func() { reported[i] = now.sendAll(to, 100_000*(i+1), mailCount) })
 	}
 	seen := make([]map[string]int, 2*readers)
 	for i := range readers {
@@ -193,18 +193,18 @@ func TestEventsSurviveKills(t *testing.T) {
 				t.Errorf("reader %d saw %s %d times", r, code, n)
 			}
 		}
-		for _, code := range slices.Concat(told...) {
+		for _, code := range slices.Concat(reported...) {
 			if codes[code] == 0 {
 				t.Errorf("reader %d skipped %s, which was acknowledged", r, code)
 			}
 		}
 	}
-	t.Logf("%d acknowledged, %d seen", len(slices.Concat(told...)), len(seen[0]))
+	t.Logf("%d acknowledged, %d seen", len(slices.Concat(reported...)), len(seen[0]))
 }
 
 // TestManyReadersOfOneFleet checks that 64 streams and polls see the same events in the same order.
 func TestManyReadersOfOneFleet(t *testing.T) {
-	const readers, mails = 64, 100
+	const readers, mailCount = 64, 100
 	s := launch(t, filepath.Join(t.TempDir(), "data"))
 	u := s.signUp(t, "me@example.test")
 	one, two := u.inbox(t, "one"), u.inbox(t, "two")
@@ -217,7 +217,7 @@ func TestManyReadersOfOneFleet(t *testing.T) {
 		}
 		reading.Go(func() {
 			defer stream.body.Close()
-			for len(orders[i]) < mails {
+			for len(orders[i]) < mailCount {
 				code, err := stream.next()
 				if err != nil {
 					t.Error(err)
@@ -229,7 +229,7 @@ func TestManyReadersOfOneFleet(t *testing.T) {
 	}
 	var sending sync.WaitGroup
 	for i, to := range []string{one, two} {
-		sending.Go(func() { (&present{server: s}).sendAll(to, 100_000*(i+1), mails/2) })
+		sending.Go(func() { (&present{server: s}).sendAll(to, 100_000*(i+1), mailCount/2) })
 	}
 	sending.Wait()
 	reading.Wait()

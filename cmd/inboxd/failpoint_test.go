@@ -123,7 +123,7 @@ func TestFailpointsAroundAnOrder(t *testing.T) {
 			}
 			u.do(t, 202, "POST", path+"/"+meetingOf(first.body)+"/cancel", nil)
 			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-				if mails := far.taken(); methodOf.FindStringSubmatch(mails[len(mails)-1].raw)[1] == "CANCEL" {
+				if mailCount := far.taken(); methodOf.FindStringSubmatch(mailCount[len(mailCount)-1].raw)[1] == "CANCEL" {
 					break
 				}
 			}

@@ -22,8 +22,8 @@ type agents struct {
 	host, guest string
 }
 
-// hear waits for the next message about a meeting in an inbox.
-func (a *agents) hear(address, subject string) *client.Message {
+// listen waits for the next message about a meeting in an inbox.
+func (a *agents) listen(address, subject string) *client.Message {
 	a.t.Helper()
 	for until := time.Now().Add(time.Minute); time.Now().Before(until); {
 		m, err := a.Latest(a.ctx, address, client.LatestQuery{Subject: subject, Wait: 10 * time.Second})
@@ -67,7 +67,7 @@ func TestAgentsMeet(t *testing.T) {
 	if again, err := a.Calendar(a.host).Schedule(a.ctx, order); err != nil || again.Event.ID != made.Event.ID || *again.MessageID != *made.MessageID {
 		t.Errorf("a repeat: %+v %v", again, err)
 	}
-	invitation := a.hear(a.guest, "Invitation: Review")
+	invitation := a.listen(a.guest, "Invitation: Review")
 	id := *invitation.CalendarEvent.EventID
 	if e := invitation.CalendarEvent; e.Action != "created" || e.UID != made.Event.UID || e.MyStatus != "needs-action" {
 		t.Errorf("%+v", e)
@@ -78,7 +78,7 @@ func TestAgentsMeet(t *testing.T) {
 	if _, err := a.Calendar(a.guest).Answer(a.ctx, id, "accepted", "Gladly.", ""); err != nil {
 		t.Fatal(err)
 	}
-	if m := a.hear(a.host, "Accepted: Review"); m.CalendarEvent.Action != "replied" || *m.CalendarEvent.EventID != made.Event.ID {
+	if m := a.listen(a.host, "Accepted: Review"); m.CalendarEvent.Action != "replied" || *m.CalendarEvent.EventID != made.Event.ID {
 		t.Errorf("%+v", m.CalendarEvent)
 	}
 	if m := a.meeting(a.host, made.Event.ID); m.Attendees[0].Status != "accepted" || m.Conflicts == nil {
@@ -104,7 +104,7 @@ func (a *agents) moveAndCancel(id, guests int64) {
 	if moved, err := a.Calendar(a.host).Update(a.ctx, id, client.MeetingChange{Start: &start}); err != nil || moved.MessageID == nil || moved.Event.Attendees[0].Status != "needs-action" {
 		a.t.Fatalf("%+v %v", moved, err)
 	}
-	if m := a.hear(a.guest, "Updated invitation: Review"); m.CalendarEvent.Action != "updated" || !m.CalendarEvent.Start.Equal(time.Date(2027, 3, 2, 15, 0, 0, 0, time.UTC)) {
+	if m := a.listen(a.guest, "Updated invitation: Review"); m.CalendarEvent.Action != "updated" || !m.CalendarEvent.Start.Equal(time.Date(2027, 3, 2, 15, 0, 0, 0, time.UTC)) {
 		a.t.Errorf("%+v", m.CalendarEvent)
 	}
 	if busy, err := a.Calendar(a.guest).FreeBusy(a.ctx, time.Date(2027, 3, 1, 0, 0, 0, 0, time.UTC), time.Date(2027, 3, 8, 0, 0, 0, 0, time.UTC)); err != nil || len(busy) != 1 || busy[0].Status != "needs-action" || busy[0].EventID != guests {
@@ -116,7 +116,7 @@ func (a *agents) moveAndCancel(id, guests int64) {
 	if _, err := a.Calendar(a.host).Cancel(a.ctx, id, "Sorry.", ""); err != nil {
 		a.t.Fatal(err)
 	}
-	a.hear(a.guest, "Cancelled: Review")
+	a.listen(a.guest, "Cancelled: Review")
 	count := func(q client.MeetingQuery) (n int) {
 		for m, err := range a.Calendar(a.guest).Meetings(a.ctx, q) {
 			if n++; err != nil || m.Status != "cancelled" {

@@ -64,21 +64,21 @@ func TestWhatWasAcceptedGoesOut(t *testing.T) {
 			t.Fatalf("%d never arrived: %s", len(want), s.stderr)
 		}
 	}
-	told := map[string]int{}
+	reported := map[string]int{}
 	for cursor, seen := "", 0; seen < 2*sends+1; {
 		page := u.do(t, 200, "GET", "/events?wait=10&after="+cursor, nil)
 		cursor = page["next"].(string)
 		for _, e := range page["events"].([]any) {
 			e := e.(map[string]any)
 			seen++
-			told[fmt.Sprint(e["event"], " ", e["send_error"])]++
+			reported[fmt.Sprint(e["event"], " ", e["send_error"])]++
 			if e["gone"] != true || e["to"] != nil || e["recipients"].([]any)[0].(map[string]any)["email"] != nil {
 				t.Errorf("event: %v", e)
 			}
 		}
 	}
-	if told["message.delivered <nil>"] != 2*sends || told["message.failed Deleted before it was delivered"] != 1 {
-		t.Errorf("told: %v", told)
+	if reported["message.delivered <nil>"] != 2*sends || reported["message.failed Deleted before it was delivered"] != 1 {
+		t.Errorf("told: %v", reported)
 	}
 	if left := admin(t, dir, "queue", "list"); strings.Contains(left, "far.test") {
 		t.Errorf("left in the queue: %s", left)

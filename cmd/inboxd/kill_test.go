@@ -36,8 +36,8 @@ func TestKillUnderLoad(t *testing.T) {
 			return
 		}
 	}
-	t.Logf("%d mails and %d deletions acknowledged, %d polls", k.told.Load(), k.gone.Load(), k.polls.Load())
-	if k.told.Load() == 0 || k.gone.Load() == 0 {
+	t.Logf("%d mails and %d deletions acknowledged, %d polls", k.reported.Load(), k.gone.Load(), k.polls.Load())
+	if k.reported.Load() == 0 || k.gone.Load() == 0 {
 		t.Error("there was no load")
 	}
 }
@@ -52,7 +52,7 @@ type killing struct {
 	dying  atomic.Bool
 	code   atomic.Int64 // the latest code sent
 
-	told, gone, polls atomic.Int64
+	reported, gone, polls atomic.Int64
 }
 
 // killedBox is what was acknowledged of an inbox, over all runs of the server.
@@ -60,25 +60,25 @@ type killedBox struct {
 	address string
 	newest  float64 // highest id that a poll returned; used by its only reader
 
-	mu    sync.Mutex
-	told  map[string]bool    // codes of acknowledged messages
-	asked map[string]bool    // codes of messages whose deletion was requested
-	gone  map[string]bool    // codes of messages whose deletion was acknowledged
-	ids   map[float64]string // code of the message with an id
+	mu       sync.Mutex
+	reported map[string]bool    // codes of acknowledged messages
+	asked    map[string]bool    // codes of messages whose deletion was requested
+	gone     map[string]bool    // codes of messages whose deletion was acknowledged
+	ids      map[float64]string // code of the message with an id
 }
 
 func (k *killing) newBoxes() {
 	k.boxes = nil
 	for range 8 {
 		address := k.user.inbox(k.t, fmt.Sprintf("box%d", k.code.Add(1)))
-		k.boxes = append(k.boxes, &killedBox{address: address, told: map[string]bool{}, asked: map[string]bool{}, gone: map[string]bool{}, ids: map[float64]string{}})
+		k.boxes = append(k.boxes, &killedBox{address: address, reported: map[string]bool{}, asked: map[string]bool{}, gone: map[string]bool{}, ids: map[float64]string{}})
 	}
 }
 
 // underLoad returns when so many messages were acknowledged and the server was killed.
 func (k *killing) underLoad(goal int64) {
 	k.dying.Store(false)
-	goal += k.told.Load()
+	goal += k.reported.Load()
 	var load sync.WaitGroup
 	for w, b := range k.boxes {
 		load.Go(func() {
@@ -90,7 +90,7 @@ func (k *killing) underLoad(goal int64) {
 			}
 		})
 	}
-	for deadline := time.Now().Add(20 * time.Second); k.told.Load() < goal && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(20 * time.Second); k.reported.Load() < goal && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	k.dying.Store(true)
@@ -113,9 +113,9 @@ func (k *killing) send(b *killedBox) bool {
 		return false
 	}
 	b.mu.Lock()
-	b.told[code] = true
+	b.reported[code] = true
 	b.mu.Unlock()
-	k.told.Add(1)
+	k.reported.Add(1)
 	return true
 }
 
@@ -170,7 +170,7 @@ func (k *killing) remove(b *killedBox, id float64) bool {
 func (b *killedBox) check(t *testing.T, u *user) {
 	t.Helper()
 	left := map[string]bool{}
-	for code := range b.told {
+	for code := range b.reported {
 		left[code] = !b.asked[code]
 	}
 	found := checkLedger(t, u, b.address, left, b.ids)

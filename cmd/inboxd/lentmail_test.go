@@ -13,7 +13,7 @@ import (
 // text is on one line, which needs no repaired line ends, in each part that a message has.
 func TestMailOutlivesItsBuffer(t *testing.T) {
 	const one = "Your verification code is 482913, or follow https://shop.test/verify?token=a1b2c3 instead"
-	mails := map[string]string{
+	mailCount := map[string]string{
 		"plain": "From: \"Anna Bell\" <anna@shop.test>\r\nTo: me@inbox.localhost\r\nSubject: Your code\r\nMessage-ID: <1@shop.test>\r\nX-Note: kept\r\n\r\n" + one,
 		"parts": "From: a@shop.test\r\nSubject: Parts\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\nContent-Type: text/plain\r\n\r\n" + one +
 			"\r\n--b\r\nContent-Type: text/html\r\n\r\n<p>" + one + "</p><a href='https://shop.test/confirm'>Confirm</a>\r\n--b\r\nContent-Type: text/csv; name=\"list.csv\"\r\n\r\na,b\r\n--b--\r\n",
@@ -24,7 +24,7 @@ func TestMailOutlivesItsBuffer(t *testing.T) {
 	s := launch(t, dir)
 	u := s.signUp(t, "me@example.test")
 	before := map[string]map[string]any{}
-	for name, mail := range mails {
+	for name, mail := range mailCount {
 		address := u.inbox(t, name)
 		if err := netsmtp.SendMail(s.smtp, nil, "bounce@shop.test", []string{address}, []byte(mail)); err != nil {
 			t.Fatal(name, err)

@@ -30,16 +30,16 @@ func TestWatching(t *testing.T) {
 	for _, line := range regexp.MustCompile(`(?m)^# HELP (inboxd_\w+) (.*)$`).FindAllStringSubmatch(metrics, -1) {
 		help[line[1]] = line[2]
 	}
-	told := map[string]string{}
+	reported := map[string]string{}
 	for _, line := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|.*\\| (.*) \\|$").FindAllStringSubmatch(readOperate(t, "metrics.md"), -1) {
-		told[line[1]] = line[2]
+		reported[line[1]] = line[2]
 	}
 	for name, what := range help {
-		if told[name] != what {
-			t.Errorf("metrics.md says of %s %q, the server %q", name, told[name], what)
+		if reported[name] != what {
+			t.Errorf("metrics.md says of %s %q, the server %q", name, reported[name], what)
 		}
 	}
-	for name := range told {
+	for name := range reported {
 		if help[name] == "" {
 			t.Errorf("metrics.md lists %s, which the server does not give", name)
 		}

@@ -37,9 +37,9 @@ func ownersServer(t *testing.T) *ownersMailbox {
 // until waits for a copy, by METHOD and SEQUENCE.
 func (m *ownersMailbox) until(t *testing.T, want string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !slices.Contains(m.told(t), want); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); !slices.Contains(m.reported(t), want); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("the owner got %v, and not %s", m.told(t), want)
+			t.Fatalf("the owner got %v, and not %s", m.reported(t), want)
 		}
 	}
 }
@@ -58,14 +58,14 @@ func (m *ownersMailbox) once(t *testing.T, want ...string) {
 			forms[n] = c.raw
 		}
 	}
-	got := m.told(t)
+	got := m.reported(t)
 	slices.Sort(got)
 	if got = slices.Compact(got); !slices.Equal(got, want) {
 		t.Errorf("the owner got %v, want %v", got, want)
 	}
 }
 
-func (m *ownersMailbox) told(t *testing.T) (told []string) {
+func (m *ownersMailbox) reported(t *testing.T) (reported []string) {
 	t.Helper()
 	for _, c := range m.taken() {
 		if !slices.Contains(c.rcpt, "owner@far.test") {
@@ -77,9 +77,9 @@ func (m *ownersMailbox) told(t *testing.T) (told []string) {
 		if len(c.rcpt) != 1 || headerOf(c.raw, "Auto-Submitted") != "auto-generated" || !strings.Contains(c.from, "+b") || strings.Count(c.raw, "DKIM-Signature:") != 2 {
 			t.Errorf("a copy from %q to %v:\n%s", c.from, c.rcpt, c.raw)
 		}
-		told = append(told, methodOf.FindStringSubmatch(c.raw)[1]+" "+sequenceOf.FindStringSubmatch(c.raw)[1])
+		reported = append(reported, methodOf.FindStringSubmatch(c.raw)[1]+" "+sequenceOf.FindStringSubmatch(c.raw)[1])
 	}
-	return told
+	return reported
 }
 
 // blocked waits until the setting is blocked.

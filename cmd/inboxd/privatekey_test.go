@@ -40,14 +40,14 @@ func TestAPrivateKeyIsToldNowhere(t *testing.T) {
 	word := canaries{"as it is": secret[:20], "in lower case": strings.ToLower(secret[:20])} // sentences shorten long names
 	session, key := "Authorization: Bearer "+u.session, "X-API-Key: "+u.key
 	const setting = "/api/account/encryption"
-	var told strings.Builder
+	var reported strings.Builder
 	try := func(method, path, body string, fields ...string) {
 		t.Helper()
 		answer := s.plain(t, fmt.Sprintf("%s %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n%s\r\n\r\n%s", method, path, len(body), strings.Join(fields, "\r\n"), body))
 		if found := word.in([]byte(answer)); len(found) > 0 {
 			t.Errorf("%.60s %.40s: %v in %s", method, body, found, answer)
 		}
-		told.WriteString(answer)
+		reported.WriteString(answer)
 	}
 	escaped := strings.Replace(k.private, "AGE-", `\u0041GE\u002d`, 1)
 	for _, body := range []string{
@@ -89,16 +89,16 @@ func TestAPrivateKeyIsToldNowhere(t *testing.T) {
 		try(c.method, c.path, c.body, c.field)
 	}
 	for n, want := range map[string]int{"HTTP/1.1 422 ": 30, "HTTP/1.1 401 ": 2, "HTTP/1.1 404 ": 3, "is a private key. Never send it to anybody: create a new key pair": 3} {
-		if got := strings.Count(told.String(), n); got < want {
+		if got := strings.Count(reported.String(), n); got < want {
 			t.Errorf("%d answers say %q, at least %d should", got, n, want)
 		}
 	}
-	told.Reset()
+	reported.Reset()
 	for _, call := range []string{"/metrics", "/api/account", "/api/keys", "/api/webhooks/deliveries"} {
 		a := must1(s.call("GET", call, map[string]string{"Authorization": "Bearer " + u.session}, nil))(t)
-		fmt.Fprint(&told, a.body)
+		fmt.Fprint(&reported, a.body)
 	}
-	told.Write(must1(command("admin", "stats", "--data", dir).CombinedOutput())(t))
+	reported.Write(must1(command("admin", "stats", "--data", dir).CombinedOutput())(t))
 	if code := s.terminate(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -106,7 +106,7 @@ func TestAPrivateKeyIsToldNowhere(t *testing.T) {
 	if !strings.Contains(logged, "/api/account/encryption/AGE-SECRET-KEY-…") {
 		t.Errorf("the access log has not the path: %s", logged)
 	}
-	for where, text := range map[string]string{"what is shown": told.String(), "the log": s.stderr.String(), "the access log": logged} {
+	for where, text := range map[string]string{"what is shown": reported.String(), "the log": s.stderr.String(), "the access log": logged} {
 		if found := word.in([]byte(text)); len(found) > 0 {
 			t.Errorf("%s: %v", where, found)
 		}

@@ -242,7 +242,7 @@ func TestKilledBetweenAttempts(t *testing.T) {
 		s.kill()
 		s = launch(t, dir, args...)
 		u.server = s
-		told := func() bool {
+		reported := func() bool {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			for _, c := range r.calls {
@@ -252,7 +252,7 @@ func TestKilledBetweenAttempts(t *testing.T) {
 			}
 			return false
 		}
-		for calls := len(r.wait(t, 1)); !told(); calls++ {
+		for calls := len(r.wait(t, 1)); !reported(); calls++ {
 			r.wait(t, calls+1)
 		}
 	}

@@ -146,19 +146,19 @@ func TestNoAddressOfOursIsEverCalled(t *testing.T) {
 		}
 		return n
 	}
-	told := 0
-	tell := func() map[string]any {
+	reported := 0
+	describe := func() map[string]any {
 		t.Helper()
-		told++
-		if err := s.mail(address, fmt.Sprint(100000+told)); err != nil {
+		reported++
+		if err := s.mail(address, fmt.Sprint(100000+reported)); err != nil {
 			t.Fatal(err)
 		}
-		return u.delivery(t, func(d map[string]any) bool { return settled(d) && int(d["id"].(float64))/1000 == told })
+		return u.delivery(t, func(d map[string]any) bool { return settled(d) && int(d["id"].(float64))/1000 == reported })
 	}
 	for _, a := range forbidden {
 		zone.SetRecords(t, record(a)) // between creation and attempt
 		next.Store(nil)
-		if d := tell(); d["error"] != notPublic || d["attempt"] != 2.0 {
+		if d := describe(); d["error"] != notPublic || d["attempt"] != 2.0 {
 			t.Errorf("rebound to %s: %v", a, d)
 		}
 		if a := u.account(t, 200, "POST", path+"/test", nil); a["error"] != notPublic {
@@ -167,12 +167,12 @@ func TestNoAddressOfOursIsEverCalled(t *testing.T) {
 		before := calls()
 		zone.SetRecords(t, record(public), record(public6)) // and between attempts
 		next.Store(&[]string{record(a)})
-		if d := tell(); d["error"] != notPublic || d["attempt"] != 2.0 || calls() != before+1 {
+		if d := describe(); d["error"] != notPublic || d["attempt"] != 2.0 || calls() != before+1 {
 			t.Errorf("rebound to %s between attempts: %v, %d calls", a, d, calls()-before)
 		}
 		next.Store(nil)
 		zone.SetRecords(t, record(a), record(public))
-		if d := tell(); d["error"] != notPublic && d["status_code"] != 500.0 {
+		if d := describe(); d["error"] != notPublic && d["status_code"] != 500.0 {
 			t.Errorf("%s beside a public one: %v", a, d)
 		}
 		untouched(a)
@@ -180,12 +180,12 @@ func TestNoAddressOfOursIsEverCalled(t *testing.T) {
 	zone.SetRecords(t, record(public), record(public6))
 	for _, code := range []int64{301, 302, 303, 307, 308} {
 		status.Store(code)
-		if d := tell(); d["status_code"] != float64(code) || d["state"] != "failed" {
+		if d := describe(); d["status_code"] != float64(code) || d["state"] != "failed" {
 			t.Errorf("redirected by %d: %v", code, d)
 		}
 	}
 	status.Store(200)
-	if d := tell(); d["state"] != "succeeded" {
+	if d := describe(); d["state"] != "succeeded" {
 		t.Errorf("at a public address: %v", d)
 	}
 	untouched("redirected")

@@ -88,8 +88,8 @@ func TestOfficialLibrariesVerifyRealEvents(t *testing.T) {
 	path, old := u.subscribe(t, everything.URL, "*")
 	var calls []signedCall
 	count := 0
-	// told causes an event and returns its body without the parts that differ between runs.
-	told := func(event string, happen func()) map[string]any {
+	// reported causes an event and returns its body without the parts that differ between runs.
+	reported := func(event string, happen func()) map[string]any {
 		t.Helper()
 		one := receiveHooks(t, "127.0.0.1:0", nil)
 		only, secret := u.subscribe(t, one.URL, event)
@@ -125,24 +125,24 @@ func TestOfficialLibrariesVerifyRealEvents(t *testing.T) {
 	}
 
 	became := func(email, status string) []any { return []any{map[string]any{"email": email, "status": status}} }
-	same(told("message.received", func() {
+	same(reported("message.received", func() {
 		if err := s.mail(address, "482913"); err != nil {
 			t.Fatal(err)
 		}
 	}), map[string]any{"event": "message.received", "inbox": address, "from": "no-reply@shop.test", "message_id": 1., "received_at": "then", "subject": "Your sign-in code", "otp": "482913"})
 
 	var sent, refused int64
-	same(told("message.delivered", func() { sent = u.send(t, address, map[string]any{"to": "bob@far.test", "body": "x"}) }),
+	same(reported("message.delivered", func() { sent = u.send(t, address, map[string]any{"to": "bob@far.test", "body": "x"}) }),
 		map[string]any{"event": "message.delivered", "inbox": address, "message_id": float64(sent), "to": []any{"bob@far.test"}, "send_status": "sent", "send_error": nil, "recipients": became("bob@far.test", "sent"), "at": "then"})
 
-	got := told("message.failed", func() { refused = u.send(t, address, map[string]any{"to": "never@far.test", "body": "x"}) })
+	got := reported("message.failed", func() { refused = u.send(t, address, map[string]any{"to": "never@far.test", "body": "x"}) })
 	if why, _ := got["send_error"].(string); !strings.Contains(why, "No such user") {
 		t.Errorf("send_error %v", got["send_error"])
 	}
 	got["send_error"] = "why"
 	same(got, map[string]any{"event": "message.failed", "inbox": address, "message_id": float64(refused), "to": []any{"never@far.test"}, "send_status": "failed", "send_error": "why", "recipients": became("never@far.test", "failed"), "at": "then"})
 
-	got = told("message.bounced", func() {
+	got = reported("message.bounced", func() {
 		if err := netsmtp.SendMail(s.smtp, nil, "", []string{(<-far.arrived).from}, []byte(bounceOf("bob@far.test"))); err != nil {
 			t.Fatal(err)
 		}

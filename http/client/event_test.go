@@ -86,12 +86,12 @@ func TestStreamComesBack(t *testing.T) {
 		io.WriteString(w, a.body)
 	}))
 	defer s.Close()
-	var told []string
+	var reported []string
 	for e, err := range New(s.URL, "svc_live_k").StreamEvents(t.Context(), EventQuery{After: "c0"}) {
-		told = append(told, fmt.Sprint(e.Subject, e.Cursor, StatusOf(err)))
+		reported = append(reported, fmt.Sprint(e.Subject, e.Cursor, StatusOf(err)))
 	}
-	if want := []string{"onec10", "twoc20", "401"}; !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
+	if want := []string{"onec10", "twoc20", "401"}; !slices.Equal(reported, want) {
+		t.Errorf("told %q, want %q", reported, want)
 	}
 	path := "/api/v1/events text/event-stream "
 	if want := []string{path + "c0", path + "c1", path + "c1", path + "c2"}; !slices.Equal(asked, want) {

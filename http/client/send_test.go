@@ -32,14 +32,14 @@ func TestSendIsWellFormed(t *testing.T) {
 // nothing happens. There are events of other messages in between.
 type sending struct {
 	statuses []SendStatus
-	told     int // long polls that got a response
+	reported int // long polls that got a response
 	looks    atomic.Int64
 }
 
 func (s *sending) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasSuffix(r.URL.Path, "/messages/7") {
 		s.looks.Add(1)
-		w.Write([]byte(`{"email":{"id":7,"direction":"out","send_status":` + strconv.Quote(string(s.statuses[s.told/2])) + `,"recipients":[{"email":"x@far.test","status":"retrying","error":"451 later"}]}}`))
+		w.Write([]byte(`{"email":{"id":7,"direction":"out","send_status":` + strconv.Quote(string(s.statuses[s.reported/2])) + `,"recipients":[{"email":"x@far.test","status":"retrying","error":"451 later"}]}}`))
 		return
 	}
 	switch after := r.URL.Query().Get("after"); {
@@ -47,11 +47,11 @@ func (s *sending) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(404)
 	case after == Now:
 		w.Write([]byte(`{"events":[],"next":"0"}`))
-	case s.told/2 == len(s.statuses)-1:
+	case s.reported/2 == len(s.statuses)-1:
 		<-r.Context().Done()
 	default:
-		s.told++
-		w.Write([]byte(fmt.Sprintf(`{"events":[{"event":"message.delivered","message_id":%d}],"next":"%d"}`, 6+(s.told+1)%2, s.told)))
+		s.reported++
+		w.Write([]byte(fmt.Sprintf(`{"events":[{"event":"message.delivered","message_id":%d}],"next":"%d"}`, 6+(s.reported+1)%2, s.reported)))
 	}
 }
 

@@ -12,13 +12,13 @@ var dialect = []struct {
 	pattern, use string
 	left         int
 }{
-	{`(?i)\b(tells?|told|telling)\b`, "report, return, notify or log", 17},
-	{`(?i)\b(hears?|heard|unheard)\b`, "is notified, is acknowledged", 5},
-	{`(?i)\b(a|each|every|one|another|no|this|that|first|next|last|whole) mail\b|\bmails\b`, "message", 24},
+	{`(?i)\b(tells?|told|telling)\b`, "report, return, notify or log", 7},
+	{`(?i)\b(hears?|heard|unheard)\b`, "is notified, is acknowledged", 3},
+	{`(?i)\b(a|each|every|one|another|no|this|that|first|next|last|whole) mail\b|\bmails\b`, "message", 22},
 	{`(?i)\banew\b`, "again", 0},
 	{`(?i)\bbeside\b`, "next to, together with", 0},
 	{`(?i)\blikewise\b`, "also", 0},
-	{`(?i)\bseldom\b`, "rarely; throttled", 1},
+	{`(?i)\bseldom\b`, "rarely; throttled", 0},
 	{`(?i)\bonce more\b`, "again, retry", 0},
 	{`(?i)\bput off\b`, "defer", 0},
 	{`(?i)\bin the middle of\b`, "while, during", 1},

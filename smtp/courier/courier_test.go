@@ -32,9 +32,9 @@ func TestDeliver(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%v:\n got %+v\nwant %+v", ext, got, want)
 		}
-		mails := slices.DeleteFunc(mx.received(), func(m string) bool { return m == "" })
-		if want := []string{testMail, testMail}; !slices.Equal(mails, want) || mx.connections() != 1 {
-			t.Errorf("%q over %d connections", mails, mx.connections())
+		mailCount := slices.DeleteFunc(mx.received(), func(m string) bool { return m == "" })
+		if want := []string{testMail, testMail}; !slices.Equal(mailCount, want) || mx.connections() != 1 {
+			t.Errorf("%q over %d connections", mailCount, mx.connections())
 		}
 	}
 }

@@ -73,11 +73,11 @@ type fakeMX struct {
 	takeOver func(conn net.Conn, command string) bool // true: it has handled the connection
 	tls      *tls.Config
 
-	port  int
-	mu    sync.Mutex
-	lines []string // commands, in order
-	mails []string
-	conns int
+	port      int
+	mu        sync.Mutex
+	lines     []string // commands, in order
+	mailCount []string
+	conns     int
 }
 
 // start listens on ip until the test ends; port 0 picks a free one.
@@ -191,7 +191,7 @@ func (m *fakeMX) receive(conn net.Conn, r *bufio.Reader) bool {
 		mail.WriteString(strings.TrimPrefix(line, "."))
 	}
 	m.mu.Lock()
-	m.mails = append(m.mails, mail.String())
+	m.mailCount = append(m.mailCount, mail.String())
 	m.mu.Unlock()
 	if m.takeOver != nil && m.takeOver(conn, ".") {
 		return false
@@ -218,7 +218,7 @@ func (m *fakeMX) said(start string) (n int) {
 func (m *fakeMX) received() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]string(nil), m.mails...)
+	return append([]string(nil), m.mailCount...)
 }
 
 func (m *fakeMX) connections() int {

@@ -48,7 +48,7 @@ func (c *conversation) say(line string) {
 	}
 }
 
-func (c *conversation) hear() string {
+func (c *conversation) listen() string {
 	line, err := c.out.ReadString('\n')
 	if err != nil {
 		c.t.Fatal(err)
@@ -58,7 +58,7 @@ func (c *conversation) hear() string {
 
 func (c *conversation) ask(line string) string {
 	c.say(line)
-	return c.hear()
+	return c.listen()
 }
 
 const ping = `{"jsonrpc":"2.0","id":9,"method":"ping"}`
@@ -92,7 +92,7 @@ func TestStrangeLines(t *testing.T) {
 	} {
 		c.say(line[0])
 		if line[1] != "" {
-			if got := c.hear(); !strings.HasPrefix(got, line[1]) {
+			if got := c.listen(); !strings.HasPrefix(got, line[1]) {
 				t.Errorf("%s: %.300s", name, got)
 			}
 		}

@@ -221,8 +221,8 @@ type rawClient struct {
 
 func speakRaw(t *testing.T) *rawClient {
 	in, feed := io.Pipe()
-	heard, out := io.Pipe()
-	c := &rawClient{service: newService(), feed: feed, answers: json.NewDecoder(heard)}
+	received, out := io.Pipe()
+	c := &rawClient{service: newService(), feed: feed, answers: json.NewDecoder(received)}
 	over := make(chan error, 1)
 	go func() { over <- c.service.server().ServeStdio(context.Background(), in, out) }()
 	t.Cleanup(func() {

@@ -8,7 +8,7 @@ import (
 )
 
 func TestPanicked(t *testing.T) {
-	told := func(fn func()) (text string) {
+	reported := func(fn func()) (text string) {
 		defer func() { text = fault.DescribePanic(recover()) }()
 		fn()
 		return ""
@@ -19,7 +19,7 @@ func TestPanicked(t *testing.T) {
 		"a panic of type string":                              func() { panic("secret") },
 		"a panic of type *errors.errorString":                 func() { panic(errors.New("secret")) },
 	} {
-		if got := told(fn); got != want {
+		if got := reported(fn); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -17,8 +17,8 @@ func TestDo(t *testing.T) {
 		t.Errorf("ran %d times", n)
 	}
 	defer func() {
-		if told := fault.DescribePanic(recover()); !strings.HasPrefix(told, "a panic of type string\n") || !strings.Contains(told, "stackpool_test.go") || strings.Contains(told, "no such row") {
-			t.Errorf("panicked with %v", told)
+		if reported := fault.DescribePanic(recover()); !strings.HasPrefix(reported, "a panic of type string\n") || !strings.Contains(reported, "stackpool_test.go") || strings.Contains(reported, "no such row") {
+			t.Errorf("panicked with %v", reported)
 		}
 	}()
 	Do(func() { panic("no such row") })

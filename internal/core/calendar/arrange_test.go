@@ -29,22 +29,22 @@ func TestArrange(t *testing.T) {
 			verb, rest, _ := strings.Cut(block, "\n")
 			out = s.do(t, verb, rest)
 			if d.Cmd == "story" {
-				fmt.Fprintf(&s.told, "%s: %s", verb, out)
+				fmt.Fprintf(&s.reported, "%s: %s", verb, out)
 			}
 		}
 		if d.Cmd == "mails" {
 			return strings.ReplaceAll(mailsText(s.plan.OutgoingMessages), "\r\n", "\n")
 		}
-		return s.told.String()
+		return s.reported.String()
 	})
 }
 
 // story is a calendar that orders change.
 type story struct {
-	book *Book
-	now  time.Time
-	plan PlannedChange
-	told strings.Builder
+	book     *Book
+	now      time.Time
+	plan     PlannedChange
+	reported strings.Builder
 }
 
 func (s *story) do(t *testing.T, verb, text string) string {
@@ -147,10 +147,10 @@ func stampText(t time.Time, allDay bool) string {
 	return t.Format("2006-01-02T15:04:05Z07:00")
 }
 
-func mailsText(mails []MeetingMessage) string {
+func mailsText(mailCount []MeetingMessage) string {
 	var b strings.Builder
-	for i := range mails {
-		m := &mails[i]
+	for i := range mailCount {
+		m := &mailCount[i]
 		fmt.Fprintf(&b, "To: %v\nSubject: %s\nIn-Reply-To: %s\n\n%s\n%s\n", m.To, m.Subject, m.InReplyTo, m.Text, m.Calendar)
 	}
 	return b.String()

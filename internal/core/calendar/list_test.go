@@ -332,8 +332,8 @@ func TestAheadIsNotSeen(t *testing.T) {
 		Recurrence: &icalendar.Recurrence{Rule: "FREQ=WEEKLY;COUNT=3"}, Attendees: []Attendee{line(us, icalendar.NeedsAction)},
 	})
 	cancel.From, whole.From = boss, boss
-	for n, mails := range [][]*Invitation{{cancel}, {cancel, whole}} {
-		book := merged(mails)
+	for n, mailCount := range [][]*Invitation{{cancel}, {cancel, whole}} {
+		book := merged(mailCount)
 		shown, err := ListMeetings(book, MeetingQuery{Limit: 9})
 		if err != nil || len(shown.Meetings) != n {
 			t.Errorf("after %d mails the list has %d meetings, %v", n+1, len(shown.Meetings), err)

@@ -54,9 +54,9 @@ func occurrence() *rapid.Generator[time.Time] {
 }
 
 // merged is the calendar after the messages.
-func merged(mails []*Invitation) *Book {
+func merged(mailCount []*Invitation) *Book {
 	book := &Book{}
-	for _, inv := range mails {
+	for _, inv := range mailCount {
 		book = kept(book, MergeMessage(book, inv, us, firstDay))
 	}
 	return book
@@ -79,7 +79,7 @@ func kept(book *Book, m MergeResult) *Book {
 // cancellation is not compared, because it depends on the order.
 func TestMergeInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var mails []*Invitation
+		var mailCount []*Invitation
 		whole := rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "of three of the whole")
 		for seq := range rapid.IntRange(2, 6).Draw(t, "mails") {
 			var alone time.Time
@@ -87,10 +87,10 @@ func TestMergeInAnyOrder(t *testing.T) {
 				alone = occurrence().Draw(t, "occurrence")
 			}
 			method := rapid.SampledFrom([]string{"REQUEST", "REQUEST", "CANCEL"}).Draw(t, "method")
-			mails = append(mails, drawnMail(t, method, seq, alone))
+			mailCount = append(mailCount, drawnMail(t, method, seq, alone))
 		}
-		other := rapid.Permutation(mails).Draw(t, "order")
-		a, b := merged(mails).ByUID("u"), merged(other).ByUID("u")
+		other := rapid.Permutation(mailCount).Draw(t, "order")
+		a, b := merged(mailCount).ByUID("u"), merged(other).ByUID("u")
 		known := [2]any{a.CancelledRevision, a.RecurrenceID.IsZero()}
 		if !reflect.DeepEqual(known, [2]any{b.CancelledRevision, b.RecurrenceID.IsZero()}) {
 			t.Fatalf("in their order:\n%s\nin another:\n%s", tellMeeting(a), tellMeeting(b))
@@ -122,7 +122,7 @@ func sameHeard(a, b *Meeting) bool {
 }
 
 // drawnBook is a calendar after some messages, from others and about an own meeting.
-func drawnBook(t *rapid.T) (book *Book, mails []*Invitation) {
+func drawnBook(t *rapid.T) (book *Book, mailCount []*Invitation) {
 	for range rapid.IntRange(1, 6).Draw(t, "mails") {
 		var alone time.Time
 		if rapid.Bool().Draw(t, "alone") {
@@ -135,17 +135,17 @@ func drawnBook(t *rapid.T) (book *Book, mails []*Invitation) {
 			inv.Event.RecurrenceID = time.Time{}
 			inv.Event.Attendees = []Attendee{line(guest, rapid.SampledFrom([]string{icalendar.StatusAccepted, icalendar.StatusDeclined}).Draw(t, "answer"))}
 		}
-		mails = append(mails, inv)
+		mailCount = append(mailCount, inv)
 	}
-	return (&Book{}).WithMeeting(ownMeeting(1, "ours", firstDay), 0), mails
+	return (&Book{}).WithMeeting(ownMeeting(1, "ours", firstDay), 0), mailCount
 }
 
 // TestMergeOnce checks that a repeated message changes nothing, and that Merge modifies neither the
 // calendar nor the message.
 func TestMergeOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		book, mails := drawnBook(t)
-		for i, inv := range mails {
+		book, mailCount := drawnBook(t)
+		for i, inv := range mailCount {
 			before := inJSON(t, book, inv)
 			m := MergeMessage(book, inv, us, firstDay.Add(time.Duration(i+1)*time.Minute))
 			next := kept(book, m)

@@ -33,18 +33,18 @@ func TestMerge(t *testing.T) {
 	})
 }
 
-// mails is a calendar over a sequence of messages. The test's goroutine owns it.
-type mails struct {
+// mailCount is a calendar over a sequence of messages. The test's goroutine owns it.
+type mailCount struct {
 	t    *testing.T
 	book *Book
 	now  time.Time
 }
 
-func newMails(t *testing.T) *mails {
-	return &mails{t: t, book: &Book{}, now: time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)}
+func newMails(t *testing.T) *mailCount {
+	return &mailCount{t: t, book: &Book{}, now: time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)}
 }
 
-func (s *mails) play(d *datadriven.TestData) string {
+func (s *mailCount) play(d *datadriven.TestData) string {
 	s.now = s.now.Add(time.Minute)
 	switch d.Cmd {
 	case "new": // calendar
@@ -72,7 +72,7 @@ func (s *mails) play(d *datadriven.TestData) string {
 }
 
 // call applies a client's order.
-func (s *mails) call(d *datadriven.TestData) {
+func (s *mailCount) call(d *datadriven.TestData) {
 	m := *s.book.ByUID("u")
 	m.Attendees = slices.Clone(m.Attendees)
 	switch d.Cmd {
@@ -113,7 +113,7 @@ func ownMeeting(id int64, uid string, now time.Time) *Meeting {
 }
 
 // mail merges a message and stores the result.
-func (s *mails) mail(d *datadriven.TestData) string {
+func (s *mailCount) mail(d *datadriven.TestData) string {
 	inv := s.invitation(d)
 	m := MergeMessage(s.book, inv, us, s.now)
 	checkMerged(s.t, s.book, &m)
@@ -150,7 +150,7 @@ func tellMerged(m *MergeResult) string {
 	return said + "\n"
 }
 
-func (s *mails) invitation(d *datadriven.TestData) *Invitation {
+func (s *mailCount) invitation(d *datadriven.TestData) *Invitation {
 	method := strings.ToUpper(d.Cmd)
 	inv := &Invitation{From: boss, MessageID: "m@org.test"}
 	if method == "REPLY" {

@@ -68,7 +68,7 @@ func (d *document) wanted() opinion {
 				continue
 			}
 			one := master
-			one.ID, one.Start, one.End = told(over.RecurrenceID, e.AllDay), told(over.Start, over.AllDay), told(over.End, over.AllDay)
+			one.ID, one.Start, one.End = reported(over.RecurrenceID, e.AllDay), reported(over.Start, over.AllDay), reported(over.End, over.AllDay)
 			one.Title, one.Location, one.Status = over.Title, over.Location, over.Status
 			one.Except, one.Also, one.Comment, one.Occurs = nil, nil, "", nil
 			o.Events = append(o.Events, one)
@@ -79,7 +79,7 @@ func (d *document) wanted() opinion {
 
 func foundOf(e *icalendar.Event, allDay bool) found {
 	f := found{
-		UID: e.UID, Sequence: e.Sequence, Stamp: told(e.StampedAt, false), ID: told(e.RecurrenceID, allDay), Start: told(e.Start, allDay), End: told(e.End, allDay),
+		UID: e.UID, Sequence: e.Sequence, Stamp: reported(e.StampedAt, false), ID: reported(e.RecurrenceID, allDay), Start: reported(e.Start, allDay), End: reported(e.End, allDay),
 		Title: e.Title, Location: e.Location, Description: e.Description, Status: e.Status, Comment: e.Comment,
 	}
 	if e.Organizer != nil {
@@ -95,10 +95,10 @@ func foundOf(e *icalendar.Event, allDay bool) found {
 	}
 	if r := e.Recurrence; r != nil {
 		for _, at := range r.ExceptionDates {
-			f.Except = append(f.Except, told(at, allDay))
+			f.Except = append(f.Except, reported(at, allDay))
 		}
 		for _, at := range r.AdditionalDates {
-			f.Also = append(f.Also, told(at, allDay))
+			f.Also = append(f.Also, reported(at, allDay))
 		}
 	}
 	slices.Sort(f.Except)
@@ -120,12 +120,12 @@ func occursOf(e *icalendar.Event) (list []string) {
 	all, _ := e.Occurrences(e.Start.AddDate(-1, 0, 0), e.Start.AddDate(60, 0, 0))
 	slices.SortStableFunc(all, func(a, b icalendar.Occurrence) int { return a.ID.Compare(b.ID) })
 	for _, o := range all[:min(8, len(all))] {
-		list = append(list, told(o.Start, e.AllDay)+"/"+told(o.End, e.AllDay))
+		list = append(list, reported(o.Start, e.AllDay)+"/"+reported(o.End, e.AllDay))
 	}
 	return list
 }
 
-func told(at time.Time, date bool) string {
+func reported(at time.Time, date bool) string {
 	switch {
 	case at.IsZero():
 		return ""

@@ -131,7 +131,7 @@ func (s *story) run(t *testing.T, cmd inbox.Command) string {
 		}
 		return err.Error() + "\n"
 	}
-	out := tell(outcome)
+	out := describe(outcome)
 	if len(evs) > 0 {
 		out += rows(change(s.state, evs))
 	}
@@ -141,7 +141,7 @@ func (s *story) run(t *testing.T, cmd inbox.Command) string {
 	return out
 }
 
-func tell(a inbox.CommandOutcome) string {
+func describe(a inbox.CommandOutcome) string {
 	switch {
 	case a.IsDuplicate:
 		return fmt.Sprintf("a duplicate of %d\n", a.ID)

@@ -237,9 +237,9 @@ func TestAMailMergesOnce(t *testing.T) {
 	if want := []string{"message.received", "calendar.event.created"}; !slices.Equal(m.names(), want) {
 		t.Errorf("events %q", m.names())
 	}
-	told := m.rows.PublicEvents[1]
-	if told.SequenceNumber != 2 || told.MessageID != 1 || told.Meeting.ID != 1 || told.Meeting.Title != "Plan" {
-		t.Errorf("%+v", told)
+	reported := m.rows.PublicEvents[1]
+	if reported.SequenceNumber != 2 || reported.MessageID != 1 || reported.Meeting.ID != 1 || reported.Meeting.Title != "Plan" {
+		t.Errorf("%+v", reported)
 	}
 	said := m.rows.StoreMessages[0].Content.Calendar
 	if said == nil || said.Action != calendar.ActionCreated || said.Meeting.ID != 1 || c.Content.Calendar != nil {

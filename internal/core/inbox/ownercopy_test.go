@@ -16,17 +16,17 @@ import (
 
 // copying is an inbox that organizes meetings, driven by the orders of testdata/ownercopy.txt.
 type copying struct {
-	t     *testing.T
-	state *inbox.State
-	now   time.Time
-	due   *bool // last reported value of CopyDue
-	told  []string
+	t        *testing.T
+	state    *inbox.State
+	now      time.Time
+	due      *bool // last reported value of CopyDue
+	reported []string
 }
 
 func (s *copying) do(cmd inbox.Command) inbox.CommandOutcome {
 	evs, outcome, err := inbox.Decide(s.state, cmd, env(s.now))
 	if err != nil {
-		s.told = append(s.told, "refused: "+err.Error())
+		s.reported = append(s.reported, "refused: "+err.Error())
 		return outcome
 	}
 	rows := change(s.state, evs)
@@ -34,11 +34,11 @@ func (s *copying) do(cmd inbox.Command) inbox.CommandOutcome {
 		s.due = rows.CopyDue
 	}
 	for _, ev := range rows.PublicEvents {
-		s.told = append(s.told, ev.EventName)
+		s.reported = append(s.reported, ev.EventName)
 	}
 	for _, move := range rows.QueueMoves {
 		if move.To.IsZero() {
-			s.told = append(s.told, fmt.Sprintf("unqueued %d", move.ID))
+			s.reported = append(s.reported, fmt.Sprintf("unqueued %d", move.ID))
 		}
 	}
 	return outcome
@@ -83,7 +83,7 @@ func (s *copying) order(line string) {
 		s.do(ordered(s.t, s.state, calendar.Cancel{ID: id}, s.now))
 	case "answer":
 		s.do(inviting(reply(s.state.Calendar.Meeting(id), "guest@far.test", words[2], s.now)))
-		s.told = nil
+		s.reported = nil
 		s.state.Messages = slices.DeleteFunc(slices.Clone(s.state.Messages), func(m *inbox.Message) bool { return m.OutgoingDelivery == nil })
 	case "tell":
 		m := *s.state.Calendar.Meeting(id)
@@ -120,9 +120,9 @@ func (s *copying) order(line string) {
 	}
 }
 
-// tell prints the setting, each meeting with the Sequence due and sent to its owner, the messages,
+// describe prints the setting, each meeting with the Sequence due and sent to its owner, the messages,
 // and the reports since the last time.
-func (s *copying) tell() string {
+func (s *copying) describe() string {
 	b := []string{map[bool]string{true: "on", false: "off"}[s.state.Calendar.CurrentSetting().Enabled]}
 	if s.state.Calendar.CurrentSetting().Blocked {
 		b = append(b, "blocked")
@@ -145,10 +145,10 @@ func (s *copying) tell() string {
 	for _, m := range s.state.Messages {
 		b = append(b, fmt.Sprintf("| mail %d of %d:", m.ID, m.OutgoingDelivery.CopyOfMeeting), strings.Join(status(m), " "))
 	}
-	for _, told := range s.told {
-		b = append(b, "|", told)
+	for _, reported := range s.reported {
+		b = append(b, "|", reported)
 	}
-	s.told = nil
+	s.reported = nil
 	return strings.Join(b, " ")
 }
 
@@ -167,7 +167,7 @@ func TestOwnersCopyStories(t *testing.T) {
 			t.Log(name)
 		case line == "", line[0] == '#':
 		case strings.HasPrefix(line, "  "):
-			if got := s.tell(); got != line[2:] {
+			if got := s.describe(); got != line[2:] {
 				t.Errorf("line %d:\nis   %s\nwant %s", n+1, got, line[2:])
 			}
 		default:

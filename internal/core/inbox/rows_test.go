@@ -25,7 +25,7 @@ func TestClearedRows(t *testing.T) {
 	r := begin(s)
 	apply(r, create(), mail("one"), submit(false, "x@far.test"), inbox.BeginAttempt{ID: 2, SigningResult: inbox.MessageSigned, SignatureFields: []byte("x")}, mail("two"), inbox.DeleteMessage{ID: 1})
 	public, queue, put, store := r.PublicEvents, r.QueueMoves, r.PutMessages, r.StoreMessages
-	told := fmt.Sprint(public, queue)
+	reported := fmt.Sprint(public, queue)
 	r.Clear()
 	if want := (inbox.Rows{PutMessages: put[:0], StoreMessages: store[:0]}); !reflect.DeepEqual(*r, want) {
 		t.Errorf("left: %+v", *r)
@@ -42,8 +42,8 @@ func TestClearedRows(t *testing.T) {
 	}
 	r.Begin(s)
 	apply(r, mail("three"), submit(false, "y@far.test"))
-	if got := fmt.Sprint(public, queue); got != told {
-		t.Errorf("told was %s, now %s", told, got)
+	if got := fmt.Sprint(public, queue); got != reported {
+		t.Errorf("told was %s, now %s", reported, got)
 	}
 	if &r.PutMessages[0] != &put[0] || &r.StoreMessages[0] != &store[0] {
 		t.Error("the room is not used again")

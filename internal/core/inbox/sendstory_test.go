@@ -14,11 +14,11 @@ import (
 
 // delivering is an inbox driven by the orders of testdata/delivery.txt.
 type delivering struct {
-	t     *testing.T
-	state *inbox.State
-	now   time.Time
-	told  int // events already printed
-	log   []inbox.PublicEvent
+	t        *testing.T
+	state    *inbox.State
+	now      time.Time
+	reported int // events already printed
+	log      []inbox.PublicEvent
 }
 
 func (s *delivering) do(cmd inbox.Command) {
@@ -105,13 +105,13 @@ func (s *delivering) report(words []string) inbox.ReportAttempt {
 	return cmd
 }
 
-// tell prints the visible state of the message, and the events since the last time.
-func (s *delivering) tell() string {
+// describe prints the visible state of the message, and the events since the last time.
+func (s *delivering) describe() string {
 	b := []string{"gone"}
 	if len(s.state.Messages) > 0 {
 		b = status(s.state.Messages[0])
 	}
-	for _, ev := range s.log[s.told:] {
+	for _, ev := range s.log[s.reported:] {
 		b = append(b, fmt.Sprintf("| %s to=%v %s", ev.EventName, ev.To, ev.SendStatus))
 		if ev.MessageDeleted {
 			b = append(b, "gone "+strconv.Quote(ev.From+ev.Subject+ev.SendError))
@@ -120,7 +120,7 @@ func (s *delivering) tell() string {
 			b = append(b, fmt.Sprintf("%.1s=%s", r.Email, r.Status))
 		}
 	}
-	s.told = len(s.log)
+	s.reported = len(s.log)
 	return strings.Join(b, " ")
 }
 
@@ -166,7 +166,7 @@ func TestDeliveryStories(t *testing.T) {
 			}
 			s.now = start.Add(time.Duration(minutes) * time.Minute)
 		case strings.HasPrefix(line, "  "):
-			if got := s.tell(); got != line[2:] {
+			if got := s.describe(); got != line[2:] {
 				t.Errorf("line %d:\nis   %s\nwant %s", n+1, got, line[2:])
 			}
 		default:

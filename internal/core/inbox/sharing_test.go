@@ -92,15 +92,15 @@ func TestSharing(t *testing.T) {
 		for h := range opens {
 			got = append(got, int(h[0]))
 		}
-		tell := fmt.Sprint(got)
+		describe := fmt.Sprint(got)
 		if link := s.Calendar.CurrentLink(); link != nil {
-			tell += fmt.Sprintf(" used %s by %s", link.FetchedAt.Format("15:04"), link.LastClient)
+			describe += fmt.Sprintf(" used %s by %s", link.FetchedAt.Format("15:04"), link.LastClient)
 			if link.EndsWithKey() {
-				tell += fmt.Sprint(" with ", link.CreatorKey[0])
+				describe += fmt.Sprint(" with ", link.CreatorKey[0])
 			}
 		}
-		if tell != c.want {
-			t.Errorf("%s: %s, want %s", c.name, tell, c.want)
+		if describe != c.want {
+			t.Errorf("%s: %s, want %s", c.name, describe, c.want)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestReplayOfLinksAndCopies(t *testing.T) {
 		store := persisttest.OpenStore(t)
 		now := start
 		state := &inbox.State{Profile: inbox.Profile{Address: "a@inbox.localhost"}}
-		tokens, told, answered := 0, map[string]bool{}, map[int64]time.Time{}
+		tokens, reported, answered := 0, map[string]bool{}, map[int64]time.Time{}
 		for range rapid.IntRange(1, 12).Draw(t, "commits") {
 			rows := begin(state)
 			for range rapid.IntRange(1, 5).Draw(t, "group") {
@@ -134,10 +134,10 @@ func TestReplayOfLinksAndCopies(t *testing.T) {
 						answered[c.MeetingID] = now
 					}
 					change := fmt.Sprint(c.MeetingID, c.Sequence, state.CreatedAt)
-					if told[change] {
+					if reported[change] {
 						t.Fatalf("%s was told twice", change)
 					}
-					told[change] = true
+					reported[change] = true
 				}
 				oneCopyWaits(t, state)
 			}

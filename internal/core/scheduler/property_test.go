@@ -30,7 +30,7 @@ func TestNothingIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(tight(t))
 		last := 0
-		tell := func(at time.Time, lanes ...string) {
+		describe := func(at time.Time, lanes ...string) {
 			last++
 			w.move(Entry[string]{Key: fmt.Sprint(string(rune('a'+last%3)), last), AcceptedAt: w.now, DestinationNames: lanes}, at)
 		}
@@ -44,10 +44,10 @@ func TestNothingIsLost(t *testing.T) {
 			"tell": func(t *rapid.T) {
 				d := lane()
 				for range rapid.IntRange(1, 40).Draw(t, "entries") {
-					tell(w.now, d)
+					describe(w.now, d)
 				}
 			},
-			"tell of two lanes": func(*rapid.T) { tell(w.now, "d0", "d1") },
+			"tell of two lanes": func(*rapid.T) { describe(w.now, "d0", "d1") },
 			"interrupted": func(*rapid.T) {
 				last++
 				e := Entry[string]{Key: fmt.Sprint("l", last), At: w.now.Add(time.Hour), DestinationNames: []string{lane()}, WasLeased: true}
@@ -59,8 +59,8 @@ func TestNothingIsLost(t *testing.T) {
 				d, n, later := lane(), rapid.IntRange(1, 60).Draw(t, "entries"), rapid.Bool().Draw(t, "later")
 				w.during = func() {
 					for range n {
-						if tell(w.now, d); later {
-							tell(w.now.Add(time.Duration(n)*time.Second), d)
+						if describe(w.now, d); later {
+							describe(w.now.Add(time.Duration(n)*time.Second), d)
 						}
 					}
 				}
@@ -155,22 +155,22 @@ func TestTheLivingAlwaysGetTheirTurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := Options[string]{Workers: rapid.IntRange(4, 64).Draw(t, "workers"), MostHanging: rapid.IntRange(8, 128).Draw(t, "hanging"), QuietPeriod: 30 * time.Second}
 		w := newWorld(o)
-		tell := func(key, lane string) {
+		describe := func(key, lane string) {
 			w.move(Entry[string]{Key: key, AcceptedAt: w.now, DestinationNames: []string{lane}}, w.now)
 		}
 		lapsed := rapid.IntRange(0, 20).Draw(t, "lapsed")
-		tell("live0", "live")
+		describe("live0", "live")
 		for n := range lapsed {
-			tell(fmt.Sprint("before", n), fmt.Sprint("lapsed", n))
+			describe(fmt.Sprint("before", n), fmt.Sprint("lapsed", n))
 		}
 		for w.step(); len(w.running) > 0; w.step() {
 			w.end(w.running[0], AttemptResult{HealthState: HealthAnswering}, time.Time{})
 		}
 		for n := range rapid.IntRange(0, 300).Draw(t, "dead") {
-			tell(fmt.Sprint("dead", n), fmt.Sprint("dead", n))
+			describe(fmt.Sprint("dead", n), fmt.Sprint("dead", n))
 		}
 		for n := range 10 * lapsed {
-			tell(fmt.Sprint("again", n), fmt.Sprint("lapsed", n%lapsed))
+			describe(fmt.Sprint("again", n), fmt.Sprint("lapsed", n%lapsed))
 		}
 		hang := func(seconds int, lane string) bool {
 			for range seconds {
@@ -194,7 +194,7 @@ func TestTheLivingAlwaysGetTheirTurn(t *testing.T) {
 		}
 		hang(rapid.IntRange(0, 60).Draw(t, "seconds"), "nobody")
 		for _, lane := range []string{"live", "stranger"} {
-			tell(lane+"1", lane)
+			describe(lane+"1", lane)
 			if !hang(30, lane) {
 				var at []string
 				for _, a := range w.running {

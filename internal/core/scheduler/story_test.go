@@ -31,7 +31,7 @@ func TestStories(t *testing.T) {
 				w = newWorld(options(t, d))
 				return ""
 			}
-			out := w.tell(t, d)
+			out := w.describe(t, d)
 			if lost, unsound := w.lost(), w.unsound(); lost != "" || unsound != "" {
 				d.Fatalf(t, "lost: %s; %s", lost, unsound)
 			}
@@ -127,7 +127,7 @@ func (w *world) tried(t *testing.T, d *datadriven.TestData, names string) (out [
 	return out
 }
 
-func (w *world) tell(t *testing.T, d *datadriven.TestData) string {
+func (w *world) describe(t *testing.T, d *datadriven.TestData) string {
 	names := ""
 	if len(d.CmdArgs) > 0 {
 		names = d.CmdArgs[0].Key

@@ -35,13 +35,13 @@ func TestEachAttemptHasARecord(t *testing.T) {
 				d.RecordAttempt("https://a/", DeliveryAttempt{At: noon.Add(time.Duration(i) * time.Second), ReceiverResponse: ReceiverResponse{Status: status}}, DefaultSchedule())
 			}
 		}
-		if got := told(NewestRecords([]Delivery{d}, 0, 100)); got != want {
+		if got := reported(NewestRecords([]Delivery{d}, 0, 100)); got != want {
 			t.Errorf("%q: %s, want %s", story, got, want)
 		}
 	}
 }
 
-func told(records []AttemptRecord) string {
+func reported(records []AttemptRecord) string {
 	var all []string
 	for _, r := range records {
 		one := fmt.Sprintf("%d %d %d %s", r.ID, r.AttemptNumber, r.Status, r.State.WireName())
@@ -63,7 +63,7 @@ func TestRecordsInPages(t *testing.T) {
 		}
 		all = append(all, d)
 	}
-	want := told(NewestRecords(all, 0, 100))
+	want := reported(NewestRecords(all, 0, 100))
 	for limit := 1; limit < 20; limit++ {
 		var pages []string
 		for before := int64(0); ; {
@@ -77,7 +77,7 @@ func TestRecordsInPages(t *testing.T) {
 			if len(page) > limit || OfRecord(page[0].ID) != page[0].Delivery.ID {
 				t.Fatalf("limit %d: %d records, the first %d of %d", limit, len(page), page[0].ID, page[0].Delivery.ID)
 			}
-			pages = append(pages, told(page))
+			pages = append(pages, reported(page))
 			before = page[len(page)-1].ID
 		}
 		if got := strings.Join(pages, ", "); got != want {

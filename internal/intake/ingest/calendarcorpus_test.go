@@ -58,7 +58,7 @@ func TestCorpusMails(t *testing.T) {
 	if len(names) < len(series) {
 		t.Fatalf("%d mails", len(names))
 	}
-	others, told := names[:len(names)-len(series)], names[len(names)-len(series):]
+	others, reported := names[:len(names)-len(series)], names[len(names)-len(series):]
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	var invited int
 	book := calendarOf(now)
@@ -72,7 +72,7 @@ func TestCorpusMails(t *testing.T) {
 		t.Errorf("%d of %d mails are invitations", invited, len(others))
 	}
 	book = calendarOf(now)
-	for i, name := range told {
+	for i, name := range reported {
 		var got string
 		book, _ = merge(t, book, name, now, func(inv *calendar.Invitation, m calendar.MergeResult) {
 			got = inv.Method + " " + string(m.MessageEvent.Action) + " " + string(rune('0'+m.MessageEvent.Meeting.ID)) + " " + m.PublicEvent
@@ -94,7 +94,7 @@ func calendarOf(now time.Time) (b *calendar.Book) {
 }
 
 // merge receives one message, signed by its sender's domain.
-func merge(t *testing.T, b *calendar.Book, name string, now time.Time, tell func(*calendar.Invitation, calendar.MergeResult)) (*calendar.Book, *ingest.IncomingMessage) {
+func merge(t *testing.T, b *calendar.Book, name string, now time.Time, describe func(*calendar.Invitation, calendar.MergeResult)) (*calendar.Book, *ingest.IncomingMessage) {
 	t.Helper()
 	raw, err := os.ReadFile(name)
 	if err != nil {
@@ -118,8 +118,8 @@ func merge(t *testing.T, b *calendar.Book, name string, now time.Time, tell func
 		next.Occurrences(now, now.AddDate(1, 0, 0))
 		b = b.WithMeeting(next, 1)
 	}
-	if tell != nil {
-		tell(first(&m), merged)
+	if describe != nil {
+		describe(first(&m), merged)
 	}
 	return b, &m
 }

@@ -124,7 +124,7 @@ func randomEvent(r *rand.Rand) *Event {
 		e.Recurrence.ExceptionDates = []time.Time{all[2].Start, all[3].Start}
 	}
 	also := e.Start.AddDate(0, 5, 3)
-	if beside, _ := e.Occurrences(also.AddDate(0, 0, -2), also.AddDate(0, 0, 2)); len(beside) == 0 { // they allow one occurrence a day
+	if alongside, _ := e.Occurrences(also.AddDate(0, 0, -2), also.AddDate(0, 0, 2)); len(alongside) == 0 { // they allow one occurrence a day
 		e.Recurrence.AdditionalDates = []time.Time{also}
 	}
 	if e.AllDay {

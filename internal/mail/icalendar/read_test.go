@@ -24,17 +24,17 @@ func TestRead(t *testing.T) {
 			text = eventFile(text)
 		}
 		all, dropped, err := Read([]byte(text), nil)
-		told := ""
+		reported := ""
 		if dropped {
-			told = "dropped\n"
+			reported = "dropped\n"
 		}
 		if err != nil {
-			return told + err.Error()
+			return reported + err.Error()
 		}
 		for _, c := range all {
-			told += tell(c) + tellRevisions(c)
+			reported += describe(c) + tellRevisions(c)
 		}
-		return told
+		return reported
 	})
 }
 
@@ -89,8 +89,8 @@ func eventFile(lines string) string {
 	return "BEGIN:VCALENDAR\nMETHOD:REQUEST\nBEGIN:VEVENT\n" + lines + "\nEND:VEVENT\nEND:VCALENDAR\n"
 }
 
-// tell prints what differs from an empty event.
-func tell(c *Calendar) string {
+// describe prints what differs from an empty event.
+func describe(c *Calendar) string {
 	var b strings.Builder
 	say := func(name string, v any) {
 		if s := fmt.Sprint(v); s != "" && s != "0" {

@@ -74,7 +74,7 @@ func again(t *testing.T, c *Calendar, text []byte) {
 	if c.NoStart {
 		d.Event.AllDay = c.Event.AllDay // a RECURRENCE-ID that is a date sets it, and is not always written
 	}
-	if got, want := tell(d), tell(c); got != want {
+	if got, want := describe(d), describe(c); got != want {
 		t.Errorf("read again:\n%s\nwas:\n%s\nwritten:\n%s", got, want, text)
 	}
 	if d.Event.Title != c.Event.Title || d.Event.Description != c.Event.Description {

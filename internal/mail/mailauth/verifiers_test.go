@@ -32,9 +32,9 @@ func TestOtherVerifiers(t *testing.T) {
 	dns := filepath.Join(dir, "dns")
 	write(t, dns, []byte(records))
 	rnd := mathrand.New(mathrand.NewPCG(3, 4))
-	mails := [][]byte{plain, wire("From: ada@example.com", "Subject: =?utf-8?q?caf=C3=A9?=", "", "")}
+	messages := [][]byte{plain, wire("From: ada@example.com", "Subject: =?utf-8?q?caf=C3=A9?=", "", "")}
 	for range 8 {
-		mails = append(mails, randomMail(rnd, "e"))
+		messages = append(messages, randomMail(rnd, "e"))
 	}
 	var paths []string
 	var want []bool
@@ -42,7 +42,7 @@ func TestOtherVerifiers(t *testing.T) {
 		paths, want = append(paths, filepath.Join(dir, fmt.Sprint(len(paths)))), append(want, good)
 		write(t, paths[len(paths)-1], raw)
 	}
-	for _, raw := range mails {
+	for _, raw := range messages {
 		for _, s := range signers {
 			out := signed(t, raw, s)
 			add(out, true)

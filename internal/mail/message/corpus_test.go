@@ -26,7 +26,7 @@ func corpora(t testing.TB) string {
 	return dir
 }
 
-func mails(t testing.TB, dir string) []string {
+func messages(t testing.TB, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.eml"))
 	if err != nil || len(files) == 0 {
@@ -127,7 +127,7 @@ func checkPieces(t testing.TB, raw []byte, id int, content []byte, ok bool) {
 func TestCorporaAreReadable(t *testing.T) {
 	root := corpora(t)
 	for _, dir := range []string{"mime", "otp", "cal"} {
-		for _, name := range mails(t, filepath.Join(root, dir)) {
+		for _, name := range messages(t, filepath.Join(root, dir)) {
 			raw := readFile(t, name)
 			doc := Parse(raw)
 			checkDocument(t, raw, doc)

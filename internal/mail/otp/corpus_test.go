@@ -62,10 +62,10 @@ func (r row) right(code string) bool {
 	return false
 }
 
-type tally struct{ mails, right, wrong, codes, found int }
+type tally struct{ messages, right, wrong, codes, found int }
 
 func (y *tally) count(r row, code string) {
-	y.mails++
+	y.messages++
 	if r.code != "NULL" {
 		y.codes++
 	}
@@ -112,14 +112,14 @@ func TestCorpus(t *testing.T) {
 	sort.Strings(names)
 	for _, name := range names {
 		y := byCategory[name]
-		t.Logf("%-30s %3d mails, %3d right, %d wrong codes; precision %.3f, recall %.3f", name, y.mails, y.right, y.wrong, share(y.found, y.found+y.wrong), share(y.found, y.codes))
+		t.Logf("%-30s %3d mails, %3d right, %d wrong codes; precision %.3f, recall %.3f", name, y.messages, y.right, y.wrong, share(y.found, y.found+y.wrong), share(y.found, y.codes))
 	}
-	t.Logf("all: %d of %d right, %d wrong codes; doubtful rows: %d of %d", all.right, all.mails, all.wrong, doubtful.right, doubtful.mails)
-	if share(all.right, all.mails) < floorRight {
-		t.Errorf("only %d of %d right", all.right, all.mails)
+	t.Logf("all: %d of %d right, %d wrong codes; doubtful rows: %d of %d", all.right, all.messages, all.wrong, doubtful.right, doubtful.messages)
+	if share(all.right, all.messages) < floorRight {
+		t.Errorf("only %d of %d right", all.right, all.messages)
 	}
-	if share(all.wrong, all.mails) > floorWrong {
-		t.Errorf("%d wrong codes in %d mails", all.wrong, all.mails)
+	if share(all.wrong, all.messages) > floorWrong {
+		t.Errorf("%d wrong codes in %d mails", all.wrong, all.messages)
 	}
 }
 

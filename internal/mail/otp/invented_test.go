@@ -54,14 +54,14 @@ func (m tale) find() otp.CodeResult {
 // make otp-train.
 func TestInventedMails(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "stories", "*.txt"))
-	mails, right, wrong := 0.0, 0.0, 0.0
+	messages, right, wrong := 0.0, 0.0, 0.0
 	for _, file := range files {
 		if strings.HasPrefix(filepath.Base(file), "hard-") { // adversarial messages
 			continue
 		}
 		for _, m := range tales(t, file) {
 			res := m.find()
-			mails++
+			messages++
 			switch {
 			case res.Code == m.want:
 				right++
@@ -72,8 +72,8 @@ func TestInventedMails(t *testing.T) {
 			t.Logf("%s: %s: %q, want %q; others %q", filepath.Base(file), m.name, res.Code, m.want, res.Candidates)
 		}
 	}
-	t.Logf("%v of %v right, %v wrong codes", right, mails, wrong)
-	if mails < 5000 || right/mails < 0.985 || wrong/mails > 0.002 {
+	t.Logf("%v of %v right, %v wrong codes", right, messages, wrong)
+	if messages < 5000 || right/messages < 0.985 || wrong/messages > 0.002 {
 		t.Error("too few right, or too many wrong")
 	}
 }

@@ -8,9 +8,9 @@ type mail struct {
 }
 
 // check runs Find on every message.
-func check(t *testing.T, mails []mail) {
+func check(t *testing.T, messages []mail) {
 	t.Helper()
-	for _, m := range mails {
+	for _, m := range messages {
 		t.Run(m.name, func(t *testing.T) {
 			res := FindCode(Input{Subject: m.subject, Text: m.text, VisibleText: m.visible})
 			if res.Code != m.want {

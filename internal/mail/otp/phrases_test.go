@@ -43,8 +43,8 @@ var layouts = map[string]func(code string) string{
 	"disabled": func(c string) string { return "<input readonly value=" + c + ">" },
 }
 
-// mails calls use with the messages made from the phrase, and with the code of each.
-func (p phrase) mails(i int, use func(name, want string, in Input)) {
+// messages calls use with the messages made from the phrase, and with the code of each.
+func (p phrase) messages(i int, use func(name, want string, in Input)) {
 	code := fmt.Sprintf("%06d", (i*77_773+104_729)%1_000_000)
 	page := func(name, want, body string) {
 		v := ViewOf("<style>.x{color:#123456}</style>" + body)
@@ -74,7 +74,7 @@ func TestPhrases(t *testing.T) {
 	}
 	var none misses
 	for i, p := range all {
-		p.mails(i, func(name, want string, in Input) { none.count(t, p.lang+", "+name, in, want) })
+		p.messages(i, func(name, want string, in Input) { none.count(t, p.lang+", "+name, in, want) })
 	}
 	none.judge(t)
 }

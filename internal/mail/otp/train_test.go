@@ -47,7 +47,7 @@ const sampled = 16
 // data returns every nth training example of testdata: the stories, and messages made from the
 // tables of words and phrases. If nth is 1, it adds the data augmentation of vary_test.go.
 func data(t testing.TB, nth int) (all []*train.Example) {
-	n, stories := 0, []told(nil)
+	n, stories := 0, []reported(nil)
 	add := func(family, want string, weight float64, in func() Input) {
 		if n++; n%nth == 0 {
 			all = append(all, example(family, want, weight, in()))
@@ -59,7 +59,7 @@ func data(t testing.TB, nth int) (all []*train.Example) {
 			family := filepath.Base(file) + " " + m.name
 			add(family, m.want, 1, m.input)
 			if nth == 1 {
-				stories = append(stories, told{all[len(all)-1], m.input()})
+				stories = append(stories, reported{all[len(all)-1], m.input()})
 			}
 			if other, ok := m.rewritten(); ok {
 				add(family, other.want, expandedWeight, other.input)
@@ -83,7 +83,7 @@ func data(t testing.TB, nth int) (all []*train.Example) {
 		}
 	}
 	for i, p := range readPhrases(t) {
-		p.mails(i, func(_, want string, in Input) {
+		p.messages(i, func(_, want string, in Input) {
 			add("phrase "+p.lang, want, phraseWeight, func() Input { return in })
 		})
 	}

@@ -17,8 +17,8 @@ const (
 	variedWeight = 0.5 // weight of each
 )
 
-// told is a story with its training example.
-type told struct {
+// reported is a story with its training example.
+type reported struct {
 	*train.Example
 	in Input
 }
@@ -37,7 +37,7 @@ type loans struct {
 }
 
 // lend collects the loans of all stories.
-func lend(all []told) loans {
+func lend(all []reported) loans {
 	l := loans{map[string][]loan{}, map[bool]map[string][]loan{false: {}, true: {}}}
 	for _, m := range all {
 		if s := m.in.Subject; s != "" && !numbered(s) {
@@ -57,7 +57,7 @@ func numbered(s string) bool { return strings.ContainsAny(s, "0123456789") }
 
 // paragraphs splits the plain text of a message into its paragraphs, or else its visible text into
 // pieces of four lines.
-func (m *told) paragraphs() (all []string) {
+func (m *reported) paragraphs() (all []string) {
 	if m.in.Text != "" {
 		return strings.Split(m.in.Text, "\n\n")
 	}
@@ -68,7 +68,7 @@ func (m *told) paragraphs() (all []string) {
 }
 
 // vary makes examples from all stories. It is deterministic.
-func vary(all []told) (made []*train.Example) {
+func vary(all []reported) (made []*train.Example) {
 	loans := lend(all)
 	for _, m := range all {
 		h := fnv.New64a()
@@ -84,7 +84,7 @@ func vary(all []told) (made []*train.Example) {
 }
 
 // pick returns a random loan from another story; ok is false if it finds none in five attempts.
-func (m *told) pick(from []loan, r *rand.Rand) (l loan, ok bool) {
+func (m *reported) pick(from []loan, r *rand.Rand) (l loan, ok bool) {
 	for range 5 {
 		if len(from) > 0 {
 			l = from[r.Intn(len(from))]
@@ -98,14 +98,14 @@ func (m *told) pick(from []loan, r *rand.Rand) (l loan, ok bool) {
 
 // made returns the example of a changed message. lender is the story whose text was inserted, or
 // nil.
-func (m *told) made(want string, in Input, lender *train.Example) []*train.Example {
+func (m *reported) made(want string, in Input, lender *train.Example) []*train.Example {
 	e := example(m.Family, want, variedWeight, in)
 	e.IncludedExample = lender
 	return []*train.Example{e}
 }
 
 // longer returns the message with an additional paragraph, in two of three cases at its end.
-func (m *told) longer(loans loans, r *rand.Rand) []*train.Example {
+func (m *reported) longer(loans loans, r *rand.Rand) []*train.Example {
 	l, ok := m.pick(loans.paragraphs[m.Group], r)
 	if !ok {
 		return nil
@@ -125,7 +125,7 @@ func (m *told) longer(loans loans, r *rand.Rand) []*train.Example {
 
 // renamed returns the message with the subject of another story, or without a subject. The other
 // story has a code if this one has.
-func (m *told) renamed(loans loans, r *rand.Rand) []*train.Example {
+func (m *reported) renamed(loans loans, r *rand.Rand) []*train.Example {
 	if m.in.Subject == "" || numbered(m.in.Subject) {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (m *told) renamed(loans loans, r *rand.Rand) []*train.Example {
 
 // without returns the message without the lines that contain its code, as an example without an
 // answer.
-func (m *told) without() []*train.Example {
+func (m *reported) without() []*train.Example {
 	if m.WantAnswer == "" {
 		return nil
 	}

@@ -236,10 +236,10 @@ func TestWeights(t *testing.T) {
 // errors outside of the model.
 func TestInventedLinks(t *testing.T) {
 	files, _ := filepath.Glob("../testdata/links/*.txt")
-	mails, right, wrong := 0, 0, 0
+	messages, right, wrong := 0, 0, 0
 	for _, file := range files {
 		for _, s := range stories(t, file) {
-			mails++
+			messages++
 			switch got := Find(s.mail); {
 			case got == s.want:
 				right++
@@ -252,8 +252,8 @@ func TestInventedLinks(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d right, %d wrong", right, mails, wrong)
-	if mails < 2000 || float64(right) < 0.985*float64(mails) || float64(wrong) > 0.001*float64(mails) {
+	t.Logf("%d of %d right, %d wrong", right, messages, wrong)
+	if messages < 2000 || float64(right) < 0.985*float64(messages) || float64(wrong) > 0.001*float64(messages) {
 		t.Error("too few right, or too many wrong")
 	}
 }
