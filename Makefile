@@ -25,7 +25,7 @@ WATCH  := -race -gcflags=golang.org/x/crypto/argon2=-race=false
 # What make deps unpacked is found before what the machine has.
 export PATH := $(CURDIR)/.deps/bin:$(PATH)
 
-.PHONY: build run page page-all page-figures client-figures client-reference check quick test test-raced test-whole test-clients race ownercheck lint lint-go lint-page house notice otp-train fuzz bench crash deps soak help
+.PHONY: build run page page-all page-figures client-figures client-reference check quick clean test test-all test-raced test-whole test-clients race ownercheck lint lint-go lint-page house notice otp-train fuzz bench crash deps soak help
 
 build: ## the programs, into bin/, stamped with VERSION
 	$(GO) build -ldflags '-X inboxd/internal/base/version.stamped=$(VERSION)' -o bin/ ./cmd/...
@@ -39,8 +39,15 @@ page-all: ## the page with every hostile mail in every tab, plain and encrypted;
 page-figures: ## how quick the page is in a browser, beside its bounds: on a quiet machine, some minutes
 	PAGE_FIGURES=1 $(GO) test -count=1 -timeout 20m -v -run '^TestPageFigures$$' ./cmd/inboxd
 
-run: build ## the server with its defaults, and ARGS: make run ARGS="--default-plan paid"
-	./bin/inboxd serve $(ARGS)
+# A webhook of an agent on this machine may be called; without the flag only public addresses are.
+run: ## the server with its defaults, and ARGS: make run ARGS="--log-level info"
+	@echo "Compiling the programs (about two minutes the first time, seconds after that)"
+	@$(MAKE) --no-print-directory build
+	./bin/inboxd serve --webhook-allow 127.0.0.0/8,::1/128 $(ARGS)
+
+clean: ## removes what build, deps and test made
+	rm -rf bin .deps http/dashboard/web/licences.txt
+	find . -name node_modules -type d -prune -exec rm -rf {} +
 
 check: ## lint-go and the quick tests beside it; needs nothing beside Go
 	$(MAKE) -j2 lint-go quick
@@ -51,6 +58,9 @@ quick:
 # deps waits for the network while lint-go compiles; lint-go has vetted what go test would vet once more.
 # The two halves run at the same time, the longest packages first; the page is in the shorter one.
 test: ## everything that must hold before a change is merged
+	@./.ci/progress $(MAKE) test-all
+
+test-all:
 	$(MAKE) -j2 deps lint-go
 	$(MAKE) -j2 lint-page build
 	$(MAKE) -j2 test-raced test-whole

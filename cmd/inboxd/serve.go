@@ -22,7 +22,7 @@ type serveCommand struct {
 	Domain      string `help:"Service domain: new addresses are created under it." default:"inbox.localhost" placeholder:"NAME"`
 	Postmaster  string `help:"Inbox that receives mail for postmaster and abuse at the service domain (default: none, such mail is refused)." placeholder:"ADDR"`
 	Namespace   string `help:"Namespace of addresses without a chosen subdomain: a random subdomain, or (plain) the service domain itself." enum:"random,plain" default:"random"`
-	DefaultPlan string `help:"Plan of new accounts." enum:"free,paid" default:"free"`
+	DefaultPlan string `help:"Plan of new accounts. free is for services that are open to the public." enum:"free,paid" default:"paid"`
 	Signup      string `help:"Who can sign up: open (anybody; an account sends to others once its address is verified), unverified (anybody; sends at once), or closed (nobody). Default: unverified if only this machine can reach the server, otherwise open." enum:",open,unverified,closed" default:""`
 
 	DNS string `help:"DNS server for SPF, DKIM, DMARC, MX and own domains (default: those of /etc/resolv.conf)." placeholder:"HOST:PORT" name:"dns"`
