@@ -11,6 +11,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/alecthomas/kong"
+
+	"inboxd/internal/core/account"
 )
 
 // admin runs an admin command on dir and returns its output.
@@ -129,6 +133,28 @@ func TestAccountDelete(t *testing.T) {
 	}
 }
 
+// TestOnlyAPrivateServerNamesTheOperatorsCommand checks the free plan's refusals: strangers of a
+// public server cannot run the command.
+func TestOnlyAPrivateServerNamesTheOperatorsCommand(t *testing.T) {
+	for flags, named := range map[string]bool{
+		"--http=127.0.0.1:0": true, "--http=127.0.0.1:0 --signup=open": true, "--http=0.0.0.0:0": false, "--http=0.0.0.0:0 --signup=closed": true,
+		"--http=127.0.0.1:0 --base-url=https://mail.example.com": false,
+	} {
+		var cli commandLine
+		parser, err := kong.New(&cli)
+		if err == nil {
+			_, err = parser.Parse(append([]string{"serve"}, strings.Fields(flags)...))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans, err := cli.Serve.configurePlans()
+		if err != nil || strings.Contains(plans.Of(account.PlanFree).RaiseHint, "inboxd admin account set-plan") != named || plans.Of(account.PlanPaid).RaiseHint != "" {
+			t.Errorf("%s: %+v, %v", flags, plans, err)
+		}
+	}
+}
+
 // TestPlansOfTheOperator checks that plans come from the config file, and that a wrong value is
 // explained.
 func TestPlansOfTheOperator(t *testing.T) {
@@ -146,7 +172,7 @@ func TestPlansOfTheOperator(t *testing.T) {
 			t.Errorf("made %v", a)
 		}
 	}
-	if a := u.do(t, 400, "POST", "/inboxes", nil); a["detail"] != "Free plan allows at most 2 agent inboxes. Delete an inbox or upgrade the plan" {
+	if a := u.do(t, 400, "POST", "/inboxes", nil); a["detail"] != "Free plan allows at most 2 agent inboxes. Delete an inbox or upgrade the plan. The operator of this server can raise it: inboxd admin account set-plan EMAIL paid" {
 		t.Errorf("quota: %v", a)
 	}
 	account := s.wants(t, 200, "GET", "/api/account", bearer(u.session), nil).body["account"].(map[string]any)

@@ -28,7 +28,7 @@ func TestSpecifiedSentences(t *testing.T) {
 		status            int
 		detail            string
 	}{
-		{"POST", agent, u.key, nil, 400, "Free plan allows at most 3 agent inboxes. Delete an inbox or upgrade the plan"},
+		{"POST", agent, u.key, nil, 400, "Free plan allows at most 3 agent inboxes. Delete an inbox or upgrade the plan. The operator of this server can raise it: inboxd admin account set-plan EMAIL paid"},
 		{"GET", agent, "", nil, 401, "A valid API key is required"},
 		{"GET", agent, "svc_live_unknown", nil, 401, "A valid API key is required"},
 		{"GET", agent + "/nobody@inbox.localhost/latest", u.key, nil, 403, "No inbox nobody@inbox.localhost for this API key"},

@@ -34,6 +34,18 @@ type serverSettings struct {
 	webhookSchedule    webhook.Schedule
 }
 
+// configurePlans returns the plans with the figures of the config file. On a server that only this
+// machine reaches, or where nobody can sign up, refusals of the free plan name the operator's command.
+func (c *serveCommand) configurePlans() (account.Plans, error) {
+	plans, err := account.DefaultPlans().WithOverrides(c.Plans)
+	if err == nil && (!c.isPublic() || c.signup() == "closed") {
+		free := plans[account.PlanFree]
+		free.RaiseHint = "The operator of this server can raise it: inboxd admin account set-plan EMAIL paid"
+		plans[account.PlanFree] = free
+	}
+	return plans, err
+}
+
 // serverSettings parses the flags and returns the first error.
 func (c *serveCommand) parseSettings(logger *slog.Logger) (s serverSettings, _ error) {
 	var errs [15]error
@@ -41,7 +53,7 @@ func (c *serveCommand) parseSettings(logger *slog.Logger) (s serverSettings, _ e
 	s.proxies, errs[1] = parseCIDRs("--trusted-proxies", c.TrustedProxies)
 	s.dnsServer, errs[2] = dnsServer(c.DNS)
 	s.domain, s.mxHost, errs[3] = c.serviceNames()
-	s.plans, errs[4] = account.DefaultPlans().WithOverrides(c.Plans)
+	s.plans, errs[4] = c.configurePlans()
 	s.balancers, errs[5] = parseCIDRs("--smtp-proxy-protocol", c.ProxyProtocol)
 	s.scanner, errs[6] = c.newScanner(logger)
 	s.tls, errs[7] = c.configureTLS(s.domain, logger)

@@ -1,7 +1,6 @@
 package account
 
 import (
-	"fmt"
 	"time"
 
 	"inboxd/internal/base/fault"
@@ -65,8 +64,8 @@ func (c SubdomainClaim) addInbox(s *State, env Env, over []SubdomainClaim) (Subd
 	for _, o := range over {
 		evs = append(evs, claimEnded{o})
 	}
-	if limit := env.Plans.Of(s.Plan).MaxSubdomains; !c.IsRandom && s.Subdomains-int64(len(over)) >= limit {
-		return c, nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d subdomains. A subdomain is released 30 days after its last inbox is deleted", s.Plan.Title(), limit))
+	if plan := env.Plans.Of(s.Plan); !c.IsRandom && s.Subdomains-int64(len(over)) >= plan.MaxSubdomains {
+		return c, nil, plan.limitError("%d subdomains. A subdomain is released 30 days after its last inbox is deleted", plan.MaxSubdomains)
 	}
 	c.SerialNumber = s.LastClaim + 1
 	return c, append(evs, claimKept{c, true}), nil

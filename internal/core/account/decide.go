@@ -248,8 +248,8 @@ func (c ReserveInbox) decideEvents(s *State, env Env) ([]Event, error) {
 	if _, twice := s.ReservedInboxes[c.Address]; twice {
 		return nil, fault.New(fault.Refused, fmt.Sprintf("The address %s is already being created", c.Address))
 	}
-	if limit := env.Plans.Of(s.Plan).MaxInboxes; s.LiveInboxes+int64(len(s.ReservedInboxes)) >= limit {
-		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d agent inboxes. Delete an inbox or upgrade the plan", s.Plan.Title(), limit))
+	if plan := env.Plans.Of(s.Plan); s.LiveInboxes+int64(len(s.ReservedInboxes)) >= plan.MaxInboxes {
+		return nil, plan.limitError("%d agent inboxes. Delete an inbox or upgrade the plan", plan.MaxInboxes)
 	}
 	if err := s.checkEncrypted(c.Encrypted); err != nil {
 		return nil, err

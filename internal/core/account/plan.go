@@ -34,6 +34,17 @@ type Plan struct {
 
 	MaxMessages int   // messages in one inbox
 	MaxBytes    int64 // of all messages in one inbox, as received and sent
+
+	RaiseHint string // a sentence for the operator of a private server, at the end of refusals; may be empty
+}
+
+// limitError is the refusal of what exceeds the plan, worded after "plan allows at most".
+func (p Plan) limitError(format string, args ...any) error {
+	text := p.Name.Title() + " plan allows at most " + fmt.Sprintf(format, args...)
+	if p.RaiseHint != "" {
+		text += ". " + p.RaiseHint
+	}
+	return fault.New(fault.Refused, text)
 }
 
 // Plans holds the figures of each plan.

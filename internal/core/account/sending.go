@@ -62,16 +62,15 @@ type (
 
 func (c CountSend) decideEvents(s *State, env Env) ([]Event, error) {
 	plan := env.Plans.Of(s.Plan)
-	title := s.Plan.Title()
 	switch {
 	case c.RecipientCount > plan.MaxRecipients:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d recipients per message; this one has %d", title, plan.MaxRecipients, c.RecipientCount))
+		return nil, plan.limitError("%d recipients per message; this one has %d", plan.MaxRecipients, c.RecipientCount)
 	case c.FileCount > plan.MaxAttachments:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %s per message; this one has %d", title, fileCount(plan.MaxAttachments), c.FileCount))
+		return nil, plan.limitError("%s per message; this one has %d", fileCount(plan.MaxAttachments), c.FileCount)
 	case c.FileBytes > plan.MaxAttachmentBytes:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %s of attachments per message; this one has %d bytes", title, formatBytes(plan.MaxAttachmentBytes), c.FileBytes))
+		return nil, plan.limitError("%s of attachments per message; this one has %d bytes", formatBytes(plan.MaxAttachmentBytes), c.FileBytes)
 	case s.DailySends.On(env.Now) >= plan.SendsPerDay:
-		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d sends a day (UTC). The next day begins in %s", title, plan.SendsPerDay, untilMidnight(env.Now)))
+		return nil, plan.limitError("%d sends a day (UTC). The next day begins in %s", plan.SendsPerDay, untilMidnight(env.Now))
 	}
 	today := s.DailySends.on(env.Now)
 	today.Count++

@@ -66,8 +66,8 @@ func (c AddWebhook) decideEvents(s *State, env Env) ([]Event, error) {
 	if err := s.checkPrincipal(c.By); err != nil {
 		return nil, err
 	}
-	if limit := env.Plans.Of(s.Plan).MaxWebhooks; len(s.Webhooks) >= limit {
-		return nil, fault.New(fault.Refused, fmt.Sprintf("%s plan allows at most %d webhooks. Delete a webhook first", s.Plan.Title(), limit))
+	if plan := env.Plans.Of(s.Plan); len(s.Webhooks) >= plan.MaxWebhooks {
+		return nil, plan.limitError("%d webhooks. Delete a webhook first", plan.MaxWebhooks)
 	}
 	w := c.Webhook
 	w.ID, w.CreatedAt = s.LastWebhook+1, env.Now

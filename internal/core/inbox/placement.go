@@ -98,7 +98,11 @@ func IgnoredNote(plan account.Plan, ignored []string) string {
 	if len(ignored) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Not applied, because the %s plan does not cover it: %s. Upgrade the plan to use it", plan.Name.Title(), strings.Join(ignored, ", "))
+	note := fmt.Sprintf("Not applied, because the %s plan does not cover it: %s. Upgrade the plan to use it", plan.Name.Title(), strings.Join(ignored, ", "))
+	if plan.RaiseHint != "" {
+		note += ". " + plan.RaiseHint
+	}
+	return note
 }
 
 // CheckRetention refuses less than one hour.
