@@ -120,7 +120,8 @@ func (r *ReceivingService) ReceiveMessage(ctx context.Context, env ingest.Envelo
 	if err != nil {
 		return err
 	}
-	mail := ingest.ReadScanned(r.untilFull.currentContext(), r.spamScanner, env, raw)
+	mail := ingest.ReadScanned(r.untilFull.beginLookups(), r.spamScanner, env, raw)
+	r.untilFull.endLookups()
 	if len(env.RcptTo) == 1 {
 		if taken, err := r.takeReport(ctx, env.RcptTo[0], raw); taken {
 			return err
@@ -264,13 +265,15 @@ func (r *ReceivingService) countStored(got inbox.CommandOutcome, cmd inbox.Recei
 // look-ups end when the disk fills, and when the system stops. All messages share one context,
 // because a context of its own with two ends would cost each message.
 type untilFull struct {
-	parent     context.Context
-	ctx        atomic.Pointer[context.Context] // from one full disk to the next
-	cancelWait context.CancelFunc              // of ctx; only run's goroutine uses it
+	parent       context.Context
+	ctx          atomic.Pointer[context.Context] // from one full disk to the next
+	cancelWait   context.CancelFunc              // of ctx; only run's goroutine uses it
+	waitingCount atomic.Int64                    // messages that wait for look-ups
+	firstWaits   chan struct{}                   // waitingCount became 1; has room for it
 }
 
 func newUntilFull(parent context.Context) *untilFull {
-	l := &untilFull{parent: parent}
+	l := &untilFull{parent: parent, firstWaits: make(chan struct{}, 1)}
 	l.beginWait()
 	return l
 }
@@ -284,16 +287,34 @@ func (l *untilFull) beginWait() {
 // currentContext returns the context for look-ups that start now.
 func (l *untilFull) currentContext() context.Context { return *l.ctx.Load() }
 
-// watchDisk polls the disk at the given interval until stop is closed.
+// beginLookups returns the context for the look-ups of a message, which end with endLookups.
+func (l *untilFull) beginLookups() context.Context {
+	if l.waitingCount.Add(1) == 1 {
+		select {
+		case l.firstWaits <- struct{}{}:
+		default:
+		}
+	}
+	return l.currentContext()
+}
+
+func (l *untilFull) endLookups() { l.waitingCount.Add(-1) }
+
+// watchDisk polls the disk at the given interval until stop is closed, while a message waits or the
+// disk is full. An idle server does not wake for it.
 func (l *untilFull) watchDisk(stop <-chan struct{}, every time.Duration, full func() bool) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
+	next := time.NewTimer(every)
+	defer next.Stop()
 	for {
 		select {
 		case <-stop:
 			return
-		case <-tick.C:
-			l.followDisk(full())
+		case <-l.firstWaits:
+		case <-next.C:
+		}
+		l.followDisk(full())
+		if l.waitingCount.Load() > 0 || l.currentContext().Err() != nil {
+			next.Reset(every)
 		}
 	}
 }

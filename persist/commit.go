@@ -151,12 +151,7 @@ func (e *storageEngine) updateInside(p partition.ID, adds int64, fill func(*batc
 
 // updateOwn is updateInside for a partition of this node.
 func (e *storageEngine) updateOwn(p partition.ID, adds int64, fill func(*batchWriter)) error {
-	if adds > 0 {
-		if err := e.folder.SpaceGuard.AdmitBytes(adds); err != nil {
-			return err
-		}
-	}
-	if err := e.folder.CheckIdentityCached(); err != nil {
+	if err := e.folder.BeginCommit(adds); err != nil {
 		return err
 	}
 	e.syncsRunning.Add(1)

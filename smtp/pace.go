@@ -29,6 +29,8 @@ type admissionControl struct {
 	maxActive   int             // how many may be open before others wait
 	waitQueue   []chan struct{} // waiting transactions, first in, first out
 	waitedCount uint64          // transactions that waited
+	isIdle      bool            // no transaction is open, and the limit is all
+	idleEnds    chan struct{}   // isIdle became false; has room for it
 }
 
 // acquireSlot waits for a slot, at most pacePatience and until stop is closed. leave frees the slot.
@@ -53,6 +55,10 @@ func (p *admissionControl) acquireSlot(stop <-chan struct{}) {
 func (p *admissionControl) requestSlot() (turn chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.isIdle {
+		p.isIdle = false
+		p.idleEnds <- struct{}{}
+	}
 	if p.activeCount < p.maxActive {
 		p.activeCount++
 		return nil
@@ -87,7 +93,8 @@ func (p *admissionControl) releaseSlot() {
 }
 
 // adjustLimit lowers the limit while mail takes too much of the CPU; otherwise it raises it, up to all.
-func (p *admissionControl) adjustLimit(crowds bool, all int) {
+// It reports whether there is nothing more to adjust until idleEnds.
+func (p *admissionControl) adjustLimit(crowds bool, all int) (idle bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if crowds {
@@ -96,6 +103,8 @@ func (p *admissionControl) adjustLimit(crowds bool, all int) {
 		p.maxActive = min(all, p.maxActive+p.maxActive/16+1)
 	}
 	p.grantSlots()
+	p.isIdle = p.activeCount == 0 && p.maxActive == all
+	return p.isIdle
 }
 
 // grantSlots grants the free slots.
@@ -107,16 +116,20 @@ func (p *admissionControl) grantSlots() {
 	}
 }
 
-// keepPace adjusts the limit until the server shuts down.
+// keepPace adjusts the limit until the server shuts down. An idle server does not wake for it.
 func (s *Server) keepPace() {
-	tick := time.NewTicker(paceLook)
-	defer tick.Stop()
+	next := time.NewTimer(paceLook)
+	defer next.Stop()
 	for {
 		select {
-		case <-tick.C:
-			s.admissionControl.adjustLimit(s.opts.MailDominates(), s.opts.MaxConns)
 		case <-s.stopChan:
 			return
+		case <-s.admissionControl.idleEnds:
+			next.Reset(paceLook)
+		case <-next.C:
+			if !s.admissionControl.adjustLimit(s.opts.MailDominates(), s.opts.MaxConns) {
+				next.Reset(paceLook)
+			}
 		}
 	}
 }

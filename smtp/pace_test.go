@@ -13,7 +13,7 @@ import (
 // pacePatience, and that nobody waits after the server ends.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := admissionControl{maxActive: 2}
+		p := admissionControl{idleEnds: make(chan struct{}, 1), maxActive: 2}
 		stop := make(chan struct{})
 		began := time.Now()
 		var mu sync.Mutex
@@ -64,7 +64,7 @@ func TestPace(t *testing.T) {
 // TestPaceIsJudged checks that the limit falls, down to a minimum, while mail takes too much of the
 // CPU, and then rises again, up to all.
 func TestPaceIsJudged(t *testing.T) {
-	p := admissionControl{maxActive: 1000, activeCount: 80}
+	p := admissionControl{idleEnds: make(chan struct{}, 1), maxActive: 1000, activeCount: 80}
 	var seen []int
 	for _, crowds := range []bool{false, true, true, false, false} {
 		p.adjustLimit(crowds, 1000)
@@ -84,5 +84,17 @@ func TestPaceIsJudged(t *testing.T) {
 	}
 	if p.maxActive != 1000 {
 		t.Errorf("at most %d again", p.maxActive)
+	}
+	if p.adjustLimit(false, 1000) {
+		t.Error("idle while transactions are open")
+	}
+	if p.activeCount = 0; !p.adjustLimit(false, 1000) {
+		t.Error("not idle")
+	}
+	p.requestSlot()
+	select {
+	case <-p.idleEnds:
+	default:
+		t.Error("a transaction does not end the idle time")
 	}
 }

@@ -113,7 +113,7 @@ func New(opts Options, inboxes InboxReceiver) *Server {
 	s.memoryBudget = memoryBudget{maxOctets: s.opts.BodyMemory, of: make(map[netip.Addr]int64)}
 	s.lineServer.WriteTimeout = s.opts.ProgressTimeout
 	s.pushback.storingCount = &s.lineServer.StoringCount
-	s.admissionControl.maxActive = s.opts.MaxConns
+	s.admissionControl.maxActive, s.admissionControl.idleEnds = s.opts.MaxConns, make(chan struct{}, 1)
 	s.ctx, s.giveUp = context.WithCancel(context.Background())
 	return s
 }

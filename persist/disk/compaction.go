@@ -11,12 +11,14 @@ import (
 // CompactionScheduler schedules the engine's compactions as the engine itself does, except that
 // none starts for a while after one failed on a damaged file. The engine would pick the same
 // compaction again at once, forever. The engine's own scheduler polls, but it cannot be combined
-// with this delay, so CompactionScheduler polls itself. Any goroutine may use it.
+// with this delay, so CompactionScheduler polls itself, while a compaction that it denied waits. Any
+// goroutine may use it.
 type CompactionScheduler struct {
 	pebble.CompactionScheduler
 	begunAt   time.Time
-	restUntil atomic.Int64 // nanoseconds after begun: end of the pause
-	noTimers  bool         // no polling
+	restUntil atomic.Int64  // nanoseconds after begun: end of the pause
+	noTimers  bool          // no polling
+	wasDenied chan struct{} // a compaction was denied and waits; has room for it
 
 	stopCh    chan struct{} // closed by Unregister, which waits for looks
 	looksDone sync.WaitGroup
@@ -38,7 +40,7 @@ func (p *CompactionScheduler) BeginRest() {
 func NewCompactionScheduler(still bool) *CompactionScheduler {
 	return &CompactionScheduler{
 		CompactionScheduler: pebble.NewConcurrencyLimitSchedulerWithNoPeriodicGrantingForTest(),
-		begunAt:             time.Now(), noTimers: still, stopCh: make(chan struct{}),
+		begunAt:             time.Now(), noTimers: still, wasDenied: make(chan struct{}, 1), stopCh: make(chan struct{}),
 	}
 }
 
@@ -51,26 +53,49 @@ func (p *CompactionScheduler) Register(goroutines int, db pebble.DBForCompaction
 	}
 }
 
-// startCompactions starts waiting compactions when they are allowed.
+// TrySchedule implements pebble.CompactionScheduler.
+func (p *CompactionScheduler) TrySchedule() (bool, pebble.CompactionGrantHandle) {
+	granted, grant := p.CompactionScheduler.TrySchedule()
+	if !granted {
+		select {
+		case p.wasDenied <- struct{}{}:
+		default:
+		}
+	}
+	return granted, grant
+}
+
+// startCompactions starts denied compactions when they are allowed. The engine asks again for a
+// compaction only when its state changes.
 func (p *CompactionScheduler) startCompactions(db pebble.DBForCompaction) {
-	t := time.NewTicker(compactionLook)
-	defer t.Stop()
 	for {
 		select {
 		case <-p.stopCh:
 			return
-		case <-t.C:
-			if db.GetAllowedWithoutPermission() == 0 {
-				continue
-			}
-			if waits, _ := db.GetWaitingCompaction(); !waits {
-				continue
-			}
-			if granted, grant := p.TrySchedule(); granted && !db.Schedule(grant) {
-				grant.Done()
+		case <-p.wasDenied:
+		}
+		for waits := true; waits; waits = p.grantWaiting(db) {
+			select {
+			case <-p.stopCh:
+				return
+			case <-time.After(compactionLook):
 			}
 		}
 	}
+}
+
+// grantWaiting starts a waiting compaction if one is allowed, and reports whether to try again.
+func (p *CompactionScheduler) grantWaiting(db pebble.DBForCompaction) bool {
+	if db.GetAllowedWithoutPermission() == 0 {
+		return true
+	}
+	if waits, _ := db.GetWaitingCompaction(); !waits {
+		return false
+	}
+	if granted, grant := p.TrySchedule(); granted && !db.Schedule(grant) {
+		grant.Done()
+	}
+	return true
 }
 
 // Unregister implements pebble.CompactionScheduler.

@@ -107,6 +107,9 @@ type DataFolder struct {
 	// rewritingFile is the value file that is being rewritten, or was rewritten last.
 	rewritingFile atomic.Pointer[string]
 
+	lookIsDue atomic.Bool   // a commit began since the last look of watchDisk
+	lookSoon  chan struct{} // lookIsDue was set; has room for it
+
 	folderLock io.Closer
 	noTimers   bool
 	// isReadOnly means that nothing is written: damage is reported by its reader, and the rest is
@@ -143,7 +146,7 @@ func OpenFolder(dir string, o *Options) (*DataFolder, error) {
 // that the caller can unlock it.
 func takeFolder(dir string, o *Options, lock func(fs vfs.FS, dir string) (io.Closer, error)) (f *DataFolder, err error) {
 	f = &DataFolder{
-		Dir: dir, FS: o.FS, noTimers: o.DisableTimers, stopCh: make(chan struct{}), openedAt: time.Now(),
+		Dir: dir, FS: o.FS, noTimers: o.DisableTimers, stopCh: make(chan struct{}), lookSoon: make(chan struct{}, 1), openedAt: time.Now(),
 		Log: &StoreLogger{slogOut: o.Logger, now: o.Now, exitProcess: o.ExitProcess, lastLines: map[string]*skippedLines{}},
 	}
 	f.DamageLog = &DamageLog{log: f.Log, damagedFiles: map[string]struct{}{}}
@@ -226,11 +229,58 @@ func (f *DataFolder) StartWork(sync func() error, busy func() bool) {
 	f.SpaceGuard.isOpening.Store(false)
 	f.deferredRemovals.carryOut(f.FS, f.Log)
 	if !f.noTimers {
-		f.tasksDone.Go(func() { f.SpaceGuard.watchSpace(f.stopCh) })
 		f.tasksDone.Go(func() { f.spareLog.keepReady(f.stopCh) })
-		f.tasksDone.Go(func() { f.watchFolder(f.stopCh, busy) })
+		f.tasksDone.Go(func() { f.watchDisk(busy) })
 	}
 	f.tasksDone.Go(func() { f.Commits.runWriter(f.stopCh, busy) })
+}
+
+const (
+	// activeLook is the time from a commit to the next look at the disk.
+	activeLook = 50 * time.Millisecond
+	// idleLook is the time between looks while nothing is written.
+	idleLook = time.Second
+)
+
+// BeginCommit returns nil, or the fault of a commit that adds this many bytes.
+func (f *DataFolder) BeginCommit(adds int64) error {
+	if !f.lookIsDue.Load() && !f.lookIsDue.Swap(true) {
+		f.lookSoon <- struct{}{}
+	}
+	if adds > 0 {
+		if err := f.SpaceGuard.AdmitBytes(adds); err != nil {
+			return err
+		}
+	}
+	return f.CheckIdentityCached()
+}
+
+// watchDisk looks at the disk until StopWork: it measures the space, checks that the folder is in
+// its place, and starts a probe if commits in progress are stuck. An idle server hardly wakes for it.
+func (f *DataFolder) watchDisk(busy func() bool) {
+	next := time.NewTimer(idleLook)
+	defer next.Stop()
+	for {
+		select {
+		case <-f.stopCh:
+			return
+		case <-f.lookSoon:
+			next.Reset(activeLook)
+			continue
+		case <-next.C:
+		}
+		f.lookIsDue.Store(false)
+		f.SpaceGuard.MeasureDisk()
+		_ = f.CheckIdentity() // it stores the result
+		if busy() && f.WriteProbe.sinceLastWrite() > pulseWait/2 {
+			f.WriteProbe.beginProbe()
+		}
+		if busy() || f.RefusesWrites() {
+			next.Reset(activeLook)
+		} else {
+			next.Reset(idleLook)
+		}
+	}
 }
 
 // RefusesWrites reports whether new data are refused now: because space is short, the disk does not

@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	lookEvery = 50 * time.Millisecond
 	// fullRetry is the interval at which a write to a full disk is retried.
 	fullRetry = 100 * time.Millisecond
 	// fullQuiet keeps the guard closed after the last refused write, whatever free space the disk
@@ -213,20 +212,6 @@ func (g *SpaceGuard) createBallast() error {
 		}
 	}
 	return errors.Join(err, f.Close())
-}
-
-// watchSpace measures the disk every lookEvery until stop is closed.
-func (g *SpaceGuard) watchSpace(stop <-chan struct{}) {
-	t := time.NewTicker(lookEvery)
-	defer t.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-t.C:
-			g.MeasureDisk()
-		}
-	}
 }
 
 // waitForSpace repeats op while the disk is full, the folder is away or no file descriptors are

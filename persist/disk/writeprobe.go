@@ -15,8 +15,6 @@ const (
 	pulseFresh = 5 * time.Second
 	// pulseWait is how long the disk may take for a synced write.
 	pulseWait = 2 * time.Second
-	// pulseLook is how often watch checks that commits make progress.
-	pulseLook = 250 * time.Millisecond
 )
 
 // WriteProbe tracks whether the disk completes synced writes. Commits report theirs. Without commits it
@@ -99,23 +97,5 @@ func (p *WriteProbe) noteLate(probe chan struct{}) {
 	if p.probeDone == probe {
 		p.isStalled.Store(true)
 		p.log.LogThrottled(slog.LevelError, "storage: disk does not respond, new data is refused until it does")
-	}
-}
-
-// watchFolder checks that the folder is ours, and starts a probe if commits in progress are stuck,
-// until stop is closed.
-func (f *DataFolder) watchFolder(stop <-chan struct{}, busy func() bool) {
-	t := time.NewTicker(pulseLook)
-	defer t.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-t.C:
-			_ = f.CheckIdentity() // it stores the result
-			if busy() && f.WriteProbe.sinceLastWrite() > pulseWait/2 {
-				f.WriteProbe.beginProbe()
-			}
-		}
 	}
 }
