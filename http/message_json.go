@@ -57,8 +57,9 @@ var messageFields = []messageField{
 	{"references", true, "[]", func(b []byte, e *messageJSON) []byte { return appendStrings(b, e.content.Doc.References) }},
 	{"otp_code", false, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.messageMeta.OTP) }},
 	{"otp", true, "null", appendOTP},
+	{"otp_candidates", true, "", appendOTPCandidates},
 	{"verification_link", true, "null", func(b []byte, e *messageJSON) []byte { return appendStringOrNull(b, e.content.OTP.VerificationLink) }},
-	{"body", true, "null", func(b []byte, e *messageJSON) []byte { return appendString(b, e.bodyText()) }},
+	{"body", true, "null", appendBody},
 	{"body_from_html", true, "false", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.content.Doc.TextFromHTML) }},
 	{"truncated_body", true, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.isTruncated()) }},
 	{"degraded", true, "false", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.content.Doc.IsDegraded) }},
@@ -81,15 +82,11 @@ var messageFields = []messageField{
 	{"recipients", false, "", appendRecipients},
 	{"is_read", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendBool(b, e.messageMeta.IsRead) }},
 	{"size_bytes", false, "", func(b []byte, e *messageJSON) []byte { return strconv.AppendInt(b, e.messageMeta.Size, 10) }},
-	{"encrypted", false, "", func(b []byte, e *messageJSON) []byte {
-		return strconv.AppendBool(b, e.messageMeta.EncryptedState != nil)
-	}},
-	{"is_encrypted", false, "", func(b []byte, e *messageJSON) []byte {
-		return strconv.AppendBool(b, e.messageMeta.EncryptedState != nil)
-	}},
+	{"encrypted", false, "", appendEncrypted},
+	{"is_encrypted", false, "", appendEncrypted},
 	{"note", false, "", appendNote},
 	{"envelope", true, "", appendEnvelope},
-	{"body_text", true, "null", func(b []byte, e *messageJSON) []byte { return appendString(b, e.bodyText()) }},
+	{"body_text", true, "null", appendBody},
 	{"body_html", true, "null", appendHTML},
 }
 
@@ -276,6 +273,12 @@ func appendDirection(b []byte, e *messageJSON) []byte {
 	return append(b, `"in"`...)
 }
 
+func appendEncrypted(b []byte, e *messageJSON) []byte {
+	return strconv.AppendBool(b, e.messageMeta.EncryptedState != nil)
+}
+
+func appendBody(b []byte, e *messageJSON) []byte { return appendString(b, e.bodyText()) }
+
 func appendHTML(b []byte, e *messageJSON) []byte {
 	if !e.content.Doc.HasHTML {
 		return append(b, "null"...)
@@ -295,6 +298,15 @@ func appendOTP(b []byte, e *messageJSON) []byte {
 	b = appendStrings(append(b, `,"candidates":`...), o.Candidates)
 	b = strconv.AppendBool(append(b, `,"sender_verified":`...), e.content.Auth.FromVerified)
 	return append(b, '}')
+}
+
+// appendOTPCandidates reports what the search found in a message without a certain code, for people
+// who wait for one. It omits the member for other messages.
+func appendOTPCandidates(b []byte, e *messageJSON) []byte {
+	if o := &e.content.OTP; o.Code == "" && o.Candidates != nil {
+		b = appendStrings(b, o.Candidates)
+	}
+	return b
 }
 
 func appendStringOrNull(b []byte, s string) []byte {

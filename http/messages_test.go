@@ -217,6 +217,17 @@ func TestDamagedMessages(t *testing.T) {
 	}
 }
 
+// TestCandidatesWithoutACode: a message without a certain code says what could be one.
+func TestCandidatesWithoutACode(t *testing.T) {
+	w, address, key, latest := lone(t)
+	mail := full()
+	mail.Content.OTP.Code = ""
+	w.deliver(address, mail)
+	if got := w.call(methodGet, latest+"?fields=otp,otp_candidates", key, "").body; got != `{"email":{"otp":null,"otp_candidates":["999999"]}}` {
+		t.Error(got)
+	}
+}
+
 // TestListFields: html and headers only on request, bodies cut, and no disk access for facts in
 // memory.
 func TestListFields(t *testing.T) {
@@ -230,7 +241,7 @@ func TestListFields(t *testing.T) {
 		return w.expect(200, w.call(methodGet, list+query, key, "")).object(t, "emails").([]any)[0].(map[string]any)
 	}
 	m := first("")
-	if _, there := m["html"]; there || m["headers"] != nil || len(m) != len(messageFields)-3-4-2-1-2 { // four more on sent messages, two on encrypted ones, one with several meetings
+	if _, there := m["html"]; there || m["headers"] != nil || len(m) != len(messageFields)-3-4-2-1-3 { // one without a code, four more on sent messages, two on encrypted ones, one with several meetings
 		t.Errorf("members of a list item: %v", m)
 	}
 	if m["links_truncated"] != true {

@@ -61,6 +61,7 @@ type Message struct {
 	References         []string          `json:"references"`
 	OTPCode            string            `json:"otp_code"` // empty: no code
 	OTP                *OTP              `json:"otp"`
+	OTPCandidates      []string          `json:"otp_candidates"` // without a code: what could be one, most likely first
 	VerificationLink   string            `json:"verification_link"`
 	Body               string            `json:"body"`
 	BodyFromHTML       bool              `json:"body_from_html"`
