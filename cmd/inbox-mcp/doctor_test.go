@@ -57,8 +57,8 @@ func TestDoctor(t *testing.T) {
 		"nobody there":    {"http://127.0.0.1:1", w.near.key, 1, []string{"The inbox server at http://127.0.0.1:1 gave no valid response: connection refused. Check --base-url"}, 0},
 		"somebody else":   {stranger.URL, w.near.key, 1, []string{"gave no valid response: 404 Not Found", "Check --base-url"}, 0},
 		"a path too many": {w.near.base + "/api", w.near.key, 1, []string{"gave no valid response", "Check --base-url"}, 0},
-		"no URL":          {"inbox.test", w.near.key, 1, []string{"--base-url: invalid URL \"inbox.test\" (use a URL such as http://"}, 0},
-		"no key":          {w.near.base, "", 1, []string{"--api-key", "INBOX_API_KEY"}, 0},
+		"no URL":          {"inbox.test", w.near.key, 1, []string{"invalid base URL \"inbox.test\": use a URL such as http://"}, 0},
+		"no key":          {w.near.base, "", 1, []string{"the API key is missing: set INBOX_API_KEY"}, 0},
 	} {
 		out, code := w.says(t, []string{"INBOX_BASE_URL=" + c.base, "INBOX_API_KEY=" + c.key}, "doctor")
 		if code != c.code || strings.Count(out, " yes\n") != c.tools || c.key != "" && strings.Contains(out, c.key) {
@@ -108,7 +108,7 @@ func TestRefusalsToStart(t *testing.T) {
 		"open to all, unnamed": {key, []string{"--http", ":0"}, "Set --http-token"},
 		"no port":              {key, []string{"--http", "127.0.0.1"}, "--http: invalid address \"127.0.0.1\" (use HOST:PORT"},
 		"a level of none":      {key, []string{"--log-level", "loud"}, "--log-level: invalid level \"loud\" (debug, info, warn or error)"},
-		"a key with a blank":   {"INBOX_API_KEY=svc live", nil, "--api-key contains characters"},
+		"a key with a blank":   {"INBOX_API_KEY=svc live", nil, "the API key contains characters"},
 		"an unknown flag":      {key, []string{"--htp", "x"}, "unknown flag --htp"},
 	} {
 		out, code := w.says(t, []string{c.env}, c.args...)

@@ -7,9 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"inboxd/cmd/inbox-mcp/toolserver"
@@ -51,17 +49,10 @@ func (serveCommand) Run(ctx context.Context, c *commandLine) error {
 
 // newClient returns a client of the inbox server with the configured key.
 func (c *commandLine) newClient() (*client.Client, error) {
-	if c.APIKey == "" {
-		return nil, errors.New("the API key is missing: set INBOX_API_KEY (or --api-key) to an account key or an inbox key")
+	api, err := client.Open(c.BaseURL, c.APIKey)
+	if err != nil {
+		return nil, err
 	}
-	if strings.ContainsFunc(c.APIKey, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return nil, errors.New("--api-key contains characters that are invalid in a key. Copy the key again")
-	}
-	u, err := url.Parse(c.BaseURL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("--base-url: invalid URL %q (use a URL such as http://127.0.0.1:8080 or https://mail.example.com)", c.BaseURL)
-	}
-	api := client.New(c.BaseURL, c.APIKey)
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = maxIdleConns, maxIdleConns
 	api.HTTP = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

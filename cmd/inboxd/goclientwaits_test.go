@@ -5,11 +5,19 @@ import (
 	"errors"
 	netsmtp "net/smtp"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"inboxd/http/client"
 )
+
+// over returns a context whose time is over.
+func over(ctx context.Context) context.Context {
+	ctx, cancel := context.WithDeadline(ctx, time.Now())
+	cancel()
+	return ctx
+}
 
 // TestGoClientWaits returns each message once: the oldest matching one, complete, by filter and by
 // claim.
@@ -55,6 +63,10 @@ func TestGoClientWaits(t *testing.T) {
 	defer give()
 	if _, err := c.WaitForOTP(soon, address, 3); !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &none) || none.MessageID != 4 || none.Subject != "No digits" {
 		t.Errorf("a message without a code: %v", err)
+	}
+	_, err := c.WaitForMessage(over(ctx), address, client.Wait{OTP: true, From: "bank"})
+	if want := "What did arrive:\nmessage 4 from a@far.test, subject \"No digits\": no code\nmessage 3 from no-reply@shop.test, "; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), ": code 555666, confidence 1.00") || !strings.Contains(err.Error(), ", already read") {
+		t.Errorf("a code of another sender: %v", err)
 	}
 	if err := c.DeleteMessage(ctx, address, 4); err != nil {
 		t.Fatal(err)

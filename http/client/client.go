@@ -34,8 +34,32 @@ type Client struct {
 	Timeout time.Duration
 }
 
+// Open returns a client like New, or an error with what to do if the base URL is invalid, or the
+// credential is missing or cannot be one. It makes no request.
+func Open(base, credential string) (*Client, error) {
+	c := New(base, credential)
+	if u, err := url.Parse(c.BaseURL); err != nil || !isHTTP(u) || u.RawQuery != "" || u.Fragment != "" {
+		return nil, baseError(c.BaseURL)
+	}
+	switch {
+	case credential == "":
+		return nil, errors.New("the API key is missing: set INBOX_API_KEY to a key of the service, svc_live_… or svc_sk_…")
+	case strings.ContainsFunc(credential, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		return nil, errors.New("the API key contains characters that are invalid in a key. Copy the key again")
+	}
+	return c, nil
+}
+
+func isHTTP(u *url.URL) bool {
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+func baseError(base string) error {
+	return fmt.Errorf("invalid base URL %q: use a URL such as http://127.0.0.1:8080 or https://mail.example.com", base)
+}
+
 // New returns a client of the service at base, by default "http://127.0.0.1:8080". The credential
-// may be empty.
+// may be empty. Open also checks both.
 func New(base, credential string) *Client {
 	return &Client{BaseURL: strings.TrimRight(cmp.Or(base, "http://127.0.0.1:8080"), "/"), Credential: credential}
 }
@@ -110,6 +134,9 @@ func openCall(ctx context.Context, c *Client, k apiCall) (*http.Response, error)
 		target += "?" + k.queryValues.Encode()
 	}
 	req, err := http.NewRequestWithContext(ctx, k.method, target, body)
+	if err == nil && !isHTTP(req.URL) {
+		err = &url.Error{Op: "parse", URL: c.BaseURL, Err: baseError(c.BaseURL)}
+	}
 	if err != nil {
 		return nil, err
 	}

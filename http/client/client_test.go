@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 )
@@ -44,6 +45,36 @@ func TestRefusalsAreTyped(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOpenChecks: what cannot work is reported before the first request, and by the first call of a
+// client of New.
+func TestOpenChecks(t *testing.T) {
+	for _, wrong := range []struct{ base, credential, err string }{
+		{"localhost:8080", "svc_live_x", `invalid base URL "localhost:8080": use a URL such as http://127.0.0.1:8080 or https://mail.example.com`},
+		{"ftp://inbox.test", "svc_live_x", `invalid base URL "ftp://inbox.test": use`},
+		{"http://", "svc_live_x", `invalid base URL "http:": use`},
+		{"http://inbox.test/?a=b", "svc_live_x", `invalid base URL`},
+		{"", "", "the API key is missing: set INBOX_API_KEY"},
+		{"", "svc_live_x\n", "the API key contains characters that are invalid in a key"},
+	} {
+		if c, err := Open(wrong.base, wrong.credential); c != nil || err == nil || !strings.HasPrefix(err.Error(), wrong.err) {
+			t.Errorf("%q %q: %v", wrong.base, wrong.credential, err)
+		}
+	}
+	if c, err := Open("", "svc_live_x"); err != nil || c.BaseURL != "http://127.0.0.1:8080" {
+		t.Errorf("the default: %+v %v", c, err)
+	}
+	c := New("localhost:8080", "svc_live_x")
+	c.HTTP = &http.Client{Transport: panics{}}
+	if _, err := c.Inbox(t.Context(), "a@b.test"); err == nil || !strings.Contains(err.Error(), `invalid base URL "localhost:8080": use`) {
+		t.Errorf("the first call: %v", err)
+	}
+}
+
+// panics fails a test that makes a request.
+type panics struct{}
+
+func (panics) RoundTrip(*http.Request) (*http.Response, error) { panic("a request was made") }
 
 func TestRequestsAreWellFormed(t *testing.T) {
 	c, got := scripted(t, 200, nil, `{"email":null,"address":""}`)

@@ -4,7 +4,7 @@
 //
 // Five lines to the first code, without checks of err:
 //
-//	c := client.New(os.Getenv("INBOX_BASE_URL"), os.Getenv("INBOX_API_KEY"))
+//	c, err := client.Open(os.Getenv("INBOX_BASE_URL"), os.Getenv("INBOX_API_KEY"))
 //	inbox, err := c.CreateInbox(ctx, client.InboxOrder{})
 //	fmt.Println("Send a message with a code to", inbox.Address)
 //	mail, err := c.WaitForOTP(ctx, inbox.Address, 0)

@@ -17,16 +17,38 @@ const (
 	maxVainPolls = 12
 )
 
-// NoCodeError is the error of a wait for a code whose time is over, if a message without a code
-// arrived.
+// NoCodeError is the error of a wait for a code whose time is over, if messages arrived all the
+// same: without a code, or not from the required sender, for example.
 type NoCodeError struct {
-	MessageID int64
-	Subject   string
-	Err       error // the context's error
+	MessageID int64     // newest message without a code; 0: all have one
+	Subject   string    // of that message
+	Arrived   []Message // newest first, at most 10
+	Err       error     // the context's error
 }
 
 func (e *NoCodeError) Error() string {
-	return fmt.Sprintf("no code arrived: message %d has no code, subject %q: %v", e.MessageID, e.Subject, e.Err)
+	lines := make([]string, len(e.Arrived))
+	for i := range e.Arrived {
+		lines[i] = e.Arrived[i].DescribeCode()
+	}
+	return fmt.Sprintf("no matching code arrived. What did arrive:\n%s", strings.Join(lines, "\n"))
+}
+
+// DescribeCode returns one line about a message and its code, for somebody who waits for one.
+func (m *Message) DescribeCode() string {
+	line := fmt.Sprintf("message %d from %s, subject %q: ", m.ID, m.From.Email, m.Subject)
+	switch {
+	case m.OTP != nil:
+		line += fmt.Sprintf("code %s, confidence %.2f", m.OTP.Code, m.OTP.Confidence)
+	case len(m.OTPCandidates) > 0:
+		line += "no code is certain enough, candidates " + strings.Join(m.OTPCandidates, ", ")
+	default:
+		line += "no code"
+	}
+	if m.IsRead {
+		line += ", already read"
+	}
+	return line
 }
 
 // Unwrap returns context.DeadlineExceeded.
@@ -36,7 +58,7 @@ func (e *NoCodeError) Unwrap() error { return e.Err }
 var ErrEncrypted = errors.New("the inbox is encrypted, so no code can be read from its messages")
 
 // WaitForOTP waits for the next message with a code and an id above after, and returns it. If ctx's
-// time is over first and a message without a code arrived, the error is a NoCodeError.
+// time is over first and other messages arrived, the error is a NoCodeError that lists them.
 func (c *Client) WaitForOTP(ctx context.Context, address string, after int64) (*Message, error) {
 	return c.WaitForMessage(ctx, address, Wait{After: after, OTP: true})
 }
@@ -64,8 +86,7 @@ func (c *Client) WaitForMessage(ctx context.Context, address string, w Wait) (*M
 		q := LatestQuery{After: seen, Since: w.Since, From: w.From, Verified: w.Verified, Subject: w.Subject, To: w.To, OTP: w.OTP}
 		newest, err := pollLatest(ctx, c, address, q)
 		if w.OTP && errors.Is(err, context.DeadlineExceeded) {
-			q.After = w.After
-			return nil, withoutCode(ctx, c, address, q, err)
+			return nil, w.noCode(ctx, c, address, err)
 		}
 		if err != nil {
 			return nil, err
@@ -87,18 +108,25 @@ func (c *Client) WaitForMessage(ctx context.Context, address string, w Wait) (*M
 	}
 }
 
-// withoutCode returns a NoCodeError if the newest message that arrived has no code, else over.
-func withoutCode(ctx context.Context, c *Client, address string, q LatestQuery, over error) error {
-	const look = 2 * time.Second
+// noCode returns a NoCodeError if messages arrived, whoever sent them, else over.
+func (w Wait) noCode(ctx context.Context, c *Client, address string, over error) error {
+	const look, most = 2 * time.Second, 10
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), look)
 	defer cancel()
-	q.OTP, q.Fields = false, []string{"id", "subject", "otp_code"}
-	newest, err := c.Latest(ctx, address, q)
-	if err != nil || newest == nil || newest.OTPCode != "" {
+	page, err := c.Messages(ctx, address, MessageQuery{Since: w.Since, To: w.To, Limit: most, Fields: ArrivedFields})
+	arrived := slices.DeleteFunc(page.Emails, func(m Message) bool { return m.ID <= w.After })
+	if err != nil || len(arrived) == 0 {
 		return over
 	}
-	return &NoCodeError{MessageID: newest.ID, Subject: newest.Subject, Err: over}
+	e := &NoCodeError{Arrived: arrived, Err: over}
+	if i := slices.IndexFunc(arrived, func(m Message) bool { return m.OTP == nil }); i >= 0 {
+		e.MessageID, e.Subject = arrived[i].ID, arrived[i].Subject
+	}
+	return e
 }
+
+// ArrivedFields are the fields of a message that DescribeCode needs.
+var ArrivedFields = []string{"id", "subject", "from", "received_at", "otp_code", "otp", "otp_candidates", "is_read"}
 
 // takesMessage reports whether m is to be returned. It claims m if required.
 func (w Wait) takesMessage(ctx context.Context, c *Client, address string, m *Message) (bool, error) {

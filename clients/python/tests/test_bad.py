@@ -100,6 +100,16 @@ def test_an_answer_goes_to_who_waits_for_it() -> None:
     ]
 
 
+def test_settings_that_cannot_work_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for url in ("localhost:8080", "127.0.0.1:8080", "ftp://x.test", "http://", "http://x.test/?a=b"):
+        with pytest.raises(InboxdError, match="invalid base URL '.*': use a URL such as http://127.0.0.1:8080"):
+            Inboxd(url, "svc_live_x")
+    monkeypatch.delenv("INBOX_API_KEY", raising=False)
+    for key in (None, ""):
+        with pytest.raises(InboxdError, match="the API key is missing: set INBOX_API_KEY"):
+            Inboxd("http://x.test", key)
+
+
 def test_refusals_and_redirects_end_a_call() -> None:
     asked: List[int] = []
 

@@ -39,9 +39,12 @@ def test_a_code_is_handed_out_once(inboxd: Inboxd, inbox: Inbox) -> None:
     with pytest.raises(TimeoutError):
         inboxd.inbox(inbox.address).wait_for_otp(timeout=0.3)
     mail(inbox.address, subject="No digits", text="Hello")
-    with pytest.raises(TimedOut, match="message 3 has no code, subject 'No digits'") as over:
+    with pytest.raises(TimedOut, match=r"What did arrive:\nmessage 3 from shop@\S+, subject 'No digits': no code$") as over:
         inbox.wait_for_otp(timeout=0.3, after=2)
-    assert (over.value.message_id, over.value.subject) == (3, "No digits")
+    assert (over.value.message_id, over.value.subject, len(over.value.arrived)) == (3, "No digits", 1)
+    with pytest.raises(TimedOut, match="message 2 from .*: code 555123, confidence [01][.][0-9]{2}, already read\n") as over:
+        inbox.wait_for_otp(timeout=0, from_="bank")
+    assert [one["id"] for one in over.value.arrived] == [3, 2, 1]
     assert inbox.latest(direction="out") is None
 
 

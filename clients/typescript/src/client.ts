@@ -63,6 +63,7 @@ export class Inboxd {
   readonly suppressions: Suppressions;
   readonly #transport: Transport;
 
+  /** @throws InboxdError if the key is missing, or the URL is invalid */
   constructor(options: Options = {}) {
     this.#transport = new Transport(options);
     this.inboxes = new Inboxes(this.#transport);
@@ -84,7 +85,7 @@ export class Inboxd {
     return follow(this.#transport, "/api/v1/events", options);
   }
 
-  /** Six tools as function schemas for a model's API. Needs no key. */
+  /** Six tools as function schemas for a model's API. */
   tools(format: "openai" | "anthropic" | "gemini", options?: CallOptions): Promise<object[]> {
     return this.#transport.json({ method: "GET", path: "/api/v1/tools", query: { format } }, options);
   }

@@ -1,3 +1,5 @@
+import type { ArrivedMessage } from "./types.js";
+
 /** The base class of all errors of this package. */
 export class InboxdError extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
@@ -28,10 +30,12 @@ export class ConnectionError extends InboxdError {}
 export class TimeoutError extends InboxdError {
   constructor(
     message: string,
-    /** For a wait for a code: the newest message without a code; undefined: nothing arrived. */
+    /** For a wait for a code: the newest message without a code; undefined: there is none. */
     readonly messageId?: number,
     /** The subject of that message. */
     readonly subject?: string,
+    /** For a wait for a code: what did arrive, newest first, at most 10. */
+    readonly arrived: ArrivedMessage[] = [],
   ) {
     super(message);
   }

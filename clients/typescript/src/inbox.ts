@@ -3,7 +3,7 @@ import { ApiError, InboxdError, TimeoutError } from "./errors.js";
 import { follow, type FollowOptions, type Followed } from "./events.js";
 import { answering } from "./reply.js";
 import { once, passes, pauseBefore, sleep, type Transport } from "./transport.js";
-import type { CallOptions, CreatedInbox, InboxChange, InboxInfo, LatestQuery, Letter, Message, MessageQuery, OnceOptions } from "./types.js";
+import type { ArrivedMessage, CallOptions, CreatedInbox, InboxChange, InboxInfo, LatestQuery, Letter, Message, MessageQuery, OnceOptions } from "./types.js";
 
 /** Options of a wait: its time limit, and which messages match. */
 export interface WaitOptions {
@@ -186,7 +186,7 @@ export class Inbox {
 
   /**
    * Waits for a one-time code and returns it: the newest that this object has not returned before.
-   * @throws TimeoutError if no code arrives in time; its `messageId` is that of a message without a code, if one arrived
+   * @throws TimeoutError if no code arrives in time; its text and `arrived` list what did arrive, with codes, confidences and candidates
    * @throws InboxdError immediately if the inbox is encrypted, because its codes cannot be read
    */
   async waitForOtp(options: WaitOptions = {}): Promise<string> {
@@ -270,20 +270,29 @@ export class Inbox {
       const found = await next({ from, subject, to, verified, since }, end);
       if (!found) {
         const vain = `No ${what} arrived at ${this.address} within ${time / 1000} s`;
-        const other = what === "code" ? await this.#withoutCode({ from, subject, to, verified, since, after: before }, options.signal) : null;
-        if (!other) throw new TimeoutError(vain);
-        throw new TimeoutError(`${vain}: message ${other.id} has no code, subject ${JSON.stringify(other.subject ?? "")}`, other.id, other.subject ?? "");
+        const arrived = what === "code" ? await this.#arrived({ to, since }, before, options.signal) : [];
+        if (!arrived.length) throw new TimeoutError(vain);
+        const codeless = arrived.find((m) => !m.otp);
+        throw new TimeoutError(`${vain}. What did arrive:\n${arrived.map(described).join("\n")}`, codeless?.id, codeless && (codeless.subject ?? ""), arrived);
       }
       const claim = options.claim ?? !this.#own;
       if (!claim || (!found.is_read && (await unlessGone(this.claim(found.id, { signal: options.signal }))))) return found;
     }
   }
 
-  /** withoutCode returns the newest message that arrived, if it has no code. */
-  async #withoutCode(query: LatestQuery, signal?: AbortSignal): Promise<Message | null> {
-    const newest = await this.latest({ ...query, fields: "id,subject,otp_code" }, { signal, timeout: grace }).catch(() => null);
-    signal?.throwIfAborted();
-    return newest?.otp_code ? null : newest;
+  /** arrived returns the newest messages after one, whoever sent them; none if the request fails. */
+  async #arrived(query: LatestQuery, after: number, signal?: AbortSignal): Promise<ArrivedMessage[]> {
+    const found: ArrivedMessage[] = [];
+    const fields = "id,subject,from,received_at,otp_code,otp,otp_candidates,is_read";
+    try {
+      for await (const m of this.messages({ ...query, limit: 10, fields }, { signal, timeout: grace })) {
+        if (m.id <= after || found.length === 10) break;
+        found.push(m);
+      }
+    } catch {
+      signal?.throwIfAborted();
+    }
+    return found;
   }
 
   /** poll requests the latest message until there is one or the time is over. It continues over a restart of the service. */
@@ -303,6 +312,13 @@ export class Inbox {
       }
     }
   }
+}
+
+/** described returns one line about a message and its code, for somebody who waits for one. */
+function described(m: ArrivedMessage): string {
+  const none = m.otp_candidates?.length ? `no code is certain enough, candidates ${m.otp_candidates.join(", ")}` : "no code";
+  const code = m.otp ? `code ${m.otp.code}, confidence ${m.otp.confidence.toFixed(2)}` : none;
+  return `message ${m.id} from ${m.from.email}, subject ${JSON.stringify(m.subject ?? "")}: ${code}${m.is_read ? ", already read" : ""}`;
 }
 
 /** unlessGone returns the result of a request about a message; undefined: the message was deleted meanwhile. */

@@ -5,7 +5,7 @@ import type { CallOptions } from "./types.js";
 export interface Options {
   /** URL of the service. Default: the variable `INBOX_BASE_URL`, else `http://127.0.0.1:8080`. */
   baseUrl?: string;
-  /** An account key, an inbox key or a session token. Default: the variable `INBOX_API_KEY`. */
+  /** An account key, an inbox key or a session token. Default: the variable `INBOX_API_KEY`. Required. */
   apiKey?: string;
   /** Time limit of one call with its retries, in milliseconds; waits and streams have their own. Default 30,000. */
   timeout?: number;
@@ -96,12 +96,16 @@ export class Transport {
   skew = 0;
 
   constructor(options: Options) {
-    this.base = (options.baseUrl ?? environment["INBOX_BASE_URL"] ?? "http://127.0.0.1:8080").replace(/\/+$/, "");
+    this.base = (options.baseUrl || environment["INBOX_BASE_URL"] || "http://127.0.0.1:8080").replace(/\/+$/, "");
+    if (!/^https?:\/\/[^/?#\s]+[^?#\s]*$/i.test(this.base)) {
+      throw new InboxdError(`invalid base URL ${JSON.stringify(this.base)}: use a URL such as http://127.0.0.1:8080 or https://mail.example.com`);
+    }
     this.timeout = options.timeout ?? 30_000;
     this.#retries = options.retries ?? 2;
     this.#fetch = options.fetch ?? ((...a) => globalThis.fetch(...a));
     const key = options.apiKey ?? environment["INBOX_API_KEY"] ?? "";
-    this.#credential = !key ? {} : key.startsWith("svc_sess_") ? { Authorization: `Bearer ${key}` } : { "X-API-Key": key };
+    if (!key) throw new InboxdError("the API key is missing: set INBOX_API_KEY to a key of the service, svc_live_... or svc_sk_..., or pass apiKey");
+    this.#credential = key.startsWith("svc_sess_") ? { Authorization: `Bearer ${key}` } : { "X-API-Key": key };
   }
 
   /** now returns the approximate time by the clock of the service. */

@@ -6,6 +6,8 @@ type Body<O extends keyof operations> = operations[O] extends { requestBody?: { 
 
 /** A message with the field names of the contract. */
 export type Message = Schemas["Message"];
+/** A message that arrived while a wait for a code waited in vain. */
+export type ArrivedMessage = Pick<Message, "id" | "subject" | "from" | "received_at" | "otp_code" | "otp" | "otp_candidates" | "is_read">;
 export type Mailbox = Schemas["Mailbox"];
 export type Attachment = Schemas["Attachment"];
 export type InboxInfo = Schemas["Inbox"];

@@ -96,6 +96,13 @@ test("an answer goes to who waits for it, once Re:, and names what the service t
   ]);
 });
 
+test("settings that cannot work are refused at once", () => {
+  for (const baseUrl of ["localhost:8080", "127.0.0.1:8080", "ftp://x.test", "http://", "http://x.test/?a=b"]) {
+    assert.throws(() => new Inboxd({ baseUrl, apiKey: "svc_live_x" }), /invalid base URL ".*": use a URL such as http:..127.0.0.1:8080/);
+  }
+  assert.throws(() => new Inboxd({ baseUrl: "http://x.test", apiKey: "" }), /the API key is missing: set INBOX_API_KEY/);
+});
+
 test("a refusal is not repeated", () =>
   against(
     (_, res) => res.writeHead(403, { "X-Request-Id": "r1" }).end('{"detail":"No"}'),

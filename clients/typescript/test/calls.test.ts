@@ -27,7 +27,9 @@ test("a code is handed out once, the newest first", () =>
     assert.equal(await client.inbox(inbox.address).waitForOtp(), "555123"); // claims it
     await assert.rejects(client.inbox(inbox.address).waitForOtp({ timeout: 300 }), TimeoutError);
     await mail(inbox.address, "No digits", "Hello");
-    await assert.rejects(inbox.waitForOtp({ timeout: 300, after: 2 }), (err) => err instanceof TimeoutError && err.messageId === 3 && err.subject === "No digits");
+    await assert.rejects(inbox.waitForOtp({ timeout: 300, after: 2 }), (err) => err instanceof TimeoutError && err.messageId === 3 && err.subject === "No digits" && /What did arrive:\nmessage 3 from shop@\S+, subject "No digits": no code$/.test(err.message));
+    const others = /: code 555123, confidence [01]\.\d\d, already read\n/;
+    await assert.rejects(inbox.waitForOtp({ timeout: 0, from: "bank" }), (err) => err instanceof TimeoutError && others.test(err.message) && err.arrived.map((m) => m.id).join() === "3,2,1");
     assert.equal(await inbox.latest({ direction: "out" }), null);
   }));
 

@@ -81,14 +81,28 @@ def path_of(kind: str, address: str, *rest: Any) -> str:
 
 
 def place(base_url: Optional[str]) -> str:
-    return (base_url or os.environ.get("INBOX_BASE_URL") or "http://127.0.0.1:8080").rstrip("/")
+    base = (base_url or os.environ.get("INBOX_BASE_URL") or "http://127.0.0.1:8080").rstrip("/")
+    if not re.fullmatch(r"https?://[^/?#\s]+[^?#\s]*", base, re.IGNORECASE):
+        raise InboxdError(f"invalid base URL {base!r}: use a URL such as http://127.0.0.1:8080 or https://mail.example.com")
+    return base
 
 
 def credential(api_key: Optional[str]) -> Dict[str, str]:
     key = os.environ.get("INBOX_API_KEY", "") if api_key is None else api_key
     if not key:
-        return {}
+        raise InboxdError("the API key is missing: set INBOX_API_KEY to a key of the service, svc_live_... or svc_sk_..., or pass api_key")
     return {"Authorization": f"Bearer {key}"} if key.startswith("svc_sess_") else {"X-API-Key": key}
+
+
+def described(message: Message) -> str:
+    """One line about a message and its code, for somebody who waits for one."""
+    found, candidates = message["otp"], message.get("otp_candidates")
+    if found:
+        code = f"code {found['code']}, confidence {found['confidence']:.2f}"
+    else:
+        code = f"no code is certain enough, candidates {', '.join(candidates)}" if candidates else "no code"
+    read = ", already read" if message["is_read"] else ""
+    return f"message {message['id']} from {message['from']['email']}, subject {message['subject'] or ''!r}: {code}{read}"
 
 
 def back_off(n: int) -> float:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import TYPE_CHECKING, Optional, Sequence
+
+if TYPE_CHECKING:
+    from .contract import Message
 
 __all__ = ["ApiError", "InboxdError", "NotReached", "TimedOut", "UnexpectedAnswer", "WebhookError"]
 
@@ -33,10 +36,14 @@ class NotReached(InboxdError, ConnectionError):
 class TimedOut(InboxdError, TimeoutError):
     """A wait or a call took too long. A message may still arrive after a wait: wait again."""
 
-    def __init__(self, message: str, message_id: Optional[int] = None, subject: Optional[str] = None) -> None:
+    def __init__(
+        self, message: str, message_id: Optional[int] = None, subject: Optional[str] = None, arrived: "Sequence[Message]" = (),
+    ) -> None:
         super().__init__(message)
-        self.message_id = message_id  #: for a wait for a code: the newest message without a code; None: nothing arrived
+        self.message_id = message_id  #: for a wait for a code: the newest message without a code; None: there is none
         self.subject = subject  #: of that message
+        #: for a wait for a code: what did arrive, newest first, at most 10, with id, subject, from, received_at, otp, otp_candidates, is_read
+        self.arrived = list(arrived)
 
 
 class UnexpectedAnswer(InboxdError):

@@ -75,7 +75,7 @@ class AsyncSuppressions:
 class AsyncInboxd:
     """The client of one key. It can be shared: use one for the whole program, and close it at the end.
 
-    ``base_url`` is by default INBOX_BASE_URL, else http://127.0.0.1:8080, and ``api_key`` INBOX_API_KEY. ``timeout`` limits one call, in
+    ``base_url`` is by default INBOX_BASE_URL, else http://127.0.0.1:8080, and ``api_key`` INBOX_API_KEY, which is required. ``timeout`` limits one call, in
     seconds. ``retries`` is how often a call is retried where that is safe. ``http`` is an httpx client to use.
     """
 
@@ -137,5 +137,5 @@ class AsyncInboxd:
         return follow(self._transport, "/api/v1/events", after, to, on_gap, transport, silence)
 
     async def tools(self, format: Literal["openai", "anthropic", "gemini"]) -> List[Json]:
-        """Six tools as function schemas for a model's API: openai, anthropic or gemini. Needs no key."""
+        """Six tools as function schemas for a model's API: openai, anthropic or gemini."""
         return cast(List[Json], await self._transport.json(Call("GET", "/api/v1/tools", {"format": format})))

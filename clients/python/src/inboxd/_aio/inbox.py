@@ -8,7 +8,7 @@ import time as clock
 from datetime import datetime, timedelta, timezone
 from typing import Any, AsyncGenerator, Callable, List, Optional, Sequence, Union, cast
 
-from .._core import GRACE, POLL_SECONDS, WINDOW, Call, Direction, Handed, Json, Moment, Way, answering, given, inbox_path, once, passes, pause_before
+from .._core import GRACE, POLL_SECONDS, WINDOW, Call, Direction, Handed, Json, Moment, Way, answering, described, given, inbox_path, once, passes, pause_before
 from ..contract import CreatedInbox, FollowedEvent, Message
 from ..contract import Inbox as InboxInfo
 from ..errors import ApiError, InboxdError, TimedOut
@@ -186,7 +186,7 @@ class AsyncInbox:
 
         Existing messages count: in an inbox that this program created all of them, in any other those of the last 15 minutes (or
         ``since``, ``after``). In any other inbox a returned message is marked as read, and read ones are not returned (``claim``).
-        Raises TimedOut if no code arrives in time; its ``message_id`` is that of a message without a code, if one arrived. Raises
+        Raises TimedOut if no code arrives in time; its text and ``arrived`` list what did arrive, with codes, confidences and candidates. Raises
         InboxdError immediately if the inbox is encrypted, because its codes cannot be read.
         """
         choice = (from_, subject, to, verified)
@@ -233,16 +233,25 @@ class AsyncInbox:
             seen = newest["id"]
 
     async def _without_code(self, query: Json, after: int, timeout: float) -> TimedOut:
-        """The TimedOut error: nothing arrived, or a message without a code."""
+        """The TimedOut error, with what did arrive, whoever sent it."""
         vain = f"No code arrived at {self.address} within {timeout:g} s"
+        arrived: List[Message] = []
         try:
-            newest = await self.latest(after=after, fields="id,subject,otp_code", timeout=GRACE, **query)
+            listed = self.with_options(timeout=GRACE, retries=0).messages(
+                limit=10, since=query.get("since"), to=query.get("to"), fields="id,subject,from,received_at,otp_code,otp,otp_candidates,is_read",
+            )
+            async for one in listed:
+                if one["id"] <= after or len(arrived) == 10:
+                    break
+                arrived.append(one)
         except InboxdError:
-            newest = None
-        if newest is None or newest["otp_code"]:
+            pass
+        if not arrived:
             return TimedOut(vain)
-        subject = newest["subject"] or ""
-        return TimedOut(f"{vain}: message {newest['id']} has no code, subject {subject!r}", newest["id"], subject)
+        lines = "\n".join(map(described, arrived))
+        codeless = next((one for one in arrived if one["otp"] is None), None)
+        subject = (codeless["subject"] or "") if codeless else None
+        return TimedOut(f"{vain}. What did arrive:\n{lines}", codeless and codeless["id"], subject, arrived)
 
     def events(
         self, *, after: Optional[str] = None, to: Optional[str] = None, on_gap: Optional[Callable[[], None]] = None, transport: Way = "auto",
